@@ -1,0 +1,239 @@
+#include "agent/agent_config.h"
+
+#include <fcntl.h>
+#include <spdlog/fmt/fmt.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+
+namespace parallelrun {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr size_t kMaxConfig = size_t{1} << 20;
+constexpr int kProtocol = 1;
+
+// Reads members of one JSON object; the first that is missing or of another type is the error.
+class Members {
+ public:
+  Members(const Json& object, std::string what) : object_(object), what_(std::move(what)) {
+    if (!object_.is_object()) Fail("it is no JSON object");
+  }
+
+  std::string Text(const char* key) {
+    const Json* value = Find(key, Json::value_t::string);
+    return value == nullptr ? "" : value->get<std::string>();
+  }
+  std::string TextOr(const char* key, std::string missing) {
+    return object_.is_object() && object_.contains(key) ? Text(key) : std::move(missing);
+  }
+  uint64_t Unsigned(const char* key, uint64_t most) {
+    const Json* value = Find(key, Json::value_t::number_unsigned);
+    if (value == nullptr) return 0;
+    const auto number = value->get<uint64_t>();
+    if (number > most) Fail(fmt::format("\"{}\" is above {}", key, most));
+    return number;
+  }
+  uint32_t U32(const char* key) { return static_cast<uint32_t>(Unsigned(key, UINT32_MAX)); }
+  int64_t Signed(const char* key) {
+    const auto it = object_.is_object() ? object_.find(key) : object_.end();
+    if (it != object_.end() && it->is_number_integer()) return it->get<int64_t>();
+    Fail(fmt::format("\"{}\" is missing or no integer", key));
+    return 0;
+  }
+  Json Value(const char* key, Json::value_t type) {
+    const Json* value = Find(key, type);
+    return value == nullptr ? Json(type) : *value;
+  }
+  void Fail(const std::string& why) {
+    if (status_.ok()) status_ = Error{Code::kInvalid, what_ + ": " + why};
+  }
+  const Status& status() const { return status_; }
+
+ private:
+  const Json* Find(const char* key, Json::value_t type) {
+    if (!status_.ok()) return nullptr;
+    const auto it = object_.find(key);
+    if (it != object_.end() && it->type() == type) return &*it;
+    Fail(fmt::format("\"{}\" is missing or has the wrong type", key));
+    return nullptr;
+  }
+
+  const Json& object_;
+  std::string what_;
+  Status status_;
+};
+
+Result<JobSettings> ParseJob(const Json& object, Registration& registration) {
+  Members in(object, "the job in the coordinator's answer");
+  JobSettings job;
+  job.entry_script = in.Text("entryScript");
+  for (const Json& argument : in.Value("arguments", Json::value_t::array)) {
+    if (argument.is_string()) {
+      job.arguments.push_back(argument.get<std::string>());
+    } else {
+      in.Fail("an argument is no string");
+    }
+  }
+  job.output_folder = in.Text("outputFolder");
+  job.output_action = in.Text("outputAction");
+  job.error_threshold = in.Signed("errorThreshold");
+  job.logging_level = in.Text("loggingLevel");
+  const Json environment = in.Value("environment", Json::value_t::object);
+  for (const auto& [name, value] : environment.items()) {
+    if (value.is_string()) {
+      job.environment.emplace_back(name, value.get<std::string>());
+    } else {
+      in.Fail("an environment variable is no string");
+    }
+  }
+  job.python = in.TextOr("python", "python3");
+  if (job.python.empty()) job.python = "python3";
+  registration.processes = in.U32("processes");
+  if (registration.processes == 0) in.Fail("\"processes\" is 0");
+  constexpr uint64_t kMostSeconds = 366 * 86400;
+  registration.run_timeout =
+      seconds(static_cast<int64_t>(in.Unsigned("runTimeoutSeconds", kMostSeconds)));
+  registration.overhead_timeout =
+      seconds(static_cast<int64_t>(in.Unsigned("overheadTimeoutSeconds", kMostSeconds)));
+  if (!in.status().ok()) return in.status().error();
+  return job;
+}
+
+// Settings digests are hexadecimal text: JSON numbers of other programs end at 2^53.
+bool ParseHex(const std::string& text, uint64_t& value) {
+  if (text.empty() || text.size() > 16) return false;
+  if (text.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos) return false;
+  value = std::stoull(text, nullptr, 16);
+  return true;
+}
+
+}  // namespace
+
+Result<std::string> ReadConfigFile(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return ErrnoError(errno, "open the configuration " + path);
+  std::string text;
+  std::array<char, 8192> buffer{};
+  for (;;) {
+    const ssize_t n = read(fd, buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) {
+      const int error = errno;
+      close(fd);
+      return ErrnoError(error, "read the configuration " + path);
+    }
+    if (n == 0) break;
+    text.append(buffer.data(), static_cast<size_t>(n));
+    if (text.size() > kMaxConfig) {
+      close(fd);
+      return Error{Code::kInvalid, "the configuration " + path + " is above 1 MiB"};
+    }
+  }
+  close(fd);
+  return text;
+}
+
+Result<AgentConfig> ParseAgentConfig(std::string_view json) {
+  const Json parsed = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  Members in(parsed, "the agent's configuration");
+  AgentConfig config;
+  config.url = in.Text("url");
+  config.token = in.Text("token");
+  config.certificate_authority = in.TextOr("certificateAuthority", "");
+  config.node = in.U32("node");
+  config.code_folder = in.Text("codeFolder");
+  config.work_folder = in.Text("workFolder");
+  config.python_path = in.Text("pythonPath");
+  if (!in.status().ok()) return in.status().error();
+  return config;
+}
+
+Result<RegisterReply> ParseRegisterReply(std::string_view json) {
+  const Json parsed = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  Members in(parsed, "the coordinator's answer to the registration");
+  RegisterReply reply;
+  reply.run_id = in.Text("runId");
+  Registration& registration = reply.registration;
+  registration.incarnation = {in.U32("epoch"), in.U32("incarnation")};
+  if (!ParseHex(in.Text("settingsDigest"), registration.settings_digest)) {
+    in.Fail("\"settingsDigest\" is not hexadecimal");
+  }
+  registration.first_process = in.U32("firstProcess");
+  const Json job = in.Value("job", Json::value_t::object);
+  if (!in.status().ok()) return in.status().error();
+  Result<JobSettings> settings = ParseJob(job, registration);
+  if (!settings) return settings.error();
+  reply.job = std::move(*settings);
+  return reply;
+}
+
+std::string RegisterBody(const std::string& run_id, uint32_t processes) {
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  Json body{{"protocol", kProtocol},
+            {"processes", processes},
+            {"host", std::string(host.data())},
+            {"pid", getpid()}};
+  if (!run_id.empty()) body["runId"] = run_id;
+  return body.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string StartBody(const JobSettings& job, uint32_t node, uint32_t process) {
+  const Json body{{"release", PARALLELRUN_VERSION},
+                  {"entryScript", job.entry_script},
+                  {"arguments", job.arguments},
+                  {"process", ProcessName(process)},
+                  {"node", node},
+                  {"outputFolder", job.output_folder},
+                  {"outputAction", job.output_action},
+                  {"errorThreshold", job.error_threshold},
+                  {"loggingLevel", job.logging_level}};
+  return body.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+int CountGpus() {
+  int count = 0;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev", error)) {
+    const std::string name = entry.path().filename();
+    if (name.size() > 6 && name.starts_with("nvidia") &&
+        name.find_first_not_of("0123456789", 6) == std::string::npos) {
+      ++count;
+    }
+  }
+  return count > 0 ? count : -1;
+}
+
+std::vector<std::string> WorkerEnvironment(const std::vector<std::string>& inherited,
+                                           const JobSettings& job, const std::string& python_path,
+                                           int gpus, uint32_t slot) {
+  std::map<std::string, std::string> variables;
+  for (const std::string& entry : inherited) {
+    const size_t equals = entry.find('=');
+    if (equals != std::string::npos) variables[entry.substr(0, equals)] = entry.substr(equals + 1);
+  }
+  if (gpus >= 0) {
+    variables["AZ_BATCHAI_GPU_COUNT_FOUND"] = std::to_string(gpus);
+    // One index a process until they are used up; the other processes get none.
+    if (gpus > 0) variables.erase("CUDA_VISIBLE_DEVICES");
+    if (slot < static_cast<uint32_t>(gpus)) {
+      variables["CUDA_VISIBLE_DEVICES"] = std::to_string(slot);
+    }
+  }
+  for (const auto& [name, value] : job.environment) variables[name] = value;
+  variables["AZUREML_BI_OUTPUT_PATH"] = job.output_folder;
+  std::string& path = variables["PYTHONPATH"];
+  path += (path.empty() ? "" : ":") + python_path;  // last: the user's packages win
+  std::vector<std::string> environment;
+  environment.reserve(variables.size());
+  for (const auto& [name, value] : variables) environment.push_back(name + "=" + value);
+  return environment;
+}
+
+}  // namespace parallelrun

@@ -1,0 +1,64 @@
+// What an agent is told: its configuration file, and the answer to its registration
+// (docs/coordinator-api.md). Parsing is pure; ReadConfigFile reads.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "agent/agent_types.h"
+#include "base/error.h"
+
+namespace parallelrun {
+
+struct AgentConfig {
+  std::string url;
+  std::string token;
+  std::string certificate_authority;  // PEM file; "" without TLS
+  uint32_t node = 0;
+  std::string code_folder;
+  std::string work_folder;
+  std::string python_path;
+};
+
+// What the agent needs of the job.
+struct JobSettings {
+  std::string entry_script;
+  std::vector<std::string> arguments;
+  std::string output_folder;
+  std::string output_action;
+  int64_t error_threshold = -1;
+  std::string logging_level;
+  std::vector<std::pair<std::string, std::string>> environment;
+  std::string python;
+};
+
+struct RegisterReply {
+  std::string run_id;
+  Registration registration;
+  JobSettings job;
+};
+
+// Reads a file or a pipe to its end (at most 1 MiB).
+Result<std::string> ReadConfigFile(const std::string& path);
+Result<AgentConfig> ParseAgentConfig(std::string_view json);
+
+Result<RegisterReply> ParseRegisterReply(std::string_view json);
+// `processes` is 0 before the first answer has told it.
+std::string RegisterBody(const std::string& run_id, uint32_t processes);
+
+// The body of the start frame (docs/worker-protocol.md).
+std::string StartBody(const JobSettings& job, uint32_t node, uint32_t process);
+
+// The GPUs of this machine; -1 when there is no sign of any.
+int CountGpus();
+
+// The whole environment of a worker process: `inherited` (NAME=value), then the job's, then what
+// the contract promises. `gpus` below 0: unknown. `slot` is the process's place on the node.
+std::vector<std::string> WorkerEnvironment(const std::vector<std::string>& inherited,
+                                           const JobSettings& job, const std::string& python_path,
+                                           int gpus, uint32_t slot);
+
+}  // namespace parallelrun

@@ -1,0 +1,83 @@
+// What AgentCore knows of its mini-batches, processes and exchanges. Plain data, only for it.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/agent_types.h"
+#include "base/time.h"
+#include "job/ids.h"
+#include "job/node_messages.h"
+
+namespace parallelrun::agent_state {
+
+using Key = uint64_t;  // local name of a batch, never reused
+
+enum class BatchState : uint8_t { kQueued, kGiven, kFinished };
+struct Batch {
+  LeaseName name;
+  uint64_t digest = 0;
+  std::string work;
+  BatchState state = BatchState::kQueued;
+  bool offered = false;  // of an earlier incarnation, not adopted yet
+  bool started = false;
+  bool refused = false;  // forgotten by the coordinator; a process still has it
+  Instant refused_at{};
+  uint32_t bounces = 0;  // processes that died with it in front, blameless
+  // Once it is given: rows so far; once finished: all of the answer.
+  Finished::Kind kind = Finished::Kind::kReturned;
+  uint32_t process = 0;
+  uint64_t run_ns = 0;
+  uint32_t items_succeeded = 0;
+  uint32_t row_count = 0;
+  std::string rows;
+  uint64_t rows_received = 0;  // by the coordinator, in parts
+  Cause cause = Cause::kRun;
+  std::string error_kind;
+  std::string message;
+  std::string log;
+};
+
+enum class ProcessState : uint8_t { kStarting, kReady, kStopping, kKilled };
+struct Given {
+  uint64_t sequence = 0;
+  Key key = 0;
+};
+struct Process {
+  ProcessState state = ProcessState::kStarting;
+  uint32_t slot = 0;
+  std::deque<Given> given;
+  StatusReading status;
+  Instant busy_since{};
+  Instant stop_deadline = Instant::max();
+  bool answered = false;
+  // Why it was killed, if a mini-batch was the reason.
+  uint64_t kill_sequence = 0;
+  Cause kill_cause = Cause::kProcessEnded;
+  uint64_t kill_run_ns = 0;
+  std::string kill_message;
+};
+struct Event {
+  uint32_t process = 0;
+  ProcessEvent::Kind kind = ProcessEvent::Kind::kReady;
+  std::string message;
+  std::string log;
+};
+struct Flight {  // an exchange under way
+  bool busy = false;
+  Incarnation incarnation;
+  uint32_t want = 0;
+  size_t events = 0;
+  std::vector<Key> finished;
+  std::vector<std::pair<Key, uint64_t>> parts;  // rows received once an answer came
+};
+struct NameHash {
+  size_t operator()(const LeaseName& name) const {
+    return name.id * 0x9E3779B97F4A7C15U ^ (name.fence.number << 20) ^ name.fence.epoch;
+  }
+};
+
+}  // namespace parallelrun::agent_state

@@ -1,0 +1,104 @@
+// What goes into and comes out of AgentCore. Plain data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/time.h"
+#include "job/ids.h"
+
+namespace parallelrun {
+
+struct AgentOptions {
+  uint32_t node = 0;
+  Duration away_limit = std::chrono::minutes(10);  // without any answer of a coordinator
+  Duration drain_grace = seconds(25);              // when the coordinator asks for a drain
+  Duration shutdown_limit = seconds(30);           // of a process's shutdown()
+};
+
+// What the agent learns when it registers.
+struct Registration {
+  Incarnation incarnation;
+  uint64_t settings_digest = 0;
+  uint32_t first_process = 0;
+  uint32_t processes = 1;
+  Duration run_timeout = seconds(60);
+  Duration overhead_timeout = seconds(600);
+};
+
+// Process numbers that one incarnation may use (docs/coordinator-api.md).
+inline constexpr uint32_t kProcessRange = 10000;
+
+enum class CallKind : uint8_t { kNone, kRegister, kReport, kPark };
+
+enum class CallFailure : uint8_t {
+  kUnreachable,  // no answer, or one that makes no sense
+  kBusy,         // 503: it lives, and cannot now
+  kStale,        // 409: register again
+  kRefused,      // 400, 401, 403, 404, 413, or another run's 409: it will never work
+};
+
+// The status page of a process (docs/worker-protocol.md).
+enum class Phase : uint8_t {
+  kStarting = 0,
+  kInit = 1,
+  kWaiting = 2,
+  kLoading = 3,
+  kRun = 4,
+  kRows = 5,
+  kShutdown = 6,
+};
+
+struct StatusReading {
+  uint64_t sequence = 0;
+  Phase phase = Phase::kStarting;
+  Instant since{};
+
+  // It works on the mini-batch `sequence`.
+  bool Working() const { return phase >= Phase::kLoading && phase <= Phase::kRows; }
+};
+
+// "process007".
+std::string ProcessName(uint32_t number);
+
+struct ResultAnswer {
+  uint64_t sequence = 0;
+  uint64_t run_ns = 0;
+  uint32_t items_succeeded = 0;
+  uint32_t row_count = 0;
+  std::string_view rows;  // all of them, or the last part
+};
+
+struct FailedAnswer {
+  uint64_t sequence = 0;
+  uint64_t run_ns = 0;
+  Cause cause = Cause::kRun;
+  std::string kind;
+  std::string message;
+  std::string log;
+};
+
+struct Action {
+  enum class Kind : uint8_t {
+    kStart,  // start process `process`; `slot` is the lowest free place of the node, for its GPU
+    kGive,   // send mini-batch `sequence`
+    kStop,   // ask for shutdown()
+    kKill,
+  };
+  Kind kind = Kind::kStart;
+  uint32_t process = 0;
+  uint32_t slot = 0;
+  uint64_t sequence = 0;
+  std::string_view work;
+};
+
+enum class AgentEnd : uint8_t {
+  kNone,
+  kFinished,  // the job is over
+  kDrained,
+  kGaveUp,  // no process can start here
+  kLost,    // the coordinator stayed away, or refused this node
+};
+
+}  // namespace parallelrun

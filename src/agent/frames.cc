@@ -1,0 +1,98 @@
+#include "agent/frames.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/bytes.h"
+#include "base/escape.h"
+
+namespace parallelrun {
+namespace {
+
+constexpr size_t kMaxMessage = 4096;
+constexpr size_t kMaxName = 256;
+
+// "" unless it is a string: what user code caused may have any shape.
+std::string StringOf(const nlohmann::json& object, const char* key) {
+  const auto it = object.find(key);
+  return it != object.end() && it->is_string() ? it->get<std::string>() : std::string();
+}
+
+}  // namespace
+
+void AppendFrame(std::string& out, FrameType type, std::string_view body) {
+  Encoder encoder(out);
+  encoder.U32(static_cast<uint32_t>(body.size()));
+  encoder.U8(static_cast<uint8_t>(type));
+  encoder.Bytes(body);
+}
+
+void AppendBatchFrame(std::string& out, uint64_t sequence, std::string_view work) {
+  Encoder encoder(out);
+  encoder.U32(static_cast<uint32_t>(sizeof(sequence) + work.size()));
+  encoder.U8(static_cast<uint8_t>(FrameType::kBatch));
+  encoder.U64(sequence);
+  encoder.Bytes(work);
+}
+
+std::optional<ResultAnswer> ParseResult(std::string_view body) {
+  Decoder in(body);
+  ResultAnswer answer;
+  answer.sequence = in.U64();
+  answer.run_ns = in.U64();
+  in.U64();  // CPU time
+  answer.items_succeeded = in.U32();
+  answer.row_count = in.U32();
+  answer.rows = in.Bytes(in.left());
+  if (!in.ok()) return std::nullopt;
+  return answer;
+}
+
+std::optional<RowsFrame> ParseRows(std::string_view body) {
+  Decoder in(body);
+  RowsFrame frame;
+  frame.sequence = in.U64();
+  frame.rows = in.Bytes(in.left());
+  if (!in.ok()) return std::nullopt;
+  return frame;
+}
+
+std::optional<FailureText> ParseFailure(std::string_view json) {
+  const auto parsed = nlohmann::json::parse(json, nullptr, /*allow_exceptions=*/false);
+  if (!parsed.is_object()) return std::nullopt;
+  FailureText failure;
+  failure.kind = StringOf(parsed, "kind");
+  if (failure.kind.empty() || failure.kind.size() > kMaxName) return std::nullopt;
+  const std::string type = StringOf(parsed, "type");
+  const std::string location = StringOf(parsed, "location");
+  // What ParallelRun itself found wrong has its kind as its type: no need to say it twice.
+  if (!type.empty() && type != failure.kind) failure.message = Printable(type, kMaxName) + ": ";
+  const std::string place =
+      location.empty() ? "" : fmt::format(" ({})", Printable(location, 2 * kMaxName));
+  failure.message +=
+      Printable(StringOf(parsed, "message"), kMaxMessage - failure.message.size() - place.size()) +
+      place;
+  const auto fatal = parsed.find("fatal");
+  failure.fatal = fatal != parsed.end() && fatal->is_boolean() && fatal->get<bool>();
+  return failure;
+}
+
+std::optional<FailedAnswer> ParseFailed(std::string_view body) {
+  Decoder in(body);
+  FailedAnswer answer;
+  answer.sequence = in.U64();
+  answer.run_ns = in.U64();
+  in.U64();  // CPU time
+  const std::string_view json = in.Bytes(in.left());
+  if (!in.ok()) return std::nullopt;
+  std::optional<FailureText> failure = ParseFailure(json);
+  if (!failure) return std::nullopt;
+  const bool input = failure->kind == "InputChanged" || failure->kind == "InputUnreadable";
+  answer.cause = input ? Cause::kInput : Cause::kRun;
+  answer.kind = std::move(failure->kind);
+  answer.message = std::move(failure->message);
+  return answer;
+}
+
+}  // namespace parallelrun

@@ -1,0 +1,25 @@
+// The memory cgroup that this process and its children live in: was somebody killed for memory,
+// and what are its limit and peak? Reads small files; safe from any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace parallelrun {
+
+class MemoryGroup {
+ public:
+  // Finds the group of the calling process, cgroup v2 or v1. `root` stands before /proc and /sys.
+  explicit MemoryGroup(const std::string& root = "");
+
+  // How many processes the kernel has killed in it for lack of memory; 0 when unknown.
+  uint64_t OomKills() const;
+  // "the container's limit is 4 GiB, its peak was 3.98 GiB", as far as known; else "".
+  std::string Words() const;
+
+ private:
+  std::string folder_;  // "": not found
+  bool v2_ = false;
+};
+
+}  // namespace parallelrun

@@ -1,0 +1,286 @@
+#include "agent/process.h"
+
+#include <fcntl.h>
+#include <spdlog/fmt/fmt.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "agent/spawn.h"
+#include "base/bytes.h"
+#include "base/escape.h"
+
+namespace parallelrun {
+namespace {
+
+constexpr size_t kReadBytes = size_t{256} << 10;
+constexpr int kReadsPerTurn = 16;
+constexpr size_t kMaxOutBytes = size_t{256} << 20;
+constexpr size_t kMaxLeftBytes = size_t{128} << 20;  // read after the end of a process
+constexpr off_t kTailBytes = 2048;
+constexpr Duration kEndAfterClose = seconds(2);
+
+// A descriptor that is closed when the scope ends.
+class Fd {
+ public:
+  explicit Fd(int fd) : fd_(fd) {}
+  ~Fd() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+  int get() const { return fd_; }
+  bool ok() const { return fd_ >= 0; }
+  int Release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+int OpenLog(const std::string& path) {
+  std::error_code ignored;  // the open tells
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+  return open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
+}
+
+// The worker cannot shrink it: that would kill the reader with SIGBUS.
+int MakeStatusPage() {
+  const int fd = memfd_create("parallelrun-status", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (fd < 0) return -1;
+  if (ftruncate(fd, kStatusPageBytes) != 0) {
+    close(fd);
+    return -1;
+  }
+  fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+  return fd;
+}
+
+std::string Tail(const std::string& path) {
+  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  struct stat info {};
+  if (!file.ok() || fstat(file.get(), &info) != 0) return "";
+  std::string text(static_cast<size_t>(std::min<off_t>(info.st_size, kTailBytes)), '\0');
+  const off_t offset = info.st_size - static_cast<off_t>(text.size());
+  const ssize_t n = pread(file.get(), text.data(), text.size(), offset);
+  text.resize(n > 0 ? static_cast<size_t>(n) : 0);
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+WorkerProcess::WorkerProcess(EventLoop& loop, const MemoryGroup& memory, OnFrame on_frame)
+    : loop_(loop), memory_(memory), on_frame_(std::move(on_frame)) {}
+
+Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(EventLoop& loop,
+                                                            const ProcessSpec& spec,
+                                                            const MemoryGroup& memory,
+                                                            OnFrame on_frame) {
+  std::unique_ptr<WorkerProcess> p(new WorkerProcess(loop, memory, std::move(on_frame)));
+  std::array<int, 2> sockets{-1, -1};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()) != 0) {
+    return ErrnoError(errno, "socketpair");
+  }
+  p->socket_ = sockets[0];
+  const Fd theirs(sockets[1]);
+  fcntl(p->socket_, F_SETFL, O_NONBLOCK);
+  const Fd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!null.ok()) return ErrnoError(errno, "open /dev/null");
+  const Fd out(OpenLog(spec.stdout_path));
+  if (!out.ok()) return ErrnoError(errno, "open " + spec.stdout_path);
+  const Fd err(OpenLog(spec.stderr_path));
+  if (!err.ok()) return ErrnoError(errno, "open " + spec.stderr_path);
+  const Fd page(MakeStatusPage());
+  if (!page.ok()) return ErrnoError(errno, "memfd_create");
+  void* mapped = mmap(nullptr, kStatusPageBytes, PROT_READ, MAP_SHARED, page.get(), 0);
+  if (mapped == MAP_FAILED) return ErrnoError(errno, "mmap");
+  p->page_ = static_cast<const uint64_t*>(mapped);
+  p->stderr_path_ = spec.stderr_path;
+  p->oom_kills_ = memory.OomKills();
+
+  const Result<pid_t> pid = Spawn({spec.command,
+                                   spec.environment,
+                                   spec.work_folder,
+                                   {null.get(), out.get(), err.get(), theirs.get(), page.get()}});
+  if (!pid) return pid.error();
+  p->pid_ = *pid;
+  p->reaped_ = false;
+  p->in_.resize(kReadBytes);
+  p->reading_ = loop.WatchReadable(p->socket_, [raw = p.get()] { raw->OnReadable(); });
+  return p;
+}
+
+WorkerProcess::~WorkerProcess() {
+  if (!reaped_) {
+    Kill();
+    siginfo_t info{};
+    while (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED) != 0 && errno == EINTR) {
+    }
+  }
+  CloseSocket();
+  loop_.Cancel(ending_);
+  if (page_ != nullptr) munmap(const_cast<uint64_t*>(page_), kStatusPageBytes);
+}
+
+void WorkerProcess::CloseSocket() {
+  loop_.Unwatch(reading_);
+  loop_.Unwatch(writing_);
+  reading_ = writing_ = EventLoop::WatchId::kNone;
+  if (socket_ >= 0) close(socket_);
+  socket_ = -1;
+}
+
+StatusReading WorkerProcess::Status() const {
+  // The worker writes the time first. A time that is newer than the word only makes it look young.
+  const uint64_t word = __atomic_load_n(page_, __ATOMIC_ACQUIRE);
+  const uint64_t since_ns = __atomic_load_n(page_ + 1, __ATOMIC_RELAXED);
+  const auto phase = static_cast<uint8_t>(word & 0xFF);
+  StatusReading reading;
+  reading.sequence = word >> 8;
+  reading.phase =
+      phase > static_cast<uint8_t>(Phase::kShutdown) ? Phase::kStarting : static_cast<Phase>(phase);
+  reading.since = Instant(microseconds(static_cast<int64_t>(since_ns / 1000)));
+  return reading;
+}
+
+void WorkerProcess::Flush() {
+  if (socket_ < 0 || writing_ != EventLoop::WatchId::kNone) return;
+  while (sent_ < out_.size()) {
+    const ssize_t n =
+        send(socket_, out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n >= 0) {
+      sent_ += static_cast<size_t>(n);
+    } else if (errno == EAGAIN) {
+      if (out_.size() - sent_ > kMaxOutBytes) return Fail("did not read what it was sent");
+      out_.erase(0, sent_);
+      sent_ = 0;
+      writing_ = loop_.WatchWritable(socket_, [this] {
+        loop_.Unwatch(writing_);
+        writing_ = EventLoop::WatchId::kNone;
+        Flush();
+      });
+      return;
+    } else if (errno != EINTR) {
+      break;  // it has closed its end: the reading side sees that too
+    }
+  }
+  out_.clear();
+  sent_ = 0;
+}
+
+void WorkerProcess::OnReadable() {
+  for (int i = 0; i < kReadsPerTurn && ReadSome(); ++i) {
+  }
+}
+
+bool WorkerProcess::ReadSome() {
+  if (socket_ < 0) return false;
+  if (in_.size() - in_end_ < kReadBytes) {
+    // Frames longer than the room: the tail moves to the front, and the room grows as bytes
+    // arrive, never by what a length announces.
+    std::memmove(in_.data(), in_.data() + in_start_, in_end_ - in_start_);
+    in_end_ -= in_start_;
+    in_start_ = 0;
+    if (in_.size() - in_end_ < kReadBytes) in_.resize(std::max(in_.size() * 2, 2 * kReadBytes));
+  }
+  const size_t room = in_.size() - in_end_;
+  const ssize_t n = recv(socket_, in_.data() + in_end_, room, MSG_DONTWAIT);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return errno == EINTR;
+  if (n <= 0) {
+    CloseSocket();
+    // It is ending, or the script closed our descriptor: then nothing can be given to it any more.
+    if (!reaped_)
+      ending_ = loop_.After(
+          kEndAfterClose, [this] { Fail("closed its connection to the agent, and did not end"); });
+    return false;
+  }
+  in_end_ += static_cast<size_t>(n);
+  return HandleFrames() && static_cast<size_t>(n) == room;
+}
+
+bool WorkerProcess::HandleFrames() {
+  while (in_end_ - in_start_ >= kFrameHead) {
+    Decoder head(std::string_view(in_.data() + in_start_, kFrameHead));
+    const uint32_t length = head.U32();
+    const uint8_t type = head.U8();
+    if (length > kMaxFrameBody || type < static_cast<uint8_t>(FrameType::kReady) ||
+        type > static_cast<uint8_t>(FrameType::kStopped)) {
+      Fail(
+          "sent something that is not of the worker protocol, and was killed; only ParallelRun "
+          "may write to descriptor 3");
+      return false;
+    }
+    if (in_end_ - in_start_ < kFrameHead + length) break;
+    const std::string_view body(in_.data() + in_start_ + kFrameHead, length);
+    in_start_ += kFrameHead + length;
+    if (!on_frame_(static_cast<FrameType>(type), body)) {
+      Fail(
+          fmt::format("sent a frame of type {} that it may not send now, and was killed; only "
+                      "ParallelRun may write to descriptor 3",
+                      type));
+      return false;
+    }
+  }
+  if (in_start_ == in_end_) in_start_ = in_end_ = 0;
+  return true;
+}
+
+void WorkerProcess::Fail(std::string words) {
+  if (fault_.empty()) fault_ = std::move(words);
+  CloseSocket();
+  Kill();
+}
+
+void WorkerProcess::Kill() {
+  if (reaped_) return;
+  killed_ = true;
+  // Not reaped: the number is still its own.
+  kill(-pid_, SIGKILL);
+  kill(pid_, SIGKILL);
+}
+
+std::optional<std::string> WorkerProcess::Reap() {
+  if (reaped_) return std::nullopt;
+  siginfo_t info{};
+  const auto id = static_cast<id_t>(pid_);
+  if (waitid(P_PID, id, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) {
+    return std::nullopt;
+  }
+  kill(-pid_, SIGKILL);  // what it left in its group, while the number is still taken
+  waitid(P_PID, id, &info, WEXITED);
+  reaped_ = true;
+  loop_.Cancel(ending_);
+  size_t left = 0;
+  for (; left < kMaxLeftBytes && ReadSome(); left += kReadBytes) {
+  }
+  CloseSocket();
+  return fault_.empty() ? Words(info) : fault_;
+}
+
+std::string WorkerProcess::Words(const siginfo_t& info) const {
+  std::string words;
+  if (info.si_code == CLD_EXITED) {
+    words = fmt::format("exited with status {}", info.si_status);
+  } else {
+    const char* name = sigabbrev_np(info.si_status);
+    words = fmt::format("was killed by signal {} ({}{})", info.si_status,
+                        name != nullptr ? "SIG" : "", name != nullptr ? name : "unknown");
+  }
+  if (killed_) return words;
+  if (info.si_code != CLD_EXITED && info.si_status == SIGKILL && memory_.OomKills() > oom_kills_) {
+    words += ", most likely out of memory";
+    const std::string group = memory_.Words();
+    return group.empty() ? words : words + ": " + group;
+  }
+  const std::string tail = Tail(stderr_path_);
+  return tail.empty() ? words : words + "; its stderr ended with: " + Printable(tail, kTailBytes);
+}
+
+}  // namespace parallelrun

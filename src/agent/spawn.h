@@ -1,0 +1,25 @@
+// Starting a child program with given descriptors, and nothing else inherited. From the main
+// thread only: the child dies with the thread that started it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+namespace parallelrun {
+
+struct SpawnSpec {
+  std::vector<std::string> command;      // a name without "/" is looked up in PATH of `environment`
+  std::vector<std::string> environment;  // all of it, NAME=value
+  std::string folder;                    // working directory
+  std::vector<int> descriptors;          // become 0, 1, 2, …
+};
+
+// Forks, and waits until the program is executed. The child leads its own process group, has
+// default signal dispositions and an empty mask, and gets SIGKILL when this thread ends.
+Result<pid_t> Spawn(const SpawnSpec& spec);
+
+}  // namespace parallelrun

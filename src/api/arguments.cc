@@ -1,0 +1,106 @@
+#include "api/arguments.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "api/node.h"
+
+namespace parallelrun {
+namespace {
+
+std::string_view Trim(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+// Calls `literal` for text and `placeholder` for each name with how it was written.
+void Scan(std::string_view text, const std::function<void(std::string_view)>& literal,
+          const std::function<void(std::string_view, bool, std::string_view)>& placeholder) {
+  size_t at = 0;
+  while (at < text.size()) {
+    const size_t dollar = std::min(text.find('$', at), text.size());
+    literal(text.substr(at, dollar - at));
+    at = dollar;
+    const std::string_view rest = text.substr(at);
+    if (rest.empty()) break;
+    if (rest.starts_with("$$(") || rest.starts_with("$${{")) {
+      const size_t size = rest[2] == '(' ? 3 : 4;
+      literal(rest.substr(1, size - 1));
+      at += size;
+      continue;
+    }
+    const bool azure = rest.starts_with("${{");
+    const size_t open = azure ? 3 : 2;
+    const size_t close = azure || rest.starts_with("$(") ? rest.find(azure ? "}}" : ")", open)
+                                                         : std::string_view::npos;
+    if (close == std::string_view::npos) {
+      literal(rest.substr(0, 1));
+      ++at;
+      continue;
+    }
+    const size_t size = close + (azure ? 2 : 1);
+    placeholder(Trim(rest.substr(open, close - open)), azure, rest.substr(0, size));
+    at += size;
+  }
+}
+
+// The name by which `names` knows a placeholder, or "".
+std::string Resolve(std::string_view name, bool azure, const std::vector<std::string>& names) {
+  const auto known = [&](const std::string& candidate) {
+    return std::find(names.begin(), names.end(), candidate) != names.end();
+  };
+  if (known(std::string(name))) return std::string(name);
+  if (azure && name.starts_with("inputs.")) {
+    const std::string side = "sideInputs." + std::string(name.substr(7));
+    if (known(side)) return side;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<std::string> PlaceholderNames(const JobSpec& spec) {
+  std::vector<std::string> names;
+  for (const Input& input : spec.inputs) names.push_back("inputs." + input.name);
+  for (const SideInput& input : spec.side_inputs) names.push_back("sideInputs." + input.name);
+  names.emplace_back("output");
+  return names;
+}
+
+std::vector<std::string> UnknownPlaceholders(std::string_view text,
+                                             const std::vector<std::string>& names) {
+  std::vector<std::string> unknown;
+  Scan(
+      text, [](std::string_view) {},
+      [&](std::string_view name, bool azure, std::string_view written) {
+        if (Resolve(name, azure, names).empty()) unknown.emplace_back(written);
+      });
+  return unknown;
+}
+
+Result<std::string> SubstituteArgument(std::string_view text,
+                                       const std::map<std::string, std::string>& paths) {
+  std::vector<std::string> names;
+  for (const auto& [name, path] : paths) names.push_back(name);
+  const std::vector<std::string> unknown = UnknownPlaceholders(text, names);
+  if (!unknown.empty()) {
+    return Error{Code::kInvalid, "unknown placeholder " + Quoted(unknown[0]) + ": known are " +
+                                     PlaceholderList(names)};
+  }
+  std::string out;
+  Scan(
+      text, [&](std::string_view literal) { out += literal; },
+      [&](std::string_view name, bool azure, std::string_view) {
+        out += paths.at(Resolve(name, azure, names));
+      });
+  return out;
+}
+
+std::string PlaceholderList(const std::vector<std::string>& names) {
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "$(" : ", $(") + name + ")";
+  return list;
+}
+
+}  // namespace parallelrun

@@ -1,0 +1,31 @@
+// Placeholders in spec.arguments: $(inputs.NAME), $(sideInputs.NAME), $(output), and Azure ML's
+// ${{inputs.NAME}}, which finds side inputs too. "$$(" and "$${{" stand for "$(" and "${{".
+// Pure. The result must not be given to a pod's args, where Kubernetes would expand it once more.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/job.h"
+#include "base/error.h"
+
+namespace parallelrun {
+
+// The names that placeholders of this job may have: "inputs.images", "sideInputs.model", "output".
+std::vector<std::string> PlaceholderNames(const JobSpec& spec);
+
+// The placeholders in `text`, as written, whose name is not among `names`.
+std::vector<std::string> UnknownPlaceholders(std::string_view text,
+                                             const std::vector<std::string>& names);
+
+// `text` with each placeholder replaced by the path that `paths` holds for its name; kInvalid,
+// with the known ones, for an unknown placeholder.
+Result<std::string> SubstituteArgument(std::string_view text,
+                                       const std::map<std::string, std::string>& paths);
+
+// "$(inputs.images), $(output)".
+std::string PlaceholderList(const std::vector<std::string>& names);
+
+}  // namespace parallelrun

@@ -1,0 +1,235 @@
+// The rules that concern several fields of a job.
+#include <algorithm>
+
+#include "api/arguments.h"
+#include "api/parse_parts.h"
+
+namespace parallelrun {
+namespace {
+
+const Volume* FindVolume(const JobSpec& spec, const std::string& name) {
+  for (const Volume& volume : spec.volumes) {
+    if (volume.name == name) return &volume;
+  }
+  return nullptr;
+}
+
+std::string InputPath(const JobSpec& spec, size_t i) {
+  return JoinPath(JoinPath("spec.inputs", i), EnumWord(spec.inputs[i].kind));
+}
+
+class Checker {
+ public:
+  Checker(const Job& job, Target target, Problems& problems)
+      : spec_(job.spec), target_(target), problems_(problems) {}
+
+  void Check() {
+    CheckInputs();
+    CheckVolumes();
+    CheckWritable();
+    CheckOverlaps();
+    CheckState();
+    CheckPartitions();
+    CheckPlaceholders();
+  }
+
+ private:
+  // A field below which something failed to be read already is not judged again.
+  bool HasProblem(const std::string& field) const {
+    return std::any_of(problems_.begin(), problems_.end(),
+                       [&](const Problem& problem) { return problem.field.starts_with(field); });
+  }
+
+  void CheckInputs() {
+    if (spec_.inputs.empty() && spec_.rank_mini_batch_count == 0 && !HasProblem("spec.inputs")) {
+      AddError(problems_, "spec.inputs", "is required",
+               "write at least one input, or rankMiniBatchCount for mini-batches without input");
+    }
+    for (size_t i = 1; i < spec_.inputs.size(); ++i) {
+      if (spec_.inputs[i].kind == spec_.inputs[0].kind || HasProblem("spec.inputs[")) continue;
+      AddError(
+          problems_, InputPath(spec_, i),
+          "is of another kind than spec.inputs[0]." + std::string(EnumWord(spec_.inputs[0].kind)),
+          "make all inputs of one kind; what each node only reads is a side input");
+    }
+  }
+
+  void CheckVolume(const std::string& name, const std::string& field) {
+    if (name.empty() || FindVolume(spec_, name) != nullptr) return;
+    std::vector<std::string> names;
+    for (const Volume& volume : spec_.volumes) names.push_back(volume.name);
+    const std::string closest = ClosestName(name, names);
+    std::string mend = "add it to spec.volumes";
+    if (!closest.empty()) {
+      mend = "did you mean " + closest + "?";
+    } else if (!names.empty()) {
+      mend += ", or write " + OrList(names);
+    }
+    AddError(problems_, field, "there is no volume " + Quoted(name), mend);
+  }
+
+  void CheckVolumes() {
+    if (spec_.code.kind == CodeKind::kVolume) CheckVolume(spec_.code.name, "spec.code.volume");
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) {
+      CheckVolume(spec_.inputs[i].from.volume, InputPath(spec_, i) + ".volume");
+    }
+    for (size_t i = 0; i < spec_.side_inputs.size(); ++i) {
+      CheckVolume(spec_.side_inputs[i].from.volume, JoinPath("spec.sideInputs", i) + ".volume");
+    }
+    CheckVolume(spec_.output.to.volume, "spec.output.volume");
+    // The defaults are the output's, which was looked at.
+    if (spec_.logs.volume != spec_.output.to.volume) {
+      CheckVolume(spec_.logs.volume, "spec.logs.volume");
+    }
+    if (spec_.state.in.volume != spec_.output.to.volume) {
+      CheckVolume(spec_.state.in.volume, "spec.state.volume");
+    }
+  }
+
+  void CheckWritable(const VolumePath& place, const std::string& field) {
+    const Volume* const volume = FindVolume(spec_, place.volume);
+    if (volume == nullptr) return;
+    const bool lost = volume->kind == "emptyDir" || volume->kind == "ephemeral";
+    if (lost && !spec_.state.ephemeral) {
+      AddError(problems_, field,
+               "the volume " + Quoted(volume->name) + " is an " + volume->kind +
+                   ", which is lost with its pod",
+               "write a volume that stays, or state: {ephemeral: true} if that is meant");
+    }
+    const bool read_only_kind = volume->kind == "configMap" || volume->kind == "secret" ||
+                                volume->kind == "downwardAPI" || volume->kind == "projected" ||
+                                volume->kind == "image";
+    const bool read_only =
+        volume->source.is_object() && volume->source.value("readOnly", nlohmann::json()) == true;
+    if (read_only_kind || read_only) {
+      AddError(problems_, field, "the volume " + Quoted(volume->name) + " is read-only",
+               "write a volume that can be written to");
+    }
+  }
+
+  void CheckWritable() {
+    CheckWritable(spec_.output.to, "spec.output.volume");
+    if (spec_.logs.volume != spec_.output.to.volume) CheckWritable(spec_.logs, "spec.logs.volume");
+    if (spec_.state.in.volume != spec_.output.to.volume) {
+      CheckWritable(spec_.state.in, "spec.state.volume");
+    }
+  }
+
+  // A place in a form in which two names of one folder are the same: "claim digits/images/".
+  std::string Root(const VolumePath& place) const {
+    const Volume* const volume = FindVolume(spec_, place.volume);
+    std::string root = "volume " + place.volume;
+    if (volume != nullptr && volume->source.is_object()) {
+      const auto text = [&](const char* key) {
+        const auto found = volume->source.find(key);
+        return found != volume->source.end() && found->is_string() ? found->get<std::string>()
+                                                                   : std::string();
+      };
+      if (volume->kind == "persistentVolumeClaim") root = "claim " + text("claimName");
+      if (volume->kind == "hostPath") root = "host " + text("path");
+    }
+    while (root.ends_with('/')) root.pop_back();
+    return place.path == "." ? root + "/" : root + "/" + place.path + "/";
+  }
+
+  void CheckOverlaps() {
+    const struct {
+      const char* field;
+      const char* what;
+      const VolumePath& place;
+    } written[] = {{"spec.output", "the output", spec_.output.to},
+                   {"spec.logs", "the log folder", spec_.logs},
+                   {"spec.state", "the state folder", spec_.state.in}};
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) {
+      const VolumePath& from = spec_.inputs[i].from;
+      std::string field;
+      std::string inside;
+      for (const auto& one : written) {
+        if (from.volume.empty() || one.place.volume.empty()) continue;
+        if (!Root(one.place).starts_with(Root(from))) continue;
+        if (field.empty()) field = std::string(one.field) + ".path";
+        inside +=
+            (inside.empty() ? "" : ", ") + std::string(one.what) + " (" + one.place.path + ")";
+      }
+      if (inside.empty()) continue;
+      AddError(problems_, field,
+               "inside the input " + Quoted(spec_.inputs[i].name) + " (" + from.path +
+                   ") would lie " + inside,
+               "write a path outside of it, or narrow the input's path");
+    }
+    for (const auto& one : written) {
+      for (const auto& other : written) {
+        if (&other >= &one || one.place.volume.empty() || other.place.volume.empty()) continue;
+        if (Root(other.place) != Root(one.place)) continue;
+        AddError(problems_, std::string(one.field) + ".path",
+                 std::string(one.what) + " is " + other.what + " too", "write a path of its own");
+      }
+    }
+  }
+
+  void CheckState() {
+    if (!spec_.state.ephemeral) return;
+    if (spec_.suspend && target_ == Target::kCluster) {
+      AddError(problems_, "spec.suspend", "a job with ephemeral state would start anew after it",
+               "remove state.ephemeral, so that the state lies on the output's volume");
+    }
+    if (spec_.output.if_exists == IfExists::kResume) {
+      AddError(problems_, "spec.output.ifExists",
+               "there is no state to resume from when it is ephemeral",
+               "remove state.ephemeral, or write Overwrite");
+    }
+  }
+
+  static std::vector<std::string> KeysOf(const std::string& format) {
+    std::vector<std::string> keys;
+    for (size_t at = format.find('{'); at != std::string::npos; at = format.find('{', at + 1)) {
+      const size_t end = format.find_first_of("}:", at);
+      if (end != std::string::npos) keys.push_back(format.substr(at + 1, end - at - 1));
+    }
+    return keys;
+  }
+
+  void CheckPartitions() {
+    if (spec_.partition_keys.empty()) return;
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) {
+      const std::string& format = spec_.inputs[i].partition_format;
+      const std::string field = JoinPath("spec.inputs", i) + ".partitionFormat";
+      if (HasProblem(field)) continue;
+      if (format.empty()) {
+        AddError(problems_, field, "is required with partitionKeys",
+                 "write where the keys stand in the path, as in {user}/{season}/{genre}.wav");
+        continue;
+      }
+      const std::vector<std::string> keys = KeysOf(format);
+      for (size_t k = 0; k < spec_.partition_keys.size(); ++k) {
+        const std::string& key = spec_.partition_keys[k];
+        if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
+        AddError(problems_, JoinPath("spec.partitionKeys", k),
+                 Quoted(key) + " is not a key of " + field, "write " + OrList(keys));
+      }
+    }
+  }
+
+  void CheckPlaceholders() {
+    const std::vector<std::string> names = PlaceholderNames(spec_);
+    for (size_t i = 0; i < spec_.arguments.size(); ++i) {
+      for (const std::string& unknown : UnknownPlaceholders(spec_.arguments[i], names)) {
+        AddError(
+            problems_, JoinPath("spec.arguments", i), "unknown placeholder " + Quoted(unknown),
+            "write one of " + PlaceholderList(names) + ", or $" + unknown + " for the text itself");
+      }
+    }
+  }
+
+  const JobSpec& spec_;
+  const Target target_;
+  Problems& problems_;
+};
+
+}  // namespace
+
+void CheckJob(const Job& job, Target target, Problems& problems) {
+  Checker(job, target, problems).Check();
+}
+
+}  // namespace parallelrun

@@ -1,0 +1,52 @@
+#include "api/defaults.h"
+
+#include <algorithm>
+
+namespace parallelrun {
+namespace {
+
+void FillPlace(VolumePath& place, const std::string& volume, const std::string& path) {
+  if (place.volume.empty()) place.volume = volume;
+  if (place.path.empty()) place.path = path;
+}
+
+uint64_t DefaultMiniBatchSize(const JobSpec& spec) {
+  const bool tabular = !spec.inputs.empty() && spec.inputs[0].kind == InputKind::kTabular;
+  return tabular ? 1 << 20 : 10;
+}
+
+}  // namespace
+
+void FillDefaults(Job& job) {
+  JobSpec& spec = job.spec;
+  const std::string& name = job.metadata.name;
+  if (spec.output.to.path.empty()) spec.output.to.path = name + "/output";
+  FillPlace(spec.logs, spec.output.to.volume, name + "/logs");
+  if (!spec.state.ephemeral) FillPlace(spec.state.in, spec.output.to.volume, name + "/state");
+  for (Input& input : spec.inputs) {
+    if (input.from.path.empty()) input.from.path = ".";
+    if (input.kind == InputKind::kTabular && input.tabular.delimiter.empty()) {
+      input.tabular.delimiter = input.tabular.format == TabularFormat::kTsv ? "\t" : ",";
+    }
+  }
+  for (SideInput& input : spec.side_inputs) {
+    if (input.from.path.empty()) input.from.path = ".";
+  }
+  if (spec.code.kind == CodeKind::kVolume && spec.code.path.empty()) spec.code.path = ".";
+  if (spec.mini_batch_size == 0) spec.mini_batch_size = DefaultMiniBatchSize(spec);
+  if (spec.progress_update_timeout == Duration::zero()) {
+    spec.progress_update_timeout =
+        std::max<Duration>(3 * spec.run_invocation_timeout + seconds(30), seconds(300));
+  }
+  if (spec.coordinator.resources.is_null()) {
+    spec.coordinator.resources = {{"requests", {{"cpu", "100m"}, {"memory", "128Mi"}}},
+                                  {"limits", {{"cpu", "1"}, {"memory", "512Mi"}}}};
+  }
+}
+
+int64_t NodeRestartLimit(const JobSpec& spec, int32_t highest_node_count) {
+  if (spec.node_restart_limit) return *spec.node_restart_limit;
+  return 3 * static_cast<int64_t>(highest_node_count);
+}
+
+}  // namespace parallelrun

@@ -1,0 +1,70 @@
+#include "api/enums.h"
+
+namespace parallelrun {
+
+template <typename E>
+using Words = std::vector<std::pair<std::string_view, E>>;
+
+template <>
+const Words<InputKind>& EnumWords() {
+  static const Words<InputKind> words = {{"files", InputKind::kFiles},
+                                         {"tabular", InputKind::kTabular},
+                                         {"jsonLines", InputKind::kJsonLines}};
+  return words;
+}
+
+template <>
+const Words<TabularFormat>& EnumWords() {
+  static const Words<TabularFormat> words = {{"CSV", TabularFormat::kCsv},
+                                             {"TSV", TabularFormat::kTsv},
+                                             {"Parquet", TabularFormat::kParquet}};
+  return words;
+}
+
+template <>
+const Words<HeaderMode>& EnumWords() {
+  static const Words<HeaderMode> words = {{"AllFiles", HeaderMode::kAllFiles},
+                                          {"FirstFile", HeaderMode::kFirstFile},
+                                          {"None", HeaderMode::kNone}};
+  return words;
+}
+
+template <>
+const Words<OutputAction>& EnumWords() {
+  static const Words<OutputAction> words = {{"AppendRow", OutputAction::kAppendRow},
+                                            {"SummaryOnly", OutputAction::kSummaryOnly}};
+  return words;
+}
+
+template <>
+const Words<OutputOrder>& EnumWords() {
+  static const Words<OutputOrder> words = {{"MiniBatch", OutputOrder::kMiniBatch},
+                                           {"Completion", OutputOrder::kCompletion}};
+  return words;
+}
+
+template <>
+const Words<IfExists>& EnumWords() {
+  static const Words<IfExists> words = {{"Fail", IfExists::kFail},
+                                        {"Resume", IfExists::kResume},
+                                        {"Overwrite", IfExists::kOverwrite}};
+  return words;
+}
+
+template <>
+const Words<LoggingLevel>& EnumWords() {
+  static const Words<LoggingLevel> words = {{"WARNING", LoggingLevel::kWarning},
+                                            {"INFO", LoggingLevel::kInfo},
+                                            {"DEBUG", LoggingLevel::kDebug}};
+  return words;
+}
+
+template <>
+const Words<Profiling>& EnumWords() {
+  static const Words<Profiling> words = {{"None", Profiling::kNone},
+                                         {"cProfile", Profiling::kCProfile},
+                                         {"profile", Profiling::kProfile}};
+  return words;
+}
+
+}  // namespace parallelrun

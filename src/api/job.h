@@ -1,0 +1,172 @@
+// The ParallelRunJob as plain data: what a job file says, with every default filled in once it
+// comes from ParseJob (parse.h). docs/job.md describes the fields. Sizes are bytes, paths are
+// relative to their volume, normalised, "." for its root. Sub-objects that only Kubernetes
+// interprets are carried through as JSON (null when absent).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+
+namespace parallelrun {
+
+inline constexpr char kApiVersion[] = "parallelrun.dev/v1alpha1";
+inline constexpr char kJobKind[] = "ParallelRunJob";
+
+enum class CodeKind { kJobFolder, kConfigMap, kVolume, kImage, kFolder };
+enum class InputKind { kFiles, kTabular, kJsonLines };
+enum class TabularFormat { kCsv, kTsv, kParquet };
+enum class HeaderMode { kAllFiles, kFirstFile, kNone };
+enum class OutputAction { kAppendRow, kSummaryOnly };
+enum class OutputOrder { kMiniBatch, kCompletion };
+enum class IfExists { kFail, kResume, kOverwrite };
+enum class LoggingLevel { kWarning, kInfo, kDebug };
+enum class Profiling { kNone, kCProfile, kProfile };
+
+struct JobMetadata {
+  std::string name;
+  std::string name_space;  // empty: not given
+  std::string uid;         // only from an API server
+  int64_t generation = 0;  // only from an API server
+  std::map<std::string, std::string> labels;
+  std::map<std::string, std::string> annotations;
+  bool operator==(const JobMetadata&) const = default;
+};
+
+struct CodeSource {
+  CodeKind kind = CodeKind::kJobFolder;  // kJobFolder: not given, the job file's folder (local)
+  std::string name;                      // kConfigMap: the ConfigMap; kVolume: the volume
+  // kVolume: in the volume; kImage: absolute, in the worker's image; kFolder: on the user's
+  // machine, relative to the job file.
+  std::string path;
+  bool operator==(const CodeSource&) const = default;
+};
+
+struct Environment {
+  std::string image;
+  std::string python = "python3";
+  std::string image_pull_policy;                                // empty: Kubernetes decides
+  nlohmann::json env = nlohmann::json::array();                 // EnvVar
+  nlohmann::json env_from = nlohmann::json::array();            // EnvFromSource
+  nlohmann::json image_pull_secrets = nlohmann::json::array();  // {name}
+  bool operator==(const Environment&) const = default;
+};
+
+// An ordinary Kubernetes volume, mounted at /mnt/<name>.
+struct Volume {
+  std::string name;
+  std::string kind;       // "persistentVolumeClaim"
+  nlohmann::json source;  // what stands under `kind`
+  bool operator==(const Volume&) const = default;
+};
+
+struct VolumePath {
+  std::string volume;
+  std::string path;
+  bool operator==(const VolumePath&) const = default;
+};
+
+struct TabularOptions {
+  TabularFormat format = TabularFormat::kCsv;
+  std::string delimiter;  // default: "," (TSV: a tab)
+  HeaderMode header = HeaderMode::kAllFiles;
+  std::string encoding = "utf-8";
+  bool quoted_newlines = true;
+  bool operator==(const TabularOptions&) const = default;
+};
+
+struct Input {
+  std::string name;
+  InputKind kind = InputKind::kFiles;
+  VolumePath from;
+  std::string pattern = {};  // empty: every file
+  std::vector<std::string> exclude = {};
+  std::string partition_format = {};  // relative to the path; empty: none
+  TabularOptions tabular = {};        // kTabular only
+  bool operator==(const Input&) const = default;
+};
+
+struct SideInput {
+  std::string name;
+  VolumePath from;
+  std::string mount_path;  // empty: where the volume is mounted
+  bool operator==(const SideInput&) const = default;
+};
+
+struct Output {
+  VolumePath to;  // default path: <job>/output
+  OutputAction action = OutputAction::kAppendRow;
+  std::string file_name = "parallel_run_step.txt";
+  OutputOrder order = OutputOrder::kMiniBatch;
+  IfExists if_exists = IfExists::kFail;
+  bool mount_on_nodes = true;
+  bool operator==(const Output&) const = default;
+};
+
+struct StateOptions {
+  VolumePath in;  // default: <job>/state on the output's volume; empty when ephemeral
+  bool ephemeral = false;
+  bool operator==(const StateOptions&) const = default;
+};
+
+struct CoordinatorOptions {
+  nlohmann::json resources;  // {requests, limits}
+  nlohmann::json pod_template;
+  int32_t restart_limit = 5;  // restarts without a new durable result
+  bool operator==(const CoordinatorOptions&) const = default;
+};
+
+struct JobSpec {
+  std::string entry_script;
+  CodeSource code;
+  std::vector<std::string> arguments;
+  Environment environment;
+  std::vector<Volume> volumes;
+  std::vector<Input> inputs;  // all of one kind
+  std::vector<SideInput> side_inputs;
+  Output output;
+  VolumePath logs;  // default: <job>/logs on the output's volume
+  StateOptions state;
+  int32_t node_count = 1;
+  std::optional<int32_t> process_count_per_node;  // none: see processes.h
+  uint64_t mini_batch_size = 0;  // files, bytes (tabular) or lines; default 10, 1 MiB, 10
+  std::vector<std::string> partition_keys;
+  int32_t rank_mini_batch_count = 0;  // above 0: mini-batches without input
+  int32_t error_threshold = -1;       // items; -1: any number may fail
+  int32_t allowed_failed_count = -1;  // mini-batches
+  double allowed_failed_percent = 100;
+  int32_t run_max_try = 3;
+  Duration run_invocation_timeout = seconds(60);
+  Duration task_overhead_timeout = seconds(600);
+  Duration progress_update_timeout{};  // default: 3 run_invocation_timeout + 30 s, at least 300 s
+  Duration first_task_creation_timeout = seconds(600);
+  LoggingLevel logging_level = LoggingLevel::kInfo;
+  Duration resource_monitor_interval = seconds(600);  // zero: off
+  Profiling profiling = Profiling::kNone;
+  std::optional<int32_t> node_restart_limit;  // none: see NodeRestartLimit in defaults.h
+  bool cancel = false;
+  bool suspend = false;
+  std::optional<Duration> active_deadline;
+  std::optional<Duration> ttl_after_finished;
+  bool delete_after_finished = false;
+  std::string managed_by;
+  std::optional<Duration> startup_deadline;
+  nlohmann::json resources;  // of a node: {requests, limits}
+  std::optional<uint64_t> shared_memory;
+  nlohmann::json pod_template;  // {metadata, spec}
+  CoordinatorOptions coordinator;
+  bool operator==(const JobSpec&) const = default;
+};
+
+struct Job {
+  JobMetadata metadata;
+  JobSpec spec;
+  bool operator==(const Job&) const = default;
+};
+
+}  // namespace parallelrun

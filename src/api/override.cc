@@ -1,0 +1,107 @@
+#include "api/override.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "api/scalar.h"
+#include "api/text.h"
+
+namespace parallelrun {
+namespace {
+
+std::optional<Node> ReadScalar(std::string_view text) {
+  const bool in_quotes =
+      text.size() >= 2 && (text[0] == '"' || text[0] == '\'') && text.back() == text.front();
+  if (!in_quotes) return ResolveScalar(text);
+  Node node;
+  node.kind = Node::Kind::kString;
+  node.text = text.substr(1, text.size() - 2);
+  return node;
+}
+
+struct Override {
+  Node& root;
+  Problems& problems;
+  std::shared_ptr<const std::string> flag;
+
+  void Fail(std::string what, std::string mend) const {
+    problems.push_back({.what = std::move(what), .mend = std::move(mend), .flag = *flag});
+  }
+
+  // The value that `step` names in `node`, made if need be; nullptr (with a problem) if it cannot.
+  // `key_at` becomes the position of its key, or nullptr for an item of a list.
+  Node* Step(Node& node, const std::string& path, const PathStep& step, Position*& key_at) const {
+    key_at = nullptr;
+    const Node::Kind wanted = step.key.empty() ? Node::Kind::kList : Node::Kind::kMap;
+    if (node.kind == Node::Kind::kNull) {
+      node = {};
+      node.kind = wanted;
+      node.at = {0, 0, flag};
+    }
+    if (node.kind != wanted) {
+      Fail(path + " is " + Describe(node) + ", not " +
+               (wanted == Node::Kind::kList ? "a list" : "a map"),
+           "");
+      return nullptr;
+    }
+    if (wanted == Node::Kind::kMap) {
+      auto field = std::find_if(node.fields.begin(), node.fields.end(),
+                                [&](const Node::Field& known) { return known.key == step.key; });
+      if (field == node.fields.end()) {
+        field = node.fields.insert(field, {step.key, {0, 0, flag}, {}});
+      }
+      key_at = &field->at;
+      return &field->value;
+    }
+    if (step.index > node.items.size()) {
+      Fail(path + " has " + std::to_string(node.items.size()) + " items",
+           "the index counts from 0; the next is " + std::to_string(node.items.size()));
+      return nullptr;
+    }
+    if (step.index == node.items.size()) node.items.emplace_back();
+    return &node.items[step.index];
+  }
+
+  void Apply(std::string_view text) const {
+    const size_t equals = text.find('=');
+    if (equals == std::string_view::npos) {
+      return Fail("no \"=\" in it", "write --set spec.FIELD=VALUE");
+    }
+    const Result<std::vector<PathStep>> steps = ParsePath(text.substr(0, equals));
+    if (!steps.ok()) return Fail(steps.error().message, "");
+    if (steps->size() < 2 || ((*steps)[0].key != "spec" && (*steps)[0].key != "metadata")) {
+      return Fail("only fields below spec and metadata can be set", "write --set spec.FIELD=VALUE");
+    }
+    const std::string_view written = text.substr(equals + 1);
+    std::optional<Node> value = ReadScalar(written);
+    if (!value || !IsUtf8(written)) return Fail(Quoted(written) + " cannot be a value", "");
+    Node* node = &root;
+    std::string path;
+    Position* key_at = nullptr;
+    for (const PathStep& step : *steps) {
+      node = Step(*node, path.empty() ? "the file" : path, step, key_at);
+      if (node == nullptr) return;
+      path = step.key.empty() ? JoinPath(path, step.index) : JoinPath(path, step.key);
+    }
+    const bool is_tree = node->kind == Node::Kind::kMap || node->kind == Node::Kind::kList;
+    if (is_tree && value->kind != Node::Kind::kNull) {
+      return Fail(path + " is " + Describe(*node) + ", and can only be set piece by piece",
+                  "name a field or an item of it");
+    }
+    *node = std::move(*value);
+    node->at = {0, 0, flag};
+    // Problems are placed at a field's key.
+    if (key_at != nullptr) *key_at = node->at;
+  }
+};
+
+}  // namespace
+
+void ApplyOverrides(const std::vector<std::string>& overrides, Node& root, Problems& problems) {
+  for (const std::string& text : overrides) {
+    const Override one{root, problems, std::make_shared<const std::string>("--set " + text)};
+    one.Apply(text);
+  }
+}
+
+}  // namespace parallelrun

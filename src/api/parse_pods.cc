@@ -1,0 +1,164 @@
+// Code, environment and resources: what the job's pods are made of.
+#include <algorithm>
+
+#include "api/parse_parts.h"
+#include "api/sizes.h"
+
+namespace parallelrun {
+namespace {
+
+void ReadEnv(const Value& list, nlohmann::json& out) {
+  for (const Value& item : list.List()) {
+    Fields fields(item);
+    if (const auto name = fields.Require("name")) {
+      const auto text = name->NonEmptyString();
+      if (text && text->find('=') != std::string::npos) {
+        name->Error(Quoted(*text) + " cannot name a variable", "write name and value apart");
+      }
+    }
+    const auto value = fields.Take("value");
+    if (value) value->String();
+    const auto from = fields.Take("valueFrom");
+    if (from) from->IsMap();
+    if (value && from) fields.Error("has both value and valueFrom", "keep one of them");
+    fields.Finish();
+    out.push_back(item.node.ToJson());
+  }
+}
+
+void ReadEnvFrom(const Value& list, nlohmann::json& out) {
+  for (const Value& item : list.List()) {
+    Fields fields(item);
+    for (const char* kind : {"configMapRef", "secretRef"}) {
+      const auto ref = fields.Take(kind);
+      if (!ref) continue;
+      Fields inner(*ref);
+      if (const auto name = inner.Require("name")) name->NonEmptyString();
+      if (const auto optional = inner.Take("optional")) optional->Bool();
+      inner.Finish();
+    }
+    if (const auto prefix = fields.Take("prefix")) prefix->String();
+    if (item.node.kind == Node::Kind::kMap &&
+        fields.Present({"configMapRef", "secretRef"}).size() != 1) {
+      fields.Error("needs exactly one source", "write configMapRef or secretRef: {name: NAME}");
+    }
+    fields.Finish();
+    out.push_back(item.node.ToJson());
+  }
+}
+
+}  // namespace
+
+void ReadCode(const Value& map, Target target, CodeSource& code) {
+  Fields fields(map);
+  const std::vector<std::string> given = fields.Present({"configMap", "volume", "image"});
+  const auto config_map = fields.Take("configMap");
+  const auto volume = fields.Take("volume");
+  const auto image = fields.Take("image");
+  const auto path = fields.Take("path");
+  const std::string sources = "configMap, volume (with path), image and path";
+  if (given.size() > 1 || (given.size() == 1 && !volume && path)) {
+    fields.Error("has more than one source", "write exactly one of " + sources);
+  } else if (given.empty() && !path && map.node.kind == Node::Kind::kMap) {
+    fields.Error("has no source", "write exactly one of " + sources);
+  }
+  if (config_map) {
+    code.kind = CodeKind::kConfigMap;
+    Fields inner(*config_map);
+    if (const auto name = inner.Require("name")) code.name = name->NonEmptyString().value_or("");
+    inner.Finish();
+  } else if (image) {
+    code.kind = CodeKind::kImage;
+    Fields inner(*image);
+    if (const auto folder = inner.Require("path")) {
+      code.path = folder->NonEmptyString().value_or("/");
+      if (code.path[0] != '/') {
+        folder->Error(Quoted(code.path) + " is relative",
+                      "write the folder in the image, as in /app");
+      }
+    }
+    inner.Finish();
+  } else if (volume) {
+    code.kind = CodeKind::kVolume;
+    code.name = volume->NonEmptyString().value_or("");
+    if (path) code.path = ReadRelativePath(*path).value_or("");
+  } else if (path) {
+    code.kind = CodeKind::kFolder;
+    code.path = path->NonEmptyString().value_or("");
+    if (target == Target::kCluster) {
+      path->Error(Quoted(code.path) + " is a folder on your machine, which a cluster cannot see",
+                  "use `parallelrun render` or `parallelrun submit`, which pack it");
+    }
+  }
+  fields.Finish();
+}
+
+void ReadEnvironment(const Value& map, Target target, Environment& environment) {
+  Fields fields(map);
+  const auto image = target == Target::kCluster
+                         ? fields.Require("image", "write an image with python3")
+                         : fields.Take("image");
+  if (image) environment.image = image->NonEmptyString().value_or("");
+  fields.To("python", environment.python);
+  if (const auto policy = fields.Take("imagePullPolicy")) {
+    environment.image_pull_policy =
+        ReadWord(*policy, {"Always", "IfNotPresent", "Never"}).value_or("");
+  }
+  if (const auto env = fields.Take("env")) ReadEnv(*env, environment.env);
+  if (const auto from = fields.Take("envFrom")) ReadEnvFrom(*from, environment.env_from);
+  if (const auto secrets = fields.Take("imagePullSecrets")) {
+    for (const Value& item : secrets->List()) {
+      Fields inner(item);
+      if (const auto name = inner.Require("name")) name->NonEmptyString();
+      inner.Finish();
+      environment.image_pull_secrets.push_back(item.node.ToJson());
+    }
+  }
+  fields.Finish();
+}
+
+std::optional<int64_t> ReadQuantity(const Value& value, int64_t scale) {
+  const bool is_integer = value.node.kind == Node::Kind::kInteger;
+  const auto text = is_integer ? std::to_string(value.node.integer) : value.String();
+  if (!text) return std::nullopt;
+  const Result<int64_t> quantity = ParseQuantity(*text, scale);
+  if (quantity.ok()) return *quantity;
+  value.Error(quantity.error().message);
+  return std::nullopt;
+}
+
+nlohmann::json ReadResources(const Value& map) {
+  Fields fields(map);
+  for (const char* name : {"limits", "requests"}) {
+    const auto amounts = fields.Take(name);
+    if (!amounts || !amounts->IsMap()) continue;
+    for (const Node::Field& field : amounts->node.fields) {
+      ReadQuantity({field.value, JoinPath(amounts->path, field.key), map.problems},
+                   field.key == "cpu" ? 1000 : 1);
+    }
+  }
+  if (const auto claims = fields.Take("claims")) claims->List();
+  fields.Finish();
+  return map.node.ToJson();
+}
+
+nlohmann::json ReadPodTemplate(const Value& map) {
+  Fields fields(map);
+  for (const char* name : {"metadata", "spec"}) {
+    if (const auto value = fields.Take(name)) value->IsMap();
+  }
+  fields.Finish();
+  return map.node.ToJson();
+}
+
+void ReadCoordinator(const Value& map, CoordinatorOptions& coordinator) {
+  Fields fields(map);
+  if (const auto value = fields.Take("resources")) coordinator.resources = ReadResources(*value);
+  if (const auto value = fields.Take("podTemplate")) {
+    coordinator.pod_template = ReadPodTemplate(*value);
+  }
+  fields.To("restartLimit", coordinator.restart_limit, 0);
+  fields.Finish();
+}
+
+}  // namespace parallelrun

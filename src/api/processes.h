@@ -1,0 +1,20 @@
+// How many worker processes a node runs, and why. Pure.
+#pragma once
+
+#include <string>
+
+#include "api/job.h"
+
+namespace parallelrun {
+
+struct ProcessCount {
+  int32_t count = 1;
+  std::string source;  // "spec.processCountPerNode", "nvidia.com/gpu limit", "cpu limit", ...
+};
+
+// GPUs if there are any, else the CPU limit (rounded down, at least 1), else the CPU request
+// rounded up, else 1. Resources of the podTemplate's container "worker" win over spec.resources,
+// as they do in the pod.
+ProcessCount EffectiveProcessCount(const JobSpec& spec);
+
+}  // namespace parallelrun

@@ -1,0 +1,76 @@
+#include "api/settings.h"
+
+#include <algorithm>
+#include <map>
+
+#include "api/node.h"
+#include "api/to_json.h"
+
+namespace parallelrun {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kMaxDepth = 16;  // a plan has five levels
+
+// Every leaf by its field path.
+bool Flatten(const json& value, const std::string& path, int depth,
+             std::map<std::string, std::string>& out) {
+  if (depth > kMaxDepth) return false;
+  if (value.is_object()) {
+    for (const auto& [key, field] : value.items()) {
+      if (!Flatten(field, JoinPath(path, key), depth + 1, out)) return false;
+    }
+  } else if (value.is_array()) {
+    for (size_t i = 0; i < value.size(); ++i) {
+      if (!Flatten(value[i], JoinPath(path, i), depth + 1, out)) return false;
+    }
+  } else {
+    out[path] = CanonicalText(value);
+  }
+  return true;
+}
+
+Result<std::map<std::string, std::string>> Leaves(std::string_view text) {
+  const Error corrupt{Code::kCorrupt, "stored plan settings are not a JSON object"};
+  // Depth is bounded while parsing: nlohmann's own recursion is not.
+  const json value = json::parse(
+      text, [](int depth, json::parse_event_t, json&) { return depth <= kMaxDepth; }, false);
+  std::map<std::string, std::string> leaves;
+  if (!value.is_object() || !Flatten(value, "spec", 0, leaves)) return corrupt;
+  return leaves;
+}
+
+}  // namespace
+
+std::string PlanSettings(const Job& job) {
+  json settings = {{"inputs", json::array()},
+                   {"rankMiniBatchCount", job.spec.rank_mini_batch_count}};
+  for (const Input& input : job.spec.inputs) settings["inputs"].push_back(ToJson(input));
+  if (job.spec.partition_keys.empty()) {
+    settings["miniBatchSize"] = job.spec.mini_batch_size;
+  } else {
+    settings["partitionKeys"] = job.spec.partition_keys;
+  }
+  return CanonicalText(settings);
+}
+
+Result<std::vector<std::string>> Differences(std::string_view before, std::string_view after) {
+  const auto old_leaves = Leaves(before);
+  if (!old_leaves.ok()) return old_leaves.error();
+  const auto new_leaves = Leaves(after);
+  if (!new_leaves.ok()) return new_leaves.error();
+  std::map<std::string, std::pair<std::string, std::string>> both;
+  for (const auto& [path, value] : *old_leaves) both[path] = {value, "(none)"};
+  for (const auto& [path, value] : *new_leaves) {
+    both.try_emplace(path, "(none)", "").first->second.second = value;
+  }
+  std::vector<std::string> lines;
+  for (const auto& [path, values] : both) {
+    if (values.first == values.second) continue;
+    lines.push_back(path + ": " + values.first + " -> " + values.second);
+  }
+  return lines;
+}
+
+}  // namespace parallelrun

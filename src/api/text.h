@@ -1,0 +1,31 @@
+// Small questions about text that the readers of a job file ask. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace parallelrun {
+
+bool IsUtf8(std::string_view text);
+
+// Characters, not bytes, as the API server counts them for maxLength.
+size_t Utf8Length(std::string_view text);
+
+// JSON writes characters above U+FFFF as two escapes (\ud83d\ude00), which YAML does not know:
+// each such pair is replaced by the character. Everything else stays.
+std::string JoinSurrogates(std::string_view text);
+
+// Lower case without "_", "-" and spaces: what two spellings of one name have in common.
+std::string Squashed(std::string_view name);
+
+// The known name that `name` is most likely meant to be, or "".
+std::string ClosestName(std::string_view name, const std::vector<std::string>& known);
+
+// "a, b or c".
+std::string OrList(const std::vector<std::string>& words);
+
+// ^[a-z0-9]([-a-z0-9]*[a-z0-9])?$, at most 63.
+bool IsDnsLabel(std::string_view name);
+
+}  // namespace parallelrun

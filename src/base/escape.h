@@ -1,0 +1,17 @@
+// Making untrusted text (file names, messages of user code, what peers sent) safe to show.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace parallelrun {
+
+// `user_text` for a terminal, a log line or a message: one line of valid UTF-8 without control
+// characters. Control bytes become \n, \r, \t or \xNN; bytes that are not UTF-8 become \xNN; C1
+// controls, line separators and marks that change the writing direction become \uNNNN. Nothing is
+// lost but the difference to text that was spelt like an escape. The result is cut after `limit`
+// bytes, never within a character or escape, and then ends in "...".
+std::string Printable(std::string_view user_text, size_t limit);
+
+}  // namespace parallelrun

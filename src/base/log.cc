@@ -1,0 +1,81 @@
+#include "base/log.h"
+
+#include <spdlog/formatter.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <time.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace parallelrun {
+namespace {
+
+const char* LevelName(spdlog::level::level_enum level) {
+  switch (level) {
+    case spdlog::level::trace:
+    case spdlog::level::debug: return "DEBUG";
+    case spdlog::level::info: return "INFO";
+    case spdlog::level::warn: return "WARNING";
+    default: return "ERROR";
+  }
+}
+
+class LineFormatter final : public spdlog::formatter {
+ public:
+  explicit LineFormatter(bool json) : json_(json) {}
+
+  void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& out) override {
+    const auto since = message.time.time_since_epoch();
+    const time_t whole = std::chrono::floor<std::chrono::seconds>(since).count();
+    const auto ms = std::chrono::floor<std::chrono::milliseconds>(since).count() % 1000;
+    const std::string_view text(message.payload.data(), message.payload.size());
+    std::string line;
+    tm parts{};
+    if (json_) {
+      gmtime_r(&whole, &parts);
+      const std::string time = fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z",
+                                           parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
+                                           parts.tm_hour, parts.tm_min, parts.tm_sec, ms);
+      const nlohmann::ordered_json object = {
+          {"time", time}, {"level", LevelName(message.level)}, {"message", text}};
+      line = object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    } else {
+      localtime_r(&whole, &parts);
+      line = fmt::format("{:02}:{:02}:{:02}.{:03} {} {}", parts.tm_hour, parts.tm_min, parts.tm_sec,
+                         ms, LevelName(message.level), text);
+    }
+    line += '\n';
+    out.append(line.data(), line.data() + line.size());
+  }
+
+  std::unique_ptr<spdlog::formatter> clone() const override {
+    return std::make_unique<LineFormatter>(json_);
+  }
+
+ private:
+  const bool json_;
+};
+
+spdlog::level::level_enum SpdlogLevel(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug: return spdlog::level::debug;
+    case LogLevel::kInfo: return spdlog::level::info;
+    case LogLevel::kWarning: return spdlog::level::warn;
+    case LogLevel::kError: return spdlog::level::err;
+  }
+  return spdlog::level::info;
+}
+
+}  // namespace
+
+void SetUpLogging(bool json, LogLevel level) {
+  auto logger =
+      std::make_shared<spdlog::logger>("", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  logger->set_formatter(std::make_unique<LineFormatter>(json));
+  logger->set_level(SpdlogLevel(level));
+  spdlog::set_default_logger(std::move(logger));
+}
+
+}  // namespace parallelrun

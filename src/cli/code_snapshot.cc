@@ -1,0 +1,104 @@
+#include "cli/code_snapshot.h"
+
+#include <spdlog/fmt/fmt.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+namespace parallelrun {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kMaxBytes = uint64_t{256} << 20;
+constexpr uint64_t kMaxFiles = 20'000;
+
+struct Snapshot {
+  std::string code;
+  std::vector<std::string> leave_out;
+  XXH3_state_t* digest;
+  uint64_t bytes = 0;
+  uint64_t files = 0;
+
+  void Add(std::string_view text) {
+    const uint64_t size = text.size();
+    XXH3_64bits_update(digest, &size, sizeof size);
+    XXH3_64bits_update(digest, text.data(), text.size());
+  }
+
+  bool LeftOut(const fs::path& path) const {
+    const std::string name = path.filename();
+    return name == ".git" || name == "__pycache__" ||
+           std::find(leave_out.begin(), leave_out.end(), path.string()) != leave_out.end();
+  }
+
+  Status Count(const fs::path& path) {
+    ++files;
+    bytes += fs::is_symlink(path) ? 0 : fs::file_size(path);
+    if (bytes <= kMaxBytes && files <= kMaxFiles) return {};
+    return Error{Code::kInvalid,
+                 fmt::format("the code folder {} holds more than {} files or {} MiB: give the folder "
+                             "that holds only the script and what it imports with --code",
+                             code, kMaxFiles, kMaxBytes >> 20)};
+  }
+
+  Status CopyFile(const fs::path& from, const fs::path& to, const std::string& relative) {
+    if (Status counted = Count(from); !counted.ok()) return counted;
+    Add(relative);
+    if (fs::is_symlink(from)) {
+      Add("link");
+      Add(fs::read_symlink(from).string());
+      fs::copy_symlink(from, to);
+      return {};
+    }
+    fs::copy_file(from, to);
+    std::ifstream in(from, std::ios::binary);
+    std::string content((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    if (!in.good() && !in.eof()) return Error{Code::kPermission, "read " + from.string()};
+    Add(content);
+    return {};
+  }
+
+  Status CopyFolder(const fs::path& from, const fs::path& to, const std::string& prefix) {
+    fs::create_directories(to);
+    std::vector<fs::path> entries;
+    for (const auto& entry : fs::directory_iterator(from)) entries.push_back(entry.path());
+    std::sort(entries.begin(), entries.end());
+    for (const fs::path& entry : entries) {
+      if (LeftOut(entry)) continue;
+      const std::string relative = prefix + entry.filename().string();
+      const bool link = fs::is_symlink(entry);
+      Status copied;
+      if (!link && fs::is_directory(entry)) {
+        copied = CopyFolder(entry, to / entry.filename(), relative + "/");
+      } else if (link || fs::is_regular_file(entry)) {
+        copied = CopyFile(entry, to / entry.filename(), relative);
+      }
+      if (!copied.ok()) return copied;
+    }
+    return {};
+  }
+};
+
+}  // namespace
+
+Result<uint64_t> SnapshotCode(const std::string& code, const std::string& target,
+                              const std::vector<std::string>& leave_out) {
+  XXH3_state_t* digest = XXH3_createState();
+  XXH3_64bits_reset(digest);
+  Snapshot snapshot{code, leave_out, digest};
+  Status copied;
+  try {
+    copied = snapshot.CopyFolder(code, target, "");
+  } catch (const fs::filesystem_error& e) {
+    copied = Error{Code::kPermission, fmt::format("copy the code folder: {}", e.what())};
+  }
+  const uint64_t value = XXH3_64bits_digest(digest);
+  XXH3_freeState(digest);
+  if (!copied.ok()) return copied.error();
+  return value;
+}
+
+}  // namespace parallelrun

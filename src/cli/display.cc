@@ -1,0 +1,131 @@
+#include "cli/display.h"
+
+#include <spdlog/fmt/fmt.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/escape.h"
+
+namespace parallelrun {
+namespace {
+
+using nlohmann::json;
+
+constexpr Duration kPlainInterval = seconds(10);
+constexpr size_t kMessageBytes = 600;
+
+std::string Rate(double per_second) {
+  return per_second >= 100 ? fmt::format("{:.0f}/s", per_second) : fmt::format("{:.1f}/s", per_second);
+}
+
+std::string Errors(const json& progress, const std::string& logs) {
+  std::string text;
+  for (const json& e : progress["errors"]) {
+    text += fmt::format("  {} x {}: {}\n    first in mini-batch {}, node {}, {}; see {}/{}\n",
+                        e["count"].get<uint64_t>(),
+                        Printable(e["kind"].get<std::string>(), 100),
+                        Printable(e["message"].get<std::string>(), kMessageBytes),
+                        e["miniBatch"].get<uint64_t>(), e["node"].get<uint32_t>(),
+                        e["process"].get<std::string>(), logs,
+                        Printable(e["log"].get<std::string>(), 300));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string ProgressLine(const json& progress) {
+  const json& batches = progress["miniBatches"];
+  const uint64_t done =
+      batches["succeeded"].get<uint64_t>() + batches["failed"].get<uint64_t>();
+  std::string line = fmt::format("{} of {}{} mini-batches", done,
+                                 batches["total"].is_null() ? "at least " : "",
+                                 batches["planned"].get<uint64_t>());
+  line += fmt::format(", {}, {} failed", Rate(progress["perSecond"].get<double>()),
+                      batches["failed"].get<uint64_t>());
+  if (!progress["secondsRemaining"].is_null()) {
+    line += fmt::format(", {} left",
+                        HumanDuration(seconds(progress["secondsRemaining"].get<int64_t>())));
+  }
+  size_t nodes = 0;
+  for (const json& node : progress["nodes"]) nodes += node["registered"].get<bool>() ? 1 : 0;
+  line += fmt::format(", {} node{}", nodes, nodes == 1 ? "" : "s");
+  const std::string state = progress["state"];
+  if (state != "Running") line += ", " + state;
+  const std::string paused = progress["paused"];
+  if (!paused.empty()) line += ", PAUSED: " + Printable(paused, 200);
+  return line;
+}
+
+std::string Summary(const json& progress, const std::string& logs, const std::string& again,
+                    Duration elapsed) {
+  const json& batches = progress["miniBatches"];
+  const json& items = progress["items"];
+  const std::string state = progress["state"];
+  std::string text;
+  if (!progress["verdict"].is_null()) {
+    const json& verdict = progress["verdict"];
+    text = fmt::format("{} ({}): {}\n", state, verdict["reason"].get<std::string>(),
+                       Printable(verdict["message"].get<std::string>(), 2000));
+  } else {
+    text = "Stopped before the end\n";
+  }
+  const uint64_t settled = batches["succeeded"].get<uint64_t>() + batches["failed"].get<uint64_t>();
+  text += fmt::format("  mini-batches  {} succeeded, {} failed, of {}{}\n",
+                      batches["succeeded"].get<uint64_t>(), batches["failed"].get<uint64_t>(),
+                      batches["total"].is_null() ? "at least " : "",
+                      batches["planned"].get<uint64_t>());
+  text += fmt::format("  items         {} succeeded, {} failed\n", items["succeeded"].get<uint64_t>(),
+                      items["failed"].get<uint64_t>());
+  const double took = ToSeconds(elapsed);
+  text += fmt::format("  time          {}", HumanDuration(elapsed));
+  if (took > 0 && settled > 0) {
+    text += fmt::format(", {} mini-batches", Rate(static_cast<double>(settled) / took));
+  }
+  text += "\n";
+  if (!progress["output"].is_null()) {
+    const json& output = progress["output"];
+    text += fmt::format("  output        {} ({} rows, {} bytes)\n", output["path"].get<std::string>(),
+                        output["rows"].get<uint64_t>(), output["bytes"].get<uint64_t>());
+  }
+  text += fmt::format("  logs          {}\n", logs);
+  const std::string errors = Errors(progress, logs);
+  if (!errors.empty()) {
+    text += fmt::format("{} failed attempts; the most frequent errors:\n{}",
+                        progress["failedAttempts"].get<uint64_t>(), errors);
+  }
+  if (state != "Succeeded") text += fmt::format("To continue: {}\n", again);
+  return text;
+}
+
+void Display::Progress(const std::string& line, Instant now) {
+  if (!live_) {
+    if (shown_ && now - last_ < kPlainInterval) return;
+    shown_ = true;
+    last_ = now;
+    fmt::print(out_, "{}\n", line);
+    std::fflush(out_);
+    return;
+  }
+  winsize size{};
+  size_t columns = 80;
+  if (ioctl(fileno(out_), TIOCGWINSZ, &size) == 0 && size.ws_col > 10) columns = size.ws_col;
+  fmt::print(out_, "\r\x1b[K{}", line.substr(0, columns - 1));
+  std::fflush(out_);
+  open_ = true;
+}
+
+void Display::Say(const std::string& line) {
+  EndLine();
+  fmt::print(out_, "{}\n", line);
+  std::fflush(out_);
+}
+
+void Display::EndLine() {
+  if (open_) fmt::print(out_, "\r\x1b[K");
+  open_ = false;
+}
+
+}  // namespace parallelrun

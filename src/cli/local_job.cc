@@ -1,0 +1,165 @@
+#include "cli/local_job.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "api/parse.h"
+#include "api/processes.h"
+
+namespace parallelrun {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string Absolute(const fs::path& base, const std::string& path) {
+  std::string text = (base / path).lexically_normal();
+  while (text.size() > 1 && text.back() == '/') text.pop_back();
+  return text;
+}
+
+// Folders for the job's volumes: --volume first, then a hostPath's own path.
+Result<Volumes> MapVolumes(const Job& job, const RunRequest& request, const fs::path& job_folder) {
+  Volumes volumes;
+  for (const std::string& flag : request.volumes) {
+    const size_t equals = flag.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == flag.size()) {
+      return Error{Code::kInvalid, "--volume " + flag + ": write --volume NAME=FOLDER"};
+    }
+    volumes[flag.substr(0, equals)] = Absolute(fs::current_path(), flag.substr(equals + 1));
+  }
+  std::string known;
+  for (const Volume& volume : job.spec.volumes) {
+    known += (known.empty() ? "" : ", ") + volume.name;
+    if (volumes.contains(volume.name) || volume.kind != "hostPath") continue;
+    volumes[volume.name] = Absolute(job_folder, volume.source.value("path", "."));
+  }
+  for (const auto& [name, folder] : volumes) {
+    const bool there = std::any_of(job.spec.volumes.begin(), job.spec.volumes.end(),
+                                   [&n = name](const Volume& v) { return v.name == n; });
+    if (!there) {
+      return Error{Code::kInvalid, fmt::format("--volume {}: the job has no such volume; it has: {}", name,
+                                               known.empty() ? "none" : known)};
+    }
+  }
+  return volumes;
+}
+
+Result<std::string> FindCode(const Job& job, const RunRequest& request, const fs::path& job_folder) {
+  std::string folder;
+  if (!request.code.empty()) {
+    folder = Absolute(fs::current_path(), request.code);
+  } else if (job.spec.code.kind == CodeKind::kFolder) {
+    folder = Absolute(job_folder, job.spec.code.path);
+  } else {
+    folder = Absolute(job_folder, ".");
+  }
+  std::error_code ignored;
+  if (!fs::is_directory(folder, ignored)) {
+    return Error{Code::kNotFound, fmt::format("the code folder {} is not there: name it with --code", folder)};
+  }
+  // A dotted module, a/b.py or b.py: the file must be there before anything is started.
+  const std::string& script = job.spec.entry_script;
+  std::string dotted = script;
+  std::replace(dotted.begin(), dotted.end(), '.', '/');
+  for (const std::string& candidate : {script, dotted + ".py", dotted + "/__init__.py"}) {
+    if (fs::is_regular_file(fs::path(folder) / candidate, ignored)) return folder;
+  }
+  std::string there;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    if (entry.path().extension() == ".py") there += (there.empty() ? "" : ", ") + entry.path().filename().string();
+  }
+  return Error{Code::kNotFound,
+               fmt::format("spec.entryScript: {} is not in the code folder {}{}; name the folder with --code",
+                           script, folder, there.empty() ? "" : " (there: " + there + ")")};
+}
+
+std::vector<std::string> IgnoredFields(const JobSpec& spec) {
+  std::vector<std::string> fields;
+  const auto add = [&](bool set, const char* field) {
+    if (set) fields.emplace_back(field);
+  };
+  add(!spec.environment.image.empty(), "environment.image");
+  add(!spec.environment.env_from.empty(), "environment.envFrom");
+  add(!spec.resources.empty(), "resources");
+  add(!spec.pod_template.empty(), "podTemplate");
+  add(!spec.coordinator.pod_template.empty(), "coordinator.podTemplate");
+  add(spec.shared_memory.has_value(), "sharedMemory");
+  add(spec.suspend, "suspend");
+  add(spec.ttl_after_finished.has_value(), "ttlSecondsAfterFinished");
+  add(spec.active_deadline.has_value(), "activeDeadlineSeconds");
+  add(spec.startup_deadline.has_value(), "startupDeadlineSeconds");
+  return fields;
+}
+
+void Describe(const RunRequest& request, LocalJob& local) {
+  const JobSpec& spec = local.job.spec;
+  const ProcessCount processes = EffectiveProcessCount(spec);
+  local.processes = static_cast<uint32_t>(processes.count);
+  local.processes_source = processes.source;
+  local.nodes = request.nodes.value_or(1);
+  if (static_cast<int32_t>(local.nodes) != spec.node_count) {
+    local.notes.push_back(fmt::format("{} x {} here (the job asks {} x {}); --nodes N changes it", local.nodes,
+                                      local.processes, spec.node_count, local.processes));
+  }
+  const std::vector<std::string> ignored = IgnoredFields(spec);
+  if (!ignored.empty()) {
+    local.notes.push_back(
+        fmt::format("only a cluster uses {}; ignored here", fmt::join(ignored, ", ")));
+  }
+}
+
+}  // namespace
+
+Result<std::string> ReadJobFile(const std::string& path) {
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) {
+    return Error{Code::kNotFound, path + " is not there: give a job file (parallelrun init SCRIPT "
+                                         "writes one) or an entry script that ends in .py"};
+  }
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (!in || fs::is_directory(path, ignored)) {
+    return Error{Code::kPermission, path + " cannot be read as a file"};
+  }
+  return text.str();
+}
+
+Result<LocalJob> PrepareJob(const RunRequest& request) {
+  const bool quick = request.quick.has_value();
+  Result<std::string> text =
+      quick ? Result<std::string>(QuickJobYaml(*request.quick)) : ReadJobFile(request.job_file);
+  if (!text.ok()) return text.error();
+  const std::string label = quick ? "command line" : request.job_file;
+  const fs::path job_folder =
+      fs::absolute(quick ? fs::path(request.quick->script) : fs::path(request.job_file)).parent_path();
+
+  ParsedJob parsed = ReadJob(*text, request.overrides, Target::kLocal);
+  std::string problems;
+  LocalJob local;
+  for (const Problem& problem : parsed.problems) {
+    const std::string line = FormatProblem(problem, label);
+    if (problem.severity == Problem::Severity::kWarning) local.notes.push_back(line);
+    problems += (problems.empty() ? "" : "\n") + line;
+  }
+  if (!parsed.ok()) return Error{Code::kInvalid, problems};
+  for (const std::string& note : parsed.notes) local.notes.push_back(label + ": " + note);
+  local.job = std::move(parsed.job);
+
+  Result<Volumes> volumes = MapVolumes(local.job, request, job_folder);
+  if (!volumes.ok()) return volumes.error();
+  local.volumes = std::move(*volumes);
+  Result<JobLayout> layout = LayOut(local.job, local.volumes);
+  if (!layout.ok()) return layout.error();
+  local.layout = std::move(*layout);
+  Result<std::string> code = FindCode(local.job, request, job_folder);
+  if (!code.ok()) return code.error();
+  local.code_folder = std::move(*code);
+  Describe(request, local);
+  return local;
+}
+
+}  // namespace parallelrun

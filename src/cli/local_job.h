@@ -1,0 +1,44 @@
+// What `parallelrun run` was asked for, made into a job that can start: the job file read and
+// checked, every volume a folder, the code found.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/job.h"
+#include "base/error.h"
+#include "cli/quick_job.h"
+#include "coordinator/layout.h"
+
+namespace parallelrun {
+
+struct RunRequest {
+  std::string job_file;            // empty with `quick`
+  std::optional<QuickJob> quick;   // a script in place of a job file
+  std::vector<std::string> volumes;  // NAME=FOLDER
+  std::string code;                // folder; empty: what the job says
+  std::vector<std::string> overrides;  // spec.path=value
+  std::optional<unsigned> nodes;
+  bool resume = false;
+  bool overwrite = false;
+};
+
+struct LocalJob {
+  Job job;
+  Volumes volumes;
+  JobLayout layout;
+  std::string code_folder;  // absolute
+  uint32_t nodes = 1;
+  uint32_t processes = 1;          // of each node
+  std::string processes_source;    // where that number comes from
+  std::vector<std::string> notes;  // for the user: warnings, fields that are ignored here
+};
+
+// All problems, one a line, ready to print; code kInvalid.
+Result<LocalJob> PrepareJob(const RunRequest& request);
+
+// Reads a whole job file; errors name it and say what a job file is.
+Result<std::string> ReadJobFile(const std::string& path);
+
+}  // namespace parallelrun

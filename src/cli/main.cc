@@ -1,0 +1,148 @@
+// parallelrun: the command. See docs/cli.md.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "api/parse.h"
+#include "base/log.h"
+#include "cli/local_job.h"
+#include "cli/local_run.h"
+
+namespace parallelrun {
+namespace {
+
+void Print(const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); }
+
+int Validate(const std::vector<std::string>& files, bool cluster) {
+  int exit = kExitOk;
+  for (const std::string& file : files) {
+    const Result<std::string> text = ReadJobFile(file);
+    if (!text.ok()) {
+      Print(text.error().message);
+      exit = kExitUsage;
+      continue;
+    }
+    const ParsedJob parsed = ReadJob(*text, {}, cluster ? Target::kCluster : Target::kLocal);
+    for (const Problem& problem : parsed.problems) Print(FormatProblem(problem, file));
+    for (const std::string& note : parsed.notes) Print(file + ": " + note);
+    if (!parsed.ok()) exit = kExitUsage;
+    if (parsed.ok()) std::printf("%s: ok\n", file.c_str());
+  }
+  return exit;
+}
+
+int Init(const QuickJob& job, const std::string& target) {
+  if (std::filesystem::exists(target)) {
+    Print(target + " exists: name another file with --file");
+    return kExitUsage;
+  }
+  std::ofstream out(target, std::ios::binary);
+  out << QuickJobYaml(job);
+  out.close();
+  if (!out) {
+    Print(target + " cannot be written");
+    return kExitUsage;
+  }
+  std::printf("%s\nrun it: parallelrun run %s\n", target.c_str(), target.c_str());
+  return kExitOk;
+}
+
+void AddQuickOptions(CLI::App& command, QuickJob& quick) {
+  command.add_option("--input", quick.input, "Folder of input files, or one file; .csv and .tsv are tabular");
+  command.add_option("--output", quick.output, "Folder for the output, logs and state");
+  command.add_option("--pattern", quick.pattern, "Which files of the input, as **/*.png");
+  command.add_option("--mini-batch-size", quick.mini_batch_size, "Files, or bytes as 1MB");
+  command.add_option("--processes", quick.processes, "Worker processes")->check(CLI::Range(1, 1024));
+}
+
+std::string CommandLine(int argc, char** argv) {
+  std::string line;
+  for (int i = 0; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--overwrite" || word == "--resume") continue;
+    const bool plain = !word.empty() && word.find_first_of(" \t\n'\"\\$&|;<>()*?[]#~`!{}") == std::string::npos;
+    std::string quoted = "'";
+    for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    line += (line.empty() ? "" : " ") + (plain ? word : quoted + "'");
+  }
+  // Script arguments come last, after "--"; the flag must stand before them.
+  const size_t dashes = line.find(" -- ");
+  return dashes == std::string::npos ? line + " --resume"
+                                     : line.substr(0, dashes) + " --resume" + line.substr(dashes);
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("Runs a Python entry script over a large data set, in parallel: exactly once, in order, resumable.");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", PARALLELRUN_VERSION);
+  app.failure_message(CLI::FailureMessage::simple);
+
+  QuickJob quick;
+  quick.processes = std::max(1U, std::thread::hardware_concurrency());
+  RunRequest request;
+  std::string target;
+  CLI::App* run = app.add_subcommand("run", "Run a job on this machine");
+  run->add_option("job", target, "Job file, or an entry script (with --input and --output)")->required();
+  run->add_option("--volume", request.volumes, "NAME=FOLDER: what a volume of the job is on this machine");
+  run->add_option("--code", request.code, "Folder of the code, in place of the job's");
+  run->add_option("--set", request.overrides, "spec.path=value: change a field of the job");
+  run->add_option("--nodes", request.nodes, "Nodes to start here; 1 if not given")->check(CLI::Range(1, 256));
+  CLI::Option* resume = run->add_flag("--resume", request.resume, "Continue an unfinished run");
+  run->add_flag("--overwrite", request.overwrite, "Start over; replaces the output")->excludes(resume);
+  AddQuickOptions(*run, quick);
+  run->add_option("arguments", quick.arguments, "Arguments of the script, after --");
+
+  CLI::App* init = app.add_subcommand("init", "Write a job file for an entry script");
+  std::string job_file = "job.yaml";
+  init->add_option("script", quick.script, "The entry script")->required();
+  init->add_option("--file", job_file, "The job file to write")->capture_default_str();
+  AddQuickOptions(*init, quick);
+
+  CLI::App* validate = app.add_subcommand("validate", "Check job files; prints every problem");
+  std::vector<std::string> files;
+  bool cluster = false;
+  validate->add_option("files", files, "Job files")->required();
+  validate->add_flag("--cluster", cluster, "Check for a cluster rather than for a local run");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? kExitOk : kExitUsage;
+  }
+  if (validate->parsed()) return Validate(files, cluster);
+
+  const bool script = target.size() > 3 && target.ends_with(".py");
+  if (init->parsed() || script) {
+    if (script) quick.script = target;
+    if (quick.input.empty() || quick.output.empty()) {
+      Print("an entry script needs --input FOLDER and --output FOLDER");
+      return kExitUsage;
+    }
+    if (!std::filesystem::is_regular_file(quick.script)) {
+      Print("the entry script " + quick.script + " is not there");
+      return kExitUsage;
+    }
+    if (init->parsed()) return Init(quick, job_file);
+    request.quick = quick;
+  } else {
+    if (!quick.input.empty() || !quick.output.empty() || !quick.arguments.empty()) {
+      Print("--input, --output and arguments go with an entry script; a job file says them itself (change it with --set)");
+      return kExitUsage;
+    }
+    request.job_file = target;
+  }
+  SetUpLogging(false, LogLevel::kWarning);
+  const Result<LocalJob> job = PrepareJob(request);
+  if (!job.ok()) {
+    Print(job.error().message);
+    return kExitUsage;
+  }
+  return RunLocally(*job, request, CommandLine(argc, argv));
+}
+
+}  // namespace
+}  // namespace parallelrun
+
+int main(int argc, char** argv) { return parallelrun::Main(argc, argv); }

@@ -1,0 +1,143 @@
+#include "coordinator/config.h"
+
+#include <fcntl.h>
+#include <spdlog/fmt/fmt.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <nlohmann/json.hpp>
+
+#include "api/arguments.h"
+#include "api/parse.h"
+
+namespace parallelrun {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kMaxConfigBytes = size_t{4} << 20;
+
+Error Wrong(const std::string& key, const std::string& why) {
+  return {Code::kInvalid, "configuration: " + key + ": " + why};
+}
+
+Result<HttpServerOptions> ParseListen(const json& listen) {
+  HttpServerOptions http;
+  if (listen.contains("fd") && listen["fd"].is_number_unsigned()) {
+    http.listen_fd = listen["fd"].get<int>();
+    return http;
+  }
+  if (!listen.contains("address") || !listen["address"].is_string()) {
+    return Wrong("listen", "needs fd, or address as HOST:PORT");
+  }
+  const std::string address = listen["address"];
+  const size_t colon = address.rfind(':');
+  const std::string port = colon == std::string::npos ? "" : address.substr(colon + 1);
+  if (port.empty() || port.size() > 5 || port.find_first_not_of("0123456789") != std::string::npos ||
+      std::stoul(port) > 65535) {
+    return Wrong("listen.address", "\"" + address + "\" is not HOST:PORT");
+  }
+  http.host = address.substr(0, colon);
+  http.port = static_cast<uint16_t>(std::stoul(port));
+  http.tls_chain_file = listen.value("certificate", "");
+  http.tls_key_file = listen.value("privateKey", "");
+  return http;
+}
+
+uint64_t WholeSeconds(Duration duration) {
+  return static_cast<uint64_t>(std::chrono::ceil<seconds>(duration).count());
+}
+
+const char* LevelName(LoggingLevel level) {
+  switch (level) {
+    case LoggingLevel::kWarning: return "WARNING";
+    case LoggingLevel::kInfo: return "INFO";
+    case LoggingLevel::kDebug: return "DEBUG";
+  }
+  return "INFO";
+}
+
+}  // namespace
+
+Result<CoordinatorConfig> ParseConfig(const std::string& text) {
+  const json object = json::parse(text, nullptr, false);
+  if (!object.is_object()) return Error{Code::kInvalid, "configuration: not a JSON object"};
+  CoordinatorConfig config;
+  try {
+    ParsedJob parsed = ReadJob(object.at("job"), Target::kLocal);
+    if (!parsed.ok()) {
+      std::string problems = "configuration: job:";
+      for (const Problem& problem : parsed.problems) problems += "\n" + FormatProblem(problem, "job");
+      return Error{Code::kInvalid, problems};
+    }
+    config.job = std::move(parsed.job);
+    for (const auto& [name, folder] : object.at("volumes").items()) {
+      config.volumes[name] = folder.get<std::string>();
+    }
+    config.key = object.at("key").get<std::string>();
+    Result<HttpServerOptions> http = ParseListen(object.at("listen"));
+    if (!http.ok()) return http.error();
+    config.http = std::move(*http);
+    config.resource_uid = object.at("resourceUid").get<std::string>();
+    config.resume = object.value("resume", false);
+    config.overwrite = object.value("overwrite", false);
+    config.code_digest = std::stoull(object.value("codeDigest", std::string("0")), nullptr, 16);
+    config.nodes = object.at("nodes").get<uint32_t>();
+    config.processes = object.at("processes").get<uint32_t>();
+    config.termination_message = object.value("terminationMessage", "");
+  } catch (const std::exception& e) {
+    return Error{Code::kInvalid, std::string("configuration: ") + e.what()};
+  }
+  if (config.key.size() < 32) return Wrong("key", "needs at least 32 characters");
+  return config;
+}
+
+Result<CoordinatorConfig> ReadConfig(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return ErrnoError(errno, "open the configuration " + path);
+  std::string text;
+  char buffer[16384];
+  ssize_t n = 0;
+  while (text.size() <= kMaxConfigBytes) {
+    n = read(fd, buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    text.append(buffer, static_cast<size_t>(n));
+  }
+  const int reason = errno;
+  close(fd);
+  if (n < 0) return ErrnoError(reason, "read the configuration " + path);
+  if (text.size() > kMaxConfigBytes) return Wrong(path, "is above 4 MiB");
+  return ParseConfig(text);
+}
+
+Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& layout) {
+  const JobSpec& spec = config.job.spec;
+  std::vector<std::string> arguments;
+  for (const std::string& argument : spec.arguments) {
+    Result<std::string> substituted = SubstituteArgument(argument, layout.placeholders);
+    if (!substituted.ok()) return substituted.error();
+    arguments.push_back(std::move(*substituted));
+  }
+  json environment = json::object();
+  for (const json& entry : spec.environment.env) {
+    // valueFrom is the kubelet's business; locally such a variable comes from the caller's shell.
+    if (entry.contains("value")) environment[entry.at("name").get<std::string>()] = entry.at("value");
+  }
+  const json job = {
+      {"entryScript", spec.entry_script},
+      {"arguments", arguments},
+      {"outputFolder", layout.output_folder},
+      {"outputAction", spec.output.action == OutputAction::kAppendRow ? "AppendRow" : "SummaryOnly"},
+      {"errorThreshold", spec.error_threshold},
+      {"loggingLevel", LevelName(spec.logging_level)},
+      {"processes", config.processes},
+      {"runTimeoutSeconds", WholeSeconds(spec.run_invocation_timeout)},
+      {"overheadTimeoutSeconds", WholeSeconds(spec.task_overhead_timeout)},
+      {"environment", environment},
+      {"python", spec.environment.python},
+  };
+  return job.dump();
+}
+
+}  // namespace parallelrun

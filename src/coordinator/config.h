@@ -1,0 +1,36 @@
+// The coordinator's configuration (docs/coordinator-api.md). Pure but for ReadConfig.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "api/job.h"
+#include "base/error.h"
+#include "base/http_server.h"
+#include "coordinator/layout.h"
+
+namespace parallelrun {
+
+struct CoordinatorConfig {
+  Job job;
+  Volumes volumes;
+  std::string key;
+  HttpServerOptions http;
+  std::string resource_uid;
+  bool resume = false;
+  bool overwrite = false;
+  uint64_t code_digest = 0;
+  uint32_t nodes = 1;
+  uint32_t processes = 1;  // of each node
+  std::string termination_message;  // file that gets the last progress as JSON; empty: none
+};
+
+// kInvalid names the key that is wrong.
+Result<CoordinatorConfig> ParseConfig(const std::string& text);
+// Reads and parses a file, or a pipe as /dev/fd/N.
+Result<CoordinatorConfig> ReadConfig(const std::string& path);
+
+// What an agent is told of the job, as JSON text.
+Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& layout);
+
+}  // namespace parallelrun

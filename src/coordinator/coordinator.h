@@ -1,0 +1,185 @@
+// Coordinator is the decision maker of one job: it leases planned mini-batches to nodes, turns what
+// they report into ledger records, and decides the verdict. It does no I/O but through the Ledger it
+// is given, starts no thread and reads no clock, so that a simulation can run it as it is. All calls
+// come from one thread. Protocol: docs/coordinator-api.md, docs/ledger.md.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/time.h"
+#include "coordinator/ledger/ledger.h"
+#include "coordinator/plan/plan_store.h"
+#include "job/job_state.h"
+#include "job/lease_table.h"
+#include "job/node_messages.h"
+#include "job/rate.h"
+#include "job/verdict.h"
+
+namespace parallelrun {
+
+struct CoordinatorLimits {
+  Duration lease = seconds(10);
+  Duration broken_grace = seconds(2);  // for a node whose connection broke
+  uint32_t run_max_try = 3;
+  uint32_t max_losses = 10;  // then a mini-batch fails as LostTooOften
+  Thresholds thresholds;
+  bool append_row = true;
+  uint32_t nodes = 1;      // expected
+  uint32_t processes = 1;  // of each
+  uint64_t settings_digest = 0;
+  Duration progress_timeout = seconds(300);
+  Duration first_task_timeout = seconds(600);
+};
+
+// What a node is told when it registers.
+struct NodeRegistration {
+  Incarnation incarnation;
+  uint32_t first_process = 0;
+};
+
+struct NodeView {
+  uint32_t index = 0;
+  bool registered = false;
+  bool gave_up = false;
+  uint32_t processes = 0;
+  size_t held = 0;
+};
+
+class Coordinator {
+ public:
+  enum class Phase {
+    kRunning,
+    kDraining,    // leases nothing; ends when no node is left
+    kDeciding,    // the verdict is appended, not durable yet
+    kFinalizing,  // the verdict is durable: the output is to be published
+    kEnded,       // nothing more will be written
+  };
+
+  // The reply's views are valid during the call. An error of kStale makes the agent register anew.
+  using Answer = std::function<void(const Result<ExchangeReply>&)>;
+
+  // `state` holds what the ledger's history says, after Begin. All must outlive this object.
+  Coordinator(CoordinatorLimits options, Ledger& ledger, PlanStore& plan, JobState& state,
+              Instant now);
+
+  // --- nodes
+  // `agent` names the agent process: another one for the same node means that the one before died.
+  NodeRegistration Register(uint32_t node, const std::string& agent, uint32_t processes, Instant now);
+  // Calls `answer` once, now or at a later event.
+  void Exchange(uint32_t node, const ExchangeRequest& request, Instant now, Answer answer);
+  void Leave(uint32_t node, const Incarnation& incarnation, Instant now);
+  // The connection that carried the node's parked request is gone.
+  void ConnectionGone(uint32_t node, Instant now);
+
+  // --- plan: encoded chunks in order, then exactly one of EndPlan and FailPlan
+  Status AddChunk(const std::string& encoded, Instant now);
+  void EndPlan(Instant now);
+  void FailPlan(const Error& error, Instant now);
+
+  // --- ledger and time
+  void OnDurable(Instant now);
+  // Each second or oftener; a gap above two seconds is time that the coordinator itself lost.
+  void Tick(Instant now);
+  // The ledger cannot be written for now (disk full): nothing is leased until Resume.
+  void Pause(std::string why) { paused_ = std::move(why); }
+  void Unpause() { paused_.clear(); }
+
+  // --- people
+  void Drain(Instant now);
+  void Cancel(Instant now);
+
+  // --- end: after kFinalizing, one of these
+  void OnPublished(const PublishedRecord& published, Instant now);
+  void OnNothingToPublish() { phase_ = Phase::kEnded; }
+
+  // Answers every parked request; before the process ends.
+  void Close(const Error& why);
+
+  Phase phase() const { return phase_; }
+  bool superseded() const { return superseded_; }
+  const JobState& state() const { return state_; }
+  const std::string& paused() const { return paused_; }
+  const Rate& rate() const { return rate_; }
+  uint64_t running() const { return leases_.live(); }
+  uint64_t pending() const { return leases_.pending(); }
+  std::vector<NodeView> nodes() const;
+  size_t registered_nodes() const;
+
+ private:
+  struct Node {
+    Incarnation incarnation;
+    std::string agent;
+    uint32_t processes = 1;
+    uint32_t registrations = 0;  // in this epoch
+    bool registered = false;
+    bool gave_up = false;
+    bool ever_ready = false;
+    Instant seen;  // last call
+  };
+  // An exchange that has no answer yet.
+  struct Waiting {
+    uint32_t node = 0;
+    Incarnation incarnation;
+    uint32_t want = 0;
+    Instant park_until;
+    uint64_t position = 0;  // the answer waits until the ledger is durable up to here
+    bool news = false;      // there is something to say besides leases
+    ExchangeReply reply;
+    Answer answer;
+  };
+
+  void TakeEvents(Node& node, const ExchangeRequest& request);
+  void TakeHeld(uint32_t index, const Node& node, const ExchangeRequest& request, Instant now,
+                Waiting& waiting);
+  void TakeFinished(uint32_t index, const Node& node, const ExchangeRequest& request, Instant now,
+                    Waiting& waiting);
+  // Acknowledges `name` if its record is in the ledger already.
+  bool Repeated(const LeaseName& name, Waiting& waiting);
+  void Fail(const FailedRecord& failed, Waiting* waiting);
+  // The agent of `node` died: leases whose run() had started are losses.
+  void LoseLeases(uint32_t node, Instant now);
+
+  Ledger::Appended Record(const parallelrun::Record& record);
+  void Conclude(const Verdict& verdict);
+  void Decide(Instant now);
+  // Nodes that have said nothing for a lease's time are gone until they register again.
+  void ForgetSilentNodes(Instant now);
+  // Answers what can be answered.
+  void Pump(Instant now);
+  bool TryAnswer(Waiting& waiting, Instant now);
+  uint64_t Grants(const Waiting& waiting) const;
+  Directive directive() const;
+  bool over() const { return phase_ != Phase::kRunning && phase_ != Phase::kDraining; }
+
+  CoordinatorLimits options_;
+  Ledger& ledger_;
+  PlanStore& plan_;
+  JobState& state_;
+  LeaseTable leases_;
+  Rate rate_;
+  Phase phase_ = Phase::kRunning;
+  bool superseded_ = false;
+  std::string paused_;
+  std::map<uint32_t, Node> nodes_;
+  uint32_t last_incarnation_ = 0;
+  std::list<Waiting> waiting_;
+  // Chunks whose records are not durable yet: position, and the ids below which leasing is allowed.
+  std::deque<std::pair<uint64_t, BatchId>> undurable_chunks_;
+  uint64_t verdict_position_ = 0;
+  uint64_t published_position_ = 0;
+  uint64_t init_failures_ = 0;
+  std::string init_error_;
+  Instant started_;
+  Instant last_tick_;
+  Instant last_progress_;
+};
+
+}  // namespace parallelrun

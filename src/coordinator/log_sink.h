@@ -1,0 +1,35 @@
+// LogSink writes what nodes upload into the job's log tree. Paths come from nodes, so they are
+// hostile: a node writes below its own folders only, and no link is ever followed. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+
+namespace parallelrun {
+
+class LogSink {
+ public:
+  // `root` is the log folder; made if missing.
+  static Result<LogSink> Open(const std::string& root);
+  LogSink(LogSink&& other) noexcept;
+  LogSink& operator=(LogSink&&) = delete;
+  ~LogSink();
+
+  // True when `node` may write this path (docs/coordinator-api.md lists the folders). Pure.
+  static bool Allowed(uint32_t node, const std::vector<std::string>& segments);
+
+  // Writes `bytes` at `offset` of the file that `segments` name, making it and its folders.
+  // kPermission when the path is not the node's or leads through a link.
+  Status Write(uint32_t node, const std::vector<std::string>& segments, uint64_t offset,
+               std::string_view bytes);
+
+ private:
+  explicit LogSink(int root) : root_(root) {}
+  int root_;
+};
+
+}  // namespace parallelrun

@@ -1,0 +1,69 @@
+// Cuts one delimited text file into slices of whole rows by reading it once from front to back.
+// What a row is: coordinator/plan/row_scanner.h. Every slice holds at least one row and has at
+// least the size asked for (but the last), so that pandas.read_csv of header + slice has as many
+// rows. With quoted_newlines false the file is read as well, for the rows are counted, but quotes
+// are ignored. Memory: one buffer of 256 KiB. Blocking I/O; not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "coordinator/plan/row_scanner.h"
+#include "job/records.h"
+
+namespace parallelrun {
+
+struct CsvFormat {
+  std::string delimiter = ",";
+  std::string encoding = "utf-8";
+  bool quoted_newlines = true;
+};
+
+// kInvalid, with the mend, unless the delimiter is one ASCII character other than a quote or line
+// end, and the encoding one in which ASCII bytes stand for ASCII.
+Status CheckCsvFormat(const CsvFormat& format);
+
+class CsvSplitter {
+ public:
+  // Opens `path`. `format` has passed CheckCsvFormat.
+  static Result<std::unique_ptr<CsvSplitter>> Open(
+      const std::string& path, const CsvFormat& format,
+      RowScanner::Kernel kernel = RowScanner::Kernel::kBest);
+  ~CsvSplitter();
+  CsvSplitter(const CsvSplitter&) = delete;
+  CsvSplitter& operator=(const CsvSplitter&) = delete;
+
+  // Size and modification time when it was opened; bytes added later are not read.
+  FileStamp stamp() const { return stamp_; }
+
+  // Takes the first row off, with its line end (an LF if it has none); empty when nothing is left.
+  // kInvalid when it is longer than 1 MiB.
+  Result<std::string> TakeHeader();
+  // Goes on at `offset`, where a row begins; 0 is behind a byte order mark.
+  void Seek(uint64_t offset);
+  // The next slice: ends with the first row that ends at or after `size` bytes. nullopt at the end.
+  Result<std::optional<Slice>> Next(uint64_t size);
+
+ private:
+  CsvSplitter(int fd, std::string path, FileStamp stamp, RowScanner scanner);
+  Status Fill();
+  // Scans up to the end of a row as RowScanner::Scan does; appends what it passes to `copy`, if
+  // any.
+  Result<Slice> TakeRows(uint64_t least, std::string* copy);
+
+  static constexpr size_t kBufferSize = 256 * 1024;
+  const int fd_;
+  const std::string path_;
+  const FileStamp stamp_;
+  RowScanner scanner_;
+  bool skip_mark_ = false;
+  uint64_t offset_ = 0;  // of the first byte in rest_
+  std::string_view rest_;
+  const std::unique_ptr<char[]> buffer_;
+};
+
+}  // namespace parallelrun

@@ -1,0 +1,74 @@
+// The planner turns a job's inputs into plan chunks (docs/ledger.md), one at a time, so that
+// leasing starts long before the listing has ended. Blocking I/O: it runs on a thread of its own.
+// Deterministic: the same files give the same chunks, and a planner that goes on behind any chunk
+// gives the same bytes as the one that made it. How names, links, patterns and rows are treated:
+// listing.h, glob.h, row_scanner.h. Memory: the names of the folders on the way to the file at hand
+// (about 35 bytes a file beyond its name). Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "job/records.h"
+
+namespace parallelrun {
+
+// Which files begin with a header line: all; the first one that is not empty, whose header then
+// stands for all (a later file that repeats it has it taken off); none.
+enum class PlanHeader { kAllFiles, kFirstFile, kNone };
+
+// One input with its volume resolved to a folder.
+struct PlanInput {
+  std::string name;     // of the input, for messages
+  std::string root;     // absolute folder (or a single file)
+  std::string pattern;  // glob below the root: *, ?, [..], ** over folders; empty: every file
+  std::vector<std::string> exclude;  // the same; what matches a folder leaves out all below it
+  bool tabular = false;
+  uint64_t batch_size = 10;  // files, or bytes of rows
+  // tabular only
+  std::string delimiter = ",";
+  PlanHeader header = PlanHeader::kAllFiles;
+  std::string encoding = "utf-8";
+  bool quoted_newlines = true;
+};
+
+// Where to go on: after the last chunk that the ledger holds.
+struct PlanCursor {
+  uint32_t input = 0;
+  std::string last_name;     // files: root-relative; tabular: root-relative path of the file
+  uint64_t next_offset = 0;  // tabular: first byte of that file not planned yet
+  BatchId next_batch = 0;
+  uint64_t next_item = 0;
+};
+
+// The cursor after `chunk`, made from `inputs[chunk.input]`.
+PlanCursor CursorAfter(const PlanChunkRecord& chunk, const std::vector<PlanInput>& inputs);
+
+class Planner {
+ public:
+  // `forbidden` are absolute folders that the listing must not meet (output, state, logs); meeting
+  // one is kInvalid with the mend.
+  Planner(std::vector<PlanInput> inputs, std::vector<std::string> forbidden, PlanCursor from);
+  ~Planner();
+
+  // The next chunk as an encoded record (job/records.h), or nullopt at the end of the last input.
+  // Errors name input, folder and file: kNotFound for a missing root, kInvalid for a name that
+  // holds a line break or is not UTF-8, a forbidden folder, a symbolic link to nowhere, an encoding
+  // or delimiter that cannot be cut, and an input without files or rows; else what the file system
+  // says. After an error the planner is done: make a new one.
+  Result<std::optional<std::string>> Next();
+
+  // Mini-batches and items planned so far, the cursor's included.
+  uint64_t batches() const;
+  uint64_t items() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace parallelrun

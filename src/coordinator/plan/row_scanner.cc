@@ -1,0 +1,179 @@
+#include "coordinator/plan/row_scanner.h"
+
+#include <algorithm>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace parallelrun {
+namespace {
+
+constexpr size_t kBlock = 64;
+
+bool EndsLine(char c) { return c == '\n' || c == '\r'; }
+
+bool HasBlockKernel() {
+#if defined(__x86_64__)
+  static const bool has = __builtin_cpu_supports("avx2") != 0 &&
+                          __builtin_cpu_supports("pclmul") != 0 &&
+                          __builtin_cpu_supports("popcnt") != 0;
+  return has;
+#else
+  return false;
+#endif
+}
+
+#if defined(__x86_64__)
+
+__attribute__((target("avx2"))) inline uint64_t Bits(__m256i low, __m256i high) {
+  return uint64_t{static_cast<uint32_t>(_mm256_movemask_epi8(high))} << 32 |
+         static_cast<uint32_t>(_mm256_movemask_epi8(low));
+}
+
+__attribute__((target("avx2"))) inline uint64_t Equal(__m256i low, __m256i high, __m256i to) {
+  return Bits(_mm256_cmpeq_epi8(low, to), _mm256_cmpeq_epi8(high, to));
+}
+
+__attribute__((target("avx2"))) inline uint64_t EqualEither(__m256i low, __m256i high, __m256i a,
+                                                            __m256i b) {
+  return Bits(_mm256_or_si256(_mm256_cmpeq_epi8(low, a), _mm256_cmpeq_epi8(low, b)),
+              _mm256_or_si256(_mm256_cmpeq_epi8(high, a), _mm256_cmpeq_epi8(high, b)));
+}
+
+// Each bit becomes the xor of itself and all below it.
+__attribute__((target("avx2,pclmul"))) inline uint64_t PrefixXor(uint64_t bits) {
+  const __m128i ones = _mm_set1_epi8(static_cast<char>(0xFF));
+  return static_cast<uint64_t>(_mm_cvtsi128_si64(
+      _mm_clmulepi64_si128(_mm_set_epi64x(0, static_cast<int64_t>(bits)), ones, 0)));
+}
+
+#endif
+
+}  // namespace
+
+RowScanner::RowScanner(RowFormat format, Kernel kernel)
+    : format_(format), blocks_(kernel == Kernel::kBest && HasBlockKernel()) {
+  stops_['\n'] = stops_['\r'] = true;
+  stops_['"'] = format.quoted;
+}
+
+RowScanner::Step RowScanner::Scan(std::string_view bytes, size_t least, uint64_t& rows) {
+  if (!blocks_) return ScanBytes(bytes, 0, bytes.size(), least, rows);
+  size_t pos = 0;
+  while (true) {
+    pos = ScanBlocks(bytes, pos, least, rows);
+    if (pos == bytes.size()) return {pos, false};
+    const Step step = ScanBytes(bytes, pos, std::min(bytes.size(), pos + kBlock), least, rows);
+    if (step.cut) return step;
+    pos = step.used;
+  }
+}
+
+void RowScanner::Finish(uint64_t& rows) {
+  if (at_ != At::kRowStart && at_ != At::kBlank) ++rows;
+  at_ = At::kRowStart;
+}
+
+RowScanner::Step RowScanner::ScanBytes(std::string_view bytes, size_t begin, size_t end,
+                                       size_t least, uint64_t& rows) {
+  size_t pos = begin;
+  while (pos < end) {
+    if (at_ == At::kQuoted) {
+      const void* quote = std::memchr(bytes.data() + pos, '"', end - pos);
+      if (quote == nullptr) return {end, false};
+      pos = static_cast<size_t>(static_cast<const char*>(quote) - bytes.data()) + 1;
+      at_ = At::kQuoteInQuoted;
+      continue;
+    }
+    if (at_ == At::kField) {
+      // Delimiters are run over: one matters only in front of a quote, or at the end.
+      const size_t run = pos;
+      while (pos < end && !stops_[static_cast<unsigned char>(bytes[pos])]) ++pos;
+      if (pos > run && bytes[pos - 1] == format_.delimiter) at_ = At::kFieldStart;
+      if (pos == end) break;
+    }
+    const char c = bytes[pos++];
+    if (EndsLine(c)) {
+      if (at_ != At::kRowStart && at_ != At::kBlank) ++rows;
+      at_ = At::kRowStart;
+      if (pos >= least && rows > 0) return {pos, true};
+    } else if (c == '"' && format_.quoted) {
+      at_ = at_ == At::kBlank || at_ == At::kField ? At::kField : At::kQuoted;
+    } else if (c == format_.delimiter) {
+      at_ = At::kFieldStart;
+    } else if ((c == ' ' || c == '\t') && (at_ == At::kRowStart || at_ == At::kBlank)) {
+      at_ = At::kBlank;
+    } else {
+      at_ = At::kField;
+    }
+  }
+  return {end, false};
+}
+
+#if defined(__x86_64__)
+
+// One bit a byte of the block for each kind of byte. The prefix xor of the quotes' bits gives the
+// bytes within quotes (simdjson's method; Langdale and Lemire, 2019).
+__attribute__((target("avx2,pclmul,popcnt"))) size_t RowScanner::ScanBlocks(std::string_view bytes,
+                                                                            size_t begin,
+                                                                            size_t least,
+                                                                            uint64_t& rows) {
+  if (at_ == At::kBlank) return begin;
+  const __m256i line_feed = _mm256_set1_epi8('\n');
+  const __m256i carriage_return = _mm256_set1_epi8('\r');
+  const __m256i quote = _mm256_set1_epi8('"');
+  const __m256i delimiter = _mm256_set1_epi8(format_.delimiter);
+  const __m256i space = _mm256_set1_epi8(format_.delimiter == ' ' ? '\t' : ' ');
+  const __m256i tab = _mm256_set1_epi8(format_.delimiter == '\t' ? ' ' : '\t');
+
+  uint64_t in_quotes = at_ == At::kQuoted ? ~uint64_t{0} : 0;  // all bits: the block begins so
+  uint64_t row_start = at_ == At::kRowStart ? 1 : 0;
+  uint64_t may_open = at_ != At::kField ? 1 : 0;  // a quote in front may open a field
+  size_t pos = begin;
+  for (; bytes.size() - pos >= kBlock; pos += kBlock) {
+    const auto* block = reinterpret_cast<const __m256i*>(bytes.data() + pos);
+    const __m256i low = _mm256_loadu_si256(block);
+    const __m256i high = _mm256_loadu_si256(block + 1);
+    const uint64_t ends = EqualEither(low, high, line_feed, carriage_return);
+    const uint64_t blanks = EqualEither(low, high, space, tab);
+    uint64_t quoted = 0;
+    uint64_t fields = 0;
+    if (format_.quoted) {
+      const uint64_t quotes = Equal(low, high, quote);
+      fields = Equal(low, high, delimiter) | ends | quotes;
+      quoted = PrefixXor(quotes) ^ in_quotes;
+      // A quote that would open a field in the midst of one is text.
+      if ((quotes & quoted & ~(fields << 1 | may_open)) != 0) break;
+    }
+    const uint64_t row_ends = ends & ~quoted;
+    const uint64_t starts = row_ends << 1 | row_start;
+    if ((blanks & starts) != 0) break;
+    if (row_ends != 0 && pos + kBlock >= least) break;
+    rows += static_cast<uint64_t>(__builtin_popcountll(row_ends & ~starts));
+    in_quotes = quoted >> 63 != 0 ? ~uint64_t{0} : 0;
+    row_start = row_ends >> 63;
+    may_open = fields >> 63;
+  }
+  if (pos == begin) return pos;
+  const char last = bytes[pos - 1];
+  if (in_quotes != 0) {
+    at_ = At::kQuoted;
+  } else if (EndsLine(last)) {
+    at_ = At::kRowStart;
+  } else if (last == format_.delimiter) {
+    at_ = At::kFieldStart;
+  } else {
+    at_ = last == '"' && format_.quoted ? At::kQuoteInQuoted : At::kField;
+  }
+  return pos;
+}
+
+#else
+
+size_t RowScanner::ScanBlocks(std::string_view, size_t begin, size_t, uint64_t&) { return begin; }
+
+#endif
+
+}  // namespace parallelrun

@@ -1,0 +1,56 @@
+// Finds where rows of delimited text end, and counts them, as pandas.read_csv (C engine) does:
+// LF, CR LF and a lone CR end a row; a '"' opens a quoted field only where a field begins, `""`
+// within one is a quote, and line ends within one are text; a line without a byte, or with blanks
+// and tabs only, is no row. With `quoted` false a '"' is an ordinary byte, which is right where no
+// quoted field holds a line end.
+//
+// Runs of ordinary 64-byte blocks are counted with AVX2 and a carry-less multiplication where the
+// CPU has both; blocks with a stray quote, a blank at the front of a line, or the end that is
+// looked for are left to the byte-wise scanner, which every other CPU uses throughout. The encoding
+// must be such that bytes below 0x80 stand for ASCII. Pure; not thread-safe.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace parallelrun {
+
+struct RowFormat {
+  char delimiter = ',';
+  bool quoted = true;
+};
+
+class RowScanner {
+ public:
+  enum class Kernel { kBest, kBytes };
+
+  explicit RowScanner(RowFormat format, Kernel kernel = Kernel::kBest);
+
+  struct Step {
+    size_t used = 0;
+    bool cut = false;  // stopped at an end of line
+  };
+  // Goes on with `bytes`, adds the rows that end in them to `rows`, and stops behind the first end
+  // of line at or after `least` bytes by which `rows` is not 0; else uses all bytes. A cut behind a
+  // CR may have split a CR LF: the LF may then be skipped, or be scanned as an empty line.
+  Step Scan(std::string_view bytes, size_t least, uint64_t& rows);
+
+  // Ends the text: adds the row that has no line end, if there is one, and starts over.
+  void Finish(uint64_t& rows);
+
+ private:
+  // What the bytes so far leave open.
+  enum class At : uint8_t { kRowStart, kBlank, kFieldStart, kField, kQuoted, kQuoteInQuoted };
+
+  Step ScanBytes(std::string_view bytes, size_t begin, size_t end, size_t least, uint64_t& rows);
+  size_t ScanBlocks(std::string_view bytes, size_t begin, size_t least, uint64_t& rows);
+
+  RowFormat format_;
+  bool blocks_;  // ScanBlocks may be used
+  At at_ = At::kRowStart;
+  std::array<bool, 256> stops_{};  // bytes that matter within an unquoted field
+};
+
+}  // namespace parallelrun

@@ -1,0 +1,141 @@
+#include "coordinator/progress.h"
+
+#include <prometheus/registry.h>
+#include <prometheus/gauge.h>
+#include <prometheus/counter.h>
+#include <prometheus/text_serializer.h>
+#include <spdlog/fmt/fmt.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace parallelrun {
+namespace {
+
+using nlohmann::json;
+
+std::string StateName(const Coordinator& coordinator) {
+  switch (coordinator.phase()) {
+    case Coordinator::Phase::kRunning:
+      return coordinator.state().counts().succeeded + coordinator.state().counts().failed == 0 &&
+                     coordinator.running() == 0
+                 ? "Starting"
+                 : "Running";
+    case Coordinator::Phase::kDraining: return "Draining";
+    case Coordinator::Phase::kDeciding:
+    case Coordinator::Phase::kFinalizing: return "Finalizing";
+    case Coordinator::Phase::kEnded:
+      return coordinator.state().verdict() &&
+                     coordinator.state().verdict()->outcome == Outcome::kSucceeded
+                 ? "Succeeded"
+                 : "Failed";
+  }
+  return "Unknown";
+}
+
+std::string Hex(const std::array<uint8_t, 32>& digest) {
+  std::string text;
+  for (const uint8_t byte : digest) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+}  // namespace
+
+std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTime started) {
+  const JobState& state = coordinator.state();
+  const JobCounts& counts = state.counts();
+  const uint64_t settled = counts.succeeded + counts.failed;
+  json out;
+  out["epoch"] = epoch;
+  out["generation"] = state.settings() ? state.settings()->generation : 0;
+  out["state"] = StateName(coordinator);
+  out["startedAt"] = Rfc3339(started);
+  out["miniBatches"] = {{"total", state.plan_ended() ? json(counts.planned) : json(nullptr)},
+                        {"planned", counts.planned},
+                        {"succeeded", counts.succeeded},
+                        {"failed", counts.failed},
+                        {"running", coordinator.running()},
+                        {"pending", counts.planned - settled - coordinator.running()}};
+  out["items"] = {{"total", state.plan_ended() ? json(counts.items_planned) : json(nullptr)},
+                  {"succeeded", counts.items_succeeded},
+                  {"failed", counts.items_failed}};
+  out["listingDone"] = state.plan_ended();
+  out["rows"] = counts.rows;
+  out["perSecond"] = std::round(coordinator.rate().PerSecond() * 100) / 100;
+  const std::optional<Duration> left =
+      state.plan_ended() ? coordinator.rate().Remaining(counts.planned - settled) : std::nullopt;
+  out["secondsRemaining"] = left ? json(static_cast<int64_t>(std::ceil(ToSeconds(*left)))) : json(nullptr);
+  out["nodes"] = json::array();
+  for (const NodeView& node : coordinator.nodes()) {
+    out["nodes"].push_back({{"index", node.index},
+                            {"registered", node.registered},
+                            {"gaveUp", node.gave_up},
+                            {"processes", node.processes},
+                            {"held", node.held}});
+  }
+  out["errors"] = json::array();
+  for (const DistinctError& e : state.errors().Top(5)) {
+    out["errors"].push_back({{"kind", e.kind},
+                             {"message", e.message},
+                             {"count", e.count},
+                             {"miniBatch", e.batch},
+                             {"node", e.node},
+                             {"process", fmt::format("process{:03}", e.process)},
+                             {"log", e.log}});
+  }
+  out["failedAttempts"] = state.errors().total();
+  out["paused"] = coordinator.paused();
+  out["verdict"] = nullptr;
+  if (const auto& verdict = state.verdict()) {
+    out["verdict"] = {{"outcome", verdict->outcome == Outcome::kSucceeded ? "Succeeded" : "Failed"},
+                      {"reason", verdict->reason},
+                      {"message", verdict->message}};
+  }
+  out["output"] = nullptr;
+  if (const auto& published = state.published()) {
+    out["output"] = {{"path", published->path},
+                     {"bytes", published->bytes},
+                     {"rows", published->rows},
+                     {"sha256", Hex(published->sha256)}};
+  }
+  return out.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+std::string Metrics(const Coordinator& coordinator, uint32_t epoch) {
+  // Made afresh for each scrape: the numbers live in JobState, once.
+  prometheus::Registry registry;
+  const JobState& state = coordinator.state();
+  const JobCounts& counts = state.counts();
+  auto gauge = [&](const char* name, const char* help) -> prometheus::Family<prometheus::Gauge>& {
+    return prometheus::BuildGauge().Name(name).Help(help).Register(registry);
+  };
+  auto& batches = gauge("parallelrun_mini_batches", "Mini-batches of the job by state.");
+  batches.Add({{"state", "succeeded"}}).Set(static_cast<double>(counts.succeeded));
+  batches.Add({{"state", "failed"}}).Set(static_cast<double>(counts.failed));
+  batches.Add({{"state", "running"}}).Set(static_cast<double>(coordinator.running()));
+  batches.Add({{"state", "pending"}})
+      .Set(static_cast<double>(counts.planned - counts.succeeded - counts.failed - coordinator.running()));
+  auto& items = gauge("parallelrun_items", "Items of settled mini-batches by outcome.");
+  items.Add({{"outcome", "succeeded"}}).Set(static_cast<double>(counts.items_succeeded));
+  items.Add({{"outcome", "failed"}}).Set(static_cast<double>(counts.items_failed));
+  gauge("parallelrun_rows", "Rows of succeeded mini-batches.").Add({}).Set(static_cast<double>(counts.rows));
+  gauge("parallelrun_listing_done", "1 once every input has been listed.")
+      .Add({})
+      .Set(state.plan_ended() ? 1 : 0);
+  gauge("parallelrun_nodes_registered", "Nodes that are registered.")
+      .Add({})
+      .Set(static_cast<double>(coordinator.registered_nodes()));
+  gauge("parallelrun_epoch", "The coordinator's epoch.").Add({}).Set(epoch);
+  gauge("parallelrun_paused", "1 while the ledger cannot be written.")
+      .Add({})
+      .Set(coordinator.paused().empty() ? 0 : 1);
+  prometheus::BuildCounter()
+      .Name("parallelrun_failed_attempts_total")
+      .Help("Attempts of mini-batches that failed in this generation.")
+      .Register(registry)
+      .Add({})
+      .Increment(static_cast<double>(state.errors().total()));
+  return prometheus::TextSerializer().Serialize(registry.Collect());
+}
+
+}  // namespace parallelrun

@@ -1,0 +1,16 @@
+// What `GET /v1/progress` and `GET /metrics` say (docs/coordinator-api.md).
+#pragma once
+
+#include <string>
+
+#include "coordinator/coordinator.h"
+
+namespace parallelrun {
+
+// JSON text. `started` is when this coordinator started.
+std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTime started);
+
+// Prometheus text format.
+std::string Metrics(const Coordinator& coordinator, uint32_t epoch);
+
+}  // namespace parallelrun

@@ -1,0 +1,108 @@
+// CoordinatorServer puts a Coordinator to work: HTTP in front, the ledger's syncs and the listing on
+// threads of their own, publishing at the end. One object runs one epoch, on the thread that calls
+// Run; its loop is the only thread that touches the Coordinator.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/event_loop.h"
+#include "base/http_server.h"
+#include "coordinator/coordinator.h"
+#include "coordinator/log_sink.h"
+#include "coordinator/plan/planner.h"
+#include "coordinator/publisher.h"
+
+namespace parallelrun {
+
+// Exit codes of the coordinator (docs/coordinator-api.md).
+enum class CoordinatorExit {
+  kSucceeded = 0,
+  kFailed = 1,
+  kCannotStart = 2,
+  kDrained = 3,
+  kSuperseded = 4,
+  kDiskFailed = 5,
+};
+
+struct ServerOptions {
+  CoordinatorLimits coordinator;
+  HttpServerOptions http;
+  std::string key;        // of the job; tokens are derived from it
+  std::string agent_job;  // JSON text: `job` of the answer to register
+  std::string output_path;  // of the appended file; empty with SummaryOnly
+  RowOrder order = RowOrder::kMiniBatch;
+  std::vector<PlanInput> inputs;
+  std::vector<std::string> forbidden;  // folders that the listing must not meet
+  Duration leave_limit = seconds(30);  // how long nodes may take to upload their logs at the end
+};
+
+class CoordinatorServer {
+ public:
+  // `ledger` has begun and `state` holds its history; both, and `files`, must outlive the server.
+  CoordinatorServer(ServerOptions options, Files& files, Ledger& ledger, JobState& state,
+                    LogSink logs);
+  ~CoordinatorServer();
+
+  // Serves until the job is over, drained, or superseded. An error is kCannotStart.
+  Result<CoordinatorExit> Run();
+
+  const Coordinator& coordinator() const { return coordinator_; }
+
+ private:
+  void Handle(const std::shared_ptr<HttpExchange>& exchange);
+  void HandleNode(const std::shared_ptr<HttpExchange>& exchange, uint32_t node,
+                  const std::vector<std::string>& path);
+  HttpResponse RegisterNode(uint32_t node, const std::string& body);
+  HttpResponse Leave(uint32_t node, const std::string& body);
+  void ExchangeWithNode(const std::shared_ptr<HttpExchange>& exchange, uint32_t node);
+  HttpResponse WriteLog(uint32_t node, const HttpRequest& request,
+                        const std::vector<std::string>& path);
+  HttpResponse Control(const std::string& body);
+
+  // After every event: starts what the event made necessary.
+  void AfterEvent();
+  void Tick();
+  void StartPlanning();
+  void PlanLoop(Planner& planner);
+  void FlushLoop();
+  void OnFlushed(const Result<uint64_t>& flushed);
+  void Publish();
+  void OnPublished(const Result<Published>& published);
+  void End(CoordinatorExit exit);
+  Instant Now() const { return clock_.Now(); }
+
+  ServerOptions options_;
+  Files& files_;
+  Ledger& ledger_;
+  JobState& state_;
+  LogSink logs_;
+  SystemClock clock_;
+  EventLoop loop_;
+  PlanStore plan_;
+  Coordinator coordinator_;
+  WallTime started_;
+  std::unique_ptr<HttpServer> http_;
+  CoordinatorExit exit_ = CoordinatorExit::kDiskFailed;
+  bool ending_ = false;
+  Instant ended_at_;
+
+  std::mutex mutex_;  // guards the three below
+  std::condition_variable wake_;
+  bool flush_wanted_ = false;
+  bool stop_ = false;
+  size_t chunks_on_the_way_ = 0;  // planned, not yet taken by the loop
+
+  bool flushing_ = false;
+  bool publishing_ = false;
+  std::thread flusher_;
+  std::thread planner_;
+  std::thread publisher_;
+};
+
+}  // namespace parallelrun

@@ -1,0 +1,182 @@
+#include "coordinator/start.h"
+
+#include <spdlog/spdlog.h>
+#include <xxhash.h>
+
+#include <chrono>
+
+#include "api/settings.h"
+#include "api/to_json.h"
+#include "base/random.h"
+#include "coordinator/progress.h"
+
+namespace parallelrun {
+namespace {
+
+constexpr char kAgain[] = "continue it with --resume, or start over with --overwrite";
+
+// What is done with the state that an earlier run left.
+struct Decision {
+  bool write_settings = false;
+  uint32_t generation = 1;
+  bool overwrite = false;
+};
+
+std::string Lines(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += "\n  " + line;
+  return text;
+}
+
+// spec.output.ifExists as the job says it, unless the command line says otherwise.
+IfExists WhatIfExists(const CoordinatorConfig& config) {
+  if (config.overwrite) return IfExists::kOverwrite;
+  if (config.resume) return IfExists::kResume;
+  return config.job.spec.output.if_exists;
+}
+
+Result<Decision> Decide(const CoordinatorConfig& config, const JobLayout& layout,
+                        const JobState& state, const std::string& plan_settings, Files& files) {
+  const IfExists if_exists = WhatIfExists(config);
+  Decision decision;
+  if (!state.settings()) {
+    decision.write_settings = true;
+    if (layout.output_path.empty() || if_exists == IfExists::kOverwrite) return decision;
+    const Result<bool> there = files.Exists(layout.output_path);
+    if (there.ok() && *there) {
+      return Error{Code::kExists, layout.output_path +
+                                      " exists, and is not of a run that could be continued: move "
+                                      "it away, choose another output, or replace it with --overwrite"};
+    }
+    return decision;
+  }
+  const Settings& before = *state.settings();
+  // The same job, whose coordinator was restarted: what a person asked for was done by then.
+  if (before.resource_uid == config.resource_uid) return decision;
+  decision.write_settings = true;
+  if (if_exists == IfExists::kOverwrite) {
+    decision.overwrite = true;
+    return decision;
+  }
+  const bool finished = state.published() ||
+                        (state.verdict() && state.verdict()->outcome == Outcome::kSucceeded);
+  if (if_exists == IfExists::kFail) {
+    return Error{Code::kExists,
+                 finished ? fmt::format("{} exists: this job has finished already; start over with "
+                                        "--overwrite, or choose another output",
+                                        layout.output_path.empty() ? layout.output_folder
+                                                                   : layout.output_path)
+                          : fmt::format("an unfinished run of this job is in {}: {}",
+                                        layout.state_folder, kAgain)};
+  }
+  const Result<std::vector<std::string>> changes = Differences(before.plan_settings, plan_settings);
+  if (!changes.ok()) return changes.error();
+  if (!changes->empty()) {
+    return Error{Code::kInvalid,
+                 "the run cannot be continued, since its mini-batches would not be the same:" +
+                     Lines(*changes) + "\nundo the change, or start over with --overwrite"};
+  }
+  if (before.code_digest != config.code_digest) {
+    spdlog::warn("the code has changed since the run was started: finished mini-batches keep their "
+                 "rows, the others are run with the new code");
+  }
+  // A finished run stays finished: there is nothing to try again.
+  decision.write_settings = !finished;
+  decision.generation = before.generation + 1;
+  return decision;
+}
+
+CoordinatorLimits Limits(const CoordinatorConfig& config, uint64_t settings_digest) {
+  const JobSpec& spec = config.job.spec;
+  CoordinatorLimits limits;
+  limits.run_max_try = static_cast<uint32_t>(spec.run_max_try);
+  limits.thresholds = {spec.error_threshold, spec.allowed_failed_count, spec.allowed_failed_percent};
+  limits.append_row = spec.output.action == OutputAction::kAppendRow;
+  limits.nodes = config.nodes;
+  limits.processes = config.processes;
+  limits.settings_digest = settings_digest;
+  limits.progress_timeout = spec.progress_update_timeout;
+  limits.first_task_timeout = spec.first_task_creation_timeout;
+  return limits;
+}
+
+}  // namespace
+
+void WriteTerminationMessage(const CoordinatorConfig& config, Files& files, const std::string& text) {
+  if (config.termination_message.empty()) return;
+  if (const Status written = PublishFile(files, config.termination_message, text); !written.ok()) {
+    spdlog::warn("{}", written.error().message);
+  }
+}
+
+Result<CoordinatorExit> RunCoordinator(const CoordinatorConfig& config, Files& files) {
+  const Result<JobLayout> layout = LayOut(config.job, config.volumes);
+  if (!layout.ok()) return layout.error();
+  Result<std::string> agent_job = AgentJob(config, *layout);
+  if (!agent_job.ok()) return agent_job.error();
+  if (const Status made = files.MakeFolders(layout->output_folder); !made.ok()) return made.error();
+  Result<LogSink> logs = LogSink::Open(layout->log_folder);
+  if (!logs.ok()) return logs.error();
+
+  LedgerOptions options;
+  options.state_folder = layout->state_folder;
+  if (!layout->output_path.empty()) {
+    options.output_folder = layout->output_folder;
+    options.output_file = config.job.spec.output.file_name;
+  }
+  options.nonce = RandomU64();
+  options.new_run_id = RandomU64();
+  JobState state;
+  Result<std::unique_ptr<Ledger>> claimed = Ledger::Claim(
+      files, options, [&](const Record& record, const Place& place, const Place& rows) {
+        return state.Apply(record, place, rows);
+      });
+  if (!claimed.ok()) return claimed.error();
+  Ledger& ledger = **claimed;
+
+  const std::string plan_settings = PlanSettings(config.job);
+  const Result<Decision> decision = Decide(config, *layout, state, plan_settings, files);
+  if (!decision.ok()) return decision.error();
+  const std::string job = CanonicalText(ToJson(config.job));
+  SettingsRecord settings;
+  settings.generation = decision->generation;
+  settings.wall_us = SystemClock().WallNow().time_since_epoch().count();
+  settings.code_digest = config.code_digest;
+  settings.resource_uid = config.resource_uid;
+  settings.plan_settings = plan_settings;
+  settings.job = job;
+  if (decision->overwrite) state = JobState();
+  const Status begun = ledger.Begin(
+      decision->write_settings ? std::optional(settings) : std::nullopt,
+      decision->overwrite ? std::optional(RandomU64()) : std::nullopt);
+  if (!begun.ok()) return begun.error();
+  if (decision->write_settings) {
+    if (const Status applied = state.Apply(settings, {}, {}); !applied.ok()) return applied.error();
+  }
+  spdlog::info("epoch {} of run {:016x}, {} mini-batches planned, {} settled", ledger.epoch(),
+               ledger.run_id(), state.counts().planned,
+               state.counts().succeeded + state.counts().failed);
+
+  ServerOptions server_options;
+  // Work of one setting is never mixed with another's; see "Adoption" in docs/coordinator-api.md.
+  server_options.coordinator =
+      Limits(config, XXH3_64bits_withSeed(plan_settings.data(), plan_settings.size(), config.code_digest));
+  server_options.http = config.http;
+  server_options.key = config.key;
+  server_options.agent_job = std::move(*agent_job);
+  server_options.output_path = layout->output_path;
+  server_options.order = config.job.spec.output.order == OutputOrder::kMiniBatch
+                             ? RowOrder::kMiniBatch
+                             : RowOrder::kCompletion;
+  server_options.inputs = layout->inputs;
+  server_options.forbidden = layout->forbidden;
+  CoordinatorServer server(std::move(server_options), files, ledger, state, std::move(*logs));
+  const WallTime started = SystemClock().WallNow();
+  Result<CoordinatorExit> exit = server.Run();
+  if (exit.ok()) {
+    WriteTerminationMessage(config, files, ProgressJson(server.coordinator(), ledger.epoch(), started));
+  }
+  return exit;
+}
+
+}  // namespace parallelrun

@@ -1,0 +1,18 @@
+// The coordinator from its configuration to its exit code: claims an epoch, decides what becomes of
+// an earlier run's state, and serves the job.
+#pragma once
+
+#include "base/error.h"
+#include "base/files.h"
+#include "coordinator/config.h"
+#include "coordinator/server.h"
+
+namespace parallelrun {
+
+// An error is CoordinatorExit::kCannotStart, with the one message that the user needs.
+Result<CoordinatorExit> RunCoordinator(const CoordinatorConfig& config, Files& files);
+
+// Leaves `text` where the configuration says that the last words go.
+void WriteTerminationMessage(const CoordinatorConfig& config, Files& files, const std::string& text);
+
+}  // namespace parallelrun

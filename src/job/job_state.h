@@ -1,0 +1,119 @@
+// JobState is what the ledger says of a job: the plan, and per mini-batch what became of it. The
+// live coordinator and a replay both change it by Apply alone, so that memory and ledger cannot
+// disagree. Leases are not in it: see LeaseTable. Pure, not thread-safe; 48 bytes a mini-batch.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "job/errors.h"
+#include "job/ids.h"
+#include "job/records.h"
+
+namespace parallelrun {
+
+struct MiniBatch {
+  enum class State : uint8_t { kPending, kSucceeded, kFailed };
+  Place rows;  // of the result (its last part); length 0: no rows
+  Fence fence;  // of the accepted result or of the failed attempt that was the last
+  uint32_t items = 0;
+  uint32_t items_succeeded = 0;
+  uint16_t failed_attempts = 0;  // in this generation
+  uint16_t losses = 0;
+  State state = State::kPending;
+};
+
+struct JobCounts {
+  uint64_t planned = 0;    // mini-batches
+  uint64_t succeeded = 0;
+  uint64_t failed = 0;
+  uint64_t items_planned = 0;
+  uint64_t items_succeeded = 0;
+  uint64_t items_failed = 0;  // of settled mini-batches
+  uint64_t rows = 0;
+};
+
+struct Verdict {
+  Outcome outcome = Outcome::kSucceeded;
+  std::string reason;
+  std::string message;
+};
+
+struct Published {
+  std::string path;
+  uint64_t bytes = 0;
+  uint64_t rows = 0;
+  std::array<uint8_t, 32> sha256{};
+};
+
+struct Settings {
+  uint32_t generation = 0;
+  int64_t wall_us = 0;
+  uint64_t code_digest = 0;
+  std::string resource_uid;
+  std::string plan_settings;
+  std::string job;
+};
+
+class JobState {
+ public:
+  // Changes the state as the record says. kCorrupt when the record cannot follow what came before
+  // (a gap in the plan, a result for a mini-batch that is settled): a ledger that says so was not
+  // written by this program.
+  Status Apply(const Record& record, const Place& record_place, const Place& rows);
+
+  const std::vector<MiniBatch>& batches() const { return batches_; }
+  const JobCounts& counts() const { return counts_; }
+  const std::optional<Settings>& settings() const { return settings_; }
+  const std::optional<Verdict>& verdict() const { return verdict_; }
+  const std::optional<Published>& published() const { return published_; }
+  const DistinctErrors& errors() const { return errors_; }
+  bool plan_ended() const { return plan_ended_; }
+  bool settled(BatchId id) const { return batches_[id].state != MiniBatch::State::kPending; }
+  bool all_settled() const {
+    return plan_ended_ && counts_.succeeded + counts_.failed == counts_.planned;
+  }
+
+  // The chunk that holds a mini-batch: its first id and the place of its record.
+  struct Chunk {
+    BatchId first = 0;
+    uint32_t batches = 0;
+    Place place;
+  };
+  const std::vector<Chunk>& chunks() const { return chunks_; }
+  const Chunk& ChunkOf(BatchId id) const;
+
+  // Bytes of rows received in parts for an unfinished result with this fence.
+  uint64_t PartBytes(BatchId id, const Fence& fence) const;
+  // Where the rows of a succeeded mini-batch lie, in order.
+  std::vector<Place> RowsOf(BatchId id) const;
+
+ private:
+  Status ApplyChunk(const PlanChunkRecord& chunk, const Place& place);
+  Status ApplyResult(const ResultRecord& result, const Place& rows);
+  Status ApplyFailed(const FailedRecord& failed);
+  void ApplySettings(const SettingsRecord& settings);
+
+  struct Parts {
+    Fence fence;
+    uint64_t bytes = 0;
+    std::vector<Place> places;
+  };
+
+  std::vector<MiniBatch> batches_;
+  std::vector<Chunk> chunks_;
+  std::map<BatchId, Parts> parts_;  // few: only results above one part
+  JobCounts counts_;
+  DistinctErrors errors_;
+  bool plan_ended_ = false;
+  std::optional<Settings> settings_;
+  std::optional<Verdict> verdict_;
+  std::optional<Published> published_;
+};
+
+}  // namespace parallelrun

@@ -1,0 +1,190 @@
+#include "job/node_messages.h"
+
+#include "base/bytes.h"
+
+namespace parallelrun {
+namespace {
+
+void Put(Encoder& out, BatchId id, const Fence& fence) {
+  out.U64(id);
+  out.U32(fence.epoch);
+  out.U64(fence.number);
+}
+
+template <typename T>
+void Get(Decoder& in, T& lease) {
+  lease.id = in.U64();
+  lease.fence.epoch = in.U32();
+  lease.fence.number = in.U64();
+}
+
+constexpr size_t kNameSize = 20;  // id and fence
+
+template <typename T, typename Fn>
+void PutList(Encoder& out, const std::vector<T>& list, Fn put) {
+  out.U32(static_cast<uint32_t>(list.size()));
+  for (const T& entry : list) put(entry);
+}
+
+template <typename T, typename Fn>
+void GetList(Decoder& in, size_t entry_size, std::vector<T>& list, Fn get) {
+  const uint32_t count = in.Count(entry_size);
+  list.reserve(count);
+  for (uint32_t i = 0; i < count && in.ok(); ++i) get(list.emplace_back());
+}
+
+void PutFinished(Encoder& out, const Finished& f) {
+  Put(out, f.id, f.fence);
+  out.U8(static_cast<uint8_t>(f.kind));
+  if (f.kind == Finished::Kind::kReturned) return;
+  out.U32(f.process);
+  out.U64(f.run_ns);
+  if (f.kind == Finished::Kind::kSucceeded) {
+    out.U32(f.items_succeeded);
+    out.U32(f.row_count);
+    out.U64(f.rows_offset);
+    out.Text(f.rows);
+  } else {
+    out.U8(static_cast<uint8_t>(f.cause));
+    out.Text(f.error_kind);
+    out.Text(f.message);
+    out.Text(f.log);
+  }
+}
+
+void GetFinished(Decoder& in, Finished& f) {
+  Get(in, f);
+  const uint8_t kind = in.U8();
+  if (kind < 1 || kind > 3) return in.Fail();
+  f.kind = static_cast<Finished::Kind>(kind);
+  if (f.kind == Finished::Kind::kReturned) return;
+  f.process = in.U32();
+  f.run_ns = in.U64();
+  if (f.kind == Finished::Kind::kSucceeded) {
+    f.items_succeeded = in.U32();
+    f.row_count = in.U32();
+    f.rows_offset = in.U64();
+    f.rows = in.Text();
+  } else {
+    const uint8_t cause = in.U8();
+    if (cause < 1 || cause > static_cast<uint8_t>(Cause::kInput)) return in.Fail();
+    f.cause = static_cast<Cause>(cause);
+    f.error_kind = in.Text();
+    f.message = in.Text();
+    f.log = in.Text();
+  }
+}
+
+}  // namespace
+
+std::string Encode(const ExchangeRequest& request) {
+  std::string bytes;
+  Encoder out(bytes);
+  out.U32(request.incarnation.epoch);
+  out.U32(request.incarnation.number);
+  out.U64(request.settings_digest);
+  out.U32(request.want);
+  out.U32(request.park_ms);
+  PutList(out, request.held, [&](const HeldLease& h) {
+    Put(out, h.id, h.fence);
+    out.U8(h.started ? 1 : 0);
+  });
+  PutList(out, request.offered, [&](const OfferedLease& o) {
+    Put(out, o.id, o.fence);
+    out.U64(o.digest);
+  });
+  PutList(out, request.parts, [&](const RowsPart& p) {
+    Put(out, p.id, p.fence);
+    out.U64(p.offset);
+    out.Text(p.rows);
+  });
+  PutList(out, request.finished, [&](const Finished& f) { PutFinished(out, f); });
+  PutList(out, request.events, [&](const ProcessEvent& e) {
+    out.U32(e.process);
+    out.U8(static_cast<uint8_t>(e.kind));
+    out.Text(e.message);
+    out.Text(e.log);
+  });
+  return bytes;
+}
+
+Result<ExchangeRequest> DecodeExchangeRequest(std::string_view bytes) {
+  Decoder in(bytes);
+  ExchangeRequest r;
+  r.incarnation.epoch = in.U32();
+  r.incarnation.number = in.U32();
+  r.settings_digest = in.U64();
+  r.want = in.U32();
+  r.park_ms = in.U32();
+  GetList(in, kNameSize + 1, r.held, [&](HeldLease& h) {
+    Get(in, h);
+    h.started = in.U8() != 0;
+  });
+  GetList(in, kNameSize + 8, r.offered, [&](OfferedLease& o) {
+    Get(in, o);
+    o.digest = in.U64();
+  });
+  GetList(in, kNameSize + 12, r.parts, [&](RowsPart& p) {
+    Get(in, p);
+    p.offset = in.U64();
+    p.rows = in.Text();
+  });
+  GetList(in, kNameSize + 1, r.finished, [&](Finished& f) { GetFinished(in, f); });
+  GetList(in, 13, r.events, [&](ProcessEvent& e) {
+    e.process = in.U32();
+    const uint8_t kind = in.U8();
+    if (kind < 1 || kind > static_cast<uint8_t>(ProcessEvent::Kind::kGaveUp)) return in.Fail();
+    e.kind = static_cast<ProcessEvent::Kind>(kind);
+    e.message = in.Text();
+    e.log = in.Text();
+  });
+  if (!in.Done()) return Error{Code::kInvalid, "malformed exchange request"};
+  return r;
+}
+
+std::string Encode(const ExchangeReply& reply) {
+  std::string bytes;
+  Encoder out(bytes);
+  out.U32(reply.epoch);
+  out.U8(static_cast<uint8_t>(reply.directive));
+  PutList(out, reply.settled, [&](const LeaseName& n) { Put(out, n.id, n.fence); });
+  PutList(out, reply.refused, [&](const LeaseName& n) { Put(out, n.id, n.fence); });
+  PutList(out, reply.adopted, [&](const Adopted& a) {
+    Put(out, a.id, a.old_fence);
+    out.U32(a.fence.epoch);
+    out.U64(a.fence.number);
+  });
+  PutList(out, reply.leased, [&](const Leased& l) {
+    Put(out, l.id, l.fence);
+    out.U64(l.digest);
+    out.Text(l.work);
+  });
+  return bytes;
+}
+
+Result<ExchangeReply> DecodeExchangeReply(std::string_view bytes) {
+  Decoder in(bytes);
+  ExchangeReply r;
+  r.epoch = in.U32();
+  const uint8_t directive = in.U8();
+  if (directive > static_cast<uint8_t>(Directive::kFinish)) in.Fail();
+  r.directive = static_cast<Directive>(directive);
+  GetList(in, kNameSize, r.settled, [&](LeaseName& n) { Get(in, n); });
+  GetList(in, kNameSize, r.refused, [&](LeaseName& n) { Get(in, n); });
+  GetList(in, kNameSize + 12, r.adopted, [&](Adopted& a) {
+    a.id = in.U64();
+    a.old_fence.epoch = in.U32();
+    a.old_fence.number = in.U64();
+    a.fence.epoch = in.U32();
+    a.fence.number = in.U64();
+  });
+  GetList(in, kNameSize + 12, r.leased, [&](Leased& l) {
+    Get(in, l);
+    l.digest = in.U64();
+    l.work = in.Text();
+  });
+  if (!in.Done()) return Error{Code::kInvalid, "malformed exchange reply"};
+  return r;
+}
+
+}  // namespace parallelrun

@@ -1,0 +1,120 @@
+// The exchange between an agent and its coordinator (docs/coordinator-api.md). Plain data; views
+// point into the decoded bytes, or into the caller's memory when encoding. Pure, thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "job/ids.h"
+
+namespace parallelrun {
+
+struct HeldLease {
+  BatchId id = 0;
+  Fence fence;
+  bool started = false;
+};
+
+struct OfferedLease {
+  BatchId id = 0;
+  Fence fence;
+  uint64_t digest = 0;
+};
+
+// An earlier part of the rows of a result that follows.
+struct RowsPart {
+  BatchId id = 0;
+  Fence fence;
+  uint64_t offset = 0;  // within the rows of this mini-batch
+  std::string_view rows;
+};
+
+struct Finished {
+  enum class Kind : uint8_t { kSucceeded = 1, kFailed = 2, kReturned = 3 };
+  BatchId id = 0;
+  Fence fence;
+  Kind kind = Kind::kSucceeded;
+  uint32_t process = 0;
+  uint64_t run_ns = 0;
+  // kSucceeded
+  uint32_t items_succeeded = 0;
+  uint32_t row_count = 0;
+  uint64_t rows_offset = 0;  // bytes that were sent before, in parts
+  std::string_view rows;
+  // kFailed
+  Cause cause = Cause::kRun;
+  std::string_view error_kind;
+  std::string_view message;
+  std::string_view log;
+};
+
+struct ProcessEvent {
+  enum class Kind : uint8_t {
+    kInitFailed = 1,
+    kScriptUnusable = 2,
+    kReady = 3,
+    kExited = 4,
+    kGaveUp = 5,
+  };
+  uint32_t process = 0;
+  Kind kind = Kind::kReady;
+  std::string_view message;
+  std::string_view log;
+};
+
+struct ExchangeRequest {
+  Incarnation incarnation;
+  uint64_t settings_digest = 0;
+  uint32_t want = 0;
+  uint32_t park_ms = 0;
+  std::vector<HeldLease> held;
+  std::vector<OfferedLease> offered;
+  std::vector<RowsPart> parts;
+  std::vector<Finished> finished;
+  std::vector<ProcessEvent> events;
+};
+
+enum class Directive : uint8_t { kGoOn = 0, kDrain = 1, kFinish = 2 };
+
+struct LeaseName {
+  BatchId id = 0;
+  Fence fence;
+  auto operator<=>(const LeaseName&) const = default;
+};
+
+struct Adopted {
+  BatchId id = 0;
+  Fence old_fence;
+  Fence fence;
+};
+
+struct Leased {
+  BatchId id = 0;
+  Fence fence;
+  uint64_t digest = 0;
+  std::string_view work;
+};
+
+struct ExchangeReply {
+  uint32_t epoch = 0;
+  Directive directive = Directive::kGoOn;
+  std::vector<LeaseName> settled;
+  std::vector<LeaseName> refused;
+  std::vector<Adopted> adopted;
+  std::vector<Leased> leased;
+};
+
+// Bound of a body, and how many bytes of rows one exchange may carry.
+inline constexpr size_t kMaxExchangeBytes = size_t{16} << 20;
+inline constexpr size_t kMaxRowsBytes = size_t{4} << 20;
+
+std::string Encode(const ExchangeRequest& request);
+std::string Encode(const ExchangeReply& reply);
+// kInvalid when the bytes are not exactly one message.
+Result<ExchangeRequest> DecodeExchangeRequest(std::string_view bytes);
+Result<ExchangeReply> DecodeExchangeReply(std::string_view bytes);
+
+}  // namespace parallelrun

@@ -1,0 +1,163 @@
+// The ledger's records (docs/ledger.md). Plain data; text and rows are views into the bytes that
+// were decoded, or into the caller's memory when encoding. Pure, thread-safe.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/error.h"
+#include "job/ids.h"
+
+namespace parallelrun {
+
+struct SealRecord {
+  uint32_t predecessor = 0;  // epoch; 0: none
+  uint64_t length = 0;       // bytes of the predecessor's log that count
+  uint64_t digest = 0;       // of the history up to there
+};
+
+struct SettingsRecord {
+  uint32_t generation = 0;
+  int64_t wall_us = 0;
+  uint64_t code_digest = 0;
+  std::string_view resource_uid;
+  std::string_view plan_settings;  // JSON: what decides which items an id means
+  std::string_view job;            // JSON: the whole job, canonical
+};
+
+struct FileStamp {
+  uint64_t size = 0;  // bytes
+  int64_t mtime_ns = 0;
+};
+
+struct FilesChunk {
+  uint32_t files_per_batch = 1;
+  std::string_view root;
+  std::string_view names;         // NUL-joined, `stamps.size()` of them
+  std::vector<FileStamp> stamps;  // one a file
+};
+
+struct Slice {
+  uint64_t offset = 0;
+  uint64_t length = 0;
+  uint32_t rows = 0;
+};
+
+struct TabularChunk {
+  std::string_view path;
+  FileStamp stamp;
+  std::string_view header;
+  std::string_view format;
+  std::vector<Slice> slices;
+};
+
+struct PlanChunkRecord {
+  BatchId first = 0;
+  uint64_t first_item = 0;
+  uint32_t input = 0;
+  std::variant<FilesChunk, TabularChunk> content;
+
+  uint32_t Batches() const;
+  uint64_t Items() const;
+  // Items of the `index`-th mini-batch of the chunk.
+  uint32_t ItemsOf(uint32_t index) const;
+};
+
+struct PlanEndRecord {
+  uint64_t batches = 0;
+  uint64_t items = 0;
+};
+
+struct RowsRecord {
+  BatchId id = 0;
+  Fence fence;
+  std::string_view rows;
+};
+
+struct ResultRecord {
+  BatchId id = 0;
+  Fence fence;
+  uint32_t node = 0;
+  uint32_t process = 0;
+  uint64_t run_ns = 0;
+  uint32_t items_succeeded = 0;
+  uint32_t row_count = 0;
+  std::string_view rows;
+};
+
+struct FailedRecord {
+  BatchId id = 0;
+  Fence fence;
+  uint32_t node = 0;
+  uint32_t process = 0;
+  uint64_t run_ns = 0;
+  Cause cause = Cause::kRun;
+  bool final = false;        // the last try: the mini-batch has failed
+  std::string_view kind;     // of the worker protocol, or the cause's name
+  std::string_view message;  // at most 4 KiB
+  std::string_view log;      // path below the log tree
+};
+
+struct LostRecord {
+  BatchId id = 0;
+  Fence fence;
+};
+
+enum class Outcome : uint8_t { kSucceeded = 1, kFailed = 2 };
+
+struct VerdictRecord {
+  Outcome outcome = Outcome::kSucceeded;
+  int64_t wall_us = 0;
+  std::string_view reason;   // CamelCase, for machines
+  std::string_view message;  // for people
+};
+
+struct PublishedRecord {
+  std::string_view path;
+  uint64_t bytes = 0;
+  uint64_t rows = 0;
+  std::array<uint8_t, 32> sha256{};
+};
+
+// The order is that of the type numbers, from 1.
+using Record = std::variant<SealRecord, SettingsRecord, PlanChunkRecord, PlanEndRecord, RowsRecord,
+                            ResultRecord, FailedRecord, LostRecord, VerdictRecord, PublishedRecord>;
+
+// Stored: never renumber.
+enum class RecordType : uint8_t {
+  kSeal = 1,
+  kSettings = 2,
+  kPlanChunk = 3,
+  kPlanEnd = 4,
+  kRows = 5,
+  kResult = 6,
+  kFailed = 7,
+  kLost = 8,
+  kVerdict = 9,
+  kPublished = 10,
+};
+
+RecordType TypeOf(const Record& record);
+
+// Offset within an encoded record of this type at which its rows begin; 0: it has none.
+size_t RowsOffset(RecordType type);
+
+// Appends the record with its type and length. Returns the offset within the appended bytes at
+// which the rows of a RowsRecord or ResultRecord begin (0 for the others).
+size_t EncodeRecord(const Record& record, std::string& out);
+
+// One record and the place of its rows within `bytes`.
+struct DecodedRecord {
+  Record record;
+  size_t rows_offset = 0;
+};
+
+// Decodes the record at the front of `bytes` and removes it. kCorrupt when it is not whole or not
+// known; the views in the result point into `bytes`.
+Result<DecodedRecord> DecodeRecord(std::string_view& bytes);
+
+}  // namespace parallelrun

@@ -1,0 +1,39 @@
+// Work: what one run() gets, as bytes (docs/worker-protocol.md, "Work"). Made from a plan chunk by
+// the coordinator, read by the worker process. Pure; a maker is used by one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "job/records.h"
+
+namespace parallelrun {
+
+// Makes the Work of the mini-batches of one chunk. Holds its own copy of the encoded record.
+class WorkMaker {
+ public:
+  // `encoded` is one plan chunk record as EncodeRecord wrote it; kCorrupt otherwise.
+  static Result<WorkMaker> FromRecord(std::string encoded);
+
+  const PlanChunkRecord& chunk() const { return chunk_; }
+  // The Work of the `index`-th mini-batch (below chunk().Batches()), with 0 failed attempts.
+  // O(its own size).
+  std::string Make(uint32_t index) const;
+
+ private:
+  WorkMaker() = default;
+  std::unique_ptr<std::string> encoded_;  // stable address: chunk_ points into it
+  PlanChunkRecord chunk_;
+  std::vector<uint32_t> name_starts_;  // files: where each name begins in chunk_'s names
+  std::vector<uint64_t> row_starts_;   // tabular: rows of the chunk before each slice
+};
+
+// Sets the number of failed attempts in encoded Work.
+void SetWorkAttempts(std::string& work, uint16_t failed_attempts);
+
+// XXH3-64 of Work with 0 failed attempts: the same mini-batch has the same digest in every epoch.
+uint64_t WorkDigest(const std::string& work);
+
+}  // namespace parallelrun

@@ -1,0 +1,34 @@
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+sys.path.insert(0, str(HERE.parents[1] / "worker-image" / "python"))
+
+from fake_agent import FakeAgent  # noqa: E402 - the path must be set first
+
+
+@pytest.fixture
+def launch(tmp_path):
+    """launch("script.py", *arguments, files={name: text}, **start) -> FakeAgent.
+
+    The code folder is a copy of tests/python/scripts plus `files`.
+    """
+    agents = []
+
+    def start(script, *arguments, files=None, **options):
+        code = tmp_path / "code"
+        shutil.copytree(HERE / "scripts", code, dirs_exist_ok=True)
+        for name, content in (files or {}).items():
+            (code / name).parent.mkdir(parents=True, exist_ok=True)
+            (code / name).write_text(content)
+        agent = FakeAgent(tmp_path, entryScript=script, arguments=list(arguments), **options)
+        agents.append(agent)
+        return agent
+
+    yield start
+    for agent in agents:
+        agent.close()

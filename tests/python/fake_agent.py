@@ -1,0 +1,212 @@
+"""The agent's end of docs/worker-protocol.md, for tests: starts a worker process and drives it."""
+
+import collections
+import fcntl
+import json
+import mmap
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parents[2] / "worker-image" / "python"
+UNKNOWN_SIZE = 2**64 - 1
+TIMEOUT_S = 30
+
+# The worker's python3 may be another one than that of the tests: WORKER_PYTHON=python3.8 pytest
+PYTHON = os.environ.get("WORKER_PYTHON", sys.executable)
+
+START, BATCH, STOP = 1, 2, 3
+READY, INIT_FAILED, RESULT, ROWS, FAILED, STOPPED = 16, 17, 18, 19, 20, 21
+STARTING, IMPORTING, WAITING, LOADING, RUNNING, ENCODING, STOPPING = range(7)
+
+Result = collections.namedtuple("Result", "sequence run_ns cpu_ns succeeded rows data")
+Failed = collections.namedtuple("Failed", "sequence run_ns cpu_ns failure")
+
+
+def frame(frame_type, body=b""):
+    return struct.pack("<IB", len(body), frame_type) + body
+
+
+def text(value):
+    data = value if isinstance(value, bytes) else value.encode("utf-8", "surrogateescape")
+    return struct.pack("<I", len(data)) + data
+
+
+def work_head(kind, items, index, retries=0, first=0, context=None):
+    keys = json.dumps(context) if context else ""
+    return struct.pack("<BBHQQI", kind, 0, retries, index, first, items) + text(keys)
+
+
+def files_work(root, names, index=0, stamps=None, **head):
+    """Work of kind 1; without stamps the files are not checked."""
+    stamps = stamps or [(UNKNOWN_SIZE, 0)] * len(names)
+    joined = b"\0".join(os.fsencode(name) for name in names)
+    body = work_head(1, len(names), index, **head) + text(os.fsencode(root)) + text(joined)
+    return body + b"".join(struct.pack("<Qq", *stamp) for stamp in stamps)
+
+
+def stamp_of(path):
+    found = os.stat(path)
+    return found.st_size, found.st_mtime_ns
+
+
+def table_work(
+    path, items, offset=0, length=None, header=b"", index=0, stamp=None, delimiter=",", **head
+):
+    """Work of kind 2."""
+    length = os.stat(path).st_size - offset if length is None else length
+    form = json.dumps({"delimiter": delimiter, "encoding": "utf-8"})
+    return (
+        work_head(2, items, index, **head)
+        + text(str(path))
+        + struct.pack("<QQ", offset, length)
+        + text(header)
+        + struct.pack("<Qq", *(stamp or stamp_of(path)))
+        + text(form)
+    )
+
+
+def batch(sequence, work):
+    return frame(BATCH, struct.pack("<Q", sequence) + work)
+
+
+class FakeAgent:
+    """One worker process in `folder`, which holds `code` and the output files."""
+
+    def __init__(self, folder, environment=None, **start):
+        self.folder = folder
+        self.code = folder / "code"
+        self.code.mkdir(exist_ok=True)
+        self.start = {
+            "release": "0.1.0",
+            "entryScript": "score.py",
+            "arguments": [],
+            "process": "process000",
+            "node": 0,
+            "outputFolder": str(folder / "output"),
+            "outputAction": "AppendRow",
+            "errorThreshold": -1,
+            "loggingLevel": "INFO",
+        }
+        self.start.update(start)
+        self.socket, theirs = socket.socketpair()
+        self.socket.settimeout(TIMEOUT_S)
+        self._bytes = b""
+        page = os.memfd_create("page")
+        os.ftruncate(page, 4096)
+        self._page = memoryview(mmap.mmap(page, 4096)).cast("Q")
+        # Out of the way of 3 and 4, so that neither dup2 overwrites the other's source.
+        ends = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 50) for end in (theirs.fileno(), page)]
+        theirs.close()
+        os.close(page)
+
+        def place_descriptors():
+            os.dup2(ends[0], 3)
+            os.dup2(ends[1], 4)
+            os.setpgid(0, 0)
+
+        with open(self.stdout_path, "wb") as out, open(self.stderr_path, "wb") as err:
+            self.process = subprocess.Popen(
+                [PYTHON, "-m", "parallelrun.worker"],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                cwd=self.code,
+                env={**os.environ, "PYTHONPATH": str(PACKAGE), **(environment or {})},
+                close_fds=False,
+                preexec_fn=place_descriptors,
+            )
+        for end in ends:
+            os.close(end)
+        self.send(frame(START, json.dumps(self.start).encode()))
+
+    @property
+    def stdout_path(self):
+        return self.folder / "stdout.txt"
+
+    @property
+    def stderr_path(self):
+        return self.folder / "stderr.txt"
+
+    def send(self, data):
+        self.socket.sendall(data)
+
+    def receive(self):
+        """The next frame as (type, body), or None at the end of the stream."""
+        while True:
+            if len(self._bytes) >= 5:
+                size, frame_type = struct.unpack_from("<IB", self._bytes)
+                if len(self._bytes) >= 5 + size:
+                    body, self._bytes = self._bytes[5 : 5 + size], self._bytes[5 + size :]
+                    return frame_type, body
+            data = self.socket.recv(8 << 20)
+            if not data:
+                return None
+            self._bytes += data
+
+    def expect(self, frame_type):
+        """The body of the next frame, which must have this type."""
+        received = self.receive()
+        assert received is not None, self.stderr_path.read_text()
+        assert received[0] == frame_type, received
+        return received[1]
+
+    def ready(self):
+        (nanoseconds,) = struct.unpack("<Q", self.expect(READY))
+        return nanoseconds
+
+    def init_failure(self):
+        failure = json.loads(self.expect(INIT_FAILED))
+        assert self.receive() is None
+        assert self.wait() == 1
+        return failure
+
+    def result(self):
+        body = self.expect(RESULT)
+        return Result(*struct.unpack_from("<QQQII", body), body[32:])
+
+    def failed(self):
+        body = self.expect(FAILED)
+        return Failed(*struct.unpack_from("<QQQ", body), json.loads(body[24:]))
+
+    def run_files(self, names=("a",), root="/in", sequence=1, **work):
+        self.send(batch(sequence, files_work(root, list(names), **work)))
+
+    def run_table(self, path, items, sequence=1, **work):
+        self.send(batch(sequence, table_work(path, items, **work)))
+
+    def stop(self):
+        """Sends stop; returns the stopped frame's failure (or None) and the exit code."""
+        self.send(frame(STOP))
+        body = self.expect(STOPPED)
+        return (json.loads(body) if body else None), self.wait()
+
+    def wait(self):
+        return self.process.wait(timeout=TIMEOUT_S)
+
+    def phase(self):
+        """(sequence, phase) of the status page."""
+        word = self._page[0]
+        return word >> 8, word & 255
+
+    def entered(self):
+        return self._page[1]
+
+    def finished(self):
+        return self._page[2]
+
+    def log(self, path):
+        return (self.code / "logs" / path).read_text()
+
+    def close(self):
+        # The group, because scripts leave children; first, because it is gone with its members.
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait()
+        self.socket.close()

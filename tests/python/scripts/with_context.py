@@ -1,0 +1,18 @@
+"""The second argument of run()."""
+
+import json
+
+
+def run(input_data, context):
+    return [
+        json.dumps(
+            {
+                "minibatch_index": context.minibatch_index,
+                "retry_count": context.retry_count,
+                "lower_bound": context.global_row_index_lower_bound,
+                "keys": context.partition_key_value,
+                "dataset": str(context.dataset),
+                "absent": getattr(context, "absent", "default"),
+            }
+        )
+    ] * len(input_data)

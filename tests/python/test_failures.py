@@ -1,0 +1,82 @@
+"""Failed attempts: what is reported, and that the process goes on."""
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("what", "type_", "message"),
+    [
+        ("ValueError(\"could not convert string to float: 'x'\")", "ValueError", "could not"),
+        ("SystemExit(1)", "SystemExit", "1"),
+        ("KeyboardInterrupt()", "KeyboardInterrupt", ""),
+        ("MemoryError()", "MemoryError", ""),
+        ("__import__('json').JSONDecodeError('m', 'd', 0)", "json.decoder.JSONDecodeError", "m"),
+    ],
+)
+def test_run_raises(launch, what, type_, message):
+    agent = launch("failing.py", "run", what)
+    agent.ready()
+    agent.run_files(["bad"], index=4, retries=1)
+    agent.run_files(["good"], sequence=2)
+    failed = agent.failed()
+    failure = failed.failure
+    assert failed.sequence == 1
+    assert failed.run_ns > 0
+    assert failed.cpu_ns > 0
+    assert (failure["kind"], failure["type"], failure["fatal"]) == ("Exception", type_, False)
+    assert failure["message"].startswith(message)
+    assert failure["location"] == "failing.py:10"
+    assert failure["traceback"].startswith("Traceback (most recent call last):\n")
+    assert "parallelrun" not in failure["traceback"]
+    assert agent.result().data == b"/in/good\n"
+    log = agent.log("user/error/0/process000.txt")
+    assert "|mini-batch 4, attempt 2: " in log
+    assert failure["traceback"] in log
+    assert agent.stop() == (None, 0)
+
+
+def test_shutdown_raises(launch):
+    agent = launch("failing.py", "shutdown", "ValueError('late')")
+    agent.ready()
+    failure, code = agent.stop()
+    assert code == 0
+    assert (failure["kind"], failure["message"]) == ("Exception", "late")
+
+
+def test_location_is_in_the_users_code(launch):
+    agent = launch("returns.py", "__import__('json').loads('{')")
+    agent.ready()
+    agent.run_files()
+    failure = agent.failed().failure
+    assert failure["location"] == "returns.py:25"
+    assert "json" in failure["traceback"]
+
+
+def test_long_texts_are_cut_in_the_middle(launch):
+    agent = launch("failing.py", "run", "ValueError('<' + '\\u4e2d' * 100000 + '\\ud800>')")
+    agent.ready()
+    agent.run_files(["bad"])
+    failure = agent.failed().failure
+    assert 4000 < len(failure["message"].encode()) <= 4 << 10
+    assert failure["message"].startswith("<")
+    assert failure["message"].endswith("\\ud800>")
+    assert "left out" in failure["message"]
+    assert 60000 < len(failure["traceback"].encode()) <= 64 << 10
+    assert agent.log("user/error/0/process000.txt").count("\u4e2d") == 200000
+
+
+def test_exception_that_cannot_be_printed(launch):
+    broken = "type('Bad', (Exception,), {'__str__': lambda self: 1 / 0})()"
+    agent = launch("failing.py", "run", broken)
+    agent.ready()
+    agent.run_files(["bad"])
+    assert "cannot be printed" in agent.failed().failure["message"]
+
+
+def test_results_before_a_failure_come_before_it(launch):
+    agent = launch("failing.py", "run", "ValueError('x')")
+    agent.ready()
+    agent.run_files(["good"], sequence=1)
+    agent.run_files(["bad"], sequence=2)
+    assert agent.result().sequence == 1
+    assert agent.failed().sequence == 2

@@ -1,0 +1,211 @@
+"""How the entry script is found, imported and called."""
+
+import json
+
+import pytest
+
+
+def describe(agent):
+    agent.ready()
+    agent.run_files(["a.png", "b c.png"], root="/in", index=7)
+    return json.loads(agent.result().data.splitlines()[0])
+
+
+def test_mini_batch_and_arguments(launch):
+    agent = launch("describe.py", "--model", "m.pkl", "--names", "x", "y", "--other-flag", "1")
+    seen = describe(agent)
+    script = str(agent.code / "describe.py")
+    assert seen == {
+        "paths": ["/in/a.png", "/in/b c.png"],
+        "repr": "['/in/a.png', '/in/b c.png']",
+        "task_id": 7,
+        "argv": [script, *agent.start["arguments"]],
+        "model": "m.pkl",
+        "names": ["x", "y"],
+        "unknown": ["--other-flag", "1"],
+        "file": script,
+        "path0": str(agent.code),
+        "main_thread": True,
+        "imports": 1,
+    }
+
+
+@pytest.mark.parametrize("root", ["/", "/in/"])
+def test_no_double_slash(launch, root):
+    agent = launch("describe.py")
+    agent.ready()
+    agent.run_files(["a"], root=root)
+    assert json.loads(agent.result().data)["paths"] == [root + "a"]
+
+
+@pytest.mark.parametrize(
+    ("script", "row"),
+    [
+        ("src/entry.py", "src.entry helper at the root None"),
+        ("./src/entry.py", "src.entry helper at the root None"),
+        ("src.entry", "src.entry helper at the root None"),
+        ("batch_score.main", "batch_score.main relative import"),
+        ("batch_score/main.py", "batch_score.main relative import"),
+    ],
+)
+def test_nested_and_dotted(launch, script, row):
+    agent = launch(script)
+    agent.ready()
+    agent.run_files()
+    assert agent.result().data.decode() == row + "\n"
+
+
+NAMED = "def run(mini_batch):\n    return [__name__]\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "row"),
+    [
+        ("my-script.py", "my-script"),
+        ("step-1/score.py", "score"),
+        ("v1.2.py", "v1.2"),
+        ("json.py", "entry_script_json"),
+        ("time.py", "entry_script_time"),
+        ("pack/__init__.py", "pack"),
+        ("pack", "pack"),
+    ],
+)
+def test_odd_names(launch, script, row):
+    file = "pack/__init__.py" if script == "pack" else script
+    agent = launch(script, files={file: NAMED})
+    agent.ready()
+    agent.run_files()
+    assert agent.result().data.decode() == row + "\n"
+
+
+def test_a_folder_of_the_same_name_does_not_win(launch):
+    agent = launch("score.py", files={"score.py": NAMED, "score/__init__.py": "raise ValueError"})
+    agent.ready()
+
+
+def test_imported_once_when_its_package_imports_it(launch):
+    files = {
+        "pack/__init__.py": "from .main import run",
+        "pack/main.py": "print('imported')\n" + NAMED,
+    }
+    agent = launch("pack.main", files=files)
+    agent.ready()
+    assert agent.stdout_path.read_text() == "imported\n"
+
+
+def test_modules_of_the_code_do_not_break_the_worker(launch):
+    # What the worker imports before the script comes from the standard library.
+    agent = launch("describe.py", files={"struct.py": "raise ValueError", "mmap.py": "x"})
+    agent.ready()
+
+
+def test_life(launch):
+    agent = launch("lifetime.py")
+    assert agent.ready() > 0
+    for sequence in (1, 2):
+        agent.run_files(sequence=sequence)
+        assert agent.result().data.decode() == "init" + " run" * sequence + "\n"
+    assert agent.stop() == (None, 0)
+    assert agent.stdout_path.read_text() == "init run run shutdown\n"
+
+
+def context_of(agent, **work):
+    agent.ready()
+    agent.run_files(["a", "b"], **work)
+    return json.loads(agent.result().data.splitlines()[0])
+
+
+def test_context(launch):
+    keys = {"user": "user1", "genres": "disco"}
+    seen = context_of(launch("with_context.py"), index=3, retries=2, first=40, context=keys)
+    assert seen == {
+        "minibatch_index": 3,
+        "retry_count": 2,
+        "lower_bound": 40,
+        "keys": keys,
+        "dataset": "Subset(source='/in', first_item=40, items=2)",
+        "absent": "default",
+    }
+
+
+def test_context_without_keys(launch):
+    assert context_of(launch("with_context.py"))["keys"] == {}
+
+
+WRAPPER = """
+import functools
+def wrap(function):
+    @functools.wraps(function)
+    def wrapper({parameters}):
+        return function({parameters})
+    return wrapper
+"""
+
+
+@pytest.mark.parametrize(
+    ("definition", "count"),
+    [
+        ("def run(m): return [1]", 1),
+        ("def run(m, c): return [2]", 2),
+        ("def run(m, c=None): return [1 if c is None else 2]", 2),
+        ("def run(*args): return [len(args)]", 2),
+        ("def run(m, **other): return [1 + len(other)]", 1),
+        ("def run(m, *, flag=False): return [1]", 1),
+        ("class S:\n  def run(self, m): return [1]\nrun = S().run", 1),
+        ("class S:\n  def __call__(self, m, c): return [2]\nrun = S()", 2),
+        ("import functools\nrun = functools.partial(lambda m, c: [2])", 2),
+        (WRAPPER.format(parameters="*args") + "@wrap\ndef run(m): return [1]", 1),
+        (WRAPPER.format(parameters="*args") + "@wrap\ndef run(m, c): return [2]", 2),
+        (WRAPPER.format(parameters="m") + "@wrap\ndef run(m, c=1): return [c]", 1),
+    ],
+)
+def test_one_or_two_parameters(launch, definition, count):
+    agent = launch("score.py", files={"score.py": definition})
+    agent.ready()
+    agent.run_files()
+    assert agent.result().data.decode() == f"{count}\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "content", "kind", "location", "message"),
+    [
+        ("gone.py", None, "ScriptMissing", "gone.py", "describe.py"),
+        ("no.such.module", None, "ScriptMissing", "no.such.module", "entryScript"),
+        ("../out.py", None, "ScriptMissing", "../out.py", "inside the code folder"),
+        ("score.py", "x = 1\ndef run(:\n", "ScriptInvalid", "score.py:2", "score.py:2: "),
+        ("score.py", "x = '\0'", "ScriptInvalid", "score.py:1", "null bytes"),
+        ("score.py", "import other", "ScriptInvalid", "other.py:3", "other.py:3: "),
+        ("score.py", "x = 1\n", "ScriptInvalid", "score.py:1", "Define run(mini_batch)"),
+        ("score.py", "run = 1\n", "ScriptInvalid", "score.py:1", "Define run(mini_batch)"),
+        ("score.py", "\ndef run(): pass", "ScriptInvalid", "score.py:2", "run(mini_batch)"),
+    ],
+)
+def test_fatal_load_errors(launch, script, content, kind, location, message):
+    files = {"other.py": "\n\nx = = 1\n"}
+    if content is not None:
+        files[script] = content
+    failure = launch(script, files=files).init_failure()
+    assert (failure["kind"], failure["location"]) == (kind, location)
+    assert failure["fatal"] is True
+    assert message in failure["message"]
+
+
+@pytest.mark.parametrize(
+    ("where", "what", "type_", "message"),
+    [
+        ("import", "ValueError('bad')", "ValueError", "bad"),
+        ("init", "ValueError('bad')", "ValueError", "bad"),
+        ("init", "SystemExit(3)", "SystemExit", "sys.exit(3)"),
+        ("init", "KeyboardInterrupt()", "KeyboardInterrupt", ""),
+        ("import", "ModuleNotFoundError('No module named x')", "ModuleNotFoundError", "Install"),
+    ],
+)
+def test_init_failures(launch, where, what, type_, message):
+    agent = launch("failing.py", where, what)
+    failure = agent.init_failure()
+    assert (failure["kind"], failure["type"], failure["fatal"]) == ("InitFailed", type_, False)
+    assert message in failure["message"]
+    assert failure["location"] == "failing.py:10"
+    assert failure["traceback"].startswith("Traceback")
+    assert "parallelrun" not in failure["traceback"]
+    assert failure["traceback"] in agent.log("user/error/0/process000.txt")

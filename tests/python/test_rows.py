@@ -1,0 +1,151 @@
+"""What run() returns, and the bytes that come of it."""
+
+import json
+
+import pytest
+
+
+def run_once(agent, names=("a", "b")):
+    agent.ready()
+    agent.run_files(names, root="/in", sequence=9)
+
+
+FRAME = "pandas.DataFrame({'a': [1, 2], 'b': ['x y', 'z']})"
+
+
+@pytest.mark.parametrize(
+    ("returned", "data"),
+    [
+        ('["a.png: 3", "b.png: 7"]', "a.png: 3\nb.png: 7\n"),
+        ('[("x", 1)]', "('x', 1)\n"),
+        ('[{"k": 1}]', "{'k': 1}\n"),
+        (FRAME, '1 "x y"\n2 z\n'),
+        ("[['/x/y', 0]]", "['/x/y', 0]\n"),
+        ("('p', 'q')", "p\nq\n"),
+        ("[1, 2.5, None, True]", "1\n2.5\nNone\nTrue\n"),
+        ("[Named('value')]", "by its __str__\n"),
+        ("mini_batch", "/in/a\n/in/b\n"),
+        ("[]", ""),
+        ("pandas.DataFrame()", ""),
+        ("pandas.Series([1.5, 2])", "1.5\n2.0\n"),
+        ("numpy.array(['p', 'q'])", "p\nq\n"),
+        ("numpy.array([[1, 2], [3, 4]])", "[1 2]\n[3 4]\n"),
+        ("['\\u00e9 \\u4e2d \\U0001f600']", "\u00e9 \u4e2d \U0001f600\n"),
+        ("['\\ud800']", "\\ud800\n"),
+    ],
+)
+def test_bytes(launch, returned, data):
+    agent = launch("returns.py", returned)
+    run_once(agent)
+    result = agent.result()
+    assert result.sequence == 9
+    assert result.data == data.encode()
+    assert result.run_ns > 0
+
+
+def test_undecodable_file_names_come_back_as_they_are(launch):
+    agent = launch("returns.py", "mini_batch")
+    run_once(agent, [b"\xff.png"])
+    assert agent.result().data == b"/in/\xff.png\n"
+
+
+@pytest.mark.parametrize(
+    ("settings", "data"),
+    [
+        ({"sep": ","}, "1,x y\n2,z\n"),
+        ({"index": True}, '0 1 "x y"\n1 2 z\n'),
+        ({"header": True}, 'a b\n1 "x y"\n2 z\n'),
+    ],
+)
+def test_settings_file(launch, settings, data):
+    content = json.dumps({"append_row": {"pandas.DataFrame.to_csv": settings}})
+    agent = launch("returns.py", FRAME, files={"parallel_run_step.settings.json": content})
+    run_once(agent)
+    assert agent.result().data == data.encode()
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"append_row": 3}'])
+def test_bad_settings_file(launch, content):
+    agent = launch("returns.py", "[]", files={"parallel_run_step.settings.json": content})
+    failure = agent.init_failure()
+    assert failure["fatal"] is True
+    assert "parallel_run_step.settings.json cannot be read" in failure["message"]
+
+
+@pytest.mark.parametrize(
+    ("returned", "succeeded", "rows"),
+    [("[]", 0, 0), ("[1]", 1, 1), ("[1, 2]", 2, 2), ("[1, 2, 3]", 2, 3), (FRAME, 2, 2)],
+)
+def test_counts(launch, returned, succeeded, rows):
+    agent = launch("returns.py", returned)
+    run_once(agent)
+    result = agent.result()
+    assert (result.succeeded, result.rows) == (succeeded, rows)
+
+
+def test_summary_only_counts_and_sends_nothing(launch):
+    agent = launch("returns.py", "[Loud(), Loud(), Loud()]", outputAction="SummaryOnly")
+    run_once(agent)
+    result = agent.result()
+    assert (result.succeeded, result.rows, result.data) == (2, 3, b"")
+
+
+@pytest.mark.parametrize(
+    ("returned", "advice"),
+    [
+        ("None", "returned None. Return a list"),
+        ("'text'", "Return [text]"),
+        ("b'text'", "Return [text]"),
+        ("{'k': 1}", "Return a list"),
+        ("(x for x in mini_batch)", "yield"),
+        ("promise()", "asyncio.run()"),
+        ("3", "type int. Return a list"),
+        ("{1, 2}", "type set. Return a list"),
+        ("numpy.array(3)", "Return a list"),
+    ],
+)
+def test_refused_values(launch, returned, advice):
+    agent = launch("returns.py", returned)
+    run_once(agent)
+    failed = agent.failed()
+    assert failed.sequence == 9
+    assert failed.failure["kind"] == "BadReturn"
+    assert failed.failure["location"] == "returns.py:20"
+    assert failed.failure["fatal"] is False
+    assert advice in failed.failure["message"]
+    assert agent.stop() == (None, 0)
+    assert agent.stderr_path.read_text() == ""
+
+
+@pytest.mark.parametrize("threshold", [0, 5])
+def test_short_return(launch, threshold):
+    agent = launch("returns.py", "mini_batch[:1]", errorThreshold=threshold)
+    run_once(agent)
+    failure = agent.failed().failure
+    assert failure["kind"] == "ShortReturn"
+    assert "returned 1 elements for 2 items" in failure["message"]
+    agent.run_files(["only"], sequence=10)
+    assert agent.result().succeeded == 1
+
+
+def test_an_element_whose_str_raises(launch):
+    agent = launch("returns.py", "[Loud()]")
+    run_once(agent)
+    failure = agent.failed().failure
+    assert (failure["kind"], failure["message"]) == ("Exception", "no text for you")
+    assert failure["location"] == "returns.py:8"
+
+
+def test_big_rows_come_in_parts(launch):
+    size = 9 << 20
+    agent = launch("returns.py", f"['x' * {size - 1}]")
+    run_once(agent)
+    parts = []
+    while len(parts) < 2:
+        body = agent.expect(19)
+        assert body[:8] == (9).to_bytes(8, "little")
+        parts.append(body[8:])
+    result = agent.result()
+    assert [len(part) for part in parts] == [4 << 20, 4 << 20]
+    assert b"".join(parts) + result.data == b"x" * (size - 1) + b"\n"
+    assert result.rows == 1

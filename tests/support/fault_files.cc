@@ -1,0 +1,435 @@
+#include "tests/support/fault_files.h"
+
+#include <algorithm>
+#include <cassert>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace parallelrun {
+namespace {
+
+constexpr uint64_t kSector = 512;
+
+std::string Parent(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+}  // namespace
+
+uint64_t FaultRng::Next() {
+  uint64_t z = (state_ += 0x9e3779b97f4a7c15u);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+namespace {
+
+// A file's bytes, and how to undo the writes that are not synced.
+struct Node {
+  struct Write {
+    uint64_t offset;
+    uint64_t length;
+    std::string before;   // the bytes it replaced; shorter than `length` where it extended the file
+    bool doomed = false;  // a sync of it failed: the system forgot it, no later sync keeps it
+  };
+  std::string bytes;
+  uint64_t reserved = 0;
+  std::vector<Write> unsynced;
+
+  uint64_t allocated() const { return std::max<uint64_t>(bytes.size(), reserved); }
+
+  void Apply(uint64_t offset, std::string_view data) {
+    if (bytes.size() < offset + data.size()) bytes.resize(offset + data.size(), '\0');
+    bytes.replace(offset, data.size(), data);
+  }
+
+  void Crash(CrashMode mode, FaultRng& rng) {
+    std::vector<Write> writes = std::exchange(unsynced, {});
+    if (mode == CrashMode::kKeepAll || writes.empty()) return;
+    std::vector<std::string> data;
+    for (const Write& w : writes) data.push_back(bytes.substr(w.offset, w.length));
+    for (auto w = writes.rbegin(); w != writes.rend(); ++w) Undo(*w);
+    if (mode == CrashMode::kLoseAll) return;
+    for (size_t i = 0; i < writes.size(); ++i) KeepSome(writes[i].offset, data[i], rng);
+  }
+
+ private:
+  void Undo(const Write& w) {
+    const uint64_t end = w.offset + w.length;
+    bytes.replace(w.offset, w.before.size(), w.before);
+    const uint64_t kept = w.offset + w.before.size();
+    if (kept == end) return;
+    if (bytes.size() == end) {
+      bytes.resize(kept);
+    } else {
+      std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(kept),
+                bytes.begin() + static_cast<std::ptrdiff_t>(end), '\0');
+    }
+  }
+
+  void KeepSome(uint64_t offset, const std::string& data, FaultRng& rng) {
+    if (data.empty()) return;
+    switch (rng.Below(4)) {
+      case 0: return;
+      case 1: return Apply(offset, data);
+      case 2: return Apply(offset, std::string_view(data).substr(0, rng.Below(data.size() + 1)));
+      default:
+        for (uint64_t at = offset; at < offset + data.size();) {
+          const uint64_t next = std::min((at / kSector + 1) * kSector, offset + data.size());
+          if (rng.Below(2) == 0) {
+            Apply(at, std::string_view(data).substr(at - offset, next - at));
+          }
+          at = next;
+        }
+    }
+  }
+};
+
+using NodePtr = std::shared_ptr<Node>;
+
+// One change of folder entries: `added` becomes `path`, and `removed` goes away.
+struct EntryChange {
+  std::string removed;  // empty: nothing
+  NodePtr removed_node;
+  std::string added;  // empty: nothing
+  NodePtr added_node;
+  NodePtr replaced_node;  // what `added` was before
+
+  bool Touches(const std::string& folder) const {
+    return (!removed.empty() && Parent(removed) == folder) ||
+           (!added.empty() && Parent(added) == folder);
+  }
+};
+
+}  // namespace
+
+struct FaultFiles::Disk {
+  explicit Disk(uint64_t seed) : rng(seed) {}
+
+  FaultRng rng;
+  uint64_t life = 0;  // raised by each crash
+  std::set<std::string> folders{""};
+  std::map<std::string, NodePtr> entries;
+  std::vector<EntryChange> unsynced;
+
+  uint64_t operations = 0;
+  uint64_t reads = 0;
+  struct Fault {
+    uint64_t operation;
+    Error error;
+    FaultMoment moment;
+  };
+  std::optional<Fault> fault;
+  uint64_t action_operation = 0;
+  std::function<void()> action;
+  uint64_t flip_read = 0;
+  uint64_t shorten_read = 0;
+  std::optional<uint64_t> capacity;
+  bool reserve_works = true;
+  bool exclusive_works = true;
+
+  uint64_t Used() const {
+    uint64_t sum = 0;
+    for (const auto& [path, node] : entries) sum += node->allocated();
+    return sum;
+  }
+  uint64_t Free() const {
+    const uint64_t used = Used();
+    return capacity ? (*capacity > used ? *capacity - used : 0) : uint64_t{1} << 50;
+  }
+
+  NodePtr Find(const std::string& path) const {
+    const auto found = entries.find(path);
+    return found == entries.end() ? nullptr : found->second;
+  }
+
+  void Apply(const EntryChange& change) {
+    if (!change.removed.empty()) entries.erase(change.removed);
+    if (!change.added.empty()) entries[change.added] = change.added_node;
+  }
+  void Change(EntryChange change) {
+    Apply(change);
+    unsynced.push_back(std::move(change));
+  }
+  void Undo(const EntryChange& change) {
+    if (!change.added.empty()) {
+      if (change.replaced_node) {
+        entries[change.added] = change.replaced_node;
+      } else {
+        entries.erase(change.added);
+      }
+    }
+    if (!change.removed.empty()) entries[change.removed] = change.removed_node;
+  }
+
+  // Counts one operation. `act` does it and returns Status or Result; it is skipped or its answer
+  // replaced when the operation is to fail. `partly` is what a failing one may still have done.
+  template <typename Act, typename Partly>
+  auto Operate(Act act, Partly partly) -> decltype(act()) {
+    ++operations;
+    if (operations == action_operation) std::exchange(action, {})();
+    if (!fault || fault->operation != operations) return act();
+    const Fault now = *std::exchange(fault, std::nullopt);
+    if (now.moment == FaultMoment::kBefore) {
+      partly();
+    } else {
+      (void)act();
+    }
+    return now.error;
+  }
+  template <typename Act>
+  auto Operate(Act act) -> decltype(act()) {
+    return Operate(act, [] {});
+  }
+};
+
+class FaultFile final : public File {
+ public:
+  FaultFile(std::shared_ptr<FaultFiles::Disk> disk, NodePtr node, std::string path, bool writable)
+      : disk_(std::move(disk)),
+        node_(std::move(node)),
+        path_(std::move(path)),
+        writable_(writable),
+        life_(disk_->life) {}
+
+  Status WriteAt(uint64_t offset, std::string_view bytes) override {
+    return disk_->Operate(
+        [&]() -> Status {
+          if (Status s = Usable(); !s.ok()) return s;
+          assert(writable_);
+          const uint64_t end = offset + bytes.size();
+          const uint64_t room = node_->allocated() + disk_->Free();
+          if (end <= room) return Write(offset, bytes), Status();
+          if (room > offset) Write(offset, bytes.substr(0, room - offset));
+          return Error{Code::kNoSpace, "write " + path_ + ": the simulated disk is full"};
+        },
+        [&] {
+          if (Usable().ok()) Write(offset, bytes.substr(0, disk_->rng.Below(bytes.size() + 1)));
+        });
+  }
+
+  Result<std::string> ReadAt(uint64_t offset, size_t size) const override {
+    return disk_->Operate([&]() -> Result<std::string> {
+      if (Status s = Usable(); !s.ok()) return s.error();
+      std::string bytes;
+      if (offset < node_->bytes.size()) bytes = node_->bytes.substr(offset, size);
+      ++disk_->reads;
+      if (disk_->reads == disk_->flip_read && !bytes.empty()) {
+        const uint64_t bit = disk_->rng.Below(bytes.size() * 8);
+        bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << (bit % 8)));
+      }
+      if (disk_->reads == disk_->shorten_read && !bytes.empty()) {
+        bytes.resize(disk_->rng.Below(bytes.size()));
+      }
+      return bytes;
+    });
+  }
+
+  Status Sync() override {
+    return disk_->Operate(
+        [&]() -> Status {
+          if (Status s = Usable(); !s.ok()) return s;
+          std::erase_if(node_->unsynced, [](const Node::Write& w) { return !w.doomed; });
+          return {};
+        },
+        [&] {
+          for (Node::Write& w : node_->unsynced) w.doomed = true;
+        });
+  }
+
+  Result<uint64_t> Size() const override {
+    return disk_->Operate([&]() -> Result<uint64_t> {
+      if (Status s = Usable(); !s.ok()) return s.error();
+      return uint64_t{node_->bytes.size()};
+    });
+  }
+
+  Status Reserve(uint64_t size) override {
+    return disk_->Operate([&]() -> Status {
+      if (Status s = Usable(); !s.ok()) return s;
+      if (!disk_->reserve_works || size <= node_->allocated()) return {};
+      if (size - node_->allocated() > disk_->Free()) {
+        return Error{Code::kNoSpace, "reserve room in " + path_ + ": the simulated disk is full"};
+      }
+      node_->reserved = size;
+      return {};
+    });
+  }
+
+ private:
+  Status Usable() const {
+    if (life_ == disk_->life) return {};
+    return Error{Code::kUnavailable, path_ + ": the machine that had opened it crashed"};
+  }
+
+  void Write(uint64_t offset, std::string_view bytes) {
+    if (bytes.empty()) return;
+    const std::string before =
+        offset < node_->bytes.size() ? node_->bytes.substr(offset, bytes.size()) : "";
+    node_->unsynced.push_back({offset, bytes.size(), before});
+    node_->Apply(offset, bytes);
+  }
+
+  const std::shared_ptr<FaultFiles::Disk> disk_;
+  const NodePtr node_;
+  const std::string path_;
+  const bool writable_;
+  const uint64_t life_;
+};
+
+FaultFiles::FaultFiles(uint64_t seed) : disk_(std::make_shared<Disk>(seed)) {}
+FaultFiles::~FaultFiles() = default;
+
+uint64_t FaultFiles::operations() const { return disk_->operations; }
+void FaultFiles::FailOperation(uint64_t n, Error error, FaultMoment moment) {
+  disk_->fault = Disk::Fault{disk_->operations + n, std::move(error), moment};
+}
+void FaultFiles::RunBefore(uint64_t n, std::function<void()> action) {
+  disk_->action_operation = disk_->operations + n;
+  disk_->action = std::move(action);
+}
+void FaultFiles::FlipRead(uint64_t n) { disk_->flip_read = disk_->reads + n; }
+void FaultFiles::ShortenRead(uint64_t n) { disk_->shorten_read = disk_->reads + n; }
+void FaultFiles::ClearFaults() {
+  disk_->fault.reset();
+  disk_->action_operation = 0;
+  disk_->flip_read = disk_->shorten_read = 0;
+}
+void FaultFiles::SetCapacity(std::optional<uint64_t> bytes) { disk_->capacity = bytes; }
+uint64_t FaultFiles::used() const { return disk_->Used(); }
+void FaultFiles::SetReserveWorks(bool works) { disk_->reserve_works = works; }
+void FaultFiles::SetExclusiveWorks(bool works) { disk_->exclusive_works = works; }
+
+void FaultFiles::Crash(CrashMode mode) {
+  ++disk_->life;
+  const std::vector<EntryChange> changes = std::exchange(disk_->unsynced, {});
+  // Also files whose entry is about to vanish, or to come back, lose their bytes.
+  std::vector<NodePtr> nodes;
+  for (const auto& [path, node] : disk_->entries) nodes.push_back(node);
+  for (const EntryChange& c : changes) {
+    if (c.removed_node) nodes.push_back(c.removed_node);
+    if (c.replaced_node) nodes.push_back(c.replaced_node);
+  }
+  for (const NodePtr& node : nodes) node->Crash(mode, disk_->rng);  // again: changes nothing
+  if (mode == CrashMode::kKeepAll) return;
+  for (auto c = changes.rbegin(); c != changes.rend(); ++c) disk_->Undo(*c);
+  if (mode == CrashMode::kLoseAll) return;
+  for (const EntryChange& c : changes) {
+    if (disk_->rng.Below(2) == 0) disk_->Apply(c);
+  }
+}
+
+std::string FaultFiles::Contents(const std::string& path) const {
+  const NodePtr node = disk_->Find(path);
+  assert(node);
+  return node->bytes;
+}
+
+bool FaultFiles::Has(const std::string& path) const { return disk_->Find(path) != nullptr; }
+
+void FaultFiles::Put(const std::string& path, std::string bytes) {
+  for (std::string folder = Parent(path); !folder.empty(); folder = Parent(folder)) {
+    disk_->folders.insert(folder);
+  }
+  disk_->entries[path] = std::make_shared<Node>();
+  disk_->entries[path]->bytes = std::move(bytes);
+}
+
+void FaultFiles::Drop(const std::string& path) { disk_->entries.erase(path); }
+
+Result<std::unique_ptr<File>> FaultFiles::CreateExclusive(const std::string& path) {
+  return disk_->Operate([&]() -> Result<std::unique_ptr<File>> {
+    if (disk_->Find(path) && disk_->exclusive_works) {
+      return Error{Code::kExists, "create " + path + ": it exists"};
+    }
+    if (!disk_->folders.contains(Parent(path))) {
+      return Error{Code::kNotFound, "create " + path + ": no such folder"};
+    }
+    const auto node = std::make_shared<Node>();
+    disk_->Change({"", nullptr, path, node, disk_->Find(path)});
+    return std::unique_ptr<File>(std::make_unique<FaultFile>(disk_, node, path, true));
+  });
+}
+
+Result<std::unique_ptr<File>> FaultFiles::Open(const std::string& path) {
+  return disk_->Operate([&]() -> Result<std::unique_ptr<File>> {
+    const NodePtr node = disk_->Find(path);
+    if (!node) return Error{Code::kNotFound, "open " + path + ": no such file"};
+    return std::unique_ptr<File>(std::make_unique<FaultFile>(disk_, node, path, true));
+  });
+}
+
+Result<std::unique_ptr<File>> FaultFiles::OpenRead(const std::string& path) const {
+  return disk_->Operate([&]() -> Result<std::unique_ptr<File>> {
+    const NodePtr node = disk_->Find(path);
+    if (!node) return Error{Code::kNotFound, "open " + path + ": no such file"};
+    return std::unique_ptr<File>(std::make_unique<FaultFile>(disk_, node, path, false));
+  });
+}
+
+Status FaultFiles::Rename(const std::string& from, const std::string& to) {
+  return disk_->Operate([&]() -> Status {
+    const NodePtr node = disk_->Find(from);
+    if (!node || !disk_->folders.contains(Parent(to))) {
+      return Error{Code::kNotFound, "rename " + from + " to " + to + ": no such file"};
+    }
+    disk_->Change({from, node, to, node, disk_->Find(to)});
+    return {};
+  });
+}
+
+Status FaultFiles::Remove(const std::string& path) {
+  return disk_->Operate([&]() -> Status {
+    const NodePtr node = disk_->Find(path);
+    if (!node) return Error{Code::kNotFound, "remove " + path + ": no such file"};
+    disk_->Change({path, node, "", nullptr, nullptr});
+    return {};
+  });
+}
+
+Status FaultFiles::SyncFolder(const std::string& path) {
+  return disk_->Operate([&]() -> Status {
+    if (!disk_->folders.contains(path)) {
+      return Error{Code::kNotFound, "sync " + path + ": no such folder"};
+    }
+    std::erase_if(disk_->unsynced, [&](const EntryChange& c) { return c.Touches(path); });
+    return {};
+  });
+}
+
+Status FaultFiles::MakeFolders(const std::string& path) {
+  return disk_->Operate([&]() -> Status {
+    for (std::string folder = path; !folder.empty(); folder = Parent(folder)) {
+      disk_->folders.insert(folder);
+    }
+    return {};
+  });
+}
+
+Result<std::vector<std::string>> FaultFiles::List(const std::string& path) const {
+  return disk_->Operate([&]() -> Result<std::vector<std::string>> {
+    if (!disk_->folders.contains(path)) {
+      return Error{Code::kNotFound, "list " + path + ": no such folder"};
+    }
+    std::set<std::string> names;
+    for (const auto& [name, node] : disk_->entries) {
+      if (Parent(name) == path) names.insert(name.substr(path.size() + 1));
+    }
+    for (const std::string& folder : disk_->folders) {
+      if (!folder.empty() && Parent(folder) == path) names.insert(folder.substr(path.size() + 1));
+    }
+    return std::vector<std::string>(names.begin(), names.end());
+  });
+}
+
+Result<bool> FaultFiles::Exists(const std::string& path) const {
+  return disk_->Operate([&]() -> Result<bool> {
+    return disk_->Find(path) != nullptr || disk_->folders.contains(path);
+  });
+}
+
+Result<uint64_t> FaultFiles::FreeSpace(const std::string&) const {
+  return disk_->Operate([&]() -> Result<uint64_t> { return disk_->Free(); });
+}
+
+}  // namespace parallelrun

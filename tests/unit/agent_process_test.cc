@@ -1,0 +1,264 @@
+#include "agent/process.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "agent/agent_config.h"
+#include "base/bytes.h"
+#include "tests/unit/agent_temp_folder.h"
+
+namespace parallelrun {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// What every script below begins with: the protocol in ten lines.
+constexpr char kPrelude[] = R"(
+import mmap, os, struct, sys, time
+page = memoryview(mmap.mmap(4, 4096)).cast("Q")
+def send(kind, body=b""):
+    data = struct.pack("<IB", len(body), kind) + body
+    while data:
+        data = data[os.write(3, data):]
+def exactly(n):
+    data = b""
+    while len(data) < n:
+        more = os.read(3, n - len(data))
+        if not more: os._exit(9)
+        data += more
+    return data
+def receive():
+    size, kind = struct.unpack("<IB", exactly(5))
+    return kind, exactly(size)
+)";
+
+class AgentProcess : public ::testing::Test {
+ protected:
+  std::unique_ptr<WorkerProcess> Start(const std::string& script,
+                                       std::vector<std::string> environment = {}) {
+    environment.emplace_back("PATH=/usr/local/bin:/usr/bin:/bin");
+    Result<std::unique_ptr<WorkerProcess>> process =
+        WorkerProcess::Start(loop_,
+                             {{"python3", "-S", "-c", kPrelude + script},
+                              environment,
+                              folder_.path(),
+                              folder_.path("logs/out.txt"),
+                              folder_.path("logs/err.txt")},
+                             memory_, [this](FrameType type, std::string_view body) {
+                               frames_.emplace_back(type, std::string(body));
+                               return accept_;
+                             });
+    EXPECT_TRUE(process.ok()) << process.error().message;
+    return std::move(*process);
+  }
+
+  // Runs the loop until the process has ended; returns how.
+  std::string End(WorkerProcess& process) {
+    std::string words = "(did not end)";
+    const auto look = [&] {
+      if (const std::optional<std::string> end = process.Reap()) {
+        words = *end;
+        loop_.Stop();
+      }
+    };
+    loop_.OnSignal(SIGCHLD, look);
+    loop_.Post(look);
+    const EventLoop::TimerId watchdog = loop_.After(seconds(20), [this] { loop_.Stop(); });
+    loop_.Run();
+    loop_.Cancel(watchdog);
+    return words;
+  }
+
+  TempFolder folder_;
+  EventLoop loop_;
+  MemoryGroup memory_{"/nonexistent"};
+  std::vector<std::pair<FrameType, std::string>> frames_;
+  bool accept_ = true;
+};
+
+TEST_F(AgentProcess, TalksBothWays) {
+  const auto process = Start(R"(
+kind, body = receive()
+assert kind == 2, kind
+print("to stdout", flush=True)
+send(19, body)
+send(21)
+)");
+  const std::string work(3 << 20, 'w');
+  AppendBatchFrame(process->out(), 5, work);
+  process->Flush();
+  EXPECT_EQ(End(*process), "exited with status 0");
+  ASSERT_EQ(frames_.size(), 2U);
+  const std::optional<RowsFrame> rows = ParseRows(frames_[0].second);
+  ASSERT_TRUE(rows);
+  EXPECT_EQ(rows->sequence, 5U);
+  EXPECT_EQ(rows->rows, work);
+  EXPECT_EQ(frames_[1].first, FrameType::kStopped);
+  EXPECT_EQ(folder_.Read("logs/out.txt"), "to stdout\n");
+}
+
+TEST_F(AgentProcess, TellsHowItEnded) {
+  EXPECT_THAT(End(*Start("sys.stderr.write('last words\\x1b[1m\\n'); sys.exit(3)")),
+              "exited with status 3; its stderr ended with: last words\\x1b[1m");
+  EXPECT_THAT(End(*Start("os.kill(os.getpid(), 11)")),
+              HasSubstr("was killed by signal 11 (SIGSEGV)"));
+}
+
+TEST_F(AgentProcess, ThePageTellsWhatItWorkedOn) {
+  const auto process = Start("page[1] = 5_000_000; page[0] = 7 << 8 | 4; os._exit(1)");
+  End(*process);
+  EXPECT_EQ(process->Status().sequence, 7U);
+  EXPECT_EQ(process->Status().phase, Phase::kRun);
+  EXPECT_EQ(process->Status().since, Instant(milliseconds(5)));
+}
+
+TEST_F(AgentProcess, AWorkerCannotShrinkThePage) {
+  EXPECT_THAT(End(*Start("os.ftruncate(4, 0)")), HasSubstr("exited with status 1"));
+}
+
+TEST_F(AgentProcess, FramesSentJustBeforeTheEndAreHandedIn) {
+  const auto process = Start("for i in range(1000): send(16, b'12345678')\nos._exit(0)");
+  EXPECT_EQ(End(*process), "exited with status 0");
+  EXPECT_EQ(frames_.size(), 1000U);
+}
+
+TEST_F(AgentProcess, GarbageEndsIt) {
+  for (const char* garbage :
+       {R"(os.write(3, b"hello, world"))", R"(os.write(3, struct.pack("<IB", 1 << 30, 18)))",
+        R"(os.write(3, struct.pack("<IB", 0, 3)))"}) {
+    EXPECT_THAT(End(*Start(std::string(garbage) + "\ntime.sleep(60)")),
+                HasSubstr("sent something that is not of the worker protocol"));
+  }
+}
+
+TEST_F(AgentProcess, AFrameOutOfTurnEndsIt) {
+  accept_ = false;
+  EXPECT_THAT(End(*Start("send(16, b'12345678'); time.sleep(60)")), HasSubstr("may not send now"));
+}
+
+TEST_F(AgentProcess, AClosedConnectionEndsItInTheEnd) {
+  EXPECT_THAT(End(*Start("os.close(3); time.sleep(60)")), HasSubstr("closed its connection"));
+}
+
+TEST_F(AgentProcess, KillTakesTheWholeGroup) {
+  const auto process = Start(R"(
+child = os.fork()
+if child == 0:
+    time.sleep(60)
+send(16, struct.pack("<Q", child))
+time.sleep(60)
+)");
+  loop_.OnSignal(SIGCHLD, [] {});
+  while (frames_.empty()) {
+    loop_.After(milliseconds(5), [this] { loop_.Stop(); });
+    loop_.Run();
+  }
+  Decoder in(frames_[0].second);
+  const auto child = static_cast<pid_t>(in.U64());
+  process->Kill();
+  EXPECT_EQ(End(*process), "was killed by signal 9 (SIGKILL)");
+  // It is an orphan now; whoever reaps it, it is dead or about to be.
+  for (int i = 0; i < 1000 && kill(child, 0) == 0; ++i) {
+    std::ifstream stat("/proc/" + std::to_string(child) + "/stat");
+    std::string text;
+    std::getline(stat, text);
+    if (text.find(") Z ") != std::string::npos) return;
+    usleep(10'000);
+  }
+  EXPECT_NE(kill(child, 0), 0);
+}
+
+TEST_F(AgentProcess, InheritsNothingElse) {
+  const int secret = open("/etc/passwd", O_RDONLY);  // not close-on-exec
+  const auto process = Start(R"(
+links = []
+for name in os.listdir("/proc/self/fd"):
+    try: links.append(os.readlink("/proc/self/fd/" + name))
+    except OSError: pass  # listdir's own
+print(links, os.getpgrp() == os.getpid(), sorted(os.environ), os.getcwd(), flush=True)
+)");
+  EXPECT_EQ(End(*process), "exited with status 0");
+  close(secret);
+  const std::string out = folder_.Read("logs/out.txt");
+  EXPECT_THAT(out, Not(HasSubstr("passwd")));
+  EXPECT_THAT(out, Not(HasSubstr("eventpoll")));
+  EXPECT_THAT(out, HasSubstr("] True ['LC_CTYPE', 'PATH'] " + folder_.path()));
+}
+
+TEST_F(AgentProcess, DeathForMemoryIsToldInWords) {
+  folder_.Write("proc/self/cgroup", "0::/pod\n");
+  folder_.Write("sys/fs/cgroup/pod/memory.events", "low 0\noom 0\noom_kill 0\n");
+  folder_.Write("sys/fs/cgroup/pod/memory.max", "4294967296\n");
+  folder_.Write("sys/fs/cgroup/pod/memory.peak", "4273492459\n");
+  const MemoryGroup group(folder_.path());
+  Result<std::unique_ptr<WorkerProcess>> process = WorkerProcess::Start(
+      loop_,
+      {{"/bin/sh", "-c", "kill -9 $$"}, {}, folder_.path(), folder_.path("o"), folder_.path("e")},
+      group, [](FrameType, std::string_view) { return true; });
+  ASSERT_TRUE(process.ok());
+  folder_.Write("sys/fs/cgroup/pod/memory.events", "low 0\noom 1\noom_kill 1\n");
+  EXPECT_EQ(End(**process),
+            "was killed by signal 9 (SIGKILL), most likely out of memory: the container's limit "
+            "is 4 GiB, its peak was 3.98 GiB");
+}
+
+TEST_F(AgentProcess, CgroupV1IsReadToo) {
+  folder_.Write("proc/self/cgroup", "5:devices:/x\n4:memory:/docker/abc\n0::/\n");
+  folder_.Write("sys/fs/cgroup/memory/memory.oom_control",
+                "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n");
+  folder_.Write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  const MemoryGroup group(folder_.path());
+  EXPECT_EQ(group.OomKills(), 3U);
+  EXPECT_EQ(group.Words(), "");  // no limit
+}
+
+TEST_F(AgentProcess, AMissingInterpreterIsNamed) {
+  const Result<std::unique_ptr<WorkerProcess>> process = WorkerProcess::Start(
+      loop_, {{"python9"}, {"PATH=/usr/bin"}, folder_.path(), folder_.path("o"), folder_.path("e")},
+      memory_, [](FrameType, std::string_view) { return true; });
+  ASSERT_FALSE(process.ok());
+  EXPECT_THAT(process.error().message, HasSubstr("python9 is not in the PATH"));
+}
+
+TEST(AgentFrames, FailuresBecomeOneLine) {
+  const std::optional<FailureText> failure = ParseFailure(
+      R"({"kind":"Exception","type":"ValueError","message":"bad\nrow","location":"score.py:31"})");
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->message, "ValueError: bad\\nrow (score.py:31)");
+  EXPECT_FALSE(failure->fatal);
+  EXPECT_FALSE(ParseFailure("[1]"));
+  EXPECT_FALSE(ParseFailure("{"));
+  EXPECT_FALSE(ParseFailed("short"));
+  EXPECT_FALSE(ParseResult("short"));
+}
+
+TEST(AgentConfigTest, TheEnvironmentOfAWorker) {
+  JobSettings job;
+  job.output_folder = "/out";
+  job.environment = {{"MODE", "fast"}, {"PYTHONPATH", "/mine"}};
+  const auto first = WorkerEnvironment({"PATH=/bin", "MODE=slow"}, job, "/package", 2, 1);
+  EXPECT_THAT(first, ::testing::UnorderedElementsAre(
+                         "PATH=/bin", "MODE=fast", "PYTHONPATH=/mine:/package",
+                         "AZUREML_BI_OUTPUT_PATH=/out", "AZ_BATCHAI_GPU_COUNT_FOUND=2",
+                         "CUDA_VISIBLE_DEVICES=1"));
+  const auto third = WorkerEnvironment({}, job, "/package", 2, 2);
+  EXPECT_THAT(third, Not(Contains(HasSubstr("CUDA"))));
+  const auto unknown = WorkerEnvironment({}, job, "/package", -1, 0);
+  EXPECT_THAT(unknown, Not(Contains(HasSubstr("GPU"))));
+}
+
+TEST(AgentConfigTest, WhatIsMissingIsNamed) {
+  const Result<AgentConfig> config = ParseAgentConfig(R"({"url": "http://x", "token": 5})");
+  ASSERT_FALSE(config.ok());
+  EXPECT_THAT(config.error().message, HasSubstr("\"token\""));
+  EXPECT_FALSE(ParseAgentConfig("nonsense").ok());
+  EXPECT_FALSE(ParseRegisterReply("[]").ok());
+}
+
+}  // namespace
+}  // namespace parallelrun

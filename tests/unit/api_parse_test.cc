@@ -1,0 +1,336 @@
+#include "api/parse.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "api/to_json.h"
+
+namespace parallelrun {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr char kExample[] = R"(apiVersion: parallelrun.dev/v1alpha1
+kind: ParallelRunJob
+metadata: {name: digits}
+spec:
+  entryScript: score.py
+  code: {configMap: {name: digits-code}}
+  arguments: [--model, $(sideInputs.model)/digits.pkl]
+  environment: {image: "images.example/digits:1"}
+  volumes:
+    - {name: data, persistentVolumeClaim: {claimName: digits, readOnly: true}}
+    - {name: out, persistentVolumeClaim: {claimName: results}}
+  inputs:
+    - {name: images, files: {volume: data, path: images, pattern: "**/*.png"}}
+  sideInputs:
+    - {name: model, volume: data, path: model}
+  output: {volume: out}
+  nodeCount: 2
+  processCountPerNode: 2
+  miniBatchSize: "10"
+  errorThreshold: 10
+  resources: {limits: {nvidia.com/gpu: 1, memory: 4Gi}}
+)";
+
+std::vector<std::string> Lines(const ParsedJob& parsed) {
+  std::vector<std::string> lines;
+  for (const Problem& problem : parsed.problems)
+    lines.push_back(FormatProblem(problem, "job.yaml"));
+  return lines;
+}
+
+TEST(Parse, ReadsTheExampleWithItsDefaults) {
+  const ParsedJob parsed = ReadJob(kExample, {}, Target::kCluster);
+  ASSERT_THAT(Lines(parsed), ElementsAre());
+  const JobSpec& spec = parsed.job.spec;
+  EXPECT_EQ(parsed.job.metadata.name, "digits");
+  EXPECT_EQ(spec.entry_script, "score.py");
+  EXPECT_EQ(spec.code.kind, CodeKind::kConfigMap);
+  EXPECT_EQ(spec.code.name, "digits-code");
+  EXPECT_THAT(spec.arguments, ElementsAre("--model", "$(sideInputs.model)/digits.pkl"));
+  ASSERT_EQ(spec.inputs.size(), 1U);
+  EXPECT_EQ(spec.inputs[0].kind, InputKind::kFiles);
+  EXPECT_EQ(spec.inputs[0].from.path, "images");
+  EXPECT_EQ(spec.inputs[0].pattern, "**/*.png");
+  EXPECT_EQ(spec.volumes[1].kind, "persistentVolumeClaim");
+  EXPECT_EQ(spec.output.to, (VolumePath{"out", "digits/output"}));
+  EXPECT_EQ(spec.output.action, OutputAction::kAppendRow);
+  EXPECT_EQ(spec.output.file_name, "parallel_run_step.txt");
+  EXPECT_EQ(spec.logs, (VolumePath{"out", "digits/logs"}));
+  EXPECT_EQ(spec.state.in, (VolumePath{"out", "digits/state"}));
+  EXPECT_EQ(spec.node_count, 2);
+  EXPECT_EQ(spec.process_count_per_node, 2);
+  EXPECT_EQ(spec.mini_batch_size, 10U);
+  EXPECT_EQ(spec.error_threshold, 10);
+  EXPECT_EQ(spec.run_max_try, 3);
+  EXPECT_EQ(spec.run_invocation_timeout, seconds(60));
+  EXPECT_EQ(spec.task_overhead_timeout, seconds(600));
+  EXPECT_EQ(spec.progress_update_timeout, seconds(300));
+  EXPECT_EQ(spec.coordinator.resources["limits"]["memory"], "512Mi");
+}
+
+TEST(Parse, RoundTrip) {
+  const char* full = R"yaml(
+apiVersion: parallelrun.dev/v1alpha1
+kind: ParallelRunJob
+metadata:
+  {name: full, namespace: team, uid: u-1, generation: 3, labels: {a: b}, annotations: {c: d}}
+spec:
+  entryScript: scoring.main
+  code: {volume: code, path: ./scoring/}
+  arguments: ["${{inputs.rows}}", "${{ inputs.model }}", "$$(date)", "", $(output)]
+  environment:
+    image: i
+    python: /usr/bin/python3.11
+    imagePullPolicy: Always
+    env: [{name: A, value: "1"}, {name: B, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]
+    envFrom: [{configMapRef: {name: c}, prefix: P_}]
+    imagePullSecrets: [{name: s}]
+  volumes:
+    - {name: data, nfs: {server: s, path: /x}}
+    - {name: code, configMap: {name: c}}
+    - {name: out, hostPath: {path: /out}}
+  inputs:
+    - name: rows
+      tabular: {volume: data, path: a//b/, pattern: "*.tsv", exclude: [x, z], format: TSV,
+                header: None, encoding: latin-1, quotedNewlines: off}
+      partitionFormat: "{user}/{day:yyyy-MM}.tsv"
+    - name: others
+      tabular: {volume: data, path: c, format: Parquet}
+      partitionFormat: "{user}/{day}.p"
+  sideInputs: [{name: model, volume: data, path: m, mountPath: /models}]
+  output: {volume: out, path: ., action: SummaryOnly, fileName: r.csv, order: Completion,
+           ifExists: Resume, mountOnNodes: false}
+  logs: {path: l}
+  state: {volume: out, path: s}
+  nodeCount: 0
+  partitionKeys: [user, day]
+  errorThreshold: 0
+  allowedFailedCount: 5
+  allowedFailedPercent: 12.5
+  runMaxTry: 1
+  runInvocationTimeoutSeconds: 3600
+  taskOverheadTimeoutSeconds: 1
+  firstTaskCreationTimeoutSeconds: 1e3
+  loggingLevel: DEBUG
+  profiling: cProfile
+  resourceMonitorIntervalSeconds: 0
+  nodeRestartLimit: 7
+  cancel: no
+  suspend: yes
+  activeDeadlineSeconds: 10
+  ttlSecondsAfterFinished: 0
+  deleteAfterFinished: true
+  startupDeadlineSeconds: 30
+  managedBy: kueue.x-k8s.io/multikueue
+  resources: {requests: {cpu: 500m, memory: 1e9}}
+  sharedMemory: 2Gi
+  podTemplate: {metadata: {labels: {x: y}}, spec: {tolerations: [{key: k}]}}
+  coordinator:
+    {resources: {requests: {cpu: 1}}, podTemplate: {spec: {nodeSelector: {a: b}}}, restartLimit: 9}
+  allowReuse: false
+status: {phase: Running}
+)yaml";
+  for (const char* text : {kExample, full}) {
+    const ParsedJob first = ReadJob(text, {}, Target::kCluster);
+    ASSERT_THAT(Lines(first), ElementsAre());
+    const nlohmann::json json = ToJson(first.job);
+    const ParsedJob second = ReadJob(json, Target::kCluster);
+    ASSERT_THAT(Lines(second), ElementsAre());
+    EXPECT_EQ(second.job, first.job);
+    EXPECT_EQ(CanonicalText(ToJson(second.job)), CanonicalText(json));
+    const ParsedJob third = ReadJob(json.dump(2), {}, Target::kCluster);
+    EXPECT_EQ(third.job, first.job);
+  }
+  const ParsedJob parsed = ReadJob(full, {}, Target::kCluster);
+  const JobSpec& spec = parsed.job.spec;
+  EXPECT_EQ(spec.inputs[0].from.path, "a/b");
+  EXPECT_EQ(spec.inputs[0].tabular.delimiter, "\t");
+  EXPECT_EQ(spec.code.path, "scoring");
+  EXPECT_EQ(spec.output.to.path, ".");
+  EXPECT_EQ(spec.logs, (VolumePath{"out", "l"}));
+  EXPECT_EQ(spec.progress_update_timeout, seconds(3 * 3600 + 30));
+  EXPECT_EQ(spec.first_task_creation_timeout, seconds(1000));
+  EXPECT_EQ(spec.shared_memory, 2147483648U);
+  EXPECT_EQ(spec.ttl_after_finished, seconds(0));
+  EXPECT_TRUE(spec.suspend);
+}
+
+TEST(Parse, AllProblemsAtOnceInFileOrder) {
+  const ParsedJob parsed = ReadJob(R"(apiVersion: parallelrun.dev/v1alpha1
+kind: ParallelRunJob
+metadata: {name: Digits}
+spec:
+  entry_script: score.py
+  arguments: [--ratio, 0.5]
+  volumes:
+    - {name: out, persistentVolumeClam: {claimName: results}}
+  inputs:
+    - name: rows
+      tabular: {volume: out, path: rows}
+  output: {volume: out}
+  miniBatchSize: 10Mi
+  loggingLevel: info
+)",
+                                   {}, Target::kLocal);
+  EXPECT_THAT(
+      Lines(parsed),
+      ElementsAre(
+          "job.yaml:3: metadata.name: \"Digits\" cannot name a job: write 3 to 32 lower-case "
+          "letters, digits and \"-\", a letter first and no \"-\" last",
+          "job.yaml:4: spec.entryScript: is required: write the file with run(), as in score.py",
+          "job.yaml:5: spec.entry_script: unknown field: did you mean entryScript?",
+          "job.yaml:6: spec.arguments[1]: write \"0.5\" in quotes: without them it is the number "
+          "0.5",
+          "job.yaml:8: spec.volumes[0].persistentVolumeClam: unknown field: did you mean "
+          "persistentVolumeClaim?",
+          "job.yaml:13: spec.miniBatchSize: \"10Mi\" is not a size: write 10MB (powers of 1024)",
+          "job.yaml:14: spec.loggingLevel: \"info\" is not one of WARNING, INFO or DEBUG: write "
+          "INFO"));
+}
+
+TEST(Parse, ALocalRunNeedsNeitherImageNorCode) {
+  std::string text = kExample;
+  text.erase(text.find("  code:"), text.find("  arguments:") - text.find("  code:"));
+  text.erase(text.find("  environment:"), text.find("  volumes:") - text.find("  environment:"));
+  const ParsedJob local = ReadJob(text, {}, Target::kLocal);
+  EXPECT_THAT(Lines(local), ElementsAre());
+  EXPECT_EQ(local.job.spec.code.kind, CodeKind::kJobFolder);
+  EXPECT_THAT(
+      Lines(ReadJob(text, {}, Target::kCluster)),
+      ElementsAre(HasSubstr("spec.code: is required"), HasSubstr("spec.environment: is required")));
+  EXPECT_TRUE(ReadJob(text, {"spec.code.path=../src"}, Target::kLocal).ok());
+}
+
+TEST(Parse, MiniBatchSizeMeansWhatTheInputIs) {
+  const std::string base =
+      std::string(kExample).substr(0, std::string(kExample).find("  inputs:")) +
+      "  output: {volume: out}\n  sideInputs: [{name: model, volume: data}]\n";
+  const auto size = [&](const std::string& input, const std::string& line) {
+    const ParsedJob parsed =
+        ReadJob(base + "  inputs: [{name: in, " + input + ": {volume: data}}]\n" + line, {},
+                Target::kCluster);
+    EXPECT_THAT(Lines(parsed), ElementsAre());
+    return parsed.job.spec.mini_batch_size;
+  };
+  EXPECT_EQ(size("files", ""), 10U);
+  EXPECT_EQ(size("tabular", ""), 1048576U);
+  EXPECT_EQ(size("jsonLines", ""), 10U);
+  EXPECT_EQ(size("tabular", "  miniBatchSize: 10kb\n"), 10240U);
+  EXPECT_EQ(size("tabular", "  miniBatchSize: 5000\n"), 5000U);
+  EXPECT_EQ(size("files", "  miniBatchSize: 010\n"), 8U);
+  EXPECT_EQ(size("files", "  miniBatchSize: '010'\n"), 10U);
+}
+
+TEST(Parse, PartitionKeysWinWithAWarning) {
+  std::string text = kExample;
+  text.replace(text.find("\"**/*.png\"}"), 11,
+               "\"**/*.png\"}, partitionFormat: \"{user}/{n}.png\"");
+  const ParsedJob parsed = ReadJob(text, {"spec.partitionKeys[0]=user"}, Target::kCluster);
+  EXPECT_TRUE(parsed.ok());
+  EXPECT_THAT(Lines(parsed), ElementsAre("job.yaml:19: warning: spec.miniBatchSize: has no effect "
+                                         "beside partitionKeys, which win: remove one of them"));
+}
+
+TEST(Parse, RankMiniBatchesNeedNoInput) {
+  EXPECT_TRUE(
+      ReadJob(kExample, {"spec.inputs=", "spec.rankMiniBatchCount=4"}, Target::kCluster).ok());
+}
+
+TEST(Parse, EphemeralStateAllowsAnEmptyDir) {
+  const std::vector<std::string> lost = {"spec.volumes[1].persistentVolumeClaim=",
+                                         "spec.volumes[1].emptyDir.medium=Memory"};
+  EXPECT_THAT(Lines(ReadJob(kExample, lost, Target::kCluster)),
+              ElementsAre(HasSubstr("is an emptyDir, which is lost with its pod")));
+  std::vector<std::string> meant = lost;
+  meant.emplace_back("spec.state.ephemeral=true");
+  const ParsedJob parsed = ReadJob(kExample, meant, Target::kCluster);
+  EXPECT_THAT(Lines(parsed), ElementsAre());
+  EXPECT_EQ(parsed.job.spec.state.in, VolumePath());
+}
+
+TEST(Parse, BoundsOnListsAndText) {
+  nlohmann::json job = ToJson(ReadJob(kExample, {}, Target::kCluster).job);
+  job["spec"]["arguments"] = std::vector<std::string>(100, std::string(4096, 'x'));
+  EXPECT_TRUE(ReadJob(job, Target::kCluster).ok());
+  // Characters count, not bytes.
+  std::string umlauts;
+  for (int i = 0; i < 4096; ++i) umlauts += "ü";
+  job["spec"]["arguments"][0] = umlauts;
+  EXPECT_TRUE(ReadJob(job, Target::kCluster).ok());
+  job["spec"]["arguments"][0] = umlauts + "x";
+  EXPECT_THAT(Lines(ReadJob(job, Target::kCluster)),
+              ElementsAre(HasSubstr("spec.arguments[0]: longer than 4096 characters")));
+  job["spec"]["arguments"] = std::vector<std::string>(101, "x");
+  EXPECT_THAT(Lines(ReadJob(job, Target::kCluster)), ElementsAre(HasSubstr("101 arguments")));
+  job["spec"]["arguments"] = {std::string("a\0b", 3)};
+  EXPECT_THAT(Lines(ReadJob(job, Target::kCluster)), ElementsAre(HasSubstr("NUL")));
+  job["spec"]["arguments"] = nlohmann::json::array();
+  for (int i = 0; i < 33; ++i) {
+    job["spec"]["inputs"][static_cast<size_t>(i)] = {{"name", "in" + std::to_string(i)},
+                                                     {"files", {{"volume", "data"}}}};
+  }
+  EXPECT_THAT(Lines(ReadJob(job, Target::kCluster)), ElementsAre(HasSubstr("more than 32 inputs")));
+}
+
+TEST(Override, SetsBeforeTheCheck) {
+  const ParsedJob parsed =
+      ReadJob(kExample,
+              {"spec.environment.python=/usr/bin/python3", "spec.inputs[0].files.pattern=*.png",
+               "spec.nodeCount=5", "spec.arguments[2]=\"0.5\"",
+               "spec.processCountPerNode=", "spec.resources.limits[\"nvidia.com/gpu\"]=4",
+               "metadata.name=other", "spec.podTemplate.spec.nodeSelector.a\\.b/c=x=y"},
+              Target::kCluster);
+  ASSERT_THAT(Lines(parsed), ElementsAre());
+  EXPECT_EQ(parsed.job.spec.environment.python, "/usr/bin/python3");
+  EXPECT_EQ(parsed.job.spec.inputs[0].pattern, "*.png");
+  EXPECT_EQ(parsed.job.spec.node_count, 5);
+  EXPECT_EQ(parsed.job.spec.arguments.at(2), "0.5");
+  EXPECT_FALSE(parsed.job.spec.process_count_per_node);
+  EXPECT_EQ(parsed.job.spec.resources["limits"]["nvidia.com/gpu"], 4);
+  EXPECT_EQ(parsed.job.spec.output.to.path, "other/output");
+  EXPECT_EQ(parsed.job.spec.pod_template["spec"]["nodeSelector"]["a.b/c"], "x=y");
+}
+
+TEST(Override, ErrorsNameTheFlag) {
+  const struct {
+    const char* flag;
+    const char* problem;
+  } table[] = {
+      {"spec.nodeCount=-1",
+       "--set spec.nodeCount=-1: spec.nodeCount: -1 is out of range: must be at least 0"},
+      {"spec.nodCount=1",
+       "--set spec.nodCount=1: spec.nodCount: unknown field: did you mean nodeCount?"},
+      {"spec.inputs[0].files.patern=x",
+       "--set spec.inputs[0].files.patern=x: spec.inputs[0].files.patern: unknown field: did you "
+       "mean pattern?"},
+      {"spec.arguments[1]=0.5",
+       "--set spec.arguments[1]=0.5: spec.arguments[1]: write \"0.5\" in quotes: without them it "
+       "is "
+       "the number 0.5"},
+      {"spec.nodeCount", "--set spec.nodeCount: no \"=\" in it: write --set spec.FIELD=VALUE"},
+      {"nodeCount=1",
+       "--set nodeCount=1: only fields below spec and metadata can be set: write --set "
+       "spec.FIELD=VALUE"},
+      {"spec.inputs[5].name=x",
+       "--set spec.inputs[5].name=x: spec.inputs has 1 items: the index counts from 0; the next is "
+       "1"},
+      {"spec.nodeCount.x=1", "--set spec.nodeCount.x=1: spec.nodeCount is the number 2, not a map"},
+      {"spec.output=out",
+       "--set spec.output=out: spec.output is a map, and can only be set piece by piece: name a "
+       "field or an item of it"},
+      {"spec.nodeCount=.inf", "--set spec.nodeCount=.inf: \".inf\" cannot be a value"},
+  };
+  for (const auto& [flag, problem] : table) {
+    EXPECT_THAT(Lines(ReadJob(kExample, {flag}, Target::kCluster)), ElementsAre(problem));
+  }
+  EXPECT_THAT(Lines(ReadJob(kExample, {"spec..x=1"}, Target::kCluster)),
+              ElementsAre(HasSubstr("is not a field path")));
+}
+
+}  // namespace
+}  // namespace parallelrun

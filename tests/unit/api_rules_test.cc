@@ -1,0 +1,265 @@
+// Sizes, processes, arguments, plan settings and names: the small pure functions of src/api.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "api/arguments.h"
+#include "api/defaults.h"
+#include "api/node.h"
+#include "api/old_names.h"
+#include "api/processes.h"
+#include "api/settings.h"
+#include "api/sizes.h"
+#include "api/text.h"
+
+namespace parallelrun {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(Sizes, MiniBatchSize) {
+  const struct {
+    const char* text;
+    uint64_t value;
+    bool has_unit;
+  } good[] = {{"1", 1, false},
+              {"010", 10, false},
+              {"1024", 1024, false},
+              {"1KB", 1024, true},
+              {"10mb", 10485760, true},
+              {"1gB", 1073741824, true},
+              {"8589934591GB", 9223372035781033984U, true}};
+  for (const auto& [text, value, has_unit] : good) {
+    const auto size = ParseSize(text);
+    ASSERT_TRUE(size.ok()) << text;
+    EXPECT_EQ(size->value, value) << text;
+    EXPECT_EQ(size->has_unit, has_unit) << text;
+  }
+  const struct {
+    const char* text;
+    const char* says;
+  } bad[] = {{"10Mi", "write 10MB (powers of 1024)"},
+             {"10 MB", "write 10MB"},
+             {"10k", "write 10KB"},
+             {"10GiB", "write 10GB"},
+             {"10B", "write 10"},
+             {"", "write a number"},
+             {"-1", "write a number"},
+             {"1.5MB", "write a number"},
+             {"MB", "write a number"},
+             {"10TB", "write a number"},
+             {"1KBKB", "write a number"},
+             {"0", "at least 1"},
+             {"0MB", "at least 1"},
+             {"8589934592GB", "too large"},
+             {"99999999999999999999", "too large"}};
+  for (const auto& [text, says] : bad) {
+    const auto size = ParseSize(text);
+    ASSERT_FALSE(size.ok()) << text;
+    EXPECT_THAT(size.error().message, HasSubstr(says)) << text;
+  }
+}
+
+TEST(Sizes, Quantities) {
+  const struct {
+    const char* text;
+    int64_t scale;
+    int64_t value;
+  } good[] = {{"500m", 1000, 500},
+              {"2", 1000, 2000},
+              {"0.1", 1000, 100},
+              {"0.0001", 1000, 1},
+              {"1e3", 1, 1000},
+              {"1E3", 1, 1000},
+              {"1E", 1, 1000000000000000000},
+              {"4Gi", 1, 4294967296},
+              {"1.5Gi", 1, 1610612736},
+              {"128M", 1, 128000000},
+              {"1k", 1, 1000},
+              {"100n", 1, 1},
+              {".5", 1000, 500},
+              {"5.", 1, 5},
+              {"+3", 1, 3},
+              {"1e-100", 1, 1},
+              {"0e99", 1, 0},
+              {"7Ei", 1, 8070450532247928832}};
+  for (const auto& [text, scale, value] : good) {
+    const auto quantity = ParseQuantity(text, scale);
+    ASSERT_TRUE(quantity.ok()) << text << ": " << quantity.error().message;
+    EXPECT_EQ(*quantity, value) << text;
+  }
+  for (const char* text : {"", "Gi", "512MB", "4GiB", "-1", "1 Gi", "1K", "1e", "1e+", "1..2", ".",
+                           "8Ei", "1e30", "1e999999999999", "1234567890123456789", "0x10", "mi"}) {
+    EXPECT_FALSE(ParseQuantity(text, 1).ok()) << text;
+  }
+}
+
+TEST(Processes, WhereTheCountComesFrom) {
+  const struct {
+    const char* resources;
+    int32_t count;
+    const char* source;
+  } table[] = {
+      {"null", 1, "default"},
+      {R"({"limits": {"memory": "4Gi"}})", 1, "default"},
+      {R"({"limits": {"nvidia.com/gpu": 2, "cpu": "8"}})", 2, "nvidia.com/gpu limit"},
+      {R"({"limits": {"nvidia.com/gpu": "4"}})", 4, "nvidia.com/gpu limit"},
+      {R"({"limits": {"amd.com/gpu": 1, "cpu": "8"}})", 1, "amd.com/gpu limit"},
+      {R"({"limits": {"nvidia.com/gpu": 0, "cpu": "3"}})", 3, "cpu limit"},
+      {R"({"limits": {"cpu": "2500m"}, "requests": {"cpu": "1"}})", 2, "cpu limit"},
+      {R"({"limits": {"cpu": "500m"}})", 1, "cpu limit"},
+      {R"({"requests": {"cpu": "2500m"}})", 3, "cpu request, rounded up"},
+      {R"({"requests": {"cpu": 4}})", 4, "cpu request, rounded up"},
+  };
+  for (const auto& [resources, count, source] : table) {
+    JobSpec spec;
+    spec.resources = nlohmann::json::parse(resources);
+    const ProcessCount found = EffectiveProcessCount(spec);
+    EXPECT_EQ(found.count, count) << resources;
+    EXPECT_EQ(found.source, source) << resources;
+    spec.process_count_per_node = 7;
+    EXPECT_EQ(EffectiveProcessCount(spec).count, 7);
+    EXPECT_EQ(EffectiveProcessCount(spec).source, "spec.processCountPerNode");
+  }
+  JobSpec spec;
+  spec.resources = {{"limits", {{"cpu", "2"}}}};
+  spec.pod_template = nlohmann::json::parse(
+      R"({"spec": {"containers": [{"name": "side", "resources": {"limits": {"cpu": "9"}}},
+                                  {"name": "worker", "resources": {"limits": {"cpu": "6"}}}]}})");
+  EXPECT_EQ(EffectiveProcessCount(spec).count, 6);
+}
+
+TEST(Arguments, Placeholders) {
+  const std::map<std::string, std::string> paths = {
+      {"inputs.images", "/mnt/data/images"}, {"sideInputs.model", "/models"}, {"output", "/out"}};
+  const struct {
+    const char* text;
+    const char* result;
+  } good[] = {
+      {"--model", "--model"},
+      {"$(sideInputs.model)/digits.pkl", "/models/digits.pkl"},
+      {"a=$(inputs.images):$(output)", "a=/mnt/data/images:/out"},
+      {"${{inputs.images}}", "/mnt/data/images"},
+      {"${{ inputs.model }}", "/models"},
+      {"$$(output)", "$(output)"},
+      {"$${{inputs.images}}", "${{inputs.images}}"},
+      {"^a$|b$$", "^a$|b$$"},
+      {"$(unclosed", "$(unclosed"},
+      {"${HOME}", "${HOME}"},
+      {"$", "$"},
+      {"", ""},
+  };
+  for (const auto& [text, result] : good) {
+    const auto substituted = SubstituteArgument(text, paths);
+    ASSERT_TRUE(substituted.ok()) << text << ": " << substituted.error().message;
+    EXPECT_EQ(*substituted, result);
+  }
+  for (const char* text : {"$(inputs.model)", "$(image)", "${{outputs.x}}", "$()", "$(date +%s)"}) {
+    const auto substituted = SubstituteArgument(text, paths);
+    ASSERT_FALSE(substituted.ok()) << text;
+    EXPECT_THAT(substituted.error().message,
+                HasSubstr("known are $(inputs.images), $(output), $(sideInputs.model)"));
+  }
+}
+
+Job PlanJob() {
+  Job job;
+  job.metadata.name = "digits";
+  job.spec.inputs.push_back({.name = "images", .from = {"data", "images"}, .pattern = "*.png"});
+  FillDefaults(job);
+  return job;
+}
+
+TEST(Settings, OnlyWhatDecidesAMiniBatchId) {
+  const Job job = PlanJob();
+  Job other = job;
+  other.spec.node_count = 9;
+  other.spec.arguments = {"x"};
+  other.spec.output.to.path = "elsewhere";
+  other.metadata.name = "other";
+  EXPECT_EQ(PlanSettings(other), PlanSettings(job));
+  EXPECT_THAT(*Differences(PlanSettings(job), PlanSettings(other)), ElementsAre());
+
+  other.spec.mini_batch_size = 20;
+  other.spec.inputs[0].pattern = "*.jpg";
+  other.spec.inputs[0].exclude = {"x"};
+  EXPECT_THAT(*Differences(PlanSettings(job), PlanSettings(other)),
+              ElementsAre("spec.inputs[0].files.exclude[0]: (none) -> \"x\"",
+                          "spec.inputs[0].files.pattern: \"*.png\" -> \"*.jpg\"",
+                          "spec.miniBatchSize: 10 -> 20"));
+  other = job;
+  other.spec.partition_keys = {"user"};
+  EXPECT_THAT(
+      *Differences(PlanSettings(job), PlanSettings(other)),
+      ElementsAre("spec.miniBatchSize: 10 -> (none)", "spec.partitionKeys[0]: (none) -> \"user\""));
+}
+
+TEST(Settings, RefusesWhatIsNoSettings) {
+  const std::string good = PlanSettings(PlanJob());
+  for (const std::string& bad :
+       {std::string(), std::string("[]"), std::string("{"), good + "}", std::string(100000, '[')}) {
+    const auto differences = Differences(bad, good);
+    ASSERT_FALSE(differences.ok()) << bad.substr(0, 20);
+    EXPECT_EQ(differences.error().code, Code::kCorrupt);
+  }
+}
+
+TEST(Defaults, AreIdempotentAndKeepWhatIsSet) {
+  Job job = PlanJob();
+  const Job once = job;
+  FillDefaults(job);
+  EXPECT_EQ(job, once);
+  EXPECT_EQ(NodeRestartLimit(job.spec, 4), 12);
+  job.spec.node_restart_limit = 1;
+  EXPECT_EQ(NodeRestartLimit(job.spec, 4), 1);
+}
+
+TEST(Names, DidYouMean) {
+  const std::vector<std::string> known = {"nodeCount", "entryScript", "code",
+                                          "logs",      "state",       "runInvocationTimeoutSeconds",
+                                          "suspend"};
+  EXPECT_EQ(ClosestName("nodecount", known), "nodeCount");
+  EXPECT_EQ(ClosestName("node_count", known), "nodeCount");
+  EXPECT_EQ(ClosestName("ndoeCount", known), "nodeCount");
+  EXPECT_EQ(ClosestName("run_invocation_timeout", known), "runInvocationTimeoutSeconds");
+  EXPECT_EQ(ClosestName("log", known), "logs");
+  EXPECT_EQ(ClosestName("replicas", known), "");
+  EXPECT_EQ(ClosestName(std::string(100000, 'x'), known), "");
+  EXPECT_EQ(OldNameMend("append_row_file_name"), "write spec.output.fileName");
+  EXPECT_EQ(OldNameMend("replicas"), "");
+}
+
+TEST(Paths, RoundTrip) {
+  for (const char* path : {"spec", "spec.inputs[0].files.pattern",
+                           "spec.resources.limits[\"nvidia.com/gpu\"]", "a[0][1].b"}) {
+    const auto steps = ParsePath(path);
+    ASSERT_TRUE(steps.ok()) << path;
+    std::string joined;
+    for (const PathStep& step : *steps) {
+      joined = step.key.empty() ? JoinPath(joined, step.index) : JoinPath(joined, step.key);
+    }
+    EXPECT_EQ(joined, path);
+  }
+  for (const char* path : {"", ".", "a.", "a..b", "a[", "a[]", "a[x]", "a[-1]", "a[1", "a[\"b\"",
+                           "a[\"\"]", "a[99999999999999999999]", "a[0]b"}) {
+    EXPECT_FALSE(ParsePath(path).ok()) << path;
+  }
+}
+
+TEST(Text, Utf8) {
+  for (const char* good : {"", "a", "ü", "€", "😀", "\xED\x9F\xBF", "\xF4\x8F\xBF\xBF"}) {
+    EXPECT_TRUE(IsUtf8(good)) << good;
+  }
+  for (const char* bad : {"\x80", "\xC0\x80", "\xC3", "\xE0\x80\x80", "\xED\xA0\x80",
+                          "\xF5\x80\x80\x80", "\xF4\x90\x80\x80", "a\xFF", "\xE2\x82"}) {
+    EXPECT_FALSE(IsUtf8(bad));
+  }
+  EXPECT_EQ(Utf8Length("aü€😀"), 4U);
+  // Never cut inside a character.
+  EXPECT_TRUE(IsUtf8(Quoted(std::string(59, 'x') + "üüü")));
+}
+
+}  // namespace
+}  // namespace parallelrun

@@ -1,0 +1,103 @@
+#include "base/files.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace parallelrun {
+namespace {
+
+class FilesTest : public testing::Test {
+ protected:
+  FilesTest() {
+    char name[] = "/tmp/parallelrun-files-XXXXXX";
+    folder_ = mkdtemp(name);
+  }
+  ~FilesTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
+  std::string ReadAll(const std::string& path) {
+    auto file = files_->OpenRead(path);
+    if (!file.ok()) return "error: " + file.error().message;
+    return *(*file)->ReadAt(0, 1 << 20);
+  }
+
+  std::string folder_;
+  std::unique_ptr<Files> files_ = MakeSystemFiles();
+};
+
+TEST_F(FilesTest, WritesAndReadsAtOffsets) {
+  auto file = files_->CreateExclusive(Path("a"));
+  ASSERT_TRUE(file.ok());
+  ASSERT_TRUE((*file)->WriteAt(0, "hello world").ok());
+  ASSERT_TRUE((*file)->WriteAt(6, "W").ok());
+  ASSERT_TRUE((*file)->Sync().ok());
+  EXPECT_EQ(*(*file)->Size(), 11u);
+  EXPECT_EQ(*(*file)->ReadAt(6, 100), "World");
+  EXPECT_EQ(*(*file)->ReadAt(11, 5), "");
+  EXPECT_EQ(*(*file)->ReadAt(1000, 5), "");
+}
+
+TEST_F(FilesTest, ReserveKeepsTheVisibleLength) {
+  auto file = files_->CreateExclusive(Path("a"));
+  ASSERT_TRUE((*file)->Reserve(1 << 20).ok());
+  EXPECT_EQ(*(*file)->Size(), 0u);
+}
+
+TEST_F(FilesTest, ErrorsHaveCodesAndPaths) {
+  const auto missing = files_->Open(Path("missing"));
+  ASSERT_FALSE(missing.ok());
+  EXPECT_EQ(missing.error().code, Code::kNotFound);
+  EXPECT_NE(missing.error().message.find(Path("missing")), std::string::npos);
+  EXPECT_EQ(files_->Remove(Path("missing")).error().code, Code::kNotFound);
+  EXPECT_EQ(files_->Rename(Path("missing"), Path("b")).error().code, Code::kNotFound);
+  ASSERT_TRUE(files_->CreateExclusive(Path("a")).ok());
+  EXPECT_EQ(files_->CreateExclusive(Path("a")).error().code, Code::kExists);
+  EXPECT_EQ(files_->List(Path("missing")).error().code, Code::kNotFound);
+  EXPECT_FALSE(*files_->Exists(Path("missing")));
+  EXPECT_FALSE(*files_->Exists(Path("a/b")));
+  EXPECT_TRUE(*files_->Exists(Path("a")));
+}
+
+TEST_F(FilesTest, DescriptorsAreNotInherited) {
+  auto file = files_->CreateExclusive(Path("a"));
+  int found = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code ec;
+    if (std::filesystem::read_symlink(entry.path(), ec) != Path("a")) continue;
+    ++found;
+    EXPECT_TRUE(fcntl(std::stoi(entry.path().filename()), F_GETFD) & FD_CLOEXEC);
+  }
+  EXPECT_EQ(found, 1);
+}
+
+TEST_F(FilesTest, FoldersAreMadeAndListed) {
+  ASSERT_TRUE(files_->MakeFolders(Path("x/y/z")).ok());
+  ASSERT_TRUE(files_->MakeFolders(Path("x/y/z")).ok());
+  ASSERT_TRUE(files_->CreateExclusive(Path("x/b")).ok());
+  ASSERT_TRUE(files_->CreateExclusive(Path("x/B")).ok());
+  EXPECT_EQ(*files_->List(Path("x")), (std::vector<std::string>{"B", "b", "y"}));
+  EXPECT_FALSE(files_->MakeFolders(Path("x/b/c")).ok());
+  EXPECT_TRUE(files_->SyncFolder(Path("x")).ok());
+  EXPECT_GT(*files_->FreeSpace(folder_), 0u);
+}
+
+TEST_F(FilesTest, PublishReplacesAndLeavesNothingElse) {
+  ASSERT_TRUE(PublishFile(*files_, Path("out"), "one").ok());
+  ASSERT_TRUE(PublishFile(*files_, Path("out"), "two").ok());
+  EXPECT_EQ(ReadAll(Path("out")), "two");
+  EXPECT_EQ(files_->List(folder_)->size(), 1u);
+}
+
+TEST_F(FilesTest, PublishThatFailsLeavesNoTemporary) {
+  ASSERT_TRUE(files_->MakeFolders(Path("out")).ok());  // a file cannot replace a folder
+  EXPECT_FALSE(PublishFile(*files_, Path("out"), "one").ok());
+  EXPECT_EQ(files_->List(folder_)->size(), 1u);
+}
+
+}  // namespace
+}  // namespace parallelrun

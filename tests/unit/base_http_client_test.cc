@@ -1,0 +1,232 @@
+// The client, and TLS between it and the server.
+#include "base/http_client.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/base_http_fixture.h"
+
+namespace parallelrun {
+namespace {
+
+class HttpClientTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { InitHttpClientThreads(); }
+
+  static std::unique_ptr<HttpClient> Client(uint16_t port, const std::string& ca = "",
+                                            const std::string& token = "") {
+    HttpClientOptions options;
+    options.base_url =
+        (ca.empty() ? "http://127.0.0.1:" : "https://127.0.0.1:") + std::to_string(port);
+    options.ca_pem = ca;
+    options.user_agent = "test/1";
+    options.token = [token] { return token; };
+    auto client = HttpClient::Make(options);
+    EXPECT_TRUE(client.ok());
+    return std::move(*client);
+  }
+  static HttpRequest Post(const std::string& path, const std::string& body) {
+    HttpRequest request;
+    request.method = "POST";
+    request.path = path;
+    request.body = body;
+    return request;
+  }
+};
+
+TEST_F(HttpClientTest, SendsAndReceives) {
+  TestServer server({}, [](const std::shared_ptr<HttpExchange>& exchange) {
+    const HttpRequest& r = exchange->request();
+    HttpResponse response = TextResponse(
+        r.path == "/missing" ? 404 : 200,
+        r.method + " " + r.query + " " + r.body + " " + std::string(r.Header("Authorization")) +
+            " " + std::string(r.Header("User-Agent")) + " " + std::string(r.Header("X-A")));
+    response.headers.push_back({"X-B", "b"});
+    exchange->Respond(std::move(response));
+  });
+  const auto client = Client(server.port(), "", "secret");
+  HttpRequest request = Post("/x%20y", "hello");
+  request.query = "q=%26";
+  request.headers.push_back({"X-A", "a"});
+  const auto response = client->Send(request, seconds(10));
+  ASSERT_TRUE(response.ok()) << response.error().message;
+  EXPECT_EQ(response->status, 200);
+  EXPECT_EQ(response->body, "POST q=%26 hello Bearer secret test/1 a");
+  EXPECT_EQ(response->Header("x-b"), "b");
+  EXPECT_EQ(response->content_type, "text/plain; charset=utf-8");
+  const auto missing = client->Send(Post("/missing", ""), seconds(10));
+  ASSERT_TRUE(missing.ok());
+  EXPECT_EQ(missing->status, 404);
+}
+
+TEST_F(HttpClientTest, ReusesItsConnection) {
+  TestServer server;
+  const auto client = Client(server.port());
+  for (int i = 0; i < 50; ++i) ASSERT_TRUE(client->Send(Post("/", ""), seconds(10)).ok());
+  // Not always 1: a connection goes back to the pool a little after the answer is out.
+  EXPECT_LE(server.OnLoop([&] { return server.server().connections(); }), 3u);
+}
+
+TEST_F(HttpClientTest, CarriesBinaryBodiesOfAnySize) {
+  TestServer server({}, [](const std::shared_ptr<HttpExchange>& exchange) {
+    HttpResponse response;
+    response.content_type = "application/octet-stream";
+    for (int i = 0; i < 3'000'000; ++i) response.body.push_back(static_cast<char>(i * 7));
+    exchange->Respond(std::move(response));
+  });
+  const auto response =
+      Client(server.port())->Send(Post("/", std::string("\0\xff\r\n", 4)), seconds(10));
+  ASSERT_TRUE(response.ok()) << response.error().message;
+  ASSERT_EQ(response->body.size(), 3'000'000u);
+  EXPECT_EQ(response->body[2'999'999], static_cast<char>(2'999'999 * 7));
+}
+
+TEST_F(HttpClientTest, DeadlineIsKept) {
+  std::shared_ptr<HttpExchange> parked;
+  TestServer server({}, [&](const auto& exchange) { parked = exchange; });
+  const auto client = Client(server.port());
+  const auto begin = std::chrono::steady_clock::now();
+  const auto response = client->Send(Post("/", ""), milliseconds(100));
+  const auto took = std::chrono::steady_clock::now() - begin;
+  ASSERT_FALSE(response.ok());
+  EXPECT_EQ(response.error().code, Code::kTimeout) << response.error().message;
+  EXPECT_GE(took, milliseconds(100));
+  EXPECT_LT(took, seconds(5));
+  // The connection was closed, and the server saw it.
+  while (server.OnLoop([&] { return server.server().connections(); }) != 0) {
+  }
+  server.OnLoop([&] { return parked.reset(), 0; });
+}
+
+TEST_F(HttpClientTest, CancelEndsCallsInFlightAndLaterOnes) {
+  std::promise<void> arrived;
+  std::vector<std::shared_ptr<HttpExchange>> parked;
+  TestServer server({}, [&](const auto& exchange) {
+    parked.push_back(exchange);
+    if (parked.size() == 2) arrived.set_value();
+  });
+  const auto client = Client(server.port());
+  const auto send = [&] { return client->Send(Post("/", ""), seconds(60)); };
+  auto a = std::async(std::launch::async, send);
+  auto b = std::async(std::launch::async, send);
+  arrived.get_future().get();
+  client->Cancel();
+  for (auto* call : {&a, &b}) {
+    const auto response = call->get();
+    ASSERT_FALSE(response.ok());
+    EXPECT_EQ(response.error().code, Code::kUnavailable);
+  }
+  EXPECT_EQ(send().error().code, Code::kUnavailable);
+  server.OnLoop([&] { return parked.clear(), 0; });
+}
+
+TEST_F(HttpClientTest, RefusedAndBrokenConnectionsAreUnavailable) {
+  uint16_t port = 0;
+  {
+    TestServer server;
+    port = server.port();
+  }
+  const auto refused = Client(port)->Send(Post("/", ""), seconds(10));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, Code::kUnavailable) << refused.error().message;
+  EXPECT_NE(refused.error().message.find(std::to_string(port)), std::string::npos);
+
+  std::shared_ptr<HttpExchange> kept;
+  TestServer server({}, [&](const std::shared_ptr<HttpExchange>& exchange) {
+    kept = exchange;
+    server.server().Drain(Duration(0), [] {});
+  });
+  const auto broken = Client(server.port())->Send(Post("/", ""), seconds(10));
+  ASSERT_FALSE(broken.ok());
+  EXPECT_EQ(broken.error().code, Code::kUnavailable) << broken.error().message;
+  server.OnLoop([&] { return kept.reset(), 0; });
+}
+
+TEST_F(HttpClientTest, RedirectsAreNotFollowed) {
+  TestServer server({}, [](const std::shared_ptr<HttpExchange>& exchange) {
+    HttpResponse response = TextResponse(302, "");
+    response.headers.push_back({"Location", "/elsewhere"});
+    exchange->Respond(std::move(response));
+  });
+  const auto response = Client(server.port())->Send(Post("/", ""), seconds(10));
+  ASSERT_TRUE(response.ok()) << response.error().message;
+  EXPECT_EQ(response->status, 302);
+}
+
+TEST_F(HttpClientTest, RefusesRequestsThatWouldBreakTheMessage) {
+  TestServer server;
+  const auto client = Client(server.port());
+  EXPECT_EQ(client->Send(Post("/a b", ""), seconds(1)).error().code, Code::kInvalid);
+  EXPECT_EQ(client->Send(Post("a", ""), seconds(1)).error().code, Code::kInvalid);
+  HttpRequest request = Post("/", "");
+  request.headers.push_back({"X", "a\r\nY: b"});
+  EXPECT_EQ(client->Send(request, seconds(1)).error().code, Code::kInvalid);
+  const auto forged = Client(server.port(), "", "t\r\nX: y");
+  EXPECT_EQ(forged->Send(Post("/", ""), seconds(1)).error().code, Code::kInvalid);
+}
+
+TEST_F(HttpClientTest, MakeRefusesWhatCannotWork) {
+  for (const char* url : {"", "host", "ftp://x", "http://"}) {
+    HttpClientOptions options;
+    options.base_url = url;
+    EXPECT_FALSE(HttpClient::Make(options).ok()) << url;
+  }
+  HttpClientOptions options;
+  options.base_url = "https://127.0.0.1:1";
+  options.ca_pem = "not a certificate";
+  EXPECT_FALSE(HttpClient::Make(options).ok());
+}
+
+TEST_F(HttpClientTest, TlsRoundTrip) {
+  const TestCertificate pair;
+  const TlsFolder folder(pair);
+  TestServer server(folder.Options());
+  const auto client = Client(server.port(), pair.certificate);
+  for (int i = 0; i < 3; ++i) {
+    const auto response = client->Send(Post("/a", std::string(900, 'x')), seconds(10));
+    ASSERT_TRUE(response.ok()) << response.error().message;
+    EXPECT_EQ(response->body, "POST /a? " + std::string(900, 'x'));
+  }
+  RawClient plain(server.port());
+  plain.Send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_EQ(plain.ReadToEnd().find("HTTP/1.1"), std::string::npos);
+}
+
+TEST_F(HttpClientTest, OnlyTheGivenCaIsTrusted) {
+  const TestCertificate pair, other;
+  const TlsFolder folder(pair);
+  bool handled = false;
+  TestServer server(folder.Options(), [&](const auto&) { handled = true; });
+  const auto response = Client(server.port(), other.certificate)->Send(Post("/", ""), seconds(10));
+  ASSERT_FALSE(response.ok());
+  EXPECT_EQ(response.error().code, Code::kUnavailable);
+  EXPECT_FALSE(server.OnLoop([&] { return handled; }));
+}
+
+TEST_F(HttpClientTest, TlsServerNoticesAParkedClientThatGoes) {
+  const TestCertificate pair;
+  const TlsFolder folder(pair);
+  std::promise<void> gone;
+  std::shared_ptr<HttpExchange> parked;
+  TestServer server(folder.Options(), [&](const std::shared_ptr<HttpExchange>& exchange) {
+    parked = exchange;
+    exchange->OnGone([&] { gone.set_value(); });
+  });
+  const auto client = Client(server.port(), pair.certificate);
+  const auto response = client->Send(Post("/", ""), milliseconds(100));
+  EXPECT_FALSE(response.ok());
+  gone.get_future().get();
+  server.OnLoop([&] { return parked.reset(), 0; });
+}
+
+TEST_F(HttpClientTest, ABadKeyIsNamed) {
+  const TestCertificate pair, other;
+  const TlsFolder folder(pair);
+  std::ofstream(folder.folder() + "/tls.key") << other.key;
+  EventLoop loop;
+  const auto server = HttpServer::Start(loop, folder.Options(), nullptr, nullptr);
+  ASSERT_FALSE(server.ok());
+  EXPECT_NE(server.error().message.find("tls.key"), std::string::npos) << server.error().message;
+}
+
+}  // namespace
+}  // namespace parallelrun

@@ -1,0 +1,102 @@
+// escape, random, mac, log.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <spdlog/spdlog.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/escape.h"
+#include "base/log.h"
+#include "base/mac.h"
+#include "base/random.h"
+
+namespace parallelrun {
+namespace {
+
+TEST(Printable, EscapesWhatATerminalWouldObey) {
+  EXPECT_EQ(Printable("plain ünï 日本 🙂", 100), "plain ünï 日本 🙂");
+  EXPECT_EQ(Printable("a\x1b[2J\r\n\tb\x7f", 100), "a\\x1b[2J\\r\\n\\tb\\x7f");
+  EXPECT_EQ(Printable(std::string_view("\0x", 2), 100), "\\x00x");
+  EXPECT_EQ(Printable("\xc2\x9b"
+                      "31m",
+                      100),
+            "\\u009b31m");                                             // C1: CSI
+  EXPECT_EQ(Printable("\xe2\x80\xaegpj.exe", 100), "\\u202egpj.exe");  // right-to-left override
+  EXPECT_EQ(Printable("\xe2\x81\xa6x", 100), "\\u2066x");
+  EXPECT_EQ(Printable("\xe2\x80\xa8x", 100), "\\u2028x");
+}
+
+TEST(Printable, EscapesWhatIsNotUtf8) {
+  EXPECT_EQ(Printable("\xff\xc0\xaf", 100), "\\xff\\xc0\\xaf");           // overlong "/"
+  EXPECT_EQ(Printable("\xed\xa0\x80", 100), "\\xed\\xa0\\x80");           // surrogate
+  EXPECT_EQ(Printable("\xf4\x90\x80\x80", 100), "\\xf4\\x90\\x80\\x80");  // > U+10FFFF
+  EXPECT_EQ(Printable("\xe2\x82", 100), "\\xe2\\x82");                    // cut short
+  EXPECT_EQ(Printable("\xe0\x80\x80"
+                      "a",
+                      100),
+            "\\xe0\\x80\\x80"
+            "a");
+}
+
+TEST(Printable, CutsBetweenCharacters) {
+  EXPECT_EQ(Printable("abcdef", 6), "abcdef");
+  EXPECT_EQ(Printable("abcdef", 5), "abcde...");
+  EXPECT_EQ(Printable("aé", 2), "a...");
+  EXPECT_EQ(Printable("a\n", 2), "a...");
+  EXPECT_EQ(Printable("", 0), "");
+}
+
+TEST(Random, IsDifferentEachTime) {
+  std::set<std::string> seen;
+  for (int i = 0; i < 100; ++i) seen.insert(RandomHex(16));
+  EXPECT_EQ(seen.size(), 100u);
+  EXPECT_THAT(RandomHex(16), testing::MatchesRegex("[0-9a-f]{32}"));
+  EXPECT_EQ(RandomHex(0), "");
+  EXPECT_NE(RandomU64(), RandomU64());
+}
+
+TEST(Mac, AgreesWithRfc4231) {
+  EXPECT_EQ(HmacSha256Hex("Jefe", "what do ya want for nothing?"),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+  EXPECT_EQ(HmacSha256Hex("", "").size(), 64u);
+}
+
+TEST(Mac, SecureEqual) {
+  EXPECT_TRUE(SecureEqual("", ""));
+  EXPECT_TRUE(SecureEqual("abc", "abc"));
+  EXPECT_FALSE(SecureEqual("abc", "abd"));
+  EXPECT_FALSE(SecureEqual("abc", "abcd"));
+}
+
+class LogTest : public testing::Test {
+ protected:
+  ~LogTest() override { spdlog::set_default_logger(before_); }
+  const std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
+};
+
+TEST_F(LogTest, JsonIsOneObjectALine) {
+  testing::internal::CaptureStderr();
+  SetUpLogging(true, LogLevel::kInfo);
+  spdlog::debug("hidden");
+  spdlog::warn("two\nlines \"quoted\" \xff");
+  const std::string out = testing::internal::GetCapturedStderr();
+  ASSERT_EQ(std::count(out.begin(), out.end(), '\n'), 1) << out;
+  const auto object = nlohmann::json::parse(out);
+  EXPECT_EQ(object["level"], "WARNING");
+  EXPECT_EQ(object["message"], "two\nlines \"quoted\" \xef\xbf\xbd");
+  EXPECT_THAT(
+      object["time"].get<std::string>(),
+      testing::MatchesRegex("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{3}Z"));
+}
+
+TEST_F(LogTest, TextStartsWithTimeAndLevel) {
+  testing::internal::CaptureStderr();
+  SetUpLogging(false, LogLevel::kDebug);
+  spdlog::debug("hello");
+  const std::string out = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(out, testing::MatchesRegex("[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{3} DEBUG hello\n"));
+}
+
+}  // namespace
+}  // namespace parallelrun

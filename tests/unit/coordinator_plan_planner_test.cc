@@ -1,0 +1,277 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "coordinator/plan/planner.h"
+#include "tests/unit/coordinator_plan_folder.h"
+
+namespace parallelrun {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+PlanInput Files(const std::string& root, uint64_t batch_size) {
+  PlanInput input;
+  input.name = "images";
+  input.root = root;
+  input.batch_size = batch_size;
+  return input;
+}
+
+PlanInput Rows(const std::string& root, uint64_t batch_size,
+               PlanHeader header = PlanHeader::kAllFiles) {
+  PlanInput input = Files(root, batch_size);
+  input.name = "rows";
+  input.tabular = true;
+  input.header = header;
+  return input;
+}
+
+struct Chunk {
+  std::string encoded;
+  PlanChunkRecord record;  // points into `encoded`
+};
+
+struct Plan {
+  std::vector<std::unique_ptr<Chunk>> chunks;
+  std::string error;
+  uint64_t batches = 0, items = 0;
+
+  const FilesChunk& files(size_t i) const {
+    return std::get<FilesChunk>(chunks[i]->record.content);
+  }
+  const TabularChunk& rows(size_t i) const {
+    return std::get<TabularChunk>(chunks[i]->record.content);
+  }
+  std::vector<uint32_t> Batches() const {
+    std::vector<uint32_t> counts;
+    for (const auto& chunk : chunks) counts.push_back(chunk->record.Batches());
+    return counts;
+  }
+};
+
+Plan MakePlan(const std::vector<PlanInput>& inputs, const PlanCursor& from = {},
+              const std::vector<std::string>& forbidden = {}) {
+  Planner planner(inputs, forbidden, from);
+  Plan plan;
+  while (true) {
+    auto next = planner.Next();
+    if (!next.ok()) {
+      plan.error = std::string(CodeName(next.error().code)) + ": " + next.error().message;
+      break;
+    }
+    if (!*next) break;
+    auto chunk = std::make_unique<Chunk>();
+    chunk->encoded = std::move(**next);
+    std::string_view bytes = chunk->encoded;
+    auto decoded = DecodeRecord(bytes);
+    EXPECT_TRUE(decoded.ok() && bytes.empty());
+    chunk->record = std::get<PlanChunkRecord>(decoded->record);
+    plan.chunks.push_back(std::move(chunk));
+  }
+  plan.batches = planner.batches();
+  plan.items = planner.items();
+  return plan;
+}
+
+// MakePlan, after checking that ids and items are dense and that the plan goes on behind each chunk
+// with just the same bytes.
+Plan PlanFromEverywhere(const std::vector<PlanInput>& inputs) {
+  Plan plan = MakePlan(inputs);
+  EXPECT_EQ(plan.error, "");
+  uint64_t batches = 0;
+  uint64_t items = 0;
+  for (size_t i = 0; i < plan.chunks.size(); ++i) {
+    const PlanChunkRecord& record = plan.chunks[i]->record;
+    EXPECT_EQ(record.first, batches);
+    EXPECT_EQ(record.first_item, items);
+    batches += record.Batches();
+    items += record.Items();
+    const Plan rest = MakePlan(inputs, CursorAfter(record, inputs));
+    EXPECT_EQ(rest.error, "");
+    EXPECT_EQ(rest.chunks.size(), plan.chunks.size() - i - 1);
+    for (size_t k = 0; k < rest.chunks.size() && i + 1 + k < plan.chunks.size(); ++k) {
+      EXPECT_EQ(rest.chunks[k]->encoded, plan.chunks[i + 1 + k]->encoded) << i << " " << k;
+    }
+    EXPECT_EQ(rest.batches, plan.batches);
+    EXPECT_EQ(rest.items, plan.items);
+  }
+  EXPECT_EQ(plan.batches, batches);
+  EXPECT_EQ(plan.items, items);
+  return plan;
+}
+
+class PlanPlannerTest : public ::testing::Test {
+ protected:
+  void WriteFiles(int count, const std::string& below = "") {
+    for (int i = 0; i < count; ++i) {
+      folder_.Write(below + std::to_string(100000 + i),
+                    std::string(static_cast<size_t>(i % 7), 'x'));
+    }
+  }
+  PlanFolder folder_;
+};
+
+TEST_F(PlanPlannerTest, FilesChunksGrowAndEndWithAShortMiniBatch) {
+  WriteFiles(1203);
+  const Plan plan = PlanFromEverywhere({Files(folder_.path(), 10)});
+  EXPECT_THAT(plan.Batches(), ElementsAre(6, 6, 12, 24, 48, 25));
+  EXPECT_EQ(plan.batches, 121u);
+  EXPECT_EQ(plan.items, 1203u);
+  EXPECT_EQ(plan.files(0).root, folder_.path());
+  EXPECT_EQ(plan.files(0).files_per_batch, 10u);
+  EXPECT_TRUE(plan.files(0).names.starts_with(std::string("100000\000100001\000", 14)));
+  EXPECT_EQ(plan.files(0).stamps[5].size, 5u);
+  EXPECT_EQ(plan.chunks[5]->record.ItemsOf(24), 3u);
+}
+
+TEST_F(PlanPlannerTest, FilesChunksAreBounded) {
+  WriteFiles(13000);
+  EXPECT_THAT(MakePlan({Files(folder_.path(), 1)}).Batches(),
+              ElementsAre(64, 64, 128, 256, 512, 1024, 2048, 4096, 4096, 712));
+  EXPECT_THAT(MakePlan({Files(folder_.path(), 100)}).Batches(),
+              ElementsAre(1, 1, 2, 4, 8, 16, 32, 40, 26));
+  const Plan large = PlanFromEverywhere({Files(folder_.path(), 5000)});
+  EXPECT_THAT(large.Batches(), ElementsAre(1, 1, 1));
+  EXPECT_EQ(large.chunks[2]->record.Items(), 3000u);
+}
+
+TEST_F(PlanPlannerTest, MiniBatchesDoNotSpanInputs) {
+  WriteFiles(7, "a/");
+  WriteFiles(3, "b/");
+  folder_.Write("one");
+  const Plan plan = PlanFromEverywhere(
+      {Files(folder_ / "a", 5), Files(folder_ / "b/", 5), Files(folder_ / "one", 5)});
+  EXPECT_THAT(plan.Batches(), ElementsAre(2, 1, 1));
+  EXPECT_EQ(plan.chunks[1]->record.input, 1u);
+  EXPECT_EQ(plan.files(2).root, folder_.path());
+  EXPECT_EQ(plan.files(2).names, "one");
+}
+
+TEST_F(PlanPlannerTest, GoesOnBehindTheLastNameAndNotByCount) {
+  WriteFiles(100);
+  const std::vector<PlanInput> inputs = {Files(folder_.path(), 10)};
+  const Plan plan = MakePlan(inputs);
+  const PlanCursor cursor = CursorAfter(plan.chunks[0]->record, inputs);
+  EXPECT_EQ(cursor.last_name, "100059");
+  EXPECT_EQ(cursor.next_batch, 6u);
+  std::filesystem::remove(folder_ / "100000");
+  folder_.Write("1000001");
+  EXPECT_EQ(MakePlan(inputs, cursor).chunks[0]->encoded, plan.chunks[1]->encoded);
+}
+
+TEST_F(PlanPlannerTest, AnInputThatHoldsNothingIsAnError) {
+  WriteFiles(3, "a/");
+  std::filesystem::create_directories(folder_ / "b");
+  PlanInput input = Files(folder_ / "b", 1);
+  EXPECT_EQ(MakePlan({Files(folder_ / "a", 1), input}).error,
+            "Invalid: inputs[images]: no file below " + folder_.path() + "/b");
+  input.pattern = "**/*.png";
+  EXPECT_EQ(MakePlan({input}).error,
+            "Invalid: inputs[images]: no file matches pattern **/*.png below " + (folder_ / "b"));
+  EXPECT_THAT(MakePlan({Files(folder_ / "c", 1)}).error, HasSubstr("NotFound: inputs[images]: "));
+  folder_.Write("b/empty.csv");
+  folder_.Write("b/header.csv", "a,b\n");
+  EXPECT_THAT(MakePlan({Rows(folder_ / "b", 1)}).error, HasSubstr("no file below"));
+  EXPECT_THAT(MakePlan({Rows(folder_ / "b", 1)}).error, HasSubstr("holds a row"));
+}
+
+TEST_F(PlanPlannerTest, ForbiddenFolder) {
+  WriteFiles(1, "out/");
+  EXPECT_THAT(MakePlan({Files(folder_.path(), 1)}, {}, {folder_ / "out"}).error,
+              HasSubstr("Invalid: inputs[images]: the folder " + folder_.path() + "/out"));
+}
+
+TEST_F(PlanPlannerTest, TabularChunks) {
+  std::string text = "id,text\n";
+  for (int i = 0; i < 1000; ++i) text += std::to_string(10000 + i) + ",\"a\nb\"\n";
+  folder_.Write("a.csv", text);
+  folder_.Write("b.csv", "id,text\n1,x\n");
+  folder_.Write("empty.csv");
+  const Plan plan = PlanFromEverywhere({Rows(folder_.path(), 20)});  // two rows of 12 bytes
+  EXPECT_THAT(plan.Batches(), ElementsAre(1, 1, 2, 4, 8, 16, 32, 64, 128, 244, 1));
+  EXPECT_EQ(plan.items, 1001u);
+  const TabularChunk& first = plan.rows(0);
+  EXPECT_EQ(first.path, folder_ / "a.csv");
+  EXPECT_EQ(first.stamp.size, text.size());
+  EXPECT_GT(first.stamp.mtime_ns, 0);
+  EXPECT_EQ(first.header, "id,text\n");
+  EXPECT_EQ(first.format, R"({"delimiter":",","encoding":"utf-8"})");
+  EXPECT_EQ(first.slices[0].offset, 8u);
+  EXPECT_EQ(first.slices[0].length, 24u);
+  EXPECT_EQ(first.slices[0].rows, 2u);
+  EXPECT_EQ(plan.rows(10).path, folder_ / "b.csv");
+}
+
+TEST_F(PlanPlannerTest, TabularChunksAreBoundedInBytesToo) {
+  std::ofstream file(folder_.Write("a.csv"), std::ios::in | std::ios::binary);
+  for (int row = 1; row <= 10; ++row) {  // rows of 16 MiB, mostly a hole
+    file.seekp((row << 24) - 1);
+    file.put('\n');
+  }
+  file.close();
+  EXPECT_THAT(MakePlan({Rows(folder_.path(), 16 << 20, PlanHeader::kNone)}).Batches(),
+              ElementsAre(1, 1, 2, 4, 2));
+}
+
+TEST_F(PlanPlannerTest, HeaderModes) {
+  folder_.Write("0.csv");
+  folder_.Write("1.csv", "h\r\n1\r\n2\r\n");
+  folder_.Write("2.csv", "3\n4\n");
+  folder_.Write("3.csv", "h\n5\n");
+  const auto headers = [&](PlanHeader mode) {
+    const Plan plan = PlanFromEverywhere({Rows(folder_.path(), 100, mode)});
+    std::vector<std::pair<std::string, uint64_t>> found;
+    for (size_t i = 0; i < plan.chunks.size(); ++i) {
+      found.emplace_back(plan.rows(i).header, plan.chunks[i]->record.Items());
+    }
+    return found;
+  };
+  using Found = std::vector<std::pair<std::string, uint64_t>>;
+  EXPECT_EQ(headers(PlanHeader::kAllFiles), (Found{{"h\r\n", 2}, {"3\n", 1}, {"h\n", 1}}));
+  EXPECT_EQ(headers(PlanHeader::kNone), (Found{{"", 3}, {"", 2}, {"", 2}}));
+  // A file that repeats the first one's header has one.
+  EXPECT_EQ(headers(PlanHeader::kFirstFile), (Found{{"h\r\n", 2}, {"h\r\n", 2}, {"h\n", 1}}));
+}
+
+TEST_F(PlanPlannerTest, FirstFileMayHoldTheHeaderOnly) {
+  folder_.Write("1.csv", "a,b");
+  folder_.Write("2.csv", "1,2\n3,4\n");
+  const Plan plan = PlanFromEverywhere({Rows(folder_.path(), 1, PlanHeader::kFirstFile)});
+  EXPECT_THAT(plan.Batches(), ElementsAre(1, 1));
+  EXPECT_EQ(plan.rows(0).header, "a,b\n");
+  EXPECT_EQ(plan.rows(0).slices[0].offset, 0u);
+}
+
+TEST_F(PlanPlannerTest, TabularRootMayBeAFile) {
+  folder_.Write("rows.tsv", "a\tb\n1\t2\n3\t4\n");
+  folder_.Write("aaa", "not this one");
+  PlanInput input = Rows(folder_ / "rows.tsv", 1);
+  input.delimiter = "\t";
+  const Plan plan = PlanFromEverywhere({input});
+  EXPECT_THAT(plan.Batches(), ElementsAre(1, 1));
+  EXPECT_EQ(plan.rows(0).path, folder_ / "rows.tsv");
+  EXPECT_EQ(plan.rows(0).format, R"({"delimiter":"\t","encoding":"utf-8"})");
+}
+
+TEST_F(PlanPlannerTest, TabularFormatAndLostFile) {
+  folder_.Write("a.csv", "h\n1\n2\n");
+  PlanInput input = Rows(folder_.path(), 1);
+  input.encoding = "utf-16";
+  EXPECT_THAT(MakePlan({input}).error,
+              HasSubstr("Invalid: inputs[rows]: tabular.encoding \"utf-16\""));
+  input.encoding = "utf-8";
+  PlanCursor gone;
+  gone.last_name = "gone.csv";
+  gone.next_offset = 4;
+  EXPECT_THAT(MakePlan({input}, gone).error, HasSubstr("NotFound: inputs[rows]: open"));
+}
+
+}  // namespace
+}  // namespace parallelrun

@@ -1,0 +1,127 @@
+#include "job/lease_table.h"
+
+#include <gtest/gtest.h>
+
+namespace parallelrun {
+namespace {
+
+const Instant kStart{seconds(1000)};
+const Incarnation kFirst{1, 1};
+const Incarnation kOther{1, 2};
+
+class LeaseTableTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    TabularChunk tabular;
+    tabular.path = "/in/a.csv";
+    for (uint32_t i = 0; i < 4; ++i) tabular.slices.push_back({i * 10ULL, 10, 5});
+    PlanChunkRecord chunk;
+    chunk.content = tabular;
+    ASSERT_TRUE(state_.Apply(chunk, {}, {}).ok());
+    table_.AllowBelow(4);
+  }
+  void Settle(BatchId id, const Fence& fence) {
+    ResultRecord result;
+    result.id = id;
+    result.fence = fence;
+    ASSERT_TRUE(state_.Apply(result, {}, {}).ok());
+    table_.Release(id);
+  }
+
+  JobState state_;
+  LeaseTable table_{state_, 1, seconds(10)};
+};
+
+TEST_F(LeaseTableTest, GrantsTheLowestPendingWithGrowingFences) {
+  const auto a = table_.Grant(0, kFirst, kStart);
+  const auto b = table_.Grant(1, kOther, kStart);
+  ASSERT_TRUE(a && b);
+  EXPECT_EQ(a->id, 0u);
+  EXPECT_EQ(b->id, 1u);
+  EXPECT_LT(a->fence, b->fence);
+  EXPECT_EQ(table_.live(), 2u);
+  EXPECT_EQ(table_.pending(), 2u);
+}
+
+TEST_F(LeaseTableTest, GrantsNothingBeyondWhatIsDurable) {
+  LeaseTable table(state_, 1, seconds(10));
+  EXPECT_FALSE(table.Grant(0, kFirst, kStart));
+  EXPECT_EQ(table.pending(), 0u);
+  table.AllowBelow(1);
+  EXPECT_TRUE(table.Grant(0, kFirst, kStart));
+  EXPECT_FALSE(table.Grant(0, kFirst, kStart));
+}
+
+TEST_F(LeaseTableTest, ReturnedMiniBatchesComeFirstAndOnce) {
+  for (int i = 0; i < 3; ++i) table_.Grant(0, kFirst, kStart);
+  table_.Release(1);
+  table_.Release(0);
+  EXPECT_EQ(table_.Grant(1, kOther, kStart)->id, 0u);
+  EXPECT_EQ(table_.Grant(1, kOther, kStart)->id, 1u);
+  EXPECT_EQ(table_.Grant(1, kOther, kStart)->id, 3u);
+  EXPECT_FALSE(table_.Grant(1, kOther, kStart));
+}
+
+TEST_F(LeaseTableTest, SettledMiniBatchesAreNeverGrantedAgain) {
+  const auto lease = table_.Grant(0, kFirst, kStart);
+  Settle(lease->id, lease->fence);
+  for (int i = 0; i < 3; ++i) EXPECT_NE(table_.Grant(0, kFirst, kStart)->id, lease->id);
+  EXPECT_FALSE(table_.Grant(0, kFirst, kStart));
+}
+
+TEST_F(LeaseTableTest, DeadlineIsExclusiveAndRenewalMovesIt) {
+  const auto lease = table_.Grant(0, kFirst, kStart);
+  EXPECT_EQ(table_.Expire(kStart + seconds(10) - Duration(1)), 0u);
+  EXPECT_TRUE(table_.Renew(kFirst, {lease->id, lease->fence, true}, kStart + seconds(9)));
+  EXPECT_EQ(table_.Expire(kStart + seconds(18)), 0u);
+  EXPECT_EQ(table_.Expire(kStart + seconds(19)), 1u);
+  EXPECT_FALSE(table_.Holds(kFirst, lease->id, lease->fence));
+  EXPECT_FALSE(table_.Renew(kFirst, {lease->id, lease->fence, true}, kStart + seconds(19)));
+}
+
+TEST_F(LeaseTableTest, OnlyTheHolderWithTheFenceRenewsAndHolds) {
+  const auto lease = table_.Grant(0, kFirst, kStart);
+  EXPECT_FALSE(table_.Renew(kOther, {lease->id, lease->fence, false}, kStart));
+  const Fence stale{1, lease->fence.number - 1};
+  EXPECT_FALSE(table_.Renew(kFirst, {lease->id, stale, false}, kStart));
+  EXPECT_FALSE(table_.Holds(kFirst, lease->id, stale));
+  EXPECT_TRUE(table_.Holds(kFirst, lease->id, lease->fence));
+}
+
+TEST_F(LeaseTableTest, FirstOfferWins) {
+  const auto adopted = table_.Adopt(0, kFirst, 2, true, kStart);
+  ASSERT_TRUE(adopted);
+  EXPECT_FALSE(table_.Adopt(1, kOther, 2, true, kStart));
+  for (int i = 0; i < 3; ++i) EXPECT_NE(table_.Grant(1, kOther, kStart)->id, 2u);
+}
+
+TEST_F(LeaseTableTest, ANodeAdoptsItsOwnLeaseOfAnEarlierIncarnation) {
+  const auto lease = table_.Grant(0, kFirst, kStart);
+  const auto adopted = table_.Adopt(0, {1, 3}, lease->id, true, kStart);
+  ASSERT_TRUE(adopted);
+  EXPECT_GT(*adopted, lease->fence);
+  EXPECT_FALSE(table_.Holds(kFirst, lease->id, lease->fence));
+  EXPECT_EQ(table_.HeldCount(0), 1u);
+}
+
+TEST_F(LeaseTableTest, SettledOrUnplannedMiniBatchesAreNotAdopted) {
+  const auto lease = table_.Grant(0, kFirst, kStart);
+  Settle(lease->id, lease->fence);
+  EXPECT_FALSE(table_.Adopt(0, kFirst, lease->id, true, kStart));
+  EXPECT_FALSE(table_.Adopt(0, kFirst, 4, true, kStart));
+}
+
+TEST_F(LeaseTableTest, ABrokenConnectionShortensAndAFrozenCoordinatorExtends) {
+  table_.Grant(0, kFirst, kStart);
+  table_.Grant(1, kOther, kStart);
+  table_.Shorten(0, kStart, seconds(2));
+  table_.Extend(seconds(5));
+  EXPECT_EQ(table_.Expire(kStart + seconds(7) - Duration(1)), 0u);
+  EXPECT_EQ(table_.Expire(kStart + seconds(7)), 1u);
+  EXPECT_EQ(table_.HeldCount(0), 0u);
+  EXPECT_EQ(table_.HeldCount(1), 1u);
+  EXPECT_EQ(table_.NextDeadline(), kStart + seconds(15));
+}
+
+}  // namespace
+}  // namespace parallelrun

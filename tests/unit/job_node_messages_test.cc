@@ -1,0 +1,85 @@
+#include "job/node_messages.h"
+
+#include <gtest/gtest.h>
+
+namespace parallelrun {
+namespace {
+
+ExchangeRequest Request() {
+  ExchangeRequest r;
+  r.incarnation = {3, 7};
+  r.settings_digest = 0x1122334455667788;
+  r.want = 12;
+  r.park_ms = 1000;
+  r.held = {{5, {3, 9}, true}, {6, {3, 10}, false}};
+  r.offered = {{1, {2, 4}, 99}};
+  r.parts = {{2, {3, 11}, 4096, "part\n"}};
+  Finished ok;
+  ok.id = 3;
+  ok.fence = {3, 12};
+  ok.process = 4;
+  ok.run_ns = 1234;
+  ok.items_succeeded = 2;
+  ok.row_count = 2;
+  ok.rows_offset = 5;
+  ok.rows = "a\nb\n";
+  Finished bad;
+  bad.id = 4;
+  bad.fence = {3, 13};
+  bad.kind = Finished::Kind::kFailed;
+  bad.cause = Cause::kRunTimeout;
+  bad.error_kind = "RunTimeout";
+  bad.message = "too slow";
+  bad.log = "user/error/0/process000.txt";
+  Finished back;
+  back.id = 8;
+  back.fence = {3, 14};
+  back.kind = Finished::Kind::kReturned;
+  r.finished = {ok, bad, back};
+  r.events = {{1, ProcessEvent::Kind::kInitFailed, "no model", "log"}};
+  return r;
+}
+
+TEST(NodeMessagesTest, RequestRoundTrip) {
+  const std::string bytes = Encode(Request());
+  const Result<ExchangeRequest> decoded = DecodeExchangeRequest(bytes);
+  ASSERT_TRUE(decoded.ok());
+  EXPECT_EQ(Encode(*decoded), bytes);
+  EXPECT_EQ(decoded->parts[0].offset, 4096u);
+  EXPECT_EQ(decoded->finished[0].rows, "a\nb\n");
+  EXPECT_EQ(decoded->finished[1].message, "too slow");
+  EXPECT_EQ(decoded->events[0].message, "no model");
+}
+
+TEST(NodeMessagesTest, ReplyRoundTrip) {
+  ExchangeReply reply;
+  reply.epoch = 3;
+  reply.directive = Directive::kDrain;
+  reply.settled = {{1, {3, 1}}};
+  reply.refused = {{2, {3, 2}}};
+  reply.adopted = {{3, {2, 9}, {3, 3}}};
+  reply.leased = {{4, {3, 4}, 77, "work"}};
+  const std::string bytes = Encode(reply);
+  const Result<ExchangeReply> decoded = DecodeExchangeReply(bytes);
+  ASSERT_TRUE(decoded.ok());
+  EXPECT_EQ(Encode(*decoded), bytes);
+  EXPECT_EQ(decoded->leased[0].work, "work");
+  EXPECT_EQ(decoded->adopted[0].fence.number, 3u);
+}
+
+TEST(NodeMessagesTest, EveryTruncationAndEveryExtraByteIsRefused) {
+  const std::string bytes = Encode(Request());
+  for (size_t n = 0; n < bytes.size(); ++n) {
+    EXPECT_FALSE(DecodeExchangeRequest(std::string_view(bytes).substr(0, n)).ok()) << n;
+  }
+  EXPECT_FALSE(DecodeExchangeRequest(bytes + "x").ok());
+}
+
+TEST(NodeMessagesTest, AHostileCountSizesNothing) {
+  std::string bytes = Encode(ExchangeRequest());
+  bytes[24] = bytes[25] = bytes[26] = bytes[27] = '\xff';  // the count of held leases
+  EXPECT_FALSE(DecodeExchangeRequest(bytes).ok());
+}
+
+}  // namespace
+}  // namespace parallelrun

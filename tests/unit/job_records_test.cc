@@ -1,0 +1,217 @@
+#include "job/records.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "base/bytes.h"
+
+namespace parallelrun {
+namespace {
+
+using std::string_view_literals::operator""sv;
+
+PlanChunkRecord Files() {
+  return {7, 70, 1, FilesChunk{2, "/in", "a.png\0b/c.png\0d.png"sv, {{1, 10}, {2, 20}, {3, -30}}}};
+}
+
+PlanChunkRecord Slices() {
+  return {9, 100, 0,
+          TabularChunk{"/in/a.csv", {4000, 5}, "x,y\n", "{}", {{4, 100, 10}, {104, 96, 9}}}};
+}
+
+// One of each kind.
+std::vector<Record> Samples() {
+  PublishedRecord published{"/out/p.txt", 123, 45, {}};
+  published.sha256[0] = 1;
+  published.sha256[31] = 255;
+  return {SealRecord{1, 4096, 0x1122334455667788},
+          SettingsRecord{2, -5, 99, "uid-1", "{\"a\":1}", "{\"job\":true}"},
+          Files(),
+          Slices(),
+          PlanEndRecord{11, 119},
+          RowsRecord{7, {3, 8}, "row 1\n"},
+          ResultRecord{7, {3, 8}, 1, 2, 1234567, 2, 2, "row 2\nrow 3\n"},
+          ResultRecord{8, {3, 9}, 1, 2, 0, 0, 0, ""},
+          FailedRecord{7, {3, 8}, 1, 2, 55, Cause::kInput, true, "Missing", "no a.png", "p/1.log"},
+          LostRecord{7, {3, 8}},
+          VerdictRecord{Outcome::kFailed, 77, "TooManyFailures", "8 of 9 failed"},
+          published};
+}
+
+std::string Encoded(const Record& record) {
+  std::string bytes;
+  EncodeRecord(record, bytes);
+  return bytes;
+}
+
+TEST(RecordsTest, EachKindComesBack) {
+  for (const Record& record : Samples()) {
+    const std::string bytes = Encoded(record);
+    std::string_view left = bytes;
+    const Result<DecodedRecord> decoded = DecodeRecord(left);
+    ASSERT_TRUE(decoded.ok()) << record.index();
+    EXPECT_TRUE(left.empty());
+    EXPECT_EQ(decoded->record.index(), record.index());
+    EXPECT_EQ(Encoded(decoded->record), bytes) << record.index();
+  }
+}
+
+TEST(RecordsTest, FieldsKeepTheirPlaces) {
+  const std::string bytes = Encoded(Samples()[8]);
+  std::string_view left = bytes;
+  const Result<DecodedRecord> decoded = DecodeRecord(left);
+  ASSERT_TRUE(decoded.ok());
+  const auto& failed = std::get<FailedRecord>(decoded->record);
+  EXPECT_EQ(failed.id, 7u);
+  EXPECT_EQ(failed.fence, (Fence{3, 8}));
+  EXPECT_EQ(failed.node, 1u);
+  EXPECT_EQ(failed.process, 2u);
+  EXPECT_EQ(failed.run_ns, 55u);
+  EXPECT_EQ(failed.cause, Cause::kInput);
+  EXPECT_TRUE(failed.final);
+  EXPECT_EQ(failed.kind, "Missing");
+  EXPECT_EQ(failed.message, "no a.png");
+  EXPECT_EQ(failed.log, "p/1.log");
+}
+
+// The bytes are a contract with every ledger that was ever written.
+TEST(RecordsTest, BytesAreThoseOfTheSpecification) {
+  EXPECT_EQ(Encoded(LostRecord{0x0102, {3, 4}}),
+            "\x08\x14\0\0\0"
+            "\x02\x01\0\0\0\0\0\0"
+            "\x03\0\0\0"
+            "\x04\0\0\0\0\0\0\0"sv);
+  EXPECT_EQ(Encoded(SealRecord{1, 2, 3}).size(), 25u);
+}
+
+TEST(RecordsTest, RowsLieWhereTheOffsetSays) {
+  for (const Record& record : Samples()) {
+    std::string bytes = "before";
+    const size_t offset = EncodeRecord(record, bytes);
+    std::string_view rows;
+    if (const auto* r = std::get_if<RowsRecord>(&record)) rows = r->rows;
+    if (const auto* r = std::get_if<ResultRecord>(&record)) rows = r->rows;
+    EXPECT_EQ(offset, RowsOffset(TypeOf(record)));
+    EXPECT_EQ(offset == 0 ? "" : bytes.substr(6 + offset), rows);
+    std::string_view left = std::string_view(bytes).substr(6);
+    EXPECT_EQ(DecodeRecord(left)->rows_offset, offset);
+  }
+}
+
+TEST(RecordsTest, RecordsFollowEachOther) {
+  std::string bytes;
+  for (const Record& record : Samples()) EncodeRecord(record, bytes);
+  std::string_view left = bytes;
+  for (const Record& record : Samples()) {
+    const Result<DecodedRecord> decoded = DecodeRecord(left);
+    ASSERT_TRUE(decoded.ok());
+    EXPECT_EQ(decoded->record.index(), record.index());
+  }
+  EXPECT_TRUE(left.empty());
+}
+
+TEST(RecordsTest, CutOffAnywhereIsCorrupt) {
+  for (const Record& record : Samples()) {
+    const std::string bytes = Encoded(record);
+    for (size_t size = 0; size < bytes.size(); ++size) {
+      const std::string cut = bytes.substr(0, size);
+      std::string_view left = cut;
+      const Result<DecodedRecord> decoded = DecodeRecord(left);
+      ASSERT_FALSE(decoded.ok()) << record.index() << " at " << size;
+      EXPECT_EQ(decoded.error().code, Code::kCorrupt);
+      EXPECT_EQ(left.size(), size);
+    }
+  }
+}
+
+// The length says less, or more, than the body needs.
+TEST(RecordsTest, WrongLengthIsCorruptOrLessRows) {
+  for (const Record& record : Samples()) {
+    const std::string bytes = Encoded(record);
+    const auto body = static_cast<uint32_t>(bytes.size() - 5);
+    for (uint32_t length = 0; length <= body + 1; ++length) {
+      if (length == body) continue;
+      std::string changed = bytes + "x";
+      std::memcpy(changed.data() + 1, &length, sizeof(length));
+      std::string_view left = changed;
+      const Result<DecodedRecord> decoded = DecodeRecord(left);
+      const size_t rows = RowsOffset(TypeOf(record));
+      if (rows != 0 && length + 5 >= rows) {
+        EXPECT_TRUE(decoded.ok());
+      } else {
+        EXPECT_FALSE(decoded.ok()) << record.index() << " with length " << length;
+      }
+    }
+  }
+}
+
+// Whatever the bytes are: a value or an error, never a crash or a giant allocation.
+TEST(RecordsTest, FlippedBitsDoNoHarm) {
+  for (const Record& record : Samples()) {
+    const std::string bytes = Encoded(record);
+    for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+      std::string changed = bytes;
+      changed[bit / 8] = static_cast<char>(changed[bit / 8] ^ (1 << (bit % 8)));
+      std::string_view left = changed;
+      const Result<DecodedRecord> decoded = DecodeRecord(left);
+      if (!decoded.ok()) continue;
+      if (const auto* chunk = std::get_if<PlanChunkRecord>(&decoded->record)) {
+        uint64_t items = 0;
+        for (uint32_t i = 0; i < chunk->Batches(); ++i) items += chunk->ItemsOf(i);
+        EXPECT_EQ(items, chunk->Items());
+      }
+    }
+  }
+}
+
+TEST(RecordsTest, HostileCountsAreRefused) {
+  for (const uint32_t count : {0u, 2u, 4u, 0x10000000u, 0xffffffffu}) {
+    std::string bytes = Encoded(Files());
+    std::memcpy(bytes.data() + 5 + 8 + 8 + 4 + 1 + 4, &count, sizeof(count));
+    std::string_view left = bytes;
+    EXPECT_FALSE(DecodeRecord(left).ok()) << count;
+  }
+  const std::string slices = Encoded(Slices());
+  for (const uint32_t count : {0u, 1u, 3u, 0x10000000u, 0xffffffffu}) {
+    std::string bytes = slices;
+    std::memcpy(bytes.data() + bytes.size() - 2 * 20 - 4, &count, sizeof(count));
+    std::string_view left = bytes;
+    EXPECT_FALSE(DecodeRecord(left).ok()) << count;
+  }
+}
+
+TEST(RecordsTest, UnknownValuesAreRefused) {
+  const auto refused = [](std::string bytes, size_t at, char value) {
+    bytes[at] = value;
+    std::string_view left = bytes;
+    const Result<DecodedRecord> decoded = DecodeRecord(left);
+    return !decoded.ok() && decoded.error().code == Code::kCorrupt;
+  };
+  EXPECT_TRUE(refused(Encoded(LostRecord{}), 0, 0));
+  EXPECT_TRUE(refused(Encoded(LostRecord{}), 0, 11));
+  const size_t cause = 5 + 8 + 12 + 8 + 8;
+  EXPECT_TRUE(refused(Encoded(FailedRecord{}), cause, 0));
+  EXPECT_TRUE(refused(Encoded(FailedRecord{}), cause, 6));
+  EXPECT_TRUE(refused(Encoded(FailedRecord{}), cause + 1, 2));
+  EXPECT_TRUE(refused(Encoded(VerdictRecord{}), 5, 3));
+  EXPECT_TRUE(refused(Encoded(Files()), 5 + 20, 3));      // kind of chunk
+  EXPECT_TRUE(refused(Encoded(Files()), 5 + 20 + 1, 0));  // files in a mini-batch
+}
+
+TEST(RecordsTest, ChunksCountTheirItems) {
+  EXPECT_EQ(Files().Batches(), 2u);
+  EXPECT_EQ(Files().Items(), 3u);
+  EXPECT_EQ(Files().ItemsOf(0), 2u);
+  EXPECT_EQ(Files().ItemsOf(1), 1u);
+  EXPECT_EQ(Slices().Batches(), 2u);
+  EXPECT_EQ(Slices().Items(), 19u);
+  EXPECT_EQ(Slices().ItemsOf(1), 9u);
+  PlanChunkRecord one = Files();
+  std::get<FilesChunk>(one.content).files_per_batch = 0xffffffff;
+  EXPECT_EQ(one.Batches(), 1u);
+  EXPECT_EQ(one.ItemsOf(0), 3u);
+}
+
+}  // namespace
+}  // namespace parallelrun

@@ -1,0 +1,236 @@
+#include "job/job_state.h"
+
+#include <gtest/gtest.h>
+
+#include "job/rate.h"
+#include "job/verdict.h"
+
+namespace parallelrun {
+namespace {
+
+PlanChunkRecord Chunk(BatchId first, uint64_t first_item, uint32_t slices, uint32_t rows) {
+  TabularChunk tabular;
+  tabular.path = "/in/a.csv";
+  for (uint32_t i = 0; i < slices; ++i) tabular.slices.push_back({i * 10ULL, 10, rows});
+  PlanChunkRecord chunk;
+  chunk.first = first;
+  chunk.first_item = first_item;
+  chunk.content = tabular;
+  return chunk;
+}
+
+class JobStateTest : public ::testing::Test {
+ protected:
+  void Apply(const Record& record, const Place& rows = {}) {
+    const Status status = state_.Apply(record, {1, 100, 10}, rows);
+    ASSERT_TRUE(status.ok()) << status.error().message;
+  }
+  void Plan(uint32_t batches, uint32_t rows) {
+    Apply(Chunk(0, 0, batches, rows));
+    Apply(PlanEndRecord{batches, uint64_t{batches} * rows});
+  }
+  void Succeed(BatchId id, uint32_t items, uint32_t rows = 1) {
+    ResultRecord result;
+    result.id = id;
+    result.fence = {1, ++fence_};
+    result.items_succeeded = items;
+    result.row_count = rows;
+    Apply(result, {1, 1000 + id, 7});
+  }
+  void FailAttempt(BatchId id, bool final, const char* message = "boom") {
+    FailedRecord failed;
+    failed.id = id;
+    failed.fence = {1, ++fence_};
+    failed.final = final;
+    failed.kind = "Exception";
+    failed.message = message;
+    Apply(failed);
+  }
+  std::optional<Verdict> Decided(int64_t items = -1, int64_t batches = -1, double percent = 100) {
+    return Decide(state_, {items, batches, percent}, true);
+  }
+
+  JobState state_;
+  uint64_t fence_ = 0;
+};
+
+TEST_F(JobStateTest, CountsAlwaysAddUp) {
+  Plan(3, 5);
+  Succeed(0, 4);
+  FailAttempt(1, false);
+  FailAttempt(2, true);
+  const JobCounts& counts = state_.counts();
+  EXPECT_EQ(counts.planned, 3u);
+  EXPECT_EQ(counts.succeeded, 1u);
+  EXPECT_EQ(counts.failed, 1u);
+  EXPECT_EQ(counts.items_succeeded, 4u);
+  EXPECT_EQ(counts.items_failed, 1u + 5u);
+  EXPECT_FALSE(state_.settled(1));
+  EXPECT_FALSE(state_.all_settled());
+}
+
+TEST_F(JobStateTest, MoreElementsThanItemsIsNotAFailure) {
+  Plan(1, 5);
+  Succeed(0, 9);
+  EXPECT_EQ(state_.counts().items_failed, 0u);
+}
+
+TEST_F(JobStateTest, RecordsThatCannotFollowAreCorruption) {
+  Plan(2, 5);
+  Succeed(0, 5);
+  ResultRecord again;
+  again.id = 0;
+  EXPECT_EQ(state_.Apply(again, {}, {}).error().code, Code::kCorrupt);
+  again.id = 7;
+  EXPECT_EQ(state_.Apply(again, {}, {}).error().code, Code::kCorrupt);
+  EXPECT_EQ(state_.Apply(Chunk(2, 10, 1, 5), {}, {}).error().code, Code::kCorrupt);
+  JobState other;
+  EXPECT_EQ(other.Apply(Chunk(1, 0, 1, 5), {}, {}).error().code, Code::kCorrupt);
+  EXPECT_EQ(other.Apply(PlanEndRecord{1, 1}, {}, {}).error().code, Code::kCorrupt);
+}
+
+TEST_F(JobStateTest, ANewGenerationClearsFailuresAndKeepsResults) {
+  Plan(3, 5);
+  Succeed(0, 5);
+  FailAttempt(1, false);
+  FailAttempt(2, true);
+  Apply(VerdictRecord{Outcome::kFailed, 0, "X", "x"});
+  SettingsRecord settings;
+  settings.generation = 2;
+  Apply(settings);
+  EXPECT_TRUE(state_.settled(0));
+  EXPECT_FALSE(state_.settled(2));
+  EXPECT_EQ(state_.batches()[1].failed_attempts, 0);
+  EXPECT_EQ(state_.counts().failed, 0u);
+  EXPECT_EQ(state_.counts().items_failed, 0u);
+  EXPECT_EQ(state_.errors().total(), 0u);
+  EXPECT_FALSE(state_.verdict());
+}
+
+TEST_F(JobStateTest, TheSameGenerationClearsNothing) {
+  SettingsRecord settings;
+  settings.generation = 1;
+  Apply(settings);
+  Plan(1, 5);
+  FailAttempt(0, false);
+  Apply(settings);
+  EXPECT_EQ(state_.batches()[0].failed_attempts, 1);
+}
+
+TEST_F(JobStateTest, RowsInPartsBelongToTheirFence) {
+  Plan(2, 5);
+  Apply(RowsRecord{0, {1, 1}, ""}, {1, 50, 4});
+  Apply(RowsRecord{0, {1, 2}, ""}, {1, 60, 5});  // another attempt: the parts before are void
+  EXPECT_EQ(state_.PartBytes(0, {1, 1}), 0u);
+  EXPECT_EQ(state_.PartBytes(0, {1, 2}), 5u);
+  ResultRecord result;
+  result.id = 0;
+  result.fence = {1, 2};
+  Apply(result, {1, 70, 6});
+  const std::vector<Place> rows = state_.RowsOf(0);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].offset, 60u);
+  EXPECT_EQ(rows[1].offset, 70u);
+  Apply(RowsRecord{1, {1, 3}, ""}, {1, 80, 4});
+  Succeed(1, 5);  // under another fence
+  EXPECT_EQ(state_.RowsOf(1).size(), 1u);
+}
+
+TEST_F(JobStateTest, FindsTheChunkOfAMiniBatch) {
+  Apply(Chunk(0, 0, 3, 5));
+  Apply(Chunk(3, 15, 2, 5));
+  EXPECT_EQ(state_.ChunkOf(2).first, 0u);
+  EXPECT_EQ(state_.ChunkOf(3).first, 3u);
+  EXPECT_EQ(state_.ChunkOf(4).first, 3u);
+}
+
+TEST_F(JobStateTest, ErrorsThatDifferOnlyInDigitsAreOne) {
+  Plan(4, 5);
+  FailAttempt(0, false, "row 17 is bad");
+  FailAttempt(1, false, "row 18 is bad");
+  FailAttempt(2, false, "no such file");
+  const auto top = state_.errors().Top(5);
+  ASSERT_EQ(top.size(), 2u);
+  EXPECT_EQ(top[0].message, "row 17 is bad");
+  EXPECT_EQ(top[0].count, 2u);
+}
+
+// --- verdict
+
+TEST_F(JobStateTest, ThresholdsAreStrictlyGreater) {
+  Plan(4, 5);
+  FailAttempt(0, true);
+  EXPECT_FALSE(Decided(5, 1, 25));
+  EXPECT_EQ(Decided(4)->reason, "ErrorThresholdExceeded");
+  EXPECT_EQ(Decided(-1, 0)->reason, "AllowedFailedCountExceeded");
+  EXPECT_EQ(Decided(-1, -1, 24.9)->reason, "AllowedFailedPercentExceeded");
+}
+
+TEST_F(JobStateTest, PercentWaitsForTheWholePlan) {
+  Apply(Chunk(0, 0, 2, 5));
+  FailAttempt(0, true);
+  EXPECT_FALSE(Decided(-1, -1, 10));
+}
+
+TEST_F(JobStateTest, VerdictOfAFinishedJob) {
+  Plan(2, 5);
+  Succeed(0, 5);
+  EXPECT_FALSE(Decided());
+  FailAttempt(1, true);
+  EXPECT_EQ(Decided()->outcome, Outcome::kSucceeded);
+  EXPECT_EQ(Decided()->reason, "CompletedWithFailures");
+}
+
+TEST_F(JobStateTest, NothingSucceededIsAFailureWithItsCause) {
+  Plan(1, 5);
+  FailAttempt(0, true, "no such column");
+  const auto verdict = Decided();
+  EXPECT_EQ(verdict->reason, "NothingSucceeded");
+  EXPECT_NE(verdict->message.find("no such column"), std::string::npos);
+}
+
+TEST_F(JobStateTest, NoRowsFailsOnlyAppendedOutput) {
+  Plan(1, 5);
+  Succeed(0, 5, 0);
+  EXPECT_EQ(Decided()->reason, "NoRows");
+  EXPECT_EQ(Decide(state_, {}, false)->reason, "Complete");
+}
+
+TEST_F(JobStateTest, AShortReturnCountsItsMissingItems) {
+  Plan(1, 5);
+  Succeed(0, 3);
+  EXPECT_EQ(Decided(1)->reason, "ErrorThresholdExceeded");
+  EXPECT_EQ(Decided(2)->reason, "Complete");
+}
+
+// --- rate
+
+TEST(RateTest, RateAndRemainingTime) {
+  Rate rate;
+  EXPECT_EQ(rate.PerSecond(), 0);
+  EXPECT_FALSE(rate.Remaining(10));
+  EXPECT_EQ(rate.Remaining(0), Duration(0));
+  const Instant start{seconds(100)};
+  for (int i = 0; i <= 10; ++i) rate.Observe(static_cast<uint64_t>(i) * 20, start + seconds(i));
+  EXPECT_DOUBLE_EQ(rate.PerSecond(), 20);
+  EXPECT_EQ(rate.Remaining(40), Duration(seconds(2)));
+}
+
+TEST(RateTest, ForgetsWhatIsLongAgo) {
+  Rate rate;
+  const Instant start{seconds(100)};
+  for (int i = 0; i <= 60; ++i) rate.Observe(static_cast<uint64_t>(i) * 100, start + seconds(i));
+  for (int i = 61; i <= 100; ++i) rate.Observe(6000, start + seconds(i));
+  EXPECT_EQ(rate.PerSecond(), 0);
+}
+
+TEST(GrantLimitTest, BigLeasesFirstSingleOnesAtTheTail) {
+  EXPECT_EQ(GrantLimit(1000, 0, 2, 4), 0u);
+  EXPECT_EQ(GrantLimit(0, 10, 2, 4), 0u);
+  EXPECT_EQ(GrantLimit(1000, 400, 2, 4), 100u);
+  EXPECT_EQ(GrantLimit(50, 400, 2, 4), 50u);
+  EXPECT_EQ(GrantLimit(50, 1, 2, 4), 1u);
+}
+
+}  // namespace
+}  // namespace parallelrun

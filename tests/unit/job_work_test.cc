@@ -1,0 +1,136 @@
+#include "job/work.h"
+
+#include <gtest/gtest.h>
+#include <xxhash.h>
+
+#include "base/bytes.h"
+
+namespace parallelrun {
+namespace {
+
+using std::string_view_literals::operator""sv;
+
+std::string Encoded(const Record& record) {
+  std::string bytes;
+  EncodeRecord(record, bytes);
+  return bytes;
+}
+
+WorkMaker Maker(const PlanChunkRecord& chunk) {
+  Result<WorkMaker> maker = WorkMaker::FromRecord(Encoded(chunk));
+  EXPECT_TRUE(maker.ok());
+  return std::move(*maker);
+}
+
+const PlanChunkRecord kFiles{7, 70, 0,
+                             FilesChunk{2, "/in", "a\0b/c\0d"sv, {{1, 10}, {2, 20}, {3, -30}}}};
+const PlanChunkRecord kSlices{
+    9, 100, 0,
+    TabularChunk{"/in/a.csv", {4000, -5}, "x\n", "{}", {{4, 100, 10}, {104, 96, 9}, {200, 1, 1}}}};
+
+struct Head {
+  uint8_t kind;
+  uint16_t attempts;
+  uint64_t id;
+  uint64_t first_item;
+  uint32_t items;
+
+  explicit Head(Decoder& from) : kind(from.U8()) {
+    EXPECT_EQ(from.U8(), 0);
+    attempts = from.U16();
+    id = from.U64();
+    first_item = from.U64();
+    items = from.U32();
+    EXPECT_EQ(from.Text(), "");
+  }
+};
+
+TEST(WorkTest, FilesOfAMiniBatch) {
+  const WorkMaker maker = Maker(kFiles);
+  const std::string first = maker.Make(0);
+  Decoder from(first);
+  const Head head(from);
+  EXPECT_EQ(head.kind, 1);
+  EXPECT_EQ(head.attempts, 0);
+  EXPECT_EQ(head.id, 7u);
+  EXPECT_EQ(head.first_item, 70u);
+  EXPECT_EQ(head.items, 2u);
+  EXPECT_EQ(from.Text(), "/in");
+  EXPECT_EQ(from.Text(), "a\0b/c"sv);
+  EXPECT_EQ(from.U64(), 1u);
+  EXPECT_EQ(from.I64(), 10);
+  EXPECT_EQ(from.U64(), 2u);
+  EXPECT_EQ(from.I64(), 20);
+  EXPECT_TRUE(from.Done());
+
+  const std::string last = maker.Make(1);
+  Decoder rest(last);
+  const Head tail(rest);
+  EXPECT_EQ(tail.id, 8u);
+  EXPECT_EQ(tail.first_item, 72u);
+  EXPECT_EQ(tail.items, 1u);
+  EXPECT_EQ(rest.Text(), "/in");
+  EXPECT_EQ(rest.Text(), "d");
+  EXPECT_EQ(rest.U64(), 3u);
+  EXPECT_EQ(rest.I64(), -30);
+  EXPECT_TRUE(rest.Done());
+}
+
+TEST(WorkTest, SliceOfAMiniBatch) {
+  const std::string work = Maker(kSlices).Make(2);
+  Decoder from(work);
+  const Head head(from);
+  EXPECT_EQ(head.kind, 2);
+  EXPECT_EQ(head.id, 11u);
+  EXPECT_EQ(head.first_item, 119u);
+  EXPECT_EQ(head.items, 1u);
+  EXPECT_EQ(from.Text(), "/in/a.csv");
+  EXPECT_EQ(from.U64(), 200u);
+  EXPECT_EQ(from.U64(), 1u);
+  EXPECT_EQ(from.Text(), "x\n");
+  EXPECT_EQ(from.U64(), 4000u);
+  EXPECT_EQ(from.I64(), -5);
+  EXPECT_EQ(from.Text(), "{}");
+  EXPECT_TRUE(from.Done());
+}
+
+TEST(WorkTest, MakerSurvivesAMove) {
+  WorkMaker maker = Maker(kFiles);
+  const std::string before = maker.Make(1);
+  const WorkMaker moved = std::move(maker);
+  EXPECT_EQ(moved.Make(1), before);
+  EXPECT_EQ(moved.chunk().first, 7u);
+}
+
+TEST(WorkTest, OnlyOneWholePlanChunkMakesWork) {
+  const std::string chunk = Encoded(kFiles);
+  EXPECT_EQ(WorkMaker::FromRecord(Encoded(LostRecord{})).error().code, Code::kCorrupt);
+  EXPECT_EQ(WorkMaker::FromRecord(chunk + chunk).error().code, Code::kCorrupt);
+  EXPECT_EQ(WorkMaker::FromRecord("").error().code, Code::kCorrupt);
+  for (size_t size = 0; size < chunk.size(); ++size) {
+    EXPECT_FALSE(WorkMaker::FromRecord(chunk.substr(0, size)).ok()) << size;
+  }
+}
+
+TEST(WorkTest, AttemptsDoNotChangeTheDigest) {
+  const WorkMaker maker = Maker(kFiles);
+  std::string work = maker.Make(0);
+  const uint64_t digest = WorkDigest(work);
+  SetWorkAttempts(work, 0x0201);
+  Decoder from(work);
+  EXPECT_EQ(Head(from).attempts, 0x0201);
+  EXPECT_EQ(WorkDigest(work), digest);
+  SetWorkAttempts(work, 0);
+  EXPECT_EQ(work, maker.Make(0));
+  EXPECT_NE(WorkDigest(maker.Make(1)), digest);
+}
+
+// Agents offer finished work to the next epoch by this number: it must never change.
+TEST(WorkTest, DigestIsXxh3OfTheBytes) {
+  const std::string work = Maker(kFiles).Make(0);
+  EXPECT_EQ(WorkDigest(work), XXH3_64bits(work.data(), work.size()));
+  EXPECT_EQ(WorkDigest(work), 16678731215499138936u);
+}
+
+}  // namespace
+}  // namespace parallelrun

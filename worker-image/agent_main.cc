@@ -1,0 +1,81 @@
+// parallelrun-agent: the agent of one node, and its guardian (docs/coordinator-api.md).
+#include <signal.h>
+#include <sys/prctl.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "agent/agent.h"
+#include "agent/guardian.h"
+#include "base/http_client.h"
+#include "base/log.h"
+
+namespace {
+
+using parallelrun::AgentConfig;
+using parallelrun::AgentOptions;
+using parallelrun::Result;
+
+int Fail(const parallelrun::Error& error) {
+  std::fprintf(stderr, "parallelrun-agent: %s\n", error.message.c_str());
+  return parallelrun::kAgentCannotStart;
+}
+
+int RunNode(const std::string& config_file, const AgentOptions& options) {
+  const Result<std::string> text = parallelrun::ReadConfigFile(config_file);
+  if (!text) return Fail(text.error());
+  const Result<AgentConfig> config = parallelrun::ParseAgentConfig(*text);
+  if (!config) return Fail(config.error());
+  // From here on, worker processes of the same user cannot look into this one, where the token is.
+  // Not earlier: /dev/fd is closed to such a process.
+  prctl(PR_SET_DUMPABLE, 0);
+  signal(SIGPIPE, SIG_IGN);  // a reader of our log that goes away must not end the job
+  parallelrun::InitHttpClientThreads();
+  AgentOptions all = options;
+  all.node = config->node;
+  return parallelrun::RunAgent(*config, all);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("The ParallelRun agent: runs the worker processes of one node.");
+  app.set_version_flag("--version", PARALLELRUN_VERSION);
+  std::string config_file;
+  app.add_option("--config", config_file, "JSON file, or a pipe as /dev/fd/N");
+  int64_t drain_seconds = 25;
+  app.add_option("--drain-grace", drain_seconds,
+                 "Seconds that running mini-batches have after SIGTERM")
+      ->check(CLI::Range(0, 86400))
+      ->capture_default_str();
+  int64_t away_seconds = 600;
+  app.add_option("--away-limit", away_seconds, "Seconds without a coordinator before giving up")
+      ->check(CLI::Range(1, 7 * 86400))
+      ->capture_default_str();
+  bool json_log = false;
+  app.add_flag("--log-json", json_log, "Log one JSON object a line");
+  bool debug = false;
+  app.add_flag("--debug", debug, "Log more");
+
+  CLI::App* guard = app.add_subcommand(
+      "guard", "Start COMMAND; when it ends, or the other end of pipe FD closes, kill all of it");
+  int watch_fd = -1;
+  guard->add_option("--watch", watch_fd, "The pipe, as a descriptor number")->required();
+  std::vector<std::string> command;
+  guard->add_option("command", command, "COMMAND and its arguments, after --")->required();
+  guard->positionals_at_end();
+  CLI11_PARSE(app, argc, argv);
+
+  if (*guard) return parallelrun::Guard(watch_fd, command);
+  if (config_file.empty()) {
+    return Fail({parallelrun::Code::kInvalid, "--config FILE is required"});
+  }
+  parallelrun::SetUpLogging(json_log,
+                            debug ? parallelrun::LogLevel::kDebug : parallelrun::LogLevel::kInfo);
+  AgentOptions options;
+  options.drain_grace = parallelrun::seconds(drain_seconds);
+  options.away_limit = parallelrun::seconds(away_seconds);
+  return RunNode(config_file, options);
+}

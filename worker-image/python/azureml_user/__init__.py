@@ -1,0 +1,1 @@
+"""The package that entry scripts know from Azure ML's runtime."""

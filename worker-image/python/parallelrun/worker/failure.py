@@ -1,0 +1,109 @@
+"""Failures: what went wrong, in the words that the agent and the user's error log get."""
+
+import json
+import os
+
+_MAX_MESSAGE = 4 << 10
+_MAX_TRACEBACK = 64 << 10
+_OWN_FRAMES = (os.path.dirname(__file__) + os.sep, "<frozen importlib")
+
+
+class Failure(Exception):
+    """An attempt, or the start of the process, that failed for a reason with a kind."""
+
+    def __init__(self, kind, message, location="", fatal=False):
+        super().__init__(message)
+        self.kind = kind
+        self.type = kind
+        self.message = message
+        self.location = location
+        self.traceback = ""
+        self.fatal = fatal
+
+    def to_json(self):
+        """The failure JSON of docs/worker-protocol.md."""
+        body = {
+            "kind": self.kind,
+            "type": self.type,
+            "message": cut(self.message, _MAX_MESSAGE),
+            "location": self.location,
+            "traceback": cut(self.traceback, _MAX_TRACEBACK),
+            "fatal": self.fatal,
+        }
+        return json.dumps(body).encode()
+
+
+def from_exception(kind, error, root, message=None, fatal=False):
+    """A failure because `error` was raised; `root` is the folder of the user's code."""
+    frames = _user_frames(error)
+    location = _location(error, frames, root)
+    failure = Failure(kind, text_of(error) if message is None else message, location, fatal)
+    failure.type = _type_name(error)
+    failure.traceback = _format(error, frames)
+    return failure
+
+
+def text_of(error):
+    """str(error), whatever the user's exception class makes of it."""
+    try:
+        return str(error)
+    except BaseException as second:  # the user's __str__ may raise anything
+        return f"(its message cannot be printed: {type(second).__name__})"
+
+
+def cut(text, limit):
+    """The text as valid Unicode within `limit` bytes, its middle left out when it is longer."""
+    data = text.encode("utf-8", "backslashreplace")
+    if len(data) <= limit:
+        return data.decode()
+    note = f"\n... the middle of {len(data)} bytes is left out ...\n"
+    half = (limit - len(note)) // 2
+    return data[:half].decode("utf-8", "ignore") + note + data[-half:].decode("utf-8", "ignore")
+
+
+def relative(path, root):
+    """A path as the user knows it: relative to the code, if it is in there."""
+    return path[len(root) + 1 :] if path.startswith(root + os.sep) else path
+
+
+def _type_name(error):
+    """The type's name as Python's tracebacks print it."""
+    kind = type(error)
+    if kind.__module__ in ("builtins", "__main__"):
+        return kind.__qualname__
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _user_frames(error):
+    """The traceback without the frames of this package and of the import system."""
+    frames = error.__traceback__
+    while frames is not None:
+        if not frames.tb_frame.f_code.co_filename.startswith(_OWN_FRAMES):
+            break
+        frames = frames.tb_next
+    return frames
+
+
+def _location(error, frames, root):
+    """file:line of the innermost frame in the user's code, else of the innermost one."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{relative(error.filename, root)}:{error.lineno}"
+    found = ""
+    in_code = False
+    while frames is not None:
+        file = frames.tb_frame.f_code.co_filename
+        inside = file.startswith(root + os.sep)
+        if inside or not in_code:
+            found = f"{relative(file, root)}:{frames.tb_lineno}"
+            in_code = inside
+        frames = frames.tb_next
+    return found
+
+
+def _format(error, frames):
+    import traceback
+
+    try:
+        return "".join(traceback.format_exception(type(error), error, frames))
+    except BaseException as second:  # the user's __repr__ may raise anything
+        return f"(the traceback cannot be printed: {type(second).__name__})\n"

@@ -1,0 +1,44 @@
+"""What this process is: the start frame, as the other modules and `EntryScript` read it."""
+
+import json
+import os
+
+from parallelrun import RELEASE
+from parallelrun.worker.channel import ProtocolError
+
+# The one process that this interpreter is; None until the start frame came.
+current = None
+
+
+class Process:
+    """The start frame. Paths are absolute: the script may change the working directory."""
+
+    def __init__(self, start):
+        self.root = os.getcwd()
+        self.entry_script = start["entryScript"]
+        self.arguments = start["arguments"]
+        self.name = start["process"]
+        self.node = str(start["node"])
+        self.output_folder = start["outputFolder"]
+        self.summary_only = start["outputAction"] == "SummaryOnly"
+        self.error_threshold = start["errorThreshold"]
+        self.logging_level = start["loggingLevel"]
+        user_logs = os.path.join(self.root, "logs", "user")
+        self.entry_script_log_folder = os.path.join(user_logs, "entry_script_log", self.node)
+        self.error_log = os.path.join(user_logs, "error", self.node, self.name + ".txt")
+
+
+def begin(body):
+    """Reads the start frame and makes it `current`."""
+    global current
+    try:
+        start = json.loads(bytes(body))
+        if start["release"] != RELEASE:
+            raise ProtocolError(
+                f"the agent is release {start['release']} and this package is release {RELEASE}; "
+                "both must come from the same worker image"
+            )
+        current = Process(start)
+    except (ValueError, KeyError, TypeError) as error:
+        raise ProtocolError(f"the start frame cannot be read: {error!r}") from error
+    return current

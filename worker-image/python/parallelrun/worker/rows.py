@@ -1,0 +1,102 @@
+"""Rows: from what run() returned to the bytes that are appended to the output."""
+
+import json
+import os
+import sys
+
+from parallelrun.worker.failure import Failure
+
+_SETTINGS = "parallel_run_step.settings.json"
+_RETURN_THIS = (
+    "Return a list, a tuple or a pandas DataFrame with one element or row for each item that was "
+    "processed"
+)
+_ADVICE = {
+    "NoneType": f"{_RETURN_THIS}, an empty list when there is none.",
+    "generator": "It contains yield: collect the elements in a list and return that.",
+    "coroutine": "Define it with def, not async def, and call asyncio.run() inside.",
+    "str": "Return [text] for one row.",
+    "bytes": "Return [text] for one row, decoded.",
+    "dict": "Return a list: [result] for one row, or list(result.items()).",
+}
+
+
+class RowEncoder:
+    """Counts and encodes returned values. One per process."""
+
+    def __init__(self, process, run_location):
+        self._summary_only = process.summary_only
+        self._error_threshold = process.error_threshold
+        self._run_location = run_location
+        self._to_csv = {"sep": " ", "header": False, "index": False}
+        self._to_csv.update(_read_settings(process.root))
+
+    def encode(self, returned, items):
+        """(items succeeded, rows, bytes of the rows). Raises Failure for a wrong value."""
+        if isinstance(returned, (list, tuple)):
+            lines = returned
+        else:
+            lines = self._check(returned)
+        count = len(returned)
+        if count < items and self._error_threshold >= 0:
+            raise Failure(
+                "ShortReturn",
+                f"run() returned {count} elements for {items} items, and errorThreshold is "
+                f"{self._error_threshold}. Return one element for each item, or set errorThreshold "
+                "to -1.",
+                location=self._run_location,
+            )
+        if self._summary_only or not count:
+            data = b""
+        elif lines is None:
+            data = _to_bytes(returned.to_csv(**self._to_csv))
+        else:
+            data = _to_bytes("\n".join(map(str, lines)) + "\n")
+        return min(count, items), count, data
+
+    def _check(self, returned):
+        """What to print line by line, or None for a DataFrame."""
+        # Whoever returns one of these has imported its library.
+        pandas = sys.modules.get("pandas")
+        if pandas is not None:
+            if isinstance(returned, pandas.DataFrame):
+                return None
+            if isinstance(returned, pandas.Series):
+                return returned
+        numpy = sys.modules.get("numpy")
+        if numpy is not None and isinstance(returned, numpy.ndarray) and returned.ndim:
+            return returned
+        name = type(returned).__name__
+        if name == "coroutine":
+            returned.close()  # or Python warns that it was never awaited
+        raise Failure(
+            "BadReturn",
+            f"run() returned {'None' if returned is None else 'a value of type ' + name}. "
+            + _ADVICE.get(name, f"{_RETURN_THIS}."),
+            location=self._run_location,
+        )
+
+
+def _to_bytes(text):
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace")
+
+
+def _read_settings(root):
+    """The arguments of DataFrame.to_csv that the user's code overrides."""
+    try:
+        with open(os.path.join(root, _SETTINGS), encoding="utf-8") as file:
+            settings = json.load(file)
+        return dict(settings.get("append_row", {}).get("pandas.DataFrame.to_csv", {}))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise Failure(
+            "InitFailed",
+            f"{_SETTINGS} cannot be read: {error}. It is a JSON object such as "
+            '{"append_row": {"pandas.DataFrame.to_csv": {"sep": ","}}}.',
+            location=_SETTINGS,
+            fatal=True,
+        ) from None

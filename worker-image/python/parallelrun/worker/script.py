@@ -1,0 +1,155 @@
+"""Finds and imports the entry script, and tells how its run() is called."""
+
+import importlib
+import importlib.util
+import os
+import sys
+
+from parallelrun.worker.failure import Failure, from_exception, relative
+
+_MEND = "Correct the script and start the job again."
+_VARARGS = 0x04  # inspect.CO_VARARGS; importing inspect costs 12 ms
+
+
+class Script:
+    """The functions of the entry script. `init` and `shutdown` may be None."""
+
+    def __init__(self, module, path, root):
+        file = relative(path, root)
+        self.run = getattr(module, "run", None)
+        if not callable(self.run):
+            raise Failure(
+                "ScriptInvalid",
+                f"{file}:1: there is no function run(). Define run(mini_batch), which returns one "
+                "element for each item that it processed.",
+                location=f"{file}:1",
+                fatal=True,
+            )
+        code = getattr(self.run, "__code__", None)
+        line = getattr(code, "co_firstlineno", 1)
+        self.location = f"{relative(getattr(code, 'co_filename', path), root)}:{line}"
+        count = _positional_arguments(self.run)
+        if count == 0:
+            raise Failure(
+                "ScriptInvalid",
+                f"{self.location}: run() takes no positional argument. "
+                "Define it as run(mini_batch) or run(mini_batch, mini_batch_context).",
+                location=self.location,
+                fatal=True,
+            )
+        self.with_context = count > 1
+        self.init = _optional(module, "init")
+        self.shutdown = _optional(module, "shutdown")
+
+
+def load(process):
+    """Imports the entry script on the calling thread. Raises Failure only."""
+    path, parts = _find(process.root, process.entry_script)
+    sys.path.insert(0, process.root)
+    sys.argv = [path, *process.arguments]
+    file = relative(path, process.root)
+    try:
+        module = _import(path, parts)
+        return Script(module, path, process.root)
+    except Failure:
+        raise
+    except SyntaxError as error:
+        failure = from_exception("ScriptInvalid", error, process.root, fatal=True)
+        failure.location = failure.location or f"{file}:1"  # null bytes have no place
+        failure.message = f"{failure.location}: {error.msg}. {_MEND}"
+        raise failure from None
+    except BaseException as error:  # importing runs the user's code
+        raise init_failed(error, f"importing {file}", process.root) from None
+
+
+def init_failed(error, doing, root):
+    """The failure of an import or an init() that raised `error`."""
+    failure = from_exception("InitFailed", error, root)
+    if isinstance(error, SystemExit):
+        failure.message = (
+            f"{doing} ended the process with sys.exit({error.code!r}); its reason may be in the "
+            "stderr log. With argparse, use parse_known_args()."
+        )
+    elif isinstance(error, ModuleNotFoundError):
+        failure.message += ". Install it in the image, or put it into the code folder."
+    return failure
+
+
+def _find(root, entry):
+    """The script's absolute path, and the parts of its module's name."""
+    if entry.endswith(".py"):
+        candidates = [entry]
+    else:
+        module = entry.replace(".", os.sep)
+        candidates = [module + ".py", os.path.join(module, "__init__.py")]
+    for candidate in candidates:
+        path = os.path.normpath(os.path.join(root, candidate))
+        inside = relative(path, root)
+        if inside != path and os.path.isfile(path):
+            parts = inside[: -len(".py")].split(os.sep)
+            return path, parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts
+    scripts = sorted(name for name in os.listdir(root) if name.endswith(".py"))[:10]
+    raise Failure(
+        "ScriptMissing",
+        f"The entry script {entry} is not in the code folder, which holds "
+        f"{', '.join(scripts) or 'no Python file at its top'}. Set entryScript to a path inside "
+        "the code folder, or to a dotted module name.",
+        location=entry,
+        fatal=True,
+    )
+
+
+def _import(path, parts):
+    """Imports the file under its dotted name, its package first, so relative imports work."""
+    *packages, name = parts
+    if packages and all(package.isidentifier() for package in packages):
+        parent = importlib.import_module(".".join(packages))
+        name = f"{parent.__name__}.{name}"
+    known = sys.modules.get(name)
+    if known is not None:
+        if getattr(known, "__file__", None) == path:
+            return known  # its own package imported it
+        # A name of the standard library: the script runs, but does not take its place.
+        name = f"entry_script_{name}"
+    # Not import_module: a folder of the same name, or a built-in module, would win over the file.
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    try:
+        code = spec.loader.get_code(name)
+    except ValueError as error:
+        raise SyntaxError(str(error), (path, 1, None, None)) from None
+    sys.modules[name] = module
+    exec(code, module.__dict__)  # noqa: S102 - running the user's script is what this is for
+    return module
+
+
+def _optional(module, name):
+    function = getattr(module, name, None)
+    return function if callable(function) else None
+
+
+def _positional_arguments(run):
+    """How many of (mini_batch, mini_batch_context) run() takes."""
+    code = getattr(run, "__code__", None)
+    if type(run) is not type(_find) or code is None:
+        return _signature_arguments(run)
+    count = code.co_argcount
+    if count < 2 and code.co_flags & _VARARGS:
+        # def wrapper(*args): what it wraps knows better.
+        wrapped = getattr(run, "__wrapped__", None)
+        return 2 if wrapped is None else _positional_arguments(wrapped)
+    return min(count, 2)
+
+
+def _signature_arguments(run):
+    """The same for bound methods, partials and other callables."""
+    import inspect
+
+    try:
+        parameters = inspect.signature(run).parameters.values()
+    except (TypeError, ValueError):
+        return 1  # not written in Python
+    if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
+        return 2
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return min(sum(parameter.kind in positional for parameter in parameters), 2)
