@@ -1,7 +1,6 @@
 #include "job/job_state.h"
 
 #include <algorithm>
-#include <limits>
 
 #include <spdlog/fmt/fmt.h>
 
@@ -91,7 +90,7 @@ Status JobState::ApplyFailed(const FailedRecord& failed) {
   errors_.Add(failed.kind, failed.message, failed.id, failed.node, failed.process, failed.log);
   parts_.erase(failed.id);
   batch.fence = failed.fence;
-  if (batch.failed_attempts < std::numeric_limits<uint16_t>::max()) ++batch.failed_attempts;
+  ++batch.failed_attempts;
   if (failed.final) {
     batch.state = MiniBatch::State::kFailed;
     ++counts_.failed;

@@ -1,6 +1,6 @@
 // JobState is what the ledger says of a job: the plan, and per mini-batch what became of it. The
 // live coordinator and a replay both change it by Apply alone, so that memory and ledger cannot
-// disagree. Leases are not in it: see LeaseTable. Pure, not thread-safe; 48 bytes a mini-batch.
+// disagree. Leases are not in it: see LeaseTable. Pure, not thread-safe; 56 bytes a mini-batch.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ struct MiniBatch {
   Fence fence;  // of the accepted result or of the failed attempt that was the last
   uint32_t items = 0;
   uint32_t items_succeeded = 0;
-  uint16_t failed_attempts = 0;  // in this generation
+  uint32_t failed_attempts = 0;  // in this generation
   uint16_t losses = 0;
   State state = State::kPending;
 };

@@ -233,6 +233,37 @@ TEST(AgentCore, LeasesOfAnAnswerToAnEarlierIncarnationAreOffered) {
   EXPECT_THAT(h.request.offered, SizeIs(2));
 }
 
+TEST(AgentCore, ALateAnswerToAnEarlierIncarnationOnlySettlesAndLeavesOffers) {
+  CoreHarness h;
+  h.BeginWith(2);
+  h.Advance(seconds(1));
+  ASSERT_EQ(h.Next(), CallKind::kPark);
+  h.Advance(seconds(3));
+  ASSERT_EQ(h.Next(), CallKind::kReport);
+  h.core.OnCallFailed(CallKind::kReport, CallFailure::kStale, h.now());
+  h.Advance(seconds(1));
+  ASSERT_EQ(h.Next(), CallKind::kRegister);
+  h.registration.incarnation = {1, 2};
+  h.core.OnRegistered(h.registration, h.now());
+  ExchangeReply reply = h.Reply();
+  reply.leased.push_back(CoreHarness::Lease(5));
+  reply.refused.push_back({1, {1, 101}});
+  reply.directive = Directive::kDrain;
+  h.Answer(reply, CallKind::kPark);
+  EXPECT_TRUE(h.Succeed(0, 1));
+  ASSERT_TRUE(h.NextReport());
+  EXPECT_THAT(h.request.offered, SizeIs(3));
+  EXPECT_THAT(h.request.finished, IsEmpty());  // not before it is adopted
+  reply = h.Reply();
+  reply.adopted.push_back({0, {1, 100}, {1, 500}});
+  reply.adopted.push_back({1, {1, 101}, {1, 501}});
+  reply.adopted.push_back({5, {1, 105}, {1, 502}});
+  h.Answer(reply);
+  ASSERT_TRUE(h.NextReport());
+  ASSERT_THAT(h.request.finished, SizeIs(1));
+  EXPECT_EQ(h.request.finished[0].fence.number, 500U);
+}
+
 TEST(AgentCore, RefusedQueuedIsForgottenAndRefusedRunningIsKilled) {
   CoreHarness h;
   h.BeginWith(2);

@@ -29,7 +29,9 @@ Result<PlannedWork> PlanStore::Work(const JobState& state, BatchId id) {
   PlannedWork planned;
   planned.work = (*maker)->Make(static_cast<uint32_t>(id - chunk.first));
   planned.digest = WorkDigest(planned.work);
-  SetWorkAttempts(planned.work, state.batches()[id].failed_attempts);
+  // The script sees at most 65,535 earlier attempts; the ledger counts them all.
+  SetWorkAttempts(planned.work,
+                  static_cast<uint16_t>(std::min(state.batches()[id].failed_attempts, 0xffffU)));
   return planned;
 }
 

@@ -1,0 +1,31 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from support import processes  # noqa: E402 - the path must be set first
+from support.command import PROGRAM  # noqa: E402
+from support.workspace import Workspace  # noqa: E402
+
+
+@pytest.fixture(scope="session", autouse=True)
+def built():
+    if not PROGRAM.exists():
+        pytest.exit(f"{PROGRAM} is not built: run script/build, or set PARALLELRUN_BIN", 2)
+    processes.adopt_orphans()
+
+
+@pytest.fixture
+def work(tmp_path):
+    """A Workspace; at the end nothing of it runs, and its temporary folder is empty."""
+    workspace = Workspace(tmp_path)
+    yield workspace
+    left = processes.kill_all()
+    for command in workspace.commands:
+        command.close()
+    processes.reap()
+    assert not left
+    if not workspace.keeps_temporary:
+        assert list(workspace.temporary.iterdir()) == []

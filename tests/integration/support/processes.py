@@ -1,0 +1,111 @@
+"""Processes below this one, found through /proc.
+
+This process is made the reaper of orphans, so everything that a command started stays below it,
+whatever session or parent it gave itself, and can be found after the command itself has ended.
+"""
+
+import ctypes
+import os
+import signal
+import time
+from pathlib import Path
+
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+def adopt_orphans():
+    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
+
+
+class Process:
+    def __init__(self, pid, parent, words):
+        self.pid = pid
+        self.parent = parent
+        self.words = words
+
+    @property
+    def role(self):
+        program = os.path.basename(self.words[0]) if self.words else ""
+        if program == "parallelrun":
+            return "command"
+        if program == "parallelrun-coordinator":
+            return "coordinator"
+        if program == "parallelrun-agent":
+            return "guardian" if "guard" in self.words else "agent"
+        if "parallelrun.worker" in self.words:
+            return "worker"
+        return "other"
+
+    def kill(self, signo=signal.SIGKILL):
+        os.kill(self.pid, signo)
+
+    def __repr__(self):
+        return f"{self.role} {self.pid} (child of {self.parent}): {' '.join(self.words)[:200]}"
+
+
+def _read(pid):
+    """The process, or None when it has ended (a zombie has)."""
+    folder = Path("/proc") / str(pid)
+    try:
+        stat = (folder / "stat").read_text(errors="replace")
+        words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return None
+    state, parent = stat[stat.rindex(")") + 2 :].split()[:2]
+    if state in "ZX":
+        return None
+    return Process(int(pid), int(parent), [word for word in words if word])
+
+
+def running(role=None):
+    """Every process below this one, of one role or all."""
+    everyone = [_read(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    below = {os.getpid()}
+    found = []
+    while True:
+        more = [p for p in everyone if p and p.parent in below and p.pid not in below]
+        if not more:
+            break
+        below.update(process.pid for process in more)
+        found += more
+    return [process for process in found if role is None or process.role == role]
+
+
+def wait_until(condition, what, limit=30.0):
+    """Polls until condition() is true; returns its value."""
+    end = time.monotonic() + limit
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {limit} s: {what() if callable(what) else what}")
+        time.sleep(0.01)
+
+
+def expect_nothing_running(limit=2.0):
+    """The limit is for processes that have been sent SIGKILL and are not quite gone."""
+    wait_until(lambda: not running(), lambda: f"these end: {running()}", limit)
+
+
+def kill_all():
+    """Ends what a failed test left; returns what that was."""
+    left = running()
+    while running():
+        for process in running():
+            try:
+                process.kill()
+            except ProcessLookupError:
+                pass
+        time.sleep(0.01)
+    return left
+
+
+def reap():
+    """Takes leave of orphans that have ended."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0] != 0:
+            pass
+    except ChildProcessError:
+        pass

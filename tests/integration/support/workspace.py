@@ -1,0 +1,121 @@
+"""One job in a folder of its own: code, data, job file, output, temporary files."""
+
+import copy
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from support.command import PROGRAM, Command
+
+STEPS = Path(__file__).with_name("steps.py")
+
+# Gives back its files' contents, one row each, and notes the mini-batches it was called with.
+ECHO = """
+from steps import note
+
+def run(mini_batch, context):
+    note("calls", context.minibatch_index)
+    return [open(path).read() for path in mini_batch]
+"""
+
+
+class Workspace:
+    def __init__(self, root):
+        self.root = root
+        self.code = root / "code"
+        self.data = root / "data"
+        self.out = root / "out"
+        self.temporary = root / "tmp"
+        for folder in (self.code, self.data, self.temporary):
+            folder.mkdir()
+        shutil.copy(STEPS, self.code)
+        self.environment = {**os.environ, "TMPDIR": str(self.temporary), "TEST_FOLDER": str(root)}
+        self.job_file = root / "job.yaml"
+        self.commands = []
+        self.keeps_temporary = False  # a test that kills the command with SIGKILL sets this
+
+    # --- what goes in
+
+    def script(self, text=ECHO, name="score.py"):
+        (self.code / name).write_text(text)
+
+    def files(self, count, text="row {}"):
+        """Files whose names sort as their numbers do; returns the rows that ECHO makes of them."""
+        rows = [text.format(index) for index in range(count)]
+        for index, row in enumerate(rows):
+            (self.data / f"{index:06}.txt").write_text(row)
+        return rows
+
+    def spec(self, **fields):
+        spec = {
+            "entryScript": "score.py",
+            "code": {"path": "code"},
+            "environment": {"python": sys.executable},
+            "volumes": [
+                {"name": "data", "hostPath": {"path": str(self.data)}},
+                {"name": "out", "hostPath": {"path": str(self.out)}},
+            ],
+            "inputs": [{"name": "files", "files": {"volume": "data"}}],
+            "output": {"volume": "out"},
+            "processCountPerNode": 2,
+            "miniBatchSize": "1",
+        }
+        spec.update(copy.deepcopy(fields))
+        return {name: value for name, value in spec.items() if value is not None}
+
+    def job(self, **fields):
+        """Writes the job file (JSON is YAML); a field that is None is left out."""
+        job = {
+            "apiVersion": "parallelrun.dev/v1alpha1",
+            "kind": "ParallelRunJob",
+            "metadata": {"name": "job"},
+            "spec": self.spec(**fields),
+        }
+        self.job_file.write_text(json.dumps(job, indent=2))
+
+    def make(self, name):
+        """A file that an entry script waits for."""
+        (self.root / name).touch()
+
+    # --- the command
+
+    def start(self, *words, terminal=False, program=PROGRAM):
+        log = self.root / f"command-{len(self.commands)}.txt"
+        command = Command(
+            [str(program), *map(str, words)], self.root, self.environment, log, terminal
+        )
+        self.commands.append(command)
+        return command
+
+    def start_job(self, *words, **options):
+        return self.start("run", self.job_file.name, *words, **options)
+
+    def call(self, *words, limit=60.0):
+        return self.start(*words).wait(limit)
+
+    def run(self, *words, limit=60.0):
+        return self.start_job(*words).wait(limit)
+
+    # --- what comes out
+
+    @property
+    def output(self):
+        return self.out / "job" / "output" / "parallel_run_step.txt"
+
+    @property
+    def logs(self):
+        return self.out / "job" / "logs"
+
+    def rows(self):
+        return self.output.read_text().splitlines()
+
+    def noted(self, name):
+        """The lines that entry scripts noted in a file."""
+        path = self.root / name
+        return path.read_text().splitlines() if path.exists() else []
+
+    def log_text(self, pattern):
+        """The log files that match, one after the other."""
+        return "".join(path.read_text() for path in sorted(self.logs.glob(pattern)))
