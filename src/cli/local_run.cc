@@ -210,10 +210,20 @@ class LocalRun {
     return {};
   }
 
+  // What to do when the folders of output, logs and state cannot be used.
+  std::string OtherFolder() const {
+    const std::string flag =
+        request_.quick ? "--output FOLDER" : "--volume " + job_.job.spec.state.in.volume + "=FOLDER";
+    return "make room or correct its permissions there, or choose another folder with " + flag;
+  }
+
   // One command at a time works on a state folder.
   Status Lock() {
     const std::unique_ptr<Files> files = MakeSystemFiles();
-    if (const Status made = files->MakeFolders(job_.layout.state_folder); !made.ok()) return made;
+    if (const Status made = files->MakeFolders(job_.layout.state_folder); !made.ok()) {
+      return Error{made.error().code, fmt::format("the job's state folder cannot be made: {}; {}",
+                                                  made.error().message, OtherFolder())};
+    }
     const std::string path = job_.layout.state_folder + "/lock";
     lock_ = Fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
     if (lock_.get() < 0) return ErrnoError(errno, "open " + path);

@@ -61,7 +61,7 @@ NodeRegistration Coordinator::Register(uint32_t index, const std::string& agent,
     if (waiting.node == index) waiting.park_until = now;
   }
   Pump(now);
-  const uint64_t range = (ledger_.epoch() - 1) * kIncarnationsOfEpoch + node.registrations++;
+  const uint64_t range = (ledger_.epoch() - options_.first_epoch) * kIncarnationsOfEpoch + node.registrations++;
   return {node.incarnation, static_cast<uint32_t>(range * kProcessNames)};
 }
 

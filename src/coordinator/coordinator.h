@@ -32,6 +32,7 @@ struct CoordinatorLimits {
   uint32_t max_losses = 10;  // then a mini-batch fails as LostTooOften
   Thresholds thresholds;
   bool append_row = true;
+  uint32_t first_epoch = 1;  // of this run: process names are counted from it
   uint32_t nodes = 1;      // expected
   uint32_t processes = 1;  // of each
   uint64_t settings_digest = 0;

@@ -116,4 +116,21 @@ Status LogSink::Write(uint32_t node, const std::vector<std::string>& segments, u
   return status;
 }
 
+void ClearLogTree(const std::string& root) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  for (const char* part : {"user", "perf", "sys/error", "sys/job_report"}) {
+    fs::remove_all(fs::path(root) / part, ignored);
+  }
+  for (const auto& entry : fs::directory_iterator(root, ignored)) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("job_") && name.ends_with(".txt")) fs::remove(entry.path(), ignored);
+  }
+  for (const auto& node : fs::directory_iterator(fs::path(root) / "sys/node", ignored)) {
+    for (const auto& entry : fs::directory_iterator(node.path(), ignored)) {
+      if (entry.path().filename() != "_main.txt") fs::remove_all(entry.path(), ignored);
+    }
+  }
+}
+
 }  // namespace parallelrun

@@ -3,12 +3,14 @@
 #include <spdlog/spdlog.h>
 
 #include <csignal>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/escape.h"
 #include "base/http_target.h"
 #include "coordinator/access.h"
 #include "coordinator/progress.h"
+#include "coordinator/reports.h"
 
 namespace parallelrun {
 namespace {
@@ -16,6 +18,7 @@ namespace {
 using nlohmann::json;
 
 constexpr Duration kTick = milliseconds(200);
+constexpr Duration kOverviewInterval = seconds(10);
 constexpr Duration kDiskFullRetry = seconds(1);
 constexpr size_t kChunksOnTheWay = 8;  // bounds what the planner may be ahead of the ledger
 constexpr size_t kTextLimit = 256;
@@ -399,14 +402,31 @@ void CoordinatorServer::AfterEvent() {
 
 void CoordinatorServer::Tick() {
   coordinator_.Tick(Now());
+  if (Now() >= overview_at_) {
+    overview_at_ = Now() + kOverviewInterval;
+    WriteOverview();
+  }
   AfterEvent();
   if (!ending_) loop_.After(kTick, [this] { Tick(); });
+}
+
+// Progress for people who read files: lost lines do no harm, so no sync and no error.
+void CoordinatorServer::WriteOverview() {
+  const WallTime now = clock_.WallNow();
+  std::ofstream out(options_.log_folder + "/" + OverviewName(now), std::ios::app);
+  out << OverviewLine(coordinator_, Now() - started_at_, now);
 }
 
 void CoordinatorServer::End(CoordinatorExit exit) {
   if (ending_) return;
   ending_ = true;
   exit_ = exit;
+  WriteOverview();
+  if (exit == CoordinatorExit::kSucceeded || exit == CoordinatorExit::kFailed) {
+    if (const Status written = WriteReports(files_, state_, options_.log_folder); !written.ok()) {
+      spdlog::warn("the reports are not complete: {}", written.error().message);
+    }
+  }
   const bool publishes_no_more = exit == CoordinatorExit::kFailed || exit == CoordinatorExit::kDrained;
   if (publishes_no_more && !ledger_.token_path().empty()) {
     if (const Status removed = files_.Remove(ledger_.token_path()); !removed.ok()) {

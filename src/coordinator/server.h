@@ -37,6 +37,7 @@ struct ServerOptions {
   std::string agent_job;  // JSON text: `job` of the answer to register
   std::string output_path;  // of the appended file; empty with SummaryOnly
   RowOrder order = RowOrder::kMiniBatch;
+  std::string log_folder;  // where the reports go
   std::vector<PlanInput> inputs;
   std::vector<std::string> forbidden;  // folders that the listing must not meet
   Duration leave_limit = seconds(30);  // how long nodes may take to upload their logs at the end
@@ -74,6 +75,7 @@ class CoordinatorServer {
   void OnFlushed(const Result<uint64_t>& flushed);
   void Publish();
   void OnPublished(const Result<Published>& published);
+  void WriteOverview();
   void End(CoordinatorExit exit);
   Instant Now() const { return clock_.Now(); }
 
@@ -87,6 +89,8 @@ class CoordinatorServer {
   PlanStore plan_;
   Coordinator coordinator_;
   WallTime started_;
+  const Instant started_at_ = clock_.Now();
+  Instant overview_at_;  // when the next line of the overview is due
   std::unique_ptr<HttpServer> http_;
   CoordinatorExit exit_ = CoordinatorExit::kDiskFailed;
   bool ending_ = false;

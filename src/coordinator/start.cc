@@ -86,18 +86,83 @@ Result<Decision> Decide(const CoordinatorConfig& config, const JobLayout& layout
   return decision;
 }
 
-CoordinatorLimits Limits(const CoordinatorConfig& config, uint64_t settings_digest) {
+// What the state folder holds, and what it is continued with.
+struct Opened {
+  std::unique_ptr<Ledger> ledger;
+  JobState state;
+  uint32_t first_epoch = 0;  // of the run
+  std::string plan_settings;
+};
+
+Result<Opened> Claim(const CoordinatorConfig& config, const JobLayout& layout, Files& files) {
+  LedgerOptions options;
+  options.state_folder = layout.state_folder;
+  if (!layout.output_path.empty()) {
+    options.output_folder = layout.output_folder;
+    options.output_file = config.job.spec.output.file_name;
+  }
+  options.nonce = RandomU64();
+  options.new_run_id = RandomU64();
+  Opened opened;
+  Result<std::unique_ptr<Ledger>> claimed = Ledger::Claim(
+      files, options, [&](const Record& record, const Place& place, const Place& rows) {
+        const auto* seal = std::get_if<SealRecord>(&record);
+        if (seal != nullptr && seal->predecessor == 0) opened.first_epoch = place.epoch;
+        return opened.state.Apply(record, place, rows);
+      });
+  if (!claimed.ok()) return claimed.error();
+  opened.ledger = std::move(*claimed);
+  if (opened.first_epoch == 0) opened.first_epoch = opened.ledger->epoch();
+  opened.plan_settings = PlanSettings(config.job);
+  return opened;
+}
+
+// Writes the first group of the epoch, with what was decided.
+Status Begin(const CoordinatorConfig& config, const Decision& decision, Opened& opened) {
+  const std::string job = CanonicalText(ToJson(config.job));
+  SettingsRecord settings;
+  settings.generation = decision.generation;
+  settings.wall_us = SystemClock().WallNow().time_since_epoch().count();
+  settings.code_digest = config.code_digest;
+  settings.resource_uid = config.resource_uid;
+  settings.plan_settings = opened.plan_settings;
+  settings.job = job;
+  if (decision.overwrite) {
+    opened.state = JobState();
+    opened.first_epoch = opened.ledger->epoch();
+  }
+  Status begun = opened.ledger->Begin(
+      decision.write_settings ? std::optional(settings) : std::nullopt,
+      decision.overwrite ? std::optional(RandomU64()) : std::nullopt);
+  if (begun.ok() && decision.write_settings) begun = opened.state.Apply(settings, {}, {});
+  return begun;
+}
+
+CoordinatorLimits Limits(const CoordinatorConfig& config, const Opened& opened) {
   const JobSpec& spec = config.job.spec;
+  const std::string& plan = opened.plan_settings;
   CoordinatorLimits limits;
+  limits.first_epoch = opened.first_epoch;
   limits.run_max_try = static_cast<uint32_t>(spec.run_max_try);
   limits.thresholds = {spec.error_threshold, spec.allowed_failed_count, spec.allowed_failed_percent};
   limits.append_row = spec.output.action == OutputAction::kAppendRow;
   limits.nodes = config.nodes;
   limits.processes = config.processes;
-  limits.settings_digest = settings_digest;
+  // Work of one setting is never mixed with another's: see offers in docs/coordinator-api.md.
+  limits.settings_digest = XXH3_64bits_withSeed(plan.data(), plan.size(), config.code_digest);
   limits.progress_timeout = spec.progress_update_timeout;
   limits.first_task_timeout = spec.first_task_creation_timeout;
   return limits;
+}
+
+// A coordinator that does not start publishes nothing: no token of its own stays in the output folder.
+Error Refuse(const Ledger& ledger, Files& files, const Error& why) {
+  if (!ledger.token_path().empty()) {
+    if (const Status removed = files.Remove(ledger.token_path()); !removed.ok()) {
+      spdlog::warn("{}", removed.error().message);
+    }
+  }
+  return why;
 }
 
 }  // namespace
@@ -118,49 +183,22 @@ Result<CoordinatorExit> RunCoordinator(const CoordinatorConfig& config, Files& f
   Result<LogSink> logs = LogSink::Open(layout->log_folder);
   if (!logs.ok()) return logs.error();
 
-  LedgerOptions options;
-  options.state_folder = layout->state_folder;
-  if (!layout->output_path.empty()) {
-    options.output_folder = layout->output_folder;
-    options.output_file = config.job.spec.output.file_name;
+  Result<Opened> opened = Claim(config, *layout, files);
+  if (!opened.ok()) return opened.error();
+  Ledger& ledger = *opened->ledger;
+  JobState& state = opened->state;
+  const Result<Decision> decision = Decide(config, *layout, state, opened->plan_settings, files);
+  if (!decision.ok()) return Refuse(ledger, files, decision.error());
+  if (const Status begun = Begin(config, *decision, *opened); !begun.ok()) {
+    return Refuse(ledger, files, begun.error());
   }
-  options.nonce = RandomU64();
-  options.new_run_id = RandomU64();
-  JobState state;
-  Result<std::unique_ptr<Ledger>> claimed = Ledger::Claim(
-      files, options, [&](const Record& record, const Place& place, const Place& rows) {
-        return state.Apply(record, place, rows);
-      });
-  if (!claimed.ok()) return claimed.error();
-  Ledger& ledger = **claimed;
-
-  const std::string plan_settings = PlanSettings(config.job);
-  const Result<Decision> decision = Decide(config, *layout, state, plan_settings, files);
-  if (!decision.ok()) return decision.error();
-  const std::string job = CanonicalText(ToJson(config.job));
-  SettingsRecord settings;
-  settings.generation = decision->generation;
-  settings.wall_us = SystemClock().WallNow().time_since_epoch().count();
-  settings.code_digest = config.code_digest;
-  settings.resource_uid = config.resource_uid;
-  settings.plan_settings = plan_settings;
-  settings.job = job;
-  if (decision->overwrite) state = JobState();
-  const Status begun = ledger.Begin(
-      decision->write_settings ? std::optional(settings) : std::nullopt,
-      decision->overwrite ? std::optional(RandomU64()) : std::nullopt);
-  if (!begun.ok()) return begun.error();
-  if (decision->write_settings) {
-    if (const Status applied = state.Apply(settings, {}, {}); !applied.ok()) return applied.error();
-  }
+  if (decision->overwrite) ClearLogTree(layout->log_folder);
   spdlog::info("epoch {} of run {:016x}, {} mini-batches planned, {} settled", ledger.epoch(),
                ledger.run_id(), state.counts().planned,
                state.counts().succeeded + state.counts().failed);
 
   ServerOptions server_options;
-  // Work of one setting is never mixed with another's; see "Adoption" in docs/coordinator-api.md.
-  server_options.coordinator =
-      Limits(config, XXH3_64bits_withSeed(plan_settings.data(), plan_settings.size(), config.code_digest));
+  server_options.coordinator = Limits(config, *opened);
   server_options.http = config.http;
   server_options.key = config.key;
   server_options.agent_job = std::move(*agent_job);
@@ -168,6 +206,7 @@ Result<CoordinatorExit> RunCoordinator(const CoordinatorConfig& config, Files& f
   server_options.order = config.job.spec.output.order == OutputOrder::kMiniBatch
                              ? RowOrder::kMiniBatch
                              : RowOrder::kCompletion;
+  server_options.log_folder = layout->log_folder;
   server_options.inputs = layout->inputs;
   server_options.forbidden = layout->forbidden;
   CoordinatorServer server(std::move(server_options), files, ledger, state, std::move(*logs));

@@ -62,7 +62,13 @@ def test_file_name_with_an_escape_sequence(work):
 def test_table_that_is_broken(work):
     (work.data / "table.csv").write_text('a,b\n1,"never closed\n2,3\n')
     work.job(inputs=[{"name": "t", "tabular": {"volume": "data", "format": "CSV"}}])
-    refused(work, "table.csv", "quot")
+    work.script()
+    result = work.run()
+    assert result.code == 1, result
+    assert f"{work.data}/table.csv, bytes 4 to 24, cannot be read" in result.output
+    assert "EOF inside string" in result.output
+    assert "Traceback" not in result.output
+    expect_no_output(work)
 
 
 def test_output_that_exists(work):

@@ -98,4 +98,4 @@ def test_wrong_option(ready, arguments, words):
 def test_no_command(work):
     result = work.call()
     assert result.code == 2
-    assert "run" in result.output
+    assert "--help" in result.output

@@ -52,12 +52,14 @@ def test_import_of_a_missing_module(work):
     refused(work, script, "No module named 'not_installed_here'", "score.py:1", "Install it")
 
 
-def test_argparse_that_knows_no_system_arguments(work):
-    script = (
+def test_argparse_that_does_not_know_an_argument(work):
+    work.files(5)
+    work.script(
         "import argparse\n\ndef init():\n    argparse.ArgumentParser().parse_args()\n\n"
         "def run(b): return b\n"
     )
-    refused(work, script, "use parse_known_args()", "score.py:4")
+    work.job(arguments=["--color", "red"])
+    expect_refusal(work, work.run(), "use parse_known_args()", "score.py:4", code=1)
 
 
 def test_a_corrected_script_goes_on(work):

@@ -6,9 +6,8 @@ import signal
 
 import pytest
 from support.samples import SAMPLES, make_data, words_to_run
-from support.workspace import STEPS
 
-# Wraps the sample's script: notes every call, and holds the later ones until the test says go.
+# Wraps the sample's script: notes every call, and holds some until the test says go.
 GATED = """
 import score
 from steps import note, wait_for
@@ -16,12 +15,13 @@ from steps import note, wait_for
 init = score.init
 
 def run(mini_batch, context):
-    note("started", context.minibatch_index)
-    if context.minibatch_index >= 60:
-        note("held", context.minibatch_index)
-        wait_for("go")
+    index = context.minibatch_index
+    note("started", index)
+    if index HELD:
+        note("held", index)
+        wait_for("GO".replace("%d", str(index)))
     rows = score.run(mini_batch)
-    note("returned", context.minibatch_index)
+    note("returned", index)
     return rows
 """
 
@@ -43,6 +43,11 @@ def expected(data):
     return "".join(f"{path.name}: {digit}\n" for path, digit in zip(paths, digits))
 
 
+def copy_sample(work, held, go):
+    shutil.copytree(SAMPLES / "digits", work.code, dirs_exist_ok=True)
+    work.script(GATED.replace("HELD", held).replace("GO", go), "gated.py")
+
+
 def output_of(folder):
     return (folder / "digits" / "output" / "parallel_run_step.txt").read_text()
 
@@ -58,9 +63,7 @@ def test_output_is_the_same_on_any_number_of_nodes(work, data, expected, nodes):
 
 
 def test_ctrl_c_and_resume(work, data, expected):
-    shutil.copytree(SAMPLES / "digits", work.code, dirs_exist_ok=True)
-    shutil.copy(STEPS, work.code)
-    work.script(GATED, "gated.py")
+    copy_sample(work, ">= 60", "go")
     words = words_to_run("digits", data, work.out, "--code", work.code)
     words += ["--set", "spec.entryScript=gated.py", "--nodes", "2"]
 
@@ -88,19 +91,17 @@ def test_ctrl_c_and_resume(work, data, expected):
     assert len(restarted) == 180 - len(finished)
 
 
-def test_interrupted_again_and_again(work, data, expected):
-    words = words_to_run("digits", data, work.out)
-    shutil.copytree(SAMPLES / "digits", work.code, dirs_exist_ok=True)
-    shutil.copy(STEPS, work.code)
-    work.script(GATED.replace(">= 60", "in (30, 90, 150)").replace('"go"', '"go%d" % context.minibatch_index'), "gated.py")
-    words += ["--code", work.code, "--set", "spec.entryScript=gated.py"]
+def test_interrupted_three_times(work, data, expected):
+    copy_sample(work, "in (30, 90, 150)", "go %d")
+    words = words_to_run("digits", data, work.out, "--code", work.code)
+    words += ["--set", "spec.entryScript=gated.py"]
     more = []
-    for round_, held in enumerate((30, 90, 150)):
+    for held in ("30", "90", "150"):
         command = work.start(*words, *more)
-        command.wait_for(lambda n=round_ + 1: len(work.noted("held")) == n, "one process is held")
+        command.wait_for(lambda n=held: n in work.noted("held"), f"mini-batch {held} is held")
         command.send(signal.SIGINT)
         command.wait_for_text("finishing the mini-batches that run")
-        work.make(f"go{held}")
+        work.make(f"go {held}")
         result = command.wait()
         assert result.code == 130, result
         more = ["--resume"]

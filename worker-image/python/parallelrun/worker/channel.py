@@ -9,7 +9,7 @@ import struct
 from time import monotonic_ns
 
 START, BATCH, STOP = 1, 2, 3
-READY, INIT_FAILED, RESULT, ROWS, FAILED, STOPPED = range(16, 22)
+READY, INIT_FAILED, RESULT, ROWS, FAILED, STOPPED, METRIC, HEADER = range(16, 24)
 
 MAX_BODY = 64 << 20
 MAX_PART = 4 << 20
@@ -70,6 +70,14 @@ class Channel:
             return None
         self._start = end
         return frame_type, self._buffer[body:end]
+
+    def arrived(self, timeout_ms):
+        """Waits at most that long for bytes from the agent; True when `fill` will not block."""
+        import select
+
+        poll = select.poll()
+        poll.register(self._descriptor, select.POLLIN)
+        return bool(poll.poll(timeout_ms))
 
     def fill(self):
         """Waits for bytes from the agent. Raises AgentGone at the end of the stream."""

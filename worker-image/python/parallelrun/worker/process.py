@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections import deque
 
 from parallelrun import RELEASE
 from parallelrun.worker.channel import ProtocolError
@@ -23,7 +24,20 @@ class Process:
         self.summary_only = start["outputAction"] == "SummaryOnly"
         self.error_threshold = start["errorThreshold"]
         self.logging_level = start["loggingLevel"]
-        user_logs = os.path.join(self.root, "logs", "user")
+        self.run_id = start.get("runId", "")
+        self.model_folder = start.get("modelFolder", "")
+        self.system_arguments = start.get("systemArguments", [])
+        self.async_mode = start.get("asyncMode", False)
+        self.dataframe_header = start.get("appendRowDataframeHeader", False)
+        self.takes_header = start.get("headers", False)
+        self.takes_metrics = start.get("metrics", False)
+        self.profiling = start.get("profiling", "")
+        logs = os.path.join(self.root, "logs")
+        user_logs = os.path.join(logs, "user")
+        self.profile = os.path.join(logs, "sys", "node", self.node, self.name + ".profile")
+        self.metrics_log = os.path.join(user_logs, f"metrics.{self.name}.jsonl")
+        # Metrics that threads of the script logged, for the main thread to send.
+        self.metrics = deque()
         self.entry_script_log_folder = os.path.join(user_logs, "entry_script_log", self.node)
         self.error_log = os.path.join(user_logs, "error", self.node, self.name + ".txt")
 
@@ -39,6 +53,14 @@ def begin(body):
                 "both must come from the same worker image"
             )
         current = Process(start)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ProtocolError(f"the start frame cannot be read: {error!r}") from error
     return current
+
+
+def set_environment(process):
+    """The variables that scripts read, at import already, and that the agent does not know."""
+    if process.run_id:
+        os.environ["AZUREML_RUN_ID"] = process.run_id
+    if process.model_folder:
+        os.environ["AZUREML_MODEL_DIR"] = process.model_folder

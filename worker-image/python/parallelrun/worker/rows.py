@@ -30,6 +30,11 @@ class RowEncoder:
         self._run_location = run_location
         self._to_csv = {"sep": " ", "header": False, "index": False}
         self._to_csv.update(_read_settings(process.root))
+        self._header = None
+        if process.dataframe_header and not process.summary_only:
+            # Aliases of columns, if the settings give them, else the columns' own names.
+            self._header = self._to_csv["header"] or True
+            self._to_csv["header"] = False
 
     def encode(self, returned, items):
         """(items succeeded, rows, bytes of the rows). Raises Failure for a wrong value."""
@@ -53,6 +58,17 @@ class RowEncoder:
         else:
             data = _to_bytes("\n".join(map(str, lines)) + "\n")
         return min(count, items), count, data
+
+    def take_header(self, returned, rows):
+        """The header line as bytes, once: for the first DataFrame with rows; else None."""
+        if self._header is None or not rows or isinstance(returned, (list, tuple)):
+            return None
+        pandas = sys.modules.get("pandas")
+        if pandas is None or not isinstance(returned, pandas.DataFrame):
+            return None
+        options = {**self._to_csv, "header": self._header}
+        self._header = None
+        return _to_bytes(returned.iloc[:0].to_csv(**options))
 
     def _check(self, returned):
         """What to print line by line, or None for a DataFrame."""

@@ -15,8 +15,13 @@ class Script:
     """The functions of the entry script. `init` and `shutdown` may be None."""
 
     def __init__(self, module, path, root):
-        file = relative(path, root)
+        self.init = _optional(module, "init")
+        self.shutdown = _optional(module, "shutdown")
         self.run = getattr(module, "run", None)
+        self._check_run(path, root)
+
+    def _check_run(self, path, root):
+        file = relative(path, root)
         if not callable(self.run):
             raise Failure(
                 "ScriptInvalid",
@@ -38,19 +43,49 @@ class Script:
                 fatal=True,
             )
         self.with_context = count > 1
+
+
+class AsyncScript:
+    """The functions of an entry script that takes several mini-batches at once."""
+
+    FUNCTIONS = (
+        "enqueue",
+        "check_all_tasks_processed",
+        "get_finished_batch_result",
+        "get_processing_batch_number",
+    )
+
+    def __init__(self, module, path, root):
+        file = relative(path, root)
+        missing = [name for name in self.FUNCTIONS if _optional(module, name) is None]
+        if missing:
+            raise Failure(
+                "ScriptInvalid",
+                f"{file}:1: async mode is on, and there is no function {', '.join(missing)}. "
+                f"Define {', '.join(self.FUNCTIONS)}, or switch async mode off to use run().",
+                location=f"{file}:1",
+                fatal=True,
+            )
         self.init = _optional(module, "init")
         self.shutdown = _optional(module, "shutdown")
+        self.enqueue = module.enqueue
+        self.check_all_tasks_processed = module.check_all_tasks_processed
+        self.get_finished_batch_result = module.get_finished_batch_result
+        self.get_processing_batch_number = module.get_processing_batch_number
+        code = getattr(self.get_finished_batch_result, "__code__", None)
+        line = getattr(code, "co_firstlineno", 1)
+        self.location = f"{relative(getattr(code, 'co_filename', path), root)}:{line}"
 
 
 def load(process):
     """Imports the entry script on the calling thread. Raises Failure only."""
     path, parts = _find(process.root, process.entry_script)
     sys.path.insert(0, process.root)
-    sys.argv = [path, *process.arguments]
+    sys.argv = [path, *process.arguments, *_system_arguments(process)]
     file = relative(path, process.root)
     try:
         module = _import(path, parts)
-        return Script(module, path, process.root)
+        return (AsyncScript if process.async_mode else Script)(module, path, process.root)
     except Failure:
         raise
     except SyntaxError as error:
@@ -73,6 +108,19 @@ def init_failed(error, doing, root):
     elif isinstance(error, ModuleNotFoundError):
         failure.message += ". Install it in the image, or put it into the code folder."
     return failure
+
+
+def _system_arguments(process):
+    """System flags with their values, without those that the user's flags could be taken for.
+
+    argparse takes `--output` for an abbreviation of the script's `--output_folder`.
+    """
+    system = process.system_arguments
+    kept = []
+    for flag, value in zip(system[0::2], system[1::2]):
+        if not any(argument.startswith(flag) for argument in process.arguments):
+            kept += [flag, value]
+    return kept
 
 
 def _find(root, entry):

@@ -30,6 +30,11 @@ class StatusPage:
         words[0] = sequence << 8 | phase
         return now
 
+    def enter_since(self, sequence, phase, since):
+        """Enters a phase that counts from a time in the past."""
+        self._words[1] = since
+        self._words[0] = sequence << 8 | phase
+
     def finish(self):
         """Counts a mini-batch that is done, failed or not."""
         self._finished += 1

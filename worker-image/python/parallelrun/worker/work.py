@@ -1,5 +1,6 @@
 """Work: from the bytes of a batch frame to what run() is called with."""
 
+import json
 import os
 import struct
 import sys
@@ -8,7 +9,7 @@ from parallelrun.worker.channel import ProtocolError
 from parallelrun.worker.context import MiniBatch, MiniBatchContext, Subset
 from parallelrun.worker.failure import Failure, from_exception, text_of
 
-_FILES, _TABULAR = 1, 2
+_FILES, _TABULAR, _JSON_LINES, _RANK, _TABULAR_GROUP = range(1, 6)
 _UNKNOWN_SIZE = 2**64 - 1
 
 # The sequence of the batch frame, the head of Work, and the length of the context.
@@ -37,122 +38,113 @@ def load(body, with_context, root):
     """
     try:
         _, kind, _, retries, index, first, items, size = _HEAD.unpack_from(body)
+        position = 36 + size
         context = None
         if with_context:
-            context = MiniBatchContext(index, retries, first, bytes(body[36 : 36 + size]))
+            context = MiniBatchContext(index, retries, first, bytes(body[36:position]))
         if kind == _FILES:
-            mini_batch, source = _load_files(body, 36 + size, items)
+            mini_batch, source = _load_files(body, position, items)
             mini_batch.task_id = index
-        elif kind == _TABULAR:
-            mini_batch, source = _load_table(body, 36 + size, root)
+        elif kind in (_TABULAR, _TABULAR_GROUP):
+            from parallelrun.worker import table
+
+            mini_batch, source = table.load(body, position, kind == _TABULAR_GROUP, root)
+            if size:
+                table.append_keys(mini_batch, json.loads(bytes(body[36:position])))
+        elif kind == _JSON_LINES:
+            from parallelrun.worker import json_lines
+
+            lines, source = json_lines.load(body, position, root)
+            mini_batch = MiniBatch(lines)
+            mini_batch.task_id = index
+        elif kind == _RANK:
+            mini_batch, source = MiniBatch((index,)), "rank"
+            mini_batch.task_id = index
         else:
             raise ProtocolError(f"work of the unknown kind {kind}")
-    except (struct.error, ValueError) as error:
+    except (struct.error, ValueError, KeyError) as error:
         raise ProtocolError(f"work cannot be decoded: {error}") from error
     if with_context:
         context.dataset = Subset(source, first, items)
     return items, mini_batch, context
 
 
-def _text(body, position):
+def read_text(body, position):
+    """A text of the protocol and the position after it."""
     (size,) = _LENGTH.unpack_from(body, position)
     position += 4
     return body[position : position + size], position + size
 
 
+def read_path(body, position):
+    """The same for a path, as Python spells paths."""
+    path, position = read_text(body, position)
+    return str(path, _NAMES_ENCODING, _NAMES_ERRORS), position
+
+
+def read_offsets(body, position):
+    """Offset and length of a slice, and the position after them."""
+    return _SLICE.unpack_from(body, position), position + _SLICE.size
+
+
+def read_stamp(body, position):
+    """Size and modification time as listed, and the position after them."""
+    return _STAMP.unpack_from(body, position), position + _STAMP.size
+
+
 def _load_files(body, position, items):
-    root, position = _text(body, position)
-    names, position = _text(body, position)
-    root = str(root, _NAMES_ENCODING, _NAMES_ERRORS)
+    root, position = read_path(body, position)
+    names, position = read_path(body, position)
     folder = root if root.endswith("/") else root + "/"
-    paths = [folder + name for name in str(names, _NAMES_ENCODING, _NAMES_ERRORS).split("\0")]
+    paths = [folder + name for name in names.split("\0")]
     if len(paths) != items or len(body) - position != items * _STAMP.size:
         raise ProtocolError(f"work of {items} files names {len(paths)}")
     for path in paths:
-        size, modified = _STAMP.unpack_from(body, position)
+        stamp = size, _ = _STAMP.unpack_from(body, position)
         position += 16
         if size != _UNKNOWN_SIZE:
             try:
                 found = os.stat(path)
             except OSError as error:
-                raise _unreadable(path, error, root) from None
-            if found.st_size != size or found.st_mtime_ns != modified:
-                raise _changed(path, found, size, modified)
+                raise unreadable(path, error, root) from None
+            if found.st_size != size or found.st_mtime_ns != stamp[1]:
+                raise _changed(path, found, stamp)
     return MiniBatch(paths), root
 
 
-def _load_table(body, position, root):
-    path, position = _text(body, position)
-    path = str(path, _NAMES_ENCODING, _NAMES_ERRORS)
-    offset, length = _SLICE.unpack_from(body, position)
-    header, position = _text(body, position + _SLICE.size)
-    stamp = _STAMP.unpack_from(body, position)
-    form, _ = _text(body, position + _STAMP.size)
-    where = f"{path}, bytes {offset} to {offset + length},"
-    try:
-        import pandas
-
-        data = _read_slice(path, offset, length, bytes(header), stamp)
-        return _parse(pandas, data, bool(len(header)), form), path
-    except Failure:
-        raise
-    except ModuleNotFoundError as error:
-        message = (
-            f"Tabular input needs pandas, and {sys.executable} has no {error.name}. "
-            "Install pandas in the image."
-        )
-        raise from_exception("InputUnreadable", error, root, message, fatal=True) from None
-    except Exception as error:  # pandas raises many types, and all mean the same
-        raise _unreadable(where, error, root) from None
-
-
-def _read_slice(path, offset, length, header, stamp):
-    """The header and the slice."""
-    size, modified = stamp
+def read_slice(path, offset, length, stamp, header=b""):
+    """The header and the slice. Raises Failure when the file is not what was listed."""
     parts = [header] if header else []
     with open(path, "rb", buffering=0) as file:
         found = os.fstat(file.fileno())
-        if size != _UNKNOWN_SIZE and (found.st_size != size or found.st_mtime_ns != modified):
-            raise _changed(path, found, size, modified)
+        check_stamp(path, found, stamp)
         while length:
             part = os.pread(file.fileno(), length, offset)
             if not part:
-                raise _changed(path, found, size, modified)
+                raise _changed(path, found, stamp)
             parts.append(part)
             offset += len(part)
             length -= len(part)
     return b"".join(parts)
 
 
-def _parse(pandas, data, has_header, form):
-    import io
-    import json
-
-    options = json.loads(bytes(form))
-    frame = pandas.read_csv(
-        io.BytesIO(data),
-        sep=options["delimiter"],
-        encoding=options["encoding"],
-        header=0 if has_header else None,
-        # Never take a column for the index: scripts join their results by position.
-        index_col=False,
-        # One type for a whole column, not one per internal chunk.
-        low_memory=False,
-    )
-    if not has_header:
-        frame.columns = [f"Column{number}" for number in range(1, len(frame.columns) + 1)]
-    return frame
+def check_stamp(path, found, stamp):
+    """Raises Failure when a file that was found is not what was listed."""
+    size, modified = stamp
+    if size != _UNKNOWN_SIZE and (found.st_size != size or found.st_mtime_ns != modified):
+        raise _changed(path, found, stamp)
 
 
-def _unreadable(what, error, root):
+def unreadable(what, error, root):
+    """The failure of an input that cannot be read or parsed."""
     message = f"{what} cannot be read: {text_of(error)}"
     return from_exception("InputUnreadable", error, root, message)
 
 
-def _changed(path, found, size, modified):
+def _changed(path, found, stamp):
     return Failure(
         "InputChanged",
         f"{path} is not what was listed: it has {found.st_size} bytes and the modification time "
-        f"{found.st_mtime_ns} ns, and had {size} bytes and {modified} ns. {_LISTED_AGAIN}",
+        f"{found.st_mtime_ns} ns, and had {stamp[0]} bytes and {stamp[1]} ns. {_LISTED_AGAIN}",
         location=path,
     )

@@ -1,0 +1,31 @@
+// The reports that explain a job, in its log tree: made from what the ledger says, so that a later
+// epoch writes the same. Text functions are pure; WriteReports publishes each file by rename.
+#pragma once
+
+#include <string>
+
+#include "base/files.h"
+#include "base/time.h"
+#include "coordinator/coordinator.h"
+
+namespace parallelrun {
+
+// job_result.txt: the root cause in its first line, then counts, output and the distinct errors.
+std::string JobResult(const JobState& state, const std::string& log_folder);
+
+// job_error.txt and user/error.txt: the distinct errors, each with where it happened first.
+std::string JobErrors(const JobState& state, const std::string& log_folder);
+
+// readme.txt: what lies where in the log tree.
+std::string LogReadme();
+
+// One line of job_progress_overview.<yyyymmdd>.txt.
+std::string OverviewLine(const Coordinator& coordinator, Duration elapsed, WallTime now);
+
+// "job_progress_overview.20261121.txt": a new file each day, UTC.
+std::string OverviewName(WallTime now);
+
+// Writes the reports of a job that has a verdict.
+Status WriteReports(Files& files, const JobState& state, const std::string& log_folder);
+
+}  // namespace parallelrun

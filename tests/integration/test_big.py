@@ -1,0 +1,48 @@
+"""Big rows, many rows, many files."""
+
+import hashlib
+
+import pytest
+
+
+@pytest.mark.parametrize("rows", [1, 300_000])
+def test_thirty_megabytes_of_rows_from_one_mini_batch(work, rows):
+    work.files(3)
+    size = 30_000_000 // rows - 1
+    work.script(
+        "def run(b, context):\n"
+        "    letter = 'abc'[context.minibatch_index]\n"
+        f"    return [letter * {size}] * {rows}\n"
+    )
+    work.job()
+    result = work.run()
+    assert result.code == 0, result
+    expected = hashlib.sha256()
+    for letter in "abc":
+        expected.update((letter * size + "\n").encode() * rows)
+    assert hashlib.sha256(work.output.read_bytes()).hexdigest() == expected.hexdigest()
+
+
+def test_twenty_thousand_mini_batches_of_one_file(work):
+    for index in range(20_000):
+        folder = work.data / f"{index // 1000:02}"
+        folder.mkdir(exist_ok=True)
+        (folder / f"{index:05}").touch()
+    work.script("def run(b):\n    return [path[-8:] for path in b]\n")
+    work.job()
+    result = work.run("--nodes", "2")
+    assert result.code == 0, result
+    assert work.rows() == [f"{index // 1000:02}/{index:05}" for index in range(20_000)]
+    assert "20000 succeeded, 0 failed, of 20000" in result.output
+
+
+def test_empty_rows_and_rows_that_need_care(work):
+    work.files(4)
+    work.script(
+        "def run(b, context):\n"
+        "    return [['', None, ('x', 1), 'snow \\N{SNOWMAN}'][context.minibatch_index]]\n"
+    )
+    work.job()
+    result = work.run()
+    assert result.code == 0, result
+    assert work.output.read_text() == "\nNone\n('x', 1)\nsnow \N{SNOWMAN}\n"

@@ -1,0 +1,196 @@
+"""The command line: run with a script, init, validate, and the options of run."""
+
+import json
+import shutil
+
+SCORE = """
+import sys
+
+def run(mini_batch):
+    return [open(path).read() + " " + " ".join(sys.argv[1:3]) for path in mini_batch]
+"""
+
+
+def test_run_a_script_without_a_job_file(work):
+    (work.root / "images").mkdir()
+    for index in range(25):
+        (work.root / "images" / f"{index:02}.txt").write_text(f"row {index}")
+    (work.root / "score.py").write_text(SCORE)
+    words = ["run", "score.py", "--input", "./images", "--output", "./out", "--processes", "2"]
+    result = work.call(*words, "--", "--color", "dark red")
+    assert result.code == 0, result
+    rows = (work.root / "out" / "parallel_run_step.txt").read_text().splitlines()
+    assert rows == [f"row {index} --color dark red" for index in range(25)]
+    assert str(work.root / "out" / "parallel_run_step.txt") in result.output
+
+
+def test_run_a_script_over_a_table(work):
+    (work.root / "table.csv").write_text("a,b\n" + "".join(f"{i},{i * i}\n" for i in range(200)))
+    (work.root / "score.py").write_text("def run(mini_batch):\n    return mini_batch\n")
+    words = ["run", "score.py", "--input", "table.csv", "--output", "out"]
+    result = work.call(*words, "--mini-batch-size", "300")
+    assert result.code == 0, result
+    rows = (work.root / "out" / "parallel_run_step.txt").read_text().splitlines()
+    assert rows == [f"{i} {i * i}" for i in range(200)]
+
+
+def test_init_writes_a_job_that_runs(work):
+    work.files(12)
+    (work.root / "score.py").write_text("def run(b):\n    return [open(p).read() for p in b]\n")
+    words = ["init", "score.py", "--input", "data", "--output", "out", "--mini-batch-size", "5"]
+    result = work.call(*words, "--file", "my job.yaml")
+    assert result.code == 0, result
+    assert "parallelrun run" in result.output
+    assert work.call("validate", "my job.yaml").code == 0
+    result = work.call("run", "my job.yaml")
+    assert result.code == 0, result
+    assert "3 succeeded, 0 failed, of 3" in result.output
+    rows = (work.root / "out" / "parallel_run_step.txt").read_text().splitlines()
+    assert rows == [f"row {index}" for index in range(12)]
+    # It does not write over a file that somebody may have edited since.
+    assert work.call(*words, "--file", "my job.yaml").code == 2
+
+
+def test_script_that_is_missing(work):
+    result = work.call("run", "score.py", "--input", "data", "--output", "out")
+    assert result.code == 2
+    assert "score.py is not there" in result.output
+    result = work.call("run", "score.py", "--input", "data")
+    assert result.code == 2
+    assert "--output" in result.output
+
+
+def test_validate(work):
+    work.job()
+    result = work.call("validate", "job.yaml")
+    assert result.code == 0
+    assert result.output == "job.yaml: ok\n"
+    assert not work.out.exists()
+    job = json.loads(work.job_file.read_text())
+    job["spec"]["nodeCout"] = 2
+    (work.root / "wrong.yaml").write_text(json.dumps(job))
+    result = work.call("validate", "job.yaml", "wrong.yaml", "none.yaml")
+    assert result.code == 2
+    assert "job.yaml: ok" in result.output
+    assert "wrong.yaml:1: spec.nodeCout" in result.output
+    assert "none.yaml is not there" in result.output
+
+
+def test_set_changes_fields(work):
+    work.files(10)
+    work.script(SCORE)
+    work.job()
+    changes = ["--set", "spec.miniBatchSize=3", "--set", "spec.output.fileName=rows.txt"]
+    result = work.run(*changes, "--set", 'spec.arguments=["--top", "5"]')
+    assert result.code == 0, result
+    assert "4 succeeded, 0 failed, of 4" in result.output
+    rows = (work.output.parent / "rows.txt").read_text().splitlines()
+    assert rows == [f"row {index} --top 5" for index in range(10)]
+
+
+def test_code_option(work):
+    work.files(4)
+    work.job()
+    work.script("raise ValueError('not this one')")
+    other = work.root / "other"
+    shutil.copytree(work.code, other)
+    (other / "score.py").write_text("import near\n\ndef run(b):\n    return near.rows(b)\n")
+    (other / "near.py").write_text("def rows(b):\n    return ['other'] * len(b)\n")
+    result = work.run("--code", "other")
+    assert result.code == 0, result
+    assert work.rows() == ["other"] * 4
+    # The user's own folder stays as it was: no __pycache__, no logs.
+    assert sorted(path.name for path in other.iterdir()) == ["near.py", "score.py", "steps.py"]
+
+
+def test_volume_option(work):
+    work.files(3)
+    work.script()
+    elsewhere = work.root / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "only.txt").write_text("only row")
+    work.job()
+    result = work.run("--volume", "data=elsewhere", "--volume", f"out={work.root}/o")
+    assert result.code == 0, result
+    output = work.root / "o" / "job" / "output" / "parallel_run_step.txt"
+    assert output.read_text() == "only row\n"
+    assert not work.out.exists()
+
+
+def test_overwrite_starts_over(work):
+    work.script()
+    work.files(5)
+    work.job()
+    assert work.run().code == 0
+    rows = work.files(7, "new row {}")
+    result = work.run("--overwrite")
+    assert result.code == 0, result
+    assert work.rows() == rows
+    assert len(work.noted("calls")) == 12
+    assert [path.name for path in work.output.parent.iterdir()] == [work.output.name]
+
+
+def test_resume_of_a_finished_job_changes_nothing(work):
+    work.script()
+    rows = work.files(5)
+    work.job()
+    assert work.run().code == 0
+    result = work.run("--resume")
+    assert result.code == 0, result
+    assert work.rows() == rows
+    assert len(work.noted("calls")) == 5
+
+
+def test_resume_with_other_mini_batches_is_refused(work):
+    work.script("def run(b):\n    raise ValueError('no')\n")
+    work.files(5)
+    work.job(runMaxTry=1)
+    assert work.run().code == 1
+    result = work.run("--resume", "--set", "spec.miniBatchSize=2")
+    assert result.code == 2, result
+    assert "miniBatchSize" in result.output
+    assert "--overwrite" in result.output
+
+
+def test_summary_only(work):
+    work.script()
+    work.files(5)
+    work.job(output={"volume": "out", "action": "SummaryOnly"})
+    result = work.run()
+    assert result.code == 0, result
+    assert "5 succeeded" in result.output
+    assert not work.output.exists()
+
+
+def test_environment_arguments_and_side_inputs(work):
+    work.files(2)
+    (work.root / "side").mkdir()
+    (work.root / "side" / "model.txt").write_text("a model")
+    work.script(
+        "import os, sys\n\n"
+        "def run(b):\n"
+        "    model = open(sys.argv[sys.argv.index('--model') + 1]).read()\n"
+        "    out = sys.argv[sys.argv.index('--out') + 1]\n"
+        "    return [f\"{model} {os.environ['COLOR']} {out}\" for _ in b]\n"
+    )
+    spec = work.spec()
+    spec["environment"]["env"] = [{"name": "COLOR", "value": "red"}]
+    side = {"name": "side", "hostPath": {"path": str(work.root / "side")}}
+    work.job(
+        environment=spec["environment"],
+        volumes=[*spec["volumes"], side],
+        sideInputs=[{"name": "model", "volume": "side"}],
+        arguments=["--model", "$(sideInputs.model)/model.txt", "--out", "$(output)"],
+    )
+    result = work.run()
+    assert result.code == 0, result
+    assert work.rows() == [f"a model red {work.output.parent}"] * 2
+
+
+def test_version_and_help(work):
+    assert work.call("--version").code == 0
+    result = work.call("--help")
+    assert result.code == 0
+    for word in ("run", "init", "validate"):
+        assert word in result.output
+    assert "--resume" in work.call("run", "--help").output

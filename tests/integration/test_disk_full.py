@@ -1,0 +1,134 @@
+"""A disk that is full: at the start, and while the job runs. Uses a small file system in memory."""
+
+import os
+import subprocess
+import time
+
+import pytest
+from support.refusal import expect_refusal
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a file system")
+
+
+@pytest.fixture
+def small_disk(work):
+    """work.out on a file system of 4 MiB."""
+    work.out.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", work.out]
+    mounted = subprocess.run(command, capture_output=True, text=True)
+    if mounted.returncode != 0:
+        pytest.skip(f"cannot mount a file system here: {mounted.stderr.strip()}")
+    yield work
+    # Only once the command has ended: its files are on it.
+    end = time.monotonic() + 10
+    while subprocess.run(["umount", work.out], capture_output=True).returncode != 0:
+        assert time.monotonic() < end, "the file system is in use"
+        time.sleep(0.05)
+
+
+def fill(work):
+    """A file that takes all that is free."""
+    path = work.out / "ballast"
+    with open(path, "wb", buffering=0) as ballast:
+        try:
+            while True:
+                ballast.write(b"x" * 4096)
+        except OSError:
+            pass
+    return path
+
+
+def test_full_at_the_start(small_disk):
+    work = small_disk
+    work.files(3)
+    work.script()
+    work.job()
+    ballast = fill(work)
+    result = work.run()
+    expect_refusal(work, result, "No space left on device", str(work.out))
+    assert work.noted("calls") == []
+    ballast.unlink()
+    result = work.run()
+    assert result.code == 0, result
+    assert work.rows() == [f"row {index}" for index in range(3)]
+
+
+SLOW = """
+from steps import note, wait_for
+
+def run(mini_batch, context):
+    index = context.minibatch_index
+    note("calls", index)
+    if index >= 4:
+        wait_for("filled")
+    return [f"{index} " + "x" * 20_000]
+"""
+
+
+def test_full_while_the_job_runs(small_disk):
+    work = small_disk
+    work.files(40)
+    work.script(SLOW)
+    work.job()
+    command = work.start_job(terminal=True)
+    command.wait_for(lambda: len(work.noted("calls")) >= 6, "the job runs")
+    ballast = fill(work)
+    work.make("filled")
+    command.wait_for_text("PAUSED")
+    assert "No space left on device" in command.output or "full" in command.output
+    ballast.unlink()
+    result = command.wait()
+    assert result.code == 0, result
+    assert work.rows() == [f"{index} " + "x" * 20_000 for index in range(40)]
+
+
+def test_no_room_for_the_output(small_disk):
+    """The rows are in the ledger; the output, as big again, does not fit beside it."""
+    work = small_disk
+    work.files(40)
+    work.script(SLOW.replace("20_000", "70_000"))
+    work.make("filled")
+    work.job()
+    command = work.start_job(terminal=True)
+    command.wait_for_text("PAUSED")
+    assert not work.output.exists()
+    subprocess.run(["mount", "-o", "remount,size=40m", work.out], check=True)
+    result = command.wait()
+    assert result.code == 0, result
+    assert work.rows() == [f"{index} " + "x" * 70_000 for index in range(40)]
+
+
+def test_ctrl_c_while_the_disk_is_full(small_disk):
+    work = small_disk
+    work.files(40)
+    work.script(SLOW)
+    work.job()
+    command = work.start_job(terminal=True)
+    command.wait_for(lambda: len(work.noted("calls")) >= 6, "the job runs")
+    ballast = fill(work)
+    work.make("filled")
+    command.wait_for_text("PAUSED")
+    command.send(2)
+    command.send(2)
+    result = command.wait(15)
+    assert result.code == 130, result
+    ballast.unlink()
+    result = work.run("--resume")
+    assert result.code == 0, result
+    assert work.rows() == [f"{index} " + "x" * 20_000 for index in range(40)]
+
+
+def test_temporary_folder_that_is_full(small_disk):
+    """The command's own folder, with the copies of the code, is elsewhere than the output."""
+    work = small_disk
+    work.files(3)
+    work.script()
+    work.job()
+    fill(work)
+    work.environment["TMPDIR"] = str(work.out)
+    result = work.run("--volume", f"out={work.root}/elsewhere")
+    assert result.code in (1, 2), result
+    assert result.seconds < 10
+    assert "No space left on device" in result.output
+    assert "Traceback" not in result.output
+    assert [p.name for p in work.out.iterdir()] == ["ballast"]

@@ -1,0 +1,175 @@
+"""Scripts that fail while they run: retries, thresholds, time-outs, processes that die."""
+
+import re
+
+import pytest
+from support.refusal import expect_no_output
+
+# What every test's run() does with the mini-batches that it does not spoil.
+HEAD = """
+import os, signal, subprocess, sys, time, ctypes
+from steps import note, there
+
+def first_time(index):
+    if there(f"spoilt {index}"):
+        return False
+    note(f"spoilt {index}", "once")
+    return True
+
+def run(mini_batch, context):
+    index = context.minibatch_index
+    note("calls", index, os.getpid())
+    SPOIL
+    return [f"row {index}"]
+"""
+
+
+def run_job(work, spoil, count=40, **fields):
+    work.files(count)
+    work.script(HEAD.replace("SPOIL", spoil))
+    work.job(**fields)
+    return work.run()
+
+
+def rows_without(count, *missing):
+    return [f"row {index}" for index in range(count) if index not in missing]
+
+
+def test_within_the_thresholds(work):
+    result = run_job(
+        work, "if index in (3, 17): raise ValueError(f'item {index} is odd')", errorThreshold=2
+    )
+    assert result.code == 0, result
+    assert "CompletedWithFailures" in result.output
+    assert "38 succeeded, 2 failed, of 40" in result.output
+    assert "item 3 is odd" in result.output
+    assert work.rows() == rows_without(40, 3, 17)
+    tried = [line.split()[0] for line in work.noted("calls")]
+    assert tried.count("3") == tried.count("17") == 3
+    log = re.search(r"see (\S+)", result.output).group(1)
+    with open(log) as text:
+        assert "ValueError: item" in text.read()
+
+
+def test_error_threshold_exceeded(work):
+    result = run_job(
+        work, "if index in (3, 17): raise ValueError('this one is odd')", errorThreshold=1
+    )
+    assert result.code == 1, result
+    assert "Failed (" in result.output
+    assert "this one is odd" in result.output
+    assert "score.py:" in result.output
+    expect_no_output(work)
+
+
+def test_allowed_failed_count(work):
+    spoil = "if index in (3, 17): raise ValueError('odd')"
+    assert run_job(work, spoil, allowedFailedCount=2).code == 0
+    result = work.run("--overwrite", "--set", "spec.allowedFailedCount=1")
+    assert result.code == 1, result
+    expect_no_output(work)
+
+
+def test_nothing_succeeds(work):
+    result = run_job(work, "raise ValueError('never')", count=5)
+    assert result.code == 1, result
+    assert "NothingSucceeded" in result.output
+    assert "never" in result.output
+    expect_no_output(work)
+
+
+def test_resume_tries_the_failed_ones_again(work):
+    result = run_job(work, "if index % 4 == 1 and not there('mended'): raise ValueError('odd')",
+                     errorThreshold=5, processCountPerNode=1)
+    assert result.code == 1, result
+    before = {line.split()[0] for line in work.noted("calls")}
+    work.make("mended")
+    result = work.run("--resume")
+    assert result.code == 0, result
+    assert work.rows() == rows_without(40)
+    assert len(before) < 40
+
+
+@pytest.mark.parametrize("value", ["None", "7", "'text'"])
+def test_return_value_that_is_no_list(work, value):
+    result = run_job(work, f"return {value}", count=3, runMaxTry=1)
+    assert result.code == 1, result
+    assert "BadReturn" in result.output
+    assert "score.py:" in result.output
+
+
+def test_too_few_rows(work):
+    result = run_job(work, "if index == 2: return []", count=6, errorThreshold=0, runMaxTry=2)
+    assert result.code == 1, result
+    assert "ShortReturn" in result.output
+    result = work.run("--overwrite", "--set", "spec.errorThreshold=-1")
+    assert result.code == 0, result
+    assert work.rows() == rows_without(6, 2)
+
+
+def test_time_out_of_run(work):
+    result = run_job(
+        work, "if index == 5 and first_time(index): time.sleep(100)", runInvocationTimeoutSeconds=1
+    )
+    assert result.code == 0, result
+    assert work.rows() == rows_without(40)
+    assert result.seconds < 15
+    tried = [line.split() for line in work.noted("calls") if line.startswith("5 ")]
+    assert len(tried) == 2
+    assert tried[0][1] != tried[1][1]  # another process
+
+
+def test_time_out_of_every_try(work):
+    result = run_job(
+        work, "if index == 5: time.sleep(100)", runInvocationTimeoutSeconds=1, runMaxTry=2,
+        errorThreshold=0,
+    )
+    assert result.code == 1, result
+    assert "1 s" in result.output or "1s" in result.output
+    assert "runInvocationTimeoutSeconds" in result.output
+    expect_no_output(work)
+
+
+@pytest.mark.parametrize(
+    ("way", "words"),
+    [
+        ("os._exit(3)", "exited with status 3"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", "signal 9"),
+        ("ctypes.string_at(0)", "signal 11"),
+        ("sys.exit(5)", "SystemExit"),
+    ],
+    ids=["exit", "kill", "segfault", "sys.exit"],
+)
+def test_process_that_ends_in_run(work, way, words):
+    result = run_job(work, f"if index in (5, 6) and first_time(index): {way}")
+    assert result.code == 0, result
+    assert work.rows() == rows_without(40)
+    assert words in result.output
+
+
+def test_process_that_ends_at_every_try(work):
+    result = run_job(work, "if index == 5: os._exit(3)", errorThreshold=1)
+    assert result.code == 0, result
+    assert "CompletedWithFailures" in result.output
+    assert work.rows() == rows_without(40, 5)
+    assert [line.split()[0] for line in work.noted("calls")].count("5") == 3
+
+
+def test_grandchildren_are_ended(work):
+    spoil = """if index in (0, 1, 2):
+        command = [sys.executable, "-c", "import time; time.sleep(300)"]
+        for session in (True, False):
+            child = subprocess.Popen(command, start_new_session=session)
+            note("children", child.pid)
+        # One without a parent, as daemons are.
+        subprocess.run(["sh", "-c", "setsid sleep 300 & echo $! >&2"])"""
+    result = run_job(work, spoil)
+    assert result.code == 0, result  # work.run checks that nothing runs
+    assert len(work.noted("children")) == 6
+
+
+def test_script_that_forks_and_closes_nothing(work):
+    """A child that outlives run() holds no descriptor of ours that keeps the job from ending."""
+    result = run_job(work, "if index == 3 and os.fork() == 0: time.sleep(300)")
+    assert result.code == 0, result
+    assert work.rows() == rows_without(40)

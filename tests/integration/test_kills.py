@@ -1,0 +1,134 @@
+"""kill -9 of each of the job's processes: every row is there, once, in order."""
+
+import pytest
+from support import processes
+from support.processes import expect_nothing_running, wait_until
+
+COUNT = 300
+
+# Some mini-batches wait until the test has killed what it wants to kill, so that it is never late.
+SCRIPT = """
+import os
+from steps import note, wait_for
+
+def run(mini_batch, context):
+    index = context.minibatch_index
+    note("started", index, os.getpid())
+    if index >= 150:
+        wait_for("go")
+    note("returned", index)
+    return [f"{open(path).read()} {line}" for path in mini_batch for line in range(3)]
+"""
+
+
+@pytest.fixture
+def job(work):
+    rows = work.files(COUNT)
+    work.expected = [f"{row} {line}" for row in rows for line in range(3)]
+    work.script(SCRIPT)
+    work.job()
+    return work
+
+
+def start_and_reach_the_middle(work, *words):
+    command = work.start_job(*words)
+    held = 2 * (2 if "--nodes" in words else 1)
+    command.wait_for(
+        lambda: len(work.noted("started")) - len(work.noted("returned")) == held
+        and len(work.noted("returned")) >= 140,
+        "half of the mini-batches are done",
+    )
+    return command
+
+
+def victim(role):
+    return min(processes.running(role), key=lambda process: process.pid)
+
+
+@pytest.mark.parametrize("role", ["coordinator", "agent", "guardian", "worker"])
+def test_kill(job, role):
+    command = start_and_reach_the_middle(job, "--nodes", "2")
+    killed = victim(role)
+    killed.kill()
+    wait_until(lambda: killed.pid not in [p.pid for p in processes.running()], "it is gone")
+    job.make("go")
+    result = command.wait(90)
+    assert result.code == 0, result
+    assert job.rows() == job.expected
+    assert f"{COUNT} succeeded, 0 failed" in result.output
+
+
+@pytest.mark.parametrize("role", ["coordinator", "agent", "worker"])
+def test_kill_on_the_only_node_while_it_is_busy(job, role):
+    """What was killed is replaced while run() is still going on."""
+    command = start_and_reach_the_middle(job)
+    killed = victim(role)
+    killed.kill()
+    known = {process.pid for process in processes.running(role)} | {killed.pid}
+    command.wait_for(
+        lambda: [p for p in processes.running(role) if p.pid not in known], f"a new {role} runs"
+    )
+    job.make("go")
+    result = command.wait(90)
+    assert result.code == 0, result
+    assert job.rows() == job.expected
+
+
+def test_kill_the_coordinator_three_times(job):
+    command = start_and_reach_the_middle(job, "--nodes", "2")
+    for _ in range(3):
+        killed = victim("coordinator")
+        killed.kill()
+        command.wait_for(
+            lambda pid=killed.pid: [p for p in processes.running("coordinator") if p.pid != pid],
+            "the next coordinator runs",
+        )
+    job.make("go")
+    result = command.wait(90)
+    assert result.code == 0, result
+    assert job.rows() == job.expected
+
+
+def test_a_coordinator_that_is_replaced_loses_no_work(job):
+    """Results and running mini-batches are offered to the next epoch, not run again."""
+    command = start_and_reach_the_middle(job)
+    victim("coordinator").kill()
+    job.make("go")
+    result = command.wait(90)
+    assert result.code == 0, result
+    assert job.rows() == job.expected
+    started = [line.split()[0] for line in job.noted("started")]
+    assert sorted(map(int, started)) == list(range(COUNT))
+
+
+def test_kill_the_command(job):
+    job.keeps_temporary = True  # nobody is left who could remove it
+    command = start_and_reach_the_middle(job, "--nodes", "2")
+    command.send(9)
+    command.wait_only()
+    expect_nothing_running(limit=5)
+    assert not job.output.exists()
+    finished = job.noted("returned")
+    assert len(finished) >= 140
+    job.make("go")
+    result = job.run("--resume", "--nodes", "2", limit=90)
+    assert result.code == 0, result
+    assert job.rows() == job.expected
+    assert [path.name for path in job.output.parent.iterdir()] == [job.output.name]
+
+
+def test_kill_everything(job):
+    """As when the machine loses its power, but for what the disk forgets."""
+    job.keeps_temporary = True
+    command = start_and_reach_the_middle(job, "--nodes", "2")
+    for process in processes.running():
+        try:
+            process.kill()
+        except ProcessLookupError:
+            pass
+    command.wait_only()
+    expect_nothing_running(limit=5)
+    job.make("go")
+    result = job.run("--resume", limit=90)
+    assert result.code == 0, result
+    assert job.rows() == job.expected

@@ -1,0 +1,122 @@
+"""Ctrl-C and its kin; two commands on one state folder."""
+
+import signal
+
+import pytest
+from support import processes
+
+SCRIPT = """
+import signal
+from steps import note, wait_for
+
+def run(mini_batch, context):
+    note("started", context.minibatch_index)
+    if context.minibatch_index >= 20:
+        wait_for("go")
+    note("returned", context.minibatch_index)
+    return [open(path).read() for path in mini_batch]
+"""
+
+
+@pytest.fixture
+def held(work):
+    """A job of 60 mini-batches, two of which run() until the test says go."""
+    work.expected = work.files(60)
+    work.script(SCRIPT)
+    work.job()
+    work.command = work.start_job()
+    work.command.wait_for(
+        lambda: len(work.noted("returned")) >= 20
+        and len(work.noted("started")) == len(work.noted("returned")) + 2,
+        "both processes are held",
+    )
+    return work
+
+
+@pytest.mark.parametrize("signo", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_drain_and_resume(held, signo):
+    held.command.send(signo)
+    held.command.wait_for_text("Ctrl-C again stops at once")
+    held.make("go")
+    result = held.command.wait()
+    assert result.code == 130, result
+    assert "To continue: " in result.output
+    finished = held.noted("returned")
+    assert f"{len(finished)} succeeded" in result.output
+    result = held.run("--resume")
+    assert result.code == 0, result
+    assert held.rows() == held.expected
+    assert sorted(map(int, held.noted("started"))) == list(range(60))
+
+
+def test_ctrl_c_on_a_terminal_reaches_every_process(held):
+    """A terminal sends SIGINT to the whole foreground group."""
+    import os
+
+    os.killpg(held.command.pid, signal.SIGINT)
+    held.command.wait_for_text("Ctrl-C again stops at once")
+    held.make("go")
+    result = held.command.wait()
+    assert result.code == 130, result
+    assert held.run("--resume").code == 0
+    assert held.rows() == held.expected
+    assert sorted(map(int, held.noted("started"))) == list(range(60))
+
+
+def test_second_ctrl_c_stops_at_once(held):
+    held.command.send(signal.SIGINT)
+    held.command.wait_for_text("Ctrl-C again stops at once")
+    held.command.send(signal.SIGINT)
+    result = held.command.wait(limit=10)
+    assert result.code == 130, result
+    assert "stopping at once" in result.output
+    assert "To continue: " in result.output
+    held.make("go")
+    result = held.run("--resume")
+    assert result.code == 0, result
+    assert held.rows() == held.expected
+
+
+def test_ctrl_c_while_the_script_starts(work):
+    work.files(5)
+    work.script("from steps import note, wait_for\n\ndef init():\n    note('init', 1)\n"
+                "    wait_for('go')\n\ndef run(b):\n    return [open(p).read() for p in b]\n")
+    work.job()
+    command = work.start_job()
+    command.wait_for(lambda: len(work.noted("init")) == 2, "init() runs")
+    command.send(signal.SIGINT)
+    result = command.wait(limit=15)
+    assert result.code == 130, result
+    work.make("go")
+    result = work.run("--resume")
+    assert result.code == 0, result
+    assert work.rows() == [f"row {index}" for index in range(5)]
+
+
+def test_second_command_on_the_same_job(held):
+    result = held.start_job().wait_only(10)
+    assert result.code == 2, result
+    assert "another parallelrun works on this job" in result.output
+    assert str(held.command.pid) in result.output
+    for option in ("--resume", "--overwrite"):
+        assert held.start_job(option).wait_only(10).code == 2
+    assert processes.running("coordinator")
+    held.make("go")
+    result = held.command.wait()
+    assert result.code == 0, result
+    assert held.rows() == held.expected
+
+
+def test_terminal_shows_a_live_line(work):
+    rows = work.files(30)
+    work.script("from steps import wait_for\n\ndef run(b, context):\n"
+                "    context.minibatch_index < 10 or wait_for('go')\n"
+                "    return [open(p).read() for p in b]\n")
+    work.job()
+    command = work.start_job(terminal=True)
+    command.wait_for_text("10 of 30 mini-batches")
+    work.make("go")
+    result = command.wait()
+    assert result.code == 0, result
+    assert "\r\x1b[K" in result.output
+    assert work.rows() == rows

@@ -1,0 +1,69 @@
+#include "tests/simulation/scenario.h"
+
+#include "tests/support/fault_files.h"
+
+namespace parallelrun::simulation {
+
+const char* Name(Fault fault) {
+  static constexpr const char* kNames[] = {
+      "kill coordinator", "crash machine", "second coordinator", "freeze coordinator",
+      "freeze agent",     "kill agent",    "second agent",       "cut off",
+      "disk full",        "disk error",    "die inside",         "come between",
+      "input grows",      "drain coordinator", "drain agent",    "message lost",
+      "message duplicated"};
+  static_assert(std::size(kNames) == kFaults);
+  return kNames[static_cast<size_t>(fault)];
+}
+
+Scenario Draw(uint64_t seed, bool liveness) {
+  FaultRng rng(seed * 2 + (liveness ? 1 : 0));
+  const auto between = [&](uint64_t low, uint64_t high) {
+    return static_cast<uint32_t>(low + rng.Below(high - low + 1));
+  };
+  const auto ms = [&](uint64_t low, uint64_t high) { return milliseconds(between(low, high)); };
+  const auto one_in = [&](uint64_t n) { return rng.Below(n) == 0; };
+  Scenario s;
+  s.seed = seed;
+  s.liveness = liveness;
+  s.nodes = between(1, 4);
+  s.processes = between(1, 2);
+  s.files_per_batch = between(1, 3);
+  s.files = between(5, 40) * s.files_per_batch;
+  s.chunk_files = s.files_per_batch * between(1, 12);
+  s.run_max_try = between(1, 3);
+  s.max_losses = one_in(3) ? between(1, 3) : 10;
+  s.thresholds.allowed_failed_count = one_in(3) ? between(0, 4) : -1;
+  s.thresholds.allowed_failed_percent = one_in(4) ? between(0, 50) : 100;
+  s.thresholds.error_threshold = one_in(5) ? between(0, 10) : -1;
+  s.append_row = !one_in(10);
+  s.resumes = between(0, 2);
+
+  s.lease = ms(2'000, 10'000);
+  s.broken_grace = ms(200, 2'000);
+  s.tick = ms(200, 1'000);
+  s.run_mean = ms(5, one_in(4) ? 3'000 : 500);
+  s.run_timeout = s.run_mean * 4 + ms(500, 4'000);
+  s.call_timeout = ms(2'000, 20'000);
+  s.sync = ms(1, one_in(4) ? 500 : 20);
+  s.listing = ms(1, one_in(3) ? 2'000 : 50);
+  s.delay = ms(1, 50);
+  s.between_faults = ms(100, 6'000);
+  s.faults_end = ms(5'000, 60'000);
+  s.bound = seconds(3'600);
+  s.max_events = between(500, 6'000);
+
+  const auto rate = [&](uint32_t most) { return one_in(2) ? 0 : between(1, most); };
+  s.lost = rate(200);
+  s.duplicated = rate(200);
+  s.late = rate(30);
+  s.misrouted = one_in(2) ? between(1, 900) : 0;
+  s.in_parts = rate(300);
+  s.poison = rate(80);
+  s.bad = rate(100);
+  s.flaky = rate(200);
+  s.init_fails = rate(50);
+  for (uint32_t& weight : s.weights) weight = one_in(2) ? 0 : between(1, 10);
+  return s;
+}
+
+}  // namespace parallelrun::simulation

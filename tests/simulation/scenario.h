@@ -1,0 +1,84 @@
+// What one seed decides before the first event: the job, its constants and the rates of all faults.
+// Drawing the rates too makes some runs calm and some vicious. Plain data.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/time.h"
+#include "job/verdict.h"
+
+namespace parallelrun::simulation {
+
+// What may go wrong. The order is that of Name(Fault).
+enum class Fault : uint8_t {
+  kKillCoordinator,    // kill -9; the page cache lives on
+  kCrashMachine,       // power failure under the coordinators: what was not synced may be lost
+  kSecondCoordinator,  // a new one starts while the old one still runs
+  kFreezeCoordinator,
+  kFreezeAgent,
+  kKillAgent,
+  kSecondAgent,  // a new one for the same node while the old one still runs
+  kCutOff,       // a node's messages are lost, one way or both
+  kDiskFull,
+  kDiskError,      // an operation fails, before or after it took effect
+  kDieInside,      // kill -9 or power failure right before the n-th file operation from now
+  kComeBetween,    // a new coordinator starts right before the n-th file operation from now
+  kInputGrows,     // files appear in the input folder
+  kDrainCoordinator,
+  kDrainAgent,
+  kLost,        // counted, not drawn: messages
+  kDuplicated,  // likewise
+  kCount,
+};
+inline constexpr size_t kFaults = static_cast<size_t>(Fault::kCount);
+inline constexpr size_t kDrawnFaults = static_cast<size_t>(Fault::kLost);
+const char* Name(Fault fault);
+
+struct Scenario {
+  uint64_t seed = 0;
+  bool liveness = false;  // faults stop at `faults_end`; the job must end within `bound` after it
+
+  // The job
+  uint32_t nodes = 1;
+  uint32_t processes = 1;
+  uint32_t files = 20;
+  uint32_t files_per_batch = 1;
+  uint32_t chunk_files = 8;
+  uint32_t run_max_try = 3;
+  uint32_t max_losses = 10;
+  Thresholds thresholds;
+  bool append_row = true;
+  uint32_t resumes = 0;  // by a person, after a failed verdict
+
+  // Time
+  Duration lease{};
+  Duration broken_grace{};
+  Duration tick{};
+  Duration run_mean{};
+  Duration run_timeout{};
+  Duration call_timeout{};
+  Duration sync{};
+  Duration listing{};  // of one chunk
+  Duration delay{};    // of a message, mean
+  Duration between_faults{};
+  Duration faults_end{};
+  Duration bound{};
+  uint64_t max_events = 0;
+
+  // Rates in parts of 1,000
+  uint32_t lost = 0;
+  uint32_t duplicated = 0;
+  uint32_t late = 0;       // messages delayed beyond the lease
+  uint32_t misrouted = 0;  // calls that go to an older coordinator that still lives
+  uint32_t in_parts = 0;   // results whose rows come in parts
+  uint32_t poison = 0;     // files whose mini-batch always fails
+  uint32_t bad = 0;        // files without a row: failed items of a good mini-batch
+  uint32_t flaky = 0;      // attempts that fail
+  uint32_t init_fails = 0;
+  std::array<uint32_t, kDrawnFaults> weights{};
+};
+
+Scenario Draw(uint64_t seed, bool liveness);
+
+}  // namespace parallelrun::simulation

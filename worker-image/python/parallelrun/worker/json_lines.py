@@ -1,0 +1,53 @@
+"""JSON lines: a slice of a file to a list with one value for each line."""
+
+import json
+
+from parallelrun.worker import work
+
+_BLOCK = 1 << 20
+
+
+def load(body, position, root):
+    """The values of the slice's lines, and the file. Raises Failure for a bad line."""
+    path, position = work.read_path(body, position)
+    (offset, length), position = work.read_offsets(body, position)
+    stamp, position = work.read_stamp(body, position)
+    form, _ = work.read_text(body, position)
+    encoding = json.loads(bytes(form))["encoding"]
+    try:
+        data = work.read_slice(path, offset, length, stamp)
+    except OSError as error:
+        raise work.unreadable(path, error, root) from None
+    values = []
+    # Bytes, not text, are cut into lines: U+2028 and the like are data.
+    for number, line in enumerate(data.split(b"\n")):
+        if line and not line.isspace():
+            values.append(_value(line, encoding, path, offset, number, root))
+    return values, path
+
+
+def _value(line, encoding, path, offset, number, root):
+    try:
+        text = line.decode(encoding)
+        return json.loads(text[1:] if text.startswith("\ufeff") else text)
+    except (ValueError, LookupError, RecursionError) as error:
+        try:
+            place = _lines_before(path, offset) + number + 1
+        except OSError as second:
+            raise work.unreadable(path, second, root) from None
+        failure = work.unreadable(f"{path}, line {place},", error, root)
+        failure.location = f"{path}:{place}"
+        raise failure from None
+
+
+def _lines_before(path, offset):
+    """The number of lines before the slice; only who complains has to know."""
+    count = 0
+    with open(path, "rb") as file:
+        while offset > 0:
+            block = file.read(min(offset, _BLOCK))
+            if not block:
+                break
+            count += block.count(b"\n")
+            offset -= len(block)
+    return count

@@ -1,0 +1,29 @@
+"""Which bytes of the process's stdout and stderr files came of a mini-batch."""
+
+import os
+import sys
+
+_seek = os.lseek
+
+
+def mark():
+    """Where the next bytes on stdout and stderr go, or None where they are no files."""
+    # The position of a file that is opened for appending is its end after each write; asking for
+    # it costs a quarter of what fstat() costs, and this is paid for every mini-batch.
+    try:
+        return _seek(1, 0, 1), _seek(2, 0, 1)
+    except OSError:
+        return None
+
+
+def since(began):
+    """{"stdout": [from, to], "stderr": [from, to]} from a mark until now."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:  # the script may have put anything there
+            pass
+    ended = mark()
+    if began is None or ended is None:
+        return {}
+    return {"stdout": [began[0], ended[0]], "stderr": [began[1], ended[1]]}

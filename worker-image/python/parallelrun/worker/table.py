@@ -1,0 +1,101 @@
+"""Tabular Work: slices of CSV or parquet files to one DataFrame."""
+
+import io
+import json
+import os
+import struct
+import sys
+
+from parallelrun.worker import work
+from parallelrun.worker.failure import Failure, from_exception
+
+_COUNT = struct.Struct("<I")
+
+
+def load(body, position, grouped, root):
+    """The DataFrame of one slice, or of a group of them, and what it was read from."""
+    count = 1
+    if grouped:
+        (count,) = _COUNT.unpack_from(body, position)
+        position += _COUNT.size
+    frames = []
+    source = ""
+    for _ in range(count):
+        frame, path, position = _load_slice(body, position, root)
+        frames.append(frame)
+        source = source or path
+    if count == 1:
+        return frames[0], source
+    try:
+        import pandas
+
+        return pandas.concat(frames, ignore_index=True), source
+    except Exception as error:  # none at all, or columns that do not fit together
+        raise work.unreadable(f"{source} and {count - 1} other slices", error, root) from None
+
+
+def append_keys(frame, keys):
+    """Partition keys become columns after the file's own; a column of the file's wins."""
+    for key, value in keys.items():
+        if key not in frame.columns:
+            frame[key] = value
+
+
+def _load_slice(body, position, root):
+    path, position = work.read_path(body, position)
+    (offset, length), position = work.read_offsets(body, position)
+    header, position = work.read_text(body, position)
+    stamp, position = work.read_stamp(body, position)
+    form, position = work.read_text(body, position)
+    options = json.loads(bytes(form))
+    where = f"{path}, bytes {offset} to {offset + length},"
+    try:
+        import pandas
+
+        if options.get("format") == "parquet":
+            where = path
+            work.check_stamp(path, os.stat(path), stamp)
+            return _read_parquet(pandas, path, options.get("rowGroups")), path, position
+        data = work.read_slice(path, offset, length, stamp, bytes(header))
+        return _parse(pandas, data, bool(len(header)), options), path, position
+    except Failure:
+        raise
+    except ImportError as error:
+        # pandas names no module when it has no engine for parquet.
+        missing = error.name or "pyarrow"
+        message = (
+            f"{'Parquet' if missing == 'pyarrow' else 'Tabular'} input needs {missing}, and "
+            f"{sys.executable} has no {missing}. Install {missing} in the image."
+        )
+        raise from_exception("InputUnreadable", error, root, message, fatal=True) from None
+    except Exception as error:  # pandas raises many types, and all mean the same
+        raise work.unreadable(where, error, root) from None
+
+
+def _parse(pandas, data, has_header, options):
+    frame = pandas.read_csv(
+        io.BytesIO(data),
+        sep=options["delimiter"],
+        encoding=options["encoding"],
+        header=0 if has_header else None,
+        # Never take a column for the index: scripts join their results by position.
+        index_col=False,
+        # One type for a whole column, not one per internal chunk.
+        low_memory=False,
+    )
+    if not has_header:
+        frame.columns = [f"Column{number}" for number in range(1, len(frame.columns) + 1)]
+    return frame
+
+
+def _read_parquet(pandas, path, row_groups):
+    if row_groups is None:
+        frame = pandas.read_parquet(path)
+    else:
+        from pyarrow import parquet
+
+        with parquet.ParquetFile(path) as file:
+            frame = file.read_row_groups(row_groups).to_pandas()
+    # An index that was stored under a name is data; any other is not.
+    drop = [level for level in frame.index.names if level is None]
+    return frame.reset_index(drop=True) if drop else frame.reset_index()
