@@ -55,7 +55,8 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 7 * 86400))
       ->capture_default_str();
   bool json_log = false;
-  app.add_flag("--log-json", json_log, "Log one JSON object a line");
+  app.add_flag("--log-json", json_log,
+               "Log one JSON object a line, and lines to _main.txt in the log tree");
   bool debug = false;
   app.add_flag("--debug", debug, "Log more");
 
@@ -72,10 +73,12 @@ int main(int argc, char** argv) {
   if (config_file.empty()) {
     return Fail({parallelrun::Code::kInvalid, "--config FILE is required"});
   }
-  parallelrun::SetUpLogging(json_log,
+  using parallelrun::LogFormat;
+  parallelrun::SetUpLogging(json_log ? LogFormat::kJson : LogFormat::kTree,
                             debug ? parallelrun::LogLevel::kDebug : parallelrun::LogLevel::kInfo);
   AgentOptions options;
   options.drain_grace = parallelrun::seconds(drain_seconds);
+  options.log_to_file = json_log;
   options.away_limit = parallelrun::seconds(away_seconds);
   return RunNode(config_file, options);
 }

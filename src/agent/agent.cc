@@ -4,27 +4,30 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
-#include <sstream>
+#include <optional>
 #include <utility>
 
+#include "agent/agent_client.h"
 #include "agent/agent_core.h"
 #include "agent/code_copy.h"
 #include "agent/exchange.h"
 #include "agent/log_upload.h"
+#include "agent/mini_batch_log.h"
 #include "agent/process.h"
+#include "agent/resource_monitor.h"
 #include "base/escape.h"
+#include "base/log.h"
+#include "job/gpu_slots.h"
 
 namespace parallelrun {
 namespace {
 
 constexpr Duration kCallTimeout = seconds(60);
-constexpr Duration kLeaveTimeout = seconds(5);
 constexpr Duration kLastLogs = seconds(10);
 constexpr Duration kLastLogsLost = seconds(1);
+constexpr Duration kHousekeeping = milliseconds(250);
 constexpr Duration kMaxSleep = std::chrono::hours(1);
 constexpr size_t kMaxShown = 1000;
 
@@ -34,43 +37,18 @@ std::vector<std::string> OwnEnvironment() {
   return entries;
 }
 
-CallFailure FailureOf(CallKind call, const Result<HttpResponse>& response) {
-  if (!response) return CallFailure::kUnreachable;
-  switch (response->status) {
-    case 503: return CallFailure::kBusy;
-    case 409: return call == CallKind::kRegister ? CallFailure::kRefused : CallFailure::kStale;
-    case 400:
-    case 401:
-    case 403:
-    case 404:
-    case 413: return CallFailure::kRefused;
-    default: return CallFailure::kUnreachable;
-  }
-}
-
-Result<HttpClientOptions> ClientOptions(const AgentConfig& config) {
-  HttpClientOptions options;
-  options.base_url = config.url;
-  options.token = [token = config.token] { return token; };
-  options.user_agent = "parallelrun-agent/" PARALLELRUN_VERSION;
-  if (!config.certificate_authority.empty()) {
-    std::ifstream file(config.certificate_authority);
-    std::stringstream pem;
-    pem << file.rdbuf();
-    if (!file || pem.str().empty()) {
-      return Error{Code::kNotFound,
-                   "cannot read the certificate authority " + config.certificate_authority};
-    }
-    options.ca_pem = pem.str();
-  }
-  return options;
+// The folder of what the agent itself logs.
+std::string NodeLogs(const AgentConfig& config) {
+  return config.work_folder + "/logs/sys/node/" + std::to_string(config.node);
 }
 
 class Agent {
  public:
-  Agent(const AgentConfig& config, const AgentOptions& options, HttpClient& client)
+  Agent(const AgentConfig& config, const AgentOptions& options, HttpClient& client,
+        LogUploader& uploader)
       : config_(config),
         options_(options),
+        uploader_(uploader),
         report_(loop_, client),
         park_(loop_, client),
         core_(options, clock_.Now()) {}
@@ -85,6 +63,7 @@ class Agent {
   void ReapAll();
   void SchedulePump();
   void Pump();
+  void KeepHouse();
   void Perform(const Action& action);
   void StartProcess(const Action& action);
   bool OnFrame(uint32_t number, FrameType type, std::string_view body);
@@ -94,6 +73,7 @@ class Agent {
 
   const AgentConfig& config_;
   const AgentOptions& options_;
+  LogUploader& uploader_;
   SystemClock clock_;
   EventLoop loop_;
   MemoryGroup memory_;
@@ -101,9 +81,13 @@ class Agent {
   ExchangeThread park_;
   AgentCore core_;
   RegisterReply registered_;
-  const int gpus_ = CountGpus();
+  const std::optional<std::vector<std::string>> gpus_ = FindGpus();
+  GpuSlots gpu_slots_{gpus_.value_or(std::vector<std::string>())};
+  MiniBatchLog mini_batch_log_{NodeLogs(config_), OwnAddress()};
+  std::unique_ptr<ResourceMonitor> monitor_;  // while it is on
   std::map<uint32_t, std::unique_ptr<WorkerProcess>> processes_;
   std::vector<Action> actions_;
+  std::vector<MiniBatchNote> notes_;
   ExchangeRequest request_;
   EventLoop::TimerId timer_ = EventLoop::TimerId::kNone;
   bool pump_scheduled_ = false;
@@ -114,7 +98,14 @@ AgentEnd Agent::Run() {
   for (const int signo : {SIGTERM, SIGINT}) loop_.OnSignal(signo, [this] { OnSignal(); });
   loop_.OnSignal(SIGCHLD, [this] { ReapAll(); });
   SchedulePump();
+  KeepHouse();
   loop_.Run();
+  mini_batch_log_.Finish(clock_.WallNow(), registered_.job.log_limit);
+  monitor_.reset();
+  if (core_.dropped_metrics() > 0) {
+    spdlog::warn("{} metrics were lost: they came faster than they could be passed on",
+                 core_.dropped_metrics());
+  }
   return core_.end();
 }
 
@@ -142,9 +133,20 @@ void Agent::ReapAll() {
     core_.OnStatus(number, it->second->Status());
     core_.OnExited(number, *words, clock_.Now());
     spdlog::debug("{} {}", ProcessName(number), *words);
+    gpu_slots_.Free(number);
+    mini_batch_log_.Close(number);
+    if (monitor_) monitor_->Forget(ProcessName(number));
     it = processes_.erase(it);
   }
   SchedulePump();
+}
+
+// Bounds the logs, and writes what waits.
+void Agent::KeepHouse() {
+  const uint64_t limit = registered_.job.log_limit;
+  for (const auto& [number, process] : processes_) process->TrimLogs(limit);
+  mini_batch_log_.Flush(clock_.WallNow(), limit);
+  loop_.After(kHousekeeping, [this] { KeepHouse(); });
 }
 
 // Once for all the events of a turn of the loop.
@@ -161,6 +163,8 @@ void Agent::Pump() {
   core_.Step(now);
   core_.TakeActions(actions_);
   for (const Action& action : actions_) Perform(action);
+  core_.TakeNotes(notes_);
+  if (!notes_.empty()) mini_batch_log_.Add(notes_, clock_.WallNow());
   for (const auto& [number, process] : processes_) {
     if (!process->out().empty()) process->Flush();
   }
@@ -198,8 +202,9 @@ void Agent::StartProcess(const Action& action) {
   const std::string own = std::to_string(config_.node) + "/" + ProcessName(number);
   ProcessSpec spec;
   spec.command = {registered_.job.python, "-m", "parallelrun.worker"};
-  spec.environment =
-      WorkerEnvironment(OwnEnvironment(), registered_.job, config_.python_path, gpus_, action.slot);
+  GpuGrant gpu;
+  if (gpus_) gpu = {gpus_->size(), gpu_slots_.Take(number)};
+  spec.environment = WorkerEnvironment(OwnEnvironment(), registered_.job, config_.python_path, gpu);
   spec.work_folder = config_.work_folder;
   spec.stdout_path = logs + "stdout/" + own + ".stdout.txt";
   spec.stderr_path = logs + "stderr/" + own + ".stderr.txt";
@@ -209,6 +214,7 @@ void Agent::StartProcess(const Action& action) {
       });
   if (!process) {
     spdlog::error("{} cannot be started: {}", ProcessName(number), process.error().message);
+    gpu_slots_.Free(number);
     // Later, because the core is handing out actions now.
     loop_.Post([this, number, words = "could not be started: " + process.error().message] {
       core_.OnExited(number, words, clock_.Now());
@@ -218,6 +224,8 @@ void Agent::StartProcess(const Action& action) {
   }
   AppendFrame((*process)->out(), FrameType::kStart,
               StartBody(registered_.job, config_.node, number));
+  mini_batch_log_.Open(number, (*process)->pid());
+  if (monitor_) monitor_->SetProcess(ProcessName(number), (*process)->pid());
   processes_.emplace(number, std::move(*process));
 }
 
@@ -252,6 +260,14 @@ bool Agent::OnFrame(uint32_t number, FrameType type, std::string_view body) {
         spdlog::warn("shutdown() of {} failed: {}", ProcessName(number), failure->message);
       }
       return true;
+    case FrameType::kMetric:
+      if (!IsMetric(body)) {
+        spdlog::warn("a metric of {} is lost: it is no JSON object of 4 KiB at most",
+                     ProcessName(number));
+        return true;
+      }
+      return core_.OnTold(number, ProcessEvent::Kind::kMetric, body);
+    case FrameType::kHeader: return core_.OnTold(number, ProcessEvent::Kind::kHeader, body);
     default: return false;
   }
 }
@@ -317,29 +333,15 @@ void Agent::OnRegisterAnswer(const HttpResponse& response) {
   registered_ = std::move(*reply);
   const Incarnation& incarnation = registered_.registration.incarnation;
   spdlog::info("registered with epoch {} as incarnation {}", incarnation.epoch, incarnation.number);
-  core_.OnRegistered(registered_.registration, now);
-}
-
-const char* ReasonOf(AgentEnd end) {
-  switch (end) {
-    case AgentEnd::kFinished: return "finished";
-    case AgentEnd::kDrained: return "drained";
-    case AgentEnd::kGaveUp: return "gave up";
-    default: return "lost";
+  uploader_.SetLimit(registered_.job.log_limit);
+  const Duration interval = registered_.job.resource_monitor_interval;
+  if (!monitor_ && interval > Duration(0)) {
+    monitor_ = std::make_unique<ResourceMonitor>(
+        ResourceMonitorOptions{config_.work_folder + "/logs/perf/" + std::to_string(config_.node),
+                               interval,
+                               {config_.work_folder, registered_.job.output_folder}});
   }
-}
-
-void Leave(HttpClient& client, uint32_t node, const Incarnation& incarnation, AgentEnd end) {
-  HttpRequest request;
-  request.method = "POST";
-  request.path = "/v1/nodes/" + std::to_string(node) + "/leave";
-  request.headers.push_back({"Content-Type", "application/json"});
-  request.body = nlohmann::json{{"epoch", incarnation.epoch},
-                                {"incarnation", incarnation.number},
-                                {"reason", ReasonOf(end)}}
-                     .dump();
-  const Result<HttpResponse> response = client.Send(std::move(request), kLeaveTimeout);
-  if (!response) spdlog::debug("leaving: {}", response.error().message);
+  core_.OnRegistered(registered_.registration, now);
 }
 
 }  // namespace
@@ -349,6 +351,7 @@ int RunAgent(const AgentConfig& config, const AgentOptions& options) {
     spdlog::error("{}", copied.error().message);
     return kAgentCannotStart;
   }
+  if (options.log_to_file) LogToFile(NodeLogs(config) + "/_main.txt");
   const Result<HttpClientOptions> client_options = ClientOptions(config);
   if (!client_options) {
     spdlog::error("{}", client_options.error().message);
@@ -364,7 +367,7 @@ int RunAgent(const AgentConfig& config, const AgentOptions& options) {
   AgentEnd end = AgentEnd::kNone;
   Incarnation incarnation;
   {
-    Agent agent(config, options, **client);
+    Agent agent(config, options, **client, logs);
     end = agent.Run();
     incarnation = agent.registered().registration.incarnation;
     if (!agent.core().end_message().empty()) {

@@ -6,9 +6,12 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+
+#include "job/gpu_slots.h"
 
 namespace parallelrun {
 namespace {
@@ -17,6 +20,7 @@ using Json = nlohmann::json;
 
 constexpr size_t kMaxConfig = size_t{1} << 20;
 constexpr int kProtocol = 1;
+constexpr uint64_t kLeastLogLimit = uint64_t{64} << 10;
 
 // Reads members of one JSON object; the first that is missing or of another type is the error.
 class Members {
@@ -30,7 +34,7 @@ class Members {
     return value == nullptr ? "" : value->get<std::string>();
   }
   std::string TextOr(const char* key, std::string missing) {
-    return object_.is_object() && object_.contains(key) ? Text(key) : std::move(missing);
+    return Has(key) ? Text(key) : std::move(missing);
   }
   uint64_t Unsigned(const char* key, uint64_t most) {
     const Json* value = Find(key, Json::value_t::number_unsigned);
@@ -38,6 +42,12 @@ class Members {
     const auto number = value->get<uint64_t>();
     if (number > most) Fail(fmt::format("\"{}\" is above {}", key, most));
     return number;
+  }
+  uint64_t UnsignedOr(const char* key, uint64_t most, uint64_t missing) {
+    return Has(key) ? Unsigned(key, most) : missing;
+  }
+  Json ValueOr(const char* key, Json missing) {
+    return Has(key) ? Value(key, missing.type()) : std::move(missing);
   }
   uint32_t U32(const char* key) { return static_cast<uint32_t>(Unsigned(key, UINT32_MAX)); }
   int64_t Signed(const char* key) {
@@ -56,6 +66,7 @@ class Members {
   const Status& status() const { return status_; }
 
  private:
+  bool Has(const char* key) const { return object_.is_object() && object_.contains(key); }
   const Json* Find(const char* key, Json::value_t type) {
     if (!status_.ok()) return nullptr;
     const auto it = object_.find(key);
@@ -101,6 +112,14 @@ Result<JobSettings> ParseJob(const Json& object, Registration& registration) {
       seconds(static_cast<int64_t>(in.Unsigned("runTimeoutSeconds", kMostSeconds)));
   registration.overhead_timeout =
       seconds(static_cast<int64_t>(in.Unsigned("overheadTimeoutSeconds", kMostSeconds)));
+  const Json worker = in.ValueOr("worker", Json::object());
+  job.worker = worker.dump();
+  const auto async = worker.find("asyncMode");
+  registration.async = async != worker.end() && *async == true;
+  job.resource_monitor_interval = seconds(
+      static_cast<int64_t>(in.UnsignedOr("resourceMonitorIntervalSeconds", kMostSeconds, 0)));
+  job.log_limit = in.UnsignedOr("logLimitBytes", UINT64_MAX, job.log_limit);
+  if (job.log_limit < kLeastLogLimit) job.log_limit = kLeastLogLimit;
   if (!in.status().ok()) return in.status().error();
   return job;
 }
@@ -185,46 +204,53 @@ std::string RegisterBody(const std::string& run_id, uint32_t processes) {
 }
 
 std::string StartBody(const JobSettings& job, uint32_t node, uint32_t process) {
-  const Json body{{"release", PARALLELRUN_VERSION},
-                  {"entryScript", job.entry_script},
-                  {"arguments", job.arguments},
-                  {"process", ProcessName(process)},
-                  {"node", node},
-                  {"outputFolder", job.output_folder},
-                  {"outputAction", job.output_action},
-                  {"errorThreshold", job.error_threshold},
-                  {"loggingLevel", job.logging_level}};
+  Json body = Json::parse(job.worker.empty() ? "{}" : job.worker);
+  body.update(Json{{"release", PARALLELRUN_VERSION},
+                   {"entryScript", job.entry_script},
+                   {"arguments", job.arguments},
+                   {"process", ProcessName(process)},
+                   {"node", node},
+                   {"outputFolder", job.output_folder},
+                   {"outputAction", job.output_action},
+                   {"errorThreshold", job.error_threshold},
+                   {"loggingLevel", job.logging_level},
+                   {"metrics", true},
+                   {"headers", true}});
   return body.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-int CountGpus() {
-  int count = 0;
+std::optional<std::vector<std::string>> FindGpus() {
+  uint32_t found = 0;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/dev", error)) {
     const std::string name = entry.path().filename();
     if (name.size() > 6 && name.starts_with("nvidia") &&
         name.find_first_not_of("0123456789", 6) == std::string::npos) {
-      ++count;
+      ++found;
     }
   }
-  return count > 0 ? count : -1;
+  const auto variable = [](const char* name) -> std::optional<std::string_view> {
+    const char* value = std::getenv(name);
+    if (value == nullptr) return std::nullopt;
+    return value;
+  };
+  return GpuDevices(variable("CUDA_VISIBLE_DEVICES"), variable("NVIDIA_VISIBLE_DEVICES"), found);
 }
 
 std::vector<std::string> WorkerEnvironment(const std::vector<std::string>& inherited,
                                            const JobSettings& job, const std::string& python_path,
-                                           int gpus, uint32_t slot) {
+                                           const GpuGrant& gpu) {
   std::map<std::string, std::string> variables;
   for (const std::string& entry : inherited) {
     const size_t equals = entry.find('=');
     if (equals != std::string::npos) variables[entry.substr(0, equals)] = entry.substr(equals + 1);
   }
-  if (gpus >= 0) {
-    variables["AZ_BATCHAI_GPU_COUNT_FOUND"] = std::to_string(gpus);
-    // One index a process until they are used up; the other processes get none.
-    if (gpus > 0) variables.erase("CUDA_VISIBLE_DEVICES");
-    if (slot < static_cast<uint32_t>(gpus)) {
-      variables["CUDA_VISIBLE_DEVICES"] = std::to_string(slot);
-    }
+  if (gpu.count) {
+    variables["AZ_BATCHAI_GPU_COUNT_FOUND"] = std::to_string(*gpu.count);
+    // Where they are used up, the contract wants no variable; where there are none, the node's
+    // own, which hides them all, stays.
+    if (*gpu.count > 0) variables.erase("CUDA_VISIBLE_DEVICES");
+    if (gpu.device) variables["CUDA_VISIBLE_DEVICES"] = *gpu.device;
   }
   for (const auto& [name, value] : job.environment) variables[name] = value;
   variables["AZUREML_BI_OUTPUT_PATH"] = job.output_folder;

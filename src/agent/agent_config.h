@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,6 +34,9 @@ struct JobSettings {
   std::string logging_level;
   std::vector<std::pair<std::string, std::string>> environment;
   std::string python;
+  std::string worker;                      // JSON object: more keys of the start frame
+  Duration resource_monitor_interval{0};   // 0: off
+  uint64_t log_limit = uint64_t{1} << 30;  // bytes, of a process's stdout or stderr
 };
 
 struct RegisterReply {
@@ -52,13 +56,19 @@ std::string RegisterBody(const std::string& run_id, uint32_t processes);
 // The body of the start frame (docs/worker-protocol.md).
 std::string StartBody(const JobSettings& job, uint32_t node, uint32_t process);
 
-// The GPUs of this machine; -1 when there is no sign of any.
-int CountGpus();
+// What a worker process is told of GPUs.
+struct GpuGrant {
+  std::optional<size_t> count;  // of the node; nullopt when there is no sign of any
+  std::optional<std::string> device;
+};
+
+// The GPUs of this machine, by its variables and device files.
+std::optional<std::vector<std::string>> FindGpus();
 
 // The whole environment of a worker process: `inherited` (NAME=value), then the job's, then what
-// the contract promises. `gpus` below 0: unknown. `slot` is the process's place on the node.
+// the contract promises.
 std::vector<std::string> WorkerEnvironment(const std::vector<std::string>& inherited,
                                            const JobSettings& job, const std::string& python_path,
-                                           int gpus, uint32_t slot);
+                                           const GpuGrant& gpu);
 
 }  // namespace parallelrun

@@ -16,7 +16,8 @@ constexpr Duration kRepeat = milliseconds(50);  // what an answer left open is s
 constexpr Duration kFirstBackOff = milliseconds(50);
 constexpr Duration kLastBackOff = seconds(1);
 constexpr size_t kMaxEvents = 1000;
-constexpr size_t kEntryBytes = 96;  // at least what a finished mini-batch takes in a request
+constexpr size_t kMaxMetrics = 800;  // of them: they never crowd out what matters
+constexpr size_t kEntryBytes = 96;   // at least what a finished mini-batch takes in a request
 
 }  // namespace
 
@@ -45,6 +46,20 @@ void AgentCore::AddEvent(uint32_t process, ProcessEvent::Kind kind, std::string 
                          std::string log) {
   if (events_.size() >= kMaxEvents) return;  // the coordinator is away, and processes keep dying
   events_.push_back({process, kind, std::move(message), std::move(log)});
+}
+
+bool AgentCore::OnTold(uint32_t number, ProcessEvent::Kind kind, std::string_view text) {
+  const auto it = processes_.find(number);
+  const bool metric = kind == ProcessEvent::Kind::kMetric;
+  if (it == processes_.end() || text.size() > (metric ? kMaxMetricBytes : kMaxHeaderBytes)) {
+    return false;
+  }
+  if (metric && events_.size() >= kMaxMetrics) {
+    ++dropped_metrics_;
+    return true;
+  }
+  AddEvent(number, kind, std::string(text), std::to_string(++it->second.told));
+  return true;
 }
 
 CallKind AgentCore::NextCall(Instant now, ExchangeRequest& request) {
@@ -89,7 +104,8 @@ CallKind AgentCore::NextCall(Instant now, ExchangeRequest& request) {
   request.want = flight.want = Want();
   if (report_due) {
     AddOffersAndEvents(request);
-    AddFinished(request);
+    // What a process told before a result arrives before it.
+    if (flight.events == events_.size()) AddFinished(request);
     return CallKind::kReport;
   }
   const Duration longest = leases_.empty() ? kIdlePark : kHeartbeat;
@@ -109,7 +125,8 @@ uint32_t AgentCore::Want() const {
     if (process.state == ProcessState::kReady) ++ready;
   }
   const size_t have = unfinished_ + flights_[0].want + flights_[1].want;
-  const uint32_t target = ready == 0 ? 0 : pace_.Target(ready);
+  uint32_t target = ready == 0 ? 0 : pace_.Target(ready);
+  if (registration_.async) target = std::max(target, ready * (kAsyncDepth + 1));
   return have >= target ? 0 : target - static_cast<uint32_t>(have);
 }
 
@@ -130,10 +147,14 @@ void AgentCore::AddOffersAndEvents(ExchangeRequest& request) {
       }
     }
   }
-  flights_[0].events = events_.size();
+  size_t budget = kMaxRowsBytes;
   for (const Event& event : events_) {
+    const size_t cost = event.message.size() + event.log.size() + kEntryBytes;
+    if (cost > budget && !request.events.empty()) break;
+    budget -= std::min(cost, budget);
     request.events.push_back({event.process, event.kind, event.message, event.log});
   }
+  flights_[0].events = request.events.size();
 }
 
 void AgentCore::AddHeld(Instant now, ExchangeRequest& request) {
@@ -189,6 +210,8 @@ bool AgentCore::AddResult(Key key, const Batch& batch, size_t& budget, ExchangeR
   finished.kind = batch.kind;
   finished.process = batch.process;
   finished.run_ns = batch.run_ns;
+  finished.cpu_ns = batch.cpu_ns;
+  finished.elapsed_ns = batch.elapsed_ns;
   finished.items_succeeded = batch.items_succeeded;
   finished.row_count = batch.row_count;
   finished.rows_offset = batch.rows_received;

@@ -46,6 +46,9 @@ class AgentCore {
   bool OnRows(uint32_t process, uint64_t sequence, std::string_view rows);
   bool OnResult(uint32_t process, const ResultAnswer& answer, Instant now);
   bool OnFailed(uint32_t process, FailedAnswer answer, Instant now);
+  // False too when `text` is above the kind's bound. `kind` is kMetric or kHeader. A metric is
+  // dropped while the coordinator takes none.
+  bool OnTold(uint32_t process, ProcessEvent::Kind kind, std::string_view text);
   void OnStatus(uint32_t process, const StatusReading& reading);
   // The process is gone, and everything that it had sent was handed in. `words` say how it ended.
   void OnExited(uint32_t process, const std::string& words, Instant now);
@@ -59,6 +62,9 @@ class AgentCore {
   void Step(Instant now);
   // Actions decided since the last call, in order.
   void TakeActions(std::vector<Action>& actions);
+  // Mini-batches that have come to an end since the last call, in order; at most kMaxNotes, the
+  // later ones are lost.
+  void TakeNotes(std::vector<MiniBatchNote>& notes);
   // When the next Step or NextCall would decide something without a new event.
   Instant WakeAt() const { return std::min(step_wake_, call_wake_); }
 
@@ -69,9 +75,12 @@ class AgentCore {
   size_t held() const { return leases_.size(); }
   bool any_given() const { return given_ > 0; }
   bool any_process() const { return !processes_.empty(); }
+  uint64_t dropped_metrics() const { return dropped_metrics_; }
 
  private:
   static constexpr Instant kNever = Instant::max();
+  static constexpr uint32_t kAsyncDepth = 8;
+  static constexpr size_t kMaxNotes = 10'000;
   static constexpr size_t kMaxKeptBytes = size_t{256} << 20;  // then nothing new is begun
 
   using State = agent_state::BatchState;
@@ -111,17 +120,24 @@ class AgentCore {
   void AddEvent(uint32_t process, ProcessEvent::Kind kind, std::string message, std::string log);
   void Due(Instant when) { report_due_ = std::min(report_due_, when); }
 
+  // agent_core_deaths.cc
+  void HandBack(uint32_t number, Process& process, const std::string& words, Instant now);
+  bool ToBlame(const Process& process, const Given& given, bool working, Batch& batch) const;
+  void Requeue(Key key, Batch& batch, Instant now);
+
   // agent_core_processes.cc
   void Dispatch(Instant now);
   void CheckProcesses(Instant now);
   void CheckMiniBatch(uint32_t number, Process& process, Instant now);
   void StartMissing(Instant now);
+  void CheckFlight(uint32_t number, Process& process, Instant now);
+  bool MayTake(const Process& process, const Batch& batch, uint32_t depth) const;
   void Kill(uint32_t number, Process& process);
-  bool TakeAnswered(uint32_t number, uint64_t sequence, Instant now, Key& key);
+  // The given mini-batch with that sequence number, if it may be answered now.
+  std::deque<Given>::iterator Answerable(Process& process, uint64_t sequence);
+  Batch* TakeAnswered(uint32_t number, uint64_t sequence, Instant now, Key& key);
   void Finish(Key key, Batch& batch, Finished::Kind kind, Instant now);
   void FinishFailed(Key key, Batch& batch, FailedAnswer answer, Instant now);
-  void Requeue(Key key, Batch& batch, Instant now);
-  void HandBack(uint32_t number, Process& process, const std::string& words, Instant now);
   std::string StderrLog(uint32_t process) const;
   std::string ErrorLog(uint32_t process) const;
 
@@ -148,6 +164,8 @@ class AgentCore {
   uint32_t init_failures_ = 0;  // since the last ready
   uint32_t idle_deaths_ = 0;    // ready, then gone without an answer, in a row
   std::vector<Action> actions_;
+  std::vector<MiniBatchNote> notes_;
+  uint64_t dropped_metrics_ = 0;
 
   std::deque<Event> events_;
   std::array<Flight, 2> flights_;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "agent/agent_core.h"
+#include "agent/frames.h"
 
 // The processes' side of AgentCore: hand-out, answers, time-outs, deaths.
 
@@ -14,7 +15,6 @@ constexpr Duration kRefusedGrace = seconds(1);     // a short run() ends by itse
 constexpr Duration kExitGrace = seconds(5);        // after "init failed"
 constexpr Duration kReportWait = milliseconds(3);  // for company, when answers come fast
 constexpr double kFastMicros = 1000;
-constexpr uint32_t kMaxBounces = 3;
 
 }  // namespace
 
@@ -31,6 +31,11 @@ std::string AgentCore::ErrorLog(uint32_t process) const {
 void AgentCore::TakeActions(std::vector<Action>& actions) {
   actions.clear();
   actions.swap(actions_);
+}
+
+void AgentCore::TakeNotes(std::vector<MiniBatchNote>& notes) {
+  notes.clear();
+  notes.swap(notes_);
 }
 
 void AgentCore::Step(Instant now) {
@@ -65,22 +70,28 @@ void AgentCore::StartMissing(Instant now) {
     AddEvent(0, ProcessEvent::Kind::kGaveUp, message, "");
     return End(AgentEnd::kGaveUp, options_.drain_grace, message, now);
   }
-  for (uint32_t slot = 0; processes_.size() < registration_.processes; ++slot) {
-    const auto in_slot = [slot](const auto& entry) { return entry.second.slot == slot; };
-    if (std::any_of(processes_.begin(), processes_.end(), in_slot)) continue;
+  while (processes_.size() < registration_.processes) {
     if (next_process_ == process_end_) {
       must_register_ = true;  // for another range of names
       return;
     }
     const uint32_t number = next_process_++;
-    processes_[number].slot = slot;
-    actions_.push_back({Action::Kind::kStart, number, slot, 0, {}});
+    processes_[number];
+    actions_.push_back({Action::Kind::kStart, number, 0, {}});
   }
+}
+
+// Of several mini-batches in flight, nobody can tell which one killed the process: those that were
+// there at a death are tried one at a time.
+bool AgentCore::MayTake(const Process& process, const Batch& batch, uint32_t depth) const {
+  if (process.state != ProcessState::kReady || process.given.size() >= depth) return false;
+  if (!registration_.async || process.given.empty()) return true;
+  return batch.bounces == 0 && leases_.at(process.given.front().key).bounces == 0;
 }
 
 void AgentCore::Dispatch(Instant now) {
   if (kept_bytes_ > kMaxKeptBytes) return;
-  const uint32_t depth = pace_.Depth();
+  const uint32_t depth = registration_.async ? kAsyncDepth : pace_.Depth();
   while (!queue_.empty()) {
     const Key key = queue_.front();
     Batch* batch = Find(key);
@@ -91,7 +102,7 @@ void AgentCore::Dispatch(Instant now) {
     uint32_t number = 0;
     Process* least = nullptr;
     for (auto& [n, process] : processes_) {
-      if (process.state != ProcessState::kReady || process.given.size() >= depth) continue;
+      if (!MayTake(process, *batch, depth)) continue;
       if (least != nullptr && process.given.size() >= least->given.size()) continue;
       least = &process;
       number = n;
@@ -99,11 +110,11 @@ void AgentCore::Dispatch(Instant now) {
     if (least == nullptr) return;
     queue_.pop_front();
     if (least->given.empty()) least->busy_since = now;
-    least->given.push_back({++sequence_, key});
+    least->given.push_back({++sequence_, key, now});
     ++given_;
     batch->state = State::kGiven;
     batch->process = number;
-    actions_.push_back({Action::Kind::kGive, number, 0, sequence_, batch->work});
+    actions_.push_back({Action::Kind::kGive, number, sequence_, batch->work});
   }
 }
 
@@ -137,53 +148,68 @@ void AgentCore::OnStatus(uint32_t number, const StatusReading& reading) {
   if (it != processes_.end()) it->second.status = reading;
 }
 
+// In the order in which they were given, but for a script that keeps several in flight.
+std::deque<AgentCore::Given>::iterator AgentCore::Answerable(Process& process, uint64_t sequence) {
+  const auto end = registration_.async || process.given.empty() ? process.given.end()
+                                                                : process.given.begin() + 1;
+  const auto it = std::find_if(process.given.begin(), end, [sequence](const Given& given) {
+    return given.sequence == sequence;
+  });
+  return it == end ? process.given.end() : it;
+}
+
 bool AgentCore::OnRows(uint32_t number, uint64_t sequence, std::string_view rows) {
   const auto it = processes_.find(number);
-  if (it == processes_.end() || it->second.given.empty()) return false;
-  const Given& front = it->second.given.front();
-  if (front.sequence != sequence) return false;
-  leases_.at(front.key).rows.append(rows);
+  if (it == processes_.end()) return false;
+  const auto given = Answerable(it->second, sequence);
+  if (given == it->second.given.end()) return false;
+  leases_.at(given->key).rows.append(rows);
   kept_bytes_ += rows.size();
   return true;
 }
 
-// Mini-batches are answered in the order in which they were given.
-bool AgentCore::TakeAnswered(uint32_t number, uint64_t sequence, Instant now, Key& key) {
+AgentCore::Batch* AgentCore::TakeAnswered(uint32_t number, uint64_t sequence, Instant now,
+                                          Key& key) {
   const auto it = processes_.find(number);
-  if (it == processes_.end()) return false;
+  if (it == processes_.end()) return nullptr;
   Process& process = it->second;
-  if (process.given.empty() || process.given.front().sequence != sequence) return false;
-  key = process.given.front().key;
-  process.given.pop_front();
+  const auto given = Answerable(process, sequence);
+  if (given == process.given.end()) return nullptr;
+  key = given->key;
+  Batch& batch = leases_.at(key);
+  const Duration elapsed = now - (registration_.async ? given->since : process.busy_since);
+  batch.elapsed_ns = static_cast<uint64_t>(std::max<int64_t>(elapsed.count(), 0)) * 1000;
+  process.given.erase(given);
   --given_;
   pace_.Add(now - process.busy_since, now);
   process.busy_since = now;
   process.answered = true;
   idle_deaths_ = 0;
-  return true;
+  return &batch;
 }
 
 bool AgentCore::OnResult(uint32_t number, const ResultAnswer& answer, Instant now) {
   Key key = 0;
-  if (!TakeAnswered(number, answer.sequence, now, key)) return false;
-  Batch& batch = leases_.at(key);
-  if (batch.refused) return Forget(key), true;
-  batch.rows.append(answer.rows);
+  Batch* batch = TakeAnswered(number, answer.sequence, now, key);
+  if (batch == nullptr) return false;
+  if (batch->refused) return Forget(key), true;
+  batch->rows.append(answer.rows);
   kept_bytes_ += answer.rows.size();
-  batch.run_ns = answer.run_ns;
-  batch.items_succeeded = answer.items_succeeded;
-  batch.row_count = answer.row_count;
-  Finish(key, batch, Finished::Kind::kSucceeded, now);
+  batch->run_ns = answer.run_ns;
+  batch->cpu_ns = answer.cpu_ns;
+  batch->items_succeeded = answer.items_succeeded;
+  batch->row_count = answer.row_count;
+  Finish(key, *batch, Finished::Kind::kSucceeded, now);
   return true;
 }
 
 bool AgentCore::OnFailed(uint32_t number, FailedAnswer answer, Instant now) {
   Key key = 0;
-  if (!TakeAnswered(number, answer.sequence, now, key)) return false;
-  Batch& batch = leases_.at(key);
-  if (batch.refused) return Forget(key), true;
+  Batch* batch = TakeAnswered(number, answer.sequence, now, key);
+  if (batch == nullptr) return false;
+  if (batch->refused) return Forget(key), true;
   if (answer.log.empty()) answer.log = ErrorLog(number);
-  FinishFailed(key, batch, std::move(answer), now);
+  FinishFailed(key, *batch, std::move(answer), now);
   return true;
 }
 
@@ -191,6 +217,7 @@ void AgentCore::FinishFailed(Key key, Batch& batch, FailedAnswer answer, Instant
   kept_bytes_ -= batch.rows.size();
   batch.rows = {};
   batch.run_ns = answer.run_ns;
+  batch.cpu_ns = answer.cpu_ns;
   batch.cause = answer.cause;
   batch.error_kind = std::move(answer.kind);
   batch.message = std::move(answer.message);
@@ -202,6 +229,14 @@ void AgentCore::Finish(Key key, Batch& batch, Finished::Kind kind, Instant now) 
   --unfinished_;
   batch.state = State::kFinished;
   batch.kind = kind;
+  if (kind != Finished::Kind::kReturned) {
+    batch.elapsed_ns = std::max(batch.elapsed_ns, batch.run_ns);
+    if (notes_.size() < kMaxNotes) {
+      notes_.push_back({batch.process, batch.name.id, ItemsOfWork(batch.work),
+                        batch.items_succeeded, batch.elapsed_ns, batch.cpu_ns, batch.run_ns,
+                        batch.error_kind});
+    }
+  }
   batch.work = {};
   if (batch.offered) {
     // Not this incarnation's yet: reported once it is adopted. What has not begun is just let go.
@@ -217,16 +252,36 @@ void AgentCore::Kill(uint32_t number, Process& process) {
   if (process.state == ProcessState::kKilled) return;
   process.state = ProcessState::kKilled;
   process.stop_deadline = kNever;
-  actions_.push_back({Action::Kind::kKill, number, 0, 0, {}});
+  actions_.push_back({Action::Kind::kKill, number, 0, {}});
 }
 
 void AgentCore::CheckProcesses(Instant now) {
   for (auto& [number, process] : processes_) {
     if (now >= process.stop_deadline) Kill(number, process);
-    if (process.state == ProcessState::kReady && process.status.Working()) {
+    if (process.state != ProcessState::kReady) continue;
+    if (registration_.async) {
+      CheckFlight(number, process, now);
+    } else if (process.status.Working()) {
       CheckMiniBatch(number, process, now);
     }
   }
+}
+
+// The status page knows one mini-batch at a time, so several in flight have one limit each, from
+// their hand-out on. A refused one goes on until then: ending it would end the others too.
+void AgentCore::CheckFlight(uint32_t number, Process& process, Instant now) {
+  const Duration limit = registration_.run_timeout;
+  const auto late = std::find_if(process.given.begin(), process.given.end(),
+                                 [&](const Given& given) { return now - given.since > limit; });
+  if (late == process.given.end()) return;
+  process.kill_sequence = late->sequence;
+  process.kill_run_ns = static_cast<uint64_t>((now - late->since).count()) * 1000;
+  process.kill_cause = Cause::kRunTimeout;
+  process.kill_message = fmt::format(
+      "no result came within {} (runInvocationTimeoutSeconds) of handing the mini-batch to the "
+      "asynchronous script; {} was killed",
+      HumanDuration(limit), ProcessName(number));
+  Kill(number, process);
 }
 
 void AgentCore::CheckMiniBatch(uint32_t number, Process& process, Instant now) {
@@ -260,71 +315,6 @@ void AgentCore::CheckMiniBatch(uint32_t number, Process& process, Instant now) {
                     HumanDuration(limit), ProcessName(number));
   }
   Kill(number, process);
-}
-
-void AgentCore::OnExited(uint32_t number, const std::string& words, Instant now) {
-  const auto it = processes_.find(number);
-  if (it == processes_.end()) return;
-  Process& process = it->second;
-  if (process.state == ProcessState::kStarting) {
-    ++init_failures_;
-    AddEvent(number, ProcessEvent::Kind::kInitFailed, "while it was starting, it " + words,
-             StderrLog(number));
-  } else if (process.state == ProcessState::kReady) {
-    if (!process.answered && process.given.empty()) ++idle_deaths_;
-    AddEvent(number, ProcessEvent::Kind::kExited, words, StderrLog(number));
-  }
-  HandBack(number, process, words, now);
-  processes_.erase(it);
-}
-
-// Only the mini-batch that the process worked on can be to blame, and only if the process was not
-// killed for another reason. The others run elsewhere.
-void AgentCore::HandBack(uint32_t number, Process& process, const std::string& words, Instant now) {
-  const StatusReading& status = process.status;
-  const bool by_itself = process.state != ProcessState::kKilled;
-  bool blamed = false;
-  for (auto given = process.given.rbegin(); given != process.given.rend(); ++given) {
-    --given_;
-    Batch& batch = leases_.at(given->key);
-    if (batch.refused) {
-      Forget(given->key);
-      continue;
-    }
-    const bool working = status.Working() && status.sequence == given->sequence;
-    const bool timed_out = working && process.kill_sequence == given->sequence;
-    const bool in_front = given + 1 == process.given.rend();
-    const bool bounced =
-        by_itself && in_front && !blamed && !working && ++batch.bounces >= kMaxBounces;
-    if (timed_out) {
-      const char* kind =
-          process.kill_cause == Cause::kRunTimeout ? "RunTimeout" : "OverheadTimeout";
-      FinishFailed(given->key, batch,
-                   {0, process.kill_run_ns, process.kill_cause, kind, process.kill_message,
-                    StderrLog(number)},
-                   now);
-    } else if ((by_itself && working) || bounced) {
-      const Duration ran = status.phase == Phase::kRun ? now - status.since : Duration(0);
-      FinishFailed(
-          given->key, batch,
-          {0, static_cast<uint64_t>(std::max<int64_t>(ran.count(), 0)) * 1000, Cause::kProcessEnded,
-           "ProcessEnded", ProcessName(number) + " " + words, StderrLog(number)},
-          now);
-      blamed = true;
-    } else {
-      Requeue(given->key, batch, now);
-    }
-  }
-  process.given.clear();
-}
-
-void AgentCore::Requeue(Key key, Batch& batch, Instant now) {
-  kept_bytes_ -= batch.rows.size();
-  batch.rows = {};
-  batch.started = false;
-  batch.state = State::kQueued;
-  if (end_ != AgentEnd::kNone) return Finish(key, batch, Finished::Kind::kReturned, now);
-  queue_.push_front(key);
 }
 
 }  // namespace parallelrun

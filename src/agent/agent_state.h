@@ -31,6 +31,8 @@ struct Batch {
   Finished::Kind kind = Finished::Kind::kReturned;
   uint32_t process = 0;
   uint64_t run_ns = 0;
+  uint64_t cpu_ns = 0;
+  uint64_t elapsed_ns = 0;
   uint32_t items_succeeded = 0;
   uint32_t row_count = 0;
   std::string rows;
@@ -45,15 +47,16 @@ enum class ProcessState : uint8_t { kStarting, kReady, kStopping, kKilled };
 struct Given {
   uint64_t sequence = 0;
   Key key = 0;
+  Instant since{};  // when it was handed out
 };
 struct Process {
   ProcessState state = ProcessState::kStarting;
-  uint32_t slot = 0;
   std::deque<Given> given;
   StatusReading status;
   Instant busy_since{};
   Instant stop_deadline = Instant::max();
   bool answered = false;
+  uint64_t told = 0;  // metrics and headers
   // Why it was killed, if a mini-batch was the reason.
   uint64_t kill_sequence = 0;
   Cause kill_cause = Cause::kProcessEnded;

@@ -15,6 +15,7 @@ struct AgentOptions {
   Duration away_limit = std::chrono::minutes(10);  // without any answer of a coordinator
   Duration drain_grace = seconds(25);              // when the coordinator asks for a drain
   Duration shutdown_limit = seconds(30);           // of a process's shutdown()
+  bool log_to_file = false;                        // too: sys/node/<node>/_main.txt
 };
 
 // What the agent learns when it registers.
@@ -25,6 +26,7 @@ struct Registration {
   uint32_t processes = 1;
   Duration run_timeout = seconds(60);
   Duration overhead_timeout = seconds(600);
+  bool async = false;  // the script keeps several mini-batches in flight
 };
 
 // Process numbers that one incarnation may use (docs/coordinator-api.md).
@@ -68,6 +70,7 @@ struct ResultAnswer {
   uint32_t items_succeeded = 0;
   uint32_t row_count = 0;
   std::string_view rows;  // all of them, or the last part
+  uint64_t cpu_ns = 0;
 };
 
 struct FailedAnswer {
@@ -77,18 +80,30 @@ struct FailedAnswer {
   std::string kind;
   std::string message;
   std::string log;
+  uint64_t cpu_ns = 0;
+};
+
+// A mini-batch that has come to an end on this node, for its log.
+struct MiniBatchNote {
+  uint32_t process = 0;
+  BatchId id = 0;
+  uint32_t items = 0;
+  uint32_t items_succeeded = 0;
+  uint64_t elapsed_ns = 0;
+  uint64_t cpu_ns = 0;
+  uint64_t run_ns = 0;
+  std::string error_kind;  // "": it succeeded
 };
 
 struct Action {
   enum class Kind : uint8_t {
-    kStart,  // start process `process`; `slot` is the lowest free place of the node, for its GPU
+    kStart,  // start process `process`
     kGive,   // send mini-batch `sequence`
     kStop,   // ask for shutdown()
     kKill,
   };
   Kind kind = Kind::kStart;
   uint32_t process = 0;
-  uint32_t slot = 0;
   uint64_t sequence = 0;
   std::string_view work;
 };

@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/escape.h"
+#include "job/node_messages.h"
 
 namespace parallelrun {
 namespace {
@@ -41,7 +42,7 @@ std::optional<ResultAnswer> ParseResult(std::string_view body) {
   ResultAnswer answer;
   answer.sequence = in.U64();
   answer.run_ns = in.U64();
-  in.U64();  // CPU time
+  answer.cpu_ns = in.U64();
   answer.items_succeeded = in.U32();
   answer.row_count = in.U32();
   answer.rows = in.Bytes(in.left());
@@ -83,7 +84,7 @@ std::optional<FailedAnswer> ParseFailed(std::string_view body) {
   FailedAnswer answer;
   answer.sequence = in.U64();
   answer.run_ns = in.U64();
-  in.U64();  // CPU time
+  answer.cpu_ns = in.U64();
   const std::string_view json = in.Bytes(in.left());
   if (!in.ok()) return std::nullopt;
   std::optional<FailureText> failure = ParseFailure(json);
@@ -93,6 +94,17 @@ std::optional<FailedAnswer> ParseFailed(std::string_view body) {
   answer.kind = std::move(failure->kind);
   answer.message = std::move(failure->message);
   return answer;
+}
+
+bool IsMetric(std::string_view body) {
+  if (body.size() > kMaxMetricBytes) return false;
+  return nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false).is_object();
+}
+
+uint32_t ItemsOfWork(std::string_view work) {
+  Decoder in(work);
+  in.Bytes(20);  // kind, attempts, id, first item
+  return in.U32();
 }
 
 }  // namespace parallelrun

@@ -24,6 +24,8 @@ enum class FrameType : uint8_t {
   kRows = 19,
   kFailed = 20,
   kStopped = 21,
+  kMetric = 22,
+  kHeader = 23,
 };
 
 // Appends a whole frame.
@@ -47,5 +49,10 @@ std::optional<ResultAnswer> ParseResult(std::string_view body);
 std::optional<RowsFrame> ParseRows(std::string_view body);
 std::optional<FailedAnswer> ParseFailed(std::string_view body);
 std::optional<FailureText> ParseFailure(std::string_view json);
+// Of a metric: one JSON object within its bound.
+bool IsMetric(std::string_view body);
+
+// How many items a mini-batch has, by its Work.
+uint32_t ItemsOfWork(std::string_view work);
 
 }  // namespace parallelrun

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <cerrno>
 #include <vector>
 
+#include "agent/log_trim.h"
 #include "base/escape.h"
 #include "base/http_target.h"
 
@@ -51,6 +53,17 @@ std::optional<std::string> LogTarget(const std::string& relative, uint32_t node)
     if (segment.empty() || segment.size() > kMaxSegment) return std::nullopt;
   }
   return target;
+}
+
+bool IsRotated(const std::string& target) {
+  return target.starts_with("user/stdout/") || target.starts_with("user/stderr/") ||
+         (target.starts_with("sys/node/") && target.ends_with(".txt"));
+}
+
+std::string SecondHalf(const std::string& target) {
+  const size_t dot = target.rfind('.');
+  if (dot == std::string::npos || target.find('/', dot) != std::string::npos) return target + ".1";
+  return target.substr(0, dot) + ".1" + target.substr(dot);
 }
 
 LogUploader::LogUploader(std::string folder, uint32_t node, std::unique_ptr<HttpClient> client,
@@ -120,7 +133,7 @@ bool LogUploader::ScanFolder(int folder_fd, const std::string& relative, int dep
     const auto known = sent_.find(path);
     if (S_ISREG(info.st_mode) &&
         (info.st_size == 0 ||
-         (known != sent_.end() && known->second == static_cast<uint64_t>(info.st_size)))) {
+         (known != sent_.end() && known->second.bytes == static_cast<uint64_t>(info.st_size)))) {
       continue;
     }
     // The kind was looked at by name: O_NOFOLLOW and O_NONBLOCK keep a swapped entry harmless.
@@ -147,36 +160,84 @@ bool LogUploader::UploadFile(int fd, const std::string& relative) {
                  Printable(relative, kMaxShown));
     return true;
   }
-  uint64_t& sent = sent_[relative];
+  Sent& sent = sent_[relative];
   struct stat info {};
   fstat(fd, &info);
-  if (static_cast<uint64_t>(info.st_size) < sent) sent = 0;  // begun again
-  for (;;) {
-    std::string bytes(kMaxPut, '\0');
-    const ssize_t n = pread(fd, bytes.data(), bytes.size(), static_cast<off_t>(sent));
-    if (n < 0) return false;
-    if (n == 0) return true;
-    if (sent >= kMaxFile) {
-      skipped_.insert(relative);
-      spdlog::warn("the log file {} is above 1 GiB: the rest is not uploaded",
-                   Printable(relative, kMaxShown));
-      return true;
-    }
-    bytes.resize(static_cast<size_t>(n));
-    bool hopeless = false;
-    if (!Put(*target, sent, std::move(bytes), hopeless)) {
-      if (hopeless) skipped_.insert(relative);
-      return hopeless;
-    }
-    sent += static_cast<uint64_t>(n);
-    {
-      const std::lock_guard lock(mutex_);
-      if (stop_) return false;
-    }
+  // What comes later is the next round's: one file that grows fast must not hold up the others.
+  const auto end = static_cast<uint64_t>(info.st_size);
+  const bool rotated = IsRotated(*target);
+  if (end < sent.bytes) {  // begun again
+    sent.bytes = 0;
+    if (!rotated) sent.offset = 0;
   }
+  if (!rotated && end > kMaxFile) {
+    spdlog::warn("the log file {} is above 1 GiB: the rest is not uploaded",
+                 Printable(relative, kMaxShown));
+    skipped_.insert(relative);
+  }
+  bool hopeless = false;
+  const bool uploaded = rotated ? UploadHalves(fd, *target, sent, end, hopeless)
+                                : UploadRange(fd, *target, sent, std::min(end, kMaxFile), hopeless);
+  if (hopeless) skipped_.insert(relative);
+  return uploaded || hopeless;
 }
 
-bool LogUploader::Put(const std::string& target, uint64_t offset, std::string bytes,
+bool LogUploader::Stopping() {
+  const std::lock_guard lock(mutex_);
+  return stop_;
+}
+
+bool LogUploader::UploadRange(int fd, const std::string& target, Sent& sent, uint64_t end,
+                              bool& hopeless) {
+  while (sent.bytes < end) {
+    std::string bytes(std::min<uint64_t>(kMaxPut, end - sent.bytes), '\0');
+    const ssize_t n = pread(fd, bytes.data(), bytes.size(), static_cast<off_t>(sent.bytes));
+    if (n <= 0) return n == 0;
+    bytes.resize(static_cast<size_t>(n));
+    if (!Put(target, sent.bytes, false, std::move(bytes), hopeless)) return false;
+    sent.bytes += static_cast<uint64_t>(n);
+    if (Stopping()) return false;
+  }
+  return true;
+}
+
+bool LogUploader::UploadHalves(int fd, const std::string& target, Sent& sent, uint64_t end,
+                               bool& hopeless) {
+  const uint64_t half = std::max<uint64_t>(limit_ / 2, 1);
+  while (sent.bytes < end) {
+    Sent next = sent;
+    std::string bytes;
+    next.bytes = KeptFrom(fd, sent.bytes);
+    if (next.bytes > sent.bytes) {
+      bytes = fmt::format("\n[ParallelRun: {} bytes are missing here]\n", next.bytes - sent.bytes);
+    }
+    const bool full = sent.offset >= half;
+    if (full) {
+      next.second = !sent.second;
+      next.offset = 0;
+      bytes += fmt::format("[ParallelRun: byte {} of this output and what follows]\n", next.bytes);
+    }
+    const size_t mark = bytes.size();
+    bytes.resize(mark + std::min<uint64_t>(kMaxPut, half - next.offset));
+    const ssize_t n =
+        pread(fd, bytes.data() + mark, bytes.size() - mark, static_cast<off_t>(next.bytes));
+    if (n < 0) return false;
+    if (n == 0) return true;
+    if (KeptFrom(fd, next.bytes) != next.bytes) continue;  // dropped while it was read
+    bytes.resize(mark + static_cast<size_t>(n));
+    next.bytes += static_cast<uint64_t>(n);
+    const uint64_t offset = next.offset;
+    next.offset += bytes.size();
+    if (!Put(next.second ? SecondHalf(target) : target, offset, full, std::move(bytes), hopeless)) {
+      return false;
+    }
+    sent = next;
+    if (Stopping()) return false;
+  }
+  return true;
+}
+
+bool LogUploader::Put(const std::string& target, uint64_t offset, bool truncate, std::string bytes,
                       bool& hopeless) {
   HttpRequest request;
   request.method = "PUT";
@@ -184,6 +245,7 @@ bool LogUploader::Put(const std::string& target, uint64_t offset, std::string by
   for (const std::string& segment : Split(target))
     request.path.append("/").append(PercentEncode(segment));
   request.query = "offset=" + std::to_string(offset);
+  if (truncate) request.query += "&truncate=true";
   request.headers.push_back({"Content-Type", "application/octet-stream"});
   request.body = std::move(bytes);
   const Result<HttpResponse> response = client_->Send(std::move(request), kPutTimeout);

@@ -25,6 +25,17 @@ std::optional<uint64_t> Number(std::string_view text) {
   return value;
 }
 
+// The number after `key` in a file of lines "key number".
+uint64_t Entry(const std::string& path, const std::string& wanted) {
+  std::istringstream lines(ReadSmall(path));
+  std::string key;
+  uint64_t value = 0;
+  while (lines >> key >> value) {
+    if (key == wanted) return value;
+  }
+  return 0;
+}
+
 // v1 spells "no limit" as a number near 2^63.
 bool IsLimit(std::optional<uint64_t> bytes) { return bytes && *bytes < uint64_t{1} << 62; }
 
@@ -60,22 +71,31 @@ MemoryGroup::MemoryGroup(const std::string& root) {
 }
 
 uint64_t MemoryGroup::OomKills() const {
+  return folder_.empty()
+             ? 0
+             : Entry(folder_ + (v2_ ? "/memory.events" : "/memory.oom_control"), "oom_kill");
+}
+
+std::optional<uint64_t> MemoryGroup::Limit() const {
+  if (folder_.empty()) return std::nullopt;
+  const auto limit = Number(ReadSmall(folder_ + (v2_ ? "/memory.max" : "/memory.limit_in_bytes")));
+  return IsLimit(limit) ? limit : std::nullopt;
+}
+
+uint64_t MemoryGroup::WorkingSet() const {
   if (folder_.empty()) return 0;
-  std::istringstream lines(ReadSmall(folder_ + (v2_ ? "/memory.events" : "/memory.oom_control")));
-  std::string key;
-  uint64_t value = 0;
-  while (lines >> key >> value) {
-    if (key == "oom_kill") return value;
-  }
-  return 0;
+  const auto used =
+      Number(ReadSmall(folder_ + (v2_ ? "/memory.current" : "/memory.usage_in_bytes")));
+  const uint64_t cache =
+      Entry(folder_ + "/memory.stat", v2_ ? "inactive_file" : "total_inactive_file");
+  return used && *used > cache ? *used - cache : 0;
 }
 
 std::string MemoryGroup::Words() const {
-  if (folder_.empty()) return "";
-  const auto limit = Number(ReadSmall(folder_ + (v2_ ? "/memory.max" : "/memory.limit_in_bytes")));
+  const std::optional<uint64_t> limit = Limit();
+  if (!limit) return "";
   const auto peak =
       Number(ReadSmall(folder_ + (v2_ ? "/memory.peak" : "/memory.max_usage_in_bytes")));
-  if (!IsLimit(limit)) return "";
   std::string words = "the container's limit is " + HumanBytes(*limit);
   if (peak) words += ", its peak was " + HumanBytes(*peak);
   return words;

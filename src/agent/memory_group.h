@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace parallelrun {
@@ -14,6 +15,10 @@ class MemoryGroup {
 
   // How many processes the kernel has killed in it for lack of memory; 0 when unknown.
   uint64_t OomKills() const;
+  // Of memory, in bytes; nullopt when there is none or it is unknown.
+  std::optional<uint64_t> Limit() const;
+  // What it has in use and cannot drop at once, as a cluster counts it; 0 when unknown.
+  uint64_t WorkingSet() const;
   // "the container's limit is 4 GiB, its peak was 3.98 GiB", as far as known; else "".
   std::string Words() const;
 

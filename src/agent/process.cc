@@ -13,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "agent/log_trim.h"
 #include "agent/spawn.h"
 #include "base/bytes.h"
 #include "base/escape.h"
@@ -93,10 +94,10 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(EventLoop& loop,
   fcntl(p->socket_, F_SETFL, O_NONBLOCK);
   const Fd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!null.ok()) return ErrnoError(errno, "open /dev/null");
-  const Fd out(OpenLog(spec.stdout_path));
-  if (!out.ok()) return ErrnoError(errno, "open " + spec.stdout_path);
-  const Fd err(OpenLog(spec.stderr_path));
-  if (!err.ok()) return ErrnoError(errno, "open " + spec.stderr_path);
+  p->stdout_ = OpenLog(spec.stdout_path);
+  if (p->stdout_ < 0) return ErrnoError(errno, "open " + spec.stdout_path);
+  p->stderr_ = OpenLog(spec.stderr_path);
+  if (p->stderr_ < 0) return ErrnoError(errno, "open " + spec.stderr_path);
   const Fd page(MakeStatusPage());
   if (!page.ok()) return ErrnoError(errno, "memfd_create");
   void* mapped = mmap(nullptr, kStatusPageBytes, PROT_READ, MAP_SHARED, page.get(), 0);
@@ -108,7 +109,7 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(EventLoop& loop,
   const Result<pid_t> pid = Spawn({spec.command,
                                    spec.environment,
                                    spec.work_folder,
-                                   {null.get(), out.get(), err.get(), theirs.get(), page.get()}});
+                                   {null.get(), p->stdout_, p->stderr_, theirs.get(), page.get()}});
   if (!pid) return pid.error();
   p->pid_ = *pid;
   p->reaped_ = false;
@@ -126,6 +127,9 @@ WorkerProcess::~WorkerProcess() {
   }
   CloseSocket();
   loop_.Cancel(ending_);
+  for (const int fd : {stdout_, stderr_}) {
+    if (fd >= 0) close(fd);
+  }
   if (page_ != nullptr) munmap(const_cast<uint64_t*>(page_), kStatusPageBytes);
 }
 
@@ -211,7 +215,7 @@ bool WorkerProcess::HandleFrames() {
     const uint32_t length = head.U32();
     const uint8_t type = head.U8();
     if (length > kMaxFrameBody || type < static_cast<uint8_t>(FrameType::kReady) ||
-        type > static_cast<uint8_t>(FrameType::kStopped)) {
+        type > static_cast<uint8_t>(FrameType::kHeader)) {
       Fail(
           "sent something that is not of the worker protocol, and was killed; only ParallelRun "
           "may write to descriptor 3");
@@ -236,6 +240,11 @@ void WorkerProcess::Fail(std::string words) {
   if (fault_.empty()) fault_ = std::move(words);
   CloseSocket();
   Kill();
+}
+
+void WorkerProcess::TrimLogs(uint64_t limit) const {
+  TrimLog(stdout_, limit);
+  TrimLog(stderr_, limit);
 }
 
 void WorkerProcess::Kill() {

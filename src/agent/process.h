@@ -51,6 +51,9 @@ class WorkerProcess {
   StatusReading Status() const;
   pid_t pid() const { return pid_; }
 
+  // Keeps stdout and stderr within `limit` bytes each on this machine's disk (log_trim.h).
+  void TrimLogs(uint64_t limit) const;
+
   // SIGKILL to its whole process group. Reap tells when it has ended.
   void Kill();
   // Once the process has ended: hands the frames that it left to OnFrame, then returns how it
@@ -74,6 +77,8 @@ class WorkerProcess {
   bool reaped_ = true;
   bool killed_ = false;  // by us
   int socket_ = -1;
+  int stdout_ = -1;
+  int stderr_ = -1;
   const uint64_t* page_ = nullptr;
   std::string stderr_path_;
   std::string fault_;  // why we ended it, when it broke the protocol

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "api/enums.h"
 #include "api/node.h"
 
 namespace parallelrun {
@@ -58,6 +59,31 @@ std::string Resolve(std::string_view name, bool azure, const std::vector<std::st
   return "";
 }
 
+// The flags that Azure ML's driver puts beside the user's, with their values.
+std::vector<std::pair<std::string, std::string>> SystemFlags(
+    const JobSpec& spec, const std::map<std::string, std::string>& paths) {
+  std::vector<std::pair<std::string, std::string>> flags;
+  if (const auto output = paths.find("output"); output != paths.end()) {
+    flags.emplace_back("--output", output->second);
+    if (spec.output.action == OutputAction::kAppendRow) {
+      flags.emplace_back("--output_uri_file", output->second + "/" + spec.output.file_name);
+    }
+  }
+  if (spec.output.action == OutputAction::kAppendRow) {
+    flags.emplace_back("--append_row_file_name", spec.output.file_name);
+  }
+  flags.emplace_back("--logging_level", EnumWord(spec.logging_level));
+  for (const Input& input : spec.inputs) {
+    const auto path = paths.find("inputs." + input.name);
+    if (path != paths.end()) flags.emplace_back("--input_asset_" + input.name, path->second);
+  }
+  return flags;
+}
+
+std::string_view NameOfFlag(std::string_view argument) {
+  return argument.substr(0, argument.find('='));
+}
+
 }  // namespace
 
 std::vector<std::string> PlaceholderNames(const JobSpec& spec) {
@@ -95,6 +121,35 @@ Result<std::string> SubstituteArgument(std::string_view text,
         out += paths.at(Resolve(name, azure, names));
       });
   return out;
+}
+
+Result<std::vector<std::string>> ScriptArguments(const Job& job,
+                                                 const std::map<std::string, std::string>& paths) {
+  std::vector<std::string> own;
+  for (const std::string& argument : job.spec.arguments) {
+    Result<std::string> substituted = SubstituteArgument(argument, paths);
+    if (!substituted.ok()) return substituted.error();
+    own.push_back(std::move(*substituted));
+  }
+  std::vector<std::string> first;
+  std::vector<std::string> last;
+  for (const auto& [flag, value] : SystemFlags(job.spec, paths)) {
+    const auto given = [&name = flag](const std::string& argument) {
+      return NameOfFlag(argument) == name;
+    };
+    const auto abbreviated = [&name = flag](const std::string& argument) {
+      return NameOfFlag(argument).starts_with(name);
+    };
+    if (std::any_of(own.begin(), own.end(), given)) continue;
+    const bool shadows = std::any_of(own.begin(), own.end(), abbreviated);
+    std::vector<std::string>& part = shadows ? first : last;
+    part.insert(part.end(), {flag, value});
+  }
+  first.insert(first.end(), own.begin(), own.end());
+  // Behind the user's "--" there are no flags.
+  const auto end = std::find(first.begin(), first.end(), "--");
+  first.insert(end, last.begin(), last.end());
+  return first;
 }
 
 std::string PlaceholderList(const std::vector<std::string>& names) {

@@ -25,6 +25,14 @@ std::vector<std::string> UnknownPlaceholders(std::string_view text,
 Result<std::string> SubstituteArgument(std::string_view text,
                                        const std::map<std::string, std::string>& paths);
 
+// What the entry script finds in sys.argv[1:]: spec.arguments with their placeholders replaced
+// (predefined ones included), and the flags of Azure ML's own that scripts are known to read:
+// --output, --output_uri_file, --append_row_file_name, --logging_level, --input_asset_NAME. They
+// stand last; one that the user gives too is left out; one that a parser with abbreviations would
+// take for a flag of the user's stands first, so that the user's value wins. `paths` as above.
+Result<std::vector<std::string>> ScriptArguments(const Job& job,
+                                                 const std::map<std::string, std::string>& paths);
+
 // "$(inputs.images), $(output)".
 std::string PlaceholderList(const std::vector<std::string>& names);
 

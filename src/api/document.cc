@@ -30,7 +30,23 @@ bool IsOurs(const Node& node) {
          TextOf(node, "apiVersion").starts_with("parallelrun.dev/");
 }
 
+// The objects of a `kind: List`, as kubectl writes it, stand for documents of their own.
+void OpenLists(std::vector<YamlTree>& documents) {
+  std::vector<YamlTree> opened;
+  for (YamlTree& document : documents) {
+    const bool is_list = TextOf(document.root, "kind") == "List";
+    const Node* const items = is_list ? document.root.Find("items") : nullptr;
+    if (items == nullptr || items->kind != Node::Kind::kList) {
+      opened.push_back(std::move(document));
+      continue;
+    }
+    for (const Node& item : items->items) opened.push_back({item, document.problems});
+  }
+  documents = std::move(opened);
+}
+
 void Choose(std::vector<YamlTree> documents, Document& out) {
+  OpenLists(documents);
   std::vector<YamlTree*> ours;
   for (YamlTree& document : documents) {
     if (IsOurs(document.root)) ours.push_back(&document);
@@ -140,23 +156,47 @@ Result<Node> FromJson(const nlohmann::json& value, int depth, size_t& values) {
   return node;
 }
 
+// The documents of a text, within the bounds; problems when there are none.
+YamlTrees ReadBounded(std::string_view text) {
+  const auto refuse = [](std::string what, std::string mend, const Position& at) {
+    return YamlTrees{{}, Refusal(std::move(what), std::move(mend), at).problems};
+  };
+  if (text.size() > kMaxDocumentBytes) {
+    return refuse("the file is larger than 1 MiB", "move data out of the job file", {});
+  }
+  if (!IsUtf8(text)) return refuse("the file is not UTF-8 text", "save it as UTF-8", {});
+  if (const std::optional<Position> at = FindControlByte(text)) {
+    return refuse("a control character in the file", "remove it", *at);
+  }
+  return ReadYamlTrees(text);
+}
+
 }  // namespace
 
 Document ReadDocument(std::string_view text) {
-  if (text.size() > kMaxDocumentBytes) {
-    return Refusal("the file is larger than 1 MiB", "move data out of the job file", {});
-  }
-  if (!IsUtf8(text)) return Refusal("the file is not UTF-8 text", "save it as UTF-8", {});
-  if (const std::optional<Position> at = FindControlByte(text)) {
-    return Refusal("a control character in the file", "remove it", *at);
-  }
   Document document;
-  YamlTrees read = ReadYamlTrees(text);
+  YamlTrees read = ReadBounded(text);
   if (HasErrors(read.problems)) {
     document.problems = std::move(read.problems);
     return document;
   }
   Choose(std::move(read.trees), document);
+  return document;
+}
+
+Document ReadForeignDocument(std::string_view text) {
+  Document document;
+  YamlTrees read = ReadBounded(text);
+  document.problems = std::move(read.problems);
+  if (HasErrors(document.problems)) return document;
+  if (read.trees.size() != 1) {
+    document.problems.push_back(
+        {.what = read.trees.empty() ? "the file is empty" : "the file holds several documents",
+         .mend = "give a file with one document"});
+    return document;
+  }
+  document.problems = std::move(read.trees[0].problems);
+  document.job = std::move(read.trees[0].root);
   return document;
 }
 

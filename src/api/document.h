@@ -24,8 +24,11 @@ struct Document {
   std::vector<std::string> notes;  // what was passed over: "line 1: ConfigMap digits-code: ..."
 };
 
-// Of several YAML documents in `text`, takes the one ParallelRunJob.
+// Of several YAML documents in `text`, or objects in a List, takes the one ParallelRunJob.
 Document ReadDocument(std::string_view text);
+
+// The only document of `text`, whatever it is, with the same bounds.
+Document ReadForeignDocument(std::string_view text);
 
 // An object that was JSON already, as from the API server; no positions.
 Document JsonDocument(const nlohmann::json& object);

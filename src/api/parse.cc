@@ -6,6 +6,7 @@
 #include "api/defaults.h"
 #include "api/override.h"
 #include "api/parse_parts.h"
+#include "api/predefined.h"
 #include "api/sizes.h"
 
 namespace parallelrun {
@@ -155,7 +156,9 @@ void ReadFailureRules(Fields& fields, JobSpec& spec) {
   // Its default, 3 run invocation time-outs and 30 s, may lie above three days.
   ReadSeconds(fields, "progressUpdateTimeoutSeconds", 1, 3 * kMaxTimeoutSeconds + 30,
               spec.progress_update_timeout);
-  timeout("firstTaskCreationTimeoutSeconds", spec.first_task_creation_timeout);
+  // Jobs in the wild give it six days.
+  ReadSeconds(fields, "firstTaskCreationTimeoutSeconds", 1, kNoLimit,
+              spec.first_task_creation_timeout);
   if (const auto limit = fields.Take("nodeRestartLimit")) {
     if (const auto read = limit->Integer(0, kNoLimit)) {
       spec.node_restart_limit = static_cast<int32_t>(*read);
@@ -206,7 +209,7 @@ void ReadNodes(Fields& fields, JobSpec& spec) {
   if (const auto value = fields.Take("coordinator")) ReadCoordinator(*value, spec.coordinator);
 }
 
-void ReadSpec(const Value& map, Target target, JobSpec& spec) {
+void ReadSpec(const Value& map, Target target, JobSpec& spec, std::vector<std::string>& notes) {
   Fields fields(map);
   if (const auto value =
           fields.Require("entryScript", "write the file with run(), as in score.py")) {
@@ -239,6 +242,7 @@ void ReadSpec(const Value& map, Target target, JobSpec& spec) {
   fields.ToEnum("profiling", spec.profiling);
   ReadSeconds(fields, "resourceMonitorIntervalSeconds", 0, kNoLimit,
               spec.resource_monitor_interval);
+  ApplyPredefined(fields.Present(PredefinedFields()), spec, map.problems, notes);
   fields.Finish();
 }
 
@@ -272,7 +276,9 @@ ParsedJob ParseJob(const Node& root, Target target) {
   if (const auto metadata = fields.Require("metadata", "write metadata: {name: NAME}")) {
     ReadMetadata(*metadata, parsed.job.metadata);
   }
-  if (const auto spec = fields.Require("spec")) ReadSpec(*spec, target, parsed.job.spec);
+  if (const auto spec = fields.Require("spec")) {
+    ReadSpec(*spec, target, parsed.job.spec, parsed.notes);
+  }
   fields.Take("status");  // the API server's own
   fields.Finish();
   FillDefaults(parsed.job);
@@ -293,7 +299,7 @@ ParsedJob ReadJob(std::string_view text, const std::vector<std::string>& overrid
   } else {
     parsed = ParseJob(document.job, target);
   }
-  parsed.notes = std::move(document.notes);
+  parsed.notes.insert(parsed.notes.begin(), document.notes.begin(), document.notes.end());
   return parsed;
 }
 

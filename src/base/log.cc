@@ -1,16 +1,22 @@
 #include "base/log.h"
 
 #include <spdlog/formatter.h>
+#include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/escape.h"
+
 namespace parallelrun {
 namespace {
+
+constexpr size_t kMaxShown = 500;
 
 const char* LevelName(spdlog::level::level_enum level) {
   switch (level) {
@@ -24,7 +30,7 @@ const char* LevelName(spdlog::level::level_enum level) {
 
 class LineFormatter final : public spdlog::formatter {
  public:
-  explicit LineFormatter(bool json) : json_(json) {}
+  explicit LineFormatter(LogFormat format) : format_(format) {}
 
   void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& out) override {
     const auto since = message.time.time_since_epoch();
@@ -33,29 +39,36 @@ class LineFormatter final : public spdlog::formatter {
     const std::string_view text(message.payload.data(), message.payload.size());
     std::string line;
     tm parts{};
-    if (json_) {
-      gmtime_r(&whole, &parts);
-      const std::string time = fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z",
-                                           parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
-                                           parts.tm_hour, parts.tm_min, parts.tm_sec, ms);
-      const nlohmann::ordered_json object = {
-          {"time", time}, {"level", LevelName(message.level)}, {"message", text}};
-      line = object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-    } else {
+    if (format_ == LogFormat::kTerminal) {
       localtime_r(&whole, &parts);
       line = fmt::format("{:02}:{:02}:{:02}.{:03} {} {}", parts.tm_hour, parts.tm_min, parts.tm_sec,
                          ms, LevelName(message.level), text);
+    } else {
+      gmtime_r(&whole, &parts);
+      const std::string day =
+          fmt::format("{:04}-{:02}-{:02}", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday);
+      const std::string time =
+          fmt::format("{:02}:{:02}:{:02}", parts.tm_hour, parts.tm_min, parts.tm_sec);
+      if (format_ == LogFormat::kTree) {
+        line = fmt::format("{} {},{:03}|{}|{}|{}|{}", day, time, ms, LevelName(message.level),
+                           getpid(), message.thread_id, text);
+      } else {
+        const nlohmann::ordered_json object = {{"time", fmt::format("{}T{}.{:03}Z", day, time, ms)},
+                                               {"level", LevelName(message.level)},
+                                               {"message", text}};
+        line = object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+      }
     }
     line += '\n';
     out.append(line.data(), line.data() + line.size());
   }
 
   std::unique_ptr<spdlog::formatter> clone() const override {
-    return std::make_unique<LineFormatter>(json_);
+    return std::make_unique<LineFormatter>(format_);
   }
 
  private:
-  const bool json_;
+  const LogFormat format_;
 };
 
 spdlog::level::level_enum SpdlogLevel(LogLevel level) {
@@ -70,12 +83,23 @@ spdlog::level::level_enum SpdlogLevel(LogLevel level) {
 
 }  // namespace
 
-void SetUpLogging(bool json, LogLevel level) {
+void SetUpLogging(LogFormat format, LogLevel level) {
   auto logger =
       std::make_shared<spdlog::logger>("", std::make_shared<spdlog::sinks::stderr_sink_mt>());
-  logger->set_formatter(std::make_unique<LineFormatter>(json));
+  logger->set_formatter(std::make_unique<LineFormatter>(format));
   logger->set_level(SpdlogLevel(level));
   spdlog::set_default_logger(std::move(logger));
+}
+
+void LogToFile(const std::string& path) {
+  try {
+    auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
+    sink->set_formatter(std::make_unique<LineFormatter>(LogFormat::kTree));
+    spdlog::default_logger()->sinks().push_back(std::move(sink));
+    spdlog::default_logger()->flush_on(spdlog::level::debug);
+  } catch (const spdlog::spdlog_ex& error) {
+    spdlog::warn("the log cannot be written to {}: {}", Printable(path, kMaxShown), error.what());
+  }
 }
 
 }  // namespace parallelrun

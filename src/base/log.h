@@ -2,13 +2,26 @@
 // thread-safe; untrusted text goes through Printable (escape.h) first.
 #pragma once
 
+#include <string>
+
 namespace parallelrun {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
-// Sends the process's log to stderr: `json` as one JSON object a line with "time", "level" and
-// "message" (for a cluster's collector), else as "HH:MM:SS.mmm LEVEL message" in local time. Call
-// once, early in main.
-void SetUpLogging(bool json, LogLevel level);
+enum class LogFormat {
+  kTerminal,  // "HH:MM:SS.mmm LEVEL message", local time
+  kJson,      // one JSON object a line with "time", "level" and "message", for a collector
+  kTree,      // "YYYY-mm-dd HH:MM:SS,mmm|LEVEL|pid|tid|message", UTC: as in a job's log tree
+};
+
+// Sends the process's log to stderr. Call once, early in main.
+void SetUpLogging(LogFormat format, LogLevel level);
+inline void SetUpLogging(bool json, LogLevel level) {
+  SetUpLogging(json ? LogFormat::kJson : LogFormat::kTerminal, level);
+}
+
+// From now on also to a file, in the format kTree; it is made, with its folder, and appended to.
+// After SetUpLogging, while no other thread logs. Throws nothing: what fails is logged.
+void LogToFile(const std::string& path);
 
 }  // namespace parallelrun

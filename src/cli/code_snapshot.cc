@@ -30,8 +30,12 @@ struct Snapshot {
 
   bool LeftOut(const fs::path& path) const {
     const std::string name = path.filename();
-    return name == ".git" || name == "__pycache__" ||
-           std::find(leave_out.begin(), leave_out.end(), path.string()) != leave_out.end();
+    if (name == ".git" || name == "__pycache__") return true;
+    std::error_code ignored;  // what is not there is no folder of the code
+    const bool folder = fs::symlink_status(path, ignored).type() == fs::file_type::directory;
+    return std::any_of(leave_out.begin(), leave_out.end(), [&](const std::string& other) {
+      return path == other || (folder && fs::equivalent(path, other, ignored));
+    });
   }
 
   Status Count(const fs::path& path) {
@@ -93,7 +97,10 @@ Result<uint64_t> SnapshotCode(const std::string& code, const std::string& target
   try {
     copied = snapshot.CopyFolder(code, target, "");
   } catch (const fs::filesystem_error& e) {
-    copied = Error{Code::kPermission, fmt::format("copy the code folder: {}", e.what())};
+    copied = Error{Code::kPermission,
+                   fmt::format("copy the code folder {} to {}: {}: {}; make room or correct the "
+                               "permissions there, or choose another temporary folder with TMPDIR",
+                               code, target, e.path1().string(), e.code().message())};
   }
   const uint64_t value = XXH3_64bits_digest(digest);
   XXH3_freeState(digest);

@@ -191,6 +191,7 @@ class LocalRun {
     if (mkdtemp(name.data()) == nullptr) return ErrnoError(errno, "make a folder like " + name);
     folder_ = name;
     std::vector<std::string> leave_out = job_.layout.forbidden;
+    leave_out.push_back(folder_);
     for (const PlanInput& input : job_.layout.inputs) leave_out.push_back(input.root);
     const Result<uint64_t> digest = SnapshotCode(job_.code_folder, folder_ + "/code", leave_out);
     if (!digest.ok()) return digest.error();
@@ -210,23 +211,24 @@ class LocalRun {
     return {};
   }
 
-  // What to do when the folders of output, logs and state cannot be used.
-  std::string OtherFolder() const {
+  // The folder that is to hold output, logs and state is of no use: what to do.
+  Error Unusable(const Error& why) const {
     const std::string flag =
         request_.quick ? "--output FOLDER" : "--volume " + job_.job.spec.state.in.volume + "=FOLDER";
-    return "make room or correct its permissions there, or choose another folder with " + flag;
+    return {why.code, fmt::format("the job's state folder cannot be used: {}; make room or correct the "
+                                  "permissions there, or choose another folder with {}",
+                                  why.message, flag)};
   }
 
   // One command at a time works on a state folder.
   Status Lock() {
     const std::unique_ptr<Files> files = MakeSystemFiles();
     if (const Status made = files->MakeFolders(job_.layout.state_folder); !made.ok()) {
-      return Error{made.error().code, fmt::format("the job's state folder cannot be made: {}; {}",
-                                                  made.error().message, OtherFolder())};
+      return Unusable(made.error());
     }
     const std::string path = job_.layout.state_folder + "/lock";
     lock_ = Fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
-    if (lock_.get() < 0) return ErrnoError(errno, "open " + path);
+    if (lock_.get() < 0) return Unusable(ErrnoError(errno, "open " + path));
     if (flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
       char pid[32] = {};
       const ssize_t n = pread(lock_.get(), pid, sizeof pid - 1, 0);
@@ -238,7 +240,7 @@ class LocalRun {
     const std::string pid = std::to_string(getpid());
     if (ftruncate(lock_.get(), 0) != 0 ||
         pwrite(lock_.get(), pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
-      return ErrnoError(errno, "write " + path);
+      return Unusable(ErrnoError(errno, "write " + path));
     }
     return {};
   }
@@ -440,6 +442,12 @@ class LocalRun {
     if (stopping_) return;
     settled_ = progress["miniBatches"]["succeeded"].get<uint64_t>();
     last_progress_ = progress;
+    // Whole, once: the progress line is cut at the width of the terminal.
+    const std::string paused = progress["paused"];
+    if (paused != paused_ && !paused.empty()) {
+      display_.Say(fmt::format("paused: {}; the job goes on as soon as there is room", Printable(paused, 2000)));
+    }
+    paused_ = paused;
     display_.Progress(ProgressLine(progress), clock_.Now());
   }
 
@@ -556,6 +564,7 @@ class LocalRun {
   bool stopped_ = false;
   int exit_ = kExitFailed;
   std::optional<json> last_progress_;
+  std::string paused_;  // as the last progress said it
 
   std::unique_ptr<HttpClient> client_;
   std::thread poller_;

@@ -7,6 +7,8 @@
 
 #include "api/parse.h"
 #include "base/log.h"
+#include "cli/convert.h"
+#include "cli/ledger_command.h"
 #include "cli/local_job.h"
 #include "cli/local_run.h"
 
@@ -106,12 +108,28 @@ int Main(int argc, char** argv) {
   validate->add_option("files", files, "Job files")->required();
   validate->add_flag("--cluster", cluster, "Check for a cluster rather than for a local run");
 
+  CLI::App* convert = app.add_subcommand("convert", "Make a job file from a YAML file of Azure ML");
+  std::string azure_file;
+  std::string converted;
+  std::string step;
+  convert->add_option("file", azure_file, "parallel_run_config, parallel job or component, pipeline job, batch deployment")->required();
+  convert->add_option("-o,--output", converted, "The job file to write; standard output if not given");
+  convert->add_option("--step", step, "Which parallel step of a pipeline job");
+
+  CLI::App* ledger = app.add_subcommand("ledger", "Verify the ledger of a job and print what it says");
+  std::string state_folder;
+  bool records = false;
+  ledger->add_option("folder", state_folder, "State folder of the job")->required();
+  ledger->add_flag("--records", records, "A line for each record");
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? kExitOk : kExitUsage;
   }
   if (validate->parsed()) return Validate(files, cluster);
+  if (convert->parsed()) return ConvertFile(azure_file, converted, step);
+  if (ledger->parsed()) return PrintLedger(state_folder, records);
 
   const bool script = target.size() > 3 && target.ends_with(".py");
   if (init->parsed() || script) {

@@ -4,6 +4,8 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include "base/mutation.h"
+
 namespace parallelrun {
 namespace {
 
@@ -74,9 +76,9 @@ void Coordinator::LoseLeases(uint32_t index, Instant now) {
         const std::string message = fmt::format(
             "its node died {} times while run() worked on it: look for what ends the whole node, "
             "such as memory", losses);
+        // Without the lease's fence: nobody reported this, so that no later report is a repeat of it.
         FailedRecord failed;
         failed.id = held.id;
-        failed.fence = held.lease.fence;
         failed.node = index;
         failed.cause = Cause::kProcessEnded;
         failed.final = true;
@@ -134,7 +136,7 @@ void Coordinator::Exchange(uint32_t index, const ExchangeRequest& request, Insta
   waiting.park_until = now + milliseconds(std::min(request.park_ms, kMaxParkMs));
   waiting.answer = std::move(answer);
 
-  TakeEvents(node, request);
+  TakeEvents(index, node, request);
   TakeHeld(index, node, request, now, waiting);
   TakeFinished(index, node, request, now, waiting);
   waiting.news = waiting.position > 0 || !waiting.reply.settled.empty() ||
@@ -145,7 +147,7 @@ void Coordinator::Exchange(uint32_t index, const ExchangeRequest& request, Insta
   Pump(now);
 }
 
-void Coordinator::TakeEvents(Node& node, const ExchangeRequest& request) {
+void Coordinator::TakeEvents(uint32_t index, Node& node, const ExchangeRequest& request) {
   for (const ProcessEvent& event : request.events) {
     const std::string where = event.log.empty() ? "" : fmt::format(" (log {})", event.log);
     switch (event.kind) {
@@ -160,6 +162,12 @@ void Coordinator::TakeEvents(Node& node, const ExchangeRequest& request) {
         }
         break;
       case ProcessEvent::Kind::kExited: break;
+      case ProcessEvent::Kind::kMetric:
+        metrics_.push_back({index, event.process, std::string(event.message)});
+        break;
+      case ProcessEvent::Kind::kHeader:
+        if (!over() && state_.header().empty()) Record(HeaderRecord{event.message});
+        break;
       case ProcessEvent::Kind::kGaveUp:
         node.gave_up = true;
         if (init_error_.empty()) init_error_ = std::string(event.message) + where;
@@ -188,7 +196,8 @@ void Coordinator::TakeHeld(uint32_t index, const Node& node, const ExchangeReque
   for (const OfferedLease& offer : request.offered) {
     if (Repeated({offer.id, offer.fence}, waiting)) continue;
     const Result<uint64_t> digest = plan_.Digest(state_, offer.id);
-    if (!digest.ok() || *digest != offer.digest) {
+    const bool same = PARALLELRUN_MUTATED(kOfferWithoutDigest) || (digest.ok() && *digest == offer.digest);
+    if (!same) {
       waiting.reply.refused.push_back({offer.id, offer.fence});
     } else {
       adopt(offer.id, offer.fence, false);
@@ -197,9 +206,7 @@ void Coordinator::TakeHeld(uint32_t index, const Node& node, const ExchangeReque
 }
 
 bool Coordinator::Repeated(const LeaseName& name, Waiting& waiting) {
-  if (name.id >= state_.batches().size() || state_.batches()[name.id].fence != name.fence) {
-    return false;
-  }
+  if (!state_.Recorded(name.id, name.fence)) return false;
   // Recorded, perhaps a moment ago: the answer waits for all that was appended so far.
   waiting.position = std::max(waiting.position, ledger_.appended());
   waiting.reply.settled.push_back(name);
@@ -237,7 +244,8 @@ void Coordinator::TakeFinished(uint32_t index, const Node& node, const ExchangeR
           break;
         }
         const auto at = Record(ResultRecord{done.id, done.fence, index, done.process, done.run_ns,
-                                            done.items_succeeded, done.row_count, done.rows});
+                                            done.items_succeeded, done.row_count, done.rows,
+                                            Times(done, now)});
         waiting.position = std::max(waiting.position, at.position);
         waiting.reply.settled.push_back(name);
         last_progress_ = now;
@@ -251,10 +259,12 @@ void Coordinator::TakeFinished(uint32_t index, const Node& node, const ExchangeR
         failed.process = done.process;
         failed.run_ns = done.run_ns;
         failed.cause = done.cause;
-        failed.final = state_.batches()[done.id].failed_attempts + 1U >= options_.run_max_try;
+        failed.final = state_.batches()[done.id].failed_attempts + 1U >=
+                       options_.run_max_try + (PARALLELRUN_MUTATED(kRunMaxTryIgnored) ? 1U : 0U);
         failed.kind = done.error_kind;
         failed.message = done.message;
         failed.log = done.log;
+        failed.times = Times(done, now);
         waiting.position = std::max(waiting.position, Record(failed).position);
         waiting.reply.settled.push_back(name);
         last_progress_ = now;
@@ -263,6 +273,10 @@ void Coordinator::TakeFinished(uint32_t index, const Node& node, const ExchangeR
     }
     leases_.Release(done.id);
   }
+}
+
+AttemptTimes Coordinator::Times(const Finished& done, Instant now) const {
+  return {done.elapsed_ns, done.cpu_ns, (now.time_since_epoch() + options_.wall_offset).count()};
 }
 
 // --- plan
@@ -429,7 +443,10 @@ void Coordinator::Pump(Instant now) {
 }
 
 bool Coordinator::TryAnswer(Waiting& waiting, Instant now) {
-  if (waiting.position > ledger_.durable()) return false;
+  const bool durable = PARALLELRUN_MUTATED(kAcknowledgeBeforeSync) || waiting.position <= ledger_.durable();
+  if (!durable) return false;
+  // A verdict is told once it is durable, so nobody leaves for one that a crash undoes.
+  if (phase_ == Phase::kDeciding && !PARALLELRUN_MUTATED(kVerdictBeforeSync)) return false;
   const Directive what = directive();
   const uint64_t grants = Grants(waiting);
   if (grants == 0 && !waiting.news && what == Directive::kGoOn && waiting.park_until > now) {

@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -36,6 +37,7 @@ struct CoordinatorLimits {
   uint32_t nodes = 1;      // expected
   uint32_t processes = 1;  // of each
   uint64_t settings_digest = 0;
+  Duration wall_offset{0};  // wall time less monotonic time: to tell when, never to decide
   Duration progress_timeout = seconds(300);
   Duration first_task_timeout = seconds(600);
 };
@@ -84,6 +86,14 @@ class Coordinator {
   Status AddChunk(const std::string& encoded, Instant now);
   void EndPlan(Instant now);
   void FailPlan(const Error& error, Instant now);
+
+  // What scripts logged with run.log since the last call: (node, process, JSON).
+  struct Metric {
+    uint32_t node = 0;
+    uint32_t process = 0;
+    std::string json;
+  };
+  std::vector<Metric> TakeMetrics() { return std::exchange(metrics_, {}); }
 
   // --- ledger and time
   void OnDurable(Instant now);
@@ -137,7 +147,8 @@ class Coordinator {
     Answer answer;
   };
 
-  void TakeEvents(Node& node, const ExchangeRequest& request);
+  void TakeEvents(uint32_t index, Node& node, const ExchangeRequest& request);
+  AttemptTimes Times(const Finished& done, Instant now) const;
   void TakeHeld(uint32_t index, const Node& node, const ExchangeRequest& request, Instant now,
                 Waiting& waiting);
   void TakeFinished(uint32_t index, const Node& node, const ExchangeRequest& request, Instant now,
@@ -178,6 +189,7 @@ class Coordinator {
   uint64_t published_position_ = 0;
   uint64_t init_failures_ = 0;
   std::string init_error_;
+  std::vector<Metric> metrics_;  // bounded by what an exchange carries; taken after each event
   Instant started_;
   Instant last_tick_;
   Instant last_progress_;

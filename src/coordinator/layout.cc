@@ -7,7 +7,8 @@
 namespace parallelrun {
 namespace {
 
-Result<std::string> Resolve(const VolumePath& where, const Volumes& volumes, const std::string& field) {
+Result<std::string> Resolve(const VolumePath& where, const Volumes& volumes,
+                            const std::string& field) {
   const auto found = volumes.find(where.volume);
   if (found == volumes.end()) {
     return Error{Code::kInvalid,
@@ -29,23 +30,34 @@ PlanHeader Header(HeaderMode mode) {
   return PlanHeader::kAllFiles;
 }
 
+PlanKind Kind(const Input& input) {
+  if (input.kind == InputKind::kFiles) return PlanKind::kFiles;
+  if (input.kind == InputKind::kJsonLines) return PlanKind::kJsonLines;
+  return input.tabular.format == TabularFormat::kParquet ? PlanKind::kParquet
+                                                         : PlanKind::kDelimited;
+}
+
 Status AddInput(const JobSpec& spec, size_t index, const Volumes& volumes, JobLayout& layout) {
   const Input& input = spec.inputs[index];
   const std::string field = fmt::format("spec.inputs[{}] ({})", index, input.name);
   const Result<std::string> root = Resolve(input.from, volumes, field);
   if (!root.ok()) return root.error();
-  if (input.kind == InputKind::kJsonLines || input.tabular.format == TabularFormat::kParquet) {
-    return Error{Code::kInvalid, field + ": JSON lines and Parquet cannot be read yet: give the data "
-                                         "as CSV, or as files that the script reads itself"};
-  }
   layout.placeholders["inputs." + input.name] = *root;
+  if (spec.rank_mini_batch_count > 0) return {};  // the script may read it, nobody splits it
+  if (input.kind == InputKind::kJsonLines && !spec.partition_keys.empty()) {
+    return Error{Code::kInvalid, field +
+                                     ": JSON lines cannot be grouped by spec.partitionKeys: "
+                                     "remove the keys, or give the data as files or tabular"};
+  }
   PlanInput plan;
   plan.name = input.name;
   plan.root = *root;
   plan.pattern = input.pattern;
   plan.exclude = input.exclude;
-  plan.tabular = input.kind == InputKind::kTabular;
+  plan.kind = Kind(input);
   plan.batch_size = spec.mini_batch_size;
+  plan.partition_format = input.partition_format;
+  plan.partition_keys = spec.partition_keys;
   plan.delimiter = input.tabular.delimiter;
   plan.header = Header(input.tabular.header);
   plan.encoding = input.tabular.encoding;
@@ -59,10 +71,6 @@ Status AddInput(const JobSpec& spec, size_t index, const Volumes& volumes, JobLa
 Result<JobLayout> LayOut(const Job& job, const Volumes& volumes) {
   const JobSpec& spec = job.spec;
   JobLayout layout;
-  if (!spec.partition_keys.empty() || spec.rank_mini_batch_count > 0) {
-    return Error{Code::kInvalid,
-                 "spec.partitionKeys and rank mini-batches are not there yet: remove the field"};
-  }
   const Result<std::string> output = Resolve(spec.output.to, volumes, "spec.output");
   if (!output.ok()) return output.error();
   layout.output_folder = *output;
@@ -79,6 +87,13 @@ Result<JobLayout> LayOut(const Job& job, const Volumes& volumes) {
   layout.placeholders["output"] = *output;
   for (size_t i = 0; i < spec.inputs.size(); ++i) {
     if (Status added = AddInput(spec, i, volumes, layout); !added.ok()) return added.error();
+  }
+  if (spec.rank_mini_batch_count > 0) {
+    PlanInput ranks;
+    ranks.name = "rankMiniBatchCount";
+    ranks.kind = PlanKind::kRanks;
+    ranks.batch_size = static_cast<uint64_t>(spec.rank_mini_batch_count);
+    layout.inputs.push_back(std::move(ranks));
   }
   for (size_t i = 0; i < spec.side_inputs.size(); ++i) {
     const SideInput& side = spec.side_inputs[i];

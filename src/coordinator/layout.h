@@ -19,15 +19,15 @@ struct JobLayout {
   std::string output_path;  // of the appended file; empty with SummaryOnly
   std::string log_folder;
   std::string state_folder;
-  std::vector<PlanInput> inputs;
+  std::vector<PlanInput> inputs;  // with rank mini-batches just one, which has no folder
   // What $(inputs.NAME), $(sideInputs.NAME) and $(output) stand for.
   std::map<std::string, std::string> placeholders;
   // Folders that no input may contain: output, logs and state.
   std::vector<std::string> forbidden;
 };
 
-// kInvalid names the field of a volume that is not mapped, or of an input whose kind is not
-// supported here yet.
+// kInvalid names the field of a volume that is not mapped, or of an input that cannot be grouped by
+// the partition keys.
 Result<JobLayout> LayOut(const Job& job, const Volumes& volumes);
 
 }  // namespace parallelrun

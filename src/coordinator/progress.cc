@@ -41,7 +41,8 @@ std::string Hex(const std::array<uint8_t, 32>& digest) {
 
 }  // namespace
 
-std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTime started) {
+std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTime started,
+                         const std::map<std::string, std::string>& metrics) {
   const JobState& state = coordinator.state();
   const JobCounts& counts = state.counts();
   const uint64_t settled = counts.succeeded + counts.failed;
@@ -85,6 +86,8 @@ std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTim
   }
   out["failedAttempts"] = state.errors().total();
   out["paused"] = coordinator.paused();
+  out["metrics"] = json::object();
+  for (const auto& [name, value] : metrics) out["metrics"][name] = json::parse(value, nullptr, false);
   out["verdict"] = nullptr;
   if (const auto& verdict = state.verdict()) {
     out["verdict"] = {{"outcome", verdict->outcome == Outcome::kSucceeded ? "Succeeded" : "Failed"},

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/mutation.h"
+
 namespace parallelrun {
 namespace {
 
@@ -99,7 +101,7 @@ Result<Published> PublishOutput(Files& files, const Ledger& ledger, const JobSta
                                 RowOrder order, const std::string& output_path) {
   const std::string folder = std::filesystem::path(output_path).parent_path();
   const std::vector<BatchId> ids = InOrder(state, order);
-  uint64_t total = 0;
+  uint64_t total = state.header().size();
   for (const BatchId id : ids) {
     for (const Place& place : state.RowsOf(id)) total += place.length;
   }
@@ -109,6 +111,7 @@ Result<Published> PublishOutput(Files& files, const Ledger& ledger, const JobSta
                                              total)};
   }
 
+  if (PARALLELRUN_MUTATED(kRenameWithoutToken)) (void)files.CreateExclusive(ledger.token_path()).ok();
   Result<std::unique_ptr<File>> token = files.Open(ledger.token_path());
   if (!token.ok()) {
     if (token.error().code == Code::kNotFound) {
@@ -117,6 +120,7 @@ Result<Published> PublishOutput(Files& files, const Ledger& ledger, const JobSta
     return token.error();
   }
   BlockWriter writer(**token);
+  if (const Status added = writer.Add(state.header()); !added.ok()) return added.error();
   RowReader reader(ledger);
   for (const BatchId id : ids) {
     for (const Place& place : state.RowsOf(id)) {

@@ -61,6 +61,8 @@ std::string LogReadme() {
          "user/stdout/<node>/<process>.stdout.txt    what the script prints, and Python's logging\n"
          "user/stderr/<node>/<process>.stderr.txt    what the script writes to stderr\n"
          "user/files/<node>/                         other files that the script put into ./logs\n"
+         "user/metrics.jsonl                         what scripts log with run.log\n"
+         "sys/job_report/processed_mini-batches.csv  every attempt: times, counts, errors; sums by node and process beside\n"
          "sys/master_role.txt                        the coordinator's own log\n"
          "sys/node/<node>/_main.txt                  the agent's own log\n";
 }

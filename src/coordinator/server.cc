@@ -9,6 +9,7 @@
 #include "base/escape.h"
 #include "base/http_target.h"
 #include "coordinator/access.h"
+#include "coordinator/batch_report.h"
 #include "coordinator/progress.h"
 #include "coordinator/reports.h"
 
@@ -74,6 +75,7 @@ CoordinatorServer::CoordinatorServer(ServerOptions options, Files& files, Ledger
       ledger_(ledger),
       state_(state),
       logs_(std::move(logs)),
+      metrics_(options_.log_folder),
       plan_(ledger),
       coordinator_(options_.coordinator, ledger, plan_, state, clock_.Now()),
       started_(clock_.WallNow()) {}
@@ -127,8 +129,7 @@ void CoordinatorServer::Handle(const std::shared_ptr<HttpExchange>& exchange) {
     return HandleNode(exchange, node, s);
   }
   if (request.method == "GET" && request.path == "/v1/progress") {
-    return exchange->Respond(
-        JsonResponse(200, ProgressJson(coordinator_, ledger_.epoch(), started_)));
+    return exchange->Respond(JsonResponse(200, Progress()));
   }
   if (request.method == "GET" && request.path == "/metrics") {
     HttpResponse response = TextResponse(200, Metrics(coordinator_, ledger_.epoch()));
@@ -232,7 +233,7 @@ HttpResponse CoordinatorServer::Control(const std::string& body) {
   }
   if (request->value("drain", false)) coordinator_.Drain(Now());
   if (request->value("cancel", false)) coordinator_.Cancel(Now());
-  return JsonResponse(200, ProgressJson(coordinator_, ledger_.epoch(), started_));
+  return JsonResponse(200, Progress());
 }
 
 // --- plan
@@ -363,7 +364,12 @@ void CoordinatorServer::OnPublished(const Result<Published>& published) {
   }
 }
 
+std::string CoordinatorServer::Progress() const {
+  return ProgressJson(coordinator_, ledger_.epoch(), started_, metrics_.latest());
+}
+
 void CoordinatorServer::AfterEvent() {
+  metrics_.Add(coordinator_.TakeMetrics());
   if (ending_) return;
   if (coordinator_.superseded()) return End(CoordinatorExit::kSuperseded);
   if (!flushing_ && ledger_.appended() > ledger_.durable()) {
@@ -417,16 +423,20 @@ void CoordinatorServer::WriteOverview() {
   out << OverviewLine(coordinator_, Now() - started_at_, now);
 }
 
+void CoordinatorServer::WriteLastReports() {
+  for (const Status& written :
+       {WriteReports(files_, state_, options_.log_folder),
+        WriteBatchReports(files_, options_.state_folder, state_, options_.log_folder)}) {
+    if (!written.ok()) spdlog::warn("the reports are not complete: {}", written.error().message);
+  }
+}
+
 void CoordinatorServer::End(CoordinatorExit exit) {
   if (ending_) return;
   ending_ = true;
   exit_ = exit;
   WriteOverview();
-  if (exit == CoordinatorExit::kSucceeded || exit == CoordinatorExit::kFailed) {
-    if (const Status written = WriteReports(files_, state_, options_.log_folder); !written.ok()) {
-      spdlog::warn("the reports are not complete: {}", written.error().message);
-    }
-  }
+  if (exit == CoordinatorExit::kSucceeded || exit == CoordinatorExit::kFailed) WriteLastReports();
   const bool publishes_no_more = exit == CoordinatorExit::kFailed || exit == CoordinatorExit::kDrained;
   if (publishes_no_more && !ledger_.token_path().empty()) {
     if (const Status removed = files_.Remove(ledger_.token_path()); !removed.ok()) {

@@ -15,6 +15,7 @@
 #include "base/http_server.h"
 #include "coordinator/coordinator.h"
 #include "coordinator/log_sink.h"
+#include "coordinator/metric_log.h"
 #include "coordinator/plan/planner.h"
 #include "coordinator/publisher.h"
 
@@ -38,6 +39,7 @@ struct ServerOptions {
   std::string output_path;  // of the appended file; empty with SummaryOnly
   RowOrder order = RowOrder::kMiniBatch;
   std::string log_folder;  // where the reports go
+  std::string state_folder;
   std::vector<PlanInput> inputs;
   std::vector<std::string> forbidden;  // folders that the listing must not meet
   Duration leave_limit = seconds(30);  // how long nodes may take to upload their logs at the end
@@ -53,7 +55,8 @@ class CoordinatorServer {
   // Serves until the job is over, drained, or superseded. An error is kCannotStart.
   Result<CoordinatorExit> Run();
 
-  const Coordinator& coordinator() const { return coordinator_; }
+  // What /v1/progress answers.
+  std::string Progress() const;
 
  private:
   void Handle(const std::shared_ptr<HttpExchange>& exchange);
@@ -76,6 +79,7 @@ class CoordinatorServer {
   void Publish();
   void OnPublished(const Result<Published>& published);
   void WriteOverview();
+  void WriteLastReports();
   void End(CoordinatorExit exit);
   Instant Now() const { return clock_.Now(); }
 
@@ -84,6 +88,7 @@ class CoordinatorServer {
   Ledger& ledger_;
   JobState& state_;
   LogSink logs_;
+  MetricLog metrics_;
   SystemClock clock_;
   EventLoop loop_;
   PlanStore plan_;

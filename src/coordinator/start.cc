@@ -146,6 +146,8 @@ CoordinatorLimits Limits(const CoordinatorConfig& config, const Opened& opened) 
   limits.run_max_try = static_cast<uint32_t>(spec.run_max_try);
   limits.thresholds = {spec.error_threshold, spec.allowed_failed_count, spec.allowed_failed_percent};
   limits.append_row = spec.output.action == OutputAction::kAppendRow;
+  const SystemClock clock;
+  limits.wall_offset = clock.WallNow().time_since_epoch() - clock.Now().time_since_epoch();
   limits.nodes = config.nodes;
   limits.processes = config.processes;
   // Work of one setting is never mixed with another's: see offers in docs/coordinator-api.md.
@@ -162,7 +164,8 @@ Error Refuse(const Ledger& ledger, Files& files, const Error& why) {
       spdlog::warn("{}", removed.error().message);
     }
   }
-  return why;
+  if (why.code != Code::kNoSpace) return why;
+  return {why.code, why.message + "; make room there, then start the job again"};
 }
 
 }  // namespace
@@ -207,13 +210,13 @@ Result<CoordinatorExit> RunCoordinator(const CoordinatorConfig& config, Files& f
                              ? RowOrder::kMiniBatch
                              : RowOrder::kCompletion;
   server_options.log_folder = layout->log_folder;
+  server_options.state_folder = layout->state_folder;
   server_options.inputs = layout->inputs;
   server_options.forbidden = layout->forbidden;
   CoordinatorServer server(std::move(server_options), files, ledger, state, std::move(*logs));
-  const WallTime started = SystemClock().WallNow();
   Result<CoordinatorExit> exit = server.Run();
   if (exit.ok()) {
-    WriteTerminationMessage(config, files, ProgressJson(server.coordinator(), ledger.epoch(), started));
+    WriteTerminationMessage(config, files, server.Progress());
   }
   return exit;
 }

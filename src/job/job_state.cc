@@ -4,6 +4,8 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include "base/mutation.h"
+
 namespace parallelrun {
 namespace {
 
@@ -14,6 +16,7 @@ Error Impossible(const char* record, BatchId id, const char* why) {
 }  // namespace
 
 Status JobState::Apply(const Record& record, const Place& record_place, const Place& rows) {
+  if (PARALLELRUN_MUTATED(kFreshTriesOnRestart) && record.index() == 0) StartGeneration();
   if (const auto* result = std::get_if<ResultRecord>(&record)) return ApplyResult(*result, rows);
   if (const auto* failed = std::get_if<FailedRecord>(&record)) return ApplyFailed(*failed);
   if (const auto* chunk = std::get_if<PlanChunkRecord>(&record)) {
@@ -41,6 +44,8 @@ Status JobState::Apply(const Record& record, const Place& record_place, const Pl
     ApplySettings(*settings);
   } else if (const auto* verdict = std::get_if<VerdictRecord>(&record)) {
     verdict_ = Verdict{verdict->outcome, std::string(verdict->reason), std::string(verdict->message)};
+  } else if (const auto* header = std::get_if<HeaderRecord>(&record)) {
+    if (header_.empty()) header_ = header->line;
   } else if (const auto* published = std::get_if<PublishedRecord>(&record)) {
     published_ = Published{std::string(published->path), published->bytes, published->rows,
                            published->sha256};
@@ -68,6 +73,7 @@ Status JobState::ApplyResult(const ResultRecord& result, const Place& rows) {
     return Impossible("result", result.id, "it is settled already");
   }
   batch.state = MiniBatch::State::kSucceeded;
+  failed_fences_.erase(result.id);
   batch.rows = rows;
   batch.fence = result.fence;
   batch.items_succeeded = result.items_succeeded;
@@ -91,7 +97,10 @@ Status JobState::ApplyFailed(const FailedRecord& failed) {
   parts_.erase(failed.id);
   batch.fence = failed.fence;
   ++batch.failed_attempts;
-  if (failed.final) {
+  if (!failed.final) {
+    failed_fences_[failed.id].push_back(failed.fence);
+  } else {
+    failed_fences_.erase(failed.id);
     batch.state = MiniBatch::State::kFailed;
     ++counts_.failed;
     counts_.items_failed += batch.items;
@@ -107,10 +116,14 @@ void JobState::ApplySettings(const SettingsRecord& settings) {
                        std::string(settings.resource_uid),
                        std::string(settings.plan_settings),
                        std::string(settings.job)};
-  if (!new_generation) return;
+  if (new_generation) StartGeneration();
+}
+
+void JobState::StartGeneration() {
   verdict_.reset();
   published_.reset();
   errors_.Clear();
+  failed_fences_.clear();
   for (MiniBatch& batch : batches_) {
     if (batch.state == MiniBatch::State::kSucceeded) continue;
     if (batch.state == MiniBatch::State::kFailed) {
@@ -118,6 +131,7 @@ void JobState::ApplySettings(const SettingsRecord& settings) {
       --counts_.failed;
       counts_.items_failed -= batch.items;
     }
+    batch.fence = {};  // a result of that attempt that comes late is as good as any
     batch.failed_attempts = 0;
     batch.losses = 0;
   }
@@ -127,6 +141,14 @@ const JobState::Chunk& JobState::ChunkOf(BatchId id) const {
   const auto after = std::upper_bound(chunks_.begin(), chunks_.end(), id,
                                       [](BatchId i, const Chunk& c) { return i < c.first; });
   return *(after - 1);
+}
+
+bool JobState::Recorded(BatchId id, const Fence& fence) const {
+  if (id >= batches_.size()) return false;
+  if (batches_[id].fence == fence) return true;
+  const auto failed = failed_fences_.find(id);
+  return failed != failed_fences_.end() &&
+         std::find(failed->second.begin(), failed->second.end(), fence) != failed->second.end();
 }
 
 uint64_t JobState::PartBytes(BatchId id, const Fence& fence) const {

@@ -73,6 +73,8 @@ class JobState {
   const std::optional<Verdict>& verdict() const { return verdict_; }
   const std::optional<Published>& published() const { return published_; }
   const DistinctErrors& errors() const { return errors_; }
+  // The first line of the output; empty: none.
+  const std::string& header() const { return header_; }
   bool plan_ended() const { return plan_ended_; }
   bool settled(BatchId id) const { return batches_[id].state != MiniBatch::State::kPending; }
   bool all_settled() const {
@@ -88,6 +90,9 @@ class JobState {
   const std::vector<Chunk>& chunks() const { return chunks_; }
   const Chunk& ChunkOf(BatchId id) const;
 
+  // A result or a failed attempt with this fence is in the ledger: to say it again changes nothing.
+  bool Recorded(BatchId id, const Fence& fence) const;
+
   // Bytes of rows received in parts for an unfinished result with this fence.
   uint64_t PartBytes(BatchId id, const Fence& fence) const;
   // Where the rows of a succeeded mini-batch lie, in order.
@@ -98,6 +103,7 @@ class JobState {
   Status ApplyResult(const ResultRecord& result, const Place& rows);
   Status ApplyFailed(const FailedRecord& failed);
   void ApplySettings(const SettingsRecord& settings);
+  void StartGeneration();
 
   struct Parts {
     Fence fence;
@@ -108,8 +114,11 @@ class JobState {
   std::vector<MiniBatch> batches_;
   std::vector<Chunk> chunks_;
   std::map<BatchId, Parts> parts_;  // few: only results above one part
+  // Of failed attempts; only of mini-batches that are still pending.
+  std::map<BatchId, std::vector<Fence>> failed_fences_;
   JobCounts counts_;
   DistinctErrors errors_;
+  std::string header_;
   bool plan_ended_ = false;
   std::optional<Settings> settings_;
   std::optional<Verdict> verdict_;

@@ -10,6 +10,7 @@
 #include <queue>
 #include <vector>
 
+#include "base/mutation.h"
 #include "base/time.h"
 #include "job/ids.h"
 #include "job/job_state.h"
@@ -70,7 +71,10 @@ class LeaseTable {
   std::optional<Instant> NextDeadline() const;
 
  private:
-  bool Free(BatchId id) const { return !state_.settled(id) && !leases_.contains(id); }
+  bool Open(BatchId id) const {
+    return PARALLELRUN_MUTATED(kExpiryWhileCommitting) || !state_.settled(id);
+  }
+  bool Free(BatchId id) const { return Open(id) && !leases_.contains(id); }
   Fence Mint() { return {epoch_, ++last_fence_}; }
 
   const JobState& state_;

@@ -39,6 +39,8 @@ void PutFinished(Encoder& out, const Finished& f) {
   if (f.kind == Finished::Kind::kReturned) return;
   out.U32(f.process);
   out.U64(f.run_ns);
+  out.U64(f.cpu_ns);
+  out.U64(f.elapsed_ns);
   if (f.kind == Finished::Kind::kSucceeded) {
     out.U32(f.items_succeeded);
     out.U32(f.row_count);
@@ -52,6 +54,14 @@ void PutFinished(Encoder& out, const Finished& f) {
   }
 }
 
+size_t MaxMessage(ProcessEvent::Kind kind) {
+  switch (kind) {
+    case ProcessEvent::Kind::kMetric: return kMaxMetricBytes;
+    case ProcessEvent::Kind::kHeader: return kMaxHeaderBytes;
+    default: return kMaxExchangeBytes;
+  }
+}
+
 void GetFinished(Decoder& in, Finished& f) {
   Get(in, f);
   const uint8_t kind = in.U8();
@@ -60,6 +70,8 @@ void GetFinished(Decoder& in, Finished& f) {
   if (f.kind == Finished::Kind::kReturned) return;
   f.process = in.U32();
   f.run_ns = in.U64();
+  f.cpu_ns = in.U64();
+  f.elapsed_ns = in.U64();
   if (f.kind == Finished::Kind::kSucceeded) {
     f.items_succeeded = in.U32();
     f.row_count = in.U32();
@@ -133,9 +145,10 @@ Result<ExchangeRequest> DecodeExchangeRequest(std::string_view bytes) {
   GetList(in, 13, r.events, [&](ProcessEvent& e) {
     e.process = in.U32();
     const uint8_t kind = in.U8();
-    if (kind < 1 || kind > static_cast<uint8_t>(ProcessEvent::Kind::kGaveUp)) return in.Fail();
+    if (kind < 1 || kind > static_cast<uint8_t>(ProcessEvent::Kind::kHeader)) return in.Fail();
     e.kind = static_cast<ProcessEvent::Kind>(kind);
     e.message = in.Text();
+    if (e.message.size() > MaxMessage(e.kind)) return in.Fail();
     e.log = in.Text();
   });
   if (!in.Done()) return Error{Code::kInvalid, "malformed exchange request"};

@@ -39,6 +39,8 @@ struct Finished {
   Kind kind = Kind::kSucceeded;
   uint32_t process = 0;
   uint64_t run_ns = 0;
+  uint64_t cpu_ns = 0;      // of the process, during run()
+  uint64_t elapsed_ns = 0;  // on the node, loading and rows included
   // kSucceeded
   uint32_t items_succeeded = 0;
   uint32_t row_count = 0;
@@ -58,12 +60,17 @@ struct ProcessEvent {
     kReady = 3,
     kExited = 4,
     kGaveUp = 5,
+    kMetric = 6,  // message: JSON of kMaxMetricBytes at most; log: see docs/coordinator-api.md
+    kHeader = 7,  // message: a line of kMaxHeaderBytes at most
   };
   uint32_t process = 0;
   Kind kind = Kind::kReady;
   std::string_view message;
   std::string_view log;
 };
+
+inline constexpr size_t kMaxMetricBytes = size_t{4} << 10;
+inline constexpr size_t kMaxHeaderBytes = size_t{64} << 10;
 
 struct ExchangeRequest {
   Incarnation incarnation;

@@ -2,8 +2,6 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include <algorithm>
-#include <cassert>
 #include <cstring>
 
 #include "base/bytes.h"
@@ -13,12 +11,7 @@ namespace {
 
 constexpr size_t kPrefixSize = 5;                           // type and length
 constexpr size_t kRowsHeadSize = 8 + 12;                    // id, fence
-constexpr size_t kResultHeadSize = 8 + 12 + 8 + 8 + 4 + 4;  // and node, process, time, counts
-
-constexpr uint8_t kChunkOfFiles = 1;
-constexpr uint8_t kChunkOfSlices = 2;
-constexpr size_t kStampSize = 16;
-constexpr size_t kSliceSize = 20;
+constexpr size_t kResultHeadSize = 8 + 12 + 8 + 8 + 24 + 4 + 4;  // and node, process, times, counts
 
 template <RecordType type, typename T>
 constexpr bool kHasType =
@@ -33,9 +26,10 @@ void Put(Encoder& to, const Fence& fence) {
   to.U64(fence.number);
 }
 
-void Put(Encoder& to, const FileStamp& stamp) {
-  to.U64(stamp.size);
-  to.I64(stamp.mtime_ns);
+void Put(Encoder& to, const AttemptTimes& times) {
+  to.U64(times.elapsed_ns);
+  to.U64(times.cpu_ns);
+  to.I64(times.finished_us);
 }
 
 void Put(Encoder& to, const SealRecord& r) {
@@ -53,35 +47,7 @@ void Put(Encoder& to, const SettingsRecord& r) {
   to.Text(r.job);
 }
 
-void Put(Encoder& to, const FilesChunk& c) {
-  to.U8(kChunkOfFiles);
-  to.U32(c.files_per_batch);
-  to.U32(static_cast<uint32_t>(c.stamps.size()));
-  to.Text(c.root);
-  to.Text(c.names);
-  for (const FileStamp& stamp : c.stamps) Put(to, stamp);
-}
-
-void Put(Encoder& to, const TabularChunk& c) {
-  to.U8(kChunkOfSlices);
-  to.Text(c.path);
-  Put(to, c.stamp);
-  to.Text(c.header);
-  to.Text(c.format);
-  to.U32(static_cast<uint32_t>(c.slices.size()));
-  for (const Slice& slice : c.slices) {
-    to.U64(slice.offset);
-    to.U64(slice.length);
-    to.U32(slice.rows);
-  }
-}
-
-void Put(Encoder& to, const PlanChunkRecord& r) {
-  to.U64(r.first);
-  to.U64(r.first_item);
-  to.U32(r.input);
-  std::visit([&](const auto& content) { Put(to, content); }, r.content);
-}
+void Put(Encoder& to, const PlanChunkRecord& r) { EncodePlanChunk(r, to); }
 
 void Put(Encoder& to, const PlanEndRecord& r) {
   to.U64(r.batches);
@@ -100,6 +66,7 @@ void Put(Encoder& to, const ResultRecord& r) {
   to.U32(r.node);
   to.U32(r.process);
   to.U64(r.run_ns);
+  Put(to, r.times);
   to.U32(r.items_succeeded);
   to.U32(r.row_count);
   to.Bytes(r.rows);
@@ -111,12 +78,15 @@ void Put(Encoder& to, const FailedRecord& r) {
   to.U32(r.node);
   to.U32(r.process);
   to.U64(r.run_ns);
+  Put(to, r.times);
   to.U8(static_cast<uint8_t>(r.cause));
   to.U8(r.final ? 1 : 0);
   to.Text(r.kind);
   to.Text(r.message);
   to.Text(r.log);
 }
+
+void Put(Encoder& to, const HeaderRecord& r) { to.Text(r.line); }
 
 void Put(Encoder& to, const LostRecord& r) {
   to.U64(r.id);
@@ -141,52 +111,15 @@ void Put(Encoder& to, const PublishedRecord& r) {
 
 Fence GetFence(Decoder& from) { return Fence{from.U32(), from.U64()}; }
 
-FileStamp GetStamp(Decoder& from) { return FileStamp{from.U64(), from.I64()}; }
-
-FilesChunk GetFilesChunk(Decoder& from) {
-  FilesChunk c;
-  c.files_per_batch = from.U32();
-  const uint32_t files = from.Count(kStampSize);
-  c.root = from.Text();
-  c.names = from.Text();
-  const auto names = std::count(c.names.begin(), c.names.end(), '\0') + 1;
-  if (c.files_per_batch == 0 || files == 0 || names != files) return from.Fail(), FilesChunk();
-  c.stamps.reserve(files);
-  for (uint32_t i = 0; i < files; ++i) c.stamps.push_back(GetStamp(from));
-  return c;
-}
-
-TabularChunk GetTabularChunk(Decoder& from) {
-  TabularChunk c;
-  c.path = from.Text();
-  c.stamp = GetStamp(from);
-  c.header = from.Text();
-  c.format = from.Text();
-  const uint32_t slices = from.Count(kSliceSize);
-  if (slices == 0) return from.Fail(), TabularChunk();
-  c.slices.reserve(slices);
-  for (uint32_t i = 0; i < slices; ++i) {
-    c.slices.push_back(Slice{from.U64(), from.U64(), from.U32()});
-  }
-  return c;
-}
-
-PlanChunkRecord GetPlanChunk(Decoder& from) {
-  PlanChunkRecord r;
-  r.first = from.U64();
-  r.first_item = from.U64();
-  r.input = from.U32();
-  switch (from.U8()) {
-    case kChunkOfFiles: r.content = GetFilesChunk(from); break;
-    case kChunkOfSlices: r.content = GetTabularChunk(from); break;
-    default: from.Fail();
-  }
-  return r;
-}
+AttemptTimes GetTimes(Decoder& from) { return {from.U64(), from.U64(), from.I64()}; }
 
 ResultRecord GetResult(Decoder& from) {
-  return {from.U64(), GetFence(from), from.U32(), from.U32(),
-          from.U64(), from.U32(),     from.U32(), from.Bytes(from.left())};
+  ResultRecord r{from.U64(), GetFence(from), from.U32(), from.U32(), from.U64(), 0, 0, {}, {}};
+  r.times = GetTimes(from);
+  r.items_succeeded = from.U32();
+  r.row_count = from.U32();
+  r.rows = from.Bytes(from.left());
+  return r;
 }
 
 bool GetBool(Decoder& from) {
@@ -196,8 +129,18 @@ bool GetBool(Decoder& from) {
 }
 
 FailedRecord GetFailed(Decoder& from) {
-  FailedRecord r{from.U64(),       GetFence(from), from.U32(),  from.U32(),  from.U64(),
-                 Cause{from.U8()}, GetBool(from),  from.Text(), from.Text(), from.Text()};
+  FailedRecord r;
+  r.id = from.U64();
+  r.fence = GetFence(from);
+  r.node = from.U32();
+  r.process = from.U32();
+  r.run_ns = from.U64();
+  r.times = GetTimes(from);
+  r.cause = Cause{from.U8()};
+  r.final = GetBool(from);
+  r.kind = from.Text();
+  r.message = from.Text();
+  r.log = from.Text();
   if (r.cause < Cause::kRun || r.cause > Cause::kInput) from.Fail();
   return r;
 }
@@ -223,7 +166,7 @@ Record GetBody(RecordType type, Decoder& from) {
     case RecordType::kSettings:
       return SettingsRecord{from.U32(),  from.I64(),  from.U64(),
                             from.Text(), from.Text(), from.Text()};
-    case RecordType::kPlanChunk: return GetPlanChunk(from);
+    case RecordType::kPlanChunk: return DecodePlanChunk(from);
     case RecordType::kPlanEnd: return PlanEndRecord{from.U64(), from.U64()};
     case RecordType::kRows: return RowsRecord{from.U64(), GetFence(from), from.Bytes(from.left())};
     case RecordType::kResult: return GetResult(from);
@@ -231,37 +174,13 @@ Record GetBody(RecordType type, Decoder& from) {
     case RecordType::kLost: return LostRecord{from.U64(), GetFence(from)};
     case RecordType::kVerdict: return GetVerdict(from);
     case RecordType::kPublished: return GetPublished(from);
+    case RecordType::kHeader: return HeaderRecord{from.Text()};
   }
   from.Fail();
   return SealRecord{};
 }
 
 }  // namespace
-
-uint32_t PlanChunkRecord::Batches() const {
-  if (const auto* files = std::get_if<FilesChunk>(&content)) {
-    const uint64_t per = files->files_per_batch;
-    return static_cast<uint32_t>((files->stamps.size() + per - 1) / per);
-  }
-  return static_cast<uint32_t>(std::get<TabularChunk>(content).slices.size());
-}
-
-uint64_t PlanChunkRecord::Items() const {
-  if (const auto* files = std::get_if<FilesChunk>(&content)) return files->stamps.size();
-  uint64_t rows = 0;
-  for (const Slice& slice : std::get<TabularChunk>(content).slices) rows += slice.rows;
-  return rows;
-}
-
-uint32_t PlanChunkRecord::ItemsOf(uint32_t index) const {
-  assert(index < Batches());
-  if (const auto* files = std::get_if<FilesChunk>(&content)) {
-    const uint64_t begin = uint64_t{index} * files->files_per_batch;
-    return static_cast<uint32_t>(
-        std::min<uint64_t>(files->files_per_batch, files->stamps.size() - begin));
-  }
-  return std::get<TabularChunk>(content).slices[index].rows;
-}
 
 RecordType TypeOf(const Record& record) { return static_cast<RecordType>(record.index() + 1); }
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <string_view>
 #include <variant>
-#include <vector>
 
 #include "base/error.h"
 #include "job/ids.h"
+#include "job/plan_chunk.h"
 
 namespace parallelrun {
 
@@ -29,47 +29,16 @@ struct SettingsRecord {
   std::string_view job;            // JSON: the whole job, canonical
 };
 
-struct FileStamp {
-  uint64_t size = 0;  // bytes
-  int64_t mtime_ns = 0;
-};
-
-struct FilesChunk {
-  uint32_t files_per_batch = 1;
-  std::string_view root;
-  std::string_view names;         // NUL-joined, `stamps.size()` of them
-  std::vector<FileStamp> stamps;  // one a file
-};
-
-struct Slice {
-  uint64_t offset = 0;
-  uint64_t length = 0;
-  uint32_t rows = 0;
-};
-
-struct TabularChunk {
-  std::string_view path;
-  FileStamp stamp;
-  std::string_view header;
-  std::string_view format;
-  std::vector<Slice> slices;
-};
-
-struct PlanChunkRecord {
-  BatchId first = 0;
-  uint64_t first_item = 0;
-  uint32_t input = 0;
-  std::variant<FilesChunk, TabularChunk> content;
-
-  uint32_t Batches() const;
-  uint64_t Items() const;
-  // Items of the `index`-th mini-batch of the chunk.
-  uint32_t ItemsOf(uint32_t index) const;
-};
-
 struct PlanEndRecord {
   uint64_t batches = 0;
   uint64_t items = 0;
+};
+
+// How long an attempt took, besides its run().
+struct AttemptTimes {
+  uint64_t elapsed_ns = 0;  // on the node: loading, run() and rows
+  uint64_t cpu_ns = 0;      // of the process
+  int64_t finished_us = 0;  // wall time of the record, since 1970
 };
 
 struct RowsRecord {
@@ -87,6 +56,7 @@ struct ResultRecord {
   uint32_t items_succeeded = 0;
   uint32_t row_count = 0;
   std::string_view rows;
+  AttemptTimes times;
 };
 
 struct FailedRecord {
@@ -100,6 +70,12 @@ struct FailedRecord {
   std::string_view kind;     // of the worker protocol, or the cause's name
   std::string_view message;  // at most 4 KiB
   std::string_view log;      // path below the log tree
+  AttemptTimes times;
+};
+
+// The line that DataFrame rows begin with, once in the output; the first one counts.
+struct HeaderRecord {
+  std::string_view line;  // with its line end
 };
 
 struct LostRecord {
@@ -125,7 +101,8 @@ struct PublishedRecord {
 
 // The order is that of the type numbers, from 1.
 using Record = std::variant<SealRecord, SettingsRecord, PlanChunkRecord, PlanEndRecord, RowsRecord,
-                            ResultRecord, FailedRecord, LostRecord, VerdictRecord, PublishedRecord>;
+                            ResultRecord, FailedRecord, LostRecord, VerdictRecord, PublishedRecord,
+                            HeaderRecord>;
 
 // Stored: never renumber.
 enum class RecordType : uint8_t {
@@ -139,6 +116,7 @@ enum class RecordType : uint8_t {
   kLost = 8,
   kVerdict = 9,
   kPublished = 10,
+  kHeader = 11,
 };
 
 RecordType TypeOf(const Record& record);

@@ -11,8 +11,11 @@
 namespace parallelrun {
 namespace {
 
-constexpr uint8_t kWorkOfFiles = 1;
-constexpr uint8_t kWorkOfSlice = 2;
+constexpr uint8_t kFilesWork = 1;
+constexpr uint8_t kSliceWork = 2;
+constexpr uint8_t kLinesWork = 3;
+constexpr uint8_t kRankWork = 4;
+constexpr uint8_t kTablesWork = 5;
 constexpr size_t kAttemptsOffset = 2;
 constexpr size_t kAttemptsEnd = kAttemptsOffset + sizeof(uint16_t);
 
@@ -21,14 +24,58 @@ void PutStamp(Encoder& to, const FileStamp& stamp) {
   to.I64(stamp.mtime_ns);
 }
 
-void PutHead(Encoder& to, uint8_t kind, BatchId id, uint64_t first_item, uint32_t items) {
-  to.U8(kind);
-  to.U8(0);
-  to.U16(0);  // failed attempts
-  to.U64(id);
-  to.U64(first_item);
-  to.U32(items);
-  to.Text("");  // context
+// What the mini-batch gets, after the head that is common to all.
+
+void PutFiles(Encoder& to, std::string_view root, std::string_view names, const FileStamp* stamps,
+              size_t files) {
+  to.Text(root);
+  to.Text(names);
+  for (size_t i = 0; i < files; ++i) PutStamp(to, stamps[i]);
+}
+
+void PutDelimited(Encoder& to, const TabularChunk& chunk, const Slice& slice) {
+  to.Text(chunk.path);
+  to.U64(slice.offset);
+  to.U64(slice.length);
+  to.Text(chunk.header);
+  PutStamp(to, chunk.stamp);
+  to.Text(chunk.format);
+}
+
+void PutLines(Encoder& to, const TabularChunk& chunk, const Slice& slice) {
+  to.Text(chunk.path);
+  to.U64(slice.offset);
+  to.U64(slice.length);
+  PutStamp(to, chunk.stamp);
+  to.Text(chunk.format);
+}
+
+// Row groups are named in the format; the reader finds their bytes itself.
+void PutRowGroups(Encoder& to, const TabularChunk& chunk, const Slice& slice) {
+  std::string format = "{\"format\":\"parquet\",\"rowGroups\":[";
+  for (uint64_t i = 0; i < slice.length; ++i) {
+    if (i > 0) format += ',';
+    format += std::to_string(slice.offset + i);
+  }
+  format += "]}";
+  to.Text(chunk.path);
+  to.U64(0);
+  to.U64(chunk.stamp.size);
+  to.Text("");  // header
+  PutStamp(to, chunk.stamp);
+  to.Text(format);
+}
+
+void PutTables(Encoder& to, const TableGroup& group, std::string_view format) {
+  to.U32(static_cast<uint32_t>(group.slices.size()));
+  for (const TableSlice& slice : group.slices) {
+    to.Text(slice.path);
+    to.U64(slice.offset);
+    to.U64(slice.length);
+    to.Text(slice.header);
+    PutStamp(to, slice.stamp);
+  }
+  to.Text(format);
 }
 
 }  // namespace
@@ -44,18 +91,18 @@ Result<WorkMaker> WorkMaker::FromRecord(std::string encoded) {
     return Error{Code::kCorrupt, "a plan chunk was expected, but the record is another one"};
   }
   maker.chunk_ = std::move(*chunk);
+  maker.item_starts_.reserve(maker.chunk_.Batches());
+  uint64_t items = 0;
+  for (uint32_t i = 0; i < maker.chunk_.Batches(); ++i) {
+    maker.item_starts_.push_back(items);
+    items += maker.chunk_.ItemsOf(i);
+  }
   if (const auto* files = std::get_if<FilesChunk>(&maker.chunk_.content)) {
     maker.name_starts_.reserve(files->stamps.size());
     maker.name_starts_.push_back(0);
     for (size_t at = files->names.find('\0'); at != std::string_view::npos;
          at = files->names.find('\0', at + 1)) {
       maker.name_starts_.push_back(static_cast<uint32_t>(at + 1));
-    }
-  } else {
-    uint64_t rows = 0;
-    for (const Slice& slice : std::get<TabularChunk>(maker.chunk_.content).slices) {
-      maker.row_starts_.push_back(rows);
-      rows += slice.rows;
     }
   }
   return maker;
@@ -64,9 +111,17 @@ Result<WorkMaker> WorkMaker::FromRecord(std::string encoded) {
 std::string WorkMaker::Make(uint32_t index) const {
   assert(index < chunk_.Batches());
   const uint32_t items = chunk_.ItemsOf(index);
-  const BatchId id = chunk_.first + index;
   std::string work;
   Encoder to(work);
+  const auto head = [&](uint8_t kind, std::string_view context) {
+    to.U8(kind);
+    to.U8(0);
+    to.U16(0);  // failed attempts
+    to.U64(chunk_.first + index);
+    to.U64(chunk_.first_item + item_starts_[index]);
+    to.U32(items);
+    to.Text(context);
+  };
   if (const auto* files = std::get_if<FilesChunk>(&chunk_.content)) {
     const size_t begin = size_t{index} * files->files_per_batch;
     const size_t end = begin + items;
@@ -74,21 +129,29 @@ std::string WorkMaker::Make(uint32_t index) const {
     // The NUL before the next name belongs to neither.
     const size_t names_end =
         end < name_starts_.size() ? name_starts_[end] - 1 : files->names.size();
-    PutHead(to, kWorkOfFiles, id, chunk_.first_item + begin, items);
-    to.Text(files->root);
-    to.Text(files->names.substr(names_begin, names_end - names_begin));
-    for (size_t i = begin; i < end; ++i) PutStamp(to, files->stamps[i]);
-    return work;
+    head(kFilesWork, "");
+    PutFiles(to, files->root, files->names.substr(names_begin, names_end - names_begin),
+             &files->stamps[begin], items);
+  } else if (const auto* tabular = std::get_if<TabularChunk>(&chunk_.content)) {
+    const Slice& slice = tabular->slices[index];
+    const bool lines = tabular->kind == RowKind::kJsonLines;
+    head(lines ? kLinesWork : kSliceWork, tabular->context);
+    switch (tabular->kind) {
+      case RowKind::kDelimited: PutDelimited(to, *tabular, slice); break;
+      case RowKind::kJsonLines: PutLines(to, *tabular, slice); break;
+      case RowKind::kParquet: PutRowGroups(to, *tabular, slice); break;
+    }
+  } else if (const auto* groups = std::get_if<FileGroupsChunk>(&chunk_.content)) {
+    const FileGroup& group = groups->groups[index];
+    head(kFilesWork, group.context);
+    PutFiles(to, groups->root, group.names, group.stamps.data(), items);
+  } else if (const auto* tables = std::get_if<TableGroupsChunk>(&chunk_.content)) {
+    const TableGroup& group = tables->groups[index];
+    head(kTablesWork, group.context);
+    PutTables(to, group, tables->format);
+  } else {
+    head(kRankWork, "");
   }
-  const auto& tabular = std::get<TabularChunk>(chunk_.content);
-  const Slice& slice = tabular.slices[index];
-  PutHead(to, kWorkOfSlice, id, chunk_.first_item + row_starts_[index], items);
-  to.Text(tabular.path);
-  to.U64(slice.offset);
-  to.U64(slice.length);
-  to.Text(tabular.header);
-  PutStamp(to, tabular.stamp);
-  to.Text(tabular.format);
   return work;
 }
 

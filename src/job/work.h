@@ -27,7 +27,7 @@ class WorkMaker {
   std::unique_ptr<std::string> encoded_;  // stable address: chunk_ points into it
   PlanChunkRecord chunk_;
   std::vector<uint32_t> name_starts_;  // files: where each name begins in chunk_'s names
-  std::vector<uint64_t> row_starts_;   // tabular: rows of the chunk before each slice
+  std::vector<uint64_t> item_starts_;  // items of the chunk before each mini-batch
 };
 
 // Sets the number of failed attempts in encoded Work.

@@ -5,9 +5,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from support import processes  # noqa: E402 - the path must be set first
-from support.command import PROGRAM  # noqa: E402
-from support.workspace import Workspace  # noqa: E402
+from support import processes
+from support.command import PROGRAM
+from support.workspace import Workspace
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -22,10 +22,6 @@ def work(tmp_path):
     """A Workspace; at the end nothing of it runs, and its temporary folder is empty."""
     workspace = Workspace(tmp_path)
     yield workspace
-    left = processes.kill_all()
-    for command in workspace.commands:
-        command.close()
-    processes.reap()
-    assert not left
+    assert workspace.close() == []
     if not workspace.keeps_temporary:
         assert list(workspace.temporary.iterdir()) == []

@@ -33,7 +33,9 @@ def test_no_run(work):
 
 
 def test_run_without_parameter(work):
-    refused(work, "\ndef run():\n    return []\n", "run() takes no positional argument", "score.py:2")
+    refused(
+        work, "\ndef run():\n    return []\n", "run() takes no positional argument", "score.py:2"
+    )
 
 
 def test_init_raises(work):

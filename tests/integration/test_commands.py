@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 
 SCORE = """
 import sys
@@ -28,7 +29,8 @@ def test_run_a_script_over_a_table(work):
     (work.root / "table.csv").write_text("a,b\n" + "".join(f"{i},{i * i}\n" for i in range(200)))
     (work.root / "score.py").write_text("def run(mini_batch):\n    return mini_batch\n")
     words = ["run", "score.py", "--input", "table.csv", "--output", "out"]
-    result = work.call(*words, "--mini-batch-size", "300")
+    words += ["--mini-batch-size", "300", "--set", f"spec.environment.python={sys.executable}"]
+    result = work.call(*words)
     assert result.code == 0, result
     rows = (work.root / "out" / "parallel_run_step.txt").read_text().splitlines()
     assert rows == [f"{i} {i * i}" for i in range(200)]
@@ -81,7 +83,8 @@ def test_set_changes_fields(work):
     work.script(SCORE)
     work.job()
     changes = ["--set", "spec.miniBatchSize=3", "--set", "spec.output.fileName=rows.txt"]
-    result = work.run(*changes, "--set", 'spec.arguments=["--top", "5"]')
+    changes += ["--set", "spec.arguments[0]=--top", "--set", "spec.arguments[1]='5'"]
+    result = work.run(*changes)
     assert result.code == 0, result
     assert "4 succeeded, 0 failed, of 4" in result.output
     rows = (work.output.parent / "rows.txt").read_text().splitlines()
@@ -101,6 +104,19 @@ def test_code_option(work):
     assert work.rows() == ["other"] * 4
     # The user's own folder stays as it was: no __pycache__, no logs.
     assert sorted(path.name for path in other.iterdir()) == ["near.py", "score.py", "steps.py"]
+
+
+def test_code_folder_with_odd_things_in_it(work):
+    """Links stay links, a broken one too; the temporary folder may lie in the code folder."""
+    work.files(4)
+    (work.code / "loop").symlink_to("loop")
+    (work.code / "files").symlink_to(work.data)
+    (work.code / ".git").mkdir()
+    work.job(code={"path": "."}, entryScript="code/score.py")
+    work.script("def run(b):\n    return [open('code/files/000002.txt').read()]\n")
+    result = work.run()
+    assert result.code == 0, result
+    assert work.rows() == ["row 2"] * 4
 
 
 def test_volume_option(work):

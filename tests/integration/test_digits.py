@@ -68,7 +68,7 @@ def test_ctrl_c_and_resume(work, data, expected):
     words += ["--set", "spec.entryScript=gated.py", "--nodes", "2"]
 
     command = work.start(*words)
-    command.wait_for(lambda: len(work.noted("held")) == 4, "all processes are held")
+    command.wait_for(lambda: len(work.noted("held")) >= 2, "processes are held")
     command.send(signal.SIGINT)
     command.wait_for_text("finishing the mini-batches that run")
     work.make("go")
@@ -76,7 +76,7 @@ def test_ctrl_c_and_resume(work, data, expected):
     assert result.code == 130, result
     assert not list((work.out / "digits" / "output").glob("*.txt"))
     finished = set(work.noted("returned"))
-    assert 60 <= len(finished) < 180
+    assert 30 <= len(finished) < 180
     assert f"{len(finished)} succeeded, 0 failed, of" in result.output
 
     again = result.output.split("To continue: ")[1].splitlines()[0]

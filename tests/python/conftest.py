@@ -15,7 +15,8 @@ from fake_agent import FakeAgent  # noqa: E402 - the path must be set first
 def launch(tmp_path):
     """launch("script.py", *arguments, files={name: text}, **start) -> FakeAgent.
 
-    The code folder is a copy of tests/python/scripts plus `files`.
+    The code folder is a copy of tests/python/scripts plus `files`. launch.folder is where all of it
+    lies, and launch.write(name, text) puts a file there.
     """
     agents = []
 
@@ -29,6 +30,14 @@ def launch(tmp_path):
         agents.append(agent)
         return agent
 
+    def write(name, content):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+        return path
+
+    start.folder = tmp_path
+    start.write = write
     yield start
     for agent in agents:
         agent.close()

@@ -20,7 +20,7 @@ TIMEOUT_S = 30
 PYTHON = os.environ.get("WORKER_PYTHON", sys.executable)
 
 START, BATCH, STOP = 1, 2, 3
-READY, INIT_FAILED, RESULT, ROWS, FAILED, STOPPED = 16, 17, 18, 19, 20, 21
+READY, INIT_FAILED, RESULT, ROWS, FAILED, STOPPED, METRIC, HEADER = range(16, 24)
 STARTING, IMPORTING, WAITING, LOADING, RUNNING, ENCODING, STOPPING = range(7)
 
 Result = collections.namedtuple("Result", "sequence run_ns cpu_ns succeeded rows data")
@@ -54,20 +54,51 @@ def stamp_of(path):
     return found.st_size, found.st_mtime_ns
 
 
-def table_work(
-    path, items, offset=0, length=None, header=b"", index=0, stamp=None, delimiter=",", **head
-):
-    """Work of kind 2."""
+def slice_of(path, offset=0, length=None, header=b"", stamp=None):
+    """A slice of a table, as Work of the kinds 2 and 5 has it."""
     length = os.stat(path).st_size - offset if length is None else length
-    form = json.dumps({"delimiter": delimiter, "encoding": "utf-8"})
     return (
-        work_head(2, items, index, **head)
-        + text(str(path))
+        text(str(path))
         + struct.pack("<QQ", offset, length)
         + text(header)
         + struct.pack("<Qq", *(stamp or stamp_of(path)))
-        + text(form)
     )
+
+
+def table_format(delimiter=",", form=None):
+    return text(json.dumps(form or {"delimiter": delimiter, "encoding": "utf-8"}))
+
+
+def table_work(path, items, index=0, delimiter=",", form=None, **options):
+    """Work of kind 2."""
+    head = {name: options.pop(name) for name in ("retries", "first", "context") if name in options}
+    form = table_format(delimiter, form)
+    return work_head(2, items, index, **head) + slice_of(path, **options) + form
+
+
+def table_group_work(slices, items, index=0, form=None, **head):
+    """Work of kind 5."""
+    body = work_head(5, items, index, **head) + struct.pack("<I", len(slices))
+    return body + b"".join(slices) + table_format(form=form)
+
+
+def json_lines_work(
+    path, items, offset=0, length=None, index=0, stamp=None, encoding="utf-8", **head
+):
+    """Work of kind 3."""
+    length = os.stat(path).st_size - offset if length is None else length
+    return (
+        work_head(3, items, index, **head)
+        + text(str(path))
+        + struct.pack("<QQ", offset, length)
+        + struct.pack("<Qq", *(stamp or stamp_of(path)))
+        + text(json.dumps({"encoding": encoding}))
+    )
+
+
+def rank_work(index, **head):
+    """Work of kind 4."""
+    return work_head(4, 1, index, **head)
 
 
 def batch(sequence, work):
@@ -172,6 +203,15 @@ class FakeAgent:
     def failed(self):
         body = self.expect(FAILED)
         return Failed(*struct.unpack_from("<QQQ", body), json.loads(body[24:]))
+
+    def header(self):
+        return self.expect(HEADER)
+
+    def metric(self):
+        return json.loads(self.expect(METRIC))
+
+    def run(self, work, sequence=1):
+        self.send(batch(sequence, work))
 
     def run_files(self, names=("a",), root="/in", sequence=1, **work):
         self.send(batch(sequence, files_work(root, list(names), **work)))

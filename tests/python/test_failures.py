@@ -80,3 +80,34 @@ def test_results_before_a_failure_come_before_it(launch):
     agent.run_files(["bad"], sequence=2)
     assert agent.result().sequence == 1
     assert agent.failed().sequence == 2
+
+
+def test_the_output_of_a_failed_mini_batch_is_named(launch):
+    agent = launch("prints.py")
+    agent.ready()
+    for sequence, name in enumerate(["good", "bad", "good", "bad"]):
+        agent.run_files([name], sequence=sequence)
+    failures = []
+    for sequence in range(4):
+        if sequence % 2:
+            failures.append(agent.failed().failure)
+        else:
+            agent.result()
+    agent.stop()
+    out, err = agent.stdout_path.read_bytes(), agent.stderr_path.read_bytes()
+    for failure in failures:
+        begin, end = failure["stdout"]
+        assert out[begin:end].endswith(b"out of /in/bad\nno line end")
+        begin, end = failure["stderr"]
+        assert err[begin:end] == b"err of /in/bad\n"
+    assert failures[1]["stdout"][1] == len(out)
+
+
+def test_output_that_is_no_file_has_no_range(launch):
+    script = "import os\nos.dup2(os.pipe()[1], 1)\ndef run(m): return 1 / 0\n"
+    agent = launch("score.py", files={"score.py": script})
+    agent.ready()
+    agent.run_files()
+    failure = agent.failed().failure
+    assert failure["type"] == "ZeroDivisionError"
+    assert "stdout" not in failure

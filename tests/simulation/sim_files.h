@@ -22,6 +22,7 @@ class SimFiles final : public Files {
     countdown_ = n;
     interrupt_ = std::move(action);
   }
+  void ClearFaults() { countdown_ = 0; }
   // The process is dead: nothing that it still tries has an effect.
   void Die() { dead_ = true; }
   bool dead() const { return dead_; }

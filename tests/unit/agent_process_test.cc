@@ -6,8 +6,11 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <nlohmann/json.hpp>
+
 #include "agent/agent_config.h"
 #include "base/bytes.h"
+#include "job/node_messages.h"
 #include "tests/unit/agent_temp_folder.h"
 
 namespace parallelrun {
@@ -241,15 +244,71 @@ TEST(AgentConfigTest, TheEnvironmentOfAWorker) {
   JobSettings job;
   job.output_folder = "/out";
   job.environment = {{"MODE", "fast"}, {"PYTHONPATH", "/mine"}};
-  const auto first = WorkerEnvironment({"PATH=/bin", "MODE=slow"}, job, "/package", 2, 1);
+  const auto first = WorkerEnvironment({"PATH=/bin", "MODE=slow"}, job, "/package", {2, "MIG-1"});
   EXPECT_THAT(first, ::testing::UnorderedElementsAre(
                          "PATH=/bin", "MODE=fast", "PYTHONPATH=/mine:/package",
                          "AZUREML_BI_OUTPUT_PATH=/out", "AZ_BATCHAI_GPU_COUNT_FOUND=2",
-                         "CUDA_VISIBLE_DEVICES=1"));
-  const auto third = WorkerEnvironment({}, job, "/package", 2, 2);
+                         "CUDA_VISIBLE_DEVICES=MIG-1"));
+  const auto third =
+      WorkerEnvironment({"CUDA_VISIBLE_DEVICES=0,1"}, job, "/package", {2, std::nullopt});
   EXPECT_THAT(third, Not(Contains(HasSubstr("CUDA"))));
-  const auto unknown = WorkerEnvironment({}, job, "/package", -1, 0);
+  const auto hidden =
+      WorkerEnvironment({"CUDA_VISIBLE_DEVICES="}, job, "/package", {0, std::nullopt});
+  EXPECT_THAT(hidden, Contains("CUDA_VISIBLE_DEVICES="));
+  EXPECT_THAT(hidden, Contains("AZ_BATCHAI_GPU_COUNT_FOUND=0"));
+  const auto unknown = WorkerEnvironment({}, job, "/package", {});
   EXPECT_THAT(unknown, Not(Contains(HasSubstr("GPU"))));
+}
+
+constexpr char kRegisterReply[] = R"({
+  "runId": "9f", "epoch": 1, "incarnation": 1, "settingsDigest": "ff", "firstProcess": 0,
+  "job": {"entryScript": "score.py", "arguments": [], "outputFolder": "/out",
+          "outputAction": "AppendRow", "errorThreshold": -1, "loggingLevel": "INFO",
+          "processes": 2, "runTimeoutSeconds": 60, "overheadTimeoutSeconds": 600,
+          "environment": {}, "python": "python3"MORE}})";
+
+std::string ReplyWith(const std::string& more) {
+  std::string reply = kRegisterReply;
+  return reply.replace(reply.find("MORE"), 4, more);
+}
+
+TEST(AgentConfigTest, TheWorkersKeysBecomePartOfTheStartFrame) {
+  const Result<RegisterReply> reply = ParseRegisterReply(ReplyWith(
+      R"(, "worker": {"runId": "ns.job", "asyncMode": true, "node": 9, "deep": {"a": [1]}})"));
+  ASSERT_TRUE(reply.ok()) << reply.error().message;
+  EXPECT_TRUE(reply->registration.async);
+  const auto start = nlohmann::json::parse(StartBody(reply->job, 3, 12));
+  EXPECT_EQ(start.at("runId"), "ns.job");
+  EXPECT_EQ(start.at("asyncMode"), true);
+  EXPECT_EQ(start.at("deep").at("a").at(0), 1);
+  EXPECT_EQ(start.at("node"), 3);  // the agent's own word wins
+  EXPECT_EQ(start.at("process"), "process012");
+  EXPECT_EQ(start.at("metrics"), true);
+  EXPECT_EQ(start.at("headers"), true);
+}
+
+TEST(AgentConfigTest, OptionsOfTheJob) {
+  const Result<RegisterReply> none = ParseRegisterReply(ReplyWith(""));
+  ASSERT_TRUE(none.ok()) << none.error().message;
+  EXPECT_FALSE(none->registration.async);
+  EXPECT_EQ(none->job.resource_monitor_interval, Duration(0));
+  EXPECT_EQ(none->job.log_limit, uint64_t{1} << 30);
+  const Result<RegisterReply> some = ParseRegisterReply(ReplyWith(
+      R"(, "worker": {"asyncMode": false}, "resourceMonitorIntervalSeconds": 20,
+         "logLimitBytes": 1048576)"));
+  ASSERT_TRUE(some.ok()) << some.error().message;
+  EXPECT_FALSE(some->registration.async);
+  EXPECT_EQ(some->job.resource_monitor_interval, seconds(20));
+  EXPECT_EQ(some->job.log_limit, 1048576U);
+  EXPECT_FALSE(ParseRegisterReply(ReplyWith(R"(, "worker": [1])")).ok());
+  EXPECT_FALSE(ParseRegisterReply(ReplyWith(R"(, "logLimitBytes": "much")")).ok());
+}
+
+TEST(AgentFrames, MetricsAreBoundedObjects) {
+  EXPECT_TRUE(IsMetric(R"({"name": "loss", "value": 0.5})"));
+  EXPECT_FALSE(IsMetric("[1]"));
+  EXPECT_FALSE(IsMetric("{"));
+  EXPECT_FALSE(IsMetric("{\"a\": \"" + std::string(kMaxMetricBytes, 'x') + "\"}"));
 }
 
 TEST(AgentConfigTest, WhatIsMissingIsNamed) {

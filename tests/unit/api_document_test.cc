@@ -178,6 +178,23 @@ TEST(Document, TakesTheOneJobOfSeveralDocuments) {
             "its own");
 }
 
+TEST(Document, OpensAList) {
+  const std::string list =
+      "apiVersion: v1\nkind: List\nitems:\n"
+      "  - {apiVersion: v1, kind: ConfigMap, metadata: {name: code}}\n"
+      "  - {apiVersion: parallelrun.dev/v1alpha1, kind: ParallelRunJob, metadata: {name: one}}\n";
+  const Document document = ReadDocument(list);
+  EXPECT_TRUE(document.problems.empty());
+  EXPECT_EQ(document.job.ToJson()["metadata"]["name"], "one");
+  ASSERT_EQ(document.notes.size(), 1U);
+  EXPECT_NE(document.notes[0].find("line 4: ConfigMap code"), std::string::npos);
+  const Document two =
+      ReadDocument(list + "  - {apiVersion: parallelrun.dev/v1alpha1, kind: ParallelRunJob}\n");
+  ASSERT_EQ(two.problems.size(), 1U);
+  EXPECT_NE(two.problems[0].what.find("2 ParallelRunJobs"), std::string::npos);
+  EXPECT_TRUE(HasErrors(ReadDocument("apiVersion: v1\nkind: List\nitems: []\n").problems));
+}
+
 TEST(Document, ReadsJson) {
   const Document document = ReadDocument(
       "{\n\t\"kind\": \"ParallelRunJob\",\n\t\"spec\": {\"a\": \"\\ud83d\\ude00 \\\\ud83d \\/\", "

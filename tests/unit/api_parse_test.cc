@@ -262,7 +262,7 @@ TEST(Parse, BoundsOnListsAndText) {
   for (int i = 0; i < 4096; ++i) umlauts += "ü";
   job["spec"]["arguments"][0] = umlauts;
   EXPECT_TRUE(ReadJob(job, Target::kCluster).ok());
-  job["spec"]["arguments"][0] = umlauts + "x";
+  job["spec"]["arguments"][0] = "-" + umlauts;
   EXPECT_THAT(Lines(ReadJob(job, Target::kCluster)),
               ElementsAre(HasSubstr("spec.arguments[0]: longer than 4096 characters")));
   job["spec"]["arguments"] = std::vector<std::string>(101, "x");

@@ -19,6 +19,8 @@ ExchangeRequest Request() {
   ok.fence = {3, 12};
   ok.process = 4;
   ok.run_ns = 1234;
+  ok.cpu_ns = 1200;
+  ok.elapsed_ns = 5000;
   ok.items_succeeded = 2;
   ok.row_count = 2;
   ok.rows_offset = 5;
@@ -36,7 +38,9 @@ ExchangeRequest Request() {
   back.fence = {3, 14};
   back.kind = Finished::Kind::kReturned;
   r.finished = {ok, bad, back};
-  r.events = {{1, ProcessEvent::Kind::kInitFailed, "no model", "log"}};
+  r.events = {{1, ProcessEvent::Kind::kInitFailed, "no model", "log"},
+              {1, ProcessEvent::Kind::kMetric, "{}", "1"},
+              {2, ProcessEvent::Kind::kHeader, "a b", "2"}};
   return r;
 }
 
@@ -47,6 +51,8 @@ TEST(NodeMessagesTest, RequestRoundTrip) {
   EXPECT_EQ(Encode(*decoded), bytes);
   EXPECT_EQ(decoded->parts[0].offset, 4096u);
   EXPECT_EQ(decoded->finished[0].rows, "a\nb\n");
+  EXPECT_EQ(decoded->finished[0].cpu_ns, 1200u);
+  EXPECT_EQ(decoded->finished[0].elapsed_ns, 5000u);
   EXPECT_EQ(decoded->finished[1].message, "too slow");
   EXPECT_EQ(decoded->events[0].message, "no model");
 }
@@ -73,6 +79,22 @@ TEST(NodeMessagesTest, EveryTruncationAndEveryExtraByteIsRefused) {
     EXPECT_FALSE(DecodeExchangeRequest(std::string_view(bytes).substr(0, n)).ok()) << n;
   }
   EXPECT_FALSE(DecodeExchangeRequest(bytes + "x").ok());
+}
+
+TEST(NodeMessagesTest, EventsAreBounded) {
+  using Kind = ProcessEvent::Kind;
+  const auto taken = [](Kind kind, size_t size) {
+    const std::string message(size, 'x');
+    ExchangeRequest r;
+    r.events = {{1, kind, message, "1"}};
+    return DecodeExchangeRequest(Encode(r)).ok();
+  };
+  EXPECT_TRUE(taken(Kind::kMetric, kMaxMetricBytes));
+  EXPECT_FALSE(taken(Kind::kMetric, kMaxMetricBytes + 1));
+  EXPECT_TRUE(taken(Kind::kHeader, kMaxHeaderBytes));
+  EXPECT_FALSE(taken(Kind::kHeader, kMaxHeaderBytes + 1));
+  EXPECT_FALSE(taken(static_cast<Kind>(8), 0));
+  EXPECT_FALSE(taken(static_cast<Kind>(0), 0));
 }
 
 TEST(NodeMessagesTest, AHostileCountSizesNothing) {

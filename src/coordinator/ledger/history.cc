@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/mutation.h"
 #include "coordinator/ledger/log_format.h"
 
 namespace parallelrun {
@@ -48,7 +49,8 @@ class Replay {
 
   // The part of a log that a seal counts.
   Status SealedPart(uint32_t epoch, uint64_t length) {
-    Result<LogReader> reader = LogReader::Open(files_, Path(epoch), epoch, length);
+    const auto sealed = PARALLELRUN_MUTATED(kSealWithoutChain) ? std::nullopt : std::optional(length);
+    Result<LogReader> reader = LogReader::Open(files_, Path(epoch), epoch, sealed);
     if (!reader.ok()) return reader.error();
     for (;;) {
       const Result<std::optional<LogGroup>> group = reader->Next();
@@ -83,7 +85,9 @@ class Replay {
       held.back().group.payload = held.back().payload;
     }
     for (const Held& h : held) {
-      if (Status s = Copied(*reader, h.group, claiming); !s.ok()) return s;
+      Status s = PARALLELRUN_MUTATED(kNoCopyBeyondMark) ? Counted(*reader, epoch, h.group)
+                                                        : Copied(*reader, h.group, claiming);
+      if (!s.ok()) return s;
     }
     return {};
   }

@@ -78,6 +78,22 @@ Result<std::unique_ptr<Ledger>> Ledger::Claim(Files& files, LedgerOptions option
   return std::unique_ptr<Ledger>(new Ledger(std::move(state)));
 }
 
+Result<uint64_t> Ledger::Inspect(const Files& files, const std::string& state_folder,
+                                 const Visitor& visit) {
+  const std::string folder = EpochsFolder(state_folder);
+  const Result<std::vector<std::string>> names = files.List(folder);
+  if (!names.ok() || names->empty()) {
+    return Error{Code::kNotFound, folder + " holds no ledger: give the state folder of a job"};
+  }
+  // Logs are dense from 1, so there are as many as the highest epoch; the replay checks it.
+  const auto next = static_cast<uint32_t>(names->size()) + 1;
+  const Result<std::optional<uint64_t>> run_id = RunIdBelow(files, folder, next);
+  if (!run_id.ok()) return run_id.error();
+  const Result<History> history = ReplayHistory(files, folder, next, run_id->value_or(0), visit);
+  if (!history.ok()) return history.error();
+  return history->run_id;
+}
+
 uint32_t Ledger::epoch() const { return state_->header.epoch; }
 uint64_t Ledger::run_id() const { return state_->run_id; }
 bool Ledger::fresh() const { return state_->fresh; }

@@ -40,6 +40,10 @@ class Ledger {
   // appeared; kPermission and kNoSpace as the file system says.
   static Result<std::unique_ptr<Ledger>> Claim(Files& files, LedgerOptions options,
                                                const Visitor& visit);
+  // Replays what the next epoch would count, without claiming one; returns the run id. For reports
+  // and inspection: a coordinator may be at work meanwhile. kNotFound when there is no ledger.
+  static Result<uint64_t> Inspect(const Files& files, const std::string& state_folder,
+                                  const Visitor& visit);
   ~Ledger();
 
   uint32_t epoch() const;

@@ -1,14 +1,11 @@
 #include "coordinator/plan/csv_splitter.h"
 
-#include <fcntl.h>
 #include <spdlog/fmt/fmt.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <limits>
+#include <string_view>
 
 #include "base/escape.h"
 
@@ -16,7 +13,6 @@ namespace parallelrun {
 namespace {
 
 constexpr size_t kMaxHeader = 1024 * 1024;
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 // "UTF_8" and "utf-8" are the same to Python.
 std::string PlainEncoding(std::string_view encoding) {
@@ -71,37 +67,16 @@ Status CheckCsvFormat(const CsvFormat& format) {
 Result<std::unique_ptr<CsvSplitter>> CsvSplitter::Open(const std::string& path,
                                                        const CsvFormat& format,
                                                        RowScanner::Kernel kernel) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  struct stat found {};
-  if (fd < 0 || fstat(fd, &found) != 0) {
-    const Error error = ErrnoError(errno, "open " + Printable(path, 4096));
-    if (fd >= 0) close(fd);
-    return error;
-  }
-  posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-  constexpr int64_t kNanoseconds = 1'000'000'000;
-  const FileStamp stamp{static_cast<uint64_t>(found.st_size),
-                        found.st_mtim.tv_sec * kNanoseconds + found.st_mtim.tv_nsec};
-  std::unique_ptr<CsvSplitter> splitter(new CsvSplitter(
-      fd, path, stamp, RowScanner({format.delimiter[0], format.quoted_newlines}, kernel)));
-  splitter->skip_mark_ = IsUtf8(PlainEncoding(format.encoding));
-  return splitter;
+  auto reader = BlockReader::Open(path, IsUtf8(PlainEncoding(format.encoding)));
+  if (!reader.ok()) return reader.error();
+  const RowScanner scanner({format.delimiter[0], format.quoted_newlines}, kernel);
+  return std::unique_ptr<CsvSplitter>(new CsvSplitter(std::move(*reader), scanner));
 }
-
-CsvSplitter::CsvSplitter(int fd, std::string path, FileStamp stamp, RowScanner scanner)
-    : fd_(fd),
-      path_(std::move(path)),
-      stamp_(stamp),
-      scanner_(scanner),
-      buffer_(new char[kBufferSize]) {}
-
-CsvSplitter::~CsvSplitter() { close(fd_); }
 
 void CsvSplitter::Seek(uint64_t offset) {
   uint64_t unused = 0;
   scanner_.Finish(unused);
-  offset_ = offset;
-  rest_ = {};
+  reader_->Seek(offset);
 }
 
 Result<std::string> CsvSplitter::TakeHeader() {
@@ -121,61 +96,38 @@ Result<std::optional<Slice>> CsvSplitter::Next(uint64_t size) {
 }
 
 Result<Slice> CsvSplitter::TakeRows(uint64_t least, std::string* copy) {
+  BlockReader& reader = *reader_;
   const auto pass = [&](size_t size) {
-    if (copy != nullptr) copy->append(rest_.substr(0, size));
-    rest_.remove_prefix(size);
-    offset_ += size;
+    if (copy != nullptr) copy->append(reader.rest().substr(0, size));
+    reader.Pass(size);
   };
-  Status filled = rest_.empty() ? Fill() : Status();
-  const uint64_t begin = offset_;
+  Status filled = reader.rest().empty() ? reader.Fill() : Status();
+  const uint64_t begin = reader.offset();
   uint64_t rows = 0;
-  while (filled.ok() && !rest_.empty()) {
-    const uint64_t done = offset_ - begin;
-    const auto step = scanner_.Scan(rest_, least > done ? least - done : 0, rows);
-    const bool carriage_return = rest_[step.used - 1] == '\r';
+  while (filled.ok() && !reader.rest().empty()) {
+    const uint64_t done = reader.offset() - begin;
+    const auto step = scanner_.Scan(reader.rest(), least > done ? least - done : 0, rows);
+    const bool carriage_return = reader.rest()[step.used - 1] == '\r';
     pass(step.used);
     if (copy != nullptr && copy->size() > kMaxHeader) {
       return Error{Code::kInvalid,
                    fmt::format("{}: the header line is longer than 1 MiB; check its quotes, or set "
                                "tabular.header to None",
-                               Printable(path_, 4096))};
+                               Printable(reader.path(), 4096))};
     }
-    if (rest_.empty()) filled = Fill();
+    if (reader.rest().empty()) filled = reader.Fill();
     if (!step.cut) continue;
-    if (filled.ok() && carriage_return && rest_.starts_with('\n')) pass(1);
+    if (filled.ok() && carriage_return && reader.rest().starts_with('\n')) pass(1);
     break;
   }
   if (!filled.ok()) return filled.error();
-  if (rest_.empty()) scanner_.Finish(rows);
+  if (reader.rest().empty()) scanner_.Finish(rows);
   if (rows > std::numeric_limits<uint32_t>::max()) {
     return Error{Code::kInvalid, fmt::format("{}: a mini-batch of {} rows is too large; lower "
                                              "miniBatchSize",
-                                             Printable(path_, 4096), rows)};
+                                             Printable(reader.path(), 4096), rows)};
   }
-  return Slice{begin, offset_ - begin, static_cast<uint32_t>(rows)};
-}
-
-// Reads the next bytes into the empty rest_, which stays empty at the end of the file.
-Status CsvSplitter::Fill() {
-  const bool at_front = offset_ == 0;
-  size_t held = 0;
-  // A byte order mark must not be cut by a short read.
-  while (held < (at_front ? kByteOrderMark.size() : 1) && offset_ + held < stamp_.size) {
-    const size_t wanted = std::min<uint64_t>(kBufferSize - held, stamp_.size - offset_ - held);
-    const ssize_t got =
-        pread(fd_, buffer_.get() + held, wanted, static_cast<off_t>(offset_ + held));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrnoError(errno, "read " + Printable(path_, 4096));
-    if (got == 0) break;  // it was cut short; whoever reads the slices will find out
-    held += static_cast<size_t>(got);
-  }
-  rest_ = {buffer_.get(), held};
-  if (at_front && skip_mark_ && rest_.starts_with(kByteOrderMark)) {
-    rest_.remove_prefix(kByteOrderMark.size());
-    offset_ = kByteOrderMark.size();
-    if (rest_.empty()) return Fill();
-  }
-  return {};
+  return Slice{begin, reader.offset() - begin, static_cast<uint32_t>(rows)};
 }
 
 }  // namespace parallelrun

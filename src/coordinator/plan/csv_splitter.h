@@ -9,11 +9,12 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <utility>
 
 #include "base/error.h"
+#include "coordinator/plan/block_reader.h"
 #include "coordinator/plan/row_scanner.h"
-#include "job/records.h"
+#include "coordinator/plan/row_splitter.h"
 
 namespace parallelrun {
 
@@ -27,43 +28,32 @@ struct CsvFormat {
 // end, and the encoding one in which ASCII bytes stand for ASCII.
 Status CheckCsvFormat(const CsvFormat& format);
 
-class CsvSplitter {
+class CsvSplitter : public RowSplitter {
  public:
   // Opens `path`. `format` has passed CheckCsvFormat.
   static Result<std::unique_ptr<CsvSplitter>> Open(
       const std::string& path, const CsvFormat& format,
       RowScanner::Kernel kernel = RowScanner::Kernel::kBest);
-  ~CsvSplitter();
-  CsvSplitter(const CsvSplitter&) = delete;
-  CsvSplitter& operator=(const CsvSplitter&) = delete;
 
-  // Size and modification time when it was opened; bytes added later are not read.
-  FileStamp stamp() const { return stamp_; }
+  FileStamp stamp() const override { return reader_->stamp(); }
 
   // Takes the first row off, with its line end (an LF if it has none); empty when nothing is left.
   // kInvalid when it is longer than 1 MiB.
   Result<std::string> TakeHeader();
   // Goes on at `offset`, where a row begins; 0 is behind a byte order mark.
-  void Seek(uint64_t offset);
+  void Seek(uint64_t offset) override;
   // The next slice: ends with the first row that ends at or after `size` bytes. nullopt at the end.
-  Result<std::optional<Slice>> Next(uint64_t size);
+  Result<std::optional<Slice>> Next(uint64_t size) override;
 
  private:
-  CsvSplitter(int fd, std::string path, FileStamp stamp, RowScanner scanner);
-  Status Fill();
+  CsvSplitter(std::unique_ptr<BlockReader> reader, RowScanner scanner)
+      : reader_(std::move(reader)), scanner_(scanner) {}
   // Scans up to the end of a row as RowScanner::Scan does; appends what it passes to `copy`, if
   // any.
   Result<Slice> TakeRows(uint64_t least, std::string* copy);
 
-  static constexpr size_t kBufferSize = 256 * 1024;
-  const int fd_;
-  const std::string path_;
-  const FileStamp stamp_;
+  const std::unique_ptr<BlockReader> reader_;
   RowScanner scanner_;
-  bool skip_mark_ = false;
-  uint64_t offset_ = 0;  // of the first byte in rest_
-  std::string_view rest_;
-  const std::unique_ptr<char[]> buffer_;
 };
 
 }  // namespace parallelrun

@@ -3,7 +3,8 @@
 // Deterministic: the same files give the same chunks, and a planner that goes on behind any chunk
 // gives the same bytes as the one that made it. How names, links, patterns and rows are treated:
 // listing.h, glob.h, row_scanner.h. Memory: the names of the folders on the way to the file at hand
-// (about 35 bytes a file beyond its name). Not thread-safe.
+// (about 35 bytes a file beyond its name); with partition keys, the names of the whole input, which
+// is listed before its first chunk. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,8 @@
 
 namespace parallelrun {
 
+enum class PlanKind { kFiles, kDelimited, kParquet, kJsonLines, kRanks };
+
 // Which files begin with a header line: all; the first one that is not empty, whose header then
 // stands for all (a later file that repeats it has it taken off); none.
 enum class PlanHeader { kAllFiles, kFirstFile, kNone };
@@ -27,9 +30,13 @@ struct PlanInput {
   std::string root;     // absolute folder (or a single file)
   std::string pattern;  // glob below the root: *, ?, [..], ** over folders; empty: every file
   std::vector<std::string> exclude;  // the same; what matches a folder leaves out all below it
-  bool tabular = false;
-  uint64_t batch_size = 10;  // files, or bytes of rows
-  // tabular only
+  PlanKind kind = PlanKind::kFiles;
+  // kFiles: files; kDelimited and kParquet: bytes in the file; kJsonLines: lines; kRanks: how many
+  // mini-batches there are in all (such an input is the only one, and has no root).
+  uint64_t batch_size = 10;
+  std::string partition_format;             // partition_format.h; empty: none
+  std::vector<std::string> partition_keys;  // not empty: a mini-batch for each of their values
+  // kDelimited only
   std::string delimiter = ",";
   PlanHeader header = PlanHeader::kAllFiles;
   std::string encoding = "utf-8";
@@ -39,10 +46,12 @@ struct PlanInput {
 // Where to go on: after the last chunk that the ledger holds.
 struct PlanCursor {
   uint32_t input = 0;
-  std::string last_name;     // files: root-relative; tabular: root-relative path of the file
-  uint64_t next_offset = 0;  // tabular: first byte of that file not planned yet
+  std::string last_name;     // root-relative path of the last file planned
+  uint64_t next_offset = 0;  // what RowSplitter::Seek takes in that file
   BatchId next_batch = 0;
   uint64_t next_item = 0;
+  uint64_t listing = 0;  // with partition keys: see GroupPlace
+  uint32_t next_group = 0;
 };
 
 // The cursor after `chunk`, made from `inputs[chunk.input]`.
@@ -58,8 +67,9 @@ class Planner {
   // The next chunk as an encoded record (job/records.h), or nullopt at the end of the last input.
   // Errors name input, folder and file: kNotFound for a missing root, kInvalid for a name that
   // holds a line break or is not UTF-8, a forbidden folder, a symbolic link to nowhere, an encoding
-  // or delimiter that cannot be cut, and an input without files or rows; else what the file system
-  // says. After an error the planner is done: make a new one.
+  // or delimiter that cannot be cut, a file that does not match the partition format or is no
+  // Parquet, an input without files or rows, and one that changed while its groups were planned;
+  // else what the file system says. After an error the planner is done: make a new one.
   Result<std::optional<std::string>> Next();
 
   // Mini-batches and items planned so far, the cursor's included.

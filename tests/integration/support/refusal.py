@@ -3,7 +3,14 @@
 import os
 
 # A stack trace of ours, or a C++ library's last words.
-CRASH_WORDS = ("Traceback", "terminate called", "what():", "free():", "Segmentation", "unexpectedly")
+CRASH_WORDS = (
+    "Traceback",
+    "terminate called",
+    "what():",
+    "free():",
+    "Segmentation",
+    "unexpectedly",
+)
 
 
 def expect_refusal(work, result, *words, code=None, seconds=10):

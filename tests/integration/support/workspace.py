@@ -7,6 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from support import processes
 from support.command import PROGRAM, Command
 
 STEPS = Path(__file__).with_name("steps.py")
@@ -97,6 +98,14 @@ class Workspace:
 
     def run(self, *words, limit=60.0):
         return self.start_job(*words).wait(limit)
+
+    def close(self):
+        """Ends what runs; returns what that was."""
+        left = processes.kill_all()
+        for command in self.commands:
+            command.close()
+        processes.reap()
+        return left
 
     # --- what comes out
 

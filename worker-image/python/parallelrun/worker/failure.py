@@ -5,7 +5,11 @@ import os
 
 _MAX_MESSAGE = 4 << 10
 _MAX_TRACEBACK = 64 << 10
-_OWN_FRAMES = (os.path.dirname(__file__) + os.sep, "<frozen importlib")
+_OWN_FRAMES = (
+    os.path.dirname(__file__) + os.sep,
+    "<frozen importlib",
+    os.path.join(os.path.dirname(os.__file__), "profile.py"),  # profiling goes through it
+)
 
 
 class Failure(Exception):
@@ -19,6 +23,7 @@ class Failure(Exception):
         self.location = location
         self.traceback = ""
         self.fatal = fatal
+        self.output = {}  # where its output is: "stdout" and "stderr", [from, to] in bytes
 
     def to_json(self):
         """The failure JSON of docs/worker-protocol.md."""
@@ -29,6 +34,7 @@ class Failure(Exception):
             "location": self.location,
             "traceback": cut(self.traceback, _MAX_TRACEBACK),
             "fatal": self.fatal,
+            **self.output,
         }
         return json.dumps(body).encode()
 

@@ -3,10 +3,13 @@
 import os
 import struct
 import sys
+from os import SEEK_CUR
+from os import lseek as seek
 from time import process_time_ns
 
+from parallelrun import shims
 from parallelrun.worker import channel as frames
-from parallelrun.worker import logs, process, script, work
+from parallelrun.worker import logs, output_range, process, script, work
 from parallelrun.worker.channel import AgentGone, Channel, ProtocolError
 from parallelrun.worker.failure import Failure, from_exception
 from parallelrun.worker.rows import RowEncoder
@@ -21,6 +24,7 @@ from parallelrun.worker.status import (
 )
 
 _U64 = struct.Struct("<Q")
+_MAX_HEADER = 64 << 10
 
 
 def main(socket_descriptor, page_descriptor):
@@ -28,80 +32,91 @@ def main(socket_descriptor, page_descriptor):
     worker = Worker(Channel(socket_descriptor), StatusPage(page_descriptor))
     try:
         if not worker.start():
-            _exit_now()
+            worker.exit_now()
         worker.serve()
         worker.stop()
     except (AgentGone, ProtocolError) as error:
         logs.say(error)
-        _exit_now()
+        worker.exit_now()
     # A normal end: atexit handlers run, threads of the script are waited for.
     return 0
-
-
-def _exit_now():
-    """Ends the process with 1, whatever threads the script left behind."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except Exception:  # the script may have put anything there
-            pass
-    os._exit(1)
 
 
 class Worker:
     """Calls the script; everything happens on the main thread, as scripts expect."""
 
     def __init__(self, channel, page):
-        self._channel = channel
-        self._page = page
-        self._process = None
-        self._script = None
+        self.channel = channel
+        self.page = page
+        self.process = None
+        self.script = None
+        self._encoder = None
         self._encode = None
+        self._profiler = None
         self._cpu_ns = 0
 
     def start(self):
         """Reads the start frame, imports the script and calls init(). False when that failed."""
-        frame = self._channel.take()
+        frame = self.channel.take()
         while frame is None:
-            self._channel.fill()
-            frame = self._channel.take()
+            self.channel.fill()
+            frame = self.channel.take()
         frame_type, body = frame
         if frame_type != frames.START:
             raise ProtocolError(f"the first frame has type {frame_type}, not start")
-        self._process = process.begin(body)
-        logs.set_up(self._process.logging_level)
-        began = self._page.enter(0, IMPORTING)
+        self.process = process.begin(body)
+        self.process.channel = self.channel
+        process.set_environment(self.process)
+        logs.set_up(self.process.logging_level)
+        shims.install()
+        began = self.page.enter(0, IMPORTING)
         try:
-            self._script = script.load(self._process)
-            self._encode = RowEncoder(self._process, self._script.location).encode
-            if self._script.init is not None:
-                self._init()
+            self._load()
         except Failure as failure:
-            logs.append_error(self._process.error_log, failure.kind, failure)
-            self._channel.send(frames.INIT_FAILED, failure.to_json())
+            logs.append_error(self.process.error_log, failure.kind, failure)
+            self.channel.send(frames.INIT_FAILED, failure.to_json())
             return False
-        ready = self._page.enter(0, WAITING)
-        self._channel.send(frames.READY, _U64.pack(ready - began))
+        ready = self.page.enter(0, WAITING)
+        self.channel.send(frames.READY, _U64.pack(ready - began))
         return True
 
-    def _init(self):
-        try:
-            self._script.init()
-        except BaseException as error:  # sys.exit() in init() is a failure too
-            raise script.init_failed(error, "init()", self._process.root) from None
+    def _load(self):
+        load = script.load
+        if self.process.profiling:
+            from parallelrun.worker.profiler import Profiler
+
+            self._profiler = Profiler(self.process)
+            load = self._profiler.wrap(load)
+        self.script = load(self.process)
+        if self._profiler is not None:
+            self._profiler.wrap_functions(self.script)
+        self._encoder = RowEncoder(self.process, self.script.location)
+        self._encode = self._encoder.encode
+        if self._encoder.header is not None:
+            self._encode = self._encode_first
+        if self.script.init is not None:
+            try:
+                self.script.init()
+            except BaseException as error:  # sys.exit() in init() is a failure too
+                raise script.init_failed(error, "init()", self.process.root) from None
+        if self._profiler is not None:
+            self._profiler.catch_sigterm()  # the script may have caught it for itself
 
     def serve(self):
         """Runs mini-batches until the agent says stop."""
-        channel = self._channel
+        if self.process.async_mode:
+            from parallelrun.worker.async_loop import AsyncLoop
+
+            AsyncLoop(self).serve()
+            return
+        channel = self.channel
         take = channel.take
         sequence = 0
         while True:
             frame = take()
             if frame is None:
-                self._page.enter(sequence, WAITING)
-                channel.flush()
-                channel.fill()
-                self._cpu_ns = process_time_ns()
+                self.page.enter(sequence, WAITING)
+                self.wait()
                 continue
             frame_type, body = frame
             if frame_type == frames.BATCH and len(body) >= _U64.size:
@@ -110,58 +125,117 @@ class Worker:
             elif frame_type == frames.STOP:
                 return
             else:
-                raise ProtocolError(f"a frame of type {frame_type} with {len(body)} bytes")
+                raise unexpected(frame_type, body)
+
+    def wait(self):
+        """Sends what is held and waits for the agent."""
+        self.send_waiting()
+        self.channel.fill()
+        self._cpu_ns = process_time_ns()
+
+    def send_waiting(self):
+        """Sends the results that are held, and what threads of the script logged."""
+        metrics = self.process.metrics
+        while metrics:
+            self.channel.send(frames.METRIC, metrics.popleft())
+        self.channel.flush()
 
     def _attempt(self, sequence, body):
-        page = self._page
-        user = self._script
+        page = self.page
+        user = self.script
         page.enter(sequence, LOADING)
         try:
-            items, mini_batch, context = work.load(body, user.with_context, self._process.root)
+            mark = seek(1, 0, SEEK_CUR), seek(2, 0, SEEK_CUR)  # output_range.mark(), inlined
+        except OSError:
+            mark = None
+        try:
+            items, mini_batch, context = work.load(body, user.with_context, self.process.root)
         except Failure as failure:
-            self._fail(sequence, body, 0, failure)
+            self.fail(sequence, body, 0, mark, failure)
             return
-        self._channel.flush_if_old()
+        self.channel.flush_if_old()
         began = page.enter(sequence, RUNNING)
         try:
             returned = user.run(mini_batch) if context is None else user.run(mini_batch, context)
         except BaseException as error:  # sys.exit() fails the attempt, no more
             run_ns = page.enter(sequence, ENCODING) - began
-            failure = from_exception("Exception", error, self._process.root)
-            self._fail(sequence, body, run_ns, failure)
+            failure = from_exception("Exception", error, self.process.root)
+            self.fail(sequence, body, run_ns, mark, failure)
             return
         ended = page.enter(sequence, ENCODING)
+        self.answer(sequence, body, began, ended, mark, items, returned)
+
+    def answer(self, sequence, body, began, ended, mark, items, returned):
+        """Encodes what the script returned for the mini-batch of `body` and sends it."""
         try:
             succeeded, rows, data = self._encode(returned, items)
         except Failure as failure:
-            self._fail(sequence, body, ended - began, failure)
+            self.fail(sequence, body, ended - began, mark, failure)
             return
+        except AgentGone:
+            raise
         except BaseException as error:  # __str__ of an element is the user's code
-            failure = from_exception("Exception", error, self._process.root)
-            self._fail(sequence, body, ended - began, failure)
+            failure = from_exception("Exception", error, self.process.root)
+            self.fail(sequence, body, ended - began, mark, failure)
             return
         cpu_ns, self._cpu_ns = self._cpu_ns, process_time_ns()
-        page.finish()
-        self._channel.result(
+        self.page.finish()
+        self.channel.result(
             sequence, ended - began, self._cpu_ns - cpu_ns, succeeded, rows, data, ended
         )
 
-    def _fail(self, sequence, body, run_ns, failure):
-        logs.append_error(self._process.error_log, work.describe(body), failure)
+    def _encode_first(self, returned, items):
+        """Takes the place of the encoder until a header line is sent."""
+        encoded = self._encoder.encode(returned, items)
+        header = self._encoder.take_header(returned, encoded[1])
+        if header is None:
+            return encoded
+        self._encode = self._encoder.encode
+        if not self.process.takes_header:
+            logs.say("the header line of the DataFrame is left out: this agent takes none")
+        elif len(header) > _MAX_HEADER:
+            logs.say(f"the header line of the DataFrame is left out: it has {len(header)} bytes")
+        else:
+            self.channel.send(frames.HEADER, header)
+        return encoded
+
+    def fail(self, sequence, body, run_ns, mark, failure):
+        """Logs and sends the failed attempt of the mini-batch of `body`."""
+        failure.output = output_range.since(mark)
+        logs.append_error(self.process.error_log, work.describe(body), failure)
         cpu_ns, self._cpu_ns = self._cpu_ns, process_time_ns()
-        self._page.finish()
-        self._channel.failed(sequence, run_ns, self._cpu_ns - cpu_ns, failure.to_json())
+        self.page.finish()
+        self.channel.failed(sequence, run_ns, self._cpu_ns - cpu_ns, failure.to_json())
 
     def stop(self):
         """Calls shutdown() and says goodbye."""
-        self._channel.flush()
-        self._page.enter(0, STOPPING)
+        self.channel.flush()
+        self.page.enter(0, STOPPING)
         body = b""
-        if self._script.shutdown is not None:
+        if self.script.shutdown is not None:
             try:
-                self._script.shutdown()
+                self.script.shutdown()
             except BaseException as error:  # its results are safe all the same
-                failure = from_exception("Exception", error, self._process.root)
-                logs.append_error(self._process.error_log, "shutdown()", failure)
+                failure = from_exception("Exception", error, self.process.root)
+                logs.append_error(self.process.error_log, "shutdown()", failure)
                 body = failure.to_json()
-        self._channel.send(frames.STOPPED, body)
+        if self._profiler is not None:
+            self._profiler.write()
+        self.send_waiting()
+        self.channel.send(frames.STOPPED, body)
+
+    def exit_now(self):
+        """Ends the process with 1, whatever threads the script left behind."""
+        if self._profiler is not None:
+            self._profiler.write()
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except Exception:  # the script may have put anything there
+                pass
+        os._exit(1)
+
+
+def unexpected(frame_type, body):
+    """The error of a frame that must not come here."""
+    return ProtocolError(f"a frame of type {frame_type} with {len(body)} bytes")

@@ -30,10 +30,10 @@ class RowEncoder:
         self._run_location = run_location
         self._to_csv = {"sep": " ", "header": False, "index": False}
         self._to_csv.update(_read_settings(process.root))
-        self._header = None
+        self.header = None
         if process.dataframe_header and not process.summary_only:
             # Aliases of columns, if the settings give them, else the columns' own names.
-            self._header = self._to_csv["header"] or True
+            self.header = self._to_csv["header"] or True
             self._to_csv["header"] = False
 
     def encode(self, returned, items):
@@ -61,13 +61,13 @@ class RowEncoder:
 
     def take_header(self, returned, rows):
         """The header line as bytes, once: for the first DataFrame with rows; else None."""
-        if self._header is None or not rows or isinstance(returned, (list, tuple)):
+        if not rows or isinstance(returned, (list, tuple)):
             return None
         pandas = sys.modules.get("pandas")
         if pandas is None or not isinstance(returned, pandas.DataFrame):
             return None
-        options = {**self._to_csv, "header": self._header}
-        self._header = None
+        options = {**self._to_csv, "header": self.header}
+        self.header = None
         return _to_bytes(returned.iloc[:0].to_csv(**options))
 
     def _check(self, returned):

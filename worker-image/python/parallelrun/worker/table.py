@@ -18,12 +18,17 @@ def load(body, position, grouped, root):
     if grouped:
         (count,) = _COUNT.unpack_from(body, position)
         position += _COUNT.size
-    frames = []
-    source = ""
+    slices = []
     for _ in range(count):
-        frame, path, position = _load_slice(body, position, root)
-        frames.append(frame)
-        source = source or path
+        path, position = work.read_path(body, position)
+        offsets, position = work.read_offsets(body, position)
+        header, position = work.read_text(body, position)
+        stamp, position = work.read_stamp(body, position)
+        slices.append((path, offsets, bytes(header), stamp))
+    form, _ = work.read_text(body, position)
+    options = json.loads(bytes(form))
+    source = slices[0][0] if slices else ""
+    frames = [_read(*part, options, root) for part in slices]
     if count == 1:
         return frames[0], source
     try:
@@ -41,13 +46,8 @@ def append_keys(frame, keys):
             frame[key] = value
 
 
-def _load_slice(body, position, root):
-    path, position = work.read_path(body, position)
-    (offset, length), position = work.read_offsets(body, position)
-    header, position = work.read_text(body, position)
-    stamp, position = work.read_stamp(body, position)
-    form, position = work.read_text(body, position)
-    options = json.loads(bytes(form))
+def _read(path, offsets, header, stamp, options, root):
+    offset, length = offsets
     where = f"{path}, bytes {offset} to {offset + length},"
     try:
         import pandas
@@ -55,9 +55,9 @@ def _load_slice(body, position, root):
         if options.get("format") == "parquet":
             where = path
             work.check_stamp(path, os.stat(path), stamp)
-            return _read_parquet(pandas, path, options.get("rowGroups")), path, position
-        data = work.read_slice(path, offset, length, stamp, bytes(header))
-        return _parse(pandas, data, bool(len(header)), options), path, position
+            return _read_parquet(pandas, path, options.get("rowGroups"))
+        data = work.read_slice(path, offset, length, stamp, header)
+        return _parse(pandas, data, bool(header), options)
     except Failure:
         raise
     except ImportError as error:

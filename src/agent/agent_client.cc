@@ -1,0 +1,71 @@
+#include "agent/agent_client.h"
+
+#include <spdlog/spdlog.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <utility>
+
+namespace parallelrun {
+namespace {
+
+constexpr Duration kLeaveTimeout = seconds(5);
+
+const char* ReasonOf(AgentEnd end) {
+  switch (end) {
+    case AgentEnd::kFinished: return "finished";
+    case AgentEnd::kDrained: return "drained";
+    case AgentEnd::kGaveUp: return "gave up";
+    default: return "lost";
+  }
+}
+
+}  // namespace
+
+Result<HttpClientOptions> ClientOptions(const AgentConfig& config) {
+  HttpClientOptions options;
+  options.base_url = config.url;
+  options.token = [token = config.token] { return token; };
+  options.user_agent = "parallelrun-agent/" PARALLELRUN_VERSION;
+  if (!config.certificate_authority.empty()) {
+    std::ifstream file(config.certificate_authority);
+    std::stringstream pem;
+    pem << file.rdbuf();
+    if (!file || pem.str().empty()) {
+      return Error{Code::kNotFound,
+                   "cannot read the certificate authority " + config.certificate_authority};
+    }
+    options.ca_pem = pem.str();
+  }
+  return options;
+}
+
+CallFailure FailureOf(CallKind call, const Result<HttpResponse>& response) {
+  if (!response) return CallFailure::kUnreachable;
+  switch (response->status) {
+    case 503: return CallFailure::kBusy;
+    case 409: return call == CallKind::kRegister ? CallFailure::kRefused : CallFailure::kStale;
+    case 400:
+    case 401:
+    case 403:
+    case 404:
+    case 413: return CallFailure::kRefused;
+    default: return CallFailure::kUnreachable;
+  }
+}
+
+void Leave(HttpClient& client, uint32_t node, const Incarnation& incarnation, AgentEnd end) {
+  HttpRequest request;
+  request.method = "POST";
+  request.path = "/v1/nodes/" + std::to_string(node) + "/leave";
+  request.headers.push_back({"Content-Type", "application/json"});
+  request.body = nlohmann::json{{"epoch", incarnation.epoch},
+                                {"incarnation", incarnation.number},
+                                {"reason", ReasonOf(end)}}
+                     .dump();
+  const Result<HttpResponse> response = client.Send(std::move(request), kLeaveTimeout);
+  if (!response) spdlog::debug("leaving: {}", response.error().message);
+}
+
+}  // namespace parallelrun

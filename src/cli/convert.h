@@ -1,0 +1,32 @@
+// `parallelrun convert`: a job file from Azure ML's YAML. Takes a ParallelRunConfig
+// ("parallel_run_config"), a v2 parallel job or component, alone or as a step of a pipeline job,
+// and a batch deployment. Pure, but for ConvertFile.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "api/problem.h"
+
+namespace parallelrun {
+
+struct ConvertOptions {
+  std::string file;         // the name of the Azure ML file, for messages and the job's name
+  std::string step;         // of a pipeline with several parallel steps
+  std::string code_prefix;  // from the new file's folder to the old one's; empty: the same
+};
+
+struct Conversion {
+  std::string yaml;  // the job file, with comments; empty when there are errors
+  // Warnings: what could not be carried over, each at its field and line of the Azure ML file.
+  // Errors: why there is nothing to convert.
+  Problems problems;
+};
+
+Conversion ConvertAzure(std::string_view text, const ConvertOptions& options);
+
+// Reads `file`, writes the job to `target` ("": standard output), says on standard error what to
+// do. Returns the exit code.
+int ConvertFile(const std::string& file, const std::string& target, const std::string& step);
+
+}  // namespace parallelrun

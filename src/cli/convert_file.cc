@@ -1,0 +1,53 @@
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "api/parse.h"
+#include "cli/convert.h"
+#include "cli/local_job.h"
+#include "cli/local_run.h"
+
+namespace parallelrun {
+
+namespace fs = std::filesystem;
+
+int ConvertFile(const std::string& file, const std::string& target, const std::string& step) {
+  const auto say = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
+  std::error_code error;
+  if (!target.empty() && fs::exists(target, error)) {
+    say(target + " exists: name another file with -o");
+    return kExitUsage;
+  }
+  const Result<std::string> text = ReadJobFile(file);
+  if (!text.ok()) {
+    say(text.error().message);
+    return kExitUsage;
+  }
+  ConvertOptions options{
+      .file = fs::path(file).filename().string(), .step = step, .code_prefix = {}};
+  if (!target.empty()) {
+    const fs::path from = fs::absolute(file).parent_path();
+    options.code_prefix = from.lexically_relative(fs::absolute(target).parent_path()).string();
+  }
+  const Conversion conversion = ConvertAzure(*text, options);
+  for (const Problem& problem : conversion.problems) say(FormatProblem(problem, file));
+  if (conversion.yaml.empty()) return kExitUsage;
+  const std::string label = target.empty() ? "the job" : target;
+  const ParsedJob parsed = ReadJob(conversion.yaml, {}, Target::kLocal);
+  for (const Problem& problem : parsed.problems) say(FormatProblem(problem, label));
+  if (target.empty()) {
+    std::fputs(conversion.yaml.c_str(), stdout);
+    return parsed.ok() ? kExitOk : kExitUsage;
+  }
+  std::ofstream out(target, std::ios::binary);
+  out << conversion.yaml;
+  out.close();
+  if (!out) {
+    say(target + " cannot be written");
+    return kExitUsage;
+  }
+  say(target + " written: replace what is marked FILL IN, then parallelrun validate " + target);
+  return parsed.ok() ? kExitOk : kExitUsage;
+}
+
+}  // namespace parallelrun

@@ -1,0 +1,308 @@
+// A v2 parallel job or component, alone or as a step of a pipeline job.
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+
+#include "api/text.h"
+#include "cli/convert_draft.h"
+
+namespace parallelrun {
+namespace {
+
+std::string Lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+bool HasUnit(const std::string& size) {
+  return !size.empty() && std::isalpha(static_cast<unsigned char>(size.back())) != 0;
+}
+
+// Docker's sizes ("2g") as Kubernetes writes them.
+std::string Quantity(const std::string& size) {
+  const std::string lower = Lower(size);
+  const size_t unit = lower.find_first_not_of("0123456789");
+  if (unit == 0 || lower.empty()) return "";
+  if (unit == std::string::npos) return lower;
+  const std::string suffix = lower.substr(unit, 1);
+  const std::string number = lower.substr(0, unit);
+  if (suffix == "b") return number;
+  if (suffix == "k") return number + "Ki";
+  if (suffix == "m") return number + "Mi";
+  return suffix == "g" ? number + "Gi" : "";
+}
+
+bool IsParallel(const Node& step) {
+  if (step.kind != Node::Kind::kMap) return false;
+  const Node* const type = step.Find("type");
+  return type != nullptr ? type->text == "parallel" : step.Find("task") != nullptr;
+}
+
+class ParallelReader {
+ public:
+  ParallelReader(const Node& step, const std::string& path, const Node* parent_inputs,
+                 const Node* parent_outputs, Draft& draft)
+      : section_(&step, path, draft),
+        parent_inputs_(parent_inputs),
+        parent_outputs_(parent_outputs),
+        draft_(draft) {}
+
+  void Read() {
+    if (section_.Take("component") != nullptr && section_.Take("task") == nullptr) {
+      return draft_.Refuse(section_.PathOf("component"), "the component is in a file of its own",
+                           "convert that file");
+    }
+    inputs_ =
+        ReadAzureInputs(section_.Take("inputs"), section_.PathOf("inputs"), parent_inputs_, draft_);
+    draft_.description = section_.Text("description");
+    Section task = section_.Map("task");
+    ReadOutputs(task);
+    ReadInputs();
+    ReadTask(task);
+    ReadSize();
+    ReadFailures();
+    ReadResources();
+    ReadVariables(section_.Take("environment_variables"), section_.PathOf("environment_variables"),
+                  draft_);
+    section_.Pass({"name"});
+    LoseCloud(section_);
+    section_.Finish();
+  }
+
+ private:
+  std::string Literal(Section& section, const std::string& key) {
+    return ResolveLiteral(section.Text(key), section.PathOf(key), inputs_, draft_);
+  }
+
+  void ReadOutputs(Section& task) {
+    std::string field = task.PathOf("append_row_to");
+    std::string bound = task.Text("append_row_to");
+    if (bound.empty()) {
+      field = section_.PathOf("append_row_to");
+      bound = section_.Text("append_row_to");
+    }
+    draft_.append = !bound.empty();
+    const std::vector<AzureInput> outputs =
+        ReadAzureInputs(section_.Take("outputs"), section_.PathOf("outputs"), nullptr, throwaway_);
+    size_t folders = 0;
+    for (const AzureInput& output : outputs) {
+      if (BindingName(bound) != "outputs." + output.name) ++folders;
+    }
+    for (const AzureInput& output : outputs) {
+      const std::string name = "outputs." + output.name;
+      if (BindingName(bound) == name) {
+        ReadFileName(output);
+      } else if (folders == 1) {
+        paths_[name] = "$(output)";
+      } else {
+        paths_[name] = "$(output)/" + output.name;
+        draft_.Lose(output.field, "a job has one output folder",
+                    "this output is the folder " + output.name +
+                        " in it, which the script has to make (os.makedirs)");
+      }
+    }
+  }
+
+  // The file's name is the last part of the output's path, which may be the pipeline's.
+  void ReadFileName(const AzureInput& output) {
+    std::string path = output.path.empty() ? output.value : output.path;
+    constexpr std::string_view kParent = "parent.outputs.";
+    const std::string binding = BindingName(path);
+    if (binding.starts_with(kParent)) {
+      const Node* const found =
+          parent_outputs_ != nullptr && parent_outputs_->kind == Node::Kind::kMap
+              ? parent_outputs_->Find(binding.substr(kParent.size()))
+              : nullptr;
+      const Node* const address =
+          found != nullptr && found->kind == Node::Kind::kMap ? found->Find("path") : nullptr;
+      path = address != nullptr ? address->text : "";
+    }
+    const std::string name = std::filesystem::path(path).filename().string();
+    const bool is_name = name.find('.') != std::string::npos &&
+                         name.find_first_of("~\"#%&*:<>?/\\{|}") == std::string::npos;
+    if (is_name) draft_.file_name = name;
+    paths_["outputs." + output.name] =
+        "$(output)/" + (is_name ? name : std::string("parallel_run_step.txt"));
+  }
+
+  void ReadInputs() {
+    const std::string field = section_.PathOf("input_data");
+    const std::string binding = BindingName(section_.Text("input_data"));
+    bool found = false;
+    for (const AzureInput& input : inputs_) {
+      if (!input.is_data) continue;
+      CheckAzureData(input.path, input.field, draft_);
+      const DraftData data{
+          input.name, PathInStorage(input.path),
+          input.path.empty() ? input.type + " without a path in this file" : "was " + input.path};
+      const bool main = binding == "inputs." + input.name;
+      found = found || main;
+      paths_["inputs." + input.name] = (main ? "$(inputs." : "$(sideInputs.") + input.name + ")";
+      (main ? draft_.inputs : draft_.side_inputs).push_back(data);
+      if (main) data_ = input;
+    }
+    if (!found) {
+      draft_.Lose(field, "the input is not found in this file", "fill in spec.inputs");
+    }
+  }
+
+  void ReadTask(Section& task) {
+    const std::string type = task.Text("type");
+    if (!type.empty() && type != "run_function" && type != "function") {
+      draft_.Lose(task.PathOf("type"), Quoted(type) + " is not a Python function",
+                  "write an entry script with run(mini_batch)");
+    }
+    ReadCode(task.Text("code"), task.Text("entry_script"), task.PathOf("code"), draft_);
+    ReadAzureEnvironment(task.Take("environment"), task.PathOf("environment"), draft_);
+    draft_.arguments = ReadProgramArguments(
+        task.Text("program_arguments"), task.PathOf("program_arguments"), inputs_, paths_, draft_);
+    task.Lose("model", "a model is a side input here", "add it to spec.sideInputs as model");
+    task.Finish();
+  }
+
+  void ReadSize() {
+    const std::string size = Literal(section_, "mini_batch_size");
+    const std::string field = section_.PathOf("mini_batch_size");
+    const auto& arguments = draft_.arguments;
+    const bool json_lines = std::any_of(arguments.begin(), arguments.end(), [](const auto& word) {
+      return word.starts_with("--amlbi_file_format");
+    });
+    if (json_lines) {
+      draft_.kind = InputKind::kJsonLines;
+    } else if (data_.mode == "direct" || HasUnit(size)) {
+      draft_.kind = InputKind::kTabular;
+      draft_.parquet = data_.path.ends_with(".parquet");
+      draft_.Lose(data_.field.empty() ? field : data_.field,
+                  "the columns' format is said in the MLTable, which is not read",
+                  "check format, delimiter, header and encoding of spec.inputs[0].tabular");
+    } else if (data_.type == "mltable") {
+      draft_.Lose(data_.field, "the MLTable is not read: its input is taken for files",
+                  "write tabular in place of files if it reads columns (read_delimited); its paths "
+                  "become path and pattern");
+    }
+    ReadAzureKeys(section_.Take("partition_keys"), section_.PathOf("partition_keys"), draft_);
+    if (size.empty() || !draft_.partition_keys.empty()) return;
+    draft_.mini_batch_size = size;
+    if (json_lines && HasUnit(size)) {
+      draft_.mini_batch_size.clear();
+      draft_.Lose(field, "JSON lines are counted, not measured", "write spec.miniBatchSize");
+    }
+  }
+
+  void ReadFailures() {
+    SetInteger(Literal(section_, "error_threshold"), section_.PathOf("error_threshold"),
+               "errorThreshold", -1, 0, draft_);
+    SetInteger(Literal(section_, "mini_batch_error_threshold"),
+               section_.PathOf("mini_batch_error_threshold"), "allowedFailedCount", -1, 0, draft_);
+    Section retry = section_.Map("retry_settings");
+    SetInteger(Literal(retry, "max_retries"), retry.PathOf("max_retries"), "runMaxTry", 0, 1,
+               draft_);
+    SetInteger(Literal(retry, "timeout"), retry.PathOf("timeout"), "runInvocationTimeoutSeconds", 1,
+               0, draft_);
+    retry.Finish();
+    SetLevel(Literal(section_, "logging_level"), section_.PathOf("logging_level"), draft_);
+  }
+
+  void ReadResources() {
+    Section resources = section_.Map("resources");
+    std::string nodes = Literal(resources, "instance_count");
+    if (nodes == "-1") {
+      draft_.Lose(resources.PathOf("instance_count"), "-1 leaves it open", "write spec.nodeCount");
+      nodes.clear();
+    }
+    SetInteger(nodes, resources.PathOf("instance_count"), "nodeCount", 1, 0, draft_);
+    const std::string mend = "write spec.resources, and spec.podTemplate.spec.nodeSelector";
+    resources.Lose("instance_type", "machine types of the cloud are not carried over", mend);
+    resources.Lose("properties", "settings of the cloud are not carried over", mend);
+    resources.Lose("docker_args", "arguments of docker have no counterpart",
+                   "write what they set in spec.podTemplate.spec");
+    const std::string shared = resources.Text("shm_size");
+    const std::string quantity = Quantity(shared);
+    if (!quantity.empty()) {
+      draft_.Set("sharedMemory", quantity, resources.PathOf("shm_size"));
+    } else if (!shared.empty()) {
+      draft_.Lose(resources.PathOf("shm_size"), Quoted(shared) + " is not a size",
+                  "write spec.sharedMemory");
+    }
+    resources.Finish();
+    SetInteger(Literal(section_, "max_concurrency_per_instance"),
+               section_.PathOf("max_concurrency_per_instance"), "processCountPerNode", 1, 0,
+               draft_);
+  }
+
+  Section section_;
+  const Node* parent_inputs_;
+  const Node* parent_outputs_;
+  Draft& draft_;
+  Draft throwaway_;  // outputs are read as inputs are, but what is amiss with them is no loss
+  std::vector<AzureInput> inputs_;
+  AzureInput data_;
+  std::map<std::string, std::string> paths_;  // of bindings
+};
+
+std::string NameOf(const Node& job, const std::string& otherwise) {
+  const Node* const name = job.Find("name");
+  return JobNameFrom(name != nullptr && name->kind == Node::Kind::kString ? name->text : otherwise);
+}
+
+}  // namespace
+
+Draft ReadParallelJob(const Node& root, const std::string& name, const std::string& step) {
+  Draft draft{.source = "a v2 parallel job", .name = NameOf(root, name)};
+  const Node* const jobs = root.Find("jobs");
+  if (jobs == nullptr) {
+    ParallelReader(root, "", nullptr, nullptr, draft).Read();
+    return draft;
+  }
+  std::vector<std::string> names;
+  const Node* chosen = nullptr;
+  if (jobs->kind == Node::Kind::kMap) {
+    for (const Node::Field& job : jobs->fields) {
+      if (!IsParallel(job.value)) continue;
+      names.push_back(job.key);
+      if (names.back() == step || (step.empty() && names.size() == 1)) chosen = &job.value;
+    }
+  }
+  if (chosen == nullptr) {
+    draft.Refuse(
+        "jobs",
+        names.empty() ? "no step is of type parallel" : "there is no parallel step " + Quoted(step),
+        names.empty() ? "give a file with one" : "write --step " + OrList(names));
+    return draft;
+  }
+  if (step.empty() && names.size() > 1) {
+    draft.Refuse("jobs", std::to_string(names.size()) + " steps are of type parallel",
+                 "write --step " + OrList(names));
+    return draft;
+  }
+  std::string chosen_name;
+  for (const Node::Field& job : jobs->fields) {
+    if (&job.value == chosen) {
+      chosen_name = job.key;
+    } else {
+      draft.Lose(JoinPath("jobs", job.key), "other steps of the pipeline are not converted",
+                 "run them in the order of the pipeline, with a workflow tool");
+    }
+  }
+  draft.source = "the parallel step " + chosen_name + " of a pipeline job";
+  draft.name = JobNameFrom(chosen_name);
+  Section pipeline(&root, "", draft);
+  pipeline.Pass({"jobs", "inputs", "outputs", "name", "description"});
+  if (Section settings = pipeline.Map("settings"); settings.there()) {
+    for (const char* key : {"default_compute", "default_datastore"}) {
+      settings.Lose(key, "has no counterpart",
+                    "volumes and spec.podTemplate say where data lies and pods run");
+    }
+    settings.Pass({"continue_on_step_failure", "force_rerun"});
+    settings.Finish();
+  }
+  LoseCloud(pipeline);
+  pipeline.Finish();
+  ParallelReader(*chosen, JoinPath("jobs", chosen_name), root.Find("inputs"), root.Find("outputs"),
+                 draft)
+      .Read();
+  return draft;
+}
+
+}  // namespace parallelrun

@@ -1,0 +1,21 @@
+// sys/job_report of the log tree: processed_mini-batches.csv, a row for each attempt, and its sums by
+// node and by process. Made from the ledger, streamed: memory grows with the processes only.
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+#include "coordinator/ledger/ledger.h"
+#include "job/job_state.h"
+
+namespace parallelrun {
+
+// Reads the ledger in `state_folder` and writes the three files into `log_folder`/sys/job_report.
+Status WriteBatchReports(const Files& files, const std::string& state_folder, const JobState& state,
+                         const std::string& log_folder);
+
+// A field of a CSV file: quoted where needed, and never something that a spreadsheet would take for
+// a formula.
+std::string CsvField(std::string_view text);
+
+}  // namespace parallelrun

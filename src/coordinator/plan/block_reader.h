@@ -1,0 +1,56 @@
+// Reads one file from front to back, 256 KiB at a time, as far as it was long when it was opened.
+// Blocking I/O; not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "job/plan_chunk.h"
+
+namespace parallelrun {
+
+class BlockReader {
+ public:
+  // With `skip_mark` the bytes of a UTF-8 byte order mark at the front are passed over.
+  static Result<std::unique_ptr<BlockReader>> Open(const std::string& path, bool skip_mark);
+  ~BlockReader();
+  BlockReader(const BlockReader&) = delete;
+  BlockReader& operator=(const BlockReader&) = delete;
+
+  FileStamp stamp() const { return stamp_; }
+  const std::string& path() const { return path_; }
+
+  // Offset of the first byte of rest().
+  uint64_t offset() const { return offset_; }
+  // Bytes that were read and not passed yet.
+  std::string_view rest() const { return rest_; }
+  void Pass(size_t size) {
+    rest_.remove_prefix(size);
+    offset_ += size;
+  }
+  void Seek(uint64_t offset) {
+    offset_ = offset;
+    rest_ = {};
+  }
+  // Reads the next bytes into the empty rest(), which stays empty at the end of the file.
+  Status Fill();
+  // Reads `size` bytes at `offset`, whatever rest() is; kInvalid when there are fewer.
+  Result<std::string> ReadAt(uint64_t offset, size_t size) const;
+
+ private:
+  BlockReader(int fd, std::string path, FileStamp stamp, bool skip_mark);
+
+  static constexpr size_t kBufferSize = 256 * 1024;
+  const int fd_;
+  const std::string path_;
+  const FileStamp stamp_;
+  const bool skip_mark_;
+  uint64_t offset_ = 0;
+  std::string_view rest_;
+  const std::unique_ptr<char[]> buffer_;
+};
+
+}  // namespace parallelrun

@@ -1,0 +1,211 @@
+#include <spdlog/fmt/fmt.h>
+
+#include <deque>
+#include <limits>
+#include <utility>
+
+#include "base/escape.h"
+#include "coordinator/plan/grouping.h"
+#include "coordinator/plan/row_files.h"
+#include "coordinator/plan/source.h"
+
+namespace parallelrun {
+namespace {
+
+using Chunk = Result<std::optional<std::string>>;
+
+// What a group adds to the size of its chunk, beside its texts.
+constexpr size_t kFileBytes = 64;
+
+// A mini-batch for each group of files. The whole input is listed before the first chunk.
+class GroupSource : public PlanSource {
+ public:
+  GroupSource(const PlanInput& input, const std::vector<std::string>& forbidden)
+      : input_(input), forbidden_(forbidden), files_(input, forbidden) {}
+
+  Chunk Next(PlanCursor& at) override {
+    if (!grouping_) {
+      const Status begun = Begin(at);
+      if (!begun.ok()) return begun.error();
+    }
+    return input_.kind == PlanKind::kFiles ? NextFiles(at) : NextTables(at);
+  }
+
+ private:
+  Status Begin(PlanCursor& at) {
+    auto made = Grouping::Make(input_, forbidden_);
+    if (!made.ok()) return made.error();
+    grouping_ = std::make_unique<Grouping>(std::move(*made));
+    if (at.listing != 0 && at.listing != grouping_->digest()) {
+      return Error{Code::kInvalid,
+                   fmt::format("{}: files below {} were added, removed or renamed since they were "
+                               "grouped by partitionKeys, and not all groups were planned yet: "
+                               "undo it, or start over with --overwrite",
+                               PlaceOf(input_), Printable(input_.root, 4096))};
+    }
+    at.listing = grouping_->digest();
+    if (grouping_->size() > 0) at.last_name = grouping_->name(0, 0);
+    return files_.Prepare();
+  }
+
+  // kInvalid when the group alone is too large for a chunk; false when it does not fit beside
+  // what the chunk holds.
+  Result<bool> Fits(size_t group, size_t chunk_bytes, size_t group_bytes) const {
+    if (group_bytes > kMostChunkBytes) {
+      return Error{Code::kInvalid,
+                   fmt::format("{}: the {} files with {} are too many for one mini-batch, their "
+                               "names take more than 48 MiB; add a key to partitionKeys",
+                               PlaceOf(input_), grouping_->files(group),
+                               Printable(grouping_->context(group), 1024))};
+    }
+    return chunk_bytes + group_bytes <= kMostChunkBytes;
+  }
+
+  Chunk NextFiles(PlanCursor& at) {
+    const uint64_t wanted = FilesWanted(at);
+    FileGroupsChunk chunk;
+    std::deque<std::string> names;  // of the groups
+    size_t files = 0;
+    size_t bytes = 0;
+    uint32_t group = at.next_group;
+    for (; group < grouping_->size() && files < wanted; ++group) {
+      FileGroup found;
+      std::string joined;
+      for (size_t i = 0; i < grouping_->files(group); ++i) {
+        const std::string name(grouping_->name(group, i));
+        const auto stamp = grouping_->listing().Stamp(name);
+        if (!stamp.ok()) return stamp.error();
+        if (!*stamp) continue;  // removed since it was listed
+        if (!found.stamps.empty()) joined += '\0';
+        joined += name;
+        found.stamps.push_back(**stamp);
+      }
+      if (found.stamps.empty()) continue;
+      found.context = grouping_->context(group);
+      const size_t size = joined.size() + found.context.size() + found.stamps.size() * kFileBytes;
+      const auto fits = Fits(group, bytes, size);
+      if (!fits.ok()) return fits.error();
+      if (!*fits) break;
+      bytes += size;
+      files += found.stamps.size();
+      found.names = names.emplace_back(std::move(joined));
+      chunk.groups.push_back(std::move(found));
+    }
+    at.next_group = group;
+    if (chunk.groups.empty()) return Chunk(std::nullopt);
+    chunk.place = {grouping_->digest(), group};
+    chunk.root = grouping_->listing().folder();
+    return EncodeChunk(std::move(chunk), at);
+  }
+
+  // The rows of one group.
+  struct Table {
+    std::deque<std::string> texts;  // that the slices point to
+    std::vector<TableSlice> slices;
+    size_t text_bytes = 0;
+    uint64_t row_bytes = 0;
+  };
+
+  Chunk NextTables(PlanCursor& at) {
+    const uint64_t wanted = SlicesWanted(at);
+    const std::string format = files_.Format();
+    TableGroupsChunk chunk;
+    std::vector<Table> tables;
+    size_t files = 0;
+    size_t bytes = 0;
+    uint64_t row_bytes = 0;
+    while (at.next_group < grouping_->size() && chunk.groups.size() < wanted &&
+           files < kMostFiles && row_bytes < kMostSliceBytes) {
+      auto table = Held(at.next_group);
+      if (!table.ok()) return table.error();
+      const size_t size = table->text_bytes + grouping_->context(at.next_group).size() +
+                          table->slices.size() * kFileBytes;
+      const auto fits = Fits(at.next_group, bytes, size);
+      if (!fits.ok()) return fits.error();
+      if (!*fits) {
+        held_ = std::move(*table);
+        break;
+      }
+      const std::string& context = grouping_->context(at.next_group++);
+      if (table->slices.empty()) continue;
+      bytes += size;
+      files += table->slices.size();
+      row_bytes += table->row_bytes;
+      chunk.groups.push_back({context, std::move(table->slices)});
+      tables.push_back(std::move(*table));
+    }
+    if (chunk.groups.empty()) return Chunk(std::nullopt);
+    chunk.place = {grouping_->digest(), at.next_group};
+    chunk.format = format;
+    return EncodeChunk(std::move(chunk), at);
+  }
+
+  // The table that did not fit the chunk before, or a new one.
+  Result<Table> Held(size_t group) {
+    if (!held_) return ReadTable(group);
+    Table table = std::move(*held_);
+    held_.reset();
+    return table;
+  }
+
+  Result<Table> ReadTable(size_t group) const {
+    Table table;
+    uint64_t rows = 0;
+    for (size_t i = 0; i < grouping_->files(group); ++i) {
+      const std::string name(grouping_->name(group, i));
+      const std::string& folder = grouping_->listing().folder();
+      auto file = files_.Open(folder, name);
+      if (!file.ok()) return file.error();
+      if (!file->splitter) continue;  // removed since it was listed
+      auto slice = WholeFile(*file->splitter);
+      if (!slice.ok()) return slice.error().With(PlaceOf(input_));
+      if (slice->rows == 0) continue;
+      rows += slice->rows;
+      slice->path = table.texts.emplace_back(JoinPath(folder, name));
+      slice->header = table.texts.emplace_back(std::move(file->header));
+      table.text_bytes += slice->path.size() + slice->header.size();
+      table.row_bytes += slice->length;
+      table.slices.push_back(*slice);
+    }
+    if (rows > std::numeric_limits<uint32_t>::max()) {
+      return Error{Code::kInvalid,
+                   fmt::format("{}: a mini-batch of {} rows, those of the files "
+                               "with {}, is too large; add a key to partitionKeys",
+                               PlaceOf(input_), rows, Printable(grouping_->context(group), 1024))};
+    }
+    return table;
+  }
+
+  Result<TableSlice> WholeFile(RowSplitter& splitter) const {
+    TableSlice whole;
+    whole.stamp = splitter.stamp();
+    while (true) {
+      const auto slice = splitter.Next(std::numeric_limits<uint64_t>::max());
+      if (!slice.ok()) return slice.error();
+      if (!*slice) break;
+      if (whole.rows == 0) whole.offset = (*slice)->offset;
+      whole.rows += (*slice)->rows;
+      whole.length = (*slice)->offset + (*slice)->length - whole.offset;
+    }
+    if (input_.kind == PlanKind::kParquet) {
+      whole.offset = 0;
+      whole.length = whole.stamp.size;
+    }
+    return whole;
+  }
+
+  const PlanInput& input_;
+  const std::vector<std::string>& forbidden_;
+  RowFiles files_;
+  std::unique_ptr<Grouping> grouping_;
+  std::optional<Table> held_;
+};
+
+}  // namespace
+
+std::unique_ptr<PlanSource> MakeGroupSource(const PlanInput& input,
+                                            const std::vector<std::string>& forbidden) {
+  return std::make_unique<GroupSource>(input, forbidden);
+}
+
+}  // namespace parallelrun

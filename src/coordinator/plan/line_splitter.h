@@ -1,0 +1,33 @@
+// Cuts one file of JSON lines. A line ends at LF and nowhere else (a lone CR, U+2028 and the like
+// are data); a line of nothing but blanks, tabs and CRs is no line. A byte order mark is passed
+// over. Memory: one buffer of 256 KiB. Blocking I/O; not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+#include "coordinator/plan/block_reader.h"
+#include "coordinator/plan/row_splitter.h"
+
+namespace parallelrun {
+
+class LineSplitter : public RowSplitter {
+ public:
+  static Result<std::unique_ptr<LineSplitter>> Open(const std::string& path);
+
+  FileStamp stamp() const override { return reader_->stamp(); }
+  void Seek(uint64_t offset) override { reader_->Seek(offset); }
+  // The next `lines` lines, or what is left; ends behind the LF of the last one.
+  Result<std::optional<Slice>> Next(uint64_t lines) override;
+
+ private:
+  explicit LineSplitter(std::unique_ptr<BlockReader> reader) : reader_(std::move(reader)) {}
+
+  const std::unique_ptr<BlockReader> reader_;
+};
+
+}  // namespace parallelrun

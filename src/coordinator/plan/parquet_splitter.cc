@@ -1,0 +1,74 @@
+#include "coordinator/plan/parquet_splitter.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <cstring>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include "base/escape.h"
+#include "coordinator/plan/block_reader.h"
+
+namespace parallelrun {
+namespace {
+
+constexpr std::string_view kMagic = "PAR1";
+constexpr std::string_view kEncryptedMagic = "PARE";
+constexpr size_t kTailSize = 8;  // length of the footer and the magic
+constexpr uint32_t kMostFooter = 256 * 1024 * 1024;
+
+}  // namespace
+
+Result<std::unique_ptr<ParquetSplitter>> ParquetSplitter::Open(const std::string& path) {
+  const auto reader = BlockReader::Open(path, false);
+  if (!reader.ok()) return reader.error();
+  const FileStamp stamp = (*reader)->stamp();
+  const auto bad = [&](std::string_view why) {
+    return Error{Code::kInvalid, fmt::format("{} cannot be read as Parquet: {}; mend it, or name "
+                                             "it in inputs[].exclude",
+                                             Printable(path, 4096), why)};
+  };
+  if (stamp.size < kMagic.size() + kTailSize) return bad("it is too short");
+  const auto tail = (*reader)->ReadAt(stamp.size - kTailSize, kTailSize);
+  if (!tail.ok()) return tail.error();
+  const std::string_view magic = std::string_view(*tail).substr(sizeof(uint32_t));
+  if (magic == kEncryptedMagic) return bad("its footer is encrypted");
+  if (magic != kMagic) return bad("it does not end with the mark of such a file");
+  uint32_t length = 0;
+  std::memcpy(&length, tail->data(), sizeof(length));
+  if (length > stamp.size - kMagic.size() - kTailSize) return bad("its footer is cut off");
+  if (length > kMostFooter) return bad("its footer is larger than 256 MiB");
+  const auto footer = (*reader)->ReadAt(stamp.size - kTailSize - length, length);
+  if (!footer.ok()) return footer.error();
+  auto groups = ParseParquetFooter(*footer);
+  if (!groups.ok()) return bad(groups.error().message);
+  return std::unique_ptr<ParquetSplitter>(new ParquetSplitter(path, stamp, std::move(*groups)));
+}
+
+ParquetSplitter::ParquetSplitter(std::string path, FileStamp stamp,
+                                 std::vector<ParquetRowGroup> groups)
+    : path_(std::move(path)), stamp_(stamp), groups_(std::move(groups)) {}
+
+Result<std::optional<Slice>> ParquetSplitter::Next(uint64_t size) {
+  while (next_ < groups_.size() && groups_[next_].rows == 0) ++next_;
+  const uint64_t begin = next_;
+  uint64_t rows = 0;
+  uint64_t bytes = 0;
+  // A row group without rows goes with the ones before it.
+  while (next_ < groups_.size() && next_ - begin < TabularChunk::kMostRowGroups &&
+         (rows == 0 || bytes < size || groups_[next_].rows == 0)) {
+    rows += groups_[next_].rows;
+    bytes += groups_[next_].bytes;
+    ++next_;
+  }
+  if (rows == 0) return std::optional<Slice>();
+  if (rows > std::numeric_limits<uint32_t>::max()) {
+    return Error{Code::kInvalid, fmt::format("{}: a mini-batch of {} rows is too large; lower "
+                                             "miniBatchSize, or write smaller row groups",
+                                             Printable(path_, 4096), rows)};
+  }
+  return std::optional<Slice>(Slice{begin, next_ - begin, static_cast<uint32_t>(rows)});
+}
+
+}  // namespace parallelrun

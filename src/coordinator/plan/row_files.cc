@@ -1,0 +1,88 @@
+#include "coordinator/plan/row_files.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "coordinator/plan/csv_splitter.h"
+#include "coordinator/plan/line_splitter.h"
+#include "coordinator/plan/listing.h"
+#include "coordinator/plan/parquet_splitter.h"
+#include "coordinator/plan/source.h"
+
+namespace parallelrun {
+namespace {
+
+CsvFormat FormatOf(const PlanInput& input) {
+  return {input.delimiter, input.encoding, input.quoted_newlines};
+}
+
+std::string_view WithoutLineEnd(std::string_view row) {
+  while (!row.empty() && (row.back() == '\n' || row.back() == '\r')) row.remove_suffix(1);
+  return row;
+}
+
+template <typename Splitter>
+Result<RowFiles::Opened> AsOpened(Result<std::unique_ptr<Splitter>> splitter) {
+  if (!splitter.ok()) return splitter.error();
+  return RowFiles::Opened{std::move(*splitter), ""};
+}
+
+}  // namespace
+
+Status RowFiles::Prepare() {
+  if (input_.kind != PlanKind::kDelimited) return {};
+  const Status format = CheckCsvFormat(FormatOf(input_));
+  if (!format.ok()) return format.error().With(PlaceOf(input_));
+  return input_.header == PlanHeader::kFirstFile ? ReadFirstHeader() : Status();
+}
+
+Status RowFiles::ReadFirstHeader() {
+  Listing files(ListingOf(input_, forbidden_));
+  while (first_header_.empty()) {
+    const auto name = files.Next();
+    if (!name.ok()) return name.error();
+    if (!*name) return {};
+    first_name_.assign(**name);
+    auto file = CsvSplitter::Open(JoinPath(files.folder(), first_name_), FormatOf(input_));
+    if (!file.ok()) return file.error().With(PlaceOf(input_));
+    auto row = (*file)->TakeHeader();
+    if (!row.ok()) return row.error().With(PlaceOf(input_));
+    first_header_ = std::move(*row);
+  }
+  return {};
+}
+
+Result<RowFiles::Opened> RowFiles::Open(const std::string& folder, const std::string& name) const {
+  const std::string path = JoinPath(folder, name);
+  auto opened = input_.kind == PlanKind::kJsonLines ? AsOpened(LineSplitter::Open(path))
+                : input_.kind == PlanKind::kParquet ? AsOpened(ParquetSplitter::Open(path))
+                                                    : OpenDelimited(path, name);
+  if (opened.ok()) return opened;
+  if (opened.error().code == Code::kNotFound) return Opened();
+  return opened.error().With(PlaceOf(input_));
+}
+
+Result<RowFiles::Opened> RowFiles::OpenDelimited(const std::string& path,
+                                                 const std::string& name) const {
+  auto opened = CsvSplitter::Open(path, FormatOf(input_));
+  if (!opened.ok()) return opened.error();
+  std::string header;
+  if (input_.header != PlanHeader::kNone) {
+    auto row = (*opened)->TakeHeader();
+    if (!row.ok()) return row.error();
+    const bool own = input_.header == PlanHeader::kAllFiles || name == first_name_ ||
+                     WithoutLineEnd(*row) == WithoutLineEnd(first_header_);
+    if (!own) (*opened)->Seek(0);
+    header = own ? std::move(*row) : first_header_;
+  }
+  return Opened{std::move(*opened), std::move(header)};
+}
+
+std::string RowFiles::Format() const {
+  if (input_.kind == PlanKind::kParquet) return R"({"format":"parquet"})";
+  if (input_.kind == PlanKind::kJsonLines) return R"({"encoding":"utf-8"})";
+  const nlohmann::json format = {{"delimiter", input_.delimiter}, {"encoding", input_.encoding}};
+  return format.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace parallelrun

@@ -1,0 +1,46 @@
+// Opens the files of an input of rows, each for the splitter of its format and behind its header.
+// Blocking I/O; not thread-safe.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "coordinator/plan/planner.h"
+#include "coordinator/plan/row_splitter.h"
+
+namespace parallelrun {
+
+class RowFiles {
+ public:
+  // `input`, which outlives this, is of a kind that has rows.
+  RowFiles(const PlanInput& input, const std::vector<std::string>& forbidden)
+      : input_(input), forbidden_(forbidden) {}
+
+  // Before the first Open: checks the format, and with kFirstFile finds the header that stands for
+  // all with a listing of its own, so that a restart needs nothing but the cursor. Errors are as
+  // Planner::Next gives them, as are those of Open.
+  Status Prepare();
+
+  struct Opened {
+    std::unique_ptr<RowSplitter> splitter;  // behind the header; none: the file is gone by now
+    std::string header;                     // with its line end, or empty
+  };
+  Result<Opened> Open(const std::string& folder, const std::string& name) const;
+
+  // What the reader of a slice must know of its file, as JSON.
+  std::string Format() const;
+
+ private:
+  Status ReadFirstHeader();
+  Result<Opened> OpenDelimited(const std::string& path, const std::string& name) const;
+
+  const PlanInput& input_;
+  const std::vector<std::string>& forbidden_;
+  std::string first_name_;  // kFirstFile
+  std::string first_header_;
+};
+
+}  // namespace parallelrun

@@ -1,0 +1,128 @@
+#include <utility>
+
+#include "coordinator/plan/partition_format.h"
+#include "coordinator/plan/row_files.h"
+#include "coordinator/plan/source.h"
+
+namespace parallelrun {
+namespace {
+
+using Chunk = Result<std::optional<std::string>>;
+
+RowKind RowKindOf(PlanKind kind) {
+  if (kind == PlanKind::kJsonLines) return RowKind::kJsonLines;
+  return kind == PlanKind::kParquet ? RowKind::kParquet : RowKind::kDelimited;
+}
+
+// Mini-batches that are slices of files, file by file.
+class RowSource : public PlanSource {
+ public:
+  RowSource(const PlanInput& input, const std::vector<std::string>& forbidden)
+      : input_(input), forbidden_(forbidden), files_(input, forbidden) {}
+
+  Chunk Next(PlanCursor& at) override {
+    if (!listing_) {
+      const Status begun = Begin(at);
+      if (!begun.ok()) return begun.error();
+    }
+    while (true) {
+      if (!file_.splitter) {
+        const auto opened = OpenNext(at);
+        if (!opened.ok()) return opened.error();
+        if (!*opened) return Chunk(std::nullopt);
+      }
+      const uint64_t most = SlicesWanted(at);
+      TabularChunk rows;
+      for (uint64_t bytes = 0; rows.slices.size() < most && bytes < kMostSliceBytes;) {
+        const auto slice = file_.splitter->Next(input_.batch_size);
+        if (!slice.ok()) return slice.error().With(PlaceOf(input_));
+        if (!*slice) break;
+        bytes += (*slice)->length;
+        rows.slices.push_back(**slice);
+      }
+      if (rows.slices.empty()) {
+        file_.splitter.reset();
+        continue;
+      }
+      at.next_offset = rows.slices.back().offset + rows.slices.back().length;
+      return Encoded(std::move(rows), at);
+    }
+  }
+
+ private:
+  Status Begin(const PlanCursor& at) {
+    auto context = PathContext::Make(input_.partition_format, {});
+    if (!context.ok()) return context.error().With(PlaceOf(input_));
+    context_ = std::move(*context);
+    const Status prepared = files_.Prepare();
+    if (!prepared.ok()) return prepared;
+    listing_ = std::make_unique<Listing>(ListingOf(input_, forbidden_), at.last_name);
+    if (at.last_name.empty()) return {};
+    // Go on in the file that the last chunk is from.
+    const Status started = listing_->Start();
+    if (!started.ok()) return started;
+    const Status opened = Open(at.last_name);
+    if (!opened.ok()) return opened;
+    if (!file_.splitter) {
+      return Error{Code::kNotFound, PlaceOf(input_) + ": " +
+                                        JoinPath(listing_->folder(), at.last_name) +
+                                        " is gone, and a part of it is not planned yet; put it "
+                                        "back, or start over with --overwrite"};
+    }
+    file_.splitter->Seek(at.next_offset);
+    return {};
+  }
+
+  // False at the end of the listing.
+  Result<bool> OpenNext(PlanCursor& at) {
+    while (!file_.splitter) {
+      const auto name = listing_->Next();
+      if (!name.ok()) return name.error();
+      if (!*name) return false;
+      at.last_name.assign(**name);
+      const Status opened = Open(at.last_name);
+      if (!opened.ok()) return opened.error();
+    }
+    return true;
+  }
+
+  // Leaves file_ without a splitter when the file is gone.
+  Status Open(const std::string& name) {
+    auto context = context_.Of(name);
+    if (!context.ok()) return context.error().With(PlaceOf(input_));
+    auto opened = files_.Open(listing_->folder(), name);
+    if (!opened.ok()) return opened.error();
+    file_ = std::move(*opened);
+    file_context_ = std::move(*context);
+    return {};
+  }
+
+  std::optional<std::string> Encoded(TabularChunk rows, PlanCursor& at) const {
+    const std::string path = JoinPath(listing_->folder(), at.last_name);
+    const std::string format = files_.Format();
+    rows.kind = RowKindOf(input_.kind);
+    rows.path = path;
+    rows.stamp = file_.splitter->stamp();
+    rows.header = file_.header;
+    rows.context = file_context_;
+    rows.format = format;
+    return EncodeChunk(std::move(rows), at);
+  }
+
+  const PlanInput& input_;
+  const std::vector<std::string>& forbidden_;
+  RowFiles files_;
+  PathContext context_;
+  std::unique_ptr<Listing> listing_;
+  RowFiles::Opened file_;  // at hand
+  std::string file_context_;
+};
+
+}  // namespace
+
+std::unique_ptr<PlanSource> MakeRowSource(const PlanInput& input,
+                                          const std::vector<std::string>& forbidden) {
+  return std::make_unique<RowSource>(input, forbidden);
+}
+
+}  // namespace parallelrun

@@ -1,0 +1,25 @@
+// What cuts one file of rows into slices, from front to back. Blocking I/O; not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/error.h"
+#include "job/plan_chunk.h"
+
+namespace parallelrun {
+
+class RowSplitter {
+ public:
+  virtual ~RowSplitter() = default;
+
+  // Size and modification time when it was opened; bytes added later are not read.
+  virtual FileStamp stamp() const = 0;
+  // Goes on behind a slice that ended at `offset`; 0 is the begin of the file.
+  virtual void Seek(uint64_t offset) = 0;
+  // The next slice of about `size` bytes (JSON lines: of `size` lines), with at least one row;
+  // nullopt at the end.
+  virtual Result<std::optional<Slice>> Next(uint64_t size) = 0;
+};
+
+}  // namespace parallelrun

@@ -1,0 +1,45 @@
+"""Who gets which mini-batch: slow ones do not hold up the others."""
+
+# Mini-batch 150 does not return until the test says so, nor does any other one on its node.
+SCRIPT = """
+import time
+from azureml_user.parallel_run import EntryScript
+from steps import note, there, wait_for
+
+def run(mini_batch, context):
+    index = context.minibatch_index
+    node = EntryScript().log_dir.rstrip("/")[-1:]
+    time.sleep(0.002)
+    if index == 150:
+        note("slow " + node, index)
+    if there("slow " + node):
+        wait_for("go")
+    note("returned", index)
+    return [f"row {index}"]
+"""
+
+
+def test_an_idle_node_gets_what_waits_behind_slow_mini_batches(work):
+    work.files(300)
+    work.script(SCRIPT)
+    work.job()
+    command = work.start_job("--nodes", "2")
+    # All but those that a stuck process was given already.
+    command.wait_for(lambda: len(work.noted("returned")) >= 280, "the other node does the rest", 20)
+    work.make("go")
+    result = command.wait()
+    assert result.code == 0, result
+    assert work.rows() == [f"row {index}" for index in range(300)]
+
+
+def test_all_processes_and_nodes_take_part(work):
+    work.files(200)
+    work.script(
+        "import os, time\nfrom steps import note\n\n"
+        "def run(b):\n    time.sleep(0.01)\n    note('by', os.getpid())\n    return b\n"
+    )
+    work.job()
+    result = work.run("--nodes", "3")
+    assert result.code == 0, result
+    assert len(set(work.noted("by"))) == 6
+    assert "3 x 2 here" in result.output

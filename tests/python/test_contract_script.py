@@ -1,0 +1,227 @@
+"""Entry scripts written for the original; the names say the row of docs/contract.md."""
+
+import json
+import os
+
+import pytest
+
+
+def one(agent, names=("a",), **work):
+    agent.ready()
+    agent.run_files(names, **work)
+    return agent.result()
+
+
+def score(launch, text, *arguments, **options):
+    return launch("score.py", *arguments, files={"score.py": text}, **options)
+
+
+def test_b1_run_is_required_and_init_is_optional(launch):
+    assert "there is no function run()" in score(launch, "x = 1").init_failure()["message"]
+    environment = {"AZUREML_BI_OUTPUT_PATH": str(launch.folder / "out")}
+    agent = launch("many_models.py", environment=environment)
+    result = one(agent, context={"Store": "1000", "Brand": "tropicana"})
+    assert result.succeeded == 1
+    assert (launch.folder / "out/models/1000_tropicana.txt").read_text() == "1000"
+
+
+def test_b2_shutdown_is_optional_and_called_once(launch):
+    agent = launch("lifetime.py")
+    one(agent)
+    assert agent.stop() == (None, 0)
+    assert agent.stdout_path.read_text().count("shutdown") == 1
+    agent = launch("nothing.py")
+    one(agent)
+    assert agent.stop() == (None, 0)
+
+
+def test_b3_init_runs_once_in_each_process(launch):
+    agent = launch("lifetime.py")
+    one(agent)
+    agent.run_files(sequence=2)
+    assert agent.result().data == b"init run run\n"
+
+
+@pytest.mark.parametrize(
+    "parameters", ["mini_batch", "mini_batch, mini_batch_context", "mini_batch, context=None"]
+)
+def test_b4_one_or_two_positional_parameters(launch, parameters):
+    agent = score(launch, f"def run({parameters}):\n  return mini_batch\n")
+    assert one(agent).data == b"/in/a\n"
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    ["input_data", "mini_batches: 'List[str]'", "data, /", "batch, ctx", "b: 'pd.DataFrame', c"],
+)
+def test_b5_parameter_names_do_not_matter(launch, parameters):
+    agent = score(launch, f"def run({parameters}) -> list:\n  return ['x']\n")
+    assert one(agent).data == b"x\n"
+
+
+SYSTEM = ["--output", "/out", "--logging_level", "INFO"]
+
+
+def arguments_of(launch, *arguments, **start):
+    agent = launch("argument_styles.py", *arguments, **start)
+    return json.loads(one(agent).data)
+
+
+def test_b6_system_arguments_stand_among_the_users(launch):
+    seen = arguments_of(launch, "--flag", "1", systemArguments=[*SYSTEM, "--other", "2"])
+    assert seen["unknown"] == ["--flag", "1", "--other", "2"]
+    assert (seen["output"], seen["logging_level"]) == ("/out", "INFO")
+
+
+def test_b6_parse_args_works_without_system_arguments(launch):
+    text = (
+        "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--x')\n"
+        "args = parser.parse_args()\ndef run(mini_batch): return [args.x]\n"
+    )
+    assert one(score(launch, text, "--x", "1")).data == b"1\n"
+
+
+def test_b7_arguments_and_environment_are_there_at_import(launch):
+    environment = {"AZUREML_BI_OUTPUT_PATH": "/results"}
+    seen = arguments_of(launch, environment=environment, runId="team.digits")
+    assert seen["AZUREML_BI_OUTPUT_PATH"] == "/results"
+    assert seen["AZUREML_RUN_ID"] == "team.digits"
+
+
+def test_b8_argument_styles(launch):
+    arguments = ["--columns", "a", "b c", "--r-output", "/r", "--overwrite", "True"]
+    seen = arguments_of(launch, *arguments, "--model_name", "m")
+    assert seen["columns"] == ["a", "b c"]
+    assert (seen["r_output"], seen["overwrite"], seen["scanned"]) == ("/r", "True", "m")
+    assert seen["unknown"] == ["--model_name", "m"]
+
+
+@pytest.mark.parametrize(
+    ("own", "value"), [(["--output_dir", "/mine"], "/mine"), (["--output_dir=/mine"], "/mine")]
+)
+def test_b9_system_arguments_do_not_hit_an_abbreviating_parser(launch, own, value):
+    text = (
+        "import argparse\nparser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--output_dir')\nargs, _ = parser.parse_known_args()\n"
+        "def run(mini_batch): return [args.output_dir]\n"
+    )
+    agent = score(launch, text, *own, systemArguments=SYSTEM)
+    assert one(agent).data.decode() == f"{value}\n"
+
+
+def test_b10_file_is_real_and_the_mini_batch_prints(launch):
+    launch.write("store/digits", "seven")
+    agent = launch("digits.py", modelFolder=str(launch.folder / "store"))
+    assert one(agent, ["1.png", "2.png"]).data == b"1.png: seven\n2.png: seven\n"
+    said = agent.stdout_path.read_text()
+    assert said == (f"run method start: {agent.code}/digits.py, run(['/in/1.png', '/in/2.png'])\n")
+
+
+def test_b11_the_root_is_on_the_path_and_the_scripts_folder_is_not(launch):
+    assert one(launch("src/entry.py")).data == b"src.entry helper at the root None\n"
+
+
+@pytest.mark.parametrize("script", ["batch_score.main", "batch_score/main.py", "describe.py"])
+def test_b12_file_nested_path_or_dotted_module(launch, script):
+    assert one(launch(script)).succeeded == 1
+
+
+def test_b13_the_main_block_does_not_run(launch):
+    text = "def run(m): return m\nif __name__ == '__main__': raise SystemExit(9)\n"
+    assert one(score(launch, text)).rows == 1
+
+
+def test_b15_imported_once_with_its_globals(launch):
+    agent = launch("describe.py")
+    one(agent)
+    agent.run_files(sequence=2)
+    assert json.loads(agent.result().data)["imports"] == 1
+
+
+def test_b16_side_files(launch):
+    agent = launch("embed.py")
+    one(agent, ["x/a", "x/b"], index=7)
+    output = launch.folder / "output"
+    assert (output / "part_7").read_text() == "/in/x/a\n/in/x/b"
+
+
+def test_b17_swallowed_init_and_none(launch):
+    agent = launch("careless.py")
+    agent.ready()
+    agent.run_files()
+    failure = agent.failed().failure
+    assert failure["kind"] == "BadReturn"
+    assert "returned None. Return a list" in failure["message"]
+    assert agent.stdout_path.read_text().startswith("init failed: ")
+
+
+def test_b18_a_generator_is_refused_with_advice(launch):
+    agent = launch("yields.py")
+    agent.ready()
+    agent.run_files()
+    failure = agent.failed().failure
+    assert failure["kind"] == "BadReturn"
+    assert "contains yield: collect the elements in a list" in failure["message"]
+
+
+def test_b19_subprocesses_share_stdout_and_stderr(launch, tmp_path):
+    (tmp_path / "item").write_text("content\n")
+    agent = launch("calls_tool.py")
+    assert one(agent, ["item", "gone"], root=str(tmp_path)).data == b"content\n"
+    assert agent.stdout_path.read_text() == f"{tmp_path}/item\n"
+    assert "gone" in agent.stderr_path.read_text()
+
+
+def test_s3_files_are_a_list_with_a_task_id(launch):
+    agent = launch("embed.py")
+    one(agent, ["x/a"], index=0)
+    assert (launch.folder / "output/metadata").read_text() == "/in/x"
+    agent.run_files(["x/b"], index=1, sequence=2)
+    agent.result()
+    assert sorted(os.listdir(launch.folder / "output")) == ["metadata", "part_0", "part_1"]
+
+
+def test_s4_context_attributes(launch):
+    keys = {"user": "user1", "genres": "disco"}
+    agent = launch("with_context.py")
+    row = json.loads(one(agent, index=3, retries=2, first=40, context=keys).data)
+    assert row == {
+        "minibatch_index": 3,
+        "retry_count": 2,
+        "lower_bound": 40,
+        "keys": keys,
+        "dataset": "Subset(source='/in', first_item=40, items=1)",
+        "absent": "default",
+    }
+
+
+def test_s4_keys_keep_their_order(launch):
+    agent = score(launch, "def run(m, c): return list(c.partition_key_value.values())\n")
+    assert one(agent, context={"z": "1", "a": "2"}).data == b"1\n2\n"
+
+
+def test_s6_entry_script_members(launch):
+    agent = launch("members.py", node=2, process="process017")
+    folder = agent.code / "logs/user/entry_script_log/2"
+    row = f"process017 {folder} {launch.folder / 'output'} True\n"
+    assert one(agent).data.decode() == row
+    log = (folder / "process017.log.txt").read_text()
+    assert "from init" in log
+    assert "not shown at INFO" not in log
+
+
+def test_s6_root_logging_goes_to_stdout(launch):
+    agent = launch("noisy.py")
+    one(agent)
+    assert "|INFO|" in agent.stdout_path.read_text()
+
+
+def test_s7_environment_variables(launch):
+    (launch.folder / "store" / "heart").mkdir(parents=True)
+    agent = launch("batch_endpoint.py", modelFolder=f"{launch.folder}/store")
+    assert one(agent).data == b"['/in/a', 'heart']\n"
+    names = ["AZUREML_RUN_ID", "AZUREML_MODEL_DIR", "AZ_BATCHAI_GPU_COUNT_FOUND"]
+    text = f"import os\ndef run(m): return [[os.environ.get(n) for n in {names}]]\n"
+    environment = {"AZ_BATCHAI_GPU_COUNT_FOUND": "2", "AZUREML_MODEL_DIR": "/own"}
+    agent = score(launch, text, runId="ns.job", environment=environment)
+    assert one(agent).data == b"['ns.job', '/own', '2']\n"

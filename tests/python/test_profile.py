@@ -1,0 +1,90 @@
+"""The profile of a worker process, contract sections 12 and 17."""
+
+import os
+import pstats
+import signal
+
+import pytest
+
+SCRIPT = """
+import os, signal, sys
+def used():
+    return 1
+def init():
+    used()
+def run(mini_batch):
+    used()
+    if mini_batch[0].endswith("wait"):
+        open(sys.argv[1]).read()
+    return mini_batch
+"""
+
+
+def functions(agent):
+    path = agent.code / "logs/sys/node/0/process000.profile"
+    stats = pstats.Stats(str(path)).stats
+    return {name: calls[1] for (_, _, name), calls in stats.items()}
+
+
+@pytest.mark.parametrize("module", ["cProfile", "profile"])
+def test_s17_profile_at_shutdown(launch, module):
+    agent = launch("score.py", files={"score.py": SCRIPT}, profiling=module)
+    agent.ready()
+    for sequence in (1, 2):
+        agent.run_files(sequence=sequence)
+        agent.result()
+    assert agent.stop() == (None, 0)
+    calls = functions(agent)
+    assert (calls["init"], calls["run"], calls["used"]) == (1, 2, 3)
+
+
+@pytest.mark.parametrize("module", ["cProfile", "profile"])
+def test_s17_profile_when_the_process_is_told_to_stop(launch, module):
+    gate = launch.folder / "gate"
+    os.mkfifo(gate)
+    agent = launch("score.py", str(gate), files={"score.py": SCRIPT}, profiling=module)
+    agent.ready()
+    agent.run_files(["wait"])
+    with open(gate, "w"):
+        agent.process.send_signal(signal.SIGTERM)
+        assert agent.wait() == -signal.SIGTERM
+    assert functions(agent)["used"] == 2
+
+
+def test_s17_the_scripts_own_handler_still_runs(launch):
+    text = SCRIPT + "signal.signal(signal.SIGTERM, lambda *_: os._exit(5))\n"
+    agent = launch("score.py", files={"score.py": text}, profiling="cProfile")
+    agent.ready()
+    agent.process.send_signal(signal.SIGTERM)
+    assert agent.wait() == 5
+    assert functions(agent)["init"] == 1
+
+
+@pytest.mark.parametrize("module", ["cProfile", "profile"])
+def test_s17_profiling_changes_no_traceback(launch, module):
+    agent = launch("failing.py", "run", "ValueError('x')", profiling=module)
+    agent.ready()
+    agent.run_files(["bad"])
+    failure = agent.failed().failure
+    assert failure["location"] == "failing.py:10"
+    assert "rofile" not in failure["traceback"]
+    agent.stop()
+    failure = launch("failing.py", "init", "ValueError('x')", profiling=module).init_failure()
+    assert failure["location"] == "failing.py:10"
+    assert "rofile" not in failure["traceback"]
+
+
+def test_s17_async_functions_are_profiled(launch):
+    agent = launch("async_score.py", "all", asyncMode=True, profiling="cProfile")
+    agent.ready()
+    agent.run_files()
+    agent.result()
+    agent.stop()
+    calls = functions(agent)
+    assert calls["enqueue"] == calls["shutdown"] == 1
+
+
+def test_s12_an_unknown_profiling_module(launch):
+    failure = launch("nothing.py", profiling="other").init_failure()
+    assert failure["fatal"] is True
+    assert "cProfile, profile" in failure["message"]

@@ -1,0 +1,369 @@
+"""Stand-ins for packages that are missing, contract sections 7 and 23."""
+
+import json
+
+import pytest
+
+SCORE = "{imports}\ndef run(mini_batch):\n  value = {value}\n  return [value]\n"
+
+
+def value_of(launch, imports, value, **options):
+    files = {"score.py": SCORE.format(imports=imports, value=value), **options.pop("files", {})}
+    agent = launch("score.py", files=files, **options)
+    agent.ready()
+    agent.run_files()
+    return agent.result().data.decode()[:-1]
+
+
+def failure_of(launch, imports, value, **options):
+    files = {"score.py": SCORE.format(imports=imports, value=value)}
+    agent = launch("score.py", files=files, **options)
+    agent.ready()
+    agent.run_files()
+    return agent.failed().failure
+
+
+def test_s23_any_name_can_be_imported_and_says_so_when_called(launch):
+    agent = launch("imports_everything.py", modelFolder="/nowhere")
+    agent.ready()
+    agent.run_files()
+    rows = dict(line.split(": ", 1) for line in agent.result().data.decode().splitlines())
+    for name, called in {
+        "dataset": "azureml.core.Dataset.Tabular.from_delimited_files",
+        "workspace": "azureml.core.Workspace.get_default_datastore",
+        "from_config": "azureml.core.Workspace.from_config",
+        "register": "azureml.core.model.Model.register",
+        "upload": "azureml.core.run.Run.upload_file",
+        "auth": "azureml.core.authentication.MsiAuthentication",
+        "rest": "azureml._restclient.models.RunDto",
+        "mltable": "mltable.load",
+        "artifact": "mlflow.log_artifact",
+        "handler": "opencensus.ext.azure.log_exporter.AzureLogHandler",
+        "azureml": "azureml.core.Dataset",
+    }.items():
+        assert rows[name].startswith(f"{called}() is not available here: ")
+        assert "install the package in the image" in rows[name]
+    assert "OTEL_EXPORTER_OTLP_ENDPOINT" in rows["handler"]
+
+
+@pytest.mark.parametrize("package", ["azureml", "mlflow", "mltable", "opencensus"])
+def test_s23_an_installed_package_wins(launch, package):
+    files = {f"{package}/__init__.py": "WHO = 'real'\n"}
+    assert value_of(launch, f"import {package}", f"{package}.WHO", files=files) == "real"
+    missing = f"try:\n  import {package}.missing\nexcept ImportError as error:\n  got = str(error)"
+    said = value_of(launch, missing, "got", files=files)
+    assert said == f"No module named '{package}.missing'"
+
+
+def test_s23_parts_of_azureml_may_be_installed(launch):
+    files = {"azureml/part.py": "WHO = 'real'\n"}
+    imports = "import azureml.part, azureml.core"
+    assert value_of(launch, imports, "azureml.part.WHO, azureml.core.Model", files=files) == (
+        "('real', <class 'azureml.core.model.Model'>)"
+    )
+
+
+def test_s23_who_asks_whether_it_is_installed_hears_no(launch):
+    imports = "from importlib.util import find_spec"
+    names = ["mlflow", "azureml", "azureml.core", "mltable", "opencensus"]
+    assert value_of(launch, imports, f"[find_spec(n) for n in {names}]") == str([None] * 5)
+
+
+def test_s23_other_names_are_still_missing(launch):
+    imports = "try:\n  import no_such_module\nexcept ImportError:\n  got = 1"
+    assert value_of(launch, imports, "got") == "1"
+
+
+def test_s23_the_stand_ins_are_not_imported_for_nothing(launch):
+    value = "any(name.startswith('parallelrun.shims.') for name in sys.modules)"
+    assert value_of(launch, "import sys", value) == "False"
+
+
+# Model
+
+
+def store(launch, **models):
+    for name, content in models.items():
+        launch.write("store/" + name, content)
+    return {"modelFolder": str(launch.folder / "store")}
+
+
+MODEL = "from azureml.core.model import Model"
+
+
+@pytest.mark.parametrize(
+    ("files", "call", "path"),
+    [
+        (["m"], "'m'", "m"),
+        (["m/a", "m/b"], "'m'", "m"),
+        (["m/a"], "'m'", "m"),
+        (["m/9/x.pkl", "m/10/y.pkl"], "'m'", "m/10/y.pkl"),
+        (["m/9/x.pkl", "m/10/y.pkl"], "'m', version=9", "m/9/x.pkl"),
+        (["m/9/x.pkl", "m/10/y.pkl"], "model_name='m', version='9'", "m/9/x.pkl"),
+        (["m/1/a", "m/1/b"], "'m', 1", "m/1"),
+        (["m/1/folder/a"], "'m'", "m/1"),
+        (["m/1/a", "m/1/.hidden"], "'m'", "m/1/a"),
+    ],
+)
+def test_s23_get_model_path(launch, files, call, path):
+    start = store(launch, **dict.fromkeys(files, "x"))
+    found = value_of(launch, MODEL, f"Model.get_model_path({call})", **start)
+    assert found == f"{launch.folder}/store/{path}"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [("'gone'", "has no model gone; it holds m"), ("'m', 3", "has no version 3, only [1]")],
+)
+def test_s23_get_model_path_of_no_model(launch, call, message):
+    failure = failure_of(
+        launch, MODEL, f"Model.get_model_path({call})", **store(launch, **{"m/1/a": "x"})
+    )
+    assert message in failure["message"]
+
+
+def test_s23_no_model_store(launch):
+    failure = failure_of(launch, MODEL, "Model.get_model_path('m')")
+    assert "Add a side input named model" in failure["message"]
+
+
+INDEX = json.dumps(
+    [
+        {"name": "a", "version": 2, "path": "a2.pkl", "tags": {"kind": "x"}},
+        {"name": "a", "version": 10, "path": "a10.pkl", "tags": [["kind", "x"], "best"]},
+        {
+            "name": "b",
+            "version": 1,
+            "path": "folder",
+            "tags": {"kind": "y"},
+            "properties": {"p": 1},
+        },
+    ]
+)
+
+
+def names(launch, query):
+    start = store(launch, **{"models.json": INDEX, "a10.pkl": "ten", "folder/f": "in folder"})
+    return value_of(
+        launch, MODEL, f"[f'{{m.name}}:{{m.version}}' for m in Model.list({query})]", **start
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("None", ["a:2", "a:10", "b:1"]),
+        ("None, latest=True", ["a:10", "b:1"]),
+        ("None, tags=['kind']", ["a:2", "a:10", "b:1"]),
+        ("None, tags=[['kind', 'x']], latest=True", ["a:10"]),
+        ("None, tags=[('kind', 'x'), 'best']", ["a:10"]),
+        ("None, tags={'kind': 'y'}", ["b:1"]),
+        ("None, name='b', properties=[['p', '1']]", ["b:1"]),
+        ("None, tags=[['kind', 'z']]", []),
+    ],
+)
+def test_s23_model_list(launch, query, found):
+    assert names(launch, query) == str(found)
+
+
+def test_s23_model_download(launch):
+    imports = (
+        MODEL + "\nimport os\nfile, folder = Model.list(None, latest=True)\n"
+        "paths = [m.download(target_dir='copies') for m in (file, folder, folder)]\n"
+        "paths.append(file.download('copies', exist_ok=True))\n"
+        "paths.append(sorted(os.listdir('copies')))\n"
+    )
+    start = store(launch, **{"models.json": INDEX, "a10.pkl": "ten", "folder/f": "in folder"})
+    got = value_of(launch, imports, "[paths, open('copies/folder/f').read()]", **start)
+    file, folder = "copies/a10.pkl", "copies/folder"
+    paths = [file, folder, folder, file, ["a10.pkl", "folder"]]
+    assert got == str([paths, "in folder"])
+
+
+def test_s23_model_by_constructor_and_by_index(launch):
+    start = store(launch, **{"models.json": INDEX, "a10.pkl": "ten", "c/3/x": "three"})
+    found = "(Model(None, 'a'), Model(None, id='a:2'), Model(None, 'c'))"
+    value = f"[(m.name, m.version, os.path.relpath(m.path, '../store')) for m in {found}]"
+    got = value_of(launch, MODEL + "\nimport os", value, **start)
+    assert got == "[('a', 10, 'a10.pkl'), ('a', 2, 'a2.pkl'), ('c', 3, 'c/3/x')]"
+
+
+@pytest.mark.parametrize(
+    ("index", "message"), [(None, "models.json is missing"), ("{", "models.json cannot be read")]
+)
+def test_s23_model_list_without_its_index(launch, index, message):
+    files = {"x": "x"} if index is None else {"models.json": index}
+    failure = failure_of(launch, MODEL, "Model.list(None)", **store(launch, **files))
+    assert message in failure["message"]
+
+
+# Run and metrics
+
+LOGGED = [
+    ("files", 1),
+    ("sizes", [1, 2.5, "inf"]),
+    ("row", {"a": 1, "b": "x"}),
+    ("table", {"y": [1, 2]}),
+    ("stage", "test"),
+    ("in child", True),
+    ("loss", 0.5),
+    ("one", 1),
+    ("two", 2),
+    ("p", "v"),
+    ("q", 3),
+    ("t", "u"),
+    ("w", "\\ud800"),
+]
+
+
+def test_s23_run_context_and_metrics_to_the_agent(launch):
+    agent = launch("logs_metrics.py", runId="team.digits", metrics=True)
+    agent.ready()
+    agent.run_files()
+    metrics = [agent.metric() for _ in LOGGED]
+    assert [(metric["name"], metric["value"]) for metric in metrics] == LOGGED
+    assert [metric.get("step") for metric in metrics[:2]] == [1, None]
+    assert metrics[6]["step"] == 3
+    row = "team.digits digits <azureml.core.Workspace, which is not available here>\n"
+    assert agent.result().data.decode() == row
+    # A thread's is sent by the main thread, when that waits for work.
+    from_thread = agent.metric()
+    assert (from_thread["name"], from_thread["value"]) == ("thread", 4)
+
+
+def test_s23_metrics_to_a_file(launch):
+    agent = launch("logs_metrics.py")
+    agent.ready()
+    agent.run_files()
+    agent.result()
+    lines = agent.log("user/metrics.process000.jsonl").splitlines()
+    metrics = [json.loads(line) for line in lines]
+    assert [(metric["name"], metric["value"]) for metric in metrics] == [*LOGGED, ("thread", 4)]
+    assert all(metric["time"] > 1e9 for metric in metrics)
+
+
+def test_s23_metrics_of_a_forked_child_go_to_the_file(launch):
+    text = (
+        "import os\nfrom azureml.core import Run\ndef run(m):\n  child = os.fork()\n"
+        "  if child == 0:\n    Run.get_context().log('child', 1)\n    os._exit(0)\n"
+        "  os.waitpid(child, 0)\n  return m\n"
+    )
+    agent = launch("score.py", files={"score.py": text}, metrics=True)
+    agent.ready()
+    agent.run_files()
+    agent.result()
+    assert '"child"' in agent.log("user/metrics.process000.jsonl")
+
+
+ODD = """
+import numpy
+from azureml.core import Run
+def run(mini_batch):
+    log = Run.get_context().log
+    log("scalar", numpy.float32(0.5))
+    log("array", numpy.arange(2))
+    log("other", {1: {2}})
+    log("big", "x" * 5000)
+    log("too big", "x" * 2000000)
+    return mini_batch
+"""
+
+
+def test_s23_odd_metrics(launch):
+    agent = launch("score.py", files={"score.py": ODD}, metrics=True)
+    agent.ready()
+    agent.run_files()
+    assert [agent.metric()["value"] for _ in range(3)] == [0.5, [0, 1], {"1": "{2}"}]
+    agent.result()
+    agent.stop()
+    assert "the metric 'too big' is left out" in agent.stderr_path.read_text()
+    assert json.loads(agent.log("user/metrics.process000.jsonl"))["name"] == "big"
+
+
+# mlflow models
+
+
+def run_model(launch, task, folder):
+    agent = launch("mlflow_model.py", task, str(folder))
+    agent.ready()
+    agent.run_files()
+    return agent
+
+
+@pytest.mark.parametrize("hidden", [(), ("cloudpickle", "joblib", "yaml")])
+def test_s23_mlflow_models_are_saved_and_loaded(launch, hidden):
+    folder = launch.folder / "model"
+    files = {f"{name}.py": "raise ImportError\n" for name in hidden}
+    for name, content in files.items():
+        launch.write("code/" + name, content)
+    for task in ("save", "sklearn", "pyfunc"):
+        assert run_model(launch, task, folder).result().data == b"[2, 4, 6]\n"
+    assert run_model(launch, "save", folder).failed().failure["type"] == "FileExistsError"
+
+
+# As mlflow 2 writes it.
+MLMODEL = """
+artifact_path: model
+flavors:
+  python_function:
+    artifacts:
+      words:
+        path: artifacts/words.txt
+        uri: /tmp/words.txt
+    cloudpickle_version: 3.0.0
+    code: {code}
+    env:
+      conda: conda.yaml
+      virtualenv: python_env.yaml
+    loader_module: {loader}
+    python_model: python_model.pkl
+    python_version: 3.11.7
+    streamable: false
+mlflow_version: 2.14.1
+signature:
+  inputs: '[{{"type": "string", "name": "text", "required": true}}]'
+"""
+
+
+def test_s23_mlflow_python_model(launch):
+    folder = launch.folder / "model"
+    launch.write("model/MLmodel", MLMODEL.format(code="code", loader="mlflow.pyfunc.model"))
+    launch.write("model/artifacts/words.txt", "word")
+    launch.write(
+        "model/code/custom.py",
+        "import mlflow.pyfunc\nclass Custom(mlflow.pyfunc.PythonModel):\n"
+        "  def load_context(self, context):\n    self.w = open(context.artifacts['words']).read()\n"
+        "  def predict(self, context, model_input):\n    return [self.w] * len(model_input)\n",
+    )
+    (folder / "python_model.pkl").write_bytes(b"ccustom\nCustom\n)R.")
+    imports = "import mlflow.pyfunc\nmodel = mlflow.pyfunc.load_model('file://{}')"
+    value = "model.predict([1, 2]), type(model.unwrap_python_model()).__name__"
+    got = value_of(launch, imports.format(folder), value)
+    assert got == "(['word', 'word'], 'Custom')"
+
+
+def test_s23_mlflow_models_by_name_come_from_the_store(launch):
+    folder = launch.folder / "store/doubler/2"
+    folder.mkdir(parents=True)
+    assert run_model(launch, "save", folder).result().rows == 1
+    agent = launch(
+        "mlflow_model.py", "pyfunc", "models:/doubler/2", modelFolder=f"{launch.folder}/store"
+    )
+    agent.ready()
+    agent.run_files()
+    assert agent.result().data == b"[2, 4, 6]\n"
+
+
+@pytest.mark.parametrize(
+    ("loader", "uri", "message"),
+    [
+        ("mlflow.xgboost", None, "needs mlflow.xgboost to be loaded, which is not available here"),
+        ("x", "runs:/1/model", "the model runs:/1/model is not available here"),
+        ("x", "s3://b/model", "the model s3://b/model is not available here"),
+    ],
+)
+def test_s23_mlflow_models_that_cannot_be_loaded(launch, loader, uri, message):
+    launch.write("model/MLmodel", MLMODEL.format(code="null", loader=loader))
+    uri = uri or str(launch.folder / "model")
+    failure = failure_of(launch, "import mlflow.pyfunc", f"mlflow.pyfunc.load_model({uri!r})")
+    assert message in failure["message"]

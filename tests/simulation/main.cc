@@ -1,0 +1,177 @@
+// simulate --seeds FROM-TO [--recheck 1%] [--mode safety|liveness|both]: runs whole jobs, one a seed.
+// simulate --seed N --trace: one of them, told event by event.
+#include <spdlog/fmt/fmt.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <map>
+#include <string>
+
+#include "base/mutation.h"
+#include "tests/simulation/world.h"
+
+namespace parallelrun {
+namespace simulation {
+namespace {
+
+struct Totals {
+  uint64_t schedules = 0;
+  uint64_t events = 0;
+  uint64_t epochs = 0;
+  uint64_t over = 0;
+  uint64_t succeeded = 0;
+  uint64_t rechecked = 0;
+  std::array<uint64_t, kFaults> faults{};
+};
+
+RunOutcome RunSeed(uint64_t seed, bool liveness, bool trace) {
+  return World(Draw(seed, liveness), trace).Run();
+}
+
+std::string Replay(uint64_t seed, bool liveness) {
+  return fmt::format("simulate --seed {} --mode {} --trace", seed, liveness ? "liveness" : "safety");
+}
+
+// False at the first violation, which is printed.
+bool RunOne(uint64_t seed, bool liveness, bool recheck, Totals& totals) {
+  const RunOutcome outcome = RunSeed(seed, liveness, false);
+  ++totals.schedules;
+  totals.events += outcome.events;
+  totals.epochs += outcome.epochs;
+  totals.over += outcome.job_over ? 1 : 0;
+  totals.succeeded += outcome.succeeded ? 1 : 0;
+  for (size_t i = 0; i < kFaults; ++i) totals.faults[i] += outcome.faults[i];
+  if (!outcome.violation.empty()) {
+    fmt::print("seed {}: violated: {}\n  see it: {}\n", seed, outcome.violation, Replay(seed, liveness));
+    return false;
+  }
+  if (recheck) {
+    ++totals.rechecked;
+    if (RunSeed(seed, liveness, false).hash != outcome.hash) {
+      fmt::print("seed {}: two runs differ\n  see it: {}\n", seed, Replay(seed, liveness));
+      return false;
+    }
+  }
+  return true;
+}
+
+int RunAll(uint64_t from, uint64_t to, const std::string& mode, double recheck, bool go_on) {
+  const auto begin = std::chrono::steady_clock::now();
+  Totals totals;
+  FaultRng rng(from);
+  uint64_t bad = 0;
+  for (uint64_t seed = from; seed <= to && (bad == 0 || go_on); ++seed) {
+    // Every fourth run is one that must come to an end.
+    const bool liveness = mode == "liveness" || (mode == "both" && seed % 4 == 0);
+    const bool again = static_cast<double>(rng.Below(10'000)) < recheck * 100;
+    if (!RunOne(seed, liveness, again, totals)) ++bad;
+  }
+  const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  fmt::print("{} schedules, {} events, {} epochs, {} jobs ended ({} succeeded), {} rechecked, {} violated; "
+             "{:.1f} s, {:.0f} schedules/s\n",
+             totals.schedules, totals.events, totals.epochs, totals.over, totals.succeeded,
+             totals.rechecked, bad, took, static_cast<double>(totals.schedules) / took);
+  uint64_t faults = 0;
+  for (size_t i = 0; i < kFaults; ++i) {
+    fmt::print("  {:>10}  {}\n", totals.faults[i], Name(static_cast<Fault>(i)));
+    faults += totals.faults[i];
+  }
+  fmt::print("  {:>10}  faults in all\n", faults);
+  return bad == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace simulation
+
+#ifdef PARALLELRUN_MUTATIONS
+Mutation active_mutation = Mutation::kNone;
+
+namespace {
+
+const std::map<std::string, Mutation> kMutations = {
+    {"seal-without-chain", Mutation::kSealWithoutChain},
+    {"rename-without-token", Mutation::kRenameWithoutToken},
+    {"listing-by-count", Mutation::kListingByCount},
+    {"offer-without-digest", Mutation::kOfferWithoutDigest},
+    {"no-copy-beyond-mark", Mutation::kNoCopyBeyondMark},
+    {"expiry-while-committing", Mutation::kExpiryWhileCommitting},
+    {"verdict-before-sync", Mutation::kVerdictBeforeSync},
+    {"no-fence-check", Mutation::kNoFenceCheck},
+    {"acknowledge-before-sync", Mutation::kAcknowledgeBeforeSync},
+    {"folder-not-synced", Mutation::kFolderNotSynced},
+    {"run-max-try-ignored", Mutation::kRunMaxTryIgnored},
+    {"fresh-tries-on-restart", Mutation::kFreshTriesOnRestart},
+};
+
+// Each deliberate fault must be caught before seed `to`.
+int Prove(uint64_t from, uint64_t to, const std::string& only) {
+  bool all = true;
+  for (const auto& [name, mutation] : kMutations) {
+    if (!only.empty() && only != name) continue;
+    active_mutation = mutation;
+    uint64_t seed = from;
+    std::string violation;
+    for (; seed <= to && violation.empty(); ++seed) {
+      violation = simulation::RunSeed(seed, seed % 4 == 0, false).violation;
+    }
+    all = all && !violation.empty();
+    fmt::print("{:<26} {}\n", name,
+               violation.empty() ? fmt::format("NOT caught by {} seeds", to - from + 1)
+                                 : fmt::format("caught by seed {}: {}", seed - 1, violation));
+  }
+  return all ? 0 : 1;
+}
+
+}  // namespace
+#endif
+
+}  // namespace parallelrun
+
+int main(int argc, char** argv) {
+  using namespace parallelrun;
+  CLI::App app("Runs whole jobs of ParallelRun on a simulated clock, network and disk.");
+  std::string seeds;
+  std::string recheck = "0%";
+  std::string mode = "both";
+  uint64_t seed = 0;
+  bool trace = false;
+  bool go_on = false;
+  auto* range = app.add_option("--seeds", seeds, "FROM-TO");
+  auto* one = app.add_option("--seed", seed, "one seed")->excludes(range);
+  app.add_flag("--trace", trace, "tell what happens");
+  app.add_flag("--go-on", go_on, "do not stop at the first violation");
+  app.add_option("--recheck", recheck, "share of the seeds that are run twice and compared, as 1%");
+  app.add_option("--mode", mode)->check(CLI::IsMember({"safety", "liveness", "both"}));
+#ifdef PARALLELRUN_MUTATIONS
+  bool prove = false;
+  std::string mutation;
+  app.add_flag("--prove", prove, "each deliberate fault must be caught within the seeds");
+  app.add_option("--mutation", mutation, "only this one");
+#endif
+  CLI11_PARSE(app, argc, argv);
+#ifdef PARALLELRUN_MUTATIONS
+  if (!mutation.empty()) active_mutation = kMutations.at(mutation);
+#endif
+  if (one->count() > 0) {
+    const bool liveness = mode == "liveness" || (mode == "both" && seed % 4 == 0);
+    const simulation::RunOutcome outcome = simulation::RunSeed(seed, liveness, trace);
+    fmt::print("{}\n", outcome.violation.empty()
+                           ? fmt::format("nothing violated; {} events, {} epochs, {} virtual, {}",
+                                         outcome.events, outcome.epochs, HumanDuration(outcome.time),
+                                         !outcome.job_over ? "no verdict"
+                                         : outcome.succeeded ? "succeeded" : "failed")
+                           : "violated: " + outcome.violation);
+    return outcome.violation.empty() ? 0 : 1;
+  }
+  const size_t dash = seeds.find('-');
+  if (dash == std::string::npos) {
+    fmt::print(stderr, "--seeds takes FROM-TO, as in --seeds 1-10000\n");
+    return 2;
+  }
+  const uint64_t from = std::stoull(seeds.substr(0, dash));
+  const uint64_t to = std::stoull(seeds.substr(dash + 1));
+#ifdef PARALLELRUN_MUTATIONS
+  if (prove) return Prove(from, to, mutation);
+#endif
+  return simulation::RunAll(from, to, mode, std::stod(recheck), go_on);
+}

@@ -1,0 +1,284 @@
+#include "tests/simulation/oracle.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+
+namespace parallelrun::simulation {
+namespace {
+
+using State = MiniBatch::State;
+
+}  // namespace
+
+void Oracle::Violated(const std::string& invariant, const std::string& what) {
+  if (violation_.empty()) violation_ = invariant + ": " + what;
+}
+
+Fence& Oracle::Newest(uint32_t epoch, BatchId id) { return newest_fence_[{epoch, id}]; }
+
+// --- epochs
+
+void Oracle::Claimed(uint32_t epoch, uint64_t read_at, const JobState& state) {
+  newest_claimed_ = std::max(newest_claimed_, epoch);
+  const auto binds = [&](const Said& said) { return said.epoch < epoch && said.at < read_at; };
+  const uint32_t generation = state.settings() ? state.settings()->generation : 0;
+  for (BatchId id = 0; id < batches_.size(); ++id) {
+    const Batch& batch = batches_[id];
+    const bool planned = id < state.batches().size();
+    if (batch.meaning && binds(batch.meaning->first) && !planned) {
+      Violated("8 same items", fmt::format("epoch {} does not know mini-batch {}, which epoch {} "
+                                           "leased", epoch, id, batch.meaning->first.epoch));
+    }
+    if (batch.success && binds(batch.success->first) &&
+        (!planned || state.batches()[id].state != State::kSucceeded ||
+         state.batches()[id].fence != batch.success->second)) {
+      Violated("2 acknowledged is never lost",
+               fmt::format("epoch {} lost the result of mini-batch {} that epoch {} acknowledged",
+                           epoch, id, batch.success->first.epoch));
+    }
+    uint32_t failed = 0;
+    for (const FailedTry& f : batch.failed) {
+      if (binds(f.said) && f.generation == generation) ++failed;
+    }
+    if (failed > 0 && (!planned || state.batches()[id].failed_attempts < failed)) {
+      Violated("2 acknowledged is never lost",
+               fmt::format("epoch {} lost a failed attempt of mini-batch {}", epoch, id));
+    }
+  }
+  for (const Told& told : told_) {
+    if (told.epoch >= epoch || told.generation != generation) continue;
+    if (!state.verdict() || (state.verdict()->outcome == Outcome::kSucceeded) != told.succeeded) {
+      Violated("9 one verdict, durable before it is told",
+               fmt::format("epoch {} does not know the verdict that epoch {} told", epoch, told.epoch));
+    }
+  }
+}
+
+void Oracle::Begins(uint32_t epoch, uint64_t read_at, uint32_t generation) {
+  generation_[epoch] = generation;
+  if (epoch < newest_begun_) return;
+  newest_begun_ = epoch;
+  const auto is_void = [&](const Said& said) { return said.epoch < epoch && said.at >= read_at; };
+  for (Batch& batch : batches_) {
+    if (batch.meaning && is_void(batch.meaning->first)) batch.meaning.reset();
+    if (batch.success && is_void(batch.success->first)) batch.success.reset();
+    std::erase_if(batch.failed, [&](const FailedTry& f) { return is_void(f.said); });
+  }
+}
+
+// --- coordinators
+
+void Oracle::Asked(const ExchangeRequest& request) {
+  for (const Finished& done : request.finished) reported_[{done.id, done.fence}] = done.kind;
+}
+
+void Oracle::Replied(uint32_t epoch, const ExchangeReply& reply, const JobState& state) {
+  const Said said{epoch, Now()};
+  const uint32_t generation = generation_[epoch];
+  for (const Leased& leased : reply.leased) {
+    const DecodedWork work = DecodeWork(leased.work);
+    if (work.id != leased.id) Violated("8 same items", "Work of another mini-batch");
+    Newest(epoch, leased.id) = std::max(Newest(epoch, leased.id), leased.fence);
+    const auto accepted = accepted_.find({epoch, leased.id});
+    if (accepted != accepted_.end()) {
+      Violated("1 exactly once", fmt::format("epoch {} leases mini-batch {}, which it accepted",
+                                             epoch, leased.id));
+    }
+    const auto [known, first] = meanings_.emplace(std::pair(epoch, leased.id), work.items);
+    if (!first && known->second != work.items) {
+      Violated("8 same items", fmt::format("epoch {} leases other items as mini-batch {}", epoch, leased.id));
+    }
+    if (Stale(epoch)) continue;
+    Batch& batch = At(leased.id);
+    if (!batch.meaning) {
+      batch.meaning = {said, work.items};
+    } else if (batch.meaning->second != work.items) {
+      Violated("8 same items", fmt::format("epoch {} leases other items as mini-batch {} than epoch {}",
+                                           epoch, leased.id, batch.meaning->first.epoch));
+    }
+  }
+  for (const Adopted& adopted : reply.adopted) {
+    Newest(epoch, adopted.id) = std::max(Newest(epoch, adopted.id), adopted.fence);
+  }
+  for (const LeaseName& name : reply.settled) {
+    const auto reported = reported_.find({name.id, name.fence});
+    if (reported == reported_.end()) {
+      Violated("3 only live fences count", fmt::format("{}.{} of mini-batch {} was never reported",
+                                                       name.fence.epoch, name.fence.number, name.id));
+      continue;
+    }
+    if (reported->second == Finished::Kind::kReturned) continue;
+    // A fence of this epoch was accepted here; one of an earlier epoch is a repeat.
+    if (name.fence.epoch == epoch && reported->second == Finished::Kind::kSucceeded) {
+      const auto [accepted, first] = accepted_.emplace(std::pair(epoch, name.id), name.fence);
+      if (!first && accepted->second != name.fence) {
+        Violated("1 exactly once", fmt::format("epoch {} accepted two results of mini-batch {}",
+                                               epoch, name.id));
+      }
+      if (first && name.fence < Newest(epoch, name.id)) {
+        Violated("3 only live fences count",
+                 fmt::format("mini-batch {}: fence {} was accepted after {} had been leased",
+                             name.id, name.fence.number, Newest(epoch, name.id).number));
+      }
+    }
+    if (Stale(epoch)) continue;
+    Batch& batch = At(name.id);
+    if (reported->second == Finished::Kind::kSucceeded) {
+      if (batch.success && batch.success->second != name.fence) {
+        Violated("1 exactly once", fmt::format("two results of mini-batch {} were acknowledged", name.id));
+      }
+      if (!batch.success) batch.success = {said, name.fence};
+    } else {
+      const auto same = [&](const FailedTry& f) { return f.fence == name.fence; };
+      if (std::none_of(batch.failed.begin(), batch.failed.end(), same)) {
+        batch.failed.push_back({said, name.fence, generation});
+      }
+      const auto count = std::count_if(batch.failed.begin(), batch.failed.end(), [&](const FailedTry& f) {
+        return f.generation == generation;
+      });
+      if (count > scenario_.run_max_try) {
+        Violated("5 at most runMaxTry failed attempts",
+                 fmt::format("mini-batch {} has {} of {}", name.id, count, scenario_.run_max_try));
+      }
+    }
+  }
+  for (BatchId id = 0; id < state.batches().size() && id < batches_.size(); ++id) {
+    const Batch& batch = batches_[id];
+    if (state.batches()[id].failed_attempts > batch.given - batch.ran_well + state.batches()[id].losses) {
+      Violated("5 at most runMaxTry failed attempts",
+               fmt::format("mini-batch {} has {} failed attempts, but was run {} times, {} of them well",
+                           id, state.batches()[id].failed_attempts, batch.given, batch.ran_well));
+    }
+  }
+  if (reply.directive == Directive::kFinish) TellVerdict(epoch, state);
+}
+
+void Oracle::TellVerdict(uint32_t epoch, const JobState& state) {
+  if (!state.verdict()) return Violated("9 one verdict", "the job is over without one");
+  const bool succeeded = state.verdict()->outcome == Outcome::kSucceeded;
+  const uint32_t generation = generation_[epoch];
+  for (const Told& told : told_) {
+    if (told.generation != generation) continue;
+    if (told.succeeded != succeeded) {
+      Violated("9 one verdict", fmt::format("epoch {} told another one than epoch {}", epoch, told.epoch));
+    }
+    if (told.epoch == epoch) return;
+  }
+  told_.push_back({epoch, generation, succeeded});
+}
+
+void Oracle::Ended(uint32_t epoch, bool succeeded, const JobState& state) {
+  TellVerdict(epoch, state);
+  if (!succeeded || !scenario_.append_row) return;
+  if (!published_) Violated("7 complete outputs", "the job succeeded without an output");
+}
+
+void Oracle::Renamed(uint32_t epoch, const std::string& bytes, const JobState& state) {
+  if (epoch < published_by_ || epoch < newest_claimed_) {
+    Violated("7 never back to an older epoch",
+             fmt::format("epoch {} published, though epoch {} had taken over and {} had published", epoch,
+                         newest_claimed_, published_by_));
+  }
+  published_by_ = epoch;
+  published_ = bytes;
+  CheckOutput(bytes, state);
+}
+
+void Oracle::CheckOutput(const std::string& bytes, const JobState& state) {
+  std::set<uint32_t> there;
+  uint32_t last = 0;
+  for (size_t at = 0; at < bytes.size(); at += 7) {
+    if (bytes.size() < at + 7 || bytes[at + 6] != '\n') {
+      return Violated("7 complete outputs", "a row is torn");
+    }
+    const auto file = static_cast<uint32_t>(std::stoul(bytes.substr(at, 6)));
+    if (file <= last) {
+      return Violated("1 exactly once", fmt::format("file {:06} follows file {:06}", file, last));
+    }
+    if (!input_.files().contains(file) || input_.Bad(file)) {
+      return Violated("1 exactly once", fmt::format("file {:06} has no row", file));
+    }
+    there.insert(file);
+    last = file;
+  }
+  // Each mini-batch whole or not at all; acknowledged ones must be there.
+  uint64_t rows = 0;
+  for (BatchId id = 0; id < batches_.size(); ++id) {
+    const Batch& batch = batches_[id];
+    if (!batch.meaning) continue;
+    size_t found = 0;
+    size_t wanted = 0;
+    for (const uint32_t file : batch.meaning->second) {
+      found += there.contains(file) ? 1 : 0;
+      wanted += input_.Bad(file) ? 0 : 1;
+    }
+    rows += found;
+    if (found != 0 && found != wanted) {
+      Violated("1 exactly once", fmt::format("mini-batch {} is there in part", id));
+    }
+    if (batch.success && found != wanted) {
+      Violated("2 acknowledged is never lost", fmt::format("mini-batch {} is not in the output", id));
+    }
+  }
+  if (rows > there.size()) Violated("1 exactly once", "a file belongs to two mini-batches");
+  // A file that was there from the start may be missing only if its mini-batch failed.
+  uint64_t missing = 0;
+  for (const uint32_t file : input_.first_files()) missing += there.contains(file) ? 0 : 1;
+  if (missing > state.counts().items_failed) {
+    Violated("1 exactly once", fmt::format("{} files are missing, {} items have failed", missing,
+                                           state.counts().items_failed));
+  }
+}
+
+void Oracle::Replayed(uint32_t epoch, const JobState& memory, const JobState& replay) {
+  const auto differs = [&](const char* what) {
+    Violated("10 memory is what a replay gives", fmt::format("epoch {}: {} differ", epoch, what));
+  };
+  const JobCounts& a = memory.counts();
+  const JobCounts& b = replay.counts();
+  if (a.planned != b.planned || a.succeeded != b.succeeded || a.failed != b.failed || a.rows != b.rows ||
+      a.items_planned != b.items_planned || a.items_succeeded != b.items_succeeded ||
+      a.items_failed != b.items_failed) {
+    differs("counts");
+  }
+  if (memory.batches().size() != replay.batches().size()) return differs("plans");
+  for (BatchId id = 0; id < memory.batches().size(); ++id) {
+    const MiniBatch& x = memory.batches()[id];
+    const MiniBatch& y = replay.batches()[id];
+    if (x.state != y.state || x.fence != y.fence || x.failed_attempts != y.failed_attempts ||
+        x.losses != y.losses || x.items != y.items || x.rows.length != y.rows.length) {
+      differs("mini-batches");
+    }
+  }
+  if (memory.verdict().has_value() != replay.verdict().has_value()) differs("verdicts");
+  if (memory.published().has_value() != replay.published().has_value()) differs("outputs");
+  if (memory.plan_ended() != replay.plan_ended()) differs("ends of the plan");
+}
+
+void Oracle::Counts(uint32_t epoch, const JobState& state, uint64_t running, uint64_t pending) {
+  const JobCounts& counts = state.counts();
+  JobCounts own;
+  for (const MiniBatch& batch : state.batches()) {
+    ++own.planned;
+    own.items_planned += batch.items;
+    if (batch.state == State::kSucceeded) {
+      ++own.succeeded;
+      own.items_succeeded += batch.items_succeeded;
+      own.items_failed += batch.items - batch.items_succeeded;
+    } else if (batch.state == State::kFailed) {
+      ++own.failed;
+      own.items_failed += batch.items;
+    }
+  }
+  if (own.planned != counts.planned || own.succeeded != counts.succeeded || own.failed != counts.failed ||
+      own.items_planned != counts.items_planned || own.items_succeeded != counts.items_succeeded ||
+      own.items_failed != counts.items_failed ||
+      counts.succeeded + counts.failed + running + pending > counts.planned) {
+    Violated("4 counts add up",
+             fmt::format("epoch {}: {} planned, {} succeeded, {} failed, {} running, {} pending", epoch,
+                         counts.planned, counts.succeeded, counts.failed, running, pending));
+  }
+}
+
+}  // namespace parallelrun::simulation

@@ -1,0 +1,102 @@
+// The judge of a simulated run. It knows only what was said to the outside (replies, exit codes,
+// the published file) and what the workers did, never the product's own bookkeeping, and compares
+// it with what each later epoch replays. Its list of invariants is in docs/reliability.md.
+//
+// What an epoch promises binds its successors as long as it was said before they read the history;
+// what it says later, as a stale epoch, binds nobody ("void").
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "job/job_state.h"
+#include "job/node_messages.h"
+#include "tests/simulation/scenario.h"
+#include "tests/simulation/sim_input.h"
+
+namespace parallelrun::simulation {
+
+class Oracle {
+ public:
+  Oracle(const Scenario& scenario, const SimInput& input) : scenario_(scenario), input_(input) {}
+
+  // Empty while nothing is wrong.
+  const std::string& violation() const { return violation_; }
+  void Violated(const std::string& invariant, const std::string& what);
+
+  // A point in the order of all that was said.
+  uint64_t Now() { return ++order_; }
+
+  // --- epochs
+  void Claimed(uint32_t epoch, uint64_t read_at, const JobState& state);
+  void Begins(uint32_t epoch, uint64_t read_at, uint32_t generation);
+  bool Stale(uint32_t epoch) const { return epoch < newest_begun_; }
+  uint32_t newest_claimed() const { return newest_claimed_; }
+
+  // --- workers
+  void Given(BatchId id) { ++At(id).given; }
+  void Succeeded(BatchId id) { ++At(id).ran_well; }
+
+  // --- coordinators
+  void Asked(const ExchangeRequest& request);
+  void Replied(uint32_t epoch, const ExchangeReply& reply, const JobState& state);
+  // The coordinator ended with this verdict.
+  void Ended(uint32_t epoch, bool succeeded, const JobState& state);
+  void Renamed(uint32_t epoch, const std::string& bytes, const JobState& state);
+  // What memory holds against a replay of the same bytes.
+  void Replayed(uint32_t epoch, const JobState& memory, const JobState& replay);
+  void Counts(uint32_t epoch, const JobState& state, uint64_t running, uint64_t pending);
+
+  const std::optional<std::string>& published() const { return published_; }
+
+ private:
+  struct Said {  // by an epoch, at a point
+    uint32_t epoch = 0;
+    uint64_t at = 0;
+  };
+  struct FailedTry {
+    Said said;
+    Fence fence;
+    uint32_t generation = 0;
+  };
+  struct Batch {
+    std::optional<std::pair<Said, Items>> meaning;
+    std::optional<std::pair<Said, Fence>> success;
+    std::vector<FailedTry> failed;
+    uint64_t given = 0;
+    uint64_t ran_well = 0;
+  };
+  struct Told {
+    uint32_t epoch = 0;
+    uint32_t generation = 0;
+    bool succeeded = false;
+  };
+  Batch& At(BatchId id) {
+    if (id >= batches_.size()) batches_.resize(id + 1);
+    return batches_[id];
+  }
+  Fence& Newest(uint32_t epoch, BatchId id);
+  void TellVerdict(uint32_t epoch, const JobState& state);
+  void CheckOutput(const std::string& bytes, const JobState& state);
+
+  const Scenario& scenario_;
+  const SimInput& input_;
+  std::string violation_;
+  uint64_t order_ = 0;
+  uint32_t newest_claimed_ = 0;
+  uint32_t newest_begun_ = 0;
+  std::vector<Batch> batches_;
+  std::map<std::pair<BatchId, Fence>, Finished::Kind> reported_;
+  std::map<std::pair<uint32_t, BatchId>, Fence> newest_fence_;  // by epoch
+  std::map<std::pair<uint32_t, BatchId>, Fence> accepted_;      // by epoch
+  std::map<std::pair<uint32_t, BatchId>, Items> meanings_;      // by epoch
+  std::map<uint32_t, uint32_t> generation_;                     // by epoch
+  std::vector<Told> told_;
+  uint32_t published_by_ = 0;
+  std::optional<std::string> published_;
+};
+
+}  // namespace parallelrun::simulation

@@ -1,0 +1,223 @@
+#include "tests/simulation/sim_agent.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include "tests/simulation/sim_coordinator.h"
+
+namespace parallelrun::simulation {
+namespace {
+
+AgentOptions Options(uint32_t node) {
+  AgentOptions options;
+  options.node = node;
+  options.away_limit = seconds(120);
+  options.drain_grace = seconds(5);
+  options.shutdown_limit = seconds(2);
+  return options;
+}
+
+}  // namespace
+
+SimAgent::SimAgent(World& world, size_t id, uint32_t node)
+    : world_(world), id_(id), node_(node), name_(fmt::format("agent{}", id)), core_(Options(node), world.now()) {}
+
+void SimAgent::Wake() {
+  if (wake_at_ > world_.now()) return;
+  wake_at_ = Instant::max();
+}
+
+void SimAgent::Pump() {
+  if (exited_) return;
+  const Instant now = world_.now();
+  for (const auto& [number, worker] : workers_) core_.OnStatus(number, worker.status);
+  core_.Step(now);
+  core_.TakeActions(actions_);
+  for (const Action& action : std::exchange(actions_, {})) Perform(action);
+  if (core_.end() != AgentEnd::kNone) {
+    exited_ = true;
+    if (world_.tracing()) world_.Trace(fmt::format("{} of node {} ends: {} {}", name_, node_, static_cast<int>(core_.end()), core_.end_message()));
+    if (incarnation_.epoch != 0 && core_.end() != AgentEnd::kLost) {
+      world_.Call(id_, node_, seconds(5),
+                  [node = node_, incarnation = incarnation_](SimCoordinator& c, const auto& reply) {
+                    c.Leave(node, incarnation);
+                    reply({});
+                  },
+                  [](SimAgent&, const World::Answer&) {});
+    }
+    return world_.AgentExited(id_, core_.end() == AgentEnd::kFinished);
+  }
+  for (;;) {
+    const CallKind call = core_.NextCall(now, request_);
+    if (call == CallKind::kNone) break;
+    Call(call);
+  }
+  const Instant wake = core_.WakeAt();
+  if (wake == Instant::max() || wake >= wake_at_) return;
+  wake_at_ = wake;
+  world_.OnAgent(id_, std::max(Duration(1), wake - now), [](SimAgent& a) { a.Wake(); });
+}
+
+// --- calls
+
+void SimAgent::Call(CallKind call) {
+  const auto answered = [call](SimAgent& a, const World::Answer& answer) { a.OnAnswer(call, answer); };
+  const Duration timeout = world_.scenario().call_timeout;
+  if (call == CallKind::kRegister) {
+    return world_.Call(id_, node_, timeout,
+                       [node = node_, name = name_, n = world_.scenario().processes](
+                           SimCoordinator& c, const auto& reply) { c.Register(node, name, n, reply); },
+                       answered);
+  }
+  SplitRows(request_);
+  world_.Call(id_, node_, timeout + milliseconds(request_.park_ms),
+              [node = node_, bytes = Encode(request_)](SimCoordinator& c, const auto& reply) {
+                c.Exchange(node, bytes, reply);
+              },
+              answered);
+}
+
+// Has the first half of the rows of some results go ahead as parts, as an agent does with rows that
+// are too many for one request: of odd mini-batches in a request of its own.
+void SimAgent::SplitRows(ExchangeRequest& request) {
+  ExchangeRequest before;
+  before.incarnation = request.incarnation;
+  before.settings_digest = request.settings_digest;
+  for (Finished& done : request.finished) {
+    const size_t half = done.rows.size() / 2;
+    if (done.kind != Finished::Kind::kSucceeded || half == 0) continue;
+    if (done.id * 37 % 1000 >= world_.scenario().in_parts) continue;
+    (done.id % 2 == 0 ? request : before).parts.push_back({done.id, done.fence, 0, done.rows.substr(0, half)});
+    done.rows_offset = half;
+    done.rows = done.rows.substr(half);
+  }
+  if (before.parts.empty()) return;
+  world_.Call(id_, node_, world_.scenario().call_timeout,
+              [node = node_, bytes = Encode(before)](SimCoordinator& c, const auto& reply) {
+                c.Exchange(node, bytes, reply);
+              },
+              [](SimAgent&, const World::Answer&) {});
+}
+
+void SimAgent::OnAnswer(CallKind call, const World::Answer& answer) {
+  const Instant now = world_.now();
+  switch (answer.kind) {
+    case World::Answer::Kind::kReply: {
+      const Result<ExchangeReply> reply = DecodeExchangeReply(answer.bytes);
+      if (!reply.ok()) return world_.oracle().Violated("messages", reply.error().message);
+      return core_.OnReply(call, *reply, now);
+    }
+    case World::Answer::Kind::kRegistered: {
+      Registration registration;
+      registration.incarnation = incarnation_ = answer.incarnation;
+      registration.settings_digest = kSettingsDigest;
+      registration.first_process = answer.first_process;
+      registration.processes = world_.scenario().processes;
+      registration.run_timeout = world_.scenario().run_timeout;
+      registration.overhead_timeout = seconds(10);
+      if (world_.tracing()) {
+        world_.Trace(fmt::format("{} of node {} is incarnation {}.{}", name_, node_, incarnation_.epoch,
+                                 incarnation_.number));
+      }
+      return core_.OnRegistered(registration, now);
+    }
+    case World::Answer::Kind::kStale: return core_.OnCallFailed(call, CallFailure::kStale, now);
+    case World::Answer::Kind::kBusy: return core_.OnCallFailed(call, CallFailure::kBusy, now);
+    case World::Answer::Kind::kRefused: return core_.OnCallFailed(call, CallFailure::kRefused, now);
+    case World::Answer::Kind::kNone: return core_.OnCallFailed(call, CallFailure::kUnreachable, now);
+  }
+}
+
+// --- workers
+
+void SimAgent::OnWorker(uint32_t process, uint64_t life, Duration delay,
+                        std::function<void(SimAgent&, Worker&)> event) {
+  world_.OnAgent(id_, delay, [process, life, event = std::move(event)](SimAgent& a) {
+    const auto it = a.workers_.find(process);
+    if (it != a.workers_.end() && it->second.life == life) event(a, it->second);
+  });
+}
+
+void SimAgent::Perform(const Action& action) {
+  const uint32_t number = action.process;
+  if (action.kind == Action::Kind::kStart) {
+    Worker& worker = workers_[number];
+    worker.life = ++lives_;
+    const bool fails = world_.faulty() && world_.Chance(world_.scenario().init_fails);
+    OnWorker(number, worker.life, world_.Around(milliseconds(100)), [number, fails](SimAgent& a, Worker& w) {
+      if (fails) return a.Exit(number, "was killed by signal 9");
+      w.ready = true;
+      w.status.phase = Phase::kWaiting;
+      if (!a.core_.OnReady(number, a.world_.now())) a.Exit(number, "was ended");
+    });
+    return;
+  }
+  const auto it = workers_.find(number);
+  if (it == workers_.end()) return;
+  Worker& worker = it->second;
+  switch (action.kind) {
+    case Action::Kind::kGive:
+      worker.tasks.push_back({action.sequence, DecodeWork(action.work)});
+      world_.oracle().Given(worker.tasks.back().work.id);
+      if (!worker.busy) Begin(number, worker);
+      break;
+    case Action::Kind::kStop:
+    case Action::Kind::kKill:
+      OnWorker(number, worker.life, world_.Around(milliseconds(5)),
+               [number](SimAgent& a, Worker&) { a.Exit(number, "was killed by signal 9"); });
+      break;
+    case Action::Kind::kStart: break;
+  }
+}
+
+void SimAgent::Begin(uint32_t number, Worker& worker) {
+  worker.busy = true;
+  const Task& task = worker.tasks.front();
+  worker.status = {task.sequence, Phase::kRun, world_.now()};
+  const Scenario& s = world_.scenario();
+  const bool poison = world_.input().Poison(task.work.items);
+  const bool fails = poison || (world_.faulty() && world_.Chance(s.flaky));
+  const Duration run = world_.Around(s.run_mean);
+  // 0, 1: raises; 2: the process ends; 3: never returns
+  const uint64_t how = poison ? task.work.items.front() % 4 : world_.rng().Below(4);
+  if (fails && how == 3) return;
+  OnWorker(number, worker.life, run, [number, fails, how](SimAgent& a, Worker& w) {
+    if (fails && how == 2) return a.Exit(number, "was killed by signal 11");
+    a.EndTask(number, w, !fails);
+  });
+}
+
+void SimAgent::EndTask(uint32_t number, Worker& worker, bool well) {
+  const Task task = std::move(worker.tasks.front());
+  worker.tasks.pop_front();
+  worker.busy = false;
+  worker.status = {task.sequence, Phase::kWaiting, world_.now()};
+  bool taken = true;
+  if (well) {
+    world_.oracle().Succeeded(task.work.id);
+    ResultAnswer answer;
+    answer.sequence = task.sequence;
+    const std::string rows = world_.input().Rows(task.work.items, answer.row_count);
+    answer.items_succeeded = answer.row_count;
+    size_t sent = 0;
+    if (rows.size() > 7 && task.sequence % 5 == 0) {
+      sent = 7;
+      taken = core_.OnRows(number, task.sequence, std::string_view(rows).substr(0, sent));
+    }
+    answer.rows = std::string_view(rows).substr(sent);
+    taken = taken && core_.OnResult(number, answer, world_.now());
+  } else {
+    taken = core_.OnFailed(number, {task.sequence, 1000, Cause::kRun, "Exception", "it failed", ""},
+                           world_.now());
+  }
+  if (!taken) return Exit(number, "was ended");
+  if (!worker.tasks.empty()) Begin(number, worker);
+}
+
+void SimAgent::Exit(uint32_t number, const char* words) {
+  const auto it = workers_.find(number);
+  core_.OnStatus(number, it->second.status);
+  workers_.erase(it);
+  core_.OnExited(number, words, world_.now());
+}
+
+}  // namespace parallelrun::simulation

@@ -1,0 +1,62 @@
+// One agent process and its worker processes: what src/agent/agent.cc does with sockets and pipes,
+// done with events. AgentCore is the real one; what the workers do is drawn.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "agent/agent_core.h"
+#include "tests/simulation/world.h"
+
+namespace parallelrun::simulation {
+
+class SimAgent {
+ public:
+  SimAgent(World& world, size_t id, uint32_t node);
+
+  uint32_t node() const { return node_; }
+  Instant frozen_until{};
+  void Pump();
+  void Drain() { core_.Drain(seconds(2), world_.now()); }
+
+ private:
+  struct Task {
+    uint64_t sequence = 0;
+    DecodedWork work;
+  };
+  struct Worker {
+    uint64_t life = 0;  // tells events of an ended process from those of its successor
+    bool ready = false;
+    std::deque<Task> tasks;
+    bool busy = false;
+    StatusReading status;
+  };
+
+  void Perform(const Action& action);
+  void Begin(uint32_t process, Worker& worker);
+  void EndTask(uint32_t process, Worker& worker, bool well);
+  void Exit(uint32_t process, const char* words);
+  void OnWorker(uint32_t process, uint64_t life, Duration delay,
+                std::function<void(SimAgent&, Worker&)> event);
+  void Call(CallKind call);
+  void SplitRows(ExchangeRequest& request);
+  void OnAnswer(CallKind call, const World::Answer& answer);
+  void Wake();
+
+  World& world_;
+  const size_t id_;
+  const uint32_t node_;
+  const std::string name_;
+  AgentCore core_;
+  ExchangeRequest request_;
+  std::vector<Action> actions_;
+  std::map<uint32_t, Worker> workers_;
+  uint64_t lives_ = 0;
+  Incarnation incarnation_;
+  Instant wake_at_ = Instant::max();
+  bool exited_ = false;
+};
+
+}  // namespace parallelrun::simulation

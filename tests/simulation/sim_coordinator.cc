@@ -1,0 +1,303 @@
+#include "tests/simulation/sim_coordinator.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include "base/mutation.h"
+#include "coordinator/ledger/claim.h"
+#include "coordinator/ledger/history.h"
+
+namespace parallelrun::simulation {
+namespace {
+
+constexpr Duration kDiskFullRetry = seconds(1);
+constexpr Duration kLeaveLimit = seconds(30);
+
+}  // namespace
+
+SimCoordinator::SimCoordinator(World& world, size_t id)
+    : world_(world), id_(id), files_(world.disk()) {
+  files_.OnRename([this](const std::string& to) {
+    if (to != kOutputPath) return;
+    if (world_.tracing()) world_.Trace(fmt::format("epoch {} publishes", epoch()));
+    world_.oracle().Renamed(epoch(), world_.disk().Contents(kOutputPath), state_);
+  });
+}
+
+void SimCoordinator::Later(Duration delay, void (SimCoordinator::*event)()) {
+  world_.OnCoordinator(id_, delay, [event](SimCoordinator& c) { (c.*event)(); });
+}
+
+void SimCoordinator::Start() {
+  const Scenario& s = world_.scenario();
+  LedgerOptions options;
+  options.state_folder = kStateFolder;
+  if (s.append_row) {
+    options.output_folder = kOutputFolder;
+    options.output_file = kOutputFile;
+  }
+  options.nonce = world_.rng().Next();
+  options.new_run_id = world_.rng().Next();
+  const uint64_t read_at = world_.oracle().Now();
+  Result<std::unique_ptr<Ledger>> claimed =
+      Ledger::Claim(files_, options, [&](const Record& record, const Place& place, const Place& rows) {
+        return state_.Apply(record, place, rows);
+      });
+  if (!claimed.ok()) {
+    if (claimed.error().code == Code::kCorrupt) {
+      world_.oracle().Violated("11 a sealed prefix never changes", claimed.error().message);
+    }
+    if (world_.tracing()) world_.Trace("the claim fails: " + claimed.error().message);
+    return End(World::Exit::kCannotStart);
+  }
+  ledger_ = std::move(*claimed);
+  world_.oracle().Claimed(epoch(), read_at, state_);
+
+  std::optional<SettingsRecord> settings;
+  const bool finished = state_.published() || (state_.verdict() && state_.verdict()->outcome == parallelrun::Outcome::kSucceeded);
+  if (!state_.settings() || (world_.resume_wanted() && !finished)) {
+    settings.emplace();
+    settings->generation = state_.settings() ? state_.settings()->generation + 1 : 1;
+    settings->resource_uid = "uid";
+    settings->plan_settings = "{}";
+    settings->job = "{}";
+  }
+  const uint32_t generation = settings ? settings->generation : state_.settings()->generation;
+  world_.oracle().Begins(epoch(), read_at, generation);
+  const Status begun = ledger_->Begin(settings, std::nullopt);
+  if (!begun.ok()) {
+    if (world_.tracing()) world_.Trace("the first group fails: " + begun.error().message);
+    return End(World::Exit::kCannotStart);
+  }
+  if (world_.resume_wanted()) world_.Resumed();
+  if (settings) static_cast<void>(state_.Apply(*settings, {}, {}));
+  if (world_.tracing()) {
+    world_.Trace(fmt::format("epoch {} begins, generation {}, {} planned, {} succeeded, {} failed", epoch(),
+                             generation, state_.counts().planned, state_.counts().succeeded,
+                             state_.counts().failed));
+  }
+
+  CoordinatorLimits limits;
+  limits.lease = s.lease;
+  limits.broken_grace = s.broken_grace;
+  limits.run_max_try = s.run_max_try;
+  limits.max_losses = s.max_losses;
+  limits.thresholds = s.thresholds;
+  limits.append_row = s.append_row;
+  limits.nodes = s.nodes;
+  limits.processes = s.processes;
+  limits.settings_digest = kSettingsDigest;
+  plan_ = std::make_unique<PlanStore>(*ledger_);
+  coordinator_ = std::make_unique<Coordinator>(limits, *ledger_, *plan_, state_, world_.now());
+  if (!state_.plan_ended() && coordinator_->phase() == Coordinator::Phase::kRunning) {
+    if (!state_.chunks().empty()) {
+      const Result<std::string> last = ledger_->Read(state_.chunks().back().place);
+      std::string_view bytes = last.ok() ? std::string_view(*last) : std::string_view();
+      const Result<DecodedRecord> decoded = DecodeRecord(bytes);
+      if (!decoded.ok()) return End(World::Exit::kDiskFailed);
+      cursor_ = CursorAfter(std::get<PlanChunkRecord>(decoded->record), {PlanInput()});
+    }
+    Later(world_.Around(s.listing), &SimCoordinator::PlanNext);
+  }
+  Later(s.tick, &SimCoordinator::Tick);
+}
+
+// --- calls
+
+void SimCoordinator::Register(uint32_t node, const std::string& agent, uint32_t processes, const Reply& reply) {
+  const NodeRegistration registration = coordinator_->Register(node, agent, processes, world_.now());
+  World::Answer answer;
+  answer.kind = World::Answer::Kind::kRegistered;
+  answer.incarnation = registration.incarnation;
+  answer.first_process = registration.first_process;
+  reply(std::move(answer));
+}
+
+void SimCoordinator::Exchange(uint32_t node, const std::string& bytes, const Reply& reply) {
+  const Result<ExchangeRequest> request = DecodeExchangeRequest(bytes);
+  if (!request.ok()) return world_.oracle().Violated("messages", request.error().message);
+  if (world_.tracing()) {
+    for (const Finished& done : request->finished) {
+      world_.Trace(fmt::format("node {} ({}.{}) reports {} ({}.{}) to epoch {}: {}", node,
+                               request->incarnation.epoch, request->incarnation.number, done.id,
+                               done.fence.epoch, done.fence.number, epoch(),
+                               done.kind == Finished::Kind::kSucceeded ? "succeeded"
+                               : done.kind == Finished::Kind::kFailed  ? "failed"
+                                                                       : "returned"));
+    }
+  }
+  world_.oracle().Asked(*request);
+  coordinator_->Exchange(node, *request, world_.now(), [this, node, reply](const Result<ExchangeReply>& said) {
+    World::Answer answer;
+    if (!said.ok()) {
+      answer.kind = said.error().code == Code::kStale ? World::Answer::Kind::kStale
+                                                      : World::Answer::Kind::kBusy;
+      return reply(std::move(answer));
+    }
+    if (world_.tracing()) {
+      for (const LeaseName& name : said->settled) {
+        world_.Trace(fmt::format("epoch {} settles {} ({}.{}) for node {}", epoch(), name.id,
+                                 name.fence.epoch, name.fence.number, node));
+      }
+    }
+    world_.oracle().Replied(epoch(), *said, state_);
+    answer.kind = World::Answer::Kind::kReply;
+    answer.bytes = Encode(*said);
+    reply(std::move(answer));
+  });
+  world_.oracle().Counts(epoch(), state_, coordinator_->running(), coordinator_->pending());
+}
+
+void SimCoordinator::Leave(uint32_t node, const Incarnation& incarnation) {
+  coordinator_->Leave(node, incarnation, world_.now());
+}
+void SimCoordinator::ConnectionGone(uint32_t node) { coordinator_->ConnectionGone(node, world_.now()); }
+void SimCoordinator::Drain() { coordinator_->Drain(world_.now()); }
+
+// --- plan
+
+void SimCoordinator::PlanNext() {
+  if (ending_) return;
+  if (const std::optional<std::string> chunk = world_.input().NextChunk(cursor_)) {
+    if (const Status added = coordinator_->AddChunk(*chunk, world_.now()); !added.ok()) {
+      return coordinator_->FailPlan(added.error(), world_.now());
+    }
+    Later(world_.Around(world_.scenario().listing), &SimCoordinator::PlanNext);
+  } else {
+    coordinator_->EndPlan(world_.now());
+  }
+}
+
+// --- ledger
+
+void SimCoordinator::Flush() {
+  const Result<uint64_t> flushed = ledger_->Flush();
+  world_.OnCoordinator(id_, world_.Around(world_.scenario().sync),
+                       [flushed](SimCoordinator& c) { c.OnFlushed(flushed); });
+}
+
+void SimCoordinator::OnFlushed(const Result<uint64_t>& flushed) {
+  flushing_ = false;
+  if (flushed.ok()) {
+    coordinator_->Unpause();
+    coordinator_->OnDurable(world_.now());
+    if (world_.Chance(100)) CompareWithReplay();
+  } else if (flushed.error().code == Code::kNoSpace) {
+    coordinator_->Pause(flushed.error().message);
+    flushing_ = true;
+    world_.OnCoordinator(id_, kDiskFullRetry, [](SimCoordinator& c) { c.flushing_ = false; });
+  } else {
+    if (world_.tracing()) world_.Trace("the ledger fails: " + flushed.error().message);
+    End(World::Exit::kDiskFailed);
+  }
+}
+
+void SimCoordinator::CompareWithReplay() {
+  if (!ledger_ || !coordinator_ || world_.oracle().Stale(epoch()) || epoch() < world_.oracle().newest_claimed() ||
+      ledger_->appended() != ledger_->durable()) {
+    return;
+  }
+  JobState replay;
+  const Result<History> history =
+      ReplayHistory(world_.disk(), EpochsFolder(kStateFolder), epoch() + 1, ledger_->run_id(),
+                    [&](const Record& record, const Place& place, const Place& rows) {
+                      return replay.Apply(record, place, rows);
+                    });
+  if (!history.ok()) {
+    return world_.oracle().Violated("10 memory is what a replay gives", history.error().message);
+  }
+  world_.oracle().Replayed(epoch(), state_, replay);
+}
+
+std::string SimCoordinator::Describe() const {
+  if (!coordinator_) return fmt::format("coordinator {} has not begun", id_);
+  const JobCounts& counts = state_.counts();
+  return fmt::format("epoch {}: phase {}, {} planned{}, {} succeeded, {} failed, {} leased, {} nodes, {}{}{}", epoch(),
+                     static_cast<int>(coordinator_->phase()), counts.planned,
+                     state_.plan_ended() ? "" : " so far", counts.succeeded, counts.failed,
+                     coordinator_->running(), coordinator_->registered_nodes(), coordinator_->paused(),
+                     flushing_ ? ", flushing" : "", publishing_ ? ", publishing" : "");
+}
+
+void SimCoordinator::Tick() {
+  if (ending_) return;
+  coordinator_->Tick(world_.now());
+  Later(world_.scenario().tick, &SimCoordinator::Tick);
+}
+
+// --- end
+
+void SimCoordinator::Publish() {
+  Result<Published> published = PublishOutput(files_, *ledger_, state_, RowOrder::kMiniBatch, kOutputPath);
+  world_.OnCoordinator(id_, world_.Around(world_.scenario().sync), [published](SimCoordinator& c) {
+    c.OnPublished(published);
+  });
+}
+
+void SimCoordinator::OnPublished(const Result<Published>& published) {
+  if (published.ok()) {
+    PublishedRecord record;
+    record.path = published->path;
+    record.bytes = published->bytes;
+    record.rows = published->rows;
+    record.sha256 = published->sha256;
+    coordinator_->Unpause();
+    coordinator_->OnPublished(record, world_.now());
+  } else if (published.error().code == Code::kStale) {
+    End(World::Exit::kSuperseded);
+  } else if (published.error().code == Code::kNoSpace) {
+    coordinator_->Pause(published.error().message);
+    world_.OnCoordinator(id_, kDiskFullRetry, [](SimCoordinator& c) { c.publishing_ = false; });
+  } else {
+    End(World::Exit::kDiskFailed);
+  }
+}
+
+void SimCoordinator::AfterEvent() {
+  if (ending_ || !coordinator_) return;
+  if (coordinator_->superseded()) return End(World::Exit::kSuperseded);
+  if (!flushing_ && ledger_->appended() > ledger_->durable()) {
+    flushing_ = true;
+    Later(world_.Around(world_.scenario().sync), &SimCoordinator::Flush);
+  }
+  switch (coordinator_->phase()) {
+    case Coordinator::Phase::kFinalizing:
+      if (!world_.scenario().append_row) {
+        coordinator_->OnNothingToPublish();
+        return AfterEvent();
+      }
+      if (!publishing_) {
+        publishing_ = true;
+        Later(world_.Around(world_.scenario().sync), &SimCoordinator::Publish);
+      }
+      break;
+    case Coordinator::Phase::kEnded: {
+      if (!ended_at_) ended_at_ = world_.now();
+      if (coordinator_->registered_nodes() == 0 || world_.now() - *ended_at_ > kLeaveLimit) {
+        const bool succeeded = state_.verdict()->outcome == parallelrun::Outcome::kSucceeded;
+        world_.oracle().Ended(epoch(), succeeded, state_);
+        CompareWithReplay();
+        End(succeeded ? World::Exit::kSucceeded : World::Exit::kFailed);
+      }
+      break;
+    }
+    case Coordinator::Phase::kDraining:
+      if (coordinator_->registered_nodes() == 0 && ledger_->appended() == ledger_->durable()) {
+        End(World::Exit::kDrained);
+      }
+      break;
+    default: break;
+  }
+}
+
+void SimCoordinator::End(World::Exit exit) {
+  if (ending_) return;
+  ending_ = true;
+  const bool publishes_no_more = exit == World::Exit::kFailed || exit == World::Exit::kDrained;
+  if (publishes_no_more && !ledger_->token_path().empty()) {
+    static_cast<void>(files_.Remove(ledger_->token_path()));
+  }
+  if (coordinator_) coordinator_->Close({Code::kUnavailable, "the coordinator ends"});
+  world_.Exited(id_, exit);
+}
+
+}  // namespace parallelrun::simulation

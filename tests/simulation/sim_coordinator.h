@@ -1,0 +1,70 @@
+// One coordinator process: what src/coordinator/server.cc and start.cc do with threads and HTTP,
+// done with events. Ledger, JobState, Coordinator, PlanStore and PublishOutput are the real ones.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "coordinator/coordinator.h"
+#include "coordinator/ledger/ledger.h"
+#include "coordinator/plan/planner.h"
+#include "coordinator/publisher.h"
+#include "tests/simulation/sim_files.h"
+#include "tests/simulation/world.h"
+
+namespace parallelrun::simulation {
+
+inline constexpr char kStateFolder[] = "/job/state";
+inline constexpr char kOutputFolder[] = "/job/output";
+inline constexpr char kOutputFile[] = "rows.txt";
+inline constexpr char kOutputPath[] = "/job/output/rows.txt";
+inline constexpr uint64_t kSettingsDigest = 77;
+
+class SimCoordinator {
+ public:
+  SimCoordinator(World& world, size_t id);
+
+  void Start();
+  bool running() const { return coordinator_ != nullptr; }
+  uint32_t epoch() const { return ledger_ ? ledger_->epoch() : 0; }
+  SimFiles& files() { return files_; }
+  Instant frozen_until{};
+
+  using Reply = std::function<void(World::Answer)>;
+  void Register(uint32_t node, const std::string& agent, uint32_t processes, const Reply& reply);
+  void Exchange(uint32_t node, const std::string& bytes, const Reply& reply);
+  void Leave(uint32_t node, const Incarnation& incarnation);
+  void ConnectionGone(uint32_t node);
+  void Drain();
+  // What became possible by the last event.
+  void AfterEvent();
+  void CompareWithReplay();
+  std::string Describe() const;
+
+ private:
+  void Tick();
+  void PlanNext();
+  void Flush();
+  void OnFlushed(const Result<uint64_t>& flushed);
+  void Publish();
+  void OnPublished(const Result<Published>& published);
+  void End(World::Exit exit);
+  void Later(Duration delay, void (SimCoordinator::*event)());
+
+  World& world_;
+  const size_t id_;
+  SimFiles files_;
+  std::unique_ptr<Ledger> ledger_;
+  JobState state_;
+  std::unique_ptr<PlanStore> plan_;
+  std::unique_ptr<Coordinator> coordinator_;
+  PlanCursor cursor_;
+  bool flushing_ = false;
+  bool publishing_ = false;
+  bool ending_ = false;
+  std::optional<Instant> ended_at_;
+};
+
+}  // namespace parallelrun::simulation

@@ -1,0 +1,128 @@
+// The simulated world of one seed: clock, events, network, disk, the actors and what goes wrong.
+// Single-threaded; everything is decided by the seed.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "job/node_messages.h"
+#include "tests/simulation/oracle.h"
+#include "tests/simulation/scenario.h"
+#include "tests/simulation/sim_input.h"
+#include "tests/support/fault_files.h"
+
+namespace parallelrun::simulation {
+
+class SimAgent;
+class SimCoordinator;
+
+struct RunOutcome {
+  std::string violation;  // empty: none
+  uint64_t hash = 0;      // of all that happened: equal for equal seeds
+  uint64_t events = 0;
+  Duration time{};  // virtual
+  bool job_over = false;
+  bool succeeded = false;
+  uint32_t epochs = 0;
+  std::array<uint64_t, kFaults> faults{};
+};
+
+class World {
+ public:
+  World(const Scenario& scenario, bool trace);
+  ~World();
+  RunOutcome Run();
+
+  const Scenario& scenario() const { return scenario_; }
+  Instant now() const { return now_; }
+  FaultRng& rng() { return rng_; }
+  bool Chance(uint32_t of_1000) { return of_1000 > 0 && rng_.Below(1000) < of_1000; }
+  Duration Around(Duration mean) {
+    return Duration(1 + static_cast<int64_t>(rng_.Below(2 * static_cast<uint64_t>(mean.count()))));
+  }
+  Oracle& oracle() { return oracle_; }
+  FaultFiles& disk() { return disk_; }
+  SimInput& input() { return input_; }
+  bool faulty() const { return faulty_; }
+
+  void After(Duration delay, std::function<void()> event);
+  // Events of an actor wait while it is frozen, and are dropped once it is gone.
+  void OnCoordinator(size_t id, Duration delay, std::function<void(SimCoordinator&)> event);
+  void OnAgent(size_t id, Duration delay, std::function<void(SimAgent&)> event);
+
+  // A call of an agent; `answered` is called on it at most once, with nothing when no answer came.
+  struct Answer {
+    enum class Kind { kReply, kRegistered, kStale, kBusy, kRefused, kNone };
+    Kind kind = Kind::kNone;
+    std::string bytes;  // kReply
+    Incarnation incarnation;  // kRegistered
+    uint32_t first_process = 0;
+  };
+  using Answered = std::function<void(SimAgent&, const Answer&)>;
+  using Handler = std::function<void(SimCoordinator&, std::function<void(Answer)>)>;
+  void Call(size_t agent, uint32_t node, Duration timeout, Handler handler, Answered answered);
+
+  // What coordinators tell whoever started them.
+  enum class Exit { kSucceeded, kFailed, kCannotStart, kDrained, kSuperseded, kDiskFailed };
+  void Exited(size_t coordinator, Exit exit);
+  void AgentExited(size_t agent, bool finished);
+  bool resume_wanted() const { return resume_wanted_; }
+  void Resumed() { resume_wanted_ = false; }
+
+  bool tracing() const { return trace_; }
+  void Trace(const std::string& text) const;
+  void Count(Fault fault) { ++outcome_.faults[static_cast<size_t>(fault)]; }
+
+ private:
+  struct Event {
+    Instant at;
+    uint64_t sequence = 0;
+    std::function<void()> run;
+  };
+  struct Cut {
+    bool out = false;
+    bool in = false;
+  };
+
+  void StartCoordinator();
+  void StartAgent(uint32_t node);
+  void Supervise();
+  void Misbehave();
+  void Do(Fault fault);
+  void Heal();
+  void KillCoordinator(size_t id);
+  void CrashMachine();
+  void Sweep();
+  size_t PickCoordinator(bool newest);
+  size_t PickAgent();
+  Duration Delay();
+  void FinalChecks();
+
+  const Scenario scenario_;
+  const bool trace_;
+  FaultRng rng_;
+  SimInput input_;
+  Oracle oracle_;
+  FaultFiles disk_;
+  Instant now_{seconds(1000)};
+  uint64_t sequence_ = 0;
+  std::vector<Event> heap_;
+  bool faulty_ = true;
+  bool over_ = false;
+  bool resume_wanted_ = false;
+  uint32_t resumes_ = 0;
+  std::vector<std::unique_ptr<SimCoordinator>> coordinators_;
+  std::vector<std::unique_ptr<SimAgent>> agents_;
+  std::vector<std::vector<std::function<void()>>> connections_;  // by coordinator: broken at its end
+  std::vector<Cut> cuts_;
+  std::vector<bool> finished_;  // nodes that heard that the job is over
+  RunOutcome outcome_;
+};
+
+constexpr size_t kNobody = static_cast<size_t>(-1);
+
+}  // namespace parallelrun::simulation

@@ -1,0 +1,249 @@
+// tests/unit/data/azure/*.yml through `parallelrun convert`: each sample's job and what it loses.
+#include "cli/convert.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "api/parse.h"
+#include "api/to_json.h"
+
+namespace parallelrun {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+constexpr char kFolder[] = PARALLELRUN_SOURCE_DIR "/tests/unit/data/azure/";
+
+std::string Sample(const std::string& file) {
+  std::ifstream in(kFolder + file);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+Conversion Convert(const std::string& file) {
+  return ConvertAzure(Sample(file), {.file = file, .step = "", .code_prefix = ""});
+}
+
+std::string Text(const Problems& problems) {
+  std::string text;
+  for (const Problem& problem : problems) text += FormatProblem(problem, "azure.yml") + "\n";
+  return text;
+}
+
+struct Case {
+  const char* file;
+  const char* spec;                 // merged into the job's spec, changes nothing
+  std::vector<const char*> losses;  // "line: field: what", pieces of the report
+};
+
+const std::vector<Case>& Cases() {
+  static const std::vector<Case> cases = {
+      {"run_config.yml",
+       R"json({"entryScript": "score.py", "code": {"path": "scoring"},
+           "environment": {"image": "images.example/digits:1",
+                           "env": [{"name": "MODEL", "value": "small"}]},
+           "inputs": [{"name": "input", "files": {"volume": "input", "path": "."}}],
+           "output": {"action": "AppendRow", "fileName": "digits.txt"},
+           "miniBatchSize": "5", "errorThreshold": 10, "allowedFailedPercent": 20,
+           "nodeCount": 2, "processCountPerNode": 3, "runInvocationTimeoutSeconds": 120,
+           "runMaxTry": 4, "loggingLevel": "DEBUG"})json",
+       {":1: warning: parallel_run_config: inputs, side inputs, output and arguments",
+        ":6: warning: parallel_run_config.compute_target_name: "}},
+      {"run_config_tabular.yml",
+       R"json({"entryScript": "steps/iris.py", "code": {"path": "."},
+           "environment": {"image": "registry.example/fill-in:1"},
+           "inputs": [{"name": "input", "tabular": {"volume": "input", "format": "CSV"},
+                       "partitionFormat": "{store}/{brand}/{file}"}],
+           "partitionKeys": ["store", "brand"], "output": {"action": "SummaryOnly"},
+           "errorThreshold": -1})json",
+       {":2: warning: parallel_run_config.environment: \"azureml:tables:3\" is registered",
+        "parallel_run_config.partition_keys: where the keys stand",
+        ":8: warning: parallel_run_config.allow_reuse: "}},
+      {"parallel_component.yml",
+       R"json({"entryScript": "score.py", "code": {"path": "src"},
+           "arguments": ["--model", "$(sideInputs.label_model)", "--threshold", "0.5", "--title",
+                         "two words", "--error_threshold", "5", "--resource_monitor_interva",
+                         "20"],
+           "inputs": [{"name": "images", "files": {"volume": "images"}}],
+           "sideInputs": [{"name": "label_model", "volume": "label-model"}],
+           "output": {"action": "AppendRow", "fileName": "parallel_run_step.txt"},
+           "miniBatchSize": "10", "allowedFailedCount": 5, "processCountPerNode": 2,
+           "runMaxTry": 3, "runInvocationTimeoutSeconds": 60, "sharedMemory": "2147483648",
+           "errorThreshold": 5, "resourceMonitorIntervalSeconds": 20, "nodeCount": 1})json",
+       {":7: warning: tags: ", ":22: warning: resources.instance_count: -1",
+        "resources.instance_type: ", "task.environment.conda_file: ",
+        "task.program_arguments: \"$[[--notes ${{inputs.notes}}]]\" has no value"}},
+      {"pipeline_job.yml",
+       R"json({"entryScript": "forecasting/main.py",
+           "arguments": ["--bands", "4", "--prepared", "$(sideInputs.prepared)"],
+           "environment": {"env": [{"name": "OMP_NUM_THREADS", "value": "1"}]},
+           "inputs": [{"name": "sales", "tabular": {"volume": "sales", "path": "sales/2024"},
+                       "partitionFormat": "{Store}/{Brand}/{file}"}],
+           "sideInputs": [{"name": "prepared", "path": "."}],
+           "partitionKeys": ["Store", "Brand"], "errorThreshold": -1,
+           "output": {"action": "AppendRow", "fileName": "forecast.csv"}})json",
+       {":4: warning: settings.default_compute: ", ":14: warning: jobs.prepare: other steps",
+        ":19: warning: jobs.forecast-all.compute: ", "jobs.forecast-all.identity: ",
+        "jobs.forecast-all.inputs.prepared: \"${{parent.jobs.prepare.outputs.folder}}\" is the "
+        "output of another step"}},
+      {"json_lines.yml",
+       R"json({"entryScript": "answers.main", "code": {"path": "."},
+           "inputs": [{"name": "prompts",
+                       "jsonLines": {"volume": "prompts", "path": "prompts/all.jsonl"}}],
+           "arguments": ["--amlbi_pf_enabled", "True", "--amlbi_pf_run_mode", "component",
+                         "--amlbi_file_format", "jsonl", "--amlbi_mini_batch_rows", "1", "--to",
+                         "$(output)/answers", "--stats", "$(output)/stats",
+                         "--copy_logs_to_parent", "True"],
+           "output": {"action": "SummaryOnly"}, "miniBatchSize": "20", "nodeCount": 2})json",
+       {":10: warning: mystery: has no counterpart", ":5: warning: outputs.answers: a job has one",
+        "task.code: \"git+https://code.example/answers\" is not a folder"}},
+      {"sql_input.yml",
+       R"json({"inputs": [{"name": "rows", "tabular": {"volume": "rows", "path": "rows"}}],
+           "output": {"action": "SummaryOnly"}})json",
+       {":3: warning: inputs.rows: \"azureml://datastores/azuresqldb/paths/rows\" looks like SQL "
+        "data, which has no counterpart: export it to parquet files first"}},
+      {"deployment.yml",
+       R"json({"entryScript": "batch_driver.py", "code": {"path": "code"},
+           "environment": {"image": "images.example/torch:1"},
+           "sideInputs": [{"name": "model", "volume": "model"}],
+           "output": {"action": "AppendRow", "fileName": "predictions.csv"},
+           "miniBatchSize": "4", "processCountPerNode": 2, "runMaxTry": 2,
+           "runInvocationTimeoutSeconds": 300, "errorThreshold": 7, "nodeCount": 2,
+           "loggingLevel": "INFO"})json",
+       {":3: warning: endpoint_name: ", ":5: warning: model: ", ":8: warning: compute: ",
+        ":7: warning: environment.conda_file: "}},
+      {"deployment_defaults.yml",
+       R"json({"entryScript": "score.py", "output": {"fileName": "predictions.csv"},
+           "miniBatchSize": "10", "processCountPerNode": 1, "runMaxTry": 4,
+           "runInvocationTimeoutSeconds": 30, "errorThreshold": -1,
+           "sideInputs": [{"name": "model"}]})json",
+       {"code_configuration: there is no scoring script", "environment: no environment is named"}},
+  };
+  return cases;
+}
+
+// `wanted` laid over `job`, lists item by item: equal to `job` when all of it is there.
+json Overlaid(json job, const json& wanted) {
+  if (wanted.is_object()) {
+    for (const auto& [key, value] : wanted.items()) job[key] = Overlaid(job[key], value);
+    return job;
+  }
+  if (wanted.is_array() && job.is_array() && job.size() == wanted.size()) {
+    for (size_t i = 0; i < wanted.size(); ++i) job[i] = Overlaid(job[i], wanted[i]);
+    return job;
+  }
+  return wanted;
+}
+
+TEST(Convert, EverySampleBecomesAJobThatReads) {
+  for (const Case& one : Cases()) {
+    SCOPED_TRACE(one.file);
+    const Conversion conversion = Convert(one.file);
+    ASSERT_FALSE(HasErrors(conversion.problems)) << Text(conversion.problems);
+    const ParsedJob parsed = ReadJob(conversion.yaml, {}, Target::kLocal);
+    ASSERT_TRUE(parsed.ok()) << Text(parsed.problems) << conversion.yaml;
+    const json spec = ToJson(parsed.job)["spec"];
+    EXPECT_EQ(Overlaid(spec, json::parse(one.spec)), spec) << conversion.yaml;
+    const std::string report = Text(conversion.problems);
+    for (const char* loss : one.losses) EXPECT_THAT(report, HasSubstr(loss));
+  }
+}
+
+// A cluster lacks only the code, which the command packs.
+TEST(Convert, OnlyTheCodeKeepsTheJobFromACluster) {
+  for (const Case& one : Cases()) {
+    SCOPED_TRACE(one.file);
+    const ParsedJob parsed = ReadJob(Convert(one.file).yaml, {}, Target::kCluster);
+    for (const Problem& problem : parsed.problems) {
+      if (problem.severity == Problem::Severity::kWarning) continue;
+      EXPECT_EQ(problem.field, "spec.code.path") << problem.what;
+    }
+  }
+}
+
+TEST(Convert, TheTableNamesEverySample) {
+  size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(kFolder)) {
+    files += entry.path().extension() == ".yml" ? 1U : 0U;
+  }
+  EXPECT_EQ(files, Cases().size());
+}
+
+TEST(Convert, TheFileListsWhatIsLost) {
+  const Conversion conversion = Convert("sql_input.yml");
+  EXPECT_THAT(conversion.yaml, HasSubstr("# Not carried over:\n#   sql_input.yml:"));
+  EXPECT_THAT(conversion.yaml, HasSubstr("export it to parquet files first"));
+  EXPECT_THAT(conversion.yaml, HasSubstr("fill-in-rows, readOnly: true}}  # FILL IN the claim"));
+}
+
+TEST(Convert, OddTextStaysOneValue) {
+  const Conversion conversion = ConvertAzure(
+      "type: parallel\n"
+      "name: \"1 odd # name\"\n"
+      "description: \"a: b # c\\n}d\"\n"
+      "inputs: {a: {type: uri_folder, path: \"x\\n}: y\"}}\n"
+      "input_data: ${{inputs.a}}\n"
+      "task:\n"
+      "  code: \"dir with: colon\"\n"
+      "  entry_script: s.py\n"
+      "  environment: {image: \"i:1\"}\n"
+      "  program_arguments: \"--x 'a b' \\\"${{inputs.a}}/c\\\" --y \\\\\\\\ '' --z=$${{no}}\"\n",
+      {.file = "odd\n.yml", .step = "", .code_prefix = "../src"});
+  const ParsedJob parsed = ReadJob(conversion.yaml, {}, Target::kLocal);
+  ASSERT_TRUE(parsed.ok()) << Text(parsed.problems) << conversion.yaml;
+  EXPECT_EQ(parsed.job.metadata.annotations.at("description"), "a: b # c\n}d");
+  EXPECT_EQ(parsed.job.spec.code.path, "../src/dir with: colon");
+  EXPECT_EQ(parsed.job.spec.arguments[1], "a b");
+  EXPECT_EQ(parsed.job.spec.arguments[2], "$(inputs.a)/c");
+}
+
+TEST(Convert, AStepIsChosenByName) {
+  const std::string text =
+      "jobs:\n"
+      "  one: {type: parallel, task: {entry_script: one.py}}\n"
+      "  two: {type: parallel, task: {entry_script: two.py}}\n";
+  const Conversion open = ConvertAzure(text, {.file = "p.yml", .step = "", .code_prefix = ""});
+  EXPECT_TRUE(open.yaml.empty());
+  EXPECT_THAT(Text(open.problems),
+              HasSubstr(":1: jobs: 2 steps are of type parallel: write --step one or two"));
+  const Conversion two = ConvertAzure(text, {.file = "p.yml", .step = "two", .code_prefix = ""});
+  EXPECT_THAT(two.yaml, HasSubstr("entryScript: \"two.py\""));
+  const Conversion none = ConvertAzure(text, {.file = "p.yml", .step = "three", .code_prefix = ""});
+  EXPECT_THAT(Text(none.problems), HasSubstr("no parallel step \"three\""));
+}
+
+TEST(Convert, RefusesWhatItCannotRead) {
+  const struct {
+    const char* text;
+    const char* says;
+  } cases[] = {
+      {"", "the file is empty"},
+      {"- a\n", "holds no map"},
+      {"a: 1\n", "no file of Azure ML"},
+      {"a: 1\n---\nb: 2\n", "several documents"},
+      {"a: [\n", ":"},
+      {"task: {}\ntask: {}\n", "task"},
+      {"pipeline: {steps: {}}\n", "convert the file that parallel_run_config names"},
+      {"parallel_run_config: config.yml\n", "convert the file that it names"},
+      {"jobs: {a: {type: command}}\n", "no step is of type parallel"},
+      {"jobs: {a: {type: parallel, component: \"file:a.yml\"}}\n", "convert that file"},
+      {"endpoint_name: e\ntype: pipeline\n", "convert the parallel steps"},
+  };
+  for (const auto& one : cases) {
+    SCOPED_TRACE(one.text);
+    const Conversion conversion =
+        ConvertAzure(one.text, {.file = "a.yml", .step = "", .code_prefix = ""});
+    EXPECT_TRUE(conversion.yaml.empty());
+    EXPECT_TRUE(HasErrors(conversion.problems));
+    EXPECT_THAT(Text(conversion.problems), HasSubstr(one.says));
+  }
+}
+
+}  // namespace
+}  // namespace parallelrun

@@ -1,0 +1,99 @@
+#include "cli/display.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/quick_job.h"
+#include "api/parse.h"
+
+namespace parallelrun {
+namespace {
+
+using nlohmann::json;
+
+json Progress() {
+  return json::parse(R"({
+    "state": "Running", "perSecond": 20.54, "secondsRemaining": 6, "paused": "", "rows": 610,
+    "miniBatches": {"total": 180, "planned": 180, "succeeded": 61, "failed": 2, "running": 4, "pending": 113},
+    "items": {"total": 1797, "succeeded": 610, "failed": 20},
+    "nodes": [{"index": 0, "registered": true}, {"index": 1, "registered": false}],
+    "errors": [{"kind": "Exception", "message": "no\u001b[31m such file", "count": 3, "miniBatch": 7,
+                "node": 0, "process": "process001", "log": "user/error/0/process001.txt"}],
+    "failedAttempts": 3, "verdict": null, "output": null})");
+}
+
+TEST(DisplayTest, TheProgressLine) {
+  EXPECT_EQ(ProgressLine(Progress()), "63 of 180 mini-batches, 20.5/s, 2 failed, 6.0s left, 1 node");
+}
+
+TEST(DisplayTest, WhileTheListingGoesOnTotalsAreAtLeast) {
+  json progress = Progress();
+  progress["miniBatches"]["total"] = nullptr;
+  progress["secondsRemaining"] = nullptr;
+  progress["state"] = "Draining";
+  progress["paused"] = "disk full";
+  EXPECT_EQ(ProgressLine(progress),
+            "63 of at least 180 mini-batches, 20.5/s, 2 failed, 1 node, Draining, PAUSED: disk full");
+}
+
+TEST(DisplayTest, TheSummaryNamesTheErrorsAndHowToContinue) {
+  const std::string text = Summary(Progress(), "/out/logs", "parallelrun run job.yaml --resume", seconds(3));
+  EXPECT_NE(text.find("3 x Exception: no\\x1b[31m such file"), std::string::npos) << text;
+  EXPECT_NE(text.find("/out/logs/user/error/0/process001.txt"), std::string::npos);
+  EXPECT_NE(text.find("To continue: parallelrun run job.yaml --resume"), std::string::npos);
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+}
+
+TEST(DisplayTest, ASuccessDoesNotAskToContinue) {
+  json progress = Progress();
+  progress["state"] = "Succeeded";
+  progress["verdict"] = {{"reason", "Complete"}, {"message", "all 180 mini-batches succeeded"}};
+  progress["output"] = {{"path", "/out/x.txt"}, {"rows", 610}, {"bytes", 7000}};
+  const std::string text = Summary(progress, "/out/logs", "again", seconds(3));
+  EXPECT_EQ(text.find("Succeeded (Complete): all 180 mini-batches succeeded"), 0u);
+  EXPECT_NE(text.find("/out/x.txt (610 rows, 7000 bytes)"), std::string::npos);
+  EXPECT_EQ(text.find("To continue"), std::string::npos);
+}
+
+TEST(QuickJobTest, NamesAreMadeValid) {
+  EXPECT_EQ(JobNameOf("score.py"), "score");
+  EXPECT_EQ(JobNameOf("/x/My_Script.v2.py"), "my-script-v2");
+  EXPECT_EQ(JobNameOf("1_up.py"), "job-up");
+  EXPECT_EQ(JobNameOf("--.py"), "job-run");
+  EXPECT_EQ(JobNameOf(std::string(50, 'a') + ".py").size(), 32u);
+}
+
+TEST(QuickJobTest, TheJobFileIsOneThatThisProgramReads) {
+  QuickJob quick;
+  quick.script = "my script.py";
+  quick.input = "/data/with: odd 'name\"";
+  quick.output = "/out";
+  quick.pattern = "**/*.png";
+  quick.mini_batch_size = "5";
+  quick.arguments = {"--model", "a b", "--flag=#1"};
+  quick.processes = 3;
+  const ParsedJob parsed = ReadJob(QuickJobYaml(quick), {}, Target::kLocal);
+  for (const Problem& problem : parsed.problems) ADD_FAILURE() << FormatProblem(problem, "quick");
+  ASSERT_TRUE(parsed.ok());
+  const JobSpec& spec = parsed.job.spec;
+  EXPECT_EQ(spec.entry_script, "my script.py");
+  EXPECT_EQ(spec.volumes[0].source["path"], quick.input);
+  EXPECT_EQ(spec.inputs[0].pattern, "**/*.png");
+  EXPECT_EQ(spec.arguments, quick.arguments);
+  EXPECT_EQ(spec.mini_batch_size, 5u);
+  EXPECT_EQ(spec.process_count_per_node, 3);
+}
+
+TEST(QuickJobTest, ACsvFileIsTabularInput) {
+  QuickJob quick;
+  quick.script = "score.py";
+  quick.input = "/data/wine.csv";
+  quick.output = "/out";
+  const ParsedJob parsed = ReadJob(QuickJobYaml(quick), {}, Target::kLocal);
+  ASSERT_TRUE(parsed.ok());
+  EXPECT_EQ(parsed.job.spec.inputs[0].kind, InputKind::kTabular);
+}
+
+}  // namespace
+}  // namespace parallelrun

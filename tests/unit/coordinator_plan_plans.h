@@ -1,0 +1,112 @@
+// Whole plans, for tests of the planner.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "coordinator/plan/planner.h"
+#include "job/records.h"
+
+namespace parallelrun {
+
+inline PlanInput Files(const std::string& root, uint64_t batch_size) {
+  PlanInput input;
+  input.name = "images";
+  input.root = root;
+  input.batch_size = batch_size;
+  return input;
+}
+
+inline PlanInput Rows(const std::string& root, uint64_t batch_size,
+                      PlanHeader header = PlanHeader::kAllFiles) {
+  PlanInput input = Files(root, batch_size);
+  input.name = "rows";
+  input.kind = PlanKind::kDelimited;
+  input.header = header;
+  return input;
+}
+
+struct Chunk {
+  std::string encoded;
+  PlanChunkRecord record;  // points into `encoded`
+};
+
+struct Plan {
+  std::vector<std::unique_ptr<Chunk>> chunks;
+  std::string error;
+  uint64_t batches = 0, items = 0;
+
+  const FilesChunk& files(size_t i) const {
+    return std::get<FilesChunk>(chunks[i]->record.content);
+  }
+  const TabularChunk& rows(size_t i) const {
+    return std::get<TabularChunk>(chunks[i]->record.content);
+  }
+  const FileGroupsChunk& file_groups(size_t i) const {
+    return std::get<FileGroupsChunk>(chunks[i]->record.content);
+  }
+  const TableGroupsChunk& table_groups(size_t i) const {
+    return std::get<TableGroupsChunk>(chunks[i]->record.content);
+  }
+  std::vector<uint32_t> Batches() const {
+    std::vector<uint32_t> counts;
+    for (const auto& chunk : chunks) counts.push_back(chunk->record.Batches());
+    return counts;
+  }
+};
+
+inline Plan MakePlan(const std::vector<PlanInput>& inputs, const PlanCursor& from = {},
+                     const std::vector<std::string>& forbidden = {}) {
+  Planner planner(inputs, forbidden, from);
+  Plan plan;
+  while (true) {
+    auto next = planner.Next();
+    if (!next.ok()) {
+      plan.error = std::string(CodeName(next.error().code)) + ": " + next.error().message;
+      break;
+    }
+    if (!*next) break;
+    auto chunk = std::make_unique<Chunk>();
+    chunk->encoded = std::move(**next);
+    std::string_view bytes = chunk->encoded;
+    auto decoded = DecodeRecord(bytes);
+    EXPECT_TRUE(decoded.ok() && bytes.empty());
+    chunk->record = std::get<PlanChunkRecord>(decoded->record);
+    plan.chunks.push_back(std::move(chunk));
+  }
+  plan.batches = planner.batches();
+  plan.items = planner.items();
+  return plan;
+}
+
+// MakePlan, after checking that ids and items are dense and that the plan goes on behind each chunk
+// with just the same bytes.
+inline Plan PlanFromEverywhere(const std::vector<PlanInput>& inputs) {
+  Plan plan = MakePlan(inputs);
+  EXPECT_EQ(plan.error, "");
+  uint64_t batches = 0;
+  uint64_t items = 0;
+  for (size_t i = 0; i < plan.chunks.size(); ++i) {
+    const PlanChunkRecord& record = plan.chunks[i]->record;
+    EXPECT_EQ(record.first, batches);
+    EXPECT_EQ(record.first_item, items);
+    batches += record.Batches();
+    items += record.Items();
+    const Plan rest = MakePlan(inputs, CursorAfter(record, inputs));
+    EXPECT_EQ(rest.error, "");
+    EXPECT_EQ(rest.chunks.size(), plan.chunks.size() - i - 1);
+    for (size_t k = 0; k < rest.chunks.size() && i + 1 + k < plan.chunks.size(); ++k) {
+      EXPECT_EQ(rest.chunks[k]->encoded, plan.chunks[i + 1 + k]->encoded) << i << " " << k;
+    }
+    EXPECT_EQ(rest.batches, plan.batches);
+    EXPECT_EQ(rest.items, plan.items);
+  }
+  EXPECT_EQ(plan.batches, batches);
+  EXPECT_EQ(plan.items, items);
+  return plan;
+}
+
+}  // namespace parallelrun

@@ -1,0 +1,174 @@
+"""Models in the store that is the side input named model."""
+
+import json
+import os
+import shutil
+
+from parallelrun.shims.placeholder import Partial
+
+_INDEX = "models.json"
+
+
+class ModelNotFoundError(Exception):
+    """The store has no such model."""
+
+
+class Model(metaclass=Partial):
+    """A model of the store; `path` is where it lies."""
+
+    def __init__(self, workspace, name=None, id=None, tags=None, version=None, **_):  # noqa: A002
+        if name is None and id is not None:
+            name, _, found = id.partition(":")
+            version = version or found or None
+        if os.path.isfile(os.path.join(_store(), _INDEX)):
+            found = Model.list(workspace, name=name, tags=tags, latest=version is None)
+            entries = [m for m in found if version is None or m.version == int(version)]
+            if entries:
+                self.__dict__.update(entries[0].__dict__)
+                return
+        if name is None:
+            raise ModelNotFoundError(f"{_store()} has no model with the tags {tags}")
+        path, found = _find(name, version)
+        self._describe(name, found, path, {}, {})
+
+    def _describe(self, name, version, path, tags, properties):
+        self.name = name
+        self.version = version
+        self.id = f"{name}:{version}"
+        self.path = path
+        self.tags = tags
+        self.properties = properties
+        self.description = ""
+
+    def __getattr__(self, attribute):
+        return getattr(type(self), attribute)
+
+    def __repr__(self):
+        return f"Model(name={self.name}, version={self.version}, path={self.path})"
+
+    @staticmethod
+    def get_model_path(model_name, version=None, _workspace=None):
+        """The file or folder of a model, of its highest version if none is given."""
+        return _find(model_name, version)[0]
+
+    @staticmethod
+    def list(workspace=None, name=None, tags=None, properties=None, run_id=None, latest=False, **_):
+        """The models of models.json that have all these tags and properties."""
+        found = [
+            model
+            for model in _index()
+            if (name is None or model.name == name)
+            and _has_all(model.tags, tags)
+            and _has_all(model.properties, properties)
+        ]
+        if latest:
+            highest = {}
+            for model in found:
+                if model.name not in highest or model.version > highest[model.name].version:
+                    highest[model.name] = model
+            found = list(highest.values())
+        return found
+
+    def download(self, target_dir=".", exist_ok=False, exists_ok=None):
+        """Copies the model into a folder and returns the copy's path.
+
+        A copy that is there is replaced: all processes of a node download into one folder.
+        """
+        target = os.path.join(target_dir, os.path.basename(os.path.normpath(self.path)))
+        os.makedirs(target_dir, exist_ok=True)
+        if os.path.isdir(self.path):
+            shutil.copytree(self.path, target, copy_function=_replace, dirs_exist_ok=True)
+        else:
+            _replace(self.path, target)
+        return target
+
+
+def _replace(source, target):
+    # Another process may be reading the copy that is there.
+    partial = f"{target}.{os.getpid()}"
+    shutil.copyfile(source, partial)
+    os.replace(partial, target)
+
+
+def _store():
+    store = os.environ.get("AZUREML_MODEL_DIR")
+    if not store:
+        raise ModelNotFoundError(
+            "There is no model store: AZUREML_MODEL_DIR is not set. Add a side input named model."
+        )
+    return store
+
+
+def _find(name, version):
+    """Path and version of a model in the store."""
+    path = os.path.join(_store(), name)
+    if os.path.isfile(path):
+        return path, 1 if version is None else int(version)
+    if not os.path.isdir(path):
+        return _find_in_index(name, version)
+    versions = sorted(int(entry) for entry in os.listdir(path) if entry.isdigit())
+    if not versions:
+        return path, 1 if version is None else int(version)
+    wanted = versions[-1] if version is None else int(version)
+    if wanted not in versions:
+        raise ModelNotFoundError(f"{path} has no version {version}, only {versions}")
+    path = next(
+        os.path.join(path, entry)
+        for entry in sorted(os.listdir(path))
+        if entry.isdigit() and int(entry) == wanted
+    )
+    content = [entry for entry in os.listdir(path) if not entry.startswith(".")]
+    if len(content) == 1 and os.path.isfile(os.path.join(path, content[0])):
+        path = os.path.join(path, content[0])
+    return path, wanted
+
+
+def _find_in_index(name, version):
+    found = []
+    if os.path.isfile(os.path.join(_store(), _INDEX)):
+        found = [m for m in _index() if m.name == name and version in (None, m.version)]
+    if not found:
+        have = ", ".join(sorted(os.listdir(_store()))[:10]) or "nothing"
+        of = "" if version is None else f" of version {version}"
+        raise ModelNotFoundError(f"{_store()} has no model {name}{of}; it holds {have}")
+    best = max(found, key=lambda model: model.version)
+    return best.path, best.version
+
+
+def _index():
+    path = os.path.join(_store(), _INDEX)
+    try:
+        with open(path, encoding="utf-8") as file:
+            return [_from_entry(entry) for entry in json.load(file)]
+    except FileNotFoundError:
+        raise ModelNotFoundError(
+            f"{path} is missing. It lists the models of the store: "
+            '[{"name": "m", "version": 1, "path": "m/1", "tags": {}, "properties": {}}]'
+        ) from None
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ModelNotFoundError(f"{path} cannot be read: {error!r}") from error
+
+
+def _from_entry(entry):
+    model = Model.__new__(Model)
+    path = os.path.join(_store(), entry["path"])
+    tags = dict(_pairs(entry.get("tags")))
+    properties = dict(_pairs(entry.get("properties")))
+    model._describe(entry["name"], int(entry.get("version", 1)), path, tags, properties)
+    return model
+
+
+def _pairs(tags):
+    """(key, value) of tags, which may be names, pairs or a dict; a name alone has None."""
+    if isinstance(tags, dict):
+        return list(tags.items())
+    return [(tag, None) if isinstance(tag, str) else tuple(tag) for tag in tags or ()]
+
+
+def _has_all(have, wanted):
+    if isinstance(wanted, str):
+        wanted = [wanted]
+    return all(
+        key in have and (value is None or str(have[key]) == str(value))
+        for key, value in _pairs(wanted)
+    )
