@@ -125,7 +125,7 @@ uint32_t AgentCore::Want() const {
     if (process.state == ProcessState::kReady) ++ready;
   }
   const size_t have = unfinished_ + flights_[0].want + flights_[1].want;
-  uint32_t target = ready == 0 ? 0 : pace_.Target(ready);
+  uint32_t target = ready == 0 ? 0 : stalled_ ? 2 * ready : pace_.Target(ready);
   if (registration_.async) target = std::max(target, ready * (kAsyncDepth + 1));
   return have >= target ? 0 : target - static_cast<uint32_t>(have);
 }
@@ -164,8 +164,10 @@ void AgentCore::AddHeld(Instant now, ExchangeRequest& request) {
     for (const Given& given : process.given) {
       const StatusReading& status = process.status;
       Batch& batch = leases_.at(given.key);
+      // In async mode the page tells of the oldest one in flight only.
       batch.started = given.sequence < status.sequence ||
-                      (given.sequence == status.sequence && status.phase >= Phase::kRun);
+                      (given.sequence == status.sequence && status.phase >= Phase::kRun) ||
+                      (registration_.async && status.Working());
     }
   }
   for (const auto& [key, batch] : leases_) {

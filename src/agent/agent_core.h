@@ -79,6 +79,7 @@ class AgentCore {
 
  private:
   static constexpr Instant kNever = Instant::max();
+  static constexpr Duration kStalled = seconds(2);
   static constexpr uint32_t kAsyncDepth = 8;
   static constexpr size_t kMaxNotes = 10'000;
   static constexpr size_t kMaxKeptBytes = size_t{256} << 20;  // then nothing new is begun
@@ -130,6 +131,8 @@ class AgentCore {
   void CheckProcesses(Instant now);
   void CheckMiniBatch(uint32_t number, Process& process, Instant now);
   void StartMissing(Instant now);
+  bool Stalled(Instant now) const;
+  void ReturnWaiting(Instant now);
   void CheckFlight(uint32_t number, Process& process, Instant now);
   bool MayTake(const Process& process, const Batch& batch, uint32_t depth) const;
   void Kill(uint32_t number, Process& process);
@@ -157,6 +160,7 @@ class AgentCore {
   Key next_key_ = 1;
   uint64_t sequence_ = 0;
   Pace pace_;
+  bool stalled_ = false;
 
   std::map<uint32_t, Process> processes_;  // by number
   uint32_t next_process_ = 0;

@@ -23,6 +23,7 @@ void AgentCore::End(AgentEnd end, Duration grace, std::string message, Instant n
   if (end_ == AgentEnd::kGaveUp) {
     // It stays the reason; there is nobody left to report to.
     events_.clear();
+    for (Flight& flight : flights_) flight.events = 0;  // what they carried is gone with the rest
   } else {
     end_ = end;
     end_message_ = std::move(message);

@@ -42,8 +42,10 @@ void AgentCore::Step(Instant now) {
   if (now >= check_at_) {
     check_at_ = now + kLook;
     CheckProcesses(now);
+    stalled_ = Stalled(now);
   }
   if (end_ == AgentEnd::kNone) {
+    if (stalled_) ReturnWaiting(now);
     if (registered_) StartMissing(now);
     Dispatch(now);
   }
@@ -56,6 +58,33 @@ void AgentCore::Step(Instant now) {
   for (const auto& [number, process] : processes_) {
     step_wake_ = std::min(step_wake_, std::max(process.stop_deadline, check_at_));
   }
+}
+
+// Every process has been at one mini-batch for long: what was a good number to hold is not any more.
+bool AgentCore::Stalled(Instant now) const {
+  bool busy = false;
+  for (const auto& [number, process] : processes_) {
+    if (process.state != ProcessState::kReady) continue;
+    if (process.given.empty() || now - process.busy_since < kStalled) return false;
+    busy = true;
+  }
+  // While it is unclear what this node holds, nothing is handed back.
+  return busy && !registration_.async && !must_register_ && offers_ == 0;
+}
+
+// Hands back all that waits but one for each process, so that an idle node can take it.
+void AgentCore::ReturnWaiting(Instant now) {
+  std::deque<Key> kept;
+  for (const Key key : queue_) {
+    Batch* batch = Find(key);
+    if (batch == nullptr || batch->state != State::kQueued) continue;
+    if (kept.size() < processes_.size()) {
+      kept.push_back(key);
+    } else {
+      Finish(key, *batch, Finished::Kind::kReturned, now);
+    }
+  }
+  queue_.swap(kept);
 }
 
 void AgentCore::StartMissing(Instant now) {

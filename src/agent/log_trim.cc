@@ -17,7 +17,10 @@ void TrimLog(int fd, uint64_t limit) {
   const auto size = static_cast<uint64_t>(info.st_size);
   // Sizes first: what is not longer than the limit cannot take much more.
   if (size <= limit || static_cast<uint64_t>(info.st_blocks) * kStatBlock <= limit) return;
-  const auto cut = static_cast<off_t>(size - limit / 2);
+  // Whole blocks: half a block would be zeros and no hole.
+  const auto cut =
+      (info.st_size - static_cast<off_t>(limit / 2)) / info.st_blksize * info.st_blksize;
+  if (cut <= 0) return;
   if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, cut) == 0) return;
   // The end of the truncation tells nothing new: the next look tries again.
   [[maybe_unused]] const int ignored = ftruncate(fd, 0);

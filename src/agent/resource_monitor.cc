@@ -1,5 +1,6 @@
 #include "agent/resource_monitor.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
@@ -16,13 +17,20 @@ namespace parallelrun {
 namespace {
 
 constexpr size_t kMaxProcesses = 2000;
-constexpr size_t kMaxRead = size_t{1} << 20;
+constexpr size_t kMaxRead = size_t{256} << 10;
 
+// Thousands of small files a sample: no streams, no large buffers.
 std::string ReadText(const std::string& path) {
-  std::ifstream file(path);
-  std::string text(kMaxRead, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+  std::string text;
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return text;
+  std::array<char, 4096> buffer;
+  while (text.size() < kMaxRead) {
+    const ssize_t n = read(fd, buffer.data(), buffer.size());
+    if (n <= 0) break;
+    text.append(buffer.data(), static_cast<size_t>(n));
+  }
+  close(fd);
   return text;
 }
 

@@ -76,6 +76,13 @@ Result<std::string> FindCode(const Job& job, const RunRequest& request, const fs
                            script, folder, there.empty() ? "" : " (there: " + there + ")")};
 }
 
+// State that may be lost with its pod has no counterpart here: it is kept beside the logs.
+void KeepState(Job& job) {
+  if (!job.spec.state.ephemeral) return;
+  job.spec.state.ephemeral = false;
+  job.spec.state.in = {job.spec.output.to.volume, job.metadata.name + "/state"};
+}
+
 std::vector<std::string> IgnoredFields(const JobSpec& spec) {
   std::vector<std::string> fields;
   const auto add = [&](bool set, const char* field) {
@@ -86,6 +93,13 @@ std::vector<std::string> IgnoredFields(const JobSpec& spec) {
   add(!spec.resources.empty(), "resources");
   add(!spec.pod_template.empty(), "podTemplate");
   add(!spec.coordinator.pod_template.empty(), "coordinator.podTemplate");
+  add(spec.state.ephemeral, "state.ephemeral");
+  add(!spec.environment.image_pull_secrets.empty(), "environment.imagePullSecrets");
+  add(!spec.environment.image_pull_policy.empty(), "environment.imagePullPolicy");
+  add(spec.node_restart_limit.has_value(), "nodeRestartLimit");
+  add(spec.cancel, "cancel");
+  add(!spec.managed_by.empty(), "managedBy");
+  add(spec.delete_after_finished, "deleteAfterFinished");
   add(spec.shared_memory.has_value(), "sharedMemory");
   add(spec.suspend, "suspend");
   add(spec.ttl_after_finished.has_value(), "ttlSecondsAfterFinished");
@@ -149,6 +163,8 @@ Result<LocalJob> PrepareJob(const RunRequest& request) {
   for (const std::string& note : parsed.notes) local.notes.push_back(label + ": " + note);
   local.job = std::move(parsed.job);
 
+  Describe(request, local);
+  KeepState(local.job);
   Result<Volumes> volumes = MapVolumes(local.job, request, job_folder);
   if (!volumes.ok()) return volumes.error();
   local.volumes = std::move(*volumes);
@@ -158,7 +174,6 @@ Result<LocalJob> PrepareJob(const RunRequest& request) {
   Result<std::string> code = FindCode(local.job, request, job_folder);
   if (!code.ok()) return code.error();
   local.code_folder = std::move(*code);
-  Describe(request, local);
   return local;
 }
 

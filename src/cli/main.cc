@@ -87,9 +87,11 @@ int Main(int argc, char** argv) {
   std::string target;
   CLI::App* run = app.add_subcommand("run", "Run a job on this machine");
   run->add_option("job", target, "Job file, or an entry script (with --input and --output)")->required();
-  run->add_option("--volume", request.volumes, "NAME=FOLDER: what a volume of the job is on this machine");
+  run->add_option("--volume", request.volumes, "NAME=FOLDER: what a volume of the job is on this machine")
+      ->allow_extra_args(false);
   run->add_option("--code", request.code, "Folder of the code, in place of the job's");
-  run->add_option("--set", request.overrides, "spec.path=value: change a field of the job");
+  run->add_option("--set", request.overrides, "spec.path=value: change a field of the job")
+      ->allow_extra_args(false);
   run->add_option("--nodes", request.nodes, "Nodes to start here; 1 if not given")->check(CLI::Range(1, 256));
   CLI::Option* resume = run->add_flag("--resume", request.resume, "Continue an unfinished run");
   run->add_flag("--overwrite", request.overwrite, "Start over; replaces the output")->excludes(resume);

@@ -57,6 +57,22 @@ const char* LevelName(LoggingLevel level) {
   return "INFO";
 }
 
+// Keys of the start frame that the agent passes on unread (docs/worker-protocol.md).
+json WorkerKeys(const Job& job, const JobLayout& layout) {
+  const WorkerFlags& flags = job.spec.worker_flags;
+  const std::string& name_space = job.metadata.name_space;
+  json worker = {{"runId", (name_space.empty() ? "local" : name_space) + "." + job.metadata.name},
+                 {"asyncMode", flags.async_mode},
+                 {"appendRowDataframeHeader", flags.append_row_dataframe_header},
+                 {"appendRowSafeOutput", flags.append_row_safe_output},
+                 {"mixedTypes", flags.mixed_types}};
+  const auto model = layout.placeholders.find("sideInputs.model");
+  if (model != layout.placeholders.end()) worker["modelFolder"] = model->second;
+  if (job.spec.profiling == Profiling::kCProfile) worker["profiling"] = "cProfile";
+  if (job.spec.profiling == Profiling::kProfile) worker["profiling"] = "profile";
+  return worker;
+}
+
 }  // namespace
 
 Result<CoordinatorConfig> ParseConfig(const std::string& text) {
@@ -113,12 +129,8 @@ Result<CoordinatorConfig> ReadConfig(const std::string& path) {
 
 Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& layout) {
   const JobSpec& spec = config.job.spec;
-  std::vector<std::string> arguments;
-  for (const std::string& argument : spec.arguments) {
-    Result<std::string> substituted = SubstituteArgument(argument, layout.placeholders);
-    if (!substituted.ok()) return substituted.error();
-    arguments.push_back(std::move(*substituted));
-  }
+  const Result<std::vector<std::string>> arguments = ScriptArguments(config.job, layout.placeholders);
+  if (!arguments.ok()) return arguments.error();
   json environment = json::object();
   for (const json& entry : spec.environment.env) {
     // valueFrom is the kubelet's business; locally such a variable comes from the caller's shell.
@@ -126,7 +138,7 @@ Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& l
   }
   const json job = {
       {"entryScript", spec.entry_script},
-      {"arguments", arguments},
+      {"arguments", *arguments},
       {"outputFolder", layout.output_folder},
       {"outputAction", spec.output.action == OutputAction::kAppendRow ? "AppendRow" : "SummaryOnly"},
       {"errorThreshold", spec.error_threshold},
@@ -136,6 +148,8 @@ Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& l
       {"overheadTimeoutSeconds", WholeSeconds(spec.task_overhead_timeout)},
       {"environment", environment},
       {"python", spec.environment.python},
+      {"resourceMonitorIntervalSeconds", WholeSeconds(spec.resource_monitor_interval)},
+      {"worker", WorkerKeys(config.job, layout)},
   };
   return job.dump();
 }

@@ -437,9 +437,10 @@ void CoordinatorServer::End(CoordinatorExit exit) {
   exit_ = exit;
   WriteOverview();
   if (exit == CoordinatorExit::kSucceeded || exit == CoordinatorExit::kFailed) WriteLastReports();
-  const bool publishes_no_more = exit == CoordinatorExit::kFailed || exit == CoordinatorExit::kDrained;
-  if (publishes_no_more && !ledger_.token_path().empty()) {
-    if (const Status removed = files_.Remove(ledger_.token_path()); !removed.ok()) {
+  // A superseded coordinator's token is its successor's business.
+  if (exit != CoordinatorExit::kSuperseded && !ledger_.token_path().empty()) {
+    const Status removed = files_.Remove(ledger_.token_path());
+    if (!removed.ok() && removed.error().code != Code::kNotFound) {
       spdlog::warn("{}", removed.error().message);
     }
   }

@@ -81,7 +81,9 @@ def test_s17_async_functions_are_profiled(launch):
     agent.result()
     agent.stop()
     calls = functions(agent)
-    assert calls["enqueue"] == calls["shutdown"] == 1
+    # From 3.12 on cProfile mixes other threads in, and counts a call twice that starts one.
+    assert calls["enqueue"] in (1, 2)
+    assert calls["shutdown"] == 1
 
 
 def test_s12_an_unknown_profiling_module(launch):

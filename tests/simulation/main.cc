@@ -1,5 +1,5 @@
-// simulate --seeds FROM-TO [--recheck 1%] [--mode safety|liveness|both]: runs whole jobs, one a seed.
-// simulate --seed N --trace: one of them, told event by event.
+// simulate --seeds FROM-TO [--recheck 1%] [--mode safety|liveness|both]: runs whole jobs, one a
+// seed. simulate --seed N --trace: one of them, told event by event.
 #include <spdlog/fmt/fmt.h>
 
 #include <CLI/CLI.hpp>
@@ -29,7 +29,8 @@ RunOutcome RunSeed(uint64_t seed, bool liveness, bool trace) {
 }
 
 std::string Replay(uint64_t seed, bool liveness) {
-  return fmt::format("simulate --seed {} --mode {} --trace", seed, liveness ? "liveness" : "safety");
+  return fmt::format("simulate --seed {} --mode {} --trace", seed,
+                     liveness ? "liveness" : "safety");
 }
 
 // False at the first violation, which is printed.
@@ -42,7 +43,8 @@ bool RunOne(uint64_t seed, bool liveness, bool recheck, Totals& totals) {
   totals.succeeded += outcome.succeeded ? 1 : 0;
   for (size_t i = 0; i < kFaults; ++i) totals.faults[i] += outcome.faults[i];
   if (!outcome.violation.empty()) {
-    fmt::print("seed {}: violated: {}\n  see it: {}\n", seed, outcome.violation, Replay(seed, liveness));
+    fmt::print("seed {}: violated: {}\n  see it: {}\n", seed, outcome.violation,
+               Replay(seed, liveness));
     return false;
   }
   if (recheck) {
@@ -66,11 +68,14 @@ int RunAll(uint64_t from, uint64_t to, const std::string& mode, double recheck, 
     const bool again = static_cast<double>(rng.Below(10'000)) < recheck * 100;
     if (!RunOne(seed, liveness, again, totals)) ++bad;
   }
-  const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  fmt::print("{} schedules, {} events, {} epochs, {} jobs ended ({} succeeded), {} rechecked, {} violated; "
-             "{:.1f} s, {:.0f} schedules/s\n",
-             totals.schedules, totals.events, totals.epochs, totals.over, totals.succeeded,
-             totals.rechecked, bad, took, static_cast<double>(totals.schedules) / took);
+  const double took =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  fmt::print(
+      "{} schedules, {} events, {} epochs, {} jobs ended ({} succeeded), {} rechecked, {} "
+      "violated; "
+      "{:.1f} s, {:.0f} schedules/s\n",
+      totals.schedules, totals.events, totals.epochs, totals.over, totals.succeeded,
+      totals.rechecked, bad, took, static_cast<double>(totals.schedules) / took);
   uint64_t faults = 0;
   for (size_t i = 0; i < kFaults; ++i) {
     fmt::print("  {:>10}  {}\n", totals.faults[i], Name(static_cast<Fault>(i)));
@@ -155,12 +160,14 @@ int main(int argc, char** argv) {
   if (one->count() > 0) {
     const bool liveness = mode == "liveness" || (mode == "both" && seed % 4 == 0);
     const simulation::RunOutcome outcome = simulation::RunSeed(seed, liveness, trace);
-    fmt::print("{}\n", outcome.violation.empty()
-                           ? fmt::format("nothing violated; {} events, {} epochs, {} virtual, {}",
-                                         outcome.events, outcome.epochs, HumanDuration(outcome.time),
-                                         !outcome.job_over ? "no verdict"
-                                         : outcome.succeeded ? "succeeded" : "failed")
-                           : "violated: " + outcome.violation);
+    fmt::print("{}\n",
+               outcome.violation.empty()
+                   ? fmt::format("nothing violated; {} events, {} epochs, {} virtual, {}",
+                                 outcome.events, outcome.epochs, HumanDuration(outcome.time),
+                                 !outcome.job_over   ? "no verdict"
+                                 : outcome.succeeded ? "succeeded"
+                                                     : "failed")
+                   : "violated: " + outcome.violation);
     return outcome.violation.empty() ? 0 : 1;
   }
   const size_t dash = seeds.find('-');

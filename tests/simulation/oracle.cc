@@ -28,7 +28,8 @@ void Oracle::Claimed(uint32_t epoch, uint64_t read_at, const JobState& state) {
     const bool planned = id < state.batches().size();
     if (batch.meaning && binds(batch.meaning->first) && !planned) {
       Violated("8 same items", fmt::format("epoch {} does not know mini-batch {}, which epoch {} "
-                                           "leased", epoch, id, batch.meaning->first.epoch));
+                                           "leased",
+                                           epoch, id, batch.meaning->first.epoch));
     }
     if (batch.success && binds(batch.success->first) &&
         (!planned || state.batches()[id].state != State::kSucceeded ||
@@ -49,8 +50,9 @@ void Oracle::Claimed(uint32_t epoch, uint64_t read_at, const JobState& state) {
   for (const Told& told : told_) {
     if (told.epoch >= epoch || told.generation != generation) continue;
     if (!state.verdict() || (state.verdict()->outcome == Outcome::kSucceeded) != told.succeeded) {
-      Violated("9 one verdict, durable before it is told",
-               fmt::format("epoch {} does not know the verdict that epoch {} told", epoch, told.epoch));
+      Violated(
+          "9 one verdict, durable before it is told",
+          fmt::format("epoch {} does not know the verdict that epoch {} told", epoch, told.epoch));
     }
   }
 }
@@ -67,6 +69,15 @@ void Oracle::Begins(uint32_t epoch, uint64_t read_at, uint32_t generation) {
   }
 }
 
+void Oracle::Planned(uint32_t epoch, BatchId first, const Items& files) {
+  for (size_t at = 0; at < files.size(); at += scenario_.files_per_batch) {
+    Items& items = planned_[{epoch, first++}];
+    for (size_t i = at; i < std::min(files.size(), at + scenario_.files_per_batch); ++i) {
+      items.push_back(files[i]);
+    }
+  }
+}
+
 // --- coordinators
 
 void Oracle::Asked(const ExchangeRequest& request) {
@@ -78,34 +89,45 @@ void Oracle::Replied(uint32_t epoch, const ExchangeReply& reply, const JobState&
   const uint32_t generation = generation_[epoch];
   for (const Leased& leased : reply.leased) {
     const DecodedWork work = DecodeWork(leased.work);
+    leased_[{leased.id, leased.fence}] = work.items;
     if (work.id != leased.id) Violated("8 same items", "Work of another mini-batch");
     Newest(epoch, leased.id) = std::max(Newest(epoch, leased.id), leased.fence);
     const auto accepted = accepted_.find({epoch, leased.id});
     if (accepted != accepted_.end()) {
-      Violated("1 exactly once", fmt::format("epoch {} leases mini-batch {}, which it accepted",
-                                             epoch, leased.id));
+      Violated("1 exactly once",
+               fmt::format("epoch {} leases mini-batch {}, which it accepted", epoch, leased.id));
     }
     const auto [known, first] = meanings_.emplace(std::pair(epoch, leased.id), work.items);
     if (!first && known->second != work.items) {
-      Violated("8 same items", fmt::format("epoch {} leases other items as mini-batch {}", epoch, leased.id));
+      Violated("8 same items",
+               fmt::format("epoch {} leases other items as mini-batch {}", epoch, leased.id));
     }
     if (Stale(epoch)) continue;
     Batch& batch = At(leased.id);
     if (!batch.meaning) {
       batch.meaning = {said, work.items};
     } else if (batch.meaning->second != work.items) {
-      Violated("8 same items", fmt::format("epoch {} leases other items as mini-batch {} than epoch {}",
-                                           epoch, leased.id, batch.meaning->first.epoch));
+      Violated("8 same items",
+               fmt::format("epoch {} leases other items as mini-batch {} than epoch {}", epoch,
+                           leased.id, batch.meaning->first.epoch));
     }
   }
   for (const Adopted& adopted : reply.adopted) {
+    const Items& items = leased_[{adopted.id, adopted.old_fence}];
+    const auto planned = planned_.find({epoch, adopted.id});
+    if (planned != planned_.end() && planned->second != items) {
+      Violated("8 same items",
+               fmt::format("epoch {} adopted mini-batch {} with other items", epoch, adopted.id));
+    }
+    leased_[{adopted.id, adopted.fence}] = items;
     Newest(epoch, adopted.id) = std::max(Newest(epoch, adopted.id), adopted.fence);
   }
   for (const LeaseName& name : reply.settled) {
     const auto reported = reported_.find({name.id, name.fence});
     if (reported == reported_.end()) {
-      Violated("3 only live fences count", fmt::format("{}.{} of mini-batch {} was never reported",
-                                                       name.fence.epoch, name.fence.number, name.id));
+      Violated("3 only live fences count",
+               fmt::format("{}.{} of mini-batch {} was never reported", name.fence.epoch,
+                           name.fence.number, name.id));
       continue;
     }
     if (reported->second == Finished::Kind::kReturned) continue;
@@ -113,8 +135,8 @@ void Oracle::Replied(uint32_t epoch, const ExchangeReply& reply, const JobState&
     if (name.fence.epoch == epoch && reported->second == Finished::Kind::kSucceeded) {
       const auto [accepted, first] = accepted_.emplace(std::pair(epoch, name.id), name.fence);
       if (!first && accepted->second != name.fence) {
-        Violated("1 exactly once", fmt::format("epoch {} accepted two results of mini-batch {}",
-                                               epoch, name.id));
+        Violated("1 exactly once",
+                 fmt::format("epoch {} accepted two results of mini-batch {}", epoch, name.id));
       }
       if (first && name.fence < Newest(epoch, name.id)) {
         Violated("3 only live fences count",
@@ -126,7 +148,8 @@ void Oracle::Replied(uint32_t epoch, const ExchangeReply& reply, const JobState&
     Batch& batch = At(name.id);
     if (reported->second == Finished::Kind::kSucceeded) {
       if (batch.success && batch.success->second != name.fence) {
-        Violated("1 exactly once", fmt::format("two results of mini-batch {} were acknowledged", name.id));
+        Violated("1 exactly once",
+                 fmt::format("two results of mini-batch {} were acknowledged", name.id));
       }
       if (!batch.success) batch.success = {said, name.fence};
     } else {
@@ -134,9 +157,9 @@ void Oracle::Replied(uint32_t epoch, const ExchangeReply& reply, const JobState&
       if (std::none_of(batch.failed.begin(), batch.failed.end(), same)) {
         batch.failed.push_back({said, name.fence, generation});
       }
-      const auto count = std::count_if(batch.failed.begin(), batch.failed.end(), [&](const FailedTry& f) {
-        return f.generation == generation;
-      });
+      const auto count =
+          std::count_if(batch.failed.begin(), batch.failed.end(),
+                        [&](const FailedTry& f) { return f.generation == generation; });
       if (count > scenario_.run_max_try) {
         Violated("5 at most runMaxTry failed attempts",
                  fmt::format("mini-batch {} has {} of {}", name.id, count, scenario_.run_max_try));
@@ -145,10 +168,12 @@ void Oracle::Replied(uint32_t epoch, const ExchangeReply& reply, const JobState&
   }
   for (BatchId id = 0; id < state.batches().size() && id < batches_.size(); ++id) {
     const Batch& batch = batches_[id];
-    if (state.batches()[id].failed_attempts > batch.given - batch.ran_well + state.batches()[id].losses) {
-      Violated("5 at most runMaxTry failed attempts",
-               fmt::format("mini-batch {} has {} failed attempts, but was run {} times, {} of them well",
-                           id, state.batches()[id].failed_attempts, batch.given, batch.ran_well));
+    if (state.batches()[id].failed_attempts >
+        batch.given - batch.ran_well + state.batches()[id].losses) {
+      Violated(
+          "5 at most runMaxTry failed attempts",
+          fmt::format("mini-batch {} has {} failed attempts, but was run {} times, {} of them well",
+                      id, state.batches()[id].failed_attempts, batch.given, batch.ran_well));
     }
   }
   if (reply.directive == Directive::kFinish) TellVerdict(epoch, state);
@@ -161,7 +186,8 @@ void Oracle::TellVerdict(uint32_t epoch, const JobState& state) {
   for (const Told& told : told_) {
     if (told.generation != generation) continue;
     if (told.succeeded != succeeded) {
-      Violated("9 one verdict", fmt::format("epoch {} told another one than epoch {}", epoch, told.epoch));
+      Violated("9 one verdict",
+               fmt::format("epoch {} told another one than epoch {}", epoch, told.epoch));
     }
     if (told.epoch == epoch) return;
   }
@@ -177,8 +203,8 @@ void Oracle::Ended(uint32_t epoch, bool succeeded, const JobState& state) {
 void Oracle::Renamed(uint32_t epoch, const std::string& bytes, const JobState& state) {
   if (epoch < published_by_ || epoch < newest_claimed_) {
     Violated("7 never back to an older epoch",
-             fmt::format("epoch {} published, though epoch {} had taken over and {} had published", epoch,
-                         newest_claimed_, published_by_));
+             fmt::format("epoch {} published, though epoch {} had taken over and {} had published",
+                         epoch, newest_claimed_, published_by_));
   }
   published_by_ = epoch;
   published_ = bytes;
@@ -218,7 +244,8 @@ void Oracle::CheckOutput(const std::string& bytes, const JobState& state) {
       Violated("1 exactly once", fmt::format("mini-batch {} is there in part", id));
     }
     if (batch.success && found != wanted) {
-      Violated("2 acknowledged is never lost", fmt::format("mini-batch {} is not in the output", id));
+      Violated("2 acknowledged is never lost",
+               fmt::format("mini-batch {} is not in the output", id));
     }
   }
   if (rows > there.size()) Violated("1 exactly once", "a file belongs to two mini-batches");
@@ -237,9 +264,9 @@ void Oracle::Replayed(uint32_t epoch, const JobState& memory, const JobState& re
   };
   const JobCounts& a = memory.counts();
   const JobCounts& b = replay.counts();
-  if (a.planned != b.planned || a.succeeded != b.succeeded || a.failed != b.failed || a.rows != b.rows ||
-      a.items_planned != b.items_planned || a.items_succeeded != b.items_succeeded ||
-      a.items_failed != b.items_failed) {
+  if (a.planned != b.planned || a.succeeded != b.succeeded || a.failed != b.failed ||
+      a.rows != b.rows || a.items_planned != b.items_planned ||
+      a.items_succeeded != b.items_succeeded || a.items_failed != b.items_failed) {
     differs("counts");
   }
   if (memory.batches().size() != replay.batches().size()) return differs("plans");
@@ -271,13 +298,13 @@ void Oracle::Counts(uint32_t epoch, const JobState& state, uint64_t running, uin
       own.items_failed += batch.items;
     }
   }
-  if (own.planned != counts.planned || own.succeeded != counts.succeeded || own.failed != counts.failed ||
-      own.items_planned != counts.items_planned || own.items_succeeded != counts.items_succeeded ||
-      own.items_failed != counts.items_failed ||
+  if (own.planned != counts.planned || own.succeeded != counts.succeeded ||
+      own.failed != counts.failed || own.items_planned != counts.items_planned ||
+      own.items_succeeded != counts.items_succeeded || own.items_failed != counts.items_failed ||
       counts.succeeded + counts.failed + running + pending > counts.planned) {
     Violated("4 counts add up",
-             fmt::format("epoch {}: {} planned, {} succeeded, {} failed, {} running, {} pending", epoch,
-                         counts.planned, counts.succeeded, counts.failed, running, pending));
+             fmt::format("epoch {}: {} planned, {} succeeded, {} failed, {} running, {} pending",
+                         epoch, counts.planned, counts.succeeded, counts.failed, running, pending));
   }
 }
 

@@ -36,6 +36,9 @@ class Oracle {
   bool Stale(uint32_t epoch) const { return epoch < newest_begun_; }
   uint32_t newest_claimed() const { return newest_claimed_; }
 
+  // --- planners: what an epoch itself planned, from mini-batch `first` on
+  void Planned(uint32_t epoch, BatchId first, const Items& files);
+
   // --- workers
   void Given(BatchId id) { ++At(id).given; }
   void Succeeded(BatchId id) { ++At(id).ran_well; }
@@ -93,6 +96,8 @@ class Oracle {
   std::map<std::pair<uint32_t, BatchId>, Fence> newest_fence_;  // by epoch
   std::map<std::pair<uint32_t, BatchId>, Fence> accepted_;      // by epoch
   std::map<std::pair<uint32_t, BatchId>, Items> meanings_;      // by epoch
+  std::map<std::pair<uint32_t, BatchId>, Items> planned_;       // by epoch
+  std::map<std::pair<BatchId, Fence>, Items> leased_;           // what was leased under a fence
   std::map<uint32_t, uint32_t> generation_;                     // by epoch
   std::vector<Told> told_;
   uint32_t published_by_ = 0;

@@ -6,10 +6,10 @@ namespace parallelrun::simulation {
 
 const char* Name(Fault fault) {
   static constexpr const char* kNames[] = {
-      "kill coordinator", "crash machine", "second coordinator", "freeze coordinator",
-      "freeze agent",     "kill agent",    "second agent",       "cut off",
-      "disk full",        "disk error",    "die inside",         "come between",
-      "input grows",      "drain coordinator", "drain agent",    "message lost",
+      "kill coordinator",  "crash machine",     "second coordinator", "freeze coordinator",
+      "freeze agent",      "kill agent",        "second agent",       "cut off",
+      "disk full",         "disk error",        "die inside",         "come between",
+      "input grows",       "drain coordinator", "drain agent",        "message lost",
       "message duplicated"};
   static_assert(std::size(kNames) == kFaults);
   return kNames[static_cast<size_t>(fault)];
@@ -57,12 +57,15 @@ Scenario Draw(uint64_t seed, bool liveness) {
   s.duplicated = rate(200);
   s.late = rate(30);
   s.misrouted = one_in(2) ? between(1, 900) : 0;
+  s.rerouted = one_in(2) ? between(1, 100) : 1000;
   s.in_parts = rate(300);
   s.poison = rate(80);
   s.bad = rate(100);
   s.flaky = rate(200);
   s.init_fails = rate(50);
   for (uint32_t& weight : s.weights) weight = one_in(2) ? 0 : between(1, 10);
+  // A folder that files are copied into while it is listed.
+  if (one_in(4)) s.weights[static_cast<size_t>(Fault::kInputGrows)] = 30;
   return s;
 }
 

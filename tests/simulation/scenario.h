@@ -21,10 +21,10 @@ enum class Fault : uint8_t {
   kSecondAgent,  // a new one for the same node while the old one still runs
   kCutOff,       // a node's messages are lost, one way or both
   kDiskFull,
-  kDiskError,      // an operation fails, before or after it took effect
-  kDieInside,      // kill -9 or power failure right before the n-th file operation from now
-  kComeBetween,    // a new coordinator starts right before the n-th file operation from now
-  kInputGrows,     // files appear in the input folder
+  kDiskError,    // an operation fails, before or after it took effect
+  kDieInside,    // kill -9 or power failure right before the n-th file operation from now
+  kComeBetween,  // a new coordinator starts right before the n-th file operation from now
+  kInputGrows,   // files appear in the input folder
   kDrainCoordinator,
   kDrainAgent,
   kLost,        // counted, not drawn: messages
@@ -71,6 +71,7 @@ struct Scenario {
   uint32_t duplicated = 0;
   uint32_t late = 0;       // messages delayed beyond the lease
   uint32_t misrouted = 0;  // calls that go to an older coordinator that still lives
+  uint32_t rerouted = 0;   // calls at which a node looks for a coordinator anew
   uint32_t in_parts = 0;   // results whose rows come in parts
   uint32_t poison = 0;     // files whose mini-batch always fails
   uint32_t bad = 0;        // files without a row: failed items of a good mini-batch

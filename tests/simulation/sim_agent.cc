@@ -19,7 +19,11 @@ AgentOptions Options(uint32_t node) {
 }  // namespace
 
 SimAgent::SimAgent(World& world, size_t id, uint32_t node)
-    : world_(world), id_(id), node_(node), name_(fmt::format("agent{}", id)), core_(Options(node), world.now()) {}
+    : world_(world),
+      id_(id),
+      node_(node),
+      name_(fmt::format("agent{}", id)),
+      core_(Options(node), world.now()) {}
 
 void SimAgent::Wake() {
   if (wake_at_ > world_.now()) return;
@@ -35,14 +39,17 @@ void SimAgent::Pump() {
   for (const Action& action : std::exchange(actions_, {})) Perform(action);
   if (core_.end() != AgentEnd::kNone) {
     exited_ = true;
-    if (world_.tracing()) world_.Trace(fmt::format("{} of node {} ends: {} {}", name_, node_, static_cast<int>(core_.end()), core_.end_message()));
+    if (world_.tracing())
+      world_.Trace(fmt::format("{} of node {} ends: {} {}", name_, node_,
+                               static_cast<int>(core_.end()), core_.end_message()));
     if (incarnation_.epoch != 0 && core_.end() != AgentEnd::kLost) {
-      world_.Call(id_, node_, seconds(5),
-                  [node = node_, incarnation = incarnation_](SimCoordinator& c, const auto& reply) {
-                    c.Leave(node, incarnation);
-                    reply({});
-                  },
-                  [](SimAgent&, const World::Answer&) {});
+      world_.Call(
+          id_, node_, seconds(5),
+          [node = node_, incarnation = incarnation_](SimCoordinator& c, const auto& reply) {
+            c.Leave(node, incarnation);
+            reply({});
+          },
+          [](SimAgent&, const World::Answer&) {});
     }
     return world_.AgentExited(id_, core_.end() == AgentEnd::kFinished);
   }
@@ -60,20 +67,24 @@ void SimAgent::Pump() {
 // --- calls
 
 void SimAgent::Call(CallKind call) {
-  const auto answered = [call](SimAgent& a, const World::Answer& answer) { a.OnAnswer(call, answer); };
+  const auto answered = [call](SimAgent& a, const World::Answer& answer) {
+    a.OnAnswer(call, answer);
+  };
   const Duration timeout = world_.scenario().call_timeout;
   if (call == CallKind::kRegister) {
-    return world_.Call(id_, node_, timeout,
-                       [node = node_, name = name_, n = world_.scenario().processes](
-                           SimCoordinator& c, const auto& reply) { c.Register(node, name, n, reply); },
-                       answered);
+    return world_.Call(
+        id_, node_, timeout,
+        [node = node_, name = name_, n = world_.scenario().processes](
+            SimCoordinator& c, const auto& reply) { c.Register(node, name, n, reply); },
+        answered);
   }
   SplitRows(request_);
-  world_.Call(id_, node_, timeout + milliseconds(request_.park_ms),
-              [node = node_, bytes = Encode(request_)](SimCoordinator& c, const auto& reply) {
-                c.Exchange(node, bytes, reply);
-              },
-              answered);
+  world_.Call(
+      id_, node_, timeout + milliseconds(request_.park_ms),
+      [node = node_, bytes = Encode(request_)](SimCoordinator& c, const auto& reply) {
+        c.Exchange(node, bytes, reply);
+      },
+      answered);
 }
 
 // Has the first half of the rows of some results go ahead as parts, as an agent does with rows that
@@ -86,16 +97,18 @@ void SimAgent::SplitRows(ExchangeRequest& request) {
     const size_t half = done.rows.size() / 2;
     if (done.kind != Finished::Kind::kSucceeded || half == 0) continue;
     if (done.id * 37 % 1000 >= world_.scenario().in_parts) continue;
-    (done.id % 2 == 0 ? request : before).parts.push_back({done.id, done.fence, 0, done.rows.substr(0, half)});
+    (done.id % 2 == 0 ? request : before)
+        .parts.push_back({done.id, done.fence, 0, done.rows.substr(0, half)});
     done.rows_offset = half;
     done.rows = done.rows.substr(half);
   }
   if (before.parts.empty()) return;
-  world_.Call(id_, node_, world_.scenario().call_timeout,
-              [node = node_, bytes = Encode(before)](SimCoordinator& c, const auto& reply) {
-                c.Exchange(node, bytes, reply);
-              },
-              [](SimAgent&, const World::Answer&) {});
+  world_.Call(
+      id_, node_, world_.scenario().call_timeout,
+      [node = node_, bytes = Encode(before)](SimCoordinator& c, const auto& reply) {
+        c.Exchange(node, bytes, reply);
+      },
+      [](SimAgent&, const World::Answer&) {});
 }
 
 void SimAgent::OnAnswer(CallKind call, const World::Answer& answer) {
@@ -115,15 +128,16 @@ void SimAgent::OnAnswer(CallKind call, const World::Answer& answer) {
       registration.run_timeout = world_.scenario().run_timeout;
       registration.overhead_timeout = seconds(10);
       if (world_.tracing()) {
-        world_.Trace(fmt::format("{} of node {} is incarnation {}.{}", name_, node_, incarnation_.epoch,
-                                 incarnation_.number));
+        world_.Trace(fmt::format("{} of node {} is incarnation {}.{}", name_, node_,
+                                 incarnation_.epoch, incarnation_.number));
       }
       return core_.OnRegistered(registration, now);
     }
     case World::Answer::Kind::kStale: return core_.OnCallFailed(call, CallFailure::kStale, now);
     case World::Answer::Kind::kBusy: return core_.OnCallFailed(call, CallFailure::kBusy, now);
     case World::Answer::Kind::kRefused: return core_.OnCallFailed(call, CallFailure::kRefused, now);
-    case World::Answer::Kind::kNone: return core_.OnCallFailed(call, CallFailure::kUnreachable, now);
+    case World::Answer::Kind::kNone:
+      return core_.OnCallFailed(call, CallFailure::kUnreachable, now);
   }
 }
 
@@ -143,12 +157,13 @@ void SimAgent::Perform(const Action& action) {
     Worker& worker = workers_[number];
     worker.life = ++lives_;
     const bool fails = world_.faulty() && world_.Chance(world_.scenario().init_fails);
-    OnWorker(number, worker.life, world_.Around(milliseconds(100)), [number, fails](SimAgent& a, Worker& w) {
-      if (fails) return a.Exit(number, "was killed by signal 9");
-      w.ready = true;
-      w.status.phase = Phase::kWaiting;
-      if (!a.core_.OnReady(number, a.world_.now())) a.Exit(number, "was ended");
-    });
+    OnWorker(number, worker.life, world_.Around(milliseconds(100)),
+             [number, fails](SimAgent& a, Worker& w) {
+               if (fails) return a.Exit(number, "was killed by signal 9");
+               w.ready = true;
+               w.status.phase = Phase::kWaiting;
+               if (!a.core_.OnReady(number, a.world_.now())) a.Exit(number, "was ended");
+             });
     return;
   }
   const auto it = workers_.find(number);

@@ -38,8 +38,8 @@ void SimCoordinator::Start() {
   options.nonce = world_.rng().Next();
   options.new_run_id = world_.rng().Next();
   const uint64_t read_at = world_.oracle().Now();
-  Result<std::unique_ptr<Ledger>> claimed =
-      Ledger::Claim(files_, options, [&](const Record& record, const Place& place, const Place& rows) {
+  Result<std::unique_ptr<Ledger>> claimed = Ledger::Claim(
+      files_, options, [&](const Record& record, const Place& place, const Place& rows) {
         return state_.Apply(record, place, rows);
       });
   if (!claimed.ok()) {
@@ -53,7 +53,9 @@ void SimCoordinator::Start() {
   world_.oracle().Claimed(epoch(), read_at, state_);
 
   std::optional<SettingsRecord> settings;
-  const bool finished = state_.published() || (state_.verdict() && state_.verdict()->outcome == parallelrun::Outcome::kSucceeded);
+  const bool finished =
+      state_.published() ||
+      (state_.verdict() && state_.verdict()->outcome == parallelrun::Outcome::kSucceeded);
   if (!state_.settings() || (world_.resume_wanted() && !finished)) {
     settings.emplace();
     settings->generation = state_.settings() ? state_.settings()->generation + 1 : 1;
@@ -71,9 +73,9 @@ void SimCoordinator::Start() {
   if (world_.resume_wanted()) world_.Resumed();
   if (settings) static_cast<void>(state_.Apply(*settings, {}, {}));
   if (world_.tracing()) {
-    world_.Trace(fmt::format("epoch {} begins, generation {}, {} planned, {} succeeded, {} failed", epoch(),
-                             generation, state_.counts().planned, state_.counts().succeeded,
-                             state_.counts().failed));
+    world_.Trace(fmt::format("epoch {} begins, generation {}, {} planned, {} succeeded, {} failed",
+                             epoch(), generation, state_.counts().planned,
+                             state_.counts().succeeded, state_.counts().failed));
   }
 
   CoordinatorLimits limits;
@@ -103,8 +105,10 @@ void SimCoordinator::Start() {
 
 // --- calls
 
-void SimCoordinator::Register(uint32_t node, const std::string& agent, uint32_t processes, const Reply& reply) {
-  const NodeRegistration registration = coordinator_->Register(node, agent, processes, world_.now());
+void SimCoordinator::Register(uint32_t node, const std::string& agent, uint32_t processes,
+                              const Reply& reply) {
+  const NodeRegistration registration =
+      coordinator_->Register(node, agent, processes, world_.now());
   World::Answer answer;
   answer.kind = World::Answer::Kind::kRegistered;
   answer.incarnation = registration.incarnation;
@@ -126,38 +130,44 @@ void SimCoordinator::Exchange(uint32_t node, const std::string& bytes, const Rep
     }
   }
   world_.oracle().Asked(*request);
-  coordinator_->Exchange(node, *request, world_.now(), [this, node, reply](const Result<ExchangeReply>& said) {
-    World::Answer answer;
-    if (!said.ok()) {
-      answer.kind = said.error().code == Code::kStale ? World::Answer::Kind::kStale
-                                                      : World::Answer::Kind::kBusy;
-      return reply(std::move(answer));
-    }
-    if (world_.tracing()) {
-      for (const LeaseName& name : said->settled) {
-        world_.Trace(fmt::format("epoch {} settles {} ({}.{}) for node {}", epoch(), name.id,
-                                 name.fence.epoch, name.fence.number, node));
-      }
-    }
-    world_.oracle().Replied(epoch(), *said, state_);
-    answer.kind = World::Answer::Kind::kReply;
-    answer.bytes = Encode(*said);
-    reply(std::move(answer));
-  });
+  coordinator_->Exchange(
+      node, *request, world_.now(), [this, node, reply](const Result<ExchangeReply>& said) {
+        World::Answer answer;
+        if (!said.ok()) {
+          answer.kind = said.error().code == Code::kStale ? World::Answer::Kind::kStale
+                                                          : World::Answer::Kind::kBusy;
+          return reply(std::move(answer));
+        }
+        if (world_.tracing()) {
+          for (const LeaseName& name : said->settled) {
+            world_.Trace(fmt::format("epoch {} settles {} ({}.{}) for node {}", epoch(), name.id,
+                                     name.fence.epoch, name.fence.number, node));
+          }
+        }
+        world_.oracle().Replied(epoch(), *said, state_);
+        answer.kind = World::Answer::Kind::kReply;
+        answer.bytes = Encode(*said);
+        reply(std::move(answer));
+      });
   world_.oracle().Counts(epoch(), state_, coordinator_->running(), coordinator_->pending());
 }
 
 void SimCoordinator::Leave(uint32_t node, const Incarnation& incarnation) {
   coordinator_->Leave(node, incarnation, world_.now());
 }
-void SimCoordinator::ConnectionGone(uint32_t node) { coordinator_->ConnectionGone(node, world_.now()); }
+void SimCoordinator::ConnectionGone(uint32_t node) {
+  coordinator_->ConnectionGone(node, world_.now());
+}
 void SimCoordinator::Drain() { coordinator_->Drain(world_.now()); }
 
 // --- plan
 
 void SimCoordinator::PlanNext() {
   if (ending_) return;
-  if (const std::optional<std::string> chunk = world_.input().NextChunk(cursor_)) {
+  const BatchId first = cursor_.next_batch;
+  Items files;
+  if (const std::optional<std::string> chunk = world_.input().NextChunk(cursor_, files)) {
+    world_.oracle().Planned(epoch(), first, files);
     if (const Status added = coordinator_->AddChunk(*chunk, world_.now()); !added.ok()) {
       return coordinator_->FailPlan(added.error(), world_.now());
     }
@@ -192,8 +202,8 @@ void SimCoordinator::OnFlushed(const Result<uint64_t>& flushed) {
 }
 
 void SimCoordinator::CompareWithReplay() {
-  if (!ledger_ || !coordinator_ || world_.oracle().Stale(epoch()) || epoch() < world_.oracle().newest_claimed() ||
-      ledger_->appended() != ledger_->durable()) {
+  if (!ledger_ || !coordinator_ || world_.oracle().Stale(epoch()) ||
+      epoch() < world_.oracle().newest_claimed() || ledger_->appended() != ledger_->durable()) {
     return;
   }
   JobState replay;
@@ -211,11 +221,12 @@ void SimCoordinator::CompareWithReplay() {
 std::string SimCoordinator::Describe() const {
   if (!coordinator_) return fmt::format("coordinator {} has not begun", id_);
   const JobCounts& counts = state_.counts();
-  return fmt::format("epoch {}: phase {}, {} planned{}, {} succeeded, {} failed, {} leased, {} nodes, {}{}{}", epoch(),
-                     static_cast<int>(coordinator_->phase()), counts.planned,
-                     state_.plan_ended() ? "" : " so far", counts.succeeded, counts.failed,
-                     coordinator_->running(), coordinator_->registered_nodes(), coordinator_->paused(),
-                     flushing_ ? ", flushing" : "", publishing_ ? ", publishing" : "");
+  return fmt::format(
+      "epoch {}: phase {}, {} planned{}, {} succeeded, {} failed, {} leased, {} nodes, {}{}{}",
+      epoch(), static_cast<int>(coordinator_->phase()), counts.planned,
+      state_.plan_ended() ? "" : " so far", counts.succeeded, counts.failed,
+      coordinator_->running(), coordinator_->registered_nodes(), coordinator_->paused(),
+      flushing_ ? ", flushing" : "", publishing_ ? ", publishing" : "");
 }
 
 void SimCoordinator::Tick() {
@@ -227,10 +238,10 @@ void SimCoordinator::Tick() {
 // --- end
 
 void SimCoordinator::Publish() {
-  Result<Published> published = PublishOutput(files_, *ledger_, state_, RowOrder::kMiniBatch, kOutputPath);
-  world_.OnCoordinator(id_, world_.Around(world_.scenario().sync), [published](SimCoordinator& c) {
-    c.OnPublished(published);
-  });
+  Result<Published> published =
+      PublishOutput(files_, *ledger_, state_, RowOrder::kMiniBatch, kOutputPath);
+  world_.OnCoordinator(id_, world_.Around(world_.scenario().sync),
+                       [published](SimCoordinator& c) { c.OnPublished(published); });
 }
 
 void SimCoordinator::OnPublished(const Result<Published>& published) {

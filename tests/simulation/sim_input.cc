@@ -28,7 +28,8 @@ SimInput::SimInput(const Scenario& scenario) : scenario_(scenario) {
 void SimInput::Grow(uint64_t random) { files_.insert(static_cast<uint32_t>(random % kNames)); }
 
 uint32_t SimInput::Draw(uint32_t file, uint64_t what) const {
-  return static_cast<uint32_t>(FaultRng(scenario_.seed ^ (uint64_t{file} << 24) ^ (what << 56)).Below(1000));
+  return static_cast<uint32_t>(
+      FaultRng(scenario_.seed ^ (uint64_t{file} << 24) ^ (what << 56)).Below(1000));
 }
 
 bool SimInput::Poison(const Items& items) const {
@@ -50,7 +51,7 @@ std::string SimInput::Rows(const Items& items, uint32_t& rows) const {
   return text;
 }
 
-std::optional<std::string> SimInput::NextChunk(PlanCursor& cursor) const {
+std::optional<std::string> SimInput::NextChunk(PlanCursor& cursor, Items& files) const {
   auto at = files_.begin();
   if (PARALLELRUN_MUTATED(kListingByCount)) {
     std::advance(at, std::min<size_t>(cursor.next_item, files_.size()));
@@ -65,6 +66,7 @@ std::optional<std::string> SimInput::NextChunk(PlanCursor& cursor) const {
   for (; at != files_.end() && chunk.stamps.size() < scenario_.chunk_files; ++at) {
     if (!names.empty()) names.push_back('\0');
     AppendName(*at, names);
+    files.push_back(*at);
     chunk.stamps.push_back({10, 1});
   }
   chunk.names = names;

@@ -24,8 +24,8 @@ class SimInput {
   // A file appears somewhere in the folder.
   void Grow(uint64_t random);
 
-  // The encoded chunk behind `cursor`, which moves on; nothing at the end of the listing.
-  std::optional<std::string> NextChunk(PlanCursor& cursor) const;
+  // The encoded chunk behind `cursor`, which moves on, and its files; nothing at the end.
+  std::optional<std::string> NextChunk(PlanCursor& cursor, Items& files) const;
 
   bool Poison(uint32_t file) const { return Draw(file, 1) < scenario_.poison; }
   bool Bad(uint32_t file) const { return Draw(file, 2) < scenario_.bad; }

@@ -23,6 +23,7 @@ World::World(const Scenario& scenario, bool trace)
       oracle_(scenario_, input_),
       disk_(scenario.seed + 1),
       cuts_(scenario.nodes),
+      routes_(scenario.nodes, kNobody),
       finished_(scenario.nodes) {}
 
 World::~World() = default;
@@ -76,7 +77,9 @@ RunOutcome World::Run() {
     heap_.pop_back();
     now_ = event.at;
     ++outcome_.events;
-    hash = (hash ^ static_cast<uint64_t>(now_.time_since_epoch().count()) ^ (event.sequence << 40)) * 0x100000001b3;
+    hash =
+        (hash ^ static_cast<uint64_t>(now_.time_since_epoch().count()) ^ (event.sequence << 40)) *
+        0x100000001b3;
     event.run();
     Sweep();
   }
@@ -115,7 +118,8 @@ Duration World::Delay() {
   return Around(scenario_.delay);
 }
 
-void World::Call(size_t agent, uint32_t node, Duration timeout, Handler handler, Answered answered) {
+void World::Call(size_t agent, uint32_t node, Duration timeout, Handler handler,
+                 Answered answered) {
   // One answer for one call: the first that comes, or none at the time-out.
   auto open = std::make_shared<bool>(true);
   const auto deliver = [this, agent, open, answered](Duration delay, Answer answer) {
@@ -124,7 +128,12 @@ void World::Call(size_t agent, uint32_t node, Duration timeout, Handler handler,
     });
   };
   deliver(timeout, Answer());
-  const size_t to = PickCoordinator(!Chance(scenario_.misrouted));
+  // A node stays with the coordinator that it reached, also with one that was superseded.
+  size_t& to = routes_[node];
+  if (to == kNobody || !coordinators_[to] || coordinators_[to]->files().dead() ||
+      Chance(scenario_.rerouted)) {
+    to = PickCoordinator(!Chance(scenario_.misrouted));
+  }
   const uint32_t copies = faulty_ && Chance(scenario_.duplicated) ? 2 : 1;
   if (copies == 2) Count(Fault::kDuplicated);
   for (uint32_t copy = 0; copy < copies; ++copy) {
@@ -145,7 +154,7 @@ void World::Call(size_t agent, uint32_t node, Duration timeout, Handler handler,
       }
       deliver(Delay(), std::move(answer));
     };
-    After(Delay(), [this, to, handler, reply, deliver] {
+    After(Delay(), [this, to = to, handler, reply, deliver] {
       SimCoordinator* c = coordinators_[to].get();
       if (c == nullptr || c->files().dead()) return deliver(Delay(), Answer());
       connections_[to].push_back([this, deliver] { deliver(Delay(), Answer()); });
@@ -191,7 +200,9 @@ void World::StartAgent(uint32_t node) {
 }
 
 void World::Exited(size_t id, Exit exit) {
-  if (trace_) Trace(fmt::format("coordinator {} (epoch {}) ends: {}", id, coordinators_[id]->epoch(), static_cast<int>(exit)));
+  if (trace_)
+    Trace(fmt::format("coordinator {} (epoch {}) ends: {}", id, coordinators_[id]->epoch(),
+                      static_cast<int>(exit)));
   coordinators_[id]->files().Die();
   if (exit == Exit::kFailed && resumes_ < scenario_.resumes) {
     ++resumes_;
@@ -206,7 +217,8 @@ void World::Exited(size_t id, Exit exit) {
 }
 
 void World::AgentExited(size_t id, bool finished) {
-  if (finished) finished_[agents_[id]->node()] = true;
+  // After a resume it may have heard that from a coordinator of the generation before.
+  if (finished && resumes_ == 0) finished_[agents_[id]->node()] = true;
   After(Duration(0), [this, id] { agents_[id].reset(); });
 }
 
@@ -296,8 +308,8 @@ void World::Do(Fault fault) {
       break;
     case Fault::kDiskError:
       if (c == kNobody) break;
-      coordinators_[c]->files().FailAt(1 + rng_.Below(8),
-                                       rng_.Below(2) == 0 ? FaultMoment::kBefore : FaultMoment::kAfter);
+      coordinators_[c]->files().FailAt(
+          1 + rng_.Below(8), rng_.Below(2) == 0 ? FaultMoment::kBefore : FaultMoment::kAfter);
       break;
     case Fault::kDieInside: {
       if (c == kNobody) break;
@@ -333,6 +345,7 @@ void World::Heal() {
   faulty_ = false;
   disk_.SetCapacity(std::nullopt);
   for (Cut& cut : cuts_) cut = {};
+  std::fill(routes_.begin(), routes_.end(), kNobody);
   for (const auto& c : coordinators_) {
     if (!c) continue;
     c->frozen_until = now_;

@@ -17,6 +17,8 @@
 
 namespace parallelrun::simulation {
 
+constexpr size_t kNobody = static_cast<size_t>(-1);
+
 class SimAgent;
 class SimCoordinator;
 
@@ -58,7 +60,7 @@ class World {
   struct Answer {
     enum class Kind { kReply, kRegistered, kStale, kBusy, kRefused, kNone };
     Kind kind = Kind::kNone;
-    std::string bytes;  // kReply
+    std::string bytes;        // kReply
     Incarnation incarnation;  // kRegistered
     uint32_t first_process = 0;
   };
@@ -117,12 +119,12 @@ class World {
   uint32_t resumes_ = 0;
   std::vector<std::unique_ptr<SimCoordinator>> coordinators_;
   std::vector<std::unique_ptr<SimAgent>> agents_;
-  std::vector<std::vector<std::function<void()>>> connections_;  // by coordinator: broken at its end
+  std::vector<std::vector<std::function<void()>>>
+      connections_;  // by coordinator: broken at its end
   std::vector<Cut> cuts_;
+  std::vector<size_t> routes_;  // by node: the coordinator that it talks to
   std::vector<bool> finished_;  // nodes that heard that the job is over
   RunOutcome outcome_;
 };
-
-constexpr size_t kNobody = static_cast<size_t>(-1);
 
 }  // namespace parallelrun::simulation

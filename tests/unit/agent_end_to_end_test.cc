@@ -282,6 +282,7 @@ TEST_F(AgentEndToEnd, RunsAJob) {
   EXPECT_EQ(coordinator.unauthorized, "");
   EXPECT_THAT(coordinator.logs["user/stdout/0/process000.stdout.txt"],
               HasSubstr("arguments ['--tag', 'T'] fast " + folder_.path("out")));
+  EXPECT_THAT(coordinator.logs["sys/node/0/process000.txt"], HasSubstr(": done, total 1, "));
   EXPECT_THAT(coordinator.logs["user/files/0/mine.txt"], HasSubstr("a log of my own"));
   EXPECT_TRUE(std::any_of(coordinator.logs.begin(), coordinator.logs.end(), [](const auto& log) {
     return log.first.starts_with("user/error/0/") &&

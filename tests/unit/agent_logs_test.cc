@@ -1,7 +1,9 @@
 // Logs that stay within their bounds: on this machine, at the coordinator, and in the hot path.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +17,7 @@
 #include "base/event_loop.h"
 #include "base/http_server.h"
 #include "base/http_target.h"
+#include "base/log.h"
 #include "tests/unit/agent_temp_folder.h"
 
 namespace parallelrun {
@@ -93,12 +96,12 @@ TEST(AgentLogTrim, TheOldestBytesBecomeAHole) {
   const std::string text = Counting(4 * kMiB);
   ASSERT_EQ(write(fd, text.data(), text.size()), static_cast<ssize_t>(text.size()));
   TrimLog(fd, 8 * kMiB);
-  EXPECT_EQ(t.Read("log.txt"), text);
+  EXPECT_TRUE(t.Read("log.txt") == text);
   TrimLog(fd, kMiB);
   EXPECT_LE(OnDisk(path), kMiB);
   const std::string after = t.Read("log.txt");
   ASSERT_EQ(after.size(), text.size());
-  EXPECT_EQ(after.substr(text.size() - kMiB / 2), text.substr(text.size() - kMiB / 2));
+  EXPECT_TRUE(after.substr(text.size() - kMiB / 2) == text.substr(text.size() - kMiB / 2));
   EXPECT_EQ(after[0], '\0');
   const int reading = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   const uint64_t kept = KeptFrom(reading, 5);
@@ -113,7 +116,7 @@ TEST(AgentLogTrim, TheOldestBytesBecomeAHole) {
 TEST(AgentLogUpload, ALongOutputIsKeptInTwoHalves) {
   const TempFolder t;
   LogTree tree;
-  const std::string text = Counting(5 * kMiB);
+  const std::string text = Counting(5 * kMiB + 100'000);
   t.Write("logs/user/stdout/0/process000.stdout.txt", text);
   t.Write("logs/mine.txt", text);
   {
@@ -121,7 +124,7 @@ TEST(AgentLogUpload, ALongOutputIsKeptInTwoHalves) {
     uploader.SetLimit(kMiB);
     ASSERT_TRUE(uploader.Finish(seconds(20)));
   }
-  EXPECT_EQ(tree.files["user/files/0/mine.txt"], text);  // not an output of a process
+  EXPECT_TRUE(tree.files["user/files/0/mine.txt"] == text);  // not an output of a process
   const std::string first = tree.files["user/stdout/0/process000.stdout.txt"];
   const std::string second = tree.files["user/stdout/0/process000.stdout.1.txt"];
   EXPECT_LE(first.size() + second.size(), kMiB + 200);
@@ -131,9 +134,9 @@ TEST(AgentLogUpload, ALongOutputIsKeptInTwoHalves) {
   for (const std::string* half : {&older, &newer}) {
     ASSERT_THAT(half->substr(0, 80), MatchesRegex("\\[ParallelRun: byte [0-9]+ of this (.|\n)*"));
   }
-  const auto begin = [](const std::string& half) { return std::stoul(half.substr(20)); };
+  const auto begin = [](const std::string& half) { return std::stoul(half.substr(19)); };
   const auto body = [](const std::string& half) { return half.substr(half.find('\n') + 1); };
-  EXPECT_EQ(body(older) + body(newer), text.substr(begin(older)));
+  EXPECT_TRUE(body(older) + body(newer) == text.substr(begin(older)));
   EXPECT_EQ(begin(older) + body(older).size(), begin(newer));
 }
 
@@ -204,6 +207,21 @@ TEST(AgentLogs, AScriptThatPrintsWithoutEndFillsNoDisk) {
   }
   EXPECT_LE(tree.most, kMiB + 1000);
   EXPECT_THAT(tree.files["user/stdout/0/process000.stdout.txt"], HasSubstr("[ParallelRun: "));
+}
+
+TEST(AgentLogs, ItsOwnLogHasTheFormatOfTheTree) {
+  const TempFolder t;
+  const std::shared_ptr<spdlog::logger> before = spdlog::default_logger();
+  testing::internal::CaptureStderr();
+  SetUpLogging(LogFormat::kTree, LogLevel::kInfo);
+  LogToFile(t.path("sys/node/0/_main.txt"));
+  spdlog::debug("hidden");
+  spdlog::warn("slow");
+  const std::string shown = testing::internal::GetCapturedStderr();
+  spdlog::set_default_logger(before);
+  EXPECT_THAT(shown, MatchesRegex("[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8},[0-9]{3}\\|WARNING\\|" +
+                                  std::to_string(getpid()) + "\\|[0-9]+\\|slow\n"));
+  EXPECT_EQ(t.Read("sys/node/0/_main.txt"), shown);
 }
 
 TEST(AgentMiniBatchLog, ALineForEach) {

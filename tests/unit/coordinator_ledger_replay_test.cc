@@ -18,7 +18,7 @@ TEST(LedgerReplayTest, WhatWasFlushedComesBackInOrderAndPlace) {
   Ledger& ledger = *first.ledger;
   const std::string rows = Encoded(RowsRecord{5, {1, 1}, "part\n"});
   const auto a = ledger.AppendEncoded(rows);
-  const auto b = ledger.Append(ResultRecord{5, {1, 1}, 0, 0, 9, 1, 2, "rest\n"});
+  const auto b = ledger.Append(ResultRecord{5, {1, 1}, 0, 0, 9, 1, 2, "rest\n", {}});
   const auto c = ledger.Append(LostRecord{6, {1, 2}});
   EXPECT_LT(a.position, b.position);
   EXPECT_LT(b.position, c.position);
@@ -191,7 +191,7 @@ TEST(LedgerReplayTest, LargestTailCanBeCopied) {
   Claimed first = Start(files);
   const std::string empty = Encoded(ResultRecord{});
   const std::string largest =
-      Encoded(ResultRecord{1, {}, 0, 0, 0, 0, 0, std::string(kMaxRecordSize - empty.size(), 'x')});
+      Encoded(ResultRecord{1, {}, 0, 0, 0, 0, 0, std::string(kMaxRecordSize - empty.size(), 'x'), {}});
   ASSERT_EQ(largest.size(), kMaxRecordSize);
   ASSERT_TRUE(Commit(*first.ledger, {largest}).ok());
   for (int i = 0; i < 3; ++i) {

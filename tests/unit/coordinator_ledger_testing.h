@@ -29,11 +29,11 @@ inline std::string Encoded(const Record& record) {
 // A result of about `size` bytes that no other number makes.
 inline std::string ResultOf(uint64_t number, size_t size = 100) {
   const std::string rows = std::to_string(number) + std::string(size, 'r') + "\n";
-  return Encoded(ResultRecord{number, {1, number}, 0, 0, 5, 1, 1, rows});
+  return Encoded(ResultRecord{number, {1, number}, 0, 0, 5, 1, 1, rows, {}});
 }
 
 inline std::string FailureOf(uint64_t number) {
-  return Encoded(FailedRecord{number, {1, number}, 0, 0, 5, Cause::kRun, true, "E", "m", "log"});
+  return Encoded(FailedRecord{number, {1, number}, 0, 0, 5, Cause::kRun, true, "E", "m", "log", {}});
 }
 
 inline SettingsRecord TestSettings(uint32_t generation = 1) {

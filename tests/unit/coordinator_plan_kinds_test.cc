@@ -83,7 +83,7 @@ TEST_F(PlanKindsTest, JsonLinesAreCountedAndTheFirstChunkIsSmall) {
   EXPECT_EQ(plan.rows(0).path, folder_ / "a.jsonl");
   EXPECT_EQ(plan.rows(0).format, R"({"encoding":"utf-8"})");
   EXPECT_EQ(plan.rows(0).header, "");
-  EXPECT_EQ(plan.rows(0).slices[0].length, 22u);
+  EXPECT_EQ(plan.rows(0).slices[0].length, 20u);
   EXPECT_EQ(plan.chunks[9]->record.ItemsOf(244), 1u);
   EXPECT_EQ(plan.rows(10).slices[0].length, 9u);
   EXPECT_EQ(plan.rows(10).slices[1].rows, 1u);
@@ -136,7 +136,7 @@ TEST_F(PlanKindsTest, D7GroupsAreWholeHoweverFarTheirFilesAre) {
   const PlanInput input = Keyed(Files(folder_.path(), 1), "{n}-{who}.png", {"who"});
   const Plan plan = PlanFromEverywhere({input, Files(folder_.path(), 1000)});
   // The first chunk is small, and holds whole groups.
-  EXPECT_THAT(plan.Batches(), ElementsAre(16, 16, 32, 64, 150, 22, 1));
+  EXPECT_THAT(plan.Batches(), ElementsAre(16, 16, 32, 74, 162, 1));
   EXPECT_EQ(plan.file_groups(0).groups[0].context, R"({"who":"0"})");
   EXPECT_EQ(plan.file_groups(0).groups[0].names,
             "1000-0.png\0001300-0.png\0001600-0.png\0001900-0.png"s);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/bytes.h"
@@ -9,6 +10,7 @@
 namespace parallelrun {
 namespace {
 
+using std::string_literals::operator""s;
 using std::string_view_literals::operator""sv;
 
 PlanChunkRecord Files() {
@@ -20,23 +22,64 @@ PlanChunkRecord Slices() {
           TabularChunk{"/in/a.csv", {4000, 5}, "x,y\n", "{}", {{4, 100, 10}, {104, 96, 9}}}};
 }
 
+PlanChunkRecord Lines() {
+  TabularChunk lines{"/in/a.jsonl", {4000, 5}, "", "{}", {{4, 100, 10}, {104, 96, 9}}};
+  lines.kind = RowKind::kJsonLines;
+  lines.context = "{\"day\":\"1\"}";
+  return {11, 119, 0, lines};
+}
+
+PlanChunkRecord RowGroups() {
+  TabularChunk groups{"/in/a.parquet", {4000, 5}, "", "", {{0, 2, 10}, {2, 1, 9}}};
+  groups.kind = RowKind::kParquet;
+  return {13, 138, 0, groups};
+}
+
+PlanChunkRecord Ranks() { return {15, 157, 0, RankChunk{5}}; }
+
+PlanChunkRecord FileGroups() {
+  return {20, 162, 2,
+          FileGroupsChunk{
+              {77, 2},
+              "/in",
+              {{"{\"user\":\"u1\"}", "a\0b"sv, {{1, 10}, {2, 20}}}, {"", "c/d", {{3, -30}}}}}};
+}
+
+PlanChunkRecord TableGroups() {
+  return {22, 165, 0,
+          TableGroupsChunk{
+              {78, 9},
+              "{}",
+              {{"{\"k\":\"1\"}",
+                {{"/in/a.csv", "x\n", 2, 50, 5, {52, 1}}, {"/in/b.csv", "", 0, 60, 6, {60, -2}}}},
+               {"{\"k\":\"2\"}", {{"/in/c.csv", "x\n", 2, 1, 1, {3, 4}}}}}}};
+}
+
 // One of each kind.
 std::vector<Record> Samples() {
   PublishedRecord published{"/out/p.txt", 123, 45, {}};
   published.sha256[0] = 1;
   published.sha256[31] = 255;
-  return {SealRecord{1, 4096, 0x1122334455667788},
-          SettingsRecord{2, -5, 99, "uid-1", "{\"a\":1}", "{\"job\":true}"},
-          Files(),
-          Slices(),
-          PlanEndRecord{11, 119},
-          RowsRecord{7, {3, 8}, "row 1\n"},
-          ResultRecord{7, {3, 8}, 1, 2, 1234567, 2, 2, "row 2\nrow 3\n"},
-          ResultRecord{8, {3, 9}, 1, 2, 0, 0, 0, ""},
-          FailedRecord{7, {3, 8}, 1, 2, 55, Cause::kInput, true, "Missing", "no a.png", "p/1.log"},
-          LostRecord{7, {3, 8}},
-          VerdictRecord{Outcome::kFailed, 77, "TooManyFailures", "8 of 9 failed"},
-          published};
+  return {
+      SealRecord{1, 4096, 0x1122334455667788},
+      SettingsRecord{2, -5, 99, "uid-1", "{\"a\":1}", "{\"job\":true}"},
+      Files(),
+      Slices(),
+      Lines(),
+      RowGroups(),
+      Ranks(),
+      FileGroups(),
+      TableGroups(),
+      PlanEndRecord{11, 119},
+      RowsRecord{7, {3, 8}, "row 1\n"},
+      ResultRecord{7, {3, 8}, 1, 2, 1234567, 2, 2, "row 2\nrow 3\n", {9, 8, -7}},
+      ResultRecord{8, {3, 9}, 1, 2, 0, 0, 0, "", {}},
+      FailedRecord{
+          7, {3, 8}, 1, 2, 55, Cause::kInput, true, "Missing", "no a.png", "p/1.log", {4, 5, 6}},
+      LostRecord{7, {3, 8}},
+      VerdictRecord{Outcome::kFailed, 77, "TooManyFailures", "8 of 9 failed"},
+      published,
+      HeaderRecord{"a b\n"}};
 }
 
 std::string Encoded(const Record& record) {
@@ -58,7 +101,11 @@ TEST(RecordsTest, EachKindComesBack) {
 }
 
 TEST(RecordsTest, FieldsKeepTheirPlaces) {
-  const std::string bytes = Encoded(Samples()[8]);
+  const std::vector<Record> samples = Samples();
+  const auto sample = std::find_if(samples.begin(), samples.end(), [](const Record& record) {
+    return std::holds_alternative<FailedRecord>(record);
+  });
+  const std::string bytes = Encoded(*sample);
   std::string_view left = bytes;
   const Result<DecodedRecord> decoded = DecodeRecord(left);
   ASSERT_TRUE(decoded.ok());
@@ -181,6 +228,57 @@ TEST(RecordsTest, HostileCountsAreRefused) {
   }
 }
 
+// The bytes of the plan's other kinds, from the kind on.
+TEST(RecordsTest, PlanChunksAreThoseOfTheSpecification) {
+  const auto body = [](const PlanChunkRecord& chunk) { return Encoded(chunk).substr(5 + 20); };
+  EXPECT_EQ(body(Ranks()), "\x04\x05\0\0\0"sv);
+  EXPECT_EQ(body({0, 0, 0, FileGroupsChunk{{7, 2}, "/", {{"{}", "a", {{1, 10}}}}}}),
+            "\x05\x07\0\0\0\0\0\0\0\x02\0\0\0\x01\0\0\0/\x01\0\0\0"
+            "\x02\0\0\0{}\x01\0\0\0\x01\0\0\0a\x01\0\0\0\0\0\0\0\x0a\0\0\0\0\0\0\0"sv);
+  EXPECT_EQ(
+      body({0, 0, 0, TableGroupsChunk{{7, 2}, "F", {{"{}", {{"/a", "h\n", 2, 3, 1, {5, 6}}}}}}}),
+      "\x06\x07\0\0\0\0\0\0\0\x02\0\0\0\x01\0\0\0F\x01\0\0\0"
+      "\x02\0\0\0{}\x01\0\0\0\x02\0\0\0/a\x02\0\0\0h\n\x02\0\0\0\0\0\0\0"
+      "\x03\0\0\0\0\0\0\0\x01\0\0\0\x05\0\0\0\0\0\0\0\x06\0\0\0\0\0\0\0"sv);
+  TabularChunk part{"/a", {5, 6}, "H", "F", {{2, 3, 1}}, "C", RowKind::kDelimited};
+  const std::string front = "\x02\0\0\0/a\x05\0\0\0\0\0\0\0\x06\0\0\0\0\0\0\0\x01\0\0\0C"s;
+  const std::string back = "\x01\0\0\0\x02\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x01\0\0\0"s;
+  EXPECT_EQ(body({0, 0, 0, part}), "\x02" + front + "\x01\0\0\0H\x01\0\0\0F"s + back);
+  part.kind = RowKind::kJsonLines;
+  EXPECT_EQ(body({0, 0, 0, part}), "\x03" + front + "\x01\0\0\0F"s + back);
+  part.kind = RowKind::kParquet;
+  EXPECT_EQ(body({0, 0, 0, part}), "\x07" + front + back);
+}
+
+TEST(RecordsTest, HostileCountsOfGroupsAreRefused) {
+  const auto refused = [](std::string bytes, size_t at, uint32_t count) {
+    std::memcpy(bytes.data() + at, &count, sizeof(count));
+    std::string_view left = bytes;
+    return !DecodeRecord(left).ok();
+  };
+  const size_t kind = 5 + 20;
+  for (const uint32_t count : {0u, 65'537u, 0xffffffffu}) {
+    EXPECT_TRUE(refused(Encoded(Ranks()), kind + 1, count)) << count;
+  }
+  for (const uint32_t count : {0u, 1u, 3u, 0x10000000u, 0xffffffffu}) {
+    EXPECT_TRUE(refused(Encoded(FileGroups()), kind + 1 + 12 + 4 + 3, count)) << count;
+    EXPECT_TRUE(refused(Encoded(TableGroups()), kind + 1 + 12 + 4 + 2, count)) << count;
+  }
+  const std::string groups = Encoded(FileGroups());
+  const size_t files = kind + 1 + 12 + 4 + 3 + 4 + 4 + 13;
+  for (const uint32_t count : {0u, 1u, 3u, 0x10000000u}) {
+    EXPECT_TRUE(refused(groups, files, count)) << count;
+  }
+  // Row groups, and rows of a group, that no mini-batch can have.
+  const std::string row_groups = Encoded(RowGroups());
+  EXPECT_TRUE(refused(row_groups, row_groups.size() - 12, 65'537));
+  PlanChunkRecord tables = TableGroups();
+  std::get<TableGroupsChunk>(tables.content).groups[0].slices[0].rows = 0xffffffff;
+  const std::string rows = Encoded(tables);
+  std::string_view left = rows;
+  EXPECT_FALSE(DecodeRecord(left).ok());
+}
+
 TEST(RecordsTest, UnknownValuesAreRefused) {
   const auto refused = [](std::string bytes, size_t at, char value) {
     bytes[at] = value;
@@ -189,13 +287,13 @@ TEST(RecordsTest, UnknownValuesAreRefused) {
     return !decoded.ok() && decoded.error().code == Code::kCorrupt;
   };
   EXPECT_TRUE(refused(Encoded(LostRecord{}), 0, 0));
-  EXPECT_TRUE(refused(Encoded(LostRecord{}), 0, 11));
-  const size_t cause = 5 + 8 + 12 + 8 + 8;
+  EXPECT_TRUE(refused(Encoded(LostRecord{}), 0, 12));
+  const size_t cause = 5 + 8 + 12 + 8 + 8 + 24;
   EXPECT_TRUE(refused(Encoded(FailedRecord{}), cause, 0));
   EXPECT_TRUE(refused(Encoded(FailedRecord{}), cause, 6));
   EXPECT_TRUE(refused(Encoded(FailedRecord{}), cause + 1, 2));
   EXPECT_TRUE(refused(Encoded(VerdictRecord{}), 5, 3));
-  EXPECT_TRUE(refused(Encoded(Files()), 5 + 20, 3));      // kind of chunk
+  EXPECT_TRUE(refused(Encoded(Files()), 5 + 20, 8));      // kind of chunk
   EXPECT_TRUE(refused(Encoded(Files()), 5 + 20 + 1, 0));  // files in a mini-batch
 }
 
@@ -207,6 +305,14 @@ TEST(RecordsTest, ChunksCountTheirItems) {
   EXPECT_EQ(Slices().Batches(), 2u);
   EXPECT_EQ(Slices().Items(), 19u);
   EXPECT_EQ(Slices().ItemsOf(1), 9u);
+  EXPECT_EQ(Ranks().Batches(), 5u);
+  EXPECT_EQ(Ranks().Items(), 5u);
+  EXPECT_EQ(FileGroups().Batches(), 2u);
+  EXPECT_EQ(FileGroups().ItemsOf(0), 2u);
+  EXPECT_EQ(FileGroups().Items(), 3u);
+  EXPECT_EQ(TableGroups().Batches(), 2u);
+  EXPECT_EQ(TableGroups().ItemsOf(0), 11u);
+  EXPECT_EQ(TableGroups().Items(), 12u);
   PlanChunkRecord one = Files();
   std::get<FilesChunk>(one.content).files_per_batch = 0xffffffff;
   EXPECT_EQ(one.Batches(), 1u);

@@ -35,13 +35,15 @@ struct Head {
   uint64_t first_item;
   uint32_t items;
 
+  std::string_view context;
+
   explicit Head(Decoder& from) : kind(from.U8()) {
     EXPECT_EQ(from.U8(), 0);
     attempts = from.U16();
     id = from.U64();
     first_item = from.U64();
     items = from.U32();
-    EXPECT_EQ(from.Text(), "");
+    context = from.Text();
   }
 };
 
@@ -90,6 +92,128 @@ TEST(WorkTest, SliceOfAMiniBatch) {
   EXPECT_EQ(from.Text(), "x\n");
   EXPECT_EQ(from.U64(), 4000u);
   EXPECT_EQ(from.I64(), -5);
+  EXPECT_EQ(from.Text(), "{}");
+  EXPECT_TRUE(from.Done());
+}
+
+TEST(WorkTest, D11PartOfATableWithContext) {
+  PlanChunkRecord chunk = kSlices;
+  std::get<TabularChunk>(chunk.content).context = "{\"s\":\"1\"}";
+  const std::string work = Maker(chunk).Make(0);
+  Decoder from(work);
+  EXPECT_EQ(Head(from).context, "{\"s\":\"1\"}");
+  EXPECT_EQ(from.Text(), "/in/a.csv");
+}
+
+TEST(WorkTest, JsonLinesOfAMiniBatch) {
+  TabularChunk lines{"/in/a.jsonl", {4000, -5}, "", "{}", {{3, 100, 10}, {103, 96, 9}}};
+  lines.kind = RowKind::kJsonLines;
+  const std::string work = Maker({9, 100, 0, lines}).Make(1);
+  Decoder from(work);
+  const Head head(from);
+  EXPECT_EQ(head.kind, 3);
+  EXPECT_EQ(head.id, 10u);
+  EXPECT_EQ(head.first_item, 110u);
+  EXPECT_EQ(head.items, 9u);
+  EXPECT_EQ(from.Text(), "/in/a.jsonl");
+  EXPECT_EQ(from.U64(), 103u);
+  EXPECT_EQ(from.U64(), 96u);
+  EXPECT_EQ(from.U64(), 4000u);
+  EXPECT_EQ(from.I64(), -5);
+  EXPECT_EQ(from.Text(), "{}");
+  EXPECT_TRUE(from.Done());
+}
+
+TEST(WorkTest, ParquetRowGroupsOfAMiniBatch) {
+  TabularChunk groups{"/in/a.parquet", {4000, -5}, "", "", {{0, 2, 10}, {2, 1, 9}}};
+  groups.kind = RowKind::kParquet;
+  const WorkMaker maker = Maker({9, 100, 0, groups});
+  const auto format = [&](uint32_t index, uint64_t first_item) {
+    const std::string work = maker.Make(index);
+    Decoder from(work);
+    const Head head(from);
+    EXPECT_EQ(head.kind, 2);
+    EXPECT_EQ(head.first_item, first_item);
+    EXPECT_EQ(from.Text(), "/in/a.parquet");
+    EXPECT_EQ(from.U64(), 0u);
+    EXPECT_EQ(from.U64(), 4000u);
+    EXPECT_EQ(from.Text(), "");
+    EXPECT_EQ(from.U64(), 4000u);
+    EXPECT_EQ(from.I64(), -5);
+    const std::string found(from.Text());
+    EXPECT_TRUE(from.Done());
+    return found;
+  };
+  EXPECT_EQ(format(0, 100), R"({"format":"parquet","rowGroups":[0,1]})");
+  EXPECT_EQ(format(1, 110), R"({"format":"parquet","rowGroups":[2]})");
+}
+
+TEST(WorkTest, RankMiniBatchHasNoContent) {
+  const std::string work = Maker({4, 4, 0, RankChunk{3}}).Make(2);
+  Decoder from(work);
+  const Head head(from);
+  EXPECT_EQ(head.kind, 4);
+  EXPECT_EQ(head.id, 6u);
+  EXPECT_EQ(head.first_item, 6u);
+  EXPECT_EQ(head.items, 1u);
+  EXPECT_TRUE(from.Done());
+}
+
+TEST(WorkTest, D7FilesOfAGroup) {
+  const FileGroupsChunk groups{
+      {1, 2},
+      "/in",
+      {{"{\"user\":\"u1\"}", "a\0b"sv, {{1, 10}, {2, 20}}}, {"{}", "c/d", {{3, -30}}}}};
+  const WorkMaker maker = Maker({20, 162, 2, groups});
+  const std::string first = maker.Make(0);
+  Decoder from(first);
+  const Head head(from);
+  EXPECT_EQ(head.kind, 1);
+  EXPECT_EQ(head.items, 2u);
+  EXPECT_EQ(head.context, "{\"user\":\"u1\"}");
+  EXPECT_EQ(from.Text(), "/in");
+  EXPECT_EQ(from.Text(), "a\0b"sv);
+  EXPECT_EQ(from.U64(), 1u);
+  EXPECT_EQ(from.I64(), 10);
+  EXPECT_EQ(from.U64(), 2u);
+  EXPECT_EQ(from.I64(), 20);
+  EXPECT_TRUE(from.Done());
+
+  const std::string second = maker.Make(1);
+  Decoder rest(second);
+  EXPECT_EQ(Head(rest).first_item, 164u);
+  EXPECT_EQ(rest.Text(), "/in");
+  EXPECT_EQ(rest.Text(), "c/d");
+}
+
+TEST(WorkTest, D11TablesOfAGroup) {
+  const TableGroupsChunk groups{
+      {1, 9},
+      "{}",
+      {{"{\"k\":\"1\"}", {{"/in/z.csv", "x\n", 2, 9, 7, {11, 0}}}},
+       {"{\"k\":\"2\"}",
+        {{"/in/a.csv", "x\n", 2, 50, 5, {52, 1}}, {"/in/b.csv", "", 0, 60, 6, {60, -2}}}}}};
+  const std::string work = Maker({22, 165, 0, groups}).Make(1);
+  Decoder from(work);
+  const Head head(from);
+  EXPECT_EQ(head.kind, 5);
+  EXPECT_EQ(head.id, 23u);
+  EXPECT_EQ(head.first_item, 172u);
+  EXPECT_EQ(head.items, 11u);
+  EXPECT_EQ(head.context, "{\"k\":\"2\"}");
+  EXPECT_EQ(from.U32(), 2u);
+  EXPECT_EQ(from.Text(), "/in/a.csv");
+  EXPECT_EQ(from.U64(), 2u);
+  EXPECT_EQ(from.U64(), 50u);
+  EXPECT_EQ(from.Text(), "x\n");
+  EXPECT_EQ(from.U64(), 52u);
+  EXPECT_EQ(from.I64(), 1);
+  EXPECT_EQ(from.Text(), "/in/b.csv");
+  EXPECT_EQ(from.U64(), 0u);
+  EXPECT_EQ(from.U64(), 60u);
+  EXPECT_EQ(from.Text(), "");
+  EXPECT_EQ(from.U64(), 60u);
+  EXPECT_EQ(from.I64(), -2);
   EXPECT_EQ(from.Text(), "{}");
   EXPECT_TRUE(from.Done());
 }

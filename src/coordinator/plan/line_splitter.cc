@@ -24,7 +24,8 @@ Result<std::optional<Slice>> LineSplitter::Next(uint64_t lines) {
   while (filled.ok() && !reader.rest().empty() && found < wanted) {
     const std::string_view rest = reader.rest();
     const size_t end = std::min(rest.find('\n'), rest.size());
-    content = content || rest.substr(0, end).find_first_not_of(" \t\r\v\f") != std::string_view::npos;
+    content =
+        content || rest.substr(0, end).find_first_not_of(" \t\r\v\f") != std::string_view::npos;
     if (end < rest.size()) {
       if (content) ++found;
       content = false;

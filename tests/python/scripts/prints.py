@@ -5,7 +5,8 @@ import sys
 
 def run(mini_batch):
     print("out of", mini_batch[0])
-    print("no line end", end="")
+    if mini_batch[0].endswith("bad"):
+        print("no line end", end="")
     sys.stderr.write("err of " + mini_batch[0] + "\n")
     if mini_batch[0].endswith("bad"):
         raise ValueError("bad file")

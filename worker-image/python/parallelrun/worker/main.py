@@ -3,8 +3,6 @@
 import os
 import struct
 import sys
-from os import SEEK_CUR
-from os import lseek as seek
 from time import process_time_ns
 
 from parallelrun import shims
@@ -54,6 +52,8 @@ class Worker:
         self._encode = None
         self._profiler = None
         self._cpu_ns = 0
+        self._mark = None
+        self._marked = 0
 
     def start(self):
         """Reads the start frame, imports the script and calls init(). False when that failed."""
@@ -143,11 +143,11 @@ class Worker:
     def _attempt(self, sequence, body):
         page = self.page
         user = self.script
-        page.enter(sequence, LOADING)
-        try:
-            mark = seek(1, 0, SEEK_CUR), seek(2, 0, SEEK_CUR)  # output_range.mark(), inlined
-        except OSError:
-            mark = None
+        now = page.enter(sequence, LOADING)
+        if now - self._marked >= output_range.FRESH_NS:
+            self._marked = now
+            self._mark = output_range.mark()
+        mark = self._mark
         try:
             items, mini_batch, context = work.load(body, user.with_context, self.process.root)
         except Failure as failure:
