@@ -27,7 +27,8 @@ int main(int argc, char** argv) {
   const Result<CoordinatorExit> exit = RunCoordinator(*config, *files);
   if (!exit.ok()) {
     const nlohmann::json message = {{"error", exit.error().message}};
-    WriteTerminationMessage(*config, *files, message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    WriteTerminationMessage(*config, *files,
+                            message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     return cannot_start(exit.error());
   }
   return static_cast<int>(*exit);

@@ -60,7 +60,8 @@ void AgentCore::Step(Instant now) {
   }
 }
 
-// Every process has been at one mini-batch for long: what was a good number to hold is not any more.
+// Every process has been at one mini-batch for long: what was a good number to hold is not any
+// more.
 bool AgentCore::Stalled(Instant now) const {
   bool busy = false;
   for (const auto& [number, process] : processes_) {

@@ -195,8 +195,8 @@ class Reader {
   void Read() {
     const std::vector<std::string>& arguments = spec_.arguments;
     // A placeholder stands for what is not known here.
-    const bool named = arguments.empty() || arguments[0].empty() ||
-                       arguments[0].starts_with('-') || arguments[0].starts_with('$');
+    const bool named = arguments.empty() || arguments[0].empty() || arguments[0].starts_with('-') ||
+                       arguments[0].starts_with('$');
     if (!named) {
       AddWarning(problems_, Field(0), Quoted(arguments[0]) + " does not start with \"-\"",
                  "the script gets it as it is; Azure ML takes only arguments with a name");

@@ -28,7 +28,8 @@ struct WallTag {
 
 // Microseconds of CLOCK_MONOTONIC: comparable between the processes of one boot, never stepped.
 using Instant = std::chrono::time_point<MonotonicTag, Duration>;
-// Microseconds since 1970-01-01 UTC; may jump. Only ever shown or stored, never subtracted to decide.
+// Microseconds since 1970-01-01 UTC; may jump. Only ever shown or stored, never subtracted to
+// decide.
 using WallTime = std::chrono::time_point<WallTag, Duration>;
 
 // The clock seam. Thread-safe.

@@ -42,10 +42,11 @@ struct Snapshot {
     ++files;
     bytes += fs::is_symlink(path) ? 0 : fs::file_size(path);
     if (bytes <= kMaxBytes && files <= kMaxFiles) return {};
-    return Error{Code::kInvalid,
-                 fmt::format("the code folder {} holds more than {} files or {} MiB: give the folder "
-                             "that holds only the script and what it imports with --code",
-                             code, kMaxFiles, kMaxBytes >> 20)};
+    return Error{
+        Code::kInvalid,
+        fmt::format("the code folder {} holds more than {} files or {} MiB: give the folder "
+                    "that holds only the script and what it imports with --code",
+                    code, kMaxFiles, kMaxBytes >> 20)};
   }
 
   Status CopyFile(const fs::path& from, const fs::path& to, const std::string& relative) {

@@ -17,15 +17,15 @@ constexpr Duration kPlainInterval = seconds(10);
 constexpr size_t kMessageBytes = 600;
 
 std::string Rate(double per_second) {
-  return per_second >= 100 ? fmt::format("{:.0f}/s", per_second) : fmt::format("{:.1f}/s", per_second);
+  return per_second >= 100 ? fmt::format("{:.0f}/s", per_second)
+                           : fmt::format("{:.1f}/s", per_second);
 }
 
 std::string Errors(const json& progress, const std::string& logs) {
   std::string text;
   for (const json& e : progress["errors"]) {
     text += fmt::format("  {} x {}: {}\n    first in mini-batch {}, node {}, {}; see {}/{}\n",
-                        e["count"].get<uint64_t>(),
-                        Printable(e["kind"].get<std::string>(), 100),
+                        e["count"].get<uint64_t>(), Printable(e["kind"].get<std::string>(), 100),
                         Printable(e["message"].get<std::string>(), kMessageBytes),
                         e["miniBatch"].get<uint64_t>(), e["node"].get<uint32_t>(),
                         e["process"].get<std::string>(), logs,
@@ -38,11 +38,10 @@ std::string Errors(const json& progress, const std::string& logs) {
 
 std::string ProgressLine(const json& progress) {
   const json& batches = progress["miniBatches"];
-  const uint64_t done =
-      batches["succeeded"].get<uint64_t>() + batches["failed"].get<uint64_t>();
-  std::string line = fmt::format("{} of {}{} mini-batches", done,
-                                 batches["total"].is_null() ? "at least " : "",
-                                 batches["planned"].get<uint64_t>());
+  const uint64_t done = batches["succeeded"].get<uint64_t>() + batches["failed"].get<uint64_t>();
+  std::string line =
+      fmt::format("{} of {}{} mini-batches", done, batches["total"].is_null() ? "at least " : "",
+                  batches["planned"].get<uint64_t>());
   line += fmt::format(", {}, {} failed", Rate(progress["perSecond"].get<double>()),
                       batches["failed"].get<uint64_t>());
   if (!progress["secondsRemaining"].is_null()) {
@@ -77,8 +76,8 @@ std::string Summary(const json& progress, const std::string& logs, const std::st
                       batches["succeeded"].get<uint64_t>(), batches["failed"].get<uint64_t>(),
                       batches["total"].is_null() ? "at least " : "",
                       batches["planned"].get<uint64_t>());
-  text += fmt::format("  items         {} succeeded, {} failed\n", items["succeeded"].get<uint64_t>(),
-                      items["failed"].get<uint64_t>());
+  text += fmt::format("  items         {} succeeded, {} failed\n",
+                      items["succeeded"].get<uint64_t>(), items["failed"].get<uint64_t>());
   const double took = ToSeconds(elapsed);
   text += fmt::format("  time          {}", HumanDuration(elapsed));
   if (took > 0 && settled > 0) {
@@ -87,8 +86,9 @@ std::string Summary(const json& progress, const std::string& logs, const std::st
   text += "\n";
   if (!progress["output"].is_null()) {
     const json& output = progress["output"];
-    text += fmt::format("  output        {} ({} rows, {} bytes)\n", output["path"].get<std::string>(),
-                        output["rows"].get<uint64_t>(), output["bytes"].get<uint64_t>());
+    text +=
+        fmt::format("  output        {} ({} rows, {} bytes)\n", output["path"].get<std::string>(),
+                    output["rows"].get<uint64_t>(), output["bytes"].get<uint64_t>());
   }
   text += fmt::format("  logs          {}\n", logs);
   const std::string errors = Errors(progress, logs);

@@ -19,39 +19,45 @@ std::string Text(const Fence& fence) { return fmt::format("{}.{}", fence.epoch, 
 // One line that says what the record says; rows are only counted.
 struct Describe {
   std::string operator()(const SealRecord& r) const {
-    return fmt::format("seal         of epoch {}, {} bytes, digest {:016x}", r.predecessor, r.length, r.digest);
+    return fmt::format("seal         of epoch {}, {} bytes, digest {:016x}", r.predecessor,
+                       r.length, r.digest);
   }
   std::string operator()(const SettingsRecord& r) const {
     return fmt::format("settings     generation {}, at {}, code {:016x}", r.generation,
                        Rfc3339(WallTime(Duration(r.wall_us))), r.code_digest);
   }
   std::string operator()(const PlanChunkRecord& r) const {
-    return fmt::format("plan chunk   mini-batches {} to {}, {} items, input {}", r.first, r.first + r.Batches() - 1,
-                       r.Items(), r.input);
+    return fmt::format("plan chunk   mini-batches {} to {}, {} items, input {}", r.first,
+                       r.first + r.Batches() - 1, r.Items(), r.input);
   }
   std::string operator()(const PlanEndRecord& r) const {
     return fmt::format("plan end     {} mini-batches, {} items", r.batches, r.items);
   }
   std::string operator()(const RowsRecord& r) const {
-    return fmt::format("rows         mini-batch {}, fence {}, {} bytes", r.id, Text(r.fence), r.rows.size());
+    return fmt::format("rows         mini-batch {}, fence {}, {} bytes", r.id, Text(r.fence),
+                       r.rows.size());
   }
   std::string operator()(const ResultRecord& r) const {
-    return fmt::format("result       mini-batch {}, fence {}, node {}, process{:03}, {} items, {} rows, {} bytes", r.id,
-                       Text(r.fence), r.node, r.process, r.items_succeeded, r.row_count, r.rows.size());
+    return fmt::format(
+        "result       mini-batch {}, fence {}, node {}, process{:03}, {} items, {} rows, {} bytes",
+        r.id, Text(r.fence), r.node, r.process, r.items_succeeded, r.row_count, r.rows.size());
   }
   std::string operator()(const FailedRecord& r) const {
-    return fmt::format("failed       mini-batch {}, fence {}, node {}, process{:03}{}: {}: {}", r.id, Text(r.fence), r.node,
-                       r.process, r.final ? ", final" : "", Printable(r.kind, 100), Printable(r.message, 500));
+    return fmt::format("failed       mini-batch {}, fence {}, node {}, process{:03}{}: {}: {}",
+                       r.id, Text(r.fence), r.node, r.process, r.final ? ", final" : "",
+                       Printable(r.kind, 100), Printable(r.message, 500));
   }
   std::string operator()(const LostRecord& r) const {
     return fmt::format("lost         mini-batch {}, fence {}", r.id, Text(r.fence));
   }
   std::string operator()(const VerdictRecord& r) const {
-    return fmt::format("verdict      {}, {}: {}", r.outcome == Outcome::kSucceeded ? "Succeeded" : "Failed",
+    return fmt::format("verdict      {}, {}: {}",
+                       r.outcome == Outcome::kSucceeded ? "Succeeded" : "Failed",
                        Printable(r.reason, 100), Printable(r.message, 1000));
   }
   std::string operator()(const PublishedRecord& r) const {
-    return fmt::format("published    {}, {} rows, {} bytes", Printable(r.path, 500), r.rows, r.bytes);
+    return fmt::format("published    {}, {} rows, {} bytes", Printable(r.path, 500), r.rows,
+                       r.bytes);
   }
   std::string operator()(const HeaderRecord& r) const {
     return fmt::format("header       {}", Printable(r.line, 500));
@@ -65,26 +71,29 @@ int PrintLedger(const std::string& state_folder, bool records) {
   JobState state;
   uint64_t count = 0;
   uint32_t epoch = 0;
-  const Result<uint64_t> run_id = Ledger::Inspect(
-      *files, std::filesystem::absolute(state_folder).lexically_normal(),
-      [&](const Record& record, const Place& place, const Place& rows) {
-        ++count;
-        epoch = place.epoch;
-        if (records) {
-          fmt::print("{:>6} {:>12} {}\n", place.epoch, place.offset, std::visit(Describe{}, record));
-        }
-        return state.Apply(record, place, rows);
-      });
+  const Result<uint64_t> run_id =
+      Ledger::Inspect(*files, std::filesystem::absolute(state_folder).lexically_normal(),
+                      [&](const Record& record, const Place& place, const Place& rows) {
+                        ++count;
+                        epoch = place.epoch;
+                        if (records) {
+                          fmt::print("{:>6} {:>12} {}\n", place.epoch, place.offset,
+                                     std::visit(Describe{}, record));
+                        }
+                        return state.Apply(record, place, rows);
+                      });
   if (!run_id.ok()) {
     fmt::print(stderr, "{}\n", run_id.error().message);
     return run_id.error().code == Code::kNotFound ? kExitUsage : kExitFailed;
   }
   const JobCounts& counts = state.counts();
-  fmt::print("sound: {} records, the last of epoch {}, run {:016x}, generation {}\n", count, epoch, *run_id,
-             state.settings() ? state.settings()->generation : 0);
-  fmt::print("mini-batches: {} succeeded, {} failed, {} open, of {}{}\n", counts.succeeded, counts.failed,
-             counts.planned - counts.succeeded - counts.failed, state.plan_ended() ? "" : "at least ", counts.planned);
-  fmt::print("items: {} succeeded, {} failed; rows: {}\n", counts.items_succeeded, counts.items_failed, counts.rows);
+  fmt::print("sound: {} records, the last of epoch {}, run {:016x}, generation {}\n", count, epoch,
+             *run_id, state.settings() ? state.settings()->generation : 0);
+  fmt::print("mini-batches: {} succeeded, {} failed, {} open, of {}{}\n", counts.succeeded,
+             counts.failed, counts.planned - counts.succeeded - counts.failed,
+             state.plan_ended() ? "" : "at least ", counts.planned);
+  fmt::print("items: {} succeeded, {} failed; rows: {}\n", counts.items_succeeded,
+             counts.items_failed, counts.rows);
   if (const auto& verdict = state.verdict()) {
     fmt::print("verdict: {}: {}\n", verdict->reason, Printable(verdict->message, 1000));
   }

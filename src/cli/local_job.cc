@@ -40,14 +40,16 @@ Result<Volumes> MapVolumes(const Job& job, const RunRequest& request, const fs::
     const bool there = std::any_of(job.spec.volumes.begin(), job.spec.volumes.end(),
                                    [&n = name](const Volume& v) { return v.name == n; });
     if (!there) {
-      return Error{Code::kInvalid, fmt::format("--volume {}: the job has no such volume; it has: {}", name,
-                                               known.empty() ? "none" : known)};
+      return Error{Code::kInvalid,
+                   fmt::format("--volume {}: the job has no such volume; it has: {}", name,
+                               known.empty() ? "none" : known)};
     }
   }
   return volumes;
 }
 
-Result<std::string> FindCode(const Job& job, const RunRequest& request, const fs::path& job_folder) {
+Result<std::string> FindCode(const Job& job, const RunRequest& request,
+                             const fs::path& job_folder) {
   std::string folder;
   if (!request.code.empty()) {
     folder = Absolute(fs::current_path(), request.code);
@@ -58,7 +60,8 @@ Result<std::string> FindCode(const Job& job, const RunRequest& request, const fs
   }
   std::error_code ignored;
   if (!fs::is_directory(folder, ignored)) {
-    return Error{Code::kNotFound, fmt::format("the code folder {} is not there: name it with --code", folder)};
+    return Error{Code::kNotFound,
+                 fmt::format("the code folder {} is not there: name it with --code", folder)};
   }
   // A dotted module, a/b.py or b.py: the file must be there before anything is started.
   const std::string& script = job.spec.entry_script;
@@ -69,11 +72,14 @@ Result<std::string> FindCode(const Job& job, const RunRequest& request, const fs
   }
   std::string there;
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {
-    if (entry.path().extension() == ".py") there += (there.empty() ? "" : ", ") + entry.path().filename().string();
+    if (entry.path().extension() == ".py")
+      there += (there.empty() ? "" : ", ") + entry.path().filename().string();
   }
-  return Error{Code::kNotFound,
-               fmt::format("spec.entryScript: {} is not in the code folder {}{}; name the folder with --code",
-                           script, folder, there.empty() ? "" : " (there: " + there + ")")};
+  return Error{
+      Code::kNotFound,
+      fmt::format(
+          "spec.entryScript: {} is not in the code folder {}{}; name the folder with --code",
+          script, folder, there.empty() ? "" : " (there: " + there + ")")};
 }
 
 // State that may be lost with its pod has no counterpart here: it is kept beside the logs.
@@ -115,8 +121,9 @@ void Describe(const RunRequest& request, LocalJob& local) {
   local.processes_source = processes.source;
   local.nodes = request.nodes.value_or(1);
   if (static_cast<int32_t>(local.nodes) != spec.node_count) {
-    local.notes.push_back(fmt::format("{} x {} here (the job asks {} x {}); --nodes N changes it", local.nodes,
-                                      local.processes, spec.node_count, local.processes));
+    local.notes.push_back(fmt::format("{} x {} here (the job asks {} x {}); --nodes N changes it",
+                                      local.nodes, local.processes, spec.node_count,
+                                      local.processes));
   }
   const std::vector<std::string> ignored = IgnoredFields(spec);
   if (!ignored.empty()) {
@@ -130,8 +137,9 @@ void Describe(const RunRequest& request, LocalJob& local) {
 Result<std::string> ReadJobFile(const std::string& path) {
   std::error_code ignored;
   if (!fs::exists(path, ignored)) {
-    return Error{Code::kNotFound, path + " is not there: give a job file (parallelrun init SCRIPT "
-                                         "writes one) or an entry script that ends in .py"};
+    return Error{Code::kNotFound, path +
+                                      " is not there: give a job file (parallelrun init SCRIPT "
+                                      "writes one) or an entry script that ends in .py"};
   }
   std::ifstream in(path, std::ios::binary);
   std::ostringstream text;
@@ -149,7 +157,8 @@ Result<LocalJob> PrepareJob(const RunRequest& request) {
   if (!text.ok()) return text.error();
   const std::string label = quick ? "command line" : request.job_file;
   const fs::path job_folder =
-      fs::absolute(quick ? fs::path(request.quick->script) : fs::path(request.job_file)).parent_path();
+      fs::absolute(quick ? fs::path(request.quick->script) : fs::path(request.job_file))
+          .parent_path();
 
   ParsedJob parsed = ReadJob(*text, request.overrides, Target::kLocal);
   std::string problems;

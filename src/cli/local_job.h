@@ -14,10 +14,10 @@
 namespace parallelrun {
 
 struct RunRequest {
-  std::string job_file;            // empty with `quick`
-  std::optional<QuickJob> quick;   // a script in place of a job file
-  std::vector<std::string> volumes;  // NAME=FOLDER
-  std::string code;                // folder; empty: what the job says
+  std::string job_file;                // empty with `quick`
+  std::optional<QuickJob> quick;       // a script in place of a job file
+  std::vector<std::string> volumes;    // NAME=FOLDER
+  std::string code;                    // folder; empty: what the job says
   std::vector<std::string> overrides;  // spec.path=value
   std::optional<unsigned> nodes;
   bool resume = false;

@@ -213,11 +213,13 @@ class LocalRun {
 
   // The folder that is to hold output, logs and state is of no use: what to do.
   Error Unusable(const Error& why) const {
-    const std::string flag =
-        request_.quick ? "--output FOLDER" : "--volume " + job_.job.spec.state.in.volume + "=FOLDER";
-    return {why.code, fmt::format("the job's state folder cannot be used: {}; make room or correct the "
-                                  "permissions there, or choose another folder with {}",
-                                  why.message, flag)};
+    const std::string flag = request_.quick
+                                 ? "--output FOLDER"
+                                 : "--volume " + job_.job.spec.state.in.volume + "=FOLDER";
+    return {why.code,
+            fmt::format("the job's state folder cannot be used: {}; make room or correct the "
+                        "permissions there, or choose another folder with {}",
+                        why.message, flag)};
   }
 
   // One command at a time works on a state folder.
@@ -232,10 +234,11 @@ class LocalRun {
     if (flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
       char pid[32] = {};
       const ssize_t n = pread(lock_.get(), pid, sizeof pid - 1, 0);
-      return Error{Code::kExists,
-                   fmt::format("another parallelrun works on this job (process {}, state folder {}): wait "
-                               "for it, or stop it",
-                               n > 0 ? Printable(pid, 20) : "unknown", job_.layout.state_folder)};
+      return Error{
+          Code::kExists,
+          fmt::format("another parallelrun works on this job (process {}, state folder {}): wait "
+                      "for it, or stop it",
+                      n > 0 ? Printable(pid, 20) : "unknown", job_.layout.state_folder)};
     }
     const std::string pid = std::to_string(getpid());
     if (ftruncate(lock_.get(), 0) != 0 ||
@@ -292,12 +295,10 @@ class LocalRun {
 
   Status StartNode(size_t index) {
     const std::string work = fmt::format("{}/node-{}-{}", folder_, index, nodes_[index].restarts);
-    const json config = {{"url", Url()},
-                         {"token", RoleToken(key_, fmt::format("node:{}", index))},
-                         {"node", index},
-                         {"codeFolder", folder_ + "/code"},
-                         {"workFolder", work},
-                         {"pythonPath", programs_.python_package}};
+    const json config = {
+        {"url", Url()},       {"token", RoleToken(key_, fmt::format("node:{}", index))},
+        {"node", index},      {"codeFolder", folder_ + "/code"},
+        {"workFolder", work}, {"pythonPath", programs_.python_package}};
     Result<Fd> file = MemoryFile(config.dump());
     if (!file.ok()) return file.error();
     Result<Fd> log = AppendTo(NodeLog(index));
@@ -307,11 +308,11 @@ class LocalRun {
     const Fd read_end(watch[0]);
     nodes_[index].watch = Fd(watch[1]);
     const Fd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
-    const Result<pid_t> pid =
-        Spawn({{programs_.agent, "guard", "--watch", "3", "--", programs_.agent, "--config", "/dev/fd/4"},
-               Environment(),
-               "/",
-               {null.get(), log->get(), log->get(), read_end.get(), file->get()}});
+    const Result<pid_t> pid = Spawn(
+        {{programs_.agent, "guard", "--watch", "3", "--", programs_.agent, "--config", "/dev/fd/4"},
+         Environment(),
+         "/",
+         {null.get(), log->get(), log->get(), read_end.get(), file->get()}});
     if (!pid.ok()) return pid.error();
     nodes_[index].pid = *pid;
     return {};
@@ -358,18 +359,21 @@ class LocalRun {
       default: break;
     }
     if (draining_) return Finish(kExitInterrupted);
-    // Crashed, or the disk failed it: the next epoch goes on, as long as that brings the job forward.
+    // Crashed, or the disk failed it: the next epoch goes on, as long as that brings the job
+    // forward.
     crashes_ = settled_ > settled_at_crash_ ? 1 : crashes_ + 1;
     settled_at_crash_ = settled_;
     if (crashes_ > kCrashLimit) {
-      display_.Say(fmt::format("the coordinator ended {} times without a new result; its log: {}; last: {}",
-                               crashes_, CoordinatorLog(), LastLine(CoordinatorLog())));
+      display_.Say(
+          fmt::format("the coordinator ended {} times without a new result; its log: {}; last: {}",
+                      crashes_, CoordinatorLog(), LastLine(CoordinatorLog())));
       return Finish(kExitFailed);
     }
     display_.Say("the coordinator ended unexpectedly, starting the next one");
     loop_.After(kRespawnDelay, [this] {
       if (stopping_ || coordinator_ != 0) return;
-      if (const Status started = StartCoordinator(); !started.ok()) Finish(CannotStart(started.error()));
+      if (const Status started = StartCoordinator(); !started.ok())
+        Finish(CannotStart(started.error()));
     });
   }
 
@@ -387,15 +391,16 @@ class LocalRun {
     }
     const int limit = 3 * static_cast<int>(nodes_.size());
     if (++restarts_ > limit) {
-      display_.Say(fmt::format("nodes ended {} times, the last was node {}; its log: {}", restarts_, index,
-                               NodeLog(index)));
+      display_.Say(fmt::format("nodes ended {} times, the last was node {}; its log: {}", restarts_,
+                               index, NodeLog(index)));
       return Finish(kExitFailed);
     }
     ++node.restarts;
     display_.Say(fmt::format("node {} ended unexpectedly, replacing it", index));
     loop_.After(kRespawnDelay, [this, index] {
       if (stopping_ || draining_ || nodes_[index].pid != 0) return;
-      if (const Status started = StartNode(index); !started.ok()) Finish(CannotStart(started.error()));
+      if (const Status started = StartNode(index); !started.ok())
+        Finish(CannotStart(started.error()));
     });
   }
 
@@ -406,7 +411,8 @@ class LocalRun {
     }
     loop_.After(kVerdictLimit, [this, last] {
       if (stopping_) return;
-      display_.Say(fmt::format("no node is left, the last was node {}: {}", last, LastLine(NodeLog(last))));
+      display_.Say(
+          fmt::format("no node is left, the last was node {}: {}", last, LastLine(NodeLog(last))));
       Finish(kExitFailed);
     });
   }
@@ -445,7 +451,8 @@ class LocalRun {
     // Whole, once: the progress line is cut at the width of the terminal.
     const std::string paused = progress["paused"];
     if (paused != paused_ && !paused.empty()) {
-      display_.Say(fmt::format("paused: {}; the job goes on as soon as there is room", Printable(paused, 2000)));
+      display_.Say(fmt::format("paused: {}; the job goes on as soon as there is room",
+                               Printable(paused, 2000)));
     }
     paused_ = paused;
     display_.Progress(ProgressLine(progress), clock_.Now());

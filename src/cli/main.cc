@@ -52,11 +52,13 @@ int Init(const QuickJob& job, const std::string& target) {
 }
 
 void AddQuickOptions(CLI::App& command, QuickJob& quick) {
-  command.add_option("--input", quick.input, "Folder of input files, or one file; .csv and .tsv are tabular");
+  command.add_option("--input", quick.input,
+                     "Folder of input files, or one file; .csv and .tsv are tabular");
   command.add_option("--output", quick.output, "Folder for the output, logs and state");
   command.add_option("--pattern", quick.pattern, "Which files of the input, as **/*.png");
   command.add_option("--mini-batch-size", quick.mini_batch_size, "Files, or bytes as 1MB");
-  command.add_option("--processes", quick.processes, "Worker processes")->check(CLI::Range(1, 1024));
+  command.add_option("--processes", quick.processes, "Worker processes")
+      ->check(CLI::Range(1, 1024));
 }
 
 std::string CommandLine(int argc, char** argv) {
@@ -64,7 +66,8 @@ std::string CommandLine(int argc, char** argv) {
   for (int i = 0; i < argc; ++i) {
     const std::string word = argv[i];
     if (word == "--overwrite" || word == "--resume") continue;
-    const bool plain = !word.empty() && word.find_first_of(" \t\n'\"\\$&|;<>()*?[]#~`!{}") == std::string::npos;
+    const bool plain =
+        !word.empty() && word.find_first_of(" \t\n'\"\\$&|;<>()*?[]#~`!{}") == std::string::npos;
     std::string quoted = "'";
     for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
     line += (line.empty() ? "" : " ") + (plain ? word : quoted + "'");
@@ -76,7 +79,9 @@ std::string CommandLine(int argc, char** argv) {
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app("Runs a Python entry script over a large data set, in parallel: exactly once, in order, resumable.");
+  CLI::App app(
+      "Runs a Python entry script over a large data set, in parallel: exactly once, in order, "
+      "resumable.");
   app.require_subcommand(1);
   app.set_version_flag("--version", PARALLELRUN_VERSION);
   app.failure_message(CLI::FailureMessage::simple);
@@ -86,15 +91,19 @@ int Main(int argc, char** argv) {
   RunRequest request;
   std::string target;
   CLI::App* run = app.add_subcommand("run", "Run a job on this machine");
-  run->add_option("job", target, "Job file, or an entry script (with --input and --output)")->required();
-  run->add_option("--volume", request.volumes, "NAME=FOLDER: what a volume of the job is on this machine")
+  run->add_option("job", target, "Job file, or an entry script (with --input and --output)")
+      ->required();
+  run->add_option("--volume", request.volumes,
+                  "NAME=FOLDER: what a volume of the job is on this machine")
       ->allow_extra_args(false);
   run->add_option("--code", request.code, "Folder of the code, in place of the job's");
   run->add_option("--set", request.overrides, "spec.path=value: change a field of the job")
       ->allow_extra_args(false);
-  run->add_option("--nodes", request.nodes, "Nodes to start here; 1 if not given")->check(CLI::Range(1, 256));
+  run->add_option("--nodes", request.nodes, "Nodes to start here; 1 if not given")
+      ->check(CLI::Range(1, 256));
   CLI::Option* resume = run->add_flag("--resume", request.resume, "Continue an unfinished run");
-  run->add_flag("--overwrite", request.overwrite, "Start over; replaces the output")->excludes(resume);
+  run->add_flag("--overwrite", request.overwrite, "Start over; replaces the output")
+      ->excludes(resume);
   AddQuickOptions(*run, quick);
   run->add_option("arguments", quick.arguments, "Arguments of the script, after --");
 
@@ -114,11 +123,16 @@ int Main(int argc, char** argv) {
   std::string azure_file;
   std::string converted;
   std::string step;
-  convert->add_option("file", azure_file, "parallel_run_config, parallel job or component, pipeline job, batch deployment")->required();
-  convert->add_option("-o,--output", converted, "The job file to write; standard output if not given");
+  convert
+      ->add_option("file", azure_file,
+                   "parallel_run_config, parallel job or component, pipeline job, batch deployment")
+      ->required();
+  convert->add_option("-o,--output", converted,
+                      "The job file to write; standard output if not given");
   convert->add_option("--step", step, "Which parallel step of a pipeline job");
 
-  CLI::App* ledger = app.add_subcommand("ledger", "Verify the ledger of a job and print what it says");
+  CLI::App* ledger =
+      app.add_subcommand("ledger", "Verify the ledger of a job and print what it says");
   std::string state_folder;
   bool records = false;
   ledger->add_option("folder", state_folder, "State folder of the job")->required();
@@ -148,7 +162,9 @@ int Main(int argc, char** argv) {
     request.quick = quick;
   } else {
     if (!quick.input.empty() || !quick.output.empty() || !quick.arguments.empty()) {
-      Print("--input, --output and arguments go with an entry script; a job file says them itself (change it with --set)");
+      Print(
+          "--input, --output and arguments go with an entry script; a job file says them itself "
+          "(change it with --set)");
       return kExitUsage;
     }
     request.job_file = target;

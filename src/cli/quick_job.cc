@@ -28,7 +28,8 @@ std::string JobNameOf(const std::string& script) {
     const auto byte = static_cast<unsigned char>(c);
     name += std::isalnum(byte) != 0 && byte < 0x80 ? static_cast<char>(std::tolower(byte)) : '-';
   }
-  while (!name.empty() && std::isalpha(static_cast<unsigned char>(name.front())) == 0) name.erase(0, 1);
+  while (!name.empty() && std::isalpha(static_cast<unsigned char>(name.front())) == 0)
+    name.erase(0, 1);
   name = name.substr(0, 32);
   while (!name.empty() && name.back() == '-') name.pop_back();
   return name.size() < 3 ? "job-" + (name.empty() ? "run" : name) : name;
@@ -57,12 +58,12 @@ std::string QuickJobYaml(const QuickJob& job) {
   text += "kind: ParallelRunJob\n";
   text += fmt::format("metadata: {{name: {}}}\n", JobNameOf(job.script));
   text += "spec:\n";
-  text += fmt::format("  entryScript: {}\n",
-                      Quoted(std::filesystem::path(job.script).filename()));
+  text += fmt::format("  entryScript: {}\n", Quoted(std::filesystem::path(job.script).filename()));
   if (!arguments.empty()) text += fmt::format("  arguments: [{}]\n", arguments);
   text += "  volumes:\n";
   text += fmt::format("    - {{name: input, hostPath: {{path: {}}}}}\n", Quoted(folder));
-  text += fmt::format("    - {{name: output, hostPath: {{path: {}}}}}\n", Quoted(Absolute(job.output)));
+  text +=
+      fmt::format("    - {{name: output, hostPath: {{path: {}}}}}\n", Quoted(Absolute(job.output)));
   text += "  inputs:\n";
   text += fmt::format("    - {{name: input, {}: {{{}}}}}\n", tabular ? "tabular" : "files", source);
   text += "  output: {volume: output, path: .}\n";

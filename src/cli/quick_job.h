@@ -10,12 +10,12 @@
 namespace parallelrun {
 
 struct QuickJob {
-  std::string script;                   // path of the entry script
-  std::string input;                    // folder or file; a .csv or .tsv file is tabular input
-  std::string output;                   // folder
-  std::string pattern;                  // of input files; empty: all
-  std::string mini_batch_size;          // empty: the default
-  std::vector<std::string> arguments;   // of the script
+  std::string script;                  // path of the entry script
+  std::string input;                   // folder or file; a .csv or .tsv file is tabular input
+  std::string output;                  // folder
+  std::string pattern;                 // of input files; empty: all
+  std::string mini_batch_size;         // empty: the default
+  std::vector<std::string> arguments;  // of the script
   unsigned processes = 1;
 };
 

@@ -42,7 +42,8 @@ std::variant<size_t, HttpResponse> Admit(const HttpRequest& request, const std::
   if (s.empty()) return ErrorResponse(404, "NotFound", "there is nothing at /");
 
   if (s.size() >= 4 && s[0] == "v1" && s[1] == "nodes") {
-    const bool is_index = s[2].size() <= 6 && s[2].find_first_not_of("0123456789") == std::string::npos;
+    const bool is_index =
+        s[2].size() <= 6 && s[2].find_first_not_of("0123456789") == std::string::npos;
     if (is_index && Carries(request, key, "node:" + s[2])) {
       if (s[3] == "logs") return kLogBody;
       if (s[3] == "exchange") return kMaxExchangeBytes;
@@ -54,12 +55,14 @@ std::variant<size_t, HttpResponse> Admit(const HttpRequest& request, const std::
   const bool reads = request.method == "GET" && (s[0] == "v1" || s[0] == "metrics");
   const bool below_nodes = s.size() >= 2 && s[1] == "nodes";
   if (is_viewer && reads && !below_nodes) return size_t{0};
-  if (is_operator && request.method == "PUT" && s.size() == 2 && s[1] == "control") return kSmallBody;
+  if (is_operator && request.method == "PUT" && s.size() == 2 && s[1] == "control")
+    return kSmallBody;
   if (request.Header("authorization").empty()) {
     return ErrorResponse(401, "Permission", "this call needs a bearer token");
   }
   if (is_viewer) {
-    return ErrorResponse(403, "Permission", "this token is not for " + Printable(request.path, 200));
+    return ErrorResponse(403, "Permission",
+                         "this token is not for " + Printable(request.path, 200));
   }
   return ErrorResponse(401, "Permission", "the token is not valid for this call");
 }

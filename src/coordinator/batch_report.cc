@@ -4,8 +4,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "base/escape.h"
 #include "base/time.h"
@@ -14,8 +14,11 @@ namespace parallelrun {
 namespace {
 
 constexpr char kHeader[] =
-    "Mini-batch Id,Picked Count,Process,Process Start Time(UTC),Total,Succeeded,Failed,Elapsed Seconds,"
-    "Process Seconds,Run Method Seconds,Status,Error Category,Error Message,Mini-batch Detail(JSON)\n";
+    "Mini-batch Id,Picked Count,Process,Process Start Time(UTC),Total,Succeeded,Failed,Elapsed "
+    "Seconds,"
+    "Process Seconds,Run Method Seconds,Status,Error Category,Error Message,Mini-batch "
+    "Detail(JSON)\n";
+constexpr size_t kBlock = size_t{1} << 16;
 constexpr char kSumHeader[] =
     "Processed Mini-batches,Failed Attempts,Total,Succeeded,Failed,Elapsed Seconds,Process Seconds,"
     "Run Method Seconds\n";
@@ -71,15 +74,19 @@ class Report {
       Add({r->id, r->node, r->process, r->items_succeeded, r->run_ns, r->times, "RUN_DONE", "", "",
            r->row_count});
     } else if (const auto* f = std::get_if<FailedRecord>(&record)) {
-      Add({f->id, f->node, f->process, 0, f->run_ns, f->times, StatusOf(f->cause), f->kind, f->message, 0});
+      Add({f->id, f->node, f->process, 0, f->run_ns, f->times, StatusOf(f->cause), f->kind,
+           f->message, 0});
     }
     return {};
   }
 
   Status Finish() {
+    Flush();
     batches_.close();
-    if (!batches_) return Error{Code::kInternal, folder_ + "/processed_mini-batches.csv cannot be written"};
-    std::filesystem::rename(folder_ + "/processed_mini-batches.csv.tmp", folder_ + "/processed_mini-batches.csv");
+    if (!batches_)
+      return Error{Code::kInternal, folder_ + "/processed_mini-batches.csv cannot be written"};
+    std::filesystem::rename(folder_ + "/processed_mini-batches.csv.tmp",
+                            folder_ + "/processed_mini-batches.csv");
     std::ofstream nodes(folder_ + "/node_summary.csv");
     nodes << "Node," << kSumHeader;
     for (const auto& [node, sum] : nodes_) nodes << node << ',' << Line(sum);
@@ -98,12 +105,19 @@ class Report {
     if (a.kind.empty()) picked_.erase(a.id);  // settled: no further attempt follows
     const uint32_t failed = items - std::min(items, a.succeeded);
     const int64_t start_us = a.times.finished_us - static_cast<int64_t>(a.times.elapsed_ns / 1000);
-    const nlohmann::json detail = {{"node", a.node}, {"generation", generation_}, {"rows", a.rows}};
-    batches_ << fmt::format("{},{},process{:03},{},{},{},{},{:.6f},{:.6f},{:.6f},{},{},{},{}\n", a.id, picked,
-                            a.process, Rfc3339(WallTime(Duration(start_us))), items, a.succeeded, failed,
-                            Seconds(a.times.elapsed_ns), Seconds(a.times.cpu_ns), Seconds(a.run_ns), a.status,
-                            CsvField(Printable(a.kind, 100)), CsvField(Printable(a.message, 500)),
-                            CsvField(detail.dump()));
+    if (start_us / 1'000'000 != start_second_) {
+      start_second_ = start_us / 1'000'000;
+      start_text_ = Rfc3339(WallTime(Duration(start_us)));
+    }
+    fmt::format_to(std::back_inserter(lines_),
+                   "{},{},process{:03},{},{},{},{},{:.6f},{:.6f},{:.6f},{},{},{},\"{{\"\"node\"\":{"
+                   "},\"\"generation\"\":{},"
+                   "\"\"rows\"\":{}}}\"\n",
+                   a.id, picked, a.process, start_text_, items, a.succeeded, failed,
+                   Seconds(a.times.elapsed_ns), Seconds(a.times.cpu_ns), Seconds(a.run_ns),
+                   a.status, CsvField(Printable(a.kind, 100)), CsvField(Printable(a.message, 500)),
+                   a.node, generation_, a.rows);
+    if (lines_.size() > kBlock) Flush();
     for (Sum* sum : {&nodes_[a.node], &processes_[{a.node, a.process}]}) {
       ++sum->attempts;
       sum->failed_attempts += a.kind.empty() ? 0 : 1;
@@ -115,14 +129,23 @@ class Report {
     }
   }
 
+  void Flush() {
+    batches_.write(lines_.data(), static_cast<std::streamsize>(lines_.size()));
+    lines_.clear();
+  }
+
   static std::string Line(const Sum& s) {
-    return fmt::format("{},{},{},{},{},{:.6f},{:.6f},{:.6f}\n", s.attempts, s.failed_attempts, s.items, s.succeeded,
-                       s.items - std::min(s.items, s.succeeded), s.elapsed, s.cpu, s.run);
+    return fmt::format("{},{},{},{},{},{:.6f},{:.6f},{:.6f}\n", s.attempts, s.failed_attempts,
+                       s.items, s.succeeded, s.items - std::min(s.items, s.succeeded), s.elapsed,
+                       s.cpu, s.run);
   }
 
   const JobState& state_;
   const std::string folder_;
   std::ofstream batches_;
+  std::string lines_;  // not written yet
+  int64_t start_second_ = -1;
+  std::string start_text_;  // of start_second_
   uint32_t generation_ = 0;
   std::map<BatchId, uint32_t> picked_;  // of mini-batches with failed attempts
   std::map<uint32_t, Sum> nodes_;
@@ -133,7 +156,8 @@ class Report {
 
 std::string CsvField(std::string_view text) {
   std::string field(text);
-  if (!field.empty() && std::string_view("=+-@\t\r").find(field.front()) != std::string_view::npos) {
+  if (!field.empty() &&
+      std::string_view("=+-@\t\r").find(field.front()) != std::string_view::npos) {
     field.insert(0, 1, '\'');
   }
   if (field.find_first_of(",\"\n\r") == std::string::npos) return field;
@@ -153,7 +177,8 @@ Status WriteBatchReports(const Files& files, const std::string& state_folder, co
   if (error) return ErrnoError(error.value(), "make " + folder);
   Report report(state, folder);
   const Result<uint64_t> read = Ledger::Inspect(
-      files, state_folder, [&](const Record& record, const Place&, const Place&) { return report.Visit(record); });
+      files, state_folder,
+      [&](const Record& record, const Place&, const Place&) { return report.Visit(record); });
   if (!read.ok()) return read.error();
   return report.Finish();
 }

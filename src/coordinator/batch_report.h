@@ -1,5 +1,5 @@
-// sys/job_report of the log tree: processed_mini-batches.csv, a row for each attempt, and its sums by
-// node and by process. Made from the ledger, streamed: memory grows with the processes only.
+// sys/job_report of the log tree: processed_mini-batches.csv, a row for each attempt, and its sums
+// by node and by process. Made from the ledger, streamed: memory grows with the processes only.
 #pragma once
 
 #include <string>

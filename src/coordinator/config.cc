@@ -33,8 +33,8 @@ Result<HttpServerOptions> ParseListen(const json& listen) {
   const std::string address = listen["address"];
   const size_t colon = address.rfind(':');
   const std::string port = colon == std::string::npos ? "" : address.substr(colon + 1);
-  if (port.empty() || port.size() > 5 || port.find_first_not_of("0123456789") != std::string::npos ||
-      std::stoul(port) > 65535) {
+  if (port.empty() || port.size() > 5 ||
+      port.find_first_not_of("0123456789") != std::string::npos || std::stoul(port) > 65535) {
     return Wrong("listen.address", "\"" + address + "\" is not HOST:PORT");
   }
   http.host = address.substr(0, colon);
@@ -83,7 +83,8 @@ Result<CoordinatorConfig> ParseConfig(const std::string& text) {
     ParsedJob parsed = ReadJob(object.at("job"), Target::kLocal);
     if (!parsed.ok()) {
       std::string problems = "configuration: job:";
-      for (const Problem& problem : parsed.problems) problems += "\n" + FormatProblem(problem, "job");
+      for (const Problem& problem : parsed.problems)
+        problems += "\n" + FormatProblem(problem, "job");
       return Error{Code::kInvalid, problems};
     }
     config.job = std::move(parsed.job);
@@ -129,18 +130,21 @@ Result<CoordinatorConfig> ReadConfig(const std::string& path) {
 
 Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& layout) {
   const JobSpec& spec = config.job.spec;
-  const Result<std::vector<std::string>> arguments = ScriptArguments(config.job, layout.placeholders);
+  const Result<std::vector<std::string>> arguments =
+      ScriptArguments(config.job, layout.placeholders);
   if (!arguments.ok()) return arguments.error();
   json environment = json::object();
   for (const json& entry : spec.environment.env) {
     // valueFrom is the kubelet's business; locally such a variable comes from the caller's shell.
-    if (entry.contains("value")) environment[entry.at("name").get<std::string>()] = entry.at("value");
+    if (entry.contains("value"))
+      environment[entry.at("name").get<std::string>()] = entry.at("value");
   }
   const json job = {
       {"entryScript", spec.entry_script},
       {"arguments", *arguments},
       {"outputFolder", layout.output_folder},
-      {"outputAction", spec.output.action == OutputAction::kAppendRow ? "AppendRow" : "SummaryOnly"},
+      {"outputAction",
+       spec.output.action == OutputAction::kAppendRow ? "AppendRow" : "SummaryOnly"},
       {"errorThreshold", spec.error_threshold},
       {"loggingLevel", LevelName(spec.logging_level)},
       {"processes", config.processes},

@@ -21,7 +21,7 @@ struct CoordinatorConfig {
   bool overwrite = false;
   uint64_t code_digest = 0;
   uint32_t nodes = 1;
-  uint32_t processes = 1;  // of each node
+  uint32_t processes = 1;           // of each node
   std::string termination_message;  // file that gets the last progress as JSON; empty: none
 };
 

@@ -1,6 +1,7 @@
 #include "coordinator/coordinator.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include <spdlog/fmt/fmt.h>
 
@@ -50,7 +51,7 @@ Ledger::Appended Coordinator::Record(const parallelrun::Record& record) {
 // --- nodes
 
 NodeRegistration Coordinator::Register(uint32_t index, const std::string& agent, uint32_t processes,
-                                   Instant now) {
+                                       Instant now) {
   Node& node = nodes_[index];
   if (node.registered && node.agent != agent) LoseLeases(index, now);
   node.registered = true;
@@ -63,7 +64,8 @@ NodeRegistration Coordinator::Register(uint32_t index, const std::string& agent,
     if (waiting.node == index) waiting.park_until = now;
   }
   Pump(now);
-  const uint64_t range = (ledger_.epoch() - options_.first_epoch) * kIncarnationsOfEpoch + node.registrations++;
+  const uint64_t range =
+      (ledger_.epoch() - options_.first_epoch) * kIncarnationsOfEpoch + node.registrations++;
   return {node.incarnation, static_cast<uint32_t>(range * kProcessNames)};
 }
 
@@ -75,8 +77,10 @@ void Coordinator::LoseLeases(uint32_t index, Instant now) {
       if (losses >= options_.max_losses) {
         const std::string message = fmt::format(
             "its node died {} times while run() worked on it: look for what ends the whole node, "
-            "such as memory", losses);
-        // Without the lease's fence: nobody reported this, so that no later report is a repeat of it.
+            "such as memory",
+            losses);
+        // Without the lease's fence: nobody reported this, so that no later report is a repeat of
+        // it.
         FailedRecord failed;
         failed.id = held.id;
         failed.node = index;
@@ -114,10 +118,11 @@ void Coordinator::Exchange(uint32_t index, const ExchangeRequest& request, Insta
   if (found == nodes_.end() || !found->second.registered ||
       found->second.incarnation != request.incarnation ||
       request.settings_digest != options_.settings_digest) {
-    answer(Error{Code::kStale, fmt::format("node {} is not registered as incarnation {}.{} of epoch "
-                                           "{}: register again",
-                                           index, request.incarnation.epoch,
-                                           request.incarnation.number, ledger_.epoch())});
+    answer(
+        Error{Code::kStale, fmt::format("node {} is not registered as incarnation {}.{} of epoch "
+                                        "{}: register again",
+                                        index, request.incarnation.epoch,
+                                        request.incarnation.number, ledger_.epoch())});
     return;
   }
   Node& node = found->second;
@@ -162,9 +167,16 @@ void Coordinator::TakeEvents(uint32_t index, Node& node, const ExchangeRequest& 
         }
         break;
       case ProcessEvent::Kind::kExited: break;
-      case ProcessEvent::Kind::kMetric:
+      case ProcessEvent::Kind::kMetric: {
+        // Told at least once; its number within its process, in decimal, makes a repeat known.
+        uint64_t number = 0;
+        std::from_chars(event.log.data(), event.log.data() + event.log.size(), number);
+        uint64_t& last = node.metrics[event.process];
+        if (number <= last) break;
+        last = number;
         metrics_.push_back({index, event.process, std::string(event.message)});
         break;
+      }
       case ProcessEvent::Kind::kHeader:
         if (!over() && state_.header().empty()) Record(HeaderRecord{event.message});
         break;
@@ -196,7 +208,8 @@ void Coordinator::TakeHeld(uint32_t index, const Node& node, const ExchangeReque
   for (const OfferedLease& offer : request.offered) {
     if (Repeated({offer.id, offer.fence}, waiting)) continue;
     const Result<uint64_t> digest = plan_.Digest(state_, offer.id);
-    const bool same = PARALLELRUN_MUTATED(kOfferWithoutDigest) || (digest.ok() && *digest == offer.digest);
+    const bool same =
+        PARALLELRUN_MUTATED(kOfferWithoutDigest) || (digest.ok() && *digest == offer.digest);
     if (!same) {
       waiting.reply.refused.push_back({offer.id, offer.fence});
     } else {
@@ -243,9 +256,9 @@ void Coordinator::TakeFinished(uint32_t index, const Node& node, const ExchangeR
           waiting.reply.refused.push_back(name);  // a part is missing: run it again
           break;
         }
-        const auto at = Record(ResultRecord{done.id, done.fence, index, done.process, done.run_ns,
-                                            done.items_succeeded, done.row_count, done.rows,
-                                            Times(done, now)});
+        const auto at =
+            Record(ResultRecord{done.id, done.fence, index, done.process, done.run_ns,
+                                done.items_succeeded, done.row_count, done.rows, Times(done, now)});
         waiting.position = std::max(waiting.position, at.position);
         waiting.reply.settled.push_back(name);
         last_progress_ = now;
@@ -332,8 +345,8 @@ void Coordinator::Tick(Instant now) {
   leases_.Expire(now);
   ForgetSilentNodes(gap > kFrozenGap ? now - gap : now);
   rate_.Observe(state_.counts().succeeded + state_.counts().failed, now);
-  const bool working = std::any_of(nodes_.begin(), nodes_.end(),
-                                   [](const auto& n) { return n.second.registered; });
+  const bool working =
+      std::any_of(nodes_.begin(), nodes_.end(), [](const auto& n) { return n.second.registered; });
   if (!working || !paused_.empty()) last_progress_ += gap;  // only time that could be used counts
   if (phase_ == Phase::kRunning) {
     if (state_.counts().planned == 0 && now - started_ > options_.first_task_timeout) {
@@ -443,7 +456,8 @@ void Coordinator::Pump(Instant now) {
 }
 
 bool Coordinator::TryAnswer(Waiting& waiting, Instant now) {
-  const bool durable = PARALLELRUN_MUTATED(kAcknowledgeBeforeSync) || waiting.position <= ledger_.durable();
+  const bool durable =
+      PARALLELRUN_MUTATED(kAcknowledgeBeforeSync) || waiting.position <= ledger_.durable();
   if (!durable) return false;
   // A verdict is told once it is durable, so nobody leaves for one that a crash undoes.
   if (phase_ == Phase::kDeciding && !PARALLELRUN_MUTATED(kVerdictBeforeSync)) return false;
@@ -476,7 +490,8 @@ bool Coordinator::TryAnswer(Waiting& waiting, Instant now) {
 std::vector<NodeView> Coordinator::nodes() const {
   std::vector<NodeView> views;
   for (const auto& [index, node] : nodes_) {
-    views.push_back({index, node.registered, node.gave_up, node.processes, leases_.HeldCount(index)});
+    views.push_back(
+        {index, node.registered, node.gave_up, node.processes, leases_.HeldCount(index)});
   }
   return views;
 }

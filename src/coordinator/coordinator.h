@@ -1,7 +1,7 @@
 // Coordinator is the decision maker of one job: it leases planned mini-batches to nodes, turns what
-// they report into ledger records, and decides the verdict. It does no I/O but through the Ledger it
-// is given, starts no thread and reads no clock, so that a simulation can run it as it is. All calls
-// come from one thread. Protocol: docs/coordinator-api.md, docs/ledger.md.
+// they report into ledger records, and decides the verdict. It does no I/O but through the Ledger
+// it is given, starts no thread and reads no clock, so that a simulation can run it as it is. All
+// calls come from one thread. Protocol: docs/coordinator-api.md, docs/ledger.md.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,8 @@ struct CoordinatorLimits {
   Thresholds thresholds;
   bool append_row = true;
   uint32_t first_epoch = 1;  // of this run: process names are counted from it
-  uint32_t nodes = 1;      // expected
-  uint32_t processes = 1;  // of each
+  uint32_t nodes = 1;        // expected
+  uint32_t processes = 1;    // of each
   uint64_t settings_digest = 0;
   Duration wall_offset{0};  // wall time less monotonic time: to tell when, never to decide
   Duration progress_timeout = seconds(300);
@@ -75,7 +75,8 @@ class Coordinator {
 
   // --- nodes
   // `agent` names the agent process: another one for the same node means that the one before died.
-  NodeRegistration Register(uint32_t node, const std::string& agent, uint32_t processes, Instant now);
+  NodeRegistration Register(uint32_t node, const std::string& agent, uint32_t processes,
+                            Instant now);
   // Calls `answer` once, now or at a later event.
   void Exchange(uint32_t node, const ExchangeRequest& request, Instant now, Answer answer);
   void Leave(uint32_t node, const Incarnation& incarnation, Instant now);
@@ -133,7 +134,8 @@ class Coordinator {
     bool registered = false;
     bool gave_up = false;
     bool ever_ready = false;
-    Instant seen;  // last call
+    std::map<uint32_t, uint64_t> metrics;  // process to the number of its last metric
+    Instant seen;                          // last call
   };
   // An exchange that has no answer yet.
   struct Waiting {

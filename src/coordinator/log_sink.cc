@@ -34,10 +34,12 @@ std::string Join(const std::vector<std::string>& segments, size_t count) {
   return path;
 }
 
-// One level at a time, each opened without following links; what fails shows in the open that follows.
+// One level at a time, each opened without following links; what fails shows in the open that
+// follows.
 void MakeFolders(int root, const std::vector<std::string>& segments) {
   for (size_t i = 0; i + 1 < segments.size(); ++i) {
-    const int parent = i == 0 ? dup(root) : OpenBelow(root, Join(segments, i), O_PATH | O_DIRECTORY, 0);
+    const int parent =
+        i == 0 ? dup(root) : OpenBelow(root, Join(segments, i), O_PATH | O_DIRECTORY, 0);
     if (parent < 0) return;
     mkdirat(parent, segments[i].c_str(), 0755);
     close(parent);
@@ -84,16 +86,16 @@ bool LogSink::Allowed(uint32_t node, const std::vector<std::string>& segments) {
 }
 
 Status LogSink::Write(uint32_t node, const std::vector<std::string>& segments, uint64_t offset,
-                      std::string_view bytes) {
+                      std::string_view bytes, bool truncate) {
   if (!Allowed(node, segments)) {
     return Error{Code::kPermission, fmt::format("node {} may not write this log path", node)};
   }
   const std::string path = Join(segments, segments.size());
-  constexpr uint64_t kFlags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK;
-  int fd = OpenBelow(root_, path, kFlags, 0644);
+  const uint64_t flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | (truncate ? O_TRUNC : 0);
+  int fd = OpenBelow(root_, path, flags, 0644);
   if (fd < 0 && errno == ENOENT) {
     MakeFolders(root_, segments);
-    fd = OpenBelow(root_, path, kFlags, 0644);
+    fd = OpenBelow(root_, path, flags, 0644);
   }
   if (fd < 0) {
     const int reason = errno;

@@ -24,17 +24,18 @@ class LogSink {
 
   // Writes `bytes` at `offset` of the file that `segments` name, making it and its folders.
   // kPermission when the path is not the node's or leads through a link.
+  // `truncate`: the file starts anew with these bytes.
   Status Write(uint32_t node, const std::vector<std::string>& segments, uint64_t offset,
-               std::string_view bytes);
+               std::string_view bytes, bool truncate = false);
 
  private:
   explicit LogSink(int root) : root_(root) {}
   int root_;
 };
 
-// Removes what an earlier run left in the log tree `root`, for a run that starts over; the logs that
-// this coordinator and its agents have open already (sys/master_role.txt, sys/node/<n>/_main.txt)
-// go on. Links are removed, not followed. What cannot be removed stays.
+// Removes what an earlier run left in the log tree `root`, for a run that starts over; the logs
+// that this coordinator and its agents have open already (sys/master_role.txt,
+// sys/node/<n>/_main.txt) go on. Links are removed, not followed. What cannot be removed stays.
 void ClearLogTree(const std::string& root);
 
 }  // namespace parallelrun

@@ -20,7 +20,9 @@ void MetricLog::Add(const std::vector<Coordinator::Metric>& metrics) {
     if (!value.is_object() || !value.contains("name") || !value["name"].is_string()) continue;
     value["node"] = metric.node;
     value["process"] = fmt::format("process{:03}", metric.process);
-    const auto dump = [](const json& v) { return v.dump(-1, ' ', false, json::error_handler_t::replace); };
+    const auto dump = [](const json& v) {
+      return v.dump(-1, ' ', false, json::error_handler_t::replace);
+    };
     out << dump(value) << '\n';
     const std::string name = value["name"].get<std::string>().substr(0, 100);
     if (value.contains("value") && (latest_.size() < kMaxNames || latest_.contains(name))) {

@@ -1,5 +1,6 @@
 // What scripts log with run.log: a line each in user/metrics.jsonl of the log tree, and the last
-// value of each name for the progress. Not durable: a crash may lose the last lines. Not thread-safe.
+// value of each name for the progress. Not durable: a crash may lose the last lines. Not
+// thread-safe.
 #pragma once
 
 #include <map>

@@ -1,8 +1,8 @@
 #include "coordinator/progress.h"
 
-#include <prometheus/registry.h>
-#include <prometheus/gauge.h>
 #include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 #include <spdlog/fmt/fmt.h>
 
@@ -65,7 +65,8 @@ std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTim
   out["perSecond"] = std::round(coordinator.rate().PerSecond() * 100) / 100;
   const std::optional<Duration> left =
       state.plan_ended() ? coordinator.rate().Remaining(counts.planned - settled) : std::nullopt;
-  out["secondsRemaining"] = left ? json(static_cast<int64_t>(std::ceil(ToSeconds(*left)))) : json(nullptr);
+  out["secondsRemaining"] =
+      left ? json(static_cast<int64_t>(std::ceil(ToSeconds(*left)))) : json(nullptr);
   out["nodes"] = json::array();
   for (const NodeView& node : coordinator.nodes()) {
     out["nodes"].push_back({{"index", node.index},
@@ -87,7 +88,8 @@ std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTim
   out["failedAttempts"] = state.errors().total();
   out["paused"] = coordinator.paused();
   out["metrics"] = json::object();
-  for (const auto& [name, value] : metrics) out["metrics"][name] = json::parse(value, nullptr, false);
+  for (const auto& [name, value] : metrics)
+    out["metrics"][name] = json::parse(value, nullptr, false);
   out["verdict"] = nullptr;
   if (const auto& verdict = state.verdict()) {
     out["verdict"] = {{"outcome", verdict->outcome == Outcome::kSucceeded ? "Succeeded" : "Failed"},
@@ -117,11 +119,14 @@ std::string Metrics(const Coordinator& coordinator, uint32_t epoch) {
   batches.Add({{"state", "failed"}}).Set(static_cast<double>(counts.failed));
   batches.Add({{"state", "running"}}).Set(static_cast<double>(coordinator.running()));
   batches.Add({{"state", "pending"}})
-      .Set(static_cast<double>(counts.planned - counts.succeeded - counts.failed - coordinator.running()));
+      .Set(static_cast<double>(counts.planned - counts.succeeded - counts.failed -
+                               coordinator.running()));
   auto& items = gauge("parallelrun_items", "Items of settled mini-batches by outcome.");
   items.Add({{"outcome", "succeeded"}}).Set(static_cast<double>(counts.items_succeeded));
   items.Add({{"outcome", "failed"}}).Set(static_cast<double>(counts.items_failed));
-  gauge("parallelrun_rows", "Rows of succeeded mini-batches.").Add({}).Set(static_cast<double>(counts.rows));
+  gauge("parallelrun_rows", "Rows of succeeded mini-batches.")
+      .Add({})
+      .Set(static_cast<double>(counts.rows));
   gauge("parallelrun_listing_done", "1 once every input has been listed.")
       .Add({})
       .Set(state.plan_ended() ? 1 : 0);

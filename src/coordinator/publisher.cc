@@ -50,7 +50,8 @@ class BlockWriter {
   uint64_t offset_ = 0;
 };
 
-// Reads rows of the ledger, neighbours in one read: in mini-batch order most rows lie close together.
+// Reads rows of the ledger, neighbours in one read: in mini-batch order most rows lie close
+// together.
 class RowReader {
  public:
   explicit RowReader(const Ledger& ledger) : ledger_(ledger) {}
@@ -60,14 +61,16 @@ class RowReader {
     if (!inside) {
       const auto length = std::max<size_t>(place.length, std::min(kBlock, size_t{64} << 10));
       // A window near the end of a log is cut short by the ledger; only our rows must be there.
-      Result<std::string> read = ledger_.Read({place.epoch, place.offset, static_cast<uint32_t>(length)});
+      Result<std::string> read =
+          ledger_.Read({place.epoch, place.offset, static_cast<uint32_t>(length)});
       if (!read.ok() && length > place.length) read = ledger_.Read(place);
       if (!read.ok()) return read.error();
       bytes_ = std::move(*read);
       window_ = place;
       if (bytes_.size() < place.length) {
-        return Error{Code::kCorrupt, fmt::format("the ledger of epoch {} ends within rows at offset {}",
-                                                 place.epoch, place.offset)};
+        return Error{Code::kCorrupt,
+                     fmt::format("the ledger of epoch {} ends within rows at offset {}",
+                                 place.epoch, place.offset)};
       }
     }
     return std::string_view(bytes_).substr(place.offset - window_.offset, place.length);
@@ -107,11 +110,12 @@ Result<Published> PublishOutput(Files& files, const Ledger& ledger, const JobSta
   }
   const Result<uint64_t> room = files.FreeSpace(folder);
   if (room.ok() && *room < total + kSpareBytes) {
-    return Error{Code::kNoSpace, fmt::format("{}: {} bytes are free, the output needs {}", folder, *room,
-                                             total)};
+    return Error{Code::kNoSpace,
+                 fmt::format("{}: {} bytes are free, the output needs {}", folder, *room, total)};
   }
 
-  if (PARALLELRUN_MUTATED(kRenameWithoutToken)) (void)files.CreateExclusive(ledger.token_path()).ok();
+  if (PARALLELRUN_MUTATED(kRenameWithoutToken))
+    (void)files.CreateExclusive(ledger.token_path()).ok();
   Result<std::unique_ptr<File>> token = files.Open(ledger.token_path());
   if (!token.ok()) {
     if (token.error().code == Code::kNotFound) {

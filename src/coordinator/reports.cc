@@ -19,12 +19,13 @@ std::string ClockText(Duration duration) {
 std::string JobErrors(const JobState& state, const std::string& log_folder) {
   const std::vector<DistinctError> errors = state.errors().Top(DistinctErrors::kLimit);
   if (errors.empty()) return "No attempt of a mini-batch has failed.\n";
-  std::string text = fmt::format("{} attempts have failed, with {} distinct errors{}:\n", state.errors().total(),
-                                 errors.size(), errors.size() == DistinctErrors::kLimit ? " (more are not listed)" : "");
+  std::string text = fmt::format(
+      "{} attempts have failed, with {} distinct errors{}:\n", state.errors().total(),
+      errors.size(), errors.size() == DistinctErrors::kLimit ? " (more are not listed)" : "");
   for (const DistinctError& e : errors) {
     text += fmt::format(
-        "\n{} x {}: {}\n  first in mini-batch {}, node {}, process{:03}{}\n", e.count, Printable(e.kind, 100),
-        Printable(e.message, kMessageBytes), e.batch, e.node, e.process,
+        "\n{} x {}: {}\n  first in mini-batch {}, node {}, process{:03}{}\n", e.count,
+        Printable(e.kind, 100), Printable(e.message, kMessageBytes), e.batch, e.node, e.process,
         e.log.empty() ? "" : fmt::format(", see {}/{}", log_folder, Printable(e.log, 300)));
   }
   return text;
@@ -33,43 +34,52 @@ std::string JobErrors(const JobState& state, const std::string& log_folder) {
 std::string JobResult(const JobState& state, const std::string& log_folder) {
   std::string text;
   if (const auto& verdict = state.verdict()) {
-    text += fmt::format("{}: {}: {}\n", verdict->outcome == Outcome::kSucceeded ? "Succeeded" : "Failed",
+    text += fmt::format("{}: {}: {}\n",
+                        verdict->outcome == Outcome::kSucceeded ? "Succeeded" : "Failed",
                         verdict->reason, Printable(verdict->message, kMessageBytes));
   } else {
     text += "Unfinished: the job has no verdict yet\n";
   }
   const JobCounts& counts = state.counts();
-  text += fmt::format("\nMini-batches: {} succeeded, {} failed, of {}{}\n", counts.succeeded, counts.failed,
-                      state.plan_ended() ? "" : "at least ", counts.planned);
-  text += fmt::format("Items: {} succeeded, {} failed\n", counts.items_succeeded, counts.items_failed);
+  text += fmt::format("\nMini-batches: {} succeeded, {} failed, of {}{}\n", counts.succeeded,
+                      counts.failed, state.plan_ended() ? "" : "at least ", counts.planned);
+  text +=
+      fmt::format("Items: {} succeeded, {} failed\n", counts.items_succeeded, counts.items_failed);
   if (const auto& published = state.published()) {
-    text += fmt::format("Output: {} ({} rows, {} bytes)\n", published->path, published->rows, published->bytes);
+    text += fmt::format("Output: {} ({} rows, {} bytes)\n", published->path, published->rows,
+                        published->bytes);
   }
   return text + "\n" + JobErrors(state, log_folder);
 }
 
 std::string LogReadme() {
-  return "What lies where below this folder. <node> is the index of a node, <process> the name of a\n"
+  return "What lies where below this folder. <node> is the index of a node, <process> the name of "
+         "a\n"
          "worker process, such as process000; a name is never used twice.\n"
          "\n"
-         "job_result.txt                             start here: the result, and the root cause of a failure\n"
+         "job_result.txt                             start here: the result, and the root cause of "
+         "a failure\n"
          "job_error.txt                              the distinct errors with their counts\n"
          "job_progress_overview.<yyyymmdd>.txt       progress over time, a file each day (UTC)\n"
          "user/error.txt                             the same as job_error.txt\n"
-         "user/error/<node>/<process>.txt            tracebacks from loading and running the script\n"
-         "user/entry_script_log/<node>/<process>.log.txt   what the script logs with EntryScript().logger\n"
+         "user/error/<node>/<process>.txt            tracebacks from loading and running the "
+         "script\n"
+         "user/entry_script_log/<node>/<process>.log.txt   what the script logs with "
+         "EntryScript().logger\n"
          "user/stdout/<node>/<process>.stdout.txt    what the script prints, and Python's logging\n"
          "user/stderr/<node>/<process>.stderr.txt    what the script writes to stderr\n"
          "user/files/<node>/                         other files that the script put into ./logs\n"
          "user/metrics.jsonl                         what scripts log with run.log\n"
-         "sys/job_report/processed_mini-batches.csv  every attempt: times, counts, errors; sums by node and process beside\n"
+         "sys/job_report/processed_mini-batches.csv  every attempt: times, counts, errors; sums by "
+         "node and process beside\n"
          "sys/master_role.txt                        the coordinator's own log\n"
          "sys/node/<node>/_main.txt                  the agent's own log\n";
 }
 
 std::string OverviewName(WallTime now) {
   const std::string date = Rfc3339(now);
-  return fmt::format("job_progress_overview.{}{}{}.txt", date.substr(0, 4), date.substr(5, 2), date.substr(8, 2));
+  return fmt::format("job_progress_overview.{}{}{}.txt", date.substr(0, 4), date.substr(5, 2),
+                     date.substr(8, 2));
 }
 
 std::string OverviewLine(const Coordinator& coordinator, Duration elapsed, WallTime now) {
@@ -78,11 +88,13 @@ std::string OverviewLine(const Coordinator& coordinator, Duration elapsed, WallT
   const uint64_t settled = counts.succeeded + counts.failed;
   std::string line = Rfc3339(now) + " ";
   if (!state.plan_ended()) {
-    line += fmt::format("Scheduling: {} mini batches with {} items so far. ", counts.planned, counts.items_planned);
+    line += fmt::format("Scheduling: {} mini batches with {} items so far. ", counts.planned,
+                        counts.items_planned);
   }
   if (settled == 0) return line + "No mini batch has been processed yet.\n";
   line += fmt::format("Processed {} of {}{} mini batches in {}, {} failed.", settled,
-                      state.plan_ended() ? "" : "at least ", counts.planned, ClockText(elapsed), counts.failed);
+                      state.plan_ended() ? "" : "at least ", counts.planned, ClockText(elapsed),
+                      counts.failed);
   const std::optional<Duration> left =
       state.plan_ended() ? coordinator.rate().Remaining(counts.planned - settled) : std::nullopt;
   if (left) line += fmt::format(" Estimated remaining time {}.", ClockText(*left));

@@ -62,8 +62,9 @@ uint64_t Number(const json& object, const char* key) {
 
 std::string Text(const json& object, const char* key) {
   const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>().substr(0, kTextLimit)
-                                                     : "";
+  return found != object.end() && found->is_string()
+             ? found->get<std::string>().substr(0, kTextLimit)
+             : "";
 }
 
 }  // namespace
@@ -93,7 +94,8 @@ CoordinatorServer::~CoordinatorServer() {
 
 Result<CoordinatorExit> CoordinatorServer::Run() {
   Result<std::unique_ptr<HttpServer>> http = HttpServer::Start(
-      loop_, options_.http, [this](const HttpRequest& request) { return Admit(request, options_.key); },
+      loop_, options_.http,
+      [this](const HttpRequest& request) { return Admit(request, options_.key); },
       [this](const std::shared_ptr<HttpExchange>& exchange) {
         Handle(exchange);
         AfterEvent();
@@ -139,8 +141,9 @@ void CoordinatorServer::Handle(const std::shared_ptr<HttpExchange>& exchange) {
   if (request.method == "PUT" && request.path == "/v1/control") {
     return exchange->Respond(Control(request.body));
   }
-  exchange->Respond(ErrorResponse(
-      404, "NotFound", "there is nothing at " + request.method + " " + Printable(request.path, 200)));
+  exchange->Respond(
+      ErrorResponse(404, "NotFound",
+                    "there is nothing at " + request.method + " " + Printable(request.path, 200)));
 }
 
 void CoordinatorServer::HandleNode(const std::shared_ptr<HttpExchange>& exchange, uint32_t node,
@@ -155,23 +158,26 @@ void CoordinatorServer::HandleNode(const std::shared_ptr<HttpExchange>& exchange
   if (request.method == "PUT" && call == "logs") {
     return exchange->Respond(WriteLog(node, request, path));
   }
-  exchange->Respond(ErrorResponse(404, "NotFound",
-                                  "nodes have no call " + request.method + " " + Printable(call, 50)));
+  exchange->Respond(ErrorResponse(
+      404, "NotFound", "nodes have no call " + request.method + " " + Printable(call, 50)));
 }
 
 HttpResponse CoordinatorServer::RegisterNode(uint32_t node, const std::string& body) {
   const std::optional<json> request = ParseObject(body);
   if (!request) return ErrorResponse(400, "Invalid", "the body of register is not a JSON object");
   if (Number(*request, "protocol") != 1) {
-    return ErrorResponse(400, "Invalid", "this coordinator speaks protocol 1: use an agent of its release");
+    return ErrorResponse(400, "Invalid",
+                         "this coordinator speaks protocol 1: use an agent of its release");
   }
   const std::string run_id = fmt::format("{:016x}", ledger_.run_id());
   const std::string theirs = Text(*request, "runId");
   if (!theirs.empty() && theirs != run_id) {
-    return ErrorResponse(409, "Stale", "the agent belongs to run " + Printable(theirs, 40) +
-                                           ", this is run " + run_id);
+    return ErrorResponse(
+        409, "Stale",
+        "the agent belongs to run " + Printable(theirs, 40) + ", this is run " + run_id);
   }
-  const auto processes = static_cast<uint32_t>(std::min<uint64_t>(Number(*request, "processes"), 4096));
+  const auto processes =
+      static_cast<uint32_t>(std::min<uint64_t>(Number(*request, "processes"), 4096));
   const std::string agent = fmt::format("{}:{}", Text(*request, "host"), Number(*request, "pid"));
   const NodeRegistration registration = coordinator_.Register(
       node, agent, processes > 0 ? processes : options_.coordinator.processes, Now());
@@ -217,8 +223,9 @@ HttpResponse CoordinatorServer::WriteLog(uint32_t node, const HttpRequest& reque
       offset.find_first_not_of("0123456789") != std::string::npos) {
     return ErrorResponse(400, "Invalid", "the query needs offset=N, a number of bytes");
   }
-  const Status written =
-      logs_.Write(node, {path.begin() + 4, path.end()}, std::stoull(offset), request.body);
+  const bool truncate = QueryParameter(request.query, "truncate").value_or("") == "true";
+  const Status written = logs_.Write(node, {path.begin() + 4, path.end()}, std::stoull(offset),
+                                     request.body, truncate);
   return written.ok() ? JsonResponse(200, "{}\n") : Refusal(written.error());
 }
 
@@ -227,8 +234,8 @@ HttpResponse CoordinatorServer::Control(const std::string& body) {
   if (!request) return ErrorResponse(400, "Invalid", "the body of control is not a JSON object");
   for (const auto& [key, value] : request->items()) {
     if ((key != "drain" && key != "cancel") || !value.is_boolean()) {
-      return ErrorResponse(400, "Invalid", "control takes the booleans drain and cancel, not " +
-                                               Printable(key, 50));
+      return ErrorResponse(
+          400, "Invalid", "control takes the booleans drain and cancel, not " + Printable(key, 50));
     }
   }
   if (request->value("drain", false)) coordinator_.Drain(Now());
@@ -248,10 +255,9 @@ void CoordinatorServer::StartPlanning() {
     if (!decoded.ok()) return coordinator_.FailPlan(decoded.error(), Now());
     cursor = CursorAfter(std::get<PlanChunkRecord>(decoded->record), options_.inputs);
   }
-  planner_ = std::thread(
-      [this, planner = std::make_shared<Planner>(options_.inputs, options_.forbidden, cursor)] {
-        PlanLoop(*planner);
-      });
+  planner_ =
+      std::thread([this, planner = std::make_shared<Planner>(options_.inputs, options_.forbidden,
+                                                             cursor)] { PlanLoop(*planner); });
 }
 
 void CoordinatorServer::PlanLoop(Planner& planner) {
@@ -310,7 +316,8 @@ void CoordinatorServer::OnFlushed(const Result<uint64_t>& flushed) {
     coordinator_.OnDurable(Now());
   } else if (flushed.error().code == Code::kNoSpace) {
     if (coordinator_.paused().empty()) {
-      spdlog::error("paused: {}; free some space and the job goes on by itself", flushed.error().message);
+      spdlog::error("paused: {}; free some space and the job goes on by itself",
+                    flushed.error().message);
     }
     coordinator_.Pause(flushed.error().message);
     flushing_ = true;  // until the retry

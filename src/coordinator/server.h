@@ -1,6 +1,6 @@
-// CoordinatorServer puts a Coordinator to work: HTTP in front, the ledger's syncs and the listing on
-// threads of their own, publishing at the end. One object runs one epoch, on the thread that calls
-// Run; its loop is the only thread that touches the Coordinator.
+// CoordinatorServer puts a Coordinator to work: HTTP in front, the ledger's syncs and the listing
+// on threads of their own, publishing at the end. One object runs one epoch, on the thread that
+// calls Run; its loop is the only thread that touches the Coordinator.
 #pragma once
 
 #include <atomic>
@@ -34,8 +34,8 @@ enum class CoordinatorExit {
 struct ServerOptions {
   CoordinatorLimits coordinator;
   HttpServerOptions http;
-  std::string key;        // of the job; tokens are derived from it
-  std::string agent_job;  // JSON text: `job` of the answer to register
+  std::string key;          // of the job; tokens are derived from it
+  std::string agent_job;    // JSON text: `job` of the answer to register
   std::string output_path;  // of the appended file; empty with SummaryOnly
   RowOrder order = RowOrder::kMiniBatch;
   std::string log_folder;  // where the reports go

@@ -44,9 +44,10 @@ Result<Decision> Decide(const CoordinatorConfig& config, const JobLayout& layout
     if (layout.output_path.empty() || if_exists == IfExists::kOverwrite) return decision;
     const Result<bool> there = files.Exists(layout.output_path);
     if (there.ok() && *there) {
-      return Error{Code::kExists, layout.output_path +
-                                      " exists, and is not of a run that could be continued: move "
-                                      "it away, choose another output, or replace it with --overwrite"};
+      return Error{Code::kExists,
+                   layout.output_path +
+                       " exists, and is not of a run that could be continued: move "
+                       "it away, choose another output, or replace it with --overwrite"};
     }
     return decision;
   }
@@ -58,8 +59,8 @@ Result<Decision> Decide(const CoordinatorConfig& config, const JobLayout& layout
     decision.overwrite = true;
     return decision;
   }
-  const bool finished = state.published() ||
-                        (state.verdict() && state.verdict()->outcome == Outcome::kSucceeded);
+  const bool finished =
+      state.published() || (state.verdict() && state.verdict()->outcome == Outcome::kSucceeded);
   if (if_exists == IfExists::kFail) {
     return Error{Code::kExists,
                  finished ? fmt::format("{} exists: this job has finished already; start over with "
@@ -77,8 +78,9 @@ Result<Decision> Decide(const CoordinatorConfig& config, const JobLayout& layout
                      Lines(*changes) + "\nundo the change, or start over with --overwrite"};
   }
   if (before.code_digest != config.code_digest) {
-    spdlog::warn("the code has changed since the run was started: finished mini-batches keep their "
-                 "rows, the others are run with the new code");
+    spdlog::warn(
+        "the code has changed since the run was started: finished mini-batches keep their "
+        "rows, the others are run with the new code");
   }
   // A finished run stays finished: there is nothing to try again.
   decision.write_settings = !finished;
@@ -131,9 +133,9 @@ Status Begin(const CoordinatorConfig& config, const Decision& decision, Opened& 
     opened.state = JobState();
     opened.first_epoch = opened.ledger->epoch();
   }
-  Status begun = opened.ledger->Begin(
-      decision.write_settings ? std::optional(settings) : std::nullopt,
-      decision.overwrite ? std::optional(RandomU64()) : std::nullopt);
+  Status begun =
+      opened.ledger->Begin(decision.write_settings ? std::optional(settings) : std::nullopt,
+                           decision.overwrite ? std::optional(RandomU64()) : std::nullopt);
   if (begun.ok() && decision.write_settings) begun = opened.state.Apply(settings, {}, {});
   return begun;
 }
@@ -144,7 +146,8 @@ CoordinatorLimits Limits(const CoordinatorConfig& config, const Opened& opened) 
   CoordinatorLimits limits;
   limits.first_epoch = opened.first_epoch;
   limits.run_max_try = static_cast<uint32_t>(spec.run_max_try);
-  limits.thresholds = {spec.error_threshold, spec.allowed_failed_count, spec.allowed_failed_percent};
+  limits.thresholds = {spec.error_threshold, spec.allowed_failed_count,
+                       spec.allowed_failed_percent};
   limits.append_row = spec.output.action == OutputAction::kAppendRow;
   const SystemClock clock;
   limits.wall_offset = clock.WallNow().time_since_epoch() - clock.Now().time_since_epoch();
@@ -157,7 +160,8 @@ CoordinatorLimits Limits(const CoordinatorConfig& config, const Opened& opened) 
   return limits;
 }
 
-// A coordinator that does not start publishes nothing: no token of its own stays in the output folder.
+// A coordinator that does not start publishes nothing: no token of its own stays in the output
+// folder.
 Error Refuse(const Ledger& ledger, Files& files, const Error& why) {
   if (!ledger.token_path().empty()) {
     if (const Status removed = files.Remove(ledger.token_path()); !removed.ok()) {
@@ -170,7 +174,8 @@ Error Refuse(const Ledger& ledger, Files& files, const Error& why) {
 
 }  // namespace
 
-void WriteTerminationMessage(const CoordinatorConfig& config, Files& files, const std::string& text) {
+void WriteTerminationMessage(const CoordinatorConfig& config, Files& files,
+                             const std::string& text) {
   if (config.termination_message.empty()) return;
   if (const Status written = PublishFile(files, config.termination_message, text); !written.ok()) {
     spdlog::warn("{}", written.error().message);

@@ -13,6 +13,7 @@ namespace parallelrun {
 Result<CoordinatorExit> RunCoordinator(const CoordinatorConfig& config, Files& files);
 
 // Leaves `text` where the configuration says that the last words go.
-void WriteTerminationMessage(const CoordinatorConfig& config, Files& files, const std::string& text);
+void WriteTerminationMessage(const CoordinatorConfig& config, Files& files,
+                             const std::string& text);
 
 }  // namespace parallelrun

@@ -28,16 +28,17 @@ void DistinctErrors::Add(std::string_view kind, std::string_view message, BatchI
   }
   if (errors_.size() == kLimit) return;
   index_.emplace(std::move(key), errors_.size());
-  errors_.push_back({std::string(kind), std::string(message), 1, batch, node, process,
-                     std::string(log)});
+  errors_.push_back(
+      {std::string(kind), std::string(message), 1, batch, node, process, std::string(log)});
 }
 
 void DistinctErrors::Clear() { *this = DistinctErrors(); }
 
 std::vector<DistinctError> DistinctErrors::Top(size_t n) const {
   std::vector<DistinctError> sorted = errors_;
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const DistinctError& a, const DistinctError& b) { return a.count > b.count; });
+  std::stable_sort(
+      sorted.begin(), sorted.end(),
+      [](const DistinctError& a, const DistinctError& b) { return a.count > b.count; });
   if (sorted.size() > n) sorted.resize(n);
   return sorted;
 }

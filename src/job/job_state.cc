@@ -35,15 +35,17 @@ Status JobState::Apply(const Record& record, const Place& record_place, const Pl
     ++batches_[lost->id].losses;
   } else if (const auto* end = std::get_if<PlanEndRecord>(&record)) {
     if (end->batches != counts_.planned || end->items != counts_.items_planned) {
-      return Error{Code::kCorrupt,
-                   fmt::format("plan end names {} mini-batches and {} items, the chunks hold {} and {}",
-                               end->batches, end->items, counts_.planned, counts_.items_planned)};
+      return Error{
+          Code::kCorrupt,
+          fmt::format("plan end names {} mini-batches and {} items, the chunks hold {} and {}",
+                      end->batches, end->items, counts_.planned, counts_.items_planned)};
     }
     plan_ended_ = true;
   } else if (const auto* settings = std::get_if<SettingsRecord>(&record)) {
     ApplySettings(*settings);
   } else if (const auto* verdict = std::get_if<VerdictRecord>(&record)) {
-    verdict_ = Verdict{verdict->outcome, std::string(verdict->reason), std::string(verdict->message)};
+    verdict_ =
+        Verdict{verdict->outcome, std::string(verdict->reason), std::string(verdict->message)};
   } else if (const auto* header = std::get_if<HeaderRecord>(&record)) {
     if (header_.empty()) header_ = header->line;
   } else if (const auto* published = std::get_if<PublishedRecord>(&record)) {

@@ -19,7 +19,7 @@ namespace parallelrun {
 
 struct MiniBatch {
   enum class State : uint8_t { kPending, kSucceeded, kFailed };
-  Place rows;  // of the result (its last part); length 0: no rows
+  Place rows;   // of the result (its last part); length 0: no rows
   Fence fence;  // of the accepted result or of the failed attempt that was the last
   uint32_t items = 0;
   uint32_t items_succeeded = 0;
@@ -29,7 +29,7 @@ struct MiniBatch {
 };
 
 struct JobCounts {
-  uint64_t planned = 0;    // mini-batches
+  uint64_t planned = 0;  // mini-batches
   uint64_t succeeded = 0;
   uint64_t failed = 0;
   uint64_t items_planned = 0;

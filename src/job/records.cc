@@ -9,8 +9,8 @@
 namespace parallelrun {
 namespace {
 
-constexpr size_t kPrefixSize = 5;                           // type and length
-constexpr size_t kRowsHeadSize = 8 + 12;                    // id, fence
+constexpr size_t kPrefixSize = 5;                                // type and length
+constexpr size_t kRowsHeadSize = 8 + 12;                         // id, fence
 constexpr size_t kResultHeadSize = 8 + 12 + 8 + 8 + 24 + 4 + 4;  // and node, process, times, counts
 
 template <RecordType type, typename T>

@@ -9,9 +9,9 @@ Verdict Failed(std::string reason, std::string message, const JobState& state) {
   const std::vector<DistinctError> top = state.errors().Top(1);
   if (!top.empty()) {
     const DistinctError& e = top.front();
-    message += fmt::format(". Most frequent error ({} of {}): {}: {} (mini-batch {}, node {}, log {})",
-                           e.count, state.errors().total(), e.kind, e.message, e.batch, e.node,
-                           e.log);
+    message +=
+        fmt::format(". Most frequent error ({} of {}): {}: {} (mini-batch {}, node {}, log {})",
+                    e.count, state.errors().total(), e.kind, e.message, e.batch, e.node, e.log);
   }
   return {Outcome::kFailed, std::move(reason), std::move(message)};
 }
@@ -35,18 +35,19 @@ std::optional<Verdict> Decide(const JobState& state, const Thresholds& threshold
                               counts.failed, thresholds.allowed_failed_count),
                   state);
   }
-  if (state.plan_ended() && static_cast<double>(counts.failed) * 100 >
-                                thresholds.allowed_failed_percent *
-                                    static_cast<double>(counts.planned)) {
-    return Failed("AllowedFailedPercentExceeded",
-                  fmt::format("{} of {} mini-batches have failed; spec.allowedFailedPercent allows {} %",
-                              counts.failed, counts.planned, thresholds.allowed_failed_percent),
-                  state);
+  if (state.plan_ended() &&
+      static_cast<double>(counts.failed) * 100 >
+          thresholds.allowed_failed_percent * static_cast<double>(counts.planned)) {
+    return Failed(
+        "AllowedFailedPercentExceeded",
+        fmt::format("{} of {} mini-batches have failed; spec.allowedFailedPercent allows {} %",
+                    counts.failed, counts.planned, thresholds.allowed_failed_percent),
+        state);
   }
   if (!state.all_settled()) return std::nullopt;
   if (counts.succeeded == 0) {
-    return Failed("NothingSucceeded",
-                  fmt::format("all {} mini-batches have failed", counts.failed), state);
+    return Failed("NothingSucceeded", fmt::format("all {} mini-batches have failed", counts.failed),
+                  state);
   }
   if (append_row && counts.rows == 0) {
     return Failed("NoRows",

@@ -10,8 +10,8 @@ namespace parallelrun {
 
 // Exceeded means strictly greater; only final failures count, so counts never go back.
 struct Thresholds {
-  int64_t error_threshold = -1;       // failed items; -1: any number
-  int64_t allowed_failed_count = -1;  // failed mini-batches; -1: any number
+  int64_t error_threshold = -1;         // failed items; -1: any number
+  int64_t allowed_failed_count = -1;    // failed mini-batches; -1: any number
   double allowed_failed_percent = 100;  // of all mini-batches, once the listing has ended
 };
 

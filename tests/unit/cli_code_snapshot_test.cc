@@ -72,7 +72,8 @@ TEST_F(CodeSnapshotTest, LinksStayLinks) {
 
 TEST_F(CodeSnapshotTest, AFolderOfDataIsNotCode) {
   fs::create_directories(code() + "/data");
-  fs::resize_file((std::ofstream(code() + "/data/huge"), code() + "/data/huge"), 300ULL << 20);  // sparse
+  fs::resize_file((std::ofstream(code() + "/data/huge"), code() + "/data/huge"),
+                  300ULL << 20);  // sparse
   const Result<uint64_t> digest = SnapshotCode(code(), folder_ + "/copy", {});
   ASSERT_FALSE(digest.ok());
   EXPECT_NE(digest.error().message.find("--code"), std::string::npos);

@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/quick_job.h"
 #include "api/parse.h"
+#include "cli/quick_job.h"
 
 namespace parallelrun {
 namespace {
@@ -24,7 +24,8 @@ json Progress() {
 }
 
 TEST(DisplayTest, TheProgressLine) {
-  EXPECT_EQ(ProgressLine(Progress()), "63 of 180 mini-batches, 20.5/s, 2 failed, 6.0s left, 1 node");
+  EXPECT_EQ(ProgressLine(Progress()),
+            "63 of 180 mini-batches, 20.5/s, 2 failed, 6.0s left, 1 node");
 }
 
 TEST(DisplayTest, WhileTheListingGoesOnTotalsAreAtLeast) {
@@ -33,12 +34,14 @@ TEST(DisplayTest, WhileTheListingGoesOnTotalsAreAtLeast) {
   progress["secondsRemaining"] = nullptr;
   progress["state"] = "Draining";
   progress["paused"] = "disk full";
-  EXPECT_EQ(ProgressLine(progress),
-            "63 of at least 180 mini-batches, 20.5/s, 2 failed, 1 node, Draining, PAUSED: disk full");
+  EXPECT_EQ(
+      ProgressLine(progress),
+      "63 of at least 180 mini-batches, 20.5/s, 2 failed, 1 node, Draining, PAUSED: disk full");
 }
 
 TEST(DisplayTest, TheSummaryNamesTheErrorsAndHowToContinue) {
-  const std::string text = Summary(Progress(), "/out/logs", "parallelrun run job.yaml --resume", seconds(3));
+  const std::string text =
+      Summary(Progress(), "/out/logs", "parallelrun run job.yaml --resume", seconds(3));
   EXPECT_NE(text.find("3 x Exception: no\\x1b[31m such file"), std::string::npos) << text;
   EXPECT_NE(text.find("/out/logs/user/error/0/process001.txt"), std::string::npos);
   EXPECT_NE(text.find("To continue: parallelrun run job.yaml --resume"), std::string::npos);

@@ -58,13 +58,15 @@ TEST(AccessTest, WhoMayCallWhat) {
 
 TEST(AccessTest, ATokenOfAnotherJobIsWorthNothing) {
   HttpRequest request = Request("GET", "/v1/progress", "");
-  request.headers = {{"Authorization", "Bearer " + RoleToken("another key of the same length....", "viewer")}};
+  request.headers = {
+      {"Authorization", "Bearer " + RoleToken("another key of the same length....", "viewer")}};
   EXPECT_EQ(Refused(request), 401);
 }
 
 TEST(AccessTest, BodiesAreBoundedByWhatTheyCarry) {
   EXPECT_EQ(std::get<size_t>(Admit(Request("PUT", "/v1/control", "operator"), kKey)), 64u << 10);
-  EXPECT_EQ(std::get<size_t>(Admit(Request("POST", "/v1/nodes/0/exchange", "node:0"), kKey)), 16u << 20);
+  EXPECT_EQ(std::get<size_t>(Admit(Request("POST", "/v1/nodes/0/exchange", "node:0"), kKey)),
+            16u << 20);
   EXPECT_EQ(std::get<size_t>(Admit(Request("GET", "/v1/progress", "viewer"), kKey)), 0u);
 }
 

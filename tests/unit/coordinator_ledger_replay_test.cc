@@ -190,8 +190,8 @@ TEST(LedgerReplayTest, LargestTailCanBeCopied) {
   FaultFiles files;
   Claimed first = Start(files);
   const std::string empty = Encoded(ResultRecord{});
-  const std::string largest =
-      Encoded(ResultRecord{1, {}, 0, 0, 0, 0, 0, std::string(kMaxRecordSize - empty.size(), 'x'), {}});
+  const std::string largest = Encoded(
+      ResultRecord{1, {}, 0, 0, 0, 0, 0, std::string(kMaxRecordSize - empty.size(), 'x'), {}});
   ASSERT_EQ(largest.size(), kMaxRecordSize);
   ASSERT_TRUE(Commit(*first.ledger, {largest}).ok());
   for (int i = 0; i < 3; ++i) {

@@ -45,18 +45,29 @@ TEST_F(LogSinkTest, WritesAtOffsetsAndRepeatsAreHarmless) {
 }
 
 TEST_F(LogSinkTest, ANodeWritesBelowItsOwnFoldersOnly) {
-  const std::vector<std::string> allowed[] = {
-      {"user", "stderr", "3", "a.txt"}, {"user", "error", "3", "a.txt"},
-      {"user", "files", "3", "deep", "er", "a b.txt"}, {"user", "entry_script_log", "3", "a"},
-      {"sys", "node", "3", "a"}, {"sys", "error", "3", "a"}, {"perf", "3", "a"}};
+  const std::vector<std::string> allowed[] = {{"user", "stderr", "3", "a.txt"},
+                                              {"user", "error", "3", "a.txt"},
+                                              {"user", "files", "3", "deep", "er", "a b.txt"},
+                                              {"user", "entry_script_log", "3", "a"},
+                                              {"sys", "node", "3", "a"},
+                                              {"sys", "error", "3", "a"},
+                                              {"perf", "3", "a"}};
   for (const auto& path : allowed) EXPECT_TRUE(LogSink::Allowed(3, path)) << path[1];
-  const std::vector<std::string> refused[] = {
-      {"user", "stdout", "4", "a"}, {"user", "stdout", "3"}, {"user", "error.txt"},
-      {"job_result.txt"}, {"sys", "master_role.txt"}, {"sys", "node", "33", "a"},
-      {"perf", "4", "a"}, {"other", "x", "3", "a"}, {"user", "stdout", "3", ".."},
-      {"user", "stdout", "3", "."}, {"user", "stdout", "3", ""}, {"user", "stdout", "3", "a\nb"},
-      {"user", "stdout", "3", "a/b"}, {"user", "stdout", "3", std::string(256, 'a')},
-      {"user", "files", "3", "1", "2", "3", "4", "5", "6"}};
+  const std::vector<std::string> refused[] = {{"user", "stdout", "4", "a"},
+                                              {"user", "stdout", "3"},
+                                              {"user", "error.txt"},
+                                              {"job_result.txt"},
+                                              {"sys", "master_role.txt"},
+                                              {"sys", "node", "33", "a"},
+                                              {"perf", "4", "a"},
+                                              {"other", "x", "3", "a"},
+                                              {"user", "stdout", "3", ".."},
+                                              {"user", "stdout", "3", "."},
+                                              {"user", "stdout", "3", ""},
+                                              {"user", "stdout", "3", "a\nb"},
+                                              {"user", "stdout", "3", "a/b"},
+                                              {"user", "stdout", "3", std::string(256, 'a')},
+                                              {"user", "files", "3", "1", "2", "3", "4", "5", "6"}};
   for (const auto& path : refused) EXPECT_FALSE(LogSink::Allowed(3, path)) << path.back();
 }
 

@@ -52,8 +52,8 @@ class PublisherTest : public ::testing::Test {
     options.output_file = "rows.txt";
     options.nonce = ++nonce_;
     options.new_run_id = 7;
-    Result<std::unique_ptr<Ledger>> ledger =
-        Ledger::Claim(files_, options, [](const Record&, const Place&, const Place&) { return Status(); });
+    Result<std::unique_ptr<Ledger>> ledger = Ledger::Claim(
+        files_, options, [](const Record&, const Place&, const Place&) { return Status(); });
     EXPECT_TRUE(ledger.ok());
     return std::move(*ledger);
   }

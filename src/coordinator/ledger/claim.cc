@@ -145,7 +145,8 @@ Result<ClaimedEpoch> ClaimEpoch(Files& files, const LedgerOptions& options) {
     return s.error();
   }
   if (Status s = claimed.log->Sync(); !s.ok()) return s.error();
-  if (Status s = PARALLELRUN_MUTATED(kFolderNotSynced) ? Status() : files.SyncFolder(folder); !s.ok()) {
+  if (Status s = PARALLELRUN_MUTATED(kFolderNotSynced) ? Status() : files.SyncFolder(folder);
+      !s.ok()) {
     return s.error();
   }
   const uint32_t epoch = claimed.header.epoch;

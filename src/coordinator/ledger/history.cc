@@ -49,7 +49,8 @@ class Replay {
 
   // The part of a log that a seal counts.
   Status SealedPart(uint32_t epoch, uint64_t length) {
-    const auto sealed = PARALLELRUN_MUTATED(kSealWithoutChain) ? std::nullopt : std::optional(length);
+    const auto sealed =
+        PARALLELRUN_MUTATED(kSealWithoutChain) ? std::nullopt : std::optional(length);
     Result<LogReader> reader = LogReader::Open(files_, Path(epoch), epoch, sealed);
     if (!reader.ok()) return reader.error();
     for (;;) {
