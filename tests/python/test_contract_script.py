@@ -67,18 +67,10 @@ def arguments_of(launch, *arguments, **start):
     return json.loads(one(agent).data)
 
 
-def test_b6_system_arguments_stand_among_the_users(launch):
-    seen = arguments_of(launch, "--flag", "1", systemArguments=[*SYSTEM, "--other", "2"])
+def test_b6_known_arguments_are_found_among_the_systems(launch):
+    seen = arguments_of(launch, "--flag", "1", *SYSTEM, "--other", "2")
     assert seen["unknown"] == ["--flag", "1", "--other", "2"]
     assert (seen["output"], seen["logging_level"]) == ("/out", "INFO")
-
-
-def test_b6_parse_args_works_without_system_arguments(launch):
-    text = (
-        "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--x')\n"
-        "args = parser.parse_args()\ndef run(mini_batch): return [args.x]\n"
-    )
-    assert one(score(launch, text, "--x", "1")).data == b"1\n"
 
 
 def test_b7_arguments_and_environment_are_there_at_import(launch):
@@ -94,19 +86,6 @@ def test_b8_argument_styles(launch):
     assert seen["columns"] == ["a", "b c"]
     assert (seen["r_output"], seen["overwrite"], seen["scanned"]) == ("/r", "True", "m")
     assert seen["unknown"] == ["--model_name", "m"]
-
-
-@pytest.mark.parametrize(
-    ("own", "value"), [(["--output_dir", "/mine"], "/mine"), (["--output_dir=/mine"], "/mine")]
-)
-def test_b9_system_arguments_do_not_hit_an_abbreviating_parser(launch, own, value):
-    text = (
-        "import argparse\nparser = argparse.ArgumentParser()\n"
-        "parser.add_argument('--output_dir')\nargs, _ = parser.parse_known_args()\n"
-        "def run(mini_batch): return [args.output_dir]\n"
-    )
-    agent = score(launch, text, *own, systemArguments=SYSTEM)
-    assert one(agent).data.decode() == f"{value}\n"
 
 
 def test_b10_file_is_real_and_the_mini_batch_prints(launch):

@@ -26,7 +26,6 @@ class Process:
         self.logging_level = start["loggingLevel"]
         self.run_id = start.get("runId", "")
         self.model_folder = start.get("modelFolder", "")
-        self.system_arguments = start.get("systemArguments", [])
         self.async_mode = start.get("asyncMode", False)
         self.dataframe_header = start.get("appendRowDataframeHeader", False)
         self.takes_header = start.get("headers", False)

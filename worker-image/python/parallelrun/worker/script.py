@@ -81,7 +81,7 @@ def load(process):
     """Imports the entry script on the calling thread. Raises Failure only."""
     path, parts = _find(process.root, process.entry_script)
     sys.path.insert(0, process.root)
-    sys.argv = [path, *process.arguments, *_system_arguments(process)]
+    sys.argv = [path, *process.arguments]
     file = relative(path, process.root)
     try:
         module = _import(path, parts)
@@ -108,19 +108,6 @@ def init_failed(error, doing, root):
     elif isinstance(error, ModuleNotFoundError):
         failure.message += ". Install it in the image, or put it into the code folder."
     return failure
-
-
-def _system_arguments(process):
-    """System flags with their values, without those that the user's flags could be taken for.
-
-    argparse takes `--output` for an abbreviation of the script's `--output_folder`.
-    """
-    system = process.system_arguments
-    kept = []
-    for flag, value in zip(system[0::2], system[1::2]):
-        if not any(argument.startswith(flag) for argument in process.arguments):
-            kept += [flag, value]
-    return kept
 
 
 def _find(root, entry):
