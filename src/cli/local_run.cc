@@ -505,8 +505,21 @@ class LocalRun {
     if (running || stopped_) return;
     stopped_ = true;
     KillOrphans();
+    RemoveTokens();
     if (exit_ != kExitUsage) Summarize();
     loop_.Stop();
+  }
+
+  // A coordinator that was killed could not remove its token (docs/ledger.md). No other one is at
+  // work here: this command holds the state folder's lock.
+  void RemoveTokens() const {
+    if (job_.layout.output_path.empty()) return;
+    const std::string prefix = "." + job_.job.spec.output.file_name + ".";
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(job_.layout.output_folder, ignored)) {
+      const std::string name = entry.path().filename();
+      if (name.starts_with(prefix) && name.ends_with(".tmp")) fs::remove(entry.path(), ignored);
+    }
   }
 
   // Descendants of a guardian that was itself killed.

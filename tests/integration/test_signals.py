@@ -66,6 +66,7 @@ def test_second_ctrl_c_stops_at_once(held):
     assert result.code == 130, result
     assert "stopping at once" in result.output
     assert "To continue: " in result.output
+    assert list(held.output.parent.iterdir()) == [], "nothing half-written in the output folder"
     held.make("go")
     result = held.run("--resume")
     assert result.code == 0, result
