@@ -1,5 +1,5 @@
 // A blocking HTTP client for one server, over cpprestsdk. For callers' own threads: never call
-// Send from an EventLoop's callback.
+// Send, Open or Read from an EventLoop's callback.
 //
 // Thread-safe; connections are kept and shared by all callers. A request may reach the server
 // twice (a kept connection that breaks is retried by the library, whatever the method), so calls
@@ -16,14 +16,51 @@
 
 namespace parallelrun {
 
+// What a TLS connection is made with, as PEM text.
+struct HttpTls {
+  std::string ca;           // the only certificates trusted; empty: those of the system
+  std::string certificate;  // of this client, with its chain; empty: none is shown
+  std::string key;
+};
+
 struct HttpClientOptions {
   std::string base_url;                // "https://host:port"; a path is put before every path
   std::function<std::string()> token;  // asked for each request; "" sends no Authorization
   // PEM certificates: the only ones trusted. Empty: those of the system.
   std::string ca_pem;
+  // In place of ca_pem: asked for each new connection, so that certificates may change on the way.
+  // Runs on any thread. When what it says cannot be used, the handshake fails.
+  std::function<HttpTls()> tls;
+  // The name that the server's certificate must carry, in place of the host of base_url; it is
+  // also sent as SNI and as Host.
+  std::string verify_host;
   std::string user_agent;
-  Duration idle_timeout = seconds(30);  // between two bytes of an answer
-  size_t max_response_bytes = size_t{64} * 1024 * 1024;
+  Duration idle_timeout = seconds(30);                   // between two bytes of an answer
+  size_t max_response_bytes = size_t{64} * 1024 * 1024;  // of Send; a stream has no end
+};
+
+// An answer whose body is read piece by piece. Read is for one thread, Cancel for any. At most
+// 1 MiB waits to be read: a slow reader slows the sender down. Destroying it closes the connection.
+class HttpStream {
+ public:
+  class Transfer;  // internal
+  HttpStream(std::shared_ptr<Transfer> transfer, HttpResponse head);
+  ~HttpStream();
+  HttpStream(const HttpStream&) = delete;
+  HttpStream& operator=(const HttpStream&) = delete;
+
+  // Status and headers, without a body.
+  const HttpResponse& head() const { return head_; }
+
+  // Appends to `out` what has come, waiting for at least one byte. 0: the body ended as it should.
+  // Errors: kTimeout (no byte for `silence`), kUnavailable (the connection broke, or Cancel).
+  Result<size_t> Read(std::string& out, Duration silence);
+  // Makes Read, now and later, return kUnavailable at once.
+  void Cancel();
+
+ private:
+  std::shared_ptr<Transfer> transfer_;
+  HttpResponse head_;
 };
 
 class HttpClient {
@@ -38,6 +75,10 @@ class HttpClient {
   // Errors: kTimeout (the deadline, or idle_timeout), kUnavailable (refused, reset, not trusted,
   // cancelled), kInvalid (a request that must not be sent), kInternal.
   Result<HttpResponse> Send(HttpRequest request, Duration deadline);
+
+  // Sends `request` and waits for the head of the answer, `deadline` from now at most. Errors as
+  // Send's. The stream may outlive the client, which cancels it.
+  Result<std::unique_ptr<HttpStream>> Open(HttpRequest request, Duration deadline);
 
   // Makes all calls in flight, and all later ones, return kUnavailable at once.
   void Cancel();

@@ -273,7 +273,7 @@ class FaultFile final : public File {
   const std::shared_ptr<FaultFiles::Disk> disk_;
   const NodePtr node_;
   const std::string path_;
-  const bool writable_;
+  [[maybe_unused]] const bool writable_;  // for an assertion
   const uint64_t life_;
 };
 

@@ -147,7 +147,7 @@ TEST_F(EventLoopTest, CallbacksMayCancelWhileTheLoopIsDestroyed) {
     ~CancelsAtEnd() { loop.Cancel(id); }
   };
   const auto id = loop->After(seconds(1), [] {});
-  auto held = std::make_shared<CancelsAtEnd>(*loop, id);
+  std::shared_ptr<CancelsAtEnd> held(new CancelsAtEnd{*loop, id});
   loop->Post([held] {});
   loop->After(seconds(1), [held] {});
   loop->WatchReadable(fds_[0], [held] {});

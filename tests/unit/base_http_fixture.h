@@ -98,7 +98,8 @@ class RawClient {
 // with 401; the default handler answers "METHOD path?query body".
 class TestServer {
  public:
-  explicit TestServer(HttpServerOptions options = {}, HttpServer::Handler handler = &Echo)
+  explicit TestServer(const HttpServerOptions& options = {},
+                      const HttpServer::Handler& handler = &Echo)
       : thread_([this, options, handler] {
           auto server = HttpServer::Start(
               loop_, options,
@@ -150,12 +151,12 @@ class TestServer {
   std::thread thread_;
 };
 
-// A self-signed ECDSA P-256 certificate for 127.0.0.1, and its key, as PEM.
+// A self-signed ECDSA P-256 certificate for 127.0.0.1, or another subject, and its key, as PEM.
 struct TestCertificate {
   std::string certificate;
   std::string key;
 
-  TestCertificate() {
+  explicit TestCertificate(const char* subject = "IP:127.0.0.1") {
     EVP_PKEY* pkey = EVP_EC_gen("P-256");
     X509* x509 = X509_new();
     X509_set_version(x509, 2);
@@ -167,8 +168,7 @@ struct TestCertificate {
     X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
                                reinterpret_cast<const unsigned char*>("test"), -1, -1, 0);
     X509_set_issuer_name(x509, name);
-    X509_EXTENSION* san =
-        X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, "IP:127.0.0.1");
+    X509_EXTENSION* san = X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, subject);
     X509_add_ext(x509, san, -1);
     X509_EXTENSION_free(san);
     X509_sign(x509, pkey, EVP_sha256());

@@ -1,0 +1,130 @@
+#include "kube/api_error.h"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "base/escape.h"
+#include "kube/resource.h"
+
+namespace parallelrun::kube {
+namespace {
+
+constexpr size_t kShown = 1000;
+constexpr int64_t kLongestRetryAfter = 3600;  // seconds; more is not believed
+
+// What a server means that sends no Status, such as a proxy before it.
+const char* ReasonOf(int status) {
+  switch (status) {
+    case 400: return "BadRequest";
+    case 401: return "Unauthorized";
+    case 403: return "Forbidden";
+    case 404: return "NotFound";
+    case 405: return "MethodNotAllowed";
+    case 409: return "Conflict";
+    case 410: return "Expired";
+    case 413: return "RequestEntityTooLarge";
+    case 415: return "UnsupportedMediaType";
+    case 422: return "Invalid";
+    case 429: return "TooManyRequests";
+    case 503: return "ServiceUnavailable";
+    case 504: return "Timeout";
+    default: return status >= 500 ? "InternalError" : "Unknown";
+  }
+}
+
+Code CodeOf(const ApiError& error) {
+  if (error.AlreadyExists()) return Code::kExists;
+  switch (error.status) {
+    case 400:
+    case 405:
+    case 413:
+    case 415:
+    case 422: return Code::kInvalid;
+    case 401:
+    case 403: return Code::kPermission;
+    case 404: return Code::kNotFound;
+    case 409:
+    case 410: return Code::kStale;
+    case 429:
+    case 503: return Code::kUnavailable;
+    case 504: return Code::kTimeout;
+    default: return Code::kInternal;
+  }
+}
+
+std::optional<Duration> RetryAfter(std::string_view text) {
+  int64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, value);
+  if (text.empty() || error != std::errc() || stopped != end || value < 0) return std::nullopt;
+  return seconds(std::min(value, kLongestRetryAfter));
+}
+
+void TakeStatus(const nlohmann::json& body, ApiError& error) {
+  if (TextAt(body, "/kind") != "Status") return;
+  if (const std::string reason = TextAt(body, "/reason"); !reason.empty()) error.reason = reason;
+  if (const std::string text = TextAt(body, "/message"); !text.empty()) error.message = text;
+  const nlohmann::json::json_pointer place("/details/retryAfterSeconds");
+  if (body.contains(place) && body.at(place).is_number_integer()) {
+    const int64_t value = body.at(place).get<int64_t>();
+    if (value > 0) error.retry_after = seconds(std::min(value, kLongestRetryAfter));
+  }
+}
+
+void Finish(const std::string& call, ApiError& error) {
+  if (error.reason.empty()) error.reason = ReasonOf(error.status);
+  if (error.message.empty()) error.message = "the server sent no message";
+  error.message = Printable(call + ": " + error.message + " (" + error.reason + ")", kShown);
+  error.code = CodeOf(error);
+}
+
+}  // namespace
+
+bool ApiError::TooLargeResourceVersion() const {
+  return status == 504 && message.find("Too large resource version") != std::string::npos;
+}
+
+bool ApiError::BeingDeleted() const {
+  return status == 409 && message.find("object is being deleted") != std::string::npos;
+}
+
+bool ApiError::Transient() const {
+  if (status == 0) return code != Code::kInvalid;
+  return status == 429 || status >= 500;
+}
+
+ApiError ApiErrorOf(const HttpResponse& response, const std::string& call) {
+  ApiError error;
+  error.status = response.status;
+  if (const auto body = ParseJson(response.body)) {
+    TakeStatus(*body, error);
+  } else if (!response.body.empty()) {
+    error.message = response.body;
+  }
+  if (const auto after = RetryAfter(response.Header("Retry-After"))) error.retry_after = after;
+  Finish(call, error);
+  return error;
+}
+
+ApiError ApiErrorOf(const Error& error) {
+  ApiError result;
+  result.message = error.message;
+  result.code = error.code;
+  return result;
+}
+
+ApiError ApiErrorOfStatus(const nlohmann::json& status, const std::string& call) {
+  ApiError error;
+  error.status = 500;
+  if (status.is_object()) {
+    const auto code = status.find("code");
+    if (code != status.end() && code->is_number_integer()) error.status = code->get<int>();
+  }
+  TakeStatus(status, error);
+  if (error.Is("Expired") || error.Is("Gone")) error.status = 410;
+  Finish(call, error);
+  return error;
+}
+
+}  // namespace parallelrun::kube

@@ -1,0 +1,125 @@
+#include "kube/resource.h"
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+namespace parallelrun::kube {
+namespace {
+
+constexpr int kMaxDepth = 128;
+
+// nlohmann::json has no bound of its own, and some of its functions recurse.
+bool TooDeep(std::string_view text) {
+  int depth = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') {
+        ++i;
+      } else if (c == '"') {
+        in_string = false;
+      }
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '{' || c == '[') {
+      if (++depth > kMaxDepth) return true;
+    } else if (c == '}' || c == ']') {
+      --depth;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string Resource::Name() const { return group.empty() ? plural : plural + "." + group; }
+
+std::string Resource::ApiVersion() const { return group.empty() ? version : group + "/" + version; }
+
+std::string ObjectName::Key() const { return name_space.empty() ? name : name_space + "/" + name; }
+
+ObjectName ParseKey(std::string_view key) {
+  const size_t slash = key.find('/');
+  if (slash == std::string_view::npos) return {"", std::string(key)};
+  return {std::string(key.substr(0, slash)), std::string(key.substr(slash + 1))};
+}
+
+ObjectName NameOf(const nlohmann::json& object) {
+  return {TextAt(object, "/metadata/namespace"), TextAt(object, "/metadata/name")};
+}
+
+std::string ResourcePath(const Resource& resource, const ObjectName& object,
+                         std::string_view subresource) {
+  std::string path =
+      resource.group.empty() ? "/api/" : "/apis/" + PercentEncode(resource.group) + "/";
+  path += PercentEncode(resource.version);
+  if (resource.namespaced && !object.name_space.empty()) {
+    path += "/namespaces/" + PercentEncode(object.name_space);
+  }
+  path += "/" + PercentEncode(resource.plural);
+  if (!object.name.empty()) path += "/" + PercentEncode(object.name);
+  if (!subresource.empty()) path += "/" + PercentEncode(subresource);
+  return path;
+}
+
+std::optional<uint64_t> ParseResourceVersion(std::string_view text) {
+  uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, value);
+  if (text.empty() || error != std::errc() || stopped != end) return std::nullopt;
+  return value;
+}
+
+std::optional<uint64_t> ResourceVersionOf(const nlohmann::json& object) {
+  return ParseResourceVersion(TextAt(object, "/metadata/resourceVersion"));
+}
+
+const nlohmann::json* ControllerOf(const nlohmann::json& object) {
+  const nlohmann::json::json_pointer place("/metadata/ownerReferences");
+  if (!object.is_object() || !object.contains(place)) return nullptr;
+  const nlohmann::json& owners = object.at(place);
+  if (!owners.is_array()) return nullptr;
+  for (const nlohmann::json& owner : owners) {
+    if (!owner.is_object()) continue;
+    const auto controller = owner.find("controller");
+    if (controller != owner.end() && controller->is_boolean() && controller->get<bool>()) {
+      return &owner;
+    }
+  }
+  return nullptr;
+}
+
+std::string TextAt(const nlohmann::json& object, const char* path) {
+  const nlohmann::json::json_pointer place(path);
+  if (!object.is_object() || !object.contains(place)) return "";
+  const nlohmann::json& value = object.at(place);
+  return value.is_string() ? value.get<std::string>() : "";
+}
+
+std::optional<nlohmann::json> ParseJson(std::string_view text) {
+  if (TooDeep(text)) return std::nullopt;
+  nlohmann::json value = nlohmann::json::parse(text, nullptr, false);
+  if (value.is_discarded()) return std::nullopt;
+  return value;
+}
+
+std::string PercentEncode(std::string_view text) {
+  constexpr char kHex[] = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '.' || c == '_' || c == '~';
+    if (plain) {
+      out += c;
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      out += '%';
+      out += kHex[byte >> 4];
+      out += kHex[byte & 15];
+    }
+  }
+  return out;
+}
+
+}  // namespace parallelrun::kube

@@ -1,0 +1,180 @@
+// The queue's rules are client-go's: util/workqueue.
+#include "kube/work_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <thread>
+#include <vector>
+
+namespace parallelrun::kube {
+namespace {
+
+Instant At(int64_t ms) { return Instant(milliseconds(ms)); }
+
+std::string Take(WorkQueueCore& queue, Instant now) {
+  const auto taken = queue.Take(now);
+  return taken ? taken->key : "";
+}
+
+TEST(KubeWorkQueue, AddsCollapse) {
+  WorkQueueCore queue;
+  queue.Add("a", At(0));
+  queue.Add("b", At(1));
+  queue.Add("a", At(2));
+  EXPECT_EQ(queue.depth(), 2u);
+  const auto first = queue.Take(At(10));
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->key, "a");
+  EXPECT_EQ(first->waited, milliseconds(10));  // since the first of the adds
+  EXPECT_EQ(Take(queue, At(10)), "b");
+  EXPECT_EQ(Take(queue, At(10)), "");
+}
+
+TEST(KubeWorkQueue, AddWhileProcessingComesOnceMoreAfterDone) {
+  WorkQueueCore queue;
+  queue.Add("a", At(0));
+  EXPECT_EQ(Take(queue, At(0)), "a");
+  queue.Add("a", At(1));
+  queue.Add("a", At(2));
+  EXPECT_EQ(Take(queue, At(3)), "") << "one key is never with two workers";
+  queue.Done("a", At(4));
+  EXPECT_EQ(Take(queue, At(5)), "a");
+  queue.Done("a", At(6));
+  EXPECT_EQ(Take(queue, At(7)), "");
+}
+
+TEST(KubeWorkQueue, ReinsertAfterDone) {
+  WorkQueueCore queue;
+  queue.Add("a", At(0));
+  EXPECT_EQ(Take(queue, At(0)), "a");
+  queue.Done("a", At(1));
+  queue.Add("a", At(2));
+  EXPECT_EQ(Take(queue, At(2)), "a");
+}
+
+TEST(KubeWorkQueue, DelayedKeepsTheEarlierTime) {
+  for (const bool earlier_first : {true, false}) {
+    WorkQueueCore queue;
+    queue.AddAt("a", At(earlier_first ? 50 : 100), At(0));
+    queue.AddAt("a", At(earlier_first ? 100 : 50), At(0));
+    EXPECT_EQ(queue.waiting(), 1u);
+    EXPECT_EQ(queue.NextDue(), At(50));
+    EXPECT_EQ(Take(queue, At(49)), "");
+    EXPECT_EQ(Take(queue, At(50)), "a");
+    queue.Done("a", At(51));
+    EXPECT_EQ(Take(queue, At(1000)), "") << "the later time is forgotten";
+  }
+}
+
+TEST(KubeWorkQueue, DelayedKeysComeInTheOrderOfTheirTimes) {
+  WorkQueueCore queue;
+  queue.AddAt("late", At(30), At(0));
+  queue.AddAt("early", At(20), At(0));
+  queue.AddAt("now", At(0), At(0));
+  EXPECT_EQ(Take(queue, At(100)), "now");
+  EXPECT_EQ(Take(queue, At(100)), "early");
+  EXPECT_EQ(Take(queue, At(100)), "late");
+}
+
+TEST(KubeWorkQueue, BackOffDoublesUpToTheCapUntilForget) {
+  WorkQueueCore queue;
+  const auto next = [&queue] {
+    const Duration wait = queue.AddRateLimited("a", At(0)) - At(0);
+    queue.Take(At(0) + wait);
+    queue.Done("a", At(0) + wait);
+    return wait;
+  };
+  for (Duration expected = milliseconds(5); expected < seconds(1000); expected *= 2) {
+    EXPECT_EQ(next(), expected);
+  }
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(next(), seconds(1000));
+  EXPECT_GT(queue.Failures("a"), 100);
+  queue.Forget("a");
+  EXPECT_EQ(queue.Failures("a"), 0);
+  EXPECT_EQ(next(), milliseconds(5));
+}
+
+TEST(KubeWorkQueue, ShutDownTakesNoMoreAndGivesWhatIsQueued) {
+  WorkQueue queue;
+  queue.Add("a");
+  queue.AddAfter("later", seconds(3600));
+  queue.ShutDown();
+  queue.Add("b");
+  EXPECT_EQ(queue.Get(), "a");
+  queue.Done("a");
+  EXPECT_EQ(queue.Get(), std::nullopt);
+}
+
+TEST(KubeWorkQueue, DrainWaitsForADirtyKeyToo) {
+  WorkQueue queue;
+  queue.Add("a");
+  ASSERT_EQ(queue.Get(), "a");
+  queue.Add("a");
+  EXPECT_FALSE(queue.Drain(milliseconds(1)));
+  auto drained = std::async(std::launch::async, [&] { return queue.Drain(seconds(60)); });
+  queue.Done("a");
+  ASSERT_EQ(queue.Get(), "a");
+  EXPECT_EQ(queue.processing(), 1u);
+  queue.Done("a");
+  EXPECT_TRUE(drained.get());
+}
+
+TEST(KubeWorkQueue, GetWaitsForADelayedKey) {
+  WorkQueue queue;
+  queue.AddAfter("a", milliseconds(20));
+  EXPECT_EQ(queue.Get(), "a");
+}
+
+TEST(KubeWorkQueue, ManyWorkersNeverShareAKey) {
+  constexpr int kKeys = 20;
+  constexpr int kAdds = 5000;
+  WorkQueue queue;
+  std::vector<std::atomic<int>> busy(kKeys);
+  std::atomic<int> shared{0};
+  std::vector<std::thread> workers;
+  for (int i = 0; i < 4; ++i) {
+    workers.emplace_back([&] {
+      while (const auto key = queue.Get()) {
+        const auto index = static_cast<size_t>(std::stoi(*key));
+        if (++busy[index] != 1) ++shared;
+        std::this_thread::yield();
+        --busy[index];
+        queue.Done(*key);
+      }
+    });
+  }
+  for (int i = 0; i < kAdds; ++i) queue.Add(std::to_string(i % kKeys));
+  EXPECT_TRUE(queue.Drain(seconds(60)));
+  for (std::thread& worker : workers) worker.join();
+  EXPECT_EQ(shared, 0);
+  EXPECT_EQ(queue.depth(), 0u);
+}
+
+TEST(KubeWorkQueue, HooksHearOfEverything) {
+  int added = 0;
+  int retried = 0;
+  int waited = 0;
+  int worked = 0;
+  size_t deepest = 0;
+  WorkQueueHooks hooks;
+  hooks.added = [&] { ++added; };
+  hooks.retried = [&] { ++retried; };
+  hooks.waited = [&](Duration) { ++waited; };
+  hooks.worked = [&](Duration) { ++worked; };
+  hooks.depth = [&](size_t depth) { deepest = std::max(deepest, depth); };
+  WorkQueue queue(std::make_shared<SystemClock>(), hooks);
+  queue.Add("a");
+  queue.Add("b");
+  queue.AddRateLimited("c");
+  for (int i = 0; i < 3; ++i) queue.Done(*queue.Get());
+  EXPECT_EQ(added, 2);
+  EXPECT_EQ(retried, 1);
+  EXPECT_EQ(waited, 3);
+  EXPECT_EQ(worked, 3);
+  EXPECT_GE(deepest, 2u);
+}
+
+}  // namespace
+}  // namespace parallelrun::kube
