@@ -44,7 +44,7 @@ void Value::Error(std::string what, std::string mend) const {
   AddError(problems, path, std::move(what), std::move(mend));
 }
 
-std::optional<std::string> Value::String() const {
+std::optional<std::string> Value::String(size_t most) const {
   if (IsScalar(node)) {
     Error("write \"" + node.text + "\" in quotes", "without them it is " + Describe(node));
     return std::nullopt;
@@ -57,11 +57,15 @@ std::optional<std::string> Value::String() const {
     Error("holds a NUL character", "remove it");
     return std::nullopt;
   }
+  if (Utf8Length(node.text) > most) {
+    Error("is longer than " + std::to_string(most) + " characters");
+    return std::nullopt;
+  }
   return node.text;
 }
 
-std::optional<std::string> Value::NonEmptyString() const {
-  std::optional<std::string> text = String();
+std::optional<std::string> Value::NonEmptyString(size_t most) const {
+  std::optional<std::string> text = String(most);
   if (text && text->empty()) {
     Error("must not be empty");
     return std::nullopt;
@@ -114,11 +118,16 @@ std::optional<size_t> Value::EnumIndex(const std::vector<std::string>& words) co
   return static_cast<size_t>(std::find(words.begin(), words.end(), *word) - words.begin());
 }
 
-std::vector<Value> Value::List() const {
+std::vector<Value> Value::List(size_t most, const std::string& mend) const {
   std::vector<Value> items;
   if (node.kind != Node::Kind::kList) {
     Error("must be a list, not " + Describe(node),
           "write each item as \"- item\", or [item, item]");
+    return items;
+  }
+  if (node.items.size() > most) {
+    Error(std::to_string(node.items.size()) + " items are too many",
+          mend.empty() ? "write at most " + std::to_string(most) : mend);
     return items;
   }
   for (size_t i = 0; i < node.items.size(); ++i) {
@@ -183,8 +192,8 @@ void Fields::Error(std::string what, std::string mend) const {
   AddError(problems_, path_, std::move(what), std::move(mend));
 }
 
-void Fields::To(const std::string& name, std::string& out) {
-  if (const auto value = Take(name)) out = value->NonEmptyString().value_or(out);
+void Fields::To(const std::string& name, std::string& out, size_t most) {
+  if (const auto value = Take(name)) out = value->NonEmptyString(most).value_or(out);
 }
 
 void Fields::To(const std::string& name, bool& out) {
@@ -198,12 +207,6 @@ void Fields::To(const std::string& name, int32_t& out, int32_t least) {
   if (read) out = static_cast<int32_t>(*read);
 }
 
-nlohmann::json Fields::TakeMap(const std::string& name) {
-  const auto value = Take(name);
-  if (!value || !value->IsMap()) return nullptr;
-  return value->node.ToJson();
-}
-
 std::optional<std::string> ReadWord(const Value& value, const std::vector<std::string>& words) {
   const std::optional<std::string> text = value.String();
   if (!text) return std::nullopt;
@@ -214,10 +217,10 @@ std::optional<std::string> ReadWord(const Value& value, const std::vector<std::s
   return std::nullopt;
 }
 
-std::vector<std::string> ReadNames(const Value& list) {
+std::vector<std::string> ReadNames(const Value& list, size_t most_items, size_t most_characters) {
   std::vector<std::string> names;
-  for (const Value& item : list.List()) {
-    const std::optional<std::string> name = item.NonEmptyString();
+  for (const Value& item : list.List(most_items)) {
+    const std::optional<std::string> name = item.NonEmptyString(most_characters);
     if (!name) continue;
     if (std::find(names.begin(), names.end(), *name) != names.end()) {
       item.Error(Quoted(*name) + " is given twice", "keep one of them");
@@ -226,6 +229,16 @@ std::vector<std::string> ReadNames(const Value& list) {
     names.push_back(*name);
   }
   return names;
+}
+
+std::map<std::string, std::string> ReadTexts(const Value& map, size_t most_characters) {
+  std::map<std::string, std::string> texts;
+  if (!map.IsMap()) return texts;
+  for (const Node::Field& field : map.node.fields) {
+    const Value value{field.value, JoinPath(map.path, field.key), map.problems};
+    if (const auto text = value.String(most_characters)) texts[field.key] = *text;
+  }
+  return texts;
 }
 
 std::optional<std::string> ReadRelativePath(const Value& value) {

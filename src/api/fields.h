@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,13 @@ namespace parallelrun {
 void AddError(Problems& problems, std::string field, std::string what, std::string mend = "");
 void AddWarning(Problems& problems, std::string field, std::string what, std::string mend = "");
 
+// Bounds of text, in characters, and of lists; the schema in crds/ has the same.
+inline constexpr size_t kMaxText = 1024;
+inline constexpr size_t kMaxName = 63;         // of what is named in the job, and labels
+inline constexpr size_t kMaxObjectName = 253;  // of other objects of the cluster
+inline constexpr size_t kMaxQuantity = 64;     // "4Gi"
+inline constexpr size_t kMaxItems = 100;
+
 // One value of the tree with its path. Each Read adds a problem and gives nullopt when the value
 // is not of that type.
 struct Value {
@@ -24,15 +32,15 @@ struct Value {
   std::string path;
   Problems& problems;
 
-  std::optional<std::string> String() const;  // without NUL
-  std::optional<std::string> NonEmptyString() const;
+  std::optional<std::string> String(size_t most = kMaxText) const;  // without NUL
+  std::optional<std::string> NonEmptyString(size_t most = kMaxText) const;
   std::optional<bool> Bool() const;
   std::optional<int64_t> Integer(int64_t least, int64_t most) const;
   std::optional<double> Number(double least, double most) const;
   template <typename E>
   std::optional<E> Enum() const;
-  // The items, each with its path; none (with a problem) if this is no list.
-  std::vector<Value> List() const;
+  // The items, each with its path; none (with a problem) if this is no list, or too long.
+  std::vector<Value> List(size_t most = kMaxItems, const std::string& mend = "") const;
   bool IsMap() const;  // adds the problem if not
   void Error(std::string what, std::string mend = "") const;
 
@@ -60,15 +68,13 @@ class Fields {
   void Error(std::string what, std::string mend = "") const;
 
   // Reads a field straight into a member, which stays as it is when the field is absent or wrong.
-  void To(const std::string& name, std::string& out);
+  void To(const std::string& name, std::string& out, size_t most = kMaxText);
   void To(const std::string& name, bool& out);
   void To(const std::string& name, int32_t& out, int32_t least);
   template <typename E>
   void ToEnum(const std::string& name, E& out) {
     if (const auto value = Take(name)) out = value->Enum<E>().value_or(out);
   }
-  // JSON as it is; must be a map or a list.
-  nlohmann::json TakeMap(const std::string& name);
 
  private:
   const Node* node_;  // nullptr when it is no map
@@ -90,7 +96,10 @@ std::optional<E> Value::Enum() const {
 std::optional<std::string> ReadWord(const Value& value, const std::vector<std::string>& words);
 
 // Strings, none of them empty, no two the same.
-std::vector<std::string> ReadNames(const Value& list);
+std::vector<std::string> ReadNames(const Value& list, size_t most_items, size_t most_characters);
+
+// A map of text; keys are as they are.
+std::map<std::string, std::string> ReadTexts(const Value& map, size_t most_characters);
 
 // A path below a volume, normalised ("a/b", "."); problems for absolute ones and for "..".
 std::optional<std::string> ReadRelativePath(const Value& value);

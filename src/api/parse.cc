@@ -19,14 +19,6 @@ bool IsJobName(const std::string& name) {
   return name.size() >= 3 && name.size() <= 32 && IsDnsLabel(name) && name[0] >= 'a';
 }
 
-void ReadStrings(const Value& map, std::map<std::string, std::string>& out) {
-  if (!map.IsMap()) return;
-  for (const Node::Field& field : map.node.fields) {
-    const Value value{field.value, JoinPath(map.path, field.key), map.problems};
-    if (const auto text = value.String()) out[field.key] = *text;
-  }
-}
-
 void ReadMetadata(const Value& map, JobMetadata& metadata) {
   Fields fields(map);
   if (const auto name = fields.Require("name")) {
@@ -38,9 +30,12 @@ void ReadMetadata(const Value& map, JobMetadata& metadata) {
                   "last");
     }
   }
-  fields.To("namespace", metadata.name_space);
-  if (const auto labels = fields.Take("labels")) ReadStrings(*labels, metadata.labels);
-  if (const auto notes = fields.Take("annotations")) ReadStrings(*notes, metadata.annotations);
+  fields.To("namespace", metadata.name_space, kMaxName);
+  if (const auto labels = fields.Take("labels")) metadata.labels = ReadTexts(*labels, kMaxName);
+  if (const auto notes = fields.Take("annotations")) {
+    constexpr size_t kMaxAnnotation = 1 << 18;
+    metadata.annotations = ReadTexts(*notes, kMaxAnnotation);
+  }
   fields.To("uid", metadata.uid);
   if (const auto generation = fields.Take("generation")) {
     metadata.generation = generation->Integer(0, std::numeric_limits<int64_t>::max()).value_or(0);
@@ -77,20 +72,10 @@ void ReadEntryScript(const Value& value, std::string& out) {
 }
 
 void ReadArguments(const Value& list, std::vector<std::string>& out) {
-  constexpr size_t kMostArguments = 100;
-  constexpr size_t kMostCharacters = 4096;
-  const std::vector<Value> items = list.List();
-  if (items.size() > kMostArguments) {
-    list.Error(std::to_string(items.size()) + " arguments are too many",
-               "write at most 100; put more into a file beside the script");
-    return;
-  }
-  for (const Value& item : items) {
-    const auto text = item.String();
-    out.push_back(text.value_or(""));
-    if (text && Utf8Length(*text) > kMostCharacters) {
-      item.Error("longer than 4096 characters", "put it into a file beside the script");
-    }
+  constexpr size_t kMaxCharacters = 4096;
+  for (const Value& item :
+       list.List(kMaxItems, "write at most 100; put more into a file beside the script")) {
+    out.push_back(item.String(kMaxCharacters).value_or(""));
   }
 }
 
@@ -110,7 +95,7 @@ void ReadSeconds(Fields& fields, const std::string& name, int64_t least,
 
 void ReadMiniBatchSize(const Value& value, JobSpec& spec) {
   const bool is_integer = value.node.kind == Node::Kind::kInteger;
-  const auto text = is_integer ? std::optional(value.node.text) : value.String();
+  const auto text = is_integer ? std::optional(value.node.text) : value.String(kMaxQuantity);
   if (!text) return;
   // An integer is what it is, however it was written (010 is 8).
   const auto size = ParseSize(is_integer ? std::to_string(value.node.integer) : *text);
@@ -128,7 +113,8 @@ void ReadMiniBatchSize(const Value& value, JobSpec& spec) {
 
 void ReadPartitioning(Fields& fields, JobSpec& spec) {
   if (const auto keys = fields.Take("partitionKeys")) {
-    spec.partition_keys = ReadNames(*keys);
+    constexpr size_t kMaxKeys = 32;
+    spec.partition_keys = ReadNames(*keys, kMaxKeys, kMaxName);
     if (keys->node.kind == Node::Kind::kList && keys->node.items.empty()) {
       keys->Error("must not be empty", "name a key, or remove it");
     }
@@ -174,14 +160,12 @@ void ReadLifeCycle(Fields& fields, JobSpec& spec) {
   ReadSeconds(fields, "startupDeadlineSeconds", 1, spec.startup_deadline);
   fields.To("deleteAfterFinished", spec.delete_after_finished);
   if (const auto value = fields.Take("managedBy")) {
-    const auto text = value->NonEmptyString();
+    const auto text = value->NonEmptyString(kMaxName);
     if (text) spec.managed_by = *text;
     const size_t slash = text ? text->find('/') : 0;
-    if (text && (text->size() > 63 || slash == 0 || slash == std::string::npos ||
-                 slash + 1 == text->size())) {
+    if (text && (slash == 0 || slash == std::string::npos || slash + 1 == text->size())) {
       value->Error(Quoted(*text) + " does not name a controller",
-                   "write a domain and a name, such as kueue.x-k8s.io/multikueue, at most 63 "
-                   "characters");
+                   "write a domain and a name, such as kueue.x-k8s.io/multikueue");
     }
   }
   if (const auto value = fields.Take("allowReuse")) {

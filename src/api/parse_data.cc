@@ -1,112 +1,24 @@
-// Volumes, inputs, output: where data comes from and goes to.
+// Inputs, output, logs, state: where data comes from and goes to.
 #include <algorithm>
-#include <map>
 
 #include "api/parse_parts.h"
 
 namespace parallelrun {
 namespace {
 
-constexpr size_t kMostInputs = 32;
-constexpr size_t kMostVolumes = 64;
-
-// The fields of the kinds of volume that people write by hand; the first ones are required.
-struct SourceFields {
-  size_t required;
-  std::vector<std::string> names;
-};
-
-const std::map<std::string, SourceFields>& KnownSources() {
-  static const std::map<std::string, SourceFields> sources = {
-      {"awsElasticBlockStore", {0, {}}},
-      {"azureDisk", {0, {}}},
-      {"azureFile", {0, {}}},
-      {"cephfs", {0, {}}},
-      {"cinder", {0, {}}},
-      {"configMap", {1, {"name", "items", "defaultMode", "optional"}}},
-      {"csi", {0, {}}},
-      {"downwardAPI", {0, {}}},
-      {"emptyDir", {0, {"medium", "sizeLimit"}}},
-      {"ephemeral", {0, {}}},
-      {"fc", {0, {}}},
-      {"flexVolume", {0, {}}},
-      {"flocker", {0, {}}},
-      {"gcePersistentDisk", {0, {}}},
-      {"gitRepo", {0, {}}},
-      {"glusterfs", {0, {}}},
-      {"hostPath", {1, {"path", "type"}}},
-      {"image", {0, {"reference", "pullPolicy"}}},
-      {"iscsi", {0, {}}},
-      {"nfs", {2, {"server", "path", "readOnly"}}},
-      {"persistentVolumeClaim", {1, {"claimName", "readOnly"}}},
-      {"photonPersistentDisk", {0, {}}},
-      {"portworxVolume", {0, {}}},
-      {"projected", {0, {}}},
-      {"quobyte", {0, {}}},
-      {"rbd", {0, {}}},
-      {"scaleIO", {0, {}}},
-      {"secret", {1, {"secretName", "items", "defaultMode", "optional"}}},
-      {"storageos", {0, {}}},
-      {"vsphereVolume", {0, {}}},
-  };
-  return sources;
-}
-
-void CheckSource(const Value& map, const SourceFields& known) {
-  Fields fields(map);
-  if (known.names.empty()) return;
-  for (size_t i = 0; i < known.names.size(); ++i) {
-    const std::string& name = known.names[i];
-    const auto value = i < known.required ? fields.Require(name) : fields.Take(name);
-    if (!value) continue;
-    if (i < known.required) value->NonEmptyString();
-    if (name == "readOnly" || name == "optional") value->Bool();
-  }
-  fields.Finish();
-}
-
-Volume ReadVolume(const Value& map) {
-  Volume volume;
-  Fields fields(map);
-  if (const auto name = fields.Require("name")) {
-    volume.name = name->NonEmptyString().value_or("");
-    if (!volume.name.empty() && !IsDnsLabel(volume.name)) {
-      name->Error(Quoted(volume.name) + " cannot name a volume",
-                  "write lower-case letters, digits and \"-\", at most 63");
-    }
-  }
-  std::vector<std::string> given;
-  for (const auto& [kind, known] : KnownSources()) {
-    const auto source = fields.Take(kind);
-    if (!source) continue;
-    given.push_back(kind);
-    volume.kind = kind;
-    volume.source = source->node.ToJson();
-    CheckSource(*source, known);
-  }
-  const size_t named = map.node.Find("name") != nullptr ? 1 : 0;
-  if (given.size() > 1) {
-    fields.Error("has " + std::to_string(given.size()) + " sources (" + OrList(given) + ")",
-                 "keep exactly one");
-  } else if (given.empty() && map.node.fields.size() <= named &&
-             map.node.kind == Node::Kind::kMap) {
-    fields.Error("has no source", "write one, such as persistentVolumeClaim: {claimName: CLAIM}");
-  }
-  fields.Finish();
-  return volume;
-}
+constexpr size_t kMaxInputs = 32;
 
 // Unique within `seen`, which it joins.
 std::string ReadInputName(Fields& fields, std::vector<std::string>& seen) {
   const auto value = fields.Require("name");
-  const auto name = value ? value->NonEmptyString() : std::nullopt;
+  const auto name = value ? value->NonEmptyString(kMaxName) : std::nullopt;
   if (!name) return "";
   const bool word = std::all_of(name->begin(), name->end(), [](char c) {
     return c == '_' || c == '-' || (static_cast<unsigned char>(c) < 0x80 && std::isalnum(c) != 0);
   });
-  if (!word || name->size() > 63 || name->front() == '-' || std::isdigit(name->front()) != 0) {
+  if (!word || name->front() == '-' || std::isdigit(name->front()) != 0) {
     value->Error(Quoted(*name) + " cannot name an input",
-                 "write letters, digits, \"_\" and \"-\", a letter first, at most 63");
+                 "write letters, digits, \"_\" and \"-\", a letter first");
   }
   if (std::find(seen.begin(), seen.end(), *name) != seen.end()) {
     value->Error(Quoted(*name) + " is the name of another input too",
@@ -118,7 +30,7 @@ std::string ReadInputName(Fields& fields, std::vector<std::string>& seen) {
 
 void ReadFrom(Fields& fields, VolumePath& from) {
   if (const auto volume = fields.Require("volume", "write the name of one of spec.volumes")) {
-    from.volume = volume->NonEmptyString().value_or("");
+    from.volume = volume->NonEmptyString(kMaxName).value_or("");
   }
   if (const auto path = fields.Take("path")) from.path = ReadRelativePath(*path).value_or("");
 }
@@ -148,7 +60,7 @@ void ReadTabular(Fields& fields, TabularOptions& options) {
   }
   fields.ToEnum("header", options.header);
   if (const auto value = fields.Take("encoding")) {
-    const auto text = value->NonEmptyString();
+    const auto text = value->NonEmptyString(kMaxName);
     if (text) options.encoding = *text;
     const std::string name = text ? Squashed(*text) : "";
     if (name.starts_with("utf16") || name.starts_with("utf32")) {
@@ -201,7 +113,8 @@ Input ReadInput(const Value& map, std::vector<std::string>& seen) {
     Fields source(*value);
     ReadFrom(source, input.from);
     if (const auto pattern = source.Take("pattern")) ReadPattern(*pattern, input.pattern);
-    if (const auto exclude = source.Take("exclude")) input.exclude = ReadNames(*exclude);
+    if (const auto exclude = source.Take("exclude"))
+      input.exclude = ReadNames(*exclude, kMaxItems, kMaxText);
     if (kind == InputKind::kTabular) ReadTabular(source, input.tabular);
     source.Finish();
   }
@@ -214,38 +127,18 @@ Input ReadInput(const Value& map, std::vector<std::string>& seen) {
 
 }  // namespace
 
-void ReadVolumes(const Value& list, JobSpec& spec) {
-  const std::vector<Value> items = list.List();
-  if (items.size() > kMostVolumes) list.Error("more than 64 volumes");
-  for (const Value& item : items) {
-    Volume volume = ReadVolume(item);
-    const bool known = std::any_of(spec.volumes.begin(), spec.volumes.end(),
-                                   [&](const Volume& other) { return other.name == volume.name; });
-    if (known && !volume.name.empty()) {
-      AddError(item.problems, JoinPath(item.path, "name"),
-               Quoted(volume.name) + " is the name of another volume too",
-               "give each volume a name of its own");
-    }
-    spec.volumes.push_back(std::move(volume));
-  }
-}
-
 void ReadInputs(const Value& list, JobSpec& spec) {
-  const std::vector<Value> items = list.List();
-  if (items.size() > kMostInputs) {
-    list.Error("more than 32 inputs", "put what belongs together below one folder");
-  }
+  const std::string mend = "write at most 32; put what belongs together below one folder";
   std::vector<std::string> seen;
-  for (const Value& item : items) spec.inputs.push_back(ReadInput(item, seen));
+  for (const Value& item : list.List(kMaxInputs, mend))
+    spec.inputs.push_back(ReadInput(item, seen));
 }
 
 void ReadSideInputs(const Value& list, JobSpec& spec) {
   std::vector<std::string> seen;
   for (const Input& input : spec.inputs) seen.push_back(input.name);
-  const std::vector<Value> items = list.List();
-  if (items.size() > kMostInputs) list.Error("more than 32 side inputs");
   std::vector<std::string> mounts;
-  for (const Value& item : items) {
+  for (const Value& item : list.List(kMaxInputs)) {
     SideInput input;
     Fields fields(item);
     input.name = ReadInputName(fields, seen);
@@ -293,7 +186,7 @@ void ReadOutput(const Value& map, Output& output) {
 namespace {
 
 void ReadPlace(Fields& fields, VolumePath& place) {
-  fields.To("volume", place.volume);
+  fields.To("volume", place.volume, kMaxName);
   if (const auto path = fields.Take("path")) place.path = ReadRelativePath(*path).value_or("");
 }
 

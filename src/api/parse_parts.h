@@ -8,8 +8,10 @@
 
 namespace parallelrun {
 
-// parse_data.cc
+// parse_volumes.cc
 void ReadVolumes(const Value& list, JobSpec& spec);
+
+// parse_data.cc
 void ReadInputs(const Value& list, JobSpec& spec);
 void ReadSideInputs(const Value& list, JobSpec& spec);
 void ReadOutput(const Value& map, Output& output);
@@ -23,6 +25,7 @@ nlohmann::json ReadResources(const Value& map);
 nlohmann::json ReadPodTemplate(const Value& map);
 void ReadCoordinator(const Value& map, CoordinatorOptions& coordinator);
 std::optional<int64_t> ReadQuantity(const Value& value, int64_t scale);
+std::optional<std::string> ReadPullPolicy(const Value& value);
 
 // check.cc: what concerns several fields. `job` has its defaults.
 void CheckJob(const Job& job, Target target, Problems& problems);

@@ -7,7 +7,51 @@
 namespace parallelrun {
 namespace {
 
+void CheckName(Fields& fields, const std::string& field) {
+  if (const auto name = fields.Require(field)) name->NonEmptyString(kMaxObjectName);
+}
+
+void CheckOptional(Fields& fields) {
+  if (const auto optional = fields.Take("optional")) optional->Bool();
+}
+
+void CheckValueFrom(const Value& map) {
+  Fields fields(map);
+  size_t count = 0;
+  for (const char* kind : {"configMapKeyRef", "secretKeyRef"}) {
+    const auto ref = fields.Take(kind);
+    if (!ref) continue;
+    ++count;
+    Fields inner(*ref);
+    CheckName(inner, "name");
+    CheckName(inner, "key");
+    CheckOptional(inner);
+    inner.Finish();
+  }
+  if (const auto ref = fields.Take("fieldRef")) {
+    ++count;
+    Fields inner(*ref);
+    if (const auto path = inner.Require("fieldPath")) path->NonEmptyString();
+    if (const auto version = inner.Take("apiVersion")) version->NonEmptyString(kMaxName);
+    inner.Finish();
+  }
+  if (const auto ref = fields.Take("resourceFieldRef")) {
+    ++count;
+    Fields inner(*ref);
+    CheckName(inner, "resource");
+    if (const auto name = inner.Take("containerName")) name->NonEmptyString(kMaxName);
+    if (const auto divisor = inner.Take("divisor")) ReadQuantity(*divisor, 1000);
+    inner.Finish();
+  }
+  if (count != 1 && map.node.kind == Node::Kind::kMap) {
+    fields.Error("needs exactly one source",
+                 "write one of configMapKeyRef, secretKeyRef, fieldRef and resourceFieldRef");
+  }
+  fields.Finish();
+}
+
 void ReadEnv(const Value& list, nlohmann::json& out) {
+  constexpr size_t kMaxVariable = 32768;
   for (const Value& item : list.List()) {
     Fields fields(item);
     if (const auto name = fields.Require("name")) {
@@ -17,9 +61,9 @@ void ReadEnv(const Value& list, nlohmann::json& out) {
       }
     }
     const auto value = fields.Take("value");
-    if (value) value->String();
+    if (value) value->String(kMaxVariable);
     const auto from = fields.Take("valueFrom");
-    if (from) from->IsMap();
+    if (from) CheckValueFrom(*from);
     if (value && from) fields.Error("has both value and valueFrom", "keep one of them");
     fields.Finish();
     out.push_back(item.node.ToJson());
@@ -33,11 +77,11 @@ void ReadEnvFrom(const Value& list, nlohmann::json& out) {
       const auto ref = fields.Take(kind);
       if (!ref) continue;
       Fields inner(*ref);
-      if (const auto name = inner.Require("name")) name->NonEmptyString();
-      if (const auto optional = inner.Take("optional")) optional->Bool();
+      CheckName(inner, "name");
+      CheckOptional(inner);
       inner.Finish();
     }
-    if (const auto prefix = fields.Take("prefix")) prefix->String();
+    if (const auto prefix = fields.Take("prefix")) prefix->String(kMaxObjectName);
     if (item.node.kind == Node::Kind::kMap &&
         fields.Present({"configMapRef", "secretRef"}).size() != 1) {
       fields.Error("needs exactly one source", "write configMapRef or secretRef: {name: NAME}");
@@ -65,7 +109,9 @@ void ReadCode(const Value& map, Target target, CodeSource& code) {
   if (config_map) {
     code.kind = CodeKind::kConfigMap;
     Fields inner(*config_map);
-    if (const auto name = inner.Require("name")) code.name = name->NonEmptyString().value_or("");
+    if (const auto name = inner.Require("name")) {
+      code.name = name->NonEmptyString(kMaxObjectName).value_or("");
+    }
     inner.Finish();
   } else if (image) {
     code.kind = CodeKind::kImage;
@@ -80,7 +126,7 @@ void ReadCode(const Value& map, Target target, CodeSource& code) {
     inner.Finish();
   } else if (volume) {
     code.kind = CodeKind::kVolume;
-    code.name = volume->NonEmptyString().value_or("");
+    code.name = volume->NonEmptyString(kMaxName).value_or("");
     if (path) code.path = ReadRelativePath(*path).value_or("");
   } else if (path) {
     code.kind = CodeKind::kFolder;
@@ -101,15 +147,15 @@ void ReadEnvironment(const Value& map, Target target, Environment& environment) 
   if (image) environment.image = image->NonEmptyString().value_or("");
   fields.To("python", environment.python);
   if (const auto policy = fields.Take("imagePullPolicy")) {
-    environment.image_pull_policy =
-        ReadWord(*policy, {"Always", "IfNotPresent", "Never"}).value_or("");
+    environment.image_pull_policy = ReadPullPolicy(*policy).value_or("");
   }
   if (const auto env = fields.Take("env")) ReadEnv(*env, environment.env);
   if (const auto from = fields.Take("envFrom")) ReadEnvFrom(*from, environment.env_from);
   if (const auto secrets = fields.Take("imagePullSecrets")) {
-    for (const Value& item : secrets->List()) {
+    constexpr size_t kMaxSecrets = 16;
+    for (const Value& item : secrets->List(kMaxSecrets)) {
       Fields inner(item);
-      if (const auto name = inner.Require("name")) name->NonEmptyString();
+      CheckName(inner, "name");
       inner.Finish();
       environment.image_pull_secrets.push_back(item.node.ToJson());
     }
@@ -117,9 +163,13 @@ void ReadEnvironment(const Value& map, Target target, Environment& environment) 
   fields.Finish();
 }
 
+std::optional<std::string> ReadPullPolicy(const Value& value) {
+  return ReadWord(value, {"Always", "IfNotPresent", "Never"});
+}
+
 std::optional<int64_t> ReadQuantity(const Value& value, int64_t scale) {
   const bool is_integer = value.node.kind == Node::Kind::kInteger;
-  const auto text = is_integer ? std::to_string(value.node.integer) : value.String();
+  const auto text = is_integer ? std::to_string(value.node.integer) : value.String(kMaxQuantity);
   if (!text) return std::nullopt;
   const Result<int64_t> quantity = ParseQuantity(*text, scale);
   if (quantity.ok()) return *quantity;
@@ -128,25 +178,43 @@ std::optional<int64_t> ReadQuantity(const Value& value, int64_t scale) {
 }
 
 nlohmann::json ReadResources(const Value& map) {
+  constexpr size_t kMaxAmounts = 32;
+  constexpr size_t kMaxClaims = 16;
   Fields fields(map);
   for (const char* name : {"limits", "requests"}) {
     const auto amounts = fields.Take(name);
     if (!amounts || !amounts->IsMap()) continue;
+    if (amounts->node.fields.size() > kMaxAmounts) {
+      amounts->Error("more than " + std::to_string(kMaxAmounts) + " resources");
+      continue;
+    }
     for (const Node::Field& field : amounts->node.fields) {
       ReadQuantity({field.value, JoinPath(amounts->path, field.key), map.problems},
                    field.key == "cpu" ? 1000 : 1);
     }
   }
-  if (const auto claims = fields.Take("claims")) claims->List();
+  if (const auto claims = fields.Take("claims")) {
+    for (const Value& item : claims->List(kMaxClaims)) {
+      Fields claim(item);
+      if (const auto name = claim.Require("name")) name->NonEmptyString(kMaxName);
+      if (const auto request = claim.Take("request")) request->NonEmptyString(kMaxName);
+      claim.Finish();
+    }
+  }
   fields.Finish();
   return map.node.ToJson();
 }
 
 nlohmann::json ReadPodTemplate(const Value& map) {
   Fields fields(map);
-  for (const char* name : {"metadata", "spec"}) {
-    if (const auto value = fields.Take(name)) value->IsMap();
+  constexpr size_t kMaxAnnotation = 32768;
+  if (const auto metadata = fields.Take("metadata")) {
+    Fields inner(*metadata);
+    if (const auto labels = inner.Take("labels")) ReadTexts(*labels, kMaxName);
+    if (const auto notes = inner.Take("annotations")) ReadTexts(*notes, kMaxAnnotation);
+    inner.Finish();
   }
+  if (const auto spec = fields.Take("spec")) spec->IsMap();
   fields.Finish();
   return map.node.ToJson();
 }

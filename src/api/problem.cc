@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/escape.h"
+
 namespace parallelrun {
 
 bool HasErrors(const Problems& problems) {
@@ -23,7 +25,9 @@ std::string FormatProblem(const Problem& problem, std::string_view file) {
   if (!problem.field.empty()) text += problem.field + ": ";
   text += problem.what;
   if (!problem.mend.empty()) text += ": " + problem.mend;
-  return text;
+  // What stands in a file that somebody sent must not reach the terminal as a control sequence.
+  constexpr size_t kMaxShown = 4096;
+  return Printable(text, kMaxShown);
 }
 
 }  // namespace parallelrun

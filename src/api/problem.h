@@ -23,6 +23,7 @@ using Problems = std::vector<Problem>;
 
 bool HasErrors(const Problems& problems);
 
+// One line that is safe to print, as
 // `job.yaml:12: spec.miniBatchSize: "10Mi" is not a size: write 10MB (powers of 1024)`. A value
 // from a flag has the flag in place of file and line; a value from neither has only the field.
 std::string FormatProblem(const Problem& problem, std::string_view file);

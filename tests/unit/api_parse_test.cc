@@ -129,7 +129,7 @@ spec:
   managedBy: kueue.x-k8s.io/multikueue
   resources: {requests: {cpu: 500m, memory: 1e9}}
   sharedMemory: 2Gi
-  podTemplate: {metadata: {labels: {x: y}}, spec: {tolerations: [{key: k}]}}
+  podTemplate: {metadata: {labels: {x: "y"}}, spec: {tolerations: [{key: k}]}}
   coordinator:
     {resources: {requests: {cpu: 1}}, podTemplate: {spec: {nodeSelector: {a: b}}}, restartLimit: 9}
   allowReuse: false
@@ -264,9 +264,9 @@ TEST(Parse, BoundsOnListsAndText) {
   EXPECT_TRUE(ReadJob(job, Target::kCluster).ok());
   job["spec"]["arguments"][0] = "-" + umlauts;
   EXPECT_THAT(Lines(ReadJob(job, Target::kCluster)),
-              ElementsAre(HasSubstr("spec.arguments[0]: longer than 4096 characters")));
+              ElementsAre(HasSubstr("spec.arguments[0]: is longer than 4096 characters")));
   job["spec"]["arguments"] = std::vector<std::string>(101, "x");
-  EXPECT_THAT(Lines(ReadJob(job, Target::kCluster)), ElementsAre(HasSubstr("101 arguments")));
+  EXPECT_THAT(Lines(ReadJob(job, Target::kCluster)), ElementsAre(HasSubstr("101 items")));
   job["spec"]["arguments"] = {std::string("a\0b", 3)};
   EXPECT_THAT(Lines(ReadJob(job, Target::kCluster)), ElementsAre(HasSubstr("NUL")));
   job["spec"]["arguments"] = nlohmann::json::array();
@@ -274,7 +274,8 @@ TEST(Parse, BoundsOnListsAndText) {
     job["spec"]["inputs"][static_cast<size_t>(i)] = {{"name", "in" + std::to_string(i)},
                                                      {"files", {{"volume", "data"}}}};
   }
-  EXPECT_THAT(Lines(ReadJob(job, Target::kCluster)), ElementsAre(HasSubstr("more than 32 inputs")));
+  EXPECT_THAT(Lines(ReadJob(job, Target::kCluster)),
+              ElementsAre(HasSubstr("spec.inputs: 33 items")));
 }
 
 TEST(Override, SetsBeforeTheCheck) {

@@ -8,6 +8,7 @@
 #include "api/defaults.h"
 #include "api/node.h"
 #include "api/old_names.h"
+#include "api/problem.h"
 #include "api/processes.h"
 #include "api/settings.h"
 #include "api/sizes.h"
@@ -246,6 +247,12 @@ TEST(Paths, RoundTrip) {
                            "a[\"\"]", "a[99999999999999999999]", "a[0]b"}) {
     EXPECT_FALSE(ParsePath(path).ok()) << path;
   }
+}
+
+TEST(Problem, IsSafeToPrint) {
+  const Problem problem = {.field = "spec[\"\x1b[2J\"]", .what = "\u009b1m is\nno field"};
+  EXPECT_EQ(FormatProblem(problem, "job.yaml"),
+            "job.yaml: spec[\"\\x1b[2J\"]: \\u009b1m is\\nno field");
 }
 
 TEST(Text, Utf8) {
