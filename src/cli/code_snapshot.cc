@@ -28,16 +28,6 @@ struct Snapshot {
     XXH3_64bits_update(digest, text.data(), text.size());
   }
 
-  bool LeftOut(const fs::path& path) const {
-    const std::string name = path.filename();
-    if (name == ".git" || name == "__pycache__") return true;
-    std::error_code ignored;  // what is not there is no folder of the code
-    const bool folder = fs::symlink_status(path, ignored).type() == fs::file_type::directory;
-    return std::any_of(leave_out.begin(), leave_out.end(), [&](const std::string& other) {
-      return path == other || (folder && fs::equivalent(path, other, ignored));
-    });
-  }
-
   Status Count(const fs::path& path) {
     ++files;
     bytes += fs::is_symlink(path) ? 0 : fs::file_size(path);
@@ -72,7 +62,7 @@ struct Snapshot {
     for (const auto& entry : fs::directory_iterator(from)) entries.push_back(entry.path());
     std::sort(entries.begin(), entries.end());
     for (const fs::path& entry : entries) {
-      if (LeftOut(entry)) continue;
+      if (LeftOutOfCode(entry, leave_out)) continue;
       const std::string relative = prefix + entry.filename().string();
       const bool link = fs::is_symlink(entry);
       Status copied;
@@ -88,6 +78,16 @@ struct Snapshot {
 };
 
 }  // namespace
+
+bool LeftOutOfCode(const fs::path& path, const std::vector<std::string>& leave_out) {
+  const std::string name = path.filename();
+  if (name == ".git" || name == "__pycache__") return true;
+  std::error_code ignored;  // what is not there is no folder of the code
+  const bool folder = fs::symlink_status(path, ignored).type() == fs::file_type::directory;
+  return std::any_of(leave_out.begin(), leave_out.end(), [&](const std::string& other) {
+    return path == other || (folder && fs::equivalent(path, other, ignored));
+  });
+}
 
 Result<uint64_t> SnapshotCode(const std::string& code, const std::string& target,
                               const std::vector<std::string>& leave_out) {

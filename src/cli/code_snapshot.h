@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -10,10 +11,13 @@
 
 namespace parallelrun {
 
-// Copies `code` to `target` (made). Left out: .git, __pycache__, and every folder of `leave_out`
-// (absolute: inputs and outputs that lie inside the code folder). Links are copied as links. The
-// result is XXH3-64 over names, kinds and contents in byte order. kInvalid when the code is above
-// 256 MiB or 20,000 files: it is most likely not what was meant.
+// Whether this file or folder is no part of the code: .git, __pycache__, and what is in `leave_out`
+// (absolute: inputs and outputs that lie inside the code folder).
+bool LeftOutOfCode(const std::filesystem::path& path, const std::vector<std::string>& leave_out);
+
+// Copies `code` to `target` (made), without what LeftOutOfCode names. Links are copied as links.
+// The result is XXH3-64 over names, kinds and contents in byte order. kInvalid when the code is
+// above 256 MiB or 20,000 files: it is most likely not what was meant.
 Result<uint64_t> SnapshotCode(const std::string& code, const std::string& target,
                               const std::vector<std::string>& leave_out);
 

@@ -14,12 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string Absolute(const fs::path& base, const std::string& path) {
-  std::string text = (base / path).lexically_normal();
-  while (text.size() > 1 && text.back() == '/') text.pop_back();
-  return text;
-}
-
 // Folders for the job's volumes: --volume first, then a hostPath's own path.
 Result<Volumes> MapVolumes(const Job& job, const RunRequest& request, const fs::path& job_folder) {
   Volumes volumes;
@@ -50,36 +44,13 @@ Result<Volumes> MapVolumes(const Job& job, const RunRequest& request, const fs::
 
 Result<std::string> FindCode(const Job& job, const RunRequest& request,
                              const fs::path& job_folder) {
-  std::string folder;
+  std::string folder = Absolute(job_folder, ".");
   if (!request.code.empty()) {
     folder = Absolute(fs::current_path(), request.code);
   } else if (job.spec.code.kind == CodeKind::kFolder) {
     folder = Absolute(job_folder, job.spec.code.path);
-  } else {
-    folder = Absolute(job_folder, ".");
   }
-  std::error_code ignored;
-  if (!fs::is_directory(folder, ignored)) {
-    return Error{Code::kNotFound,
-                 fmt::format("the code folder {} is not there: name it with --code", folder)};
-  }
-  // A dotted module, a/b.py or b.py: the file must be there before anything is started.
-  const std::string& script = job.spec.entry_script;
-  std::string dotted = script;
-  std::replace(dotted.begin(), dotted.end(), '.', '/');
-  for (const std::string& candidate : {script, dotted + ".py", dotted + "/__init__.py"}) {
-    if (fs::is_regular_file(fs::path(folder) / candidate, ignored)) return folder;
-  }
-  std::string there;
-  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
-    if (entry.path().extension() == ".py")
-      there += (there.empty() ? "" : ", ") + entry.path().filename().string();
-  }
-  return Error{
-      Code::kNotFound,
-      fmt::format(
-          "spec.entryScript: {} is not in the code folder {}{}; name the folder with --code",
-          script, folder, there.empty() ? "" : " (there: " + there + ")")};
+  return CheckCode(folder, job.spec.entry_script);
 }
 
 // State that may be lost with its pod has no counterpart here: it is kept beside the logs.
@@ -102,7 +73,6 @@ std::vector<std::string> IgnoredFields(const JobSpec& spec) {
   add(spec.state.ephemeral, "state.ephemeral");
   add(!spec.environment.image_pull_secrets.empty(), "environment.imagePullSecrets");
   add(!spec.environment.image_pull_policy.empty(), "environment.imagePullPolicy");
-  add(spec.node_restart_limit.has_value(), "nodeRestartLimit");
   add(spec.cancel, "cancel");
   add(!spec.managed_by.empty(), "managedBy");
   add(spec.delete_after_finished, "deleteAfterFinished");
@@ -133,6 +103,36 @@ void Describe(const RunRequest& request, LocalJob& local) {
 }
 
 }  // namespace
+
+std::string Absolute(const fs::path& base, const std::string& path) {
+  std::string text = (base / path).lexically_normal();
+  while (text.size() > 1 && text.back() == '/') text.pop_back();
+  return text;
+}
+
+Result<std::string> CheckCode(const std::string& folder, const std::string& script) {
+  std::error_code ignored;
+  if (!fs::is_directory(folder, ignored)) {
+    return Error{Code::kNotFound,
+                 fmt::format("the code folder {} is not there: name it with --code", folder)};
+  }
+  // A dotted module, a/b.py or b.py: the file must be there before anything is started.
+  std::string dotted = script;
+  std::replace(dotted.begin(), dotted.end(), '.', '/');
+  for (const std::string& candidate : {script, dotted + ".py", dotted + "/__init__.py"}) {
+    if (fs::is_regular_file(fs::path(folder) / candidate, ignored)) return folder;
+  }
+  std::string there;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    if (entry.path().extension() == ".py")
+      there += (there.empty() ? "" : ", ") + entry.path().filename().string();
+  }
+  return Error{
+      Code::kNotFound,
+      fmt::format(
+          "spec.entryScript: {} is not in the code folder {}{}; name the folder with --code",
+          script, folder, there.empty() ? "" : " (there: " + there + ")")};
+}
 
 Result<std::string> ReadJobFile(const std::string& path) {
   std::error_code ignored;

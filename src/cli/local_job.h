@@ -2,6 +2,7 @@
 // checked, every volume a folder, the code found.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,6 +38,12 @@ struct LocalJob {
 
 // All problems, one a line, ready to print; code kInvalid.
 Result<LocalJob> PrepareJob(const RunRequest& request);
+
+// `path`, which is relative to `base` or absolute, normalised and without a "/" at its end.
+std::string Absolute(const std::filesystem::path& base, const std::string& path);
+
+// `folder` again, if it is one and holds the entry script.
+Result<std::string> CheckCode(const std::string& folder, const std::string& script);
 
 // Reads a whole job file; errors name it and say what a job file is.
 Result<std::string> ReadJobFile(const std::string& path);

@@ -24,6 +24,7 @@
 #include <thread>
 
 #include "agent/spawn.h"
+#include "api/defaults.h"
 #include "api/to_json.h"
 #include "base/escape.h"
 #include "base/event_loop.h"
@@ -41,7 +42,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr int kCrashLimit = 5;  // coordinators that ended without a new durable result
 constexpr Duration kPoll = milliseconds(300);
 constexpr Duration kStopLimit = seconds(30);
 constexpr Duration kVerdictLimit = seconds(20);
@@ -285,7 +285,7 @@ class LocalRun {
     const Fd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
     const Result<pid_t> pid =
         Spawn({{programs_.coordinator, "--config", "/dev/fd/4"},
-               Environment(),
+               OwnEnvironment(),
                "/",
                {null.get(), log->get(), log->get(), listening_.get(), file->get()}});
     if (!pid.ok()) return pid.error();
@@ -310,18 +310,12 @@ class LocalRun {
     const Fd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
     const Result<pid_t> pid = Spawn(
         {{programs_.agent, "guard", "--watch", "3", "--", programs_.agent, "--config", "/dev/fd/4"},
-         Environment(),
+         OwnEnvironment(),
          "/",
          {null.get(), log->get(), log->get(), read_end.get(), file->get()}});
     if (!pid.ok()) return pid.error();
     nodes_[index].pid = *pid;
     return {};
-  }
-
-  static std::vector<std::string> Environment() {
-    std::vector<std::string> entries;
-    for (char** entry = environ; *entry != nullptr; ++entry) entries.emplace_back(*entry);
-    return entries;
   }
 
   void Reap() {
@@ -363,7 +357,7 @@ class LocalRun {
     // forward.
     crashes_ = settled_ > settled_at_crash_ ? 1 : crashes_ + 1;
     settled_at_crash_ = settled_;
-    if (crashes_ > kCrashLimit) {
+    if (crashes_ > job_.job.spec.coordinator.restart_limit) {
       display_.Say(
           fmt::format("the coordinator ended {} times without a new result; its log: {}; last: {}",
                       crashes_, CoordinatorLog(), LastLine(CoordinatorLog())));
@@ -389,8 +383,7 @@ class LocalRun {
       display_.Say(fmt::format("node {} cannot start: {}", index, LastLine(NodeLog(index))));
       return Finish(kExitFailed);
     }
-    const int limit = 3 * static_cast<int>(nodes_.size());
-    if (++restarts_ > limit) {
+    if (++restarts_ > NodeRestartLimit(job_.job.spec, static_cast<int32_t>(nodes_.size()))) {
       display_.Say(fmt::format("nodes ended {} times, the last was node {}; its log: {}", restarts_,
                                index, NodeLog(index)));
       return Finish(kExitFailed);
@@ -547,8 +540,9 @@ class LocalRun {
   }
 
   void Summarize() {
-    std::optional<json> last = LastWords();
-    if (!last) last = last_progress_;
+    const std::optional<json> words = LastWords();
+    std::optional<json> last = last_progress_;
+    if (words && words->contains("progress")) last = (*words)["progress"];
     if (!last || !last->contains("miniBatches")) {
       display_.Say("Stopped before anything was planned");
       return;

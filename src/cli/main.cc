@@ -11,6 +11,7 @@
 #include "cli/ledger_command.h"
 #include "cli/local_job.h"
 #include "cli/local_run.h"
+#include "cli/submit.h"
 
 namespace parallelrun {
 namespace {
@@ -59,6 +60,13 @@ void AddQuickOptions(CLI::App& command, QuickJob& quick) {
   command.add_option("--mini-batch-size", quick.mini_batch_size, "Files, or bytes as 1MB");
   command.add_option("--processes", quick.processes, "Worker processes")
       ->check(CLI::Range(1, 1024));
+}
+
+void AddRenderOptions(CLI::App& command, RenderRequest& render) {
+  command.add_option("job", render.job_file, "Job file")->required();
+  command.add_option("--code", render.code, "Folder of the code, in place of the job's");
+  command.add_option("--set", render.overrides, "spec.path=value: change a field of the job")
+      ->allow_extra_args(false);
 }
 
 std::string CommandLine(int argc, char** argv) {
@@ -119,6 +127,18 @@ int Main(int argc, char** argv) {
   validate->add_option("files", files, "Job files")->required();
   validate->add_flag("--cluster", cluster, "Check for a cluster rather than for a local run");
 
+  CLI::App* render = app.add_subcommand(
+      "render", "Print a job for a cluster, with its code in a ConfigMap, as YAML");
+  SubmitRequest to_cluster;
+  AddRenderOptions(*render, to_cluster.render);
+
+  CLI::App* submit = app.add_subcommand("submit", "Render a job and apply it with kubectl");
+  AddRenderOptions(*submit, to_cluster.render);
+  submit->add_option("-n,--namespace", to_cluster.name_space, "Namespace, as for kubectl");
+  submit->add_option("--context", to_cluster.context, "Context of the kubeconfig, as for kubectl");
+  submit->add_flag("--force-conflicts", to_cluster.force_conflicts,
+                   "Take over fields that something else has set, as kubectl scale");
+
   CLI::App* convert = app.add_subcommand("convert", "Make a job file from a YAML file of Azure ML");
   std::string azure_file;
   std::string converted;
@@ -144,6 +164,8 @@ int Main(int argc, char** argv) {
     return app.exit(e) == 0 ? kExitOk : kExitUsage;
   }
   if (validate->parsed()) return Validate(files, cluster);
+  if (render->parsed()) return PrintRendered(to_cluster.render);
+  if (submit->parsed()) return Submit(to_cluster);
   if (convert->parsed()) return ConvertFile(azure_file, converted, step);
   if (ledger->parsed()) return PrintLedger(state_folder, records);
 

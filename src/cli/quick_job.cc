@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "cli/local_job.h"
+
 namespace parallelrun {
 namespace {
 
@@ -14,10 +16,8 @@ std::string Quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-std::string Absolute(const std::string& path) {
-  std::string text = std::filesystem::absolute(path).lexically_normal();
-  while (text.size() > 1 && text.back() == '/') text.pop_back();
-  return text;
+std::string FromHere(const std::string& path) {
+  return Absolute(std::filesystem::current_path(), path);
 }
 
 }  // namespace
@@ -36,7 +36,7 @@ std::string JobNameOf(const std::string& script) {
 }
 
 std::string QuickJobYaml(const QuickJob& job) {
-  const std::string input = Absolute(job.input);
+  const std::string input = FromHere(job.input);
   const std::filesystem::path input_path(input);
   const std::string extension = input_path.extension();
   const bool tabular = extension == ".csv" || extension == ".tsv";
@@ -63,7 +63,7 @@ std::string QuickJobYaml(const QuickJob& job) {
   text += "  volumes:\n";
   text += fmt::format("    - {{name: input, hostPath: {{path: {}}}}}\n", Quoted(folder));
   text +=
-      fmt::format("    - {{name: output, hostPath: {{path: {}}}}}\n", Quoted(Absolute(job.output)));
+      fmt::format("    - {{name: output, hostPath: {{path: {}}}}}\n", Quoted(FromHere(job.output)));
   text += "  inputs:\n";
   text += fmt::format("    - {{name: input, {}: {{{}}}}}\n", tabular ? "tabular" : "files", source);
   text += "  output: {volume: output, path: .}\n";

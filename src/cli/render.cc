@@ -1,0 +1,222 @@
+#include "cli/render.h"
+
+#include <openssl/evp.h>
+#include <spdlog/fmt/fmt.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+#include "api/document.h"
+#include "api/override.h"
+#include "api/parse.h"
+#include "api/text.h"
+#include "cli/local_job.h"
+#include "cli/local_run.h"
+#include "cli/render_code.h"
+#include "cli/render_yaml.h"
+
+namespace parallelrun {
+namespace {
+
+namespace fs = std::filesystem;
+
+Node* Find(Node& map, const std::string& key) {
+  for (Node::Field& field : map.fields) {
+    if (field.key == key) return &field.value;
+  }
+  return nullptr;
+}
+
+bool Has(const Node& map, const std::string& key) {
+  const Node* const found = map.Find(key);
+  return found != nullptr && found->kind != Node::Kind::kNull;
+}
+
+void Set(Node& map, const std::string& key, Node value) {
+  if (Node* const found = Find(map, key)) {
+    *found = std::move(value);
+  } else {
+    map.fields.push_back({key, {}, std::move(value)});
+  }
+}
+
+Node ConfigMapCode(const std::string& name) {
+  return MapNode({{"configMap", {}, MapNode({{"name", {}, TextNode(name)}})}});
+}
+
+std::string Base64(const std::string& bytes) {
+  std::string out((bytes.size() + 2) / 3 * 4 + 1, '\0');
+  // NOLINTBEGIN(cppcoreguidelines-pro-type-reinterpret-cast): OpenSSL's bytes are unsigned
+  EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
+                  reinterpret_cast<const unsigned char*>(bytes.data()),
+                  static_cast<int>(bytes.size()));
+  // NOLINTEND(cppcoreguidelines-pro-type-reinterpret-cast)
+  out.pop_back();
+  return out;
+}
+
+// Of everything that the ConfigMap holds.
+std::string HashOf(const std::map<std::string, std::string>& data) {
+  constexpr size_t kDigits = 10;
+  std::string all;
+  for (const auto& [key, bytes] : data) {
+    all += fmt::format("{} {} {}\n", key, bytes.size(), XXH3_64bits(bytes.data(), bytes.size()));
+  }
+  return fmt::format("{:016x}", XXH3_64bits(all.data(), all.size())).substr(0, kDigits);
+}
+
+Node ConfigMap(const std::string& name, const Job& job,
+               const std::map<std::string, std::string>& data) {
+  Node texts = MapNode({});
+  Node binary = MapNode({});
+  for (const auto& [key, bytes] : data) {
+    const bool text = IsUtf8(bytes) && bytes.find('\0') == std::string::npos;
+    (text ? texts : binary).fields.push_back({key, {}, TextNode(text ? bytes : Base64(bytes))});
+  }
+  Node immutable;
+  immutable.kind = Node::Kind::kBool;
+  immutable.boolean = true;
+  Node metadata = MapNode({{"name", {}, TextNode(name)}});
+  if (!job.metadata.name_space.empty()) {
+    Set(metadata, "namespace", TextNode(job.metadata.name_space));
+  }
+  Set(metadata, "labels",
+      MapNode({{"app.kubernetes.io/part-of", {}, TextNode(job.metadata.name)},
+               {"app.kubernetes.io/component", {}, TextNode("code")}}));
+  Node map = MapNode({{"apiVersion", {}, TextNode("v1")},
+                      {"kind", {}, TextNode("ConfigMap")},
+                      {"metadata", {}, std::move(metadata)},
+                      {"immutable", {}, std::move(immutable)}});
+  if (!texts.fields.empty()) Set(map, "data", std::move(texts));
+  if (!binary.fields.empty()) Set(map, "binaryData", std::move(binary));
+  return map;
+}
+
+// Folders that only mean something on this machine.
+Status CheckVolumes(const Job& job, const std::string& label, std::vector<std::string>& notes) {
+  for (size_t i = 0; i < job.spec.volumes.size(); ++i) {
+    const Volume& volume = job.spec.volumes[i];
+    if (volume.kind != "hostPath") continue;
+    const std::string path = volume.source.value("path", "");
+    const std::string field = fmt::format("{}: spec.volumes[{}].hostPath.path", label, i);
+    if (!path.starts_with('/')) {
+      return Error{Code::kInvalid,
+                   fmt::format("{}: {} is relative to the job file, which only a local run can "
+                               "follow: write persistentVolumeClaim: {{claimName: CLAIM}} in its "
+                               "place, or the absolute path of a folder that every machine of the "
+                               "cluster has",
+                               field, Quoted(path))};
+    }
+    notes.push_back(
+        fmt::format("{}: {} must be there on every machine of the cluster, with the "
+                    "same content; a persistentVolumeClaim is what a cluster shares",
+                    field, Quoted(path)));
+  }
+  return {};
+}
+
+// The file's code is replaced where it is a folder of this machine: in `folder`, relative to the
+// job file or as the command line says; empty when the cluster has the code already.
+std::string LocalCode(const Node& spec, const RenderRequest& request, const fs::path& job_folder) {
+  if (!request.code.empty()) return Absolute(fs::current_path(), request.code);
+  const Node* const code = spec.Find("code");
+  if (code == nullptr || code->kind == Node::Kind::kNull) return Absolute(job_folder, ".");
+  if (code->kind != Node::Kind::kMap || Has(*code, "configMap") || Has(*code, "volume") ||
+      Has(*code, "image") || !Has(*code, "path")) {
+    return "";
+  }
+  const Node* const path = code->Find("path");
+  return path->kind == Node::Kind::kString ? Absolute(job_folder, path->text) : "";
+}
+
+Result<std::map<std::string, std::string>> Pack(const Job& job, const std::string& folder,
+                                                const RenderRequest& request) {
+  const Result<std::string> code = CheckCode(folder, job.spec.entry_script);
+  if (!code.ok()) return code.error();
+  std::vector<std::string> leave_out = {Absolute(fs::current_path(), request.job_file)};
+  for (const Volume& volume : job.spec.volumes) {
+    if (volume.kind == "hostPath") leave_out.push_back(volume.source.value("path", ""));
+  }
+  const Result<std::vector<CodeFile>> files = CollectCode(folder, leave_out);
+  if (!files.ok()) return files.error();
+  return PackCode(*files);
+}
+
+Result<RenderedJob> Render(Node root, const RenderRequest& request, RenderedJob rendered) {
+  const std::string& label = request.job_file;
+  const fs::path job_folder = fs::absolute(request.job_file).parent_path();
+  Node* const spec = Find(root, "spec");
+  const bool readable = spec != nullptr && spec->kind == Node::Kind::kMap;
+  const std::string folder = readable ? LocalCode(*spec, request, job_folder) : "";
+  if (!folder.empty()) Set(*spec, "code", ConfigMapCode("packed"));
+
+  const ParsedJob parsed = ParseJob(root, Target::kCluster);
+  std::string problems;
+  for (const Problem& problem : parsed.problems) {
+    const std::string line = FormatProblem(problem, label);
+    problems += (problems.empty() ? "" : "\n") + line;
+    rendered.notes.push_back(line);
+  }
+  if (!parsed.ok()) return Error{Code::kInvalid, problems};
+  const Job& job = parsed.job;
+  if (Status s = CheckVolumes(job, label, rendered.notes); !s.ok()) return s.error();
+  rendered.name = job.metadata.name;
+  rendered.name_space = job.metadata.name_space;
+  if (!folder.empty()) {
+    const auto data = Pack(job, folder, request);
+    if (!data.ok()) return data.error();
+    const std::string name = job.metadata.name + "-code-" + HashOf(*data);
+    Set(*spec, "code", ConfigMapCode(name));
+    rendered.text = BlockYaml(ConfigMap(name, job, *data)) + "---\n";
+  }
+  std::erase_if(root.fields, [](const Node::Field& field) { return field.key == "status"; });
+  rendered.text += BlockYaml(root);
+  return rendered;
+}
+
+}  // namespace
+
+Result<RenderedJob> RenderJob(const RenderRequest& request) {
+  const Result<std::string> text = ReadJobFile(request.job_file);
+  if (!text.ok()) return text.error();
+  Document document = ReadDocument(*text);
+  Problems problems = std::move(document.problems);
+  if (!HasErrors(problems)) ApplyOverrides(request.overrides, document.job, problems);
+  if (HasErrors(problems)) {
+    std::string lines;
+    for (const Problem& problem : problems) {
+      lines += (lines.empty() ? "" : "\n") + FormatProblem(problem, request.job_file);
+    }
+    return Error{Code::kInvalid, lines};
+  }
+  RenderedJob rendered;
+  for (const std::string& note : document.notes) {
+    rendered.notes.push_back(request.job_file + ": " + note);
+  }
+  return Render(std::move(document.job), request, std::move(rendered));
+}
+
+int PrintRendered(const RenderRequest& request) {
+  const Result<RenderedJob> rendered = RenderJob(request);
+  if (!rendered.ok()) {
+    std::fprintf(stderr, "%s\n", rendered.error().message.c_str());
+    return kExitUsage;
+  }
+  // kubectl apply keeps what it sent in an annotation of at most 256 KiB.
+  constexpr size_t kMaxClientSide = 200 << 10;
+  for (const std::string& note : rendered->notes) std::fprintf(stderr, "%s\n", note.c_str());
+  if (rendered->text.size() > kMaxClientSide) {
+    std::fprintf(stderr, "large: apply it with kubectl apply --server-side -f -\n");
+  }
+  const std::string& text = rendered->text;
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (!written || std::fflush(stdout) != 0) {
+    std::fprintf(stderr, "cannot write to standard output\n");
+    return kExitUsage;
+  }
+  return kExitOk;
+}
+
+}  // namespace parallelrun

@@ -1,0 +1,259 @@
+#include "cli/render_code.h"
+
+#include <spdlog/fmt/fmt.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "agent/code_archive.h"
+#include "cli/code_snapshot.h"
+
+namespace parallelrun {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMaxPlainBytes = 128 << 10;  // above it, compressing is worth it
+constexpr size_t kMaxKey = 253;
+constexpr size_t kBlock = 512;
+constexpr size_t kBiggestShown = 5;
+
+std::string Size(uint64_t bytes) {
+  const auto value = static_cast<double>(bytes);
+  if (bytes >= 1 << 20) return fmt::format("{:.1f} MiB", value / (1 << 20));
+  return bytes >= 1 << 10 ? fmt::format("{:.0f} KiB", value / (1 << 10))
+                          : fmt::format("{} bytes", bytes);
+}
+
+struct Found {
+  fs::path file;  // what is read
+  std::string path;
+  uint64_t size = 0;
+};
+
+Error TooBig(const std::string& what, std::vector<std::pair<uint64_t, std::string>> sizes) {
+  std::sort(sizes.begin(), sizes.end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first > b.first : a.second < b.second;
+  });
+  std::string biggest;
+  for (size_t i = 0; i < std::min(sizes.size(), kBiggestShown); ++i) {
+    biggest += fmt::format("{}{} ({})", i > 0 ? ", " : "", sizes[i].second, Size(sizes[i].first));
+  }
+  return {
+      Code::kInvalid,
+      fmt::format("{}. The biggest files: {}. Keep data and models in an input or a side input, "
+                  "name a folder that holds only the script and what it imports with --code, "
+                  "or put the code onto a volume (code: {{volume: NAME, path: FOLDER}}) or into "
+                  "the image (code: {{image: {{path: FOLDER}}}})",
+                  what, biggest)};
+}
+
+class Collector {
+ public:
+  Collector(const std::string& folder, const std::vector<std::string>& leave_out)
+      : folder_(folder), leave_out_(leave_out) {}
+
+  Result<std::vector<CodeFile>> Collect() {
+    if (Status s = List(folder_, ""); !s.ok()) return s.error();
+    uint64_t bytes = 0;
+    std::vector<std::pair<uint64_t, std::string>> sizes;
+    for (const Found& found : found_) {
+      bytes += found.size;
+      sizes.emplace_back(found.size, found.path);
+    }
+    const CodeArchiveLimits limits;
+    if (bytes > limits.bytes || found_.size() > limits.entries) {
+      return TooBig(fmt::format("the code folder {} holds {} in {} files", folder_.string(),
+                                Size(bytes), found_.size()),
+                    std::move(sizes));
+    }
+    std::sort(found_.begin(), found_.end(),
+              [](const Found& a, const Found& b) { return a.path < b.path; });
+    std::vector<CodeFile> files;
+    for (const Found& found : found_) {
+      std::ifstream in(found.file, std::ios::binary);
+      std::ostringstream content;
+      content << in.rdbuf();
+      if (!in) return Error{Code::kPermission, found.file.string() + " cannot be read"};
+      const bool executable =
+          (fs::status(found.file).permissions() & fs::perms::owner_exec) != fs::perms::none;
+      files.push_back({found.path, content.str(), executable});
+    }
+    return files;
+  }
+
+ private:
+  Status List(const fs::path& folder, const std::string& prefix) {
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      const std::string name = entry.path().filename();
+      if (LeftOutOfCode(entry.path(), leave_out_)) continue;
+      if (prefix.empty() && (name == "logs" || name == "outputs") && entry.is_directory()) continue;
+      if (Status s = Add(entry.path(), prefix + name); !s.ok()) return s;
+    }
+    return {};
+  }
+
+  Status Add(const fs::path& file, const std::string& path) {
+    if (fs::is_symlink(file)) return AddLink(file, path);
+    if (fs::is_directory(file)) return List(file, path + "/");
+    if (fs::is_regular_file(file)) found_.push_back({file, path, fs::file_size(file)});
+    return {};
+  }
+
+  Status AddLink(const fs::path& link, const std::string& path) {
+    std::error_code error;
+    const fs::path target = fs::canonical(link, error);
+    const fs::path inside = target.lexically_relative(fs::canonical(folder_));
+    if (error || inside.empty() || *inside.begin() == ".." || !fs::is_regular_file(target)) {
+      return Error{Code::kInvalid,
+                   fmt::format("{} is a link to {}, which is no file of the code folder: put the "
+                               "file or folder itself there",
+                               link.string(), fs::read_symlink(link).string())};
+    }
+    found_.push_back({target, path, fs::file_size(target)});
+    return {};
+  }
+
+  const fs::path folder_;
+  const std::vector<std::string>& leave_out_;
+  std::vector<Found> found_;
+};
+
+bool IsKey(const std::string& path) {
+  return path.size() <= kMaxKey && !path.starts_with("..") && path != "." && path != kCodeArchive &&
+         std::all_of(path.begin(), path.end(), [](char c) {
+           const auto byte = static_cast<unsigned char>(c);
+           return byte < 0x80 && (std::isalnum(byte) != 0 || c == '-' || c == '_' || c == '.');
+         });
+}
+
+// A ConfigMap's files cannot be executed; a script that python3 reads need not be.
+bool FitPlain(const std::vector<CodeFile>& files) {
+  size_t bytes = 0;
+  return std::all_of(files.begin(), files.end(), [&](const CodeFile& file) {
+    bytes += file.content.size();
+    return bytes <= kMaxPlainBytes && IsKey(file.path) &&
+           (!file.executable || file.path.ends_with(".py"));
+  });
+}
+
+// Where a path is cut into ustar's prefix and name; npos when it does not fit.
+size_t CutOf(const std::string& path) {
+  constexpr size_t kName = 100;
+  constexpr size_t kPrefix = 155;
+  if (path.size() <= kName) return 0;
+  const size_t cut = path.find('/', path.size() - kName - 1);
+  const bool fits = cut <= kPrefix && cut + 1 < path.size();
+  return fits ? cut : std::string::npos;
+}
+
+Status AppendEntry(const std::string& path, char type, const std::string& content, bool executable,
+                   std::string& tar) {
+  const size_t cut = CutOf(path);
+  if (cut == std::string::npos) {
+    return Error{Code::kInvalid, fmt::format("the path {} is too long for an archive: shorten it "
+                                             "(at most 255 bytes, and 100 in the last part)",
+                                             path)};
+  }
+  std::string header(kBlock, '\0');
+  const auto put = [&](size_t at, const std::string& text) {
+    std::memcpy(header.data() + at, text.data(), text.size());
+  };
+  put(0, cut == 0 ? path : path.substr(cut + 1));
+  put(100, type == '5' || executable ? "0000755" : "0000644");
+  put(108, "0000000");
+  put(116, "0000000");
+  put(124, fmt::format("{:011o}", content.size()));
+  put(136, "00000000000");
+  put(148, "        ");
+  put(156, std::string(1, type));
+  put(257, std::string("ustar\0", 6) + "00");
+  put(345, path.substr(0, cut));
+  unsigned sum = 0;
+  for (const char c : header) sum += static_cast<unsigned char>(c);
+  put(148, fmt::format("{:06o}", sum) + std::string("\0 ", 2));
+  tar += header + content;
+  tar.resize((tar.size() + kBlock - 1) / kBlock * kBlock);
+  return {};
+}
+
+Result<std::string> Tar(const std::vector<CodeFile>& files) {
+  std::string tar;
+  std::string last_folder;
+  for (const CodeFile& file : files) {
+    // Every folder once, before what it holds: the files are in order.
+    for (size_t slash = file.path.find('/'); slash != std::string::npos;
+         slash = file.path.find('/', slash + 1)) {
+      const std::string folder = file.path.substr(0, slash + 1);
+      if (last_folder.starts_with(folder)) continue;
+      if (Status s = AppendEntry(folder, '5', "", false, tar); !s.ok()) return s.error();
+      last_folder = folder;
+    }
+    if (Status s = AppendEntry(file.path, '0', file.content, file.executable, tar); !s.ok()) {
+      return s.error();
+    }
+  }
+  return tar + std::string(2 * kBlock, '\0');
+}
+
+Result<std::string> Gzip(std::string& bytes) {
+  constexpr int kGzip = 15 + 16;  // the largest window, with gzip's header (without name and time)
+  constexpr int kMemory = 9;
+  z_stream stream{};
+  if (deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, kGzip, kMemory, Z_DEFAULT_STRATEGY) !=
+      Z_OK) {
+    return Error{Code::kInternal, "zlib cannot compress: there is no memory"};
+  }
+  std::string out(deflateBound(&stream, bytes.size()), '\0');
+  // NOLINTBEGIN(cppcoreguidelines-pro-type-reinterpret-cast): zlib's bytes are unsigned
+  stream.next_in = reinterpret_cast<Bytef*>(bytes.data());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  // NOLINTEND(cppcoreguidelines-pro-type-reinterpret-cast)
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.avail_out = static_cast<uInt>(out.size());
+  const int done = deflate(&stream, Z_FINISH);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  if (done != Z_STREAM_END) return Error{Code::kInternal, "zlib cannot compress the code"};
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<CodeFile>> CollectCode(const std::string& folder,
+                                          const std::vector<std::string>& leave_out) {
+  try {
+    return Collector(folder, leave_out).Collect();
+  } catch (const fs::filesystem_error& e) {
+    return Error{Code::kPermission, fmt::format("read the code folder {}: {}: {}", folder,
+                                                e.path1().string(), e.code().message())};
+  }
+}
+
+Result<std::map<std::string, std::string>> PackCode(const std::vector<CodeFile>& files) {
+  std::map<std::string, std::string> packed;
+  if (FitPlain(files)) {
+    for (const CodeFile& file : files) packed[file.path] = file.content;
+    return packed;
+  }
+  Result<std::string> tar = Tar(files);
+  if (!tar.ok()) return tar.error();
+  Result<std::string> archive = Gzip(*tar);
+  if (!archive.ok()) return archive.error();
+  if (archive->size() > kMaxConfigMapBytes) {
+    std::vector<std::pair<uint64_t, std::string>> sizes;
+    for (const CodeFile& file : files) sizes.emplace_back(file.content.size(), file.path);
+    return TooBig(fmt::format("the code is {} when compressed, and a ConfigMap holds 1 MiB",
+                              Size(archive->size())),
+                  std::move(sizes));
+  }
+  packed[kCodeArchive] = std::move(*archive);
+  return packed;
+}
+
+}  // namespace parallelrun

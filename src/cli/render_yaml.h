@@ -1,0 +1,17 @@
+// Writes a tree as block YAML that every reader reads back unchanged: text is quoted unless it
+// cannot be taken for anything else. Nulls in maps are left out. Pure.
+#pragma once
+
+#include <string>
+
+#include "api/node.h"
+
+namespace parallelrun {
+
+std::string BlockYaml(const Node& node);
+
+// Nodes without a position.
+Node TextNode(std::string text);
+Node MapNode(std::vector<Node::Field> fields);
+
+}  // namespace parallelrun
