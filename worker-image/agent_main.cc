@@ -1,6 +1,8 @@
 // parallelrun-agent: the agent of one node, and its guardian (docs/coordinator-api.md).
+#include <openssl/ssl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -8,6 +10,8 @@
 #include <vector>
 
 #include "agent/agent.h"
+#include "agent/bundle.h"
+#include "agent/farewell.h"
 #include "agent/guardian.h"
 #include "base/http_client.h"
 #include "base/log.h"
@@ -23,11 +27,23 @@ int Fail(const parallelrun::Error& error) {
   return parallelrun::kAgentCannotStart;
 }
 
+int FailInPod(const parallelrun::Error& error, const AgentOptions& options) {
+  parallelrun::LeaveFarewell(options.farewell, error.message);
+  return Fail(error);
+}
+
+// Until the agent listens there is nothing to drain. As process 1 of a container it would otherwise
+// not hear the signal.
+void EndEarly(int) { _exit(parallelrun::kAgentDrained); }
+
 int RunNode(const std::string& config_file, const AgentOptions& options) {
+  signal(SIGTERM, EndEarly);
+  // The bundle brings its own OpenSSL: the configuration of the image's is for another one.
+  OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
   const Result<std::string> text = parallelrun::ReadConfigFile(config_file);
-  if (!text) return Fail(text.error());
+  if (!text) return FailInPod(text.error(), options);
   const Result<AgentConfig> config = parallelrun::ParseAgentConfig(*text);
-  if (!config) return Fail(config.error());
+  if (!config) return FailInPod(config.error(), options);
   // From here on, worker processes of the same user cannot look into this one, where the token is.
   // Not earlier: /dev/fd is closed to such a process.
   prctl(PR_SET_DUMPABLE, 0);
@@ -38,6 +54,14 @@ int RunNode(const std::string& config_file, const AgentOptions& options) {
   return parallelrun::RunAgent(*config, all);
 }
 
+int Install(const std::string& from, const std::string& folder) {
+  const Result<std::string> bundle =
+      from.empty() ? parallelrun::OwnBundle() : Result<std::string>(from);
+  if (!bundle) return Fail(bundle.error());
+  const parallelrun::Status installed = parallelrun::InstallBundle(*bundle, folder);
+  return installed.ok() ? 0 : Fail(installed.error());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -45,18 +69,22 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", PARALLELRUN_VERSION);
   std::string config_file;
   app.add_option("--config", config_file, "JSON file, or a pipe as /dev/fd/N");
-  int64_t drain_seconds = 25;
+  AgentOptions options;
+  int64_t drain_seconds = options.drain_grace / parallelrun::seconds(1);
   app.add_option("--drain-grace", drain_seconds,
                  "Seconds that running mini-batches have after SIGTERM")
       ->check(CLI::Range(0, 86400))
       ->capture_default_str();
-  int64_t away_seconds = 600;
+  int64_t away_seconds = options.away_limit / parallelrun::seconds(1);
   app.add_option("--away-limit", away_seconds, "Seconds without a coordinator before giving up")
       ->check(CLI::Range(1, 7 * 86400))
       ->capture_default_str();
   bool json_log = false;
   app.add_flag("--log-json", json_log,
                "Log one JSON object a line, and lines to _main.txt in the log tree");
+  app.add_option("--termination-message", options.farewell,
+                 "Gets the last error, if it exists already")
+      ->capture_default_str();
   bool debug = false;
   app.add_flag("--debug", debug, "Log more");
 
@@ -67,8 +95,15 @@ int main(int argc, char** argv) {
   std::vector<std::string> command;
   guard->add_option("command", command, "COMMAND and its arguments, after --")->required();
   guard->positionals_at_end();
+
+  CLI::App* install = app.add_subcommand("install", "Copy the bundle of this program into DIR");
+  std::string install_folder;
+  install->add_option("DIR", install_folder, "Folder, made if missing")->required();
+  std::string install_from;
+  install->add_option("--from", install_from, "The bundle, if not this program's own");
   CLI11_PARSE(app, argc, argv);
 
+  if (*install) return Install(install_from, install_folder);
   if (*guard) return parallelrun::Guard(watch_fd, command);
   if (config_file.empty()) {
     return Fail({parallelrun::Code::kInvalid, "--config FILE is required"});
@@ -76,7 +111,6 @@ int main(int argc, char** argv) {
   using parallelrun::LogFormat;
   parallelrun::SetUpLogging(json_log ? LogFormat::kJson : LogFormat::kTree,
                             debug ? parallelrun::LogLevel::kDebug : parallelrun::LogLevel::kInfo);
-  AgentOptions options;
   options.drain_grace = parallelrun::seconds(drain_seconds);
   options.log_to_file = json_log;
   options.away_limit = parallelrun::seconds(away_seconds);

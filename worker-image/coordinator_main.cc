@@ -1,13 +1,32 @@
 // parallelrun-coordinator: owns one job. See docs/coordinator-api.md.
+#include <openssl/ssl.h>
+#include <signal.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <nlohmann/json.hpp>
+#include <memory>
 
 #include "base/log.h"
+#include "coordinator/last_words.h"
 #include "coordinator/start.h"
 
-int main(int argc, char** argv) {
-  using namespace parallelrun;
+namespace parallelrun {
+namespace {
+
+// Where Kubernetes looks, for the one end at which the configuration cannot say it.
+constexpr char kTerminationLog[] = "/dev/termination-log";
+
+// Until the server listens there is nothing to hand over. As process 1 of a container the program
+// would otherwise not hear the signal.
+void EndEarly(int) { _exit(static_cast<int>(CoordinatorExit::kDrained)); }
+
+int CannotStart(const Error& error) {
+  std::fprintf(stderr, "%s\n", error.message.c_str());
+  return static_cast<int>(CoordinatorExit::kCannotStart);
+}
+
+int Main(int argc, char** argv) {
   CLI::App app("Plans, leases and commits the mini-batches of one ParallelRun job.");
   std::string config_path;
   app.add_option("--config", config_path, "JSON file, or /dev/fd/N")->required();
@@ -16,20 +35,23 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", PARALLELRUN_VERSION);
   CLI11_PARSE(app, argc, argv);
 
-  SetUpLogging(json, LogLevel::kInfo);
-  const auto cannot_start = [](const Error& error) {
-    std::fprintf(stderr, "%s\n", error.message.c_str());
-    return static_cast<int>(CoordinatorExit::kCannotStart);
-  };
+  signal(SIGTERM, EndEarly);
+  // The bundle brings its own OpenSSL: the configuration of the image's is for another one.
+  OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
+  SetUpLogging(json ? LogFormat::kJson : LogFormat::kTree, LogLevel::kInfo);
   const Result<CoordinatorConfig> config = ReadConfig(config_path);
-  if (!config.ok()) return cannot_start(config.error());
+  if (!config.ok()) {
+    if (access(kTerminationLog, W_OK) == 0) {
+      LeaveLastWords(kTerminationLog, LastError(config.error().message));
+    }
+    return CannotStart(config.error());
+  }
   const std::unique_ptr<Files> files = MakeSystemFiles();
   const Result<CoordinatorExit> exit = RunCoordinator(*config, *files);
-  if (!exit.ok()) {
-    const nlohmann::json message = {{"error", exit.error().message}};
-    WriteTerminationMessage(*config, *files,
-                            message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-    return cannot_start(exit.error());
-  }
-  return static_cast<int>(*exit);
+  return exit.ok() ? static_cast<int>(*exit) : CannotStart(exit.error());
 }
+
+}  // namespace
+}  // namespace parallelrun
+
+int main(int argc, char** argv) { return parallelrun::Main(argc, argv); }

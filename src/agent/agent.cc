@@ -4,6 +4,8 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,10 +15,13 @@
 #include "agent/agent_core.h"
 #include "agent/code_copy.h"
 #include "agent/exchange.h"
+#include "agent/farewell.h"
 #include "agent/log_upload.h"
+#include "agent/memory_watch.h"
 #include "agent/mini_batch_log.h"
 #include "agent/process.h"
 #include "agent/resource_monitor.h"
+#include "agent/spawn.h"
 #include "base/escape.h"
 #include "base/log.h"
 #include "job/gpu_slots.h"
@@ -28,14 +33,10 @@ constexpr Duration kCallTimeout = seconds(60);
 constexpr Duration kLastLogs = seconds(10);
 constexpr Duration kLastLogsLost = seconds(1);
 constexpr Duration kHousekeeping = milliseconds(250);
+constexpr Duration kMemoryLook = milliseconds(50);
+constexpr Duration kAfterMemoryKill = milliseconds(500);  // until its memory is free
 constexpr Duration kMaxSleep = std::chrono::hours(1);
 constexpr size_t kMaxShown = 1000;
-
-std::vector<std::string> OwnEnvironment() {
-  std::vector<std::string> entries;
-  for (char** entry = environ; *entry != nullptr; ++entry) entries.emplace_back(*entry);
-  return entries;
-}
 
 // The folder of what the agent itself logs.
 std::string NodeLogs(const AgentConfig& config) {
@@ -57,6 +58,8 @@ class Agent {
   AgentEnd Run();
   const AgentCore& core() const { return core_; }
   const RegisterReply& registered() const { return registered_; }
+  // Of the last call that failed; "" after one that did not.
+  const std::string& last_failure() const { return last_failure_; }
 
  private:
   void OnSignal();
@@ -64,6 +67,7 @@ class Agent {
   void SchedulePump();
   void Pump();
   void KeepHouse();
+  void WatchMemory();
   void Perform(const Action& action);
   void StartProcess(const Action& action);
   bool OnFrame(uint32_t number, FrameType type, std::string_view body);
@@ -77,10 +81,12 @@ class Agent {
   SystemClock clock_;
   EventLoop loop_;
   MemoryGroup memory_;
+  MemoryWatch memory_watch_{memory_};
   ExchangeThread report_;
   ExchangeThread park_;
   AgentCore core_;
   RegisterReply registered_;
+  std::string last_failure_;
   const std::optional<std::vector<std::string>> gpus_ = FindGpus();
   GpuSlots gpu_slots_{gpus_.value_or(std::vector<std::string>())};
   MiniBatchLog mini_batch_log_{NodeLogs(config_), OwnAddress()};
@@ -99,6 +105,8 @@ AgentEnd Agent::Run() {
   loop_.OnSignal(SIGCHLD, [this] { ReapAll(); });
   SchedulePump();
   KeepHouse();
+  // Where the agent is process 1 the limit is its container's; elsewhere it is also for others.
+  if (getpid() == 1 && memory_watch_.on()) WatchMemory();
   loop_.Run();
   mini_batch_log_.Finish(clock_.WallNow(), registered_.job.log_limit);
   monitor_.reset();
@@ -138,7 +146,31 @@ void Agent::ReapAll() {
     if (monitor_) monitor_->Forget(ProcessName(number));
     it = processes_.erase(it);
   }
+  ReapOrphans([this](pid_t pid) {
+    return std::any_of(processes_.begin(), processes_.end(),
+                       [pid](const auto& process) { return process.second->pid() == pid; });
+  });
   SchedulePump();
+}
+
+// With cgroup v2 the kubelet has the kernel kill the whole container; so one process goes first.
+void Agent::WatchMemory() {
+  Duration next = kMemoryLook;
+  if (const std::optional<std::string> words = memory_watch_.Short()) {
+    std::vector<pid_t> leaders;
+    leaders.reserve(processes_.size());
+    for (const auto& [number, process] : processes_) leaders.push_back(process->pid());
+    const std::optional<pid_t> largest = MemoryWatch::Largest(leaders);
+    for (const auto& [number, process] : processes_) {
+      if (process->pid() != largest) continue;
+      spdlog::warn("{} is killed to save the container: {}", ProcessName(number), *words);
+      process->Kill(
+          "was killed before it would have taken the whole container with it, out of memory: " +
+          *words + "; raise spec.resources.limits.memory, or lower spec.miniBatchSize");
+      next = kAfterMemoryKill;
+    }
+  }
+  loop_.After(next, [this] { WatchMemory(); });
 }
 
 // Bounds the logs, and writes what waits.
@@ -213,11 +245,16 @@ void Agent::StartProcess(const Action& action) {
         return OnFrame(number, type, body);
       });
   if (!process) {
-    spdlog::error("{} cannot be started: {}", ProcessName(number), process.error().message);
+    const std::string& image = registered_.job.image;
+    const std::string why =
+        process.error().message + (image.empty() ? "" : " (the image is " + image + ")");
+    spdlog::error("{} cannot be started: {}", ProcessName(number), why);
     gpu_slots_.Free(number);
-    // Later, because the core is handing out actions now.
-    loop_.Post([this, number, words = "could not be started: " + process.error().message] {
-      core_.OnExited(number, words, clock_.Now());
+    // Later, because the core is handing out actions now. A missing interpreter stays missing.
+    const bool fatal = process.error().code == Code::kNotFound;
+    loop_.Post([this, number, why, fatal] {
+      if (fatal) core_.OnInitFailed(number, why, true, clock_.Now());
+      core_.OnExited(number, "could not be started: " + why, clock_.Now());
       SchedulePump();
     });
     return;
@@ -281,7 +318,8 @@ void Agent::Call(CallKind call, const ExchangeRequest& request) {
     http.path += "/register";
     const bool known = !registered_.run_id.empty();
     http.headers.push_back({"Content-Type", "application/json"});
-    http.body = RegisterBody(registered_.run_id, known ? registered_.registration.processes : 0);
+    http.body = RegisterBody(registered_.run_id, config_.node,
+                             known ? registered_.registration.processes : 0);
   } else {
     http.path += "/exchange";
     http.headers.push_back({"Content-Type", "application/octet-stream"});
@@ -299,16 +337,11 @@ void Agent::OnCalled(CallKind call, const Result<HttpResponse>& response) {
   const Instant now = clock_.Now();
   if (!response || response->status != 200) {
     const CallFailure failure = FailureOf(call, response);
-    const std::string words =
-        response ? std::to_string(response->status) + " " + Printable(response->body, kMaxShown)
-                 : response.error().message;
-    if (failure == CallFailure::kRefused) {
-      spdlog::error("the coordinator refused this node: {}", words);
-    } else {
-      spdlog::info("the coordinator did not take a call: {}", words);
-    }
+    last_failure_ = FailureWords(response);
+    spdlog::info("the coordinator did not take a call: {}", last_failure_);
     return core_.OnCallFailed(call, failure, now);
   }
+  last_failure_.clear();
   if (call == CallKind::kRegister) return OnRegisterAnswer(*response);
   const Result<ExchangeReply> reply = DecodeExchangeReply(response->body);
   if (!reply) {
@@ -346,23 +379,53 @@ void Agent::OnRegisterAnswer(const HttpResponse& response) {
 
 }  // namespace
 
+namespace {
+
+// For the log, and where Kubernetes looks.
+int CannotStart(const AgentOptions& options, const Error& error) {
+  spdlog::error("{}", Printable(error.message, kMaxShown));
+  LeaveFarewell(options.farewell, error.message);
+  return kAgentCannotStart;
+}
+
+std::string LastWords(const Agent& agent, const AgentConfig& config) {
+  std::string words = agent.core().end_message();
+  if (agent.core().end() != AgentEnd::kLost) return words;
+  words += ", at " + config.url;
+  return agent.last_failure().empty() ? words : words + ": " + agent.last_failure();
+}
+
+int ExitCode(AgentEnd end) {
+  switch (end) {
+    case AgentEnd::kFinished: return kAgentFinished;
+    case AgentEnd::kDrained: return kAgentDrained;
+    default: return kAgentGaveUp;
+  }
+}
+
+// In a pod HOME is below a volume that is empty at first. What cannot be made is the script's to
+// complain about: not every script needs a home.
+void MakeHome() {
+  for (const char* name : {"HOME", "XDG_CACHE_HOME"}) {
+    const char* folder = std::getenv(name);
+    std::error_code ignored;
+    if (folder != nullptr && folder[0] == '/') std::filesystem::create_directories(folder, ignored);
+  }
+}
+
+}  // namespace
+
 int RunAgent(const AgentConfig& config, const AgentOptions& options) {
+  MakeHome();
   if (const Status copied = CopyCode(config.code_folder, config.work_folder); !copied.ok()) {
-    spdlog::error("{}", copied.error().message);
-    return kAgentCannotStart;
+    return CannotStart(options, copied.error());
   }
   if (options.log_to_file) LogToFile(NodeLogs(config) + "/_main.txt");
   const Result<HttpClientOptions> client_options = ClientOptions(config);
-  if (!client_options) {
-    spdlog::error("{}", client_options.error().message);
-    return kAgentCannotStart;
-  }
+  if (!client_options) return CannotStart(options, client_options.error());
   Result<std::unique_ptr<HttpClient>> client = HttpClient::Make(*client_options);
   Result<std::unique_ptr<HttpClient>> log_client = HttpClient::Make(*client_options);
-  if (!client || !log_client) {
-    spdlog::error("{}", (client ? log_client : client).error().message);
-    return kAgentCannotStart;
-  }
+  if (!client || !log_client) return CannotStart(options, (client ? log_client : client).error());
   LogUploader logs(config.work_folder + "/logs", config.node, std::move(*log_client));
   AgentEnd end = AgentEnd::kNone;
   Incarnation incarnation;
@@ -370,8 +433,9 @@ int RunAgent(const AgentConfig& config, const AgentOptions& options) {
     Agent agent(config, options, **client, logs);
     end = agent.Run();
     incarnation = agent.registered().registration.incarnation;
-    if (!agent.core().end_message().empty()) {
-      spdlog::error("{}", Printable(agent.core().end_message(), kMaxShown));
+    if (const std::string words = LastWords(agent, config); !words.empty()) {
+      spdlog::error("{}", Printable(words, kMaxShown));
+      LeaveFarewell(options.farewell, words);
     }
     (*client)->Cancel();  // a parked call ends now; the agent waits for it
   }
@@ -382,11 +446,7 @@ int RunAgent(const AgentConfig& config, const AgentOptions& options) {
     const Result<std::unique_ptr<HttpClient>> last = HttpClient::Make(*client_options);
     if (last && end != AgentEnd::kLost) Leave(**last, config.node, incarnation, end);
   }
-  switch (end) {
-    case AgentEnd::kFinished: return kAgentFinished;
-    case AgentEnd::kDrained: return kAgentDrained;
-    default: return kAgentGaveUp;
-  }
+  return ExitCode(end);
 }
 
 }  // namespace parallelrun

@@ -7,6 +7,8 @@
 #include <sstream>
 #include <utility>
 
+#include "base/escape.h"
+
 namespace parallelrun {
 namespace {
 
@@ -53,6 +55,18 @@ CallFailure FailureOf(CallKind call, const Result<HttpResponse>& response) {
     case 413: return CallFailure::kRefused;
     default: return CallFailure::kUnreachable;
   }
+}
+
+std::string FailureWords(const Result<HttpResponse>& response) {
+  constexpr size_t kMaxShown = 1000;
+  if (!response) return response.error().message;
+  std::string words = response->body;
+  const nlohmann::json body = nlohmann::json::parse(response->body, nullptr, false);
+  if (body.is_object() && body.contains("error") && body["error"].is_object()) {
+    const nlohmann::json message = body["error"].value("message", nlohmann::json());
+    if (message.is_string()) words = message.get<std::string>();
+  }
+  return std::to_string(response->status) + " " + Printable(words, kMaxShown);
 }
 
 void Leave(HttpClient& client, uint32_t node, const Incarnation& incarnation, AgentEnd end) {

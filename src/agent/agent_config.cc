@@ -11,7 +11,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/random.h"
 #include "job/gpu_slots.h"
+#include "job/pod_name.h"
 
 namespace parallelrun {
 namespace {
@@ -105,6 +107,7 @@ Result<JobSettings> ParseJob(const Json& object, Registration& registration) {
   }
   job.python = in.TextOr("python", "python3");
   if (job.python.empty()) job.python = "python3";
+  job.image = in.TextOr("image", "");
   registration.processes = in.U32("processes");
   if (registration.processes == 0) in.Fail("\"processes\" is 0");
   constexpr uint64_t kMostSeconds = 366 * 86400;
@@ -192,13 +195,17 @@ Result<RegisterReply> ParseRegisterReply(std::string_view json) {
   return reply;
 }
 
-std::string RegisterBody(const std::string& run_id, uint32_t processes) {
+std::string RegisterBody(const std::string& run_id, uint32_t node, uint32_t processes) {
+  static const std::string instance = RandomHex(8);  // tells two agents of one name apart
   std::array<char, 256> host{};
   gethostname(host.data(), host.size() - 1);
   Json body{{"protocol", kProtocol},
             {"processes", processes},
             {"host", std::string(host.data())},
-            {"pid", getpid()}};
+            {"pid", getpid()},
+            {"instance", instance}};
+  if (const uint64_t pod = PodNumber(host.data(), fmt::format("node-{}", node)); pod != 0)
+    body["pod"] = pod;
   if (!run_id.empty()) body["runId"] = run_id;
   return body.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -214,6 +221,7 @@ std::string StartBody(const JobSettings& job, uint32_t node, uint32_t process) {
                    {"outputAction", job.output_action},
                    {"errorThreshold", job.error_threshold},
                    {"loggingLevel", job.logging_level},
+                   {"image", job.image},
                    {"metrics", true},
                    {"headers", true}});
   return body.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -34,6 +34,7 @@ struct JobSettings {
   std::string logging_level;
   std::vector<std::pair<std::string, std::string>> environment;
   std::string python;
+  std::string image;                       // of the node, for messages; "": unknown
   std::string worker;                      // JSON object: more keys of the start frame
   Duration resource_monitor_interval{0};   // 0: off
   uint64_t log_limit = uint64_t{1} << 30;  // bytes, of a process's stdout or stderr
@@ -51,7 +52,7 @@ Result<AgentConfig> ParseAgentConfig(std::string_view json);
 
 Result<RegisterReply> ParseRegisterReply(std::string_view json);
 // `processes` is 0 before the first answer has told it.
-std::string RegisterBody(const std::string& run_id, uint32_t processes);
+std::string RegisterBody(const std::string& run_id, uint32_t node, uint32_t processes);
 
 // The body of the start frame (docs/worker-protocol.md).
 std::string StartBody(const JobSettings& job, uint32_t node, uint32_t process);

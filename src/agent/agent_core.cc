@@ -68,6 +68,7 @@ CallKind AgentCore::NextCall(Instant now, ExchangeRequest& request) {
   if (now - reachable_at_ >= options_.away_limit && backoff_ > Duration(0)) {
     End(AgentEnd::kLost, Duration(0),
         fmt::format("no coordinator answered for {}", HumanDuration(now - reachable_at_)), now);
+    call_wake_ = now;  // for the Step that ends it
     return CallKind::kNone;
   }
   if (now < retry_at_) {

@@ -13,9 +13,12 @@ namespace parallelrun {
 struct AgentOptions {
   uint32_t node = 0;
   Duration away_limit = std::chrono::minutes(10);  // without any answer of a coordinator
-  Duration drain_grace = seconds(25);              // when the coordinator asks for a drain
-  Duration shutdown_limit = seconds(30);           // of a process's shutdown()
-  bool log_to_file = false;                        // too: sys/node/<node>/_main.txt
+  // When the coordinator asks for a drain. With what follows it (last reports, logs, goodbye: 17 s)
+  // it fits into the 60 s that a pod has.
+  Duration drain_grace = seconds(40);
+  Duration shutdown_limit = seconds(30);          // of a process's shutdown()
+  bool log_to_file = false;                       // too: sys/node/<node>/_main.txt
+  std::string farewell = "/dev/termination-log";  // gets the last error, if it exists
 };
 
 // What the agent learns when it registers.

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "agent/code_archive.h"
 #include "base/escape.h"
 
 namespace parallelrun {
@@ -91,6 +92,15 @@ Status TooBig(const fs::path& root, const CodeCopyLimits& limits, const std::str
                            Shown(root), what, limits.bytes >> 20, limits.files)};
 }
 
+// Where the keys of a mounted ConfigMap or Secret are as plain files; what users see in it are
+// links there, so that an update is one rename.
+fs::path DataFolder(const fs::path& root) {
+  std::error_code error;
+  if (!fs::is_symlink(root / "..data", error)) return root;
+  const fs::path data = fs::canonical(root / "..data", error);
+  return error ? root : data;
+}
+
 struct Entry {
   fs::path relative;
   fs::file_type type;
@@ -133,8 +143,9 @@ Result<std::vector<Entry>> Scan(const fs::path& root, const fs::path& work,
 Status CopyCode(const std::string& code_folder, const std::string& work_folder,
                 const CodeCopyLimits& limits) {
   std::error_code error;
-  const fs::path root = fs::canonical(code_folder, error);
+  const fs::path folder = fs::canonical(code_folder, error);
   if (error) return FsError(error, "find the code folder " + Shown(code_folder));
+  const fs::path root = DataFolder(folder);
   fs::create_directories(work_folder, error);
   if (error) return FsError(error, "make the working directory " + Shown(work_folder));
   const fs::path work = fs::canonical(work_folder, error);
@@ -143,8 +154,13 @@ Status CopyCode(const std::string& code_folder, const std::string& work_folder,
     return Error{Code::kExists, "the working directory " + Shown(work) +
                                     " is not empty: remove it, or name another one"};
   }
-  const Result<std::vector<Entry>> entries = Scan(root, work, limits);
+  Result<std::vector<Entry>> entries = Scan(root, work, limits);
   if (!entries) return entries.error();
+  if (entries->size() == 1 && entries->front().relative == kCodeArchive) {
+    const Status unpacked = UnpackCode(root / kCodeArchive, work);
+    if (!unpacked.ok()) return unpacked;
+    entries->clear();
+  }
   for (const Entry& entry : *entries) {
     const fs::path from = root / entry.relative;
     const fs::path to = work / entry.relative;

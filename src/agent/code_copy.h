@@ -18,6 +18,8 @@ struct CodeCopyLimits {
 // symbolic links of `code_folder` into it: links stay links, and one that leads out of the code
 // root leads to the same place. Left out: `.git`, `__pycache__`, `logs` and `outputs` at the top,
 // `work_folder` itself, and whatever is no file. kInvalid when the code is above the limits.
+// Of a mounted ConfigMap the keys are copied as plain files; where the only entry is a
+// `code.tar.gz`, its content is (code_archive.h).
 Status CopyCode(const std::string& code_folder, const std::string& work_folder,
                 const CodeCopyLimits& limits = {});
 

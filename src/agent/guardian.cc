@@ -41,6 +41,7 @@ pid_t ParentOf(pid_t pid) {
   if (n <= 0) return 0;
   const char* name_end = std::strrchr(text.data(), ')');
   pid_t parent = 0;
+  // NOLINTNEXTLINE(cert-err34-c): the kernel's own number
   if (name_end == nullptr || std::sscanf(name_end + 1, " %*c %d", &parent) != 1) return 0;
   return parent;
 }
@@ -50,7 +51,8 @@ std::vector<ProcessEntry> AllProcesses() {
   DIR* proc = opendir("/proc");
   if (proc == nullptr) return all;
   while (const dirent* entry = readdir(proc)) {
-    const auto pid = static_cast<pid_t>(std::atoi(entry->d_name));
+    const auto pid =
+        static_cast<pid_t>(std::atoi(entry->d_name));  // NOLINT(cert-err34-c): 0 for names
     if (pid <= 0) continue;
     const pid_t parent = ParentOf(pid);
     if (parent > 0) all.push_back({pid, parent});

@@ -39,13 +39,13 @@ uint64_t Entry(const std::string& path, const std::string& wanted) {
 // v1 spells "no limit" as a number near 2^63.
 bool IsLimit(std::optional<uint64_t> bytes) { return bytes && *bytes < uint64_t{1} << 62; }
 
+}  // namespace
+
 std::string HumanBytes(uint64_t bytes) {
   const auto value = static_cast<double>(bytes);
   if (bytes >= uint64_t{1} << 30) return fmt::format("{:.4g} GiB", value / (1 << 30));
   return fmt::format("{:.4g} MiB", value / (1 << 20));
 }
-
-}  // namespace
 
 MemoryGroup::MemoryGroup(const std::string& root) {
   std::istringstream lines(ReadSmall(root + "/proc/self/cgroup"));
@@ -82,13 +82,27 @@ std::optional<uint64_t> MemoryGroup::Limit() const {
   return IsLimit(limit) ? limit : std::nullopt;
 }
 
+uint64_t MemoryGroup::Used() const {
+  if (folder_.empty()) return 0;
+  return Number(ReadSmall(folder_ + (v2_ ? "/memory.current" : "/memory.usage_in_bytes")))
+      .value_or(0);
+}
+
 uint64_t MemoryGroup::WorkingSet() const {
   if (folder_.empty()) return 0;
-  const auto used =
-      Number(ReadSmall(folder_ + (v2_ ? "/memory.current" : "/memory.usage_in_bytes")));
-  const uint64_t cache =
-      Entry(folder_ + "/memory.stat", v2_ ? "inactive_file" : "total_inactive_file");
-  return used && *used > cache ? *used - cache : 0;
+  return Less(Entry(folder_ + "/memory.stat", v2_ ? "inactive_file" : "total_inactive_file"));
+}
+
+uint64_t MemoryGroup::Unreclaimable() const {
+  if (folder_.empty()) return 0;
+  const std::string stat = folder_ + "/memory.stat";
+  return Less(Entry(stat, v2_ ? "inactive_file" : "total_inactive_file") +
+              Entry(stat, v2_ ? "active_file" : "total_active_file"));
+}
+
+uint64_t MemoryGroup::Less(uint64_t cache) const {
+  const uint64_t used = Used();
+  return used > cache ? used - cache : 0;
 }
 
 std::string MemoryGroup::Words() const {

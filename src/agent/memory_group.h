@@ -17,14 +17,23 @@ class MemoryGroup {
   uint64_t OomKills() const;
   // Of memory, in bytes; nullopt when there is none or it is unknown.
   std::optional<uint64_t> Limit() const;
+  // What it has in use, page cache included; 0 when unknown.
+  uint64_t Used() const;
   // What it has in use and cannot drop at once, as a cluster counts it; 0 when unknown.
   uint64_t WorkingSet() const;
+  // What it has in use less all of its page cache; 0 when unknown.
+  uint64_t Unreclaimable() const;
   // "the container's limit is 4 GiB, its peak was 3.98 GiB", as far as known; else "".
   std::string Words() const;
 
  private:
+  uint64_t Less(uint64_t cache) const;
+
   std::string folder_;  // "": not found
   bool v2_ = false;
 };
+
+// "3.98 GiB"
+std::string HumanBytes(uint64_t bytes);
 
 }  // namespace parallelrun

@@ -247,8 +247,9 @@ void WorkerProcess::TrimLogs(uint64_t limit) const {
   TrimLog(stderr_, limit);
 }
 
-void WorkerProcess::Kill() {
+void WorkerProcess::Kill(const std::string& words) {
   if (reaped_) return;
+  if (fault_.empty()) fault_ = words;
   killed_ = true;
   // Not reaped: the number is still its own.
   kill(-pid_, SIGKILL);

@@ -54,8 +54,9 @@ class WorkerProcess {
   // Keeps stdout and stderr within `limit` bytes each on this machine's disk (log_trim.h).
   void TrimLogs(uint64_t limit) const;
 
-  // SIGKILL to its whole process group. Reap tells when it has ended.
-  void Kill();
+  // SIGKILL to its whole process group. Reap tells when it has ended, and how: in these words, if
+  // there are any.
+  void Kill(const std::string& words = "");
   // Once the process has ended: hands the frames that it left to OnFrame, then returns how it
   // ended ("was killed by signal 11 (SIGSEGV)"). nullopt while it lives, and after the first time.
   std::optional<std::string> Reap();

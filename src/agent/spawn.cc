@@ -99,6 +99,12 @@ Error Describe(const ChildError& error, const SpawnSpec& spec, const std::string
 
 }  // namespace
 
+std::vector<std::string> OwnEnvironment() {
+  std::vector<std::string> entries;
+  for (char** entry = environ; *entry != nullptr; ++entry) entries.emplace_back(*entry);
+  return entries;
+}
+
 Result<pid_t> Spawn(const SpawnSpec& spec) {
   const Result<std::string> program = FindProgram(spec);
   if (!program) return program.error();
@@ -158,6 +164,16 @@ Result<pid_t> Spawn(const SpawnSpec& spec) {
   for (const int fd : moved) close(fd);
   if (!status.ok()) return status.error();
   return pid;
+}
+
+void ReapOrphans(const std::function<bool(pid_t)>& is_ours) {
+  for (;;) {
+    siginfo_t info{};
+    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
+    // One of ours that has ended since it was asked for: its signal is on the way.
+    if (is_ours(info.si_pid)) return;
+    waitpid(info.si_pid, nullptr, WNOHANG);
+  }
 }
 
 }  // namespace parallelrun

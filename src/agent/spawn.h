@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,15 @@ struct SpawnSpec {
   std::vector<int> descriptors;          // become 0, 1, 2, …
 };
 
+// This process's own, as SpawnSpec takes it.
+std::vector<std::string> OwnEnvironment();
+
 // Forks, and waits until the program is executed. The child leads its own process group, has
 // default signal dispositions and an empty mask, and gets SIGKILL when this thread ends.
 Result<pid_t> Spawn(const SpawnSpec& spec);
+
+// Takes leave of children that have ended and that `is_ours` does not know: orphans that came to
+// this process because it is process 1 of a container, or their subreaper.
+void ReapOrphans(const std::function<bool(pid_t)>& is_ours);
 
 }  // namespace parallelrun

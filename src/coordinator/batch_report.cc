@@ -95,6 +95,11 @@ class Report {
     for (const auto& [process, sum] : processes_) {
       processes << fmt::format("{},process{:03},{}", process.first, process.second, Line(sum));
     }
+    // The names that they once had, where the volume knows links.
+    std::error_code ignored;
+    std::filesystem::create_symlink("processed_mini-batches.csv", folder_ + "/processed_tasks.csv",
+                                    ignored);
+    std::filesystem::create_directory_symlink("job_report", folder_ + "/../report", ignored);
     return {};
   }
 

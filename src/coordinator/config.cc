@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "api/arguments.h"
@@ -16,9 +17,26 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMaxConfigBytes = size_t{4} << 20;
+constexpr size_t kMaxMetricsConnections = 64;
 
 Error Wrong(const std::string& key, const std::string& why) {
   return {Code::kInvalid, "configuration: " + key + ": " + why};
+}
+
+// "HOST:PORT", with an IPv6 address in brackets.
+Status ParseAddress(const std::string& key, const std::string& address, HttpServerOptions& http) {
+  const size_t colon = address.rfind(':');
+  const std::string port = colon == std::string::npos ? "" : address.substr(colon + 1);
+  if (port.empty() || port.size() > 5 ||
+      port.find_first_not_of("0123456789") != std::string::npos || std::stoul(port) > 65535) {
+    return Wrong(key, "\"" + address + "\" is not HOST:PORT");
+  }
+  http.host = address.substr(0, colon);
+  if (http.host.starts_with('[') && http.host.ends_with(']')) {
+    http.host = http.host.substr(1, http.host.size() - 2);
+  }
+  http.port = static_cast<uint16_t>(std::stoul(port));
+  return {};
 }
 
 Result<HttpServerOptions> ParseListen(const json& listen) {
@@ -30,17 +48,14 @@ Result<HttpServerOptions> ParseListen(const json& listen) {
   if (!listen.contains("address") || !listen["address"].is_string()) {
     return Wrong("listen", "needs fd, or address as HOST:PORT");
   }
-  const std::string address = listen["address"];
-  const size_t colon = address.rfind(':');
-  const std::string port = colon == std::string::npos ? "" : address.substr(colon + 1);
-  if (port.empty() || port.size() > 5 ||
-      port.find_first_not_of("0123456789") != std::string::npos || std::stoul(port) > 65535) {
-    return Wrong("listen.address", "\"" + address + "\" is not HOST:PORT");
+  if (const Status parsed = ParseAddress("listen.address", listen["address"], http); !parsed.ok()) {
+    return parsed.error();
   }
-  http.host = address.substr(0, colon);
-  http.port = static_cast<uint16_t>(std::stoul(port));
   http.tls_chain_file = listen.value("certificate", "");
   http.tls_key_file = listen.value("privateKey", "");
+  if (http.tls_chain_file.empty() != http.tls_key_file.empty()) {
+    return Wrong("listen", "certificate and privateKey come together");
+  }
   return http;
 }
 
@@ -65,6 +80,7 @@ json WorkerKeys(const Job& job, const JobLayout& layout) {
                  {"asyncMode", flags.async_mode},
                  {"appendRowDataframeHeader", flags.append_row_dataframe_header},
                  {"appendRowSafeOutput", flags.append_row_safe_output},
+                 {"componentMode", flags.component_mode},
                  {"mixedTypes", flags.mixed_types}};
   const auto model = layout.placeholders.find("sideInputs.model");
   if (model != layout.placeholders.end()) worker["modelFolder"] = model->second;
@@ -95,13 +111,24 @@ Result<CoordinatorConfig> ParseConfig(const std::string& text) {
     Result<HttpServerOptions> http = ParseListen(object.at("listen"));
     if (!http.ok()) return http.error();
     config.http = std::move(*http);
+    if (const std::string address = object.value("metricsListen", ""); !address.empty()) {
+      const Status metrics = ParseAddress("metricsListen", address, config.metrics_http.emplace());
+      if (!metrics.ok()) return metrics.error();
+      config.metrics_http->max_connections = kMaxMetricsConnections;
+    }
     config.resource_uid = object.at("resourceUid").get<std::string>();
     config.resume = object.value("resume", false);
     config.overwrite = object.value("overwrite", false);
-    config.code_digest = std::stoull(object.value("codeDigest", std::string("0")), nullptr, 16);
+    const std::string digest = object.value("codeDigest", std::string("0"));
+    const char* end = digest.data() + digest.size();
+    if (const auto read = std::from_chars(digest.data(), end, config.code_digest, 16);
+        read.ec != std::errc() || read.ptr != end) {
+      return Wrong("codeDigest", "must be 1 to 16 hexadecimal digits");
+    }
     config.nodes = object.at("nodes").get<uint32_t>();
     config.processes = object.at("processes").get<uint32_t>();
     config.termination_message = object.value("terminationMessage", "");
+    config.ownerless_limit = seconds(object.value("ownerlessSeconds", uint32_t{24 * 3600}));
   } catch (const std::exception& e) {
     return Error{Code::kInvalid, std::string("configuration: ") + e.what()};
   }
@@ -135,8 +162,9 @@ Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& l
   if (!arguments.ok()) return arguments.error();
   json environment = json::object();
   for (const json& entry : spec.environment.env) {
-    // valueFrom is the kubelet's business; locally such a variable comes from the caller's shell.
-    if (entry.contains("value"))
+    // In a pod, and with valueFrom, they are the kubelet's business, which also fills in $(NAME).
+    // Locally a variable with valueFrom comes from the caller's shell.
+    if (!config.in_pod() && entry.contains("value"))
       environment[entry.at("name").get<std::string>()] = entry.at("value");
   }
   const json job = {
@@ -153,6 +181,7 @@ Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& l
       {"environment", environment},
       {"python", spec.environment.python},
       {"resourceMonitorIntervalSeconds", WholeSeconds(spec.resource_monitor_interval)},
+      {"image", config.in_pod() ? spec.environment.image : ""},
       {"worker", WorkerKeys(config.job, layout)},
   };
   return job.dump();

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "api/job.h"
 #include "base/error.h"
 #include "base/http_server.h"
+#include "base/time.h"
 #include "coordinator/layout.h"
 
 namespace parallelrun {
@@ -16,13 +18,18 @@ struct CoordinatorConfig {
   Volumes volumes;
   std::string key;
   HttpServerOptions http;
+  std::optional<HttpServerOptions> metrics_http;
   std::string resource_uid;
   bool resume = false;
   bool overwrite = false;
   uint64_t code_digest = 0;
   uint32_t nodes = 1;
   uint32_t processes = 1;           // of each node
-  std::string termination_message;  // file that gets the last progress as JSON; empty: none
+  std::string termination_message;  // file that gets the last words as JSON; empty: none
+  Duration ownerless_limit = std::chrono::hours(24);
+
+  // Its own address instead of a socket from its starter: it is a pod, as its agents are.
+  bool in_pod() const { return http.listen_fd < 0; }
 };
 
 // kInvalid names the key that is wrong.

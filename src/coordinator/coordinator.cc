@@ -15,6 +15,7 @@ constexpr uint64_t kProcessNames = 1'000;
 constexpr uint64_t kIncarnationsOfEpoch = 200;
 constexpr Duration kFrozenGap = seconds(2);
 constexpr uint32_t kMaxParkMs = 20'000;
+constexpr size_t kAgentsRemembered = 100;
 
 }  // namespace
 
@@ -51,18 +52,21 @@ Ledger::Appended Coordinator::Record(const parallelrun::Record& record) {
 // --- nodes
 
 NodeRegistration Coordinator::Register(uint32_t index, const std::string& agent, uint32_t processes,
-                                       Instant now) {
+                                       Instant now, uint64_t pod) {
   Node& node = nodes_[index];
   if (node.registered && node.agent != agent) LoseLeases(index, now);
+  if (!node.agent.empty() && node.agent != agent) {
+    node.superseded.push_back(node.agent);
+    if (node.superseded.size() > kAgentsRemembered) node.superseded.pop_front();
+  }
   node.registered = true;
   node.seen = now;
   node.agent = agent;
+  node.pod = pod;
   node.processes = std::max(1U, processes);
   node.gave_up = false;
   node.incarnation = {ledger_.epoch(), ++last_incarnation_};
-  for (Waiting& waiting : waiting_) {
-    if (waiting.node == index) waiting.park_until = now;
-  }
+  EndParks(index, now);
   Pump(now);
   const uint64_t range =
       (ledger_.epoch() - options_.first_epoch) * kIncarnationsOfEpoch + node.registrations++;
@@ -71,29 +75,35 @@ NodeRegistration Coordinator::Register(uint32_t index, const std::string& agent,
 
 void Coordinator::LoseLeases(uint32_t index, Instant now) {
   for (const LeaseTable::Held& held : leases_.HeldBy(index)) {
-    if (held.lease.started && !over()) {
-      Record(LostRecord{held.id, held.lease.fence});
-      const uint16_t losses = state_.batches()[held.id].losses;
-      if (losses >= options_.max_losses) {
-        const std::string message = fmt::format(
-            "its node died {} times while run() worked on it: look for what ends the whole node, "
-            "such as memory",
-            losses);
-        // Without the lease's fence: nobody reported this, so that no later report is a repeat of
-        // it.
-        FailedRecord failed;
-        failed.id = held.id;
-        failed.node = index;
-        failed.cause = Cause::kProcessEnded;
-        failed.final = true;
-        failed.kind = "LostTooOften";
-        failed.message = message;
-        Record(failed);
-      }
-    }
+    if (held.lease.started && !over()) CountLoss(index, {held.id, held.lease.fence});
     leases_.Release(held.id);
   }
   Decide(now);
+}
+
+void Coordinator::CountLoss(uint32_t index, const LeaseName& name) {
+  Record(LostRecord{name.id, name.fence});
+  const uint16_t losses = state_.batches()[name.id].losses;
+  if (losses < options_.max_losses) return;
+  const std::string message = fmt::format(
+      "its node died {} times while run() worked on it: look for what ends the whole node, such as "
+      "memory",
+      losses);
+  // Without the lease's fence: nobody reported this, so that no later report is a repeat of it.
+  FailedRecord failed;
+  failed.id = name.id;
+  failed.node = index;
+  failed.cause = Cause::kProcessEnded;
+  failed.final = true;
+  failed.kind = "LostTooOften";
+  failed.message = message;
+  Record(failed);
+}
+
+void Coordinator::EndParks(uint32_t index, Instant now) {
+  for (Waiting& waiting : waiting_) {
+    if (waiting.node == index) waiting.park_until = now;
+  }
 }
 
 void Coordinator::Leave(uint32_t index, const Incarnation& incarnation, Instant now) {
@@ -101,9 +111,7 @@ void Coordinator::Leave(uint32_t index, const Incarnation& incarnation, Instant 
   if (found == nodes_.end() || found->second.incarnation != incarnation) return;
   found->second.registered = false;
   for (const LeaseTable::Held& held : leases_.HeldBy(index)) leases_.Release(held.id);
-  for (Waiting& waiting : waiting_) {
-    if (waiting.node == index) waiting.park_until = now;
-  }
+  EndParks(index, now);
   Pump(now);
 }
 
@@ -373,18 +381,6 @@ void Coordinator::ForgetSilentNodes(Instant now) {
   }
 }
 
-// --- people
-
-void Coordinator::Drain(Instant now) {
-  if (phase_ == Phase::kRunning) phase_ = Phase::kDraining;
-  Pump(now);
-}
-
-void Coordinator::Cancel(Instant now) {
-  if (!over()) Conclude({Outcome::kFailed, "Canceled", "canceled by request"});
-  Pump(now);
-}
-
 // --- end
 
 void Coordinator::Decide(Instant now) {
@@ -398,11 +394,12 @@ void Coordinator::Decide(Instant now) {
   size_t gave_up = 0;
   bool ready = state_.counts().succeeded + state_.counts().failed > 0;
   for (const auto& [index, node] : nodes_) {
-    gave_up += node.gave_up ? 1 : 0;
+    gave_up += node.gave_up && Expected(index) ? 1 : 0;
     ready = ready || node.ever_ready;
   }
   const uint64_t budget = uint64_t{2} * options_.nodes * options_.processes;
-  const bool spent = !ready && now - started_ > seconds(120) && init_failures_ >= budget;
+  const bool spent =
+      !ready && now - started_ > seconds(120) && budget > 0 && init_failures_ >= budget;
   if ((gave_up > 0 && gave_up >= options_.nodes) || spent) {
     Conclude({Outcome::kFailed, "InitFailed",
               fmt::format("init() failed in every process ({} times): {}", init_failures_,
@@ -432,13 +429,14 @@ void Coordinator::Close(const Error& why) {
 
 // --- answers
 
-Directive Coordinator::directive() const {
+Directive Coordinator::DirectiveFor(uint32_t node) const {
   if (over()) return Directive::kFinish;
-  return phase_ == Phase::kDraining ? Directive::kDrain : Directive::kGoOn;
+  return phase_ == Phase::kDraining || !Expected(node) ? Directive::kDrain : Directive::kGoOn;
 }
 
 uint64_t Coordinator::Grants(const Waiting& waiting) const {
   if (phase_ != Phase::kRunning || !paused_.empty() || superseded_) return 0;
+  if (!Expected(waiting.node)) return 0;
   const auto found = nodes_.find(waiting.node);
   if (found == nodes_.end() || found->second.incarnation != waiting.incarnation) return 0;
   const uint64_t all = uint64_t{std::max(options_.nodes, 1U)} * std::max(options_.processes, 1U);
@@ -461,7 +459,7 @@ bool Coordinator::TryAnswer(Waiting& waiting, Instant now) {
   if (!durable) return false;
   // A verdict is told once it is durable, so nobody leaves for one that a crash undoes.
   if (phase_ == Phase::kDeciding && !PARALLELRUN_MUTATED(kVerdictBeforeSync)) return false;
-  const Directive what = directive();
+  const Directive what = DirectiveFor(waiting.node);
   const uint64_t grants = Grants(waiting);
   if (grants == 0 && !waiting.news && what == Directive::kGoOn && waiting.park_until > now) {
     return false;

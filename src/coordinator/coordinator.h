@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/time.h"
+#include "coordinator/control.h"
 #include "coordinator/ledger/ledger.h"
 #include "coordinator/plan/plan_store.h"
 #include "job/job_state.h"
@@ -75,8 +76,11 @@ class Coordinator {
 
   // --- nodes
   // `agent` names the agent process: another one for the same node means that the one before died.
+  // `pod` is the number of its pod; 0: unknown.
   NodeRegistration Register(uint32_t node, const std::string& agent, uint32_t processes,
-                            Instant now);
+                            Instant now, uint64_t pod = 0);
+  // Another agent of that node has taken the place of this one, which may not register any more.
+  bool Superseded(uint32_t node, const std::string& agent, uint64_t pod) const;
   // Calls `answer` once, now or at a later event.
   void Exchange(uint32_t node, const ExchangeRequest& request, Instant now, Answer answer);
   void Leave(uint32_t node, const Incarnation& incarnation, Instant now);
@@ -104,9 +108,15 @@ class Coordinator {
   void Pause(std::string why) { paused_ = std::move(why); }
   void Unpause() { paused_.clear(); }
 
-  // --- people
+  // --- people (docs/coordinator-api.md, "PUT /v1/control")
   void Drain(Instant now);
   void Cancel(Instant now);
+  // Nodes with an index of `nodes` and above are drained.
+  void SetNodes(uint32_t nodes, Instant now);
+  // Records them, unless they are in force already.
+  void SetThresholds(const Thresholds& thresholds, Instant now);
+  const Thresholds& thresholds() const { return options_.thresholds; }
+  void OnPodEnd(const PodEnd& end, Instant now);
 
   // --- end: after kFinalizing, one of these
   void OnPublished(const PublishedRecord& published, Instant now);
@@ -129,6 +139,9 @@ class Coordinator {
   struct Node {
     Incarnation incarnation;
     std::string agent;
+    uint64_t pod = 0;                    // number; 0: unknown
+    uint64_t ended_pod = 0;              // the newest pod whose end was told
+    std::deque<std::string> superseded;  // earlier agents, the last ones
     uint32_t processes = 1;
     uint32_t registrations = 0;  // in this epoch
     bool registered = false;
@@ -160,6 +173,9 @@ class Coordinator {
   void Fail(const FailedRecord& failed, Waiting* waiting);
   // The agent of `node` died: leases whose run() had started are losses.
   void LoseLeases(uint32_t node, Instant now);
+  void CountLoss(uint32_t node, const LeaseName& name);
+  void FailForMemory(BatchId id, const PodEnd& end, Instant now);
+  void EndParks(uint32_t node, Instant now);
 
   Ledger::Appended Record(const parallelrun::Record& record);
   void Conclude(const Verdict& verdict);
@@ -170,7 +186,8 @@ class Coordinator {
   void Pump(Instant now);
   bool TryAnswer(Waiting& waiting, Instant now);
   uint64_t Grants(const Waiting& waiting) const;
-  Directive directive() const;
+  Directive DirectiveFor(uint32_t node) const;
+  bool Expected(uint32_t node) const { return !node_limit_ || node < *node_limit_; }
   bool over() const { return phase_ != Phase::kRunning && phase_ != Phase::kDraining; }
 
   CoordinatorLimits options_;
@@ -183,6 +200,7 @@ class Coordinator {
   bool superseded_ = false;
   std::string paused_;
   std::map<uint32_t, Node> nodes_;
+  std::optional<uint32_t> node_limit_;  // once a control has said it
   uint32_t last_incarnation_ = 0;
   std::list<Waiting> waiting_;
   // Chunks whose records are not durable yet: position, and the ids below which leasing is allowed.

@@ -41,7 +41,8 @@ std::string Hex(const std::array<uint8_t, 32>& digest) {
 
 }  // namespace
 
-std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTime started,
+std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch,
+                         uint64_t control_generation, WallTime started,
                          const std::map<std::string, std::string>& metrics) {
   const JobState& state = coordinator.state();
   const JobCounts& counts = state.counts();
@@ -49,6 +50,7 @@ std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTim
   json out;
   out["epoch"] = epoch;
   out["generation"] = state.settings() ? state.settings()->generation : 0;
+  out["controlGeneration"] = control_generation;
   out["state"] = StateName(coordinator);
   out["startedAt"] = Rfc3339(started);
   out["miniBatches"] = {{"total", state.plan_ended() ? json(counts.planned) : json(nullptr)},

@@ -8,8 +8,10 @@
 
 namespace parallelrun {
 
-// JSON text. `started` is when this coordinator started, `metrics` name to last value as JSON text.
-std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTime started,
+// JSON text. `control_generation` is that of the last control, `started` when this coordinator
+// started, `metrics` name to last value as JSON text.
+std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch,
+                         uint64_t control_generation, WallTime started,
                          const std::map<std::string, std::string>& metrics);
 
 // Prometheus text format.

@@ -2,6 +2,8 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <filesystem>
+
 #include "base/escape.h"
 
 namespace parallelrun {
@@ -12,6 +14,18 @@ constexpr size_t kMessageBytes = 4096;
 std::string ClockText(Duration duration) {
   const int64_t s = std::chrono::duration_cast<seconds>(duration).count();
   return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+}
+
+// What follows the processing: concatenating the rows, and the result.
+std::string EndOf(const Coordinator& coordinator) {
+  const JobState& state = coordinator.state();
+  if (coordinator.phase() == Coordinator::Phase::kFinalizing) {
+    return fmt::format(" Concatenating {} rows into the output.", state.counts().rows);
+  }
+  if (coordinator.phase() != Coordinator::Phase::kEnded || !state.verdict()) return "";
+  return fmt::format(" {}: {}.",
+                     state.verdict()->outcome == Outcome::kSucceeded ? "Succeeded" : "Failed",
+                     state.verdict()->reason);
 }
 
 }  // namespace
@@ -90,15 +104,19 @@ std::string OverviewLine(const Coordinator& coordinator, Duration elapsed, WallT
   if (!state.plan_ended()) {
     line += fmt::format("Scheduling: {} mini batches with {} items so far. ", counts.planned,
                         counts.items_planned);
+  } else {
+    line += fmt::format("Scheduling finished: {} mini batches with {} items. ", counts.planned,
+                        counts.items_planned);
   }
-  if (settled == 0) return line + "No mini batch has been processed yet.\n";
+  const std::string end = EndOf(coordinator);
+  if (settled == 0) return line + "No mini batch has been processed yet." + end + "\n";
   line += fmt::format("Processed {} of {}{} mini batches in {}, {} failed.", settled,
                       state.plan_ended() ? "" : "at least ", counts.planned, ClockText(elapsed),
                       counts.failed);
   const std::optional<Duration> left =
       state.plan_ended() ? coordinator.rate().Remaining(counts.planned - settled) : std::nullopt;
-  if (left) line += fmt::format(" Estimated remaining time {}.", ClockText(*left));
-  return line + "\n";
+  if (left && end.empty()) line += fmt::format(" Estimated remaining time {}.", ClockText(*left));
+  return line + end + "\n";
 }
 
 Status WriteReports(Files& files, const JobState& state, const std::string& log_folder) {
@@ -112,6 +130,11 @@ Status WriteReports(Files& files, const JobState& state, const std::string& log_
   };
   for (const auto& [name, text] : reports) {
     if (Status written = PublishFile(files, log_folder + name, text); !written.ok()) return written;
+  }
+  // The resources' other name, where the volume knows links.
+  std::error_code ignored;
+  if (std::filesystem::exists(log_folder + "/perf", ignored)) {
+    std::filesystem::create_directory_symlink("../perf", log_folder + "/sys/perf", ignored);
   }
   return {};
 }

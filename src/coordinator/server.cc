@@ -10,6 +10,7 @@
 #include "base/http_target.h"
 #include "coordinator/access.h"
 #include "coordinator/batch_report.h"
+#include "coordinator/control.h"
 #include "coordinator/progress.h"
 #include "coordinator/reports.h"
 
@@ -92,7 +93,7 @@ CoordinatorServer::~CoordinatorServer() {
   }
 }
 
-Result<CoordinatorExit> CoordinatorServer::Run() {
+Status CoordinatorServer::Listen() {
   Result<std::unique_ptr<HttpServer>> http = HttpServer::Start(
       loop_, options_.http,
       [this](const HttpRequest& request) { return Admit(request, options_.key); },
@@ -102,12 +103,30 @@ Result<CoordinatorExit> CoordinatorServer::Run() {
       });
   if (!http.ok()) return http.error();
   http_ = std::move(*http);
-  const auto drain = [this] {
-    coordinator_.Drain(Now());
-    AfterEvent();
+  if (!options_.metrics_http) return {};
+  Result<std::unique_ptr<HttpServer>> metrics = HttpServer::Start(
+      loop_, *options_.metrics_http,
+      [](const HttpRequest&) -> std::variant<size_t, HttpResponse> { return size_t{0}; },
+      [this](const std::shared_ptr<HttpExchange>& exchange) {
+        if (HandlePublic(exchange)) return;
+        exchange->Respond(ErrorResponse(404, "NotFound", "only /metrics, /healthz and /readyz"));
+      });
+  if (!metrics.ok()) return metrics.error();
+  metrics_http_ = std::move(*metrics);
+  return {};
+}
+
+Result<CoordinatorExit> CoordinatorServer::Run() {
+  if (const Status listening = Listen(); !listening.ok()) return listening.error();
+  // Whoever ends this process starts the next epoch, which the agents wait for: they are not
+  // drained. A verdict that is durable is still brought to its end.
+  const auto hand_over = [this] {
+    const Coordinator::Phase phase = coordinator_.phase();
+    if (phase != Coordinator::Phase::kRunning && phase != Coordinator::Phase::kDraining) return;
+    End(CoordinatorExit::kDrained, "ended by a signal: the next epoch goes on");
   };
-  loop_.OnSignal(SIGTERM, drain);
-  loop_.OnSignal(SIGINT, drain);
+  loop_.OnSignal(SIGTERM, hand_over);
+  loop_.OnSignal(SIGINT, hand_over);
   flusher_ = std::thread([this] { FlushLoop(); });
   StartPlanning();
   loop_.Post([this] { Tick(); });
@@ -119,13 +138,11 @@ Result<CoordinatorExit> CoordinatorServer::Run() {
 
 void CoordinatorServer::Handle(const std::shared_ptr<HttpExchange>& exchange) {
   const HttpRequest& request = exchange->request();
-  if (request.path == "/healthz" || request.path == "/readyz") {
-    exchange->Respond(TextResponse(200, "ok\n"));
-    return;
-  }
+  if (HandlePublic(exchange)) return;
   const Result<std::vector<std::string>> path = PathSegments(request.path);
   if (!path.ok()) return exchange->Respond(Refusal(path.error()));
   const std::vector<std::string>& s = *path;
+  if (request.path.starts_with("/v1/")) heard_at_ = Now();
   if (s.size() >= 4 && s[0] == "v1" && s[1] == "nodes") {
     const uint32_t node = static_cast<uint32_t>(std::stoul(s[2]));  // digits: the gate saw to it
     return HandleNode(exchange, node, s);
@@ -133,17 +150,26 @@ void CoordinatorServer::Handle(const std::shared_ptr<HttpExchange>& exchange) {
   if (request.method == "GET" && request.path == "/v1/progress") {
     return exchange->Respond(JsonResponse(200, Progress()));
   }
-  if (request.method == "GET" && request.path == "/metrics") {
-    HttpResponse response = TextResponse(200, Metrics(coordinator_, ledger_.epoch()));
-    response.content_type = "text/plain; version=0.0.4; charset=utf-8";
-    return exchange->Respond(std::move(response));
-  }
   if (request.method == "PUT" && request.path == "/v1/control") {
     return exchange->Respond(Control(request.body));
   }
   exchange->Respond(
       ErrorResponse(404, "NotFound",
                     "there is nothing at " + request.method + " " + Printable(request.path, 200)));
+}
+
+bool CoordinatorServer::HandlePublic(const std::shared_ptr<HttpExchange>& exchange) {
+  const HttpRequest& request = exchange->request();
+  if (request.method != "GET") return false;
+  if (request.path == "/healthz" || request.path == "/readyz") {
+    exchange->Respond(TextResponse(200, "ok\n"));
+    return true;
+  }
+  if (request.path != "/metrics") return false;
+  HttpResponse response = TextResponse(200, Metrics(coordinator_, ledger_.epoch()));
+  response.content_type = "text/plain; version=0.0.4; charset=utf-8";
+  exchange->Respond(std::move(response));
+  return true;
 }
 
 void CoordinatorServer::HandleNode(const std::shared_ptr<HttpExchange>& exchange, uint32_t node,
@@ -178,9 +204,18 @@ HttpResponse CoordinatorServer::RegisterNode(uint32_t node, const std::string& b
   }
   const auto processes =
       static_cast<uint32_t>(std::min<uint64_t>(Number(*request, "processes"), 4096));
-  const std::string agent = fmt::format("{}:{}", Text(*request, "host"), Number(*request, "pid"));
+  const std::string host = Text(*request, "host");
+  const std::string agent =
+      fmt::format("{}:{}:{}", host, Number(*request, "pid"), Text(*request, "instance"));
+  const uint64_t pod = Number(*request, "pod");
+  if (coordinator_.Superseded(node, agent, pod)) {
+    return ErrorResponse(409, "Stale",
+                         fmt::format("another agent has taken the place of node {}'s on {}: this "
+                                     "one ends",
+                                     node, Printable(host, 100)));
+  }
   const NodeRegistration registration = coordinator_.Register(
-      node, agent, processes > 0 ? processes : options_.coordinator.processes, Now());
+      node, agent, processes > 0 ? processes : options_.coordinator.processes, Now(), pod);
   json answer;
   answer["runId"] = run_id;
   answer["epoch"] = registration.incarnation.epoch;
@@ -230,16 +265,17 @@ HttpResponse CoordinatorServer::WriteLog(uint32_t node, const HttpRequest& reque
 }
 
 HttpResponse CoordinatorServer::Control(const std::string& body) {
-  const std::optional<json> request = ParseObject(body);
-  if (!request) return ErrorResponse(400, "Invalid", "the body of control is not a JSON object");
-  for (const auto& [key, value] : request->items()) {
-    if ((key != "drain" && key != "cancel") || !value.is_boolean()) {
-      return ErrorResponse(
-          400, "Invalid", "control takes the booleans drain and cancel, not " + Printable(key, 50));
-    }
+  const Result<ControlRequest> control = ParseControl(body);
+  if (!control.ok()) return Refusal(control.error());
+  const uint64_t generation = control->generation.value_or(control_generation_);
+  if (generation >= control_generation_) {
+    control_generation_ = generation;
+    coordinator_.SetThresholds(control->ChangedFrom(coordinator_.thresholds()), Now());
+    if (control->nodes) coordinator_.SetNodes(*control->nodes, Now());
   }
-  if (request->value("drain", false)) coordinator_.Drain(Now());
-  if (request->value("cancel", false)) coordinator_.Cancel(Now());
+  for (const PodEnd& end : control->pod_ends) coordinator_.OnPodEnd(end, Now());
+  if (control->drain) coordinator_.Drain(Now());
+  if (control->cancel) coordinator_.Cancel(Now());
   return JsonResponse(200, Progress());
 }
 
@@ -329,7 +365,8 @@ void CoordinatorServer::OnFlushed(const Result<uint64_t>& flushed) {
     // Linux forgets dirty pages after a failed sync: what is durable is known only by reading it
     // back, which the next epoch does.
     spdlog::error("the ledger cannot be written, this epoch ends: {}", flushed.error().message);
-    return End(CoordinatorExit::kDiskFailed);
+    return End(CoordinatorExit::kDiskFailed,
+               "the ledger cannot be written: " + flushed.error().message);
   }
   AfterEvent();
 }
@@ -358,7 +395,7 @@ void CoordinatorServer::OnPublished(const Result<Published>& published) {
     AfterEvent();
   } else if (published.error().code == Code::kStale) {
     spdlog::warn("superseded: {}", published.error().message);
-    End(CoordinatorExit::kSuperseded);
+    End(CoordinatorExit::kSuperseded, "superseded: " + published.error().message);
   } else if (published.error().code == Code::kNoSpace) {
     coordinator_.Pause(published.error().message);
     loop_.After(kDiskFullRetry, [this] {
@@ -367,18 +404,21 @@ void CoordinatorServer::OnPublished(const Result<Published>& published) {
     });
   } else {
     spdlog::error("the output cannot be written: {}", published.error().message);
-    End(CoordinatorExit::kDiskFailed);
+    End(CoordinatorExit::kDiskFailed, "the output cannot be written: " + published.error().message);
   }
 }
 
 std::string CoordinatorServer::Progress() const {
-  return ProgressJson(coordinator_, ledger_.epoch(), started_, metrics_.latest());
+  return ProgressJson(coordinator_, ledger_.epoch(), control_generation_, started_,
+                      metrics_.latest());
 }
 
 void CoordinatorServer::AfterEvent() {
   metrics_.Add(coordinator_.TakeMetrics());
   if (ending_) return;
-  if (coordinator_.superseded()) return End(CoordinatorExit::kSuperseded);
+  if (coordinator_.superseded()) {
+    return End(CoordinatorExit::kSuperseded, "superseded by a newer epoch");
+  }
   if (!flushing_ && ledger_.appended() > ledger_.durable()) {
     flushing_ = true;
     {
@@ -406,7 +446,7 @@ void CoordinatorServer::AfterEvent() {
     }
     case Coordinator::Phase::kDraining:
       if (coordinator_.registered_nodes() == 0 && ledger_.appended() == ledger_.durable()) {
-        End(CoordinatorExit::kDrained);
+        End(CoordinatorExit::kDrained, "drained by request");
       }
       break;
     default: break;
@@ -415,6 +455,14 @@ void CoordinatorServer::AfterEvent() {
 
 void CoordinatorServer::Tick() {
   coordinator_.Tick(Now());
+  if (coordinator_.registered_nodes() > 0) heard_at_ = Now();
+  if (Now() - heard_at_ > options_.ownerless_limit) {
+    const std::string because =
+        fmt::format("no node was there and nobody called for {} (ownerlessSeconds)",
+                    HumanDuration(options_.ownerless_limit));
+    spdlog::warn("this epoch ends: {}", because);
+    End(CoordinatorExit::kDrained, because);
+  }
   if (Now() >= overview_at_) {
     overview_at_ = Now() + kOverviewInterval;
     WriteOverview();
@@ -438,10 +486,11 @@ void CoordinatorServer::WriteLastReports() {
   }
 }
 
-void CoordinatorServer::End(CoordinatorExit exit) {
+void CoordinatorServer::End(CoordinatorExit exit, const std::string& because) {
   if (ending_) return;
   ending_ = true;
   exit_ = exit;
+  ended_because_ = because;
   WriteOverview();
   if (exit == CoordinatorExit::kSucceeded || exit == CoordinatorExit::kFailed) WriteLastReports();
   // A superseded coordinator's token is its successor's business.

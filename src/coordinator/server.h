@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -34,15 +35,17 @@ enum class CoordinatorExit {
 struct ServerOptions {
   CoordinatorLimits coordinator;
   HttpServerOptions http;
-  std::string key;          // of the job; tokens are derived from it
-  std::string agent_job;    // JSON text: `job` of the answer to register
-  std::string output_path;  // of the appended file; empty with SummaryOnly
+  std::optional<HttpServerOptions> metrics_http;  // /metrics and probes, for everybody
+  std::string key;                                // of the job; tokens are derived from it
+  std::string agent_job;                          // JSON text: `job` of the answer to register
+  std::string output_path;                        // of the appended file; empty with SummaryOnly
   RowOrder order = RowOrder::kMiniBatch;
   std::string log_folder;  // where the reports go
   std::string state_folder;
   std::vector<PlanInput> inputs;
   std::vector<std::string> forbidden;  // folders that the listing must not meet
   Duration leave_limit = seconds(30);  // how long nodes may take to upload their logs at the end
+  Duration ownerless_limit = std::chrono::hours(24);  // without a node and a call: it ends drained
 };
 
 class CoordinatorServer {
@@ -57,9 +60,13 @@ class CoordinatorServer {
 
   // What /v1/progress answers.
   std::string Progress() const;
+  // Why Run ended early, in words; "" when the job was over.
+  const std::string& ended_because() const { return ended_because_; }
 
  private:
+  Status Listen();
   void Handle(const std::shared_ptr<HttpExchange>& exchange);
+  bool HandlePublic(const std::shared_ptr<HttpExchange>& exchange);
   void HandleNode(const std::shared_ptr<HttpExchange>& exchange, uint32_t node,
                   const std::vector<std::string>& path);
   HttpResponse RegisterNode(uint32_t node, const std::string& body);
@@ -80,7 +87,7 @@ class CoordinatorServer {
   void OnPublished(const Result<Published>& published);
   void WriteOverview();
   void WriteLastReports();
-  void End(CoordinatorExit exit);
+  void End(CoordinatorExit exit, const std::string& because = "");
   Instant Now() const { return clock_.Now(); }
 
   ServerOptions options_;
@@ -97,6 +104,10 @@ class CoordinatorServer {
   const Instant started_at_ = clock_.Now();
   Instant overview_at_;  // when the next line of the overview is due
   std::unique_ptr<HttpServer> http_;
+  std::unique_ptr<HttpServer> metrics_http_;
+  uint64_t control_generation_ = 0;
+  Instant heard_at_ = clock_.Now();  // the last call with a token
+  std::string ended_because_;
   CoordinatorExit exit_ = CoordinatorExit::kDiskFailed;
   bool ending_ = false;
   Instant ended_at_;

@@ -1,19 +1,23 @@
 #include "coordinator/start.h"
 
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 #include <xxhash.h>
 
+#include <array>
 #include <chrono>
 
 #include "api/settings.h"
 #include "api/to_json.h"
+#include "base/log.h"
 #include "base/random.h"
+#include "coordinator/control.h"
+#include "coordinator/last_words.h"
+#include "coordinator/newest_pod.h"
 #include "coordinator/progress.h"
 
 namespace parallelrun {
 namespace {
-
-constexpr char kAgain[] = "continue it with --resume, or start over with --overwrite";
 
 // What is done with the state that an earlier run left.
 struct Decision {
@@ -28,6 +32,13 @@ std::string Lines(const std::vector<std::string>& lines) {
   return text;
 }
 
+// How a user asks for it: a pod has no command line.
+std::string AskFor(const CoordinatorConfig& config, IfExists wanted) {
+  const bool resume = wanted == IfExists::kResume;
+  if (config.in_pod()) return resume ? "output.ifExists: Resume" : "output.ifExists: Overwrite";
+  return resume ? "--resume" : "--overwrite";
+}
+
 // spec.output.ifExists as the job says it, unless the command line says otherwise.
 IfExists WhatIfExists(const CoordinatorConfig& config) {
   if (config.overwrite) return IfExists::kOverwrite;
@@ -38,16 +49,17 @@ IfExists WhatIfExists(const CoordinatorConfig& config) {
 Result<Decision> Decide(const CoordinatorConfig& config, const JobLayout& layout,
                         const JobState& state, const std::string& plan_settings, Files& files) {
   const IfExists if_exists = WhatIfExists(config);
+  const std::string overwriting = AskFor(config, IfExists::kOverwrite);
   Decision decision;
   if (!state.settings()) {
     decision.write_settings = true;
     if (layout.output_path.empty() || if_exists == IfExists::kOverwrite) return decision;
     const Result<bool> there = files.Exists(layout.output_path);
     if (there.ok() && *there) {
-      return Error{Code::kExists,
-                   layout.output_path +
-                       " exists, and is not of a run that could be continued: move "
-                       "it away, choose another output, or replace it with --overwrite"};
+      return Error{Code::kExists, layout.output_path +
+                                      " exists, and is not of a run that could be continued: move "
+                                      "it away, choose another output, or replace it with " +
+                                      overwriting};
     }
     return decision;
   }
@@ -62,20 +74,23 @@ Result<Decision> Decide(const CoordinatorConfig& config, const JobLayout& layout
   const bool finished =
       state.published() || (state.verdict() && state.verdict()->outcome == Outcome::kSucceeded);
   if (if_exists == IfExists::kFail) {
-    return Error{Code::kExists,
-                 finished ? fmt::format("{} exists: this job has finished already; start over with "
-                                        "--overwrite, or choose another output",
-                                        layout.output_path.empty() ? layout.output_folder
-                                                                   : layout.output_path)
-                          : fmt::format("an unfinished run of this job is in {}: {}",
-                                        layout.state_folder, kAgain)};
+    return Error{
+        Code::kExists,
+        finished
+            ? fmt::format("{} exists: this job has finished already; start over with "
+                          "{}, or choose another output",
+                          layout.output_path.empty() ? layout.output_folder : layout.output_path,
+                          overwriting)
+            : fmt::format("an unfinished run of this job is in {}: continue it with "
+                          "{}, or start over with {}",
+                          layout.state_folder, AskFor(config, IfExists::kResume), overwriting)};
   }
   const Result<std::vector<std::string>> changes = Differences(before.plan_settings, plan_settings);
   if (!changes.ok()) return changes.error();
   if (!changes->empty()) {
     return Error{Code::kInvalid,
                  "the run cannot be continued, since its mini-batches would not be the same:" +
-                     Lines(*changes) + "\nundo the change, or start over with --overwrite"};
+                     Lines(*changes) + "\nundo the change, or start over with " + overwriting};
   }
   if (before.code_digest != config.code_digest) {
     spdlog::warn(
@@ -148,6 +163,12 @@ CoordinatorLimits Limits(const CoordinatorConfig& config, const Opened& opened) 
   limits.run_max_try = static_cast<uint32_t>(spec.run_max_try);
   limits.thresholds = {spec.error_threshold, spec.allowed_failed_count,
                        spec.allowed_failed_percent};
+  if (const auto& settings = opened.state.settings();
+      settings && settings->resource_uid == config.resource_uid) {
+    limits.thresholds = ThresholdsOf(settings->job, limits.thresholds);
+  }
+  // A pod's end is told (podEnds), with what it means for its mini-batches: they wait for that.
+  if (config.in_pod()) limits.broken_grace = limits.lease;
   limits.append_row = spec.output.action == OutputAction::kAppendRow;
   const SystemClock clock;
   limits.wall_offset = clock.WallNow().time_since_epoch() - clock.Now().time_since_epoch();
@@ -172,17 +193,13 @@ Error Refuse(const Ledger& ledger, Files& files, const Error& why) {
   return {why.code, why.message + "; make room there, then start the job again"};
 }
 
-}  // namespace
-
-void WriteTerminationMessage(const CoordinatorConfig& config, Files& files,
-                             const std::string& text) {
-  if (config.termination_message.empty()) return;
-  if (const Status written = PublishFile(files, config.termination_message, text); !written.ok()) {
-    spdlog::warn("{}", written.error().message);
-  }
+std::string HostName() {
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  return host.data();
 }
 
-Result<CoordinatorExit> RunCoordinator(const CoordinatorConfig& config, Files& files) {
+Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files) {
   const Result<JobLayout> layout = LayOut(config.job, config.volumes);
   if (!layout.ok()) return layout.error();
   Result<std::string> agent_job = AgentJob(config, *layout);
@@ -191,6 +208,21 @@ Result<CoordinatorExit> RunCoordinator(const CoordinatorConfig& config, Files& f
   Result<LogSink> logs = LogSink::Open(layout->log_folder);
   if (!logs.ok()) return logs.error();
 
+  if (config.in_pod()) {
+    // `parallelrun run` sends a local coordinator's log there itself.
+    LogToFile(layout->log_folder + "/sys/master_role.txt");
+    if (const Status made = files.MakeFolders(layout->state_folder); !made.ok()) {
+      return made.error();
+    }
+    const Status entered =
+        EnterAsNewestPod(files, layout->state_folder, config.resource_uid, HostName());
+    if (!entered.ok() && entered.error().code == Code::kStale) {
+      spdlog::warn("{}", entered.error().message);
+      LeaveLastWords(config.termination_message, LastError(entered.error().message));
+      return CoordinatorExit::kSuperseded;
+    }
+    if (!entered.ok()) return entered.error();
+  }
   Result<Opened> opened = Claim(config, *layout, files);
   if (!opened.ok()) return opened.error();
   Ledger& ledger = *opened->ledger;
@@ -208,6 +240,8 @@ Result<CoordinatorExit> RunCoordinator(const CoordinatorConfig& config, Files& f
   ServerOptions server_options;
   server_options.coordinator = Limits(config, *opened);
   server_options.http = config.http;
+  server_options.metrics_http = config.metrics_http;
+  server_options.ownerless_limit = config.ownerless_limit;
   server_options.key = config.key;
   server_options.agent_job = std::move(*agent_job);
   server_options.output_path = layout->output_path;
@@ -221,9 +255,26 @@ Result<CoordinatorExit> RunCoordinator(const CoordinatorConfig& config, Files& f
   CoordinatorServer server(std::move(server_options), files, ledger, state, std::move(*logs));
   Result<CoordinatorExit> exit = server.Run();
   if (exit.ok()) {
-    WriteTerminationMessage(config, files, server.Progress());
+    LeaveLastWords(config.termination_message,
+                   LastWords(server.Progress(), server.ended_because()));
   }
   return exit;
+}
+
+}  // namespace
+
+Result<CoordinatorExit> RunCoordinator(const CoordinatorConfig& config, Files& files) {
+  Result<CoordinatorExit> exit = Serve(config, files);
+  if (exit.ok()) return exit;
+  Error why = exit.error();
+  if (config.in_pod() && why.code == Code::kPermission) {
+    why.message += fmt::format(
+        "; this pod runs as user {} and group {}: let them write to the volume, or name others in "
+        "spec.podTemplate.spec.securityContext",
+        geteuid(), getegid());
+  }
+  LeaveLastWords(config.termination_message, LastError(why.message));
+  return why;
 }
 
 }  // namespace parallelrun

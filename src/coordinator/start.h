@@ -9,11 +9,8 @@
 
 namespace parallelrun {
 
-// An error is CoordinatorExit::kCannotStart, with the one message that the user needs.
+// An error is CoordinatorExit::kCannotStart, with the one message that the user needs. Leaves the
+// last words where the configuration says, whatever the end.
 Result<CoordinatorExit> RunCoordinator(const CoordinatorConfig& config, Files& files);
-
-// Leaves `text` where the configuration says that the last words go.
-void WriteTerminationMessage(const CoordinatorConfig& config, Files& files,
-                             const std::string& text);
 
 }  // namespace parallelrun

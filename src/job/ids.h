@@ -12,14 +12,14 @@ using BatchId = uint64_t;  // a mini-batch; dense from 0
 struct Fence {
   uint32_t epoch = 0;
   uint64_t number = 0;
-  auto operator<=>(const Fence&) const = default;
+  auto operator<=>(const Fence&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 // One registration of a node with a coordinator.
 struct Incarnation {
   uint32_t epoch = 0;
   uint32_t number = 0;
-  auto operator<=>(const Incarnation&) const = default;
+  auto operator<=>(const Incarnation&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 // Where bytes of the ledger lie: in the log of an epoch.

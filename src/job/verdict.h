@@ -13,6 +13,8 @@ struct Thresholds {
   int64_t error_threshold = -1;         // failed items; -1: any number
   int64_t allowed_failed_count = -1;    // failed mini-batches; -1: any number
   double allowed_failed_percent = 100;  // of all mini-batches, once the listing has ended
+
+  bool operator==(const Thresholds&) const = default;
 };
 
 // The verdict that the state calls for, or nullopt while the job goes on. `append_row`: the job

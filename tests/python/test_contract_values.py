@@ -304,5 +304,13 @@ def test_c16_the_mini_batch_itself(launch):
     assert data_of(launch, "mini_batch") == "/in/a\n/in/b\n"
 
 
-def test_c17_json_texts_are_appended_whole(launch):
-    assert data_of(launch, "['{\"output\": 1}']") == '{"output": 1}\n'
+def test_c17_component_mode_appends_the_field_output(launch):
+    expression = """['{"output": {"a": "b c"}, "inputs": 1}', '{"output": "x"}']"""
+    whole = '{"output": {"a": "b c"}, "inputs": 1}\n{"output": "x"}\n'
+    assert data_of(launch, expression) == whole
+    assert data_of(launch, expression, componentMode=True) == '{"a": "b c"}\n"x"\n'
+
+
+def test_c17_what_has_no_output_is_appended_as_it_is(launch):
+    expression = """['no JSON', '[1]', '{"a": 1}', 7]"""
+    assert data_of(launch, expression, componentMode=True) == 'no JSON\n[1]\n{"a": 1}\n7\n'

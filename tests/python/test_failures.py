@@ -102,6 +102,11 @@ def test_the_output_of_a_failed_mini_batch_is_named(launch):
         begin, end = failure["stderr"]
         assert err[begin:end] == b"err of /in/bad\n"
     assert failures[1]["stdout"][1] == len(out)
+    log = agent.log("user/error/0/process000.txt").splitlines()
+    (begin, end), (first, last) = failures[1]["stdout"], failures[1]["stderr"]
+    assert log[-1] == (
+        f"What it wrote: bytes {begin} to {end} of stdout, bytes {first} to {last} of stderr"
+    )
 
 
 def test_output_that_is_no_file_has_no_range(launch):

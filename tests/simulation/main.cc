@@ -130,10 +130,9 @@ int Prove(uint64_t from, uint64_t to, const std::string& only) {
 }  // namespace
 #endif
 
-}  // namespace parallelrun
+namespace {
 
-int main(int argc, char** argv) {
-  using namespace parallelrun;
+int Main(int argc, char** argv) {
   CLI::App app("Runs whole jobs of ParallelRun on a simulated clock, network and disk.");
   std::string seeds;
   std::string recheck = "0%";
@@ -182,3 +181,8 @@ int main(int argc, char** argv) {
 #endif
   return simulation::RunAll(from, to, mode, std::stod(recheck), go_on);
 }
+
+}  // namespace
+}  // namespace parallelrun
+
+int main(int argc, char** argv) { return parallelrun::Main(argc, argv); }

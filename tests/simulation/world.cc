@@ -118,8 +118,8 @@ Duration World::Delay() {
   return Around(scenario_.delay);
 }
 
-void World::Call(size_t agent, uint32_t node, Duration timeout, Handler handler,
-                 Answered answered) {
+void World::Call(size_t agent, uint32_t node, Duration timeout, const Handler& handler,
+                 const Answered& answered) {
   // One answer for one call: the first that comes, or none at the time-out.
   auto open = std::make_shared<bool>(true);
   const auto deliver = [this, agent, open, answered](Duration delay, Answer answer) {

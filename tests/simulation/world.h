@@ -66,7 +66,8 @@ class World {
   };
   using Answered = std::function<void(SimAgent&, const Answer&)>;
   using Handler = std::function<void(SimCoordinator&, std::function<void(Answer)>)>;
-  void Call(size_t agent, uint32_t node, Duration timeout, Handler handler, Answered answered);
+  void Call(size_t agent, uint32_t node, Duration timeout, const Handler& handler,
+            const Answered& answered);
 
   // What coordinators tell whoever started them.
   enum class Exit { kSucceeded, kFailed, kCannotStart, kDrained, kSuperseded, kDiskFailed };

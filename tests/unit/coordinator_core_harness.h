@@ -17,7 +17,7 @@ namespace parallelrun {
 
 class CoordinatorHarness {
  public:
-  explicit CoordinatorHarness(CoordinatorLimits given = {}) : limits(std::move(given)) {
+  explicit CoordinatorHarness(CoordinatorLimits given = {}) : limits(given) {
     limits.settings_digest = 77;
     Start(1);
   }

@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using std::string_literals::operator""s;
+using namespace std::string_literals;
 
 PlanInput Of(PlanKind kind, const std::string& root, uint64_t batch_size) {
   PlanInput input = Files(root, batch_size);

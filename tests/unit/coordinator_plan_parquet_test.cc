@@ -15,8 +15,8 @@ namespace parallelrun {
 namespace {
 
 using ::testing::HasSubstr;
-using std::string_literals::operator""s;
-using std::string_view_literals::operator""sv;
+using namespace std::string_literals;
+using namespace std::string_view_literals;
 
 // {1: i32 2} and {3: i64 rows} of a FileMetaData and then its row groups, rows below 64 each.
 std::string Footer(const std::vector<std::pair<int, int>>& rows_and_bytes, int total) {

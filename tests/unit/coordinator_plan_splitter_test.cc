@@ -249,7 +249,7 @@ TEST(PlanSplitterTest, FilesLargerThanTheBuffer) {
   for (const char* letters : {"abcd,\"\n\r", "abcdefghij,\n"}) {
     const std::string text = RandomText(random, letters, 1'000'000);
     const std::string path = folder.Write("x.csv", text);
-    for (const uint64_t size : {1000, 262'144, 300'000, 5'000'000}) {
+    for (const uint64_t size : {1000U, 262'144U, 300'000U, 5'000'000U}) {
       const std::vector<Cut> expected = Naive(text, ',', true, size);
       for (const Kernel kernel : {Kernel::kBest, Kernel::kBytes}) {
         ASSERT_EQ(Split(path, {}, size, kernel), expected);

@@ -10,8 +10,8 @@
 namespace parallelrun {
 namespace {
 
-using std::string_literals::operator""s;
-using std::string_view_literals::operator""sv;
+using namespace std::string_literals;
+using namespace std::string_view_literals;
 
 PlanChunkRecord Files() {
   return {7, 70, 1, FilesChunk{2, "/in", "a.png\0b/c.png\0d.png"sv, {{1, 10}, {2, 20}, {3, -30}}}};

@@ -8,7 +8,7 @@
 namespace parallelrun {
 namespace {
 
-using std::string_view_literals::operator""sv;
+using namespace std::string_view_literals;
 
 std::string Encoded(const Record& record) {
   std::string bytes;

@@ -66,7 +66,7 @@ struct Ledger::State {
 Ledger::Ledger(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Ledger::~Ledger() = default;
 
-Result<std::unique_ptr<Ledger>> Ledger::Claim(Files& files, LedgerOptions options,
+Result<std::unique_ptr<Ledger>> Ledger::Claim(Files& files, const LedgerOptions& options,
                                               const Visitor& visit) {
   Result<ClaimedEpoch> claimed = ClaimEpoch(files, options);
   if (!claimed.ok()) return claimed.error();

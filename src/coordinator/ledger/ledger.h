@@ -38,7 +38,7 @@ class Ledger {
 
   // Steps 1 to 3 of "Claiming an epoch". kCorrupt names file and offset; kStale: a higher epoch
   // appeared; kPermission and kNoSpace as the file system says.
-  static Result<std::unique_ptr<Ledger>> Claim(Files& files, LedgerOptions options,
+  static Result<std::unique_ptr<Ledger>> Claim(Files& files, const LedgerOptions& options,
                                                const Visitor& visit);
   // Replays what the next epoch would count, without claiming one; returns the run id. For reports
   // and inspection: a coordinator may be at work meanwhile. kNotFound when there is no ledger.

@@ -40,7 +40,7 @@ class GroupSource : public PlanSource {
       return Error{Code::kInvalid,
                    fmt::format("{}: files below {} were added, removed or renamed since they were "
                                "grouped by partitionKeys, and not all groups were planned yet: "
-                               "undo it, or start over with --overwrite",
+                               "undo it, or start over by overwriting the output",
                                PlaceOf(input_), Printable(input_.root, 4096))};
     }
     at.listing = grouping_->digest();
@@ -110,7 +110,7 @@ class GroupSource : public PlanSource {
     const uint64_t wanted = SlicesWanted(at);
     const std::string format = files_.Format();
     TableGroupsChunk chunk;
-    std::vector<Table> tables;
+    std::deque<Table> tables;  // stay where they are: the chunk points into them
     size_t files = 0;
     size_t bytes = 0;
     uint64_t row_bytes = 0;

@@ -72,8 +72,12 @@ Result<RowFiles::Opened> RowFiles::OpenDelimited(const std::string& path,
     if (!row.ok()) return row.error();
     const bool own = input_.header == PlanHeader::kAllFiles || name == first_name_ ||
                      WithoutLineEnd(*row) == WithoutLineEnd(first_header_);
-    if (!own) (*opened)->Seek(0);
-    header = own ? std::move(*row) : first_header_;
+    if (own) {
+      header = std::move(*row);
+    } else {
+      (*opened)->Seek(0);
+      header = first_header_;
+    }
   }
   return Opened{std::move(*opened), std::move(header)};
 }

@@ -67,7 +67,7 @@ class RowSource : public PlanSource {
       return Error{Code::kNotFound, PlaceOf(input_) + ": " +
                                         JoinPath(listing_->folder(), at.last_name) +
                                         " is gone, and a part of it is not planned yet; put it "
-                                        "back, or start over with --overwrite"};
+                                        "back, or start over by overwriting the output"};
     }
     file_.splitter->Seek(at.next_offset);
     return {};

@@ -37,6 +37,10 @@ def append_error(path, title, failure):
         f"{stamp},{int(now % 1 * 1000):03d}|ERROR|{os.getpid()}|{threading.get_ident()}|"
         f"{title}: {failure.type}: {failure.message}\n{failure.traceback}"
     )
+    if failure.output:
+        ranges = failure.output.items()
+        wrote = ", ".join(f"bytes {begin} to {end} of {name}" for name, (begin, end) in ranges)
+        text += f"What it wrote: {wrote}\n"
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "a", encoding="utf-8", errors="backslashreplace") as log:

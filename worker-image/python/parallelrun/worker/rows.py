@@ -27,6 +27,7 @@ class RowEncoder:
     def __init__(self, process, run_location):
         self._summary_only = process.summary_only
         self._error_threshold = process.error_threshold
+        self._component_mode = process.component_mode
         self._run_location = run_location
         self._to_csv = {"sep": " ", "header": False, "index": False}
         self._to_csv.update(_read_settings(process.root))
@@ -56,7 +57,8 @@ class RowEncoder:
         elif lines is None:
             data = _to_bytes(returned.to_csv(**self._to_csv))
         else:
-            data = _to_bytes("\n".join(map(str, lines)) + "\n")
+            texts = map(_output_of if self._component_mode else str, lines)
+            data = _to_bytes("\n".join(texts) + "\n")
         return min(count, items), count, data
 
     def take_header(self, returned, rows):
@@ -91,6 +93,16 @@ class RowEncoder:
             + _ADVICE.get(name, f"{_RETURN_THIS}."),
             location=self._run_location,
         )
+
+
+def _output_of(element):
+    """A row of component mode: the JSON of the field "output", if the element has one."""
+    text = str(element)
+    try:
+        row = json.loads(text)
+    except ValueError:
+        return text
+    return json.dumps(row["output"]) if isinstance(row, dict) and "output" in row else text
 
 
 def _to_bytes(text):

@@ -6,7 +6,7 @@ import os
 import struct
 import sys
 
-from parallelrun.worker import work
+from parallelrun.worker import process, work
 from parallelrun.worker.failure import Failure, from_exception
 
 _COUNT = struct.Struct("<I")
@@ -65,11 +65,16 @@ def _read(path, offsets, header, stamp, options, root):
         missing = error.name or "pyarrow"
         message = (
             f"{'Parquet' if missing == 'pyarrow' else 'Tabular'} input needs {missing}, and "
-            f"{sys.executable} has no {missing}. Install {missing} in the image."
+            f"{sys.executable} has no {missing}. Install {missing} in the image{_image()}."
         )
         raise from_exception("InputUnreadable", error, root, message, fatal=True) from None
     except Exception as error:  # pandas raises many types, and all mean the same
         raise work.unreadable(where, error, root) from None
+
+
+def _image():
+    image = process.current.image if process.current else ""
+    return f" {image}" if image else ""
 
 
 def _parse(pandas, data, has_header, options):

@@ -1,0 +1,12 @@
+// How an agent ends for people who look at its pod: the last error, where Kubernetes shows it.
+#pragma once
+
+#include <string>
+
+namespace parallelrun {
+
+// One line of at most 4,096 bytes into `path`, in place; only if the file exists already. Any
+// failure is silent: the log has the same words.
+void LeaveFarewell(const std::string& path, const std::string& words);
+
+}  // namespace parallelrun

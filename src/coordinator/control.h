@@ -1,0 +1,44 @@
+// The body of PUT /v1/control (docs/coordinator-api.md). Pure, thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "job/verdict.h"
+
+namespace parallelrun {
+
+// The pod of a node has ended.
+struct PodEnd {
+  uint32_t node = 0;
+  uint64_t incarnation = 0;  // the pod's number, of the whole job
+  std::string reason;        // as Kubernetes says it: "OOMKilled", "Error", …
+  int32_t exit_code = 0;
+};
+
+// What is absent is left as it is.
+struct ControlRequest {
+  std::optional<uint64_t> generation;
+  std::optional<uint32_t> nodes;
+  std::optional<int64_t> error_threshold;
+  std::optional<int64_t> allowed_failed_count;
+  std::optional<double> allowed_failed_percent;
+  bool drain = false;
+  bool cancel = false;
+  std::vector<PodEnd> pod_ends;
+
+  Thresholds ChangedFrom(const Thresholds& before) const;
+};
+
+// kInvalid names the key that is wrong.
+Result<ControlRequest> ParseControl(const std::string& body);
+
+// Canonical JSON of a job with its thresholds replaced, and the thresholds that one says;
+// `otherwise` where it says none.
+std::string WithThresholds(const std::string& job, const Thresholds& thresholds);
+Thresholds ThresholdsOf(const std::string& job, const Thresholds& otherwise);
+
+}  // namespace parallelrun

@@ -1,0 +1,113 @@
+// What people and the cluster tell the coordinator of a running job.
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+
+#include "coordinator/coordinator.h"
+
+namespace parallelrun {
+
+bool Coordinator::Superseded(uint32_t index, const std::string& agent, uint64_t pod) const {
+  const auto found = nodes_.find(index);
+  if (found == nodes_.end()) return false;
+  const Node& node = found->second;
+  if (node.agent == agent) return false;
+  if (pod != 0 && node.pod != 0) return pod < node.pod;
+  return std::find(node.superseded.begin(), node.superseded.end(), agent) != node.superseded.end();
+}
+
+void Coordinator::Drain(Instant now) {
+  if (phase_ == Phase::kRunning) phase_ = Phase::kDraining;
+  Pump(now);
+}
+
+void Coordinator::Cancel(Instant now) {
+  if (!over()) Conclude({Outcome::kFailed, "Canceled", "canceled by request"});
+  Pump(now);
+}
+
+void Coordinator::SetNodes(uint32_t nodes, Instant now) {
+  options_.nodes = nodes;
+  node_limit_ = nodes;
+  Decide(now);
+  Pump(now);
+}
+
+void Coordinator::SetThresholds(const Thresholds& thresholds, Instant now) {
+  if (over() || thresholds == options_.thresholds || !state_.settings()) return;
+  options_.thresholds = thresholds;
+  const Settings before = *state_.settings();
+  const std::string job = WithThresholds(before.job, thresholds);
+  SettingsRecord settings;
+  settings.generation = before.generation;
+  settings.wall_us = (now.time_since_epoch() + options_.wall_offset).count();
+  settings.code_digest = before.code_digest;
+  settings.resource_uid = before.resource_uid;
+  settings.plan_settings = before.plan_settings;
+  settings.job = job;
+  Record(settings);
+  Decide(now);
+  Pump(now);
+}
+
+void Coordinator::OnPodEnd(const PodEnd& end, Instant now) {
+  const auto found = nodes_.find(end.node);
+  if (found == nodes_.end() || end.incarnation <= found->second.ended_pod) return;
+  Node& node = found->second;
+  node.ended_pod = end.incarnation;
+  // Where the number is unknown, an agent with an open call is not the one that died.
+  const bool other = node.pod != 0
+                         ? node.pod != end.incarnation
+                         : std::any_of(waiting_.begin(), waiting_.end(),
+                                       [&end](const Waiting& w) { return w.node == end.node; });
+  if (other) return;
+  const bool memory = end.reason == "OOMKilled";
+  const std::vector<LeaseTable::Held> held = leases_.HeldBy(end.node);
+  const auto began = [](const LeaseTable::Held& h) { return h.lease.started; };
+  auto count = static_cast<size_t>(std::count_if(held.begin(), held.end(), began));
+  // A script may end its node faster than the agent can tell that it began.
+  const bool all = memory && count == 0;
+  if (all) count = held.size();
+  for (const LeaseTable::Held& one : held) {
+    if (!over() && (memory || end.reason == "Error") && (all || began(one))) {
+      if (memory && count == 1) {
+        FailForMemory(one.id, end, now);
+      } else {
+        CountLoss(end.node, {one.id, one.lease.fence});
+      }
+    }
+    leases_.Release(one.id);
+  }
+  if (memory && !node.ever_ready) {
+    init_failures_ += node.processes;
+    init_error_ = fmt::format(
+        "the container of node {} was killed for lack of memory (OOMKilled) before init() had "
+        "ended: raise spec.resources.limits.memory, or lower spec.processCountPerNode",
+        end.node);
+  }
+  node.registered = false;
+  EndParks(end.node, now);
+  Decide(now);
+  Pump(now);
+}
+
+// Without the lease's fence: nobody reported this, so that no later report is a repeat of it.
+void Coordinator::FailForMemory(BatchId id, const PodEnd& end, Instant now) {
+  const std::string message = fmt::format(
+      "the container of node {} was killed for lack of memory (OOMKilled, exit status {}) while "
+      "this was the only mini-batch that ran there: raise spec.resources.limits.memory, or lower "
+      "spec.miniBatchSize",
+      end.node, end.exit_code);
+  FailedRecord failed;
+  failed.id = id;
+  failed.node = end.node;
+  failed.cause = Cause::kProcessEnded;
+  failed.final = state_.batches()[id].failed_attempts + 1U >= options_.run_max_try;
+  failed.kind = "OOMKilled";
+  failed.message = message;
+  failed.times.finished_us = (now.time_since_epoch() + options_.wall_offset).count();
+  Record(failed);
+  last_progress_ = now;
+}
+
+}  // namespace parallelrun

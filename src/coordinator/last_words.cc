@@ -1,0 +1,88 @@
+#include "coordinator/last_words.h"
+
+#include <fcntl.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+
+namespace parallelrun {
+namespace {
+
+using nlohmann::json;
+
+std::string Dump(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+// At most `limit` bytes of a text, never a part of a character.
+std::string Cut(const std::string& text, size_t limit) {
+  if (text.size() <= limit) return text;
+  size_t end = limit;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return text.substr(0, end) + "...";
+}
+
+// Every text in `value`, at any depth.
+void CutTexts(json& value, size_t limit) {
+  if (value.is_string()) {
+    value = Cut(value.get_ref<const std::string&>(), limit);
+  } else if (value.is_structured()) {
+    for (json& member : value) CutTexts(member, limit);
+  }
+}
+
+}  // namespace
+
+std::string LastWords(const std::string& progress, const std::string& ended) {
+  json whole = {{"progress", json::parse(progress, nullptr, false)}};
+  json& said = whole["progress"];
+  if (!said.is_object()) said = json::object();
+  said.erase("nodes");
+  said.erase("metrics");
+  if (!ended.empty()) whole["ended"] = ended;
+  std::string text = Dump(whole);
+  // Escapes make a text up to six times as long, so only the result can be measured.
+  for (size_t limit = 2048; text.size() > kMaxLastWords && limit >= 128; limit /= 2) {
+    CutTexts(whole, limit);
+    text = Dump(whole);
+  }
+  while (text.size() > kMaxLastWords && said.contains("errors") && !said["errors"].empty()) {
+    said["errors"].erase(said["errors"].size() - 1);
+    text = Dump(whole);
+  }
+  // The rest are names and numbers of ours, and a few texts.
+  for (size_t limit = 64; text.size() > kMaxLastWords && limit > 0; limit /= 2) {
+    CutTexts(whole, limit);
+    text = Dump(whole);
+  }
+  return text;
+}
+
+std::string LastError(const std::string& message) {
+  std::string text;
+  for (size_t limit = kMaxLastWords; limit > 0; limit /= 2) {
+    text = Dump({{"error", Cut(message, limit)}});
+    if (text.size() <= kMaxLastWords) break;
+  }
+  return text;
+}
+
+void LeaveLastWords(const std::string& path, const std::string& words) {
+  if (path.empty()) return;
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0644);
+  Status written;
+  if (fd < 0) {
+    written = ErrnoError(errno, "open " + path);
+  } else if (write(fd, words.data(), words.size()) != static_cast<ssize_t>(words.size())) {
+    written = ErrnoError(errno, "write " + path);
+  }
+  if (fd >= 0) close(fd);
+  if (!written.ok()) spdlog::warn("the last words are lost: {}", written.error().message);
+}
+
+}  // namespace parallelrun

@@ -1,0 +1,22 @@
+// What a coordinator leaves behind when it ends, where Kubernetes looks for it
+// (docs/coordinator-api.md, "terminationMessage"). Thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace parallelrun {
+
+// The kubelet keeps this much of a container's termination message.
+inline constexpr size_t kMaxLastWords = 4096;
+
+// JSON of at most kMaxLastWords bytes, whatever the texts in it: of the answer to /v1/progress and
+// why the coordinator ended early ("": it did not), or of why it could not start. Pure.
+std::string LastWords(const std::string& progress, const std::string& ended);
+std::string LastError(const std::string& message);
+
+// Overwrites `path` in place: the kubelet mounts that file, so a rename onto it would fail. Nothing
+// for ""; what fails is logged.
+void LeaveLastWords(const std::string& path, const std::string& words);
+
+}  // namespace parallelrun

@@ -1,0 +1,18 @@
+// Keeps the coordinator of an old pod from claiming the job again: a kubelet that cannot hear that
+// its pod was replaced starts the container anew each time that it ends as superseded, and each
+// start would supersede the newer pod's.
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+#include "base/files.h"
+
+namespace parallelrun {
+
+// kStale when a newer pod of the same job has started on this state folder; else notes this one in
+// it. `host` is the pod's name; for any other host nothing is done.
+Status EnterAsNewestPod(Files& files, const std::string& state_folder,
+                        const std::string& resource_uid, const std::string& host);
+
+}  // namespace parallelrun
