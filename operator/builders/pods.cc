@@ -1,0 +1,312 @@
+#include <algorithm>
+
+#include "operator/builders/objects.h"
+#include "operator/builders/pod_parts.h"
+#include "operator/builders/pod_template.h"
+
+namespace parallelrun {
+namespace {
+
+using nlohmann::json;
+
+constexpr char kBundle[] = "/opt/parallelrun";
+constexpr char kConfigFolder[] = "/etc/parallelrun";
+constexpr char kWorkFolder[] = "/var/lib/parallelrun";
+constexpr char kHome[] = "/var/lib/parallelrun/home";
+constexpr int kUser = 65532;
+
+json EmptyDir(const char* name) { return {{"name", name}, {"emptyDir", json::object()}}; }
+
+json Mount(const std::string& name, const std::string& path, bool read_only = false) {
+  json mount = {{"name", name}, {"mountPath", path}};
+  if (read_only) mount["readOnly"] = true;
+  return mount;
+}
+
+// How long a pod stays on a host that does not answer.
+json Tolerations(int on_dead_host) {
+  json out = json::array();
+  for (const char* key : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}) {
+    out.push_back({{"key", key},
+                   {"operator", "Exists"},
+                   {"effect", "NoExecute"},
+                   {"tolerationSeconds", on_dead_host}});
+  }
+  return out;
+}
+
+json AccessVolume(const BuildContext& context, json items) {
+  return {{"name", "parallelrun-access"},
+          {"secret",
+           {{"secretName", AccessSecretName(context.identity)},
+            {"defaultMode", context.options.pod_security_defaults ? 0440 : 0444},
+            {"items", std::move(items)}}}};
+}
+
+json Item(const std::string& key, const std::string& path) {
+  return {{"key", key}, {"path", path}};
+}
+
+json PullSecrets(const BuildContext& context) {
+  const json& users = context.spec.environment.image_pull_secrets;
+  json out = users.is_array() ? users : json::array();
+  for (const std::string& name : context.options.image_pull_secrets) {
+    const json secret = {{"name", name}};
+    if (std::find(out.begin(), out.end(), secret) == out.end()) out.push_back(secret);
+  }
+  return out;
+}
+
+// metadata and what every pod's spec has.
+json BarePod(const BuildContext& context, const std::string& name, const char* role,
+             int64_t incarnation) {
+  json metadata = ObjectMetadata(context.identity, name, context.options.job_labels);
+  metadata["labels"]["parallelrun.dev/role"] = role;
+  metadata["labels"]["parallelrun.dev/incarnation"] = std::to_string(incarnation);
+  json spec = {{"automountServiceAccountToken", false}, {"enableServiceLinks", false}};
+  if (const json security = PodSecurity(context.options); !security.is_null()) {
+    spec["securityContext"] = security;
+  }
+  if (json secrets = PullSecrets(context); !secrets.empty()) {
+    spec["imagePullSecrets"] = std::move(secrets);
+  }
+  return {{"apiVersion", "v1"},
+          {"kind", "Pod"},
+          {"metadata", std::move(metadata)},
+          {"spec", std::move(spec)}};
+}
+
+json Secured(const BuildContext& context, json container) {
+  if (json security = ContainerSecurity(context.options); !security.is_null()) {
+    container["securityContext"] = std::move(security);
+  }
+  return container;
+}
+
+// The user's variables, and ours where the user has none of that name.
+json Environment(const JobSpec& spec) {
+  json out = json::array();
+  const auto set = [&](const char* name, const char* value) {
+    const bool given =
+        std::any_of(spec.environment.env.begin(), spec.environment.env.end(),
+                    [&](const json& one) { return one.contains("name") && one["name"] == name; });
+    if (!given) out.push_back({{"name", name}, {"value", value}});
+  };
+  set("HOME", kHome);
+  set("USER", "parallelrun");
+  set("LOGNAME", "parallelrun");
+  set("XDG_CACHE_HOME", "/var/lib/parallelrun/home/.cache");
+  for (const json& one : spec.environment.env) out.push_back(one);
+  return out;
+}
+
+void AddSideMounts(const JobSpec& spec, json& mounts) {
+  for (const SideInput& input : spec.side_inputs) {
+    if (input.mount_path.empty()) continue;
+    json mount = Mount(input.from.volume, input.mount_path, true);
+    if (input.from.path != ".") mount["subPath"] = input.from.path;
+    mounts.push_back(std::move(mount));
+  }
+}
+
+json WorkerContainer(const BuildContext& context, json mounts) {
+  const JobSpec& spec = context.spec;
+  json worker = {{"name", "worker"},
+                 {"image", spec.environment.image},
+                 {"command", BundleCommand("parallelrun-agent",
+                                           {"--config", std::string(kConfigFolder) + "/agent.json",
+                                            "--log-json"})},
+                 {"env", Environment(spec)},
+                 {"volumeMounts", std::move(mounts)}};
+  if (!spec.environment.image_pull_policy.empty()) {
+    worker["imagePullPolicy"] = spec.environment.image_pull_policy;
+  }
+  if (!spec.environment.env_from.empty()) worker["envFrom"] = spec.environment.env_from;
+  if (spec.resources.is_object()) worker["resources"] = spec.resources;
+  return Secured(context, std::move(worker));
+}
+
+json Probe(const char* path, int period, int failures) {
+  return {{"httpGet", {{"path", path}, {"port", "metrics"}}},
+          {"periodSeconds", period},
+          {"timeoutSeconds", 5},
+          {"failureThreshold", failures}};
+}
+
+json CoordinatorContainer(const BuildContext& context, json mounts) {
+  json coordinator = {
+      {"name", "coordinator"},
+      {"image", context.runtime_image},
+      {"imagePullPolicy", context.options.runtime_image_pull_policy},
+      {"command",
+       BundleCommand("parallelrun-coordinator",
+                     {"--config", std::string(kConfigFolder) + "/coordinator.json", "--json-log"})},
+      {"ports", json::array({{{"name", "https"},
+                              {"containerPort", context.options.coordinator_port},
+                              {"protocol", "TCP"}},
+                             {{"name", "metrics"}, {"containerPort", 9102}, {"protocol", "TCP"}}})},
+      // Both others start once the ledger was read; a long one takes its time.
+      {"startupProbe", Probe("/readyz", 1, 600)},
+      {"readinessProbe", Probe("/readyz", 1, 3)},
+      {"livenessProbe", Probe("/healthz", 10, 6)},
+      {"resources", context.spec.coordinator.resources},
+      {"volumeMounts", std::move(mounts)}};
+  coordinator = Secured(context, std::move(coordinator));
+  if (coordinator.contains("securityContext")) {
+    coordinator["securityContext"]["readOnlyRootFilesystem"] = true;
+  }
+  return coordinator;
+}
+
+json* Container(json& pod, const char* list, const char* name) {
+  for (json& container : pod["spec"][list]) {
+    if (container.is_object() && container.contains("name") && container["name"] == name) {
+      return &container;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+json BundleCommand(const std::string& program, const std::vector<std::string>& arguments) {
+  const std::string bundle = kBundle;
+  json command = {bundle + "/lib/ld.so", "--library-path", bundle + "/lib",
+                  bundle + "/bin/" + program};
+  for (const std::string& argument : arguments) command.push_back(argument);
+  return command;
+}
+
+json PodSecurity(const OperatorOptions& options) {
+  if (!options.pod_security_defaults) return nullptr;
+  return {{"runAsNonRoot", true},
+          {"runAsUser", kUser},
+          {"runAsGroup", kUser},
+          {"fsGroup", kUser},
+          {"fsGroupChangePolicy", "OnRootMismatch"},
+          {"seccompProfile", {{"type", "RuntimeDefault"}}}};
+}
+
+json ContainerSecurity(const OperatorOptions& options) {
+  if (!options.pod_security_defaults) return nullptr;
+  return {{"allowPrivilegeEscalation", false}, {"capabilities", {{"drop", {"ALL"}}}}};
+}
+
+bool MountedOnNodes(const JobSpec& spec, const std::string& volume) {
+  if (spec.output.mount_on_nodes || volume != spec.output.to.volume) return true;
+  const auto reads = [&](const auto& one) { return one.from.volume == volume; };
+  return std::any_of(spec.inputs.begin(), spec.inputs.end(), reads) ||
+         std::any_of(spec.side_inputs.begin(), spec.side_inputs.end(), reads) ||
+         (spec.code.kind == CodeKind::kVolume && spec.code.name == volume);
+}
+
+void AddUserVolumes(const JobSpec& spec, bool on_nodes, json& volumes, json& mounts) {
+  for (const Volume& volume : spec.volumes) {
+    if (on_nodes && !MountedOnNodes(spec, volume.name)) continue;
+    const auto is = [&](const VolumePath& place) { return place.volume == volume.name; };
+    const auto reads = [&](const auto& one) { return is(one.from); };
+    const bool written = is(spec.output.to) || is(spec.logs) || is(spec.state.in);
+    const bool read = std::any_of(spec.inputs.begin(), spec.inputs.end(), reads) ||
+                      std::any_of(spec.side_inputs.begin(), spec.side_inputs.end(), reads) ||
+                      (spec.code.kind == CodeKind::kVolume && spec.code.name == volume.name);
+    volumes.push_back({{"name", volume.name}, {volume.kind, volume.source}});
+    mounts.push_back(Mount(volume.name, "/mnt/" + volume.name, read && !written));
+  }
+}
+
+void KeepOnOneHost(const JobIdentity& job, json& pod) {
+  // A term that the pod's own labels match lets the first pod of the job go anywhere.
+  const json term = {{"topologyKey", "kubernetes.io/hostname"},
+                     {"labelSelector", {{"matchLabels", {{"parallelrun.dev/job-uid", job.uid}}}}}};
+  json* at = &pod["spec"];
+  for (const char* key : {"affinity", "podAffinity"}) {
+    at = &(*at)[key];
+    if (!at->is_object()) *at = json::object();
+  }
+  json& list = (*at)["requiredDuringSchedulingIgnoredDuringExecution"];
+  if (!list.is_array()) list = json::array();
+  list.push_back(term);
+}
+
+json WorkerPod(const BuildContext& context, int32_t index, PodNumber number) {
+  const JobSpec& spec = context.spec;
+  const std::string node = std::to_string(index);
+  json pod = BarePod(context, NodePodName(context.identity, index, number.incarnation), "node",
+                     number.incarnation);
+  pod["metadata"]["labels"]["parallelrun.dev/node"] = node;
+  pod["metadata"]["annotations"] = {{"parallelrun.dev/failures", std::to_string(number.failures)},
+                                    {"kubectl.kubernetes.io/default-container", "worker"}};
+
+  json volumes = json::array(
+      {EmptyDir("parallelrun-runtime"), EmptyDir("parallelrun-work"), EmptyDir("parallelrun-tmp")});
+  volumes.push_back(AccessVolume(context, json::array({Item("node-" + node + ".json", "agent.json"),
+                                                       Item("ca.crt", "ca.crt")})));
+  json mounts = json::array(
+      {Mount("parallelrun-runtime", kBundle, true), Mount("parallelrun-work", kWorkFolder),
+       Mount("parallelrun-tmp", "/tmp"), Mount("parallelrun-access", kConfigFolder, true)});
+  if (spec.code.kind == CodeKind::kConfigMap) {
+    volumes.push_back({{"name", "parallelrun-code"},
+                       {"configMap", {{"name", CodeSnapshotName(context.identity)}}}});
+    mounts.push_back(Mount("parallelrun-code", "/opt/code", true));
+  }
+  if (spec.shared_memory) {
+    volumes.push_back(
+        {{"name", "parallelrun-shm"},
+         {"emptyDir", {{"medium", "Memory"}, {"sizeLimit", std::to_string(*spec.shared_memory)}}}});
+    mounts.push_back(Mount("parallelrun-shm", "/dev/shm"));
+  }
+  AddUserVolumes(spec, true, volumes, mounts);
+  AddSideMounts(spec, mounts);
+
+  json& out = pod["spec"];
+  out["restartPolicy"] = "Never";
+  out["terminationGracePeriodSeconds"] = 60;
+  out["tolerations"] = Tolerations(30);
+  out["volumes"] = std::move(volumes);
+  out["initContainers"] = json::array({Secured(
+      context, {{"name", "runtime"},
+                {"image", context.runtime_image},
+                {"imagePullPolicy", context.options.runtime_image_pull_policy},
+                {"command", BundleCommand("parallelrun-agent", {"install", "/target"})},
+                {"volumeMounts", json::array({Mount("parallelrun-runtime", "/target")})}})});
+  out["containers"] = json::array({WorkerContainer(context, std::move(mounts))});
+
+  MergePodTemplate(spec.pod_template, {"worker", true}, pod);
+  // Else a namespace with a ResourceQuota refuses the pod.
+  const json* const worker = Container(pod, "containers", "worker");
+  json* const runtime = Container(pod, "initContainers", "runtime");
+  if (worker != nullptr && runtime != nullptr && worker->contains("resources")) {
+    (*runtime)["resources"] = (*worker)["resources"];
+  }
+  if (context.one_host) KeepOnOneHost(context.identity, pod);
+  return pod;
+}
+
+json CoordinatorPod(const BuildContext& context, int64_t incarnation) {
+  json pod = BarePod(context, CoordinatorPodName(context.identity, incarnation), "coordinator",
+                     incarnation);
+  json volumes =
+      json::array({EmptyDir("parallelrun-work"), EmptyDir("parallelrun-tmp"),
+                   AccessVolume(context, json::array({
+                                             Item("coordinator.json", "coordinator.json"),
+                                             Item("tls.crt", "tls.crt"),
+                                             Item("tls.key", "tls.key"),
+                                         }))});
+  json mounts =
+      json::array({Mount("parallelrun-work", kWorkFolder), Mount("parallelrun-tmp", "/tmp"),
+                   Mount("parallelrun-access", kConfigFolder, true)});
+  AddUserVolumes(context.spec, false, volumes, mounts);
+  json& out = pod["spec"];
+  out["restartPolicy"] = "OnFailure";
+  out["terminationGracePeriodSeconds"] = 30;
+  out["tolerations"] = Tolerations(0);
+  out["volumes"] = std::move(volumes);
+  out["containers"] = json::array({CoordinatorContainer(context, std::move(mounts))});
+
+  MergePodTemplate(context.spec.pod_template, {"coordinator", false}, pod);
+  MergePodTemplate(context.spec.coordinator.pod_template, {"coordinator", true}, pod);
+  if (context.one_host) KeepOnOneHost(context.identity, pod);
+  return pod;
+}
+
+}  // namespace parallelrun

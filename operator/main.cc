@@ -1,0 +1,79 @@
+// parallelrun-operator: see docs/operator.md and --help. Exit codes: 0 it was asked to stop, 1 it
+// lost its lease or could not stop in time, 2 it cannot start.
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/spdlog.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "base/http_client.h"
+#include "kube/config.h"
+#include "operator/job_log.h"
+#include "operator/operator.h"
+
+namespace {
+
+using namespace parallelrun;  // NOLINT(google-build-using-namespace)
+
+// For `helm test` and the like, since the image has no other program.
+int Check(const std::string& url) {
+  const size_t host = url.find("://");
+  const size_t path = host == std::string::npos ? host : url.find('/', host + 3);
+  HttpClientOptions options;
+  options.base_url = url.substr(0, path);
+  HttpRequest request;
+  request.path = path == std::string::npos ? "/" : url.substr(path);
+  std::string why;
+  if (const auto client = HttpClient::Make(options); !client.ok()) {
+    why = client.error().message;
+  } else if (const auto answer = (*client)->Send(request, seconds(10)); !answer.ok()) {
+    why = answer.error().message;
+  } else if (answer->status != 200) {
+    why = fmt::format("{} answered {}: {}", url, answer->status, answer->body);
+  }
+  if (why.empty()) return 0;
+  while (!why.empty() && why.back() == '\n') why.pop_back();
+  fmt::print(stderr, "{}\n", why);
+  return 1;
+}
+
+int Run(const ProcessOptions& options) {
+  const auto clock = std::make_shared<SystemClock>();
+  auto config = kube::LoadConfig({options.kubeconfig, ""}, kube::SystemEnvironment(), clock);
+  if (!config.ok()) {
+    spdlog::error("{}", config.error().message);
+    return 2;
+  }
+  const size_t scheme = config->server.find("://");
+  Metrics metrics(scheme == std::string::npos ? config->server : config->server.substr(scheme + 3),
+                  options.workers);
+  kube::ClientOptions client_options;
+  client_options.user_agent = fmt::format("parallelrun-operator/{}", PARALLELRUN_VERSION);
+  client_options.on_request = [&metrics](const kube::RequestDone& done) {
+    metrics.Requested(done);
+  };
+  const auto client = kube::Client::Make(std::move(*config), std::move(client_options));
+  if (!client.ok()) {
+    spdlog::error("{}", client.error().message);
+    return 2;
+  }
+  return Operator(options, **client, metrics, clock).Run();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const char* pod_namespace = std::getenv("POD_NAMESPACE");
+  const ParsedOptions parsed =
+      ParseOptions(std::vector<std::string>(argv + 1, argv + argc),
+                   pod_namespace == nullptr ? std::string() : pod_namespace);
+  if (parsed.exit) {
+    fmt::print(parsed.exit_code == 0 ? stdout : stderr, "{}", parsed.text);
+    return parsed.exit_code;
+  }
+  InitHttpClientThreads();
+  if (!parsed.check_url.empty()) return Check(parsed.check_url);
+  SetUpOperatorLogging(parsed.options.log_format, parsed.options.log_level);
+  return Run(parsed.options);
+}

@@ -1,0 +1,221 @@
+#include "operator/metrics.h"
+
+#include <prometheus/text_serializer.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace parallelrun {
+namespace {
+
+using prometheus::BuildCounter;
+using prometheus::BuildGauge;
+using prometheus::BuildHistogram;
+using prometheus::Counter;
+using prometheus::Family;
+using prometheus::Gauge;
+using prometheus::Labels;
+using Buckets = prometheus::Histogram::BucketBoundaries;
+
+constexpr char kController[] = "parallelrunjob";
+constexpr const char* kPhases[] = {"Pending",   "Starting", "Running",  "Finalizing",
+                                   "Succeeded", "Failed",   "Suspended"};
+
+Labels QueueLabels() { return {{"name", kController}, {"controller", kController}}; }
+
+// controller-runtime's boundaries.
+Buckets ReconcileBuckets() {
+  return {0.005, 0.01, 0.025, 0.05, 0.1,  0.15, 0.2,  0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6,
+          0.7,   0.8,  0.9,   1,    1.25, 1.5,  1.75, 2,    2.5, 3,    3.5, 4,    4.5, 5,
+          6,     7,    8,     9,    10,   15,   20,   25,   30,  40,   50,  60};
+}
+Buckets QueueBuckets() { return {1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 10, 100, 1000}; }
+
+Family<Gauge>& AddGauge(prometheus::Registry& registry, const char* name, const char* help) {
+  return BuildGauge().Name(name).Help(help).Register(registry);
+}
+Family<Counter>& AddCounter(prometheus::Registry& registry, const char* name, const char* help) {
+  return BuildCounter().Name(name).Help(help).Register(registry);
+}
+prometheus::Histogram& AddHistogram(prometheus::Registry& registry, const char* name,
+                                    const char* help, const Labels& labels,
+                                    const Buckets& buckets) {
+  return BuildHistogram().Name(name).Help(help).Register(registry).Add(labels, buckets);
+}
+
+const char* HttpMethod(const std::string& verb) {
+  if (verb == "create") return "POST";
+  if (verb == "update") return "PUT";
+  if (verb == "apply" || verb == "patch") return "PATCH";
+  if (verb == "delete") return "DELETE";
+  return "GET";
+}
+
+const char* OutcomeName(Metrics::Outcome outcome) {
+  switch (outcome) {
+    case Metrics::Outcome::kSuccess: return "success";
+    case Metrics::Outcome::kRequeueAfter: return "requeue_after";
+    case Metrics::Outcome::kError: return "error";
+  }
+  return "error";
+}
+
+std::string ReasonOf(const JobStatus& status, const char* type) {
+  const Condition* condition = status.Find(type);
+  return condition == nullptr ? "" : condition->reason;
+}
+
+}  // namespace
+
+Metrics::Metrics(const std::string& host, int workers)
+    : host_(host),
+      requests_(AddCounter(registry_, "rest_client_requests_total",
+                           "Requests to the API server by status code, method and host.")),
+      reconciles_(AddCounter(registry_, "controller_runtime_reconcile_total",
+                             "Reconciliations by controller and result.")),
+      reconcile_errors_(AddCounter(registry_, "controller_runtime_reconcile_errors_total",
+                                   "Reconciliations that failed.")
+                            .Add({{"controller", kController}})),
+      reconcile_time_(AddHistogram(registry_, "controller_runtime_reconcile_time_seconds",
+                                   "Time of a reconciliation.", {{"controller", kController}},
+                                   ReconcileBuckets())),
+      queue_adds_(AddCounter(registry_, "workqueue_adds_total", "Keys added to the work queue.")
+                      .Add(QueueLabels())),
+      queue_retries_(AddCounter(registry_, "workqueue_retries_total", "Retries after failures.")
+                         .Add(QueueLabels())),
+      queue_depth_(AddGauge(registry_, "workqueue_depth", "Keys that wait.").Add(QueueLabels())),
+      queue_time_(AddHistogram(registry_, "workqueue_queue_duration_seconds",
+                               "How long a key waited.", QueueLabels(), QueueBuckets())),
+      work_time_(AddHistogram(registry_, "workqueue_work_duration_seconds",
+                              "How long a key was worked on.", QueueLabels(), QueueBuckets())),
+      leading_(AddGauge(registry_, "leader_election_master_status",
+                        "1 while this process leads, 0 while it waits for the lease.")
+                   .Add({{"name", "parallelrun-operator"}})),
+      finished_(AddCounter(registry_, "parallelrun_jobs_finished_total",
+                           "Jobs that ended, by result and reason.")),
+      restarts_(AddCounter(registry_, "parallelrun_node_restarts_total",
+                           "Nodes replaced because of what the job itself did.")),
+      disruptions_(AddCounter(registry_, "parallelrun_node_disruptions_total",
+                              "Nodes replaced because of preemption, eviction and lost hosts.")) {
+  AddGauge(registry_, "parallelrun_build_info", "1, with the version.")
+      .Add({{"version", PARALLELRUN_VERSION}})
+      .Set(1);
+  AddGauge(registry_, "controller_runtime_max_concurrent_reconciles", "Reconcile workers.")
+      .Add({{"controller", kController}})
+      .Set(workers);
+  for (const Outcome outcome : {Outcome::kSuccess, Outcome::kRequeueAfter, Outcome::kError}) {
+    reconciles_.Add({{"controller", kController}, {"result", OutcomeName(outcome)}});
+  }
+}
+
+kube::WorkQueueHooks Metrics::QueueHooks() {
+  kube::WorkQueueHooks hooks;
+  hooks.added = [this] { queue_adds_.Increment(); };
+  hooks.retried = [this] { queue_retries_.Increment(); };
+  hooks.depth = [this](size_t depth) { queue_depth_.Set(static_cast<double>(depth)); };
+  hooks.waited = [this](Duration waited) { queue_time_.Observe(ToSeconds(waited)); };
+  hooks.worked = [this](Duration worked) { work_time_.Observe(ToSeconds(worked)); };
+  return hooks;
+}
+
+void Metrics::Requested(const kube::RequestDone& done) {
+  requests_
+      .Add({{"code", done.status == 0 ? "<error>" : std::to_string(done.status)},
+            {"method", HttpMethod(done.verb)},
+            {"host", host_}})
+      .Increment();
+}
+
+void Metrics::Leading(bool leading) { leading_.Set(leading ? 1 : 0); }
+
+void Metrics::StatusWritten(const std::string& name_space, const JobStatus& before,
+                            const JobStatus& after) {
+  if (!before.Over() && after.Over()) {
+    const bool succeeded = after.Is("Complete");
+    finished_
+        .Add({{"namespace", name_space},
+              {"result", succeeded ? "succeeded" : "failed"},
+              {"reason", ReasonOf(after, succeeded ? "Complete" : "Failed")}})
+        .Increment();
+  }
+  const auto count = [&](Family<Counter>& family, int64_t more) {
+    if (more > 0) family.Add({{"namespace", name_space}}).Increment(static_cast<double>(more));
+  };
+  count(restarts_, after.nodes.restarts - before.nodes.restarts);
+  count(disruptions_, after.nodes.disruptions - before.nodes.disruptions);
+}
+
+Metrics::Reconcile::Reconcile(Metrics& metrics, const Clock& clock)
+    : metrics_(metrics), clock_(clock), begun_(clock.Now()) {
+  const std::lock_guard lock(metrics_.mutex_);
+  metrics_.active_.insert(begun_);
+}
+
+Metrics::Reconcile::~Reconcile() {
+  metrics_.reconcile_time_.Observe(ToSeconds(clock_.Now() - begun_));
+  metrics_.reconciles_.Add({{"controller", kController}, {"result", OutcomeName(outcome)}})
+      .Increment();
+  if (outcome == Outcome::kError) metrics_.reconcile_errors_.Increment();
+  const std::lock_guard lock(metrics_.mutex_);
+  metrics_.active_.erase(metrics_.active_.find(begun_));
+}
+
+std::string Metrics::Text(const std::vector<JobFigures>& jobs, bool per_job, Instant now) {
+  prometheus::Registry scrape;
+  std::map<std::string, std::map<std::string, int>> phases;
+  for (const JobFigures& job : jobs) {
+    ++phases[job.name_space][job.phase.empty() ? "Pending" : job.phase];
+  }
+  auto& by_phase = AddGauge(scrape, "parallelrun_jobs", "Jobs by namespace and phase.");
+  for (auto& [name_space, counts] : phases) {
+    for (const char* phase : kPhases) {
+      by_phase.Add({{"namespace", name_space}, {"phase", phase}}).Set(counts[phase]);
+    }
+  }
+  if (per_job) {
+    auto& phase = AddGauge(scrape, "parallelrun_job_phase", "1 for the phase of a job.");
+    auto& batches = AddGauge(scrape, "parallelrun_job_mini_batches", "Mini-batches by state.");
+    auto& nodes = AddGauge(scrape, "parallelrun_job_nodes", "Nodes wanted and ready.");
+    auto& restarts = AddGauge(scrape, "parallelrun_job_node_restarts",
+                              "Nodes replaced because of what the job itself did.");
+    for (const JobFigures& job : jobs) {
+      const auto set = [&job](Family<Gauge>& family, Labels labels, int64_t value) {
+        labels["namespace"] = job.name_space;
+        labels["job_name"] = job.name;
+        family.Add(labels).Set(static_cast<double>(value));
+      };
+      set(phase, {{"phase", job.phase}}, 1);
+      set(batches, {{"state", "succeeded"}}, job.succeeded);
+      set(batches, {{"state", "failed"}}, job.failed);
+      set(batches, {{"state", "running"}}, job.running);
+      set(nodes, {{"state", "desired"}}, job.nodes.desired);
+      set(nodes, {{"state", "ready"}}, job.nodes.ready);
+      set(restarts, {}, job.nodes.restarts);
+    }
+  }
+  Duration longest{};
+  Duration sum{};
+  size_t active = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    active = active_.size();
+    for (const Instant begun : active_) {
+      sum += now - begun;
+      longest = std::max(longest, now - begun);
+    }
+  }
+  AddGauge(scrape, "controller_runtime_active_workers", "Reconciliations in progress.")
+      .Add({{"controller", kController}})
+      .Set(static_cast<double>(active));
+  AddGauge(scrape, "workqueue_unfinished_work_seconds", "Age of all work in progress together.")
+      .Add(QueueLabels())
+      .Set(ToSeconds(sum));
+  AddGauge(scrape, "workqueue_longest_running_processor_seconds", "Age of the oldest work.")
+      .Add(QueueLabels())
+      .Set(ToSeconds(longest));
+  const prometheus::TextSerializer serializer;
+  return serializer.Serialize(registry_.Collect()) + serializer.Serialize(scrape.Collect());
+}
+
+}  // namespace parallelrun

@@ -1,0 +1,75 @@
+// What the operator's process is told on its command line. Plain data; ParseOptions is pure but
+// for the environment variable POD_NAMESPACE, which its caller passes in.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/time.h"
+
+namespace parallelrun {
+
+// The part that decisions depend on: plan.h and the builders take this and nothing else.
+struct OperatorOptions {
+  // Of new jobs, as written on the command line; a job keeps the one it started with (status).
+  std::string runtime_image;
+  std::string runtime_image_pull_policy = "IfNotPresent";
+  // Names of Secrets in the job's namespace, appended to the pods' imagePullSecrets.
+  std::vector<std::string> image_pull_secrets;
+  // Put on every object of every job; those that make an object the job's win.
+  std::map<std::string, std::string> job_labels;
+  // Where the operator runs: its ingress rule in a job's NetworkPolicy.
+  std::string operator_namespace;
+  uint16_t coordinator_port = 8443;
+  bool network_policies = false;
+  // uid, gid and fsGroup 65532 and the rest of Pod Security "restricted"; off where the platform
+  // chooses the ids itself (OpenShift).
+  bool pod_security_defaults = true;
+};
+
+struct LeaderOptions {
+  bool elect = false;
+  Duration lease_duration = seconds(15);
+  Duration renew_deadline = seconds(10);
+  Duration retry_period = seconds(2);
+};
+
+struct ProcessOptions {
+  OperatorOptions planning;
+  std::string kubeconfig;                     // empty: in the cluster, or KUBECONFIG
+  std::vector<std::string> watch_namespaces;  // empty: the whole cluster
+  std::string metrics_address = "0.0.0.0:8080";
+  std::string health_address = "0.0.0.0:8081";
+  LeaderOptions leader;
+  int workers = 4;
+  bool per_job_metrics = false;
+  LogLevel log_level = LogLevel::kInfo;
+  LogFormat log_format = LogFormat::kJson;
+};
+
+struct ParsedOptions {
+  ProcessOptions options;
+  // --check URL: ask that URL, and nothing else.
+  std::string check_url;
+  // Set when there is nothing to run: --help, --version, or a mistake (then `exit_code` is 2).
+  bool exit = false;
+  int exit_code = 0;
+  std::string text;  // what to print then
+};
+
+// `pod_namespace` is the default of --namespace.
+ParsedOptions ParseOptions(const std::vector<std::string>& arguments,
+                           const std::string& pod_namespace);
+
+struct HostPort {
+  std::string host;
+  uint16_t port = 0;
+};
+// "HOST:PORT", "[IPV6]:PORT" or ":PORT" (every address). kInvalid otherwise.
+Result<HostPort> ParseHostPort(const std::string& text);
+
+}  // namespace parallelrun

@@ -1,0 +1,67 @@
+// Internal to the planner: what a job's pods mean. Which one stands for a node, why one ended, and
+// when its successor may be made. Pure.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "operator/observed.h"
+
+namespace parallelrun {
+
+enum class EndCause {
+  kFinished,    // the agent was told that the job is over
+  kDrained,     // it left in order
+  kDisruption,  // Kubernetes or somebody took the pod away
+  kMemory,      // the whole container ran out of memory: the coordinator judges the mini-batches
+  kJob,         // anything else: counts against nodeRestartLimit
+};
+
+struct PodEnd {
+  EndCause cause = EndCause::kDisruption;
+  std::string reason;   // "Evicted", "OOMKilled", "AgentGaveUp"
+  std::string message;  // for people
+  int32_t exit_code = -1;
+  WallTime at{};  // zero: not known
+};
+
+// Of a pod that is not Live().
+PodEnd EndOf(const PodDigest& pod);
+
+// The pods of one index, or the coordinator's, by incarnation.
+struct PodGroup {
+  std::vector<const PodDigest*> pods;  // ascending
+  const PodDigest* Live() const;       // the highest that is live, or nullptr
+  const PodDigest* Tombstone() const;  // the highest that has ended
+  const PodDigest* Highest() const { return pods.empty() ? nullptr : pods.back(); }
+};
+
+struct PodGroups {
+  PodGroup coordinator;
+  std::map<int32_t, PodGroup> nodes;
+};
+PodGroups GroupPods(const std::vector<PodDigest>& pods);
+
+// "INDEX-INCARNATION", as in the status.
+std::string CountedName(const PodDigest& node);
+
+// The incarnation of a group's next pod: a name that was never used. With the same pods in view
+// it is always the same, so that a stale cache's create fails with AlreadyExists.
+int64_t NextIncarnation(const PodGroup& group, int64_t highest_used);
+
+// When a node's next pod may be made, and how many failures in a row it follows.
+struct Succession {
+  WallTime not_before{};
+  int32_t failures = 0;
+};
+Succession SuccessionOf(const PodGroup& group);
+
+// A pod that a clean-up waits for: it may still run. One that should be gone for a while is on a
+// dead machine and never waited for.
+bool MayRun(const PodDigest& pod, WallTime now);
+// When that changes by itself.
+WallTime GivenUpAt(const PodDigest& pod);
+
+}  // namespace parallelrun

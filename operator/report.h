@@ -1,0 +1,51 @@
+// What a coordinator says of its job (docs/coordinator-api.md, GET /v1/progress), read leniently:
+// it comes over the network, or from a pod's termination message. Pure; any thread.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "operator/status.h"
+
+namespace parallelrun {
+
+struct ReportVerdict {
+  bool succeeded = false;
+  std::string reason, message;
+};
+
+struct Report {
+  int64_t control_generation = 0;  // last generation that it was told and applied
+  std::string state;               // Starting, Running, Draining, Finalizing, Succeeded, Failed
+  std::optional<int64_t> total, items_total;
+  int64_t planned = 0, succeeded = 0, failed = 0, running = 0, pending = 0;
+  int64_t items_succeeded = 0, items_failed = 0;
+  bool listing_done = false;
+  double per_second = 0;
+  std::optional<int64_t> seconds_remaining;
+  std::vector<int32_t> registered;  // indices of nodes
+  std::vector<DistinctFailure> errors;
+  std::string paused;  // why it writes no results at the moment
+  std::optional<ReportVerdict> verdict;
+  std::optional<OutputStatus> output;
+
+  // The verdict is durable and the output, if there is one, published.
+  bool Ended() const { return verdict && (state == "Succeeded" || state == "Failed"); }
+  int64_t Settled() const { return succeeded + failed; }
+};
+
+// Nothing when it is no JSON object. Missing keys keep their defaults.
+std::optional<Report> ParseReport(const nlohmann::json& progress);
+
+// The coordinator's termination message: {"progress": {...}} or {"error": "..."}.
+struct LastWords {
+  std::optional<Report> report;
+  std::string error;  // also any text that is not such JSON
+};
+LastWords ParseLastWords(std::string_view text);
+
+}  // namespace parallelrun

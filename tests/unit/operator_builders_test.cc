@@ -1,0 +1,297 @@
+// The objects of a job, as the API server gets them.
+#include "operator/builders/objects.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "api/parse.h"
+#include "operator/builders/pod_template.h"
+#include "operator/observed.h"
+
+namespace parallelrun {
+namespace {
+
+using nlohmann::json;
+
+class OperatorBuilders : public testing::Test {
+ protected:
+  OperatorBuilders() {
+    options.runtime_image = "new@sha256:22";
+    options.operator_namespace = "parallelrun-system";
+    object = json::parse(R"({
+      "apiVersion": "parallelrun.dev/v1alpha1", "kind": "ParallelRunJob",
+      "metadata": {"name": "digits", "namespace": "default"},
+      "spec": {
+        "entryScript": "score.py", "code": {"configMap": {"name": "digits-code"}},
+        "environment": {"image": "registry.example/digits:1", "env": [{"name": "HOME", "value": "/h"}],
+                        "envFrom": [{"configMapRef": {"name": "settings"}}],
+                        "imagePullSecrets": [{"name": "pull"}], "imagePullPolicy": "Always"},
+        "volumes": [
+          {"name": "data", "persistentVolumeClaim": {"claimName": "digits"}},
+          {"name": "out", "persistentVolumeClaim": {"claimName": "results"}},
+          {"name": "work", "emptyDir": {}}],
+        "inputs": [{"name": "images", "files": {"volume": "data", "path": "images"}}],
+        "sideInputs": [{"name": "model", "volume": "data", "path": "model", "mountPath": "/models"}],
+        "output": {"volume": "out"}, "sharedMemory": "1Gi",
+        "resources": {"limits": {"nvidia.com/gpu": 1, "memory": "4Gi"}}}})");
+  }
+
+  BuildContext Context() {
+    parsed = ReadJob(object, Target::kCluster);
+    for (const Problem& problem : parsed.problems) ADD_FAILURE() << problem.field << problem.what;
+    return {parsed.job.spec,
+            {"default", "digits", "0a1b2c3d-0000-4000-8000-000000000001", {}},
+            options,
+            "runtime@sha256:11",
+            one_host};
+  }
+  json Worker() { return WorkerPod(Context(), 3, {7, 2}); }
+  json Coordinator() { return CoordinatorPod(Context(), 4); }
+  json& pod_template() { return object["spec"]["podTemplate"]; }
+
+  static const json& Find(const json& list, const char* key, const std::string& value) {
+    static const json kNone;
+    for (const json& one : list) {
+      if (one.value(key, "") == value) return one;
+    }
+    ADD_FAILURE() << "no " << key << " " << value << " in " << list.dump();
+    return kNone;
+  }
+
+  OperatorOptions options;
+  json object;
+  ParsedJob parsed;
+  bool one_host = false;
+};
+
+TEST_F(OperatorBuilders, AWorkerPodIsThisJobs) {
+  const json pod = Worker();
+  EXPECT_EQ(pod["metadata"]["name"], "digits-0a1b2-node-3-7");
+  EXPECT_EQ(pod["metadata"]["labels"], json::parse(R"({
+      "app.kubernetes.io/managed-by": "parallelrun", "app.kubernetes.io/part-of": "digits",
+      "parallelrun.dev/job": "digits", "parallelrun.dev/job-uid": "0a1b2c3d-0000-4000-8000-000000000001",
+      "parallelrun.dev/role": "node", "parallelrun.dev/node": "3", "parallelrun.dev/incarnation": "7"})"));
+  const json& owner = pod["metadata"]["ownerReferences"][0];
+  EXPECT_EQ(owner["controller"], true);
+  EXPECT_EQ(owner["blockOwnerDeletion"], true);
+  EXPECT_EQ(owner["uid"], "0a1b2c3d-0000-4000-8000-000000000001");
+  const json& spec = pod["spec"];
+  EXPECT_EQ(spec["restartPolicy"], "Never");
+  EXPECT_EQ(spec["automountServiceAccountToken"], false);
+  EXPECT_EQ(spec["tolerations"][0]["tolerationSeconds"], 30);
+  EXPECT_EQ(spec["imagePullSecrets"], json::parse(R"([{"name": "pull"}])"));
+  const json& worker = spec["containers"][0];
+  EXPECT_EQ(worker["command"],
+            json::parse(R"(["/opt/parallelrun/lib/ld.so", "--library-path", "/opt/parallelrun/lib",
+       "/opt/parallelrun/bin/parallelrun-agent", "--config", "/etc/parallelrun/agent.json", "--log-json"])"));
+  EXPECT_EQ(worker["imagePullPolicy"], "Always");
+  EXPECT_EQ(worker["envFrom"][0]["configMapRef"]["name"], "settings");
+  EXPECT_EQ(Find(worker["env"], "name", "HOME")["value"], "/h") << "the user's value wins";
+  EXPECT_EQ(Find(worker["env"], "name", "USER")["value"], "parallelrun");
+  // A digest of it reads back what a plan needs.
+  const PodDigest digest = DigestPod(pod);
+  EXPECT_EQ(digest.index, 3);
+  EXPECT_EQ(digest.incarnation, 7);
+  EXPECT_EQ(digest.failures, 2);
+  EXPECT_EQ(digest.job_uid, "0a1b2c3d-0000-4000-8000-000000000001");
+}
+
+TEST_F(OperatorBuilders, TheInitContainerHasTheWorkersResourcesAndThePinnedImage) {
+  const json pod = Worker();
+  const json& init = pod["spec"]["initContainers"][0];
+  EXPECT_EQ(init["image"], "runtime@sha256:11");
+  EXPECT_EQ(init["resources"], pod["spec"]["containers"][0]["resources"]);
+  EXPECT_EQ(init["resources"]["limits"]["nvidia.com/gpu"], 1);
+}
+
+TEST_F(OperatorBuilders, VolumesAreMountedAsTheyAreUsed) {
+  const json worker = Worker();
+  const json& mounts = worker["spec"]["containers"][0]["volumeMounts"];
+  EXPECT_EQ(Find(mounts, "mountPath", "/mnt/data")["readOnly"], true);
+  EXPECT_FALSE(Find(mounts, "mountPath", "/mnt/out").contains("readOnly"));
+  EXPECT_EQ(
+      Find(mounts, "mountPath", "/models"),
+      json::parse(
+          R"({"name": "data", "mountPath": "/models", "subPath": "model", "readOnly": true})"));
+  EXPECT_EQ(Find(mounts, "mountPath", "/opt/code")["readOnly"], true);
+  EXPECT_EQ(Find(mounts, "mountPath", "/mnt/work")["name"], "work") << "the user's own volume";
+  EXPECT_EQ(Find(mounts, "mountPath", "/var/lib/parallelrun")["name"], "parallelrun-work");
+  const json& volumes = worker["spec"]["volumes"];
+  EXPECT_EQ(Find(volumes, "name", "parallelrun-shm")["emptyDir"],
+            json::parse(R"({"medium": "Memory", "sizeLimit": "1073741824"})"));
+  EXPECT_EQ(Find(volumes, "name", "parallelrun-access")["secret"]["items"][0],
+            json::parse(R"({"key": "node-3.json", "path": "agent.json"})"));
+  const json coordinator = Coordinator();
+  const json& there = coordinator["spec"]["containers"][0]["volumeMounts"];
+  EXPECT_EQ(Find(there, "mountPath", "/mnt/data")["readOnly"], true);
+  Find(there, "mountPath", "/mnt/out");
+  EXPECT_EQ(coordinator.dump().find("node-3.json"), std::string::npos);
+}
+
+TEST_F(OperatorBuilders, AnOutputOfTheCoordinatorAloneIsNotOnNodes) {
+  object["spec"]["output"]["mountOnNodes"] = false;
+  EXPECT_EQ(Worker().dump().find("/mnt/out"), std::string::npos);
+  EXPECT_NE(Coordinator().dump().find("/mnt/out"), std::string::npos);
+}
+
+TEST_F(OperatorBuilders, PodsPassPodSecurityRestricted) {
+  for (const json& pod : {Worker(), Coordinator()}) {
+    const json& security = pod["spec"]["securityContext"];
+    EXPECT_EQ(security["runAsNonRoot"], true);
+    EXPECT_EQ(security["runAsUser"], 65532);
+    EXPECT_EQ(security["fsGroup"], 65532);
+    EXPECT_EQ(security["fsGroupChangePolicy"], "OnRootMismatch");
+    EXPECT_EQ(security["seccompProfile"]["type"], "RuntimeDefault");
+    json containers = pod["spec"]["containers"];
+    if (pod["spec"].contains("initContainers")) {
+      containers.push_back(pod["spec"]["initContainers"][0]);
+    }
+    for (const json& container : containers) {
+      EXPECT_EQ(container["securityContext"]["allowPrivilegeEscalation"], false);
+      EXPECT_EQ(container["securityContext"]["capabilities"]["drop"], json::parse(R"(["ALL"])"));
+    }
+  }
+  options.pod_security_defaults = false;
+  EXPECT_EQ(Worker().dump().find("securityContext"), std::string::npos);
+}
+
+TEST_F(OperatorBuilders, TheCoordinatorHasItsDefaults) {
+  const json pod = Coordinator();
+  EXPECT_EQ(pod["metadata"]["name"], "digits-0a1b2-coordinator-4");
+  EXPECT_EQ(pod["spec"]["restartPolicy"], "OnFailure");
+  EXPECT_EQ(pod["spec"]["tolerations"][0]["tolerationSeconds"], 0);
+  const json& container = pod["spec"]["containers"][0];
+  EXPECT_EQ(container["image"], "runtime@sha256:11");
+  EXPECT_EQ(container["resources"], json::parse(R"({"requests": {"cpu": "100m", "memory": "128Mi"},
+                                                     "limits": {"cpu": "1", "memory": "512Mi"}})"));
+  EXPECT_EQ(container["ports"][0]["name"], "https");
+  EXPECT_EQ(container["ports"][1]["name"], "metrics");
+  EXPECT_EQ(container["readinessProbe"]["httpGet"]["path"], "/readyz");
+  EXPECT_EQ(container["livenessProbe"]["httpGet"]["path"], "/healthz");
+  const json& startup = container["startupProbe"];
+  EXPECT_EQ(startup["httpGet"]["path"], "/readyz");
+  EXPECT_GE(startup["periodSeconds"].get<int>() * startup["failureThreshold"].get<int>(), 600)
+      << "a long ledger is read before it listens";
+}
+
+TEST_F(OperatorBuilders, TheUsersPodTemplateWinsButForWhatMakesAPodThisJobs) {
+  pod_template() = json::parse(R"({
+    "metadata": {"labels": {"team": "vision", "parallelrun.dev/job-uid": "stolen"},
+                 "annotations": {"a": "b", "parallelrun.dev/failures": "0"}},
+    "spec": {
+      "restartPolicy": "Always", "serviceAccountName": "robot", "nodeSelector": {"gpu": "yes"},
+      "securityContext": {"runAsUser": 1000},
+      "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"},
+                      {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute",
+                       "operator": "Exists", "tolerationSeconds": 300}],
+      "containers": [
+        {"name": "worker", "command": ["sh"], "args": ["-c", "true"],
+         "env": [{"name": "EXTRA", "value": "1"}, {"name": "USER", "value": "me"}],
+         "resources": {"limits": {"cpu": "2"}}},
+        {"name": "proxy", "image": "proxy:1"}]}})");
+  const json pod = Worker();
+  EXPECT_EQ(pod["metadata"]["labels"]["team"], "vision");
+  EXPECT_EQ(pod["metadata"]["labels"]["parallelrun.dev/job-uid"],
+            "0a1b2c3d-0000-4000-8000-000000000001");
+  EXPECT_EQ(pod["metadata"]["annotations"]["a"], "b");
+  EXPECT_EQ(pod["metadata"]["annotations"]["parallelrun.dev/failures"], "2");
+  const json& spec = pod["spec"];
+  EXPECT_EQ(spec["restartPolicy"], "Never");
+  EXPECT_EQ(spec["serviceAccountName"], "robot");
+  EXPECT_EQ(spec["securityContext"]["runAsUser"], 1000);
+  EXPECT_EQ(spec["securityContext"]["runAsNonRoot"], true);
+  EXPECT_EQ(spec["tolerations"].size(), 3U);
+  EXPECT_EQ(Find(spec["tolerations"], "key", "node.kubernetes.io/unreachable")["tolerationSeconds"],
+            300);
+  const json& worker = Find(spec["containers"], "name", "worker");
+  EXPECT_EQ(worker["command"][0], "/opt/parallelrun/lib/ld.so");
+  EXPECT_FALSE(worker.contains("args"));
+  EXPECT_EQ(Find(worker["env"], "name", "USER")["value"], "me");
+  EXPECT_EQ(Find(worker["env"], "name", "EXTRA")["value"], "1");
+  EXPECT_EQ(worker["resources"]["limits"],
+            json::parse(R"({"cpu": "2", "memory": "4Gi", "nvidia.com/gpu": 1})"));
+  EXPECT_EQ(spec["initContainers"][0]["resources"], worker["resources"]);
+  Find(spec["containers"], "name", "proxy");
+
+  // The coordinator inherits it, but for resources, nodeSelector and affinity.
+  const json coordinator = Coordinator();
+  EXPECT_FALSE(coordinator["spec"].contains("nodeSelector"));
+  EXPECT_EQ(coordinator["spec"]["restartPolicy"], "OnFailure");
+  EXPECT_EQ(coordinator["spec"]["serviceAccountName"], "robot");
+  EXPECT_EQ(coordinator["spec"]["containers"].size(), 2U);
+  EXPECT_EQ(coordinator["spec"]["containers"][0]["resources"]["limits"]["cpu"], "1");
+  object["spec"]["coordinator"]["podTemplate"] = json::parse(
+      R"({"spec": {"nodeSelector": {"pool": "small"},
+          "containers": [{"name": "coordinator", "image": "other", "env": [{"name": "A", "value": "1"}]}]}})");
+  const json own = Coordinator();
+  EXPECT_EQ(own["spec"]["nodeSelector"]["pool"], "small");
+  EXPECT_EQ(own["spec"]["containers"][0]["image"], "runtime@sha256:11");
+  EXPECT_EQ(own["spec"]["containers"][0]["env"][0]["name"], "A");
+}
+
+TEST_F(OperatorBuilders, OddTemplatesAreLeftToTheApiServerToRefuse) {
+  for (const char* text :
+       {R"({"spec": {"containers": "x", "volumes": 3, "affinity": "y", "tolerations": {}}})",
+        R"({"metadata": {}, "spec": {"containers": [1, {"name": 2}, {}]}})",
+        R"({"spec": {"initContainers": [null], "imagePullSecrets": [5]}})"}) {
+    pod_template() = json::parse(text);
+    one_host = true;
+    const json pod = Worker();
+    EXPECT_EQ(pod["metadata"]["labels"]["parallelrun.dev/node"], "3");
+    Coordinator();
+  }
+}
+
+TEST_F(OperatorBuilders, OneHostIsAnAffinityBesideTheUsersOwn) {
+  one_host = true;
+  pod_template() = json::parse(R"({"spec": {"affinity": {"podAffinity": {
+      "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}}}})");
+  const json pod = Worker();
+  const json& terms =
+      pod["spec"]["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
+  ASSERT_EQ(terms.size(), 2U);
+  EXPECT_EQ(terms[1]["topologyKey"], "kubernetes.io/hostname");
+  EXPECT_EQ(Coordinator()["spec"]["affinity"]["podAffinity"]
+                         ["requiredDuringSchedulingIgnoredDuringExecution"]
+                             .size(),
+            1U);
+}
+
+TEST_F(OperatorBuilders, TheServiceSelectsOneIncarnation) {
+  const json one = CoordinatorService(Context(), 1);
+  const json two = CoordinatorService(Context(), 2);
+  EXPECT_EQ(one["metadata"]["name"], "digits-0a1b2-coordinator");
+  EXPECT_EQ(one["spec"]["selector"]["parallelrun.dev/incarnation"], "1");
+  EXPECT_EQ(one["spec"]["ports"][0]["port"], 8443);
+  EXPECT_NE(one["metadata"]["annotations"][kContentAnnotation],
+            two["metadata"]["annotations"][kContentAnnotation]);
+}
+
+TEST_F(OperatorBuilders, TheNetworkPolicyLetsInTheJobAndTheOperator) {
+  const json policy = CoordinatorNetworkPolicy(Context());
+  const json& from = policy["spec"]["ingress"][0]["from"];
+  EXPECT_EQ(from[0]["podSelector"]["matchLabels"]["parallelrun.dev/job-uid"],
+            "0a1b2c3d-0000-4000-8000-000000000001");
+  EXPECT_EQ(from[1]["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"],
+            "parallelrun-system");
+  EXPECT_EQ(from[1]["podSelector"]["matchLabels"]["app.kubernetes.io/component"], "operator");
+  EXPECT_EQ(policy["spec"]["policyTypes"], json::parse(R"(["Ingress"])"));
+}
+
+TEST_F(OperatorBuilders, SecretsAndCodeAreCarriedAsTheyAre) {
+  const JobIdentity job = Context().identity;
+  const json secret = AccessSecret(job, {{"viewer", "abc"}, {"empty", ""}}, {{"team", "vision"}});
+  EXPECT_EQ(secret["data"]["viewer"], "YWJj");
+  EXPECT_EQ(secret["data"]["empty"], "");
+  EXPECT_EQ(secret["metadata"]["labels"]["team"], "vision");
+  const json source = {{"data", {{"score.py", "x"}}}, {"binaryData", {{"code.tar.gz", "AA=="}}}};
+  const json copy = CodeSnapshot(job, source);
+  EXPECT_EQ(copy["immutable"], true);
+  EXPECT_EQ(copy["data"], source["data"]);
+  EXPECT_EQ(copy["binaryData"], source["binaryData"]);
+  EXPECT_EQ(copy["metadata"]["annotations"][kContentAnnotation], CodeDigest(source));
+  EXPECT_NE(CodeDigest({{"data", {{"a", "bc"}}}}), CodeDigest({{"data", {{"ab", "c"}}}}));
+}
+
+}  // namespace
+}  // namespace parallelrun

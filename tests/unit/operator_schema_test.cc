@@ -1,0 +1,111 @@
+// The check of the served schema, on the CustomResourceDefinition of this release.
+#include "operator/schema_check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "api/document.h"
+#include "operator/status.h"
+
+namespace parallelrun {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// The schema as the API server would serve it.
+json Served() {
+  std::ifstream file(PARALLELRUN_SOURCE_DIR "/crds/parallelrunjobs.parallelrun.dev.yaml");
+  std::stringstream text;
+  text << file.rdbuf();
+  const Document document = ReadForeignDocument(text.str());
+  EXPECT_TRUE(document.problems.empty());
+  const json definition = document.job.ToJson();
+  json schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+  schema["x-kubernetes-group-version-kind"] = {
+      {{"group", "parallelrun.dev"}, {"version", "v1alpha1"}, {"kind", "ParallelRunJob"}}};
+  return {{"components", {{"schemas", {{"dev.parallelrun.v1alpha1.ParallelRunJob", schema}}}}}};
+}
+
+json& Properties(json& openapi, const char* path) {
+  return openapi["components"]["schemas"]["dev.parallelrun.v1alpha1.ParallelRunJob"]
+                [json::json_pointer(path)];
+}
+
+TEST(SchemaCheck, ThisReleasesDefinitionHasEverything) {
+  EXPECT_THAT(MissingFields(Served()), IsEmpty());
+}
+
+// The API server prunes what the schema lacks, without a word.
+void ExpectKnown(const json& schema, const json& value, const std::string& path) {
+  if (value.is_array()) {
+    ASSERT_TRUE(schema.contains("items")) << path;
+    for (const json& item : value) ExpectKnown(schema["items"], item, path + "[]");
+  }
+  if (!value.is_object()) return;
+  for (const auto& [key, below] : value.items()) {
+    const json properties = schema.value("properties", json::object());
+    if (properties.contains(key)) {
+      ExpectKnown(properties[key], below, path + "." + key);
+    } else {
+      ADD_FAILURE() << "the schema has no " << path << "." << key;
+    }
+  }
+}
+
+TEST(SchemaCheck, TheDefinitionHasEverythingThatIsWritten) {
+  const WallTime now(seconds(1'000'000));
+  JobStatus status;
+  status.phase = "Running";
+  SetCondition(status, "Accepted", Truth::kTrue, "Valid", "x", 1, now);
+  status.start_time = status.completion_time = status.ready_time = now;
+  status.progress.emplace();
+  status.progress->total = status.progress->items_total = 1;
+  status.progress->estimated_completion = status.progress->updated = now;
+  status.failure = FailureStatus{"R", "m", {{"ValueError", "m", 1, 2, 3, "process001", "log"}}};
+  status.output.emplace();
+  status.effective = {2, "spec", "image", "runtime", "digest", true};
+  status.usage.until = now;
+  status.logs = status.url = status.selector = "x";
+  status.counted = {"0-1"};
+  const json written = ToJson(status);
+  EXPECT_EQ(written.size(), 21U) << "a new field: set it here too";
+  json served = Served();
+  ExpectKnown(Properties(served, "/properties/status"), written, "status");
+}
+
+TEST(SchemaCheck, AnOlderDefinitionIsNoticed) {
+  json openapi = Served();
+  Properties(openapi, "/properties/spec/properties").erase("startupDeadlineSeconds");
+  Properties(openapi, "/properties/status/properties").erase("counted");
+  EXPECT_THAT(MissingFields(openapi), ElementsAre("spec.startupDeadlineSeconds", "status.counted"));
+}
+
+TEST(SchemaCheck, ANewerOneIsFine) {
+  json openapi = Served();
+  Properties(openapi, "/properties/spec/properties")["later"] = {{"type", "string"}};
+  EXPECT_THAT(MissingFields(openapi), IsEmpty());
+}
+
+TEST(SchemaCheck, OneThatPrunesNothingIsFine) {
+  json openapi = Served();
+  json& spec = Properties(openapi, "/properties/spec");
+  spec = {{"type", "object"}, {"x-kubernetes-preserve-unknown-fields", true}};
+  EXPECT_THAT(MissingFields(openapi), IsEmpty());
+}
+
+TEST(SchemaCheck, WhatIsNotThereAtAllIsSaid) {
+  EXPECT_THAT(MissingFields(json::object()), ElementsAre("kind ParallelRunJob"));
+  EXPECT_THAT(MissingFields(json::array({1})), ElementsAre("kind ParallelRunJob"));
+  json openapi = Served();
+  openapi["components"]["schemas"] = {{"x", 5}, {"y", {{"type", "object"}}}};
+  EXPECT_THAT(MissingFields(openapi), ElementsAre("kind ParallelRunJob"));
+}
+
+}  // namespace
+}  // namespace parallelrun
