@@ -1,0 +1,3 @@
+-- Goes on where it was suspended.
+obj.spec.suspend = false
+return obj

@@ -1,0 +1,3 @@
+-- Its pods go, its results stay.
+obj.spec.suspend = true
+return obj

@@ -1,0 +1,20 @@
+"""What surrounds the operator for its users: chart, kustomize, rules, dashboards, GitOps, pages.
+
+No cluster is needed: the programs that users run (helm, kubectl kustomize, promtool) render and
+check files. Needed: python3-yaml, and Debian's package prometheus for what it tests.
+"""
+
+import pytest
+from support import render
+
+
+@pytest.fixture(scope="session")
+def chart():
+    """The chart's objects with its default values, as `helm install` would make them."""
+    return render.chart()
+
+
+@pytest.fixture(scope="session")
+def base():
+    """The objects of deploy/base."""
+    return render.kustomize("deploy/base")
