@@ -1,0 +1,87 @@
+"""Who may ask whom for what: tokens of jobs, and what the operator asks the API server for."""
+
+import base64
+import json
+import ssl
+import urllib.error
+import urllib.request
+
+import pytest
+from support import jobs
+from support.kube import wait_until
+
+
+def ask(job, token, path="/v1/progress", method="GET", body=None):
+    """Status code of a call to the job's coordinator, by the address of its pod."""
+    pod = job.pod("coordinator")
+    url = f"https://{pod['status']['podIP']}:8443{path}"
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    request = urllib.request.Request(
+        url, data=body, method=method, headers={"Authorization": f"Bearer {token}"}
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=10, context=context) as answer:
+            answer.read()
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def secret_of(space, job):
+    uid = job.get()["metadata"]["uid"].replace("-", "")[:5]
+    data = space.kube.get("secrets", space.name, f"{job.name}-{uid}-access")["data"]
+    return {name: base64.b64decode(text).decode() for name, text in data.items()}
+
+
+@pytest.mark.own_cluster
+def test_a_token_is_good_for_one_job_and_one_node(space, operator):
+    first, data, _out, _ = space.run("one", arguments=["--wait", "go"])
+    second = space.apply(jobs.manifest(space.name, "two", arguments=["--wait", "go"]))
+    for job in (first, second):
+        wait_until(lambda job=job: job.phase == "Running", lambda job=job: job.tell(), 90)
+    secrets = secret_of(space, first)
+    viewer = secrets["viewer"].strip()
+    node = json.loads(secrets["node-0.json"])["token"]
+    assert ask(first, viewer) == 200
+    refused = (401, 403)
+    assert ask(second, viewer) in refused
+    assert ask(first, node) in refused
+    assert ask(first, "") in refused
+    assert ask(first, viewer, "/v1/control", "PUT", b"{}") in refused
+    assert ask(first, node, "/v1/nodes/1/register", "POST", b"{}") in refused
+    # Metrics without a token are on a port of their own, and nothing else is there.
+    address = first.pod("coordinator")["status"]["podIP"]
+    with urllib.request.urlopen(f"http://{address}:9102/metrics", timeout=10) as answer:
+        assert b"parallelrun" in answer.read()
+    with pytest.raises(urllib.error.HTTPError) as answer:
+        urllib.request.urlopen(f"http://{address}:9102/v1/progress", timeout=10)
+    assert answer.value.code == 404
+    data.write({"go": b""})
+    first.succeeded()
+    second.succeeded()
+
+
+@pytest.mark.own_cluster
+def test_the_operator_never_lists_secrets(space, operator, cluster):
+    job, *_ = space.run("audited")
+    job.succeeded()
+    seen = set()
+    for line in cluster.audit_log.read_text().splitlines():
+        event = json.loads(line)
+        if event["user"]["username"] != f"system:serviceaccount:{operator}:parallelrun-operator":
+            continue
+        reference = event.get("objectRef", {})
+        seen.add((event["verb"], reference.get("resource", event["requestURI"])))
+        assert event["annotations"].get("authorization.k8s.io/decision") != "forbid", line
+    assert ("create", "pods") in seen
+    assert (
+        not {
+            ("list", "secrets"),
+            ("watch", "secrets"),
+            ("list", "configmaps"),
+            ("watch", "configmaps"),
+        }
+        & seen
+    )

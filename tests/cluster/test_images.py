@@ -1,0 +1,90 @@
+"""What is in the images, read from their archives."""
+
+import json
+import tarfile
+
+import pytest
+from support import images
+
+LOADER = ["/opt/parallelrun/lib/ld.so", "--library-path", "/opt/parallelrun/lib"]
+OURS = [images.RUNTIME, images.OPERATOR]
+
+
+class Image:
+    def __init__(self, archive):
+        self.files = {}
+        with tarfile.open(archive) as outer:
+            manifest = json.load(outer.extractfile("manifest.json"))[0]
+            self.config = json.load(outer.extractfile(manifest["Config"]))
+            for layer in manifest["Layers"]:
+                with tarfile.open(fileobj=outer.extractfile(layer)) as inner:
+                    self.files.update({entry.name.strip("/"): entry for entry in inner})
+
+    def size(self, folder=""):
+        return sum(entry.size for name, entry in self.files.items() if name.startswith(folder))
+
+
+@pytest.fixture(params=OURS)
+def image(request, archives):
+    return Image(archives[request.param])
+
+
+def test_who_runs_and_how(image):
+    config = image.config["config"]
+    assert config["User"] == "65532:65532"
+    assert config["Entrypoint"][:3] == LOADER
+    assert len(config["Entrypoint"]) == 4
+    assert config["Entrypoint"][3].strip("/") in image.files
+
+
+def test_labels(image):
+    labels = image.config["config"]["Labels"]
+    for name in ("title", "description", "licenses", "version", "revision"):
+        assert labels[f"org.opencontainers.image.{name}"]
+    assert labels["org.opencontainers.image.version"] == images.VERSION
+
+
+def test_holds_the_bundle_and_nothing_else(image):
+    outside = [
+        name
+        for name, entry in image.files.items()
+        if entry.isfile() and not name.startswith(("opt/parallelrun/", "var/lib/dpkg/status.d/"))
+    ]
+    assert outside == []
+    for name in image.files:
+        assert "__pycache__" not in name
+        assert not name.endswith(("/sh", "/bash", "/busybox", "/python3"))
+
+
+def test_anybody_may_read_it_and_nobody_write(image):
+    for name, entry in image.files.items():
+        if entry.isfile():
+            assert entry.mode & 0o444 == 0o444, name
+        assert entry.mode & 0o022 == 0, name
+        assert entry.mode & 0o6000 == 0, name
+
+
+def test_every_library_has_its_licence_and_its_package(image):
+    licences = {
+        name.split("/")[-1] for name in image.files if name.startswith("opt/parallelrun/licenses/")
+    }
+    packages = {
+        name.split("/")[-1] for name in image.files if name.startswith("var/lib/dpkg/status.d/")
+    }
+    assert {"libc6", "libssl3"} <= licences & packages
+    assert licences - {"licenses"} == packages - {"status.d"}
+
+
+def test_size_of_the_runtime(archives, figures):
+    image = Image(archives[images.RUNTIME])
+    megabytes = image.size("opt/parallelrun") / 1e6
+    figures.append(
+        f"runtime image: {image.size() / 1e6:.1f} MB, of it the bundle {megabytes:.1f} MB"
+    )
+    assert megabytes < 40
+
+
+def test_size_of_the_operator(archives, figures):
+    image = Image(archives[images.OPERATOR])
+    figures.append(f"operator image: {image.size() / 1e6:.1f} MB")
+    assert image.size() < 40e6

@@ -1,0 +1,223 @@
+"""What a job's fields do on a cluster, each seen by the script that runs there."""
+
+import json
+
+import pytest
+from support import jobs
+from support.kube import wait_until
+
+# Tells what it sees of the pod that it runs in.
+TELL = """\
+import json
+import os
+import sys
+from pathlib import Path
+
+
+def run(mini_batch):
+    seen = {
+        "uid": os.getuid(),
+        "home": os.environ["HOME"],
+        "writes": sorted(f for f in ("/tmp", os.environ["HOME"], ".") if os.access(f, os.W_OK)),
+        "token": os.environ.get("STORE_TOKEN"),
+        "gpu": os.environ.get("CUDA_VISIBLE_DEVICES", "none"),
+        "arguments": sys.argv[1:],
+        "account": Path("/var/run/secrets/kubernetes.io/serviceaccount/token").exists(),
+        "secrets": [name for name in os.environ if "PARALLELRUN" in name.upper()],
+        "python": list(sys.version_info[:2]),
+    }
+    return [json.dumps(seen, sort_keys=True) for _ in mini_batch]
+"""
+
+
+def told(out, name):
+    return [
+        json.loads(line) for line in out.read(f"{name}/output/parallel_run_step.txt").splitlines()
+    ]
+
+
+def test_a_script_authenticates_with_a_secret_and_an_account(space, operator):
+    data, out = space.volume("data"), space.volume("out")
+    data.write({"in/a": b"1", "in/b": b"2", "side/model.txt": b"model"})
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "store", "namespace": space.name},
+        "stringData": {"token": "s3cret"},
+    }
+    account = {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": "reader", "namespace": space.name},
+    }
+    space.kube.apply(secret, account)
+    space.code(TELL)
+    token = {
+        "name": "STORE_TOKEN",
+        "valueFrom": {"secretKeyRef": {"name": "store", "key": "token"}},
+    }
+    manifest = jobs.manifest(
+        space.name,
+        "tell",
+        environment={"image": "newer:1", "env": [token]},
+        sideInputs=[
+            {"name": "model", "volume": "data", "path": "side", "mountPath": "/models/one"}
+        ],
+        podTemplate={
+            "spec": {"serviceAccountName": "reader", "automountServiceAccountToken": True}
+        },
+    )
+    manifest["spec"]["arguments"] = [
+        "--model",
+        "$(sideInputs.model)/model.txt",
+        "--literal",
+        "$$(HOME)",
+    ]
+    job = space.apply(manifest)
+    job.succeeded()
+    for seen in told(out, "tell"):
+        assert seen["uid"] == 65532
+        assert len(seen["writes"]) == 3, seen
+        assert seen["token"] == "s3cret"
+        assert seen["account"]
+        assert seen["secrets"] == []
+        at = seen["arguments"].index("--model")
+        assert seen["arguments"][at : at + 4] == [
+            "--model",
+            "/models/one/model.txt",
+            "--literal",
+            "$(HOME)",
+        ]
+        assert seen["python"] >= [3, 13]
+
+
+def test_summary_only_with_files_of_the_script(space, operator):
+    script = """\
+from pathlib import Path
+
+
+def run(mini_batch):
+    for path in mini_batch:
+        (Path("outputs") / (Path(path).stem + ".upper")).write_text(Path(path).read_text().upper())
+    return mini_batch
+"""
+    data, out = space.volume("data"), space.volume("out")
+    files, _ = jobs.rows(6)
+    data.write(files)
+    space.code(script)
+    job = space.apply(
+        jobs.manifest(space.name, "sums", output={"volume": "out", "action": "SummaryOnly"})
+    )
+    job.succeeded()
+    assert [out.read(file) for file in out.files("sums/output/*")] == [
+        b"ROW %d" % index for index in range(6)
+    ]
+
+
+def test_gpus_are_given_to_processes(space, operator):
+    for node in ("node-0", "node-1"):
+        space.kube.kubectl(
+            *("patch", "node", node, "--subresource=status", "--type=merge", "-p"),
+            '{"status":{"capacity":{"nvidia.com/gpu":"2"},"allocatable":{"nvidia.com/gpu":"2"}}}',
+        )
+    data, out = space.volume("data"), space.volume("out")
+    files, _ = jobs.rows(40)
+    data.write(files)
+    space.code(
+        TELL.replace("def run", "import time\n\n\ndef run").replace(
+            "    seen", "    time.sleep(0.2)\n    seen", 1
+        )
+    )
+    limits = {"nvidia.com/gpu": 2, "memory": "512Mi"}
+    # The device plugin of a real node sets this variable.
+    devices = [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "GPU-11111111,GPU-22222222"}]
+    job = space.apply(
+        jobs.manifest(
+            space.name,
+            "gpus",
+            nodeCount=1,
+            processCountPerNode=4,
+            environment={"image": "newer:1", "env": devices},
+            resources={"requests": {"cpu": "100m"}, "limits": limits},
+        )
+    )
+    job.succeeded()
+    assert {seen["gpu"] for seen in told(out, "gpus")} == {"GPU-11111111", "GPU-22222222", "none"}
+    assert job.status["usage"]["gpuSeconds"] > 0
+
+
+@pytest.mark.parametrize("user", [0, 1000, None])
+def test_any_image_as_any_user(space, operator, user):
+    """Debian's own Python of two releases; as ours, as another user, as root where it may be."""
+    if user == 0:
+        space.kube.kubectl(
+            "label",
+            "--overwrite",
+            "namespace",
+            space.name,
+            "pod-security.kubernetes.io/enforce=baseline",
+        )
+    template = {}
+    if user is not None:
+        security = {"runAsUser": user, "runAsNonRoot": user != 0}
+        template = {"podTemplate": {"spec": {"securityContext": security}}}
+    data, out = space.volume("data"), space.volume("out")
+    data.write({"in/a": b"1"})
+    space.code(TELL)
+    image = "digits:1" if user == 0 else "newer:1"
+    job = space.apply(
+        jobs.manifest(space.name, "who", nodeCount=1, environment={"image": image}, **template)
+    )
+    job.succeeded()
+    (seen,) = told(out, "who")
+    assert seen["uid"] == (65532 if user is None else user)
+    assert len(seen["writes"]) == 3, seen
+
+
+def test_scale_while_it_runs(space, operator):
+    job, _data, out, output = space.run(
+        "scaled", count=30, arguments=["--seconds", "0.4"], nodeCount=1
+    )
+    wait_until(lambda: jobs.marks(out), "the first run()", 60)
+    space.kube.kubectl("scale", "prj/scaled", "-n", space.name, "--replicas=2")
+    wait_until(
+        lambda: len({pod for _, pod, _ in jobs.marks(out)}) == 2,
+        lambda: f"two nodes\n{job.tell()}",
+        60,
+    )
+    space.kube.kubectl("scale", "prj/scaled", "-n", space.name, "--replicas=1")
+    job.succeeded()
+    assert out.read("scaled/output/parallel_run_step.txt") == output
+    assert job.status["nodes"]["restarts"] == 0
+    assert job.status["observedGeneration"] == 3
+
+
+def test_suspend_and_cancel(space, operator):
+    job, _data, out, _output = space.run("held", arguments=["--wait", "go"])
+    wait_until(lambda: jobs.marks(out), "the first run()", 60)
+    space.kube.kubectl(
+        "patch", "prj", "held", "-n", space.name, "--type=merge", "-p", '{"spec":{"suspend":true}}'
+    )
+    job.wait_for_phase("Suspended")
+    wait_until(lambda: not job.pods(living=True), lambda: f"no pods\n{job.tell()}", 90)
+    space.kube.kubectl(
+        "patch", "prj", "held", "-n", space.name, "--type=merge", "-p", '{"spec":{"suspend":false}}'
+    )
+    job.wait_for_phase("Running")
+    space.kube.kubectl(
+        "patch", "prj", "held", "-n", space.name, "--type=merge", "-p", '{"spec":{"cancel":true}}'
+    )
+    job.wait_for_phase("Failed")
+    assert job.condition("Failed")["reason"] == "Canceled"
+    assert out.files("held/output/*") == []
+    assert out.files("held/logs/**/*")
+
+
+def test_the_same_job_applied_again_changes_nothing(space, operator):
+    job, _data, _out, _output = space.run("again")
+    job.succeeded()
+    before = job.get()
+    manifest = jobs.manifest(space.name, "again")
+    said = space.kube.apply(manifest)
+    assert "unchanged" in said
+    assert job.get()["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]

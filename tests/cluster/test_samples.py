@@ -1,0 +1,59 @@
+"""The samples of deploy/samples on two nodes: the same bytes as a local run makes."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from support import images, jobs
+from support.kube import wait_until
+
+SAMPLES = images.ROOT / "deploy" / "samples"
+
+
+def sample(space, name, tmp_path, **fields):
+    """Applies the sample's own job file with its code in a ConfigMap; its data is made here."""
+    folder = tmp_path / "data"
+    subprocess.run(
+        ["/usr/bin/python3", SAMPLES / name / "make_data.py", folder], check=True, timeout=60
+    )
+    manifest = yaml.safe_load((SAMPLES / name / "job.yaml").read_text())
+    data = space.volume(manifest["spec"]["volumes"][0]["persistentVolumeClaim"]["claimName"])
+    out = space.volume(manifest["spec"]["volumes"][1]["persistentVolumeClaim"]["claimName"])
+    data.write(
+        {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+    )
+    local = jobs.run_here(
+        manifest, SAMPLES / name, {"data": folder, "out": tmp_path / "out"}, tmp_path / "here"
+    )
+
+    space.code((SAMPLES / name / "score.py").read_text())
+    manifest["metadata"]["namespace"] = space.name
+    manifest["spec"]["code"] = {"configMap": {"name": "code"}}
+    manifest["spec"]["environment"] = {"image": "digits:1"}
+    manifest["spec"]["nodeCount"] = 2
+    manifest["spec"].update(fields)
+    return space.apply(manifest), out, local
+
+
+@pytest.mark.parametrize("name", ["digits", "wine"])
+def test_output_is_that_of_a_local_run(space, operator, tmp_path, name):
+    job, out, local = sample(space, name, tmp_path)
+    job.succeeded()
+    path = f"{name}/output/parallel_run_step.txt"
+    assert out.read(path) == local
+    assert [Path(file).name for file in out.files(f"{name}/output/*")] == ["parallel_run_step.txt"]
+
+    wait_until(lambda: not job.pods(living=True), lambda: f"no pods\n{job.tell()}")
+    status = job.status
+    assert status["output"]["rows"] == len(local.splitlines())
+    assert status["output"]["bytes"] == len(local)
+    assert status["progress"]["percent"] == 100
+    assert status["nodes"] == {"desired": 2, "ready": 0, "restarts": 0, "disruptions": 0}
+    row = job.table()
+    assert row["STATUS"] == "Succeeded"
+    assert row["DONE"].startswith("100%")
+    assert row["FAILED"] == "0"
+    # Both nodes have left their logs.
+    for node in "01":
+        assert out.files(f"{name}/logs/sys/node/{node}/*")

@@ -1,0 +1,80 @@
+"""Shapes of pods and of their status, as kubelets read and write them."""
+
+import base64
+import itertools
+import os
+from datetime import datetime, timezone
+
+_addresses = itertools.count(1)
+_block = 1 + os.getpid() % 250  # so that several test runs on a machine do not meet
+
+
+def next_address():
+    n = next(_addresses)
+    return f"127.{_block}.{n // 250}.{n % 250 + 1}"
+
+
+def now():
+    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def role(pod):
+    return pod["metadata"]["labels"].get("parallelrun.dev/role")
+
+
+def ended(pod):
+    return pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
+
+
+def ports(pod):
+    return {
+        port.get("name"): port["containerPort"]
+        for port in pod["spec"]["containers"][0].get("ports", [])
+    }
+
+
+def api_port(pod):
+    return ports(pod).get("https", 8443)
+
+
+def access_name(pod):
+    for volume in pod["spec"]["volumes"]:
+        if volume.get("secret", {}).get("secretName", "").endswith("-access"):
+            return volume["secret"]["secretName"]
+    raise KeyError(f"pod {pod['metadata']['name']} mounts no access Secret")
+
+
+def secret_text(secret, key):
+    return base64.b64decode(secret["data"][key]).decode()
+
+
+def conditions_of(**states):
+    return [{"type": t, "status": str(s), "lastTransitionTime": now()} for t, s in states.items()]
+
+
+def terminated_state(code, reason, message):
+    state = {
+        "exitCode": code,
+        "reason": reason or ("Completed" if code == 0 else "Error"),
+        "startedAt": now(),
+        "finishedAt": now(),
+        "containerID": "test://1",
+    }
+    if message:
+        state["message"] = message
+    return {"terminated": state}
+
+
+def container_status(pod, state, ready=False, restarts=0, last=None):
+    container = pod["spec"]["containers"][0]
+    image = container["image"]
+    return {
+        "name": container["name"],
+        "image": image,
+        "imageID": f"{image.split(':')[0]}@sha256:{'1' * 64}",
+        "ready": ready,
+        "started": ready,
+        "restartCount": restarts,
+        "state": state,
+        "lastState": last or {},
+    }

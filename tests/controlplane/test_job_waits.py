@@ -1,0 +1,236 @@
+"""Jobs that the schema lets through but that cannot run yet: the reason and the mend stand in the
+status within 5 seconds, and the job starts by itself once it is mended."""
+
+from support.bad_specs import cases, job_of
+
+SOON = 5.0
+
+
+def nothing_runs(world):
+    return world.pods() == []
+
+
+def told(world, *words, name="digits"):
+    """Some condition names all these words; returns it."""
+    for condition in world.status(name).get("conditions", []):
+        if all(word in f"{condition['reason']} {condition['message']}" for word in words):
+            return condition
+    return None
+
+
+def until_told(world, *words, name="digits", within=SOON):
+    try:
+        return world.until(lambda: told(world, *words, name=name), within)
+    except AssertionError:
+        raise AssertionError(f"no condition says {words}: {world.status(name)}") from None
+
+
+def test_missing_code(world):
+    world.claim()
+    world.submit(needed=False)
+    until_told(world, "code", "NotFound")
+    assert nothing_runs(world)
+    world.code()
+    world.until_condition("Complete", within=40)
+
+
+def test_missing_claim(world):
+    world.code()
+    world.submit(needed=False)
+    until_told(world, "results", "NotFound")
+    assert nothing_runs(world)
+    world.claim()
+    world.until_condition("Complete", within=40)
+
+
+def test_missing_image_pull_secret(world):
+    """Named, but nobody waits for it: the kubelet tries without, and the image may be public."""
+    world.kubelet.hold = lambda pod: pod["metadata"]["labels"]["parallelrun.dev/role"] == "node"
+    world.submit(
+        environment={"image": "images.test/digits:1", "imagePullSecrets": [{"name": "pull"}]}
+    )
+    until_told(world, "pull", "Secret")
+    world.kubelet.hold = lambda pod: False
+    world.until_condition("Complete", within=40)
+
+
+def test_missing_environment_source(world):
+    world.submit(
+        environment={
+            "image": "images.test/digits:1",
+            "envFrom": [{"configMapRef": {"name": "settings"}}],
+        }
+    )
+    until_told(world, "settings", "NotFound")
+    world.client.create("ConfigMap", world.namespace, {"metadata": {"name": "settings"}})
+    world.until_condition("Complete", within=40)
+
+
+def test_pod_template_that_the_server_refuses(world):
+    world.submit(podTemplate={"spec": {"activeDeadlineSeconds": -5}})
+    until_told(world, "activeDeadlineSeconds")
+    assert nothing_runs(world)
+    world.change(suspend=True)
+    world.until_condition("Suspended")
+    world.change(podTemplate={"spec": {"activeDeadlineSeconds": 500}})
+    world.change(suspend=False)
+    world.until_condition("Complete", within=40)
+
+
+def test_pod_template_with_a_misspelt_field(world):
+    world.submit(podTemplate={"spec": {"nodeSelektor": {"a": "b"}}})
+    until_told(world, "nodeSelektor")
+
+
+def test_pod_security(world):
+    world.submit(podTemplate={"spec": {"hostNetwork": True}})
+    until_told(world, "PodSecurity")
+
+
+def test_missing_service_account(world):
+    world.submit(podTemplate={"spec": {"serviceAccountName": "runner"}})
+    until_told(world, "runner", "not found")
+    world.client.create("ServiceAccount", world.namespace, {"metadata": {"name": "runner"}})
+    world.until_condition("Complete", within=40)
+
+
+def test_quota(world):
+    world.client.create(
+        "ResourceQuota",
+        world.namespace,
+        {"metadata": {"name": "few"}, "spec": {"hard": {"pods": "2"}}},
+    )
+    world.until(
+        lambda: (
+            world.client.get("ResourceQuota", world.namespace, "few").get("status", {}).get("used")
+        )
+    )
+    world.kubelet.work.may_finish.clear()
+    world.submit()
+    until_told(world, "quota")
+    assert len(world.pods()) == 2
+    world.client.merge("ResourceQuota", world.namespace, "few", {"spec": {"hard": {"pods": "9"}}})
+    world.kubelet.work.may_finish.set()
+    world.until_condition("Complete", within=40)
+
+
+def test_quota_on_cpu_counts_every_container(world):
+    """All our containers have requests and limits, so that a quota on them lets the pods in (rule
+    6)."""
+    world.client.create(
+        "ResourceQuota",
+        world.namespace,
+        {
+            "metadata": {"name": "cpu"},
+            "spec": {
+                "hard": {
+                    "requests.cpu": "20",
+                    "limits.cpu": "20",
+                    "requests.memory": "20Gi",
+                    "limits.memory": "20Gi",
+                }
+            },
+        },
+    )
+    world.until(
+        lambda: (
+            world.client.get("ResourceQuota", world.namespace, "cpu").get("status", {}).get("used")
+        )
+    )
+    limits = {"cpu": "1", "memory": "1Gi"}
+    world.submit(resources={"requests": limits, "limits": limits})
+    world.until_condition("Complete", within=30)
+
+
+def test_claim_that_cannot_be_shared(world):
+    world.code()
+    world.claim(mode="ReadWriteOncePod")
+    world.submit(needed=False)
+    until_told(world, "VolumeNotShared", "results")
+    assert nothing_runs(world)
+
+
+def test_claim_of_one_host_keeps_the_pods_together(world):
+    world.code()
+    world.claim(mode="ReadWriteOnce")
+    world.kubelet.work.may_finish.clear()
+    world.submit(needed=False)
+
+    def placed():
+        if told(world, "VolumeNotShared"):
+            return True
+        return len(world.nodes()) == 2 and all(
+            "podAffinity" in p["spec"].get("affinity", {}) for p in world.nodes()
+        )
+
+    world.until(placed)
+
+
+def test_specs_that_only_the_operator_refuses(world):
+    table = {f"bad-{number}": case for number, case in enumerate(cases("api"))}
+    for name, case in table.items():
+        world.client.create(
+            "ParallelRunJob", world.namespace, {**job_of(case), "metadata": {"name": name}}
+        )
+    for name, case in table.items():
+        refused = world.until_condition("Accepted", "False", "Invalid", name, within=SOON)
+        assert case["says"] in refused["message"], case["name"]
+        assert world.condition("Stalled", name)["status"] == "True"
+    assert nothing_runs(world)
+
+
+def test_specs_that_only_the_cluster_refuses(world):
+    """All in one: what of them the cluster misses is named, one after the other."""
+    world.code("digits-code")
+    for claim in ("digits", "results"):
+        world.claim(claim)
+    table = {f"bad-{number}": case for number, case in enumerate(cases("cluster"))}
+    for name, case in table.items():
+        world.client.create(
+            "ParallelRunJob", world.namespace, {**job_of(case), "metadata": {"name": name}}
+        )
+    words = {"not found": "NotFound"}
+    for name, case in table.items():
+        until_told(world, words.get(case["says"], case["says"]), name=name)
+    assert nothing_runs(world)
+
+
+def test_somebody_elses_object_under_our_name(world):
+    """Found, named, never adopted, never changed."""
+    world.claim()
+    job = world.submit(needed=False)  # waits for its code
+    until_told(world, "code", "NotFound")
+    base = f"digits-{job['metadata']['uid'].replace('-', '')[:5]}"
+    world.client.create(
+        "Service",
+        world.namespace,
+        {
+            "metadata": {"name": f"{base}-coordinator"},
+            "spec": {"ports": [{"port": 1}], "selector": {"app": "other"}},
+        },
+    )
+    world.code()
+    until_told(world, "NameTaken", f"{base}-coordinator", within=20)
+    service = world.client.get("Service", world.namespace, f"{base}-coordinator")
+    assert service["spec"]["selector"] == {"app": "other"}
+    assert "ownerReferences" not in service["metadata"]
+    world.client.delete("Service", world.namespace, f"{base}-coordinator")
+    world.until_condition("Complete", within=60)
+
+
+def test_another_controllers_job(world):
+    world.submit(managedBy="kueue.x-k8s.io/multikueue")
+    world.submit("ours", rankMiniBatchCount=2)
+    world.until_condition("Complete", name="ours", within=20)
+    assert world.status() == {}
+    assert world.pods("digits", live=False) == []
+
+
+def test_startup_deadline(world):
+    world.kubelet.hold = lambda pod: pod["metadata"]["labels"]["parallelrun.dev/role"] == "node"
+    world.submit(startupDeadlineSeconds=3)
+    pod = world.until(lambda: world.nodes())[0]
+    world.kubelet.unschedulable(pod, "0/3 nodes are available: 3 Insufficient nvidia.com/gpu.")
+    failed = world.until_condition("Failed", within=20)
+    assert "nvidia.com/gpu" in failed["message"]
+    assert world.pods() == []

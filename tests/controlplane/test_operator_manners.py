@@ -1,0 +1,329 @@
+"""How the operator behaves towards the API server, Prometheus and its cluster."""
+
+import json
+import re
+import shutil
+import subprocess
+import time
+
+import pytest
+import yaml
+from conftest import account_user
+from support.coordinator import ROOT
+from support.job import spec
+from support.operator_process import SYSTEM
+
+
+@pytest.fixture
+def running(world):
+    world.kubelet.work.may_finish.clear()
+    world.submit()
+    world.until_running()
+    return world
+
+
+@pytest.fixture
+def audit(plane, namespace):
+    """What operators asked the API server for in the test's namespace, since `mark`."""
+    if not plane.audit_log.exists():
+        pytest.skip("the control plane was not started by this test run: there is no audit log")
+
+    class Audit:
+        def __init__(self):
+            self.mark()
+
+        def mark(self):
+            self._from = plane.audit_log.stat().st_size
+
+        def requests(self):
+            with plane.audit_log.open() as log:
+                log.seek(self._from)
+                for line in log:
+                    entry = json.loads(line)
+                    thing = entry.get("objectRef", {})
+                    if thing.get("namespace") in (namespace, None):
+                        resource = "/".join(
+                            x for x in (thing.get("resource"), thing.get("subresource")) if x
+                        )
+                        yield entry["verb"], resource, entry.get("responseStatus", {}).get("code")
+
+        def writes(self):
+            return [r for r in self.requests() if r[0] not in ("get", "list", "watch")]
+
+    return Audit()
+
+
+def test_an_idle_operator_writes_nothing(running, audit):
+    time.sleep(12)  # the last progress is written
+    audit.mark()
+    time.sleep(10)
+    assert audit.writes() == []
+
+
+def test_nothing_is_written_about_a_job_that_is_over(running, audit):
+    running.kubelet.work.may_finish.set()
+    running.until_condition("Complete", within=30)
+    running.until(lambda: running.pods() == [])
+    time.sleep(1)
+    version = running.job()["metadata"]["resourceVersion"]
+    audit.mark()
+    running.operator.kill()
+    running.operator.start()
+    time.sleep(2)
+    assert audit.writes() == []
+    assert running.job()["metadata"]["resourceVersion"] == version
+
+
+def test_secrets_are_never_listed(running, audit, plane):
+    running.kubelet.terminated(running.node(0), 1)
+    running.until(lambda: len(running.nodes()) == 2, within=20)
+    asked = {(verb, resource) for verb, resource, _ in audit.requests()}
+    assert ("get", "secrets") in asked
+    everything = [json.loads(line) for line in plane.audit_log.read_text().splitlines()]
+    assert not [
+        e
+        for e in everything
+        if e.get("objectRef", {}).get("resource") == "secrets"
+        and e["verb"] not in ("get", "create", "patch", "delete")
+    ]
+
+
+def test_the_shipped_rights_are_enough(world, audit):
+    """In all that a job's life asks for, from its start over a lost node to its end."""
+    world.kubelet.work.may_finish.clear()
+    world.submit()
+    world.until_running()
+    world.kubelet.failed(world.node(1), "Evicted", "The node was low on resource: memory.")
+    world.change(nodeCount=1)
+    world.until(lambda: len(world.nodes()) == 1, within=30)
+    world.kubelet.work.may_finish.set()
+    world.until_condition("Complete", within=30)
+    asked = list(audit.requests())
+    assert len(asked) > 10
+    assert [request for request in asked if request[2] in (401, 403)] == []
+
+
+def test_requests_of_a_pods_life(running, audit):
+    """At most 5 for a pod, from its creation to its end."""
+    audit.mark()
+    running.change(nodeCount=12)
+    running.until_running(nodes=12, within=30)
+    asked = [r for r in audit.requests() if r[1] in ("pods", "secrets", "services", "configmaps")]
+    assert len(asked) <= 5 * 10 + 10
+
+
+def test_events_are_told_once(running):
+    running.kubelet.terminated(running.node(0), 1, message="out of luck")
+    running.until(lambda: len(running.nodes()) == 2, within=20)
+    running.kubelet.work.may_finish.set()
+    running.until_condition("Complete", within=30)
+    time.sleep(1)
+    events = running.events()
+    assert len(events) >= 3
+    assert len(events) == len({(reason, message) for reason, message, _ in events})
+    assert all(count == 1 for _, _, count in events)
+    assert all(re.fullmatch(r"[A-Z][A-Za-z]+", reason) for reason, _, _ in events)
+
+
+def test_an_event_is_not_repeated_while_something_is_missing(world):
+    world.claim()
+    world.submit(needed=False)
+    world.until(lambda: [e for e in world.events() if "code" in e[1]], within=10)
+    time.sleep(5)
+    about = [e for e in world.events() if "code" in e[1]]
+    assert len(about) == 1
+    assert about[0][2] == 1
+
+
+def test_describe_tells_the_story(running):
+    text = running.plane.kubectl("-n", running.namespace, "describe", "prj", "digits").stdout
+    assert "Conditions:" in text
+    assert "Events:" in text
+    assert "<none>" not in text[text.index("Events:") :]
+
+
+def test_applying_the_same_file_again_changes_nothing(world):
+    job = {
+        "apiVersion": "parallelrun.dev/v1alpha1",
+        "kind": "ParallelRunJob",
+        "metadata": {"name": "digits", "namespace": world.namespace},
+        "spec": spec(),
+    }
+    world.code()
+    world.claim()
+    world.kubelet.work.may_finish.clear()
+    world.plane.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(job))
+    world.until_running()
+    generation = world.job()["metadata"]["generation"]
+    world.plane.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(job))
+    assert world.job()["metadata"]["generation"] == generation
+    assert (
+        world.plane.kubectl(
+            "diff", "--server-side", "-f", "-", stdin=json.dumps(job), check=False
+        ).stdout
+        == ""
+    )
+    job["spec"]["nodeCount"] = 3
+    world.plane.kubectl(
+        "apply", "--server-side", "-f", "-", stdin=json.dumps(job)
+    )  # no conflict: it writes no spec
+    world.until_running(nodes=3)
+
+
+def test_metrics_obey_prometheus(running):
+    status, text = running.operator.get("metrics")
+    assert status == 200
+    for name in ("workqueue_depth", "leader_election_master_status", "rest_client_requests_total"):
+        assert name in text
+    assert re.search(r'^parallelrun_jobs\{[^}]*phase="Running"[^}]*\} 1', text, re.MULTILINE), text
+    assert "digits" not in text  # nothing per job unless asked for
+    if not shutil.which("promtool"):
+        pytest.skip("promtool is not installed")
+    done = subprocess.run(
+        ["promtool", "check", "metrics"], input=text, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+def test_metrics_per_job_are_dropped_with_the_job(operators, world):
+    world.operator.kill()
+    operator = operators("--per-job-metrics").start()
+    world.kubelet.work.may_finish.clear()
+    world.submit()
+    world.until_running()
+    world.until(
+        lambda: (
+            'name="digits"' in operator.get("metrics")[1]
+            or 'job="digits"' in operator.get("metrics")[1]
+        )
+    )
+    world.client.delete("ParallelRunJob", world.namespace, "digits")
+    world.until(lambda: '"digits"' not in operator.get("metrics")[1])
+
+
+def test_health_and_readiness(operator):
+    assert operator.get("healthz")[0] == 200
+    assert operator.get("readyz")[0] == 200
+
+
+def test_not_ready_while_the_definition_is_older(plane, admin, operators, namespace):
+    """It names the mend, and leads nothing, rather than act on fields that the server prunes."""
+    name = "parallelrunjobs.parallelrun.dev"
+    crd = admin.get("CustomResourceDefinition", None, name)
+    schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"][
+        "properties"
+    ]
+    older = json.loads(json.dumps(crd))
+    del older["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"][
+        "properties"
+    ]["deleteAfterFinished"]
+    rules = older["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"][
+        "x-kubernetes-validations"
+    ]
+    rules[:] = [rule for rule in rules if "deleteAfterFinished" not in rule["rule"]]
+    assert "deleteAfterFinished" in schema
+    for thing in (older, crd):
+        thing["metadata"].pop("resourceVersion", None)
+    try:
+        put(admin, name, older)
+        time.sleep(1)
+        operator = operators().start(wait=False)
+        time.sleep(3)
+        status, text = operator.get("readyz")
+        assert status >= 500
+        assert "deleteAfterFinished" in text
+        put(admin, name, crd)
+        time.sleep(1)
+        operator.kill()
+        operator.start()
+    finally:
+        put(admin, name, crd)
+
+
+def put(admin, name, crd):
+    version = admin.get("CustomResourceDefinition", None, name)["metadata"]["resourceVersion"]
+    body = {**crd, "metadata": {**crd["metadata"], "resourceVersion": version}}
+    admin.request("PUT", admin.path("CustomResourceDefinition", None, name), body)
+
+
+def test_one_namespace_without_any_cluster_role(plane, admin, operators, world):
+    """The rights of deploy/overlays/namespaced, for a service account that has no others."""
+    world.operator.kill()
+    account = f"only-{world.namespace}"
+    admin.create("ServiceAccount", SYSTEM, {"metadata": {"name": account}})
+    shipped = list(
+        yaml.safe_load_all((ROOT / "deploy/overlays/namespaced/watched.yaml").read_text())
+    )
+    own = [
+        d
+        for d in yaml.safe_load_all((ROOT / "deploy/base/rbac-operator.yaml").read_text())
+        if d["kind"] in ("Role",)
+    ]
+    for document, target in [(d, world.namespace) for d in shipped] + [(d, SYSTEM) for d in own]:
+        if document["kind"] not in ("Role", "RoleBinding"):
+            continue
+        document["metadata"] = {"name": f"{account}-{document['metadata']['name']}"}
+        for subject in document.get("subjects", []):
+            subject["name"] = account
+        if document["kind"] == "RoleBinding":
+            document["roleRef"]["name"] = f"{account}-{document['roleRef']['name']}"
+        admin.create(document["kind"], target, document)
+        if document["kind"] == "Role" and target == SYSTEM:
+            admin.create(
+                "RoleBinding",
+                SYSTEM,
+                {
+                    "metadata": {"name": f"{account}-own"},
+                    "roleRef": {
+                        "apiGroup": "rbac.authorization.k8s.io",
+                        "kind": "Role",
+                        "name": document["metadata"]["name"],
+                    },
+                    "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": SYSTEM}],
+                },
+            )
+    world.operator = operators(user=account_user(plane, admin, account)).start()
+    world.submit()
+    world.until_condition("Complete", within=30)
+
+
+def test_all_namespaces(operators, world):
+    world.operator.kill()
+    operators(watch=None).start()
+    world.submit()
+    world.until_condition("Complete", within=30)
+
+
+def test_two_operators_one_leader(operators, world, admin):
+    world.operator.kill()
+    flags = [
+        "--leader-elect",
+        "--leader-lease-duration=3s",
+        "--leader-renew-deadline=2s",
+        "--leader-retry-period=500ms",
+    ]
+    first = operators(*flags).start()
+    world.until(lambda: first.metric("leader_election_master_status") == 1)
+    second = operators(*flags).start(wait=False)
+    world.kubelet.work.may_finish.clear()
+    world.submit()
+    world.until_running()
+    assert second.metric("leader_election_master_status") == 0
+    first.kill()
+    world.until(lambda: second.metric("leader_election_master_status") == 1, within=15)
+    world.kubelet.work.may_finish.set()
+    world.until_condition("Complete", within=30)
+    admin.delete_if_there("Lease", SYSTEM, "parallelrun-operator")
+
+
+def test_the_api_server_goes_away_and_comes_back(running, plane):
+    if not plane.processes:
+        pytest.skip("the control plane was not started by this test run")
+    plane.stop_process("kube-apiserver")
+    time.sleep(1)
+    plane.start_again("kube-apiserver")
+    running.kubelet.terminated(running.node(0), 1)
+    running.until(lambda: len(running.nodes()) == 2, within=60)
+    running.kubelet.work.may_finish.set()
+    running.until_condition("Complete", within=60)
+    assert running.operator.process.poll() is None

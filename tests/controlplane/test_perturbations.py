@@ -1,0 +1,142 @@
+"""The same end whatever the operator misses: crashes between any two writes, news that comes late,
+watches that are cut while things happen."""
+
+import time
+
+import pytest
+from support.job import World
+from support.proxy import Proxy
+
+
+@pytest.fixture
+def proxy(plane):
+    if not (plane.data / "pki").exists():
+        pytest.skip("the control plane was not started by this test run")
+    made = Proxy(plane)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def through(operators, operator_user, proxy, tmp_path):
+    """An operator behind the proxy."""
+    return operators(user=proxy.kubeconfig(operator_user, tmp_path / "proxied"))
+
+
+@pytest.fixture
+def world(plane, admin, namespace, kubelet, through):
+    return World(plane, admin, namespace, kubelet, through)
+
+
+def nothing_doubled(world, miniBatches=20):  # noqa: N803
+    (result,) = (world.kubelet.folder / "volumes/results").rglob("parallel_run_step.txt")
+    assert sorted(result.read_text().splitlines()) == sorted(
+        f"row of {i}" for i in range(miniBatches)
+    )
+    world.until(lambda: world.pods() == [], within=20)
+
+
+def until_crashed_through(world, proxy, over, limit=60):
+    """Lets the operator make one write at a time, and kills it before it hears the answer."""
+
+    def one_write(_, __):
+        world.operator.process.kill()
+        return True
+
+    proxy.after_write = one_write
+    for _ in range(limit):
+        world.operator.kill()
+        if over():
+            break
+        written = len(proxy.writes)
+        world.operator.start(wait=False)
+        until = time.monotonic() + 5
+        while world.operator.process.poll() is None and not over() and time.monotonic() < until:
+            time.sleep(0.05)
+        if len(proxy.writes) == written and over():
+            break
+    world.operator.kill()
+    proxy.after_write = lambda *_: False
+    world.operator.start()
+
+
+def test_a_crash_after_every_write(world, proxy):
+    world.submit()
+    until_crashed_through(world, proxy, lambda: world.condition("Complete")["status"] == "True")
+    world.until_condition("Complete", within=30)
+    nothing_doubled(world)
+    names = [
+        path.rpartition("/")[2]
+        for verb, path, status in proxy.writes
+        if (verb, status) == ("POST", 201)
+    ]
+    assert len(names) >= 5  # it did crash between the objects
+
+
+def test_a_crash_after_every_write_of_a_suspension(world, proxy):
+    world.operator.start()
+    world.kubelet.work.may_finish.clear()
+    world.submit()
+    world.until_running()
+    world.change(suspend=True)
+    until_crashed_through(world, proxy, lambda: world.condition("Suspended")["status"] == "True")
+    world.until_condition("Suspended", within=20)
+    assert world.pods(live=False) == []
+    world.kubelet.work.may_finish.set()
+    world.change(suspend=False)
+    world.until_condition("Complete", within=40)
+    nothing_doubled(world)
+
+
+def test_a_crash_after_every_write_of_a_cancellation(world, proxy):
+    world.operator.start()
+    world.kubelet.work.may_finish.clear()
+    world.submit()
+    world.until_running()
+    world.change(cancel=True)
+    until_crashed_through(world, proxy, lambda: world.condition("Failed")["status"] == "True")
+    world.until_condition("Failed", reason="Canceled", within=30)
+    assert world.pods() == []
+
+
+def test_news_that_come_late(world, proxy):
+    """A cache that is 2 seconds behind makes no second pod for a place, and no wrong status."""
+    proxy.watch_delay = 2.0
+    world.operator.start()
+    world.kubelet.work.may_finish.clear()
+    world.submit()
+    world.until_running(within=40)
+    made = [p["metadata"]["labels"].get("parallelrun.dev/node") for p in world.pods(live=False)]
+    assert len(made) == len(set(made)) == 3
+    old = world.node(0)
+    world.kubelet.failed(old, "Evicted", "The node was low on resource: memory.")
+    world.until(lambda: len(world.nodes()) == 2, within=30)
+    world.kubelet.work.may_finish.set()
+    world.until_condition("Complete", within=40)
+    assert world.status()["nodes"]["disruptions"] == 1
+    nothing_doubled(world)
+
+
+def test_what_happens_while_the_watches_are_cut(world, proxy):
+    world.operator.start()
+    world.kubelet.work.may_finish.clear()
+    world.submit()
+    world.until_running()
+    proxy.watches_refused = True
+    old = world.nodes()
+    world.kubelet.failed(old[0], "Evicted", "The node was low on resource: memory.")
+    world.kubelet.forget(old[1])
+    world.client.delete("Pod", world.namespace, old[1]["metadata"]["name"], gracePeriodSeconds=0)
+    world.change(nodeCount=3)
+    time.sleep(1)
+    proxy.watches_refused = False
+    gone = {pod["metadata"]["uid"] for pod in old}
+
+    def replaced():
+        now = {pod["metadata"]["uid"] for pod in world.nodes()}
+        return len(now) == 3 and not now & gone
+
+    world.until(replaced, within=40)
+    world.kubelet.work.may_finish.set()
+    world.until_condition("Complete", within=40)
+    nothing_doubled(world)

@@ -1,0 +1,256 @@
+"""What happens to pods, and what the operator makes of it."""
+
+import time
+
+import pytest
+from support.pods import ended
+
+
+@pytest.fixture
+def running(world):
+    """A job of two nodes that goes on until its work may finish."""
+    world.kubelet.work.may_finish.clear()
+    world.submit()
+    world.until_running()
+    return world
+
+
+def number(pod):
+    return int(pod["metadata"]["labels"]["parallelrun.dev/incarnation"])
+
+
+def replaced(world, old, index=0, within=25.0):
+    """Waits until another pod is in the place of `old`; returns it."""
+
+    def another():
+        pods = [
+            p
+            for p in world.nodes()
+            if p["metadata"]["labels"]["parallelrun.dev/node"] == str(index)
+        ]
+        return pods[0] if pods and pods[0]["metadata"]["uid"] != old["metadata"]["uid"] else None
+
+    return world.until(another, within)
+
+
+def finish(world, within=40):
+    world.kubelet.work.may_finish.set()
+    complete = world.until_condition("Complete", within=within)
+    assert world.status()["progress"]["miniBatches"]["succeeded"] == 20
+    return complete
+
+
+def counts(world):
+    nodes = world.status()["nodes"]
+    return nodes.get("restarts", 0), nodes.get("disruptions", 0)
+
+
+def test_a_node_that_fails_is_replaced_under_a_new_name(running):
+    """After a pause, for it may be the job's own fault."""
+    old = running.node(0)
+    began = time.monotonic()
+    running.kubelet.terminated(old, 1)
+    new = replaced(running, old)
+    assert time.monotonic() - began > 8
+    assert new["metadata"]["name"] != old["metadata"]["name"]
+    assert number(new) > number(old)
+    running.until(lambda: counts(running) == (1, 0))
+    finish(running)
+
+
+def test_disruptions_do_not_count_as_restarts(world):
+    """Each of these hits a node of its own."""
+    world.kubelet.work.may_finish.clear()
+    world.submit(nodeCount=8)
+    world.until_running(nodes=8)
+    old = [world.node(index) for index in range(8)]
+    failures = [
+        ("Evicted", None),
+        ("Evicted", "TerminationByKubelet"),
+        ("Terminated", "TerminationByKubelet"),  # a machine that shuts down
+        ("Preempting", None),
+        ("NodeShutdown", None),
+    ]
+    for pod, (reason, disruption) in zip(old, failures):
+        world.kubelet.failed(pod, reason, "The node was low on resource: memory.", disruption)
+    for pod, reason in zip(
+        old[5:], ("PreemptionByScheduler", "EvictionByEvictionAPI", "DeletionByTaintManager")
+    ):
+        world.kubelet.disrupt(pod, reason)
+    for index, pod in enumerate(old):
+        replaced(world, pod, index, within=20)
+    world.until(lambda: counts(world) == (0, 8))
+    finish(world)
+
+
+def test_out_of_memory_of_the_whole_container(running):
+    """The coordinator is told, so that what had started gets its loss; not the job's restart."""
+    old = running.node(0)
+    running.kubelet.terminated(old, 137, reason="OOMKilled")
+    replaced(running, old)
+    running.until(lambda: counts(running) == (0, 1))
+    finish(running)
+
+
+def test_a_failed_pod_without_container_states(running):
+    """As the pod garbage collector and disk pressure leave it."""
+    old = running.node(0)
+    running.kubelet.failed(old, "", "", containers=False)
+    replaced(running, old)
+    finish(running)
+
+
+def test_pods_deleted_by_people(running):
+    old = running.pods()
+    for pod in old:
+        running.client.delete("Pod", running.namespace, pod["metadata"]["name"])
+    gone = {pod["metadata"]["uid"] for pod in old}
+
+    def all_new():
+        pods = running.pods()
+        return len(pods) == 3 and not gone & {pod["metadata"]["uid"] for pod in pods}
+
+    running.until(all_new, within=20)
+    finish(running)
+
+
+def test_pods_deleted_by_force(running):
+    for pod in running.pods():
+        running.kubelet.forget(pod)
+        running.client.delete(
+            "Pod", running.namespace, pod["metadata"]["name"], gracePeriodSeconds=0
+        )
+    running.until(lambda: len(running.pods()) == 3, within=20)
+    finish(running)
+
+
+def test_a_pod_stuck_terminating_does_not_block_its_successor(running):
+    old = running.node(0)
+    running.kubelet.die(old)
+    running.client.delete("Pod", running.namespace, old["metadata"]["name"])
+    new = replaced(running, old)
+    assert running.client.get("Pod", running.namespace, old["metadata"]["name"])["metadata"][
+        "deletionTimestamp"
+    ]
+    assert number(new) > number(old)
+    finish(running)
+    running.kubelet.confirm_deletion(old)
+
+
+def test_the_coordinators_node_dies(running):
+    (old,) = running.coordinators()
+    running.kubelet.die(old)
+    running.kubelet.disrupt(old, "DeletionByTaintManager")
+
+    def moved():
+        pods = running.coordinators()
+        return pods and pods[0]["metadata"]["uid"] != old["metadata"]["uid"]
+
+    running.until(moved, within=15)
+    new = running.coordinators()[0]
+    base = new["metadata"]["name"].rpartition("-")[0]
+
+    def service_moved():
+        service = running.client.get("Service", running.namespace, base)
+        return service["spec"]["selector"]["parallelrun.dev/incarnation"] == str(number(new))
+
+    running.until(service_moved)
+    finish(running)
+
+
+def test_the_coordinator_crashes_and_is_restarted_in_its_pod(running):
+    (pod,) = running.coordinators()
+    running.kubelet.body(pod).crash()
+    running.until(
+        lambda: running.coordinators()[0]["status"]["containerStatuses"][0]["restartCount"] == 1
+    )
+    finish(running)
+    assert [p["metadata"]["uid"] for p in running.coordinators(live=False)] in (
+        [],
+        [pod["metadata"]["uid"]],
+    )
+
+
+def test_a_coordinator_that_cannot_start_gives_up(world):
+    """Exit 2 again and again without any durable result: restartLimit 5, and its own words in the
+    status."""
+    world.kubelet.scripted = lambda pod: (
+        pod["metadata"]["labels"]["parallelrun.dev/role"] == "coordinator"
+    )
+    world.submit()
+    pod = world.until(lambda: world.coordinators())[0]
+    said = '{"error": "/mnt/out/digits/state: Permission denied"}'
+    last = {"terminated": {"exitCode": 2, "reason": "Error", "message": said}}
+    world.kubelet.waiting(pod, "CrashLoopBackOff", "back-off 40s restarting", restarts=6, last=last)
+    failed = world.until_condition("Failed", within=20)
+    assert "Permission denied" in failed["message"]
+
+
+@pytest.mark.parametrize(
+    "reason", ["ImagePullBackOff", "ErrImagePull", "CreateContainerConfigError", "InvalidImageName"]
+)
+def test_what_keeps_a_container_waiting(world, reason):
+    world.kubelet.hold = lambda pod: pod["metadata"]["labels"]["parallelrun.dev/role"] == "node"
+    world.submit()
+    pods = world.until(lambda: world.nodes() if len(world.nodes()) == 2 else None)
+    for pod in pods:
+        world.kubelet.waiting(pod, reason, "Back-off pulling image images.test/digits:1: not found")
+    shown = "ImagePullBackOff" if reason == "ErrImagePull" else reason  # the two take turns
+    told = world.until_condition("NodesReady", "False", reason=shown, within=5)
+    assert "images.test/digits:1" in told["message"]
+    world.kubelet.hold = lambda pod: False
+    world.until_condition("Complete", within=30)
+
+
+def test_unschedulable(world):
+    world.kubelet.hold = lambda pod: pod["metadata"]["labels"]["parallelrun.dev/role"] == "node"
+    world.submit()
+    pods = world.until(lambda: world.nodes() if len(world.nodes()) == 2 else None)
+    for pod in pods:
+        world.kubelet.unschedulable(pod, "0/3 nodes are available: 3 Insufficient nvidia.com/gpu.")
+    told = world.until_condition("NodesReady", "False", reason="Unschedulable", within=5)
+    assert "nvidia.com/gpu" in told["message"]
+    world.kubelet.hold = lambda pod: False
+    world.until_condition("Complete", within=30)
+
+
+def test_what_only_events_tell(world):
+    """FailedMount shows in no pod's status: for pods that are Pending for long, their events are
+    read."""
+    world.kubelet.hold = lambda pod: pod["metadata"]["labels"]["parallelrun.dev/role"] == "node"
+    world.submit(nodeCount=1)
+    pod = world.until(lambda: world.nodes())[0]
+    world.client.create(
+        "Event",
+        world.namespace,
+        {
+            "metadata": {"name": "mount.1"},
+            "type": "Warning",
+            "reason": "FailedMount",
+            "message": 'MountVolume.SetUp failed for volume "out": access denied by server',
+            "involvedObject": {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "name": pod["metadata"]["name"],
+                "namespace": world.namespace,
+                "uid": pod["metadata"]["uid"],
+            },
+            "firstTimestamp": pod["metadata"]["creationTimestamp"],
+            "lastTimestamp": pod["metadata"]["creationTimestamp"],
+        },
+    )
+    told = world.until_condition("NodesReady", "False", reason="FailedMount", within=20)
+    assert "access denied" in told["message"]
+
+
+def test_node_restart_limit(world):
+    """Failed, with the reason of the last failure."""
+    world.kubelet.scripted = lambda pod: pod["metadata"]["labels"]["parallelrun.dev/role"] == "node"
+    world.submit(nodeRestartLimit=1)
+    world.until(lambda: world.status()["nodes"]["ready"] == 2)
+    for index in (0, 1):
+        world.kubelet.terminated(world.node(index), 1, message="cannot import name")
+    failed = world.until_condition("Failed", within=20)
+    assert "estart" in failed["reason"] + failed["message"]
+    assert world.status()["nodes"]["restarts"] == 2
+    assert [pod for pod in world.pods(live=False) if not ended(pod)] == []
