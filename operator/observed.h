@@ -96,7 +96,7 @@ enum class FactKind { kConfigMap, kSecret, kClaim, kService, kNetworkPolicy, kPo
 struct FactKey {
   FactKind kind = FactKind::kConfigMap;
   std::string name;  // of the object; of kPodEvents the pod's uid
-  auto operator<=>(const FactKey&) const = default;
+  auto operator<=>(const FactKey&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 struct PodEvent {

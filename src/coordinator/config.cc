@@ -89,6 +89,16 @@ json WorkerKeys(const Job& job, const JobLayout& layout) {
   return worker;
 }
 
+// In a pod a side input may be mounted at a path of its own.
+JobLayout OnNodes(const CoordinatorConfig& config, JobLayout layout) {
+  for (const SideInput& side : config.job.spec.side_inputs) {
+    if (config.in_pod() && !side.mount_path.empty()) {
+      layout.placeholders["sideInputs." + side.name] = side.mount_path;
+    }
+  }
+  return layout;
+}
+
 }  // namespace
 
 Result<CoordinatorConfig> ParseConfig(const std::string& text) {
@@ -155,7 +165,8 @@ Result<CoordinatorConfig> ReadConfig(const std::string& path) {
   return ParseConfig(text);
 }
 
-Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& layout) {
+Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& mounted) {
+  const JobLayout layout = OnNodes(config, mounted);
   const JobSpec& spec = config.job.spec;
   const Result<std::vector<std::string>> arguments =
       ScriptArguments(config.job, layout.placeholders);

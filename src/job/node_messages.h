@@ -89,7 +89,7 @@ enum class Directive : uint8_t { kGoOn = 0, kDrain = 1, kFinish = 2 };
 struct LeaseName {
   BatchId id = 0;
   Fence fence;
-  auto operator<=>(const LeaseName&) const = default;
+  auto operator<=>(const LeaseName&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 struct Adopted {

@@ -102,7 +102,8 @@ def test_a_worker_is_killed_for_its_memory(space, operator):
 def test_a_worker_is_killed(space, operator, cluster, figures):
     """Its container ends without a word, as when the kernel kills all of it."""
     job, _data, out, output = running(space, "killed", count=30, seconds=1)
-    pod = job.pod("node", 0)
+    working = {mark[1] for mark in jobs.marks(out)}
+    pod = next(pod for pod in job.pods("node", living=True) if pod_name(pod) in working)
     machine = next(node for node in cluster.nodes if node.name == node_of(pod))
     container = pod["status"]["containerStatuses"][0]["containerID"].split("//")[1]
     moment = time.time()
@@ -290,7 +291,7 @@ def test_an_image_that_does_not_exist(space, operator):
 @pytest.mark.own_cluster
 def test_a_full_volume(space, operator, cluster):
     folder = space.folder / "small"
-    full = 'cat /dev/zero > "$1/filler" 2> /dev/null; true'
+    full = 'cat /dev/zero > "$1/filler" 2> /dev/null || true'
     cluster.control.run(
         "bash",
         "-ec",

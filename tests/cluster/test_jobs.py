@@ -24,6 +24,7 @@ def run(mini_batch):
         "arguments": sys.argv[1:],
         "account": Path("/var/run/secrets/kubernetes.io/serviceaccount/token").exists(),
         "secrets": [name for name in os.environ if "PARALLELRUN" in name.upper()],
+        "mounted": Path("/models/one/model.txt").exists(),
         "python": list(sys.version_info[:2]),
     }
     return [json.dumps(seen, sort_keys=True) for _ in mini_batch]
@@ -82,12 +83,9 @@ def test_a_script_authenticates_with_a_secret_and_an_account(space, operator):
         assert seen["account"]
         assert seen["secrets"] == []
         at = seen["arguments"].index("--model")
-        assert seen["arguments"][at : at + 4] == [
-            "--model",
-            "/models/one/model.txt",
-            "--literal",
-            "$(HOME)",
-        ]
+        assert seen["arguments"][at + 1] == "/models/one/model.txt"
+        assert seen["mounted"]
+        assert seen["arguments"][at + 2 : at + 4] == ["--literal", "$(HOME)"]
         assert seen["python"] >= [3, 13]
 
 
