@@ -95,7 +95,7 @@ struct CoordinatorView {
 enum class FactKind { kConfigMap, kSecret, kClaim, kService, kNetworkPolicy, kPodEvents };
 struct FactKey {
   FactKind kind = FactKind::kConfigMap;
-  std::string name;  // of the object; of kPodEvents the pod's uid
+  std::string name;                                  // of the object; of kPodEvents the pod's uid
   auto operator<=>(const FactKey&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 

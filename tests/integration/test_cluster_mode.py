@@ -311,8 +311,9 @@ def test_an_old_python_is_named(cluster, version):
     node = cluster.start_node(0)
     assert coordinator.wait_only(20).code == 1, coordinator.output
     assert node.wait_only().code in (0, 1)
-    assert f"is Python {version}, and ParallelRun needs 3.8" in (
-        cluster.words()["progress"]["verdict"]["message"]
+    assert (
+        f"is Python {version}, and ParallelRun needs 3.8"
+        in (cluster.words()["progress"]["verdict"]["message"])
     )
 
 
@@ -359,8 +360,6 @@ def test_as_process_one(cluster):
     cluster.start_node(0)
     assert coordinator.wait_only().code == 0, coordinator.output
     assert cluster.work.rows() == rows
-
-
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs host names of its own")

@@ -177,9 +177,7 @@ def test_s13_the_time_to_write_rows_has_a_limit_of_its_own(work):
         "def run(b):\n"
         "    return [Slow()] if b[0].endswith('2.txt') else b\n"
     )
-    result = run_job(
-        work, script, runMaxTry=1, taskOverheadTimeoutSeconds=1, processCountPerNode=1
-    )
+    result = run_job(work, script, runMaxTry=1, taskOverheadTimeoutSeconds=1, processCountPerNode=1)
     assert result.code == 0, result
     assert "OverheadTimeout" in result.output
     assert "taskOverheadTimeoutSeconds" in result.output

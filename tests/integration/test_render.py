@@ -41,7 +41,7 @@ def fake_kubectl(work, exit_status=0):
     program = folder / "kubectl"
     keep = shlex.quote(str(work.root))
     program.write_text(
-        f"#!/bin/sh\nPATH=/usr/bin:/bin\necho \"$@\" > {keep}/words\ncat > {keep}/stdin\n"
+        f'#!/bin/sh\nPATH=/usr/bin:/bin\necho "$@" > {keep}/words\ncat > {keep}/stdin\n'
         f"echo kubectl says so\nexit {exit_status}\n"
     )
     program.chmod(0o755)
