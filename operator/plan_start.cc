@@ -60,9 +60,13 @@ void CheckEnvironment(Draft& draft) {
     CheckReference(draft, one, "secretRef", "name", "spec.environment.envFrom");
     CheckReference(draft, one, "configMapRef", "name", "spec.environment.envFrom");
   }
-  for (const json& one : environment.image_pull_secrets) {
+}
+
+// The kubelet goes on without one, which is right when the image is public; so nothing waits for
+// it, and it is told of for as long as nodes are not ready.
+void CheckPullSecrets(Draft& draft) {
+  for (const json& one : draft.spec.environment.image_pull_secrets) {
     if (!one.is_object() || !one.contains("name") || !one["name"].is_string()) continue;
-    // The kubelet goes on without it, which is right when the image is public.
     const std::string name = one["name"];
     const Fact* const fact = draft.Know(FactKind::kSecret, name, kFactsLast);
     if (fact != nullptr && fact->state == Fact::State::kAbsent) {
@@ -135,6 +139,7 @@ bool Blocked(const Draft& draft) {
 }  // namespace
 
 bool PrepareStart(Draft& draft) {
+  CheckPullSecrets(draft);
   if (draft.status.start_time) return true;
   EffectiveStatus& effective = draft.status.effective;
   CheckOldPods(draft);

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from support import images, jobs
@@ -92,6 +93,22 @@ def archives(own, work):
     }
     made[images.OPERATOR] = images.operator(builder, folder)
     return made
+
+
+@pytest.fixture
+def empty_cluster(own, work, archives):
+    """A cluster of its own for a test that begins with nothing but the images."""
+    if not own:
+        pytest.skip("it starts a cluster of its own: not with --kubeconfig")
+    cluster = Cluster(work / "empty")
+    try:
+        cluster.start()
+        cluster.load(archives.values())
+        cluster.start_kubelets()
+        yield cluster
+    finally:
+        left = cluster.close()
+    assert left == []
 
 
 @pytest.fixture(scope="session")

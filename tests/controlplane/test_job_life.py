@@ -49,8 +49,9 @@ def test_suspend_and_resume(running):
 
 
 def test_results_survive_a_suspension(world):
+    # The status tells of progress every 10 s: the job has to last longer.
     world.kubelet.work.seconds = 0.2
-    world.submit(rankMiniBatchCount=60)
+    world.submit(rankMiniBatchCount=400)
     volume = world.kubelet.folder / "volumes/results"
     world.until(lambda: world.status()["progress"]["miniBatches"]["succeeded"] > 0, within=30)
     world.change(suspend=True)
@@ -60,7 +61,7 @@ def test_results_survive_a_suspension(world):
     world.until_condition("Complete", within=40)
     (result,) = volume.rglob("parallel_run_step.txt")
     assert sorted(result.read_text().split()) == sorted(
-        " ".join(f"row of {i}" for i in range(60)).split()
+        " ".join(f"row of {i}" for i in range(400)).split()
     )
 
 

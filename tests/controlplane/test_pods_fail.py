@@ -178,7 +178,10 @@ def test_a_coordinator_that_cannot_start_gives_up(world):
         pod["metadata"]["labels"]["parallelrun.dev/role"] == "coordinator"
     )
     world.submit()
-    pod = world.until(lambda: world.coordinators())[0]
+    # Not before the kubelet has started it: that would write over what is said here.
+    pod = world.until(
+        lambda: [pod for pod in world.coordinators() if pod["status"]["phase"] == "Running"]
+    )[0]
     said = '{"error": "/mnt/out/digits/state: Permission denied"}'
     last = {"terminated": {"exitCode": 2, "reason": "Error", "message": said}}
     world.kubelet.waiting(pod, "CrashLoopBackOff", "back-off 40s restarting", restarts=6, last=last)
