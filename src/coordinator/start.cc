@@ -273,6 +273,9 @@ Result<CoordinatorExit> RunCoordinator(const CoordinatorConfig& config, Files& f
         "spec.podTemplate.spec.securityContext",
         geteuid(), getegid());
   }
+  if (config.in_pod() && why.code == Code::kNoSpace) {
+    why.message += "; make room on the volume, then delete the job and apply it again";
+  }
   LeaveLastWords(config.termination_message, LastError(why.message));
   return why;
 }

@@ -289,7 +289,7 @@ def test_an_image_that_does_not_exist(space, operator):
 
 
 @pytest.mark.own_cluster
-def test_a_full_volume(space, operator, cluster):
+def test_a_volume_that_is_full_from_the_start(space, operator, cluster):
     folder = space.folder / "small"
     full = 'cat /dev/zero > "$1/filler" 2> /dev/null || true'
     cluster.control.run(
@@ -299,21 +299,17 @@ def test_a_full_volume(space, operator, cluster):
         "-",
         folder,
     )
-    files, output = jobs.rows(8)
+    files, _output = jobs.rows(8)
     data = space.volume("data")
     space.volume("out", folder=folder)
     data.write(files)
     space.code()
-    manifest = jobs.manifest(space.name, "full")
-    manifest["spec"]["arguments"] = ["--data", "/mnt/data"]
-    job = space.apply(manifest)
-    wait_until(
-        lambda: "space" in str(job.status).lower(), lambda: f"no space is said\n{job.tell()}"
-    )
-    cluster.control.run("rm", folder / "filler")
-    job.succeeded()
-    said = cluster.control.run("cat", folder / OUTPUT.format("full"))
-    assert said.encode() == output
+    job = space.apply(jobs.manifest(space.name, "full"))
+    condition = job.wait_for_condition("Failed", "CoordinatorCannotStart")
+    assert "/mnt/out/full/state" in condition["message"]
+    assert "No space left on device" in condition["message"]
+    assert "make room on the volume" in condition["message"]
+    assert job.table()["STATUS"] == "Failed"
 
 
 def test_a_claim_that_cannot_be_shared(space, operator):

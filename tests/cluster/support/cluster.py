@@ -4,10 +4,10 @@ Everything it makes is in `folder`, in namespaces of its own (namespaces.py) and
 groups that start with its name. Needs root. Not thread-safe, but `kubectl` is.
 """
 
+import itertools
 import os
 import shutil
 import subprocess
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -61,10 +61,13 @@ def build_programs(folder):
     return folder
 
 
+_numbers = itertools.count(1)
+
+
 class Cluster:
     def __init__(self, folder, nodes=2):
         self.folder = Path(folder).resolve()
-        self.cgroup = f"prtest-{os.getpid()}-{threading.get_ident() % 10000}"
+        self.cgroup = f"prtest-{os.getpid()}-{next(_numbers)}-"
         self.nodes = []
         self.control = None
         self._count = nodes
@@ -195,13 +198,13 @@ class Cluster:
         self.control.programs["kube-apiserver"].kill()
 
     def wait_for_nodes(self):
-        end = time.monotonic() + 60
+        end = time.monotonic() + 120
         wanted = " ".join(["True"] * len(self.nodes))
         path = '{.items[*].status.conditions[?(@.type=="Ready")].status}'
         while self.kubectl("get", "nodes", "-o", f"jsonpath={path}").stdout != wanted:
             if time.monotonic() > end:
                 logs = "\n".join(node.machine.programs["kubelet"].tail() for node in self.nodes)
-                raise CannotStart(f"the nodes were not ready within 60 s:\n{logs}")
+                raise CannotStart(f"the nodes were not ready within 120 s:\n{logs}")
             time.sleep(0.3)
 
     # -- use ---------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ class Node:
         self.index = index
         self._cluster = cluster
         self.folder = cluster.folder / self.name
-        self.cgroup = f"{cluster.cgroup}-{index}"
+        self.cgroup = f"{cluster.cgroup}{index}"
         self.machine = None
         self.address = cluster.network.node(index)
         for name in ("kubelet", "cni", "tunables", "pod-logs"):
