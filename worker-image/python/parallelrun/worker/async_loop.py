@@ -4,7 +4,7 @@ import struct
 from time import monotonic_ns
 
 from parallelrun.worker import channel as frames
-from parallelrun.worker import main, output_range, work
+from parallelrun.worker import output_range, work
 from parallelrun.worker.channel import ProtocolError
 from parallelrun.worker.failure import Failure, from_exception
 from parallelrun.worker.status import LOADING, RUNNING, WAITING
@@ -47,7 +47,7 @@ class AsyncLoop:
                 elif frame_type == frames.STOP:
                     stopping = True
                 else:
-                    raise main.unexpected(frame_type, body)
+                    raise frames.unexpected(frame_type, body)
                 continue
             self._collect()
             if self._in_flight:

@@ -38,6 +38,11 @@ class ProtocolError(Exception):
     """The agent sent what docs/worker-protocol.md does not allow."""
 
 
+def unexpected(frame_type, body):
+    """The error of a frame that must not come here."""
+    return ProtocolError(f"a frame of type {frame_type} with {len(body)} bytes")
+
+
 class Channel:
     """One per process, used by the main thread only. Owns the descriptor."""
 

@@ -2,22 +2,22 @@
 
 import json
 
-from parallelrun.worker import work
+from parallelrun.worker import listed
 
 _BLOCK = 1 << 20
 
 
 def load(body, position, root):
     """The values of the slice's lines, and the file. Raises Failure for a bad line."""
-    path, position = work.read_path(body, position)
-    (offset, length), position = work.read_offsets(body, position)
-    stamp, position = work.read_stamp(body, position)
-    form, _ = work.read_text(body, position)
+    path, position = listed.read_path(body, position)
+    (offset, length), position = listed.read_offsets(body, position)
+    stamp, position = listed.read_stamp(body, position)
+    form, _ = listed.read_text(body, position)
     encoding = json.loads(bytes(form))["encoding"]
     try:
-        data = work.read_slice(path, offset, length, stamp)
+        data = listed.read_slice(path, offset, length, stamp)
     except OSError as error:
-        raise work.unreadable(path, error, root) from None
+        raise listed.unreadable(path, error, root) from None
     values = []
     # Bytes, not text, are cut into lines: U+2028 and the like are data.
     for number, line in enumerate(data.split(b"\n")):
@@ -34,8 +34,8 @@ def _value(line, encoding, path, offset, number, root):
         try:
             place = _lines_before(path, offset) + number + 1
         except OSError as second:
-            raise work.unreadable(path, second, root) from None
-        failure = work.unreadable(f"{path}, line {place},", error, root)
+            raise listed.unreadable(path, second, root) from None
+        failure = listed.unreadable(f"{path}, line {place},", error, root)
         failure.location = f"{path}:{place}"
         raise failure from None
 

@@ -125,7 +125,7 @@ class Worker:
             elif frame_type == frames.STOP:
                 return
             else:
-                raise unexpected(frame_type, body)
+                raise frames.unexpected(frame_type, body)
 
     def wait(self):
         """Sends what is held and waits for the agent."""
@@ -234,8 +234,3 @@ class Worker:
             except Exception:  # the script may have put anything there
                 pass
         os._exit(1)
-
-
-def unexpected(frame_type, body):
-    """The error of a frame that must not come here."""
-    return ProtocolError(f"a frame of type {frame_type} with {len(body)} bytes")

@@ -6,7 +6,7 @@ import os
 import struct
 import sys
 
-from parallelrun.worker import process, work
+from parallelrun.worker import listed, process
 from parallelrun.worker.failure import Failure, from_exception
 
 _COUNT = struct.Struct("<I")
@@ -20,12 +20,12 @@ def load(body, position, grouped, root):
         position += _COUNT.size
     slices = []
     for _ in range(count):
-        path, position = work.read_path(body, position)
-        offsets, position = work.read_offsets(body, position)
-        header, position = work.read_text(body, position)
-        stamp, position = work.read_stamp(body, position)
+        path, position = listed.read_path(body, position)
+        offsets, position = listed.read_offsets(body, position)
+        header, position = listed.read_text(body, position)
+        stamp, position = listed.read_stamp(body, position)
         slices.append((path, offsets, bytes(header), stamp))
-    form, _ = work.read_text(body, position)
+    form, _ = listed.read_text(body, position)
     options = json.loads(bytes(form))
     source = slices[0][0] if slices else ""
     frames = [_read(*part, options, root) for part in slices]
@@ -36,7 +36,7 @@ def load(body, position, grouped, root):
 
         return pandas.concat(frames, ignore_index=True), source
     except Exception as error:  # none at all, or columns that do not fit together
-        raise work.unreadable(f"{source} and {count - 1} other slices", error, root) from None
+        raise listed.unreadable(f"{source} and {count - 1} other slices", error, root) from None
 
 
 def append_keys(frame, keys):
@@ -54,9 +54,9 @@ def _read(path, offsets, header, stamp, options, root):
 
         if options.get("format") == "parquet":
             where = path
-            work.check_stamp(path, os.stat(path), stamp)
+            listed.check_stamp(path, os.stat(path), stamp)
             return _read_parquet(pandas, path, options.get("rowGroups"))
-        data = work.read_slice(path, offset, length, stamp, header)
+        data = listed.read_slice(path, offset, length, stamp, header)
         return _parse(pandas, data, bool(header), options)
     except Failure:
         raise
@@ -69,7 +69,7 @@ def _read(path, offsets, header, stamp, options, root):
         )
         raise from_exception("InputUnreadable", error, root, message, fatal=True) from None
     except Exception as error:  # pandas raises many types, and all mean the same
-        raise work.unreadable(where, error, root) from None
+        raise listed.unreadable(where, error, root) from None
 
 
 def _image():

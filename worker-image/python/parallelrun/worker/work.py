@@ -3,26 +3,16 @@
 import json
 import os
 import struct
-import sys
 
 from parallelrun.worker.channel import ProtocolError
 from parallelrun.worker.context import MiniBatch, MiniBatchContext, Subset
-from parallelrun.worker.failure import Failure, from_exception, text_of
+from parallelrun.worker.listed import UNKNOWN_SIZE, check_stamp, read_path, unreadable
 
 _FILES, _TABULAR, _JSON_LINES, _RANK, _TABULAR_GROUP = range(1, 6)
-_UNKNOWN_SIZE = 2**64 - 1
 
 # The sequence of the batch frame, the head of Work, and the length of the context.
 _HEAD = struct.Struct("<QBBHQQII")
-_LENGTH = struct.Struct("<I")
 _STAMP = struct.Struct("<Qq")
-_SLICE = struct.Struct("<QQ")
-
-_NAMES_ENCODING = sys.getfilesystemencoding()
-_NAMES_ERRORS = sys.getfilesystemencodeerrors()
-_LISTED_AGAIN = (
-    "Do not change the input while a job reads it; start the job again to list it afresh."
-)
 
 
 def describe(body):
@@ -69,29 +59,6 @@ def load(body, with_context, root):
     return items, mini_batch, context
 
 
-def read_text(body, position):
-    """A text of the protocol and the position after it."""
-    (size,) = _LENGTH.unpack_from(body, position)
-    position += 4
-    return body[position : position + size], position + size
-
-
-def read_path(body, position):
-    """The same for a path, as Python spells paths."""
-    path, position = read_text(body, position)
-    return str(path, _NAMES_ENCODING, _NAMES_ERRORS), position
-
-
-def read_offsets(body, position):
-    """Offset and length of a slice, and the position after them."""
-    return _SLICE.unpack_from(body, position), position + _SLICE.size
-
-
-def read_stamp(body, position):
-    """Size and modification time as listed, and the position after them."""
-    return _STAMP.unpack_from(body, position), position + _STAMP.size
-
-
 def _load_files(body, position, items):
     root, position = read_path(body, position)
     names, position = read_path(body, position)
@@ -100,51 +67,12 @@ def _load_files(body, position, items):
     if len(paths) != items or len(body) - position != items * _STAMP.size:
         raise ProtocolError(f"work of {items} files names {len(paths)}")
     for path in paths:
-        stamp = size, _ = _STAMP.unpack_from(body, position)
+        size, _ = stamp = _STAMP.unpack_from(body, position)
         position += 16
-        if size != _UNKNOWN_SIZE:
+        if size != UNKNOWN_SIZE:
             try:
                 found = os.stat(path)
             except OSError as error:
                 raise unreadable(path, error, root) from None
-            if found.st_size != size or found.st_mtime_ns != stamp[1]:
-                raise _changed(path, found, stamp)
+            check_stamp(path, found, stamp)
     return MiniBatch(paths), root
-
-
-def read_slice(path, offset, length, stamp, header=b""):
-    """The header and the slice. Raises Failure when the file is not what was listed."""
-    parts = [header] if header else []
-    with open(path, "rb", buffering=0) as file:
-        found = os.fstat(file.fileno())
-        check_stamp(path, found, stamp)
-        while length:
-            part = os.pread(file.fileno(), length, offset)
-            if not part:
-                raise _changed(path, found, stamp)
-            parts.append(part)
-            offset += len(part)
-            length -= len(part)
-    return b"".join(parts)
-
-
-def check_stamp(path, found, stamp):
-    """Raises Failure when a file that was found is not what was listed."""
-    size, modified = stamp
-    if size != _UNKNOWN_SIZE and (found.st_size != size or found.st_mtime_ns != modified):
-        raise _changed(path, found, stamp)
-
-
-def unreadable(what, error, root):
-    """The failure of an input that cannot be read or parsed."""
-    message = f"{what} cannot be read: {text_of(error)}"
-    return from_exception("InputUnreadable", error, root, message)
-
-
-def _changed(path, found, stamp):
-    return Failure(
-        "InputChanged",
-        f"{path} is not what was listed: it has {found.st_size} bytes and the modification time "
-        f"{found.st_mtime_ns} ns, and had {stamp[0]} bytes and {stamp[1]} ns. {_LISTED_AGAIN}",
-        location=path,
-    )
