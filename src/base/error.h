@@ -37,11 +37,12 @@ struct Error {
 // `what` names the call and its object, as in "write /x/y".
 [[nodiscard]] Error ErrnoError(int number, const std::string& what);
 
-template <typename T>
+// A value or why there is none. `E` is Error, or a struct of its room that says more.
+template <typename T, typename E = Error>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : held_(std::move(value)) {}      // NOLINT(google-explicit-constructor)
-  Result(Error error) : held_(std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  Result(T value) : held_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(E error) : held_(std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
   bool ok() const { return std::holds_alternative<T>(held_); }
   explicit operator bool() const { return ok(); }
@@ -55,10 +56,10 @@ class [[nodiscard]] Result {
   const T* operator->() const { return &value(); }
 
   // The error; only after !ok().
-  const Error& error() const { return assert(!ok()), *std::get_if<Error>(&held_); }
+  const E& error() const { return assert(!ok()), *std::get_if<E>(&held_); }
 
  private:
-  std::variant<T, Error> held_;
+  std::variant<T, E> held_;
 };
 
 class [[nodiscard]] Status {

@@ -18,6 +18,8 @@ namespace {
 
 constexpr size_t kMaxShown = 500;
 
+thread_local const LogSubject* current = nullptr;
+
 const char* LevelName(spdlog::level::level_enum level) {
   switch (level) {
     case spdlog::level::trace:
@@ -28,6 +30,7 @@ const char* LevelName(spdlog::level::level_enum level) {
   }
 }
 
+// Formats on the thread that logs, as the sinks are synchronous.
 class LineFormatter final : public spdlog::formatter {
  public:
   explicit LineFormatter(LogFormat format) : format_(format) {}
@@ -36,7 +39,8 @@ class LineFormatter final : public spdlog::formatter {
     const auto since = message.time.time_since_epoch();
     const time_t whole = std::chrono::floor<std::chrono::seconds>(since).count();
     const auto ms = std::chrono::floor<std::chrono::milliseconds>(since).count() % 1000;
-    const std::string_view text(message.payload.data(), message.payload.size());
+    std::string text(message.payload.data(), message.payload.size());
+    if (current != nullptr && format_ != LogFormat::kJson) text = current->prefix + ": " + text;
     std::string line;
     tm parts{};
     if (format_ == LogFormat::kTerminal) {
@@ -53,9 +57,10 @@ class LineFormatter final : public spdlog::formatter {
         line = fmt::format("{} {},{:03}|{}|{}|{}|{}", day, time, ms, LevelName(message.level),
                            getpid(), message.thread_id, text);
       } else {
-        const nlohmann::ordered_json object = {{"time", fmt::format("{}T{}.{:03}Z", day, time, ms)},
-                                               {"level", LevelName(message.level)},
-                                               {"message", text}};
+        nlohmann::ordered_json object = {{"time", fmt::format("{}T{}.{:03}Z", day, time, ms)},
+                                         {"level", LevelName(message.level)},
+                                         {"message", text}};
+        if (current != nullptr) object[current->kind] = current->fields;
         line = object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
       }
     }
@@ -90,6 +95,9 @@ void SetUpLogging(LogFormat format, LogLevel level) {
   logger->set_level(SpdlogLevel(level));
   spdlog::set_default_logger(std::move(logger));
 }
+
+LogScope::LogScope(const LogSubject& subject) : before_(current) { current = &subject; }
+LogScope::~LogScope() { current = before_; }
 
 void LogToFile(const std::string& path) {
   try {

@@ -2,6 +2,7 @@
 // thread-safe; untrusted text goes through Printable (escape.h) first.
 #pragma once
 
+#include <map>
 #include <string>
 
 namespace parallelrun {
@@ -19,6 +20,26 @@ void SetUpLogging(LogFormat format, LogLevel level);
 inline void SetUpLogging(bool json, LogLevel level) {
   SetUpLogging(json ? LogFormat::kJson : LogFormat::kTerminal, level);
 }
+
+// What log lines are about.
+struct LogSubject {
+  std::string kind;                           // "job"
+  std::map<std::string, std::string> fields;  // {"name": "digits", ...}
+  std::string prefix;                         // "default/digits"
+};
+
+// What this thread logs while it lives is about `subject`, which must outlive it: an object under
+// its kind in kJson, a prefix in the other formats.
+class LogScope {
+ public:
+  explicit LogScope(const LogSubject& subject);
+  ~LogScope();
+  LogScope(const LogScope&) = delete;
+  LogScope& operator=(const LogScope&) = delete;
+
+ private:
+  const LogSubject* before_;
+};
 
 // From now on also to a file, in the format kTree; it is made, with its folder, and appended to.
 // After SetUpLogging, while no other thread logs. Throws nothing: what fails is logged.

@@ -2,13 +2,10 @@
 // the fields that decide what to do next.
 #pragma once
 
-#include <cassert>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <variant>
 
 #include "base/error.h"
 #include "base/http_message.h"
@@ -38,6 +35,8 @@ struct ApiError {
   bool TooLargeResourceVersion() const;
   // The name is taken by an object that is still Terminating (409 on a create).
   bool BeingDeleted() const;
+  // The namespace is being deleted: nothing is created in it any more (403 on a create).
+  bool NamespaceTerminating() const;
   // A later, identical call may succeed: no answer, 429, 5xx.
   bool Transient() const;
 
@@ -53,24 +52,6 @@ ApiError ApiErrorOf(const Error& error);
 ApiError ApiErrorOfStatus(const nlohmann::json& status, const std::string& call);
 
 template <typename T>
-class [[nodiscard]] ApiResult {
- public:
-  ApiResult(T value) : held_(std::move(value)) {}         // NOLINT(google-explicit-constructor)
-  ApiResult(ApiError error) : held_(std::move(error)) {}  // NOLINT(google-explicit-constructor)
-
-  bool ok() const { return std::holds_alternative<T>(held_); }
-  // The value; only after ok().
-  T& value() { return assert(ok()), *std::get_if<T>(&held_); }
-  const T& value() const { return assert(ok()), *std::get_if<T>(&held_); }
-  T& operator*() { return value(); }
-  const T& operator*() const { return value(); }
-  T* operator->() { return &value(); }
-  const T* operator->() const { return &value(); }
-  // The error; only after !ok().
-  const ApiError& error() const { return assert(!ok()), *std::get_if<ApiError>(&held_); }
-
- private:
-  std::variant<T, ApiError> held_;
-};
+using ApiResult = Result<T, ApiError>;
 
 }  // namespace parallelrun::kube
