@@ -40,15 +40,13 @@ int RunNode(const std::string& config_file, const AgentOptions& options) {
   signal(SIGTERM, EndEarly);
   // The bundle brings its own OpenSSL: the configuration of the image's is for another one.
   OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
-  const Result<std::string> text = parallelrun::ReadConfigFile(config_file);
-  if (!text) return FailInPod(text.error(), options);
-  const Result<AgentConfig> config = parallelrun::ParseAgentConfig(*text);
+  const Result<AgentConfig> config = parallelrun::ReadAgentConfig(config_file);
   if (!config) return FailInPod(config.error(), options);
   // From here on, worker processes of the same user cannot look into this one, where the token is.
   // Not earlier: /dev/fd is closed to such a process.
   prctl(PR_SET_DUMPABLE, 0);
   signal(SIGPIPE, SIG_IGN);  // a reader of our log that goes away must not end the job
-  parallelrun::InitHttpClientThreads();
+  parallelrun::InitHttpClientThread();
   AgentOptions all = options;
   all.node = config->node;
   return parallelrun::RunAgent(*config, all);

@@ -5,7 +5,6 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
-#include <pplx/threadpool.h>
 #include <spdlog/fmt/fmt.h>
 #include <strings.h>
 
@@ -16,6 +15,7 @@
 #include <utility>
 
 #include "base/escape.h"
+#include "base/http_thread.h"
 #include "base/http_transfer.h"
 
 namespace parallelrun {
@@ -27,7 +27,6 @@ using net::client::http_client_config;
 using Transfer = HttpStream::Transfer;
 using Limit = std::chrono::steady_clock::time_point;
 
-constexpr int kPoolThreads = 4;
 constexpr size_t kShown = 300;  // of a library's message
 // A stream's silence is measured by its reader; the library's own time-out comes behind that, and
 // also passes while a slow reader makes the sender wait.
@@ -153,12 +152,14 @@ struct Registry {
 struct HttpClient::Impl {
   explicit Impl(HttpClientOptions o)
       : options(std::move(o)),
-        client(options.base_url, ConfigOf(options, options.idle_timeout)),
-        stream_client(options.base_url, ConfigOf(options, kStreamTimeout)) {}
+        client(std::make_shared<http_client>(options.base_url,
+                                             ConfigOf(options, options.idle_timeout))),
+        stream_client(
+            std::make_shared<http_client>(options.base_url, ConfigOf(options, kStreamTimeout))) {}
 
   const HttpClientOptions options;
-  http_client client;
-  http_client stream_client;
+  const std::shared_ptr<http_client> client;
+  const std::shared_ptr<http_client> stream_client;
   const std::shared_ptr<Registry> registry = std::make_shared<Registry>();
 
   std::shared_ptr<Transfer> Enter() {
@@ -178,8 +179,8 @@ struct HttpClient::Impl {
     registry->idle.notify_all();
   }
 
-  void Begin(http_client& through, const std::shared_ptr<Transfer>& transfer, HttpRequest request,
-             const std::string& token) {
+  void Begin(const std::shared_ptr<http_client>& through, const std::shared_ptr<Transfer>& transfer,
+             HttpRequest request, const std::string& token) {
     net::http_request message(request.method);
     std::string target = std::move(request.path);
     if (!request.query.empty()) target += "?" + request.query;
@@ -200,22 +201,28 @@ struct HttpClient::Impl {
                           request.method == "PUT" || request.method == "PATCH";
     if (has_body) message.set_body(std::move(request.body), content_type);
     message.set_response_stream(transfer->body());
-    // The last continuation takes the task, not its value, and catches everything: cpprestsdk ends
-    // the process for an exception that nobody looked at.
-    through.request(message, transfer->token())
-        .then([transfer](const net::http_response& response) {
-          transfer->SetHead(HeadOf(response));
-          return response.content_ready();
-        })
-        .then([transfer](const pplx::task<net::http_response>& task) {
-          std::exception_ptr failure;
-          try {
-            task.get();
-          } catch (...) {
-            failure = std::current_exception();
-          }
-          transfer->SetDone(failure);
-        });
+    PostToHttpThread([through, message, transfer] {
+      try {
+        // The last continuation takes the task, not its value, and catches everything: cpprestsdk
+        // ends the process for an exception that nobody looked at.
+        through->request(message, transfer->token())
+            .then([transfer](const net::http_response& response) {
+              transfer->SetHead(HeadOf(response));
+              return response.content_ready();
+            })
+            .then([transfer](const pplx::task<net::http_response>& task) {
+              std::exception_ptr failure;
+              try {
+                task.get();
+              } catch (...) {
+                failure = std::current_exception();
+              }
+              transfer->SetDone(failure);
+            });
+      } catch (...) {
+        transfer->SetDone(std::current_exception());
+      }
+    });
   }
 
   Result<HttpResponse> Receive(Transfer& transfer, Limit limit) const {
@@ -240,8 +247,8 @@ struct HttpClient::Impl {
 
   // Checks and begins a call, runs `wait` on it and cleans up. `keep`: a good one goes on.
   template <typename T, typename Wait>
-  Result<T> Run(http_client& through, HttpRequest request, Duration deadline, bool keep,
-                const Wait& wait) {
+  Result<T> Run(const std::shared_ptr<http_client>& through, HttpRequest request, Duration deadline,
+                bool keep, const Wait& wait) {
     const std::string place = fmt::format("{} {}{}", Printable(request.method, kShown),
                                           options.base_url, Printable(request.path, kShown));
     const std::string token = options.token ? options.token() : std::string();
@@ -282,6 +289,7 @@ Result<std::unique_ptr<HttpClient>> HttpClient::Make(HttpClientOptions options) 
                                      ": the CA holds no certificate; it must be PEM text that "
                                      "starts with -----BEGIN CERTIFICATE-----"};
   }
+  InitHttpClientThread();  // a client of the library's own makes the pool, with 40 threads
   try {
     const web::uri uri(options.base_url);
     if ((uri.scheme() != "http" && uri.scheme() != "https") || uri.host().empty()) {
@@ -347,19 +355,5 @@ Result<size_t> HttpStream::Read(std::string& out, Duration silence) {
 }
 
 void HttpStream::Cancel() { transfer_->Cancel(); }
-
-void InitHttpClientThreads() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    // Before the pool: what is made first is torn down last at exit, and the pool's threads must
-    // not outlive the OpenSSL that they use.
-    OPENSSL_init_ssl(0, nullptr);
-    try {
-      crossplat::threadpool::initialize_with_threads(kPoolThreads);
-    } catch (const std::exception&) {
-      // Something has used the pool already: it keeps its size.
-    }
-  });
-}
 
 }  // namespace parallelrun

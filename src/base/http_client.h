@@ -89,8 +89,8 @@ class HttpClient {
   std::unique_ptr<Impl> impl_;
 };
 
-// Gives cpprestsdk's pool 4 threads in place of 40 (which cost 3 times the CPU on small machines).
-// Call once, first thing in main; later calls do nothing.
-void InitHttpClientThreads();
+// Starts the thread that all clients of the process share. Call it first thing in main, so that it
+// ends last at exit and takes main's signal mask; the first call of a client does so otherwise.
+void InitHttpClientThread();
 
 }  // namespace parallelrun

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/escape.h"
+#include "base/http_thread.h"
 
 namespace parallelrun {
 namespace {
@@ -106,19 +107,24 @@ void HttpStream::Transfer::End() {
     cancelled_ = true;
     if (done_) return;
   }
-  source_.cancel();
-  LetWriterFail();
+  PostToHttpThread([self = std::static_pointer_cast<Transfer>(shared_from_this())] {
+    self->source_.cancel();  // closes the connection
+    self->LetWriterGo();     // to find it closed
+  });
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, kCancelGrace, [this] { return done_; });
 }
 
-void HttpStream::Transfer::LetWriterFail() {
+void HttpStream::Transfer::LetWriterGo() {
   std::optional<Stop> writer;
+  size_t written = 0;
   {
     const std::lock_guard lock(mutex_);
+    ended_ = true;
     writer = std::exchange(writer_, std::nullopt);
+    written = writer_count_;
   }
-  if (writer) writer->set_exception(std::runtime_error("nobody reads the answer any more"));
+  if (writer) writer->set(written);
 }
 
 pplx::task<HttpStream::Transfer::int_type> HttpStream::Transfer::_putc(uint8_t c) {
@@ -127,13 +133,12 @@ pplx::task<HttpStream::Transfer::int_type> HttpStream::Transfer::_putc(uint8_t c
 
 pplx::task<size_t> HttpStream::Transfer::_putn(const uint8_t* bytes, size_t count) {
   const std::lock_guard lock(mutex_);
-  if (cancelled_) {
-    return pplx::task_from_exception<size_t>(
-        std::runtime_error("nobody reads the answer any more"));
-  }
+  // What comes behind the end is thrown away. It must not fail: the library's thread would wait,
+  // for a failed writer, for a task that only the same thread can run.
+  if (ended_) return pplx::task_from_result(count);
   body_.append(reinterpret_cast<const char*>(bytes), count);
   changed_.notify_all();
-  if (body_.size() <= kMaxUnread) return pplx::task_from_result(count);
+  if (body_.size() <= kMaxUnread && !cancelled_) return pplx::task_from_result(count);
   writer_.emplace();
   writer_count_ = count;
   return pplx::create_task(*writer_);

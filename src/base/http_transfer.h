@@ -38,6 +38,7 @@ class HttpStream::Transfer final
   // Wakes the waiting threads. Never blocks, and leaves the connection to End.
   void Cancel();
   // Closes the connection unless all was read, and waits a moment for the library to let go.
+  // Never call it on the HTTP thread.
   void End();
 
  private:
@@ -45,7 +46,7 @@ class HttpStream::Transfer final
   using Stop = pplx::task_completion_event<size_t>;
   static pplx::task<int_type> Nothing() { return pplx::task_from_result<int_type>(Traits::eof()); }
   static pos_type Nowhere() { return static_cast<pos_type>(Traits::eof()); }
-  void LetWriterFail();
+  void LetWriterGo();
 
   bool can_seek() const override { return false; }
   bool has_size() const override { return false; }
@@ -76,7 +77,8 @@ class HttpStream::Transfer final
   pplx::cancellation_token_source source_;
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
-  bool cancelled_ = false;
+  bool cancelled_ = false;  // nobody reads any more
+  bool ended_ = false;      // the connection is closed
   bool done_ = false;
   std::exception_ptr failure_;
   std::optional<HttpResponse> head_;

@@ -20,6 +20,9 @@ enum class Mutation {
   kFolderNotSynced,
   kRunMaxTryIgnored,
   kFreshTriesOnRestart,
+  kSuspectInCompany,
+  kSpeculationIgnoresTries,
+  kFailedPieceNotCounted,
 };
 extern Mutation active_mutation;
 

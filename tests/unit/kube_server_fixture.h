@@ -26,7 +26,7 @@ class KubeServer : public testing::Test {
     std::string value;
   };
 
-  static void SetUpTestSuite() { InitHttpClientThreads(); }
+  static void SetUpTestSuite() { InitHttpClientThread(); }
 
   std::unique_ptr<Client> Connect(const ScriptedServer& server,
                                   std::shared_ptr<CredentialSource> credentials = nullptr) {
