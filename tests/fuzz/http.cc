@@ -1,0 +1,67 @@
+// What a stranger may send to the HTTP server, on one connection; with the parts of a target.
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <boost/asio/ip/tcp.hpp>
+
+#include "base/event_loop_asio.h"
+#include "base/http_connection.h"
+#include "base/http_target.h"
+#include "tests/fuzz/expect.h"
+
+using namespace parallelrun;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+struct Host final : HttpConnectionHost {
+  explicit Host(EventLoop& l) : loop(l) {
+    options.max_header_bytes = 4096;
+    gate = [](const HttpRequest& request) -> std::variant<size_t, HttpResponse> {
+      if (request.path == "/deny") return TextResponse(401, "who are you?");
+      return size_t{1000};
+    };
+    handler = [](const std::shared_ptr<HttpExchange>& exchange) {
+      const HttpRequest& request = exchange->request();
+      Expect(request.body.size() <= 1000, "a body is larger than the gate allowed");
+      Expect(!request.path.empty() && request.path[0] == '/', "a path does not begin with /");
+      for (const HttpHeader& header : request.headers) {
+        Expect(header.value.find('\n') == std::string::npos, "a header holds a line break");
+      }
+      if (const auto segments = PathSegments(request.path); segments.ok()) {
+        for (const std::string& segment : *segments) {
+          Expect(segment != ".." && segment.find('/') == std::string::npos, "a path leads away");
+        }
+      }
+      QueryParameter(request.query, "a");
+      exchange->Respond(TextResponse(200, request.method));
+    };
+  }
+  void Forget(const std::shared_ptr<HttpConnection>&) override { loop.Stop(); }
+  EventLoop& loop;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size > size_t{16} << 10) return 0;  // fits into the socket's buffer
+  EventLoop loop;
+  const auto host = std::make_shared<Host>(loop);
+  int ends[2];
+  Expect(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0,
+         "no socket");
+  HttpSocket socket(IoContextOf(loop), boost::asio::ip::tcp::v4(), ends[0]);
+  const auto connection = MakeHttpConnection(host, std::move(socket), "fuzz", false, nullptr);
+  connection->Start();
+  Expect(write(ends[1], data, size) == static_cast<ssize_t>(size), "the input does not fit");
+  shutdown(ends[1], SHUT_WR);
+  const auto drain = loop.WatchReadable(ends[1], [&] {
+    char buffer[4096];
+    while (read(ends[1], buffer, sizeof(buffer)) > 0) {
+    }
+  });
+  loop.Run();
+  loop.Unwatch(drain);
+  close(ends[1]);
+  return 0;
+}

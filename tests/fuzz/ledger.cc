@@ -1,0 +1,57 @@
+// The ledger reader. The first byte of an input says what the others are: a whole log, or records
+// that a good log is made of, with the checksums that random bytes never have.
+#include <vector>
+
+#include "coordinator/ledger/ledger.h"
+#include "coordinator/ledger/log_format.h"
+#include "job/work.h"
+#include "tests/fuzz/expect.h"
+#include "tests/support/fault_files.h"
+
+using namespace parallelrun;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+constexpr LogHeader kHeader{.epoch = 1, .run_id = 7, .nonce = 9};
+
+// A log of one epoch with all of `payload` in one group.
+std::string LogOf(std::string_view payload) {
+  uint32_t records = 0;
+  for (std::string_view rest = payload; !rest.empty(); ++records) {
+    if (!DecodeRecord(rest).ok()) break;
+  }
+  std::string log = EncodeLogHeader(kHeader);
+  std::string group(kGroupHeaderSize, '\0');
+  group += payload;
+  WriteGroupHeader(kHeader, log.size(), records, log.size(), group.data(), group.size());
+  return log + group;
+}
+
+Status CheckRecord(const Record& record, const Place&, const Place&) {
+  std::string once;
+  EncodeRecord(record, once);
+  std::string_view bytes = once;
+  const Result<DecodedRecord> back = DecodeRecord(bytes);
+  Expect(back.ok() && bytes.empty(), "an encoded record is refused");
+  std::string twice;
+  EncodeRecord(back->record, twice);
+  Expect(once == twice, "a record changes when it is written again");
+  if (!std::holds_alternative<PlanChunkRecord>(record)) return {};
+  const Result<WorkMaker> maker = WorkMaker::FromRecord(once);
+  if (!maker.ok()) return {};
+  const uint32_t batches = maker->chunk().Batches();
+  for (uint32_t index = 0; index < batches && index < 16; ++index) maker->Make(index);
+  return {};
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  const std::string_view rest(reinterpret_cast<const char*>(data) + 1, size - 1);
+  FaultFiles files;
+  Expect(files.MakeFolders("/job/state/epochs").ok(), "no folder");
+  files.Put("/job/state/epochs/" + LogName(1), data[0] % 2 == 0 ? LogOf(rest) : std::string(rest));
+  Ledger::Inspect(files, "/job/state", &CheckRecord).ok();
+  return 0;
+}

@@ -1,0 +1,43 @@
+// What agent, coordinator and worker processes say to each other. The first byte of an input says
+// which message the others are.
+#include <nlohmann/json.hpp>
+
+#include "agent/frames.h"
+#include "coordinator/control.h"
+#include "job/node_messages.h"
+#include "tests/fuzz/expect.h"
+
+using namespace parallelrun;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+// A message that was understood means the same when it is written again.
+template <typename Decode>
+void CheckExchange(std::string_view bytes, const Decode& decode) {
+  const auto message = decode(bytes);
+  if (!message.ok()) return;
+  const std::string once = Encode(*message);
+  const auto again = decode(once);
+  Expect(again.ok(), "an encoded message is refused");
+  Expect(Encode(*again) == once, "a message changes when it is written again");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
+  switch (data[0] % 4) {
+    case 0: CheckExchange(bytes, DecodeExchangeRequest); break;
+    case 1: CheckExchange(bytes, DecodeExchangeReply); break;
+    case 2: ParseControl(std::string(bytes)).ok(); break;
+    default:
+      ParseResult(bytes);
+      ParseRows(bytes);
+      ParseFailed(bytes);
+      ParseFailure(bytes);
+      IsMetric(bytes);
+      ItemsOfWork(bytes);
+  }
+  return 0;
+}
