@@ -24,5 +24,4 @@ def work(tmp_path):
     workspace = Workspace(tmp_path)
     yield workspace
     assert workspace.close() == []
-    if not workspace.keeps_temporary:
-        assert list(workspace.temporary.iterdir()) == []
+    assert list(workspace.temporary.iterdir()) == []

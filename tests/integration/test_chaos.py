@@ -110,7 +110,6 @@ class Chaos:
 
 
 def test_every_row_once_under_random_kills_and_freezes(work, capsys):
-    work.keeps_temporary = True  # of commands that were killed
     (work.data / "numbers.jsonl").write_text(
         "".join(json.dumps({"number": number}) + "\n" for number in range(MINI_BATCHES))
     )

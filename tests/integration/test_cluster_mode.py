@@ -413,8 +413,10 @@ def test_a_process_goes_before_the_container_does(cluster, memory_group):
         "    text = open(mini_batch[0]).read()\n"
         "    kept = []\n"
         "    while text == 'row 1':\n"
-        "        kept.append(bytearray(b'x') * (4 << 20))\n"
-        "        time.sleep(0.01)\n"
+        # Slowly at the end: the agent must get a look in while the last 16 MiB fill, and on a busy
+        # machine it may wait long for its turn. What is faster, the kernel kills.
+        "        kept.append(bytearray(b'x') * (1 << 20))\n"
+        "        if len(kept) > 180: time.sleep(0.06)\n"
         "    return [text]\n"
     )
     rows = cluster.work.files(6)

@@ -98,7 +98,6 @@ def test_a_coordinator_that_is_replaced_loses_no_work(job):
 
 
 def test_kill_the_command(job):
-    job.keeps_temporary = True  # nobody is left who could remove it
     command = start_and_reach_the_middle(job, "--nodes", "2")
     command.send(9)
     command.wait_only()
@@ -113,7 +112,6 @@ def test_kill_the_command(job):
 
 def test_kill_everything(job):
     """As when the machine loses its power, but for what the disk forgets."""
-    job.keeps_temporary = True
     command = start_and_reach_the_middle(job, "--nodes", "2")
     for process in processes.running():
         try:

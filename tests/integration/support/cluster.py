@@ -34,8 +34,8 @@ def token(role):
     return hmac.new(KEY.encode(), role.encode(), hashlib.sha256).hexdigest()
 
 
-def make_certificates(folder):
-    """ca.crt, tls.crt and tls.key, the latter two for localhost."""
+def make_certificates(folder, names="DNS:localhost"):
+    """ca.crt, tls.crt and tls.key, the latter two for `names`."""
 
     def openssl(*words):
         command = ["openssl", *map(str, words)]
@@ -44,7 +44,7 @@ def make_certificates(folder):
     key = ("-newkey", "ed25519", "-nodes")
     openssl("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.crt", "-subj", "/CN=job ca")
     openssl("req", *key, "-keyout", "tls.key", "-out", "tls.csr", "-subj", "/CN=coordinator")
-    (folder / "names").write_text("subjectAltName=DNS:localhost\n")
+    (folder / "names").write_text(f"subjectAltName={names}\n")
     openssl(
         *("x509", "-req", "-in", "tls.csr", "-CA", "ca.crt", "-CAkey", "ca.key"),
         *("-CAcreateserial", "-days", "2", "-out", "tls.crt", "-extfile", "names"),
@@ -98,10 +98,13 @@ class ClusterJob:
         self.secret = work.root / "secret"
         self.secret.mkdir()
         make_certificates(self.secret)
-        self.context = ssl.create_default_context(cafile=self.secret / "ca.crt")
+        self.use_certificates()
         self.code = work.root / "mounted"
         self.last_words = work.root / "termination-log"
         self.pods = 0
+
+    def use_certificates(self):
+        self.context = ssl.create_default_context(cafile=self.secret / "ca.crt")
 
     def mount_code(self, archive=False):
         mount_config_map(self.work.code, self.code, archive)

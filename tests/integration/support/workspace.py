@@ -35,7 +35,6 @@ class Workspace:
         self.environment = {**os.environ, "TMPDIR": str(self.temporary), "TEST_FOLDER": str(root)}
         self.job_file = root / "job.yaml"
         self.commands = []
-        self.keeps_temporary = False  # a test that kills the command with SIGKILL sets this
 
     # --- what goes in
 

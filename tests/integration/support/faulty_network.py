@@ -1,0 +1,196 @@
+"""What stands between agents and a coordinator: a TCP proxy that delays, stalls, holds and cuts,
+and network namespaces that can be unplugged."""
+
+import asyncio
+import os
+import random
+import socket
+import struct
+import subprocess
+import threading
+
+
+class FaultyProxy:
+    """Passes connections on to a port of this machine. All attributes may change on the way.
+
+    delay   seconds that each byte is under way
+    loss    the share of reads that are followed by a stall, as a lost packet makes TCP wait
+    """
+
+    def __init__(self, target, delay=0.0, loss=0.0, seed=0):
+        self.target = target
+        self.delay = delay
+        self.loss = loss
+        self.faults = 0
+        self._random = random.Random(seed)
+        self._sockets = set()
+        self._held = set()
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listening.getsockname()[1]
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def hold(self, *directions):
+        """Nothing moves "up" (to the coordinator) or "down", and nobody is told."""
+        self._call(lambda: self._held.update(directions))
+
+    def release(self):
+        self._call(self._held.clear)
+
+    def cut(self):
+        """Resets every connection; returns how many there were."""
+        return self._call(self._cut)
+
+    def close(self):
+        self._call(lambda: (self._cut(), self._loop.call_soon(self._server.cancel)))
+        self._thread.join()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    # --- the rest runs on the loop's thread
+
+    def _call(self, function):
+        async def call():
+            return function()
+
+        return asyncio.run_coroutine_threadsafe(call(), self._loop).result(10)
+
+    def _run(self):
+        asyncio.set_event_loop(self._loop)
+        self._server = self._loop.create_task(self._serve())
+        try:
+            self._loop.run_until_complete(self._server)
+        except asyncio.CancelledError:
+            pass
+        left = asyncio.all_tasks(self._loop)
+        for task in left:
+            task.cancel()
+        self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        self._loop.close()
+        self._listening.close()
+
+    async def _serve(self):
+        server = await asyncio.start_server(self._connect, sock=self._listening)
+        async with server:
+            await server.serve_forever()
+
+    def _cut(self):
+        for writer in self._sockets:
+            # With this option a close is a reset.
+            linger = struct.pack("ii", 1, 0)
+            try:
+                one = writer.get_extra_info("socket")
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            except OSError:  # it has ended by itself
+                pass
+            writer.transport.abort()
+        count = len(self._sockets) // 2
+        self.faults += count
+        self._sockets.clear()
+        return count
+
+    async def _connect(self, reader, writer):
+        try:
+            up = await asyncio.open_connection("127.0.0.1", self.target)
+        except OSError:
+            writer.transport.abort()
+            return
+        self._sockets |= {writer, up[1]}
+        try:
+            await asyncio.gather(self._pass(reader, up[1], "up"), self._pass(up[0], writer, "down"))
+        finally:
+            for one in (writer, up[1]):
+                self._sockets.discard(one)
+                one.transport.abort()
+
+    async def _pass(self, reader, writer, direction):
+        waiting = asyncio.Queue(maxsize=64)
+
+        async def deliver():
+            while True:
+                due, data = await waiting.get()
+                await asyncio.sleep(due - self._loop.time())
+                while direction in self._held:
+                    await asyncio.sleep(0.01)
+                if not data:
+                    writer.close()
+                    return
+                writer.write(data)
+                await writer.drain()
+
+        delivery = asyncio.ensure_future(deliver())
+        try:
+            due = 0.0
+            while True:
+                try:
+                    data = await reader.read(1 << 16)
+                except OSError:
+                    data = b""
+                stall = 0.0
+                if self._random.random() < self.loss:
+                    stall = self._random.uniform(0.2, 0.6)
+                    self.faults += 1
+                due = max(due, self._loop.time() + self.delay + stall)
+                await waiting.put((due, data))
+                if not data:
+                    break
+            await delivery
+        except OSError:
+            pass
+        finally:
+            delivery.cancel()
+
+
+class Namespace:
+    """A network of its own, with a cable to this machine's. Needs root."""
+
+    HERE, THERE = "198.18.77.1", "198.18.77.2"
+
+    def __init__(self):
+        self.name = f"prtest-{os.getpid()}"
+        self.cable = f"prt{os.getpid()}"[:12]
+        ip("netns", "add", self.name)
+        try:
+            ip("link", "add", self.cable, "type", "veth", "peer", "name", "lan", "netns", self.name)
+            ip("address", "add", f"{self.HERE}/30", "dev", self.cable)
+            ip("link", "set", self.cable, "up")
+            for words in (
+                ("link", "set", "lo", "up"),
+                ("address", "add", f"{self.THERE}/30", "dev", "lan"),
+                ("link", "set", "lan", "up"),
+            ):
+                ip("-netns", self.name, *words)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def within(self):
+        """Words in front of a program that runs there."""
+        return ["ip", "netns", "exec", self.name]
+
+    def unplug(self):
+        ip("link", "set", self.cable, "down")
+
+    def plug_in(self):
+        ip("link", "set", self.cable, "up")
+
+    def close(self):
+        subprocess.run(["ip", "netns", "delete", self.name], check=False, timeout=30)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def ip(*words):
+    done = subprocess.run(["ip", *words], capture_output=True, text=True, timeout=30)
+    if done.returncode != 0:
+        raise OSError(f"ip {' '.join(words)}: {done.stderr.strip()}")

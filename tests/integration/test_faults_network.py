@@ -1,0 +1,208 @@
+"""Coordinator and agents apart, with a network between them that is slow, loses, cuts and parts;
+clocks that jump; a coordinator that was frozen. After each: every row once, in order, from calls
+of run() that did return, by a history that the entry script wrote; and nothing runs any more."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from support import processes
+from support.cluster import ClusterJob, make_certificates
+from support.faulty_network import FaultyProxy, Namespace
+
+LEASE_SECONDS = 10
+
+# Each call is written down. Rows from `held` on wait for the test.
+SCRIPT = """
+import os, time
+from steps import note, wait_for
+
+def run(mini_batch):
+    (row,) = [open(path).read() for path in mini_batch]
+    number = int(row.split()[1])
+    note("called", number)
+    note("clock", time.time())
+    time.sleep({pace})
+    if number >= {held}:
+        wait_for("go")
+    if number == {last}:
+        wait_for("end")
+    note("returned", number)
+    return [row]
+"""
+
+
+class Faults:
+    """A job of two nodes, two processes each."""
+
+    def __init__(self, work):
+        self.work = work
+        self.cluster = ClusterJob(work)
+
+    def start(self, count, pace=0.0, held=1 << 30, last=-1, before=(), **keys):
+        self.rows = self.work.files(count)
+        self.work.script(SCRIPT.format(pace=pace, held=held, last=last))
+        self.cluster.mount_code()
+        spec = {"processCountPerNode": 2}
+        self.coordinator = self.cluster.start_coordinator(
+            spec=spec, processes=2, before=before, **keys
+        )
+        self.cluster.wait_for(lambda progress: True, "it listens")
+        self.nodes = []
+
+    def node(self, index, **keys):
+        self.nodes.append(self.cluster.start_node(index, **keys))
+
+    def wait_for(self, condition, what, limit=60.0):
+        self.cluster.wait_for(condition, what, limit)
+
+    def expect_all_once(self, limit=120.0):
+        """The job ends well; returns how many calls of run() were repeated."""
+        assert self.coordinator.wait_only(limit).code == 0, self.coordinator.output
+        for node in self.nodes:
+            assert node.wait_only(30).code == 0, node.output
+        processes.expect_nothing_running(limit=10)
+        assert self.work.output.read_text() == "".join(f"{row}\n" for row in self.rows)
+        assert [path.name for path in self.work.output.parent.iterdir()] == [self.work.output.name]
+        called = Counter(map(int, self.work.noted("called")))
+        returned = Counter(map(int, self.work.noted("returned")))
+        assert sorted(returned) == list(range(len(self.rows))), "rows of calls that never returned"
+        return sum(called.values()) - len(self.rows)
+
+
+@pytest.fixture
+def faults(work):
+    return Faults(work)
+
+
+def succeeded(progress):
+    return progress["miniBatches"]["succeeded"]
+
+
+def test_a_slow_network_that_loses(faults):
+    """300 ms there and back, and 5 % of what is sent stalls, as TCP does when a packet is lost."""
+    faults.start(300, pace=0.005)
+    with FaultyProxy(faults.cluster.port, delay=0.15, loss=0.05, seed=1) as proxy:
+        for index in range(2):
+            faults.node(index, url=f"https://localhost:{proxy.port}")
+        faults.expect_all_once()
+    assert proxy.faults > 0
+
+
+def test_connections_that_are_cut(faults):
+    faults.start(200, pace=0.02)
+    with FaultyProxy(faults.cluster.port) as proxy:
+        for index in range(2):
+            faults.node(index, url=f"https://localhost:{proxy.port}")
+        while not faults.coordinator.ended:
+            time.sleep(0.15)  # how often; no synchronisation
+            proxy.cut()
+            if (progress := faults.cluster.progress()) and succeeded(progress) > 140:
+                break  # the end is not for an agent that is never let in
+        faults.expect_all_once()
+    assert proxy.faults > 10
+
+
+def test_answers_that_are_lost(faults):
+    """What agents report is committed, and they do not hear of it; then their connections end, and
+    they report it again."""
+    faults.start(200, pace=0.02)
+    with FaultyProxy(faults.cluster.port) as proxy:
+        for index in range(2):
+            faults.node(index, url=f"https://localhost:{proxy.port}")
+        for target in (30, 110):
+            faults.wait_for(lambda p, n=target: succeeded(p) >= n, f"{target} are done")
+            proxy.hold("down")
+            time.sleep(0.5)  # of silence; no synchronisation
+            proxy.cut()
+            proxy.release()
+        faults.expect_all_once()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may make a network namespace")
+def test_a_node_that_is_cut_off_for_longer_than_a_lease(faults):
+    """It is given up, and what it held is free for the other; then it comes back with results."""
+    try:
+        network = Namespace()
+    except (OSError, FileNotFoundError) as error:
+        pytest.skip(f"no network namespace can be made here: {error}")
+    with network:
+        names = f"DNS:localhost,IP:{network.HERE}"
+        make_certificates(faults.cluster.secret, names)
+        faults.cluster.use_certificates()
+        count = 60
+        faults.start(count, held=10, last=count - 1)
+        url = f"https://{network.HERE}:{faults.cluster.port}"
+        faults.node(0, url=url, before=network.within)
+        faults.node(1)
+        faults.coordinator.wait_for(
+            lambda: len(set(map(int, faults.work.noted("called"))) - set(range(10))) >= 4,
+            "both nodes hold two",
+        )
+        network.unplug()
+        faults.work.make("go")
+        faults.wait_for(
+            lambda p: sum(node["registered"] for node in p["nodes"]) == 1, "it is given up", 60
+        )
+        network.plug_in()
+        faults.wait_for(
+            lambda p: all(node["registered"] for node in p["nodes"]) and len(p["nodes"]) == 2,
+            "it comes back",
+        )
+        faults.work.make("end")
+        faults.expect_all_once()
+
+
+def test_a_coordinator_that_was_frozen_takes_nothing_from_anybody(faults):
+    """Longer than every lease. When it wakes, all nodes are still there: nothing runs twice."""
+    faults.start(24, held=4)
+    for index in range(2):
+        faults.node(index)
+    faults.coordinator.wait_for(lambda: len(faults.work.noted("called")) >= 8, "4 of them run")
+    faults.coordinator.send(signal.SIGSTOP)
+    time.sleep(LEASE_SECONDS * 1.2)  # the fault itself
+    faults.coordinator.send(signal.SIGCONT)
+    faults.wait_for(lambda p: p["miniBatches"]["running"] >= 4, "it goes on")
+    faults.work.make("go")
+    assert faults.expect_all_once() == 0
+
+
+@pytest.fixture
+def clock(work):
+    """(words in front of a program whose wall clock is moved, function that moves it)"""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if not compiler:
+        pytest.skip("there is no C compiler")
+    shim = work.root / "clock_shim.so"
+    source = Path(__file__).parent / "support" / "clock_shim.c"
+    subprocess.run(
+        [compiler, "-shared", "-fPIC", "-O1", "-o", shim, source], check=True, timeout=60
+    )
+    step = work.root / "step"
+
+    def move(hours):
+        new = step.with_suffix(".new")
+        new.write_text(str(int(hours * 3600)))
+        new.replace(step)
+
+    move(12)
+    return ["env", f"LD_PRELOAD={shim}", f"CLOCK_STEP={step}"], move
+
+
+def test_clocks_that_jump(faults, clock):
+    """Of coordinator and one node, by hours, there and back: leases and time-outs do not notice."""
+    words, move = clock
+    faults.start(300, pace=0.01, before=words)
+    faults.node(0, before=words)
+    faults.node(1)
+    for target, hours in ((30, 24), (90, 2), (150, 30), (210, 12)):
+        faults.wait_for(lambda p, n=target: succeeded(p) >= n, f"{target} are done")
+        move(hours)
+    assert faults.expect_all_once() == 0
+    seen = [float(time) for time in faults.work.noted("clock")]
+    assert max(seen) - min(seen) > 27 * 3600, "the clock of the node did not move"

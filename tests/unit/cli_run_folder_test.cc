@@ -1,0 +1,101 @@
+#include "cli/run_folder.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+
+namespace parallelrun {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RunFolderTest : public testing::Test {
+ protected:
+  RunFolderTest() {
+    char name[] = "/tmp/run_folder_test-XXXXXX";
+    below_ = mkdtemp(name);
+    if (const char* before = getenv("TMPDIR")) before_ = before;
+    setenv("TMPDIR", below_.c_str(), 1);
+  }
+  ~RunFolderTest() override {
+    if (before_) {
+      setenv("TMPDIR", before_->c_str(), 1);
+    } else {
+      unsetenv("TMPDIR");
+    }
+    fs::remove_all(below_);
+  }
+  size_t Count() const {
+    return static_cast<size_t>(std::distance(fs::directory_iterator(below_), {}));
+  }
+
+  std::string below_;
+  std::optional<std::string> before_;
+};
+
+TEST_F(RunFolderTest, GoesWithTheCommand) {
+  {
+    RunFolder folder;
+    ASSERT_TRUE(folder.Make().ok());
+    EXPECT_EQ(fs::path(folder.path()).parent_path(), below_);
+    std::ofstream(folder.path() + "/file") << "x";
+    EXPECT_EQ(Count(), 1u);
+  }
+  EXPECT_EQ(Count(), 0u);
+}
+
+TEST_F(RunFolderTest, WhatAKilledCommandLeftIsRemovedByTheNext) {
+  const pid_t child = fork();
+  if (child == 0) {
+    RunFolder folder;
+    const bool made = folder.Make().ok();
+    std::ofstream(folder.path() + "/file") << "x";
+    _exit(made ? 0 : 1);  // as SIGKILL: nothing is cleaned up
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  ASSERT_EQ(Count(), 1u);
+  RunFolder folder;
+  ASSERT_TRUE(folder.Make().ok());
+  EXPECT_EQ(Count(), 1u);
+  EXPECT_FALSE(fs::exists(folder.path() + "/file"));
+}
+
+TEST_F(RunFolderTest, AnotherLiveCommandKeepsItsFolder) {
+  RunFolder first, second;
+  ASSERT_TRUE(first.Make().ok());
+  ASSERT_TRUE(second.Make().ok());
+  EXPECT_TRUE(fs::exists(first.path()));
+  EXPECT_TRUE(fs::exists(second.path()));
+}
+
+TEST_F(RunFolderTest, WhatIsNotOursIsLeftAlone) {
+  fs::create_directories(below_ + "/parallelrun-abcdef");  // no lock
+  fs::create_directories(below_ + "/parallelrun-longer-name");
+  std::ofstream(below_ + "/parallelrun-longer-name/lock") << "";
+  fs::create_directories(below_ + "/aside");
+  std::ofstream(below_ + "/aside/lock") << "";
+  fs::create_directory_symlink(below_ + "/aside", below_ + "/parallelrun-linked");
+  RunFolder folder;
+  ASSERT_TRUE(folder.Make().ok());
+  EXPECT_EQ(Count(), 5u);
+  EXPECT_TRUE(fs::exists(below_ + "/aside/lock"));
+}
+
+TEST_F(RunFolderTest, AFolderThatIsNotThereIsNamed) {
+  setenv("TMPDIR", (below_ + "/missing").c_str(), 1);
+  RunFolder folder;
+  const Status made = folder.Make();
+  ASSERT_FALSE(made.ok());
+  EXPECT_NE(made.error().message.find("TMPDIR"), std::string::npos) << made.error().message;
+}
+
+}  // namespace
+}  // namespace parallelrun
