@@ -1,3 +1,4 @@
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -7,6 +8,13 @@ import pytest
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 sys.path.insert(0, str(HERE.parents[1] / "worker-image" / "python"))
+
+# script/bootstrap test puts pyarrow here for the system's Python: Debian 12 has no package of it.
+PYARROW = HERE.parents[1] / "build" / "tools" / f"pyarrow-{sys.implementation.cache_tag}"
+if PYARROW.is_dir() and "WORKER_PYTHON" not in os.environ:
+    sys.path.append(str(PYARROW))
+    known = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = f"{known}{os.pathsep}{PYARROW}" if known else str(PYARROW)
 
 from fake_agent import FakeAgent  # noqa: E402 - the path must be set first
 

@@ -105,6 +105,11 @@ def batch(sequence, work):
     return frame(BATCH, struct.pack("<Q", sequence) + work)
 
 
+def python_path():
+    """The package behind what the environment has, as the agent sets it."""
+    return os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), str(PACKAGE))))
+
+
 class FakeAgent:
     """One worker process in `folder`, which holds `code` and the output files."""
 
@@ -147,7 +152,7 @@ class FakeAgent:
                 stdout=out,
                 stderr=err,
                 cwd=self.code,
-                env={**os.environ, "PYTHONPATH": str(PACKAGE), **(environment or {})},
+                env={**os.environ, "PYTHONPATH": python_path(), **(environment or {})},
                 close_fds=False,
                 preexec_fn=place_descriptors,
             )

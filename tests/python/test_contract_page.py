@@ -39,3 +39,36 @@ def test_every_contract_test_is_named_on_the_page():
         for name in functions(path):
             for row in re.findall(r"_([bcdef]\d+)(?=_)", name):
                 assert re.search(rf"^\| .*\b{row.upper()}\b", PAGE, re.M), name
+
+
+def rows():
+    """(row, all of its line) of each table row of the page."""
+    for line in PAGE.splitlines():
+        if line.startswith("| ") and not line.startswith(("| row |", "|--")):
+            yield line.split("|")[1].strip(), line
+
+
+def test_every_row_has_a_test_or_says_why_it_has_none():
+    for row, line in rows():
+        assert re.search(r"`(test_\w+|[A-Z]\w+\.[A-Z]\w+)`|does not apply|differs:", line), row
+
+
+def test_no_row_is_left_out():
+    have = {name for row, _ in rows() for name in re.findall(r"[A-F]\d+", row)}
+    last = {"B": 20, "C": 17, "D": 15, "E": 10, "F": 8}
+    wanted = {f"{letter}{n}" for letter, count in last.items() for n in range(1, count + 1)}
+    assert wanted - have == set()
+    for section in (
+        "3, ",
+        "4, ",
+        "4.2",
+        "6, ",
+        "7, ",
+        "8.1, ",
+        "12, ",
+        "13, ",
+        "15, ",
+        "17, ",
+        "18, ",
+    ):
+        assert any(row.startswith(section) for row, _ in rows()), section

@@ -1,6 +1,8 @@
 """Stand-ins for packages that are missing, contract sections 7 and 23."""
 
 import json
+import pickle
+from collections import Counter
 
 import pytest
 
@@ -29,21 +31,25 @@ def test_s23_any_name_can_be_imported_and_says_so_when_called(launch):
     agent.run_files()
     rows = dict(line.split(": ", 1) for line in agent.result().data.decode().splitlines())
     for name, called in {
-        "dataset": "azureml.core.Dataset.Tabular.from_delimited_files",
-        "workspace": "azureml.core.Workspace.get_default_datastore",
-        "from_config": "azureml.core.Workspace.from_config",
-        "register": "azureml.core.model.Model.register",
-        "upload": "azureml.core.run.Run.upload_file",
-        "auth": "azureml.core.authentication.MsiAuthentication",
+        "dataset": "azureml.core.dataset.Dataset.Tabular.from_delimited_files",
+        "workspace": "azureml.core.workspace.Workspace.get_default_datastore",
+        "setup": "azureml.core.workspace.Workspace.setup",
+        "package": "azureml.core.model.Model.package",
+        "run": "azureml.core.run.Run.get_metrics",
+        "experiment": "azureml.core.experiment.Experiment.submit",
+        "offline": "azureml.core.run._OfflineRun",
+        "automl": "azureml.train.automl.AutoMLConfig",
         "rest": "azureml._restclient.models.RunDto",
         "mltable": "mltable.load",
-        "artifact": "mlflow.log_artifact",
+        "client": "mlflow.MlflowClient",
+        "server": "mlflow.pyfunc.scoring_server._get_jsonable_obj",
         "handler": "opencensus.ext.azure.log_exporter.AzureLogHandler",
-        "azureml": "azureml.core.Dataset",
+        "azureml": "azureml.core.ScriptRunConfig",
     }.items():
         assert rows[name].startswith(f"{called}() is not available here: ")
         assert "install the package in the image" in rows[name]
     assert "OTEL_EXPORTER_OTLP_ENDPOINT" in rows["handler"]
+    assert "the image has no azureml-train-automl." in rows["automl"]
 
 
 @pytest.mark.parametrize("package", ["azureml", "mlflow", "mltable", "opencensus"])
@@ -224,7 +230,7 @@ def test_s23_run_context_and_metrics_to_the_agent(launch):
     assert [(metric["name"], metric["value"]) for metric in metrics] == LOGGED
     assert [metric.get("step") for metric in metrics[:2]] == [1, None]
     assert metrics[6]["step"] == 3
-    row = "team.digits digits <azureml.core.Workspace, which is not available here>\n"
+    row = "team.digits digits Workspace(name=local)\n"
     assert agent.result().data.decode() == row
     # A thread's is sent by the main thread, when that waits for work.
     from_thread = agent.metric()
@@ -367,3 +373,120 @@ def test_s23_mlflow_models_that_cannot_be_loaded(launch, loader, uri, message):
     uri = uri or str(launch.folder / "model")
     failure = failure_of(launch, "import mlflow.pyfunc", f"mlflow.pyfunc.load_model({uri!r})")
     assert message in failure["message"]
+
+
+# What a job leaves, and what it finds under a name
+
+
+def trainer(launch, out):
+    (launch.folder / "code").mkdir()
+    out.mkdir()
+    (launch.folder / "code" / "outputs").symlink_to(out)  # as the agent does
+    agent = launch("trains.py", "--kind", "lr", runId="team.train", outputFolder=str(out))
+    agent.ready()
+    return agent
+
+
+def test_s23_models_and_files_that_a_script_leaves(launch):
+    out = launch.folder / "out"
+    agent = trainer(launch, out)
+    agent.run_files(["a.csv", "b.csv"])
+    rows = agent.result().data.decode().splitlines()
+    assert rows == [f"['lr_{name}', 1, 'Completed', 'team.train']" for name in "ab"]
+    names = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
+    assert {"lr_a", "lr_b", "notes/lr_a.txt", "models/lr_a/1/lr_a", "models/lr_a/2/lr_a"} < names
+    assert {"last/MLmodel", "models/m/1/MLmodel", "models/m/2/model.pkl"} < names
+    assert len(names) == 20  # nothing half-written is left
+
+
+def test_s23_models_that_a_job_registered_are_a_store(launch):
+    out = launch.folder / "out"
+    agent = trainer(launch, out)
+    agent.run_files(["a.csv", "b.csv"])
+    agent.result()
+    agent.stop()
+    start = {"modelFolder": str(out / "models")}
+    listed = "[(m.name, m.version) for m in Model.list(None, tags=[['kind', 'lr']], latest=True)]"
+    assert value_of(launch, MODEL, listed, **start) == "[('lr_a', 1), ('lr_b', 1)]"
+    found = value_of(launch, MODEL, "Model.get_model_path('lr_b')", **start)
+    assert found == f"{out}/models/lr_b/2/lr_b"
+    imports = "import mlflow"
+    loaded = "mlflow.sklearn.load_model('models:/m/latest')"
+    assert value_of(launch, imports, loaded, **start) == "[1]"
+
+
+def test_s23_side_inputs_by_name_and_secrets(launch, monkeypatch):
+    monkeypatch.setenv("DB_PASSWORD", "hush")
+    monkeypatch.setenv("TOKEN", "t")
+    launch.write("labels/names.txt", "cat dog")
+    launch.write("prices/a.csv", "price\n1\n2\n")
+    launch.write("prices/b.tsv", "price\tof\n4\tx\n")
+    sides = {name: str(launch.folder / name) for name in ("labels", "prices")}
+    agent = launch("reads_side_inputs.py", sideInputs=sides)
+    agent.ready()
+    agent.run_files("abcdefgh")
+    assert agent.result().data.decode().splitlines() == [
+        "['cat', 'dog']",
+        "price",
+        "['/a.csv', '/b.tsv']",
+        "['a.csv', 'b.tsv']",
+        "7",
+        "['labels', 'prices']",
+        "hush",
+        "t",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("Dataset.get_by_name(None, 'x')", "make it a side input of that name. Side inputs are: s"),
+        ("Run.get_context().get_secret('a-b')", "Set the variable A_B from a Secret"),
+    ],
+)
+def test_s23_what_is_not_given_is_named(launch, call, message):
+    imports = "from azureml.core import Dataset, Run"
+    failure = failure_of(launch, imports, call, sideInputs={"s": "/s"})
+    assert message in failure["message"]
+
+
+def test_s23_versions_are_texts(launch):
+    imports = "import azureml.core, mlflow"
+    value = "azureml.core.VERSION.split('.')[0], mlflow.__version__.split('.')[0]"
+    assert value_of(launch, imports, value) == "('1', '2')"
+
+
+SIGNED = """flavors:
+  python_function:
+    loader_module: mlflow.sklearn
+    model_path: model.pkl
+    predict_fn: most_common
+metadata:
+  owner: team
+signature:
+  inputs: '[{"name": "age", "type": "long"}, {"name": "a long name of a column, as some have",
+    "type": "string"}]'
+  outputs: '[{"type": "long"}]'
+"""
+
+
+@pytest.mark.parametrize("hidden", ["", "import sys; sys.modules['yaml'] = None; "])
+def test_s23_the_signature_of_a_model(launch, hidden):
+    launch.write("m/MLmodel", SIGNED)
+    (launch.folder / "m" / "model.pkl").write_bytes(pickle.dumps(Counter("aab")))
+    value = (
+        f"(lambda m: (m.metadata.signature.inputs.input_names(), m.metadata.metadata['owner'],"
+        f" m.metadata.get_input_schema().to_dict()[0]['type'],"
+        f" [str(t) for t in m.metadata.signature.inputs.pandas_types()]))"
+        f"(mlflow.pyfunc.load_model('{launch.folder}/m'))"
+    )
+    found = value_of(launch, hidden + "import mlflow", value)
+    names = "['age', 'a long name of a column, as some have']"
+    assert found == f"({names}, 'team', 'long', ['int64', 'object'])"
+
+
+def test_s23_pyfunc_load_is_load_model(launch):
+    assert (
+        value_of(launch, "import mlflow", "mlflow.pyfunc.load is mlflow.pyfunc.load_model")
+        == "True"
+    )

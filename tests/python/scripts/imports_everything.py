@@ -6,24 +6,29 @@ import mltable
 from azureml._restclient.models import RunDto
 from azureml.core import Dataset, Model, Run, Workspace, model
 from azureml.core import run as run_module
-from azureml.core.authentication import MsiAuthentication
 from azureml.core.model import Model as AgainModel
+from azureml.core.run import _OfflineRun
 from azureml.exceptions import UserErrorException
 from azureml.telemetry import set_diagnostics_collection  # noqa: F401
+from azureml.train.automl import AutoMLConfig
+from mlflow.pyfunc.scoring_server import _get_jsonable_obj
 from opencensus.ext.azure.log_exporter import AzureLogHandler
 
 CALLS = {
     "dataset": lambda: Dataset.Tabular.from_delimited_files("x"),
     "workspace": lambda: Run.get_context().experiment.workspace.get_default_datastore(),
-    "from_config": lambda: Workspace.from_config(),
-    "register": lambda: Model.register(path="x"),
-    "upload": lambda: Run.get_context().upload_file("a", "b"),
-    "auth": MsiAuthentication,
+    "setup": lambda: Workspace.setup(),
+    "package": lambda: Model.package("x"),
+    "run": lambda: Run.get_context().get_metrics(),
+    "experiment": lambda: Run.get_context().experiment.submit(None),
+    "offline": _OfflineRun,
+    "automl": AutoMLConfig,
     "rest": RunDto,
     "mltable": lambda: mltable.load("x"),
-    "artifact": lambda: mlflow.log_artifact("x"),
+    "client": lambda: mlflow.MlflowClient(),
+    "server": lambda: _get_jsonable_obj([1]),
     "handler": AzureLogHandler,
-    "azureml": lambda: azureml.core.Dataset(),
+    "azureml": lambda: azureml.core.ScriptRunConfig(),
 }
 
 

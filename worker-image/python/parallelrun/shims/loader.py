@@ -11,9 +11,12 @@ from parallelrun.shims.placeholder import placeholder
 def spec_of(name, tree):
     """The spec of a stand-in, from its file in the tree if there is one."""
     base = os.path.join(tree, *name.split("."))
-    for file, folders in ((os.path.join(base, "__init__.py"), [base]), (base + ".py", [])):
+    for file in (os.path.join(base, "__init__.py"), base + ".py"):
         if os.path.isfile(file):
-            spec = spec_from_file_location(name, file, submodule_search_locations=folders)
+            spec = spec_from_file_location(name, file)
+            # A package without a folder to search: Python's own finder would load what lies
+            # there, and no placeholder would stand for the rest.
+            spec.submodule_search_locations = []
             spec.loader = _TreeLoader(spec.loader)
             return spec
     return ModuleSpec(name, _EmptyLoader(), is_package=True)

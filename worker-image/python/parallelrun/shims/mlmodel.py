@@ -30,18 +30,22 @@ def local_path(uri):
 
 def read_flavors(folder):
     """The flavors of MLmodel: for each its settings."""
+    content = read(folder)
+    flavors = content.get("flavors") if isinstance(content, dict) else None
+    if not isinstance(flavors, dict):
+        raise ValueError(f"{os.path.join(folder, _FILE)} names no flavors")
+    return flavors
+
+
+def read(folder):
+    """All that MLmodel says."""
     path = os.path.join(folder, _FILE)
     with open(path, encoding="utf-8") as file:
         try:
             import yaml
         except ImportError:
-            content = _parse(file)
-        else:
-            content = yaml.safe_load(file)
-    flavors = content.get("flavors") if isinstance(content, dict) else None
-    if not isinstance(flavors, dict):
-        raise ValueError(f"{path} names no flavors")
-    return flavors
+            return _parse(file)
+        return yaml.safe_load(file)
 
 
 def write_flavors(folder, flavors):
@@ -66,6 +70,8 @@ def _parse(lines):
         while open_maps[-1][0] >= depth:
             open_maps.pop()
         value = value.strip()
+        while value.startswith("'") and (len(value) == 1 or not value.endswith("'")):
+            value += " " + next(lines).strip()  # a long text goes on in the next lines
         if value in ("", "null", "~", "{}"):
             inner = {} if value == "" else None
             open_maps[-1][1][_unquoted(key)] = inner

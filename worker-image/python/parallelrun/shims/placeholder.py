@@ -28,10 +28,28 @@ class NotAvailableError(ImportError):
     """Something of a package that is not installed was called."""
 
 
+# Parts of `azureml` with a distribution of their own; the rest is azureml-core's.
+_AZUREML_PARTS = {
+    "ai": "azureml-ai-monitoring",
+    "automl": "azureml-train-automl",
+    "dataprep": "azureml-dataprep",
+    "fsspec": "azureml-fsspec",
+    "interpret": "azureml-interpret",
+    "metrics": "azureml-metrics",
+    "opendatasets": "azureml-opendatasets",
+    "rag": "azureml-rag",
+    "train": "azureml-train-automl",
+}
+
+
+def _distribution(name):
+    return _AZUREML_PARTS.get(name.split(".")[1] if "." in name else "", "azureml-core")
+
+
 def not_available(name):
     """The error for calling `name`."""
     package = name.partition(".")[0]
-    installed = "azureml-core" if package == "azureml" else package
+    installed = _distribution(name) if package == "azureml" else package
     return NotAvailableError(
         _NOT_HERE.format(name=name, package=installed, mend=_MENDS[package]), name=package
     )

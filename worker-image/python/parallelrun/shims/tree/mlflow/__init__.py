@@ -1,9 +1,31 @@
-"""The part of mlflow that scoring scripts use: metrics, and loading models."""
+"""The part of mlflow that scoring scripts use: metrics, files, and loading models."""
 
+import json
 import os
 
+from parallelrun.shims import artifacts
 from parallelrun.shims.placeholder import Partial, placeholder
 from parallelrun.worker import metrics
+
+# The release whose names these are; scripts print it and compare with it.
+__version__ = "2.22.0"
+
+_NO_SERVER = "parallelrun"
+
+
+def set_tracking_uri(*_, **__):
+    """Nothing: metrics are the job's."""
+
+
+set_registry_uri = set_experiment = enable_system_metrics_logging = set_tracking_uri
+
+
+def get_tracking_uri():
+    """A name, for there is no server."""
+    return _NO_SERVER
+
+
+get_registry_uri = get_tracking_uri
 
 
 def autolog(*_, **__):
@@ -44,12 +66,50 @@ def set_tags(tags, **_):
         metrics.log(key, value)
 
 
+def log_artifact(local_path, artifact_path=None, **_):
+    """Puts a file into the output folder."""
+    name = os.path.basename(os.path.normpath(local_path))
+    artifacts.upload(local_path, os.path.join(artifact_path or "", name))
+
+
+def log_artifacts(local_dir, artifact_path=None, **_):
+    """Puts the content of a folder into the output folder."""
+    artifacts.upload(local_dir, artifact_path or "")
+
+
+def log_text(text, artifact_file, **_):
+    """Writes a text into the output folder."""
+    artifacts.write(artifact_file, text)
+
+
+def log_dict(dictionary, artifact_file, **_):
+    """Writes a dict as JSON into the output folder."""
+    artifacts.write(artifact_file, json.dumps(dictionary, indent=2, default=str))
+
+
+def log_figure(figure, artifact_file, **_):
+    """Puts a figure into the output folder."""
+    target = artifacts.local_path(artifact_file)
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    figure.savefig(target)
+
+
+def register_model(model_uri, name, tags=None, **_):
+    """Puts a model that was logged into models/ of the output folder, as the next version."""
+    from azureml.core.model import registered
+
+    if model_uri.startswith("runs:/"):
+        model_uri = artifacts.local_path(model_uri[len("runs:/") :].partition("/")[2])
+    return registered(artifacts.register(name, model_uri, tags))
+
+
 class ActiveRun(metaclass=Partial):
     """The run is the job; starting and ending it does nothing."""
 
     def __init__(self):
         self.info = self
         self.run_id = self.run_name = os.environ.get("AZUREML_RUN_ID", "")
+        self.experiment_id = self.run_id
 
     def __getattr__(self, attribute):
         return placeholder(f"mlflow.ActiveRun.{attribute}")

@@ -3,7 +3,9 @@
 import os
 import pickle
 import sys
+import tempfile
 
+from parallelrun.shims import artifacts
 from parallelrun.shims.mlmodel import local_path, read_flavors, write_flavors
 
 
@@ -59,3 +61,12 @@ def save_model(sk_model, path, **_):
             "sklearn": common,
         },
     )
+
+
+def log_model(sk_model, artifact_path=None, registered_model_name=None, name=None, **_):
+    """Puts the model into the output folder, and into models/ there if it is registered."""
+    with tempfile.TemporaryDirectory() as folder:
+        save_model(sk_model, folder)
+        artifacts.upload(folder, artifact_path or name or "model")
+        if registered_model_name is not None:
+            artifacts.register(registered_model_name, folder)

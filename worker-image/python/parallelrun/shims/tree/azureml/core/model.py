@@ -1,12 +1,16 @@
 """Models in the store that is the side input named model."""
 
+import glob
 import json
 import os
+import re
 import shutil
 
+from parallelrun.shims import artifacts
 from parallelrun.shims.placeholder import Partial
 
 _INDEX = "models.json"
+_VERSION_FILE = re.compile(r"\d+\.json")  # beside the folder of the version, as register writes it
 
 
 class ModelNotFoundError(Exception):
@@ -20,7 +24,7 @@ class Model(metaclass=Partial):
         if name is None and id is not None:
             name, _, found = id.partition(":")
             version = version or found or None
-        if os.path.isfile(os.path.join(_store(), _INDEX)):
+        if _index_files():
             found = Model.list(workspace, name=name, tags=tags, latest=version is None)
             entries = [m for m in found if version is None or m.version == int(version)]
             if entries:
@@ -69,6 +73,11 @@ class Model(metaclass=Partial):
             found = list(highest.values())
         return found
 
+    @staticmethod
+    def register(workspace=None, model_path=None, model_name=None, tags=None, properties=None, **_):
+        """Puts a file or folder into models/ of the output folder, as the next version."""
+        return registered(artifacts.register(model_name, model_path, tags, properties))
+
     def download(self, target_dir=".", exist_ok=False, exists_ok=None):
         """Copies the model into a folder and returns the copy's path.
 
@@ -77,17 +86,15 @@ class Model(metaclass=Partial):
         target = os.path.join(target_dir, os.path.basename(os.path.normpath(self.path)))
         os.makedirs(target_dir, exist_ok=True)
         if os.path.isdir(self.path):
-            shutil.copytree(self.path, target, copy_function=_replace, dirs_exist_ok=True)
+            shutil.copytree(self.path, target, copy_function=artifacts.replace, dirs_exist_ok=True)
         else:
-            _replace(self.path, target)
+            artifacts.replace(self.path, target)
         return target
 
 
-def _replace(source, target):
-    # Another process may be reading the copy that is there.
-    partial = f"{target}.{os.getpid()}"
-    shutil.copyfile(source, partial)
-    os.replace(partial, target)
+def registered(entry):
+    """The model of an entry that this job registered."""
+    return _from_entry(entry, artifacts.store())
 
 
 def _store():
@@ -125,7 +132,7 @@ def _find(name, version):
 
 def _find_in_index(name, version):
     found = []
-    if os.path.isfile(os.path.join(_store(), _INDEX)):
+    if _index_files():
         found = [m for m in _index() if m.name == name and version in (None, m.version)]
     if not found:
         have = ", ".join(sorted(os.listdir(_store()))[:10]) or "nothing"
@@ -135,23 +142,37 @@ def _find_in_index(name, version):
     return best.path, best.version
 
 
-def _index():
+def _index_files():
     path = os.path.join(_store(), _INDEX)
-    try:
-        with open(path, encoding="utf-8") as file:
-            return [_from_entry(entry) for entry in json.load(file)]
-    except FileNotFoundError:
+    registered_files = sorted(glob.glob(os.path.join(glob.escape(_store()), "*", "*.json")))
+    return [path] * os.path.isfile(path) + [
+        file for file in registered_files if _VERSION_FILE.fullmatch(os.path.basename(file))
+    ]
+
+
+def _index():
+    """The models of models.json and of those that a job registered."""
+    files = _index_files()
+    if not files:
         raise ModelNotFoundError(
-            f"{path} is missing. It lists the models of the store: "
+            f"{os.path.join(_store(), _INDEX)} is missing. It lists the models of the store: "
             '[{"name": "m", "version": 1, "path": "m/1", "tags": {}, "properties": {}}]'
-        ) from None
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise ModelNotFoundError(f"{path} cannot be read: {error!r}") from error
+        )
+    models = []
+    for path in files:
+        try:
+            with open(path, encoding="utf-8") as file:
+                content = json.load(file)
+            entries = content if isinstance(content, list) else [content]
+            models += [_from_entry(entry, _store()) for entry in entries]
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise ModelNotFoundError(f"{path} cannot be read: {error!r}") from error
+    return models
 
 
-def _from_entry(entry):
+def _from_entry(entry, store):
     model = Model.__new__(Model)
-    path = os.path.join(_store(), entry["path"])
+    path = os.path.join(store, entry["path"])
     tags = dict(_pairs(entry.get("tags")))
     properties = dict(_pairs(entry.get("properties")))
     model._describe(entry["name"], int(entry.get("version", 1)), path, tags, properties)

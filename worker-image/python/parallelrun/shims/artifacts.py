@@ -1,0 +1,90 @@
+"""What scripts upload and register: files in the output folder of the job."""
+
+import json
+import os
+import shutil
+
+from parallelrun.worker import process
+
+# Models that a job registers: a store, as the side input named model of a later job.
+_MODELS = "models"
+
+
+def local_path(name):
+    """Where an artifact of this name lies. `./outputs` is the output folder itself."""
+    name = os.path.normpath(os.fspath(name)).lstrip(os.sep)
+    parts = [part for part in name.split(os.sep) if part not in (".", "..")]
+    if parts[:1] == ["outputs"]:
+        del parts[0]
+    return os.path.join(process.current.output_folder, *parts)
+
+
+def upload(source, name):
+    """Copies a file or a folder to the artifact `name`; returns its path."""
+    target = local_path(name)
+    if os.path.exists(target) and os.path.samefile(source, target):
+        return target
+    if os.path.isdir(source):
+        shutil.copytree(source, target, copy_function=replace, dirs_exist_ok=True)
+    else:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        replace(source, target)
+    return target
+
+
+def write(name, content):
+    """Writes a text or bytes to the artifact `name`."""
+    target = local_path(name)
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    data = content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
+    partial = f"{target}.{os.getpid()}"
+    with open(partial, "wb") as file:
+        file.write(data)
+    os.replace(partial, target)
+
+
+def replace(source, target):
+    """Copies a file; who reads the one that is there is not disturbed."""
+    partial = f"{target}.{os.getpid()}"
+    shutil.copyfile(source, partial)
+    os.replace(partial, target)
+
+
+def register(name, source, tags=None, properties=None):
+    """Puts a model into the store of this job as its next version; returns its entry."""
+    relative = os.path.join(name, "")
+    folder = local_path(os.path.join(_MODELS, name))
+    version = _next_version(folder)
+    if os.path.isdir(source):
+        relative += str(version)
+        upload(source, os.path.join(_MODELS, relative))
+    else:
+        relative += os.path.join(str(version), os.path.basename(os.path.normpath(source)))
+        upload(source, os.path.join(_MODELS, relative))
+    entry = {
+        "name": name,
+        "version": version,
+        "path": relative,
+        "tags": {key: str(value) for key, value in dict(tags or {}).items()},
+        "properties": {key: str(value) for key, value in dict(properties or {}).items()},
+    }
+    write(os.path.join(_MODELS, name, f"{version}.json"), json.dumps(entry))
+    return entry
+
+
+def store():
+    """The folder of the models that this job registered."""
+    return local_path(_MODELS)
+
+
+def _next_version(folder):
+    """Makes the folder of the next version: mkdir() says who of several processes has it."""
+    os.makedirs(folder, exist_ok=True)
+    version = max((int(entry) for entry in os.listdir(folder) if entry.isdigit()), default=0)
+    while True:
+        version += 1
+        try:
+            os.mkdir(os.path.join(folder, str(version)))
+        except FileExistsError:
+            continue
+        return version
