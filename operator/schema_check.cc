@@ -14,7 +14,7 @@ using nlohmann::json;
 
 constexpr char kPath[] = "/openapi/v3/apis/parallelrun.dev/v1alpha1";
 constexpr char kMend[] =
-    "kubectl apply --server-side -f crds/ of this release (helm upgrade leaves CRDs as they are)";
+    "helm upgrade with crds.install=true, or kubectl apply --server-side -f crds/, of this release";
 
 // "[]" steps into the items of a list. What lies below objects that Kubernetes alone interprets is
 // not listed.
@@ -51,6 +51,8 @@ constexpr const char* kFields[] = {"spec.entryScript",
                                    "spec.allowedFailedCount",
                                    "spec.allowedFailedPercent",
                                    "spec.runMaxTry",
+                                   "spec.isolateFailures",
+                                   "spec.speculation",
                                    "spec.runInvocationTimeoutSeconds",
                                    "spec.taskOverheadTimeoutSeconds",
                                    "spec.progressUpdateTimeoutSeconds",

@@ -29,7 +29,6 @@
 namespace parallelrun {
 namespace {
 
-constexpr Duration kCallTimeout = seconds(60);
 constexpr Duration kLastLogs = seconds(10);
 constexpr Duration kLastLogsLost = seconds(1);
 constexpr Duration kHousekeeping = milliseconds(250);
@@ -85,6 +84,7 @@ class Agent {
   ExchangeThread report_;
   ExchangeThread park_;
   AgentCore core_;
+  CallLimits limits_;
   RegisterReply registered_;
   std::string last_failure_;
   const std::optional<std::vector<std::string>> gpus_ = FindGpus();
@@ -313,7 +313,7 @@ void Agent::Call(CallKind call, const ExchangeRequest& request) {
   HttpRequest http;
   http.method = "POST";
   http.path = "/v1/nodes/" + std::to_string(config_.node);
-  Duration deadline = kCallTimeout;
+  Duration park{};
   if (call == CallKind::kRegister) {
     http.path += "/register";
     const bool known = !registered_.run_id.empty();
@@ -324,10 +324,11 @@ void Agent::Call(CallKind call, const ExchangeRequest& request) {
     http.path += "/exchange";
     http.headers.push_back({"Content-Type", "application/octet-stream"});
     http.body = Encode(request);
-    deadline += milliseconds(request.park_ms);
+    park = milliseconds(request.park_ms);
   }
   ExchangeThread& thread = call == CallKind::kPark ? park_ : report_;
-  thread.Send(std::move(http), deadline, [this, call](const Result<HttpResponse>& response) {
+  const Duration limit = limits_.Of(call, park);
+  thread.Send(std::move(http), limit, [this, call](const Result<HttpResponse>& response) {
     OnCalled(call, response);
     SchedulePump();
   });
@@ -335,6 +336,7 @@ void Agent::Call(CallKind call, const ExchangeRequest& request) {
 
 void Agent::OnCalled(CallKind call, const Result<HttpResponse>& response) {
   const Instant now = clock_.Now();
+  limits_.OnResult(call, response);
   if (!response || response->status != 200) {
     const CallFailure failure = FailureOf(call, response);
     last_failure_ = FailureWords(response);

@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -67,6 +68,19 @@ std::string FailureWords(const Result<HttpResponse>& response) {
     if (message.is_string()) words = message.get<std::string>();
   }
   return std::to_string(response->status) + " " + Printable(words, kMaxShown);
+}
+
+Duration CallLimits::Of(CallKind call, Duration park) const {
+  return call == CallKind::kRegister ? register_ : kMost + park;
+}
+
+void CallLimits::OnResult(CallKind call, const Result<HttpResponse>& response) {
+  if (call != CallKind::kRegister) return;
+  if (response.ok()) {
+    register_ = kFirst;
+  } else if (response.error().code == Code::kTimeout) {
+    register_ = std::min(2 * register_, kMost);  // it may be a slow one
+  }
 }
 
 void Leave(HttpClient& client, uint32_t node, const Incarnation& incarnation, AgentEnd end) {

@@ -7,6 +7,7 @@
 #include "agent/agent_config.h"
 #include "agent/agent_types.h"
 #include "base/http_client.h"
+#include "base/time.h"
 
 namespace parallelrun {
 
@@ -18,6 +19,20 @@ CallFailure FailureOf(CallKind call, const Result<HttpResponse>& response);
 
 // Why a call failed, for people.
 std::string FailureWords(const Result<HttpResponse>& response);
+
+// How long an answer is waited for. The first words to a coordinator get little at first: when its
+// address has just been made, a connection may lead nowhere, for good, while a new one gets there.
+class CallLimits {
+ public:
+  // `park`: how long the call asks the coordinator to hold it.
+  Duration Of(CallKind call, Duration park) const;
+  void OnResult(CallKind call, const Result<HttpResponse>& response);
+
+ private:
+  static constexpr Duration kFirst = seconds(2);
+  static constexpr Duration kMost = seconds(60);
+  Duration register_ = kFirst;
+};
 
 // Says that the incarnation ends, and why. Best effort: the coordinator would find out.
 void Leave(HttpClient& client, uint32_t node, const Incarnation& incarnation, AgentEnd end);

@@ -135,8 +135,7 @@ bool ParseHex(const std::string& text, uint64_t& value) {
   return true;
 }
 
-}  // namespace
-
+// Reads a file or a pipe to its end.
 Result<std::string> ReadConfigFile(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return ErrnoError(errno, "open the configuration " + path);
@@ -159,6 +158,25 @@ Result<std::string> ReadConfigFile(const std::string& path) {
   }
   close(fd);
   return text;
+}
+
+}  // namespace
+
+Result<AgentConfig> ReadAgentConfig(const std::string& path) {
+  const Result<std::string> text = ReadConfigFile(path);
+  if (!text) return text.error();
+  Json config = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  if (!config.is_object() || !config.contains("nodeFile")) return ParseAgentConfig(*text);
+  if (!config["nodeFile"].is_string()) {
+    return Error{Code::kInvalid, path + ": \"nodeFile\" is no string"};
+  }
+  const std::string node_file = config["nodeFile"];
+  const Result<std::string> node_text = ReadConfigFile(node_file);
+  if (!node_text) return node_text.error();
+  const Json node = Json::parse(*node_text, nullptr, /*allow_exceptions=*/false);
+  if (!node.is_object()) return Error{Code::kInvalid, node_file + " is no JSON object"};
+  config.update(node);
+  return ParseAgentConfig(config.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 Result<AgentConfig> ParseAgentConfig(std::string_view json) {

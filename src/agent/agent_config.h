@@ -1,5 +1,5 @@
 // What an agent is told: its configuration file, and the answer to its registration
-// (docs/coordinator-api.md). Parsing is pure; ReadConfigFile reads.
+// (docs/coordinator-api.md). Parsing is pure; ReadAgentConfig reads.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +46,8 @@ struct RegisterReply {
   JobSettings job;
 };
 
-// Reads a file or a pipe to its end (at most 1 MiB).
-Result<std::string> ReadConfigFile(const std::string& path);
+// Reads the configuration file (or a pipe), at most 1 MiB, and the file that its "nodeFile" names.
+Result<AgentConfig> ReadAgentConfig(const std::string& path);
 Result<AgentConfig> ParseAgentConfig(std::string_view json);
 
 Result<RegisterReply> ParseRegisterReply(std::string_view json);

@@ -223,6 +223,7 @@ bool AgentCore::AddResult(Key key, const Batch& batch, size_t& budget, ExchangeR
   finished.error_kind = batch.error_kind;
   finished.message = batch.message;
   finished.log = batch.log;
+  finished.output = batch.output;
   request.finished.push_back(finished);
   flights_[0].finished.push_back(key);
   return true;

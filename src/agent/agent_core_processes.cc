@@ -252,6 +252,7 @@ void AgentCore::FinishFailed(Key key, Batch& batch, FailedAnswer answer, Instant
   batch.error_kind = std::move(answer.kind);
   batch.message = std::move(answer.message);
   batch.log = std::move(answer.log);
+  batch.output = answer.output;
   Finish(key, batch, Finished::Kind::kFailed, now);
 }
 

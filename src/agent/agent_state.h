@@ -41,6 +41,7 @@ struct Batch {
   std::string error_kind;
   std::string message;
   std::string log;
+  OutputRanges output{};
 };
 
 enum class ProcessState : uint8_t { kStarting, kReady, kStopping, kKilled };

@@ -84,6 +84,7 @@ struct FailedAnswer {
   std::string message;
   std::string log;
   uint64_t cpu_ns = 0;
+  OutputRanges output{};
 };
 
 // A mini-batch that has come to an end on this node, for its log.

@@ -3,6 +3,8 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <nlohmann/json.hpp>
+#include <tuple>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/escape.h"
@@ -18,6 +20,16 @@ constexpr size_t kMaxName = 256;
 std::string StringOf(const nlohmann::json& object, const char* key) {
   const auto it = object.find(key);
   return it != object.end() && it->is_string() ? it->get<std::string>() : std::string();
+}
+
+// [from, to] of bytes; zeros unless it is one.
+std::pair<uint64_t, uint64_t> RangeOf(const nlohmann::json& object, const char* key) {
+  const auto it = object.find(key);
+  if (it == object.end() || !it->is_array() || it->size() != 2) return {};
+  const nlohmann::json& from = (*it)[0];
+  const nlohmann::json& to = (*it)[1];
+  if (!from.is_number_unsigned() || !to.is_number_unsigned()) return {};
+  return {from.get<uint64_t>(), to.get<uint64_t>()};
 }
 
 }  // namespace
@@ -76,6 +88,8 @@ std::optional<FailureText> ParseFailure(std::string_view json) {
       place;
   const auto fatal = parsed.find("fatal");
   failure.fatal = fatal != parsed.end() && fatal->is_boolean() && fatal->get<bool>();
+  std::tie(failure.output.stdout_begin, failure.output.stdout_end) = RangeOf(parsed, "stdout");
+  std::tie(failure.output.stderr_begin, failure.output.stderr_end) = RangeOf(parsed, "stderr");
   return failure;
 }
 
@@ -93,6 +107,7 @@ std::optional<FailedAnswer> ParseFailed(std::string_view body) {
   answer.cause = input ? Cause::kInput : Cause::kRun;
   answer.kind = std::move(failure->kind);
   answer.message = std::move(failure->message);
+  answer.output = failure->output;
   return answer;
 }
 

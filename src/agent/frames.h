@@ -42,6 +42,7 @@ struct FailureText {
   std::string kind;
   std::string message;  // "ValueError: could not convert … (score.py:31)"
   bool fatal = false;
+  OutputRanges output{};
 };
 
 // Bodies; nullopt when they are not what the protocol says.

@@ -1,6 +1,7 @@
 #include "api/arguments.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 
 #include "api/enums.h"
@@ -150,6 +151,26 @@ Result<std::vector<std::string>> ScriptArguments(const Job& job,
   const auto end = std::find(first.begin(), first.end(), "--");
   first.insert(end, last.begin(), last.end());
   return first;
+}
+
+std::vector<std::string> FoldersOfOutput(const std::vector<std::string>& arguments) {
+  constexpr std::string_view kOutput = "$(output)/";
+  std::vector<std::string> folders;
+  for (const std::string& argument : arguments) {
+    const size_t equals = argument.starts_with("--") ? argument.find('=') : std::string::npos;
+    std::string_view value = argument;
+    if (equals != std::string::npos) value.remove_prefix(equals + 1);
+    if (!value.starts_with(kOutput)) continue;
+    while (value.ends_with('/')) value.remove_suffix(1);
+    if (value.size() <= kOutput.size()) continue;
+    const std::filesystem::path path =
+        std::filesystem::path(value.substr(kOutput.size())).lexically_normal();
+    const bool below = path.is_relative() && !path.empty() && *path.begin() != "..";
+    const bool file = path.filename().native().find('.') != std::string::npos;
+    const std::filesystem::path folder = file ? path.parent_path() : path;
+    if (below && !folder.empty()) folders.push_back(folder);
+  }
+  return folders;
 }
 
 std::string PlaceholderList(const std::vector<std::string>& names) {

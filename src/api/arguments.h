@@ -33,6 +33,12 @@ Result<std::string> SubstituteArgument(std::string_view text,
 Result<std::vector<std::string>> ScriptArguments(const Job& job,
                                                  const std::map<std::string, std::string>& paths);
 
+// The folders that arguments name below the output folder: of "$(output)/models" and of
+// "--out=$(output)/models" that one, of "$(output)/a/x.csv", whose last part has a dot, "a".
+// Scripts expect them to be there, as the outputs of a step are on Azure ML. Relative to the output
+// folder.
+std::vector<std::string> FoldersOfOutput(const std::vector<std::string>& arguments);
+
 // "$(inputs.images), $(output)".
 std::string PlaceholderList(const std::vector<std::string>& names);
 

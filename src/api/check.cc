@@ -173,7 +173,8 @@ class Checker {
       AddError(problems_, "spec.suspend", "a job with ephemeral state would start anew after it",
                "remove state.ephemeral, so that the state lies on the output's volume");
     }
-    if (spec_.output.if_exists == IfExists::kResume) {
+    const IfExists if_exists = spec_.output.if_exists;
+    if (if_exists == IfExists::kResume || if_exists == IfExists::kRetryFailed) {
       AddError(problems_, "spec.output.ifExists",
                "there is no state to resume from when it is ephemeral",
                "remove state.ephemeral, or write Overwrite");

@@ -47,7 +47,8 @@ template <>
 const Words<IfExists>& EnumWords() {
   static const Words<IfExists> words = {{"Fail", IfExists::kFail},
                                         {"Resume", IfExists::kResume},
-                                        {"Overwrite", IfExists::kOverwrite}};
+                                        {"Overwrite", IfExists::kOverwrite},
+                                        {"RetryFailed", IfExists::kRetryFailed}};
   return words;
 }
 

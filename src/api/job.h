@@ -24,7 +24,7 @@ enum class TabularFormat { kCsv, kTsv, kParquet };
 enum class HeaderMode { kAllFiles, kFirstFile, kNone };
 enum class OutputAction { kAppendRow, kSummaryOnly };
 enum class OutputOrder { kMiniBatch, kCompletion };
-enum class IfExists { kFail, kResume, kOverwrite };
+enum class IfExists { kFail, kResume, kOverwrite, kRetryFailed };
 enum class LoggingLevel { kWarning, kInfo, kDebug };
 enum class Profiling { kNone, kCProfile, kProfile };
 
@@ -153,6 +153,8 @@ struct JobSpec {
   int32_t allowed_failed_count = -1;  // mini-batches
   double allowed_failed_percent = 100;
   int32_t run_max_try = 3;
+  bool isolate_failures = false;  // a mini-batch that used its tries is split, down to single items
+  std::optional<bool> speculation;  // none: with AppendRow
   Duration run_invocation_timeout = seconds(60);
   Duration task_overhead_timeout = seconds(600);
   Duration progress_update_timeout{};  // default: 3 run_invocation_timeout + 30 s, at least 300 s

@@ -134,6 +134,8 @@ void ReadFailureRules(Fields& fields, JobSpec& spec) {
     spec.allowed_failed_percent = percent->Number(0, 100).value_or(100);
   }
   fields.To("runMaxTry", spec.run_max_try, 1);
+  fields.To("isolateFailures", spec.isolate_failures);
+  if (const auto value = fields.Take("speculation")) spec.speculation = value->Bool();
   const auto timeout = [&](const char* name, Duration& out) {
     ReadSeconds(fields, name, 1, kMaxTimeoutSeconds, out);
   };

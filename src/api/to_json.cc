@@ -91,6 +91,8 @@ void AddRules(const JobSpec& spec, json& out) {
   out["allowedFailedCount"] = spec.allowed_failed_count;
   out["allowedFailedPercent"] = NumberJson(spec.allowed_failed_percent);
   out["runMaxTry"] = spec.run_max_try;
+  out["isolateFailures"] = spec.isolate_failures;
+  if (spec.speculation) out["speculation"] = *spec.speculation;
   out["runInvocationTimeoutSeconds"] = Seconds(spec.run_invocation_timeout);
   out["taskOverheadTimeoutSeconds"] = Seconds(spec.task_overhead_timeout);
   out["progressUpdateTimeoutSeconds"] = Seconds(spec.progress_update_timeout);

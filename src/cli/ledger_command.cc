@@ -34,21 +34,33 @@ struct Describe {
     return fmt::format("plan end     {} mini-batches, {} items", r.batches, r.items);
   }
   std::string operator()(const RowsRecord& r) const {
-    return fmt::format("rows         mini-batch {}, fence {}, {} bytes", r.id, Text(r.fence),
-                       r.rows.size());
+    return fmt::format("rows         mini-batch {}, fence {}, {} bytes", MiniBatchText(r.id),
+                       Text(r.fence), r.rows.size());
   }
   std::string operator()(const ResultRecord& r) const {
     return fmt::format(
         "result       mini-batch {}, fence {}, node {}, process{:03}, {} items, {} rows, {} bytes",
-        r.id, Text(r.fence), r.node, r.process, r.items_succeeded, r.row_count, r.rows.size());
+        MiniBatchText(r.id), Text(r.fence), r.node, r.process, r.items_succeeded, r.row_count,
+        r.rows.size());
   }
   std::string operator()(const FailedRecord& r) const {
-    return fmt::format("failed       mini-batch {}, fence {}, node {}, process{:03}{}: {}: {}",
-                       r.id, Text(r.fence), r.node, r.process, r.final ? ", final" : "",
-                       Printable(r.kind, 100), Printable(r.message, 500));
+    const char* const ends[] = {"", ", final", ", split"};
+    const OutputRanges& o = r.output;
+    const std::string output =
+        o.known() ? fmt::format(" (bytes {} to {} of stdout, {} to {} of stderr)", o.stdout_begin,
+                                o.stdout_end, o.stderr_begin, o.stderr_end)
+                  : "";
+    return fmt::format("failed       mini-batch {}, fence {}, node {}, process{:03}{}: {}: {}{}",
+                       MiniBatchText(r.id), Text(r.fence), r.node, r.process,
+                       ends[static_cast<size_t>(r.end)], Printable(r.kind, 100),
+                       Printable(r.message, 500), output);
   }
   std::string operator()(const LostRecord& r) const {
-    return fmt::format("lost         mini-batch {}, fence {}", r.id, Text(r.fence));
+    return fmt::format("lost         mini-batch {}, fence {}", MiniBatchText(r.id), Text(r.fence));
+  }
+  std::string operator()(const StartedRecord& r) const {
+    return fmt::format("started      mini-batch {}, fence {}{}", MiniBatchText(r.id), Text(r.fence),
+                       r.begun ? "" : ", handed back");
   }
   std::string operator()(const VerdictRecord& r) const {
     return fmt::format("verdict      {}, {}: {}",

@@ -23,6 +23,7 @@ struct RunRequest {
   std::optional<unsigned> nodes;
   bool resume = false;
   bool overwrite = false;
+  bool retry_failed = false;
 };
 
 struct LocalJob {

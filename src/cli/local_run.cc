@@ -33,6 +33,7 @@
 #include "base/random.h"
 #include "cli/code_snapshot.h"
 #include "cli/display.h"
+#include "cli/run_folder.h"
 #include "coordinator/access.h"
 #include "coordinator/server.h"
 
@@ -147,8 +148,6 @@ class LocalRun {
     wake_.notify_all();
     if (client_) client_->Cancel();
     if (poller_.joinable()) poller_.join();
-    std::error_code ignored;
-    if (!folder_.empty()) fs::remove_all(folder_, ignored);
   }
 
   int Run() {
@@ -181,19 +180,18 @@ class LocalRun {
   Status Prepare() {
     // Orphans of a guardian that was killed come to us, to be ended with the rest.
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    InitHttpClientThreads();
+    InitHttpClientThread();
     Result<Programs> programs = FindPrograms();
     if (!programs.ok()) return programs.error();
     programs_ = std::move(*programs);
 
     if (const Status locked = Lock(); !locked.ok()) return locked;
-    std::string name = fs::temp_directory_path() / "parallelrun-XXXXXX";
-    if (mkdtemp(name.data()) == nullptr) return ErrnoError(errno, "make a folder like " + name);
-    folder_ = name;
+    if (const Status made = folder_.Make(); !made.ok()) return made;
     std::vector<std::string> leave_out = job_.layout.forbidden;
-    leave_out.push_back(folder_);
+    leave_out.push_back(folder_.path());
     for (const PlanInput& input : job_.layout.inputs) leave_out.push_back(input.root);
-    const Result<uint64_t> digest = SnapshotCode(job_.code_folder, folder_ + "/code", leave_out);
+    const Result<uint64_t> digest =
+        SnapshotCode(job_.code_folder, folder_.path() + "/code", leave_out);
     if (!digest.ok()) return digest.error();
     code_digest_ = *digest;
 
@@ -274,10 +272,11 @@ class LocalRun {
                          {"resourceUid", uid_},
                          {"resume", request_.resume},
                          {"overwrite", request_.overwrite},
+                         {"retryFailed", request_.retry_failed},
                          {"codeDigest", fmt::format("{:x}", code_digest_)},
                          {"nodes", job_.nodes},
                          {"processes", job_.processes},
-                         {"terminationMessage", folder_ + "/last.json"}};
+                         {"terminationMessage", folder_.path() + "/last.json"}};
     Result<Fd> file = MemoryFile(config.dump(-1, ' ', false, json::error_handler_t::replace));
     if (!file.ok()) return file.error();
     Result<Fd> log = AppendTo(CoordinatorLog());
@@ -294,10 +293,11 @@ class LocalRun {
   }
 
   Status StartNode(size_t index) {
-    const std::string work = fmt::format("{}/node-{}-{}", folder_, index, nodes_[index].restarts);
+    const std::string work =
+        fmt::format("{}/node-{}-{}", folder_.path(), index, nodes_[index].restarts);
     const json config = {
         {"url", Url()},       {"token", RoleToken(key_, fmt::format("node:{}", index))},
-        {"node", index},      {"codeFolder", folder_ + "/code"},
+        {"node", index},      {"codeFolder", folder_.path() + "/code"},
         {"workFolder", work}, {"pythonPath", programs_.python_package}};
     Result<Fd> file = MemoryFile(config.dump());
     if (!file.ok()) return file.error();
@@ -533,7 +533,7 @@ class LocalRun {
   }
 
   std::optional<json> LastWords() const {
-    std::ifstream in(folder_ + "/last.json");
+    std::ifstream in(folder_.path() + "/last.json");
     json last = json::parse(in, nullptr, false);
     if (!last.is_object()) return std::nullopt;
     return last;
@@ -562,7 +562,7 @@ class LocalRun {
   Instant started_;
   EventLoop loop_;
   Programs programs_;
-  std::string folder_;  // private, removed at the end
+  RunFolder folder_;
   uint64_t code_digest_ = 0;
   uint16_t port_ = 0;
   Fd listening_;

@@ -73,7 +73,7 @@ std::string CommandLine(int argc, char** argv) {
   std::string line;
   for (int i = 0; i < argc; ++i) {
     const std::string word = argv[i];
-    if (word == "--overwrite" || word == "--resume") continue;
+    if (word == "--overwrite" || word == "--resume" || word == "--retry-failed") continue;
     const bool plain =
         !word.empty() && word.find_first_of(" \t\n'\"\\$&|;<>()*?[]#~`!{}") == std::string::npos;
     std::string quoted = "'";
@@ -110,8 +110,13 @@ int Main(int argc, char** argv) {
   run->add_option("--nodes", request.nodes, "Nodes to start here; 1 if not given")
       ->check(CLI::Range(1, 256));
   CLI::Option* resume = run->add_flag("--resume", request.resume, "Continue an unfinished run");
-  run->add_flag("--overwrite", request.overwrite, "Start over; replaces the output")
-      ->excludes(resume);
+  CLI::Option* overwrite =
+      run->add_flag("--overwrite", request.overwrite, "Start over; replaces the output")
+          ->excludes(resume);
+  run->add_flag("--retry-failed", request.retry_failed,
+                "Run the failed mini-batches of a finished run again; replaces the output")
+      ->excludes(resume)
+      ->excludes(overwrite);
   AddQuickOptions(*run, quick);
   run->add_option("arguments", quick.arguments, "Arguments of the script, after --");
 

@@ -60,6 +60,8 @@ std::string QuickJobYaml(const QuickJob& job) {
   text += "spec:\n";
   text += fmt::format("  entryScript: {}\n", Quoted(std::filesystem::path(job.script).filename()));
   if (!arguments.empty()) text += fmt::format("  arguments: [{}]\n", arguments);
+  text += "  # On a cluster, an image with Python and the packages of the script:\n";
+  text += "  # environment: {image: registry/name:tag}\n";
   text += "  volumes:\n";
   text += fmt::format("    - {{name: input, hostPath: {{path: {}}}}}\n", Quoted(folder));
   text +=

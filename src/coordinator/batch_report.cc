@@ -46,6 +46,13 @@ const char* StatusOf(Cause cause) {
   return "FAILED";
 }
 
+// Keys of the detail, its quotes doubled as within a field.
+std::string OutputText(const OutputRanges& o) {
+  if (!o.known()) return "";
+  return fmt::format(",\"\"stdout\"\":[{},{}],\"\"stderr\"\":[{},{}]", o.stdout_begin, o.stdout_end,
+                     o.stderr_begin, o.stderr_end);
+}
+
 // One attempt, whatever became of it.
 struct Attempt {
   BatchId id = 0;
@@ -58,6 +65,7 @@ struct Attempt {
   std::string_view kind;
   std::string_view message;
   uint32_t rows = 0;
+  OutputRanges output{};
 };
 
 class Report {
@@ -71,11 +79,20 @@ class Report {
     if (const auto* settings = std::get_if<SettingsRecord>(&record)) {
       generation_ = settings->generation;
     } else if (const auto* r = std::get_if<ResultRecord>(&record)) {
-      Add({r->id, r->node, r->process, r->items_succeeded, r->run_ns, r->times, "RUN_DONE", "", "",
-           r->row_count});
+      Add({r->id,
+           r->node,
+           r->process,
+           r->items_succeeded,
+           r->run_ns,
+           r->times,
+           "RUN_DONE",
+           "",
+           "",
+           r->row_count,
+           {}});
     } else if (const auto* f = std::get_if<FailedRecord>(&record)) {
       Add({f->id, f->node, f->process, 0, f->run_ns, f->times, StatusOf(f->cause), f->kind,
-           f->message, 0});
+           f->message, 0, f->output});
     }
     return {};
   }
@@ -105,7 +122,7 @@ class Report {
 
  private:
   void Add(const Attempt& a) {
-    const uint32_t items = a.id < state_.batches().size() ? state_.batches()[a.id].items : 0;
+    const uint32_t items = state_.known(a.id) ? state_.batch(a.id).items : 0;
     const uint32_t picked = ++picked_[a.id];
     if (a.kind.empty()) picked_.erase(a.id);  // settled: no further attempt follows
     const uint32_t failed = items - std::min(items, a.succeeded);
@@ -117,11 +134,11 @@ class Report {
     fmt::format_to(std::back_inserter(lines_),
                    "{},{},process{:03},{},{},{},{},{:.6f},{:.6f},{:.6f},{},{},{},\"{{\"\"node\"\":{"
                    "},\"\"generation\"\":{},"
-                   "\"\"rows\"\":{}}}\"\n",
-                   a.id, picked, a.process, start_text_, items, a.succeeded, failed,
+                   "\"\"rows\"\":{}{}}}\"\n",
+                   MiniBatchText(a.id), picked, a.process, start_text_, items, a.succeeded, failed,
                    Seconds(a.times.elapsed_ns), Seconds(a.times.cpu_ns), Seconds(a.run_ns),
                    a.status, CsvField(Printable(a.kind, 100)), CsvField(Printable(a.message, 500)),
-                   a.node, generation_, a.rows);
+                   a.node, generation_, a.rows, OutputText(a.output));
     if (lines_.size() > kBlock) Flush();
     for (Sum* sum : {&nodes_[a.node], &processes_[{a.node, a.process}]}) {
       ++sum->attempts;

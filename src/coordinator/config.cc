@@ -82,8 +82,12 @@ json WorkerKeys(const Job& job, const JobLayout& layout) {
                  {"appendRowSafeOutput", flags.append_row_safe_output},
                  {"componentMode", flags.component_mode},
                  {"mixedTypes", flags.mixed_types}};
-  const auto model = layout.placeholders.find("sideInputs.model");
-  if (model != layout.placeholders.end()) worker["modelFolder"] = model->second;
+  for (const SideInput& side : job.spec.side_inputs) {
+    const auto path = layout.placeholders.find("sideInputs." + side.name);
+    if (path == layout.placeholders.end()) continue;
+    worker["sideInputs"][side.name] = path->second;
+    if (side.name == "model") worker["modelFolder"] = path->second;
+  }
   if (job.spec.profiling == Profiling::kCProfile) worker["profiling"] = "cProfile";
   if (job.spec.profiling == Profiling::kProfile) worker["profiling"] = "profile";
   return worker;
@@ -129,6 +133,7 @@ Result<CoordinatorConfig> ParseConfig(const std::string& text) {
     config.resource_uid = object.at("resourceUid").get<std::string>();
     config.resume = object.value("resume", false);
     config.overwrite = object.value("overwrite", false);
+    config.retry_failed = object.value("retryFailed", false);
     const std::string digest = object.value("codeDigest", std::string("0"));
     const char* end = digest.data() + digest.size();
     if (const auto read = std::from_chars(digest.data(), end, config.code_digest, 16);

@@ -22,6 +22,7 @@ struct CoordinatorConfig {
   std::string resource_uid;
   bool resume = false;
   bool overwrite = false;
+  bool retry_failed = false;
   uint64_t code_digest = 0;
   uint32_t nodes = 1;
   uint32_t processes = 1;           // of each node

@@ -1,7 +1,6 @@
 #include "coordinator/coordinator.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include <spdlog/fmt/fmt.h>
 
@@ -10,12 +9,8 @@
 namespace parallelrun {
 namespace {
 
-// Process names are unique within a node for ever: each incarnation gets a range of its own.
-constexpr uint64_t kProcessNames = 1'000;
-constexpr uint64_t kIncarnationsOfEpoch = 200;
 constexpr Duration kFrozenGap = seconds(2);
-constexpr uint32_t kMaxParkMs = 20'000;
-constexpr size_t kAgentsRemembered = 100;
+constexpr double kSlowFactor = 3;  // times the mean
 
 }  // namespace
 
@@ -28,7 +23,8 @@ Coordinator::Coordinator(CoordinatorLimits options, Ledger& ledger, PlanStore& p
       leases_(state, ledger.epoch(), options.lease),
       started_(now),
       last_tick_(now),
-      last_progress_(now) {
+      last_progress_(now),
+      withhold_until_(now + options.lease) {
   leases_.AllowBelow(state.counts().planned);
   if (state.verdict()) {
     // An earlier epoch decided; what is left is to publish, and to tell.
@@ -47,257 +43,6 @@ Ledger::Appended Coordinator::Record(const parallelrun::Record& record) {
   assert(applied.ok());
   static_cast<void>(applied);
   return appended;
-}
-
-// --- nodes
-
-NodeRegistration Coordinator::Register(uint32_t index, const std::string& agent, uint32_t processes,
-                                       Instant now, uint64_t pod) {
-  Node& node = nodes_[index];
-  if (node.registered && node.agent != agent) LoseLeases(index, now);
-  if (!node.agent.empty() && node.agent != agent) {
-    node.superseded.push_back(node.agent);
-    if (node.superseded.size() > kAgentsRemembered) node.superseded.pop_front();
-  }
-  node.registered = true;
-  node.seen = now;
-  node.agent = agent;
-  node.pod = pod;
-  node.processes = std::max(1U, processes);
-  node.gave_up = false;
-  node.incarnation = {ledger_.epoch(), ++last_incarnation_};
-  EndParks(index, now);
-  Pump(now);
-  const uint64_t range =
-      (ledger_.epoch() - options_.first_epoch) * kIncarnationsOfEpoch + node.registrations++;
-  return {node.incarnation, static_cast<uint32_t>(range * kProcessNames)};
-}
-
-void Coordinator::LoseLeases(uint32_t index, Instant now) {
-  for (const LeaseTable::Held& held : leases_.HeldBy(index)) {
-    if (held.lease.started && !over()) CountLoss(index, {held.id, held.lease.fence});
-    leases_.Release(held.id);
-  }
-  Decide(now);
-}
-
-void Coordinator::CountLoss(uint32_t index, const LeaseName& name) {
-  Record(LostRecord{name.id, name.fence});
-  const uint16_t losses = state_.batches()[name.id].losses;
-  if (losses < options_.max_losses) return;
-  const std::string message = fmt::format(
-      "its node died {} times while run() worked on it: look for what ends the whole node, such as "
-      "memory",
-      losses);
-  // Without the lease's fence: nobody reported this, so that no later report is a repeat of it.
-  FailedRecord failed;
-  failed.id = name.id;
-  failed.node = index;
-  failed.cause = Cause::kProcessEnded;
-  failed.final = true;
-  failed.kind = "LostTooOften";
-  failed.message = message;
-  Record(failed);
-}
-
-void Coordinator::EndParks(uint32_t index, Instant now) {
-  for (Waiting& waiting : waiting_) {
-    if (waiting.node == index) waiting.park_until = now;
-  }
-}
-
-void Coordinator::Leave(uint32_t index, const Incarnation& incarnation, Instant now) {
-  const auto found = nodes_.find(index);
-  if (found == nodes_.end() || found->second.incarnation != incarnation) return;
-  found->second.registered = false;
-  for (const LeaseTable::Held& held : leases_.HeldBy(index)) leases_.Release(held.id);
-  EndParks(index, now);
-  Pump(now);
-}
-
-void Coordinator::ConnectionGone(uint32_t index, Instant now) {
-  leases_.Shorten(index, now, options_.broken_grace);
-}
-
-void Coordinator::Exchange(uint32_t index, const ExchangeRequest& request, Instant now,
-                           Answer answer) {
-  const auto found = nodes_.find(index);
-  if (request.incarnation.epoch > ledger_.epoch()) superseded_ = true;
-  if (found == nodes_.end() || !found->second.registered ||
-      found->second.incarnation != request.incarnation ||
-      request.settings_digest != options_.settings_digest) {
-    answer(
-        Error{Code::kStale, fmt::format("node {} is not registered as incarnation {}.{} of epoch "
-                                        "{}: register again",
-                                        index, request.incarnation.epoch,
-                                        request.incarnation.number, ledger_.epoch())});
-    return;
-  }
-  Node& node = found->second;
-  node.seen = now;
-  // A node has one parked request; the newer one stands for it now.
-  for (Waiting& waiting : waiting_) {
-    if (waiting.node == index) {
-      waiting.want = 0;
-      waiting.park_until = now;
-    }
-  }
-  Waiting waiting;
-  waiting.node = index;
-  waiting.incarnation = request.incarnation;
-  waiting.want = request.want;
-  waiting.park_until = now + milliseconds(std::min(request.park_ms, kMaxParkMs));
-  waiting.answer = std::move(answer);
-
-  TakeEvents(index, node, request);
-  TakeHeld(index, node, request, now, waiting);
-  TakeFinished(index, node, request, now, waiting);
-  waiting.news = waiting.position > 0 || !waiting.reply.settled.empty() ||
-                 !waiting.reply.refused.empty() || !waiting.reply.adopted.empty() ||
-                 !request.parts.empty();
-  waiting_.push_back(std::move(waiting));
-  Decide(now);
-  Pump(now);
-}
-
-void Coordinator::TakeEvents(uint32_t index, Node& node, const ExchangeRequest& request) {
-  for (const ProcessEvent& event : request.events) {
-    const std::string where = event.log.empty() ? "" : fmt::format(" (log {})", event.log);
-    switch (event.kind) {
-      case ProcessEvent::Kind::kReady: node.ever_ready = true; break;
-      case ProcessEvent::Kind::kInitFailed:
-        ++init_failures_;
-        init_error_ = std::string(event.message) + where;
-        break;
-      case ProcessEvent::Kind::kScriptUnusable:
-        if (!over()) {
-          Conclude({Outcome::kFailed, "ScriptUnusable", std::string(event.message) + where});
-        }
-        break;
-      case ProcessEvent::Kind::kExited: break;
-      case ProcessEvent::Kind::kMetric: {
-        // Told at least once; its number within its process, in decimal, makes a repeat known.
-        uint64_t number = 0;
-        std::from_chars(event.log.data(), event.log.data() + event.log.size(), number);
-        uint64_t& last = node.metrics[event.process];
-        if (number <= last) break;
-        last = number;
-        metrics_.push_back({index, event.process, std::string(event.message)});
-        break;
-      }
-      case ProcessEvent::Kind::kHeader:
-        if (!over() && state_.header().empty()) Record(HeaderRecord{event.message});
-        break;
-      case ProcessEvent::Kind::kGaveUp:
-        node.gave_up = true;
-        if (init_error_.empty()) init_error_ = std::string(event.message) + where;
-        break;
-    }
-  }
-}
-
-void Coordinator::TakeHeld(uint32_t index, const Node& node, const ExchangeRequest& request,
-                           Instant now, Waiting& waiting) {
-  const auto adopt = [&](BatchId id, const Fence& fence, bool started) {
-    const std::optional<Fence> adopted =
-        over() ? std::nullopt : leases_.Adopt(index, node.incarnation, id, started, now);
-    if (adopted) {
-      waiting.reply.adopted.push_back({id, fence, *adopted});
-    } else {
-      waiting.reply.refused.push_back({id, fence});
-    }
-  };
-  for (const HeldLease& held : request.held) {
-    if (leases_.Renew(node.incarnation, held, now)) continue;
-    if (Repeated({held.id, held.fence}, waiting)) continue;
-    // It expired (a partition, a slow network) and nobody else has it: go on.
-    adopt(held.id, held.fence, held.started);
-  }
-  for (const OfferedLease& offer : request.offered) {
-    if (Repeated({offer.id, offer.fence}, waiting)) continue;
-    const Result<uint64_t> digest = plan_.Digest(state_, offer.id);
-    const bool same =
-        PARALLELRUN_MUTATED(kOfferWithoutDigest) || (digest.ok() && *digest == offer.digest);
-    if (!same) {
-      waiting.reply.refused.push_back({offer.id, offer.fence});
-    } else {
-      adopt(offer.id, offer.fence, false);
-    }
-  }
-}
-
-bool Coordinator::Repeated(const LeaseName& name, Waiting& waiting) {
-  if (!state_.Recorded(name.id, name.fence)) return false;
-  // Recorded, perhaps a moment ago: the answer waits for all that was appended so far.
-  waiting.position = std::max(waiting.position, ledger_.appended());
-  waiting.reply.settled.push_back(name);
-  return true;
-}
-
-void Coordinator::TakeFinished(uint32_t index, const Node& node, const ExchangeRequest& request,
-                               Instant now, Waiting& waiting) {
-  for (const RowsPart& part : request.parts) {
-    if (over() || !leases_.Holds(node.incarnation, part.id, part.fence)) continue;
-    if (part.offset != state_.PartBytes(part.id, part.fence)) continue;  // a repeat
-    const auto at = Record(RowsRecord{part.id, part.fence, part.rows});
-    waiting.position = std::max(waiting.position, at.position);
-  }
-  for (const Finished& done : request.finished) {
-    const LeaseName name{done.id, done.fence};
-    if (Repeated(name, waiting)) continue;
-    if (over() || !leases_.Holds(node.incarnation, done.id, done.fence)) {
-      std::optional<Fence> adopted;
-      if (!over() && done.kind == Finished::Kind::kSucceeded) {
-        adopted = leases_.Adopt(index, node.incarnation, done.id, true, now);
-      }
-      if (adopted) {
-        waiting.reply.adopted.push_back({done.id, done.fence, *adopted});
-      } else {
-        waiting.reply.refused.push_back(name);
-      }
-      continue;
-    }
-    switch (done.kind) {
-      case Finished::Kind::kReturned: waiting.reply.settled.push_back(name); break;
-      case Finished::Kind::kSucceeded: {
-        if (done.rows_offset != state_.PartBytes(done.id, done.fence)) {
-          waiting.reply.refused.push_back(name);  // a part is missing: run it again
-          break;
-        }
-        const auto at =
-            Record(ResultRecord{done.id, done.fence, index, done.process, done.run_ns,
-                                done.items_succeeded, done.row_count, done.rows, Times(done, now)});
-        waiting.position = std::max(waiting.position, at.position);
-        waiting.reply.settled.push_back(name);
-        last_progress_ = now;
-        break;
-      }
-      case Finished::Kind::kFailed: {
-        FailedRecord failed;
-        failed.id = done.id;
-        failed.fence = done.fence;
-        failed.node = index;
-        failed.process = done.process;
-        failed.run_ns = done.run_ns;
-        failed.cause = done.cause;
-        failed.final = state_.batches()[done.id].failed_attempts + 1U >=
-                       options_.run_max_try + (PARALLELRUN_MUTATED(kRunMaxTryIgnored) ? 1U : 0U);
-        failed.kind = done.error_kind;
-        failed.message = done.message;
-        failed.log = done.log;
-        failed.times = Times(done, now);
-        waiting.position = std::max(waiting.position, Record(failed).position);
-        waiting.reply.settled.push_back(name);
-        last_progress_ = now;
-        break;
-      }
-    }
-    leases_.Release(done.id);
-  }
-}
-
-AttemptTimes Coordinator::Times(const Finished& done, Instant now) const {
-  return {done.elapsed_ns, done.cpu_ns, (now.time_since_epoch() + options_.wall_offset).count()};
 }
 
 // --- plan
@@ -349,8 +94,16 @@ void Coordinator::OnDurable(Instant now) {
 void Coordinator::Tick(Instant now) {
   const Duration gap = now - last_tick_;
   last_tick_ = now;
-  if (gap > kFrozenGap) leases_.Extend(gap);
-  leases_.Expire(now);
+  if (gap > kFrozenGap) {
+    leases_.Extend(gap);
+    withhold_until_ += gap;
+  }
+  for (const LeaseTable::Held& held : leases_.Expire(now)) {
+    if (held.lease.started) {
+      nodes_[held.lease.node].expired.emplace_back(held.id, held.lease.fence);
+    }
+  }
+  if (now >= withhold_until_ && !leases_.withheld().empty()) LoseWithheld();
   ForgetSilentNodes(gap > kFrozenGap ? now - gap : now);
   rate_.Observe(state_.counts().succeeded + state_.counts().failed, now);
   const bool working =
@@ -434,13 +187,29 @@ Directive Coordinator::DirectiveFor(uint32_t node) const {
   return phase_ == Phase::kDraining || !Expected(node) ? Directive::kDrain : Directive::kGoOn;
 }
 
-uint64_t Coordinator::Grants(const Waiting& waiting) const {
-  if (phase_ != Phase::kRunning || !paused_.empty() || superseded_) return 0;
-  if (!Expected(waiting.node)) return 0;
+bool Coordinator::MayLease(const Waiting& waiting) const {
+  if (phase_ != Phase::kRunning || !paused_.empty() || superseded_) return false;
+  if (!Expected(waiting.node) || waiting.want == 0) return false;
   const auto found = nodes_.find(waiting.node);
-  if (found == nodes_.end() || found->second.incarnation != waiting.incarnation) return 0;
+  return found != nodes_.end() && found->second.incarnation == waiting.incarnation;
+}
+
+uint64_t Coordinator::Grants(const Waiting& waiting) const {
+  if (!MayLease(waiting)) return 0;
   const uint64_t all = uint64_t{std::max(options_.nodes, 1U)} * std::max(options_.processes, 1U);
-  return GrantLimit(waiting.want, leases_.pending(), found->second.processes, all);
+  return GrantLimit(waiting.want, leases_.Available(waiting.node),
+                    nodes_.at(waiting.node).processes, all);
+}
+
+// For a process that would be idle, what takes much longer than the others did.
+std::optional<LeaseName> Coordinator::GrantSecond(const Waiting& waiting, Instant now) {
+  if (!options_.speculation || elapsed_results_ == 0 || !state_.plan_ended()) return std::nullopt;
+  if (!MayLease(waiting) || leases_.pending() > 0) return std::nullopt;
+  if (leases_.HeldCount(waiting.node) >= nodes_.at(waiting.node).processes) return std::nullopt;
+  const double mean = elapsed_seconds_ / static_cast<double>(elapsed_results_);
+  const auto much = Duration(static_cast<int64_t>(kSlowFactor * mean * 1e6));
+  const Duration slow = std::max(much, options_.slow_least);
+  return leases_.GrantSecond(waiting.node, waiting.incarnation, slow, options_.run_max_try, now);
 }
 
 void Coordinator::Pump(Instant now) {
@@ -461,23 +230,24 @@ bool Coordinator::TryAnswer(Waiting& waiting, Instant now) {
   if (phase_ == Phase::kDeciding && !PARALLELRUN_MUTATED(kVerdictBeforeSync)) return false;
   const Directive what = DirectiveFor(waiting.node);
   const uint64_t grants = Grants(waiting);
-  if (grants == 0 && !waiting.news && what == Directive::kGoOn && waiting.park_until > now) {
-    return false;
-  }
+  std::optional<LeaseName> lease = grants == 0 ? GrantSecond(waiting, now) : std::nullopt;
+  const bool nothing = grants == 0 && !lease && !waiting.news && what == Directive::kGoOn;
+  if (nothing && waiting.park_until > now) return false;
   std::deque<std::string> works;  // stable addresses for the reply's views
   size_t bytes = 0;
-  for (uint64_t i = 0; i < grants && bytes < kMaxRowsBytes; ++i) {
-    const std::optional<LeaseName> lease = leases_.Grant(waiting.node, waiting.incarnation, now);
+  for (uint64_t i = 0; (lease || i < grants) && bytes < kMaxRowsBytes; ++i) {
+    if (!lease) lease = leases_.Grant(waiting.node, waiting.incarnation, now);
     if (!lease) break;
     Result<PlannedWork> work = plan_.Work(state_, lease->id);
     if (!work.ok()) {
-      leases_.Release(lease->id);
+      leases_.Release(*lease);
       if (!over()) Conclude({Outcome::kFailed, "LedgerUnreadable", work.error().message});
       break;
     }
     works.push_back(std::move(work->work));
     bytes += works.back().size();
     waiting.reply.leased.push_back({lease->id, lease->fence, work->digest, works.back()});
+    lease.reset();
   }
   waiting.reply.epoch = ledger_.epoch();
   waiting.reply.directive = what;

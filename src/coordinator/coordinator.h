@@ -34,9 +34,12 @@ struct CoordinatorLimits {
   uint32_t max_losses = 10;  // then a mini-batch fails as LostTooOften
   Thresholds thresholds;
   bool append_row = true;
-  uint32_t first_epoch = 1;  // of this run: process names are counted from it
-  uint32_t nodes = 1;        // expected
-  uint32_t processes = 1;    // of each
+  bool isolate_failures = false;  // a mini-batch that used its tries is split
+  bool speculation = false;       // at the tail, idle processes try what takes long a second time
+  Duration slow_least = seconds(10);  // what takes less is never called slow
+  uint32_t first_epoch = 1;           // of this run: process names are counted from it
+  uint32_t nodes = 1;                 // expected
+  uint32_t processes = 1;             // of each
   uint64_t settings_digest = 0;
   Duration wall_offset{0};  // wall time less monotonic time: to tell when, never to decide
   Duration progress_timeout = seconds(300);
@@ -130,9 +133,15 @@ class Coordinator {
   const JobState& state() const { return state_; }
   const std::string& paused() const { return paused_; }
   const Rate& rate() const { return rate_; }
-  uint64_t running() const { return leases_.live(); }
-  uint64_t pending() const { return leases_.pending(); }
+  // Mini-batches; one that was split runs until all of its pieces are settled.
+  uint64_t running() const {
+    return leases_.live() - leases_.live_pieces() + state_.counts().split;
+  }
+  uint64_t pending() const {
+    return leases_.pending() - (state_.counts().pieces_open - leases_.live_pieces());
+  }
   std::vector<NodeView> nodes() const;
+  std::vector<LeaseTable::Held> HeldBy(uint32_t node) const { return leases_.HeldBy(node); }
   size_t registered_nodes() const;
 
  private:
@@ -149,6 +158,7 @@ class Coordinator {
     bool ever_ready = false;
     std::map<uint32_t, uint64_t> metrics;  // process to the number of its last metric
     Instant seen;                          // last call
+    std::vector<LeaseName> expired;        // of its agent, after run() had begun
   };
   // An exchange that has no answer yet.
   struct Waiting {
@@ -168,13 +178,21 @@ class Coordinator {
                 Waiting& waiting);
   void TakeFinished(uint32_t index, const Node& node, const ExchangeRequest& request, Instant now,
                     Waiting& waiting);
+  void NoteStarted(const HeldLease& held);
   // Acknowledges `name` if its record is in the ledger already.
   bool Repeated(const LeaseName& name, Waiting& waiting);
-  void Fail(const FailedRecord& failed, Waiting* waiting);
+  // What one more failed attempt means.
+  AttemptEnd EndOfAttempt(const LeaseName& name) const;
+  // Records a failed attempt and ends its lease; returns the position of the record.
+  uint64_t Fail(const FailedRecord& failed, const LeaseName& lease);
   // The agent of `node` died: leases whose run() had started are losses.
   void LoseLeases(uint32_t node, Instant now);
-  void CountLoss(uint32_t node, const LeaseName& name);
-  void FailForMemory(BatchId id, const PodEnd& end, Instant now);
+  // run() had begun under that lease when its node died. Ends the lease.
+  void Lose(uint32_t node, const LeaseName& name);
+  // Ends a lease whose mini-batch was handed back, or taken away without a loss.
+  void EndLease(const LeaseName& name);
+  void LoseWithheld();
+  void FailForMemory(const LeaseName& name, const PodEnd& end, Instant now);
   void EndParks(uint32_t node, Instant now);
 
   Ledger::Appended Record(const parallelrun::Record& record);
@@ -186,6 +204,8 @@ class Coordinator {
   void Pump(Instant now);
   bool TryAnswer(Waiting& waiting, Instant now);
   uint64_t Grants(const Waiting& waiting) const;
+  bool MayLease(const Waiting& waiting) const;
+  std::optional<LeaseName> GrantSecond(const Waiting& waiting, Instant now);
   Directive DirectiveFor(uint32_t node) const;
   bool Expected(uint32_t node) const { return !node_limit_ || node < *node_limit_; }
   bool over() const { return phase_ != Phase::kRunning && phase_ != Phase::kDraining; }
@@ -213,6 +233,9 @@ class Coordinator {
   Instant started_;
   Instant last_tick_;
   Instant last_progress_;
+  Instant withhold_until_;        // what an earlier epoch recorded as started
+  double elapsed_seconds_ = 0;    // of the results of this epoch
+  uint64_t elapsed_results_ = 0;  // and their number
 };
 
 }  // namespace parallelrun

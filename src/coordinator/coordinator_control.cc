@@ -2,6 +2,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "coordinator/coordinator.h"
 
@@ -69,14 +70,18 @@ void Coordinator::OnPodEnd(const PodEnd& end, Instant now) {
   const bool all = memory && count == 0;
   if (all) count = held.size();
   for (const LeaseTable::Held& one : held) {
-    if (!over() && (memory || end.reason == "Error") && (all || began(one))) {
-      if (memory && count == 1) {
-        FailForMemory(one.id, end, now);
-      } else {
-        CountLoss(end.node, {one.id, one.lease.fence});
-      }
+    const LeaseName name{one.id, one.lease.fence};
+    const bool counts = (memory || end.reason == "Error") && (all || began(one)) && !over();
+    if (!counts) {
+      EndLease(name);
+    } else if (memory && count == 1) {
+      FailForMemory(name, end, now);
+    } else {
+      Lose(end.node, name);
     }
-    leases_.Release(one.id);
+  }
+  for (const LeaseName& name : std::exchange(node.expired, {})) {
+    if ((memory || end.reason == "Error") && !state_.settled(name.id)) Lose(end.node, name);
   }
   if (memory && !node.ever_ready) {
     init_failures_ += node.processes;
@@ -92,21 +97,21 @@ void Coordinator::OnPodEnd(const PodEnd& end, Instant now) {
 }
 
 // Without the lease's fence: nobody reported this, so that no later report is a repeat of it.
-void Coordinator::FailForMemory(BatchId id, const PodEnd& end, Instant now) {
+void Coordinator::FailForMemory(const LeaseName& name, const PodEnd& end, Instant now) {
   const std::string message = fmt::format(
       "the container of node {} was killed for lack of memory (OOMKilled, exit status {}) while "
       "this was the only mini-batch that ran there: raise spec.resources.limits.memory, or lower "
       "spec.miniBatchSize",
       end.node, end.exit_code);
   FailedRecord failed;
-  failed.id = id;
+  failed.id = name.id;
   failed.node = end.node;
   failed.cause = Cause::kProcessEnded;
-  failed.final = state_.batches()[id].failed_attempts + 1U >= options_.run_max_try;
+  failed.end = EndOfAttempt(name);
   failed.kind = "OOMKilled";
   failed.message = message;
   failed.times.finished_us = (now.time_since_epoch() + options_.wall_offset).count();
-  Record(failed);
+  Fail(failed, name);
   last_progress_ = now;
 }
 

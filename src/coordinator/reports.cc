@@ -73,6 +73,7 @@ std::string LogReadme() {
          "\n"
          "job_result.txt                             start here: the result, and the root cause of "
          "a failure\n"
+         "dead-letter.jsonl                          with isolateFailures: the items that failed\n"
          "job_error.txt                              the distinct errors with their counts\n"
          "job_progress_overview.<yyyymmdd>.txt       progress over time, a file each day (UTC)\n"
          "user/error.txt                             the same as job_error.txt\n"

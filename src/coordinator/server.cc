@@ -11,6 +11,7 @@
 #include "coordinator/access.h"
 #include "coordinator/batch_report.h"
 #include "coordinator/control.h"
+#include "coordinator/dead_letters.h"
 #include "coordinator/progress.h"
 #include "coordinator/reports.h"
 
@@ -87,6 +88,7 @@ CoordinatorServer::~CoordinatorServer() {
     const std::lock_guard lock(mutex_);
     stop_ = true;
   }
+  planning_.request_stop();
   wake_.notify_all();
   for (std::thread* thread : {&planner_, &flusher_, &publisher_}) {
     if (thread->joinable()) thread->join();
@@ -291,8 +293,10 @@ void CoordinatorServer::StartPlanning() {
     if (!decoded.ok()) return coordinator_.FailPlan(decoded.error(), Now());
     cursor = CursorAfter(std::get<PlanChunkRecord>(decoded->record), options_.inputs);
   }
+  std::vector<PlanInput> inputs = options_.inputs;
+  for (PlanInput& input : inputs) input.stop = planning_.get_token();
   planner_ =
-      std::thread([this, planner = std::make_shared<Planner>(options_.inputs, options_.forbidden,
+      std::thread([this, planner = std::make_shared<Planner>(std::move(inputs), options_.forbidden,
                                                              cursor)] { PlanLoop(*planner); });
 }
 
@@ -484,6 +488,10 @@ void CoordinatorServer::WriteLastReports() {
         WriteBatchReports(files_, options_.state_folder, state_, options_.log_folder)}) {
     if (!written.ok()) spdlog::warn("the reports are not complete: {}", written.error().message);
   }
+  if (!options_.dead_letters) return;
+  const Status written =
+      WriteDeadLetters(files_, options_.state_folder, state_, plan_, options_.log_folder);
+  if (!written.ok()) spdlog::warn("dead-letter.jsonl: {}", written.error().message);
 }
 
 void CoordinatorServer::End(CoordinatorExit exit, const std::string& because) {

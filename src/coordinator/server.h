@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -40,7 +41,8 @@ struct ServerOptions {
   std::string agent_job;                          // JSON text: `job` of the answer to register
   std::string output_path;                        // of the appended file; empty with SummaryOnly
   RowOrder order = RowOrder::kMiniBatch;
-  std::string log_folder;  // where the reports go
+  bool dead_letters = false;  // told of in a file of their own
+  std::string log_folder;     // where the reports go
   std::string state_folder;
   std::vector<PlanInput> inputs;
   std::vector<std::string> forbidden;  // folders that the listing must not meet
@@ -122,6 +124,7 @@ class CoordinatorServer {
   bool publishing_ = false;
   std::thread flusher_;
   std::thread planner_;
+  std::stop_source planning_;  // ends what planner_ reads
   std::thread publisher_;
 };
 

@@ -7,11 +7,13 @@
 #include <array>
 #include <chrono>
 
+#include "api/arguments.h"
 #include "api/settings.h"
 #include "api/to_json.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "coordinator/control.h"
+#include "coordinator/earlier_run.h"
 #include "coordinator/last_words.h"
 #include "coordinator/newest_pod.h"
 #include "coordinator/progress.h"
@@ -19,87 +21,36 @@
 namespace parallelrun {
 namespace {
 
-// What is done with the state that an earlier run left.
-struct Decision {
-  bool write_settings = false;
-  uint32_t generation = 1;
-  bool overwrite = false;
-};
-
-std::string Lines(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const std::string& line : lines) text += "\n  " + line;
-  return text;
-}
-
-// How a user asks for it: a pod has no command line.
-std::string AskFor(const CoordinatorConfig& config, IfExists wanted) {
-  const bool resume = wanted == IfExists::kResume;
-  if (config.in_pod()) return resume ? "output.ifExists: Resume" : "output.ifExists: Overwrite";
-  return resume ? "--resume" : "--overwrite";
-}
-
 // spec.output.ifExists as the job says it, unless the command line says otherwise.
 IfExists WhatIfExists(const CoordinatorConfig& config) {
   if (config.overwrite) return IfExists::kOverwrite;
+  if (config.retry_failed) return IfExists::kRetryFailed;
   if (config.resume) return IfExists::kResume;
   return config.job.spec.output.if_exists;
 }
 
-Result<Decision> Decide(const CoordinatorConfig& config, const JobLayout& layout,
-                        const JobState& state, const std::string& plan_settings, Files& files) {
-  const IfExists if_exists = WhatIfExists(config);
-  const std::string overwriting = AskFor(config, IfExists::kOverwrite);
-  Decision decision;
-  if (!state.settings()) {
-    decision.write_settings = true;
-    if (layout.output_path.empty() || if_exists == IfExists::kOverwrite) return decision;
+Result<StartDecision> Decide(const CoordinatorConfig& config, const JobLayout& layout,
+                             const JobState& state, const std::string& plan_settings,
+                             Files& files) {
+  NewRun run;
+  run.if_exists = WhatIfExists(config);
+  run.resource_uid = config.resource_uid;
+  run.code_digest = config.code_digest;
+  run.plan_settings = plan_settings;
+  run.state_folder = layout.state_folder;
+  run.output_folder = layout.output_folder;
+  run.output_path = layout.output_path;
+  run.in_pod = config.in_pod();
+  if (!layout.output_path.empty()) {
     const Result<bool> there = files.Exists(layout.output_path);
-    if (there.ok() && *there) {
-      return Error{Code::kExists, layout.output_path +
-                                      " exists, and is not of a run that could be continued: move "
-                                      "it away, choose another output, or replace it with " +
-                                      overwriting};
-    }
-    return decision;
+    run.output_there = there.ok() && *there;
   }
-  const Settings& before = *state.settings();
-  // The same job, whose coordinator was restarted: what a person asked for was done by then.
-  if (before.resource_uid == config.resource_uid) return decision;
-  decision.write_settings = true;
-  if (if_exists == IfExists::kOverwrite) {
-    decision.overwrite = true;
-    return decision;
-  }
-  const bool finished =
-      state.published() || (state.verdict() && state.verdict()->outcome == Outcome::kSucceeded);
-  if (if_exists == IfExists::kFail) {
-    return Error{
-        Code::kExists,
-        finished
-            ? fmt::format("{} exists: this job has finished already; start over with "
-                          "{}, or choose another output",
-                          layout.output_path.empty() ? layout.output_folder : layout.output_path,
-                          overwriting)
-            : fmt::format("an unfinished run of this job is in {}: continue it with "
-                          "{}, or start over with {}",
-                          layout.state_folder, AskFor(config, IfExists::kResume), overwriting)};
-  }
-  const Result<std::vector<std::string>> changes = Differences(before.plan_settings, plan_settings);
-  if (!changes.ok()) return changes.error();
-  if (!changes->empty()) {
-    return Error{Code::kInvalid,
-                 "the run cannot be continued, since its mini-batches would not be the same:" +
-                     Lines(*changes) + "\nundo the change, or start over with " + overwriting};
-  }
-  if (before.code_digest != config.code_digest) {
+  Result<StartDecision> decision = DecideStart(run, state);
+  if (decision.ok() && decision->code_changed) {
     spdlog::warn(
         "the code has changed since the run was started: finished mini-batches keep their "
         "rows, the others are run with the new code");
   }
-  // A finished run stays finished: there is nothing to try again.
-  decision.write_settings = !finished;
-  decision.generation = before.generation + 1;
   return decision;
 }
 
@@ -135,7 +86,7 @@ Result<Opened> Claim(const CoordinatorConfig& config, const JobLayout& layout, F
 }
 
 // Writes the first group of the epoch, with what was decided.
-Status Begin(const CoordinatorConfig& config, const Decision& decision, Opened& opened) {
+Status Begin(const CoordinatorConfig& config, const StartDecision& decision, Opened& opened) {
   const std::string job = CanonicalText(ToJson(config.job));
   SettingsRecord settings;
   settings.generation = decision.generation;
@@ -170,6 +121,9 @@ CoordinatorLimits Limits(const CoordinatorConfig& config, const Opened& opened) 
   // A pod's end is told (podEnds), with what it means for its mini-batches: they wait for that.
   if (config.in_pod()) limits.broken_grace = limits.lease;
   limits.append_row = spec.output.action == OutputAction::kAppendRow;
+  limits.isolate_failures = spec.isolate_failures;
+  // Two run() at once on the same items are no harm where only rows count.
+  limits.speculation = spec.speculation.value_or(limits.append_row);
   const SystemClock clock;
   limits.wall_offset = clock.WallNow().time_since_epoch() - clock.Now().time_since_epoch();
   limits.nodes = config.nodes;
@@ -227,12 +181,17 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files) {
   if (!opened.ok()) return opened.error();
   Ledger& ledger = *opened->ledger;
   JobState& state = opened->state;
-  const Result<Decision> decision = Decide(config, *layout, state, opened->plan_settings, files);
+  const Result<StartDecision> decision =
+      Decide(config, *layout, state, opened->plan_settings, files);
   if (!decision.ok()) return Refuse(ledger, files, decision.error());
   if (const Status begun = Begin(config, *decision, *opened); !begun.ok()) {
     return Refuse(ledger, files, begun.error());
   }
   if (decision->overwrite) ClearLogTree(layout->log_folder);
+  for (const std::string& folder : FoldersOfOutput(config.job.spec.arguments)) {
+    const Status made = files.MakeFolders(layout->output_folder + "/" + folder);
+    if (!made.ok()) spdlog::warn("{}", made.error().message);  // the script may do without
+  }
   spdlog::info("epoch {} of run {:016x}, {} mini-batches planned, {} settled", ledger.epoch(),
                ledger.run_id(), state.counts().planned,
                state.counts().succeeded + state.counts().failed);
@@ -248,6 +207,7 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files) {
   server_options.order = config.job.spec.output.order == OutputOrder::kMiniBatch
                              ? RowOrder::kMiniBatch
                              : RowOrder::kCompletion;
+  server_options.dead_letters = config.job.spec.isolate_failures;
   server_options.log_folder = layout->log_folder;
   server_options.state_folder = layout->state_folder;
   server_options.inputs = layout->inputs;

@@ -10,7 +10,14 @@ namespace parallelrun {
 namespace {
 
 Error Impossible(const char* record, BatchId id, const char* why) {
-  return {Code::kCorrupt, fmt::format("{} record of mini-batch {}: {}", record, id, why)};
+  return {Code::kCorrupt,
+          fmt::format("{} record of mini-batch {}: {}", record, MiniBatchText(id), why)};
+}
+
+MiniBatch Untried(uint32_t items) {
+  MiniBatch batch;
+  batch.items = items;
+  return batch;
 }
 
 }  // namespace
@@ -23,7 +30,7 @@ Status JobState::Apply(const Record& record, const Place& record_place, const Pl
     return ApplyChunk(*chunk, record_place);
   }
   if (const auto* part = std::get_if<RowsRecord>(&record)) {
-    if (part->id >= batches_.size() || settled(part->id)) {
+    if (!known(part->id) || settled(part->id)) {
       return Impossible("rows", part->id, "the mini-batch is not planned, or settled");
     }
     Parts& parts = parts_[part->id];
@@ -31,8 +38,17 @@ Status JobState::Apply(const Record& record, const Place& record_place, const Pl
     parts.bytes += rows.length;
     parts.places.push_back(rows);
   } else if (const auto* lost = std::get_if<LostRecord>(&record)) {
-    if (lost->id >= batches_.size()) return Impossible("lost", lost->id, "it is not planned");
-    ++batches_[lost->id].losses;
+    MiniBatch* batch = Find(lost->id);
+    if (batch == nullptr) return Impossible("lost", lost->id, "it is not planned");
+    ++batch->losses;
+    started_.erase(lost->id);
+  } else if (const auto* started = std::get_if<StartedRecord>(&record)) {
+    if (!known(started->id)) return Impossible("started", started->id, "it is not planned");
+    if (started->begun) {
+      started_[started->id] = started->fence;
+    } else {
+      started_.erase(started->id);
+    }
   } else if (const auto* end = std::get_if<PlanEndRecord>(&record)) {
     if (end->batches != counts_.planned || end->items != counts_.items_planned) {
       return Error{
@@ -68,46 +84,107 @@ Status JobState::ApplyChunk(const PlanChunkRecord& chunk, const Place& place) {
   return {};
 }
 
+MiniBatch* JobState::Find(BatchId id) {
+  if (!IsPiece(id)) return id < batches_.size() ? &batches_[id] : nullptr;
+  const auto found = pieces_.find(id);
+  return found == pieces_.end() ? nullptr : &found->second.batch;
+}
+
 Status JobState::ApplyResult(const ResultRecord& result, const Place& rows) {
-  if (result.id >= batches_.size()) return Impossible("result", result.id, "it is not planned");
-  MiniBatch& batch = batches_[result.id];
+  MiniBatch* found = Find(result.id);
+  if (found == nullptr) return Impossible("result", result.id, "it is not planned");
+  MiniBatch& batch = *found;
   if (batch.state != MiniBatch::State::kPending) {
     return Impossible("result", result.id, "it is settled already");
   }
   batch.state = MiniBatch::State::kSucceeded;
   failed_fences_.erase(result.id);
+  started_.erase(result.id);
   batch.rows = rows;
   batch.fence = result.fence;
   batch.items_succeeded = result.items_succeeded;
-  ++counts_.succeeded;
   counts_.items_succeeded += result.items_succeeded;
   counts_.items_failed += batch.items - std::min(batch.items, result.items_succeeded);
   counts_.rows += result.row_count;
   // Parts of another fence belong to an attempt that was given up.
   const auto parts = parts_.find(result.id);
   if (parts != parts_.end() && parts->second.fence != result.fence) parts_.erase(parts);
+  if (IsPiece(result.id)) {
+    SettlePiece(result.id, true);
+  } else {
+    ++counts_.succeeded;
+  }
   return {};
 }
 
 Status JobState::ApplyFailed(const FailedRecord& failed) {
-  if (failed.id >= batches_.size()) return Impossible("failed", failed.id, "it is not planned");
-  MiniBatch& batch = batches_[failed.id];
+  MiniBatch* found = Find(failed.id);
+  if (found == nullptr) return Impossible("failed", failed.id, "it is not planned");
+  MiniBatch& batch = *found;
   if (batch.state != MiniBatch::State::kPending) {
     return Impossible("failed", failed.id, "it is settled already");
   }
-  errors_.Add(failed.kind, failed.message, failed.id, failed.node, failed.process, failed.log);
+  const bool split = failed.end == AttemptEnd::kSplit;
+  if (split && (batch.items < 2 || !HasPieces(failed.id))) {
+    return Impossible("failed", failed.id, "it cannot be split");
+  }
+  errors_.Add(failed.kind, failed.message, WholeOf(failed.id), failed.node, failed.process,
+              failed.log);
   parts_.erase(failed.id);
   batch.fence = failed.fence;
   ++batch.failed_attempts;
-  if (!failed.final) {
+  if (failed.end == AttemptEnd::kAgain) {
     failed_fences_[failed.id].push_back(failed.fence);
-  } else {
-    failed_fences_.erase(failed.id);
-    batch.state = MiniBatch::State::kFailed;
-    ++counts_.failed;
+    return {};
+  }
+  failed_fences_.erase(failed.id);
+  started_.erase(failed.id);
+  if (split) {
+    Split(failed.id);
+    return {};
+  }
+  batch.state = MiniBatch::State::kFailed;
+  if (!PARALLELRUN_MUTATED(kFailedPieceNotCounted) || !IsPiece(failed.id)) {
     counts_.items_failed += batch.items;
   }
+  if (IsPiece(failed.id)) {
+    counts_.items_isolated += batch.items;
+    SettlePiece(failed.id, false);
+  } else {
+    ++counts_.failed;
+  }
   return {};
+}
+
+void JobState::Split(BatchId id) {
+  MiniBatch& batch = *Find(id);
+  batch.state = MiniBatch::State::kSplit;
+  const uint32_t first = FirstItemOf(id);
+  const uint32_t half = FirstPieceItems(batch.items);
+  pieces_[FirstPiece(id)] = {Untried(half), first};
+  pieces_[SecondPiece(id)] = {Untried(batch.items - half), first + half};
+  // A piece that is split leaves two in place of one.
+  tallies_[WholeOf(id)].open += IsPiece(id) ? 1 : 2;
+  counts_.pieces_open += IsPiece(id) ? 1 : 2;
+  if (!IsPiece(id)) ++counts_.split;
+}
+
+void JobState::SettlePiece(BatchId id, bool succeeded) {
+  const MiniBatch& piece = pieces_.at(id).batch;
+  MiniBatch& whole = batches_[WholeOf(id)];
+  Tally& tally = tallies_[WholeOf(id)];
+  --counts_.pieces_open;
+  --tally.open;
+  if (succeeded) {
+    ++tally.succeeded;
+    whole.items_succeeded += piece.items_succeeded;
+    // When it was complete, for those who order by that. Its rows are those of the pieces.
+    whole.rows = {piece.rows.epoch, piece.rows.offset, 0};
+  }
+  if (tally.open > 0) return;
+  whole.state = tally.succeeded > 0 ? MiniBatch::State::kSucceeded : MiniBatch::State::kFailed;
+  --counts_.split;
+  ++(tally.succeeded > 0 ? counts_.succeeded : counts_.failed);
 }
 
 void JobState::ApplySettings(const SettingsRecord& settings) {
@@ -126,8 +203,12 @@ void JobState::StartGeneration() {
   published_.reset();
   errors_.Clear();
   failed_fences_.clear();
+  started_.clear();
+  ReopenPieces();
   for (MiniBatch& batch : batches_) {
-    if (batch.state == MiniBatch::State::kSucceeded) continue;
+    if (batch.state == MiniBatch::State::kSucceeded || batch.state == MiniBatch::State::kSplit) {
+      continue;
+    }
     if (batch.state == MiniBatch::State::kFailed) {
       batch.state = MiniBatch::State::kPending;
       --counts_.failed;
@@ -139,15 +220,55 @@ void JobState::StartGeneration() {
   }
 }
 
+// Pieces that failed are pending again. Where no piece succeeded, the mini-batch is whole again: it
+// may have failed for a reason that has nothing to do with its items.
+void JobState::ReopenPieces() {
+  for (auto& [id, piece] : pieces_) {
+    MiniBatch& batch = piece.batch;
+    const bool whole_again = tallies_.at(WholeOf(id)).succeeded == 0;
+    if (batch.state == MiniBatch::State::kFailed) {
+      counts_.items_failed -= batch.items;
+      counts_.items_isolated -= batch.items;
+      if (!whole_again) ReopenPiece(id, batch);
+    } else if (batch.state == MiniBatch::State::kPending) {
+      batch = Untried(batch.items);
+      if (whole_again) --counts_.pieces_open;
+    }
+  }
+  for (const auto& [id, tally] : tallies_) {
+    if (tally.succeeded > 0) continue;
+    MiniBatch& whole = batches_[id];
+    --(whole.state == MiniBatch::State::kSplit ? counts_.split : counts_.failed);
+    whole.state = MiniBatch::State::kPending;
+  }
+  std::erase_if(pieces_, [this](const auto& entry) {
+    const bool gone = tallies_.at(WholeOf(entry.first)).succeeded == 0;
+    if (gone) parts_.erase(entry.first);
+    return gone;
+  });
+  std::erase_if(tallies_, [](const auto& entry) { return entry.second.succeeded == 0; });
+}
+
+void JobState::ReopenPiece(BatchId id, MiniBatch& piece) {
+  piece = Untried(piece.items);
+  ++tallies_.at(WholeOf(id)).open;
+  ++counts_.pieces_open;
+  MiniBatch& whole = batches_[WholeOf(id)];
+  if (whole.state == MiniBatch::State::kSplit) return;
+  whole.state = MiniBatch::State::kSplit;
+  --counts_.succeeded;
+  ++counts_.split;
+}
+
 const JobState::Chunk& JobState::ChunkOf(BatchId id) const {
-  const auto after = std::upper_bound(chunks_.begin(), chunks_.end(), id,
+  const auto after = std::upper_bound(chunks_.begin(), chunks_.end(), WholeOf(id),
                                       [](BatchId i, const Chunk& c) { return i < c.first; });
   return *(after - 1);
 }
 
 bool JobState::Recorded(BatchId id, const Fence& fence) const {
-  if (id >= batches_.size()) return false;
-  if (batches_[id].fence == fence) return true;
+  if (!known(id)) return false;
+  if (batch(id).fence == fence) return true;
   const auto failed = failed_fences_.find(id);
   return failed != failed_fences_.end() &&
          std::find(failed->second.begin(), failed->second.end(), fence) != failed->second.end();
@@ -160,10 +281,24 @@ uint64_t JobState::PartBytes(BatchId id, const Fence& fence) const {
 
 std::vector<Place> JobState::RowsOf(BatchId id) const {
   std::vector<Place> places;
-  const auto parts = parts_.find(id);
-  if (parts != parts_.end()) places = parts->second.places;
-  if (batches_[id].rows.length > 0) places.push_back(batches_[id].rows);
+  AppendRows(id, places);
   return places;
+}
+
+// In the order of the items; the depth is that of the tree of halves, below 32.
+void JobState::AppendRows(BatchId id, std::vector<Place>& places) const {
+  if (!tallies_.empty() && HasPieces(id) && pieces_.contains(FirstPiece(id))) {
+    AppendRows(FirstPiece(id), places);
+    AppendRows(SecondPiece(id), places);
+    return;
+  }
+  const MiniBatch& settled = batch(id);
+  if (settled.state != MiniBatch::State::kSucceeded) return;
+  const auto parts = parts_.find(id);
+  if (parts != parts_.end()) {
+    places.insert(places.end(), parts->second.places.begin(), parts->second.places.end());
+  }
+  if (settled.rows.length > 0) places.push_back(settled.rows);
 }
 
 }  // namespace parallelrun

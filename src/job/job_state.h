@@ -18,7 +18,9 @@
 namespace parallelrun {
 
 struct MiniBatch {
-  enum class State : uint8_t { kPending, kSucceeded, kFailed };
+  // kSplit: its pieces stand for it, and at least one of them is not settled. Once all are, the
+  // whole one has succeeded if any of them did.
+  enum class State : uint8_t { kPending, kSucceeded, kFailed, kSplit };
   Place rows;   // of the result (its last part); length 0: no rows
   Fence fence;  // of the accepted result or of the failed attempt that was the last
   uint32_t items = 0;
@@ -28,13 +30,23 @@ struct MiniBatch {
   State state = State::kPending;
 };
 
+// A part of a mini-batch that was split.
+struct Piece {
+  MiniBatch batch;
+  uint32_t first = 0;  // of its items, within the whole mini-batch
+};
+
+// Pieces are not counted as mini-batches: the whole one is, once.
 struct JobCounts {
   uint64_t planned = 0;  // mini-batches
   uint64_t succeeded = 0;
   uint64_t failed = 0;
+  uint64_t split = 0;        // neither, so far
+  uint64_t pieces_open = 0;  // not settled
   uint64_t items_planned = 0;
   uint64_t items_succeeded = 0;
-  uint64_t items_failed = 0;  // of settled mini-batches
+  uint64_t items_failed = 0;    // of settled mini-batches
+  uint64_t items_isolated = 0;  // of those failed: items of pieces
   uint64_t rows = 0;
 };
 
@@ -68,6 +80,16 @@ class JobState {
   Status Apply(const Record& record, const Place& record_place, const Place& rows);
 
   const std::vector<MiniBatch>& batches() const { return batches_; }
+  const std::map<BatchId, Piece>& pieces() const { return pieces_; }
+  // A mini-batch or a piece; it must be known.
+  const MiniBatch& batch(BatchId id) const {
+    return IsPiece(id) ? pieces_.at(id).batch : batches_[id];
+  }
+  bool known(BatchId id) const { return IsPiece(id) ? pieces_.contains(id) : id < batches_.size(); }
+  // The first of its items, within the whole mini-batch.
+  uint32_t FirstItemOf(BatchId id) const { return IsPiece(id) ? pieces_.at(id).first : 0; }
+  // Mini-batches with a loss on which run() had begun when that was last heard of them.
+  const std::map<BatchId, Fence>& started() const { return started_; }
   const JobCounts& counts() const { return counts_; }
   const std::optional<Settings>& settings() const { return settings_; }
   const std::optional<Verdict>& verdict() const { return verdict_; }
@@ -76,7 +98,8 @@ class JobState {
   // The first line of the output; empty: none.
   const std::string& header() const { return header_; }
   bool plan_ended() const { return plan_ended_; }
-  bool settled(BatchId id) const { return batches_[id].state != MiniBatch::State::kPending; }
+  // No attempt of it counts any more.
+  bool settled(BatchId id) const { return batch(id).state != MiniBatch::State::kPending; }
   bool all_settled() const {
     return plan_ended_ && counts_.succeeded + counts_.failed == counts_.planned;
   }
@@ -95,15 +118,21 @@ class JobState {
 
   // Bytes of rows received in parts for an unfinished result with this fence.
   uint64_t PartBytes(BatchId id, const Fence& fence) const;
-  // Where the rows of a succeeded mini-batch lie, in order.
+  // Where the rows of a succeeded mini-batch lie, in order; those of its pieces, if it was split.
   std::vector<Place> RowsOf(BatchId id) const;
 
  private:
   Status ApplyChunk(const PlanChunkRecord& chunk, const Place& place);
   Status ApplyResult(const ResultRecord& result, const Place& rows);
   Status ApplyFailed(const FailedRecord& failed);
+  void Split(BatchId id);
+  void SettlePiece(BatchId id, bool succeeded);
   void ApplySettings(const SettingsRecord& settings);
   void StartGeneration();
+  void ReopenPieces();
+  void ReopenPiece(BatchId id, MiniBatch& piece);
+  void AppendRows(BatchId id, std::vector<Place>& places) const;
+  MiniBatch* Find(BatchId id);
 
   struct Parts {
     Fence fence;
@@ -111,7 +140,16 @@ class JobState {
     std::vector<Place> places;
   };
 
+  // The pieces of one mini-batch.
+  struct Tally {
+    uint32_t open = 0;
+    uint32_t succeeded = 0;
+  };
+
   std::vector<MiniBatch> batches_;
+  std::map<BatchId, Piece> pieces_;   // few: only with isolateFailures
+  std::map<BatchId, Tally> tallies_;  // by whole mini-batch
+  std::map<BatchId, Fence> started_;
   std::vector<Chunk> chunks_;
   std::map<BatchId, Parts> parts_;  // few: only results above one part
   // Of failed attempts; only of mini-batches that are still pending.

@@ -1,92 +1,236 @@
 #include "job/lease_table.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace parallelrun {
 
-std::optional<LeaseName> LeaseTable::Grant(uint32_t node, const Incarnation& incarnation,
-                                           Instant now) {
-  std::optional<BatchId> id;
-  while (!returned_.empty() && !id) {
-    const BatchId candidate = returned_.top();
+LeaseTable::LeaseTable(const JobState& state, uint32_t epoch, Duration ttl)
+    : state_(state), epoch_(epoch), ttl_(ttl) {
+  for (const auto& [id, fence] : state.started()) {
+    if (!state.settled(id)) withheld_.insert(id);
+  }
+  for (const auto& [id, piece] : state.pieces()) {
+    if (Free(id)) Return(id);
+  }
+}
+
+void LeaseTable::AllowPieces(BatchId split) {
+  Return(FirstPiece(split));
+  Return(SecondPiece(split));
+}
+
+void LeaseTable::EndWithholding() {
+  for (const BatchId id : std::exchange(withheld_, {})) {
+    if (Free(id)) Return(id);
+  }
+}
+
+void LeaseTable::Return(BatchId id) {
+  if (Suspect(id)) {
+    suspects_.insert(id);
+  } else {
+    returned_.push(id);
+  }
+}
+
+bool LeaseTable::HoldsSuspect(uint32_t node) const {
+  return alone_on_.contains(node) && !PARALLELRUN_MUTATED(kSuspectInCompany);
+}
+
+uint64_t LeaseTable::Available(uint32_t node) const {
+  if (HoldsSuspect(node)) return 0;
+  const uint64_t open = pending();
+  const uint64_t apart = suspects_.size() + withheld_.size();
+  if (open > apart) return open - apart;
+  return !suspects_.empty() && HeldCount(node) == 0 ? 1 : 0;
+}
+
+std::optional<BatchId> LeaseTable::NextFree() {
+  while (!returned_.empty()) {
+    const BatchId id = returned_.top();
     returned_.pop();
     // An id may have been returned twice, or adopted since.
-    if (Free(candidate)) id = candidate;
+    if (!Free(id)) continue;
+    if (!Suspect(id)) return id;
+    suspects_.insert(id);
   }
-  while (!id && next_ < allowed_) {
-    if (Free(next_)) id = next_;
-    ++next_;
+  while (next_ < allowed_) {
+    const BatchId id = next_++;
+    if (!Free(id)) continue;
+    if (!Suspect(id)) return id;
+    suspects_.insert(id);
+  }
+  return std::nullopt;
+}
+
+Lease& LeaseTable::Add(Leases& to, BatchId id, uint32_t node, const Incarnation& incarnation,
+                       Instant now) {
+  Lease& lease = to[id];
+  lease = {node, incarnation, {epoch_, ++last_fence_}, now + ttl_};
+  ++held_[node];
+  if (&to == &leases_ && IsPiece(id)) ++live_pieces_;
+  return lease;
+}
+
+void LeaseTable::Remove(Leases& from, Leases::iterator lease) {
+  const BatchId id = lease->first;
+  const uint32_t node = lease->second.node;
+  --held_[node];
+  const auto alone = alone_on_.find(node);
+  if (alone != alone_on_.end() && alone->second == id) alone_on_.erase(alone);
+  if (&from == &leases_ && IsPiece(id)) --live_pieces_;
+  from.erase(lease);
+}
+
+std::optional<LeaseName> LeaseTable::Grant(uint32_t node, const Incarnation& incarnation,
+                                           Instant now) {
+  if (HoldsSuspect(node)) return std::nullopt;
+  std::optional<BatchId> id = NextFree();
+  const bool suspect = !id && !suspects_.empty();
+  if (suspect && (HeldCount(node) == 0 || PARALLELRUN_MUTATED(kSuspectInCompany))) {
+    id = *suspects_.begin();
+    suspects_.erase(suspects_.begin());
+    alone_on_[node] = *id;
   }
   if (!id) return std::nullopt;
-  const Fence fence = Mint();
-  leases_[*id] = {node, incarnation, fence, now + ttl_, false};
-  ++held_[node];
-  return LeaseName{*id, fence};
+  return LeaseName{*id, Add(leases_, *id, node, incarnation, now).fence};
+}
+
+std::optional<LeaseName> LeaseTable::GrantSecond(uint32_t node, const Incarnation& incarnation,
+                                                 Duration slow, uint32_t max_try, Instant now) {
+  if (HoldsSuspect(node)) return std::nullopt;
+  std::optional<BatchId> slowest;
+  Instant since = now - slow;
+  for (const auto& [id, lease] : leases_) {
+    if (!lease.started || lease.started_at >= since || lease.node == node) continue;
+    if (IsPiece(id) || state_.batch(id).losses > 0 || seconds_.contains(id)) continue;
+    const bool may_fail_both = state_.batch(id).failed_attempts + 1U < max_try;
+    if (!may_fail_both && !PARALLELRUN_MUTATED(kSpeculationIgnoresTries)) continue;
+    slowest = id;
+    since = lease.started_at;
+  }
+  if (!slowest) return std::nullopt;
+  return LeaseName{*slowest, Add(seconds_, *slowest, node, incarnation, now).fence};
 }
 
 std::optional<Fence> LeaseTable::Adopt(uint32_t node, const Incarnation& incarnation, BatchId id,
                                        bool started, Instant now) {
-  if (id >= allowed_ || state_.settled(id)) return std::nullopt;
+  if (!Known(id) || state_.settled(id)) return std::nullopt;
   const auto found = leases_.find(id);
-  if (found != leases_.end()) {
-    // The same node's, from before it registered again: it still holds it.
-    if (found->second.node != node || found->second.incarnation == incarnation) return std::nullopt;
-  } else {
-    ++held_[node];
+  // The same node's, from before it registered again: it still holds it.
+  const bool own = found != leases_.end() && found->second.node == node &&
+                   found->second.incarnation != incarnation;
+  if (found != leases_.end() && !own) return std::nullopt;
+  const bool others = HeldCount(node) > (own ? 1U : 0U);
+  if (others && (Suspect(id) || HoldsSuspect(node))) return std::nullopt;
+  if (own) Remove(leases_, found);
+  suspects_.erase(id);
+  withheld_.erase(id);
+  Lease& lease = Add(leases_, id, node, incarnation, now);
+  lease.started = started;
+  lease.started_at = now;
+  if (Suspect(id)) alone_on_[node] = id;
+  return lease.fence;
+}
+
+const Lease* LeaseTable::Find(const Incarnation& incarnation, const LeaseName& name) const {
+  for (const Leases* leases : {&leases_, &seconds_}) {
+    const auto found = leases->find(name.id);
+    if (found == leases->end()) continue;
+    const Lease& lease = found->second;
+    if (PARALLELRUN_MUTATED(kNoFenceCheck)) return &lease;
+    if (lease.fence == name.fence && lease.incarnation == incarnation) return &lease;
   }
-  const Fence fence = Mint();
-  leases_[id] = {node, incarnation, fence, now + ttl_, started};
-  return fence;
+  return nullptr;
 }
 
 bool LeaseTable::Renew(const Incarnation& incarnation, const HeldLease& held, Instant now) {
-  const auto found = leases_.find(held.id);
-  if (found == leases_.end()) return false;
-  Lease& lease = found->second;
-  if (lease.fence != held.fence || lease.incarnation != incarnation) return false;
-  lease.deadline = now + ttl_;
-  lease.started = lease.started || held.started;
-  return true;
+  for (Leases* leases : {&leases_, &seconds_}) {
+    const auto found = leases->find(held.id);
+    if (found == leases->end()) continue;
+    Lease& lease = found->second;
+    if (lease.fence != held.fence || lease.incarnation != incarnation) continue;
+    lease.deadline = now + ttl_;
+    if (held.started && !lease.started) lease.started_at = now;
+    lease.started = lease.started || held.started;
+    return true;
+  }
+  return false;
 }
 
 bool LeaseTable::Holds(const Incarnation& incarnation, BatchId id, const Fence& fence) const {
-  const auto found = leases_.find(id);
-  if (PARALLELRUN_MUTATED(kNoFenceCheck)) return found != leases_.end();
-  return found != leases_.end() && found->second.fence == fence &&
-         found->second.incarnation == incarnation;
+  return Find(incarnation, {id, fence}) != nullptr;
 }
 
-void LeaseTable::Release(BatchId id) {
+void LeaseTable::Release(const LeaseName& name) {
+  const auto second = seconds_.find(name.id);
+  if (second != seconds_.end() && second->second.fence == name.fence) {
+    return Remove(seconds_, second);
+  }
+  const auto found = leases_.find(name.id);
+  if (found == leases_.end() || found->second.fence != name.fence) return;
+  Remove(leases_, found);
+  if (second != seconds_.end()) {
+    // The second lease is the only one now.
+    leases_[name.id] = second->second;
+    if (IsPiece(name.id)) ++live_pieces_;
+    seconds_.erase(second);
+  } else if (Open(name.id)) {
+    Return(name.id);
+  }
+}
+
+bool LeaseTable::LiveBeside(const LeaseName& name) const {
+  for (const Leases* leases : {&leases_, &seconds_}) {
+    const auto found = leases->find(name.id);
+    if (found != leases->end() && found->second.fence != name.fence) return true;
+  }
+  return false;
+}
+
+void LeaseTable::ReleaseAll(BatchId id) {
+  suspects_.erase(id);
+  withheld_.erase(id);
+  if (const auto second = seconds_.find(id); second != seconds_.end()) Remove(seconds_, second);
   const auto found = leases_.find(id);
   if (found == leases_.end()) return;
-  --held_[found->second.node];
-  leases_.erase(found);
-  if (Open(id)) returned_.push(id);
+  Remove(leases_, found);
+  if (Open(id)) Return(id);
 }
 
-size_t LeaseTable::Expire(Instant now) {
-  std::vector<BatchId> gone;
-  for (const auto& [id, lease] : leases_) {
-    if (lease.deadline <= now) gone.push_back(id);
+template <typename Visit>
+void LeaseTable::ForEach(Visit visit) {
+  for (Leases* leases : {&leases_, &seconds_}) {
+    for (auto& [id, lease] : *leases) visit(id, lease);
   }
-  for (const BatchId id : gone) Release(id);
-  return gone.size();
+}
+
+std::vector<LeaseTable::Held> LeaseTable::Expire(Instant now) {
+  std::vector<Held> gone;
+  ForEach([&](BatchId id, const Lease& lease) {
+    if (lease.deadline <= now) gone.push_back({id, lease});
+  });
+  for (const Held& held : gone) Release({held.id, held.lease.fence});
+  return gone;
 }
 
 void LeaseTable::Shorten(uint32_t node, Instant now, Duration grace) {
-  for (auto& [id, lease] : leases_) {
+  ForEach([&](BatchId, Lease& lease) {
     if (lease.node == node) lease.deadline = std::min(lease.deadline, now + grace);
-  }
+  });
 }
 
 void LeaseTable::Extend(Duration gap) {
-  for (auto& [id, lease] : leases_) lease.deadline += gap;
+  ForEach([gap](BatchId, Lease& lease) { lease.deadline += gap; });
 }
 
 std::vector<LeaseTable::Held> LeaseTable::HeldBy(uint32_t node) const {
   std::vector<Held> held;
-  for (const auto& [id, lease] : leases_) {
-    if (lease.node == node) held.push_back({id, lease});
+  for (const Leases* leases : {&leases_, &seconds_}) {
+    for (const auto& [id, lease] : *leases) {
+      if (lease.node == node) held.push_back({id, lease});
+    }
   }
   return held;
 }
@@ -98,15 +242,18 @@ size_t LeaseTable::HeldCount(uint32_t node) const {
 
 uint64_t LeaseTable::pending() const {
   const JobCounts& counts = state_.counts();
-  const uint64_t open = counts.planned - counts.succeeded - counts.failed - leases_.size();
+  const uint64_t open = counts.planned - counts.succeeded - counts.failed - counts.split +
+                        counts.pieces_open - leases_.size();
   const uint64_t not_allowed = counts.planned - std::min<uint64_t>(allowed_, counts.planned);
   return open - not_allowed;
 }
 
 std::optional<Instant> LeaseTable::NextDeadline() const {
   std::optional<Instant> next;
-  for (const auto& [id, lease] : leases_) {
-    if (!next || lease.deadline < *next) next = lease.deadline;
+  for (const Leases* leases : {&leases_, &seconds_}) {
+    for (const auto& [id, lease] : *leases) {
+      if (!next || lease.deadline < *next) next = lease.deadline;
+    }
   }
   return next;
 }

@@ -1,6 +1,7 @@
 // LeaseTable decides which node may run which mini-batch until when. Pure: no clock, no I/O; not
 // thread-safe. Leases live in memory only; what became of a mini-batch is JobState's business.
-// Invariant: a mini-batch has at most one live lease, and a settled one has none.
+// Invariants: a mini-batch has at most one live lease, or two on different nodes at the tail; a
+// settled one has none; a node that holds a suspect holds nothing else.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <queue>
+#include <set>
 #include <vector>
 
 #include "base/mutation.h"
@@ -24,68 +26,109 @@ struct Lease {
   Fence fence;
   Instant deadline;  // at this instant the lease is gone
   bool started = false;
+  Instant started_at = {};  // when that was heard
 };
 
 class LeaseTable {
  public:
-  // `state` must outlive the table. Fences are (epoch, 1), (epoch, 2), …
-  LeaseTable(const JobState& state, uint32_t epoch, Duration ttl)
-      : state_(state), epoch_(epoch), ttl_(ttl) {}
+  // Losses that make a mini-batch a suspect: it is leased last, and alone on its node.
+  static constexpr uint32_t kSuspectLosses = 2;
+
+  // `state` must outlive the table. Fences are (epoch, 1), (epoch, 2), … What an earlier epoch
+  // recorded as started is withheld.
+  LeaseTable(const JobState& state, uint32_t epoch, Duration ttl);
 
   // Mini-batches below `end` may be leased: their chunks are durable. Never shrinks.
   void AllowBelow(BatchId end) { allowed_ = std::max(allowed_, end); }
+  // The two pieces of a mini-batch that was split may be leased.
+  void AllowPieces(BatchId split);
+  // Maybe running on a node that was not heard of in this epoch.
+  const std::set<BatchId>& withheld() const { return withheld_; }
+  // They may be leased from now on.
+  void EndWithholding();
 
-  // Leases the lowest pending mini-batch; nullopt when none is pending.
+  // How many mini-batches Grant would give the node now.
+  uint64_t Available(uint32_t node) const;
+  // Leases the lowest pending mini-batch; nullopt when there is none for this node.
   std::optional<LeaseName> Grant(uint32_t node, const Incarnation& incarnation, Instant now);
+  // A second lease of the mini-batch that has run longest, and longer than `slow`, on another node;
+  // nullopt when there is none, or a failure of both leases could be a try too many.
+  std::optional<LeaseName> GrantSecond(uint32_t node, const Incarnation& incarnation, Duration slow,
+                                       uint32_t max_try, Instant now);
 
   // A new fence for a mini-batch that `node` holds from an earlier epoch or incarnation; nullopt
-  // when it is settled, not planned, or leased to another node.
+  // when it is settled, not planned, leased to another node, or would keep a suspect company.
   std::optional<Fence> Adopt(uint32_t node, const Incarnation& incarnation, BatchId id,
                              bool started, Instant now);
 
+  // The live lease of that name, if it is this incarnation's.
+  const Lease* Find(const Incarnation& incarnation, const LeaseName& name) const;
   // False when the lease is not live or not this incarnation's.
   bool Renew(const Incarnation& incarnation, const HeldLease& held, Instant now);
   bool Holds(const Incarnation& incarnation, BatchId id, const Fence& fence) const;
 
-  // Ends a lease; the mini-batch is pending again unless it is settled.
-  void Release(BatchId id);
-
-  // Ends every lease whose deadline is at or before `now`; returns how many.
-  size_t Expire(Instant now);
-  // The node's connection broke: its leases end at `now + grace` unless renewed.
-  void Shorten(uint32_t node, Instant now, Duration grace);
-  // Gives every lease `gap` more: the coordinator itself was not running.
-  void Extend(Duration gap);
+  // Ends a lease; the mini-batch is pending again when it was the last one and it is not settled.
+  void Release(const LeaseName& name);
+  // Another lease of the same mini-batch is live.
+  bool LiveBeside(const LeaseName& name) const;
+  // Ends every lease of a mini-batch.
+  void ReleaseAll(BatchId id);
 
   struct Held {
     BatchId id = 0;
     Lease lease;
   };
+  // Ends every lease whose deadline is at or before `now`, and returns them.
+  std::vector<Held> Expire(Instant now);
+  // The node's connection broke: its leases end at `now + grace` unless renewed.
+  void Shorten(uint32_t node, Instant now, Duration grace);
+  // Gives every lease `gap` more: the coordinator itself was not running.
+  void Extend(Duration gap);
+
   std::vector<Held> HeldBy(uint32_t node) const;
   size_t HeldCount(uint32_t node) const;
+  bool Suspect(BatchId id) const { return state_.batch(id).losses >= kSuspectLosses; }
 
+  // Mini-batches with a lease, and how many of them are pieces.
   size_t live() const { return leases_.size(); }
+  size_t live_pieces() const { return live_pieces_; }
   // Durable, not settled, not leased.
   uint64_t pending() const;
   // The earliest deadline; nullopt without leases.
   std::optional<Instant> NextDeadline() const;
 
  private:
+  using Leases = std::map<BatchId, Lease>;
+
   bool Open(BatchId id) const {
     return PARALLELRUN_MUTATED(kExpiryWhileCommitting) || !state_.settled(id);
   }
-  bool Free(BatchId id) const { return Open(id) && !leases_.contains(id); }
-  Fence Mint() { return {epoch_, ++last_fence_}; }
+  bool Free(BatchId id) const {
+    return Open(id) && !leases_.contains(id) && !withheld_.contains(id);
+  }
+  bool Known(BatchId id) const { return IsPiece(id) ? state_.known(id) : id < allowed_; }
+  bool HoldsSuspect(uint32_t node) const;
+  void Return(BatchId id);
+  std::optional<BatchId> NextFree();
+  Lease& Add(Leases& to, BatchId id, uint32_t node, const Incarnation& incarnation, Instant now);
+  void Remove(Leases& from, Leases::iterator lease);
+  template <typename Visit>
+  void ForEach(Visit visit);
 
   const JobState& state_;
   uint32_t epoch_;
   Duration ttl_;
   uint64_t last_fence_ = 0;
   BatchId allowed_ = 0;
-  BatchId next_ = 0;  // every free id below is in returned_
+  BatchId next_ = 0;  // every free id below is in returned_ or suspects_
   std::priority_queue<BatchId, std::vector<BatchId>, std::greater<>> returned_;
-  std::map<BatchId, Lease> leases_;
-  std::map<uint32_t, size_t> held_;  // live leases by node
+  std::set<BatchId> suspects_;  // free
+  std::set<BatchId> withheld_;
+  Leases leases_;
+  Leases seconds_;  // second leases, of ids that are in leases_ too
+  size_t live_pieces_ = 0;
+  std::map<uint32_t, size_t> held_;       // live leases by node
+  std::map<uint32_t, BatchId> alone_on_;  // suspects that are leased, by node
 };
 
 }  // namespace parallelrun

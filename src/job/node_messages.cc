@@ -51,6 +51,10 @@ void PutFinished(Encoder& out, const Finished& f) {
     out.Text(f.error_kind);
     out.Text(f.message);
     out.Text(f.log);
+    out.U64(f.output.stdout_begin);
+    out.U64(f.output.stdout_end);
+    out.U64(f.output.stderr_begin);
+    out.U64(f.output.stderr_end);
   }
 }
 
@@ -84,6 +88,7 @@ void GetFinished(Decoder& in, Finished& f) {
     f.error_kind = in.Text();
     f.message = in.Text();
     f.log = in.Text();
+    f.output = {in.U64(), in.U64(), in.U64(), in.U64()};
   }
 }
 

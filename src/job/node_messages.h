@@ -51,6 +51,7 @@ struct Finished {
   std::string_view error_kind;
   std::string_view message;
   std::string_view log;
+  OutputRanges output{};
 };
 
 struct ProcessEvent {

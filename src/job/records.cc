@@ -19,7 +19,8 @@ constexpr bool kHasType =
 static_assert(kHasType<RecordType::kSeal, SealRecord> &&
               kHasType<RecordType::kPlanChunk, PlanChunkRecord> &&
               kHasType<RecordType::kResult, ResultRecord> &&
-              kHasType<RecordType::kPublished, PublishedRecord>);
+              kHasType<RecordType::kPublished, PublishedRecord> &&
+              kHasType<RecordType::kStarted, StartedRecord>);
 
 void Put(Encoder& to, const Fence& fence) {
   to.U32(fence.epoch);
@@ -30,6 +31,13 @@ void Put(Encoder& to, const AttemptTimes& times) {
   to.U64(times.elapsed_ns);
   to.U64(times.cpu_ns);
   to.I64(times.finished_us);
+}
+
+void Put(Encoder& to, const OutputRanges& output) {
+  to.U64(output.stdout_begin);
+  to.U64(output.stdout_end);
+  to.U64(output.stderr_begin);
+  to.U64(output.stderr_end);
 }
 
 void Put(Encoder& to, const SealRecord& r) {
@@ -80,10 +88,11 @@ void Put(Encoder& to, const FailedRecord& r) {
   to.U64(r.run_ns);
   Put(to, r.times);
   to.U8(static_cast<uint8_t>(r.cause));
-  to.U8(r.final ? 1 : 0);
+  to.U8(static_cast<uint8_t>(r.end));
   to.Text(r.kind);
   to.Text(r.message);
   to.Text(r.log);
+  Put(to, r.output);
 }
 
 void Put(Encoder& to, const HeaderRecord& r) { to.Text(r.line); }
@@ -91,6 +100,12 @@ void Put(Encoder& to, const HeaderRecord& r) { to.Text(r.line); }
 void Put(Encoder& to, const LostRecord& r) {
   to.U64(r.id);
   Put(to, r.fence);
+}
+
+void Put(Encoder& to, const StartedRecord& r) {
+  to.U64(r.id);
+  Put(to, r.fence);
+  to.U8(r.begun ? 1 : 0);
 }
 
 void Put(Encoder& to, const VerdictRecord& r) {
@@ -137,11 +152,14 @@ FailedRecord GetFailed(Decoder& from) {
   r.run_ns = from.U64();
   r.times = GetTimes(from);
   r.cause = Cause{from.U8()};
-  r.final = GetBool(from);
+  r.end = AttemptEnd{from.U8()};
   r.kind = from.Text();
   r.message = from.Text();
   r.log = from.Text();
+  // Ledgers of before do not have it.
+  if (from.left() > 0) r.output = {from.U64(), from.U64(), from.U64(), from.U64()};
   if (r.cause < Cause::kRun || r.cause > Cause::kInput) from.Fail();
+  if (r.end > AttemptEnd::kSplit) from.Fail();
   return r;
 }
 
@@ -175,6 +193,7 @@ Record GetBody(RecordType type, Decoder& from) {
     case RecordType::kVerdict: return GetVerdict(from);
     case RecordType::kPublished: return GetPublished(from);
     case RecordType::kHeader: return HeaderRecord{from.Text()};
+    case RecordType::kStarted: return StartedRecord{from.U64(), GetFence(from), GetBool(from)};
   }
   from.Fail();
   return SealRecord{};

@@ -59,6 +59,13 @@ struct ResultRecord {
   AttemptTimes times;
 };
 
+// What a failed attempt means for its mini-batch. Stored: never renumber.
+enum class AttemptEnd : uint8_t {
+  kAgain = 0,  // it has tries left
+  kFinal = 1,  // it has failed
+  kSplit = 2,  // its two pieces take its place
+};
+
 struct FailedRecord {
   BatchId id = 0;
   Fence fence;
@@ -66,11 +73,12 @@ struct FailedRecord {
   uint32_t process = 0;
   uint64_t run_ns = 0;
   Cause cause = Cause::kRun;
-  bool final = false;        // the last try: the mini-batch has failed
+  AttemptEnd end = AttemptEnd::kAgain;
   std::string_view kind;     // of the worker protocol, or the cause's name
   std::string_view message;  // at most 4 KiB
   std::string_view log;      // path below the log tree
   AttemptTimes times;
+  OutputRanges output{};
 };
 
 // The line that DataFrame rows begin with, once in the output; the first one counts.
@@ -81,6 +89,13 @@ struct HeaderRecord {
 struct LostRecord {
   BatchId id = 0;
   Fence fence;
+};
+
+// Of a mini-batch with a loss: `run()` has begun, or it was handed back without a loss.
+struct StartedRecord {
+  BatchId id = 0;
+  Fence fence;
+  bool begun = true;
 };
 
 enum class Outcome : uint8_t { kSucceeded = 1, kFailed = 2 };
@@ -102,7 +117,7 @@ struct PublishedRecord {
 // The order is that of the type numbers, from 1.
 using Record = std::variant<SealRecord, SettingsRecord, PlanChunkRecord, PlanEndRecord, RowsRecord,
                             ResultRecord, FailedRecord, LostRecord, VerdictRecord, PublishedRecord,
-                            HeaderRecord>;
+                            HeaderRecord, StartedRecord>;
 
 // Stored: never renumber.
 enum class RecordType : uint8_t {
@@ -117,6 +132,7 @@ enum class RecordType : uint8_t {
   kVerdict = 9,
   kPublished = 10,
   kHeader = 11,
+  kStarted = 12,
 };
 
 RecordType TypeOf(const Record& record);

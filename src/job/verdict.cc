@@ -55,6 +55,12 @@ std::optional<Verdict> Decide(const JobState& state, const Thresholds& threshold
                   "each item, or set spec.output.action to SummaryOnly",
                   state);
   }
+  if (counts.items_isolated > 0) {
+    return Verdict{Outcome::kSucceeded, "CompletedWithFailures",
+                   fmt::format("{} of {} mini-batches failed, and {} items by themselves (see "
+                               "dead-letter.jsonl), within the thresholds",
+                               counts.failed, counts.planned, counts.items_isolated)};
+  }
   if (counts.failed > 0) {
     return Verdict{Outcome::kSucceeded, "CompletedWithFailures",
                    fmt::format("{} of {} mini-batches failed, within the thresholds", counts.failed,

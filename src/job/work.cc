@@ -33,31 +33,42 @@ void PutFiles(Encoder& to, std::string_view root, std::string_view names, const 
   for (size_t i = 0; i < files; ++i) PutStamp(to, stamps[i]);
 }
 
-void PutDelimited(Encoder& to, const TabularChunk& chunk, const Slice& slice) {
+// Where only some rows of what the Work names are meant, the format says which.
+std::string WithRows(std::string_view format, const std::string& rows) {
+  std::string with(format.empty() ? "{}" : format);
+  if (rows.empty()) return with;
+  with.pop_back();  // the brace
+  if (with.size() > 1) with += ',';
+  return with + rows + '}';
+}
+
+void PutDelimited(Encoder& to, const TabularChunk& chunk, const Slice& slice,
+                  const std::string& rows) {
   to.Text(chunk.path);
   to.U64(slice.offset);
   to.U64(slice.length);
   to.Text(chunk.header);
   PutStamp(to, chunk.stamp);
-  to.Text(chunk.format);
+  to.Text(rows.empty() ? std::string(chunk.format) : WithRows(chunk.format, rows));
 }
 
-void PutLines(Encoder& to, const TabularChunk& chunk, const Slice& slice) {
+void PutLines(Encoder& to, const TabularChunk& chunk, const Slice& slice, const std::string& rows) {
   to.Text(chunk.path);
   to.U64(slice.offset);
   to.U64(slice.length);
   PutStamp(to, chunk.stamp);
-  to.Text(chunk.format);
+  to.Text(rows.empty() ? std::string(chunk.format) : WithRows(chunk.format, rows));
 }
 
 // Row groups are named in the format; the reader finds their bytes itself.
-void PutRowGroups(Encoder& to, const TabularChunk& chunk, const Slice& slice) {
+void PutRowGroups(Encoder& to, const TabularChunk& chunk, const Slice& slice,
+                  const std::string& rows) {
   std::string format = "{\"format\":\"parquet\",\"rowGroups\":[";
   for (uint64_t i = 0; i < slice.length; ++i) {
     if (i > 0) format += ',';
     format += std::to_string(slice.offset + i);
   }
-  format += "]}";
+  format = WithRows(format + "]}", rows);
   to.Text(chunk.path);
   to.U64(0);
   to.U64(chunk.stamp.size);
@@ -66,7 +77,8 @@ void PutRowGroups(Encoder& to, const TabularChunk& chunk, const Slice& slice) {
   to.Text(format);
 }
 
-void PutTables(Encoder& to, const TableGroup& group, std::string_view format) {
+void PutTables(Encoder& to, const TableGroup& group, std::string_view format,
+               const std::string& rows) {
   to.U32(static_cast<uint32_t>(group.slices.size()));
   for (const TableSlice& slice : group.slices) {
     to.Text(slice.path);
@@ -75,7 +87,19 @@ void PutTables(Encoder& to, const TableGroup& group, std::string_view format) {
     to.Text(slice.header);
     PutStamp(to, slice.stamp);
   }
-  to.Text(format);
+  to.Text(rows.empty() ? std::string(format) : WithRows(format, rows));
+}
+
+// The `first`-th to the `last`-th (excluded) of NUL-joined names.
+std::string_view SomeNames(std::string_view names, uint32_t first, uint32_t last) {
+  size_t begin = 0;
+  for (uint32_t i = 0; i < first; ++i) begin = names.find('\0', begin) + 1;
+  size_t end = begin;
+  for (uint32_t i = first; i < last; ++i) {
+    end = names.find('\0', i == first ? begin : end + 1);
+    if (end == std::string_view::npos) return names.substr(begin);
+  }
+  return names.substr(begin, end - begin);
 }
 
 }  // namespace
@@ -110,20 +134,32 @@ Result<WorkMaker> WorkMaker::FromRecord(std::string encoded) {
 
 std::string WorkMaker::Make(uint32_t index) const {
   assert(index < chunk_.Batches());
-  const uint32_t items = chunk_.ItemsOf(index);
+  return Encode(index, chunk_.first + index, {0, chunk_.ItemsOf(index), true});
+}
+
+std::string WorkMaker::MakePiece(uint32_t index, BatchId id, uint32_t first, uint32_t items) const {
+  assert(index < chunk_.Batches() && first + items <= chunk_.ItemsOf(index));
+  return Encode(index, id, {first, items, false});
+}
+
+std::string WorkMaker::Encode(uint32_t index, BatchId id, const Range& range) const {
+  const uint32_t items = range.items;
+  const std::string rows =
+      range.whole ? ""
+                  : "\"rows\":[" + std::to_string(range.first) + "," + std::to_string(items) + "]";
   std::string work;
   Encoder to(work);
   const auto head = [&](uint8_t kind, std::string_view context) {
     to.U8(kind);
     to.U8(0);
     to.U16(0);  // failed attempts
-    to.U64(chunk_.first + index);
-    to.U64(chunk_.first_item + item_starts_[index]);
+    to.U64(id);
+    to.U64(chunk_.first_item + item_starts_[index] + range.first);
     to.U32(items);
     to.Text(context);
   };
   if (const auto* files = std::get_if<FilesChunk>(&chunk_.content)) {
-    const size_t begin = size_t{index} * files->files_per_batch;
+    const size_t begin = size_t{index} * files->files_per_batch + range.first;
     const size_t end = begin + items;
     const size_t names_begin = name_starts_[begin];
     // The NUL before the next name belongs to neither.
@@ -137,18 +173,20 @@ std::string WorkMaker::Make(uint32_t index) const {
     const bool lines = tabular->kind == RowKind::kJsonLines;
     head(lines ? kLinesWork : kSliceWork, tabular->context);
     switch (tabular->kind) {
-      case RowKind::kDelimited: PutDelimited(to, *tabular, slice); break;
-      case RowKind::kJsonLines: PutLines(to, *tabular, slice); break;
-      case RowKind::kParquet: PutRowGroups(to, *tabular, slice); break;
+      case RowKind::kDelimited: PutDelimited(to, *tabular, slice, rows); break;
+      case RowKind::kJsonLines: PutLines(to, *tabular, slice, rows); break;
+      case RowKind::kParquet: PutRowGroups(to, *tabular, slice, rows); break;
     }
   } else if (const auto* groups = std::get_if<FileGroupsChunk>(&chunk_.content)) {
     const FileGroup& group = groups->groups[index];
     head(kFilesWork, group.context);
-    PutFiles(to, groups->root, group.names, group.stamps.data(), items);
+    PutFiles(to, groups->root,
+             range.whole ? group.names : SomeNames(group.names, range.first, range.first + items),
+             group.stamps.data() + range.first, items);
   } else if (const auto* tables = std::get_if<TableGroupsChunk>(&chunk_.content)) {
     const TableGroup& group = tables->groups[index];
     head(kTablesWork, group.context);
-    PutTables(to, group, tables->format);
+    PutTables(to, group, tables->format, rows);
   } else {
     head(kRankWork, "");
   }

@@ -21,9 +21,17 @@ class WorkMaker {
   // The Work of the `index`-th mini-batch (below chunk().Batches()), with 0 failed attempts.
   // O(its own size).
   std::string Make(uint32_t index) const;
+  // The same of `items` of its items, from `first` on: a piece, named `id`.
+  std::string MakePiece(uint32_t index, BatchId id, uint32_t first, uint32_t items) const;
 
  private:
   WorkMaker() = default;
+  struct Range {
+    uint32_t first = 0;
+    uint32_t items = 0;
+    bool whole = true;
+  };
+  std::string Encode(uint32_t index, BatchId id, const Range& range) const;
   std::unique_ptr<std::string> encoded_;  // stable address: chunk_ points into it
   PlanChunkRecord chunk_;
   std::vector<uint32_t> name_starts_;  // files: where each name begins in chunk_'s names

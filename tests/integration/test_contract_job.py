@@ -116,7 +116,7 @@ def test_s7_one_gpu_index_for_each_process_until_they_are_used_up(work):
     }
 
 
-def test_s7_metrics_end_in_a_file_and_in_the_progress(work):
+def test_s7_metrics_end_in_a_file(work):
     script = (
         "from azureml.core import Run\n"
         "run_context = Run.get_context()\n"
@@ -130,6 +130,29 @@ def test_s7_metrics_end_in_a_file_and_in_the_progress(work):
     metrics = [json.loads(line) for line in lines]
     assert [metric["name"] for metric in metrics] == ["images"] * 6
     assert {metric["value"] for metric in metrics} == {1}
+
+
+def test_s7_metrics_are_in_the_progress_of_a_job_that_runs(work):
+    cluster = ClusterJob(work)
+    work.files(2)
+    # Mini-batches end once the progress was seen.
+    go = work.root / "go"
+    work.script(
+        "import os, time\n"
+        "from azureml.core import Run\n"
+        "def run(b):\n"
+        "    Run.get_context().log('accuracy', 0.5)\n"
+        f"    while not os.path.exists({str(go)!r}): time.sleep(0.02)\n"
+        "    return b\n"
+    )
+    cluster.mount_code()
+    coordinator = cluster.start_coordinator(spec={"nodeCount": 1})
+    node = cluster.start_node(0)
+    shown = cluster.wait_for(lambda progress: progress["metrics"], "no metric came")
+    assert shown["metrics"] == {"accuracy": 0.5}
+    go.touch()
+    assert coordinator.wait_only().code == 0, coordinator.output
+    assert node.wait_only().code == 0, node.output
 
 
 # --- section 12
@@ -289,6 +312,22 @@ def test_f1_f3_one_file_of_a_given_name_without_header(work):
     assert text == "".join(row + "\n" for row in rows)
 
 
+def test_b16_folders_below_the_output_are_there_before_the_script(work):
+    script = (
+        "import argparse, os\n"
+        "parser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--models')\n"
+        "models = parser.parse_known_args()[0].models\n"
+        "def run(b):\n"
+        "    open(os.path.join(models, os.path.basename(b[0])), 'w').close()\n"
+        "    return b\n"
+    )
+    arguments = ["--models", "$(output)/models"]
+    result = run_job(work, script, miniBatchSize="1", arguments=arguments)
+    assert result.code == 0, result
+    assert len(list((work.output.parent / "models").iterdir())) == 6
+
+
 # --- section 17
 
 
@@ -400,6 +439,11 @@ def test_s17_the_output_of_a_failed_mini_batch_is_found_by_its_bytes(work):
     begin, end = map(int, re.search(r"bytes (\d+) to (\d+) of stdout", error).groups())
     out = (work.logs / "user/stdout/0/process000.stdout.txt").read_bytes()
     assert out[begin:end] == b"reading 3.txt\n"
+    detail = next(
+        json.loads(row["Mini-batch Detail(JSON)"]) for row in report(work) if row["Error Category"]
+    )
+    assert detail["stdout"] == [begin, end]
+    assert detail["stderr"][0] <= detail["stderr"][1]
 
 
 # --- section 18

@@ -106,6 +106,9 @@ const std::map<std::string, Mutation> kMutations = {
     {"folder-not-synced", Mutation::kFolderNotSynced},
     {"run-max-try-ignored", Mutation::kRunMaxTryIgnored},
     {"fresh-tries-on-restart", Mutation::kFreshTriesOnRestart},
+    {"suspect-in-company", Mutation::kSuspectInCompany},
+    {"speculation-ignores-tries", Mutation::kSpeculationIgnoresTries},
+    {"failed-piece-not-counted", Mutation::kFailedPieceNotCounted},
 };
 
 // Each deliberate fault must be caught before seed `to`.

@@ -23,30 +23,31 @@ void Oracle::Claimed(uint32_t epoch, uint64_t read_at, const JobState& state) {
   newest_claimed_ = std::max(newest_claimed_, epoch);
   const auto binds = [&](const Said& said) { return said.epoch < epoch && said.at < read_at; };
   const uint32_t generation = state.settings() ? state.settings()->generation : 0;
-  for (BatchId id = 0; id < batches_.size(); ++id) {
-    const Batch& batch = batches_[id];
-    const bool planned = id < state.batches().size();
-    if (batch.meaning && binds(batch.meaning->first) && !planned) {
+  ForEach([&](BatchId id, const Batch& batch) {
+    const bool planned = state.known(id);
+    // A piece that was leased before its split was durable is forgotten with it.
+    if (batch.meaning && binds(batch.meaning->first) && !planned && !IsPiece(id)) {
       Violated("8 same items", fmt::format("epoch {} does not know mini-batch {}, which epoch {} "
                                            "leased",
                                            epoch, id, batch.meaning->first.epoch));
     }
     if (batch.success && binds(batch.success->first) &&
-        (!planned || state.batches()[id].state != State::kSucceeded ||
-         state.batches()[id].fence != batch.success->second)) {
+        (!planned || state.batch(id).state != State::kSucceeded ||
+         state.batch(id).fence != batch.success->second)) {
       Violated("2 acknowledged is never lost",
                fmt::format("epoch {} lost the result of mini-batch {} that epoch {} acknowledged",
-                           epoch, id, batch.success->first.epoch));
+                           epoch, MiniBatchText(id), batch.success->first.epoch));
     }
     uint32_t failed = 0;
     for (const FailedTry& f : batch.failed) {
       if (binds(f.said) && f.generation == generation) ++failed;
     }
-    if (failed > 0 && (!planned || state.batches()[id].failed_attempts < failed)) {
-      Violated("2 acknowledged is never lost",
-               fmt::format("epoch {} lost a failed attempt of mini-batch {}", epoch, id));
+    if (failed > 0 && (!planned || state.batch(id).failed_attempts < failed)) {
+      Violated(
+          "2 acknowledged is never lost",
+          fmt::format("epoch {} lost a failed attempt of mini-batch {}", epoch, MiniBatchText(id)));
     }
-  }
+  });
   for (const Told& told : told_) {
     if (told.epoch >= epoch || told.generation != generation) continue;
     if (!state.verdict() || (state.verdict()->outcome == Outcome::kSucceeded) != told.succeeded) {
@@ -62,11 +63,11 @@ void Oracle::Begins(uint32_t epoch, uint64_t read_at, uint32_t generation) {
   if (epoch < newest_begun_) return;
   newest_begun_ = epoch;
   const auto is_void = [&](const Said& said) { return said.epoch < epoch && said.at >= read_at; };
-  for (Batch& batch : batches_) {
+  ForEach([&](BatchId, Batch& batch) {
     if (batch.meaning && is_void(batch.meaning->first)) batch.meaning.reset();
     if (batch.success && is_void(batch.success->first)) batch.success.reset();
     std::erase_if(batch.failed, [&](const FailedTry& f) { return is_void(f.said); });
-  }
+  });
 }
 
 void Oracle::Planned(uint32_t epoch, BatchId first, const Items& files) {
@@ -138,7 +139,8 @@ void Oracle::Replied(uint32_t epoch, const ExchangeReply& reply, const JobState&
         Violated("1 exactly once",
                  fmt::format("epoch {} accepted two results of mini-batch {}", epoch, name.id));
       }
-      if (first && name.fence < Newest(epoch, name.id)) {
+      // The first of two leases may win over the second.
+      if (first && name.fence < Newest(epoch, name.id) && !scenario_.speculation) {
         Violated("3 only live fences count",
                  fmt::format("mini-batch {}: fence {} was accepted after {} had been leased",
                              name.id, name.fence.number, Newest(epoch, name.id).number));
@@ -228,26 +230,17 @@ void Oracle::CheckOutput(const std::string& bytes, const JobState& state) {
     there.insert(file);
     last = file;
   }
-  // Each mini-batch whole or not at all; acknowledged ones must be there.
+  // Each mini-batch, or each piece of it, whole or not at all; acknowledged ones must be there.
   uint64_t rows = 0;
   for (BatchId id = 0; id < batches_.size(); ++id) {
-    const Batch& batch = batches_[id];
-    if (!batch.meaning) continue;
-    size_t found = 0;
-    size_t wanted = 0;
-    for (const uint32_t file : batch.meaning->second) {
-      found += there.contains(file) ? 1 : 0;
-      wanted += input_.Bad(file) ? 0 : 1;
-    }
-    rows += found;
-    if (found != 0 && found != wanted) {
-      Violated("1 exactly once", fmt::format("mini-batch {} is there in part", id));
-    }
-    if (batch.success && found != wanted) {
-      Violated("2 acknowledged is never lost",
-               fmt::format("mini-batch {} is not in the output", id));
-    }
+    if (!batches_[id].meaning) continue;
+    for (const uint32_t file : batches_[id].meaning->second) rows += there.contains(file) ? 1 : 0;
+    if (!state.known(FirstPiece(id))) CheckBatch(id, there);
   }
+  for (const auto& [id, piece] : state.pieces()) {
+    if (piece.batch.state != State::kSplit) CheckBatch(id, there);
+  }
+  CheckLosses(state);
   if (rows > there.size()) Violated("1 exactly once", "a file belongs to two mini-batches");
   // A file that was there from the start may be missing only if its mini-batch failed.
   uint64_t missing = 0;
@@ -256,6 +249,61 @@ void Oracle::CheckOutput(const std::string& bytes, const JobState& state) {
     Violated("1 exactly once", fmt::format("{} files are missing, {} items have failed", missing,
                                            state.counts().items_failed));
   }
+}
+
+void Oracle::CheckBatch(BatchId id, const std::set<uint32_t>& there) {
+  const Batch& batch = At(id);
+  if (!batch.meaning) return;
+  size_t found = 0;
+  size_t wanted = 0;
+  for (const uint32_t file : batch.meaning->second) {
+    found += there.contains(file) ? 1 : 0;
+    wanted += input_.Bad(file) ? 0 : 1;
+  }
+  if (found != 0 && found != wanted) {
+    Violated("1 exactly once", fmt::format("mini-batch {} is there in part", MiniBatchText(id)));
+  }
+  if (batch.success && found != wanted) {
+    Violated("2 acknowledged is never lost",
+             fmt::format("mini-batch {} is not in the output", MiniBatchText(id)));
+  }
+}
+
+// Nothing in this scenario makes an attempt fail but the items themselves.
+bool Oracle::InnocentsSurvive() const {
+  const auto off = [this](Fault fault) {
+    return scenario_.weights[static_cast<size_t>(fault)] == 0;
+  };
+  return scenario_.flaky == 0 && scenario_.init_fails == 0 && off(Fault::kFreezeAgent) &&
+         scenario_.max_losses >= 10;
+}
+
+// Those that end their node, or share it once with one that does, are not the others' end.
+void Oracle::CheckLosses(const JobState& state) {
+  if (!InnocentsSurvive()) return;
+  const auto off = [this](Fault fault) {
+    return scenario_.weights[static_cast<size_t>(fault)] == 0;
+  };
+  const bool only_killers = off(Fault::kKillAgent) && off(Fault::kSecondAgent) &&
+                            off(Fault::kDrainAgent) && off(Fault::kCutOff);
+  ForEach([&](BatchId id, const Batch& batch) {
+    if (!batch.meaning || !state.known(id) || state.batch(id).state != State::kFailed) return;
+    if (!state.pieces().empty() && HasPieces(id) && state.known(FirstPiece(id)))
+      return;  // its pieces
+    const Items& items = batch.meaning->second;
+    const bool lost = state.batch(id).losses >= scenario_.max_losses;
+    if (lost && only_killers && !input_.Killer(items)) {
+      Violated("13 suspects run alone",
+               fmt::format("mini-batch {} went down with another one", MiniBatchText(id)));
+    }
+    const bool alone = !scenario_.isolate || items.size() == 1;
+    // A killer may run into its time-out before its node dies.
+    const bool bad = input_.Poison(items) || input_.Killer(items);
+    if (!lost && (!alone || !bad)) {
+      Violated("14 only bad items fail",
+               fmt::format("mini-batch {} failed, with {} items", MiniBatchText(id), items.size()));
+    }
+  });
 }
 
 void Oracle::Replayed(uint32_t epoch, const JobState& memory, const JobState& replay) {
@@ -270,13 +318,22 @@ void Oracle::Replayed(uint32_t epoch, const JobState& memory, const JobState& re
     differs("counts");
   }
   if (memory.batches().size() != replay.batches().size()) return differs("plans");
-  for (BatchId id = 0; id < memory.batches().size(); ++id) {
-    const MiniBatch& x = memory.batches()[id];
-    const MiniBatch& y = replay.batches()[id];
+  if (a.split != b.split || a.pieces_open != b.pieces_open ||
+      a.items_isolated != b.items_isolated || memory.pieces().size() != replay.pieces().size()) {
+    return differs("pieces");
+  }
+  const auto compare = [&](BatchId id) {
+    const MiniBatch& x = memory.batch(id);
+    const MiniBatch& y = replay.batch(id);
     if (x.state != y.state || x.fence != y.fence || x.failed_attempts != y.failed_attempts ||
         x.losses != y.losses || x.items != y.items || x.rows.length != y.rows.length) {
       differs("mini-batches");
     }
+  };
+  for (BatchId id = 0; id < memory.batches().size(); ++id) compare(id);
+  for (const auto& [id, piece] : memory.pieces()) {
+    if (!replay.known(id)) return differs("pieces");
+    compare(id);
   }
   if (memory.verdict().has_value() != replay.verdict().has_value()) differs("verdicts");
   if (memory.published().has_value() != replay.published().has_value()) differs("outputs");
@@ -286,20 +343,30 @@ void Oracle::Replayed(uint32_t epoch, const JobState& memory, const JobState& re
 void Oracle::Counts(uint32_t epoch, const JobState& state, uint64_t running, uint64_t pending) {
   const JobCounts& counts = state.counts();
   JobCounts own;
-  for (const MiniBatch& batch : state.batches()) {
-    ++own.planned;
-    own.items_planned += batch.items;
+  const auto add_items = [&own](const MiniBatch& batch) {
     if (batch.state == State::kSucceeded) {
-      ++own.succeeded;
       own.items_succeeded += batch.items_succeeded;
       own.items_failed += batch.items - batch.items_succeeded;
     } else if (batch.state == State::kFailed) {
-      ++own.failed;
       own.items_failed += batch.items;
     }
+  };
+  for (BatchId id = 0; id < state.batches().size(); ++id) {
+    const MiniBatch& batch = state.batches()[id];
+    ++own.planned;
+    own.items_planned += batch.items;
+    if (batch.state == State::kSucceeded) ++own.succeeded;
+    if (batch.state == State::kFailed) ++own.failed;
+    if (batch.state == State::kSplit) ++own.split;
+    if (!state.known(FirstPiece(id))) add_items(batch);
+  }
+  for (const auto& [id, piece] : state.pieces()) {
+    add_items(piece.batch);
+    if (piece.batch.state == State::kPending) ++own.pieces_open;
   }
   if (own.planned != counts.planned || own.succeeded != counts.succeeded ||
-      own.failed != counts.failed || own.items_planned != counts.items_planned ||
+      own.failed != counts.failed || own.split != counts.split ||
+      own.pieces_open != counts.pieces_open || own.items_planned != counts.items_planned ||
       own.items_succeeded != counts.items_succeeded || own.items_failed != counts.items_failed ||
       counts.succeeded + counts.failed + running + pending > counts.planned) {
     Violated("4 counts add up",

@@ -8,6 +8,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -78,9 +79,19 @@ class Oracle {
     bool succeeded = false;
   };
   Batch& At(BatchId id) {
+    if (IsPiece(id)) return pieces_[id];
     if (id >= batches_.size()) batches_.resize(id + 1);
     return batches_[id];
   }
+  // Calls visit(id, batch) for all mini-batches and pieces.
+  template <typename Visit>
+  void ForEach(Visit visit) {
+    for (BatchId id = 0; id < batches_.size(); ++id) visit(id, batches_[id]);
+    for (auto& [id, piece] : pieces_) visit(id, piece);
+  }
+  void CheckBatch(BatchId id, const std::set<uint32_t>& there);
+  void CheckLosses(const JobState& state);
+  bool InnocentsSurvive() const;
   Fence& Newest(uint32_t epoch, BatchId id);
   void TellVerdict(uint32_t epoch, const JobState& state);
   void CheckOutput(const std::string& bytes, const JobState& state);
@@ -92,6 +103,7 @@ class Oracle {
   uint32_t newest_claimed_ = 0;
   uint32_t newest_begun_ = 0;
   std::vector<Batch> batches_;
+  std::map<BatchId, Batch> pieces_;
   std::map<std::pair<BatchId, Fence>, Finished::Kind> reported_;
   std::map<std::pair<uint32_t, BatchId>, Fence> newest_fence_;  // by epoch
   std::map<std::pair<uint32_t, BatchId>, Fence> accepted_;      // by epoch

@@ -66,6 +66,10 @@ Scenario Draw(uint64_t seed, bool liveness) {
   for (uint32_t& weight : s.weights) weight = one_in(2) ? 0 : between(1, 10);
   // A folder that files are copied into while it is listed.
   if (one_in(4)) s.weights[static_cast<size_t>(Fault::kInputGrows)] = 30;
+  s.isolate = one_in(3);
+  s.speculation = one_in(3);
+  s.slow_least = ms(50, 2'000);
+  s.killers = one_in(4) ? between(1, 40) : 0;
   return s;
 }
 

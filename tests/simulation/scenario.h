@@ -49,7 +49,10 @@ struct Scenario {
   uint32_t max_losses = 10;
   Thresholds thresholds;
   bool append_row = true;
-  uint32_t resumes = 0;  // by a person, after a failed verdict
+  uint32_t resumes = 0;  // by a person, after a verdict with failures
+  bool isolate = false;
+  bool speculation = false;
+  Duration slow_least{};
 
   // Time
   Duration lease{};
@@ -74,6 +77,7 @@ struct Scenario {
   uint32_t rerouted = 0;   // calls at which a node looks for a coordinator anew
   uint32_t in_parts = 0;   // results whose rows come in parts
   uint32_t poison = 0;     // files whose mini-batch always fails
+  uint32_t killers = 0;    // files that end the agent which runs them
   uint32_t bad = 0;        // files without a row: failed items of a good mini-batch
   uint32_t flaky = 0;      // attempts that fail
   uint32_t init_fails = 0;

@@ -191,6 +191,12 @@ void SimAgent::Begin(uint32_t number, Worker& worker) {
   const Scenario& s = world_.scenario();
   const bool poison = world_.input().Poison(task.work.items);
   const bool fails = poison || (world_.faulty() && world_.Chance(s.flaky));
+  if (world_.input().Killer(task.work.items)) {
+    // Long enough for a heartbeat to tell that it began.
+    OnWorker(number, worker.life, seconds(1) + world_.Around(seconds(1)),
+             [](SimAgent& a, Worker&) { a.Die(); });
+    return;
+  }
   const Duration run = world_.Around(s.run_mean);
   // 0, 1: raises; 2: the process ends; 3: never returns
   const uint64_t how = poison ? task.work.items.front() % 4 : world_.rng().Below(4);
@@ -199,6 +205,12 @@ void SimAgent::Begin(uint32_t number, Worker& worker) {
     if (fails && how == 2) return a.Exit(number, "was killed by signal 11");
     a.EndTask(number, w, !fails);
   });
+}
+
+// The whole node, without a word.
+void SimAgent::Die() {
+  exited_ = true;
+  world_.AgentExited(id_, false);
 }
 
 void SimAgent::EndTask(uint32_t number, Worker& worker, bool well) {

@@ -36,6 +36,7 @@ class SimAgent {
 
   void Perform(const Action& action);
   void Begin(uint32_t process, Worker& worker);
+  void Die();
   void EndTask(uint32_t process, Worker& worker, bool well);
   void Exit(uint32_t process, const char* words);
   void OnWorker(uint32_t process, uint64_t life, Duration delay,

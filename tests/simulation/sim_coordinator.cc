@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "base/mutation.h"
+#include "coordinator/earlier_run.h"
 #include "coordinator/ledger/claim.h"
 #include "coordinator/ledger/history.h"
 
@@ -53,13 +54,17 @@ void SimCoordinator::Start() {
   world_.oracle().Claimed(epoch(), read_at, state_);
 
   std::optional<SettingsRecord> settings;
-  const bool finished =
-      state_.published() ||
-      (state_.verdict() && state_.verdict()->outcome == parallelrun::Outcome::kSucceeded);
-  if (!state_.settings() || (world_.resume_wanted() && !finished)) {
+  NewRun run;
+  run.if_exists = IfExists::kRetryFailed;
+  run.resource_uid = world_.uid();
+  run.plan_settings = "{}";
+  run.in_pod = true;
+  const Result<StartDecision> decision = DecideStart(run, state_);
+  if (!decision.ok()) return world_.oracle().Violated("start", decision.error().message);
+  if (decision->write_settings) {
     settings.emplace();
-    settings->generation = state_.settings() ? state_.settings()->generation + 1 : 1;
-    settings->resource_uid = "uid";
+    settings->generation = decision->generation;
+    settings->resource_uid = run.resource_uid;
     settings->plan_settings = "{}";
     settings->job = "{}";
   }
@@ -70,7 +75,6 @@ void SimCoordinator::Start() {
     if (world_.tracing()) world_.Trace("the first group fails: " + begun.error().message);
     return End(World::Exit::kCannotStart);
   }
-  if (world_.resume_wanted()) world_.Resumed();
   if (settings) static_cast<void>(state_.Apply(*settings, {}, {}));
   if (world_.tracing()) {
     world_.Trace(fmt::format("epoch {} begins, generation {}, {} planned, {} succeeded, {} failed",
@@ -85,6 +89,9 @@ void SimCoordinator::Start() {
   limits.max_losses = s.max_losses;
   limits.thresholds = s.thresholds;
   limits.append_row = s.append_row;
+  limits.isolate_failures = s.isolate;
+  limits.speculation = s.speculation;
+  limits.slow_least = s.slow_least;
   limits.nodes = s.nodes;
   limits.processes = s.processes;
   limits.settings_digest = kSettingsDigest;
@@ -145,11 +152,30 @@ void SimCoordinator::Exchange(uint32_t node, const std::string& bytes, const Rep
           }
         }
         world_.oracle().Replied(epoch(), *said, state_);
+        CheckCompany(node, *said);
         answer.kind = World::Answer::Kind::kReply;
         answer.bytes = Encode(*said);
         reply(std::move(answer));
       });
   world_.oracle().Counts(epoch(), state_, coordinator_->running(), coordinator_->pending());
+}
+
+// What was leased as a suspect is alone on its node.
+void SimCoordinator::CheckCompany(uint32_t node, const ExchangeReply& reply) {
+  if (reply.leased.empty()) return;
+  for (const Leased& leased : reply.leased) {
+    if (state_.batch(leased.id).losses >= LeaseTable::kSuspectLosses) {
+      alone_.insert({leased.id, leased.fence});
+    }
+  }
+  if (alone_.empty()) return;
+  const std::vector<LeaseTable::Held> held = coordinator_->HeldBy(node);
+  for (const LeaseTable::Held& one : held) {
+    if (held.size() == 1 || !alone_.contains({one.id, one.lease.fence})) continue;
+    world_.oracle().Violated("13 suspects run alone",
+                             fmt::format("mini-batch {} is one of {} on node {}",
+                                         MiniBatchText(one.id), held.size(), node));
+  }
 }
 
 void SimCoordinator::Leave(uint32_t node, const Incarnation& incarnation) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "coordinator/coordinator.h"
@@ -28,6 +29,7 @@ class SimCoordinator {
 
   void Start();
   bool running() const { return coordinator_ != nullptr; }
+  bool failed_some() const { return state_.counts().failed + state_.counts().items_isolated > 0; }
   uint32_t epoch() const { return ledger_ ? ledger_->epoch() : 0; }
   SimFiles& files() { return files_; }
   Instant frozen_until{};
@@ -44,6 +46,7 @@ class SimCoordinator {
   std::string Describe() const;
 
  private:
+  void CheckCompany(uint32_t node, const ExchangeReply& reply);
   void Tick();
   void PlanNext();
   void Flush();
@@ -61,6 +64,7 @@ class SimCoordinator {
   std::unique_ptr<PlanStore> plan_;
   std::unique_ptr<Coordinator> coordinator_;
   PlanCursor cursor_;
+  std::set<LeaseName> alone_;  // leases of suspects
   bool flushing_ = false;
   bool publishing_ = false;
   bool ending_ = false;

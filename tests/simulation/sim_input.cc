@@ -1,5 +1,6 @@
 #include "tests/simulation/sim_input.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/bytes.h"
@@ -37,6 +38,10 @@ bool SimInput::Poison(const Items& items) const {
     if (Poison(file)) return true;
   }
   return false;
+}
+
+bool SimInput::Killer(const Items& items) const {
+  return std::any_of(items.begin(), items.end(), [this](uint32_t file) { return Killer(file); });
 }
 
 std::string SimInput::Rows(const Items& items, uint32_t& rows) const {

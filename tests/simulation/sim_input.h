@@ -29,7 +29,9 @@ class SimInput {
 
   bool Poison(uint32_t file) const { return Draw(file, 1) < scenario_.poison; }
   bool Bad(uint32_t file) const { return Draw(file, 2) < scenario_.bad; }
+  bool Killer(uint32_t file) const { return Draw(file, 3) < scenario_.killers; }
   bool Poison(const Items& items) const;
+  bool Killer(const Items& items) const;
   // The rows that a mini-batch must yield: one a file, none for a bad one.
   std::string Rows(const Items& items, uint32_t& rows) const;
 

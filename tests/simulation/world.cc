@@ -102,7 +102,8 @@ RunOutcome World::Run() {
 
 void World::FinalChecks() {
   if (!oracle_.violation().empty()) return;
-  const bool published = over_ && outcome_.succeeded && scenario_.append_row;
+  // Also of a job that failed after it had succeeded, and what had failed was tried again.
+  const bool published = over_ && scenario_.append_row && oracle_.published();
   if (!published) return;
   // What was told must outlive any power failure.
   disk_.Crash(CrashMode::kLoseAll);
@@ -204,10 +205,12 @@ void World::Exited(size_t id, Exit exit) {
     Trace(fmt::format("coordinator {} (epoch {}) ends: {}", id, coordinators_[id]->epoch(),
                       static_cast<int>(exit)));
   coordinators_[id]->files().Die();
-  if (exit == Exit::kFailed && resumes_ < scenario_.resumes) {
+  const bool again =
+      exit == Exit::kFailed || (exit == Exit::kSucceeded && coordinators_[id]->failed_some());
+  if (again && resumes_ < scenario_.resumes) {
     ++resumes_;
-    Trace("a person resumes the job");
-    resume_wanted_ = true;
+    Trace("a person resumes the job, or retries what failed");
+    uid_ = fmt::format("uid{}", resumes_);
     std::fill(finished_.begin(), finished_.end(), false);
   } else if (exit == Exit::kSucceeded || exit == Exit::kFailed) {
     over_ = true;

@@ -73,8 +73,8 @@ class World {
   enum class Exit { kSucceeded, kFailed, kCannotStart, kDrained, kSuperseded, kDiskFailed };
   void Exited(size_t coordinator, Exit exit);
   void AgentExited(size_t agent, bool finished);
-  bool resume_wanted() const { return resume_wanted_; }
-  void Resumed() { resume_wanted_ = false; }
+  // Of the job: a person who resumes it, or retries what failed, makes a new one.
+  const std::string& uid() const { return uid_; }
 
   bool tracing() const { return trace_; }
   void Trace(const std::string& text) const;
@@ -116,7 +116,7 @@ class World {
   std::vector<Event> heap_;
   bool faulty_ = true;
   bool over_ = false;
-  bool resume_wanted_ = false;
+  std::string uid_ = "uid";
   uint32_t resumes_ = 0;
   std::vector<std::unique_ptr<SimCoordinator>> coordinators_;
   std::vector<std::unique_ptr<SimAgent>> agents_;

@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "agent/agent_config.h"
@@ -317,6 +319,27 @@ TEST(AgentConfigTest, WhatIsMissingIsNamed) {
   EXPECT_THAT(config.error().message, HasSubstr("\"token\""));
   EXPECT_FALSE(ParseAgentConfig("nonsense").ok());
   EXPECT_FALSE(ParseRegisterReply("[]").ok());
+}
+
+TEST(AgentConfigTest, WhatIsTheNodesOwnStandsInAFileOfItsOwn) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("agent_config." + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  const std::string own = folder / "node.json";
+  const std::string shared = folder / "agent.json";
+  std::ofstream(shared) << R"({"url": "http://x", "codeFolder": "c", "workFolder": "w",
+                               "pythonPath": "p", "nodeFile": ")"
+                        << own << "\"}";
+  Result<AgentConfig> config = ReadAgentConfig(shared);
+  ASSERT_FALSE(config.ok());
+  EXPECT_THAT(config.error().message, HasSubstr(own)) << "it is not there";
+  std::ofstream(own) << R"({"node": 7, "token": "t"})";
+  config = ReadAgentConfig(shared);
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config->node, 7U);
+  EXPECT_EQ(config->token, "t");
+  EXPECT_EQ(config->url, "http://x");
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -132,6 +132,13 @@ TEST(Processes, WhereTheCountComesFrom) {
   EXPECT_EQ(EffectiveProcessCount(spec).count, 6);
 }
 
+TEST(Arguments, FoldersOfTheOutput) {
+  EXPECT_THAT(FoldersOfOutput({"--out", "$(output)/models", "--log=$(output)/a/b/", "$(output)",
+                               "$(output)/a/x.csv", "$(output)/x.csv", "$(inputs.a)/b",
+                               "$(output)/../elsewhere", "$(output)//etc", "x$(output)/c"}),
+              ElementsAre("models", "a/b", "a"));
+}
+
 TEST(Arguments, Placeholders) {
   const std::map<std::string, std::string> paths = {
       {"inputs.images", "/mnt/data/images"}, {"sideInputs.model", "/models"}, {"output", "/out"}};

@@ -34,7 +34,7 @@ inline std::string ResultOf(uint64_t number, size_t size = 100) {
 
 inline std::string FailureOf(uint64_t number) {
   return Encoded(
-      FailedRecord{number, {1, number}, 0, 0, 5, Cause::kRun, true, "E", "m", "log", {}});
+      FailedRecord{number, {1, number}, 0, 0, 5, Cause::kRun, AttemptEnd::kFinal, "E", "m", "log", {}});
 }
 
 inline SettingsRecord TestSettings(uint32_t generation = 1) {

@@ -92,7 +92,8 @@ TEST_F(PlanKindsTest, JsonLinesAreCountedAndTheFirstChunkIsSmall) {
 TEST_F(PlanKindsTest, JsonLinesWithoutALine) {
   folder_.Write("a.jsonl", "\n \n");
   EXPECT_EQ(MakePlan({Of(PlanKind::kJsonLines, folder_.path(), 2)}).error,
-            "Invalid: inputs[images]: no file below " + folder_.path() + " holds a row");
+            "Invalid: inputs[images]: no file below " + folder_.path() +
+                " holds a row: put files there, or correct volume and path");
 }
 
 // --- rank mini-batches

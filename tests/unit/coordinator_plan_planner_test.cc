@@ -79,10 +79,12 @@ TEST_F(PlanPlannerTest, AnInputThatHoldsNothingIsAnError) {
   std::filesystem::create_directories(folder_ / "b");
   PlanInput input = Files(folder_ / "b", 1);
   EXPECT_EQ(MakePlan({Files(folder_ / "a", 1), input}).error,
-            "Invalid: inputs[images]: no file below " + folder_.path() + "/b");
+            "Invalid: inputs[images]: no file below " + folder_.path() +
+                "/b: put files there, or correct volume and path");
   input.pattern = "**/*.png";
   EXPECT_EQ(MakePlan({input}).error,
-            "Invalid: inputs[images]: no file matches pattern **/*.png below " + (folder_ / "b"));
+            "Invalid: inputs[images]: no file matches pattern **/*.png below " + (folder_ / "b") +
+                ": put files there, or correct pattern and path");
   EXPECT_THAT(MakePlan({Files(folder_ / "c", 1)}).error, HasSubstr("NotFound: inputs[images]: "));
   folder_.Write("b/empty.csv");
   folder_.Write("b/header.csv", "a,b\n");

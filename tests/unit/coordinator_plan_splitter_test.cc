@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <random>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -260,6 +261,21 @@ TEST(PlanSplitterTest, FilesLargerThanTheBuffer) {
       }
     }
   }
+}
+
+TEST(PlanSplitterTest, AScanEndsWhenItsJobDoes) {
+  PlanFolder folder;
+  const std::string path = folder.Write("x.csv", std::string(1'000'000, 'a'));
+  std::stop_source job;
+  CsvFormat format;
+  format.stop = job.get_token();
+  const auto splitter = CsvSplitter::Open(path, format);
+  ASSERT_TRUE(splitter.ok());
+  job.request_stop();
+  const auto slice = (*splitter)->Next(1 << 30);
+  ASSERT_FALSE(slice.ok());
+  EXPECT_EQ(slice.error().code, Code::kUnavailable);
+  EXPECT_THAT(slice.error().message, HasSubstr("x.csv is not read to its end"));
 }
 
 }  // namespace

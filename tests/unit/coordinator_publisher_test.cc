@@ -40,7 +40,7 @@ class PublisherTest : public ::testing::Test {
     FailedRecord one;
     one.id = 1;
     one.fence = {1, 3};
-    one.final = true;
+    one.end = AttemptEnd::kFinal;
     Append(one);
     ASSERT_TRUE(ledger_->Flush().ok());
   }

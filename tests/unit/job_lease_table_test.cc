@@ -25,7 +25,7 @@ class LeaseTableTest : public ::testing::Test {
     result.id = id;
     result.fence = fence;
     ASSERT_TRUE(state_.Apply(result, {}, {}).ok());
-    table_.Release(id);
+    table_.ReleaseAll(id);
   }
 
   JobState state_;
@@ -54,8 +54,8 @@ TEST_F(LeaseTableTest, GrantsNothingBeyondWhatIsDurable) {
 
 TEST_F(LeaseTableTest, ReturnedMiniBatchesComeFirstAndOnce) {
   for (int i = 0; i < 3; ++i) table_.Grant(0, kFirst, kStart);
-  table_.Release(1);
-  table_.Release(0);
+  table_.ReleaseAll(1);
+  table_.ReleaseAll(0);
   EXPECT_EQ(table_.Grant(1, kOther, kStart)->id, 0u);
   EXPECT_EQ(table_.Grant(1, kOther, kStart)->id, 1u);
   EXPECT_EQ(table_.Grant(1, kOther, kStart)->id, 3u);
@@ -71,10 +71,10 @@ TEST_F(LeaseTableTest, SettledMiniBatchesAreNeverGrantedAgain) {
 
 TEST_F(LeaseTableTest, DeadlineIsExclusiveAndRenewalMovesIt) {
   const auto lease = table_.Grant(0, kFirst, kStart);
-  EXPECT_EQ(table_.Expire(kStart + seconds(10) - Duration(1)), 0u);
+  EXPECT_EQ(table_.Expire(kStart + seconds(10) - Duration(1)).size(), 0u);
   EXPECT_TRUE(table_.Renew(kFirst, {lease->id, lease->fence, true}, kStart + seconds(9)));
-  EXPECT_EQ(table_.Expire(kStart + seconds(18)), 0u);
-  EXPECT_EQ(table_.Expire(kStart + seconds(19)), 1u);
+  EXPECT_EQ(table_.Expire(kStart + seconds(18)).size(), 0u);
+  EXPECT_EQ(table_.Expire(kStart + seconds(19)).size(), 1u);
   EXPECT_FALSE(table_.Holds(kFirst, lease->id, lease->fence));
   EXPECT_FALSE(table_.Renew(kFirst, {lease->id, lease->fence, true}, kStart + seconds(19)));
 }
@@ -116,11 +116,117 @@ TEST_F(LeaseTableTest, ABrokenConnectionShortensAndAFrozenCoordinatorExtends) {
   table_.Grant(1, kOther, kStart);
   table_.Shorten(0, kStart, seconds(2));
   table_.Extend(seconds(5));
-  EXPECT_EQ(table_.Expire(kStart + seconds(7) - Duration(1)), 0u);
-  EXPECT_EQ(table_.Expire(kStart + seconds(7)), 1u);
+  EXPECT_EQ(table_.Expire(kStart + seconds(7) - Duration(1)).size(), 0u);
+  EXPECT_EQ(table_.Expire(kStart + seconds(7)).size(), 1u);
   EXPECT_EQ(table_.HeldCount(0), 0u);
   EXPECT_EQ(table_.HeldCount(1), 1u);
   EXPECT_EQ(table_.NextDeadline(), kStart + seconds(15));
+}
+
+// --- suspects
+
+class SuspectsTest : public LeaseTableTest {
+ protected:
+  void Lose(BatchId id, int times) {
+    for (int i = 0; i < times; ++i) ASSERT_TRUE(state_.Apply(LostRecord{id, {}}, {}, {}).ok());
+  }
+};
+
+TEST_F(SuspectsTest, AreLeasedLastAndAlone) {
+  Lose(1, 2);
+  for (const BatchId id : {0U, 2U, 3U}) EXPECT_EQ(table_.Grant(0, kFirst, kStart)->id, id);
+  EXPECT_EQ(table_.Available(0), 0u);
+  EXPECT_FALSE(table_.Grant(0, kFirst, kStart));  // it holds others
+  EXPECT_EQ(table_.Available(1), 1u);
+  EXPECT_EQ(table_.Grant(1, kOther, kStart)->id, 1u);
+  // While it does, nothing else is given to that node.
+  table_.ReleaseAll(3);
+  EXPECT_EQ(table_.Available(1), 0u);
+  EXPECT_FALSE(table_.Grant(1, kOther, kStart));
+  EXPECT_EQ(table_.Grant(0, kFirst, kStart)->id, 3u);
+  table_.ReleaseAll(1);
+  table_.ReleaseAll(0);
+  EXPECT_EQ(table_.Grant(1, kOther, kStart)->id, 0u);
+}
+
+TEST_F(SuspectsTest, OneLossMakesNone) {
+  Lose(0, 1);
+  EXPECT_EQ(table_.Grant(0, kFirst, kStart)->id, 0u);
+  EXPECT_EQ(table_.Grant(0, kFirst, kStart)->id, 1u);
+}
+
+TEST_F(SuspectsTest, AreNotAdoptedIntoCompanyNorOthersIntoTheirs) {
+  Lose(1, 2);
+  table_.Grant(0, kFirst, kStart);
+  EXPECT_FALSE(table_.Adopt(0, kFirst, 1, true, kStart));
+  EXPECT_TRUE(table_.Adopt(1, kOther, 1, true, kStart));
+  EXPECT_FALSE(table_.Adopt(1, kOther, 2, true, kStart));
+  EXPECT_TRUE(table_.Adopt(1, {1, 3}, 1, true, kStart));  // registered again
+}
+
+TEST_F(SuspectsTest, WhatAnEarlierEpochSawStartIsWithheld) {
+  Lose(1, 2);
+  ASSERT_TRUE(state_.Apply(StartedRecord{1, {1, 7}, true}, {}, {}).ok());
+  LeaseTable next(state_, 2, seconds(10));
+  next.AllowBelow(4);
+  for (int i = 0; i < 3; ++i) next.Grant(0, kFirst, kStart);
+  EXPECT_EQ(next.Available(1), 0u);
+  EXPECT_FALSE(next.Grant(1, kOther, kStart));
+  next.EndWithholding();
+  EXPECT_EQ(next.Grant(1, kOther, kStart)->id, 1u);
+}
+
+// --- a second lease at the tail
+
+class SpeculationTest : public LeaseTableTest {
+ protected:
+  std::optional<LeaseName> Second(Instant now, uint32_t tries = 3) {
+    return table_.GrantSecond(1, kOther, seconds(5), tries, now);
+  }
+  LeaseName StartFirst() {
+    const LeaseName lease = *table_.Grant(0, kFirst, kStart);
+    table_.Renew(kFirst, {lease.id, lease.fence, true}, kStart);
+    return lease;
+  }
+};
+
+TEST_F(SpeculationTest, TheSlowestOfAnotherNodeGetsOne) {
+  const LeaseName first = StartFirst();
+  EXPECT_FALSE(Second(kStart + seconds(5)));
+  const auto second = Second(kStart + seconds(6));
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->id, first.id);
+  EXPECT_GT(second->fence, first.fence);
+  EXPECT_EQ(table_.live(), 1u);
+  EXPECT_FALSE(Second(kStart + seconds(6)));
+  EXPECT_TRUE(table_.Holds(kFirst, first.id, first.fence));
+  EXPECT_TRUE(table_.Holds(kOther, second->id, second->fence));
+}
+
+TEST_F(SpeculationTest, NotWhereBothCouldFailATryTooMany) {
+  StartFirst();
+  EXPECT_FALSE(Second(kStart + seconds(6), 1));
+  EXPECT_TRUE(Second(kStart + seconds(6), 2));
+}
+
+TEST_F(SpeculationTest, EitherMayEndFirst) {
+  const LeaseName first = StartFirst();
+  const LeaseName second = *Second(kStart + seconds(6));
+  table_.Release(first);
+  EXPECT_EQ(table_.live(), 1u);
+  EXPECT_TRUE(table_.Holds(kOther, second.id, second.fence));
+  EXPECT_EQ(table_.HeldCount(0), 0u);
+  table_.Release(second);
+  EXPECT_EQ(table_.live(), 0u);
+  EXPECT_EQ(table_.Grant(0, kFirst, kStart)->id, first.id);
+}
+
+TEST_F(SpeculationTest, AResultEndsBoth) {
+  const LeaseName first = StartFirst();
+  const LeaseName second = *Second(kStart + seconds(6));
+  Settle(second.id, second.fence);
+  EXPECT_FALSE(table_.Holds(kFirst, first.id, first.fence));
+  EXPECT_EQ(table_.HeldCount(0) + table_.HeldCount(1), 0u);
 }
 
 }  // namespace

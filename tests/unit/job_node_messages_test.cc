@@ -33,6 +33,7 @@ ExchangeRequest Request() {
   bad.error_kind = "RunTimeout";
   bad.message = "too slow";
   bad.log = "user/error/0/process000.txt";
+  bad.output = {1, 20, 0, 7};
   Finished back;
   back.id = 8;
   back.fence = {3, 14};
@@ -54,6 +55,7 @@ TEST(NodeMessagesTest, RequestRoundTrip) {
   EXPECT_EQ(decoded->finished[0].cpu_ns, 1200u);
   EXPECT_EQ(decoded->finished[0].elapsed_ns, 5000u);
   EXPECT_EQ(decoded->finished[1].message, "too slow");
+  EXPECT_EQ(decoded->finished[1].output, (OutputRanges{1, 20, 0, 7}));
   EXPECT_EQ(decoded->events[0].message, "no model");
 }
 

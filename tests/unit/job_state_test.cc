@@ -41,7 +41,7 @@ class JobStateTest : public ::testing::Test {
     FailedRecord failed;
     failed.id = id;
     failed.fence = {1, ++fence_};
-    failed.final = final;
+    failed.end = final ? AttemptEnd::kFinal : AttemptEnd::kAgain;
     failed.kind = "Exception";
     failed.message = message;
     Apply(failed);

@@ -8,6 +8,7 @@
 namespace parallelrun {
 namespace {
 
+using namespace std::string_literals;
 using namespace std::string_view_literals;
 
 std::string Encoded(const Record& record) {
@@ -216,6 +217,57 @@ TEST(WorkTest, D11TablesOfAGroup) {
   EXPECT_EQ(from.I64(), -2);
   EXPECT_EQ(from.Text(), "{}");
   EXPECT_TRUE(from.Done());
+}
+
+// --- pieces (docs/worker-protocol.md)
+
+constexpr BatchId kPiece = 8 + (BatchId{5} << 32);
+
+TEST(WorkTest, APieceOfFilesNamesItsOwn) {
+  const WorkMaker maker = Maker(kFiles);
+  const std::string piece = maker.MakePiece(0, kPiece, 1, 1);
+  Decoder from(piece);
+  const Head head(from);
+  EXPECT_EQ(head.id, kPiece);
+  EXPECT_EQ(head.first_item, 71u);
+  EXPECT_EQ(head.items, 1u);
+  EXPECT_EQ(from.Text(), "/in");
+  EXPECT_EQ(from.Text(), "b/c");
+  EXPECT_EQ(from.U64(), 2u);
+  EXPECT_EQ(from.I64(), 20);
+  EXPECT_TRUE(from.Done());
+  EXPECT_NE(WorkDigest(piece), WorkDigest(maker.MakePiece(0, kPiece, 0, 1)));
+}
+
+TEST(WorkTest, APieceOfAGroupOfFilesNamesItsOwn) {
+  const std::string names = "a\0bb\0c"s;
+  const FileGroupsChunk groups{{1, 9}, "/in", {{"", names, {{1, 1}, {2, 2}, {3, 3}}}}};
+  const WorkMaker maker = Maker({8, 0, 0, groups});
+  const std::string_view wanted[] = {"a", "bb", "c"};
+  for (uint32_t i = 0; i < 3; ++i) {
+    const std::string piece = maker.MakePiece(0, kPiece, i, 1);
+    Decoder from(piece);
+    EXPECT_EQ(Head(from).items, 1u);
+    EXPECT_EQ(from.Text(), "/in");
+    EXPECT_EQ(from.Text(), wanted[i]);
+    EXPECT_EQ(from.U64(), i + 1);
+  }
+  const std::string two = maker.MakePiece(0, kPiece, 0, 2);
+  EXPECT_NE(two.find("a\0bb"s), std::string::npos);
+  EXPECT_EQ(two.find("bb\0c"s), std::string::npos);
+}
+
+TEST(WorkTest, APieceOfRowsSaysWhich) {
+  const TableGroupsChunk groups{
+      {1, 9}, "{\"delimiter\":\",\"}", {{"", {{"/in/z.csv", "x\n", 2, 9, 7, {11, 0}}}}}};
+  const std::string tables = Maker({8, 0, 0, groups}).MakePiece(0, kPiece, 3, 4);
+  EXPECT_NE(tables.find("{\"delimiter\":\",\",\"rows\":[3,4]}"), std::string::npos);
+  TabularChunk parquet;
+  parquet.kind = RowKind::kParquet;
+  parquet.path = "/in/a.parquet";
+  parquet.slices = {{0, 2, 9}};
+  const std::string rows = Maker({8, 0, 0, parquet}).MakePiece(0, kPiece, 0, 5);
+  EXPECT_NE(rows.find("\"rowGroups\":[0,1],\"rows\":[0,5]}"), std::string::npos);
 }
 
 TEST(WorkTest, MakerSurvivesAMove) {

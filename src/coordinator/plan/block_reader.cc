@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "base/escape.h"
 
@@ -17,7 +18,8 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 }  // namespace
 
-Result<std::unique_ptr<BlockReader>> BlockReader::Open(const std::string& path, bool skip_mark) {
+Result<std::unique_ptr<BlockReader>> BlockReader::Open(const std::string& path, bool skip_mark,
+                                                       std::stop_token stop) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   struct stat found {};
   if (fd < 0 || fstat(fd, &found) != 0) {
@@ -29,19 +31,25 @@ Result<std::unique_ptr<BlockReader>> BlockReader::Open(const std::string& path, 
   constexpr int64_t kNanoseconds = 1'000'000'000;
   const FileStamp stamp{static_cast<uint64_t>(found.st_size),
                         found.st_mtim.tv_sec * kNanoseconds + found.st_mtim.tv_nsec};
-  return std::unique_ptr<BlockReader>(new BlockReader(fd, path, stamp, skip_mark));
+  return std::unique_ptr<BlockReader>(new BlockReader(fd, path, stamp, skip_mark, std::move(stop)));
 }
 
-BlockReader::BlockReader(int fd, std::string path, FileStamp stamp, bool skip_mark)
+BlockReader::BlockReader(int fd, std::string path, FileStamp stamp, bool skip_mark,
+                         std::stop_token stop)
     : fd_(fd),
       path_(std::move(path)),
       stamp_(stamp),
       skip_mark_(skip_mark),
+      stop_(std::move(stop)),
       buffer_(new char[kBufferSize]) {}
 
 BlockReader::~BlockReader() { close(fd_); }
 
 Status BlockReader::Fill() {
+  if (stop_.stop_requested()) {
+    return Error{Code::kUnavailable,
+                 Printable(path_, 4096) + " is not read to its end: the job ended"};
+  }
   const bool at_front = offset_ == 0;
   size_t held = 0;
   // A byte order mark must not be cut by a short read.

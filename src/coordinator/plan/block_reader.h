@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -14,8 +15,10 @@ namespace parallelrun {
 
 class BlockReader {
  public:
-  // With `skip_mark` the bytes of a UTF-8 byte order mark at the front are passed over.
-  static Result<std::unique_ptr<BlockReader>> Open(const std::string& path, bool skip_mark);
+  // With `skip_mark` the bytes of a UTF-8 byte order mark at the front are passed over. Fill() is
+  // refused once `stop` was asked for: a scan of a huge file must not hold up the end of a job.
+  static Result<std::unique_ptr<BlockReader>> Open(const std::string& path, bool skip_mark,
+                                                   std::stop_token stop = {});
   ~BlockReader();
   BlockReader(const BlockReader&) = delete;
   BlockReader& operator=(const BlockReader&) = delete;
@@ -41,13 +44,14 @@ class BlockReader {
   Result<std::string> ReadAt(uint64_t offset, size_t size) const;
 
  private:
-  BlockReader(int fd, std::string path, FileStamp stamp, bool skip_mark);
+  BlockReader(int fd, std::string path, FileStamp stamp, bool skip_mark, std::stop_token stop);
 
   static constexpr size_t kBufferSize = 256 * 1024;
   const int fd_;
   const std::string path_;
   const FileStamp stamp_;
   const bool skip_mark_;
+  const std::stop_token stop_;
   uint64_t offset_ = 0;
   std::string_view rest_;
   const std::unique_ptr<char[]> buffer_;

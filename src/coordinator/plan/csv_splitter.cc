@@ -67,7 +67,7 @@ Status CheckCsvFormat(const CsvFormat& format) {
 Result<std::unique_ptr<CsvSplitter>> CsvSplitter::Open(const std::string& path,
                                                        const CsvFormat& format,
                                                        RowScanner::Kernel kernel) {
-  auto reader = BlockReader::Open(path, IsUtf8(PlainEncoding(format.encoding)));
+  auto reader = BlockReader::Open(path, IsUtf8(PlainEncoding(format.encoding)), format.stop);
   if (!reader.ok()) return reader.error();
   const RowScanner scanner({format.delimiter[0], format.quoted_newlines}, kernel);
   return std::unique_ptr<CsvSplitter>(new CsvSplitter(std::move(*reader), scanner));

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 
@@ -22,6 +23,7 @@ struct CsvFormat {
   std::string delimiter = ",";
   std::string encoding = "utf-8";
   bool quoted_newlines = true;
+  std::stop_token stop{};  // see BlockReader
 };
 
 // kInvalid, with the mend, unless the delimiter is one ASCII character other than a quote or line

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <limits>
 #include <string_view>
+#include <utility>
 
 namespace parallelrun {
 
-Result<std::unique_ptr<LineSplitter>> LineSplitter::Open(const std::string& path) {
-  auto reader = BlockReader::Open(path, true);
+Result<std::unique_ptr<LineSplitter>> LineSplitter::Open(const std::string& path,
+                                                         std::stop_token stop) {
+  auto reader = BlockReader::Open(path, true, std::move(stop));
   if (!reader.ok()) return reader.error();
   return std::unique_ptr<LineSplitter>(new LineSplitter(std::move(*reader)));
 }

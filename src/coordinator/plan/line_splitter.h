@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 
@@ -17,7 +18,8 @@ namespace parallelrun {
 
 class LineSplitter : public RowSplitter {
  public:
-  static Result<std::unique_ptr<LineSplitter>> Open(const std::string& path);
+  static Result<std::unique_ptr<LineSplitter>> Open(const std::string& path,
+                                                    std::stop_token stop = {});
 
   FileStamp stamp() const override { return reader_->stamp(); }
   void Seek(uint64_t offset) override { reader_->Seek(offset); }

@@ -1,10 +1,62 @@
 #include "coordinator/plan/plan_store.h"
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include <spdlog/fmt/fmt.h>
 
 namespace parallelrun {
+namespace {
+
+// The `at`-th of NUL-joined names.
+std::string_view NameAt(std::string_view names, size_t at) {
+  for (; at > 0; --at) names.remove_prefix(names.find('\0') + 1);
+  return names.substr(0, names.find('\0'));
+}
+
+// `items` items of the `index`-th mini-batch of a chunk, from its `first`-th on.
+std::vector<PlannedItem> ItemsOf(const PlanChunkRecord& chunk, uint32_t index, uint32_t first,
+                                 uint32_t items) {
+  uint64_t first_item = chunk.first_item + first;
+  for (uint32_t i = 0; i < index; ++i) first_item += chunk.ItemsOf(i);
+  std::vector<PlannedItem> found;
+  const auto add_files = [&](std::string_view root, std::string_view names, size_t from) {
+    for (uint32_t i = 0; i < items; ++i) {
+      const std::string path = fmt::format("{}/{}", root, NameAt(names, from + i));
+      found.push_back({path, first_item + i, 1, false, 0, 0, 0});
+    }
+  };
+  if (const auto* files = std::get_if<FilesChunk>(&chunk.content)) {
+    add_files(files->root, files->names, size_t{index} * files->files_per_batch + first);
+  } else if (const auto* groups = std::get_if<FileGroupsChunk>(&chunk.content)) {
+    add_files(groups->root, groups->groups[index].names, first);
+  } else if (const auto* tabular = std::get_if<TabularChunk>(&chunk.content)) {
+    const Slice& slice = tabular->slices[index];
+    found.push_back(
+        {std::string(tabular->path), first_item, items, true, slice.offset, slice.length, first});
+  } else if (const auto* tables = std::get_if<TableGroupsChunk>(&chunk.content)) {
+    uint32_t skip = first;
+    uint32_t left = items;
+    for (const TableSlice& slice : tables->groups[index].slices) {
+      const uint32_t here = std::min(left, slice.rows - std::min(skip, slice.rows));
+      if (here > 0) {
+        found.push_back(
+            {std::string(slice.path), first_item, here, true, slice.offset, slice.length, skip});
+      }
+      skip -= std::min(skip, slice.rows);
+      left -= here;
+      first_item += here;
+    }
+  } else {
+    found.push_back({"", first_item, items, false, 0, 0, 0});
+  }
+  return found;
+}
+
+}  // namespace
 
 Result<const WorkMaker*> PlanStore::MakerOf(const JobState::Chunk& chunk) {
   const auto found = std::find_if(makers_.begin(), makers_.end(),
@@ -22,27 +74,41 @@ Result<const WorkMaker*> PlanStore::MakerOf(const JobState::Chunk& chunk) {
   return &makers_.front().second;
 }
 
-Result<PlannedWork> PlanStore::Work(const JobState& state, BatchId id) {
+Result<std::string> PlanStore::Make(const JobState& state, BatchId id) {
   const JobState::Chunk& chunk = state.ChunkOf(id);
   const Result<const WorkMaker*> maker = MakerOf(chunk);
   if (!maker.ok()) return maker.error();
-  PlannedWork planned;
-  planned.work = (*maker)->Make(static_cast<uint32_t>(id - chunk.first));
+  const auto index = static_cast<uint32_t>(WholeOf(id) - chunk.first);
+  if (!IsPiece(id)) return (*maker)->Make(index);
+  return (*maker)->MakePiece(index, id, state.FirstItemOf(id), state.batch(id).items);
+}
+
+Result<PlannedWork> PlanStore::Work(const JobState& state, BatchId id) {
+  Result<std::string> work = Make(state, id);
+  if (!work.ok()) return work.error();
+  PlannedWork planned{std::move(*work), 0};
   planned.digest = WorkDigest(planned.work);
   // The script sees at most 65,535 earlier attempts; the ledger counts them all.
   SetWorkAttempts(planned.work,
-                  static_cast<uint16_t>(std::min(state.batches()[id].failed_attempts, 0xffffU)));
+                  static_cast<uint16_t>(std::min(state.batch(id).failed_attempts, 0xffffU)));
   return planned;
 }
 
 Result<uint64_t> PlanStore::Digest(const JobState& state, BatchId id) {
-  if (id >= state.counts().planned) {
-    return Error{Code::kNotFound, fmt::format("mini-batch {} is not planned", id)};
+  if (!state.known(id)) {
+    return Error{Code::kNotFound, fmt::format("mini-batch {} is not planned", MiniBatchText(id))};
   }
+  const Result<std::string> work = Make(state, id);
+  if (!work.ok()) return work.error();
+  return WorkDigest(*work);
+}
+
+Result<std::vector<PlannedItem>> PlanStore::Items(const JobState& state, BatchId id) {
   const JobState::Chunk& chunk = state.ChunkOf(id);
   const Result<const WorkMaker*> maker = MakerOf(chunk);
   if (!maker.ok()) return maker.error();
-  return WorkDigest((*maker)->Make(static_cast<uint32_t>(id - chunk.first)));
+  return ItemsOf((*maker)->chunk(), static_cast<uint32_t>(WholeOf(id) - chunk.first),
+                 state.FirstItemOf(id), state.batch(id).items);
 }
 
 }  // namespace parallelrun

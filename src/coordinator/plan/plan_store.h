@@ -6,6 +6,7 @@
 #include <list>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "coordinator/ledger/ledger.h"
@@ -19,6 +20,18 @@ struct PlannedWork {
   uint64_t digest = 0;
 };
 
+// Where an item of a mini-batch is, for people; rows that lie together are one.
+struct PlannedItem {
+  std::string path;         // empty: a rank
+  uint64_t first_item = 0;  // in the whole input
+  uint32_t rows = 1;
+  // Rows only
+  bool in_file = false;
+  uint64_t offset = 0;  // of the slice that holds them; Parquet: its first row group
+  uint64_t length = 0;
+  uint64_t first_row = 0;  // in that slice
+};
+
 class PlanStore {
  public:
   explicit PlanStore(const Ledger& ledger) : ledger_(ledger) {}
@@ -26,9 +39,11 @@ class PlanStore {
   Result<PlannedWork> Work(const JobState& state, BatchId id);
   // kNotFound when the mini-batch is not planned.
   Result<uint64_t> Digest(const JobState& state, BatchId id);
+  Result<std::vector<PlannedItem>> Items(const JobState& state, BatchId id);
 
  private:
   static constexpr size_t kKept = 4;
+  Result<std::string> Make(const JobState& state, BatchId id);
   Result<const WorkMaker*> MakerOf(const JobState::Chunk& chunk);
 
   const Ledger& ledger_;

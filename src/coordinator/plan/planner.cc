@@ -142,8 +142,10 @@ struct Planner::State {
     const std::string matched =
         input.pattern.empty() ? "" : fmt::format(" matches pattern {}", input.pattern);
     return {Code::kInvalid,
-            fmt::format("{}: no file{} below {}{}", PlaceOf(input), matched,
-                        Printable(input.root, 4096), at.last_name.empty() ? "" : " holds a row")};
+            fmt::format("{}: no file{} below {}{}: {}", PlaceOf(input), matched,
+                        Printable(input.root, 4096), at.last_name.empty() ? "" : " holds a row",
+                        input.pattern.empty() ? "put files there, or correct volume and path"
+                                              : "put files there, or correct pattern and path")};
   }
 };
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,8 @@ struct PlanInput {
   PlanHeader header = PlanHeader::kAllFiles;
   std::string encoding = "utf-8";
   bool quoted_newlines = true;
+  std::stop_token
+      stop{};  // once it is asked for, Next() gives up within a block of the file it reads
 };
 
 // Where to go on: after the last chunk that the ledger holds.

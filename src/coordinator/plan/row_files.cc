@@ -13,7 +13,7 @@ namespace parallelrun {
 namespace {
 
 CsvFormat FormatOf(const PlanInput& input) {
-  return {input.delimiter, input.encoding, input.quoted_newlines};
+  return {input.delimiter, input.encoding, input.quoted_newlines, input.stop};
 }
 
 std::string_view WithoutLineEnd(std::string_view row) {
@@ -54,7 +54,8 @@ Status RowFiles::ReadFirstHeader() {
 
 Result<RowFiles::Opened> RowFiles::Open(const std::string& folder, const std::string& name) const {
   const std::string path = JoinPath(folder, name);
-  auto opened = input_.kind == PlanKind::kJsonLines ? AsOpened(LineSplitter::Open(path))
+  auto opened = input_.kind == PlanKind::kJsonLines
+                    ? AsOpened(LineSplitter::Open(path, input_.stop))
                 : input_.kind == PlanKind::kParquet ? AsOpened(ParquetSplitter::Open(path))
                                                     : OpenDelimited(path, name);
   if (opened.ok()) return opened;

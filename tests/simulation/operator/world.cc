@@ -211,11 +211,18 @@ bool OperatorWorld::Do(SimOperator& one, const Action& action, bool faults) {
       break;
     }
     case Action::Kind::kSnapshotCode: {
+      if (!code_there_) {
+        Fact absent;
+        absent.state = Fact::State::kAbsent;
+        absent.read = now_;
+        one.facts[{FactKind::kConfigMap, "code"}] = absent;
+        break;
+      }
       const JobIdentity identity{"default", "sim", kUid, {}};
       const json copy = CodeSnapshot(identity, {{"data", {{"score.py", "x"}}}});
       const FactKey key{FactKind::kConfigMap, CodeSnapshotName(identity)};
       objects_.try_emplace(key, DigestFact(copy, now_));
-      one.facts.erase(key);
+      one.facts[key] = objects_.at(key);
       break;
     }
     case Action::Kind::kEnsureAccess: break;

@@ -1,6 +1,7 @@
 """JSON lines: a slice of a file to a list with one value for each line."""
 
 import json
+import sys
 
 from parallelrun.worker import listed
 
@@ -13,16 +14,21 @@ def load(body, position, root):
     (offset, length), position = listed.read_offsets(body, position)
     stamp, position = listed.read_stamp(body, position)
     form, _ = listed.read_text(body, position)
-    encoding = json.loads(bytes(form))["encoding"]
+    options = json.loads(bytes(form))
+    encoding = options["encoding"]
+    first, count = options.get("rows", (0, sys.maxsize))
     try:
         data = listed.read_slice(path, offset, length, stamp)
     except OSError as error:
         raise listed.unreadable(path, error, root) from None
     values = []
+    item = 0
     # Bytes, not text, are cut into lines: U+2028 and the like are data.
     for number, line in enumerate(data.split(b"\n")):
         if line and not line.isspace():
-            values.append(_value(line, encoding, path, offset, number, root))
+            if first <= item < first + count:
+                values.append(_value(line, encoding, path, offset, number, root))
+            item += 1
     return values, path
 
 

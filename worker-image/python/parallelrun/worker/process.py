@@ -26,6 +26,7 @@ class Process:
         self.logging_level = start["loggingLevel"]
         self.run_id = start.get("runId", "")
         self.model_folder = start.get("modelFolder", "")
+        self.side_inputs = start.get("sideInputs", {})
         self.async_mode = start.get("asyncMode", False)
         self.dataframe_header = start.get("appendRowDataframeHeader", False)
         self.component_mode = start.get("componentMode", False)
@@ -64,5 +65,6 @@ def set_environment(process):
     """The variables that scripts read, at import already, and that the agent does not know."""
     if process.run_id:
         os.environ["AZUREML_RUN_ID"] = process.run_id
+        os.environ["AZUREML_ROOT_RUN_ID"] = process.run_id  # there is no pipeline around the job
     if process.model_folder:
         os.environ["AZUREML_MODEL_DIR"] = process.model_folder

@@ -30,13 +30,21 @@ def load(body, position, grouped, root):
     source = slices[0][0] if slices else ""
     frames = [_read(*part, options, root) for part in slices]
     if count == 1:
-        return frames[0], source
+        return _some(frames[0], options), source
     try:
         import pandas
 
-        return pandas.concat(frames, ignore_index=True), source
+        return _some(pandas.concat(frames, ignore_index=True), options), source
     except Exception as error:  # none at all, or columns that do not fit together
         raise listed.unreadable(f"{source} and {count - 1} other slices", error, root) from None
+
+
+def _some(frame, options):
+    """The rows that the Work is about; the types of columns are those of all rows."""
+    if "rows" not in options:
+        return frame
+    first, count = options["rows"]
+    return frame.iloc[first : first + count].reset_index(drop=True)
 
 
 def append_keys(frame, keys):

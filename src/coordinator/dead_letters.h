@@ -1,0 +1,20 @@
+// dead-letter.jsonl: the items that failed by themselves (docs/logs.md), from what the ledger and
+// the uploaded error logs say. Blocking I/O; memory grows with the size of one error log.
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "coordinator/ledger/ledger.h"
+#include "coordinator/plan/plan_store.h"
+#include "job/job_state.h"
+
+namespace parallelrun {
+
+// Publishes the file in `log_folder`, or removes it when nothing has failed. `state` is what the
+// ledger in `state_folder` says.
+Status WriteDeadLetters(const Files& files, const std::string& state_folder, const JobState& state,
+                        PlanStore& plan, const std::string& log_folder);
+
+}  // namespace parallelrun

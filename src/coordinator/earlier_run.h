@@ -1,0 +1,36 @@
+// What becomes of what an earlier run left in the state folder. Pure, thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "api/job.h"
+#include "base/error.h"
+#include "job/job_state.h"
+
+namespace parallelrun {
+
+// Who starts, with what, and what is there besides the ledger.
+struct NewRun {
+  IfExists if_exists = IfExists::kFail;
+  std::string resource_uid;
+  uint64_t code_digest = 0;
+  std::string plan_settings;
+  std::string state_folder;
+  std::string output_folder;
+  std::string output_path;    // of the appended file; empty with SummaryOnly
+  bool output_there = false;  // a file at that path
+  bool in_pod = false;        // nobody else's command line, and no lock on the state folder
+};
+
+struct StartDecision {
+  bool write_settings = false;
+  uint32_t generation = 1;
+  bool overwrite = false;  // with an empty history
+  bool code_changed = false;
+};
+
+// kExists and kInvalid say what a user can do instead.
+Result<StartDecision> DecideStart(const NewRun& run, const JobState& state);
+
+}  // namespace parallelrun

@@ -1,0 +1,238 @@
+"""Bad items, nodes that die, failed mini-batches of a finished run, and stragglers."""
+
+import json
+
+from support import processes
+
+# Raises for mini-batches that hold a bad item, unless they are mended.
+BAD = """
+from steps import note, there
+
+def run(mini_batch, context):
+    note("calls", context.minibatch_index)
+    rows = [open(path).read() for path in mini_batch]
+    if not there("mended"):
+        for row in rows:
+            if row in ("row 3", "row 17"):
+                raise ValueError(f"{row} is bad")
+    return rows
+"""
+
+TABLE = """
+def run(mini_batch):
+    if (mini_batch["x"] == 13).any():
+        raise ValueError("thirteen")
+    return mini_batch
+"""
+
+LINES = """
+def run(mini_batch):
+    return [line["x"] for line in mini_batch]
+"""
+
+
+def rows_without(count, *missing):
+    return [f"row {index}" for index in range(count) if index not in missing]
+
+
+def letters(work):
+    return [json.loads(line) for line in work.log_text("dead-letter.jsonl").splitlines()]
+
+
+def test_bad_files_are_isolated_and_tried_again(work):
+    work.files(20)
+    work.script(BAD)
+    work.job(miniBatchSize="10", isolateFailures=True, runMaxTry=2, errorThreshold=2)
+    result = work.run()
+    assert result.code == 0, result
+    assert "CompletedWithFailures" in result.output
+    assert work.rows() == rows_without(20, 3, 17)
+    found = sorted(letters(work), key=lambda letter: letter["path"])
+    assert [letter["path"] for letter in found] == [
+        str(work.data / "000003.txt"),
+        str(work.data / "000017.txt"),
+    ]
+    for letter, row in zip(found, ("row 3", "row 17"), strict=True):
+        assert letter["items"] == 1
+        assert letter["attempts"] == 2
+        assert f"{row} is bad" in letter["message"]
+        assert letter["traceback"].startswith("Traceback (most recent call last)")
+        assert f"ValueError: {row} is bad" in letter["traceback"]
+
+    # What failed, and nothing else, is run again; the output is replaced by a complete one.
+    calls = len(work.noted("calls"))
+    work.make("mended")
+    result = work.run("--retry-failed")
+    assert result.code == 0, result
+    assert work.rows() == rows_without(20)
+    assert len(work.noted("calls")) - calls == 2
+    assert letters(work) == []
+    assert [path.name for path in work.output.parent.iterdir()] == [work.output.name]
+
+
+def test_retry_that_fails_leaves_the_output_as_it_was(work):
+    work.files(20)
+    work.script(BAD)
+    work.job(runMaxTry=1)
+    assert work.run().code == 0
+    before = work.output.read_bytes()
+    result = work.run("--retry-failed", "--set", "spec.errorThreshold=0")
+    assert result.code == 1, result
+    assert work.output.read_bytes() == before
+    work.make("mended")
+    result = work.run("--retry-failed", "--set", "spec.errorThreshold=0")
+    assert result.code == 0, result
+    assert work.rows() == rows_without(20)
+
+
+def test_retry_with_nothing_to_retry(work):
+    work.files(4)
+    work.script()
+    work.job()
+    assert work.run().code == 0
+    before = work.output.stat()
+    result = work.run("--retry-failed")
+    assert result.code == 0, result
+    assert len(work.noted("calls")) == 4
+    assert work.output.stat().st_ino == before.st_ino
+
+
+def test_a_bad_row_is_isolated(work):
+    (work.data / "a.csv").write_text("x,y\n" + "".join(f"{i},r{i}\n" for i in range(40)))
+    work.script(TABLE)
+    work.job(
+        inputs=[{"name": "rows", "tabular": {"volume": "data"}}],
+        miniBatchSize="1kb",
+        isolateFailures=True,
+        runMaxTry=1,
+    )
+    result = work.run()
+    assert result.code == 0, result
+    assert work.rows() == [f"{i} r{i}" for i in range(40) if i != 13]
+    (letter,) = letters(work)
+    assert letter["path"] == str(work.data / "a.csv")
+    assert (letter["firstItem"], letter["firstRow"], letter["items"]) == (13, 13, 1)
+
+
+def test_a_line_that_is_no_json_is_isolated(work):
+    lines = ['{"x": %d}' % i for i in range(9)]
+    lines[4] = "{"
+    (work.data / "a.jsonl").write_text("\n".join(lines) + "\n")
+    work.script(LINES)
+    work.job(
+        inputs=[{"name": "rows", "jsonLines": {"volume": "data"}}],
+        miniBatchSize="9",
+        isolateFailures=True,
+        runMaxTry=1,
+    )
+    result = work.run()
+    assert result.code == 0, result
+    assert work.rows() == [str(i) for i in range(9) if i != 4]
+    assert [letter["firstItem"] for letter in letters(work)] == [4]
+
+
+HELD = """
+from steps import note, wait_for
+
+def run(mini_batch):
+    if len(mini_batch) < 8:
+        note("held", len(mini_batch))
+        wait_for("go")
+    rows = [open(path).read() for path in mini_batch]
+    if "row 3" in rows:
+        raise ValueError("row 3 is bad")
+    return rows
+"""
+
+
+def test_the_coordinator_dies_while_pieces_run(work):
+    work.files(16)
+    work.script(HELD)
+    work.job(miniBatchSize="16", isolateFailures=True, runMaxTry=1)
+    command = work.start_job()
+    command.wait_for(lambda: work.noted("held"), "a piece is held")
+    (killed,) = processes.running("coordinator")
+    killed.kill()
+    command.wait_for(
+        lambda: [p for p in processes.running("coordinator") if p.pid != killed.pid],
+        "the next coordinator runs",
+    )
+    work.make("go")
+    result = command.wait(90)
+    assert result.code == 0, result
+    assert work.rows() == rows_without(16, 3)
+
+
+# Mini-batch 2 ends its agent, each time it is run; 3 runs beside it as long as it may.
+POISON = """
+import os, signal, time
+from steps import note
+
+def run(mini_batch, context):
+    index = context.minibatch_index
+    note("calls", index)
+    if index == 2:
+        time.sleep(2)  # until the coordinator has heard that it began
+        os.kill(os.getppid(), signal.SIGKILL)
+        time.sleep(60)
+    if index == 3:
+        time.sleep(4)
+    return [open(path).read() for path in mini_batch]
+"""
+
+
+def test_what_ends_its_node_runs_alone_and_takes_no_others_with_it(work):
+    work.files(8)
+    work.script(POISON)
+    work.job(nodeRestartLimit=60)
+    result = work.run(limit=150)
+    assert result.code == 0, result
+    assert "LostTooOften" in result.output
+    assert "7 succeeded, 1 failed, of 8" in result.output
+    assert work.rows() == rows_without(8, 2)
+    calls = [int(line) for line in work.noted("calls")]
+    assert calls.count(2) >= 10
+    # The last deaths were its own: everything else had been run by then.
+    assert calls[-5:] == [2] * 5
+
+
+SLOW = """
+import time
+from steps import note, there
+
+def run(mini_batch, context):
+    index = context.minibatch_index
+    if index == 5:
+        first = not there("stuck")
+        note("stuck", index)
+        if first:
+            time.sleep(50)
+    return [open(path).read() for path in mini_batch]
+"""
+
+
+def test_a_straggler_is_tried_elsewhere(work):
+    work.files(40)
+    work.script(SLOW)
+    work.job(processCountPerNode=1)
+    result = work.run("--nodes", "2")
+    assert result.code == 0, result
+    assert work.rows() == rows_without(40)
+    assert len(work.noted("stuck")) >= 2
+    assert result.seconds < 45  # the first try takes 50
+
+
+def test_a_corrected_command_starts_over_when_nothing_had_succeeded(work):
+    rows = work.files(3)
+    work.script()
+    work.job(inputs=[{"name": "files", "files": {"volume": "data", "path": "mistyped"}}])
+    result = work.run()
+    assert result.code == 1, result
+    work.job()
+    result = work.run()
+    assert result.code == 0, result
+    assert work.rows() == rows
+    # What has succeeded is never thrown away unasked.
+    result = work.run()
+    assert result.code == 2, result
+    assert "--overwrite" in result.output
