@@ -99,7 +99,8 @@ void AddUnschedulable(Draft& draft, const PodDigest& pod, const std::string& mes
 // What is not in the pod's status: events, read once it has been pending for a while.
 void AddEvents(Draft& draft, const PodDigest& pod, int& reads) {
   if (pod.created + kQuietPending > draft.now) return draft.Wake(pod.created + kQuietPending);
-  if (reads++ >= kMostEventReads) return;
+  // A pod without a host is the scheduler's, whose words are in its status: one of them will do.
+  if (reads++ >= (pod.node_name.empty() ? 1 : kMostEventReads)) return;
   const Duration max_age = draft.now < pod.created + kYoungPod ? kFirstEventsLast : kEventsLast;
   draft.WakeIn(max_age);
   const Fact* const fact = draft.Know(FactKind::kPodEvents, pod.uid, max_age, false);
@@ -122,7 +123,7 @@ void AddEvents(Draft& draft, const PodDigest& pod, int& reads) {
 
 // An action that the API server refused.
 void AddFailure(Draft& draft, const ApplyFailure& failure) {
-  if (failure.at + kFailuresLast < draft.now) return;
+  if (failure.at + kFailuresLast < draft.now || failure.reason == kNamespaceTerminating) return;
   const bool pod = failure.object.starts_with("pods/");
   const std::string& text = failure.message;
   const auto add = [&](int rank, const char* reason, bool stalled, const std::string& mend = "") {
@@ -173,7 +174,9 @@ void FindObstacles(Draft& draft) {
   }
   for (const ApplyFailure& failure : draft.seen.failures) AddFailure(draft, failure);
   if (draft.report && !draft.report->paused.empty()) {
-    draft.obstacles.push_back({30, "CoordinatorPaused", draft.report->paused});
+    draft.obstacles.push_back(
+        {30, "CoordinatorPaused",
+         draft.report->paused + "; make room on the volume, and the job goes on by itself"});
   }
   std::stable_sort(draft.obstacles.begin(), draft.obstacles.end(),
                    [](const Obstacle& a, const Obstacle& b) { return a.rank > b.rank; });

@@ -83,6 +83,9 @@ json CoordinatorService(const BuildContext& context, int64_t incarnation) {
                   {"spec",
                    {{"type", "ClusterIP"},
                     {"selector", std::move(selector)},
+                    // Else agents find nobody until a probe has been answered and told of, about a
+                    // second after the coordinator could have had them.
+                    {"publishNotReadyAddresses", true},
                     {"ports", json::array({{{"name", "https"},
                                             {"protocol", "TCP"},
                                             {"port", context.options.coordinator_port},

@@ -47,6 +47,11 @@ def pytest_configure(config):
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
+def pytest_collection_modifyitems(items):
+    """Tests that bring their own operator come before those that share one, which stays."""
+    items.sort(key=lambda item: "operator" in item.fixturenames)
+
+
 def pytest_terminal_summary(terminalreporter, config):
     if config.figures:
         terminalreporter.section("figures")
@@ -95,22 +100,6 @@ def archives(own, work):
     return made
 
 
-@pytest.fixture
-def empty_cluster(own, work, archives):
-    """A cluster of its own for a test that begins with nothing but the images."""
-    if not own:
-        pytest.skip("it starts a cluster of its own: not with --kubeconfig")
-    cluster = Cluster(work / "empty")
-    try:
-        cluster.start()
-        cluster.load(archives.values())
-        cluster.start_kubelets()
-        yield cluster
-    finally:
-        left = cluster.close()
-    assert left == []
-
-
 @pytest.fixture(scope="session")
 def cluster(request, own, work, figures):
     """The Cluster, or None with --kubeconfig."""
@@ -131,6 +120,14 @@ def cluster(request, own, work, figures):
     finally:
         left = cluster.close()
     assert left == []
+
+
+@pytest.fixture
+def empty_cluster(own, cluster):
+    """The cluster for tests that bring an operator themselves, and remove it."""
+    if not own:
+        pytest.skip("it needs a cluster without an operator: not with --kubeconfig")
+    return cluster
 
 
 @pytest.fixture(scope="session")

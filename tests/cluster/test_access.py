@@ -63,6 +63,50 @@ def test_a_token_is_good_for_one_job_and_one_node(space, operator):
     second.succeeded()
 
 
+def selects(selector, labels):
+    return selector.get("matchLabels", {}).items() <= labels.items()
+
+
+def lets_in(rule, pod, home):
+    """Whether a rule of a NetworkPolicy that is in the namespace `home` lets this pod in."""
+    for peer in rule["from"]:
+        space = {"kubernetes.io/metadata.name": pod["metadata"]["namespace"]}
+        if "namespaceSelector" in peer:
+            inside = selects(peer["namespaceSelector"], space)
+        else:
+            inside = pod["metadata"]["namespace"] == home
+        if inside and selects(peer.get("podSelector", {}), pod["metadata"]["labels"]):
+            return True
+    return False
+
+
+def test_the_network_policy_of_a_job_means_its_pods(space, operator):
+    """The objects alone: the test cluster's network enforces none."""
+    job, data, _out, _ = space.run("fenced", arguments=["--wait", "go"])
+    other = space.apply(jobs.manifest(space.name, "other", arguments=["--wait", "go"]))
+    for one in (job, other):
+        one.wait_for_phase("Running")
+    coordinator = job.pod("coordinator")
+    uid = job.get()["metadata"]["uid"].replace("-", "")[:5]
+    path = f"/apis/networking.k8s.io/v1/namespaces/{space.name}/networkpolicies"
+    policy = space.kube.raw(f"{path}/fenced-{uid}-coordinator")["spec"]
+    assert policy["policyTypes"] == ["Ingress"]
+    everybody = [*job.pods(), *other.pods(), *space.kube.list("pods", operator)]
+    assert len(everybody) == 7
+    meant = [p for p in job.pods() if selects(policy["podSelector"], p["metadata"]["labels"])]
+    assert [p["metadata"]["uid"] for p in meant] == [coordinator["metadata"]["uid"]]
+    calls, metrics = policy["ingress"]
+    assert [port["port"] for port in calls["ports"]] == [8443]
+    assert [port["port"] for port in metrics["ports"]] == [9102]
+    for pod in everybody:
+        ours = pod["metadata"]["name"].startswith(("fenced-", "parallelrun-operator-"))
+        assert lets_in(calls, pod, space.name) == ours, pod["metadata"]["name"]
+        assert lets_in(metrics, pod, space.name)
+    data.write({"go": b""})
+    job.succeeded()
+    other.succeeded()
+
+
 @pytest.mark.own_cluster
 def test_the_operator_never_lists_secrets(space, operator, cluster):
     job, *_ = space.run("audited")

@@ -3,7 +3,8 @@
 The output is exactly that of an undisturbed run, or the cause is said.
 """
 
-import calendar
+import math
+import re
 import time
 
 import pytest
@@ -82,6 +83,12 @@ def test_a_worker_pod_is_deleted(space, operator):
     # A deletion is a disruption: it does not count against the limit.
     nodes = job.status["nodes"]
     assert (nodes["restarts"], nodes["disruptions"]) == (0, 1)
+    job.shows("Succeeded", "100% (40/40)", "0/2")
+    job.tells(
+        "Normal Started: 2 nodes of 1 processes",
+        f"Normal NodeDisrupted: node 0 ({pod_name(pod)}): Deleted",
+        "Normal Completed: Completed: all 40 mini-batches succeeded",
+    )
 
 
 def test_a_worker_is_killed_for_its_memory(space, operator):
@@ -96,33 +103,61 @@ def test_a_worker_is_killed_for_its_memory(space, operator):
     assert len([mark for mark in jobs.marks(out) if mark[0] == "0003"]) >= 2
     failure = job.status["failure"]["errors"][0]
     assert "memory" in failure["message"], failure
+    job.shows("Succeeded", "100% (12/12)", "0/2")
+    # By the kernel, or by the agent that sees it come.
+    killed = r"by signal 9 \(SIGKILL\), most likely|before it would have taken .+ with it,"
+    memory = "out of memory: the container's limit is 256 MiB, "
+    assert re.search(rf"process\d+ was killed ({killed}) {memory}", job.describe()), job.tell()
+
+
+def repeated(measure, limit, job):
+    """The first of three measured times within the limit, or the least: others use this machine."""
+    times = [measure()]
+    while len(times) < 3 and min(times) >= limit and job.phase == "Running":
+        times.append(measure())
+    return min(times)
 
 
 @pytest.mark.own_cluster
 def test_a_worker_is_killed(space, operator, cluster, figures):
     """Its container ends without a word, as when the kernel kills all of it."""
-    job, _data, out, output = running(space, "killed", count=30, seconds=1)
-    working = {mark[1] for mark in jobs.marks(out)}
-    pod = next(pod for pod in job.pods("node", living=True) if pod_name(pod) in working)
-    machine = next(node for node in cluster.nodes if node.name == node_of(pod))
-    container = pod["status"]["containerStatuses"][0]["containerID"].split("//")[1]
-    moment = time.time()
-    machine.kill_container(container)
+    job, _data, out, output = running(space, "killed", count=50, seconds=1)
+    killed = []
+
+    def kill():
+        known = {pod_name(pod): pod for pod in job.workers(1)}
+        begun = wait_until(
+            lambda: [mark for mark in jobs.marks(out) if mark[1] in known],
+            lambda: f"a node at work\n{job.tell()}",
+        )
+        pod = begun[-1][1]
+        moment = time.time()
+        cluster.kill_worker(known[pod])
+        killed.append(pod)
+        name, _, when = [mark for mark in jobs.marks(out) if mark[1] == pod][-1]
+        while time.time() < moment + 8:
+            again = [m[2] for m in jobs.marks(out) if m[0] == name and m[2] > when]
+            if again:
+                return again[0] - moment
+            time.sleep(0.1)
+        return math.inf  # it was ended just before
+
+    seconds = repeated(kill, 5, job)
     job.succeeded()
     assert out.read(OUTPUT.format("killed")) == output
-    held = [mark[0] for mark in jobs.marks(out) if mark[1] == pod_name(pod)][-1]
-    again = min(mark[2] for mark in jobs.marks(out) if mark[0] == held and mark[2] > moment)
-    figures.append(f"a killed worker's work went on elsewhere after {again - moment:.1f} s (< 5 s)")
-    assert again - moment < 10
-    assert job.status["nodes"]["restarts"] == 1
+    figures.append(f"a killed worker's work went on elsewhere after {seconds:.1f} s (< 5 s)")
+    assert seconds < 5
+    assert job.status["nodes"]["restarts"] == len(killed)
+    job.shows("Succeeded", "100% (50/50)", "0/2")
+    job.tells("Warning NodeFailed: node ")
 
 
 @pytest.mark.own_cluster
 def test_a_node_is_lost(space, operator, cluster, figures):
-    job, _data, out, output = running(space, "lost", count=60, seconds=1, podTemplate=APART)
+    job, _data, out, output = running(space, "lost", count=40, seconds=1, podTemplate=APART)
     coordinator = job.pod("coordinator")
     lost = next(pod for pod in job.pods("node") if node_of(pod) != node_of(coordinator))
-    machine = next(node for node in cluster.nodes if node.name == node_of(lost))
+    machine = cluster.node_of(lost)
     keep_operator_from(space, operator, node_of(lost))
     held = {mark[0] for mark in jobs.marks(out) if mark[1] == pod_name(lost)}
     moment = time.time()
@@ -139,8 +174,9 @@ def test_a_node_is_lost(space, operator, cluster, figures):
             figures.append(
                 f"a lost node's work went on elsewhere after {min(again) - moment:.1f} s (< 20 s)"
             )
-            assert min(again) - moment < 30
+            assert min(again) - moment < 20
         assert job.status["nodes"]["restarts"] == 0
+        job.shows("Succeeded", "100% (40/40)", "0/2")
     finally:
         machine.start()
         machine.start_kubelet()
@@ -149,42 +185,28 @@ def test_a_node_is_lost(space, operator, cluster, figures):
 
 @pytest.mark.own_cluster
 def test_the_coordinators_node_is_lost(space, operator, cluster, figures):
-    job, _data, out, output = running(space, "headless", count=60, seconds=2)
+    job, _data, out, output = running(space, "headless", count=24, seconds=2, podTemplate=APART)
     coordinator = job.pod("coordinator")
-    at = node_of(coordinator)
-    keep_operator_from(space, operator, at)
-    machine = next(node for node in cluster.nodes if node.name == at)
+    keep_operator_from(space, operator, node_of(coordinator))
+    machine = cluster.node_of(coordinator)
     moment = time.time()
     machine.lose()
     try:
-        wait_until(
-            lambda: (
-                (job.pod("coordinator") or coordinator)["metadata"]["uid"]
-                != coordinator["metadata"]["uid"]
-            ),
-            lambda: f"a new coordinator\n{job.tell()}",
-            150,
-        )
-        wait_until(lambda: job.phase == "Succeeded", lambda: job.tell(), 180)
+        wait_until(lambda: job.phase == "Succeeded", lambda: job.tell(), 240)
         assert out.read(OUTPUT.format("headless")) == output
-        new = [
-            p
-            for p in job.pods("coordinator")
-            if p["metadata"]["uid"] != coordinator["metadata"]["uid"]
-        ]
+        # The other node ends what it holds and waits: the longest time in which nothing is begun.
+        times = [mark[2] for mark in jobs.marks(out) if mark[2] > moment]
+        seconds = max(b - a for a, b in zip([moment, *times], times))
         figures.append(
-            f"coordinator's node lost: new one made after {created(new[0]) - moment:.0f} s (< 90 s)"
+            f"a coordinator on a lost node was leasing again after {seconds:.0f} s (< 90 s)"
         )
+        assert seconds < 90
+        job.shows("Succeeded", "100% (24/24)", "0/2")
+        job.tells("Warning CoordinatorRestarted: the coordinator was restarted 1 times so far")
     finally:
         machine.start()
         machine.start_kubelet()
         cluster.wait_for_nodes()
-
-
-def created(pod):
-    return calendar.timegm(
-        time.strptime(pod["metadata"]["creationTimestamp"], "%Y-%m-%dT%H:%M:%SZ")
-    )
 
 
 def keep_operator_from(space, namespace, node):
@@ -204,6 +226,7 @@ def test_a_node_is_drained(space, operator):
     job, _data, out, output = running(space, "drained", podTemplate=APART)
     coordinator = job.pod("coordinator")
     pod = next(pod for pod in job.pods("node") if node_of(pod) != node_of(coordinator))
+    index = pod["metadata"]["labels"]["parallelrun.dev/node"]
     node = node_of(pod)
     drain = [
         "--ignore-daemonsets",
@@ -223,34 +246,41 @@ def test_a_node_is_drained(space, operator):
     # Nothing was begun twice: what it held was finished or handed back.
     names = [mark[0] for mark in jobs.marks(out)]
     assert len(names) == len(set(names)), job.tell()
+    job.shows("Succeeded", "100% (40/40)", "0/2")
+    job.tells(f"Normal NodeDisrupted: node {index} ({pod_name(pod)}): EvictionByEvictionAPI")
 
 
 def test_the_coordinator_is_deleted(space, operator, figures):
-    job, _data, out, output = running(space, "beheaded", count=60, seconds=0.3)
-    coordinator = job.pod("coordinator")
-    done = len(jobs.marks(out))
-    moment = time.time()
-    space.kube.kubectl(
-        "delete", "pod", pod_name(coordinator), "-n", space.name, "--grace-period=0", "--force"
-    )
-    new = wait_until(
-        lambda: (
-            (pod := job.pod("coordinator"))
-            and pod["metadata"]["uid"] != coordinator["metadata"]["uid"]
-            and pod
-        ),
-        lambda: f"a new coordinator\n{job.tell()}",
-    )
+    job, _data, out, output = running(space, "beheaded", count=100, seconds=0.3)
+
+    def delete():
+        """The workers go on with what they hold: the longest time in which nothing is begun."""
+        coordinator = job.pod("coordinator")
+        moment = time.time()
+        words = ["delete", "pod", pod_name(coordinator), "-n", space.name]
+        space.kube.kubectl(*words, "--grace-period=0", "--force")
+        new = wait_until(
+            lambda: (
+                (pod := job.pod("coordinator"))
+                and pod["metadata"]["uid"] != coordinator["metadata"]["uid"]
+                and pod
+            ),
+            lambda: f"a new coordinator\n{job.tell()}",
+        )
+        assert pod_name(new) != pod_name(coordinator)
+        before = len(jobs.marks(out))
+        wait_until(lambda: len(jobs.marks(out)) >= before + 5, lambda: f"work\n{job.tell()}")
+        times = [mark[2] for mark in jobs.marks(out) if mark[2] > moment]
+        return max(b - a for a, b in zip([moment, *times], times))
+
+    seconds = repeated(delete, 5, job)
     job.succeeded()
     assert out.read(OUTPUT.format("beheaded")) == output
     assert job.status["nodes"]["restarts"] == 0
-    assert pod_name(new) != pod_name(coordinator)
-    # The workers went on with what they held; the gap is the longest in which nothing was begun.
-    times = [mark[2] for mark in jobs.marks(out) if mark[2] > moment]
-    gaps = [b - a for a, b in zip([moment, *times], times)]
-    figures.append(
-        f"coordinator deleted: leasing again after {max(gaps):.1f} s (< 5 s), {done} done before"
-    )
+    figures.append(f"a deleted coordinator was leasing again after {seconds:.1f} s (< 5 s)")
+    assert seconds < 5
+    job.shows("Succeeded", "100% (100/100)", "0/2")
+    job.tells("Warning CoordinatorRestarted: the coordinator was restarted 1 times so far")
 
 
 def test_the_operator_is_killed(space, operator):
@@ -258,6 +288,11 @@ def test_the_operator_is_killed(space, operator):
     space.kube.kubectl("delete", "pod", "-n", operator, "--all", "--grace-period=0", "--force")
     job.succeeded()
     assert out.read(OUTPUT.format("orphan")) == output
+    job.shows("Succeeded", "100% (30/30)", "0/2")
+    job.tells(
+        "Normal Started: 2 nodes of 1 processes",
+        "Normal Completed: Completed: all 30 mini-batches succeeded",
+    )
     assert len(job.pods("coordinator")) <= 1
     assert job.status["nodes"]["restarts"] == 0
 
@@ -276,6 +311,8 @@ def test_the_api_server_is_down_for_a_minute(space, operator, cluster):
     job.succeeded()
     assert out.read(OUTPUT.format("alone")) == output
     cluster.wait_for_nodes()
+    job.shows("Succeeded", "100% (30/30)", "0/2")
+    job.tells("Normal Completed: Completed: all 30 mini-batches succeeded")
     names = [mark[0] for mark in jobs.marks(out)]
     assert len(names) == len(set(names))
 
@@ -284,21 +321,27 @@ def test_an_image_that_does_not_exist(space, operator):
     job, _data, _out, _output = space.run("noimage", environment={"image": "localhost/nothere:1"})
     condition = job.wait_for_condition("NodesReady", "ImagePullBackOff")
     assert "localhost/nothere:1" in condition["message"]
-    assert job.table()["STATUS"] == "Starting"
-    assert "localhost/nothere:1" in job.describe()
+    job.shows("Starting", "0% (0/8)", "0/2")
+    job.tells("Warning ImagePullBackOff: node ")
+    assert 'image "localhost/nothere:1"' in job.describe()
+
+
+def small_volume(cluster, folder, size):
+    """A file system of its own, which a node sees as it sees this machine's folders."""
+    words = f'mkdir -p "$1"; mount -t tmpfs -o size={size},mode=777 tmpfs "$1"'
+    cluster.control.run("bash", "-ec", words, "-", folder)
+
+
+def fill(cluster, folder):
+    words = 'cat /dev/zero > "$1/filler" 2> /dev/null || true'
+    cluster.control.run("bash", "-c", words, "-", folder)
 
 
 @pytest.mark.own_cluster
 def test_a_volume_that_is_full_from_the_start(space, operator, cluster):
     folder = space.folder / "small"
-    full = 'cat /dev/zero > "$1/filler" 2> /dev/null || true'
-    cluster.control.run(
-        "bash",
-        "-ec",
-        f'mkdir -p "$1"; mount -t tmpfs -o size=256k,mode=777 tmpfs "$1"; {full}',
-        "-",
-        folder,
-    )
+    small_volume(cluster, folder, "256k")
+    fill(cluster, folder)
     files, _output = jobs.rows(8)
     data = space.volume("data")
     space.volume("out", folder=folder)
@@ -310,6 +353,36 @@ def test_a_volume_that_is_full_from_the_start(space, operator, cluster):
     assert "No space left on device" in condition["message"]
     assert "make room on the volume" in condition["message"]
     assert job.table()["STATUS"] == "Failed"
+    job.tells("Warning Failed: CoordinatorCannotStart: ")
+
+
+@pytest.mark.own_cluster
+def test_a_volume_fills_while_the_job_runs(space, operator, cluster):
+    """The job waits and says for what, and goes on by itself once there is room."""
+    folder = space.folder / "small"
+    small_volume(cluster, folder, "4m")
+    # Each row is longer than what is left of a page, so that results need room.
+    rows = {f"in/{index:04}.txt": b"%04d " % index + b"x" * 5000 for index in range(60)}
+    data, marks = space.volume("data"), space.volume("marks")
+    space.volume("out", folder=folder)
+    data.write(rows)
+    space.code()
+    volumes = [jobs.volume("data", read_only=True), jobs.volume("out"), jobs.volume("marks")]
+    arguments = ["--seconds", "0.3", "--marks", "/mnt/marks/marks"]
+    job = space.apply(jobs.manifest(space.name, "squeezed", volumes=volumes, arguments=arguments))
+    wait_until(lambda: len(jobs.marks(marks)) > 4, lambda: f"the first results\n{job.tell()}")
+    fill(cluster, folder)
+    condition = job.wait_for_condition("NodesReady", "CoordinatorPaused")
+    assert "No space left on device" in condition["message"]
+    assert "make room on the volume, and the job goes on by itself" in condition["message"]
+    assert job.table()["STATUS"] == "Running"
+    job.tells("Warning CoordinatorPaused: reserve room in /mnt/out/squeezed/state/")
+    cluster.control.run("rm", folder / "filler")
+    job.succeeded()
+    written = cluster.control.run("cat", folder / OUTPUT.format("squeezed"))
+    assert written.encode() == b"".join(content + b"\n" for _, content in sorted(rows.items()))
+    assert job.status["nodes"]["restarts"] == 0
+    assert job.status["coordinator"]["restarts"] == 0
 
 
 def test_a_claim_that_cannot_be_shared(space, operator):
@@ -322,6 +395,13 @@ def test_a_claim_that_cannot_be_shared(space, operator):
     job.wait_for_phase("Failed", "Pending")
     wait_until(lambda: "VolumeNotShared" in str(job.status.get("conditions")), lambda: job.tell())
     assert "ReadWriteMany" in str(job.status["conditions"])
+    row = job.table()
+    assert (row["STATUS"], row["NODES"]) == ("Pending", "0/2")
+    job.tells(
+        "Warning VolumeNotShared: PersistentVolumeClaim out is ReadWriteOncePod, but the "
+        "coordinator and the nodes mount it: use a ReadWriteMany class, or "
+        "output.mountOnNodes: false where only the output lies on it"
+    )
 
 
 def test_a_claim_for_one_host_keeps_the_job_on_it(space, operator):
@@ -340,6 +420,7 @@ def test_a_claim_for_one_host_keeps_the_job_on_it(space, operator):
     assert job.phase == "Succeeded", job.tell()
     assert len(seen) == 1
     assert out.read(OUTPUT.format("together")) == output
+    job.shows("Succeeded", "100% (12/12)", "0/2")
 
 
 def test_a_quota_that_is_too_small(space, operator):
@@ -365,15 +446,8 @@ def test_a_quota_that_is_too_small(space, operator):
     )
     job.succeeded()
     assert out.read(OUTPUT.format("limited")) == output
-
-
-def test_the_first_run_comes_soon(space, operator, figures):
-    files, _output = jobs.rows(8)
-    data, out = space.volume("data"), space.volume("out")
-    data.write(files)
-    space.code()
-    started = time.time()
-    job = space.apply(jobs.manifest(space.name, "quick", nodeCount=1))
-    job.succeeded()
-    first = jobs.marks(out)[0][2] - started
-    figures.append(f"kubectl apply to the first run(): {first:.1f} s (< 5 s)")
+    job.shows("Succeeded", "100% (8/8)", "0/2")
+    job.tells(f"Warning QuotaExceeded: pods/limited-{job.get()['metadata']['uid'][:5]}-")
+    assert "exceeded quota: small, requested: pods=1, used: pods=1, limited: pods=1" in str(
+        job.events()
+    )

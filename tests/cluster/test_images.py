@@ -1,6 +1,8 @@
 """What is in the images, read from their archives."""
 
 import json
+import re
+import subprocess
 import tarfile
 
 import pytest
@@ -10,15 +12,30 @@ LOADER = ["/opt/parallelrun/lib/ld.so", "--library-path", "/opt/parallelrun/lib"
 OURS = [images.RUNTIME, images.OPERATOR]
 
 
+PACKAGES = "var/lib/dpkg/status.d/"
+
+
 class Image:
-    def __init__(self, archive):
+    def __init__(self, name, archive):
+        self.name = name
+        self.archive = archive
         self.files = {}
+        self.versions = {}  # of the Debian packages that it says it holds parts of
         with tarfile.open(archive) as outer:
             manifest = json.load(outer.extractfile("manifest.json"))[0]
             self.config = json.load(outer.extractfile(manifest["Config"]))
             for layer in manifest["Layers"]:
                 with tarfile.open(fileobj=outer.extractfile(layer)) as inner:
-                    self.files.update({entry.name.strip("/"): entry for entry in inner})
+                    self._read(inner)
+
+    def _read(self, layer):
+        for entry in layer:
+            name = entry.name.strip("/")
+            self.files[name] = entry
+            if name.startswith(PACKAGES) and entry.isfile():
+                said = layer.extractfile(entry).read().decode()
+                fields = dict(re.findall(r"^(Package|Version): (.+)$", said, re.M))
+                self.versions[fields["Package"]] = fields["Version"]
 
     def size(self, folder=""):
         return sum(entry.size for name, entry in self.files.items() if name.startswith(folder))
@@ -26,7 +43,7 @@ class Image:
 
 @pytest.fixture(params=OURS)
 def image(request, archives):
-    return Image(archives[request.param])
+    return Image(request.param, archives[request.param])
 
 
 def test_who_runs_and_how(image):
@@ -48,7 +65,7 @@ def test_holds_the_bundle_and_nothing_else(image):
     outside = [
         name
         for name, entry in image.files.items()
-        if entry.isfile() and not name.startswith(("opt/parallelrun/", "var/lib/dpkg/status.d/"))
+        if entry.isfile() and not name.startswith(("opt/parallelrun/", PACKAGES, "etc/os-release"))
     ]
     assert outside == []
     for name in image.files:
@@ -68,15 +85,12 @@ def test_every_library_has_its_licence_and_its_package(image):
     licences = {
         name.split("/")[-1] for name in image.files if name.startswith("opt/parallelrun/licenses/")
     }
-    packages = {
-        name.split("/")[-1] for name in image.files if name.startswith("var/lib/dpkg/status.d/")
-    }
-    assert {"libc6", "libssl3"} <= licences & packages
-    assert licences - {"licenses"} == packages - {"status.d"}
+    assert {"libc6", "libssl3"} <= licences
+    assert licences - {"licenses"} == set(image.versions)
 
 
 def test_size_of_the_runtime(archives, figures):
-    image = Image(archives[images.RUNTIME])
+    image = Image(images.RUNTIME, archives[images.RUNTIME])
     megabytes = image.size("opt/parallelrun") / 1e6
     figures.append(
         f"runtime image: {image.size() / 1e6:.1f} MB, of it the bundle {megabytes:.1f} MB"
@@ -85,6 +99,25 @@ def test_size_of_the_runtime(archives, figures):
 
 
 def test_size_of_the_operator(archives, figures):
-    image = Image(archives[images.OPERATOR])
+    image = Image(images.OPERATOR, archives[images.OPERATOR])
     figures.append(f"operator image: {image.size() / 1e6:.1f} MB")
     assert image.size() < 40e6
+
+
+def test_bill_of_materials(image, figures):
+    """Syft finds every Debian package that a file of the image is of, with its version."""
+    tools = images.ROOT / "tests/deploy/tools"
+    folder = subprocess.check_output([tools, "syft"], text=True, timeout=1800).strip()
+    words = [f"{folder}/syft", "scan", f"docker-archive:{image.archive}", "-q", "-o", "spdx-json"]
+    environment = {"PATH": "/usr/bin:/bin", "HOME": "/tmp", "SYFT_CHECK_FOR_APP_UPDATE": "false"}
+    made = json.loads(subprocess.check_output(words, timeout=300, env=environment))
+    found = {
+        package["name"]: package["versionInfo"]
+        for package in made["packages"]
+        if any(
+            reference["referenceLocator"].startswith("pkg:deb/debian/")
+            for reference in package.get("externalRefs", [])
+        )
+    }
+    assert found == image.versions
+    figures.append(f"{image.name}: bill of materials with {len(found)} Debian packages")

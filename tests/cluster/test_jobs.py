@@ -209,13 +209,3 @@ def test_suspend_and_cancel(space, operator):
     assert job.condition("Failed")["reason"] == "Canceled"
     assert out.files("held/output/*") == []
     assert out.files("held/logs/**/*")
-
-
-def test_the_same_job_applied_again_changes_nothing(space, operator):
-    job, _data, _out, _output = space.run("again")
-    job.succeeded()
-    before = job.get()
-    manifest = jobs.manifest(space.name, "again")
-    said = space.kube.apply(manifest)
-    assert "unchanged" in said
-    assert job.get()["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]

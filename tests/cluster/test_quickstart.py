@@ -6,23 +6,18 @@ import time
 
 from pages import run_step, steps_of
 from support import images
-from support.kube import Kube
 
 PAGE = "docs/quickstart.md"
 TOOLS = images.ROOT / "tests" / "deploy" / "tools"
 
 
-def test_the_commands_of_the_page(empty_cluster, work, tmp_path, figures):
+def test_the_commands_of_the_page(empty_cluster, kube, work, tmp_path, figures):
     cluster = empty_cluster
     for node in cluster.nodes:  # an image of a public registry, for the tests
-        node.machine.run(
-            *("ctr", "-a", node.socket, "-n", "k8s.io", "images", "tag"),
-            *("docker.io/library/newer:1", "docker.io/library/python:3.13-slim"),
-        )
+        node.tag("library/newer:1", "library/python:3.13-slim")
     shared = work / "shared"
     shared.mkdir()
     os.chmod(shared, 0o777)
-    kube = Kube(cluster.programs / "kubectl", cluster.kubeconfig)
     kube.apply(
         {
             "apiVersion": "v1",
@@ -36,7 +31,6 @@ def test_the_commands_of_the_page(empty_cluster, work, tmp_path, figures):
             },
         }
     )
-    kube.close()
     tools = subprocess.check_output([TOOLS, "helm"], text=True, timeout=600).strip()
     environment = dict(
         os.environ,
@@ -50,4 +44,5 @@ def test_the_commands_of_the_page(empty_cluster, work, tmp_path, figures):
     assert len(steps) > 5
     for step in steps:
         run_step(step, PAGE, tmp_path, environment, limit=240)
+    kube.kubectl("delete", "pv", "shared", "--wait=false")
     figures.append(f"{PAGE}, every command: {time.monotonic() - started:.1f} s")

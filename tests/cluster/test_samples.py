@@ -44,12 +44,12 @@ def test_output_is_that_of_a_local_run(space, operator, tmp_path, name):
     assert out.read(path) == local
     assert [Path(file).name for file in out.files(f"{name}/output/*")] == ["parallel_run_step.txt"]
 
-    wait_until(lambda: not job.pods(living=True), lambda: f"no pods\n{job.tell()}")
+    gone = {"desired": 2, "ready": 0, "restarts": 0, "disruptions": 0}
+    wait_until(lambda: job.status["nodes"] == gone, lambda: f"no nodes\n{job.tell()}")
     status = job.status
     assert status["output"]["rows"] == len(local.splitlines())
     assert status["output"]["bytes"] == len(local)
     assert status["progress"]["percent"] == 100
-    assert status["nodes"] == {"desired": 2, "ready": 0, "restarts": 0, "disruptions": 0}
     row = job.table()
     assert row["STATUS"] == "Succeeded"
     assert row["DONE"].startswith("100%")

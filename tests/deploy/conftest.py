@@ -4,7 +4,13 @@ No cluster is needed: the programs that users run (helm, kubectl kustomize, prom
 check files. Needed: python3-yaml, and Debian's package prometheus for what it tests.
 """
 
+import sys
+from pathlib import Path
+
 import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+
 from support import render
 
 

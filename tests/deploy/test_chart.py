@@ -443,6 +443,11 @@ def test_the_crd_accepts_the_samples(schema_folder, sample):
         assert "Invalid: 0, Errors: 0" in conform(schema_folder, text)
 
 
+def test_helm_unittest():
+    told = render.run([render.tool("helm-unittest"), "--strict", CHART])
+    assert re.search(r"Tests: +(\d+) passed, \1 total", told), told
+
+
 def test_kube_score():
     """Best practices, but for those that are not this chart's to decide."""
     ignored = [

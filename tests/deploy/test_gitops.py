@@ -1,17 +1,15 @@
 """What Argo CD and Flux make of a job at each stage of its life, by the libraries they use."""
 
-import json
 from pathlib import Path
 
-import pytest
 import yaml
-from support import render
 from support.render import ROOT
+from verdicts import ask, kstatus
+from verdicts import flux as verdicts_of_flux
 
 ARGO = ROOT / "deploy/gitops/argocd"
 RESOURCE = ARGO / "parallelrun.dev/ParallelRunJob"
 ACTIONS = RESOURCE / "actions"
-FLUX = ROOT / "deploy/gitops/flux/kustomization.yaml"
 
 # Of each stage in testdata: what Flux makes of the expressions, and what kstatus says without them.
 # Error: Flux cannot tell, and goes on waiting.
@@ -33,12 +31,6 @@ VERDICTS = {
 
 def load(path):
     return yaml.safe_load(Path(path).read_text())
-
-
-def ask(questions):
-    """The answers of tests/deploy/gitops: for each question its value, or the text of its error."""
-    answers = json.loads(render.run([render.tool("gitops")], input=json.dumps(questions)))
-    return [answer.get("value", answer.get("error")) for answer in answers]
 
 
 def stages():
@@ -89,32 +81,16 @@ def test_the_config_map_of_argo_cd_holds_the_scripts():
     assert (ARGO / "argocd-cm.yaml").read_text() == argocd.config_map()
 
 
-def flux_verdict(stage, expressions):
-    generation = stage["metadata"]["generation"]
-    if stage.get("status", {}).get("observedGeneration", generation) != generation:
-        return "InProgress"
-    names = ("inProgress", "failed", "current")
-    verdicts = ("InProgress", "Failed", "Current")
-    answers = ask([{"cel": expressions[name], "object": stage} for name in names])
-    for verdict, answer in zip(verdicts, answers):
-        if answer is True:
-            return verdict
-        if answer is not False:
-            return "Error"
-    return "InProgress"
-
-
-@pytest.mark.parametrize("name", VERDICTS)
-def test_flux_waits_for_the_end(name):
-    (expressions,) = load(FLUX)["spec"]["healthCheckExprs"]
-    assert flux_verdict(stages()[name], expressions) == VERDICTS[name][0]
+def test_flux_waits_for_the_end():
+    found = stages()
+    verdicts = dict(zip(VERDICTS, verdicts_of_flux([found[name] for name in VERDICTS])))
+    assert verdicts == {name: flux for name, (flux, _) in VERDICTS.items()}
 
 
 def test_kstatus():
     found = stages()
-    answers = ask([{"kstatus": True, "object": found[name]} for name in VERDICTS])
-    for name, answer in zip(VERDICTS, answers):
-        assert answer["status"] == VERDICTS[name][1], name
+    verdicts = dict(zip(VERDICTS, kstatus([found[name] for name in VERDICTS])))
+    assert verdicts == {name: verdict for name, (_, verdict) in VERDICTS.items()}
 
 
 def test_the_stages_are_jobs():

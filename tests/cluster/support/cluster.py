@@ -198,13 +198,13 @@ class Cluster:
         self.control.programs["kube-apiserver"].kill()
 
     def wait_for_nodes(self):
-        end = time.monotonic() + 120
+        end = time.monotonic() + 60
         wanted = " ".join(["True"] * len(self.nodes))
         path = '{.items[*].status.conditions[?(@.type=="Ready")].status}'
         while self.kubectl("get", "nodes", "-o", f"jsonpath={path}").stdout != wanted:
             if time.monotonic() > end:
                 logs = "\n".join(node.machine.programs["kubelet"].tail() for node in self.nodes)
-                raise CannotStart(f"the nodes were not ready within 120 s:\n{logs}")
+                raise CannotStart(f"the nodes were not ready within 60 s:\n{logs}")
             time.sleep(0.3)
 
     # -- use ---------------------------------------------------------------------------------------
@@ -220,6 +220,14 @@ class Cluster:
         if check and done.returncode != 0:
             raise AssertionError(f"kubectl {' '.join(map(str, words))}: {done.stderr}{done.stdout}")
         return done
+
+    def node_of(self, pod):
+        return next(node for node in self.nodes if node.name == pod["spec"]["nodeName"])
+
+    def kill_worker(self, pod):
+        """Its container ends without a word, as when the kernel kills all of it."""
+        container = pod["status"]["containerStatuses"][0]["containerID"].split("//")[1]
+        self.node_of(pod).kill_container(container)
 
     # -- end ---------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -141,6 +142,18 @@ class Job:
             pods = [p for p in pods if p["status"].get("phase") not in ("Succeeded", "Failed")]
         return sorted(pods, key=lambda pod: pod["metadata"]["name"])
 
+    def workers(self, count):
+        """The pods of that many nodes, once the API server says that they run."""
+
+        def running():
+            pods = self.pods("node", living=True)
+            found = [
+                p for p in pods if p["status"].get("containerStatuses", [{}])[0].get("started")
+            ]
+            return len(found) >= count and found
+
+        return wait_until(running, lambda: f"{count} running nodes\n{self.tell()}", 90)
+
     def pod(self, role, index=None):
         """The one living pod of a role, or None."""
         found = self.pods(role, living=True)
@@ -177,6 +190,33 @@ class Job:
         starts = [lines[0].index(word) for word in lines[0].split()]
         ends = [*starts[1:], None]
         return {lines[0][a:b].strip(): lines[1][a:b].strip() for a, b in zip(starts, ends)}
+
+    def shows(self, status, done, nodes, limit=30):
+        """Waits until `kubectl get prj` shows this, with nothing failed."""
+        wanted = {"STATUS": status, "DONE": done, "FAILED": "0", "NODES": nodes}
+
+        def shown():
+            row = self.table()
+            return {name: row[name] for name in wanted} == wanted
+
+        wait_until(shown, lambda: f"{wanted} in {self.table()}\n{self.tell()}", limit)
+
+    def tells(self, *events, limit=30):
+        """Waits until `kubectl describe` has events that begin so: "Type Reason: message"."""
+
+        def missing():
+            told = self.events()
+            return [event for event in events if not any(one.startswith(event) for one in told)]
+
+        wait_until(
+            lambda: not missing(), lambda: f"{missing()} in {self.events()}\n{self.tell()}", limit
+        )
+
+    def events(self):
+        """Of the job, in the words of `kubectl describe`."""
+        told = self.describe().partition("\nEvents:")[2]
+        line = r"^  (Normal|Warning) +(\S+) +.+? +parallelrun-operator +(.+)$"
+        return [f"{kind} {reason}: {text}" for kind, reason, text in re.findall(line, told, re.M)]
 
     def describe(self):
         return self.kube.kubectl("describe", "prj", self.name, "-n", self.namespace)

@@ -38,7 +38,7 @@ class Kube:
             words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
         line = self._proxy.stdout.readline()  # Starting to serve on 127.0.0.1:PORT
-        self._url = f"http://{line.split()[-1]}"
+        self.url = f"http://{line.split()[-1]}"
 
     def close(self):
         self._proxy.terminate()
@@ -68,7 +68,7 @@ class Kube:
         return None if text is None else json.loads(text)
 
     def _read(self, path, query):
-        url = f"{self._url}{path}" + (f"?{urllib.parse.urlencode(query)}" if query else "")
+        url = f"{self.url}{path}" + (f"?{urllib.parse.urlencode(query)}" if query else "")
         try:
             with urllib.request.urlopen(url, timeout=20) as answer:
                 return answer.read().decode(errors="replace")

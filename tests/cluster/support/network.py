@@ -13,6 +13,10 @@ import subprocess
 
 from support.namespaces import CannotStart
 
+# Else a bridge takes the least address of its ports, hence another one when a node is lost, and a
+# node that comes back has another: its neighbours talk to the old one for half a minute.
+_ROUTER = "02:00:00:00:00:01"
+_NODE = "02:00:00:00:01:{:02x}"
 _FIRST = 200
 _LAST = 231
 
@@ -47,7 +51,7 @@ class Network:
             subprocess.run(["ip", *line.split()], check=True)
         commands = f"""
             ip link set lo up
-            ip link add br0 type bridge
+            ip link add br0 address {_ROUTER} type bridge
             ip address add {self.control}/24 dev br0
             ip link set br0 up
             ip address add {there}/30 dev host
@@ -73,19 +77,8 @@ class Network:
         )
         # From here, inside the control's network only: the process number is this machine's.
         words = ["nsenter", "--target", str(control.pid), "--net", "--"]
-        words += [
-            "ip",
-            "link",
-            "add",
-            name,
-            "type",
-            "veth",
-            "peer",
-            "name",
-            "lan",
-            "netns",
-            str(machine.pid),
-        ]
+        words += ["ip", "link", "add", name, "type", "veth", "peer", "name", "lan"]
+        words += ["address", _NODE.format(index), "netns", str(machine.pid)]
         subprocess.run(words, check=True)
         machine.run(
             "bash",

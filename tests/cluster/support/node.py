@@ -93,6 +93,10 @@ conf_dir = "{self.folder}/cni"
             "cgroupRoot": f"/{self.cgroup}",
             "enforceNodeAllocatable": [],
             "containerRuntimeEndpoint": f"unix://{self.socket}",
+            # Else a node that the control plane has lost sight of says that it is there only once
+            # its own watches have come back, up to a minute later.
+            "nodeStatusUpdateFrequency": "10s",
+            "nodeStatusReportFrequency": "10s",
             "clusterDNS": [network.control],
             "clusterDomain": "cluster.local",
             "resolvConf": "",
@@ -177,21 +181,14 @@ conf_dir = "{self.folder}/cni"
     def load(self, archive):
         self.machine.run("ctr", "-a", self.socket, "-n", "k8s.io", "images", "import", archive)
 
+    def tag(self, name, other):
+        """Another name for an image of docker.io."""
+        words = ["ctr", "-a", self.socket, "-n", "k8s.io", "images", "tag", "--force"]
+        self.machine.run(*words, f"docker.io/{name}", f"docker.io/{other}")
+
     def kill_container(self, container):
-        words = [
-            "ctr",
-            "-a",
-            self.socket,
-            "-n",
-            "k8s.io",
-            "tasks",
-            "kill",
-            "--all",
-            "--signal",
-            "SIGKILL",
-            container,
-        ]
-        self.machine.run(*words)
+        words = ["ctr", "-a", self.socket, "-n", "k8s.io", "tasks", "kill", "--all"]
+        self.machine.run(*words, "--signal", "SIGKILL", container)
 
     def lose(self):
         """The node's power fails: kubelet, containerd and every container end without a word."""

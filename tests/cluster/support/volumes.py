@@ -11,6 +11,8 @@ import shutil
 import tarfile
 from pathlib import Path
 
+from support.kube import wait_until
+
 
 def claim(namespace, name, mode, storage_class, volume=None):
     spec = {
@@ -45,7 +47,15 @@ class FolderVolume:
             "metadata": metadata,
             "spec": spec,
         }
-        kube.apply(volume, claim(namespace, name, mode, "", self._volume))
+        kube.apply(volume)
+        # A claim that its controller sees before its volume is bound at the next look, 15 s later.
+        wait_until(lambda: self._phase("persistentvolumes/" + self._volume) == "Available", name)
+        kube.apply(claim(namespace, name, mode, "", self._volume))
+        path = f"namespaces/{namespace}/persistentvolumeclaims/{name}"
+        wait_until(lambda: self._phase(path) == "Bound", f"the claim {name} bound")
+
+    def _phase(self, path):
+        return self._kube.raw(f"/api/v1/{path}")["status"].get("phase")
 
     def write(self, files):
         """`files`: path to bytes."""
