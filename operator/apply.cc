@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "operator/builders/objects.h"
-#include "operator/job_log.h"
 #include "operator/resources.h"
 
 namespace parallelrun {
@@ -184,39 +183,52 @@ Applier::Done Applier::EnsureAccess(const ObservedJob& job, const Action& action
   const std::string content = DigestFact(wanted, {}).content;
   const Instant now = clock_->Now();
   if (!read && state.content == content && now - state.checked < kAccessCheck) return {};
-  const kube::ObjectName name = kube::NameOf(wanted);
   state.content.clear();
-  Done done;
-  const auto held = client_.Get(kSecrets, name, {}, /*metadata_only=*/true);
-  if (held.ok()) {
-    const Fact fact = DigestFact(*held, {});
-    if (fact.owner_uid != job.uid) return Failed(Taken("secrets/" + name.name));
-    if (fact.content != content) {
-      spdlog::info("secret {} is brought up to date", name.name);
-      const auto applied = client_.Apply(kSecrets, wanted);
-      if (!applied.ok()) return Failed(applied.error());
-      done = Stored(kSecrets.plural, *applied);
-    }
-  } else if (held.error().NotFound()) {
-    const auto made = client_.Create(kSecrets, wanted);
-    if (!made.ok()) return Failed(made.error());
-    done = Stored(kSecrets.plural, *made);
-  } else {
-    return Failed(held.error());
-  }
+  // A job that has no status yet has no Secret either, most likely.
+  Done done = job.status.phase.empty() ? CreateAccess(wanted) : ReviseAccess(wanted, job.uid);
+  if (done.error && done.error->AlreadyExists()) done = ReviseAccess(wanted, job.uid);
+  if (done.error) return done;
   state.content = content;
   state.checked = now;
   return done;
 }
 
+Applier::Done Applier::CreateAccess(const json& wanted) {
+  const auto made = client_.Create(kSecrets, wanted);
+  return made.ok() ? Stored(kSecrets.plural, *made) : Failed(made.error());
+}
+
+// Looks before it writes.
+Applier::Done Applier::ReviseAccess(const json& wanted, const std::string& job_uid) {
+  const kube::ObjectName name = kube::NameOf(wanted);
+  const auto held = client_.Get(kSecrets, name, {}, /*metadata_only=*/true);
+  if (!held.ok()) return held.error().NotFound() ? CreateAccess(wanted) : Failed(held.error());
+  const Fact fact = DigestFact(*held, {});
+  if (fact.owner_uid != job_uid) return Failed(Taken("secrets/" + name.name));
+  if (fact.content == DigestFact(wanted, {}).content) return {};
+  spdlog::info("secret {} is brought up to date", name.name);
+  const auto applied = client_.Apply(kSecrets, wanted);
+  return applied.ok() ? Stored(kSecrets.plural, *applied) : Failed(applied.error());
+}
+
 Applier::Done Applier::SnapshotCode(const ObservedJob& job, const Action& action) {
   const auto source = client_.Get(kConfigMaps, {job.name_space, action.name});
-  if (!source.ok()) return Failed(source.error());
-  Action create = action;
-  create.kind = Action::Kind::kCreate;
-  create.resource = kConfigMaps.plural;
-  create.object = CodeSnapshot(IdentityOf(job), *source, job_labels_);
-  return Create(job.uid, create);
+  if (!source.ok()) {
+    if (!source.error().NotFound()) return Failed(source.error());
+    Fact absent;
+    absent.state = Fact::State::kAbsent;
+    absent.read = clock_->WallNow();
+    Done done;
+    done.fact = {FactKey{FactKind::kConfigMap, action.name}, absent};
+    return done;
+  }
+  auto copy = client_.Create(kConfigMaps, CodeSnapshot(IdentityOf(job), *source, job_labels_));
+  // Whose it is, is the plan's to judge.
+  if (!copy.ok() && copy.error().AlreadyExists() && !copy.error().BeingDeleted()) {
+    copy = client_.Get(kConfigMaps, {job.name_space, CodeSnapshotName(IdentityOf(job))}, {},
+                       /*metadata_only=*/true);
+  }
+  return copy.ok() ? Stored(kConfigMaps.plural, *copy) : Failed(copy.error());
 }
 
 Applier::Done Applier::Delete(const ObservedJob& job, const Action& action) {
@@ -269,7 +281,8 @@ void Applier::Note(const Action& action, Done done, Applied& applied) const {
     applied.again = true;
     return;
   }
-  applied.refused.push_back({target, error.status, error.reason, error.message, clock_->WallNow()});
+  const std::string reason = error.NamespaceTerminating() ? kNamespaceTerminating : error.reason;
+  applied.refused.push_back({target, error.status, reason, error.message, clock_->WallNow()});
 }
 
 }  // namespace parallelrun

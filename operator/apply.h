@@ -57,6 +57,8 @@ class Applier {
   Done One(const ObservedJob& job, const Action& action, AccessState& state, bool creates_pods);
   Done Create(const std::string& job_uid, const Action& action);
   Done EnsureAccess(const ObservedJob& job, const Action& action, AccessState& state, bool read);
+  Done CreateAccess(const nlohmann::json& wanted);
+  Done ReviseAccess(const nlohmann::json& wanted, const std::string& job_uid);
   Done SnapshotCode(const ObservedJob& job, const Action& action);
   Done Delete(const ObservedJob& job, const Action& action);
   std::vector<Done> CreateTogether(const std::string& job_uid, const std::vector<Action>& actions,

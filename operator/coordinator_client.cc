@@ -33,6 +33,11 @@ Result<std::unique_ptr<HttpClient>> MakeClient(const CoordinatorAddress& address
   return HttpClient::Make(std::move(options));
 }
 
+int64_t Generation(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number_integer() ? found->get<int64_t>() : 0;
+}
+
 }  // namespace
 
 struct CoordinatorPool::Entry {
@@ -46,8 +51,10 @@ struct CoordinatorPool::Entry {
   Instant due{};
   Instant told{};  // when `changed` was last called
   int failures = 0;
-  Due* queue = nullptr;  // that it waits in
-  bool suspect = false;  // the call in flight came from suspect_
+  int64_t generation = 0;     // of the control that was last taken
+  bool lost_control = false;  // a progress shows a lower generation than was acknowledged
+  Due* queue = nullptr;       // that it waits in
+  bool suspect = false;       // the call in flight came from suspect_
   bool in_flight = false;
   bool again = false;  // something to send came while a call was in flight
   bool forgotten = false;
@@ -117,17 +124,21 @@ void CoordinatorPool::Watch(const std::string& job, const CoordinatorAddress& ad
   Schedule(*entry, options_.clock->Now());
 }
 
-void CoordinatorPool::Control(const std::string& job, const std::string& control) {
+bool CoordinatorPool::Control(const std::string& job, const std::string& control) {
   const std::lock_guard lock(mutex_);
   const auto found = entries_.find(job);
-  if (found == entries_.end() || found->second->control == control) return;
+  if (found == entries_.end()) return false;
   Entry& entry = *found->second;
+  const bool taken =
+      entry.control.empty() && !entry.lost_control && entry.answer.acknowledged == control;
+  if (taken || entry.control == control) return false;
   entry.control = control;
   if (entry.in_flight) {
     entry.again = true;
   } else {
     Schedule(entry, options_.clock->Now());
   }
+  return true;
 }
 
 void CoordinatorPool::Forget(const std::string& job) {
@@ -247,6 +258,12 @@ void CoordinatorPool::Store(Entry& entry, Outcome outcome, const std::string& co
       tell = answer.at == answer.acknowledged_at || significant != entry.significant ||
              entry.failures > 0 ||
              (now - entry.told >= options_.quiet && *outcome.progress != *answer.progress);
+      if (!control.empty()) {
+        entry.generation = Generation(json::parse(control, nullptr, false), "generation");
+        entry.lost_control = false;
+      } else if (Generation(*outcome.progress, "controlGeneration") < entry.generation) {
+        entry.lost_control = true;  // it was restarted in its pod
+      }
       if (!control.empty() && answer.acknowledged != control) {
         answer.acknowledged = control;
         answer.acknowledged_at = wall;

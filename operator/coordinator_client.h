@@ -69,8 +69,9 @@ class CoordinatorPool {
   // the period.
   void Watch(const std::string& job, const CoordinatorAddress& address, Duration period);
   // PUTs `control` (JSON text) at once, and again in place of a pull while it gets no answer,
-  // unless another replaces it. Nothing happens without Watch before.
-  void Control(const std::string& job, const std::string& control);
+  // unless another replaces it. Nothing happens without Watch before, nor when it is what the
+  // coordinator has taken last, and has not forgotten since. Whether it is news.
+  bool Control(const std::string& job, const std::string& control);
   void Forget(const std::string& job);
   std::optional<CoordinatorAnswer> Latest(const std::string& job) const;
   size_t size() const;

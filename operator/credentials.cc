@@ -243,15 +243,18 @@ std::map<std::string, std::string> AccessSecretData(const JobCredentials& creden
   data["tls.key"] = credentials.tls_key_pem;
   data["ca.crt"] = credentials.ca_pem;
   data["viewer"] = credentials.viewer_token;
+  data["agent.json"] = Dump(
+      {{"url", fmt::format("https://{}:{}", credentials.server_name, content.coordinator_port)},
+       {"certificateAuthority", "/etc/parallelrun/ca.crt"},
+       {"nodeFile", "/etc/parallelrun/node.json"},
+       {"codeFolder", CodeFolder(content.job.spec.code)},
+       {"workFolder", "/var/lib/parallelrun/work"},
+       {"pythonPath", "/opt/parallelrun/python"}});
+  // A Secret holds 1 MiB: what nodes have in common stands above, once.
   for (uint32_t node = 0; node < content.highest_nodes; ++node) {
-    data[fmt::format("node-{}.json", node)] = Dump(
-        {{"url", fmt::format("https://{}:{}", credentials.server_name, content.coordinator_port)},
-         {"token", RoleToken(credentials.key, fmt::format("node:{}", node))},
-         {"certificateAuthority", "/etc/parallelrun/ca.crt"},
-         {"node", node},
-         {"codeFolder", CodeFolder(content.job.spec.code)},
-         {"workFolder", "/var/lib/parallelrun/work"},
-         {"pythonPath", "/opt/parallelrun/python"}});
+    data[fmt::format("node-{}.json", node)] =
+        fmt::format(R"({{"node":{},"token":"{}"}})", node,
+                    RoleToken(credentials.key, fmt::format("node:{}", node)));
   }
   return data;
 }

@@ -51,8 +51,8 @@ Result<std::unique_ptr<HttpServer>> Listen(EventLoop& loop, const std::string& a
 
 Result<std::unique_ptr<HealthServers>> HealthServers::Start(const std::string& health_address,
                                                             const std::string& metrics_address,
-                                                            HealthSources sources,
-                                                            std::function<void()> stop) {
+                                                            const HealthSources& sources,
+                                                            const std::function<void()>& stop) {
   std::unique_ptr<HealthServers> servers(new HealthServers);
   const bool together = health_address == metrics_address;
   if (health_address != "0") {

@@ -29,8 +29,8 @@ class HealthServers {
   // SIGINT, which calls `stop` on the servers' thread.
   static Result<std::unique_ptr<HealthServers>> Start(const std::string& health_address,
                                                       const std::string& metrics_address,
-                                                      HealthSources sources,
-                                                      std::function<void()> stop);
+                                                      const HealthSources& sources,
+                                                      const std::function<void()>& stop);
   ~HealthServers();
 
   uint16_t health_port() const { return health_ ? health_->port() : 0; }

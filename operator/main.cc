@@ -8,8 +8,8 @@
 #include <memory>
 
 #include "base/http_client.h"
+#include "base/log.h"
 #include "kube/config.h"
-#include "operator/job_log.h"
 #include "operator/operator.h"
 
 namespace {
@@ -72,8 +72,8 @@ int main(int argc, char** argv) {
     fmt::print(parsed.exit_code == 0 ? stdout : stderr, "{}", parsed.text);
     return parsed.exit_code;
   }
-  InitHttpClientThreads();
+  InitHttpClientThread();
   if (!parsed.check_url.empty()) return Check(parsed.check_url);
-  SetUpOperatorLogging(parsed.options.log_format, parsed.options.log_level);
+  SetUpLogging(parsed.options.log_format, parsed.options.log_level);
   return Run(parsed.options);
 }

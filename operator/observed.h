@@ -131,6 +131,9 @@ struct ApplyFailure {
   WallTime at{};
 };
 
+// ApplyFailure::reason of what is refused because the job's namespace is being deleted.
+inline constexpr char kNamespaceTerminating[] = "NamespaceTerminating";
+
 struct Observed {
   ObservedJob job;
   std::vector<PodDigest> pods;      // controlled by this job's uid

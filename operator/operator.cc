@@ -171,7 +171,10 @@ void Operator::StartInformers() {
   jobs.resource = kJobs;
   jobs.namespaces = options_.watch_namespaces;
   jobs.digest = [](const json& job) -> std::optional<ObservedJob> { return ReadObservedJob(job); };
-  jobs.handler = [this](const kube::InformerEvent<ObservedJob>& event) { queue_.Add(event.key); };
+  jobs.handler = [this](const kube::InformerEvent<ObservedJob>& event) {
+    // A job that has nothing yet goes before those that have.
+    queue_.Add(event.key, event.after && event.after->status.phase.empty());
+  };
   jobs.clock = clock_;
   jobs_ = std::make_unique<JobInformer>(client_, jobs);
   shown_ = jobs_.get();

@@ -45,7 +45,7 @@ struct ProcessOptions {
   std::string metrics_address = "0.0.0.0:8080";
   std::string health_address = "0.0.0.0:8081";
   LeaderOptions leader;
-  int workers = 4;
+  int workers = 8;
   bool per_job_metrics = false;
   LogLevel log_level = LogLevel::kInfo;
   LogFormat log_format = LogFormat::kJson;

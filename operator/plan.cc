@@ -8,6 +8,7 @@ namespace parallelrun {
 namespace {
 
 constexpr Duration kAbsentAgain = seconds(4);
+constexpr Duration kNamespaceAgain = seconds(60);
 
 // A queue that admits jobs marks those that may run.
 constexpr char kQueueLabel[] = "kueue.x-k8s.io/queue-name";
@@ -96,13 +97,30 @@ void Suspend(Draft& draft, const std::string& reason, const std::string& message
   if (done) ResetClock(draft);
 }
 
+// The job goes with its namespace; in case it does not, another try now and then.
+bool NamespaceEnds(Draft& draft) {
+  for (const ApplyFailure& failure : draft.seen.failures) {
+    const WallTime again = failure.at + kNamespaceAgain;
+    if (failure.reason != kNamespaceTerminating || draft.now >= again) continue;
+    draft.obstacles.push_back(
+        {101, failure.reason,
+         "namespace " + draft.identity.name_space + " is being deleted, and the job with it",
+         true});
+    draft.Wake(again);
+    return true;
+  }
+  return false;
+}
+
 void Run(Draft& draft) {
   if (draft.before.Is("Suspended") || draft.before.Find("Suspended") == nullptr ||
       draft.before.Find("Suspended")->reason == "Suspending") {
     ResetClock(draft);
   }
   draft.Set("Suspended", Truth::kFalse, "NotSuspended", "");
-  if (draft.finalizing || (PrepareStart(draft) && PrepareCode(draft))) RunPods(draft);
+  if (!NamespaceEnds(draft) && (draft.finalizing || (PrepareStart(draft) && PrepareCode(draft)))) {
+    RunPods(draft);
+  }
   TalkToCoordinator(draft);
   AskForProgress(draft);
   FindObstacles(draft);

@@ -6,9 +6,10 @@
 // How the reconciler carries a plan out: read `needs` that are missing or too old and plan again;
 // else do `actions` in order (creates of pods next to each other may go at the same time); a failed
 // one is remembered in Observed::failures and does not stop the others, but for a failed
-// kEnsureAccess or kSnapshotCode, after which no pod is created; then write `status` if
-// `write_status` says so, and after that has succeeded, emit `events`; come back at `wake`, or when
-// the job, a pod or the coordinator's report changes.
+// kEnsureAccess or kSnapshotCode, after which no pod is created; plan again at once if `goes_on`
+// says so or pods were made; then write `status` if `write_status` says so, and after that has
+// succeeded, emit `events`; come back at `wake`, or when the job, a pod or the coordinator's report
+// changes.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +31,8 @@ struct Action {
     kCreate,        // `object`; AlreadyExists is success when its controller is the job
     kApply,         // `object`, server-side, forced
     kEnsureAccess,  // make the access Secret from `access`, or bring it up to date
-    kSnapshotCode,  // read ConfigMap `name`, create builders' CodeSnapshot of it
+    kSnapshotCode,  // read ConfigMap `name`, create builders' CodeSnapshot of it; either's absence
+                    // or presence becomes a fact
     kDelete,        // `resource`/`name` with precondition `uid`; NotFound is success
     kControl,       // PUT `object` to the coordinator's /v1/control at `address`
   };
@@ -69,6 +71,7 @@ struct Plan {
   bool waits_for_needs = false;  // some were not there: plan again after reading them
   std::vector<Action> actions;
   std::optional<PullRequest> pull;
+  bool goes_on = false;  // the next step waits only for what the actions have found out
   JobStatus status;
   bool write_status = false;
   std::vector<EventToEmit> events;

@@ -45,6 +45,9 @@ struct Draft {
   bool suspend = false;     // the job is to stand still
   std::vector<Obstacle> obstacles;
 
+  // No status was ever written: the job most likely has nothing yet, so its objects are created
+  // without a look whether they are there; a create that meets one looks.
+  bool FirstVisit() const { return before.phase.empty(); }
   BuildContext Build() const;
   void Set(std::string_view type, Truth truth, std::string_view reason, std::string_view message);
   void Wake(WallTime at);

@@ -18,6 +18,8 @@ constexpr Duration kChildrenLastInDoubt = seconds(30);
 constexpr Duration kLookAtProgress = seconds(5);
 constexpr Duration kDrainGrace = seconds(120);
 constexpr size_t kMostPodEnds = 100;
+// In one plan: a pod as JSON takes 25 kB, and a job may want thousands.
+constexpr int kMostCreates = 64;
 
 Action Create(json object, const char* resource, std::string reason) {
   Action action{Action::Kind::kCreate, std::move(reason)};
@@ -63,18 +65,16 @@ bool InDoubt(const Draft& draft) {
 // An object of which the job has one, as `wanted` says.
 void KeepObject(Draft& draft, FactKind kind, const char* resource, json wanted) {
   const std::string name = wanted["metadata"]["name"];
-  const bool first = !draft.before.start_time;
+  const auto create = [&] {
+    draft.plan.actions.push_back(Create(std::move(wanted), resource, "the job has none"));
+  };
+  if (draft.FirstVisit() && !draft.seen.facts.contains({kind, name})) return create();
   const bool in_doubt = InDoubt(draft);
   const Duration max_age = in_doubt ? kChildrenLastInDoubt : kChildrenLast;
   const Fact* const fact = draft.Know(kind, name, max_age, false);
   if (in_doubt) draft.WakeIn(max_age);
-  if (fact == nullptr && !first) return;  // it is being read
-  const bool absent = fact == nullptr || fact->state == Fact::State::kAbsent;
-  if (!absent && fact->state == Fact::State::kUnreadable) return;
-  if (absent) {
-    draft.plan.actions.push_back(Create(std::move(wanted), resource, "the job has none"));
-    return;
-  }
+  if (fact == nullptr || fact->state == Fact::State::kUnreadable) return;
+  if (fact->state == Fact::State::kAbsent) return create();
   if (fact->owner_uid != draft.identity.uid) {
     draft.plan.needs.push_back({{kind, name}, seconds(4)});  // it may go away
     draft.WakeIn(seconds(5));
@@ -98,6 +98,7 @@ class Creates {
     for (const ApplyFailure& failure : draft.seen.failures) {
       if (!failure.object.starts_with("pods/") || failure.at + kFailuresLast < draft.now) continue;
       left_ = 1;
+      probes_ = true;
       const WallTime again = failure.at + kRetryCreate;
       if (draft.now >= again) continue;
       left_ = 0;
@@ -106,15 +107,23 @@ class Creates {
     }
   }
 
+  bool Full() const { return left_ == 0; }
   void Pod(json pod, std::string reason) {
-    if (left_ == 0) return;
-    if (left_ > 0) --left_;
-    draft_.plan.actions.push_back(Create(std::move(pod), "pods", std::move(reason)));
+    if (Full()) return;
+    if (--left_ == 0 && !probes_) draft_.WakeIn(milliseconds(1));  // for the rest
+    pods_.push_back(Create(std::move(pod), "pods", std::move(reason)));
+  }
+
+  // All together and behind everything else, so that they can go at the same time.
+  void Finish() {
+    for (Action& pod : pods_) draft_.plan.actions.push_back(std::move(pod));
   }
 
  private:
   Draft& draft_;
-  int left_ = -1;  // any number
+  std::vector<Action> pods_;
+  int left_ = kMostCreates;
+  bool probes_ = false;
 };
 
 // The incarnation that the Service is to select; the coordinator's pod is made if there is none.
@@ -161,6 +170,7 @@ void KeepNode(Draft& draft, int32_t index, Creates& creates) {
                      EndOf(*group.Highest()).message, Rfc3339(next.not_before))});
     return;
   }
+  if (creates.Full()) return;
   creates.Pod(WorkerPod(draft.Build(), index,
                         {NextIncarnation(group, draft.status.highest_incarnation), next.failures}),
               group.pods.empty() ? "the job wants this node" : "its predecessor ended");
@@ -190,6 +200,17 @@ void RetireNode(Draft& draft, const PodDigest& pod) {
   draft.Wake(patience);
 }
 
+void KeepNodes(Draft& draft, Creates& creates) {
+  const int32_t count = draft.spec.node_count;
+  for (int32_t index = 0; index < count; ++index) KeepNode(draft, index, creates);
+  const auto& nodes = draft.groups.nodes;
+  for (auto above = nodes.lower_bound(count); above != nodes.end(); ++above) {
+    for (const PodDigest* pod : above->second.pods) {
+      if (pod->Live()) RetireNode(draft, *pod);
+    }
+  }
+}
+
 json PodEnds(const Draft& draft) {
   json ends = json::array();
   for (const auto& [index, group] : draft.groups.nodes) {
@@ -216,14 +237,12 @@ void RunPods(Draft& draft) {
     KeepObject(draft, FactKind::kNetworkPolicy, "networkpolicies",
                CoordinatorNetworkPolicy(draft.Build()));
   }
-  if (draft.finalizing) return draft.DeleteNodes("every mini-batch is settled");
-  for (int32_t index = 0; index < draft.spec.node_count; ++index) KeepNode(draft, index, creates);
-  for (auto above = draft.groups.nodes.lower_bound(draft.spec.node_count);
-       above != draft.groups.nodes.end(); ++above) {
-    for (const PodDigest* pod : above->second.pods) {
-      if (pod->Live()) RetireNode(draft, *pod);
-    }
+  if (draft.finalizing) {
+    draft.DeleteNodes("every mini-batch is settled");
+  } else {
+    KeepNodes(draft, creates);
   }
+  creates.Finish();
 }
 
 json ControlBody(const Draft& draft) {

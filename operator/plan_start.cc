@@ -130,6 +130,20 @@ void CheckOldPods(Draft& draft) {
   }
 }
 
+// Its digest is needed next.
+void CopyCode(Draft& draft) {
+  Action action{Action::Kind::kSnapshotCode, "the code is copied once, at the job's start"};
+  action.resource = "configmaps";
+  action.name = draft.spec.code.name;
+  for (const ApplyFailure& failure : draft.seen.failures) {
+    if (failure.object == action.Target() && draft.now < failure.at + kRetry) {
+      return draft.Wake(failure.at + kRetry);
+    }
+  }
+  draft.plan.actions.push_back(std::move(action));
+  draft.Wake(draft.now);
+}
+
 bool Blocked(const Draft& draft) {
   return draft.plan.waits_for_needs ||
          std::any_of(draft.obstacles.begin(), draft.obstacles.end(),
@@ -157,6 +171,12 @@ bool PrepareCode(Draft& draft) {
   if (draft.spec.code.kind != CodeKind::kConfigMap) return true;
   std::string& digest = draft.status.effective.code_digest;
   const std::string name = CodeSnapshotName(draft.identity);
+  const auto& facts = draft.seen.facts;
+  if (draft.FirstVisit() && !facts.contains({FactKind::kConfigMap, name}) &&
+      !facts.contains({FactKind::kConfigMap, draft.spec.code.name})) {
+    CopyCode(draft);
+    return false;
+  }
   const Fact* const copy = draft.Know(FactKind::kConfigMap, name, kChildrenLast);
   if (copy == nullptr) return false;
   if (copy->state == Fact::State::kUnreadable) {
@@ -185,17 +205,7 @@ bool PrepareCode(Draft& draft) {
   const size_t before = draft.obstacles.size();
   CheckPresent(draft, FactKind::kConfigMap, draft.spec.code.name, "ConfigMap",
                "spec.code.configMap");
-  if (draft.plan.waits_for_needs || draft.obstacles.size() > before) return false;
-  Action action{Action::Kind::kSnapshotCode, "the code is copied once, at the job's start"};
-  action.resource = "configmaps";
-  action.name = draft.spec.code.name;
-  for (const ApplyFailure& failure : draft.seen.failures) {
-    if (failure.object != action.Target() || draft.now >= failure.at + kRetry) continue;
-    draft.Wake(failure.at + kRetry);
-    return false;
-  }
-  draft.plan.actions.push_back(std::move(action));
-  draft.Wake(draft.now);  // its digest is needed next
+  if (!draft.plan.waits_for_needs && draft.obstacles.size() == before) CopyCode(draft);
   return false;
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/escape.h"
+#include "base/log.h"
 #include "operator/facts.h"
 #include "operator/resources.h"
 
@@ -18,6 +19,8 @@ using Outcome = Metrics::Outcome;
 
 // A plan whose facts lead to more questions: so many rounds of reading, then it waits.
 constexpr int kFactRounds = 5;
+// Plans before a status is written: the code is copied, pods are made, nothing is left to do.
+constexpr int kSteps = 3;
 constexpr Duration kCacheWait = seconds(1);
 constexpr Duration kAgainSoon = milliseconds(200);
 constexpr Duration kShortestSleep = milliseconds(100);
@@ -36,7 +39,7 @@ std::string Url(const std::string& ip, uint16_t port) {
 
 struct Reconciler::Memory {
   std::string uid;
-  JobLabel label;
+  LogSubject subject;
   std::map<FactKey, Fact> facts;
   std::map<std::string, ApplyFailure> failures;  // by target
   // Created, and maybe not in the cache yet: by name, with the resourceVersion that shows it.
@@ -78,20 +81,28 @@ Outcome Reconciler::Work(const std::string& key) {
     return Outcome::kSuccess;
   }
   const std::shared_ptr<Memory> memory = MemoryOf(key, *job);
-  const JobLogScope scope(memory->label);
+  const LogScope scope(memory->subject);
   if (!parts_.jobs.HasSeen(job->name_space, memory->status_version)) {
     parts_.queue.AddAfter(key, kCacheWait);  // the cache's news of our own write comes before
     return Outcome::kRequeueAfter;
   }
 
-  const std::optional<Plan> plan = PlanWithFacts(key, *job, *memory);
-  if (!plan) {
-    parts_.queue.AddAfter(key, kCacheWait);
-    return Outcome::kRequeueAfter;
+  std::optional<Plan> plan;
+  Applied applied;
+  bool news = false;
+  for (int step = 0; step < kSteps; ++step) {
+    plan = PlanWithFacts(key, *job, *memory);
+    if (!plan) {
+      parts_.queue.AddAfter(key, kCacheWait);
+      return Outcome::kRequeueAfter;
+    }
+    Pull(key, *job, *plan, *memory);
+    applied = applier_.Apply(*job, plan->actions, memory->access);
+    news = Remember(applied, *memory);
+    // A status that shows the new pods already saves the one that would follow it.
+    const bool goes_on = plan->goes_on || !applied.pods.empty();
+    if (!goes_on || applied.again || news) break;
   }
-  Pull(key, *job, *plan, *memory);
-  Applied applied = applier_.Apply(*job, plan->actions, memory->access);
-  const bool news = Remember(applied, *memory);
   const Written written = WriteStatus(*job, *plan, *memory);
   if (applied.again || written == Written::kFailed) {
     parts_.queue.AddRateLimited(key);
@@ -119,7 +130,9 @@ std::shared_ptr<Reconciler::Memory> Reconciler::MemoryOf(const std::string& key,
   if (!memory || memory->uid != job.uid) {
     memory = std::make_shared<Memory>();
     memory->uid = job.uid;
-    memory->label = {job.name_space, job.name, job.uid};
+    memory->subject = {"job",
+                       {{"namespace", job.name_space}, {"name", job.name}, {"uid", job.uid}},
+                       job.name_space + "/" + job.name};
   }
   return memory;
 }
@@ -203,8 +216,10 @@ void Reconciler::Pull(const std::string& key, const ObservedJob& job, const Plan
   parts_.coordinators.Watch(key, address, plan.pull->max_age);
   for (const Action& action : plan.actions) {
     if (action.kind != Action::Kind::kControl) continue;
-    spdlog::debug("the coordinator is told {} ({})", action.object.dump(), action.reason);
-    parts_.coordinators.Control(key, action.object.dump());
+    const std::string control = action.object.dump();
+    if (parts_.coordinators.Control(key, control)) {
+      spdlog::debug("the coordinator is told {} ({})", control, action.reason);
+    }
   }
 }
 

@@ -18,7 +18,6 @@
 #include "kube/work_queue.h"
 #include "operator/apply.h"
 #include "operator/coordinator_client.h"
-#include "operator/job_log.h"
 #include "operator/metrics.h"
 #include "operator/observed.h"
 #include "operator/options.h"

@@ -13,6 +13,7 @@ namespace {
 using nlohmann::json;
 
 constexpr Duration kBetweenProgress = seconds(10);
+constexpr Duration kBetweenCounts = seconds(2);
 
 void ShowPods(Draft& draft) {
   JobStatus& status = draft.status;
@@ -198,6 +199,20 @@ JobStatus WithoutProgress(const JobStatus& status, const JobStatus& before) {
   return out;
 }
 
+// `status` with the counts and words of `before` that change with each pod of many.
+JobStatus WithoutCounts(JobStatus status, const JobStatus& before) {
+  status.nodes.ready = before.nodes.ready;
+  status.replicas = before.replicas;
+  status.display.nodes = before.display.nodes;
+  for (Condition& condition : status.conditions) {
+    const Condition* const earlier = before.Find(condition.type);
+    const bool same = earlier != nullptr && earlier->status == condition.status &&
+                      earlier->reason == condition.reason;
+    if (same) condition.message = earlier->message;
+  }
+  return status;
+}
+
 bool WorthTelling(const JobStatus& status, const JobStatus& before) {
   if (!status.progress) return false;
   if (!before.progress) return true;
@@ -228,19 +243,19 @@ void ShowStatus(Draft& draft) {
   ShowGeneration(draft);
 }
 
-// The job's first plan, whose successor is made at once: one write after the pods does for both.
-bool GoesOnAtOnce(const Draft& draft) {
-  const Plan& plan = draft.plan;
-  return draft.before.phase.empty() && draft.seen.failures.empty() && !plan.actions.empty() &&
-         plan.wake && *plan.wake <= draft.now;
-}
-
 void DecideWrite(Draft& draft) {
-  if (GoesOnAtOnce(draft)) {
-    draft.plan.events.clear();  // they are in the next plan too
+  Plan& plan = draft.plan;
+  plan.goes_on = !plan.actions.empty() && plan.wake && *plan.wake <= draft.now;
+  if (plan.goes_on && draft.FirstVisit() && draft.seen.failures.empty()) {
+    plan.events.clear();  // one write after the pods does for both plans
     return;
   }
-  if (WithoutProgress(draft.status, draft.before) != draft.before) {
+  const JobStatus telling = WithoutProgress(draft.status, draft.before);
+  if (telling != draft.before) {
+    const WallTime next = draft.before.usage.until + kBetweenCounts;
+    if (draft.now < next && WithoutCounts(telling, draft.before) == draft.before) {
+      return draft.Wake(next);
+    }
     draft.plan.write_status = true;
     return;
   }

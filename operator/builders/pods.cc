@@ -239,8 +239,9 @@ json WorkerPod(const BuildContext& context, int32_t index, PodNumber number) {
 
   json volumes = json::array(
       {EmptyDir("parallelrun-runtime"), EmptyDir("parallelrun-work"), EmptyDir("parallelrun-tmp")});
-  volumes.push_back(AccessVolume(context, json::array({Item("node-" + node + ".json", "agent.json"),
-                                                       Item("ca.crt", "ca.crt")})));
+  volumes.push_back(
+      AccessVolume(context, json::array({Item("agent.json", "agent.json"), Item("ca.crt", "ca.crt"),
+                                         Item("node-" + node + ".json", "node.json")})));
   json mounts = json::array(
       {Mount("parallelrun-runtime", kBundle, true), Mount("parallelrun-work", kWorkFolder),
        Mount("parallelrun-tmp", "/tmp"), Mount("parallelrun-access", kConfigFolder, true)});

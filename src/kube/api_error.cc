@@ -89,6 +89,10 @@ bool ApiError::BeingDeleted() const {
   return status == 409 && message.find("object is being deleted") != std::string::npos;
 }
 
+bool ApiError::NamespaceTerminating() const {
+  return status == 403 && message.find("because it is being terminated") != std::string::npos;
+}
+
 bool ApiError::Transient() const {
   if (status == 0) return code != Code::kInvalid;
   return status == 429 || status >= 500;

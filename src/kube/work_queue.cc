@@ -5,10 +5,10 @@
 
 namespace parallelrun::kube {
 
-void WorkQueueCore::Add(const std::string& key, Instant now) {
+void WorkQueueCore::Add(const std::string& key, Instant now, bool urgent) {
   if (shut_down_) return;
   if (!dirty_.emplace(key, now).second) return;
-  if (!processing_.contains(key)) queue_.push_back(key);
+  if (!processing_.contains(key)) (urgent ? urgent_ : queue_).push_back(key);
 }
 
 void WorkQueueCore::AddAt(const std::string& key, Instant when, Instant now) {
@@ -47,10 +47,13 @@ void WorkQueueCore::Due(Instant now) {
 }
 
 std::optional<WorkQueueCore::Taken> WorkQueueCore::Take(Instant now) {
+  constexpr uint64_t kTurnOfOthers = 4;
   Due(now);
-  if (queue_.empty()) return std::nullopt;
-  Taken taken{std::move(queue_.front()), {}};
-  queue_.pop_front();
+  if (depth() == 0) return std::nullopt;
+  const bool others = urgent_.empty() || (++taken_ % kTurnOfOthers == 0 && !queue_.empty());
+  std::deque<std::string>& from = others ? queue_ : urgent_;
+  Taken taken{std::move(from.front()), {}};
+  from.pop_front();
   const auto dirty = dirty_.find(taken.key);
   taken.waited = now - dirty->second;
   dirty_.erase(dirty);
@@ -81,30 +84,35 @@ WorkQueue::WorkQueue(std::shared_ptr<const Clock> clock, WorkQueueHooks hooks)
     : clock_(std::move(clock)), hooks_(std::move(hooks)) {}
 
 // With the lock held.
-void WorkQueue::Changed() {
+void WorkQueue::Depth() {
   if (hooks_.depth) hooks_.depth(core_.depth());
-  changed_.notify_all();
 }
 
-void WorkQueue::Add(const std::string& key) {
+// With the lock held. One who waits is enough: it wakes the next when it leaves with a key.
+void WorkQueue::OneMore() {
+  Depth();
+  ready_.notify_one();
+}
+
+void WorkQueue::Add(const std::string& key, bool urgent) {
   const std::lock_guard lock(mutex_);
   if (hooks_.added) hooks_.added();
-  core_.Add(key, clock_->Now());
-  Changed();
+  core_.Add(key, clock_->Now(), urgent);
+  OneMore();
 }
 
 void WorkQueue::AddAfter(const std::string& key, Duration after) {
   const std::lock_guard lock(mutex_);
   const Instant now = clock_->Now();
   core_.AddAt(key, now + after, now);
-  Changed();
+  OneMore();
 }
 
 void WorkQueue::AddRateLimited(const std::string& key) {
   const std::lock_guard lock(mutex_);
   if (hooks_.retried) hooks_.retried();
   core_.AddRateLimited(key, clock_->Now());
-  Changed();
+  OneMore();
 }
 
 void WorkQueue::Forget(const std::string& key) {
@@ -124,15 +132,15 @@ std::optional<std::string> WorkQueue::Get() {
     if (std::optional<WorkQueueCore::Taken> taken = core_.Take(now)) {
       begun_[taken->key] = now;
       if (hooks_.waited) hooks_.waited(taken->waited);
-      Changed();
+      OneMore();
       return std::move(taken->key);
     }
     // A key that is worked on may come back.
     if (core_.shut_down() && core_.processing() == 0) return std::nullopt;
     if (const std::optional<Instant> due = core_.NextDue()) {
-      changed_.wait_for(lock, *due - now);
+      ready_.wait_for(lock, *due - now);
     } else {
-      changed_.wait(lock);
+      ready_.wait(lock);
     }
   }
 }
@@ -145,21 +153,26 @@ void WorkQueue::Done(const std::string& key) {
     begun_.erase(begun);
   }
   core_.Done(key, now);
-  Changed();
+  Depth();
+  if (core_.depth() > 0) ready_.notify_one();
+  if (core_.shut_down() && core_.processing() == 0) {
+    ready_.notify_all();
+    idle_.notify_all();
+  }
 }
 
 void WorkQueue::ShutDown() {
   const std::lock_guard lock(mutex_);
   core_.ShutDown();
-  Changed();
+  ready_.notify_all();
 }
 
 bool WorkQueue::Drain(Duration limit) {
   std::unique_lock lock(mutex_);
   core_.ShutDown();
-  Changed();
-  return changed_.wait_for(lock, limit,
-                           [this] { return core_.depth() == 0 && core_.processing() == 0; });
+  ready_.notify_all();
+  return idle_.wait_for(lock, limit,
+                        [this] { return core_.depth() == 0 && core_.processing() == 0; });
 }
 
 size_t WorkQueue::depth() const {

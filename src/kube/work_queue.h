@@ -1,6 +1,6 @@
 // Keys that need work, with client-go's semantics: a key is handed to one worker at a time; adding
 // it again while it waits changes nothing, while it is worked on makes it come once more
-// afterwards.
+// afterwards. Urgent keys go before the others, but for every fourth that is taken.
 #pragma once
 
 #include <chrono>
@@ -33,7 +33,7 @@ class WorkQueueCore {
     Duration waited;  // since it was added
   };
 
-  void Add(const std::string& key, Instant now);
+  void Add(const std::string& key, Instant now, bool urgent = false);
   // Adds at `when`; of two such times the earlier is kept.
   void AddAt(const std::string& key, Instant when, Instant now);
   // After 5 ms x 2^n, n being the failures since Forget, at most 1,000 s. The time chosen.
@@ -47,7 +47,7 @@ class WorkQueueCore {
   void ShutDown();
 
   bool shut_down() const { return shut_down_; }
-  size_t depth() const { return queue_.size(); }
+  size_t depth() const { return queue_.size() + urgent_.size(); }
   size_t processing() const { return processing_.size(); }
   size_t waiting() const { return waiting_.size(); }
   // When the next waiting key is due.
@@ -57,6 +57,8 @@ class WorkQueueCore {
   void Due(Instant now);
 
   std::deque<std::string> queue_;
+  std::deque<std::string> urgent_;
+  uint64_t taken_ = 0;
   std::unordered_map<std::string, Instant> dirty_;  // queued, or to be queued at Done; since when
   std::unordered_set<std::string> processing_;
   std::unordered_map<std::string, Instant> waiting_;
@@ -80,7 +82,7 @@ class WorkQueue {
   explicit WorkQueue(std::shared_ptr<const Clock> clock = std::make_shared<SystemClock>(),
                      WorkQueueHooks hooks = {});
 
-  void Add(const std::string& key);
+  void Add(const std::string& key, bool urgent = false);
   void AddAfter(const std::string& key, Duration after);
   void AddRateLimited(const std::string& key);
   // After a success, and before AddAfter: the next failure waits 5 ms again.
@@ -102,12 +104,14 @@ class WorkQueue {
   Duration LongestWork() const;
 
  private:
-  void Changed();
+  void Depth();
+  void OneMore();
 
   const std::shared_ptr<const Clock> clock_;
   const WorkQueueHooks hooks_;
-  mutable std::mutex mutex_;  // guards what follows
-  std::condition_variable changed_;
+  mutable std::mutex mutex_;       // guards what follows
+  std::condition_variable ready_;  // for Get: there is a key, or another time to wait for
+  std::condition_variable idle_;   // for Drain
   WorkQueueCore core_;
   std::unordered_map<std::string, Instant> begun_;
 };

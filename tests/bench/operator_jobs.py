@@ -4,7 +4,9 @@ machine.
 1,000 jobs of 2 nodes (3 pods each) are created at once, as one list; the same number of Indexed
 Jobs of 3 pods, through kube-controller-manager with its client's throttle lifted, is the measure.
 Then all pods run, and the operator has nothing to do: what it writes then should be nothing.
-Nothing is asserted: speed is judged by people.
+Nothing is asserted: speed is judged by people. `--floor`: the objects that the operator has made of
+one job, made again by plain clients, as often: what the API server takes for them by itself.
+`--jobs 20 --nodes 500 --no-peer` is about the operator's memory with 10,000 pods.
 
 No pods really run: their status is patched. PARALLELRUN_BIN is the folder of the programs
 (build/release/bin).
@@ -192,6 +194,51 @@ def run_all_pods(client):
         list(pool.map(run, client.list("Pod", NAMESPACE)))
 
 
+def objects_of(client, job):
+    """What a job has, as it would be created: [(kind, object)], and its status."""
+    made = client.get("ParallelRunJob", NAMESPACE, job)
+    selector = f"parallelrun.dev/job={job}"
+    found = []
+    for kind in ("ConfigMap", "Secret", "Service", "Pod"):
+        for thing in client.list(kind, NAMESPACE, labelSelector=selector):
+            metadata = {key: thing["metadata"].get(key, {}) for key in ("labels", "annotations")}
+            metadata["name"] = thing["metadata"]["name"]
+            kept = {key: thing[key] for key in ("data", "type", "immutable") if key in thing}
+            if "spec" in thing:
+                kept["spec"] = {
+                    key: value
+                    for key, value in thing["spec"].items()
+                    if not key.startswith(("clusterIP", "nodeName"))
+                }
+            found.append((kind, {"metadata": metadata, **kept}))
+    return found, made["status"]
+
+
+def floor(plane, client, objects, status, jobs, nodes, clients):
+    """The same by plain clients, `clients` at a time."""
+    client.create("Namespace", None, {"metadata": {"name": "floor"}})
+    eventually(lambda: client.find("ServiceAccount", "floor", "default"))
+    server = plane.processes["kube-apiserver"].pid
+
+    def make(number):
+        body = parallel_run_job(number, nodes)
+        body["metadata"]["namespace"] = "floor"
+        client.create("ParallelRunJob", "floor", body)
+        for kind, thing in objects:
+            name = f"{thing['metadata']['name']}-{number}"
+            client.create(kind, "floor", {**thing, "metadata": {**thing["metadata"], "name": name}})
+        name = body["metadata"]["name"]
+        client.merge("ParallelRunJob", "floor", name, {"status": status}, "status")
+
+    used, began = processor_seconds(server), time.monotonic()
+    with ThreadPoolExecutor(clients) as pool:
+        list(pool.map(make, range(jobs)))
+    print(
+        f"the same objects by {clients} plain clients: {time.monotonic() - began:.1f} s,"
+        f" API server {processor_seconds(server) - used:.1f} s of processor time"
+    )
+
+
 def requests_since(audit, start):
     """Counts of (verb, resource) that the operator asked for after byte `start` of the log."""
     counts = {}
@@ -211,6 +258,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=1000)
     parser.add_argument("--nodes", type=int, default=2, help="of each job")
     parser.add_argument("--no-peer", action="store_true", help="without the Job controller")
+    parser.add_argument("--floor", action="store_true", help="the same objects by plain clients")
     parser.add_argument("--idle", type=int, default=30, help="seconds for which it is left alone")
     arguments = parser.parse_args()
     pods_each = arguments.nodes + 1
@@ -320,6 +368,10 @@ def main():
                 if key[0] not in ("get", "list", "watch")
             }
             print(f"writes in {arguments.idle} s of rest: {sum(writes.values())} {writes or ''}")
+            if arguments.floor:
+                operator.kill()
+                objects, status = objects_of(client, "job-0")
+                floor(plane, client, objects, status, arguments.jobs, arguments.nodes, clients=8)
         finally:
             if operator:
                 operator.kill()

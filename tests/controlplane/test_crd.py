@@ -177,6 +177,50 @@ def test_what_may_not_change(job, field, value):
 
 
 @pytest.mark.parametrize(
+    "changes",
+    [
+        {"processCountPerNode": None},
+        {"sharedMemory": "1Gi"},
+        # What may come and what may not, at once.
+        {"rankMiniBatchCount": None, "inputs": [], "ttlSecondsAfterFinished": 60},
+        {"miniBatchSize": 5, "ttlSecondsAfterFinished": 60},
+    ],
+)
+@pytest.mark.parametrize("has_status", [False, True])
+def test_what_may_not_come_or_go(job, changes, has_status):
+    if has_status:
+        job.status(phase="Running", conditions=[condition("Accepted")])
+    with pytest.raises(ApiError) as refused:
+        job.change(**changes)
+    assert refused.value.status == 422
+    assert "cannot be added or removed" in refused.value.message
+    assert next(iter(changes)) in refused.value.message
+
+
+def test_a_status_in_the_same_request_does_not_help(admin, namespace, job):
+    job.status(phase="Running")
+    body = {"spec": {"processCountPerNode": None}, "status": {"phase": "Failed"}}
+    with pytest.raises(ApiError) as refused:
+        admin.merge("ParallelRunJob", namespace, "digits", body)
+    assert refused.value.status == 422
+
+
+def test_the_way_of_running_changes_only_while_suspended(job):
+    job.status(phase="Running")
+    changes = {"resources": {"limits": {"cpu": "2"}}, "podTemplate": {"spec": {"hostname": "x"}}}
+    for field, value in changes.items():
+        with pytest.raises(ApiError) as refused:
+            job.change(**{field: value})
+        assert refused.value.status == 422
+        assert "set suspend: true first" in refused.value.message
+    job.change(suspend=True)
+    job.change(**changes)
+    job.change(suspend=False)
+    with pytest.raises(ApiError):
+        job.change(resources={"limits": {"cpu": "3"}})
+
+
+@pytest.mark.parametrize(
     ("field", "value"),
     [
         ("nodeCount", 5),

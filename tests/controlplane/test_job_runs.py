@@ -105,8 +105,9 @@ def test_a_node_sees_only_its_own_token(world):
         (mounted,) = [v["secret"] for v in pod["spec"]["volumes"] if "secret" in v]
         index = labels_of(pod)["parallelrun.dev/node"]
         assert sorted((i["key"], i["path"]) for i in mounted["items"]) == [
+            ("agent.json", "agent.json"),
             ("ca.crt", "ca.crt"),
-            (f"node-{index}.json", "agent.json"),
+            (f"node-{index}.json", "node.json"),
         ]
 
 

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import time
+from collections import Counter
 
 import pytest
 import yaml
@@ -101,6 +102,34 @@ def test_the_shipped_rights_are_enough(world, audit):
     asked = list(audit.requests())
     assert len(asked) > 10
     assert [request for request in asked if request[2] in (401, 403)] == []
+    # The spec is the user's, and of whoever scales and suspends: the operator never writes it.
+    writes = {r[:2] for r in asked if r[0] not in ("get", "list", "watch")}
+    assert [w for w in writes if w[1] == "parallelrunjobs"] == []
+    assert ("patch", "parallelrunjobs/status") in writes
+
+
+def test_a_start_asks_for_each_thing_once(world, audit):
+    world.kubelet.hold = lambda pod: True
+    world.code()
+    world.claim()
+    audit.mark()
+    world.submit(needed=False)
+    world.until(lambda: world.phase() == "Starting")
+    asked = Counter(
+        (verb, resource)
+        for verb, resource, _ in audit.requests()
+        if verb != "watch" and resource not in ("", "events", "leases")
+    )
+    # A second one notes the number of the coordinator's pod.
+    assert asked.pop(("patch", "parallelrunjobs/status")) in (1, 2)
+    assert asked == {
+        ("get", "persistentvolumeclaims"): 1,
+        ("get", "configmaps"): 1,
+        ("create", "configmaps"): 1,
+        ("create", "secrets"): 1,
+        ("create", "services"): 1,
+        ("create", "pods"): 3,
+    }
 
 
 def test_requests_of_a_pods_life(running, audit):
@@ -136,6 +165,7 @@ def test_an_event_is_not_repeated_while_something_is_missing(world):
 
 
 def test_describe_tells_the_story(running):
+    running.until(running.events)  # they are written after what they tell of
     text = running.plane.kubectl("-n", running.namespace, "describe", "prj", "digits").stdout
     assert "Conditions:" in text
     assert "Events:" in text

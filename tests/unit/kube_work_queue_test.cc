@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <future>
+#include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -52,6 +54,31 @@ TEST(KubeWorkQueue, ReinsertAfterDone) {
   queue.Done("a", At(1));
   queue.Add("a", At(2));
   EXPECT_EQ(Take(queue, At(2)), "a");
+}
+
+TEST(KubeWorkQueue, UrgentKeysGoFirstAndTheOthersEveryFourthTime) {
+  WorkQueueCore queue;
+  for (int i = 0; i < 3; ++i) queue.Add("other" + std::to_string(i), At(0));
+  for (int i = 0; i < 6; ++i) queue.Add("urgent" + std::to_string(i), At(1), /*urgent=*/true);
+  EXPECT_EQ(queue.depth(), 9u);
+  std::vector<std::string> order;
+  for (std::string key = Take(queue, At(2)); !key.empty(); key = Take(queue, At(2))) {
+    order.push_back(key);
+  }
+  EXPECT_EQ(order, (std::vector<std::string>{"urgent0", "urgent1", "urgent2", "other0", "urgent3",
+                                             "urgent4", "urgent5", "other1", "other2"}));
+}
+
+TEST(KubeWorkQueue, AWorkerThatWaitsForALaterTimeIsTakenByAnEarlierOne) {
+  WorkQueue queue;
+  queue.AddAfter("late", seconds(3600));
+  auto taken = std::async(std::launch::async, [&] { return queue.Get(); });
+  auto other = std::async(std::launch::async, [&] { return queue.Get(); });
+  queue.AddAfter("soon", milliseconds(1));
+  queue.Add("now");
+  std::set<std::string> got = {*taken.get(), *other.get()};
+  EXPECT_EQ(got, (std::set<std::string>{"now", "soon"}));
+  queue.ShutDown();
 }
 
 TEST(KubeWorkQueue, DelayedKeepsTheEarlierTime) {

@@ -119,8 +119,10 @@ TEST_F(OperatorBuilders, VolumesAreMountedAsTheyAreUsed) {
   const json& volumes = worker["spec"]["volumes"];
   EXPECT_EQ(Find(volumes, "name", "parallelrun-shm")["emptyDir"],
             json::parse(R"({"medium": "Memory", "sizeLimit": "1073741824"})"));
-  EXPECT_EQ(Find(volumes, "name", "parallelrun-access")["secret"]["items"][0],
-            json::parse(R"({"key": "node-3.json", "path": "agent.json"})"));
+  EXPECT_EQ(Find(volumes, "name", "parallelrun-access")["secret"]["items"],
+            json::parse(R"([{"key": "agent.json", "path": "agent.json"},
+                            {"key": "ca.crt", "path": "ca.crt"},
+                            {"key": "node-3.json", "path": "node.json"}])"));
   const json coordinator = Coordinator();
   const json& there = coordinator["spec"]["containers"][0]["volumeMounts"];
   EXPECT_EQ(Find(there, "mountPath", "/mnt/data")["readOnly"], true);
@@ -263,6 +265,7 @@ TEST_F(OperatorBuilders, TheServiceSelectsOneIncarnation) {
   EXPECT_EQ(one["metadata"]["name"], "digits-0a1b2-coordinator");
   EXPECT_EQ(one["spec"]["selector"]["parallelrun.dev/incarnation"], "1");
   EXPECT_EQ(one["spec"]["ports"][0]["port"], 8443);
+  EXPECT_EQ(one["spec"]["publishNotReadyAddresses"], true);
   EXPECT_NE(one["metadata"]["annotations"][kContentAnnotation],
             two["metadata"]["annotations"][kContentAnnotation]);
 }

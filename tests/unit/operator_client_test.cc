@@ -225,6 +225,36 @@ TEST(CoordinatorPool, ControlIsPutOnceAndAcknowledged) {
   EXPECT_EQ(puts, 1);
 }
 
+int Puts(const FakeCoordinator& coordinator) {
+  const std::vector<std::string> all = coordinator.requests();
+  return static_cast<int>(std::count_if(all.begin(), all.end(), [](const std::string& request) {
+    return request.starts_with("PUT /v1/control");
+  }));
+}
+
+TEST(CoordinatorPool, AControlThatWasTakenIsPutAgainOnlyOnceItIsForgotten) {
+  FakeCoordinator coordinator("aaaai");
+  coordinator.Answer(200, R"({"state": "Running", "controlGeneration": 3})");
+  Told told;
+  CoordinatorPool pool(Quick(), told.callback());
+  pool.Watch("j", coordinator.address(), kPeriod);
+  told.WaitFor("j", 1);
+  const std::string control = R"({"generation":3})";
+  EXPECT_TRUE(pool.Control("j", control));
+  EXPECT_FALSE(pool.Control("j", control)) << "it is on its way";
+  told.WaitFor("j", 2);
+  EXPECT_FALSE(pool.Control("j", control)) << "it has arrived";
+  coordinator.WaitFor(coordinator.requests().size() + 2);
+  EXPECT_EQ(Puts(coordinator), 1);
+
+  coordinator.Answer(200, R"({"state": "Running", "controlGeneration": 0})");
+  told.WaitFor("j", 4);  // what came of the control, and the change
+  EXPECT_TRUE(pool.Control("j", control)) << "the coordinator was restarted in its pod";
+  const size_t before = coordinator.requests().size();
+  coordinator.WaitFor(before + 3);
+  EXPECT_EQ(Puts(coordinator), 2);
+}
+
 TEST(CoordinatorPool, ARefusedControlDoesNotStopThePulls) {
   FakeCoordinator coordinator("aaaag");
   coordinator.Answer(400, "no");

@@ -160,18 +160,31 @@ TEST(Credentials, TheCoordinatorReadsItsConfiguration) {
 TEST(Credentials, EveryNodeGetsATokenOfItsOwn) {
   const JobCredentials made = Derive(kKey, kJob, kCreated);
   const auto data = AccessSecretData(made, kJob, Content());
+  const json agent = json::parse(data.at("agent.json"));
+  EXPECT_EQ(agent["url"], "https://digits-3f250-coordinator.team-a.svc:8443");
+  EXPECT_EQ(agent["codeFolder"], "/mnt/src/scoring");
+  EXPECT_EQ(agent["nodeFile"], "/etc/parallelrun/node.json");
+  EXPECT_FALSE(agent.contains("token"));
   std::set<std::string> tokens;
   for (const int node : {0, 1, 2}) {
-    const json agent = json::parse(data.at("node-" + std::to_string(node) + ".json"));
-    EXPECT_EQ(agent["token"], RoleToken(made.key, "node:" + std::to_string(node)));
-    EXPECT_EQ(agent["url"], "https://digits-3f250-coordinator.team-a.svc:8443");
-    EXPECT_EQ(agent["codeFolder"], "/mnt/src/scoring");
-    EXPECT_EQ(agent["node"], node);
-    tokens.insert(agent["token"]);
+    const json own = json::parse(data.at("node-" + std::to_string(node) + ".json"));
+    EXPECT_EQ(own["token"], RoleToken(made.key, "node:" + std::to_string(node)));
+    EXPECT_EQ(own["node"], node);
+    tokens.insert(own["token"]);
   }
   EXPECT_EQ(tokens.size(), 3U);
   EXPECT_FALSE(data.contains("node-3.json"));
   EXPECT_EQ(data.at("node-0.json").find(made.key), std::string::npos);
+}
+
+TEST(Credentials, ASecretHoldsFiveThousandNodes) {
+  AccessContent content = Content();
+  content.highest_nodes = 5000;
+  size_t bytes = 0;
+  for (const auto& [name, text] : AccessSecretData(Derive(kKey, kJob, kCreated), kJob, content)) {
+    bytes += text.size();
+  }
+  EXPECT_LT(bytes, size_t{1} << 19) << "the API server takes 1 MiB of data";
 }
 
 TEST(Credentials, TheOperatorsKeyIsRandomAndOfOneLength) {

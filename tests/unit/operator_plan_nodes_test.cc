@@ -101,6 +101,15 @@ TEST(OperatorPlanNodes, EndsAreToldApart) {
   EXPECT_EQ(EndOf(pod).reason, "RuntimeInstallFailed");
 }
 
+TEST(OperatorPlanNodes, AProgramThatCannotBeStartedNamesTheUserAndTheMend) {
+  PodDigest pod;
+  pod.phase = PodPhase::kFailed;
+  pod.main.ended = Ended{128, "StartError", "exec: permission denied", {}, {}};
+  EXPECT_THAT(EndOf(pod).message, HasSubstr("exec: permission denied"));
+  EXPECT_THAT(EndOf(pod).message, HasSubstr("user 65532"));
+  EXPECT_THAT(EndOf(pod).message, HasSubstr("podTemplate.spec.securityContext"));
+}
+
 TEST(OperatorPlanNodes, MemoryOfAWholeContainerDoesNotCountAndIsToldToTheCoordinator) {
   PlanWorld world;
   world.RunJob();
@@ -287,6 +296,20 @@ TEST(OperatorPlanNodes, ARefusedPodIsTriedAgainGentlyAndNamed) {
   world.TurnIn(seconds(5));
   world.TurnIn(seconds(61));
   EXPECT_EQ(world.Live(), 51);
+}
+
+TEST(OperatorPlanNodes, ManyPodsAreMadeInSeveralPlans) {
+  PlanWorld world;
+  world.spec()["nodeCount"] = 150;
+  Plan plan = world.Turn();
+  EXPECT_EQ(world.Live(), 64) << "with the coordinator";
+  EXPECT_TRUE(plan.write_status);
+  ASSERT_TRUE(plan.wake);
+  EXPECT_LE(*plan.wake, world.now + milliseconds(1));
+  world.TurnIn(milliseconds(1));
+  EXPECT_EQ(world.Live(), 128);
+  world.TurnIn(milliseconds(1));
+  EXPECT_EQ(world.Live(), 151);
 }
 
 TEST(OperatorPlanNodes, APodTemplateThatIsRefusedStallsTheJob) {

@@ -65,6 +65,48 @@ TEST(OperatorPlan, EachFactIsReadOnce) {
   EXPECT_EQ(std::set<FactKey>(missing.begin(), missing.end()).size(), missing.size());
 }
 
+TEST(OperatorPlan, AJobWithoutAStatusIsStartedWithoutALookAtItsObjects) {
+  PlanWorld world;
+  world.options.network_policies = true;
+  for (int round = 0; round < 2; ++round) {  // the code, then everything else
+    const Observed seen = world.See();
+    const Plan plan = MakePlan(seen, world.options, world.now);
+    for (const FactKey& key : MissingFacts(plan, seen, world.now)) {
+      EXPECT_EQ(key.kind, FactKind::kClaim) << key.name;
+    }
+    world.Turn(false);
+  }
+  EXPECT_EQ(world.Live(), 3);
+  EXPECT_EQ(world.Did(Action::Kind::kCreate, "services"), 1);
+  EXPECT_EQ(world.Did(Action::Kind::kCreate, "networkpolicies"), 1);
+  // The pods stand together, behind all else: they go at the same time.
+  const std::vector<Action>& done = world.done;
+  ASSERT_GE(done.size(), 3U);
+  for (size_t i = done.size() - 3; i < done.size(); ++i) EXPECT_EQ(done[i].resource, "pods");
+}
+
+TEST(OperatorPlan, InATerminatingNamespaceNothingIsTriedForAMinute) {
+  PlanWorld world;
+  ApplyFailure failure;
+  failure.object = "configmaps/digits-code";
+  failure.status = 403;
+  failure.reason = kNamespaceTerminating;
+  failure.message = "unable to create new content in namespace default";
+  failure.at = world.now;
+  world.failures[failure.object] = failure;
+  Plan plan = world.Turn();
+  EXPECT_TRUE(world.done.empty());
+  EXPECT_EQ(world.Reason("NodesReady"), "NamespaceTerminating");
+  EXPECT_EQ(world.Reason("Stalled"), "NamespaceTerminating");
+  ASSERT_TRUE(plan.wake);
+  EXPECT_EQ(*plan.wake, world.now + seconds(60));
+  world.TurnIn(seconds(59));
+  EXPECT_TRUE(world.done.empty());
+  EXPECT_EQ(world.Told("NamespaceTerminating"), 1);
+  world.TurnIn(seconds(1));
+  EXPECT_FALSE(world.done.empty()) << "it may have been somebody's mistake";
+}
+
 TEST(OperatorPlan, AnInvalidJobIsStalledAndMakesNothing) {
   PlanWorld world;
   world.spec()["miniBatchSize"] = "10Mi";

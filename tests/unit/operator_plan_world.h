@@ -108,12 +108,14 @@ class PlanWorld {
         facts.erase(KeyOf(action));
         return;
       case Action::Kind::kSnapshotCode: {
+        if (!there.contains({FactKind::kConfigMap, action.name})) {
+          return Read({FactKind::kConfigMap, action.name});
+        }
         const JobIdentity job{"default", object["metadata"]["name"], uid(), {}};
         const json copy = CodeSnapshot(job, {{"data", {{"score.py", code}}}});
         const FactKey key{FactKind::kConfigMap, CodeSnapshotName(job)};
-        there[key] = DigestFact(copy, now);
-        facts.erase(key);
-        return;
+        there.try_emplace(key, DigestFact(copy, now));
+        return Read(key);
       }
       case Action::Kind::kDelete: return Delete(action);
       case Action::Kind::kEnsureAccess: return;

@@ -1,19 +1,15 @@
-// How the actions of a plan are carried out, against a server that keeps objects by path and
-// refuses what the test says. What only a real API server can tell is in tests/controlplane.
+// How the actions of a plan are carried out.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <functional>
-#include <map>
-#include <mutex>
+#include <chrono>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "api/parse.h"
 #include "operator/apply.h"
 #include "operator/builders/objects.h"
-#include "tests/unit/base_http_fixture.h"
+#include "tests/unit/operator_fake_api.h"
 
 namespace parallelrun {
 namespace {
@@ -24,114 +20,6 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 constexpr char kUid[] = "3f2504e0-4f89-11d3-9a0c-0305e82c3301";
-
-HttpResponse StatusAnswer(int code, const std::string& reason, const std::string& message) {
-  HttpResponse response;
-  response.status = code;
-  response.content_type = "application/json";
-  response.body = json{{"kind", "Status"}, {"apiVersion", "v1"}, {"status", "Failure"},
-                       {"reason", reason}, {"message", message}, {"code", code}}
-                      .dump();
-  return response;
-}
-
-class FakeApi {
- public:
-  // Answers in place of the store; nothing: the store answers.
-  using Refusal = std::function<std::optional<HttpResponse>(const HttpRequest&)>;
-
-  FakeApi() {
-    std::promise<uint16_t> port;
-    thread_ = std::thread([this, &port] {
-      auto server = HttpServer::Start(
-          loop_, {},
-          [](const HttpRequest&) -> std::variant<size_t, HttpResponse> { return size_t{1} << 20; },
-          [this](const std::shared_ptr<HttpExchange>& exchange) {
-            exchange->Respond(Answer(exchange->request()));
-          });
-      port.set_value(server.ok() ? (*server)->port() : uint16_t{0});
-      loop_.Run();
-    });
-    kube::ClientConfig config;
-    config.server = "http://127.0.0.1:" + std::to_string(port.get_future().get());
-    config.source = "test";
-    config.credentials = kube::FixedCredential({});
-    config.ca_pem = [] { return std::string(); };
-    auto made = kube::Client::Make(std::move(config));
-    EXPECT_TRUE(made.ok());
-    client_ = std::move(*made);
-  }
-  ~FakeApi() {
-    client_.reset();
-    loop_.Stop();
-    thread_.join();
-  }
-
-  kube::Client& client() { return *client_; }
-  void Refuse(Refusal refusal) {
-    const std::lock_guard lock(mutex_);
-    refusal_ = std::move(refusal);
-  }
-  void Put(const std::string& path, json object) {
-    const std::lock_guard lock(mutex_);
-    objects_[path] = std::move(object);
-  }
-  void Erase(const std::string& path) {
-    const std::lock_guard lock(mutex_);
-    objects_.erase(path);
-  }
-  json Stored(const std::string& path) {
-    const std::lock_guard lock(mutex_);
-    const auto found = objects_.find(path);
-    return found == objects_.end() ? json() : found->second;
-  }
-  // "POST /api/v1/...", oldest first, and forgets them.
-  std::vector<std::string> Requests() {
-    const std::lock_guard lock(mutex_);
-    return std::exchange(requests_, {});
-  }
-  json last_body() {
-    const std::lock_guard lock(mutex_);
-    return last_body_;
-  }
-
- private:
-  HttpResponse Answer(const HttpRequest& request) {
-    const std::lock_guard lock(mutex_);
-    requests_.push_back(request.method + " " + request.path);
-    last_body_ = json::parse(request.body, nullptr, false);
-    if (refusal_) {
-      if (auto refused = refusal_(request)) return *refused;
-    }
-    std::string path = request.path;
-    if (request.method == "POST") path += "/" + last_body_["metadata"].value("name", "");
-    const bool there = objects_.contains(path);
-    if (request.method == "POST" && there) {
-      return StatusAnswer(409, "AlreadyExists", path + " already exists");
-    }
-    if (request.method == "GET" && !there) return StatusAnswer(404, "NotFound", "not found");
-    if (request.method == "POST" || request.method == "PATCH") {
-      last_body_["metadata"]["resourceVersion"] = std::to_string(++version_);
-      last_body_["metadata"]["uid"] = "uid-" + std::to_string(version_);
-      objects_[path] = last_body_;
-    }
-    HttpResponse response;
-    response.content_type = "application/json";
-    response.body = objects_[path].dump();
-    if (request.method == "DELETE") objects_.erase(path);
-    return response;
-  }
-
-  EventLoop loop_;
-  std::mutex mutex_;
-  Refusal refusal_;
-  std::map<std::string, json> objects_;
-  std::vector<std::string> requests_;
-  json last_body_;
-  int version_ = 100;
-  std::thread thread_;
-  std::unique_ptr<kube::Client> client_;
-};
 
 constexpr char kPodPath[] = "/api/v1/namespaces/team/pods";
 constexpr char kSecretPath[] = "/api/v1/namespaces/team/secrets/digits-3f250-access";
@@ -159,8 +47,10 @@ Action CreatePod(const std::string& name) {
   return action;
 }
 
-ObservedJob TheJob() {
+// One that has a status already, unless `phase` is "".
+ObservedJob TheJob(const std::string& phase = "Running") {
   ObservedJob job;
+  job.status.phase = phase;
   job.name_space = "team";
   job.name = "digits";
   job.uid = kUid;
@@ -180,6 +70,9 @@ Action Access() {
 struct ApplierTest : testing::Test {
   Applied Apply(const std::vector<Action>& actions) {
     return applier.Apply(TheJob(), actions, state);
+  }
+  Applied First(const std::vector<Action>& actions) {
+    return applier.Apply(TheJob(""), actions, state);
   }
   FakeApi api;
   Applier applier{api.client(), {std::string(32, 'k')}, {}, std::make_shared<SystemClock>()};
@@ -268,6 +161,53 @@ TEST_F(ApplierTest, TheAccessSecretIsMadeReadBeforePodsAndMadeAgain) {
                           "POST " + std::string(kPodPath)));
 }
 
+struct MovedClock final : Clock {
+  Instant Now() const override { return Instant(moved); }
+  WallTime WallNow() const override { return TheJob().created + moved; }
+  Duration moved{};
+};
+
+TEST_F(ApplierTest, ACertificateThatIsDueIsRenewedInTheSecret) {
+  const auto clock = std::make_shared<MovedClock>();
+  Applier renewing(api.client(), {std::string(32, 'k')}, {}, clock);
+  const auto data_after = [&](Duration moved) {
+    clock->moved = moved;
+    EXPECT_THAT(renewing.Apply(TheJob(), {Access()}, state).refused, IsEmpty());
+    return api.Stored(kSecretPath)["data"];
+  };
+  const json first = data_after(Duration::zero());
+  api.Requests();
+  EXPECT_EQ(data_after(std::chrono::minutes(5)), first);
+  EXPECT_THAT(api.Requests(), IsEmpty());
+  EXPECT_EQ(data_after(kTlsPeriod - seconds(1)), first);
+  const json renewed = data_after(kTlsPeriod);
+  EXPECT_NE(renewed["tls.crt"], first["tls.crt"]);
+  EXPECT_EQ(renewed["ca.crt"], first["ca.crt"]) << "which agents never read again";
+  EXPECT_EQ(renewed["tls.key"], first["tls.key"]);
+  EXPECT_EQ(renewed["node-0.json"], first["node-0.json"]);
+}
+
+TEST_F(ApplierTest, AJobWithoutAStatusIsGivenItsSecretWithoutALook) {
+  const std::string post = "POST /api/v1/namespaces/team/secrets";
+  EXPECT_TRUE(First({Access()}).done.contains("secrets/digits-3f250-access"));
+  EXPECT_THAT(api.Requests(), ElementsAre(post));
+  // A crash before the status was written: the next operator meets it.
+  state = {};
+  EXPECT_TRUE(First({Access()}).done.contains("secrets/digits-3f250-access"));
+  EXPECT_THAT(api.Requests(), ElementsAre(post, "GET " + std::string(kSecretPath)));
+}
+
+TEST_F(ApplierTest, ATerminatingNamespaceIsToldApartFromAMissingRight) {
+  api.Refuse([](const HttpRequest&) {
+    return StatusAnswer(403, "Forbidden",
+                        "pods \"a\" is forbidden: unable to create new content in namespace team "
+                        "because it is being terminated");
+  });
+  const Applied applied = Apply({CreatePod("a")});
+  ASSERT_THAT(applied.refused, SizeIs(1));
+  EXPECT_EQ(applied.refused[0].reason, kNamespaceTerminating);
+}
+
 TEST_F(ApplierTest, AChangedAccessSecretIsBroughtUpToDate) {
   Apply({Access()});
   Action scaled = Access();
@@ -292,8 +232,11 @@ TEST_F(ApplierTest, CodeIsCopiedOnce) {
   action.kind = Action::Kind::kSnapshotCode;
   action.resource = "configmaps";
   action.name = "code";
-  EXPECT_THAT(Apply({action, CreatePod("a")}).refused, SizeIs(1)) << "there is no such ConfigMap";
-  EXPECT_TRUE(api.Stored(std::string(kPodPath) + "/a").is_null());
+  const Applied none = Apply({action});
+  EXPECT_THAT(none.refused, IsEmpty()) << "a fact, of which the plan makes a condition";
+  ASSERT_THAT(none.facts, SizeIs(1));
+  EXPECT_EQ(none.facts[0].first, (FactKey{FactKind::kConfigMap, "code"}));
+  EXPECT_EQ(none.facts[0].second->state, Fact::State::kAbsent);
   const std::string folder = "/api/v1/namespaces/team/configmaps/";
   api.Put(folder + "code", {{"metadata", {{"name", "code"}, {"namespace", "team"}}},
                             {"data", {{"score.py", "def run(b): return b"}}}});
@@ -301,7 +244,13 @@ TEST_F(ApplierTest, CodeIsCopiedOnce) {
   const json copy = api.Stored(folder + "digits-3f250-code");
   EXPECT_EQ(copy["immutable"], true);
   EXPECT_EQ(copy["data"]["score.py"], "def run(b): return b");
-  EXPECT_THAT(Apply({action}).refused, IsEmpty()) << "it is there, and ours";
+  const std::string digest = copy["metadata"]["annotations"][kContentAnnotation];
+  api.Put(folder + "code", {{"metadata", {{"name", "code"}, {"namespace", "team"}}},
+                            {"data", {{"score.py", "changed since"}}}});
+  const Applied again = Apply({action});
+  ASSERT_THAT(again.facts, SizeIs(1)) << "it is there, and ours";
+  EXPECT_EQ(again.facts[0].second->owner_uid, kUid);
+  EXPECT_EQ(again.facts[0].second->content, digest) << "that of the copy";
 }
 
 }  // namespace

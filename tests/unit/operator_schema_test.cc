@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "api/document.h"
@@ -39,6 +41,49 @@ json& Properties(json& openapi, const char* path) {
 
 TEST(SchemaCheck, ThisReleasesDefinitionHasEverything) {
   EXPECT_THAT(MissingFields(Served()), IsEmpty());
+}
+
+// Whether one of its rules is this text, or holds it.
+bool HasRule(const json& schema, const std::string& text) {
+  const json rules = schema.value("x-kubernetes-validations", json::array());
+  return std::any_of(rules.begin(), rules.end(), [&](const json& one) {
+    return one["rule"].get<std::string>().find(text) != std::string::npos;
+  });
+}
+
+// A rule at a field holds its value; whether it comes or goes is held by one at the top, which is
+// not asked while the status is written.
+TEST(SchemaCheck, EveryFieldOfTheSpecMayChangeOrIsHeld) {
+  json openapi = Served();
+  const json& top = Properties(openapi, "");
+  const json& spec = top["properties"]["spec"];
+  const std::set<std::string> may_change = {"nodeCount",
+                                            "suspend",
+                                            "cancel",
+                                            "errorThreshold",
+                                            "allowedFailedCount",
+                                            "allowedFailedPercent",
+                                            "resources",
+                                            "podTemplate",
+                                            "activeDeadlineSeconds",
+                                            "ttlSecondsAfterFinished"};
+  const std::set<std::string> required = spec["required"];
+  for (const auto& [name, schema] : spec["properties"].items()) {
+    if (may_change.contains(name)) continue;
+    EXPECT_TRUE(HasRule(schema, "self == oldSelf")) << name;
+    if (required.contains(name) || schema.contains("default")) continue;
+    EXPECT_TRUE(HasRule(top, "has(self.spec." + name + ") == has(oldSelf.spec." + name + ")"))
+        << name;
+  }
+  EXPECT_TRUE(HasRule(spec["properties"]["cancel"], "!oldSelf || self"));
+  for (const json& rule : top["x-kubernetes-validations"]) {
+    const std::string text = rule["rule"];
+    if (text.find("self.spec") == std::string::npos) continue;
+    EXPECT_TRUE(
+        text.starts_with("has(self.status) != has(oldSelf.status) || has(self.status) && "
+                         "self.status != oldSelf.status ||"))
+        << text;
+  }
 }
 
 // The API server prunes what the schema lacks, without a word.

@@ -51,7 +51,28 @@ TEST(OperatorStatus, TheFirstWriteComesAfterThePods) {
   EXPECT_EQ(world.Told("Started"), 1);
   PlanWorld waits;
   waits.there.erase({FactKind::kConfigMap, "digits-code"});
+  EXPECT_FALSE(waits.Turn(false).write_status) << "that it is not there shows when it is copied";
   EXPECT_TRUE(waits.Turn(false).write_status) << "nothing can be done";
+}
+
+TEST(OperatorStatus, CountsOfPodsThatStartOneByOneAreWrittenTogether) {
+  PlanWorld world;
+  world.spec()["nodeCount"] = 4;
+  world.Turn();
+  world.Start(world.Pod("coordinator-1"));
+  world.Start(world.Pod("node-0-1"));
+  EXPECT_TRUE(world.TurnIn(seconds(3)).write_status) << "the first node got ready";
+  world.Start(world.Pod("node-1-1"));
+  const Plan later = world.Turn();
+  EXPECT_FALSE(later.write_status);
+  ASSERT_TRUE(later.wake);
+  EXPECT_EQ(*later.wake, world.now + seconds(2));
+  world.Start(world.Pod("node-2-1"));
+  EXPECT_FALSE(world.TurnIn(seconds(1)).write_status);
+  EXPECT_TRUE(world.TurnIn(seconds(1)).write_status);
+  EXPECT_EQ(world.Status().nodes.ready, 3);
+  world.Start(world.Pod("node-3-1"));
+  EXPECT_TRUE(world.Turn().write_status) << "all of them are ready: that is not a mere count";
 }
 
 TEST(OperatorStatus, NonsenseIsReadAsNothing) {

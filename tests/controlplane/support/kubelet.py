@@ -111,7 +111,10 @@ class Kubelet:
     def _node(self, pod):
         secret = self.client.get("Secret", self.namespace, access_name(pod))
         index = pod["metadata"]["labels"]["parallelrun.dev/node"]
-        config = json.loads(secret_text(secret, f"node-{index}.json"))
+        config = {
+            **json.loads(secret_text(secret, "agent.json")),
+            **json.loads(secret_text(secret, f"node-{index}.json")),
+        }
         node = Node(
             config,
             secret_text(secret, "ca.crt"),

@@ -172,6 +172,7 @@ class Node(threading.Thread):
                 + _text(b"ValueError")
                 + _text(b"made up")
                 + _text(b"user/error/0/process001.txt")
+                + struct.pack("<4Q", 0, 0, 0, 0)  # which of its output is not known
             )
             return struct.pack("<QIQBIQQQ", *lease, 2, process, took, took, took) + told
         rows = f"row of {lease[0]}\n".encode()

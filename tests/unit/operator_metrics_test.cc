@@ -1,0 +1,122 @@
+// What Prometheus reads: names and labels that dashboards and alerts use, and what counts when.
+#include "operator/metrics.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace parallelrun {
+namespace {
+
+constexpr Instant kNow{seconds(1000)};
+
+// The value of a series, written as Prometheus does; -1: it is not there.
+double Value(const std::string& text, const std::string& series) {
+  const size_t at = text.find("\n" + series + " ");
+  return at == std::string::npos ? -1 : std::stod(text.substr(at + series.size() + 2));
+}
+
+JobStatus Ended(const char* type, const char* reason) {
+  JobStatus status;
+  SetCondition(status, type, Truth::kTrue, reason, "", 1, WallTime{});
+  return status;
+}
+
+TEST(OperatorMetrics, RequestsAreCountedByCodeAndMethod) {
+  Metrics metrics("api.example", 8);
+  metrics.Requested({"apply", "parallelrunjobs.parallelrun.dev", 200, seconds(1)});
+  metrics.Requested({"create", "pods", 0, seconds(1)});
+  const std::string text = metrics.Text({}, false, kNow);
+  EXPECT_EQ(
+      Value(text, R"(rest_client_requests_total{code="200",host="api.example",method="PATCH"})"),
+      1);
+  EXPECT_EQ(
+      Value(text, R"(rest_client_requests_total{code="<error>",host="api.example",method="POST"})"),
+      1);
+  EXPECT_EQ(
+      Value(text, R"(controller_runtime_max_concurrent_reconciles{controller="parallelrunjob"})"),
+      8);
+}
+
+TEST(OperatorMetrics, AnEndIsCountedWhenItIsFirstWritten) {
+  Metrics metrics("h", 1);
+  const JobStatus failed = Ended("Failed", "NothingSucceeded");
+  metrics.StatusWritten("team", {}, failed);
+  metrics.StatusWritten("team", failed, failed);
+  metrics.StatusWritten("team", {}, Ended("Complete", "Completed"));
+  const std::string text = metrics.Text({}, false, kNow);
+  EXPECT_EQ(
+      Value(
+          text,
+          R"(parallelrun_jobs_finished_total{namespace="team",reason="NothingSucceeded",result="failed"})"),
+      1);
+  EXPECT_EQ(
+      Value(
+          text,
+          R"(parallelrun_jobs_finished_total{namespace="team",reason="Completed",result="succeeded"})"),
+      1);
+}
+
+TEST(OperatorMetrics, RestartsGrowByTheDifference) {
+  Metrics metrics("h", 1);
+  JobStatus before;
+  before.nodes.restarts = 2;
+  JobStatus after = before;
+  after.nodes.restarts = 5;
+  after.nodes.disruptions = 1;
+  metrics.StatusWritten("team", before, after);
+  const std::string text = metrics.Text({}, false, kNow);
+  EXPECT_EQ(Value(text, R"(parallelrun_node_restarts_total{namespace="team"})"), 3);
+  EXPECT_EQ(Value(text, R"(parallelrun_node_disruptions_total{namespace="team"})"), 1);
+}
+
+TEST(OperatorMetrics, AJobThatIsGoneLeavesNothingBehind) {
+  Metrics metrics("h", 1);
+  JobFigures job;
+  job.name_space = "team";
+  job.name = "digits";
+  job.phase = "Running";
+  job.succeeded = 7;
+  job.nodes.desired = 3;
+  const std::string with = metrics.Text({job}, true, kNow);
+  EXPECT_EQ(Value(with, R"(parallelrun_jobs{namespace="team",phase="Running"})"), 1);
+  EXPECT_EQ(Value(with, R"(parallelrun_jobs{namespace="team",phase="Failed"})"), 0);
+  EXPECT_EQ(
+      Value(
+          with,
+          R"(parallelrun_job_mini_batches{job_name="digits",namespace="team",state="succeeded"})"),
+      7);
+  EXPECT_EQ(
+      Value(with, R"(parallelrun_job_nodes{job_name="digits",namespace="team",state="desired"})"),
+      3);
+  EXPECT_EQ(metrics.Text({job}, false, kNow).find("digits"), std::string::npos)
+      << "the switch is off";
+  EXPECT_EQ(metrics.Text({}, true, kNow).find("digits"), std::string::npos);
+}
+
+TEST(OperatorMetrics, WorkInProgressHasAnAge) {
+  Metrics metrics("h", 1);
+  const SystemClock clock;
+  {
+    Metrics::Reconcile one(metrics, clock);
+    const std::string text = metrics.Text({}, false, clock.Now() + seconds(30));
+    EXPECT_EQ(Value(text, R"(controller_runtime_active_workers{controller="parallelrunjob"})"), 1);
+    EXPECT_GE(
+        Value(
+            text,
+            R"(workqueue_longest_running_processor_seconds{controller="parallelrunjob",name="parallelrunjob"})"),
+        30);
+    one.outcome = Metrics::Outcome::kError;
+  }
+  const std::string text = metrics.Text({}, false, clock.Now());
+  EXPECT_EQ(Value(text, R"(controller_runtime_active_workers{controller="parallelrunjob"})"), 0);
+  EXPECT_EQ(
+      Value(text, R"(controller_runtime_reconcile_errors_total{controller="parallelrunjob"})"), 1);
+  EXPECT_EQ(
+      Value(text,
+            R"(controller_runtime_reconcile_total{controller="parallelrunjob",result="error"})"),
+      1);
+}
+
+}  // namespace
+}  // namespace parallelrun
