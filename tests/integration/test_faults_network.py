@@ -126,7 +126,10 @@ def test_answers_that_are_lost(faults):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may make a network namespace")
 def test_a_node_that_is_cut_off_for_longer_than_a_lease(faults):
-    """It is given up, and what it held is free for the other; then it comes back with results."""
+    """What it held is done by the other one; then it comes back with results.
+
+    At this pace nothing waits in a process's socket, behind the one that is held to the end.
+    """
     try:
         network = Namespace()
     except (OSError, FileNotFoundError) as error:
@@ -136,7 +139,7 @@ def test_a_node_that_is_cut_off_for_longer_than_a_lease(faults):
         make_certificates(faults.cluster.secret, names)
         faults.cluster.use_certificates()
         count = 60
-        faults.start(count, held=10, last=count - 1)
+        faults.start(count, pace=0.03, held=10, last=count - 1)
         url = f"https://{network.HERE}:{faults.cluster.port}"
         faults.node(0, url=url, before=network.within)
         faults.node(1)
@@ -146,9 +149,7 @@ def test_a_node_that_is_cut_off_for_longer_than_a_lease(faults):
         )
         network.unplug()
         faults.work.make("go")
-        faults.wait_for(
-            lambda p: sum(node["registered"] for node in p["nodes"]) == 1, "it is given up", 60
-        )
+        faults.wait_for(lambda p: succeeded(p) == count - 1, "the other one does all but one")
         network.plug_in()
         faults.wait_for(
             lambda p: all(node["registered"] for node in p["nodes"]) and len(p["nodes"]) == 2,

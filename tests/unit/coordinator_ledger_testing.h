@@ -33,8 +33,8 @@ inline std::string ResultOf(uint64_t number, size_t size = 100) {
 }
 
 inline std::string FailureOf(uint64_t number) {
-  return Encoded(
-      FailedRecord{number, {1, number}, 0, 0, 5, Cause::kRun, AttemptEnd::kFinal, "E", "m", "log", {}});
+  return Encoded(FailedRecord{
+      number, {1, number}, 0, 0, 5, Cause::kRun, AttemptEnd::kFinal, "E", "m", "log", {}});
 }
 
 inline SettingsRecord TestSettings(uint32_t generation = 1) {
