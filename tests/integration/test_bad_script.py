@@ -1,5 +1,6 @@
 """Entry scripts that can never run: the job ends at once, and says why."""
 
+import pytest
 from support.refusal import expect_refusal
 
 
@@ -64,14 +65,12 @@ def test_argparse_that_does_not_know_an_argument(work):
     expect_refusal(work, work.run(), "use parse_known_args()", "score.py:4", code=1)
 
 
-def test_a_corrected_script_goes_on(work):
+@pytest.mark.parametrize("flags", [[], ["--resume"]])
+def test_a_corrected_script_needs_no_flag(work, flags):
+    """Nothing had succeeded: there is nothing to keep."""
     refused(work, "def run(b): return len(b)\n\ndef run(b\n", "score.py:3: ")
     work.script("def run(b): return [open(path).read() for path in b]\n")
-    result = work.run()
-    assert result.code == 2
-    assert "--resume" in result.output
-    assert "--overwrite" in result.output
-    result = work.run("--resume")
+    result = work.run(*flags)
     assert result.code == 0, result
     assert work.rows() == [f"row {index}" for index in range(5)]
 

@@ -428,8 +428,9 @@ def test_a_process_goes_before_the_container_does(cluster, memory_group):
     assert coordinator.wait_only().code == 0, coordinator.output + node.output
     assert node.wait_only().code == 0, node.output
     assert cluster.work.rows() == rows[:1] + rows[2:]
-    (error,) = cluster.words()["progress"]["errors"]
-    assert error["count"] == 2
-    assert "the container's limit is 256 MiB" in error["message"]
-    assert "spec.resources.limits.memory" in error["message"]
+    errors = cluster.words()["progress"]["errors"]  # alike, but for how much was in use
+    assert sum(error["count"] for error in errors) == 2
+    for error in errors:
+        assert "the container's limit is 256 MiB" in error["message"]
+        assert "spec.resources.limits.memory" in error["message"]
     assert "oom_kill 0" in (memory_group / "memory.oom_control").read_text()

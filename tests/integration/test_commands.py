@@ -158,9 +158,11 @@ def test_resume_of_a_finished_job_changes_nothing(work):
 
 
 def test_resume_with_other_mini_batches_is_refused(work):
-    work.script("def run(b):\n    raise ValueError('no')\n")
+    work.script(
+        "def run(b):\n    if open(b[0]).read() == 'row 1': raise ValueError('no')\n    return b\n"
+    )
     work.files(5)
-    work.job(runMaxTry=1)
+    work.job(runMaxTry=1, errorThreshold=0)
     assert work.run().code == 1
     result = work.run("--resume", "--set", "spec.miniBatchSize=2")
     assert result.code == 2, result
