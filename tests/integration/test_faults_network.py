@@ -149,7 +149,13 @@ def test_a_node_that_is_cut_off_for_longer_than_a_lease(faults):
         )
         network.unplug()
         faults.work.make("go")
-        faults.wait_for(lambda p: succeeded(p) == count - 1, "the other one does all but one")
+        faults.wait_for(
+            lambda p: (
+                succeeded(p) == count - 1
+                and [node["registered"] for node in p["nodes"]] == [False, True]
+            ),
+            "it is given up, and the other one does all but one",
+        )
         network.plug_in()
         faults.wait_for(
             lambda p: all(node["registered"] for node in p["nodes"]) and len(p["nodes"]) == 2,
