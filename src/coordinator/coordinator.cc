@@ -100,7 +100,7 @@ void Coordinator::Tick(Instant now) {
   }
   for (const LeaseTable::Held& held : leases_.Expire(now)) {
     if (held.lease.started) {
-      nodes_[held.lease.node].expired.emplace_back(held.id, held.lease.fence);
+      nodes_[held.lease.node].expired.push_back({held.id, held.lease.fence});
     }
   }
   if (now >= withhold_until_ && !leases_.withheld().empty()) LoseWithheld();
