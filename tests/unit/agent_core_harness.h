@@ -13,7 +13,7 @@ namespace parallelrun {
 
 class CoreHarness {
  public:
-  explicit CoreHarness(uint32_t processes = 1, AgentOptions options = {})
+  explicit CoreHarness(uint32_t processes = 1, const AgentOptions& options = {})
       : core(options, Instant(seconds(1000))), now_(Instant(seconds(1000))) {
     registration.incarnation = {1, 1};
     registration.settings_digest = 77;

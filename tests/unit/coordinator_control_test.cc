@@ -120,7 +120,7 @@ TEST(CoordinatorControl, AChangedThresholdDecidesAndOutlivesTheEpoch) {
 }
 
 struct PodEnds : CoordinatorHarness {
-  explicit PodEnds(CoordinatorLimits given = {}) : CoordinatorHarness(std::move(given)) {}
+  explicit PodEnds(CoordinatorLimits given = {}) : CoordinatorHarness(given) {}
   Incarnation JoinPod(uint32_t node, uint64_t pod) {
     return core->Register(node, "pod" + std::to_string(pod), 2, now(), pod).incarnation;
   }

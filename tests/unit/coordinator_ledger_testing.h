@@ -60,10 +60,10 @@ inline LedgerOptions TestOptions() {
   return options;
 }
 
-inline Result<Claimed> TryClaim(Files& files, LedgerOptions options = TestOptions()) {
+inline Result<Claimed> TryClaim(Files& files, const LedgerOptions& options = TestOptions()) {
   Claimed claimed;
   Result<std::unique_ptr<Ledger>> ledger = Ledger::Claim(
-      files, std::move(options), [&](const Record& record, const Place& place, const Place& rows) {
+      files, options, [&](const Record& record, const Place& place, const Place& rows) {
         if (const auto* seal = std::get_if<SealRecord>(&record)) {
           claimed.seals.push_back(*seal);
           return Status();

@@ -226,9 +226,9 @@ struct Stragglers {
     h.Sync();
   }
   // Both nodes are heard of each second.
-  std::shared_ptr<CoordinatorHarness::Said> Wait(int seconds_) {
+  std::shared_ptr<CoordinatorHarness::Said> Wait(int times) {
     std::shared_ptr<CoordinatorHarness::Said> said;
-    for (int i = 0; i < seconds_; ++i) {
+    for (int i = 0; i < times; ++i) {
       h.Hold(0, slow, first);
       said = h.Send(1, h.Request(idle, 2));
       h.Advance(seconds(1));

@@ -10,7 +10,7 @@
 namespace parallelrun::kube {
 namespace {
 
-std::string FirstLine(const std::string& request) { return request.substr(0, request.find("\r")); }
+std::string FirstLine(const std::string& request) { return request.substr(0, request.find('\r')); }
 
 // A token that is replaced when it is refused.
 class Tokens : public CredentialSource {
