@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
+#include <utility>
 
 #include "base/mutation.h"
 #include "coordinator/coordinator.h"
@@ -23,12 +25,12 @@ constexpr size_t kAgentsRemembered = 100;
 NodeRegistration Coordinator::Register(uint32_t index, const std::string& agent, uint32_t processes,
                                        Instant now, uint64_t pod) {
   Node& node = nodes_[index];
-  if (!node.agent.empty() && node.agent != agent) LoseLeases(index, now);
-  node.expired.clear();
   if (!node.agent.empty() && node.agent != agent) {
+    LoseLeases(index, now);
     node.superseded.push_back(node.agent);
     if (node.superseded.size() > kAgentsRemembered) node.superseded.pop_front();
   }
+  node.expired.clear();
   node.registered = true;
   node.seen = now;
   node.agent = agent;
