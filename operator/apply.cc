@@ -44,6 +44,22 @@ std::optional<FactKind> FactKindOf(const std::string& plural) {
   return std::nullopt;
 }
 
+// All that can change in the access Secret of one job: the spec follows from its generation. It is
+// made again only when this is another text, for a job of many nodes has many tokens.
+std::string MadeOf(const JobCredentials& credentials, const AccessContent& access) {
+  const JobMetadata& metadata = access.job.metadata;
+  return json{metadata.generation,
+              metadata.labels,
+              metadata.annotations,
+              access.code_digest,
+              access.nodes,
+              access.highest_nodes,
+              access.processes,
+              access.coordinator_port,
+              Rfc3339(credentials.renew_at)}
+      .dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
 ApiError Internal(const std::string& message) {
   ApiError error;
   error.status = 500;
@@ -178,17 +194,17 @@ Applier::Done Applier::EnsureAccess(const ObservedJob& job, const Action& action
   const JobIdentity identity = IdentityOf(job);
   const Result<JobCredentials> credentials = Credentials(identity, state);
   if (!credentials.ok()) return Failed(Internal(credentials.error().message));
+  std::string made_of = MadeOf(*credentials, action.access);
+  const Instant now = clock_->Now();
+  if (!read && state.made_of == made_of && now - state.checked < kAccessCheck) return {};
+  state.made_of.clear();
   const json wanted =
       AccessSecret(identity, AccessSecretData(*credentials, identity, action.access), job_labels_);
-  const std::string content = DigestFact(wanted, {}).content;
-  const Instant now = clock_->Now();
-  if (!read && state.content == content && now - state.checked < kAccessCheck) return {};
-  state.content.clear();
   // A job that has no status yet has no Secret either, most likely.
   Done done = job.status.phase.empty() ? CreateAccess(wanted) : ReviseAccess(wanted, job.uid);
   if (done.error && done.error->AlreadyExists()) done = ReviseAccess(wanted, job.uid);
   if (done.error) return done;
-  state.content = content;
+  state.made_of = std::move(made_of);
   state.checked = now;
   return done;
 }

@@ -23,7 +23,8 @@ namespace parallelrun {
 // What is remembered of a job's access Secret. One reconcile at a time.
 struct AccessState {
   std::optional<JobCredentials> credentials;  // until their renew_at
-  std::string content;                        // kContentAnnotation of what was last seen in place
+  std::string made_of;                        // what the Secret that was last seen in place
+                                              // follows from; "": none was
   Instant checked{};
 };
 

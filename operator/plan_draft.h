@@ -18,6 +18,7 @@ struct Obstacle {
   int rank = 0;  // the highest one is shown
   std::string reason, message;
   bool stalled = false;  // will not mend itself: somebody has to change something
+  bool warning = true;   // false: nothing is wrong with the job
 };
 
 // What the coordinator said of the whole job.

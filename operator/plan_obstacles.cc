@@ -139,7 +139,8 @@ void AddFailure(Draft& draft, const ApplyFailure& failure) {
   }
   // Of a name that is still Terminating: a matter of seconds.
   if (failure.reason == "AlreadyExists") return add(11, "NameTerminating", false);
-  if (failure.status == 409) {
+  // A conflict of the API server's own, as of a ResourceQuota's bookkeeping, is tried again.
+  if (failure.status == 409 && failure.reason != "Conflict") {
     return add(100, "NameTaken", true, ": delete that object, which is not this job's");
   }
   if (failure.status == 403) return add(57, "Forbidden", false);

@@ -134,7 +134,12 @@ int64_t KeepCoordinator(Draft& draft, Creates& creates) {
     if (pod->Live() && pod != live) draft.DeletePod(*pod, "a later coordinator is there");
   }
   if (live != nullptr) {
-    if (!draft.status.start_time) draft.status.start_time = draft.now;
+    if (!draft.status.start_time) {
+      draft.status.start_time = draft.now;
+      // With the start, so that no write follows which tells nothing else.
+      draft.status.coordinator.incarnation = live->incarnation;
+      draft.status.coordinator.container_restarts = live->main.restarts;
+    }
     return live->incarnation;
   }
   const int64_t next = NextIncarnation(
@@ -164,10 +169,13 @@ void KeepNode(Draft& draft, int32_t index, Creates& creates) {
     draft.Wake(next.not_before);
     const EndCause cause = EndOf(*group.Highest()).cause;
     if (cause == EndCause::kFinished || cause == EndCause::kDrained) return;  // nothing is wrong
+    const bool taken = cause == EndCause::kDisruption;
     draft.obstacles.push_back(
-        {15, "NodeBackOff",
-         fmt::format("node {} ended ({}) and is made again at {}", index,
-                     EndOf(*group.Highest()).message, Rfc3339(next.not_before))});
+        {taken ? 14 : 15, taken ? "NodeDisrupted" : "NodeBackOff",
+         fmt::format("node {} {} ({}) and is made again at {}", index,
+                     taken ? "was taken away" : "ended", EndOf(*group.Highest()).message,
+                     Rfc3339(next.not_before)),
+         false, !taken});
     return;
   }
   if (creates.Full()) return;

@@ -33,7 +33,7 @@ void TellObstacle(Draft& draft) {
   if (ready == nullptr || draft.obstacles.empty()) return;
   if (ready->reason != draft.obstacles.front().reason) return;
   if (earlier != nullptr && earlier->reason == ready->reason) return;
-  draft.Event(true, ready->reason, ready->message);
+  draft.Event(draft.obstacles.front().warning, ready->reason, ready->message);
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ int64_t GpusOfNode(const JobSpec& spec) {
   return gpus;
 }
 
-// Adds what the nodes used since the last write, from how many run now.
+// Adds what the nodes used since the last write.
 void ShowUsage(Draft& draft) {
   UsageStatus& usage = draft.status.usage;
   const WallTime from = usage.until;
@@ -63,8 +63,9 @@ void ShowUsage(Draft& draft) {
   if (from == WallTime{}) return;
   Duration used{};
   for (const PodDigest& pod : draft.seen.pods) {
-    if (pod.role != PodRole::kNode || !pod.main.running) continue;
-    used += std::max(Duration::zero(), draft.now - std::max(from, pod.created));
+    if (pod.role != PodRole::kNode || (!pod.main.running && !pod.main.ended)) continue;
+    const WallTime end = pod.main.running ? draft.now : pod.main.ended->finished;
+    used += std::max<Duration>(Duration::zero(), end - std::max(from, pod.created));
   }
   const int64_t whole = std::chrono::duration_cast<seconds>(used).count();
   usage.node_seconds += whole;
@@ -150,12 +151,23 @@ void ShowNodesReady(Draft& draft) {
             stalled ? worst->reason : "NotStalled", stalled ? worst->message : "");
 }
 
+// What the whole job waits for; "" if it is at work, whatever some of its nodes wait for.
+std::string WaitsFor(const Draft& draft) {
+  if (draft.obstacles.empty()) return "";
+  const Obstacle& worst = draft.obstacles.front();
+  if (draft.status.Find("NodesReady")->reason != worst.reason) return "";
+  const PodDigest* const coordinator = draft.groups.coordinator.Live();
+  const bool paused = draft.report && !draft.report->paused.empty();
+  const bool at_work = draft.status.phase == "Running" && draft.status.nodes.ready > 0 &&
+                       coordinator != nullptr && coordinator->ready && !paused;
+  return at_work && !worst.stalled ? "" : Shortened(worst.reason, 64);
+}
+
 void ShowDisplay(Draft& draft) {
   JobStatus& status = draft.status;
   DisplayStatus& display = status.display;
-  const Condition* const ready = status.Find("NodesReady");
-  const bool bad = !draft.obstacles.empty() && ready->reason == draft.obstacles.front().reason;
-  display.status = bad ? Shortened(ready->reason, 64) : status.phase;
+  display.status = WaitsFor(draft);
+  if (display.status.empty()) display.status = status.phase;
   if (!draft.seen.job.parsed.ok() && !status.Over()) display.status = "Invalid";
   display.nodes = fmt::format("{}/{}", status.nodes.ready, status.nodes.desired);
   display.eta = "";

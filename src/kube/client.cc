@@ -156,11 +156,11 @@ Result<std::unique_ptr<Client>> Client::Make(ClientConfig config, ClientOptions 
   http.tls = [ca = config.ca_pem, credentials = config.credentials] {
     HttpTls tls;
     if (ca) tls.ca = ca();
+    // On the thread of all connections, which must not wait; each call has asked for it before.
     if (credentials) {
-      if (const Result<Credential> credential = credentials->Get(); credential.ok()) {
-        tls.certificate = credential->certificate_pem;
-        tls.key = credential->key_pem;
-      }
+      Credential credential = credentials->Latest();
+      tls.certificate = std::move(credential.certificate_pem);
+      tls.key = std::move(credential.key_pem);
     }
     return tls;
   };

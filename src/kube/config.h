@@ -27,6 +27,8 @@ class CredentialSource {
   // The credential to use now, from a cache while it is fresh. When renewing fails, the old one for
   // as long as there is one.
   virtual Result<Credential> Get() = 0;
+  // What `Get` gave last, at once: for threads that must not wait. Empty before the first.
+  virtual Credential Latest() = 0;
   // The server answered 401 to `token`: the cache is dropped, unless it holds another one already.
   virtual void Refused(const std::string& token) = 0;
 };

@@ -34,6 +34,11 @@ class Files final : public CredentialSource {
     return held_;
   }
 
+  Credential Latest() override {
+    const std::lock_guard lock(mutex_);
+    return held_;
+  }
+
   void Refused(const std::string& token) override {
     const std::lock_guard lock(mutex_);
     if (token == held_.token) read_.reset();
@@ -67,6 +72,7 @@ class Fixed final : public CredentialSource {
  public:
   explicit Fixed(Credential credential) : credential_(std::move(credential)) {}
   Result<Credential> Get() override { return credential_; }
+  Credential Latest() override { return credential_; }
   void Refused(const std::string&) override {}
 
  private:

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "base/escape.h"
+#include "base/fd.h"
 #include "kube/config.h"
 #include "kube/resource.h"
 #include "kube/text_file.h"
@@ -32,18 +33,6 @@ using Steady = std::chrono::steady_clock;
 
 constexpr size_t kMaxOutput = size_t{1} << 20;
 constexpr size_t kShown = 200;
-
-struct Fd {
-  explicit Fd(int n) : number(n) {}
-  ~Fd() { Close(); }
-  Fd(const Fd&) = delete;
-  Fd& operator=(const Fd&) = delete;
-  void Close() {
-    if (number >= 0) close(number);
-    number = -1;
-  }
-  int number;
-};
 
 std::vector<std::string> EnvironmentOf(const ExecPlugin& plugin) {
   Json info = {{"apiVersion", plugin.api_version},
@@ -130,10 +119,10 @@ Result<std::string> RunPlugin(const ExecPlugin& plugin) {
   if (pipe2(ends, O_CLOEXEC) != 0) return ErrnoError(errno, "pipe");
   const Fd in(ends[0]);
   Fd out(ends[1]);
-  const Result<pid_t> pid = Spawn(plugin, out.number);
+  const Result<pid_t> pid = Spawn(plugin, out.get());
   if (!pid.ok()) return pid.error();
   out.Close();
-  Result<std::string> text = ReadAll(in.number, limit);
+  Result<std::string> text = ReadAll(in.get(), limit);
   if (!text.ok()) kill(-*pid, SIGKILL);
   int status = 0;
   pid_t ended = 0;
@@ -181,32 +170,52 @@ class Exec final : public CredentialSource {
       : plugin_(std::move(plugin)), clock_(std::move(clock)) {}
 
   Result<Credential> Get() override {
+    std::unique_lock turn(turn_, std::try_to_lock);
+    if (!turn) {
+      // Somebody runs the program, early: what is held is good until it has come to its end.
+      if (const auto held = Held(Duration::zero())) return *held;
+      turn.lock();
+    }
+    if (const auto held = Held(kTokenLeeway)) return *held;
+    const Result<Made> next = Run();
     const std::lock_guard lock(mutex_);
-    if (held_ && !Expired()) return *held_;
-    Result<Credential> next = Run();
     if (next.ok()) {
       held_ = *next;
     } else if (!held_ || refused_) {
-      return next;
+      return next.error();
     } else {
       spdlog::warn("credentials: {}; the old ones stay in use", next.error().message);
     }
     refused_ = false;
-    return *held_;
+    return held_->credential;
+  }
+
+  Credential Latest() override {
+    const std::lock_guard lock(mutex_);
+    return held_ ? held_->credential : Credential{};
   }
 
   void Refused(const std::string& token) override {
     const std::lock_guard lock(mutex_);
-    if (held_ && held_->token == token) refused_ = true;
+    if (held_ && held_->credential.token == token) refused_ = true;
   }
 
  private:
-  // Wall time, since that is what the plugin speaks of: whoever steps the clock runs it again.
-  bool Expired() const {
-    return refused_ || (expires_ && clock_->WallNow() >= *expires_ - kTokenLeeway);
+  struct Made {
+    Credential credential;
+    std::optional<WallTime> expires;  // nothing: never
+  };
+
+  // Unless it was refused, or ends within `leeway`. Wall time, since that is what the plugin speaks
+  // of: whoever steps the clock runs it again.
+  std::optional<Credential> Held(Duration leeway) {
+    const std::lock_guard lock(mutex_);
+    if (!held_ || refused_) return std::nullopt;
+    if (held_->expires && clock_->WallNow() >= *held_->expires - leeway) return std::nullopt;
+    return held_->credential;
   }
 
-  Result<Credential> Run() {
+  Result<Made> Run() const {
     const std::string place = plugin_.place + ": " + Printable(plugin_.command, kShown);
     const Result<std::string> text = RunPlugin(plugin_);
     if (!text.ok()) return text.error().With(place);
@@ -218,29 +227,29 @@ class Exec final : public CredentialSource {
       return Error{Code::kInvalid,
                    place + ": it did not print an ExecCredential of " + plugin_.api_version};
     }
-    Credential credential{Trimmed(TextAt(*answer, "/status/token")),
-                          TextAt(*answer, "/status/clientCertificateData"),
-                          TextAt(*answer, "/status/clientKeyData")};
-    if (credential.token.empty() && credential.certificate_pem.empty()) {
+    Made made{{Trimmed(TextAt(*answer, "/status/token")),
+               TextAt(*answer, "/status/clientCertificateData"),
+               TextAt(*answer, "/status/clientKeyData")},
+              {}};
+    if (made.credential.token.empty() && made.credential.certificate_pem.empty()) {
       return Error{Code::kInvalid, place + ": neither status.token nor clientCertificateData"};
     }
-    expires_.reset();
     const std::string expires = TextAt(*answer, "/status/expirationTimestamp");
     if (!expires.empty()) {
-      expires_ = ParseTime(expires);
-      if (!expires_) {
+      made.expires = ParseTime(expires);
+      if (!made.expires) {
         return Error{Code::kInvalid, place + ": status.expirationTimestamp is not a time: " +
                                          Printable(expires, kShown)};
       }
     }
-    return credential;
+    return made;
   }
 
   const ExecPlugin plugin_;
   const std::shared_ptr<const Clock> clock_;
+  std::mutex turn_;   // with whoever runs the program
   std::mutex mutex_;  // guards what follows
-  std::optional<Credential> held_;
-  std::optional<WallTime> expires_;  // nothing: never
+  std::optional<Made> held_;
   bool refused_ = false;
 };
 

@@ -132,6 +132,12 @@ def operators(plane, namespace, operator_user, tmp_path):
 
 
 @pytest.fixture
+def no_leader(admin):
+    """Nobody has the lease that all operators of the cluster share."""
+    admin.delete_if_there("Lease", SYSTEM, "parallelrun-operator")
+
+
+@pytest.fixture
 def operator(operators):
     return operators().start()
 

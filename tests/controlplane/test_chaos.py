@@ -1,6 +1,6 @@
-"""Two operators, killed at random together with the API server, over many jobs: in the end every
-job is in the right state, there was never a pod too many, and nothing is left of what was
-deleted."""
+"""Two operators over many jobs, while they, the API server and their connections to it are killed
+at random: in the end every job is in the right state, there was never a pod too many, and nothing
+is left of what was deleted."""
 
 import http.client
 import json
@@ -13,6 +13,8 @@ from support.client import ApiError, Client, eventually
 from support.job import spec
 from support.kubelet import Kubelet
 from support.pods import ended, role
+from support.proxy import through
+from support.wires import Wires
 
 JOBS = int(os.environ.get("CHAOS_JOBS", "200"))
 SECONDS = 40
@@ -26,7 +28,7 @@ def fate(name):
     return FATES[int(name.partition("-")[2]) % len(FATES)]
 
 
-def last_words(succeeds):
+def last_words(succeeds, reason="TooManyFailures"):
     outcome = "Succeeded" if succeeds else "Failed"
     batches = {
         "total": 20,
@@ -42,7 +44,7 @@ def last_words(succeeds):
                 "listingDone": True,
                 "verdict": {
                     "outcome": outcome,
-                    "reason": "" if succeeds else "TooManyFailures",
+                    "reason": "" if succeeds else reason,
                     "message": "17 failed",
                 },
             }
@@ -100,7 +102,12 @@ class Machine(Kubelet):
             self.ends[meta["uid"]] = time.monotonic() + self.rng.uniform(2, 12)
         elif self.ends.setdefault(meta["uid"], time.monotonic() + 5) < time.monotonic():
             job = meta["labels"]["parallelrun.dev/job"]
-            if role(pod) == "coordinator" and fate(job) != "is canceled":
+            if role(pod) == "coordinator" and fate(job) == "is canceled":
+                # Nobody can tell it so: it looks.
+                found = self.client.find("ParallelRunJob", self.namespace, job)
+                if found and found["spec"]["cancel"]:
+                    self.terminated(pod, 1, message=last_words(False, "Canceled"))
+            elif role(pod) == "coordinator":
                 succeeds = fate(job) != "fails"
                 self.terminated(pod, 0 if succeeds else 1, message=last_words(succeeds))
             elif role(pod) == "node" and self.rng.random() < 0.05:
@@ -145,7 +152,16 @@ def wrong(client, namespace):
     return found
 
 
-def test_two_operators_and_random_kills(plane, admin, namespace, operators, tmp_path):
+@pytest.fixture
+def wires(plane):
+    made = Wires(plane)
+    yield made
+    made.close()
+
+
+def test_two_operators_and_random_kills(
+    plane, admin, namespace, operators, operator_user, no_leader, wires, tmp_path
+):
     if "kube-apiserver" not in plane.processes:
         pytest.skip("the control plane was not started by this test run")
     rng = random.Random(SEED)
@@ -173,7 +189,8 @@ def test_two_operators_and_random_kills(plane, admin, namespace, operators, tmp_
         "--leader-renew-deadline=2s",
         "--leader-retry-period=500ms",
     ]
-    pair = [operators(*flags, level="info"), operators(*flags, level="info")]
+    user = through(wires.url, operator_user, tmp_path / "wired")
+    pair = [operators(*flags, level="info", user=user) for _ in range(2)]
     for operator in pair:
         operator.start(wait=False)
     machine = Machine(Client(plane.kubeconfig), namespace, tmp_path / "pods", rng)
@@ -187,6 +204,9 @@ def test_two_operators_and_random_kills(plane, admin, namespace, operators, tmp_
         rng.shuffle(wishes)
         resume = []
         while time.monotonic() < until or wishes or resume:
+            if rng.random() < 0.5:
+                print("connections cut:", wires.cut())
+                time.sleep(rng.uniform(0, 0.5))
             operator = rng.choice(pair)
             operator.kill()
             time.sleep(rng.uniform(0, 0.5))
@@ -240,4 +260,3 @@ def test_two_operators_and_random_kills(plane, admin, namespace, operators, tmp_
         assert machine.problems == []
     finally:
         machine.close()
-        admin.delete_if_there("Lease", "parallelrun-system", "parallelrun-operator")

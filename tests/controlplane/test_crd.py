@@ -255,6 +255,27 @@ def test_a_verdict_never_goes_back(job, kind):
     job.status(conditions=[condition(kind), condition("Accepted")])
 
 
+def test_a_status_from_an_old_reading_is_refused(admin, namespace, job):
+    old = job.get()["metadata"]["resourceVersion"]
+    job.status(phase="Running")
+    body = {
+        "apiVersion": "parallelrun.dev/v1alpha1",
+        "kind": "ParallelRunJob",
+        "metadata": {"name": "digits", "resourceVersion": old},
+        "status": {"phase": "Pending"},
+    }
+    with pytest.raises(ApiError) as refused:
+        admin.request(
+            "PATCH",
+            admin.path("ParallelRunJob", namespace, "digits", "status"),
+            body,
+            "application/apply-patch+yaml",
+            {"fieldManager": "parallelrun-operator", "force": "true"},
+        )
+    assert refused.value.status == 409
+    assert job.get()["status"]["phase"] == "Running"
+
+
 def test_never_complete_and_failed(job):
     with pytest.raises(ApiError) as refused:
         job.status(conditions=[condition("Complete"), condition("Failed")])
@@ -277,9 +298,8 @@ def test_kubectl_scale(plane, namespace, job):
 
 
 def test_columns(plane, namespace, job):
-    job.status(
-        phase="Running", display={"done": "61/180", "failed": "1", "nodes": "2/2", "eta": "6s"}
-    )
+    columns = {"status": "Running", "done": "61/180", "failed": "1", "nodes": "2/2", "eta": "6s"}
+    job.status(display=columns)
     table = plane.kubectl("-n", namespace, "get", "prj").stdout.splitlines()
     assert table[0].split() == ["NAME", "STATUS", "DONE", "FAILED", "NODES", "ETA", "AGE"]
     assert table[1].split()[:2] == ["digits", "Running"]

@@ -49,19 +49,19 @@ def test_suspend_and_resume(running):
 
 
 def test_results_survive_a_suspension(world):
-    # The status tells of progress every 10 s: the job has to last longer.
-    world.kubelet.work.seconds = 0.2
-    world.submit(rankMiniBatchCount=400)
+    world.kubelet.work.up_to = 20  # the others wait
+    world.submit(rankMiniBatchCount=60)
     volume = world.kubelet.folder / "volumes/results"
     world.until(lambda: world.status()["progress"]["miniBatches"]["succeeded"] > 0, within=30)
     world.change(suspend=True)
     world.until(lambda: world.pods(live=False) == [], within=30)
     assert any(volume.rglob("*"))  # the ledger stays
+    world.kubelet.work.up_to = None
     world.change(suspend=False)
     world.until_condition("Complete", within=40)
     (result,) = volume.rglob("parallel_run_step.txt")
     assert sorted(result.read_text().split()) == sorted(
-        " ".join(f"row of {i}" for i in range(400)).split()
+        " ".join(f"row of {i}" for i in range(60)).split()
     )
 
 
@@ -275,8 +275,8 @@ def test_applied_again_when_it_was_finished(world):
 
 def test_the_job_goes_on_without_its_operator(running):
     running.operator.kill()
-    running.kubelet.work.may_finish.set()
     (coordinator,) = running.coordinators()
+    running.kubelet.work.may_finish.set()
 
     def over():
         return (
@@ -289,6 +289,20 @@ def test_the_job_goes_on_without_its_operator(running):
     running.until(over, within=30)
     running.operator.start()
     running.until_condition("Complete", within=20)  # from the termination message
+    assert running.status()["progress"]["miniBatches"]["succeeded"] == 20
+    assert running.status()["output"]["rows"] == 20
+
+
+def test_a_job_that_succeeded_is_complete_although_its_coordinators_pod_is_gone(running):
+    """Its successor finds the verdict in the ledger, and no work."""
+    running.operator.kill()
+    (old,) = running.coordinators()
+    running.kubelet.work.may_finish.set()
+    running.until(lambda: running.coordinators() == [], within=30)
+    running.kubelet.vanish(old)
+    running.kubelet.work.may_finish.clear()
+    running.operator.start()
+    running.until_condition("Complete", within=60)
     assert running.status()["progress"]["miniBatches"]["succeeded"] == 20
     assert running.status()["output"]["rows"] == 20
 
@@ -322,6 +336,14 @@ def test_killed_again_and_again_while_a_job_starts(world):
     assert len(seen) == len(set(seen))
 
 
+def test_deleted_with_its_namespace_while_the_operator_is_away(running, admin):
+    """Nothing waits for an operator to take a finalizer away."""
+    running.operator.kill()
+    admin.delete("Namespace", None, running.namespace)
+    for kind in ("ParallelRunJob", "Pod", "Secret", "Service"):
+        running.until(lambda kind=kind: admin.list(kind, running.namespace) == [], within=30)
+
+
 def test_deleted_while_the_operator_is_away(running):
     uid = running.job()["metadata"]["uid"]
     running.operator.kill()
@@ -341,21 +363,24 @@ def test_sigterm_ends_the_operator_and_nothing_else(running):
 
 
 def test_an_upgraded_operator_keeps_the_version_of_a_job(operators, running):
+    """And its pods: none is replaced because the operator would make it otherwise by now."""
     running.operator.kill()
-    operators(runtime="images.test/runtime:2").start()
     old = running.node(0)
-    running.kubelet.failed(old, "Evicted", "The node was low on resource: memory.")
+    kept = {p["metadata"]["uid"] for p in running.pods()} - {old["metadata"]["uid"]}
+    operators("--job-labels=team=vision", runtime="images.test/runtime:2").start()
+    running.kubelet.vanish(old)
 
     def replaced():
-        pods = running.nodes()
-        return len(pods) == 2 and old["metadata"]["uid"] not in [p["metadata"]["uid"] for p in pods]
+        now = {p["metadata"]["uid"] for p in running.pods()}
+        return len(now) == 3 and old["metadata"]["uid"] not in now and kept < now
 
     running.until(replaced, within=25)
+    assert running.node(0)["metadata"]["labels"]["team"] == "vision"
     for pod in running.pods():
         containers = pod["spec"].get("initContainers", []) + pod["spec"]["containers"]
         ours = [c["image"] for c in containers if "runtime" in c["image"]]
         assert ours == ["images.test/runtime:1"]
-    finish(running)
+    running.until_running()
 
 
 def test_a_deleted_secret_is_made_again_byte_for_byte(running):
@@ -365,23 +390,25 @@ def test_a_deleted_secret_is_made_again_byte_for_byte(running):
         if s["metadata"]["name"].endswith("-access")
     ]
     running.client.delete("Secret", running.namespace, access["metadata"]["name"])
-    running.kubelet.terminated(running.node(0), 1)  # a new pod needs it
+    running.kubelet.vanish(running.node(0))  # a new pod needs it
     again = running.until(
         lambda: running.client.find("Secret", running.namespace, access["metadata"]["name"]),
         within=20,
     )
     assert again["data"] == access["data"]
-    finish(running)
+    running.until_running()
 
 
 def test_a_deleted_service_is_made_again(running):
+    """An operator that has seen it looks every half minute; one that starts looks at once."""
+    running.operator.kill()
     (service,) = running.client.list("Service", running.namespace)
     running.client.delete("Service", running.namespace, service["metadata"]["name"])
-    running.kubelet.terminated(running.node(0), 1)
-    running.until(
-        lambda: running.client.find("Service", running.namespace, service["metadata"]["name"]),
-        within=60,
+    running.operator.start()
+    again = running.until(
+        lambda: running.client.find("Service", running.namespace, service["metadata"]["name"])
     )
+    assert again["spec"]["selector"] == service["spec"]["selector"]
     finish(running)
 
 

@@ -1,11 +1,13 @@
 """The same end whatever the operator misses: crashes between any two writes, news that comes late,
 watches that are cut while things happen."""
 
+import random
 import time
 
 import pytest
 from support.job import World
 from support.proxy import Proxy
+from support.proxy import through as kubeconfig_through
 
 
 @pytest.fixture
@@ -20,7 +22,7 @@ def proxy(plane):
 @pytest.fixture
 def through(operators, operator_user, proxy, tmp_path):
     """An operator behind the proxy."""
-    return operators(user=proxy.kubeconfig(operator_user, tmp_path / "proxied"))
+    return operators(user=kubeconfig_through(proxy.url, operator_user, tmp_path / "proxied"))
 
 
 @pytest.fixture
@@ -50,7 +52,7 @@ def until_crashed_through(world, proxy, over, limit=60):
             break
         written = len(proxy.writes)
         world.operator.start(wait=False)
-        until = time.monotonic() + 5
+        until = time.monotonic() + 20
         while world.operator.process.poll() is None and not over() and time.monotonic() < until:
             time.sleep(0.05)
         if len(proxy.writes) == written and over():
@@ -81,7 +83,7 @@ def test_a_crash_after_every_write_of_a_suspension(world, proxy):
     world.change(suspend=True)
     until_crashed_through(world, proxy, lambda: world.condition("Suspended")["status"] == "True")
     world.until_condition("Suspended", within=20)
-    assert world.pods(live=False) == []
+    world.until(lambda: world.pods(live=False) == [])
     world.kubelet.work.may_finish.set()
     world.change(suspend=False)
     world.until_condition("Complete", within=40)
@@ -100,8 +102,8 @@ def test_a_crash_after_every_write_of_a_cancellation(world, proxy):
 
 
 def test_news_that_come_late(world, proxy):
-    """A cache that is 2 seconds behind makes no second pod for a place, and no wrong status."""
-    proxy.watch_delay = 2.0
+    """A cache that is a second behind makes no second pod for a place, and no wrong status."""
+    proxy.watch_delay = 1.0
     world.operator.start()
     world.kubelet.work.may_finish.clear()
     world.submit()
@@ -117,6 +119,52 @@ def test_news_that_come_late(world, proxy):
     nothing_doubled(world)
 
 
+def test_nothing_is_made_before_all_pods_are_known(world, proxy):
+    """An operator that has just started and does not know yet what there is makes nothing."""
+    proxy.hold = lambda method, path: path.endswith("/pods")
+    world.operator.start(wait=False)
+    world.submit()
+
+    def tells():
+        status, text = world.operator.get("readyz")
+        return status == 503 and "caches" in text
+
+    world.until(tells)
+    time.sleep(1)
+    assert (world.pods(live=False), world.status()) == ([], {})
+    proxy.hold = lambda method, path: False
+    world.until_condition("Complete", within=30)
+
+
+def test_an_api_server_that_refuses_every_third_request(world, proxy):
+    rng = random.Random(19)
+    refused = []
+
+    def refuse(method, path):
+        if path.endswith("/status"):  # as if somebody else wrote it all the time
+            answers = (409, 409, 429, 500, 504)
+        else:
+            answers = (429, 500, 504)
+        if rng.random() > 0.3:
+            return None
+        refused.append(rng.choice(answers))
+        return refused[-1]
+
+    proxy.refuse = refuse
+    world.operator.start(wait=False)
+    world.kubelet.work.may_finish.clear()
+    world.submit()
+    world.until_running(within=60)
+    world.change(nodeCount=3)
+    world.until_running(nodes=3, within=60)
+    places = [p["metadata"]["labels"].get("parallelrun.dev/node") for p in world.pods(live=False)]
+    assert len(places) == len(set(places)) == 4
+    world.kubelet.work.may_finish.set()
+    world.until_condition("Complete", within=60)
+    nothing_doubled(world)
+    assert refused
+
+
 def test_what_happens_while_the_watches_are_cut(world, proxy):
     world.operator.start()
     world.kubelet.work.may_finish.clear()
@@ -125,8 +173,7 @@ def test_what_happens_while_the_watches_are_cut(world, proxy):
     proxy.watches_refused = True
     old = world.nodes()
     world.kubelet.failed(old[0], "Evicted", "The node was low on resource: memory.")
-    world.kubelet.forget(old[1])
-    world.client.delete("Pod", world.namespace, old[1]["metadata"]["name"], gracePeriodSeconds=0)
+    world.kubelet.vanish(old[1])
     world.change(nodeCount=3)
     time.sleep(1)
     proxy.watches_refused = False

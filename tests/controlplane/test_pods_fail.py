@@ -116,10 +116,7 @@ def test_pods_deleted_by_people(running):
 
 def test_pods_deleted_by_force(running):
     for pod in running.pods():
-        running.kubelet.forget(pod)
-        running.client.delete(
-            "Pod", running.namespace, pod["metadata"]["name"], gracePeriodSeconds=0
-        )
+        running.kubelet.vanish(pod)
     running.until(lambda: len(running.pods()) == 3, within=20)
     finish(running)
 

@@ -25,7 +25,7 @@
 
 namespace parallelrun {
 
-constexpr int kPatienceMs = 10'000;  // no test waits for anything longer
+constexpr int kPatienceMs = 60'000;  // no test waits for anything longer
 
 class RawClient {
  public:

@@ -4,6 +4,8 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <atomic>
+#include <memory>
+#include <vector>
 
 #include "tests/unit/base_http_fixture.h"
 
@@ -281,6 +283,26 @@ TEST(HttpServer, ConnectionsOverTheLimitGet503) {
   RawClient d(server.port());
   d.Send(kGet);
   EXPECT_EQ(StatusOf(d.ReadResponse()), 200);
+}
+
+TEST(HttpServer, AFloodOfConnectionsTakesNothingFromThoseWhoAreThere) {
+  HttpServerOptions options;
+  options.max_connections = 100;
+  TestServer server(options);
+  RawClient healthy(server.port());
+  healthy.Send(kGet);
+  EXPECT_EQ(StatusOf(healthy.ReadResponse()), 200);
+  std::vector<std::unique_ptr<RawClient>> flood;
+  for (int i = 0; i < 200; ++i) {
+    flood.push_back(std::make_unique<RawClient>(server.port()));
+    if (i % 3 == 0) flood.back()->Send("GET / HT");
+    if (i % 3 == 1) flood.back()->Send(Post("/b", "Content-Length: 900\r\n", "abc"));
+    if (i % 3 == 2) flood.back()->Send(kGet);  // and reads nothing
+    healthy.Send(kGet);
+    EXPECT_EQ(StatusOf(healthy.ReadResponse()), 200);
+  }
+  // A few above the limit are let in, to be told so.
+  EXPECT_LT(server.OnLoop([&] { return server.server().connections(); }), 150u);
 }
 
 TEST(HttpServer, AnswersLater) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <future>
 #include <mutex>
+#include <thread>
 
 #include "tests/unit/kube_server_fixture.h"
 
@@ -15,7 +16,8 @@ std::string FirstLine(const std::string& request) { return request.substr(0, req
 // A token that is replaced when it is refused.
 class Tokens : public CredentialSource {
  public:
-  Result<Credential> Get() override { return Credential{good_ ? "good" : "stale", "", ""}; }
+  Result<Credential> Get() override { return Latest(); }
+  Credential Latest() override { return {good_ ? "good" : "stale", "", ""}; }
   void Refused(const std::string& token) override { good_ = good_ || token == "stale"; }
 
  private:
@@ -36,6 +38,30 @@ TEST_F(KubeServer, A401DropsTheTokenAndIsTriedOnce) {
   ASSERT_FALSE(never.ok());
   EXPECT_EQ(never.error().status, 401);
   EXPECT_EQ(requests_.size(), 4u) << "tried once more, not for ever";
+}
+
+// Which may run a program for a minute, while the lease is renewed over the same connections.
+TEST_F(KubeServer, CredentialsAreMadeOnTheCallersThread) {
+  class Source : public CredentialSource {
+   public:
+    Result<Credential> Get() override {
+      elsewhere = elsewhere || std::this_thread::get_id() != caller;
+      return Credential{};
+    }
+    Credential Latest() override { return {}; }
+    void Refused(const std::string&) override {}
+    const std::thread::id caller = std::this_thread::get_id();
+    std::atomic<bool> elsewhere{false};
+  };
+  ScriptedServer server(pair_, [](ScriptedConnection& connection) {
+    connection.ReadRequest();
+    connection.Respond(200, "{}", "Connection: close\r\n");
+  });
+  const auto source = std::make_shared<Source>();
+  const auto client = Connect(server, source);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(client->Get(kPods, {"ns", "a"}).ok());
+  EXPECT_GE(server.connections(), 3) << "each of which asked for a certificate";
+  EXPECT_FALSE(source->elsewhere);
 }
 
 TEST_F(KubeServer, RetryAfterIsWaitedOutOnlyWhenTheCallerAllows) {

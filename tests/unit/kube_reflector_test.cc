@@ -269,6 +269,34 @@ TEST_F(KubeReflector, GoneAgainAndAgainBacksOff) {
   EXPECT_EQ(waits_.size(), 2u);
 }
 
+TEST_F(KubeReflector, ATooLargeResourceVersionRelists) {
+  ApiError ahead = Failure(504);
+  ahead.message =
+      "Too large resource version: 10, current: 7";  // of a server restored from a backup
+  server_.script = {Page({}, "10"), ahead, Page({}, "7"), Stream{{}}};
+  Run();
+  EXPECT_EQ(server_.log, (Texts{"list", "watch 10", "list", "watch 7", "watch 7"}));
+  EXPECT_EQ(waits_.size(), 1u);
+}
+
+TEST_F(KubeReflector, ADeletionThatAListFoundIsToldOnce) {
+  server_.script = {Page({Object("a", "1")}, "10"),
+                    Failure(410),
+                    Page({}, "20"),
+                    Stream{{Deleted(Object("a", "3")), Failure(410)}},
+                    Page({}, "30"),
+                    Stream{{}}};
+  Run();
+  EXPECT_EQ(events_, (Texts{"ns/a ->v", "ns/a v>-"}));
+}
+
+TEST_F(KubeReflector, DeletedThenAddedAgainIsBoth) {
+  server_.script = {Page({Object("a", "1")}, "10"),
+                    Stream{{Deleted(Object("a", "11")), Added(Object("a", "12", "w"))}}};
+  Run();
+  EXPECT_EQ(events_, (Texts{"ns/a ->v", "ns/a v>-", "ns/a ->w"}));
+}
+
 TEST_F(KubeReflector, OtherErrorsOfAWatchRelist) {
   for (const int status : {400, 403, 404}) {
     server_.log.clear();

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <future>
+#include <memory>
 #include <set>
 #include <string>
 #include <thread>
@@ -177,6 +178,28 @@ TEST(KubeWorkQueue, ManyWorkersNeverShareAKey) {
   for (std::thread& worker : workers) worker.join();
   EXPECT_EQ(shared, 0);
   EXPECT_EQ(queue.depth(), 0u);
+}
+
+// By which /healthz notices a worker that is stuck.
+TEST(KubeWorkQueue, TheLongestWorkInProgressIsKnown) {
+  struct SetClock final : Clock {
+    Instant Now() const override { return now; }
+    WallTime WallNow() const override { return {}; }
+    Instant now = At(0);
+  };
+  const auto clock = std::make_shared<SetClock>();
+  WorkQueue queue(clock);
+  for (const char* key : {"a", "b"}) queue.Add(key);
+  EXPECT_EQ(queue.LongestWork(), seconds(0)) << "nobody works";
+  const std::string first = *queue.Get();
+  clock->now += seconds(10);
+  const std::string second = *queue.Get();
+  clock->now += seconds(5);
+  EXPECT_EQ(queue.LongestWork(), seconds(15));
+  queue.Done(first);
+  EXPECT_EQ(queue.LongestWork(), seconds(5));
+  queue.Done(second);
+  EXPECT_EQ(queue.LongestWork(), seconds(0));
 }
 
 TEST(KubeWorkQueue, HooksHearOfEverything) {

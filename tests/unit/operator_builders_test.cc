@@ -96,6 +96,44 @@ TEST_F(OperatorBuilders, AWorkerPodIsThisJobs) {
   EXPECT_EQ(digest.job_uid, "0a1b2c3d-0000-4000-8000-000000000001");
 }
 
+TEST_F(OperatorBuilders, ADeadHostKeepsANodeHalfAMinuteAndACoordinatorNotAtAll) {
+  for (const auto& [pod, patience] : {std::pair{Worker(), 30}, std::pair{Coordinator(), 0}}) {
+    for (const char* key : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}) {
+      const json& toleration = Find(pod["spec"]["tolerations"], "key", key);
+      EXPECT_EQ(toleration["effect"], "NoExecute");
+      EXPECT_EQ(toleration["tolerationSeconds"], patience);
+    }
+  }
+}
+
+TEST_F(OperatorBuilders, AUsersProgramHasAHomeAndAnImageItMayWriteTo) {
+  object["spec"]["environment"].erase("env");
+  const json pod = Worker();
+  const json& worker = pod["spec"]["containers"][0];
+  EXPECT_EQ(Find(worker["env"], "name", "HOME")["value"], "/var/lib/parallelrun/home");
+  EXPECT_EQ(Find(worker["env"], "name", "LOGNAME")["value"], "parallelrun");
+  EXPECT_EQ(Find(worker["env"], "name", "XDG_CACHE_HOME")["value"],
+            "/var/lib/parallelrun/home/.cache");
+  EXPECT_FALSE(worker["securityContext"].contains("readOnlyRootFilesystem"));
+  EXPECT_EQ(Coordinator()["spec"]["containers"][0]["securityContext"]["readOnlyRootFilesystem"],
+            true);
+}
+
+TEST_F(OperatorBuilders, EveryObjectHasTheInstallationsLabelsAndOursWin) {
+  options.job_labels = {{"team", "vision"}, {"parallelrun.dev/job", "mine"}};
+  options.image_pull_secrets = {"pull", "mirror"};
+  const BuildContext context = Context();
+  for (const json& thing :
+       {Worker(), Coordinator(), CoordinatorService(context, 1), CoordinatorNetworkPolicy(context),
+        AccessSecret(context.identity, {}, options.job_labels),
+        CodeSnapshot(context.identity, json::object(), options.job_labels)}) {
+    EXPECT_EQ(thing["metadata"]["labels"]["team"], "vision") << thing["kind"];
+    EXPECT_EQ(thing["metadata"]["labels"]["parallelrun.dev/job"], "digits") << thing["kind"];
+  }
+  EXPECT_EQ(Worker()["spec"]["imagePullSecrets"],
+            json::parse(R"([{"name": "pull"}, {"name": "mirror"}])"));
+}
+
 TEST_F(OperatorBuilders, TheInitContainerHasTheWorkersResourcesAndThePinnedImage) {
   const json pod = Worker();
   const json& init = pod["spec"]["initContainers"][0];

@@ -101,6 +101,24 @@ TEST(Credentials, TheKeyBelongsToTheCertificate) {
   EXPECT_EQ(X509_check_private_key(Read(made.tls_pem).get(), key.get()), 1);
 }
 
+TEST(Credentials, TheKeyOfTheCaIsWrittenNowhere) {
+  const JobCredentials made = Derive(kKey, kJob, kCreated);
+  int keys = 0;
+  for (const auto& [name, text] : AccessSecretData(made, kJob, Content())) {
+    if (text.find("PRIVATE KEY") == std::string::npos) continue;
+    EXPECT_EQ(name, "tls.key");
+    EXPECT_EQ(text, made.tls_key_pem);
+    ++keys;
+  }
+  EXPECT_EQ(keys, 1);
+  const std::unique_ptr<BIO, decltype(&BIO_free)> bio(
+      BIO_new_mem_buf(made.tls_key_pem.data(), static_cast<int>(made.tls_key_pem.size())),
+      BIO_free);
+  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(
+      PEM_read_bio_PrivateKey(bio.get(), nullptr, nullptr, nullptr), EVP_PKEY_free);
+  EXPECT_EQ(X509_check_private_key(Read(made.ca_pem).get(), key.get()), 0) << "it is another one";
+}
+
 TEST(Credentials, TheSameInputsGiveTheSameBytes) {
   const JobCredentials first = Derive(kKey, kJob, kCreated + kDay);
   const JobCredentials again = Derive(kKey, kJob, kCreated + 29 * kDay);

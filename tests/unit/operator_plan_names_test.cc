@@ -41,6 +41,25 @@ TEST(OperatorPlanNames, AForeignCopyOfTheCodeThatGoesAwayIsNoticed) {
   EXPECT_NE(world.Reason("NodesReady"), "NameTaken");
 }
 
+TEST(OperatorPlanNames, CodeThatChangedWhileItsCopyWasDeletedIsNotRun) {
+  PlanWorld world;
+  world.RunJob();
+  const FactKey copy{FactKind::kConfigMap, std::string(kBase) + "-code"};
+  const std::string old = world.code;
+  world.code = "def run(x): return 2 * x";
+  world.there.erase(copy);
+  world.End(world.Pod("node-0-1"), 1);
+  for (int i = 0; i < 3; ++i) world.TurnIn(std::chrono::minutes(11));
+  EXPECT_EQ(world.Reason("NodesReady"), "CodeChanged");
+  EXPECT_TRUE(world.Status().Is("Stalled"));
+  EXPECT_FALSE(world.Has("node-0-2"));
+  world.code = old;
+  world.there.erase(copy);  // as the message asks for
+  for (int i = 0; i < 2; ++i) world.TurnIn(std::chrono::minutes(11));
+  EXPECT_TRUE(world.Has("node-0-2"));
+  EXPECT_FALSE(world.Status().Is("Stalled"));
+}
+
 TEST(OperatorPlanNames, PodsThatVanishWithoutAnEndHaveSuccessorsOfNewNames) {
   PlanWorld world;
   world.RunJob();

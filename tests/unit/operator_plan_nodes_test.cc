@@ -69,6 +69,22 @@ TEST(OperatorPlanNodes, DisruptionsAreReplacedAtOnceAndDoNotCount) {
   EXPECT_EQ(world.Status().nodes.disruptions, 1);
 }
 
+TEST(OperatorPlanNodes, ANodeThatIsTakenAwayAsSoonAsItIsMadeIsNoFailure) {
+  PlanWorld world;
+  world.RunJob();
+  world.End(world.Pod("node-0-1"), 137);
+  world.Pod("node-0-1").disruption = "EvictionByEvictionAPI";
+  world.Turn();
+  EXPECT_FALSE(world.Has("node-0-2")) << "not in a loop";
+  EXPECT_EQ(world.Reason("NodesReady"), "NodeDisrupted");
+  EXPECT_THAT(world.Message("NodesReady"),
+              HasSubstr("node 0 was taken away (EvictionByEvictionAPI) and is made again at "));
+  EXPECT_EQ(world.Told("NodeBackOff"), 0);
+  for (const EventToEmit& event : world.events) EXPECT_FALSE(event.warning) << event.reason;
+  world.TurnIn(seconds(10));
+  EXPECT_TRUE(world.Has("node-0-2"));
+}
+
 TEST(OperatorPlanNodes, EndsAreToldApart) {
   PodDigest pod;
   pod.phase = PodPhase::kFailed;
@@ -273,6 +289,23 @@ TEST(OperatorPlanNodes, EventsOfPendingPodsAreRead) {
   };
   EXPECT_EQ(max_age(world.Look()), seconds(10));
   EXPECT_EQ(max_age(world.TurnIn(seconds(20))), seconds(30)) << "it has waited for long";
+}
+
+TEST(OperatorPlanNodes, AConflictIsNobodysNameAndTriedAgain) {
+  PlanWorld world;
+  ApplyFailure conflict;
+  conflict.status = 409;
+  conflict.reason = "Conflict";
+  conflict.message = "Operation cannot be fulfilled on resourcequotas \"small\"";
+  world.refuse["pods/digits-0a1b2-node-"] = conflict;
+  world.Turn();
+  world.Turn();
+  EXPECT_EQ(world.Reason("NodesReady"), "ApplyFailed");
+  EXPECT_FALSE(world.Status().Is("Stalled"));
+  world.refuse.clear();
+  world.TurnIn(seconds(5));
+  world.TurnIn(seconds(60));
+  EXPECT_EQ(world.Live(), 3);
 }
 
 TEST(OperatorPlanNodes, ARefusedPodIsTriedAgainGentlyAndNamed) {

@@ -9,6 +9,7 @@
 
 #include "operator/apply.h"
 #include "operator/builders/objects.h"
+#include "operator/facts.h"
 #include "tests/unit/operator_fake_api.h"
 
 namespace parallelrun {
@@ -120,6 +121,17 @@ TEST_F(ApplierTest, AForeignObjectUnderOurNameIsNeverAdopted) {
   EXPECT_THAT(applied.pods, IsEmpty());
 }
 
+TEST_F(ApplierTest, ANameThatIsStillTerminatingIsTriedAgain) {
+  api.Put(std::string(kPodPath) + "/a", Owned("a", "an-earlier-job"));
+  api.Refuse([](const HttpRequest&) {
+    return StatusAnswer(409, "AlreadyExists", "object is being deleted: pods \"a\" already exists");
+  });
+  const Applied applied = Apply({CreatePod("a")});
+  EXPECT_TRUE(applied.again);
+  EXPECT_THAT(applied.refused, IsEmpty()) << "nobody has taken the name";
+  EXPECT_THAT(applied.pods, IsEmpty());
+}
+
 TEST_F(ApplierTest, WhatMayPassIsTriedAgain) {
   api.Refuse([](const HttpRequest&) { return StatusAnswer(500, "InternalError", "etcd"); });
   const Applied applied = Apply({CreatePod("a")});
@@ -214,6 +226,48 @@ TEST_F(ApplierTest, AChangedAccessSecretIsBroughtUpToDate) {
   scaled.access.highest_nodes = 3;
   Apply({scaled});
   EXPECT_TRUE(api.Stored(kSecretPath)["data"].contains("node-2.json"));
+}
+
+TEST_F(ApplierTest, AnAccessSecretFollowsEverythingItIsMadeOf) {
+  Action access = Access();
+  Apply({access});
+  const auto changes = [&](const char* what) {
+    const json before = api.Stored(kSecretPath)["data"];
+    api.Requests();
+    Apply({access});
+    EXPECT_NE(api.Stored(kSecretPath)["data"], before) << what;
+    Apply({access});
+    EXPECT_THAT(api.Requests(), SizeIs(2)) << what << ": looked at and written, once";
+  };
+  access.access.job.metadata.generation = 2;
+  changes("the spec");
+  access.access.job.metadata.labels["team"] = "vision";
+  changes("a label");
+  access.access.job.metadata.annotations["note"] = "x";
+  changes("an annotation");
+  access.access.code_digest = "00ab";
+  changes("the code");
+  access.access.nodes = 7;
+  changes("nodeCount");
+  access.access.processes = 3;
+  changes("the processes");
+  access.access.coordinator_port = 9443;
+  changes("the port");
+}
+
+TEST_F(ApplierTest, OfAUsersSecretOnlyTheMetadataIsRead) {
+  std::string accepted;
+  api.Refuse([&accepted](const HttpRequest& request) -> std::optional<HttpResponse> {
+    accepted = request.Header("accept");
+    return std::nullopt;
+  });
+  api.Put("/api/v1/namespaces/team/secrets/pull", {{"metadata", {{"name", "pull"}}}});
+  const SystemClock clock;
+  EXPECT_EQ(ReadFact(api.client(), "team", {FactKind::kSecret, "pull"}, clock).state,
+            Fact::State::kPresent);
+  EXPECT_NE(accepted.find("as=PartialObjectMetadata;"), std::string::npos) << accepted;
+  EXPECT_EQ(ReadFact(api.client(), "team", {FactKind::kSecret, "none"}, clock).state,
+            Fact::State::kAbsent);
 }
 
 TEST_F(ApplierTest, WithoutItsAccessSecretNoPodIsCreated) {

@@ -66,7 +66,7 @@ class ReconcilerTest : public testing::Test {
     pods.digest = DigestHeldPod;
     pods.index = [](const HeldPod& pod) { return pod.job_key; };
     pods_ = std::make_unique<PodInformer>(api_.client(), pods);
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (!jobs_->HasSynced() || !pods_->HasSynced()) {
       ASSERT_LT(std::chrono::steady_clock::now(), until) << "the caches are not filled";
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -114,6 +114,7 @@ TEST_F(ReconcilerTest, ANewJobIsStartedInOneTurnWithOneStatus) {
   const json status = WrittenStatus();
   EXPECT_EQ(status["phase"], "Starting");
   EXPECT_EQ(status["replicas"], 2) << "it shows the pods that were just made";
+  EXPECT_EQ(status["coordinator"]["incarnation"], 1) << "so that no other write tells only that";
 }
 
 TEST_F(ReconcilerTest, NothingIsDoneBeforeTheCacheShowsItsOwnStatus) {
@@ -160,6 +161,22 @@ TEST_F(ReconcilerTest, ARefusedPodIsInTheStatusOfTheNextTurn) {
   Turn();
   const json conditions = WrittenStatus()["conditions"];
   EXPECT_NE(conditions.dump().find("QuotaExceeded"), std::string::npos) << conditions.dump(1);
+}
+
+TEST_F(ReconcilerTest, APodIsItsControllersWhateverItsLabelsSay) {
+  json pod = json::parse(R"({"metadata": {"name": "digits-3f250-node-0-1", "namespace": "team",
+    "labels": {"app.kubernetes.io/managed-by": "parallelrun", "parallelrun.dev/job": "digits",
+      "parallelrun.dev/job-uid": "3f2504e0-4f89-11d3-9a0c-0305e82c3301"}}})");
+  EXPECT_FALSE(DigestHeldPod(pod)) << "nobody's";
+  json& owners = pod["metadata"]["ownerReferences"];
+  owners = {{{"kind", "ParallelRunJob"}, {"name", "digits"}, {"uid", "u"}}};
+  EXPECT_FALSE(DigestHeldPod(pod)) << "an owner does not control it";
+  owners[0]["controller"] = true;
+  ASSERT_TRUE(DigestHeldPod(pod));
+  EXPECT_EQ(DigestHeldPod(pod)->job_key, kKey);
+  EXPECT_EQ(DigestHeldPod(pod)->pod.job_uid, "u") << "not what the label says";
+  owners[0]["kind"] = "Job";
+  EXPECT_FALSE(DigestHeldPod(pod)) << "somebody else's";
 }
 
 TEST_F(ReconcilerTest, AJobThatIsGoneIsForgotten) {

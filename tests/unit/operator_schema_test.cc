@@ -12,6 +12,7 @@
 
 #include "api/document.h"
 #include "operator/status.h"
+#include "tests/support/source_folder.h"
 
 namespace parallelrun {
 namespace {
@@ -22,7 +23,7 @@ using testing::IsEmpty;
 
 // The schema as the API server would serve it.
 json Served() {
-  std::ifstream file(PARALLELRUN_SOURCE_DIR "/crds/parallelrunjobs.parallelrun.dev.yaml");
+  std::ifstream file(SourceFolder() + "crds/parallelrunjobs.parallelrun.dev.yaml");
   std::stringstream text;
   text << file.rdbuf();
   const Document document = ReadForeignDocument(text.str());

@@ -143,6 +143,29 @@ TEST(OperatorStatus, TheColumnsAreText) {
   EXPECT_EQ(display.eta, "1m00s");
 }
 
+TEST(OperatorStatus, TheStatusColumnSaysWhatAllOfTheJobWaitsFor) {
+  PlanWorld world;
+  world.RunJob();
+  world.Pod("node-1-1").ready = false;
+  world.Pod("node-1-1").main.waiting_reason = "CreateContainerConfigError";
+  world.TurnIn(seconds(1));
+  EXPECT_EQ(world.Reason("NodesReady"), "CreateContainerConfigError");
+  EXPECT_EQ(world.Status().display.status, "Running") << "the other node works";
+  EXPECT_EQ(world.Status().display.nodes, "1/2");
+  json paused = PlanWorld::Progress("Running", 1, 0, 100);
+  paused["paused"] = "No space left on device";
+  world.Start(world.Pod("node-1-1"));
+  world.Say(paused);
+  world.TurnIn(seconds(1));
+  EXPECT_EQ(world.Status().display.status, "CoordinatorPaused");
+  EXPECT_EQ(world.Status().phase, "Running");
+  world.Say(PlanWorld::Progress("Running", 1, 0, 100));
+  world.Pod("coordinator-1").ready = false;
+  world.Pod("coordinator-1").main.waiting_reason = "CrashLoopBackOff";
+  world.TurnIn(seconds(1));
+  EXPECT_EQ(world.Status().display.status, "CrashLoopBackOff");
+}
+
 TEST(OperatorStatus, ScaleAndUsageAreKept) {
   PlanWorld world;
   world.spec()["resources"] = json::parse(R"({"limits": {"nvidia.com/gpu": 2}})");
@@ -154,6 +177,21 @@ TEST(OperatorStatus, ScaleAndUsageAreKept) {
   world.TurnIn(seconds(100));
   EXPECT_NEAR(static_cast<double>(world.Status().usage.node_seconds), 202, 4);
   EXPECT_EQ(world.Status().usage.gpu_seconds, 2 * world.Status().usage.node_seconds);
+}
+
+TEST(OperatorStatus, UsageCountsANodeToItsEnd) {
+  PlanWorld world;
+  world.RunJob();
+  const int64_t before = world.Status().usage.node_seconds;
+  world.now += seconds(50);
+  world.End(world.Pod("node-0-1"), 0);
+  world.End(world.Pod("node-1-1"), 0);
+  world.Say(PlanWorld::Progress("Running", 100, 0, 100));
+  world.TurnIn(seconds(10));
+  EXPECT_NEAR(static_cast<double>(world.Status().usage.node_seconds - before), 100, 4);
+  world.Say(PlanWorld::Progress("Finalizing", 100, 0, 100));
+  world.TurnIn(seconds(10));
+  EXPECT_NEAR(static_cast<double>(world.Status().usage.node_seconds - before), 100, 4);
 }
 
 TEST(OperatorStatus, ReconcilingEndsOnceAllPodsAreMade) {

@@ -77,7 +77,7 @@ annotations:
 {{- define "parallelrun.rules" -}}
 - apiGroups: [parallelrun.dev]
   resources: [parallelrunjobs]
-  verbs: [get, list, watch, delete]
+  verbs: [list, watch, delete]
 - apiGroups: [parallelrun.dev]
   resources: [parallelrunjobs/status]
   verbs: [patch]
@@ -88,10 +88,13 @@ annotations:
   resources: [pods]
   verbs: [get, list, watch, create, delete]
 - apiGroups: [""]
-  resources: [services, configmaps, secrets]
-  verbs: [get, create, patch, delete]
+  resources: [services, secrets]
+  verbs: [get, create, patch]
 - apiGroups: [""]
-  resources: [persistentvolumeclaims, serviceaccounts]
+  resources: [configmaps]
+  verbs: [get, create]
+- apiGroups: [""]
+  resources: [persistentvolumeclaims]
   verbs: [get]
 - apiGroups: [""]
   resources: [events]
@@ -99,6 +102,6 @@ annotations:
 {{- if .Values.jobs.networkPolicies }}
 - apiGroups: [networking.k8s.io]
   resources: [networkpolicies]
-  verbs: [get, create, patch, delete]
+  verbs: [get, create, patch]
 {{- end }}
 {{- end -}}

@@ -32,7 +32,6 @@ class Coordinator(threading.Thread):
         self._pod = pod
         self._ending = threading.Event()
         self._silent = threading.Event()  # killed: nothing is reported any more
-        self.start()
 
     def terminate(self):
         self._ending.set()

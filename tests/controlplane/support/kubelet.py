@@ -82,17 +82,24 @@ class Kubelet:
             if uid in self._known or ended(pod) or self.hold(pod):
                 return
             self._known[uid] = None
+        try:
+            self._begin(pod)
+        except (ApiError, OSError, http.client.HTTPException):
+            with self._lock:
+                del self._known[uid]  # the next round begins again
+            raise
+
+    def _begin(self, pod):
         self.schedule(pod)
         body = None
         if not self.scripted(pod):
-            if role(pod) == "coordinator":
-                body = Coordinator(self, pod)
-            elif role(pod) == "node":
-                body = self._node(pod)
+            body = Coordinator(self, pod) if role(pod) == "coordinator" else self._node(pod)
         with self._lock:
-            self._known[uid] = body
-        if body is None:
+            self._known[pod["metadata"]["uid"]] = body  # who hears that it runs may end it
+        if not isinstance(body, Coordinator):  # that tells by itself
             self.running(pod)
+        if body:
+            body.start()
 
     def _end_deleted(self, pod):
         uid = pod["metadata"]["uid"]
@@ -115,20 +122,15 @@ class Kubelet:
             **json.loads(secret_text(secret, "agent.json")),
             **json.loads(secret_text(secret, f"node-{index}.json")),
         }
-        node = Node(
+        return Node(
             config,
             secret_text(secret, "ca.crt"),
             lambda: self.behind_service(pod),
             self.work,
             lambda code: self._node_ended(pod, code),
         )
-        node.code = None
-        self.running(pod, address=next_address())
-        return node
 
     def _node_ended(self, pod, code):
-        with self._lock:
-            self._known[pod["metadata"]["uid"]].code = code
         with contextlib.suppress(ApiError, OSError):
             self.terminated(pod, code)
 
@@ -286,6 +288,11 @@ class Kubelet:
             body = self._known.get(pod["metadata"]["uid"])
         if body and body is not threading.current_thread():
             body.kill()
+
+    def vanish(self, pod):
+        """Somebody deletes it by force: nothing of it is left to be seen."""
+        self.forget(pod)
+        self.client.delete("Pod", self.namespace, pod["metadata"]["name"], gracePeriodSeconds=0)
 
     def confirm_deletion(self, pod):
         self.client.delete_if_there(

@@ -20,6 +20,10 @@ class Work:
         self.processes = processes
         self.may_finish = threading.Event()
         self.may_finish.set()
+        self.up_to = None  # mini-batches from this number on do not finish
+
+    def may(self, mini_batch):
+        return self.may_finish.is_set() and (self.up_to is None or mini_batch < self.up_to)
 
 
 class _Connection(http.client.HTTPSConnection):
@@ -60,7 +64,7 @@ class Node(threading.Thread):
         self._killed = threading.Event()
         self._connection = None
         self._run_id = None
-        self.start()
+        self.code = None
 
     def terminate(self):
         """SIGTERM: hands back what it holds and leaves, with exit code 3."""
@@ -89,6 +93,7 @@ class Node(threading.Thread):
             finally:
                 self._connection.close()
         if code is not None and not self._killed.is_set():
+            self.code = code
             self._ended(code)
 
     def _call(self, what, body, content_type):
@@ -133,7 +138,7 @@ class Node(threading.Thread):
                 if draining:
                     finished[lease] = struct.pack("<QIQB", *lease, 3)
                     del held[lease]
-                elif due <= now and self._work.may_finish.is_set():
+                elif due <= now and self._work.may(lease[0]):
                     finished[lease] = self._result(lease, first_process)
                     del held[lease]
             want = 0 if draining else max(0, self._work.processes - len(held))
@@ -141,6 +146,7 @@ class Node(threading.Thread):
             reply = self._call(
                 "exchange",
                 head
+                + struct.pack("<QQB", 0, 0, 0)  # one request at a time, none is given up
                 + struct.pack("<II", want, park)
                 + _list([struct.pack("<QIQB", *lease, 1) for lease in (*held, *finished)])
                 + _list([])

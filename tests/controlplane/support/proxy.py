@@ -16,12 +16,16 @@ WRITES = ("POST", "PATCH", "PUT", "DELETE")
 
 class Proxy:
     """`after_write(method, path)` is called when the API server has answered a write (of anything
-    but events and leases); if it returns True the operator never hears the answer. `watch_delay`
-    is how many seconds late watches tell what happens; `watches_refused` ends and refuses them.
+    but events and leases); if it returns True the operator never hears the answer. While
+    `hold(method, path)` is true a request is not passed on. A status that `refuse(method, path)`
+    returns is the answer to it in place of the API server's. `watch_delay` is how many seconds late
+    watches tell what happens; `watches_refused` ends and refuses them.
     """
 
     def __init__(self, plane):
         self.after_write = lambda method, path: False
+        self.hold = lambda method, path: False
+        self.refuse = lambda method, path: None
         self.watch_delay = 0.0
         self.watches_refused = False
         self.writes = []
@@ -44,16 +48,17 @@ class Proxy:
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()
 
-    def kubeconfig(self, original, path):
-        """The same user's kubeconfig, through here."""
-        text = json.loads(original.read_text())
-        text["clusters"][0]["cluster"]["server"] = self.url
-        path.write_text(json.dumps(text))
-        return path
-
     def close(self):
         self._server.shutdown()
         self._server.server_close()
+
+
+def through(url, original, path):
+    """A user's kubeconfig that leads to this address."""
+    text = json.loads(original.read_text())
+    text["clusters"][0]["cluster"]["server"] = url
+    path.write_text(json.dumps(text))
+    return path
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -74,8 +79,13 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if watch and self.owner.watches_refused:
             self.close_connection = True
             return
+        while self.owner.hold(self.command, self.path.partition("?")[0]):
+            time.sleep(0.05)
         length = int(self.headers.get("Content-Length") or 0)
         body = self.rfile.read(length) if length else None
+        if status := self.owner.refuse(self.command, self.path.partition("?")[0]):
+            self._refuse(status)
+            return
         server = http.client.HTTPSConnection(*self.upstream, context=self.trust, timeout=600)
         try:
             headers = {
@@ -91,6 +101,18 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             server.close()
 
     do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = _pass_on  # noqa: N815
+
+    def _refuse(self, status):
+        reason = {409: "Conflict", 429: "TooManyRequests", 500: "InternalError", 504: "Timeout"}
+        told = {"kind": "Status", "status": "Failure", "reason": reason[status], "code": status}
+        data = json.dumps({"apiVersion": "v1", "message": "made up", **told}).encode()
+        self.send_response_only(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        if status == 429:
+            self.send_header("Retry-After", "1")
+        self.end_headers()
+        self.wfile.write(data)
 
     def _answer(self, answer):
         data = answer.read()
