@@ -63,7 +63,7 @@ def first_missing(shown, output):
     return None
 
 
-def run_step(step, page, folder, environment, limit=60):
+def run_step(step, page, folder, environment, limit=180):
     where = f"{page}:{step.line}"
     if step.kind == "python":
         (folder / _FILE_NAME.match(step.text)[1]).write_text(step.text)
