@@ -7,7 +7,7 @@
 
 #include "base/escape.h"
 #include "base/files.h"
-#include "cli/local_run.h"
+#include "cli/run/local_run.h"
 #include "coordinator/ledger/ledger.h"
 #include "job/job_state.h"
 

@@ -7,11 +7,11 @@
 
 #include "api/parse.h"
 #include "base/log.h"
-#include "cli/convert.h"
+#include "cli/convert/convert.h"
 #include "cli/ledger_command.h"
-#include "cli/local_job.h"
-#include "cli/local_run.h"
-#include "cli/submit.h"
+#include "cli/render/submit.h"
+#include "cli/run/local_job.h"
+#include "cli/run/local_run.h"
 
 namespace parallelrun {
 namespace {

@@ -2,15 +2,12 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <csignal>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
-#include "base/escape.h"
-#include "base/http_target.h"
 #include "coordinator/access.h"
 #include "coordinator/batch_report.h"
-#include "coordinator/control.h"
 #include "coordinator/dead_letters.h"
 #include "coordinator/progress.h"
 #include "coordinator/reports.h"
@@ -18,56 +15,10 @@
 namespace parallelrun {
 namespace {
 
-using nlohmann::json;
-
 constexpr Duration kTick = milliseconds(200);
 constexpr Duration kOverviewInterval = seconds(10);
 constexpr Duration kDiskFullRetry = seconds(1);
 constexpr size_t kChunksOnTheWay = 8;  // bounds what the planner may be ahead of the ledger
-constexpr size_t kTextLimit = 256;
-
-HttpResponse JsonResponse(int status, std::string body) {
-  HttpResponse response;
-  response.status = status;
-  response.content_type = "application/json";
-  response.body = std::move(body);
-  return response;
-}
-
-int StatusOf(Code code) {
-  switch (code) {
-    case Code::kInvalid: return 400;
-    case Code::kPermission: return 403;
-    case Code::kNotFound: return 404;
-    case Code::kStale: return 409;
-    case Code::kUnavailable:
-    case Code::kNoSpace: return 503;
-    default: return 500;
-  }
-}
-
-HttpResponse Refusal(const Error& error) {
-  return ErrorResponse(StatusOf(error.code), CodeName(error.code), error.message);
-}
-
-// A JSON object of a body that is bounded already; nullopt for anything else.
-std::optional<json> ParseObject(const std::string& body) {
-  json value = json::parse(body, nullptr, false);
-  if (!value.is_object()) return std::nullopt;
-  return value;
-}
-
-uint64_t Number(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number_unsigned() ? found->get<uint64_t>() : 0;
-}
-
-std::string Text(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string()
-             ? found->get<std::string>().substr(0, kTextLimit)
-             : "";
-}
 
 }  // namespace
 
@@ -77,10 +28,11 @@ CoordinatorServer::CoordinatorServer(ServerOptions options, Files& files, Ledger
       files_(files),
       ledger_(ledger),
       state_(state),
-      logs_(std::move(logs)),
       metrics_(options_.log_folder),
       plan_(ledger),
       coordinator_(options_.coordinator, ledger, plan_, state, clock_.Now()),
+      calls_({ledger.run_id(), ledger.epoch(), options_.coordinator, options_.agent_job},
+             coordinator_, std::move(logs), clock_, [this] { return Progress(); }),
       started_(clock_.WallNow()) {}
 
 CoordinatorServer::~CoordinatorServer() {
@@ -100,7 +52,7 @@ Status CoordinatorServer::Listen() {
       loop_, options_.http,
       [this](const HttpRequest& request) { return Admit(request, options_.key); },
       [this](const std::shared_ptr<HttpExchange>& exchange) {
-        Handle(exchange);
+        calls_.Handle(exchange);
         AfterEvent();
       });
   if (!http.ok()) return http.error();
@@ -110,7 +62,7 @@ Status CoordinatorServer::Listen() {
       loop_, *options_.metrics_http,
       [](const HttpRequest&) -> std::variant<size_t, HttpResponse> { return size_t{0}; },
       [this](const std::shared_ptr<HttpExchange>& exchange) {
-        if (HandlePublic(exchange)) return;
+        if (calls_.HandlePublic(exchange)) return;
         exchange->Respond(ErrorResponse(404, "NotFound", "only /metrics, /healthz and /readyz"));
       });
   if (!metrics.ok()) return metrics.error();
@@ -134,151 +86,6 @@ Result<CoordinatorExit> CoordinatorServer::Run() {
   loop_.Post([this] { Tick(); });
   loop_.Run();
   return exit_;
-}
-
-// --- requests
-
-void CoordinatorServer::Handle(const std::shared_ptr<HttpExchange>& exchange) {
-  const HttpRequest& request = exchange->request();
-  if (HandlePublic(exchange)) return;
-  const Result<std::vector<std::string>> path = PathSegments(request.path);
-  if (!path.ok()) return exchange->Respond(Refusal(path.error()));
-  const std::vector<std::string>& s = *path;
-  if (request.path.starts_with("/v1/")) heard_at_ = Now();
-  if (s.size() >= 4 && s[0] == "v1" && s[1] == "nodes") {
-    const uint32_t node = static_cast<uint32_t>(std::stoul(s[2]));  // digits: the gate saw to it
-    return HandleNode(exchange, node, s);
-  }
-  if (request.method == "GET" && request.path == "/v1/progress") {
-    return exchange->Respond(JsonResponse(200, Progress()));
-  }
-  if (request.method == "PUT" && request.path == "/v1/control") {
-    return exchange->Respond(Control(request.body));
-  }
-  exchange->Respond(
-      ErrorResponse(404, "NotFound",
-                    "there is nothing at " + request.method + " " + Printable(request.path, 200)));
-}
-
-bool CoordinatorServer::HandlePublic(const std::shared_ptr<HttpExchange>& exchange) {
-  const HttpRequest& request = exchange->request();
-  if (request.method != "GET") return false;
-  if (request.path == "/healthz" || request.path == "/readyz") {
-    exchange->Respond(TextResponse(200, "ok\n"));
-    return true;
-  }
-  if (request.path != "/metrics") return false;
-  HttpResponse response = TextResponse(200, Metrics(coordinator_, ledger_.epoch()));
-  response.content_type = "text/plain; version=0.0.4; charset=utf-8";
-  exchange->Respond(std::move(response));
-  return true;
-}
-
-void CoordinatorServer::HandleNode(const std::shared_ptr<HttpExchange>& exchange, uint32_t node,
-                                   const std::vector<std::string>& path) {
-  const HttpRequest& request = exchange->request();
-  const std::string& call = path[3];
-  if (request.method == "POST" && path.size() == 4) {
-    if (call == "exchange") return ExchangeWithNode(exchange, node);
-    if (call == "register") return exchange->Respond(RegisterNode(node, request.body));
-    if (call == "leave") return exchange->Respond(Leave(node, request.body));
-  }
-  if (request.method == "PUT" && call == "logs") {
-    return exchange->Respond(WriteLog(node, request, path));
-  }
-  exchange->Respond(ErrorResponse(
-      404, "NotFound", "nodes have no call " + request.method + " " + Printable(call, 50)));
-}
-
-HttpResponse CoordinatorServer::RegisterNode(uint32_t node, const std::string& body) {
-  const std::optional<json> request = ParseObject(body);
-  if (!request) return ErrorResponse(400, "Invalid", "the body of register is not a JSON object");
-  if (Number(*request, "protocol") != 1) {
-    return ErrorResponse(400, "Invalid",
-                         "this coordinator speaks protocol 1: use an agent of its release");
-  }
-  const std::string run_id = fmt::format("{:016x}", ledger_.run_id());
-  const std::string theirs = Text(*request, "runId");
-  if (!theirs.empty() && theirs != run_id) {
-    return ErrorResponse(
-        409, "Stale",
-        "the agent belongs to run " + Printable(theirs, 40) + ", this is run " + run_id);
-  }
-  const auto processes =
-      static_cast<uint32_t>(std::min<uint64_t>(Number(*request, "processes"), 4096));
-  const std::string host = Text(*request, "host");
-  const std::string agent =
-      fmt::format("{}:{}:{}", host, Number(*request, "pid"), Text(*request, "instance"));
-  const uint64_t pod = Number(*request, "pod");
-  if (coordinator_.Superseded(node, agent, pod)) {
-    return ErrorResponse(409, "Stale",
-                         fmt::format("another agent has taken the place of node {}'s on {}: this "
-                                     "one ends",
-                                     node, Printable(host, 100)));
-  }
-  const NodeRegistration registration = coordinator_.Register(
-      node, agent, processes > 0 ? processes : options_.coordinator.processes, Now(), pod);
-  json answer;
-  answer["runId"] = run_id;
-  answer["epoch"] = registration.incarnation.epoch;
-  answer["incarnation"] = registration.incarnation.number;
-  answer["settingsDigest"] = fmt::format("{:016x}", options_.coordinator.settings_digest);
-  answer["firstProcess"] = registration.first_process;
-  answer["leaseSeconds"] = std::chrono::floor<seconds>(options_.coordinator.lease).count();
-  answer["job"] = json::parse(options_.agent_job);
-  return JsonResponse(200, answer.dump() + "\n");
-}
-
-HttpResponse CoordinatorServer::Leave(uint32_t node, const std::string& body) {
-  const std::optional<json> request = ParseObject(body);
-  if (!request) return ErrorResponse(400, "Invalid", "the body of leave is not a JSON object");
-  coordinator_.Leave(node,
-                     {static_cast<uint32_t>(Number(*request, "epoch")),
-                      static_cast<uint32_t>(Number(*request, "incarnation"))},
-                     Now());
-  return JsonResponse(200, "{}\n");
-}
-
-void CoordinatorServer::ExchangeWithNode(const std::shared_ptr<HttpExchange>& exchange,
-                                         uint32_t node) {
-  const Result<ExchangeRequest> request = DecodeExchangeRequest(exchange->request().body);
-  if (!request.ok()) return exchange->Respond(Refusal(request.error()));
-  exchange->OnGone([this, node] { coordinator_.ConnectionGone(node, Now()); });
-  coordinator_.Exchange(node, *request, Now(), [exchange](const Result<ExchangeReply>& reply) {
-    if (!reply.ok()) return exchange->Respond(Refusal(reply.error()));
-    HttpResponse response;
-    response.content_type = "application/octet-stream";
-    response.body = Encode(*reply);
-    exchange->Respond(std::move(response));
-  });
-}
-
-HttpResponse CoordinatorServer::WriteLog(uint32_t node, const HttpRequest& request,
-                                         const std::vector<std::string>& path) {
-  const std::string offset = QueryParameter(request.query, "offset").value_or("");
-  if (offset.empty() || offset.size() > 15 ||
-      offset.find_first_not_of("0123456789") != std::string::npos) {
-    return ErrorResponse(400, "Invalid", "the query needs offset=N, a number of bytes");
-  }
-  const bool truncate = QueryParameter(request.query, "truncate").value_or("") == "true";
-  const Status written = logs_.Write(node, {path.begin() + 4, path.end()}, std::stoull(offset),
-                                     request.body, truncate);
-  return written.ok() ? JsonResponse(200, "{}\n") : Refusal(written.error());
-}
-
-HttpResponse CoordinatorServer::Control(const std::string& body) {
-  const Result<ControlRequest> control = ParseControl(body);
-  if (!control.ok()) return Refusal(control.error());
-  const uint64_t generation = control->generation.value_or(control_generation_);
-  if (generation >= control_generation_) {
-    control_generation_ = generation;
-    coordinator_.SetThresholds(control->ChangedFrom(coordinator_.thresholds()), Now());
-    if (control->nodes) coordinator_.SetNodes(*control->nodes, Now());
-  }
-  for (const PodEnd& end : control->pod_ends) coordinator_.OnPodEnd(end, Now());
-  if (control->drain) coordinator_.Drain(Now());
-  if (control->cancel) coordinator_.Cancel(Now());
-  return JsonResponse(200, Progress());
 }
 
 // --- plan
@@ -413,7 +220,7 @@ void CoordinatorServer::OnPublished(const Result<Published>& published) {
 }
 
 std::string CoordinatorServer::Progress() const {
-  return ProgressJson(coordinator_, ledger_.epoch(), control_generation_, started_,
+  return ProgressJson(coordinator_, ledger_.epoch(), calls_.control_generation(), started_,
                       metrics_.latest());
 }
 
@@ -460,7 +267,7 @@ void CoordinatorServer::AfterEvent() {
 void CoordinatorServer::Tick() {
   coordinator_.Tick(Now());
   if (coordinator_.registered_nodes() > 0) heard_at_ = Now();
-  if (Now() - heard_at_ > options_.ownerless_limit) {
+  if (Now() - std::max(heard_at_, calls_.heard_at()) > options_.ownerless_limit) {
     const std::string because =
         fmt::format("no node was there and nobody called for {} (ownerlessSeconds)",
                     HumanDuration(options_.ownerless_limit));

@@ -16,6 +16,7 @@
 #include "base/event_loop.h"
 #include "base/http_server.h"
 #include "coordinator/coordinator.h"
+#include "coordinator/http_calls.h"
 #include "coordinator/log_sink.h"
 #include "coordinator/metric_log.h"
 #include "coordinator/plan/planner.h"
@@ -67,16 +68,6 @@ class CoordinatorServer {
 
  private:
   Status Listen();
-  void Handle(const std::shared_ptr<HttpExchange>& exchange);
-  bool HandlePublic(const std::shared_ptr<HttpExchange>& exchange);
-  void HandleNode(const std::shared_ptr<HttpExchange>& exchange, uint32_t node,
-                  const std::vector<std::string>& path);
-  HttpResponse RegisterNode(uint32_t node, const std::string& body);
-  HttpResponse Leave(uint32_t node, const std::string& body);
-  void ExchangeWithNode(const std::shared_ptr<HttpExchange>& exchange, uint32_t node);
-  HttpResponse WriteLog(uint32_t node, const HttpRequest& request,
-                        const std::vector<std::string>& path);
-  HttpResponse Control(const std::string& body);
 
   // After every event: starts what the event made necessary.
   void AfterEvent();
@@ -96,19 +87,18 @@ class CoordinatorServer {
   Files& files_;
   Ledger& ledger_;
   JobState& state_;
-  LogSink logs_;
   MetricLog metrics_;
   SystemClock clock_;
   EventLoop loop_;
   PlanStore plan_;
   Coordinator coordinator_;
+  HttpCalls calls_;
   WallTime started_;
   const Instant started_at_ = clock_.Now();
   Instant overview_at_;  // when the next line of the overview is due
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<HttpServer> metrics_http_;
-  uint64_t control_generation_ = 0;
-  Instant heard_at_ = clock_.Now();  // the last call with a token
+  Instant heard_at_ = clock_.Now();  // when a node was last there
   std::string ended_because_;
   CoordinatorExit exit_ = CoordinatorExit::kDiskFailed;
   bool ending_ = false;

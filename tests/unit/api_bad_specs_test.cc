@@ -7,12 +7,13 @@
 
 #include "api/document.h"
 #include "api/parse.h"
+#include "tests/support/source_folder.h"
 
 namespace parallelrun {
 namespace {
 
 nlohmann::json Table() {
-  std::ifstream file(PARALLELRUN_SOURCE_DIR "/tests/unit/data/bad_specs.yaml");
+  std::ifstream file(SourceFolder() + "tests/unit/data/bad_specs.yaml");
   std::stringstream text;
   text << file.rdbuf();
   const Document document = ReadDocument(text.str());

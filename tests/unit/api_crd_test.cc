@@ -15,6 +15,7 @@
 #include "api/predefined.h"
 #include "api/text.h"
 #include "api/to_json.h"
+#include "tests/support/source_folder.h"
 
 namespace parallelrun {
 namespace {
@@ -25,10 +26,10 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr char kCrd[] = "/crds/parallelrunjobs.parallelrun.dev.yaml";
+constexpr char kCrd[] = "crds/parallelrunjobs.parallelrun.dev.yaml";
 
 std::string Text(const std::string& file) {
-  std::ifstream in(PARALLELRUN_SOURCE_DIR + file);
+  std::ifstream in(SourceFolder() + file);
   std::stringstream text;
   text << in.rdbuf();
   return text.str();
@@ -52,7 +53,7 @@ const json& Schema() {
 }
 
 const json& GoodJobs() {
-  static const json jobs = Yaml("/tests/unit/data/good_jobs.yaml").at("jobs");
+  static const json jobs = Yaml("tests/unit/data/good_jobs.yaml").at("jobs");
   return jobs;
 }
 

@@ -1,5 +1,5 @@
 // tests/unit/data/azure/*.yml through `parallelrun convert`: each sample's job and what it loses.
-#include "cli/convert.h"
+#include "cli/convert/convert.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,6 +10,7 @@
 
 #include "api/parse.h"
 #include "api/to_json.h"
+#include "tests/support/source_folder.h"
 
 namespace parallelrun {
 namespace {
@@ -17,10 +18,10 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-constexpr char kFolder[] = PARALLELRUN_SOURCE_DIR "/tests/unit/data/azure/";
+std::string Folder() { return SourceFolder() + "tests/unit/data/azure/"; }
 
 std::string Sample(const std::string& file) {
-  std::ifstream in(kFolder + file);
+  std::ifstream in(Folder() + file);
   std::stringstream text;
   text << in.rdbuf();
   return text.str();
@@ -50,7 +51,7 @@ const std::vector<Case>& Cases() {
                            "env": [{"name": "MODEL", "value": "small"}]},
            "inputs": [{"name": "input", "files": {"volume": "input", "path": "."}}],
            "output": {"action": "AppendRow", "fileName": "digits.txt"},
-           "miniBatchSize": "5", "errorThreshold": 10, "allowedFailedPercent": 20,
+           "miniBatchSize": "5", "errorThreshold": 10, "allowedFailedPercent": 12.5,
            "nodeCount": 2, "processCountPerNode": 3, "runInvocationTimeoutSeconds": 120,
            "runMaxTry": 4, "loggingLevel": "DEBUG"})json",
        {":1: warning: parallel_run_config: inputs, side inputs, output and arguments",
@@ -69,14 +70,18 @@ const std::vector<Case>& Cases() {
        R"json({"entryScript": "score.py", "code": {"path": "src"},
            "arguments": ["--model", "$(sideInputs.label_model)", "--threshold", "0.5", "--title",
                          "two words", "--error_threshold", "5", "--resource_monitor_interva",
-                         "20"],
+                         "20", "--summary", "$(output)/summary.json", "--plots", "$(output)",
+                         "--rows", "$(output)/parallel_run_step.txt"],
            "inputs": [{"name": "images", "files": {"volume": "images"}}],
            "sideInputs": [{"name": "label_model", "volume": "label-model"}],
            "output": {"action": "AppendRow", "fileName": "parallel_run_step.txt"},
            "miniBatchSize": "10", "allowedFailedCount": 5, "processCountPerNode": 2,
            "runMaxTry": 3, "runInvocationTimeoutSeconds": 60, "sharedMemory": "2147483648",
            "errorThreshold": 5, "resourceMonitorIntervalSeconds": 20, "nodeCount": 1})json",
-       {":7: warning: tags: ", ":22: warning: resources.instance_count: -1",
+       {":7: warning: tags: ", ":24: warning: resources.instance_count: -1",
+        ":17: warning: outputs.summary: \"azureml://datastores/main/paths/out/summary.json\" is a "
+        "place in the cloud",
+        "outputs.summary: a job has one output folder: this output is the file summary.json in it",
         "resources.instance_type: ", "task.environment.conda_file: ",
         "task.program_arguments: \"$[[--notes ${{inputs.notes}}]]\" has no value"}},
       {"pipeline_job.yml",
@@ -89,6 +94,8 @@ const std::vector<Case>& Cases() {
            "partitionKeys": ["Store", "Brand"], "errorThreshold": -1,
            "output": {"action": "AppendRow", "fileName": "forecast.csv"}})json",
        {":4: warning: settings.default_compute: ", ":14: warning: jobs.prepare: other steps",
+        "jobs.forecast-all.outputs.rows: \"azureml://datastores/workspaceblobstore/paths/out/"
+        "forecast.c...\" is a place in the cloud",
         ":19: warning: jobs.forecast-all.compute: ", "jobs.forecast-all.identity: ",
         "jobs.forecast-all.inputs.prepared: \"${{parent.jobs.prepare.outputs.folder}}\" is the "
         "output of another step"}},
@@ -110,7 +117,8 @@ const std::vector<Case>& Cases() {
         "data, which has no counterpart: export it to parquet files first"}},
       {"deployment.yml",
        R"json({"entryScript": "batch_driver.py", "code": {"path": "code"},
-           "environment": {"image": "images.example/torch:1"},
+           "environment": {"image": "images.example/torch:1",
+                           "env": [{"name": "AZUREML_BI_TEXT_COLUMN", "value": "words"}]},
            "sideInputs": [{"name": "model", "volume": "model"}],
            "output": {"action": "AppendRow", "fileName": "predictions.csv"},
            "miniBatchSize": "4", "processCountPerNode": 2, "runMaxTry": 2,
@@ -169,7 +177,7 @@ TEST(Convert, OnlyTheCodeKeepsTheJobFromACluster) {
 
 TEST(Convert, TheTableNamesEverySample) {
   size_t files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(kFolder)) {
+  for (const auto& entry : std::filesystem::directory_iterator(Folder())) {
     files += entry.path().extension() == ".yml" ? 1U : 0U;
   }
   EXPECT_EQ(files, Cases().size());
@@ -180,6 +188,9 @@ TEST(Convert, TheFileListsWhatIsLost) {
   EXPECT_THAT(conversion.yaml, HasSubstr("# Not carried over:\n#   sql_input.yml:"));
   EXPECT_THAT(conversion.yaml, HasSubstr("export it to parquet files first"));
   EXPECT_THAT(conversion.yaml, HasSubstr("fill-in-rows, readOnly: true}}  # FILL IN the claim"));
+  EXPECT_THAT(
+      Convert("pipeline_job.yml").yaml,
+      HasSubstr("  # rows was azureml://datastores/workspaceblobstore/paths/out/forecast.csv\n"));
 }
 
 TEST(Convert, OddTextStaysOneValue) {

@@ -1,11 +1,11 @@
-#include "cli/display.h"
+#include "cli/run/display.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "api/parse.h"
-#include "cli/quick_job.h"
+#include "cli/run/quick_job.h"
 
 namespace parallelrun {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/render.h"
+#include "cli/render/render.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 
 #include "agent/code_archive.h"
 #include "api/document.h"
-#include "cli/render_code.h"
-#include "cli/render_yaml.h"
+#include "cli/render/code.h"
+#include "cli/render/yaml.h"
 
 namespace parallelrun {
 namespace {

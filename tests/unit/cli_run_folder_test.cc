@@ -1,14 +1,17 @@
-#include "cli/run_folder.h"
+#include "cli/run/run_folder.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/inotify.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace parallelrun {
 namespace {
@@ -66,6 +69,31 @@ TEST_F(RunFolderTest, WhatAKilledCommandLeftIsRemovedByTheNext) {
   ASSERT_TRUE(folder.Make().ok());
   EXPECT_EQ(Count(), 1u);
   EXPECT_FALSE(fs::exists(folder.path() + "/file"));
+}
+
+// So that a command that is killed while it removes a folder leaves one that the next removes.
+TEST_F(RunFolderTest, TheLockIsRemovedLast) {
+  const int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+  ASSERT_GE(watch, 0);
+  {
+    RunFolder folder;
+    ASSERT_TRUE(folder.Make().ok());
+    for (const char* name : {"a", "z"}) std::ofstream(folder.path() + "/" + name) << "x";
+    fs::create_directories(folder.path() + "/node/logs");
+    ASSERT_GE(inotify_add_watch(watch, folder.path().c_str(), IN_DELETE), 0);
+  }
+  std::vector<char> events(4096);
+  const ssize_t size = read(watch, events.data(), events.size());
+  close(watch);
+  std::vector<std::string> removed;
+  for (ssize_t at = 0; at < size;) {
+    inotify_event event{};
+    std::memcpy(&event, events.data() + at, sizeof event);
+    if (event.mask & IN_DELETE) removed.emplace_back(events.data() + at + sizeof event);
+    at += static_cast<ssize_t>(sizeof event + event.len);
+  }
+  ASSERT_EQ(removed.size(), 4u);
+  EXPECT_EQ(removed.back(), "lock");
 }
 
 TEST_F(RunFolderTest, AnotherLiveCommandKeepsItsFolder) {

@@ -1,4 +1,4 @@
-#include "cli/code_snapshot.h"
+#include "cli/run/code_snapshot.h"
 
 #include <spdlog/fmt/fmt.h>
 #include <xxhash.h>

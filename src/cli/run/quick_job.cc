@@ -1,4 +1,4 @@
-#include "cli/quick_job.h"
+#include "cli/run/quick_job.h"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "cli/local_job.h"
+#include "cli/run/local_job.h"
 
 namespace parallelrun {
 namespace {

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "api/text.h"
-#include "cli/convert_draft.h"
+#include "cli/convert/draft.h"
 
 namespace parallelrun {
 namespace {
@@ -87,43 +87,72 @@ class ParallelReader {
         ReadAzureInputs(section_.Take("outputs"), section_.PathOf("outputs"), nullptr, throwaway_);
     size_t folders = 0;
     for (const AzureInput& output : outputs) {
-      if (BindingName(bound) != "outputs." + output.name) ++folders;
+      if (BindingName(bound) != "outputs." + output.name && !IsFile(output)) ++folders;
     }
     for (const AzureInput& output : outputs) {
       const std::string name = "outputs." + output.name;
+      LosePlace(output);
       if (BindingName(bound) == name) {
         ReadFileName(output);
+      } else if (IsFile(output)) {
+        const std::string found = FileNameOf(output);
+        const std::string file = found.empty() ? output.name + ".txt" : found;
+        paths_[name] = "$(output)/" + file;
+        draft_.Lose(output.field, "a job has one output folder",
+                    "this output is the file " + file + " in it");
       } else if (folders == 1) {
         paths_[name] = "$(output)";
       } else {
         paths_[name] = "$(output)/" + output.name;
         draft_.Lose(output.field, "a job has one output folder",
-                    "this output is the folder " + output.name +
-                        " in it, which the script has to make (os.makedirs)");
+                    "this output is the folder " + output.name + " in it");
       }
     }
   }
 
-  // The file's name is the last part of the output's path, which may be the pipeline's.
-  void ReadFileName(const AzureInput& output) {
-    std::string path = output.path.empty() ? output.value : output.path;
+  // What an output says itself, or the output of the pipeline that it is; empty when no one does.
+  std::string OfOutput(const AzureInput& output, const char* key, const std::string& own) const {
     constexpr std::string_view kParent = "parent.outputs.";
-    const std::string binding = BindingName(path);
-    if (binding.starts_with(kParent)) {
-      const Node* const found =
-          parent_outputs_ != nullptr && parent_outputs_->kind == Node::Kind::kMap
-              ? parent_outputs_->Find(binding.substr(kParent.size()))
-              : nullptr;
-      const Node* const address =
-          found != nullptr && found->kind == Node::Kind::kMap ? found->Find("path") : nullptr;
-      path = address != nullptr ? address->text : "";
-    }
-    const std::string name = std::filesystem::path(path).filename().string();
+    const std::string binding = BindingName(output.path.empty() ? output.value : output.path);
+    if (!binding.starts_with(kParent)) return own;
+    const Node* const found =
+        parent_outputs_ != nullptr && parent_outputs_->kind == Node::Kind::kMap
+            ? parent_outputs_->Find(binding.substr(kParent.size()))
+            : nullptr;
+    const Node* const text =
+        found != nullptr && found->kind == Node::Kind::kMap ? found->Find(key) : nullptr;
+    return text != nullptr ? text->text : "";
+  }
+
+  std::string AddressOf(const AzureInput& output) const {
+    return OfOutput(output, "path", output.path.empty() ? output.value : output.path);
+  }
+
+  bool IsFile(const AzureInput& output) const {
+    return OfOutput(output, "type", output.type) == "uri_file";
+  }
+
+  void LosePlace(const AzureInput& output) {
+    const std::string address = AddressOf(output);
+    if (address.empty()) return;
+    draft_.Lose(output.field, Quoted(address) + " is a place in the cloud",
+                "fill in the volume results, and write spec.output.path");
+    draft_.places += (draft_.places.empty() ? "" : ", ") + output.name + " was " + address;
+  }
+
+  // The last part of the output's address, if that is the name of a file.
+  std::string FileNameOf(const AzureInput& output) const {
+    const std::string name = std::filesystem::path(AddressOf(output)).filename().string();
     const bool is_name = name.find('.') != std::string::npos &&
                          name.find_first_of("~\"#%&*:<>?/\\{|}") == std::string::npos;
-    if (is_name) draft_.file_name = name;
-    paths_["outputs." + output.name] =
-        "$(output)/" + (is_name ? name : std::string("parallel_run_step.txt"));
+    return is_name ? name : "";
+  }
+
+  void ReadFileName(const AzureInput& output) {
+    draft_.file_name = FileNameOf(output);
+    const std::string file =
+        draft_.file_name.empty() ? std::string("parallel_run_step.txt") : draft_.file_name;
+    paths_["outputs." + output.name] = "$(output)" + (IsFile(output) ? "/" + file : "");
   }
 
   void ReadInputs() {

@@ -1,4 +1,4 @@
-#include "cli/render.h"
+#include "cli/render/render.h"
 
 #include <openssl/evp.h>
 #include <spdlog/fmt/fmt.h>
@@ -12,10 +12,10 @@
 #include "api/override.h"
 #include "api/parse.h"
 #include "api/text.h"
-#include "cli/local_job.h"
-#include "cli/local_run.h"
-#include "cli/render_code.h"
-#include "cli/render_yaml.h"
+#include "cli/render/code.h"
+#include "cli/render/yaml.h"
+#include "cli/run/local_job.h"
+#include "cli/run/local_run.h"
 
 namespace parallelrun {
 namespace {

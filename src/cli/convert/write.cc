@@ -5,7 +5,7 @@
 #include <cctype>
 #include <filesystem>
 
-#include "cli/convert_draft.h"
+#include "cli/convert/draft.h"
 
 namespace parallelrun {
 namespace {
@@ -130,7 +130,7 @@ class Writer {
     if (!side_inputs.empty()) Add("  sideInputs:\n{}", side_inputs);
     Add("  output: {{volume: results, action: {}", draft_.append ? "AppendRow" : "SummaryOnly");
     if (draft_.append && !draft_.file_name.empty()) Add(", fileName: {}", Quote(draft_.file_name));
-    Add("}}\n");
+    Add("}}{}", Comment(draft_.places));
   }
 
   void Rules() {

@@ -1,4 +1,4 @@
-#include "cli/run_folder.h"
+#include "cli/run/run_folder.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -32,12 +32,21 @@ bool IsLeft(const fs::path& folder) {
   return left;
 }
 
+// The lock goes last: what a killed command has left of this is then found by the next one.
+void Remove(const fs::path& folder) {
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    if (it->path().filename() != kLock) fs::remove_all(it->path(), ignored);
+  }
+  fs::remove_all(folder, error);
+}
+
 void RemoveLeft(const fs::path& below) {
   std::error_code error;
   for (fs::directory_iterator it(below, error), end; !error && it != end; it.increment(error)) {
-    std::error_code ignored;
     if (it->path().filename().string().starts_with(kPrefix) && IsLeft(it->path())) {
-      fs::remove_all(it->path(), ignored);
+      Remove(it->path());
     }
   }
 }
@@ -45,8 +54,7 @@ void RemoveLeft(const fs::path& below) {
 }  // namespace
 
 RunFolder::~RunFolder() {
-  std::error_code ignored;
-  if (!path_.empty()) fs::remove_all(path_, ignored);
+  if (!path_.empty()) Remove(path_);
   if (lock_ >= 0) close(lock_);
 }
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cli/render.h"
+#include "cli/render/render.h"
 
 namespace parallelrun {
 

@@ -1,11 +1,11 @@
-#include "cli/convert.h"
+#include "cli/convert/convert.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <limits>
 
 #include "api/document.h"
-#include "cli/convert_draft.h"
+#include "cli/convert/draft.h"
 
 namespace parallelrun {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/render_yaml.h"
+#include "cli/render/yaml.h"
 
 #include <spdlog/fmt/fmt.h>
 

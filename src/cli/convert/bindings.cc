@@ -1,7 +1,7 @@
 // Inputs of a parallel job and the bindings that name them: ${{inputs.x}}, ${{parent.inputs.x}}.
 #include <algorithm>
 
-#include "cli/convert_draft.h"
+#include "cli/convert/draft.h"
 
 namespace parallelrun {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "cli/local_job.h"
+#include "cli/run/local_job.h"
 
 namespace parallelrun {
 

@@ -1,4 +1,4 @@
-#include "cli/submit.h"
+#include "cli/render/submit.h"
 
 #include <spawn.h>
 #include <spdlog/fmt/fmt.h>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "cli/local_run.h"
+#include "cli/run/local_run.h"
 
 namespace parallelrun {
 namespace {

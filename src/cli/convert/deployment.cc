@@ -3,7 +3,7 @@
 #include <cctype>
 
 #include "api/text.h"
-#include "cli/convert_draft.h"
+#include "cli/convert/draft.h"
 
 namespace parallelrun {
 
@@ -40,7 +40,8 @@ Draft ReadRunConfig(const Node& root, const std::string& name) {
   integer("process_count_per_node", "processCountPerNode", 1);
   integer("error_threshold", "errorThreshold", -1);
   integer("allowed_failed_count", "allowedFailedCount", -1);
-  integer("allowed_failed_percent", "allowedFailedPercent", 0);
+  SetPercent(config.Text("allowed_failed_percent"), config.PathOf("allowed_failed_percent"),
+             "allowedFailedPercent", draft);
   integer("run_max_try", "runMaxTry", 1);
   integer("run_invocation_timeout", "runInvocationTimeoutSeconds", 1);
   SetLevel(config.Text("logging_level"), config.PathOf("logging_level"), draft);
@@ -101,8 +102,9 @@ Draft ReadBatchDeployment(const Node& root, const std::string& name) {
   Section resources = top.Map("resources");
   Section settings = top.Map("settings");
   std::string field;
-  SetInteger(resources.Text("instance_count"), "resources.instance_count", "nodeCount", 1, 0,
-             draft);
+  ReadVariables(settings.Take("environment_variables"), "settings.environment_variables", draft);
+  const std::string nodes = Either(settings, resources, "instance_count", field);
+  SetInteger(nodes, field, "nodeCount", 1, 0, draft);
   resources.Lose("instance_type", "machine types of the cloud are not carried over",
                  "write spec.resources, and spec.podTemplate.spec.nodeSelector");
   resources.Pass({"properties"});

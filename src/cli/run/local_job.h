@@ -9,7 +9,7 @@
 
 #include "api/job.h"
 #include "base/error.h"
-#include "cli/quick_job.h"
+#include "cli/run/quick_job.h"
 #include "coordinator/layout.h"
 
 namespace parallelrun {

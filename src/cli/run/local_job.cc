@@ -1,4 +1,4 @@
-#include "cli/local_job.h"
+#include "cli/run/local_job.h"
 
 #include <spdlog/fmt/fmt.h>
 

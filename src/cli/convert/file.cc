@@ -3,9 +3,9 @@
 #include <fstream>
 
 #include "api/parse.h"
-#include "cli/convert.h"
-#include "cli/local_job.h"
-#include "cli/local_run.h"
+#include "cli/convert/convert.h"
+#include "cli/run/local_job.h"
+#include "cli/run/local_run.h"
 
 namespace parallelrun {
 

@@ -1,4 +1,4 @@
-#include "cli/display.h"
+#include "cli/run/display.h"
 
 #include <spdlog/fmt/fmt.h>
 #include <sys/ioctl.h>

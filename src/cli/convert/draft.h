@@ -35,6 +35,7 @@ struct Draft {
   InputKind kind = InputKind::kFiles;
   bool parquet = false;
   std::vector<DraftData> side_inputs = {};
+  std::string places = {};  // where the outputs went in Azure ML
   bool append = true;
   std::string file_name = {};  // empty: the default
   std::string mini_batch_size = {};
@@ -128,6 +129,9 @@ void CheckAzureData(const std::string& address, const std::string& field, Draft&
 // Adds spec.`name` with a whole number of at least `least`, reported otherwise.
 void SetInteger(const std::string& text, const std::string& field, const std::string& name,
                 int64_t least, int64_t add, Draft& draft);
+// The same for a number from 0 to 100.
+void SetPercent(const std::string& text, const std::string& field, const std::string& name,
+                Draft& draft);
 void SetLevel(const std::string& text, const std::string& field, Draft& draft);
 void LoseCloud(Section& section);
 

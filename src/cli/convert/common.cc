@@ -5,8 +5,8 @@
 #include <filesystem>
 
 #include "api/text.h"
-#include "cli/convert_draft.h"
-#include "cli/quick_job.h"
+#include "cli/convert/draft.h"
+#include "cli/run/quick_job.h"
 
 namespace parallelrun {
 namespace {
@@ -186,6 +186,18 @@ void SetInteger(const std::string& text, const std::string& field, const std::st
     return draft.Lose(field, Quoted(text) + " is not carried over", "write spec." + name);
   }
   draft.Set(name, std::to_string(number + add), field + (add == 0 ? "" : ", with the first try"));
+}
+
+void SetPercent(const std::string& text, const std::string& field, const std::string& name,
+                Draft& draft) {
+  if (text.empty()) return;
+  double number = -1;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || stop != end || !(number >= 0 && number <= 100)) {
+    return draft.Lose(field, Quoted(text) + " is not carried over", "write spec." + name);
+  }
+  draft.Set(name, text, field);
 }
 
 void SetLevel(const std::string& text, const std::string& field, Draft& draft) {

@@ -1,4 +1,4 @@
-#include "cli/render_code.h"
+#include "cli/render/code.h"
 
 #include <spdlog/fmt/fmt.h>
 #include <zlib.h>
@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "agent/code_archive.h"
-#include "cli/code_snapshot.h"
+#include "cli/run/code_snapshot.h"
 
 namespace parallelrun {
 namespace {

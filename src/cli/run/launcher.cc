@@ -1,0 +1,158 @@
+#include "cli/run/launcher.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <spdlog/fmt/fmt.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "agent/spawn.h"
+#include "api/to_json.h"
+#include "base/random.h"
+#include "cli/run/code_snapshot.h"
+#include "coordinator/access.h"
+
+namespace parallelrun {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+// A file in memory that a child reads from the start as /dev/fd/N: secrets stay off disk and
+// command lines.
+Result<Fd> MemoryFile(const std::string& text) {
+  Fd fd(memfd_create("parallelrun-config", MFD_CLOEXEC));
+  if (!fd.ok()) return ErrnoError(errno, "make a file in memory");
+  if (pwrite(fd.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
+    return ErrnoError(errno, "write a file in memory");
+  }
+  return fd;
+}
+
+Result<Fd> ListenOnLoopback(uint16_t& port) {
+  Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  if (!fd.ok() || bind(fd.get(), generic, size) != 0 || listen(fd.get(), 1024) != 0 ||
+      getsockname(fd.get(), generic, &size) != 0) {
+    return ErrnoError(errno, "listen on 127.0.0.1");
+  }
+  port = ntohs(address.sin_port);
+  return fd;
+}
+
+Result<Fd> AppendTo(const std::string& path) {
+  std::error_code ignored;  // the open tells
+  fs::create_directories(fs::path(path).parent_path(), ignored);
+  Fd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!fd.ok()) return ErrnoError(errno, "open " + path);
+  return fd;
+}
+
+}  // namespace
+
+Launcher::Launcher(const LocalJob& job, const RunRequest& request, std::string folder)
+    : job_(job),
+      request_(request),
+      folder_(std::move(folder)),
+      key_(RandomHex(32)),
+      uid_(RandomHex(16)) {}
+
+Status Launcher::Prepare() {
+  // The programs and the Python package lie beside this program.
+  const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
+  coordinator_program_ = here / "parallelrun-coordinator";
+  agent_program_ = here / "parallelrun-agent";
+  python_package_ = (here.parent_path() / "lib/parallelrun/python").lexically_normal();
+  for (const std::string& path : {coordinator_program_, agent_program_, python_package_}) {
+    if (!fs::exists(path)) {
+      return Error{Code::kNotFound, path + " is missing: ParallelRun is not installed completely"};
+    }
+  }
+
+  std::vector<std::string> leave_out = job_.layout.forbidden;
+  leave_out.push_back(folder_);
+  for (const PlanInput& input : job_.layout.inputs) leave_out.push_back(input.root);
+  const Result<uint64_t> digest = SnapshotCode(job_.code_folder, folder_ + "/code", leave_out);
+  if (!digest.ok()) return digest.error();
+  code_digest_ = *digest;
+
+  Result<Fd> listening = ListenOnLoopback(port_);
+  if (!listening.ok()) return listening.error();
+  listening_ = std::move(*listening);
+  return {};
+}
+
+std::string Launcher::Url() const { return fmt::format("http://127.0.0.1:{}", port_); }
+
+std::string Launcher::OperatorToken() const { return RoleToken(key_, "operator"); }
+
+std::string Launcher::CoordinatorLog() const {
+  return job_.layout.log_folder + "/sys/master_role.txt";
+}
+
+std::string Launcher::NodeLog(size_t index) const {
+  return fmt::format("{}/sys/node/{}/_main.txt", job_.layout.log_folder, index);
+}
+
+Result<pid_t> Launcher::StartCoordinator() {
+  const json config = {{"job", ToJson(job_.job)},
+                       {"volumes", job_.volumes},
+                       {"key", key_},
+                       {"listen", {{"fd", 3}}},
+                       {"resourceUid", uid_},
+                       {"resume", request_.resume},
+                       {"overwrite", request_.overwrite},
+                       {"retryFailed", request_.retry_failed},
+                       {"codeDigest", fmt::format("{:x}", code_digest_)},
+                       {"nodes", job_.nodes},
+                       {"processes", job_.processes},
+                       {"terminationMessage", LastWordsFile()}};
+  Result<Fd> file = MemoryFile(config.dump(-1, ' ', false, json::error_handler_t::replace));
+  if (!file.ok()) return file.error();
+  Result<Fd> log = AppendTo(CoordinatorLog());
+  if (!log.ok()) return log.error();
+  const Fd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  return Spawn({{coordinator_program_, "--config", "/dev/fd/4"},
+                OwnEnvironment(),
+                "/",
+                {null.get(), log->get(), log->get(), listening_.get(), file->get()}});
+}
+
+Result<Launcher::NodeProcess> Launcher::StartNode(size_t index, int attempt) {
+  const json config = {{"url", Url()},
+                       {"token", RoleToken(key_, fmt::format("node:{}", index))},
+                       {"node", index},
+                       {"codeFolder", folder_ + "/code"},
+                       {"workFolder", fmt::format("{}/node-{}-{}", folder_, index, attempt)},
+                       {"pythonPath", python_package_}};
+  Result<Fd> file = MemoryFile(config.dump());
+  if (!file.ok()) return file.error();
+  Result<Fd> log = AppendTo(NodeLog(index));
+  if (!log.ok()) return log.error();
+  int watch[2];
+  if (pipe2(watch, O_CLOEXEC) != 0) return ErrnoError(errno, "make a pipe");
+  const Fd read_end(watch[0]);
+  NodeProcess node{0, Fd(watch[1])};
+  const Fd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const Result<pid_t> pid = Spawn(
+      {{agent_program_, "guard", "--watch", "3", "--", agent_program_, "--config", "/dev/fd/4"},
+       OwnEnvironment(),
+       "/",
+       {null.get(), log->get(), log->get(), read_end.get(), file->get()}});
+  if (!pid.ok()) return pid.error();
+  node.guardian = *pid;
+  return node;
+}
+
+}  // namespace parallelrun

@@ -1,0 +1,56 @@
+// Starts the programs of a local run: the coordinator, which gets the listening socket, and for
+// each node a guardian with its agent below it. From the main thread only (see agent/spawn.h).
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "cli/run/local_job.h"
+
+namespace parallelrun {
+
+class Launcher {
+ public:
+  // `job` and `request` must outlive it. `folder` is the run's own, below TMPDIR.
+  Launcher(const LocalJob& job, const RunRequest& request, std::string folder);
+
+  // Finds the programs, copies the code into the folder, and listens on a free port of 127.0.0.1.
+  Status Prepare();
+
+  // Of the coordinator.
+  std::string Url() const;
+  std::string OperatorToken() const;
+
+  Result<pid_t> StartCoordinator();
+
+  struct NodeProcess {
+    pid_t guardian = 0;
+    Fd watch;  // when it closes, the guardian kills all that is below it, and ends
+  };
+  // `attempt` counts the starts of this node: each works in a folder of its own.
+  Result<NodeProcess> StartNode(size_t index, int attempt);
+
+  std::string CoordinatorLog() const;
+  std::string NodeLog(size_t index) const;
+  // Where the coordinator leaves its last words (docs/coordinator-api.md).
+  std::string LastWordsFile() const { return folder_ + "/last.json"; }
+
+ private:
+  const LocalJob& job_;
+  const RunRequest& request_;
+  const std::string folder_;
+  const std::string key_;
+  const std::string uid_;
+  std::string coordinator_program_;
+  std::string agent_program_;
+  std::string python_package_;
+  uint64_t code_digest_ = 0;
+  uint16_t port_ = 0;
+  Fd listening_;
+};
+
+}  // namespace parallelrun

@@ -1,0 +1,376 @@
+#include "cli/run/local_run.h"
+
+#include <signal.h>
+#include <spdlog/fmt/fmt.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "api/defaults.h"
+#include "base/escape.h"
+#include "base/event_loop.h"
+#include "base/http_client.h"
+#include "cli/run/display.h"
+#include "cli/run/launcher.h"
+#include "cli/run/progress_poller.h"
+#include "cli/run/run_folder.h"
+#include "cli/run/state_lock.h"
+#include "coordinator/server.h"
+
+namespace parallelrun {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr Duration kStopLimit = seconds(30);
+constexpr Duration kVerdictLimit = seconds(20);
+constexpr Duration kRespawnDelay = milliseconds(200);
+
+std::string LastLine(const std::string& path) {
+  std::ifstream in(path);
+  std::string line;
+  std::string last;
+  while (std::getline(in, line)) {
+    if (!line.empty()) last = line;
+  }
+  return Printable(last, 1000);
+}
+
+class LocalRun {
+ public:
+  LocalRun(const LocalJob& job, const RunRequest& request, const std::string& again)
+      : job_(job), request_(request), again_(again), display_(stdout, isatty(STDOUT_FILENO) != 0) {}
+
+  int Run() {
+    started_ = clock_.Now();
+    if (const Status prepared = Prepare(); !prepared.ok()) return CannotStart(prepared.error());
+    loop_.OnSignal(SIGCHLD, [this] { Reap(); });
+    for (const int signo : {SIGINT, SIGTERM, SIGHUP}) {
+      loop_.OnSignal(signo, [this] { Interrupt(); });
+    }
+    loop_.Post([this] {
+      if (const Status started = StartAll(); !started.ok()) Finish(CannotStart(started.error()));
+    });
+    loop_.Run();
+    return exit_;
+  }
+
+ private:
+  struct Node {
+    Launcher::NodeProcess process;  // guardian 0: not running
+    int restarts = 0;
+    bool over = false;  // finished, or given up
+  };
+
+  int CannotStart(const Error& error) {
+    display_.Say(error.message);
+    return kExitUsage;
+  }
+
+  Status Prepare() {
+    // Orphans of a guardian that was killed come to us, to be ended with the rest.
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    InitHttpClientThread();
+    Result<Fd> lock = LockState(job_.layout.state_folder);
+    if (!lock.ok() && lock.error().code == Code::kUnavailable) return lock.error();
+    if (!lock.ok()) return Unusable(lock.error());
+    lock_ = std::move(*lock);
+    if (const Status made = folder_.Make(); !made.ok()) return made;
+    launcher_ = std::make_unique<Launcher>(job_, request_, folder_.path());
+    if (const Status prepared = launcher_->Prepare(); !prepared.ok()) return prepared;
+
+    HttpClientOptions options;
+    options.base_url = launcher_->Url();
+    options.token = [token = launcher_->OperatorToken()] { return token; };
+    options.user_agent = "parallelrun/" PARALLELRUN_VERSION;
+    Result<std::unique_ptr<HttpClient>> client = HttpClient::Make(std::move(options));
+    if (!client.ok()) return client.error();
+    client_ = std::move(*client);
+    nodes_.resize(job_.nodes);
+    return {};
+  }
+
+  // The folder that is to hold output, logs and state is of no use: what to do.
+  Error Unusable(const Error& why) const {
+    const std::string flag = request_.quick
+                                 ? "--output FOLDER"
+                                 : "--volume " + job_.job.spec.state.in.volume + "=FOLDER";
+    return {why.code,
+            fmt::format("the job's state folder cannot be used: {}; make room or correct the "
+                        "permissions there, or choose another folder with {}",
+                        why.message, flag)};
+  }
+
+  // --- children
+
+  Status StartAll() {
+    for (const std::string& note : job_.notes) display_.Say(note);
+    if (const Status started = StartCoordinator(); !started.ok()) return started;
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      if (const Status started = StartNode(i); !started.ok()) return started;
+    }
+    poller_ = std::make_unique<ProgressPoller>(std::move(client_), [this](json progress) {
+      loop_.Post([this, progress = std::move(progress)] { Show(progress); });
+    });
+    if (draining_) poller_->Drain();  // interrupted before there was one
+    return {};
+  }
+
+  Status StartCoordinator() {
+    const Result<pid_t> pid = launcher_->StartCoordinator();
+    if (!pid.ok()) return pid.error();
+    coordinator_ = *pid;
+    return {};
+  }
+
+  Status StartNode(size_t index) {
+    Result<Launcher::NodeProcess> process = launcher_->StartNode(index, nodes_[index].restarts);
+    if (!process.ok()) return process.error();
+    nodes_[index].process = std::move(*process);
+    return {};
+  }
+
+  void Reap() {
+    int status = 0;
+    for (pid_t pid = 0; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
+      if (pid == coordinator_) {
+        coordinator_ = 0;
+        OnCoordinatorExit(status);
+        continue;
+      }
+      for (size_t i = 0; i < nodes_.size(); ++i) {
+        if (nodes_[i].process.guardian == pid) {
+          nodes_[i].process = {};
+          OnNodeExit(i, status);
+        }
+      }
+    }
+    if (stopping_) CheckStopped();
+  }
+
+  void OnCoordinatorExit(int status) {
+    if (stopping_) return;
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    switch (static_cast<CoordinatorExit>(code)) {
+      case CoordinatorExit::kSucceeded: return Finish(kExitOk);
+      case CoordinatorExit::kFailed: return Finish(kExitFailed);
+      case CoordinatorExit::kDrained: return Finish(kExitInterrupted);
+      case CoordinatorExit::kCannotStart: {
+        const std::optional<json> last = LastWords();
+        display_.Say(last && last->contains("error") ? (*last)["error"].get<std::string>()
+                                                     : LastLine(launcher_->CoordinatorLog()));
+        return Finish(kExitUsage);
+      }
+      default: break;
+    }
+    if (draining_) return Finish(kExitInterrupted);
+    // Crashed, or the disk failed it: the next epoch goes on, as long as that brings the job
+    // forward.
+    crashes_ = settled_ > settled_at_crash_ ? 1 : crashes_ + 1;
+    settled_at_crash_ = settled_;
+    if (crashes_ > job_.job.spec.coordinator.restart_limit) {
+      display_.Say(fmt::format(
+          "the coordinator ended {} times without a new result; its log: {}; last: {}", crashes_,
+          launcher_->CoordinatorLog(), LastLine(launcher_->CoordinatorLog())));
+      return Finish(kExitFailed);
+    }
+    display_.Say("the coordinator ended unexpectedly, starting the next one");
+    loop_.After(kRespawnDelay, [this] {
+      if (stopping_ || coordinator_ != 0) return;
+      if (const Status started = StartCoordinator(); !started.ok())
+        Finish(CannotStart(started.error()));
+    });
+  }
+
+  void OnNodeExit(size_t index, int status) {
+    Node& node = nodes_[index];
+    if (stopping_ || draining_) return;
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    if (code == 0 || code == 1 || code == 3) {  // finished, given up, drained
+      node.over = true;
+      return EndWithoutNodes(index);
+    }
+    if (code == 2 || code == 127) {
+      display_.Say(
+          fmt::format("node {} cannot start: {}", index, LastLine(launcher_->NodeLog(index))));
+      return Finish(kExitFailed);
+    }
+    if (++restarts_ > NodeRestartLimit(job_.job.spec, static_cast<int32_t>(nodes_.size()))) {
+      display_.Say(fmt::format("nodes ended {} times, the last was node {}; its log: {}", restarts_,
+                               index, launcher_->NodeLog(index)));
+      return Finish(kExitFailed);
+    }
+    ++node.restarts;
+    display_.Say(fmt::format("node {} ended unexpectedly, replacing it", index));
+    loop_.After(kRespawnDelay, [this, index] {
+      if (stopping_ || draining_ || nodes_[index].process.guardian != 0) return;
+      if (const Status started = StartNode(index); !started.ok())
+        Finish(CannotStart(started.error()));
+    });
+  }
+
+  // Once the last node has ended by itself, the coordinator has all it needs for a verdict.
+  void EndWithoutNodes(size_t last) {
+    for (const Node& node : nodes_) {
+      if (!node.over) return;
+    }
+    loop_.After(kVerdictLimit, [this, last] {
+      if (stopping_) return;
+      display_.Say(fmt::format("no node is left, the last was node {}: {}", last,
+                               LastLine(launcher_->NodeLog(last))));
+      Finish(kExitFailed);
+    });
+  }
+
+  // --- progress
+
+  void Show(const json& progress) {
+    if (stopping_) return;
+    settled_ = progress["miniBatches"]["succeeded"].get<uint64_t>();
+    last_progress_ = progress;
+    // Whole, once: the progress line is cut at the width of the terminal.
+    const std::string paused = progress["paused"];
+    if (paused != paused_ && !paused.empty()) {
+      display_.Say(fmt::format("paused: {}; the job goes on as soon as there is room",
+                               Printable(paused, 2000)));
+    }
+    paused_ = paused;
+    display_.Progress(ProgressLine(progress), clock_.Now());
+  }
+
+  // --- the end
+
+  void Interrupt() {
+    if (draining_ || stopping_) {
+      display_.Say("stopping at once");
+      if (!stopping_) Finish(kExitInterrupted);
+      KillNodes();
+      return;
+    }
+    draining_ = true;
+    display_.Say("finishing the mini-batches that run; Ctrl-C again stops at once");
+    if (poller_) poller_->Drain();
+  }
+
+  void KillNodes() {
+    for (Node& node : nodes_) node.process.watch.Close();
+  }
+
+  // Ends the children; the loop stops once they are gone.
+  void Finish(int exit) {
+    if (stopping_) return;
+    stopping_ = true;
+    exit_ = exit;
+    if (coordinator_ != 0) kill(coordinator_, SIGKILL);
+    // Nothing is left to finish: what the coordinator did not wait for is void.
+    KillNodes();
+    loop_.After(kStopLimit, [this] {
+      display_.Say("some processes did not end within 30 s");
+      loop_.Stop();
+    });
+    CheckStopped();
+  }
+
+  void CheckStopped() {
+    bool running = coordinator_ != 0;
+    for (const Node& node : nodes_) running = running || node.process.guardian != 0;
+    if (running || stopped_) return;
+    stopped_ = true;
+    KillOrphans();
+    RemoveTokens();
+    if (exit_ != kExitUsage) Summarize();
+    loop_.Stop();
+  }
+
+  // A coordinator that was killed could not remove its token (docs/ledger.md). No other one is at
+  // work here: this command holds the state folder's lock.
+  void RemoveTokens() const {
+    if (job_.layout.output_path.empty()) return;
+    const std::string prefix = "." + job_.job.spec.output.file_name + ".";
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(job_.layout.output_folder, ignored)) {
+      const std::string name = entry.path().filename();
+      if (name.starts_with(prefix) && name.ends_with(".tmp")) fs::remove(entry.path(), ignored);
+    }
+  }
+
+  // Descendants of a guardian that was itself killed.
+  static void KillOrphans() {
+    for (int round = 0; round < 100; ++round) {
+      std::ifstream children(fmt::format("/proc/self/task/{}/children", getpid()));
+      pid_t pid = 0;
+      bool any = false;
+      while (children >> pid) {
+        any = true;
+        kill(pid, SIGKILL);
+      }
+      if (!any) return;
+      while (waitpid(-1, nullptr, WNOHANG) > 0) {
+      }
+      usleep(10'000);
+    }
+  }
+
+  std::optional<json> LastWords() const {
+    std::ifstream in(launcher_->LastWordsFile());
+    json last = json::parse(in, nullptr, false);
+    if (!last.is_object()) return std::nullopt;
+    return last;
+  }
+
+  void Summarize() {
+    const std::optional<json> words = LastWords();
+    std::optional<json> last = last_progress_;
+    if (words && words->contains("progress")) last = (*words)["progress"];
+    if (!last || !last->contains("miniBatches")) {
+      display_.Say("Stopped before anything was planned");
+      return;
+    }
+    std::string text = Summary(*last, job_.layout.log_folder, again_, clock_.Now() - started_);
+    while (!text.empty() && text.back() == '\n') text.pop_back();
+    display_.Say(text);
+  }
+
+  const LocalJob& job_;
+  const RunRequest& request_;
+  const std::string again_;
+  Display display_;
+  SystemClock clock_;
+  Instant started_;
+  EventLoop loop_;
+  Fd lock_;  // of the state folder
+  RunFolder folder_;
+  std::unique_ptr<Launcher> launcher_;
+  std::unique_ptr<HttpClient> client_;  // until the poller has it
+  pid_t coordinator_ = 0;
+  std::vector<Node> nodes_;
+  uint64_t settled_ = 0;
+  uint64_t settled_at_crash_ = 0;
+  int crashes_ = 0;
+  int restarts_ = 0;
+  bool draining_ = false;
+  bool stopping_ = false;
+  bool stopped_ = false;
+  int exit_ = kExitFailed;
+  std::optional<json> last_progress_;
+  std::string paused_;                      // as the last progress said it
+  std::unique_ptr<ProgressPoller> poller_;  // the last member: it posts to the loop
+};
+
+}  // namespace
+
+int RunLocally(const LocalJob& job, const RunRequest& request, const std::string& again) {
+  LocalRun run(job, request, again);
+  return run.Run();
+}
+
+}  // namespace parallelrun

@@ -1,0 +1,37 @@
+// Asks the coordinator of a local run how far it is, and tells it to drain, on a thread of its own.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json_fwd.hpp>
+#include <thread>
+
+#include "base/http_client.h"
+
+namespace parallelrun {
+
+class ProgressPoller {
+ public:
+  // `show` gets the progress (docs/coordinator-api.md) on the poller's thread, about three times a
+  // second while the coordinator answers.
+  ProgressPoller(std::unique_ptr<HttpClient> client, std::function<void(nlohmann::json)> show);
+  ~ProgressPoller();  // no `show` runs afterwards
+
+  // Until the coordinator has heard it.
+  void Drain();
+
+ private:
+  void Run();
+
+  const std::unique_ptr<HttpClient> client_;
+  const std::function<void(nlohmann::json)> show_;
+  std::mutex mutex_;  // guards the two below
+  bool stop_ = false;
+  bool drain_ = false;
+  std::condition_variable wake_;
+  std::thread thread_;
+};
+
+}  // namespace parallelrun

@@ -1,0 +1,37 @@
+#include "cli/run/state_lock.h"
+
+#include <fcntl.h>
+#include <spdlog/fmt/fmt.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+
+#include "base/escape.h"
+#include "base/files.h"
+
+namespace parallelrun {
+
+Result<Fd> LockState(const std::string& folder) {
+  if (const Status made = MakeSystemFiles()->MakeFolders(folder); !made.ok()) return made.error();
+  const std::string path = folder + "/lock";
+  Fd lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!lock.ok()) return ErrnoError(errno, "open " + path);
+  if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    char pid[32] = {};
+    const ssize_t n = pread(lock.get(), pid, sizeof pid - 1, 0);
+    return Error{Code::kUnavailable,
+                 fmt::format("another parallelrun works on this job (process {}, state folder {}): "
+                             "wait for it, or stop it",
+                             n > 0 ? Printable(pid, 20) : "unknown", folder)};
+  }
+  const std::string pid = std::to_string(getpid());
+  if (ftruncate(lock.get(), 0) != 0 ||
+      pwrite(lock.get(), pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
+    return ErrnoError(errno, "write " + path);
+  }
+  return lock;
+}
+
+}  // namespace parallelrun

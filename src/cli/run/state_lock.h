@@ -1,0 +1,16 @@
+// One command at a time works on a state folder: an advisory lock on its file `lock`, which holds
+// the number of the process that has it.
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+#include "base/fd.h"
+
+namespace parallelrun {
+
+// Makes the folder if need be. The lock is held until the descriptor closes, whatever ends this
+// process. kUnavailable: another one has it, which the message names.
+Result<Fd> LockState(const std::string& folder);
+
+}  // namespace parallelrun

@@ -1,0 +1,220 @@
+#include "coordinator/http_calls.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "base/escape.h"
+#include "base/http_target.h"
+#include "coordinator/access.h"
+#include "coordinator/control.h"
+#include "coordinator/progress.h"
+
+namespace parallelrun {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kTextLimit = 256;
+
+HttpResponse JsonResponse(int status, std::string body) {
+  HttpResponse response;
+  response.status = status;
+  response.content_type = "application/json";
+  response.body = std::move(body);
+  return response;
+}
+
+int StatusOf(Code code) {
+  switch (code) {
+    case Code::kInvalid: return 400;
+    case Code::kPermission: return 403;
+    case Code::kNotFound: return 404;
+    case Code::kStale: return 409;
+    case Code::kUnavailable:
+    case Code::kNoSpace: return 503;
+    default: return 500;
+  }
+}
+
+HttpResponse Refusal(const Error& error) {
+  return ErrorResponse(StatusOf(error.code), CodeName(error.code), error.message);
+}
+
+// A JSON object of a body that is bounded already; nullopt for anything else.
+std::optional<json> ParseObject(const std::string& body) {
+  json value = json::parse(body, nullptr, false);
+  if (!value.is_object()) return std::nullopt;
+  return value;
+}
+
+uint64_t Number(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number_unsigned() ? found->get<uint64_t>() : 0;
+}
+
+std::string Text(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string()
+             ? found->get<std::string>().substr(0, kTextLimit)
+             : "";
+}
+
+}  // namespace
+
+HttpCalls::HttpCalls(Options options, Coordinator& coordinator, LogSink logs,
+                     const SystemClock& clock, std::function<std::string()> progress)
+    : options_(std::move(options)),
+      coordinator_(coordinator),
+      logs_(std::move(logs)),
+      clock_(clock),
+      progress_(std::move(progress)),
+      heard_at_(clock.Now()) {}
+
+void HttpCalls::Handle(const std::shared_ptr<HttpExchange>& exchange) {
+  const HttpRequest& request = exchange->request();
+  if (HandlePublic(exchange)) return;
+  const Result<std::vector<std::string>> path = PathSegments(request.path);
+  if (!path.ok()) return exchange->Respond(Refusal(path.error()));
+  const std::vector<std::string>& s = *path;
+  if (request.path.starts_with("/v1/")) heard_at_ = Now();
+  if (s.size() >= 4 && s[0] == "v1" && s[1] == "nodes") {
+    const uint32_t node = static_cast<uint32_t>(std::stoul(s[2]));  // digits: the gate saw to it
+    return HandleNode(exchange, node, s);
+  }
+  if (request.method == "GET" && request.path == "/v1/progress") {
+    return exchange->Respond(JsonResponse(200, progress_()));
+  }
+  if (request.method == "PUT" && request.path == "/v1/control") {
+    return exchange->Respond(Control(request.body));
+  }
+  exchange->Respond(
+      ErrorResponse(404, "NotFound",
+                    "there is nothing at " + request.method + " " + Printable(request.path, 200)));
+}
+
+bool HttpCalls::HandlePublic(const std::shared_ptr<HttpExchange>& exchange) {
+  const HttpRequest& request = exchange->request();
+  if (request.method != "GET") return false;
+  if (request.path == "/healthz" || request.path == "/readyz") {
+    exchange->Respond(TextResponse(200, "ok\n"));
+    return true;
+  }
+  if (request.path != "/metrics") return false;
+  HttpResponse response = TextResponse(200, Metrics(coordinator_, options_.epoch));
+  response.content_type = "text/plain; version=0.0.4; charset=utf-8";
+  exchange->Respond(std::move(response));
+  return true;
+}
+
+void HttpCalls::HandleNode(const std::shared_ptr<HttpExchange>& exchange, uint32_t node,
+                           const std::vector<std::string>& path) {
+  const HttpRequest& request = exchange->request();
+  const std::string& call = path[3];
+  if (request.method == "POST" && path.size() == 4) {
+    if (call == "exchange") return Exchange(exchange, node);
+    if (call == "register") return exchange->Respond(Register(node, request.body));
+    if (call == "leave") return exchange->Respond(Leave(node, request.body));
+  }
+  if (request.method == "PUT" && call == "logs") {
+    return exchange->Respond(WriteLog(node, request, path));
+  }
+  exchange->Respond(ErrorResponse(
+      404, "NotFound", "nodes have no call " + request.method + " " + Printable(call, 50)));
+}
+
+HttpResponse HttpCalls::Register(uint32_t node, const std::string& body) {
+  const std::optional<json> request = ParseObject(body);
+  if (!request) return ErrorResponse(400, "Invalid", "the body of register is not a JSON object");
+  if (Number(*request, "protocol") != 1) {
+    return ErrorResponse(400, "Invalid",
+                         "this coordinator speaks protocol 1: use an agent of its release");
+  }
+  const std::string run_id = fmt::format("{:016x}", options_.run_id);
+  const std::string theirs = Text(*request, "runId");
+  if (!theirs.empty() && theirs != run_id) {
+    return ErrorResponse(
+        409, "Stale",
+        "the agent belongs to run " + Printable(theirs, 40) + ", this is run " + run_id);
+  }
+  const auto processes =
+      static_cast<uint32_t>(std::min<uint64_t>(Number(*request, "processes"), 4096));
+  const std::string host = Text(*request, "host");
+  const std::string agent =
+      fmt::format("{}:{}:{}", host, Number(*request, "pid"), Text(*request, "instance"));
+  const uint64_t pod = Number(*request, "pod");
+  if (coordinator_.Superseded(node, agent, pod)) {
+    return ErrorResponse(409, "Stale",
+                         fmt::format("another agent has taken the place of node {}'s on {}: this "
+                                     "one ends",
+                                     node, Printable(host, 100)));
+  }
+  const NodeRegistration registration = coordinator_.Register(
+      node, agent, processes > 0 ? processes : options_.limits.processes, Now(), pod);
+  json answer;
+  answer["runId"] = run_id;
+  answer["epoch"] = registration.incarnation.epoch;
+  answer["incarnation"] = registration.incarnation.number;
+  answer["settingsDigest"] = fmt::format("{:016x}", options_.limits.settings_digest);
+  answer["firstProcess"] = registration.first_process;
+  answer["leaseSeconds"] = std::chrono::floor<seconds>(options_.limits.lease).count();
+  answer["job"] = json::parse(options_.agent_job);
+  return JsonResponse(200, answer.dump() + "\n");
+}
+
+HttpResponse HttpCalls::Leave(uint32_t node, const std::string& body) {
+  const std::optional<json> request = ParseObject(body);
+  if (!request) return ErrorResponse(400, "Invalid", "the body of leave is not a JSON object");
+  coordinator_.Leave(node,
+                     {static_cast<uint32_t>(Number(*request, "epoch")),
+                      static_cast<uint32_t>(Number(*request, "incarnation"))},
+                     Now());
+  return JsonResponse(200, "{}\n");
+}
+
+void HttpCalls::Exchange(const std::shared_ptr<HttpExchange>& exchange, uint32_t node) {
+  const Result<ExchangeRequest> request = DecodeExchangeRequest(exchange->request().body);
+  if (!request.ok()) return exchange->Respond(Refusal(request.error()));
+  exchange->OnGone([this, node] { coordinator_.ConnectionGone(node, Now()); });
+  coordinator_.Exchange(node, *request, Now(), [exchange](const Result<ExchangeReply>& reply) {
+    if (!reply.ok()) return exchange->Respond(Refusal(reply.error()));
+    HttpResponse response;
+    response.content_type = "application/octet-stream";
+    response.body = Encode(*reply);
+    exchange->Respond(std::move(response));
+  });
+}
+
+HttpResponse HttpCalls::WriteLog(uint32_t node, const HttpRequest& request,
+                                 const std::vector<std::string>& path) {
+  const std::string offset = QueryParameter(request.query, "offset").value_or("");
+  if (offset.empty() || offset.size() > 15 ||
+      offset.find_first_not_of("0123456789") != std::string::npos) {
+    return ErrorResponse(400, "Invalid", "the query needs offset=N, a number of bytes");
+  }
+  const bool truncate = QueryParameter(request.query, "truncate").value_or("") == "true";
+  const Status written = logs_.Write(node, {path.begin() + 4, path.end()}, std::stoull(offset),
+                                     request.body, truncate);
+  return written.ok() ? JsonResponse(200, "{}\n") : Refusal(written.error());
+}
+
+HttpResponse HttpCalls::Control(const std::string& body) {
+  const Result<ControlRequest> control = ParseControl(body);
+  if (!control.ok()) return Refusal(control.error());
+  const uint64_t generation = control->generation.value_or(control_generation_);
+  if (generation >= control_generation_) {
+    control_generation_ = generation;
+    coordinator_.SetThresholds(control->ChangedFrom(coordinator_.thresholds()), Now());
+    if (control->nodes) coordinator_.SetNodes(*control->nodes, Now());
+  }
+  for (const PodEnd& end : control->pod_ends) coordinator_.OnPodEnd(end, Now());
+  if (control->drain) coordinator_.Drain(Now());
+  if (control->cancel) coordinator_.Cancel(Now());
+  return JsonResponse(200, progress_());
+}
+
+}  // namespace parallelrun
