@@ -86,12 +86,16 @@ def work():
 
 
 @pytest.fixture(scope="session")
-def archives(own, work):
-    """Docker archives of our images, by name."""
+def builder(own, work):
     if own and (reason := missing()):
         pytest.skip(reason)
-    folder = work / "images"
-    builder = images.Builder(folder)
+    return images.Builder(work / "images")
+
+
+@pytest.fixture(scope="session")
+def archives(builder):
+    """Docker archives of our images, by name."""
+    folder = builder.folder
     made = {
         images.PAUSE: images.pause(builder, folder),
         images.RUNTIME: images.runtime(builder, folder),

@@ -31,6 +31,23 @@ def run(mini_batch):
 """
 
 
+# Each of the four processes of the node works: the first mini-batches wait for each other.
+TOGETHER = """\
+import time
+
+
+def meet():
+    folder = Path("/tmp/together")
+    folder.mkdir(exist_ok=True)
+    (folder / str(os.getpid())).touch()
+    while len(list(folder.iterdir())) < 4:
+        time.sleep(0.05)
+    time.sleep(0.2)
+
+
+"""
+
+
 def told(out, name):
     return [
         json.loads(line) for line in out.read(f"{name}/output/parallel_run_step.txt").splitlines()
@@ -121,11 +138,8 @@ def test_gpus_are_given_to_processes(space, operator):
     data, out = space.volume("data"), space.volume("out")
     files, _ = jobs.rows(40)
     data.write(files)
-    space.code(
-        TELL.replace("def run", "import time\n\n\ndef run").replace(
-            "    seen", "    time.sleep(0.2)\n    seen", 1
-        )
-    )
+    together = TELL.replace("def run", TOGETHER + "def run", 1)
+    space.code(together.replace("    seen", "    meet()\n    seen", 1))
     limits = {"nvidia.com/gpu": 2, "memory": "512Mi"}
     # The device plugin of a real node sets this variable.
     devices = [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "GPU-11111111,GPU-22222222"}]
@@ -173,17 +187,17 @@ def test_any_image_as_any_user(space, operator, user):
 
 
 def test_scale_while_it_runs(space, operator):
-    job, _data, out, output = space.run(
-        "scaled", count=30, arguments=["--seconds", "0.4"], nodeCount=1
-    )
-    wait_until(lambda: jobs.marks(out), "the first run()", 60)
+    pace = ["--wait", "go", "--seconds", "0.4"]
+    job, data, out, output = space.run("scaled", count=300, arguments=pace, nodeCount=1)
+    wait_until(lambda: jobs.marks(out), "the first run()")
     space.kube.kubectl("scale", "prj/scaled", "-n", space.name, "--replicas=2")
     wait_until(
         lambda: len({pod for _, pod, _ in jobs.marks(out)}) == 2,
         lambda: f"two nodes\n{job.tell()}",
-        60,
     )
     space.kube.kubectl("scale", "prj/scaled", "-n", space.name, "--replicas=1")
+    wait_until(lambda: len(job.pods("node", living=True)) == 1, lambda: f"one node\n{job.tell()}")
+    data.write(jobs.GO)
     job.succeeded()
     assert out.read("scaled/output/parallel_run_step.txt") == output
     assert job.status["nodes"]["restarts"] == 0
@@ -191,13 +205,14 @@ def test_scale_while_it_runs(space, operator):
 
 
 def test_suspend_and_cancel(space, operator):
-    job, _data, out, _output = space.run("held", arguments=["--wait", "go"])
-    wait_until(lambda: jobs.marks(out), "the first run()", 60)
+    # There is work for minutes, and what is begun ends soon.
+    job, _data, out, _output = space.run("held", count=600, arguments=["--seconds", "0.5"])
+    wait_until(lambda: jobs.marks(out), "the first run()")
     space.kube.kubectl(
         "patch", "prj", "held", "-n", space.name, "--type=merge", "-p", '{"spec":{"suspend":true}}'
     )
     job.wait_for_phase("Suspended")
-    wait_until(lambda: not job.pods(living=True), lambda: f"no pods\n{job.tell()}", 90)
+    wait_until(lambda: not job.pods(living=True), lambda: f"no pods\n{job.tell()}")
     space.kube.kubectl(
         "patch", "prj", "held", "-n", space.name, "--type=merge", "-p", '{"spec":{"suspend":false}}'
     )

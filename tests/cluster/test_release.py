@@ -6,7 +6,7 @@ import pytest
 from support import images, jobs
 from support.kube import wait_until
 
-NEWER = "0.1.1"  # another name of the same images
+NEWER = "0.1.1"  # the same programs, as other images
 RELEASE = ["parallelrun", "--namespace", "parallelrun-system"]
 CHART = images.ROOT / "helm/parallelrun"
 OUTPUT = "{}/output/parallel_run_step.txt"
@@ -57,7 +57,6 @@ def begun(job, out, pods):
     wait_until(
         lambda: len({mark[1] for mark in jobs.marks(out)}) >= pods,
         lambda: f"{pods} nodes at work\n{job.tell()}",
-        60,
     )
 
 
@@ -65,8 +64,24 @@ def identities(pods):
     return {pod["metadata"]["uid"] for pod in pods}
 
 
+def running_image(kube):
+    """What the one running operator was started from, as the node knows it."""
+
+    def started():
+        pods = kube.list(
+            "pods", "parallelrun-system", labelSelector="app.kubernetes.io/component=operator"
+        )
+        pods = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+        found = [s["imageID"] for pod in pods for s in pod["status"].get("containerStatuses", [])]
+        return len(pods) == len(found) == 1 and found[0]
+
+    return wait_until(started, "one running operator")
+
+
 def runtime_images(pods):
-    return {pod["spec"]["initContainers"][0]["image"] for pod in pods}
+    """What the pods of nodes have their agents from, as the nodes know it; "" if not yet known."""
+    told = [pod["status"].get("initContainerStatuses", [{}])[0] for pod in pods]
+    return {status.get("imageID", "") for status in told}
 
 
 def operator_image(kube):
@@ -74,20 +89,27 @@ def operator_image(kube):
     return kube.raw(path)["spec"]["template"]["spec"]["containers"][0]["image"]
 
 
-def test_jobs_outlive_what_is_done_to_the_release(empty_cluster, helm, previous_chart, kube, space):
-    for node in empty_cluster.nodes:
-        for name in ("operator", "runtime"):
-            node.tag(f"parallelrun/{name}:{images.VERSION}", f"parallelrun/{name}:{NEWER}")
+@pytest.fixture
+def newer_images(empty_cluster, builder):
+    for number, name in enumerate((images.OPERATOR, images.RUNTIME)):
+        file = builder.folder / f"newer-{number}.tar"
+        empty_cluster.load([builder.of_version(name, NEWER, file)])
+
+
+def test_jobs_outlive_what_is_done_to_the_release(newer_images, helm, previous_chart, kube, space):
     wait = ["--wait", "--timeout", "2m"]
     helm("install", *RELEASE, previous_chart, "--create-namespace", *wait)
-    job, data, out, output = space.run("first", count=8, arguments=["--wait", "go"])
+    job, data, out, output = space.run("first", count=20, arguments=["--wait", "go"])
     begun(job, out, 2)
+    wait_until(lambda: "" not in runtime_images(job.pods("node")), job.tell)
     pods = job.pods()
     assert len(pods) == 3
+    older = running_image(kube)
 
     newer = ["--set", f"image.tag={NEWER},runtimeImage.tag={NEWER}"]
     helm("upgrade", *RELEASE, CHART, "--reset-then-reuse-values", *newer, *wait)
     assert operator_image(kube).endswith(NEWER)
+    assert running_image(kube) != older
     helm("test", *RELEASE)
     assert identities(job.pods()) == identities(pods)
     # The new operator goes on with the job, with the runtime that the job began with.
@@ -96,23 +118,32 @@ def test_jobs_outlive_what_is_done_to_the_release(empty_cluster, helm, previous_
         lambda: identities(job.pods("node", living=True)) - identities(pods),
         lambda: f"a successor\n{job.tell()}",
     )
-    assert runtime_images(job.pods("node")) == runtime_images(pods[1:])
+    begun(job, out, 3)
+    begun_with = runtime_images(pods[1:])
+    assert len(begun_with) == 1
+    wait_until(lambda: runtime_images(job.pods("node")) == begun_with, job.tell)
+    # A job that is new has the new runtime.
+    third = space.apply(jobs.manifest(space.name, "third", arguments=["--wait", "go"]))
+    wait_until(lambda: not runtime_images(third.workers(2)) & {"", *begun_with}, third.tell)
+    assert third.status["effective"]["runtimeImage"].endswith(f":{NEWER}")
 
     helm("rollback", *RELEASE, *wait)
     assert operator_image(kube).endswith(images.VERSION)
-    data.write({"go": b""})
+    assert running_image(kube) == older
+    data.write(jobs.GO)
     job.succeeded()
+    third.succeeded()
     assert out.read(OUTPUT.format("first")) == output
     assert job.status["nodes"]["restarts"] == 0
 
     # Without an operator a job goes on to its output, and the next release writes the status.
     second, data, out, output = another(space)
     begun(second, out, 2)
+    second.wait_for_phase("Running")
     helm("uninstall", *RELEASE, "--wait")
+    wait_until(lambda: not kube.list("pods", "parallelrun-system"), "no operator any more")
     data.write({"on": b""})
-    wait_until(
-        lambda: out.files(OUTPUT.format("second")), lambda: f"the output\n{second.tell()}", 60
-    )
+    wait_until(lambda: out.files(OUTPUT.format("second")), lambda: f"the output\n{second.tell()}")
     assert second.phase == "Running"
     helm("install", *RELEASE, CHART, *wait)
     second.succeeded()

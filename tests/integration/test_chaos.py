@@ -92,8 +92,8 @@ class Chaos:
     def go_on(self):
         """The command was killed: everything below it ends, and the user resumes."""
         self.thaw(all_of_them=True)
-        self.command.wait_only(20)
-        expect_nothing_running(limit=20)
+        self.command.wait_only()
+        expect_nothing_running()
         processes.reap()
         self.command = self.work.start_job("--resume", "--nodes", NODES)
 

@@ -14,9 +14,10 @@ from support.cluster import ClusterJob, make_bundle, on_host
 # Shows its environment, so that what must not be there is seen.
 SHOW = """
 import os
-from steps import note
+from steps import note, wait_for
 
 def run(mini_batch):
+    wait_for("go")
     note("environment", " ".join(sorted(os.environ)))
     note("variable", os.environ.get("LD_LIBRARY_PATH", "-"))
     return [open(path).read() for path in mini_batch]
@@ -45,10 +46,6 @@ def cluster(work):
     return ClusterJob(work)
 
 
-def registered(progress):
-    return {node["index"] for node in progress["nodes"] if node["registered"]}
-
-
 @pytest.mark.parametrize("archive", [False, True])
 def test_a_job_of_two_nodes(work, bundle, archive):
     """From the installed bundle, through its own loader, with the code as a ConfigMap mounts it."""
@@ -68,6 +65,8 @@ def test_a_job_of_two_nodes(work, bundle, archive):
     environment = {**cluster.job()["spec"]["environment"], "env": env}
     coordinator = cluster.start_coordinator(spec={"environment": environment})
     nodes = [cluster.start_node(index) for index in range(2)]
+    cluster.wait_for_nodes(0, 1)
+    work.make("go")
     assert coordinator.wait_only().code == 0, coordinator.output
     for node in nodes:
         assert node.wait_only().code == 0, node.output
@@ -124,14 +123,14 @@ def test_scale_down(cluster):
     coordinator = cluster.start_coordinator()
     first = cluster.start_node(0)
     second = cluster.start_node(1)
-    cluster.wait_for(lambda p: p["miniBatches"]["running"] >= 2, "both nodes work")
+    cluster.wait_for(lambda p: [node["held"] > 0 for node in p["nodes"]] == [True] * 2, "both work")
     assert cluster.progress()["controlGeneration"] == 0
     progress = cluster.control(generation=7, nodeCount=1)
     assert progress["controlGeneration"] == 7
     # It finishes what runs, hands back the rest, and leaves.
     cluster.work.make("go-pod-2")
     assert second.wait_only().code == 3, second.output
-    assert registered(cluster.progress()) == {0}
+    cluster.wait_for_nodes(0)
     cluster.work.make("go-pod-1")
     assert coordinator.wait_only().code == 0, coordinator.output
     assert first.wait_only().code == 0, first.output
@@ -180,10 +179,10 @@ def test_the_next_epoch_goes_on_with_the_nodes_and_the_thresholds(cluster, signo
         lambda p: p["miniBatches"]["failed"] == 1 and p["miniBatches"]["succeeded"] == 1, "two done"
     )
     coordinator.send(signo)
-    assert coordinator.wait_only(10).code == (3 if signo == signal.SIGTERM else -9)
+    assert coordinator.wait_only().code == (3 if signo == signal.SIGTERM else -9)
     # The same uid goes on, with a configuration of before the change, and whatever ifExists is.
     coordinator = cluster.start_coordinator(spec={**spec})
-    progress = cluster.wait_for(lambda p: registered(p) == {0, 1}, "the nodes come back")
+    progress = cluster.wait_for_nodes(0, 1)
     assert (progress["epoch"], progress["controlGeneration"]) == (2, 0)
     assert progress["generation"] == 1
     cluster.work.make("go")
@@ -206,33 +205,34 @@ def test_a_finished_run_stays_finished(cluster):
     for uid, if_exists in (("uid-1", "Fail"), ("uid-2", "Resume"), ("uid-3", "Resume")):
         output = {"volume": "out", "ifExists": if_exists}
         again = cluster.start_coordinator(uid=uid, spec={"output": output})
-        assert again.wait_only(10).code == 0, again.output  # without a node
+        assert again.wait_only().code == 0, again.output  # without a node
         words = cluster.words()["progress"]
         assert (words["state"], words["output"]["rows"]) == ("Succeeded", 3)
     assert cluster.work.output.stat().st_ino == before.st_ino
 
     refused = cluster.start_coordinator(uid="uid-4")
-    assert refused.wait_only(10).code == 2
+    assert refused.wait_only().code == 2
     assert "finished already" in cluster.words()["error"]
 
 
 def test_what_cannot_start_says_why(cluster):
     cluster.work.files(1)
     wrong = cluster.start_coordinator(volumes={"data": str(cluster.work.data)})
-    assert wrong.wait_only(10).code == 2
+    assert wrong.wait_only().code == 2
     assert '"out"' in cluster.words()["error"] or "out" in cluster.words()["error"]
     (cluster.secret / "tls.key").write_text("no key")
     wrong = cluster.start_coordinator()
-    assert wrong.wait_only(10).code == 2
+    assert wrong.wait_only().code == 2
     assert "tls.key" in cluster.words()["error"]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs a host name of its own")
 def test_an_oom_killed_pod_fails_its_only_mini_batch(cluster):
     cluster.work.script(HELD)
     rows = cluster.work.files(1)
     cluster.mount_code()
     coordinator = cluster.start_coordinator(nodes=1)
-    node = cluster.start_node(0)
+    node = cluster.start_node(0, before=on_host("j-1a2b3-node-0-5"))
     coordinator.wait_for(lambda: cluster.work.noted("begun"), "run() has begun")
     node.send(signal.SIGKILL)
     node.wait_only()
@@ -258,7 +258,7 @@ def test_two_agents_of_one_node_do_not_take_turns(cluster):
     coordinator = cluster.start_coordinator(nodes=1)
     farewell = cluster.work.root / "farewell"
     old = cluster.start_node(0, farewell=farewell)
-    cluster.wait_for(lambda p: registered(p) == {0}, "it registers")
+    cluster.wait_for_nodes(0)
     new = cluster.start_node(0)
     assert old.wait_only().code == 1, old.output
     assert "another agent has taken the place of node 0's" in farewell.read_text()
@@ -271,7 +271,7 @@ def test_an_agent_without_a_coordinator_leaves_with_words(cluster):
     cluster.mount_code()
     farewell = cluster.work.root / "farewell"
     node = cluster.start_node(0, "--away-limit", "1", farewell=farewell)
-    assert node.wait_only(20).code == 1
+    assert node.wait_only().code == 1
     assert "no coordinator answered for" in farewell.read_text()
     assert f"https://localhost:{cluster.port}" in farewell.read_text()
     assert farewell.read_text().count("\n") == 1
@@ -282,7 +282,7 @@ def test_code_that_cannot_be_used_is_named(cluster):
     (cluster.code / "code.tar.gz").write_text("no archive")
     farewell = cluster.work.root / "farewell"
     node = cluster.start_node(0, farewell=farewell)
-    assert node.wait_only(20).code == 2
+    assert node.wait_only().code == 2
     assert "code.tar.gz" in farewell.read_text()
 
 
@@ -292,7 +292,7 @@ def test_an_image_without_python_is_named_at_once(cluster):
     environment = {"image": "registry.example/bare:1", "python": "python3.99"}
     coordinator = cluster.start_coordinator(nodes=1, spec={"environment": environment})
     node = cluster.start_node(0)
-    assert coordinator.wait_only(20).code == 1
+    assert coordinator.wait_only().code == 1
     assert node.wait_only().code in (0, 1)
     message = cluster.words()["progress"]["verdict"]["message"]
     for word in ("python3.99", "registry.example/bare:1", "spec.environment.python"):
@@ -309,7 +309,7 @@ def test_an_old_python_is_named(cluster, version):
     environment = {"image": "registry.example/old:1", "python": str(found[0])}
     coordinator = cluster.start_coordinator(nodes=1, spec={"environment": environment})
     node = cluster.start_node(0)
-    assert coordinator.wait_only(20).code == 1, coordinator.output
+    assert coordinator.wait_only().code == 1, coordinator.output
     assert node.wait_only().code in (0, 1)
     assert (
         f"is Python {version}, and ParallelRun needs 3.8"
@@ -320,29 +320,38 @@ def test_an_old_python_is_named(cluster, version):
 def test_nobody_owns_a_coordinator(cluster):
     cluster.work.files(2)
     coordinator = cluster.start_coordinator(ownerlessSeconds=1)
-    assert coordinator.wait_only(20).code == 3
+    assert coordinator.wait_only().code == 3
     assert "ownerlessSeconds" in cluster.words()["ended"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs a PID namespace of its own")
 def test_as_process_one(cluster):
-    """The agent is process 1: orphans are reaped, SIGTERM drains, and nothing outlives it."""
+    """The agent is process 1: orphans are reaped, SIGTERM drains, and nothing outlives it.
+
+    A process is given two of these mini-batches at most, so that some are left after the drain.
+    """
     if not shutil.which("unshare"):
         pytest.skip("there is no unshare")
     cluster.work.script(
-        "import os, subprocess\n"
+        "import os, subprocess, time\n"
         "from steps import note, wait_for\n"
+        "def zombies():\n"
+        "    count = 0\n"
+        "    for process in filter(str.isdigit, os.listdir('/proc')):\n"
+        "        try: count += open(f'/proc/{process}/stat').read().split()[2] == 'Z'\n"
+        "        except OSError: pass\n"
+        "    return count\n"
         "def run(mini_batch):\n"
         "    for _ in range(5): subprocess.run(['sh', '-c', 'true & exit'])\n"
         "    if os.getppid() == 1: subprocess.Popen(['sleep', '1000'], start_new_session=True)\n"
-        "    states = [open(f'/proc/{p}/stat').read().split()[2]"
-        " for p in os.listdir('/proc') if p.isdigit()]\n"
-        "    note('zombies', states.count('Z'))\n"
+        "    end = time.monotonic() + 30\n"
+        "    while os.getppid() == 1 and zombies() and time.monotonic() < end: time.sleep(0.01)\n"
+        "    note('zombies', zombies())\n"
         "    note('parent', os.getppid())\n"
         "    if open(mini_batch[0]).read() == 'row 3': note('begun', 1), wait_for('go')\n"
         "    return [open(path).read() for path in mini_batch]\n"
     )
-    rows = cluster.work.files(6)
+    rows = cluster.work.files(12)
     cluster.mount_code()
     coordinator = cluster.start_coordinator(nodes=1)
     space = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
@@ -350,15 +359,17 @@ def test_as_process_one(cluster):
     coordinator.wait_for(lambda: cluster.work.noted("begun"), "the fourth one has begun")
     (agent,) = [p for p in processes.running() if "--log-json" in p.words and p.role == "agent"]
     agent.kill(signal.SIGTERM)
+    node.wait_for_text("draining: running mini-batches have")
     cluster.work.make("go")
     assert node.wait_only().code == 3, node.output
     assert set(cluster.work.noted("parent")) == {"1"}
-    assert max(map(int, cluster.work.noted("zombies"))) <= 3
+    assert set(cluster.work.noted("zombies")) == {"0"}
     processes.wait_until(
         lambda: not [p for p in processes.running() if "sleep" in p.words], "nothing is left"
     )
-    cluster.start_node(0)
+    node = cluster.start_node(0)
     assert coordinator.wait_only().code == 0, coordinator.output
+    assert node.wait_only().code == 0, node.output
     assert cluster.work.rows() == rows
 
 
@@ -370,19 +381,19 @@ def test_a_replaced_pod_does_not_come_back(cluster):
     cluster.mount_code()
     coordinator = cluster.start_coordinator(nodes=1, before=on_host("j-1a2b3-coordinator-7"))
     node = cluster.start_node(0, before=on_host("j-1a2b3-node-0-9"))
-    cluster.wait_for(lambda p: registered(p) == {0}, "it registers")
+    cluster.wait_for_nodes(0)
     old = cluster.start_coordinator(
         before=on_host("j-1a2b3-coordinator-3"),
         listen={"address": "127.0.0.1:0"},
         metricsListen=None,
     )
-    assert old.wait_only(10).code == 4
+    assert old.wait_only().code == 4
     assert "pod 7" in cluster.words()["error"]
     old = cluster.start_node(0, before=on_host("j-1a2b3-node-0-8"))
-    assert old.wait_only(10).code == 1
+    assert old.wait_only().code == 1
     # The end of the old pod is not that of the new one.
     pod = {"node": 0, "incarnation": 8, "reason": "OOMKilled", "exitCode": 137}
-    assert registered(cluster.control(podEnds=[pod])) == {0}
+    assert [node["registered"] for node in cluster.control(podEnds=[pod])["nodes"]] == [True]
     cluster.work.make("go")
     assert coordinator.wait_only().code == 0, coordinator.output
     assert node.wait_only().code == 0, node.output
@@ -416,7 +427,8 @@ def test_a_process_goes_before_the_container_does(cluster, memory_group):
         # Slowly at the end: the agent must get a look in while the last 16 MiB fill, and on a busy
         # machine it may wait long for its turn. What is faster, the kernel kills.
         "        kept.append(bytearray(b'x') * (1 << 20))\n"
-        "        if len(kept) > 180: time.sleep(0.06)\n"
+        f"        used = int(open('{memory_group}/memory.usage_in_bytes').read()) >> 20\n"
+        "        if used > 232: time.sleep(0.2)\n"
         "    return [text]\n"
     )
     rows = cluster.work.files(6)

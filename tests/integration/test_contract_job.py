@@ -200,7 +200,8 @@ def test_s13_the_time_to_write_rows_has_a_limit_of_its_own(work):
         "def run(b):\n"
         "    return [Slow()] if b[0].endswith('2.txt') else b\n"
     )
-    result = run_job(work, script, runMaxTry=1, taskOverheadTimeoutSeconds=1, processCountPerNode=1)
+    # A process that waits for its turn on a busy machine must not be taken for a slow one.
+    result = run_job(work, script, runMaxTry=1, taskOverheadTimeoutSeconds=2, processCountPerNode=1)
     assert result.code == 0, result
     assert "OverheadTimeout" in result.output
     assert "taskOverheadTimeoutSeconds" in result.output
@@ -218,13 +219,14 @@ def test_s13_init_that_hangs_ends_the_job(work):
 
 
 def test_s13_the_first_mini_batch_must_be_there_in_time(work):
-    # One mini-batch of a table that takes long to look through; it takes no room on the disk.
+    # One mini-batch of a table that takes long to look through on any machine; it takes no room on
+    # the disk.
     (work.data / "large.csv").write_text("a,b\n")
-    os.truncate(work.data / "large.csv", 8 << 30)
+    os.truncate(work.data / "large.csv", 1 << 40)
     work.script()
     work.job(
         inputs=[{"name": "rows", "tabular": {"volume": "data"}}],
-        miniBatchSize="100GB",
+        miniBatchSize="10000GB",
         firstTaskCreationTimeoutSeconds=1,
     )
     result = work.run()
@@ -374,10 +376,17 @@ def test_s17_the_log_tree(work):
 def test_s17_pods_keep_their_own_logs_in_the_tree(work):
     cluster = ClusterJob(work)
     rows = work.files(3)
-    work.script("def run(b):\n    return [open(path).read() for path in b]\n")
+    work.script(
+        "from steps import wait_for\n"
+        "def run(b):\n"
+        "    wait_for('go')\n"
+        "    return [open(path).read() for path in b]\n"
+    )
     cluster.mount_code()
     coordinator = cluster.start_coordinator()
     nodes = [cluster.start_node(index) for index in range(2)]
+    cluster.wait_for_nodes(0, 1)
+    work.make("go")
     assert coordinator.wait_only().code == 0, coordinator.output
     for node in nodes:
         assert node.wait_only().code == 0, node.output
@@ -444,6 +453,28 @@ def test_s17_the_output_of_a_failed_mini_batch_is_found_by_its_bytes(work):
     )
     assert detail["stdout"] == [begin, end]
     assert detail["stderr"][0] <= detail["stderr"][1]
+
+
+def test_s17_the_output_of_a_process_that_died_is_found_by_its_bytes(work):
+    script = (
+        "import os, sys, time\n"
+        "def run(b):\n"
+        "    time.sleep(0.002)\n"
+        "    print('reading', b[0][-5:])\n"
+        "    if b[0].endswith('3.txt'):\n"
+        "        print('going', file=sys.stderr)\n"
+        "        os._exit(9)\n"
+        "    return b\n"
+    )
+    result = run_job(work, script, processCountPerNode=1, runMaxTry=1)
+    assert result.code == 0, result
+    row = next(row for row in report(work) if row["Error Category"])
+    assert (row["Mini-batch Id"], row["Error Category"]) == ("3", "ProcessEnded")
+    detail = json.loads(row["Mini-batch Detail(JSON)"])
+    for stream, words in (("stdout", b"reading 3.txt\n"), ("stderr", b"going\n")):
+        begin, end = detail[stream]
+        written = (work.logs / f"user/{stream}/0/{row['Process']}.{stream}.txt").read_bytes()
+        assert written[begin:end] == words
 
 
 # --- section 18

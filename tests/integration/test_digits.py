@@ -6,20 +6,25 @@ import signal
 
 import pytest
 from support.samples import SAMPLES, make_data, words_to_run
+from support.workspace import drains
 
-# Wraps the sample's script: notes every call, and holds some until the test says go.
+# Wraps the sample's script: notes every call, and holds those from a number on until the test says
+# that this number may go.
 GATED = """
+import os
 import score
-from steps import note, wait_for
+from steps import FOLDER, note, wait_for
 
 init = score.init
+with open(os.path.join(FOLDER, "from")) as file:
+    first = int(file.read())
 
 def run(mini_batch, context):
     index = context.minibatch_index
     note("started", index)
-    if index HELD:
-        note("held", index)
-        wait_for("GO".replace("%d", str(index)))
+    if index >= first:
+        note(f"held {first}", index)
+        wait_for(f"go {first}")
     rows = score.run(mini_batch)
     note("returned", index)
     return rows
@@ -43,9 +48,29 @@ def expected(data):
     return "".join(f"{path.name}: {digit}\n" for path, digit in zip(paths, digits))
 
 
-def copy_sample(work, held, go):
+@pytest.fixture
+def gated(work, data):
+    """The sample with GATED, and the words that run it."""
     shutil.copytree(SAMPLES / "digits", work.code, dirs_exist_ok=True)
-    work.script(GATED.replace("HELD", held).replace("GO", go), "gated.py")
+    work.script(GATED, "gated.py")
+    work.words = words_to_run("digits", data, work.out, "--code", work.code)
+    work.words += ["--set", "spec.entryScript=gated.py"]
+    return work
+
+
+def interrupt(work, first, nodes, *more):
+    """Ctrl-C while all processes are held; returns how the command ended."""
+    (work.root / "from").write_text(str(first))
+    logs = work.out / "digits" / "logs"
+    before = drains(logs)
+    command = work.start(*work.words, "--nodes", nodes, *more)
+    held = 2 * nodes
+    command.wait_for(lambda: len(work.noted(f"held {first}")) == held, "all processes are held")
+    command.send(signal.SIGINT)
+    command.wait_for_text("finishing the mini-batches that run")
+    command.wait_for(lambda: drains(logs) == before + nodes, "all nodes have heard of it")
+    work.make(f"go {first}")
+    return command.wait()
 
 
 def output_of(folder):
@@ -62,21 +87,13 @@ def test_output_is_the_same_on_any_number_of_nodes(work, data, expected, nodes):
     assert "1797 rows" in result.output
 
 
-def test_ctrl_c_and_resume(work, data, expected):
-    copy_sample(work, ">= 60", "go")
-    words = words_to_run("digits", data, work.out, "--code", work.code)
-    words += ["--set", "spec.entryScript=gated.py", "--nodes", "2"]
-
-    command = work.start(*words)
-    command.wait_for(lambda: len(work.noted("held")) >= 2, "processes are held")
-    command.send(signal.SIGINT)
-    command.wait_for_text("finishing the mini-batches that run")
-    work.make("go")
-    result = command.wait()
+def test_ctrl_c_and_resume(gated, expected):
+    work = gated
+    result = interrupt(work, 60, 2)
     assert result.code == 130, result
     assert not list((work.out / "digits" / "output").glob("*.txt"))
     finished = set(work.noted("returned"))
-    assert 30 <= len(finished) < 180
+    assert 4 <= len(finished) < 180
     assert f"{len(finished)} succeeded, 0 failed, of" in result.output
 
     again = result.output.split("To continue: ")[1].splitlines()[0]
@@ -91,21 +108,14 @@ def test_ctrl_c_and_resume(work, data, expected):
     assert len(restarted) == 180 - len(finished)
 
 
-def test_interrupted_three_times(work, data, expected):
-    copy_sample(work, "in (30, 90, 150)", "go %d")
-    words = words_to_run("digits", data, work.out, "--code", work.code)
-    words += ["--set", "spec.entryScript=gated.py"]
+def test_interrupted_three_times(gated, expected):
+    work = gated
     more = []
-    for held in ("30", "90", "150"):
-        command = work.start(*words, *more)
-        command.wait_for(lambda n=held: n in work.noted("held"), f"mini-batch {held} is held")
-        command.send(signal.SIGINT)
-        command.wait_for_text("finishing the mini-batches that run")
-        work.make(f"go {held}")
-        result = command.wait()
+    for first in (30, 80, 130):
+        result = interrupt(work, first, 1, *more)
         assert result.code == 130, result
         more = ["--resume"]
-    result = work.call(*words, *more)
+    result = work.call(*work.words, *more)
     assert result.code == 0, result
     assert output_of(work.out) == expected
     assert sorted(map(int, work.noted("started"))) == list(range(180))

@@ -76,7 +76,7 @@ def test_full_while_the_job_runs(small_disk):
     work.make("filled")
     command.wait_for_text("PAUSED")
     command.wait_for_text("No space left on device")
-    assert str(work.out) in command.output
+    command.wait_for_text(str(work.out))
     ballast.unlink()
     result = command.wait()
     assert result.code == 0, result
@@ -112,7 +112,7 @@ def test_ctrl_c_while_the_disk_is_full(small_disk):
     command.send(signal.SIGINT)
     command.wait_for_text("Ctrl-C again stops at once")
     command.send(signal.SIGINT)
-    result = command.wait(15)
+    result = command.wait(30)
     assert result.code == 130, result
     ballast.unlink()
     result = work.run("--resume")
@@ -130,7 +130,7 @@ def test_temporary_folder_that_is_full(small_disk):
     work.environment["TMPDIR"] = str(work.out)
     result = work.run("--volume", f"out={work.root}/elsewhere")
     assert result.code in (1, 2), result
-    assert result.seconds < 10
+    assert result.seconds < 30
     assert "No space left on device" in result.output
     assert "TMPDIR" in result.output
     assert [p.name for p in work.out.iterdir()] == ["ballast"]

@@ -1,6 +1,12 @@
 """Entry scripts that use up what a process has, or will not be stopped."""
 
-from support.processes import expect_nothing_running
+import os
+import re
+from pathlib import Path
+
+import pytest
+from support.cluster import ClusterJob
+from support.processes import expect_nothing_running, wait_until
 
 LEAKS = """
 import os, threading
@@ -79,4 +85,56 @@ def test_a_script_without_a_descriptor_left_still_says_so(work):
     assert result.code == 0, result
     assert work.rows() == [rows[0], rows[2]]
     assert "Too many open files" in result.output
+    expect_nothing_running()
+
+
+BOMB = """
+import os, time
+from steps import note
+
+def run(mini_batch):
+    (row,) = [open(path).read() for path in mini_batch]
+    note("called", row)
+    while row == "row 1":
+        try:
+            os.fork()
+        except OSError:
+            time.sleep(0.05)
+    return [row]
+"""
+
+
+@pytest.fixture
+def few_processes():
+    """A cgroup of 200 processes and threads; its folder."""
+    group = Path(f"/sys/fs/cgroup/pids/parallelrun-test-{os.getpid()}")
+    if not (group.parent / "cgroup.procs").exists():
+        pytest.skip("there is no cgroup v1 to write to")
+    try:
+        group.mkdir()
+        (group / "pids.max").write_text("200")
+    except OSError as error:
+        pytest.skip(f"no cgroup can be made: {error}")
+    yield group
+    wait_until(lambda: not (group / "cgroup.procs").read_text(), "the group is empty")
+    group.rmdir()
+
+
+def test_a_script_that_forks_until_it_may_no_more(work, few_processes):
+    """On a node whose pod may have so many: the node goes on, and nothing stays behind."""
+    rows = work.files(6)
+    work.script(BOMB)
+    cluster = ClusterJob(work)
+    cluster.mount_code()
+    spec = {"runInvocationTimeoutSeconds": 2, "runMaxTry": 2}
+    coordinator = cluster.start_coordinator(nodes=1, spec=spec)
+    enter = f'echo $$ > {few_processes}/cgroup.procs && exec "$@"'
+    space = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    node = cluster.start_node(0, before=["sh", "-c", enter, "sh", *space])
+    assert coordinator.wait_only().code == 0, coordinator.output + node.output
+    assert node.wait_only().code == 0, node.output
+    assert work.rows() == rows[:1] + rows[2:]
+    assert work.noted("called").count("row 1") == 2
+    (hits,) = re.findall(r"max (\d+)", (few_processes / "pids.events").read_text())
+    assert int(hits) > 0  # it got as far as it may
     expect_nothing_running()

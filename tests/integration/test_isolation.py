@@ -3,6 +3,7 @@
 import json
 
 from support import processes
+from support.workspace import rows_without
 
 # Raises for mini-batches that hold a bad item, unless they are mended.
 BAD = """
@@ -29,10 +30,6 @@ LINES = """
 def run(mini_batch):
     return [line["x"] for line in mini_batch]
 """
-
-
-def rows_without(count, *missing):
-    return [f"row {index}" for index in range(count) if index not in missing]
 
 
 def letters(work):
@@ -172,11 +169,12 @@ def run(mini_batch, context):
     index = context.minibatch_index
     note("calls", index)
     if index == 2:
-        time.sleep(2)  # until the coordinator has heard that it began
+        # Mostly until the coordinator has heard that it began; a death before that counts for none.
+        time.sleep(1.3)
         os.kill(os.getppid(), signal.SIGKILL)
         time.sleep(60)
     if index == 3:
-        time.sleep(4)
+        time.sleep(2)
     return [open(path).read() for path in mini_batch]
 """
 
@@ -184,21 +182,22 @@ def run(mini_batch, context):
 def test_what_ends_its_node_runs_alone_and_takes_no_others_with_it(work):
     work.files(8)
     work.script(POISON)
-    work.job(nodeRestartLimit=60)
-    result = work.run(limit=150)
+    work.job(nodeRestartLimit=200)
+    result = work.run(limit=400)
     assert result.code == 0, result
     assert "LostTooOften" in result.output
     assert "7 succeeded, 1 failed, of 8" in result.output
     assert work.rows() == rows_without(8, 2)
     calls = [int(line) for line in work.noted("calls")]
     assert calls.count(2) >= 10
-    # The last deaths were its own: everything else had been run by then.
+    # The last deaths were its own: everything else had been run by then, what was lost beside it
+    # too, for of what is run alone that with the fewest losses comes first.
     assert calls[-5:] == [2] * 5
 
 
+# The first call with mini-batch 5 does not come back.
 SLOW = """
-import time
-from steps import note, there
+from steps import note, there, wait_for
 
 def run(mini_batch, context):
     index = context.minibatch_index
@@ -206,7 +205,7 @@ def run(mini_batch, context):
         first = not there("stuck")
         note("stuck", index)
         if first:
-            time.sleep(50)
+            wait_for("never", 1000)
     return [open(path).read() for path in mini_batch]
 """
 
@@ -214,12 +213,11 @@ def run(mini_batch, context):
 def test_a_straggler_is_tried_elsewhere(work):
     work.files(40)
     work.script(SLOW)
-    work.job(processCountPerNode=1)
+    work.job(processCountPerNode=1, runInvocationTimeoutSeconds=1000)
     result = work.run("--nodes", "2")
     assert result.code == 0, result
     assert work.rows() == rows_without(40)
     assert len(work.noted("stuck")) >= 2
-    assert result.seconds < 45  # the first try takes 50
 
 
 def test_a_corrected_command_starts_over_when_nothing_had_succeeded(work):

@@ -34,7 +34,7 @@ def job(work):
 def start_and_reach_the_middle(work, *words):
     command = work.start_job(*words)
     command.wait_for(lambda: len(work.noted("held")) >= 2, "processes are held")
-    assert 20 < len(work.noted("returned")) < COUNT
+    command.wait_for(lambda: len(work.noted("returned")) > 20, "some are done")
     return command
 
 
@@ -49,7 +49,7 @@ def test_kill(job, role):
     killed.kill()
     wait_until(lambda: killed.pid not in [p.pid for p in processes.running()], "it is gone")
     job.make("go")
-    result = command.wait(90)
+    result = command.wait()
     assert result.code == 0, result
     assert job.rows() == job.expected
     assert f"{COUNT} succeeded, 0 failed" in result.output
@@ -65,7 +65,7 @@ def test_kill_on_the_only_node_while_it_is_busy(job, role):
         lambda: [p for p in processes.running(role) if p.pid not in known], f"a new {role} runs"
     )
     job.make("go")
-    result = command.wait(90)
+    result = command.wait()
     assert result.code == 0, result
     assert job.rows() == job.expected
 
@@ -80,7 +80,7 @@ def test_kill_the_coordinator_three_times(job):
             "the next coordinator runs",
         )
     job.make("go")
-    result = command.wait(90)
+    result = command.wait()
     assert result.code == 0, result
     assert job.rows() == job.expected
 
@@ -90,7 +90,7 @@ def test_a_coordinator_that_is_replaced_loses_no_work(job):
     command = start_and_reach_the_middle(job)
     victim("coordinator").kill()
     job.make("go")
-    result = command.wait(90)
+    result = command.wait()
     assert result.code == 0, result
     assert job.rows() == job.expected
     started = [line.split()[0] for line in job.noted("started")]
@@ -101,10 +101,10 @@ def test_kill_the_command(job):
     command = start_and_reach_the_middle(job, "--nodes", "2")
     command.send(9)
     command.wait_only()
-    expect_nothing_running(limit=5)
+    expect_nothing_running()
     assert not job.output.exists()
     job.make("go")
-    result = job.run("--resume", "--nodes", "2", limit=90)
+    result = job.run("--resume", "--nodes", "2")
     assert result.code == 0, result
     assert job.rows() == job.expected
     assert [path.name for path in job.output.parent.iterdir()] == [job.output.name]
@@ -119,8 +119,8 @@ def test_kill_everything(job):
         except ProcessLookupError:
             pass
     command.wait_only()
-    expect_nothing_running(limit=5)
+    expect_nothing_running()
     job.make("go")
-    result = job.run("--resume", limit=90)
+    result = job.run("--resume")
     assert result.code == 0, result
     assert job.rows() == job.expected

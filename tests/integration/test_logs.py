@@ -49,12 +49,12 @@ def test_where_the_words_of_a_script_go(work):
 
 def test_much_text_arrives_whole(work):
     work.files(10)
-    work.script("def run(b):\n    print('x' * 2_000_000)\n    return b\n")
+    work.script("def run(b):\n    print('x' * 1_000_000)\n    return b\n")
     work.job(processCountPerNode=1)
     result = work.run()
     assert result.code == 0, result
     out = (work.logs / "user/stdout/0/process000.stdout.txt").read_text()
-    assert out == ("x" * 2_000_000 + "\n") * 10
+    assert out == ("x" * 1_000_000 + "\n") * 10
 
 
 def test_logs_of_a_process_that_is_killed(work):
@@ -70,12 +70,16 @@ def test_logs_of_a_process_that_is_killed(work):
 def test_logs_of_each_node_are_its_own(work):
     work.files(40)
     work.script(
-        "import time\nfrom azureml_user.parallel_run import EntryScript\n\n"
-        "def init():\n    print('I am', EntryScript().agent_name)\n\n"
-        "def run(b):\n    time.sleep(0.02)\n    return b\n"
+        "from azureml_user.parallel_run import EntryScript\n"
+        "from steps import note, wait_for\n\n"
+        "def init():\n    print('I am', EntryScript().agent_name)\n    note('there', 1)\n\n"
+        "def run(b):\n    wait_for('go')\n    return b\n"
     )
     work.job(processCountPerNode=1)
-    result = work.run("--nodes", "3")
+    command = work.start_job("--nodes", "3")
+    command.wait_for(lambda: len(work.noted("there")) == 3, "each node has its process")
+    work.make("go")
+    result = command.wait()
     assert result.code == 0, result
     folders = sorted(path.name for path in (work.logs / "user/stdout").iterdir())
     assert folders == ["0", "1", "2"]

@@ -24,8 +24,8 @@ def test_an_idle_node_gets_what_waits_behind_slow_mini_batches(work):
     work.script(SCRIPT)
     work.job()
     command = work.start_job("--nodes", "2")
-    # All but those that a stuck process was given already.
-    command.wait_for(lambda: len(work.noted("returned")) >= 280, "the other node does the rest", 20)
+    # Also what was sent ahead to the two processes that are stuck.
+    command.wait_for(lambda: len(work.noted("returned")) >= 298, "the other node does the rest")
     work.make("go")
     result = command.wait()
     assert result.code == 0, result
@@ -35,11 +35,13 @@ def test_an_idle_node_gets_what_waits_behind_slow_mini_batches(work):
 def test_all_processes_and_nodes_take_part(work):
     work.files(200)
     work.script(
-        "import os, time\nfrom steps import note\n\n"
-        "def run(b):\n    time.sleep(0.01)\n    note('by', os.getpid())\n    return b\n"
+        "import os\nfrom steps import note, wait_for\n\n"
+        "def run(b):\n    note('by', os.getpid())\n    wait_for('go')\n    return b\n"
     )
     work.job()
-    result = work.run("--nodes", "3")
+    command = work.start_job("--nodes", "3")
+    command.wait_for(lambda: len(set(work.noted("by"))) == 6, "each process has a mini-batch")
+    work.make("go")
+    result = command.wait()
     assert result.code == 0, result
-    assert len(set(work.noted("by"))) == 6
     assert "3 x 2 here" in result.output

@@ -34,7 +34,7 @@ def left(prefix):
 
 def remove(prefix):
     """A group can be removed once its processes are gone, which takes the kernel a moment."""
-    end = time.monotonic() + 10
+    end = time.monotonic() + 30
     while left(prefix) and time.monotonic() < end:
         for top in left(prefix):
             below = sorted((p for p in top.rglob("*") if p.is_dir()), key=lambda p: -len(p.parts))

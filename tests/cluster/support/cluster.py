@@ -5,11 +5,13 @@ groups that start with its name. Needs root. Not thread-safe, but `kubectl` is.
 """
 
 import itertools
+import json
 import os
 import shutil
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from pathlib import Path
 
 from support import cgroups, images, namespaces
@@ -65,6 +67,9 @@ _numbers = itertools.count(1)
 
 
 class Cluster:
+    # Seconds without a word from a node until it is called lost; by default Kubernetes waits 50.
+    grace = 25
+
     def __init__(self, folder, nodes=2):
         self.folder = Path(folder).resolve()
         self.cgroup = f"prtest-{os.getpid()}-{next(_numbers)}-"
@@ -97,9 +102,10 @@ class Cluster:
 
     def start_kubelets(self):
         """Once the images are there: the pause image has to be."""
+        since = time.time()
         for node in self.nodes:
             node.start_kubelet()
-        self.wait_for_nodes()
+        self.wait_for_nodes(since)
 
     def load(self, archives):
         for archive in archives:
@@ -151,30 +157,35 @@ class Cluster:
             f"--audit-policy-file={policy}",
             f"--audit-log-path={self.audit_log}",
         ]
-        self.start_api_server()
+        self._start_api_server()
+        self._start_controllers(accounts)
+        self._start_dns()
+
+    def _start_controllers(self, accounts):
+        client = [
+            f"--kubeconfig={self.kubeconfig}",
+            f"--authentication-kubeconfig={self.kubeconfig}",
+            f"--authorization-kubeconfig={self.kubeconfig}",
+            "--leader-elect=false",
+        ]
         self.control.start(
             "kube-controller-manager",
             self.programs / "kube-controller-manager",
-            f"--kubeconfig={self.kubeconfig}",
-            f"--authentication-kubeconfig={self.kubeconfig}",
-            f"--authorization-kubeconfig={self.kubeconfig}",
-            "--leader-elect=false",
+            *client,
+            f"--node-monitor-grace-period={self.grace}s",
+            # A claim whose binding meets a conflict is looked at again so much later.
+            "--pvclaimbinder-sync-period=1s",
             f"--service-account-private-key-file={accounts}",
-            f"--root-ca-file={authority.certificate}",
+            f"--root-ca-file={self.authority.certificate}",
             "--use-service-account-credentials",
         )
-        self.control.start(
-            "kube-scheduler",
-            self.programs / "kube-scheduler",
-            f"--kubeconfig={self.kubeconfig}",
-            f"--authentication-kubeconfig={self.kubeconfig}",
-            f"--authorization-kubeconfig={self.kubeconfig}",
-            "--leader-elect=false",
-        )
+        self.control.start("kube-scheduler", self.programs / "kube-scheduler", *client)
+
+    def _start_dns(self):
         corefile = self.folder / "Corefile"
         corefile.write_text(
             f""".:53 {{
-  bind {network.control}
+  bind {self.network.control}
   errors
   kubernetes cluster.local {{
     kubeconfig {self.kubeconfig}
@@ -185,10 +196,9 @@ class Cluster:
         )
         self.control.start("coredns", self.programs / "coredns", "-conf", corefile)
 
-    def start_api_server(self):
-        """Also after `stop_api_server`."""
+    def _start_api_server(self):
         program = self.control.start("kube-apiserver", *self._apiserver_words)
-        end = time.monotonic() + 60
+        end = time.monotonic() + 120
         while self.kubectl("get", "--raw", "/readyz", check=False).returncode != 0:
             if not program.running or time.monotonic() > end:
                 raise CannotStart(f"the API server did not start:\n{program.tail()}")
@@ -197,17 +207,49 @@ class Cluster:
     def stop_api_server(self):
         self.control.programs["kube-apiserver"].kill()
 
-    def wait_for_nodes(self):
-        """How soon kubelets come back after a minute without an API server is Kubernetes' own."""
-        limit = 120
+    def restart_api_server(self):
+        """With the controllers, which end with their lease where they are elected."""
+        for name in ("kube-controller-manager", "kube-scheduler"):
+            self.control.programs[name].kill()
+        self._start_api_server()
+        self._start_controllers(self.folder / "pki" / "accounts.key")
+
+    def bring_back(self, node):
+        """A lost one."""
+        since = time.time()
+        node.start()
+        node.start_kubelet()
+        self.wait_for_nodes(since)
+
+    def wait_for_nodes(self, since):
+        """Until each has said after that time that it is ready, and pods may come to it.
+
+        How soon kubelets come back after a minute without an API server is Kubernetes' own.
+        """
+        limit = 180
         end = time.monotonic() + limit
-        wanted = " ".join(["True"] * len(self.nodes))
-        path = '{.items[*].status.conditions[?(@.type=="Ready")].status}'
-        while self.kubectl("get", "nodes", "-o", f"jsonpath={path}").stdout != wanted:
+        while not all(self._open(node, since) for node in self._known_nodes()):
             if time.monotonic() > end:
                 logs = "\n".join(node.machine.programs["kubelet"].tail() for node in self.nodes)
                 raise CannotStart(f"the nodes were not ready within {limit} s:\n{logs}")
+            for node in self.nodes:
+                node.keep_kubelet()
             time.sleep(0.3)
+
+    def _known_nodes(self):
+        """As the API server knows them; None for one that it does not know yet."""
+        known = json.loads(self.kubectl("get", "nodes", "-o", "json").stdout)["items"]
+        return known + [None] * (len(self.nodes) - len(known))
+
+    @staticmethod
+    def _open(node, since):
+        if node is None or node["spec"].get("taints"):
+            return False
+        found = {c["type"]: c for c in node["status"].get("conditions", [])}.get("Ready", {})
+        if found.get("status") != "True":
+            return False
+        said = datetime.fromisoformat(found["lastHeartbeatTime"].replace("Z", "+00:00"))
+        return said.timestamp() >= int(since)
 
     # -- use ---------------------------------------------------------------------------------------
 

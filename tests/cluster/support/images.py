@@ -91,6 +91,15 @@ class Builder:
         self.buildah("build", *words, "--build-arg", f"VERSION={VERSION}", ROOT)
         return self.archive(name, file)
 
+    def of_version(self, name, version, file):
+        """The image NAME:VERSION, which says that it is of that version, made of one of ours."""
+        other = f"{name.split(':')[0]}:{version}"
+        container = self.buildah("from", "--pull=never", name)
+        label = f"org.opencontainers.image.version={version}"
+        self.buildah("config", "--label", label, container)
+        self.buildah("commit", "--quiet", container, other)
+        return self.archive(other, file)
+
     def from_files(self, name, content, file, user=None, command=None):
         """`content`: pairs of a file (an archive is unpacked) and where it comes to."""
         container = self.buildah("from", "scratch")

@@ -12,8 +12,8 @@ from support.kube import wait_until
 BIN = Path(os.environ.get("PARALLELRUN_BIN") or images.ROOT / "build/release/bin").resolve()
 
 # One row for each file, its content. Each run() leaves a mark with its time, so that tests can see
-# which mini-batches were begun where; with --wait it goes on only when the file of that name is in
-# the input's volume.
+# which mini-batches were begun where. With --wait it goes on when the file of that name is in the
+# input's volume; with --seconds, after that time; with both, after what comes first.
 SCRIPT = """\
 import argparse
 import os
@@ -26,21 +26,33 @@ def init():
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--marks", type=Path)
-    parser.add_argument("--seconds", type=float, default=0)
+    parser.add_argument("--seconds", type=float)
     parser.add_argument("--wait", default="")
     options, _ = parser.parse_known_args()
 
 
+def held(since):
+    if options.wait and (options.data / options.wait).exists():
+        return False
+    if options.seconds is None:
+        return bool(options.wait)
+    return time.monotonic() < since + options.seconds
+
+
 def run(mini_batch):
+    begun = time.monotonic()
     if options.marks:
         options.marks.mkdir(parents=True, exist_ok=True)
         name = Path(mini_batch[0]).stem
         (options.marks / f"{name}.{os.uname().nodename}.{time.time():.3f}").touch()
-    time.sleep(options.seconds)
-    while options.wait and not (options.data / options.wait).exists():
+    while held(begun):
         time.sleep(0.05)
     return [Path(path).read_text() for path in mini_batch]
 """
+
+
+# Written to the input's volume, it lets the jobs go on that have `--wait go`.
+GO = {"go": b""}
 
 
 def rows(count):
@@ -78,6 +90,7 @@ def manifest(namespace, name, **fields):
         "nodeCount": 2,
         "processCountPerNode": 1,
         "miniBatchSize": "1",
+        "runInvocationTimeoutSeconds": 900,  # tests let run() wait
         "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}},
     }
     spec.update(fields)
@@ -152,7 +165,7 @@ class Job:
             ]
             return len(found) >= count and found
 
-        return wait_until(running, lambda: f"{count} running nodes\n{self.tell()}", 90)
+        return wait_until(running, lambda: f"{count} running nodes\n{self.tell()}")
 
     def pod(self, role, index=None):
         """The one living pod of a role, or None."""
@@ -163,12 +176,12 @@ class Job:
             ]
         return found[-1] if found else None
 
-    def wait_for_phase(self, *phases, limit=90):
+    def wait_for_phase(self, *phases, limit=120):
         return wait_until(
             lambda: self.phase in phases and self.phase, lambda: f"{phases}\n{self.tell()}", limit
         )
 
-    def succeeded(self, limit=120):
+    def succeeded(self, limit=240):
         def ended():
             stalled = self.condition("Stalled").get("status") == "True"
             return stalled or self.phase in ("Succeeded", "Failed")
@@ -176,7 +189,7 @@ class Job:
         wait_until(ended, lambda: f"the end of the job\n{self.tell()}", limit)
         assert self.phase == "Succeeded", self.tell()
 
-    def wait_for_condition(self, kind, reason, limit=60):
+    def wait_for_condition(self, kind, reason, limit=120):
         wait_until(
             lambda: self.condition(kind).get("reason") == reason,
             lambda: f"condition {kind} with reason {reason}\n{self.tell()}",
@@ -191,7 +204,7 @@ class Job:
         ends = [*starts[1:], None]
         return {lines[0][a:b].strip(): lines[1][a:b].strip() for a, b in zip(starts, ends)}
 
-    def shows(self, status, done, nodes, limit=30):
+    def shows(self, status, done, nodes, limit=60):
         """Waits until `kubectl get prj` shows this, with nothing failed."""
         wanted = {"STATUS": status, "DONE": done, "FAILED": "0", "NODES": nodes}
 
@@ -201,7 +214,7 @@ class Job:
 
         wait_until(shown, lambda: f"{wanted} in {self.table()}\n{self.tell()}", limit)
 
-    def tells(self, *events, limit=30):
+    def tells(self, *events, limit=60):
         """Waits until `kubectl describe` has events that begin so: "Type Reason: message"."""
 
         def missing():

@@ -18,7 +18,7 @@ _PATHS = {
 }
 
 
-def wait_until(condition, what, limit=60.0, pause=0.2):
+def wait_until(condition, what, limit=120.0, pause=0.2):
     """Polls until condition() is true; returns its value. `what`: words, or a function."""
     end = time.monotonic() + limit
     while True:

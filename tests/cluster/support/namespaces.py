@@ -91,7 +91,7 @@ class Machine:
 
     def _wait_for(self, marker):
         wanted = marker.encode()
-        end = time.monotonic() + 10
+        end = time.monotonic() + 30
         while time.monotonic() < end:
             if self._popen.poll() is not None:
                 said = self._popen.stderr.read().decode()
@@ -104,7 +104,7 @@ class Machine:
                     except OSError:
                         pass
             time.sleep(0.02)
-        raise CannotStart(f"the namespaces of {self.name} did not come within 10 s")
+        raise CannotStart(f"the namespaces of {self.name} did not come within 30 s")
 
     def words_inside(self, *words):
         enter = ["nsenter", "--target", str(self.pid), "--mount", "--net", "--pid", "--"]

@@ -95,8 +95,9 @@ conf_dir = "{self.folder}/cni"
             "containerRuntimeEndpoint": f"unix://{self.socket}",
             # Else a node that the control plane has lost sight of says that it is there only once
             # its own watches have come back, up to a minute later.
-            "nodeStatusUpdateFrequency": "10s",
-            "nodeStatusReportFrequency": "10s",
+            "nodeStatusUpdateFrequency": "4s",
+            "nodeStatusReportFrequency": "4s",
+            "nodeLeaseDurationSeconds": 10,
             "clusterDNS": [network.control],
             "clusterDomain": "cluster.local",
             "resolvConf": "",
@@ -147,7 +148,7 @@ conf_dir = "{self.folder}/cni"
         self.machine.run("bash", "-ec", "\n".join(lines))
         self._cluster.network.plug_in(self._cluster.control, self.machine, self.index)
         self.machine.start("containerd", "containerd", "-c", self.folder / "containerd.toml")
-        end = time.monotonic() + 30
+        end = time.monotonic() + 90
         while not self._containerd_answers():
             if time.monotonic() > end or not self.machine.programs["containerd"].running:
                 raise CannotStart(
@@ -156,25 +157,31 @@ conf_dir = "{self.folder}/cni"
             time.sleep(0.1)
 
     def start_kubelet(self):
-        programs = self._cluster.programs
+        self._run_kubelet()
+        proxy = self._cluster.programs / "kube-proxy"
+        self.machine.start("kube-proxy", proxy, "--config", self.folder / "proxy.json")
+
+    def keep_kubelet(self):
+        """It ends if a containerd that answers already has not yet loaded all that it is for."""
+        if not self.machine.programs["kubelet"].running:
+            self._run_kubelet()
+
+    def _run_kubelet(self):
         self.machine.start(
             "kubelet",
-            programs / "kubelet",
+            self._cluster.programs / "kubelet",
             *("--config", self.folder / "kubelet.json"),
             *("--kubeconfig", self._kubeconfig),
             *("--hostname-override", self.name),
             *("--root-dir", self.folder / "kubelet"),
             *("--node-ip", self.address),
         )
-        self.machine.start(
-            "kube-proxy", programs / "kube-proxy", "--config", self.folder / "proxy.json"
-        )
 
     def _containerd_answers(self):
         done = subprocess.run(
             self.machine.words_inside("ctr", "-a", self.socket, "version"),
             capture_output=True,
-            timeout=20,
+            timeout=60,
         )
         return done.returncode == 0
 

@@ -8,6 +8,7 @@ import hashlib
 import hmac
 import json
 import os
+import random
 import shutil
 import socket
 import ssl
@@ -16,6 +17,7 @@ import sys
 import tarfile
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 from support.command import BIN
 from support.processes import wait_until
@@ -24,10 +26,23 @@ KEY = "5e" * 32
 PACKAGE = BIN.parent / "lib" / "parallelrun" / "python"
 
 
+_ports = set()
+
+
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Programs bind it later, and again: below those that the kernel gives to whoever connects."""
+    kernels = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text()
+    below = max(int(kernels.split()[0]), 20_000)
+    while True:
+        port = random.randrange(10_000, below)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("0.0.0.0", port))
+            except OSError:
+                continue
+        if port not in _ports:
+            _ports.add(port)
+            return port
 
 
 def token(role):
@@ -211,7 +226,15 @@ class ClusterJob:
             return None
         return progress if status == 200 else None
 
-    def wait_for(self, condition, what, limit=30.0):
+    def wait_for_nodes(self, *indices):
+        """Until they are registered. A node that comes when the job is over finds nobody."""
+
+        def there(progress):
+            return {node["index"] for node in progress["nodes"] if node["registered"]} == {*indices}
+
+        return self.wait_for(there, f"registered are {indices}")
+
+    def wait_for(self, condition, what, limit=60.0):
         """Until condition(progress) is true."""
 
         def holds():

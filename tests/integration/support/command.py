@@ -1,9 +1,12 @@
 """The command under test, in a session of its own, with a time limit and its output in a file."""
 
+import fcntl
 import os
 import pty
 import signal
+import struct
 import subprocess
+import termios
 import threading
 import time
 from pathlib import Path
@@ -35,6 +38,8 @@ class Command:
         self._reader = None
         if terminal:
             ours, theirs = pty.openpty()
+            # Wide, so that nothing is cut off the progress line, whatever the figures in it.
+            fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 50, 300, 0, 0))
             stdout = theirs
         else:
             stdout = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -76,7 +81,7 @@ class Command:
     def send(self, signo):
         self._popen.send_signal(signo)
 
-    def wait_for(self, condition, what, limit=30.0):
+    def wait_for(self, condition, what, limit=60.0):
         """Until condition() is true, which it must be before the command ends."""
 
         def done():
@@ -87,16 +92,16 @@ class Command:
 
         return wait_until(done, lambda: f"{what}\n{self.output}", limit)
 
-    def wait_for_text(self, text, limit=30.0):
+    def wait_for_text(self, text, limit=60.0):
         self.wait_for(lambda: text in self.output, f"the command says {text!r}", limit)
 
-    def wait(self, limit=60.0):
+    def wait(self, limit=120.0):
         """The end of the command; nothing that it started may be running then."""
         result = self.wait_only(limit)
         processes.expect_nothing_running()
         return result
 
-    def wait_only(self, limit=60.0):
+    def wait_only(self, limit=120.0):
         try:
             code = self._popen.wait(limit)
         except subprocess.TimeoutExpired:

@@ -13,8 +13,9 @@ CRASH_WORDS = (
 )
 
 
-def expect_refusal(work, result, *words, code=None, seconds=10):
-    """Ended at once, with one message that holds `words`, and with nothing in the output folder."""
+def expect_refusal(work, result, *words, code=None, seconds=30):
+    """Ended before any time limit of a job, with one message that holds `words`, and with nothing
+    in the output folder."""
     assert result.code in ((1, 2) if code is None else (code,)), result
     assert result.seconds < seconds, result
     for word in words:

@@ -22,6 +22,17 @@ def run(mini_batch, context):
 """
 
 
+def rows_without(count, *missing):
+    """The rows that so many files make, but for those."""
+    return [f"row {index}" for index in range(count) if index not in missing]
+
+
+def drains(logs):
+    """How often nodes have heard that they are to drain, and so begin nothing more."""
+    texts = [path.read_text() for path in logs.glob("sys/node/*/_main.txt")]
+    return "".join(texts).count("draining, as the coordinator asks")
+
+
 class Workspace:
     def __init__(self, root):
         self.root = root
@@ -92,10 +103,10 @@ class Workspace:
     def start_job(self, *words, **options):
         return self.start("run", self.job_file.name, *words, **options)
 
-    def call(self, *words, limit=60.0):
+    def call(self, *words, limit=120.0):
         return self.start(*words).wait(limit)
 
-    def run(self, *words, limit=60.0):
+    def run(self, *words, limit=120.0):
         return self.start_job(*words).wait(limit)
 
     def close(self):
