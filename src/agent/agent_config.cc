@@ -23,6 +23,7 @@ using Json = nlohmann::json;
 constexpr size_t kMaxConfig = size_t{1} << 20;
 constexpr int kProtocol = 1;
 constexpr uint64_t kLeastLogLimit = uint64_t{64} << 10;
+constexpr uint64_t kMostSeconds = 366 * 86400;
 
 // Reads members of one JSON object; the first that is missing or of another type is the error.
 class Members {
@@ -110,11 +111,11 @@ Result<JobSettings> ParseJob(const Json& object, Registration& registration) {
   job.image = in.TextOr("image", "");
   registration.processes = in.U32("processes");
   if (registration.processes == 0) in.Fail("\"processes\" is 0");
-  constexpr uint64_t kMostSeconds = 366 * 86400;
   registration.run_timeout =
       seconds(static_cast<int64_t>(in.Unsigned("runTimeoutSeconds", kMostSeconds)));
   registration.overhead_timeout =
       seconds(static_cast<int64_t>(in.Unsigned("overheadTimeoutSeconds", kMostSeconds)));
+  registration.speculation = !object.contains("speculation") || object["speculation"] != false;
   const Json worker = in.ValueOr("worker", Json::object());
   job.worker = worker.dump();
   const auto async = worker.find("asyncMode");
@@ -205,6 +206,7 @@ Result<RegisterReply> ParseRegisterReply(std::string_view json) {
     in.Fail("\"settingsDigest\" is not hexadecimal");
   }
   registration.first_process = in.U32("firstProcess");
+  registration.lease = seconds(static_cast<int64_t>(in.Unsigned("leaseSeconds", kMostSeconds)));
   const Json job = in.Value("job", Json::value_t::object);
   if (!in.status().ok()) return in.status().error();
   Result<JobSettings> settings = ParseJob(job, registration);
@@ -271,6 +273,7 @@ std::vector<std::string> WorkerEnvironment(const std::vector<std::string>& inher
     const size_t equals = entry.find('=');
     if (equals != std::string::npos) variables[entry.substr(0, equals)] = entry.substr(equals + 1);
   }
+  variables.emplace("AZ_BATCHAI_GPU_COUNT_FOUND", "0");  // scripts read it on any machine
   if (gpu.count) {
     variables["AZ_BATCHAI_GPU_COUNT_FOUND"] = std::to_string(*gpu.count);
     // Where they are used up, the contract wants no variable; where there are none, the node's

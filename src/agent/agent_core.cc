@@ -3,13 +3,15 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <utility>
+#include <vector>
+
+#include "base/mutation.h"
 
 namespace parallelrun {
 namespace {
 
 constexpr Duration kHeartbeat = seconds(1);  // park while leases are held
 constexpr Duration kIdlePark = seconds(20);  // park without
-constexpr Duration kRenewAfter = milliseconds(900);
 constexpr Duration kRenewOverdue = seconds(2);
 constexpr Duration kQuiet = milliseconds(20);   // after a report, before a park
 constexpr Duration kRepeat = milliseconds(50);  // what an answer left open is said again
@@ -17,7 +19,6 @@ constexpr Duration kFirstBackOff = milliseconds(50);
 constexpr Duration kLastBackOff = seconds(1);
 constexpr size_t kMaxEvents = 1000;
 constexpr size_t kMaxMetrics = 800;  // of them: they never crowd out what matters
-constexpr size_t kEntryBytes = 96;   // at least what a finished mini-batch takes in a request
 
 }  // namespace
 
@@ -27,6 +28,12 @@ AgentCore::AgentCore(const AgentOptions& options, Instant now)
 AgentCore::Batch* AgentCore::Find(Key key) {
   const auto it = leases_.find(key);
   return it == leases_.end() ? nullptr : &it->second;
+}
+
+bool AgentCore::Over(const Batch& batch, Instant now) const {
+  if (registration_.speculation || batch.refused) return false;
+  if (PARALLELRUN_MUTATED(kRunOutlivesLease)) return false;
+  return now - batch.confirmed >= registration_.lease * 9 / 10;
 }
 
 // What the rest of the program may still hold of it are keys, in queues that skip unknown ones.
@@ -77,14 +84,22 @@ CallKind AgentCore::NextCall(Instant now, ExchangeRequest& request) {
   }
   Flight& report = flights_[0];
   Flight& park = flights_[1];
-  if (report.busy) return CallKind::kNone;
-  if (must_register_) {
+  if (report.busy) {
+    // Its answer may wait for a slow disk; leases are renewed beside it.
+    const bool beside = !park.busy && !leases_.empty() && !must_register_ && offers_ == 0;
+    if (!beside) return CallKind::kNone;
+    if (now - renewed_at_ < kRenewOverdue) {
+      call_wake_ = renewed_at_ + kRenewOverdue;
+      return CallKind::kNone;
+    }
+  } else if (must_register_) {
     report.busy = true;
     return CallKind::kRegister;
   }
+  if (AwaitsDeaths()) return CallKind::kNone;
 
-  const bool report_due = ReportDue(now);
-  if (!report_due && (park.busy || now < park_at_)) {
+  const bool report_due = !report.busy && ReportDue(now);
+  if (!report_due && !report.busy && (park.busy || now < park_at_)) {
     call_wake_ = report_due_;
     if (!park.busy) call_wake_ = std::min(call_wake_, park_at_);
     if (!leases_.empty()) call_wake_ = std::min(call_wake_, renewed_at_ + kRenewOverdue);
@@ -93,6 +108,12 @@ CallKind AgentCore::NextCall(Instant now, ExchangeRequest& request) {
   Flight& flight = report_due ? report : park;
   flight.busy = true;
   flight.incarnation = registration_.incarnation;
+  flight.number = ++requests_;
+  flight.sent = now;
+  request.number = flight.number;
+  request.open = 0;
+  const Flight& other = report_due ? park : report;
+  if (other.busy && other.incarnation == registration_.incarnation) request.open = other.number;
   request.incarnation = registration_.incarnation;
   request.settings_digest = registration_.settings_digest;
   request.park_ms = 0;
@@ -101,7 +122,7 @@ CallKind AgentCore::NextCall(Instant now, ExchangeRequest& request) {
   request.parts.clear();
   request.finished.clear();
   request.events.clear();
-  AddHeld(now, request);
+  AddHeld(flight, request);
   request.want = flight.want = Want();
   if (report_due) {
     AddOffersAndEvents(request);
@@ -109,9 +130,22 @@ CallKind AgentCore::NextCall(Instant now, ExchangeRequest& request) {
     if (flight.events == events_.size()) AddFinished(request);
     return CallKind::kReport;
   }
-  const Duration longest = leases_.empty() ? kIdlePark : kHeartbeat;
+  // What is granted late in that time must still be the node's for a while.
+  const Duration idle =
+      registration_.speculation ? kIdlePark : std::min(kIdlePark, registration_.lease / 2);
+  const Duration longest = leases_.empty() ? idle : kHeartbeat;
   request.park_ms = static_cast<uint32_t>(longest / milliseconds(1));
   return CallKind::kPark;
+}
+
+// By the first exchange of an incarnation a coordinator knows what this node runs.
+bool AgentCore::AwaitsDeaths() {
+  awaits_deaths_ =
+      awaits_deaths_ && std::any_of(processes_.begin(), processes_.end(), [](const auto& process) {
+        const Process& p = process.second;
+        return p.state == ProcessState::kKilled && !p.given.empty();
+      });
+  return awaits_deaths_;
 }
 
 bool AgentCore::ReportDue(Instant now) const {
@@ -126,7 +160,7 @@ uint32_t AgentCore::Want() const {
     if (process.state == ProcessState::kReady) ++ready;
   }
   const size_t have = unfinished_ + flights_[0].want + flights_[1].want;
-  uint32_t target = ready == 0 ? 0 : stalled_ ? 2 * ready : pace_.Target(ready);
+  uint32_t target = ready == 0 ? 0 : stalled_ ? 2 * ready - LateProcesses() : pace_.Target(ready);
   if (registration_.async) target = std::max(target, ready * (kAsyncDepth + 1));
   return have >= target ? 0 : target - static_cast<uint32_t>(have);
 }
@@ -138,95 +172,6 @@ bool AgentCore::Starving() const {
     if (process.state == ProcessState::kReady && process.given.empty()) return true;
   }
   return false;
-}
-
-void AgentCore::AddOffersAndEvents(ExchangeRequest& request) {
-  if (offers_ > 0) {
-    for (const auto& [key, batch] : leases_) {
-      if (batch.offered) {
-        request.offered.push_back({batch.name.id, batch.name.fence, batch.digest});
-      }
-    }
-  }
-  size_t budget = kMaxRowsBytes;
-  for (const Event& event : events_) {
-    const size_t cost = event.message.size() + event.log.size() + kEntryBytes;
-    if (cost > budget && !request.events.empty()) break;
-    budget -= std::min(cost, budget);
-    request.events.push_back({event.process, event.kind, event.message, event.log});
-  }
-  flights_[0].events = request.events.size();
-}
-
-void AgentCore::AddHeld(Instant now, ExchangeRequest& request) {
-  if (now - renewed_at_ < kRenewAfter) return;
-  renewed_at_ = now;
-  for (const auto& [number, process] : processes_) {
-    for (const Given& given : process.given) {
-      const StatusReading& status = process.status;
-      Batch& batch = leases_.at(given.key);
-      // In async mode the page tells of the oldest one in flight only.
-      batch.started = given.sequence < status.sequence ||
-                      (given.sequence == status.sequence && status.phase >= Phase::kRun) ||
-                      (registration_.async && status.Working());
-    }
-  }
-  for (const auto& [key, batch] : leases_) {
-    if (batch.refused || batch.offered) continue;
-    request.held.push_back({batch.name.id, batch.name.fence, batch.started});
-  }
-}
-
-void AgentCore::AddFinished(ExchangeRequest& request) {
-  size_t budget = kMaxRowsBytes;
-  report_due_ = kNever;
-  while (!unreported_.empty()) {
-    const Key key = unreported_.front();
-    const Batch* batch = Find(key);
-    if (batch != nullptr && !AddResult(key, *batch, budget, request)) {
-      report_due_ = Instant{};  // more is waiting: the next report follows this one
-      return;
-    }
-    unreported_.pop_front();
-  }
-}
-
-// False when it does not fit any more; a part of its rows may have been added.
-bool AgentCore::AddResult(Key key, const Batch& batch, size_t& budget, ExchangeRequest& request) {
-  const LeaseName& name = batch.name;
-  const std::string_view rows = std::string_view(batch.rows).substr(batch.rows_received);
-  const size_t texts = batch.error_kind.size() + batch.message.size() + batch.log.size();
-  const size_t cost = rows.size() + texts + kEntryBytes;
-  if (cost > budget) {
-    if (rows.size() + kEntryBytes > kMaxRowsBytes && budget > kEntryBytes) {
-      const std::string_view part = rows.substr(0, budget - kEntryBytes);
-      request.parts.push_back({name.id, name.fence, batch.rows_received, part});
-      flights_[0].parts.emplace_back(key, batch.rows_received + part.size());
-    }
-    budget = 0;
-    return false;
-  }
-  budget -= cost;
-  Finished finished;
-  finished.id = name.id;
-  finished.fence = name.fence;
-  finished.kind = batch.kind;
-  finished.process = batch.process;
-  finished.run_ns = batch.run_ns;
-  finished.cpu_ns = batch.cpu_ns;
-  finished.elapsed_ns = batch.elapsed_ns;
-  finished.items_succeeded = batch.items_succeeded;
-  finished.row_count = batch.row_count;
-  finished.rows_offset = batch.rows_received;
-  finished.rows = rows;
-  finished.cause = batch.cause;
-  finished.error_kind = batch.error_kind;
-  finished.message = batch.message;
-  finished.log = batch.log;
-  finished.output = batch.output;
-  request.finished.push_back(finished);
-  flights_[0].finished.push_back(key);
-  return true;
 }
 
 // What the exchange reported and the answer did not settle is reported again at `due`.
@@ -241,6 +186,7 @@ void AgentCore::EndFlight(Flight& flight, Instant due) {
   flight.busy = false;
   flight.want = 0;
   flight.events = 0;
+  flight.held.clear();
   flight.finished.clear();
   flight.parts.clear();
 }
@@ -255,6 +201,11 @@ void AgentCore::OnReply(CallKind call, const ExchangeReply& reply, Instant now) 
   const bool current = f.incarnation == registration_.incarnation && !must_register_;
   reachable_at_ = now;
   backoff_ = Duration(0);
+  if (current && f.unheard && f.number > lost_) lost_ = 0;
+  for (const Key key : f.held) {
+    Batch* batch = current ? Find(key) : nullptr;
+    if (batch != nullptr) batch->confirmed = std::max(batch->confirmed, f.sent);
+  }
   for (const auto& [key, received] : f.parts) {
     Batch* batch = current ? Find(key) : nullptr;
     if (batch != nullptr) batch->rows_received = std::max(batch->rows_received, received);
@@ -273,10 +224,10 @@ void AgentCore::OnReply(CallKind call, const ExchangeReply& reply, Instant now) 
   }
   if (current) {
     for (const LeaseName& name : reply.refused) Refuse(name, now);
-    for (const Adopted& adopted : reply.adopted) Adopt(adopted, now);
+    for (const Adopted& adopted : reply.adopted) Adopt(adopted, f.sent, now);
   }
   EndFlight(f, now + kRepeat);
-  for (const Leased& leased : reply.leased) AddLease(leased, !current, now);
+  for (const Leased& leased : reply.leased) AddLease(leased, !current, f.sent, now);
   if (current && reply.directive == Directive::kFinish) {
     End(AgentEnd::kFinished, Duration(0), "", now);
   } else if (current && reply.directive == Directive::kDrain) {
@@ -300,6 +251,7 @@ void AgentCore::OnCallFailed(CallKind call, CallFailure failure, Instant now) {
     reachable_at_ = now;
   }
   renewed_at_ = Instant{};  // whatever it listed may not have been renewed
+  if (call != CallKind::kRegister && f.incarnation == registration_.incarnation) lost_ = requests_;
   if (call == CallKind::kRegister) {
     f.busy = false;
   } else {
@@ -324,17 +276,38 @@ void AgentCore::OnRegistered(const Registration& registration, Instant now) {
   registration_ = registration;
   registered_ = true;
   must_register_ = false;
-  next_process_ = registration.first_process;
   process_end_ = registration.first_process + kProcessRange;
+  // A coordinator that died before its successor could know of it had granted the same names.
+  const bool granted_again =
+      registration.first_process <= next_process_ && next_process_ <= process_end_;
+  if (!granted_again) next_process_ = registration.first_process;
   renewed_at_ = Instant{};
+  requests_ = 0;
+  lost_ = 0;
   unreported_.clear();
   report_due_ = kNever;
   offers_ = 0;
+  std::vector<LeaseName> dropped;
   for (auto& [key, batch] : leases_) {
     if (batch.refused) continue;
-    batch.offered = true;
+    // What was handed back may be here again, under a newer lease. Where one is over, an epoch that
+    // this node never heard of may have leased it to a node that is not heard yet.
+    batch.offered = batch.state == State::kFinished ? batch.kind != Finished::Kind::kReturned
+                                                    : !Over(batch, now);
     batch.rows_received = 0;  // parts died with the incarnation that sent them
-    ++offers_;
+    if (batch.offered) {
+      ++offers_;
+    } else {
+      dropped.push_back(batch.name);
+    }
+  }
+  for (const LeaseName& name : dropped) {
+    const Batch& batch = leases_.at(names_.at(name));
+    if (batch.state == State::kGiven) {
+      Kill(batch.process, processes_.at(batch.process));
+      awaits_deaths_ = true;
+    }
+    Refuse(name, now);
   }
 }
 
@@ -359,7 +332,7 @@ void AgentCore::Refuse(const LeaseName& name, Instant now) {
   batch.refused_at = now;
 }
 
-void AgentCore::Adopt(const Adopted& adopted, Instant now) {
+void AgentCore::Adopt(const Adopted& adopted, Instant sent, Instant now) {
   const auto it = names_.find({adopted.id, adopted.old_fence});
   if (it == names_.end()) return;
   const Key key = it->second;
@@ -370,13 +343,14 @@ void AgentCore::Adopt(const Adopted& adopted, Instant now) {
   names_.emplace(batch.name, key);
   batch.offered = false;
   --offers_;
+  batch.confirmed = std::max(batch.confirmed, sent);
   if (batch.state == State::kFinished) {
     unreported_.push_back(key);
     Due(now);
   }
 }
 
-void AgentCore::AddLease(const Leased& leased, bool offered, Instant now) {
+void AgentCore::AddLease(const Leased& leased, bool offered, Instant sent, Instant now) {
   const LeaseName name{leased.id, leased.fence};
   if (end_ == AgentEnd::kFinished || end_ == AgentEnd::kLost || names_.contains(name)) return;
   const Key key = next_key_++;
@@ -385,6 +359,7 @@ void AgentCore::AddLease(const Leased& leased, bool offered, Instant now) {
   batch.digest = leased.digest;
   batch.work = leased.work;
   batch.offered = offered;
+  batch.confirmed = sent;
   if (offered) ++offers_;
   names_.emplace(name, key);
   ++unfinished_;

@@ -46,12 +46,16 @@ class AgentCore {
   bool OnRows(uint32_t process, uint64_t sequence, std::string_view rows);
   bool OnResult(uint32_t process, const ResultAnswer& answer, Instant now);
   bool OnFailed(uint32_t process, FailedAnswer answer, Instant now);
+  // It did not begin with a mini-batch that was taken back.
+  bool OnPassedOver(uint32_t process, uint64_t sequence, Instant now);
   // False too when `text` is above the kind's bound. `kind` is kMetric or kHeader. A metric is
   // dropped while the coordinator takes none.
   bool OnTold(uint32_t process, ProcessEvent::Kind kind, std::string_view text);
   void OnStatus(uint32_t process, const StatusReading& reading);
-  // The process is gone, and everything that it had sent was handed in. `words` say how it ended.
-  void OnExited(uint32_t process, const std::string& words, Instant now);
+  // The process is gone, and everything that it had sent was handed in. `words` say how it ended,
+  // `output` is that of the mini-batch that it worked on.
+  void OnExited(uint32_t process, const std::string& words, Instant now,
+                const OutputRanges& output = {});
 
   // Hands back what has not started, lets the rest finish for `grace`.
   void Drain(Duration grace, Instant now);
@@ -70,6 +74,8 @@ class AgentCore {
 
   // kNone while there is something to do; then all processes are gone.
   AgentEnd end() const { return done_ ? end_ : AgentEnd::kNone; }
+  // It has been told to start nothing more, and has handed back what had not started.
+  bool draining() const { return end_ == AgentEnd::kDrained; }
   // Why the agent gave up, for people.
   const std::string& end_message() const { return end_message_; }
   size_t held() const { return leases_.size(); }
@@ -79,7 +85,6 @@ class AgentCore {
 
  private:
   static constexpr Instant kNever = Instant::max();
-  static constexpr Duration kStalled = seconds(2);
   static constexpr uint32_t kAsyncDepth = 8;
   static constexpr size_t kMaxNotes = 10'000;
   static constexpr size_t kMaxKeptBytes = size_t{256} << 20;  // then nothing new is begun
@@ -96,18 +101,21 @@ class AgentCore {
 
   // agent_core.cc: the coordinator's side
   bool ReportDue(Instant now) const;
-  void AddFinished(ExchangeRequest& request);
-  bool AddResult(Key key, const Batch& batch, size_t& budget, ExchangeRequest& request);
-  void AddOffersAndEvents(ExchangeRequest& request);
-  void AddHeld(Instant now, ExchangeRequest& request);
+  bool AwaitsDeaths();
   bool Starving() const;
   uint32_t Want() const;
   void EndFlight(Flight& flight, Instant due);
   void Refuse(const LeaseName& name, Instant now);
-  void Adopt(const Adopted& adopted, Instant now);
-  void AddLease(const Leased& leased, bool offered, Instant now);
+  void Adopt(const Adopted& adopted, Instant sent, Instant now);
+  void AddLease(const Leased& leased, bool offered, Instant sent, Instant now);
   void BackOff(Instant now);
   Flight& flight(CallKind call) { return flights_[call == CallKind::kPark ? 1 : 0]; }
+
+  // agent_core_request.cc
+  void AddOffersAndEvents(ExchangeRequest& request);
+  void AddHeld(Flight& flight, ExchangeRequest& request);
+  void AddFinished(ExchangeRequest& request);
+  bool AddResult(Key key, const Batch& batch, size_t& budget, ExchangeRequest& request);
 
   // agent_core_end.cc
   void End(AgentEnd end, Duration grace, std::string message, Instant now);
@@ -116,25 +124,34 @@ class AgentCore {
 
   // both
   Batch* Find(Key key);
+  // By this node's clock the coordinator may have given it to another one.
+  bool Over(const Batch& batch, Instant now) const;
   void Forget(Key key);
   void DropAll(Instant now);
   void AddEvent(uint32_t process, ProcessEvent::Kind kind, std::string message, std::string log);
   void Due(Instant when) { report_due_ = std::min(report_due_, when); }
 
   // agent_core_deaths.cc
-  void HandBack(uint32_t number, Process& process, const std::string& words, Instant now);
+  void HandBack(uint32_t number, Process& process, const std::string& words,
+                const OutputRanges& output, Instant now);
   bool ToBlame(const Process& process, const Given& given, bool working, Batch& batch) const;
   void Requeue(Key key, Batch& batch, Instant now);
+
+  // agent_core_waiting.cc
+  void CheckLate(uint32_t number, Process& process, Instant now);
+  void TakeBack(Process& process, std::deque<Given>::iterator given, Instant now);
+  bool Stalled(Instant now) const;
+  void ReturnWaiting(Instant now);
+  uint32_t LateProcesses() const;
 
   // agent_core_processes.cc
   void Dispatch(Instant now);
   void CheckProcesses(Instant now);
   void CheckMiniBatch(uint32_t number, Process& process, Instant now);
   void StartMissing(Instant now);
-  bool Stalled(Instant now) const;
-  void ReturnWaiting(Instant now);
   void CheckFlight(uint32_t number, Process& process, Instant now);
   bool MayTake(const Process& process, const Batch& batch, uint32_t depth) const;
+  bool HasOver(const Process& process, Instant now) const;
   void Kill(uint32_t number, Process& process);
   // The given mini-batch with that sequence number, if it may be answered now.
   std::deque<Given>::iterator Answerable(Process& process, uint64_t sequence);
@@ -148,6 +165,7 @@ class AgentCore {
   Registration registration_;
   bool registered_ = false;  // at least once
   bool must_register_ = true;
+  bool awaits_deaths_ = false;  // of processes whose leases were over when it registered
 
   std::unordered_map<Key, Batch> leases_;
   std::unordered_map<LeaseName, Key, NameHash> names_;
@@ -173,6 +191,8 @@ class AgentCore {
 
   std::deque<Event> events_;
   std::array<Flight, 2> flights_;
+  uint64_t requests_ = 0;  // of this incarnation
+  uint64_t lost_ = 0;      // the last request before one ended without an answer; 0: none did
   Instant retry_at_{};
   Instant reachable_at_;  // last answer of a coordinator
   Duration backoff_{0};

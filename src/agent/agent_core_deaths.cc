@@ -11,7 +11,8 @@ constexpr uint32_t kMaxBounces = 3;
 
 }  // namespace
 
-void AgentCore::OnExited(uint32_t number, const std::string& words, Instant now) {
+void AgentCore::OnExited(uint32_t number, const std::string& words, Instant now,
+                         const OutputRanges& output) {
   const auto it = processes_.find(number);
   if (it == processes_.end()) return;
   Process& process = it->second;
@@ -23,7 +24,7 @@ void AgentCore::OnExited(uint32_t number, const std::string& words, Instant now)
     if (!process.answered && process.given.empty()) ++idle_deaths_;
     AddEvent(number, ProcessEvent::Kind::kExited, words, StderrLog(number));
   }
-  HandBack(number, process, words, now);
+  HandBack(number, process, words, output, now);
   processes_.erase(it);
 }
 
@@ -43,7 +44,8 @@ bool AgentCore::ToBlame(const Process& process, const Given& given, bool working
   return given.sequence == process.given.front().sequence && ++batch.bounces >= kMaxBounces;
 }
 
-void AgentCore::HandBack(uint32_t number, Process& process, const std::string& words, Instant now) {
+void AgentCore::HandBack(uint32_t number, Process& process, const std::string& words,
+                         const OutputRanges& output, Instant now) {
   const StatusReading& status = process.status;
   const bool working = status.Working() && std::any_of(process.given.begin(), process.given.end(),
                                                        [&status](const Given& given) {
@@ -58,20 +60,22 @@ void AgentCore::HandBack(uint32_t number, Process& process, const std::string& w
     }
     const Duration elapsed = now - (registration_.async ? given->since : process.busy_since);
     batch.elapsed_ns = static_cast<uint64_t>(std::max<int64_t>(elapsed.count(), 0)) * 1000;
-    const bool in_flight = registration_.async || (working && status.sequence == given->sequence);
+    const bool shown = working && status.sequence == given->sequence;
+    const bool in_flight = registration_.async || shown;
+    const OutputRanges wrote = shown ? output : OutputRanges{};
     if (in_flight && process.kill_sequence == given->sequence) {
       const char* kind =
           process.kill_cause == Cause::kRunTimeout ? "RunTimeout" : "OverheadTimeout";
       FinishFailed(given->key, batch,
                    {0, process.kill_run_ns, process.kill_cause, kind, process.kill_message,
-                    StderrLog(number)},
+                    StderrLog(number), 0, wrote},
                    now);
     } else if (ToBlame(process, *given, working, batch)) {
       const Duration ran = status.phase == Phase::kRun ? now - status.since : Duration(0);
       FinishFailed(
           given->key, batch,
           {0, static_cast<uint64_t>(std::max<int64_t>(ran.count(), 0)) * 1000, Cause::kProcessEnded,
-           "ProcessEnded", ProcessName(number) + " " + words, StderrLog(number)},
+           "ProcessEnded", ProcessName(number) + " " + words, StderrLog(number), 0, wrote},
           now);
     } else {
       Requeue(given->key, batch, now);

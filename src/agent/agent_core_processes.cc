@@ -60,34 +60,6 @@ void AgentCore::Step(Instant now) {
   }
 }
 
-// Every process has been at one mini-batch for long: what was a good number to hold is not any
-// more.
-bool AgentCore::Stalled(Instant now) const {
-  bool busy = false;
-  for (const auto& [number, process] : processes_) {
-    if (process.state != ProcessState::kReady) continue;
-    if (process.given.empty() || now - process.busy_since < kStalled) return false;
-    busy = true;
-  }
-  // While it is unclear what this node holds, nothing is handed back.
-  return busy && !registration_.async && !must_register_ && offers_ == 0;
-}
-
-// Hands back all that waits but one for each process, so that an idle node can take it.
-void AgentCore::ReturnWaiting(Instant now) {
-  std::deque<Key> kept;
-  for (const Key key : queue_) {
-    Batch* batch = Find(key);
-    if (batch == nullptr || batch->state != State::kQueued) continue;
-    if (kept.size() < processes_.size()) {
-      kept.push_back(key);
-    } else {
-      Finish(key, *batch, Finished::Kind::kReturned, now);
-    }
-  }
-  queue_.swap(kept);
-}
-
 void AgentCore::StartMissing(Instant now) {
   const uint32_t limit = 3 * registration_.processes;
   const bool tried_enough = init_failures_ >= limit || idle_deaths_ >= limit;
@@ -114,7 +86,8 @@ void AgentCore::StartMissing(Instant now) {
 // Of several mini-batches in flight, nobody can tell which one killed the process: those that were
 // there at a death are tried one at a time.
 bool AgentCore::MayTake(const Process& process, const Batch& batch, uint32_t depth) const {
-  if (process.state != ProcessState::kReady || process.given.size() >= depth) return false;
+  if (process.state != ProcessState::kReady || process.late) return false;
+  if (process.given.size() >= depth) return false;
   if (!registration_.async || process.given.empty()) return true;
   return batch.bounces == 0 && leases_.at(process.given.front().key).bounces == 0;
 }
@@ -129,6 +102,7 @@ void AgentCore::Dispatch(Instant now) {
       queue_.pop_front();
       continue;
     }
+    if (Over(*batch, now)) return;  // until it is renewed
     uint32_t number = 0;
     Process* least = nullptr;
     for (auto& [n, process] : processes_) {
@@ -214,6 +188,7 @@ AgentCore::Batch* AgentCore::TakeAnswered(uint32_t number, uint64_t sequence, In
   pace_.Add(now - process.busy_since, now);
   process.busy_since = now;
   process.answered = true;
+  process.late = false;
   idle_deaths_ = 0;
   return &batch;
 }
@@ -290,12 +265,21 @@ void AgentCore::CheckProcesses(Instant now) {
   for (auto& [number, process] : processes_) {
     if (now >= process.stop_deadline) Kill(number, process);
     if (process.state != ProcessState::kReady) continue;
-    if (registration_.async) {
+    if (HasOver(process, now)) {
+      Kill(number, process);
+    } else if (registration_.async) {
       CheckFlight(number, process, now);
-    } else if (process.status.Working()) {
-      CheckMiniBatch(number, process, now);
+    } else {
+      if (process.status.Working()) CheckMiniBatch(number, process, now);
+      CheckLate(number, process, now);
     }
   }
+}
+
+bool AgentCore::HasOver(const Process& process, Instant now) const {
+  if (registration_.speculation) return false;
+  return std::any_of(process.given.begin(), process.given.end(),
+                     [&](const Given& given) { return Over(leases_.at(given.key), now); });
 }
 
 // The status page knows one mini-batch at a time, so several in flight have one limit each, from
@@ -324,7 +308,8 @@ void AgentCore::CheckMiniBatch(uint32_t number, Process& process, Instant now) {
   const Duration elapsed = now - status.since;
   const Batch& batch = leases_.at(on_it->key);
   if (batch.refused) {
-    if (now - std::max(batch.refused_at, status.since) >= kRefusedGrace) Kill(number, process);
+    const Duration grace = registration_.speculation ? kRefusedGrace : Duration(0);
+    if (now - std::max(batch.refused_at, status.since) >= grace) Kill(number, process);
     return;
   }
   const bool running = status.phase == Phase::kRun;

@@ -24,6 +24,7 @@ struct Batch {
   BatchState state = BatchState::kQueued;
   bool offered = false;  // of an earlier incarnation, not adopted yet
   bool started = false;
+  Instant confirmed{};   // when the request was sent whose answer granted or renewed it last
   bool refused = false;  // forgotten by the coordinator; a process still has it
   Instant refused_at{};
   uint32_t bounces = 0;  // processes that died with it in front, blameless
@@ -57,7 +58,9 @@ struct Process {
   Instant busy_since{};
   Instant stop_deadline = Instant::max();
   bool answered = false;
-  uint64_t told = 0;  // metrics and headers
+  bool late = false;        // at its mini-batch for so long that nothing should wait behind it
+  uint64_t taken_back = 0;  // what has not begun up to this sequence
+  uint64_t told = 0;        // metrics and headers
   // Why it was killed, if a mini-batch was the reason.
   uint64_t kill_sequence = 0;
   Cause kill_cause = Cause::kProcessEnded;
@@ -73,8 +76,12 @@ struct Event {
 struct Flight {  // an exchange under way
   bool busy = false;
   Incarnation incarnation;
+  uint64_t number = 0;  // of the request, within the incarnation
+  Instant sent{};
+  bool unheard = false;  // it said so
   uint32_t want = 0;
   size_t events = 0;
+  std::vector<Key> held;
   std::vector<Key> finished;
   std::vector<std::pair<Key, uint64_t>> parts;  // rows received once an answer came
 };

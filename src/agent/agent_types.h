@@ -29,11 +29,13 @@ struct Registration {
   uint32_t processes = 1;
   Duration run_timeout = seconds(60);
   Duration overhead_timeout = seconds(600);
-  bool async = false;  // the script keeps several mini-batches in flight
+  Duration lease = seconds(10);
+  bool speculation = true;  // false: run() must have ended when its lease has
+  bool async = false;       // the script keeps several mini-batches in flight
 };
 
 // Process numbers that one incarnation may use (docs/coordinator-api.md).
-inline constexpr uint32_t kProcessRange = 10000;
+inline constexpr uint32_t kProcessRange = 1000;
 
 enum class CallKind : uint8_t { kNone, kRegister, kReport, kPark };
 
@@ -59,6 +61,8 @@ struct StatusReading {
   uint64_t sequence = 0;
   Phase phase = Phase::kStarting;
   Instant since{};
+  // What was not begun up to this sequence will not be: the process knows that it is taken back.
+  uint64_t taken_back = 0;
 
   // It works on the mini-batch `sequence`.
   bool Working() const { return phase >= Phase::kLoading && phase <= Phase::kRows; }
@@ -101,9 +105,10 @@ struct MiniBatchNote {
 
 struct Action {
   enum class Kind : uint8_t {
-    kStart,  // start process `process`
-    kGive,   // send mini-batch `sequence`
-    kStop,   // ask for shutdown()
+    kStart,     // start process `process`
+    kGive,      // send mini-batch `sequence`
+    kTakeBack,  // all up to `sequence` that have not begun
+    kStop,      // ask for shutdown()
     kKill,
   };
   Kind kind = Kind::kStart;

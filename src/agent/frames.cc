@@ -71,6 +71,13 @@ std::optional<RowsFrame> ParseRows(std::string_view body) {
   return frame;
 }
 
+std::optional<uint64_t> ParseSequence(std::string_view body) {
+  Decoder in(body);
+  const uint64_t sequence = in.U64();
+  if (!in.Done()) return std::nullopt;
+  return sequence;
+}
+
 std::optional<FailureText> ParseFailure(std::string_view json) {
   const auto parsed = nlohmann::json::parse(json, nullptr, /*allow_exceptions=*/false);
   if (!parsed.is_object()) return std::nullopt;

@@ -26,6 +26,7 @@ enum class FrameType : uint8_t {
   kStopped = 21,
   kMetric = 22,
   kHeader = 23,
+  kPassedOver = 24,
 };
 
 // Appends a whole frame.
@@ -48,6 +49,7 @@ struct FailureText {
 // Bodies; nullopt when they are not what the protocol says.
 std::optional<ResultAnswer> ParseResult(std::string_view body);
 std::optional<RowsFrame> ParseRows(std::string_view body);
+std::optional<uint64_t> ParseSequence(std::string_view body);
 std::optional<FailedAnswer> ParseFailed(std::string_view body);
 std::optional<FailureText> ParseFailure(std::string_view json);
 // Of a metric: one JSON object within its bound.

@@ -32,6 +32,13 @@ class Pace {
     count_ += 1;
   }
 
+  // What takes longer than this must have nothing wait behind it.
+  Duration Long() const {
+    if (!known()) return Duration::max();
+    const auto much = static_cast<int64_t>(kLongFactor * MeanMicros());
+    return std::max(kLongLeast, Duration(much));
+  }
+
   bool known() const { return count_ > 0; }
   // Of one mini-batch, in microseconds; 0 while unknown.
   double MeanMicros() const { return known() ? sum_us_ / count_ : 0; }
@@ -51,6 +58,8 @@ class Pace {
 
  private:
   static constexpr Duration kWindow = milliseconds(100);
+  static constexpr Duration kLongLeast = seconds(1);
+  static constexpr double kLongFactor = 4;
 
   uint32_t Fit(Duration work, uint32_t processes, uint32_t least, uint32_t most) const {
     const double mean = std::max(MeanMicros(), 1.0);

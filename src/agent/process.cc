@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -17,6 +18,7 @@
 #include "agent/spawn.h"
 #include "base/bytes.h"
 #include "base/escape.h"
+#include "base/fd.h"
 
 namespace parallelrun {
 namespace {
@@ -27,23 +29,7 @@ constexpr size_t kMaxOutBytes = size_t{256} << 20;
 constexpr size_t kMaxLeftBytes = size_t{128} << 20;  // read after the end of a process
 constexpr off_t kTailBytes = 2048;
 constexpr Duration kEndAfterClose = seconds(2);
-
-// A descriptor that is closed when the scope ends.
-class Fd {
- public:
-  explicit Fd(int fd) : fd_(fd) {}
-  ~Fd() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Fd(const Fd&) = delete;
-  Fd& operator=(const Fd&) = delete;
-  int get() const { return fd_; }
-  bool ok() const { return fd_ >= 0; }
-  int Release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
+constexpr Duration kKnownAfter = milliseconds(100);  // what was written into the page
 
 int OpenLog(const std::string& path) {
   std::error_code ignored;  // the open tells
@@ -100,9 +86,9 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(EventLoop& loop,
   if (p->stderr_ < 0) return ErrnoError(errno, "open " + spec.stderr_path);
   const Fd page(MakeStatusPage());
   if (!page.ok()) return ErrnoError(errno, "memfd_create");
-  void* mapped = mmap(nullptr, kStatusPageBytes, PROT_READ, MAP_SHARED, page.get(), 0);
+  void* mapped = mmap(nullptr, kStatusPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, page.get(), 0);
   if (mapped == MAP_FAILED) return ErrnoError(errno, "mmap");
-  p->page_ = static_cast<const uint64_t*>(mapped);
+  p->page_ = static_cast<uint64_t*>(mapped);
   p->stderr_path_ = spec.stderr_path;
   p->oom_kills_ = memory.OomKills();
 
@@ -130,7 +116,7 @@ WorkerProcess::~WorkerProcess() {
   for (const int fd : {stdout_, stderr_}) {
     if (fd >= 0) close(fd);
   }
-  if (page_ != nullptr) munmap(const_cast<uint64_t*>(page_), kStatusPageBytes);
+  if (page_ != nullptr) munmap(page_, kStatusPageBytes);
 }
 
 void WorkerProcess::CloseSocket() {
@@ -141,17 +127,44 @@ void WorkerProcess::CloseSocket() {
   socket_ = -1;
 }
 
+void WorkerProcess::TakeBack(uint64_t sequence) {
+  known_taken_back_ = KnownTakenBack();
+  taken_back_ = sequence;
+  __atomic_store_n(page_ + 3, sequence, __ATOMIC_SEQ_CST);
+  taken_back_at_ = SystemClock().Now();
+}
+
+uint64_t WorkerProcess::KnownTakenBack() const {
+  if (taken_back_ == known_taken_back_) return taken_back_;
+  const bool known = SystemClock().Now() - taken_back_at_ >= kKnownAfter;
+  return known ? taken_back_ : known_taken_back_;
+}
+
 StatusReading WorkerProcess::Status() const {
+  StatusReading reading;
+  reading.taken_back = KnownTakenBack();  // before word 0 is read
   // The worker writes the time first. A time that is newer than the word only makes it look young.
   const uint64_t word = __atomic_load_n(page_, __ATOMIC_ACQUIRE);
   const uint64_t since_ns = __atomic_load_n(page_ + 1, __ATOMIC_RELAXED);
   const auto phase = static_cast<uint8_t>(word & 0xFF);
-  StatusReading reading;
   reading.sequence = word >> 8;
   reading.phase =
       phase > static_cast<uint8_t>(Phase::kShutdown) ? Phase::kStarting : static_cast<Phase>(phase);
   reading.since = Instant(microseconds(static_cast<int64_t>(since_ns / 1000)));
   return reading;
+}
+
+OutputRanges WorkerProcess::Output() const {
+  const auto end = [](int fd) {
+    struct stat info {};
+    return fstat(fd, &info) == 0 ? static_cast<uint64_t>(info.st_size) : 0;
+  };
+  OutputRanges output;
+  output.stdout_end = end(stdout_);
+  output.stderr_end = end(stderr_);
+  output.stdout_begin = std::min(__atomic_load_n(page_ + 4, __ATOMIC_RELAXED), output.stdout_end);
+  output.stderr_begin = std::min(__atomic_load_n(page_ + 5, __ATOMIC_RELAXED), output.stderr_end);
+  return output;
 }
 
 void WorkerProcess::Flush() {
@@ -215,7 +228,7 @@ bool WorkerProcess::HandleFrames() {
     const uint32_t length = head.U32();
     const uint8_t type = head.U8();
     if (length > kMaxFrameBody || type < static_cast<uint8_t>(FrameType::kReady) ||
-        type > static_cast<uint8_t>(FrameType::kHeader)) {
+        type > static_cast<uint8_t>(FrameType::kPassedOver)) {
       Fail(
           "sent something that is not of the worker protocol, and was killed; only ParallelRun "
           "may write to descriptor 3");

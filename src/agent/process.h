@@ -20,6 +20,8 @@
 #include "agent/memory_group.h"
 #include "base/error.h"
 #include "base/event_loop.h"
+#include "base/time.h"
+#include "job/ids.h"
 
 namespace parallelrun {
 
@@ -49,6 +51,11 @@ class WorkerProcess {
   void Flush();
 
   StatusReading Status() const;
+  // Mini-batches up to `sequence` are not to be begun any more (docs/worker-protocol.md, "Taking
+  // back"). Status tells when that is so.
+  void TakeBack(uint64_t sequence);
+  // Where on stdout and stderr the words are of the mini-batch that Status tells of, until now.
+  OutputRanges Output() const;
   pid_t pid() const { return pid_; }
 
   // Keeps stdout and stderr within `limit` bytes each on this machine's disk (log_trim.h).
@@ -70,6 +77,7 @@ class WorkerProcess {
   void CloseSocket();
   void Fail(std::string words);
   std::string Words(const siginfo_t& info) const;
+  uint64_t KnownTakenBack() const;
 
   EventLoop& loop_;
   const MemoryGroup& memory_;
@@ -80,7 +88,10 @@ class WorkerProcess {
   int socket_ = -1;
   int stdout_ = -1;
   int stderr_ = -1;
-  const uint64_t* page_ = nullptr;
+  uint64_t* page_ = nullptr;
+  uint64_t taken_back_ = 0;        // word 3
+  uint64_t known_taken_back_ = 0;  // what it was before
+  Instant taken_back_at_{};
   std::string stderr_path_;
   std::string fault_;  // why we ended it, when it broke the protocol
   uint64_t oom_kills_ = 0;

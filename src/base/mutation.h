@@ -23,6 +23,9 @@ enum class Mutation {
   kSuspectInCompany,
   kSpeculationIgnoresTries,
   kFailedPieceNotCounted,
+  kRunOutlivesLease,
+  kOverwriteOnRestart,
+  kOverwriteKeepsHistory,
 };
 extern Mutation active_mutation;
 

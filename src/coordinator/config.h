@@ -31,6 +31,10 @@ struct CoordinatorConfig {
 
   // Its own address instead of a socket from its starter: it is a pod, as its agents are.
   bool in_pod() const { return http.listen_fd < 0; }
+  // Two run() at once on the same items are no harm where only rows count.
+  bool speculation() const {
+    return job.spec.speculation.value_or(job.spec.output.action == OutputAction::kAppendRow);
+  }
 };
 
 // kInvalid names the key that is wrong.

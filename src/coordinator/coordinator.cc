@@ -26,6 +26,7 @@ Coordinator::Coordinator(CoordinatorLimits options, Ledger& ledger, PlanStore& p
       last_progress_(now),
       withhold_until_(now + options.lease) {
   leases_.AllowBelow(state.counts().planned);
+  awaits_nodes_ = !options_.speculation && ledger.epoch() > options_.first_epoch;
   if (state.verdict()) {
     // An earlier epoch decided; what is left is to publish, and to tell.
     phase_ = state.verdict()->outcome == Outcome::kSucceeded && !state.published()
@@ -103,7 +104,10 @@ void Coordinator::Tick(Instant now) {
       nodes_[held.lease.node].expired.push_back({held.id, held.lease.fence});
     }
   }
-  if (now >= withhold_until_ && !leases_.withheld().empty()) LoseWithheld();
+  if (now >= withhold_until_) {
+    awaits_nodes_ = false;
+    if (!leases_.withheld().empty()) LoseWithheld();
+  }
   ForgetSilentNodes(gap > kFrozenGap ? now - gap : now);
   rate_.Observe(state_.counts().succeeded + state_.counts().failed, now);
   const bool working =
@@ -188,7 +192,7 @@ Directive Coordinator::DirectiveFor(uint32_t node) const {
 }
 
 bool Coordinator::MayLease(const Waiting& waiting) const {
-  if (phase_ != Phase::kRunning || !paused_.empty() || superseded_) return false;
+  if (phase_ != Phase::kRunning || !paused_.empty() || superseded_ || awaits_nodes_) return false;
   if (!Expected(waiting.node) || waiting.want == 0) return false;
   const auto found = nodes_.find(waiting.node);
   return found != nodes_.end() && found->second.incarnation == waiting.incarnation;
@@ -209,7 +213,8 @@ std::optional<LeaseName> Coordinator::GrantSecond(const Waiting& waiting, Instan
   const double mean = elapsed_seconds_ / static_cast<double>(elapsed_results_);
   const auto much = Duration(static_cast<int64_t>(kSlowFactor * mean * 1e6));
   const Duration slow = std::max(much, options_.slow_least);
-  return leases_.GrantSecond(waiting.node, waiting.incarnation, slow, options_.run_max_try, now);
+  return leases_.GrantSecond(waiting.node, waiting.incarnation, slow, options_.run_max_try, now,
+                             waiting.number);
 }
 
 void Coordinator::Pump(Instant now) {
@@ -236,7 +241,7 @@ bool Coordinator::TryAnswer(Waiting& waiting, Instant now) {
   std::deque<std::string> works;  // stable addresses for the reply's views
   size_t bytes = 0;
   for (uint64_t i = 0; (lease || i < grants) && bytes < kMaxRowsBytes; ++i) {
-    if (!lease) lease = leases_.Grant(waiting.node, waiting.incarnation, now);
+    if (!lease) lease = leases_.Grant(waiting.node, waiting.incarnation, now, waiting.number);
     if (!lease) break;
     Result<PlannedWork> work = plan_.Work(state_, lease->id);
     if (!work.ok()) {

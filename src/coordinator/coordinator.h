@@ -35,7 +35,9 @@ struct CoordinatorLimits {
   Thresholds thresholds;
   bool append_row = true;
   bool isolate_failures = false;  // a mini-batch that used its tries is split
-  bool speculation = false;       // at the tail, idle processes try what takes long a second time
+  // At the tail, idle processes try what takes long a second time. Without it no two nodes may be
+  // in run() of one mini-batch at once.
+  bool speculation = false;
   Duration slow_least = seconds(10);  // what takes less is never called slow
   uint32_t first_epoch = 1;           // of this run: process names are counted from it
   uint32_t nodes = 1;                 // expected
@@ -159,11 +161,13 @@ class Coordinator {
     std::map<uint32_t, uint64_t> metrics;  // process to the number of its last metric
     Instant seen;                          // last call
     std::vector<LeaseName> expired;        // of its agent, after run() had begun
+    bool heard = false;                    // in this epoch: what it holds is known
   };
   // An exchange that has no answer yet.
   struct Waiting {
     uint32_t node = 0;
     Incarnation incarnation;
+    uint64_t number = 0;
     uint32_t want = 0;
     Instant park_until;
     uint64_t position = 0;  // the answer waits until the ledger is durable up to here
@@ -174,7 +178,11 @@ class Coordinator {
 
   void TakeEvents(uint32_t index, Node& node, const ExchangeRequest& request);
   AttemptTimes Times(const Finished& done, Instant now) const;
-  void TakeHeld(uint32_t index, const Node& node, const ExchangeRequest& request, Instant now,
+  // Ends the leases of answers that the node will never see.
+  void EndUnheard(uint32_t index, const ExchangeRequest& request);
+  bool EveryNodeHeard() const;
+  // False when an offer cannot be answered now.
+  bool TakeHeld(uint32_t index, const Node& node, const ExchangeRequest& request, Instant now,
                 Waiting& waiting);
   void TakeFinished(uint32_t index, const Node& node, const ExchangeRequest& request, Instant now,
                     Waiting& waiting);
@@ -221,6 +229,7 @@ class Coordinator {
   std::string paused_;
   std::map<uint32_t, Node> nodes_;
   std::optional<uint32_t> node_limit_;  // once a control has said it
+  bool awaits_nodes_ = false;           // that may be in run() since an earlier epoch
   uint32_t last_incarnation_ = 0;
   std::list<Waiting> waiting_;
   // Chunks whose records are not durable yet: position, and the ids below which leasing is allowed.

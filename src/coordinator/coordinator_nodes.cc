@@ -118,7 +118,8 @@ void Coordinator::Leave(uint32_t index, const Incarnation& incarnation, Instant 
 }
 
 void Coordinator::ConnectionGone(uint32_t index, Instant now) {
-  leases_.Shorten(index, now, options_.broken_grace);
+  // Without speculation its agent may go on for as long as it was told.
+  if (options_.speculation) leases_.Shorten(index, now, options_.broken_grace);
 }
 
 void Coordinator::Exchange(uint32_t index, const ExchangeRequest& request, Instant now,
@@ -148,19 +149,41 @@ void Coordinator::Exchange(uint32_t index, const ExchangeRequest& request, Insta
   Waiting waiting;
   waiting.node = index;
   waiting.incarnation = request.incarnation;
+  waiting.number = request.number;
   waiting.want = request.want;
   waiting.park_until = now + milliseconds(std::min(request.park_ms, kMaxParkMs));
   waiting.answer = std::move(answer);
 
+  if (request.unheard) EndUnheard(index, request);
   TakeEvents(index, node, request);
-  TakeHeld(index, node, request, now, waiting);
+  node.heard = TakeHeld(index, node, request, now, waiting) || node.heard;
   TakeFinished(index, node, request, now, waiting);
   waiting.news = waiting.position > 0 || !waiting.reply.settled.empty() ||
                  !waiting.reply.refused.empty() || !waiting.reply.adopted.empty() ||
                  !request.parts.empty();
   waiting_.push_back(std::move(waiting));
+  if (awaits_nodes_) awaits_nodes_ = !EveryNodeHeard();
   Decide(now);
   Pump(now);
+}
+
+void Coordinator::EndUnheard(uint32_t index, const ExchangeRequest& request) {
+  std::set<LeaseName> held;
+  for (const HeldLease& lease : request.held) held.insert({lease.id, lease.fence});
+  for (const LeaseTable::Held& one : leases_.HeldBy(index)) {
+    const Lease& lease = one.lease;
+    if (lease.incarnation != request.incarnation || lease.request >= request.number) continue;
+    const LeaseName name{one.id, lease.fence};
+    if (lease.request != request.open && !held.contains(name)) EndLease(name);
+  }
+}
+
+bool Coordinator::EveryNodeHeard() const {
+  for (uint32_t index = 0; index < options_.nodes; ++index) {
+    const auto found = nodes_.find(index);
+    if (found == nodes_.end() || !found->second.heard) return false;
+  }
+  return true;
 }
 
 void Coordinator::TakeEvents(uint32_t index, Node& node, const ExchangeRequest& request) {
@@ -199,11 +222,12 @@ void Coordinator::TakeEvents(uint32_t index, Node& node, const ExchangeRequest& 
   }
 }
 
-void Coordinator::TakeHeld(uint32_t index, const Node& node, const ExchangeRequest& request,
+bool Coordinator::TakeHeld(uint32_t index, const Node& node, const ExchangeRequest& request,
                            Instant now, Waiting& waiting) {
   const auto adopt = [&](BatchId id, const Fence& fence, bool started) {
     const std::optional<Fence> adopted =
-        over() ? std::nullopt : leases_.Adopt(index, node.incarnation, id, started, now);
+        over() ? std::nullopt
+               : leases_.Adopt(index, node.incarnation, id, started, now, request.number);
     if (adopted) {
       waiting.reply.adopted.push_back({id, fence, *adopted});
     } else {
@@ -215,13 +239,23 @@ void Coordinator::TakeHeld(uint32_t index, const Node& node, const ExchangeReque
       NoteStarted(held);
       continue;
     }
-    if (Repeated({held.id, held.fence}, waiting)) continue;
+    if (state_.Recorded(held.id, held.fence)) {
+      // A renewal waits for no sync: it is settled when it is reported, or listed again.
+      const bool durable = ledger_.appended() == ledger_.durable();
+      if (durable) waiting.reply.settled.push_back({held.id, held.fence});
+      continue;
+    }
     // It expired (a partition, a slow network) and nobody else has it: go on.
     adopt(held.id, held.fence, held.started);
   }
+  bool all = true;
   for (const OfferedLease& offer : request.offered) {
     if (Repeated({offer.id, offer.fence}, waiting)) continue;
     const Result<uint64_t> digest = plan_.Digest(state_, offer.id);
+    if (!digest.ok() && state_.known(offer.id)) {
+      all = false;  // the disk: it is offered again
+      continue;
+    }
     const bool same =
         PARALLELRUN_MUTATED(kOfferWithoutDigest) || (digest.ok() && *digest == offer.digest);
     if (!same) {
@@ -230,6 +264,7 @@ void Coordinator::TakeHeld(uint32_t index, const Node& node, const ExchangeReque
       adopt(offer.id, offer.fence, false);
     }
   }
+  return all;
 }
 
 // So that the next epoch knows it, should the node die together with this coordinator.
@@ -262,7 +297,7 @@ void Coordinator::TakeFinished(uint32_t index, const Node& node, const ExchangeR
     if (over() || !leases_.Holds(node.incarnation, done.id, done.fence)) {
       std::optional<Fence> adopted;
       if (!over() && done.kind == Finished::Kind::kSucceeded) {
-        adopted = leases_.Adopt(index, node.incarnation, done.id, true, now);
+        adopted = leases_.Adopt(index, node.incarnation, done.id, true, now, request.number);
       }
       if (adopted) {
         waiting.reply.adopted.push_back({done.id, done.fence, *adopted});

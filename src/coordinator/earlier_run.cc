@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "api/settings.h"
+#include "base/mutation.h"
 
 namespace parallelrun {
 namespace {
@@ -65,7 +66,9 @@ Result<StartDecision> DecideStart(const NewRun& run, const JobState& state) {
   StartDecision decision;
   const Settings& before = *state.settings();
   // The same job, whose coordinator was restarted: what a person asked for was done by then.
-  if (before.resource_uid == run.resource_uid) return decision;
+  if (before.resource_uid == run.resource_uid && !PARALLELRUN_MUTATED(kOverwriteOnRestart)) {
+    return decision;
+  }
   decision.write_settings = true;
   if (run.if_exists == IfExists::kOverwrite) {
     decision.overwrite = true;

@@ -122,8 +122,7 @@ CoordinatorLimits Limits(const CoordinatorConfig& config, const Opened& opened) 
   if (config.in_pod()) limits.broken_grace = limits.lease;
   limits.append_row = spec.output.action == OutputAction::kAppendRow;
   limits.isolate_failures = spec.isolate_failures;
-  // Two run() at once on the same items are no harm where only rows count.
-  limits.speculation = spec.speculation.value_or(limits.append_row);
+  limits.speculation = config.speculation();
   const SystemClock clock;
   limits.wall_offset = clock.WallNow().time_since_epoch() - clock.Now().time_since_epoch();
   limits.nodes = config.nodes;

@@ -51,7 +51,7 @@ struct Place {
 };
 
 // Where the words of an attempt are on its process's stdout and stderr: bytes from and to. All zero
-// where that is not known, as after the end of the process.
+// where that is not known.
 struct OutputRanges {
   uint64_t stdout_begin = 0;
   uint64_t stdout_end = 0;

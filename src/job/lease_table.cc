@@ -65,9 +65,10 @@ std::optional<BatchId> LeaseTable::NextFree() {
 }
 
 Lease& LeaseTable::Add(Leases& to, BatchId id, uint32_t node, const Incarnation& incarnation,
-                       Instant now) {
+                       Instant now, uint64_t request) {
   Lease& lease = to[id];
   lease = {node, incarnation, {epoch_, ++last_fence_}, now + ttl_};
+  lease.request = request;
   ++held_[node];
   if (&to == &leases_ && IsPiece(id)) ++live_pieces_;
   return lease;
@@ -84,21 +85,26 @@ void LeaseTable::Remove(Leases& from, Leases::iterator lease) {
 }
 
 std::optional<LeaseName> LeaseTable::Grant(uint32_t node, const Incarnation& incarnation,
-                                           Instant now) {
+                                           Instant now, uint64_t request) {
   if (HoldsSuspect(node)) return std::nullopt;
   std::optional<BatchId> id = NextFree();
   const bool suspect = !id && !suspects_.empty();
   if (suspect && (HeldCount(node) == 0 || PARALLELRUN_MUTATED(kSuspectInCompany))) {
-    id = *suspects_.begin();
-    suspects_.erase(suspects_.begin());
+    // Fewest losses first: those that were only near what ends nodes come before it.
+    const auto next = std::min_element(
+        suspects_.begin(), suspects_.end(),
+        [this](BatchId a, BatchId b) { return state_.batch(a).losses < state_.batch(b).losses; });
+    id = *next;
+    suspects_.erase(next);
     alone_on_[node] = *id;
   }
   if (!id) return std::nullopt;
-  return LeaseName{*id, Add(leases_, *id, node, incarnation, now).fence};
+  return LeaseName{*id, Add(leases_, *id, node, incarnation, now, request).fence};
 }
 
 std::optional<LeaseName> LeaseTable::GrantSecond(uint32_t node, const Incarnation& incarnation,
-                                                 Duration slow, uint32_t max_try, Instant now) {
+                                                 Duration slow, uint32_t max_try, Instant now,
+                                                 uint64_t request) {
   if (HoldsSuspect(node)) return std::nullopt;
   std::optional<BatchId> slowest;
   Instant since = now - slow;
@@ -111,11 +117,11 @@ std::optional<LeaseName> LeaseTable::GrantSecond(uint32_t node, const Incarnatio
     since = lease.started_at;
   }
   if (!slowest) return std::nullopt;
-  return LeaseName{*slowest, Add(seconds_, *slowest, node, incarnation, now).fence};
+  return LeaseName{*slowest, Add(seconds_, *slowest, node, incarnation, now, request).fence};
 }
 
 std::optional<Fence> LeaseTable::Adopt(uint32_t node, const Incarnation& incarnation, BatchId id,
-                                       bool started, Instant now) {
+                                       bool started, Instant now, uint64_t request) {
   if (!Known(id) || state_.settled(id)) return std::nullopt;
   const auto found = leases_.find(id);
   // The same node's, from before it registered again: it still holds it.
@@ -127,7 +133,7 @@ std::optional<Fence> LeaseTable::Adopt(uint32_t node, const Incarnation& incarna
   if (own) Remove(leases_, found);
   suspects_.erase(id);
   withheld_.erase(id);
-  Lease& lease = Add(leases_, id, node, incarnation, now);
+  Lease& lease = Add(leases_, id, node, incarnation, now, request);
   lease.started = started;
   lease.started_at = now;
   if (Suspect(id)) alone_on_[node] = id;

@@ -27,6 +27,7 @@ struct Lease {
   Instant deadline;  // at this instant the lease is gone
   bool started = false;
   Instant started_at = {};  // when that was heard
+  uint64_t request = 0;     // number of the node's request that it was granted in answer to
 };
 
 class LeaseTable {
@@ -50,16 +51,17 @@ class LeaseTable {
   // How many mini-batches Grant would give the node now.
   uint64_t Available(uint32_t node) const;
   // Leases the lowest pending mini-batch; nullopt when there is none for this node.
-  std::optional<LeaseName> Grant(uint32_t node, const Incarnation& incarnation, Instant now);
+  std::optional<LeaseName> Grant(uint32_t node, const Incarnation& incarnation, Instant now,
+                                 uint64_t request = 0);
   // A second lease of the mini-batch that has run longest, and longer than `slow`, on another node;
   // nullopt when there is none, or a failure of both leases could be a try too many.
   std::optional<LeaseName> GrantSecond(uint32_t node, const Incarnation& incarnation, Duration slow,
-                                       uint32_t max_try, Instant now);
+                                       uint32_t max_try, Instant now, uint64_t request = 0);
 
   // A new fence for a mini-batch that `node` holds from an earlier epoch or incarnation; nullopt
   // when it is settled, not planned, leased to another node, or would keep a suspect company.
   std::optional<Fence> Adopt(uint32_t node, const Incarnation& incarnation, BatchId id,
-                             bool started, Instant now);
+                             bool started, Instant now, uint64_t request = 0);
 
   // The live lease of that name, if it is this incarnation's.
   const Lease* Find(const Incarnation& incarnation, const LeaseName& name) const;
@@ -110,7 +112,8 @@ class LeaseTable {
   bool HoldsSuspect(uint32_t node) const;
   void Return(BatchId id);
   std::optional<BatchId> NextFree();
-  Lease& Add(Leases& to, BatchId id, uint32_t node, const Incarnation& incarnation, Instant now);
+  Lease& Add(Leases& to, BatchId id, uint32_t node, const Incarnation& incarnation, Instant now,
+             uint64_t request);
   void Remove(Leases& from, Leases::iterator lease);
   template <typename Visit>
   void ForEach(Visit visit);

@@ -100,6 +100,9 @@ std::string Encode(const ExchangeRequest& request) {
   out.U32(request.incarnation.epoch);
   out.U32(request.incarnation.number);
   out.U64(request.settings_digest);
+  out.U64(request.number);
+  out.U64(request.open);
+  out.U8(request.unheard ? 1 : 0);
   out.U32(request.want);
   out.U32(request.park_ms);
   PutList(out, request.held, [&](const HeldLease& h) {
@@ -131,6 +134,9 @@ Result<ExchangeRequest> DecodeExchangeRequest(std::string_view bytes) {
   r.incarnation.epoch = in.U32();
   r.incarnation.number = in.U32();
   r.settings_digest = in.U64();
+  r.number = in.U64();
+  r.open = in.U64();
+  r.unheard = in.U8() != 0;
   r.want = in.U32();
   r.park_ms = in.U32();
   GetList(in, kNameSize + 1, r.held, [&](HeldLease& h) {

@@ -76,6 +76,9 @@ inline constexpr size_t kMaxHeaderBytes = size_t{64} << 10;
 struct ExchangeRequest {
   Incarnation incarnation;
   uint64_t settings_digest = 0;
+  uint64_t number = 0;   // of this request, within the incarnation
+  uint64_t open = 0;     // number of the other one under way; 0: none
+  bool unheard = false;  // an earlier one got no answer; `held` and `offered` are complete
   uint32_t want = 0;
   uint32_t park_ms = 0;
   std::vector<HeldLease> held;

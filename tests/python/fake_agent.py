@@ -20,7 +20,7 @@ TIMEOUT_S = 30
 PYTHON = os.environ.get("WORKER_PYTHON", sys.executable)
 
 START, BATCH, STOP = 1, 2, 3
-READY, INIT_FAILED, RESULT, ROWS, FAILED, STOPPED, METRIC, HEADER = range(16, 24)
+READY, INIT_FAILED, RESULT, ROWS, FAILED, STOPPED, METRIC, HEADER, PASSED_OVER = range(16, 25)
 STARTING, IMPORTING, WAITING, LOADING, RUNNING, ENCODING, STOPPING = range(7)
 
 Result = collections.namedtuple("Result", "sequence run_ns cpu_ns succeeded rows data")
@@ -243,6 +243,14 @@ class FakeAgent:
 
     def finished(self):
         return self._page[2]
+
+    def take_back(self, sequence):
+        """What has not begun up to this sequence is not to begin."""
+        self._page[3] = sequence
+
+    def passed_over(self):
+        (sequence,) = struct.unpack("<Q", self.expect(PASSED_OVER))
+        return sequence
 
     def log(self, path):
         return (self.code / "logs" / path).read_text()

@@ -245,6 +245,20 @@ def test_forked_child_that_lives_on_does_not_hold_the_connection(launch):
     assert agent.receive() is None
 
 
+def test_what_was_taken_back_is_passed_over(launch):
+    agent = launch("score.py", files={"score.py": "def run(mini_batch):\n  return mini_batch\n"})
+    agent.ready()
+    agent.take_back(5)
+    # In one piece: it has them all before it looks.
+    agent.send(b"".join(batch(n, files_work("/in", [str(n)])) for n in (4, 5, 6)))
+    assert agent.passed_over() == 4
+    assert agent.passed_over() == 5
+    result = agent.result()
+    assert (result.sequence, result.data) == (6, b"/in/6\n")
+    assert agent.finished() == 1
+    assert agent.stop() == (None, 0)
+
+
 def test_forked_child_leaves_the_status_page_alone(launch):
     agent = launch("rude.py", "fork-exit")
     agent.ready()

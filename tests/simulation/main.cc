@@ -109,6 +109,9 @@ const std::map<std::string, Mutation> kMutations = {
     {"suspect-in-company", Mutation::kSuspectInCompany},
     {"speculation-ignores-tries", Mutation::kSpeculationIgnoresTries},
     {"failed-piece-not-counted", Mutation::kFailedPieceNotCounted},
+    {"run-outlives-lease", Mutation::kRunOutlivesLease},
+    {"overwrite-on-restart", Mutation::kOverwriteOnRestart},
+    {"overwrite-keeps-history", Mutation::kOverwriteKeepsHistory},
 };
 
 // Each deliberate fault must be caught before seed `to`.

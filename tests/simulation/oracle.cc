@@ -19,7 +19,7 @@ Fence& Oracle::Newest(uint32_t epoch, BatchId id) { return newest_fence_[{epoch,
 
 // --- epochs
 
-void Oracle::Claimed(uint32_t epoch, uint64_t read_at, const JobState& state) {
+void Oracle::Claimed(uint32_t epoch, uint64_t read_at, uint32_t run, const JobState& state) {
   newest_claimed_ = std::max(newest_claimed_, epoch);
   const auto binds = [&](const Said& said) { return said.epoch < epoch && said.at < read_at; };
   const uint32_t generation = state.settings() ? state.settings()->generation : 0;
@@ -49,7 +49,7 @@ void Oracle::Claimed(uint32_t epoch, uint64_t read_at, const JobState& state) {
     }
   });
   for (const Told& told : told_) {
-    if (told.epoch >= epoch || told.generation != generation) continue;
+    if (told.epoch >= epoch || told.run != run || told.generation != generation) continue;
     if (!state.verdict() || (state.verdict()->outcome == Outcome::kSucceeded) != told.succeeded) {
       Violated(
           "9 one verdict, durable before it is told",
@@ -58,11 +58,27 @@ void Oracle::Claimed(uint32_t epoch, uint64_t read_at, const JobState& state) {
   }
 }
 
-void Oracle::Begins(uint32_t epoch, uint64_t read_at, uint32_t generation) {
+void Oracle::Begins(uint32_t epoch, uint64_t read_at, uint32_t run, uint32_t generation,
+                    const std::string& uid) {
+  run_[epoch] = run;
+  uid_[epoch] = uid;
   generation_[epoch] = generation;
   if (epoch < newest_begun_) return;
   newest_begun_ = epoch;
-  const auto is_void = [&](const Said& said) { return said.epoch < epoch && said.at >= read_at; };
+  if (run == epoch) {
+    ForEach([&](BatchId id, const Batch& batch) {
+      if (!batch.meaning || uid_[batch.meaning->first.epoch] != uid) return;
+      if (batch.meaning->first.epoch >= epoch || batch.meaning->first.at >= read_at) return;
+      Violated("18 nothing is given up unasked",
+               fmt::format("epoch {} starts over, though epoch {} of the same job leased "
+                           "mini-batch {}",
+                           epoch, batch.meaning->first.epoch, MiniBatchText(id)));
+    });
+  }
+  // Nothing that was said of an earlier run binds.
+  const auto is_void = [&](const Said& said) {
+    return said.epoch < epoch && (said.at >= read_at || said.epoch < run);
+  };
   ForEach([&](BatchId, Batch& batch) {
     if (batch.meaning && is_void(batch.meaning->first)) batch.meaning.reset();
     if (batch.success && is_void(batch.success->first)) batch.success.reset();
@@ -186,20 +202,22 @@ void Oracle::TellVerdict(uint32_t epoch, const JobState& state) {
   const bool succeeded = state.verdict()->outcome == Outcome::kSucceeded;
   const uint32_t generation = generation_[epoch];
   for (const Told& told : told_) {
-    if (told.generation != generation) continue;
+    if (told.run != run_[epoch] || told.generation != generation) continue;
     if (told.succeeded != succeeded) {
       Violated("9 one verdict",
                fmt::format("epoch {} told another one than epoch {}", epoch, told.epoch));
     }
     if (told.epoch == epoch) return;
   }
-  told_.push_back({epoch, generation, succeeded});
+  told_.push_back({epoch, run_[epoch], generation, succeeded});
 }
 
 void Oracle::Ended(uint32_t epoch, bool succeeded, const JobState& state) {
   TellVerdict(epoch, state);
   if (!succeeded || !scenario_.append_row) return;
-  if (!published_) Violated("7 complete outputs", "the job succeeded without an output");
+  if (!published_ || published_by_ < run_[epoch]) {
+    Violated("7 complete outputs", "the job succeeded without an output of its own");
+  }
 }
 
 void Oracle::Renamed(uint32_t epoch, const std::string& bytes, const JobState& state) {
@@ -277,6 +295,30 @@ bool Oracle::InnocentsSurvive() const {
   return scenario_.flaky == 0 && scenario_.init_fails == 0 && off(Fault::kFreezeAgent) &&
          scenario_.max_losses >= 10;
 }
+
+// Without speculation, where nodes are cut off and coordinators die, and nothing else goes wrong.
+bool Oracle::OneAtATime() const {
+  if (scenario_.speculation || scenario_.new_jobs > 0 || scenario_.killers > 0) return false;
+  for (size_t i = 0; i < kDrawnFaults; ++i) {
+    const auto fault = static_cast<Fault>(i);
+    const bool harmless = fault == Fault::kCutOff || fault == Fault::kKillCoordinator;
+    if (scenario_.weights[i] > 0 && !harmless) return false;
+  }
+  return true;
+}
+
+void Oracle::RunBegins(BatchId id, uint64_t worker) {
+  if (!OneAtATime()) return;
+  const auto other = in_run_.lower_bound({id, 0});
+  if (other != in_run_.end() && other->first == id) {
+    Violated("16 no two at once without speculation",
+             fmt::format("worker {:x} begins with mini-batch {}, which worker {:x} is at", worker,
+                         MiniBatchText(id), other->second));
+  }
+  in_run_.emplace(id, worker);
+}
+
+void Oracle::RunEnds(BatchId id, uint64_t worker) { in_run_.erase({id, worker}); }
 
 // Those that end their node, or share it once with one that does, are not the others' end.
 void Oracle::CheckLosses(const JobState& state) {

@@ -32,8 +32,10 @@ class Oracle {
   uint64_t Now() { return ++order_; }
 
   // --- epochs
-  void Claimed(uint32_t epoch, uint64_t read_at, const JobState& state);
-  void Begins(uint32_t epoch, uint64_t read_at, uint32_t generation);
+  // A run is named by its first epoch: ifExists Overwrite begins another one.
+  void Claimed(uint32_t epoch, uint64_t read_at, uint32_t run, const JobState& state);
+  void Begins(uint32_t epoch, uint64_t read_at, uint32_t run, uint32_t generation,
+              const std::string& uid);
   bool Stale(uint32_t epoch) const { return epoch < newest_begun_; }
   uint32_t newest_claimed() const { return newest_claimed_; }
 
@@ -43,6 +45,9 @@ class Oracle {
   // --- workers
   void Given(BatchId id) { ++At(id).given; }
   void Succeeded(BatchId id) { ++At(id).ran_well; }
+  // `worker` names a process of all nodes.
+  void RunBegins(BatchId id, uint64_t worker);
+  void RunEnds(BatchId id, uint64_t worker);
 
   // --- coordinators
   void Asked(const ExchangeRequest& request);
@@ -75,6 +80,7 @@ class Oracle {
   };
   struct Told {
     uint32_t epoch = 0;
+    uint32_t run = 0;
     uint32_t generation = 0;
     bool succeeded = false;
   };
@@ -92,6 +98,7 @@ class Oracle {
   void CheckBatch(BatchId id, const std::set<uint32_t>& there);
   void CheckLosses(const JobState& state);
   bool InnocentsSurvive() const;
+  bool OneAtATime() const;
   Fence& Newest(uint32_t epoch, BatchId id);
   void TellVerdict(uint32_t epoch, const JobState& state);
   void CheckOutput(const std::string& bytes, const JobState& state);
@@ -110,9 +117,12 @@ class Oracle {
   std::map<std::pair<uint32_t, BatchId>, Items> meanings_;      // by epoch
   std::map<std::pair<uint32_t, BatchId>, Items> planned_;       // by epoch
   std::map<std::pair<BatchId, Fence>, Items> leased_;           // what was leased under a fence
+  std::map<uint32_t, uint32_t> run_;                            // by epoch
+  std::map<uint32_t, std::string> uid_;                         // of the job, by epoch
   std::map<uint32_t, uint32_t> generation_;                     // by epoch
+  std::set<std::pair<BatchId, uint64_t>> in_run_;               // where OneAtATime
   std::vector<Told> told_;
-  uint32_t published_by_ = 0;
+  uint32_t published_by_ = 0;  // epoch
   std::optional<std::string> published_;
 };
 

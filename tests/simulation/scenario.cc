@@ -6,14 +6,32 @@ namespace parallelrun::simulation {
 
 const char* Name(Fault fault) {
   static constexpr const char* kNames[] = {
-      "kill coordinator",  "crash machine",     "second coordinator", "freeze coordinator",
-      "freeze agent",      "kill agent",        "second agent",       "cut off",
-      "disk full",         "disk error",        "die inside",         "come between",
-      "input grows",       "drain coordinator", "drain agent",        "message lost",
-      "message duplicated"};
+      "kill coordinator", "crash machine",     "second coordinator", "freeze coordinator",
+      "freeze agent",     "kill agent",        "second agent",       "cut off",
+      "disk full",        "disk error",        "die inside",         "come between",
+      "input grows",      "drain coordinator", "drain agent",        "new job",
+      "message lost",     "message duplicated"};
   static_assert(std::size(kNames) == kFaults);
   return kNames[static_cast<size_t>(fault)];
 }
+
+namespace {
+
+// Nodes that are cut off while run() takes long, and nothing that would excuse two of them being in
+// run() of one mini-batch (Oracle::OneAtATime).
+void KeepApart(Scenario& s) {
+  s.speculation = false;
+  s.new_jobs = 0;
+  s.killers = 0;
+  s.weights.fill(0);
+  s.weights[static_cast<size_t>(Fault::kKillCoordinator)] = 2;
+  s.weights[static_cast<size_t>(Fault::kCutOff)] = 20;
+  s.nodes += 1;
+  s.run_mean = s.lease;
+  s.run_timeout = 4 * s.lease;
+}
+
+}  // namespace
 
 Scenario Draw(uint64_t seed, bool liveness) {
   FaultRng rng(seed * 2 + (liveness ? 1 : 0));
@@ -36,7 +54,7 @@ Scenario Draw(uint64_t seed, bool liveness) {
   s.thresholds.allowed_failed_percent = one_in(4) ? between(0, 50) : 100;
   s.thresholds.error_threshold = one_in(5) ? between(0, 10) : -1;
   s.append_row = !one_in(10);
-  s.resumes = between(0, 2);
+  s.new_jobs = between(0, 2);
 
   s.lease = ms(2'000, 10'000);
   s.broken_grace = ms(200, 2'000);
@@ -70,6 +88,7 @@ Scenario Draw(uint64_t seed, bool liveness) {
   s.speculation = one_in(3);
   s.slow_least = ms(50, 2'000);
   s.killers = one_in(4) ? between(1, 40) : 0;
+  if (one_in(16)) KeepApart(s);
   return s;
 }
 

@@ -27,6 +27,7 @@ enum class Fault : uint8_t {
   kInputGrows,   // files appear in the input folder
   kDrainCoordinator,
   kDrainAgent,
+  kNewJob,      // a person applies another job on the same folders, while this one is at work
   kLost,        // counted, not drawn: messages
   kDuplicated,  // likewise
   kCount,
@@ -49,7 +50,7 @@ struct Scenario {
   uint32_t max_losses = 10;
   Thresholds thresholds;
   bool append_row = true;
-  uint32_t resumes = 0;  // by a person, after a verdict with failures
+  uint32_t new_jobs = 0;  // on the same folders, by a person: with any ifExists
   bool isolate = false;
   bool speculation = false;
   Duration slow_least{};

@@ -22,8 +22,17 @@ SimAgent::SimAgent(World& world, size_t id, uint32_t node)
     : world_(world),
       id_(id),
       node_(node),
+      access_(world.access()),
       name_(fmt::format("agent{}", id)),
       core_(Options(node), world.now()) {}
+
+SimAgent::~SimAgent() {
+  for (const auto& [number, worker] : workers_) LeaveRun(number, worker);
+}
+
+void SimAgent::LeaveRun(uint32_t process, const Worker& worker) {
+  if (worker.busy) world_.oracle().RunEnds(worker.tasks.front().work.id, WorkerName(process));
+}
 
 void SimAgent::Wake() {
   if (wake_at_ > world_.now()) return;
@@ -33,7 +42,10 @@ void SimAgent::Wake() {
 void SimAgent::Pump() {
   if (exited_) return;
   const Instant now = world_.now();
-  for (const auto& [number, worker] : workers_) core_.OnStatus(number, worker.status);
+  for (auto& [number, worker] : workers_) {
+    worker.status.taken_back = worker.taken_back;
+    core_.OnStatus(number, worker.status);
+  }
   core_.Step(now);
   core_.TakeActions(actions_);
   for (const Action& action : std::exchange(actions_, {})) Perform(action);
@@ -125,6 +137,8 @@ void SimAgent::OnAnswer(CallKind call, const World::Answer& answer) {
       registration.settings_digest = kSettingsDigest;
       registration.first_process = answer.first_process;
       registration.processes = world_.scenario().processes;
+      registration.lease = world_.scenario().lease;
+      registration.speculation = world_.scenario().speculation;
       registration.run_timeout = world_.scenario().run_timeout;
       registration.overhead_timeout = seconds(10);
       if (world_.tracing()) {
@@ -175,6 +189,7 @@ void SimAgent::Perform(const Action& action) {
       world_.oracle().Given(worker.tasks.back().work.id);
       if (!worker.busy) Begin(number, worker);
       break;
+    case Action::Kind::kTakeBack: worker.taken_back = action.sequence; break;
     case Action::Kind::kStop:
     case Action::Kind::kKill:
       OnWorker(number, worker.life, world_.Around(milliseconds(5)),
@@ -185,8 +200,10 @@ void SimAgent::Perform(const Action& action) {
 }
 
 void SimAgent::Begin(uint32_t number, Worker& worker) {
+  if (worker.tasks.front().sequence <= worker.taken_back) return PassOver(number, worker);
   worker.busy = true;
   const Task& task = worker.tasks.front();
+  world_.oracle().RunBegins(task.work.id, WorkerName(number));
   worker.status = {task.sequence, Phase::kRun, world_.now()};
   const Scenario& s = world_.scenario();
   const bool poison = world_.input().Poison(task.work.items);
@@ -207,6 +224,14 @@ void SimAgent::Begin(uint32_t number, Worker& worker) {
   });
 }
 
+void SimAgent::PassOver(uint32_t number, Worker& worker) {
+  const uint64_t sequence = worker.tasks.front().sequence;
+  worker.tasks.pop_front();
+  worker.status = {sequence, Phase::kWaiting, world_.now()};
+  if (!core_.OnPassedOver(number, sequence, world_.now())) return Exit(number, "was ended");
+  if (!worker.tasks.empty()) Begin(number, worker);
+}
+
 // The whole node, without a word.
 void SimAgent::Die() {
   exited_ = true;
@@ -214,6 +239,7 @@ void SimAgent::Die() {
 }
 
 void SimAgent::EndTask(uint32_t number, Worker& worker, bool well) {
+  LeaveRun(number, worker);
   const Task task = std::move(worker.tasks.front());
   worker.tasks.pop_front();
   worker.busy = false;
@@ -243,6 +269,7 @@ void SimAgent::EndTask(uint32_t number, Worker& worker, bool well) {
 void SimAgent::Exit(uint32_t number, const char* words) {
   const auto it = workers_.find(number);
   core_.OnStatus(number, it->second.status);
+  LeaveRun(number, it->second);
   workers_.erase(it);
   core_.OnExited(number, words, world_.now());
 }

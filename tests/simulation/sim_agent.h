@@ -15,8 +15,10 @@ namespace parallelrun::simulation {
 class SimAgent {
  public:
   SimAgent(World& world, size_t id, uint32_t node);
+  ~SimAgent();
 
   uint32_t node() const { return node_; }
+  uint32_t access() const { return access_; }
   Instant frozen_until{};
   void Pump();
   void Drain() { core_.Drain(seconds(2), world_.now()); }
@@ -32,10 +34,15 @@ class SimAgent {
     std::deque<Task> tasks;
     bool busy = false;
     StatusReading status;
+    uint64_t taken_back = 0;
   };
 
   void Perform(const Action& action);
   void Begin(uint32_t process, Worker& worker);
+  uint64_t WorkerName(uint32_t process) const { return uint64_t{id_} << 32 | process; }
+  // Its run() has ended, or it has.
+  void LeaveRun(uint32_t process, const Worker& worker);
+  void PassOver(uint32_t process, Worker& worker);
   void Die();
   void EndTask(uint32_t process, Worker& worker, bool well);
   void Exit(uint32_t process, const char* words);
@@ -49,6 +56,7 @@ class SimAgent {
   World& world_;
   const size_t id_;
   const uint32_t node_;
+  const uint32_t access_;
   const std::string name_;
   AgentCore core_;
   ExchangeRequest request_;

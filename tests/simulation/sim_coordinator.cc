@@ -16,7 +16,12 @@ constexpr Duration kLeaveLimit = seconds(30);
 }  // namespace
 
 SimCoordinator::SimCoordinator(World& world, size_t id)
-    : world_(world), id_(id), files_(world.disk()) {
+    : world_(world),
+      id_(id),
+      uid_(world.uid()),
+      if_exists_(world.if_exists()),
+      access_(world.access()),
+      files_(world.disk()) {
   files_.OnRename([this](const std::string& to) {
     if (to != kOutputPath) return;
     if (world_.tracing()) world_.Trace(fmt::format("epoch {} publishes", epoch()));
@@ -39,8 +44,11 @@ void SimCoordinator::Start() {
   options.nonce = world_.rng().Next();
   options.new_run_id = world_.rng().Next();
   const uint64_t read_at = world_.oracle().Now();
+  uint32_t run = 0;  // named by its first epoch
   Result<std::unique_ptr<Ledger>> claimed = Ledger::Claim(
       files_, options, [&](const Record& record, const Place& place, const Place& rows) {
+        const auto* seal = std::get_if<SealRecord>(&record);
+        if (seal != nullptr && seal->predecessor == 0) run = place.epoch;
         return state_.Apply(record, place, rows);
       });
   if (!claimed.ok()) {
@@ -51,26 +59,31 @@ void SimCoordinator::Start() {
     return End(World::Exit::kCannotStart);
   }
   ledger_ = std::move(*claimed);
-  world_.oracle().Claimed(epoch(), read_at, state_);
+  world_.oracle().Claimed(epoch(), read_at, run, state_);
 
   std::optional<SettingsRecord> settings;
-  NewRun run;
-  run.if_exists = IfExists::kRetryFailed;
-  run.resource_uid = world_.uid();
-  run.plan_settings = "{}";
-  run.in_pod = true;
-  const Result<StartDecision> decision = DecideStart(run, state_);
-  if (!decision.ok()) return world_.oracle().Violated("start", decision.error().message);
+  NewRun wanted;
+  wanted.if_exists = if_exists_;
+  wanted.resource_uid = uid_;
+  wanted.plan_settings = "{}";
+  wanted.output_path = kOutputPath;
+  wanted.output_there = world_.disk().Has(kOutputPath);
+  wanted.in_pod = true;
+  const Result<StartDecision> decision = DecideStart(wanted, state_);
+  if (!decision.ok()) return Refuse(decision.error());
   if (decision->write_settings) {
     settings.emplace();
     settings->generation = decision->generation;
-    settings->resource_uid = run.resource_uid;
+    settings->resource_uid = uid_;
     settings->plan_settings = "{}";
     settings->job = "{}";
   }
   const uint32_t generation = settings ? settings->generation : state_.settings()->generation;
-  world_.oracle().Begins(epoch(), read_at, generation);
-  const Status begun = ledger_->Begin(settings, std::nullopt);
+  if (decision->overwrite || run == 0) run = epoch();
+  if (decision->overwrite) state_ = JobState();
+  world_.oracle().Begins(epoch(), read_at, run, generation, uid_);
+  const Status begun = ledger_->Begin(
+      settings, decision->overwrite ? std::optional(world_.rng().Next()) : std::nullopt);
   if (!begun.ok()) {
     if (world_.tracing()) world_.Trace("the first group fails: " + begun.error().message);
     return End(World::Exit::kCannotStart);
@@ -83,6 +96,7 @@ void SimCoordinator::Start() {
   }
 
   CoordinatorLimits limits;
+  limits.first_epoch = run;
   limits.lease = s.lease;
   limits.broken_grace = s.broken_grace;
   limits.run_max_try = s.run_max_try;
@@ -108,6 +122,17 @@ void SimCoordinator::Start() {
     Later(world_.Around(s.listing), &SimCoordinator::PlanNext);
   }
   Later(s.tick, &SimCoordinator::Tick);
+}
+
+// A person has asked for what ifExists forbids; nobody else has.
+void SimCoordinator::Refuse(const Error& why) {
+  if (world_.tracing()) world_.Trace("refused: " + why.message);
+  if (if_exists_ == IfExists::kOverwrite || why.code != Code::kExists) {
+    return world_.oracle().Violated("a job may start", why.message);
+  }
+  if (!ledger_->token_path().empty()) static_cast<void>(files_.Remove(ledger_->token_path()));
+  End(World::Exit::kCannotStart);
+  if (world_.uid() == uid_) world_.Refused();
 }
 
 // --- calls

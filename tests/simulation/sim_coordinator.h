@@ -30,6 +30,8 @@ class SimCoordinator {
   void Start();
   bool running() const { return coordinator_ != nullptr; }
   bool failed_some() const { return state_.counts().failed + state_.counts().items_isolated > 0; }
+  const std::string& uid() const { return uid_; }
+  uint32_t access() const { return access_; }
   uint32_t epoch() const { return ledger_ ? ledger_->epoch() : 0; }
   SimFiles& files() { return files_; }
   Instant frozen_until{};
@@ -46,6 +48,7 @@ class SimCoordinator {
   std::string Describe() const;
 
  private:
+  void Refuse(const Error& why);
   void CheckCompany(uint32_t node, const ExchangeReply& reply);
   void Tick();
   void PlanNext();
@@ -58,6 +61,9 @@ class SimCoordinator {
 
   World& world_;
   const size_t id_;
+  const std::string uid_;
+  const IfExists if_exists_;
+  const uint32_t access_;
   SimFiles files_;
   std::unique_ptr<Ledger> ledger_;
   JobState state_;

@@ -121,6 +121,7 @@ Duration World::Delay() {
 
 void World::Call(size_t agent, uint32_t node, Duration timeout, const Handler& handler,
                  const Answered& answered) {
+  const uint32_t access = agents_[agent]->access();
   // One answer for one call: the first that comes, or none at the time-out.
   auto open = std::make_shared<bool>(true);
   const auto deliver = [this, agent, open, answered](Duration delay, Answer answer) {
@@ -155,12 +156,14 @@ void World::Call(size_t agent, uint32_t node, Duration timeout, const Handler& h
       }
       deliver(Delay(), std::move(answer));
     };
-    After(Delay(), [this, to = to, handler, reply, deliver] {
+    After(Delay(), [this, to = to, access, handler, reply, deliver] {
       SimCoordinator* c = coordinators_[to].get();
       if (c == nullptr || c->files().dead()) return deliver(Delay(), Answer());
       connections_[to].push_back([this, deliver] { deliver(Delay(), Answer()); });
-      OnCoordinator(to, Duration(0), [handler, reply](SimCoordinator& running) {
-        if (running.running()) handler(running, reply);
+      OnCoordinator(to, Duration(0), [handler, reply, access](SimCoordinator& running) {
+        if (!running.running()) return;
+        if (running.access() != access) return reply({World::Answer::Kind::kRefused, {}, {}, 0});
+        handler(running, reply);
       });
     });
   }
@@ -205,14 +208,13 @@ void World::Exited(size_t id, Exit exit) {
     Trace(fmt::format("coordinator {} (epoch {}) ends: {}", id, coordinators_[id]->epoch(),
                       static_cast<int>(exit)));
   coordinators_[id]->files().Die();
-  const bool again =
-      exit == Exit::kFailed || (exit == Exit::kSucceeded && coordinators_[id]->failed_some());
-  if (again && resumes_ < scenario_.resumes) {
-    ++resumes_;
-    Trace("a person resumes the job, or retries what failed");
-    uid_ = fmt::format("uid{}", resumes_);
-    std::fill(finished_.begin(), finished_.end(), false);
-  } else if (exit == Exit::kSucceeded || exit == Exit::kFailed) {
+  if (coordinators_[id]->uid() != uid_) return;  // nobody asks any more how that job ended
+  const bool again = exit == Exit::kFailed || coordinators_[id]->failed_some() || Chance(100);
+  if (exit != Exit::kSucceeded && exit != Exit::kFailed) return;
+  if (again && new_jobs_ < scenario_.new_jobs) {
+    NewJob({IfExists::kRetryFailed, IfExists::kRetryFailed, IfExists::kResume, IfExists::kOverwrite,
+            IfExists::kFail});
+  } else {
     over_ = true;
     outcome_.job_over = true;
     outcome_.succeeded = exit == Exit::kSucceeded;
@@ -220,8 +222,8 @@ void World::Exited(size_t id, Exit exit) {
 }
 
 void World::AgentExited(size_t id, bool finished) {
-  // After a resume it may have heard that from a coordinator of the generation before.
-  if (finished && resumes_ == 0) finished_[agents_[id]->node()] = true;
+  // With several jobs, it may have heard that from a coordinator of an earlier one.
+  if (finished && new_jobs_ == 0) finished_[agents_[id]->node()] = true;
   After(Duration(0), [this, id] { agents_[id].reset(); });
 }
 
@@ -233,6 +235,20 @@ void World::Sweep() {
     for (const auto& broken : std::exchange(connections_[i], {})) broken();
   }
 }
+
+void World::NewJob(std::initializer_list<IfExists> ways) {
+  if_exists_ = ways.begin()[rng_.Below(ways.size())];
+  uid_ = fmt::format("uid{}", ++new_jobs_);
+  Trace(fmt::format("a person applies {}, ifExists {}", uid_, static_cast<int>(if_exists_)));
+  std::fill(finished_.begin(), finished_.end(), false);
+  if (if_exists_ != IfExists::kOverwrite) return;
+  // Nothing is kept: the input may be another one, and nodes of one job do not know the other's
+  // key.
+  input_.Grow(rng_.Next());
+  ++access_;
+}
+
+void World::Refused() { NewJob({IfExists::kResume, IfExists::kOverwrite, IfExists::kOverwrite}); }
 
 void World::KillCoordinator(size_t id) { coordinators_[id]->files().Die(); }
 
@@ -274,6 +290,7 @@ void World::Do(Fault fault) {
   const size_t c = PickCoordinator(Chance(700));
   const size_t a = PickAgent();
   const Duration outage = Around(scenario_.lease);
+  if (fault == Fault::kNewJob && new_jobs_ >= scenario_.new_jobs) return;
   Count(fault);
   if (trace_) Trace(fmt::format("fault: {}", Name(fault)));
   switch (fault) {
@@ -336,6 +353,10 @@ void World::Do(Fault fault) {
       break;
     case Fault::kDrainAgent:
       if (a != kNobody) OnAgent(a, Duration(0), [](SimAgent& agent) { agent.Drain(); });
+      break;
+    case Fault::kNewJob:
+      NewJob({IfExists::kOverwrite, IfExists::kResume, IfExists::kFail});
+      StartCoordinator();
       break;
     case Fault::kLost:
     case Fault::kDuplicated:

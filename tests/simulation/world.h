@@ -4,10 +4,12 @@
 
 #include <array>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "api/job.h"
 #include "base/time.h"
 #include "job/node_messages.h"
 #include "tests/simulation/oracle.h"
@@ -73,8 +75,13 @@ class World {
   enum class Exit { kSucceeded, kFailed, kCannotStart, kDrained, kSuperseded, kDiskFailed };
   void Exited(size_t coordinator, Exit exit);
   void AgentExited(size_t agent, bool finished);
-  // Of the job: a person who resumes it, or retries what failed, makes a new one.
+  // The job that is wanted now: a person may apply another one on the same folders.
   const std::string& uid() const { return uid_; }
+  IfExists if_exists() const { return if_exists_; }
+  // Agents and coordinators that know each other's keys.
+  uint32_t access() const { return access_; }
+  // The coordinator found that ifExists forbids what the job would do.
+  void Refused();
 
   bool tracing() const { return trace_; }
   void Trace(const std::string& text) const;
@@ -100,6 +107,7 @@ class World {
   void KillCoordinator(size_t id);
   void CrashMachine();
   void Sweep();
+  void NewJob(std::initializer_list<IfExists> ways);
   size_t PickCoordinator(bool newest);
   size_t PickAgent();
   Duration Delay();
@@ -117,7 +125,9 @@ class World {
   bool faulty_ = true;
   bool over_ = false;
   std::string uid_ = "uid";
-  uint32_t resumes_ = 0;
+  IfExists if_exists_ = IfExists::kFail;
+  uint32_t new_jobs_ = 0;
+  uint32_t access_ = 0;
   std::vector<std::unique_ptr<SimCoordinator>> coordinators_;
   std::vector<std::unique_ptr<SimAgent>> agents_;
   std::vector<std::vector<std::function<void()>>>

@@ -25,6 +25,7 @@ class CoreHarness {
   AgentCore core;
   Registration registration;
   std::map<uint32_t, std::vector<uint64_t>> given;  // sequences by process
+  std::map<uint32_t, uint64_t> taken_back;
   std::vector<uint32_t> started;
   std::vector<uint32_t> killed;
   std::vector<uint32_t> stopped;
@@ -44,6 +45,7 @@ class CoreHarness {
       switch (action.kind) {
         case Action::Kind::kStart: started.push_back(action.process); break;
         case Action::Kind::kGive: given[action.process].push_back(action.sequence); break;
+        case Action::Kind::kTakeBack: taken_back[action.process] = action.sequence; break;
         case Action::Kind::kStop: stopped.push_back(action.process); break;
         case Action::Kind::kKill: killed.push_back(action.process); break;
       }
@@ -87,8 +89,9 @@ class CoreHarness {
     Step();
     return ok;
   }
-  void Exit(uint32_t process, const std::string& words = "exited with status 3") {
-    core.OnExited(process, words, now_);
+  void Exit(uint32_t process, const std::string& words = "exited with status 3",
+            const OutputRanges& output = {}) {
+    core.OnExited(process, words, now_, output);
     Step();
   }
   // Takes calls until a report comes; parked ones stay in flight.

@@ -60,6 +60,33 @@ TEST(AgentCoreProcess, TimeOutsByPhase) {
   }
 }
 
+// What the process wrote last is the mini-batch's at work, and of no other that is handed back.
+TEST(AgentCoreProcess, ADeathTellsWhichOutputIsTheMiniBatchs) {
+  const OutputRanges output{10, 25, 3, 4};
+  for (const bool timed_out : {false, true}) {
+    SCOPED_TRACE(timed_out);
+    TwoGiven h;
+    h.Start();
+    h.Work(0, 2, Phase::kRun, h.now());
+    if (timed_out) h.Advance(seconds(61));
+    h.Exit(0, "was killed by signal 9 (SIGKILL)", output);
+    ASSERT_TRUE(h.NextReport());
+    ASSERT_THAT(h.request.finished, SizeIs(1));
+    EXPECT_EQ(h.request.finished[0].id, 1U);
+    EXPECT_EQ(h.request.finished[0].output, output);
+  }
+  TwoGiven idle;
+  idle.Start();
+  for (int deaths = 0; deaths < 3; ++deaths) {
+    idle.Exit(idle.started.back(), "exited with status 1", output);
+    ASSERT_TRUE(idle.core.OnReady(idle.started.back(), idle.now()));
+    idle.Step();
+  }
+  ASSERT_TRUE(idle.NextReport());
+  ASSERT_THAT(idle.request.finished, SizeIs(1));  // blamed, but it had not begun
+  EXPECT_EQ(idle.request.finished[0].output, OutputRanges{});
+}
+
 TEST(AgentCoreProcess, AnAnswerThatCameBeforeTheKillCounts) {
   TwoGiven h;
   h.Start();

@@ -195,6 +195,19 @@ TEST(AgentCore, ReRegistrationOffersAndKeepsWorking) {
   EXPECT_THAT(h.started, ElementsAre(0, 10000));
 }
 
+TEST(AgentCore, NamesThatAreGrantedAgainAreNotUsedTwice) {
+  CoreHarness h(2);
+  h.Begin();
+  h.core.OnCallFailed(CallKind::kReport, CallFailure::kStale, h.now());
+  h.Advance(milliseconds(50));
+  ASSERT_EQ(h.Next(), CallKind::kRegister);
+  h.registration.incarnation = {2, 1};  // of an epoch that knows nothing of the first one's
+  h.core.OnRegistered(h.registration, h.now());
+  h.Step();
+  h.Exit(1);
+  EXPECT_THAT(h.started, ElementsAre(0, 1, 2));
+}
+
 TEST(AgentCore, OtherSettingsDropEverything) {
   CoreHarness h;
   h.BeginWith(3);

@@ -18,6 +18,7 @@
 #include "base/http_server.h"
 #include "base/http_target.h"
 #include "job/node_messages.h"
+#include "tests/support/source_folder.h"
 #include "tests/unit/agent_temp_folder.h"
 
 namespace parallelrun {
@@ -252,7 +253,7 @@ class AgentEndToEnd : public ::testing::Test {
     config.token = "secret-token";
     config.code_folder = folder_.path("code");
     config.work_folder = folder_.path("work");
-    config.python_path = PARALLELRUN_SOURCE_DIR "/worker-image/python";
+    config.python_path = SourceFolder() + "worker-image/python";
     AgentOptions options;
     options.drain_grace = grace;
     const int code = RunAgent(config, options);

@@ -12,6 +12,7 @@
 
 #include "agent/agent_config.h"
 #include "base/bytes.h"
+#include "base/time.h"
 #include "job/node_messages.h"
 #include "tests/unit/agent_temp_folder.h"
 
@@ -86,6 +87,18 @@ class AgentProcess : public ::testing::Test {
   bool accept_ = true;
 };
 
+TEST_F(AgentProcess, ItsLastOutputIsFoundByTheStatusPage) {
+  const auto process = Start(R"(
+print("of another one", flush=True)
+page[4], page[5] = 15, 0
+print("its own", flush=True)
+print("error", file=sys.stderr, flush=True)
+os._exit(1)
+)");
+  EXPECT_THAT(End(*process), HasSubstr("exited with status 1"));
+  EXPECT_EQ(process->Output(), (OutputRanges{15, 23, 0, 6}));
+}
+
 TEST_F(AgentProcess, TalksBothWays) {
   const auto process = Start(R"(
 kind, body = receive()
@@ -120,6 +133,18 @@ TEST_F(AgentProcess, ThePageTellsWhatItWorkedOn) {
   EXPECT_EQ(process->Status().sequence, 7U);
   EXPECT_EQ(process->Status().phase, Phase::kRun);
   EXPECT_EQ(process->Status().since, Instant(milliseconds(5)));
+}
+
+TEST_F(AgentProcess, WhatIsTakenBackCountsOnceTheProcessMustKnow) {
+  const auto process = Start("while page[3] != 7: time.sleep(0.001)");
+  const Instant began = SystemClock().Now();
+  process->TakeBack(7);
+  while (process->Status().taken_back != 7) {
+    ASSERT_LT(SystemClock().Now() - began, seconds(20));
+    usleep(1000);
+  }
+  EXPECT_GE(SystemClock().Now() - began, milliseconds(100));
+  EXPECT_EQ(End(*process), "exited with status 0");
 }
 
 TEST_F(AgentProcess, AWorkerCannotShrinkThePage) {
@@ -259,11 +284,13 @@ TEST(AgentConfigTest, TheEnvironmentOfAWorker) {
   EXPECT_THAT(hidden, Contains("CUDA_VISIBLE_DEVICES="));
   EXPECT_THAT(hidden, Contains("AZ_BATCHAI_GPU_COUNT_FOUND=0"));
   const auto unknown = WorkerEnvironment({}, job, "/package", {});
-  EXPECT_THAT(unknown, Not(Contains(HasSubstr("GPU"))));
+  EXPECT_THAT(unknown, Contains("AZ_BATCHAI_GPU_COUNT_FOUND=0"));
+  EXPECT_THAT(unknown, Not(Contains(HasSubstr("CUDA"))));
 }
 
 constexpr char kRegisterReply[] = R"({
   "runId": "9f", "epoch": 1, "incarnation": 1, "settingsDigest": "ff", "firstProcess": 0,
+  "leaseSeconds": 20,
   "job": {"entryScript": "score.py", "arguments": [], "outputFolder": "/out",
           "outputAction": "AppendRow", "errorThreshold": -1, "loggingLevel": "INFO",
           "processes": 2, "runTimeoutSeconds": 60, "overheadTimeoutSeconds": 600,
@@ -293,13 +320,17 @@ TEST(AgentConfigTest, OptionsOfTheJob) {
   const Result<RegisterReply> none = ParseRegisterReply(ReplyWith(""));
   ASSERT_TRUE(none.ok()) << none.error().message;
   EXPECT_FALSE(none->registration.async);
+  EXPECT_TRUE(none->registration.speculation);
+  EXPECT_EQ(none->registration.lease, seconds(20));
   EXPECT_EQ(none->job.resource_monitor_interval, Duration(0));
   EXPECT_EQ(none->job.log_limit, uint64_t{1} << 30);
   const Result<RegisterReply> some = ParseRegisterReply(ReplyWith(
-      R"(, "worker": {"asyncMode": false}, "resourceMonitorIntervalSeconds": 20,
+      R"(, "worker": {"asyncMode": false}, "speculation": false,
+         "resourceMonitorIntervalSeconds": 20,
          "logLimitBytes": 1048576)"));
   ASSERT_TRUE(some.ok()) << some.error().message;
   EXPECT_FALSE(some->registration.async);
+  EXPECT_FALSE(some->registration.speculation);
   EXPECT_EQ(some->job.resource_monitor_interval, seconds(20));
   EXPECT_EQ(some->job.log_limit, 1048576U);
   EXPECT_FALSE(ParseRegisterReply(ReplyWith(R"(, "worker": [1])")).ok());

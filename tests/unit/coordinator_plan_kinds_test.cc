@@ -268,6 +268,31 @@ TEST_F(PlanKindsTest, ParquetByPartitionKeys) {
   EXPECT_EQ(slice.rows, 25u);
 }
 
+TEST_F(PlanKindsTest, S81WhatIsNoTextFailsThePlan) {
+  const struct {
+    std::string begin;
+    const char* says;
+  } cases[] = {
+      {"\x1F\x8B\x08\x00"s, "is compressed (gzip)"},
+      {"PK\x03\x04", "is compressed (zip, as .xlsx is)"},
+      {"\x28\xB5\x2F\xFD", "is compressed (zstd)"},
+      {"\xFD\x37zXZ", "is compressed (xz)"},
+      {"BZh91AY&SY", "is compressed (bzip2)"},
+      {"PAR1", "is a Parquet file: set tabular.format to Parquet"},
+  };
+  for (const PlanKind kind : {PlanKind::kDelimited, PlanKind::kJsonLines}) {
+    for (const auto& [begin, says] : cases) {
+      SCOPED_TRACE(says);
+      folder_.Write("a.csv", begin + "\n1,2\n");
+      const std::string error = MakePlan({Of(kind, folder_.path(), 1)}).error;
+      EXPECT_THAT(error, HasSubstr("Invalid: inputs[images]: "));
+      EXPECT_THAT(error, HasSubstr((folder_ / "a.csv") + " " + says));
+    }
+  }
+  folder_.Write("a.csv", "BZh9,PK\n1,2\n");
+  EXPECT_EQ(MakePlan({Of(PlanKind::kDelimited, folder_.path(), 1)}).error, "");
+}
+
 TEST_F(PlanKindsTest, AFileThatIsNoParquetFailsThePlan) {
   folder_.Write("a.parquet", "this is text, not a table");
   EXPECT_THAT(MakePlan({Of(PlanKind::kParquet, folder_.path(), 1)}).error,

@@ -83,7 +83,9 @@ TEST(Suspects, AnAgentThatComesBackLostNothing) {
 
 // The node and the coordinator die together.
 TEST(Suspects, WhatHadStartedUnderAnEarlierEpochAndIsNotOfferedIsALoss) {
-  CoordinatorHarness h;
+  CoordinatorLimits limits;
+  limits.speculation = true;  // without it the new epoch leases nothing for a while
+  CoordinatorHarness h(limits);
   h.Plan(2);
   LoseTheFirst(h, 1);
   const Incarnation in = h.Join(0, "agent1");

@@ -149,6 +149,20 @@ TEST_F(SuspectsTest, AreLeasedLastAndAlone) {
   EXPECT_EQ(table_.Grant(1, kOther, kStart)->id, 0u);
 }
 
+TEST_F(SuspectsTest, ThatWithTheFewestLossesComesFirst) {
+  Lose(0, 3);
+  Lose(1, 2);
+  Lose(2, 4);
+  Lose(3, 2);
+  for (const BatchId id : {1U, 3U, 0U, 2U}) {
+    EXPECT_EQ(table_.Grant(0, kFirst, kStart)->id, id);
+    ASSERT_TRUE(state_.Apply(LostRecord{id, {}}, {}, {}).ok());
+    ASSERT_TRUE(state_.Apply(LostRecord{id, {}}, {}, {}).ok());
+    ASSERT_TRUE(state_.Apply(LostRecord{id, {}}, {}, {}).ok());
+    table_.ReleaseAll(id);
+  }
+}
+
 TEST_F(SuspectsTest, OneLossMakesNone) {
   Lose(0, 1);
   EXPECT_EQ(table_.Grant(0, kFirst, kStart)->id, 0u);

@@ -9,6 +9,9 @@ ExchangeRequest Request() {
   ExchangeRequest r;
   r.incarnation = {3, 7};
   r.settings_digest = 0x1122334455667788;
+  r.number = 900;
+  r.open = 899;
+  r.unheard = true;
   r.want = 12;
   r.park_ms = 1000;
   r.held = {{5, {3, 9}, true}, {6, {3, 10}, false}};
@@ -50,6 +53,9 @@ TEST(NodeMessagesTest, RequestRoundTrip) {
   const Result<ExchangeRequest> decoded = DecodeExchangeRequest(bytes);
   ASSERT_TRUE(decoded.ok());
   EXPECT_EQ(Encode(*decoded), bytes);
+  EXPECT_EQ(decoded->number, 900u);
+  EXPECT_EQ(decoded->open, 899u);
+  EXPECT_TRUE(decoded->unheard);
   EXPECT_EQ(decoded->parts[0].offset, 4096u);
   EXPECT_EQ(decoded->finished[0].rows, "a\nb\n");
   EXPECT_EQ(decoded->finished[0].cpu_ns, 1200u);
@@ -101,7 +107,7 @@ TEST(NodeMessagesTest, EventsAreBounded) {
 
 TEST(NodeMessagesTest, AHostileCountSizesNothing) {
   std::string bytes = Encode(ExchangeRequest());
-  bytes[24] = bytes[25] = bytes[26] = bytes[27] = '\xff';  // the count of held leases
+  bytes[41] = bytes[42] = bytes[43] = bytes[44] = '\xff';  // the count of held leases
   EXPECT_FALSE(DecodeExchangeRequest(bytes).ok());
 }
 

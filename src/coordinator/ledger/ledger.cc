@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/mutation.h"
 #include "coordinator/ledger/claim.h"
 #include "coordinator/ledger/history.h"
 #include "coordinator/ledger/pending.h"
@@ -106,7 +107,7 @@ Status Ledger::Begin(const std::optional<SettingsRecord>& settings,
   State& s = *state_;
   if (!s.begun) {
     s.begun = true;
-    if (overwrite_run_id) {
+    if (overwrite_run_id && !PARALLELRUN_MUTATED(kOverwriteKeepsHistory)) {
       s.run_id = *overwrite_run_id;
       s.history = History{};
       s.history.seal.digest = *overwrite_run_id;

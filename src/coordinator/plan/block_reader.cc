@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <string_view>
 #include <utility>
 
 #include "base/escape.h"
@@ -15,6 +17,30 @@ namespace parallelrun {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+// What begins so is no text, whatever its name is; its rows would be read as rubbish.
+Status CheckIsText(std::string_view begin, const std::string& path) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kCompressed = {{
+      {"\x1F\x8B", "gzip"},
+      {"PK\x03\x04", "zip, as .xlsx is"},
+      {"\x28\xB5\x2F\xFD", "zstd"},
+      {"\xFD\x37zXZ", "xz"},
+      {"BZh91AY&SY", "bzip2"},
+  }};
+  for (const auto& [mark, name] : kCompressed) {
+    if (!begin.starts_with(mark)) continue;
+    return Error{Code::kInvalid,
+                 fmt::format("{} is compressed ({}), and rows cannot be told apart in it: "
+                             "decompress it, or leave it out with pattern or exclude",
+                             Printable(path, 4096), name)};
+  }
+  if (begin.starts_with("PAR1")) {
+    return Error{Code::kInvalid, Printable(path, 4096) +
+                                     " is a Parquet file: set tabular.format to Parquet, or leave "
+                                     "it out with pattern or exclude"};
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -63,6 +89,9 @@ Status BlockReader::Fill() {
     held += static_cast<size_t>(got);
   }
   rest_ = {buffer_.get(), held};
+  if (at_front) {
+    if (Status text = CheckIsText(rest_, path_); !text.ok()) return text;
+  }
   if (at_front && skip_mark_ && rest_.starts_with(kByteOrderMark)) {
     Pass(kByteOrderMark.size());
     if (rest_.empty()) return Fill();

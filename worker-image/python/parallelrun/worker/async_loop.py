@@ -64,6 +64,7 @@ class AsyncLoop:
     def _show(self):
         """The status page shows the oldest mini-batch in flight, since it was accepted."""
         oldest = next(iter(self._in_flight.values()))
+        self._worker.page.mark(oldest.mark)
         self._worker.page.enter_since(oldest.sequence, RUNNING, oldest.began)
 
     def _enqueue(self, body):

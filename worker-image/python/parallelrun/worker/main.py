@@ -14,7 +14,6 @@ from parallelrun.worker.rows import RowEncoder
 from parallelrun.worker.status import (
     ENCODING,
     IMPORTING,
-    LOADING,
     RUNNING,
     STOPPING,
     WAITING,
@@ -143,10 +142,14 @@ class Worker:
     def _attempt(self, sequence, body):
         page = self.page
         user = self.script
-        now = page.enter(sequence, LOADING)
+        now = page.begin(sequence)
+        if now is None:
+            self.channel.send(frames.PASSED_OVER, _U64.pack(sequence))
+            return
         if now - self._marked >= output_range.FRESH_NS:
             self._marked = now
             self._mark = output_range.mark()
+            page.mark(self._mark)
         mark = self._mark
         try:
             items, mini_batch, context = work.load(body, user.with_context, self.process.root)

@@ -115,7 +115,7 @@ def _to_bytes(text):
 def _read_settings(root):
     """The arguments of DataFrame.to_csv that the user's code overrides."""
     try:
-        with open(os.path.join(root, _SETTINGS), encoding="utf-8") as file:
+        with open(os.path.join(root, _SETTINGS), encoding="utf-8-sig") as file:
             settings = json.load(file)
         return dict(settings.get("append_row", {}).get("pandas.DataFrame.to_csv", {}))
     except FileNotFoundError:

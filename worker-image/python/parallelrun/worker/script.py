@@ -8,7 +8,7 @@ import sys
 from parallelrun.worker.failure import Failure, from_exception, relative
 
 _MEND = "Correct the script and start the job again."
-_VARARGS = 0x04  # inspect.CO_VARARGS; importing inspect costs 12 ms
+_VARARGS, _VARKEYWORDS = 0x04, 0x08  # inspect's CO_…; importing inspect costs 12 ms
 
 
 class Script:
@@ -106,8 +106,22 @@ def init_failed(error, doing, root):
             "stderr log. With argparse, use parse_known_args()."
         )
     elif isinstance(error, ModuleNotFoundError):
-        failure.message += ". Install it in the image, or put it into the code folder."
+        failure.message += ". " + _mend_import(error.name or "", failure.location, root)
     return failure
+
+
+def _mend_import(name, location, root):
+    """What to do about a module that is missing; it may lie beside the file that imports it."""
+    folder = os.path.dirname(location.rpartition(":")[0])
+    beside = os.path.join(folder, *name.split("."))
+    for found in (beside + ".py", beside):
+        if folder and name and os.path.exists(os.path.join(root, found)):
+            package = folder.replace(os.sep, ".")
+            return (
+                f"{found} is there, but modules are looked for in the code folder, not in {folder} "
+                f"below it: import {package}.{name}."
+            )
+    return "Install it in the image, or put it into the code folder."
 
 
 def _find(root, entry):
@@ -171,9 +185,23 @@ def _positional_arguments(run):
     count = code.co_argcount
     if count < 2 and code.co_flags & _VARARGS:
         # def wrapper(*args): what it wraps knows better.
-        wrapped = getattr(run, "__wrapped__", None)
+        wrapped = getattr(run, "__wrapped__", None) or _forwards_to(run)
         return 2 if wrapped is None else _positional_arguments(wrapped)
     return min(count, 2)
+
+
+def _forwards_to(wrapper):
+    """What a decorator without functools.wraps has wrapped: the one function that it knows."""
+    if not wrapper.__code__.co_flags & _VARKEYWORDS:  # only (*args, **kwargs) passes all on
+        return None
+    known = []
+    for cell in wrapper.__closure__ or ():
+        try:
+            known.append(cell.cell_contents)
+        except ValueError:  # empty: deleted, or not assigned yet
+            pass
+    functions = [value for value in known if type(value) is type(wrapper)]
+    return functions[0] if len(functions) == 1 else None
 
 
 def _signature_arguments(run):

@@ -10,7 +10,7 @@ _SIZE = 4096
 
 
 class StatusPage:
-    """One writer (the main thread), one reader (the agent). Owns the descriptor."""
+    """Written by the main thread, read by the agent; word 3 the other way. Owns the descriptor."""
 
     def __init__(self, descriptor):
         self._words = memoryview(mmap.mmap(descriptor, _SIZE)).cast("Q")
@@ -29,6 +29,19 @@ class StatusPage:
         words[1] = now = monotonic_ns()
         words[0] = sequence << 8 | phase
         return now
+
+    def begin(self, sequence):
+        """Enters LOADING and returns the time, or None: the agent has taken that one back."""
+        words = self._words
+        words[1] = now = monotonic_ns()
+        words[0] = sequence << 8 | LOADING
+        # After word 0: see "Taking back" in docs/worker-protocol.md.
+        return now if sequence > words[3] else None
+
+    def mark(self, begins):
+        """Shows where the output of the mini-batch that begins is; None where it is in no files."""
+        if begins is not None:
+            self._words[4], self._words[5] = begins
 
     def enter_since(self, sequence, phase, since):
         """Enters a phase that counts from a time in the past."""

@@ -1,0 +1,154 @@
+// Leases that nobody holds, and leases that somebody may still hold.
+#include <gmock/gmock.h>
+
+#include <string>
+
+#include "tests/unit/coordinator_core_harness.h"
+
+namespace parallelrun {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+CoordinatorLimits With(bool speculation, uint32_t nodes = 1) {
+  CoordinatorLimits limits;
+  limits.speculation = speculation;
+  limits.nodes = nodes;
+  return limits;
+}
+
+// A request with numbers; `held` is all that its node has.
+ExchangeRequest Numbered(const CoordinatorHarness& h, const Incarnation& in, uint64_t number,
+                         const std::vector<LeaseName>& held, bool unheard, uint32_t want = 0) {
+  ExchangeRequest request = h.Request(in, want);
+  request.number = number;
+  request.unheard = unheard;
+  for (const LeaseName& name : held) request.held.push_back({name.id, name.fence, false});
+  return request;
+}
+
+TEST(CoordinatorLeases, WhatWasLeasedInAnAnswerThatGotLostIsPendingAtOnce) {
+  CoordinatorHarness h;
+  h.Plan(20);
+  const Incarnation in = h.Join(0);
+  const LeaseName kept = h.Send(0, Numbered(h, in, 1, {}, false, 1))->leased.at(0);
+  ASSERT_THAT(h.Send(0, Numbered(h, in, 2, {kept}, false, 3))->leased, SizeIs(3));  // lost
+  EXPECT_EQ(h.core->running(), 4U);
+  EXPECT_THAT(h.Send(0, Numbered(h, in, 3, {kept}, true))->refused, IsEmpty());
+  EXPECT_EQ(h.core->running(), 1U);
+  EXPECT_EQ(h.core->pending(), 19U);
+  EXPECT_EQ(h.state.batches()[1].losses, 0U);
+  EXPECT_THAT(h.Report(0, in, kept)->refused, IsEmpty());
+}
+
+TEST(CoordinatorLeases, AnAnswerThatIsStillUnderWayIsNotLost) {
+  CoordinatorHarness h;
+  h.Plan(20);
+  const Incarnation in = h.Join(0);
+  const LeaseName coming = h.Send(0, Numbered(h, in, 1, {}, false, 1))->leased.at(0);
+  ExchangeRequest request = Numbered(h, in, 3, {}, true);
+  request.open = 1;
+  h.Send(0, request);
+  EXPECT_EQ(h.core->running(), 1U);
+  EXPECT_THAT(h.Send(0, Numbered(h, in, 4, {coming}, false))->refused, IsEmpty());
+  EXPECT_EQ(h.core->running(), 1U);
+}
+
+TEST(CoordinatorLeases, ARequestThatComesLateEndsNothingOfLaterAnswers) {
+  CoordinatorHarness h;
+  h.Plan(20);
+  const Incarnation in = h.Join(0);
+  const LeaseName lease = h.Send(0, Numbered(h, in, 5, {}, false, 1))->leased.at(0);
+  h.Send(0, Numbered(h, in, 4, {}, true));
+  EXPECT_EQ(h.core->running(), 1U);
+  EXPECT_THAT(h.Report(0, in, lease)->refused, IsEmpty());
+}
+
+TEST(CoordinatorLeases, AnAdoptionThatWasNotHeardIsMadeAgain) {
+  CoordinatorHarness h;
+  h.Plan(1);
+  Incarnation in = h.Join(0);
+  const auto leased = h.Send(0, Numbered(h, in, 1, {}, false, 1));
+  ASSERT_THAT(leased->leased, SizeIs(1));
+  h.Start();
+  in = h.Join(0);
+  ExchangeRequest offer = Numbered(h, in, 1, {}, false);
+  offer.offered.push_back({0, leased->leased[0].fence, leased->digests[0]});
+  ASSERT_THAT(h.Send(0, offer)->adopted, SizeIs(1));  // lost
+  offer.number = 2;
+  offer.unheard = true;
+  const auto again = h.Send(0, offer);
+  EXPECT_THAT(again->refused, IsEmpty());
+  ASSERT_THAT(again->adopted, SizeIs(1));
+  EXPECT_THAT(h.Report(0, in, {0, again->adopted[0].fence})->refused, IsEmpty());
+  EXPECT_EQ(h.state.counts().succeeded, 1U);
+}
+
+TEST(CoordinatorLeases, ABrokenConnectionShortensThemOnlyWhereTwoMayRunAtOnce) {
+  for (const bool speculation : {true, false}) {
+    CoordinatorHarness h(With(speculation));
+    h.Plan(1);
+    h.Lease(0, h.Join(0));
+    h.core->ConnectionGone(0, h.now());
+    h.Advance(seconds(2));
+    EXPECT_EQ(h.core->running(), speculation ? 0U : 1U);
+    for (int i = 0; i < 8; ++i) h.Advance(seconds(1));
+    EXPECT_EQ(h.core->running(), 0U);
+  }
+}
+
+TEST(CoordinatorLeases, WithoutSpeculationANewEpochWaitsForEveryNode) {
+  CoordinatorHarness h(With(false, 2));
+  h.Plan(4);
+  EXPECT_THAT(h.Send(0, h.Request(h.Join(0), 1))->leased, SizeIs(1)) << "the first one does not";
+  h.Start();
+  const Incarnation one = h.Join(1);
+  EXPECT_THAT(h.Send(1, h.Request(one, 4))->leased, IsEmpty());
+  const Incarnation zero = h.Join(0);
+  EXPECT_THAT(h.Send(1, h.Request(one, 4))->leased, IsEmpty()) << "it has told nothing yet";
+  h.Send(0, h.Request(zero));
+  EXPECT_THAT(h.Send(1, h.Request(one, 1))->leased, SizeIs(1));
+}
+
+TEST(CoordinatorLeases, WithoutSpeculationANewEpochWaitsForALeaseAtMost) {
+  CoordinatorHarness h(With(false, 2));
+  h.Plan(4);
+  h.Start();
+  const Incarnation one = h.Join(1);
+  for (int i = 0; i < 9; ++i) {
+    EXPECT_THAT(h.Send(1, h.Request(one, 4))->leased, IsEmpty());
+    h.Advance(seconds(1));
+  }
+  h.Advance(seconds(1));
+  EXPECT_THAT(h.Send(1, h.Request(one, 1))->leased, SizeIs(1));
+}
+
+TEST(CoordinatorLeases, WithSpeculationANewEpochWaitsForNobody) {
+  CoordinatorHarness h(With(true, 2));
+  h.Plan(4);
+  h.Start();
+  EXPECT_THAT(h.Send(1, h.Request(h.Join(1), 1))->leased, SizeIs(1));
+}
+
+TEST(CoordinatorLeases, ARenewalWaitsForNoSync) {
+  CoordinatorHarness h;
+  h.Plan(20);
+  const Incarnation in = h.Join(0);
+  const LeaseName lease = h.Lease(0, in);
+  const LeaseName other = h.Lease(0, in);
+  const auto report = h.Report(0, in, lease);
+  EXPECT_EQ(report->answers, 0);  // not durable yet
+  ExchangeRequest renewal = h.Request(in);
+  for (const LeaseName& name : {lease, other}) renewal.held.push_back({name.id, name.fence, true});
+  const auto renewed = h.Send(0, renewal);
+  EXPECT_EQ(renewed->answers, 1);
+  EXPECT_THAT(renewed->settled, IsEmpty());
+  EXPECT_THAT(renewed->refused, IsEmpty());
+  h.Sync();
+  EXPECT_THAT(report->settled, SizeIs(1));
+  EXPECT_THAT(h.Send(0, renewal)->settled, SizeIs(1));
+}
+
+}  // namespace
+}  // namespace parallelrun
