@@ -70,7 +70,7 @@ def test_the_oldest_being_a_millisecond_old_sends(ends):
 
 def test_before_run_only_old_results_are_sent(ends):
     channel, agent = ends
-    add(channel, SHORT, time.monotonic_ns() + 1000 * MS)
+    add(channel, SHORT, time.monotonic_ns() + 1_000_000 * MS)
     channel.flush_if_old()
     assert arrived(agent) == 0
     channel.flush()

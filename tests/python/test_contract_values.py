@@ -236,6 +236,11 @@ def test_c9_settings_file(launch, to_csv, data):
     assert data_of(launch, FRAME, files=settings(**to_csv)) == data
 
 
+def test_c9_settings_file_with_a_byte_order_mark(launch):
+    files = {name: "\ufeff" + text for name, text in settings(sep=",").items()}
+    assert data_of(launch, FRAME, files=files) == "1,x y\n2,z\n"
+
+
 @pytest.mark.parametrize(
     ("to_csv", "header"),
     [({}, b"a b\n"), ({"sep": ","}, b"a,b\n"), ({"header": ["x", "y z"]}, b'x "y z"\n')],

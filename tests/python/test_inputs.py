@@ -139,6 +139,7 @@ def test_unknown_work_is_a_protocol_error(launch, table):
     agent.ready()
     body = bytearray(table_work(table, 4))
     body[0] = 9
-    agent.send((8 + len(body)).to_bytes(4, "little") + b"\2" + bytes(8) + bytes(body))
+    sequence = (1).to_bytes(8, "little")
+    agent.send((8 + len(body)).to_bytes(4, "little") + b"\2" + sequence + bytes(body))
     assert agent.wait() == 1
     assert "unknown kind 9" in agent.stderr_path.read_text()

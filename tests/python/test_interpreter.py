@@ -1,5 +1,6 @@
-"""An interpreter that is too old says so itself, in a frame as of a failed init()."""
+"""What the package asks of the interpreter: Python 3.8, its standard library, pandas for tables."""
 
+import ast
 import json
 import os
 import struct
@@ -7,7 +8,47 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PACKAGE = Path(__file__).resolve().parents[2] / "worker-image" / "python"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+OWN = {"parallelrun", "azureml_user", "azureml", "mlflow"}
+
+# What each file may import beyond the standard library and the package itself.
+OTHERS = {
+    "parallelrun/worker/table.py": {"pandas", "pyarrow"},
+    "parallelrun/shims/mlmodel.py": {"yaml"},
+    "parallelrun/shims/tree/azureml/core/dataset.py": {"pandas"},
+    "parallelrun/shims/tree/mlflow/pyfunc/__init__.py": {"numpy"},
+    "parallelrun/shims/tree/mlflow/sklearn.py": {"joblib", "cloudpickle"},
+}
+
+
+def imported(tree):
+    """(package, whether the import stands at the top) of each absolute import."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [name.name for name in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names = [node.module]
+        else:
+            continue
+        for name in names:
+            yield name.partition(".")[0], node.col_offset == 0
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_the_package_is_python_3_8_and_imports_only_what_it_says(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"), str(path), feature_version=(3, 8))
+    others = {
+        (name, at_top)
+        for name, at_top in imported(tree)
+        if name not in OWN and name not in sys.stdlib_module_names
+    }
+    allowed = OTHERS.get(path.relative_to(PACKAGE).as_posix(), set())
+    assert {name for name, _ in others} == allowed
+    # Only who needs them pays for them, and a script that does not runs without them.
+    assert not any(at_top for _, at_top in others)
 
 
 def test_an_old_interpreter_names_itself_and_the_mend():

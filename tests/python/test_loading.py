@@ -132,6 +132,17 @@ def test_context_without_keys(launch):
     assert context_of(launch("with_context.py"))["keys"] == {}
 
 
+PLAIN = """
+def wrap(function):
+    def wrapper(*args, **kwargs):
+        return function(*args, **kwargs)
+    return wrapper
+def twice(function, other=lambda: 0):
+    def wrapper(*args, **kwargs):
+        other()
+        return function(*args, **kwargs)
+    return wrapper
+"""
 WRAPPER = """
 import functools
 def wrap(function):
@@ -157,6 +168,10 @@ def wrap(function):
         (WRAPPER.format(parameters="*args") + "@wrap\ndef run(m): return [1]", 1),
         (WRAPPER.format(parameters="*args") + "@wrap\ndef run(m, c): return [2]", 2),
         (WRAPPER.format(parameters="m") + "@wrap\ndef run(m, c=1): return [c]", 1),
+        (PLAIN + "@wrap\ndef run(m): return [1]", 1),
+        (PLAIN + "@wrap\n@wrap\ndef run(m): return [1]", 1),
+        (PLAIN + "@wrap\ndef run(m, c): return [2]", 2),
+        (PLAIN + "@twice\ndef run(m, c): return [2]", 2),
     ],
 )
 def test_one_or_two_parameters(launch, definition, count):
@@ -209,3 +224,17 @@ def test_init_failures(launch, where, what, type_, message):
     assert failure["traceback"].startswith("Traceback")
     assert "parallelrun" not in failure["traceback"]
     assert failure["traceback"] in agent.log("user/error/0/process000.txt")
+
+
+@pytest.mark.parametrize("beside", ["src/tools/sibling.py", "src/tools/sibling/part.py"])
+def test_a_module_beside_a_script_in_a_folder_is_named(launch, beside):
+    files = {"src/tools/score.py": "import sibling\n" + NAMED, beside: ""}
+    failure = launch("src/tools/score.py", files=files).init_failure()
+    assert "src/tools/sibling" in failure["message"]
+    assert failure["message"].endswith("below it: import src.tools.sibling.")
+
+
+def test_a_module_that_is_nowhere_is_to_be_installed(launch):
+    files = {"src/score.py": "import no_such_module.part\n" + NAMED}
+    failure = launch("src/score.py", files=files).init_failure()
+    assert failure["message"].endswith("Install it in the image, or put it into the code folder.")

@@ -41,7 +41,7 @@ def test_s23_any_name_can_be_imported_and_says_so_when_called(launch):
         "automl": "azureml.train.automl.AutoMLConfig",
         "rest": "azureml._restclient.models.RunDto",
         "mltable": "mltable.load",
-        "client": "mlflow.MlflowClient",
+        "client": "mlflow.client.MlflowClient.search_runs",
         "server": "mlflow.pyfunc.scoring_server._get_jsonable_obj",
         "handler": "opencensus.ext.azure.log_exporter.AzureLogHandler",
         "azureml": "azureml.core.ScriptRunConfig",
@@ -373,6 +373,76 @@ def test_s23_mlflow_models_that_cannot_be_loaded(launch, loader, uri, message):
     uri = uri or str(launch.folder / "model")
     failure = failure_of(launch, "import mlflow.pyfunc", f"mlflow.pyfunc.load_model({uri!r})")
     assert message in failure["message"]
+
+
+# MlflowClient
+
+CLIENT = "from mlflow import MlflowClient\nclient = MlflowClient('http://mlflow')"
+
+
+@pytest.mark.parametrize("module", ["mlflow", "mlflow.client", "mlflow.tracking"])
+def test_s23_mlflow_client_logs_to_the_job(launch, module):
+    imports = (
+        f"from {module} import MlflowClient\n"
+        "def log(client):\n"
+        "  client.log_metric('r', 'loss', 0.5, step=3)\n  client.log_param('r', 'p', 1)\n"
+        "  client.set_tag('r', 't', 'v')\n  client.log_text('r', 'words', 'notes/a.txt')\n"
+        "  client.set_terminated('r')\n  return client.get_run('r').info.run_id"
+    )
+    out = launch.folder / "out"
+    out.mkdir()
+    options = {"runId": "team.digits", "outputFolder": str(out)}
+    assert value_of(launch, imports, "log(MlflowClient())", **options) == "team.digits"
+    metrics = (launch.folder / "code/logs/user/metrics.process000.jsonl").read_text()
+    logged = [json.loads(line) for line in metrics.splitlines()]
+    assert [(m["name"], m["value"]) for m in logged] == [("loss", 0.5), ("p", 1), ("t", "v")]
+    assert logged[0]["step"] == 3
+    assert (out / "notes/a.txt").read_text() == "words"
+
+
+@pytest.mark.parametrize(
+    ("call", "found"),
+    [
+        ("client.search_model_versions(\"name='m'\")", ["m 10 m/10/x", "m 9 m/9/x"]),
+        ("client.get_latest_versions('m', stages=['Production'])", ["m 10 m/10/x"]),
+        ("[client.get_model_version('m', '9')]", ["m 9 m/9/x"]),
+        ("client.search_model_versions('name = \"single\"')", ["single 1 single"]),
+    ],
+)
+def test_s23_mlflow_client_finds_models_in_the_store(launch, call, found):
+    start = store(launch, **{"m/9/x": "nine", "m/10/x": "ten", "single": "one"})
+    value = (
+        f"[f'{{v.name}} {{v.version}} {{os.path.relpath(v.source, \"../store\")}}' for v in {call}]"
+    )
+    assert value_of(launch, CLIENT + "\nimport os", value, **start) == str(found)
+
+
+def test_s23_mlflow_artifacts_are_found_again(launch):
+    launch.write("out/notes/a.txt", "words")
+    options = {
+        **store(launch, **{"m/1/x": "model"}),
+        "outputFolder": str(launch.folder / "out"),
+    }
+    imports = "import mlflow\ndownload = mlflow.artifacts.download_artifacts"
+    for call, content in {
+        "'models:/m/1'": "model",
+        "'models:/m/1', dst_path='copy'": "model",
+        "'runs:/r/notes/a.txt'": "words",
+        "run_id='r', artifact_path='notes/a.txt'": "words",
+    }.items():
+        assert value_of(launch, imports, f"open(download({call})).read()", **options) == content
+
+
+def test_s23_mlflow_names_of_training_do_nothing(launch):
+    imports = (
+        "import mlflow, mlflow.xgboost\nfrom mlflow.models import infer_signature\n"
+        "from mlflow.models.signature import infer_signature as again"
+    )
+    value = (
+        "mlflow.xgboost.autolog(), mlflow.pytorch.autolog(log_models=False), infer_signature([1]),"
+        " again is infer_signature, mlflow.set_experiment('x').name"
+    )
+    assert value_of(launch, imports, value) == "(None, None, None, True, 'x')"
 
 
 # What a job leaves, and what it finds under a name

@@ -25,7 +25,7 @@ CALLS = {
     "automl": AutoMLConfig,
     "rest": RunDto,
     "mltable": lambda: mltable.load("x"),
-    "client": lambda: mlflow.MlflowClient(),
+    "client": lambda: mlflow.MlflowClient().search_runs(["1"]),
     "server": lambda: _get_jsonable_obj([1]),
     "handler": AzureLogHandler,
     "azureml": lambda: azureml.core.ScriptRunConfig(),

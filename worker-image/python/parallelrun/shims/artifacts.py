@@ -50,6 +50,17 @@ def replace(source, target):
     os.replace(partial, target)
 
 
+def copy_into(source, folder):
+    """Copies a file or folder into a folder, over what is there; returns the copy's path."""
+    target = os.path.join(folder, os.path.basename(os.path.normpath(source)))
+    os.makedirs(folder, exist_ok=True)
+    if os.path.isdir(source):
+        shutil.copytree(source, target, copy_function=replace, dirs_exist_ok=True)
+    else:
+        replace(source, target)
+    return target
+
+
 def register(name, source, tags=None, properties=None):
     """Puts a model into the store of this job as its next version; returns its entry."""
     relative = os.path.join(name, "")

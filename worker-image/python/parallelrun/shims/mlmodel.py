@@ -17,6 +17,12 @@ def local_path(uri):
         from urllib.parse import unquote, urlsplit
 
         return unquote(urlsplit(uri).path)
+    if uri.startswith("runs:/"):
+        from parallelrun.shims import artifacts
+
+        logged = artifacts.local_path(uri[len("runs:/") :].partition("/")[2])
+        if os.path.exists(logged):
+            return logged
     if "://" in uri or uri.startswith("runs:/"):
         from parallelrun.shims.placeholder import NotAvailableError
 

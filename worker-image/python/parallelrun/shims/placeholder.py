@@ -61,7 +61,13 @@ def placeholder(name):
     if short.endswith(("Error", "Exception")):
         # It must be fit for an except clause, which then never matches.
         return type(short, (Exception,), {"__module__": name.rpartition(".")[0]})
+    if short == "autolog":
+        return _nothing
     return _Placeholder(short, (), {"_stands_for": name})
+
+
+def _nothing(*_, **__):
+    """mlflow.<library>.autolog() is about training."""
 
 
 class Partial(type):

@@ -3,9 +3,11 @@
 import json
 import os
 
-from parallelrun.shims import artifacts
+from parallelrun.shims import artifacts as _artifacts  # mlflow has an `artifacts` of its own
 from parallelrun.shims.placeholder import Partial, placeholder
-from parallelrun.worker import metrics
+from parallelrun.worker import metrics as _metrics  # and `metrics`
+
+from mlflow.client import MlflowClient  # noqa: F401 - scripts find it here too
 
 # The release whose names these are; scripts print it and compare with it.
 __version__ = "2.22.0"
@@ -17,7 +19,7 @@ def set_tracking_uri(*_, **__):
     """Nothing: metrics are the job's."""
 
 
-set_registry_uri = set_experiment = enable_system_metrics_logging = set_tracking_uri
+set_registry_uri = enable_system_metrics_logging = set_tracking_uri
 
 
 def get_tracking_uri():
@@ -34,62 +36,62 @@ def autolog(*_, **__):
 
 def log_metric(key, value, step=None, **_):
     """Logs one value."""
-    metrics.log(key, value, step)
+    _metrics.log(key, value, step)
 
 
 def log_metrics(metrics_by_name, step=None, **_):
     """Logs several values."""
     for key, value in metrics_by_name.items():
-        metrics.log(key, value, step)
+        _metrics.log(key, value, step)
 
 
 def log_param(key, value, **_):
     """Logs a parameter, and returns it."""
-    metrics.log(key, value)
+    _metrics.log(key, value)
     return value
 
 
 def log_params(params, **_):
     """Logs several parameters."""
     for key, value in params.items():
-        metrics.log(key, value)
+        _metrics.log(key, value)
 
 
 def set_tag(key, value, **_):
     """Logs a tag as a metric."""
-    metrics.log(key, value)
+    _metrics.log(key, value)
 
 
 def set_tags(tags, **_):
     """Logs several tags as metrics."""
     for key, value in tags.items():
-        metrics.log(key, value)
+        _metrics.log(key, value)
 
 
 def log_artifact(local_path, artifact_path=None, **_):
     """Puts a file into the output folder."""
     name = os.path.basename(os.path.normpath(local_path))
-    artifacts.upload(local_path, os.path.join(artifact_path or "", name))
+    _artifacts.upload(local_path, os.path.join(artifact_path or "", name))
 
 
 def log_artifacts(local_dir, artifact_path=None, **_):
     """Puts the content of a folder into the output folder."""
-    artifacts.upload(local_dir, artifact_path or "")
+    _artifacts.upload(local_dir, artifact_path or "")
 
 
 def log_text(text, artifact_file, **_):
     """Writes a text into the output folder."""
-    artifacts.write(artifact_file, text)
+    _artifacts.write(artifact_file, text)
 
 
 def log_dict(dictionary, artifact_file, **_):
     """Writes a dict as JSON into the output folder."""
-    artifacts.write(artifact_file, json.dumps(dictionary, indent=2, default=str))
+    _artifacts.write(artifact_file, json.dumps(dictionary, indent=2, default=str))
 
 
 def log_figure(figure, artifact_file, **_):
     """Puts a figure into the output folder."""
-    target = artifacts.local_path(artifact_file)
+    target = _artifacts.local_path(artifact_file)
     os.makedirs(os.path.dirname(target), exist_ok=True)
     figure.savefig(target)
 
@@ -99,8 +101,8 @@ def register_model(model_uri, name, tags=None, **_):
     from azureml.core.model import registered
 
     if model_uri.startswith("runs:/"):
-        model_uri = artifacts.local_path(model_uri[len("runs:/") :].partition("/")[2])
-    return registered(artifacts.register(name, model_uri, tags))
+        model_uri = _artifacts.local_path(model_uri[len("runs:/") :].partition("/")[2])
+    return registered(_artifacts.register(name, model_uri, tags))
 
 
 class ActiveRun(metaclass=Partial):
@@ -110,6 +112,7 @@ class ActiveRun(metaclass=Partial):
         self.info = self
         self.run_id = self.run_name = os.environ.get("AZUREML_RUN_ID", "")
         self.experiment_id = self.run_id
+        self.artifact_uri = _artifacts.local_path("")
 
     def __getattr__(self, attribute):
         return placeholder(f"mlflow.ActiveRun.{attribute}")
@@ -133,3 +136,35 @@ def active_run():
 
 def end_run(*_, **__):
     """Nothing: a run ends with its process."""
+
+
+def get_run(run_id):
+    """The job's run."""
+    return ActiveRun()
+
+
+class Experiment(metaclass=Partial):
+    """The experiment is the job."""
+
+    def __init__(self, name):
+        self.name = name
+        self.experiment_id = os.environ.get("AZUREML_RUN_ID", "")
+        self.artifact_location = _artifacts.local_path("")
+        self.lifecycle_stage = "active"
+        self.tags = {}
+
+    def __getattr__(self, attribute):
+        return placeholder(f"mlflow.Experiment.{attribute}")
+
+
+def set_experiment(experiment_name=None, experiment_id=None, **_):
+    """The job's experiment, whatever it is called."""
+    return Experiment(experiment_name or experiment_id)
+
+
+get_experiment = get_experiment_by_name = set_experiment
+
+
+def create_experiment(name, *_, **__):
+    """The id of the job's experiment."""
+    return Experiment(name).experiment_id

@@ -4,7 +4,6 @@ import glob
 import json
 import os
 import re
-import shutil
 
 from parallelrun.shims import artifacts
 from parallelrun.shims.placeholder import Partial
@@ -58,9 +57,11 @@ class Model(metaclass=Partial):
     @staticmethod
     def list(workspace=None, name=None, tags=None, properties=None, run_id=None, latest=False, **_):
         """The models of models.json that have all these tags and properties."""
+        # Without an index a model is known by its name only.
+        known = _index() if name is None or _index_files() else _versions(name)
         found = [
             model
-            for model in _index()
+            for model in known
             if (name is None or model.name == name)
             and _has_all(model.tags, tags)
             and _has_all(model.properties, properties)
@@ -83,13 +84,7 @@ class Model(metaclass=Partial):
 
         A copy that is there is replaced: all processes of a node download into one folder.
         """
-        target = os.path.join(target_dir, os.path.basename(os.path.normpath(self.path)))
-        os.makedirs(target_dir, exist_ok=True)
-        if os.path.isdir(self.path):
-            shutil.copytree(self.path, target, copy_function=artifacts.replace, dirs_exist_ok=True)
-        else:
-            artifacts.replace(self.path, target)
-        return target
+        return artifacts.copy_into(self.path, target_dir)
 
 
 def registered(entry):
@@ -128,6 +123,14 @@ def _find(name, version):
     if len(content) == 1 and os.path.isfile(os.path.join(path, content[0])):
         path = os.path.join(path, content[0])
     return path, wanted
+
+
+def _versions(name):
+    """The models of this name in a store without an index."""
+    path = os.path.join(_store(), name)
+    entries = os.listdir(path) if os.path.isdir(path) else []
+    versions = sorted(int(entry) for entry in entries if entry.isdigit())
+    return [Model(None, name, version=version) for version in versions or [None]]
 
 
 def _find_in_index(name, version):
