@@ -23,12 +23,13 @@ class Process:
         self.pid = pid
         self.parent = parent
         self.words = words
+        self.forked = False  # from a process of the same words, and has not executed a program yet
 
     @property
     def role(self):
         program = os.path.basename(self.words[0]) if self.words else ""
         if program == "parallelrun":
-            return "command"
+            return "other" if self.forked else "command"
         if program == "parallelrun-coordinator":
             return "coordinator"
         if program == "parallelrun-agent":
@@ -69,6 +70,9 @@ def running(role=None):
             break
         below.update(process.pid for process in more)
         found += more
+    words = {process.pid: process.words for process in found}
+    for process in found:
+        process.forked = process.words == words.get(process.parent)
     return [process for process in found if role is None or process.role == role]
 
 
