@@ -139,7 +139,7 @@ class AgentCore {
 
   // agent_core_waiting.cc
   void CheckLate(uint32_t number, Process& process, Instant now);
-  void TakeBack(Process& process, std::deque<Given>::iterator given, Instant now);
+  void TakeBack(Process& process, size_t index, Instant now);
   bool Stalled(Instant now) const;
   void ReturnWaiting(Instant now);
   uint32_t LateProcesses() const;

@@ -22,7 +22,7 @@ void AgentCore::CheckLate(uint32_t number, Process& process, Instant now) {
   for (size_t i = given.size(); i-- > 0;) {
     const bool begun = given[i].sequence <= status.sequence;
     if (begun || given[i].sequence > status.taken_back) continue;
-    TakeBack(process, given.begin() + static_cast<std::ptrdiff_t>(i), now);
+    TakeBack(process, i, now);
   }
   const auto on_it = std::find_if(given.begin(), given.end(), [&status](const Given& one) {
     return one.sequence == status.sequence;
@@ -35,7 +35,8 @@ void AgentCore::CheckLate(uint32_t number, Process& process, Instant now) {
   actions_.push_back({Action::Kind::kTakeBack, number, process.taken_back, {}});
 }
 
-void AgentCore::TakeBack(Process& process, std::deque<Given>::iterator given, Instant now) {
+void AgentCore::TakeBack(Process& process, size_t index, Instant now) {
+  const auto given = process.given.begin() + static_cast<std::ptrdiff_t>(index);
   const Key key = given->key;
   process.given.erase(given);
   --given_;
@@ -50,7 +51,7 @@ bool AgentCore::OnPassedOver(uint32_t number, uint64_t sequence, Instant now) {
   std::deque<Given>& given = it->second.given;
   if (given.empty() || given.front().sequence > sequence) return true;  // it is taken back already
   if (given.front().sequence != sequence) return false;
-  TakeBack(it->second, given.begin(), now);
+  TakeBack(it->second, 0, now);
   return true;
 }
 
