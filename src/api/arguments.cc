@@ -6,15 +6,10 @@
 
 #include "api/enums.h"
 #include "api/node.h"
+#include "api/text.h"
 
 namespace parallelrun {
 namespace {
-
-std::string_view Trim(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
 
 // Calls `literal` for text and `placeholder` for each name with how it was written.
 void Scan(std::string_view text, const std::function<void(std::string_view)>& literal,

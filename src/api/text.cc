@@ -109,6 +109,12 @@ std::string Squashed(std::string_view name) {
   return squashed;
 }
 
+std::string_view Trim(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
 std::string ClosestName(std::string_view name, const std::vector<std::string>& known) {
   const std::string squashed = Squashed(name);
   if (squashed.size() > 64) return "";

@@ -19,6 +19,9 @@ std::string JoinSurrogates(std::string_view text);
 // Lower case without "_", "-" and spaces: what two spellings of one name have in common.
 std::string Squashed(std::string_view name);
 
+// Without the spaces at both ends. A view of `text`.
+std::string_view Trim(std::string_view text);
+
 // The known name that `name` is most likely meant to be, or "".
 std::string ClosestName(std::string_view name, const std::vector<std::string>& known);
 

@@ -23,6 +23,14 @@ std::string_view ValueOrEmpty(const HttpHeaders& headers, std::string_view name)
   return value ? std::string_view(*value) : std::string_view();
 }
 
+HttpResponse MakeResponse(int status, std::string content_type, std::string body) {
+  HttpResponse response;
+  response.status = status;
+  response.content_type = std::move(content_type);
+  response.body = std::move(body);
+  return response;
+}
+
 }  // namespace
 
 const std::string* FindHeader(const HttpHeaders& headers, std::string_view name) {
@@ -49,11 +57,11 @@ std::string_view HttpResponse::Header(std::string_view name) const {
 }
 
 HttpResponse TextResponse(int status, std::string text) {
-  HttpResponse response;
-  response.status = status;
-  response.content_type = "text/plain; charset=utf-8";
-  response.body = std::move(text);
-  return response;
+  return MakeResponse(status, "text/plain; charset=utf-8", std::move(text));
+}
+
+HttpResponse JsonResponse(int status, std::string json) {
+  return MakeResponse(status, "application/json", std::move(json));
 }
 
 const char* StatusText(int status) {

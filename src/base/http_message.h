@@ -44,6 +44,9 @@ struct HttpResponse {
 // A short plain-text response.
 HttpResponse TextResponse(int status, std::string text);
 
+// `json` is the whole body.
+HttpResponse JsonResponse(int status, std::string json);
+
 // "Not Found" for 404; "Status" for what is not known.
 const char* StatusText(int status);
 

@@ -27,11 +27,8 @@ std::string RoleToken(const std::string& key, std::string_view role) {
 
 HttpResponse ErrorResponse(int status, std::string_view code, const std::string& message) {
   const nlohmann::json body = {{"error", {{"code", code}, {"message", message}}}};
-  HttpResponse response;
-  response.status = status;
-  response.content_type = "application/json";
-  response.body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-  return response;
+  return JsonResponse(status,
+                      body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 std::variant<size_t, HttpResponse> Admit(const HttpRequest& request, const std::string& key) {

@@ -21,14 +21,6 @@ using nlohmann::json;
 
 constexpr size_t kTextLimit = 256;
 
-HttpResponse JsonResponse(int status, std::string body) {
-  HttpResponse response;
-  response.status = status;
-  response.content_type = "application/json";
-  response.body = std::move(body);
-  return response;
-}
-
 int StatusOf(Code code) {
   switch (code) {
     case Code::kInvalid: return 400;

@@ -1,16 +1,11 @@
 // Inputs of a parallel job and the bindings that name them: ${{inputs.x}}, ${{parent.inputs.x}}.
 #include <algorithm>
 
+#include "api/text.h"
 #include "cli/convert/draft.h"
 
 namespace parallelrun {
 namespace {
-
-std::string_view Trim(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
 
 bool IsScalar(const Node& node) {
   return node.kind != Node::Kind::kMap && node.kind != Node::Kind::kList &&
