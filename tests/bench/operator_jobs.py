@@ -51,10 +51,11 @@ class Seen(threading.Thread):
         self.job_of = job_of
         self.times = {}  # job -> times of its objects
         self.uids = set()
+        self.over = False  # its work is not to slow down what is measured next
         self.start()
 
     def run(self):
-        while True:
+        while not self.over:
             query = {"watch": "1", "resourceVersion": "0", "timeoutSeconds": "600"}
             try:
                 self.take(
@@ -67,6 +68,8 @@ class Seen(threading.Thread):
 
     def take(self, events):
         for event in events:
+            if self.over:
+                return
             thing = event["object"]
             uid = thing["metadata"].get("uid")
             if event["type"] == "ADDED" and uid not in self.uids:
@@ -105,6 +108,7 @@ def creation(plane, kind, jobs, pods_each, create, job_of):
         if len(times) >= pods_each and job in seen_jobs.times
     ]
     last = max(max(times) for times in seen_pods.times.values()) - began
+    seen_jobs.over = seen_pods.over = True
     return listed, last, took
 
 
@@ -253,6 +257,54 @@ def requests_since(audit, start):
     return counts
 
 
+def prepared(plane):
+    """Starts it, with what jobs need; returns a client of it."""
+    plane.start()
+    for crd in definitions():
+        plane.kubectl("apply", "--server-side", "-f", crd)
+    plane.start_controllers()
+    client = Client(plane.kubeconfig)
+    for name in (SYSTEM, NAMESPACE):
+        client.create("Namespace", None, {"metadata": {"name": name}})
+        eventually(lambda name=name: client.find("ServiceAccount", name, "default"))
+    plane.kubectl(
+        "apply",
+        "--server-side",
+        "-n",
+        SYSTEM,
+        "-f",
+        ROOT / "deploy/base/rbac-operator.yaml",
+    )
+    client.create(
+        "ConfigMap",
+        NAMESPACE,
+        {"metadata": {"name": "code"}, "data": {"score.py": "def run(mini_batch): ..."}},
+    )
+    claim = {
+        "accessModes": ["ReadWriteMany"],
+        "resources": {"requests": {"storage": "1Gi"}},
+    }
+    client.create(
+        "PersistentVolumeClaim", NAMESPACE, {"metadata": {"name": "results"}, "spec": claim}
+    )
+    return client
+
+
+def peer(folder, jobs, pods_each):
+    """The Job controller's figures, on a control plane of its own: what is left of so many jobs
+    would slow down what is measured next."""
+    plane = Plane(folder)
+    try:
+        prepared(plane)
+        items = [indexed_job(i, pods_each) for i in range(jobs)]
+        figures = creation(
+            plane, "Job", jobs, pods_each, lambda: create_list(plane, items), owner_name
+        )
+        report("Indexed Jobs of kube-controller-manager", jobs, *figures)
+    finally:
+        plane.kill()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--jobs", type=int, default=1000)
@@ -260,64 +312,17 @@ def main():
     parser.add_argument("--no-peer", action="store_true", help="without the Job controller")
     parser.add_argument("--floor", action="store_true", help="the same objects by plain clients")
     parser.add_argument("--idle", type=int, default=30, help="seconds for which it is left alone")
+    parser.add_argument("--workers", type=int, default=0, help="the operator's own flag")
     arguments = parser.parse_args()
     pods_each = arguments.nodes + 1
 
     with tempfile.TemporaryDirectory(prefix="bench.") as folder:
+        if not arguments.no_peer:
+            peer(Path(folder) / "peer", arguments.jobs, pods_each)
         plane = Plane(Path(folder) / "plane")
         operator = None
         try:
-            plane.start()
-            for crd in definitions():
-                plane.kubectl("apply", "--server-side", "-f", crd)
-            plane.start_controllers()
-            client = Client(plane.kubeconfig)
-            for name in (SYSTEM, NAMESPACE):
-                client.create("Namespace", None, {"metadata": {"name": name}})
-                eventually(lambda name=name: client.find("ServiceAccount", name, "default"))
-            plane.kubectl(
-                "apply",
-                "--server-side",
-                "-n",
-                SYSTEM,
-                "-f",
-                ROOT / "deploy/base/rbac-operator.yaml",
-            )
-            client.create(
-                "ConfigMap",
-                NAMESPACE,
-                {"metadata": {"name": "code"}, "data": {"score.py": "def run(mini_batch): ..."}},
-            )
-            claim = {
-                "accessModes": ["ReadWriteMany"],
-                "resources": {"requests": {"storage": "1Gi"}},
-            }
-            client.create(
-                "PersistentVolumeClaim", NAMESPACE, {"metadata": {"name": "results"}, "spec": claim}
-            )
-
-            if not arguments.no_peer:
-                items = [indexed_job(i, pods_each) for i in range(arguments.jobs)]
-                figures = creation(
-                    plane,
-                    "Job",
-                    arguments.jobs,
-                    pods_each,
-                    lambda: create_list(plane, items),
-                    owner_name,
-                )
-                report("Indexed Jobs of kube-controller-manager", arguments.jobs, *figures)
-                plane.stop_process("kube-controller-manager")
-                for kind in ("Job", "Pod"):
-                    client.request(
-                        "DELETE",
-                        client.path(kind, NAMESPACE),
-                        {"gracePeriodSeconds": 0},
-                        timeout=300,
-                    )
-                plane.start_again("kube-controller-manager")
-                eventually(lambda: not client.list("Pod", NAMESPACE, limit=1), within=120)
-
+            client = prepared(plane)
             request = {
                 "apiVersion": "authentication.k8s.io/v1",
                 "kind": "TokenRequest",
@@ -326,7 +331,8 @@ def main():
             path = Client.path("ServiceAccount", SYSTEM, "parallelrun-operator", "token")
             token = client.request("POST", path, request)["status"]["token"]
             user = plane.token_user("operator", token)
-            operator = Operator(user, Path(folder) / "operator.log", level="info").start()
+            flags = [f"--workers={arguments.workers}"] if arguments.workers else []
+            operator = Operator(user, Path(folder) / "operator.log", *flags, level="info").start()
             empty = kilobytes(operator.process.pid)
             began = plane.audit_log.stat().st_size
             server = plane.processes["kube-apiserver"].pid

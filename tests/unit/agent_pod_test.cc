@@ -114,11 +114,11 @@ TEST(AgentMemoryWatch, WithoutALimitItIsOff) {
 }
 
 TEST(AgentMemoryWatch, TheReserveFitsSmallAndLargeContainers) {
-  constexpr uint64_t kMiB = uint64_t{1} << 20;
-  EXPECT_EQ(MemoryReserve(32 * kMiB), 8 * kMiB);
-  EXPECT_EQ(MemoryReserve(256 * kMiB), 16 * kMiB);
-  EXPECT_EQ(MemoryReserve(4096 * kMiB), 128 * kMiB);
-  EXPECT_EQ(MemoryReserve(1024 * 1024 * kMiB), 512 * kMiB);
+  constexpr uint64_t mebibyte = uint64_t{1} << 20;
+  EXPECT_EQ(MemoryReserve(32 * mebibyte), 8 * mebibyte);
+  EXPECT_EQ(MemoryReserve(256 * mebibyte), 16 * mebibyte);
+  EXPECT_EQ(MemoryReserve(4096 * mebibyte), 128 * mebibyte);
+  EXPECT_EQ(MemoryReserve(1024 * 1024 * mebibyte), 512 * mebibyte);
 }
 
 // A child that leads its own group, uses `bytes`, and waits to be killed.

@@ -112,13 +112,13 @@ TEST(Document, ReadsOddScalarsAsTheApiServerDoes) {
        R"({"8": "a", "true": "b", "1.5": "c", "31": "d", "on": "e"})"},
       {"{1e3: a}", R"({"1000": "a"})"},
   };
-  for (const auto& [yaml, json] : table) {
+  for (const auto& [yaml, expected] : table) {
     const Document document = ReadSpec("  v: " + std::string(yaml) + "\n");
     ASSERT_TRUE(document.problems.empty()) << yaml << ": " << FirstProblem(document);
     const nlohmann::json spec = document.job.ToJson()["spec"];
-    EXPECT_EQ(spec["v"], nlohmann::json::parse(json)) << yaml << " is " << spec["v"].dump();
+    EXPECT_EQ(spec["v"], nlohmann::json::parse(expected)) << yaml << " is " << spec["v"].dump();
     EXPECT_EQ(spec["v"].type() == nlohmann::json::value_t::number_float,
-              nlohmann::json::parse(json).is_number_float())
+              nlohmann::json::parse(expected).is_number_float())
         << yaml;
   }
 }

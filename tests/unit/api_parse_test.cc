@@ -138,12 +138,12 @@ status: {phase: Running}
   for (const char* text : {kExample, full}) {
     const ParsedJob first = ReadJob(text, {}, Target::kCluster);
     ASSERT_THAT(Lines(first), ElementsAre());
-    const nlohmann::json json = ToJson(first.job);
-    const ParsedJob second = ReadJob(json, Target::kCluster);
+    const nlohmann::json canonical = ToJson(first.job);
+    const ParsedJob second = ReadJob(canonical, Target::kCluster);
     ASSERT_THAT(Lines(second), ElementsAre());
     EXPECT_EQ(second.job, first.job);
-    EXPECT_EQ(CanonicalText(ToJson(second.job)), CanonicalText(json));
-    const ParsedJob third = ReadJob(json.dump(2), {}, Target::kCluster);
+    EXPECT_EQ(CanonicalText(ToJson(second.job)), CanonicalText(canonical));
+    const ParsedJob third = ReadJob(canonical.dump(2), {}, Target::kCluster);
     EXPECT_EQ(third.job, first.job);
   }
   const ParsedJob parsed = ReadJob(full, {}, Target::kCluster);

@@ -12,10 +12,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-bool IsPrefix(const std::vector<std::string>& part, const std::vector<std::string>& whole) {
-  return part.size() <= whole.size() && std::equal(part.begin(), part.end(), whole.begin());
-}
-
 // What one coordinator knows, and what it told others.
 struct Story {
   std::vector<std::string> written;  // everything, in order, durable or not

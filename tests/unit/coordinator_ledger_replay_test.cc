@@ -247,10 +247,6 @@ struct Small {
   size_t durable = 0;  // records of `expected` that the last mark covers
 };
 
-bool IsPrefix(const std::vector<std::string>& part, const std::vector<std::string>& whole) {
-  return part.size() <= whole.size() && std::equal(part.begin(), part.end(), whole.begin());
-}
-
 TEST(LedgerDamageTest, EveryTruncation) {
   const Small small;
   ASSERT_EQ(small.With(0, "")->records, small.expected);

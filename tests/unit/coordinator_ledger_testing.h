@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "coordinator/ledger/ledger.h"
 #include "coordinator/ledger/log_format.h"
+#include "tests/support/encoded.h"
 
 namespace parallelrun {
 
@@ -19,12 +21,6 @@ inline constexpr uint64_t kTestRun = 0xabcdef;
 inline const std::string kTestLogs = "/job/state/epochs";
 
 inline std::string LogOfEpoch(uint32_t epoch) { return kTestLogs + "/" + LogName(epoch); }
-
-inline std::string Encoded(const Record& record) {
-  std::string bytes;
-  EncodeRecord(record, bytes);
-  return bytes;
-}
 
 // A result of about `size` bytes that no other number makes.
 inline std::string ResultOf(uint64_t number, size_t size = 100) {
@@ -39,6 +35,10 @@ inline std::string FailureOf(uint64_t number) {
 
 inline SettingsRecord TestSettings(uint32_t generation = 1) {
   return {generation, 1, 2, "uid", "{}", "{\"name\":\"job\"}"};
+}
+
+inline bool IsPrefix(const std::vector<std::string>& part, const std::vector<std::string>& whole) {
+  return part.size() <= whole.size() && std::equal(part.begin(), part.end(), whole.begin());
 }
 
 struct Claimed {

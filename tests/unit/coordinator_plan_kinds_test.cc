@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 using namespace std::string_literals;
 
 PlanInput Of(PlanKind kind, const std::string& root, uint64_t batch_size) {
-  PlanInput input = Files(root, batch_size);
+  PlanInput input = FilesInput(root, batch_size);
   input.kind = kind;
   return input;
 }
@@ -116,7 +116,7 @@ TEST_F(PlanKindsTest, D7FilesByPartitionKeys) {
     folder_.Write(name, "sound");
   }
   const PlanInput input =
-      Keyed(Files(folder_.path(), 10), "{user}/{season}/{genres}.wav", {"user", "genres"});
+      Keyed(FilesInput(folder_.path(), 10), "{user}/{season}/{genres}.wav", {"user", "genres"});
   const Plan plan = PlanFromEverywhere({input});
   // Five mini-batches of six files, in the order in which the keys appear in the listing.
   EXPECT_EQ(GroupsOf(plan, folder_.path()),
@@ -134,8 +134,8 @@ TEST_F(PlanKindsTest, D7GroupsAreWholeHoweverFarTheirFilesAre) {
   for (int i = 0; i < 1000; ++i) {
     folder_.Write(std::to_string(1000 + i) + "-" + std::to_string(i % 300) + ".png");
   }
-  const PlanInput input = Keyed(Files(folder_.path(), 1), "{n}-{who}.png", {"who"});
-  const Plan plan = PlanFromEverywhere({input, Files(folder_.path(), 1000)});
+  const PlanInput input = Keyed(FilesInput(folder_.path(), 1), "{n}-{who}.png", {"who"});
+  const Plan plan = PlanFromEverywhere({input, FilesInput(folder_.path(), 1000)});
   // The first chunk is small, and holds whole groups.
   EXPECT_THAT(plan.Batches(), ElementsAre(16, 16, 32, 74, 162, 1));
   EXPECT_EQ(plan.file_groups(0).groups[0].context, R"({"who":"0"})");
@@ -148,7 +148,7 @@ TEST_F(PlanKindsTest, D10AFileThatDoesNotMatchTheFormatFailsThePlan) {
   folder_.Write("a/1.png");
   folder_.Write("b/readme.txt");
   const char* error = "b/readme.txt does not match partitionFormat {who}/{n}.png";
-  const PlanInput input = Files(folder_.path(), 1);
+  const PlanInput input = FilesInput(folder_.path(), 1);
   const Plan plan = MakePlan({Keyed(input, "{who}/{n}.png", {"who"})});
   EXPECT_THAT(plan.error, HasSubstr("Invalid: inputs[images]: the file "));
   EXPECT_THAT(plan.error, HasSubstr(error));
@@ -163,7 +163,8 @@ TEST_F(PlanKindsTest, D10AFileThatDoesNotMatchTheFormatFailsThePlan) {
 
 TEST_F(PlanKindsTest, D7GroupsThatChangedAreNotGoneOnWith) {
   for (int i = 0; i < 200; ++i) folder_.Write("k" + std::to_string(100 + i) + "/1");
-  const std::vector<PlanInput> inputs = {Keyed(Files(folder_.path(), 1), "{key}/{n}", {"key"})};
+  const std::vector<PlanInput> inputs = {
+      Keyed(FilesInput(folder_.path(), 1), "{key}/{n}", {"key"})};
   const Plan plan = PlanFromEverywhere(inputs);
   const PlanCursor cursor = CursorAfter(plan.chunks[0]->record, inputs);
   folder_.Write("k100/2");  // of a group that is planned already
@@ -217,12 +218,12 @@ TEST_F(PlanKindsTest, D10ContextOfFilesThatHaveTheSameValues) {
   for (const char* name : {"a/1.png", "a/2.png", "a/3.png", "b/1.png", "b/2.png"}) {
     folder_.Write(name);
   }
-  PlanInput input = Keyed(Files(folder_.path(), 2), "{who}/{n}.png", {});
+  PlanInput input = Keyed(FilesInput(folder_.path(), 2), "{who}/{n}.png", {});
   input.partition_format = "{who}/1.png";
   input.pattern = "*/1.png";
   EXPECT_EQ(GroupsOf(PlanFromEverywhere({input}), folder_.path()),
             (Groups{{"", {"a/1.png", "b/1.png"}}}));
-  input = Keyed(Files(folder_.path(), 1), "{who}/{n}.png", {});
+  input = Keyed(FilesInput(folder_.path(), 1), "{who}/{n}.png", {});
   const Groups groups = GroupsOf(PlanFromEverywhere({input}), folder_.path());
   ASSERT_EQ(groups.size(), 5u);
   EXPECT_EQ(groups[3].first, R"({"who":"b","n":"1"})");

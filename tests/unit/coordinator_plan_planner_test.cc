@@ -28,7 +28,7 @@ class PlanPlannerTest : public ::testing::Test {
 
 TEST_F(PlanPlannerTest, FilesChunksGrowAndEndWithAShortMiniBatch) {
   WriteFiles(1203);
-  const Plan plan = PlanFromEverywhere({Files(folder_.path(), 10)});
+  const Plan plan = PlanFromEverywhere({FilesInput(folder_.path(), 10)});
   EXPECT_THAT(plan.Batches(), ElementsAre(6, 6, 12, 24, 48, 25));
   EXPECT_EQ(plan.batches, 121u);
   EXPECT_EQ(plan.items, 1203u);
@@ -41,11 +41,11 @@ TEST_F(PlanPlannerTest, FilesChunksGrowAndEndWithAShortMiniBatch) {
 
 TEST_F(PlanPlannerTest, FilesChunksAreBounded) {
   WriteFiles(13000);
-  EXPECT_THAT(MakePlan({Files(folder_.path(), 1)}).Batches(),
+  EXPECT_THAT(MakePlan({FilesInput(folder_.path(), 1)}).Batches(),
               ElementsAre(64, 64, 128, 256, 512, 1024, 2048, 4096, 4096, 712));
-  EXPECT_THAT(MakePlan({Files(folder_.path(), 100)}).Batches(),
+  EXPECT_THAT(MakePlan({FilesInput(folder_.path(), 100)}).Batches(),
               ElementsAre(1, 1, 2, 4, 8, 16, 32, 40, 26));
-  const Plan large = PlanFromEverywhere({Files(folder_.path(), 5000)});
+  const Plan large = PlanFromEverywhere({FilesInput(folder_.path(), 5000)});
   EXPECT_THAT(large.Batches(), ElementsAre(1, 1, 1));
   EXPECT_EQ(large.chunks[2]->record.Items(), 3000u);
 }
@@ -54,8 +54,8 @@ TEST_F(PlanPlannerTest, MiniBatchesDoNotSpanInputs) {
   WriteFiles(7, "a/");
   WriteFiles(3, "b/");
   folder_.Write("one");
-  const Plan plan = PlanFromEverywhere(
-      {Files(folder_ / "a", 5), Files(folder_ / "b/", 5), Files(folder_ / "one", 5)});
+  const Plan plan = PlanFromEverywhere({FilesInput(folder_ / "a", 5), FilesInput(folder_ / "b/", 5),
+                                        FilesInput(folder_ / "one", 5)});
   EXPECT_THAT(plan.Batches(), ElementsAre(2, 1, 1));
   EXPECT_EQ(plan.chunks[1]->record.input, 1u);
   EXPECT_EQ(plan.files(2).root, folder_.path());
@@ -64,7 +64,7 @@ TEST_F(PlanPlannerTest, MiniBatchesDoNotSpanInputs) {
 
 TEST_F(PlanPlannerTest, GoesOnBehindTheLastNameAndNotByCount) {
   WriteFiles(100);
-  const std::vector<PlanInput> inputs = {Files(folder_.path(), 10)};
+  const std::vector<PlanInput> inputs = {FilesInput(folder_.path(), 10)};
   const Plan plan = MakePlan(inputs);
   const PlanCursor cursor = CursorAfter(plan.chunks[0]->record, inputs);
   EXPECT_EQ(cursor.last_name, "100059");
@@ -77,15 +77,16 @@ TEST_F(PlanPlannerTest, GoesOnBehindTheLastNameAndNotByCount) {
 TEST_F(PlanPlannerTest, AnInputThatHoldsNothingIsAnError) {
   WriteFiles(3, "a/");
   std::filesystem::create_directories(folder_ / "b");
-  PlanInput input = Files(folder_ / "b", 1);
-  EXPECT_EQ(MakePlan({Files(folder_ / "a", 1), input}).error,
+  PlanInput input = FilesInput(folder_ / "b", 1);
+  EXPECT_EQ(MakePlan({FilesInput(folder_ / "a", 1), input}).error,
             "Invalid: inputs[images]: no file below " + folder_.path() +
                 "/b: put files there, or correct volume and path");
   input.pattern = "**/*.png";
   EXPECT_EQ(MakePlan({input}).error,
             "Invalid: inputs[images]: no file matches pattern **/*.png below " + (folder_ / "b") +
                 ": put files there, or correct pattern and path");
-  EXPECT_THAT(MakePlan({Files(folder_ / "c", 1)}).error, HasSubstr("NotFound: inputs[images]: "));
+  EXPECT_THAT(MakePlan({FilesInput(folder_ / "c", 1)}).error,
+              HasSubstr("NotFound: inputs[images]: "));
   folder_.Write("b/empty.csv");
   folder_.Write("b/header.csv", "a,b\n");
   EXPECT_THAT(MakePlan({Rows(folder_ / "b", 1)}).error, HasSubstr("no file below"));
@@ -94,7 +95,7 @@ TEST_F(PlanPlannerTest, AnInputThatHoldsNothingIsAnError) {
 
 TEST_F(PlanPlannerTest, ForbiddenFolder) {
   WriteFiles(1, "out/");
-  EXPECT_THAT(MakePlan({Files(folder_.path(), 1)}, {}, {folder_ / "out"}).error,
+  EXPECT_THAT(MakePlan({FilesInput(folder_.path(), 1)}, {}, {folder_ / "out"}).error,
               HasSubstr("Invalid: inputs[images]: the folder " + folder_.path() + "/out"));
 }
 

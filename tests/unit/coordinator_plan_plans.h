@@ -12,7 +12,7 @@
 
 namespace parallelrun {
 
-inline PlanInput Files(const std::string& root, uint64_t batch_size) {
+inline PlanInput FilesInput(const std::string& root, uint64_t batch_size) {
   PlanInput input;
   input.name = "images";
   input.root = root;
@@ -22,7 +22,7 @@ inline PlanInput Files(const std::string& root, uint64_t batch_size) {
 
 inline PlanInput Rows(const std::string& root, uint64_t batch_size,
                       PlanHeader header = PlanHeader::kAllFiles) {
-  PlanInput input = Files(root, batch_size);
+  PlanInput input = FilesInput(root, batch_size);
   input.name = "rows";
   input.kind = PlanKind::kDelimited;
   input.header = header;

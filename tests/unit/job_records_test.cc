@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/bytes.h"
+#include "tests/support/encoded.h"
 
 namespace parallelrun {
 namespace {
@@ -91,12 +92,6 @@ std::vector<Record> Samples() {
           HeaderRecord{"a b\n"},
           StartedRecord{7 + (BatchId{3} << 32), {3, 8}, true},
           StartedRecord{7, {3, 8}, false}};
-}
-
-std::string Encoded(const Record& record) {
-  std::string bytes;
-  EncodeRecord(record, bytes);
-  return bytes;
 }
 
 TEST(RecordsTest, EachKindComesBack) {

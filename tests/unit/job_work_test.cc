@@ -4,18 +4,13 @@
 #include <xxhash.h>
 
 #include "base/bytes.h"
+#include "tests/support/encoded.h"
 
 namespace parallelrun {
 namespace {
 
 using namespace std::string_literals;
 using namespace std::string_view_literals;
-
-std::string Encoded(const Record& record) {
-  std::string bytes;
-  EncodeRecord(record, bytes);
-  return bytes;
-}
 
 WorkMaker Maker(const PlanChunkRecord& chunk) {
   Result<WorkMaker> maker = WorkMaker::FromRecord(Encoded(chunk));

@@ -14,7 +14,7 @@
 namespace parallelrun::kube {
 namespace {
 
-Instant At(int64_t ms) { return Instant(milliseconds(ms)); }
+Instant AtMs(int64_t ms) { return Instant(milliseconds(ms)); }
 
 std::string Take(WorkQueueCore& queue, Instant now) {
   const auto taken = queue.Take(now);
@@ -23,47 +23,47 @@ std::string Take(WorkQueueCore& queue, Instant now) {
 
 TEST(KubeWorkQueue, AddsCollapse) {
   WorkQueueCore queue;
-  queue.Add("a", At(0));
-  queue.Add("b", At(1));
-  queue.Add("a", At(2));
+  queue.Add("a", AtMs(0));
+  queue.Add("b", AtMs(1));
+  queue.Add("a", AtMs(2));
   EXPECT_EQ(queue.depth(), 2u);
-  const auto first = queue.Take(At(10));
+  const auto first = queue.Take(AtMs(10));
   ASSERT_TRUE(first);
   EXPECT_EQ(first->key, "a");
   EXPECT_EQ(first->waited, milliseconds(10));  // since the first of the adds
-  EXPECT_EQ(Take(queue, At(10)), "b");
-  EXPECT_EQ(Take(queue, At(10)), "");
+  EXPECT_EQ(Take(queue, AtMs(10)), "b");
+  EXPECT_EQ(Take(queue, AtMs(10)), "");
 }
 
 TEST(KubeWorkQueue, AddWhileProcessingComesOnceMoreAfterDone) {
   WorkQueueCore queue;
-  queue.Add("a", At(0));
-  EXPECT_EQ(Take(queue, At(0)), "a");
-  queue.Add("a", At(1));
-  queue.Add("a", At(2));
-  EXPECT_EQ(Take(queue, At(3)), "") << "one key is never with two workers";
-  queue.Done("a", At(4));
-  EXPECT_EQ(Take(queue, At(5)), "a");
-  queue.Done("a", At(6));
-  EXPECT_EQ(Take(queue, At(7)), "");
+  queue.Add("a", AtMs(0));
+  EXPECT_EQ(Take(queue, AtMs(0)), "a");
+  queue.Add("a", AtMs(1));
+  queue.Add("a", AtMs(2));
+  EXPECT_EQ(Take(queue, AtMs(3)), "") << "one key is never with two workers";
+  queue.Done("a", AtMs(4));
+  EXPECT_EQ(Take(queue, AtMs(5)), "a");
+  queue.Done("a", AtMs(6));
+  EXPECT_EQ(Take(queue, AtMs(7)), "");
 }
 
 TEST(KubeWorkQueue, ReinsertAfterDone) {
   WorkQueueCore queue;
-  queue.Add("a", At(0));
-  EXPECT_EQ(Take(queue, At(0)), "a");
-  queue.Done("a", At(1));
-  queue.Add("a", At(2));
-  EXPECT_EQ(Take(queue, At(2)), "a");
+  queue.Add("a", AtMs(0));
+  EXPECT_EQ(Take(queue, AtMs(0)), "a");
+  queue.Done("a", AtMs(1));
+  queue.Add("a", AtMs(2));
+  EXPECT_EQ(Take(queue, AtMs(2)), "a");
 }
 
 TEST(KubeWorkQueue, UrgentKeysGoFirstAndTheOthersEveryFourthTime) {
   WorkQueueCore queue;
-  for (int i = 0; i < 3; ++i) queue.Add("other" + std::to_string(i), At(0));
-  for (int i = 0; i < 6; ++i) queue.Add("urgent" + std::to_string(i), At(1), /*urgent=*/true);
+  for (int i = 0; i < 3; ++i) queue.Add("other" + std::to_string(i), AtMs(0));
+  for (int i = 0; i < 6; ++i) queue.Add("urgent" + std::to_string(i), AtMs(1), /*urgent=*/true);
   EXPECT_EQ(queue.depth(), 9u);
   std::vector<std::string> order;
-  for (std::string key = Take(queue, At(2)); !key.empty(); key = Take(queue, At(2))) {
+  for (std::string key = Take(queue, AtMs(2)); !key.empty(); key = Take(queue, AtMs(2))) {
     order.push_back(key);
   }
   EXPECT_EQ(order, (std::vector<std::string>{"urgent0", "urgent1", "urgent2", "other0", "urgent3",
@@ -85,33 +85,33 @@ TEST(KubeWorkQueue, AWorkerThatWaitsForALaterTimeIsTakenByAnEarlierOne) {
 TEST(KubeWorkQueue, DelayedKeepsTheEarlierTime) {
   for (const bool earlier_first : {true, false}) {
     WorkQueueCore queue;
-    queue.AddAt("a", At(earlier_first ? 50 : 100), At(0));
-    queue.AddAt("a", At(earlier_first ? 100 : 50), At(0));
+    queue.AddAt("a", AtMs(earlier_first ? 50 : 100), AtMs(0));
+    queue.AddAt("a", AtMs(earlier_first ? 100 : 50), AtMs(0));
     EXPECT_EQ(queue.waiting(), 1u);
-    EXPECT_EQ(queue.NextDue(), At(50));
-    EXPECT_EQ(Take(queue, At(49)), "");
-    EXPECT_EQ(Take(queue, At(50)), "a");
-    queue.Done("a", At(51));
-    EXPECT_EQ(Take(queue, At(1000)), "") << "the later time is forgotten";
+    EXPECT_EQ(queue.NextDue(), AtMs(50));
+    EXPECT_EQ(Take(queue, AtMs(49)), "");
+    EXPECT_EQ(Take(queue, AtMs(50)), "a");
+    queue.Done("a", AtMs(51));
+    EXPECT_EQ(Take(queue, AtMs(1000)), "") << "the later time is forgotten";
   }
 }
 
 TEST(KubeWorkQueue, DelayedKeysComeInTheOrderOfTheirTimes) {
   WorkQueueCore queue;
-  queue.AddAt("late", At(30), At(0));
-  queue.AddAt("early", At(20), At(0));
-  queue.AddAt("now", At(0), At(0));
-  EXPECT_EQ(Take(queue, At(100)), "now");
-  EXPECT_EQ(Take(queue, At(100)), "early");
-  EXPECT_EQ(Take(queue, At(100)), "late");
+  queue.AddAt("late", AtMs(30), AtMs(0));
+  queue.AddAt("early", AtMs(20), AtMs(0));
+  queue.AddAt("now", AtMs(0), AtMs(0));
+  EXPECT_EQ(Take(queue, AtMs(100)), "now");
+  EXPECT_EQ(Take(queue, AtMs(100)), "early");
+  EXPECT_EQ(Take(queue, AtMs(100)), "late");
 }
 
 TEST(KubeWorkQueue, BackOffDoublesUpToTheCapUntilForget) {
   WorkQueueCore queue;
   const auto next = [&queue] {
-    const Duration wait = queue.AddRateLimited("a", At(0)) - At(0);
-    queue.Take(At(0) + wait);
-    queue.Done("a", At(0) + wait);
+    const Duration wait = queue.AddRateLimited("a", AtMs(0)) - AtMs(0);
+    queue.Take(AtMs(0) + wait);
+    queue.Done("a", AtMs(0) + wait);
     return wait;
   };
   for (Duration expected = milliseconds(5); expected < seconds(1000); expected *= 2) {
@@ -185,7 +185,7 @@ TEST(KubeWorkQueue, TheLongestWorkInProgressIsKnown) {
   struct SetClock final : Clock {
     Instant Now() const override { return now; }
     WallTime WallNow() const override { return {}; }
-    Instant now = At(0);
+    Instant now = AtMs(0);
   };
   const auto clock = std::make_shared<SetClock>();
   WorkQueue queue(clock);

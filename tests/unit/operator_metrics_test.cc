@@ -16,7 +16,7 @@ double Value(const std::string& text, const std::string& series) {
   return at == std::string::npos ? -1 : std::stod(text.substr(at + series.size() + 2));
 }
 
-JobStatus Ended(const char* type, const char* reason) {
+JobStatus EndedWith(const char* type, const char* reason) {
   JobStatus status;
   SetCondition(status, type, Truth::kTrue, reason, "", 1, WallTime{});
   return status;
@@ -40,10 +40,10 @@ TEST(OperatorMetrics, RequestsAreCountedByCodeAndMethod) {
 
 TEST(OperatorMetrics, AnEndIsCountedWhenItIsFirstWritten) {
   Metrics metrics("h", 1);
-  const JobStatus failed = Ended("Failed", "NothingSucceeded");
+  const JobStatus failed = EndedWith("Failed", "NothingSucceeded");
   metrics.StatusWritten("team", {}, failed);
   metrics.StatusWritten("team", failed, failed);
-  metrics.StatusWritten("team", {}, Ended("Complete", "Completed"));
+  metrics.StatusWritten("team", {}, EndedWith("Complete", "Completed"));
   const std::string text = metrics.Text({}, false, kNow);
   EXPECT_EQ(
       Value(

@@ -10,7 +10,7 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-json Ended(bool succeeded, int failed = 0) {
+json EndOf(bool succeeded, int failed = 0) {
   json progress =
       PlanWorld::Progress(succeeded ? "Succeeded" : "Failed", 100 - failed, failed, 100);
   progress["verdict"] = {{"outcome", succeeded ? "Succeeded" : "Failed"},
@@ -26,7 +26,7 @@ TEST(OperatorPlanEnd, AVerdictThatWasPulledCompletesTheJob) {
   PlanWorld world;
   world.RunJob();
   world.now += seconds(1);
-  world.Say(Ended(true));
+  world.Say(EndOf(true));
   world.Turn();
   EXPECT_EQ(world.Status().phase, "Succeeded");
   EXPECT_EQ(world.Reason("Complete"), "Completed");
@@ -48,7 +48,7 @@ TEST(OperatorPlanEnd, AVerdictThatWasPulledCompletesTheJob) {
 TEST(OperatorPlanEnd, FailuresWithinTheThresholdsAreNamed) {
   PlanWorld world;
   world.RunJob();
-  world.Say(Ended(true, 3));
+  world.Say(EndOf(true, 3));
   world.TurnIn(seconds(1));
   EXPECT_EQ(world.Reason("Complete"), "CompletedWithFailures");
   EXPECT_THAT(world.Message("Complete"), HasSubstr("3 of 100"));
@@ -58,7 +58,7 @@ TEST(OperatorPlanEnd, LastWordsAreEnoughWhenNothingCouldBePulled) {
   PlanWorld world;
   world.Turn();
   world.StartAll();
-  world.End(world.Pod("coordinator-1"), 0, "", json{{"progress", Ended(true)}}.dump());
+  world.End(world.Pod("coordinator-1"), 0, "", json{{"progress", EndOf(true)}}.dump());
   world.TurnIn(seconds(1));
   EXPECT_TRUE(world.Status().Is("Complete"));
   EXPECT_EQ(world.Status().output->path, "/mnt/out/o.txt");
@@ -70,7 +70,7 @@ TEST(OperatorPlanEnd, AFailedJobEndsInTwoSteps) {
   // restartPolicy OnFailure: the kubelet has started it again already.
   PodDigest& pod = world.Pod("coordinator-1");
   pod.main.restarts = 1;
-  pod.main.ended = {1, "Error", json{{"progress", Ended(false)}}.dump(), {}, {}};
+  pod.main.ended = {1, "Error", json{{"progress", EndOf(false)}}.dump(), {}, {}};
   world.TurnIn(seconds(1));
   EXPECT_TRUE(world.Status().Is("FailureTarget"));
   EXPECT_FALSE(world.Status().Is("Failed"));
@@ -87,7 +87,7 @@ TEST(OperatorPlanEnd, AFailedJobEndsInTwoSteps) {
 TEST(OperatorPlanEnd, ADeadMachineDoesNotHoldUpTheEnd) {
   PlanWorld world;
   world.RunJob();
-  world.Say(Ended(false));
+  world.Say(EndOf(false));
   world.TurnIn(seconds(1));
   world.TurnIn(seconds(60));
   EXPECT_FALSE(world.Status().Is("Failed"));
@@ -115,7 +115,7 @@ TEST(OperatorPlanEnd, CancelStopsARunningJobThroughItsCoordinator) {
   world.Turn();
   EXPECT_EQ(world.view.acknowledged->value("cancel", false), true);
   EXPECT_TRUE(world.Pod("coordinator-1").Live()) << "it closes the ledger and uploads logs";
-  world.End(world.Pod("coordinator-1"), 1, "", json{{"progress", Ended(false)}}.dump());
+  world.End(world.Pod("coordinator-1"), 1, "", json{{"progress", EndOf(false)}}.dump());
   world.Reap();
   world.TurnIn(seconds(1));
   EXPECT_EQ(world.Reason("Failed"), "Canceled");
@@ -147,7 +147,7 @@ TEST(OperatorPlanEnd, AVerdictOfSuccessWinsOverALateCancel) {
   world.RunJob();
   world.Edit("cancel", true);
   world.Turn();
-  world.Say(Ended(true));
+  world.Say(EndOf(true));
   world.TurnIn(seconds(1));
   EXPECT_TRUE(world.Status().Is("Complete"));
   EXPECT_FALSE(world.Status().Is("FailureTarget"));
@@ -203,7 +203,7 @@ TEST(OperatorPlanEnd, TtlDeletesPodsAndOnlyOnDemandTheJob) {
   PlanWorld world;
   world.spec()["ttlSecondsAfterFinished"] = 100;
   world.RunJob();
-  world.Say(Ended(true));
+  world.Say(EndOf(true));
   world.Turn();
   world.Reap();
   world.End(world.Pod("coordinator-1"), 0);
@@ -224,7 +224,7 @@ TEST(OperatorPlanEnd, AJobThatCannotBeReadAnyMoreStillEnds) {
   world.TurnIn(seconds(1));
   EXPECT_EQ(world.Reason("Accepted"), "Invalid");
   EXPECT_EQ(world.Live(), 3) << "nothing is deleted because of a field that is not known";
-  world.Say(Ended(true));
+  world.Say(EndOf(true));
   world.TurnIn(seconds(1));
   EXPECT_TRUE(world.Status().Is("Complete"));
 }
