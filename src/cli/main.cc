@@ -3,9 +3,13 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <system_error>
 #include <thread>
 
+#include "agent/spawn.h"
 #include "api/parse.h"
+#include "api/text.h"
 #include "base/log.h"
 #include "cli/convert/convert.h"
 #include "cli/ledger_command.h"
@@ -86,13 +90,51 @@ std::string CommandLine(int argc, char** argv) {
                                      : line.substr(0, dashes) + " --resume" + line.substr(dashes);
 }
 
+// Of the subcommands that were named, which is one at most: options stand behind their command.
+std::vector<std::string> FlagsOf(const CLI::App* app) {
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : app->get_options()) {
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+  }
+  for (const CLI::App* command : app->get_subcommands()) {
+    for (const std::string& flag : FlagsOf(command)) flags.push_back(flag);
+  }
+  return flags;
+}
+
+std::string Meant(const std::string& word, const std::vector<std::string>& known) {
+  const std::string closest = ClosestName(word, known);
+  return closest.empty() ? "" : ": did you mean " + closest + "?";
+}
+
+// For CLI11, in place of its own words.
+std::string WhatIsWrong(const CLI::App* app, const CLI::Error& error) {
+  const CLI::App* command = app->get_subcommands().empty() ? app : app->get_subcommands().front();
+  const std::string help =
+      "See parallelrun " + (command == app ? "" : command->get_name() + " ") + "--help\n";
+  const std::vector<std::string> unknown = app->remaining(true);
+  if (command == app) {
+    std::vector<std::string> names;
+    for (const CLI::App* one : app->get_subcommands(nullptr)) names.push_back(one->get_name());
+    if (unknown.empty()) return "Which command? " + OrList(names) + "\n" + help;
+    return unknown.front() + " is not a command" + Meant(unknown.front(), names) + "\n" + help;
+  }
+  if (unknown.empty()) return std::string(error.what()) + "\n" + help;
+  const std::string& word = unknown.front();
+  const std::string flag = word.substr(0, word.find('='));
+  if (!flag.starts_with("-")) return word + ": one word too many\n" + help;
+  return flag + " is not a flag of " + command->get_name() + Meant(flag, FlagsOf(app)) + "\n" +
+         help;
+}
+
 int Main(int argc, char** argv) {
   CLI::App app(
       "Runs a Python entry script over a large data set, in parallel: exactly once, in order, "
-      "resumable.");
+      "resumable.",
+      "parallelrun");
   app.require_subcommand(1);
   app.set_version_flag("--version", PARALLELRUN_VERSION);
-  app.failure_message(CLI::FailureMessage::simple);
+  app.failure_message(WhatIsWrong);
 
   QuickJob quick;
   quick.processes = std::max(1U, std::thread::hardware_concurrency());
@@ -182,7 +224,9 @@ int Main(int argc, char** argv) {
       return kExitUsage;
     }
     if (!std::filesystem::is_regular_file(quick.script)) {
-      Print("the entry script " + quick.script + " is not there");
+      std::error_code unknown;
+      Print("the entry script " + quick.script + " is not there, looked for from " +
+            std::filesystem::current_path(unknown).string());
       return kExitUsage;
     }
     if (init->parsed()) return Init(quick, job_file);
@@ -208,4 +252,13 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace parallelrun
 
-int main(int argc, char** argv) { return parallelrun::Main(argc, argv); }
+int main(int argc, char** argv) {
+  try {
+    return parallelrun::Main(argc, argv);
+  } catch (const std::system_error& error) {
+    const bool no_thread = error.code() == std::errc::resource_unavailable_try_again;
+    parallelrun::Print(std::string("this command cannot go on: ") +
+                       (no_thread ? parallelrun::kNoMoreProcesses : error.what()));
+    return parallelrun::kExitUsage;
+  }
+}

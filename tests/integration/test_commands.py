@@ -4,6 +4,8 @@ import json
 import shutil
 import sys
 
+import pytest
+
 SCORE = """
 import sys
 
@@ -56,10 +58,35 @@ def test_init_writes_a_job_that_runs(work):
 def test_script_that_is_missing(work):
     result = work.call("run", "score.py", "--input", "data", "--output", "out")
     assert result.code == 2
-    assert "score.py is not there" in result.output
+    assert f"score.py is not there, looked for from {work.root}" in result.output
     result = work.call("run", "score.py", "--input", "data")
     assert result.code == 2
     assert "--output" in result.output
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            ["run", "score.py", "--inptu", "data"],
+            "--inptu is not a flag of run: did you mean --input?",
+        ),
+        (
+            ["run", "job.yaml", "--overwite=1"],
+            "--overwite is not a flag of run: did you mean --overwrite?",
+        ),
+        (["validate", "job.yaml", "--frobnicate"], "--frobnicate is not a flag of validate\n"),
+        (["rn", "job.yaml"], "rn is not a command: did you mean run?"),
+        (["run", "job.yaml", "--nodes", "many"], "--nodes"),
+        ([], "Which command? run, init, validate,"),
+    ],
+)
+def test_words_that_are_mistyped(work, words, told):
+    result = work.call(*words)
+    assert result.code == 2
+    assert told in result.output
+    command = " ".join(["parallelrun", *[word for word in words[:1] if word != "rn"]])
+    assert result.output.endswith(f"See {command} --help\n")
 
 
 def test_validate(work):

@@ -59,6 +59,17 @@ TEST(DisplayTest, ASuccessDoesNotAskToContinue) {
   EXPECT_EQ(text.find("To continue"), std::string::npos);
 }
 
+TEST(DisplayTest, AFailureBeforeTheFirstMiniBatchDoesNotAskToContinue) {
+  json progress = Progress();
+  progress["state"] = "Failed";
+  progress["verdict"] = {{"reason", "InputUnusable"}, {"message", "/ini does not exist"}};
+  progress["miniBatches"]["succeeded"] = 0;
+  progress["miniBatches"]["failed"] = 0;
+  const std::string text = Summary(progress, "/out/logs", "again", seconds(3));
+  EXPECT_NE(text.find("Nothing has been done yet: mend that"), std::string::npos) << text;
+  EXPECT_EQ(text.find("To continue"), std::string::npos);
+}
+
 TEST(QuickJobTest, NamesAreMadeValid) {
   EXPECT_EQ(JobNameOf("score.py"), "score");
   EXPECT_EQ(JobNameOf("/x/My_Script.v2.py"), "my-script-v2");

@@ -96,7 +96,11 @@ std::string Summary(const json& progress, const std::string& logs, const std::st
     text += fmt::format("{} failed attempts; the most frequent errors:\n{}",
                         progress["failedAttempts"].get<uint64_t>(), errors);
   }
-  if (state != "Succeeded") text += fmt::format("To continue: {}\n", again);
+  if (state == "Failed" && settled == 0) {
+    text += "Nothing has been done yet: mend that, and give the command again\n";
+  } else if (state != "Succeeded") {
+    text += fmt::format("To continue: {}\n", again);
+  }
   return text;
 }
 
