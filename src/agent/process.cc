@@ -15,10 +15,12 @@
 #include <filesystem>
 
 #include "agent/log_trim.h"
+#include "agent/process_tree.h"
 #include "agent/spawn.h"
 #include "base/bytes.h"
 #include "base/escape.h"
 #include "base/fd.h"
+#include "base/random.h"
 
 namespace parallelrun {
 namespace {
@@ -28,7 +30,9 @@ constexpr int kReadsPerTurn = 16;
 constexpr size_t kMaxOutBytes = size_t{256} << 20;
 constexpr size_t kMaxLeftBytes = size_t{128} << 20;  // read after the end of a process
 constexpr off_t kTailBytes = 2048;
+constexpr char kMarkName[] = "PARALLELRUN_PROCESS=";
 constexpr Duration kEndAfterClose = seconds(2);
+constexpr Duration kKillLimit = seconds(2);
 constexpr Duration kKnownAfter = milliseconds(100);  // what was written into the page
 
 int OpenLog(const std::string& path) {
@@ -92,8 +96,13 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(EventLoop& loop,
   p->stderr_path_ = spec.stderr_path;
   p->oom_kills_ = memory.OomKills();
 
+  p->mark_ = kMarkName + RandomHex(16);
+  std::vector<std::string> environment = spec.environment;
+  // The outer job's, where the script of a job runs a job.
+  std::erase_if(environment, [](const std::string& entry) { return entry.starts_with(kMarkName); });
+  environment.push_back(p->mark_);
   const Result<pid_t> pid = Spawn({spec.command,
-                                   spec.environment,
+                                   std::move(environment),
                                    spec.work_folder,
                                    {null.get(), p->stdout_, p->stderr_, theirs.get(), page.get()}});
   if (!pid) return pid.error();
@@ -279,6 +288,9 @@ std::optional<std::string> WorkerProcess::Reap() {
   kill(-pid_, SIGKILL);  // what it left in its group, while the number is still taken
   waitid(P_PID, id, &info, WEXITED);
   reaped_ = true;
+  // What it has left in sessions of its own would run beside its successor. A process that ends
+  // well may have started what the others here still use: that ends with the node.
+  if (info.si_code != CLD_EXITED || info.si_status != 0) KillProcessesWith(mark_, kKillLimit);
   loop_.Cancel(ending_);
   size_t left = 0;
   for (; left < kMaxLeftBytes && ReadSome(); left += kReadBytes) {

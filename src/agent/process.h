@@ -66,6 +66,7 @@ class WorkerProcess {
   void Kill(const std::string& words = "");
   // Once the process has ended: hands the frames that it left to OnFrame, then returns how it
   // ended ("was killed by signal 11 (SIGSEGV)"). nullopt while it lives, and after the first time.
+  // If it did not end well, all that it started is killed too.
   std::optional<std::string> Reap();
 
  private:
@@ -93,6 +94,7 @@ class WorkerProcess {
   uint64_t known_taken_back_ = 0;  // what it was before
   Instant taken_back_at_{};
   std::string stderr_path_;
+  std::string mark_;   // in the environment of all that it starts
   std::string fault_;  // why we ended it, when it broke the protocol
   uint64_t oom_kills_ = 0;
   EventLoop::WatchId reading_ = EventLoop::WatchId::kNone;

@@ -97,6 +97,12 @@ Error Describe(const ChildError& error, const SpawnSpec& spec, const std::string
   }
 }
 
+Error CannotFork(int error, const std::string& program) {
+  Error why = ErrnoError(error, "start " + program);
+  if (error == EAGAIN) why.message += std::string(": ") + kNoMoreProcesses;
+  return why;
+}
+
 }  // namespace
 
 std::vector<std::string> OwnEnvironment() {
@@ -147,7 +153,7 @@ Result<pid_t> Spawn(const SpawnSpec& spec) {
     close(high);
     close(errors[1]);
     if (pid < 0) {
-      status = ErrnoError(fork_error, "fork");
+      status = CannotFork(fork_error, *program);
     } else {
       setpgid(pid, pid);  // whoever comes first
       ssize_t n = 0;

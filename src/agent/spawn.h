@@ -12,6 +12,12 @@
 
 namespace parallelrun {
 
+// What to do when there is no process or thread to be had (EAGAIN).
+inline constexpr char kNoMoreProcesses[] =
+    "there may be no more processes; end some, or raise their limit (ulimit -u; in a container, "
+    "the "
+    "limit of process IDs)";
+
 struct SpawnSpec {
   std::vector<std::string> command;      // a name without "/" is looked up in PATH of `environment`
   std::vector<std::string> environment;  // all of it, NAME=value

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from support import jobs
+from support import images, jobs, words
 from support.kube import wait_until
 
 # Tells what it sees of the pod that it runs in.
@@ -23,7 +23,7 @@ def run(mini_batch):
         "gpu": os.environ.get("CUDA_VISIBLE_DEVICES", "none"),
         "arguments": sys.argv[1:],
         "account": Path("/var/run/secrets/kubernetes.io/serviceaccount/token").exists(),
-        "secrets": [name for name in os.environ if "PARALLELRUN" in name.upper()],
+        "ours": [name for name in os.environ if "PARALLELRUN" in name.upper()],
         "mounted": Path("/models/one/model.txt").exists(),
         "python": list(sys.version_info[:2]),
     }
@@ -98,7 +98,8 @@ def test_a_script_authenticates_with_a_secret_and_an_account(space, operator):
         assert len(seen["writes"]) == 3, seen
         assert seen["token"] == "s3cret"
         assert seen["account"]
-        assert seen["secrets"] == []
+        # The agent marks what a process starts (docs/worker-protocol.md); nothing else is ours.
+        assert set(seen["ours"]) <= {"PARALLELRUN_PROCESS"}
         at = seen["arguments"].index("--model")
         assert seen["arguments"][at + 1] == "/models/one/model.txt"
         assert seen["mounted"]
@@ -184,6 +185,16 @@ def test_any_image_as_any_user(space, operator, user):
     (seen,) = told(out, "who")
     assert seen["uid"] == (65532 if user is None else user)
     assert len(seen["writes"]) == 3, seen
+
+
+@pytest.mark.own_cluster
+def test_an_image_with_no_python_and_no_c_library(space, operator):
+    """One static program: the agent brings all that it needs, and says what the script lacks."""
+    job, *_ = space.run("bare", environment={"image": images.PAUSE})
+    missing = "ScriptUnusable: python3 is not in the PATH: use an image that has it, or name "
+    missing += f"another one in spec.environment.python (the image is {images.PAUSE}) (log <any>)"
+    told = f"Warning Failed: {missing}"
+    job.says("bare Failed <any> 0/2", words.failed(missing), told, limit=120)
 
 
 def test_scale_while_it_runs(space, operator):

@@ -39,7 +39,7 @@ def test_within_the_thresholds(work):
     assert result.code == 0, result
     assert "CompletedWithFailures" in result.output
     assert "38 succeeded, 2 failed, of 40" in result.output
-    assert "item 3 is odd" in result.output
+    assert re.search(r"item (3|17) is odd", result.output)  # the same error, told as it was first
     assert work.rows() == rows_without(40, 3, 17)
     tried = [line.split()[0] for line in work.noted("calls")]
     assert tried.count("3") == tried.count("17") == 3

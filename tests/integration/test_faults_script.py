@@ -5,7 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
+from support import processes
 from support.cluster import ClusterJob
+from support.command import PROGRAM
 from support.processes import expect_nothing_running, wait_until
 
 LEAKS = """
@@ -97,7 +99,8 @@ def run(mini_batch):
     note("called", row)
     while row == "row 1":
         try:
-            os.fork()
+            if os.fork() == 0 and os.getpid() % 2:
+                os.setsid()
         except OSError:
             time.sleep(0.05)
     return [row]
@@ -120,6 +123,17 @@ def few_processes():
     group.rmdir()
 
 
+def within(group):
+    """The words in front of a program that put it into a cgroup."""
+    return ["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"]
+
+
+def refusals(group):
+    """How often the cgroup had no process left for who asked for one."""
+    (count,) = re.findall(r"max (\d+)", (group / "pids.events").read_text())
+    return int(count)
+
+
 def test_a_script_that_forks_until_it_may_no_more(work, few_processes):
     """On a node whose pod may have so many: the node goes on, and nothing stays behind."""
     rows = work.files(6)
@@ -128,13 +142,50 @@ def test_a_script_that_forks_until_it_may_no_more(work, few_processes):
     cluster.mount_code()
     spec = {"runInvocationTimeoutSeconds": 2, "runMaxTry": 2}
     coordinator = cluster.start_coordinator(nodes=1, spec=spec)
-    enter = f'echo $$ > {few_processes}/cgroup.procs && exec "$@"'
     space = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
-    node = cluster.start_node(0, before=["sh", "-c", enter, "sh", *space])
+    node = cluster.start_node(0, before=[*within(few_processes), *space])
     assert coordinator.wait_only().code == 0, coordinator.output + node.output
     assert node.wait_only().code == 0, node.output
     assert work.rows() == rows[:1] + rows[2:]
     assert work.noted("called").count("row 1") == 2
-    (hits,) = re.findall(r"max (\d+)", (few_processes / "pids.events").read_text())
-    assert int(hits) > 0  # it got as far as it may
+    assert refusals(few_processes) > 0  # it got as far as it may
     expect_nothing_running()
+
+
+def start_within(work, group):
+    work.files(3)
+    work.script(HELD)
+    work.job(processCountPerNode=1)
+    program, *words = within(group)
+    return work.start(*words, PROGRAM, "run", work.job_file.name, program=program)
+
+
+HELD = """
+from steps import note, wait_for
+
+def run(mini_batch):
+    note("held", 1)
+    wait_for("go")
+    return [open(path).read() for path in mini_batch]
+"""
+
+
+def test_a_command_that_may_start_no_process_says_what_to_do(work, few_processes):
+    (few_processes / "pids.max").write_text("2")
+    result = start_within(work, few_processes).wait()
+    assert result.code == 2, result
+    assert "raise their limit" in result.output
+
+
+def test_a_job_waits_while_others_hold_all_processes(work, few_processes):
+    command = start_within(work, few_processes)
+    command.wait_for(lambda: work.noted("held"), "the process is held")
+    (few_processes / "pids.max").write_text("1")
+    (coordinator,) = processes.running("coordinator")
+    coordinator.kill()
+    command.wait_for(lambda: refusals(few_processes) > 0, "there is no process to be had")
+    (few_processes / "pids.max").write_text("200")
+    work.make("go")
+    result = command.wait()
+    assert result.code == 0, result
+    assert work.rows() == ["row 0", "row 1", "row 2"]

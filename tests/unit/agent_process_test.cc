@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -12,6 +14,7 @@
 
 #include "agent/agent_config.h"
 #include "base/bytes.h"
+#include "base/fd.h"
 #include "base/time.h"
 #include "job/node_messages.h"
 #include "tests/unit/agent_temp_folder.h"
@@ -203,6 +206,51 @@ time.sleep(60)
   EXPECT_NE(kill(child, 0), 0);
 }
 
+// A daemon, in a session of its own and nobody's child, that keeps forking. All of them hold `fifo`
+// open; the script goes on once the daemon runs, and has sent its number.
+constexpr char kDaemon[] = R"(
+fifo = os.open("fifo", os.O_WRONLY)
+ours, theirs = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() != 0: os._exit(0)
+    os.write(theirs, struct.pack("<Q", os.getpid()))
+    while True:
+        if os.fork() == 0:
+            os.setsid()
+            time.sleep(0.01)
+            os._exit(0)
+        time.sleep(0.01)
+        os.waitpid(-1, os.WNOHANG)
+os.wait()
+send(16, os.read(ours, 8))
+)";
+
+TEST_F(AgentProcess, ADaemonOfOneThatCrashedGoesWithIt) {
+  ASSERT_EQ(mkfifo(folder_.path("fifo").c_str(), 0600), 0);
+  const Fd fifo(open(folder_.path("fifo").c_str(), O_RDONLY | O_NONBLOCK));
+  const auto process =
+      Start(std::string(kDaemon) + "os.kill(os.getpid(), 11)", {"PARALLELRUN_PROCESS=outer"});
+  EXPECT_THAT(End(*process), HasSubstr("SIGSEGV"));
+  pollfd all_gone{fifo.get(), POLLIN, 0};
+  ASSERT_EQ(frames_.size(), 1U);
+  if (poll(&all_gone, 1, 20'000) == 1) return;
+  ADD_FAILURE() << "it is still there";
+  kill(static_cast<pid_t>(Decoder(frames_[0].second).U64()), SIGKILL);
+}
+
+TEST_F(AgentProcess, ADaemonOfOneThatEndedWellStays) {
+  ASSERT_EQ(mkfifo(folder_.path("fifo").c_str(), 0600), 0);
+  const Fd fifo(open(folder_.path("fifo").c_str(), O_RDONLY | O_NONBLOCK));
+  const auto process = Start(std::string(kDaemon) + "os._exit(0)");
+  EXPECT_EQ(End(*process), "exited with status 0");
+  pollfd all_gone{fifo.get(), POLLIN, 0};
+  EXPECT_EQ(poll(&all_gone, 1, 0), 0);
+  ASSERT_EQ(frames_.size(), 1U);
+  kill(static_cast<pid_t>(Decoder(frames_[0].second).U64()), SIGKILL);
+  EXPECT_EQ(poll(&all_gone, 1, 20'000), 1);
+}
+
 TEST_F(AgentProcess, InheritsNothingElse) {
   const int secret = open("/etc/passwd", O_RDONLY);  // not close-on-exec
   const auto process = Start(R"(
@@ -217,7 +265,8 @@ print(links, os.getpgrp() == os.getpid(), sorted(os.environ), os.getcwd(), flush
   const std::string out = folder_.Read("logs/out.txt");
   EXPECT_THAT(out, Not(HasSubstr("passwd")));
   EXPECT_THAT(out, Not(HasSubstr("eventpoll")));
-  EXPECT_THAT(out, HasSubstr("] True ['LC_CTYPE', 'PATH'] " + folder_.path()));
+  EXPECT_THAT(out,
+              HasSubstr("] True ['LC_CTYPE', 'PARALLELRUN_PROCESS', 'PATH'] " + folder_.path()));
 }
 
 TEST_F(AgentProcess, DeathForMemoryIsToldInWords) {

@@ -8,12 +8,14 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "agent/process_tree.h"
 #include "api/defaults.h"
 #include "base/escape.h"
 #include "base/event_loop.h"
@@ -32,8 +34,12 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr Duration kStopLimit = seconds(30);
+constexpr Duration kOrphanLimit = seconds(10);
 constexpr Duration kVerdictLimit = seconds(20);
 constexpr Duration kRespawnDelay = milliseconds(200);
+// While there is no process to be had: between two attempts, and for all of them.
+constexpr Duration kProcessDelay = seconds(1);
+constexpr Duration kProcessLimit = seconds(60);
 
 std::string LastLine(const std::string& path) {
   std::ifstream in(path);
@@ -139,6 +145,20 @@ class LocalRun {
     return {};
   }
 
+  // What has ended unexpectedly. While other programs hold all the processes that there may be, the
+  // job waits for one, for a while.
+  void StartAgain(const std::function<Status()>& start, Duration delay, Instant since) {
+    loop_.After(delay, [this, start, since] {
+      if (stopping_) return;
+      const Status started = start();
+      if (started.ok()) return;
+      if (started.error().code != Code::kUnavailable || clock_.Now() - since > kProcessLimit) {
+        return Finish(CannotStart(started.error()));
+      }
+      StartAgain(start, kProcessDelay, since);
+    });
+  }
+
   void Reap() {
     int status = 0;
     for (pid_t pid = 0; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
@@ -184,11 +204,7 @@ class LocalRun {
       return Finish(kExitFailed);
     }
     display_.Say("the coordinator ended unexpectedly, starting the next one");
-    loop_.After(kRespawnDelay, [this] {
-      if (stopping_ || coordinator_ != 0) return;
-      if (const Status started = StartCoordinator(); !started.ok())
-        Finish(CannotStart(started.error()));
-    });
+    StartAgain([this] { return StartCoordinator(); }, kRespawnDelay, clock_.Now());
   }
 
   void OnNodeExit(size_t index, int status) {
@@ -211,11 +227,8 @@ class LocalRun {
     }
     ++node.restarts;
     display_.Say(fmt::format("node {} ended unexpectedly, replacing it", index));
-    loop_.After(kRespawnDelay, [this, index] {
-      if (stopping_ || draining_ || nodes_[index].process.guardian != 0) return;
-      if (const Status started = StartNode(index); !started.ok())
-        Finish(CannotStart(started.error()));
-    });
+    StartAgain([this, index] { return draining_ ? Status() : StartNode(index); }, kRespawnDelay,
+               clock_.Now());
   }
 
   // Once the last node has ended by itself, the coordinator has all it needs for a verdict.
@@ -274,8 +287,8 @@ class LocalRun {
     // Nothing is left to finish: what the coordinator did not wait for is void.
     KillNodes();
     loop_.After(kStopLimit, [this] {
-      display_.Say("some processes did not end within 30 s");
-      loop_.Stop();
+      display_.Say("some processes did not end within 30 s, and are killed");
+      End();
     });
     CheckStopped();
   }
@@ -283,9 +296,14 @@ class LocalRun {
   void CheckStopped() {
     bool running = coordinator_ != 0;
     for (const Node& node : nodes_) running = running || node.process.guardian != 0;
-    if (running || stopped_) return;
+    if (!running) End();
+  }
+
+  void End() {
+    if (stopped_) return;
     stopped_ = true;
-    KillOrphans();
+    // A guardian that did not end, and what one that was itself killed has left.
+    KillDescendants(kOrphanLimit, [](pid_t, int) {});
     RemoveTokens();
     if (exit_ != kExitUsage) Summarize();
     loop_.Stop();
@@ -300,23 +318,6 @@ class LocalRun {
     for (const auto& entry : fs::directory_iterator(job_.layout.output_folder, ignored)) {
       const std::string name = entry.path().filename();
       if (name.starts_with(prefix) && name.ends_with(".tmp")) fs::remove(entry.path(), ignored);
-    }
-  }
-
-  // Descendants of a guardian that was itself killed.
-  static void KillOrphans() {
-    for (int round = 0; round < 100; ++round) {
-      std::ifstream children(fmt::format("/proc/self/task/{}/children", getpid()));
-      pid_t pid = 0;
-      bool any = false;
-      while (children >> pid) {
-        any = true;
-        kill(pid, SIGKILL);
-      }
-      if (!any) return;
-      while (waitpid(-1, nullptr, WNOHANG) > 0) {
-      }
-      usleep(10'000);
     }
   }
 
