@@ -13,6 +13,7 @@
 
 #include "base/random.h"
 #include "job/gpu_slots.h"
+#include "job/node_messages.h"
 #include "job/pod_name.h"
 
 namespace parallelrun {
@@ -21,7 +22,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr size_t kMaxConfig = size_t{1} << 20;
-constexpr int kProtocol = 1;
 constexpr uint64_t kLeastLogLimit = uint64_t{64} << 10;
 constexpr uint64_t kMostSeconds = 366 * 86400;
 
@@ -219,7 +219,7 @@ std::string RegisterBody(const std::string& run_id, uint32_t node, uint32_t proc
   static const std::string instance = RandomHex(8);  // tells two agents of one name apart
   std::array<char, 256> host{};
   gethostname(host.data(), host.size() - 1);
-  Json body{{"protocol", kProtocol},
+  Json body{{"protocol", kNodeProtocol},
             {"processes", processes},
             {"host", std::string(host.data())},
             {"pid", getpid()},

@@ -103,6 +103,8 @@ void AgentCore::Dispatch(Instant now) {
       continue;
     }
     if (Over(*batch, now)) return;  // until it is renewed
+    // What came late with an answer of an earlier epoch may be with another node by now.
+    if (batch->offered && !registration_.speculation) return;  // until it is adopted
     uint32_t number = 0;
     Process* least = nullptr;
     for (auto& [n, process] : processes_) {

@@ -26,6 +26,7 @@ enum class Mutation {
   kRunOutlivesLease,
   kOverwriteOnRestart,
   kOverwriteKeepsHistory,
+  kNoLookForNewer,
 };
 extern Mutation active_mutation;
 

@@ -26,7 +26,7 @@ Coordinator::Coordinator(CoordinatorLimits options, Ledger& ledger, PlanStore& p
       last_progress_(now),
       withhold_until_(now + options.lease) {
   leases_.AllowBelow(state.counts().planned);
-  awaits_nodes_ = !options_.speculation && ledger.epoch() > options_.first_epoch;
+  awaits_nodes_ = !options_.speculation && !ledger.fresh();
   if (state.verdict()) {
     // An earlier epoch decided; what is left is to publish, and to tell.
     phase_ = state.verdict()->outcome == Outcome::kSucceeded && !state.published()
@@ -78,6 +78,10 @@ void Coordinator::OnDurable(Instant now) {
   while (!undurable_chunks_.empty() && undurable_chunks_.front().first <= durable) {
     leases_.AllowBelow(undurable_chunks_.front().second);
     undurable_chunks_.pop_front();
+  }
+  while (!undurable_failures_.empty() && undurable_failures_.front().first <= durable) {
+    leases_.LetGo(undurable_failures_.front().second);
+    undurable_failures_.pop_front();
   }
   if (phase_ == Phase::kDeciding && durable >= verdict_position_) {
     if (!ledger_.CheckNewest().ok()) {
@@ -217,7 +221,18 @@ std::optional<LeaseName> Coordinator::GrantSecond(const Waiting& waiting, Instan
                              waiting.number);
 }
 
+bool Coordinator::LooksNewest(Instant now) {
+  if (superseded_) return false;
+  if (looked_at_ && now - *looked_at_ < options_.look) return true;
+  if (PARALLELRUN_MUTATED(kNoLookForNewer)) return true;
+  const Status newest = ledger_.CheckNewest();
+  superseded_ = !newest.ok() && newest.error().code == Code::kStale;
+  if (newest.ok()) looked_at_ = now;
+  return newest.ok();  // what cannot be seen now is looked for again with the next event
+}
+
 void Coordinator::Pump(Instant now) {
+  if (!LooksNewest(now)) return;
   for (auto it = waiting_.begin(); it != waiting_.end();) {
     if (TryAnswer(*it, now)) {
       it = waiting_.erase(it);

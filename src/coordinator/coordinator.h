@@ -29,6 +29,7 @@ namespace parallelrun {
 
 struct CoordinatorLimits {
   Duration lease = seconds(10);
+  Duration look = seconds(1);          // for a newer epoch, at least so often: a tenth of a lease
   Duration broken_grace = seconds(2);  // for a node whose connection broke
   uint32_t run_max_try = 3;
   uint32_t max_losses = 10;  // then a mini-batch fails as LostTooOften
@@ -86,11 +87,12 @@ class Coordinator {
                             Instant now, uint64_t pod = 0);
   // Another agent of that node has taken the place of this one, which may not register any more.
   bool Superseded(uint32_t node, const std::string& agent, uint64_t pod) const;
-  // Calls `answer` once, now or at a later event.
-  void Exchange(uint32_t node, const ExchangeRequest& request, Instant now, Answer answer);
+  bool IsRegistered(uint32_t node, const Incarnation& incarnation) const;
+  // Calls `answer` once, now or at a later event. Gives a name for ConnectionGone.
+  uint64_t Exchange(uint32_t node, const ExchangeRequest& request, Instant now, Answer answer);
   void Leave(uint32_t node, const Incarnation& incarnation, Instant now);
-  // The connection that carried the node's parked request is gone.
-  void ConnectionGone(uint32_t node, Instant now);
+  // The connection of an exchange is gone: nobody hears its answer any more.
+  void ConnectionGone(uint64_t exchange, Instant now);
 
   // --- plan: encoded chunks in order, then exactly one of EndPlan and FailPlan
   Status AddChunk(const std::string& encoded, Instant now);
@@ -165,6 +167,7 @@ class Coordinator {
   };
   // An exchange that has no answer yet.
   struct Waiting {
+    uint64_t exchange = 0;
     uint32_t node = 0;
     Incarnation incarnation;
     uint64_t number = 0;
@@ -199,6 +202,8 @@ class Coordinator {
   void Lose(uint32_t node, const LeaseName& name);
   // Ends a lease whose mini-batch was handed back, or taken away without a loss.
   void EndLease(const LeaseName& name);
+  // Without speculation: a retry that the next epoch knows nothing of could run beside another.
+  void RetryOnceDurable(uint64_t position, BatchId id);
   void LoseWithheld();
   void FailForMemory(const LeaseName& name, const PodEnd& end, Instant now);
   void EndParks(uint32_t node, Instant now);
@@ -210,6 +215,9 @@ class Coordinator {
   void ForgetSilentNodes(Instant now);
   // Answers what can be answered.
   void Pump(Instant now);
+  // No newer epoch was there a moment ago: what is answered now, for a request that was sent
+  // before, is over for its agent before such an epoch leases anything.
+  bool LooksNewest(Instant now);
   bool TryAnswer(Waiting& waiting, Instant now);
   uint64_t Grants(const Waiting& waiting) const;
   bool MayLease(const Waiting& waiting) const;
@@ -232,8 +240,11 @@ class Coordinator {
   bool awaits_nodes_ = false;           // that may be in run() since an earlier epoch
   uint32_t last_incarnation_ = 0;
   std::list<Waiting> waiting_;
+  uint64_t last_exchange_ = 0;
   // Chunks whose records are not durable yet: position, and the ids below which leasing is allowed.
   std::deque<std::pair<uint64_t, BatchId>> undurable_chunks_;
+  // What failed and is to be tried again, once the record of that is durable.
+  std::deque<std::pair<uint64_t, BatchId>> undurable_failures_;
   uint64_t verdict_position_ = 0;
   uint64_t published_position_ = 0;
   uint64_t init_failures_ = 0;
@@ -241,6 +252,7 @@ class Coordinator {
   std::vector<Metric> metrics_;  // bounded by what an exchange carries; taken after each event
   Instant started_;
   Instant last_tick_;
+  std::optional<Instant> looked_at_;  // for a newer epoch
   Instant last_progress_;
   Instant withhold_until_;        // what an earlier epoch recorded as started
   double elapsed_seconds_ = 0;    // of the results of this epoch

@@ -117,26 +117,35 @@ void Coordinator::Leave(uint32_t index, const Incarnation& incarnation, Instant 
   Pump(now);
 }
 
-void Coordinator::ConnectionGone(uint32_t index, Instant now) {
-  // Without speculation its agent may go on for as long as it was told.
-  if (options_.speculation) leases_.Shorten(index, now, options_.broken_grace);
+bool Coordinator::IsRegistered(uint32_t index, const Incarnation& incarnation) const {
+  const auto found = nodes_.find(index);
+  return found != nodes_.end() && found->second.registered &&
+         found->second.incarnation == incarnation;
 }
 
-void Coordinator::Exchange(uint32_t index, const ExchangeRequest& request, Instant now,
-                           Answer answer) {
-  const auto found = nodes_.find(index);
+void Coordinator::ConnectionGone(uint64_t exchange, Instant now) {
+  const auto found = std::find_if(waiting_.begin(), waiting_.end(),
+                                  [&](const Waiting& w) { return w.exchange == exchange; });
+  if (found == waiting_.end()) return;  // it has its answer
+  // Without speculation its agent may go on for as long as it was told.
+  if (options_.speculation) leases_.Shorten(found->node, now, options_.broken_grace);
+  waiting_.erase(found);
+}
+
+uint64_t Coordinator::Exchange(uint32_t index, const ExchangeRequest& request, Instant now,
+                               Answer answer) {
+  const uint64_t exchange = ++last_exchange_;
   if (request.incarnation.epoch > ledger_.epoch()) superseded_ = true;
-  if (found == nodes_.end() || !found->second.registered ||
-      found->second.incarnation != request.incarnation ||
+  if (!IsRegistered(index, request.incarnation) ||
       request.settings_digest != options_.settings_digest) {
     answer(
         Error{Code::kStale, fmt::format("node {} is not registered as incarnation {}.{} of epoch "
                                         "{}: register again",
                                         index, request.incarnation.epoch,
                                         request.incarnation.number, ledger_.epoch())});
-    return;
+    return exchange;
   }
-  Node& node = found->second;
+  Node& node = nodes_.at(index);
   node.seen = now;
   node.expired.clear();  // its agent lives
   // A node has one parked request; the newer one stands for it now.
@@ -147,6 +156,7 @@ void Coordinator::Exchange(uint32_t index, const ExchangeRequest& request, Insta
     }
   }
   Waiting waiting;
+  waiting.exchange = exchange;
   waiting.node = index;
   waiting.incarnation = request.incarnation;
   waiting.number = request.number;
@@ -165,6 +175,7 @@ void Coordinator::Exchange(uint32_t index, const ExchangeRequest& request, Insta
   if (awaits_nodes_) awaits_nodes_ = !EveryNodeHeard();
   Decide(now);
   Pump(now);
+  return exchange;
 }
 
 void Coordinator::EndUnheard(uint32_t index, const ExchangeRequest& request) {
@@ -361,11 +372,22 @@ uint64_t Coordinator::Fail(const FailedRecord& failed, const LeaseName& lease) {
   const uint64_t position = Record(failed).position;
   if (failed.end == AttemptEnd::kAgain) {
     leases_.Release(lease);
+    RetryOnceDurable(position, failed.id);
     return position;
   }
   leases_.ReleaseAll(failed.id);
-  if (failed.end == AttemptEnd::kSplit) leases_.AllowPieces(failed.id);
+  if (failed.end == AttemptEnd::kSplit) {
+    leases_.AllowPieces(failed.id);
+    RetryOnceDurable(position, FirstPiece(failed.id));
+    RetryOnceDurable(position, SecondPiece(failed.id));
+  }
   return position;
+}
+
+void Coordinator::RetryOnceDurable(uint64_t position, BatchId id) {
+  if (options_.speculation) return;
+  leases_.HoldBack(id);
+  undurable_failures_.emplace_back(position, id);
 }
 
 AttemptTimes Coordinator::Times(const Finished& done, Instant now) const {

@@ -13,6 +13,7 @@
 #include "coordinator/access.h"
 #include "coordinator/control.h"
 #include "coordinator/progress.h"
+#include "job/node_messages.h"
 
 namespace parallelrun {
 namespace {
@@ -35,6 +36,11 @@ int StatusOf(Code code) {
 
 HttpResponse Refusal(const Error& error) {
   return ErrorResponse(StatusOf(error.code), CodeName(error.code), error.message);
+}
+
+Error RegisterAgain(uint32_t node) {
+  return {Code::kStale,
+          fmt::format("node {} sent what is not of this coordinator: register again", node)};
 }
 
 // A JSON object of a body that is bounded already; nullopt for anything else.
@@ -122,9 +128,13 @@ void HttpCalls::HandleNode(const std::shared_ptr<HttpExchange>& exchange, uint32
 HttpResponse HttpCalls::Register(uint32_t node, const std::string& body) {
   const std::optional<json> request = ParseObject(body);
   if (!request) return ErrorResponse(400, "Invalid", "the body of register is not a JSON object");
-  if (Number(*request, "protocol") != 1) {
-    return ErrorResponse(400, "Invalid",
-                         "this coordinator speaks protocol 1: use an agent of its release");
+  if (const uint64_t theirs = Number(*request, "protocol"); theirs != kNodeProtocol) {
+    return ErrorResponse(
+        400, "Invalid",
+        fmt::format("this agent speaks protocol {}, its coordinator protocol {}: they are of "
+                    "different releases of ParallelRun; start the older one again (on a cluster, "
+                    "delete its pod)",
+                    theirs, kNodeProtocol));
   }
   const std::string run_id = fmt::format("{:016x}", options_.run_id);
   const std::string theirs = Text(*request, "runId");
@@ -170,15 +180,19 @@ HttpResponse HttpCalls::Leave(uint32_t node, const std::string& body) {
 
 void HttpCalls::Exchange(const std::shared_ptr<HttpExchange>& exchange, uint32_t node) {
   const Result<ExchangeRequest> request = DecodeExchangeRequest(exchange->request().body);
-  if (!request.ok()) return exchange->Respond(Refusal(request.error()));
-  exchange->OnGone([this, node] { coordinator_.ConnectionGone(node, Now()); });
-  coordinator_.Exchange(node, *request, Now(), [exchange](const Result<ExchangeReply>& reply) {
+  if (!request.ok()) {
+    const bool known = coordinator_.IsRegistered(node, IncarnationOf(exchange->request().body));
+    return exchange->Respond(known ? Refusal(request.error()) : Refusal(RegisterAgain(node)));
+  }
+  const auto answer = [exchange](const Result<ExchangeReply>& reply) {
     if (!reply.ok()) return exchange->Respond(Refusal(reply.error()));
     HttpResponse response;
     response.content_type = "application/octet-stream";
     response.body = Encode(*reply);
     exchange->Respond(std::move(response));
-  });
+  };
+  const uint64_t name = coordinator_.Exchange(node, *request, Now(), answer);
+  exchange->OnGone([this, name] { coordinator_.ConnectionGone(name, Now()); });
 }
 
 HttpResponse HttpCalls::WriteLog(uint32_t node, const HttpRequest& request,

@@ -77,7 +77,10 @@ Status JobState::ApplyChunk(const PlanChunkRecord& chunk, const Place& place) {
   }
   const uint32_t count = chunk.Batches();
   chunks_.push_back({chunk.first, count, place});
-  batches_.reserve(std::max(batches_.capacity(), batches_.size() + count));
+  // By half at least: to make room for one chunk after the other would copy all of them each time.
+  if (const size_t size = batches_.size(); batches_.capacity() < size + count) {
+    batches_.reserve(std::max(size + count, size + size / 2));
+  }
   for (uint32_t i = 0; i < count; ++i) batches_.emplace_back().items = chunk.ItemsOf(i);
   counts_.planned += count;
   counts_.items_planned += chunk.Items();

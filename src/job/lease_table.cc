@@ -26,6 +26,15 @@ void LeaseTable::EndWithholding() {
   }
 }
 
+void LeaseTable::HoldBack(BatchId id) {
+  suspects_.erase(id);
+  held_back_.insert(id);
+}
+
+void LeaseTable::LetGo(BatchId id) {
+  if (held_back_.erase(id) > 0 && Free(id)) Return(id);
+}
+
 void LeaseTable::Return(BatchId id) {
   if (Suspect(id)) {
     suspects_.insert(id);
@@ -41,7 +50,7 @@ bool LeaseTable::HoldsSuspect(uint32_t node) const {
 uint64_t LeaseTable::Available(uint32_t node) const {
   if (HoldsSuspect(node)) return 0;
   const uint64_t open = pending();
-  const uint64_t apart = suspects_.size() + withheld_.size();
+  const uint64_t apart = suspects_.size() + withheld_.size() + held_back_.size();
   if (open > apart) return open - apart;
   return !suspects_.empty() && HeldCount(node) == 0 ? 1 : 0;
 }
@@ -133,6 +142,7 @@ std::optional<Fence> LeaseTable::Adopt(uint32_t node, const Incarnation& incarna
   if (own) Remove(leases_, found);
   suspects_.erase(id);
   withheld_.erase(id);
+  held_back_.erase(id);
   Lease& lease = Add(leases_, id, node, incarnation, now, request);
   lease.started = started;
   lease.started_at = now;
@@ -198,6 +208,7 @@ bool LeaseTable::LiveBeside(const LeaseName& name) const {
 void LeaseTable::ReleaseAll(BatchId id) {
   suspects_.erase(id);
   withheld_.erase(id);
+  held_back_.erase(id);
   if (const auto second = seconds_.find(id); second != seconds_.end()) Remove(seconds_, second);
   const auto found = leases_.find(id);
   if (found == leases_.end()) return;

@@ -47,6 +47,9 @@ class LeaseTable {
   const std::set<BatchId>& withheld() const { return withheld_; }
   // They may be leased from now on.
   void EndWithholding();
+  // A free one is not leased from HoldBack to LetGo.
+  void HoldBack(BatchId id);
+  void LetGo(BatchId id);
 
   // How many mini-batches Grant would give the node now.
   uint64_t Available(uint32_t node) const;
@@ -106,7 +109,7 @@ class LeaseTable {
     return PARALLELRUN_MUTATED(kExpiryWhileCommitting) || !state_.settled(id);
   }
   bool Free(BatchId id) const {
-    return Open(id) && !leases_.contains(id) && !withheld_.contains(id);
+    return Open(id) && !leases_.contains(id) && !withheld_.contains(id) && !held_back_.contains(id);
   }
   bool Known(BatchId id) const { return IsPiece(id) ? state_.known(id) : id < allowed_; }
   bool HoldsSuspect(uint32_t node) const;
@@ -127,6 +130,7 @@ class LeaseTable {
   std::priority_queue<BatchId, std::vector<BatchId>, std::greater<>> returned_;
   std::set<BatchId> suspects_;  // free
   std::set<BatchId> withheld_;
+  std::set<BatchId> held_back_;
   Leases leases_;
   Leases seconds_;  // second leases, of ids that are in leases_ too
   size_t live_pieces_ = 0;

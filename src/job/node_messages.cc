@@ -166,6 +166,12 @@ Result<ExchangeRequest> DecodeExchangeRequest(std::string_view bytes) {
   return r;
 }
 
+Incarnation IncarnationOf(std::string_view request) {
+  Decoder in(request);
+  const Incarnation incarnation{in.U32(), in.U32()};
+  return in.ok() ? incarnation : Incarnation{};
+}
+
 std::string Encode(const ExchangeReply& reply) {
   std::string bytes;
   Encoder out(bytes);

@@ -12,6 +12,9 @@
 
 namespace parallelrun {
 
+// Of register and exchange: raised with every change of either.
+inline constexpr uint32_t kNodeProtocol = 1;
+
 struct HeldLease {
   BatchId id = 0;
   Fence fence;
@@ -126,6 +129,8 @@ std::string Encode(const ExchangeRequest& request);
 std::string Encode(const ExchangeReply& reply);
 // kInvalid when the bytes are not exactly one message.
 Result<ExchangeRequest> DecodeExchangeRequest(std::string_view bytes);
+// Also of a request of another protocol; zeros when there is none.
+Incarnation IncarnationOf(std::string_view request);
 Result<ExchangeReply> DecodeExchangeReply(std::string_view bytes);
 
 }  // namespace parallelrun

@@ -112,6 +112,7 @@ const std::map<std::string, Mutation> kMutations = {
     {"run-outlives-lease", Mutation::kRunOutlivesLease},
     {"overwrite-on-restart", Mutation::kOverwriteOnRestart},
     {"overwrite-keeps-history", Mutation::kOverwriteKeepsHistory},
+    {"no-look-for-newer", Mutation::kNoLookForNewer},
 };
 
 // Each deliberate fault must be caught before seed `to`.

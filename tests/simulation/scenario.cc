@@ -17,11 +17,18 @@ const char* Name(Fault fault) {
 
 namespace {
 
-// Nodes that are cut off while run() takes long, and nothing that would excuse two of them being in
-// run() of one mini-batch (Oracle::OneAtATime).
+// All but what excuses two nodes that are in run() of one mini-batch (Oracle::OneAtATime).
 void KeepApart(Scenario& s) {
   s.speculation = false;
+  s.pods = true;
   s.new_jobs = 0;
+  s.weights[static_cast<size_t>(Fault::kFreezeAgent)] = 0;
+  s.weights[static_cast<size_t>(Fault::kSecondAgent)] = 0;
+}
+
+// Nodes that are cut off while run() takes long.
+void CutOff(Scenario& s) {
+  KeepApart(s);
   s.killers = 0;
   s.weights.fill(0);
   s.weights[static_cast<size_t>(Fault::kKillCoordinator)] = 2;
@@ -88,7 +95,11 @@ Scenario Draw(uint64_t seed, bool liveness) {
   s.speculation = one_in(3);
   s.slow_least = ms(50, 2'000);
   s.killers = one_in(4) ? between(1, 40) : 0;
-  if (one_in(16)) KeepApart(s);
+  s.pods = one_in(2);
+  if (one_in(4)) KeepApart(s);
+  if (one_in(16)) CutOff(s);
+  // Where a file system shows new files late, looks for a newer epoch find none.
+  s.look = s.pods || one_in(2) ? s.lease / 10 : s.bound;
   return s;
 }
 

@@ -43,6 +43,7 @@ struct Scenario {
   // The job
   uint32_t nodes = 1;
   uint32_t processes = 1;
+  bool pods = false;  // agents are pods with numbers
   uint32_t files = 20;
   uint32_t files_per_batch = 1;
   uint32_t chunk_files = 8;
@@ -57,6 +58,7 @@ struct Scenario {
 
   // Time
   Duration lease{};
+  Duration look{};
   Duration broken_grace{};
   Duration tick{};
   Duration run_mean{};

@@ -86,8 +86,10 @@ void SimAgent::Call(CallKind call) {
   if (call == CallKind::kRegister) {
     return world_.Call(
         id_, node_, timeout,
-        [node = node_, name = name_, n = world_.scenario().processes](
-            SimCoordinator& c, const auto& reply) { c.Register(node, name, n, reply); },
+        [name = name_, node = node_, pod = world_.scenario().pods ? id_ + 1 : 0,
+         n = world_.scenario().processes](SimCoordinator& c, const auto& reply) {
+          c.Register(node, name, pod, n, reply);
+        },
         answered);
   }
   SplitRows(request_);

@@ -98,6 +98,7 @@ void SimCoordinator::Start() {
   CoordinatorLimits limits;
   limits.first_epoch = run;
   limits.lease = s.lease;
+  limits.look = s.look;
   limits.broken_grace = s.broken_grace;
   limits.run_max_try = s.run_max_try;
   limits.max_losses = s.max_losses;
@@ -137,10 +138,13 @@ void SimCoordinator::Refuse(const Error& why) {
 
 // --- calls
 
-void SimCoordinator::Register(uint32_t node, const std::string& agent, uint32_t processes,
-                              const Reply& reply) {
+void SimCoordinator::Register(uint32_t node, const std::string& agent, uint64_t pod,
+                              uint32_t processes, const Reply& reply) {
+  if (coordinator_->Superseded(node, agent, pod)) {
+    return reply({World::Answer::Kind::kRefused, {}, {}, 0});
+  }
   const NodeRegistration registration =
-      coordinator_->Register(node, agent, processes, world_.now());
+      coordinator_->Register(node, agent, processes, world_.now(), pod);
   World::Answer answer;
   answer.kind = World::Answer::Kind::kRegistered;
   answer.incarnation = registration.incarnation;
@@ -162,7 +166,7 @@ void SimCoordinator::Exchange(uint32_t node, const std::string& bytes, const Rep
     }
   }
   world_.oracle().Asked(*request);
-  coordinator_->Exchange(
+  newest_[node] = coordinator_->Exchange(
       node, *request, world_.now(), [this, node, reply](const Result<ExchangeReply>& said) {
         World::Answer answer;
         if (!said.ok()) {
@@ -207,7 +211,7 @@ void SimCoordinator::Leave(uint32_t node, const Incarnation& incarnation) {
   coordinator_->Leave(node, incarnation, world_.now());
 }
 void SimCoordinator::ConnectionGone(uint32_t node) {
-  coordinator_->ConnectionGone(node, world_.now());
+  coordinator_->ConnectionGone(newest_[node], world_.now());
 }
 void SimCoordinator::Drain() { coordinator_->Drain(world_.now()); }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -37,7 +38,8 @@ class SimCoordinator {
   Instant frozen_until{};
 
   using Reply = std::function<void(World::Answer)>;
-  void Register(uint32_t node, const std::string& agent, uint32_t processes, const Reply& reply);
+  void Register(uint32_t node, const std::string& agent, uint64_t pod, uint32_t processes,
+                const Reply& reply);
   void Exchange(uint32_t node, const std::string& bytes, const Reply& reply);
   void Leave(uint32_t node, const Incarnation& incarnation);
   void ConnectionGone(uint32_t node);
@@ -70,7 +72,8 @@ class SimCoordinator {
   std::unique_ptr<PlanStore> plan_;
   std::unique_ptr<Coordinator> coordinator_;
   PlanCursor cursor_;
-  std::set<LeaseName> alone_;  // leases of suspects
+  std::set<LeaseName> alone_;            // leases of suspects
+  std::map<uint32_t, uint64_t> newest_;  // exchange of a node
   bool flushing_ = false;
   bool publishing_ = false;
   bool ending_ = false;

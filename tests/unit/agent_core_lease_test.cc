@@ -114,6 +114,31 @@ TEST(AgentCoreLease, WhatWasNotFinishedInTimeIsNotOffered) {
   }
 }
 
+// An epoch that has heard of every node does not wait for leases that are still on their way.
+TEST(AgentCoreLease, WhatComesLateFromAnEarlierEpochIsBegunOnceItIsAdopted) {
+  for (const bool speculation : {false, true}) {
+    CoreHarness h;
+    h.registration.speculation = speculation;
+    h.Begin();
+    h.Answer(h.Reply());
+    h.Advance(seconds(1));
+    ASSERT_EQ(h.Next(), CallKind::kPark);
+    ExchangeReply late = h.Reply();
+    late.leased.push_back(CoreHarness::Lease(4));
+    h.registration.incarnation = {2, 1};
+    h.core.OnRegistered(h.registration, h.now());
+    h.Answer(late, CallKind::kPark);
+    EXPECT_EQ(h.given[0].size(), speculation ? 1U : 0U);
+    h.Advance(seconds(1));
+    ASSERT_TRUE(h.NextReport());
+    ASSERT_THAT(h.request.offered, SizeIs(1));
+    ExchangeReply reply = h.Reply();
+    reply.adopted.push_back({4, {1, 104}, {2, 1}});
+    h.Answer(reply);
+    EXPECT_THAT(h.given[0], SizeIs(1));
+  }
+}
+
 TEST(AgentCoreLease, WhatWasHandedBackIsNotOffered) {
   CoreHarness h;
   h.BeginWith(3);

@@ -204,6 +204,23 @@ TEST(CoordinatorControl, TheEndOfAnotherPodIsNotThisOnes) {
   EXPECT_EQ(h.state.batches()[0].losses, 1U);
 }
 
+// Outside of pods with a number, only what is on the line tells the dead agent from its successor.
+TEST(CoordinatorControl, AConnectionThatBrokeIsNobodysWhenThePodsNumberIsUnknown) {
+  PodEnds h;
+  h.Plan(1);
+  const Incarnation node = h.Join(0);
+  h.Hold(0, node, h.Lease(0, node));
+  const auto parked = h.Send(0, h.Request(node, 0, 1000));
+  EXPECT_EQ(parked->answers, 0);
+  h.End(0, 4, "Error");
+  EXPECT_EQ(h.core->running(), 1U) << "an agent with an open call is not the one that died";
+  h.core->ConnectionGone(parked->exchange, h.now());
+  h.End(0, 5, "Error");
+  EXPECT_EQ(h.core->running(), 0U);
+  EXPECT_EQ(h.state.batches()[0].losses, 1U);
+  EXPECT_EQ(parked->answers, 0) << "nobody would hear it";
+}
+
 TEST(CoordinatorControl, MemoryThatDoesNotSufficeForInitEndsTheJob) {
   PodEnds h;
   h.Plan(1);

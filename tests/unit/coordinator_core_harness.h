@@ -38,6 +38,7 @@ class CoordinatorHarness {
     std::vector<LeaseName> leased;
     std::vector<uint64_t> digests;
     int answers = 0;
+    uint64_t exchange = 0;
   };
 
   Instant now() const { return now_; }
@@ -108,21 +109,22 @@ class CoordinatorHarness {
   }
   std::shared_ptr<Said> Send(uint32_t node, const ExchangeRequest& request) {
     auto said = std::make_shared<Said>();
-    core->Exchange(node, request, now_, [said](const Result<ExchangeReply>& reply) {
-      ++said->answers;
-      if (!reply.ok()) {
-        said->error = reply.error();
-        return;
-      }
-      said->directive = reply->directive;
-      said->settled = reply->settled;
-      said->refused = reply->refused;
-      said->adopted = reply->adopted;
-      for (const Leased& l : reply->leased) {
-        said->leased.push_back({l.id, l.fence});
-        said->digests.push_back(l.digest);
-      }
-    });
+    said->exchange =
+        core->Exchange(node, request, now_, [said](const Result<ExchangeReply>& reply) {
+          ++said->answers;
+          if (!reply.ok()) {
+            said->error = reply.error();
+            return;
+          }
+          said->directive = reply->directive;
+          said->settled = reply->settled;
+          said->refused = reply->refused;
+          said->adopted = reply->adopted;
+          for (const Leased& l : reply->leased) {
+            said->leased.push_back({l.id, l.fence});
+            said->digests.push_back(l.digest);
+          }
+        });
     return said;
   }
   LeaseName Lease(uint32_t node, const Incarnation& incarnation) {

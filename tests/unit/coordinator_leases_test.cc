@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "coordinator/ledger/log_format.h"
 #include "tests/unit/coordinator_core_harness.h"
 
 namespace parallelrun {
@@ -89,8 +90,9 @@ TEST(CoordinatorLeases, ABrokenConnectionShortensThemOnlyWhereTwoMayRunAtOnce) {
   for (const bool speculation : {true, false}) {
     CoordinatorHarness h(With(speculation));
     h.Plan(1);
-    h.Lease(0, h.Join(0));
-    h.core->ConnectionGone(0, h.now());
+    const Incarnation node = h.Join(0);
+    h.Lease(0, node);
+    h.core->ConnectionGone(h.Send(0, h.Request(node, 0, 1000))->exchange, h.now());
     h.Advance(seconds(2));
     EXPECT_EQ(h.core->running(), speculation ? 0U : 1U);
     for (int i = 0; i < 8; ++i) h.Advance(seconds(1));
@@ -122,6 +124,46 @@ TEST(CoordinatorLeases, WithoutSpeculationANewEpochWaitsForALeaseAtMost) {
   }
   h.Advance(seconds(1));
   EXPECT_THAT(h.Send(1, h.Request(one, 1))->leased, SizeIs(1));
+}
+
+// Its predecessor may still be at work, though it had planned nothing when its ledger was read.
+TEST(CoordinatorLeases, WithoutSpeculationTheSecondEpochWaitsWhateverItFound) {
+  CoordinatorHarness h(With(false, 2));
+  h.Start();
+  h.Plan(1);
+  const Incarnation one = h.Join(1);
+  EXPECT_THAT(h.Send(1, h.Request(one, 1))->leased, IsEmpty());
+  h.Send(0, h.Request(h.Join(0)));
+  EXPECT_THAT(h.Send(1, h.Request(one, 1))->leased, SizeIs(1));
+}
+
+// A retry that the next epoch knows nothing of could run beside the one that it leases.
+TEST(CoordinatorLeases, WithoutSpeculationARetryWaitsUntilItsFailureIsDurable) {
+  for (const bool speculation : {false, true}) {
+    CoordinatorHarness h(With(speculation, 2));
+    h.Plan(1);
+    const Incarnation zero = h.Join(0);
+    const Incarnation one = h.Join(1);
+    const auto failed = h.Report(0, zero, h.Lease(0, zero), Finished::Kind::kFailed);
+    const auto asks = h.Send(1, h.Request(one, 1, 10'000));
+    EXPECT_EQ(asks->answers, speculation ? 1 : 0);
+    h.Sync();
+    EXPECT_THAT(failed->settled, SizeIs(1));
+    EXPECT_THAT(asks->leased, SizeIs(1));
+  }
+}
+
+TEST(CoordinatorLeases, NothingIsAnsweredWithoutALookForANewerEpoch) {
+  CoordinatorHarness h;
+  h.Plan(2);
+  const Incarnation node = h.Join(0);
+  h.Lease(0, node);
+  h.files.Put("/job/state/epochs/" + LogName(2), "");
+  h.Advance(milliseconds(900));
+  EXPECT_EQ(h.Send(0, h.Request(node, 1))->answers, 1) << "it looked a tenth of a lease ago";
+  h.Advance(milliseconds(100));
+  EXPECT_TRUE(h.core->superseded());
+  EXPECT_EQ(h.Send(0, h.Request(node, 1))->answers, 0);
 }
 
 TEST(CoordinatorLeases, WithSpeculationANewEpochWaitsForNobody) {

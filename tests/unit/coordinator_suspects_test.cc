@@ -192,8 +192,8 @@ TEST(Isolation, ItGoesOnInTheNextEpochAndAcceptsWhatIsOffered) {
   PlanFour(h);
   Incarnation in = h.Join(0);
   h.Report(0, in, h.Lease(0, in), Kind::kFailed);
-  const auto leased = h.Send(0, h.Request(in, 1));
   h.Sync();
+  const auto leased = h.Send(0, h.Request(in, 1));
   h.Start();
   in = h.Join(0);
   ExchangeRequest offer = h.Request(in, 5);

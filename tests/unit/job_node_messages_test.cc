@@ -2,6 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "tests/support/source_folder.h"
+
 namespace parallelrun {
 namespace {
 
@@ -48,6 +55,43 @@ ExchangeRequest Request() {
   return r;
 }
 
+ExchangeReply Reply() {
+  ExchangeReply reply;
+  reply.epoch = 3;
+  reply.directive = Directive::kDrain;
+  reply.settled = {{1, {3, 1}}};
+  reply.refused = {{2, {3, 2}}};
+  reply.adopted = {{3, {2, 9}, {3, 3}}};
+  reply.leased = {{4, {3, 4}, 77, "work"}};
+  return reply;
+}
+
+std::string Kept(const std::string& name) {
+  std::stringstream bytes;
+  bytes << std::ifstream(SourceFolder() + "tests/fuzz/corpus/protocol/" + name).rdbuf();
+  return bytes.str();
+}
+
+// What the fuzz target begins with is what agents and coordinators of this protocol say.
+TEST(NodeMessagesTest, AnotherFormatIsAnotherProtocol) {
+  const std::string request = std::string(1, '\0') + Encode(Request());
+  const std::string reply = std::string(1, '\1') + Encode(Reply());
+  const auto why = [](const std::string& name, const std::string& bytes) {
+    const std::string folder = std::filesystem::temp_directory_path();
+    std::ofstream(folder + "/" + name) << bytes;
+    return "raise kNodeProtocol, and keep " + folder + "/" + name +
+           " in tests/fuzz/corpus/protocol";
+  };
+  EXPECT_EQ(kNodeProtocol, 1U);
+  EXPECT_TRUE(Kept("request") == request) << why("request", request);
+  EXPECT_TRUE(Kept("reply") == reply) << why("reply", reply);
+}
+
+TEST(NodeMessagesTest, TheIncarnationIsReadOfAnyProtocol) {
+  EXPECT_EQ(IncarnationOf(Encode(Request()).substr(0, 8) + "?"), (Incarnation{3, 7}));
+  EXPECT_EQ(IncarnationOf("short"), Incarnation());
+}
+
 TEST(NodeMessagesTest, RequestRoundTrip) {
   const std::string bytes = Encode(Request());
   const Result<ExchangeRequest> decoded = DecodeExchangeRequest(bytes);
@@ -66,14 +110,7 @@ TEST(NodeMessagesTest, RequestRoundTrip) {
 }
 
 TEST(NodeMessagesTest, ReplyRoundTrip) {
-  ExchangeReply reply;
-  reply.epoch = 3;
-  reply.directive = Directive::kDrain;
-  reply.settled = {{1, {3, 1}}};
-  reply.refused = {{2, {3, 2}}};
-  reply.adopted = {{3, {2, 9}, {3, 3}}};
-  reply.leased = {{4, {3, 4}, 77, "work"}};
-  const std::string bytes = Encode(reply);
+  const std::string bytes = Encode(Reply());
   const Result<ExchangeReply> decoded = DecodeExchangeReply(bytes);
   ASSERT_TRUE(decoded.ok());
   EXPECT_EQ(Encode(*decoded), bytes);
