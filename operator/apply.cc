@@ -19,7 +19,7 @@ using nlohmann::json;
 // An access Secret that somebody deletes or changes is mended within this time also when no pod is
 // created.
 constexpr Duration kAccessCheck = std::chrono::minutes(10);
-constexpr size_t kLargestBatch = 16;
+constexpr size_t kLargestBatch = 8;
 
 bool CreatesPod(const Action& action) {
   return action.kind == Action::Kind::kCreate && action.resource == kPods.plural;
@@ -93,7 +93,7 @@ Applier::Applier(kube::Client& client, OperatorKey key,
       job_labels_(std::move(job_labels)),
       clock_(std::move(clock)) {}
 
-Result<JobCredentials> Applier::Credentials(const JobIdentity& job, AccessState& state) const {
+Result<JobCredentials> Applier::Credentials(const JobIdentity& job, ApplyState& state) const {
   const WallTime now = clock_->WallNow();
   if (!state.credentials || now >= state.credentials->renew_at) {
     Result<JobCredentials> made = DeriveCredentials(key_, job, now);
@@ -115,10 +115,11 @@ Applier::Done Applier::Stored(const std::string& plural, const json& object) con
 }
 
 Applied Applier::Apply(const ObservedJob& job, const std::vector<Action>& actions,
-                       AccessState& state) {
+                       ApplyState& state) {
   Applied applied;
   const bool creates_pods = std::any_of(actions.begin(), actions.end(), CreatesPod);
   bool may_create_pods = true;
+  if (!creates_pods) state.batch = 1;
   for (size_t i = 0; i < actions.size();) {
     const Action& action = actions[i];
     if (!CreatesPod(action)) {
@@ -134,13 +135,14 @@ Applied Applier::Apply(const ObservedJob& job, const std::vector<Action>& action
     }
     size_t end = i;
     while (end < actions.size() && CreatesPod(actions[end])) ++end;
-    for (size_t batch = 1; i < end && may_create_pods; batch = std::min(2 * batch, kLargestBatch)) {
-      const size_t count = std::min(batch, end - i);
+    while (i < end && may_create_pods) {
+      const size_t count = std::min(state.batch, end - i);
       std::vector<Done> all = CreateTogether(job.uid, actions, i, count);
       for (size_t k = 0; k < count; ++k) {
         if (all[k].error) may_create_pods = false;
         Note(actions[i + k], std::move(all[k]), applied);
       }
+      state.batch = may_create_pods ? std::min(2 * state.batch, kLargestBatch) : 1;
       i += count;
     }
     if (i < end) {
@@ -151,7 +153,7 @@ Applied Applier::Apply(const ObservedJob& job, const std::vector<Action>& action
   return applied;
 }
 
-Applier::Done Applier::One(const ObservedJob& job, const Action& action, AccessState& state,
+Applier::Done Applier::One(const ObservedJob& job, const Action& action, ApplyState& state,
                            bool creates_pods) {
   switch (action.kind) {
     case Action::Kind::kCreate: return Create(job.uid, action);
@@ -189,8 +191,8 @@ Applier::Done Applier::Create(const std::string& job_uid, const Action& action) 
   return Stored(action.resource, *made);
 }
 
-Applier::Done Applier::EnsureAccess(const ObservedJob& job, const Action& action,
-                                    AccessState& state, bool read) {
+Applier::Done Applier::EnsureAccess(const ObservedJob& job, const Action& action, ApplyState& state,
+                                    bool read) {
   const JobIdentity identity = IdentityOf(job);
   const Result<JobCredentials> credentials = Credentials(identity, state);
   if (!credentials.ok()) return Failed(Internal(credentials.error().message));

@@ -1,6 +1,6 @@
 // Carries out the actions of a plan at the API server: in order, but for creates of pods next to
-// each other, which go at the same time in batches of 1, 2, 4, 8, so that a create that is refused
-// is refused once and not five hundred times. Every action may be repeated.
+// each other, which go at the same time in batches of 1, 2, 4, 8, 8, so that a create that is
+// refused is refused once and not five hundred times. Every action may be repeated.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,13 @@
 
 namespace parallelrun {
 
-// What is remembered of a job's access Secret. One reconcile at a time.
-struct AccessState {
+// What is remembered of a job from one plan to the next. One reconcile at a time.
+struct ApplyState {
   std::optional<JobCredentials> credentials;  // until their renew_at
   std::string made_of;                        // what the Secret that was last seen in place
                                               // follows from; "": none was
   Instant checked{};
+  size_t batch = 1;  // how many pods the next plan may begin with, if it goes on making them
 };
 
 struct Applied {
@@ -46,18 +47,18 @@ class Applier {
           std::shared_ptr<const Clock> clock);
 
   // The credentials of a job now, from `state` while they are in force.
-  Result<JobCredentials> Credentials(const JobIdentity& job, AccessState& state) const;
+  Result<JobCredentials> Credentials(const JobIdentity& job, ApplyState& state) const;
 
   // All but kControl. Thread-safe for different jobs.
-  Applied Apply(const ObservedJob& job, const std::vector<Action>& actions, AccessState& state);
+  Applied Apply(const ObservedJob& job, const std::vector<Action>& actions, ApplyState& state);
 
  private:
   struct Done;
   static Done Failed(kube::ApiError error);
   Done Stored(const std::string& plural, const nlohmann::json& object) const;
-  Done One(const ObservedJob& job, const Action& action, AccessState& state, bool creates_pods);
+  Done One(const ObservedJob& job, const Action& action, ApplyState& state, bool creates_pods);
   Done Create(const std::string& job_uid, const Action& action);
-  Done EnsureAccess(const ObservedJob& job, const Action& action, AccessState& state, bool read);
+  Done EnsureAccess(const ObservedJob& job, const Action& action, ApplyState& state, bool read);
   Done CreateAccess(const nlohmann::json& wanted);
   Done ReviseAccess(const nlohmann::json& wanted, const std::string& job_uid);
   Done SnapshotCode(const ObservedJob& job, const Action& action);

@@ -1,5 +1,6 @@
 // parallelrun-operator: see docs/operator.md and --help. Exit codes: 0 it was asked to stop, 1 it
 // lost its lease or could not stop in time, 2 it cannot start.
+#include <malloc.h>
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
 
@@ -72,6 +73,9 @@ int main(int argc, char** argv) {
     fmt::print(parsed.exit_code == 0 ? stdout : stderr, "{}", parsed.text);
     return parsed.exit_code;
   }
+  // An arena keeps what its threads once needed, and there are as many threads here as there are
+  // jobs that start.
+  mallopt(M_ARENA_MAX, 2);
   InitHttpClientThread();
   if (!parsed.check_url.empty()) return Check(parsed.check_url);
   SetUpLogging(parsed.options.log_format, parsed.options.log_level);

@@ -150,7 +150,7 @@ ParsedOptions ParseOptions(const std::vector<std::string>& arguments,
                options.planning.pod_security_defaults,
                "Give pods uid 65532 and Pod Security \"restricted\" (default true; false on "
                "OpenShift)");
-  app.add_option("--workers", options.workers, "Jobs handled at the same time (default 8)")
+  app.add_option("--workers", options.workers, "Jobs handled at the same time (default 24)")
       ->check(CLI::Range(1, 64));
   app.add_flag("--per-job-metrics", options.per_job_metrics,
                "Gauges for each job, with its name as a label");

@@ -45,7 +45,7 @@ struct ProcessOptions {
   std::string metrics_address = "0.0.0.0:8080";
   std::string health_address = "0.0.0.0:8081";
   LeaderOptions leader;
-  int workers = 8;
+  int workers = 24;  // each waits for the API server most of its time
   bool per_job_metrics = false;
   LogLevel log_level = LogLevel::kInfo;
   LogFormat log_format = LogFormat::kJson;

@@ -18,8 +18,9 @@ constexpr Duration kChildrenLastInDoubt = seconds(30);
 constexpr Duration kLookAtProgress = seconds(5);
 constexpr Duration kDrainGrace = seconds(120);
 constexpr size_t kMostPodEnds = 100;
-// In one plan: a pod as JSON takes 25 kB, and a job may want thousands.
-constexpr int kMostCreates = 64;
+// In one plan: a pod as JSON takes 25 kB, a job may want thousands, and many jobs are planned at
+// the same time.
+constexpr int kMostCreates = 16;
 
 Action Create(json object, const char* resource, std::string reason) {
   Action action{Action::Kind::kCreate, std::move(reason)};

@@ -45,7 +45,7 @@ struct Reconciler::Memory {
   // Created, and maybe not in the cache yet: by name, with the resourceVersion that shows it.
   std::map<std::string, std::pair<PodDigest, uint64_t>> created;
   uint64_t status_version = 0;  // of our last status write
-  AccessState access;
+  ApplyState apply;
 };
 
 std::optional<HeldPod> DigestHeldPod(const json& pod) {
@@ -97,7 +97,7 @@ Outcome Reconciler::Work(const std::string& key) {
       return Outcome::kRequeueAfter;
     }
     Pull(key, *job, *plan, *memory);
-    applied = applier_.Apply(*job, plan->actions, memory->access);
+    applied = applier_.Apply(*job, plan->actions, memory->apply);
     news = Remember(applied, *memory);
     // A status that shows the new pods already saves the one that would follow it.
     const bool goes_on = plan->goes_on || !applied.pods.empty();
@@ -202,7 +202,7 @@ void Reconciler::Pull(const std::string& key, const ObservedJob& job, const Plan
     parts_.coordinators.Forget(key);
     return;
   }
-  const Result<JobCredentials> credentials = applier_.Credentials(IdentityOf(job), memory.access);
+  const Result<JobCredentials> credentials = applier_.Credentials(IdentityOf(job), memory.apply);
   if (!credentials.ok()) {
     spdlog::error("{}", credentials.error().message);
     return;

@@ -10,7 +10,8 @@
 //   Informer<PodDigest> pods(client, options);   // begins at once, on threads of its own
 //
 // Thread-safe. Handlers run on the informer's threads, one event of a namespace at a time, after
-// the cache shows it; they must be quick (a queue's Add). Resync is not needed and not there.
+// the cache shows it; they must be quick (a queue's Add). One that throws is logged, and its event
+// lost. Resync is not needed and not there.
 #pragma once
 
 #include <atomic>

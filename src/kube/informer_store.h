@@ -4,6 +4,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -183,7 +184,19 @@ class InformerStore {
         objects_.erase(found);
       }
     }
-    if (handler_ && (event.before || event.after)) handler_(event);
+    if (event.before || event.after) Tell(event);
+  }
+
+  // A handler that throws is told of the next event all the same: one odd object must not end the
+  // news of all others.
+  void Tell(const InformerEvent<Digest>& event) const {
+    if (!handler_) return;
+    try {
+      handler_(event);
+    } catch (const std::exception& e) {
+      spdlog::error("informer: what is new about {} could not be handed on: {}",
+                    Printable(event.key, kShown), Printable(e.what(), kShown));
+    }
   }
 
   void Unindex(const std::string& key, const Digest& digest) {

@@ -152,7 +152,12 @@ def test_no_right_is_granted_in_vain(operators, world, audit):
     }
     world.operator.kill()
     first = operators("--network-policies").start()
-    world.kubelet.hold = lambda pod: True  # so that its events are read
+
+    def on_a_host(pod):
+        world.kubelet.schedule(pod)
+        return True
+
+    world.kubelet.hold = on_a_host  # so that its events are read
     world.submit(ttlSecondsAfterFinished=1, deleteAfterFinished=True)
     world.until(lambda: ("list", "events") in {r[:2] for r in audit.requests()}, within=30)
     first.kill()

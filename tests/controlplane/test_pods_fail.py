@@ -220,6 +220,7 @@ def test_what_only_events_tell(world):
     world.kubelet.hold = lambda pod: pod["metadata"]["labels"]["parallelrun.dev/role"] == "node"
     world.submit(nodeCount=1)
     pod = world.until(lambda: world.nodes())[0]
+    world.kubelet.schedule(pod)
     world.client.create(
         "Event",
         world.namespace,

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
+#include <stdexcept>
 #include <variant>
 #include <vector>
 
@@ -133,6 +135,7 @@ class KubeReflector : public testing::Test {
             [this](const InformerEvent<Digest>& event) {
               events_.push_back(event.key + " " + (event.before ? event.before->value : "-") + ">" +
                                 (event.after ? event.after->value : "-"));
+              if (on_event_) on_event_(events_.back());
             }),
         sink_(store_.MakeScope("")) {
     // As real ones, streams that end do so after a while.
@@ -167,6 +170,7 @@ class KubeReflector : public testing::Test {
   FakeServer server_;
   double random_ = 0;
   Texts events_;
+  std::function<void(const std::string&)> on_event_;
   std::vector<Duration> waits_;
   Store store_;
   std::unique_ptr<ReflectorSink> sink_;
@@ -374,6 +378,20 @@ TEST_F(KubeReflector, EachNamespaceIsReplacedByItself) {
   EXPECT_FALSE(store_.HasSeen("other", 7));
 }
 
+TEST_F(KubeReflector, AHandlerThatThrowsHearsTheNextEvent) {
+  on_event_ = [](const std::string& event) {
+    if (event.starts_with("ns/a ")) throw std::runtime_error("odd");
+  };
+  server_.script = {Page({Object("a", "1"), Object("b", "2")}, "10"),
+                    Stream{{Modified(Object("a", "11", "w")), Added(Object("c", "12"))}}};
+  Run();
+  std::sort(events_.begin(), events_.end());
+  EXPECT_EQ(events_, (Texts{"ns/a ->v", "ns/a v>w", "ns/b ->v", "ns/c ->v"}));
+  EXPECT_EQ(Keys(), (Texts{"ns/a=w", "ns/b=v", "ns/c=v"})) << "the cache shows what was not told";
+  EXPECT_TRUE(store_.HasSynced());
+  EXPECT_EQ(server_.log, (Texts{"list", "watch 10", "watch 12"}));
+}
+
 TEST_F(KubeReflector, StopBeforeTheWatchBegan) {
   server_.script = {Page({Object("a", "1")}, "10")};  // and nothing to watch: it is stopped there
   Run();
@@ -398,6 +416,25 @@ TEST_F(KubeReflector, ABookmarkWithoutTheAnnotationIsNotSynced) {
   EXPECT_EQ(store_.size(), 0u);
   EXPECT_EQ(server_.log, (Texts{"watch-list", "watch-list"})) << "ended before: a fresh request";
   EXPECT_EQ(waits_.size(), 1u);
+}
+
+// client-go's cache-sync time-out ends the process; here a stream that is silent for too long
+// before all objects have come is told of, and begun again.
+TEST_F(KubeReflector, ACacheThatIsNotFilledInTimeIsToldAndFilledAnew) {
+  server_.script = {Stream{{Added(Object("a", "1")), NoAnswer(Code::kTimeout)}}};
+  Run(true);
+  EXPECT_FALSE(store_.HasSynced());
+  EXPECT_EQ(store_.size(), 0u) << "half a list is not shown";
+  EXPECT_EQ(stats_.last_error, "no answer");
+  EXPECT_EQ(waits_.size(), 1u);
+
+  server_.script = {Stream{{Added(Object("b", "2")), NoAnswer(Code::kTimeout)}},
+                    Stream{{Added(Object("c", "3")), Bookmark("8", true)}}};
+  server_.log.clear();
+  Run(true);
+  EXPECT_EQ(server_.log, (Texts{"watch-list", "watch-list", "watch 8"}));
+  EXPECT_TRUE(store_.HasSynced());
+  EXPECT_EQ(Keys(), (Texts{"ns/c=v"})) << "and nothing of what came before";
 }
 
 TEST_F(KubeReflector, WatchListBacksOffOn429AndIsTriedAgain) {

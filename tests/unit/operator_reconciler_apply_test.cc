@@ -49,7 +49,7 @@ Action CreatePod(const std::string& name) {
 }
 
 // One that has a status already, unless `phase` is "".
-ObservedJob TheJob(const std::string& phase = "Running") {
+ObservedJob JobIn(const std::string& phase = "Running") {
   ObservedJob job;
   job.status.phase = phase;
   job.name_space = "team";
@@ -70,14 +70,14 @@ Action Access() {
 
 struct ApplierTest : testing::Test {
   Applied Apply(const std::vector<Action>& actions) {
-    return applier.Apply(TheJob(), actions, state);
+    return applier.Apply(JobIn(), actions, state);
   }
   Applied First(const std::vector<Action>& actions) {
-    return applier.Apply(TheJob(""), actions, state);
+    return applier.Apply(JobIn(""), actions, state);
   }
   FakeApi api;
   Applier applier{api.client(), {std::string(32, 'k')}, {}, std::make_shared<SystemClock>()};
-  AccessState state;
+  ApplyState state;
 };
 
 TEST_F(ApplierTest, CreatedPodsAreRememberedWithTheirVersion) {
@@ -104,6 +104,24 @@ TEST_F(ApplierTest, ARefusedCreateIsRefusedOnceNotForEveryPod) {
   EXPECT_EQ(applied.refused[0].reason, "Forbidden");
   EXPECT_NE(applied.refused[0].message.find("exceeded quota"), std::string::npos);
   EXPECT_FALSE(applied.again);
+}
+
+TEST_F(ApplierTest, BatchesGrowFromPlanToPlanWhilePodsAreMadeAndNoLonger) {
+  auto make = [this, next = 0](int count) mutable {
+    std::vector<Action> actions;
+    for (int i = 0; i < count; ++i) actions.push_back(CreatePod("p" + std::to_string(next++)));
+    Apply(actions);
+    return state.batch;
+  };
+  EXPECT_EQ(make(3), 4U) << "1 and 2";
+  EXPECT_EQ(make(16), 8U);
+  EXPECT_EQ(make(0), 1U) << "a refusal may have come since";
+  EXPECT_EQ(make(1), 2U);
+  api.Refuse([](const HttpRequest& request) -> std::optional<HttpResponse> {
+    if (request.method != "POST") return std::nullopt;
+    return StatusAnswer(403, "Forbidden", "exceeded quota: pods=20");
+  });
+  EXPECT_EQ(make(1), 1U);
 }
 
 TEST_F(ApplierTest, AnOwnPodThatIsThereAlreadyIsASuccess) {
@@ -175,7 +193,7 @@ TEST_F(ApplierTest, TheAccessSecretIsMadeReadBeforePodsAndMadeAgain) {
 
 struct MovedClock final : Clock {
   Instant Now() const override { return Instant(moved); }
-  WallTime WallNow() const override { return TheJob().created + moved; }
+  WallTime WallNow() const override { return JobIn().created + moved; }
   Duration moved{};
 };
 
@@ -184,7 +202,7 @@ TEST_F(ApplierTest, ACertificateThatIsDueIsRenewedInTheSecret) {
   Applier renewing(api.client(), {std::string(32, 'k')}, {}, clock);
   const auto data_after = [&](Duration moved) {
     clock->moved = moved;
-    EXPECT_THAT(renewing.Apply(TheJob(), {Access()}, state).refused, IsEmpty());
+    EXPECT_THAT(renewing.Apply(JobIn(), {Access()}, state).refused, IsEmpty());
     return api.Stored(kSecretPath)["data"];
   };
   const json first = data_after(Duration::zero());

@@ -3,6 +3,7 @@ agent verifies it, with made-up results."""
 
 import http.client
 import json
+import secrets
 import socket
 import ssl
 import struct
@@ -64,6 +65,7 @@ class Node(threading.Thread):
         self._killed = threading.Event()
         self._connection = None
         self._run_id = None
+        self._instance = secrets.token_hex(8)
         self.code = None
 
     def terminate(self):
@@ -122,6 +124,7 @@ class Node(threading.Thread):
             processes=self._work.processes,
             host=f"node-{self._index}",
             pid=1,
+            instance=self._instance,
             **identity,
         )
         self._run_id = heard["runId"]
