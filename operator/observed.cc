@@ -64,10 +64,16 @@ ContainerDigest ReadContainer(const json& statuses, const std::string& name) {
 }
 
 void ReadConditions(const json& status, PodDigest& out) {
+  bool containers_ready = false, unready = false;
   for (const json& condition : lenient::List(status, "conditions")) {
     const std::string type = Text(condition, "type");
     const bool is_true = Text(condition, "status") == "True";
-    if (type == "Ready") out.ready = is_true;
+    if (type == "Ready") {
+      out.ready = is_true;
+      // A kubelet gives a reason; what stands in for one that is silent gives none.
+      unready = Text(condition, "status") == "False" && Text(condition, "reason").empty();
+    }
+    if (type == "ContainersReady") containers_ready = is_true;
     if (type == "DisruptionTarget" && is_true) {
       const std::string reason = Text(condition, "reason");
       out.disruption = reason.empty() ? "DisruptionTarget" : reason;
@@ -78,6 +84,7 @@ void ReadConditions(const json& status, PodDigest& out) {
           Shortened(message.empty() ? Text(condition, "reason") : message, kMaxMessage);
     }
   }
+  out.host_silent = unready && containers_ready;
 }
 
 }  // namespace

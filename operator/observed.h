@@ -67,6 +67,7 @@ struct PodDigest {
   ContainerDigest main;         // `worker` or `coordinator`
   ContainerDigest init;         // `runtime`
   bool ready = false;
+  bool host_silent = false;   // its containers were ready when its host was last heard of
   std::string unschedulable;  // message of PodScheduled=False
   std::string disruption;     // reason of DisruptionTarget=True
   WallTime created{};

@@ -114,6 +114,7 @@ void Complete(Draft& draft) {
   }
   draft.Set("Complete", Truth::kTrue, failed == 0 ? "Completed" : "CompletedWithFailures", message);
   draft.Set("FailureTarget", Truth::kFalse, "Completed", "");
+  draft.Set("Failed", Truth::kFalse, "Completed", "");
   draft.status.completion_time = draft.now;
 }
 
@@ -185,6 +186,7 @@ void EndFailed(Draft& draft) {
     return;
   }
   draft.Set("Failed", Truth::kTrue, target.reason, target.message);
+  draft.Set("Complete", Truth::kFalse, "Failed", "");
   draft.Set("Reconciling", Truth::kFalse, "Failed", "");
   draft.Set("Stalled", Truth::kTrue, target.reason, target.message);
   draft.status.completion_time = draft.now;

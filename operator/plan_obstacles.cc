@@ -47,7 +47,6 @@ constexpr Known kEvents[] = {
     {"FailedAttachVolume", "FailedAttachVolume", 45},
     {"FailedMapVolume", "FailedMount", 45},
     {"FailedCreatePodSandBox", "FailedCreatePodSandBox", 44},
-    {"FailedScheduling", "Unschedulable", 40},
 };
 
 template <size_t N>
@@ -96,11 +95,13 @@ void AddUnschedulable(Draft& draft, const PodDigest& pod, const std::string& mes
   draft.obstacles.push_back({40, "Unschedulable", NameOf(pod) + ": " + message});
 }
 
-// What is not in the pod's status: events, read once it has been pending for a while.
+// What is not in the pod's status: events, read once it has been pending for a while. A pod without
+// a host is the scheduler's, whose words are in its status; and a list of events is dear, since the
+// API server reads all those of the namespace for it.
 void AddEvents(Draft& draft, const PodDigest& pod, int& reads) {
+  if (pod.node_name.empty()) return;
   if (pod.created + kQuietPending > draft.now) return draft.Wake(pod.created + kQuietPending);
-  // A pod without a host is the scheduler's, whose words are in its status: one of them will do.
-  if (reads++ >= (pod.node_name.empty() ? 1 : kMostEventReads)) return;
+  if (reads++ >= kMostEventReads) return;
   const Duration max_age = draft.now < pod.created + kYoungPod ? kFirstEventsLast : kEventsLast;
   draft.WakeIn(max_age);
   const Fact* const fact = draft.Know(FactKind::kPodEvents, pod.uid, max_age, false);
@@ -112,10 +113,6 @@ void AddEvents(Draft& draft, const PodDigest& pod, int& reads) {
   }
   if (latest == nullptr) return;
   const Known& known = *Find(kEvents, latest->reason);
-  if (std::string_view(known.reason) == "Unschedulable") {
-    if (pod.node_name.empty()) AddUnschedulable(draft, pod, latest->message);
-    return;
-  }
   draft.obstacles.push_back(
       {known.rank, known.reason,
        NameOf(pod) + ": " + latest->message + Mend(known.reason, latest->message)});
@@ -131,7 +128,8 @@ void AddFailure(Draft& draft, const ApplyFailure& failure) {
   };
   if (text.find("exceeded quota") != std::string::npos ||
       text.find("failed quota") != std::string::npos) {
-    return add(52, "QuotaExceeded", false);
+    return add(52, "QuotaExceeded", false,
+               "; raise the quota, or lower nodeCount or resources, and the job goes on by itself");
   }
   if (text.find("violates PodSecurity") != std::string::npos) {
     return add(58, "PodSecurityViolation", true,
@@ -161,6 +159,13 @@ void AddPod(Draft& draft, const PodDigest& pod, int& event_reads) {
   }
   if (draft.obstacles.size() == before && pod.phase == PodPhase::kPending) {
     AddEvents(draft, pod, event_reads);
+  }
+  if (pod.host_silent) {
+    draft.obstacles.push_back(
+        {17, "HostNotReady",
+         fmt::format("{}: its host {} does not answer; its work goes on elsewhere, and the pod is "
+                     "made again if the host stays away",
+                     NameOf(pod), pod.node_name)});
   }
 }
 

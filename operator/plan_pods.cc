@@ -40,7 +40,20 @@ std::string ReasonOf(const Ended& ended) {
   return ended.exit_code > 128 ? "Killed" : "Error";
 }
 
-std::string Words(const std::string& message) { return message.empty() ? "" : ": " + message; }
+std::string Words(const std::string& message) {
+  const size_t last = message.find_last_not_of(" \n");
+  return last == std::string::npos ? "" : ": " + message.substr(0, last + 1);
+}
+
+// What Kubernetes' word for a disruption means, where the pod says no more itself.
+std::string Meaning(const std::string& reason) {
+  if (reason == "EvictionByEvictionAPI") return ": it was evicted, as when its host is drained";
+  if (reason == "DeletionByTaintManager") return ": its host is lost, or is not to run pods";
+  if (reason == "DeletionByPodGC") return ": its host is gone";
+  if (reason == "PreemptionByScheduler") return ": it made room for a pod of higher priority";
+  if (reason == "TerminationByKubelet") return ": its host is short of a resource or shuts down";
+  return "";
+}
 
 PodEnd EndOfContainer(const Ended& ended, bool init) {
   PodEnd end;
@@ -79,7 +92,7 @@ PodEnd EndOf(const PodDigest& pod) {
   PodEnd end;
   if (!pod.disruption.empty() || IsDisruption(pod.reason)) {
     end.reason = pod.disruption.empty() ? pod.reason : pod.disruption;
-    end.message = end.reason + Words(pod.message);
+    end.message = end.reason + (pod.message.empty() ? Meaning(end.reason) : Words(pod.message));
     if (pod.main.ended) end.exit_code = pod.main.ended->exit_code;
     return end;
   }

@@ -42,6 +42,7 @@ def pytest_configure(config):
     config.addinivalue_line(
         "markers", "own_cluster: needs the machines of the cluster in its hands"
     )
+    config.addinivalue_line("markers", "last: kubelets are slow for a while after it")
     config.figures = []
     # `timeout` sends it; the default action would leave the cluster behind.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -49,7 +50,11 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(items):
     """Tests that bring their own operator come before those that share one, which stays."""
-    items.sort(key=lambda item: "operator" in item.fixturenames)
+
+    def place(item):
+        return "operator" in item.fixturenames, item.get_closest_marker("last") is not None
+
+    items.sort(key=place)
 
 
 def pytest_terminal_summary(terminalreporter, config):

@@ -1,10 +1,14 @@
 """Who may ask whom for what: tokens of jobs, and what the operator asks the API server for."""
 
 import base64
+import contextlib
+import http.client
 import json
+import socket
 import ssl
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 from support import jobs
@@ -35,13 +39,78 @@ def secret_of(space, job):
     return {name: base64.b64decode(text).decode() for name, text in data.items()}
 
 
+def greet(space, job, authority, newest=None):
+    """The version of TLS of a connection to the job's coordinator, or what goes wrong."""
+    context = ssl.create_default_context(cadata=authority)
+    if newest:
+        context.set_ciphers("DEFAULT@SECLEVEL=0")  # else this end has no version below 1.2
+        context.minimum_version = ssl.TLSVersion.TLSv1
+        context.maximum_version = newest
+    address = job.pod("coordinator")["status"]["podIP"]
+    uid = job.get()["metadata"]["uid"][:5]
+    name = f"{job.name}-{uid}-coordinator.{space.name}.svc"
+    with socket.create_connection((address, 8443), timeout=10) as plain:
+        try:
+            with context.wrap_socket(plain, server_hostname=name) as connection:
+                return connection.version()
+        except ssl.SSLError as error:
+            return error.reason
+
+
+def ask_in_the_clear(address, port, path, method="GET"):
+    """Status code of a call without TLS; None if there is no answer."""
+    connection = http.client.HTTPConnection(address, port, timeout=10)
+    with contextlib.closing(connection):
+        try:
+            connection.request(method, path)
+            return connection.getresponse().status
+        except (http.client.HTTPException, ConnectionError):
+            return None
+
+
+def processes_of(cluster):
+    """Words and environments of all processes of all pods, by process."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended
+            if cluster.cgroup in (folder / "cgroup").read_text():
+                words, variables = (folder / name for name in ("cmdline", "environ"))
+                found[folder.name] = (words.read_bytes(), variables.read_bytes())
+    return {
+        process: (words.decode(errors="replace"), variables.decode(errors="replace"))
+        for process, (words, variables) in found.items()
+    }
+
+
+def running(processes, program):
+    return [variables for words, variables in processes.values() if program in words]
+
+
+STORE = "c4naryOfTheDataSource"
+
+
 @pytest.mark.own_cluster
-def test_a_token_is_good_for_one_job_and_one_node(space, operator):
-    first, data, out, _ = space.run("one", arguments=["--wait", "go"])
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion:DeprecationWarning")  # older ones are the point
+def test_a_token_is_good_for_one_job_and_one_node(space, operator, cluster):
+    metadata = {"name": "store", "namespace": space.name}
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}
+    space.kube.apply({**secret, "stringData": {"token": STORE}})
+    reference = {"secretKeyRef": {"name": "store", "key": "token"}}
+    environment = {"image": "newer:1", "env": [{"name": "STORE_TOKEN", "valueFrom": reference}]}
+    first, data, out, _ = space.run("one", arguments=["--wait", "go"], environment=environment)
     second = space.apply(jobs.manifest(space.name, "two", arguments=["--wait", "go"]))
     for job in (first, second):
         wait_until(lambda job=job: job.phase == "Running", lambda job=job: job.tell())
+    wait_until(lambda: len({mark[1] for mark in jobs.marks(out)}) >= 4, "all nodes at work")
     secrets = secret_of(space, first)
+
+    authority = secrets["ca.crt"]
+    assert greet(space, first, authority) == "TLSv1.3"
+    assert greet(space, first, authority, ssl.TLSVersion.TLSv1_2) == "TLSv1.2"
+    assert greet(space, first, authority, ssl.TLSVersion.TLSv1_1) == "TLSV1_ALERT_PROTOCOL_VERSION"
+    assert greet(space, second, authority) == "CERTIFICATE_VERIFY_FAILED"
+    coordinator = first.pod("coordinator")["status"]["podIP"]
+    assert ask_in_the_clear(coordinator, 8443, "/healthz") is None
     viewer = secrets["viewer"].strip()
     node = json.loads(secrets["node-0.json"])["token"]
     assert ask(first, viewer) == 200
@@ -59,6 +128,15 @@ def test_a_token_is_good_for_one_job_and_one_node(space, operator):
     with pytest.raises(urllib.error.HTTPError) as answer:
         urllib.request.urlopen(f"http://{address}:9102/v1/progress", timeout=10)
     assert answer.value.code == 404
+    # The operator has nothing but metrics and its health for whoever reaches it.
+    address = space.kube.list("pods", operator)[0]["status"]["podIP"]
+    for port, open_path in ((8080, "/metrics"), (8081, "/readyz")):
+        assert ask_in_the_clear(address, port, open_path) == 200
+        assert ask_in_the_clear(address, port, open_path, "POST") == 405
+        for path in ("/", "/v1/progress", "/debug/pprof/"):
+            assert ask_in_the_clear(address, port, path) == 404
+
+    processes = processes_of(cluster)
     data.write(jobs.GO)
     first.succeeded()
     second.succeeded()
@@ -67,10 +145,21 @@ def test_a_token_is_good_for_one_job_and_one_node(space, operator):
     tokens = [viewer, key, node, json.loads(secrets["node-1.json"])["token"]]
     tokens += secrets["tls.key"].splitlines()[1:2]
     assert all(len(token) > 20 for token in tokens)
+    (kept,) = space.kube.get("secrets", operator, "parallelrun-operator-key")["data"].values()
+    tokens += [kept, base64.b64decode(kept).hex()]
     said = {"metrics": metrics, **everything_said(space, first, out, operator)}
     assert len(said) > 10
     for place, text in said.items():
-        assert [token for token in tokens if token in text] == [], place
+        assert [token for token in [*tokens, STORE] if token in text] == [], place
+    assert len(running(processes, "/parallelrun-coordinator")) >= 2
+    assert len(running(processes, "/parallelrun-operator")) >= 1
+    assert len(running(processes, "/parallelrun-agent")) >= 4
+    assert len([one for one in running(processes, "python3") if STORE in one]) >= 2
+    for words, variables in processes.values():
+        assert [token for token in tokens if token in words + variables] == [], words
+        assert STORE not in words
+        # The script's own Secret is in the containers of the job that names it.
+        assert STORE not in variables or "HOSTNAME=one-" in variables, words
 
 
 def everything_said(space, job, out, operator):

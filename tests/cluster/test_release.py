@@ -1,5 +1,6 @@
 """The chart with jobs that run: upgraded from its previous version, rolled back, uninstalled."""
 
+import json
 import subprocess
 
 import pytest
@@ -96,7 +97,34 @@ def newer_images(empty_cluster, builder):
         empty_cluster.load([builder.of_version(name, NEWER, file)])
 
 
-def test_jobs_outlive_what_is_done_to_the_release(newer_images, helm, previous_chart, kube, space):
+def evict_both(kube, nodes):
+    """What the API server says to the eviction of one operator and then the other.
+
+    None can come in place of the first, since both hosts are closed.
+    """
+    namespace = "parallelrun-system"
+    budget = f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets/parallelrun-operator"
+    wait_until(lambda: kube.raw(budget)["status"].get("disruptionsAllowed") == 1, "a budget")
+    said = []
+    try:
+        for node in nodes:
+            kube.kubectl("cordon", node.name)
+        for pod in kube.list("pods", namespace):
+            name = pod["metadata"]["name"]
+            path = f"/api/v1/namespaces/{namespace}/pods/{name}/eviction"
+            metadata = {"name": name, "namespace": namespace}
+            eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
+            words = ["create", "--raw", path, "-f", "-"]
+            said.append(kube.kubectl(*words, text=json.dumps(eviction), check=False).stderr)
+    finally:
+        for node in nodes:
+            kube.uncordon(node.name)
+    return said
+
+
+def test_jobs_outlive_what_is_done_to_the_release(
+    empty_cluster, newer_images, helm, previous_chart, kube, space
+):
     wait = ["--wait", "--timeout", "2m"]
     helm("install", *RELEASE, previous_chart, "--create-namespace", *wait)
     job, data, out, output = space.run("first", count=20, arguments=["--wait", "go"])
@@ -145,10 +173,15 @@ def test_jobs_outlive_what_is_done_to_the_release(newer_images, helm, previous_c
     data.write({"on": b""})
     wait_until(lambda: out.files(OUTPUT.format("second")), lambda: f"the output\n{second.tell()}")
     assert second.phase == "Running"
-    helm("install", *RELEASE, CHART, *wait)
+    two = ["--set", "replicas=2,podDisruptionBudget.enabled=true"]
+    helm("install", *RELEASE, CHART, *two, *wait)
     second.succeeded()
     assert out.read(OUTPUT.format("second")) == output
     assert job.phase == "Succeeded"
+
+    first, other = evict_both(kube, empty_cluster.nodes)
+    assert first == ""
+    assert "Cannot evict pod as it would violate the pod's disruption budget" in other
 
 
 def another(space):

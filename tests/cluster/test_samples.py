@@ -10,6 +10,7 @@ import pytest
 import yaml
 from support import images, jobs
 from support.kube import wait_until
+from support.words import OVER
 
 SAMPLES = images.ROOT / "deploy" / "samples"
 
@@ -53,10 +54,8 @@ def test_output_is_that_of_a_local_run(space, operator, tmp_path, name):
     assert status["output"]["rows"] == len(local.splitlines())
     assert status["output"]["bytes"] == len(local)
     assert status["progress"]["percent"] == 100
-    row = job.table()
-    assert row["STATUS"] == "Succeeded"
-    assert row["DONE"].startswith("100%")
-    assert row["FAILED"] == "0"
+    done = {"Complete": "True Completed: all <n> mini-batches succeeded"}
+    job.says(f"{name} Succeeded 100% (<n>/<n>) 0 0/2", {**OVER, **done})
     # Each node that did something has left its logs; the other may have come when all was done.
     report = f"{name}/logs/sys/job_report/processed_mini-batches.csv"
     wait_until(lambda: out.files(report), "the coordinator's report")

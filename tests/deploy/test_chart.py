@@ -363,9 +363,9 @@ def test_values_that_are_refused(values, told):
 
 def test_an_old_kubernetes_is_refused():
     command = [render.tool("helm"), "template", "parallelrun", CHART, "--kube-version"]
-    old = subprocess.run([*command, "1.31.9"], capture_output=True, text=True, timeout=60)
+    old = subprocess.run([*command, "1.34.9"], capture_output=True, text=True, timeout=60)
     assert "incompatible with Kubernetes" in old.stderr
-    render.run([*command, "1.32.0-gke.100"])
+    render.run([*command, "1.35.0-gke.100"])
 
 
 def test_every_value_is_described_and_every_description_has_a_value():
@@ -458,7 +458,7 @@ def test_kube_score():
         "container-image-pull-policy",  # IfNotPresent: a version's image never changes
         "pod-probes",  # liveness and readiness ask different paths of one port; test pods none
     ]
-    command = [render.tool("kube-score"), "score", "--kubernetes-version", "v1.32", "-"]
+    command = [render.tool("kube-score"), "score", "--kubernetes-version", "v1.35", "-"]
     for name in ignored:
         command[2:2] = ["--ignore-test", name]
     values = {**EVERYTHING, "watchNamespaces": ["a"], "crds": {"install": False}}

@@ -78,7 +78,7 @@ def test_each_alert_fires_and_stays_silent_as_it_should():
     render.run(["promtool", "test", "rules", "tests/deploy/rules_test.yaml"])
 
 
-def test_no_alert_is_without_a_test():
+def test_no_rule_is_without_a_test():
     tests = yaml.safe_load((ROOT / "tests/deploy/rules_test.yaml").read_text())["tests"]
     fires, silent = set(), set()
     for test in tests:
@@ -86,6 +86,9 @@ def test_no_alert_is_without_a_test():
             (fires if alert.get("exp_alerts") else silent).add(alert["alertname"])
     names = {alert["alert"] for alert in alerts()}
     assert names == fires == silent
+    asked = [one["expr"] for test in tests for one in test.get("promql_expr_test", [])]
+    records = {rule["record"] for rule in rules() if "record" in rule}
+    assert {expression.split("{")[0] for expression in asked} == records
 
 
 @pytest.mark.parametrize("alert", alerts(), ids=lambda alert: alert["alert"])

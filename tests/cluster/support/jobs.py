@@ -2,11 +2,10 @@
 
 import json
 import os
-import re
 import subprocess
 from pathlib import Path
 
-from support import images
+from support import images, words
 from support.kube import wait_until
 
 BIN = Path(os.environ.get("PARALLELRUN_BIN") or images.ROOT / "build/release/bin").resolve()
@@ -197,39 +196,33 @@ class Job:
         )
         return self.condition(kind)
 
-    def table(self):
-        """The words of the job's line of `kubectl get prj`, by column."""
-        lines = self.kube.kubectl("get", "prj", self.name, "-n", self.namespace).splitlines()
-        starts = [lines[0].index(word) for word in lines[0].split()]
-        ends = [*starts[1:], None]
-        return {lines[0][a:b].strip(): lines[1][a:b].strip() for a, b in zip(starts, ends)}
+    def says(self, row, conditions, *events, lines=(), limit=60):
+        """Waits until `kubectl get` and `describe` say this of it, word for word (words.py).
 
-    def shows(self, status, done, nodes, limit=60):
-        """Waits until `kubectl get prj` shows this, with nothing failed."""
-        wanted = {"STATUS": status, "DONE": done, "FAILED": "0", "NODES": nodes}
+        `row`: its line of the table, without its age. Of events, "TYPE REASON: MESSAGE", and of
+        other lines, "NODES: READY: 2", there may be more.
+        """
 
-        def shown():
-            row = self.table()
-            return {name: row[name] for name in wanted} == wanted
-
-        wait_until(shown, lambda: f"{wanted} in {self.table()}\n{self.tell()}", limit)
-
-    def tells(self, *events, limit=60):
-        """Waits until `kubectl describe` has events that begin so: "Type Reason: message"."""
-
-        def missing():
-            told = self.events()
-            return [event for event in events if not any(one.startswith(event) for one in told)]
+        def wrong():
+            table = self.kube.kubectl("get", "prj", self.name, "-n", self.namespace)
+            told = self.describe()
+            return words.differences(told, table, row, conditions, events, lines)
 
         wait_until(
-            lambda: not missing(), lambda: f"{missing()} in {self.events()}\n{self.tell()}", limit
+            lambda: not wrong(), lambda: "\n".join([*wrong(), self.tell()]), limit, pause=0.5
         )
 
-    def events(self):
-        """Of the job, in the words of `kubectl describe`."""
-        told = self.describe().partition("\nEvents:")[2]
-        line = r"^  (Normal|Warning) +(\S+) +.+? +parallelrun-operator +(.+)$"
-        return [f"{kind} {reason}: {text}" for kind, reason, text in re.findall(line, told, re.M)]
+    def says_it_succeeded(self, count, *events, lines=()):
+        """Of a job of two nodes with one process each, and `count` mini-batches."""
+        done = f"Completed: all {count} mini-batches succeeded"
+        self.says(
+            f"{self.name} Succeeded 100% ({count}/{count}) 0 0/2",
+            {**words.OVER, "Complete": f"True {done}"},
+            "Normal Started: 2 nodes of 1 processes",
+            *events,
+            f"Normal Completed: {done}",
+            lines=lines,
+        )
 
     def describe(self):
         return self.kube.kubectl("describe", "prj", self.name, "-n", self.namespace)

@@ -62,6 +62,12 @@ class Kube:
         content = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
         return self.kubectl("apply", "-f", "-", text=content, **options)
 
+    def uncordon(self, node):
+        """Also waits until pods may come to it again."""
+        self.kubectl("uncordon", node)
+        path = f"/api/v1/nodes/{node}"
+        wait_until(lambda: "taints" not in self.raw(path)["spec"], f"{node} open")
+
     def raw(self, path, **query):
         """The JSON at a path of the API, or None if there is nothing (404)."""
         text = self._read(path, query)
