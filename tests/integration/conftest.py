@@ -1,3 +1,5 @@
+import os
+import re
 import sys
 from pathlib import Path
 
@@ -16,6 +18,24 @@ def built():
     if not PROGRAM.exists():
         pytest.exit(f"{PROGRAM} is not built: run script/build, or set PARALLELRUN_BIN", 2)
     processes.adopt_orphans()
+
+
+@pytest.fixture(autouse=True)
+def findings(tmp_path):
+    """What a sanitizer found in a process fails the test, also if that was killed or replaced."""
+    yield
+    folder = os.environ.get("SANITIZER_FINDINGS")
+    if not folder:
+        return
+    found = []
+    for path in sorted(Path(folder).iterdir()):
+        found.append(path.read_text(errors="replace"))
+        path.unlink()
+    # g++'s undefined behaviour sanitizer writes to stderr only, if it is not the only one.
+    for path in [*tmp_path.glob("command-*.txt"), *tmp_path.rglob("sys/**/*.txt")]:
+        found += re.findall(r".*: runtime error: .*", path.read_text(errors="replace"))
+    if found:
+        pytest.fail("\n".join(found), pytrace=False)
 
 
 @pytest.fixture
