@@ -78,7 +78,8 @@ void AgentCore::StartMissing(Instant now) {
       return;
     }
     const uint32_t number = next_process_++;
-    processes_[number];
+    // As where two epochs granted the same names, since the later one could not know the earlier.
+    if (!processes_.try_emplace(number).second) continue;
     actions_.push_back({Action::Kind::kStart, number, 0, {}});
   }
 }

@@ -110,6 +110,7 @@ void Coordinator::Tick(Instant now) {
   }
   if (now >= withhold_until_) {
     awaits_nodes_ = false;
+    for (const BatchId id : std::exchange(elsewhere_, {})) leases_.LetGo(id);
     if (!leases_.withheld().empty()) LoseWithheld();
   }
   ForgetSilentNodes(gap > kFrozenGap ? now - gap : now);

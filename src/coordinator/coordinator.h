@@ -10,6 +10,7 @@
 #include <list>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -204,6 +205,8 @@ class Coordinator {
   void EndLease(const LeaseName& name);
   // Without speculation: a retry that the next epoch knows nothing of could run beside another.
   void RetryOnceDurable(uint64_t position, BatchId id);
+  // Likewise: a node whose offer was refused may be in run() of it until it hears that.
+  void MayRunElsewhere(BatchId id, Instant now);
   void LoseWithheld();
   void FailForMemory(const LeaseName& name, const PodEnd& end, Instant now);
   void EndParks(uint32_t node, Instant now);
@@ -245,6 +248,7 @@ class Coordinator {
   std::deque<std::pair<uint64_t, BatchId>> undurable_chunks_;
   // What failed and is to be tried again, once the record of that is durable.
   std::deque<std::pair<uint64_t, BatchId>> undurable_failures_;
+  std::set<BatchId> elsewhere_;  // until withhold_until_
   uint64_t verdict_position_ = 0;
   uint64_t published_position_ = 0;
   uint64_t init_failures_ = 0;

@@ -235,6 +235,10 @@ void Coordinator::TakeEvents(uint32_t index, Node& node, const ExchangeRequest& 
 
 bool Coordinator::TakeHeld(uint32_t index, const Node& node, const ExchangeRequest& request,
                            Instant now, Waiting& waiting) {
+  const auto refuse = [&](BatchId id, const Fence& fence) {
+    waiting.reply.refused.push_back({id, fence});
+    MayRunElsewhere(id, now);
+  };
   const auto adopt = [&](BatchId id, const Fence& fence, bool started) {
     const std::optional<Fence> adopted =
         over() ? std::nullopt
@@ -242,7 +246,7 @@ bool Coordinator::TakeHeld(uint32_t index, const Node& node, const ExchangeReque
     if (adopted) {
       waiting.reply.adopted.push_back({id, fence, *adopted});
     } else {
-      waiting.reply.refused.push_back({id, fence});
+      refuse(id, fence);
     }
   };
   for (const HeldLease& held : request.held) {
@@ -270,7 +274,7 @@ bool Coordinator::TakeHeld(uint32_t index, const Node& node, const ExchangeReque
     const bool same =
         PARALLELRUN_MUTATED(kOfferWithoutDigest) || (digest.ok() && *digest == offer.digest);
     if (!same) {
-      waiting.reply.refused.push_back({offer.id, offer.fence});
+      refuse(offer.id, offer.fence);
     } else {
       adopt(offer.id, offer.fence, false);
     }
@@ -388,6 +392,11 @@ void Coordinator::RetryOnceDurable(uint64_t position, BatchId id) {
   if (options_.speculation) return;
   leases_.HoldBack(id);
   undurable_failures_.emplace_back(position, id);
+}
+
+void Coordinator::MayRunElsewhere(BatchId id, Instant now) {
+  if (options_.speculation || now >= withhold_until_) return;
+  if (elsewhere_.insert(id).second) leases_.HoldBack(id);
 }
 
 AttemptTimes Coordinator::Times(const Finished& done, Instant now) const {

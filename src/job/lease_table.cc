@@ -28,11 +28,14 @@ void LeaseTable::EndWithholding() {
 
 void LeaseTable::HoldBack(BatchId id) {
   suspects_.erase(id);
-  held_back_.insert(id);
+  ++held_back_[id];
 }
 
 void LeaseTable::LetGo(BatchId id) {
-  if (held_back_.erase(id) > 0 && Free(id)) Return(id);
+  const auto found = held_back_.find(id);
+  if (found == held_back_.end() || --found->second > 0) return;
+  held_back_.erase(found);
+  if (Known(id) && Free(id)) Return(id);
 }
 
 void LeaseTable::Return(BatchId id) {
@@ -50,7 +53,10 @@ bool LeaseTable::HoldsSuspect(uint32_t node) const {
 uint64_t LeaseTable::Available(uint32_t node) const {
   if (HoldsSuspect(node)) return 0;
   const uint64_t open = pending();
-  const uint64_t apart = suspects_.size() + withheld_.size() + held_back_.size();
+  const auto held_back = std::count_if(held_back_.begin(), held_back_.end(), [this](const auto& h) {
+    return Known(h.first) && Open(h.first) && !leases_.contains(h.first);
+  });
+  const uint64_t apart = suspects_.size() + withheld_.size() + static_cast<uint64_t>(held_back);
   if (open > apart) return open - apart;
   return !suspects_.empty() && HeldCount(node) == 0 ? 1 : 0;
 }
@@ -142,7 +148,6 @@ std::optional<Fence> LeaseTable::Adopt(uint32_t node, const Incarnation& incarna
   if (own) Remove(leases_, found);
   suspects_.erase(id);
   withheld_.erase(id);
-  held_back_.erase(id);
   Lease& lease = Add(leases_, id, node, incarnation, now, request);
   lease.started = started;
   lease.started_at = now;
@@ -192,7 +197,7 @@ void LeaseTable::Release(const LeaseName& name) {
     leases_[name.id] = second->second;
     if (IsPiece(name.id)) ++live_pieces_;
     seconds_.erase(second);
-  } else if (Open(name.id)) {
+  } else if (Free(name.id)) {
     Return(name.id);
   }
 }

@@ -47,7 +47,7 @@ class LeaseTable {
   const std::set<BatchId>& withheld() const { return withheld_; }
   // They may be leased from now on.
   void EndWithholding();
-  // A free one is not leased from HoldBack to LetGo.
+  // It is not granted from HoldBack on until LetGo was called as often. It need not be planned yet.
   void HoldBack(BatchId id);
   void LetGo(BatchId id);
 
@@ -130,7 +130,7 @@ class LeaseTable {
   std::priority_queue<BatchId, std::vector<BatchId>, std::greater<>> returned_;
   std::set<BatchId> suspects_;  // free
   std::set<BatchId> withheld_;
-  std::set<BatchId> held_back_;
+  std::map<BatchId, uint32_t> held_back_;  // how often
   Leases leases_;
   Leases seconds_;  // second leases, of ids that are in leases_ too
   size_t live_pieces_ = 0;

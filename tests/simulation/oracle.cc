@@ -305,7 +305,7 @@ bool Oracle::OneAtATime() const {
     return scenario_.weights[static_cast<size_t>(fault)] == 0;
   };
   return !scenario_.speculation && scenario_.pods && scenario_.new_jobs == 0 &&
-         off(Fault::kFreezeAgent) && off(Fault::kSecondAgent);
+         off(Fault::kFreezeAgent) && off(Fault::kSecondAgent) && off(Fault::kScale);
 }
 
 void Oracle::RunBegins(BatchId id, uint64_t worker) {

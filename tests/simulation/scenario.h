@@ -27,6 +27,7 @@ enum class Fault : uint8_t {
   kInputGrows,   // files appear in the input folder
   kDrainCoordinator,
   kDrainAgent,
+  kScale,       // a person wants another number of nodes
   kNewJob,      // a person applies another job on the same folders, while this one is at work
   kLost,        // counted, not drawn: messages
   kDuplicated,  // likewise
@@ -41,7 +42,7 @@ struct Scenario {
   bool liveness = false;  // faults stop at `faults_end`; the job must end within `bound` after it
 
   // The job
-  uint32_t nodes = 1;
+  uint32_t nodes = 1;  // at the start, and at most
   uint32_t processes = 1;
   bool pods = false;  // agents are pods with numbers
   uint32_t files = 20;

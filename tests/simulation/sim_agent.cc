@@ -87,8 +87,8 @@ void SimAgent::Call(CallKind call) {
     return world_.Call(
         id_, node_, timeout,
         [name = name_, node = node_, pod = world_.scenario().pods ? id_ + 1 : 0,
-         n = world_.scenario().processes](SimCoordinator& c, const auto& reply) {
-          c.Register(node, name, pod, n, reply);
+         n = world_.scenario().processes, run = run_](SimCoordinator& c, const auto& reply) {
+          c.Register(node, name, pod, n, run, reply);
         },
         answered);
   }
@@ -135,6 +135,7 @@ void SimAgent::OnAnswer(CallKind call, const World::Answer& answer) {
     }
     case World::Answer::Kind::kRegistered: {
       Registration registration;
+      run_ = answer.run;
       registration.incarnation = incarnation_ = answer.incarnation;
       registration.settings_digest = kSettingsDigest;
       registration.first_process = answer.first_process;

@@ -64,6 +64,7 @@ class SimAgent {
   std::map<uint32_t, Worker> workers_;
   uint64_t lives_ = 0;
   Incarnation incarnation_;
+  uint64_t run_ = 0;  // 0: not known yet
   Instant wake_at_ = Instant::max();
   bool exited_ = false;
 };

@@ -2,6 +2,8 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <utility>
+
 #include "base/mutation.h"
 #include "coordinator/earlier_run.h"
 #include "coordinator/ledger/claim.h"
@@ -21,6 +23,7 @@ SimCoordinator::SimCoordinator(World& world, size_t id)
       uid_(world.uid()),
       if_exists_(world.if_exists()),
       access_(world.access()),
+      told_nodes_(world.scenario().nodes),
       files_(world.disk()) {
   files_.OnRename([this](const std::string& to) {
     if (to != kOutputPath) return;
@@ -139,9 +142,10 @@ void SimCoordinator::Refuse(const Error& why) {
 // --- calls
 
 void SimCoordinator::Register(uint32_t node, const std::string& agent, uint64_t pod,
-                              uint32_t processes, const Reply& reply) {
-  if (coordinator_->Superseded(node, agent, pod)) {
-    return reply({World::Answer::Kind::kRefused, {}, {}, 0});
+                              uint32_t processes, uint64_t run, const Reply& reply) {
+  const bool of_another_run = run != 0 && run != ledger_->run_id();
+  if (of_another_run || coordinator_->Superseded(node, agent, pod)) {
+    return reply({World::Answer::Kind::kRefused, {}, {}, 0, 0});
   }
   const NodeRegistration registration =
       coordinator_->Register(node, agent, processes, world_.now(), pod);
@@ -149,6 +153,7 @@ void SimCoordinator::Register(uint32_t node, const std::string& agent, uint64_t 
   answer.kind = World::Answer::Kind::kRegistered;
   answer.incarnation = registration.incarnation;
   answer.first_process = registration.first_process;
+  answer.run = ledger_->run_id();
   reply(std::move(answer));
 }
 
@@ -214,6 +219,9 @@ void SimCoordinator::ConnectionGone(uint32_t node) {
   coordinator_->ConnectionGone(newest_[node], world_.now());
 }
 void SimCoordinator::Drain() { coordinator_->Drain(world_.now()); }
+void SimCoordinator::SetNodes(uint32_t nodes) {
+  if (std::exchange(told_nodes_, nodes) != nodes) coordinator_->SetNodes(nodes, world_.now());
+}
 
 // --- plan
 

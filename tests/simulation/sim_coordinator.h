@@ -39,11 +39,12 @@ class SimCoordinator {
 
   using Reply = std::function<void(World::Answer)>;
   void Register(uint32_t node, const std::string& agent, uint64_t pod, uint32_t processes,
-                const Reply& reply);
+                uint64_t run, const Reply& reply);
   void Exchange(uint32_t node, const std::string& bytes, const Reply& reply);
   void Leave(uint32_t node, const Incarnation& incarnation);
   void ConnectionGone(uint32_t node);
   void Drain();
+  void SetNodes(uint32_t nodes);
   // What became possible by the last event.
   void AfterEvent();
   void CompareWithReplay();
@@ -66,6 +67,7 @@ class SimCoordinator {
   const std::string uid_;
   const IfExists if_exists_;
   const uint32_t access_;
+  uint32_t told_nodes_;
   SimFiles files_;
   std::unique_ptr<Ledger> ledger_;
   JobState state_;

@@ -22,6 +22,7 @@ World::World(const Scenario& scenario, bool trace)
       input_(scenario_),
       oracle_(scenario_, input_),
       disk_(scenario.seed + 1),
+      wanted_(scenario.nodes),
       cuts_(scenario.nodes),
       routes_(scenario.nodes, kNobody),
       finished_(scenario.nodes) {}
@@ -162,7 +163,7 @@ void World::Call(size_t agent, uint32_t node, Duration timeout, const Handler& h
       connections_[to].push_back([this, deliver] { deliver(Delay(), Answer()); });
       OnCoordinator(to, Duration(0), [handler, reply, access](SimCoordinator& running) {
         if (!running.running()) return;
-        if (running.access() != access) return reply({World::Answer::Kind::kRefused, {}, {}, 0});
+        if (running.access() != access) return reply({World::Answer::Kind::kRefused, {}, {}, 0, 0});
         handler(running, reply);
       });
     });
@@ -264,11 +265,24 @@ void World::Supervise() {
   After(kSupervise, [this] { Supervise(); });
   // Whoever supervises knows only of the one that it started last.
   if (!coordinators_.back() && (!faulty_ || Chance(700))) StartCoordinator();
-  for (uint32_t node = 0; node < scenario_.nodes; ++node) {
+  TellNodes();
+  // Nodes that are not wanted any more drain, and are ended if that takes long.
+  for (auto& agent : agents_) {
+    if (agent && agent->node() >= wanted_ && Chance(10)) agent.reset();
+  }
+  for (uint32_t node = 0; node < wanted_; ++node) {
     const auto serves = [&](const auto& a) { return a && a->node() == node; };
     if (finished_[node] || std::any_of(agents_.begin(), agents_.end(), serves)) continue;
     if (!faulty_ || Chance(500)) StartAgent(node);
   }
+}
+
+// As the operator does again and again, until a coordinator has acknowledged it.
+void World::TellNodes() {
+  if (!coordinators_.back() || (faulty_ && !Chance(700))) return;
+  OnCoordinator(coordinators_.size() - 1, Delay(), [this](SimCoordinator& running) {
+    if (running.running()) running.SetNodes(wanted_);
+  });
 }
 
 // --- faults
@@ -353,6 +367,10 @@ void World::Do(Fault fault) {
       break;
     case Fault::kDrainAgent:
       if (a != kNobody) OnAgent(a, Duration(0), [](SimAgent& agent) { agent.Drain(); });
+      break;
+    case Fault::kScale:
+      wanted_ = 1 + static_cast<uint32_t>(rng_.Below(scenario_.nodes));
+      if (trace_) Trace(fmt::format("{} nodes are wanted", wanted_));
       break;
     case Fault::kNewJob:
       NewJob({IfExists::kOverwrite, IfExists::kResume, IfExists::kFail});

@@ -65,6 +65,7 @@ class World {
     std::string bytes;        // kReply
     Incarnation incarnation;  // kRegistered
     uint32_t first_process = 0;
+    uint64_t run = 0;
   };
   using Answered = std::function<void(SimAgent&, const Answer&)>;
   using Handler = std::function<void(SimCoordinator&, std::function<void(Answer)>)>;
@@ -108,6 +109,7 @@ class World {
   void CrashMachine();
   void Sweep();
   void NewJob(std::initializer_list<IfExists> ways);
+  void TellNodes();
   size_t PickCoordinator(bool newest);
   size_t PickAgent();
   Duration Delay();
@@ -127,6 +129,7 @@ class World {
   std::string uid_ = "uid";
   IfExists if_exists_ = IfExists::kFail;
   uint32_t new_jobs_ = 0;
+  uint32_t wanted_;  // nodes
   uint32_t access_ = 0;
   std::vector<std::unique_ptr<SimCoordinator>> coordinators_;
   std::vector<std::unique_ptr<SimAgent>> agents_;

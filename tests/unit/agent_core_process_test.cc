@@ -237,6 +237,20 @@ TEST(AgentCoreProcess, AProcessThatEndedIsReplacedUnderANewName) {
   EXPECT_EQ(actions[0].process, 2U);
 }
 
+// Two epochs that know nothing of each other may grant the same range, and another one in between.
+TEST(AgentCoreProcess, ANameOfAProcessThatLivesIsNotTakenAgain) {
+  CoreHarness h(2);
+  h.registration.first_process = 1000;
+  h.Begin();
+  for (const uint32_t first : {0U, 1000U}) {
+    h.registration.incarnation = {3, first + 1};
+    h.registration.first_process = first;
+    h.core.OnRegistered(h.registration, h.now());
+  }
+  h.Exit(1001);
+  EXPECT_THAT(h.started, ElementsAre(1000, 1001, 1001)) << "1000 lives";
+}
+
 TEST(AgentCoreProcess, DrainReturnsTheUnstartedAndFinishesTheRest) {
   CoreHarness h;
   h.BeginWith(3);

@@ -137,6 +137,46 @@ TEST(CoordinatorLeases, WithoutSpeculationTheSecondEpochWaitsWhateverItFound) {
   EXPECT_THAT(h.Send(1, h.Request(one, 1))->leased, SizeIs(1));
 }
 
+// The node that was refused may be in run() until it hears that, or until its own deadline.
+TEST(CoordinatorLeases, WithoutSpeculationWhatWasOfferedTwiceWaits) {
+  CoordinatorHarness h(With(false, 2));
+  h.Plan(1);
+  const Incarnation before = h.Join(0);
+  const auto leased = h.Send(0, h.Request(before, 1));
+  const LeaseName name = leased->leased.at(0);
+  h.Start();
+  const std::vector<Incarnation> nodes{h.Join(0), h.Join(1)};
+  LeaseName adopted = name;
+  for (uint32_t node = 0; node < 2; ++node) {
+    ExchangeRequest offers = h.Request(nodes[node]);
+    offers.offered = {{name.id, name.fence, leased->digests.at(0)}};
+    const auto said = h.Send(node, offers);
+    EXPECT_THAT(said->adopted, SizeIs(node == 0 ? 1 : 0));
+    EXPECT_THAT(said->refused, SizeIs(node == 0 ? 0 : 1));
+    if (node == 0) adopted.fence = said->adopted.at(0).fence;
+  }
+  h.Report(0, nodes[0], adopted, Finished::Kind::kReturned);
+  EXPECT_THAT(h.Send(0, h.Request(nodes[0], 1))->leased, IsEmpty());
+  for (int i = 0; i < 10; ++i) h.Advance(seconds(1));
+  EXPECT_THAT(h.Send(0, h.Request(nodes[0], 1))->leased, SizeIs(1));
+}
+
+// Likewise where this epoch has not planned it yet.
+TEST(CoordinatorLeases, WithoutSpeculationWhatWasOfferedTooEarlyWaits) {
+  CoordinatorHarness h(With(false, 1));
+  h.Start();
+  const Incarnation in = h.Join(0);
+  ExchangeRequest offers = h.Request(in);
+  offers.offered = {{0, {1, 1}, 7}};
+  EXPECT_THAT(h.Send(0, offers)->refused, SizeIs(1));
+  h.Plan(2);
+  const auto first = h.Send(0, h.Request(in, 2));
+  EXPECT_THAT(first->leased, SizeIs(1));
+  EXPECT_EQ(first->leased.at(0).id, 1U);
+  for (int i = 0; i < 10; ++i) h.Advance(seconds(1));
+  EXPECT_THAT(h.Send(0, h.Request(in, 2))->leased, SizeIs(1));
+}
+
 // A retry that the next epoch knows nothing of could run beside the one that it leases.
 TEST(CoordinatorLeases, WithoutSpeculationARetryWaitsUntilItsFailureIsDurable) {
   for (const bool speculation : {false, true}) {
