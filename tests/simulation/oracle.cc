@@ -297,9 +297,9 @@ bool Oracle::InnocentsSurvive() const {
 }
 
 // Whatever goes wrong, but where docs/reliability.md says what invariant 16 does not hold against:
-// a frozen agent cannot end its processes, and a second agent of a node tells that the first is
-// dead. Without the numbers of pods a call of a dead agent can pass for such a second one; and with
-// them a newer epoch is seen (Draw).
+// a frozen agent cannot end its processes, a second agent of a node tells that the first is dead,
+// and a new epoch does not wait for a node that was scaled away. Without the numbers of pods a call
+// of a dead agent can pass for such a second one; and with them a newer epoch is seen (Draw).
 bool Oracle::OneAtATime() const {
   const auto off = [this](Fault fault) {
     return scenario_.weights[static_cast<size_t>(fault)] == 0;
