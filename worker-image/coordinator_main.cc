@@ -42,7 +42,7 @@ int Main(int argc, char** argv) {
   const Result<CoordinatorConfig> config = ReadConfig(config_path);
   if (!config.ok()) {
     if (access(kTerminationLog, W_OK) == 0) {
-      LeaveLastWords(kTerminationLog, LastError(config.error().message));
+      LeaveLastWords(kTerminationLog, LastErrorJson(config.error().message));
     }
     return CannotStart(config.error());
   }

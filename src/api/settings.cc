@@ -43,14 +43,28 @@ Result<std::map<std::string, std::string>> Leaves(std::string_view text) {
 
 }  // namespace
 
-std::string PlanSettings(const Job& job) {
+std::string PlanSettings(const Job& job, const std::map<std::string, std::string>& volumes) {
   json settings = {{"inputs", json::array()},
                    {"rankMiniBatchCount", job.spec.rank_mini_batch_count}};
-  for (const Input& input : job.spec.inputs) settings["inputs"].push_back(ToJson(input));
+  for (const Input& input : job.spec.inputs) {
+    settings["inputs"].push_back(ToJson(input));
+    const auto volume = volumes.find(input.from.volume);
+    if (volume != volumes.end()) settings["volumes"][volume->first] = volume->second;
+  }
   if (job.spec.partition_keys.empty()) {
     settings["miniBatchSize"] = job.spec.mini_batch_size;
   } else {
     settings["partitionKeys"] = job.spec.partition_keys;
+  }
+  return CanonicalText(settings);
+}
+
+std::string ScriptSettings(std::string_view job) {
+  json settings = json::object();
+  const json parsed = json::parse(job, nullptr, false);
+  const json spec = parsed.is_object() ? parsed.value("spec", json::object()) : json::object();
+  for (const char* key : {"entryScript", "arguments"}) {
+    if (spec.is_object() && spec.contains(key)) settings[key] = spec[key];
   }
   return CanonicalText(settings);
 }

@@ -1,7 +1,8 @@
-// The part of a job that decides what a mini-batch id means: a ledger is continued only by a job
-// for which this is the same. Pure.
+// Parts of a job that one which continues its ledger is compared with: what decides what a
+// mini-batch id means, which must be the same, and what decides what run() does. Pure.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,8 +12,12 @@
 
 namespace parallelrun {
 
-// Canonical JSON of the inputs, the mini-batch size and the partition keys. `job` has its defaults.
-std::string PlanSettings(const Job& job);
+// Canonical JSON of the inputs, the folders of their volumes (by name), the mini-batch size and the
+// partition keys. `job` has its defaults.
+std::string PlanSettings(const Job& job, const std::map<std::string, std::string>& volumes);
+
+// Canonical JSON of the entry script and its arguments; `job` is JSON text.
+std::string ScriptSettings(std::string_view job);
 
 // What differs between two such texts, as "spec.miniBatchSize: 10 -> 20"; empty when they mean the
 // same. kCorrupt when one of them is no JSON object.

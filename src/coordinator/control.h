@@ -15,7 +15,7 @@ namespace parallelrun {
 struct PodEnd {
   uint32_t node = 0;
   uint64_t incarnation = 0;  // the pod's number, of the whole job
-  std::string reason;        // as Kubernetes says it: "OOMKilled", "Error", …
+  std::string reason;        // "OOMKilled", "Killed", "Evicted", …
   int32_t exit_code = 0;
 };
 

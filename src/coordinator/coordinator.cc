@@ -102,15 +102,20 @@ void Coordinator::Tick(Instant now) {
   if (gap > kFrozenGap) {
     leases_.Extend(gap);
     withhold_until_ += gap;
+    for (auto& [id, until] : elsewhere_) until += gap;
   }
   for (const LeaseTable::Held& held : leases_.Expire(now)) {
     if (held.lease.started) {
       nodes_[held.lease.node].expired.push_back({held.id, held.lease.fence});
     }
   }
+  std::erase_if(elsewhere_, [&](const auto& one) {
+    const bool over = now >= one.second;
+    if (over) leases_.LetGo(one.first);
+    return over;
+  });
   if (now >= withhold_until_) {
     awaits_nodes_ = false;
-    for (const BatchId id : std::exchange(elsewhere_, {})) leases_.LetGo(id);
     if (!leases_.withheld().empty()) LoseWithheld();
   }
   ForgetSilentNodes(gap > kFrozenGap ? now - gap : now);

@@ -116,14 +116,16 @@ class Coordinator {
   void Pause(std::string why) { paused_ = std::move(why); }
   void Unpause() { paused_.clear(); }
 
-  // --- people (docs/coordinator-api.md, "PUT /v1/control")
+  // --- people and the cluster (docs/coordinator-api.md, "PUT /v1/control")
+  void Control(const ControlRequest& control, Instant now);
+  // Of the newest control that was applied.
+  uint64_t control_generation() const { return control_generation_; }
   void Drain(Instant now);
   void Cancel(Instant now);
   // Nodes with an index of `nodes` and above are drained.
   void SetNodes(uint32_t nodes, Instant now);
   // Records them, unless they are in force already.
   void SetThresholds(const Thresholds& thresholds, Instant now);
-  const Thresholds& thresholds() const { return options_.thresholds; }
   void OnPodEnd(const PodEnd& end, Instant now);
 
   // --- end: after kFinalizing, one of these
@@ -199,14 +201,16 @@ class Coordinator {
   uint64_t Fail(const FailedRecord& failed, const LeaseName& lease);
   // The agent of `node` died: leases whose run() had started are losses.
   void LoseLeases(uint32_t node, Instant now);
+  // It was replaced, and may be at work still.
+  void SetLeasesAside(uint32_t node);
   // run() had begun under that lease when its node died. Ends the lease.
   void Lose(uint32_t node, const LeaseName& name);
   // Ends a lease whose mini-batch was handed back, or taken away without a loss.
   void EndLease(const LeaseName& name);
   // Without speculation: a retry that the next epoch knows nothing of could run beside another.
   void RetryOnceDurable(uint64_t position, BatchId id);
-  // Likewise: a node whose offer was refused may be in run() of it until it hears that.
-  void MayRunElsewhere(BatchId id, Instant now);
+  // Likewise: somebody who does not know that the lease is gone may be in run() of it.
+  void MayRunElsewhere(BatchId id, Instant until);
   void LoseWithheld();
   void FailForMemory(const LeaseName& name, const PodEnd& end, Instant now);
   void EndParks(uint32_t node, Instant now);
@@ -240,7 +244,8 @@ class Coordinator {
   std::string paused_;
   std::map<uint32_t, Node> nodes_;
   std::optional<uint32_t> node_limit_;  // once a control has said it
-  bool awaits_nodes_ = false;           // that may be in run() since an earlier epoch
+  uint64_t control_generation_ = 0;
+  bool awaits_nodes_ = false;  // that may be in run() since an earlier epoch
   uint32_t last_incarnation_ = 0;
   std::list<Waiting> waiting_;
   uint64_t last_exchange_ = 0;
@@ -248,7 +253,7 @@ class Coordinator {
   std::deque<std::pair<uint64_t, BatchId>> undurable_chunks_;
   // What failed and is to be tried again, once the record of that is durable.
   std::deque<std::pair<uint64_t, BatchId>> undurable_failures_;
-  std::set<BatchId> elsewhere_;  // until withhold_until_
+  std::map<BatchId, Instant> elsewhere_;  // until when somebody may be in run() of it
   uint64_t verdict_position_ = 0;
   uint64_t published_position_ = 0;
   uint64_t init_failures_ = 0;

@@ -17,6 +17,18 @@ bool Coordinator::Superseded(uint32_t index, const std::string& agent, uint64_t 
   return std::find(node.superseded.begin(), node.superseded.end(), agent) != node.superseded.end();
 }
 
+void Coordinator::Control(const ControlRequest& control, Instant now) {
+  const uint64_t generation = control.generation.value_or(control_generation_);
+  if (generation >= control_generation_) {
+    control_generation_ = generation;
+    SetThresholds(control.ChangedFrom(options_.thresholds), now);
+    if (control.nodes) SetNodes(*control.nodes, now);
+  }
+  for (const PodEnd& end : control.pod_ends) OnPodEnd(end, now);
+  if (control.drain) Drain(now);
+  if (control.cancel) Cancel(now);
+}
+
 void Coordinator::Drain(Instant now) {
   if (phase_ == Phase::kRunning) phase_ = Phase::kDraining;
   Pump(now);
@@ -63,6 +75,7 @@ void Coordinator::OnPodEnd(const PodEnd& end, Instant now) {
                                        [&end](const Waiting& w) { return w.node == end.node; });
   if (other) return;
   const bool memory = end.reason == "OOMKilled";
+  const bool died = memory || end.reason == "Killed" || end.reason == "Error";
   const std::vector<LeaseTable::Held> held = leases_.HeldBy(end.node);
   const auto began = [](const LeaseTable::Held& h) { return h.lease.started; };
   auto count = static_cast<size_t>(std::count_if(held.begin(), held.end(), began));
@@ -71,7 +84,7 @@ void Coordinator::OnPodEnd(const PodEnd& end, Instant now) {
   if (all) count = held.size();
   for (const LeaseTable::Held& one : held) {
     const LeaseName name{one.id, one.lease.fence};
-    const bool counts = (memory || end.reason == "Error") && (all || began(one)) && !over();
+    const bool counts = died && (all || began(one)) && !over();
     if (!counts) {
       EndLease(name);
     } else if (memory && count == 1) {
@@ -81,7 +94,7 @@ void Coordinator::OnPodEnd(const PodEnd& end, Instant now) {
     }
   }
   for (const LeaseName& name : std::exchange(node.expired, {})) {
-    if ((memory || end.reason == "Error") && !state_.settled(name.id)) Lose(end.node, name);
+    if (died && !state_.settled(name.id)) Lose(end.node, name);
   }
   if (memory && !node.ever_ready) {
     init_failures_ += node.processes;

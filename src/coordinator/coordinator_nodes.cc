@@ -26,7 +26,13 @@ NodeRegistration Coordinator::Register(uint32_t index, const std::string& agent,
                                        Instant now, uint64_t pod) {
   Node& node = nodes_[index];
   if (!node.agent.empty() && node.agent != agent) {
-    LoseLeases(index, now);
+    // The end of a pod is told. One of which it was not may be at its work still, on its way out.
+    const bool may_live = pod > node.pod && node.pod > node.ended_pod;
+    if (may_live) {
+      SetLeasesAside(index);
+    } else {
+      LoseLeases(index, now);
+    }
     node.superseded.push_back(node.agent);
     if (node.superseded.size() > kAgentsRemembered) node.superseded.pop_front();
   }
@@ -43,6 +49,14 @@ NodeRegistration Coordinator::Register(uint32_t index, const std::string& agent,
   const uint64_t range =
       (ledger_.epoch() - options_.first_epoch) * kIncarnationsOfEpoch + node.registrations++;
   return {node.incarnation, static_cast<uint32_t>(range * kProcessNames)};
+}
+
+// They are nobody's loss, and nobody else's for as long as its agent may believe that it has them.
+void Coordinator::SetLeasesAside(uint32_t index) {
+  for (const LeaseTable::Held& held : leases_.HeldBy(index)) {
+    MayRunElsewhere(held.id, held.lease.deadline);
+    EndLease({held.id, held.lease.fence});
+  }
 }
 
 void Coordinator::LoseLeases(uint32_t index, Instant now) {
@@ -237,7 +251,7 @@ bool Coordinator::TakeHeld(uint32_t index, const Node& node, const ExchangeReque
                            Instant now, Waiting& waiting) {
   const auto refuse = [&](BatchId id, const Fence& fence) {
     waiting.reply.refused.push_back({id, fence});
-    MayRunElsewhere(id, now);
+    if (now < withhold_until_) MayRunElsewhere(id, withhold_until_);
   };
   const auto adopt = [&](BatchId id, const Fence& fence, bool started) {
     const std::optional<Fence> adopted =
@@ -394,9 +408,11 @@ void Coordinator::RetryOnceDurable(uint64_t position, BatchId id) {
   undurable_failures_.emplace_back(position, id);
 }
 
-void Coordinator::MayRunElsewhere(BatchId id, Instant now) {
-  if (options_.speculation || now >= withhold_until_) return;
-  if (elsewhere_.insert(id).second) leases_.HoldBack(id);
+void Coordinator::MayRunElsewhere(BatchId id, Instant until) {
+  if (options_.speculation) return;
+  const auto [entry, first] = elsewhere_.emplace(id, until);
+  if (first) leases_.HoldBack(id);
+  entry->second = std::max(entry->second, until);
 }
 
 AttemptTimes Coordinator::Times(const Finished& done, Instant now) const {

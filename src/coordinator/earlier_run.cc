@@ -35,6 +35,15 @@ bool NothingToKeep(const NewRun& run, const JobState& state) {
   return over && counts.succeeded + counts.split == 0 && !run.output_there;
 }
 
+std::vector<std::string> ChangesOfRun(const NewRun& run, const Settings& before) {
+  std::vector<std::string> changes;
+  if (before.code_digest != run.code_digest) changes.emplace_back("the code");
+  const Result<std::vector<std::string>> others =
+      Differences(ScriptSettings(before.job), ScriptSettings(run.job));
+  if (others.ok()) changes.insert(changes.end(), others->begin(), others->end());
+  return changes;
+}
+
 Result<StartDecision> DecideFresh(const NewRun& run) {
   StartDecision decision;
   decision.write_settings = true;
@@ -96,7 +105,7 @@ Result<StartDecision> DecideStart(const NewRun& run, const JobState& state) {
       run.if_exists == IfExists::kRetryFailed && counts.failed + counts.items_isolated > 0;
   // A finished run stays finished, unless what failed is to be tried again.
   decision.write_settings = !Finished(state) || retry;
-  decision.code_changed = decision.write_settings && before.code_digest != run.code_digest;
+  if (decision.write_settings) decision.taken = ChangesOfRun(run, before);
   decision.generation = before.generation + 1;
   return decision;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "api/job.h"
 #include "base/error.h"
@@ -16,6 +17,7 @@ struct NewRun {
   std::string resource_uid;
   uint64_t code_digest = 0;
   std::string plan_settings;
+  std::string job;  // JSON
   std::string state_folder;
   std::string output_folder;
   std::string output_path;    // of the appended file; empty with SummaryOnly
@@ -26,8 +28,8 @@ struct NewRun {
 struct StartDecision {
   bool write_settings = false;
   uint32_t generation = 1;
-  bool overwrite = false;  // with an empty history
-  bool code_changed = false;
+  bool overwrite = false;          // with an empty history
+  std::vector<std::string> taken;  // what makes run() another one than before, a line each
 };
 
 // kExists and kInvalid say what a user can do instead.

@@ -211,15 +211,7 @@ HttpResponse HttpCalls::WriteLog(uint32_t node, const HttpRequest& request,
 HttpResponse HttpCalls::Control(const std::string& body) {
   const Result<ControlRequest> control = ParseControl(body);
   if (!control.ok()) return Refusal(control.error());
-  const uint64_t generation = control->generation.value_or(control_generation_);
-  if (generation >= control_generation_) {
-    control_generation_ = generation;
-    coordinator_.SetThresholds(control->ChangedFrom(coordinator_.thresholds()), Now());
-    if (control->nodes) coordinator_.SetNodes(*control->nodes, Now());
-  }
-  for (const PodEnd& end : control->pod_ends) coordinator_.OnPodEnd(end, Now());
-  if (control->drain) coordinator_.Drain(Now());
-  if (control->cancel) coordinator_.Cancel(Now());
+  coordinator_.Control(*control, Now());
   return JsonResponse(200, progress_());
 }
 

@@ -34,8 +34,6 @@ class HttpCalls {
 
   // The last call with a token; at first, when this was made.
   Instant heard_at() const { return heard_at_; }
-  // Of the newest control that was applied.
-  uint64_t control_generation() const { return control_generation_; }
 
  private:
   void HandleNode(const std::shared_ptr<HttpExchange>& exchange, uint32_t node,
@@ -53,7 +51,6 @@ class HttpCalls {
   LogSink logs_;
   const SystemClock& clock_;
   const std::function<std::string()> progress_;
-  uint64_t control_generation_ = 0;
   Instant heard_at_;
 };
 

@@ -38,7 +38,7 @@ void CutTexts(json& value, size_t limit) {
 
 }  // namespace
 
-std::string LastWords(const std::string& progress, const std::string& ended) {
+std::string LastWordsJson(const std::string& progress, const std::string& ended) {
   json whole = {{"progress", json::parse(progress, nullptr, false)}};
   json& said = whole["progress"];
   if (!said.is_object()) said = json::object();
@@ -63,7 +63,7 @@ std::string LastWords(const std::string& progress, const std::string& ended) {
   return text;
 }
 
-std::string LastError(const std::string& message) {
+std::string LastErrorJson(const std::string& message) {
   std::string text;
   for (size_t limit = kMaxLastWords; limit > 0; limit /= 2) {
     text = Dump({{"error", Cut(message, limit)}});

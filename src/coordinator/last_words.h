@@ -7,13 +7,23 @@
 
 namespace parallelrun {
 
+// Exit codes of the coordinator (docs/coordinator-api.md).
+enum class CoordinatorExit {
+  kSucceeded = 0,
+  kFailed = 1,
+  kCannotStart = 2,
+  kDrained = 3,
+  kSuperseded = 4,
+  kDiskFailed = 5,
+};
+
 // The kubelet keeps this much of a container's termination message.
 inline constexpr size_t kMaxLastWords = 4096;
 
 // JSON of at most kMaxLastWords bytes, whatever the texts in it: of the answer to /v1/progress and
 // why the coordinator ended early ("": it did not), or of why it could not start. Pure.
-std::string LastWords(const std::string& progress, const std::string& ended);
-std::string LastError(const std::string& message);
+std::string LastWordsJson(const std::string& progress, const std::string& ended);
+std::string LastErrorJson(const std::string& message);
 
 // Overwrites `path` in place: the kubelet mounts that file, so a rename onto it would fail. Nothing
 // for ""; what fails is logged.

@@ -41,16 +41,16 @@ std::string Hex(const std::array<uint8_t, 32>& digest) {
 
 }  // namespace
 
-std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch,
-                         uint64_t control_generation, WallTime started,
-                         const std::map<std::string, std::string>& metrics) {
+std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTime started,
+                         const std::map<std::string, std::string>& metrics,
+                         const std::string& warning) {
   const JobState& state = coordinator.state();
   const JobCounts& counts = state.counts();
   const uint64_t settled = counts.succeeded + counts.failed;
   json out;
   out["epoch"] = epoch;
   out["generation"] = state.settings() ? state.settings()->generation : 0;
-  out["controlGeneration"] = control_generation;
+  out["controlGeneration"] = coordinator.control_generation();
   out["state"] = StateName(coordinator);
   out["startedAt"] = Rfc3339(started);
   out["miniBatches"] = {{"total", state.plan_ended() ? json(counts.planned) : json(nullptr)},
@@ -89,6 +89,7 @@ std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch,
   }
   out["failedAttempts"] = state.errors().total();
   out["paused"] = coordinator.paused();
+  out["warning"] = warning;
   out["metrics"] = json::object();
   for (const auto& [name, value] : metrics)
     out["metrics"][name] = json::parse(value, nullptr, false);

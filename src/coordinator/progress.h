@@ -8,11 +8,10 @@
 
 namespace parallelrun {
 
-// JSON text. `control_generation` is that of the last control, `started` when this coordinator
-// started, `metrics` name to last value as JSON text.
-std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch,
-                         uint64_t control_generation, WallTime started,
-                         const std::map<std::string, std::string>& metrics);
+// JSON text. `started` is when this coordinator started, `metrics` name to last value as JSON text.
+std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTime started,
+                         const std::map<std::string, std::string>& metrics,
+                         const std::string& warning);
 
 // Prometheus text format.
 std::string Metrics(const Coordinator& coordinator, uint32_t epoch);

@@ -220,8 +220,7 @@ void CoordinatorServer::OnPublished(const Result<Published>& published) {
 }
 
 std::string CoordinatorServer::Progress() const {
-  return ProgressJson(coordinator_, ledger_.epoch(), calls_.control_generation(), started_,
-                      metrics_.latest());
+  return ProgressJson(coordinator_, ledger_.epoch(), started_, metrics_.latest(), options_.warning);
 }
 
 void CoordinatorServer::AfterEvent() {

@@ -17,22 +17,13 @@
 #include "base/http_server.h"
 #include "coordinator/coordinator.h"
 #include "coordinator/http_calls.h"
+#include "coordinator/last_words.h"
 #include "coordinator/log_sink.h"
 #include "coordinator/metric_log.h"
 #include "coordinator/plan/planner.h"
 #include "coordinator/publisher.h"
 
 namespace parallelrun {
-
-// Exit codes of the coordinator (docs/coordinator-api.md).
-enum class CoordinatorExit {
-  kSucceeded = 0,
-  kFailed = 1,
-  kCannotStart = 2,
-  kDrained = 3,
-  kSuperseded = 4,
-  kDiskFailed = 5,
-};
 
 struct ServerOptions {
   CoordinatorLimits coordinator;
@@ -43,6 +34,7 @@ struct ServerOptions {
   std::string output_path;                        // of the appended file; empty with SummaryOnly
   RowOrder order = RowOrder::kMiniBatch;
   bool dead_letters = false;  // told of in a file of their own
+  std::string warning;        // of what an earlier run is continued with; shown
   std::string log_folder;     // where the reports go
   std::string state_folder;
   std::vector<PlanInput> inputs;

@@ -1,5 +1,6 @@
 #include "coordinator/start.h"
 
+#include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -10,6 +11,7 @@
 #include "api/arguments.h"
 #include "api/settings.h"
 #include "api/to_json.h"
+#include "base/escape.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "coordinator/control.h"
@@ -21,6 +23,8 @@
 namespace parallelrun {
 namespace {
 
+constexpr size_t kMaxChanges = 1000;  // bytes of what is told of them
+
 // spec.output.ifExists as the job says it, unless the command line says otherwise.
 IfExists WhatIfExists(const CoordinatorConfig& config) {
   if (config.overwrite) return IfExists::kOverwrite;
@@ -31,12 +35,13 @@ IfExists WhatIfExists(const CoordinatorConfig& config) {
 
 Result<StartDecision> Decide(const CoordinatorConfig& config, const JobLayout& layout,
                              const JobState& state, const std::string& plan_settings,
-                             Files& files) {
+                             const std::string& job, Files& files) {
   NewRun run;
   run.if_exists = WhatIfExists(config);
   run.resource_uid = config.resource_uid;
   run.code_digest = config.code_digest;
   run.plan_settings = plan_settings;
+  run.job = job;
   run.state_folder = layout.state_folder;
   run.output_folder = layout.output_folder;
   run.output_path = layout.output_path;
@@ -45,13 +50,17 @@ Result<StartDecision> Decide(const CoordinatorConfig& config, const JobLayout& l
     const Result<bool> there = files.Exists(layout.output_path);
     run.output_there = there.ok() && *there;
   }
-  Result<StartDecision> decision = DecideStart(run, state);
-  if (decision.ok() && decision->code_changed) {
-    spdlog::warn(
-        "the code has changed since the run was started: finished mini-batches keep their "
-        "rows, the others are run with the new code");
-  }
-  return decision;
+  return DecideStart(run, state);
+}
+
+// Empty while run() does what it did.
+std::string Warning(const StartDecision& decision) {
+  if (decision.taken.empty()) return "";
+  const std::string changes = fmt::format("{}", fmt::join(decision.taken, "; "));
+  return fmt::format(
+      "changed since the run was started: {}. Finished mini-batches keep their rows, the others "
+      "are run with the new",
+      Printable(changes, kMaxChanges));
 }
 
 // What the state folder holds, and what it is continued with.
@@ -60,6 +69,7 @@ struct Opened {
   JobState state;
   uint32_t first_epoch = 0;  // of the run
   std::string plan_settings;
+  std::string job;  // canonical JSON
 };
 
 Result<Opened> Claim(const CoordinatorConfig& config, const JobLayout& layout, Files& files) {
@@ -81,20 +91,20 @@ Result<Opened> Claim(const CoordinatorConfig& config, const JobLayout& layout, F
   if (!claimed.ok()) return claimed.error();
   opened.ledger = std::move(*claimed);
   if (opened.first_epoch == 0) opened.first_epoch = opened.ledger->epoch();
-  opened.plan_settings = PlanSettings(config.job);
+  opened.plan_settings = PlanSettings(config.job, config.volumes);
+  opened.job = CanonicalText(ToJson(config.job));
   return opened;
 }
 
 // Writes the first group of the epoch, with what was decided.
 Status Begin(const CoordinatorConfig& config, const StartDecision& decision, Opened& opened) {
-  const std::string job = CanonicalText(ToJson(config.job));
   SettingsRecord settings;
   settings.generation = decision.generation;
   settings.wall_us = SystemClock().WallNow().time_since_epoch().count();
   settings.code_digest = config.code_digest;
   settings.resource_uid = config.resource_uid;
   settings.plan_settings = opened.plan_settings;
-  settings.job = job;
+  settings.job = opened.job;
   if (decision.overwrite) {
     opened.state = JobState();
     opened.first_epoch = opened.ledger->epoch();
@@ -171,7 +181,7 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files) {
         EnterAsNewestPod(files, layout->state_folder, config.resource_uid, HostName());
     if (!entered.ok() && entered.error().code == Code::kStale) {
       spdlog::warn("{}", entered.error().message);
-      LeaveLastWords(config.termination_message, LastError(entered.error().message));
+      LeaveLastWords(config.termination_message, LastErrorJson(entered.error().message));
       return CoordinatorExit::kSuperseded;
     }
     if (!entered.ok()) return entered.error();
@@ -181,11 +191,13 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files) {
   Ledger& ledger = *opened->ledger;
   JobState& state = opened->state;
   const Result<StartDecision> decision =
-      Decide(config, *layout, state, opened->plan_settings, files);
+      Decide(config, *layout, state, opened->plan_settings, opened->job, files);
   if (!decision.ok()) return Refuse(ledger, files, decision.error());
   if (const Status begun = Begin(config, *decision, *opened); !begun.ok()) {
     return Refuse(ledger, files, begun.error());
   }
+  const std::string warning = Warning(*decision);
+  if (!warning.empty()) spdlog::warn("{}", warning);
   if (decision->overwrite) ClearLogTree(layout->log_folder);
   for (const std::string& folder : FoldersOfOutput(config.job.spec.arguments)) {
     const Status made = files.MakeFolders(layout->output_folder + "/" + folder);
@@ -202,6 +214,7 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files) {
   server_options.ownerless_limit = config.ownerless_limit;
   server_options.key = config.key;
   server_options.agent_job = std::move(*agent_job);
+  server_options.warning = warning;
   server_options.output_path = layout->output_path;
   server_options.order = config.job.spec.output.order == OutputOrder::kMiniBatch
                              ? RowOrder::kMiniBatch
@@ -215,7 +228,7 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files) {
   Result<CoordinatorExit> exit = server.Run();
   if (exit.ok()) {
     LeaveLastWords(config.termination_message,
-                   LastWords(server.Progress(), server.ended_because()));
+                   LastWordsJson(server.Progress(), server.ended_because()));
   }
   return exit;
 }
@@ -235,7 +248,7 @@ Result<CoordinatorExit> RunCoordinator(const CoordinatorConfig& config, Files& f
   if (config.in_pod() && why.code == Code::kNoSpace) {
     why.message += "; make room on the volume, then delete the job and apply it again";
   }
-  LeaveLastWords(config.termination_message, LastError(why.message));
+  LeaveLastWords(config.termination_message, LastErrorJson(why.message));
   return why;
 }
 

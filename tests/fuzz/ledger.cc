@@ -4,6 +4,7 @@
 
 #include "coordinator/ledger/ledger.h"
 #include "coordinator/ledger/log_format.h"
+#include "job/job_state.h"
 #include "job/work.h"
 #include "tests/fuzz/expect.h"
 #include "tests/support/fault_files.h"
@@ -27,7 +28,19 @@ std::string LogOf(std::string_view payload) {
   return log + group;
 }
 
-Status CheckRecord(const Record& record, const Place&, const Place&) {
+// What the records say of a job adds up, or is refused.
+Status Apply(JobState& state, const Record& record, const Place& place, const Place& rows) {
+  constexpr uint64_t kMostPlanned = 100'000;  // bounds time and memory
+  if (state.counts().planned > kMostPlanned) return {};
+  const Status applied = state.Apply(record, place, rows);
+  const JobCounts& counts = state.counts();
+  Expect(counts.planned == state.batches().size(), "mini-batches are not counted");
+  Expect(counts.succeeded + counts.failed + counts.split <= counts.planned,
+         "more mini-batches are settled than planned");
+  return applied;
+}
+
+void CheckRecord(const Record& record) {
   std::string once;
   EncodeRecord(record, once);
   std::string_view bytes = once;
@@ -36,12 +49,11 @@ Status CheckRecord(const Record& record, const Place&, const Place&) {
   std::string twice;
   EncodeRecord(back->record, twice);
   Expect(once == twice, "a record changes when it is written again");
-  if (!std::holds_alternative<PlanChunkRecord>(record)) return {};
+  if (!std::holds_alternative<PlanChunkRecord>(record)) return;
   const Result<WorkMaker> maker = WorkMaker::FromRecord(once);
-  if (!maker.ok()) return {};
+  if (!maker.ok()) return;
   const uint32_t batches = maker->chunk().Batches();
   for (uint32_t index = 0; index < batches && index < 16; ++index) maker->Make(index);
-  return {};
 }
 
 }  // namespace
@@ -52,6 +64,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   FaultFiles files;
   Expect(files.MakeFolders("/job/state/epochs").ok(), "no folder");
   files.Put("/job/state/epochs/" + LogName(1), data[0] % 2 == 0 ? LogOf(rest) : std::string(rest));
-  Ledger::Inspect(files, "/job/state", &CheckRecord).ok();
+  JobState state;
+  Ledger::Inspect(files, "/job/state",
+                  [&](const Record& record, const Place& at, const Place& rows) {
+                    CheckRecord(record);
+                    return Apply(state, record, at, rows);
+                  })
+      .ok();
   return 0;
 }

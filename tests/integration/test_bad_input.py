@@ -1,5 +1,6 @@
 """Inputs and outputs that cannot be used: the job ends at once, and says what to do."""
 
+import json
 import os
 from pathlib import Path
 
@@ -128,20 +129,71 @@ def test_output_inside_the_input(work):
     refused(work, 'inside the input "files"', "spec.output.path", code=2)
 
 
-def test_input_that_changes_while_the_job_runs(work):
-    """The row of a file that was rewritten after it had been listed would be anybody's guess."""
-    work.files(3)
-    work.script(
-        "from steps import there\nimport os\n\n"
-        "def run(mini_batch):\n"
-        "    if mini_batch[0].endswith('0.txt'):\n"
-        "        path = mini_batch[0].replace('0.txt', '2.txt')\n"
-        "        os.path.getsize(path) > 100 or open(path, 'w').write('other' * 100)\n"
-        "    return ['row']\n"
-    )
-    work.job(processCountPerNode=1, errorThreshold=0, runMaxTry=1)
+# While the first file is worked on, something happens to the others, named by their numbers.
+CHANGES = """
+import os
+
+def run(mini_batch):
+    (path,) = mini_batch
+    row = open(path).read()
+    if path.endswith("000000.txt"):
+        one, two, three, four, five, six, seven, eight = (
+            path.replace("000000", f"{number:06}") for number in range(1, 9)
+        )
+        CHANGE
+    return [row]
+"""
+
+
+def run_and_change(work, change):
+    """Returns the failures, by number: (kind, message)."""
+    work.script(CHANGES.replace("CHANGE", change))
+    work.job(processCountPerNode=1, runMaxTry=1, isolateFailures=True)
     result = work.run()
-    assert result.code == 1, result
-    assert "InputChanged" in result.output
-    assert "000002.txt" in result.output
-    expect_no_output(work)
+    work.data.chmod(0o755)
+    assert result.code == 0, result
+    letters = map(json.loads, work.log_text("dead-letter.jsonl").splitlines())
+    failures = {letter["path"]: (letter["kind"], letter["message"]) for letter in letters}
+    for path, (_, message) in failures.items():
+        assert f"{path} " in message
+    return {int(Path(path).stem): failure for path, failure in failures.items()}
+
+
+def test_input_that_changes_while_the_job_runs(work):
+    """The row of a file that is not the one that was listed would be anybody's guess."""
+    rows = work.files(9)
+    changes = [
+        "open(one, 'w').write('other' * 100)",
+        "open(two, 'w')",
+        "os.utime(three, (1, 1))",
+        "os.replace(four, five)",
+        "os.remove(six); os.symlink(six, six)",
+        "os.remove(seven); os.mkdir(seven)",
+    ]
+    failures = run_and_change(work, "; ".join(changes))
+    expected = {
+        1: ("InputChanged", "it has 500 bytes"),
+        2: ("InputChanged", "it has 0 bytes"),
+        3: ("InputChanged", "time 1000000000 ns"),
+        4: ("InputUnreadable", "No such file or directory"),
+        5: ("InputChanged", "--overwrite"),
+        6: ("InputUnreadable", "symbolic links"),
+        7: ("InputChanged", "is not what was listed"),
+    }
+    assert sorted(failures) == sorted(expected)
+    for number, (kind, words) in expected.items():
+        assert failures[number][0] == kind
+        assert words in failures[number][1]
+    assert work.rows() == [rows[0], rows[8]]
+
+
+def test_input_that_may_not_be_read_any_more(work):
+    """Root is kept from nothing, so it becomes somebody else."""
+    rows = work.files(3)
+    change = "os.chmod(os.path.dirname(path), 0); os.geteuid() or os.seteuid(65534)"
+    failures = run_and_change(work, change)
+    assert sorted(failures) == [1, 2]
+    for kind, message in failures.values():
+        assert kind == "InputUnreadable"
+        assert "Permission denied" in message
+    assert work.rows() == rows[:1]

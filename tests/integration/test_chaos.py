@@ -2,7 +2,7 @@
 
 The entry script keeps a history of its own of each call of run(), by appending a line to a file. At
 the end the output is compared, byte for byte, with what an undisturbed run writes, and with that
-history.
+history; and what the job and its ledger count, with both.
 
     CHAOS_SECONDS   of faults; 120 unless told (script/soak: an hour)
     CHAOS_SEED      what decides about them; printed
@@ -132,6 +132,12 @@ def test_every_row_once_under_random_kills_and_freezes(work, capsys):
     expected = "".join(f"{number} {number * number}\n" for number in range(MINI_BATCHES))
     assert work.output.read_text() == expected, f"seed {SEED}"
     assert [path.name for path in work.output.parent.iterdir()] == [work.output.name]
+
+    counts = f"{MINI_BATCHES} succeeded, 0 failed"
+    assert f"{counts}, of {MINI_BATCHES}" in result.output, f"seed {SEED}\n{result}"
+    ledger = work.call("ledger", work.out / "job" / "state")
+    assert ledger.code == 0, ledger
+    assert f"{counts}, 0 open, of {MINI_BATCHES}" in ledger.output, f"seed {SEED}\n{ledger}"
 
     called, returned = Counter(), Counter()
     for line in work.noted("history"):

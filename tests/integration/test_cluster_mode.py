@@ -215,6 +215,69 @@ def test_a_finished_run_stays_finished(cluster):
     assert "finished already" in cluster.words()["error"]
 
 
+def test_a_new_job_on_the_same_folders_goes_on(cluster):
+    """After one that has failed: with other thresholds, and not with other mini-batches."""
+    cluster.work.script(
+        "from steps import note\n"
+        "def run(mini_batch):\n"
+        "    text = open(mini_batch[0]).read()\n"
+        "    note('calls', text)\n"
+        "    if text == 'row 9': raise ValueError('no')\n"
+        "    return [text]\n"
+    )
+    rows = cluster.work.files(10)
+    cluster.mount_code()
+    strict = {"runMaxTry": 1, "errorThreshold": 0}
+    coordinator = cluster.start_coordinator(nodes=1, spec=strict)
+    node = cluster.start_node(0)
+    assert coordinator.wait_only().code == 1, coordinator.output
+    assert node.wait_only().code in (0, 1)
+    kept = cluster.words()["progress"]["miniBatches"]["succeeded"]
+    tried = len(cluster.work.noted("calls"))
+
+    resume = {"output": {"volume": "out", "ifExists": "Resume"}}
+    other = cluster.start_coordinator(uid="uid-2", spec={**resume, "miniBatchSize": "2"})
+    assert other.wait_only().code == 2
+    assert "spec.miniBatchSize: 1 -> 2" in cluster.words()["error"]
+    assert "output.ifExists: Overwrite" in cluster.words()["error"]
+
+    coordinator = cluster.start_coordinator(
+        uid="uid-3", nodes=1, spec={**resume, "runMaxTry": 2}, codeDigest="78"
+    )
+    node = cluster.start_node(0)
+    assert coordinator.wait_only().code == 0, coordinator.output
+    assert node.wait_only().code == 0, node.output
+    progress = cluster.words()["progress"]
+    assert progress["generation"] == 2
+    assert "the code" in progress["warning"]
+    assert cluster.work.rows() == rows[:9]
+    # What was kept is not run again, and what failed has fresh tries.
+    calls = cluster.work.noted("calls")[tried:]
+    assert len(calls) == 10 - kept + 1
+    assert calls.count("row 9") == 2
+
+
+def test_a_canceled_job_is_continued_by_another_one(cluster):
+    cluster.work.script(HELD)
+    rows = cluster.work.files(3)
+    cluster.mount_code()
+    coordinator = cluster.start_coordinator(nodes=1)
+    node = cluster.start_node(0)
+    coordinator.wait_for(lambda: cluster.work.noted("begun"), "run() has begun")
+    cluster.control(cancel=True)
+    assert coordinator.wait_only().code == 1, coordinator.output
+    assert node.wait_only().code in (0, 1)
+    assert cluster.words()["progress"]["verdict"]["reason"] == "Canceled"
+    assert not cluster.work.output.exists()
+    cluster.work.make("go")
+    resume = {"output": {"volume": "out", "ifExists": "Resume"}}
+    coordinator = cluster.start_coordinator(uid="uid-2", nodes=1, spec=resume)
+    node = cluster.start_node(0)
+    assert coordinator.wait_only().code == 0, coordinator.output
+    assert node.wait_only().code == 0, node.output
+    assert cluster.work.rows() == rows
+
+
 def test_what_cannot_start_says_why(cluster):
     cluster.work.files(1)
     wrong = cluster.start_coordinator(volumes={"data": str(cluster.work.data)})

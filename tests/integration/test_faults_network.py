@@ -2,12 +2,14 @@
 clocks that jump; a coordinator that was frozen. After each: every row once, in order, from calls
 of run() that did return, by a history that the entry script wrote; and nothing runs any more."""
 
+import json
 import os
 import shutil
 import signal
 import subprocess
 import time
 from collections import Counter
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -248,3 +250,6 @@ def test_clocks_that_jump(faults, clock):
     assert faults.expect_all_once() == 0
     seen = [float(time) for time in faults.work.noted("clock")]
     assert max(seen) - min(seen) > 27 * 3600, "the clock of the node did not move"
+    said = json.loads(faults.coordinator.output.splitlines()[0])["time"]
+    ahead = datetime.fromisoformat(said.replace("Z", "+00:00")) - datetime.now(timezone.utc)
+    assert ahead > timedelta(hours=11), "the clock of the coordinator was not moved"

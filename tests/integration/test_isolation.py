@@ -128,6 +128,41 @@ def test_a_line_that_is_no_json_is_isolated(work):
     assert [letter["firstItem"] for letter in letters(work)] == [4]
 
 
+# Two items of sixteen: one raises, one takes its process with it, each time.
+DEADLY = """
+import os
+from steps import note
+
+def run(mini_batch):
+    rows = [open(path).read() for path in mini_batch]
+    for bad in ("row 3", "row 11"):
+        if bad in rows:
+            note(bad, len(rows))
+    if "row 3" in rows:
+        os._exit(3)
+    if "row 11" in rows:
+        raise ValueError("row 11 is bad")
+    return rows
+"""
+
+
+def test_an_item_that_ends_its_process_each_time_is_isolated_in_few_runs(work):
+    work.files(16)
+    work.script(DEADLY)
+    work.job(miniBatchSize="8", isolateFailures=True, runMaxTry=2, speculation=False)
+    result = work.run()
+    assert result.code == 0, result
+    assert work.rows() == rows_without(16, 3, 11)
+    assert "14 succeeded, 2 failed" in result.output
+    dead, raised = sorted(letters(work), key=lambda letter: letter["firstItem"])
+    assert (dead["path"], dead["kind"]) == (str(work.data / "000003.txt"), "ProcessEnded")
+    assert "exited with status 3" in dead["message"]
+    assert (raised["path"], raised["kind"]) == (str(work.data / "000011.txt"), "Exception")
+    # Of eight items, the tries of the whole, then one run for each half, then the tries of the one.
+    for bad in ("row 3", "row 11"):
+        assert work.noted(bad) == ["8", "8", "4", "2", "1", "1"]
+
+
 HELD = """
 from steps import note, wait_for
 

@@ -124,3 +124,82 @@ def test_kill_everything(job):
     result = job.run("--resume")
     assert result.code == 0, result
     assert job.rows() == job.expected
+
+
+HELD = """
+from steps import note, wait_for
+
+def run(mini_batch):
+    note("held", mini_batch[0])
+    wait_for("go")
+    return [open(path).read() for path in mini_batch]
+"""
+
+
+def test_a_coordinator_that_always_crashes_ends_the_job(work):
+    rows = work.files(4)
+    work.script(HELD)
+    work.job(coordinator={"restartLimit": 2})
+    command = work.start_job()
+    command.wait_for(lambda: work.noted("held"), "a process is held")
+    killed = set()
+
+    def kill_it():
+        for process in processes.running("coordinator"):
+            if process.pid not in killed:
+                killed.add(process.pid)
+                process.kill()
+        return command.ended
+
+    wait_until(kill_it, "the command gives up")
+    result = command.wait()
+    assert result.code == 1, result
+    assert "the coordinator ended 3 times without a new result" in result.output
+    assert not work.output.exists()
+    work.make("go")
+    result = work.run("--resume")
+    assert result.code == 0, result
+    assert work.rows() == rows
+
+
+# Rows of 9 MB travel in parts. Each row says of which call it is.
+LARGE = """
+import os, time
+from steps import note, wait_for
+
+def run(mini_batch, context):
+    index = context.minibatch_index
+    wait_for(f"go {index // 2}")
+    call = f"{index} {os.getpid()}-{time.monotonic_ns()}"
+    note("made", call)
+    return [f"{call} {line} " + "x" * 880 for line in range(10_000)]
+"""
+
+
+def test_large_rows_are_of_one_call_whatever_is_killed_meanwhile(work):
+    work.files(6)
+    work.script(LARGE)
+    work.job(runMaxTry=100, speculation=False)
+    command = work.start_job("--nodes", "2")
+    for part, role in enumerate(["coordinator", "agent", "worker"]):
+        work.make(f"go {part}")
+        command.wait_for(
+            lambda part=part: [call for call in work.noted("made") if int(call[0]) // 2 == part],
+            "rows are on their way",
+        )
+        for process in processes.running(role)[:1]:
+            try:
+                process.kill()
+            except ProcessLookupError:  # the job may have ended meanwhile
+                pass
+    result = command.wait()
+    assert result.code == 0, result
+    made = set(work.noted("made"))
+    rows = work.rows()
+    assert len(rows) == 60_000
+    for index in range(6):
+        of_one = rows[index * 10_000 : (index + 1) * 10_000]
+        call = " ".join(of_one[0].split()[:2])
+        assert call.startswith(f"{index} ")
+        assert call in made
+        assert of_one == [f"{call} {line} " + "x" * 880 for line in range(10_000)]

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "api/arguments.h"
@@ -13,6 +14,7 @@
 #include "api/settings.h"
 #include "api/sizes.h"
 #include "api/text.h"
+#include "api/to_json.h"
 
 namespace parallelrun {
 namespace {
@@ -172,6 +174,8 @@ TEST(Arguments, Placeholders) {
   }
 }
 
+const std::map<std::string, std::string> kFolders = {{"data", "/a"}, {"out", "/b"}};
+
 Job PlanJob() {
   Job job;
   job.metadata.name = "digits";
@@ -187,25 +191,46 @@ TEST(Settings, OnlyWhatDecidesAMiniBatchId) {
   other.spec.arguments = {"x"};
   other.spec.output.to.path = "elsewhere";
   other.metadata.name = "other";
-  EXPECT_EQ(PlanSettings(other), PlanSettings(job));
-  EXPECT_THAT(*Differences(PlanSettings(job), PlanSettings(other)), ElementsAre());
+  EXPECT_EQ(PlanSettings(other, kFolders), PlanSettings(job, kFolders));
+  EXPECT_THAT(*Differences(PlanSettings(job, kFolders), PlanSettings(other, kFolders)),
+              ElementsAre());
+  EXPECT_EQ(PlanSettings(job, {{"data", "/a"}, {"out", "/c"}}), PlanSettings(job, kFolders));
 
   other.spec.mini_batch_size = 20;
   other.spec.inputs[0].pattern = "*.jpg";
   other.spec.inputs[0].exclude = {"x"};
-  EXPECT_THAT(*Differences(PlanSettings(job), PlanSettings(other)),
+  EXPECT_THAT(*Differences(PlanSettings(job, kFolders), PlanSettings(other, kFolders)),
               ElementsAre("spec.inputs[0].files.exclude[0]: (none) -> \"x\"",
                           "spec.inputs[0].files.pattern: \"*.png\" -> \"*.jpg\"",
                           "spec.miniBatchSize: 10 -> 20"));
   other = job;
   other.spec.partition_keys = {"user"};
   EXPECT_THAT(
-      *Differences(PlanSettings(job), PlanSettings(other)),
+      *Differences(PlanSettings(job, kFolders), PlanSettings(other, kFolders)),
       ElementsAre("spec.miniBatchSize: 10 -> (none)", "spec.partitionKeys[0]: (none) -> \"user\""));
+  EXPECT_THAT(*Differences(PlanSettings(job, kFolders), PlanSettings(job, {{"data", "/b"}})),
+              ElementsAre("spec.volumes.data: \"/a\" -> \"/b\""));
+}
+
+TEST(Settings, OnlyWhatDecidesWhatRunDoes) {
+  Job job = PlanJob();
+  job.spec.entry_script = "a.py";
+  Job other = job;
+  other.spec.node_count = 9;
+  other.spec.run_max_try = 9;
+  const std::string before = ScriptSettings(CanonicalText(ToJson(job)));
+  EXPECT_EQ(ScriptSettings(CanonicalText(ToJson(other))), before);
+  other.spec.entry_script = "b.py";
+  other.spec.arguments = {"--top", "5"};
+  EXPECT_THAT(
+      *Differences(before, ScriptSettings(CanonicalText(ToJson(other)))),
+      ElementsAre("spec.arguments[0]: (none) -> \"--top\"", "spec.arguments[1]: (none) -> \"5\"",
+                  "spec.entryScript: \"a.py\" -> \"b.py\""));
+  for (const char* bad : {"", "[]", "{", "{\"spec\": 7}"}) EXPECT_EQ(ScriptSettings(bad), "{}");
 }
 
 TEST(Settings, RefusesWhatIsNoSettings) {
-  const std::string good = PlanSettings(PlanJob());
+  const std::string good = PlanSettings(PlanJob(), kFolders);
   for (const std::string& bad :
        {std::string(), std::string("[]"), std::string("{"), good + "}", std::string(100000, '[')}) {
     const auto differences = Differences(bad, good);

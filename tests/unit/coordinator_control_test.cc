@@ -204,6 +204,34 @@ TEST(CoordinatorControl, TheEndOfAnotherPodIsNotThisOnes) {
   EXPECT_EQ(h.state.batches()[0].losses, 1U);
 }
 
+// A pod that is on its way out may be in run() until it hears that it was replaced.
+TEST(CoordinatorControl, WhatAReplacedPodHoldsWaitsUntilItsEndIsToldOrItsLeaseIsOver) {
+  PodEnds h;
+  h.Plan(1);
+  const Incarnation old = h.JoinPod(0, 5);
+  h.Hold(0, old, h.Lease(0, old));
+  h.Advance(seconds(1));
+  const Incarnation next = h.JoinPod(0, 6);
+  EXPECT_EQ(h.state.batches()[0].losses, 0U) << "nobody knows why it went";
+  for (auto second = seconds(1); second < h.limits.lease; second += seconds(1)) {
+    EXPECT_TRUE(h.Send(0, h.Request(next, 1))->leased.empty());
+    h.Advance(seconds(1));
+  }
+  EXPECT_EQ(h.Send(0, h.Request(next, 1))->leased.size(), 1U);
+  EXPECT_EQ(h.state.batches()[0].losses, 0U);
+}
+
+TEST(CoordinatorControl, AReplacedPodWhoseEndWasToldHoldsUpNobody) {
+  PodEnds h;
+  h.Plan(1);
+  const Incarnation old = h.JoinPod(0, 5);
+  h.Hold(0, old, h.Lease(0, old));
+  h.End(0, 5, "Killed");
+  EXPECT_EQ(h.state.batches()[0].losses, 1U);
+  const Incarnation next = h.JoinPod(0, 6);
+  EXPECT_EQ(h.Send(0, h.Request(next, 1))->leased.size(), 1U);
+}
+
 // Outside of pods with a number, only what is on the line tells the dead agent from its successor.
 TEST(CoordinatorControl, AConnectionThatBrokeIsNobodysWhenThePodsNumberIsUnknown) {
   PodEnds h;
@@ -215,7 +243,7 @@ TEST(CoordinatorControl, AConnectionThatBrokeIsNobodysWhenThePodsNumberIsUnknown
   h.End(0, 4, "Error");
   EXPECT_EQ(h.core->running(), 1U) << "an agent with an open call is not the one that died";
   h.core->ConnectionGone(parked->exchange, h.now());
-  h.End(0, 5, "Error");
+  h.End(0, 5, "Killed");
   EXPECT_EQ(h.core->running(), 0U);
   EXPECT_EQ(h.state.batches()[0].losses, 1U);
   EXPECT_EQ(parked->answers, 0) << "nobody would hear it";

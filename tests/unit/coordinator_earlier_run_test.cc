@@ -5,10 +5,13 @@
 namespace parallelrun {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 const char* const kPlan = R"({"inputs":[],"miniBatchSize":10})";
 const char* const kOtherPlan = R"({"inputs":[],"miniBatchSize":20})";
+const char* const kJob = R"({"spec":{"entryScript":"a.py","arguments":["-x"],"nodeCount":1}})";
 
 // What an earlier run left.
 enum class Left {
@@ -33,6 +36,7 @@ JobState StateOf(Left left) {
   settings.code_digest = 7;
   settings.resource_uid = "before";
   settings.plan_settings = kPlan;
+  settings.job = kJob;
   apply(settings);
   if (left == Left::kBegun) return state;
   PlanChunkRecord chunk;
@@ -65,6 +69,7 @@ NewRun Asking(IfExists if_exists, bool output_there = false) {
   run.resource_uid = "new";
   run.code_digest = 7;
   run.plan_settings = kPlan;
+  run.job = kJob;
   run.state_folder = "/state";
   run.output_folder = "/out";
   run.output_path = "/out/o.txt";
@@ -161,9 +166,12 @@ TEST(EarlierRun, RefusalsSayWhatCanBeDone) {
 
 TEST(EarlierRun, ChangedCodeIsTaken) {
   NewRun run = Asking(IfExists::kResume);
+  EXPECT_THAT(DecideStart(run, StateOf(Left::kFailed))->taken, IsEmpty());
   run.code_digest = 8;
-  EXPECT_TRUE(DecideStart(run, StateOf(Left::kFailed))->code_changed);
-  EXPECT_FALSE(DecideStart(run, StateOf(Left::kDone))->code_changed);
+  run.job = R"({"spec":{"entryScript":"a.py","arguments":["-y"],"nodeCount":2}})";
+  EXPECT_THAT(DecideStart(run, StateOf(Left::kFailed))->taken,
+              ElementsAre("the code", R"(spec.arguments[0]: "-x" -> "-y")"));
+  EXPECT_THAT(DecideStart(run, StateOf(Left::kDone))->taken, IsEmpty());
 }
 
 }  // namespace

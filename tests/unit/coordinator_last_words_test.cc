@@ -52,7 +52,7 @@ TEST(LastWordsTest, HostileTextsFit) {
       const std::string text = Repeat(piece, size.bytes);
       const std::string said =
           Progress(text, size.errors).dump(-1, ' ', false, json::error_handler_t::replace);
-      const std::string words = LastWords(said, text);
+      const std::string words = LastWordsJson(said, text);
       ASSERT_LE(words.size(), kMaxLastWords);
       const json parsed = json::parse(words, nullptr, false);
       ASSERT_TRUE(parsed.is_object()) << words;
@@ -63,7 +63,7 @@ TEST(LastWordsTest, HostileTextsFit) {
       EXPECT_EQ(progress["rows"], 7);
       EXPECT_FALSE(progress.contains("nodes"));
 
-      const std::string error = LastError(text);
+      const std::string error = LastErrorJson(text);
       ASSERT_LE(error.size(), kMaxLastWords);
       EXPECT_TRUE(json::parse(error, nullptr, false)["error"].is_string());
     }
@@ -71,15 +71,15 @@ TEST(LastWordsTest, HostileTextsFit) {
 }
 
 TEST(LastWordsTest, ShortTextsStayAsTheyAre) {
-  const json words = json::parse(LastWords(Progress("why", 3).dump(), "drained by request"));
+  const json words = json::parse(LastWordsJson(Progress("why", 3).dump(), "drained by request"));
   EXPECT_EQ(words["ended"], "drained by request");
   EXPECT_EQ(words["progress"]["errors"].size(), 3U);
   EXPECT_EQ(words["progress"]["verdict"]["message"], "why");
-  EXPECT_FALSE(json::parse(LastWords("{}", "")).contains("ended"));
+  EXPECT_FALSE(json::parse(LastWordsJson("{}", "")).contains("ended"));
 }
 
 TEST(LastWordsTest, TheFirstErrorsAreKept) {
-  const json words = json::parse(LastWords(Progress(std::string(300, 'x'), 100).dump(), ""));
+  const json words = json::parse(LastWordsJson(Progress(std::string(300, 'x'), 100).dump(), ""));
   const json& errors = words["progress"]["errors"];
   ASSERT_GE(errors.size(), 1U);
   EXPECT_EQ(errors[0]["count"], 0);

@@ -250,6 +250,7 @@ class LocalRun {
     if (stopping_) return;
     settled_ = progress["miniBatches"]["succeeded"].get<uint64_t>();
     last_progress_ = progress;
+    Warn(progress);
     // Whole, once: the progress line is cut at the width of the terminal.
     const std::string paused = progress["paused"];
     if (paused != paused_ && !paused.empty()) {
@@ -258,6 +259,14 @@ class LocalRun {
     }
     paused_ = paused;
     display_.Progress(ProgressLine(progress), clock_.Now());
+  }
+
+  // What the coordinator warns of, once.
+  void Warn(const json& progress) {
+    const std::string warning = progress.value("warning", "");
+    if (warning == warning_) return;
+    warning_ = warning;
+    if (!warning.empty()) display_.Say("warning: " + warning);
   }
 
   // --- the end
@@ -336,6 +345,7 @@ class LocalRun {
       display_.Say("Stopped before anything was planned");
       return;
     }
+    Warn(*last);  // a job may end before its first progress is heard of
     std::string text = Summary(*last, job_.layout.log_folder, again_, clock_.Now() - started_);
     while (!text.empty() && text.back() == '\n') text.pop_back();
     display_.Say(text);
@@ -364,6 +374,7 @@ class LocalRun {
   int exit_ = kExitFailed;
   std::optional<json> last_progress_;
   std::string paused_;                      // as the last progress said it
+  std::string warning_;                     // likewise
   std::unique_ptr<ProgressPoller> poller_;  // the last member: it posts to the loop
 };
 

@@ -80,7 +80,8 @@ Result<std::optional<LogGroup>> LogReader::Next() {
       if (durable) {
         return Corrupt(at,
                        "a group of records is damaged that had been written durably: restore the "
-                       "state folder from a copy, or start the job anew");
+                       "state folder from a copy, or start the job anew with another state "
+                       "folder");
       }
       size_ = at;
       return group;

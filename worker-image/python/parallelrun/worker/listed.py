@@ -15,7 +15,8 @@ _SLICE = struct.Struct("<QQ")
 _NAMES_ENCODING = sys.getfilesystemencoding()
 _NAMES_ERRORS = sys.getfilesystemencodeerrors()
 _LISTED_AGAIN = (
-    "Do not change the input while a job reads it; start the job again to list it afresh."
+    "Do not change the input while a job reads it. A job that starts over (--overwrite, or "
+    "output.ifExists: Overwrite) lists it afresh."
 )
 
 

@@ -1,0 +1,154 @@
+"""What a job that is continued takes over from the job file, what it refuses, and `parallelrun
+ledger`, which says what it continues from."""
+
+import re
+import sys
+
+import pytest
+from support.workspace import rows_without
+
+# The last row is bad until it is mended: the job fails with some results, and --resume has work.
+SCRIPT = """
+import sys
+from steps import note, there
+
+def run(mini_batch, context):
+    note("calls", context.minibatch_index)
+    rows = [open(path).read() for path in mini_batch]
+    if "row 9" in rows and not there("mended"):
+        raise ValueError("row 9 is bad")
+    return rows
+"""
+
+
+@pytest.fixture
+def failed(work):
+    """A job of ten mini-batches that has failed, and is mended by now. `kept` have succeeded."""
+    work.files(10)
+    work.script(SCRIPT)
+    work.job(runMaxTry=1, errorThreshold=0, processCountPerNode=1)
+    result = work.run()
+    assert result.code == 1, result
+    work.kept = int(re.search(r"(\d+) succeeded, 1 failed, of 10", result.output).group(1))
+    work.tried = len(work.noted("calls"))
+    work.make("mended")
+    return work
+
+
+def expect_the_rest_only(work, result):
+    assert result.code == 0, result
+    assert work.rows() == rows_without(10)
+    assert len(work.noted("calls")) - work.tried == 10 - work.kept
+
+
+def test_thresholds_nodes_and_limits_are_taken(failed):
+    changes = ["errorThreshold=-1", "runMaxTry=5", "runInvocationTimeoutSeconds=77"]
+    words = [word for change in changes for word in ("--set", f"spec.{change}")]
+    result = failed.run("--resume", "--nodes", "2", *words)
+    expect_the_rest_only(failed, result)
+    assert "warning" not in result.output
+
+
+def test_a_changed_script_and_argument_are_taken_with_a_warning(failed):
+    failed.script(SCRIPT.replace('"row 9" in rows', '"--top" not in sys.argv'))
+    words = ["--set", "spec.arguments[0]=--top", "--set", "spec.arguments[1]='5'"]
+    result = failed.run("--resume", *words)
+    expect_the_rest_only(failed, result)
+    (warning,) = re.findall(r"^warning: .*", result.output, re.M)
+    assert "the code; " in warning
+    assert 'spec.arguments[0]: (none) -> "--top"' in warning
+    assert "Finished mini-batches keep their rows" in warning
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--set", "spec.miniBatchSize=2"], "spec.miniBatchSize: 1 -> 2"),
+        (
+            ["--set", "spec.inputs[0].files.pattern='*.txt'"],
+            'spec.inputs[0].files.pattern: (none) -> "*.txt"',
+        ),
+        (["--volume", "data=other"], 'spec.volumes.data: "{root}/data" -> "{root}/other"'),
+    ],
+)
+@pytest.mark.parametrize("flag", ["--resume", "--retry-failed"])
+def test_other_mini_batches_are_refused_with_the_difference(failed, words, told, flag):
+    (failed.root / "other").mkdir()
+    (failed.root / "other" / "000000.txt").write_text("another row")
+    result = failed.run(flag, *words)
+    assert result.code == 2, result
+    assert f"\n  {told.format(root=failed.root)}\n" in result.output
+    assert "--overwrite" in result.output
+    assert len(failed.noted("calls")) == failed.tried
+    # What was refused has changed nothing.
+    expect_the_rest_only(failed, failed.run("--resume"))
+
+
+def test_another_input_of_a_script_is_refused(work):
+    for folder in ("first", "second one"):
+        (work.root / folder).mkdir()
+        (work.root / folder / "a.txt").write_text(folder)
+        (work.root / folder / "b.txt").write_text(folder)
+    (work.root / "score.py").write_text(
+        "import os\n\n"
+        "def run(b):\n"
+        "    if b[0].endswith('b.txt'): raise ValueError('no')\n"
+        "    return [open(b[0]).read()]\n"
+    )
+    words = ["--output", "out", "--mini-batch-size", "1", "--processes", "1"]
+    words += ["--set", f"spec.environment.python={sys.executable}"]
+    result = work.call("run", "score.py", "--input", "first", *words)
+    assert "CompletedWithFailures" in result.output, result
+    result = work.call("run", "score.py", "--input", "second one", *words, "--retry-failed")
+    assert result.code == 2, result
+    assert f'"{work.root}/first" -> "{work.root}/second one"' in result.output
+
+
+# --- parallelrun ledger
+
+
+def states(work):
+    return work.out / "job" / "state"
+
+
+def test_the_ledger_is_verified_and_printed(failed):
+    result = failed.call("ledger", states(failed))
+    assert result.code == 0, result
+    assert result.output.startswith("sound: ")
+    assert f"mini-batches: {failed.kept} succeeded, 1 failed, {9 - failed.kept} open, of 10" in (
+        result.output
+    )
+    assert "verdict: ErrorThresholdExceeded: " in result.output
+
+    assert failed.run("--resume").code == 0
+    result = failed.call("ledger", states(failed), "--records")
+    assert result.code == 0, result
+    lines = result.output.splitlines()
+    results = [line for line in lines if re.match(r" +\d+ +\d+ result ", line)]
+    assert len(results) == 10
+    assert [line for line in lines if "row 9 is bad" in line and " failed " in line]
+    assert len([line for line in lines if re.match(r" +\d+ +\d+ settings +generation ", line)]) == 2
+    assert "mini-batches: 10 succeeded, 0 failed, 0 open, of 10" in lines
+    assert f"published: {failed.output} ({failed.output.stat().st_size} bytes)" in lines
+
+
+def test_a_damaged_ledger_is_named_and_never_continued(failed):
+    (log, *_) = sorted((states(failed) / "epochs").iterdir())
+    whole = log.read_bytes()
+    log.write_bytes(whole[:200] + bytes([whole[200] ^ 1]) + whole[201:])
+    result = failed.call("ledger", states(failed))
+    assert result.code == 1, result
+    assert f"{log} at 64: " in result.output
+    result = failed.run("--resume")
+    assert result.code == 2, result
+    assert f"{log} at 64: " in result.output
+    assert "another state folder" in result.output
+    assert len(failed.noted("calls")) == failed.tried
+    log.write_bytes(whole)
+    expect_the_rest_only(failed, failed.run("--resume"))
+
+
+def test_a_ledger_that_is_not_there(work):
+    result = work.call("ledger", "nowhere")
+    assert result.code == 2
+    assert f"{work.root}/nowhere/epochs holds no ledger" in result.output
