@@ -10,7 +10,7 @@
 namespace parallelrun {
 namespace {
 
-void CountNode(Draft& draft, const PodDigest& pod, const PodEnd& end) {
+void CountNode(Draft& draft, const PodDigest& pod, const PodOutcome& end) {
   NodeCounts& counts = draft.status.nodes;
   const std::string what = fmt::format("node {} ({}): {}", pod.index, pod.name, end.message);
   switch (end.cause) {

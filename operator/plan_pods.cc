@@ -55,8 +55,8 @@ std::string Meaning(const std::string& reason) {
   return "";
 }
 
-PodEnd EndOfContainer(const Ended& ended, bool init) {
-  PodEnd end;
+PodOutcome EndOfContainer(const Ended& ended, bool init) {
+  PodOutcome end;
   end.exit_code = ended.exit_code;
   end.at = ended.finished;
   end.reason = ReasonOf(ended);
@@ -88,15 +88,18 @@ PodEnd EndOfContainer(const Ended& ended, bool init) {
 
 }  // namespace
 
-PodEnd EndOf(const PodDigest& pod) {
-  PodEnd end;
+PodOutcome EndOf(const PodDigest& pod) {
+  PodOutcome end;
   if (!pod.disruption.empty() || IsDisruption(pod.reason)) {
     end.reason = pod.disruption.empty() ? pod.reason : pod.disruption;
     end.message = end.reason + (pod.message.empty() ? Meaning(end.reason) : Words(pod.message));
     if (pod.main.ended) end.exit_code = pod.main.ended->exit_code;
     return end;
   }
-  if (pod.Terminal() && pod.main.ended) return EndOfContainer(*pod.main.ended, false);
+  // One that did not end within its grace was taken away all the same.
+  const bool overdue = pod.deletion && pod.main.ended && pod.main.ended->exit_code > 128 &&
+                       pod.main.ended->reason != "OOMKilled";
+  if (pod.Terminal() && pod.main.ended && !overdue) return EndOfContainer(*pod.main.ended, false);
   if (pod.Terminal() && pod.init.ended && pod.init.ended->exit_code != 0) {
     return EndOfContainer(*pod.init.ended, true);
   }
@@ -153,7 +156,7 @@ int64_t NextIncarnation(const PodGroup& group, int64_t highest_used) {
 Succession SuccessionOf(const PodGroup& group) {
   const PodDigest* const last = group.Highest();
   if (last == nullptr) return {};
-  const PodEnd end = EndOf(*last);
+  const PodOutcome end = EndOf(*last);
   const WallTime at = end.at == WallTime{} ? last->created : end.at;
   switch (end.cause) {
     case EndCause::kFinished: return {at + kFinishedPause, last->failures};

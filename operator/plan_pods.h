@@ -19,7 +19,7 @@ enum class EndCause {
   kJob,         // anything else: counts against nodeRestartLimit
 };
 
-struct PodEnd {
+struct PodOutcome {
   EndCause cause = EndCause::kDisruption;
   std::string reason;   // "Evicted", "OOMKilled", "AgentGaveUp"
   std::string message;  // for people
@@ -28,7 +28,7 @@ struct PodEnd {
 };
 
 // Of a pod that is not Live().
-PodEnd EndOf(const PodDigest& pod);
+PodOutcome EndOf(const PodDigest& pod);
 
 // The pods of one index, or the coordinator's, by incarnation.
 struct PodGroup {

@@ -225,7 +225,7 @@ json PodEnds(const Draft& draft) {
   for (const auto& [index, group] : draft.groups.nodes) {
     const PodDigest* const pod = group.Tombstone();
     if (pod == nullptr || ends.size() == kMostPodEnds) continue;
-    const PodEnd end = EndOf(*pod);
+    const PodOutcome end = EndOf(*pod);
     if (end.cause == EndCause::kFinished || end.cause == EndCause::kDrained) continue;
     ends.push_back({{"node", index},
                     {"incarnation", pod->incarnation},

@@ -60,6 +60,7 @@ std::optional<Report> ParseReport(const json& in) {
   out.per_second = lenient::Number(in, "perSecond");
   out.seconds_remaining = MaybeCount(in, "secondsRemaining");
   out.paused = Shortened(Text(in, "paused"), kMostErrorBytes);
+  out.warning = Shortened(Text(in, "warning"), kMaxMessage);
   for (const json& node : lenient::List(in, "nodes")) {
     if (out.registered.size() == kMostNodes) break;
     if (lenient::Boolean(node, "registered")) {

@@ -29,7 +29,8 @@ struct Report {
   std::optional<int64_t> seconds_remaining;
   std::vector<int32_t> registered;  // indices of nodes
   std::vector<DistinctFailure> errors;
-  std::string paused;  // why it writes no results at the moment
+  std::string paused;   // why it writes no results at the moment
+  std::string warning;  // what a person changed between this run's start and its continuation
   std::optional<ReportVerdict> verdict;
   std::optional<OutputStatus> output;
 

@@ -63,6 +63,10 @@ void TellChanges(Draft& draft) {
     draft.Event(false, "Scaled",
                 fmt::format("from {} to {} nodes", before.nodes.desired, status.nodes.desired));
   }
+  // The job's first coordinator continues what another job began.
+  if (status.progress && !before.progress && draft.report && !draft.report->warning.empty()) {
+    draft.Event(true, "CodeChanged", draft.report->warning);
+  }
   TellObstacle(draft);
   TellEnd(draft);
 }

@@ -74,7 +74,8 @@ void ShowUsage(Draft& draft) {
 
 void ShowReport(Draft& draft) {
   JobStatus& status = draft.status;
-  if (draft.report) {
+  // Of a job that is over, an operator that was late knows less than the status says.
+  if (draft.report && (!draft.before.Over() || draft.report->Ended())) {
     const Report& report = *draft.report;
     ProgressStatus progress;
     progress.total = report.total;

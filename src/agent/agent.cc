@@ -68,7 +68,7 @@ class Agent {
   RegisterReply registered_;
   std::string last_failure_;
   NodeProcesses processes_;
-  std::vector<Action> actions_;
+  std::vector<WorkerAction> actions_;
   std::vector<MiniBatchNote> notes_;
   ExchangeRequest request_;
   EventLoop::TimerId timer_ = EventLoop::TimerId::kNone;
@@ -115,7 +115,7 @@ void Agent::Pump() {
   const Instant now = clock_.Now();
   core_.Step(now);
   core_.TakeActions(actions_);
-  for (const Action& action : actions_) processes_.Perform(action);
+  for (const WorkerAction& action : actions_) processes_.Perform(action);
   core_.TakeNotes(notes_);
   processes_.Log(notes_);
   processes_.Flush();

@@ -65,7 +65,7 @@ class AgentCore {
   // Time-outs, hand-outs, starts and ends of processes.
   void Step(Instant now);
   // Actions decided since the last call, in order.
-  void TakeActions(std::vector<Action>& actions);
+  void TakeActions(std::vector<WorkerAction>& actions);
   // Mini-batches that have come to an end since the last call, in order; at most kMaxNotes, the
   // later ones are lost.
   void TakeNotes(std::vector<MiniBatchNote>& notes);
@@ -185,7 +185,7 @@ class AgentCore {
   uint32_t process_end_ = 0;    // of the range that this incarnation may use
   uint32_t init_failures_ = 0;  // since the last ready
   uint32_t idle_deaths_ = 0;    // ready, then gone without an answer, in a row
-  std::vector<Action> actions_;
+  std::vector<WorkerAction> actions_;
   std::vector<MiniBatchNote> notes_;
   uint64_t dropped_metrics_ = 0;
 

@@ -56,7 +56,7 @@ void AgentCore::EndProcesses(Instant now) {
       const Instant last = now + options_.shutdown_limit;
       process.stop_deadline = end_ == AgentEnd::kFinished ? last : std::min(last, end_deadline_);
       process.state = ProcessState::kStopping;
-      actions_.push_back({Action::Kind::kStop, number, 0, {}});
+      actions_.push_back({WorkerAction::Kind::kStop, number, 0, {}});
     }
   }
 }

@@ -28,7 +28,7 @@ std::string AgentCore::ErrorLog(uint32_t process) const {
   return fmt::format("user/error/{}/{}.txt", options_.node, ProcessName(process));
 }
 
-void AgentCore::TakeActions(std::vector<Action>& actions) {
+void AgentCore::TakeActions(std::vector<WorkerAction>& actions) {
   actions.clear();
   actions.swap(actions_);
 }
@@ -80,7 +80,7 @@ void AgentCore::StartMissing(Instant now) {
     const uint32_t number = next_process_++;
     // As where two epochs granted the same names, since the later one could not know the earlier.
     if (!processes_.try_emplace(number).second) continue;
-    actions_.push_back({Action::Kind::kStart, number, 0, {}});
+    actions_.push_back({WorkerAction::Kind::kStart, number, 0, {}});
   }
 }
 
@@ -121,7 +121,7 @@ void AgentCore::Dispatch(Instant now) {
     ++given_;
     batch->state = State::kGiven;
     batch->process = number;
-    actions_.push_back({Action::Kind::kGive, number, sequence_, batch->work});
+    actions_.push_back({WorkerAction::Kind::kGive, number, sequence_, batch->work});
   }
 }
 
@@ -261,7 +261,7 @@ void AgentCore::Kill(uint32_t number, Process& process) {
   if (process.state == ProcessState::kKilled) return;
   process.state = ProcessState::kKilled;
   process.stop_deadline = kNever;
-  actions_.push_back({Action::Kind::kKill, number, 0, {}});
+  actions_.push_back({WorkerAction::Kind::kKill, number, 0, {}});
 }
 
 void AgentCore::CheckProcesses(Instant now) {

@@ -32,7 +32,7 @@ void AgentCore::CheckLate(uint32_t number, Process& process, Instant now) {
     return;
   }
   process.taken_back = given.back().sequence;
-  actions_.push_back({Action::Kind::kTakeBack, number, process.taken_back, {}});
+  actions_.push_back({WorkerAction::Kind::kTakeBack, number, process.taken_back, {}});
 }
 
 void AgentCore::TakeBack(Process& process, size_t index, Instant now) {

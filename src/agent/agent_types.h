@@ -103,7 +103,7 @@ struct MiniBatchNote {
   std::string error_kind;  // "": it succeeded
 };
 
-struct Action {
+struct WorkerAction {
   enum class Kind : uint8_t {
     kStart,     // start process `process`
     kGive,      // send mini-batch `sequence`

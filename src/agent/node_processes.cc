@@ -69,22 +69,22 @@ void NodeProcesses::Flush() {
   }
 }
 
-void NodeProcesses::Perform(const Action& action) {
-  if (action.kind == Action::Kind::kStart) return StartProcess(action);
+void NodeProcesses::Perform(const WorkerAction& action) {
+  if (action.kind == WorkerAction::Kind::kStart) return StartProcess(action);
   const auto it = processes_.find(action.process);
   if (it == processes_.end()) return;  // its end is about to be told
   switch (action.kind) {
-    case Action::Kind::kGive:
+    case WorkerAction::Kind::kGive:
       AppendBatchFrame(it->second->out(), action.sequence, action.work);
       break;
-    case Action::Kind::kTakeBack: it->second->TakeBack(action.sequence); break;
-    case Action::Kind::kStop: AppendFrame(it->second->out(), FrameType::kStop, ""); break;
-    case Action::Kind::kKill: it->second->Kill(); break;
-    case Action::Kind::kStart: break;
+    case WorkerAction::Kind::kTakeBack: it->second->TakeBack(action.sequence); break;
+    case WorkerAction::Kind::kStop: AppendFrame(it->second->out(), FrameType::kStop, ""); break;
+    case WorkerAction::Kind::kKill: it->second->Kill(); break;
+    case WorkerAction::Kind::kStart: break;
   }
 }
 
-void NodeProcesses::StartProcess(const Action& action) {
+void NodeProcesses::StartProcess(const WorkerAction& action) {
   const uint32_t number = action.process;
   const std::string logs = config_.work_folder + "/logs/user/";
   const std::string own = std::to_string(config_.node) + "/" + ProcessName(number);

@@ -45,13 +45,13 @@ class NodeProcesses {
   void Finish();
 
   void TellStatus();
-  void Perform(const Action& action);
+  void Perform(const WorkerAction& action);
   void Log(const std::vector<MiniBatchNote>& notes);
   // Sends what Perform has queued.
   void Flush();
 
  private:
-  void StartProcess(const Action& action);
+  void StartProcess(const WorkerAction& action);
   bool OnFrame(uint32_t number, FrameType type, std::string_view body);
   void ReapAll();
   void KeepHouse();

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/mutation.h"
+
 namespace parallelrun {
 
 LeaseTable::LeaseTable(const JobState& state, uint32_t epoch, Duration ttl)
@@ -13,6 +15,10 @@ LeaseTable::LeaseTable(const JobState& state, uint32_t epoch, Duration ttl)
   for (const auto& [id, piece] : state.pieces()) {
     if (Free(id)) Return(id);
   }
+}
+
+bool LeaseTable::Open(BatchId id) const {
+  return PARALLELRUN_MUTATED(kExpiryWhileCommitting) || !state_.settled(id);
 }
 
 void LeaseTable::AllowPieces(BatchId split) {

@@ -12,7 +12,6 @@
 #include <set>
 #include <vector>
 
-#include "base/mutation.h"
 #include "base/time.h"
 #include "job/ids.h"
 #include "job/job_state.h"
@@ -105,9 +104,7 @@ class LeaseTable {
  private:
   using Leases = std::map<BatchId, Lease>;
 
-  bool Open(BatchId id) const {
-    return PARALLELRUN_MUTATED(kExpiryWhileCommitting) || !state_.settled(id);
-  }
+  bool Open(BatchId id) const;
   bool Free(BatchId id) const {
     return Open(id) && !leases_.contains(id) && !withheld_.contains(id) && !held_back_.contains(id);
   }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/mutation.h"
+#include "tests/simulation/plain_supervisor.h"
 #include "tests/simulation/world.h"
 
 namespace parallelrun {
@@ -25,7 +26,9 @@ struct Totals {
 };
 
 RunOutcome RunSeed(uint64_t seed, bool liveness, bool trace) {
-  return World(Draw(seed, liveness), trace).Run();
+  World world(Draw(seed, liveness), trace);
+  PlainSupervisor supervisor(world);
+  return world.Run(supervisor);
 }
 
 std::string Replay(uint64_t seed, bool liveness) {

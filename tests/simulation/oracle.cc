@@ -187,7 +187,7 @@ void Oracle::Replied(uint32_t epoch, const ExchangeReply& reply, const JobState&
   for (BatchId id = 0; id < state.batches().size() && id < batches_.size(); ++id) {
     const Batch& batch = batches_[id];
     if (state.batches()[id].failed_attempts >
-        batch.given - batch.ran_well + state.batches()[id].losses) {
+        batch.given - batch.ran_well + state.batches()[id].losses + containers_killed_) {
       Violated(
           "5 at most runMaxTry failed attempts",
           fmt::format("mini-batch {} has {} failed attempts, but was run {} times, {} of them well",
@@ -293,7 +293,7 @@ bool Oracle::InnocentsSurvive() const {
     return scenario_.weights[static_cast<size_t>(fault)] == 0;
   };
   return scenario_.flaky == 0 && scenario_.init_fails == 0 && off(Fault::kFreezeAgent) &&
-         scenario_.max_losses >= 10;
+         scenario_.max_losses >= 10 && containers_killed_ == 0;
 }
 
 // Whatever goes wrong, but where docs/reliability.md says what invariant 16 does not hold against:

@@ -48,6 +48,8 @@ class Oracle {
   // `worker` names a process of all nodes.
   void RunBegins(BatchId id, uint64_t worker);
   void RunEnds(BatchId id, uint64_t worker);
+  // Kubernetes killed a container: what its node held is blamed for that, rightly or not.
+  void ContainerKilled() { ++containers_killed_; }
 
   // --- coordinators
   void Asked(const ExchangeRequest& request);
@@ -107,6 +109,7 @@ class Oracle {
   const SimInput& input_;
   std::string violation_;
   uint64_t order_ = 0;
+  uint64_t containers_killed_ = 0;
   uint32_t newest_claimed_ = 0;
   uint32_t newest_begun_ = 0;
   std::vector<Batch> batches_;

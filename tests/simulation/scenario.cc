@@ -5,12 +5,26 @@
 namespace parallelrun::simulation {
 
 const char* Name(Fault fault) {
-  static constexpr const char* kNames[] = {
-      "kill coordinator", "crash machine",     "second coordinator", "freeze coordinator",
-      "freeze agent",     "kill agent",        "second agent",       "cut off",
-      "disk full",        "disk error",        "die inside",         "come between",
-      "input grows",      "drain coordinator", "drain agent",        "scale",
-      "new job",          "message lost",      "message duplicated"};
+  static constexpr const char* kNames[] = {"kill coordinator",
+                                           "crash machine",
+                                           "second coordinator",
+                                           "freeze coordinator",
+                                           "freeze agent",
+                                           "kill agent",
+                                           "second agent",
+                                           "cut off",
+                                           "disk full",
+                                           "disk error",
+                                           "die inside",
+                                           "come between",
+                                           "input grows",
+                                           "drain coordinator",
+                                           "end coordinator",
+                                           "drain agent",
+                                           "scale",
+                                           "new job",
+                                           "message lost",
+                                           "message duplicated"};
   static_assert(std::size(kNames) == kFaults);
   return kNames[static_cast<size_t>(fault)];
 }

@@ -26,6 +26,7 @@ enum class Fault : uint8_t {
   kComeBetween,  // a new coordinator starts right before the n-th file operation from now
   kInputGrows,   // files appear in the input folder
   kDrainCoordinator,
+  kEndCoordinator,  // with a SIGTERM
   kDrainAgent,
   kScale,       // a person wants another number of nodes
   kNewJob,      // a person applies another job on the same folders, while this one is at work

@@ -18,13 +18,14 @@ AgentOptions Options(uint32_t node) {
 
 }  // namespace
 
-SimAgent::SimAgent(World& world, size_t id, uint32_t node)
+SimAgent::SimAgent(World& world, size_t id, const AgentStart& start)
     : world_(world),
       id_(id),
-      node_(node),
-      access_(world.access()),
+      node_(start.node),
+      access_(start.access),
+      pod_(start.pod),
       name_(fmt::format("agent{}", id)),
-      core_(Options(node), world.now()) {}
+      core_(Options(start.node), world.now()) {}
 
 SimAgent::~SimAgent() {
   for (const auto& [number, worker] : workers_) LeaveRun(number, worker);
@@ -48,7 +49,7 @@ void SimAgent::Pump() {
   }
   core_.Step(now);
   core_.TakeActions(actions_);
-  for (const Action& action : std::exchange(actions_, {})) Perform(action);
+  for (const WorkerAction& action : std::exchange(actions_, {})) Perform(action);
   if (core_.end() != AgentEnd::kNone) {
     exited_ = true;
     if (world_.tracing())
@@ -63,7 +64,7 @@ void SimAgent::Pump() {
           },
           [](SimAgent&, const World::Answer&) {});
     }
-    return world_.AgentExited(id_, core_.end() == AgentEnd::kFinished);
+    return world_.AgentExited(id_, core_.end());
   }
   for (;;) {
     const CallKind call = core_.NextCall(now, request_);
@@ -86,10 +87,8 @@ void SimAgent::Call(CallKind call) {
   if (call == CallKind::kRegister) {
     return world_.Call(
         id_, node_, timeout,
-        [name = name_, node = node_, pod = world_.scenario().pods ? id_ + 1 : 0,
-         n = world_.scenario().processes, run = run_](SimCoordinator& c, const auto& reply) {
-          c.Register(node, name, pod, n, run, reply);
-        },
+        [name = name_, node = node_, pod = pod_, n = world_.scenario().processes, run = run_](
+            SimCoordinator& c, const auto& reply) { c.Register(node, name, pod, n, run, reply); },
         answered);
   }
   SplitRows(request_);
@@ -168,9 +167,9 @@ void SimAgent::OnWorker(uint32_t process, uint64_t life, Duration delay,
   });
 }
 
-void SimAgent::Perform(const Action& action) {
+void SimAgent::Perform(const WorkerAction& action) {
   const uint32_t number = action.process;
-  if (action.kind == Action::Kind::kStart) {
+  if (action.kind == WorkerAction::Kind::kStart) {
     Worker& worker = workers_[number];
     worker.life = ++lives_;
     const bool fails = world_.faulty() && world_.Chance(world_.scenario().init_fails);
@@ -187,18 +186,18 @@ void SimAgent::Perform(const Action& action) {
   if (it == workers_.end()) return;
   Worker& worker = it->second;
   switch (action.kind) {
-    case Action::Kind::kGive:
+    case WorkerAction::Kind::kGive:
       worker.tasks.push_back({action.sequence, DecodeWork(action.work)});
       world_.oracle().Given(worker.tasks.back().work.id);
       if (!worker.busy) Begin(number, worker);
       break;
-    case Action::Kind::kTakeBack: worker.taken_back = action.sequence; break;
-    case Action::Kind::kStop:
-    case Action::Kind::kKill:
+    case WorkerAction::Kind::kTakeBack: worker.taken_back = action.sequence; break;
+    case WorkerAction::Kind::kStop:
+    case WorkerAction::Kind::kKill:
       OnWorker(number, worker.life, world_.Around(milliseconds(5)),
                [number](SimAgent& a, Worker&) { a.Exit(number, "was killed by signal 9"); });
       break;
-    case Action::Kind::kStart: break;
+    case WorkerAction::Kind::kStart: break;
   }
 }
 
@@ -238,7 +237,7 @@ void SimAgent::PassOver(uint32_t number, Worker& worker) {
 // The whole node, without a word.
 void SimAgent::Die() {
   exited_ = true;
-  world_.AgentExited(id_, false);
+  world_.AgentDies(id_);
 }
 
 void SimAgent::EndTask(uint32_t number, Worker& worker, bool well) {

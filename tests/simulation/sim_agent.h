@@ -14,11 +14,12 @@ namespace parallelrun::simulation {
 
 class SimAgent {
  public:
-  SimAgent(World& world, size_t id, uint32_t node);
+  SimAgent(World& world, size_t id, const AgentStart& start);
   ~SimAgent();
 
   uint32_t node() const { return node_; }
   uint32_t access() const { return access_; }
+  uint64_t pod() const { return pod_; }
   Instant frozen_until{};
   void Pump();
   void Drain() { core_.Drain(seconds(2), world_.now()); }
@@ -37,7 +38,7 @@ class SimAgent {
     uint64_t taken_back = 0;
   };
 
-  void Perform(const Action& action);
+  void Perform(const WorkerAction& action);
   void Begin(uint32_t process, Worker& worker);
   uint64_t WorkerName(uint32_t process) const { return uint64_t{id_} << 32 | process; }
   // Its run() has ended, or it has.
@@ -57,10 +58,11 @@ class SimAgent {
   const size_t id_;
   const uint32_t node_;
   const uint32_t access_;
+  const uint64_t pod_;  // number; 0: it is no pod
   const std::string name_;
   AgentCore core_;
   ExchangeRequest request_;
-  std::vector<Action> actions_;
+  std::vector<WorkerAction> actions_;
   std::map<uint32_t, Worker> workers_;
   uint64_t lives_ = 0;
   Incarnation incarnation_;

@@ -4,10 +4,10 @@
 
 #include <utility>
 
-#include "base/mutation.h"
 #include "coordinator/earlier_run.h"
 #include "coordinator/ledger/claim.h"
 #include "coordinator/ledger/history.h"
+#include "coordinator/newest_pod.h"
 
 namespace parallelrun::simulation {
 namespace {
@@ -17,14 +17,8 @@ constexpr Duration kLeaveLimit = seconds(30);
 
 }  // namespace
 
-SimCoordinator::SimCoordinator(World& world, size_t id)
-    : world_(world),
-      id_(id),
-      uid_(world.uid()),
-      if_exists_(world.if_exists()),
-      access_(world.access()),
-      told_nodes_(world.scenario().nodes),
-      files_(world.disk()) {
+SimCoordinator::SimCoordinator(World& world, size_t id, CoordinatorStart start)
+    : world_(world), id_(id), start_(std::move(start)), files_(world.disk()) {
   files_.OnRename([this](const std::string& to) {
     if (to != kOutputPath) return;
     if (world_.tracing()) world_.Trace(fmt::format("epoch {} publishes", epoch()));
@@ -38,6 +32,18 @@ void SimCoordinator::Later(Duration delay, void (SimCoordinator::*event)()) {
 
 void SimCoordinator::Start() {
   const Scenario& s = world_.scenario();
+  if (start_.pod != 0) {
+    Status entered = files_.MakeFolders(kStateFolder);
+    if (entered.ok()) {
+      entered = EnterAsNewestPod(files_, kStateFolder, start_.uid,
+                                 fmt::format("job-coordinator-{}", start_.pod));
+    }
+    if (!entered.ok()) {
+      if (world_.tracing()) world_.Trace(entered.error().message);
+      return End(entered.error().code == Code::kStale ? CoordinatorExit::kSuperseded
+                                                      : CoordinatorExit::kCannotStart);
+    }
+  }
   LedgerOptions options;
   options.state_folder = kStateFolder;
   if (s.append_row) {
@@ -59,15 +65,15 @@ void SimCoordinator::Start() {
       world_.oracle().Violated("11 a sealed prefix never changes", claimed.error().message);
     }
     if (world_.tracing()) world_.Trace("the claim fails: " + claimed.error().message);
-    return End(World::Exit::kCannotStart);
+    return End(CoordinatorExit::kCannotStart);
   }
   ledger_ = std::move(*claimed);
   world_.oracle().Claimed(epoch(), read_at, run, state_);
 
   std::optional<SettingsRecord> settings;
   NewRun wanted;
-  wanted.if_exists = if_exists_;
-  wanted.resource_uid = uid_;
+  wanted.if_exists = start_.if_exists;
+  wanted.resource_uid = start_.uid;
   wanted.plan_settings = "{}";
   wanted.output_path = kOutputPath;
   wanted.output_there = world_.disk().Has(kOutputPath);
@@ -77,19 +83,19 @@ void SimCoordinator::Start() {
   if (decision->write_settings) {
     settings.emplace();
     settings->generation = decision->generation;
-    settings->resource_uid = uid_;
+    settings->resource_uid = start_.uid;
     settings->plan_settings = "{}";
     settings->job = "{}";
   }
   const uint32_t generation = settings ? settings->generation : state_.settings()->generation;
   if (decision->overwrite || run == 0) run = epoch();
   if (decision->overwrite) state_ = JobState();
-  world_.oracle().Begins(epoch(), read_at, run, generation, uid_);
+  world_.oracle().Begins(epoch(), read_at, run, generation, start_.uid);
   const Status begun = ledger_->Begin(
       settings, decision->overwrite ? std::optional(world_.rng().Next()) : std::nullopt);
   if (!begun.ok()) {
     if (world_.tracing()) world_.Trace("the first group fails: " + begun.error().message);
-    return End(World::Exit::kCannotStart);
+    return End(CoordinatorExit::kCannotStart);
   }
   if (settings) static_cast<void>(state_.Apply(*settings, {}, {}));
   if (world_.tracing()) {
@@ -110,7 +116,7 @@ void SimCoordinator::Start() {
   limits.isolate_failures = s.isolate;
   limits.speculation = s.speculation;
   limits.slow_least = s.slow_least;
-  limits.nodes = s.nodes;
+  limits.nodes = start_.nodes;
   limits.processes = s.processes;
   limits.settings_digest = kSettingsDigest;
   plan_ = std::make_unique<PlanStore>(*ledger_);
@@ -120,7 +126,7 @@ void SimCoordinator::Start() {
       const Result<std::string> last = ledger_->Read(state_.chunks().back().place);
       std::string_view bytes = last.ok() ? std::string_view(*last) : std::string_view();
       const Result<DecodedRecord> decoded = DecodeRecord(bytes);
-      if (!decoded.ok()) return End(World::Exit::kDiskFailed);
+      if (!decoded.ok()) return End(CoordinatorExit::kDiskFailed);
       cursor_ = CursorAfter(std::get<PlanChunkRecord>(decoded->record), {PlanInput()});
     }
     Later(world_.Around(s.listing), &SimCoordinator::PlanNext);
@@ -131,12 +137,11 @@ void SimCoordinator::Start() {
 // A person has asked for what ifExists forbids; nobody else has.
 void SimCoordinator::Refuse(const Error& why) {
   if (world_.tracing()) world_.Trace("refused: " + why.message);
-  if (if_exists_ == IfExists::kOverwrite || why.code != Code::kExists) {
+  if (start_.if_exists == IfExists::kOverwrite || why.code != Code::kExists) {
     return world_.oracle().Violated("a job may start", why.message);
   }
-  if (!ledger_->token_path().empty()) static_cast<void>(files_.Remove(ledger_->token_path()));
-  End(World::Exit::kCannotStart);
-  if (world_.uid() == uid_) world_.Refused();
+  refused_ = true;
+  End(CoordinatorExit::kCannotStart);
 }
 
 // --- calls
@@ -219,8 +224,14 @@ void SimCoordinator::ConnectionGone(uint32_t node) {
   coordinator_->ConnectionGone(newest_[node], world_.now());
 }
 void SimCoordinator::Drain() { coordinator_->Drain(world_.now()); }
-void SimCoordinator::SetNodes(uint32_t nodes) {
-  if (std::exchange(told_nodes_, nodes) != nodes) coordinator_->SetNodes(nodes, world_.now());
+// A verdict that is durable is still brought to its end.
+void SimCoordinator::HandOver() {
+  const Coordinator::Phase phase = coordinator_->phase();
+  if (phase != Coordinator::Phase::kRunning && phase != Coordinator::Phase::kDraining) return;
+  End(CoordinatorExit::kDrained);
+}
+void SimCoordinator::Control(const ControlRequest& control) {
+  coordinator_->Control(control, world_.now());
 }
 
 // --- plan
@@ -260,7 +271,7 @@ void SimCoordinator::OnFlushed(const Result<uint64_t>& flushed) {
     world_.OnCoordinator(id_, kDiskFullRetry, [](SimCoordinator& c) { c.flushing_ = false; });
   } else {
     if (world_.tracing()) world_.Trace("the ledger fails: " + flushed.error().message);
-    End(World::Exit::kDiskFailed);
+    End(CoordinatorExit::kDiskFailed);
   }
 }
 
@@ -317,18 +328,18 @@ void SimCoordinator::OnPublished(const Result<Published>& published) {
     coordinator_->Unpause();
     coordinator_->OnPublished(record, world_.now());
   } else if (published.error().code == Code::kStale) {
-    End(World::Exit::kSuperseded);
+    End(CoordinatorExit::kSuperseded);
   } else if (published.error().code == Code::kNoSpace) {
     coordinator_->Pause(published.error().message);
     world_.OnCoordinator(id_, kDiskFullRetry, [](SimCoordinator& c) { c.publishing_ = false; });
   } else {
-    End(World::Exit::kDiskFailed);
+    End(CoordinatorExit::kDiskFailed);
   }
 }
 
 void SimCoordinator::AfterEvent() {
   if (ending_ || !coordinator_) return;
-  if (coordinator_->superseded()) return End(World::Exit::kSuperseded);
+  if (coordinator_->superseded()) return End(CoordinatorExit::kSuperseded);
   if (!flushing_ && ledger_->appended() > ledger_->durable()) {
     flushing_ = true;
     Later(world_.Around(world_.scenario().sync), &SimCoordinator::Flush);
@@ -350,24 +361,24 @@ void SimCoordinator::AfterEvent() {
         const bool succeeded = state_.verdict()->outcome == parallelrun::Outcome::kSucceeded;
         world_.oracle().Ended(epoch(), succeeded, state_);
         CompareWithReplay();
-        End(succeeded ? World::Exit::kSucceeded : World::Exit::kFailed);
+        End(succeeded ? CoordinatorExit::kSucceeded : CoordinatorExit::kFailed);
       }
       break;
     }
     case Coordinator::Phase::kDraining:
       if (coordinator_->registered_nodes() == 0 && ledger_->appended() == ledger_->durable()) {
-        End(World::Exit::kDrained);
+        End(CoordinatorExit::kDrained);
       }
       break;
     default: break;
   }
 }
 
-void SimCoordinator::End(World::Exit exit) {
+void SimCoordinator::End(CoordinatorExit exit) {
   if (ending_) return;
   ending_ = true;
-  const bool publishes_no_more = exit == World::Exit::kFailed || exit == World::Exit::kDrained;
-  if (publishes_no_more && !ledger_->token_path().empty()) {
+  // A superseded coordinator's token is its successor's business.
+  if (exit != CoordinatorExit::kSuperseded && ledger_ && !ledger_->token_path().empty()) {
     static_cast<void>(files_.Remove(ledger_->token_path()));
   }
   if (coordinator_) coordinator_->Close({Code::kUnavailable, "the coordinator ends"});

@@ -26,13 +26,17 @@ inline constexpr uint64_t kSettingsDigest = 77;
 
 class SimCoordinator {
  public:
-  SimCoordinator(World& world, size_t id);
+  SimCoordinator(World& world, size_t id, CoordinatorStart start);
 
   void Start();
   bool running() const { return coordinator_ != nullptr; }
   bool failed_some() const { return state_.counts().failed + state_.counts().items_isolated > 0; }
-  const std::string& uid() const { return uid_; }
-  uint32_t access() const { return access_; }
+  const std::string& uid() const { return start_.uid; }
+  uint32_t access() const { return start_.access; }
+  uint64_t pod() const { return start_.pod; }
+  bool ended() const { return ending_; }     // by itself
+  bool refused() const { return refused_; }  // ifExists forbids what the job would do
+  const Coordinator* core() const { return coordinator_.get(); }
   uint32_t epoch() const { return ledger_ ? ledger_->epoch() : 0; }
   SimFiles& files() { return files_; }
   Instant frozen_until{};
@@ -44,7 +48,8 @@ class SimCoordinator {
   void Leave(uint32_t node, const Incarnation& incarnation);
   void ConnectionGone(uint32_t node);
   void Drain();
-  void SetNodes(uint32_t nodes);
+  void HandOver();  // at a SIGTERM
+  void Control(const ControlRequest& control);
   // What became possible by the last event.
   void AfterEvent();
   void CompareWithReplay();
@@ -59,15 +64,12 @@ class SimCoordinator {
   void OnFlushed(const Result<uint64_t>& flushed);
   void Publish();
   void OnPublished(const Result<Published>& published);
-  void End(World::Exit exit);
+  void End(CoordinatorExit exit);
   void Later(Duration delay, void (SimCoordinator::*event)());
 
   World& world_;
   const size_t id_;
-  const std::string uid_;
-  const IfExists if_exists_;
-  const uint32_t access_;
-  uint32_t told_nodes_;
+  const CoordinatorStart start_;
   SimFiles files_;
   std::unique_ptr<Ledger> ledger_;
   JobState state_;
@@ -79,6 +81,7 @@ class SimCoordinator {
   bool flushing_ = false;
   bool publishing_ = false;
   bool ending_ = false;
+  bool refused_ = false;
   std::optional<Instant> ended_at_;
 };
 

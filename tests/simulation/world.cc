@@ -9,12 +9,6 @@
 #include "tests/simulation/sim_coordinator.h"
 
 namespace parallelrun::simulation {
-namespace {
-
-constexpr Duration kSupervise = milliseconds(500);
-
-}  // namespace
-
 World::World(const Scenario& scenario, bool trace)
     : scenario_(scenario),
       trace_(trace),
@@ -22,10 +16,8 @@ World::World(const Scenario& scenario, bool trace)
       input_(scenario_),
       oracle_(scenario_, input_),
       disk_(scenario.seed + 1),
-      wanted_(scenario.nodes),
       cuts_(scenario.nodes),
-      routes_(scenario.nodes, kNobody),
-      finished_(scenario.nodes) {}
+      routes_(scenario.nodes, kNobody) {}
 
 World::~World() = default;
 
@@ -62,10 +54,9 @@ void World::OnAgent(size_t id, Duration delay, std::function<void(SimAgent&)> ev
   });
 }
 
-RunOutcome World::Run() {
-  for (uint32_t node = 0; node < scenario_.nodes; ++node) StartAgent(node);
-  StartCoordinator();
-  After(kSupervise, [this] { Supervise(); });
+RunOutcome World::Run(Supervisor& supervisor) {
+  supervisor_ = &supervisor;
+  supervisor.Start();
   After(Around(scenario_.between_faults), [this] { Misbehave(); });
   if (scenario_.liveness) After(scenario_.faults_end, [this] { Heal(); });
   const uint64_t most = scenario_.liveness ? 2'000'000 : scenario_.max_events;
@@ -189,67 +180,73 @@ size_t World::PickAgent() {
 
 // --- life and death
 
-void World::StartCoordinator() {
+size_t World::StartCoordinator(const CoordinatorStart& start) {
   const size_t id = coordinators_.size();
-  coordinators_.push_back(std::make_unique<SimCoordinator>(*this, id));
+  coordinators_.push_back(std::make_unique<SimCoordinator>(*this, id, start));
   connections_.emplace_back();
   if (trace_) Trace(fmt::format("coordinator {} starts", id));
   coordinators_[id]->Start();
   if (coordinators_[id] && !coordinators_[id]->files().dead()) coordinators_[id]->AfterEvent();
+  return id;
 }
 
-void World::StartAgent(uint32_t node) {
+size_t World::StartAgent(const AgentStart& start) {
   const size_t id = agents_.size();
-  agents_.push_back(std::make_unique<SimAgent>(*this, id, node));
+  agents_.push_back(std::make_unique<SimAgent>(*this, id, start));
   OnAgent(id, Around(milliseconds(50)), [](SimAgent&) {});
+  return id;
 }
 
-void World::Exited(size_t id, Exit exit) {
+bool World::Serves(uint32_t node) const {
+  return std::any_of(agents_.begin(), agents_.end(),
+                     [node](const auto& agent) { return agent && agent->node() == node; });
+}
+
+void World::Exited(size_t id, CoordinatorExit exit) {
+  const SimCoordinator& coordinator = *coordinators_[id];
   if (trace_)
-    Trace(fmt::format("coordinator {} (epoch {}) ends: {}", id, coordinators_[id]->epoch(),
+    Trace(fmt::format("coordinator {} (epoch {}) ends: {}", id, coordinator.epoch(),
                       static_cast<int>(exit)));
   coordinators_[id]->files().Die();
-  if (coordinators_[id]->uid() != uid_) return;  // nobody asks any more how that job ended
-  const bool again = exit == Exit::kFailed || coordinators_[id]->failed_some() || Chance(100);
-  if (exit != Exit::kSucceeded && exit != Exit::kFailed) return;
-  if (again && new_jobs_ < scenario_.new_jobs) {
-    NewJob({IfExists::kRetryFailed, IfExists::kRetryFailed, IfExists::kResume, IfExists::kOverwrite,
-            IfExists::kFail});
-  } else {
-    over_ = true;
-    outcome_.job_over = true;
-    outcome_.succeeded = exit == Exit::kSucceeded;
-  }
+  supervisor_->OnCoordinatorEnd(id, coordinator, exit);
 }
 
-void World::AgentExited(size_t id, bool finished) {
-  // With several jobs, it may have heard that from a coordinator of an earlier one.
-  if (finished && new_jobs_ == 0) finished_[agents_[id]->node()] = true;
+void World::AgentExited(size_t id, AgentEnd end) {
+  supervisor_->OnAgentEnd(id, end);
+  LoseAgent(id);
+}
+
+void World::AgentDies(size_t id) {
+  supervisor_->OnAgentKilled(id);
+  LoseAgent(id);
+}
+
+// It is taken away when none of its code is running.
+void World::LoseAgent(size_t id) {
   After(Duration(0), [this, id] { agents_[id].reset(); });
+}
+
+void World::KillAgent(size_t id) {
+  supervisor_->OnAgentKilled(id);
+  agents_[id].reset();
+}
+
+void World::JobOver(bool succeeded) {
+  over_ = true;
+  outcome_.job_over = true;
+  outcome_.succeeded = succeeded;
 }
 
 // Coordinators that died are taken away only here, when none of their code is running.
 void World::Sweep() {
   for (size_t i = 0; i < coordinators_.size(); ++i) {
     if (!coordinators_[i] || !coordinators_[i]->files().dead()) continue;
+    const bool killed = !coordinators_[i]->ended();
     coordinators_[i].reset();
+    if (killed) supervisor_->OnCoordinatorKilled(i);
     for (const auto& broken : std::exchange(connections_[i], {})) broken();
   }
 }
-
-void World::NewJob(std::initializer_list<IfExists> ways) {
-  if_exists_ = ways.begin()[rng_.Below(ways.size())];
-  uid_ = fmt::format("uid{}", ++new_jobs_);
-  Trace(fmt::format("a person applies {}, ifExists {}", uid_, static_cast<int>(if_exists_)));
-  std::fill(finished_.begin(), finished_.end(), false);
-  if (if_exists_ != IfExists::kOverwrite) return;
-  // Nothing is kept: the input may be another one, and nodes of one job do not know the other's
-  // key.
-  input_.Grow(rng_.Next());
-  ++access_;
-}
-
-void World::Refused() { NewJob({IfExists::kResume, IfExists::kOverwrite, IfExists::kOverwrite}); }
 
 void World::KillCoordinator(size_t id) { coordinators_[id]->files().Die(); }
 
@@ -259,30 +256,6 @@ void World::CrashMachine() {
   }
   const uint64_t how = rng_.Below(4);
   disk_.Crash(how == 0 ? CrashMode::kLoseAll : CrashMode::kLoseSome);
-}
-
-void World::Supervise() {
-  After(kSupervise, [this] { Supervise(); });
-  // Whoever supervises knows only of the one that it started last.
-  if (!coordinators_.back() && (!faulty_ || Chance(700))) StartCoordinator();
-  TellNodes();
-  // Nodes that are not wanted any more drain, and are ended if that takes long.
-  for (auto& agent : agents_) {
-    if (agent && agent->node() >= wanted_ && Chance(10)) agent.reset();
-  }
-  for (uint32_t node = 0; node < wanted_; ++node) {
-    const auto serves = [&](const auto& a) { return a && a->node() == node; };
-    if (finished_[node] || std::any_of(agents_.begin(), agents_.end(), serves)) continue;
-    if (!faulty_ || Chance(500)) StartAgent(node);
-  }
-}
-
-// As the operator does again and again, until a coordinator has acknowledged it.
-void World::TellNodes() {
-  if (!coordinators_.back() || (faulty_ && !Chance(700))) return;
-  OnCoordinator(coordinators_.size() - 1, Delay(), [this](SimCoordinator& running) {
-    if (running.running()) running.SetNodes(wanted_);
-  });
 }
 
 // --- faults
@@ -304,15 +277,16 @@ void World::Do(Fault fault) {
   const size_t c = PickCoordinator(Chance(700));
   const size_t a = PickAgent();
   const Duration outage = Around(scenario_.lease);
-  if (fault == Fault::kNewJob && new_jobs_ >= scenario_.new_jobs) return;
-  Count(fault);
   if (trace_) Trace(fmt::format("fault: {}", Name(fault)));
+  const bool of_supervisor = fault == Fault::kSecondCoordinator || fault == Fault::kSecondAgent ||
+                             fault == Fault::kScale || fault == Fault::kNewJob;
+  if (of_supervisor && !supervisor_->Do(fault)) return;
+  Count(fault);
   switch (fault) {
     case Fault::kKillCoordinator:
       if (c != kNobody) KillCoordinator(c);
       break;
     case Fault::kCrashMachine: CrashMachine(); break;
-    case Fault::kSecondCoordinator: StartCoordinator(); break;
     case Fault::kFreezeCoordinator:
       if (c != kNobody) coordinators_[c]->frozen_until = now_ + outage * 2;
       break;
@@ -326,9 +300,8 @@ void World::Do(Fault fault) {
           if (running.running()) running.ConnectionGone(node);
         });
       }
-      agents_[a].reset();
+      KillAgent(a);
       break;
-    case Fault::kSecondAgent: StartAgent(static_cast<uint32_t>(rng_.Below(scenario_.nodes))); break;
     case Fault::kCutOff: {
       Cut& cut = cuts_[rng_.Below(scenario_.nodes)];
       const uint64_t way = rng_.Below(3);
@@ -356,7 +329,8 @@ void World::Do(Fault fault) {
     }
     case Fault::kComeBetween:
       if (c == kNobody) break;
-      coordinators_[c]->files().InterruptAt(1 + rng_.Below(8), [this] { StartCoordinator(); });
+      coordinators_[c]->files().InterruptAt(1 + rng_.Below(8),
+                                            [this] { supervisor_->Do(Fault::kSecondCoordinator); });
       break;
     case Fault::kInputGrows: input_.Grow(rng_.Next()); break;
     case Fault::kDrainCoordinator:
@@ -365,20 +339,16 @@ void World::Do(Fault fault) {
         if (running.running()) running.Drain();
       });
       break;
+    case Fault::kEndCoordinator:
+      if (c == kNobody) break;
+      OnCoordinator(c, Duration(0), [](SimCoordinator& running) {
+        if (running.running()) running.HandOver();
+      });
+      break;
     case Fault::kDrainAgent:
       if (a != kNobody) OnAgent(a, Duration(0), [](SimAgent& agent) { agent.Drain(); });
       break;
-    case Fault::kScale:
-      wanted_ = 1 + static_cast<uint32_t>(rng_.Below(scenario_.nodes));
-      if (trace_) Trace(fmt::format("{} nodes are wanted", wanted_));
-      break;
-    case Fault::kNewJob:
-      NewJob({IfExists::kOverwrite, IfExists::kResume, IfExists::kFail});
-      StartCoordinator();
-      break;
-    case Fault::kLost:
-    case Fault::kDuplicated:
-    case Fault::kCount: break;
+    default: break;
   }
 }
 
@@ -399,11 +369,12 @@ void World::Heal() {
     agents_[i]->frozen_until = now_;
     for (size_t j = i + 1; j < agents_.size(); ++j) {
       if (agents_[j] && agents_[j]->node() == agents_[i]->node()) {
-        agents_[i].reset();
+        KillAgent(i);
         break;
       }
     }
   }
+  supervisor_->Heal();
   After(scenario_.bound, [this] {
     oracle_.Violated("12 every job ends", fmt::format("no verdict {} after the last fault",
                                                       HumanDuration(scenario_.bound)));

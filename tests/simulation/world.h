@@ -4,17 +4,16 @@
 
 #include <array>
 #include <functional>
-#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "api/job.h"
 #include "base/time.h"
 #include "job/node_messages.h"
 #include "tests/simulation/oracle.h"
 #include "tests/simulation/scenario.h"
 #include "tests/simulation/sim_input.h"
+#include "tests/simulation/supervisor.h"
 #include "tests/support/fault_files.h"
 
 namespace parallelrun::simulation {
@@ -39,7 +38,8 @@ class World {
  public:
   World(const Scenario& scenario, bool trace);
   ~World();
-  RunOutcome Run();
+  // `supervisor` must live on until the run has ended.
+  RunOutcome Run(Supervisor& supervisor);
 
   const Scenario& scenario() const { return scenario_; }
   Instant now() const { return now_; }
@@ -72,18 +72,25 @@ class World {
   void Call(size_t agent, uint32_t node, Duration timeout, const Handler& handler,
             const Answered& answered);
 
-  // What coordinators tell whoever started them.
-  enum class Exit { kSucceeded, kFailed, kCannotStart, kDrained, kSuperseded, kDiskFailed };
-  void Exited(size_t coordinator, Exit exit);
-  void AgentExited(size_t agent, bool finished);
-  // The job that is wanted now: a person may apply another one on the same folders.
-  const std::string& uid() const { return uid_; }
-  IfExists if_exists() const { return if_exists_; }
-  // Agents and coordinators that know each other's keys.
-  uint32_t access() const { return access_; }
-  // The coordinator found that ifExists forbids what the job would do.
-  void Refused();
+  // For the supervisor. Ids are given in the order of the starts; of those that live no more there
+  // is nothing.
+  size_t StartCoordinator(const CoordinatorStart& start);
+  size_t StartAgent(const AgentStart& start);
+  SimCoordinator* coordinator(size_t id) { return coordinators_[id].get(); }
+  SimAgent* agent(size_t id) { return agents_[id].get(); }
+  size_t agents() const { return agents_.size(); }
+  bool Serves(uint32_t node) const;  // an agent of it lives
+  void KillCoordinator(size_t id);
+  void KillAgent(size_t id);
+  // Everything has ended as it should: the run is over.
+  void JobOver(bool succeeded);
 
+  // For actors: their own end.
+  void Exited(size_t coordinator, CoordinatorExit exit);
+  void AgentExited(size_t agent, AgentEnd end);
+  void AgentDies(size_t agent);  // without a word
+
+  Duration Delay();  // of a message
   bool tracing() const { return trace_; }
   void Trace(const std::string& text) const;
   void Count(Fault fault) { ++outcome_.faults[static_cast<size_t>(fault)]; }
@@ -99,20 +106,14 @@ class World {
     bool in = false;
   };
 
-  void StartCoordinator();
-  void StartAgent(uint32_t node);
-  void Supervise();
   void Misbehave();
   void Do(Fault fault);
   void Heal();
-  void KillCoordinator(size_t id);
+  void LoseAgent(size_t id);
   void CrashMachine();
   void Sweep();
-  void NewJob(std::initializer_list<IfExists> ways);
-  void TellNodes();
   size_t PickCoordinator(bool newest);
   size_t PickAgent();
-  Duration Delay();
   void FinalChecks();
 
   const Scenario scenario_;
@@ -126,18 +127,13 @@ class World {
   std::vector<Event> heap_;
   bool faulty_ = true;
   bool over_ = false;
-  std::string uid_ = "uid";
-  IfExists if_exists_ = IfExists::kFail;
-  uint32_t new_jobs_ = 0;
-  uint32_t wanted_;  // nodes
-  uint32_t access_ = 0;
+  Supervisor* supervisor_ = nullptr;
   std::vector<std::unique_ptr<SimCoordinator>> coordinators_;
   std::vector<std::unique_ptr<SimAgent>> agents_;
   std::vector<std::vector<std::function<void()>>>
       connections_;  // by coordinator: broken at its end
   std::vector<Cut> cuts_;
   std::vector<size_t> routes_;  // by node: the coordinator that it talks to
-  std::vector<bool> finished_;  // nodes that heard that the job is over
   RunOutcome outcome_;
 };
 

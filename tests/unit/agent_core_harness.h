@@ -39,15 +39,15 @@ class CoreHarness {
 
   void Step() {
     core.Step(now_);
-    std::vector<Action> actions;
+    std::vector<WorkerAction> actions;
     core.TakeActions(actions);
-    for (const Action& action : actions) {
+    for (const WorkerAction& action : actions) {
       switch (action.kind) {
-        case Action::Kind::kStart: started.push_back(action.process); break;
-        case Action::Kind::kGive: given[action.process].push_back(action.sequence); break;
-        case Action::Kind::kTakeBack: taken_back[action.process] = action.sequence; break;
-        case Action::Kind::kStop: stopped.push_back(action.process); break;
-        case Action::Kind::kKill: killed.push_back(action.process); break;
+        case WorkerAction::Kind::kStart: started.push_back(action.process); break;
+        case WorkerAction::Kind::kGive: given[action.process].push_back(action.sequence); break;
+        case WorkerAction::Kind::kTakeBack: taken_back[action.process] = action.sequence; break;
+        case WorkerAction::Kind::kStop: stopped.push_back(action.process); break;
+        case WorkerAction::Kind::kKill: killed.push_back(action.process); break;
       }
     }
   }

@@ -231,7 +231,7 @@ TEST(AgentCoreProcess, AProcessThatEndedIsReplacedUnderANewName) {
   h.Begin();
   h.core.OnExited(0, "exited with status 0", h.now());
   h.core.Step(h.now());
-  std::vector<Action> actions;
+  std::vector<WorkerAction> actions;
   h.core.TakeActions(actions);
   ASSERT_THAT(actions, SizeIs(1));
   EXPECT_EQ(actions[0].process, 2U);

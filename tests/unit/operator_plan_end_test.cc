@@ -45,6 +45,17 @@ TEST(OperatorPlanEnd, AVerdictThatWasPulledCompletesTheJob) {
   EXPECT_TRUE(world.Has("coordinator-1")) << "its log stays";
 }
 
+// As a second operator has it that was late.
+TEST(OperatorPlanEnd, AnOldReportTakesNothingBack) {
+  PlanWorld world;
+  world.RunJob();
+  world.Say(EndOf(true));
+  world.Turn();
+  world.Say(PlanWorld::Progress("Running", 96, 0, 100));
+  world.TurnIn(seconds(60));
+  EXPECT_EQ(world.Status().progress->percent, 100);
+}
+
 TEST(OperatorPlanEnd, FailuresWithinTheThresholdsAreNamed) {
   PlanWorld world;
   world.RunJob();

@@ -113,6 +113,11 @@ TEST(OperatorPlanNodes, EndsAreToldApart) {
     EXPECT_EQ(EndOf(pod).cause, one.cause) << one.code << one.reason;
     EXPECT_EQ(EndOf(pod).reason, one.expected);
   }
+  pod.main.ended = Ended{137, "Error", "", {}, {}};
+  pod.deletion = WallTime(seconds(1));  // its grace was over
+  EXPECT_EQ(EndOf(pod).cause, EndCause::kDisruption);
+  EXPECT_EQ(EndOf(pod).reason, "Deleted");
+  pod.deletion.reset();
   pod.main.ended.reset();
   pod.init.ended = Ended{1, "Error", "no space\n", {}, {}};
   EXPECT_EQ(EndOf(pod).reason, "RuntimeInstallFailed");

@@ -166,6 +166,23 @@ TEST(OperatorStatus, TheStatusColumnSaysWhatAllOfTheJobWaitsFor) {
   EXPECT_EQ(world.Status().display.status, "CrashLoopBackOff");
 }
 
+TEST(OperatorStatus, WhatAContinuedJobRunsDifferentlyIsToldOnce) {
+  PlanWorld world;
+  world.Turn();
+  world.StartAll();
+  world.TurnIn(seconds(1));
+  json progress = PlanWorld::Progress("Running", 1, 0, 100);
+  progress["warning"] = "changed since the run was started: the code";
+  world.Say(progress);
+  world.TurnIn(seconds(10));
+  EXPECT_EQ(world.Told("CodeChanged"), 1);
+  world.Say(PlanWorld::Progress("Running", 2, 0, 100));
+  world.TurnIn(seconds(10));
+  world.Say(progress);
+  world.TurnIn(seconds(10));
+  EXPECT_EQ(world.Told("CodeChanged"), 1);
+}
+
 TEST(OperatorStatus, ScaleAndUsageAreKept) {
   PlanWorld world;
   world.spec()["resources"] = json::parse(R"({"limits": {"nvidia.com/gpu": 2}})");

@@ -11,6 +11,8 @@
 namespace parallelrun {
 namespace {
 
+using Chunk = Result<std::optional<std::string>>;
+
 constexpr uint64_t kFirstFiles = 64;
 
 std::string WithoutSlash(std::string path) {
@@ -59,7 +61,6 @@ class RankSource : public PlanSource {
   explicit RankSource(const PlanInput& input) : input_(input) {}
 
   Result<std::optional<std::string>> Next(PlanCursor& at) override {
-    using Chunk = Result<std::optional<std::string>>;
     if (at.next_batch >= input_.batch_size) return Chunk(std::nullopt);
     const uint64_t left = input_.batch_size - at.next_batch;
     return EncodeChunk(RankChunk{static_cast<uint32_t>(std::min<uint64_t>(left, RankChunk::kMost))},
