@@ -16,7 +16,7 @@
 #include "kube/client.h"
 #include "operator/credentials.h"
 #include "operator/observed.h"
-#include "operator/plan.h"
+#include "operator/plan/plan.h"
 
 namespace parallelrun {
 

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/http_client.h"
+#include "base/http/client.h"
 #include "base/time.h"
 
 namespace parallelrun {

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/event_loop.h"
-#include "base/http_server.h"
+#include "base/http/server.h"
 #include "operator/options.h"
 
 namespace parallelrun {

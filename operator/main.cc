@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "base/http_client.h"
+#include "base/http/client.h"
 #include "base/log.h"
 #include "kube/config.h"
 #include "operator/operator.h"

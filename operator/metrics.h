@@ -16,7 +16,7 @@
 #include "base/time.h"
 #include "kube/client.h"
 #include "kube/work_queue.h"
-#include "operator/status.h"
+#include "operator/status/status.h"
 
 namespace parallelrun {
 

@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "operator/status_json.h"
+#include "operator/status/json.h"
 
 namespace parallelrun {
 namespace {

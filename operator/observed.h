@@ -19,7 +19,7 @@
 #include "api/parse.h"
 #include "base/time.h"
 #include "operator/report.h"
-#include "operator/status.h"
+#include "operator/status/status.h"
 
 namespace parallelrun {
 

@@ -21,7 +21,7 @@
 #include "operator/metrics.h"
 #include "operator/observed.h"
 #include "operator/options.h"
-#include "operator/plan.h"
+#include "operator/plan/plan.h"
 
 namespace parallelrun {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "operator/status_json.h"
+#include "operator/status/json.h"
 
 namespace parallelrun {
 namespace {

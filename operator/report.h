@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "operator/status.h"
+#include "operator/status/status.h"
 
 namespace parallelrun {
 

@@ -31,10 +31,7 @@ def stamp(source, settings):
 def groups(sources):
     folders = {}
     for source in sources:
-        path = Path(source)
-        # tests/unit/<room>_<thing>_test.cc: each room is a program of its own.
-        room = path.name.split("_")[0] if path.parent.name == "unit" else ""
-        folders.setdefault((str(path.parent), room), []).append(source)
+        folders.setdefault(str(Path(source).parent), []).append(source)
     for members in folders.values():
         for first in range(0, len(members), GROUP):
             yield members[first : first + GROUP]

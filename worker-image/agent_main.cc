@@ -12,8 +12,8 @@
 #include "agent/agent.h"
 #include "agent/bundle.h"
 #include "agent/farewell.h"
-#include "agent/guardian.h"
-#include "base/http_client.h"
+#include "agent/processes/guardian.h"
+#include "base/http/client.h"
 #include "base/log.h"
 
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "coordinator/last_words.h"
-#include "coordinator/start.h"
+#include "coordinator/start/start.h"
 
 namespace parallelrun {
 namespace {

@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "agent/agent_client.h"
-#include "agent/agent_core.h"
 #include "agent/code_copy.h"
+#include "agent/core/agent_core.h"
 #include "agent/exchange.h"
 #include "agent/farewell.h"
-#include "agent/log_upload.h"
-#include "agent/node_processes.h"
+#include "agent/logs/log_upload.h"
+#include "agent/processes/node_processes.h"
 #include "base/escape.h"
 #include "base/log.h"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "agent/agent_config.h"
-#include "agent/agent_types.h"
+#include "agent/core/agent_types.h"
 
 namespace parallelrun {
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "agent/agent_config.h"
-#include "agent/agent_types.h"
-#include "base/http_client.h"
+#include "agent/core/agent_types.h"
+#include "base/http/client.h"
 #include "base/time.h"
 
 namespace parallelrun {

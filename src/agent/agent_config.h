@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/agent_types.h"
+#include "agent/core/agent_types.h"
 #include "base/error.h"
 
 namespace parallelrun {

@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "base/event_loop.h"
-#include "base/http_client.h"
+#include "base/http/client.h"
 
 namespace parallelrun {
 

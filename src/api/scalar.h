@@ -1,6 +1,6 @@
 // What a YAML scalar without quotes means, as the API server reads it (YAML 1.1 in the dialect of
 // sigs.k8s.io/yaml: `yes` is a boolean, `010` is 8, `1e3` is the integer 1000). kubectl and this
-// program must read one file the same way; tests/unit/api_document_test.cc holds the table.
+// program must read one file the same way; tests/unit/api/document_test.cc holds the table.
 #pragma once
 
 #include <optional>

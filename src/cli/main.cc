@@ -7,7 +7,7 @@
 #include <system_error>
 #include <thread>
 
-#include "agent/spawn.h"
+#include "agent/processes/spawn.h"
 #include "api/parse.h"
 #include "api/text.h"
 #include "base/log.h"

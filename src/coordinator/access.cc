@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/escape.h"
-#include "base/http_target.h"
+#include "base/http/target.h"
 #include "base/mac.h"
 #include "job/node_messages.h"
 

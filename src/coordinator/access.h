@@ -7,7 +7,7 @@
 #include <string_view>
 #include <variant>
 
-#include "base/http_message.h"
+#include "base/http/message.h"
 
 namespace parallelrun {
 

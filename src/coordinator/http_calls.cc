@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/escape.h"
-#include "base/http_target.h"
+#include "base/http/target.h"
 #include "coordinator/access.h"
 #include "coordinator/control.h"
 #include "coordinator/progress.h"

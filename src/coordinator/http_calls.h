@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "base/http_server.h"
+#include "base/http/server.h"
 #include "base/time.h"
 #include "coordinator/coordinator.h"
-#include "coordinator/log_sink.h"
+#include "coordinator/log_tree/log_sink.h"
 
 namespace parallelrun {
 

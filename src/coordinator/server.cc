@@ -7,10 +7,10 @@
 #include <fstream>
 
 #include "coordinator/access.h"
-#include "coordinator/batch_report.h"
-#include "coordinator/dead_letters.h"
+#include "coordinator/log_tree/batch_report.h"
+#include "coordinator/log_tree/dead_letters.h"
+#include "coordinator/log_tree/reports.h"
 #include "coordinator/progress.h"
-#include "coordinator/reports.h"
 
 namespace parallelrun {
 namespace {

@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "base/event_loop.h"
-#include "base/http_server.h"
+#include "base/http/server.h"
 #include "coordinator/coordinator.h"
 #include "coordinator/http_calls.h"
 #include "coordinator/last_words.h"
-#include "coordinator/log_sink.h"
-#include "coordinator/metric_log.h"
+#include "coordinator/log_tree/log_sink.h"
+#include "coordinator/log_tree/metric_log.h"
 #include "coordinator/plan/planner.h"
 #include "coordinator/publisher.h"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "base/http_message.h"
+#include "base/http/message.h"
 #include "base/time.h"
 
 namespace parallelrun::kube {

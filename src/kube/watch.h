@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "base/http_client.h"
+#include "base/http/client.h"
 #include "base/time.h"
 #include "kube/api_error.h"
 

@@ -60,7 +60,7 @@ def exported_metrics():
     """The names of metrics in the sources of coordinator and operator, and the recorded ones."""
     names = {rule["record"] for rule in rules() if "record" in rule}
     prefixes = "parallelrun|controller_runtime|workqueue|rest_client|leader_election"
-    for source in [*ROOT.glob("src/coordinator/*.cc"), *ROOT.glob("operator/*.cc")]:
+    for source in [*ROOT.glob("src/coordinator/**/*.cc"), *ROOT.glob("operator/**/*.cc")]:
         for name in re.findall(rf'"((?:{prefixes})_[a-z_]+)"', source.read_text()):
             names.add(name)
             if name.endswith("_seconds"):

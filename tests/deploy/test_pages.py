@@ -57,7 +57,7 @@ def test_links_lead_somewhere(page):
 
 def test_the_metrics_of_the_page_are_exported():
     page = (ROOT / "docs/monitoring.md").read_text()
-    sources = [*ROOT.glob("src/coordinator/*.cc"), *ROOT.glob("operator/*.cc")]
+    sources = [*ROOT.glob("src/coordinator/**/*.cc"), *ROOT.glob("operator/**/*.cc")]
     code = "".join(source.read_text() for source in sources)
     exported = set(re.findall(r'"(parallelrun_[a-z_]+)"', code))
     told = set(re.findall(r"`(parallelrun_[a-z_]+)`", page))

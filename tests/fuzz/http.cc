@@ -6,8 +6,8 @@
 #include <boost/asio/ip/tcp.hpp>
 
 #include "base/event_loop_asio.h"
-#include "base/http_connection.h"
-#include "base/http_target.h"
+#include "base/http/connection.h"
+#include "base/http/target.h"
 #include "tests/fuzz/expect.h"
 
 using namespace parallelrun;  // NOLINT(google-build-using-namespace)

@@ -2,7 +2,7 @@
 // which message the others are.
 #include <nlohmann/json.hpp>
 
-#include "agent/frames.h"
+#include "agent/processes/frames.h"
 #include "coordinator/control.h"
 #include "job/node_messages.h"
 #include "tests/fuzz/expect.h"

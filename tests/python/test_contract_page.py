@@ -23,7 +23,7 @@ def test_every_test_that_the_page_names_exists():
 def test_every_unit_test_that_the_page_names_exists():
     named = set(re.findall(r"`([A-Z]\w+\.[A-Z]\w+)`", PAGE))
     there = set()
-    for path in (ROOT / "tests" / "unit").glob("*_test.cc"):
+    for path in (ROOT / "tests" / "unit").rglob("*_test.cc"):
         found = re.findall(
             r"^TEST(?:_[FP])?\(\s*(\w+),\s*(\w+)", path.read_text(encoding="utf-8"), re.M
         )

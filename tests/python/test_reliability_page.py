@@ -45,7 +45,7 @@ def python_tests():
 def unit_tests():
     """Suites, and tests as Suite.Test."""
     found = set()
-    for path in (ROOT / "tests" / "unit").glob("*_test.cc"):
+    for path in (ROOT / "tests" / "unit").rglob("*_test.cc"):
         for suite, test in re.findall(
             r"^TEST(?:_[FP])?\(\s*(\w+),\s*(\w+)", path.read_text(encoding="utf-8"), re.M
         ):

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/agent_core.h"
+#include "agent/core/agent_core.h"
 #include "tests/simulation/world.h"
 
 namespace parallelrun::simulation {

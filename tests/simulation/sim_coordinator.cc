@@ -4,10 +4,10 @@
 
 #include <utility>
 
-#include "coordinator/earlier_run.h"
 #include "coordinator/ledger/claim.h"
 #include "coordinator/ledger/history.h"
-#include "coordinator/newest_pod.h"
+#include "coordinator/start/earlier_run.h"
+#include "coordinator/start/newest_pod.h"
 
 namespace parallelrun::simulation {
 namespace {

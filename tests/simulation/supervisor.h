@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "agent/agent_core.h"
+#include "agent/core/agent_core.h"
 #include "api/job.h"
 #include "coordinator/last_words.h"
 #include "tests/simulation/scenario.h"

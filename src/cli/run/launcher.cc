@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/spawn.h"
+#include "agent/processes/spawn.h"
 #include "api/to_json.h"
 #include "base/random.h"
 #include "cli/run/code_snapshot.h"

@@ -10,7 +10,7 @@
 #include "api/job.h"
 #include "base/error.h"
 #include "cli/run/quick_job.h"
-#include "coordinator/layout.h"
+#include "coordinator/start/layout.h"
 
 namespace parallelrun {
 

@@ -15,11 +15,11 @@
 #include <utility>
 #include <vector>
 
-#include "agent/process_tree.h"
+#include "agent/processes/process_tree.h"
 #include "api/defaults.h"
 #include "base/escape.h"
 #include "base/event_loop.h"
-#include "base/http_client.h"
+#include "base/http/client.h"
 #include "cli/run/display.h"
 #include "cli/run/launcher.h"
 #include "cli/run/progress_poller.h"

@@ -8,7 +8,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <thread>
 
-#include "base/http_client.h"
+#include "base/http/client.h"
 
 namespace parallelrun {
 

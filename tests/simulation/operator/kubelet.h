@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "agent/agent_core.h"
+#include "agent/core/agent_core.h"
 #include "base/time.h"
 #include "coordinator/last_words.h"
 #include "operator/observed.h"

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "operator/plan.h"
+#include "operator/plan/plan.h"
 #include "tests/simulation/operator/api_server.h"
 
 namespace parallelrun::simulation {

@@ -1,0 +1,96 @@
+// Internal to the planner: a plan being made. Each step reads what was seen and adds to the draft;
+// MakePlan (plan.cc) says in which order. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "operator/builders/objects.h"
+#include "operator/plan/plan.h"
+#include "operator/plan/pods.h"
+
+namespace parallelrun {
+
+// Something that keeps the job from running as it should, as a reason and words for people.
+struct Obstacle {
+  int rank = 0;  // the highest one is shown
+  std::string reason, message;
+  bool stalled = false;  // will not mend itself: somebody has to change something
+  bool warning = true;   // false: nothing is wrong with the job
+};
+
+// What the coordinator said of the whole job.
+struct CoordinatorVerdict {
+  bool succeeded = false;
+  std::string reason, message;
+};
+
+struct Draft {
+  Draft(const Observed& observed, const OperatorOptions& operator_options, WallTime at);
+
+  const Observed& seen;
+  const OperatorOptions& options;
+  const WallTime now;
+  const JobSpec& spec;
+  const JobStatus& before;  // the status as it was read
+  const JobIdentity identity;
+  const PodGroups groups;
+
+  Plan plan;
+  JobStatus& status;             // plan.status
+  std::optional<Report> report;  // of the present coordinator, or its last words
+  std::optional<CoordinatorVerdict> verdict;
+  bool finalizing = false;  // every mini-batch is settled
+  bool suspend = false;     // the job is to stand still
+  std::vector<Obstacle> obstacles;
+
+  // No status was ever written: the job most likely has nothing yet, so its objects are created
+  // without a look whether they are there; a create that meets one looks.
+  bool FirstVisit() const { return before.phase.empty(); }
+  BuildContext Build() const;
+  void Set(std::string_view type, Truth truth, std::string_view reason, std::string_view message);
+  void Wake(WallTime at);
+  void WakeIn(Duration pause) { Wake(now + pause); }
+
+  // Asks for a fact; what is absent is looked for again every 5 s. nullptr while it is not known;
+  // if `required`, the plan then waits for it.
+  const Fact* Know(FactKind kind, const std::string& name, Duration max_age, bool required = true);
+
+  void DeletePod(const PodDigest& pod, const std::string& reason);
+  void DeleteNodes(const std::string& reason);  // all that run
+  void Event(bool warning, std::string reason, std::string_view message);
+};
+
+// plan_end.cc: how a job ends.
+void FindVerdict(Draft& draft);
+void JudgeJob(Draft& draft);   // verdict, cancel, deadlines, limits -> Complete or FailureTarget
+void EndFailed(Draft& draft);  // FailureTarget is set: stop everything, then Failed
+void KeepEnded(Draft& draft);  // Complete or Failed: leave nothing running; TTL
+
+// plan_count.cc: what ended pods and coordinators count for.
+void CountEnds(Draft& draft, bool running);
+
+// plan_start.cc: what pods need. False: no pod may be made yet.
+bool PrepareStart(Draft& draft);
+bool PrepareCode(Draft& draft);
+
+// plan_run.cc: pods, control, progress.
+void RunPods(Draft& draft);
+void TalkToCoordinator(Draft& draft);
+void AskForProgress(Draft& draft);
+// The body of PUT /v1/control that the job calls for.
+nlohmann::json ControlBody(const Draft& draft);
+
+// plan_obstacles.cc: why pods do not run.
+void FindObstacles(Draft& draft);
+
+// status_show.cc: the parts of the status that only show.
+void ShowStatus(Draft& draft);
+// Whether the status is to be written now; sets Plan::write_status and when to look again.
+void DecideWrite(Draft& draft);
+// status_events.cc: events that follow from the change of the status.
+void TellChanges(Draft& draft);
+
+}  // namespace parallelrun

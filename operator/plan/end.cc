@@ -1,0 +1,226 @@
+// How a job ends: by its coordinator's verdict, or by a rule of the operator's.
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "api/defaults.h"
+#include "operator/plan/draft.h"
+
+namespace parallelrun {
+namespace {
+
+// How long a coordinator may take to end by itself: logs are uploaded, the ledger is closed.
+constexpr Duration kCoordinatorGrace = seconds(60);
+
+// A condition's reason must be a CamelCase word; this one came over the network.
+std::string ReasonWord(const std::string& reason, const char* otherwise) {
+  const bool word = !reason.empty() && reason.size() <= 128 && std::isalpha(reason[0]) != 0 &&
+                    std::all_of(reason.begin(), reason.end(),
+                                [](unsigned char c) { return c < 0x80 && std::isalnum(c) != 0; });
+  return word ? reason : otherwise;
+}
+
+CoordinatorVerdict OfReport(const ReportVerdict& verdict) {
+  return {verdict.succeeded,
+          verdict.succeeded ? "Completed" : ReasonWord(verdict.reason, "JobFailed"),
+          verdict.message};
+}
+
+// From a coordinator that has ended: exit codes of docs/coordinator-api.md.
+std::optional<CoordinatorVerdict> OfLastWords(const Ended& ended, std::optional<Report>& report) {
+  if (ended.exit_code < 0 || ended.exit_code > 2) return std::nullopt;
+  LastWords words = ParseLastWords(ended.message);
+  CoordinatorVerdict verdict;
+  if (words.report && words.report->verdict) verdict = OfReport(*words.report->verdict);
+  if (words.report) report = std::move(words.report);
+  verdict.succeeded = ended.exit_code == 0;
+  if (verdict.message.empty()) verdict.message = words.error;
+  if (verdict.succeeded) {
+    verdict.reason = "Completed";
+  } else if (ended.exit_code == 2) {
+    verdict.reason = "CoordinatorCannotStart";
+    if (verdict.message.empty()) verdict.message = "the coordinator cannot start: see its log";
+  } else if (verdict.reason.empty()) {
+    verdict.reason = "JobFailed";
+  }
+  return verdict;
+}
+
+void Fail(Draft& draft, const std::string& reason, const std::string& message) {
+  draft.Set("FailureTarget", Truth::kTrue, reason, message);
+}
+
+void JudgeDeadlines(Draft& draft) {
+  const JobStatus& status = draft.status;
+  if (!status.start_time || draft.suspend) return;
+  if (draft.spec.active_deadline) {
+    const WallTime end = *status.start_time + *draft.spec.active_deadline;
+    if (draft.now >= end) {
+      return Fail(draft, "DeadlineExceeded",
+                  fmt::format("the job was active for longer than activeDeadlineSeconds ({})",
+                              HumanDuration(*draft.spec.active_deadline)));
+    }
+    draft.Wake(end);
+  }
+  if (draft.spec.startup_deadline && !status.ready_time && draft.spec.node_count > 0) {
+    const WallTime end = *status.start_time + *draft.spec.startup_deadline;
+    if (draft.now >= end) {
+      const Condition* const ready = draft.before.Find("NodesReady");
+      return Fail(draft, "StartupDeadlineExceeded",
+                  fmt::format("no node was ready after {}: {}: {}",
+                              HumanDuration(*draft.spec.startup_deadline),
+                              ready == nullptr ? "" : ready->reason,
+                              ready == nullptr ? "" : ready->message));
+    }
+    draft.Wake(end);
+  }
+}
+
+void JudgeRestarts(Draft& draft) {
+  const JobStatus& status = draft.status;
+  const int64_t limit = NodeRestartLimit(draft.spec, status.highest_node_count);
+  if (status.nodes.restarts > limit) {
+    std::string last;
+    for (const EventToEmit& event : draft.plan.events) {
+      if (event.reason == "NodeFailed") last = "; the last one: " + event.message;
+    }
+    return Fail(draft, "NodeRestartLimitExceeded",
+                fmt::format("nodes failed {} times, nodeRestartLimit is {}{}",
+                            status.nodes.restarts, limit, last));
+  }
+  if (status.coordinator.fruitless > draft.spec.coordinator.restart_limit) {
+    const PodDigest* const pod = draft.groups.coordinator.Highest();
+    std::string last;
+    if (pod != nullptr && pod->main.ended) {
+      const LastWords words = ParseLastWords(pod->main.ended->message);
+      last = fmt::format("; it ended last with {}, exit code {}{}{}", pod->main.ended->reason,
+                         pod->main.ended->exit_code, words.error.empty() ? "" : ": ", words.error);
+    }
+    Fail(draft, "CoordinatorRestartLimitExceeded",
+         fmt::format("the coordinator was restarted {} times without a new result, "
+                     "coordinator.restartLimit is {}{}",
+                     status.coordinator.fruitless, draft.spec.coordinator.restart_limit, last));
+  }
+}
+
+void Complete(Draft& draft) {
+  const int64_t failed = draft.report ? draft.report->failed : 0;
+  std::string message = draft.verdict->message;
+  if (draft.report && message.empty()) {
+    message = failed == 0 ? fmt::format("{} mini-batches succeeded", draft.report->succeeded)
+                          : fmt::format("{} of {} mini-batches failed, within the thresholds",
+                                        failed, draft.report->Settled());
+  }
+  draft.Set("Complete", Truth::kTrue, failed == 0 ? "Completed" : "CompletedWithFailures", message);
+  draft.Set("FailureTarget", Truth::kFalse, "Completed", "");
+  draft.Set("Failed", Truth::kFalse, "Completed", "");
+  draft.status.completion_time = draft.now;
+}
+
+bool AnyMayRun(Draft& draft) {
+  bool any = false;
+  for (const PodDigest& pod : draft.seen.pods) {
+    if (!MayRun(pod, draft.now)) continue;
+    any = true;
+    if (pod.deletion) draft.Wake(GivenUpAt(pod));
+  }
+  return any;
+}
+
+void DeleteCoordinators(Draft& draft, const std::string& reason) {
+  for (const PodDigest* pod : draft.groups.coordinator.pods) {
+    if (pod->Live()) draft.DeletePod(*pod, reason);
+  }
+}
+
+}  // namespace
+
+void FindVerdict(Draft& draft) {
+  const CoordinatorView& view = draft.seen.coordinator;
+  const PodDigest* const live = draft.groups.coordinator.Live();
+  if (view.report) draft.report = view.report;
+  for (const PodDigest* pod : draft.groups.coordinator.pods) {
+    if (!pod->main.ended) continue;
+    if (auto verdict = OfLastWords(*pod->main.ended, draft.report)) draft.verdict = verdict;
+  }
+  if (!draft.verdict && view.report && view.report->Ended()) {
+    draft.verdict = OfReport(*view.report->verdict);
+  }
+  const bool works = live != nullptr && view.report && view.pod_uid == live->uid &&
+                     view.report->pending + view.report->running > 0;
+  draft.finalizing = draft.report && draft.report->state == "Finalizing";
+  // A coordinator that died while it published has the same to do again.
+  if (draft.before.phase == "Finalizing" && !works) draft.finalizing = true;
+}
+
+void JudgeJob(Draft& draft) {
+  if (draft.verdict && draft.verdict->succeeded) return Complete(draft);
+  if (draft.status.Is("FailureTarget")) return;
+  if (draft.verdict) return Fail(draft, draft.verdict->reason, draft.verdict->message);
+  if (draft.spec.cancel && !draft.finalizing) {
+    return Fail(draft, "Canceled", "spec.cancel is true");
+  }
+  JudgeDeadlines(draft);
+  if (!draft.status.Is("FailureTarget")) JudgeRestarts(draft);
+}
+
+void EndFailed(Draft& draft) {
+  const Condition target = *draft.status.Find("FailureTarget");
+  draft.DeleteNodes("the job has failed: " + target.reason);
+  const PodDigest* const coordinator = draft.groups.coordinator.Live();
+  const WallTime patience = target.since + kCoordinatorGrace;
+  const bool listens = coordinator != nullptr && coordinator->main.running &&
+                       !coordinator->ip.empty() && !draft.verdict && draft.now < patience;
+  if (listens) {
+    TalkToCoordinator(draft);
+    AskForProgress(draft);
+    draft.Wake(patience);
+  } else {
+    DeleteCoordinators(draft, "the job has failed: " + target.reason);
+  }
+  draft.Set("NodesReady", Truth::kFalse, "Failing", target.message);
+  draft.Set("Suspended", Truth::kFalse, "Failing", "");
+  if (AnyMayRun(draft)) {
+    draft.Set("Reconciling", Truth::kTrue, "Failing", "waiting for the pods to end");
+    return;
+  }
+  draft.Set("Failed", Truth::kTrue, target.reason, target.message);
+  draft.Set("Complete", Truth::kFalse, "Failed", "");
+  draft.Set("Reconciling", Truth::kFalse, "Failed", "");
+  draft.Set("Stalled", Truth::kTrue, target.reason, target.message);
+  draft.status.completion_time = draft.now;
+}
+
+void KeepEnded(Draft& draft) {
+  JobStatus& status = draft.status;
+  const bool complete = status.Is("Complete");
+  const std::string reason = complete ? "Completed" : "Failed";
+  draft.DeleteNodes("the job is over");
+  const WallTime end = status.completion_time.value_or(draft.now);
+  // A coordinator that succeeded ends by itself; its pod keeps the log.
+  if (complete && draft.now < end + kCoordinatorGrace) {
+    if (draft.groups.coordinator.Live() != nullptr) draft.Wake(end + kCoordinatorGrace);
+  } else {
+    DeleteCoordinators(draft, "the job is over");
+  }
+  draft.Set("NodesReady", Truth::kFalse, reason, "the job is over");
+  draft.Set("Suspended", Truth::kFalse, reason, "");
+  draft.Set("Reconciling", Truth::kFalse, reason, "");
+  if (complete) draft.Set("Stalled", Truth::kFalse, reason, "");
+
+  if (!draft.seen.job.parsed.ok() || !draft.spec.ttl_after_finished) return;
+  const WallTime gone = end + *draft.spec.ttl_after_finished;
+  if (draft.now < gone) return draft.Wake(gone);
+  for (const PodDigest& pod : draft.seen.pods) {
+    if (pod.Terminal() && !pod.deletion) draft.DeletePod(pod, "ttlSecondsAfterFinished has passed");
+  }
+  if (!draft.spec.delete_after_finished) return;
+  Action action{Action::Kind::kDelete, "ttlSecondsAfterFinished has passed"};
+  action.resource = "parallelrunjobs";
+  action.name = draft.identity.name;
+  action.uid = draft.identity.uid;
+  draft.plan.actions.push_back(std::move(action));
+}
+
+}  // namespace parallelrun

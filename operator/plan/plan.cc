@@ -1,0 +1,254 @@
+#include "operator/plan/plan.h"
+
+#include <algorithm>
+
+#include "operator/plan/draft.h"
+
+namespace parallelrun {
+namespace {
+
+constexpr Duration kAbsentAgain = seconds(4);
+constexpr Duration kNamespaceAgain = seconds(60);
+
+// A queue that admits jobs marks those that may run.
+constexpr char kQueueLabel[] = "kueue.x-k8s.io/queue-name";
+constexpr char kAdmitted[] = "parallelrun.dev/admitted";
+
+bool WaitsInQueue(const JobMetadata& metadata) {
+  if (!metadata.labels.contains(kQueueLabel)) return false;
+  const auto admitted = metadata.annotations.find(kAdmitted);
+  return admitted == metadata.annotations.end() || admitted->second != "true";
+}
+
+void SetAllConditions(Draft& draft) {
+  for (const char* type : kConditionTypes) {
+    if (draft.status.Find(type) != nullptr) continue;
+    const std::string_view name = type;
+    const bool open = name == "Accepted" || name == "NodesReady";
+    draft.Set(name, open ? Truth::kUnknown : Truth::kFalse, "Pending", "");
+  }
+}
+
+// Why a job cannot be read, in one message.
+std::string ProblemsText(const Problems& problems) {
+  std::string text;
+  for (const Problem& problem : problems) {
+    if (problem.severity != Problem::Severity::kError) continue;
+    if (!text.empty()) text += "; ";
+    text += problem.field + ": " + problem.what;
+    if (!problem.mend.empty()) text += ": " + problem.mend;
+  }
+  return text;
+}
+
+// False: the job cannot be read. Its pods, if it has any, are left as they are.
+bool Accept(Draft& draft) {
+  const ParsedJob& parsed = draft.seen.job.parsed;
+  if (!parsed.ok()) {
+    const std::string text = ProblemsText(parsed.problems);
+    draft.Set("Accepted", Truth::kFalse, "Invalid", text);
+    draft.Set("Stalled", Truth::kTrue, "Invalid", text);
+    draft.Set("Reconciling", Truth::kFalse, "Invalid", "");
+    return false;
+  }
+  if (!draft.before.Is("Accepted")) {
+    for (const Problem& problem : parsed.problems) {
+      draft.Event(true, "SpecWarning", problem.field + ": " + problem.what + ": " + problem.mend);
+    }
+  }
+  draft.Set("Accepted", Truth::kTrue, "Valid", "");
+  return true;
+}
+
+void ResetClock(Draft& draft) {
+  JobStatus& status = draft.status;
+  status.start_time.reset();
+  status.ready_time.reset();
+  // The next coordinator follows none that failed.
+  if (draft.groups.coordinator.Live() != nullptr) return;
+  status.highest_incarnation = std::max(status.highest_incarnation, status.coordinator.incarnation);
+  status.coordinator.incarnation = 0;
+  status.coordinator.container_restarts = 0;
+}
+
+// Stops the clock and the pods: first the nodes, which hand back what they hold, then the
+// coordinator.
+void Suspend(Draft& draft, const std::string& reason, const std::string& message) {
+  draft.DeleteNodes("the job is suspended");
+  bool nodes_left = false;
+  bool any_left = false;
+  for (const PodDigest& pod : draft.seen.pods) {
+    if (!MayRun(pod, draft.now)) continue;
+    any_left = true;
+    if (pod.role == PodRole::kNode) nodes_left = true;
+    if (pod.deletion) draft.Wake(GivenUpAt(pod));
+  }
+  if (!nodes_left) {
+    for (const PodDigest* pod : draft.groups.coordinator.pods) {
+      if (pod->Live()) draft.DeletePod(*pod, "the job is suspended");
+    }
+  }
+  const bool done = !any_left;
+  draft.Set("Suspended", done ? Truth::kTrue : Truth::kFalse, done ? reason : "Suspending",
+            done ? message : "waiting for the pods to end");
+  draft.Set("Reconciling", done ? Truth::kFalse : Truth::kTrue, done ? reason : "Suspending", "");
+  draft.Set("NodesReady", Truth::kFalse, reason, message);
+  draft.Set("Stalled", Truth::kFalse, reason, "");
+  if (done) ResetClock(draft);
+}
+
+// The job goes with its namespace; in case it does not, another try now and then.
+bool NamespaceEnds(Draft& draft) {
+  for (const ApplyFailure& failure : draft.seen.failures) {
+    const WallTime again = failure.at + kNamespaceAgain;
+    if (failure.reason != kNamespaceTerminating || draft.now >= again) continue;
+    draft.obstacles.push_back(
+        {101, failure.reason,
+         "namespace " + draft.identity.name_space + " is being deleted, and the job with it",
+         true});
+    draft.Wake(again);
+    return true;
+  }
+  return false;
+}
+
+void Run(Draft& draft) {
+  if (draft.before.Is("Suspended") || draft.before.Find("Suspended") == nullptr ||
+      draft.before.Find("Suspended")->reason == "Suspending") {
+    ResetClock(draft);
+  }
+  draft.Set("Suspended", Truth::kFalse, "NotSuspended", "");
+  if (!NamespaceEnds(draft) && (draft.finalizing || (PrepareStart(draft) && PrepareCode(draft)))) {
+    RunPods(draft);
+  }
+  TalkToCoordinator(draft);
+  AskForProgress(draft);
+  FindObstacles(draft);
+}
+
+// A job that this operator cannot read, but that runs: its verdict counts all the same.
+void FollowUnread(Draft& draft) {
+  AskForProgress(draft);
+  if (!draft.verdict) return;
+  JudgeJob(draft);
+  if (draft.status.Is("Complete")) return KeepEnded(draft);
+  if (draft.status.Is("FailureTarget")) EndFailed(draft);
+}
+
+void Decide(Draft& draft) {
+  const JobMetadata& metadata = draft.seen.job.parsed.job.metadata;
+  FindVerdict(draft);
+  if (draft.before.Over()) return KeepEnded(draft);
+  if (!Accept(draft)) return FollowUnread(draft);
+  draft.status.highest_node_count =
+      std::max(draft.status.highest_node_count, draft.spec.node_count);
+  const bool queued = WaitsInQueue(metadata);
+  draft.suspend = (draft.spec.suspend || queued) && !draft.finalizing;
+  CountEnds(draft, !draft.suspend && !draft.before.Is("FailureTarget") && !draft.finalizing);
+  JudgeJob(draft);
+  if (draft.status.Is("Complete")) return KeepEnded(draft);
+  if (draft.status.Is("FailureTarget")) return EndFailed(draft);
+  if (draft.suspend) {
+    return queued ? Suspend(draft, "Queued",
+                            "waits in queue " + metadata.labels.at(kQueueLabel) +
+                                " until it is admitted (annotation " + kAdmitted + ")")
+                  : Suspend(draft, "Suspended", "spec.suspend is true");
+  }
+  Run(draft);
+}
+
+}  // namespace
+
+Plan MakePlan(const Observed& observed, const OperatorOptions& options, WallTime now) {
+  Draft draft(observed, options, now);
+  const JobSpec& spec = draft.spec;
+  const bool foreign = !spec.managed_by.empty() && spec.managed_by != kControllerName;
+  // What is being deleted is the garbage collector's.
+  if (observed.job.deleting || foreign) return std::move(draft.plan);
+  SetAllConditions(draft);
+  Decide(draft);
+  ShowStatus(draft);
+  TellChanges(draft);
+  DecideWrite(draft);
+  return std::move(draft.plan);
+}
+
+std::vector<FactKey> MissingFacts(const Plan& plan, const Observed& observed, WallTime now) {
+  std::vector<FactKey> missing;
+  for (const Need& need : plan.needs) {
+    if (std::find(missing.begin(), missing.end(), need.key) != missing.end()) continue;
+    const auto fact = observed.facts.find(need.key);
+    if (fact == observed.facts.end() || fact->second.read + need.max_age < now) {
+      missing.push_back(need.key);
+    }
+  }
+  return missing;
+}
+
+nlohmann::json StatusObject(const ObservedJob& job, const JobStatus& status) {
+  return {{"apiVersion", kApiVersion},
+          {"kind", kJobKind},
+          {"metadata", {{"name", job.name}, {"namespace", job.name_space}}},
+          {"status", ToJson(status)}};
+}
+
+Draft::Draft(const Observed& observed, const OperatorOptions& operator_options, WallTime at)
+    : seen(observed),
+      options(operator_options),
+      now(at),
+      spec(observed.job.parsed.job.spec),
+      before(observed.job.status),
+      identity{observed.job.name_space, observed.job.name, observed.job.uid, observed.job.created},
+      groups(GroupPods(observed.pods)),
+      status(plan.status) {
+  status = before;
+}
+
+BuildContext Draft::Build() const {
+  return {spec, identity, options, status.effective.runtime_image, status.effective.one_host};
+}
+
+void Draft::Set(std::string_view type, Truth truth, std::string_view reason,
+                std::string_view message) {
+  SetCondition(status, type, truth, reason, message, seen.job.generation, now);
+}
+
+void Draft::Wake(WallTime at) {
+  if (!plan.wake || at < *plan.wake) plan.wake = at;
+}
+
+const Fact* Draft::Know(FactKind kind, const std::string& name, Duration max_age, bool required) {
+  const FactKey key{kind, name};
+  const auto found = seen.facts.find(key);
+  const bool there = found != seen.facts.end();
+  const bool absent = there && found->second.state != Fact::State::kPresent;
+  plan.needs.push_back({key, absent ? kAbsentAgain : max_age});
+  if (there && absent && kind != FactKind::kPodEvents) WakeIn(seconds(5));
+  if (there) return &found->second;
+  if (required) plan.waits_for_needs = true;
+  return nullptr;
+}
+
+void Draft::DeletePod(const PodDigest& pod, const std::string& reason) {
+  // It may be gone before it is seen to go.
+  status.highest_incarnation = std::max(status.highest_incarnation, pod.incarnation);
+  Action action{Action::Kind::kDelete, reason};
+  action.resource = "pods";
+  action.name = pod.name;
+  action.uid = pod.uid;
+  plan.actions.push_back(std::move(action));
+}
+
+void Draft::DeleteNodes(const std::string& reason) {
+  for (const auto& [index, group] : groups.nodes) {
+    for (const PodDigest* pod : group.pods) {
+      if (pod->Live() || (pod->lingers && !pod->deletion)) DeletePod(*pod, reason);
+    }
+  }
+}
+
+void Draft::Event(bool warning, std::string reason, std::string_view message) {
+  plan.events.push_back({warning, std::move(reason), Shortened(message, kMaxMessage)});
+}
+
+}  // namespace parallelrun

@@ -1,0 +1,212 @@
+// What is looked at before a job's first pod: objects that the spec names. What never shows in a
+// pod's status (a missing ConfigMap, Secret or claim) is found here, and mended without a word.
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+
+#include "api/processes.h"
+#include "operator/plan/draft.h"
+
+namespace parallelrun {
+namespace {
+
+using nlohmann::json;
+
+constexpr Duration kFactsLast = seconds(300);
+constexpr Duration kChildrenLast = seconds(600);
+constexpr Duration kRetry = seconds(5);
+
+// Ranks of obstacles; those of pods are in plan_obstacles.cc, 10 to 60.
+constexpr int kNameTaken = 100;
+constexpr int kNotShared = 90;
+constexpr int kMissing = 80;
+constexpr int kOldPods = 70;
+
+bool Has(const std::vector<std::string>& list, const char* word) {
+  return std::find(list.begin(), list.end(), word) != list.end();
+}
+
+void CheckPresent(Draft& draft, FactKind kind, const std::string& name, const char* what,
+                  const std::string& used_by) {
+  const Fact* const fact = draft.Know(kind, name, kFactsLast);
+  if (fact == nullptr || fact->state != Fact::State::kAbsent) return;
+  draft.obstacles.push_back({kMissing, std::string(what) + "NotFound",
+                             fmt::format("there is no {} {} in namespace {} ({}): create it, and "
+                                         "the job starts by itself",
+                                         what, name, draft.identity.name_space, used_by),
+                             false});
+}
+
+// What a reference like secretKeyRef names, unless it is optional.
+void CheckReference(Draft& draft, const json& holder, const char* key, const char* name_key,
+                    const std::string& used_by) {
+  if (!holder.is_object() || !holder.contains(key) || !holder[key].is_object()) return;
+  const json& reference = holder[key];
+  if (reference.value("optional", json()) == true || !reference.contains(name_key)) return;
+  if (!reference[name_key].is_string()) return;
+  const bool secret = std::string_view(key).starts_with("secret");
+  CheckPresent(draft, secret ? FactKind::kSecret : FactKind::kConfigMap,
+               reference[name_key].get<std::string>(), secret ? "Secret" : "ConfigMap", used_by);
+}
+
+void CheckEnvironment(Draft& draft) {
+  const Environment& environment = draft.spec.environment;
+  for (const json& one : environment.env) {
+    if (!one.is_object() || !one.contains("valueFrom")) continue;
+    CheckReference(draft, one["valueFrom"], "secretKeyRef", "name", "spec.environment.env");
+    CheckReference(draft, one["valueFrom"], "configMapKeyRef", "name", "spec.environment.env");
+  }
+  for (const json& one : environment.env_from) {
+    CheckReference(draft, one, "secretRef", "name", "spec.environment.envFrom");
+    CheckReference(draft, one, "configMapRef", "name", "spec.environment.envFrom");
+  }
+}
+
+// The kubelet goes on without one, which is right when the image is public; so nothing waits for
+// it, and it is told of for as long as nodes are not ready.
+void CheckPullSecrets(Draft& draft) {
+  for (const json& one : draft.spec.environment.image_pull_secrets) {
+    if (!one.is_object() || !one.contains("name") || !one["name"].is_string()) continue;
+    const std::string name = one["name"];
+    const Fact* const fact = draft.Know(FactKind::kSecret, name, kFactsLast);
+    if (fact != nullptr && fact->state == Fact::State::kAbsent) {
+      draft.obstacles.push_back(
+          {0, "ImagePullSecretNotFound", "there is no Secret " + name + " to pull images with"});
+    }
+  }
+}
+
+// A claim that only one host, or only one pod, can mount.
+void CheckClaim(Draft& draft, const Volume& volume) {
+  if (!volume.source.is_object() || !volume.source.contains("claimName") ||
+      !volume.source["claimName"].is_string()) {
+    return;
+  }
+  const std::string claim = volume.source["claimName"];
+  CheckPresent(draft, FactKind::kClaim, claim, "PersistentVolumeClaim",
+               "spec.volumes: " + volume.name);
+  const Fact* const fact = draft.Know(FactKind::kClaim, claim, kFactsLast);
+  if (fact == nullptr || fact->state != Fact::State::kPresent) return;
+  const std::vector<std::string>& modes = fact->access_modes;
+  const bool read_only = volume.source.value("readOnly", json()) == true;
+  const bool shared =
+      Has(modes, "ReadWriteMany") || (read_only && Has(modes, "ReadOnlyMany")) || modes.empty();
+  if (shared || !MountedOnNodes(draft.spec, volume.name)) return;
+  if (!Has(modes, "ReadWriteOnce") && Has(modes, "ReadWriteOncePod")) {
+    draft.obstacles.push_back(
+        {kNotShared, "VolumeNotShared",
+         fmt::format("PersistentVolumeClaim {} is ReadWriteOncePod, but the coordinator and the "
+                     "nodes mount it: use a ReadWriteMany class{}",
+                     claim,
+                     volume.name == draft.spec.output.to.volume
+                         ? ", or output.mountOnNodes: false where only the output lies on it"
+                         : ""),
+         true});
+    return;
+  }
+  draft.status.effective.one_host = true;
+}
+
+void CheckVolumes(Draft& draft) {
+  draft.status.effective.one_host = false;
+  for (const Volume& volume : draft.spec.volumes) {
+    const json holder = {{volume.kind, volume.source}};
+    const std::string used_by = "spec.volumes: " + volume.name;
+    CheckReference(draft, holder, "secret", "secretName", used_by);
+    CheckReference(draft, holder, "configMap", "name", used_by);
+    if (volume.kind == "persistentVolumeClaim") CheckClaim(draft, volume);
+  }
+}
+
+// Pods of a deleted job of this name may still write where this one wants to.
+void CheckOldPods(Draft& draft) {
+  for (const PodDigest& pod : draft.seen.old_pods) {
+    if (!MayRun(pod, draft.now)) continue;
+    draft.obstacles.push_back(
+        {kOldPods, "OldPods",
+         fmt::format("pod {} of an earlier job of this name is still there: waiting for its end",
+                     pod.name)});
+    return draft.WakeIn(seconds(5));
+  }
+}
+
+// Its digest is needed next.
+void CopyCode(Draft& draft) {
+  Action action{Action::Kind::kSnapshotCode, "the code is copied once, at the job's start"};
+  action.resource = "configmaps";
+  action.name = draft.spec.code.name;
+  for (const ApplyFailure& failure : draft.seen.failures) {
+    if (failure.object == action.Target() && draft.now < failure.at + kRetry) {
+      return draft.Wake(failure.at + kRetry);
+    }
+  }
+  draft.plan.actions.push_back(std::move(action));
+  draft.Wake(draft.now);
+}
+
+bool Blocked(const Draft& draft) {
+  return draft.plan.waits_for_needs ||
+         std::any_of(draft.obstacles.begin(), draft.obstacles.end(),
+                     [](const Obstacle& obstacle) { return obstacle.rank > 0; });
+}
+
+}  // namespace
+
+bool PrepareStart(Draft& draft) {
+  CheckPullSecrets(draft);
+  if (draft.status.start_time) return true;
+  EffectiveStatus& effective = draft.status.effective;
+  CheckOldPods(draft);
+  CheckEnvironment(draft);
+  CheckVolumes(draft);
+  const ProcessCount processes = EffectiveProcessCount(draft.spec);
+  effective.process_count_per_node = processes.count;
+  effective.process_count_source = processes.source;
+  // An upgraded operator never mixes versions within a job, over a suspension neither.
+  if (effective.runtime_image.empty()) effective.runtime_image = draft.options.runtime_image;
+  return !Blocked(draft);
+}
+
+bool PrepareCode(Draft& draft) {
+  if (draft.spec.code.kind != CodeKind::kConfigMap) return true;
+  std::string& digest = draft.status.effective.code_digest;
+  const std::string name = CodeSnapshotName(draft.identity);
+  const auto& facts = draft.seen.facts;
+  if (draft.FirstVisit() && !facts.contains({FactKind::kConfigMap, name}) &&
+      !facts.contains({FactKind::kConfigMap, draft.spec.code.name})) {
+    CopyCode(draft);
+    return false;
+  }
+  const Fact* const copy = draft.Know(FactKind::kConfigMap, name, kChildrenLast);
+  if (copy == nullptr) return false;
+  if (copy->state == Fact::State::kUnreadable) {
+    draft.obstacles.push_back({kMissing, "Forbidden", copy->error, true});
+    return false;
+  }
+  if (copy->state == Fact::State::kPresent) {
+    if (copy->owner_uid != draft.identity.uid) {
+      draft.plan.needs.push_back({{FactKind::kConfigMap, name}, seconds(4)});  // it may go away
+      draft.WakeIn(seconds(5));
+      draft.obstacles.push_back(
+          {kNameTaken, "NameTaken",
+           fmt::format("ConfigMap {} is there and is not this job's: delete it", name), true});
+      return false;
+    }
+    if (digest.empty()) digest = copy->content;
+    if (digest == copy->content) return true;
+    draft.obstacles.push_back(
+        {kMissing, "CodeChanged",
+         fmt::format("ConfigMap {} was deleted while the job ran, and {} has changed since: bring "
+                     "its old content back and delete {}",
+                     name, draft.spec.code.name, name),
+         true});
+    return false;
+  }
+  const size_t before = draft.obstacles.size();
+  CheckPresent(draft, FactKind::kConfigMap, draft.spec.code.name, "ConfigMap",
+               "spec.code.configMap");
+  if (!draft.plan.waits_for_needs && draft.obstacles.size() == before) CopyCode(draft);
+  return false;
+}
+
+}  // namespace parallelrun

@@ -1,0 +1,74 @@
+// Kubernetes events that follow from a change of the status. They are emitted after the status was
+// written, so that a plan which is made again tells nothing twice.
+#include <spdlog/fmt/fmt.h>
+
+#include "operator/plan/draft.h"
+
+namespace parallelrun {
+namespace {
+
+// A node that fails in a job of a thousand is news; a thousand are not a thousand times more.
+constexpr size_t kMostEvents = 10;
+
+bool Became(const Draft& draft, const char* type) {
+  return draft.status.Is(type) && !draft.before.Is(type);
+}
+
+void TellEnd(Draft& draft) {
+  const auto tell = [&](const char* type, bool warning, const char* reason) {
+    if (!Became(draft, type)) return;
+    const Condition& condition = *draft.status.Find(type);
+    draft.Event(warning, reason,
+                condition.reason + (condition.message.empty() ? "" : ": " + condition.message));
+  };
+  tell("Complete", false, "Completed");
+  tell("FailureTarget", true, "Failing");
+  tell("Failed", true, "Failed");
+  tell("Suspended", false, "Suspended");
+}
+
+void TellObstacle(Draft& draft) {
+  const Condition* const ready = draft.status.Find("NodesReady");
+  const Condition* const earlier = draft.before.Find("NodesReady");
+  if (ready == nullptr || draft.obstacles.empty()) return;
+  if (ready->reason != draft.obstacles.front().reason) return;
+  if (earlier != nullptr && earlier->reason == ready->reason) return;
+  draft.Event(draft.obstacles.front().warning, ready->reason, ready->message);
+}
+
+}  // namespace
+
+void TellChanges(Draft& draft) {
+  const JobStatus& status = draft.status;
+  const JobStatus& before = draft.before;
+  if (draft.plan.events.size() > kMostEvents) draft.plan.events.resize(kMostEvents);
+  const Condition* const accepted = status.Find("Accepted");
+  const Condition* const earlier = before.Find("Accepted");
+  if (accepted != nullptr && accepted->status == Truth::kFalse &&
+      (earlier == nullptr || earlier->message != accepted->message)) {
+    draft.Event(true, "Invalid", accepted->message);
+  }
+  if (status.start_time && !before.start_time) {
+    draft.Event(false, "Started",
+                fmt::format("{} nodes of {} processes", status.nodes.desired,
+                            status.effective.process_count_per_node));
+  }
+  if (status.coordinator.restarts > before.coordinator.restarts) {
+    draft.Event(true, "CoordinatorRestarted",
+                fmt::format("the coordinator was restarted {} times so far, {} of them since the "
+                            "last new result",
+                            status.coordinator.restarts, status.coordinator.fruitless));
+  }
+  if (before.start_time && status.start_time && status.nodes.desired != before.nodes.desired) {
+    draft.Event(false, "Scaled",
+                fmt::format("from {} to {} nodes", before.nodes.desired, status.nodes.desired));
+  }
+  // The job's first coordinator continues what another job began.
+  if (status.progress && !before.progress && draft.report && !draft.report->warning.empty()) {
+    draft.Event(true, "CodeChanged", draft.report->warning);
+  }
+  TellObstacle(draft);
+  TellEnd(draft);
+}
+
+}  // namespace parallelrun

@@ -1,0 +1,167 @@
+#include "agent/logs/mini_batch_log.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <spdlog/fmt/fmt.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <utility>
+
+#include "agent/logs/log_trim.h"
+
+namespace parallelrun {
+namespace {
+
+double Seconds(uint64_t ns) { return static_cast<double>(ns) / 1e9; }
+
+// "2026-11-21 10:15:03,120"
+std::string Stamp(WallTime time) {
+  const auto since = time.time_since_epoch();
+  const time_t whole = std::chrono::floor<seconds>(since).count();
+  const auto ms = std::chrono::floor<milliseconds>(since).count() % 1000;
+  tm parts{};
+  gmtime_r(&whole, &parts);
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02},{:03}", parts.tm_year + 1900,
+                     parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
+                     ms);
+}
+
+void WriteAll(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;  // a full disk must not end the job
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+}
+
+}  // namespace
+
+std::string MiniBatchLine(const MiniBatchNote& note, const std::string& address, int pid,
+                          WallTime now) {
+  const bool failed = !note.error_kind.empty();
+  const uint32_t succeeded = failed ? 0 : note.items_succeeded;
+  const uint32_t short_by = note.items > succeeded ? note.items - succeeded : 0;
+  const WallTime start = now - microseconds(note.elapsed_ns / 1000);
+  return fmt::format(
+      "{}|{}|{}|{}|mini-batch {} on {}, PID {}: {}{}, total {}, succeeded {}, failed {}, start {}, "
+      "duration {:.6f} s, process time {:.6f} s, run method time {:.6f} s\n",
+      Stamp(now), failed ? "WARNING" : "INFO", pid, pid, note.id, address, pid,
+      failed ? "failed: " : "done", note.error_kind, note.items, succeeded, short_by, Stamp(start),
+      Seconds(note.elapsed_ns), Seconds(note.cpu_ns), Seconds(note.run_ns));
+}
+
+std::string OwnAddress() {
+  ifaddrs* all = nullptr;
+  std::string address = "127.0.0.1";
+  if (getifaddrs(&all) != 0) return address;
+  for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) continue;
+    if ((one->ifa_flags & IFF_LOOPBACK) != 0 || (one->ifa_flags & IFF_UP) == 0) continue;
+    std::array<char, INET_ADDRSTRLEN> text{};
+    const auto* in = reinterpret_cast<const sockaddr_in*>(one->ifa_addr);
+    if (inet_ntop(AF_INET, &in->sin_addr, text.data(), text.size()) == nullptr) continue;
+    address = text.data();
+    break;
+  }
+  freeifaddrs(all);
+  return address;
+}
+
+MiniBatchLog::MiniBatchLog(std::string folder, std::string address)
+    : folder_(std::move(folder)), address_(std::move(address)) {
+  std::error_code ignored;  // the open tells
+  std::filesystem::create_directories(folder_, ignored);
+}
+
+MiniBatchLog::~MiniBatchLog() {
+  for (const auto& [process, log] : logs_) {
+    if (log.fd >= 0) close(log.fd);
+  }
+}
+
+void MiniBatchLog::Open(uint32_t process, int pid) {
+  Log& log = logs_[process];
+  log.pid = pid;
+  log.fd = open((folder_ + "/" + ProcessName(process) + ".txt").c_str(),
+                O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
+}
+
+void MiniBatchLog::Close(uint32_t process) {
+  const auto it = logs_.find(process);
+  if (it != logs_.end()) it->second.flushes_left = 2;
+}
+
+void MiniBatchLog::EndSecond(WallTime now) {
+  second_ = WallTime(std::chrono::floor<seconds>(now.time_since_epoch()));
+  if (lines_ >= kLinesPerSecond) {
+    for (auto& [process, log] : logs_) {
+      const Sum& sum = log.sum;
+      if (sum.mini_batches == 0) continue;
+      log.lines += fmt::format(
+          "{}|INFO|{}|{}|{} more mini-batches on {}, PID {}: failed mini-batches {}, total {}, "
+          "succeeded {}, process time {:.6f} s, run method time {:.6f} s\n",
+          Stamp(now), log.pid, log.pid, sum.mini_batches, address_, log.pid, sum.failed, sum.items,
+          sum.items_succeeded, Seconds(sum.cpu_ns), Seconds(sum.run_ns));
+      log.sum = {};
+    }
+  }
+  lines_ = 0;
+}
+
+void MiniBatchLog::Add(const std::vector<MiniBatchNote>& notes, WallTime now) {
+  if (notes.empty()) return;
+  if (now - second_ >= seconds(1) || now < second_) EndSecond(now);
+  auto it = logs_.end();
+  for (const MiniBatchNote& note : notes) {
+    if (it == logs_.end() || it->first != note.process) it = logs_.find(note.process);
+    if (it == logs_.end()) continue;
+    Log& log = it->second;
+    if (lines_ < kLinesPerSecond) {
+      ++lines_;
+      log.lines += MiniBatchLine(note, address_, log.pid, now);
+      continue;
+    }
+    Sum& sum = log.sum;
+    ++sum.mini_batches;
+    sum.failed += note.error_kind.empty() ? 0 : 1;
+    sum.items += note.items;
+    sum.items_succeeded += note.error_kind.empty() ? note.items_succeeded : 0;
+    sum.cpu_ns += note.cpu_ns;
+    sum.run_ns += note.run_ns;
+  }
+}
+
+void MiniBatchLog::Finish(WallTime now, uint64_t limit) {
+  EndSecond(now);
+  Flush(now, limit);
+}
+
+void MiniBatchLog::Flush(WallTime now, uint64_t limit) {
+  const bool second_over = now - second_ >= seconds(1) || now < second_;
+  if (second_over) EndSecond(now);
+  for (auto it = logs_.begin(); it != logs_.end();) {
+    Log& log = it->second;
+    if (!log.lines.empty() && log.fd >= 0) {
+      WriteAll(log.fd, log.lines);
+      TrimLog(log.fd, limit);
+    }
+    log.lines.clear();
+    const bool told = log.sum.mini_batches == 0;
+    if (log.flushes_left > 0 && told) --log.flushes_left;
+    if (log.flushes_left != 0) {
+      ++it;
+      continue;
+    }
+    if (log.fd >= 0) close(log.fd);
+    it = logs_.erase(it);
+  }
+}
+
+}  // namespace parallelrun

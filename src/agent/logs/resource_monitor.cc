@@ -1,0 +1,200 @@
+#include "agent/logs/resource_monitor.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+namespace parallelrun {
+namespace {
+
+constexpr size_t kMaxProcesses = 2000;
+constexpr size_t kMaxRead = size_t{256} << 10;
+
+// Thousands of small files a sample: no streams, no large buffers.
+std::string ReadText(const std::string& path) {
+  std::string text;
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return text;
+  std::array<char, 4096> buffer;
+  while (text.size() < kMaxRead) {
+    const ssize_t n = read(fd, buffer.data(), buffer.size());
+    if (n <= 0) break;
+    text.append(buffer.data(), static_cast<size_t>(n));
+  }
+  close(fd);
+  return text;
+}
+
+void Append(const std::string& path, const char* header, const std::string& lines) {
+  std::ofstream file(path, std::ios::app);
+  if (file.tellp() == 0) file << header;
+  file << lines;
+}
+
+uint64_t TicksPerSecond() { return static_cast<uint64_t>(sysconf(_SC_CLK_TCK)); }
+
+// Since boot, the clock that processes' start times are in.
+uint64_t NowTicks() {
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  const auto nanoseconds = static_cast<uint64_t>(now.tv_nsec);
+  return static_cast<uint64_t>(now.tv_sec) * TicksPerSecond() +
+         nanoseconds * TicksPerSecond() / 1'000'000'000;
+}
+
+// "%Y%m%d%H/processes_%M"
+std::string TableName(WallTime now) {
+  const time_t whole = std::chrono::floor<seconds>(now.time_since_epoch()).count();
+  tm parts{};
+  gmtime_r(&whole, &parts);
+  std::array<char, 64> name{};
+  strftime(name.data(), name.size(), "%Y%m%d%H/processes_%M", &parts);
+  return name.data();
+}
+
+std::vector<ProcessUsage> ReadProcesses() {
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  std::vector<ProcessUsage> all;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it("/proc", error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string name = it->path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    const std::string folder = "/proc/" + name;
+    std::optional<ProcessUsage> usage = ParseProcessStat(ReadText(folder + "/stat"), page);
+    if (!usage) continue;  // it has ended
+    struct stat info {};
+    if (stat(folder.c_str(), &info) == 0) usage->user = info.st_uid;
+    usage->command = ReadText(folder + "/cmdline");
+    while (!usage->command.empty() && usage->command.back() == '\0') usage->command.pop_back();
+    std::replace(usage->command.begin(), usage->command.end(), '\0', ' ');
+    all.push_back(std::move(*usage));
+    if (all.size() == kMaxProcesses) break;
+  }
+  std::sort(all.begin(), all.end(),
+            [](const ProcessUsage& a, const ProcessUsage& b) { return a.pid < b.pid; });
+  return all;
+}
+
+}  // namespace
+
+ResourceMonitor::ResourceMonitor(ResourceMonitorOptions options)
+    : options_(std::move(options)), thread_([this] { Run(); }) {}
+
+ResourceMonitor::~ResourceMonitor() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void ResourceMonitor::SetProcess(const std::string& name, int pid) {
+  const std::lock_guard lock(mutex_);
+  processes_[name] = pid;
+}
+
+void ResourceMonitor::Forget(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  processes_.erase(name);
+}
+
+void ResourceMonitor::Run() {
+  for (bool last = false; !last;) {
+    Sample();
+    std::unique_lock lock(mutex_);
+    last = changed_.wait_for(lock, options_.interval, [this] { return stop_; });
+  }
+  Sample();
+}
+
+void ResourceMonitor::Sample() {
+  const WallTime now = clock_.WallNow();
+  std::error_code ignored;  // what cannot be written is left out
+  std::filesystem::create_directories(options_.folder, ignored);
+  SampleNode(now);
+  SampleDisks(now);
+  SampleProcesses(now);
+}
+
+void ResourceMonitor::SampleNode(WallTime now) {
+  NodeUsage usage;
+  const CpuTimes cpu = ParseCpuTimes(ReadText("/proc/stat"));
+  if (cpu_.total > 0) usage.cpu_percent = CpuPercent(cpu_, cpu);
+  cpu_ = cpu;
+  ParseMemInfo(ReadText("/proc/meminfo"), usage);
+  if (const std::optional<uint64_t> limit = memory_.Limit(); limit && *limit < usage.memory_total) {
+    usage.memory_total = *limit;
+    const uint64_t left = *limit - std::min(*limit, memory_.WorkingSet());
+    usage.memory_available = std::min(usage.memory_available, left);
+  }
+  ParseDiskStats(ReadText("/proc/diskstats"), usage);
+  ParseNetDev(ReadText("/proc/net/dev"), usage);
+  ParseSockets(ReadText("/proc/net/sockstat"), usage);
+  ParseSockets(ReadText("/proc/net/sockstat6"), usage);
+  Append(options_.folder + "/node_resource_usage.csv", kNodeUsageHeader, NodeUsageLine(usage, now));
+}
+
+void ResourceMonitor::SampleDisks(WallTime now) {
+  std::string lines;
+  for (const std::string& path : options_.disks) {
+    struct statvfs info {};
+    if (statvfs(path.c_str(), &info) != 0) continue;
+    DiskUsage usage;
+    usage.path = path;
+    usage.total = info.f_blocks * info.f_frsize;
+    usage.available = info.f_bavail * info.f_frsize;
+    usage.used = (info.f_blocks - info.f_bfree) * info.f_frsize;
+    lines += DiskUsageLine(usage, now);
+  }
+  Append(options_.folder + "/node_disk_usage.csv", kDiskUsageHeader, lines);
+}
+
+void ResourceMonitor::SampleProcesses(WallTime now) {
+  std::map<std::string, int> workers;
+  {
+    const std::lock_guard lock(mutex_);
+    workers = processes_;
+  }
+  const uint64_t now_ticks = NowTicks();
+  const std::vector<ProcessUsage> all = ReadProcesses();
+  std::map<int, uint64_t> ticks;
+  std::string lines;
+  for (const auto& [name, pid] : workers) {
+    const auto it = std::find_if(all.begin(), all.end(),
+                                 [pid = pid](const ProcessUsage& p) { return p.pid == pid; });
+    if (it == all.end()) continue;
+    ProcessUsage usage = *it;
+    ParseProcessIo(ReadText("/proc/" + std::to_string(pid) + "/io"), usage);
+    ticks[pid] = usage.cpu_ticks;
+    // Since the reading before, or since it started.
+    const auto before = process_ticks_.find(pid);
+    const bool known = before != process_ticks_.end();
+    const uint64_t since = known ? read_at_ticks_ : usage.start_ticks;
+    const uint64_t used = usage.cpu_ticks - (known ? before->second : 0);
+    const double percent = now_ticks > since ? 100.0 * static_cast<double>(used) /
+                                                   static_cast<double>(now_ticks - since)
+                                             : 0;
+    lines += ProcessUsageLine(name, usage, percent, now);
+  }
+  process_ticks_ = std::move(ticks);
+  read_at_ticks_ = now_ticks;
+  Append(options_.folder + "/processes_resource_usage.csv", kProcessUsageHeader, lines);
+
+  const std::string table = options_.folder + "/os/" + TableName(now);
+  std::error_code ignored;
+  std::filesystem::create_directories(std::filesystem::path(table).parent_path(), ignored);
+  std::ofstream(table, std::ios::app) << ProcessTable(all, TicksPerSecond(), now_ticks);
+}
+
+}  // namespace parallelrun

@@ -1,0 +1,132 @@
+#include "agent/processes/frames.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <nlohmann/json.hpp>
+#include <tuple>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/escape.h"
+#include "job/node_messages.h"
+
+namespace parallelrun {
+namespace {
+
+constexpr size_t kMaxMessage = 4096;
+constexpr size_t kMaxName = 256;
+
+// "" unless it is a string: what user code caused may have any shape.
+std::string StringOf(const nlohmann::json& object, const char* key) {
+  const auto it = object.find(key);
+  return it != object.end() && it->is_string() ? it->get<std::string>() : std::string();
+}
+
+// [from, to] of bytes; zeros unless it is one.
+std::pair<uint64_t, uint64_t> RangeOf(const nlohmann::json& object, const char* key) {
+  const auto it = object.find(key);
+  if (it == object.end() || !it->is_array() || it->size() != 2) return {};
+  const nlohmann::json& from = (*it)[0];
+  const nlohmann::json& to = (*it)[1];
+  if (!from.is_number_unsigned() || !to.is_number_unsigned()) return {};
+  return {from.get<uint64_t>(), to.get<uint64_t>()};
+}
+
+}  // namespace
+
+void AppendFrame(std::string& out, FrameType type, std::string_view body) {
+  Encoder encoder(out);
+  encoder.U32(static_cast<uint32_t>(body.size()));
+  encoder.U8(static_cast<uint8_t>(type));
+  encoder.Bytes(body);
+}
+
+void AppendBatchFrame(std::string& out, uint64_t sequence, std::string_view work) {
+  Encoder encoder(out);
+  encoder.U32(static_cast<uint32_t>(sizeof(sequence) + work.size()));
+  encoder.U8(static_cast<uint8_t>(FrameType::kBatch));
+  encoder.U64(sequence);
+  encoder.Bytes(work);
+}
+
+std::optional<ResultAnswer> ParseResult(std::string_view body) {
+  Decoder in(body);
+  ResultAnswer answer;
+  answer.sequence = in.U64();
+  answer.run_ns = in.U64();
+  answer.cpu_ns = in.U64();
+  answer.items_succeeded = in.U32();
+  answer.row_count = in.U32();
+  answer.rows = in.Bytes(in.left());
+  if (!in.ok()) return std::nullopt;
+  return answer;
+}
+
+std::optional<RowsFrame> ParseRows(std::string_view body) {
+  Decoder in(body);
+  RowsFrame frame;
+  frame.sequence = in.U64();
+  frame.rows = in.Bytes(in.left());
+  if (!in.ok()) return std::nullopt;
+  return frame;
+}
+
+std::optional<uint64_t> ParseSequence(std::string_view body) {
+  Decoder in(body);
+  const uint64_t sequence = in.U64();
+  if (!in.Done()) return std::nullopt;
+  return sequence;
+}
+
+std::optional<FailureText> ParseFailure(std::string_view json) {
+  const auto parsed = nlohmann::json::parse(json, nullptr, /*allow_exceptions=*/false);
+  if (!parsed.is_object()) return std::nullopt;
+  FailureText failure;
+  failure.kind = StringOf(parsed, "kind");
+  if (failure.kind.empty() || failure.kind.size() > kMaxName) return std::nullopt;
+  const std::string type = StringOf(parsed, "type");
+  const std::string location = StringOf(parsed, "location");
+  // What ParallelRun itself found wrong has its kind as its type: no need to say it twice.
+  if (!type.empty() && type != failure.kind) failure.message = Printable(type, kMaxName) + ": ";
+  const std::string place =
+      location.empty() ? "" : fmt::format(" ({})", Printable(location, 2 * kMaxName));
+  failure.message +=
+      Printable(StringOf(parsed, "message"), kMaxMessage - failure.message.size() - place.size()) +
+      place;
+  const auto fatal = parsed.find("fatal");
+  failure.fatal = fatal != parsed.end() && fatal->is_boolean() && fatal->get<bool>();
+  std::tie(failure.output.stdout_begin, failure.output.stdout_end) = RangeOf(parsed, "stdout");
+  std::tie(failure.output.stderr_begin, failure.output.stderr_end) = RangeOf(parsed, "stderr");
+  return failure;
+}
+
+std::optional<FailedAnswer> ParseFailed(std::string_view body) {
+  Decoder in(body);
+  FailedAnswer answer;
+  answer.sequence = in.U64();
+  answer.run_ns = in.U64();
+  answer.cpu_ns = in.U64();
+  const std::string_view json = in.Bytes(in.left());
+  if (!in.ok()) return std::nullopt;
+  std::optional<FailureText> failure = ParseFailure(json);
+  if (!failure) return std::nullopt;
+  const bool input = failure->kind == "InputChanged" || failure->kind == "InputUnreadable";
+  answer.cause = input ? Cause::kInput : Cause::kRun;
+  answer.kind = std::move(failure->kind);
+  answer.message = std::move(failure->message);
+  answer.output = failure->output;
+  return answer;
+}
+
+bool IsMetric(std::string_view body) {
+  if (body.size() > kMaxMetricBytes) return false;
+  return nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false).is_object();
+}
+
+uint32_t ItemsOfWork(std::string_view work) {
+  Decoder in(work);
+  in.Bytes(20);  // kind, attempts, id, first item
+  return in.U32();
+}
+
+}  // namespace parallelrun

@@ -1,0 +1,225 @@
+#include "agent/processes/node_processes.h"
+
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "agent/processes/frames.h"
+#include "agent/processes/spawn.h"
+
+namespace parallelrun {
+namespace {
+
+constexpr Duration kHousekeeping = milliseconds(250);
+constexpr Duration kMemoryLook = milliseconds(50);
+constexpr Duration kAfterMemoryKill = milliseconds(500);  // until its memory is free
+constexpr Duration kAfterNoProcess = seconds(1);          // until there may be one more
+
+}  // namespace
+
+std::string NodeLogs(const AgentConfig& config) {
+  return config.work_folder + "/logs/sys/node/" + std::to_string(config.node);
+}
+
+NodeProcesses::NodeProcesses(EventLoop& loop, const AgentConfig& config,
+                             const RegisterReply& registered, AgentCore& core,
+                             std::function<void()> changed)
+    : loop_(loop),
+      config_(config),
+      registered_(registered),
+      core_(core),
+      changed_(std::move(changed)),
+      mini_batch_log_(NodeLogs(config), OwnAddress()) {}
+
+void NodeProcesses::Start() {
+  loop_.OnSignal(SIGCHLD, [this] { ReapAll(); });
+  KeepHouse();
+  // Where the agent is process 1 the limit is its container's; elsewhere it is also for others.
+  if (getpid() == 1 && memory_watch_.on()) WatchMemory();
+}
+
+void NodeProcesses::Monitor() {
+  const Duration interval = registered_.job.resource_monitor_interval;
+  if (monitor_ || interval <= Duration(0)) return;
+  monitor_ = std::make_unique<ResourceMonitor>(
+      ResourceMonitorOptions{config_.work_folder + "/logs/perf/" + std::to_string(config_.node),
+                             interval,
+                             {config_.work_folder, registered_.job.output_folder}});
+}
+
+void NodeProcesses::Finish() {
+  mini_batch_log_.Finish(clock_.WallNow(), registered_.job.log_limit);
+  monitor_.reset();
+}
+
+void NodeProcesses::TellStatus() {
+  for (const auto& [number, process] : processes_) core_.OnStatus(number, process->Status());
+}
+
+void NodeProcesses::Log(const std::vector<MiniBatchNote>& notes) {
+  if (!notes.empty()) mini_batch_log_.Add(notes, clock_.WallNow());
+}
+
+void NodeProcesses::Flush() {
+  for (const auto& [number, process] : processes_) {
+    if (!process->out().empty()) process->Flush();
+  }
+}
+
+void NodeProcesses::Perform(const WorkerAction& action) {
+  if (action.kind == WorkerAction::Kind::kStart) return StartProcess(action);
+  const auto it = processes_.find(action.process);
+  if (it == processes_.end()) return;  // its end is about to be told
+  switch (action.kind) {
+    case WorkerAction::Kind::kGive:
+      AppendBatchFrame(it->second->out(), action.sequence, action.work);
+      break;
+    case WorkerAction::Kind::kTakeBack: it->second->TakeBack(action.sequence); break;
+    case WorkerAction::Kind::kStop: AppendFrame(it->second->out(), FrameType::kStop, ""); break;
+    case WorkerAction::Kind::kKill: it->second->Kill(); break;
+    case WorkerAction::Kind::kStart: break;
+  }
+}
+
+void NodeProcesses::StartProcess(const WorkerAction& action) {
+  const uint32_t number = action.process;
+  const std::string logs = config_.work_folder + "/logs/user/";
+  const std::string own = std::to_string(config_.node) + "/" + ProcessName(number);
+  ProcessSpec spec;
+  spec.command = {registered_.job.python, "-m", "parallelrun.worker"};
+  GpuGrant gpu;
+  if (gpus_) gpu = {gpus_->size(), gpu_slots_.Take(number)};
+  spec.environment = WorkerEnvironment(OwnEnvironment(), registered_.job, config_.python_path, gpu);
+  spec.work_folder = config_.work_folder;
+  spec.stdout_path = logs + "stdout/" + own + ".stdout.txt";
+  spec.stderr_path = logs + "stderr/" + own + ".stderr.txt";
+  Result<std::unique_ptr<WorkerProcess>> process = WorkerProcess::Start(
+      loop_, spec, memory_, [this, number](FrameType type, std::string_view body) {
+        return OnFrame(number, type, body);
+      });
+  if (!process) {
+    const std::string& image = registered_.job.image;
+    const std::string why =
+        process.error().message + (image.empty() ? "" : " (the image is " + image + ")");
+    spdlog::error("{} cannot be started: {}", ProcessName(number), why);
+    gpu_slots_.Free(number);
+    // Later, because the core is handing out actions now. A missing interpreter stays missing; the
+    // processes that a script forked may still be ending.
+    const bool fatal = process.error().code == Code::kNotFound;
+    const bool busy = process.error().code == Code::kUnavailable;
+    loop_.After(busy ? kAfterNoProcess : Duration(0), [this, number, why, fatal] {
+      if (fatal) core_.OnInitFailed(number, why, true, clock_.Now());
+      core_.OnExited(number, "could not be started: " + why, clock_.Now());
+      changed_();
+    });
+    return;
+  }
+  AppendFrame((*process)->out(), FrameType::kStart,
+              StartBody(registered_.job, config_.node, number));
+  mini_batch_log_.Open(number, (*process)->pid());
+  if (monitor_) monitor_->SetProcess(ProcessName(number), (*process)->pid());
+  processes_.emplace(number, std::move(*process));
+}
+
+bool NodeProcesses::OnFrame(uint32_t number, FrameType type, std::string_view body) {
+  changed_();
+  const Instant now = clock_.Now();
+  switch (type) {
+    case FrameType::kReady: return body.size() == sizeof(uint64_t) && core_.OnReady(number, now);
+    case FrameType::kInitFailed: {
+      std::optional<FailureText> failure = ParseFailure(body);
+      if (!failure) return false;
+      spdlog::error("{}: {}: {}", ProcessName(number), failure->kind, failure->message);
+      core_.OnInitFailed(number, std::move(failure->message), failure->fatal, now);
+      return true;
+    }
+    case FrameType::kResult: {
+      const std::optional<ResultAnswer> answer = ParseResult(body);
+      return answer && core_.OnResult(number, *answer, now);
+    }
+    case FrameType::kRows: {
+      const std::optional<RowsFrame> frame = ParseRows(body);
+      return frame && core_.OnRows(number, frame->sequence, frame->rows);
+    }
+    case FrameType::kFailed: {
+      std::optional<FailedAnswer> answer = ParseFailed(body);
+      return answer && core_.OnFailed(number, std::move(*answer), now);
+    }
+    case FrameType::kPassedOver: {
+      const std::optional<uint64_t> sequence = ParseSequence(body);
+      return sequence && core_.OnPassedOver(number, *sequence, now);
+    }
+    case FrameType::kStopped:
+      if (!body.empty()) {
+        const std::optional<FailureText> failure = ParseFailure(body);
+        if (!failure) return false;
+        spdlog::warn("shutdown() of {} failed: {}", ProcessName(number), failure->message);
+      }
+      return true;
+    case FrameType::kMetric:
+      if (!IsMetric(body)) {
+        spdlog::warn("a metric of {} is lost: it is no JSON object of 4 KiB at most",
+                     ProcessName(number));
+        return true;
+      }
+      return core_.OnTold(number, ProcessEvent::Kind::kMetric, body);
+    case FrameType::kHeader: return core_.OnTold(number, ProcessEvent::Kind::kHeader, body);
+    default: return false;
+  }
+}
+
+void NodeProcesses::ReapAll() {
+  for (auto it = processes_.begin(); it != processes_.end();) {
+    const uint32_t number = it->first;
+    const std::optional<std::string> words = it->second->Reap();
+    if (!words) {
+      ++it;
+      continue;
+    }
+    core_.OnStatus(number, it->second->Status());
+    core_.OnExited(number, *words, clock_.Now(), it->second->Output());
+    spdlog::debug("{} {}", ProcessName(number), *words);
+    gpu_slots_.Free(number);
+    mini_batch_log_.Close(number);
+    if (monitor_) monitor_->Forget(ProcessName(number));
+    it = processes_.erase(it);
+  }
+  ReapOrphans([this](pid_t pid) {
+    return std::any_of(processes_.begin(), processes_.end(),
+                       [pid](const auto& process) { return process.second->pid() == pid; });
+  });
+  changed_();
+}
+
+// With cgroup v2 the kubelet has the kernel kill the whole container; so one process goes first.
+void NodeProcesses::WatchMemory() {
+  Duration next = kMemoryLook;
+  if (const std::optional<std::string> words = memory_watch_.Short()) {
+    std::vector<pid_t> leaders;
+    leaders.reserve(processes_.size());
+    for (const auto& [number, process] : processes_) leaders.push_back(process->pid());
+    const std::optional<pid_t> largest = MemoryWatch::Largest(leaders);
+    for (const auto& [number, process] : processes_) {
+      if (process->pid() != largest) continue;
+      spdlog::warn("{} is killed to save the container: {}", ProcessName(number), *words);
+      process->Kill(
+          "was killed before it would have taken the whole container with it, out of memory: " +
+          *words + "; raise spec.resources.limits.memory, or lower spec.miniBatchSize");
+      next = kAfterMemoryKill;
+    }
+  }
+  loop_.After(next, [this] { WatchMemory(); });
+}
+
+// Bounds the logs, and writes what waits.
+void NodeProcesses::KeepHouse() {
+  const uint64_t limit = registered_.job.log_limit;
+  for (const auto& [number, process] : processes_) process->TrimLogs(limit);
+  mini_batch_log_.Flush(clock_.WallNow(), limit);
+  loop_.After(kHousekeeping, [this] { KeepHouse(); });
+}
+
+}  // namespace parallelrun

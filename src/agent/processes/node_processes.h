@@ -1,0 +1,75 @@
+// NodeProcesses carries out what AgentCore decides about the worker processes of this node, and
+// tells it what they say, what they are at and how they end. Also what goes with a process: its
+// GPU, its logs and their bounds, its memory.
+//
+// Thread-safety: none; made, used and destroyed on the loop's thread, the program's main thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/agent_config.h"
+#include "agent/core/agent_core.h"
+#include "agent/logs/mini_batch_log.h"
+#include "agent/logs/resource_monitor.h"
+#include "agent/processes/memory_group.h"
+#include "agent/processes/memory_watch.h"
+#include "agent/processes/process.h"
+#include "base/event_loop.h"
+#include "base/time.h"
+#include "job/gpu_slots.h"
+
+namespace parallelrun {
+
+// The folder of what the agent itself logs.
+std::string NodeLogs(const AgentConfig& config);
+
+class NodeProcesses {
+ public:
+  // All must outlive this; `registered` is what the last registration told. `changed` is called
+  // when the core was told something.
+  NodeProcesses(EventLoop& loop, const AgentConfig& config, const RegisterReply& registered,
+                AgentCore& core, std::function<void()> changed);
+
+  // Begins to look after them.
+  void Start();
+  // After a registration.
+  void Monitor();
+  // Writes the last lines of the logs, and ends the monitor.
+  void Finish();
+
+  void TellStatus();
+  void Perform(const WorkerAction& action);
+  void Log(const std::vector<MiniBatchNote>& notes);
+  // Sends what Perform has queued.
+  void Flush();
+
+ private:
+  void StartProcess(const WorkerAction& action);
+  bool OnFrame(uint32_t number, FrameType type, std::string_view body);
+  void ReapAll();
+  void KeepHouse();
+  void WatchMemory();
+
+  EventLoop& loop_;
+  const AgentConfig& config_;
+  const RegisterReply& registered_;
+  AgentCore& core_;
+  const std::function<void()> changed_;
+  SystemClock clock_;
+  MemoryGroup memory_;
+  MemoryWatch memory_watch_{memory_};
+  const std::optional<std::vector<std::string>> gpus_ = FindGpus();
+  GpuSlots gpu_slots_{gpus_.value_or(std::vector<std::string>())};
+  MiniBatchLog mini_batch_log_;
+  std::unique_ptr<ResourceMonitor> monitor_;  // while it is on
+  std::map<uint32_t, std::unique_ptr<WorkerProcess>> processes_;
+};
+
+}  // namespace parallelrun

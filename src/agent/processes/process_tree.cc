@@ -1,0 +1,136 @@
+#include "agent/processes/process_tree.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+#include <vector>
+
+#include "base/fd.h"
+
+namespace parallelrun {
+namespace {
+
+Fd OpenOf(pid_t pid, const char* name) {
+  std::array<char, 64> path{};
+  std::snprintf(path.data(), path.size(), "/proc/%d/%s", pid, name);
+  return Fd(open(path.data(), O_RDONLY | O_CLOEXEC));
+}
+
+// /proc/<pid>/stat is "pid (name) state parent …", and the name may hold anything.
+pid_t ParentOf(pid_t pid) {
+  const Fd file = OpenOf(pid, "stat");
+  if (!file.ok()) return 0;
+  std::array<char, 512> text{};
+  if (read(file.get(), text.data(), text.size() - 1) <= 0) return 0;
+  const char* name_end = std::strrchr(text.data(), ')');
+  pid_t parent = 0;
+  // NOLINTNEXTLINE(cert-err34-c): the kernel's own number
+  if (name_end == nullptr || std::sscanf(name_end + 1, " %*c %d", &parent) != 1) return 0;
+  return parent;
+}
+
+// What it was executed with; nothing of one that has ended, or is another user's.
+std::string EnvironmentOf(pid_t pid) {
+  const Fd file = OpenOf(pid, "environ");
+  std::string text;
+  std::array<char, 4096> buffer{};
+  for (ssize_t n = 0; file.ok() && (n = read(file.get(), buffer.data(), buffer.size())) > 0;) {
+    text.append(buffer.data(), static_cast<size_t>(n));
+  }
+  return text;
+}
+
+std::vector<pid_t> AllProcesses() {
+  std::vector<pid_t> all;
+  DIR* proc = opendir("/proc");
+  if (proc == nullptr) return all;
+  while (const dirent* entry = readdir(proc)) {
+    const auto pid =
+        static_cast<pid_t>(std::atoi(entry->d_name));  // NOLINT(cert-err34-c): 0 for names
+    if (pid > 0) all.push_back(pid);
+  }
+  closedir(proc);
+  return all;
+}
+
+std::set<pid_t> Descendants() {
+  struct Entry {
+    pid_t pid;
+    pid_t parent;
+  };
+  std::vector<Entry> all;
+  for (const pid_t pid : AllProcesses()) all.push_back({pid, ParentOf(pid)});
+  std::set<pid_t> found{getpid()};
+  for (size_t before = 0; before != found.size();) {
+    before = found.size();
+    for (const Entry& entry : all) {
+      if (found.contains(entry.parent)) found.insert(entry.pid);
+    }
+  }
+  found.erase(getpid());
+  return found;
+}
+
+std::set<pid_t> ProcessesWith(const std::string& entry) {
+  std::set<pid_t> found;
+  const std::string whole = '\0' + entry + '\0';
+  for (const pid_t pid : AllProcesses()) {
+    if (('\0' + EnvironmentOf(pid)).find(whole) != std::string::npos) found.insert(pid);
+  }
+  found.erase(getpid());
+  return found;
+}
+
+// Stopped first, until a look finds no new one: what is stopped cannot fork away.
+void StopAndKill(const std::function<std::set<pid_t>()>& find, Instant deadline) {
+  const SystemClock clock;
+  std::set<pid_t> stopped;
+  for (bool more = true; more;) {
+    more = false;
+    for (const pid_t pid : find()) {
+      if (!stopped.insert(pid).second) continue;
+      kill(pid, SIGSTOP);
+      more = true;
+    }
+    if (clock.Now() >= deadline) break;
+  }
+  for (const pid_t pid : stopped) kill(pid, SIGKILL);
+}
+
+}  // namespace
+
+bool ReapChildren(const OnEnd& ended) {
+  for (;;) {
+    int status = 0;
+    const pid_t pid = waitpid(-1, &status, WNOHANG);
+    if (pid == 0) return true;
+    if (pid < 0 && errno == EINTR) continue;
+    if (pid < 0) return false;
+    ended(pid, status);
+  }
+}
+
+void KillDescendants(Duration limit, const OnEnd& ended) {
+  const SystemClock clock;
+  const Instant deadline = clock.Now() + limit;
+  while (ReapChildren(ended) && clock.Now() < deadline) {
+    StopAndKill(Descendants, deadline);
+    poll(nullptr, 0, 1);
+  }
+}
+
+void KillProcessesWith(const std::string& entry, Duration limit) {
+  StopAndKill([&entry] { return ProcessesWith(entry); }, SystemClock().Now() + limit);
+}
+
+}  // namespace parallelrun

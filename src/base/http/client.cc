@@ -1,0 +1,359 @@
+#include "base/http/client.h"
+
+#include <cpprest/http_client.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+#include <spdlog/fmt/fmt.h>
+#include <strings.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "base/escape.h"
+#include "base/http/thread.h"
+#include "base/http/transfer.h"
+
+namespace parallelrun {
+namespace {
+
+namespace net = web::http;
+using net::client::http_client;
+using net::client::http_client_config;
+using Transfer = HttpStream::Transfer;
+using Limit = std::chrono::steady_clock::time_point;
+
+constexpr size_t kShown = 300;  // of a library's message
+// A stream's silence is measured by its reader; the library's own time-out comes behind that, and
+// also passes while a slow reader makes the sender wait.
+constexpr Duration kStreamTimeout = seconds(600);
+
+struct BioFree {
+  void operator()(BIO* bio) const { BIO_free(bio); }
+};
+using BioPointer = std::unique_ptr<BIO, BioFree>;
+BioPointer BioOf(const std::string& text) {
+  return BioPointer(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+}
+
+// Trusts the PEM certificates and nothing else. False if there is none in it.
+bool TrustOnly(SSL_CTX* context, const std::string& pem) {
+  // A new store: cpprestsdk has put the system's certificates into the old one.
+  X509_STORE* store = X509_STORE_new();
+  if (store == nullptr) return false;
+  SSL_CTX_set_cert_store(context, store);  // takes ownership
+  const BioPointer bio = BioOf(pem);
+  int count = 0;
+  while (X509* certificate = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) {
+    count += X509_STORE_add_cert(store, certificate);
+    X509_free(certificate);
+  }
+  ERR_clear_error();  // the end of the text is left there as an error, for others to find
+  return count > 0;
+}
+
+// Shows this certificate, with its chain, to a server that asks. False if it does not fit its key.
+bool ShowCertificate(SSL_CTX* context, const std::string& chain, const std::string& key) {
+  const BioPointer bio = BioOf(chain);
+  const BioPointer key_bio = BioOf(key);
+  bool first = true;
+  while (X509* certificate = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) {
+    const bool ok = first ? SSL_CTX_use_certificate(context, certificate) == 1
+                          : SSL_CTX_add1_chain_cert(context, certificate) == 1;
+    X509_free(certificate);
+    if (!ok) break;
+    first = false;
+  }
+  EVP_PKEY* pkey = PEM_read_bio_PrivateKey(key_bio.get(), nullptr, nullptr, nullptr);
+  const bool fits = !first && pkey != nullptr && SSL_CTX_use_PrivateKey(context, pkey) == 1 &&
+                    SSL_CTX_check_private_key(context) == 1;
+  EVP_PKEY_free(pkey);
+  ERR_clear_error();
+  return fits;
+}
+
+// For each new connection. Must not throw. What cannot be used makes the handshake fail.
+void SetUpTls(SSL_CTX* context, const HttpClientOptions& options) {
+  SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+  HttpTls tls;
+  try {
+    tls.ca = options.ca_pem;
+    if (options.tls) tls = options.tls();
+  } catch (...) {
+    tls.ca = "nothing is trusted";
+  }
+  if (!tls.ca.empty()) TrustOnly(context, tls.ca);
+  if (!tls.certificate.empty()) ShowCertificate(context, tls.certificate, tls.key);
+}
+
+bool IsUsablePem(const std::string& pem) {
+  const std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> context(SSL_CTX_new(TLS_client_method()),
+                                                             SSL_CTX_free);
+  return context && TrustOnly(context.get(), pem);
+}
+
+Status CheckRequest(const HttpRequest& request, const std::string& token) {
+  const auto is_plain = [](unsigned char c) { return c > 0x20 && c < 0x7f; };
+  const bool plain_target = std::all_of(request.path.begin(), request.path.end(), is_plain) &&
+                            std::all_of(request.query.begin(), request.query.end(), is_plain);
+  if (request.path.empty() || request.path[0] != '/' || !plain_target) {
+    return Error{Code::kInvalid, "the path must start with / and be percent-encoded"};
+  }
+  for (const HttpHeader& header : request.headers) {
+    if (!IsSafeHeader(header)) {
+      return Error{Code::kInvalid, "header " + Printable(header.name, kShown) +
+                                       " holds bytes that are not allowed in headers"};
+    }
+  }
+  if (!IsSafeHeader({"Authorization", token})) {
+    return Error{Code::kInvalid, "the bearer token holds bytes that are not allowed in headers"};
+  }
+  return {};
+}
+
+HttpResponse HeadOf(const net::http_response& response) {
+  HttpResponse head;
+  head.status = response.status_code();
+  for (const auto& [name, value] : response.headers()) {
+    if (strcasecmp(name.c_str(), "content-type") == 0) {
+      head.content_type = value;
+    } else {
+      head.headers.push_back({name, value});
+    }
+  }
+  return head;
+}
+
+http_client_config ConfigOf(const HttpClientOptions& options, Duration timeout) {
+  http_client_config config;
+  config.set_timeout(timeout);
+  config.set_max_redirects(0);  // a token is for this server only
+  config.set_ssl_context_callback([options](boost::asio::ssl::context& context) {
+    SetUpTls(context.native_handle(), options);
+  });
+  return config;
+}
+
+// The transfers of a client; outlives it while streams do.
+struct Registry {
+  std::mutex mutex;
+  std::condition_variable idle;
+  bool cancelled = false;
+  size_t calls = 0;  // within Send or Open
+  std::set<std::shared_ptr<Transfer>> transfers;
+};
+
+}  // namespace
+
+struct HttpClient::Impl {
+  explicit Impl(HttpClientOptions o)
+      : options(std::move(o)),
+        client(std::make_shared<http_client>(options.base_url,
+                                             ConfigOf(options, options.idle_timeout))),
+        stream_client(
+            std::make_shared<http_client>(options.base_url, ConfigOf(options, kStreamTimeout))) {}
+
+  const HttpClientOptions options;
+  const std::shared_ptr<http_client> client;
+  const std::shared_ptr<http_client> stream_client;
+  const std::shared_ptr<Registry> registry = std::make_shared<Registry>();
+
+  std::shared_ptr<Transfer> Enter() {
+    const std::lock_guard lock(registry->mutex);
+    if (registry->cancelled) return nullptr;
+    auto transfer = std::make_shared<Transfer>();
+    registry->transfers.insert(transfer);
+    ++registry->calls;
+    return transfer;
+  }
+
+  // The call returns; a transfer that goes on as a stream stays known.
+  void Leave(const std::shared_ptr<Transfer>& transfer, bool over) {
+    const std::lock_guard lock(registry->mutex);
+    if (over) registry->transfers.erase(transfer);
+    --registry->calls;
+    registry->idle.notify_all();
+  }
+
+  void Begin(const std::shared_ptr<http_client>& through, const std::shared_ptr<Transfer>& transfer,
+             HttpRequest request, const std::string& token) {
+    net::http_request message(request.method);
+    std::string target = std::move(request.path);
+    if (!request.query.empty()) target += "?" + request.query;
+    message.set_request_uri(target);
+    std::string content_type = "application/octet-stream";
+    for (const HttpHeader& header : request.headers) {
+      if (strcasecmp(header.name.c_str(), "content-type") == 0) {
+        content_type = header.value;
+      } else {
+        message.headers().add(header.name, header.value);
+      }
+    }
+    // cpprestsdk checks the certificate against this header, and sends it as SNI.
+    if (!options.verify_host.empty()) message.headers().add("Host", options.verify_host);
+    if (!options.user_agent.empty()) message.headers().add("User-Agent", options.user_agent);
+    if (!token.empty()) message.headers().add("Authorization", "Bearer " + token);
+    const bool has_body = !request.body.empty() || request.method == "POST" ||
+                          request.method == "PUT" || request.method == "PATCH";
+    if (has_body) message.set_body(std::move(request.body), content_type);
+    message.set_response_stream(transfer->body());
+    PostToHttpThread([through, message, transfer] {
+      try {
+        // The last continuation takes the task, not its value, and catches everything: cpprestsdk
+        // ends the process for an exception that nobody looked at.
+        through->request(message, transfer->token())
+            .then([transfer](const net::http_response& response) {
+              transfer->SetHead(HeadOf(response));
+              return response.content_ready();
+            })
+            .then([transfer](const pplx::task<net::http_response>& task) {
+              std::exception_ptr failure;
+              try {
+                task.get();
+              } catch (...) {
+                failure = std::current_exception();
+              }
+              transfer->SetDone(failure);
+            });
+      } catch (...) {
+        transfer->SetDone(std::current_exception());
+      }
+    });
+  }
+
+  Result<HttpResponse> Receive(Transfer& transfer, Limit limit) const {
+    Result<HttpResponse> response = transfer.WaitForHead(limit);
+    if (!response.ok()) return response;
+    const std::string_view length = response->Header("Content-Length");
+    std::string& body = response->body;
+    const auto too_large = [this] {
+      return Error{Code::kInternal,
+                   fmt::format("the answer is larger than {} bytes", options.max_response_bytes)};
+    };
+    if (std::strtoull(std::string(length).c_str(), nullptr, 10) > options.max_response_bytes) {
+      return too_large();
+    }
+    while (true) {
+      const Result<size_t> more = transfer.Read(body, limit);
+      if (!more.ok()) return more.error();
+      if (*more == 0) return response;
+      if (body.size() > options.max_response_bytes) return too_large();
+    }
+  }
+
+  // Checks and begins a call, runs `wait` on it and cleans up. `keep`: a good one goes on.
+  template <typename T, typename Wait>
+  Result<T> Run(const std::shared_ptr<http_client>& through, HttpRequest request, Duration deadline,
+                bool keep, const Wait& wait) {
+    const std::string place = fmt::format("{} {}{}", Printable(request.method, kShown),
+                                          options.base_url, Printable(request.path, kShown));
+    const std::string token = options.token ? options.token() : std::string();
+    if (const Status fit = CheckRequest(request, token); !fit.ok()) return fit.error().With(place);
+    const std::shared_ptr<Transfer> transfer = Enter();
+    if (!transfer) return Error{Code::kUnavailable, place + ": the client is shutting down"};
+    const Limit limit = std::chrono::steady_clock::now() + deadline;
+    Result<T> result = Error{Code::kInternal, ""};
+    try {
+      Begin(through, transfer, std::move(request), token);
+      result = wait(transfer, limit);
+    } catch (const std::exception& e) {  // the library refused the request before sending it
+      transfer->SetDone(nullptr);
+      result = Error{Code::kInvalid, Printable(e.what(), kShown)};
+    }
+    const bool over = !result.ok() || !keep;
+    if (over) transfer->End();
+    Leave(transfer, over);
+    if (result.ok()) return result;
+    Error error = result.error();
+    if (error.code == Code::kTimeout && error.message.empty()) {
+      error.message = fmt::format("no answer within {}", HumanDuration(deadline));
+    }
+    return error.With(place);
+  }
+};
+
+Result<std::unique_ptr<HttpClient>> HttpClient::Make(HttpClientOptions options) {
+  const std::string place = "HTTP client for " + Printable(options.base_url, kShown);
+  if (!IsSafeHeader({"User-Agent", options.user_agent})) {
+    return Error{Code::kInvalid, place + ": the user agent holds control characters"};
+  }
+  if (!IsSafeHeader({"Host", options.verify_host})) {
+    return Error{Code::kInvalid, place + ": the name to verify holds control characters"};
+  }
+  if (!options.ca_pem.empty() && !IsUsablePem(options.ca_pem)) {
+    return Error{Code::kInvalid, place +
+                                     ": the CA holds no certificate; it must be PEM text that "
+                                     "starts with -----BEGIN CERTIFICATE-----"};
+  }
+  InitHttpClientThread();  // a client of the library's own makes the pool, with 40 threads
+  try {
+    const web::uri uri(options.base_url);
+    if ((uri.scheme() != "http" && uri.scheme() != "https") || uri.host().empty()) {
+      return Error{Code::kInvalid, place + ": write http://host:port or https://host:port"};
+    }
+    return std::unique_ptr<HttpClient>(new HttpClient(std::make_unique<Impl>(std::move(options))));
+  } catch (const std::exception& e) {
+    return Error{Code::kInvalid, place + ": " + Printable(e.what(), kShown)};
+  }
+}
+
+HttpClient::HttpClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+HttpClient::~HttpClient() {
+  Cancel();
+  std::unique_lock lock(impl_->registry->mutex);
+  impl_->registry->idle.wait(lock, [this] { return impl_->registry->calls == 0; });
+}
+
+Result<HttpResponse> HttpClient::Send(HttpRequest request, Duration deadline) {
+  return impl_->Run<HttpResponse>(impl_->client, std::move(request), deadline, false,
+                                  [this](const std::shared_ptr<Transfer>& transfer, Limit limit) {
+                                    return impl_->Receive(*transfer, limit);
+                                  });
+}
+
+Result<std::unique_ptr<HttpStream>> HttpClient::Open(HttpRequest request, Duration deadline) {
+  using Opened = std::unique_ptr<HttpStream>;
+  return impl_->Run<Opened>(
+      impl_->stream_client, std::move(request), deadline, true,
+      [this](const std::shared_ptr<Transfer>& transfer, Limit limit) -> Result<Opened> {
+        const Result<HttpResponse> head = transfer->WaitForHead(limit);
+        if (!head.ok()) return head.error();
+        // The stream forgets itself, also when it outlives the client.
+        return std::make_unique<HttpStream>(
+            std::shared_ptr<Transfer>(transfer.get(),
+                                      [transfer, registry = impl_->registry](Transfer*) {
+                                        transfer->End();
+                                        const std::lock_guard lock(registry->mutex);
+                                        registry->transfers.erase(transfer);
+                                      }),
+            *head);
+      });
+}
+
+void HttpClient::Cancel() {
+  const std::lock_guard lock(impl_->registry->mutex);
+  impl_->registry->cancelled = true;
+  for (const auto& transfer : impl_->registry->transfers) transfer->Cancel();
+}
+
+HttpStream::HttpStream(std::shared_ptr<Transfer> transfer, HttpResponse head)
+    : transfer_(std::move(transfer)), head_(std::move(head)) {}
+
+HttpStream::~HttpStream() = default;
+
+Result<size_t> HttpStream::Read(std::string& out, Duration silence) {
+  Result<size_t> result = transfer_->Read(out, std::chrono::steady_clock::now() + silence);
+  if (!result.ok() && result.error().code == Code::kTimeout && result.error().message.empty()) {
+    return Error{Code::kTimeout, fmt::format("no byte for {}", HumanDuration(silence))};
+  }
+  return result;
+}
+
+void HttpStream::Cancel() { transfer_->Cancel(); }
+
+}  // namespace parallelrun

@@ -1,0 +1,412 @@
+#include "base/http/connection.h"
+
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/spdlog.h>
+#include <strings.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/beast/http/basic_parser.hpp>
+#include <limits>
+#include <optional>
+#include <utility>
+
+namespace parallelrun {
+namespace {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+using ErrorCode = boost::system::error_code;
+
+constexpr size_t kReadBytes = 16 * 1024;
+// How much of later requests is kept while one is being answered.
+constexpr size_t kMaxPipelined = 16 * 1024;
+// A chunk header or the trailers of a chunked body.
+constexpr size_t kMaxChunkHeader = 4 * 1024;
+// A response this small travels in one piece with its head.
+constexpr size_t kJoinBytes = 16 * 1024;
+// After an answer that closes: how long, and how much, the client may go on sending. Closing with
+// unread bytes would reset the connection and could destroy the answer on its way.
+constexpr auto kLingerTime = seconds(2);
+constexpr size_t kLingerBytes = 1024 * 1024;
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+
+// Parses straight into an HttpRequest.
+class RequestParser final : public http::basic_parser<true> {
+ public:
+  RequestParser(HttpRequest& request, size_t max_header_bytes) : request_(request) {
+    header_limit(static_cast<uint32_t>(max_header_bytes));
+    // The gate decides, once the head is known. Not "none": Beast 1.74 compares lengths with it.
+    body_limit(std::numeric_limits<uint64_t>::max());
+    eager(false);
+  }
+
+  bool is_http_1_1() const { return version_ == 11; }
+
+ private:
+  using View = boost::beast::string_view;
+
+  void on_request_impl(http::verb, View method, View target, int version, ErrorCode& ec) override {
+    version_ = version;
+    request_.method = std::string(method);
+    const size_t query = target.find('?');
+    request_.path = std::string(target.substr(0, query));
+    if (query != View::npos) request_.query = std::string(target.substr(query + 1));
+    // Only origin-form: this is no proxy.
+    if (target.empty() || target[0] != '/') ec = http::error::bad_target;
+  }
+  void on_response_impl(int, View, int, ErrorCode&) override {}
+  void on_field_impl(http::field, View name, View value, ErrorCode&) override {
+    if (is_header_done()) return;  // trailers come after the gate: ignored
+    request_.headers.push_back({std::string(name), std::string(value)});
+  }
+  void on_header_impl(ErrorCode&) override {}
+  void on_body_init_impl(const boost::optional<uint64_t>& length, ErrorCode&) override {
+    if (length) request_.body.reserve(*length);
+  }
+  size_t on_body_impl(View bytes, ErrorCode&) override {
+    request_.body.append(bytes.data(), bytes.size());
+    return bytes.size();
+  }
+  void on_chunk_header_impl(uint64_t, View, ErrorCode&) override {}
+  size_t on_chunk_body_impl(uint64_t, View bytes, ErrorCode&) override {
+    request_.body.append(bytes.data(), bytes.size());
+    return bytes.size();
+  }
+  void on_finish_impl(ErrorCode&) override {}
+
+  HttpRequest& request_;
+  int version_ = 11;
+};
+
+HttpResponse ParseRefusal(ErrorCode ec) {
+  if (ec == http::error::header_limit)
+    return TextResponse(431, "the request's head is too large\n");
+  if (ec == http::error::body_limit) return TextResponse(413, "the body is too large\n");
+  if (ec == http::error::bad_version) return TextResponse(505, "HTTP/1.1 is spoken here\n");
+  return TextResponse(400, "malformed request: " + ec.message() + "\n");
+}
+
+// What the parser lets through but two readers could understand differently. "" if all is well.
+const char* AmbiguousHead(const HttpRequest& request, bool http_1_1) {
+  int hosts = 0;
+  int encodings = 0;
+  for (const HttpHeader& header : request.headers) {
+    if (strcasecmp(header.name.c_str(), "host") == 0) ++hosts;
+    if (strcasecmp(header.name.c_str(), "transfer-encoding") == 0) {
+      ++encodings;
+      if (!http_1_1 || strcasecmp(header.value.c_str(), "chunked") != 0) {
+        return "only Transfer-Encoding: chunked is understood\n";
+      }
+    }
+  }
+  if (hosts > 1 || (http_1_1 && hosts == 0)) return "exactly one Host header is needed\n";
+  if (encodings > 1) return "more than one Transfer-Encoding\n";
+  return "";
+}
+
+std::string ResponseHead(const HttpResponse& response, bool keep_alive) {
+  std::string head;
+  head.reserve(256);
+  auto out = std::back_inserter(head);
+  fmt::format_to(out, "HTTP/1.1 {} {}\r\n", response.status, StatusText(response.status));
+  if (!response.content_type.empty()) {
+    fmt::format_to(out, "Content-Type: {}\r\n", response.content_type);
+  }
+  for (const HttpHeader& header : response.headers) {
+    fmt::format_to(out, "{}: {}\r\n", header.name, header.value);
+  }
+  if (response.status != 204 && response.status != 304) {
+    fmt::format_to(out, "Content-Length: {}\r\n", response.body.size());
+  }
+  head += keep_alive ? "\r\n" : "Connection: close\r\n\r\n";
+  return head;
+}
+
+bool IsSendable(const HttpResponse& response) {
+  return response.status >= 200 && response.status <= 599 &&
+         IsSafeHeader({"Content-Type", response.content_type}) &&
+         std::all_of(response.headers.begin(), response.headers.end(), IsSafeHeader);
+}
+
+HttpSocket& SocketOf(HttpSocket& stream) { return stream; }
+HttpSocket& SocketOf(asio::ssl::stream<HttpSocket>& stream) { return stream.next_layer(); }
+
+// One read is pending nearly always, also while a handler thinks: this is how a client that has
+// gone is noticed at once. At most one write is pending.
+template <class Stream>
+class StreamConnection final : public HttpConnection {
+ public:
+  template <class... Args>
+  StreamConnection(std::shared_ptr<HttpConnectionHost> host, std::string peer, bool refuse,
+                   Args&&... args)
+      : host_(std::move(host)),
+        peer_(std::move(peer)),
+        refuse_(refuse),
+        stream_(std::forward<Args>(args)...) {}
+
+  void Start() override {
+    SetDeadline(host_->options.header_timeout);
+    if constexpr (std::is_same_v<Stream, HttpSocket>) {
+      BeginRequest(host_->options.header_timeout);
+    } else {
+      stream_.async_handshake(asio::ssl::stream_base::server, [self = Self()](ErrorCode ec) {
+        if (self->phase_ == Phase::kClosed) return;
+        if (ec) return self->Close(true);
+        self->BeginRequest(self->host_->options.header_timeout);
+      });
+    }
+  }
+
+  void Respond(HttpResponse response) override {
+    if (phase_ != Phase::kHandling) return;
+    exchange_.reset();
+    Send(std::move(response));
+  }
+
+  void CheckDeadline(SteadyTime now) override {
+    if (now >= deadline_) Close(true);
+  }
+
+  void CloseIfIdle() override {
+    const bool idle = phase_ == Phase::kHandshake || (phase_ == Phase::kHead && !head_begun_);
+    if (idle) Close(false);
+  }
+
+  void Close(bool tell) override {
+    if (phase_ == Phase::kClosed) return;
+    phase_ = Phase::kClosed;
+    ErrorCode ignored;
+    SocketOf(stream_).close(ignored);
+    const auto self = shared_from_this();  // Forget lets go of us
+    if (const auto exchange = std::exchange(exchange_, {}).lock(); exchange && tell) {
+      exchange->MarkGone();
+    }
+    host_->Forget(self);
+  }
+
+ private:
+  enum class Phase { kHandshake, kHead, kBody, kHandling, kWriting, kLinger, kClosed };
+
+  std::shared_ptr<StreamConnection> Self() {
+    return std::static_pointer_cast<StreamConnection>(shared_from_this());
+  }
+
+  void SetDeadline(Duration from_now) { deadline_ = std::chrono::steady_clock::now() + from_now; }
+
+  void BeginRequest(Duration wait) {
+    phase_ = Phase::kHead;
+    head_begun_ = false;
+    head_bytes_ = 0;
+    request_ = HttpRequest{};
+    request_.peer = peer_;
+    parser_.emplace(request_, host_->options.max_header_bytes);
+    SetDeadline(wait);
+    if (!pending_.empty()) Take({});
+    ReadMore();
+  }
+
+  void ReadMore() {
+    if (reading_ || phase_ == Phase::kClosed) return;
+    const bool busy = phase_ == Phase::kHandling || phase_ == Phase::kWriting;
+    if (busy && pending_.size() >= kMaxPipelined) return;  // BeginRequest reads on
+    reading_ = true;
+    stream_.async_read_some(asio::buffer(chunk_),
+                            [self = Self()](ErrorCode ec, size_t n) { self->OnRead(ec, n); });
+  }
+
+  void OnRead(ErrorCode ec, size_t n) {
+    reading_ = false;
+    if (phase_ == Phase::kClosed) return;
+    if (ec) return Close(true);
+    if (phase_ == Phase::kLinger) {
+      lingered_ += n;
+      if (lingered_ > kLingerBytes) return Close(false);
+    } else {
+      Take({chunk_.data(), n});
+    }
+    ReadMore();
+  }
+
+  // Parses what is pending and `bytes`; keeps the part that is not used up.
+  void Take(std::string_view bytes) {
+    if (pending_.empty()) {
+      Parse(bytes);
+      pending_.assign(bytes);
+      return;
+    }
+    pending_.append(bytes);
+    std::string_view all = pending_;
+    Parse(all);
+    pending_.erase(0, pending_.size() - all.size());
+  }
+
+  void Parse(std::string_view& bytes) {
+    while (!bytes.empty() && (phase_ == Phase::kHead || phase_ == Phase::kBody)) {
+      if (phase_ == Phase::kHead && !head_begun_) {
+        head_begun_ = true;
+        SetDeadline(host_->options.header_timeout);
+      }
+      ErrorCode ec;
+      const size_t used = parser_->put(asio::buffer(bytes.data(), bytes.size()), ec);
+      bytes.remove_prefix(used);
+      const bool more = ec == http::error::need_more;
+      if (phase_ == Phase::kHead) {
+        // Beast's own limit starts anew when it has used up a part.
+        head_bytes_ += used;
+        const size_t seen = head_bytes_ + (more ? bytes.size() : 0);
+        if (seen > host_->options.max_header_bytes) ec = http::error::header_limit;
+      } else if (more && bytes.size() > kMaxChunkHeader) {
+        ec = http::error::bad_chunk;
+      }
+      if (ec == http::error::need_more) return;
+      if (ec) return Refuse(ParseRefusal(ec));
+      if (phase_ == Phase::kHead && parser_->is_header_done()) {
+        if (!Admit()) return;
+        phase_ = Phase::kBody;
+      }
+      if (phase_ != Phase::kBody) continue;
+      SetDeadline(host_->options.body_idle_timeout);
+      if (parser_->is_done()) Dispatch();
+    }
+  }
+
+  // The head is there: limits and gate. False if the request was refused.
+  bool Admit() {
+    if (refuse_) return Refuse(TextResponse(503, "too many connections; try again later\n")), false;
+    const char* ambiguous = AmbiguousHead(request_, parser_->is_http_1_1());
+    if (*ambiguous) return Refuse(TextResponse(400, ambiguous)), false;
+    auto verdict = host_->gate(request_);
+    if (phase_ == Phase::kClosed) return false;  // the gate destroyed the server
+    if (auto* refusal = std::get_if<HttpResponse>(&verdict)) {
+      const bool has_body = !parser_->is_done();
+      return Reject(std::move(*refusal), !has_body && parser_->keep_alive()), false;
+    }
+    const size_t limit = std::get<size_t>(verdict);
+    if (parser_->content_length().value_or(0) > limit) {
+      return Refuse(TextResponse(413, fmt::format("the body may have {} bytes\n", limit))), false;
+    }
+    parser_->body_limit(limit);
+    const std::string* expect = FindHeader(request_.headers, "Expect");
+    if (expect && strcasecmp(expect->c_str(), "100-continue") == 0 && !parser_->is_done() &&
+        parser_->is_http_1_1()) {
+      WriteContinue(kContinue);
+    }
+    return true;
+  }
+
+  void Dispatch() {
+    keep_alive_ = parser_->keep_alive();
+    is_head_ = request_.method == "HEAD";
+    parser_.reset();
+    phase_ = Phase::kHandling;
+    deadline_ = SteadyTime::max();  // the handler takes its time
+    const auto exchange = std::make_shared<HttpExchange>(std::move(request_), weak_from_this());
+    exchange_ = exchange;
+    host_->handler(exchange);
+  }
+
+  // Answers a request that is malformed or of which not everything was read, and closes: what
+  // follows it cannot be told apart from its body.
+  void Refuse(HttpResponse response) { Reject(std::move(response), false); }
+
+  void Reject(HttpResponse response, bool keep_alive) {
+    keep_alive_ = keep_alive;
+    is_head_ = request_.method == "HEAD";
+    parser_.reset();
+    Send(std::move(response));
+  }
+
+  void Send(HttpResponse response) {
+    if (!IsSendable(response)) {
+      spdlog::error("HTTP: an answer to {} has a bad status or header (500 was sent instead)",
+                    peer_);
+      response = TextResponse(500, "the answer could not be sent\n");
+    }
+    if (host_->draining) keep_alive_ = false;
+    phase_ = Phase::kWriting;
+    written_ = 0;
+    out_ = ResponseHead(response, keep_alive_);
+    const bool has_body = !is_head_ && response.status != 204 && response.status != 304;
+    body_out_ = has_body ? std::move(response.body) : std::string();
+    if (body_out_.size() <= kJoinBytes) out_ += std::exchange(body_out_, {});
+    if (!writing_) WriteMore();  // else WriteContinue goes on
+  }
+
+  void WriteContinue(std::string_view rest) {
+    writing_ = true;
+    stream_.async_write_some(asio::buffer(rest.data(), rest.size()),
+                             [self = Self(), rest](ErrorCode ec, size_t n) {
+                               self->writing_ = false;
+                               if (self->phase_ == Phase::kClosed) return;
+                               if (ec) return self->Close(true);
+                               if (n < rest.size()) return self->WriteContinue(rest.substr(n));
+                               if (self->phase_ == Phase::kWriting) self->WriteMore();
+                             });
+  }
+
+  void WriteMore() {
+    writing_ = true;
+    SetDeadline(host_->options.write_idle_timeout);
+    const size_t of_head = std::min(written_, out_.size());
+    const std::array<asio::const_buffer, 2> parts = {
+        asio::buffer(out_) + of_head, asio::buffer(body_out_) + (written_ - of_head)};
+    stream_.async_write_some(parts,
+                             [self = Self()](ErrorCode ec, size_t n) { self->OnWritten(ec, n); });
+  }
+
+  void OnWritten(ErrorCode ec, size_t n) {
+    writing_ = false;
+    if (phase_ == Phase::kClosed) return;
+    if (ec) return Close(true);
+    written_ += n;
+    if (written_ < out_.size() + body_out_.size()) return WriteMore();
+    out_ = {};
+    body_out_ = {};
+    if (keep_alive_ && !host_->draining) return BeginRequest(host_->options.keep_alive_timeout);
+    phase_ = Phase::kLinger;
+    SetDeadline(kLingerTime);
+    ErrorCode ignored;
+    SocketOf(stream_).shutdown(HttpSocket::shutdown_send, ignored);
+    ReadMore();
+  }
+
+  const std::shared_ptr<HttpConnectionHost> host_;
+  const std::string peer_;
+  const bool refuse_;
+  Stream stream_;
+  Phase phase_ = Phase::kHandshake;
+  SteadyTime deadline_ = SteadyTime::max();
+  std::optional<RequestParser> parser_;
+  HttpRequest request_;
+  std::weak_ptr<HttpExchange> exchange_;
+  bool head_begun_ = false;
+  bool keep_alive_ = false;
+  bool is_head_ = false;
+  bool reading_ = false;
+  bool writing_ = false;
+  size_t head_bytes_ = 0;
+  size_t lingered_ = 0;
+  size_t written_ = 0;
+  std::string pending_;  // received, not parsed yet
+  std::string out_;
+  std::string body_out_;
+  std::array<char, kReadBytes> chunk_;
+};
+
+}  // namespace
+
+std::shared_ptr<HttpConnection> MakeHttpConnection(std::shared_ptr<HttpConnectionHost> host,
+                                                   HttpSocket socket, std::string peer, bool refuse,
+                                                   asio::ssl::context* tls) {
+  if (tls == nullptr) {
+    return std::make_shared<StreamConnection<HttpSocket>>(std::move(host), std::move(peer), refuse,
+                                                          std::move(socket));
+  }
+  return std::make_shared<StreamConnection<asio::ssl::stream<HttpSocket>>>(
+      std::move(host), std::move(peer), refuse, std::move(socket), *tls);
+}
+
+}  // namespace parallelrun

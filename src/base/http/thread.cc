@@ -1,0 +1,57 @@
+#include "base/http/thread.h"
+
+// clang-format off
+#include <openssl/ssl.h>
+
+#include <thread>
+#include <utility>
+
+// Behind <utility>, which Boost 1.74 forgets to include with C++20.
+#include <pplx/threadpool.h>
+// clang-format on
+
+#include "base/http/client.h"
+
+namespace parallelrun {
+namespace {
+
+class HttpThread {
+ public:
+  HttpThread() {
+    // What is made first is torn down last at exit: OpenSSL, the library's pool, this thread.
+    OPENSSL_init_ssl(0, nullptr);
+    // Without threads of its own, so that this one can finish the pool's work at the end. Throws if
+    // something has used the pool before; nothing does.
+    crossplat::threadpool::initialize_with_threads(0);
+    thread_ = std::thread([this] { service().run(); });
+  }
+  ~HttpThread() {
+    service().stop();
+    thread_.join();
+    // The pool would forget what it still holds, and leak it.
+    service().restart();
+    while (service().poll() > 0) {
+    }
+  }
+  HttpThread(const HttpThread&) = delete;
+  HttpThread& operator=(const HttpThread&) = delete;
+
+  static HttpThread& Instance() {
+    static HttpThread thread;
+    return thread;
+  }
+  boost::asio::io_service& service() { return crossplat::threadpool::shared_instance().service(); }
+
+ private:
+  std::thread thread_;
+};
+
+}  // namespace
+
+void PostToHttpThread(std::function<void()> work) {
+  HttpThread::Instance().service().post(std::move(work));
+}
+
+void InitHttpClientThread() { HttpThread::Instance(); }
+
+}  // namespace parallelrun

@@ -1,0 +1,208 @@
+#include "coordinator/log_tree/batch_report.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+
+#include "base/escape.h"
+#include "base/time.h"
+
+namespace parallelrun {
+namespace {
+
+constexpr char kHeader[] =
+    "Mini-batch Id,Picked Count,Process,Process Start Time(UTC),Total,Succeeded,Failed,Elapsed "
+    "Seconds,"
+    "Process Seconds,Run Method Seconds,Status,Error Category,Error Message,Mini-batch "
+    "Detail(JSON)\n";
+constexpr size_t kBlock = size_t{1} << 16;
+constexpr char kSumHeader[] =
+    "Processed Mini-batches,Failed Attempts,Total,Succeeded,Failed,Elapsed Seconds,Process Seconds,"
+    "Run Method Seconds\n";
+
+struct Sum {
+  uint64_t attempts = 0;
+  uint64_t failed_attempts = 0;
+  uint64_t items = 0;
+  uint64_t succeeded = 0;
+  double elapsed = 0;
+  double cpu = 0;
+  double run = 0;
+};
+
+double Seconds(uint64_t ns) { return static_cast<double>(ns) / 1e9; }
+
+const char* StatusOf(Cause cause) {
+  switch (cause) {
+    case Cause::kRun: return "RUN_EXCEPTION";
+    case Cause::kRunTimeout: return "RUN_TIMEOUT";
+    case Cause::kProcessEnded: return "PROCESS_ENDED";
+    case Cause::kOverheadTimeout: return "LOAD_TIMEOUT";
+    case Cause::kInput: return "LOAD_FAILED";
+  }
+  return "FAILED";
+}
+
+// Keys of the detail, its quotes doubled as within a field.
+std::string OutputText(const OutputRanges& o) {
+  if (!o.known()) return "";
+  return fmt::format(",\"\"stdout\"\":[{},{}],\"\"stderr\"\":[{},{}]", o.stdout_begin, o.stdout_end,
+                     o.stderr_begin, o.stderr_end);
+}
+
+// One attempt, whatever became of it.
+struct Attempt {
+  BatchId id = 0;
+  uint32_t node = 0;
+  uint32_t process = 0;
+  uint32_t succeeded = 0;
+  uint64_t run_ns = 0;
+  AttemptTimes times;
+  std::string_view status;
+  std::string_view kind;
+  std::string_view message;
+  uint32_t rows = 0;
+  OutputRanges output{};
+};
+
+class Report {
+ public:
+  Report(const JobState& state, const std::string& folder)
+      : state_(state), folder_(folder), batches_(folder + "/processed_mini-batches.csv.tmp") {
+    batches_ << kHeader;
+  }
+
+  Status Visit(const Record& record) {
+    if (const auto* settings = std::get_if<SettingsRecord>(&record)) {
+      generation_ = settings->generation;
+    } else if (const auto* r = std::get_if<ResultRecord>(&record)) {
+      Add({r->id,
+           r->node,
+           r->process,
+           r->items_succeeded,
+           r->run_ns,
+           r->times,
+           "RUN_DONE",
+           "",
+           "",
+           r->row_count,
+           {}});
+    } else if (const auto* f = std::get_if<FailedRecord>(&record)) {
+      Add({f->id, f->node, f->process, 0, f->run_ns, f->times, StatusOf(f->cause), f->kind,
+           f->message, 0, f->output});
+    }
+    return {};
+  }
+
+  Status Finish() {
+    Flush();
+    batches_.close();
+    if (!batches_)
+      return Error{Code::kInternal, folder_ + "/processed_mini-batches.csv cannot be written"};
+    std::filesystem::rename(folder_ + "/processed_mini-batches.csv.tmp",
+                            folder_ + "/processed_mini-batches.csv");
+    std::ofstream nodes(folder_ + "/node_summary.csv");
+    nodes << "Node," << kSumHeader;
+    for (const auto& [node, sum] : nodes_) nodes << node << ',' << Line(sum);
+    std::ofstream processes(folder_ + "/process_summary.csv");
+    processes << "Node,Process," << kSumHeader;
+    for (const auto& [process, sum] : processes_) {
+      processes << fmt::format("{},process{:03},{}", process.first, process.second, Line(sum));
+    }
+    // The names that they once had, where the volume knows links.
+    std::error_code ignored;
+    std::filesystem::create_symlink("processed_mini-batches.csv", folder_ + "/processed_tasks.csv",
+                                    ignored);
+    std::filesystem::create_directory_symlink("job_report", folder_ + "/../report", ignored);
+    return {};
+  }
+
+ private:
+  void Add(const Attempt& a) {
+    const uint32_t items = state_.known(a.id) ? state_.batch(a.id).items : 0;
+    const uint32_t picked = ++picked_[a.id];
+    if (a.kind.empty()) picked_.erase(a.id);  // settled: no further attempt follows
+    const uint32_t failed = items - std::min(items, a.succeeded);
+    const int64_t start_us = a.times.finished_us - static_cast<int64_t>(a.times.elapsed_ns / 1000);
+    if (start_us / 1'000'000 != start_second_) {
+      start_second_ = start_us / 1'000'000;
+      start_text_ = Rfc3339(WallTime(Duration(start_us)));
+    }
+    fmt::format_to(std::back_inserter(lines_),
+                   "{},{},process{:03},{},{},{},{},{:.6f},{:.6f},{:.6f},{},{},{},\"{{\"\"node\"\":{"
+                   "},\"\"generation\"\":{},"
+                   "\"\"rows\"\":{}{}}}\"\n",
+                   MiniBatchText(a.id), picked, a.process, start_text_, items, a.succeeded, failed,
+                   Seconds(a.times.elapsed_ns), Seconds(a.times.cpu_ns), Seconds(a.run_ns),
+                   a.status, CsvField(Printable(a.kind, 100)), CsvField(Printable(a.message, 500)),
+                   a.node, generation_, a.rows, OutputText(a.output));
+    if (lines_.size() > kBlock) Flush();
+    for (Sum* sum : {&nodes_[a.node], &processes_[{a.node, a.process}]}) {
+      ++sum->attempts;
+      sum->failed_attempts += a.kind.empty() ? 0 : 1;
+      sum->items += items;
+      sum->succeeded += a.succeeded;
+      sum->elapsed += Seconds(a.times.elapsed_ns);
+      sum->cpu += Seconds(a.times.cpu_ns);
+      sum->run += Seconds(a.run_ns);
+    }
+  }
+
+  void Flush() {
+    batches_.write(lines_.data(), static_cast<std::streamsize>(lines_.size()));
+    lines_.clear();
+  }
+
+  static std::string Line(const Sum& s) {
+    return fmt::format("{},{},{},{},{},{:.6f},{:.6f},{:.6f}\n", s.attempts, s.failed_attempts,
+                       s.items, s.succeeded, s.items - std::min(s.items, s.succeeded), s.elapsed,
+                       s.cpu, s.run);
+  }
+
+  const JobState& state_;
+  const std::string folder_;
+  std::ofstream batches_;
+  std::string lines_;  // not written yet
+  int64_t start_second_ = -1;
+  std::string start_text_;  // of start_second_
+  uint32_t generation_ = 0;
+  std::map<BatchId, uint32_t> picked_;  // of mini-batches with failed attempts
+  std::map<uint32_t, Sum> nodes_;
+  std::map<std::pair<uint32_t, uint32_t>, Sum> processes_;
+};
+
+}  // namespace
+
+std::string CsvField(std::string_view text) {
+  std::string field(text);
+  if (!field.empty() &&
+      std::string_view("=+-@\t\r").find(field.front()) != std::string_view::npos) {
+    field.insert(0, 1, '\'');
+  }
+  if (field.find_first_of(",\"\n\r") == std::string::npos) return field;
+  std::string quoted = "\"";
+  for (const char c : field) {
+    quoted += c;
+    if (c == '"') quoted += '"';
+  }
+  return quoted + '"';
+}
+
+Status WriteBatchReports(const Files& files, const std::string& state_folder, const JobState& state,
+                         const std::string& log_folder) {
+  const std::string folder = log_folder + "/sys/job_report";
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return ErrnoError(error.value(), "make " + folder);
+  Report report(state, folder);
+  const Result<uint64_t> read = Ledger::Inspect(
+      files, state_folder,
+      [&](const Record& record, const Place&, const Place&) { return report.Visit(record); });
+  if (!read.ok()) return read.error();
+  return report.Finish();
+}
+
+}  // namespace parallelrun

@@ -1,0 +1,143 @@
+#include "coordinator/log_tree/reports.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <filesystem>
+
+#include "base/escape.h"
+
+namespace parallelrun {
+namespace {
+
+constexpr size_t kMessageBytes = 4096;
+
+std::string ClockText(Duration duration) {
+  const int64_t s = std::chrono::duration_cast<seconds>(duration).count();
+  return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+}
+
+// What follows the processing: concatenating the rows, and the result.
+std::string EndOf(const Coordinator& coordinator) {
+  const JobState& state = coordinator.state();
+  if (coordinator.phase() == Coordinator::Phase::kFinalizing) {
+    return fmt::format(" Concatenating {} rows into the output.", state.counts().rows);
+  }
+  if (coordinator.phase() != Coordinator::Phase::kEnded || !state.verdict()) return "";
+  return fmt::format(" {}: {}.",
+                     state.verdict()->outcome == Outcome::kSucceeded ? "Succeeded" : "Failed",
+                     state.verdict()->reason);
+}
+
+}  // namespace
+
+std::string JobErrors(const JobState& state, const std::string& log_folder) {
+  const std::vector<DistinctError> errors = state.errors().Top(DistinctErrors::kLimit);
+  if (errors.empty()) return "No attempt of a mini-batch has failed.\n";
+  std::string text = fmt::format(
+      "{} attempts have failed, with {} distinct errors{}:\n", state.errors().total(),
+      errors.size(), errors.size() == DistinctErrors::kLimit ? " (more are not listed)" : "");
+  for (const DistinctError& e : errors) {
+    text += fmt::format(
+        "\n{} x {}: {}\n  first in mini-batch {}, node {}, process{:03}{}\n", e.count,
+        Printable(e.kind, 100), Printable(e.message, kMessageBytes), e.batch, e.node, e.process,
+        e.log.empty() ? "" : fmt::format(", see {}/{}", log_folder, Printable(e.log, 300)));
+  }
+  return text;
+}
+
+std::string JobResult(const JobState& state, const std::string& log_folder) {
+  std::string text;
+  if (const auto& verdict = state.verdict()) {
+    text += fmt::format("{}: {}: {}\n",
+                        verdict->outcome == Outcome::kSucceeded ? "Succeeded" : "Failed",
+                        verdict->reason, Printable(verdict->message, kMessageBytes));
+  } else {
+    text += "Unfinished: the job has no verdict yet\n";
+  }
+  const JobCounts& counts = state.counts();
+  text += fmt::format("\nMini-batches: {} succeeded, {} failed, of {}{}\n", counts.succeeded,
+                      counts.failed, state.plan_ended() ? "" : "at least ", counts.planned);
+  text +=
+      fmt::format("Items: {} succeeded, {} failed\n", counts.items_succeeded, counts.items_failed);
+  if (const auto& published = state.published()) {
+    text += fmt::format("Output: {} ({} rows, {} bytes)\n", published->path, published->rows,
+                        published->bytes);
+  }
+  return text + "\n" + JobErrors(state, log_folder);
+}
+
+std::string LogReadme() {
+  return "What lies where below this folder. <node> is the index of a node, <process> the name of "
+         "a\n"
+         "worker process, such as process000; a name is never used twice.\n"
+         "\n"
+         "job_result.txt                             start here: the result, and the root cause of "
+         "a failure\n"
+         "dead-letter.jsonl                          with isolateFailures: the items that failed\n"
+         "job_error.txt                              the distinct errors with their counts\n"
+         "job_progress_overview.<yyyymmdd>.txt       progress over time, a file each day (UTC)\n"
+         "user/error.txt                             the same as job_error.txt\n"
+         "user/error/<node>/<process>.txt            tracebacks from loading and running the "
+         "script\n"
+         "user/entry_script_log/<node>/<process>.log.txt   what the script logs with "
+         "EntryScript().logger\n"
+         "user/stdout/<node>/<process>.stdout.txt    what the script prints, and Python's logging\n"
+         "user/stderr/<node>/<process>.stderr.txt    what the script writes to stderr\n"
+         "user/files/<node>/                         other files that the script put into ./logs\n"
+         "user/metrics.jsonl                         what scripts log with run.log\n"
+         "sys/job_report/processed_mini-batches.csv  every attempt: times, counts, errors; sums by "
+         "node and process beside\n"
+         "sys/master_role.txt                        the coordinator's own log\n"
+         "sys/node/<node>/_main.txt                  the agent's own log\n";
+}
+
+std::string OverviewName(WallTime now) {
+  const std::string date = Rfc3339(now);
+  return fmt::format("job_progress_overview.{}{}{}.txt", date.substr(0, 4), date.substr(5, 2),
+                     date.substr(8, 2));
+}
+
+std::string OverviewLine(const Coordinator& coordinator, Duration elapsed, WallTime now) {
+  const JobState& state = coordinator.state();
+  const JobCounts& counts = state.counts();
+  const uint64_t settled = counts.succeeded + counts.failed;
+  std::string line = Rfc3339(now) + " ";
+  if (!state.plan_ended()) {
+    line += fmt::format("Scheduling: {} mini batches with {} items so far. ", counts.planned,
+                        counts.items_planned);
+  } else {
+    line += fmt::format("Scheduling finished: {} mini batches with {} items. ", counts.planned,
+                        counts.items_planned);
+  }
+  const std::string end = EndOf(coordinator);
+  if (settled == 0) return line + "No mini batch has been processed yet." + end + "\n";
+  line += fmt::format("Processed {} of {}{} mini batches in {}, {} failed.", settled,
+                      state.plan_ended() ? "" : "at least ", counts.planned, ClockText(elapsed),
+                      counts.failed);
+  const std::optional<Duration> left =
+      state.plan_ended() ? coordinator.rate().Remaining(counts.planned - settled) : std::nullopt;
+  if (left && end.empty()) line += fmt::format(" Estimated remaining time {}.", ClockText(*left));
+  return line + end + "\n";
+}
+
+Status WriteReports(Files& files, const JobState& state, const std::string& log_folder) {
+  if (Status made = files.MakeFolders(log_folder + "/user"); !made.ok()) return made;
+  const std::string errors = JobErrors(state, log_folder);
+  const std::pair<const char*, std::string> reports[] = {
+      {"/job_result.txt", JobResult(state, log_folder)},
+      {"/job_error.txt", errors},
+      {"/user/error.txt", errors},
+      {"/readme.txt", LogReadme()},
+  };
+  for (const auto& [name, text] : reports) {
+    if (Status written = PublishFile(files, log_folder + name, text); !written.ok()) return written;
+  }
+  // The resources' other name, where the volume knows links.
+  std::error_code ignored;
+  if (std::filesystem::exists(log_folder + "/perf", ignored)) {
+    std::filesystem::create_directory_symlink("../perf", log_folder + "/sys/perf", ignored);
+  }
+  return {};
+}
+
+}  // namespace parallelrun

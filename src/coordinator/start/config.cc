@@ -1,0 +1,207 @@
+#include "coordinator/start/config.h"
+
+#include <fcntl.h>
+#include <spdlog/fmt/fmt.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "api/arguments.h"
+#include "api/parse.h"
+
+namespace parallelrun {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kMaxConfigBytes = size_t{4} << 20;
+constexpr size_t kMaxMetricsConnections = 64;
+
+Error Wrong(const std::string& key, const std::string& why) {
+  return {Code::kInvalid, "configuration: " + key + ": " + why};
+}
+
+// "HOST:PORT", with an IPv6 address in brackets.
+Status ParseAddress(const std::string& key, const std::string& address, HttpServerOptions& http) {
+  const size_t colon = address.rfind(':');
+  const std::string port = colon == std::string::npos ? "" : address.substr(colon + 1);
+  if (port.empty() || port.size() > 5 ||
+      port.find_first_not_of("0123456789") != std::string::npos || std::stoul(port) > 65535) {
+    return Wrong(key, "\"" + address + "\" is not HOST:PORT");
+  }
+  http.host = address.substr(0, colon);
+  if (http.host.starts_with('[') && http.host.ends_with(']')) {
+    http.host = http.host.substr(1, http.host.size() - 2);
+  }
+  http.port = static_cast<uint16_t>(std::stoul(port));
+  return {};
+}
+
+Result<HttpServerOptions> ParseListen(const json& listen) {
+  HttpServerOptions http;
+  if (listen.contains("fd") && listen["fd"].is_number_unsigned()) {
+    http.listen_fd = listen["fd"].get<int>();
+    return http;
+  }
+  if (!listen.contains("address") || !listen["address"].is_string()) {
+    return Wrong("listen", "needs fd, or address as HOST:PORT");
+  }
+  if (const Status parsed = ParseAddress("listen.address", listen["address"], http); !parsed.ok()) {
+    return parsed.error();
+  }
+  http.tls_chain_file = listen.value("certificate", "");
+  http.tls_key_file = listen.value("privateKey", "");
+  if (http.tls_chain_file.empty() != http.tls_key_file.empty()) {
+    return Wrong("listen", "certificate and privateKey come together");
+  }
+  return http;
+}
+
+uint64_t WholeSeconds(Duration duration) {
+  return static_cast<uint64_t>(std::chrono::ceil<seconds>(duration).count());
+}
+
+const char* LevelName(LoggingLevel level) {
+  switch (level) {
+    case LoggingLevel::kWarning: return "WARNING";
+    case LoggingLevel::kInfo: return "INFO";
+    case LoggingLevel::kDebug: return "DEBUG";
+  }
+  return "INFO";
+}
+
+// Keys of the start frame that the agent passes on unread (docs/worker-protocol.md).
+json WorkerKeys(const Job& job, const JobLayout& layout) {
+  const WorkerFlags& flags = job.spec.worker_flags;
+  const std::string& name_space = job.metadata.name_space;
+  json worker = {{"runId", (name_space.empty() ? "local" : name_space) + "." + job.metadata.name},
+                 {"asyncMode", flags.async_mode},
+                 {"appendRowDataframeHeader", flags.append_row_dataframe_header},
+                 {"appendRowSafeOutput", flags.append_row_safe_output},
+                 {"componentMode", flags.component_mode},
+                 {"mixedTypes", flags.mixed_types}};
+  for (const SideInput& side : job.spec.side_inputs) {
+    const auto path = layout.placeholders.find("sideInputs." + side.name);
+    if (path == layout.placeholders.end()) continue;
+    worker["sideInputs"][side.name] = path->second;
+    if (side.name == "model") worker["modelFolder"] = path->second;
+  }
+  if (job.spec.profiling == Profiling::kCProfile) worker["profiling"] = "cProfile";
+  if (job.spec.profiling == Profiling::kProfile) worker["profiling"] = "profile";
+  return worker;
+}
+
+// In a pod a side input may be mounted at a path of its own.
+JobLayout OnNodes(const CoordinatorConfig& config, JobLayout layout) {
+  for (const SideInput& side : config.job.spec.side_inputs) {
+    if (config.in_pod() && !side.mount_path.empty()) {
+      layout.placeholders["sideInputs." + side.name] = side.mount_path;
+    }
+  }
+  return layout;
+}
+
+}  // namespace
+
+Result<CoordinatorConfig> ParseConfig(const std::string& text) {
+  const json object = json::parse(text, nullptr, false);
+  if (!object.is_object()) return Error{Code::kInvalid, "configuration: not a JSON object"};
+  CoordinatorConfig config;
+  try {
+    ParsedJob parsed = ReadJob(object.at("job"), Target::kLocal);
+    if (!parsed.ok()) {
+      std::string problems = "configuration: job:";
+      for (const Problem& problem : parsed.problems)
+        problems += "\n" + FormatProblem(problem, "job");
+      return Error{Code::kInvalid, problems};
+    }
+    config.job = std::move(parsed.job);
+    for (const auto& [name, folder] : object.at("volumes").items()) {
+      config.volumes[name] = folder.get<std::string>();
+    }
+    config.key = object.at("key").get<std::string>();
+    Result<HttpServerOptions> http = ParseListen(object.at("listen"));
+    if (!http.ok()) return http.error();
+    config.http = std::move(*http);
+    if (const std::string address = object.value("metricsListen", ""); !address.empty()) {
+      const Status metrics = ParseAddress("metricsListen", address, config.metrics_http.emplace());
+      if (!metrics.ok()) return metrics.error();
+      config.metrics_http->max_connections = kMaxMetricsConnections;
+    }
+    config.resource_uid = object.at("resourceUid").get<std::string>();
+    config.resume = object.value("resume", false);
+    config.overwrite = object.value("overwrite", false);
+    config.retry_failed = object.value("retryFailed", false);
+    const std::string digest = object.value("codeDigest", std::string("0"));
+    const char* end = digest.data() + digest.size();
+    if (const auto read = std::from_chars(digest.data(), end, config.code_digest, 16);
+        read.ec != std::errc() || read.ptr != end) {
+      return Wrong("codeDigest", "must be 1 to 16 hexadecimal digits");
+    }
+    config.nodes = object.at("nodes").get<uint32_t>();
+    config.processes = object.at("processes").get<uint32_t>();
+    config.termination_message = object.value("terminationMessage", "");
+    config.ownerless_limit = seconds(object.value("ownerlessSeconds", uint32_t{24 * 3600}));
+  } catch (const std::exception& e) {
+    return Error{Code::kInvalid, std::string("configuration: ") + e.what()};
+  }
+  if (config.key.size() < 32) return Wrong("key", "needs at least 32 characters");
+  return config;
+}
+
+Result<CoordinatorConfig> ReadConfig(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return ErrnoError(errno, "open the configuration " + path);
+  std::string text;
+  char buffer[16384];
+  ssize_t n = 0;
+  while (text.size() <= kMaxConfigBytes) {
+    n = read(fd, buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    text.append(buffer, static_cast<size_t>(n));
+  }
+  const int reason = errno;
+  close(fd);
+  if (n < 0) return ErrnoError(reason, "read the configuration " + path);
+  if (text.size() > kMaxConfigBytes) return Wrong(path, "is above 4 MiB");
+  return ParseConfig(text);
+}
+
+Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& mounted) {
+  const JobLayout layout = OnNodes(config, mounted);
+  const JobSpec& spec = config.job.spec;
+  const Result<std::vector<std::string>> arguments =
+      ScriptArguments(config.job, layout.placeholders);
+  if (!arguments.ok()) return arguments.error();
+  json environment = json::object();
+  for (const json& entry : spec.environment.env) {
+    // In a pod, and with valueFrom, they are the kubelet's business, which also fills in $(NAME).
+    // Locally a variable with valueFrom comes from the caller's shell.
+    if (!config.in_pod() && entry.contains("value"))
+      environment[entry.at("name").get<std::string>()] = entry.at("value");
+  }
+  const json job = {
+      {"entryScript", spec.entry_script},
+      {"arguments", *arguments},
+      {"outputFolder", layout.output_folder},
+      {"outputAction",
+       spec.output.action == OutputAction::kAppendRow ? "AppendRow" : "SummaryOnly"},
+      {"errorThreshold", spec.error_threshold},
+      {"loggingLevel", LevelName(spec.logging_level)},
+      {"processes", config.processes},
+      {"runTimeoutSeconds", WholeSeconds(spec.run_invocation_timeout)},
+      {"overheadTimeoutSeconds", WholeSeconds(spec.task_overhead_timeout)},
+      {"speculation", config.speculation()},
+      {"environment", environment},
+      {"python", spec.environment.python},
+      {"resourceMonitorIntervalSeconds", WholeSeconds(spec.resource_monitor_interval)},
+      {"image", config.in_pod() ? spec.environment.image : ""},
+      {"worker", WorkerKeys(config.job, layout)},
+  };
+  return job.dump();
+}
+
+}  // namespace parallelrun

@@ -1,0 +1,48 @@
+// The coordinator's configuration (docs/coordinator-api.md). Pure but for ReadConfig.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "api/job.h"
+#include "base/error.h"
+#include "base/http/server.h"
+#include "base/time.h"
+#include "coordinator/start/layout.h"
+
+namespace parallelrun {
+
+struct CoordinatorConfig {
+  Job job;
+  Volumes volumes;
+  std::string key;
+  HttpServerOptions http;
+  std::optional<HttpServerOptions> metrics_http;
+  std::string resource_uid;
+  bool resume = false;
+  bool overwrite = false;
+  bool retry_failed = false;
+  uint64_t code_digest = 0;
+  uint32_t nodes = 1;
+  uint32_t processes = 1;           // of each node
+  std::string termination_message;  // file that gets the last words as JSON; empty: none
+  Duration ownerless_limit = std::chrono::hours(24);
+
+  // Its own address instead of a socket from its starter: it is a pod, as its agents are.
+  bool in_pod() const { return http.listen_fd < 0; }
+  // Two run() at once on the same items are no harm where only rows count.
+  bool speculation() const {
+    return job.spec.speculation.value_or(job.spec.output.action == OutputAction::kAppendRow);
+  }
+};
+
+// kInvalid names the key that is wrong.
+Result<CoordinatorConfig> ParseConfig(const std::string& text);
+// Reads and parses a file, or a pipe as /dev/fd/N.
+Result<CoordinatorConfig> ReadConfig(const std::string& path);
+
+// What an agent is told of the job, as JSON text.
+Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& layout);
+
+}  // namespace parallelrun

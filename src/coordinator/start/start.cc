@@ -1,0 +1,255 @@
+#include "coordinator/start/start.h"
+
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <array>
+#include <chrono>
+
+#include "api/arguments.h"
+#include "api/settings.h"
+#include "api/to_json.h"
+#include "base/escape.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "coordinator/control.h"
+#include "coordinator/last_words.h"
+#include "coordinator/progress.h"
+#include "coordinator/start/earlier_run.h"
+#include "coordinator/start/newest_pod.h"
+
+namespace parallelrun {
+namespace {
+
+constexpr size_t kMaxChanges = 1000;  // bytes of what is told of them
+
+// spec.output.ifExists as the job says it, unless the command line says otherwise.
+IfExists WhatIfExists(const CoordinatorConfig& config) {
+  if (config.overwrite) return IfExists::kOverwrite;
+  if (config.retry_failed) return IfExists::kRetryFailed;
+  if (config.resume) return IfExists::kResume;
+  return config.job.spec.output.if_exists;
+}
+
+Result<StartDecision> Decide(const CoordinatorConfig& config, const JobLayout& layout,
+                             const JobState& state, const std::string& plan_settings,
+                             const std::string& job, Files& files) {
+  NewRun run;
+  run.if_exists = WhatIfExists(config);
+  run.resource_uid = config.resource_uid;
+  run.code_digest = config.code_digest;
+  run.plan_settings = plan_settings;
+  run.job = job;
+  run.state_folder = layout.state_folder;
+  run.output_folder = layout.output_folder;
+  run.output_path = layout.output_path;
+  run.in_pod = config.in_pod();
+  if (!layout.output_path.empty()) {
+    const Result<bool> there = files.Exists(layout.output_path);
+    run.output_there = there.ok() && *there;
+  }
+  return DecideStart(run, state);
+}
+
+// Empty while run() does what it did.
+std::string Warning(const StartDecision& decision) {
+  if (decision.taken.empty()) return "";
+  const std::string changes = fmt::format("{}", fmt::join(decision.taken, "; "));
+  return fmt::format(
+      "changed since the run was started: {}. Finished mini-batches keep their rows, the others "
+      "are run with the new",
+      Printable(changes, kMaxChanges));
+}
+
+// What the state folder holds, and what it is continued with.
+struct Opened {
+  std::unique_ptr<Ledger> ledger;
+  JobState state;
+  uint32_t first_epoch = 0;  // of the run
+  std::string plan_settings;
+  std::string job;  // canonical JSON
+};
+
+Result<Opened> Claim(const CoordinatorConfig& config, const JobLayout& layout, Files& files) {
+  LedgerOptions options;
+  options.state_folder = layout.state_folder;
+  if (!layout.output_path.empty()) {
+    options.output_folder = layout.output_folder;
+    options.output_file = config.job.spec.output.file_name;
+  }
+  options.nonce = RandomU64();
+  options.new_run_id = RandomU64();
+  Opened opened;
+  Result<std::unique_ptr<Ledger>> claimed = Ledger::Claim(
+      files, options, [&](const Record& record, const Place& place, const Place& rows) {
+        const auto* seal = std::get_if<SealRecord>(&record);
+        if (seal != nullptr && seal->predecessor == 0) opened.first_epoch = place.epoch;
+        return opened.state.Apply(record, place, rows);
+      });
+  if (!claimed.ok()) return claimed.error();
+  opened.ledger = std::move(*claimed);
+  if (opened.first_epoch == 0) opened.first_epoch = opened.ledger->epoch();
+  opened.plan_settings = PlanSettings(config.job, config.volumes);
+  opened.job = CanonicalText(ToJson(config.job));
+  return opened;
+}
+
+// Writes the first group of the epoch, with what was decided.
+Status Begin(const CoordinatorConfig& config, const StartDecision& decision, Opened& opened) {
+  SettingsRecord settings;
+  settings.generation = decision.generation;
+  settings.wall_us = SystemClock().WallNow().time_since_epoch().count();
+  settings.code_digest = config.code_digest;
+  settings.resource_uid = config.resource_uid;
+  settings.plan_settings = opened.plan_settings;
+  settings.job = opened.job;
+  if (decision.overwrite) {
+    opened.state = JobState();
+    opened.first_epoch = opened.ledger->epoch();
+  }
+  Status begun =
+      opened.ledger->Begin(decision.write_settings ? std::optional(settings) : std::nullopt,
+                           decision.overwrite ? std::optional(RandomU64()) : std::nullopt);
+  if (begun.ok() && decision.write_settings) begun = opened.state.Apply(settings, {}, {});
+  return begun;
+}
+
+CoordinatorLimits Limits(const CoordinatorConfig& config, const Opened& opened) {
+  const JobSpec& spec = config.job.spec;
+  const std::string& plan = opened.plan_settings;
+  CoordinatorLimits limits;
+  limits.first_epoch = opened.first_epoch;
+  limits.run_max_try = static_cast<uint32_t>(spec.run_max_try);
+  limits.thresholds = {spec.error_threshold, spec.allowed_failed_count,
+                       spec.allowed_failed_percent};
+  if (const auto& settings = opened.state.settings();
+      settings && settings->resource_uid == config.resource_uid) {
+    limits.thresholds = ThresholdsOf(settings->job, limits.thresholds);
+  }
+  // A pod's end is told (podEnds), with what it means for its mini-batches: they wait for that.
+  if (config.in_pod()) limits.broken_grace = limits.lease;
+  limits.append_row = spec.output.action == OutputAction::kAppendRow;
+  limits.isolate_failures = spec.isolate_failures;
+  limits.speculation = config.speculation();
+  const SystemClock clock;
+  limits.wall_offset = clock.WallNow().time_since_epoch() - clock.Now().time_since_epoch();
+  limits.nodes = config.nodes;
+  limits.processes = config.processes;
+  // Work of one setting is never mixed with another's: see offers in docs/coordinator-api.md.
+  limits.settings_digest = XXH3_64bits_withSeed(plan.data(), plan.size(), config.code_digest);
+  limits.progress_timeout = spec.progress_update_timeout;
+  limits.first_task_timeout = spec.first_task_creation_timeout;
+  return limits;
+}
+
+// A coordinator that does not start publishes nothing: no token of its own stays in the output
+// folder.
+Error Refuse(const Ledger& ledger, Files& files, const Error& why) {
+  if (!ledger.token_path().empty()) {
+    if (const Status removed = files.Remove(ledger.token_path()); !removed.ok()) {
+      spdlog::warn("{}", removed.error().message);
+    }
+  }
+  if (why.code != Code::kNoSpace) return why;
+  return {why.code, why.message + "; make room there, then start the job again"};
+}
+
+std::string HostName() {
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  return host.data();
+}
+
+Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files) {
+  const Result<JobLayout> layout = LayOut(config.job, config.volumes);
+  if (!layout.ok()) return layout.error();
+  Result<std::string> agent_job = AgentJob(config, *layout);
+  if (!agent_job.ok()) return agent_job.error();
+  if (const Status made = files.MakeFolders(layout->output_folder); !made.ok()) return made.error();
+  Result<LogSink> logs = LogSink::Open(layout->log_folder);
+  if (!logs.ok()) return logs.error();
+
+  if (config.in_pod()) {
+    // `parallelrun run` sends a local coordinator's log there itself.
+    LogToFile(layout->log_folder + "/sys/master_role.txt");
+    if (const Status made = files.MakeFolders(layout->state_folder); !made.ok()) {
+      return made.error();
+    }
+    const Status entered =
+        EnterAsNewestPod(files, layout->state_folder, config.resource_uid, HostName());
+    if (!entered.ok() && entered.error().code == Code::kStale) {
+      spdlog::warn("{}", entered.error().message);
+      LeaveLastWords(config.termination_message, LastErrorJson(entered.error().message));
+      return CoordinatorExit::kSuperseded;
+    }
+    if (!entered.ok()) return entered.error();
+  }
+  Result<Opened> opened = Claim(config, *layout, files);
+  if (!opened.ok()) return opened.error();
+  Ledger& ledger = *opened->ledger;
+  JobState& state = opened->state;
+  const Result<StartDecision> decision =
+      Decide(config, *layout, state, opened->plan_settings, opened->job, files);
+  if (!decision.ok()) return Refuse(ledger, files, decision.error());
+  if (const Status begun = Begin(config, *decision, *opened); !begun.ok()) {
+    return Refuse(ledger, files, begun.error());
+  }
+  const std::string warning = Warning(*decision);
+  if (!warning.empty()) spdlog::warn("{}", warning);
+  if (decision->overwrite) ClearLogTree(layout->log_folder);
+  for (const std::string& folder : FoldersOfOutput(config.job.spec.arguments)) {
+    const Status made = files.MakeFolders(layout->output_folder + "/" + folder);
+    if (!made.ok()) spdlog::warn("{}", made.error().message);  // the script may do without
+  }
+  spdlog::info("epoch {} of run {:016x}, {} mini-batches planned, {} settled", ledger.epoch(),
+               ledger.run_id(), state.counts().planned,
+               state.counts().succeeded + state.counts().failed);
+
+  ServerOptions server_options;
+  server_options.coordinator = Limits(config, *opened);
+  server_options.http = config.http;
+  server_options.metrics_http = config.metrics_http;
+  server_options.ownerless_limit = config.ownerless_limit;
+  server_options.key = config.key;
+  server_options.agent_job = std::move(*agent_job);
+  server_options.warning = warning;
+  server_options.output_path = layout->output_path;
+  server_options.order = config.job.spec.output.order == OutputOrder::kMiniBatch
+                             ? RowOrder::kMiniBatch
+                             : RowOrder::kCompletion;
+  server_options.dead_letters = config.job.spec.isolate_failures;
+  server_options.log_folder = layout->log_folder;
+  server_options.state_folder = layout->state_folder;
+  server_options.inputs = layout->inputs;
+  server_options.forbidden = layout->forbidden;
+  CoordinatorServer server(std::move(server_options), files, ledger, state, std::move(*logs));
+  Result<CoordinatorExit> exit = server.Run();
+  if (exit.ok()) {
+    LeaveLastWords(config.termination_message,
+                   LastWordsJson(server.Progress(), server.ended_because()));
+  }
+  return exit;
+}
+
+}  // namespace
+
+Result<CoordinatorExit> RunCoordinator(const CoordinatorConfig& config, Files& files) {
+  Result<CoordinatorExit> exit = Serve(config, files);
+  if (exit.ok()) return exit;
+  Error why = exit.error();
+  if (config.in_pod() && why.code == Code::kPermission) {
+    why.message += fmt::format(
+        "; this pod runs as user {} and group {}: let them write to the volume, or name others in "
+        "spec.podTemplate.spec.securityContext",
+        geteuid(), getegid());
+  }
+  if (config.in_pod() && why.code == Code::kNoSpace) {
+    why.message += "; make room on the volume, then delete the job and apply it again";
+  }
+  LeaveLastWords(config.termination_message, LastErrorJson(why.message));
+  return why;
+}
+
+}  // namespace parallelrun

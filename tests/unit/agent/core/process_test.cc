@@ -1,0 +1,369 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "agent/core/agent_core.h"
+#include "tests/unit/agent/core/harness.h"
+
+namespace parallelrun {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+// One process that holds two mini-batches: sequences 1 (id 0) and 2 (id 1); 2 ms each.
+struct TwoGiven : CoreHarness {
+  explicit TwoGiven(uint32_t processes = 1) : CoreHarness(processes) {}
+  void Start() {
+    BeginWith(3);
+    Advance(milliseconds(5));
+    ASSERT_TRUE(Succeed(0, 1));
+    ASSERT_THAT(given[0], ElementsAre(1, 2, 3));
+    ASSERT_TRUE(NextReport());
+    Answer(SettleAll());
+  }
+};
+
+struct TimeoutCase {
+  Phase phase;
+  Duration after;
+  bool killed;
+  Cause cause;
+};
+
+TEST(AgentCoreProcess, TimeOutsByPhase) {
+  const TimeoutCase cases[] = {
+      {Phase::kRun, seconds(59), false, Cause::kRun},
+      {Phase::kRun, seconds(61), true, Cause::kRunTimeout},
+      {Phase::kLoading, seconds(61), false, Cause::kRun},
+      {Phase::kLoading, seconds(601), true, Cause::kOverheadTimeout},
+      {Phase::kRows, seconds(601), true, Cause::kOverheadTimeout},
+      {Phase::kWaiting, seconds(9999), false, Cause::kRun},
+  };
+  for (const TimeoutCase& c : cases) {
+    SCOPED_TRACE(static_cast<int>(c.phase));
+    TwoGiven h;
+    h.Start();
+    h.Work(0, 2, c.phase, h.now());
+    h.Advance(c.after);
+    EXPECT_EQ(h.killed.size(), c.killed ? 1U : 0U);
+    if (!c.killed) continue;
+    h.Exit(0, "was killed by signal 9 (SIGKILL)");
+    ASSERT_TRUE(h.NextReport());
+    ASSERT_THAT(h.request.finished, SizeIs(1));
+    EXPECT_EQ(h.request.finished[0].id, 1U);
+    EXPECT_EQ(h.request.finished[0].cause, c.cause);
+    EXPECT_EQ(h.request.finished[0].log, "user/stderr/0/process000.stderr.txt");
+    EXPECT_EQ(h.core.held(), 2U);  // the other one is queued here
+    EXPECT_THAT(h.started, SizeIs(2));
+  }
+}
+
+// What the process wrote last is the mini-batch's at work, and of no other that is handed back.
+TEST(AgentCoreProcess, ADeathTellsWhichOutputIsTheMiniBatchs) {
+  const OutputRanges output{10, 25, 3, 4};
+  for (const bool timed_out : {false, true}) {
+    SCOPED_TRACE(timed_out);
+    TwoGiven h;
+    h.Start();
+    h.Work(0, 2, Phase::kRun, h.now());
+    if (timed_out) h.Advance(seconds(61));
+    h.Exit(0, "was killed by signal 9 (SIGKILL)", output);
+    ASSERT_TRUE(h.NextReport());
+    ASSERT_THAT(h.request.finished, SizeIs(1));
+    EXPECT_EQ(h.request.finished[0].id, 1U);
+    EXPECT_EQ(h.request.finished[0].output, output);
+  }
+  TwoGiven idle;
+  idle.Start();
+  for (int deaths = 0; deaths < 3; ++deaths) {
+    idle.Exit(idle.started.back(), "exited with status 1", output);
+    ASSERT_TRUE(idle.core.OnReady(idle.started.back(), idle.now()));
+    idle.Step();
+  }
+  ASSERT_TRUE(idle.NextReport());
+  ASSERT_THAT(idle.request.finished, SizeIs(1));  // blamed, but it had not begun
+  EXPECT_EQ(idle.request.finished[0].output, OutputRanges{});
+}
+
+TEST(AgentCoreProcess, AnAnswerThatCameBeforeTheKillCounts) {
+  TwoGiven h;
+  h.Start();
+  h.Work(0, 2, Phase::kRun, h.now());
+  h.Advance(seconds(61));
+  ASSERT_THAT(h.killed, SizeIs(1));
+  EXPECT_TRUE(h.Succeed(0, 2));
+  h.Work(0, 3, Phase::kRun, h.now());  // an innocent one had begun
+  h.Exit(0, "was killed by signal 9 (SIGKILL)");
+  ASSERT_TRUE(h.NextReport());
+  ASSERT_THAT(h.request.finished, SizeIs(1));
+  EXPECT_EQ(h.request.finished[0].kind, Finished::Kind::kSucceeded);
+  EXPECT_EQ(h.core.held(), 2U);
+}
+
+TEST(AgentCoreProcess, ADeathIsTheFaultOfTheMiniBatchAtWork) {
+  TwoGiven h;
+  h.Start();
+  h.Work(0, 2, Phase::kRun, h.now());
+  h.Exit(0, "was killed by signal 11 (SIGSEGV)");
+  ASSERT_TRUE(h.NextReport());
+  ASSERT_THAT(h.request.finished, SizeIs(1));
+  EXPECT_EQ(h.request.finished[0].id, 1U);
+  EXPECT_EQ(h.request.finished[0].cause, Cause::kProcessEnded);
+  EXPECT_EQ(h.request.finished[0].message, "process000 was killed by signal 11 (SIGSEGV)");
+  ASSERT_THAT(h.request.events, SizeIs(1));
+  EXPECT_EQ(h.request.events[0].kind, ProcessEvent::Kind::kExited);
+}
+
+TEST(AgentCoreProcess, ADeathBetweenMiniBatchesIsNobodysFaultThreeTimes) {
+  TwoGiven h;
+  h.Start();
+  uint32_t process = 0;
+  for (int i = 0; i < 2; ++i) {
+    h.Exit(process);
+    process = h.started.back();
+    EXPECT_TRUE(h.core.OnReady(process, h.now()));
+    h.Step();
+    EXPECT_THAT(h.given[process], SizeIs(2));
+    EXPECT_EQ(h.core.held(), 2U);
+  }
+  h.Exit(process);
+  ASSERT_TRUE(h.NextReport());
+  ASSERT_THAT(h.request.finished, SizeIs(1));
+  EXPECT_EQ(h.request.finished[0].cause, Cause::kProcessEnded);
+}
+
+TEST(AgentCoreProcess, AnswersOutOfOrderAreNotTaken) {
+  TwoGiven h;
+  h.Start();
+  EXPECT_FALSE(h.Succeed(0, 3));
+  EXPECT_FALSE(h.core.OnRows(0, 3, "x"));
+  EXPECT_FALSE(h.Succeed(0, 99));
+  EXPECT_FALSE(h.Succeed(7, 2));
+  EXPECT_FALSE(h.core.OnReady(0, h.now()));  // twice
+  EXPECT_TRUE(h.Succeed(0, 2));
+}
+
+TEST(AgentCoreProcess, PartsOfAFailedAttemptAreVoid) {
+  CoreHarness h;
+  h.BeginWith(1);
+  EXPECT_TRUE(h.core.OnRows(0, 1, "half"));
+  EXPECT_TRUE(h.core.OnFailed(0, {1, 5, Cause::kRun, "Exception", "ValueError: x", ""}, h.now()));
+  h.Step();
+  ASSERT_TRUE(h.NextReport());
+  ASSERT_THAT(h.request.finished, SizeIs(1));
+  EXPECT_EQ(h.request.finished[0].kind, Finished::Kind::kFailed);
+  EXPECT_EQ(h.request.finished[0].log, "user/error/0/process000.txt");
+  EXPECT_THAT(h.request.parts, IsEmpty());
+}
+
+TEST(AgentCoreProcess, GivesUpAfterThreeTimesTheProcesses) {
+  CoreHarness h(2);
+  ASSERT_EQ(h.Next(), CallKind::kRegister);
+  h.core.OnRegistered(h.registration, h.now());
+  h.Step();
+  for (uint32_t process = 0; process < 6; ++process) {
+    ASSERT_GT(h.started.size(), process);
+    h.core.OnInitFailed(process, "ImportError: no module named x (score.py:1)", false, h.now());
+    h.Exit(process, "exited with status 1");
+  }
+  // Six failed; a seventh had replaced the fifth before the sixth failed.
+  EXPECT_THAT(h.started, SizeIs(7));
+  h.Exit(6, "exited with status 1");
+  EXPECT_THAT(h.started, SizeIs(7));
+  EXPECT_EQ(h.core.end(), AgentEnd::kNone);  // not yet told
+  ASSERT_EQ(h.Next(), CallKind::kReport);
+  EXPECT_EQ(h.request.events.front().kind, ProcessEvent::Kind::kInitFailed);
+  EXPECT_EQ(h.request.events.back().kind, ProcessEvent::Kind::kGaveUp);
+  h.Answer(h.Reply());
+  EXPECT_EQ(h.core.end(), AgentEnd::kGaveUp);
+}
+
+TEST(AgentCoreProcess, ASuccessfulInitStartsTheCountAgain) {
+  CoreHarness h;
+  ASSERT_EQ(h.Next(), CallKind::kRegister);
+  h.core.OnRegistered(h.registration, h.now());
+  h.Step();
+  h.Exit(0);
+  h.Exit(1);
+  EXPECT_TRUE(h.core.OnReady(2, h.now()));
+  h.Exit(2);  // one idle death
+  h.Exit(3);
+  h.Exit(4);
+  EXPECT_THAT(h.started, SizeIs(6));
+  h.Exit(5);
+  EXPECT_THAT(h.started, SizeIs(6));
+}
+
+TEST(AgentCoreProcess, ProcessesThatDieIdleForEverEndTheNode) {
+  CoreHarness h;
+  ASSERT_EQ(h.Next(), CallKind::kRegister);
+  h.core.OnRegistered(h.registration, h.now());
+  h.Step();
+  for (uint32_t process = 0; process < 3; ++process) {
+    EXPECT_TRUE(h.core.OnReady(process, h.now()));
+    h.Exit(process);
+  }
+  EXPECT_THAT(h.started, SizeIs(3));
+}
+
+TEST(AgentCoreProcess, AFatalFailureEndsTheNodeAtOnce) {
+  CoreHarness h(2);
+  ASSERT_EQ(h.Next(), CallKind::kRegister);
+  h.core.OnRegistered(h.registration, h.now());
+  h.Step();
+  h.core.OnInitFailed(0, "score.py is not there", true, h.now());
+  h.Step();
+  EXPECT_THAT(h.killed, ElementsAre(1));
+  h.Exit(0);
+  h.Exit(1);
+  ASSERT_EQ(h.Next(), CallKind::kReport);
+  ASSERT_THAT(h.request.events, SizeIs(1));
+  EXPECT_EQ(h.request.events[0].kind, ProcessEvent::Kind::kScriptUnusable);
+  h.Answer(h.Reply());
+  EXPECT_EQ(h.core.end(), AgentEnd::kGaveUp);
+  EXPECT_THAT(h.core.end_message(), HasSubstr("score.py"));
+}
+
+TEST(AgentCoreProcess, AProcessThatEndedIsReplacedUnderANewName) {
+  CoreHarness h(2);
+  h.Begin();
+  h.core.OnExited(0, "exited with status 0", h.now());
+  h.core.Step(h.now());
+  std::vector<WorkerAction> actions;
+  h.core.TakeActions(actions);
+  ASSERT_THAT(actions, SizeIs(1));
+  EXPECT_EQ(actions[0].process, 2U);
+}
+
+// Two epochs that know nothing of each other may grant the same range, and another one in between.
+TEST(AgentCoreProcess, ANameOfAProcessThatLivesIsNotTakenAgain) {
+  CoreHarness h(2);
+  h.registration.first_process = 1000;
+  h.Begin();
+  for (const uint32_t first : {0U, 1000U}) {
+    h.registration.incarnation = {3, first + 1};
+    h.registration.first_process = first;
+    h.core.OnRegistered(h.registration, h.now());
+  }
+  h.Exit(1001);
+  EXPECT_THAT(h.started, ElementsAre(1000, 1001, 1001)) << "1000 lives";
+}
+
+TEST(AgentCoreProcess, DrainReturnsTheUnstartedAndFinishesTheRest) {
+  CoreHarness h;
+  h.BeginWith(3);
+  h.Work(0, 1, Phase::kRun, h.now());
+  h.core.Drain(seconds(25), h.now());
+  h.Step();
+  ASSERT_TRUE(h.NextReport());
+  ASSERT_THAT(h.request.finished, SizeIs(2));
+  EXPECT_EQ(h.request.finished[0].kind, Finished::Kind::kReturned);
+  EXPECT_EQ(h.request.want, 0U);
+  ExchangeReply reply = h.SettleAll();
+  reply.leased.push_back(CoreHarness::Lease(9));  // crossed the drain
+  h.Answer(reply);
+  ASSERT_TRUE(h.NextReport());
+  ASSERT_THAT(h.request.finished, SizeIs(1));
+  EXPECT_EQ(h.request.finished[0].id, 9U);
+  h.Answer(h.SettleAll());
+  EXPECT_THAT(h.stopped, IsEmpty());
+  EXPECT_TRUE(h.Succeed(0, 1));
+  EXPECT_THAT(h.stopped, ElementsAre(0));
+  h.Exit(0, "exited with status 0");
+  EXPECT_EQ(h.core.end(), AgentEnd::kNone);
+  ASSERT_TRUE(h.NextReport());
+  h.Answer(h.SettleAll());
+  EXPECT_EQ(h.core.end(), AgentEnd::kDrained);
+  EXPECT_THAT(h.killed, IsEmpty());
+}
+
+TEST(AgentCoreProcess, ADrainKillsWhatIsLateWithoutBlame) {
+  CoreHarness h;
+  h.BeginWith(1);
+  h.Work(0, 1, Phase::kRun, h.now());
+  h.core.Drain(seconds(25), h.now());
+  h.Advance(seconds(24));
+  EXPECT_THAT(h.killed, IsEmpty());
+  h.Advance(seconds(1));
+  EXPECT_THAT(h.killed, ElementsAre(0));
+  h.Exit(0, "was killed by signal 9 (SIGKILL)");
+  ASSERT_TRUE(h.NextReport());
+  ASSERT_THAT(h.request.finished, SizeIs(1));
+  EXPECT_EQ(h.request.finished[0].kind, Finished::Kind::kReturned);
+  // Nobody answers: it ends all the same.
+  h.core.OnCallFailed(CallKind::kReport, CallFailure::kUnreachable, h.now());
+  h.Advance(seconds(3));
+  EXPECT_EQ(h.core.end(), AgentEnd::kDrained);
+}
+
+TEST(AgentCoreProcess, ASecondSignalStopsNow) {
+  CoreHarness h;
+  h.BeginWith(1);
+  h.Work(0, 1, Phase::kRun, h.now());
+  h.core.Drain(seconds(25), h.now());
+  h.Step();
+  h.core.StopNow(h.now());
+  h.Step();
+  EXPECT_THAT(h.killed, ElementsAre(0));
+}
+
+TEST(AgentCoreProcess, FinishStopsTheIdleAndKillsTheBusy) {
+  CoreHarness h(2);
+  h.BeginWith(1);
+  ExchangeReply reply = h.Reply();
+  reply.directive = Directive::kFinish;
+  h.Advance(seconds(3));
+  ASSERT_TRUE(h.NextReport());
+  h.Answer(reply);
+  EXPECT_THAT(h.stopped, ElementsAre(1));
+  EXPECT_THAT(h.killed, ElementsAre(0));
+  h.Exit(0, "was killed by signal 9 (SIGKILL)");
+  EXPECT_EQ(h.core.end(), AgentEnd::kNone);
+  h.Advance(seconds(31));  // shutdown() hangs
+  EXPECT_THAT(h.killed, ElementsAre(0, 1));
+  h.Exit(1);
+  EXPECT_EQ(h.core.end(), AgentEnd::kFinished);
+}
+
+TEST(AgentCoreProcess, AnUnregisteredAgentDrainsAtOnce) {
+  CoreHarness h;
+  h.core.Drain(seconds(25), h.now());
+  h.Step();
+  EXPECT_EQ(h.core.end(), AgentEnd::kDrained);
+}
+
+TEST(AgentCoreProcess, ANewRangeOfNamesIsAskedFor) {
+  CoreHarness h;
+  h.BeginWith(3);
+  EXPECT_TRUE(h.Succeed(0, 1));
+  uint32_t process = 0;
+  while (h.started.size() < kProcessRange) {
+    h.Exit(process);
+    process = h.started.back();
+    EXPECT_TRUE(h.core.OnReady(process, h.now()));
+    h.Step();
+    // Somebody answers now and then, so that the node is not given up.
+    h.core.OnFailed(process, {h.given[process].at(0), 1, Cause::kRun, "Exception", "x", ""},
+                    h.now());
+    if (h.core.held() < 5) {
+      h.Advance(milliseconds(1));
+    }
+    while (h.NextReport()) {
+      ExchangeReply reply = h.SettleAll();
+      reply.leased.push_back(CoreHarness::Lease(process + 10));
+      h.Answer(reply);
+      if (h.request.finished.empty()) break;
+    }
+  }
+  h.Exit(process);
+  EXPECT_THAT(h.started, SizeIs(kProcessRange));
+  h.Advance(seconds(5));
+  CallKind call = h.Next();
+  if (call == CallKind::kPark) call = h.Next();
+  EXPECT_EQ(call, CallKind::kRegister);
+}
+
+}  // namespace
+}  // namespace parallelrun

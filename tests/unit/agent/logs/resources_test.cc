@@ -1,0 +1,130 @@
+// The resource monitor: the texts it reads, the lines it writes, and its files.
+#include "agent/logs/resource_usage.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "agent/logs/resource_monitor.h"
+#include "agent/processes/memory_group.h"
+#include "tests/unit/agent/temp_folder.h"
+
+namespace parallelrun {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::StartsWith;
+
+const WallTime kNow{seconds(1'795'252'500)};  // 2026-11-21T09:15:00Z
+
+TEST(ResourceUsage, CpuSinceTheReadingBefore) {
+  const CpuTimes before = ParseCpuTimes("cpu  100 0 50 800 50 0 0 0 7 0\ncpu0 1 1\n");
+  EXPECT_EQ(before.busy, 150U);
+  EXPECT_EQ(before.total, 1000U);
+  const CpuTimes now = ParseCpuTimes("cpu  160 0 65 900 75 0 0 0 9 0\n");
+  EXPECT_DOUBLE_EQ(CpuPercent(before, now), 37.5);
+  EXPECT_EQ(CpuPercent(now, now), 0);
+  EXPECT_EQ(CpuPercent(now, before), 0);
+  EXPECT_EQ(ParseCpuTimes("nonsense").total, 0U);
+}
+
+TEST(ResourceUsage, ALineOfTheNode) {
+  NodeUsage usage;
+  usage.cpu_percent = 12.34;
+  ParseMemInfo("MemTotal:  4194304 kB\nMemFree: 1 kB\nMemAvailable:  1048576 kB\n", usage);
+  ParseDiskStats(
+      " 254 0 vda 10 0 2048 5 20 0 4096 9 0 0 0\n"
+      " 254 1 vda1 9 0 2048 5 20 0 4096 9 0 0 0\n"
+      "   7 0 loop0 100 0 2048 5 20 0 4096 9 0 0 0\n"
+      " 259 0 nvme0n1 1 0 2048 5 2 0 2048 9 0 0 0\n"
+      " 259 1 nvme0n1p1 1 0 2048 5 2 0 2048 9 0 0 0\n",
+      usage);
+  ParseNetDev(
+      "Inter-| Receive | Transmit\n face |bytes packets|bytes\n"
+      "    lo: 99999999 1 0 0 0 0 0 0 99999999 1 0 0 0 0 0 0\n"
+      "  eth0: 3145728 1 0 0 0 0 0 0 1048576 1 0 0 0 0 0 0\n",
+      usage);
+  ParseSockets("sockets: used 9\nTCP: inuse 5 orphan 0\nUDP: inuse 2 mem 0\nUDPLITE: inuse 0\n",
+               usage);
+  ParseSockets("TCP6: inuse 1\nUDP6: inuse 3\n", usage);
+  EXPECT_EQ(NodeUsageLine(usage, kNow),
+            "2026-11-21T09:15:00Z,12.3,4096.0,1024.0,3072.0,75.0,11,22,2.0,3.0,1.0,3.0,6,5\n");
+  const std::string header = kNodeUsageHeader;
+  EXPECT_EQ(std::count(header.begin(), header.end(), ','), 13);
+  EXPECT_THAT(header, StartsWith("Utc Time,Cpu Percent,Memory Total (MB),Memory Available (MB)"));
+}
+
+TEST(ResourceUsage, AProcessWithAHostileName) {
+  const auto usage = ParseProcessStat(
+      "42 (a) S (b c) R 7 42 42 0 -1 4194304 1 0 0 0 150 50 0 0 20 0 3 0 1000 8388608 512 1", 4096);
+  ASSERT_TRUE(usage);
+  EXPECT_EQ(usage->pid, 42);
+  EXPECT_EQ(usage->name, "a) S (b c");
+  EXPECT_EQ(usage->state, 'R');
+  EXPECT_EQ(usage->parent, 7);
+  EXPECT_EQ(usage->cpu_ticks, 200U);
+  EXPECT_EQ(usage->threads, 3U);
+  EXPECT_EQ(usage->start_ticks, 1000U);
+  ProcessUsage io = *usage;
+  ParseProcessIo("rchar: 9\nread_bytes: 1048576\nwrite_bytes: 2097152\n", io);
+  EXPECT_EQ(ProcessUsageLine("process007", io, 50, kNow),
+            "2026-11-21T09:15:00Z,process007,42,50.0,2.0,8.0,3,1.0,2.0\n");
+  io.command = "python3 -c \x1b[31mx";
+  const std::string table = ProcessTable({*usage, io}, 100, 2000);
+  EXPECT_THAT(table, HasSubstr("COMMAND\n"));
+  EXPECT_THAT(table, HasSubstr(" 20.0 "));
+  EXPECT_THAT(table, HasSubstr("[a) S (b c]\n"));
+  EXPECT_THAT(table, HasSubstr("python3 -c \\x1b[31mx\n"));
+  EXPECT_FALSE(ParseProcessStat("42 (short) R 1", 4096));
+  EXPECT_FALSE(ParseProcessStat("", 4096));
+}
+
+TEST(ResourceUsage, ALineOfADisk) {
+  EXPECT_EQ(DiskUsageLine({"/a,\"b\"", 4 << 20, 1 << 20, 2 << 20}, kNow),
+            "2026-11-21T09:15:00Z,\"/a,\"\"b\"\"\",4.0,1.0,2.0,66.7\n");
+}
+
+TEST(ResourceUsage, TheContainersMemory) {
+  const TempFolder t;
+  t.Write("proc/self/cgroup", "0::/pod\n");
+  t.Write("sys/fs/cgroup/pod/memory.events", "oom 3\noom_kill 2\n");
+  t.Write("sys/fs/cgroup/pod/memory.max", "1048576\n");
+  t.Write("sys/fs/cgroup/pod/memory.current", "900000\n");
+  t.Write("sys/fs/cgroup/pod/memory.stat", "anon 5\ninactive_file 400000\n");
+  const MemoryGroup group(t.path());
+  EXPECT_EQ(group.Limit(), 1048576U);
+  EXPECT_EQ(group.WorkingSet(), 500000U);
+  EXPECT_EQ(group.OomKills(), 2U);
+  EXPECT_EQ(MemoryGroup(t.path("none")).Limit(), std::nullopt);
+}
+
+TEST(ResourceMonitorTest, SamplesAtItsStartAndEnd) {
+  const TempFolder t;
+  {
+    ResourceMonitor monitor({t.path("perf/0"), std::chrono::hours(1), {t.path(), "/nonexistent"}});
+    monitor.SetProcess("process000", getpid());
+    monitor.SetProcess("process001", 0);  // gone
+  }
+  const std::string node = t.Read("perf/0/node_resource_usage.csv");
+  EXPECT_EQ(std::count(node.begin(), node.end(), '\n'), 3) << node;  // header, first, last
+  EXPECT_THAT(node, StartsWith(kNodeUsageHeader));
+  const std::string disks = t.Read("perf/0/node_disk_usage.csv");
+  EXPECT_EQ(std::count(disks.begin(), disks.end(), '\n'), 3) << disks;
+  const std::string processes = t.Read("perf/0/processes_resource_usage.csv");
+  EXPECT_THAT(processes, StartsWith(kProcessUsageHeader));
+  EXPECT_THAT(processes, HasSubstr(",process000," + std::to_string(getpid()) + ","));
+  EXPECT_THAT(processes, Not(HasSubstr("process001")));
+  size_t tables = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(t.path("perf/0/os"))) {
+    if (!entry.is_regular_file()) continue;
+    ++tables;
+    EXPECT_THAT(entry.path().string(), MatchesRegex(".*/os/[0-9]{10}/processes_[0-9][0-9]"));
+  }
+  EXPECT_GE(tables, 1U);
+}
+
+}  // namespace
+}  // namespace parallelrun

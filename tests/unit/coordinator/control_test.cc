@@ -1,0 +1,280 @@
+// PUT /v1/control: what its body may be, and what the coordinator makes of it.
+#include "coordinator/control.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/unit/coordinator/core_harness.h"
+
+namespace parallelrun {
+namespace {
+
+TEST(Control, EveryKeyIsOptionalAndTyped) {
+  const Result<ControlRequest> all = ParseControl(
+      R"({"generation": 7, "nodeCount": 3, "errorThreshold": 5, "allowedFailedCount": -1,
+          "allowedFailedPercent": 12.5, "drain": true, "cancel": false,
+          "podEnds": [{"node": 2, "incarnation": 5, "reason": "OOMKilled", "exitCode": 137}]})");
+  ASSERT_TRUE(all.ok()) << all.error().message;
+  EXPECT_EQ(all->generation, 7U);
+  EXPECT_EQ(all->nodes, 3U);
+  EXPECT_EQ(all->ChangedFrom({}), (Thresholds{5, -1, 12.5}));
+  EXPECT_TRUE(all->drain);
+  EXPECT_FALSE(all->cancel);
+  ASSERT_EQ(all->pod_ends.size(), 1U);
+  EXPECT_EQ(all->pod_ends[0].reason, "OOMKilled");
+  EXPECT_EQ(all->pod_ends[0].exit_code, 137);
+
+  const Result<ControlRequest> none = ParseControl("{}");
+  ASSERT_TRUE(none.ok());
+  EXPECT_FALSE(none->generation || none->nodes);
+  EXPECT_EQ(none->ChangedFrom({1, 2, 3}), (Thresholds{1, 2, 3}));
+}
+
+TEST(Control, WhatIsWrongIsNamed) {
+  for (const char* body :
+       {"", "[]", "7", R"({"nodes": 3})", R"({"nodeCount": -1})", R"({"nodeCount": "3"})",
+        R"({"nodeCount": 2.5})", R"({"nodeCount": 1000001})", R"({"errorThreshold": -2})",
+        R"({"errorThreshold": 3000000000})", R"({"allowedFailedPercent": 101})",
+        R"({"allowedFailedPercent": null})", R"({"drain": 1})", R"({"generation": -1})",
+        R"({"generation": 18446744073709551615})", R"({"podEnds": {}})", R"({"podEnds": [1]})",
+        R"({"podEnds": [{"node": 1, "reason": "Error"}]})",
+        R"({"podEnds": [{"node": 1, "incarnation": 0, "reason": "Error"}]})"}) {
+    const Result<ControlRequest> parsed = ParseControl(body);
+    EXPECT_FALSE(parsed.ok()) << body;
+    if (parsed.ok()) continue;
+    EXPECT_EQ(parsed.error().code, Code::kInvalid) << body;
+  }
+}
+
+TEST(Control, ThresholdsGoIntoAJobAndComeBack) {
+  const std::string job =
+      WithThresholds(R"({"kind":"x","spec":{"errorThreshold":1,"n":2}})", {10, 20, 30.5});
+  EXPECT_EQ(ThresholdsOf(job, {}), (Thresholds{10, 20, 30.5}));
+  EXPECT_EQ(nlohmann::json::parse(job)["spec"]["n"], 2);
+  EXPECT_EQ(ThresholdsOf("{}", {1, 2, 3}), (Thresholds{1, 2, 3}));
+  EXPECT_EQ(ThresholdsOf("no json", {1, 2, 3}), (Thresholds{1, 2, 3}));
+}
+
+TEST(CoordinatorControl, NodesAboveTheCountAreDrainedAndMayComeBack) {
+  CoordinatorHarness h;
+  h.Plan(4);
+  const Incarnation first = h.Join(0, "a");
+  const Incarnation second = h.Join(1, "b");
+  const auto parked = h.Send(1, h.Request(second, 0, 20'000));
+  EXPECT_EQ(parked->answers, 0);
+  h.core->SetNodes(1, h.now());
+  EXPECT_EQ(parked->directive, Directive::kDrain);  // at once, not when its park is over
+  EXPECT_EQ(parked->answers, 1);
+  EXPECT_TRUE(h.Send(1, h.Request(second, 1))->leased.empty());
+  EXPECT_EQ(h.Send(0, h.Request(first, 1))->leased.size(), 1U);
+  h.core->Leave(1, second, h.now());
+
+  h.core->SetNodes(2, h.now());
+  const Incarnation third = h.Join(1, "c");
+  const auto said = h.Send(1, h.Request(third, 1));
+  EXPECT_EQ(said->directive, Directive::kGoOn);
+  EXPECT_EQ(said->leased.size(), 1U);
+}
+
+TEST(CoordinatorControl, NoNodesPauseTheJobAndDoNotEndIt) {
+  CoordinatorHarness h;
+  h.Plan(2);
+  const Incarnation node = h.Join(0);
+  ExchangeRequest gave_up = h.Request(node);
+  gave_up.events.push_back({0, ProcessEvent::Kind::kInitFailed, "no", ""});
+  h.Send(0, gave_up);
+  h.core->SetNodes(0, h.now());
+  EXPECT_EQ(h.Send(0, h.Request(node, 1))->directive, Directive::kDrain);
+  h.core->Leave(0, node, h.now());
+  h.Advance(std::chrono::hours(48));
+  EXPECT_EQ(h.core->phase(), Coordinator::Phase::kRunning);
+  h.core->SetNodes(1, h.now());
+  EXPECT_EQ(h.Send(0, h.Request(h.Join(0), 1))->leased.size(), 1U);
+}
+
+TEST(CoordinatorControl, AChangedThresholdDecidesAndOutlivesTheEpoch) {
+  CoordinatorLimits limits;
+  limits.run_max_try = 1;
+  limits.thresholds.error_threshold = 5;
+  CoordinatorHarness h(limits);
+  h.Plan(4);
+  const Incarnation node = h.Join(0);
+  h.Report(0, node, h.Lease(0, node), Finished::Kind::kFailed);
+  h.Sync();
+  const uint64_t before = h.ledger->appended();
+  h.core->SetThresholds({5, -1, 100}, h.now());
+  EXPECT_EQ(h.ledger->appended(), before);  // in force already
+  h.core->SetThresholds({3, -1, 100}, h.now());
+  EXPECT_GT(h.ledger->appended(), before);
+  EXPECT_EQ(h.core->phase(), Coordinator::Phase::kRunning);
+  h.Sync();
+
+  h.Start();  // the next epoch
+  EXPECT_EQ(h.state.settings()->generation, 1U);
+  EXPECT_EQ(h.state.counts().failed, 1U);  // a settings record of one generation forgets nothing
+  EXPECT_EQ(ThresholdsOf(h.state.settings()->job, limits.thresholds), (Thresholds{3, -1, 100}));
+  h.core->SetThresholds({0, -1, 100}, h.now());
+  EXPECT_EQ(h.core->phase(), Coordinator::Phase::kDeciding);
+  EXPECT_EQ(h.state.verdict()->reason, "ErrorThresholdExceeded");
+}
+
+struct PodEnds : CoordinatorHarness {
+  explicit PodEnds(CoordinatorLimits given = {}) : CoordinatorHarness(given) {}
+  Incarnation JoinPod(uint32_t node, uint64_t pod) {
+    return core->Register(node, "pod" + std::to_string(pod), 2, now(), pod).incarnation;
+  }
+  void End(uint32_t node, uint64_t pod, const std::string& reason) {
+    core->OnPodEnd({node, pod, reason, 137}, now());
+  }
+};
+
+TEST(CoordinatorControl, TheOnlyMiniBatchOfAnOomKilledPodFails) {
+  CoordinatorLimits limits;
+  limits.run_max_try = 2;
+  PodEnds h(limits);
+  h.Plan(1);
+  for (uint64_t pod = 5; pod < 7; ++pod) {
+    const Incarnation node = h.JoinPod(0, pod);
+    const LeaseName name = h.Lease(0, node);
+    h.Hold(0, node, name);
+    h.End(0, pod, "OOMKilled");
+    h.End(0, pod, "OOMKilled");  // told again: nothing more
+    h.Sync();
+    EXPECT_EQ(h.core->running(), 0U);
+    EXPECT_EQ(h.state.batches()[0].failed_attempts, pod - 4);
+    EXPECT_EQ(h.state.batches()[0].losses, 0U);
+  }
+  EXPECT_EQ(h.state.verdict()->reason, "NothingSucceeded");
+  const std::vector<DistinctError> errors = h.state.errors().Top(1);
+  EXPECT_EQ(errors[0].kind, "OOMKilled");
+  EXPECT_NE(errors[0].message.find("spec.resources.limits.memory"), std::string::npos);
+}
+
+TEST(CoordinatorControl, OfSeveralNoneIsBlamedForTheEndOfItsPod) {
+  PodEnds h;
+  h.Plan(3);
+  const Incarnation node = h.JoinPod(0, 5);
+  const LeaseName a = h.Lease(0, node);
+  const LeaseName b = h.Lease(0, node);
+  h.Lease(0, node);  // waits
+  h.Hold(0, node, a);
+  h.Hold(0, node, b);
+  h.End(0, 5, "OOMKilled");
+  EXPECT_EQ(h.core->running(), 0U);
+  EXPECT_EQ(h.core->pending(), 3U);
+  EXPECT_EQ(h.state.batches()[0].losses, 1U);
+  EXPECT_EQ(h.state.batches()[1].losses, 1U);
+  EXPECT_EQ(h.state.batches()[2].losses, 0U);
+  EXPECT_EQ(h.state.errors().total(), 0U);
+}
+
+TEST(CoordinatorControl, APodThatEndsBeforeItCouldTellWhatItBegan) {
+  PodEnds h;
+  h.Plan(2);
+  const Incarnation node = h.JoinPod(0, 5);
+  h.Lease(0, node);
+  h.Lease(0, node);
+  h.End(0, 5, "OOMKilled");
+  EXPECT_EQ(h.state.batches()[0].losses, 1U);
+  EXPECT_EQ(h.state.batches()[1].losses, 1U);
+}
+
+TEST(CoordinatorControl, AnEvictedPodLosesNothing) {
+  PodEnds h;
+  h.Plan(1);
+  const Incarnation node = h.JoinPod(0, 5);
+  h.Hold(0, node, h.Lease(0, node));
+  h.End(0, 5, "Evicted");
+  EXPECT_EQ(h.core->pending(), 1U);
+  EXPECT_EQ(h.state.batches()[0].losses, 0U);
+  EXPECT_EQ(h.core->registered_nodes(), 0U);
+}
+
+TEST(CoordinatorControl, TheEndOfAnotherPodIsNotThisOnes) {
+  PodEnds h;
+  h.Plan(1);
+  const Incarnation node = h.JoinPod(0, 6);
+  h.Hold(0, node, h.Lease(0, node));
+  h.End(0, 5, "OOMKilled");  // the one before, told late
+  h.End(3, 5, "OOMKilled");  // of a node that nobody knows
+  EXPECT_EQ(h.core->running(), 1U);
+  EXPECT_EQ(h.core->registered_nodes(), 1U);
+  h.End(0, 6, "Error");
+  EXPECT_EQ(h.state.batches()[0].losses, 1U);
+}
+
+// A pod that is on its way out may be in run() until it hears that it was replaced.
+TEST(CoordinatorControl, WhatAReplacedPodHoldsWaitsUntilItsEndIsToldOrItsLeaseIsOver) {
+  PodEnds h;
+  h.Plan(1);
+  const Incarnation old = h.JoinPod(0, 5);
+  h.Hold(0, old, h.Lease(0, old));
+  h.Advance(seconds(1));
+  const Incarnation next = h.JoinPod(0, 6);
+  EXPECT_EQ(h.state.batches()[0].losses, 0U) << "nobody knows why it went";
+  for (auto second = seconds(1); second < h.limits.lease; second += seconds(1)) {
+    EXPECT_TRUE(h.Send(0, h.Request(next, 1))->leased.empty());
+    h.Advance(seconds(1));
+  }
+  EXPECT_EQ(h.Send(0, h.Request(next, 1))->leased.size(), 1U);
+  EXPECT_EQ(h.state.batches()[0].losses, 0U);
+}
+
+TEST(CoordinatorControl, AReplacedPodWhoseEndWasToldHoldsUpNobody) {
+  PodEnds h;
+  h.Plan(1);
+  const Incarnation old = h.JoinPod(0, 5);
+  h.Hold(0, old, h.Lease(0, old));
+  h.End(0, 5, "Killed");
+  EXPECT_EQ(h.state.batches()[0].losses, 1U);
+  const Incarnation next = h.JoinPod(0, 6);
+  EXPECT_EQ(h.Send(0, h.Request(next, 1))->leased.size(), 1U);
+}
+
+// Outside of pods with a number, only what is on the line tells the dead agent from its successor.
+TEST(CoordinatorControl, AConnectionThatBrokeIsNobodysWhenThePodsNumberIsUnknown) {
+  PodEnds h;
+  h.Plan(1);
+  const Incarnation node = h.Join(0);
+  h.Hold(0, node, h.Lease(0, node));
+  const auto parked = h.Send(0, h.Request(node, 0, 1000));
+  EXPECT_EQ(parked->answers, 0);
+  h.End(0, 4, "Error");
+  EXPECT_EQ(h.core->running(), 1U) << "an agent with an open call is not the one that died";
+  h.core->ConnectionGone(parked->exchange, h.now());
+  h.End(0, 5, "Killed");
+  EXPECT_EQ(h.core->running(), 0U);
+  EXPECT_EQ(h.state.batches()[0].losses, 1U);
+  EXPECT_EQ(parked->answers, 0) << "nobody would hear it";
+}
+
+TEST(CoordinatorControl, MemoryThatDoesNotSufficeForInitEndsTheJob) {
+  PodEnds h;
+  h.Plan(1);
+  for (uint64_t pod = 1; pod <= 2; ++pod) {
+    h.JoinPod(0, pod);
+    h.Advance(seconds(61));
+    h.End(0, pod, "OOMKilled");
+  }
+  ASSERT_TRUE(h.state.verdict());
+  EXPECT_EQ(h.state.verdict()->reason, "InitFailed");
+  EXPECT_NE(h.state.verdict()->message.find("OOMKilled"), std::string::npos);
+}
+
+TEST(CoordinatorControl, OneOfTwoAgentsOfANodeIsSuperseded) {
+  CoordinatorHarness h;
+  h.core->Register(0, "old", 1, h.now());
+  EXPECT_FALSE(h.core->Superseded(0, "old", 0));
+  EXPECT_FALSE(h.core->Superseded(0, "new", 0));
+  h.core->Register(0, "new", 1, h.now());
+  EXPECT_TRUE(h.core->Superseded(0, "old", 0));
+  EXPECT_FALSE(h.core->Superseded(0, "new", 0));
+  // Pods have numbers: after a restart of the coordinator the older one may come first or last.
+  h.core->Register(1, "pod9", 1, h.now(), 9);
+  EXPECT_TRUE(h.core->Superseded(1, "pod5", 5));
+  EXPECT_FALSE(h.core->Superseded(1, "pod11", 11));
+}
+
+}  // namespace
+}  // namespace parallelrun

@@ -1,0 +1,294 @@
+#include "tests/unit/coordinator/core_harness.h"
+
+#include <gmock/gmock.h>
+
+namespace parallelrun {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using Kind = Finished::Kind;
+using Phase = Coordinator::Phase;
+
+TEST(CoordinatorCore, GrantsOnlyWhatIsDurablyPlanned) {
+  CoordinatorHarness h;
+  h.SlicesInto(2);
+  const Incarnation in = h.Join(0);
+  EXPECT_THAT(h.Send(0, h.Request(in, 1))->leased, IsEmpty());
+  h.Sync();
+  EXPECT_THAT(h.Send(0, h.Request(in, 1))->leased, SizeIs(1));
+}
+
+TEST(CoordinatorCore, AParkedRequestIsAnsweredWhenThereIsWorkOrItsTimeIsOver) {
+  CoordinatorHarness h;
+  const Incarnation in = h.Join(0);
+  const auto early = h.Send(0, h.Request(in, 1, 1000));
+  EXPECT_EQ(early->answers, 0);
+  h.Plan(1, false);
+  EXPECT_THAT(early->leased, SizeIs(1));
+  const auto late = h.Send(0, h.Request(in, 1, 1000));
+  h.Advance(seconds(1));
+  EXPECT_EQ(late->answers, 1);
+  EXPECT_THAT(late->leased, IsEmpty());
+}
+
+TEST(CoordinatorCore, ANewerRequestReleasesTheParkedOne) {
+  CoordinatorHarness h;
+  const Incarnation in = h.Join(0);
+  const auto parked = h.Send(0, h.Request(in, 1, 20'000));
+  h.Send(0, h.Request(in));
+  EXPECT_EQ(parked->answers, 1);
+}
+
+TEST(CoordinatorCore, AnotherIncarnationOrSettingIsStale) {
+  CoordinatorHarness h;
+  const Incarnation old = h.Join(0);
+  h.Join(0);
+  EXPECT_EQ(h.Send(0, h.Request(old))->error->code, Code::kStale);
+  ExchangeRequest request = h.Request(h.Join(1));
+  request.settings_digest = 1;
+  EXPECT_EQ(h.Send(1, request)->error->code, Code::kStale);
+  EXPECT_EQ(h.Send(5, h.Request({1, 1}))->error->code, Code::kStale);
+  EXPECT_FALSE(h.core->superseded());
+}
+
+TEST(CoordinatorCore, HearingOfAHigherEpochSupersedes) {
+  CoordinatorHarness h;
+  h.Send(0, h.Request({2, 1}));
+  EXPECT_TRUE(h.core->superseded());
+}
+
+TEST(CoordinatorCore, AResultIsSettledOnceDurableAndARepeatGetsTheSameAnswer) {
+  CoordinatorHarness h;
+  h.Plan(2);
+  const Incarnation in = h.Join(0);
+  const LeaseName lease = h.Lease(0, in);
+  const auto said = h.Report(0, in, lease);
+  EXPECT_EQ(said->answers, 0);
+  const auto repeat = h.Report(0, in, lease);
+  EXPECT_EQ(repeat->answers, 0);
+  h.Sync();
+  EXPECT_THAT(said->settled, ElementsAre(lease));
+  EXPECT_THAT(repeat->settled, ElementsAre(lease));
+  EXPECT_THAT(h.Report(0, in, lease)->settled, ElementsAre(lease));
+  EXPECT_EQ(h.state.counts().succeeded, 1U);
+}
+
+TEST(CoordinatorCore, ReturnedMiniBatchesAreLeasedAgain) {
+  CoordinatorHarness h;
+  h.Plan(1);
+  const Incarnation in = h.Join(0);
+  const LeaseName lease = h.Lease(0, in);
+  EXPECT_THAT(h.Report(0, in, lease, Kind::kReturned)->settled, ElementsAre(lease));
+  EXPECT_EQ(h.Lease(0, in).id, lease.id);
+  EXPECT_EQ(h.state.batches()[0].failed_attempts, 0U);
+}
+
+TEST(CoordinatorCore, AResultOfAFenceThatWasLeasedToAnotherNodeIsRefused) {
+  CoordinatorHarness h;
+  h.Plan(1);
+  const Incarnation a = h.Join(0);
+  const LeaseName lease = h.Lease(0, a);
+  for (int i = 0; i < 11; ++i) h.Advance(seconds(1));
+  const Incarnation again = h.Join(0, "a");
+  EXPECT_EQ(h.Lease(1, h.Join(1)).id, lease.id);
+  EXPECT_THAT(h.Report(0, again, lease)->refused, ElementsAre(lease));
+  EXPECT_EQ(h.state.counts().succeeded, 0U);
+}
+
+TEST(CoordinatorCore, AFailedAttemptIsTriedAgainUntilTheTriesAreUsed) {
+  CoordinatorLimits limits;
+  limits.run_max_try = 2;
+  limits.thresholds.allowed_failed_count = 0;
+  CoordinatorHarness h(limits);
+  h.Plan(2);
+  const Incarnation in = h.Join(0);
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const LeaseName lease = h.Lease(0, in);
+    EXPECT_EQ(lease.id, 0U);
+    h.Report(0, in, lease, Kind::kFailed);
+    EXPECT_EQ(h.state.verdict().has_value(), attempt == 1);
+    h.Sync();
+  }
+  EXPECT_EQ(h.state.verdict()->reason, "AllowedFailedCountExceeded");
+  EXPECT_EQ(h.core->phase(), Phase::kEnded);
+}
+
+TEST(CoordinatorCore, OffersAreAdoptedByTheirDigestOnly) {
+  CoordinatorHarness h;
+  h.Plan(2);
+  Incarnation in = h.Join(0);
+  const auto first = h.Send(0, h.Request(in, 1));
+  h.Start();
+  in = h.Join(0);
+  ExchangeRequest request = h.Request(in);
+  request.offered.push_back({first->leased[0].id, first->leased[0].fence, first->digests[0] + 1});
+  EXPECT_THAT(h.Send(0, request)->refused, SizeIs(1));
+  request.offered[0].digest = first->digests[0];
+  const auto said = h.Send(0, request);
+  ASSERT_THAT(said->adopted, SizeIs(1));
+  EXPECT_EQ(said->adopted[0].fence.epoch, 2U);
+  EXPECT_THAT(h.Report(0, in, {0, said->adopted[0].fence})->refused, IsEmpty());
+  EXPECT_EQ(h.state.counts().succeeded, 1U);
+  request.offered[0].id = 99;
+  EXPECT_THAT(h.Send(0, request)->refused, SizeIs(1));
+}
+
+TEST(CoordinatorCore, PartsOfRowsAreTakenOnceAndInOrder) {
+  CoordinatorHarness h;
+  h.Plan(1);
+  const Incarnation in = h.Join(0);
+  const LeaseName lease = h.Lease(0, in);
+  ExchangeRequest request = h.Request(in);
+  request.parts.push_back({lease.id, lease.fence, 0, "one\n"});
+  h.Send(0, request);
+  h.Send(0, request);  // a repeat
+  EXPECT_EQ(h.state.PartBytes(lease.id, lease.fence), 4U);
+  ExchangeRequest last = h.Request(in);
+  last.finished.push_back(h.Done(lease));
+  last.finished[0].rows_offset = 4;
+  h.Send(0, last);
+  EXPECT_THAT(h.state.RowsOf(0), SizeIs(2));
+}
+
+TEST(CoordinatorCore, AResultWhosePartIsMissingIsRefused) {
+  CoordinatorHarness h;
+  h.Plan(1);
+  const Incarnation in = h.Join(0);
+  const LeaseName lease = h.Lease(0, in);
+  ExchangeRequest request = h.Request(in);
+  request.finished.push_back(h.Done(lease));
+  request.finished[0].rows_offset = 4;
+  EXPECT_THAT(h.Send(0, request)->refused, ElementsAre(lease));
+  EXPECT_EQ(h.state.counts().succeeded, 0U);
+}
+
+TEST(CoordinatorCore, DrainLeasesNothingMore) {
+  CoordinatorHarness h;
+  h.Plan(2);
+  const Incarnation in = h.Join(0);
+  h.core->Drain(h.now());
+  const auto said = h.Send(0, h.Request(in, 1, 1000));
+  EXPECT_THAT(said->leased, IsEmpty());
+  EXPECT_EQ(said->directive, Directive::kDrain);
+  h.core->Leave(0, in, h.now());
+  EXPECT_EQ(h.core->registered_nodes(), 0U);
+}
+
+TEST(CoordinatorCore, NoProgressFailsTheJobButNotWhileNobodyWorks) {
+  CoordinatorLimits limits;
+  limits.progress_timeout = seconds(5);
+  CoordinatorHarness h(limits);
+  h.Plan(1);
+  for (int i = 0; i < 20; ++i) h.Advance(seconds(1));
+  EXPECT_EQ(h.core->phase(), Phase::kRunning);
+  const Incarnation in = h.Join(0);
+  const LeaseName lease = h.Lease(0, in);
+  for (int i = 0; i < 7 && !h.state.verdict(); ++i) {
+    h.Hold(0, in, lease);
+    h.Advance(seconds(1));
+  }
+  ASSERT_TRUE(h.state.verdict());
+  EXPECT_EQ(h.state.verdict()->reason, "NoProgress");
+}
+
+TEST(CoordinatorCore, ANodeThatGaveUpFailsTheJobWhenItWasTheLast) {
+  CoordinatorHarness h;
+  h.Plan(1);
+  ExchangeRequest request = h.Request(h.Join(0));
+  request.events.push_back({0, ProcessEvent::Kind::kGaveUp, "no model", ""});
+  h.Send(0, request);
+  EXPECT_EQ(h.state.verdict()->reason, "InitFailed");
+}
+
+TEST(CoordinatorCore, AFrozenCoordinatorExpiresNobodyWhenItWakes) {
+  CoordinatorHarness h;
+  h.Plan(1);
+  const Incarnation in = h.Join(0);
+  const LeaseName lease = h.Lease(0, in);
+  h.Advance(seconds(60));
+  EXPECT_EQ(h.core->running(), 1U);
+  EXPECT_EQ(h.core->registered_nodes(), 1U);
+  EXPECT_THAT(h.Hold(0, in, lease)->refused, IsEmpty());
+}
+
+TEST(CoordinatorCore, ASilentNodeIsForgottenAndItsLeaseExpires) {
+  CoordinatorHarness h;
+  h.Plan(1);
+  const Incarnation in = h.Join(0);
+  h.Lease(0, in);
+  for (int i = 0; i < 11; ++i) h.Advance(seconds(1));
+  EXPECT_EQ(h.core->registered_nodes(), 0U);
+  EXPECT_EQ(h.core->running(), 0U);
+  EXPECT_EQ(h.core->pending(), 1U);
+}
+
+// --- found by the simulation
+
+TEST(CoordinatorCore, NobodyIsToldOfAVerdictBeforeItIsDurable) {
+  CoordinatorHarness h;
+  h.Plan(1);
+  const Incarnation in = h.Join(0);
+  const Incarnation other = h.Join(1);
+  const LeaseName lease = h.Lease(0, in);
+  const auto parked = h.Send(1, h.Request(other, 1, 20'000));
+  h.Report(0, in, lease);
+  ASSERT_TRUE(h.state.verdict());
+  EXPECT_EQ(parked->answers, 0);
+  EXPECT_EQ(h.Send(1, h.Request(other))->answers, 0);
+  h.Sync();
+  EXPECT_EQ(parked->directive, Directive::kFinish);
+}
+
+TEST(CoordinatorCore, AResultOfAMiniBatchThatWasLostTooOftenIsNotCalledDurable) {
+  CoordinatorLimits limits;
+  limits.max_losses = 1;
+  CoordinatorHarness h(limits);
+  h.Plan(2);
+  Incarnation in = h.Join(0, "first");
+  const LeaseName lease = h.Lease(0, in);
+  h.Hold(0, in, lease);
+  h.Join(0, "second");
+  ASSERT_EQ(h.state.counts().failed, 1U);
+  in = h.Join(0, "first");
+  const auto said = h.Report(0, in, lease);
+  h.Sync();
+  EXPECT_THAT(said->settled, IsEmpty());
+  EXPECT_THAT(said->refused, ElementsAre(lease));
+}
+
+TEST(CoordinatorCore, ALateResultOfAnEarlierGenerationIsNotCalledDurable) {
+  CoordinatorLimits limits;
+  limits.run_max_try = 1;
+  CoordinatorHarness h(limits);
+  h.Plan(2);
+  const LeaseName lease = h.Lease(0, h.Join(0));
+  h.Report(0, {1, 1}, lease, Kind::kFailed);
+  h.Sync();
+  h.Start(2);
+  const Incarnation in = h.Join(0);
+  const auto said = h.Report(0, in, lease);
+  EXPECT_THAT(said->settled, IsEmpty());
+  EXPECT_THAT(said->adopted, SizeIs(1));
+}
+
+TEST(CoordinatorCore, AFailedAttemptThatIsToldAgainAfterAnotherOneCountsOnce) {
+  CoordinatorHarness h;
+  h.Plan(1);
+  Incarnation in = h.Join(0);
+  const LeaseName first = h.Lease(0, in);
+  h.Report(0, in, first, Kind::kFailed);
+  h.Sync();
+  h.Report(0, in, h.Lease(0, in), Kind::kFailed);
+  h.Sync();
+  h.Start();
+  in = h.Join(0);
+  const auto said = h.Report(0, in, first, Kind::kFailed);
+  h.Sync();
+  EXPECT_THAT(said->settled, ElementsAre(first));
+  EXPECT_EQ(h.state.batches()[0].failed_attempts, 2U);
+}
+
+}  // namespace
+}  // namespace parallelrun

@@ -1,0 +1,238 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "coordinator/plan/listing.h"
+#include "tests/unit/coordinator/plan/folder.h"
+
+namespace parallelrun {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using Names = std::vector<std::string>;
+
+ListingSettings In(const std::string& root) { return {"images", root, "", {}, {}}; }
+
+// What the listing gives, and its error's message as a last name.
+Names All(const ListingSettings& settings, const std::string& after = "") {
+  Listing listing(settings, after);
+  Names names;
+  while (true) {
+    const auto name = listing.Next();
+    if (!name.ok()) {
+      names.push_back(std::string(CodeName(name.error().code)) + ": " + name.error().message);
+      return names;
+    }
+    if (!*name) return names;
+    names.emplace_back(**name);
+  }
+}
+
+// All, after checking that the listing goes on behind each of its names with just the rest.
+Names AllFromEverywhere(const ListingSettings& settings) {
+  const Names names = All(settings);
+  for (size_t i = 0; i < names.size(); ++i) {
+    const Names rest(names.begin() + static_cast<ptrdiff_t>(i) + 1, names.end());
+    EXPECT_EQ(All(settings, names[i]), rest) << "behind " << names[i];
+  }
+  return names;
+}
+
+TEST(PlanListingTest, OrderIsThatOfWholePaths) {
+  PlanFolder folder;
+  for (const char* name : {"a/x", "a.txt", "a-b", "a/b/c", "a0", "a/b.c", "B", "\xC3\xA4", "a b"}) {
+    folder.Write(name);
+  }
+  EXPECT_THAT(AllFromEverywhere(In(folder.path())),
+              ElementsAre("B", "a b", "a-b", "a.txt", "a/b.c", "a/b/c", "a/x", "a0", "\xC3\xA4"));
+}
+
+TEST(PlanListingTest, OrderOfRandomTrees) {
+  std::mt19937 random(7);
+  const std::string letters = "ab-/.~0";
+  for (int round = 0; round < 15; ++round) {
+    PlanFolder folder;
+    Names expected;
+    for (int i = 0; i < 60; ++i) {
+      std::string name = "p";
+      for (size_t n = random() % 12; n > 0; --n) {
+        const char letter = letters[random() % letters.size()];
+        if (name.back() != '/' || (letter != '/' && letter != '.')) name += letter;
+      }
+      if (name.back() == '/') name += "x";
+      std::error_code error;
+      std::filesystem::create_directories(std::filesystem::path(folder / name).parent_path(),
+                                          error);
+      if (error || std::filesystem::exists(folder / name)) continue;
+      folder.Write(name);
+      expected.push_back(name);
+    }
+    std::sort(expected.begin(), expected.end());
+    ASSERT_EQ(AllFromEverywhere(In(folder.path())), expected);
+  }
+}
+
+TEST(PlanListingTest, GoesOnBehindNamesThatAreGone) {
+  PlanFolder folder;
+  for (const char* name : {"a/1", "a/3", "b/1"}) folder.Write(name);
+  EXPECT_THAT(All(In(folder.path()), "a/2"), ElementsAre("a/3", "b/1"));
+  EXPECT_THAT(All(In(folder.path()), "a/9/9"), ElementsAre("b/1"));
+  EXPECT_THAT(All(In(folder.path()), "c"), IsEmpty());
+}
+
+TEST(PlanListingTest, LeavesOutHiddenAndExcluded) {
+  PlanFolder folder;
+  for (const char* name : {".hidden", ".git/config", "lost+found/#1", "a/.x", "a/lost+found/1",
+                           "keep", "tmp/a", "tmp/b/c", "x.tmp", "a/x.tmp", "a/y"}) {
+    folder.Write(name);
+  }
+  ListingSettings settings = In(folder.path());
+  settings.exclude = {"tmp", "**/*.tmp"};
+  EXPECT_THAT(AllFromEverywhere(settings), ElementsAre("a/y", "keep"));
+  settings.exclude = {"tmp/b/", "*.tmp"};
+  EXPECT_THAT(AllFromEverywhere(settings), ElementsAre("a/x.tmp", "a/y", "keep", "tmp/a"));
+}
+
+TEST(PlanListingTest, PatternSelects) {
+  PlanFolder folder;
+  for (const char* name : {"x.png", "a/y.png", "a/b/z.png", "a/y.jpg"}) folder.Write(name);
+  ListingSettings settings = In(folder.path());
+  settings.pattern = "**/*.png";
+  EXPECT_THAT(AllFromEverywhere(settings), ElementsAre("a/b/z.png", "a/y.png", "x.png"));
+  settings.pattern = "a/*.png";
+  EXPECT_THAT(AllFromEverywhere(settings), ElementsAre("a/y.png"));
+}
+
+TEST(PlanListingTest, FollowsLinksOnce) {
+  PlanFolder folder;
+  PlanFolder outside;
+  outside.Write("data/1");
+  outside.Write("data/sub/2");
+  folder.Write("real/x");
+  folder.Write(".snapshot/7/s");
+  folder.Link("real/x", "file-link");
+  folder.Link("../real", "a/link");    // shown as real/
+  folder.Link(outside / "data", "b");  // the first of two
+  folder.Link(outside / "data", "c");
+  folder.Link(outside / "data/sub", "d");  // within b
+  folder.Link("..", "real/up");            // a cycle
+  folder.Link(".snapshot/7", "current");   // its real name is hidden
+  EXPECT_THAT(AllFromEverywhere(In(folder.path())),
+              ElementsAre("b/1", "b/sub/2", "current/s", "file-link", "real/x"));
+}
+
+TEST(PlanListingTest, LinkCountsWhereThePatternLeavesOutTheRealName) {
+  PlanFolder folder;
+  folder.Write("2026-01/x");
+  folder.Write("2026-02/x");
+  folder.Link("2026-02", "latest");
+  ListingSettings settings = In(folder.path());
+  settings.pattern = "latest/*";
+  EXPECT_THAT(AllFromEverywhere(settings), ElementsAre("latest/x"));
+  settings.pattern = "";
+  settings.exclude = {"2026-*"};
+  EXPECT_THAT(AllFromEverywhere(settings), ElementsAre("latest/x"));
+  settings.exclude = {"*/y"};
+  EXPECT_THAT(AllFromEverywhere(settings), ElementsAre("2026-01/x", "2026-02/x"));
+}
+
+TEST(PlanListingTest, LinkThatIsMetBeforeWhatItHolds) {
+  PlanFolder folder;
+  PlanFolder outside;
+  outside.Write("sub/deep/1");
+  outside.Write("sub/2");
+  folder.Link(outside / "sub/deep", "a");
+  folder.Link(outside.path(), "b");
+  folder.Link(outside / "sub", "c");
+  EXPECT_THAT(AllFromEverywhere(In(folder.path())), ElementsAre("a/1", "b/sub/2"));
+}
+
+TEST(PlanListingTest, RefusesLinkToNowhere) {
+  PlanFolder folder;
+  folder.Write("a");
+  folder.Link("gone", "b.png");
+  EXPECT_THAT(All(In(folder.path())),
+              ElementsAre(AllOf(HasSubstr("Invalid: inputs[images]: " + folder.path() + "/b.png"),
+                                HasSubstr("leads nowhere"), HasSubstr("exclude"))));
+  ListingSettings settings = In(folder.path());
+  settings.exclude = {"b.png"};
+  EXPECT_THAT(All(settings), ElementsAre("a"));
+}
+
+TEST(PlanListingTest, RefusesBadNames) {
+  for (const char* name : {"sub/line\nbreak.png", "sub/return\rx.png", "sub/\xE4.png",
+                           "sub/\xED\xA0\x80.png", "sub/\xC0\xAF.png"}) {
+    PlanFolder folder;
+    folder.Write("sub/good.txt");
+    folder.Write(name);
+    ListingSettings settings = In(folder.path());
+    EXPECT_THAT(All(settings),
+                ElementsAre(AllOf(HasSubstr("Invalid: inputs[images]: "),
+                                  HasSubstr("in folder " + folder.path() + "/sub "),
+                                  HasSubstr("rename it, or name it in inputs[].exclude"))));
+    settings.pattern = "**/*.txt";
+    EXPECT_THAT(All(settings), ElementsAre("sub/good.txt"));
+    settings.pattern = "";
+    settings.exclude = {"**/*.png"};
+    EXPECT_THAT(All(settings), ElementsAre("sub/good.txt"));
+  }
+  PlanFolder folder;
+  folder.Write("line\nbreak");
+  EXPECT_THAT(All(In(folder.path())), ElementsAre(HasSubstr("\"line\\nbreak\"")));
+}
+
+TEST(PlanListingTest, RefusesForbiddenFolders) {
+  PlanFolder folder;
+  folder.Write("in/a");
+  folder.Write("in/out/part");
+  ListingSettings settings = In(folder / "in");
+  settings.forbidden = {folder / "in/out"};
+  EXPECT_THAT(All(settings),
+              ElementsAre("a", AllOf(HasSubstr("Invalid: inputs[images]: "),
+                                     HasSubstr(folder / "in/out"), HasSubstr("inputs[].exclude"))));
+  settings.exclude = {"out"};
+  EXPECT_THAT(All(settings), ElementsAre("a"));
+  settings.exclude.clear();
+  settings.forbidden = {folder.path()};
+  EXPECT_THAT(All(settings), ElementsAre(HasSubstr("lies in " + folder.path())));
+  settings.forbidden = {folder / "in"};
+  EXPECT_THAT(All(settings), ElementsAre(HasSubstr("Invalid")));
+  settings.forbidden = {folder / "not-there"};
+  EXPECT_THAT(All(settings), ElementsAre("a", "out/part"));
+}
+
+TEST(PlanListingTest, SingleFileAndMissingRoot) {
+  PlanFolder folder;
+  folder.Write("rows.csv", "a\n1\n");
+  folder.Write("other");
+  Listing listing(In(folder / "rows.csv"));
+  ASSERT_TRUE(listing.Start().ok());
+  EXPECT_EQ(listing.folder(), folder.path());
+  EXPECT_EQ(listing.Stamp("rows.csv").value()->size, 4u);
+  EXPECT_THAT(AllFromEverywhere(In(folder / "rows.csv")), ElementsAre("rows.csv"));
+  EXPECT_THAT(All(In(folder.path() + "//")), ElementsAre("other", "rows.csv"));
+  EXPECT_THAT(All(In(folder / "gone")),
+              ElementsAre(AllOf(HasSubstr("NotFound: inputs[images]: " + folder.path() + "/gone"),
+                                HasSubstr("does not exist"))));
+}
+
+TEST(PlanListingTest, StampFollowsLinksAndMissesWhatIsGone) {
+  PlanFolder folder;
+  folder.Write("a", "12345");
+  folder.Link("a", "b");
+  Listing listing(In(folder.path()));
+  ASSERT_TRUE(listing.Next().ok());
+  EXPECT_EQ(listing.Stamp("b").value()->size, 5u);
+  EXPECT_GT(listing.Stamp("b").value()->mtime_ns, 1'000'000'000'000'000'000);
+  EXPECT_FALSE(listing.Stamp("c").value());
+}
+
+}  // namespace
+}  // namespace parallelrun

@@ -1,0 +1,178 @@
+#include "coordinator/start/earlier_run.h"
+
+#include <gmock/gmock.h>
+
+namespace parallelrun {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const char* const kPlan = R"({"inputs":[],"miniBatchSize":10})";
+const char* const kOtherPlan = R"({"inputs":[],"miniBatchSize":20})";
+const char* const kJob = R"({"spec":{"entryScript":"a.py","arguments":["-x"],"nodeCount":1}})";
+
+// What an earlier run left.
+enum class Left {
+  kNothing,
+  kBegun,
+  kSomeSucceeded,
+  kFailed,
+  kNothingSucceeded,
+  kDone,
+  kDoneInPart
+};
+
+JobState StateOf(Left left) {
+  JobState state;
+  const auto apply = [&state](const Record& record) {
+    const Status applied = state.Apply(record, {}, {});
+    EXPECT_TRUE(applied.ok()) << applied.error().message;
+  };
+  if (left == Left::kNothing) return state;
+  SettingsRecord settings;
+  settings.generation = 4;
+  settings.code_digest = 7;
+  settings.resource_uid = "before";
+  settings.plan_settings = kPlan;
+  settings.job = kJob;
+  apply(settings);
+  if (left == Left::kBegun) return state;
+  PlanChunkRecord chunk;
+  chunk.content = RankChunk{2};
+  apply(chunk);
+  apply(PlanEndRecord{2, 2});
+  const bool any = left != Left::kNothingSucceeded;
+  ResultRecord result;
+  result.items_succeeded = 1;
+  if (any) apply(result);
+  if (left == Left::kSomeSucceeded) return state;
+  FailedRecord failed;
+  failed.end = AttemptEnd::kFinal;
+  if (!any) apply(failed);
+  failed.id = result.id = 1;
+  if (left == Left::kDone) {
+    apply(result);
+  } else {
+    apply(failed);
+  }
+  const bool succeeded = left == Left::kDone || left == Left::kDoneInPart;
+  apply(VerdictRecord{succeeded ? Outcome::kSucceeded : Outcome::kFailed, 1, "R", "m"});
+  if (succeeded) apply(PublishedRecord{"/out/o.txt", 1, 1, {}});
+  return state;
+}
+
+NewRun Asking(IfExists if_exists, bool output_there = false) {
+  NewRun run;
+  run.if_exists = if_exists;
+  run.resource_uid = "new";
+  run.code_digest = 7;
+  run.plan_settings = kPlan;
+  run.job = kJob;
+  run.state_folder = "/state";
+  run.output_folder = "/out";
+  run.output_path = "/out/o.txt";
+  run.output_there = output_there;
+  return run;
+}
+
+constexpr Left kAllLeft[] = {Left::kNothing,   Left::kBegun, Left::kSomeSucceeded,
+                             Left::kFailed,    Left::kDone,  Left::kNothingSucceeded,
+                             Left::kDoneInPart};
+constexpr IfExists kAllWishes[] = {IfExists::kFail, IfExists::kResume, IfExists::kOverwrite,
+                                   IfExists::kRetryFailed};
+
+// In every combination: nothing that succeeded, and no output, is given up unless somebody said
+// Overwrite; what goes on raises the generation by one; who comes again decides nothing.
+TEST(EarlierRun, NothingIsGivenUpUnasked) {
+  for (const Left left : kAllLeft) {
+    const JobState state = StateOf(left);
+    for (const IfExists wish : kAllWishes) {
+      for (int bits = 0; bits < 8; ++bits) {
+        NewRun run = Asking(wish, (bits & 1) != 0);
+        run.in_pod = (bits & 2) != 0;
+        if ((bits & 4) != 0) run.plan_settings = kOtherPlan;
+        const Result<StartDecision> decided = DecideStart(run, state);
+        SCOPED_TRACE(testing::Message()
+                     << static_cast<int>(left) << " " << static_cast<int>(wish) << " " << bits);
+        if (!decided.ok()) {
+          EXPECT_NE(wish, IfExists::kOverwrite);
+          EXPECT_THAT(decided.error().message,
+                      HasSubstr(run.in_pod ? "output.ifExists: Overwrite" : "--overwrite"));
+          continue;
+        }
+        const bool kept_something = state.counts().succeeded > 0 || run.output_there;
+        if (wish == IfExists::kOverwrite) {
+          EXPECT_EQ(decided->overwrite, left != Left::kNothing);
+        } else if (kept_something) {
+          EXPECT_FALSE(decided->overwrite);
+        }
+        if (left == Left::kNothing || decided->overwrite) {
+          EXPECT_TRUE(decided->write_settings);
+          EXPECT_EQ(decided->generation, 1U);
+        } else {
+          EXPECT_EQ(decided->generation, 5U);
+          EXPECT_EQ(run.plan_settings, kPlan);
+        }
+        run.resource_uid = "before";
+        if (left == Left::kNothing) continue;
+        const Result<StartDecision> again = DecideStart(run, state);
+        ASSERT_TRUE(again.ok());
+        EXPECT_FALSE(again->write_settings || again->overwrite);
+      }
+    }
+  }
+}
+
+TEST(EarlierRun, AFailedRunWithoutAResultIsStartedOver) {
+  for (const IfExists wish : {IfExists::kFail, IfExists::kResume}) {
+    NewRun run = Asking(wish);
+    run.plan_settings = kOtherPlan;
+    EXPECT_TRUE(DecideStart(run, StateOf(Left::kNothingSucceeded))->overwrite);
+    EXPECT_TRUE(DecideStart(run, StateOf(Left::kBegun))->overwrite);
+  }
+  // On a cluster another job may still be at work on it.
+  NewRun pod = Asking(IfExists::kFail);
+  pod.in_pod = true;
+  EXPECT_FALSE(DecideStart(pod, StateOf(Left::kBegun)).ok());
+  EXPECT_TRUE(DecideStart(pod, StateOf(Left::kNothingSucceeded))->overwrite);
+}
+
+TEST(EarlierRun, AFinishedRunGoesOnOnlyToRetryWhatFailed) {
+  EXPECT_FALSE(
+      DecideStart(Asking(IfExists::kResume, true), StateOf(Left::kDoneInPart))->write_settings);
+  EXPECT_FALSE(
+      DecideStart(Asking(IfExists::kRetryFailed, true), StateOf(Left::kDone))->write_settings);
+  const auto retry = DecideStart(Asking(IfExists::kRetryFailed, true), StateOf(Left::kDoneInPart));
+  EXPECT_TRUE(retry->write_settings);
+  EXPECT_EQ(retry->generation, 5U);
+  EXPECT_FALSE(retry->overwrite);
+  EXPECT_TRUE(DecideStart(Asking(IfExists::kRetryFailed), StateOf(Left::kFailed))->write_settings);
+}
+
+TEST(EarlierRun, RefusalsSayWhatCanBeDone) {
+  const auto unfinished = DecideStart(Asking(IfExists::kFail), StateOf(Left::kSomeSucceeded));
+  EXPECT_THAT(unfinished.error().message, HasSubstr("--resume"));
+  const auto finished = DecideStart(Asking(IfExists::kFail, true), StateOf(Left::kDone));
+  EXPECT_THAT(finished.error().message, HasSubstr("finished already"));
+  NewRun other = Asking(IfExists::kRetryFailed, true);
+  other.plan_settings = kOtherPlan;
+  EXPECT_THAT(DecideStart(other, StateOf(Left::kDoneInPart)).error().message,
+              HasSubstr("miniBatchSize"));
+  EXPECT_THAT(DecideStart(Asking(IfExists::kFail, true), StateOf(Left::kNothing)).error().message,
+              HasSubstr("move it away"));
+}
+
+TEST(EarlierRun, ChangedCodeIsTaken) {
+  NewRun run = Asking(IfExists::kResume);
+  EXPECT_THAT(DecideStart(run, StateOf(Left::kFailed))->taken, IsEmpty());
+  run.code_digest = 8;
+  run.job = R"({"spec":{"entryScript":"a.py","arguments":["-y"],"nodeCount":2}})";
+  EXPECT_THAT(DecideStart(run, StateOf(Left::kFailed))->taken,
+              ElementsAre("the code", R"(spec.arguments[0]: "-x" -> "-y")"));
+  EXPECT_THAT(DecideStart(run, StateOf(Left::kDone))->taken, IsEmpty());
+}
+
+}  // namespace
+}  // namespace parallelrun

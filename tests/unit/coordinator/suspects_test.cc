@@ -1,0 +1,285 @@
+// Mini-batches whose nodes die, that fail until they are split, and that take too long.
+#include <gmock/gmock.h>
+
+#include "tests/unit/coordinator/core_harness.h"
+
+namespace parallelrun {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using Kind = Finished::Kind;
+
+std::vector<BatchId> Ids(const std::vector<LeaseName>& names) {
+  std::vector<BatchId> ids;
+  for (const LeaseName& name : names) ids.push_back(name.id);
+  return ids;
+}
+
+// Has node 0's agent die `times` times while run() works on mini-batch 0.
+void LoseTheFirst(CoordinatorHarness& h, int times) {
+  for (int i = 0; i < times; ++i) {
+    const Incarnation in = h.Join(0, "agent" + std::to_string(i));
+    h.Hold(0, in, h.Lease(0, in));
+  }
+  h.Join(0, "agent" + std::to_string(times));
+}
+
+TEST(Suspects, AfterTwoLossesItIsLeasedLastAndAlone) {
+  CoordinatorHarness h;
+  h.Plan(40);
+  LoseTheFirst(h, 2);
+  ASSERT_EQ(h.state.batches()[0].losses, 2U);
+  const Incarnation in = h.Join(0, "agent2");
+  const Incarnation other = h.Join(1);
+  std::vector<LeaseName> leased;
+  for (int i = 0; i < 39; ++i) leased.push_back(h.Lease(0, in));
+  EXPECT_THAT(h.Send(0, h.Request(in, 5))->leased, IsEmpty());
+  EXPECT_THAT(Ids(h.Send(1, h.Request(other, 5))->leased), ElementsAre(0));
+  EXPECT_THAT(h.Send(1, h.Request(other, 5))->leased, IsEmpty());
+}
+
+TEST(Suspects, AParkedRequestIsNotAnsweredWithNothing) {
+  CoordinatorHarness h;
+  h.Plan(2);
+  LoseTheFirst(h, 2);
+  const Incarnation in = h.Join(0, "agent2");
+  const LeaseName normal = h.Lease(0, in);
+  ASSERT_EQ(normal.id, 1U);
+  const auto parked = h.Send(0, h.Request(in, 1, 20'000));
+  EXPECT_EQ(parked->answers, 0);
+  ExchangeRequest done = h.Request(in, 1);
+  done.finished.push_back(h.Done(normal));
+  const auto said = h.Send(0, done);
+  h.Sync();
+  EXPECT_THAT(Ids(said->leased), ElementsAre(0));
+}
+
+TEST(Suspects, ADeathThatIsHeardOfAfterTheLeaseExpiredIsALoss) {
+  CoordinatorHarness h;
+  h.Plan(2);
+  const Incarnation in = h.Join(0, "first");
+  h.Hold(0, in, h.Lease(0, in));
+  h.Advance(seconds(1));
+  for (int i = 0; i < 12; ++i) h.Advance(seconds(1));
+  ASSERT_EQ(h.core->running(), 0U);
+  EXPECT_EQ(h.state.batches()[0].losses, 0U);
+  h.Join(0, "second");
+  EXPECT_EQ(h.state.batches()[0].losses, 1U);
+}
+
+TEST(Suspects, AnAgentThatComesBackLostNothing) {
+  CoordinatorHarness h;
+  h.Plan(2);
+  Incarnation in = h.Join(0, "first");
+  const LeaseName lease = h.Lease(0, in);
+  h.Hold(0, in, lease);
+  for (int i = 0; i < 12; ++i) h.Advance(seconds(1));
+  in = h.Join(0, "first");
+  h.Join(0, "second");
+  EXPECT_EQ(h.state.batches()[0].losses, 0U);
+}
+
+// The node and the coordinator die together.
+TEST(Suspects, WhatHadStartedUnderAnEarlierEpochAndIsNotOfferedIsALoss) {
+  CoordinatorLimits limits;
+  limits.speculation = true;  // without it the new epoch leases nothing for a while
+  CoordinatorHarness h(limits);
+  h.Plan(2);
+  LoseTheFirst(h, 1);
+  const Incarnation in = h.Join(0, "agent1");
+  h.Hold(0, in, h.Lease(0, in));
+  h.Sync();
+  h.Start();
+  ASSERT_EQ(h.state.started().size(), 1U);
+  const Incarnation later = h.Join(1);
+  const auto other = h.Send(1, h.Request(later, 5));
+  ASSERT_THAT(Ids(other->leased), ElementsAre(1));
+  for (int i = 0; i < 9; ++i) {
+    h.Hold(1, later, other->leased[0]);
+    h.Advance(seconds(1));
+  }
+  EXPECT_EQ(h.state.batches()[0].losses, 1U);
+  h.Advance(seconds(1));
+  EXPECT_EQ(h.state.batches()[0].losses, 2U);
+  EXPECT_THAT(Ids(h.Send(0, h.Request(h.Join(0, "agent2"), 5))->leased), ElementsAre(0));
+}
+
+TEST(Suspects, WhatIsOfferedToTheNextEpochIsNoLoss) {
+  CoordinatorHarness h;
+  h.Plan(2);
+  LoseTheFirst(h, 1);
+  Incarnation in = h.Join(0, "agent1");
+  const auto leased = h.Send(0, h.Request(in, 1));
+  h.Hold(0, in, leased->leased[0]);
+  h.Sync();
+  h.Start();
+  in = h.Join(0, "agent1");
+  ExchangeRequest offer = h.Request(in);
+  offer.offered.push_back({0, leased->leased[0].fence, leased->digests[0]});
+  const auto said = h.Send(0, offer);
+  ASSERT_THAT(said->adopted, SizeIs(1));
+  for (int i = 0; i < 12; ++i) {
+    h.Hold(0, in, {0, said->adopted[0].fence});
+    h.Advance(seconds(1));
+  }
+  EXPECT_EQ(h.state.batches()[0].losses, 1U);
+}
+
+TEST(Suspects, WhatWasHandedBackIsNoLossInTheNextEpoch) {
+  CoordinatorHarness h;
+  h.Plan(2);
+  LoseTheFirst(h, 1);
+  const Incarnation in = h.Join(0, "agent1");
+  h.Hold(0, in, h.Lease(0, in));
+  h.core->Leave(0, in, h.now());
+  h.Sync();
+  h.Start();
+  EXPECT_THAT(h.state.started(), IsEmpty());
+}
+
+// --- isolateFailures
+
+CoordinatorLimits Isolating(uint32_t tries = 2) {
+  CoordinatorLimits limits;
+  limits.isolate_failures = true;
+  limits.run_max_try = tries;
+  return limits;
+}
+
+void PlanFour(CoordinatorHarness& h) {
+  TabularChunk chunk;
+  chunk.path = "/in/rows.csv";
+  chunk.format = "{}";
+  chunk.slices.push_back({0, 40, 4});
+  PlanChunkRecord record;
+  record.content = chunk;
+  std::string encoded;
+  EncodeRecord(record, encoded);
+  ASSERT_TRUE(h.core->AddChunk(encoded, h.now()).ok());
+  h.core->EndPlan(h.now());
+  h.Sync();
+}
+
+TEST(Isolation, AMiniBatchThatUsedItsTriesIsSplitDownToTheBadItem) {
+  CoordinatorHarness h(Isolating());
+  PlanFour(h);
+  const Incarnation in = h.Join(0);
+  std::vector<std::string> failed;
+  while (!h.state.verdict()) {
+    const LeaseName lease = h.Lease(0, in);
+    const MiniBatch& batch = h.state.batch(lease.id);
+    const uint32_t first = h.state.FirstItemOf(lease.id);
+    const bool bad = first <= 2 && 2 < first + batch.items;
+    if (bad) failed.push_back(MiniBatchText(lease.id));
+    ExchangeRequest request = h.Request(in);
+    request.finished.push_back(h.Done(lease, bad ? Kind::kFailed : Kind::kSucceeded));
+    request.finished[0].items_succeeded = bad ? 0 : batch.items;
+    h.Send(0, request);
+    h.Sync();
+    ASSERT_EQ(h.core->running() + h.core->pending() + h.state.counts().succeeded, 1U);
+  }
+  // Two tries whole, one of the half, two of the single item.
+  EXPECT_THAT(failed, ElementsAre("0", "0", "0/3", "0/6", "0/6"));
+  EXPECT_EQ(h.state.counts().items_failed, 1U);
+  EXPECT_EQ(h.state.counts().items_succeeded, 3U);
+  EXPECT_EQ(h.state.verdict()->reason, "CompletedWithFailures");
+}
+
+TEST(Isolation, ItGoesOnInTheNextEpochAndAcceptsWhatIsOffered) {
+  CoordinatorHarness h(Isolating(1));
+  PlanFour(h);
+  Incarnation in = h.Join(0);
+  h.Report(0, in, h.Lease(0, in), Kind::kFailed);
+  h.Sync();
+  const auto leased = h.Send(0, h.Request(in, 1));
+  h.Start();
+  in = h.Join(0);
+  ExchangeRequest offer = h.Request(in, 5);
+  offer.offered.push_back({leased->leased[0].id, leased->leased[0].fence, leased->digests[0]});
+  const auto said = h.Send(0, offer);
+  ASSERT_THAT(said->adopted, SizeIs(1));
+  EXPECT_EQ(said->adopted[0].id, FirstPiece(0));
+  EXPECT_THAT(Ids(said->leased), ElementsAre(SecondPiece(0)));
+}
+
+TEST(Isolation, WithoutItAMiniBatchFailsWhole) {
+  CoordinatorLimits limits;
+  limits.run_max_try = 1;
+  CoordinatorHarness h(limits);
+  PlanFour(h);
+  const Incarnation in = h.Join(0);
+  h.Report(0, in, h.Lease(0, in), Kind::kFailed);
+  EXPECT_EQ(h.state.counts().failed, 1U);
+  EXPECT_EQ(h.state.counts().items_failed, 4U);
+}
+
+// --- speculation
+
+struct Stragglers {
+  explicit Stragglers(CoordinatorLimits limits) : h(limits) {
+    h.Plan(2);
+    slow = h.Join(0);
+    idle = h.Join(1);
+    first = h.Lease(0, slow);
+    const LeaseName other = h.Lease(1, idle);
+    h.Report(1, idle, other);
+    h.Sync();
+  }
+  // Both nodes are heard of each second.
+  std::shared_ptr<CoordinatorHarness::Said> Wait(int times) {
+    std::shared_ptr<CoordinatorHarness::Said> said;
+    for (int i = 0; i < times; ++i) {
+      h.Hold(0, slow, first);
+      said = h.Send(1, h.Request(idle, 2));
+      h.Advance(seconds(1));
+    }
+    return said;
+  }
+  CoordinatorHarness h;
+  Incarnation slow;
+  Incarnation idle;
+  LeaseName first;
+};
+
+TEST(Speculation, AnIdleNodeTriesWhatTakesLongAndTheFirstResultCounts) {
+  CoordinatorLimits limits;
+  limits.speculation = true;
+  limits.slow_least = seconds(1);
+  Stragglers s(limits);
+  EXPECT_THAT(s.Wait(1)->leased, IsEmpty());
+  const auto said = s.Wait(2);
+  ASSERT_THAT(said->leased, SizeIs(1));
+  EXPECT_EQ(said->leased[0].id, s.first.id);
+  s.h.Report(1, s.idle, said->leased[0]);
+  s.h.Sync();
+  EXPECT_TRUE(s.h.state.all_settled());
+  const auto late = s.h.Report(0, s.slow, s.first);
+  EXPECT_THAT(late->settled, IsEmpty());
+  EXPECT_THAT(late->refused, ElementsAre(s.first));
+  EXPECT_EQ(s.h.state.counts().succeeded, 2U);
+}
+
+TEST(Speculation, OffMeansNever) {
+  Stragglers s(CoordinatorLimits{});
+  EXPECT_THAT(s.Wait(8)->leased, IsEmpty());
+}
+
+TEST(Speculation, BothMayFailWithoutATryTooMany) {
+  CoordinatorLimits limits;
+  limits.speculation = true;
+  limits.slow_least = seconds(1);
+  limits.run_max_try = 2;
+  Stragglers s(limits);
+  const auto said = s.Wait(3);
+  ASSERT_THAT(said->leased, SizeIs(1));
+  s.h.Report(0, s.slow, s.first, Kind::kFailed);
+  EXPECT_EQ(s.h.state.counts().failed, 0U);
+  s.h.Report(1, s.idle, said->leased[0], Kind::kFailed);
+  EXPECT_EQ(s.h.state.batches()[s.first.id].failed_attempts, 2U);
+  EXPECT_EQ(s.h.state.counts().failed, 1U);
+}
+
+}  // namespace
+}  // namespace parallelrun

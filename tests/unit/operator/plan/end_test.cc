@@ -1,0 +1,255 @@
+// How jobs end.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/operator/plan/world.h"
+
+namespace parallelrun {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+json EndOf(bool succeeded, int failed = 0) {
+  json progress =
+      PlanWorld::Progress(succeeded ? "Succeeded" : "Failed", 100 - failed, failed, 100);
+  progress["verdict"] = {{"outcome", succeeded ? "Succeeded" : "Failed"},
+                         {"reason", succeeded ? "" : "ErrorThresholdExceeded"},
+                         {"message", succeeded ? "" : "11 items failed"}};
+  if (succeeded) {
+    progress["output"] = {{"path", "/mnt/out/o.txt"}, {"bytes", 5}, {"rows", 1}, {"sha256", "ab"}};
+  }
+  return progress;
+}
+
+TEST(OperatorPlanEnd, AVerdictThatWasPulledCompletesTheJob) {
+  PlanWorld world;
+  world.RunJob();
+  world.now += seconds(1);
+  world.Say(EndOf(true));
+  world.Turn();
+  EXPECT_EQ(world.Status().phase, "Succeeded");
+  EXPECT_EQ(world.Reason("Complete"), "Completed");
+  EXPECT_EQ(world.Status().output->rows, 1);
+  EXPECT_EQ(world.Status().progress->percent, 100);
+  EXPECT_FALSE(world.Pod("node-0-1").Live());
+  EXPECT_TRUE(world.Status().completion_time);
+  EXPECT_EQ(world.Told("Completed"), 1);
+  // Nothing is ever made again, and the verdict stays.
+  world.Reap();
+  world.done.clear();
+  world.End(world.Pod("coordinator-1"), 0);
+  for (int i = 0; i < 3; ++i) world.TurnIn(seconds(100));
+  EXPECT_EQ(world.Did(Action::Kind::kCreate), 0);
+  EXPECT_EQ(world.Told("Completed"), 1);
+  EXPECT_TRUE(world.Has("coordinator-1")) << "its log stays";
+}
+
+// As a second operator has it that was late.
+TEST(OperatorPlanEnd, AnOldReportTakesNothingBack) {
+  PlanWorld world;
+  world.RunJob();
+  world.Say(EndOf(true));
+  world.Turn();
+  world.Say(PlanWorld::Progress("Running", 96, 0, 100));
+  world.TurnIn(seconds(60));
+  EXPECT_EQ(world.Status().progress->percent, 100);
+}
+
+TEST(OperatorPlanEnd, FailuresWithinTheThresholdsAreNamed) {
+  PlanWorld world;
+  world.RunJob();
+  world.Say(EndOf(true, 3));
+  world.TurnIn(seconds(1));
+  EXPECT_EQ(world.Reason("Complete"), "CompletedWithFailures");
+  EXPECT_THAT(world.Message("Complete"), HasSubstr("3 of 100"));
+}
+
+TEST(OperatorPlanEnd, LastWordsAreEnoughWhenNothingCouldBePulled) {
+  PlanWorld world;
+  world.Turn();
+  world.StartAll();
+  world.End(world.Pod("coordinator-1"), 0, "", json{{"progress", EndOf(true)}}.dump());
+  world.TurnIn(seconds(1));
+  EXPECT_TRUE(world.Status().Is("Complete"));
+  EXPECT_EQ(world.Status().output->path, "/mnt/out/o.txt");
+}
+
+TEST(OperatorPlanEnd, AFailedJobEndsInTwoSteps) {
+  PlanWorld world;
+  world.RunJob();
+  // restartPolicy OnFailure: the kubelet has started it again already.
+  PodDigest& pod = world.Pod("coordinator-1");
+  pod.main.restarts = 1;
+  pod.main.ended = {1, "Error", json{{"progress", EndOf(false)}}.dump(), {}, {}};
+  world.TurnIn(seconds(1));
+  EXPECT_TRUE(world.Status().Is("FailureTarget"));
+  EXPECT_FALSE(world.Status().Is("Failed"));
+  EXPECT_EQ(world.Status().phase, "Finalizing");
+  EXPECT_EQ(world.Live(), 0);
+  world.Reap();
+  world.TurnIn(seconds(1));
+  EXPECT_TRUE(world.Status().Is("Failed"));
+  EXPECT_EQ(world.Reason("Failed"), "ErrorThresholdExceeded");
+  EXPECT_EQ(world.Status().failure->message, "11 items failed");
+  EXPECT_TRUE(world.Status().Is("Stalled"));
+}
+
+TEST(OperatorPlanEnd, ADeadMachineDoesNotHoldUpTheEnd) {
+  PlanWorld world;
+  world.RunJob();
+  world.Say(EndOf(false));
+  world.TurnIn(seconds(1));
+  world.TurnIn(seconds(60));
+  EXPECT_FALSE(world.Status().Is("Failed"));
+  world.TurnIn(seconds(31));
+  EXPECT_TRUE(world.Status().Is("Failed"));
+}
+
+TEST(OperatorPlanEnd, ACoordinatorThatCannotStartFailsTheJobWithItsMessage) {
+  PlanWorld world;
+  world.Turn();
+  PodDigest& pod = world.Pod("coordinator-1");
+  pod.main.ended = {2, "Error", R"({"error": "cannot write /mnt/out: Permission denied"})", {}, {}};
+  pod.main.waiting_reason = "CrashLoopBackOff";
+  world.TurnIn(seconds(1));
+  EXPECT_EQ(world.Reason("FailureTarget"), "CoordinatorCannotStart");
+  EXPECT_THAT(world.Message("FailureTarget"), HasSubstr("Permission denied"));
+}
+
+TEST(OperatorPlanEnd, CancelStopsARunningJobThroughItsCoordinator) {
+  PlanWorld world;
+  world.RunJob();
+  world.Edit("cancel", true);
+  world.Turn();
+  EXPECT_EQ(world.Reason("FailureTarget"), "Canceled");
+  world.Turn();
+  EXPECT_EQ(world.view.acknowledged->value("cancel", false), true);
+  EXPECT_TRUE(world.Pod("coordinator-1").Live()) << "it closes the ledger and uploads logs";
+  world.End(world.Pod("coordinator-1"), 1, "", json{{"progress", EndOf(false)}}.dump());
+  world.Reap();
+  world.TurnIn(seconds(1));
+  EXPECT_EQ(world.Reason("Failed"), "Canceled");
+}
+
+TEST(OperatorPlanEnd, CancelOfAJobWhoseCoordinatorIsDeafEndsToo) {
+  PlanWorld world;
+  world.RunJob();
+  world.coordinator_listens = false;
+  world.Edit("cancel", true);
+  world.Turn();
+  world.TurnIn(seconds(61));
+  EXPECT_FALSE(world.Pod("coordinator-1").Live());
+  world.Reap();
+  world.TurnIn(seconds(1));
+  EXPECT_EQ(world.Reason("Failed"), "Canceled");
+}
+
+TEST(OperatorPlanEnd, CancelBeforeTheStartFailsAtOnce) {
+  PlanWorld world;
+  world.spec()["cancel"] = true;
+  world.Turn();
+  EXPECT_EQ(world.Reason("Failed"), "Canceled");
+  EXPECT_EQ(world.Did(Action::Kind::kCreate), 0);
+}
+
+TEST(OperatorPlanEnd, AVerdictOfSuccessWinsOverALateCancel) {
+  PlanWorld world;
+  world.RunJob();
+  world.Edit("cancel", true);
+  world.Turn();
+  world.Say(EndOf(true));
+  world.TurnIn(seconds(1));
+  EXPECT_TRUE(world.Status().Is("Complete"));
+  EXPECT_FALSE(world.Status().Is("FailureTarget"));
+}
+
+TEST(OperatorPlanEnd, TheActiveDeadlineFailsTheJob) {
+  PlanWorld world;
+  world.spec()["activeDeadlineSeconds"] = 100;
+  world.RunJob();
+  const Plan plan = world.TurnIn(seconds(1));
+  EXPECT_LE(*plan.wake, *world.Status().start_time + seconds(100));
+  world.TurnIn(seconds(100));
+  EXPECT_EQ(world.Reason("FailureTarget"), "DeadlineExceeded");
+}
+
+TEST(OperatorPlanEnd, TheStartupDeadlineTellsWhyNothingStarted) {
+  PlanWorld world;
+  world.spec()["startupDeadlineSeconds"] = 30;
+  world.Turn();
+  world.Pod("node-0-1").main.waiting_reason = "ImagePullBackOff";
+  world.Pod("node-0-1").main.waiting_message = "not found";
+  world.TurnIn(seconds(10));
+  world.TurnIn(seconds(20));
+  EXPECT_EQ(world.Reason("FailureTarget"), "StartupDeadlineExceeded");
+  EXPECT_THAT(world.Message("FailureTarget"), HasSubstr("ImagePullBackOff"));
+  PlanWorld ready;
+  ready.spec()["startupDeadlineSeconds"] = 30;
+  ready.RunJob();
+  ready.TurnIn(seconds(60));
+  EXPECT_FALSE(ready.Status().Is("FailureTarget"));
+}
+
+TEST(OperatorPlanEnd, NodesGoAtFinalizingAndSuspendIsIgnored) {
+  PlanWorld world;
+  world.RunJob();
+  world.now += seconds(1);
+  world.Say(PlanWorld::Progress("Finalizing", 100, 0, 100));
+  world.Edit("suspend", true);
+  world.Turn();
+  EXPECT_EQ(world.Status().phase, "Finalizing");
+  EXPECT_FALSE(world.Pod("node-0-1").Live());
+  EXPECT_TRUE(world.Pod("coordinator-1").Live());
+  // The coordinator dies while it publishes: it comes back, the nodes do not.
+  world.Reap();
+  world.Pod("coordinator-1").deletion = world.now + seconds(30);
+  world.view = {};
+  world.TurnIn(seconds(15));
+  EXPECT_TRUE(world.Has("coordinator-2"));
+  EXPECT_EQ(world.Live(), 1);
+}
+
+TEST(OperatorPlanEnd, TtlDeletesPodsAndOnlyOnDemandTheJob) {
+  PlanWorld world;
+  world.spec()["ttlSecondsAfterFinished"] = 100;
+  world.RunJob();
+  world.Say(EndOf(true));
+  world.Turn();
+  world.Reap();
+  world.End(world.Pod("coordinator-1"), 0);
+  world.TurnIn(seconds(99));
+  EXPECT_TRUE(world.Has("coordinator-1"));
+  world.TurnIn(seconds(1));
+  EXPECT_TRUE(world.pods.empty());
+  EXPECT_EQ(world.Did(Action::Kind::kDelete, "parallelrunjobs"), 0);
+  world.Edit("deleteAfterFinished", true);
+  world.Turn();
+  EXPECT_EQ(world.Did(Action::Kind::kDelete, "parallelrunjobs"), 1);
+}
+
+TEST(OperatorPlanEnd, AJobThatCannotBeReadAnyMoreStillEnds) {
+  PlanWorld world;
+  world.RunJob();
+  world.spec()["fromTheFuture"] = true;
+  world.TurnIn(seconds(1));
+  EXPECT_EQ(world.Reason("Accepted"), "Invalid");
+  EXPECT_EQ(world.Live(), 3) << "nothing is deleted because of a field that is not known";
+  world.Say(EndOf(true));
+  world.TurnIn(seconds(1));
+  EXPECT_TRUE(world.Status().Is("Complete"));
+}
+
+TEST(OperatorPlanEnd, AStateThatNobodyCanReadFailsNothing) {
+  PlanWorld world;
+  world.RunJob();
+  world.Pod("coordinator-1").main.ended = {137, "OOMKilled", "\xff garbage", {}, {}};
+  world.Pod("coordinator-1").main.restarts = 1;
+  world.TurnIn(seconds(1));
+  EXPECT_FALSE(world.Status().Is("FailureTarget"));
+  EXPECT_EQ(world.Status().coordinator.restarts, 1);
+  EXPECT_EQ(world.Told("CoordinatorRestarted"), 1);
+}
+
+}  // namespace
+}  // namespace parallelrun

@@ -1,0 +1,437 @@
+// Nodes and coordinators that end: what counts, when a successor is made, and what people are told.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "operator/plan/pods.h"
+#include "tests/unit/operator/plan/world.h"
+
+namespace parallelrun {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+TEST(OperatorPlanNodes, AFailedNodeIsReplacedUnderANewNameWithBackOff) {
+  PlanWorld world;
+  world.RunJob();
+  world.End(world.Pod("node-0-1"), 1);
+  world.Turn();
+  EXPECT_FALSE(world.Has("node-0-2"));
+  EXPECT_EQ(world.Reason("NodesReady"), "NodeBackOff");
+  EXPECT_EQ(world.Status().nodes.restarts, 1);
+  world.TurnIn(seconds(9));
+  EXPECT_FALSE(world.Has("node-0-2"));
+  world.TurnIn(seconds(1));
+  EXPECT_TRUE(world.Has("node-0-2"));
+  EXPECT_TRUE(world.Has("node-0-1")) << "a tombstone";
+  EXPECT_EQ(world.Told("NodeFailed"), 1);
+
+  // The second time in a row it waits twice as long.
+  world.Start(world.Pod("node-0-2"));
+  world.now += seconds(5);
+  world.End(world.Pod("node-0-2"), 2);
+  world.Turn();
+  world.TurnIn(seconds(19));
+  EXPECT_FALSE(world.Has("node-0-3"));
+  world.TurnIn(seconds(1));
+  EXPECT_TRUE(world.Has("node-0-3"));
+  EXPECT_FALSE(world.Has("node-0-1")) << "one tombstone an index";
+  EXPECT_EQ(world.Status().nodes.restarts, 2);
+}
+
+TEST(OperatorPlanNodes, BackOffHasAnEndAndALongLifeEndsIt) {
+  PodDigest pod;
+  pod.phase = PodPhase::kFailed;
+  pod.incarnation = 30;
+  pod.failures = 29;
+  pod.created = WallTime(seconds(1000));
+  pod.main.ended = Ended{1, "Error", "", pod.created, pod.created + seconds(5)};
+  const PodGroup group{{&pod}};
+  EXPECT_EQ(SuccessionOf(group).not_before, pod.created + seconds(605));
+  EXPECT_EQ(SuccessionOf(group).failures, 30);
+  pod.main.ended->finished = pod.created + seconds(700);
+  EXPECT_EQ(SuccessionOf(group).not_before, pod.created + seconds(710));
+  EXPECT_EQ(SuccessionOf(group).failures, 1);
+}
+
+TEST(OperatorPlanNodes, DisruptionsAreReplacedAtOnceAndDoNotCount) {
+  PlanWorld world;
+  world.RunJob();
+  world.now += seconds(60);
+  world.Pod("node-0-1").disruption = "PreemptionByScheduler";
+  world.Pod("node-0-1").deletion = world.now + seconds(60);
+  world.Turn();
+  EXPECT_TRUE(world.Has("node-0-2")) << "while the old one still terminates";
+  EXPECT_EQ(world.Status().nodes.restarts, 0);
+  EXPECT_EQ(world.Status().nodes.disruptions, 1);
+  EXPECT_EQ(world.Told("NodeDisrupted"), 1);
+  world.TurnIn(seconds(1));
+  EXPECT_EQ(world.Status().nodes.disruptions, 1);
+}
+
+TEST(OperatorPlanNodes, ANodeThatIsTakenAwayAsSoonAsItIsMadeIsNoFailure) {
+  PlanWorld world;
+  world.RunJob();
+  world.End(world.Pod("node-0-1"), 137);
+  world.Pod("node-0-1").disruption = "EvictionByEvictionAPI";
+  world.Turn();
+  EXPECT_FALSE(world.Has("node-0-2")) << "not in a loop";
+  EXPECT_EQ(world.Reason("NodesReady"), "NodeDisrupted");
+  EXPECT_THAT(world.Message("NodesReady"),
+              HasSubstr("node 0 was taken away (EvictionByEvictionAPI: it was evicted, as when its "
+                        "host is drained) and is made again at "));
+  EXPECT_EQ(world.Told("NodeBackOff"), 0);
+  for (const EventToEmit& event : world.events) EXPECT_FALSE(event.warning) << event.reason;
+  world.TurnIn(seconds(10));
+  EXPECT_TRUE(world.Has("node-0-2"));
+}
+
+TEST(OperatorPlanNodes, EndsAreToldApart) {
+  PodDigest pod;
+  pod.phase = PodPhase::kFailed;
+  EXPECT_EQ(EndOf(pod).cause, EndCause::kDisruption) << "empty containerStatuses (PodGC)";
+  EXPECT_EQ(EndOf(pod).reason, "PodMissing");
+  for (const char* reason : {"Evicted", "NodeLost", "OutOfcpu", "UnexpectedAdmissionError"}) {
+    pod.reason = reason;
+    EXPECT_EQ(EndOf(pod).cause, EndCause::kDisruption) << reason;
+  }
+  pod.reason = "";
+  const struct {
+    int code;
+    const char* reason;
+    EndCause cause;
+    const char* expected;
+  } cases[] = {{0, "Completed", EndCause::kFinished, "Finished"},
+               {1, "Error", EndCause::kJob, "AgentGaveUp"},
+               {2, "Error", EndCause::kJob, "AgentCannotStart"},
+               {3, "Error", EndCause::kDrained, "Drained"},
+               {137, "OOMKilled", EndCause::kMemory, "OOMKilled"},
+               {137, "Error", EndCause::kJob, "Killed"},
+               {128, "ContainerCannotRun", EndCause::kJob, "ContainerCannotRun"}};
+  for (const auto& one : cases) {
+    pod.main.ended = Ended{one.code, one.reason, "", {}, {}};
+    EXPECT_EQ(EndOf(pod).cause, one.cause) << one.code << one.reason;
+    EXPECT_EQ(EndOf(pod).reason, one.expected);
+  }
+  pod.main.ended = Ended{137, "Error", "", {}, {}};
+  pod.deletion = WallTime(seconds(1));  // its grace was over
+  EXPECT_EQ(EndOf(pod).cause, EndCause::kDisruption);
+  EXPECT_EQ(EndOf(pod).reason, "Deleted");
+  pod.deletion.reset();
+  pod.main.ended.reset();
+  pod.init.ended = Ended{1, "Error", "no space\n", {}, {}};
+  EXPECT_EQ(EndOf(pod).reason, "RuntimeInstallFailed");
+  EXPECT_EQ(EndOf(pod).message, "init container runtime ended with exit code 1: no space");
+}
+
+TEST(OperatorPlanNodes, AProgramThatCannotBeStartedNamesTheUserAndTheMend) {
+  PodDigest pod;
+  pod.phase = PodPhase::kFailed;
+  pod.main.ended = Ended{128, "StartError", "exec: permission denied", {}, {}};
+  EXPECT_THAT(EndOf(pod).message, HasSubstr("exec: permission denied"));
+  EXPECT_THAT(EndOf(pod).message, HasSubstr("user 65532"));
+  EXPECT_THAT(EndOf(pod).message, HasSubstr("podTemplate.spec.securityContext"));
+}
+
+TEST(OperatorPlanNodes, MemoryOfAWholeContainerDoesNotCountAndIsToldToTheCoordinator) {
+  PlanWorld world;
+  world.RunJob();
+  world.End(world.Pod("node-1-1"), 137, "OOMKilled");
+  world.TurnIn(seconds(1));
+  EXPECT_EQ(world.Status().nodes.restarts, 0);
+  EXPECT_EQ(world.Status().nodes.disruptions, 1);
+  const json expected =
+      json::parse(R"([{"node": 1, "incarnation": 1, "reason": "OOMKilled", "exitCode": 137}])");
+  EXPECT_EQ(world.view.acknowledged->at("podEnds"), expected);
+  EXPECT_FALSE(world.Has("node-1-2")) << "with back-off";
+  world.TurnIn(seconds(10));
+  EXPECT_TRUE(world.Has("node-1-2"));
+}
+
+TEST(OperatorPlanNodes, ALostStatusWriteCountsAnEndOnce) {
+  PlanWorld world;
+  world.RunJob();
+  world.End(world.Pod("node-0-1"), 1);
+  const json before = world.object["status"];
+  world.TurnIn(seconds(11));
+  world.object["status"] = before;  // the write did not arrive
+  world.End(world.Pod("node-0-2"), 1);
+  world.TurnIn(seconds(30));
+  EXPECT_TRUE(world.Has("node-0-1")) << "kept until a status that was read holds its count";
+  EXPECT_EQ(world.Status().nodes.restarts, 2);
+  world.TurnIn(seconds(1));
+  EXPECT_FALSE(world.Has("node-0-1"));
+  EXPECT_EQ(world.Status().nodes.restarts, 2);
+}
+
+TEST(OperatorPlanNodes, TheRestartLimitFailsTheJobWithTheLastReason) {
+  PlanWorld world;
+  world.spec()["nodeRestartLimit"] = 1;
+  world.RunJob();
+  world.End(world.Pod("node-0-1"), 2, "", "no python3 in the image");
+  world.End(world.Pod("node-1-1"), 2, "", "no python3 in the image");
+  world.Turn();
+  EXPECT_TRUE(world.Status().Is("FailureTarget"));
+  EXPECT_EQ(world.Reason("FailureTarget"), "NodeRestartLimitExceeded");
+  EXPECT_THAT(world.Message("FailureTarget"), HasSubstr("no python3 in the image"));
+}
+
+TEST(OperatorPlanNodes, TheDefaultLimitIsTakenFromTheHighestNodeCount) {
+  PlanWorld world;
+  world.spec()["nodeCount"] = 3;
+  world.RunJob();
+  world.Edit("nodeCount", 1);
+  world.object["status"]["nodes"]["restarts"] = 9;
+  world.Turn();
+  EXPECT_FALSE(world.Status().Is("FailureTarget"));
+  world.End(world.Pod("node-0-1"), 1);
+  world.Turn();
+  EXPECT_TRUE(world.Status().Is("FailureTarget"));
+}
+
+TEST(OperatorPlanNodes, OfTwoLivePodsOfANodeTheLaterStays) {
+  PlanWorld world;
+  world.RunJob();
+  PodDigest twin = world.Pod("node-0-1");
+  twin.name = "digits-0a1b2-node-0-2";
+  twin.uid = "twin";
+  twin.incarnation = 2;
+  world.pods[twin.name] = twin;
+  world.Turn();
+  EXPECT_FALSE(world.Pod("node-0-1").Live());
+  EXPECT_TRUE(world.Pod("node-0-2").Live());
+}
+
+TEST(OperatorPlanNodes, SidecarsDoNotKeepANodeAlive) {
+  PlanWorld world;
+  world.RunJob();
+  json pod = WorkerPod({world.See().job.parsed.job.spec,
+                        {"default", "digits", world.uid(), {}},
+                        world.options,
+                        "runtime"},
+                       0, {});
+  pod["metadata"]["uid"] = world.Pod("node-0-1").uid;
+  pod["metadata"]["creationTimestamp"] = "2026-11-21T09:00:01Z";
+  pod["status"] = json::parse(R"({"phase": "Running", "containerStatuses": [
+      {"name": "proxy", "state": {"running": {}}},
+      {"name": "worker", "state": {"terminated": {"exitCode": 1, "reason": "Error",
+        "finishedAt": "2026-11-21T09:00:02Z"}}}]})");
+  world.pods[pod["metadata"]["name"]] = DigestPod(pod);
+  world.Turn();
+  EXPECT_EQ(world.Status().nodes.restarts, 1);
+  world.TurnIn(seconds(10));
+  EXPECT_TRUE(world.Has("node-0-2"));
+  EXPECT_FALSE(world.Has("node-0-1"));
+}
+
+TEST(OperatorPlanNodes, DigestsReadWhatTheKubeletWrites) {
+  const PodDigest pod = DigestPod(json::parse(R"({
+      "metadata": {"name": "p", "uid": "u", "creationTimestamp": "2026-11-21T09:00:00Z",
+        "labels": {"parallelrun.dev/role": "coordinator", "parallelrun.dev/incarnation": "x"}},
+      "status": {"phase": "Running", "podIP": "10.1.2.3",
+        "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+                        "message": "no room"},
+                       {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}],
+        "containerStatuses": [{"name": "coordinator", "restartCount": 2,
+          "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}},
+          "lastState": {"terminated": {"exitCode": 2, "reason": "Error", "message": "{}"}}}]}})"));
+  EXPECT_EQ(pod.role, PodRole::kCoordinator);
+  EXPECT_EQ(pod.incarnation, 0);
+  EXPECT_EQ(pod.ip, "10.1.2.3");
+  EXPECT_EQ(pod.unschedulable, "no room");
+  EXPECT_EQ(pod.disruption, "EvictionByEvictionAPI");
+  EXPECT_EQ(pod.main.waiting_reason, "CrashLoopBackOff");
+  EXPECT_EQ(pod.main.restarts, 2);
+  ASSERT_TRUE(pod.main.ended);
+  EXPECT_EQ(pod.main.ended->exit_code, 2);
+  EXPECT_TRUE(DigestPod(json("nonsense")).Live());
+}
+
+TEST(OperatorPlanNodes, WhyPodsDoNotRunIsTold) {
+  PlanWorld world;
+  world.Turn();
+  PodDigest& pod = world.Pod("node-0-1");
+  pod.main.waiting_reason = "ErrImagePull";
+  pod.main.waiting_message = "manifest unknown";
+  world.Pod("node-1-1").unschedulable = "0/3 nodes are available: 3 Insufficient nvidia.com/gpu";
+  world.TurnIn(seconds(1));
+  EXPECT_EQ(world.Reason("NodesReady"), "ImagePullBackOff");
+  EXPECT_THAT(world.Message("NodesReady"), HasSubstr("node 0: manifest unknown (and 1 more)"));
+  EXPECT_EQ(world.Status().display.status, "ImagePullBackOff");
+  pod.main.waiting_reason = "ImagePullBackOff";
+  world.TurnIn(seconds(1));
+  EXPECT_EQ(world.Told("ImagePullBackOff"), 1) << "what flips is told once";
+  pod.main.waiting_reason = "CreateContainerConfigError";
+  pod.main.waiting_message = "secret \"x\" not found";
+  world.TurnIn(seconds(1));
+  EXPECT_EQ(world.Reason("NodesReady"), "CreateContainerConfigError");
+  pod.main = {};
+  world.TurnIn(seconds(1));
+  EXPECT_EQ(world.Reason("NodesReady"), "Unschedulable");
+  world.Pod("node-1-1").unschedulable.clear();
+  world.StartAll();
+  world.TurnIn(seconds(1));
+  EXPECT_EQ(world.Reason("NodesReady"), "AllReady");
+  EXPECT_EQ(world.Status().display.nodes, "2/2");
+}
+
+TEST(OperatorPlanNodes, AHostThatDoesNotAnswerIsTold) {
+  const auto silent = [](const std::string& reason, const std::string& containers) {
+    json pod = {{"status", {{"phase", "Running"}}}};
+    pod["status"]["conditions"] = {
+        {{"type", "Ready"}, {"status", "False"}, {"reason", reason}},
+        {{"type", "ContainersReady"}, {"status", containers}},
+    };
+    return DigestPod(pod).host_silent;
+  };
+  EXPECT_TRUE(silent("", "True"));
+  EXPECT_FALSE(silent("ContainersNotReady", "False"));
+  EXPECT_FALSE(silent("ReadinessGatesNotReady", "True"));
+
+  PlanWorld world;
+  world.RunJob();
+  world.Pod("node-1-1").ready = false;
+  world.Pod("node-1-1").host_silent = true;
+  world.Pod("node-1-1").node_name = "host-b";
+  world.Turn();
+  EXPECT_EQ(world.Reason("NodesReady"), "HostNotReady");
+  EXPECT_EQ(world.Message("NodesReady"),
+            "node 1: its host host-b does not answer; its work goes on elsewhere, and the pod is "
+            "made again if the host stays away");
+  EXPECT_EQ(world.Told("HostNotReady"), 1);
+  EXPECT_FALSE(world.Status().Is("Stalled"));
+}
+
+TEST(OperatorPlanNodes, EventsOfPendingPodsAreRead) {
+  PlanWorld world;
+  world.Turn();
+  const auto asks = [&world] {
+    const Plan plan = world.Look();
+    return std::any_of(plan.needs.begin(), plan.needs.end(),
+                       [](const Need& need) { return need.key.kind == FactKind::kPodEvents; });
+  };
+  world.TurnIn(seconds(6));
+  EXPECT_FALSE(asks()) << "the scheduler's words are in the pod's status";
+  world.Pod("coordinator-1").node_name = "host-a";
+  world.Pod("coordinator-1").created = world.now;
+  EXPECT_FALSE(asks()) << "it is young";
+  const std::string uid = world.Pod("coordinator-1").uid;
+  Fact events;
+  events.events = {{"Scheduled", "ok", false, world.now},
+                   {"FailedAttachVolume", "Multi-Attach error for volume", true, world.now}};
+  world.there[{FactKind::kPodEvents, uid}] = events;
+  world.TurnIn(seconds(6));
+  EXPECT_EQ(world.Reason("NodesReady"), "FailedAttachVolume");
+  EXPECT_THAT(world.Message("NodesReady"), HasSubstr("out-of-service"));
+  const auto max_age = [](const Plan& plan) {
+    for (const Need& need : plan.needs) {
+      if (need.key.kind == FactKind::kPodEvents) return need.max_age;
+    }
+    return Duration::zero();
+  };
+  EXPECT_EQ(max_age(world.Look()), seconds(10));
+  EXPECT_EQ(max_age(world.TurnIn(seconds(20))), seconds(30)) << "it has waited for long";
+}
+
+TEST(OperatorPlanNodes, AConflictIsNobodysNameAndTriedAgain) {
+  PlanWorld world;
+  ApplyFailure conflict;
+  conflict.status = 409;
+  conflict.reason = "Conflict";
+  conflict.message = "Operation cannot be fulfilled on resourcequotas \"small\"";
+  world.refuse["pods/digits-0a1b2-node-"] = conflict;
+  world.Turn();
+  world.Turn();
+  EXPECT_EQ(world.Reason("NodesReady"), "ApplyFailed");
+  EXPECT_FALSE(world.Status().Is("Stalled"));
+  world.refuse.clear();
+  world.TurnIn(seconds(5));
+  world.TurnIn(seconds(60));
+  EXPECT_EQ(world.Live(), 3);
+}
+
+TEST(OperatorPlanNodes, ARefusedPodIsTriedAgainGentlyAndNamed) {
+  PlanWorld world;
+  world.spec()["nodeCount"] = 15;
+  ApplyFailure quota;
+  quota.status = 403;
+  quota.message = "pods \"x\" is forbidden: exceeded quota: small";
+  world.refuse["pods/digits-0a1b2-node-"] = quota;
+  world.Turn();
+  world.done.clear();
+  Plan plan = world.Turn();
+  EXPECT_EQ(world.Did(Action::Kind::kCreate, "pods"), 0);
+  EXPECT_EQ(world.Reason("NodesReady"), "QuotaExceeded");
+  ASSERT_TRUE(plan.wake);
+  EXPECT_LE(*plan.wake, world.now + seconds(5));
+  world.TurnIn(seconds(5));
+  EXPECT_EQ(world.Did(Action::Kind::kCreate, "pods"), 1) << "one, as a probe";
+  EXPECT_EQ(world.Told("QuotaExceeded"), 1);
+  world.refuse.clear();
+  world.TurnIn(seconds(5));
+  world.TurnIn(seconds(61));
+  EXPECT_EQ(world.Live(), 16);
+}
+
+TEST(OperatorPlanNodes, ManyPodsAreMadeInSeveralPlans) {
+  PlanWorld world;
+  world.spec()["nodeCount"] = 40;
+  Plan plan = world.Turn();
+  EXPECT_EQ(world.Live(), 16) << "with the coordinator";
+  EXPECT_TRUE(plan.write_status);
+  ASSERT_TRUE(plan.wake);
+  EXPECT_LE(*plan.wake, world.now + milliseconds(1));
+  world.TurnIn(milliseconds(1));
+  EXPECT_EQ(world.Live(), 32);
+  world.TurnIn(milliseconds(1));
+  EXPECT_EQ(world.Live(), 41);
+}
+
+TEST(OperatorPlanNodes, APodTemplateThatIsRefusedStallsTheJob) {
+  PlanWorld world;
+  ApplyFailure refused;
+  refused.status = 422;
+  refused.reason = "Invalid";
+  refused.message = "spec.containers[0].resources.limits: must be greater than or equal to request";
+  world.refuse["pods/"] = refused;
+  world.Turn();
+  world.Turn();
+  EXPECT_EQ(world.Reason("NodesReady"), "InvalidPodTemplate");
+  EXPECT_TRUE(world.Status().Is("Stalled"));
+}
+
+TEST(OperatorPlanNodes, ACoordinatorIsReplacedAndItsRestartsAreJudgedByResults) {
+  PlanWorld world;
+  world.spec()["coordinator"]["restartLimit"] = 2;
+  world.RunJob();
+  PodDigest& pod = world.Pod("coordinator-1");
+  pod.main.ended = Ended{5, "Error", R"({"error": "fdatasync: Input/output error"})", {}, {}};
+  pod.main.restarts = 2;
+  world.TurnIn(seconds(1));
+  EXPECT_EQ(world.Status().coordinator.fruitless, 2);
+  EXPECT_FALSE(world.Status().Is("FailureTarget"));
+  world.Say(PlanWorld::Progress("Running", 10, 0, 100));
+  world.TurnIn(seconds(1));
+  EXPECT_EQ(world.Status().coordinator.fruitless, 0);
+  pod.main.restarts = 5;
+  world.TurnIn(seconds(1));
+  EXPECT_EQ(world.Reason("FailureTarget"), "CoordinatorRestartLimitExceeded");
+  EXPECT_THAT(world.Message("FailureTarget"), HasSubstr("fdatasync"));
+}
+
+TEST(OperatorPlanNodes, CoordinatorsLostWithTheirHostsDoNotCount) {
+  PlanWorld world;
+  world.spec()["coordinator"]["restartLimit"] = 0;
+  world.RunJob();
+  for (const char* name : {"coordinator-1", "coordinator-2", "coordinator-3"}) {
+    world.now += seconds(60);
+    world.Pod(name).deletion = world.now + seconds(30);
+    world.Turn();
+  }
+  EXPECT_TRUE(world.Has("coordinator-4"));
+  EXPECT_FALSE(world.Status().Is("FailureTarget"));
+  EXPECT_TRUE(world.missing_pods.empty());
+}
+
+}  // namespace
+}  // namespace parallelrun

@@ -1,0 +1,197 @@
+// The reconciler on caches that were filled once: which requests a turn makes, in which order, and
+// what it does about answers that a plan does not see.
+#include "operator/reconciler.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include "operator/resources.h"
+#include "tests/unit/operator/fake_api.h"
+
+namespace parallelrun {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr char kKey[] = "team/digits";
+constexpr char kJobList[] = "/apis/parallelrun.dev/v1alpha1/parallelrunjobs";
+constexpr char kPodList[] = "/api/v1/pods";
+constexpr char kStatus[] =
+    "PATCH /apis/parallelrun.dev/v1alpha1/namespaces/team/parallelrunjobs/digits/status";
+
+json TheJob() {
+  return json::parse(R"({
+    "apiVersion": "parallelrun.dev/v1alpha1", "kind": "ParallelRunJob",
+    "metadata": {"name": "digits", "namespace": "team", "generation": 1, "resourceVersion": "1",
+      "uid": "3f2504e0-4f89-11d3-9a0c-0305e82c3301",
+      "creationTimestamp": "2026-11-21T09:00:00Z"},
+    "spec": {"entryScript": "score.py", "code": {"configMap": {"name": "code"}},
+      "environment": {"image": "i"},
+      "volumes": [{"name": "out", "persistentVolumeClaim": {"claimName": "results"}}],
+      "output": {"volume": "out"}, "rankMiniBatchCount": 3, "nodeCount": 2}})");
+}
+
+class ReconcilerTest : public testing::Test {
+ protected:
+  ReconcilerTest() {
+    api_.List(kJobList, {TheJob()});
+    api_.List(kPodList, {});
+    api_.Put(Path("persistentvolumeclaims/results"),
+             {{"metadata", {{"name", "results"}}}, {"spec", {{"accessModes", {"ReadWriteMany"}}}}});
+    api_.Put(Path("configmaps/code"),
+             {{"metadata", {{"name", "code"}, {"namespace", "team"}}}, {"data", {{"a.py", "x"}}}});
+  }
+  ~ReconcilerTest() override { api_.client().Cancel(); }
+
+  static std::string Path(const std::string& rest) { return "/api/v1/namespaces/team/" + rest; }
+
+  // Fills the caches from the lists, and makes the reconciler.
+  void Start() {
+    kube::InformerOptions<ObservedJob> jobs;
+    jobs.resource = kJobs;
+    jobs.watch_list = false;
+    jobs.digest = [](const json& job) -> std::optional<ObservedJob> {
+      return ReadObservedJob(job);
+    };
+    jobs_ = std::make_unique<JobInformer>(api_.client(), jobs);
+    kube::InformerOptions<HeldPod> pods;
+    pods.resource = kPods;
+    pods.watch_list = false;
+    pods.digest = DigestHeldPod;
+    pods.index = [](const HeldPod& pod) { return pod.job_key; };
+    pods_ = std::make_unique<PodInformer>(api_.client(), pods);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!jobs_->HasSynced() || !pods_->HasSynced()) {
+      ASSERT_LT(std::chrono::steady_clock::now(), until) << "the caches are not filled";
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    OperatorOptions options;
+    options.runtime_image = "runtime:1";
+    reconciler_ = std::make_unique<Reconciler>(
+        Reconciler::Parts{api_.client(), *jobs_, *pods_, queue_, pool_, events_, metrics_}, options,
+        OperatorKey{std::string(32, 'k')}, std::make_shared<SystemClock>());
+  }
+  // The requests of one turn, but those for events.
+  std::vector<std::string> Turn() {
+    api_.Requests();
+    reconciler_->Reconcile(kKey);
+    std::vector<std::string> made = api_.Requests();
+    std::erase(made, "POST " + Path("events"));
+    return made;
+  }
+
+  json WrittenStatus() {
+    return api_.Stored(std::string(kStatus).substr(std::string("PATCH ").size()))["status"];
+  }
+
+  FakeApi api_;
+  kube::WorkQueue queue_;
+  CoordinatorPool pool_{{}, [](const std::string&) {}};
+  kube::EventRecorder events_{api_.client(), "test", std::make_shared<SystemClock>()};
+  Metrics metrics_{"host", 1};
+  std::unique_ptr<JobInformer> jobs_;
+  std::unique_ptr<PodInformer> pods_;
+  std::unique_ptr<Reconciler> reconciler_;
+};
+
+TEST_F(ReconcilerTest, ANewJobIsStartedInOneTurnWithOneStatus) {
+  Start();
+  const std::vector<std::string> made = Turn();
+  ASSERT_EQ(made.size(), 9U) << json(made).dump(1);
+  const std::vector<std::string> before_pods(made.begin(), made.begin() + 5);
+  EXPECT_THAT(before_pods,
+              ElementsAre("GET " + Path("persistentvolumeclaims/results"),
+                          "GET " + Path("configmaps/code"), "POST " + Path("configmaps"),
+                          "POST " + Path("secrets"), "POST " + Path("services")));
+  for (size_t i = 5; i < 8; ++i) EXPECT_EQ(made[i], "POST " + Path("pods"));
+  EXPECT_EQ(made[8], kStatus);
+  const json status = WrittenStatus();
+  EXPECT_EQ(status["phase"], "Starting");
+  EXPECT_EQ(status["replicas"], 2) << "it shows the pods that were just made";
+  EXPECT_EQ(status["coordinator"]["incarnation"], 1) << "so that no other write tells only that";
+}
+
+TEST_F(ReconcilerTest, NothingIsDoneBeforeTheCacheShowsItsOwnStatus) {
+  Start();
+  Turn();
+  EXPECT_THAT(Turn(), IsEmpty()) << "the cache still has the job without a status";
+}
+
+TEST_F(ReconcilerTest, AStatusThatCameTooLateIsNotForced) {
+  Start();
+  api_.Refuse([](const HttpRequest& request) -> std::optional<HttpResponse> {
+    if (request.method != "PATCH") return std::nullopt;
+    return StatusAnswer(409, "Conflict", "the object has been modified");
+  });
+  EXPECT_EQ(Turn().back(), kStatus);
+  api_.Refuse(nullptr);
+  // Its pods are known although the cache has none.
+  const std::vector<std::string> again = Turn();
+  for (const std::string& request : again) EXPECT_NE(request, "POST " + Path("pods"));
+  EXPECT_EQ(again.back(), kStatus);
+}
+
+TEST_F(ReconcilerTest, WhatTheServerMayTakeLaterIsRetriedWithBackOff) {
+  Start();
+  api_.Refuse([](const HttpRequest& request) -> std::optional<HttpResponse> {
+    if (request.path != Path("pods")) return std::nullopt;
+    return StatusAnswer(500, "InternalError", "etcdserver: leader changed");
+  });
+  Turn();
+  EXPECT_EQ(queue_.Failures(kKey), 1);
+  Turn();
+  EXPECT_EQ(queue_.Failures(kKey), 1) << "its status is not in the cache yet: not a failure";
+}
+
+TEST_F(ReconcilerTest, ARefusedPodIsInTheStatusOfTheNextTurn) {
+  Start();
+  api_.Refuse([](const HttpRequest& request) -> std::optional<HttpResponse> {
+    if (request.path == Path("pods")) return StatusAnswer(403, "Forbidden", "exceeded quota: q");
+    if (request.method == "PATCH") return StatusAnswer(409, "Conflict", "modified");
+    return std::nullopt;
+  });
+  Turn();
+  api_.Refuse(nullptr);
+  Turn();
+  const json conditions = WrittenStatus()["conditions"];
+  EXPECT_NE(conditions.dump().find("QuotaExceeded"), std::string::npos) << conditions.dump(1);
+}
+
+TEST_F(ReconcilerTest, APodIsItsControllersWhateverItsLabelsSay) {
+  json pod = json::parse(R"({"metadata": {"name": "digits-3f250-node-0-1", "namespace": "team",
+    "labels": {"app.kubernetes.io/managed-by": "parallelrun", "parallelrun.dev/job": "digits",
+      "parallelrun.dev/job-uid": "3f2504e0-4f89-11d3-9a0c-0305e82c3301"}}})");
+  EXPECT_FALSE(DigestHeldPod(pod)) << "nobody's";
+  json& owners = pod["metadata"]["ownerReferences"];
+  owners = {{{"kind", "ParallelRunJob"}, {"name", "digits"}, {"uid", "u"}}};
+  EXPECT_FALSE(DigestHeldPod(pod)) << "an owner does not control it";
+  owners[0]["controller"] = true;
+  ASSERT_TRUE(DigestHeldPod(pod));
+  EXPECT_EQ(DigestHeldPod(pod)->job_key, kKey);
+  EXPECT_EQ(DigestHeldPod(pod)->pod.job_uid, "u") << "not what the label says";
+  owners[0]["kind"] = "Job";
+  EXPECT_FALSE(DigestHeldPod(pod)) << "somebody else's";
+}
+
+TEST_F(ReconcilerTest, AJobThatIsGoneIsForgotten) {
+  api_.List(kJobList, {});
+  Start();
+  EXPECT_THAT(Turn(), IsEmpty());
+}
+
+TEST_F(ReconcilerTest, AnUnreadableJobOnlyGetsAStatus) {
+  json job = TheJob();
+  job["spec"]["miniBatchSize"] = "10Mi";
+  api_.List(kJobList, {job});
+  Start();
+  EXPECT_THAT(Turn(), ElementsAre(kStatus));
+}
+
+}  // namespace
+}  // namespace parallelrun
