@@ -71,15 +71,17 @@ std::string FailureWords(const Result<HttpResponse>& response) {
 }
 
 Duration CallLimits::Of(CallKind call, Duration park) const {
-  return call == CallKind::kRegister ? register_ : kMost + park;
+  return call == CallKind::kRegister ? register_ : exchange_ + park;
 }
 
 void CallLimits::OnResult(CallKind call, const Result<HttpResponse>& response) {
-  if (call != CallKind::kRegister) return;
-  if (response.ok()) {
-    register_ = kFirst;
-  } else if (response.error().code == Code::kTimeout) {
-    register_ = std::min(2 * register_, kMost);  // it may be a slow one
+  const bool registers = call == CallKind::kRegister;
+  Duration& limit = registers ? register_ : exchange_;
+  const bool silent = !response && response.error().code == Code::kTimeout;
+  if (silent && limit < kMost) {
+    limit = std::min(2 * limit, kMost);  // it may be a slow one
+  } else {
+    limit = response.ok() && !registers ? kMost : kFirst;
   }
 }
 

@@ -20,8 +20,9 @@ CallFailure FailureOf(CallKind call, const Result<HttpResponse>& response);
 // Why a call failed, for people.
 std::string FailureWords(const Result<HttpResponse>& response);
 
-// How long an answer is waited for. The first words to a coordinator get little at first: when its
-// address has just been made, a connection may lead nowhere, for good, while a new one gets there.
+// How long an answer is waited for: little at first for the first words to a coordinator, and after
+// a call that failed. When its address has just been made, or its pod anew, a connection may lead
+// nowhere, for good, while a new one gets there.
 class CallLimits {
  public:
   // `park`: how long the call asks the coordinator to hold it.
@@ -29,9 +30,10 @@ class CallLimits {
   void OnResult(CallKind call, const Result<HttpResponse>& response);
 
  private:
-  static constexpr Duration kFirst = seconds(2);
+  static constexpr Duration kFirst = seconds(1);
   static constexpr Duration kMost = seconds(60);
   Duration register_ = kFirst;
+  Duration exchange_ = kMost;
 };
 
 // Says that the incarnation ends, and why. Best effort: the coordinator would find out.

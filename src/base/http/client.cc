@@ -76,19 +76,47 @@ bool ShowCertificate(SSL_CTX* context, const std::string& chain, const std::stri
   return fits;
 }
 
-// For each new connection. Must not throw. What cannot be used makes the handshake fail.
-void SetUpTls(SSL_CTX* context, const HttpClientOptions& options) {
-  SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
-  HttpTls tls;
-  try {
-    tls.ca = options.ca_pem;
-    if (options.tls) tls = options.tls();
-  } catch (...) {
-    tls.ca = "nothing is trusted";
+// Asks the client's owner what a connection is made with, until the client is gone: the library may
+// be at a cancelled call for longer.
+class TlsSource {
+ public:
+  explicit TlsSource(const HttpClientOptions& options) : ca_(options.ca_pem), ask_(options.tls) {}
+
+  // For each new connection. Must not throw. What cannot be used makes the handshake fail.
+  void SetUp(SSL_CTX* context) {
+    SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+    const HttpTls tls = Get();
+    if (!tls.ca.empty()) TrustOnly(context, tls.ca);
+    if (!tls.certificate.empty()) ShowCertificate(context, tls.certificate, tls.key);
   }
-  if (!tls.ca.empty()) TrustOnly(context, tls.ca);
-  if (!tls.certificate.empty()) ShowCertificate(context, tls.certificate, tls.key);
-}
+  // Waits for a question on its way.
+  void Close() {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
+
+ private:
+  HttpTls Get() {
+    HttpTls tls;
+    tls.ca = "nothing is trusted";
+    const std::lock_guard lock(mutex_);
+    if (closed_) return tls;
+    if (!ask_) {
+      tls.ca = ca_;
+      return tls;
+    }
+    try {
+      return ask_();
+    } catch (...) {
+      return tls;
+    }
+  }
+
+  const std::string ca_;
+  const std::function<HttpTls()> ask_;
+  std::mutex mutex_;
+  bool closed_ = false;
+};
 
 bool IsUsablePem(const std::string& pem) {
   const std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> context(SSL_CTX_new(TLS_client_method()),
@@ -128,13 +156,12 @@ HttpResponse HeadOf(const net::http_response& response) {
   return head;
 }
 
-http_client_config ConfigOf(const HttpClientOptions& options, Duration timeout) {
+http_client_config ConfigOf(const std::shared_ptr<TlsSource>& tls, Duration timeout) {
   http_client_config config;
   config.set_timeout(timeout);
   config.set_max_redirects(0);  // a token is for this server only
-  config.set_ssl_context_callback([options](boost::asio::ssl::context& context) {
-    SetUpTls(context.native_handle(), options);
-  });
+  config.set_ssl_context_callback(
+      [tls](boost::asio::ssl::context& context) { tls->SetUp(context.native_handle()); });
   return config;
 }
 
@@ -152,12 +179,14 @@ struct Registry {
 struct HttpClient::Impl {
   explicit Impl(HttpClientOptions o)
       : options(std::move(o)),
-        client(std::make_shared<http_client>(options.base_url,
-                                             ConfigOf(options, options.idle_timeout))),
+        tls(std::make_shared<TlsSource>(options)),
+        client(
+            std::make_shared<http_client>(options.base_url, ConfigOf(tls, options.idle_timeout))),
         stream_client(
-            std::make_shared<http_client>(options.base_url, ConfigOf(options, kStreamTimeout))) {}
+            std::make_shared<http_client>(options.base_url, ConfigOf(tls, kStreamTimeout))) {}
 
   const HttpClientOptions options;
+  const std::shared_ptr<TlsSource> tls;
   const std::shared_ptr<http_client> client;
   const std::shared_ptr<http_client> stream_client;
   const std::shared_ptr<Registry> registry = std::make_shared<Registry>();
@@ -307,6 +336,7 @@ HttpClient::~HttpClient() {
   Cancel();
   std::unique_lock lock(impl_->registry->mutex);
   impl_->registry->idle.wait(lock, [this] { return impl_->registry->calls == 0; });
+  impl_->tls->Close();
 }
 
 Result<HttpResponse> HttpClient::Send(HttpRequest request, Duration deadline) {

@@ -29,7 +29,8 @@ struct HttpClientOptions {
   // PEM certificates: the only ones trusted. Empty: those of the system.
   std::string ca_pem;
   // In place of ca_pem: asked for each new connection, so that certificates may change on the way.
-  // Runs on any thread. When what it says cannot be used, the handshake fails.
+  // Runs on any thread, and not after the client is destroyed. When what it says cannot be used,
+  // the handshake fails.
   std::function<HttpTls()> tls;
   // The name that the server's certificate must carry, in place of the host of base_url; it is
   // also sent as SNI and as Host.

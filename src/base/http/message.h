@@ -23,7 +23,7 @@ bool IsSafeHeader(const HttpHeader& header);
 struct HttpRequest {
   std::string method = "GET";
   std::string path;   // as on the wire: still percent-encoded, without the query
-  std::string query;  // raw, without "?"; see http_target.h
+  std::string query;  // raw, without "?"; see target.h
   HttpHeaders headers;
   std::string body;
   std::string peer;  // "address:port" of the client; set by the server

@@ -51,9 +51,11 @@ void HttpStream::Transfer::SetHead(HttpResponse head) {
   changed_.notify_all();
 }
 
-void HttpStream::Transfer::SetDone(std::exception_ptr failure) {
+void HttpStream::Transfer::SetDone(const std::exception_ptr& failure) {
+  std::optional<Error> error;
+  if (failure) error = ErrorOf(failure);
   const std::lock_guard lock(mutex_);
-  failure_ = std::move(failure);
+  failure_ = std::move(error);
   done_ = true;
   changed_.notify_all();
 }
@@ -66,7 +68,7 @@ Result<HttpResponse> HttpStream::Transfer::WaitForHead(
   if (!cancelled_ && head_) return *head_;
   if (cancelled_) return CancelledError();
   if (!in_time) return Error{Code::kTimeout, ""};
-  return failure_ ? ErrorOf(failure_) : Error{Code::kInternal, "no answer"};
+  return failure_ ? *failure_ : Error{Code::kInternal, "no answer"};
 }
 
 Result<size_t> HttpStream::Transfer::Read(std::string& out,
@@ -80,7 +82,7 @@ Result<size_t> HttpStream::Transfer::Read(std::string& out,
     const bool in_time = changed_.wait_until(lock, limit, over);
     if (cancelled_) return CancelledError();
     if (!in_time) return Error{Code::kTimeout, ""};
-    if (body_.empty()) return failure_ ? Result<size_t>(ErrorOf(failure_)) : Result<size_t>(0);
+    if (body_.empty()) return failure_ ? Result<size_t>(*failure_) : Result<size_t>(0);
     taken = body_.size();
     if (out.empty()) {
       out.swap(body_);

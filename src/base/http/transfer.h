@@ -27,7 +27,8 @@ class HttpStream::Transfer final
 
   // For the library's side.
   void SetHead(HttpResponse head);
-  void SetDone(std::exception_ptr failure);  // of the head or the body; null when all is well
+  // Of the head or the body; null when all is well. An exception stays on the thread that threw it.
+  void SetDone(const std::exception_ptr& failure);
   pplx::cancellation_token token() const { return source_.get_token(); }
   concurrency::streams::ostream body();
 
@@ -80,7 +81,7 @@ class HttpStream::Transfer final
   bool cancelled_ = false;  // nobody reads any more
   bool ended_ = false;      // the connection is closed
   bool done_ = false;
-  std::exception_ptr failure_;
+  std::optional<Error> failure_;
   std::optional<HttpResponse> head_;
   std::string body_;            // not read yet
   std::optional<Stop> writer_;  // waits until body_ is read

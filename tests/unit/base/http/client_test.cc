@@ -7,6 +7,7 @@
 #include <future>
 #include <mutex>
 
+#include "base/http/thread.h"
 #include "tests/unit/base/http/fixture.h"
 #include "tests/unit/kube/scripted_server.h"
 
@@ -52,13 +53,13 @@ TEST_F(HttpClientTest, SendsAndReceives) {
   HttpRequest request = Post("/x%20y", "hello");
   request.query = "q=%26";
   request.headers.push_back({"X-A", "a"});
-  const auto response = client->Send(request, seconds(10));
+  const auto response = client->Send(request, seconds(60));
   ASSERT_TRUE(response.ok()) << response.error().message;
   EXPECT_EQ(response->status, 200);
   EXPECT_EQ(response->body, "POST q=%26 hello Bearer secret test/1 a");
   EXPECT_EQ(response->Header("x-b"), "b");
   EXPECT_EQ(response->content_type, "text/plain; charset=utf-8");
-  const auto missing = client->Send(Post("/missing", ""), seconds(10));
+  const auto missing = client->Send(Post("/missing", ""), seconds(60));
   ASSERT_TRUE(missing.ok());
   EXPECT_EQ(missing->status, 404);
 }
@@ -66,9 +67,32 @@ TEST_F(HttpClientTest, SendsAndReceives) {
 TEST_F(HttpClientTest, ReusesItsConnection) {
   TestServer server;
   const auto client = Client(server.port());
-  for (int i = 0; i < 50; ++i) ASSERT_TRUE(client->Send(Post("/", ""), seconds(10)).ok());
+  for (int i = 0; i < 50; ++i) ASSERT_TRUE(client->Send(Post("/", ""), seconds(60)).ok());
   // Not always 1: a connection goes back to the pool a little after the answer is out.
   EXPECT_LE(server.OnLoop([&] { return server.server().connections(); }), 3u);
+}
+
+TEST_F(HttpClientTest, AsksNothingAfterItIsDestroyed) {
+  std::promise<void> go;
+  std::promise<void> over;
+  PostToHttpThread([wait = go.get_future().share()] { wait.wait(); });
+  std::atomic<int> questions = 0;
+  {
+    HttpClientOptions options;
+    options.base_url = "https://127.0.0.1:1";
+    options.tls = [&questions] {
+      ++questions;
+      return HttpTls();
+    };
+    auto client = HttpClient::Make(options);
+    ASSERT_TRUE(client.ok());
+    // It is given up before the thread of all connections comes to it.
+    EXPECT_EQ((*client)->Send(Post("/", ""), Duration(0)).error().code, Code::kTimeout);
+  }
+  PostToHttpThread([&over] { over.set_value(); });
+  go.set_value();
+  over.get_future().wait();
+  EXPECT_EQ(questions, 0);
 }
 
 TEST_F(HttpClientTest, CarriesBinaryBodiesOfAnySize) {
@@ -79,7 +103,7 @@ TEST_F(HttpClientTest, CarriesBinaryBodiesOfAnySize) {
     exchange->Respond(std::move(response));
   });
   const auto response =
-      Client(server.port())->Send(Post("/", std::string("\0\xff\r\n", 4)), seconds(10));
+      Client(server.port())->Send(Post("/", std::string("\0\xff\r\n", 4)), seconds(60));
   ASSERT_TRUE(response.ok()) << response.error().message;
   ASSERT_EQ(response->body.size(), 3'000'000u);
   EXPECT_EQ(response->body[2'999'999], static_cast<char>(2'999'999 * 7));
@@ -95,7 +119,7 @@ TEST_F(HttpClientTest, DeadlineIsKept) {
   ASSERT_FALSE(response.ok());
   EXPECT_EQ(response.error().code, Code::kTimeout) << response.error().message;
   EXPECT_GE(took, milliseconds(100));
-  EXPECT_LT(took, seconds(5));
+  EXPECT_LT(took, seconds(25)) << "silence ends a call after 30";
   // The connection was closed, and the server saw it.
   while (server.OnLoop([&] { return server.server().connections(); }) != 0) {
   }
@@ -125,12 +149,17 @@ TEST_F(HttpClientTest, CancelEndsCallsInFlightAndLaterOnes) {
 }
 
 TEST_F(HttpClientTest, RefusedAndBrokenConnectionsAreUnavailable) {
-  uint16_t port = 0;
-  {
-    TestServer server;
-    port = server.port();
-  }
-  const auto refused = Client(port)->Send(Post("/", ""), seconds(10));
+  // A port that is taken, so that nobody else listens there meanwhile, and not listened on.
+  const int taken = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  socklen_t size = sizeof(address);
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(bind(taken, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(getsockname(taken, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  const uint16_t port = ntohs(address.sin_port);
+  const auto refused = Client(port)->Send(Post("/", ""), seconds(60));
+  close(taken);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, Code::kUnavailable) << refused.error().message;
   EXPECT_NE(refused.error().message.find(std::to_string(port)), std::string::npos);
@@ -140,7 +169,7 @@ TEST_F(HttpClientTest, RefusedAndBrokenConnectionsAreUnavailable) {
     kept = exchange;
     server.server().Drain(Duration(0), [] {});
   });
-  const auto broken = Client(server.port())->Send(Post("/", ""), seconds(10));
+  const auto broken = Client(server.port())->Send(Post("/", ""), seconds(60));
   ASSERT_FALSE(broken.ok());
   EXPECT_EQ(broken.error().code, Code::kUnavailable) << broken.error().message;
   server.OnLoop([&] { return kept.reset(), 0; });
@@ -152,7 +181,7 @@ TEST_F(HttpClientTest, RedirectsAreNotFollowed) {
     response.headers.push_back({"Location", "/elsewhere"});
     exchange->Respond(std::move(response));
   });
-  const auto response = Client(server.port())->Send(Post("/", ""), seconds(10));
+  const auto response = Client(server.port())->Send(Post("/", ""), seconds(60));
   ASSERT_TRUE(response.ok()) << response.error().message;
   EXPECT_EQ(response->status, 302);
 }
@@ -187,7 +216,7 @@ TEST_F(HttpClientTest, TlsRoundTrip) {
   TestServer server(folder.Options());
   const auto client = Client(server.port(), pair.certificate);
   for (int i = 0; i < 3; ++i) {
-    const auto response = client->Send(Post("/a", std::string(900, 'x')), seconds(10));
+    const auto response = client->Send(Post("/a", std::string(900, 'x')), seconds(60));
     ASSERT_TRUE(response.ok()) << response.error().message;
     EXPECT_EQ(response->body, "POST /a? " + std::string(900, 'x'));
   }
@@ -201,7 +230,7 @@ TEST_F(HttpClientTest, OnlyTheGivenCaIsTrusted) {
   const TlsFolder folder(pair);
   bool handled = false;
   TestServer server(folder.Options(), [&](const auto&) { handled = true; });
-  const auto response = Client(server.port(), other.certificate)->Send(Post("/", ""), seconds(10));
+  const auto response = Client(server.port(), other.certificate)->Send(Post("/", ""), seconds(60));
   ASSERT_FALSE(response.ok());
   EXPECT_EQ(response.error().code, Code::kUnavailable);
   EXPECT_FALSE(server.OnLoop([&] { return handled; }));
@@ -269,10 +298,10 @@ TEST_F(HttpStreamTest, BytesComeAsTheyAreSentAndTheEndIsTold) {
   EXPECT_EQ((*stream)->head().status, 200);
   EXPECT_EQ((*stream)->head().content_type, "application/json");
   std::string text;
-  ASSERT_EQ(*(*stream)->Read(text, seconds(10)), 3u);
+  ASSERT_EQ(*(*stream)->Read(text, seconds(60)), 3u);
   first_read.set_value();
   while (true) {
-    const auto more = (*stream)->Read(text, seconds(10));
+    const auto more = (*stream)->Read(text, seconds(60));
     ASSERT_TRUE(more.ok()) << more.error().message;
     if (*more == 0) break;
   }
@@ -290,7 +319,7 @@ TEST_F(HttpStreamTest, ACutStreamIsAnError) {
   ASSERT_TRUE(stream.ok()) << stream.error().message;
   std::string text;
   Result<size_t> more = size_t{1};
-  while (more.ok() && *more > 0) more = (*stream)->Read(text, seconds(10));
+  while (more.ok() && *more > 0) more = (*stream)->Read(text, seconds(60));
   ASSERT_FALSE(more.ok());
   EXPECT_EQ(more.error().code, Code::kUnavailable) << more.error().message;
 }
@@ -312,7 +341,7 @@ TEST_F(HttpStreamTest, SilenceIsATimeoutAndDoesNotEndTheStream) {
   EXPECT_EQ(nothing.error().code, Code::kTimeout);
   EXPECT_NE(nothing.error().message.find("50ms"), std::string::npos) << nothing.error().message;
   silent.set_value();
-  EXPECT_EQ(*(*stream)->Read(text, seconds(10)), 4u);
+  EXPECT_EQ(*(*stream)->Read(text, seconds(60)), 4u);
 }
 
 TEST_F(HttpStreamTest, CancelWakesTheReader) {
@@ -394,7 +423,7 @@ TEST_F(HttpStreamTest, AnAnswerOverTheLimitIsRefusedAlsoWithoutALength) {
   options.ca_pem = pair_.certificate;
   options.max_response_bytes = 1'000'000;
   const auto client = HttpClient::Make(options);
-  const auto response = (*client)->Send(Post("/", ""), seconds(20));
+  const auto response = (*client)->Send(Post("/", ""), seconds(60));
   ASSERT_FALSE(response.ok());
   EXPECT_NE(response.error().message.find("larger than 1000000"), std::string::npos)
       << response.error().message;
@@ -415,7 +444,7 @@ TEST_F(HttpStreamTest, TheNameToVerifyReplacesTheHostOfTheUrl) {
   options.base_url = server.url();
   options.ca_pem = named.certificate;
   options.verify_host = "coordinator.default.svc";
-  const auto good = (*HttpClient::Make(options))->Send(Post("/", ""), seconds(10));
+  const auto good = (*HttpClient::Make(options))->Send(Post("/", ""), seconds(60));
   ASSERT_TRUE(good.ok()) << good.error().message;
   {
     const std::lock_guard lock(mutex);
@@ -423,7 +452,7 @@ TEST_F(HttpStreamTest, TheNameToVerifyReplacesTheHostOfTheUrl) {
   }
   for (const char* wrong : {"", "other.default.svc"}) {
     options.verify_host = wrong;
-    const auto bad = (*HttpClient::Make(options))->Send(Post("/", ""), seconds(10));
+    const auto bad = (*HttpClient::Make(options))->Send(Post("/", ""), seconds(60));
     ASSERT_FALSE(bad.ok()) << wrong;
     EXPECT_EQ(bad.error().code, Code::kUnavailable);
   }
@@ -448,7 +477,7 @@ TEST_F(HttpStreamTest, AClientCertificateIsShown) {
         std::pair{HttpTls{pair_.certificate, "", ""}, false},
         std::pair{HttpTls{"no certificate", mine.certificate, mine.key}, false}}) {
     options.tls = [&tls = tls] { return tls; };
-    const auto response = (*HttpClient::Make(options))->Send(Post("/", ""), seconds(10));
+    const auto response = (*HttpClient::Make(options))->Send(Post("/", ""), seconds(60));
     EXPECT_EQ(response.ok(), good) << (response.ok() ? "" : response.error().message);
   }
 }
@@ -468,14 +497,14 @@ TEST_F(HttpStreamTest, ACertificateThatRotatesIsTakenWithTheNextConnection) {
     return HttpTls{ca, "", ""};
   };
   const auto client = HttpClient::Make(options);
-  EXPECT_TRUE((*client)->Send(Post("/", ""), seconds(10)).ok());
+  EXPECT_TRUE((*client)->Send(Post("/", ""), seconds(60)).ok());
   server.Use(next);
-  EXPECT_FALSE((*client)->Send(Post("/", ""), seconds(10)).ok());
+  EXPECT_FALSE((*client)->Send(Post("/", ""), seconds(60)).ok());
   {
     const std::lock_guard lock(mutex);
     ca = next.certificate;
   }
-  const auto after = (*client)->Send(Post("/", ""), seconds(10));
+  const auto after = (*client)->Send(Post("/", ""), seconds(60));
   EXPECT_TRUE(after.ok()) << after.error().message;
 }
 
