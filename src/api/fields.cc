@@ -3,11 +3,16 @@
 #include <spdlog/fmt/fmt.h>
 #include <algorithm>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "api/old_names.h"
 
 namespace parallelrun {
 namespace {
+
+constexpr char kLabelMend[] =
+    "write at most 63 letters, digits, \"-\", \"_\" and \".\", a letter or digit first and last; "
+    "in front of a name may stand a domain and \"/\"";
 
 std::string Shown(double number) {
   if (number == static_cast<double>(static_cast<int64_t>(number))) {
@@ -239,6 +244,54 @@ std::map<std::string, std::string> ReadTexts(const Value& map, size_t most_chara
     if (const auto text = value.String(most_characters)) texts[field.key] = *text;
   }
   return texts;
+}
+
+std::map<std::string, std::string> ReadLabels(const Value& map) {
+  const std::map<std::string, std::string> labels = ReadTexts(map, kMaxName);
+  for (const auto& [name, text] : labels) {
+    const std::string field = JoinPath(map.path, name);
+    if (!IsLabelName(name)) {
+      AddError(map.problems, field, Quoted(name) + " cannot name a label", kLabelMend);
+    }
+    if (!IsLabelValue(text)) {
+      AddError(map.problems, field, Quoted(text) + " cannot be a label's value", kLabelMend);
+    }
+  }
+  return labels;
+}
+
+std::map<std::string, std::string> ReadAnnotations(const Value& map, size_t most_characters) {
+  constexpr size_t kMostBytes = 1 << 18;
+  const std::map<std::string, std::string> annotations = ReadTexts(map, most_characters);
+  size_t bytes = 0;
+  for (const auto& [name, text] : annotations) {
+    bytes += name.size() + text.size();
+    // Capital letters, which no domain has, are let through in these.
+    std::string lower = name;
+    std::transform(lower.begin(), lower.end(), lower.begin(), [](char c) {
+      return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
+    if (!IsLabelName(lower)) {
+      AddError(map.problems, JoinPath(map.path, name), Quoted(name) + " cannot name an annotation",
+               kLabelMend);
+    }
+  }
+  if (bytes > kMostBytes) map.Error("are larger than 256 KiB together");
+  return annotations;
+}
+
+nlohmann::json WithoutNulls(const Node& node) {
+  if (node.kind == Node::Kind::kList) {
+    nlohmann::json list = nlohmann::json::array();
+    for (const Node& item : node.items) list.push_back(WithoutNulls(item));
+    return list;
+  }
+  if (node.kind != Node::Kind::kMap) return node.ToJson();
+  nlohmann::json map = nlohmann::json::object();
+  for (const Node::Field& field : node.fields) {
+    if (field.value.kind != Node::Kind::kNull) map[field.key] = WithoutNulls(field.value);
+  }
+  return map;
 }
 
 std::optional<std::string> ReadRelativePath(const Value& value) {

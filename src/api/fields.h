@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -100,6 +101,13 @@ std::vector<std::string> ReadNames(const Value& list, size_t most_items, size_t 
 
 // A map of text; keys are as they are.
 std::map<std::string, std::string> ReadTexts(const Value& map, size_t most_characters);
+
+// Of an object's metadata, as the API server has them: the keys are names of labels.
+std::map<std::string, std::string> ReadLabels(const Value& map);
+std::map<std::string, std::string> ReadAnnotations(const Value& map, size_t most_characters);
+
+// The value as an API server keeps it: without the fields that are null.
+nlohmann::json WithoutNulls(const Node& node);
 
 // A path below a volume, normalised ("a/b", "."); problems for absolute ones and for "..".
 std::optional<std::string> ReadRelativePath(const Value& value);

@@ -31,10 +31,10 @@ void ReadMetadata(const Value& map, JobMetadata& metadata) {
     }
   }
   fields.To("namespace", metadata.name_space, kMaxName);
-  if (const auto labels = fields.Take("labels")) metadata.labels = ReadTexts(*labels, kMaxName);
+  if (const auto labels = fields.Take("labels")) metadata.labels = ReadLabels(*labels);
   if (const auto notes = fields.Take("annotations")) {
     constexpr size_t kMaxAnnotation = 1 << 18;
-    metadata.annotations = ReadTexts(*notes, kMaxAnnotation);
+    metadata.annotations = ReadAnnotations(*notes, kMaxAnnotation);
   }
   fields.To("uid", metadata.uid);
   if (const auto generation = fields.Take("generation")) {

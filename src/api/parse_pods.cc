@@ -66,7 +66,7 @@ void ReadEnv(const Value& list, nlohmann::json& out) {
     if (from) CheckValueFrom(*from);
     if (value && from) fields.Error("has both value and valueFrom", "keep one of them");
     fields.Finish();
-    out.push_back(item.node.ToJson());
+    out.push_back(WithoutNulls(item.node));
   }
 }
 
@@ -87,7 +87,7 @@ void ReadEnvFrom(const Value& list, nlohmann::json& out) {
       fields.Error("needs exactly one source", "write configMapRef or secretRef: {name: NAME}");
     }
     fields.Finish();
-    out.push_back(item.node.ToJson());
+    out.push_back(WithoutNulls(item.node));
   }
 }
 
@@ -157,7 +157,7 @@ void ReadEnvironment(const Value& map, Target target, Environment& environment) 
       Fields inner(item);
       CheckName(inner, "name");
       inner.Finish();
-      environment.image_pull_secrets.push_back(item.node.ToJson());
+      environment.image_pull_secrets.push_back(WithoutNulls(item.node));
     }
   }
   fields.Finish();
@@ -202,7 +202,7 @@ nlohmann::json ReadResources(const Value& map) {
     }
   }
   fields.Finish();
-  return map.node.ToJson();
+  return WithoutNulls(map.node);
 }
 
 nlohmann::json ReadPodTemplate(const Value& map) {
@@ -210,13 +210,13 @@ nlohmann::json ReadPodTemplate(const Value& map) {
   constexpr size_t kMaxAnnotation = 32768;
   if (const auto metadata = fields.Take("metadata")) {
     Fields inner(*metadata);
-    if (const auto labels = inner.Take("labels")) ReadTexts(*labels, kMaxName);
-    if (const auto notes = inner.Take("annotations")) ReadTexts(*notes, kMaxAnnotation);
+    if (const auto labels = inner.Take("labels")) ReadLabels(*labels);
+    if (const auto notes = inner.Take("annotations")) ReadAnnotations(*notes, kMaxAnnotation);
     inner.Finish();
   }
   if (const auto spec = fields.Take("spec")) spec->IsMap();
   fields.Finish();
-  return map.node.ToJson();
+  return WithoutNulls(map.node);
 }
 
 void ReadCoordinator(const Value& map, CoordinatorOptions& coordinator) {

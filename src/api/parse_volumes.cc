@@ -118,7 +118,7 @@ Volume ReadVolume(const Value& map) {
     if (!source) continue;
     given.push_back(kind);
     volume.kind = kind;
-    volume.source = source->node.ToJson();
+    volume.source = WithoutNulls(source->node);
     CheckSource(*source, known);
   }
   // What is misspelt is reported as such.

@@ -8,6 +8,10 @@
 namespace parallelrun {
 namespace {
 
+bool IsLetterOrDigit(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
 // Bytes of the UTF-8 character at the start of `text`; 0 if there is none.
 size_t CharacterSize(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
@@ -150,6 +154,30 @@ bool IsDnsLabel(std::string_view name) {
   return std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
   });
+}
+
+bool IsLabelValue(std::string_view text) {
+  if (text.empty()) return true;
+  if (text.size() > 63 || !IsLetterOrDigit(text.front()) || !IsLetterOrDigit(text.back())) {
+    return false;
+  }
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return IsLetterOrDigit(c) || c == '-' || c == '_' || c == '.'; });
+}
+
+bool IsLabelName(std::string_view name) {
+  const size_t slash = name.find('/');
+  if (slash != std::string_view::npos) {
+    constexpr size_t kMostDomain = 253;
+    if (slash > kMostDomain) return false;
+    for (size_t at = 0; at <= slash;) {
+      const size_t end = std::min(name.find('.', at), slash);
+      if (!IsDnsLabel(name.substr(at, end - at))) return false;
+      at = end + 1;
+    }
+    name.remove_prefix(slash + 1);
+  }
+  return !name.empty() && IsLabelValue(name);
 }
 
 }  // namespace parallelrun

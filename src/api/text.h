@@ -31,4 +31,11 @@ std::string OrList(const std::vector<std::string>& words);
 // ^[a-z0-9]([-a-z0-9]*[a-z0-9])?$, at most 63.
 bool IsDnsLabel(std::string_view name);
 
+// What may be the value of a label: nothing, or at most 63 letters, digits, "-", "_" and ".", the
+// first and the last a letter or digit.
+bool IsLabelValue(std::string_view text);
+
+// What may name a label: what may be a value and is not empty, maybe behind "DOMAIN/".
+bool IsLabelName(std::string_view name);
+
 }  // namespace parallelrun

@@ -278,6 +278,20 @@ TEST(Parse, BoundsOnListsAndText) {
               ElementsAre(HasSubstr("spec.inputs: 33 items")));
 }
 
+// As the API server keeps it, so that a job file and the object that comes of it are the same.
+TEST(Parse, WhatIsNullIsNotThere) {
+  const auto canonical = [](const std::string& more) {
+    const ParsedJob parsed = ReadJob(kExample + more, {}, Target::kCluster);
+    EXPECT_THAT(Lines(parsed), ElementsAre());
+    return CanonicalText(ToJson(parsed.job));
+  };
+  EXPECT_EQ(
+      canonical("  coordinator: {resources: {limits: {cpu: 1}, claims: null}}\n"
+                "  podTemplate: {metadata: {labels: null}, spec: {tolerations: [{key: null}]}}\n"),
+      canonical("  coordinator: {resources: {limits: {cpu: 1}}}\n"
+                "  podTemplate: {metadata: {}, spec: {tolerations: [{}]}}\n"));
+}
+
 TEST(Override, SetsBeforeTheCheck) {
   const ParsedJob parsed =
       ReadJob(kExample,

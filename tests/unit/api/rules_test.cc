@@ -287,6 +287,21 @@ TEST(Problem, IsSafeToPrint) {
             "job.yaml: spec[\"\\x1b[2J\"]: \\u009b1m is\\nno field");
 }
 
+TEST(Names, OfLabels) {
+  for (const char* good : {"a", "A_b.c-9", "example.com/a", "a.b.c/A"}) {
+    EXPECT_TRUE(IsLabelName(good)) << good;
+  }
+  for (const char* bad : {"", "-a", "a-", "a b", "a%", "/a", "a/", "a/b/c", "A.example/x", "a..b/c",
+                          "\u00e4", "a\n"}) {
+    EXPECT_FALSE(IsLabelName(bad)) << bad;
+  }
+  EXPECT_TRUE(IsLabelName(std::string(63, 'a')));
+  EXPECT_FALSE(IsLabelName(std::string(64, 'a')));
+  EXPECT_FALSE(IsLabelName(std::string(254, 'a') + "/a"));
+  EXPECT_TRUE(IsLabelValue(""));
+  EXPECT_FALSE(IsLabelValue("example.com/a"));
+}
+
 TEST(Text, Utf8) {
   for (const char* good : {"", "a", "ü", "€", "😀", "\xED\x9F\xBF", "\xF4\x8F\xBF\xBF"}) {
     EXPECT_TRUE(IsUtf8(good)) << good;
