@@ -32,17 +32,29 @@ bool IsUtf8(const std::string& plain) {
          plain == "us-ascii";
 }
 
-bool IsOneByteAscii(const std::string& plain) {
-  constexpr std::array<std::string_view, 12> kFamilies = {
-      "latin", "l1",   "iso-8859", "iso8859",   "cp125", "windows-125",
-      "cp437", "cp85", "cp86",     "mac-roman", "koi8",  "tis-620"};
-  // In these a second byte may look like a letter, but never like a quote or a line end.
-  constexpr std::array<std::string_view, 9> kMultiByte = {
-      "gb2312", "gbk", "gb18030", "cp936", "big5", "shift-jis", "sjis", "cp932", "euc-"};
-  const auto begins = [&](std::string_view family) { return plain.starts_with(family); };
-  return std::any_of(kFamilies.begin(), kFamilies.end(), begins) ||
-         std::any_of(kMultiByte.begin(), kMultiByte.end(), begins);
+template <size_t n>
+bool IsOf(const std::array<std::string_view, n>& families, const std::string& plain) {
+  return std::any_of(families.begin(), families.end(),
+                     [&](std::string_view family) { return plain.starts_with(family); });
 }
+
+// Bytes below 0x80 stand for ASCII, wherever they are.
+bool IsAsciiPlus(const std::string& plain) {
+  constexpr std::array<std::string_view, 14> kFamilies = {
+      "latin", "l1",   "iso-8859",  "iso8859", "cp125",   "windows-125", "cp437",
+      "cp85",  "cp86", "mac-roman", "koi8",    "tis-620", "gb2312",      "euc-"};
+  return IsOf(kFamilies, plain);
+}
+
+// In these a later byte of a character may look like a digit or letter, or as one of
+// "@[\\]^_`{|}~", but never like a quote or a line end.
+bool HasLetterBytes(const std::string& plain) {
+  constexpr std::array<std::string_view, 7> kFamilies = {"gbk",       "gb18030", "cp936", "big5",
+                                                         "shift-jis", "sjis",    "cp932"};
+  return IsOf(kFamilies, plain);
+}
+
+bool MayBeInCharacter(char c) { return (c >= '0' && c <= '9') || c >= '@'; }
 
 }  // namespace
 
@@ -56,7 +68,15 @@ Status CheckCsvFormat(const CsvFormat& format) {
                              Printable(delimiter, 64))};
   }
   const std::string plain = PlainEncoding(format.encoding);
-  if (IsUtf8(plain) || IsOneByteAscii(plain)) return {};
+  if (IsUtf8(plain) || IsAsciiPlus(plain)) return {};
+  if (HasLetterBytes(plain)) {
+    if (!MayBeInCharacter(delimiter[0])) return {};
+    return Error{Code::kInvalid,
+                 fmt::format("tabular.delimiter \"{}\" may be a part of a character in {}; convert "
+                             "the files to utf-8 (`iconv -f {} -t utf-8`)",
+                             Printable(delimiter, 64), Printable(format.encoding, 64),
+                             Printable(format.encoding, 64))};
+  }
   return Error{Code::kInvalid,
                fmt::format("tabular.encoding \"{}\" cannot be cut at row boundaries; convert the "
                            "files to utf-8 (`iconv -f {} -t utf-8`); accepted are utf-8, ascii, "

@@ -27,7 +27,7 @@ struct CsvFormat {
 };
 
 // kInvalid, with the mend, unless the delimiter is one ASCII character other than a quote or line
-// end, and the encoding one in which ASCII bytes stand for ASCII.
+// end, and the encoding one in which the bytes of these three stand for nothing else.
 Status CheckCsvFormat(const CsvFormat& format);
 
 class CsvSplitter : public RowSplitter {

@@ -45,7 +45,7 @@ class GroupSource : public PlanSource {
     }
     at.listing = grouping_->digest();
     if (grouping_->size() > 0) at.last_name = grouping_->name(0, 0);
-    return files_.Prepare();
+    return files_.Prepare(at.header);
   }
 
   // kInvalid when the group alone is too large for a chunk; false when it does not fit beside

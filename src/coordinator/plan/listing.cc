@@ -79,6 +79,12 @@ Error Listing::Over(const Error& error) {
   return error.With(fmt::format("inputs[{}]", settings_.input));
 }
 
+// A listing of millions of names must not hold up the end of a job.
+Status Listing::CheckGoesOn() const {
+  if (!settings_.stop.stop_requested()) return {};
+  return Error{Code::kUnavailable, Shown(folder_) + " is not listed to its end: the job ended"};
+}
+
 Result<std::optional<std::string_view>> Listing::Step() {
   using Name = std::optional<std::string_view>;
   if (std::exchange(single_file_, false)) {
@@ -86,6 +92,7 @@ Result<std::optional<std::string_view>> Listing::Step() {
     return wanted ? Name(path_) : Name();
   }
   while (!frames_.empty()) {
+    if (Status going = CheckGoesOn(); !going.ok()) return going.error();
     Frame& frame = frames_.back();
     path_.resize(frame.prefix);
     if (frame.next == frame.entries.size()) {
@@ -192,6 +199,7 @@ Status Listing::Enter(Kind kind) {
 
   errno = 0;
   while (const dirent* entry = readdir(folder.get())) {
+    if (Status going = CheckGoesOn(); !going.ok()) return going;
     const Status added = AddEntry(fd, entry->d_name, entry->d_type, frame);
     if (!added.ok()) return added;
     errno = 0;
@@ -336,6 +344,9 @@ std::string Listing::RealPathInRoot() const {
 }
 
 Result<std::optional<FileStamp>> Listing::Stamp(const std::string& name) const {
+  if (const Status going = CheckGoesOn(); !going.ok()) {
+    return going.error().With(fmt::format("inputs[{}]", settings_.input));
+  }
   struct statx found {};
   if (statx(root_fd_, name.c_str(), AT_STATX_DONT_SYNC, STATX_SIZE | STATX_MTIME, &found) != 0) {
     if (errno == ENOENT) return std::optional<FileStamp>();

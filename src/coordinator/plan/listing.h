@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,6 +38,7 @@ struct ListingSettings {
   std::string pattern;  // coordinator/plan/glob.h
   std::vector<std::string> exclude;
   std::vector<std::string> forbidden;  // absolute folders that must not be met
+  std::stop_token stop{};              // once it is asked for, nothing more is read
 };
 
 class Listing {
@@ -51,8 +53,8 @@ class Listing {
   Status Start();
   // The next file, relative to folder(), or nullopt at the end; the view holds until the next call.
   // kNotFound for a missing root, kInvalid for a name that is not UTF-8 or holds a line break, a
-  // forbidden folder and a link to nowhere, else what the file system says. After an error the
-  // listing is over.
+  // forbidden folder and a link to nowhere, kUnavailable once `stop` was asked for, else what the
+  // file system says. After an error the listing is over.
   Result<std::optional<std::string_view>> Next();
 
   // The folder that names are relative to: the root, or the one that holds it when the root is a
@@ -86,6 +88,7 @@ class Listing {
   Result<std::optional<std::string_view>> Step();
   Status Open();
   Error Over(const Error& error);
+  Status CheckGoesOn() const;
   Status CheckRootNotForbidden() const;
   Status Enter(Kind kind);
   Status AddEntry(int fd, std::string_view name, unsigned char type, Frame& frame);

@@ -52,6 +52,10 @@ Result<PartitionFormat> PartitionFormat::Parse(std::string_view format) {
       return BadFormat(whole, fmt::format("the key {} stands in it twice", Printable(name, 256)));
     }
     const bool date = colon < inside.size();
+    if (date && colon + 1 == inside.size()) {
+      return BadFormat(whole, fmt::format("no date stands behind the colon of the key {}",
+                                          Printable(name, 256)));
+    }
     if (!date && !parsed.parts_.empty() && parsed.parts_.back().kind == Part::Kind::kName) {
       return BadFormat(whole, fmt::format("nothing stands in front of the key {}, so that nobody "
                                           "can tell where it begins",

@@ -39,6 +39,8 @@ void GoBehind(const FilesChunk& chunk, const PlanInput&, PlanCursor& cursor) {
 void GoBehind(const TabularChunk& chunk, const PlanInput& input, PlanCursor& cursor) {
   cursor.last_name = NameOf(chunk.path, input);
   cursor.next_offset = chunk.slices.back().offset + chunk.slices.back().length;
+  cursor.stamp = chunk.stamp;
+  cursor.header = chunk.header;
 }
 
 void GoBehind(const RankChunk&, const PlanInput&, PlanCursor&) {}  // its ids are its ranks
@@ -51,6 +53,7 @@ void GoBehind(const FileGroupsChunk& chunk, const PlanInput&, PlanCursor& cursor
 
 void GoBehind(const TableGroupsChunk& chunk, const PlanInput& input, PlanCursor& cursor) {
   cursor.last_name = NameOf(chunk.groups.back().slices.back().path, input);
+  cursor.header = chunk.groups.back().slices.back().header;
   cursor.listing = chunk.place.listing;
   cursor.next_group = chunk.place.next_group;
 }
@@ -92,7 +95,7 @@ uint64_t SlicesWanted(const PlanCursor& at) {
 std::string PlaceOf(const PlanInput& input) { return fmt::format("inputs[{}]", input.name); }
 
 ListingSettings ListingOf(const PlanInput& input, const std::vector<std::string>& forbidden) {
-  return {input.name, input.root, input.pattern, input.exclude, forbidden};
+  return {input.name, input.root, input.pattern, input.exclude, forbidden, input.stop};
 }
 
 std::string JoinPath(const std::string& folder, std::string_view name) {

@@ -42,8 +42,9 @@ struct PlanInput {
   PlanHeader header = PlanHeader::kAllFiles;
   std::string encoding = "utf-8";
   bool quoted_newlines = true;
-  std::stop_token
-      stop{};  // once it is asked for, Next() gives up within a block of the file it reads
+  // Once it is asked for, Next() gives up: within a block of the file it reads, an entry of the
+  // folder it lists, or a file it asks the size of.
+  std::stop_token stop{};
 };
 
 // Where to go on: after the last chunk that the ledger holds.
@@ -51,6 +52,8 @@ struct PlanCursor {
   uint32_t input = 0;
   std::string last_name;     // root-relative path of the last file planned
   uint64_t next_offset = 0;  // what RowSplitter::Seek takes in that file
+  FileStamp stamp;           // of that file when it was planned, where parts of files are
+  std::string header;        // of the last table planned: with kFirstFile it stands for all
   BatchId next_batch = 0;
   uint64_t next_item = 0;
   uint64_t listing = 0;  // with partition keys: see GroupPlace

@@ -1,8 +1,11 @@
 #include "coordinator/plan/row_files.h"
 
+#include <spdlog/fmt/fmt.h>
+
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/escape.h"
 #include "coordinator/plan/csv_splitter.h"
 #include "coordinator/plan/line_splitter.h"
 #include "coordinator/plan/listing.h"
@@ -29,11 +32,13 @@ Result<RowFiles::Opened> AsOpened(Result<std::unique_ptr<Splitter>> splitter) {
 
 }  // namespace
 
-Status RowFiles::Prepare() {
+Status RowFiles::Prepare(std::string header) {
   if (input_.kind != PlanKind::kDelimited) return {};
   const Status format = CheckCsvFormat(FormatOf(input_));
   if (!format.ok()) return format.error().With(PlaceOf(input_));
-  return input_.header == PlanHeader::kFirstFile ? ReadFirstHeader() : Status();
+  if (input_.header != PlanHeader::kFirstFile) return {};
+  first_header_ = std::move(header);
+  return ReadFirstHeader();
 }
 
 Status RowFiles::ReadFirstHeader() {
@@ -54,6 +59,11 @@ Status RowFiles::ReadFirstHeader() {
 
 Result<RowFiles::Opened> RowFiles::Open(const std::string& folder, const std::string& name) const {
   const std::string path = JoinPath(folder, name);
+  // Groups may be of any number of files, and of Parquet only the ends are read.
+  if (input_.stop.stop_requested()) {
+    return Error{Code::kUnavailable, fmt::format("{}: {} is not read: the job ended",
+                                                 PlaceOf(input_), Printable(path, 4096))};
+  }
   auto opened = input_.kind == PlanKind::kJsonLines
                     ? AsOpened(LineSplitter::Open(path, input_.stop))
                 : input_.kind == PlanKind::kParquet ? AsOpened(ParquetSplitter::Open(path))
@@ -71,13 +81,12 @@ Result<RowFiles::Opened> RowFiles::OpenDelimited(const std::string& path,
   if (input_.header != PlanHeader::kNone) {
     auto row = (*opened)->TakeHeader();
     if (!row.ok()) return row.error();
-    const bool own = input_.header == PlanHeader::kAllFiles || name == first_name_ ||
-                     WithoutLineEnd(*row) == WithoutLineEnd(first_header_);
-    if (own) {
+    if (input_.header == PlanHeader::kAllFiles || name == first_name_) {
       header = std::move(*row);
     } else {
-      (*opened)->Seek(0);
+      // One header for all, to the byte: a restart knows that of the last chunk only.
       header = first_header_;
+      if (WithoutLineEnd(*row) != WithoutLineEnd(header)) (*opened)->Seek(0);
     }
   }
   return Opened{std::move(*opened), std::move(header)};

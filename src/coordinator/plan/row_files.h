@@ -19,10 +19,11 @@ class RowFiles {
   RowFiles(const PlanInput& input, const std::vector<std::string>& forbidden)
       : input_(input), forbidden_(forbidden) {}
 
-  // Before the first Open: checks the format, and with kFirstFile finds the header that stands for
-  // all with a listing of its own, so that a restart needs nothing but the cursor. Errors are as
-  // Planner::Next gives them, as are those of Open.
-  Status Prepare();
+  // Before the first Open: checks the format. With kFirstFile `header` is the one that was planned
+  // with, which the rest of the plan must have too, whatever file is the first one by now; empty:
+  // nothing is planned yet, and a listing of its own finds it. Errors are as Planner::Next gives
+  // them, as are those of Open.
+  Status Prepare(std::string header);
 
   struct Opened {
     std::unique_ptr<RowSplitter> splitter;  // behind the header; none: the file is gone by now
@@ -39,7 +40,7 @@ class RowFiles {
 
   const PlanInput& input_;
   const std::vector<std::string>& forbidden_;
-  std::string first_name_;  // kFirstFile
+  std::string first_name_;  // kFirstFile, where it was looked for
   std::string first_header_;
 };
 

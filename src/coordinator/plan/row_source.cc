@@ -1,5 +1,9 @@
+#include <spdlog/fmt/fmt.h>
+
 #include <utility>
 
+#include "base/escape.h"
+#include "coordinator/plan/input_changes.h"
 #include "coordinator/plan/partition_format.h"
 #include "coordinator/plan/row_files.h"
 #include "coordinator/plan/source.h"
@@ -54,23 +58,38 @@ class RowSource : public PlanSource {
     auto context = PathContext::Make(input_.partition_format, {});
     if (!context.ok()) return context.error().With(PlaceOf(input_));
     context_ = std::move(*context);
-    const Status prepared = files_.Prepare();
+    const Status prepared = files_.Prepare(at.header);
     if (!prepared.ok()) return prepared;
     listing_ = std::make_unique<Listing>(ListingOf(input_, forbidden_), at.last_name);
     if (at.last_name.empty()) return {};
-    // Go on in the file that the last chunk is from.
+    const bool text = input_.kind != PlanKind::kParquet;  // whose offsets are bytes
+    if (text && at.next_offset == at.stamp.size) return {};
+    return GoOn(at);
+  }
+
+  // Goes on behind the last chunk, in the file that it is from: offsets mean nothing in another
+  // one.
+  Status GoOn(const PlanCursor& at) {
+    const std::string& name = at.last_name;
     const Status started = listing_->Start();
     if (!started.ok()) return started;
-    const Status opened = Open(at.last_name);
+    const Status opened = Open(name);
     if (!opened.ok()) return opened;
-    if (!file_.splitter) {
-      return Error{Code::kNotFound, PlaceOf(input_) + ": " +
-                                        JoinPath(listing_->folder(), at.last_name) +
-                                        " is gone, and a part of it is not planned yet; put it "
-                                        "back, or start over by overwriting the output"};
+    if (!file_.splitter) return NotPlannedYet(Code::kNotFound, name, "is gone", "back");
+    const FileStamp now = file_.splitter->stamp();
+    if (now.size != at.stamp.size || now.mtime_ns != at.stamp.mtime_ns) {
+      return NotPlannedYet(Code::kInvalid, name, DescribeChange(at.stamp, now), "back as it was");
     }
     file_.splitter->Seek(at.next_offset);
     return {};
+  }
+
+  Error NotPlannedYet(Code code, const std::string& name, const std::string& what,
+                      const std::string& put) const {
+    return {code, fmt::format("{}: {} {}, and a part of it is not planned yet; put it {}, or start "
+                              "over by overwriting the output",
+                              PlaceOf(input_), Printable(JoinPath(listing_->folder(), name), 4096),
+                              what, put)};
   }
 
   // False at the end of the listing.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <random>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Names = std::vector<std::string>;
 
-ListingSettings In(const std::string& root) { return {"images", root, "", {}, {}}; }
+ListingSettings In(const std::string& root) { return {"images", root, "", {}, {}, {}}; }
 
 // What the listing gives, and its error's message as a last name.
 Names All(const ListingSettings& settings, const std::string& after = "") {
@@ -206,6 +207,30 @@ TEST(PlanListingTest, RefusesForbiddenFolders) {
   EXPECT_THAT(All(settings), ElementsAre(HasSubstr("Invalid")));
   settings.forbidden = {folder / "not-there"};
   EXPECT_THAT(All(settings), ElementsAre("a", "out/part"));
+}
+
+// Listings of millions of names take minutes; a job that ended does not wait for them.
+TEST(PlanListingTest, EndsWithTheJob) {
+  PlanFolder folder;
+  for (const char* name : {"a/1", "a/2"}) folder.Write(name);
+  std::stop_source job;
+  ListingSettings settings = In(folder.path());
+  settings.stop = job.get_token();
+  Listing between(settings);
+  ASSERT_TRUE(between.Next().ok());
+  Listing at_work(settings);
+  ASSERT_TRUE(at_work.Start().ok());
+  job.request_stop();
+  const auto stamp = at_work.Stamp("a/1");
+  ASSERT_FALSE(stamp.ok());
+  EXPECT_EQ(stamp.error().code, Code::kUnavailable);
+  const auto next = between.Next();
+  ASSERT_FALSE(next.ok());
+  EXPECT_EQ(next.error().code, Code::kUnavailable);
+  EXPECT_EQ(next.error().message,
+            "inputs[images]: " + folder.path() + " is not listed to its end: the job ended");
+  // In the midst of a folder, too.
+  EXPECT_FALSE(Listing(settings).Start().ok());
 }
 
 TEST(PlanListingTest, SingleFileAndMissingRoot) {

@@ -71,6 +71,7 @@ TEST(PartitionFormatTest, BadFormatsSayWhy) {
   EXPECT_THAT(BadFormat("a}"), HasSubstr("not opened"));
   EXPECT_THAT(BadFormat("{}"), HasSubstr("no name"));
   EXPECT_THAT(BadFormat("{:yyyy}"), HasSubstr("no name"));
+  EXPECT_THAT(BadFormat("{day:}"), HasSubstr("no date stands behind the colon of the key day"));
   EXPECT_THAT(BadFormat("{a}/{a}"), HasSubstr("the key a stands in it twice"));
   EXPECT_THAT(BadFormat("{a}{b}"), HasSubstr("in front of the key b"));
 }

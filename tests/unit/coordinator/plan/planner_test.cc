@@ -1,12 +1,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <stop_token>
 #include <string>
 #include <vector>
 
+#include "coordinator/plan/row_files.h"
 #include "tests/unit/coordinator/plan/folder.h"
+#include "tests/unit/coordinator/plan/parquet.h"
 #include "tests/unit/coordinator/plan/plans.h"
 
 namespace parallelrun {
@@ -148,7 +152,7 @@ TEST_F(PlanPlannerTest, HeaderModes) {
   EXPECT_EQ(headers(PlanHeader::kAllFiles), (Found{{"h\r\n", 2}, {"3\n", 1}, {"h\n", 1}}));
   EXPECT_EQ(headers(PlanHeader::kNone), (Found{{"", 3}, {"", 2}, {"", 2}}));
   // A file that repeats the first one's header has one.
-  EXPECT_EQ(headers(PlanHeader::kFirstFile), (Found{{"h\r\n", 2}, {"h\r\n", 2}, {"h\n", 1}}));
+  EXPECT_EQ(headers(PlanHeader::kFirstFile), (Found{{"h\r\n", 2}, {"h\r\n", 2}, {"h\r\n", 1}}));
 }
 
 TEST_F(PlanPlannerTest, FirstFileMayHoldTheHeaderOnly) {
@@ -158,6 +162,46 @@ TEST_F(PlanPlannerTest, FirstFileMayHoldTheHeaderOnly) {
   EXPECT_THAT(plan.Batches(), ElementsAre(1, 1));
   EXPECT_EQ(plan.rows(0).header, "a,b\n");
   EXPECT_EQ(plan.rows(0).slices[0].offset, 0u);
+}
+
+// What sorts in front, or was first and is gone, must not give the rest of the plan another header.
+TEST_F(PlanPlannerTest, ARestartKeepsTheHeaderOfTheFirstFile) {
+  folder_.Write("1.csv", "a,b\r\n1,2\r\n");
+  folder_.Write("2.csv", "3,4\n5,6\n");
+  folder_.Write("3.csv", "a,b\n7,8\n");
+  folder_.Write("4.csv", "9,10\n");
+  const PlanInput input = Rows(folder_.path(), 1, PlanHeader::kFirstFile);
+  const Plan plan = PlanFromEverywhere({input});
+  ASSERT_THAT(plan.Batches(), ElementsAre(1, 1, 1, 1, 1));
+  const auto expect_same_rest = [&] {
+    for (size_t i = 0; i < plan.chunks.size(); ++i) {
+      const Plan rest = MakePlan({input}, CursorAfter(plan.chunks[i]->record, {input}));
+      EXPECT_EQ(rest.error, "");
+      ASSERT_EQ(rest.chunks.size(), plan.chunks.size() - i - 1);
+      for (size_t k = 0; k < rest.chunks.size(); ++k) {
+        EXPECT_EQ(rest.chunks[k]->encoded, plan.chunks[i + 1 + k]->encoded) << i << " " << k;
+      }
+    }
+  };
+  folder_.Write("0.csv", "x,y\n");
+  expect_same_rest();
+  std::filesystem::remove(folder_ / "0.csv");
+  std::filesystem::remove(folder_ / "1.csv");
+  expect_same_rest();
+}
+
+TEST_F(PlanPlannerTest, ARestartKeepsTheHeaderOfTheFirstFileOfGroups) {
+  folder_.Write("k1/1.csv", "a,b\n1,2\n");
+  folder_.Write("k2/1.csv", "3,4\n");
+  PlanInput input = Rows(folder_.path(), 1, PlanHeader::kFirstFile);
+  input.partition_format = "{key}/{n}.csv";
+  input.partition_keys = {"key"};
+  const Plan plan = PlanFromEverywhere({input});
+  ASSERT_THAT(plan.Batches(), ElementsAre(1, 1));
+  folder_.Write("k1/1.csv", "x,y\n1,2\n");
+  const Plan rest = MakePlan({input}, CursorAfter(plan.chunks[0]->record, {input}));
+  ASSERT_EQ(rest.chunks.size(), 1u);
+  EXPECT_EQ(rest.table_groups(0).groups[0].slices[0].header, "a,b\n");
 }
 
 TEST_F(PlanPlannerTest, TabularRootMayBeAFile) {
@@ -183,6 +227,95 @@ TEST_F(PlanPlannerTest, TabularFormatAndLostFile) {
   gone.next_offset = 4;
   EXPECT_THAT(MakePlan({input}, gone).error,
               HasSubstr("NotFound: inputs[rows]: " + (folder_ / "gone.csv") + " is gone"));
+}
+
+TEST_F(PlanPlannerTest, EndsWithTheJobWhateverThereIsToPlan) {
+  folder_.Write("k1/1.csv", "a,b\n1,2\n");
+  std::stop_source job;
+  job.request_stop();
+  PlanInput files = FilesInput(folder_.path(), 1);
+  PlanInput rows = Rows(folder_.path(), 1, PlanHeader::kFirstFile);
+  PlanInput groups = rows;
+  groups.partition_format = "{key}/{n}.csv";
+  groups.partition_keys = {"key"};
+  for (PlanInput input : {files, rows, groups}) {
+    EXPECT_EQ(MakePlan({input}).error, "");
+    input.stop = job.get_token();
+    EXPECT_THAT(MakePlan({input}).error, HasSubstr("is not listed to its end: the job ended"));
+  }
+}
+
+TEST_F(PlanPlannerTest, ParquetFilesAreNotOpenedOnceTheJobEnded) {
+  folder_.Write("k/1.parquet", ParquetFile(ParquetFooter()));
+  std::stop_source job;
+  PlanInput input = Rows(folder_.path(), 1);
+  input.kind = PlanKind::kParquet;
+  input.stop = job.get_token();
+  const std::vector<std::string> forbidden;
+  RowFiles files(input, forbidden);
+  EXPECT_TRUE(files.Open(folder_.path(), "k/1.parquet").ok());
+  job.request_stop();
+  const auto opened = files.Open(folder_.path(), "k/1.parquet");
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.error().code, Code::kUnavailable);
+}
+
+// --- a file that is another one when a restart goes on in it
+
+TEST_F(PlanPlannerTest, AChangedFileIsNotGoneOnWithInTheMiddle) {
+  folder_.Write("a.csv", "h\n1\n2\n3\n");
+  folder_.Write("b.csv", "h\n4\n");
+  const std::vector<PlanInput> inputs = {Rows(folder_.path(), 1)};
+  const Plan plan = MakePlan(inputs);
+  ASSERT_THAT(plan.Batches(), ElementsAre(1, 1, 1, 1));
+  const PlanCursor middle = CursorAfter(plan.chunks[0]->record, inputs);
+  folder_.Write("a.csv", "h\n11\n2\n3\n");
+  const Plan rest = MakePlan(inputs, middle);
+  EXPECT_TRUE(rest.chunks.empty());
+  EXPECT_EQ(rest.error, "Invalid: inputs[rows]: " + (folder_ / "a.csv") +
+                            " had 8 bytes, has 9, and a part of it is not planned yet; put it back "
+                            "as it was, or start over by overwriting the output");
+}
+
+TEST_F(PlanPlannerTest, AFileOfTheSameSizeIsAnotherOneByItsTime) {
+  folder_.Write("a.csv", "h\n1\n2\n");
+  const std::vector<PlanInput> inputs = {Rows(folder_.path(), 1)};
+  const Plan plan = MakePlan(inputs);
+  const PlanCursor middle = CursorAfter(plan.chunks[0]->record, inputs);
+  std::filesystem::last_write_time(
+      folder_ / "a.csv",
+      std::filesystem::last_write_time(folder_ / "a.csv") + std::chrono::hours(1));
+  EXPECT_THAT(MakePlan(inputs, middle).error, HasSubstr(" was modified at "));
+}
+
+TEST_F(PlanPlannerTest, AChangedParquetFileIsNotGoneOnWithInTheMiddle) {
+  folder_.Write("a.parquet", ParquetFile(ParquetFooter()));
+  PlanInput input = Rows(folder_.path(), 1);
+  input.kind = PlanKind::kParquet;
+  const Plan plan = MakePlan({input});
+  ASSERT_THAT(plan.Batches(), ElementsAre(1, 1, 1));
+  folder_.Write("a.parquet", "more" + ParquetFile(ParquetFooter()));
+  EXPECT_THAT(MakePlan({input}, CursorAfter(plan.chunks[1]->record, {input})).error,
+              HasSubstr(", and a part of it is not planned yet; put it back as it was"));
+}
+
+TEST_F(PlanPlannerTest, AFilePlannedToItsEndMayChangeOrGo) {
+  folder_.Write("a.csv", "h\n1\n2\n");
+  folder_.Write("b.csv", "h\n3\n");
+  const std::vector<PlanInput> inputs = {Rows(folder_.path(), 1)};
+  const Plan plan = MakePlan(inputs);
+  ASSERT_THAT(plan.Batches(), ElementsAre(1, 1, 1));
+  const PlanCursor behind = CursorAfter(plan.chunks[1]->record, inputs);
+  folder_.Write("a.csv", "h\n1\n2\n5\n");
+  const auto expect_the_rest = [&] {
+    const Plan rest = MakePlan(inputs, behind);
+    EXPECT_EQ(rest.error, "");
+    ASSERT_EQ(rest.chunks.size(), 1u);
+    EXPECT_EQ(rest.chunks[0]->encoded, plan.chunks[2]->encoded);
+  };
+  expect_the_rest();
+  std::filesystem::remove(folder_ / "a.csv");
+  expect_the_rest();
 }
 
 }  // namespace

@@ -195,6 +195,13 @@ TEST(PlanSplitterTest, Formats) {
     EXPECT_FALSE(check(delimiter, "utf-8").ok()) << delimiter;
   }
   EXPECT_TRUE(check("\t", "utf-8").ok());
+  // The second byte of a character may be 0x7C in these.
+  for (const char* encoding : {"shift_jis", "GBK", "gb18030", "big5hkscs", "cp932"}) {
+    EXPECT_THAT(check("|", encoding).error().message, HasSubstr("may be a part of a character"));
+    EXPECT_TRUE(check(";", encoding).ok()) << encoding;
+  }
+  EXPECT_FALSE(check("5", "gb18030").ok());
+  EXPECT_TRUE(check("|", "euc-jp").ok());
 }
 
 std::string RandomText(std::mt19937& random, const std::string& letters, size_t size) {
