@@ -1,6 +1,7 @@
 // parallelrun-coordinator: owns one job. See docs/coordinator-api.md.
 #include <openssl/ssl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -21,6 +22,14 @@ constexpr char kTerminationLog[] = "/dev/termination-log";
 // would otherwise not hear the signal.
 void EndEarly(int) { _exit(static_cast<int>(CoordinatorExit::kDrained)); }
 
+// Each node keeps connections, and what a container may open at first is often a thousand files.
+void AllowManyConnections() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int CannotStart(const Error& error) {
   std::fprintf(stderr, "%s\n", error.message.c_str());
   return static_cast<int>(CoordinatorExit::kCannotStart);
@@ -36,6 +45,7 @@ int Main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   signal(SIGTERM, EndEarly);
+  AllowManyConnections();
   // The bundle brings its own OpenSSL: the configuration of the image's is for another one.
   OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
   SetUpLogging(json ? LogFormat::kJson : LogFormat::kTree, LogLevel::kInfo);

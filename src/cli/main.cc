@@ -113,18 +113,19 @@ std::string WhatIsWrong(const CLI::App* app, const CLI::Error& error) {
   const std::string help =
       "See parallelrun " + (command == app ? "" : command->get_name() + " ") + "--help\n";
   const std::vector<std::string> unknown = app->remaining(true);
+  const std::string word = unknown.empty() ? "" : unknown.front();
+  if (word.starts_with("-")) {
+    const std::string flag = word.substr(0, word.find('='));
+    return flag + " is not a flag of " + command->get_name() + Meant(flag, FlagsOf(app)) + "\n" +
+           help;
+  }
   if (command == app) {
     std::vector<std::string> names;
     for (const CLI::App* one : app->get_subcommands(nullptr)) names.push_back(one->get_name());
-    if (unknown.empty()) return "Which command? " + OrList(names) + "\n" + help;
-    return unknown.front() + " is not a command" + Meant(unknown.front(), names) + "\n" + help;
+    if (word.empty()) return "Which command? " + OrList(names) + "\n" + help;
+    return word + " is not a command" + Meant(word, names) + "\n" + help;
   }
-  if (unknown.empty()) return std::string(error.what()) + "\n" + help;
-  const std::string& word = unknown.front();
-  const std::string flag = word.substr(0, word.find('='));
-  if (!flag.starts_with("-")) return word + ": one word too many\n" + help;
-  return flag + " is not a flag of " + command->get_name() + Meant(flag, FlagsOf(app)) + "\n" +
-         help;
+  return (word.empty() ? std::string(error.what()) : word + ": one word too many") + "\n" + help;
 }
 
 int Main(int argc, char** argv) {

@@ -77,6 +77,7 @@ def test_script_that_is_missing(work):
         ),
         (["validate", "job.yaml", "--frobnicate"], "--frobnicate is not a flag of validate\n"),
         (["rn", "job.yaml"], "rn is not a command: did you mean run?"),
+        (["--verison"], "--verison is not a flag of parallelrun: did you mean --version?"),
         (["run", "job.yaml", "--nodes", "many"], "--nodes"),
         ([], "Which command? run, init, validate,"),
     ],
@@ -85,7 +86,9 @@ def test_words_that_are_mistyped(work, words, told):
     result = work.call(*words)
     assert result.code == 2
     assert told in result.output
-    command = " ".join(["parallelrun", *[word for word in words[:1] if word != "rn"]])
+    command = " ".join(
+        ["parallelrun", *[word for word in words[:1] if word not in ("rn", "--verison")]]
+    )
     assert result.output.endswith(f"See {command} --help\n")
 
 

@@ -1,6 +1,7 @@
 """What a job that is continued takes over from the job file, what it refuses, and `parallelrun
 ledger`, which says what it continues from."""
 
+import os
 import re
 import sys
 
@@ -82,6 +83,59 @@ def test_other_mini_batches_are_refused_with_the_difference(failed, words, told,
     assert len(failed.noted("calls")) == failed.tried
     # What was refused has changed nothing.
     expect_the_rest_only(failed, failed.run("--resume"))
+
+
+@pytest.mark.parametrize("flag", ["--resume", "--retry-failed"])
+def test_files_that_are_not_those_that_were_planned_are_refused(failed, flag):
+    """Whether their mini-batches are finished or not: an id means the same items for ever."""
+    gone, changed = failed.data / "000000.txt", failed.data / "000009.txt"
+    stamp = gone.stat()
+    gone.rename(failed.root / "aside")
+    text = changed.read_text()
+    changed_at = changed.stat()
+    changed.write_text("row nine")
+    result = failed.run(flag)
+    assert result.code == 2, result
+    assert f"\n  inputs[files]: {gone} is gone\n" in result.output
+    assert f"\n  inputs[files]: {changed} had 5 bytes, has 8\n" in result.output
+    assert "undo the change, or start over with --overwrite" in result.output
+    assert len(failed.noted("calls")) == failed.tried
+    # Undone: as if nothing had been.
+    (failed.root / "aside").rename(gone)
+    assert gone.stat().st_mtime_ns == stamp.st_mtime_ns
+    changed.write_text(text)
+    os.utime(changed, ns=(changed_at.st_atime_ns, changed_at.st_mtime_ns))
+    expect_the_rest_only(failed, failed.run(flag))
+
+
+def test_added_files_are_left_out_with_a_warning(failed):
+    added = failed.data / "000003 more.txt"
+    added.write_text("another row")
+    result = failed.run("--resume")
+    expect_the_rest_only(failed, result)
+    (warning,) = re.findall(r"^warning: .*", result.output, re.M)
+    assert "not part of this run" in warning
+    assert str(added) in warning
+
+
+def test_an_output_that_is_gone_is_published_again(failed):
+    expect_the_rest_only(failed, failed.run("--resume"))
+    failed.output.unlink()
+    expect_the_rest_only(failed, failed.run("--resume"))  # nothing is run for it
+    result = failed.run("--resume", "--set", "spec.output.fileName=other.txt")
+    assert result.code == 0, result
+    assert (failed.output.parent / "other.txt").read_text() == failed.output.read_text()
+
+
+def test_a_mended_file_of_a_run_without_a_result_starts_it_over(work):
+    work.files(1, text="row 9")
+    work.script(SCRIPT)
+    work.job(runMaxTry=1, errorThreshold=0)
+    assert work.run().code == 1
+    (work.data / "000000.txt").write_text("a good row")
+    result = work.run("--resume")
+    assert result.code == 0, result
+    assert work.rows() == ["a good row"]
 
 
 def test_another_input_of_a_script_is_refused(work):

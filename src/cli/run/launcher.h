@@ -1,5 +1,6 @@
 // Starts the programs of a local run: the coordinator, which gets the listening socket, and for
-// each node a guardian with its agent below it. From the main thread only (see agent/processes/spawn.h).
+// each node a guardian with its agent below it. From the main thread only (see
+// agent/processes/spawn.h).
 #pragma once
 
 #include <sys/types.h>

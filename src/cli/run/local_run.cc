@@ -213,6 +213,7 @@ class LocalRun {
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     if (code == 0 || code == 1 || code == 3) {  // finished, given up, drained
       node.over = true;
+      finished_ = finished_ || code == 0;
       return EndWithoutNodes(index);
     }
     if (code == 2 || code == 127) {
@@ -231,13 +232,14 @@ class LocalRun {
                clock_.Now());
   }
 
-  // Once the last node has ended by itself, the coordinator has all it needs for a verdict.
+  // Once the last node has ended by itself, the coordinator has all it needs for a verdict. One
+  // that finished has heard it: what is left is to publish, however long that takes.
   void EndWithoutNodes(size_t last) {
     for (const Node& node : nodes_) {
       if (!node.over) return;
     }
     loop_.After(kVerdictLimit, [this, last] {
-      if (stopping_) return;
+      if (stopping_ || finished_) return;
       display_.Say(fmt::format("no node is left, the last was node {}: {}", last,
                                LastLine(launcher_->NodeLog(last))));
       Finish(kExitFailed);
@@ -372,6 +374,7 @@ class LocalRun {
   bool stopping_ = false;
   bool stopped_ = false;
   int exit_ = kExitFailed;
+  bool finished_ = false;  // a node was told of the verdict
   std::optional<json> last_progress_;
   std::string paused_;                      // as the last progress said it
   std::string warning_;                     // likewise

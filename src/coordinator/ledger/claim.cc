@@ -19,29 +19,6 @@ constexpr int kClaimTries = 100;  // each lost to another coordinator that start
 constexpr std::string_view kTokenSuffix = ".tmp";
 constexpr size_t kHexDigits = 16;
 
-// The highest epoch there; 0: none. All below it must be there too.
-Result<uint32_t> HighestEpoch(const Files& files, const std::string& folder) {
-  const Result<std::vector<std::string>> names = files.List(folder);
-  if (!names.ok()) return names.error();
-  std::vector<uint32_t> epochs;
-  for (const std::string& name : *names) {
-    if (const std::optional<uint32_t> epoch = EpochOfLogName(name)) epochs.push_back(*epoch);
-  }
-  std::sort(epochs.begin(), epochs.end());
-  for (size_t i = 0; i < epochs.size(); ++i) {
-    if (epochs[i] != i + 1) {
-      return Error{Code::kCorrupt,
-                   fmt::format("{}/{} is missing, but later logs are there: restore it, or start "
-                               "the job anew with another state folder",
-                               folder, LogName(static_cast<uint32_t>(i + 1)))};
-    }
-  }
-  if (epochs.size() >= std::numeric_limits<uint32_t>::max()) {
-    return Error{Code::kInvalid, folder + ": no epoch is left"};
-  }
-  return static_cast<uint32_t>(epochs.size());
-}
-
 Error NotExclusive(const std::string& path) {
   return {Code::kInvalid,
           fmt::format("{} could be created twice: its file system does not keep two coordinators "
@@ -118,6 +95,28 @@ Status RemoveLowerTokens(Files& files, const LedgerOptions& options, uint32_t ep
 }  // namespace
 
 std::string EpochsFolder(const std::string& state_folder) { return state_folder + "/epochs"; }
+
+Result<uint32_t> HighestEpoch(const Files& files, const std::string& folder) {
+  const Result<std::vector<std::string>> names = files.List(folder);
+  if (!names.ok()) return names.error();
+  std::vector<uint32_t> epochs;
+  for (const std::string& name : *names) {
+    if (const std::optional<uint32_t> epoch = EpochOfLogName(name)) epochs.push_back(*epoch);
+  }
+  std::sort(epochs.begin(), epochs.end());
+  for (size_t i = 0; i < epochs.size(); ++i) {
+    if (epochs[i] != i + 1) {
+      return Error{Code::kCorrupt,
+                   fmt::format("{}/{} is missing, but later logs are there: restore it, or start "
+                               "the job anew with another state folder",
+                               folder, LogName(static_cast<uint32_t>(i + 1)))};
+    }
+  }
+  if (epochs.size() >= std::numeric_limits<uint32_t>::max()) {
+    return Error{Code::kInvalid, folder + ": no epoch is left"};
+  }
+  return static_cast<uint32_t>(epochs.size());
+}
 
 Status CheckNewestEpoch(const Files& files, const std::string& epochs_folder, uint32_t epoch) {
   // Epochs are dense: a still higher one cannot be there without the next one.

@@ -26,6 +26,10 @@ Result<ClaimedEpoch> ClaimEpoch(Files& files, const LedgerOptions& options);
 // The folder that holds the logs.
 std::string EpochsFolder(const std::string& state_folder);
 
+// The highest epoch with a log there; 0: none. Other names do not count. kCorrupt: one below it is
+// missing; kNotFound: there is no such folder.
+Result<uint32_t> HighestEpoch(const Files& files, const std::string& epochs_folder);
+
 // kStale when the log after that of `epoch` is there.
 Status CheckNewestEpoch(const Files& files, const std::string& epochs_folder, uint32_t epoch);
 

@@ -136,7 +136,7 @@ class Replay {
         continue;
       }
       const size_t size = encoded.size() - left.size();
-      const uint64_t copy = kLogHeaderSize + kGroupHeaderSize + kSealSize + history_.copied.size();
+      const uint64_t copy = kCopiedAt + history_.copied.size();
       history_.copied.append(encoded.substr(0, size));
       ++history_.copied_records;
       if (kSealSize + history_.copied.size() > kMaxGroupPayload) {

@@ -34,5 +34,7 @@ Result<std::optional<uint64_t>> RunIdBelow(const Files& files, const std::string
 
 // Size of an encoded seal.
 inline constexpr uint32_t kSealSize = 25;
+// Where in the log of the claiming epoch the copied records begin.
+inline constexpr uint64_t kCopiedAt = kLogHeaderSize + kGroupHeaderSize + kSealSize;
 
 }  // namespace parallelrun

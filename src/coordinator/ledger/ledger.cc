@@ -82,12 +82,12 @@ Result<std::unique_ptr<Ledger>> Ledger::Claim(Files& files, const LedgerOptions&
 Result<uint64_t> Ledger::Inspect(const Files& files, const std::string& state_folder,
                                  const Visitor& visit) {
   const std::string folder = EpochsFolder(state_folder);
-  const Result<std::vector<std::string>> names = files.List(folder);
-  if (!names.ok() || names->empty()) {
+  const Result<uint32_t> highest = HighestEpoch(files, folder);
+  if (highest.ok() ? *highest == 0 : highest.error().code == Code::kNotFound) {
     return Error{Code::kNotFound, folder + " holds no ledger: give the state folder of a job"};
   }
-  // Logs are dense from 1, so there are as many as the highest epoch; the replay checks it.
-  const auto next = static_cast<uint32_t>(names->size()) + 1;
+  if (!highest.ok()) return highest.error();
+  const uint32_t next = *highest + 1;
   const Result<std::optional<uint64_t>> run_id = RunIdBelow(files, folder, next);
   if (!run_id.ok()) return run_id.error();
   const Result<History> history = ReplayHistory(files, folder, next, run_id->value_or(0), visit);
@@ -228,6 +228,9 @@ Result<const File*> Ledger::State::LogOf(uint32_t epoch) {
 
 Result<std::string> Ledger::Read(const Place& place) const {
   State& s = *state_;
+  if (place.epoch == s.header.epoch && !s.begun) {  // Begin will write it there
+    return s.history.copied.substr(place.offset - kCopiedAt, place.length);
+  }
   const File* file = s.log.get();
   if (place.epoch != s.header.epoch) {
     const Result<const File*> opened = s.LogOf(place.epoch);

@@ -33,7 +33,7 @@ class Ledger {
  public:
   // Called for each record of the history, in order, seals included. `record` is the place of the
   // whole encoded record (type and length included), `rows` that of its rows (empty: it has none).
-  // Places of this epoch can be read after Begin. An error ends the claim.
+  // An error ends the claim.
   using Visitor = std::function<Status(const Record&, const Place& record, const Place& rows)>;
 
   // Steps 1 to 3 of "Claiming an epoch". kCorrupt names file and offset; kStale: a higher epoch

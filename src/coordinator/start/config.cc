@@ -18,6 +18,7 @@ using nlohmann::json;
 
 constexpr size_t kMaxConfigBytes = size_t{4} << 20;
 constexpr size_t kMaxMetricsConnections = 64;
+constexpr size_t kNodeConnections = 4;  // a node keeps three: reports, parked calls, logs
 
 Error Wrong(const std::string& key, const std::string& why) {
   return {Code::kInvalid, "configuration: " + key + ": " + why};
@@ -141,6 +142,8 @@ Result<CoordinatorConfig> ParseConfig(const std::string& text) {
       return Wrong("codeDigest", "must be 1 to 16 hexadecimal digits");
     }
     config.nodes = object.at("nodes").get<uint32_t>();
+    config.http.max_connections =
+        std::max(config.http.max_connections, kNodeConnections * config.nodes);
     config.processes = object.at("processes").get<uint32_t>();
     config.termination_message = object.value("terminationMessage", "");
     config.ownerless_limit = seconds(object.value("ownerlessSeconds", uint32_t{24 * 3600}));

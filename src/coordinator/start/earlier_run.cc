@@ -5,10 +5,13 @@
 #include <vector>
 
 #include "api/settings.h"
+#include "base/escape.h"
 #include "base/mutation.h"
 
 namespace parallelrun {
 namespace {
+
+constexpr size_t kMaxChanges = 1000;  // bytes of what is told of them
 
 std::string Lines(const std::vector<std::string>& lines) {
   std::string text;
@@ -23,7 +26,7 @@ std::string AskFor(const NewRun& run, IfExists wanted) {
   return resume ? "--resume" : "--overwrite";
 }
 
-bool Finished(const JobState& state) {
+bool HasFinished(const JobState& state) {
   return state.published() || (state.verdict() && state.verdict()->outcome == Outcome::kSucceeded);
 }
 
@@ -56,7 +59,7 @@ Result<StartDecision> DecideFresh(const NewRun& run) {
 
 Error Refused(const NewRun& run, const JobState& state) {
   const std::string overwriting = AskFor(run, IfExists::kOverwrite);
-  if (!Finished(state)) {
+  if (!HasFinished(state)) {
     return {Code::kExists,
             fmt::format("an unfinished run of this job is in {}: continue it with {}, or start "
                         "over with {}",
@@ -66,6 +69,19 @@ Error Refused(const NewRun& run, const JobState& state) {
           fmt::format("{} exists: this job has finished already; start over with {}, or choose "
                       "another output",
                       run.output_path.empty() ? run.output_folder : run.output_path, overwriting)};
+}
+
+Error NotTheSame(const NewRun& run, const std::vector<std::string>& differences) {
+  return {Code::kInvalid,
+          "the run cannot be continued, since its mini-batches would not be the same:" +
+              Lines(differences) + "\nundo the change, or start over with " +
+              AskFor(run, IfExists::kOverwrite)};
+}
+
+// "and 7 more", or nothing.
+std::string Others(const InputChanges::Files& files) {
+  const uint64_t others = files.count - files.named.size();
+  return others == 0 ? "" : fmt::format("and {} more", others);
 }
 
 }  // namespace
@@ -95,19 +111,51 @@ Result<StartDecision> DecideStart(const NewRun& run, const JobState& state) {
   if (!changes->empty()) {
     decision.overwrite = nothing;
     if (nothing) return decision;
-    return Error{Code::kInvalid,
-                 "the run cannot be continued, since its mini-batches would not be the same:" +
-                     Lines(*changes) + "\nundo the change, or start over with " +
-                     AskFor(run, IfExists::kOverwrite)};
+    return NotTheSame(run, *changes);
   }
   const JobCounts& counts = state.counts();
   const bool retry =
       run.if_exists == IfExists::kRetryFailed && counts.failed + counts.items_isolated > 0;
-  // A finished run stays finished, unless what failed is to be tried again.
-  decision.write_settings = !Finished(state) || retry;
-  if (decision.write_settings) decision.taken = ChangesOfRun(run, before);
+  // Every row is in the ledger.
+  const bool output_gone = state.published() && !run.output_path.empty() && !run.output_there;
+  // A finished run stays finished, unless what failed is to be tried again, or published again.
+  decision.write_settings = !HasFinished(state) || retry || output_gone;
+  decision.continues = decision.write_settings;
+  if (decision.continues) decision.taken = ChangesOfRun(run, before);
   decision.generation = before.generation + 1;
   return decision;
+}
+
+Result<StartDecision> DecideWithInputs(const NewRun& run, const JobState& state,
+                                       const StartDecision& decision, const InputChanges& changes) {
+  if (changes.differ.count == 0) return decision;
+  if (NothingToKeep(run, state)) {
+    StartDecision over;
+    over.write_settings = true;
+    over.overwrite = true;
+    return over;
+  }
+  std::vector<std::string> lines = changes.differ.named;
+  if (const std::string others = Others(changes.differ); !others.empty()) lines.push_back(others);
+  return NotTheSame(run, lines);
+}
+
+std::string WarningOf(const StartDecision& decision, const InputChanges& changes) {
+  std::string warning;
+  if (!decision.taken.empty()) {
+    warning = fmt::format(
+        "changed since the run was started: {}. Finished mini-batches keep their rows, the others "
+        "are run with the new",
+        Printable(fmt::format("{}", fmt::join(decision.taken, "; ")), kMaxChanges));
+  }
+  if (changes.added.count > 0 && !decision.overwrite) {
+    std::vector<std::string> files = changes.added.named;
+    if (const std::string others = Others(changes.added); !others.empty()) files.push_back(others);
+    warning += fmt::format("{} since the inputs were listed, and not part of this run: {}",
+                           warning.empty() ? "added" : ". Added",
+                           Printable(fmt::format("{}", fmt::join(files, "; ")), kMaxChanges));
+  }
+  return warning;
 }
 
 }  // namespace parallelrun

@@ -7,6 +7,7 @@
 
 #include "api/job.h"
 #include "base/error.h"
+#include "coordinator/plan/input_changes.h"
 #include "job/job_state.h"
 
 namespace parallelrun {
@@ -30,9 +31,19 @@ struct StartDecision {
   uint32_t generation = 1;
   bool overwrite = false;          // with an empty history
   std::vector<std::string> taken;  // what makes run() another one than before, a line each
+  // A person continues the run: its files must be those that were planned.
+  bool continues = false;
 };
 
 // kExists and kInvalid say what a user can do instead.
 Result<StartDecision> DecideStart(const NewRun& run, const JobState& state);
+
+// What becomes of a decision that continues the run, with the files that are there now. Files that
+// were added change no mini-batch: they are left out.
+Result<StartDecision> DecideWithInputs(const NewRun& run, const JobState& state,
+                                       const StartDecision& decision, const InputChanges& changes);
+
+// What a person who continues a run should know; empty when run() and the files are what they were.
+std::string WarningOf(const StartDecision& decision, const InputChanges& changes);
 
 }  // namespace parallelrun

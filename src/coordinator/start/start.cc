@@ -11,7 +11,6 @@
 #include "api/arguments.h"
 #include "api/settings.h"
 #include "api/to_json.h"
-#include "base/escape.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "coordinator/control.h"
@@ -19,11 +18,10 @@
 #include "coordinator/progress.h"
 #include "coordinator/start/earlier_run.h"
 #include "coordinator/start/newest_pod.h"
+#include "job/work.h"
 
 namespace parallelrun {
 namespace {
-
-constexpr size_t kMaxChanges = 1000;  // bytes of what is told of them
 
 // spec.output.ifExists as the job says it, unless the command line says otherwise.
 IfExists WhatIfExists(const CoordinatorConfig& config) {
@@ -31,36 +29,6 @@ IfExists WhatIfExists(const CoordinatorConfig& config) {
   if (config.retry_failed) return IfExists::kRetryFailed;
   if (config.resume) return IfExists::kResume;
   return config.job.spec.output.if_exists;
-}
-
-Result<StartDecision> Decide(const CoordinatorConfig& config, const JobLayout& layout,
-                             const JobState& state, const std::string& plan_settings,
-                             const std::string& job, Files& files) {
-  NewRun run;
-  run.if_exists = WhatIfExists(config);
-  run.resource_uid = config.resource_uid;
-  run.code_digest = config.code_digest;
-  run.plan_settings = plan_settings;
-  run.job = job;
-  run.state_folder = layout.state_folder;
-  run.output_folder = layout.output_folder;
-  run.output_path = layout.output_path;
-  run.in_pod = config.in_pod();
-  if (!layout.output_path.empty()) {
-    const Result<bool> there = files.Exists(layout.output_path);
-    run.output_there = there.ok() && *there;
-  }
-  return DecideStart(run, state);
-}
-
-// Empty while run() does what it did.
-std::string Warning(const StartDecision& decision) {
-  if (decision.taken.empty()) return "";
-  const std::string changes = fmt::format("{}", fmt::join(decision.taken, "; "));
-  return fmt::format(
-      "changed since the run was started: {}. Finished mini-batches keep their rows, the others "
-      "are run with the new",
-      Printable(changes, kMaxChanges));
 }
 
 // What the state folder holds, and what it is continued with.
@@ -71,6 +39,56 @@ struct Opened {
   std::string plan_settings;
   std::string job;  // canonical JSON
 };
+
+// The files that were planned, beside those that are there now.
+Result<InputChanges> Compare(const JobLayout& layout, const Opened& opened) {
+  const JobState& state = opened.state;
+  spdlog::info("{} mini-batches were planned before: looking for files that have changed since",
+               state.counts().planned);
+  const ReadPlan read = [&](const std::function<void(const PlanChunkRecord&)>& visit) -> Status {
+    for (const JobState::Chunk& chunk : state.chunks()) {
+      Result<std::string> bytes = opened.ledger->Read(chunk.place);
+      if (!bytes.ok()) return bytes.error();
+      const Result<WorkMaker> maker = WorkMaker::FromRecord(std::move(*bytes));
+      if (!maker.ok()) return maker.error();
+      visit(maker->chunk());
+    }
+    return {};
+  };
+  return FindInputChanges(read, state.plan_ended(), layout.inputs, layout.forbidden);
+}
+
+struct Decided {
+  StartDecision decision;
+  std::string warning;
+};
+
+Result<Decided> Decide(const CoordinatorConfig& config, const JobLayout& layout,
+                       const Opened& opened, Files& files) {
+  NewRun run;
+  run.if_exists = WhatIfExists(config);
+  run.resource_uid = config.resource_uid;
+  run.code_digest = config.code_digest;
+  run.plan_settings = opened.plan_settings;
+  run.job = opened.job;
+  run.state_folder = layout.state_folder;
+  run.output_folder = layout.output_folder;
+  run.output_path = layout.output_path;
+  run.in_pod = config.in_pod();
+  if (!layout.output_path.empty()) {
+    const Result<bool> there = files.Exists(layout.output_path);
+    run.output_there = there.ok() && *there;
+  }
+  const JobState& state = opened.state;
+  const Result<StartDecision> decision = DecideStart(run, state);
+  if (!decision.ok()) return decision.error();
+  if (!decision->continues) return Decided{*decision, ""};
+  const Result<InputChanges> changes = Compare(layout, opened);
+  if (!changes.ok()) return changes.error();
+  const Result<StartDecision> with_inputs = DecideWithInputs(run, state, *decision, *changes);
+  if (!with_inputs.ok()) return with_inputs.error();
+  return Decided{*with_inputs, WarningOf(*with_inputs, *changes)};
+}
 
 Result<Opened> Claim(const CoordinatorConfig& config, const JobLayout& layout, Files& files) {
   LedgerOptions options;
@@ -190,15 +208,14 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files) {
   if (!opened.ok()) return opened.error();
   Ledger& ledger = *opened->ledger;
   JobState& state = opened->state;
-  const Result<StartDecision> decision =
-      Decide(config, *layout, state, opened->plan_settings, opened->job, files);
-  if (!decision.ok()) return Refuse(ledger, files, decision.error());
-  if (const Status begun = Begin(config, *decision, *opened); !begun.ok()) {
+  const Result<Decided> decided = Decide(config, *layout, *opened, files);
+  if (!decided.ok()) return Refuse(ledger, files, decided.error());
+  const StartDecision& decision = decided->decision;
+  if (const Status begun = Begin(config, decision, *opened); !begun.ok()) {
     return Refuse(ledger, files, begun.error());
   }
-  const std::string warning = Warning(*decision);
-  if (!warning.empty()) spdlog::warn("{}", warning);
-  if (decision->overwrite) ClearLogTree(layout->log_folder);
+  if (!decided->warning.empty()) spdlog::warn("{}", decided->warning);
+  if (decision.overwrite) ClearLogTree(layout->log_folder);
   for (const std::string& folder : FoldersOfOutput(config.job.spec.arguments)) {
     const Status made = files.MakeFolders(layout->output_folder + "/" + folder);
     if (!made.ok()) spdlog::warn("{}", made.error().message);  // the script may do without
@@ -214,7 +231,7 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files) {
   server_options.ownerless_limit = config.ownerless_limit;
   server_options.key = config.key;
   server_options.agent_job = std::move(*agent_job);
-  server_options.warning = warning;
+  server_options.warning = decided->warning;
   server_options.output_path = layout->output_path;
   server_options.order = config.job.spec.output.order == OutputOrder::kMiniBatch
                              ? RowOrder::kMiniBatch

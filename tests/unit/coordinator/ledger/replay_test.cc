@@ -77,6 +77,31 @@ TEST(LedgerReplayTest, ManyEpochs) {
   }
 }
 
+// Finder and NFS leave names of their own.
+TEST(LedgerReplayTest, InspectionCountsLogsOnly) {
+  FaultFiles files;
+  const auto inspect = [&] {
+    return Ledger::Inspect(files, "/job/state",
+                           [](const Record&, const Place&, const Place&) { return Status(); });
+  };
+  EXPECT_EQ(inspect().error().code, Code::kNotFound);
+  ASSERT_TRUE(files.MakeFolders(kTestLogs).ok());
+  files.Put(kTestLogs + "/.DS_Store", "x");
+  EXPECT_EQ(inspect().error().code, Code::kNotFound);
+  for (uint64_t i = 0; i < 2; ++i) {
+    ASSERT_TRUE(Commit(*Start(files).ledger, {ResultOf(i)}).ok());
+  }
+  files.Put(kTestLogs + "/.nfs000012", "x");
+  const Result<uint64_t> run_id = inspect();
+  ASSERT_TRUE(run_id.ok()) << run_id.error().message;
+  EXPECT_EQ(*run_id, kTestRun);
+  files.Drop(LogOfEpoch(1));
+  EXPECT_EQ(inspect().error().code, Code::kCorrupt);
+  EXPECT_THAT(inspect().error().message, HasSubstr(LogName(1)));
+  files.FailOperation(1, {Code::kPermission, "list: Permission denied"});
+  EXPECT_EQ(inspect().error().code, Code::kPermission);
+}
+
 // Records of the newest group are known to nobody as durable: they get a copy in the new log.
 TEST(LedgerReplayTest, TailIsCopied) {
   FaultFiles files;
@@ -97,6 +122,20 @@ TEST(LedgerReplayTest, TailIsCopied) {
   log.resize(second.places[0].offset + second.places[0].length);
   files.Put(LogOfEpoch(1), log);
   EXPECT_THAT(Start(files).records, ElementsAre(ResultOf(1), ResultOf(2), ResultOf(3)));
+}
+
+TEST(LedgerReplayTest, TheTailIsReadBeforeItIsCopied) {
+  FaultFiles files;
+  Claimed first = Start(files);
+  ASSERT_TRUE(Commit(*first.ledger, {ResultOf(1)}).ok());
+  ASSERT_TRUE(Commit(*first.ledger, {ResultOf(2), ResultOf(3)}).ok());
+  const Result<Claimed> claimed = TryClaim(files);
+  ASSERT_TRUE(claimed.ok());
+  ASSERT_EQ(claimed->places.size(), 3u);
+  EXPECT_EQ(claimed->places[2].epoch, 2u);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(*claimed->ledger->Read(claimed->places[i]), claimed->records[i]);
+  }
 }
 
 // A stale epoch goes on after its successor's seal, for as long as it likes: nobody reads that.

@@ -30,5 +30,26 @@ TEST(CoordinatorConfigTest, SpeculationIsOffWhereTheScriptsEffectsAreTheResult) 
   }
 }
 
+constexpr char kConfig[] = R"({
+  "job": {"apiVersion": "parallelrun.dev/v1alpha1", "kind": "ParallelRunJob",
+          "metadata": {"name": "digits"},
+          "spec": {"entryScript": "score.py",
+                   "volumes": [{"name": "data", "hostPath": {"path": "/data"}}],
+                   "inputs": [{"name": "images", "files": {"volume": "data", "path": "images"}}],
+                   "output": {"volume": "data", "path": "out"}}},
+  "volumes": {"data": "/data"}, "key": "0123456789abcdef0123456789abcdef",
+  "listen": {"address": "127.0.0.1:0"}, "resourceUid": "u", "nodes": 2, "processes": 1})";
+
+TEST(CoordinatorConfigTest, EveryNodeMayKeepItsConnections) {
+  const Result<CoordinatorConfig> few = ParseConfig(kConfig);
+  ASSERT_TRUE(few.ok()) << few.error().message;
+  EXPECT_EQ(few->http.max_connections, HttpServerOptions().max_connections);
+  nlohmann::json config = nlohmann::json::parse(kConfig);
+  config["nodes"] = 5000;
+  const Result<CoordinatorConfig> many = ParseConfig(config.dump());
+  ASSERT_TRUE(many.ok()) << many.error().message;
+  EXPECT_GE(many->http.max_connections, 3U * 5000);
+}
+
 }  // namespace
 }  // namespace parallelrun

@@ -5,9 +5,11 @@
 namespace parallelrun {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 const char* const kPlan = R"({"inputs":[],"miniBatchSize":10})";
 const char* const kOtherPlan = R"({"inputs":[],"miniBatchSize":20})";
@@ -151,6 +153,18 @@ TEST(EarlierRun, AFinishedRunGoesOnOnlyToRetryWhatFailed) {
   EXPECT_TRUE(DecideStart(Asking(IfExists::kRetryFailed), StateOf(Left::kFailed))->write_settings);
 }
 
+TEST(EarlierRun, AnOutputThatIsGoneIsPublishedAgain) {
+  for (const IfExists wish : {IfExists::kResume, IfExists::kRetryFailed}) {
+    NewRun run = Asking(wish);
+    const auto decided = DecideStart(run, StateOf(Left::kDone));
+    EXPECT_TRUE(decided->write_settings);
+    EXPECT_EQ(decided->generation, 5U);
+    EXPECT_FALSE(decided->overwrite);
+    run.output_path.clear();  // SummaryOnly publishes nothing
+    EXPECT_FALSE(DecideStart(run, StateOf(Left::kDone))->write_settings);
+  }
+}
+
 TEST(EarlierRun, RefusalsSayWhatCanBeDone) {
   const auto unfinished = DecideStart(Asking(IfExists::kFail), StateOf(Left::kSomeSucceeded));
   EXPECT_THAT(unfinished.error().message, HasSubstr("--resume"));
@@ -171,7 +185,59 @@ TEST(EarlierRun, ChangedCodeIsTaken) {
   run.job = R"({"spec":{"entryScript":"a.py","arguments":["-y"],"nodeCount":2}})";
   EXPECT_THAT(DecideStart(run, StateOf(Left::kFailed))->taken,
               ElementsAre("the code", R"(spec.arguments[0]: "-x" -> "-y")"));
+  run.output_there = true;
   EXPECT_THAT(DecideStart(run, StateOf(Left::kDone))->taken, IsEmpty());
+}
+
+TEST(EarlierRun, OtherFilesAreRefusedUnlessThereIsNothingToKeep) {
+  const NewRun run = Asking(IfExists::kResume);
+  InputChanges changes;
+  changes.differ = {12, {"inputs[in]: /in/a is gone"}};
+  changes.added = {1, {"inputs[in]: /in/b"}};
+  const JobState failed = StateOf(Left::kFailed);
+  const Result<StartDecision> decision = DecideStart(run, failed);
+  ASSERT_TRUE(decision.ok() && decision->continues);
+  const auto refused = DecideWithInputs(run, failed, *decision, changes);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(
+      refused.error().message,
+      AllOf(HasSubstr("\n  inputs[in]: /in/a is gone\n  and 11 more\n"), HasSubstr("--overwrite")));
+
+  const JobState nothing = StateOf(Left::kNothingSucceeded);
+  const auto over = DecideWithInputs(run, nothing, *DecideStart(run, nothing), changes);
+  ASSERT_TRUE(over.ok());
+  EXPECT_TRUE(over->overwrite && over->write_settings);
+  EXPECT_EQ(over->generation, 1U);
+  EXPECT_EQ(WarningOf(*over, changes), "");
+}
+
+TEST(EarlierRun, AddedFilesAreLeftOutWithAWarning) {
+  const NewRun run = Asking(IfExists::kRetryFailed);
+  InputChanges changes;
+  EXPECT_EQ(WarningOf(StartDecision(), changes), "");
+  changes.added = {3, {"inputs[in]: /in/b", "inputs[in]: /in/\nc"}};
+  const JobState failed = StateOf(Left::kFailed);
+  StartDecision decision = *DecideWithInputs(run, failed, *DecideStart(run, failed), changes);
+  EXPECT_TRUE(decision.continues);
+  EXPECT_EQ(decision.generation, 5U);
+  EXPECT_THAT(WarningOf(decision, changes),
+              AllOf(HasSubstr("not part of this run: inputs[in]: /in/b; "),
+                    HasSubstr("; and 1 more"), Not(HasSubstr("\n"))));
+  decision.taken = {"the code"};
+  EXPECT_THAT(WarningOf(decision, changes), AllOf(HasSubstr("since the run was started: the code"),
+                                                  HasSubstr("with the new. Added")));
+}
+
+// Who comes again, or finds a finished run, has nothing to compare.
+TEST(EarlierRun, FilesAreComparedWhenAPersonContinues) {
+  EXPECT_TRUE(DecideStart(Asking(IfExists::kResume), StateOf(Left::kSomeSucceeded))->continues);
+  EXPECT_TRUE(DecideStart(Asking(IfExists::kRetryFailed), StateOf(Left::kDoneInPart))->continues);
+  EXPECT_FALSE(DecideStart(Asking(IfExists::kResume, true), StateOf(Left::kDoneInPart))->continues);
+  EXPECT_FALSE(DecideStart(Asking(IfExists::kOverwrite), StateOf(Left::kFailed))->continues);
+  EXPECT_FALSE(DecideStart(Asking(IfExists::kResume), StateOf(Left::kNothing))->continues);
+  NewRun again = Asking(IfExists::kResume);
+  again.resource_uid = "before";
+  EXPECT_FALSE(DecideStart(again, StateOf(Left::kFailed))->continues);
 }
 
 }  // namespace
