@@ -11,6 +11,9 @@ namespace {
 
 constexpr Duration kFrozenGap = seconds(2);
 constexpr double kSlowFactor = 3;  // times the mean
+// An earlier epoch may have granted so much later than its successor began (LooksNewest), and
+// clocks run at different rates: a new epoch waits a lease and a tenth.
+constexpr int kWaitMore = 10;
 
 }  // namespace
 
@@ -21,10 +24,11 @@ Coordinator::Coordinator(CoordinatorLimits options, Ledger& ledger, PlanStore& p
       plan_(plan),
       state_(state),
       leases_(state, ledger.epoch(), options.lease),
+      refusals_(options.speculation),
       started_(now),
       last_tick_(now),
       last_progress_(now),
-      withhold_until_(now + options.lease) {
+      withhold_until_(now + options.lease + options.lease / kWaitMore) {
   leases_.AllowBelow(state.counts().planned);
   awaits_nodes_ = !options_.speculation && !ledger.fresh();
   if (state.verdict()) {
@@ -84,11 +88,11 @@ void Coordinator::OnDurable(Instant now) {
     undurable_failures_.pop_front();
   }
   if (phase_ == Phase::kDeciding && durable >= verdict_position_) {
-    if (!ledger_.CheckNewest().ok()) {
-      superseded_ = true;
-      return;
+    // What cannot be seen now is looked for again with the next tick; nobody is told before.
+    if (LooksNewestNow(now)) {
+      phase_ =
+          state_.verdict()->outcome == Outcome::kSucceeded ? Phase::kFinalizing : Phase::kEnded;
     }
-    phase_ = state_.verdict()->outcome == Outcome::kSucceeded ? Phase::kFinalizing : Phase::kEnded;
   }
   if (phase_ == Phase::kFinalizing && published_position_ > 0 && durable >= published_position_) {
     phase_ = Phase::kEnded;
@@ -103,6 +107,7 @@ void Coordinator::Tick(Instant now) {
     leases_.Extend(gap);
     withhold_until_ += gap;
     for (auto& [id, until] : elsewhere_) until += gap;
+    started_ += gap;
   }
   for (const LeaseTable::Held& held : leases_.Expire(now)) {
     if (held.lease.started) {
@@ -122,23 +127,45 @@ void Coordinator::Tick(Instant now) {
   rate_.Observe(state_.counts().succeeded + state_.counts().failed, now);
   const bool working =
       std::any_of(nodes_.begin(), nodes_.end(), [](const auto& n) { return n.second.registered; });
-  if (!working || !paused_.empty()) last_progress_ += gap;  // only time that could be used counts
+  // Only time that could be used counts. What came right before this call is progress of now.
+  if (gap > kFrozenGap || !working || !paused_.empty()) {
+    last_progress_ = std::min(last_progress_ + gap, now);
+  }
   if (phase_ == Phase::kRunning) {
-    if (state_.counts().planned == 0 && now - started_ > options_.first_task_timeout) {
-      Conclude({Outcome::kFailed, "FirstTaskTimeout",
-                fmt::format("no mini-batch was planned within {}: the listing of the input is too "
-                            "slow; raise spec.firstTaskCreationTimeoutSeconds",
-                            HumanDuration(options_.first_task_timeout))});
-    } else if (now - last_progress_ > options_.progress_timeout) {
-      Conclude({Outcome::kFailed, "NoProgress",
-                fmt::format("no mini-batch was finished for {}: see logs/user/stderr for what the "
-                            "processes do, or raise spec.progressUpdateTimeoutSeconds",
-                            HumanDuration(options_.progress_timeout))});
+    if (std::optional<Verdict> verdict = Overdue(now)) {
+      Conclude(*verdict);
     } else {
       Decide(now);
     }
   }
-  Pump(now);
+  OnDurable(now);
+}
+
+std::optional<Verdict> Coordinator::Overdue(Instant now) const {
+  const JobCounts& counts = state_.counts();
+  const bool done = counts.succeeded + counts.failed == counts.planned;
+  if (!done || state_.plan_ended()) {
+    if (now - last_progress_ <= options_.progress_timeout) return std::nullopt;
+    return Verdict{Outcome::kFailed, "NoProgress",
+                   fmt::format("no mini-batch was finished for {}: see logs/user/stderr for what "
+                               "the processes do, or raise spec.progressUpdateTimeoutSeconds",
+                               HumanDuration(options_.progress_timeout))};
+  }
+  // The processes have nothing to do: what is waited for is the listing.
+  if (counts.planned == 0) {
+    if (now - started_ <= options_.first_task_timeout) return std::nullopt;
+    return Verdict{Outcome::kFailed, "FirstTaskTimeout",
+                   fmt::format("no mini-batch was planned within {}: the listing of the input is "
+                               "too slow; raise spec.firstTaskCreationTimeoutSeconds",
+                               HumanDuration(options_.first_task_timeout))};
+  }
+  const Duration most = std::max(options_.first_task_timeout, options_.progress_timeout);
+  if (now - last_progress_ <= most) return std::nullopt;
+  return Verdict{Outcome::kFailed, "FirstTaskTimeout",
+                 fmt::format("all {} mini-batches that are planned are finished, and no other was "
+                             "planned for {}: the listing of the input is too slow; raise "
+                             "spec.firstTaskCreationTimeoutSeconds",
+                             counts.planned, HumanDuration(most))};
 }
 
 void Coordinator::ForgetSilentNodes(Instant now) {
@@ -231,8 +258,12 @@ bool Coordinator::LooksNewest(Instant now) {
   if (superseded_) return false;
   if (looked_at_ && now - *looked_at_ < options_.look) return true;
   if (PARALLELRUN_MUTATED(kNoLookForNewer)) return true;
+  return LooksNewestNow(now);
+}
+
+bool Coordinator::LooksNewestNow(Instant now) {
   const Status newest = ledger_.CheckNewest();
-  superseded_ = !newest.ok() && newest.error().code == Code::kStale;
+  if (!newest.ok() && newest.error().code == Code::kStale) superseded_ = true;
   if (newest.ok()) looked_at_ = now;
   return newest.ok();  // what cannot be seen now is looked for again with the next event
 }

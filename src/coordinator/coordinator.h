@@ -20,6 +20,7 @@
 #include "coordinator/control.h"
 #include "coordinator/ledger/ledger.h"
 #include "coordinator/plan/plan_store.h"
+#include "coordinator/refusals.h"
 #include "job/job_state.h"
 #include "job/lease_table.h"
 #include "job/node_messages.h"
@@ -107,6 +108,9 @@ class Coordinator {
     std::string json;
   };
   std::vector<Metric> TakeMetrics() { return std::exchange(metrics_, {}); }
+  // What nodes reported and was not taken.
+  const Refusals& refusals() const { return refusals_; }
+  std::vector<Refusals::Line> TakeRefusals() { return refusals_.Take(); }
 
   // --- ledger and time
   void OnDurable(Instant now);
@@ -192,6 +196,11 @@ class Coordinator {
                 Waiting& waiting);
   void TakeFinished(uint32_t index, const Node& node, const ExchangeRequest& request, Instant now,
                     Waiting& waiting);
+  void Refuse(const LeaseName& name, RefusedReport::Kind kind, RefusalReason why, Waiting& waiting);
+  RefusalReason WhyRefused(BatchId id) const;
+  void NoteRefused(uint32_t index, const Node& node, const Incarnation& incarnation);
+  // What comes with an incarnation that is not in force.
+  void RefuseAll(uint32_t index, const ExchangeRequest& request);
   void NoteStarted(const HeldLease& held);
   // Acknowledges `name` if its record is in the ledger already.
   bool Repeated(const LeaseName& name, Waiting& waiting);
@@ -218,6 +227,8 @@ class Coordinator {
   Ledger::Appended Record(const parallelrun::Record& record);
   void Conclude(const Verdict& verdict);
   void Decide(Instant now);
+  // The verdict when nothing has moved for too long.
+  std::optional<Verdict> Overdue(Instant now) const;
   // Nodes that have said nothing for a lease's time are gone until they register again.
   void ForgetSilentNodes(Instant now);
   // Answers what can be answered.
@@ -225,6 +236,8 @@ class Coordinator {
   // No newer epoch was there a moment ago: what is answered now, for a request that was sent
   // before, is over for its agent before such an epoch leases anything.
   bool LooksNewest(Instant now);
+  // The same, whenever it looked last.
+  bool LooksNewestNow(Instant now);
   bool TryAnswer(Waiting& waiting, Instant now);
   uint64_t Grants(const Waiting& waiting) const;
   bool MayLease(const Waiting& waiting) const;
@@ -258,6 +271,8 @@ class Coordinator {
   uint64_t published_position_ = 0;
   uint64_t init_failures_ = 0;
   std::string init_error_;
+  Refusals refusals_;
+  std::vector<RefusedReport> refused_;  // by the exchange that is being taken
   std::vector<Metric> metrics_;  // bounded by what an exchange carries; taken after each event
   Instant started_;
   Instant last_tick_;

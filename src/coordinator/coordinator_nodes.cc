@@ -1,8 +1,7 @@
-// What nodes say to the coordinator, and what becomes of what they hold.
+// Nodes come and go, and what becomes of what they hold.
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 #include <utility>
 
@@ -15,8 +14,8 @@ namespace {
 // Process names are unique within a node for ever: each incarnation gets a range of its own.
 constexpr uint64_t kProcessNames = 1'000;
 constexpr uint64_t kIncarnationsOfEpoch = 200;
-constexpr uint32_t kMaxParkMs = 20'000;
 constexpr size_t kAgentsRemembered = 100;
+constexpr size_t kMostElsewhere = 1 << 18;  // more than honest nodes hold; about 25 MB
 
 }  // namespace
 
@@ -146,236 +145,6 @@ void Coordinator::ConnectionGone(uint64_t exchange, Instant now) {
   waiting_.erase(found);
 }
 
-uint64_t Coordinator::Exchange(uint32_t index, const ExchangeRequest& request, Instant now,
-                               Answer answer) {
-  const uint64_t exchange = ++last_exchange_;
-  if (request.incarnation.epoch > ledger_.epoch()) superseded_ = true;
-  if (!IsRegistered(index, request.incarnation) ||
-      request.settings_digest != options_.settings_digest) {
-    answer(
-        Error{Code::kStale, fmt::format("node {} is not registered as incarnation {}.{} of epoch "
-                                        "{}: register again",
-                                        index, request.incarnation.epoch,
-                                        request.incarnation.number, ledger_.epoch())});
-    return exchange;
-  }
-  Node& node = nodes_.at(index);
-  node.seen = now;
-  node.expired.clear();  // its agent lives
-  // A node has one parked request; the newer one stands for it now.
-  for (Waiting& waiting : waiting_) {
-    if (waiting.node == index) {
-      waiting.want = 0;
-      waiting.park_until = now;
-    }
-  }
-  Waiting waiting;
-  waiting.exchange = exchange;
-  waiting.node = index;
-  waiting.incarnation = request.incarnation;
-  waiting.number = request.number;
-  waiting.want = request.want;
-  waiting.park_until = now + milliseconds(std::min(request.park_ms, kMaxParkMs));
-  waiting.answer = std::move(answer);
-
-  if (request.unheard) EndUnheard(index, request);
-  TakeEvents(index, node, request);
-  node.heard = TakeHeld(index, node, request, now, waiting) || node.heard;
-  TakeFinished(index, node, request, now, waiting);
-  waiting.news = waiting.position > 0 || !waiting.reply.settled.empty() ||
-                 !waiting.reply.refused.empty() || !waiting.reply.adopted.empty() ||
-                 !request.parts.empty();
-  waiting_.push_back(std::move(waiting));
-  if (awaits_nodes_) awaits_nodes_ = !EveryNodeHeard();
-  Decide(now);
-  Pump(now);
-  return exchange;
-}
-
-void Coordinator::EndUnheard(uint32_t index, const ExchangeRequest& request) {
-  std::set<LeaseName> held;
-  for (const HeldLease& lease : request.held) held.insert({lease.id, lease.fence});
-  for (const LeaseTable::Held& one : leases_.HeldBy(index)) {
-    const Lease& lease = one.lease;
-    if (lease.incarnation != request.incarnation || lease.request >= request.number) continue;
-    const LeaseName name{one.id, lease.fence};
-    if (lease.request != request.open && !held.contains(name)) EndLease(name);
-  }
-}
-
-bool Coordinator::EveryNodeHeard() const {
-  for (uint32_t index = 0; index < options_.nodes; ++index) {
-    const auto found = nodes_.find(index);
-    if (found == nodes_.end() || !found->second.heard) return false;
-  }
-  return true;
-}
-
-void Coordinator::TakeEvents(uint32_t index, Node& node, const ExchangeRequest& request) {
-  for (const ProcessEvent& event : request.events) {
-    const std::string where = event.log.empty() ? "" : fmt::format(" (log {})", event.log);
-    switch (event.kind) {
-      case ProcessEvent::Kind::kReady: node.ever_ready = true; break;
-      case ProcessEvent::Kind::kInitFailed:
-        ++init_failures_;
-        init_error_ = std::string(event.message) + where;
-        break;
-      case ProcessEvent::Kind::kScriptUnusable:
-        if (!over()) {
-          Conclude({Outcome::kFailed, "ScriptUnusable", std::string(event.message) + where});
-        }
-        break;
-      case ProcessEvent::Kind::kExited: break;
-      case ProcessEvent::Kind::kMetric: {
-        // Told at least once; its number within its process, in decimal, makes a repeat known.
-        uint64_t number = 0;
-        std::from_chars(event.log.data(), event.log.data() + event.log.size(), number);
-        uint64_t& last = node.metrics[event.process];
-        if (number <= last) break;
-        last = number;
-        metrics_.push_back({index, event.process, std::string(event.message)});
-        break;
-      }
-      case ProcessEvent::Kind::kHeader:
-        if (!over() && state_.header().empty()) Record(HeaderRecord{event.message});
-        break;
-      case ProcessEvent::Kind::kGaveUp:
-        node.gave_up = true;
-        if (init_error_.empty()) init_error_ = std::string(event.message) + where;
-        break;
-    }
-  }
-}
-
-bool Coordinator::TakeHeld(uint32_t index, const Node& node, const ExchangeRequest& request,
-                           Instant now, Waiting& waiting) {
-  const auto refuse = [&](BatchId id, const Fence& fence) {
-    waiting.reply.refused.push_back({id, fence});
-    if (now < withhold_until_) MayRunElsewhere(id, withhold_until_);
-  };
-  const auto adopt = [&](BatchId id, const Fence& fence, bool started) {
-    const std::optional<Fence> adopted =
-        over() ? std::nullopt
-               : leases_.Adopt(index, node.incarnation, id, started, now, request.number);
-    if (adopted) {
-      waiting.reply.adopted.push_back({id, fence, *adopted});
-    } else {
-      refuse(id, fence);
-    }
-  };
-  for (const HeldLease& held : request.held) {
-    if (leases_.Renew(node.incarnation, held, now)) {
-      NoteStarted(held);
-      continue;
-    }
-    if (state_.Recorded(held.id, held.fence)) {
-      // A renewal waits for no sync: it is settled when it is reported, or listed again.
-      const bool durable = ledger_.appended() == ledger_.durable();
-      if (durable) waiting.reply.settled.push_back({held.id, held.fence});
-      continue;
-    }
-    // It expired (a partition, a slow network) and nobody else has it: go on.
-    adopt(held.id, held.fence, held.started);
-  }
-  bool all = true;
-  for (const OfferedLease& offer : request.offered) {
-    if (Repeated({offer.id, offer.fence}, waiting)) continue;
-    const Result<uint64_t> digest = plan_.Digest(state_, offer.id);
-    if (!digest.ok() && state_.known(offer.id)) {
-      all = false;  // the disk: it is offered again
-      continue;
-    }
-    const bool same =
-        PARALLELRUN_MUTATED(kOfferWithoutDigest) || (digest.ok() && *digest == offer.digest);
-    if (!same) {
-      refuse(offer.id, offer.fence);
-    } else {
-      adopt(offer.id, offer.fence, false);
-    }
-  }
-  return all;
-}
-
-// So that the next epoch knows it, should the node die together with this coordinator.
-void Coordinator::NoteStarted(const HeldLease& held) {
-  if (!held.started || over() || state_.batch(held.id).losses == 0) return;
-  const auto known = state_.started().find(held.id);
-  if (known != state_.started().end() && known->second == held.fence) return;
-  Record(StartedRecord{held.id, held.fence, true});
-}
-
-bool Coordinator::Repeated(const LeaseName& name, Waiting& waiting) {
-  if (!state_.Recorded(name.id, name.fence)) return false;
-  // Recorded, perhaps a moment ago: the answer waits for all that was appended so far.
-  waiting.position = std::max(waiting.position, ledger_.appended());
-  waiting.reply.settled.push_back(name);
-  return true;
-}
-
-void Coordinator::TakeFinished(uint32_t index, const Node& node, const ExchangeRequest& request,
-                               Instant now, Waiting& waiting) {
-  for (const RowsPart& part : request.parts) {
-    if (over() || !leases_.Holds(node.incarnation, part.id, part.fence)) continue;
-    if (part.offset != state_.PartBytes(part.id, part.fence)) continue;  // a repeat
-    const auto at = Record(RowsRecord{part.id, part.fence, part.rows});
-    waiting.position = std::max(waiting.position, at.position);
-  }
-  for (const Finished& done : request.finished) {
-    const LeaseName name{done.id, done.fence};
-    if (Repeated(name, waiting)) continue;
-    if (over() || !leases_.Holds(node.incarnation, done.id, done.fence)) {
-      std::optional<Fence> adopted;
-      if (!over() && done.kind == Finished::Kind::kSucceeded) {
-        adopted = leases_.Adopt(index, node.incarnation, done.id, true, now, request.number);
-      }
-      if (adopted) {
-        waiting.reply.adopted.push_back({done.id, done.fence, *adopted});
-      } else {
-        waiting.reply.refused.push_back(name);
-      }
-      continue;
-    }
-    switch (done.kind) {
-      case Finished::Kind::kReturned: EndLease(name); break;
-      case Finished::Kind::kSucceeded: {
-        if (done.rows_offset != state_.PartBytes(done.id, done.fence)) {
-          leases_.Release(name);
-          waiting.reply.refused.push_back(name);  // a part is missing: run it again
-          continue;
-        }
-        const auto at =
-            Record(ResultRecord{done.id, done.fence, index, done.process, done.run_ns,
-                                done.items_succeeded, done.row_count, done.rows, Times(done, now)});
-        waiting.position = std::max(waiting.position, at.position);
-        leases_.ReleaseAll(done.id);
-        elapsed_seconds_ += static_cast<double>(done.elapsed_ns) / 1e9;
-        ++elapsed_results_;
-        last_progress_ = now;
-        break;
-      }
-      case Finished::Kind::kFailed: {
-        FailedRecord failed;
-        failed.id = done.id;
-        failed.fence = done.fence;
-        failed.node = index;
-        failed.process = done.process;
-        failed.run_ns = done.run_ns;
-        failed.cause = done.cause;
-        failed.end = EndOfAttempt(name);
-        failed.kind = done.error_kind;
-        failed.message = done.message;
-        failed.log = done.log;
-        failed.output = done.output;
-        failed.times = Times(done, now);
-        waiting.position = std::max(waiting.position, Fail(failed, name));
-        last_progress_ = now;
-        break;
-      }
-    }
-    waiting.reply.settled.push_back(name);
-  }
-}
-
 AttemptEnd Coordinator::EndOfAttempt(const LeaseName& name) const {
   const MiniBatch& batch = state_.batch(name.id);
   const bool splits = options_.isolate_failures && batch.items > 1 && HasPieces(name.id);
@@ -409,14 +178,10 @@ void Coordinator::RetryOnceDurable(uint64_t position, BatchId id) {
 }
 
 void Coordinator::MayRunElsewhere(BatchId id, Instant until) {
-  if (options_.speculation) return;
+  if (options_.speculation || elsewhere_.size() >= kMostElsewhere) return;
   const auto [entry, first] = elsewhere_.emplace(id, until);
   if (first) leases_.HoldBack(id);
   entry->second = std::max(entry->second, until);
-}
-
-AttemptTimes Coordinator::Times(const Finished& done, Instant now) const {
-  return {done.elapsed_ns, done.cpu_ns, (now.time_since_epoch() + options_.wall_offset).count()};
 }
 
 }  // namespace parallelrun

@@ -146,6 +146,15 @@ std::string Metrics(const Coordinator& coordinator, uint32_t epoch) {
       .Register(registry)
       .Add({})
       .Increment(static_cast<double>(state.errors().total()));
+  auto& refused = prometheus::BuildCounter()
+                      .Name("parallelrun_refused_reports_total")
+                      .Help("What nodes reported and this epoch did not take.")
+                      .Register(registry);
+  for (size_t i = 0; i < kRefusals; ++i) {
+    const auto why = static_cast<RefusalReason>(i);
+    refused.Add({{"reason", RefusalName(why)}})
+        .Increment(static_cast<double>(coordinator.refusals().count(why)));
+  }
   return prometheus::TextSerializer().Serialize(registry.Collect());
 }
 

@@ -17,8 +17,11 @@ namespace {
 
 constexpr Duration kTick = milliseconds(200);
 constexpr Duration kOverviewInterval = seconds(10);
+constexpr Duration kRefusalsInterval = seconds(1);
 constexpr Duration kDiskFullRetry = seconds(1);
-constexpr size_t kChunksOnTheWay = 8;  // bounds what the planner may be ahead of the ledger
+// Bounds what the planner may be ahead of the disk: appended chunks wait in memory for their sync,
+// for as long as the disk is slow or full.
+constexpr size_t kChunksOnTheWay = 8;
 
 }  // namespace
 
@@ -124,14 +127,10 @@ void CoordinatorServer::PlanLoop(Planner& planner) {
     ++chunks_on_the_way_;
     lock.unlock();
     loop_.Post([this, chunk = std::move(**next)] {
-      {
-        const std::lock_guard taken(mutex_);
-        --chunks_on_the_way_;
-      }
-      wake_.notify_all();
       if (const Status added = coordinator_.AddChunk(chunk, Now()); !added.ok()) {
         coordinator_.FailPlan(added.error(), Now());
       }
+      undurable_chunks_.push_back(ledger_.appended());
       AfterEvent();
     });
   }
@@ -139,6 +138,19 @@ void CoordinatorServer::PlanLoop(Planner& planner) {
     coordinator_.EndPlan(Now());
     AfterEvent();
   });
+}
+
+void CoordinatorServer::LetPlannerGoOn() {
+  size_t arrived = 0;
+  for (; !undurable_chunks_.empty() && undurable_chunks_.front() <= ledger_.durable(); ++arrived) {
+    undurable_chunks_.pop_front();
+  }
+  if (arrived == 0) return;
+  {
+    const std::lock_guard lock(mutex_);
+    chunks_on_the_way_ -= arrived;
+  }
+  wake_.notify_all();
 }
 
 // --- ledger
@@ -161,6 +173,7 @@ void CoordinatorServer::OnFlushed(const Result<uint64_t>& flushed) {
   if (flushed.ok()) {
     coordinator_.Unpause();
     coordinator_.OnDurable(Now());
+    LetPlannerGoOn();
   } else if (flushed.error().code == Code::kNoSpace) {
     if (coordinator_.paused().empty()) {
       spdlog::error("paused: {}; free some space and the job goes on by itself",
@@ -277,6 +290,10 @@ void CoordinatorServer::Tick() {
     overview_at_ = Now() + kOverviewInterval;
     WriteOverview();
   }
+  if (Now() >= refusals_at_) {
+    refusals_at_ = Now() + kRefusalsInterval;
+    LogRefusals();
+  }
   AfterEvent();
   if (!ending_) loop_.After(kTick, [this] { Tick(); });
 }
@@ -286,6 +303,12 @@ void CoordinatorServer::WriteOverview() {
   const WallTime now = clock_.WallNow();
   std::ofstream out(options_.log_folder + "/" + OverviewName(now), std::ios::app);
   out << OverviewLine(coordinator_, Now() - started_at_, now);
+}
+
+void CoordinatorServer::LogRefusals() {
+  for (const Refusals::Line& line : coordinator_.TakeRefusals()) {
+    spdlog::log(line.warns ? spdlog::level::warn : spdlog::level::info, "{}", line.text);
+  }
 }
 
 void CoordinatorServer::WriteLastReports() {
@@ -306,6 +329,7 @@ void CoordinatorServer::End(CoordinatorExit exit, const std::string& because) {
   exit_ = exit;
   ended_because_ = because;
   WriteOverview();
+  LogRefusals();
   if (exit == CoordinatorExit::kSucceeded || exit == CoordinatorExit::kFailed) WriteLastReports();
   // A superseded coordinator's token is its successor's business.
   if (exit != CoordinatorExit::kSuperseded && !ledger_.token_path().empty()) {

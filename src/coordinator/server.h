@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -66,11 +68,13 @@ class CoordinatorServer {
   void Tick();
   void StartPlanning();
   void PlanLoop(Planner& planner);
+  void LetPlannerGoOn();
   void FlushLoop();
   void OnFlushed(const Result<uint64_t>& flushed);
   void Publish();
   void OnPublished(const Result<Published>& published);
   void WriteOverview();
+  void LogRefusals();
   void WriteLastReports();
   void End(CoordinatorExit exit, const std::string& because = "");
   Instant Now() const { return clock_.Now(); }
@@ -88,6 +92,7 @@ class CoordinatorServer {
   WallTime started_;
   const Instant started_at_ = clock_.Now();
   Instant overview_at_;  // when the next line of the overview is due
+  Instant refusals_at_;  // when refusals may be told again
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<HttpServer> metrics_http_;
   Instant heard_at_ = clock_.Now();  // when a node was last there
@@ -100,7 +105,9 @@ class CoordinatorServer {
   std::condition_variable wake_;
   bool flush_wanted_ = false;
   bool stop_ = false;
-  size_t chunks_on_the_way_ = 0;  // planned, not yet taken by the loop
+  size_t chunks_on_the_way_ = 0;  // planned, not yet durable
+
+  std::deque<uint64_t> undurable_chunks_;  // positions in the ledger that make them durable
 
   bool flushing_ = false;
   bool publishing_ = false;

@@ -70,6 +70,8 @@ class LeaseTable {
   // False when the lease is not live or not this incarnation's.
   bool Renew(const Incarnation& incarnation, const HeldLease& held, Instant now);
   bool Holds(const Incarnation& incarnation, BatchId id, const Fence& fence) const;
+  // To anybody.
+  bool Leased(BatchId id) const { return leases_.contains(id); }
 
   // Ends a lease; the mini-batch is pending again when it was the last one and it is not settled.
   void Release(const LeaseName& name);

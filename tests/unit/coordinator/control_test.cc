@@ -254,7 +254,7 @@ TEST(CoordinatorControl, MemoryThatDoesNotSufficeForInitEndsTheJob) {
   h.Plan(1);
   for (uint64_t pod = 1; pod <= 2; ++pod) {
     h.JoinPod(0, pod);
-    h.Advance(seconds(61));
+    for (int i = 0; i < 61; ++i) h.Advance(seconds(1));
     h.End(0, pod, "OOMKilled");
   }
   ASSERT_TRUE(h.state.verdict());

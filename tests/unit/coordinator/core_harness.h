@@ -46,6 +46,8 @@ class CoordinatorHarness {
     now_ += by;
     core->Tick(now_);
   }
+  // The decision thread stands still.
+  void Pass(Duration by) { now_ += by; }
   // The next epoch; `generation`: 0, or of the settings that it begins with.
   void Start(uint32_t generation = 0) {
     core.reset();

@@ -2,10 +2,14 @@
 
 #include <gmock/gmock.h>
 
+#include "coordinator/ledger/log_format.h"
+
 namespace parallelrun {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using Kind = Finished::Kind;
@@ -53,10 +57,24 @@ TEST(CoordinatorCore, AnotherIncarnationOrSettingIsStale) {
   EXPECT_FALSE(h.core->superseded());
 }
 
-TEST(CoordinatorCore, HearingOfAHigherEpochSupersedes) {
+TEST(CoordinatorCore, HearingOfAHigherEpochMakesItLook) {
   CoordinatorHarness h;
+  h.Join(0);  // it has just looked
+  h.files.Put("/job/state/epochs/" + LogName(2), "");
   h.Send(0, h.Request({2, 1}));
   EXPECT_TRUE(h.core->superseded());
+}
+
+// The state folder was emptied while nodes lived on, or somebody made it up.
+TEST(CoordinatorCore, AHigherEpochWithoutALogIsStale) {
+  CoordinatorHarness h;
+  h.Plan(1);
+  EXPECT_EQ(h.Send(0, h.Request({2, 1}))->error->code, Code::kStale);
+  EXPECT_FALSE(h.core->superseded());
+  EXPECT_THAT(h.Send(0, h.Request(h.Join(0), 1))->leased, SizeIs(1));
+  h.files.FailOperation(1, {Code::kInternal, "stat: Stale file handle"});
+  EXPECT_EQ(h.Send(0, h.Request({2, 1}))->error->code, Code::kStale);
+  EXPECT_FALSE(h.core->superseded());
 }
 
 TEST(CoordinatorCore, AResultIsSettledOnceDurableAndARepeatGetsTheSameAnswer) {
@@ -193,6 +211,52 @@ TEST(CoordinatorCore, NoProgressFailsTheJobButNotWhileNobodyWorks) {
   EXPECT_EQ(h.state.verdict()->reason, "NoProgress");
 }
 
+// With partition keys nothing of an input is planned before all of it is listed.
+TEST(CoordinatorCore, WhereAllThatIsPlannedIsDoneItIsTheListingThatIsSlow) {
+  CoordinatorLimits limits;
+  limits.progress_timeout = seconds(5);
+  limits.first_task_timeout = seconds(9);
+  for (const bool planned : {true, false}) {
+    CoordinatorHarness h(limits);
+    const Incarnation in = h.Join(0);
+    if (planned) {
+      h.Plan(1, false);
+      h.Report(0, in, h.Lease(0, in));
+      h.Sync();
+    }
+    for (int i = 0; i < 9; ++i) {
+      h.Send(0, h.Request(in, 1));
+      h.Advance(seconds(1));
+      EXPECT_FALSE(h.state.verdict()) << i;
+    }
+    h.Advance(seconds(1));
+    ASSERT_TRUE(h.state.verdict());
+    EXPECT_EQ(h.state.verdict()->reason, "FirstTaskTimeout");
+    EXPECT_THAT(h.state.verdict()->message, HasSubstr("firstTaskCreationTimeoutSeconds"));
+  }
+}
+
+// No job fails sooner by its listing than by its work.
+TEST(CoordinatorCore, ALaterListingHasTheLongerOfTheTwoTimes) {
+  CoordinatorLimits limits;
+  limits.progress_timeout = seconds(5);
+  limits.first_task_timeout = seconds(2);
+  CoordinatorHarness h(limits);
+  const Incarnation in = h.Join(0);
+  h.Plan(1, false);
+  h.Report(0, in, h.Lease(0, in));
+  h.Sync();
+  for (int i = 0; i < 5; ++i) {
+    h.Send(0, h.Request(in, 1));
+    h.Advance(seconds(1));
+    EXPECT_FALSE(h.state.verdict()) << i;
+  }
+  h.Plan(1);
+  h.Advance(seconds(1));
+  EXPECT_EQ(h.core->phase(), Phase::kRunning);
+  EXPECT_THAT(h.Send(0, h.Request(in, 1))->leased, SizeIs(1));
+}
+
 TEST(CoordinatorCore, ANodeThatGaveUpFailsTheJobWhenItWasTheLast) {
   CoordinatorHarness h;
   h.Plan(1);
@@ -211,6 +275,44 @@ TEST(CoordinatorCore, AFrozenCoordinatorExpiresNobodyWhenItWakes) {
   EXPECT_EQ(h.core->running(), 1U);
   EXPECT_EQ(h.core->registered_nodes(), 1U);
   EXPECT_THAT(h.Hold(0, in, lease)->refused, IsEmpty());
+}
+
+TEST(CoordinatorCore, TimeThatTheCoordinatorLostIsNoLackOfProgress) {
+  for (const bool planned : {true, false}) {
+    CoordinatorHarness h;
+    const Incarnation in = h.Join(0);
+    if (planned) h.Plan(1);
+    const LeaseName lease = planned ? h.Lease(0, in) : LeaseName{};
+    h.Advance(seconds(3600));  // stopped, or waiting for a mount
+    EXPECT_EQ(h.core->phase(), Phase::kRunning) << h.state.verdict()->message;
+    // Its own time counts on.
+    for (int i = 0; i < 700 && !h.state.verdict(); ++i) {
+      if (planned) h.Hold(0, in, lease);
+      h.Advance(seconds(1));
+    }
+    ASSERT_TRUE(h.state.verdict());
+    EXPECT_EQ(h.state.verdict()->reason, planned ? "NoProgress" : "FirstTaskTimeout");
+  }
+}
+
+TEST(CoordinatorCore, WhatIsFinishedRightBeforeALateTickIsProgressOfNow) {
+  CoordinatorLimits limits;
+  limits.progress_timeout = seconds(5);
+  CoordinatorHarness h(limits);
+  h.Plan(2);
+  const Incarnation in = h.Join(0);
+  const LeaseName first = h.Lease(0, in);
+  h.Pass(seconds(3600));
+  h.Report(0, in, first);
+  h.Sync();
+  const LeaseName second = h.Lease(0, in);
+  h.Advance(seconds(0));
+  for (int i = 0; i < 7 && !h.state.verdict(); ++i) {
+    h.Hold(0, in, second);
+    h.Advance(seconds(1));
+  }
+  ASSERT_TRUE(h.state.verdict());
+  EXPECT_EQ(h.state.verdict()->reason, "NoProgress");
 }
 
 TEST(CoordinatorCore, ASilentNodeIsForgottenAndItsLeaseExpires) {
@@ -239,6 +341,26 @@ TEST(CoordinatorCore, NobodyIsToldOfAVerdictBeforeItIsDurable) {
   EXPECT_EQ(h.Send(1, h.Request(other))->answers, 0);
   h.Sync();
   EXPECT_EQ(parked->directive, Directive::kFinish);
+}
+
+TEST(CoordinatorCore, AVerdictWaitsUntilItCanBeSeenThatNoNewerEpochIsThere) {
+  for (const bool newer : {false, true}) {
+    CoordinatorHarness h;
+    h.Plan(1);
+    const Incarnation in = h.Join(0);
+    const auto said = h.Report(0, in, h.Lease(0, in));
+    ASSERT_TRUE(h.ledger->Flush().ok());
+    h.files.FailOperation(1, {Code::kInternal, "stat: Stale file handle"});
+    h.core->OnDurable(h.now());
+    EXPECT_FALSE(h.core->superseded());
+    EXPECT_EQ(h.core->phase(), Phase::kDeciding);
+    EXPECT_EQ(said->answers, 0);
+    if (newer) h.files.Put("/job/state/epochs/" + LogName(2), "");
+    h.Advance(seconds(1));
+    EXPECT_EQ(h.core->superseded(), newer);
+    EXPECT_EQ(h.core->phase(), newer ? Phase::kDeciding : Phase::kFinalizing);
+    EXPECT_EQ(said->answers, newer ? 0 : 1);
+  }
 }
 
 TEST(CoordinatorCore, AResultOfAMiniBatchThatWasLostTooOftenIsNotCalledDurable) {
@@ -271,6 +393,24 @@ TEST(CoordinatorCore, ALateResultOfAnEarlierGenerationIsNotCalledDurable) {
   const auto said = h.Report(0, in, lease);
   EXPECT_THAT(said->settled, IsEmpty());
   EXPECT_THAT(said->adopted, SizeIs(1));
+}
+
+TEST(CoordinatorCore, WhatANodeSaysOfAFailureIsBounded) {
+  CoordinatorHarness h;
+  h.Plan(1);
+  const Incarnation in = h.Join(0);
+  const std::string text = std::string(4095, 'x') + "\u00e9" + std::string(10'000, 'y');
+  ExchangeRequest request = h.Request(in);
+  request.finished.push_back(h.Done(h.Lease(0, in), Kind::kFailed));
+  request.finished[0].message = text;
+  h.Send(0, request);
+  ASSERT_EQ(h.state.errors().total(), 1U);
+  EXPECT_EQ(h.state.errors().Top(1)[0].message, std::string(4095, 'x'));
+  request = h.Request(in);
+  request.events.push_back({0, ProcessEvent::Kind::kGaveUp, text, ""});
+  h.Send(0, request);
+  ASSERT_TRUE(h.state.verdict());
+  EXPECT_THAT(h.state.verdict()->message, EndsWith(": " + std::string(4095, 'x')));
 }
 
 TEST(CoordinatorCore, AFailedAttemptThatIsToldAgainAfterAnotherOneCountsOnce) {

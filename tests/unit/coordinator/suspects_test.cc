@@ -96,7 +96,7 @@ TEST(Suspects, WhatHadStartedUnderAnEarlierEpochAndIsNotOfferedIsALoss) {
   const Incarnation later = h.Join(1);
   const auto other = h.Send(1, h.Request(later, 5));
   ASSERT_THAT(Ids(other->leased), ElementsAre(1));
-  for (int i = 0; i < 9; ++i) {
+  for (int i = 0; i < 10; ++i) {
     h.Hold(1, later, other->leased[0]);
     h.Advance(seconds(1));
   }
