@@ -181,9 +181,12 @@ Status CopyCode(const std::string& code_folder, const std::string& work_folder,
 
 Status LinkOutputs(const std::string& work_folder, const std::string& output_folder) {
   std::error_code error;
+  const fs::path link = fs::path(work_folder) / "outputs";
+  // A node that registers again has processes at work, whose limits are kept by the thread that
+  // calls this: it must not wait for a volume that hangs.
+  if (fs::read_symlink(link, error) == output_folder) return {};
   fs::create_directories(output_folder, error);
   if (error) return FsError(error, "make the output folder " + Shown(output_folder));
-  const fs::path link = fs::path(work_folder) / "outputs";
   fs::remove(link, error);
   fs::create_symlink(output_folder, link, error);
   if (error) return FsError(error, "link " + Shown(link));

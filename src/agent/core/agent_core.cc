@@ -17,6 +17,7 @@ constexpr Duration kQuiet = milliseconds(20);   // after a report, before a park
 constexpr Duration kRepeat = milliseconds(50);  // what an answer left open is said again
 constexpr Duration kFirstBackOff = milliseconds(50);
 constexpr Duration kLastBackOff = seconds(1);
+constexpr int kAwayShare = 8;  // of the time without an answer, a wait is this part at most
 constexpr size_t kMaxEvents = 1000;
 constexpr size_t kMaxMetrics = 800;  // of them: they never crowd out what matters
 
@@ -245,6 +246,7 @@ void AgentCore::OnCallFailed(CallKind call, CallFailure failure, Instant now) {
   } else if (failure == CallFailure::kStale) {
     reachable_at_ = now;
     if (call == CallKind::kRegister || f.incarnation == registration_.incarnation) {
+      if (!must_register_) backoff_ = Duration(0);  // it was away, maybe, and is there again
       must_register_ = true;
     }
   } else if (failure == CallFailure::kBusy) {
@@ -260,8 +262,12 @@ void AgentCore::OnCallFailed(CallKind call, CallFailure failure, Instant now) {
   BackOff(now);
 }
 
+// Who is away for a moment is asked again in a moment: the work of all nodes may wait for this one.
 void AgentCore::BackOff(Instant now) {
-  backoff_ = std::clamp(backoff_ * 2, kFirstBackOff, kLastBackOff);
+  const Duration away = now - reachable_at_;
+  const Duration most =
+      away > Duration(0) ? std::min(away / kAwayShare, kLastBackOff) : kLastBackOff;
+  backoff_ = std::max(std::min(backoff_ * 2, most), kFirstBackOff);
   retry_at_ = now + backoff_;
 }
 
@@ -337,13 +343,17 @@ void AgentCore::Adopt(const Adopted& adopted, Instant sent, Instant now) {
   if (it == names_.end()) return;
   const Key key = it->second;
   Batch& batch = leases_.at(key);
-  if (!batch.offered) return;
   names_.erase(it);
   batch.name.fence = adopted.fence;
   names_.emplace(batch.name, key);
-  batch.offered = false;
-  --offers_;
   batch.confirmed = std::max(batch.confirmed, sent);
+  // Parts died with the fence under which they were sent, those under way too.
+  batch.rows_received = 0;
+  for (Flight& flight : flights_) {
+    std::erase_if(flight.parts, [key](const auto& part) { return part.first == key; });
+  }
+  if (!std::exchange(batch.offered, false)) return;  // a held one that had expired: it goes on
+  --offers_;
   if (batch.state == State::kFinished) {
     unreported_.push_back(key);
     Due(now);

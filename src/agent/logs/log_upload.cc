@@ -170,15 +170,15 @@ bool LogUploader::UploadFile(int fd, const std::string& relative) {
     sent.bytes = 0;
     if (!rotated) sent.offset = 0;
   }
-  if (!rotated && end > kMaxFile) {
-    spdlog::warn("the log file {} is above 1 GiB: the rest is not uploaded",
-                 Printable(relative, kMaxShown));
-    skipped_.insert(relative);
-  }
   bool hopeless = false;
   const bool uploaded = rotated ? UploadHalves(fd, *target, sent, end, hopeless)
                                 : UploadRange(fd, *target, sent, std::min(end, kMaxFile), hopeless);
-  if (hopeless) skipped_.insert(relative);
+  const bool full = uploaded && !rotated && end > kMaxFile;
+  if (full) {
+    spdlog::warn("the log file {} is above 1 GiB: the rest is not uploaded",
+                 Printable(relative, kMaxShown));
+  }
+  if (full || hopeless) skipped_.insert(relative);
   return uploaded || hopeless;
 }
 

@@ -53,9 +53,14 @@ TEST(AgentCodeCopy, CopiesWhatAScriptNeeds) {
   }
   EXPECT_TRUE(fs::is_directory(work + "/logs"));
   ASSERT_TRUE(LinkOutputs(work, t.path("out/put")).ok());
-  ASSERT_TRUE(LinkOutputs(work, t.path("out/put")).ok());
   t.Write("code/work/outputs/x", "1");
   EXPECT_EQ(t.Read("out/put/x"), "1");
+  // What is linked already is left alone: its volume may hang.
+  fs::remove_all(t.path("out/put"));
+  ASSERT_TRUE(LinkOutputs(work, t.path("out/put")).ok());
+  EXPECT_FALSE(fs::exists(t.path("out/put")));
+  ASSERT_TRUE(LinkOutputs(work, t.path("out/other")).ok());
+  EXPECT_EQ(fs::read_symlink(work + "/outputs"), t.path("out/other"));
 }
 
 TEST(AgentCodeCopy, RefusesWhatIsTooBigOrTaken) {
@@ -104,12 +109,14 @@ class LogServer {
     return std::move(*HttpClient::Make(options));
   }
   std::map<std::string, std::string> files;  // after Finish
-  int unavailable = 0;                       // answers of 503 that come first
+  int requests = 0;
+  int unavailable = 0;  // answers of 503 that come first
   size_t largest = 0;
 
  private:
   void Handle(HttpExchange& exchange) {
     const HttpRequest& request = exchange.request();
+    ++requests;
     if (unavailable > 0) {
       --unavailable;
       return exchange.Respond(TextResponse(503, "later"));
@@ -156,6 +163,19 @@ TEST(AgentLogUpload, SendsWhatGrowsAndFollowsNoLinks) {
   EXPECT_EQ(server.files["/user/files/0/mine/\xC3\xA4 b%.txt"], big);
   EXPECT_EQ(server.files.size(), 2U);
   EXPECT_EQ(server.largest, size_t{1} << 20);
+}
+
+TEST(AgentLogUpload, AFileAboveTheLimitIsTriedAgainToo) {
+  const TempFolder t;
+  LogServer server;
+  server.unavailable = 1;
+  t.Write("logs/forbidden.txt", "x");
+  fs::resize_file(t.path("logs/forbidden.txt"), (uint64_t{1} << 30) + 1);
+  {
+    LogUploader uploader(t.path("logs"), 0, server.Client(), milliseconds(5));
+    EXPECT_TRUE(uploader.Finish(seconds(60)));
+  }
+  EXPECT_EQ(server.requests, 2);  // 503, 403
 }
 
 TEST(AgentLogUpload, GivesUpAtTheLimit) {

@@ -327,6 +327,53 @@ TEST(AgentCore, KeepsWorkingAndResultsWhileTheCoordinatorIsAway) {
   EXPECT_THAT(h.core.end_message(), HasSubstr("no coordinator answered"));
 }
 
+TEST(AgentCore, WaitsForAnEighthOfTheTimeThatTheCoordinatorIsAway) {
+  CoreHarness h;
+  h.BeginWith(1);
+  h.Advance(seconds(1));
+  CallKind call = h.Next();
+  const Instant left = h.now();
+  Duration longest{};
+  while (h.now() - left < seconds(12)) {
+    ASSERT_NE(call, CallKind::kNone);
+    h.core.OnCallFailed(call, CallFailure::kUnreachable, h.now());
+    const Instant failed = h.now();
+    while ((call = h.Next()) == CallKind::kNone) h.Advance(milliseconds(1));
+    longest = h.now() - failed;  // to the ms above
+    ASSERT_LT(longest - milliseconds(1),
+              std::max<Duration>(milliseconds(50), (failed - left + seconds(1)) / 8));
+  }
+  EXPECT_EQ(longest, seconds(1));
+}
+
+TEST(AgentCore, ACoordinatorThatIsBackIsRegisteredWithAtOnce) {
+  CoreHarness h;
+  h.BeginWith(1);
+  EXPECT_TRUE(h.Succeed(0, 1));
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(h.NextReport());
+    h.core.OnCallFailed(CallKind::kReport, CallFailure::kUnreachable, h.now());
+    h.Advance(seconds(2));
+  }
+  ASSERT_TRUE(h.NextReport());
+  h.core.OnCallFailed(CallKind::kReport, CallFailure::kStale, h.now());
+  h.Advance(milliseconds(50));
+  EXPECT_EQ(h.Next(), CallKind::kRegister);
+}
+
+TEST(AgentCore, WaitsForABusyCoordinatorLongerEachTime) {
+  CoreHarness h;
+  h.BeginWith(1);
+  EXPECT_TRUE(h.Succeed(0, 1));
+  for (const int64_t wait : {50, 100, 200, 400, 800, 1000, 1000}) {
+    ASSERT_TRUE(h.NextReport());
+    h.core.OnCallFailed(CallKind::kReport, CallFailure::kBusy, h.now());
+    EXPECT_EQ(h.Next(), CallKind::kNone);
+    EXPECT_EQ(h.core.WakeAt() - h.now(), milliseconds(wait));
+    h.Advance(milliseconds(wait));
+  }
+}
+
 TEST(AgentCore, ABusyCoordinatorIsNotAway) {
   AgentOptions options;
   options.away_limit = seconds(30);

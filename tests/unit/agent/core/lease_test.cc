@@ -139,6 +139,62 @@ TEST(AgentCoreLease, WhatComesLateFromAnEarlierEpochIsBegunOnceItIsAdopted) {
   }
 }
 
+// Its coordinator heard nothing of it for a lease's time, and nobody else has it.
+TEST(AgentCoreLease, WhatIsHeldAndHadExpiredGoesOnUnderItsNewFence) {
+  for (const bool finished : {false, true}) {
+    CoreHarness h;
+    h.BeginWith(1);
+    h.Work(0, 1, Phase::kRun, h.now());
+    h.Advance(seconds(1));
+    if (finished) {
+      ASSERT_TRUE(h.Succeed(0, 1));
+    }
+    ASSERT_EQ(h.Next(), finished ? CallKind::kReport : CallKind::kPark);
+    ASSERT_THAT(h.request.held, SizeIs(1));
+    ExchangeReply reply = h.Reply();
+    reply.adopted.push_back({0, {1, 100}, {1, 500}});
+    h.Answer(reply, finished ? CallKind::kReport : CallKind::kPark);
+    EXPECT_THAT(h.killed, IsEmpty());
+    h.Advance(seconds(1));
+    if (!finished) {
+      ASSERT_TRUE(h.Succeed(0, 1));
+    }
+    ASSERT_TRUE(h.NextReport());
+    ASSERT_THAT(h.request.finished, SizeIs(1));
+    EXPECT_EQ(h.request.finished[0].fence, (Fence{1, 500}));
+    h.Answer(h.SettleAll());
+    EXPECT_EQ(h.core.held(), 0U);
+  }
+}
+
+// The coordinator has no part of its rows under the new fence: it would refuse the result.
+TEST(AgentCoreLease, UnderANewFenceRowsAreSentFromTheirBeginning) {
+  for (const bool under_way : {false, true}) {
+    CoreHarness h;
+    h.BeginWith(1);
+    EXPECT_TRUE(h.core.OnRows(0, 1, std::string(kMaxRowsBytes, 'x')));
+    h.Advance(seconds(1));
+    ASSERT_EQ(h.Next(), CallKind::kPark);
+    EXPECT_TRUE(h.Succeed(0, 1, std::string(1000, 'y')));
+    ASSERT_EQ(h.Next(), CallKind::kReport);
+    ASSERT_THAT(h.request.parts, SizeIs(1));
+    ExchangeReply adopts = h.Reply();
+    adopts.adopted.push_back({0, {1, 100}, {1, 500}});
+    if (under_way) {
+      h.Answer(adopts, CallKind::kPark);
+      h.Answer(h.Reply());
+    } else {
+      h.Answer(h.Reply());
+      h.Answer(adopts, CallKind::kPark);
+    }
+    h.Advance(seconds(1));
+    ASSERT_TRUE(h.NextReport());
+    ASSERT_THAT(h.request.parts, SizeIs(1));
+    EXPECT_EQ(h.request.parts[0].fence, (Fence{1, 500}));
+    EXPECT_EQ(h.request.parts[0].offset, 0U);
+  }
+}
+
 TEST(AgentCoreLease, WhatWasHandedBackIsNotOffered) {
   CoreHarness h;
   h.BeginWith(3);
