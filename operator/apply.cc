@@ -295,12 +295,11 @@ void Applier::Note(const Action& action, Done done, Applied& applied) const {
   }
   const ApiError& error = *done.error;
   spdlog::warn("{} ({}): {}", target, action.reason, error.message);
-  if (error.Transient() || error.AlreadyExists()) {
-    applied.again = true;
-    return;
-  }
+  const bool passing = error.Transient() || error.AlreadyExists();
+  if (passing) applied.again = true;
   const std::string reason = error.NamespaceTerminating() ? kNamespaceTerminating : error.reason;
-  applied.refused.push_back({target, error.status, reason, error.message, clock_->WallNow()});
+  (passing ? applied.passing : applied.refused)
+      .push_back({target, error.status, reason, error.message, clock_->WallNow()});
 }
 
 }  // namespace parallelrun

@@ -34,6 +34,7 @@ struct Applied {
   std::set<std::string> done;         // targets of what succeeded
   bool wrote = false;                 // something was written
   bool again = false;                 // something failed that may succeed soon
+  std::vector<ApplyFailure> passing;  // that something
   // What is known now of objects that were written; nothing: read it again.
   std::vector<std::pair<FactKey, std::optional<Fact>>> facts;
   // What was created, with the resourceVersion from which on the cache must show it.

@@ -142,6 +142,8 @@ struct Observed {
   CoordinatorView coordinator;
   std::map<FactKey, Fact> facts;
   std::vector<ApplyFailure> failures;
+  // What failed again and again and may succeed at any time: for people, no decision rests on it.
+  std::vector<ApplyFailure> passing;
 };
 
 }  // namespace parallelrun

@@ -29,6 +29,13 @@ constexpr Duration kLongestSleep = std::chrono::hours(1);
 // When something was refused and the plan has no time of its own.
 constexpr Duration kRefusedRetry = seconds(30);
 constexpr Duration kOldFailure = std::chrono::minutes(10);
+// When something failed that may succeed soon: the back-off grows to a quarter of an hour, and what
+// the plan waits for (a deadline, the TTL) is not to be late by that.
+constexpr Duration kShortestRetry = seconds(5);
+constexpr Duration kLongestRetry = seconds(30);
+// The status tells of what has failed so often in a row, which takes some 5 s: most of it passes
+// before.
+constexpr int kToldFailures = 10;
 
 std::string Url(const std::string& ip, uint16_t port) {
   return ip.find(':') == std::string::npos ? fmt::format("https://{}:{}", ip, port)
@@ -42,6 +49,7 @@ struct Reconciler::Memory {
   LogSubject subject;
   std::map<FactKey, Fact> facts;
   std::map<std::string, ApplyFailure> failures;  // by target
+  std::vector<ApplyFailure> passing;             // of the last turn, if it is to be told
   // Created, and maybe not in the cache yet: by name, with the resourceVersion that shows it.
   std::map<std::string, std::pair<PodDigest, uint64_t>> created;
   uint64_t status_version = 0;  // of our last status write
@@ -69,7 +77,7 @@ void Reconciler::Reconcile(const std::string& key) {
     measured.outcome = Work(key);
   } catch (const std::exception& e) {
     spdlog::error("job {}: {}", Printable(key, 300), Printable(e.what(), 500));
-    parts_.queue.AddRateLimited(key);
+    TryAgain(key, kLongestRetry);
     measured.outcome = Outcome::kError;
   }
 }
@@ -98,6 +106,7 @@ Outcome Reconciler::Work(const std::string& key) {
     }
     Pull(key, *job, *plan, *memory);
     applied = applier_.Apply(*job, plan->actions, memory->apply);
+    if (parts_.queue.Failures(key) + 1 < kToldFailures) applied.passing.clear();
     news = Remember(applied, *memory);
     // A status that shows the new pods already saves the one that would follow it.
     const bool goes_on = plan->goes_on || !applied.pods.empty();
@@ -105,7 +114,8 @@ Outcome Reconciler::Work(const std::string& key) {
   }
   const Written written = WriteStatus(*job, *plan, *memory);
   if (applied.again || written == Written::kFailed) {
-    parts_.queue.AddRateLimited(key);
+    const Duration wake = plan->wake ? *plan->wake - clock_->WallNow() : kLongestRetry;
+    TryAgain(key, std::clamp(wake, kShortestRetry, kLongestRetry));
     return Outcome::kError;
   }
   parts_.queue.Forget(key);
@@ -121,6 +131,11 @@ Outcome Reconciler::Work(const std::string& key) {
   if (!sleep) return Outcome::kSuccess;
   parts_.queue.AddAfter(key, *sleep);
   return Outcome::kRequeueAfter;
+}
+
+void Reconciler::TryAgain(const std::string& key, Duration at_most) {
+  parts_.queue.AddRateLimited(key);
+  parts_.queue.AddAfter(key, at_most);  // the earlier of the two
 }
 
 std::shared_ptr<Reconciler::Memory> Reconciler::MemoryOf(const std::string& key,
@@ -159,6 +174,7 @@ Observed Reconciler::Observe(const std::string& key, const ObservedJob& job, Mem
   for (const auto& [name, created] : unseen) observed.pods.push_back(created.first);
   observed.facts = memory.facts;
   for (const auto& [target, failure] : memory.failures) observed.failures.push_back(failure);
+  observed.passing = memory.passing;
   if (const auto answer = parts_.coordinators.Latest(key)) {
     CoordinatorView& view = observed.coordinator;
     view.pod_uid = answer->pod_uid;
@@ -223,9 +239,11 @@ void Reconciler::Pull(const std::string& key, const ObservedJob& job, const Plan
   }
 }
 
-// Whether something was refused that was not refused before, or for another reason.
+// Whether something was refused that was not refused before, or for another reason, or what failed
+// for a while has passed.
 bool Reconciler::Remember(Applied& applied, Memory& memory) const {
-  bool news = false;
+  bool news = applied.passing.empty() && !memory.passing.empty();
+  memory.passing = std::move(applied.passing);
   const WallTime now = clock_->WallNow();
   std::erase_if(memory.failures,
                 [now](const auto& failure) { return now - failure.second.at > kOldFailure; });

@@ -58,6 +58,8 @@ class Reconciler {
 
   Metrics::Outcome Work(const std::string& key);
   std::shared_ptr<Memory> MemoryOf(const std::string& key, const ObservedJob& job);
+  // After a failure that may pass: with back-off, but no later than `at_most` from now.
+  void TryAgain(const std::string& key, Duration at_most);
   void Drop(const std::string& key);
   Observed Observe(const std::string& key, const ObservedJob& job, Memory& memory) const;
   std::optional<Plan> PlanWithFacts(const std::string& key, const ObservedJob& job,

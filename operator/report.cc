@@ -83,7 +83,7 @@ LastWords ParseLastWords(std::string_view text) {
   if (text.empty()) return {};
   const json words = json::parse(text, nullptr, false);
   if (words.is_object()) {
-    if (words.contains("progress")) return {ParseReport(words["progress"]), ""};
+    if (words.contains("progress")) return {ParseReport(words["progress"]), Text(words, "ended")};
     if (words.contains("error")) return {std::nullopt, Text(words, "error")};
   }
   return {std::nullopt, std::string(text)};

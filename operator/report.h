@@ -42,10 +42,10 @@ struct Report {
 // Nothing when it is no JSON object. Missing keys keep their defaults.
 std::optional<Report> ParseReport(const nlohmann::json& progress);
 
-// The coordinator's termination message: {"progress": {...}} or {"error": "..."}.
+// The coordinator's termination message: {"progress": {...}, "ended": "..."} or {"error": "..."}.
 struct LastWords {
   std::optional<Report> report;
-  std::string error;  // also any text that is not such JSON
+  std::string error;  // why it ended too soon; also any text that is not such JSON
 };
 LastWords ParseLastWords(std::string_view text);
 

@@ -77,9 +77,10 @@ void CountEnds(Draft& draft, bool running) {
       }
       if (pod->Live()) continue;
       const std::string name = CountedName(*pod);
-      // What belongs to the time before a suspension, or above the node count, was our own doing.
+      // What belongs to the time before a suspension or after the last mini-batch, or above the
+      // node count, was our own doing.
       const bool counts =
-          running && index < draft.spec.node_count &&
+          running && !draft.finalizing && index < draft.spec.node_count &&
           !(draft.before.start_time && pod->created < *draft.before.start_time - seconds(60));
       if (counts && !counted.contains(name)) CountNode(draft, *pod, EndOf(*pod));
       status.counted.push_back(name);

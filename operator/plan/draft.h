@@ -63,34 +63,35 @@ struct Draft {
   void Event(bool warning, std::string reason, std::string_view message);
 };
 
-// plan_end.cc: how a job ends.
+// end.cc: how a job ends.
 void FindVerdict(Draft& draft);
 void JudgeJob(Draft& draft);   // verdict, cancel, deadlines, limits -> Complete or FailureTarget
 void EndFailed(Draft& draft);  // FailureTarget is set: stop everything, then Failed
 void KeepEnded(Draft& draft);  // Complete or Failed: leave nothing running; TTL
 
-// plan_count.cc: what ended pods and coordinators count for.
+// count.cc: what ended pods and coordinators count for. While every mini-batch is settled, only
+// coordinators count: one that cannot publish the output is not started for ever.
 void CountEnds(Draft& draft, bool running);
 
-// plan_start.cc: what pods need. False: no pod may be made yet.
+// start.cc: what pods need. False: no pod may be made yet.
 bool PrepareStart(Draft& draft);
 bool PrepareCode(Draft& draft);
 
-// plan_run.cc: pods, control, progress.
+// run.cc: pods, control, progress.
 void RunPods(Draft& draft);
 void TalkToCoordinator(Draft& draft);
 void AskForProgress(Draft& draft);
 // The body of PUT /v1/control that the job calls for.
 nlohmann::json ControlBody(const Draft& draft);
 
-// plan_obstacles.cc: why pods do not run.
+// obstacles.cc: why pods do not run.
 void FindObstacles(Draft& draft);
 
-// status_show.cc: the parts of the status that only show.
+// ../status/show.cc: the parts of the status that only show.
 void ShowStatus(Draft& draft);
 // Whether the status is to be written now; sets Plan::write_status and when to look again.
 void DecideWrite(Draft& draft);
-// status_events.cc: events that follow from the change of the status.
+// ../status/events.cc: events that follow from the change of the status.
 void TellChanges(Draft& draft);
 
 }  // namespace parallelrun

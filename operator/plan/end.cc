@@ -53,7 +53,8 @@ void Fail(Draft& draft, const std::string& reason, const std::string& message) {
 
 void JudgeDeadlines(Draft& draft) {
   const JobStatus& status = draft.status;
-  if (!status.start_time || draft.suspend) return;
+  // A success that is durable wins, however long its publishing takes.
+  if (!status.start_time || draft.suspend || draft.finalizing) return;
   if (draft.spec.active_deadline) {
     const WallTime end = *status.start_time + *draft.spec.active_deadline;
     if (draft.now >= end) {
@@ -99,8 +100,11 @@ void JudgeRestarts(Draft& draft) {
     }
     Fail(draft, "CoordinatorRestartLimitExceeded",
          fmt::format("the coordinator was restarted {} times without a new result, "
-                     "coordinator.restartLimit is {}{}",
-                     status.coordinator.fruitless, draft.spec.coordinator.restart_limit, last));
+                     "coordinator.restartLimit is {}{}{}",
+                     status.coordinator.fruitless, draft.spec.coordinator.restart_limit, last,
+                     draft.finalizing ? "; every result is kept: mend the output's folder, and a "
+                                        "job with output.ifExists: Resume publishes them"
+                                      : ""));
   }
 }
 

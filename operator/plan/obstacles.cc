@@ -179,6 +179,7 @@ void FindObstacles(Draft& draft) {
     for (const PodDigest* pod : group.pods) AddPod(draft, *pod, event_reads);
   }
   for (const ApplyFailure& failure : draft.seen.failures) AddFailure(draft, failure);
+  for (const ApplyFailure& failure : draft.seen.passing) AddFailure(draft, failure);
   if (draft.report && !draft.report->paused.empty()) {
     draft.obstacles.push_back(
         {30, "CoordinatorPaused",

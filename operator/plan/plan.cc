@@ -144,7 +144,7 @@ void Decide(Draft& draft) {
       std::max(draft.status.highest_node_count, draft.spec.node_count);
   const bool queued = WaitsInQueue(metadata);
   draft.suspend = (draft.spec.suspend || queued) && !draft.finalizing;
-  CountEnds(draft, !draft.suspend && !draft.before.Is("FailureTarget") && !draft.finalizing);
+  CountEnds(draft, !draft.suspend && !draft.before.Is("FailureTarget"));
   JudgeJob(draft);
   if (draft.status.Is("Complete")) return KeepEnded(draft);
   if (draft.status.Is("FailureTarget")) return EndFailed(draft);

@@ -17,7 +17,10 @@ constexpr Duration kChildrenLast = seconds(600);
 constexpr Duration kChildrenLastInDoubt = seconds(30);
 constexpr Duration kLookAtProgress = seconds(5);
 constexpr Duration kDrainGrace = seconds(120);
-constexpr size_t kMostPodEnds = 100;
+constexpr Duration kCoordinatorPause = seconds(10);
+// A coordinator takes at most 1,000 of them, and 64 KiB.
+constexpr size_t kMostPodEnds = 500;
+constexpr size_t kLongestReason = 40;
 // In one plan: a pod as JSON takes 25 kB, a job may want thousands, and many jobs are planned at
 // the same time.
 constexpr int kMostCreates = 16;
@@ -146,8 +149,14 @@ int64_t KeepCoordinator(Draft& draft, Creates& creates) {
   const int64_t next = NextIncarnation(
       group, std::max(draft.status.highest_incarnation, draft.status.coordinator.incarnation));
   const PodDigest* const last = group.Highest();
-  if (last != nullptr && EndOf(*last).cause == EndCause::kJob) {
-    const WallTime again = EndOf(*last).at + seconds(10);
+  if (last != nullptr) {
+    const PodOutcome end = EndOf(*last);
+    // One that its kubelet turned away; one that ran is replaced at once.
+    const bool refused =
+        end.cause == EndCause::kDisruption && last->Terminal() && !last->main.ended;
+    WallTime again{};
+    if (end.cause == EndCause::kJob) again = end.at + kCoordinatorPause;
+    if (refused) again = last->created + kCoordinatorPause;
     if (draft.now < again) return draft.Wake(again), last->incarnation;
   }
   if (!draft.status.start_time) draft.status.start_time = draft.now;
@@ -220,16 +229,28 @@ void KeepNodes(Draft& draft, Creates& creates) {
   }
 }
 
+// The newest first: older ones were told when they were the newest.
 json PodEnds(const Draft& draft) {
-  json ends = json::array();
+  const auto ended_at = [](const PodDigest& pod) {
+    return pod.main.ended ? pod.main.ended->finished : pod.created;
+  };
+  std::vector<std::pair<const PodDigest*, PodOutcome>> all;
   for (const auto& [index, group] : draft.groups.nodes) {
     const PodDigest* const pod = group.Tombstone();
-    if (pod == nullptr || ends.size() == kMostPodEnds) continue;
-    const PodOutcome end = EndOf(*pod);
+    if (pod == nullptr) continue;
+    PodOutcome end = EndOf(*pod);
     if (end.cause == EndCause::kFinished || end.cause == EndCause::kDrained) continue;
-    ends.push_back({{"node", index},
+    all.emplace_back(pod, std::move(end));
+  }
+  std::stable_sort(all.begin(), all.end(), [&](const auto& a, const auto& b) {
+    return ended_at(*a.first) > ended_at(*b.first);
+  });
+  if (all.size() > kMostPodEnds) all.resize(kMostPodEnds);
+  json ends = json::array();
+  for (const auto& [pod, end] : all) {
+    ends.push_back({{"node", pod->index},
                     {"incarnation", pod->incarnation},
-                    {"reason", end.reason},
+                    {"reason", Shortened(end.reason, kLongestReason)},
                     {"exitCode", end.exit_code}});
   }
   return ends;

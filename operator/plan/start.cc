@@ -16,7 +16,7 @@ constexpr Duration kFactsLast = seconds(300);
 constexpr Duration kChildrenLast = seconds(600);
 constexpr Duration kRetry = seconds(5);
 
-// Ranks of obstacles; those of pods are in plan_obstacles.cc, 10 to 60.
+// Ranks of obstacles; those of pods are in obstacles.cc, 10 to 60.
 constexpr int kNameTaken = 100;
 constexpr int kNotShared = 90;
 constexpr int kMissing = 80;

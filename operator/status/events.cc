@@ -65,7 +65,7 @@ void TellChanges(Draft& draft) {
   }
   // The job's first coordinator continues what another job began.
   if (status.progress && !before.progress && draft.report && !draft.report->warning.empty()) {
-    draft.Event(true, "CodeChanged", draft.report->warning);
+    draft.Event(true, "ContinuedWithChanges", draft.report->warning);
   }
   TellObstacle(draft);
   TellEnd(draft);

@@ -259,7 +259,8 @@ void ShowStatus(Draft& draft) {
 void DecideWrite(Draft& draft) {
   Plan& plan = draft.plan;
   plan.goes_on = !plan.actions.empty() && plan.wake && *plan.wake <= draft.now;
-  if (plan.goes_on && draft.FirstVisit() && draft.seen.failures.empty()) {
+  const bool failed = !draft.seen.failures.empty() || !draft.seen.passing.empty();
+  if (plan.goes_on && draft.FirstVisit() && !failed) {
     plan.events.clear();  // one write after the pods does for both plans
     return;
   }

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <thread>
@@ -36,6 +38,13 @@ json TheJob() {
       "volumes": [{"name": "out", "persistentVolumeClaim": {"claimName": "results"}}],
       "output": {"volume": "out"}, "rankMiniBatchCount": 3, "nodeCount": 2}})");
 }
+
+// The queue's: moved by hand.
+struct QueueClock final : Clock {
+  Instant Now() const override { return Instant(moved); }
+  WallTime WallNow() const override { return WallTime(moved); }
+  std::atomic<Duration> moved{seconds(1)};
+};
 
 class ReconcilerTest : public testing::Test {
  protected:
@@ -91,7 +100,8 @@ class ReconcilerTest : public testing::Test {
   }
 
   FakeApi api_;
-  kube::WorkQueue queue_;
+  const std::shared_ptr<QueueClock> clock_ = std::make_shared<QueueClock>();
+  kube::WorkQueue queue_{clock_};
   CoordinatorPool pool_{{}, [](const std::string&) {}};
   kube::EventRecorder events_{api_.client(), "test", std::make_shared<SystemClock>()};
   Metrics metrics_{"host", 1};
@@ -147,6 +157,48 @@ TEST_F(ReconcilerTest, WhatTheServerMayTakeLaterIsRetriedWithBackOff) {
   EXPECT_EQ(queue_.Failures(kKey), 1);
   Turn();
   EXPECT_EQ(queue_.Failures(kKey), 1) << "its status is not in the cache yet: not a failure";
+}
+
+TEST_F(ReconcilerTest, HoweverLongItsBackOffAJobComesBackInTime) {
+  Start();
+  for (int i = 0; i < 20; ++i) queue_.AddRateLimited(kKey);
+  clock_->moved = std::chrono::hours(1);
+  EXPECT_EQ(queue_.Get(), kKey);
+  queue_.Done(kKey);
+  api_.Refuse([](const HttpRequest& request) -> std::optional<HttpResponse> {
+    if (request.path != Path("pods")) return std::nullopt;
+    return StatusAnswer(500, "InternalError", "failed calling webhook");
+  });
+  Turn();
+  EXPECT_EQ(queue_.Failures(kKey), 21) << "the next back-off is 1,000 s";
+  queue_.AddAfter("team/other", seconds(31));
+  clock_->moved = std::chrono::hours(1) + seconds(40);
+  EXPECT_EQ(queue_.Get(), kKey) << "before the other";
+}
+
+TEST_F(ReconcilerTest, WhatKeepsFailingIsInTheStatus) {
+  Start();
+  std::string status;
+  bool fails = true;
+  api_.Refuse([&](const HttpRequest& request) -> std::optional<HttpResponse> {
+    if (request.method == "PATCH") {
+      status = request.body;
+      return StatusAnswer(409, "Conflict", "modified");  // so that every turn writes one
+    }
+    if (request.path != Path("pods") || !fails) return std::nullopt;
+    return StatusAnswer(500, "InternalError", "failed calling webhook \"pods.example\"");
+  });
+  for (int i = 0; i < 10; ++i) Turn();
+  EXPECT_EQ(status.find("failed calling webhook"), std::string::npos) << "it may pass at once";
+  Turn();
+  EXPECT_NE(status.find("failed calling webhook"), std::string::npos) << status;
+  EXPECT_NE(status.find("ApplyFailed"), std::string::npos) << status;
+  fails = false;
+  const std::vector<std::string> made = Turn();
+  EXPECT_EQ(std::count(made.begin(), made.end(), "POST " + Path("pods")), 3)
+      << "all of them, not one as a probe";
+  Turn();
+  EXPECT_EQ(status.find("failed calling webhook"), std::string::npos);
 }
 
 TEST_F(ReconcilerTest, ARefusedPodIsInTheStatusOfTheNextTurn) {

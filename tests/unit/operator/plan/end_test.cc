@@ -251,5 +251,75 @@ TEST(OperatorPlanEnd, AStateThatNobodyCanReadFailsNothing) {
   EXPECT_EQ(world.Told("CoordinatorRestarted"), 1);
 }
 
+TEST(OperatorPlanEnd, AnOutputThatCannotBePublishedFailsTheJobAndSaysWhy) {
+  PlanWorld world;
+  world.spec()["coordinator"]["restartLimit"] = 2;
+  world.RunJob();
+  world.now += seconds(1);
+  const json finalizing = PlanWorld::Progress("Finalizing", 100, 0, 100);
+  world.Say(finalizing);
+  world.Turn();
+  PodDigest& pod = world.Pod("coordinator-1");
+  const auto fail = [&] {
+    const json words = {{"progress", finalizing},
+                        {"ended", "open /mnt/out/.part: Permission denied"}};
+    pod.main.ended = {5, "Error", words.dump(), {}, {}};
+    ++pod.main.restarts;
+    world.TurnIn(seconds(1));
+  };
+  for (int i = 0; i < 2; ++i) fail();
+  EXPECT_EQ(world.Status().coordinator.fruitless, 2);
+  EXPECT_EQ(world.Status().nodes.restarts, 0);
+  EXPECT_FALSE(world.Status().Is("FailureTarget"));
+  fail();
+  EXPECT_EQ(world.Reason("FailureTarget"), "CoordinatorRestartLimitExceeded");
+  EXPECT_THAT(world.Message("FailureTarget"), HasSubstr("out/.part: Permission denied"));
+  EXPECT_THAT(world.Message("FailureTarget"), HasSubstr("output.ifExists: Resume"));
+
+  // The folder was mended just then.
+  PlanWorld mended = world;
+  mended.Say(EndOf(true));
+  mended.TurnIn(seconds(1));
+  EXPECT_TRUE(mended.Status().Is("Complete"));
+  EXPECT_FALSE(mended.Status().Is("FailureTarget"));
+
+  world.TurnIn(seconds(61));
+  world.Reap();
+  world.TurnIn(seconds(1));
+  EXPECT_EQ(world.Reason("Failed"), "CoordinatorRestartLimitExceeded");
+}
+
+TEST(OperatorPlanEnd, NodesThatFailAfterTheLastMiniBatchDoNotCount) {
+  PlanWorld world;
+  world.spec()["nodeRestartLimit"] = 0;
+  world.RunJob();
+  world.now += seconds(1);
+  world.Say(PlanWorld::Progress("Finalizing", 100, 0, 100));
+  world.End(world.Pod("node-0-1"), 1);
+  world.Turn();
+  EXPECT_EQ(world.Status().nodes.restarts, 0);
+  EXPECT_FALSE(world.Status().Is("FailureTarget"));
+}
+
+TEST(OperatorPlanEnd, NoDeadlineEndsAJobThatPublishes) {
+  PlanWorld world;
+  world.spec()["activeDeadlineSeconds"] = 100;
+  world.RunJob();
+  world.now += seconds(90);
+  world.Say(PlanWorld::Progress("Finalizing", 100, 0, 100));
+  world.Turn();
+  world.TurnIn(seconds(200));
+  EXPECT_FALSE(world.Status().Is("FailureTarget"));
+  // Its coordinator dies, and the next one has not said a word yet.
+  world.Reap();
+  world.Pod("coordinator-1").deletion = world.now + seconds(30);
+  world.view = {};
+  world.TurnIn(seconds(1));
+  EXPECT_FALSE(world.Status().Is("FailureTarget"));
+  world.Say(EndOf(true));
+  world.TurnIn(seconds(1));
+  EXPECT_TRUE(world.Status().Is("Complete"));
+}
+
 }  // namespace
 }  // namespace parallelrun

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "coordinator/control.h"
 #include "operator/plan/pods.h"
 #include "tests/unit/operator/plan/world.h"
 
@@ -431,6 +432,62 @@ TEST(OperatorPlanNodes, CoordinatorsLostWithTheirHostsDoNotCount) {
   EXPECT_TRUE(world.Has("coordinator-4"));
   EXPECT_FALSE(world.Status().Is("FailureTarget"));
   EXPECT_TRUE(world.missing_pods.empty());
+}
+
+TEST(OperatorPlanNodes, ACoordinatorThatItsKubeletTurnsAwayIsNotMadeInALoop) {
+  PlanWorld world;
+  world.Turn();
+  const auto turn_away = [&world](const std::string& name) {
+    PodDigest& pod = world.Pod(name);
+    pod.phase = PodPhase::kFailed;
+    pod.reason = "OutOfcpu";
+  };
+  turn_away("coordinator-1");
+  const Plan plan = world.TurnIn(seconds(1));
+  EXPECT_FALSE(world.Has("coordinator-2"));
+  ASSERT_TRUE(plan.wake);
+  EXPECT_LE(*plan.wake, world.Pod("coordinator-1").created + seconds(10));
+  world.TurnIn(seconds(9));
+  EXPECT_TRUE(world.Has("coordinator-2"));
+  turn_away("coordinator-2");
+  world.TurnIn(seconds(1));
+  EXPECT_FALSE(world.Has("coordinator-3"));
+  EXPECT_TRUE(world.missing_pods.empty());
+}
+
+TEST(OperatorPlanNodes, ACoordinatorThatIsTakenAwayWhileItRunsIsReplacedAtOnce) {
+  PlanWorld deleted;
+  deleted.RunJob();
+  deleted.Pod("coordinator-1").deletion = deleted.now + seconds(60);
+  deleted.Turn();
+  EXPECT_TRUE(deleted.Has("coordinator-2"));
+  PlanWorld evicted;
+  evicted.RunJob();
+  evicted.End(evicted.Pod("coordinator-1"), 137);
+  evicted.Pod("coordinator-1").reason = "Evicted";
+  evicted.Turn();
+  EXPECT_TRUE(evicted.Has("coordinator-2"));
+}
+
+TEST(OperatorPlanNodes, OfManyEndsTheNewestAreTold) {
+  PlanWorld world;
+  world.spec()["nodeCount"] = 600;
+  world.RunJob();
+  for (int i = 0; i < 50; ++i) world.TurnIn(milliseconds(1));
+  ASSERT_EQ(world.Live(), 601);
+  for (auto& [name, pod] : world.pods) {
+    if (pod.role != PodRole::kNode) continue;
+    world.End(pod, 1, std::string(300, 'x'));
+    pod.main.ended->finished = world.now + seconds(pod.index);
+  }
+  world.TurnIn(seconds(1));
+  const std::string body = world.view.acknowledged->dump();
+  EXPECT_LT(body.size(), 64U << 10);
+  EXPECT_TRUE(ParseControl(body).ok());
+  const json& ends = world.view.acknowledged->at("podEnds");
+  ASSERT_EQ(ends.size(), 500U);
+  EXPECT_EQ(ends[0]["node"], 599);
+  EXPECT_EQ(ends[499]["node"], 100);
 }
 
 }  // namespace

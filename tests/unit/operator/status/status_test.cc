@@ -175,12 +175,12 @@ TEST(OperatorStatus, WhatAContinuedJobRunsDifferentlyIsToldOnce) {
   progress["warning"] = "changed since the run was started: the code";
   world.Say(progress);
   world.TurnIn(seconds(10));
-  EXPECT_EQ(world.Told("CodeChanged"), 1);
+  EXPECT_EQ(world.Told("ContinuedWithChanges"), 1);
   world.Say(PlanWorld::Progress("Running", 2, 0, 100));
   world.TurnIn(seconds(10));
   world.Say(progress);
   world.TurnIn(seconds(10));
-  EXPECT_EQ(world.Told("CodeChanged"), 1);
+  EXPECT_EQ(world.Told("ContinuedWithChanges"), 1);
 }
 
 TEST(OperatorStatus, ScaleAndUsageAreKept) {
