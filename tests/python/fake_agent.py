@@ -14,7 +14,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[2] / "worker-image" / "python"
 UNKNOWN_SIZE = 2**64 - 1
-TIMEOUT_S = 30
+TIMEOUT_S = 120
 
 # The worker's python3 may be another one than that of the tests: WORKER_PYTHON=python3.8 pytest
 PYTHON = os.environ.get("WORKER_PYTHON", sys.executable)

@@ -70,6 +70,19 @@ def test_table_delimiter_and_index(launch, tmp_path):
     assert agent.result().data == b'1 "2 3" 2\n4 5 2\n'
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "UTF_8", "utf-8-sig"])
+def test_a_byte_order_mark_within_a_table_is_data(launch, tmp_path, encoding):
+    # As two files with marks that were put together; the second one begins a slice.
+    mark = b"\xef\xbb\xbf"
+    path = tmp_path / "rows.csv"
+    path.write_bytes(mark + b"1,2\n" + mark + b'"a,b"\n')
+    agent = launch("table.py")
+    agent.ready()
+    form = {"delimiter": ",", "encoding": encoding}
+    agent.run_table(path, 1, offset=7, length=9, form=form)
+    assert agent.result().data == b'"' + mark + b'""a" "b""" 1\n'
+
+
 def test_table_context(launch, table):
     agent = launch("with_context.py")
     agent.ready()

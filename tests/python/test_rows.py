@@ -31,7 +31,7 @@ FRAME = "pandas.DataFrame({'a': [1, 2], 'b': ['x y', 'z']})"
         ("numpy.array(['p', 'q'])", "p\nq\n"),
         ("numpy.array([[1, 2], [3, 4]])", "[1 2]\n[3 4]\n"),
         ("['\\u00e9 \\u4e2d \\U0001f600']", "\u00e9 \u4e2d \U0001f600\n"),
-        ("['\\ud800']", "\\ud800\n"),
+        ("['\\ud800', '\\ud83d']", "\\ud800\n\\ud83d\n"),
     ],
 )
 def test_bytes(launch, returned, data):
@@ -47,6 +47,12 @@ def test_undecodable_file_names_come_back_as_they_are(launch):
     agent = launch("returns.py", "mini_batch")
     run_once(agent, [b"\xff.png"])
     assert agent.result().data == b"/in/\xff.png\n"
+
+
+def test_undecodable_names_beside_a_lone_surrogate(launch):
+    agent = launch("returns.py", "[mini_batch[0], '\\ud800' + mini_batch[0]]")
+    run_once(agent, [b"\xff.png"])
+    assert agent.result().data == b"/in/\xff.png\n\\ud800/in/\xff.png\n"
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Rows: from what run() returned to the bytes that are appended to the output."""
 
+import codecs
 import json
 import os
 import sys
@@ -106,10 +107,20 @@ def _output_of(element):
 
 
 def _to_bytes(text):
-    try:
-        return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "backslashreplace")
+    return text.encode("utf-8", "parallelrun.surrogates")
+
+
+def _surrogate(error):
+    """What was a byte that is no UTF-8 becomes that byte again; any other surrogate, its escape.
+
+    Each for itself: what else is in the mini-batch must not matter.
+    """
+    code = ord(error.object[error.start])
+    written = bytes([code - 0xDC00]) if 0xDC80 <= code <= 0xDCFF else b"\\u%04x" % code
+    return written, error.start + 1
+
+
+codecs.register_error("parallelrun.surrogates", _surrogate)
 
 
 def _read_settings(root):

@@ -1,5 +1,6 @@
 """Tabular Work: slices of CSV or parquet files to one DataFrame."""
 
+import codecs
 import io
 import json
 import os
@@ -86,10 +87,16 @@ def _image():
 
 
 def _parse(pandas, data, has_header, options):
+    encoding = options["encoding"]
+    if codecs.lookup(encoding).name in ("utf-8", "utf-8-sig"):
+        # The file's own mark is not in its slices; one that is data must not be taken for it.
+        encoding = "utf-8"
+        if data.startswith(codecs.BOM_UTF8):
+            data = codecs.BOM_UTF8 + data
     frame = pandas.read_csv(
         io.BytesIO(data),
         sep=options["delimiter"],
-        encoding=options["encoding"],
+        encoding=encoding,
         header=0 if has_header else None,
         # Never take a column for the index: scripts join their results by position.
         index_col=False,
