@@ -22,7 +22,8 @@ namespace parallelrun::simulation {
 
 class Oracle {
  public:
-  Oracle(const Scenario& scenario, const SimInput& input) : scenario_(scenario), input_(input) {}
+  Oracle(const Scenario& scenario, const SimInput& input)
+      : scenario_(scenario), input_(input), one_at_a_time_(OneAtATime(scenario)) {}
 
   // Empty while nothing is wrong.
   const std::string& violation() const { return violation_; }
@@ -100,13 +101,13 @@ class Oracle {
   void CheckBatch(BatchId id, const std::set<uint32_t>& there);
   void CheckLosses(const JobState& state);
   bool InnocentsSurvive() const;
-  bool OneAtATime() const;
   Fence& Newest(uint32_t epoch, BatchId id);
   void TellVerdict(uint32_t epoch, const JobState& state);
   void CheckOutput(const std::string& bytes, const JobState& state);
 
   const Scenario& scenario_;
   const SimInput& input_;
+  const bool one_at_a_time_;
   std::string violation_;
   uint64_t order_ = 0;
   uint64_t containers_killed_ = 0;
@@ -123,7 +124,7 @@ class Oracle {
   std::map<uint32_t, uint32_t> run_;                            // by epoch
   std::map<uint32_t, std::string> uid_;                         // of the job, by epoch
   std::map<uint32_t, uint32_t> generation_;                     // by epoch
-  std::set<std::pair<BatchId, uint64_t>> in_run_;               // where OneAtATime
+  std::set<std::pair<BatchId, uint64_t>> in_run_;               // where one_at_a_time_
   std::vector<Told> told_;
   uint32_t published_by_ = 0;  // epoch
   std::optional<std::string> published_;

@@ -1,6 +1,6 @@
 #include "tests/simulation/scenario.h"
 
-#include "tests/support/fault_files.h"
+#include <cmath>
 
 namespace parallelrun::simulation {
 
@@ -29,9 +29,24 @@ const char* Name(Fault fault) {
   return kNames[static_cast<size_t>(fault)];
 }
 
+const char* Name(BadNode bad) {
+  switch (bad) {
+    case BadNode::kNone: break;
+    case BadNode::kCutOff: return "is cut off for ever";
+    case BadNode::kCrashes: return "crashes soon after each start";
+    case BadNode::kFailsInit: return "fails each init()";
+    case BadNode::kNeverEnds: return "never ends a run()";
+    case BadNode::kDies: return "dies in each run()";
+  }
+  return "is well";
+}
+
 namespace {
 
-// All but what excuses two nodes that are in run() of one mini-batch (Oracle::OneAtATime).
+// From an agent's own deadline to the end of its process: it looks every 100 ms.
+constexpr Duration kLateKill = milliseconds(120);
+
+// All but what excuses two nodes that are in run() of one mini-batch.
 void KeepApart(Scenario& s) {
   s.speculation = false;
   s.pods = true;
@@ -51,6 +66,19 @@ void CutOff(Scenario& s) {
   s.nodes += 1;
   s.run_mean = s.lease;
   s.run_timeout = 4 * s.lease;
+}
+
+// Files appear while they are listed, slowly, by coordinators that are two at once for long.
+void ListTwice(Scenario& s) {
+  s.pods = false;
+  s.look = seconds(60);
+  s.weights.fill(0);
+  s.weights[static_cast<size_t>(Fault::kKillCoordinator)] = 2;
+  s.weights[static_cast<size_t>(Fault::kSecondCoordinator)] = 10;
+  s.weights[static_cast<size_t>(Fault::kInputGrows)] = 30;
+  s.chunk_files = s.files_per_batch;
+  s.listing = s.lease / 4;
+  s.rerouted = 50;
 }
 
 }  // namespace
@@ -115,7 +143,29 @@ Scenario Draw(uint64_t seed, bool liveness) {
   if (one_in(16)) CutOff(s);
   // Some file systems show new files late: NFS by a minute, if it is left as it comes.
   s.look = s.pods || one_in(2) ? s.lease / 10 : seconds(60);
+  if (one_in(16)) ListTwice(s);
+  if (liveness && s.nodes > 1 && one_in(4)) s.bad_node = static_cast<BadNode>(between(1, 5));
+  DrawClocks(s, rng);
   return s;
+}
+
+bool OneAtATime(const Scenario& s) {
+  const auto off = [&s](Fault fault) { return s.weights[static_cast<size_t>(fault)] == 0; };
+  return !s.speculation && s.pods && s.new_jobs == 0 && off(Fault::kFreezeAgent) &&
+         off(Fault::kSecondAgent) && off(Fault::kScale);
+}
+
+void DrawClocks(Scenario& s, FaultRng& rng) {
+  s.slowest_clock = s.fastest_clock = OwnClock::kTrue;
+  if (rng.Below(3) != 0) return;
+  double apart = 4;  // the fastest to the slowest
+  if (OneAtATime(s)) {
+    // The time from a lease's deadline on its node to when another one may begin, on two clocks.
+    const double lease = ToSeconds(s.lease);
+    apart = 1.1 * lease / (lease + ToSeconds(kLateKill));
+  }
+  s.slowest_clock = static_cast<int64_t>(OwnClock::kTrue / std::sqrt(apart));
+  s.fastest_clock = static_cast<int64_t>(OwnClock::kTrue * std::sqrt(apart));
 }
 
 }  // namespace parallelrun::simulation

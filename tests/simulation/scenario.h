@@ -7,6 +7,8 @@
 
 #include "base/time.h"
 #include "job/verdict.h"
+#include "tests/simulation/own_clock.h"
+#include "tests/support/fault_files.h"
 
 namespace parallelrun::simulation {
 
@@ -37,6 +39,18 @@ enum class Fault : uint8_t {
 inline constexpr size_t kFaults = static_cast<size_t>(Fault::kCount);
 inline constexpr size_t kDrawnFaults = static_cast<size_t>(Fault::kLost);
 const char* Name(Fault fault);
+
+// What is wrong with one node from the first event to the last, also when the faults are over.
+enum class BadNode : uint8_t {
+  kNone,
+  kCutOff,
+  kCrashes,    // soon after each start
+  kFailsInit,  // all of its processes
+  kNeverEnds,  // any run()
+  kDies,       // in each run()
+};
+
+const char* Name(BadNode bad);
 
 struct Scenario {
   uint64_t seed = 0;
@@ -73,6 +87,11 @@ struct Scenario {
   Duration faults_end{};
   Duration bound{};
   uint64_t max_events = 0;
+  // Rates of the processes' own clocks, in parts of OwnClock::kTrue: drawn from here to there.
+  int64_t slowest_clock = OwnClock::kTrue;
+  int64_t fastest_clock = OwnClock::kTrue;
+  BadNode bad_node = BadNode::kNone;  // the last node, where there are several
+  BadNode BadnessOf(uint32_t node) const { return node + 1 == nodes ? bad_node : BadNode::kNone; }
 
   // Rates in parts of 1,000
   uint32_t lost = 0;
@@ -89,6 +108,15 @@ struct Scenario {
   std::array<uint32_t, kDrawnFaults> weights{};
 };
 
+// Whether nothing in it excuses two nodes that are in run() of one mini-batch: a frozen agent
+// cannot end its processes, a second agent of a node tells that the first is dead, and a new epoch
+// does not wait for a node that was scaled away. Without the numbers of pods a call of a dead agent
+// can pass for such a second one; and with them a newer epoch is seen (Draw).
+bool OneAtATime(const Scenario& scenario);
+
 Scenario Draw(uint64_t seed, bool liveness);
+// In some runs clocks run at different rates; where OneAtATime, by less than what
+// docs/coordinator-api.md says under "The agent's own deadline".
+void DrawClocks(Scenario& scenario, FaultRng& rng);
 
 }  // namespace parallelrun::simulation

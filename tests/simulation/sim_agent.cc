@@ -20,12 +20,13 @@ AgentOptions Options(uint32_t node) {
 
 SimAgent::SimAgent(World& world, size_t id, const AgentStart& start)
     : world_(world),
+      clock_(world.DrawClock()),
       id_(id),
       node_(start.node),
       access_(start.access),
       pod_(start.pod),
       name_(fmt::format("agent{}", id)),
-      core_(Options(start.node), world.now()) {}
+      core_(Options(start.node), Now()) {}
 
 SimAgent::~SimAgent() {
   for (const auto& [number, worker] : workers_) LeaveRun(number, worker);
@@ -36,13 +37,13 @@ void SimAgent::LeaveRun(uint32_t process, const Worker& worker) {
 }
 
 void SimAgent::Wake() {
-  if (wake_at_ > world_.now()) return;
+  if (wake_at_ > Now()) return;
   wake_at_ = Instant::max();
 }
 
 void SimAgent::Pump() {
   if (exited_) return;
-  const Instant now = world_.now();
+  const Instant now = Now();
   for (auto& [number, worker] : workers_) {
     worker.status.taken_back = worker.taken_back;
     core_.OnStatus(number, worker.status);
@@ -74,7 +75,8 @@ void SimAgent::Pump() {
   const Instant wake = core_.WakeAt();
   if (wake == Instant::max() || wake >= wake_at_) return;
   wake_at_ = wake;
-  world_.OnAgent(id_, std::max(Duration(1), wake - now), [](SimAgent& a) { a.Wake(); });
+  world_.OnAgent(id_, clock_.Takes(std::max(Duration(1), wake - now)),
+                 [](SimAgent& a) { a.Wake(); });
 }
 
 // --- calls
@@ -83,7 +85,7 @@ void SimAgent::Call(CallKind call) {
   const auto answered = [call](SimAgent& a, const World::Answer& answer) {
     a.OnAnswer(call, answer);
   };
-  const Duration timeout = world_.scenario().call_timeout;
+  const Duration timeout = clock_.Takes(world_.scenario().call_timeout);
   if (call == CallKind::kRegister) {
     return world_.Call(
         id_, node_, timeout,
@@ -93,7 +95,7 @@ void SimAgent::Call(CallKind call) {
   }
   SplitRows(request_);
   world_.Call(
-      id_, node_, timeout + milliseconds(request_.park_ms),
+      id_, node_, timeout + clock_.Takes(milliseconds(request_.park_ms)),
       [node = node_, bytes = Encode(request_)](SimCoordinator& c, const auto& reply) {
         c.Exchange(node, bytes, reply);
       },
@@ -125,7 +127,7 @@ void SimAgent::SplitRows(ExchangeRequest& request) {
 }
 
 void SimAgent::OnAnswer(CallKind call, const World::Answer& answer) {
-  const Instant now = world_.now();
+  const Instant now = Now();
   switch (answer.kind) {
     case World::Answer::Kind::kReply: {
       const Result<ExchangeReply> reply = DecodeExchangeReply(answer.bytes);
@@ -172,13 +174,15 @@ void SimAgent::Perform(const WorkerAction& action) {
   if (action.kind == WorkerAction::Kind::kStart) {
     Worker& worker = workers_[number];
     worker.life = ++lives_;
-    const bool fails = world_.faulty() && world_.Chance(world_.scenario().init_fails);
+    const Scenario& s = world_.scenario();
+    const bool fails = s.BadnessOf(node_) == BadNode::kFailsInit ||
+                       (world_.faulty() && world_.Chance(s.init_fails));
     OnWorker(number, worker.life, world_.Around(milliseconds(100)),
              [number, fails](SimAgent& a, Worker& w) {
                if (fails) return a.Exit(number, "was killed by signal 9");
                w.ready = true;
                w.status.phase = Phase::kWaiting;
-               if (!a.core_.OnReady(number, a.world_.now())) a.Exit(number, "was ended");
+               if (!a.core_.OnReady(number, a.Now())) a.Exit(number, "was ended");
              });
     return;
   }
@@ -206,11 +210,13 @@ void SimAgent::Begin(uint32_t number, Worker& worker) {
   worker.busy = true;
   const Task& task = worker.tasks.front();
   world_.oracle().RunBegins(task.work.id, WorkerName(number));
-  worker.status = {task.sequence, Phase::kRun, world_.now()};
+  worker.status = {task.sequence, Phase::kRun, Now()};
   const Scenario& s = world_.scenario();
   const bool poison = world_.input().Poison(task.work.items);
   const bool fails = poison || (world_.faulty() && world_.Chance(s.flaky));
-  if (world_.input().Killer(task.work.items)) {
+  const BadNode bad = s.BadnessOf(node_);
+  if (bad == BadNode::kNeverEnds) return;
+  if (bad == BadNode::kDies || world_.input().Killer(task.work.items)) {
     // Long enough for a heartbeat to tell that it began.
     OnWorker(number, worker.life, seconds(1) + world_.Around(seconds(1)),
              [](SimAgent& a, Worker&) { a.Die(); });
@@ -229,13 +235,13 @@ void SimAgent::Begin(uint32_t number, Worker& worker) {
 void SimAgent::PassOver(uint32_t number, Worker& worker) {
   const uint64_t sequence = worker.tasks.front().sequence;
   worker.tasks.pop_front();
-  worker.status = {sequence, Phase::kWaiting, world_.now()};
-  if (!core_.OnPassedOver(number, sequence, world_.now())) return Exit(number, "was ended");
+  worker.status = {sequence, Phase::kWaiting, Now()};
+  if (!core_.OnPassedOver(number, sequence, Now())) return Exit(number, "was ended");
   if (!worker.tasks.empty()) Begin(number, worker);
 }
 
-// The whole node, without a word.
 void SimAgent::Die() {
+  if (exited_) return;
   exited_ = true;
   world_.AgentDies(id_);
 }
@@ -245,7 +251,7 @@ void SimAgent::EndTask(uint32_t number, Worker& worker, bool well) {
   const Task task = std::move(worker.tasks.front());
   worker.tasks.pop_front();
   worker.busy = false;
-  worker.status = {task.sequence, Phase::kWaiting, world_.now()};
+  worker.status = {task.sequence, Phase::kWaiting, Now()};
   bool taken = true;
   if (well) {
     world_.oracle().Succeeded(task.work.id);
@@ -259,10 +265,10 @@ void SimAgent::EndTask(uint32_t number, Worker& worker, bool well) {
       taken = core_.OnRows(number, task.sequence, std::string_view(rows).substr(0, sent));
     }
     answer.rows = std::string_view(rows).substr(sent);
-    taken = taken && core_.OnResult(number, answer, world_.now());
+    taken = taken && core_.OnResult(number, answer, Now());
   } else {
     taken = core_.OnFailed(number, {task.sequence, 1000, Cause::kRun, "Exception", "it failed", ""},
-                           world_.now());
+                           Now());
   }
   if (!taken) return Exit(number, "was ended");
   if (!worker.tasks.empty()) Begin(number, worker);
@@ -273,7 +279,7 @@ void SimAgent::Exit(uint32_t number, const char* words) {
   core_.OnStatus(number, it->second.status);
   LeaveRun(number, it->second);
   workers_.erase(it);
-  core_.OnExited(number, words, world_.now());
+  core_.OnExited(number, words, Now());
 }
 
 }  // namespace parallelrun::simulation

@@ -22,7 +22,8 @@ class SimAgent {
   uint64_t pod() const { return pod_; }
   Instant frozen_until{};
   void Pump();
-  void Drain() { core_.Drain(seconds(2), world_.now()); }
+  void Die();  // the whole node, without a word
+  void Drain() { core_.Drain(seconds(2), Now()); }
 
  private:
   struct Task {
@@ -38,13 +39,13 @@ class SimAgent {
     uint64_t taken_back = 0;
   };
 
+  Instant Now() const { return clock_.At(world_.now()); }
   void Perform(const WorkerAction& action);
   void Begin(uint32_t process, Worker& worker);
   uint64_t WorkerName(uint32_t process) const { return uint64_t{id_} << 32 | process; }
   // Its run() has ended, or it has.
   void LeaveRun(uint32_t process, const Worker& worker);
   void PassOver(uint32_t process, Worker& worker);
-  void Die();
   void EndTask(uint32_t process, Worker& worker, bool well);
   void Exit(uint32_t process, const char* words);
   void OnWorker(uint32_t process, uint64_t life, Duration delay,
@@ -55,6 +56,7 @@ class SimAgent {
   void Wake();
 
   World& world_;
+  const OwnClock clock_;
   const size_t id_;
   const uint32_t node_;
   const uint32_t access_;

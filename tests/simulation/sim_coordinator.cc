@@ -18,7 +18,11 @@ constexpr Duration kLeaveLimit = seconds(30);
 }  // namespace
 
 SimCoordinator::SimCoordinator(World& world, size_t id, CoordinatorStart start)
-    : world_(world), id_(id), start_(std::move(start)), files_(world.disk()) {
+    : world_(world),
+      clock_(world.DrawClock()),
+      id_(id),
+      start_(std::move(start)),
+      files_(world.disk()) {
   files_.OnRename([this](const std::string& to) {
     if (to != kOutputPath) return;
     if (world_.tracing()) world_.Trace(fmt::format("epoch {} publishes", epoch()));
@@ -120,7 +124,7 @@ void SimCoordinator::Start() {
   limits.processes = s.processes;
   limits.settings_digest = kSettingsDigest;
   plan_ = std::make_unique<PlanStore>(*ledger_);
-  coordinator_ = std::make_unique<Coordinator>(limits, *ledger_, *plan_, state_, world_.now());
+  coordinator_ = std::make_unique<Coordinator>(limits, *ledger_, *plan_, state_, Now());
   if (!state_.plan_ended() && coordinator_->phase() == Coordinator::Phase::kRunning) {
     if (!state_.chunks().empty()) {
       const Result<std::string> last = ledger_->Read(state_.chunks().back().place);
@@ -131,7 +135,7 @@ void SimCoordinator::Start() {
     }
     Later(world_.Around(s.listing), &SimCoordinator::PlanNext);
   }
-  Later(s.tick, &SimCoordinator::Tick);
+  Later(clock_.Takes(s.tick), &SimCoordinator::Tick);
 }
 
 // A person has asked for what ifExists forbids; nobody else has.
@@ -152,8 +156,7 @@ void SimCoordinator::Register(uint32_t node, const std::string& agent, uint64_t 
   if (of_another_run || coordinator_->Superseded(node, agent, pod)) {
     return reply({World::Answer::Kind::kRefused, {}, {}, 0, 0});
   }
-  const NodeRegistration registration =
-      coordinator_->Register(node, agent, processes, world_.now(), pod);
+  const NodeRegistration registration = coordinator_->Register(node, agent, processes, Now(), pod);
   World::Answer answer;
   answer.kind = World::Answer::Kind::kRegistered;
   answer.incarnation = registration.incarnation;
@@ -177,7 +180,7 @@ void SimCoordinator::Exchange(uint32_t node, const std::string& bytes, const Rep
   }
   world_.oracle().Asked(*request);
   newest_[node] = coordinator_->Exchange(
-      node, *request, world_.now(), [this, node, reply](const Result<ExchangeReply>& said) {
+      node, *request, Now(), [this, node, reply](const Result<ExchangeReply>& said) {
         World::Answer answer;
         if (!said.ok()) {
           answer.kind = said.error().code == Code::kStale ? World::Answer::Kind::kStale
@@ -218,12 +221,12 @@ void SimCoordinator::CheckCompany(uint32_t node, const ExchangeReply& reply) {
 }
 
 void SimCoordinator::Leave(uint32_t node, const Incarnation& incarnation) {
-  coordinator_->Leave(node, incarnation, world_.now());
+  coordinator_->Leave(node, incarnation, Now());
 }
 void SimCoordinator::ConnectionGone(uint32_t node) {
-  coordinator_->ConnectionGone(newest_[node], world_.now());
+  coordinator_->ConnectionGone(newest_[node], Now());
 }
-void SimCoordinator::Drain() { coordinator_->Drain(world_.now()); }
+void SimCoordinator::Drain() { coordinator_->Drain(Now()); }
 // A verdict that is durable is still brought to its end.
 void SimCoordinator::HandOver() {
   const Coordinator::Phase phase = coordinator_->phase();
@@ -231,7 +234,7 @@ void SimCoordinator::HandOver() {
   End(CoordinatorExit::kDrained);
 }
 void SimCoordinator::Control(const ControlRequest& control) {
-  coordinator_->Control(control, world_.now());
+  coordinator_->Control(control, Now());
 }
 
 // --- plan
@@ -242,12 +245,12 @@ void SimCoordinator::PlanNext() {
   Items files;
   if (const std::optional<std::string> chunk = world_.input().NextChunk(cursor_, files)) {
     world_.oracle().Planned(epoch(), first, files);
-    if (const Status added = coordinator_->AddChunk(*chunk, world_.now()); !added.ok()) {
-      return coordinator_->FailPlan(added.error(), world_.now());
+    if (const Status added = coordinator_->AddChunk(*chunk, Now()); !added.ok()) {
+      return coordinator_->FailPlan(added.error(), Now());
     }
     Later(world_.Around(world_.scenario().listing), &SimCoordinator::PlanNext);
   } else {
-    coordinator_->EndPlan(world_.now());
+    coordinator_->EndPlan(Now());
   }
 }
 
@@ -263,7 +266,7 @@ void SimCoordinator::OnFlushed(const Result<uint64_t>& flushed) {
   flushing_ = false;
   if (flushed.ok()) {
     coordinator_->Unpause();
-    coordinator_->OnDurable(world_.now());
+    coordinator_->OnDurable(Now());
     if (world_.Chance(100)) CompareWithReplay();
   } else if (flushed.error().code == Code::kNoSpace) {
     coordinator_->Pause(flushed.error().message);
@@ -305,8 +308,8 @@ std::string SimCoordinator::Describe() const {
 
 void SimCoordinator::Tick() {
   if (ending_) return;
-  coordinator_->Tick(world_.now());
-  Later(world_.scenario().tick, &SimCoordinator::Tick);
+  coordinator_->Tick(Now());
+  Later(clock_.Takes(world_.scenario().tick), &SimCoordinator::Tick);
 }
 
 // --- end
@@ -326,7 +329,7 @@ void SimCoordinator::OnPublished(const Result<Published>& published) {
     record.rows = published->rows;
     record.sha256 = published->sha256;
     coordinator_->Unpause();
-    coordinator_->OnPublished(record, world_.now());
+    coordinator_->OnPublished(record, Now());
   } else if (published.error().code == Code::kStale) {
     End(CoordinatorExit::kSuperseded);
   } else if (published.error().code == Code::kNoSpace) {
@@ -356,8 +359,8 @@ void SimCoordinator::AfterEvent() {
       }
       break;
     case Coordinator::Phase::kEnded: {
-      if (!ended_at_) ended_at_ = world_.now();
-      if (coordinator_->registered_nodes() == 0 || world_.now() - *ended_at_ > kLeaveLimit) {
+      if (!ended_at_) ended_at_ = Now();
+      if (coordinator_->registered_nodes() == 0 || Now() - *ended_at_ > kLeaveLimit) {
         const bool succeeded = state_.verdict()->outcome == parallelrun::Outcome::kSucceeded;
         world_.oracle().Ended(epoch(), succeeded, state_);
         CompareWithReplay();

@@ -56,6 +56,7 @@ class SimCoordinator {
   std::string Describe() const;
 
  private:
+  Instant Now() const { return clock_.At(world_.now()); }
   void Refuse(const Error& why);
   void CheckCompany(uint32_t node, const ExchangeReply& reply);
   void Tick();
@@ -68,6 +69,7 @@ class SimCoordinator {
   void Later(Duration delay, void (SimCoordinator::*event)());
 
   World& world_;
+  const OwnClock clock_;
   const size_t id_;
   const CoordinatorStart start_;
   SimFiles files_;

@@ -56,6 +56,9 @@ void World::OnAgent(size_t id, Duration delay, std::function<void(SimAgent&)> ev
 
 RunOutcome World::Run(Supervisor& supervisor) {
   supervisor_ = &supervisor;
+  if (trace_ && scenario_.bad_node != BadNode::kNone) {
+    Trace(fmt::format("node {} {}", scenario_.nodes - 1, Name(scenario_.bad_node)));
+  }
   supervisor.Start();
   After(Around(scenario_.between_faults), [this] { Misbehave(); });
   if (scenario_.liveness) After(scenario_.faults_end, [this] { Heal(); });
@@ -104,6 +107,16 @@ void World::FinalChecks() {
   }
 }
 
+OwnClock World::DrawClock() {
+  const Scenario& s = scenario_;
+  if (s.slowest_clock == s.fastest_clock) return {now_, now_, OwnClock::kTrue};
+  const Instant shows = Instant(seconds(1000 + rng_.Below(1'000'000)));
+  // What differs most finds most.
+  const uint64_t which = rng_.Below(4);
+  if (which == 0) return {now_, shows, OwnClock::kTrue};
+  return {now_, shows, which == 1 ? s.fastest_clock : s.slowest_clock};
+}
+
 // --- network
 
 Duration World::Delay() {
@@ -128,10 +141,11 @@ void World::Call(size_t agent, uint32_t node, Duration timeout, const Handler& h
       Chance(scenario_.rerouted)) {
     to = PickCoordinator(!Chance(scenario_.misrouted));
   }
+  const bool cut_off = scenario_.BadnessOf(node) == BadNode::kCutOff;
   const uint32_t copies = faulty_ && Chance(scenario_.duplicated) ? 2 : 1;
   if (copies == 2) Count(Fault::kDuplicated);
   for (uint32_t copy = 0; copy < copies; ++copy) {
-    if (cuts_[node].out || (faulty_ && Chance(scenario_.lost))) {
+    if (cut_off || cuts_[node].out || (faulty_ && Chance(scenario_.lost))) {
       Count(Fault::kLost);
       if (Chance(500)) deliver(Delay(), Answer());  // the connection is seen to break
       continue;
@@ -194,6 +208,9 @@ size_t World::StartAgent(const AgentStart& start) {
   const size_t id = agents_.size();
   agents_.push_back(std::make_unique<SimAgent>(*this, id, start));
   OnAgent(id, Around(milliseconds(50)), [](SimAgent&) {});
+  if (scenario_.BadnessOf(start.node) == BadNode::kCrashes) {
+    OnAgent(id, Around(seconds(2)), [](SimAgent& agent) { agent.Die(); });
+  }
   return id;
 }
 

@@ -48,6 +48,8 @@ class World {
   Duration Around(Duration mean) {
     return Duration(1 + static_cast<int64_t>(rng_.Below(2 * static_cast<uint64_t>(mean.count()))));
   }
+  // Of a process that starts now.
+  OwnClock DrawClock();
   Oracle& oracle() { return oracle_; }
   FaultFiles& disk() { return disk_; }
   SimInput& input() { return input_; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <map>
+#include <mutex>
 #include <set>
 #include <utility>
 
@@ -106,6 +107,7 @@ struct EntryChange {
 struct FaultFiles::Disk {
   explicit Disk(uint64_t seed) : rng(seed) {}
 
+  std::mutex mutex;  // held by each operation
   FaultRng rng;
   uint64_t life = 0;  // raised by each crash
   std::set<std::string> folders{""};
@@ -166,8 +168,14 @@ struct FaultFiles::Disk {
   // replaced when the operation is to fail. `partly` is what a failing one may still have done.
   template <typename Act, typename Partly>
   auto Operate(Act act, Partly partly) -> decltype(act()) {
+    std::unique_lock lock(mutex);
     ++operations;
-    if (operations == action_operation) std::exchange(action, {})();
+    if (operations == action_operation) {
+      const std::function<void()> now = std::exchange(action, {});
+      lock.unlock();  // it uses the disk itself
+      now();
+      lock.lock();
+    }
     if (!fault || fault->operation != operations) return act();
     const Fault now = *std::exchange(fault, std::nullopt);
     if (now.moment == FaultMoment::kBefore) {

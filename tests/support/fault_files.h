@@ -1,6 +1,7 @@
 // A disk in memory that forgets: what was not synced (bytes, and entries of folders) is lost at
 // Crash(), wholly or in part, and any operation can be made to fail. Deterministic: the same seed
-// and the same calls give the same disk. Not thread-safe.
+// and the same calls give the same disk. The operations, which are the calls of Files and File, are
+// thread-safe; all else is for a time when no other thread uses the disk.
 //
 // After Crash() every open File is dead: its operations fail with kUnavailable. Files opened before
 // by several users see one disk, as coordinators on one volume do.

@@ -46,6 +46,7 @@ Scenario DrawOnCluster(uint64_t seed) {
   // A node that fails again and again is started ever later, up to every ten minutes.
   if (s.killers > 0) s.max_losses = std::min<uint32_t>(s.max_losses, 2);
   s.bound = std::chrono::hours(6);
+  DrawClocks(s, rng);
   return s;
 }
 
