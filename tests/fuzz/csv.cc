@@ -1,28 +1,49 @@
-// The CSV splitter: its slices cover the file without a gap, each holds as many rows as it says,
-// and the fast kernel cuts as the simple one does. The first four bytes of an input are the
-// settings.
+// The splitters of CSV files and of JSON lines: their slices cover the file without a gap, none is
+// smaller than asked for but the last, and the fast kernel cuts as the simple one does. The first
+// four bytes of an input are the settings.
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <vector>
 
 #include "coordinator/plan/csv_splitter.h"
+#include "coordinator/plan/line_splitter.h"
 #include "tests/fuzz/expect.h"
 
 using namespace parallelrun;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
-std::vector<Slice> Cut(const std::string& path, const CsvFormat& format, bool header, uint64_t size,
-                       RowScanner::Kernel kernel) {
-  const auto splitter = CsvSplitter::Open(path, format, kernel);
-  Expect(splitter.ok(), "the file cannot be opened");
+std::vector<Slice> Rest(RowSplitter& splitter, uint64_t size, size_t length) {
   std::vector<Slice> slices;
-  if (header && !(*splitter)->TakeHeader().ok()) return slices;
   while (true) {
-    const Result<std::optional<Slice>> slice = (*splitter)->Next(size);
+    const Result<std::optional<Slice>> slice = splitter.Next(size);
     if (!slice.ok() || !*slice) return slices;
     slices.push_back(**slice);
+    const Slice& made = slices.back();
+    Expect(made.rows > 0, "a slice has no row");
+    Expect(made.offset + made.length <= length, "a slice is longer than the file");
+    if (slices.size() == 1) continue;
+    const Slice& before = slices[slices.size() - 2];
+    Expect(made.offset == before.offset + before.length, "slices leave a gap");
+  }
+}
+
+std::vector<Slice> Cut(const std::string& path, const CsvFormat& format, bool header, uint64_t size,
+                       size_t length, RowScanner::Kernel kernel) {
+  const auto splitter = CsvSplitter::Open(path, format, kernel);
+  Expect(splitter.ok(), "the file cannot be opened");
+  if (header && !(*splitter)->TakeHeader().ok()) return {};
+  return Rest(**splitter, size, length);
+}
+
+void CutLines(const std::string& path, uint64_t lines, size_t length) {
+  const auto splitter = LineSplitter::Open(path);
+  Expect(splitter.ok(), "the file cannot be opened");
+  const std::vector<Slice> slices = Rest(**splitter, lines, length);
+  for (size_t i = 0; i < slices.size(); ++i) {
+    Expect(slices[i].rows <= lines, "a slice has too many lines");
+    Expect(i + 1 == slices.size() || slices[i].rows == lines, "a slice has too few lines");
   }
 }
 
@@ -34,6 +55,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   format.delimiter = std::string(1, static_cast<char>(data[0]));
   format.quoted_newlines = data[1] % 2 == 0;
   const bool header = data[1] / 2 % 2 == 0;
+  constexpr const char* kEncodings[] = {"utf-8", "Latin_1", "shift-jis", "utf-16"};
+  format.encoding = kEncodings[data[1] / 8 % 4];
   const uint64_t wanted = 1 + data[2] + uint64_t{data[3]} * 16;
   if (!CheckCsvFormat(format).ok()) return 0;
   static const int fd = memfd_create("fuzz", MFD_CLOEXEC);
@@ -41,17 +64,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const size_t length = size - 4;
   Expect(ftruncate(fd, 0) == 0 && pwrite(fd, data + 4, length, 0) == static_cast<ssize_t>(length),
          "the input cannot be written");
-  const auto best = Cut(path, format, header, wanted, RowScanner::Kernel::kBest);
-  const auto bytes = Cut(path, format, header, wanted, RowScanner::Kernel::kBytes);
+  if (data[1] / 4 % 2 != 0) {
+    CutLines(path, wanted, length);
+    return 0;
+  }
+  const auto best = Cut(path, format, header, wanted, length, RowScanner::Kernel::kBest);
+  const auto bytes = Cut(path, format, header, wanted, length, RowScanner::Kernel::kBytes);
   Expect(best.size() == bytes.size(), "the kernels cut differently");
   for (size_t i = 0; i < best.size(); ++i) {
     Expect(best[i].offset == bytes[i].offset && best[i].length == bytes[i].length &&
                best[i].rows == bytes[i].rows,
            "the kernels cut differently");
-    Expect(best[i].rows > 0, "a slice has no row");
-    Expect(best[i].offset + best[i].length <= length, "a slice is longer than the file");
-    Expect(i == 0 || best[i].offset == best[i - 1].offset + best[i - 1].length,
-           "slices leave a gap");
     Expect(i + 1 == best.size() || best[i].length >= wanted, "a slice is too short");
   }
   return 0;

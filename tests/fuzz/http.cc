@@ -1,9 +1,12 @@
 // What a stranger may send to the HTTP server, on one connection; with the parts of a target.
 #include <fcntl.h>
+#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <boost/asio/ip/tcp.hpp>
+#include <charconv>
+#include <utility>
 
 #include "base/event_loop_asio.h"
 #include "base/http/connection.h"
@@ -29,12 +32,20 @@ struct Host final : HttpConnectionHost {
         Expect(header.value.find('\n') == std::string::npos, "a header holds a line break");
       }
       if (const auto segments = PathSegments(request.path); segments.ok()) {
+        std::string path;
         for (const std::string& segment : *segments) {
           Expect(segment != ".." && segment.find('/') == std::string::npos, "a path leads away");
+          path += "/" + PercentEncode(segment);
         }
+        const auto again = PathSegments(path.empty() ? "/" : path);
+        Expect(again.ok() && *again == *segments, "a path changes when it is written again");
       }
       QueryParameter(request.query, "a");
-      exchange->Respond(TextResponse(200, request.method));
+      int status = 200;  // or what the path says
+      std::from_chars(request.path.data() + 1, request.path.data() + request.path.size(), status);
+      HttpResponse response = TextResponse(status, request.method);
+      response.headers.push_back({"x-again", std::string(request.Header("x-again"))});
+      exchange->Respond(std::move(response));
     };
   }
   void Forget(const std::shared_ptr<HttpConnection>&) override { loop.Stop(); }
@@ -44,6 +55,7 @@ struct Host final : HttpConnectionHost {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  spdlog::set_level(spdlog::level::off);
   if (size > size_t{16} << 10) return 0;  // fits into the socket's buffer
   EventLoop loop;
   const auto host = std::make_shared<Host>(loop);

@@ -1,25 +1,59 @@
-// The job parser: any text is a job or a list of problems; what is a job is read back as the same.
+// The job parser: any text, with what --set changes behind a NUL each, is a job or a list of
+// problems; what is a job is read back as the same, and its arguments can be made.
+#include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
+#include "api/arguments.h"
 #include "api/parse.h"
+#include "api/processes.h"
+#include "api/settings.h"
 #include "api/to_json.h"
 #include "tests/fuzz/expect.h"
 
-using parallelrun::CanonicalText;
-using parallelrun::ParsedJob;
-using parallelrun::ReadJob;
-using parallelrun::Target;
-using parallelrun::ToJson;
+using namespace parallelrun;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+void CheckUse(const Job& job, const std::string& canonical) {
+  std::map<std::string, std::string> paths;
+  for (const std::string& name : PlaceholderNames(job.spec)) paths[name] = "/x";
+  Expect(ScriptArguments(job, paths).ok(), "a placeholder that was checked is not known");
+  for (const std::string& folder : FoldersOfOutput(job.spec.arguments)) {
+    Expect(!folder.starts_with('/') && ("/" + folder + "/").find("/../") == std::string::npos,
+           "a folder leads away from the output");
+  }
+  Expect(EffectiveProcessCount(job.spec).count > 0, "a node has no process");
+  const auto same = Differences(ScriptSettings(canonical), ScriptSettings(canonical));
+  Expect(same.ok() && same->empty(), "a job differs from itself");
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  std::string_view rest(reinterpret_cast<const char*>(data), size);
+  const std::string_view text = rest.substr(0, rest.find('\0'));
+  std::vector<std::string> changes;
+  while (rest.find('\0') != std::string_view::npos) {
+    rest.remove_prefix(rest.find('\0') + 1);
+    changes.emplace_back(rest.substr(0, rest.find('\0')));
+  }
   for (const Target target : {Target::kLocal, Target::kCluster}) {
-    const ParsedJob job = ReadJob(text, {}, target);
+    const ParsedJob job = ReadJob(text, changes, target);
+    for (const Problem& problem : job.problems) {
+      Expect(!FormatProblem(problem, "job.yaml").empty(), "a problem says nothing");
+    }
     if (!job.ok()) continue;
     const std::string canonical = CanonicalText(ToJson(job.job));
-    const ParsedJob again = ReadJob(canonical, {}, target);
-    Expect(again.ok(), "a canonical job is refused");
-    Expect(CanonicalText(ToJson(again.job)) == canonical, "a canonical job changes when read back");
+    for (const ParsedJob& again :
+         {ReadJob(canonical, {}, target), ReadJob(nlohmann::json::parse(canonical), target)}) {
+      Expect(again.ok(), "a canonical job is refused");
+      Expect(CanonicalText(ToJson(again.job)) == canonical,
+             "a canonical job changes when read back");
+    }
+    CheckUse(job.job, canonical);
   }
   return 0;
 }

@@ -1,5 +1,8 @@
 // The ledger reader. The first byte of an input says what the others are: a whole log, or records
-// that a good log is made of, with the checksums that random bytes never have.
+// that a good log is made of, with the checksums that random bytes never have. What was read is
+// read again after the next epoch has sealed it.
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "coordinator/ledger/ledger.h"
@@ -13,6 +16,7 @@ using namespace parallelrun;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
+constexpr char kFolder[] = "/job/state";
 constexpr LogHeader kHeader{.epoch = 1, .run_id = 7, .nonce = 9};
 
 // A log of one epoch with all of `payload` in one group.
@@ -53,7 +57,37 @@ void CheckRecord(const Record& record) {
   const Result<WorkMaker> maker = WorkMaker::FromRecord(once);
   if (!maker.ok()) return;
   const uint32_t batches = maker->chunk().Batches();
-  for (uint32_t index = 0; index < batches && index < 16; ++index) maker->Make(index);
+  for (uint32_t index = 0; index < batches && index < 16; ++index) {
+    std::string work = maker->Make(index);
+    const uint64_t digest = WorkDigest(work);
+    SetWorkAttempts(work, 3);
+    Expect(WorkDigest(work) == digest, "a digest depends on the attempts");
+    const uint32_t items = maker->chunk().ItemsOf(index);
+    if (items > 1) maker->MakePiece(index, FirstPiece(index), 0, items / 2);
+  }
+}
+
+// The records of the ledger, without seals, and whether all of it could be read.
+std::pair<std::string, bool> Records(const FaultFiles& files) {
+  std::string records;
+  JobState state;
+  const bool whole = Ledger::Inspect(files, kFolder,
+                                     [&](const Record& record, const Place& at, const Place& rows) {
+                                       CheckRecord(record);
+                                       if (!std::holds_alternative<SealRecord>(record)) {
+                                         EncodeRecord(record, records);
+                                       }
+                                       return Apply(state, record, at, rows);
+                                     })
+                         .ok();
+  for (BatchId id = 0; id < state.batches().size() && id < 16; ++id) {
+    uint64_t bytes = 0;
+    for (const Place& place : state.RowsOf(id)) bytes += place.length;
+    Expect(bytes == 0 || state.batch(id).state == MiniBatch::State::kSucceeded ||
+               state.batch(id).state == MiniBatch::State::kSplit,
+           "a mini-batch that has not succeeded has rows");
+  }
+  return {records, whole};
 }
 
 }  // namespace
@@ -64,12 +98,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   FaultFiles files;
   Expect(files.MakeFolders("/job/state/epochs").ok(), "no folder");
   files.Put("/job/state/epochs/" + LogName(1), data[0] % 2 == 0 ? LogOf(rest) : std::string(rest));
-  JobState state;
-  Ledger::Inspect(files, "/job/state",
-                  [&](const Record& record, const Place& at, const Place& rows) {
-                    CheckRecord(record);
-                    return Apply(state, record, at, rows);
-                  })
-      .ok();
+  const auto [before, whole] = Records(files);
+  const auto ledger =
+      Ledger::Claim(files, {.state_folder = kFolder, .nonce = 2, .new_run_id = 3},
+                    [](const Record&, const Place&, const Place&) { return Status(); });
+  if (!ledger.ok()) return 0;
+  std::optional<SettingsRecord> settings;
+  if ((*ledger)->fresh()) settings.emplace();
+  Expect((*ledger)->Begin(settings, std::nullopt).ok(), "an epoch that was claimed cannot begin");
+  const auto [after, again] = Records(files);
+  Expect(!whole || (again && after.starts_with(before)), "a ledger changes when it is sealed");
   return 0;
 }

@@ -22,6 +22,14 @@ void CheckExchange(std::string_view bytes, const Decode& decode) {
   Expect(Encode(*again) == once, "a message changes when it is written again");
 }
 
+// What a control says of the thresholds is what the job says then, whatever else it holds.
+void CheckControl(const std::string& body) {
+  const auto control = ParseControl(body);
+  const Thresholds now = control.ok() ? control->ChangedFrom({}) : ThresholdsOf(body, {});
+  const std::string job = WithThresholds(body, now);
+  Expect(ThresholdsOf(job, {}) == now, "thresholds change when they are written");
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -30,10 +38,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   switch (data[0] % 4) {
     case 0: CheckExchange(bytes, DecodeExchangeRequest); break;
     case 1: CheckExchange(bytes, DecodeExchangeReply); break;
-    case 2: ParseControl(std::string(bytes)).ok(); break;
+    case 2: CheckControl(std::string(bytes)); break;
     default:
       ParseResult(bytes);
       ParseRows(bytes);
+      ParseSequence(bytes);
       ParseFailed(bytes);
       ParseFailure(bytes);
       IsMetric(bytes);

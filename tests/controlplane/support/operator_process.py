@@ -95,4 +95,4 @@ class Operator:
     def stop(self):
         """As a pod's deletion: SIGTERM; returns the exit status."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(20)
+        return self.process.wait(60)

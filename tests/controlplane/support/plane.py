@@ -11,6 +11,7 @@ import base64
 import contextlib
 import json
 import os
+import random
 import signal
 import socket
 import ssl
@@ -67,11 +68,19 @@ _reserved = set()
 
 
 def free_port():
-    """A port nobody listens on, and that no earlier call in this process has returned."""
+    """A port nobody listens on, and that no earlier call in this process has returned.
+
+    Programs bind it later, and again: it is below those that the kernel gives to whoever connects.
+    """
+    kernels = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text()
+    below = max(int(kernels.split()[0]), 20_000)
     while True:
+        port = random.randrange(10_000, below)
         with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
         if port not in _reserved:
             _reserved.add(port)
             return port
