@@ -1,5 +1,3 @@
-import os
-import re
 import sys
 from pathlib import Path
 
@@ -8,34 +6,42 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from support import processes
+from support import processes, sanitizer
 from support.command import PROGRAM
 from support.workspace import Workspace
 
 
-@pytest.fixture(scope="session", autouse=True)
-def built():
+def pytest_sessionstart():
     if not PROGRAM.exists():
         pytest.exit(f"{PROGRAM} is not built: run script/build, or set PARALLELRUN_BIN", 2)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def adopted():
+    """What a test's processes leave behind becomes a child of this process, and is seen."""
     processes.adopt_orphans()
 
 
+@pytest.fixture(scope="session")
+def sanitized():
+    """The name of the sanitizer that the programs are built with, or None."""
+    return sanitizer.sanitizer()
+
+
 @pytest.fixture(autouse=True)
-def findings(tmp_path):
+def findings(sanitized, tmp_path, monkeypatch):
     """What a sanitizer found in a process fails the test, also if that was killed or replaced."""
-    yield
-    folder = os.environ.get("SANITIZER_FINDINGS")
-    if not folder:
+    if sanitized is None:
+        yield
         return
-    found = []
-    for path in sorted(Path(folder).iterdir()):
-        found.append(path.read_text(errors="replace"))
-        path.unlink()
-    # g++'s undefined behaviour sanitizer writes to stderr only, if it is not the only one.
-    for path in [*tmp_path.glob("command-*.txt"), *tmp_path.rglob("sys/**/*.txt")]:
-        found += re.findall(r".*: runtime error: .*", path.read_text(errors="replace"))
+    folder = tmp_path / "findings"
+    folder.mkdir()
+    monkeypatch.setenv(*sanitizer.options(sanitized, folder))
+    yield
+    found = "\n".join(sanitizer.findings(folder, tmp_path))
     if found:
-        pytest.fail("\n".join(found), pytrace=False)
+        print(found)  # pytest tells the first failure of an end only, and what is printed
+        pytest.fail(found, pytrace=False)
 
 
 @pytest.fixture
@@ -44,4 +50,6 @@ def work(tmp_path):
     workspace = Workspace(tmp_path)
     yield workspace
     assert workspace.close() == []
-    assert list(workspace.temporary.iterdir()) == []
+    # The thread sanitizer's own files stay when a process is killed while it starts.
+    left = [path.name for path in workspace.temporary.iterdir()]
+    assert [name for name in left if not name.startswith("tsan.rodata.")] == []

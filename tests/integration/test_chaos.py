@@ -12,6 +12,7 @@ import json
 import os
 import random
 import signal
+import sys
 import time
 from collections import Counter
 
@@ -150,5 +151,6 @@ def test_every_row_once_under_random_kills_and_freezes(work, capsys):
         told = ", ".join(f"{count} {what}" for what, count in sorted(chaos.faults.items()))
         print(
             f"\nchaos: seed {SEED}, {SECONDS:.0f} s, {sum(chaos.faults.values())} faults ({told}); "
-            f"{MINI_BATCHES} mini-batches, 0 lost, 0 duplicate rows, {again} calls repeated"
+            f"{MINI_BATCHES} mini-batches, 0 lost, 0 duplicate rows, {again} calls repeated",
+            file=sys.stderr,  # a worker of pytest has no stdout
         )

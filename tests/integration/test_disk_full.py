@@ -93,6 +93,9 @@ def test_no_room_for_the_output(small_disk):
     command = work.start_job(terminal=True)
     command.wait_for_text("PAUSED")
     assert not work.output.exists()
+    # The nodes have ended. For longer than a verdict is waited for, the command waits for room.
+    with pytest.raises(AssertionError, match="still running"):
+        command.wait_only(25)
     subprocess.run(["mount", "-o", "remount,size=40m", work.out], check=True)
     result = command.wait()
     assert result.code == 0, result
@@ -112,7 +115,7 @@ def test_ctrl_c_while_the_disk_is_full(small_disk):
     command.send(signal.SIGINT)
     command.wait_for_text("Ctrl-C again stops at once")
     command.send(signal.SIGINT)
-    result = command.wait(30)
+    result = command.wait()
     assert result.code == 130, result
     ballast.unlink()
     result = work.run("--resume")
@@ -130,7 +133,7 @@ def test_temporary_folder_that_is_full(small_disk):
     work.environment["TMPDIR"] = str(work.out)
     result = work.run("--volume", f"out={work.root}/elsewhere")
     assert result.code in (1, 2), result
-    assert result.seconds < 30
+    assert result.seconds < 60
     assert "No space left on device" in result.output
     assert "TMPDIR" in result.output
     assert [p.name for p in work.out.iterdir()] == ["ballast"]

@@ -111,11 +111,10 @@ def test_too_few_rows(work):
 
 def test_time_out_of_run(work):
     result = run_job(
-        work, "if index == 5 and first_time(index): time.sleep(100)", runInvocationTimeoutSeconds=1
+        work, "if index == 5 and first_time(index): time.sleep(1000)", runInvocationTimeoutSeconds=1
     )
     assert result.code == 0, result
     assert work.rows() == rows_without(40)
-    assert result.seconds < 90  # the first call takes 100
     tried = [line.split()[1] for line in work.noted("calls") if line.startswith("5 ")]
     assert len(tried) == len(set(tried)) >= 2  # another process
 

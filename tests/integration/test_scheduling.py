@@ -10,7 +10,8 @@ def run(mini_batch, context):
     index = context.minibatch_index
     node = EntryScript().log_dir.rstrip("/")[-1:]
     time.sleep(0.002)
-    if index == 150:
+    if index == 150 and not there("slow"):  # tried a second time, on the other node, it is quick
+        note("slow", index)
         note("slow " + node, index)
     if there("slow " + node):
         wait_for("go")

@@ -30,11 +30,14 @@ _ports = set()
 
 
 def free_port():
-    """Programs bind it later, and again: below those that the kernel gives to whoever connects."""
+    """Programs bind it later, and again: below those that the kernel gives to whoever connects, and
+    each worker of pytest has ports of its own."""
     kernels = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text()
     below = max(int(kernels.split()[0]), 20_000)
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     while True:
-        port = random.randrange(10_000, below)
+        port = random.randrange(10_000 + worker, below, workers)
         with socket.socket() as probe:
             try:
                 probe.bind(("0.0.0.0", port))
@@ -208,7 +211,7 @@ class ClusterJob:
             request.add_header("Authorization", f"Bearer {token(role)}")
         data = None if body is None else json.dumps(body).encode()
         try:
-            with urllib.request.urlopen(request, data, timeout=10, context=self.context) as answer:
+            with urllib.request.urlopen(request, data, timeout=30, context=self.context) as answer:
                 return answer.status, json.load(answer)
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()

@@ -95,13 +95,13 @@ class Command:
     def wait_for_text(self, text, limit=60.0):
         self.wait_for(lambda: text in self.output, f"the command says {text!r}", limit)
 
-    def wait(self, limit=120.0):
+    def wait(self, limit=240.0):
         """The end of the command; nothing that it started may be running then."""
         result = self.wait_only(limit)
         processes.expect_nothing_running()
         return result
 
-    def wait_only(self, limit=120.0):
+    def wait_only(self, limit=240.0):
         try:
             code = self._popen.wait(limit)
         except subprocess.TimeoutExpired:

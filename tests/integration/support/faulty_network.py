@@ -2,6 +2,7 @@
 and network namespaces that can be unplugged."""
 
 import asyncio
+import ipaddress
 import os
 import random
 import socket
@@ -58,7 +59,7 @@ class FaultyProxy:
         async def call():
             return function()
 
-        return asyncio.run_coroutine_threadsafe(call(), self._loop).result(10)
+        return asyncio.run_coroutine_threadsafe(call(), self._loop).result(60)
 
     def _run(self):
         asyncio.set_event_loop(self._loop)
@@ -149,19 +150,21 @@ class FaultyProxy:
 class Namespace:
     """A network of its own, with a cable to this machine's. Needs root."""
 
-    HERE, THERE = "198.18.77.1", "198.18.77.2"
-
     def __init__(self):
-        self.name = f"prtest-{os.getpid()}"
-        self.cable = f"prt{os.getpid()}"[:12]
+        pid = os.getpid()  # others may make such a network meanwhile
+        self.name = f"prtest-{pid}"
+        self.cable = f"prt{pid}"
+        # 198.18.0.0/15 is for measurements and tests; it has room for one network of each number.
+        network = ipaddress.ip_address("198.18.0.0") + pid % (1 << 15) * 4
+        self.here, self.there = str(network + 1), str(network + 2)
         ip("netns", "add", self.name)
         try:
             ip("link", "add", self.cable, "type", "veth", "peer", "name", "lan", "netns", self.name)
-            ip("address", "add", f"{self.HERE}/30", "dev", self.cable)
+            ip("address", "add", f"{self.here}/30", "dev", self.cable)
             ip("link", "set", self.cable, "up")
             for words in (
                 ("link", "set", "lo", "up"),
-                ("address", "add", f"{self.THERE}/30", "dev", "lan"),
+                ("address", "add", f"{self.there}/30", "dev", "lan"),
                 ("link", "set", "lan", "up"),
             ):
                 ip("-netns", self.name, *words)

@@ -13,7 +13,7 @@ CRASH_WORDS = (
 )
 
 
-def expect_refusal(work, result, *words, code=None, seconds=30):
+def expect_refusal(work, result, *words, code=None, seconds=60):
     """Ended before any time limit of a job, with one message that holds `words`, and with nothing
     in the output folder."""
     assert result.code in ((1, 2) if code is None else (code,)), result

@@ -11,7 +11,7 @@ SAMPLES = ROOT / "deploy" / "samples"
 
 def make_data(name, folder):
     command = [sys.executable, SAMPLES / name / "make_data.py", folder]
-    subprocess.run(command, check=True, timeout=60)
+    subprocess.run(command, check=True, timeout=240)
     return Path(folder)
 
 

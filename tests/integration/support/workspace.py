@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import sys
+import time
 from pathlib import Path
 
 from support import processes
@@ -103,14 +104,19 @@ class Workspace:
     def start_job(self, *words, **options):
         return self.start("run", self.job_file.name, *words, **options)
 
-    def call(self, *words, limit=120.0):
+    def call(self, *words, limit=240.0):
         return self.start(*words).wait(limit)
 
-    def run(self, *words, limit=120.0):
+    def run(self, *words, limit=240.0):
         return self.start_job(*words).wait(limit)
 
     def close(self):
-        """Ends what runs; returns what that was."""
+        """Ends what runs; returns what that was. Whose parent was killed may be about to end."""
+        end = time.monotonic() + 20
+        while all(command.ended for command in self.commands) and processes.running():
+            if time.monotonic() > end:
+                break
+            time.sleep(0.01)
         left = processes.kill_all()
         for command in self.commands:
             command.close()
