@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/escape.h"
 #include "operator/status/json.h"
 
 namespace parallelrun {
@@ -294,9 +295,8 @@ std::optional<WallTime> ParseRfc3339(std::string_view text) {
 std::string Shortened(std::string_view text, size_t bytes) {
   if (text.size() <= bytes) return std::string(text);
   constexpr std::string_view kDots = "...";
-  size_t end = bytes - std::min(bytes, kDots.size());
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return std::string(text.substr(0, end)) + std::string(kDots);
+  const size_t room = bytes - std::min(bytes, kDots.size());
+  return std::string(Front(text, room)) + std::string(kDots);
 }
 
 }  // namespace parallelrun

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/escape.h"
+
 namespace parallelrun {
 namespace {
 
@@ -65,15 +67,8 @@ nlohmann::json Node::ToJson() const {
 
 std::string Quoted(std::string_view text) {
   constexpr size_t kMost = 60;
-  std::string shown(text.substr(0, kMost));
-  if (text.size() > kMost) {
-    // Not in the middle of a character.
-    while (!shown.empty() && (static_cast<unsigned char>(shown.back()) & 0xC0) == 0x80) {
-      shown.pop_back();
-    }
-    if (!shown.empty() && static_cast<unsigned char>(shown.back()) >= 0xC0) shown.pop_back();
-    shown += "...";
-  }
+  std::string shown(Front(text, kMost));
+  if (text.size() > kMost) shown += "...";
   return nlohmann::json(shown).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

@@ -61,4 +61,11 @@ std::string Printable(std::string_view user_text, size_t limit) {
   return shown;
 }
 
+std::string_view Front(std::string_view text, size_t limit) {
+  if (text.size() <= limit) return text;
+  size_t end = limit;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  return text.substr(0, end);
+}
+
 }  // namespace parallelrun

@@ -14,4 +14,7 @@ namespace parallelrun {
 // bytes, never within a character or escape, and then ends in "...".
 std::string Printable(std::string_view user_text, size_t limit);
 
+// The front of `text`, at most `limit` bytes, never a part of a character of UTF-8.
+std::string_view Front(std::string_view text, size_t limit);
+
 }  // namespace parallelrun

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "base/escape.h"
 #include "base/mutation.h"
 #include "coordinator/coordinator.h"
 
@@ -15,13 +16,8 @@ namespace {
 constexpr uint32_t kMaxParkMs = 20'000;
 constexpr size_t kMaxText = size_t{4} << 10;  // agents cut them too
 
-// What a node says goes to the ledger and into memory: its front, never a part of a character.
-std::string_view Bounded(std::string_view text) {
-  size_t end = std::min(text.size(), kMaxText);
-  if (end == text.size()) return text;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return text.substr(0, end);
-}
+// What a node says goes to the ledger and into memory.
+std::string_view Bounded(std::string_view text) { return Front(text, kMaxText); }
 
 RefusedReport::Kind KindOf(const Finished& done) {
   return done.kind == Finished::Kind::kFailed ? RefusedReport::Kind::kFailedAttempt

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/escape.h"
 
 namespace parallelrun {
 namespace {
@@ -19,12 +20,8 @@ std::string Dump(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-// At most `limit` bytes of a text, never a part of a character.
 std::string Cut(const std::string& text, size_t limit) {
-  if (text.size() <= limit) return text;
-  size_t end = limit;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return text.substr(0, end) + "...";
+  return text.size() <= limit ? text : std::string(Front(text, limit)) + "...";
 }
 
 // Every text in `value`, at any depth.

@@ -47,6 +47,15 @@ TEST(Printable, CutsBetweenCharacters) {
   EXPECT_EQ(Printable("", 0), "");
 }
 
+TEST(Front, CutsBetweenCharacters) {
+  EXPECT_EQ(Front("abc", 3), "abc");
+  EXPECT_EQ(Front("abc", 2), "ab");
+  EXPECT_EQ(Front("a\u20ac", 4), "a\u20ac");
+  EXPECT_EQ(Front("a\u20ac", 3), "a");
+  EXPECT_EQ(Front("\u20ac", 2), "");
+  EXPECT_EQ(Front("\u20acb", 3), "\u20ac");
+}
+
 TEST(Random, IsDifferentEachTime) {
   std::set<std::string> seen;
   for (int i = 0; i < 100; ++i) seen.insert(RandomHex(16));
