@@ -53,6 +53,7 @@ Ledger::Appended Coordinator::Record(const parallelrun::Record& record) {
 // --- plan
 
 Status Coordinator::AddChunk(const std::string& encoded, Instant now) {
+  if (over()) return {};
   std::string_view bytes = encoded;
   const Result<DecodedRecord> decoded = DecodeRecord(bytes);
   if (!decoded.ok()) return decoded.error();

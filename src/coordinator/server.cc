@@ -19,6 +19,7 @@ constexpr Duration kTick = milliseconds(200);
 constexpr Duration kOverviewInterval = seconds(10);
 constexpr Duration kRefusalsInterval = seconds(1);
 constexpr Duration kDiskFullRetry = seconds(1);
+constexpr Duration kReportsLimit = std::chrono::hours(1);
 // Bounds what the planner may be ahead of the disk: appended chunks wait in memory for their sync,
 // for as long as the disk is slow or full.
 constexpr size_t kChunksOnTheWay = 8;
@@ -45,7 +46,7 @@ CoordinatorServer::~CoordinatorServer() {
   }
   planning_.request_stop();
   wake_.notify_all();
-  for (std::thread* thread : {&planner_, &flusher_, &publisher_}) {
+  for (std::thread* thread : {&planner_, &flusher_, &publisher_, &reporter_}) {
     if (thread->joinable()) thread->join();
   }
 }
@@ -113,6 +114,7 @@ void CoordinatorServer::StartPlanning() {
 void CoordinatorServer::PlanLoop(Planner& planner) {
   for (;;) {
     Result<std::optional<std::string>> next = planner.Next();
+    if (planning_.stop_requested()) return;
     if (!next.ok()) {
       loop_.Post([this, error = next.error()] {
         coordinator_.FailPlan(error, Now());
@@ -311,6 +313,7 @@ void CoordinatorServer::LogRefusals() {
   }
 }
 
+// On a thread of its own, since it reads the whole ledger; the state does not change any more.
 void CoordinatorServer::WriteLastReports() {
   for (const Status& written :
        {WriteReports(files_, state_, options_.log_folder),
@@ -318,8 +321,9 @@ void CoordinatorServer::WriteLastReports() {
     if (!written.ok()) spdlog::warn("the reports are not complete: {}", written.error().message);
   }
   if (!options_.dead_letters) return;
+  PlanStore plan(ledger_);  // the other one is the loop's
   const Status written =
-      WriteDeadLetters(files_, options_.state_folder, state_, plan_, options_.log_folder);
+      WriteDeadLetters(files_, options_.state_folder, state_, plan, options_.log_folder);
   if (!written.ok()) spdlog::warn("dead-letter.jsonl: {}", written.error().message);
 }
 
@@ -328,11 +332,25 @@ void CoordinatorServer::End(CoordinatorExit exit, const std::string& because) {
   ending_ = true;
   exit_ = exit;
   ended_because_ = because;
+  planning_.request_stop();
   WriteOverview();
   LogRefusals();
-  if (exit == CoordinatorExit::kSucceeded || exit == CoordinatorExit::kFailed) WriteLastReports();
+  if (exit != CoordinatorExit::kSucceeded && exit != CoordinatorExit::kFailed) return Leave();
+  reporter_ = std::thread([this] {
+    WriteLastReports();
+    loop_.Post([this] { Leave(); });
+  });
+  // Then nobody answers any more, and who supervises this process ends it.
+  loop_.After(kReportsLimit, [this] {
+    spdlog::error("the reports are not complete after {}: does the volume of {} hang?",
+                  HumanDuration(kReportsLimit), options_.log_folder);
+    Leave();
+  });
+}
+
+void CoordinatorServer::Leave() {
   // A superseded coordinator's token is its successor's business.
-  if (exit != CoordinatorExit::kSuperseded && !ledger_.token_path().empty()) {
+  if (exit_ != CoordinatorExit::kSuperseded && !ledger_.token_path().empty()) {
     const Status removed = files_.Remove(ledger_.token_path());
     if (!removed.ok() && removed.error().code != Code::kNotFound) {
       spdlog::warn("{}", removed.error().message);

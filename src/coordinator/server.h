@@ -77,6 +77,7 @@ class CoordinatorServer {
   void LogRefusals();
   void WriteLastReports();
   void End(CoordinatorExit exit, const std::string& because = "");
+  void Leave();
   Instant Now() const { return clock_.Now(); }
 
   ServerOptions options_;
@@ -115,6 +116,7 @@ class CoordinatorServer {
   std::thread planner_;
   std::stop_source planning_;  // ends what planner_ reads
   std::thread publisher_;
+  std::thread reporter_;
 };
 
 }  // namespace parallelrun

@@ -430,5 +430,17 @@ TEST(CoordinatorCore, AFailedAttemptThatIsToldAgainAfterAnotherOneCountsOnce) {
   EXPECT_EQ(h.state.batches()[0].failed_attempts, 2U);
 }
 
+TEST(CoordinatorCore, NothingIsPlannedAfterTheVerdict) {
+  CoordinatorHarness h;
+  h.Plan(2, false);
+  ControlRequest cancel;
+  cancel.cancel = true;
+  h.core->Control(cancel, h.now());
+  h.Sync();
+  ASSERT_TRUE(h.state.verdict());
+  h.Plan(3, true);
+  EXPECT_EQ(h.state.counts().planned, 2U) << "reports are made of a state that changes no more";
+}
+
 }  // namespace
 }  // namespace parallelrun
