@@ -145,8 +145,7 @@ json CoordinatorContainer(const BuildContext& context, json mounts) {
                               {"containerPort", context.options.coordinator_port},
                               {"protocol", "TCP"}},
                              {{"name", "metrics"}, {"containerPort", 9102}, {"protocol", "TCP"}}})},
-      // Both others start once the ledger was read; a long one takes its time.
-      {"startupProbe", Probe("/readyz", 1, 600)},
+      // However long it takes to start, it tells that it lives (coordinator/start/start_server.h).
       {"readinessProbe", Probe("/readyz", 1, 3)},
       {"livenessProbe", Probe("/healthz", 10, 6)},
       {"resources", context.spec.coordinator.resources},

@@ -124,9 +124,16 @@ class LocalRun {
     for (size_t i = 0; i < nodes_.size(); ++i) {
       if (const Status started = StartNode(i); !started.ok()) return started;
     }
-    poller_ = std::make_unique<ProgressPoller>(std::move(client_), [this](json progress) {
-      loop_.Post([this, progress = std::move(progress)] { Show(progress); });
-    });
+    poller_ = std::make_unique<ProgressPoller>(
+        std::move(client_),
+        [this](json progress) {
+          loop_.Post([this, progress = std::move(progress)] { Show(progress); });
+        },
+        [this](std::string why) {
+          loop_.Post([this, why = std::move(why)] {
+            if (!stopping_) display_.Progress("  " + Printable(why, 2000), clock_.Now());
+          });
+        });
     if (draining_) poller_->Drain();  // interrupted before there was one
     return {};
   }

@@ -14,8 +14,12 @@ constexpr Duration kCallLimit = seconds(5);
 }  // namespace
 
 ProgressPoller::ProgressPoller(std::unique_ptr<HttpClient> client,
-                               std::function<void(nlohmann::json)> show)
-    : client_(std::move(client)), show_(std::move(show)), thread_([this] { Run(); }) {}
+                               std::function<void(nlohmann::json)> show,
+                               std::function<void(std::string)> wait)
+    : client_(std::move(client)),
+      show_(std::move(show)),
+      wait_(std::move(wait)),
+      thread_([this] { Run(); }) {}
 
 ProgressPoller::~ProgressPoller() {
   {
@@ -49,9 +53,13 @@ void ProgressPoller::Run() {
     }
     const Result<HttpResponse> response = client_->Send(std::move(request), kCallLimit);
     const bool answered = response.ok() && response->status == 200;
-    if (answered) {
-      nlohmann::json progress = nlohmann::json::parse(response->body, nullptr, false);
-      if (progress.is_object()) show_(std::move(progress));
+    if (response.ok() && (answered || response->status == 503)) {
+      nlohmann::json body = nlohmann::json::parse(response->body, nullptr, false);
+      if (answered && body.is_object()) show_(std::move(body));
+      const nlohmann::json::json_pointer message("/error/message");
+      if (!answered && body.is_object() && body.contains(message) && body[message].is_string()) {
+        wait_(body[message].get<std::string>());
+      }
     }
     lock.lock();
     if (drain && answered) drain_ = false;

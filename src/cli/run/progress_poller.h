@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 #include <thread>
 
 #include "base/http/client.h"
@@ -14,10 +15,11 @@ namespace parallelrun {
 
 class ProgressPoller {
  public:
-  // `show` gets the progress (docs/coordinator-api.md) on the poller's thread, about three times a
-  // second while the coordinator answers.
-  ProgressPoller(std::unique_ptr<HttpClient> client, std::function<void(nlohmann::json)> show);
-  ~ProgressPoller();  // no `show` runs afterwards
+  // On the poller's thread, about three times a second while the coordinator answers, `show` gets
+  // the progress (docs/coordinator-api.md), or `wait` why there is none yet.
+  ProgressPoller(std::unique_ptr<HttpClient> client, std::function<void(nlohmann::json)> show,
+                 std::function<void(std::string)> wait);
+  ~ProgressPoller();  // neither runs afterwards
 
   // Until the coordinator has heard it.
   void Drain();
@@ -27,6 +29,7 @@ class ProgressPoller {
 
   const std::unique_ptr<HttpClient> client_;
   const std::function<void(nlohmann::json)> show_;
+  const std::function<void(std::string)> wait_;
   std::mutex mutex_;  // guards the two below
   bool stop_ = false;
   bool drain_ = false;

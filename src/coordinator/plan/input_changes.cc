@@ -73,8 +73,8 @@ void Add(InputChanges::Files& to, const PlanInput& input, std::string_view path,
 class Comparison {
  public:
   Comparison(const ReadPlan& read, bool plan_ended, const std::vector<PlanInput>& inputs,
-             const std::vector<std::string>& forbidden)
-      : read_(read), plan_ended_(plan_ended), inputs_(inputs), forbidden_(forbidden) {}
+             const std::vector<std::string>& forbidden, const std::function<void()>& step)
+      : read_(read), plan_ended_(plan_ended), inputs_(inputs), forbidden_(forbidden), step_(step) {}
 
   Result<InputChanges> Run() {
     const Status planned = ReadPlanned();
@@ -136,6 +136,7 @@ class Comparison {
       const auto next = listing.Next();
       if (!next.ok()) return next.error();
       if (!*next) return {};
+      step_();
       const std::string name(**next);
       if (!to_the_end && in_order && name > end_.last_name) return {};
       const std::string path = JoinPath(listing.folder(), name);
@@ -192,6 +193,7 @@ class Comparison {
   const bool plan_ended_;
   const std::vector<PlanInput>& inputs_;
   const std::vector<std::string>& forbidden_;
+  const std::function<void()>& step_;
   PlanCursor end_;  // of the plan
   std::vector<Planned> planned_;
   std::map<uint64_t, FileStamp> now_;  // of the first changed files
@@ -207,8 +209,9 @@ std::string DescribeChange(const FileStamp& before, const FileStamp& now) {
 
 Result<InputChanges> FindInputChanges(const ReadPlan& read, bool plan_ended,
                                       const std::vector<PlanInput>& inputs,
-                                      const std::vector<std::string>& forbidden) {
-  return Comparison(read, plan_ended, inputs, forbidden).Run();
+                                      const std::vector<std::string>& forbidden,
+                                      const std::function<void()>& step) {
+  return Comparison(read, plan_ended, inputs, forbidden, step).Run();
 }
 
 }  // namespace parallelrun

@@ -35,9 +35,10 @@ std::string DescribeChange(const FileStamp& before, const FileStamp& now);
 using ReadPlan = std::function<Status(const std::function<void(const PlanChunkRecord&)>&)>;
 
 // `inputs` are those of the plan; `plan_ended` says that all of them were listed to the end. Errors
-// are those of `read` and of Planner::Next.
+// are those of `read` and of Planner::Next. `step` is called for each file that was looked at.
 Result<InputChanges> FindInputChanges(const ReadPlan& read, bool plan_ended,
                                       const std::vector<PlanInput>& inputs,
-                                      const std::vector<std::string>& forbidden);
+                                      const std::vector<std::string>& forbidden,
+                                      const std::function<void()>& step);
 
 }  // namespace parallelrun

@@ -7,6 +7,8 @@
 
 #include <array>
 #include <chrono>
+#include <optional>
+#include <utility>
 
 #include "api/arguments.h"
 #include "api/settings.h"
@@ -18,6 +20,7 @@
 #include "coordinator/progress.h"
 #include "coordinator/start/earlier_run.h"
 #include "coordinator/start/newest_pod.h"
+#include "coordinator/start/start_server.h"
 #include "job/work.h"
 
 namespace parallelrun {
@@ -41,8 +44,9 @@ struct Opened {
 };
 
 // The files that were planned, beside those that are there now.
-Result<InputChanges> Compare(const JobLayout& layout, const Opened& opened) {
+Result<InputChanges> Compare(const JobLayout& layout, const Opened& opened, StartServer& starting) {
   const JobState& state = opened.state;
+  starting.Begin("compares the files of the inputs with those that were planned", "files");
   spdlog::info("{} mini-batches were planned before: looking for files that have changed since",
                state.counts().planned);
   const ReadPlan read = [&](const std::function<void(const PlanChunkRecord&)>& visit) -> Status {
@@ -55,7 +59,8 @@ Result<InputChanges> Compare(const JobLayout& layout, const Opened& opened) {
     }
     return {};
   };
-  return FindInputChanges(read, state.plan_ended(), layout.inputs, layout.forbidden);
+  return FindInputChanges(read, state.plan_ended(), layout.inputs, layout.forbidden,
+                          [&] { starting.Step(); });
 }
 
 struct Decided {
@@ -64,7 +69,7 @@ struct Decided {
 };
 
 Result<Decided> Decide(const CoordinatorConfig& config, const JobLayout& layout,
-                       const Opened& opened, Files& files) {
+                       const Opened& opened, Files& files, StartServer& starting) {
   NewRun run;
   run.if_exists = WhatIfExists(config);
   run.resource_uid = config.resource_uid;
@@ -83,14 +88,16 @@ Result<Decided> Decide(const CoordinatorConfig& config, const JobLayout& layout,
   const Result<StartDecision> decision = DecideStart(run, state);
   if (!decision.ok()) return decision.error();
   if (!decision->continues) return Decided{*decision, ""};
-  const Result<InputChanges> changes = Compare(layout, opened);
+  const Result<InputChanges> changes = Compare(layout, opened, starting);
   if (!changes.ok()) return changes.error();
   const Result<StartDecision> with_inputs = DecideWithInputs(run, state, *decision, *changes);
   if (!with_inputs.ok()) return with_inputs.error();
   return Decided{*with_inputs, WarningOf(*with_inputs, *changes)};
 }
 
-Result<Opened> Claim(const CoordinatorConfig& config, const JobLayout& layout, Files& files) {
+Result<Opened> Claim(const CoordinatorConfig& config, const JobLayout& layout, Files& files,
+                     StartServer& starting) {
+  starting.Begin("reads the ledger", "records");
   LedgerOptions options;
   options.state_folder = layout.state_folder;
   if (!layout.output_path.empty()) {
@@ -104,6 +111,7 @@ Result<Opened> Claim(const CoordinatorConfig& config, const JobLayout& layout, F
       files, options, [&](const Record& record, const Place& place, const Place& rows) {
         const auto* seal = std::get_if<SealRecord>(&record);
         if (seal != nullptr && seal->predecessor == 0) opened.first_epoch = place.epoch;
+        starting.Step();
         return opened.state.Apply(record, place, rows);
       });
   if (!claimed.ok()) return claimed.error();
@@ -185,6 +193,8 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files) {
   if (!layout.ok()) return layout.error();
   Result<std::string> agent_job = AgentJob(config, *layout);
   if (!agent_job.ok()) return agent_job.error();
+  std::optional<StartServer> starting(
+      std::in_place, StartServer::Options{config.http, config.metrics_http, config.key});
   if (const Status made = files.MakeFolders(layout->output_folder); !made.ok()) return made.error();
   Result<LogSink> logs = LogSink::Open(layout->log_folder);
   if (!logs.ok()) return logs.error();
@@ -204,11 +214,11 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files) {
     }
     if (!entered.ok()) return entered.error();
   }
-  Result<Opened> opened = Claim(config, *layout, files);
+  Result<Opened> opened = Claim(config, *layout, files, *starting);
   if (!opened.ok()) return opened.error();
   Ledger& ledger = *opened->ledger;
   JobState& state = opened->state;
-  const Result<Decided> decided = Decide(config, *layout, *opened, files);
+  const Result<Decided> decided = Decide(config, *layout, *opened, files, *starting);
   if (!decided.ok()) return Refuse(ledger, files, decided.error());
   const StartDecision& decision = decided->decision;
   if (const Status begun = Begin(config, decision, *opened); !begun.ok()) {
@@ -241,6 +251,7 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files) {
   server_options.state_folder = layout->state_folder;
   server_options.inputs = layout->inputs;
   server_options.forbidden = layout->forbidden;
+  starting.reset();  // it holds the ports
   CoordinatorServer server(std::move(server_options), files, ledger, state, std::move(*logs));
   Result<CoordinatorExit> exit = server.Run();
   if (exit.ok()) {

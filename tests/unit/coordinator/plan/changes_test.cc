@@ -35,17 +35,20 @@ class Planned {
           }
           return {};
         },
-        chunks_ >= plan_.chunks.size(), inputs_, {});
+        chunks_ >= plan_.chunks.size(), inputs_, {}, [this] { ++steps_; });
     EXPECT_TRUE(changes.ok()) << changes.error().message;
     return changes.ok() ? *changes : InputChanges();
   }
 
   size_t chunks() const { return plan_.chunks.size(); }
+  // Of all calls of Changes.
+  size_t steps() const { return steps_; }
 
  private:
   const std::vector<PlanInput> inputs_;
   const Plan plan_;
   const size_t chunks_;
+  mutable size_t steps_ = 0;
 };
 
 void ExpectNothing(const InputChanges& changes) {
@@ -66,6 +69,7 @@ TEST(InputChangesTest, FilesThatAreGoneChangedAndAdded) {
   Touch(folder / "e", 0);
   const Planned planned({FilesInput(folder.path(), 3)});
   ExpectNothing(planned.Changes());
+  EXPECT_EQ(planned.steps(), 4U) << "a coordinator tells by them that it lives";
 
   std::filesystem::remove(folder / "a");
   folder.Write("b/c", "longer text");
@@ -183,7 +187,7 @@ TEST(InputChangesTest, AFolderThatIsGoneIsAnError) {
         visit(plan.chunks[0]->record);
         return {};
       },
-      true, inputs, {});
+      true, inputs, {}, [] {});
   ASSERT_FALSE(changes.ok());
   EXPECT_THAT(changes.error().message, AllOf(HasSubstr("inputs[images]"), HasSubstr("/in")));
 }
