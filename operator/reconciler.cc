@@ -143,6 +143,9 @@ std::shared_ptr<Reconciler::Memory> Reconciler::MemoryOf(const std::string& key,
   const std::lock_guard lock(mutex_);
   std::shared_ptr<Memory>& memory = memories_[key];
   if (!memory || memory->uid != job.uid) {
+    // The news of the old job's end and of this one may have come as one: nobody dropped what the
+    // old one's coordinator said.
+    if (memory) parts_.coordinators.Forget(key);
     memory = std::make_shared<Memory>();
     memory->uid = job.uid;
     memory->subject = {"job",

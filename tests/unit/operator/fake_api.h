@@ -1,5 +1,6 @@
 // An API server that keeps objects by path and refuses what the test says. It lists what the test
-// gives it and lets watches wait. What only a real one can tell is in tests/controlplane.
+// gives it and lets watches wait for what the test tells them. What only a real one can tell is in
+// tests/controlplane.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -52,6 +53,7 @@ class FakeApi {
               exchange->Respond(std::move(*answer));
             } else {
               held_.push_back(exchange);
+              Feed();
             }
           });
       port.set_value(server.ok() ? (*server)->port() : uint16_t{0});
@@ -95,6 +97,15 @@ class FakeApi {
     const std::lock_guard lock(mutex_);
     lists_[path] = {{"kind", "List"}, {"metadata", {{"resourceVersion", "1"}}}, {"items", items}};
   }
+  // An event for the watch of this path: "ADDED", "MODIFIED" or "DELETED". The watch ends with it,
+  // as one may at any time.
+  void Tell(const std::string& path, const std::string& type, const json& object) {
+    const std::string line = json{{"type", type}, {"object", object}}.dump() + "\n";
+    loop_.Post([this, path, line] {
+      news_[path] += line;
+      Feed();
+    });
+  }
   // "POST /api/v1/...", oldest first, without lists and watches, and forgets them.
   std::vector<std::string> Requests() {
     const std::lock_guard lock(mutex_);
@@ -106,7 +117,22 @@ class FakeApi {
   }
 
  private:
-  // Nothing: a watch, on which nothing happens.
+  // Hands what was told to the watches that are there.
+  void Feed() {
+    std::erase_if(held_, [this](const std::shared_ptr<HttpExchange>& watch) {
+      if (watch->gone()) return true;
+      const auto told = news_.find(watch->request().path);
+      if (told == news_.end()) return false;
+      HttpResponse response;
+      response.content_type = "application/json";
+      response.body = std::move(told->second);
+      news_.erase(told);
+      watch->Respond(std::move(response));
+      return true;
+    });
+  }
+
+  // Nothing: a watch, which is held until the test tells it something.
   std::optional<HttpResponse> Answer(const HttpRequest& request) {
     const std::lock_guard lock(mutex_);
     if (const auto list = lists_.find(request.path); list != lists_.end()) {
@@ -146,7 +172,8 @@ class FakeApi {
   Refusal refusal_;
   std::map<std::string, json> objects_;
   std::map<std::string, json> lists_;
-  std::vector<std::shared_ptr<HttpExchange>> held_;  // the loop's thread only
+  std::vector<std::shared_ptr<HttpExchange>> held_;  // watches; the loop's thread only, as
+  std::map<std::string, std::string> news_;          // lines of events by path
   std::vector<std::string> requests_;
   json last_body_;
   int version_ = 100;

@@ -8,11 +8,13 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <thread>
 
 #include "operator/resources.h"
 #include "tests/unit/operator/fake_api.h"
+#include "tests/unit/operator/fake_coordinator.h"
 
 namespace parallelrun {
 namespace {
@@ -37,6 +39,22 @@ json TheJob() {
       "environment": {"image": "i"},
       "volumes": [{"name": "out", "persistentVolumeClaim": {"claimName": "results"}}],
       "output": {"volume": "out"}, "rankMiniBatchCount": 3, "nodeCount": 2}})");
+}
+
+// As a kubelet of this host shows it: its coordinator can be called.
+json ItsCoordinatorPod(const json& job) {
+  json pod = json::parse(R"({
+    "metadata": {"name": "digits-3f250-coordinator-1", "namespace": "team", "uid": "pod-1",
+      "resourceVersion": "1",
+      "labels": {"parallelrun.dev/job": "digits", "parallelrun.dev/role": "coordinator",
+        "parallelrun.dev/incarnation": "1"},
+      "ownerReferences": [{"kind": "ParallelRunJob", "name": "digits", "controller": true}]},
+    "status": {"phase": "Running", "podIP": "127.0.0.1",
+      "conditions": [{"type": "Ready", "status": "True"}],
+      "containerStatuses": [{"name": "coordinator", "ready": true, "state": {"running": {}}}]}})");
+  pod["metadata"]["creationTimestamp"] = job["metadata"]["creationTimestamp"];
+  pod["metadata"]["ownerReferences"][0]["uid"] = job["metadata"]["uid"];
+  return pod;
 }
 
 // The queue's: moved by hand.
@@ -75,16 +93,18 @@ class ReconcilerTest : public testing::Test {
     pods.digest = DigestHeldPod;
     pods.index = [](const HeldPod& pod) { return pod.job_key; };
     pods_ = std::make_unique<PodInformer>(api_.client(), pods);
+    WaitUntil([this] { return jobs_->HasSynced() && pods_->HasSynced(); });
+    options_.runtime_image = "runtime:1";
+    reconciler_ = std::make_unique<Reconciler>(
+        Reconciler::Parts{api_.client(), *jobs_, *pods_, queue_, pool_, events_, metrics_},
+        options_, OperatorKey{std::string(32, 'k')}, std::make_shared<SystemClock>());
+  }
+  static void WaitUntil(const std::function<bool()>& so) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (!jobs_->HasSynced() || !pods_->HasSynced()) {
-      ASSERT_LT(std::chrono::steady_clock::now(), until) << "the caches are not filled";
+    while (!so()) {
+      ASSERT_LT(std::chrono::steady_clock::now(), until) << "it does not happen";
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    OperatorOptions options;
-    options.runtime_image = "runtime:1";
-    reconciler_ = std::make_unique<Reconciler>(
-        Reconciler::Parts{api_.client(), *jobs_, *pods_, queue_, pool_, events_, metrics_}, options,
-        OperatorKey{std::string(32, 'k')}, std::make_shared<SystemClock>());
   }
   // The requests of one turn, but those for events.
   std::vector<std::string> Turn() {
@@ -100,6 +120,7 @@ class ReconcilerTest : public testing::Test {
   }
 
   FakeApi api_;
+  OperatorOptions options_;
   const std::shared_ptr<QueueClock> clock_ = std::make_shared<QueueClock>();
   kube::WorkQueue queue_{clock_};
   CoordinatorPool pool_{{}, [](const std::string&) {}};
@@ -235,6 +256,37 @@ TEST_F(ReconcilerTest, AJobThatIsGoneIsForgotten) {
   api_.List(kJobList, {});
   Start();
   EXPECT_THAT(Turn(), IsEmpty());
+}
+
+TEST_F(ReconcilerTest, AJobMadeAgainUnderItsNameHeedsNothingOfTheOldCoordinator) {
+  const WallTime made = SystemClock().WallNow();
+  json job = TheJob();
+  job["metadata"]["creationTimestamp"] = Rfc3339(made);
+  const json pod = ItsCoordinatorPod(job);
+  FakeCoordinator coordinator(
+      JobIdentity{"team", "digits", job["metadata"]["uid"], *ParseRfc3339(Rfc3339(made))});
+  coordinator.Answer(200, R"({"state": "Finalizing"})");
+  options_.coordinator_port = coordinator.port();
+  api_.List(kJobList, {job});
+  api_.List(kPodList, {pod});
+  Start();
+  Turn();
+  WaitUntil([this] {
+    const auto answer = pool_.Latest(kKey);
+    return answer && answer->progress;
+  });
+
+  // Its end and the new one's beginning come as one.
+  job["metadata"]["uid"] = "9c858901-8a57-4791-81fe-4c455b099bc9";
+  job["metadata"]["resourceVersion"] = "9001";
+  api_.Tell(kPodList, "DELETED", pod);
+  api_.Tell(kJobList, "MODIFIED", job);
+  WaitUntil([&] { return pods_->size() == 0 && jobs_->Get(kKey)->uid == job["metadata"]["uid"]; });
+  Turn();
+  EXPECT_EQ(WrittenStatus()["phase"], "Starting");
+  const json next = api_.Stored(Path("pods/digits-9c858-coordinator-1"));
+  ASSERT_TRUE(next.is_object());
+  EXPECT_EQ(next["spec"]["containers"][0]["image"], "runtime:1");
 }
 
 TEST_F(ReconcilerTest, AnUnreadableJobOnlyGetsAStatus) {
