@@ -25,7 +25,9 @@ Fact Unread(const kube::ApiError& error, WallTime now) {
   Fact fact;
   fact.read = now;
   fact.state = error.NotFound() ? Fact::State::kAbsent : Fact::State::kUnreadable;
-  if (!error.NotFound()) fact.error = error.message;
+  if (error.NotFound()) return fact;
+  fact.error = error.message;
+  fact.passing = error.Transient();
   return fact;
 }
 

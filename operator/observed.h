@@ -111,6 +111,7 @@ struct Fact {
   State state = State::kPresent;
   WallTime read{};
   std::string error;                      // kUnreadable: what the API server said
+  bool passing = false;                   // kUnreadable: the next try may succeed
   std::string owner_uid;                  // of the controlling owner
   std::string content;                    // annotation kContentAnnotation: of children
   std::vector<std::string> access_modes;  // of a claim

@@ -21,6 +21,8 @@ constexpr int kNameTaken = 100;
 constexpr int kNotShared = 90;
 constexpr int kMissing = 80;
 constexpr int kOldPods = 70;
+constexpr int kForbidden = 57;  // these two as of what was refused, there
+constexpr int kPassing = 12;
 
 bool Has(const std::vector<std::string>& list, const char* word) {
   return std::find(list.begin(), list.end(), word) != list.end();
@@ -144,6 +146,18 @@ void CopyCode(Draft& draft) {
   draft.Wake(draft.now);
 }
 
+// Whether pods may be made although the code's copy cannot be read. They name it, and what it holds
+// is known from before: then a word about it is due only if somebody has to mend something.
+bool GoOnUnread(Draft& draft, const Fact& copy, bool digest_known) {
+  if (!copy.passing) {
+    draft.obstacles.push_back({kForbidden, "Forbidden", copy.error, !digest_known});
+  } else if (!digest_known) {
+    draft.obstacles.push_back(
+        {kPassing, "ApplyFailed", copy.error + "; tried again every 5 seconds", false});
+  }
+  return digest_known;
+}
+
 bool Blocked(const Draft& draft) {
   return draft.plan.waits_for_needs ||
          std::any_of(draft.obstacles.begin(), draft.obstacles.end(),
@@ -179,10 +193,7 @@ bool PrepareCode(Draft& draft) {
   }
   const Fact* const copy = draft.Know(FactKind::kConfigMap, name, kChildrenLast);
   if (copy == nullptr) return false;
-  if (copy->state == Fact::State::kUnreadable) {
-    draft.obstacles.push_back({kMissing, "Forbidden", copy->error, true});
-    return false;
-  }
+  if (copy->state == Fact::State::kUnreadable) return GoOnUnread(draft, *copy, !digest.empty());
   if (copy->state == Fact::State::kPresent) {
     if (copy->owner_uid != draft.identity.uid) {
       draft.plan.needs.push_back({{FactKind::kConfigMap, name}, seconds(4)});  // it may go away

@@ -325,5 +325,21 @@ TEST_F(ApplierTest, CodeIsCopiedOnce) {
   EXPECT_EQ(again.facts[0].second->content, digest) << "that of the copy";
 }
 
+TEST(OperatorFacts, WhatCannotBeReadSaysWhetherThatMayPass) {
+  FakeApi api;
+  const FactKey key{FactKind::kConfigMap, "digits-3f250-code"};
+  int status = 500;
+  api.Refuse([&status](const HttpRequest&) { return StatusAnswer(status, "", "not now"); });
+  Fact fact = ReadFact(api.client(), "team", key, SystemClock());
+  EXPECT_EQ(fact.state, Fact::State::kUnreadable);
+  EXPECT_TRUE(fact.passing) << fact.error;
+  status = 403;
+  fact = ReadFact(api.client(), "team", key, SystemClock());
+  EXPECT_EQ(fact.state, Fact::State::kUnreadable);
+  EXPECT_FALSE(fact.passing) << fact.error;
+  status = 404;
+  EXPECT_EQ(ReadFact(api.client(), "team", key, SystemClock()).state, Fact::State::kAbsent);
+}
+
 }  // namespace
 }  // namespace parallelrun

@@ -60,6 +60,53 @@ TEST(OperatorPlanNames, CodeThatChangedWhileItsCopyWasDeletedIsNotRun) {
   EXPECT_FALSE(world.Status().Is("Stalled"));
 }
 
+TEST(OperatorPlanNames, ACopyOfTheCodeThatCannotBeReadStopsNoRunningJob) {
+  PlanWorld world;
+  world.RunJob();
+  Fact& copy = world.there[{FactKind::kConfigMap, std::string(kBase) + "-code"}];
+  copy.state = Fact::State::kUnreadable;
+  copy.error = "GET configmaps default/digits-0a1b2-code: 429: too many requests";
+  copy.passing = true;
+  world.End(world.Pod("node-0-1"), 1);
+  world.TurnIn(std::chrono::minutes(11));
+  EXPECT_TRUE(world.Has("node-0-2"));
+  world.TurnIn(seconds(5));
+  EXPECT_FALSE(world.Status().Is("Stalled"));
+  EXPECT_EQ(world.Reason("NodesReady"), "Starting") << "not worth a word";
+
+  copy.passing = false;  // a right was taken away
+  world.End(world.Pod("node-1-1"), 1);
+  world.TurnIn(std::chrono::minutes(11));
+  EXPECT_TRUE(world.Has("node-1-2"));
+  EXPECT_FALSE(world.Status().Is("Stalled"));
+  EXPECT_EQ(world.Reason("NodesReady"), "Forbidden");
+}
+
+TEST(OperatorPlanNames, ACopyOfTheCodeThatCannotBeReadAtTheStartIsReadAgain) {
+  PlanWorld world;
+  const FactKey key{FactKind::kConfigMap, std::string(kBase) + "-code"};
+  Fact& copy = world.there[key];
+  copy.state = Fact::State::kUnreadable;
+  copy.error = "GET configmaps default/digits-0a1b2-code: 503: try again";
+  copy.passing = true;
+  const Plan plan = world.Turn();
+  EXPECT_EQ(world.Live(), 0);
+  EXPECT_EQ(world.Reason("NodesReady"), "ApplyFailed");
+  EXPECT_FALSE(world.Status().Is("Stalled"));
+  ASSERT_TRUE(plan.wake);
+  EXPECT_LE(*plan.wake, world.now + seconds(5));
+
+  copy.passing = false;
+  world.TurnIn(seconds(5));
+  EXPECT_EQ(world.Reason("NodesReady"), "Forbidden");
+  EXPECT_TRUE(world.Status().Is("Stalled"));
+
+  world.there.erase(key);
+  world.TurnIn(seconds(5));
+  EXPECT_EQ(world.Live(), 3);
+  EXPECT_FALSE(world.Status().Is("Stalled"));
+}
+
 TEST(OperatorPlanNames, PodsThatVanishWithoutAnEndHaveSuccessorsOfNewNames) {
   PlanWorld world;
   world.RunJob();
