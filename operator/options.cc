@@ -142,7 +142,7 @@ ParsedOptions ParseOptions(const std::vector<std::string>& arguments,
   AddDuration(app, "--leader-retry-period", options.leader.retry_period,
               "Between two tries for the lease");
   app.add_option("--coordinator-port", options.planning.coordinator_port,
-                 "Port of the coordinators (default 8443)")
+                 "Port of the coordinators of new jobs (default 8443)")
       ->check(CLI::Range(1, 65535));
   app.add_flag("--network-policies,!--no-network-policies", options.planning.network_policies,
                "Make a NetworkPolicy for each job's coordinator");

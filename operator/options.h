@@ -24,7 +24,7 @@ struct OperatorOptions {
   std::map<std::string, std::string> job_labels;
   // Where the operator runs: its ingress rule in a job's NetworkPolicy.
   std::string operator_namespace;
-  uint16_t coordinator_port = 8443;
+  uint16_t coordinator_port = 8443;  // of new jobs, likewise
   bool network_policies = false;
   // uid, gid and fsGroup 65532 and the rest of Pod Security "restricted"; off where the platform
   // chooses the ids itself (OpenShift).

@@ -228,7 +228,7 @@ void Reconciler::Pull(const std::string& key, const ObservedJob& job, const Plan
   }
   CoordinatorAddress address;
   address.pod_uid = plan.pull->pod_uid;
-  address.url = Url(plan.pull->address, options_.coordinator_port);
+  address.url = Url(plan.pull->address, plan.pull->port);
   address.server_name = credentials->server_name;
   address.ca_pem = credentials->ca_pem;
   address.token = credentials->operator_token;

@@ -88,7 +88,7 @@ json CoordinatorService(const BuildContext& context, int64_t incarnation) {
                     {"publishNotReadyAddresses", true},
                     {"ports", json::array({{{"name", "https"},
                                             {"protocol", "TCP"},
-                                            {"port", context.options.coordinator_port},
+                                            {"port", context.coordinator_port},
                                             {"targetPort", "https"}}})}}}};
   Annotate(service);
   return service;
@@ -117,10 +117,10 @@ json CoordinatorNetworkPolicy(const BuildContext& context) {
       {"spec",
        {{"podSelector", {{"matchLabels", CoordinatorLabels(job)}}},
         {"policyTypes", {"Ingress"}},
-        {"ingress", json::array({{{"from", std::move(from)},
-                                  {"ports", port(context.options.coordinator_port)}},
-                                 {{"from", json::array({{{"namespaceSelector", json::object()}}})},
-                                  {"ports", port(kMetricsPort)}}})}}}};
+        {"ingress",
+         json::array({{{"from", std::move(from)}, {"ports", port(context.coordinator_port)}},
+                      {{"from", json::array({{{"namespaceSelector", json::object()}}})},
+                       {"ports", port(kMetricsPort)}}})}}}};
   Annotate(policy);
   return policy;
 }

@@ -18,6 +18,7 @@ struct BuildContext {
   JobIdentity identity;
   const OperatorOptions& options;
   std::string runtime_image;  // the job's own, pinned
+  uint16_t coordinator_port;  // likewise
   bool one_host = false;      // all pods next to each other: a claim cannot be shared otherwise
 };
 

@@ -141,10 +141,10 @@ json CoordinatorContainer(const BuildContext& context, json mounts) {
       {"command",
        BundleCommand("parallelrun-coordinator",
                      {"--config", std::string(kConfigFolder) + "/coordinator.json", "--json-log"})},
-      {"ports", json::array({{{"name", "https"},
-                              {"containerPort", context.options.coordinator_port},
-                              {"protocol", "TCP"}},
-                             {{"name", "metrics"}, {"containerPort", 9102}, {"protocol", "TCP"}}})},
+      {"ports",
+       json::array(
+           {{{"name", "https"}, {"containerPort", context.coordinator_port}, {"protocol", "TCP"}},
+            {{"name", "metrics"}, {"containerPort", 9102}, {"protocol", "TCP"}}})},
       // However long it takes to start, it tells that it lives (coordinator/start/start_server.h).
       {"readinessProbe", Probe("/readyz", 1, 3)},
       {"livenessProbe", Probe("/healthz", 10, 6)},

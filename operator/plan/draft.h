@@ -50,6 +50,7 @@ struct Draft {
   // without a look whether they are there; a create that meets one looks.
   bool FirstVisit() const { return before.phase.empty(); }
   BuildContext Build() const;
+  uint16_t CoordinatorPort() const;  // the job's own, once it has one
   void Set(std::string_view type, Truth truth, std::string_view reason, std::string_view message);
   void Wake(WallTime at);
   void WakeIn(Duration pause) { Wake(now + pause); }

@@ -205,7 +205,17 @@ Draft::Draft(const Observed& observed, const OperatorOptions& operator_options, 
 }
 
 BuildContext Draft::Build() const {
-  return {spec, identity, options, status.effective.runtime_image, status.effective.one_host};
+  return {spec,
+          identity,
+          options,
+          status.effective.runtime_image,
+          CoordinatorPort(),
+          status.effective.one_host};
+}
+
+uint16_t Draft::CoordinatorPort() const {
+  const uint16_t fixed = status.effective.coordinator_port;
+  return fixed != 0 ? fixed : options.coordinator_port;
 }
 
 void Draft::Set(std::string_view type, Truth truth, std::string_view reason,

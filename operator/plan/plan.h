@@ -63,6 +63,7 @@ struct EventToEmit {
 // not be waited for: the job is planned again when the answer is there.
 struct PullRequest {
   std::string pod_uid, address;
+  uint16_t port = 0;
   Duration max_age{};
 };
 

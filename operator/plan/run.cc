@@ -43,7 +43,7 @@ void EnsureAccess(Draft& draft) {
   action.access.nodes = static_cast<uint32_t>(draft.spec.node_count);
   action.access.highest_nodes = static_cast<uint32_t>(draft.status.highest_node_count);
   action.access.processes = static_cast<uint32_t>(draft.status.effective.process_count_per_node);
-  action.access.coordinator_port = draft.options.coordinator_port;
+  action.access.coordinator_port = draft.CoordinatorPort();
   draft.plan.actions.push_back(std::move(action));
 }
 
@@ -317,7 +317,7 @@ void AskForProgress(Draft& draft) {
     pause = std::clamp<Duration>(seconds(*draft.report->seconds_remaining) / 50, seconds(1),
                                  seconds(5));
   }
-  draft.plan.pull = PullRequest{pod->uid, pod->ip, pause};
+  draft.plan.pull = PullRequest{pod->uid, pod->ip, draft.CoordinatorPort(), pause};
   draft.WakeIn(kLookAtProgress);  // what cannot wait plans the job by itself
 }
 

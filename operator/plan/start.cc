@@ -168,8 +168,10 @@ bool Blocked(const Draft& draft) {
 
 bool PrepareStart(Draft& draft) {
   CheckPullSecrets(draft);
-  if (draft.status.start_time) return true;
   EffectiveStatus& effective = draft.status.effective;
+  // Pods that run listen there, whatever the operator is told later.
+  effective.coordinator_port = draft.CoordinatorPort();
+  if (draft.status.start_time) return true;
   CheckOldPods(draft);
   CheckEnvironment(draft);
   CheckVolumes(draft);

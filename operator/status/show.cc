@@ -39,8 +39,8 @@ void ShowPods(Draft& draft) {
   }
   status.selector = NodeSelector(draft.identity);
   status.logs = Shortened(draft.spec.logs.volume + "/" + draft.spec.logs.path, kMaxMessage);
-  status.url = fmt::format("https://{}:{}/", CoordinatorHost(draft.identity),
-                           draft.options.coordinator_port);
+  status.url =
+      fmt::format("https://{}:{}/", CoordinatorHost(draft.identity), draft.CoordinatorPort());
 }
 
 int64_t GpusOfNode(const JobSpec& spec) {

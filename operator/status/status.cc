@@ -104,6 +104,8 @@ EffectiveStatus ParseEffective(const json& in) {
   out.runtime_image = Text(in, "runtimeImage");
   out.code_digest = Text(in, "codeDigest");
   out.one_host = lenient::Boolean(in, "oneHost");
+  const int64_t port = Integer(in, "coordinatorPort");
+  if (port > 0 && port <= 65535) out.coordinator_port = static_cast<uint16_t>(port);
   return out;
 }
 
@@ -112,6 +114,7 @@ json EffectiveJson(const EffectiveStatus& effective) {
   if (effective.process_count_per_node > 0) {
     out["processCountPerNode"] = effective.process_count_per_node;
   }
+  if (effective.coordinator_port > 0) out["coordinatorPort"] = effective.coordinator_port;
   const auto add = [&](const char* key, const std::string& text) {
     if (!text.empty()) out[key] = text;
   };

@@ -83,10 +83,11 @@ struct OutputStatus {
 struct EffectiveStatus {
   int32_t process_count_per_node = 0;
   std::string process_count_source;
-  std::string image;          // the worker's, by digest once a node has started
-  std::string runtime_image;  // ParallelRun's own, pinned for all the job's pods
-  std::string code_digest;    // hexadecimal; empty without code.configMap
-  bool one_host = false;      // a claim lets all pods run on one host only
+  std::string image;              // the worker's, by digest once a node has started
+  std::string runtime_image;      // ParallelRun's own, pinned for all the job's pods
+  std::string code_digest;        // hexadecimal; empty without code.configMap
+  bool one_host = false;          // a claim lets all pods run on one host only
+  uint16_t coordinator_port = 0;  // of all the job's coordinators; 0: not chosen yet
   bool operator==(const EffectiveStatus&) const = default;
 };
 

@@ -270,7 +270,11 @@ def test_the_operators_network_policy():
     assert metrics["from"] == [{"namespaceSelector": {}}]
     tester = health["from"][0]["podSelector"]["matchLabels"]
     assert tester.items() <= helm_test_pod()["metadata"]["labels"].items()
-    assert [rule["ports"][0]["port"] for rule in policy["egress"]] == [53, 6443, 8443]
+    names, servers, coordinators = policy["egress"]
+    assert [rule["ports"][0]["port"] for rule in (names, servers)] == [53, 6443]
+    assert set(coordinators) == {"to"}, "a job keeps its port when jobs.coordinatorPort changes"
+    selector = coordinators["to"][0]["podSelector"]["matchLabels"]
+    assert selector == {"parallelrun.dev/role": "coordinator"}
     monitors = [{"namespaceSelector": {"matchLabels": {"metrics": "enabled"}}}]
     values["networkPolicy"]["metricsFrom"] = monitors
     policy = render.chart(values)["NetworkPolicy", NAMESPACE, "parallelrun-operator"]["spec"]

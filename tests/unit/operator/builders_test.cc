@@ -43,6 +43,7 @@ class OperatorBuilders : public testing::Test {
             {"default", "digits", "0a1b2c3d-0000-4000-8000-000000000001", {}},
             options,
             "runtime@sha256:11",
+            8443,
             one_host};
   }
   json Worker() { return WorkerPod(Context(), 3, {7, 2}); }

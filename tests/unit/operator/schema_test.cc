@@ -115,7 +115,7 @@ TEST(SchemaCheck, TheDefinitionHasEverythingThatIsWritten) {
   status.progress->estimated_completion = status.progress->updated = now;
   status.failure = FailureStatus{"R", "m", {{"ValueError", "m", 1, 2, 3, "process001", "log"}}};
   status.output.emplace();
-  status.effective = {2, "spec", "image", "runtime", "digest", true};
+  status.effective = {2, "spec", "image", "runtime", "digest", true, 8443};
   status.usage.until = now;
   status.logs = status.url = status.selector = "x";
   status.counted = {"0-1"};

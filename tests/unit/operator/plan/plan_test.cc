@@ -371,5 +371,41 @@ TEST(OperatorPlan, AnUpgradeDoesNotChangeARunningJobsRuntime) {
   }
 }
 
+TEST(OperatorPlan, AJobKeepsThePortItStartedWith) {
+  PlanWorld world;
+  world.options.network_policies = true;
+  world.RunJob();
+  const std::string url = world.Status().url;
+  EXPECT_TRUE(url.ends_with(":8443/")) << url;
+
+  world.options.coordinator_port = 9443;
+  world.done.clear();
+  const Plan plan = world.TurnIn(std::chrono::minutes(11));
+  EXPECT_EQ(world.Did(Action::Kind::kApply), 0);
+  ASSERT_EQ(world.Did(Action::Kind::kEnsureAccess), 1);
+  for (const Action& action : world.done) {
+    if (action.kind == Action::Kind::kEnsureAccess) {
+      EXPECT_EQ(action.access.coordinator_port, 8443);
+    }
+  }
+  ASSERT_TRUE(plan.pull);
+  EXPECT_EQ(plan.pull->port, 8443);
+  EXPECT_EQ(world.Status().url, url);
+  world.End(world.Pod("coordinator-1"), 137);
+  world.TurnIn(std::chrono::minutes(1));
+  for (const Action& action : world.done) {
+    if (action.resource != "pods" || action.kind != Action::Kind::kCreate) continue;
+    if (action.name.find("coordinator") == std::string::npos) continue;
+    EXPECT_EQ(action.object["spec"]["containers"][0]["ports"][0]["containerPort"], 8443);
+  }
+  EXPECT_TRUE(world.Has("coordinator-2"));
+
+  // A job without a port yet takes that of today.
+  PlanWorld fresh;
+  fresh.options.coordinator_port = 9443;
+  fresh.Turn();
+  EXPECT_EQ(fresh.Status().effective.coordinator_port, 9443);
+}
+
 }  // namespace
 }  // namespace parallelrun
