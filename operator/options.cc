@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <map>
 
 namespace parallelrun {
@@ -11,20 +12,25 @@ namespace {
 constexpr char kAbout[] =
     "Runs the ParallelRunJobs of a Kubernetes cluster: pods, services, secrets and status of each.";
 
-// "15s", "500ms", "2m", "1h", or a number of seconds; false otherwise.
+// "15s", "500ms", "1m30s", "1h", or a number of seconds; false otherwise, and beyond a year.
 bool ParseDuration(const std::string& text, Duration& out) {
-  size_t digits = 0;
-  while (digits < text.size() && text[digits] >= '0' && text[digits] <= '9') ++digits;
-  if (digits == 0 || digits > 9) return false;
-  const int64_t number = std::stoll(text.substr(0, digits));
-  const std::map<std::string, Duration> units = {{"", seconds(1)},
-                                                 {"s", seconds(1)},
-                                                 {"ms", milliseconds(1)},
-                                                 {"m", seconds(60)},
-                                                 {"h", seconds(3600)}};
-  const auto unit = units.find(text.substr(digits));
-  if (unit == units.end()) return false;
-  out = number * unit->second;
+  constexpr Duration kLongest = std::chrono::hours(365 * 24);
+  static const std::map<std::string, Duration> kUnits = {
+      {"ms", milliseconds(1)}, {"s", seconds(1)}, {"m", seconds(60)}, {"h", seconds(3600)}};
+  constexpr char kDigits[] = "0123456789";
+  Duration sum{};
+  for (size_t at = 0; at < text.size() || at == 0;) {
+    const size_t unit_at = std::min(text.find_first_not_of(kDigits, at), text.size());
+    if (unit_at == at || unit_at - at > 9) return false;
+    const int64_t number = std::stoll(text.substr(at, unit_at - at));
+    const size_t end = std::min(text.find_first_of(kDigits, unit_at), text.size());
+    const bool bare = at == 0 && unit_at == text.size();
+    const auto unit = kUnits.find(bare ? "s" : text.substr(unit_at, end - unit_at));
+    if (unit == kUnits.end() || number > (kLongest - sum) / unit->second) return false;
+    sum += number * unit->second;
+    at = end;
+  }
+  out = sum;
   return true;
 }
 

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
 namespace parallelrun {
 namespace {
 
@@ -69,6 +74,22 @@ TEST(OperatorOptions, EveryFlagIsRead) {
             (std::map<std::string, std::string>{{"a", "b"}, {"c", ""}}));
   EXPECT_EQ(options.planning.image_pull_secrets, (std::vector<std::string>{"one", "two"}));
   EXPECT_EQ(options.planning.runtime_image_pull_policy, "Always");
+}
+
+TEST(OperatorOptions, DurationsAreNumbersWithUnits) {
+  const auto lease = [](const std::string& text) -> std::optional<Duration> {
+    const ParsedOptions parsed = Parse({"--leader-lease-duration", text});
+    if (parsed.exit) return std::nullopt;
+    return parsed.options.leader.lease_duration;
+  };
+  EXPECT_EQ(lease("20"), seconds(20));
+  EXPECT_EQ(lease("1m30s"), seconds(90));
+  EXPECT_EQ(lease("1h0m15s250ms"), seconds(3615) + milliseconds(250));
+  EXPECT_EQ(lease("8760h"), std::chrono::hours(8760));
+  for (const char* text : {"", "s", "1m30", "1 m", "15d", "-15s", "1.5m", "8760h1ms", "999999999h",
+                           "9999999999ms", "8760h8760h8760h"}) {
+    EXPECT_EQ(lease(text), std::nullopt) << text;
+  }
 }
 
 TEST(OperatorOptions, HelpAndVersionSucceed) {
