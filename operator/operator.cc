@@ -295,7 +295,6 @@ void Operator::ShutDown() {
   stopping_ = true;
   spdlog::info("shutting down: {} jobs are being worked on", queue_.processing());
   if (!queue_.Drain(kDrainLimit)) spdlog::warn("some work is given up; the next start repeats it");
-  coordinators_.reset();
   if (events_) events_->Stop();
   // The lease last: nothing acts as leader any more.
   if (elector_) elector_->Stop(/*release=*/queue_.processing() == 0);
@@ -305,6 +304,7 @@ void Operator::ShutDown() {
   client_.Cancel();
   for (std::thread& worker : workers_) worker.join();
   workers_.clear();
+  coordinators_.reset();  // a worker that outlasted the drain may have used it until now
   shown_ = nullptr;
   spdlog::info("stopped");
 }
