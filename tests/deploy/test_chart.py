@@ -197,6 +197,15 @@ def test_the_operator_may_not_read_all_secrets(chart):
             assert not SECRET_LISTING & set(rule["verbs"])
 
 
+def test_two_operators_without_an_election_never_overlap():
+    def strategy(values):
+        found = render.chart(values)
+        return found["Deployment", NAMESPACE, "parallelrun-operator"]["spec"].get("strategy")
+
+    assert strategy({"leaderElection": {"enabled": False}}) == {"type": "Recreate"}
+    assert strategy({"replicas": 2}) is None
+
+
 def test_watched_namespaces_need_no_cluster_role():
     found = render.chart({"watchNamespaces": ["a", "b"]})
     assert not [kind for kind in kinds(found) if kind.startswith("ClusterRole")]
