@@ -243,7 +243,7 @@ void Reconciler::Pull(const std::string& key, const ObservedJob& job, const Plan
 }
 
 // Whether something was refused that was not refused before, or for another reason, or what failed
-// for a while has passed.
+// for a while has passed. Words alone are no news: some name a time or a count, new each time.
 bool Reconciler::Remember(Applied& applied, Memory& memory) const {
   bool news = applied.passing.empty() && !memory.passing.empty();
   memory.passing = std::move(applied.passing);
@@ -253,7 +253,7 @@ bool Reconciler::Remember(Applied& applied, Memory& memory) const {
   for (const std::string& target : applied.done) memory.failures.erase(target);
   for (ApplyFailure& failure : applied.refused) {
     ApplyFailure& held = memory.failures[failure.object];
-    news |= held.reason != failure.reason || held.message != failure.message;
+    news |= held.status != failure.status || held.reason != failure.reason;
     held = failure;
   }
   for (auto& [key, fact] : applied.facts) {

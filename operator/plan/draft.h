@@ -59,6 +59,9 @@ struct Draft {
   // if `required`, the plan then waits for it.
   const Fact* Know(FactKind kind, const std::string& name, Duration max_age, bool required = true);
 
+  // Whether `target` was refused in the last 5 s; the plan wakes when it may be tried again.
+  bool RefusedLately(const std::string& target);
+
   void DeletePod(const PodDigest& pod, const std::string& reason);
   void DeleteNodes(const std::string& reason);  // all that run
   void Event(bool warning, std::string reason, std::string_view message);

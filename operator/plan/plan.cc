@@ -9,6 +9,7 @@ namespace {
 
 constexpr Duration kAbsentAgain = seconds(4);
 constexpr Duration kNamespaceAgain = seconds(60);
+constexpr Duration kRefusedAgain = seconds(5);
 
 // A queue that admits jobs marks those that may run.
 constexpr char kQueueLabel[] = "kueue.x-k8s.io/queue-name";
@@ -237,6 +238,15 @@ const Fact* Draft::Know(FactKind kind, const std::string& name, Duration max_age
   if (there) return &found->second;
   if (required) plan.waits_for_needs = true;
   return nullptr;
+}
+
+bool Draft::RefusedLately(const std::string& target) {
+  for (const ApplyFailure& failure : seen.failures) {
+    if (failure.object != target || now >= failure.at + kRefusedAgain) continue;
+    Wake(failure.at + kRefusedAgain);
+    return true;
+  }
+  return false;
 }
 
 void Draft::DeletePod(const PodDigest& pod, const std::string& reason) {

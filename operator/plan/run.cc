@@ -70,6 +70,7 @@ bool InDoubt(const Draft& draft) {
 void KeepObject(Draft& draft, FactKind kind, const char* resource, json wanted) {
   const std::string name = wanted["metadata"]["name"];
   const auto create = [&] {
+    if (draft.RefusedLately(std::string(resource) + "/" + name)) return;
     draft.plan.actions.push_back(Create(std::move(wanted), resource, "the job has none"));
   };
   if (draft.FirstVisit() && !draft.seen.facts.contains({kind, name})) return create();
@@ -88,6 +89,7 @@ void KeepObject(Draft& draft, FactKind kind, const char* resource, json wanted) 
     return;
   }
   if (fact->content == wanted["metadata"]["annotations"][kContentAnnotation]) return;
+  if (draft.RefusedLately(std::string(resource) + "/" + name)) return;
   Action action{Action::Kind::kApply, "it is not as it should be"};
   action.resource = resource;
   action.name = name;

@@ -14,7 +14,6 @@ using nlohmann::json;
 
 constexpr Duration kFactsLast = seconds(300);
 constexpr Duration kChildrenLast = seconds(600);
-constexpr Duration kRetry = seconds(5);
 
 // Ranks of obstacles; those of pods are in obstacles.cc, 10 to 60.
 constexpr int kNameTaken = 100;
@@ -137,11 +136,7 @@ void CopyCode(Draft& draft) {
   Action action{Action::Kind::kSnapshotCode, "the code is copied once, at the job's start"};
   action.resource = "configmaps";
   action.name = draft.spec.code.name;
-  for (const ApplyFailure& failure : draft.seen.failures) {
-    if (failure.object == action.Target() && draft.now < failure.at + kRetry) {
-      return draft.Wake(failure.at + kRetry);
-    }
-  }
+  if (draft.RefusedLately(action.Target())) return;
   draft.plan.actions.push_back(std::move(action));
   draft.Wake(draft.now);
 }

@@ -20,8 +20,11 @@ namespace parallelrun {
 namespace {
 
 using nlohmann::json;
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::Ge;
 using testing::IsEmpty;
+using testing::Le;
 
 constexpr char kKey[] = "team/digits";
 constexpr char kJobList[] = "/apis/parallelrun.dev/v1alpha1/parallelrunjobs";
@@ -60,7 +63,8 @@ json ItsCoordinatorPod(const json& job) {
 // The queue's: moved by hand.
 struct QueueClock final : Clock {
   Instant Now() const override { return Instant(moved); }
-  WallTime WallNow() const override { return WallTime(moved); }
+  WallTime WallNow() const override { return start + moved.load(); }
+  const WallTime start = SystemClock().WallNow();
   std::atomic<Duration> moved{seconds(1)};
 };
 
@@ -97,7 +101,7 @@ class ReconcilerTest : public testing::Test {
     options_.runtime_image = "runtime:1";
     reconciler_ = std::make_unique<Reconciler>(
         Reconciler::Parts{api_.client(), *jobs_, *pods_, queue_, pool_, events_, metrics_},
-        options_, OperatorKey{std::string(32, 'k')}, std::make_shared<SystemClock>());
+        options_, OperatorKey{std::string(32, 'k')}, job_clock_);
   }
   static void WaitUntil(const std::function<bool()>& so) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
@@ -115,6 +119,50 @@ class ReconcilerTest : public testing::Test {
     return made;
   }
 
+  // What a worker does with the job in that time, while the cache follows what it writes.
+  void WorkFor(Duration span) {
+    const Duration end = clock_->moved.load() + span;
+    while (clock_->moved.load() < end) {
+      queue_.Add("tick");  // so that Get never waits
+      do {
+        const std::string key = *queue_.Get();
+        if (key == kKey) {
+          reconciler_->Reconcile(kKey);
+          FollowStatus();
+        }
+        queue_.Done(key);
+      } while (queue_.depth() > 0);
+      clock_->moved = clock_->moved.load() + milliseconds(50);
+    }
+  }
+  void FollowStatus() {
+    const json stored = api_.Stored(std::string(kStatus).substr(std::string("PATCH ").size()));
+    if (!stored.is_object()) return;
+    const std::string version = stored["metadata"]["resourceVersion"];
+    if (jobs_->Get(kKey)->resource_version == version) return;
+    json job = TheJob();
+    job["status"] = stored["status"];
+    job["metadata"]["resourceVersion"] = version;
+    api_.Tell(kJobList, "MODIFIED", job);
+    WaitUntil([&] { return jobs_->HasSeen("team", std::stoull(version)); });
+    queue_.Add(kKey);
+  }
+
+  // How often creates of that resource are tried when each is refused in other words.
+  int DeniedWithin(Duration span, const std::string& resource) {
+    int denied = 0;
+    api_.Refuse([&](const HttpRequest& request) -> std::optional<HttpResponse> {
+      if (request.method != "POST" || request.path != Path(resource)) return std::nullopt;
+      return StatusAnswer(403, "Forbidden", "denied, for the time " + std::to_string(++denied));
+    });
+    job_clock_ = clock_;
+    Start();
+    queue_.Add(kKey);
+    WorkFor(span);
+    api_.Refuse(nullptr);
+    return denied;
+  }
+
   json WrittenStatus() {
     return api_.Stored(std::string(kStatus).substr(std::string("PATCH ").size()))["status"];
   }
@@ -122,6 +170,7 @@ class ReconcilerTest : public testing::Test {
   FakeApi api_;
   OperatorOptions options_;
   const std::shared_ptr<QueueClock> clock_ = std::make_shared<QueueClock>();
+  std::shared_ptr<const Clock> job_clock_ = std::make_shared<SystemClock>();
   kube::WorkQueue queue_{clock_};
   CoordinatorPool pool_{{}, [](const std::string&) {}};
   kube::EventRecorder events_{api_.client(), "test", std::make_shared<SystemClock>()};
@@ -234,6 +283,15 @@ TEST_F(ReconcilerTest, ARefusedPodIsInTheStatusOfTheNextTurn) {
   Turn();
   const json conditions = WrittenStatus()["conditions"];
   EXPECT_NE(conditions.dump().find("QuotaExceeded"), std::string::npos) << conditions.dump(1);
+}
+
+// Some refusals name a time or a count, and so read differently each time.
+TEST_F(ReconcilerTest, ARefusalInNewWordsEachTimeIsNotTriedAgainAtOnce) {
+  EXPECT_THAT(DeniedWithin(seconds(10), "services"), AllOf(Ge(2), Le(4)));
+}
+
+TEST_F(ReconcilerTest, NorIsOneOfWhatPodsNeed) {
+  EXPECT_THAT(DeniedWithin(seconds(10), "secrets"), AllOf(Ge(2), Le(25)));
 }
 
 TEST_F(ReconcilerTest, APodIsItsControllersWhateverItsLabelsSay) {
