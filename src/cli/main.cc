@@ -14,6 +14,7 @@
 #include "cli/convert/convert.h"
 #include "cli/ledger_command.h"
 #include "cli/render/submit.h"
+#include "cli/run/continue_command.h"
 #include "cli/run/local_job.h"
 #include "cli/run/local_run.h"
 
@@ -73,21 +74,13 @@ void AddRenderOptions(CLI::App& command, RenderRequest& render) {
       ->allow_extra_args(false);
 }
 
-std::string CommandLine(int argc, char** argv) {
-  std::string line;
-  for (int i = 0; i < argc; ++i) {
-    const std::string word = argv[i];
-    if (word == "--overwrite" || word == "--resume" || word == "--retry-failed") continue;
-    const bool plain =
-        !word.empty() && word.find_first_of(" \t\n'\"\\$&|;<>()*?[]#~`!{}") == std::string::npos;
-    std::string quoted = "'";
-    for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    line += (line.empty() ? "" : " ") + (plain ? word : quoted + "'");
+std::vector<std::string> FlagsWithValue(const CLI::App& command) {
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_items_expected_min() == 0) continue;
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
   }
-  // Script arguments come last, after "--"; the flag must stand before them.
-  const size_t dashes = line.find(" -- ");
-  return dashes == std::string::npos ? line + " --resume"
-                                     : line.substr(0, dashes) + " --resume" + line.substr(dashes);
+  return flags;
 }
 
 // Of the subcommands that were named, which is one at most: options stand behind their command.
@@ -247,7 +240,7 @@ int Main(int argc, char** argv) {
     Print(job.error().message);
     return kExitUsage;
   }
-  return RunLocally(*job, request, CommandLine(argc, argv));
+  return RunLocally(*job, request, ContinueCommand({argv, argv + argc}, FlagsWithValue(*run)));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 """The command line: run with a script, init, validate, and the options of run."""
 
 import json
+import shlex
 import shutil
 import sys
 
@@ -10,6 +11,16 @@ SCORE = """
 import sys
 
 def run(mini_batch):
+    return [open(path).read() + " " + " ".join(sys.argv[1:3]) for path in mini_batch]
+"""
+
+ONE_AFTER_THE_OTHER = """
+import os, sys
+
+def run(mini_batch):
+    mended = os.path.join(os.path.dirname(mini_batch[0]), "..", "mended")
+    if mini_batch[0].endswith("1.txt") and not os.path.exists(mended):
+        raise ValueError("not yet")
     return [open(path).read() + " " + " ".join(sys.argv[1:3]) for path in mini_batch]
 """
 
@@ -36,6 +47,23 @@ def test_run_a_script_over_a_table(work):
     assert result.code == 0, result
     rows = (work.root / "out" / "parallel_run_step.txt").read_text().splitlines()
     assert rows == [f"{i} {i * i}" for i in range(200)]
+
+
+def test_what_continues_a_run_keeps_values_and_the_scripts_arguments(work):
+    work.files(2)
+    (work.root / "score.py").write_text(ONE_AFTER_THE_OTHER)
+    words = ["run", "score.py", "--input", "data", "--output", "--resume", "--processes", "1"]
+    words += ["--mini-batch-size", "1", "--set", "spec.allowedFailedCount=0"]
+    result = work.call(*words, "--overwrite", "--", "--overwrite", "a -- b")
+    assert result.code == 1, result
+    again = result.output.split("To continue: ")[1].splitlines()[0]
+    program, *rest = shlex.split(again)
+    assert rest == [*words, "--resume", "--", "--overwrite", "a -- b"]
+    (work.root / "mended").touch()
+    result = work.start(*rest, program=program).wait()
+    assert result.code == 0, result
+    rows = (work.root / "--resume" / "parallel_run_step.txt").read_text().splitlines()
+    assert rows == ["row 0 --overwrite a -- b", "row 1 --overwrite a -- b"]
 
 
 def test_init_writes_a_job_that_runs(work):
