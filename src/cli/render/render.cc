@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <initializer_list>
+#include <string_view>
 
 #include "api/document.h"
 #include "api/override.h"
@@ -144,6 +146,23 @@ Result<std::map<std::string, std::string>> Pack(const Job& job, const std::strin
   return PackCode(*files);
 }
 
+void Erase(Node& map, std::initializer_list<std::string_view> keys) {
+  std::erase_if(map.fields, [keys](const Node::Field& field) {
+    return std::find(keys.begin(), keys.end(), field.key) != keys.end();
+  });
+}
+
+// What the API server and kubectl write into an object, which is there when the file came from
+// `kubectl get`: a new object is refused with it, or takes it for its own history.
+void EraseServersOwn(Node& metadata) {
+  Erase(metadata, {"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+                   "deletionGracePeriodSeconds", "managedFields", "selfLink"});
+  Node* const annotations = Find(metadata, "annotations");
+  if (annotations == nullptr) return;
+  Erase(*annotations, {"kubectl.kubernetes.io/last-applied-configuration"});
+  if (annotations->fields.empty()) Erase(metadata, {"annotations"});
+}
+
 Result<RenderedJob> Render(Node root, const RenderRequest& request, RenderedJob rendered) {
   const std::string& label = request.job_file;
   const fs::path job_folder = fs::absolute(request.job_file).parent_path();
@@ -171,7 +190,14 @@ Result<RenderedJob> Render(Node root, const RenderRequest& request, RenderedJob 
     Set(*spec, "code", ConfigMapCode(name));
     rendered.text = BlockYaml(ConfigMap(name, job, *data)) + "---\n";
   }
-  std::erase_if(root.fields, [](const Node::Field& field) { return field.key == "status"; });
+  Erase(root, {"status"});
+  Node& metadata = *Find(root, "metadata");  // or ParseJob had complained
+  EraseServersOwn(metadata);
+  if (Has(metadata, "ownerReferences")) {
+    rendered.notes.push_back(label +
+                             ": metadata.ownerReferences: the cluster deletes the job when its "
+                             "owners are gone; remove the field from a copy that is to stay");
+  }
   rendered.text += BlockYaml(root);
   return rendered;
 }

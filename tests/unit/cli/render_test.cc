@@ -62,6 +62,13 @@ class Render : public ::testing::Test {
     return rendered.ok() ? "" : rendered.error().message;
   }
 
+  // kJob with another metadata.
+  static std::string ReplaceMetadata(const std::string& metadata) {
+    std::string job = kJob;
+    const size_t begin = job.find("metadata:");
+    return job.replace(begin, job.find("spec:") - begin, metadata);
+  }
+
   static constexpr char kJob[] = R"yaml(apiVersion: parallelrun.dev/v1alpha1
 kind: ParallelRunJob
 metadata: {name: digits, namespace: team}
@@ -92,6 +99,43 @@ TEST_F(Render, PutsTheCodeIntoAConfigMap) {
   expected["spec"]["inputs"][0].erase("partitionFormat");
   expected["spec"]["code"] = {{"configMap", {{"name", name}}}};
   EXPECT_EQ(documents[1], expected);
+}
+
+TEST_F(Render, LeavesOutWhatTheClusterWrote) {
+  const json expected = Documents();
+  Write("job/job.yaml", ReplaceMetadata(R"yaml(status: {phase: Failed}
+metadata:
+  name: digits
+  namespace: team
+  uid: 2d6b6a4e-52c5-4a4b-9c1f-6a0d3f8f2a11
+  resourceVersion: "4711"
+  generation: 3
+  creationTimestamp: "2026-01-02T03:04:05Z"
+  deletionTimestamp: "2026-01-02T03:04:06Z"
+  deletionGracePeriodSeconds: 0
+  managedFields: [{manager: kubectl, operation: Update}]
+  selfLink: /apis/x
+  annotations: {kubectl.kubernetes.io/last-applied-configuration: "{}"}
+)yaml"));
+  EXPECT_EQ(json(Documents()), expected);
+
+  Write("job/job.yaml", ReplaceMetadata(R"yaml(metadata:
+  name: digits
+  namespace: team
+  labels: {team: vision}
+  finalizers: [example.com/keep]
+  annotations:
+    kubectl.kubernetes.io/last-applied-configuration: '{"kind": "ParallelRunJob"}'
+    example.com/note: kept
+  ownerReferences: [{apiVersion: batch/v1, kind: CronJob, name: nightly, uid: u}]
+)yaml"));
+  const json metadata = Documents()[1]["metadata"];
+  EXPECT_EQ(metadata["labels"], json({{"team", "vision"}}));
+  EXPECT_EQ(metadata["annotations"], json({{"example.com/note", "kept"}}));
+  EXPECT_EQ(metadata["finalizers"], json({"example.com/keep"}));
+  EXPECT_EQ(metadata["ownerReferences"][0]["name"], "nightly");
+  EXPECT_THAT(RenderJob({At("job/job.yaml"), "", {}})->notes,
+              ::testing::Contains(HasSubstr("metadata.ownerReferences")));
 }
 
 TEST_F(Render, NamesTheCodeAfterItsContent) {
