@@ -235,9 +235,10 @@ Result<ClientConfig> InClusterConfig(const Environment& environment,
   }
   ClientConfig config;
   config.source = "in-cluster";
-  // The HTTP library does not take IPv6 addresses; this name always leads to the same place.
   const bool ipv6 = host.find(':') != std::string::npos;
-  config.server = "https://" + (ipv6 ? "kubernetes.default.svc" : host) + ":" + port;
+  config.server = "https://" + (ipv6 ? "[" + host + "]" : host) + ":" + port;
+  // The HTTP client has no proper Host header for an IPv6 address over TLS, but for a name.
+  if (ipv6) config.verify_host = "kubernetes.default.svc";
   config.credentials = FileCredential({}, {folder + "/token", "", ""}, clock);
   if (const Result<Credential> first = config.credentials->Get(); !first.ok()) {
     return first.error().With(

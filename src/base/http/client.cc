@@ -156,6 +156,36 @@ HttpResponse HeadOf(const net::http_response& response) {
   return head;
 }
 
+bool IsIpv6(const web::uri& uri) {
+  return uri.host().starts_with('[') && uri.host().ends_with(']');
+}
+
+uint16_t PortOf(const web::uri& uri) {
+  constexpr uint16_t kHttp = 80;
+  constexpr uint16_t kHttps = 443;
+  if (!uri.is_port_default()) return static_cast<uint16_t>(uri.port());
+  return uri.scheme() == "https" ? kHttps : kHttp;
+}
+
+// cpprestsdk looks the host up, and for it in the certificate, as it stands in the URL: an IPv6
+// address must stand there without its brackets. It takes what follows the last colon as the port.
+web::uri LibraryUrl(const std::string& base_url) {
+  const web::uri uri(base_url);
+  if (!IsIpv6(uri)) return uri;
+  const std::string address = uri.host().substr(1, uri.host().size() - 2);
+  return web::uri_builder(uri).set_host(address).set_port(PortOf(uri)).to_uri();
+}
+
+// Empty: what cpprestsdk writes. It checks the certificate against this header if there is one, and
+// sends it as SNI, so that over TLS the address in brackets cannot stand here.
+std::string HostHeader(const HttpClientOptions& options) {
+  const web::uri uri(options.base_url);
+  if (!options.verify_host.empty() || uri.scheme() == "https" || !IsIpv6(uri)) {
+    return options.verify_host;
+  }
+  return fmt::format("{}:{}", uri.host(), PortOf(uri));
+}
+
 http_client_config ConfigOf(const std::shared_ptr<TlsSource>& tls, Duration timeout) {
   http_client_config config;
   config.set_timeout(timeout);
@@ -180,12 +210,13 @@ struct HttpClient::Impl {
   explicit Impl(HttpClientOptions o)
       : options(std::move(o)),
         tls(std::make_shared<TlsSource>(options)),
-        client(
-            std::make_shared<http_client>(options.base_url, ConfigOf(tls, options.idle_timeout))),
-        stream_client(
-            std::make_shared<http_client>(options.base_url, ConfigOf(tls, kStreamTimeout))) {}
+        client(std::make_shared<http_client>(LibraryUrl(options.base_url),
+                                             ConfigOf(tls, options.idle_timeout))),
+        stream_client(std::make_shared<http_client>(LibraryUrl(options.base_url),
+                                                    ConfigOf(tls, kStreamTimeout))) {}
 
   const HttpClientOptions options;
+  const std::string host_header = HostHeader(options);
   const std::shared_ptr<TlsSource> tls;
   const std::shared_ptr<http_client> client;
   const std::shared_ptr<http_client> stream_client;
@@ -222,8 +253,7 @@ struct HttpClient::Impl {
         message.headers().add(header.name, header.value);
       }
     }
-    // cpprestsdk checks the certificate against this header, and sends it as SNI.
-    if (!options.verify_host.empty()) message.headers().add("Host", options.verify_host);
+    if (!host_header.empty()) message.headers().add("Host", host_header);
     if (!options.user_agent.empty()) message.headers().add("User-Agent", options.user_agent);
     if (!token.empty()) message.headers().add("Authorization", "Bearer " + token);
     const bool has_body = !request.body.empty() || request.method == "POST" ||

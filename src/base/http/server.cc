@@ -50,8 +50,12 @@ std::string PeerName(const HttpSocket& socket) {
   ErrorCode ec;
   const Tcp::endpoint peer = socket.remote_endpoint(ec);
   if (ec) return "unknown";
-  const char* format = peer.address().is_v6() ? "[{}]:{}" : "{}:{}";
-  return fmt::format(fmt::runtime(format), peer.address().to_string(), peer.port());
+  const asio::ip::address address = peer.address();
+  if (address.is_v4()) return fmt::format("{}:{}", address.to_string(), peer.port());
+  // A socket of every address knows an IPv4 peer as ::ffff:10.0.0.1.
+  const asio::ip::address_v6 v6 = address.to_v6();
+  if (!v6.is_v4_mapped()) return fmt::format("[{}]:{}", v6.to_string(), peer.port());
+  return fmt::format("{}:{}", make_address_v4(asio::ip::v4_mapped, v6).to_string(), peer.port());
 }
 
 // A peer whose machine vanished never says so; these find it in half a minute.
@@ -76,9 +80,29 @@ Error ListenError(const HttpServerOptions& options, const ErrorCode& ec) {
   } else if (ec == asio::error::access_denied) {
     error.message += "; choose a port from 1024 up";
   } else {
-    error.message += "; give an address of this machine, or 0.0.0.0 for all";
+    error.message += fmt::format("; give an address of this machine, or :{} for all", options.port);
   }
   return error;
+}
+
+ErrorCode ListenAt(Acceptor& acceptor, const Tcp::endpoint& endpoint) {
+  ErrorCode ec;
+  acceptor.open(endpoint.protocol(), ec);
+  if (!ec) acceptor.set_option(Acceptor::reuse_address(true), ec);
+  if (!ec && endpoint.address().is_v6()) acceptor.set_option(asio::ip::v6_only(false), ec);
+  if (!ec) acceptor.bind(endpoint, ec);
+  if (!ec) acceptor.listen(Acceptor::max_listen_connections, ec);
+  return ec;
+}
+
+ErrorCode ListenEverywhere(Acceptor& acceptor, uint16_t port) {
+  const ErrorCode ec = ListenAt(acceptor, {Tcp::v6(), port});
+  const bool no_ipv6 = ec == asio::error::address_family_not_supported ||
+                       ec == boost::system::errc::address_not_available;
+  if (!no_ipv6) return ec;
+  ErrorCode ignored;
+  acceptor.close(ignored);
+  return ListenAt(acceptor, {Tcp::v4(), port});
 }
 
 ErrorCode Listen(Acceptor& acceptor, asio::io_context& io, const HttpServerOptions& options) {
@@ -92,17 +116,12 @@ ErrorCode Listen(Acceptor& acceptor, asio::io_context& io, const HttpServerOptio
     acceptor.assign(address.ss_family == AF_INET6 ? Tcp::v6() : Tcp::v4(), options.listen_fd, ec);
     return ec;
   }
+  if (options.host.empty()) return ListenEverywhere(acceptor, options.port);
   Tcp::resolver resolver(io);
   const auto found =
       resolver.resolve(options.host, std::to_string(options.port), Tcp::resolver::passive, ec);
   if (ec) return ec;
-  const Tcp::endpoint endpoint = *found.begin();
-  acceptor.open(endpoint.protocol(), ec);
-  if (!ec) acceptor.set_option(Acceptor::reuse_address(true), ec);
-  if (!ec && endpoint.address().is_v6()) acceptor.set_option(asio::ip::v6_only(false), ec);
-  if (!ec) acceptor.bind(endpoint, ec);
-  if (!ec) acceptor.listen(Acceptor::max_listen_connections, ec);
-  return ec;
+  return ListenAt(acceptor, *found.begin());
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ class HttpExchange {
 };
 
 struct HttpServerOptions {
-  std::string host = "127.0.0.1";  // address or name; "::" takes IPv4 too
+  std::string host = "127.0.0.1";  // address or name; empty: every address, IPv6 and IPv4
   uint16_t port = 0;               // 0: the system chooses
   int listen_fd = -1;              // an inherited listening socket instead; becomes the server's
 

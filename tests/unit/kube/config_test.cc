@@ -279,8 +279,9 @@ TEST_F(KubeConfig, InClusterReadsThePodsFiles) {
   EXPECT_EQ(config->ca_pem(), "pod CA");
   EXPECT_EQ(Token(*config), "pod-token");
   host = "fd00::1";
-  EXPECT_EQ(InClusterConfig(environment, clock_, folder_)->server,
-            "https://kubernetes.default.svc:443");
+  const auto ipv6 = InClusterConfig(environment, clock_, folder_);
+  EXPECT_EQ(ipv6->server, "https://[fd00::1]:443");
+  EXPECT_EQ(ipv6->verify_host, "kubernetes.default.svc");
   std::filesystem::remove(folder_ + "/token");
   EXPECT_NE(Message(InClusterConfig(environment, clock_, folder_)).find(folder_ + "/token"),
             std::string::npos);

@@ -2,6 +2,7 @@
 #include "base/http/client.h"
 
 #include <gtest/gtest.h>
+#include <spdlog/fmt/fmt.h>
 
 #include <atomic>
 #include <future>
@@ -223,6 +224,57 @@ TEST_F(HttpClientTest, TlsRoundTrip) {
   RawClient plain(server.port());
   plain.Send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(plain.ReadToEnd().find("HTTP/1.1"), std::string::npos);
+}
+
+class Ipv6ClientTest : public HttpClientTest {
+ protected:
+  void SetUp() override {
+    if (!HasIpv6Loopback()) GTEST_SKIP() << "this machine has no ::1";
+  }
+  static HttpServerOptions Loopback(HttpServerOptions options = {}) {
+    options.host = "::1";
+    return options;
+  }
+  static void AnswerHost(const std::shared_ptr<HttpExchange>& exchange) {
+    exchange->Respond(TextResponse(200, std::string(exchange->request().Header("Host"))));
+  }
+  // Of a server whose certificate is `pair`, if there is one.
+  static Result<HttpResponse> Ask(uint16_t port, const TestCertificate* pair = nullptr,
+                                  const std::string& verify_host = "") {
+    HttpClientOptions options;
+    options.base_url = fmt::format("{}://[::1]:{}", pair == nullptr ? "http" : "https", port);
+    if (pair != nullptr) options.ca_pem = pair->certificate;
+    options.verify_host = verify_host;
+    return (*HttpClient::Make(options))->Send(Post("/", ""), seconds(60));
+  }
+};
+
+TEST_F(Ipv6ClientTest, AnAddressInBracketsIsReached) {
+  TestServer server(Loopback(), &AnswerHost);
+  const auto response = Ask(server.port());
+  ASSERT_TRUE(response.ok()) << response.error().message;
+  EXPECT_EQ(response->body, fmt::format("[::1]:{}", server.port()));
+}
+
+TEST_F(Ipv6ClientTest, TheCertificateMustCarryTheAddress) {
+  const TestCertificate right("IP:::1"), wrong("IP:::2");
+  const TlsFolder right_folder(right), wrong_folder(wrong);
+  TestServer good(Loopback(right_folder.Options()));
+  const auto response = Ask(good.port(), &right);
+  ASSERT_TRUE(response.ok()) << response.error().message;
+  TestServer bad(Loopback(wrong_folder.Options()));
+  EXPECT_EQ(Ask(bad.port(), &wrong).error().code, Code::kUnavailable);
+}
+
+TEST_F(Ipv6ClientTest, OrTheNameToVerify) {
+  const TestCertificate named("DNS:coordinator.default.svc");
+  const TlsFolder folder(named);
+  TestServer server(Loopback(folder.Options()), &AnswerHost);
+  const auto response = Ask(server.port(), &named, "coordinator.default.svc");
+  ASSERT_TRUE(response.ok()) << response.error().message;
+  EXPECT_EQ(response->body, "coordinator.default.svc");
+  EXPECT_EQ(Ask(server.port(), &named).error().code, Code::kUnavailable);
+  EXPECT_EQ(Ask(server.port(), &named, "other.svc").error().code, Code::kUnavailable);
 }
 
 TEST_F(HttpClientTest, OnlyTheGivenCaIsTrusted) {

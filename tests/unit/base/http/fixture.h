@@ -27,6 +27,23 @@ namespace parallelrun {
 
 constexpr int kPatienceMs = 60'000;  // no test waits for anything longer
 
+inline sockaddr_in6 Ipv6Loopback(uint16_t port) {
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  address.sin6_port = htons(port);
+  address.sin6_addr = in6addr_loopback;
+  return address;
+}
+
+inline bool HasIpv6Loopback() {
+  const int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const sockaddr_in6 any_port = Ipv6Loopback(0);
+  const bool has =
+      fd >= 0 && bind(fd, reinterpret_cast<const sockaddr*>(&any_port), sizeof(any_port)) == 0;
+  if (fd >= 0) close(fd);
+  return has;
+}
+
 class RawClient {
  public:
   explicit RawClient(uint16_t port) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -36,6 +53,11 @@ class RawClient {
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     const int rc = connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof(address));
     EXPECT_EQ(rc, 0) << "connect to port " << port;
+  }
+  explicit RawClient(const sockaddr_in6& address)
+      : fd_(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const int rc = connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+    EXPECT_EQ(rc, 0) << "connect to [::1]:" << ntohs(address.sin6_port);
   }
   ~RawClient() { Close(); }
   RawClient(const RawClient&) = delete;

@@ -1,9 +1,14 @@
 #include "base/http/server.h"
 
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <spdlog/fmt/fmt.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #include <atomic>
+#include <cstddef>
 #include <memory>
 #include <vector>
 
@@ -436,6 +441,59 @@ TEST(HttpServer, BindFailuresSayWhereAndWhatToDo) {
   const auto foreign = HttpServer::Start(loop, options, nullptr, nullptr);
   ASSERT_FALSE(foreign.ok());
   EXPECT_NE(foreign.error().message.find("address of this machine"), std::string::npos);
+}
+
+void AnswerPeer(const std::shared_ptr<HttpExchange>& exchange) {
+  exchange->Respond(TextResponse(200, exchange->request().peer));
+}
+
+HttpServerOptions Everywhere() {
+  HttpServerOptions options;
+  options.host = "";
+  return options;
+}
+
+TEST(HttpServer, WithoutAHostItAnswersOnEveryIpv4Address) {
+  TestServer server(Everywhere(), &AnswerPeer);
+  RawClient client(server.port());
+  client.Send(kGet);
+  EXPECT_TRUE(BodyOf(client.ReadResponse()).starts_with("127.0.0.1:"));
+}
+
+TEST(HttpServer, WithoutAHostItAnswersOnEveryIpv6Address) {
+  if (!HasIpv6Loopback()) GTEST_SKIP() << "this machine has no ::1";
+  TestServer server(Everywhere(), &AnswerPeer);
+  RawClient client(Ipv6Loopback(server.port()));
+  client.Send(kGet);
+  EXPECT_TRUE(BodyOf(client.ReadResponse()).starts_with("[::1]:"));
+}
+
+// Makes this thread's kernel one without IPv6.
+bool TakeIpv6Away() {
+  sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAFNOSUPPORT),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program{std::size(code), code};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+TEST(HttpServer, WithoutAHostItNeedsNoIpv6) {
+  bool taken = false;
+  std::thread([&taken] {
+    taken = TakeIpv6Away();
+    if (!taken) return;
+    EventLoop loop;
+    const auto server = HttpServer::Start(loop, Everywhere(), nullptr, nullptr);
+    ASSERT_TRUE(server.ok()) << server.error().message;
+    RawClient client((*server)->port());
+  }).join();
+  if (!taken) GTEST_SKIP() << "this machine allows no seccomp filter";
 }
 
 TEST(HttpServer, TakesAnInheritedSocket) {
