@@ -89,7 +89,7 @@ std::string Mistake(const ProcessOptions& options) {
 }  // namespace
 
 Result<HostPort> ParseHostPort(const std::string& text) {
-  const Error wrong{Code::kInvalid, "\"" + text + "\" is not HOST:PORT, as in 0.0.0.0:8080"};
+  const Error wrong{Code::kInvalid, "\"" + text + "\" is not HOST:PORT, as in :8080"};
   const size_t colon = text.rfind(':');
   if (colon == std::string::npos) return wrong;
   const std::string port = text.substr(colon + 1);
@@ -105,7 +105,6 @@ Result<HostPort> ParseHostPort(const std::string& text) {
   } else if (out.host.find(':') != std::string::npos) {
     return wrong;
   }
-  if (out.host.empty()) out.host = "0.0.0.0";
   return out;
 }
 
@@ -136,9 +135,9 @@ ParsedOptions ParseOptions(const std::vector<std::string>& arguments,
   app.add_option("--job-labels", labels, "NAME=VALUE,...: put on every object of every job")
       ->delimiter(',');
   app.add_option("--metrics-address", options.metrics_address,
-                 "HOST:PORT of /metrics; 0 for none (default 0.0.0.0:8080)");
+                 "HOST:PORT of /metrics; 0 for none (default :8080, on every address)");
   app.add_option("--health-address", options.health_address,
-                 "HOST:PORT of /healthz and /readyz; 0 for none (default 0.0.0.0:8081)");
+                 "HOST:PORT of /healthz and /readyz; 0 for none (default :8081, on every address)");
   app.add_flag("--leader-elect", options.leader.elect,
                "Work only while holding the lease parallelrun-operator");
   AddDuration(app, "--leader-lease-duration", options.leader.lease_duration,

@@ -42,8 +42,8 @@ struct ProcessOptions {
   OperatorOptions planning;
   std::string kubeconfig;                     // empty: in the cluster, or KUBECONFIG
   std::vector<std::string> watch_namespaces;  // empty: the whole cluster
-  std::string metrics_address = "0.0.0.0:8080";
-  std::string health_address = "0.0.0.0:8081";
+  std::string metrics_address = ":8080";
+  std::string health_address = ":8081";
   LeaderOptions leader;
   int workers = 24;  // each waits for the API server most of its time
   bool per_job_metrics = false;
@@ -69,7 +69,7 @@ struct HostPort {
   std::string host;
   uint16_t port = 0;
 };
-// "HOST:PORT", "[IPV6]:PORT" or ":PORT" (every address). kInvalid otherwise.
+// "HOST:PORT", "[IPV6]:PORT" or ":PORT" (an empty host: every address). kInvalid otherwise.
 Result<HostPort> ParseHostPort(const std::string& text);
 
 }  // namespace parallelrun

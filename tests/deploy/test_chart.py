@@ -160,6 +160,11 @@ def test_the_operator_knows_its_flags():
     assert set(known) - set(passed) <= {"check", "kubeconfig", "namespace", "version"}
 
 
+def test_the_operator_listens_on_every_address_of_either_family(chart):
+    args = render.operator_pod(chart)["containers"][0]["args"]
+    assert {"--metrics-address=:8080", "--health-address=:8081"} <= set(args)
+
+
 def test_an_images_own_registry():
     values = {"image": {"registry": "r.example", "repository": "a/b", "tag": "9"}}
     assert render.operator_pod(render.chart(values))["containers"][0]["image"] == "r.example/a/b:9"

@@ -24,7 +24,7 @@ Error Wrong(const std::string& key, const std::string& why) {
   return {Code::kInvalid, "configuration: " + key + ": " + why};
 }
 
-// "HOST:PORT", with an IPv6 address in brackets.
+// "HOST:PORT", with an IPv6 address in brackets; ":PORT" is every address.
 Status ParseAddress(const std::string& key, const std::string& address, HttpServerOptions& http) {
   const size_t colon = address.rfind(':');
   const std::string port = colon == std::string::npos ? "" : address.substr(colon + 1);

@@ -170,7 +170,10 @@ TEST(Credentials, TheCoordinatorReadsItsConfiguration) {
   EXPECT_EQ(config->processes, 4U);
   EXPECT_EQ(config->code_digest, 0xabU);
   EXPECT_EQ(config->volumes.at("out"), "/mnt/out");
+  EXPECT_EQ(config->http.host, "") << "every address, of whichever family the cluster has";
   EXPECT_EQ(config->http.port, 8443);
+  EXPECT_EQ(config->metrics_http->host, "");
+  EXPECT_EQ(config->metrics_http->port, 9102);
   EXPECT_FALSE(config->resume);
   EXPECT_EQ(data.at("viewer"), RoleToken(made.key, "viewer"));
 }

@@ -124,7 +124,8 @@ TEST(OperatorOptions, MistakesNameTheMend) {
 
 TEST(OperatorOptions, AddressesMayBeIpv6) {
   EXPECT_EQ(ParseHostPort("[::1]:80")->host, "::1");
-  EXPECT_EQ(ParseHostPort(":80")->host, "0.0.0.0");
+  EXPECT_EQ(ParseHostPort(":80")->host, "") << "every address";
+  EXPECT_EQ(ParseHostPort(":80")->port, 80);
   EXPECT_FALSE(ParseHostPort("::1:80").ok());
   EXPECT_FALSE(ParseHostPort("host:99999").ok());
 }

@@ -51,5 +51,25 @@ TEST(CoordinatorConfigTest, EveryNodeMayKeepItsConnections) {
   EXPECT_GE(many->http.max_connections, 3U * 5000);
 }
 
+TEST(CoordinatorConfigTest, ListensWhereItIsTold) {
+  struct Case {
+    const char* address;
+    const char* host;
+    int port;
+  };
+  for (const Case& one :
+       {Case{":8443", "", 8443}, Case{"[::1]:80", "::1", 80}, Case{"10.0.0.1:0", "10.0.0.1", 0}}) {
+    nlohmann::json config = nlohmann::json::parse(kConfig);
+    config["listen"]["address"] = one.address;
+    config["metricsListen"] = one.address;
+    const Result<CoordinatorConfig> parsed = ParseConfig(config.dump());
+    ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+    for (const HttpServerOptions& http : {parsed->http, *parsed->metrics_http}) {
+      EXPECT_EQ(http.host, one.host) << one.address;
+      EXPECT_EQ(http.port, one.port) << one.address;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace parallelrun
