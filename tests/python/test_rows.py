@@ -43,6 +43,42 @@ def test_bytes(launch, returned, data):
     assert result.run_ns > 0
 
 
+def aligned(numbers):
+    """As numpy aligns a row of integers."""
+    width = len(str(numbers[-1]))
+    return f"[{' '.join(f'{number:{width}}' for number in numbers)}]\n"
+
+
+LONG = "numpy.arange(2002).reshape(2, 1001)"
+LONG_ROWS = aligned(range(1001)) + aligned(range(1001, 2002))
+ZEROS = ["0."] * 40
+
+
+@pytest.mark.parametrize(
+    ("returned", "data"),
+    [
+        pytest.param(LONG, LONG_ROWS, id="long rows"),
+        pytest.param(f"list({LONG})", LONG_ROWS, id="long arrays in a list"),
+        pytest.param("numpy.zeros((2, 40))", f"[{' '.join(ZEROS)}]\n" * 2, id="wide rows"),
+        pytest.param(
+            "[['p', numpy.zeros(40)], 'q']",
+            f"['p', array([{', '.join(ZEROS)}])]\nq\n",
+            id="an array within an element",
+        ),
+        pytest.param(
+            "[numpy.array([[1, 2], [3, 4]])]", "[[1 2]\n [3 4]]\n", id="lines of a matrix stay"
+        ),
+        pytest.param("['p\\nq...', Named(numpy)]", "p\nq...\nby its __str__\n", id="no array"),
+    ],
+)
+def test_c7_arrays_are_written_whole(launch, returned, data):
+    agent = launch("returns.py", returned)
+    run_once(agent)
+    result = agent.result()
+    assert result.data == data.encode()
+    assert result.rows == 2 - returned.startswith("[numpy")
+
+
 def test_undecodable_file_names_come_back_as_they_are(launch):
     agent = launch("returns.py", "mini_batch")
     run_once(agent, [b"\xff.png"])

@@ -7,6 +7,7 @@ import sys
 
 from parallelrun.worker.failure import Failure
 
+_TEXT = {str}
 _SETTINGS = "parallel_run_step.settings.json"
 _RETURN_THIS = (
     "Return a list, a tuple or a pandas DataFrame with one element or row for each item that was "
@@ -58,8 +59,8 @@ class RowEncoder:
         elif lines is None:
             data = _to_bytes(returned.to_csv(**self._to_csv))
         else:
-            texts = map(_output_of if self._component_mode else str, lines)
-            data = _to_bytes("\n".join(texts) + "\n")
+            texts = _join(_output_of if self._component_mode else str, lines, count)
+            data = _to_bytes(texts + "\n")
         return min(count, items), count, data
 
     def take_header(self, returned, rows):
@@ -94,6 +95,24 @@ class RowEncoder:
             + _ADVICE.get(name, f"{_RETURN_THIS}."),
             location=self._run_location,
         )
+
+
+def _join(to_text, elements, count):
+    """The elements as lines, with numpy's arrays whole.
+
+    For reading, numpy leaves out the middle of more than 1,000 values and breaks long lines.
+    """
+    numpy = sys.modules.get("numpy")
+    if numpy is None:
+        return "\n".join(map(to_text, elements))
+    if to_text is str and _TEXT.issuperset(map(type, elements)):
+        return "\n".join(iter(elements))  # as their str(), and faster
+    text = "\n".join(map(to_text, elements))
+    # Changing the options takes as long as many elements, and arrays may lie deep inside of them.
+    if "..." in text or text.count("\n") >= count:
+        with numpy.printoptions(threshold=sys.maxsize, linewidth=sys.maxsize):
+            text = "\n".join(map(to_text, elements))
+    return text
 
 
 def _output_of(element):
