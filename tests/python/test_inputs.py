@@ -70,6 +70,48 @@ def test_table_delimiter_and_index(launch, tmp_path):
     assert agent.result().data == b'1 "2 3" 2\n4 5 2\n'
 
 
+@pytest.mark.parametrize(
+    ("rows", "data"),
+    [
+        (b"1,2,\n4,5,\n", b"1 2 2\n4 5 2\n"),
+        (b"0,2,\n1,5,\n", b"0 2 2\n1 5 2\n"),
+        (b"1,2,,,\n,5\n", b"1.0 2 2\n 5 2\n"),
+        (b' \n\n"1",2\n4,"5"\n', b"1 2 2\n4 5 2\n"),
+    ],
+)
+def test_table_fields_beyond_the_header_may_be_empty(launch, tmp_path, rows, data):
+    path = tmp_path / "rows.csv"
+    path.write_bytes(rows)
+    agent = launch("table.py")
+    agent.ready()
+    agent.run_table(path, 2, header=b"x,y\n")
+    assert agent.result().data == data
+
+
+@pytest.mark.parametrize(
+    ("rows", "fields"),
+    [
+        (b"1,2,3\n4,5,6\n", 3),
+        (b"0,2,3\n1,5,6\n", 3),
+        (b"1,2,\n4,5,6\n", 3),
+        (b",,\n4,5\n7,8,9\n", 3),
+        (b"1,2,3,,\n4\n", 5),
+        (b" \n\n1,2,3\n4,5\n", 3),
+        pytest.param(b"1,%s,3\n4,5\n" % (b"x" * 200_000), 3, id="a long field"),
+    ],
+)
+def test_table_fields_beyond_the_header_are_not_lost(launch, tmp_path, rows, fields):
+    path = tmp_path / "rows.csv"
+    path.write_bytes(rows)
+    agent = launch("table.py")
+    agent.ready()
+    agent.run_table(path, 2, header=b"x,y\n")
+    failure = agent.failed().failure
+    assert (failure["kind"], failure["fatal"]) == ("InputUnreadable", False)
+    where = f"{path}, bytes 0 to {len(rows)}, cannot be read: "
+    assert failure["message"].startswith(f"{where}rows have {fields} fields, and the header has 2.")
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "UTF_8", "utf-8-sig"])
 def test_a_byte_order_mark_within_a_table_is_data(launch, tmp_path, encoding):
     # As two files with marks that were put together; the second one begins a slice.

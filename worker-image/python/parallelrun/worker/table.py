@@ -66,7 +66,7 @@ def _read(path, offsets, header, stamp, options, root):
             listed.check_stamp(path, os.stat(path), stamp)
             return _read_parquet(pandas, path, options.get("rowGroups"))
         data = listed.read_slice(path, offset, length, stamp, header)
-        return _parse(pandas, data, bool(header), options)
+        return _parse(pandas, data, len(header), options)
     except Failure:
         raise
     except ImportError as error:
@@ -86,26 +86,52 @@ def _image():
     return f" {image}" if image else ""
 
 
-def _parse(pandas, data, has_header, options):
-    encoding = options["encoding"]
-    if codecs.lookup(encoding).name in ("utf-8", "utf-8-sig"):
-        # The file's own mark is not in its slices; one that is data must not be taken for it.
-        encoding = "utf-8"
-        if data.startswith(codecs.BOM_UTF8):
-            data = codecs.BOM_UTF8 + data
-    frame = pandas.read_csv(
-        io.BytesIO(data),
-        sep=options["delimiter"],
-        encoding=encoding,
-        header=0 if has_header else None,
+def _parse(pandas, data, header_size, options):
+    settings = {
+        "sep": options["delimiter"],
+        "encoding": options["encoding"],
         # Never take a column for the index: scripts join their results by position.
-        index_col=False,
+        "index_col": False,
         # One type for a whole column, not one per internal chunk.
-        low_memory=False,
-    )
-    if not has_header:
+        "low_memory": False,
+    }
+    marked = data
+    if codecs.lookup(options["encoding"]).name in ("utf-8", "utf-8-sig"):
+        # The file's own mark is not in its slices; one that is data must not be taken for it.
+        settings["encoding"] = "utf-8"
+        if data.startswith(codecs.BOM_UTF8):
+            marked = codecs.BOM_UTF8 + data
+    frame = pandas.read_csv(io.BytesIO(marked), header=0 if header_size else None, **settings)
+    if not header_size:
         frame.columns = [f"Column{number}" for number in range(1, len(frame.columns) + 1)]
+    elif _begins_wide(data, settings):
+        # pandas has dropped the last fields. It warns at most, and some versions do not.
+        rows = pandas.read_csv(io.BytesIO(data[header_size:]), header=None, **settings)
+        _check_lost(pandas, rows, len(frame.columns))
     return frame
+
+
+def _begins_wide(data, settings):
+    """Whether the first row may have more fields than the header; pandas refuses later ones."""
+    import csv
+
+    text = io.TextIOWrapper(io.BytesIO(data), settings["encoding"], newline="")
+    rows = csv.reader(text, delimiter=settings["sep"])
+    try:
+        header = len(next(rows, ()))
+        # Lines of blanks are no rows for pandas.
+        return header < next((len(row) for row in rows if len(row) > 1 or "".join(row).strip()), 0)
+    except csv.Error:  # a field that is longer than it takes
+        return True
+
+
+def _check_lost(pandas, rows, named):
+    """Raises unless all that rows have beyond the header is empty, as after a last delimiter."""
+    if rows.iloc[:, named:].notna().any(axis=None):
+        raise pandas.errors.ParserError(
+            f"rows have {len(rows.columns)} fields, and the header has {named}. Complete the "
+            "header, or quote fields that hold the delimiter."
+        )
 
 
 def _read_parquet(pandas, path, row_groups):
