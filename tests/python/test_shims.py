@@ -469,6 +469,40 @@ def test_s23_models_and_files_that_a_script_leaves(launch):
     assert len(names) == 20  # nothing half-written is left
 
 
+# What another pod does meanwhile, whose processes have the same ids.
+AT_ONCE = """
+import shutil
+from azureml.core import Run
+def upload(source, between):
+    copy = shutil.copyfile
+    def copyfile(*paths):
+        shutil.copyfile = copy
+        copy(*paths)
+        between()
+    shutil.copyfile = copyfile
+    Run.get_context().upload_file("shared.txt", source)
+def fail():
+    raise OSError("no space")
+"""
+
+
+def test_s23_uploads_of_one_name_at_once(launch):
+    files = {"one.txt": "one", "two.txt": "two"}
+    out = launch.folder / "out"
+    value = "upload('one.txt', lambda: upload('two.txt', lambda: None))"
+    value_of(launch, AT_ONCE, value, files=files, outputFolder=str(out))
+    assert {path.name: path.read_text() for path in out.iterdir()} == {"shared.txt": "one"}
+
+
+def test_s23_an_upload_that_fails_leaves_nothing(launch):
+    out = launch.folder / "out"
+    launch.write("code/one.txt", "one")
+    upload = "upload('one.txt', fail)"
+    failure = failure_of(launch, AT_ONCE, upload, outputFolder=str(out))
+    assert failure["message"] == "no space"
+    assert list(out.iterdir()) == []
+
+
 def test_s23_models_that_a_job_registered_are_a_store(launch):
     out = launch.folder / "out"
     agent = trainer(launch, out)

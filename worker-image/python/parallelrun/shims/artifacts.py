@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from contextlib import contextmanager, suppress
 
 from parallelrun.worker import process
 
@@ -37,17 +38,28 @@ def write(name, content):
     target = local_path(name)
     os.makedirs(os.path.dirname(target), exist_ok=True)
     data = content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
-    partial = f"{target}.{os.getpid()}"
-    with open(partial, "wb") as file:
+    with _partial(target) as partial, open(partial, "wb") as file:
         file.write(data)
-    os.replace(partial, target)
 
 
 def replace(source, target):
     """Copies a file; who reads the one that is there is not disturbed."""
-    partial = f"{target}.{os.getpid()}"
-    shutil.copyfile(source, partial)
-    os.replace(partial, target)
+    with _partial(target) as partial:
+        shutil.copyfile(source, partial)
+
+
+@contextmanager
+def _partial(target):
+    """A path beside the target, which what was written there replaces."""
+    # Process ids are no names: each pod counts its own, and they share the output folder.
+    partial = f"{target}.{os.urandom(8).hex()}"
+    try:
+        yield partial
+        os.replace(partial, target)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(partial)
+        raise
 
 
 def copy_into(source, folder):
