@@ -85,6 +85,55 @@ def test_s23_the_stand_ins_are_not_imported_for_nothing(launch):
     assert value_of(launch, "import sys", value) == "False"
 
 
+# Children import the script anew; those that cannot make a Pool wait for ever.
+IN_CHILDREN = """
+import logging, multiprocessing, os, sys
+from concurrent.futures import ProcessPoolExecutor
+from azureml.core import Model, Run
+from azureml_user.parallel_run import EntryScript
+def in_child(method, depth):
+    with ProcessPoolExecutor(1, multiprocessing.get_context(method)) as pool:
+        return pool.submit(work, method, depth).result()
+def work(method, depth):
+    if depth:
+        return in_child(method, depth - 1)
+    entry = EntryScript()
+    logging.info("said by a child")
+    entry.logger.info("logged by a child")
+    Run.get_context().log("depth", depth)
+    model = os.path.basename(Model.get_model_path("m"))
+    return entry.agent_name, os.path.basename(entry.output_dir), model, sys.argv[1:]
+def init():
+    os.chdir("..")
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize("script", ["score.py", "src/deep/score.py"])
+def test_s23_children_have_the_stand_ins(launch, method, script):
+    text = SCORE.format(imports=IN_CHILDREN, value=f"in_child({method!r}, 0)")
+    agent = launch(script, "--x", "1", files={script: text}, **store(launch, **{"m/1/a": "x"}))
+    agent.ready()
+    agent.run_files()
+    row = "('process000', 'output', 'a', ['--x', '1'])"
+    assert agent.result().data.decode() == f"{row}\n"
+    assert "|said by a child\n" in agent.stdout_path.read_text()
+    assert "|logged by a child\n" in agent.log("user/entry_script_log/0/process000.log.txt")
+    assert json.loads(agent.log("user/metrics.process000.jsonl"))["name"] == "depth"
+
+
+def test_s23_children_of_children_have_the_stand_ins(launch):
+    start = store(launch, **{"m/1/a": "x"})
+    row = value_of(launch, IN_CHILDREN, "in_child('spawn', 1)", **start)
+    assert row == "('process000', 'output', 'a', [])"
+
+
+def test_s23_children_without_the_environment_have_the_stand_ins(launch):
+    value = "[os.environ.pop('PARALLELRUN_START'), in_child('spawn', 0)]"
+    failure = failure_of(launch, IN_CHILDREN, value)
+    assert "EntryScript() works only inside a worker process" in failure["message"]
+
+
 # Model
 
 

@@ -66,6 +66,7 @@ class Worker:
         self.process = process.begin(body)
         self.process.channel = self.channel
         process.set_environment(self.process)
+        process.prepare_children(self.process)
         logs.set_up(self.process.logging_level)
         shims.install()
         began = self.page.enter(0, IMPORTING)

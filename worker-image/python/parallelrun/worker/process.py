@@ -2,10 +2,15 @@
 
 import json
 import os
+import sys
 from collections import deque
 
 from parallelrun import RELEASE
 from parallelrun.worker.channel import ProtocolError
+
+# For children of the script; the arguments, which may be long, these get in another way.
+_START = "PARALLELRUN_START"
+_NOT_THEIRS = ("arguments", "metrics", "headers", "profiling")
 
 # The one process that this interpreter is; None until the start frame came.
 current = None
@@ -14,8 +19,9 @@ current = None
 class Process:
     """The start frame. Paths are absolute: the script may change the working directory."""
 
-    def __init__(self, start):
-        self.root = os.getcwd()
+    def __init__(self, start, root):
+        self.start = start
+        self.root = root
         self.entry_script = start["entryScript"]
         self.arguments = start["arguments"]
         self.name = start["process"]
@@ -55,7 +61,7 @@ def begin(body):
                 f"the agent is release {start['release']} and this package is release {RELEASE}; "
                 "both must come from the same worker image"
             )
-        current = Process(start)
+        current = Process(start, os.getcwd())
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ProtocolError(f"the start frame cannot be read: {error!r}") from error
     return current
@@ -68,3 +74,23 @@ def set_environment(process):
         os.environ["AZUREML_ROOT_RUN_ID"] = process.run_id  # there is no pipeline around the job
     if process.model_folder:
         os.environ["AZUREML_MODEL_DIR"] = process.model_folder
+
+
+def prepare_children(process):
+    """Lets children that the script starts by spawn or forkserver begin with child.py.
+
+    They import what the main module is called, unless that is a __main__.
+    """
+    sys.modules["__main__"].__spec__.name = "parallelrun.worker.child"
+    start = {key: value for key, value in process.start.items() if key not in _NOT_THEIRS}
+    os.environ[_START] = json.dumps({"root": process.root, "arguments": [], **start})
+
+
+def begin_child():
+    """Makes such a child part of its parent's process; it has no connection to the agent."""
+    global current
+    start = os.environ.get(_START)
+    if start is not None:  # the script may have cleared its environment
+        start = json.loads(start)
+        current = Process(start, start["root"])
+    return current
