@@ -106,6 +106,21 @@ def test_settings_file(launch, settings, data):
     assert agent.result().data == data.encode()
 
 
+def test_header_aliases_that_do_not_fit_fail_every_attempt(launch):
+    content = json.dumps({"append_row": {"pandas.DataFrame.to_csv": {"header": ["x", "y", "z"]}}})
+    agent = launch(
+        "returns.py",
+        FRAME,
+        files={"parallel_run_step.settings.json": content},
+        appendRowDataframeHeader=True,
+        headers=True,
+    )
+    run_once(agent)
+    assert "3 aliases" in agent.failed().failure["message"]
+    agent.run_files(sequence=10)
+    assert "3 aliases" in agent.failed().failure["message"]
+
+
 @pytest.mark.parametrize("content", ["{", "[]", '{"append_row": 3}'])
 def test_bad_settings_file(launch, content):
     agent = launch("returns.py", "[]", files={"parallel_run_step.settings.json": content})

@@ -71,8 +71,9 @@ class RowEncoder:
         if pandas is None or not isinstance(returned, pandas.DataFrame):
             return None
         options = {**self._to_csv, "header": self.header}
-        self.header = None
-        return _to_bytes(returned.iloc[:0].to_csv(**options))
+        header = _to_bytes(returned.iloc[:0].to_csv(**options))
+        self.header = None  # not before: aliases that do not fit fail this attempt and the next
+        return header
 
     def _check(self, returned):
         """What to print line by line, or None for a DataFrame."""
