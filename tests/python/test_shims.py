@@ -313,11 +313,23 @@ def test_s23_metrics_of_a_forked_child_go_to_the_file(launch):
 ODD = """
 import numpy
 from azureml.core import Run
+class Textless:
+    def __str__(self):
+        raise ValueError("no text")
 def run(mini_batch):
     log = Run.get_context().log
     log("scalar", numpy.float32(0.5))
     log("array", numpy.arange(2))
     log("other", {1: {2}})
+    log("long", numpy.longdouble(0.5))
+    log("longs", numpy.arange(2, dtype=numpy.longdouble))
+    endless = {}
+    endless["in"] = endless
+    log("endless", endless)
+    log("huge", 10**5000)
+    log("textless", Textless())
+    log(Textless(), 1)
+    log("step", 1, step=Textless())
     log("big", "x" * 5000)
     log("too big", "x" * 2000000)
     return mini_batch
@@ -328,10 +340,15 @@ def test_s23_odd_metrics(launch):
     agent = launch("score.py", files={"score.py": ODD}, metrics=True)
     agent.ready()
     agent.run_files()
-    assert [agent.metric()["value"] for _ in range(3)] == [0.5, [0, 1], {"1": "{2}"}]
+    values = [agent.metric()["value"] for _ in range(5)]
+    assert values == [0.5, [0, 1], {"1": "{2}"}, "0.5", ["0.0", "1.0"]]
     agent.result()
     agent.stop()
-    assert "the metric 'too big' is left out" in agent.stderr_path.read_text()
+    said = agent.stderr_path.read_text().splitlines()
+    names = ["'endless'", "'huge'", "'textless'", "whose name is of type Textless", "'step'"]
+    for name, line in zip([*names, "'too big'"], said):
+        assert line.startswith(f"parallelrun: the metric {name} is left out: ")
+    assert len(said) == 6
     assert json.loads(agent.log("user/metrics.process000.jsonl"))["name"] == "big"
 
 

@@ -7,6 +7,7 @@ import threading
 import time
 
 from parallelrun.worker import channel, logs, process
+from parallelrun.worker.failure import text_of
 
 # Longer metrics go to the file, and what is too long even there is left out.
 _MAX_FRAME = 4 << 10
@@ -16,12 +17,13 @@ _MAX_BYTES = 1 << 20
 def log(name, value, step=None):
     """Records a metric. Any thread; never fails the script."""
     current = process.current
-    record = {"name": _text(name), "value": _plain(value), "time": round(time.time(), 3)}
-    if step is not None:
-        record["step"] = _plain(step)
-    data = json.dumps(record).encode()
+    try:
+        data = _encode(name, value, step)
+    except Exception as error:  # what has no end, no digits or no text, or code of the script
+        _leave_out(name, f"it cannot be written: {text_of(error)}")
+        return
     if len(data) > _MAX_BYTES:
-        logs.say(f"the metric {record['name']!r} is left out: it has more than {_MAX_BYTES} bytes")
+        _leave_out(name, f"it has more than {_MAX_BYTES} bytes")
     elif (
         not current.takes_metrics
         or len(data) > _MAX_FRAME
@@ -33,6 +35,18 @@ def log(name, value, step=None):
     else:
         # The connection is the main thread's.
         current.metrics.append(data)
+
+
+def _encode(name, value, step):
+    record = {"name": _text(name), "value": _plain(value), "time": round(time.time(), 3)}
+    if step is not None:
+        record["step"] = _plain(step)
+    return json.dumps(record).encode()
+
+
+def _leave_out(name, reason):
+    known = repr(name) if type(name) is str else f"whose name is of type {type(name).__name__}"
+    logs.say(f"the metric {known} is left out: {reason}")
 
 
 def _append(path, data):
@@ -57,7 +71,9 @@ def _plain(value):
     if isinstance(value, (list, tuple)):
         return [_plain(part) for part in value]
     if hasattr(value, "tolist"):
-        return _plain(value.tolist())
+        plain = value.tolist()
+        if type(plain) is not type(value):  # as of numpy.longdouble, for which Python has no type
+            return _plain(plain)
     return _text(value)
 
 
