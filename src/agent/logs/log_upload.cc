@@ -132,8 +132,7 @@ bool LogUploader::ScanFolder(int folder_fd, const std::string& relative, int dep
     if (!S_ISDIR(info.st_mode) && !S_ISREG(info.st_mode)) continue;
     const auto known = sent_.find(path);
     if (S_ISREG(info.st_mode) &&
-        (info.st_size == 0 ||
-         (known != sent_.end() && known->second.bytes == static_cast<uint64_t>(info.st_size)))) {
+        (known == sent_.end() ? info.st_size == 0 : known->second.IsAllOf(info))) {
       continue;
     }
     // The kind was looked at by name: O_NOFOLLOW and O_NONBLOCK keep a swapped entry harmless.
@@ -165,10 +164,11 @@ bool LogUploader::UploadFile(int fd, const std::string& relative) {
   fstat(fd, &info);
   // What comes later is the next round's: one file that grows fast must not hold up the others.
   const auto end = static_cast<uint64_t>(info.st_size);
-  const bool rotated = IsRotated(*target);
-  if (end < sent.bytes) {  // begun again
-    sent.bytes = 0;
-    if (!rotated) sent.offset = 0;
+  const bool rotated = sent.rotated = IsRotated(*target);
+  if (rotated) {
+    if (end < sent.bytes) sent.bytes = 0;  // begun again
+  } else {
+    LookAt(fd, info, sent);
   }
   bool hopeless = false;
   const bool uploaded = rotated ? UploadHalves(fd, *target, sent, end, hopeless)
@@ -182,6 +182,21 @@ bool LogUploader::UploadFile(int fd, const std::string& relative) {
   return uploaded || hopeless;
 }
 
+bool LogUploader::Sent::IsAllOf(const struct stat& info) const {
+  return bytes == static_cast<uint64_t>(info.st_size) && (rotated || version.Settled(info));
+}
+
+// Begins again with a file that holds no longer what was sent.
+void LogUploader::LookAt(int fd, const struct stat& info, Sent& sent) {
+  LogVersion version(fd, info);
+  if (sent.version.known() && !sent.version.ContinuedBy(fd, info)) {
+    sent.bytes = 0;
+    sent.stale = true;
+  }
+  version.CountLooks(sent.version);
+  sent.version = version;
+}
+
 bool LogUploader::Stopping() {
   const std::lock_guard lock(mutex_);
   return stop_;
@@ -189,12 +204,14 @@ bool LogUploader::Stopping() {
 
 bool LogUploader::UploadRange(int fd, const std::string& target, Sent& sent, uint64_t end,
                               bool& hopeless) {
-  while (sent.bytes < end) {
+  while (sent.bytes < end || sent.stale) {
     std::string bytes(std::min<uint64_t>(kMaxPut, end - sent.bytes), '\0');
     const ssize_t n = pread(fd, bytes.data(), bytes.size(), static_cast<off_t>(sent.bytes));
-    if (n <= 0) return n == 0;
+    if (n < 0) return false;
+    if (n == 0 && !sent.stale) return true;
     bytes.resize(static_cast<size_t>(n));
-    if (!Put(target, sent.bytes, false, std::move(bytes), hopeless)) return false;
+    if (!Put(target, sent.bytes, sent.stale, std::move(bytes), hopeless)) return false;
+    sent.stale = false;
     sent.bytes += static_cast<uint64_t>(n);
     if (Stopping()) return false;
   }

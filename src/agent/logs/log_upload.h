@@ -1,6 +1,7 @@
 // LogUploader sends what appears below a folder to the coordinator's log tree, while it grows.
-// New bytes only, at their offset, at most 1 MiB a call; links are never followed. A file outside
-// the layout of docs/coordinator-api.md goes to user/files/<node>/.
+// New bytes only, at their offset, at most 1 MiB a call; a file that was written anew is sent anew
+// and takes the place of what was sent (log_version.h tells). Links are never followed. A file
+// outside the layout of docs/coordinator-api.md goes to user/files/<node>/.
 //
 // Bounds: the processes' stdout and stderr and the node's own logs become two files in turn, x.txt
 // and x.1.txt, of half the limit each: the older half is dropped when the newer one is full, and
@@ -21,6 +22,7 @@
 #include <string>
 #include <thread>
 
+#include "agent/logs/log_version.h"
 #include "base/http/client.h"
 #include "base/time.h"
 
@@ -55,10 +57,16 @@ class LogUploader {
   bool ScanFolder(int folder_fd, const std::string& relative, int depth);
   // How far a file is uploaded.
   struct Sent {
-    uint64_t bytes = 0;   // of the local file
-    uint64_t offset = 0;  // in the target's half
-    bool second = false;  // half
+    bool IsAllOf(const struct stat& info) const;
+
+    uint64_t bytes = 0;    // of the local file
+    bool rotated = false;  // kept in two halves: appended to, begun again at most
+    uint64_t offset = 0;   // in the target's half
+    bool second = false;   // half
+    LogVersion version;    // of a file that is not rotated
+    bool stale = false;    // the target holds what the file held before
   };
+  void LookAt(int fd, const struct stat& info, Sent& sent);
   bool UploadFile(int fd, const std::string& relative);
   bool UploadRange(int fd, const std::string& target, Sent& sent, uint64_t end, bool& hopeless);
   bool UploadHalves(int fd, const std::string& target, Sent& sent, uint64_t end, bool& hopeless);

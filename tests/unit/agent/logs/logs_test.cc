@@ -7,7 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <condition_variable>
+#include <cstdio>
 #include <map>
+#include <mutex>
 #include <thread>
 
 #include "agent/logs/log_trim.h"
@@ -67,11 +70,19 @@ class LogTree {
     options.base_url = "http://127.0.0.1:" + std::to_string(port_);
     return std::move(*HttpClient::Make(options));
   }
+  // Until the file is that.
+  void Await(const std::string& name, const std::string& text) {
+    std::unique_lock lock(mutex_);
+    EXPECT_TRUE(changed_.wait_for(lock, seconds(20), [&] { return files[name] == text; }))
+        << name << " is " << files[name];
+  }
   std::map<std::string, std::string> files;  // read it after Finish
   size_t most = 0;                           // bytes of all files together, ever
+  size_t received = 0;                       // bytes
 
  private:
   void Handle(HttpExchange& exchange) {
+    const std::lock_guard lock(mutex_);
     const HttpRequest& request = exchange.request();
     std::string& file = files[request.path.substr(std::string("/v1/nodes/0/logs/").size())];
     const size_t offset = std::stoul(QueryParameter(request.query, "offset").value_or("x"));
@@ -81,11 +92,15 @@ class LogTree {
     size_t all = 0;
     for (const auto& [name, bytes] : files) all += bytes.size();
     most = std::max(most, all);
+    received += request.body.size();
+    changed_.notify_all();
     exchange.Respond(TextResponse(200, "ok"));
   }
   EventLoop loop_;
   std::unique_ptr<HttpServer> server_;
   uint16_t port_ = 0;
+  std::mutex mutex_;
+  std::condition_variable changed_;
   std::thread thread_;
 };
 
@@ -157,6 +172,77 @@ TEST(AgentLogUpload, WhatWasDroppedBeforeItsUploadIsMarked) {
   EXPECT_THAT(log.substr(0, 60), HasSubstr(" bytes are missing here]\n"));
   EXPECT_THAT(log, EndsWith(text.substr(text.size() - 1000)));
   EXPECT_EQ(log.find('\0'), std::string::npos);
+}
+
+struct RewriteCase {
+  const char* name;
+  std::string before;
+  std::string after;
+  bool renamed = false;  // another file takes its name
+};
+
+// What is in the tree at the end is what is in the file at the end.
+TEST(AgentLogUpload, AFileWrittenAnewIsUploadedAnew) {
+  const std::string big(100'000, 'a');
+  const RewriteCase cases[] = {
+      {"shorter", "12345678901234567890", "short"},
+      {"same length", "12345678901234567890", "abcdefghijklmnopqrst"},
+      {"longer", "12345678901234567890", "a table with more columns"},
+      {"another head only", big, "b" + big.substr(1) + "more"},
+      {"another tail only", big, big.substr(1) + "b" + "more"},
+      {"same length, another tail only", big, big.substr(1) + "b"},
+      {"of many calls", Counting(3 * kMiB), std::string(2 * kMiB + 7, 'x')},
+      {"empty", "12345678901234567890", ""},
+      {"renamed", big, big.substr(0, 50'000) + "b" + big.substr(50'001), true},
+  };
+  for (const RewriteCase& c : cases) {
+    // Right after it was sent, and when it has been quiet for so long that it is not opened.
+    for (const bool quiet : {false, true}) {
+      SCOPED_TRACE(testing::Message() << c.name << (quiet ? ", quiet" : ""));
+      const TempFolder t;
+      LogTree tree;
+      t.Write("logs/table.csv", c.before);
+      {
+        LogUploader uploader(t.path("logs"), 0, tree.Client(), milliseconds(3));
+        tree.Await("user/files/0/table.csv", c.before);
+        for (int round = 0; quiet && round < 10; ++round) {
+          t.Write("logs/round" + std::to_string(round), "x");
+          tree.Await("user/files/0/round" + std::to_string(round), "x");
+        }
+        if (c.renamed) {
+          t.Write("table.csv", c.after);
+          ASSERT_EQ(rename(t.path("table.csv").c_str(), t.path("logs/table.csv").c_str()), 0);
+        } else {
+          t.Write("logs/table.csv", c.after);
+        }
+        ASSERT_TRUE(uploader.Finish(seconds(20)));
+      }
+      EXPECT_TRUE(tree.files["user/files/0/table.csv"] == c.after)
+          << tree.files["user/files/0/table.csv"].substr(0, 100);
+    }
+  }
+}
+
+TEST(AgentLogUpload, WhatWasAppendedIsSentOnce) {
+  const TempFolder t;
+  LogTree tree;
+  std::string text = Counting(100'000);
+  t.Write("logs/mine.txt", text);
+  {
+    LogUploader uploader(t.path("logs"), 0, tree.Client(), milliseconds(3));
+    tree.Await("user/files/0/mine.txt", text);
+    const int fd = OpenAppend(t.path("logs/mine.txt"));
+    for (int line = 0; line < 20; ++line) {
+      ASSERT_EQ(write(fd, "a line\n", 7), 7);
+      text += "a line\n";
+      tree.Await("user/files/0/mine.txt", text);
+    }
+    ASSERT_EQ(futimens(fd, nullptr), 0);  // touched
+    close(fd);
+    ASSERT_TRUE(uploader.Finish(seconds(20)));
+  }
+  EXPECT_TRUE(tree.files["user/files/0/mine.txt"] == text);
+  EXPECT_EQ(tree.received, text.size());
 }
 
 TEST(AgentLogUpload, NamesOfTheSecondHalf) {
