@@ -15,6 +15,17 @@ namespace fs = std::filesystem;
 constexpr uint64_t kMaxBytes = uint64_t{256} << 20;
 constexpr uint64_t kMaxFiles = 20'000;
 
+// What a link says in the copy: a relative way out of the code would lead elsewhere from there.
+// `link` is its path below `code`.
+fs::path Target(const fs::path& text, const fs::path& code, const fs::path& link) {
+  if (text.is_absolute()) return text;
+  const fs::path root = fs::canonical(code);  // a link to it has another parent
+  const fs::path target = (root / link.parent_path() / text).lexically_normal();
+  const fs::path inside = target.lexically_relative(root);
+  const bool leaves = inside.empty() || *inside.begin() == "..";
+  return leaves ? target : text;
+}
+
 struct Snapshot {
   std::string code;
   std::vector<std::string> leave_out;
@@ -43,9 +54,10 @@ struct Snapshot {
     if (Status counted = Count(from); !counted.ok()) return counted;
     Add(relative);
     if (fs::is_symlink(from)) {
+      const fs::path text = fs::read_symlink(from);
       Add("link");
-      Add(fs::read_symlink(from).string());
-      fs::copy_symlink(from, to);
+      Add(text.string());  // not where that is: the code may have moved
+      fs::create_symlink(Target(text, code, relative), to);
       return {};
     }
     fs::copy_file(from, to);

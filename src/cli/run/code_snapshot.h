@@ -15,9 +15,10 @@ namespace parallelrun {
 // (absolute: inputs and outputs that lie inside the code folder).
 bool LeftOutOfCode(const std::filesystem::path& path, const std::vector<std::string>& leave_out);
 
-// Copies `code` to `target` (made), without what LeftOutOfCode names. Links are copied as links.
-// The result is XXH3-64 over names, kinds and contents in byte order. kInvalid when the code is
-// above 256 MiB or 20,000 files: it is most likely not what was meant.
+// Copies `code` to `target` (made), without what LeftOutOfCode names. Links are copied as links,
+// and one that leads out of the code leads to the same place.
+// The result is XXH3-64 over names, kinds, contents and what links say, in byte order. kInvalid
+// when the code is above 256 MiB or 20,000 files: it is most likely not what was meant.
 Result<uint64_t> SnapshotCode(const std::string& code, const std::string& target,
                               const std::vector<std::string>& leave_out);
 

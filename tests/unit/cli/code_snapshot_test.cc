@@ -70,6 +70,41 @@ TEST_F(CodeSnapshotTest, LinksStayLinks) {
   EXPECT_TRUE(Copied("dangling"));
 }
 
+TEST_F(CodeSnapshotTest, ALinkOutOfTheCodeLeadsToTheSamePlace) {
+  fs::create_directories(folder_ + "/aside");
+  std::ofstream(folder_ + "/aside/model.txt") << "weights";
+  fs::create_symlink("../aside", code() + "/m");
+  fs::create_symlink("../../aside/model.txt", code() + "/pkg/model.txt");
+  fs::create_symlink("../score.py", code() + "/pkg/score.py");
+  const std::string other = folder_ + "/far/away";
+  fs::create_directories(other);
+  for (const std::string& from : {code(), folder_ + "/alias/to/code"}) {
+    if (from != code()) {  // a link to the code has other folders beside it
+      fs::create_directories(fs::path(from).parent_path());
+      fs::create_directory_symlink(code(), from);
+    }
+    const std::string to = other + "/" + std::to_string(++copies_);
+    ASSERT_TRUE(SnapshotCode(from, to, {}).ok());
+    EXPECT_TRUE(fs::is_symlink(to + "/m"));
+    EXPECT_EQ(fs::canonical(to + "/m/model.txt"), fs::canonical(folder_ + "/aside/model.txt"));
+    EXPECT_TRUE(fs::equivalent(to + "/pkg/model.txt", folder_ + "/aside/model.txt"));
+    EXPECT_EQ(fs::read_symlink(to + "/pkg/score.py"), "../score.py");
+  }
+}
+
+// The same code in another place is the same code.
+TEST_F(CodeSnapshotTest, TheDigestDoesNotTellWhereTheCodeLies) {
+  fs::create_symlink("../aside", code() + "/m");
+  const uint64_t here = Take();
+  fs::create_directories(folder_ + "/far/away");
+  fs::copy(code(), folder_ + "/far/away/code",
+           fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+  const Result<uint64_t> there =
+      SnapshotCode(folder_ + "/far/away/code", folder_ + "/far/copy", {});
+  ASSERT_TRUE(there.ok());
+  EXPECT_EQ(*there, here);
+}
+
 TEST_F(CodeSnapshotTest, AFolderOfDataIsNotCode) {
   fs::create_directories(code() + "/data");
   fs::resize_file((std::ofstream(code() + "/data/huge"), code() + "/data/huge"),
