@@ -146,6 +146,7 @@ Scenario Draw(uint64_t seed, bool liveness) {
   if (one_in(16)) ListTwice(s);
   if (liveness && s.nodes > 1 && one_in(4)) s.bad_node = static_cast<BadNode>(between(1, 5));
   DrawClocks(s, rng);
+  if (one_in(4)) s.hangs = between(1, 50);
   return s;
 }
 

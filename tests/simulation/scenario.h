@@ -105,6 +105,7 @@ struct Scenario {
   uint32_t bad = 0;        // files without a row: failed items of a good mini-batch
   uint32_t flaky = 0;      // attempts that fail
   uint32_t init_fails = 0;
+  uint32_t hangs = 0;  // answers after which the process begins with nothing more
   std::array<uint32_t, kDrawnFaults> weights{};
 };
 

@@ -193,7 +193,7 @@ void SimAgent::Perform(const WorkerAction& action) {
     case WorkerAction::Kind::kGive:
       worker.tasks.push_back({action.sequence, DecodeWork(action.work)});
       world_.oracle().Given(worker.tasks.back().work.id);
-      if (!worker.busy) Begin(number, worker);
+      Begin(number, worker);
       break;
     case WorkerAction::Kind::kTakeBack: worker.taken_back = action.sequence; break;
     case WorkerAction::Kind::kStop:
@@ -206,6 +206,7 @@ void SimAgent::Perform(const WorkerAction& action) {
 }
 
 void SimAgent::Begin(uint32_t number, Worker& worker) {
+  if (worker.busy || worker.hung || worker.tasks.empty()) return;
   if (worker.tasks.front().sequence <= worker.taken_back) return PassOver(number, worker);
   worker.busy = true;
   const Task& task = worker.tasks.front();
@@ -237,7 +238,7 @@ void SimAgent::PassOver(uint32_t number, Worker& worker) {
   worker.tasks.pop_front();
   worker.status = {sequence, Phase::kWaiting, Now()};
   if (!core_.OnPassedOver(number, sequence, Now())) return Exit(number, "was ended");
-  if (!worker.tasks.empty()) Begin(number, worker);
+  Begin(number, worker);
 }
 
 void SimAgent::Die() {
@@ -271,7 +272,9 @@ void SimAgent::EndTask(uint32_t number, Worker& worker, bool well) {
                            Now());
   }
   if (!taken) return Exit(number, "was ended");
-  if (!worker.tasks.empty()) Begin(number, worker);
+  const uint32_t hangs = world_.scenario().hangs;
+  worker.hung = world_.faulty() && hangs > 0 && world_.Chance(hangs);
+  Begin(number, worker);
 }
 
 void SimAgent::Exit(uint32_t number, const char* words) {

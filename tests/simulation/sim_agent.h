@@ -35,13 +35,14 @@ class SimAgent {
     bool ready = false;
     std::deque<Task> tasks;
     bool busy = false;
+    bool hung = false;  // a thread that run() left keeps the interpreter
     StatusReading status;
     uint64_t taken_back = 0;
   };
 
   Instant Now() const { return clock_.At(world_.now()); }
   void Perform(const WorkerAction& action);
-  void Begin(uint32_t process, Worker& worker);
+  void Begin(uint32_t process, Worker& worker);  // with the task in front, if it can
   uint64_t WorkerName(uint32_t process) const { return uint64_t{id_} << 32 | process; }
   // Its run() has ended, or it has.
   void LeaveRun(uint32_t process, const Worker& worker);

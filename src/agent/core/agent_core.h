@@ -148,6 +148,7 @@ class AgentCore {
   void Dispatch(Instant now);
   void CheckProcesses(Instant now);
   void CheckMiniBatch(uint32_t number, Process& process, Instant now);
+  void CheckBegins(uint32_t number, Process& process, Instant now);
   void StartMissing(Instant now);
   void CheckFlight(uint32_t number, Process& process, Instant now);
   bool MayTake(const Process& process, const Batch& batch, uint32_t depth) const;

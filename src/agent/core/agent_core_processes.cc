@@ -261,7 +261,7 @@ void AgentCore::Kill(uint32_t number, Process& process) {
   if (process.state == ProcessState::kKilled) return;
   process.state = ProcessState::kKilled;
   process.stop_deadline = kNever;
-  actions_.push_back({WorkerAction::Kind::kKill, number, 0, {}});
+  actions_.push_back({WorkerAction::Kind::kKill, number, 0, {}, process.kill_message});
 }
 
 void AgentCore::CheckProcesses(Instant now) {
@@ -273,7 +273,7 @@ void AgentCore::CheckProcesses(Instant now) {
     } else if (registration_.async) {
       CheckFlight(number, process, now);
     } else {
-      if (process.status.Working()) CheckMiniBatch(number, process, now);
+      CheckMiniBatch(number, process, now);
       CheckLate(number, process, now);
     }
   }
@@ -302,12 +302,30 @@ void AgentCore::CheckFlight(uint32_t number, Process& process, Instant now) {
   Kill(number, process);
 }
 
+// It is at none of what it was given, so none is to blame: they run again elsewhere.
+void AgentCore::CheckBegins(uint32_t number, Process& process, Instant now) {
+  if (process.given.empty()) return;
+  const Instant since =
+      std::max({process.given.front().since, process.busy_since, process.status.since});
+  if (now - since <= registration_.overhead_timeout) return;
+  // One that never began with any ended before its first: a job must not go on like this for ever.
+  if (!process.answered) ++idle_deaths_;
+  process.kill_message = fmt::format(
+      "{} was killed: it held {} mini-batches and began with none of them within {} "
+      "(taskOverheadTimeoutSeconds). They run again, without a failed attempt. Most likely a "
+      "thread that {} left behind keeps the interpreter, or something stopped the process",
+      ProcessName(number), process.given.size(), HumanDuration(registration_.overhead_timeout),
+      process.answered ? "run()" : "init()");
+  Kill(number, process);
+}
+
 void AgentCore::CheckMiniBatch(uint32_t number, Process& process, Instant now) {
   const StatusReading& status = process.status;
   const auto on_it =
-      std::find_if(process.given.begin(), process.given.end(),
-                   [&status](const Given& given) { return given.sequence == status.sequence; });
-  if (on_it == process.given.end()) return;  // its answer is here already
+      std::find_if(process.given.begin(), process.given.end(), [&status](const Given& given) {
+        return status.Working() && given.sequence == status.sequence;
+      });
+  if (on_it == process.given.end()) return CheckBegins(number, process, now);
   const Duration elapsed = now - status.since;
   const Batch& batch = leases_.at(on_it->key);
   if (batch.refused) {

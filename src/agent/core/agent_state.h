@@ -61,7 +61,7 @@ struct Process {
   bool late = false;        // at its mini-batch for so long that nothing should wait behind it
   uint64_t taken_back = 0;  // what has not begun up to this sequence
   uint64_t told = 0;        // metrics and headers
-  // Why it was killed, if a mini-batch was the reason.
+  // Why it was killed, if a time-out was the reason; 0: no mini-batch is to blame.
   uint64_t kill_sequence = 0;
   Cause kill_cause = Cause::kProcessEnded;
   uint64_t kill_run_ns = 0;

@@ -115,6 +115,7 @@ struct WorkerAction {
   uint32_t process = 0;
   uint64_t sequence = 0;
   std::string_view work;
+  std::string_view why{};  // it is killed, for the log; empty: there is nothing to say
 };
 
 enum class AgentEnd : uint8_t {

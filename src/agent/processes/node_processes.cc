@@ -79,7 +79,10 @@ void NodeProcesses::Perform(const WorkerAction& action) {
       break;
     case WorkerAction::Kind::kTakeBack: it->second->TakeBack(action.sequence); break;
     case WorkerAction::Kind::kStop: AppendFrame(it->second->out(), FrameType::kStop, ""); break;
-    case WorkerAction::Kind::kKill: it->second->Kill(); break;
+    case WorkerAction::Kind::kKill:
+      if (!action.why.empty()) spdlog::warn("{}", action.why);
+      it->second->Kill();
+      break;
     case WorkerAction::Kind::kStart: break;
   }
 }

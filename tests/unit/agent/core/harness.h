@@ -28,6 +28,7 @@ class CoreHarness {
   std::map<uint32_t, uint64_t> taken_back;
   std::vector<uint32_t> started;
   std::vector<uint32_t> killed;
+  std::string why;  // the last one was killed
   std::vector<uint32_t> stopped;
   ExchangeRequest request;
 
@@ -47,7 +48,10 @@ class CoreHarness {
         case WorkerAction::Kind::kGive: given[action.process].push_back(action.sequence); break;
         case WorkerAction::Kind::kTakeBack: taken_back[action.process] = action.sequence; break;
         case WorkerAction::Kind::kStop: stopped.push_back(action.process); break;
-        case WorkerAction::Kind::kKill: killed.push_back(action.process); break;
+        case WorkerAction::Kind::kKill:
+          killed.push_back(action.process);
+          why = action.why;
+          break;
       }
     }
   }

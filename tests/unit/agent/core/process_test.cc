@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "agent/core/agent_core.h"
 #include "tests/unit/agent/core/harness.h"
 
@@ -11,6 +13,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 // One process that holds two mini-batches: sequences 1 (id 0) and 2 (id 1); 2 ms each.
 struct TwoGiven : CoreHarness {
@@ -39,7 +42,6 @@ TEST(AgentCoreProcess, TimeOutsByPhase) {
       {Phase::kLoading, seconds(61), false, Cause::kRun},
       {Phase::kLoading, seconds(601), true, Cause::kOverheadTimeout},
       {Phase::kRows, seconds(601), true, Cause::kOverheadTimeout},
-      {Phase::kWaiting, seconds(9999), false, Cause::kRun},
   };
   for (const TimeoutCase& c : cases) {
     SCOPED_TRACE(static_cast<int>(c.phase));
@@ -58,6 +60,75 @@ TEST(AgentCoreProcess, TimeOutsByPhase) {
     EXPECT_EQ(h.core.held(), 2U);  // the other one is queued here
     EXPECT_THAT(h.started, SizeIs(2));
   }
+}
+
+// Whether it waits, or is still at one whose answer came: it is at none of those that it holds.
+TEST(AgentCoreProcess, AProcessThatBeginsWithNothingIsKilledWithoutBlame) {
+  for (const auto& [sequence, phase] :
+       {std::pair<uint64_t, Phase>{1, Phase::kWaiting}, {1, Phase::kRows}}) {
+    SCOPED_TRACE(static_cast<int>(phase));
+    TwoGiven h;
+    h.Start();
+    h.Work(0, sequence, phase, h.now());
+    h.Advance(seconds(599));
+    EXPECT_THAT(h.killed, IsEmpty());
+    h.Advance(seconds(2));
+    ASSERT_THAT(h.killed, ElementsAre(0));
+    EXPECT_THAT(h.why, StartsWith("process000 was killed: it held 2 mini-batches and began with "
+                                  "none of them within 10m00s (taskOverheadTimeoutSeconds)."));
+    EXPECT_THAT(h.why, HasSubstr("a thread that run() left behind"));
+    h.Exit(0, "was killed by signal 9 (SIGKILL)");
+    EXPECT_EQ(h.core.held(), 2U);
+    ASSERT_THAT(h.started, ElementsAre(0, 1));
+    EXPECT_TRUE(h.core.OnReady(1, h.now()));
+    h.Step();
+    EXPECT_THAT(h.given[1], SizeIs(2));  // both, again
+    ASSERT_TRUE(h.NextReport());
+    EXPECT_THAT(h.request.finished, IsEmpty());
+  }
+}
+
+// The limit counts from what happened last: the hand-out, the answer before, or the page's time.
+TEST(AgentCoreProcess, AProcessHasTheWholeLimitToBegin) {
+  TwoGiven h;
+  h.Start();
+  h.Advance(seconds(400));
+  EXPECT_TRUE(h.Succeed(0, 2));
+  h.Advance(seconds(400));
+  h.Work(0, 2, Phase::kWaiting, h.now());
+  h.Advance(seconds(400));
+  EXPECT_THAT(h.killed, IsEmpty());
+  h.Advance(seconds(201));
+  EXPECT_THAT(h.killed, ElementsAre(0));
+
+  CoreHarness idle;  // for long, then given something
+  idle.Begin();
+  idle.Work(0, 0, Phase::kWaiting, idle.now());
+  idle.Advance(seconds(9999));
+  ExchangeReply reply = idle.Reply();
+  reply.leased.push_back(CoreHarness::Lease(0));
+  idle.Answer(reply);
+  idle.Advance(seconds(599));
+  EXPECT_THAT(idle.killed, IsEmpty());
+}
+
+// As where init() leaves a thread that keeps the interpreter: a job must always end.
+TEST(AgentCoreProcess, ProcessesThatNeverBeginAreGivenUp) {
+  CoreHarness h;
+  h.BeginWith(1);
+  for (uint32_t death = 0; death < 3; ++death) {
+    ASSERT_THAT(h.started, SizeIs(death + 1));
+    h.Work(death, 0, Phase::kWaiting, h.now());
+    h.Advance(seconds(601));
+    ASSERT_THAT(h.killed, SizeIs(death + 1));
+    EXPECT_THAT(h.why, HasSubstr("a thread that init() left behind"));
+    h.Exit(death, "was killed by signal 9 (SIGKILL)");
+    if (death == 2) break;
+    ASSERT_TRUE(h.core.OnReady(death + 1, h.now()));
+    h.Step();
+  }
+  EXPECT_THAT(h.started, SizeIs(3));
+  EXPECT_THAT(h.core.end_message(), HasSubstr("3 in a row"));
 }
 
 // What the process wrote last is the mini-batch's at work, and of no other that is handed back.
