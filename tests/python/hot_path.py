@@ -34,7 +34,7 @@ def starts(folder):
 
 
 def stream(agent, root, stamps, name):
-    work = [batch(n, files_work(root, ["item"], index=n, stamps=stamps)) for n in range(COUNT)]
+    work = [batch(n + 1, files_work(root, ["item"], index=n, stamps=stamps)) for n in range(COUNT)]
     data = b"".join(work)
     began = time.perf_counter()
     sender = threading.Thread(target=agent.send, args=(data,))
@@ -50,7 +50,7 @@ def stream(agent, root, stamps, name):
 
 def ping_pong(agent, root):
     began = time.perf_counter()
-    for sequence in range(PING_PONGS):
+    for sequence in range(1, PING_PONGS + 1):
         agent.send(batch(sequence, files_work(root, ["item"])))
         agent.expect(RESULT)
     took = time.perf_counter() - began
