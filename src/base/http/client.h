@@ -24,8 +24,8 @@ struct HttpTls {
 };
 
 struct HttpClientOptions {
-  std::string
-      base_url;  // "https://host:port", "https://[ipv6]:port"; a path goes before every path
+  // "https://host:port", "https://[ipv6]:port"; a path is put before every path.
+  std::string base_url;
   std::function<std::string()> token;  // asked for each request; "" sends no Authorization
   // PEM certificates: the only ones trusted. Empty: those of the system.
   std::string ca_pem;
