@@ -209,7 +209,8 @@ TEST(OperatorPlanNodes, SidecarsDoNotKeepANodeAlive) {
   json pod = WorkerPod({world.See().job.parsed.job.spec,
                         {"default", "digits", world.uid(), {}},
                         world.options,
-                        "runtime"},
+                        "runtime",
+                        world.options.coordinator_port},
                        0, {});
   pod["metadata"]["uid"] = world.Pod("node-0-1").uid;
   pod["metadata"]["creationTimestamp"] = "2026-11-21T09:00:01Z";
