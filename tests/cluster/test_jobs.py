@@ -98,8 +98,9 @@ def test_a_script_authenticates_with_a_secret_and_an_account(space, operator):
         assert len(seen["writes"]) == 3, seen
         assert seen["token"] == "s3cret"
         assert seen["account"]
-        # The agent marks what a process starts (docs/worker-protocol.md); nothing else is ours.
-        assert set(seen["ours"]) <= {"PARALLELRUN_PROCESS"}
+        # The mark of what a process starts, and what its children begin with
+        # (docs/worker-protocol.md); nothing else is ours.
+        assert set(seen["ours"]) <= {"PARALLELRUN_PROCESS", "PARALLELRUN_START"}
         at = seen["arguments"].index("--model")
         assert seen["arguments"][at + 1] == "/models/one/model.txt"
         assert seen["mounted"]
