@@ -55,9 +55,10 @@ void ProgressPoller::Run() {
     const bool answered = response.ok() && response->status == 200;
     if (response.ok() && (answered || response->status == 503)) {
       nlohmann::json body = nlohmann::json::parse(response->body, nullptr, false);
-      if (answered && body.is_object()) show_(std::move(body));
       const nlohmann::json::json_pointer message("/error/message");
-      if (!answered && body.is_object() && body.contains(message) && body[message].is_string()) {
+      if (answered && body.is_object()) {
+        show_(std::move(body));
+      } else if (!answered && body.contains(message) && body[message].is_string()) {
         wait_(body[message].get<std::string>());
       }
     }
