@@ -32,8 +32,16 @@ constexpr size_t kMaxLeftBytes = size_t{128} << 20;  // read after the end of a 
 constexpr off_t kTailBytes = 2048;
 constexpr char kMarkName[] = "PARALLELRUN_PROCESS=";
 constexpr Duration kEndAfterClose = seconds(2);
-constexpr Duration kKillLimit = seconds(2);
+constexpr Duration kKillLimit = seconds(2);  // at a time: the agent has leases to renew meanwhile
+constexpr Duration kKillAgain = milliseconds(100);
 constexpr Duration kKnownAfter = milliseconds(100);  // what was written into the page
+
+// A process that forks faster than it is found goes on meanwhile, and takes what its successor
+// needs.
+void KillLeft(EventLoop& loop, const std::string& mark) {
+  if (KillProcessesWith(mark, kKillLimit)) return;
+  loop.After(kKillAgain, [&loop, mark] { KillLeft(loop, mark); });
+}
 
 int OpenLog(const std::string& path) {
   std::error_code ignored;  // the open tells
@@ -290,7 +298,7 @@ std::optional<std::string> WorkerProcess::Reap() {
   reaped_ = true;
   // What it has left in sessions of its own would run beside its successor. A process that ends
   // well may have started what the others here still use: that ends with the node.
-  if (info.si_code != CLD_EXITED || info.si_status != 0) KillProcessesWith(mark_, kKillLimit);
+  if (info.si_code != CLD_EXITED || info.si_status != 0) KillLeft(loop_, mark_);
   loop_.Cancel(ending_);
   size_t left = 0;
   for (; left < kMaxLeftBytes && ReadSome(); left += kReadBytes) {

@@ -21,7 +21,8 @@ bool ReapChildren(const OnEnd& ended);
 void KillDescendants(Duration limit, const OnEnd& ended);
 
 // Kills every process that was executed with this entry (NAME=value) in its environment, or was
-// forked by one that was, but not the caller. Looks for more of them for `limit` at most.
-void KillProcessesWith(const std::string& entry, Duration limit);
+// forked by one that was, but not the caller. Looks for more of them for `limit` at most; false if
+// it found new ones to the end.
+bool KillProcessesWith(const std::string& entry, Duration limit);
 
 }  // namespace parallelrun
