@@ -140,8 +140,10 @@ TEST(Crd, GoodJobsHoldEveryField) {
 }
 
 TEST(Crd, BothKnowTheSameTypesAndBounds) {
+  std::set<std::string> met;
   for (const json& job : GoodJobs()) {
     EachMeeting(job, [&](const Meeting& at) {
+      if (!met.insert(at.path).second) return;
       SCOPED_TRACE(at.field);
       const json& schema = at.schema;
       const std::string type = schema.value("type", "");

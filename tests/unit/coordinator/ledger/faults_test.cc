@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tests/support/fault_files.h"
+#include "tests/support/sanitized.h"
 #include "tests/unit/coordinator/ledger/ledger_testing.h"
 
 namespace parallelrun {
@@ -121,7 +122,7 @@ TEST(LedgerCrashTest, ProcessThenMachine) {
   uint64_t operations = 100;
   for (uint64_t n = 1; n <= operations; ++n) {
     for (uint64_t m = 1; m <= operations; ++m) {
-      for (uint64_t seed = 1; seed <= 4; ++seed) {
+      for (uint64_t seed = 1; seed <= (kSanitized ? 1 : 4); ++seed) {
         FaultFiles files(seed);
         ASSERT_TRUE(Commit(*Start(files).ledger, {ResultOf(1)}).ok());
         const uint64_t before = files.operations();
@@ -168,7 +169,7 @@ TEST(LedgerCrashTest, RoundOfSeveralGroupsThatWasNeverSynced) {
 // Coordinators start, stall, wake up, lose their machine, in random order. The one that sealed last
 // owns the history: its successor replays what it acknowledged, and nothing that it did not write.
 TEST(LedgerCrashTest, RandomLives) {
-  for (uint64_t seed = 1; seed <= 400; ++seed) {
+  for (uint64_t seed = 1; seed <= (kSanitized ? 100 : 400); ++seed) {
     FaultRng rng(seed);
     FaultFiles files(seed);
     struct Life {
