@@ -1,10 +1,6 @@
 #include "base/http/client.h"
 
 #include <cpprest/http_client.h>
-#include <openssl/err.h>
-#include <openssl/pem.h>
-#include <openssl/ssl.h>
-#include <openssl/x509.h>
 #include <spdlog/fmt/fmt.h>
 #include <strings.h>
 
@@ -16,6 +12,7 @@
 
 #include "base/escape.h"
 #include "base/http/thread.h"
+#include "base/http/tls_source.h"
 #include "base/http/transfer.h"
 
 namespace parallelrun {
@@ -31,98 +28,6 @@ constexpr size_t kShown = 300;  // of a library's message
 // A stream's silence is measured by its reader; the library's own time-out comes behind that, and
 // also passes while a slow reader makes the sender wait.
 constexpr Duration kStreamTimeout = seconds(600);
-
-struct BioFree {
-  void operator()(BIO* bio) const { BIO_free(bio); }
-};
-using BioPointer = std::unique_ptr<BIO, BioFree>;
-BioPointer BioOf(const std::string& text) {
-  return BioPointer(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-}
-
-// Trusts the PEM certificates and nothing else. False if there is none in it.
-bool TrustOnly(SSL_CTX* context, const std::string& pem) {
-  // A new store: cpprestsdk has put the system's certificates into the old one.
-  X509_STORE* store = X509_STORE_new();
-  if (store == nullptr) return false;
-  SSL_CTX_set_cert_store(context, store);  // takes ownership
-  const BioPointer bio = BioOf(pem);
-  int count = 0;
-  while (X509* certificate = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) {
-    count += X509_STORE_add_cert(store, certificate);
-    X509_free(certificate);
-  }
-  ERR_clear_error();  // the end of the text is left there as an error, for others to find
-  return count > 0;
-}
-
-// Shows this certificate, with its chain, to a server that asks. False if it does not fit its key.
-bool ShowCertificate(SSL_CTX* context, const std::string& chain, const std::string& key) {
-  const BioPointer bio = BioOf(chain);
-  const BioPointer key_bio = BioOf(key);
-  bool first = true;
-  while (X509* certificate = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) {
-    const bool ok = first ? SSL_CTX_use_certificate(context, certificate) == 1
-                          : SSL_CTX_add1_chain_cert(context, certificate) == 1;
-    X509_free(certificate);
-    if (!ok) break;
-    first = false;
-  }
-  EVP_PKEY* pkey = PEM_read_bio_PrivateKey(key_bio.get(), nullptr, nullptr, nullptr);
-  const bool fits = !first && pkey != nullptr && SSL_CTX_use_PrivateKey(context, pkey) == 1 &&
-                    SSL_CTX_check_private_key(context) == 1;
-  EVP_PKEY_free(pkey);
-  ERR_clear_error();
-  return fits;
-}
-
-// Asks the client's owner what a connection is made with, until the client is gone: the library may
-// be at a cancelled call for longer.
-class TlsSource {
- public:
-  explicit TlsSource(const HttpClientOptions& options) : ca_(options.ca_pem), ask_(options.tls) {}
-
-  // For each new connection. Must not throw. What cannot be used makes the handshake fail.
-  void SetUp(SSL_CTX* context) {
-    SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
-    const HttpTls tls = Get();
-    if (!tls.ca.empty()) TrustOnly(context, tls.ca);
-    if (!tls.certificate.empty()) ShowCertificate(context, tls.certificate, tls.key);
-  }
-  // Waits for a question on its way.
-  void Close() {
-    const std::lock_guard lock(mutex_);
-    closed_ = true;
-  }
-
- private:
-  HttpTls Get() {
-    HttpTls tls;
-    tls.ca = "nothing is trusted";
-    const std::lock_guard lock(mutex_);
-    if (closed_) return tls;
-    if (!ask_) {
-      tls.ca = ca_;
-      return tls;
-    }
-    try {
-      return ask_();
-    } catch (...) {
-      return tls;
-    }
-  }
-
-  const std::string ca_;
-  const std::function<HttpTls()> ask_;
-  std::mutex mutex_;
-  bool closed_ = false;
-};
-
-bool IsUsablePem(const std::string& pem) {
-  const std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> context(SSL_CTX_new(TLS_client_method()),
-                                                             SSL_CTX_free);
-  return context && TrustOnly(context.get(), pem);
-}
 
 Status CheckRequest(const HttpRequest& request, const std::string& token) {
   const auto is_plain = [](unsigned char c) { return c > 0x20 && c < 0x7f; };

@@ -3,11 +3,15 @@
 
 #include <gtest/gtest.h>
 #include <spdlog/fmt/fmt.h>
+#include <sys/inotify.h>
 
+#include <array>
 #include <atomic>
+#include <cstdlib>
 #include <future>
 #include <mutex>
 
+#include "base/fd.h"
 #include "base/http/thread.h"
 #include "tests/unit/base/http/fixture.h"
 #include "tests/unit/kube/scripted_server.h"
@@ -286,6 +290,53 @@ TEST_F(HttpClientTest, OnlyTheGivenCaIsTrusted) {
   ASSERT_FALSE(response.ok());
   EXPECT_EQ(response.error().code, Code::kUnavailable);
   EXPECT_FALSE(server.OnLoop([&] { return handled; }));
+}
+
+// The system's certificates, while this lives: this one.
+class SystemCertificates {
+ public:
+  SystemCertificates(const TlsFolder& folder, const std::string& certificate)
+      : opened_(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
+    const std::string file = folder.folder() + "/system.crt";
+    std::ofstream(file) << certificate;
+    setenv("SSL_CERT_FILE", file.c_str(), 1);
+    EXPECT_GE(inotify_add_watch(opened_.get(), file.c_str(), IN_OPEN), 0);
+  }
+  ~SystemCertificates() { unsetenv("SSL_CERT_FILE"); }
+  SystemCertificates(const SystemCertificates&) = delete;
+  SystemCertificates& operator=(const SystemCertificates&) = delete;
+
+  bool WereRead() const {
+    std::array<char, 4096> event{};
+    return read(opened_.get(), event.data(), event.size()) > 0;
+  }
+
+ private:
+  const Fd opened_;
+};
+
+TEST_F(HttpClientTest, WithoutACaTheSystemsAreTrusted) {
+  const TestCertificate pair;
+  const TlsFolder folder(pair);
+  TestServer server(folder.Options());
+  const SystemCertificates system(folder, pair.certificate);
+  HttpClientOptions options;
+  options.base_url = "https://127.0.0.1:" + std::to_string(server.port());
+  const auto client = HttpClient::Make(options);
+  ASSERT_TRUE(client.ok());
+  const auto response = (*client)->Send(Post("/", ""), seconds(60));
+  EXPECT_TRUE(response.ok()) << response.error().message;
+  EXPECT_TRUE(system.WereRead());
+}
+
+TEST_F(HttpClientTest, WithACaTheSystemsAreNotEvenRead) {
+  const TestCertificate pair;
+  const TlsFolder folder(pair);
+  TestServer server(folder.Options());
+  const SystemCertificates system(folder, pair.certificate);
+  const auto response = Client(server.port(), pair.certificate)->Send(Post("/", ""), seconds(60));
+  EXPECT_TRUE(response.ok()) << response.error().message;
+  EXPECT_FALSE(system.WereRead());
 }
 
 TEST_F(HttpClientTest, TlsServerNoticesAParkedClientThatGoes) {
