@@ -7,7 +7,7 @@ import signal
 import pytest
 
 SCRIPT = """
-import os, signal, sys
+import os, select, signal, sys
 def used():
     return 1
 def init():
@@ -15,7 +15,9 @@ def init():
 def run(mini_batch):
     used()
     if mini_batch[0].endswith("wait"):
-        open(sys.argv[1]).read()
+        open(sys.argv[1], "w").close()
+        while True:  # a signal right before a longer wait would be seen after it
+            select.select([], [], [], 0.01)
     return mini_batch
 """
 
@@ -45,9 +47,35 @@ def test_s17_profile_when_the_process_is_told_to_stop(launch, module):
     agent = launch("score.py", str(gate), files={"score.py": SCRIPT}, profiling=module)
     agent.ready()
     agent.run_files(["wait"])
-    with open(gate, "w"):
-        agent.process.send_signal(signal.SIGTERM)
-        assert agent.wait() == -signal.SIGTERM
+    gate.read_bytes()
+    agent.process.send_signal(signal.SIGTERM)
+    assert agent.wait() == -signal.SIGTERM
+    assert functions(agent)["used"] == 2
+
+
+WITHIN_THE_PROFILER = """
+import gc, os, profile, signal
+(profiler,) = [each for each in gc.get_objects() if isinstance(each, profile.Profile)]
+clock = profiler.timer
+def timer():
+    profiler.timer = clock
+    os.kill(os.getpid(), signal.SIGTERM)
+    return clock()
+def used():
+    return 1
+def run(mini_batch):
+    used()
+    profiler.timer = timer
+    used()
+    raise SystemExit("not ended")
+"""
+
+
+def test_s17_told_to_stop_while_the_profiler_counts(launch):
+    agent = launch("score.py", files={"score.py": WITHIN_THE_PROFILER}, profiling="profile")
+    agent.ready()
+    agent.run_files(["x"])
+    assert agent.wait() == -signal.SIGTERM
     assert functions(agent)["used"] == 2
 
 

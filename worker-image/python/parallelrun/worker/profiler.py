@@ -22,6 +22,8 @@ class Profiler:
             )
         self._path = process.profile
         self._process_id = os.getpid()
+        self._dispatching = False
+        self._told = None  # the SIGTERM that came meanwhile
         self._previous = signal.SIG_DFL
         if process.profiling == "cProfile":
             import cProfile
@@ -56,8 +58,15 @@ class Profiler:
         # A call out of nowhere, as a signal's handler is, fails an assertion of the profiler's.
         if frame.f_code is Profiler._on_sigterm.__code__:
             sys.setprofile(None)
-        else:
+            return
+        self._dispatching = True
+        try:
             self._dispatch(frame, event, argument)
+        finally:
+            self._dispatching = False
+        if self._told:
+            told, self._told = self._told, None
+            self._end(*told)
 
     def wrap(self, function):
         """The function, profiled."""
@@ -81,6 +90,12 @@ class Profiler:
             signal.signal(signal.SIGTERM, self._on_sigterm)
 
     def _on_sigterm(self, number, frame):
+        if self._dispatching:  # its counts are half written
+            self._told = (number, frame)
+        else:
+            self._end(number, frame)
+
+    def _end(self, number, frame):
         if os.getpid() == self._process_id:  # not in a child that the script forked
             self.write()
         if callable(self._previous):
