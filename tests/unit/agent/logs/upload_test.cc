@@ -1,0 +1,208 @@
+// The upload of logs: whole, within bounds, and again where a file changed.
+#include "agent/logs/log_upload.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "agent/logs/log_trim.h"
+#include "tests/unit/agent/logs/log_server.h"
+#include "tests/unit/agent/temp_folder.h"
+
+namespace parallelrun {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::StartsWith;
+
+namespace fs = std::filesystem;
+
+TEST(AgentLogUpload, Targets) {
+  EXPECT_EQ(LogTarget("user/stdout/3/process000.stdout.txt", 3),
+            "user/stdout/3/process000.stdout.txt");
+  EXPECT_EQ(LogTarget("perf/3/x/y", 3), "perf/3/x/y");
+  EXPECT_EQ(LogTarget("mine/a b.txt", 3), "user/files/3/mine/a b.txt");
+  EXPECT_EQ(LogTarget("user/stdout/4/x", 3), "user/files/3/user/stdout/4/x");
+  EXPECT_EQ(LogTarget("a/b/c/d/e/f", 3), std::nullopt);
+  EXPECT_EQ(LogTarget(std::string(256, 'x'), 3), std::nullopt);
+}
+
+TEST(AgentLogUpload, SendsWhatGrowsAndFollowsNoLinks) {
+  const TempFolder t;
+  LogServer server;
+  server.unavailable = 2;
+  std::string big;
+  for (int i = 0; big.size() < (5 << 19); ++i) big += std::to_string(i) + "\n";
+  t.Write("secret.txt", "secret");
+  t.Write("logs/user/stdout/0/process000.stdout.txt", "one\n");
+  {
+    LogUploader uploader(t.path("logs"), 0, server.Client(), milliseconds(5));
+    t.Write("logs/mine/\xC3\xA4 b%.txt", big);
+    t.Write("logs/forbidden.txt", "x");
+    fs::create_symlink(t.path("secret.txt"), t.path("logs/link.txt"));
+    fs::create_symlink(t.path(), t.path("logs/folder"));
+    mkfifo(t.path("logs/pipe").c_str(), 0600);
+    std::ofstream(t.path("logs/user/stdout/0/process000.stdout.txt"), std::ios::app) << "two\n";
+    EXPECT_TRUE(uploader.Finish(seconds(20)));
+  }
+  EXPECT_EQ(server.files["user/stdout/0/process000.stdout.txt"], "one\ntwo\n");
+  EXPECT_EQ(server.files["user/files/0/mine/\xC3\xA4 b%.txt"], big);
+  EXPECT_EQ(server.files.size(), 2U);
+  EXPECT_EQ(server.largest, size_t{1} << 20);
+}
+
+TEST(AgentLogUpload, AFileAboveTheLimitIsTriedAgainToo) {
+  const TempFolder t;
+  LogServer server;
+  server.unavailable = 1;
+  t.Write("logs/forbidden.txt", "x");
+  fs::resize_file(t.path("logs/forbidden.txt"), (uint64_t{1} << 30) + 1);
+  {
+    LogUploader uploader(t.path("logs"), 0, server.Client(), milliseconds(5));
+    EXPECT_TRUE(uploader.Finish(seconds(60)));
+  }
+  EXPECT_EQ(server.requests, 2);  // 503, 403
+}
+
+TEST(AgentLogUpload, GivesUpAtTheLimit) {
+  const TempFolder t;
+  LogServer server;
+  server.unavailable = 1 << 30;
+  t.Write("logs/x", "x");
+  LogUploader uploader(t.path("logs"), 0, server.Client(), milliseconds(5));
+  EXPECT_FALSE(uploader.Finish(milliseconds(100)));
+}
+
+TEST(AgentLogUpload, ALongOutputIsKeptInTwoHalves) {
+  const TempFolder t;
+  LogServer server;
+  const std::string text = Counting(5 * kMiB + 100'000);
+  t.Write("logs/user/stdout/0/process000.stdout.txt", text);
+  t.Write("logs/mine.txt", text);
+  {
+    LogUploader uploader(t.path("logs"), 0, server.Client(), std::chrono::hours(1));
+    uploader.SetLimit(kMiB);
+    ASSERT_TRUE(uploader.Finish(seconds(20)));
+  }
+  EXPECT_TRUE(server.files["user/files/0/mine.txt"] == text);  // not an output of a process
+  const std::string first = server.files["user/stdout/0/process000.stdout.txt"];
+  const std::string second = server.files["user/stdout/0/process000.stdout.1.txt"];
+  EXPECT_LE(first.size() + second.size(), kMiB + 200);
+  const std::string& newer = first.ends_with(text.substr(text.size() - 100)) ? first : second;
+  const std::string& older = &newer == &first ? second : first;
+  // Each says where it begins, and together they are the end of the output.
+  for (const std::string* half : {&older, &newer}) {
+    ASSERT_THAT(half->substr(0, 80), MatchesRegex("\\[ParallelRun: byte [0-9]+ of this (.|\n)*"));
+  }
+  const auto begin = [](const std::string& half) { return std::stoul(half.substr(19)); };
+  const auto body = [](const std::string& half) { return half.substr(half.find('\n') + 1); };
+  EXPECT_TRUE(body(older) + body(newer) == text.substr(begin(older)));
+  EXPECT_EQ(begin(older) + body(older).size(), begin(newer));
+}
+
+TEST(AgentLogUpload, WhatWasDroppedBeforeItsUploadIsMarked) {
+  const TempFolder t;
+  LogServer server;
+  const std::string text = Counting(4 * kMiB);
+  t.Write("logs/user/stderr/0/process000.stderr.txt", text);
+  const int fd = OpenAppend(t.path("logs/user/stderr/0/process000.stderr.txt"));
+  TrimLog(fd, kMiB);
+  close(fd);
+  {
+    LogUploader uploader(t.path("logs"), 0, server.Client(), std::chrono::hours(1));
+    ASSERT_TRUE(uploader.Finish(seconds(20)));
+  }
+  const std::string log = server.files["user/stderr/0/process000.stderr.txt"];
+  EXPECT_THAT(log.substr(0, 60), StartsWith("\n[ParallelRun: "));
+  EXPECT_THAT(log.substr(0, 60), HasSubstr(" bytes are missing here]\n"));
+  EXPECT_THAT(log, EndsWith(text.substr(text.size() - 1000)));
+  EXPECT_EQ(log.find('\0'), std::string::npos);
+}
+
+struct RewriteCase {
+  const char* name;
+  std::string before;
+  std::string after;
+  bool renamed = false;  // another file takes its name
+};
+
+// What is in the tree at the end is what is in the file at the end.
+TEST(AgentLogUpload, AFileWrittenAnewIsUploadedAnew) {
+  const std::string big(100'000, 'a');
+  const RewriteCase cases[] = {
+      {"shorter", "12345678901234567890", "short"},
+      {"same length", "12345678901234567890", "abcdefghijklmnopqrst"},
+      {"longer", "12345678901234567890", "a table with more columns"},
+      {"another head only", big, "b" + big.substr(1) + "more"},
+      {"another tail only", big, big.substr(1) + "b" + "more"},
+      {"same length, another tail only", big, big.substr(1) + "b"},
+      {"of many calls", Counting(3 * kMiB), std::string(2 * kMiB + 7, 'x')},
+      {"empty", "12345678901234567890", ""},
+      {"renamed", big, big.substr(0, 50'000) + "b" + big.substr(50'001), true},
+  };
+  for (const RewriteCase& c : cases) {
+    // Right after it was sent, and when it has been quiet for so long that it is not opened.
+    for (const bool quiet : {false, true}) {
+      SCOPED_TRACE(testing::Message() << c.name << (quiet ? ", quiet" : ""));
+      const TempFolder t;
+      LogServer server;
+      t.Write("logs/table.csv", c.before);
+      {
+        LogUploader uploader(t.path("logs"), 0, server.Client(), milliseconds(3));
+        server.Await("user/files/0/table.csv", c.before);
+        for (int round = 0; quiet && round < 10; ++round) {
+          t.Write("logs/round" + std::to_string(round), "x");
+          server.Await("user/files/0/round" + std::to_string(round), "x");
+        }
+        if (c.renamed) {
+          t.Write("table.csv", c.after);
+          ASSERT_EQ(rename(t.path("table.csv").c_str(), t.path("logs/table.csv").c_str()), 0);
+        } else {
+          t.Write("logs/table.csv", c.after);
+        }
+        ASSERT_TRUE(uploader.Finish(seconds(20)));
+      }
+      EXPECT_TRUE(server.files["user/files/0/table.csv"] == c.after)
+          << server.files["user/files/0/table.csv"].substr(0, 100);
+    }
+  }
+}
+
+TEST(AgentLogUpload, WhatWasAppendedIsSentOnce) {
+  const TempFolder t;
+  LogServer server;
+  std::string text = Counting(100'000);
+  t.Write("logs/mine.txt", text);
+  {
+    LogUploader uploader(t.path("logs"), 0, server.Client(), milliseconds(3));
+    server.Await("user/files/0/mine.txt", text);
+    const int fd = OpenAppend(t.path("logs/mine.txt"));
+    for (int line = 0; line < 20; ++line) {
+      ASSERT_EQ(write(fd, "a line\n", 7), 7);
+      text += "a line\n";
+      server.Await("user/files/0/mine.txt", text);
+    }
+    ASSERT_EQ(futimens(fd, nullptr), 0);  // touched
+    close(fd);
+    ASSERT_TRUE(uploader.Finish(seconds(20)));
+  }
+  EXPECT_TRUE(server.files["user/files/0/mine.txt"] == text);
+  EXPECT_EQ(server.received, text.size());
+}
+
+TEST(AgentLogUpload, NamesOfTheSecondHalf) {
+  EXPECT_EQ(SecondHalf("user/stdout/0/process000.stdout.txt"),
+            "user/stdout/0/process000.stdout.1.txt");
+  EXPECT_EQ(SecondHalf("user/std.out/name"), "user/std.out/name.1");
+  EXPECT_TRUE(IsRotated("sys/node/0/process000.txt"));
+  EXPECT_FALSE(IsRotated("sys/node/0/process000.profile"));
+  EXPECT_FALSE(IsRotated("user/files/0/x.txt"));
+}
+
+}  // namespace
+}  // namespace parallelrun
