@@ -54,7 +54,8 @@ def gated(work, data):
     shutil.copytree(SAMPLES / "digits", work.code, dirs_exist_ok=True)
     work.script(GATED, "gated.py")
     work.words = words_to_run("digits", data, work.out, "--code", work.code)
-    work.words += ["--set", "spec.entryScript=gated.py"]
+    # What takes longest is that each process loads the model.
+    work.words += ["--set", "spec.entryScript=gated.py", "--set", "spec.processCountPerNode=1"]
     return work
 
 
@@ -64,8 +65,7 @@ def interrupt(work, first, nodes, *more):
     logs = work.out / "digits" / "logs"
     before = drains(logs)
     command = work.start(*work.words, "--nodes", nodes, *more)
-    held = 2 * nodes
-    command.wait_for(lambda: len(work.noted(f"held {first}")) == held, "all processes are held")
+    command.wait_for(lambda: len(work.noted(f"held {first}")) == nodes, "all processes are held")
     command.send(signal.SIGINT)
     command.wait_for_text("finishing the mini-batches that run")
     command.wait_for(lambda: drains(logs) == before + nodes, "all nodes have heard of it")
@@ -77,9 +77,10 @@ def output_of(folder):
     return (folder / "digits" / "output" / "parallel_run_step.txt").read_text()
 
 
-@pytest.mark.parametrize("nodes", [1, 2, 5])
-def test_output_is_the_same_on_any_number_of_nodes(work, data, expected, nodes):
-    result = work.call(*words_to_run("digits", data, work.out, "--nodes", nodes))
+@pytest.mark.parametrize(("nodes", "processes"), [(1, 2), (2, 2), (5, 1)])
+def test_output_is_the_same_on_any_number_of_nodes(work, data, expected, nodes, processes):
+    more = ["--nodes", nodes, "--set", f"spec.processCountPerNode={processes}"]
+    result = work.call(*words_to_run("digits", data, work.out, *more))
     assert result.code == 0, result
     assert output_of(work.out) == expected
     assert expected.count("\n") == 1797
@@ -93,7 +94,7 @@ def test_ctrl_c_and_resume(gated, expected):
     assert result.code == 130, result
     assert not list((work.out / "digits" / "output").glob("*.txt"))
     finished = set(work.noted("returned"))
-    assert 4 <= len(finished) < 180
+    assert 2 <= len(finished) < 180
     assert f"{len(finished)} succeeded, 0 failed, of" in result.output
 
     again = result.output.split("To continue: ")[1].splitlines()[0]
