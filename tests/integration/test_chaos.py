@@ -4,7 +4,8 @@ The entry script keeps a history of its own of each call of run(), by appending 
 the end the output is compared, byte for byte, with what an undisturbed run writes, and with that
 history; and what the job and its ledger count, with both.
 
-    CHAOS_SECONDS   of faults; 120 unless told (script/soak: an hour)
+    CHAOS_SECONDS   of faults; 120 unless told (script/soak: an hour), and in proportion fewer
+                    mini-batches for less
     CHAOS_SEED      what decides about them; printed
 """
 
@@ -21,7 +22,7 @@ from support.processes import expect_nothing_running
 
 SECONDS = float(os.environ.get("CHAOS_SECONDS") or 120)
 SEED = int(os.environ.get("CHAOS_SEED") or random.randrange(1 << 32))
-MINI_BATCHES = 50_000
+MINI_BATCHES = round(50_000 * min(1, SECONDS / 120))
 NODES = 3
 LEASE_SECONDS = 10
 
