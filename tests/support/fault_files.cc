@@ -419,14 +419,22 @@ Result<std::vector<std::string>> FaultFiles::List(const std::string& path) const
     if (!disk_->folders.contains(path)) {
       return Error{Code::kNotFound, "list " + path + ": no such folder"};
     }
-    std::set<std::string> names;
-    for (const auto& [name, node] : disk_->entries) {
-      if (Parent(name) == path) names.insert(name.substr(path.size() + 1));
-    }
-    for (const std::string& folder : disk_->folders) {
-      if (!folder.empty() && Parent(folder) == path) names.insert(folder.substr(path.size() + 1));
-    }
-    return std::vector<std::string>(names.begin(), names.end());
+    // All that is below the folder lies side by side.
+    const std::string below = path + "/";
+    std::vector<std::string> names;
+    const auto add = [&](const std::string& name) {
+      if (!name.starts_with(below)) return false;
+      if (name.find('/', below.size()) == std::string::npos) {
+        names.push_back(name.substr(below.size()));
+      }
+      return true;
+    };
+    auto entry = disk_->entries.lower_bound(below);
+    while (entry != disk_->entries.end() && add(entry->first)) ++entry;
+    auto folder = disk_->folders.lower_bound(below);
+    while (folder != disk_->folders.end() && add(*folder)) ++folder;
+    std::sort(names.begin(), names.end());
+    return names;
   });
 }
 

@@ -106,10 +106,10 @@ TEST(LedgerClaimTest, MissingLogIsRefusedByName) {
 
 TEST(LedgerClaimTest, ForeignNamesAreIgnored) {
   FaultFiles files;
-  files.Put(kTestLogs + "/7.log", "x");
-  files.Put(kTestLogs + "/.nfs0001", "x");
-  files.Put(kTestLogs + "/000002.log.bak", "x");
-  files.Put(kTestLogs + "/000000.log", "x");
+  for (const char* name : {"7.log", "0000007.log", "+00007.log", "00000a.log", "99999999999.log",
+                           ".nfs0001", "000002.log.bak", "000000.log", ".log"}) {
+    files.Put(kTestLogs + "/" + name, "x");
+  }
   EXPECT_EQ(Start(files).ledger->epoch(), 1u);
 }
 
