@@ -60,7 +60,7 @@ clock = profiler.timer
 def timer():
     profiler.timer = clock
     os.kill(os.getpid(), signal.SIGTERM)
-    return clock()
+    return COUNT
 def used():
     return 1
 def run(mini_batch):
@@ -71,12 +71,14 @@ def run(mini_batch):
 """
 
 
-def test_s17_told_to_stop_while_the_profiler_counts(launch):
-    agent = launch("score.py", files={"score.py": WITHIN_THE_PROFILER}, profiling="profile")
+@pytest.mark.parametrize(("count", "used"), [("clock()", 2), ("1 / 0", 1)])
+def test_s17_told_to_stop_while_the_profiler_counts(launch, count, used):
+    text = WITHIN_THE_PROFILER.replace("COUNT", count)
+    agent = launch("score.py", files={"score.py": text}, profiling="profile")
     agent.ready()
     agent.run_files(["x"])
     assert agent.wait() == -signal.SIGTERM
-    assert functions(agent)["used"] == 2
+    assert functions(agent)["used"] == used
 
 
 def test_s17_the_scripts_own_handler_still_runs(launch):

@@ -64,9 +64,9 @@ class Profiler:
             self._dispatch(frame, event, argument)
         finally:
             self._dispatching = False
-        if self._told:
-            told, self._told = self._told, None
-            self._end(*told)
+            if self._told:
+                told, self._told = self._told, None
+                self._end(*told)
 
     def wrap(self, function):
         """The function, profiled."""
