@@ -95,13 +95,9 @@ uint64_t ExtendDigest(uint64_t digest, uint64_t group_checksum) {
 std::string LogName(uint32_t epoch) { return fmt::format("{:06}{}", epoch, kLogSuffix); }
 
 std::optional<uint32_t> EpochOfLogName(std::string_view name) {
-  if (!name.ends_with(kLogSuffix)) return std::nullopt;
-  const std::string_view digits = name.substr(0, name.size() - kLogSuffix.size());
-  if (digits.size() < 6 || (digits.size() > 6 && digits[0] == '0')) return std::nullopt;
   uint32_t epoch = 0;
-  const char* const end = digits.data() + digits.size();
-  const auto [read, error] = std::from_chars(digits.data(), end, epoch);
-  if (error != std::errc() || read != end || epoch == 0) return std::nullopt;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), epoch);
+  if (error != std::errc() || epoch == 0 || name != LogName(epoch)) return std::nullopt;
   return epoch;
 }
 
