@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture
 def many(sanitized):
-    """What makes thousands of them fewer where each takes a sanitizer many times as long."""
+    """The share of the thousands that is enough: a sanitizer takes many times as long for each."""
     return 1 if sanitized is None else 0.1
 
 

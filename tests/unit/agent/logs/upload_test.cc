@@ -36,8 +36,7 @@ TEST(AgentLogUpload, SendsWhatGrowsAndFollowsNoLinks) {
   const TempFolder t;
   LogServer server;
   server.unavailable = 2;
-  std::string big;
-  for (int i = 0; big.size() < (5 << 19); ++i) big += std::to_string(i) + "\n";
+  const std::string big = Counting(5 * kMiB / 2);
   t.Write("secret.txt", "secret");
   t.Write("logs/user/stdout/0/process000.stdout.txt", "one\n");
   {
