@@ -157,7 +157,7 @@ Result<Node> FromJson(const nlohmann::json& value, int depth, size_t& values) {
 }
 
 // The documents of a text, within the bounds; problems when there are none.
-YamlTrees ReadBounded(std::string_view text) {
+YamlTrees ReadBounded(std::string_view text, PlainScalars plain) {
   const auto refuse = [](std::string what, std::string mend, const Position& at) {
     return YamlTrees{{}, Refusal(std::move(what), std::move(mend), at).problems};
   };
@@ -168,14 +168,14 @@ YamlTrees ReadBounded(std::string_view text) {
   if (const std::optional<Position> at = FindControlByte(text)) {
     return refuse("a control character in the file", "remove it", *at);
   }
-  return ReadYamlTrees(text);
+  return ReadYamlTrees(text, plain);
 }
 
 }  // namespace
 
 Document ReadDocument(std::string_view text) {
   Document document;
-  YamlTrees read = ReadBounded(text);
+  YamlTrees read = ReadBounded(text, PlainScalars::kTyped);
   if (HasErrors(read.problems)) {
     document.problems = std::move(read.problems);
     return document;
@@ -184,9 +184,9 @@ Document ReadDocument(std::string_view text) {
   return document;
 }
 
-Document ReadForeignDocument(std::string_view text) {
+Document ReadForeignDocument(std::string_view text, PlainScalars plain) {
   Document document;
-  YamlTrees read = ReadBounded(text);
+  YamlTrees read = ReadBounded(text, plain);
   document.problems = std::move(read.problems);
   if (HasErrors(document.problems)) return document;
   if (read.trees.size() != 1) {

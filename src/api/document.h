@@ -18,6 +18,10 @@ inline constexpr size_t kMaxDocumentBytes = 1 << 20;
 inline constexpr int kMaxDocumentDepth = 64;
 inline constexpr size_t kMaxDocumentValues = 100000;
 
+// What a plain scalar is: YAML 1.1's numbers, booleans and nulls, as the API server reads a job; or a
+// text as it is written, but for null, as Azure ML's loader reads its files: there `y` is a name.
+enum class PlainScalars { kTyped, kTexts };
+
 struct Document {
   Node job;                        // the ParallelRunJob of the file; null when there are errors
   Problems problems;               // why it could not be read
@@ -28,7 +32,7 @@ struct Document {
 Document ReadDocument(std::string_view text);
 
 // The only document of `text`, whatever it is, with the same bounds.
-Document ReadForeignDocument(std::string_view text);
+Document ReadForeignDocument(std::string_view text, PlainScalars plain = PlainScalars::kTyped);
 
 // An object that was JSON already, as from the API server; no positions.
 Document JsonDocument(const nlohmann::json& object);

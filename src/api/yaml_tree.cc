@@ -49,7 +49,7 @@ int DepthOf(const Node& node) {
 // Builds one tree from the parser's events.
 class TreeBuilder final : public YAML::EventHandler {
  public:
-  explicit TreeBuilder(size_t& values) : values_(values) {}
+  TreeBuilder(PlainScalars plain, size_t& values) : plain_(plain), values_(values) {}
 
   Node TakeRoot() { return std::move(root_); }
   Problems TakeProblems() { return std::move(problems_); }
@@ -124,12 +124,14 @@ class TreeBuilder final : public YAML::EventHandler {
   Node Scalar(const Position& at, const std::string& tag, const std::string& value) {
     constexpr std::string_view kCore = "tag:yaml.org,2002:";
     Node node;
-    if (tag == "!" || tag == std::string(kCore) + "str") {
+    std::optional<Node> resolved = ResolveScalar(value);
+    const bool is_null = resolved && resolved->kind == Node::Kind::kNull;
+    if (tag == "!" || tag == std::string(kCore) + "str" ||
+        (plain_ == PlainScalars::kTexts && tag == "?" && !is_null)) {
       node.kind = Node::Kind::kString;
       node.text = value;
       return node;
     }
-    std::optional<Node> resolved = ResolveScalar(value);
     if (!resolved) Stop(at, Path(), Quoted(value) + " is not a finite number", "");
     if (tag == "?" || tag.empty()) return std::move(*resolved);
     const bool fits = tag.starts_with(kCore) &&
@@ -230,6 +232,7 @@ class TreeBuilder final : public YAML::EventHandler {
     return path;
   }
 
+  const PlainScalars plain_;
   size_t& values_;
   Node root_;
   Problems problems_;
@@ -239,14 +242,14 @@ class TreeBuilder final : public YAML::EventHandler {
 
 }  // namespace
 
-YamlTrees ReadYamlTrees(std::string_view text) {
+YamlTrees ReadYamlTrees(std::string_view text, PlainScalars plain) {
   YamlTrees read;
   size_t values = 0;
   try {
     std::istringstream stream(JoinSurrogates(text));
     YAML::Parser parser(stream);
     while (true) {
-      TreeBuilder builder(values);
+      TreeBuilder builder(plain, values);
       if (!parser.HandleNextDocument(builder)) break;
       YamlTree tree{builder.TakeRoot(), builder.TakeProblems()};
       if (tree.root.kind != Node::Kind::kNull) read.trees.push_back(std::move(tree));

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/document.h"
 #include "api/node.h"
 #include "api/problem.h"
 
@@ -20,6 +21,6 @@ struct YamlTrees {
   std::vector<YamlTree> trees;
   Problems problems;
 };
-YamlTrees ReadYamlTrees(std::string_view text);
+YamlTrees ReadYamlTrees(std::string_view text, PlainScalars plain);
 
 }  // namespace parallelrun

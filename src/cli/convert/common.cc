@@ -3,6 +3,7 @@
 #include <cctype>
 #include <charconv>
 #include <filesystem>
+#include <set>
 
 #include "api/text.h"
 #include "cli/convert/draft.h"
@@ -42,6 +43,12 @@ std::string Section::Text(const std::string& key) {
   draft_.Lose(PathOf(key), "is " + Describe(*found) + ", and is passed over",
               "see docs/migrating.md");
   return "";
+}
+
+bool Section::True(const std::string& key) {
+  static const std::set<std::string> kWords = {"t",  "T",  "true", "True", "TRUE", "1",   "y",
+                                               "Y",  "yes", "Yes",  "YES",  "on",   "On", "ON"};
+  return kWords.contains(Text(key));
 }
 
 void Section::Pass(const std::vector<std::string>& keys) {
@@ -220,7 +227,7 @@ void LoseCloud(Section& section) {
   section.Lose("identity", "identities of the cloud are not carried over",
                "name a service account in spec.podTemplate.spec.serviceAccountName");
   for (const char* key : {"allow_reuse", "is_deterministic"}) {
-    if (section.Text(key) != "true") continue;
+    if (!section.True(key)) continue;
     section.Lose(key, "results of an earlier job are not reused", "run the job when it is needed");
   }
   section.Lose("tags", "tags are not carried over", "write metadata.labels");

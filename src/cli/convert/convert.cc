@@ -47,7 +47,7 @@ void Place(const Node& root, Problems& problems) {
 }  // namespace
 
 Conversion ConvertAzure(std::string_view text, const ConvertOptions& options) {
-  Document document = ReadForeignDocument(text);
+  Document document = ReadForeignDocument(text, PlainScalars::kTexts);
   Conversion conversion;
   conversion.problems = std::move(document.problems);
   if (HasErrors(conversion.problems)) return conversion;

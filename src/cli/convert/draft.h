@@ -77,6 +77,8 @@ class Section {
   Section Map(const std::string& key);
   // A scalar as text; empty when absent. Anything else is reported.
   std::string Text(const std::string& key);
+  // A boolean, in any of the words that Azure ML's schema takes for true.
+  bool True(const std::string& key);
   // Known, and of no consequence.
   void Pass(const std::vector<std::string>& keys);
   // Reported when it is there.

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "cli/convert/draft.h"
+#include "cli/render/yaml.h"
 
 namespace parallelrun {
 namespace {
@@ -79,7 +80,8 @@ class Writer {
   }
 
   void Head() {
-    Add("apiVersion: {}\nkind: {}\nmetadata:\n  name: {}\n", kApiVersion, kJobKind, draft_.name);
+    Add("apiVersion: {}\nkind: {}\nmetadata:\n  name: {}\n", kApiVersion, kJobKind,
+        YamlText(draft_.name));
     if (!draft_.description.empty()) {
       Add("  annotations: {{description: {}}}\n", Quote(draft_.description));
     }
@@ -105,10 +107,10 @@ class Writer {
     const auto add_volume = [&](const std::string& name) {
       const std::string volume = VolumeName(name, volumes);
       list += fmt::format(
-          "    - {{name: {0}, persistentVolumeClaim: {{claimName: fill-in-{0}, readOnly: true}}}}"
+          "    - {{name: {}, persistentVolumeClaim: {{claimName: fill-in-{}, readOnly: true}}}}"
           "  # FILL IN the claim\n",
-          volume);
-      return volume;
+          YamlText(volume), volume);
+      return YamlText(volume);
     };
     for (const DraftData& data : draft_.inputs) {
       inputs += fmt::format("    - name: {}\n      {}: {{volume: {}, path: {}{}}}{}",

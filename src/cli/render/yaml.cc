@@ -92,11 +92,9 @@ std::string Literal(const std::string& text, const std::string& indent) {
   return out;
 }
 
-std::string Text(const std::string& text) { return IsPlain(text) ? text : InQuotes(text); }
-
 std::string Scalar(const Node& node) {
   switch (node.kind) {
-    case Node::Kind::kString: return Text(node.text);
+    case Node::Kind::kString: return YamlText(node.text);
     case Node::Kind::kList: return "[]";
     case Node::Kind::kMap: return "{}";
     default: return node.ToJson().dump();
@@ -129,7 +127,7 @@ void WriteBlock(const Node& node, const std::string& indent, std::string& out) {
     const Node& value = field.value;
     if (value.kind == Node::Kind::kNull) continue;
     begin();
-    out += Text(field.key) + ":";
+    out += YamlText(field.key) + ":";
     if (HasFields(value) || !value.items.empty()) {
       out += "\n" + indent + "  ";
       WriteBlock(value, indent + "  ", out);
@@ -142,6 +140,8 @@ void WriteBlock(const Node& node, const std::string& indent, std::string& out) {
 }
 
 }  // namespace
+
+std::string YamlText(const std::string& text) { return IsPlain(text) ? text : InQuotes(text); }
 
 std::string BlockYaml(const Node& node) {
   std::string out;

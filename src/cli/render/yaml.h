@@ -10,6 +10,10 @@ namespace parallelrun {
 
 std::string BlockYaml(const Node& node);
 
+// One text on one line: quoted unless it cannot be taken for anything else, as `off` would be for a
+// boolean.
+std::string YamlText(const std::string& text);
+
 // Nodes without a position.
 Node TextNode(std::string text);
 Node MapNode(std::vector<Node::Field> fields);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "cli/render/yaml.h"
 #include "cli/run/local_job.h"
 
 namespace parallelrun {
@@ -56,7 +57,7 @@ std::string QuickJobYaml(const QuickJob& job) {
   std::string text;
   text += "apiVersion: parallelrun.dev/v1alpha1\n";
   text += "kind: ParallelRunJob\n";
-  text += fmt::format("metadata: {{name: {}}}\n", JobNameOf(job.script));
+  text += fmt::format("metadata: {{name: {}}}\n", YamlText(JobNameOf(job.script)));
   text += "spec:\n";
   text += fmt::format("  entryScript: {}\n", Quoted(std::filesystem::path(job.script).filename()));
   if (!arguments.empty()) text += fmt::format("  arguments: [{}]\n", arguments);

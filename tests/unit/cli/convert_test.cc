@@ -214,6 +214,38 @@ TEST(Convert, OddTextStaysOneValue) {
   EXPECT_EQ(parsed.job.spec.arguments[2], "$(inputs.a)/c");
 }
 
+// YAML 1.1 takes these words for booleans, and Azure ML's loader does not.
+TEST(Convert, WordsThatYamlTakesForBooleansAreNames) {
+  const Conversion conversion = ConvertAzure(
+      "type: parallel\n"
+      "name: off\n"
+      "inputs:\n"
+      "  y: {type: uri_folder, path: azureml://datastores/a/paths/y/}\n"
+      "  n: {type: string, default: no}\n"
+      "  on: {type: string, default: 007}\n"
+      "  N: {type: string, default: .inf}\n"
+      "input_data: ${{inputs.y}}\n"
+      "partition_keys: [yes, 08]\n"
+      "is_deterministic: Yes\n"
+      "task:\n"
+      "  code: src\n"
+      "  entry_script: s.py\n"
+      "  environment: {image: \"i:1\", environment_variables: {on: yes, NO: 1_000}}\n"
+      "  program_arguments: --n ${{inputs.n}} --on ${{inputs.on}} --big ${{inputs.N}}\n",
+      {.file = "a.yml", .step = "", .code_prefix = ""});
+  const ParsedJob parsed = ReadJob(conversion.yaml, {}, Target::kLocal);
+  ASSERT_TRUE(parsed.ok()) << Text(conversion.problems) << Text(parsed.problems) << conversion.yaml;
+  const JobSpec& spec = parsed.job.spec;
+  EXPECT_EQ(parsed.job.metadata.name, "off");
+  EXPECT_EQ(spec.inputs[0].name, "y");
+  EXPECT_EQ(spec.arguments,
+            (std::vector<std::string>{"--n", "no", "--on", "007", "--big", ".inf"}));
+  EXPECT_EQ(spec.partition_keys, (std::vector<std::string>{"yes", "08"}));
+  EXPECT_EQ(spec.environment.env, json::parse(R"([{"name": "on", "value": "yes"},
+                                                  {"name": "NO", "value": "1_000"}])"));
+  EXPECT_THAT(Text(conversion.problems), HasSubstr("is_deterministic: results of an earlier job"));
+}
+
 TEST(Convert, AStepIsChosenByName) {
   const std::string text =
       "jobs:\n"

@@ -99,6 +99,17 @@ TEST(QuickJobTest, TheJobFileIsOneThatThisProgramReads) {
   EXPECT_EQ(spec.process_count_per_node, 3);
 }
 
+// Without quotes it would be a boolean, and no name.
+TEST(QuickJobTest, AScriptMayBeNamedAsABoolean) {
+  QuickJob quick;
+  quick.script = "yes.py";
+  quick.input = "/data";
+  quick.output = "/out";
+  const ParsedJob parsed = ReadJob(QuickJobYaml(quick), {}, Target::kLocal);
+  ASSERT_TRUE(parsed.ok());
+  EXPECT_EQ(parsed.job.metadata.name, "yes");
+}
+
 TEST(QuickJobTest, ACsvFileIsTabularInput) {
   QuickJob quick;
   quick.script = "score.py";
