@@ -151,8 +151,9 @@ def kube(request, own, cluster):
 
 @pytest.fixture(scope="session")
 def operator(kube):
-    """The operator, as deploy/base installs it; its namespace."""
-    kube.kubectl("apply", "--server-side", "-k", images.ROOT / "deploy" / "base")
+    """The operator, as crds and deploy/base install it; its namespace."""
+    for base in ("crds", "deploy/base"):
+        kube.kubectl("apply", "--server-side", "-k", images.ROOT / base)
     namespace = "parallelrun-system"
     rolled = [
         "rollout",

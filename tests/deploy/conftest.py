@@ -22,5 +22,5 @@ def chart():
 
 @pytest.fixture(scope="session")
 def base():
-    """The objects of deploy/base."""
+    """The objects of deploy/base; the CRD is not among them."""
     return render.kustomize("deploy/base")

@@ -439,7 +439,7 @@ def test_kubernetes_schemas_accept_the_chart(schema_folder):
 
 
 def test_kubernetes_schemas_accept_kustomize(schema_folder):
-    for folder in ("deploy/base", "deploy/overlays/namespaced"):
+    for folder in ("crds", "deploy/base", "deploy/overlays/namespaced"):
         text = render.run([render.kubectl(), "kustomize", folder])
         assert "Invalid: 0, Errors: 0" in conform(schema_folder, text)
 

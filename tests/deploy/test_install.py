@@ -166,7 +166,7 @@ def test_jobs_become_part_of_the_built_in_roles(release):
 
 
 def test_the_server_takes_kustomize(release):
-    for folder in ("deploy/base", "deploy/overlays/namespaced"):
+    for folder in ("crds", "deploy/base", "deploy/overlays/namespaced"):
         text = release.kubectl("kustomize", folder)
         found = render.objects(text)
         # A dry run makes no namespace, so nothing can be tried in one that is not there.

@@ -20,13 +20,27 @@ def without_helm(found):
     return stripped
 
 
-def test_the_base_is_the_chart(chart, base):
+CRD = ("CustomResourceDefinition", None, "parallelrunjobs.parallelrun.dev")
+
+
+def test_who_deletes_the_operator_keeps_the_jobs(base):
+    assert CRD not in base
+    assert CRD not in render.kustomize("deploy/overlays/namespaced")
+    (key, crd), = render.kustomize("crds").items()
+    assert key == CRD
+    annotations = crd["metadata"]["annotations"]
+    assert annotations["argocd.argoproj.io/sync-options"] == "Delete=false,Prune=false"
+    assert annotations["kustomize.toolkit.fluxcd.io/prune"] == "disabled"
+
+
+def test_the_bases_are_the_chart(chart, base):
     objects = dict(base)
     namespace = objects.pop(NAMESPACE_OBJECT)
     enforced = namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"]
     assert enforced == "restricted"
     ours = without_helm(objects)
     theirs = without_helm(chart)
+    assert theirs.pop(CRD)["spec"] == render.kustomize("crds")[CRD]["spec"]
     assert sorted(ours, key=str) == sorted(theirs, key=str)
     for key, one in theirs.items():
         assert ours[key] == one, key
@@ -36,7 +50,7 @@ def test_the_namespaced_overlay_is_the_chart():
     ours = render.kustomize("deploy/overlays/namespaced")
     assert not [key for key in ours if key[0].startswith("ClusterRole")]
     del ours[NAMESPACE_OBJECT]
-    theirs = render.chart({"watchNamespaces": ["parallelrun-jobs"]})
+    theirs = render.chart({"watchNamespaces": ["parallelrun-jobs"], "crds": {"install": False}})
     for found in (ours, theirs):
         pod = render.operator_pod(found)
         pod["containers"][0]["args"].sort()
