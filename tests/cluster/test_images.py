@@ -81,11 +81,13 @@ def test_anybody_may_read_it_and_nobody_write(image):
         assert entry.mode & 0o6000 == 0, name
 
 
-def test_every_library_has_its_licence_and_its_package(image):
+def test_every_library_and_header_has_its_licence_and_its_package(image):
     licences = {
         name.split("/")[-1] for name in image.files if name.startswith("opt/parallelrun/licenses/")
     }
     assert {"libc6", "libssl3"} <= licences
+    headers_only = {"libboost1.74-dev", "nlohmann-json3-dev", "libcli11-dev"}
+    assert headers_only <= licences
     assert licences - {"licenses"} == set(image.versions)
 
 
