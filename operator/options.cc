@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <map>
 
+#include "base/version.h"
+
 namespace parallelrun {
 namespace {
 
@@ -115,7 +117,7 @@ ParsedOptions ParseOptions(const std::vector<std::string>& arguments,
   options.planning.operator_namespace = pod_namespace;
 
   CLI::App app(kAbout, "parallelrun-operator");
-  app.set_version_flag("--version", std::string("parallelrun-operator ") + PARALLELRUN_VERSION);
+  app.set_version_flag("-V,--version", VersionText("parallelrun-operator"));
   app.add_option("--kubeconfig", options.kubeconfig,
                  "Cluster to work on (default: the pod's own, or KUBECONFIG)");
   app.add_option("--namespace", options.planning.operator_namespace,

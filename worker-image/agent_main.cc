@@ -15,6 +15,7 @@
 #include "agent/processes/guardian.h"
 #include "base/http/client.h"
 #include "base/log.h"
+#include "base/version.h"
 
 namespace {
 
@@ -64,7 +65,7 @@ int Install(const std::string& from, const std::string& folder) {
 
 int main(int argc, char** argv) {
   CLI::App app("The ParallelRun agent: runs the worker processes of one node.");
-  app.set_version_flag("--version", PARALLELRUN_VERSION);
+  app.set_version_flag("-V,--version", parallelrun::VersionText("parallelrun-agent"));
   std::string config_file;
   app.add_option("--config", config_file, "JSON file, or a pipe as /dev/fd/N");
   AgentOptions options;

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "base/log.h"
+#include "base/version.h"
 #include "coordinator/last_words.h"
 #include "coordinator/start/start.h"
 
@@ -41,7 +42,7 @@ int Main(int argc, char** argv) {
   app.add_option("--config", config_path, "JSON file, or /dev/fd/N")->required();
   bool json = false;
   app.add_flag("--json-log", json, "Log as JSON lines");
-  app.set_version_flag("--version", PARALLELRUN_VERSION);
+  app.set_version_flag("-V,--version", parallelrun::VersionText("parallelrun-coordinator"));
   CLI11_PARSE(app, argc, argv);
 
   signal(SIGTERM, EndEarly);

@@ -18,8 +18,8 @@ inline constexpr size_t kMaxDocumentBytes = 1 << 20;
 inline constexpr int kMaxDocumentDepth = 64;
 inline constexpr size_t kMaxDocumentValues = 100000;
 
-// What a plain scalar is: YAML 1.1's numbers, booleans and nulls, as the API server reads a job; or a
-// text as it is written, but for null, as Azure ML's loader reads its files: there `y` is a name.
+// What a plain scalar is: YAML 1.1's numbers, booleans and nulls, as the API server reads a job; or
+// a text as it is written, but for null, as Azure ML's loader reads its files: there `y` is a name.
 enum class PlainScalars { kTyped, kTexts };
 
 struct Document {

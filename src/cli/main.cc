@@ -11,6 +11,7 @@
 #include "api/parse.h"
 #include "api/text.h"
 #include "base/log.h"
+#include "base/version.h"
 #include "cli/convert/convert.h"
 #include "cli/ledger_command.h"
 #include "cli/render/submit.h"
@@ -127,7 +128,7 @@ int Main(int argc, char** argv) {
       "resumable.",
       "parallelrun");
   app.require_subcommand(1);
-  app.set_version_flag("--version", PARALLELRUN_VERSION);
+  app.set_version_flag("-V,--version", VersionText("parallelrun"));
   app.failure_message(WhatIsWrong);
 
   QuickJob quick;

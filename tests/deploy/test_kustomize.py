@@ -26,7 +26,7 @@ CRD = ("CustomResourceDefinition", None, "parallelrunjobs.parallelrun.dev")
 def test_who_deletes_the_operator_keeps_the_jobs(base):
     assert CRD not in base
     assert CRD not in render.kustomize("deploy/overlays/namespaced")
-    (key, crd), = render.kustomize("crds").items()
+    ((key, crd),) = render.kustomize("crds").items()
     assert key == CRD
     annotations = crd["metadata"]["annotations"]
     assert annotations["argocd.argoproj.io/sync-options"] == "Delete=false,Prune=false"

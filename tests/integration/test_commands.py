@@ -264,7 +264,10 @@ def test_environment_arguments_and_side_inputs(work):
 
 
 def test_version_and_help(work):
-    assert work.call("--version").code == 0
+    for flag in ("--version", "-V"):
+        said = work.call(flag)
+        assert said.code == 0
+        assert "OpenSSL 3" in said.output
     result = work.call("--help")
     assert result.code == 0
     for word in ("run", "init", "validate"):

@@ -22,8 +22,7 @@ PAGES = {
     "docs/getting-started.md": [],
 }
 DOCUMENTS = sorted(
-    path.relative_to(ROOT).as_posix()
-    for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md")]
+    path.relative_to(ROOT).as_posix() for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
 )
 
 

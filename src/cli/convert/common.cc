@@ -46,8 +46,8 @@ std::string Section::Text(const std::string& key) {
 }
 
 bool Section::True(const std::string& key) {
-  static const std::set<std::string> kWords = {"t",  "T",  "true", "True", "TRUE", "1",   "y",
-                                               "Y",  "yes", "Yes",  "YES",  "on",   "On", "ON"};
+  static const std::set<std::string> kWords = {"t", "T",   "true", "True", "TRUE", "1",  "y",
+                                               "Y", "yes", "Yes",  "YES",  "on",   "On", "ON"};
   return kWords.contains(Text(key));
 }
 
