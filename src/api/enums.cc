@@ -30,6 +30,22 @@ const Words<HeaderMode>& EnumWords() {
 }
 
 template <>
+const Words<ColumnType>& EnumWords() {
+  static const Words<ColumnType> words = {{"integer", ColumnType::kInteger},
+                                          {"number", ColumnType::kNumber},
+                                          {"boolean", ColumnType::kBoolean},
+                                          {"text", ColumnType::kText}};
+  return words;
+}
+
+template <>
+const Words<Typing>& EnumWords() {
+  static const Words<Typing> words = {{"Once", Typing::kOnce},
+                                      {"PerMiniBatch", Typing::kPerMiniBatch}};
+  return words;
+}
+
+template <>
 const Words<OutputAction>& EnumWords() {
   static const Words<OutputAction> words = {{"AppendRow", OutputAction::kAppendRow},
                                             {"SummaryOnly", OutputAction::kSummaryOnly}};

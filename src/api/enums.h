@@ -20,6 +20,10 @@ const std::vector<std::pair<std::string_view, TabularFormat>>& EnumWords();
 template <>
 const std::vector<std::pair<std::string_view, HeaderMode>>& EnumWords();
 template <>
+const std::vector<std::pair<std::string_view, ColumnType>>& EnumWords();
+template <>
+const std::vector<std::pair<std::string_view, Typing>>& EnumWords();
+template <>
 const std::vector<std::pair<std::string_view, OutputAction>>& EnumWords();
 template <>
 const std::vector<std::pair<std::string_view, OutputOrder>>& EnumWords();

@@ -22,6 +22,8 @@ enum class CodeKind { kJobFolder, kConfigMap, kVolume, kImage, kFolder };
 enum class InputKind { kFiles, kTabular, kJsonLines };
 enum class TabularFormat { kCsv, kTsv, kParquet };
 enum class HeaderMode { kAllFiles, kFirstFile, kNone };
+enum class ColumnType { kInteger, kNumber, kBoolean, kText };
+enum class Typing { kOnce, kPerMiniBatch };
 enum class OutputAction { kAppendRow, kSummaryOnly };
 enum class OutputOrder { kMiniBatch, kCompletion };
 enum class IfExists { kFail, kResume, kOverwrite, kRetryFailed };
@@ -77,6 +79,10 @@ struct TabularOptions {
   HeaderMode header = HeaderMode::kAllFiles;
   std::string encoding = "utf-8";
   bool quoted_newlines = true;
+  Typing typing = Typing::kOnce;
+  std::map<std::string, ColumnType> dtypes = {};  // by column: in place of what is decided
+  std::vector<std::string> na_values = {};        // stand for a missing value, too
+  bool keep_default_na = true;
   bool operator==(const TabularOptions&) const = default;
 };
 

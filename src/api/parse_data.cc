@@ -47,6 +47,19 @@ void ReadPattern(const Value& value, std::string& out) {
   }
 }
 
+void ReadColumnTypes(const Value& map, std::map<std::string, ColumnType>& types) {
+  if (!map.IsMap()) return;
+  constexpr size_t kMostColumns = 1000;
+  if (map.node.fields.size() > kMostColumns) {
+    map.Error("has more than 1,000 columns", "name those whose type is not what is decided");
+    return;
+  }
+  for (const Node::Field& field : map.node.fields) {
+    const Value value{field.value, JoinPath(map.path, field.key), map.problems};
+    if (const auto type = value.Enum<ColumnType>()) types[field.key] = *type;
+  }
+}
+
 void ReadTabular(Fields& fields, TabularOptions& options) {
   fields.ToEnum("format", options.format);
   const bool parquet = options.format == TabularFormat::kParquet;
@@ -69,9 +82,24 @@ void ReadTabular(Fields& fields, TabularOptions& options) {
     }
   }
   fields.To("quotedNewlines", options.quoted_newlines);
+  fields.ToEnum("typing", options.typing);
+  if (const auto value = fields.Take("dtypes")) ReadColumnTypes(*value, options.dtypes);
+  if (const auto value = fields.Take("naValues")) {
+    for (const Value& item : value->List()) {
+      if (const auto text = item.String()) options.na_values.push_back(*text);
+    }
+  }
+  fields.To("keepDefaultNa", options.keep_default_na);
+  if (options.typing == Typing::kPerMiniBatch) {
+    for (const std::string& name : fields.Present({"dtypes", "naValues", "keepDefaultNa"})) {
+      AddError(fields.problems(), fields.PathOf(name), "has no meaning with typing: PerMiniBatch",
+               "remove it, or typing");
+    }
+  }
   if (!parquet) return;
   for (const std::string& name :
-       fields.Present({"delimiter", "header", "encoding", "quotedNewlines"})) {
+       fields.Present({"delimiter", "header", "encoding", "quotedNewlines", "typing", "dtypes",
+                       "naValues", "keepDefaultNa"})) {
     AddError(fields.problems(), fields.PathOf(name), "has no meaning for Parquet", "remove it");
   }
 }

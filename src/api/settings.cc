@@ -47,7 +47,9 @@ std::string PlanSettings(const Job& job, const std::map<std::string, std::string
   json settings = {{"inputs", json::array()},
                    {"rankMiniBatchCount", job.spec.rank_mini_batch_count}};
   for (const Input& input : job.spec.inputs) {
-    settings["inputs"].push_back(ToJson(input));
+    Input planned = input;
+    planned.tabular.dtypes.clear();  // what failed may be read in another way: WrittenTypes
+    settings["inputs"].push_back(ToJson(planned));
     const auto volume = volumes.find(input.from.volume);
     if (volume != volumes.end()) settings["volumes"][volume->first] = volume->second;
   }
@@ -67,6 +69,20 @@ std::string ScriptSettings(std::string_view job) {
     if (spec.is_object() && spec.contains(key)) settings[key] = spec[key];
   }
   return CanonicalText(settings);
+}
+
+std::string WrittenTypes(std::string_view job) {
+  json types = json::object();
+  const json parsed = json::parse(job, nullptr, false);
+  const json spec = parsed.is_object() ? parsed.value("spec", json::object()) : json::object();
+  if (!spec.is_object() || !spec.contains("inputs")) return CanonicalText(types);
+  for (const json& input : spec["inputs"]) {
+    if (!input.is_object() || !input.contains("tabular")) continue;
+    const json& tabular = input["tabular"];
+    if (!tabular.is_object() || !tabular.contains("dtypes")) continue;
+    types[input.value("name", "")] = {{"dtypes", tabular["dtypes"]}};
+  }
+  return CanonicalText(types);
 }
 
 Result<std::vector<std::string>> Differences(std::string_view before, std::string_view after) {

@@ -131,6 +131,14 @@ void AddPods(const JobSpec& spec, json& out) {
   }
 }
 
+// What is not said is the default: plans of before have none of it.
+void AddTyping(const TabularOptions& tabular, json& out) {
+  if (tabular.typing != Typing::kOnce) out["typing"] = EnumWord(tabular.typing);
+  for (const auto& [column, type] : tabular.dtypes) out["dtypes"][column] = EnumWord(type);
+  if (!tabular.na_values.empty()) out["naValues"] = tabular.na_values;
+  if (!tabular.keep_default_na) out["keepDefaultNa"] = false;
+}
+
 }  // namespace
 
 json ToJson(const Input& input) {
@@ -144,6 +152,7 @@ json ToJson(const Input& input) {
       from["header"] = EnumWord(input.tabular.header);
       from["encoding"] = input.tabular.encoding;
       from["quotedNewlines"] = input.tabular.quoted_newlines;
+      AddTyping(input.tabular, from);
     }
   }
   json out = {{"name", input.name}};

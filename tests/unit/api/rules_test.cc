@@ -212,6 +212,24 @@ TEST(Settings, OnlyWhatDecidesAMiniBatchId) {
               ElementsAre("spec.volumes.data: \"/a\" -> \"/b\""));
 }
 
+TEST(Settings, HowColumnsAreReadButNotTheTypesThatPeopleWrite) {
+  Job job = PlanJob();
+  job.spec.inputs = {{.name = "rows", .kind = InputKind::kTabular, .from = {"data", "t"}}};
+  FillDefaults(job);
+  // A plan of before says nothing of it.
+  EXPECT_EQ(PlanSettings(job, kFolders).find("typing"), std::string::npos);
+  EXPECT_EQ(PlanSettings(job, kFolders).find("eepDefaultNa"), std::string::npos);
+  Job other = job;
+  other.spec.inputs[0].tabular.dtypes = {{"zip", ColumnType::kText}};
+  EXPECT_EQ(PlanSettings(other, kFolders), PlanSettings(job, kFolders));
+  EXPECT_THAT(*Differences(WrittenTypes(CanonicalText(ToJson(job))),
+                           WrittenTypes(CanonicalText(ToJson(other)))),
+              ElementsAre("spec.rows.dtypes.zip: (none) -> \"text\""));
+  other.spec.inputs[0].tabular.na_values = {"-"};
+  EXPECT_THAT(*Differences(PlanSettings(job, kFolders), PlanSettings(other, kFolders)),
+              ElementsAre("spec.inputs[0].tabular.naValues[0]: (none) -> \"-\""));
+}
+
 TEST(Settings, OnlyWhatDecidesWhatRunDoes) {
   Job job = PlanJob();
   job.spec.entry_script = "a.py";
