@@ -30,6 +30,9 @@ struct Describe {
     return fmt::format("plan chunk   mini-batches {} to {}, {} items, input {}", r.first,
                        r.first + r.Batches() - 1, r.Items(), r.input);
   }
+  std::string operator()(const TypesRecord& r) const {
+    return fmt::format("types        input {}, {}", r.input, Printable(r.types, 1000));
+  }
   std::string operator()(const PlanEndRecord& r) const {
     return fmt::format("plan end     {} mini-batches, {} items", r.batches, r.items);
   }

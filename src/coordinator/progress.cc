@@ -43,7 +43,8 @@ std::string Hex(const std::array<uint8_t, 32>& digest) {
 
 std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTime started,
                          const std::map<std::string, std::string>& metrics,
-                         const std::string& warning) {
+                         const std::string& warning,
+                         const std::map<uint32_t, std::string>& columns) {
   const JobState& state = coordinator.state();
   const JobCounts& counts = state.counts();
   const uint64_t settled = counts.succeeded + counts.failed;
@@ -90,6 +91,8 @@ std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTim
   out["failedAttempts"] = state.errors().total();
   out["paused"] = coordinator.paused();
   out["warning"] = warning;
+  out["columns"] = json::array();
+  for (const auto& [input, line] : columns) out["columns"].push_back(line);
   out["metrics"] = json::object();
   for (const auto& [name, value] : metrics)
     out["metrics"][name] = json::parse(value, nullptr, false);

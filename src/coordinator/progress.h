@@ -1,6 +1,7 @@
 // What `GET /v1/progress` and `GET /metrics` say (docs/coordinator-api.md).
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -8,10 +9,12 @@
 
 namespace parallelrun {
 
-// JSON text. `started` is when this coordinator started, `metrics` name to last value as JSON text.
+// JSON text. `started` is when this coordinator started, `metrics` name to last value as JSON text,
+// `columns` what is told of the columns of each input whose types are decided.
 std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTime started,
                          const std::map<std::string, std::string>& metrics,
-                         const std::string& warning);
+                         const std::string& warning,
+                         const std::map<uint32_t, std::string>& columns = {});
 
 // Prometheus text format.
 std::string Metrics(const Coordinator& coordinator, uint32_t epoch);

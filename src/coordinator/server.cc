@@ -10,7 +10,9 @@
 #include "coordinator/log_tree/batch_report.h"
 #include "coordinator/log_tree/dead_letters.h"
 #include "coordinator/log_tree/reports.h"
+#include "coordinator/plan/source.h"
 #include "coordinator/progress.h"
+#include "coordinator/types/types_json.h"
 
 namespace parallelrun {
 namespace {
@@ -23,6 +25,16 @@ constexpr Duration kReportsLimit = std::chrono::hours(1);
 // Bounds what the planner may be ahead of the disk: appended chunks wait in memory for their sync,
 // for as long as the disk is slow or full.
 constexpr size_t kChunksOnTheWay = 8;
+constexpr size_t kColumnsLine = 2000;  // bytes of what is told of an input's columns
+
+// The columns that the files must have that are not planned yet.
+Status KeepTypes(std::string_view types, PlanInput& input) {
+  const Result<TypedTable> table = TypesFromJson(types);
+  if (!table.ok()) return table.error();
+  input.decide_types = false;
+  for (const TypedColumn& column : table->columns) input.columns.push_back(column.name);
+  return {};
+}
 
 }  // namespace
 
@@ -33,7 +45,7 @@ CoordinatorServer::CoordinatorServer(ServerOptions options, Files& files, Ledger
       ledger_(ledger),
       state_(state),
       metrics_(options_.log_folder),
-      plan_(ledger),
+      plan_(ledger, options_.inputs),
       coordinator_(options_.coordinator, ledger, plan_, state, clock_.Now()),
       calls_({ledger.run_id(), ledger.epoch(), options_.coordinator, options_.agent_job},
              coordinator_, std::move(logs), clock_, [this] { return Progress(); }),
@@ -86,6 +98,7 @@ Result<CoordinatorExit> CoordinatorServer::Run() {
   loop_.OnSignal(SIGTERM, hand_over);
   loop_.OnSignal(SIGINT, hand_over);
   flusher_ = std::thread([this] { FlushLoop(); });
+  TellTypes();
   StartPlanning();
   loop_.Post([this] { Tick(); });
   loop_.Run();
@@ -106,6 +119,11 @@ void CoordinatorServer::StartPlanning() {
   }
   std::vector<PlanInput> inputs = options_.inputs;
   for (PlanInput& input : inputs) input.stop = planning_.get_token();
+  for (const auto& [index, types] : state_.types()) {
+    if (const Status kept = KeepTypes(types, inputs[index]); !kept.ok()) {
+      return coordinator_.FailPlan(kept.error(), Now());
+    }
+  }
   planner_ =
       std::thread([this, planner = std::make_shared<Planner>(std::move(inputs), options_.forbidden,
                                                              cursor)] { PlanLoop(*planner); });
@@ -132,6 +150,7 @@ void CoordinatorServer::PlanLoop(Planner& planner) {
       if (const Status added = coordinator_.AddChunk(chunk, Now()); !added.ok()) {
         coordinator_.FailPlan(added.error(), Now());
       }
+      TellTypes();
       undurable_chunks_.push_back(ledger_.appended());
       AfterEvent();
     });
@@ -140,6 +159,20 @@ void CoordinatorServer::PlanLoop(Planner& planner) {
     coordinator_.EndPlan(Now());
     AfterEvent();
   });
+}
+
+// Once for each input, however often this is asked for.
+void CoordinatorServer::TellTypes() {
+  for (const auto& [index, types] : state_.types()) {
+    if (index >= options_.inputs.size() || columns_.contains(index)) continue;
+    const PlanInput& input = options_.inputs[index];
+    const Result<TypedTable> table = TypesFromJson(types);
+    if (!table.ok()) continue;  // who reads a mini-batch with it says so
+    std::string line = ColumnsLine(*table, input, kColumnsLine);
+    if (options_.inputs.size() > 1) line = fmt::format("{}: {}", PlaceOf(input), line);
+    spdlog::info("{}", line);
+    columns_[index] = std::move(line);
+  }
 }
 
 void CoordinatorServer::LetPlannerGoOn() {
@@ -235,7 +268,8 @@ void CoordinatorServer::OnPublished(const Result<Published>& published) {
 }
 
 std::string CoordinatorServer::Progress() const {
-  return ProgressJson(coordinator_, ledger_.epoch(), started_, metrics_.latest(), options_.warning);
+  return ProgressJson(coordinator_, ledger_.epoch(), started_, metrics_.latest(), options_.warning,
+                      columns_);
 }
 
 void CoordinatorServer::AfterEvent() {

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -68,6 +69,7 @@ class CoordinatorServer {
   void Tick();
   void StartPlanning();
   void PlanLoop(Planner& planner);
+  void TellTypes();
   void LetPlannerGoOn();
   void FlushLoop();
   void OnFlushed(const Result<uint64_t>& flushed);
@@ -107,6 +109,8 @@ class CoordinatorServer {
   bool flush_wanted_ = false;
   bool stop_ = false;
   size_t chunks_on_the_way_ = 0;  // planned, not yet durable
+
+  std::map<uint32_t, std::string> columns_;  // what was told of an input's types
 
   std::deque<uint64_t> undurable_chunks_;  // positions in the ledger that make them durable
 

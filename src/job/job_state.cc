@@ -64,6 +64,8 @@ Status JobState::Apply(const Record& record, const Place& record_place, const Pl
         Verdict{verdict->outcome, std::string(verdict->reason), std::string(verdict->message)};
   } else if (const auto* header = std::get_if<HeaderRecord>(&record)) {
     if (header_.empty()) header_ = header->line;
+  } else if (const auto* types = std::get_if<TypesRecord>(&record)) {
+    types_.try_emplace(types->input, types->types);
   } else if (const auto* published = std::get_if<PublishedRecord>(&record)) {
     published_ = Published{std::string(published->path), published->bytes, published->rows,
                            published->sha256};

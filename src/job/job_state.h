@@ -98,6 +98,8 @@ class JobState {
   // The first line of the output; empty: none.
   const std::string& header() const { return header_; }
   bool plan_ended() const { return plan_ended_; }
+  // How the columns of inputs are read, as JSON, by the input's index; the first record counts.
+  const std::map<uint32_t, std::string>& types() const { return types_; }
   // No attempt of it counts any more.
   bool settled(BatchId id) const { return batch(id).state != MiniBatch::State::kPending; }
   bool all_settled() const {
@@ -158,6 +160,7 @@ class JobState {
   DistinctErrors errors_;
   std::string header_;
   bool plan_ended_ = false;
+  std::map<uint32_t, std::string> types_;
   std::optional<Settings> settings_;
   std::optional<Verdict> verdict_;
   std::optional<Published> published_;

@@ -20,7 +20,8 @@ static_assert(kHasType<RecordType::kSeal, SealRecord> &&
               kHasType<RecordType::kPlanChunk, PlanChunkRecord> &&
               kHasType<RecordType::kResult, ResultRecord> &&
               kHasType<RecordType::kPublished, PublishedRecord> &&
-              kHasType<RecordType::kStarted, StartedRecord>);
+              kHasType<RecordType::kStarted, StartedRecord> &&
+              kHasType<RecordType::kTypes, TypesRecord>);
 
 void Put(Encoder& to, const Fence& fence) {
   to.U32(fence.epoch);
@@ -106,6 +107,11 @@ void Put(Encoder& to, const StartedRecord& r) {
   to.U64(r.id);
   Put(to, r.fence);
   to.U8(r.begun ? 1 : 0);
+}
+
+void Put(Encoder& to, const TypesRecord& r) {
+  to.U32(r.input);
+  to.Text(r.types);
 }
 
 void Put(Encoder& to, const VerdictRecord& r) {
@@ -194,6 +200,7 @@ Record GetBody(RecordType type, Decoder& from) {
     case RecordType::kPublished: return GetPublished(from);
     case RecordType::kHeader: return HeaderRecord{from.Text()};
     case RecordType::kStarted: return StartedRecord{from.U64(), GetFence(from), GetBool(from)};
+    case RecordType::kTypes: return TypesRecord{from.U32(), from.Text()};
   }
   from.Fail();
   return SealRecord{};

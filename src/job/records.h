@@ -98,6 +98,12 @@ struct StartedRecord {
   bool begun = true;
 };
 
+// How the columns of an input are read, in every mini-batch of it: in front of its first chunk.
+struct TypesRecord {
+  uint32_t input = 0;
+  std::string_view types;  // JSON
+};
+
 enum class Outcome : uint8_t { kSucceeded = 1, kFailed = 2 };
 
 struct VerdictRecord {
@@ -117,7 +123,7 @@ struct PublishedRecord {
 // The order is that of the type numbers, from 1.
 using Record = std::variant<SealRecord, SettingsRecord, PlanChunkRecord, PlanEndRecord, RowsRecord,
                             ResultRecord, FailedRecord, LostRecord, VerdictRecord, PublishedRecord,
-                            HeaderRecord, StartedRecord>;
+                            HeaderRecord, StartedRecord, TypesRecord>;
 
 // Stored: never renumber.
 enum class RecordType : uint8_t {
@@ -133,6 +139,7 @@ enum class RecordType : uint8_t {
   kPublished = 10,
   kHeader = 11,
   kStarted = 12,
+  kTypes = 13,
 };
 
 RecordType TypeOf(const Record& record);

@@ -33,42 +33,41 @@ void PutFiles(Encoder& to, std::string_view root, std::string_view names, const 
   for (size_t i = 0; i < files; ++i) PutStamp(to, stamps[i]);
 }
 
-// Where only some rows of what the Work names are meant, the format says which.
-std::string WithRows(std::string_view format, const std::string& rows) {
+std::string WithMembers(std::string_view format, const std::string& members) {
   std::string with(format.empty() ? "{}" : format);
-  if (rows.empty()) return with;
+  if (members.empty()) return with;
   with.pop_back();  // the brace
   if (with.size() > 1) with += ',';
-  return with + rows + '}';
+  return with + members + '}';
 }
 
 void PutDelimited(Encoder& to, const TabularChunk& chunk, const Slice& slice,
-                  const std::string& rows) {
+                  const std::string& members) {
   to.Text(chunk.path);
   to.U64(slice.offset);
   to.U64(slice.length);
   to.Text(chunk.header);
   PutStamp(to, chunk.stamp);
-  to.Text(rows.empty() ? std::string(chunk.format) : WithRows(chunk.format, rows));
+  to.Text(members.empty() ? std::string(chunk.format) : WithMembers(chunk.format, members));
 }
 
-void PutLines(Encoder& to, const TabularChunk& chunk, const Slice& slice, const std::string& rows) {
+void PutLines(Encoder& to, const TabularChunk& chunk, const Slice& slice, const std::string& members) {
   to.Text(chunk.path);
   to.U64(slice.offset);
   to.U64(slice.length);
   PutStamp(to, chunk.stamp);
-  to.Text(rows.empty() ? std::string(chunk.format) : WithRows(chunk.format, rows));
+  to.Text(members.empty() ? std::string(chunk.format) : WithMembers(chunk.format, members));
 }
 
 // Row groups are named in the format; the reader finds their bytes itself.
 void PutRowGroups(Encoder& to, const TabularChunk& chunk, const Slice& slice,
-                  const std::string& rows) {
+                  const std::string& members) {
   std::string format = "{\"format\":\"parquet\",\"rowGroups\":[";
   for (uint64_t i = 0; i < slice.length; ++i) {
     if (i > 0) format += ',';
     format += std::to_string(slice.offset + i);
   }
-  format = WithRows(format + "]}", rows);
+  format = WithMembers(format + "]}", members);
   to.Text(chunk.path);
   to.U64(0);
   to.U64(chunk.stamp.size);
@@ -78,7 +77,7 @@ void PutRowGroups(Encoder& to, const TabularChunk& chunk, const Slice& slice,
 }
 
 void PutTables(Encoder& to, const TableGroup& group, std::string_view format,
-               const std::string& rows) {
+               const std::string& members) {
   to.U32(static_cast<uint32_t>(group.slices.size()));
   for (const TableSlice& slice : group.slices) {
     to.Text(slice.path);
@@ -87,7 +86,7 @@ void PutTables(Encoder& to, const TableGroup& group, std::string_view format,
     to.Text(slice.header);
     PutStamp(to, slice.stamp);
   }
-  to.Text(rows.empty() ? std::string(format) : WithRows(format, rows));
+  to.Text(members.empty() ? std::string(format) : WithMembers(format, members));
 }
 
 // The `first`-th to the `last`-th (excluded) of NUL-joined names.
@@ -144,9 +143,12 @@ std::string WorkMaker::MakePiece(uint32_t index, BatchId id, uint32_t first, uin
 
 std::string WorkMaker::Encode(uint32_t index, BatchId id, const Range& range) const {
   const uint32_t items = range.items;
-  const std::string rows =
-      range.whole ? ""
-                  : "\"rows\":[" + std::to_string(range.first) + "," + std::to_string(items) + "]";
+  std::string members = format_members_;
+  if (!range.whole) {
+    // Only some rows of what the Work names are meant.
+    if (!members.empty()) members += ',';
+    members += "\"rows\":[" + std::to_string(range.first) + "," + std::to_string(items) + "]";
+  }
   std::string work;
   Encoder to(work);
   const auto head = [&](uint8_t kind, std::string_view context) {
@@ -173,9 +175,9 @@ std::string WorkMaker::Encode(uint32_t index, BatchId id, const Range& range) co
     const bool lines = tabular->kind == RowKind::kJsonLines;
     head(lines ? kLinesWork : kSliceWork, tabular->context);
     switch (tabular->kind) {
-      case RowKind::kDelimited: PutDelimited(to, *tabular, slice, rows); break;
-      case RowKind::kJsonLines: PutLines(to, *tabular, slice, rows); break;
-      case RowKind::kParquet: PutRowGroups(to, *tabular, slice, rows); break;
+      case RowKind::kDelimited: PutDelimited(to, *tabular, slice, members); break;
+      case RowKind::kJsonLines: PutLines(to, *tabular, slice, members); break;
+      case RowKind::kParquet: PutRowGroups(to, *tabular, slice, members); break;
     }
   } else if (const auto* groups = std::get_if<FileGroupsChunk>(&chunk_.content)) {
     const FileGroup& group = groups->groups[index];
@@ -186,7 +188,7 @@ std::string WorkMaker::Encode(uint32_t index, BatchId id, const Range& range) co
   } else if (const auto* tables = std::get_if<TableGroupsChunk>(&chunk_.content)) {
     const TableGroup& group = tables->groups[index];
     head(kTablesWork, group.context);
-    PutTables(to, group, tables->format, rows);
+    PutTables(to, group, tables->format, members);
   } else {
     head(kRankWork, "");
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "job/records.h"
@@ -18,6 +19,8 @@ class WorkMaker {
   static Result<WorkMaker> FromRecord(std::string encoded);
 
   const PlanChunkRecord& chunk() const { return chunk_; }
+  // Of a table: the format of each Work has these members too; JSON without braces.
+  void AddToFormat(std::string members) { format_members_ = std::move(members); }
   // The Work of the `index`-th mini-batch (below chunk().Batches()), with 0 failed attempts.
   // O(its own size).
   std::string Make(uint32_t index) const;
@@ -34,6 +37,7 @@ class WorkMaker {
   std::string Encode(uint32_t index, BatchId id, const Range& range) const;
   std::unique_ptr<std::string> encoded_;  // stable address: chunk_ points into it
   PlanChunkRecord chunk_;
+  std::string format_members_;
   std::vector<uint32_t> name_starts_;  // files: where each name begins in chunk_'s names
   std::vector<uint64_t> item_starts_;  // items of the chunk before each mini-batch
 };

@@ -40,6 +40,7 @@ constexpr Duration kRespawnDelay = milliseconds(200);
 // While there is no process to be had: between two attempts, and for all of them.
 constexpr Duration kProcessDelay = seconds(1);
 constexpr Duration kProcessLimit = seconds(60);
+constexpr size_t kMaxLine = 4000;  // bytes of one that the coordinator says
 
 std::string LastLine(const std::string& path) {
   std::ifstream in(path);
@@ -260,6 +261,7 @@ class LocalRun {
     settled_ = progress["miniBatches"]["succeeded"].get<uint64_t>();
     last_progress_ = progress;
     Warn(progress);
+    TellColumns(progress);
     // Whole, once: the progress line is cut at the width of the terminal.
     const std::string paused = progress["paused"];
     if (paused != paused_ && !paused.empty()) {
@@ -276,6 +278,14 @@ class LocalRun {
     if (warning == warning_) return;
     warning_ = warning;
     if (!warning.empty()) display_.Say("warning: " + warning);
+  }
+
+  // How the columns of each input are read, once.
+  void TellColumns(const json& progress) {
+    const json lines = progress.value("columns", json::array());
+    for (; columns_told_ < lines.size(); ++columns_told_) {
+      display_.Say(Printable(lines[columns_told_].get<std::string>(), kMaxLine));
+    }
   }
 
   // --- the end
@@ -385,6 +395,7 @@ class LocalRun {
   std::optional<json> last_progress_;
   std::string paused_;                      // as the last progress said it
   std::string warning_;                     // likewise
+  size_t columns_told_ = 0;                 // lines of it
   std::unique_ptr<ProgressPoller> poller_;  // the last member: it posts to the loop
 };
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <string_view>
 
 #include "base/escape.h"
 
@@ -57,6 +56,8 @@ bool HasLetterBytes(const std::string& plain) {
 bool MayBeInCharacter(char c) { return (c >= '0' && c <= '9') || c >= '@'; }
 
 }  // namespace
+
+bool IsUtf8Encoding(std::string_view encoding) { return IsUtf8(PlainEncoding(encoding)); }
 
 Status CheckCsvFormat(const CsvFormat& format) {
   const std::string_view delimiter = format.delimiter;

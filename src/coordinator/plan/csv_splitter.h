@@ -10,6 +10,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
@@ -30,6 +31,9 @@ struct CsvFormat {
 // end, and the encoding one in which the bytes of these three stand for nothing else.
 Status CheckCsvFormat(const CsvFormat& format);
 
+// Bytes are UTF-8, or ASCII, which is a part of it.
+bool IsUtf8Encoding(std::string_view encoding);
+
 class CsvSplitter : public RowSplitter {
  public:
   // Opens `path`. `format` has passed CheckCsvFormat.
@@ -42,6 +46,8 @@ class CsvSplitter : public RowSplitter {
   // Takes the first row off, with its line end (an LF if it has none); empty when nothing is left.
   // kInvalid when it is longer than 1 MiB.
   Result<std::string> TakeHeader();
+  // Where it goes on.
+  uint64_t offset() const { return reader_->offset(); }
   // Goes on at `offset`, where a row begins; 0 is behind a byte order mark.
   void Seek(uint64_t offset) override;
   // The next slice: ends with the first row that ends at or after `size` bytes. nullopt at the end.

@@ -8,6 +8,8 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include "coordinator/types/types_json.h"
+
 namespace parallelrun {
 namespace {
 
@@ -58,7 +60,7 @@ std::vector<PlannedItem> ItemsOf(const PlanChunkRecord& chunk, uint32_t index, u
 
 }  // namespace
 
-Result<const WorkMaker*> PlanStore::MakerOf(const JobState::Chunk& chunk) {
+Result<const WorkMaker*> PlanStore::MakerOf(const JobState& state, const JobState::Chunk& chunk) {
   const auto found = std::find_if(makers_.begin(), makers_.end(),
                                   [&](const auto& m) { return m.first == chunk.first; });
   if (found != makers_.end()) {
@@ -69,14 +71,26 @@ Result<const WorkMaker*> PlanStore::MakerOf(const JobState::Chunk& chunk) {
   if (!bytes.ok()) return bytes.error();
   Result<WorkMaker> maker = WorkMaker::FromRecord(std::move(*bytes));
   if (!maker.ok()) return maker.error();
+  if (const Status added = AddTypes(state, *maker); !added.ok()) return added.error();
   makers_.emplace_front(chunk.first, std::move(*maker));
   if (makers_.size() > kKept) makers_.pop_back();
   return &makers_.front().second;
 }
 
+// The types are decided once, in front of the input's chunks, which stay as they are.
+Status PlanStore::AddTypes(const JobState& state, WorkMaker& maker) const {
+  const uint32_t input = maker.chunk().input;
+  const auto types = state.types().find(input);
+  if (types == state.types().end() || input >= inputs_.size()) return {};
+  const Result<TypedTable> table = TypesFromJson(types->second);
+  if (!table.ok()) return table.error();
+  maker.AddToFormat(FormatMembers(*table, inputs_[input]));
+  return {};
+}
+
 Result<std::string> PlanStore::Make(const JobState& state, BatchId id) {
   const JobState::Chunk& chunk = state.ChunkOf(id);
-  const Result<const WorkMaker*> maker = MakerOf(chunk);
+  const Result<const WorkMaker*> maker = MakerOf(state, chunk);
   if (!maker.ok()) return maker.error();
   const auto index = static_cast<uint32_t>(WholeOf(id) - chunk.first);
   if (!IsPiece(id)) return (*maker)->Make(index);
@@ -105,7 +119,7 @@ Result<uint64_t> PlanStore::Digest(const JobState& state, BatchId id) {
 
 Result<std::vector<PlannedItem>> PlanStore::Items(const JobState& state, BatchId id) {
   const JobState::Chunk& chunk = state.ChunkOf(id);
-  const Result<const WorkMaker*> maker = MakerOf(chunk);
+  const Result<const WorkMaker*> maker = MakerOf(state, chunk);
   if (!maker.ok()) return maker.error();
   return ItemsOf((*maker)->chunk(), static_cast<uint32_t>(WholeOf(id) - chunk.first),
                  state.FirstItemOf(id), state.batch(id).items);

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "coordinator/ledger/ledger.h"
+#include "coordinator/plan/planner.h"
 #include "job/job_state.h"
 #include "job/work.h"
 
@@ -34,7 +35,9 @@ struct PlannedItem {
 
 class PlanStore {
  public:
-  explicit PlanStore(const Ledger& ledger) : ledger_(ledger) {}
+  // `inputs` are those of the plan: how their tables are read beside what the plan says.
+  explicit PlanStore(const Ledger& ledger, std::vector<PlanInput> inputs = {})
+      : ledger_(ledger), inputs_(std::move(inputs)) {}
 
   Result<PlannedWork> Work(const JobState& state, BatchId id);
   // kNotFound when the mini-batch is not planned.
@@ -44,9 +47,11 @@ class PlanStore {
  private:
   static constexpr size_t kKept = 4;
   Result<std::string> Make(const JobState& state, BatchId id);
-  Result<const WorkMaker*> MakerOf(const JobState::Chunk& chunk);
+  Result<const WorkMaker*> MakerOf(const JobState& state, const JobState::Chunk& chunk);
+  Status AddTypes(const JobState& state, WorkMaker& maker) const;
 
   const Ledger& ledger_;
+  const std::vector<PlanInput> inputs_;
   std::list<std::pair<BatchId, WorkMaker>> makers_;  // by first id, last used first
 };
 

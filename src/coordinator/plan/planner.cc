@@ -7,6 +7,7 @@
 
 #include "base/escape.h"
 #include "coordinator/plan/source.h"
+#include "coordinator/types/decide_types.h"
 
 namespace parallelrun {
 namespace {
@@ -120,7 +121,13 @@ struct Planner::State {
 
   Result<std::optional<std::string>> Next() {
     for (; at.input < inputs.size(); LeaveInput()) {
-      if (!source) source = MakeSource(inputs[at.input], forbidden);
+      PlanInput& input = inputs[at.input];
+      // Where chunks were planned without them, all mini-batches are read so.
+      if (!source && input.decide_types && !found) {
+        auto types = TakeTypes(input);
+        if (!types.ok() || *types) return types;
+      }
+      if (!source) source = MakeSource(input, forbidden);
       auto chunk = source->Next(at);
       if (!chunk.ok()) return chunk;
       if (*chunk) {
@@ -130,6 +137,19 @@ struct Planner::State {
       if (!found) return NothingFound(inputs[at.input]);
     }
     return Result<std::optional<std::string>>(std::nullopt);
+  }
+
+  // A record of the types of the input's columns; nullopt where there is no table.
+  Result<std::optional<std::string>> TakeTypes(PlanInput& input) {
+    input.decide_types = false;
+    const auto table = DecideTypes(input, forbidden);
+    if (!table.ok()) return table.error();
+    std::string record;
+    if (!*table) return Chunk(std::nullopt);
+    for (const TypedColumn& column : (*table)->columns) input.columns.push_back(column.name);
+    const std::string types = ToJson(**table);
+    EncodeRecord(TypesRecord{at.input, types}, record);
+    return Chunk(std::move(record));
   }
 
   void LeaveInput() {

@@ -8,12 +8,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
 
+#include "api/job.h"
 #include "base/error.h"
 #include "job/records.h"
 
@@ -42,6 +44,13 @@ struct PlanInput {
   PlanHeader header = PlanHeader::kAllFiles;
   std::string encoding = "utf-8";
   bool quoted_newlines = true;
+  std::map<std::string, ColumnType> dtypes = {};  // that a person wrote, by column
+  std::vector<std::string> na_values = {};
+  bool keep_default_na = true;
+  // The types of the columns are decided in front of the first chunk; Next() gives them.
+  bool decide_types = false;
+  // Once they are: the columns that each file with a header of its own must have. Empty: any.
+  std::vector<std::string> columns = {};
   // Once it is asked for, Next() gives up: within a block of the file it reads, an entry of the
   // folder it lists, or a file it asks the size of.
   std::stop_token stop{};
@@ -70,7 +79,8 @@ class Planner {
   Planner(std::vector<PlanInput> inputs, std::vector<std::string> forbidden, PlanCursor from);
   ~Planner();
 
-  // The next chunk as an encoded record (job/records.h), or nullopt at the end of the last input.
+  // The next chunk as an encoded record (job/records.h), in front of an input's first one perhaps
+  // the types of its columns, or nullopt at the end of the last input.
   // Errors name input, folder and file: kNotFound for a missing root, kInvalid for a name that
   // holds a line break or is not UTF-8, a forbidden folder, a symbolic link to nowhere, an encoding
   // or delimiter that cannot be cut, a file that does not match the partition format or is no

@@ -11,6 +11,7 @@
 #include "coordinator/plan/listing.h"
 #include "coordinator/plan/parquet_splitter.h"
 #include "coordinator/plan/source.h"
+#include "coordinator/types/table_header.h"
 
 namespace parallelrun {
 namespace {
@@ -27,7 +28,7 @@ std::string_view WithoutLineEnd(std::string_view row) {
 template <typename Splitter>
 Result<RowFiles::Opened> AsOpened(Result<std::unique_ptr<Splitter>> splitter) {
   if (!splitter.ok()) return splitter.error();
-  return RowFiles::Opened{std::move(*splitter), ""};
+  return RowFiles::Opened{std::move(*splitter), "", 0};
 }
 
 }  // namespace
@@ -89,7 +90,15 @@ Result<RowFiles::Opened> RowFiles::OpenDelimited(const std::string& path,
       if (WithoutLineEnd(*row) != WithoutLineEnd(header)) (*opened)->Seek(0);
     }
   }
-  return Opened{std::move(*opened), std::move(header)};
+  if (const Status same = CheckColumns(path, header); !same.ok()) return same.error();
+  const uint64_t begin = (*opened)->offset();
+  return Opened{std::move(*opened), std::move(header), begin};
+}
+
+Status RowFiles::CheckColumns(const std::string& path, const std::string& header) const {
+  if (input_.columns.empty() || input_.header != PlanHeader::kAllFiles || header.empty()) return {};
+  const std::string other = DifferenceOfColumns(input_.columns, NamesOf(header, input_));
+  return other.empty() ? Status() : OtherColumns(path, other);
 }
 
 std::string RowFiles::Format() const {

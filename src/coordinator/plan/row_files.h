@@ -28,6 +28,7 @@ class RowFiles {
   struct Opened {
     std::unique_ptr<RowSplitter> splitter;  // behind the header; none: the file is gone by now
     std::string header;                     // with its line end, or empty
+    uint64_t begin = 0;                     // where the rows do; delimited text only
   };
   Result<Opened> Open(const std::string& folder, const std::string& name) const;
 
@@ -36,6 +37,7 @@ class RowFiles {
 
  private:
   Status ReadFirstHeader();
+  Status CheckColumns(const std::string& path, const std::string& header) const;
   Result<Opened> OpenDelimited(const std::string& path, const std::string& name) const;
 
   const PlanInput& input_;

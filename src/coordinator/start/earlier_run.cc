@@ -47,6 +47,16 @@ std::vector<std::string> ChangesOfRun(const NewRun& run, const Settings& before)
   return changes;
 }
 
+// Finished mini-batches keep what was read with the old types: only a person who asks for what
+// failed to be run again can want that.
+Error OtherTypes(const NewRun& run, const std::vector<std::string>& differences) {
+  const std::string retry = run.in_pod ? "output.ifExists: RetryFailed" : "--retry-failed";
+  return {Code::kInvalid,
+          "the run cannot be resumed with other types of columns than it was begun with:" +
+              Lines(differences) + "\nwrite them as they were, run the rest with the new ones by " +
+              retry + ", or start over with " + AskFor(run, IfExists::kOverwrite)};
+}
+
 Result<StartDecision> DecideFresh(const NewRun& run) {
   StartDecision decision;
   decision.write_settings = true;
@@ -113,6 +123,14 @@ Result<StartDecision> DecideStart(const NewRun& run, const JobState& state) {
     if (nothing) return decision;
     return NotTheSame(run, *changes);
   }
+  const Result<std::vector<std::string>> types =
+      Differences(WrittenTypes(before.job), WrittenTypes(run.job));
+  if (!types.ok()) return types.error();
+  if (!types->empty() && nothing) {
+    decision.overwrite = true;
+    return decision;
+  }
+  if (!types->empty() && run.if_exists != IfExists::kRetryFailed) return OtherTypes(run, *types);
   const JobCounts& counts = state.counts();
   const bool retry =
       run.if_exists == IfExists::kRetryFailed && counts.failed + counts.items_isolated > 0;
@@ -121,7 +139,13 @@ Result<StartDecision> DecideStart(const NewRun& run, const JobState& state) {
   // A finished run stays finished, unless what failed is to be tried again, or published again.
   decision.write_settings = !HasFinished(state) || retry || output_gone;
   decision.continues = decision.write_settings;
-  if (decision.continues) decision.taken = ChangesOfRun(run, before);
+  if (decision.continues) {
+    decision.taken = ChangesOfRun(run, before);
+    for (const std::string& type : *types) {
+      decision.taken.push_back(fmt::format("{} ({} mini-batches were read before)",
+                                           type.substr(type.find('.') + 1), counts.succeeded));
+    }
+  }
   decision.generation = before.generation + 1;
   return decision;
 }

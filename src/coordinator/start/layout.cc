@@ -62,6 +62,10 @@ Status AddInput(const JobSpec& spec, size_t index, const Volumes& volumes, JobLa
   plan.header = Header(input.tabular.header);
   plan.encoding = input.tabular.encoding;
   plan.quoted_newlines = input.tabular.quoted_newlines;
+  plan.dtypes = input.tabular.dtypes;
+  plan.na_values = input.tabular.na_values;
+  plan.keep_default_na = input.tabular.keep_default_na;
+  plan.decide_types = plan.kind == PlanKind::kDelimited && input.tabular.typing == Typing::kOnce;
   layout.inputs.push_back(std::move(plan));
   return {};
 }

@@ -21,6 +21,7 @@
 #include "coordinator/start/earlier_run.h"
 #include "coordinator/start/newest_pod.h"
 #include "coordinator/start/start_server.h"
+#include "coordinator/types/types_json.h"
 #include "job/work.h"
 
 namespace parallelrun {
@@ -63,6 +64,17 @@ Result<InputChanges> Compare(const JobLayout& layout, const Opened& opened, Star
                           [&] { starting.Step(); });
 }
 
+// What is written anew for columns that are decided names some of them.
+Status CheckTypes(const JobLayout& layout, const JobState& state) {
+  for (const auto& [index, types] : state.types()) {
+    const Result<TypedTable> table = TypesFromJson(types);
+    if (!table.ok()) return table.error();
+    if (index >= layout.inputs.size()) continue;
+    if (Status known = CheckWrittenTypes(*table, layout.inputs[index]); !known.ok()) return known;
+  }
+  return {};
+}
+
 struct Decided {
   StartDecision decision;
   std::string warning;
@@ -88,6 +100,7 @@ Result<Decided> Decide(const CoordinatorConfig& config, const JobLayout& layout,
   const Result<StartDecision> decision = DecideStart(run, state);
   if (!decision.ok()) return decision.error();
   if (!decision->continues) return Decided{*decision, ""};
+  if (const Status known = CheckTypes(layout, state); !known.ok()) return known.error();
   const Result<InputChanges> changes = Compare(layout, opened, starting);
   if (!changes.ok()) return changes.error();
   const Result<StartDecision> with_inputs = DecideWithInputs(run, state, *decision, *changes);

@@ -91,7 +91,8 @@ std::vector<Record> Samples() {
           published,
           HeaderRecord{"a b\n"},
           StartedRecord{7 + (BatchId{3} << 32), {3, 8}, true},
-          StartedRecord{7, {3, 8}, false}};
+          StartedRecord{7, {3, 8}, false},
+          TypesRecord{2, R"({"columns":[]})"}};
 }
 
 TEST(RecordsTest, EachKindComesBack) {

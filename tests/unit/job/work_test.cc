@@ -265,6 +265,15 @@ TEST(WorkTest, APieceOfRowsSaysWhich) {
   EXPECT_NE(rows.find("\"rowGroups\":[0,1],\"rows\":[0,5]}"), std::string::npos);
 }
 
+TEST(WorkTest, TheFormatOfATableMayHaveMore) {
+  WorkMaker maker = Maker(kSlices);
+  const std::string plain = maker.Make(0);
+  maker.AddToFormat(R"("columns":[])");
+  EXPECT_TRUE(maker.Make(0).ends_with(R"("columns":[]})"));
+  EXPECT_NE(WorkDigest(maker.Make(0)), WorkDigest(plain));
+  EXPECT_TRUE(maker.MakePiece(0, 7, 1, 1).ends_with(R"("columns":[],"rows":[1,1]})"));
+}
+
 TEST(WorkTest, MakerSurvivesAMove) {
   WorkMaker maker = Maker(kFiles);
   const std::string before = maker.Make(1);

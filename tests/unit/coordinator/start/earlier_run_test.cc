@@ -85,6 +85,32 @@ constexpr Left kAllLeft[] = {Left::kNothing,   Left::kBegun, Left::kSomeSucceede
 constexpr IfExists kAllWishes[] = {IfExists::kFail, IfExists::kResume, IfExists::kOverwrite,
                                    IfExists::kRetryFailed};
 
+std::string JobWith(const std::string& dtypes) {
+  return R"({"spec":{"entryScript":"a.py","arguments":["-x"],"inputs":[{"name":"in","tabular":{"dtypes":)" +
+         dtypes + "}}]}}";
+}
+
+TEST(EarlierRun, OtherTypesOfColumnsAreTakenByARetryOnlyAndSaid) {
+  const JobState state = StateOf(Left::kFailed);
+  NewRun run = Asking(IfExists::kResume);
+  run.job = JobWith(R"({"price":"text"})");
+  const Result<StartDecision> resumed = DecideStart(run, state);
+  ASSERT_FALSE(resumed.ok());
+  EXPECT_THAT(resumed.error().message,
+              AllOf(HasSubstr("\n  spec.in.dtypes.price: (none) -> \"text\"\n"),
+                    HasSubstr("run the rest with the new ones by --retry-failed")));
+  run.if_exists = IfExists::kRetryFailed;
+  const Result<StartDecision> retried = DecideStart(run, state);
+  ASSERT_TRUE(retried.ok());
+  EXPECT_THAT(WarningOf(*retried, {}),
+              HasSubstr("in.dtypes.price: (none) -> \"text\" (1 mini-batches were read before)"));
+  // Where nothing had succeeded, there is nothing to mix.
+  run.if_exists = IfExists::kResume;
+  const Result<StartDecision> over = DecideStart(run, StateOf(Left::kNothingSucceeded));
+  ASSERT_TRUE(over.ok());
+  EXPECT_TRUE(over->overwrite);
+}
+
 // In every combination: nothing that succeeded, and no output, is given up unless somebody said
 // Overwrite; what goes on raises the generation by one; who comes again decides nothing.
 TEST(EarlierRun, NothingIsGivenUpUnasked) {

@@ -1,0 +1,64 @@
+// What the columns of one block of delimited text hold. A block that does not begin with a row may
+// begin within quotes or not: it is read under both assumptions, and the one that fits is taken.
+// Pure; not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "coordinator/types/column_types.h"
+#include "coordinator/types/field_class.h"
+#include "coordinator/types/row_fields.h"
+
+namespace parallelrun {
+
+// Where a block lies, and how it is read.
+struct BlockPlace {
+  std::string file;        // as it is told
+  uint64_t offset = 0;     // of its first byte
+  uint64_t line = 0;       // of its first byte, from 1; 0: not known
+  bool begins_row = true;  // a row begins with it
+  bool ends_file = true;   // nothing follows it
+};
+
+// One reading of a block.
+class BlockReading {
+ public:
+  enum class From : uint8_t { kRow, kOutsideQuotes, kWithinQuotes };
+
+  BlockReading(RowFormat format, const MissingWords& missing, size_t columns, BlockPlace place,
+               From from);
+
+  void Feed(std::string_view bytes);
+  void Finish();
+
+  const std::vector<SeenColumn>& columns() const { return columns_; }
+  uint64_t rows() const { return rows_; }
+  // Rows that are left out, for they do not look like those of the table.
+  uint64_t odd_rows() const { return odd_rows_; }
+  // A row was too long to be one: the rest was not read.
+  bool given_up() const { return given_up_; }
+
+ private:
+  void TakeRows(bool last);
+  void TakeRow();
+
+  const MissingWords& missing_;
+  const BlockPlace place_;
+  const From from_;
+  RowFields fields_;
+  std::string text_;      // what is not taken yet
+  uint64_t offset_ = 0;   // of text_ in the file
+  bool cut_row_ = false;  // the next row is the end of one
+  std::vector<SeenColumn> columns_;
+  uint64_t rows_ = 0;
+  uint64_t odd_rows_ = 0;
+  bool given_up_ = false;
+};
+
+// Of two readings of one block, the one that fits; nullptr where neither does for certain.
+const BlockReading* Choose(const BlockReading& outside, const BlockReading& within);
+
+}  // namespace parallelrun

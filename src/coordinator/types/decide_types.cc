@@ -1,0 +1,223 @@
+#include "coordinator/types/decide_types.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include "base/escape.h"
+#include "coordinator/plan/block_reader.h"
+#include "coordinator/plan/csv_splitter.h"
+#include "coordinator/plan/listing.h"
+#include "coordinator/plan/row_files.h"
+#include "coordinator/plan/source.h"
+#include "coordinator/types/block_types.h"
+#include "coordinator/types/sample.h"
+#include "coordinator/types/table_header.h"
+
+namespace parallelrun {
+namespace {
+
+// "12 GB", "640 KB", "87 bytes": for people.
+std::string HumanSize(uint64_t bytes) {
+  constexpr uint64_t kThousand = 1000;
+  uint64_t unit = 1;
+  std::string_view name = "bytes";
+  for (const std::string_view larger : {"KB", "MB", "GB", "TB"}) {
+    if (bytes / unit < kThousand) break;
+    unit *= kThousand;
+    name = larger;
+  }
+  return fmt::format("{} {}", (bytes + unit / 2) / unit, name);
+}
+
+// "12,345"
+std::string Grouped(uint64_t number) {
+  std::string text = std::to_string(number);
+  for (size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
+  return text;
+}
+
+std::string_view LastPart(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+class TypesReader {
+ public:
+  TypesReader(const PlanInput& input, const std::vector<std::string>& forbidden)
+      : input_(input),
+        format_{input.delimiter.empty() ? ',' : input.delimiter[0], input.quoted_newlines},
+        missing_(input.na_values, input.keep_default_na),
+        files_(input, forbidden),
+        listing_(ListingOf(input, forbidden)) {}
+
+  Result<std::optional<TypedTable>> Decide(const TypesLimit& limit) {
+    if (const Status prepared = files_.Prepare(""); !prepared.ok()) return prepared.error();
+    if (const Status listed = List(limit.names); !listed.ok()) return listed.error();
+    const Sample sample = PlanSample(sizes_, complete_, limit.bytes);
+    all_ = sample.all;
+    for (const SampleFile& file : sample.files) {
+      if (const Status read = ReadFile(file); !read.ok()) return read.error();
+    }
+    if (columns_.empty()) return std::optional<TypedTable>();
+    TypedTable table = Table(sample);
+    if (const Status written = CheckWrittenTypes(table, input_); !written.ok()) {
+      return written.error();
+    }
+    return std::optional(std::move(table));
+  }
+
+ private:
+  Status List(size_t most) {
+    while (names_.size() < most) {
+      const auto next = listing_.Next();
+      if (!next.ok()) return next.error();
+      if (!*next) {
+        complete_ = true;
+        return {};
+      }
+      std::string name(**next);
+      const auto stamp = listing_.Stamp(name);
+      if (!stamp.ok()) return stamp.error();
+      if (!*stamp) continue;  // removed since it was listed
+      names_.push_back(std::move(name));
+      sizes_.push_back((*stamp)->size);
+    }
+    return {};
+  }
+
+  Status ReadFile(const SampleFile& sampled) {
+    const std::string& name = names_[sampled.file];
+    auto opened = files_.Open(listing_.folder(), name);
+    if (!opened.ok()) return opened.error();
+    if (!opened->splitter) return {};  // removed since it was listed
+    const std::string path = JoinPath(listing_.folder(), name);
+    if (const Status header = TakeColumns(path, opened->header); !header.ok()) {
+      return header.error().With(PlaceOf(input_));
+    }
+    if (columns_.empty()) return {};  // nothing but blank lines
+    auto reader = BlockReader::Open(path, IsUtf8Encoding(input_.encoding), input_.stop);
+    if (!reader.ok()) return reader.error().With(PlaceOf(input_));
+    for (const SampleBlock& block : sampled.blocks) {
+      const bool begins = block.begin == 0;
+      const uint64_t begin = begins ? opened->begin : block.begin;
+      if (begin >= block.end) continue;
+      BlockPlace place{JoinPath(std::string(LastPart(listing_.folder())), name), begin,
+                       0, begins, block.end >= sizes_[sampled.file]};
+      if (begins) {
+        const auto before = (*reader)->ReadAt(0, begin);
+        if (!before.ok()) return before.error().With(PlaceOf(input_));
+        place.line = 1 + CountLineEnds(*before);
+      }
+      const Status read = ReadBlock(**reader, place, block.end);
+      if (!read.ok()) return read.error().With(PlaceOf(input_));
+    }
+    return {};
+  }
+
+  // The first file's columns are those of the table; the others have the same, in any order.
+  Status TakeColumns(const std::string& path, const std::string& header) {
+    std::vector<std::string> names;
+    if (input_.header == PlanHeader::kNone) {
+      if (!columns_.empty()) return {};
+      auto file = CsvSplitter::Open(path, {input_.delimiter, input_.encoding,
+                                           input_.quoted_newlines, input_.stop});
+      if (!file.ok()) return file.error();
+      const auto row = (*file)->TakeHeader();
+      if (!row.ok()) return row.error();
+      names = NumberedNames(*row, input_);
+    } else {
+      names = NamesOf(header, input_);
+    }
+    if (names.empty()) return {};
+    if (columns_.empty()) {
+      columns_ = names;
+      seen_.resize(columns_.size());
+    } else if (const std::string other = DifferenceOfColumns(columns_, names); !other.empty()) {
+      return OtherColumns(path, other);
+    }
+    order_.clear();
+    for (const std::string& one : names) {
+      order_.push_back(static_cast<size_t>(
+          std::find(columns_.begin(), columns_.end(), one) - columns_.begin()));
+    }
+    return {};
+  }
+
+  Status ReadBlock(BlockReader& reader, const BlockPlace& place, uint64_t end) {
+    using From = BlockReading::From;
+    const bool quotes = !place.begins_row && input_.quoted_newlines;
+    const size_t columns = columns_.size();
+    BlockReading first(format_, missing_, columns, place,
+                       place.begins_row ? From::kRow : From::kOutsideQuotes);
+    BlockReading second(format_, missing_, columns, place, From::kWithinQuotes);
+    reader.Seek(place.offset);
+    while (reader.offset() < end) {
+      if (const Status filled = reader.Fill(); !filled.ok()) return filled;
+      if (reader.rest().empty()) break;
+      const uint64_t left = end - std::min(end, reader.offset());
+      const std::string_view bytes = reader.rest().substr(0, left);
+      first.Feed(bytes);
+      if (quotes) second.Feed(bytes);
+      reader.Pass(reader.rest().size());
+      if (first.given_up() && (!quotes || second.given_up())) break;
+    }
+    first.Finish();
+    if (quotes) second.Finish();
+    const BlockReading* chosen = quotes ? Choose(first, second) : &first;
+    if (chosen == nullptr) return {};
+    if (chosen->given_up()) all_ = false;
+    for (size_t i = 0; i < order_.size(); ++i) {
+      seen_[order_[i]].Append(chosen->columns()[i]);
+    }
+    return {};
+  }
+
+  TypedTable Table(const Sample& sample) const {
+    TypedTable table;
+    table.all = all_;
+    if (!all_) {
+      const uint64_t total = std::accumulate(sizes_.begin(), sizes_.end(), uint64_t{0});
+      table.from = HumanSize(sample.bytes);
+      if (complete_) table.from += " of " + HumanSize(total);
+      if (names_.size() > 1) {
+        table.from += fmt::format(", {} of {}{} files", Grouped(sample.files.size()),
+                                  complete_ ? "" : "the first ", Grouped(names_.size()));
+      }
+    }
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      const DecidedType type = DecideType(seen_[i].bits(), all_);
+      table.columns.push_back(
+          {columns_[i], IsRawName(columns_[i], input_), type, ReasonOf(type, seen_[i])});
+    }
+    return table;
+  }
+
+  const PlanInput& input_;
+  const RowFormat format_;
+  const MissingWords missing_;
+  RowFiles files_;
+  Listing listing_;
+  std::vector<std::string> names_;
+  std::vector<uint64_t> sizes_;
+  bool complete_ = false;  // the listing came to its end
+  bool all_ = false;
+  std::vector<std::string> columns_;
+  std::vector<size_t> order_;  // which of them each column of the file at hand is
+  std::vector<SeenColumn> seen_;
+};
+
+}  // namespace
+
+const TypesLimit kSampleLimit = {kMostSampleBytes, kMostSampleNames};
+const TypesLimit kWholeInput = {std::numeric_limits<uint64_t>::max(),
+                                std::numeric_limits<size_t>::max()};
+
+Result<std::optional<TypedTable>> DecideTypes(const PlanInput& input,
+                                              const std::vector<std::string>& forbidden,
+                                              const TypesLimit& limit) {
+  return TypesReader(input, forbidden).Decide(limit);
+}
+
+}  // namespace parallelrun

@@ -1,0 +1,31 @@
+// Decides the types of the columns of an input of delimited text, from all of its bytes or from a
+// sample that names and bytes determine (sample.h), so that every slice of it is read alike.
+// Blocking I/O; thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "coordinator/plan/planner.h"
+#include "coordinator/types/types_json.h"
+
+namespace parallelrun {
+
+// How much is read, at most, before a sample has to do.
+struct TypesLimit {
+  uint64_t bytes = 0;
+  size_t names = 0;
+};
+extern const TypesLimit kSampleLimit;
+extern const TypesLimit kWholeInput;
+
+// nullopt for an input without a table. Errors name input and file: those of Planner::Next, and
+// kInvalid for a file with other columns and a written type of a column that is not there.
+Result<std::optional<TypedTable>> DecideTypes(const PlanInput& input,
+                                              const std::vector<std::string>& forbidden,
+                                              const TypesLimit& limit = kSampleLimit);
+
+}  // namespace parallelrun

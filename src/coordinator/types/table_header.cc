@@ -1,0 +1,98 @@
+#include "coordinator/types/table_header.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/escape.h"
+#include "coordinator/plan/csv_splitter.h"
+#include "coordinator/types/column_types.h"
+#include "coordinator/types/row_fields.h"
+
+namespace parallelrun {
+namespace {
+
+constexpr size_t kMostNamed = 3;
+constexpr size_t kMostName = 64;  // bytes of it in a message
+
+bool HasHighByte(std::string_view name) {
+  return std::any_of(name.begin(), name.end(),
+                     [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
+}
+
+std::string AsCharacters(std::string_view bytes) {
+  std::string text;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x80) {
+      text += c;
+    } else {
+      text += static_cast<char>(0xC0 | byte >> 6);
+      text += static_cast<char>(0x80 | (byte & 0x3F));
+    }
+  }
+  return text;
+}
+
+std::string Listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 0; i < names.size() && i < kMostNamed; ++i) {
+    text += fmt::format("{}\"{}\"", i == 0 ? "" : ", ", Printable(names[i], kMostName));
+  }
+  if (names.size() > kMostNamed) text += fmt::format(" and {} more", names.size() - kMostNamed);
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> NamesOf(std::string_view header, const PlanInput& input) {
+  RowFields row({input.delimiter[0], input.quoted_newlines});
+  if (!row.Next(header, true)) return {};
+  std::vector<std::string> names(row.fields().begin(), row.fields().end());
+  if (!IsUtf8Encoding(input.encoding)) {
+    std::transform(names.begin(), names.end(), names.begin(), AsCharacters);
+  }
+  return ColumnNames(std::move(names));
+}
+
+std::vector<std::string> NumberedNames(std::string_view row_text, const PlanInput& input) {
+  RowFields row({input.delimiter[0], input.quoted_newlines});
+  if (!row.Next(row_text, true)) return {};
+  std::vector<std::string> names;
+  for (size_t i = 0; i < row.fields().size(); ++i) names.push_back(fmt::format("Column{}", i + 1));
+  return names;
+}
+
+bool IsRawName(std::string_view name, const PlanInput& input) {
+  return !IsUtf8Encoding(input.encoding) && HasHighByte(name);
+}
+
+std::string DifferenceOfColumns(const std::vector<std::string>& table,
+                                const std::vector<std::string>& names) {
+  if (names == table) return "";
+  const std::set<std::string> expected(table.begin(), table.end());
+  const std::set<std::string> there(names.begin(), names.end());
+  std::vector<std::string> missing;
+  std::vector<std::string> additional;
+  std::set_difference(expected.begin(), expected.end(), there.begin(), there.end(),
+                      std::back_inserter(missing));
+  std::set_difference(there.begin(), there.end(), expected.begin(), expected.end(),
+                      std::back_inserter(additional));
+  std::string text;
+  if (!missing.empty()) text = "has no column " + Listed(missing);
+  if (!additional.empty()) {
+    text += (text.empty() ? "has " : ", and has ") + std::string("the additional column ") +
+            Listed(additional);
+  }
+  return text;
+}
+
+Error OtherColumns(const std::string& path, const std::string& difference) {
+  return {Code::kInvalid,
+          fmt::format("{} {}: the files of an input have the same columns, in any order. Correct "
+                      "it, leave it out with exclude, or set tabular.typing to PerMiniBatch",
+                      Printable(path, 4096), difference)};
+}
+
+}  // namespace parallelrun

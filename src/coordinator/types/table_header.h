@@ -1,0 +1,32 @@
+// The columns of a table, by the header line of a file. Pure, thread-safe.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "coordinator/plan/planner.h"
+
+namespace parallelrun {
+
+// The names of the columns that a header line holds, as pandas makes them of it. In an encoding
+// other than UTF-8 a byte of 0x80 and above stands as the character of that number: whoever knows
+// the encoding makes the real name of it.
+std::vector<std::string> NamesOf(std::string_view header, const PlanInput& input);
+
+// Column1 and so on, as many as `row` has fields: where files have no header.
+std::vector<std::string> NumberedNames(std::string_view row, const PlanInput& input);
+
+// Whether a name holds bytes that stand as characters.
+bool IsRawName(std::string_view name, const PlanInput& input);
+
+// How `names` differ from those of the table, whatever their order, for people: `has no column
+// "price"`; empty when they are the same.
+std::string DifferenceOfColumns(const std::vector<std::string>& table,
+                                const std::vector<std::string>& names);
+
+// Of a file whose columns differ so.
+Error OtherColumns(const std::string& path, const std::string& difference);
+
+}  // namespace parallelrun

@@ -1,0 +1,180 @@
+#include "coordinator/types/decide_types.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/unit/coordinator/plan/folder.h"
+#include "tests/unit/coordinator/plan/plans.h"
+
+namespace parallelrun {
+namespace {
+
+class DecideTypesTest : public testing::Test {
+ protected:
+  PlanInput Input(PlanHeader header = PlanHeader::kAllFiles) const {
+    return Rows(folder_.path(), 10, header);
+  }
+
+  std::string Line(const PlanInput& input, const TypesLimit& limit = kSampleLimit) const {
+    const auto table = DecideTypes(input, {}, limit);
+    if (!table.ok()) return table.error().message;
+    if (!*table) return "no table";
+    std::string line = ColumnsLine(**table, input, 1000);
+    const std::string folder = folder_.path().substr(folder_.path().rfind('/') + 1);
+    for (size_t at = line.find(folder); at != std::string::npos; at = line.find(folder)) {
+      line.replace(at, folder.size(), "in");
+    }
+    return line;
+  }
+
+  PlanFolder folder_;
+};
+
+TEST_F(DecideTypesTest, AllOfTheInputDecides) {
+  folder_.Write("a.csv", "id,zip,ok\n1,1234,True\n2,5678,\n");
+  folder_.Write("b.csv", "id,zip,ok\n\n3,\"00239\",False\n,77,True\n");
+  EXPECT_EQ(Line(Input()),
+            "columns: id number (an empty field is missing, in/b.csv:4), zip text (00239 has a "
+            "leading zero, in/b.csv:3), ok boolean (some missing)");
+}
+
+TEST_F(DecideTypesTest, ColumnsInAnotherOrderAreReadByName) {
+  folder_.Write("a.csv", "id,name\n1,x\n");
+  folder_.Write("b.csv", "name,id\ny,2\n");
+  EXPECT_EQ(Line(Input()), "columns: id integer, name text");
+}
+
+TEST_F(DecideTypesTest, OtherColumnsAreAnErrorWithTheFile) {
+  folder_.Write("a.csv", "id,name\n1,x\n");
+  folder_.Write("b.csv", "id,nam\n2,y\n");
+  EXPECT_EQ(Line(Input()),
+            "inputs[rows]: " + folder_.path() +
+                "/b.csv has no column \"name\", and has the additional column \"nam\": the files "
+                "of an input have the same columns, in any order. Correct it, leave it out with "
+                "exclude, or set tabular.typing to PerMiniBatch");
+}
+
+TEST_F(DecideTypesTest, HeaderModes) {
+  folder_.Write("a.csv", "1,x\n");
+  folder_.Write("b.csv", "2,7\n");
+  EXPECT_EQ(Line(Input(PlanHeader::kNone)), "columns: Column1 integer, Column2 text (x is no number, in/a.csv:1)");
+  folder_.Write("0.csv", "id,name\n5,6\n");
+  EXPECT_EQ(Line(Input(PlanHeader::kFirstFile)),
+            "columns: id integer, name text (x is no number, in/a.csv:1)");
+}
+
+TEST_F(DecideTypesTest, MarksAndEncodings) {
+  folder_.Write("a.csv", "\xEF\xBB\xBFid,n\n1,2\n");
+  EXPECT_EQ(Line(Input()), "columns: id integer, n integer");
+  folder_.Write("a.csv", "id,gr\xF6\xDF" "e\n1,2\n");
+  PlanInput latin = Input();
+  latin.encoding = "latin-1";
+  const auto table = DecideTypes(latin, {});
+  ASSERT_TRUE(table.ok() && *table);
+  EXPECT_EQ((*table)->columns[1].name, "größe");
+  EXPECT_TRUE((*table)->columns[1].raw);
+  EXPECT_FALSE((*table)->columns[0].raw);
+}
+
+TEST_F(DecideTypesTest, FilesWithoutRowsDecideNothing) {
+  folder_.Write("a.csv", "");
+  EXPECT_EQ(Line(Input()), "no table");
+  folder_.Write("b.csv", "id\n");
+  folder_.Write("c.csv", "id\n7\n");
+  EXPECT_EQ(Line(Input()), "columns: id integer");
+}
+
+TEST_F(DecideTypesTest, OfLargeInputsASampleThatIsSaid) {
+  std::string text = "id,name\n";
+  for (int i = 0; i < 10'000; ++i) text += std::to_string(i) + ",\"a, \"\"b\"\"\nc\"\n";
+  folder_.Write("a.csv", text);
+  folder_.Write("b.csv", text);
+  EXPECT_EQ(Line(Input(), {100'000, 10}),
+            "columns (from 100 KB of 358 KB, 2 of 2 files): id integer, name text");
+  folder_.Write("c.csv", text);
+  EXPECT_EQ(Line(Input(), {100'000, 2}),
+            "columns (from 100 KB, 2 of the first 2 files): id integer, name text");
+  EXPECT_EQ(Line(Input(), {1'000'000, 10}), "columns: id integer, name text");
+}
+
+TEST_F(DecideTypesTest, ASampleSeesTheEndOfAFile) {
+  std::string text = "id,zip\n";
+  for (int i = 0; i < 10'000; ++i) text += std::to_string(i) + ",77\n";
+  folder_.Write("a.csv", text + "1,007\n");
+  const std::string line = Line(Input(), {3'000, 10});
+  EXPECT_TRUE(line.ends_with("id integer, zip text (007 has a leading zero, in/a.csv, byte " +
+                             std::to_string(text.size()) + ")"))
+      << line;
+}
+
+TEST_F(DecideTypesTest, WhatAPersonWroteIsTaken) {
+  folder_.Write("a.csv", "id,zip\n1,2\n");
+  PlanInput input = Input();
+  input.dtypes = {{"zip", ColumnType::kText}};
+  EXPECT_EQ(Line(input), "columns: id integer, zip text (as written)");
+  input.dtypes = {{"zpi", ColumnType::kText}};
+  EXPECT_EQ(Line(input),
+            "inputs[rows]: tabular.dtypes names the column \"zpi\", and no file has it: did you "
+            "mean \"zip\"?; the columns are: id, zip");
+}
+
+TEST_F(DecideTypesTest, WorkSaysHowColumnsAreRead) {
+  folder_.Write("a.csv", "id,zip,ok\n1,2,true\n2,3,\n");
+  PlanInput input = Input();
+  input.dtypes = {{"zip", ColumnType::kText}};
+  const auto table = DecideTypes(input, {});
+  ASSERT_TRUE(table.ok() && *table);
+  const auto kept = TypesFromJson(ToJson(**table));
+  ASSERT_TRUE(kept.ok());
+  EXPECT_EQ(FormatMembers(*kept, input),
+            R"("columns":[{"name":"id","type":"integer"},)"
+            R"({"name":"zip","type":"text","written":true},)"
+            R"({"missing":true,"name":"ok","type":"boolean"}],"all":true)");
+  input.dtypes = {};
+  input.na_values = {"-"};
+  input.keep_default_na = false;
+  EXPECT_TRUE(FormatMembers(*kept, input).ends_with(R"(,"na":["-"])"));
+  EXPECT_EQ(TypesFromJson("{}").error().code, Code::kCorrupt);
+  EXPECT_EQ(TypesFromJson(R"({"columns":[{"name":"a","type":"x"}]})").error().code, Code::kCorrupt);
+}
+
+// --- the planner
+
+TEST_F(DecideTypesTest, ThePlannerGivesThemInFrontOfTheFirstChunkOnce) {
+  folder_.Write("a.csv", "id\n1\n");
+  PlanInput input = Input();
+  input.decide_types = true;
+  Planner planner({input}, {}, {});
+  auto next = planner.Next();
+  ASSERT_TRUE(next.ok() && *next);
+  std::string_view bytes = **next;
+  const auto decoded = DecodeRecord(bytes);
+  ASSERT_TRUE(decoded.ok());
+  const auto& types = std::get<TypesRecord>(decoded->record);
+  EXPECT_EQ(types.input, 0U);
+  EXPECT_EQ(types.types, R"({"all":true,"columns":[{"name":"id","type":"integer"}]})");
+  next = planner.Next();
+  ASSERT_TRUE(next.ok() && *next);
+  std::string_view chunk_bytes = **next;
+  const auto chunk = DecodeRecord(chunk_bytes);
+  ASSERT_TRUE(chunk.ok());
+  // Who goes on behind a chunk that was planned without types goes on without.
+  Planner rest({input}, {}, CursorAfter(std::get<PlanChunkRecord>(chunk->record), {input}));
+  next = rest.Next();
+  EXPECT_TRUE(next.ok() && !*next);
+}
+
+TEST_F(DecideTypesTest, AFileThatIsPlannedLaterHasTheSameColumns) {
+  folder_.Write("a.csv", "id,name\n1,x\n");
+  PlanInput input = Input();
+  input.columns = {"name", "id"};
+  EXPECT_EQ(MakePlan({input}).error, "");
+  input.columns = {"id"};
+  EXPECT_NE(MakePlan({input}).error.find("a.csv has the additional column \"name\""),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace parallelrun
