@@ -18,6 +18,7 @@
 #include "cli/run/continue_command.h"
 #include "cli/run/local_job.h"
 #include "cli/run/local_run.h"
+#include "cli/types_command.h"
 
 namespace parallelrun {
 namespace {
@@ -200,6 +201,21 @@ int Main(int argc, char** argv) {
   ledger->add_option("folder", state_folder, "State folder of the job")->required();
   ledger->add_flag("--records", records, "A line for each record");
 
+  CLI::App* types = app.add_subcommand(
+      "types", "Print how the columns of CSV or TSV are read, decided from every byte");
+  TypesRequest tables;
+  types->add_option("input", tables.target, "A file, a folder of files, or a job file")->required();
+  types->add_option("--delimiter", tables.delimiter, "One character; a tab for .tsv, else a comma")
+      ->check([](const std::string& text) {
+        return text.size() == 1 ? "" : "the delimiter must be one character";
+      });
+  types
+      ->add_option("--volume", tables.volumes,
+                   "NAME=FOLDER: what a volume of the job is on this machine")
+      ->allow_extra_args(false);
+  types->add_option("--set", tables.overrides, "spec.path=value: change a field of the job")
+      ->allow_extra_args(false);
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
@@ -210,6 +226,7 @@ int Main(int argc, char** argv) {
   if (submit->parsed()) return Submit(to_cluster);
   if (convert->parsed()) return ConvertFile(azure_file, converted, step);
   if (ledger->parsed()) return PrintLedger(state_folder, records);
+  if (types->parsed()) return PrintTypes(tables);
 
   const bool script = target.size() > 3 && target.ends_with(".py");
   if (init->parsed() || script) {
