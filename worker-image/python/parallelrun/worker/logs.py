@@ -49,6 +49,16 @@ def append_error(path, title, failure):
         say(f"cannot write {path}: {error}")
 
 
+def append_skipped(path, title, rows):
+    """Appends rows that were left out of a mini-batch: (path, line, reason) each."""
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "a", encoding="utf-8", errors="backslashreplace") as log:
+            log.writelines(f"{title}: {file}:{line}: {reason}\n" for file, line, reason in rows)
+    except OSError as error:
+        say(f"cannot write {path}: {error}")
+
+
 def say(message):
     """A line of our own on stderr, past whatever the script made of sys.stderr."""
     try:

@@ -44,6 +44,7 @@ class Process:
         user_logs = os.path.join(logs, "user")
         self.profile = os.path.join(logs, "sys", "node", self.node, self.name + ".profile")
         self.metrics_log = os.path.join(user_logs, f"metrics.{self.name}.jsonl")
+        self.skipped_rows_log = os.path.join(logs, f"skipped_rows.{self.name}.txt")
         self.process_id = os.getpid()
         # Metrics that threads of the script logged, for the main thread to send.
         self.metrics = deque()

@@ -14,7 +14,10 @@ _COUNT = struct.Struct("<I")
 
 
 def load(body, position, grouped, root):
-    """The DataFrame of one slice, or of a group of them, and what it was read from."""
+    """The DataFrame of one slice, or of a group of them, what it was read from, and bad rows.
+
+    Bad rows are (path, line, reason) of those that were left out.
+    """
     count = 1
     if grouped:
         (count,) = _COUNT.unpack_from(body, position)
@@ -29,23 +32,46 @@ def load(body, position, grouped, root):
     form, _ = listed.read_text(body, position)
     options = json.loads(bytes(form))
     source = slices[0][0] if slices else ""
-    frames = [_read(*part, options, root) for part in slices]
+    rows = _Rows(options)
+    frames = [_read(*part, options, root, rows) for part in slices]
     if count == 1:
-        return _some(frames[0], options), source
+        return rows.of(frames[0]), source, rows.bad
     try:
         import pandas
 
-        return _some(pandas.concat(frames, ignore_index=True), options), source
+        return rows.of(pandas.concat(frames, ignore_index=True)), source, rows.bad
     except Exception as error:  # none at all, or columns that do not fit together
         raise listed.unreadable(f"{source} and {count - 1} other slices", error, root) from None
 
 
-def _some(frame, options):
-    """The rows that the Work is about; the types of columns are those of all rows."""
-    if "rows" not in options:
-        return frame
-    first, count = options["rows"]
-    return frame.iloc[first : first + count].reset_index(drop=True)
+class _Rows:
+    """The rows that the Work is about: all of its slices', or a piece of them."""
+
+    def __init__(self, options):
+        self._piece = options.get("rows")
+        self._decided = "columns" in options and options.get("format") != "parquet"
+        self._passed = 0  # rows of the slices that were read
+        self.bad = []  # left out: (path, line, reason)
+
+    def window(self):
+        """First and number of the rows that are meant of the next slice; None: all of them."""
+        if self._piece is None:
+            return None
+        first, count = self._piece
+        begin = max(first - self._passed, 0)
+        return begin, max(first + count - self._passed - begin, 0)
+
+    def passed(self, path, rows, bad):
+        """A slice was read: how many rows it has, and those that were left out."""
+        self._passed += rows or 0
+        self.bad += [(path, *row) for row in bad]
+
+    def of(self, frame):
+        """The rows that are meant; where types are not decided, they are those of all rows."""
+        if self._piece is None or self._decided:
+            return frame
+        first, count = self._piece
+        return frame.iloc[first : first + count].reset_index(drop=True)
 
 
 def append_keys(frame, keys):
@@ -55,7 +81,7 @@ def append_keys(frame, keys):
             frame[key] = value
 
 
-def _read(path, offsets, header, stamp, options, root):
+def _read(path, offsets, header, stamp, options, root, rows):
     offset, length = offsets
     where = f"{path}, bytes {offset} to {offset + length},"
     try:
@@ -65,6 +91,14 @@ def _read(path, offsets, header, stamp, options, root):
             where = path
             listed.check_stamp(path, os.stat(path), stamp)
             return _read_parquet(pandas, path, options.get("rowGroups"))
+        if "columns" in options:
+            from parallelrun.worker import typed_table
+
+            window = rows.window()
+            read = typed_table.read(pandas, path, offsets, header, stamp, options, window)
+            frame, bad, total = read
+            rows.passed(path, total, bad)
+            return frame
         data = listed.read_slice(path, offset, length, stamp, header)
         return _parse(pandas, data, len(header), options)
     except Failure:

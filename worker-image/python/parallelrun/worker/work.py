@@ -4,6 +4,7 @@ import json
 import os
 import struct
 
+from parallelrun.worker import logs, process
 from parallelrun.worker.channel import ProtocolError
 from parallelrun.worker.context import MiniBatch, MiniBatchContext, Subset
 from parallelrun.worker.listed import UNKNOWN_SIZE, check_stamp, read_path, unreadable
@@ -22,7 +23,7 @@ def describe(body):
 
 
 def load(body, with_context, root):
-    """Items, mini-batch and context (or None) of a batch frame.
+    """Items, mini-batch and context (or None) of a batch frame; bad rows left out are no items.
 
     Raises Failure when the input cannot be read or is not what was listed.
     """
@@ -38,7 +39,10 @@ def load(body, with_context, root):
         elif kind in (_TABULAR, _TABULAR_GROUP):
             from parallelrun.worker import table
 
-            mini_batch, source = table.load(body, position, kind == _TABULAR_GROUP, root)
+            mini_batch, source, bad = table.load(body, position, kind == _TABULAR_GROUP, root)
+            if bad:
+                logs.append_skipped(process.current.skipped_rows_log, describe(body), bad)
+                items -= len(bad)
             if size:
                 table.append_keys(mini_batch, json.loads(bytes(body[36:position])))
         elif kind == _JSON_LINES:

@@ -1,0 +1,509 @@
+"""Tables whose column types are decided: the same types in every slice, and each misfit by name."""
+
+import os
+import random
+
+import pytest
+from fake_agent import slice_of, table_group_work, table_work
+
+pandas = pytest.importorskip("pandas")
+
+from parallelrun.worker import column_types, typed_table  # noqa: E402 - they need no pandas, but
+from parallelrun.worker.failure import Failure  # noqa: E402 - what they are asked for does
+
+INTEGER = {"name": "id", "type": "integer"}
+NUMBER = {"name": "price", "type": "number"}
+TEXT = {"name": "zip", "type": "text"}
+BOOLEAN = {"name": "ok", "type": "boolean"}
+PERHAPS = {"name": "ok", "type": "boolean", "missing": True}
+
+
+def written(column):
+    return {**column, "written": True}
+
+
+def form_of(columns, **options):
+    return {"delimiter": ",", "encoding": "utf-8", "columns": columns, **options}
+
+
+@pytest.fixture
+def read(tmp_path):
+    """read(text, columns) -> the DataFrame of the rows of `text`, behind `before` in its file."""
+
+    def read(text, columns, header=b"", before=b"", window=None, **options):
+        path = tmp_path / "rows.csv"
+        path.write_bytes(before + text)
+        return typed_table.read(
+            pandas,
+            str(path),
+            (len(before), len(text)),
+            header,
+            (2**64 - 1, 0),
+            form_of(columns, **options),
+            window,
+        )[0]
+
+    return read
+
+
+@pytest.fixture
+def refusal(read, tmp_path):
+    """The same for what does not fit: the message without the folder."""
+
+    def refusal(*args, **options):
+        with pytest.raises(Failure) as raised:
+            read(*args, **options)
+        assert raised.value.kind == "Misfit"
+        assert raised.value.message.startswith(f"{tmp_path}/")
+        return raised.value.message[len(str(tmp_path)) + 1 :]
+
+    return refusal
+
+
+def values_of(frame):
+    return [frame[name].tolist() for name in frame.columns]
+
+
+# --- texts and columns
+
+
+@pytest.mark.parametrize(
+    ("texts", "alone"),
+    [
+        ("12 0 -12 -0", "integer"),
+        ("+12 00239 -07 00.5 9223372036854775808 18446744073709551616", "text"),
+        ("9007199254740993 9223372036854775807 -9223372036854775808", "integer"),
+        ("-9223372036854775809 . - + 1e 1e+ e3 1e1.5 1d3 1e309 0e999999", "text"),
+        ("1. .5 1.50 1e5 1E-7 1e05 +.5 1e-400 inf -Infinity iNf", "number"),
+        ("infin 1.#INF NAN +nan Nan Null none na -- ? \\N T yes", "text"),
+        ("True tRUE FALSE", "boolean"),
+        ("0x10 1_000 1;5 5% ١٢ １２ −1 2020-01-01 08:15", "text"),  # noqa: RUF001
+        ("20200101", "integer"),
+    ],
+)
+def test_classes(texts, alone):
+    for text in texts.split():
+        columns = [{"type": kind} for kind in ("boolean", "integer", "number")]
+        fitting = [column["type"] for column in columns if column_types.fits(column, text)]
+        if alone == "text" and text == "0e999999":
+            assert fitting == ["number"], "it decides text, and where it is read it is 0"
+        else:
+            expected = {"text": [], "integer": ["integer"], "number": ["number"]}
+            expected["boolean"] = ["boolean"]
+            both = alone == "integer" and abs(int(text)) <= 2**53
+            assert fitting == expected[alone] + ["number"] * both, text
+
+
+@pytest.mark.parametrize("text", [" 12", "12 ", "\t12", "12\v\f"])
+def test_blanks_around_an_integer(text, read):
+    assert values_of(read(f'"{text}"\n'.encode(), [INTEGER])) == [[12]]
+
+
+@pytest.mark.parametrize("text", ["1 2", " True", " inf", "  ", " NA"])
+def test_blanks_in_a_text(text):
+    assert not any(
+        column_types.fits({"type": kind}, text) for kind in ("boolean", "integer", "number")
+    )
+
+
+def test_every_type_is_what_it_is_called(read):
+    frame = read(b"1,2,00239,True\n", [INTEGER, NUMBER, TEXT, BOOLEAN])
+    assert [str(dtype) for dtype in frame.dtypes[["id", "price", "ok"]]] == [
+        "int64",
+        "float64",
+        "bool",
+    ]
+    assert values_of(frame) == [[1], [2.0], ["00239"], [True]]
+    assert frame.index.equals(pandas.RangeIndex(1))
+
+
+def test_a_column_without_a_value_keeps_its_type(read):
+    full = read(b"1.5,x,True\n", [NUMBER, TEXT, PERHAPS])
+    empty = read(b",NA,None\n", [NUMBER, TEXT, PERHAPS])
+    assert full.dtypes.equals(empty.dtypes)
+    assert empty.isna().all(axis=None)
+    assert values_of(read(b"True\n", [PERHAPS])) == [[True]]
+    assert read(b"True\n", [PERHAPS]).dtypes["ok"].kind == "O"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("-0", -0.0), ("1e20", 1e20), ("9007199254740993.0", 9007199254740992.0), ("+.5", 0.5)],
+)
+def test_numbers_that_fit(text, value, read):
+    (found,) = read(f"{text}\n".encode(), [NUMBER])["price"].tolist()
+    assert str(found) == str(value)
+
+
+# --- rows
+
+
+@pytest.mark.parametrize("rows", [b"1\n2,3\n", b"1,\n2,3\n", b"1,,\n2,3\n", b"1,,,,\n2,3,\n"])
+def test_short_rows_and_last_delimiters(rows, read):
+    first, second = values_of(read(rows, [INTEGER, NUMBER]))
+    assert first == [1, 2]
+    assert str(second) == "[nan, 3.0]"
+
+
+@pytest.mark.parametrize(("row", "fields"), [(b"1,2,3", 3), (b"1,2,,4", 4), (b'1,2,"3\n,"', 3)])
+def test_a_row_with_too_many_fields(row, fields, refusal):
+    for rows in (b"7,8\n" + row + b"\n7\n", row + b"\n7,8\n"):
+        line = 1 if rows.startswith(row) else 2
+        found = refusal(rows, [INTEGER, NUMBER])
+        assert found.startswith(f"rows.csv:{line}: the row has {fields} fields, ")
+        assert "and the table 2 columns. Mend the file, or write badRows: Skip" in found
+
+
+def test_columns_come_by_name(read, refusal):
+    by_name = read(b"x,1\n", [INTEGER, TEXT], header=b"zip,id\n")
+    assert list(by_name.columns) == ["id", "zip"]
+    assert values_of(by_name) == [[1], ["x"]]
+    three = [INTEGER, NUMBER, TEXT]
+    assert values_of(read(b"x,1,2.5\n", three, header=b"zip,id,price\r\n")) == [[1], [2.5], ["x"]]
+    found = refusal(b"1,2\n", [INTEGER, TEXT], header=b"id,Zip\n")
+    assert found.startswith(
+        'rows.csv: it lacks the column "zip" of the table and it has the column "Zip", which the '
+        "table has not."
+    )
+
+
+def test_empty_and_repeated_names(read):
+    assert column_types.names(["a", "", "a", "a.1", "", "a"]) == [
+        *("a", "Unnamed: 1", "a.2", "a.1", "Unnamed: 4", "a.3")
+    ]
+    columns = [{"name": name, "type": "integer"} for name in ("a", "Unnamed: 1", "a.1")]
+    assert values_of(read(b"1,2,3\n", columns, header=b"a,,a\n")) == [[1], [2], [3]]
+
+
+@pytest.mark.parametrize("delimiter", list(",;\t| .0ex"))
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_delimiters_and_line_ends(delimiter, end, read):
+    rows = [b'"1"', b'"a b"', b'"2"', b'"c, d"']
+    text = end.join(delimiter.encode().join(rows[i : i + 2]) for i in (0, 2))
+    frame = read(text, [INTEGER, TEXT], delimiter=delimiter)
+    assert values_of(frame) == [[1, 2], ["a b", "c, d"]]
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "gbk", "utf-8-sig"])
+def test_encodings(encoding, read):
+    text = "é" if encoding == "latin-1" else "中"
+    columns = [INTEGER, {"name": text, "type": "text"}]
+    header = f"{text},id\n".encode(encoding.replace("-sig", ""))
+    frame = read(f"{text},1\n".encode(encoding), columns, header=header, encoding=encoding)
+    mark = "\ufeff" if encoding == "utf-8-sig" else ""  # within a file it is data
+    assert values_of(frame) == [[1], [mark + text]]
+
+
+def test_a_name_that_the_planner_cannot_decode(read):
+    raw = "中".encode("gbk").decode("latin-1")
+    columns = [{"name": raw, "type": "integer", "raw": True}]
+    frame = read(b"1\n", columns, header="中\n".encode("gbk"), encoding="gbk")
+    assert list(frame.columns) == ["中"]
+
+
+def test_words_comment_and_escape(read, refusal):
+    assert str(values_of(read(b"-\n1\n", [NUMBER], na=["-"]))) == "[[nan, 1.0]]"
+    assert 'the value is ""' in refusal(b'1\n""\n', [INTEGER], na=["-"])
+    commented = read(b"#no\n1,a#b\n2,c\n", [INTEGER, TEXT], comment="#")
+    assert values_of(commented) == [[1, 2], ["a", "c"]]
+    escaped = read(b"1,a\\,b\\\nc\n2,\\N\n", [INTEGER, TEXT], escape="\\")
+    assert values_of(escaped) == [[1, 2], ["a,b\nc", "N"]]
+    assert refusal(b"#no\n1,a\\\nb\n007,c\n", [INTEGER, TEXT], comment="#", escape="\\").startswith(
+        'rows.csv:4: column "id" is integer, and the value is "007"'
+    )
+
+
+# --- misfits
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "kind"),
+    [
+        (INTEGER, "x", "text"),
+        (INTEGER, "1.0", "number"),
+        (INTEGER, "True", "text"),
+        (INTEGER, "00239", "text"),
+        (INTEGER, "-007", "text"),
+        (INTEGER, "+7", "text"),
+        (INTEGER, " 007", "text"),
+        (INTEGER, "9223372036854775808", "text"),
+        (INTEGER, "123456789012345678901", "text"),
+        (INTEGER, "inf", "number"),
+        (NUMBER, "abc", "text"),
+        (NUMBER, "False", "text"),
+        (NUMBER, "00.5", "text"),
+        (NUMBER, "+12", "text"),
+        (NUMBER, "9007199254740993", "text"),
+        (NUMBER, "-9007199254740993", "text"),
+        (NUMBER, "1e309", "text"),
+        (NUMBER, "0x10", "text"),
+        (NUMBER, "18446744073709551616", "text"),
+        (BOOLEAN, "1", "text"),
+        (BOOLEAN, "yes", "text"),
+        (PERHAPS, "x", "text"),
+    ],
+)
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_a_value_that_does_not_fit(column, value, kind, quote, refusal):
+    good = {"integer": "12", "number": "1.5", "boolean": "True"}[column["type"]]
+    row = f'{quote}{value}{quote},"a\nb"\r\n'.encode()
+    expected = (
+        f'column "{column["name"]}" is {column["type"]}, and the value is "{value}". '
+        f"Write dtypes: {{{column['name']}: {kind}}} (--retry-failed takes it)."
+    )
+    # Alone, and behind rows that fit.
+    fits = f"{good},x\r\n".encode()
+    for rows, line in ((row, 5), (fits + row, 6), (row + fits, 5), (fits + b"\r\n" + row, 7)):
+        found = refusal(rows, [column, TEXT], before=b"id,zip\r\n1,x\r\r\n\n")
+        assert found == f"rows.csv:{line}: {expected}"
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"), [(INTEGER, "number"), (BOOLEAN, "boolean")], ids=["integer", "boolean"]
+)
+def test_a_missing_value_that_does_not_fit(column, kind, refusal):
+    good = "True" if column is BOOLEAN else "7"
+    expected = f"and the value is missing. Write dtypes: {{{column['name']}: {kind}}}"
+    for rows in (f"a,{good}\nb,NA\n", f"a,{good}\nb\n", f'a,{good}\nb,""\n', f"a,{good}\nb,\n"):
+        found = refusal(rows.encode(), [TEXT, column])
+        assert found.startswith(f'rows.csv:2: column "{column["name"]}" is {column["type"]}, ')
+        assert expected in found
+
+
+def test_a_missing_value_beside_what_no_double_holds(refusal):
+    assert "dtypes: {id: text}" in refusal(b"9007199254740993,x\n,y\n", [INTEGER, TEXT])
+
+
+def test_the_first_misfit_is_named(refusal):
+    found = refusal(b"1,2,x\n1,,x\n,a,x\n", [INTEGER, {"name": "n", "type": "integer"}, TEXT])
+    assert found.startswith('rows.csv:2: column "n" is integer, and the value is missing')
+
+
+def test_hostile_values_and_names_are_escaped_and_cut(refusal):
+    name = 'a": text}\n\u202e'
+    found = refusal(f'"{"y" * 100}\x1b\n"\n'.encode(), [{"name": name, "type": "number"}])
+    assert '"' + "y" * 64 + '…"' in found
+    assert 'column "a\\": text}\\n\\u202e" is number' in found
+    assert found.isprintable()
+    assert refusal(b"x\n", [{"name": "no", "type": "number"}]).count('"no"') == 2
+
+
+@pytest.mark.parametrize("text", ["007", "+7", " 7"])
+def test_written_integers_are_taken_as_pandas_takes_them(text, read, refusal):
+    assert values_of(read(f"{text}\n".encode(), [written(INTEGER)])) == [[7]]
+    assert "is missing" in refusal(f"{text},x\n,y\n".encode(), [written(INTEGER), TEXT])
+
+
+def test_written_numbers_and_booleans(read, refusal):
+    frame = read(b"9007199254740993\n007\n", [written(NUMBER)])
+    assert values_of(frame) == [[9007199254740992.0, 7.0]]
+    assert 'the value is "x"' in refusal(b"x\n", [written(NUMBER)])
+    assert str(values_of(read(b'True\n""\n', [written(BOOLEAN)]))) == "[[True, nan]]"
+
+
+def test_zeros_are_not_looked_for_where_all_was_read(read):
+    assert values_of(read(b"007\n", [INTEGER], all=True)) == [[7]]
+
+
+@pytest.mark.parametrize(
+    "text", [b"7,x\n\n008\n", b"7\n\n\n008,x\n", b'7,"a""b"\n008,"x"y"z\n', b"7,x\r008,y\r"]
+)
+def test_zeros_in_shapes_that_are_not_plain(text, refusal):
+    assert 'the value is "008"' in refusal(text, [INTEGER, TEXT])
+
+
+def test_bytes_that_are_not_of_the_encoding(refusal, read):
+    found = refusal(b"1,a\n2,\xff\n", [INTEGER, TEXT])
+    assert found.startswith("rows.csv:2: the byte 0xff is not utf-8. Mend the file")
+    frame = read(b"1,a\n2,\xff\n", [INTEGER, TEXT], badRows="Skip")
+    assert values_of(frame) == [[1], ["a"]]
+
+
+# --- pieces and groups
+
+
+@pytest.mark.parametrize("first", range(4))
+def test_of_a_piece_only_its_own_rows_are_looked_at(first, read, refusal):
+    rows = b'1,"a\n"\n\n2,b\nx,c\n4,d\n'
+    if first == 2:
+        assert "rows.csv:5: " in refusal(rows, [INTEGER, TEXT], window=(first, 1))
+    else:
+        frame = read(rows, [INTEGER, TEXT], window=(first, 1))
+        assert values_of(frame) == [[first + 1], ["abcd"[first] + "\n" * (first == 0)]]
+
+
+def test_a_piece_of_a_group(launch):
+    one = launch.write("one.csv", "id,zip\n1,a\nx,b\n")
+    two = launch.write("two.csv", "zip,id\nc,3\nd,4\n")
+    slices = [slice_of(one, 7, None, b"id,zip\n"), slice_of(two, 7, None, b"zip,id\n")]
+    agent = launch("table.py")
+    agent.ready()
+    for piece, expected in (
+        ([2, 2], b"3 c 2\n4 d 2\n"),
+        ([0, 1], b"1 a 1\n"),
+        ([3, 1], b"4 d 1\n"),
+    ):
+        form = form_of([INTEGER, TEXT], rows=piece)
+        agent.run(table_group_work(slices, piece[1], form=form))
+        assert agent.result().data == expected
+    agent.run(table_group_work(slices, 2, form=form_of([INTEGER, TEXT], rows=[1, 2])))
+    assert f"{one}:3: " in agent.failed().failure["message"]
+
+
+# --- what the agent is told
+
+
+def test_a_misfit_is_a_failure_of_its_kind(launch):
+    path = launch.write("rows.csv", "1\nx\n")
+    agent = launch("table.py")
+    agent.ready()
+    agent.run(table_work(path, 2, form=form_of([INTEGER])))
+    failure = agent.failed().failure
+    assert (failure["kind"], failure["type"], failure["fatal"]) == ("Misfit", "Misfit", False)
+    assert failure["message"].startswith(f'{path}:2: column "id" is integer')
+    assert failure["location"] == ""
+
+
+@pytest.mark.parametrize("threshold", [-1, 0])
+def test_bad_rows_are_skipped_counted_and_listed(threshold, launch):
+    path = launch.write("rows.csv", "id,zip\n1,a\n\nx,b\n3,c,,4\n4,d\n,e\n")
+    agent = launch("returns.py", "mini_batch['id']", errorThreshold=threshold)
+    agent.ready()
+    form = form_of([INTEGER, TEXT], badRows="Skip")
+    agent.run(table_work(path, 5, offset=7, header=b"id,zip\n", index=7, form=form))
+    result = agent.result()
+    assert (result.succeeded, result.rows, result.data) == (2, 2, b"1\n4\n")
+    assert agent.log("skipped_rows.process000.txt").splitlines() == [
+        f'mini-batch 7, attempt 1: {path}:4: column "id" is integer, and the value is "x"',
+        f"mini-batch 7, attempt 1: {path}:5: the row has 4 fields, and the table 2 columns",
+        f'mini-batch 7, attempt 1: {path}:7: column "id" is integer, and the value is missing',
+    ]
+
+
+def test_what_run_adds_does_not_count_for_skipped_rows(launch):
+    path = launch.write("rows.csv", "1\nx\n")
+    agent = launch("returns.py", "[1, 2, 3]")
+    agent.ready()
+    agent.run(table_work(path, 2, form=form_of([INTEGER], badRows="Skip")))
+    assert agent.result()[3:5] == (1, 3)
+
+
+def test_a_mini_batch_of_bad_rows_alone_fails(launch):
+    path = launch.write("rows.csv", "x\ny\n")
+    agent = launch("table.py")
+    agent.ready()
+    agent.run(table_work(path, 2, form=form_of([INTEGER], badRows="Skip")))
+    assert agent.failed().failure["kind"] == "Misfit"
+
+
+# --- against pandas, the whole file at once
+
+POOL = [
+    *("1", "0", "-5", "42", "7", "007", "-07", "00.5", "+3", "+0.5", "1.5", ".5", "2.", "1e5"),
+    *("1E-3", "-0", "9007199254740993", "9223372036854775807", "9223372036854775808", "1e309"),
+    *("18446744073709551616", "1e-400", "0e9999", "inf", "-Infinity", "nan", "NA", "NULL"),
+    *("None", "True", "false", "tRUE", "x", "yes", "0x1", "1_000", "2020-01-01", "1;5", "é"),
+    *("", "", " 4", "5 ", "  ", "a b", 'q"q', "two\nlines", "c,d", " True", " NA"),
+]
+KINDS = (
+    lambda pick: str(pick.randrange(-999, 999)),
+    lambda pick: pick.choice(("", str(pick.randrange(99)))) if pick.random() < 0.2 else "3",
+    lambda pick: f"{pick.random():.3f}",
+    lambda pick: pick.choice(("True", "False")),
+    lambda pick: pick.choice(("True", "FALSE", "")),
+    lambda pick: f"{pick.randrange(99999):05d}",
+    lambda pick: pick.choice(("alpha", "beta", "NA", "")),
+    lambda pick: pick.choice(POOL),
+    lambda pick: pick.choice(POOL) if pick.random() < 0.05 else "8",
+)
+LOST = (
+    column_types.ZERO,
+    column_types.PLUS,
+    column_types.BEYOND,
+    column_types.OVERFLOW,
+    column_types.TINY,
+)
+
+
+def decide(texts):
+    """The type of a column, all of whose texts were read, and whether pandas agrees with it."""
+    classes = {column_types.classify(text) for text in texts if text is not None}
+    missing = None in texts
+    numbers = classes & {column_types.INTEGER, column_types.BIG, column_types.FRACTION}
+    if classes & {*LOST, column_types.TEXT}:
+        return {"type": "text"}, not classes & set(LOST)
+    if column_types.BOOLEAN in classes:
+        if numbers:
+            return {"type": "text"}, True
+        return {"type": "boolean", "missing": missing}, True
+    if column_types.BIG in classes and (missing or column_types.FRACTION in classes):
+        return {"type": "text"}, False
+    if column_types.FRACTION in classes or missing:
+        return {"type": "number"}, True
+    return {"type": "integer"}, True
+
+
+def quoted(text, delimiter, pick):
+    if any(c in text for c in (delimiter, '"', "\n")) or pick.random() < 0.05:
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def same(ours, theirs):
+    """Both missing, or equal of the same type; -0.0 is 0.0, as pandas' depends on the rest."""
+    if ours != ours or theirs != theirs:
+        return ours != ours and theirs != theirs
+    return ours == theirs and isinstance(ours, str) == isinstance(theirs, str)
+
+
+@pytest.mark.parametrize("seed", range(int(os.environ.get("PARALLELRUN_TABLES", "300"))))
+def test_slices_joined_are_the_whole_file(seed, tmp_path):
+    pick = random.Random(seed)
+    delimiter = pick.choice(",;\t|")
+    end = pick.choice(("\n", "\r\n"))
+    width = pick.randrange(1, 6)
+    kinds = [pick.choice(KINDS) for _ in range(width)]
+    table = [[kind(pick) for kind in kinds] for _ in range(pick.randrange(1, 30))]
+    if width == 1:
+        table = [row for row in table if row[0].strip(" \t")] or [["1"]]
+    rows = [
+        (delimiter.join(quoted(text, delimiter, pick) for text in row) + end).encode()
+        for row in table
+    ]
+    texts = [[None if t in column_types.MISSING_WORDS else t for t in row] for row in table]
+    decided = [decide([row[i] for row in texts]) for i in range(width)]
+    columns = [{"name": f"k{i}", **column} for i, (column, _) in enumerate(decided)]
+    header = (delimiter.join(f"k{i}" for i in range(width)) + end).encode()
+    path = tmp_path / "rows.csv"
+    path.write_bytes(header + b"".join(rows))
+    whole = pandas.read_csv(
+        path,
+        sep=delimiter,
+        index_col=False,
+        low_memory=False,
+        na_values=list(column_types.MISSING_WORDS),
+        keep_default_na=False,
+    )
+    cuts = sorted(
+        {0, len(rows), *(pick.randrange(len(rows) + 1) for _ in range(pick.randrange(6)))}
+    )
+    frames = []
+    for first, last in zip(cuts, cuts[1:]):
+        offset = len(header) + sum(map(len, rows[:first]))
+        length = sum(map(len, rows[first:last]))
+        form = form_of(columns, delimiter=delimiter, all=pick.random() < 0.5)
+        frame, _, _ = typed_table.read(
+            pandas, str(path), (offset, length), header, (2**64 - 1, 0), form, None
+        )
+        assert not frames or frame.dtypes.equals(frames[0].dtypes)
+        frames.append(frame)
+    joined = pandas.concat(frames, ignore_index=True)
+    for i, (column, agrees) in enumerate(decided):
+        ours = joined[f"k{i}"].tolist()
+        if column["type"] == "text":
+            expected = [float("nan") if row[i] is None else row[i] for row in texts]
+        else:
+            assert agrees
+            expected = whole[f"k{i}"].tolist()
+            assert joined[f"k{i}"].dtype == whole[f"k{i}"].dtype
+        assert all(map(same, ours, expected)), (ours, expected)

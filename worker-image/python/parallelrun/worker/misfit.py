@@ -1,0 +1,92 @@
+"""Misfits: rows that do not fit the types that were decided, in the words that people read."""
+
+import json
+from collections import namedtuple
+
+from parallelrun.worker import column_types
+from parallelrun.worker.failure import Failure
+from parallelrun.worker.table_rows import line_ends, line_ends_in_front
+
+_MOST_VALUE = 64
+
+# The row of those that were read, None where only the column is known; the place of the column in
+# the table, -1 where it is the whole row; the value, None for a missing one; all values of that
+# column; and what is wrong where it is not the value.
+Misfit = namedtuple("Misfit", "row place value values reason", defaults=("",))
+
+
+def failure(path, offset, data, spans, bad, options):
+    """The failure of a slice because of `bad`; `spans` are where the rows that were read lie."""
+    where = path
+    if bad.row is not None and bad.row < len(spans):
+        before = line_ends_in_front(path, offset)
+        where = f"{path}:{before + line_ends(data, 0, spans[bad.row][0]) + 1}"
+    return Failure("Misfit", f"{where}: {_reason(bad, options)}. {_advice(bad, options)}")
+
+
+def describe(path, offset, data, spans, found, options):
+    """(line, reason) of each row that does not fit, once."""
+    lines = line_ends_in_front(path, offset) + 1
+    counted = 0
+    described = {}
+    for bad in found:
+        if bad.row is None or bad.row in described:
+            continue
+        begin = spans[bad.row][0]
+        lines += line_ends(data, counted, begin)
+        counted = begin
+        described[bad.row] = (lines, _reason(bad, options))
+    return list(described.values())
+
+
+def other_columns(path, table, found):
+    """The failure of a file that has not the columns of the table."""
+    lacks = [name for name in table if name not in found]
+    more = [name for name in found if name not in table]
+    said = []
+    if lacks:
+        said.append(f"it lacks the column {_some(lacks)} of the table")
+    if more:
+        said.append(f"it has the column {_some(more)}, which the table has not")
+    return Failure(
+        "Misfit",
+        f"{path}: {' and '.join(said)}. Mend its header, or leave the file out (inputs[].exclude).",
+    )
+
+
+def _some(names):
+    rest = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
+    return _quoted(names[0]) + rest
+
+
+def _reason(bad, options):
+    if bad.place < 0:
+        return bad.reason
+    column = options["columns"][bad.place]
+    is_type = f"column {_quoted(column['name'])} is {column['type']}"
+    if bad.reason:
+        return f"{is_type}, and {bad.reason}"
+    value = "missing" if bad.value is None else _quoted(bad.value)
+    return f"{is_type}, and the value is {value}"
+
+
+def _advice(bad, options):
+    if bad.place < 0:
+        return "Mend the file, or write badRows: Skip (--retry-failed takes it)."
+    column = options["columns"][bad.place]
+    kind = column_types.type_to_write(column, bad.value, bad.values)
+    return f"Write dtypes: {{{_key(column['name'])}: {kind}}} (--retry-failed takes it)."
+
+
+def _quoted(text):
+    """The text as JSON has it, cut, and without what would move other text about."""
+    cut = text[:_MOST_VALUE] + ("…" if len(text) > _MOST_VALUE else "")
+    escaped = json.dumps(cut, ensure_ascii=False)
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in escaped)
+
+
+def _key(name):
+    """A name as a key of YAML: without quotes only where it can be nothing else."""
+    plain = name.isascii() and name.replace("_", "a").isalnum() and name[0].isalpha()
+    words = ("true", "false", "yes", "no", "on", "off", "y", "n", "null")
+    return name if plain and name.lower() not in words else json.dumps(name)
