@@ -206,7 +206,7 @@ class Coordinator {
   // Acknowledges `name` if its record is in the ledger already.
   bool Repeated(const LeaseName& name, Waiting& waiting);
   // What one more failed attempt means.
-  AttemptEnd EndOfAttempt(const LeaseName& name) const;
+  AttemptEnd EndOfAttempt(const LeaseName& name, Cause cause) const;
   // Records a failed attempt and ends its lease; returns the position of the record.
   uint64_t Fail(const FailedRecord& failed, const LeaseName& lease);
   // The agent of `node` died: leases whose run() had started are losses.

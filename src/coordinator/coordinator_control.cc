@@ -120,7 +120,7 @@ void Coordinator::FailForMemory(const LeaseName& name, const PodEnd& end, Instan
   failed.id = name.id;
   failed.node = end.node;
   failed.cause = Cause::kProcessEnded;
-  failed.end = EndOfAttempt(name);
+  failed.end = EndOfAttempt(name, failed.cause);
   failed.kind = "OOMKilled";
   failed.message = message;
   failed.times.finished_us = (now.time_since_epoch() + options_.wall_offset).count();

@@ -251,7 +251,7 @@ void Coordinator::TakeFinished(uint32_t index, const Node& node, const ExchangeR
         failed.process = done.process;
         failed.run_ns = done.run_ns;
         failed.cause = done.cause;
-        failed.end = EndOfAttempt(name);
+        failed.end = EndOfAttempt(name, failed.cause);
         failed.kind = Bounded(done.error_kind);
         failed.message = Bounded(done.message);
         failed.log = Bounded(done.log);

@@ -145,11 +145,13 @@ void Coordinator::ConnectionGone(uint64_t exchange, Instant now) {
   waiting_.erase(found);
 }
 
-AttemptEnd Coordinator::EndOfAttempt(const LeaseName& name) const {
+AttemptEnd Coordinator::EndOfAttempt(const LeaseName& name, Cause cause) const {
   const MiniBatch& batch = state_.batch(name.id);
   const bool splits = options_.isolate_failures && batch.items > 1 && HasPieces(name.id);
-  // A piece of several items needs no second try: splitting it loses nothing.
-  uint32_t tries = splits && IsPiece(name.id) ? 1 : options_.run_max_try;
+  // A piece of several items needs no second try: splitting it loses nothing. What does not fit the
+  // types of the columns will not fit them then.
+  const bool once = cause == Cause::kMisfit || (splits && IsPiece(name.id));
+  uint32_t tries = once ? 1 : options_.run_max_try;
   if (PARALLELRUN_MUTATED(kRunMaxTryIgnored)) ++tries;
   if (batch.failed_attempts + 1U < tries || leases_.LiveBeside(name)) return AttemptEnd::kAgain;
   return splits ? AttemptEnd::kSplit : AttemptEnd::kFinal;

@@ -5,10 +5,16 @@
 namespace parallelrun {
 namespace {
 
-// Kind and message without digits, so that "row 17" and "row 18" are one error.
+// Kind and message without digits, so that "row 17" and "row 18" are one error; of a misfit, what
+// it is that does not fit.
 std::string Key(std::string_view kind, std::string_view message) {
   std::string key(kind);
   key += '\n';
+  if (kind == "Misfit") {
+    // "FILE:LINE: column "a1" is integer, and the value is …": an error of its column.
+    const size_t what = std::min(message.find(": "), message.size());
+    return key.append(message.substr(what, message.find(", and ", what) - what));
+  }
   for (const char c : message.substr(0, 512)) {
     if (c < '0' || c > '9') key += c;
   }

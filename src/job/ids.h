@@ -68,6 +68,7 @@ enum class Cause : uint8_t {
   kProcessEnded = 3,
   kOverheadTimeout = 4,
   kInput = 5,
+  kMisfit = 6,
 };
 
 }  // namespace parallelrun

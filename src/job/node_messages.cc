@@ -83,7 +83,7 @@ void GetFinished(Decoder& in, Finished& f) {
     f.rows = in.Text();
   } else {
     const uint8_t cause = in.U8();
-    if (cause < 1 || cause > static_cast<uint8_t>(Cause::kInput)) return in.Fail();
+    if (cause < 1 || cause > static_cast<uint8_t>(Cause::kMisfit)) return in.Fail();
     f.cause = static_cast<Cause>(cause);
     f.error_kind = in.Text();
     f.message = in.Text();

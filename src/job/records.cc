@@ -164,7 +164,7 @@ FailedRecord GetFailed(Decoder& from) {
   r.log = from.Text();
   // Ledgers of before do not have it.
   if (from.left() > 0) r.output = {from.U64(), from.U64(), from.U64(), from.U64()};
-  if (r.cause < Cause::kRun || r.cause > Cause::kInput) from.Fail();
+  if (r.cause < Cause::kRun || r.cause > Cause::kMisfit) from.Fail();
   if (r.end > AttemptEnd::kSplit) from.Fail();
   return r;
 }

@@ -100,6 +100,12 @@ std::optional<FailureText> ParseFailure(std::string_view json) {
   return failure;
 }
 
+Cause CauseOf(std::string_view kind) {
+  if (kind == "Misfit") return Cause::kMisfit;
+  const bool input = kind == "InputChanged" || kind == "InputUnreadable";
+  return input ? Cause::kInput : Cause::kRun;
+}
+
 std::optional<FailedAnswer> ParseFailed(std::string_view body) {
   Decoder in(body);
   FailedAnswer answer;
@@ -110,8 +116,7 @@ std::optional<FailedAnswer> ParseFailed(std::string_view body) {
   if (!in.ok()) return std::nullopt;
   std::optional<FailureText> failure = ParseFailure(json);
   if (!failure) return std::nullopt;
-  const bool input = failure->kind == "InputChanged" || failure->kind == "InputUnreadable";
-  answer.cause = input ? Cause::kInput : Cause::kRun;
+  answer.cause = CauseOf(failure->kind);
   answer.kind = std::move(failure->kind);
   answer.message = std::move(failure->message);
   answer.output = failure->output;

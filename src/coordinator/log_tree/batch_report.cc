@@ -41,7 +41,8 @@ const char* StatusOf(Cause cause) {
     case Cause::kRunTimeout: return "RUN_TIMEOUT";
     case Cause::kProcessEnded: return "PROCESS_ENDED";
     case Cause::kOverheadTimeout: return "LOAD_TIMEOUT";
-    case Cause::kInput: return "LOAD_FAILED";
+    case Cause::kInput:
+    case Cause::kMisfit: return "LOAD_FAILED";
   }
   return "FAILED";
 }

@@ -187,6 +187,40 @@ TEST(Isolation, AMiniBatchThatUsedItsTriesIsSplitDownToTheBadItem) {
   EXPECT_EQ(h.state.verdict()->reason, "CompletedWithFailures");
 }
 
+// Mini-batches that are reported as failed by `cause` until all are settled.
+std::vector<std::string> FailAll(CoordinatorHarness& h, Cause cause) {
+  const Incarnation in = h.Join(0);
+  std::vector<std::string> failed;
+  while (!h.state.verdict()) {
+    const LeaseName lease = h.Lease(0, in);
+    failed.push_back(MiniBatchText(lease.id));
+    ExchangeRequest request = h.Request(in);
+    request.finished.push_back(h.Done(lease, Kind::kFailed));
+    request.finished[0].cause = cause;
+    h.Send(0, request);
+    h.Sync();
+  }
+  return failed;
+}
+
+TEST(Misfits, AreNotTriedAgain) {
+  CoordinatorLimits limits;
+  limits.run_max_try = 3;
+  CoordinatorHarness input(limits);
+  input.Plan(1);
+  EXPECT_THAT(FailAll(input, Cause::kInput), ElementsAre("0", "0", "0"));
+  CoordinatorHarness misfit(limits);
+  misfit.Plan(1);
+  EXPECT_THAT(FailAll(misfit, Cause::kMisfit), ElementsAre("0"));
+}
+
+TEST(Misfits, AreSplitDownToTheRowWithoutASecondTry) {
+  CoordinatorHarness h(Isolating(3));
+  PlanFour(h);
+  EXPECT_THAT(FailAll(h, Cause::kMisfit),
+              ::testing::UnorderedElementsAre("0", "0/2", "0/3", "0/4", "0/5", "0/6", "0/7"));
+}
+
 TEST(Isolation, ItGoesOnInTheNextEpochAndAcceptsWhatIsOffered) {
   CoordinatorHarness h(Isolating(1));
   PlanFour(h);

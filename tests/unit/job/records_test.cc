@@ -314,7 +314,7 @@ TEST(RecordsTest, UnknownValuesAreRefused) {
   EXPECT_TRUE(refused(Encoded(LostRecord{}), 0, 13));
   const size_t cause = 5 + 8 + 12 + 8 + 8 + 24;
   EXPECT_TRUE(refused(Encoded(FailedRecord{}), cause, 0));
-  EXPECT_TRUE(refused(Encoded(FailedRecord{}), cause, 6));
+  EXPECT_TRUE(refused(Encoded(FailedRecord{}), cause, 7));
   EXPECT_TRUE(refused(Encoded(FailedRecord{}), cause + 1, 3));
   EXPECT_TRUE(refused(Encoded(StartedRecord{}), 5 + 20, 2));
   EXPECT_TRUE(refused(Encoded(VerdictRecord{}), 5, 3));

@@ -37,12 +37,13 @@ class JobStateTest : public ::testing::Test {
     result.row_count = rows;
     Apply(result, {1, 1000 + id, 7});
   }
-  void FailAttempt(BatchId id, bool final, const char* message = "boom") {
+  void FailAttempt(BatchId id, bool final, const char* message = "boom",
+                   const char* kind = "Exception") {
     FailedRecord failed;
     failed.id = id;
     failed.fence = {1, ++fence_};
     failed.end = final ? AttemptEnd::kFinal : AttemptEnd::kAgain;
-    failed.kind = "Exception";
+    failed.kind = kind;
     failed.message = message;
     Apply(failed);
   }
@@ -153,6 +154,23 @@ TEST_F(JobStateTest, ErrorsThatDifferOnlyInDigitsAreOne) {
   ASSERT_EQ(top.size(), 2u);
   EXPECT_EQ(top[0].message, "row 17 is bad");
   EXPECT_EQ(top[0].count, 2u);
+}
+
+TEST_F(JobStateTest, MisfitsOfOneColumnAreOneErrorThatIsTheFirst) {
+  Plan(6, 5);
+  const auto misfit = [&](BatchId id, const char* message) {
+    FailAttempt(id, true, message, "Misfit");
+  };
+  misfit(0, "/in/b.csv:17: column \"k1\" is integer, and the value is \"abc\". Write dtypes");
+  misfit(1, "/in/c: d.csv:9: column \"k2\" is integer, and the value is missing.");
+  misfit(2, "/in/a.csv:3: column \"k1\" is integer, and the value is missing. Write dtypes");
+  misfit(3, "/in/e.csv:3: the row has 4 fields, and the table 3 columns.");
+  misfit(4, "/in/f.csv:9: the row has 4 fields, and the table 3 columns.");
+  const auto top = state_.errors().Top(5);
+  ASSERT_EQ(top.size(), 3u);
+  EXPECT_EQ(top[0].message.substr(0, 13), "/in/b.csv:17:");
+  EXPECT_EQ(top[0].count, 2u);
+  EXPECT_EQ(top[1].count, 2u);
 }
 
 // --- verdict

@@ -316,6 +316,15 @@ TEST(AgentFrames, FailuresBecomeOneLine) {
   EXPECT_FALSE(ParseResult("short"));
 }
 
+TEST(AgentFrames, TheKindOfAFailureTellsItsCause) {
+  const auto cause = [](const std::string& kind) {
+    return ParseFailed(std::string(24, '\0') + R"({"kind":")" + kind + R"(","type":"x"})")->cause;
+  };
+  EXPECT_EQ(cause("Exception"), Cause::kRun);
+  EXPECT_EQ(cause("InputUnreadable"), Cause::kInput);
+  EXPECT_EQ(cause("Misfit"), Cause::kMisfit);
+}
+
 TEST(AgentConfigTest, TheEnvironmentOfAWorker) {
   JobSettings job;
   job.output_folder = "/out";
