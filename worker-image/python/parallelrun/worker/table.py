@@ -90,6 +90,10 @@ def _read(path, offsets, header, stamp, options, root, rows):
         if options.get("format") == "parquet":
             where = path
             listed.check_stamp(path, os.stat(path), stamp)
+            if "columns" in options:
+                from parallelrun.worker import typed_parquet
+
+                return typed_parquet.read(path, options)
             return _read_parquet(pandas, path, options.get("rowGroups"))
         if "columns" in options:
             from parallelrun.worker import typed_table
@@ -176,6 +180,10 @@ def _read_parquet(pandas, path, row_groups):
 
         with parquet.ParquetFile(path) as file:
             frame = file.read_row_groups(row_groups).to_pandas()
-    # An index that was stored under a name is data; any other is not.
+    return with_plain_index(frame)
+
+
+def with_plain_index(frame):
+    """An index that was stored under a name is data; any other is not."""
     drop = [level for level in frame.index.names if level is None]
     return frame.reset_index(drop=True) if drop else frame.reset_index()

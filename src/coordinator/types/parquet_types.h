@@ -1,0 +1,39 @@
+// The types of the columns of an input of Parquet files, from their footers alone. A schema does not
+// fix what pandas makes of a column: integers with missing values are floats in the row groups that
+// have one, and integers in the others. So one decision is made for all files, and files that differ
+// are cast where that loses nothing. Pure; not thread-safe.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "coordinator/plan/parquet_schema.h"
+
+namespace parallelrun {
+
+class ParquetTypes {
+ public:
+  // One file more. kInvalid, with both files' names, where its columns are others, or cannot be
+  // cast to what the files before have, or these to it, without loss.
+  Status Add(std::string_view path, std::vector<ParquetColumn> columns);
+
+  bool empty() const { return columns_.empty(); }
+  // The member "columns" of the format of Work (docs/worker-protocol.md), with its name.
+  std::string Json() const;
+
+ private:
+  struct Merged {
+    ParquetColumn column;
+    std::string path;   // of the file that its type is from
+    bool cast = false;  // some file has another type
+  };
+  Status Merge(std::string_view path, const ParquetColumn& column, Merged& into) const;
+
+  std::string first_path_;
+  std::vector<Merged> columns_;
+};
+
+}  // namespace parallelrun
