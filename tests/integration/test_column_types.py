@@ -1,0 +1,130 @@
+"""Types of columns: decided once, and the same in every slice, retry and resume."""
+
+import json
+import re
+
+SHOW = """
+import json
+from steps import note, there
+
+def run(frame):
+    note("types", json.dumps({name: str(kind) for name, kind in frame.dtypes.items()}))
+    if there("broken"):
+        raise ValueError("not now")
+    return [json.dumps(row) for row in frame.astype(str).values.tolist()]
+"""
+
+
+def job(work, size=200, **fields):
+    work.script(SHOW)
+    tabular = {"volume": "data", **fields.pop("tabular", {})}
+    spec = {"miniBatchSize": size, "runMaxTry": 1, "errorThreshold": -1, **fields}
+    work.job(inputs=[{"name": "rows", "tabular": tabular}], **spec)
+
+
+def table(work, name, header, rows):
+    (work.data / name).write_text("\n".join([header, *rows]) + "\n")
+
+
+def read_types(work):
+    """Each set of types that a mini-batch was read with, once."""
+    return {line for line in work.noted("types")}
+
+
+def numbered(count, row):
+    return [row.format(i=i, five=10_000 + i) for i in range(count)]
+
+
+def test_a_late_leading_zero_makes_the_column_text_in_every_slice(work):
+    rows = numbered(400, "{i},{five}")
+    rows[390] = "390,00239"
+    table(work, "a.csv", "id,zip", rows)
+    job(work)
+    result = work.run()
+    assert result.code == 0, result
+    assert len(work.noted("types")) > 10
+    assert len(read_types(work)) == 1
+    found = [json.loads(row) for row in work.rows()]
+    assert found == [row.split(",") for row in rows]
+    told = r"columns: id integer, zip text \(00239 has a leading zero, \S*a\.csv:392\)"
+    assert re.search(told, result.output), result
+    assert re.search(told, work.log_text("sys/master_role.txt"))
+
+
+def test_one_empty_cell_makes_integers_numbers_in_every_slice(work):
+    rows = numbered(300, "{i},{five}")
+    rows[7] = "7,"
+    table(work, "a.csv", "id,n", rows)
+    job(work)
+    result = work.run()
+    assert result.code == 0, result
+    assert read_types(work) == {json.dumps({"id": "int64", "n": "float64"})}
+    assert json.loads(work.rows()[7]) == ["7", "nan"]
+
+
+def test_files_are_read_by_the_names_of_their_columns(work):
+    table(work, "a.csv", "id,name", ["1,x"])
+    table(work, "b.csv", "name,id", ["y,2"])
+    job(work)
+    result = work.run()
+    assert result.code == 0, result
+    assert [json.loads(row) for row in work.rows()] == [["1", "x"], ["2", "y"]]
+
+
+def test_a_file_with_other_columns_is_named(work):
+    table(work, "a.csv", "id,name", ["1,x"])
+    table(work, "b.csv", "id", ["2"])
+    job(work)
+    result = work.run()
+    assert result.code == 1, result
+    assert f'{work.data / "b.csv"} has no column "name"' in result.output
+
+
+def test_a_written_type_of_no_column_ends_the_job_before_it_begins(work):
+    table(work, "a.csv", "id,zip", ["1,2"])
+    job(work, tabular={"dtypes": {"zpi": "text"}})
+    result = work.run()
+    assert result.code == 1, result
+    assert 'no file has it: did you mean "zip"?' in result.output
+    assert work.noted("types") == []
+
+
+def test_each_mini_batch_may_type_for_itself(work):
+    rows = numbered(300, "{i},{five}")
+    rows[290] = "290,"
+    table(work, "a.csv", "id,n", rows)
+    job(work, tabular={"typing": "PerMiniBatch"})
+    result = work.run()
+    assert result.code == 0, result
+    assert len(read_types(work)) == 2
+    assert "columns:" not in result.output
+
+
+def test_a_resume_reads_as_the_run_began(work):
+    rows = numbered(100, "{i},{five}")
+    rows[3] = "3,007"
+    table(work, "a.csv", "id,zip", rows)
+    job(work, allowedFailedCount=0)
+    (work.root / "broken").write_text("")
+    assert work.run().code == 1
+    before = read_types(work)
+    (work.root / "broken").unlink()
+    result = work.run("--retry-failed")
+    assert result.code == 0, result
+    assert read_types(work) == before
+    assert [json.loads(row) for row in work.rows()] == [row.split(",") for row in rows]
+    assert "zip text (007 has a leading zero" in result.output
+
+
+def test_types_are_printed_from_all_bytes(work):
+    table(work, "a.csv", "id,zip", ["1,2", "2,007"])
+    for words in ([str(work.data)], [str(work.data / "a.csv")]):
+        result = work.call("types", *words)
+        assert result.code == 0, result
+        assert "id\tinteger\n" in result.output
+        assert re.search(r"zip\ttext\t007 has a leading zero, \S+a\.csv:3\n", result.output)
+    job(work, tabular={"dtypes": {"id": "number"}})
+    result = work.call("types", "job.yaml", "--volume", f"data={work.data}")
+    assert "id\tnumber\tas written\n" in result.output, result
+    result = work.call("types", str(work.root / "nothing.csv"))
+    assert result.code == 2, result
