@@ -46,6 +46,12 @@ const Words<Typing>& EnumWords() {
 }
 
 template <>
+const Words<BadRows>& EnumWords() {
+  static const Words<BadRows> words = {{"Fail", BadRows::kFail}, {"Skip", BadRows::kSkip}};
+  return words;
+}
+
+template <>
 const Words<OutputAction>& EnumWords() {
   static const Words<OutputAction> words = {{"AppendRow", OutputAction::kAppendRow},
                                             {"SummaryOnly", OutputAction::kSummaryOnly}};

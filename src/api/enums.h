@@ -24,6 +24,8 @@ const std::vector<std::pair<std::string_view, ColumnType>>& EnumWords();
 template <>
 const std::vector<std::pair<std::string_view, Typing>>& EnumWords();
 template <>
+const std::vector<std::pair<std::string_view, BadRows>>& EnumWords();
+template <>
 const std::vector<std::pair<std::string_view, OutputAction>>& EnumWords();
 template <>
 const std::vector<std::pair<std::string_view, OutputOrder>>& EnumWords();

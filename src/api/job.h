@@ -24,6 +24,7 @@ enum class TabularFormat { kCsv, kTsv, kParquet };
 enum class HeaderMode { kAllFiles, kFirstFile, kNone };
 enum class ColumnType { kInteger, kNumber, kBoolean, kText };
 enum class Typing { kOnce, kPerMiniBatch };
+enum class BadRows { kFail, kSkip };
 enum class OutputAction { kAppendRow, kSummaryOnly };
 enum class OutputOrder { kMiniBatch, kCompletion };
 enum class IfExists { kFail, kResume, kOverwrite, kRetryFailed };
@@ -83,6 +84,10 @@ struct TabularOptions {
   std::map<std::string, ColumnType> dtypes = {};  // by column: in place of what is decided
   std::vector<std::string> na_values = {};        // stand for a missing value, too
   bool keep_default_na = true;
+  int32_t skip_rows = 0;    // lines at the front of each file
+  std::string comment = {}; // one character, or empty
+  std::string escape = {};  // likewise
+  BadRows bad_rows = BadRows::kFail;
   bool operator==(const TabularOptions&) const = default;
 };
 

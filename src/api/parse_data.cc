@@ -60,6 +60,21 @@ void ReadColumnTypes(const Value& map, std::map<std::string, ColumnType>& types)
   }
 }
 
+// Of a comment, or that takes the meaning from what follows it.
+void ReadMark(const Value& value, std::string& out) {
+  const auto text = value.NonEmptyString();
+  if (!text) return;
+  const auto byte = static_cast<unsigned char>(text->front());
+  const bool good = text->size() == 1 && byte > ' ' && byte < 0x7F && std::isalnum(byte) == 0 &&
+                    *text != "\"";
+  if (good) {
+    out = *text;
+  } else {
+    value.Error(Quoted(*text) + " cannot be told from data",
+                "write one character that is no letter, digit, blank or quote, as in \"#\"");
+  }
+}
+
 void ReadTabular(Fields& fields, TabularOptions& options) {
   fields.ToEnum("format", options.format);
   const bool parquet = options.format == TabularFormat::kParquet;
@@ -90,8 +105,13 @@ void ReadTabular(Fields& fields, TabularOptions& options) {
     }
   }
   fields.To("keepDefaultNa", options.keep_default_na);
+  fields.To("skipRows", options.skip_rows, 0);
+  if (const auto value = fields.Take("comment")) ReadMark(*value, options.comment);
+  if (const auto value = fields.Take("escape")) ReadMark(*value, options.escape);
+  fields.ToEnum("badRows", options.bad_rows);
   if (options.typing == Typing::kPerMiniBatch) {
-    for (const std::string& name : fields.Present({"dtypes", "naValues", "keepDefaultNa"})) {
+    for (const std::string& name : fields.Present(
+             {"dtypes", "naValues", "keepDefaultNa", "comment", "escape", "badRows"})) {
       AddError(fields.problems(), fields.PathOf(name), "has no meaning with typing: PerMiniBatch",
                "remove it, or typing");
     }
@@ -99,7 +119,7 @@ void ReadTabular(Fields& fields, TabularOptions& options) {
   if (!parquet) return;
   for (const std::string& name :
        fields.Present({"delimiter", "header", "encoding", "quotedNewlines", "typing", "dtypes",
-                       "naValues", "keepDefaultNa"})) {
+                       "naValues", "keepDefaultNa", "skipRows", "comment", "escape", "badRows"})) {
     AddError(fields.problems(), fields.PathOf(name), "has no meaning for Parquet", "remove it");
   }
 }

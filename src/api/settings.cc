@@ -48,7 +48,9 @@ std::string PlanSettings(const Job& job, const std::map<std::string, std::string
                    {"rankMiniBatchCount", job.spec.rank_mini_batch_count}};
   for (const Input& input : job.spec.inputs) {
     Input planned = input;
-    planned.tabular.dtypes.clear();  // what failed may be read in another way: WrittenTypes
+    // What failed may be read in another way: WrittenTypes.
+    planned.tabular.dtypes.clear();
+    planned.tabular.bad_rows = BadRows::kFail;
     settings["inputs"].push_back(ToJson(planned));
     const auto volume = volumes.find(input.from.volume);
     if (volume != volumes.end()) settings["volumes"][volume->first] = volume->second;
@@ -79,8 +81,10 @@ std::string WrittenTypes(std::string_view job) {
   for (const json& input : spec["inputs"]) {
     if (!input.is_object() || !input.contains("tabular")) continue;
     const json& tabular = input["tabular"];
-    if (!tabular.is_object() || !tabular.contains("dtypes")) continue;
-    types[input.value("name", "")] = {{"dtypes", tabular["dtypes"]}};
+    if (!tabular.is_object()) continue;
+    for (const char* key : {"dtypes", "badRows"}) {
+      if (tabular.contains(key)) types[input.value("name", "")][key] = tabular[key];
+    }
   }
   return CanonicalText(types);
 }

@@ -19,7 +19,8 @@ std::string PlanSettings(const Job& job, const std::map<std::string, std::string
 // Canonical JSON of the entry script and its arguments; `job` is JSON text.
 std::string ScriptSettings(std::string_view job);
 
-// Canonical JSON of the types that people wrote for columns, by input; `job` is JSON text.
+// Canonical JSON of what people wrote for the columns (dtypes, badRows), by input, which a retry may
+// take anew; `job` is JSON text.
 std::string WrittenTypes(std::string_view job);
 
 // What differs between two such texts, as "spec.miniBatchSize: 10 -> 20"; empty when they mean the

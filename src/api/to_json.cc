@@ -137,6 +137,10 @@ void AddTyping(const TabularOptions& tabular, json& out) {
   for (const auto& [column, type] : tabular.dtypes) out["dtypes"][column] = EnumWord(type);
   if (!tabular.na_values.empty()) out["naValues"] = tabular.na_values;
   if (!tabular.keep_default_na) out["keepDefaultNa"] = false;
+  if (tabular.skip_rows > 0) out["skipRows"] = tabular.skip_rows;
+  if (!tabular.comment.empty()) out["comment"] = tabular.comment;
+  if (!tabular.escape.empty()) out["escape"] = tabular.escape;
+  if (tabular.bad_rows != BadRows::kFail) out["badRows"] = EnumWord(tabular.bad_rows);
 }
 
 }  // namespace

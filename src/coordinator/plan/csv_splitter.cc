@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/escape.h"
+#include "coordinator/types/row_fields.h"
 
 namespace parallelrun {
 namespace {
@@ -90,14 +91,43 @@ Result<std::unique_ptr<CsvSplitter>> CsvSplitter::Open(const std::string& path,
                                                        RowScanner::Kernel kernel) {
   auto reader = BlockReader::Open(path, IsUtf8(PlainEncoding(format.encoding)), format.stop);
   if (!reader.ok()) return reader.error();
-  const RowScanner scanner({format.delimiter[0], format.quoted_newlines}, kernel);
-  return std::unique_ptr<CsvSplitter>(new CsvSplitter(std::move(*reader), scanner));
+  const RowFormat rows{format.delimiter[0], format.quoted_newlines, format.comment, format.escape};
+  std::unique_ptr<CsvSplitter> splitter(
+      new CsvSplitter(std::move(*reader), rows, RowScanner(rows, kernel)));
+  if (const Status passed = splitter->PassLines(format.skip_rows); !passed.ok()) {
+    return passed.error();
+  }
+  return splitter;
+}
+
+// As pandas' skiprows: lines that are no rows count too, and a quoted line end is none.
+Status CsvSplitter::PassLines(uint32_t lines) {
+  bool quoted = false;
+  bool carriage_return = false;
+  while (lines > 0 || carriage_return) {
+    if (reader_->rest().empty()) {
+      if (const Status filled = reader_->Fill(); !filled.ok()) return filled;
+      if (reader_->rest().empty()) break;
+    }
+    const char c = reader_->rest().front();
+    if (lines == 0 && c != '\n') break;
+    reader_->Pass(1);
+    if (carriage_return && c == '\n') {
+      carriage_return = false;
+      continue;
+    }
+    if (c == '"' && format_.quoted) quoted = !quoted;
+    carriage_return = c == '\r' && !quoted;
+    if (!quoted && (c == '\n' || c == '\r')) --lines;
+  }
+  front_ = reader_->offset();
+  return {};
 }
 
 void CsvSplitter::Seek(uint64_t offset) {
   uint64_t unused = 0;
   scanner_.Finish(unused);
-  reader_->Seek(offset);
+  reader_->Seek(offset == 0 ? front_ : offset);
 }
 
 Result<std::string> CsvSplitter::TakeHeader() {
@@ -106,6 +136,8 @@ Result<std::string> CsvSplitter::TakeHeader() {
   if (!taken.ok()) return taken.error();
   if (taken->rows == 0) return std::string();
   header.erase(0, header.find_first_not_of("\r\n"));
+  RowFields row(format_);
+  if (format_.comment != 0 && row.Next(header, true)) header.erase(0, row.begin());
   if (header.back() != '\n' && header.back() != '\r') header += '\n';
   return header;
 }

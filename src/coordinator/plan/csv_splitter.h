@@ -24,6 +24,9 @@ struct CsvFormat {
   std::string delimiter = ",";
   std::string encoding = "utf-8";
   bool quoted_newlines = true;
+  char comment = 0;        // 0: none
+  char escape = 0;         // 0: none
+  uint32_t skip_rows = 0;  // lines at the front
   std::stop_token stop{};  // see BlockReader
 };
 
@@ -48,19 +51,23 @@ class CsvSplitter : public RowSplitter {
   Result<std::string> TakeHeader();
   // Where it goes on.
   uint64_t offset() const { return reader_->offset(); }
-  // Goes on at `offset`, where a row begins; 0 is behind a byte order mark.
+  // Goes on at `offset`, where a row begins; 0 is behind a byte order mark and the lines that are
+  // passed over.
   void Seek(uint64_t offset) override;
   // The next slice: ends with the first row that ends at or after `size` bytes. nullopt at the end.
   Result<std::optional<Slice>> Next(uint64_t size) override;
 
  private:
-  CsvSplitter(std::unique_ptr<BlockReader> reader, RowScanner scanner)
-      : reader_(std::move(reader)), scanner_(scanner) {}
+  CsvSplitter(std::unique_ptr<BlockReader> reader, RowFormat format, RowScanner scanner)
+      : reader_(std::move(reader)), format_(format), scanner_(scanner) {}
+  Status PassLines(uint32_t lines);
   // Scans up to the end of a row as RowScanner::Scan does; appends what it passes to `copy`, if
   // any.
   Result<Slice> TakeRows(uint64_t least, std::string* copy);
 
   const std::unique_ptr<BlockReader> reader_;
+  const RowFormat format_;
+  uint64_t front_ = 0;  // behind the lines that are passed over
   RowScanner scanner_;
 };
 

@@ -47,6 +47,10 @@ struct PlanInput {
   std::map<std::string, ColumnType> dtypes = {};  // that a person wrote, by column
   std::vector<std::string> na_values = {};
   bool keep_default_na = true;
+  uint32_t skip_rows = 0;  // lines at the front of each file
+  std::string comment = {};
+  std::string escape = {};
+  bool skip_bad_rows = false;
   // The types of the columns are decided in front of the first chunk; Next() gives them.
   bool decide_types = false;
   // Once they are: the columns that each file with a header of its own must have. Empty: any.

@@ -16,9 +16,16 @@
 namespace parallelrun {
 namespace {
 
+char CharOf(const std::string& mark) { return mark.empty() ? '\0' : mark.front(); }
+
+}  // namespace
+
 CsvFormat FormatOf(const PlanInput& input) {
-  return {input.delimiter, input.encoding, input.quoted_newlines, input.stop};
+  return {input.delimiter,        input.encoding,  input.quoted_newlines,
+          CharOf(input.comment),  CharOf(input.escape), input.skip_rows, input.stop};
 }
+
+namespace {
 
 std::string_view WithoutLineEnd(std::string_view row) {
   while (!row.empty() && (row.back() == '\n' || row.back() == '\r')) row.remove_suffix(1);

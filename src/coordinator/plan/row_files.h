@@ -8,10 +8,14 @@
 #include <vector>
 
 #include "base/error.h"
+#include "coordinator/plan/csv_splitter.h"
 #include "coordinator/plan/planner.h"
 #include "coordinator/plan/row_splitter.h"
 
 namespace parallelrun {
+
+// How the delimited text of an input is read.
+CsvFormat FormatOf(const PlanInput& input);
 
 class RowFiles {
  public:

@@ -54,9 +54,14 @@ __attribute__((target("avx2,pclmul"))) inline uint64_t PrefixXor(uint64_t bits) 
 }  // namespace
 
 RowScanner::RowScanner(RowFormat format, Kernel kernel)
-    : format_(format), blocks_(kernel == Kernel::kBest && HasBlockKernel()) {
+    : format_(format),
+      blocks_(kernel == Kernel::kBest && HasBlockKernel() && format.comment == 0 &&
+              format.escape == 0) {
   stops_['\n'] = stops_['\r'] = true;
   stops_['"'] = format.quoted;
+  // A NUL is never one of them: it is what is not set.
+  if (format.comment != 0) stops_[static_cast<unsigned char>(format.comment)] = true;
+  if (format.escape != 0) stops_[static_cast<unsigned char>(format.escape)] = true;
 }
 
 RowScanner::Step RowScanner::Scan(std::string_view bytes, size_t least, uint64_t& rows) {
@@ -72,7 +77,7 @@ RowScanner::Step RowScanner::Scan(std::string_view bytes, size_t least, uint64_t
 }
 
 void RowScanner::Finish(uint64_t& rows) {
-  if (at_ != At::kRowStart && at_ != At::kBlank) ++rows;
+  if (!NoRow()) ++rows;
   at_ = At::kRowStart;
 }
 
@@ -80,6 +85,21 @@ RowScanner::Step RowScanner::ScanBytes(std::string_view bytes, size_t begin, siz
                                        size_t least, uint64_t& rows) {
   size_t pos = begin;
   while (pos < end) {
+    if (at_ == At::kEscaped || at_ == At::kEscapedInQuoted) {
+      at_ = at_ == At::kEscaped ? At::kField : At::kQuoted;
+      ++pos;
+      continue;
+    }
+    if (at_ == At::kComment || at_ == At::kLineComment) {
+      while (pos < end && !EndsLine(bytes[pos])) ++pos;
+      if (pos == end) break;
+    }
+    if (at_ == At::kQuoted && format_.escape != 0) {
+      const char c = bytes[pos++];
+      if (c == format_.escape) at_ = At::kEscapedInQuoted;
+      if (c == '"') at_ = At::kQuoteInQuoted;
+      continue;
+    }
     if (at_ == At::kQuoted) {
       const void* quote = std::memchr(bytes.data() + pos, '"', end - pos);
       if (quote == nullptr) return {end, false};
@@ -96,13 +116,17 @@ RowScanner::Step RowScanner::ScanBytes(std::string_view bytes, size_t begin, siz
     }
     const char c = bytes[pos++];
     if (EndsLine(c)) {
-      if (at_ != At::kRowStart && at_ != At::kBlank) ++rows;
+      if (!NoRow()) ++rows;
       at_ = At::kRowStart;
       if (pos >= least && rows > 0) return {pos, true};
     } else if (c == '"' && format_.quoted) {
       at_ = at_ == At::kBlank || at_ == At::kField ? At::kField : At::kQuoted;
     } else if (c == format_.delimiter) {
       at_ = At::kFieldStart;
+    } else if (format_.escape != 0 && c == format_.escape && at_ != At::kQuoteInQuoted) {
+      at_ = At::kEscaped;
+    } else if (format_.comment != 0 && c == format_.comment && at_ != At::kQuoteInQuoted) {
+      at_ = at_ == At::kRowStart ? At::kLineComment : At::kComment;
     } else if ((c == ' ' || c == '\t') && (at_ == At::kRowStart || at_ == At::kBlank)) {
       at_ = At::kBlank;
     } else {

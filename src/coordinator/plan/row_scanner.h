@@ -1,12 +1,13 @@
 // Finds where rows of delimited text end, and counts them, as pandas.read_csv (C engine) does:
 // LF, CR LF and a lone CR end a row; a '"' opens a quoted field only where a field begins, `""`
 // within one is a quote, and line ends within one are text; a line without a byte, or with blanks
-// and tabs only, is no row. With `quoted` false a '"' is an ordinary byte, which is right where no
+// and tabs only, or that begins with a comment, is no row. With `quoted` false a '"' is an ordinary byte, which is right where no
 // quoted field holds a line end.
 //
 // Runs of ordinary 64-byte blocks are counted with AVX2 and a carry-less multiplication where the
 // CPU has both; blocks with a stray quote, a blank at the front of a line, or the end that is
-// looked for are left to the byte-wise scanner, which every other CPU uses throughout. The encoding
+// looked for are left to the byte-wise scanner, which every other CPU uses throughout, and every
+// text with comments or escapes. The encoding
 // must be such that bytes below 0x80 stand for ASCII. Pure; not thread-safe.
 #pragma once
 
@@ -20,6 +21,8 @@ namespace parallelrun {
 struct RowFormat {
   char delimiter = ',';
   bool quoted = true;
+  char comment = 0;  // from it on, outside of quotes, the rest of the line is left out; 0: none
+  char escape = 0;   // what follows it is text; 0: none
 };
 
 class RowScanner {
@@ -42,7 +45,21 @@ class RowScanner {
 
  private:
   // What the bytes so far leave open.
-  enum class At : uint8_t { kRowStart, kBlank, kFieldStart, kField, kQuoted, kQuoteInQuoted };
+  enum class At : uint8_t {
+    kRowStart,
+    kBlank,
+    kFieldStart,
+    kField,
+    kQuoted,
+    kQuoteInQuoted,
+    kEscaped,
+    kEscapedInQuoted,
+    kComment,
+    kLineComment,  // of a line that is no row
+  };
+  bool NoRow() const {
+    return at_ == At::kRowStart || at_ == At::kBlank || at_ == At::kLineComment;
+  }
 
   Step ScanBytes(std::string_view bytes, size_t begin, size_t end, size_t least, uint64_t& rows);
   size_t ScanBlocks(std::string_view bytes, size_t begin, size_t least, uint64_t& rows);

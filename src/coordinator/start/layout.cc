@@ -65,6 +65,10 @@ Status AddInput(const JobSpec& spec, size_t index, const Volumes& volumes, JobLa
   plan.dtypes = input.tabular.dtypes;
   plan.na_values = input.tabular.na_values;
   plan.keep_default_na = input.tabular.keep_default_na;
+  plan.skip_rows = static_cast<uint32_t>(input.tabular.skip_rows);
+  plan.comment = input.tabular.comment;
+  plan.escape = input.tabular.escape;
+  plan.skip_bad_rows = input.tabular.bad_rows == BadRows::kSkip;
   plan.decide_types = plan.kind == PlanKind::kDelimited && input.tabular.typing == Typing::kOnce;
   layout.inputs.push_back(std::move(plan));
   return {};

@@ -47,7 +47,7 @@ class TypesReader {
  public:
   TypesReader(const PlanInput& input, const std::vector<std::string>& forbidden)
       : input_(input),
-        format_{input.delimiter.empty() ? ',' : input.delimiter[0], input.quoted_newlines},
+        format_(RowFormatOf(input)),
         missing_(input.na_values, input.keep_default_na),
         files_(input, forbidden),
         listing_(ListingOf(input, forbidden)) {}
@@ -121,8 +121,7 @@ class TypesReader {
     std::vector<std::string> names;
     if (input_.header == PlanHeader::kNone) {
       if (!columns_.empty()) return {};
-      auto file = CsvSplitter::Open(path, {input_.delimiter, input_.encoding,
-                                           input_.quoted_newlines, input_.stop});
+      auto file = CsvSplitter::Open(path, FormatOf(input_));
       if (!file.ok()) return file.error();
       const auto row = (*file)->TakeHeader();
       if (!row.ok()) return row.error();

@@ -17,10 +17,16 @@ uint64_t CountLineEnds(std::string_view text) {
   return ends;
 }
 
-RowFields::RowFields(RowFormat format) : format_(format) {
+RowFields::RowFields(RowFormat format) : format_(format), in_quotes_("\"") {
   for (const char c : {'\n', '\r', '"', format.delimiter}) {
     stops_[static_cast<unsigned char>(c)] = true;
   }
+  // A NUL is never one of them: it is what is not set.
+  for (const char c : {format.comment, format.escape}) {
+    if (c != 0) stops_[static_cast<unsigned char>(c)] = true;
+  }
+  if (format.escape != 0) in_quotes_ += format.escape;
+  if (!format.quoted) in_quotes_ += "\r\n";
 }
 
 std::string& RowFields::Scratch() {
@@ -30,7 +36,7 @@ std::string& RowFields::Scratch() {
   return text;
 }
 
-// Lines without a byte, or of blanks and tabs only. False when a row may begin but is not there.
+// Lines without a byte, of blanks and tabs only, or that begin with a comment. False when a row may begin but is not there.
 bool RowFields::PassOver(std::string_view bytes, bool last) {
   size_t at = used_;
   while (true) {
@@ -38,6 +44,9 @@ bool RowFields::PassOver(std::string_view bytes, bool last) {
     while (end < bytes.size() && (bytes[end] == ' ' || bytes[end] == '\t') &&
            bytes[end] != format_.delimiter) {
       ++end;
+    }
+    if (end == at && end < bytes.size() && IsComment(bytes[end])) {
+      end = std::min(bytes.find_first_of("\r\n", end), bytes.size());
     }
     if (end == bytes.size()) {
       if (last) used_ = end;
@@ -75,17 +84,15 @@ bool RowFields::Next(std::string_view bytes, bool last) {
 
 RowFields::Took RowFields::TakeField(std::string_view bytes, bool last, size_t& at) {
   std::string_view field;
-  if (at < bytes.size() && bytes[at] == '"') {
-    if (!TakeQuoted(bytes, last, ++at, field)) return Took::kMore;
-  } else {
-    field = TakePlain(bytes, at);
+  const bool quoted = at < bytes.size() && bytes[at] == '"';
+  if (quoted && !TakeQuoted(bytes, last, ++at, field)) return Took::kMore;
+  if (!quoted && !TakePlain(bytes, last, at, nullptr, field)) return Took::kMore;
+  if (at < bytes.size() && IsComment(bytes[at])) {
+    at = std::min(bytes.find_first_of("\r\n", at), bytes.size());
   }
-  if (at == bytes.size()) {
-    if (!last) return Took::kMore;
-    fields_.push_back(field);
-    return Took::kRow;
-  }
+  if (at == bytes.size() && !last) return Took::kMore;
   fields_.push_back(field);
+  if (at == bytes.size()) return Took::kRow;
   const char c = bytes[at++];
   if (c == format_.delimiter) return Took::kField;
   if (c == '\r') {
@@ -96,13 +103,33 @@ RowFields::Took RowFields::TakeField(std::string_view bytes, bool last, size_t& 
   return Took::kRow;
 }
 
-std::string_view RowFields::TakePlain(std::string_view bytes, size_t& at) {
-  const size_t begin = at;
+bool RowFields::TakeEscaped(std::string_view bytes, bool last, size_t& at, std::string& text) {
+  if (++at == bytes.size()) return last;
+  if (EndsLine(bytes[at])) ++lines_in_row_;
+  text.push_back(bytes[at++]);
+  return true;
+}
+
+bool RowFields::TakePlain(std::string_view bytes, bool last, size_t& at, std::string* text,
+                          std::string_view& field) {
+  size_t begin = at;
   while (true) {
     while (at < bytes.size() && !stops_[static_cast<unsigned char>(bytes[at])]) ++at;
-    if (at == bytes.size() || bytes[at] != '"') return bytes.substr(begin, at - begin);
-    stray_ = true;
-    ++at;
+    if (at < bytes.size() && bytes[at] == '"') {
+      stray_ = true;
+      ++at;
+      continue;
+    }
+    const std::string_view part = bytes.substr(begin, at - begin);
+    const bool escape = at < bytes.size() && IsEscape(bytes[at]);
+    if (escape && text == nullptr) text = &Scratch();
+    if (text != nullptr) text->append(part);
+    if (!escape) {
+      field = text == nullptr ? part : std::string_view(*text);
+      return true;
+    }
+    if (!TakeEscaped(bytes, last, at, *text)) return false;
+    begin = at;
   }
 }
 
@@ -111,18 +138,19 @@ bool RowFields::TakeQuoted(std::string_view bytes, bool last, size_t& at,
   std::string* text = nullptr;
   while (true) {
     const size_t begin = at;
-    size_t end = format_.quoted ? bytes.find('"', begin) : bytes.find_first_of("\"\r\n", begin);
-    if (end == std::string_view::npos) {
-      if (!last) return false;
-      end = bytes.size();
-    }
-    const std::string_view part = bytes.substr(begin, end - begin);
+    at = in_quotes_.size() == 1 ? bytes.find('"', begin) : bytes.find_first_of(in_quotes_, begin);
+    at = std::min(at, bytes.size());
+    if (at == bytes.size() && !last) return false;
+    const std::string_view part = bytes.substr(begin, at - begin);
     lines_in_row_ += CountLineEnds(part);
-    at = end;
-    const bool closed = end < bytes.size() && bytes[end] == '"';
-    if (closed && end + 1 == bytes.size() && !last) return false;
-    if (closed) ++at;
-    const bool doubled = closed && at < bytes.size() && bytes[at] == '"';
+    if (at < bytes.size() && IsEscape(bytes[at])) {
+      if (text == nullptr) text = &Scratch();
+      text->append(part);
+      if (!TakeEscaped(bytes, last, at, *text)) return false;
+      continue;
+    }
+    const bool closed = at < bytes.size() && bytes[at] == '"';
+    if (closed && ++at == bytes.size() && !last) return false;
     const bool over = !closed || at == bytes.size() || bytes[at] == format_.delimiter ||
                       EndsLine(bytes[at]);
     if (over && text == nullptr) {
@@ -131,17 +159,18 @@ bool RowFields::TakeQuoted(std::string_view bytes, bool last, size_t& at,
     }
     if (text == nullptr) text = &Scratch();
     text->append(part);
-    if (doubled) {
-      text->push_back('"');
-      ++at;
+    if (over) {
+      field = *text;
+      return true;
+    }
+    if (bytes[at] == '"') {
+      text->push_back(bytes[at++]);
       continue;
     }
-    if (!over) {
-      stray_ = true;
-      text->append(TakePlain(bytes, at));
-    }
-    field = *text;
-    return true;
+    stray_ = true;
+    // Behind a closing quote neither of the two has a meaning.
+    if (IsComment(bytes[at]) || IsEscape(bytes[at])) text->push_back(bytes[at++]);
+    return TakePlain(bytes, last, at, text, field);
   }
 }
 

@@ -40,12 +40,19 @@ class RowFields {
   enum class Took : uint8_t { kField, kRow, kMore };
   bool PassOver(std::string_view bytes, bool last);
   Took TakeField(std::string_view bytes, bool last, size_t& at);
-  // Goes on behind the opening quote; false where the closing one is missing.
+  // Goes on behind the opening quote; false where more of the text is needed, as for the next one.
   bool TakeQuoted(std::string_view bytes, bool last, size_t& at, std::string_view& field);
-  std::string_view TakePlain(std::string_view bytes, size_t& at);
+  // Puts the field behind `text`, if there is one.
+  bool TakePlain(std::string_view bytes, bool last, size_t& at, std::string* text,
+                 std::string_view& field);
+  // One character behind an escape; false as above.
+  bool TakeEscaped(std::string_view bytes, bool last, size_t& at, std::string& text);
+  bool IsComment(char c) const { return format_.comment != 0 && c == format_.comment; }
+  bool IsEscape(char c) const { return format_.escape != 0 && c == format_.escape; }
   std::string& Scratch();
 
   const RowFormat format_;
+  std::string in_quotes_;          // bytes that matter within quotes
   std::array<bool, 256> stops_{};  // bytes that matter within an unquoted field
   size_t used_ = 0;
   size_t begin_ = 0;

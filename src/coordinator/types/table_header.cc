@@ -46,8 +46,13 @@ std::string Listed(const std::vector<std::string>& names) {
 
 }  // namespace
 
+RowFormat RowFormatOf(const PlanInput& input) {
+  const auto of = [](const std::string& mark) { return mark.empty() ? '\0' : mark.front(); };
+  return {of(input.delimiter), input.quoted_newlines, of(input.comment), of(input.escape)};
+}
+
 std::vector<std::string> NamesOf(std::string_view header, const PlanInput& input) {
-  RowFields row({input.delimiter[0], input.quoted_newlines});
+  RowFields row(RowFormatOf(input));
   if (!row.Next(header, true)) return {};
   std::vector<std::string> names(row.fields().begin(), row.fields().end());
   if (!IsUtf8Encoding(input.encoding)) {
@@ -57,7 +62,7 @@ std::vector<std::string> NamesOf(std::string_view header, const PlanInput& input
 }
 
 std::vector<std::string> NumberedNames(std::string_view row_text, const PlanInput& input) {
-  RowFields row({input.delimiter[0], input.quoted_newlines});
+  RowFields row(RowFormatOf(input));
   if (!row.Next(row_text, true)) return {};
   std::vector<std::string> names;
   for (size_t i = 0; i < row.fields().size(); ++i) names.push_back(fmt::format("Column{}", i + 1));

@@ -112,6 +112,9 @@ std::string FormatMembers(const TypedTable& table, const PlanInput& input) {
     const MissingWords words(input.na_values, input.keep_default_na);
     members += ",\"na\":" + Dump(words.given());
   }
+  if (!input.comment.empty()) members += ",\"comment\":" + Dump(input.comment);
+  if (!input.escape.empty()) members += ",\"escape\":" + Dump(input.escape);
+  if (input.skip_bad_rows) members += R"(,"badRows":"Skip")";
   return members;
 }
 

@@ -120,6 +120,22 @@ TEST_F(DecideTypesTest, WhatAPersonWroteIsTaken) {
             "mean \"zip\"?; the columns are: id, zip");
 }
 
+TEST_F(DecideTypesTest, LinesAtTheFrontAndCommentsAreNoRows) {
+  folder_.Write("a.csv", "made by \"x\ny\", 2020\r\n\n# units: \"m\nid,n # of them\n1,2 # two\n#3,x\n");
+  PlanInput input = Input();
+  input.skip_rows = 2;
+  input.comment = "#";
+  EXPECT_EQ(Line(input), "columns: id integer, n  integer");
+  const Plan plan = MakePlan({input});
+  ASSERT_EQ(plan.error, "");
+  EXPECT_EQ(plan.rows(0).header, "id,n # of them\n");
+  EXPECT_EQ(plan.items, 1U);
+  input.header = PlanHeader::kFirstFile;
+  folder_.Write("b.csv", "other\n\n7,8\n");
+  EXPECT_EQ(Line(input), "columns: id integer, n  integer");
+  EXPECT_EQ(MakePlan({input}).items, 2U);
+}
+
 TEST_F(DecideTypesTest, WorkSaysHowColumnsAreRead) {
   folder_.Write("a.csv", "id,zip,ok\n1,2,true\n2,3,\n");
   PlanInput input = Input();
@@ -136,6 +152,11 @@ TEST_F(DecideTypesTest, WorkSaysHowColumnsAreRead) {
   input.na_values = {"-"};
   input.keep_default_na = false;
   EXPECT_TRUE(FormatMembers(*kept, input).ends_with(R"(,"na":["-"])"));
+  input.comment = "#";
+  input.escape = "\\";
+  input.skip_bad_rows = true;
+  EXPECT_TRUE(FormatMembers(*kept, input)
+                  .ends_with(R"(,"na":["-"],"comment":"#","escape":"\\","badRows":"Skip")"));
   EXPECT_EQ(TypesFromJson("{}").error().code, Code::kCorrupt);
   EXPECT_EQ(TypesFromJson(R"({"columns":[{"name":"a","type":"x"}]})").error().code, Code::kCorrupt);
 }

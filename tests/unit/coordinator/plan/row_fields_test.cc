@@ -55,6 +55,18 @@ TEST(RowFieldsTest, WithoutQuotedNewlinesEveryLineEndEndsARow) {
   EXPECT_EQ(ReadAll("\"a\n\"b\",c\n", 64, {',', false}).rows, (Table{{"a"}, {"b", "c"}}));
 }
 
+TEST(RowFieldsTest, CommentsAndEscapes) {
+  const RowFormat format{',', true, '#', '\\'};
+  const std::string text =
+      "# \"not\" a row\na,b#c\n  # a row\n\"x#y\",\\N\r\n\"say \\\"hi\\\"\",\\,\n#last";
+  const Table rows = {{"a", "b"}, {"  "}, {"x#y", "N"}, {"say \"hi\"", ","}};
+  for (size_t part = 1; part <= text.size(); ++part) {
+    const Read read = ReadAll(text, part, format);
+    EXPECT_EQ(read.rows, rows) << part;
+    EXPECT_EQ(read.lines, (std::vector<uint64_t>{1, 2, 3, 4})) << part;
+  }
+}
+
 TEST(RowFieldsTest, ATabMaySeparate) {
   EXPECT_EQ(ReadAll("\t1\n\t\n", 64, {'\t', true}).rows, (Table{{"", "1"}, {"", ""}}));
 }
