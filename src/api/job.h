@@ -84,9 +84,9 @@ struct TabularOptions {
   std::map<std::string, ColumnType> dtypes = {};  // by column: in place of what is decided
   std::vector<std::string> na_values = {};        // stand for a missing value, too
   bool keep_default_na = true;
-  int32_t skip_rows = 0;    // lines at the front of each file
-  std::string comment = {}; // one character, or empty
-  std::string escape = {};  // likewise
+  int32_t skip_rows = 0;     // lines at the front of each file
+  std::string comment = {};  // one character, or empty
+  std::string escape = {};   // likewise
   BadRows bad_rows = BadRows::kFail;
   bool operator==(const TabularOptions&) const = default;
 };

@@ -65,8 +65,8 @@ void ReadMark(const Value& value, std::string& out) {
   const auto text = value.NonEmptyString();
   if (!text) return;
   const auto byte = static_cast<unsigned char>(text->front());
-  const bool good = text->size() == 1 && byte > ' ' && byte < 0x7F && std::isalnum(byte) == 0 &&
-                    *text != "\"";
+  const bool good =
+      text->size() == 1 && byte > ' ' && byte < 0x7F && std::isalnum(byte) == 0 && *text != "\"";
   if (good) {
     out = *text;
   } else {
@@ -110,8 +110,8 @@ void ReadTabular(Fields& fields, TabularOptions& options) {
   if (const auto value = fields.Take("escape")) ReadMark(*value, options.escape);
   fields.ToEnum("badRows", options.bad_rows);
   if (options.typing == Typing::kPerMiniBatch) {
-    for (const std::string& name : fields.Present(
-             {"dtypes", "naValues", "keepDefaultNa", "comment", "escape", "badRows"})) {
+    for (const std::string& name :
+         fields.Present({"dtypes", "naValues", "keepDefaultNa", "comment", "escape", "badRows"})) {
       AddError(fields.problems(), fields.PathOf(name), "has no meaning with typing: PerMiniBatch",
                "remove it, or typing");
     }

@@ -12,15 +12,15 @@
 
 namespace parallelrun {
 
-// Canonical JSON of the inputs (without the types written for columns), the folders of their volumes (by name), the mini-batch size and the
-// partition keys. `job` has its defaults.
+// Canonical JSON of the inputs (without the types written for columns), the folders of their
+// volumes (by name), the mini-batch size and the partition keys. `job` has its defaults.
 std::string PlanSettings(const Job& job, const std::map<std::string, std::string>& volumes);
 
 // Canonical JSON of the entry script and its arguments; `job` is JSON text.
 std::string ScriptSettings(std::string_view job);
 
-// Canonical JSON of what people wrote for the columns (dtypes, badRows), by input, which a retry may
-// take anew; `job` is JSON text.
+// Canonical JSON of what people wrote for the columns (dtypes, badRows), by input, which a retry
+// may take anew; `job` is JSON text.
 std::string WrittenTypes(std::string_view job);
 
 // What differs between two such texts, as "spec.miniBatchSize: 10 -> 20"; empty when they mean the

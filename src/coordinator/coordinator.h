@@ -96,8 +96,8 @@ class Coordinator {
   // The connection of an exchange is gone: nobody hears its answer any more.
   void ConnectionGone(uint64_t exchange, Instant now);
 
-  // --- plan: what the planner gives (chunks, types) in order, then exactly one of EndPlan and FailPlan. Nothing more is
-  // taken once there is a verdict.
+  // --- plan: what the planner gives (chunks, types) in order, then exactly one of EndPlan and
+  // FailPlan. Nothing more is taken once there is a verdict.
   Status AddChunk(const std::string& encoded, Instant now);
   void EndPlan(Instant now);
   void FailPlan(const Error& error, Instant now);

@@ -51,7 +51,8 @@ void PutDelimited(Encoder& to, const TabularChunk& chunk, const Slice& slice,
   to.Text(members.empty() ? std::string(chunk.format) : WithMembers(chunk.format, members));
 }
 
-void PutLines(Encoder& to, const TabularChunk& chunk, const Slice& slice, const std::string& members) {
+void PutLines(Encoder& to, const TabularChunk& chunk, const Slice& slice,
+              const std::string& members) {
   to.Text(chunk.path);
   to.U64(slice.offset);
   to.U64(slice.length);

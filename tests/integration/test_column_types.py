@@ -28,7 +28,7 @@ def table(work, name, header, rows):
 
 def read_types(work):
     """Each set of types that a mini-batch was read with, once."""
-    return {line for line in work.noted("types")}
+    return set(work.noted("types"))
 
 
 def numbered(count, row):
@@ -114,6 +114,62 @@ def test_a_resume_reads_as_the_run_began(work):
     assert read_types(work) == before
     assert [json.loads(row) for row in work.rows()] == [row.split(",") for row in rows]
     assert "zip text (007 has a leading zero" in result.output
+
+
+def test_a_value_that_does_not_fit_is_named_once_and_mended_by_a_retry(work):
+    rows = numbered(400, "{i},{five}")
+    rows[350] = "350,abc"
+    table(work, "a.csv", "id,price", rows)
+    job(work, tabular={"dtypes": {"price": "number"}}, runMaxTry=3, allowedFailedCount=0)
+    result = work.run()
+    assert result.code == 1, result
+    said = f'{work.data / "a.csv"}:352: column "price" is number, and the value is "abc".'
+    assert said in result.output, result
+    assert "dtypes: {price: text}" in result.output
+    records = work.call("ledger", str(work.out / "job" / "state"), "--records").output
+    assert len(re.findall(r"^.* failed .*Misfit", records, re.MULTILINE)) == 1, records
+
+    read = len(work.noted("types"))
+    job(work, tabular={"dtypes": {"price": "text"}}, runMaxTry=3, allowedFailedCount=0)
+    refused = work.run("--resume")
+    assert refused.code == 2, refused
+    assert 'rows.dtypes.price: "number" -> "text"' in refused.output
+    result = work.run("--retry-failed")
+    assert result.code == 0, result
+    told = r'rows\.dtypes\.price: "number" -> "text" \((\d+) mini-batches were read before\)'
+    assert int(re.search(told, result.output)[1]) == read
+    assert len(work.rows()) == 400
+    assert json.loads(work.rows()[350]) == ["350", "abc"]
+    types = [json.loads(line)["price"] for line in work.noted("types")]
+    assert set(types[:read]) == {"float64"}
+    assert set(types[read:]) == {"object"}
+
+
+def test_comments_and_lines_at_the_front_are_no_rows(work):
+    (work.data / "a.csv").write_text('made by "x"\n\nid,n # of them\n1,2 # two\n#3,x\n4,5\n')
+    job(work, tabular={"skipRows": 2, "comment": "#"}, size=4)
+    result = work.run()
+    assert result.code == 0, result
+    assert read_types(work) == {json.dumps({"id": "int64", "n ": "int64"})}
+    assert [json.loads(row) for row in work.rows()] == [["1", "2"], ["4", "5"]]
+
+
+def test_what_is_escaped_is_text(work):
+    (work.data / "a.csv").write_text('a,b\n1\\,5,\\"x\n2,y\n')
+    job(work, tabular={"escape": "\\"})
+    result = work.run()
+    assert result.code == 0, result
+    assert [json.loads(row) for row in work.rows()] == [["1,5", '"x'], ["2", "y"]]
+
+
+def test_bad_rows_may_be_left_out(work):
+    rows = numbered(100, "{i},{five}")
+    rows[50] = "50,1,2"
+    table(work, "a.csv", "id,n", rows)
+    job(work, tabular={"badRows": "Skip"})
+    result = work.run()
+    assert [json.loads(row)[0] for row in work.rows()] == [str(i) for i in range(100) if i != 50]
+    assert "1 " in result.output
 
 
 def test_types_are_printed_from_all_bytes(work):

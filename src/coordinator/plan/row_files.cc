@@ -21,8 +21,13 @@ char CharOf(const std::string& mark) { return mark.empty() ? '\0' : mark.front()
 }  // namespace
 
 CsvFormat FormatOf(const PlanInput& input) {
-  return {input.delimiter,        input.encoding,  input.quoted_newlines,
-          CharOf(input.comment),  CharOf(input.escape), input.skip_rows, input.stop};
+  return {input.delimiter,
+          input.encoding,
+          input.quoted_newlines,
+          CharOf(input.comment),
+          CharOf(input.escape),
+          input.skip_rows,
+          input.stop};
 }
 
 namespace {

@@ -76,9 +76,9 @@ const BlockReading* Choose(const BlockReading& outside, const BlockReading& with
   if (outside.odd_rows() != within.odd_rows()) {
     return outside.odd_rows() < within.odd_rows() ? &outside : &within;
   }
-  const bool same = std::equal(
-      outside.columns().begin(), outside.columns().end(), within.columns().begin(),
-      [](const SeenColumn& a, const SeenColumn& b) { return a.bits() == b.bits(); });
+  const bool same =
+      std::equal(outside.columns().begin(), outside.columns().end(), within.columns().begin(),
+                 [](const SeenColumn& a, const SeenColumn& b) { return a.bits() == b.bits(); });
   return same ? &outside : nullptr;
 }
 

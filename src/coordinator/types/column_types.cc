@@ -85,10 +85,9 @@ std::string ReasonOf(const DecidedType& type, const SeenColumn& seen) {
       first.place.line > 0
           ? fmt::format("{}:{}", Printable(first.place.file, 4096), first.place.line)
           : fmt::format("{}, byte {}", Printable(first.place.file, 4096), first.place.offset);
-  const std::string_view beside = type.because_of == field::kBig ? ", which a number would round"
-                                                                 : "";
-  const std::string text =
-      first.text.empty() ? "an empty field" : Printable(first.text, kMostText);
+  const std::string_view beside =
+      type.because_of == field::kBig ? ", which a number would round" : "";
+  const std::string text = first.text.empty() ? "an empty field" : Printable(first.text, kMostText);
   return fmt::format("{} {}{}, {}", text, WhatIs(type.because_of), beside, place);
 }
 

@@ -53,8 +53,8 @@ class SeenColumn {
 
 struct DecidedType {
   ColumnType type = ColumnType::kText;
-  bool missing = false;       // boolean only: values may be missing
-  FieldBits because_of = 0;   // what makes it another type than its other fields; 0: nothing does
+  bool missing = false;      // boolean only: values may be missing
+  FieldBits because_of = 0;  // what makes it another type than its other fields; 0: nothing does
   bool operator==(const DecidedType&) const = default;
 };
 

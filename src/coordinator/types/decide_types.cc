@@ -103,8 +103,8 @@ class TypesReader {
       const bool begins = block.begin == 0;
       const uint64_t begin = begins ? opened->begin : block.begin;
       if (begin >= block.end) continue;
-      BlockPlace place{JoinPath(std::string(LastPart(listing_.folder())), name), begin,
-                       0, begins, block.end >= sizes_[sampled.file]};
+      BlockPlace place{JoinPath(std::string(LastPart(listing_.folder())), name), begin, 0, begins,
+                       block.end >= sizes_[sampled.file]};
       if (begins) {
         const auto before = (*reader)->ReadAt(0, begin);
         if (!before.ok()) return before.error().With(PlaceOf(input_));
@@ -138,8 +138,8 @@ class TypesReader {
     }
     order_.clear();
     for (const std::string& one : names) {
-      order_.push_back(static_cast<size_t>(
-          std::find(columns_.begin(), columns_.end(), one) - columns_.begin()));
+      order_.push_back(
+          static_cast<size_t>(std::find(columns_.begin(), columns_.end(), one) - columns_.begin()));
     }
     return {};
   }

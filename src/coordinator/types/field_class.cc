@@ -10,8 +10,8 @@ namespace {
 
 // Of pandas 3; the older ones have all but None.
 constexpr std::array<std::string_view, 19> kDefaultMissing = {
-    "",      "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
-    "<NA>",  "N/A",  "NA",       "NULL", "NaN",    "None",     "n/a",  "nan",  "null"};
+    "",     "#N/A", "#N/A N/A", "#NA",  "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
+    "<NA>", "N/A",  "NA",       "NULL", "NaN",     "None",     "n/a",  "nan",  "null"};
 
 constexpr int64_t kMostExactDouble = int64_t{1} << 53;
 constexpr int64_t kMostExponent = 308;  // of a decimal number that a double may hold
@@ -112,8 +112,7 @@ FieldBits ClassOfFraction(const Decimal& number, std::string_view text) {
       const auto zeros = [](std::string_view part) {
         return part.find_first_not_of('0') == std::string_view::npos;
       };
-      return zeros(number.whole) && zeros(number.fraction) ? field::kOddExponent
-                                                           : field::kNoDouble;
+      return zeros(number.whole) && zeros(number.fraction) ? field::kOddExponent : field::kNoDouble;
     }
     if (negative) exponent = -exponent;
   }

@@ -24,8 +24,8 @@ constexpr FieldBits kWord = 1 << 5;  // no number at all
 // Numbers whose text would be lost
 constexpr FieldBits kLeadingZero = 1 << 6;
 constexpr FieldBits kPlus = 1 << 7;
-constexpr FieldBits kBeyond = 1 << 8;     // int64
-constexpr FieldBits kNoDouble = 1 << 9;   // too large for one
+constexpr FieldBits kBeyond = 1 << 8;        // int64
+constexpr FieldBits kNoDouble = 1 << 9;      // too large for one
 constexpr FieldBits kOddExponent = 1 << 10;  // read differently by versions of pandas
 constexpr FieldBits kLost = kLeadingZero | kPlus | kBeyond | kNoDouble | kOddExponent;
 constexpr int kCount = 11;
@@ -47,8 +47,8 @@ class MissingWords {
 
   std::vector<std::string> given_;
   std::vector<std::string> words_;
-  bool empty_ = false;                    // the empty text is one
-  std::array<bool, 256> first_bytes_{};   // of the others
+  bool empty_ = false;                   // the empty text is one
+  std::array<bool, 256> first_bytes_{};  // of the others
   size_t longest_ = 0;
 };
 

@@ -36,7 +36,8 @@ std::string& RowFields::Scratch() {
   return text;
 }
 
-// Lines without a byte, of blanks and tabs only, or that begin with a comment. False when a row may begin but is not there.
+// Lines without a byte, of blanks and tabs only, or that begin with a comment. False when a row may
+// begin but is not there.
 bool RowFields::PassOver(std::string_view bytes, bool last) {
   size_t at = used_;
   while (true) {
@@ -133,8 +134,7 @@ bool RowFields::TakePlain(std::string_view bytes, bool last, size_t& at, std::st
   }
 }
 
-bool RowFields::TakeQuoted(std::string_view bytes, bool last, size_t& at,
-                           std::string_view& field) {
+bool RowFields::TakeQuoted(std::string_view bytes, bool last, size_t& at, std::string_view& field) {
   std::string* text = nullptr;
   while (true) {
     const size_t begin = at;
@@ -151,8 +151,8 @@ bool RowFields::TakeQuoted(std::string_view bytes, bool last, size_t& at,
     }
     const bool closed = at < bytes.size() && bytes[at] == '"';
     if (closed && ++at == bytes.size() && !last) return false;
-    const bool over = !closed || at == bytes.size() || bytes[at] == format_.delimiter ||
-                      EndsLine(bytes[at]);
+    const bool over =
+        !closed || at == bytes.size() || bytes[at] == format_.delimiter || EndsLine(bytes[at]);
     if (over && text == nullptr) {
       field = part;
       return true;

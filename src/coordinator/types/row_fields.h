@@ -56,7 +56,7 @@ class RowFields {
   std::array<bool, 256> stops_{};  // bytes that matter within an unquoted field
   size_t used_ = 0;
   size_t begin_ = 0;
-  uint64_t lines_ = 0;       // before the row
+  uint64_t lines_ = 0;  // before the row
   uint64_t lines_after_ = 0;
   uint64_t lines_in_row_ = 0;
   bool stray_ = false;

@@ -12,7 +12,8 @@
 namespace parallelrun {
 namespace {
 
-FieldBits BitsOf(const std::vector<std::string>& fields, const MissingWords& missing = MissingWords()) {
+FieldBits BitsOf(const std::vector<std::string>& fields,
+                 const MissingWords& missing = MissingWords()) {
   FieldBits bits = 0;
   for (const std::string& text : fields) bits |= Classify(text, missing);
   return bits;

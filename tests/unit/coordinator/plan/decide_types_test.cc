@@ -59,7 +59,8 @@ TEST_F(DecideTypesTest, OtherColumnsAreAnErrorWithTheFile) {
 TEST_F(DecideTypesTest, HeaderModes) {
   folder_.Write("a.csv", "1,x\n");
   folder_.Write("b.csv", "2,7\n");
-  EXPECT_EQ(Line(Input(PlanHeader::kNone)), "columns: Column1 integer, Column2 text (x is no number, in/a.csv:1)");
+  EXPECT_EQ(Line(Input(PlanHeader::kNone)),
+            "columns: Column1 integer, Column2 text (x is no number, in/a.csv:1)");
   folder_.Write("0.csv", "id,name\n5,6\n");
   EXPECT_EQ(Line(Input(PlanHeader::kFirstFile)),
             "columns: id integer, name text (x is no number, in/a.csv:1)");
@@ -68,7 +69,9 @@ TEST_F(DecideTypesTest, HeaderModes) {
 TEST_F(DecideTypesTest, MarksAndEncodings) {
   folder_.Write("a.csv", "\xEF\xBB\xBFid,n\n1,2\n");
   EXPECT_EQ(Line(Input()), "columns: id integer, n integer");
-  folder_.Write("a.csv", "id,gr\xF6\xDF" "e\n1,2\n");
+  folder_.Write("a.csv",
+                "id,gr\xF6\xDF"
+                "e\n1,2\n");
   PlanInput latin = Input();
   latin.encoding = "latin-1";
   const auto table = DecideTypes(latin, {});
@@ -121,7 +124,8 @@ TEST_F(DecideTypesTest, WhatAPersonWroteIsTaken) {
 }
 
 TEST_F(DecideTypesTest, LinesAtTheFrontAndCommentsAreNoRows) {
-  folder_.Write("a.csv", "made by \"x\ny\", 2020\r\n\n# units: \"m\nid,n # of them\n1,2 # two\n#3,x\n");
+  folder_.Write("a.csv",
+                "made by \"x\ny\", 2020\r\n\n# units: \"m\nid,n # of them\n1,2 # two\n#3,x\n");
   PlanInput input = Input();
   input.skip_rows = 2;
   input.comment = "#";
