@@ -118,8 +118,8 @@ void ReadTabular(Fields& fields, TabularOptions& options) {
   }
   if (!parquet) return;
   for (const std::string& name :
-       fields.Present({"delimiter", "header", "encoding", "quotedNewlines", "typing", "dtypes",
-                       "naValues", "keepDefaultNa", "skipRows", "comment", "escape", "badRows"})) {
+       fields.Present({"delimiter", "header", "encoding", "quotedNewlines", "dtypes", "naValues",
+                       "keepDefaultNa", "skipRows", "comment", "escape", "badRows"})) {
     AddError(fields.problems(), fields.PathOf(name), "has no meaning for Parquet", "remove it");
   }
 }

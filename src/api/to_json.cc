@@ -133,7 +133,6 @@ void AddPods(const JobSpec& spec, json& out) {
 
 // What is not said is the default: plans of before have none of it.
 void AddTyping(const TabularOptions& tabular, json& out) {
-  if (tabular.typing != Typing::kOnce) out["typing"] = EnumWord(tabular.typing);
   for (const auto& [column, type] : tabular.dtypes) out["dtypes"][column] = EnumWord(type);
   if (!tabular.na_values.empty()) out["naValues"] = tabular.na_values;
   if (!tabular.keep_default_na) out["keepDefaultNa"] = false;
@@ -151,6 +150,7 @@ json ToJson(const Input& input) {
   if (!input.exclude.empty()) from["exclude"] = input.exclude;
   if (input.kind == InputKind::kTabular) {
     from["format"] = EnumWord(input.tabular.format);
+    if (input.tabular.typing != Typing::kOnce) from["typing"] = EnumWord(input.tabular.typing);
     if (input.tabular.format != TabularFormat::kParquet) {
       from["delimiter"] = input.tabular.delimiter;
       from["header"] = EnumWord(input.tabular.header);

@@ -29,9 +29,10 @@ constexpr size_t kColumnsLine = 2000;  // bytes of what is told of an input's co
 
 // The columns that the files must have that are not planned yet.
 Status KeepTypes(std::string_view types, PlanInput& input) {
+  input.decide_types = false;
+  if (input.kind == PlanKind::kParquet) return {};
   const Result<TypedTable> table = TypesFromJson(types);
   if (!table.ok()) return table.error();
-  input.decide_types = false;
   for (const TypedColumn& column : table->columns) input.columns.push_back(column.name);
   return {};
 }
@@ -166,6 +167,7 @@ void CoordinatorServer::TellTypes() {
   for (const auto& [index, types] : state_.types()) {
     if (index >= options_.inputs.size() || columns_.contains(index)) continue;
     const PlanInput& input = options_.inputs[index];
+    if (input.kind == PlanKind::kParquet) continue;  // its files tell
     const Result<TypedTable> table = TypesFromJson(types);
     if (!table.ok()) continue;  // who reads a mini-batch with it says so
     std::string line = ColumnsLine(*table, input, kColumnsLine);

@@ -10,6 +10,7 @@
 #include "coordinator/plan/glob.h"
 #include "coordinator/plan/parquet_splitter.h"
 #include "coordinator/plan/partition_format.h"
+#include "coordinator/types/parquet_types.h"
 #include "tests/fuzz/expect.h"
 
 using namespace parallelrun;  // NOLINT(google-build-using-namespace)
@@ -22,6 +23,11 @@ void CheckParquet(std::string_view file, uint64_t size) {
   Expect(ftruncate(fd, 0) == 0 &&
              pwrite(fd, file.data(), file.size(), 0) == static_cast<ssize_t>(file.size()),
          "the input cannot be written");
+  if (const auto columns = ReadParquetColumns(path); columns.ok()) {
+    ParquetTypes types;
+    Expect(types.Add("a", *columns).ok(), "a file is refused for its own columns");
+    if (types.Add("b", *columns).ok()) types.Json();
+  }
   const auto splitter = ParquetSplitter::Open(path);
   if (!splitter.ok()) return;
   uint64_t next = 0;

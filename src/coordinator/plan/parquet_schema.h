@@ -16,8 +16,8 @@ namespace parallelrun {
 // Of a column, as readers see it.
 struct ParquetType {
   enum class Kind : uint8_t {
-    kOther,     // nested, or not known: `text` is all of it
-    kNull,      // without a value
+    kOther,  // nested, or not known: `text` is all of it
+    kNull,   // without a value
     kBoolean,
     kInteger,   // of `bits`
     kUnsigned,  // of `bits`

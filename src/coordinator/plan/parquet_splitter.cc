@@ -2,6 +2,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <string_view>
@@ -18,32 +19,57 @@ constexpr std::string_view kEncryptedMagic = "PARE";
 constexpr size_t kTailSize = 8;  // length of the footer and the magic
 constexpr uint32_t kMostFooter = 256 * 1024 * 1024;
 
-}  // namespace
+Error Bad(const std::string& path, std::string_view why) {
+  return {Code::kInvalid, fmt::format("{} cannot be read as Parquet: {}; mend it, or name it in "
+                                      "inputs[].exclude",
+                                      Printable(path, 4096), why)};
+}
 
-Result<std::unique_ptr<ParquetSplitter>> ParquetSplitter::Open(const std::string& path) {
+struct Footer {
+  FileStamp stamp;
+  std::string bytes;
+};
+
+Result<Footer> ReadFooter(const std::string& path) {
   const auto reader = BlockReader::Open(path, false);
   if (!reader.ok()) return reader.error();
   const FileStamp stamp = (*reader)->stamp();
-  const auto bad = [&](std::string_view why) {
-    return Error{Code::kInvalid, fmt::format("{} cannot be read as Parquet: {}; mend it, or name "
-                                             "it in inputs[].exclude",
-                                             Printable(path, 4096), why)};
-  };
-  if (stamp.size < kMagic.size() + kTailSize) return bad("it is too short");
+  if (stamp.size < kMagic.size() + kTailSize) return Bad(path, "it is too short");
   const auto tail = (*reader)->ReadAt(stamp.size - kTailSize, kTailSize);
   if (!tail.ok()) return tail.error();
   const std::string_view magic = std::string_view(*tail).substr(sizeof(uint32_t));
-  if (magic == kEncryptedMagic) return bad("its footer is encrypted");
-  if (magic != kMagic) return bad("it does not end with the mark of such a file");
+  if (magic == kEncryptedMagic) return Bad(path, "its footer is encrypted");
+  if (magic != kMagic) return Bad(path, "it does not end with the mark of such a file");
   uint32_t length = 0;
   std::memcpy(&length, tail->data(), sizeof(length));
-  if (length > stamp.size - kMagic.size() - kTailSize) return bad("its footer is cut off");
-  if (length > kMostFooter) return bad("its footer is larger than 256 MiB");
-  const auto footer = (*reader)->ReadAt(stamp.size - kTailSize - length, length);
+  if (length > stamp.size - kMagic.size() - kTailSize) return Bad(path, "its footer is cut off");
+  if (length > kMostFooter) return Bad(path, "its footer is larger than 256 MiB");
+  auto footer = (*reader)->ReadAt(stamp.size - kTailSize - length, length);
   if (!footer.ok()) return footer.error();
-  auto groups = ParseParquetFooter(*footer);
-  if (!groups.ok()) return bad(groups.error().message);
-  return std::unique_ptr<ParquetSplitter>(new ParquetSplitter(path, stamp, std::move(*groups)));
+  return Footer{stamp, *std::move(footer)};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ParquetSplitter>> ParquetSplitter::Open(const std::string& path) {
+  const auto footer = ReadFooter(path);
+  if (!footer.ok()) return footer.error();
+  auto groups = ParseParquetFooter(footer->bytes);
+  if (!groups.ok()) return Bad(path, groups.error().message);
+  return std::unique_ptr<ParquetSplitter>(
+      new ParquetSplitter(path, footer->stamp, std::move(*groups)));
+}
+
+Result<std::vector<ParquetColumn>> ReadParquetColumns(const std::string& path) {
+  const auto footer = ReadFooter(path);
+  if (!footer.ok()) return footer.error();
+  const auto groups = ParseParquetFooter(footer->bytes);
+  if (!groups.ok()) return Bad(path, groups.error().message);
+  const auto has_rows = [](const ParquetRowGroup& group) { return group.rows > 0; };
+  if (std::none_of(groups->begin(), groups->end(), has_rows)) return std::vector<ParquetColumn>();
+  auto columns = ParseParquetColumns(footer->bytes);
+  if (!columns.ok()) return Bad(path, columns.error().message);
+  return columns;
 }
 
 ParquetSplitter::ParquetSplitter(std::string path, FileStamp stamp,

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "coordinator/plan/parquet_footer.h"
+#include "coordinator/plan/parquet_schema.h"
 #include "coordinator/plan/row_splitter.h"
 
 namespace parallelrun {
@@ -33,5 +34,8 @@ class ParquetSplitter : public RowSplitter {
   const std::vector<ParquetRowGroup> groups_;
   uint64_t next_ = 0;
 };
+
+// The columns of a file, none where it has no row. Errors are those of ParquetSplitter::Open.
+Result<std::vector<ParquetColumn>> ReadParquetColumns(const std::string& path);
 
 }  // namespace parallelrun

@@ -8,6 +8,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include "coordinator/types/parquet_types.h"
 #include "coordinator/types/types_json.h"
 
 namespace parallelrun {
@@ -82,6 +83,10 @@ Status PlanStore::AddTypes(const JobState& state, WorkMaker& maker) const {
   const uint32_t input = maker.chunk().input;
   const auto types = state.types().find(input);
   if (types == state.types().end() || input >= inputs_.size()) return {};
+  if (inputs_[input].kind == PlanKind::kParquet) {
+    maker.AddToFormat(ParquetFormatMembers(types->second));
+    return {};
+  }
   const Result<TypedTable> table = TypesFromJson(types->second);
   if (!table.ok()) return table.error();
   maker.AddToFormat(FormatMembers(*table, inputs_[input]));

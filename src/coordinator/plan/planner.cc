@@ -7,6 +7,7 @@
 
 #include "base/escape.h"
 #include "coordinator/plan/source.h"
+#include "coordinator/types/decide_parquet.h"
 #include "coordinator/types/decide_types.h"
 
 namespace parallelrun {
@@ -142,9 +143,17 @@ struct Planner::State {
   // A record of the types of the input's columns; nullopt where there is no table.
   Result<std::optional<std::string>> TakeTypes(PlanInput& input) {
     input.decide_types = false;
+    std::string record;
+    if (input.kind == PlanKind::kParquet) {
+      const auto parquet = DecideParquetTypes(input, forbidden);
+      if (!parquet.ok()) return parquet.error();
+      if (parquet->empty()) return Chunk(std::nullopt);
+      const std::string types = parquet->Json();
+      EncodeRecord(TypesRecord{at.input, types}, record);
+      return Chunk(std::move(record));
+    }
     const auto table = DecideTypes(input, forbidden);
     if (!table.ok()) return table.error();
-    std::string record;
     if (!*table) return Chunk(std::nullopt);
     for (const TypedColumn& column : (*table)->columns) input.columns.push_back(column.name);
     const std::string types = ToJson(**table);

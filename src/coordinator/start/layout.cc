@@ -69,7 +69,8 @@ Status AddInput(const JobSpec& spec, size_t index, const Volumes& volumes, JobLa
   plan.comment = input.tabular.comment;
   plan.escape = input.tabular.escape;
   plan.skip_bad_rows = input.tabular.bad_rows == BadRows::kSkip;
-  plan.decide_types = plan.kind == PlanKind::kDelimited && input.tabular.typing == Typing::kOnce;
+  const bool table = plan.kind == PlanKind::kDelimited || plan.kind == PlanKind::kParquet;
+  plan.decide_types = table && input.tabular.typing == Typing::kOnce;
   layout.inputs.push_back(std::move(plan));
   return {};
 }

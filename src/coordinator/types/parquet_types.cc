@@ -43,8 +43,7 @@ std::optional<ParquetType> Units(const ParquetColumn& a, const ParquetColumn& b)
   const ParquetType& fine = a.type.unit < b.type.unit ? b.type : a.type;
   if (a.type.utc != b.type.utc) return std::nullopt;
   if (fine.kind == Kind::kTime) return fine;  // a day fits any unit
-  const int64_t most =
-      std::numeric_limits<int64_t>::max() / Factor(coarse.type.unit, fine.unit);
+  const int64_t most = std::numeric_limits<int64_t>::max() / Factor(coarse.type.unit, fine.unit);
   if (!Within(coarse.range, most)) return std::nullopt;
   return fine;
 }
@@ -154,8 +153,8 @@ Status ParquetTypes::Add(std::string_view path, std::vector<ParquetColumn> colum
   const auto missing = std::find(taken.begin(), taken.end(), false);
   if (missing == taken.end()) return {};
   const Merged& column = columns_[static_cast<size_t>(missing - taken.begin())];
-  return Refusal(path, fmt::format("it lacks the column {}, which {} has",
-                                   Name(column.column.name), Printable(first_path_, kMostPath)));
+  return Refusal(path, fmt::format("it lacks the column {}, which {} has", Name(column.column.name),
+                                   Printable(first_path_, kMostPath)));
 }
 
 Status ParquetTypes::Merge(std::string_view path, const ParquetColumn& column, Merged& into) const {
@@ -174,8 +173,8 @@ Status ParquetTypes::Merge(std::string_view path, const ParquetColumn& column, M
   all.range = Both(all.range, column.range, factor(all.type), factor(column.type));
   into.cast = into.cast || !(all.type == *type) || !(column.type == *type);
   if (!(all.type == *type)) into.path = path;
-  all.nulls = all.nulls || column.nulls || column.type.kind == Kind::kNull ||
-              all.type.kind == Kind::kNull;
+  all.nulls =
+      all.nulls || column.nulls || column.type.kind == Kind::kNull || all.type.kind == Kind::kNull;
   all.type = *std::move(type);
   return {};
 }
@@ -190,7 +189,12 @@ std::string ParquetTypes::Json() const {
     }
     columns.push_back(std::move(column));
   }
-  return "\"columns\":" + columns.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const nlohmann::json types = {{"columns", std::move(columns)}};
+  return types.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string ParquetFormatMembers(std::string_view json) {
+  return std::string(json.size() < 2 ? "" : json.substr(1, json.size() - 2));
 }
 
 }  // namespace parallelrun

@@ -1,7 +1,7 @@
-// The types of the columns of an input of Parquet files, from their footers alone. A schema does not
-// fix what pandas makes of a column: integers with missing values are floats in the row groups that
-// have one, and integers in the others. So one decision is made for all files, and files that differ
-// are cast where that loses nothing. Pure; not thread-safe.
+// The types of the columns of an input of Parquet files, from their footers alone. A schema does
+// not fix what pandas makes of a column: integers with missing values are floats in the row groups
+// that have one, and integers in the others. So one decision is made for all files, and files that
+// differ are cast where that loses nothing. Pure; not thread-safe.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,8 @@ class ParquetTypes {
   Status Add(std::string_view path, std::vector<ParquetColumn> columns);
 
   bool empty() const { return columns_.empty(); }
-  // The member "columns" of the format of Work (docs/worker-protocol.md), with its name.
+  // What the ledger keeps: a JSON object with the members that the format of each Work gets
+  // (docs/worker-protocol.md).
   std::string Json() const;
 
  private:
@@ -35,5 +36,8 @@ class ParquetTypes {
   std::string first_path_;
   std::vector<Merged> columns_;
 };
+
+// The members in what Json() gave, without braces.
+std::string ParquetFormatMembers(std::string_view json);
 
 }  // namespace parallelrun
