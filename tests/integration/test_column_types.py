@@ -129,6 +129,7 @@ def test_a_value_that_does_not_fit_is_named_once_and_mended_by_a_retry(work):
     records = work.call("ledger", str(work.out / "job" / "state"), "--records").output
     assert len(re.findall(r"^.* failed .*Misfit", records, re.MULTILINE)) == 1, records
 
+    finished = len(re.findall(r"^.* result  .*$", records, re.MULTILINE))
     read = len(work.noted("types"))
     job(work, tabular={"dtypes": {"price": "text"}}, runMaxTry=3, allowedFailedCount=0)
     refused = work.run("--resume")
@@ -137,7 +138,7 @@ def test_a_value_that_does_not_fit_is_named_once_and_mended_by_a_retry(work):
     result = work.run("--retry-failed")
     assert result.code == 0, result
     told = r'rows\.dtypes\.price: "number" -> "text" \((\d+) mini-batches were read before\)'
-    assert int(re.search(told, result.output)[1]) == read
+    assert int(re.search(told, result.output)[1]) == finished
     assert len(work.rows()) == 400
     assert json.loads(work.rows()[350]) == ["350", "abc"]
     types = [json.loads(line)["price"] for line in work.noted("types")]
@@ -169,7 +170,7 @@ def test_bad_rows_may_be_left_out(work):
     job(work, tabular={"badRows": "Skip"})
     result = work.run()
     assert [json.loads(row)[0] for row in work.rows()] == [str(i) for i in range(100) if i != 50]
-    assert "1 " in result.output
+    assert "99 succeeded, 1 failed" in result.output
 
 
 def test_types_are_printed_from_all_bytes(work):
