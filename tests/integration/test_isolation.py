@@ -26,6 +26,12 @@ def run(mini_batch):
     return mini_batch
 """
 
+INTEGERS = """
+def run(mini_batch):
+    assert mini_batch["x"].dtype == "int64"
+    return mini_batch
+"""
+
 LINES = """
 def run(mini_batch):
     return [line["x"] for line in mini_batch]
@@ -109,6 +115,28 @@ def test_a_bad_row_is_isolated(work):
     (letter,) = letters(work)
     assert letter["path"] == str(work.data / "a.csv")
     assert (letter["firstItem"], letter["firstRow"], letter["items"]) == (13, 13, 1)
+
+
+def test_a_row_that_does_not_fit_is_isolated_without_a_second_try(work):
+    rows = [f"{i},r{i}\n" for i in range(40)]
+    rows[13] = "thirteen,r13\n"
+    (work.data / "a.csv").write_text("x,y\n" + "".join(rows))
+    work.script(INTEGERS)
+    work.job(
+        inputs=[{"name": "rows", "tabular": {"volume": "data", "dtypes": {"x": "integer"}}}],
+        miniBatchSize="1kb",
+        isolateFailures=True,
+        runMaxTry=3,
+    )
+    result = work.run()
+    assert work.rows() == [f"{i} r{i}" for i in range(40) if i != 13], result
+    (letter,) = letters(work)
+    assert (letter["kind"], letter["attempts"]) == ("Misfit", 1)
+    assert (letter["firstItem"], letter["items"]) == (13, 1)
+    assert (
+        f'{work.data}/a.csv:15: column "x" is integer, and the value is "thirteen"'
+        in (letter["message"])
+    )
 
 
 def test_a_line_that_is_no_json_is_isolated(work):
