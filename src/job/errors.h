@@ -1,6 +1,6 @@
 // The distinct errors of a job: what people read first. Two failures are the same error when kind
-// and message agree once digits are ignored; two misfits, when it is the same column that they do not
-// fit. Bounded; pure; not thread-safe.
+// and message agree once digits are ignored; two misfits, when it is the same column that they do
+// not fit. Bounded; pure; not thread-safe.
 #pragma once
 
 #include <cstdint>
