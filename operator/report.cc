@@ -52,6 +52,7 @@ std::optional<Report> ParseReport(const json& in) {
   out.failed = Count(batches, "failed");
   out.running = Count(batches, "running");
   out.pending = Count(batches, "pending");
+  out.lost = Count(batches, "lost");
   const json& items = At(in, "items");
   out.items_total = MaybeCount(items, "total");
   out.items_succeeded = Count(items, "succeeded");

@@ -24,6 +24,7 @@ struct Report {
   std::optional<int64_t> total, items_total;
   int64_t planned = 0, succeeded = 0, failed = 0, running = 0, pending = 0;
   int64_t items_succeeded = 0, items_failed = 0;
+  int64_t lost = 0;  // mini-batches that failed because they ended their nodes
   bool listing_done = false;
   double per_second = 0;
   std::optional<int64_t> seconds_remaining;
@@ -36,6 +37,8 @@ struct Report {
 
   // The verdict is durable and the output, if there is one, published.
   bool Ended() const { return verdict && (state == "Succeeded" || state == "Failed"); }
+  // Those count for nodeRestartLimit only where some others succeed.
+  int64_t FoundToEndNodes() const { return succeeded > 0 ? lost : 0; }
   int64_t Settled() const { return succeeded + failed; }
 };
 

@@ -80,8 +80,11 @@ void JudgeDeadlines(Draft& draft) {
 
 void JudgeRestarts(Draft& draft) {
   const JobStatus& status = draft.status;
-  const int64_t limit = NodeRestartLimit(draft.spec, status.highest_node_count);
-  if (status.nodes.restarts > limit) {
+  // What the job itself has found counts, so its default is judged when the coordinator says that.
+  const bool known = draft.report || draft.spec.node_restart_limit;
+  const int64_t limit = NodeRestartLimit(draft.spec, status.highest_node_count,
+                                         draft.report ? draft.report->FoundToEndNodes() : 0);
+  if (known && status.nodes.restarts > limit) {
     std::string last;
     for (const EventToEmit& event : draft.plan.events) {
       if (event.reason == "NodeFailed") last = "; the last one: " + event.message;

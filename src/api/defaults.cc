@@ -44,9 +44,9 @@ void FillDefaults(Job& job) {
   }
 }
 
-int64_t NodeRestartLimit(const JobSpec& spec, int32_t highest_node_count) {
+int64_t NodeRestartLimit(const JobSpec& spec, int32_t highest_node_count, int64_t lost) {
   if (spec.node_restart_limit) return *spec.node_restart_limit;
-  return 3 * static_cast<int64_t>(highest_node_count);
+  return 3 * static_cast<int64_t>(highest_node_count) + kDeathsOfOne * (lost + 1);
 }
 
 }  // namespace parallelrun

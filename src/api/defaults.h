@@ -9,7 +9,12 @@ namespace parallelrun {
 // coordinator. What is set stays; a second call changes nothing.
 void FillDefaults(Job& job);
 
-// spec.nodeRestartLimit, or 3 for each node of the highest nodeCount that the job ever had.
-int64_t NodeRestartLimit(const JobSpec& spec, int32_t highest_node_count);
+// So many deaths of nodes it takes at most until a mini-batch that ends its node has failed: 11
+// until it is alone, of 2,048 that a node may hold, and 10 losses.
+inline constexpr int64_t kDeathsOfOne = 21;
+
+// spec.nodeRestartLimit, or 3 for each node of the highest nodeCount that the job ever had, and
+// what it takes to find one mini-batch more than the `lost` that ended their nodes so far.
+int64_t NodeRestartLimit(const JobSpec& spec, int32_t highest_node_count, int64_t lost);
 
 }  // namespace parallelrun

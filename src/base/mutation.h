@@ -21,6 +21,7 @@ enum class Mutation {
   kRunMaxTryIgnored,
   kFreshTriesOnRestart,
   kSuspectInCompany,
+  kHeldSetNotHalved,
   kSpeculationIgnoresTries,
   kFailedPieceNotCounted,
   kRunOutlivesLease,

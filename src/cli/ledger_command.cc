@@ -2,6 +2,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
@@ -13,6 +14,8 @@
 
 namespace parallelrun {
 namespace {
+
+constexpr size_t kMostNamed = 10;
 
 std::string Text(const Fence& fence) { return fmt::format("{}.{}", fence.epoch, fence.number); }
 
@@ -64,6 +67,15 @@ struct Describe {
   std::string operator()(const StartedRecord& r) const {
     return fmt::format("started      mini-batch {}, fence {}{}", MiniBatchText(r.id), Text(r.fence),
                        r.begun ? "" : ", handed back");
+  }
+  std::string operator()(const CompanyRecord& r) const {
+    std::string ids;
+    for (size_t i = 0; i < std::min<size_t>(r.ids.size(), kMostNamed); ++i) {
+      ids += (i == 0 ? "" : ", ") + MiniBatchText(r.ids[i]);
+    }
+    const size_t more = r.ids.size() - std::min<size_t>(r.ids.size(), kMostNamed);
+    return fmt::format("company      at most {} on a node that holds one of mini-batches {}{}",
+                       r.most, ids, more == 0 ? "" : fmt::format(" and {} more", more));
   }
   std::string operator()(const VerdictRecord& r) const {
     return fmt::format("verdict      {}, {}: {}",

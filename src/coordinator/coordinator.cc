@@ -110,10 +110,8 @@ void Coordinator::Tick(Instant now) {
     for (auto& [id, until] : elsewhere_) until += gap;
     started_ += gap;
   }
-  for (const LeaseTable::Held& held : leases_.Expire(now)) {
-    if (held.lease.started) {
-      nodes_[held.lease.node].expired.push_back({held.id, held.lease.fence});
-    }
+  for (LeaseTable::Held& held : leases_.Expire(now)) {
+    nodes_[held.lease.node].expired.push_back(std::move(held));
   }
   std::erase_if(elsewhere_, [&](const auto& one) {
     const bool over = now >= one.second;

@@ -168,10 +168,10 @@ class Coordinator {
     bool registered = false;
     bool gave_up = false;
     bool ever_ready = false;
-    std::map<uint32_t, uint64_t> metrics;  // process to the number of its last metric
-    Instant seen;                          // last call
-    std::vector<LeaseName> expired;        // of its agent, after run() had begun
-    bool heard = false;                    // in this epoch: what it holds is known
+    std::map<uint32_t, uint64_t> metrics;   // process to the number of its last metric
+    Instant seen;                           // last call
+    std::vector<LeaseTable::Held> expired;  // of its agent
+    bool heard = false;                     // in this epoch: what it holds is known
   };
   // An exchange that has no answer yet.
   struct Waiting {
@@ -209,11 +209,14 @@ class Coordinator {
   AttemptEnd EndOfAttempt(const LeaseName& name, Cause cause) const;
   // Records a failed attempt and ends its lease; returns the position of the record.
   uint64_t Fail(const FailedRecord& failed, const LeaseName& lease);
-  // The agent of `node` died: leases whose run() had started are losses.
-  void LoseLeases(uint32_t node, Instant now);
+  // The agent of `node` died, and what it held with it; `end`: of its pod, where that was told.
+  void LoseLeases(uint32_t node, const PodEnd* end, Instant now);
+  // Ends what an agent held that died.
+  std::vector<LeaseTable::Held> HeldAtDeath(uint32_t node);
+  void NarrowDown(const std::vector<LeaseTable::Held>& held);
   // It was replaced, and may be at work still.
   void SetLeasesAside(uint32_t node);
-  // run() had begun under that lease when its node died. Ends the lease.
+  // run() had begun under that lease when its node died, or nothing else was held. Ends the lease.
   void Lose(uint32_t node, const LeaseName& name);
   // Ends a lease whose mini-batch was handed back, or taken away without a loss.
   void EndLease(const LeaseName& name);

@@ -76,25 +76,13 @@ void Coordinator::OnPodEnd(const PodEnd& end, Instant now) {
   if (other) return;
   const bool memory = end.reason == "OOMKilled";
   const bool died = memory || end.reason == "Killed" || end.reason == "Error";
-  const std::vector<LeaseTable::Held> held = leases_.HeldBy(end.node);
-  const auto began = [](const LeaseTable::Held& h) { return h.lease.started; };
-  auto count = static_cast<size_t>(std::count_if(held.begin(), held.end(), began));
-  // A script may end its node faster than the agent can tell that it began.
-  const bool all = memory && count == 0;
-  if (all) count = held.size();
-  for (const LeaseTable::Held& one : held) {
-    const LeaseName name{one.id, one.lease.fence};
-    const bool counts = died && (all || began(one)) && !over();
-    if (!counts) {
-      EndLease(name);
-    } else if (memory && count == 1) {
-      FailForMemory(name, end, now);
-    } else {
-      Lose(end.node, name);
+  if (died) {
+    LoseLeases(end.node, &end, now);
+  } else {
+    node.expired.clear();
+    for (const LeaseTable::Held& one : leases_.HeldBy(end.node)) {
+      EndLease({one.id, one.lease.fence});
     }
-  }
-  for (const LeaseName& name : std::exchange(node.expired, {})) {
-    if (died && !state_.settled(name.id)) Lose(end.node, name);
   }
   if (memory && !node.ever_ready) {
     init_failures_ += node.processes;

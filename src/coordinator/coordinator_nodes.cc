@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "base/escape.h"
 #include "base/mutation.h"
 #include "coordinator/coordinator.h"
 
@@ -16,6 +17,16 @@ constexpr uint64_t kProcessNames = 1'000;
 constexpr uint64_t kIncarnationsOfEpoch = 200;
 constexpr size_t kAgentsRemembered = 100;
 constexpr size_t kMostElsewhere = 1 << 18;  // more than honest nodes hold; about 25 MB
+constexpr size_t kMaxMessage = size_t{4} << 10;
+
+// What a mini-batch is made of, in front of what is said of it.
+std::string ItemsText(const Result<std::vector<PlannedItem>>& items) {
+  if (!items.ok() || items->empty() || items->front().path.empty()) return "";
+  const PlannedItem& first = items->front();
+  const char* const of = first.in_file ? "rows of " : "";
+  if (items->size() == 1) return fmt::format(" ({}{})", of, first.path);
+  return fmt::format(" ({}{} and {} more)", of, first.path, items->size() - 1);
+}
 
 }  // namespace
 
@@ -30,7 +41,7 @@ NodeRegistration Coordinator::Register(uint32_t index, const std::string& agent,
     if (may_live) {
       SetLeasesAside(index);
     } else {
-      LoseLeases(index, now);
+      LoseLeases(index, nullptr, now);
     }
     node.superseded.push_back(node.agent);
     if (node.superseded.size() > kAgentsRemembered) node.superseded.pop_front();
@@ -58,18 +69,44 @@ void Coordinator::SetLeasesAside(uint32_t index) {
   }
 }
 
-void Coordinator::LoseLeases(uint32_t index, Instant now) {
-  for (const LeaseTable::Held& held : leases_.HeldBy(index)) {
-    const LeaseName name{held.id, held.lease.fence};
-    if (held.lease.started) {
-      Lose(index, name);
-      last_progress_ = now;  // what is lost again and again comes to an end by that
-    } else {
-      EndLease(name);
-    }
+// Of those that are not settled: what expired was its agent's until it was heard of again.
+std::vector<LeaseTable::Held> Coordinator::HeldAtDeath(uint32_t index) {
+  std::vector<LeaseTable::Held> held = leases_.HeldBy(index);
+  for (LeaseTable::Held& one : std::exchange(nodes_[index].expired, {})) {
+    if (!state_.settled(one.id)) held.push_back(std::move(one));
   }
-  for (const LeaseName& name : std::exchange(nodes_[index].expired, {})) {
-    if (!state_.settled(name.id)) Lose(index, name);
+  return held;
+}
+
+// What an agent told last is old when run() takes milliseconds: any that it held may have ended it.
+void Coordinator::NarrowDown(const std::vector<LeaseTable::Held>& held) {
+  if (held.size() < 2 || over() || PARALLELRUN_MUTATED(kHeldSetNotHalved)) return;
+  CompanyRecord company;
+  company.most = static_cast<uint32_t>(held.size() / 2);
+  for (const LeaseTable::Held& one : held) company.ids.push_back(one.id);
+  Record(company);
+}
+
+void Coordinator::LoseLeases(uint32_t index, const PodEnd* end, Instant now) {
+  const std::vector<LeaseTable::Held> held = HeldAtDeath(index);
+  if (!held.empty()) last_progress_ = now;  // what is lost again and again comes to an end by that
+  NarrowDown(held);
+  const auto began = [](const LeaseTable::Held& one) { return one.lease.started; };
+  const auto begun = std::count_if(held.begin(), held.end(), began);
+  // What was alone had begun: a script may end its node faster than the agent can tell.
+  const bool alone = held.size() == 1;
+  const bool memory = end != nullptr && end->reason == "OOMKilled" && (alone || begun == 1);
+  for (const LeaseTable::Held& one : held) {
+    const LeaseName name{one.id, one.lease.fence};
+    const bool counts = alone || began(one);
+    if (!counts || over()) {
+      EndLease(name);
+      leases_.Reconsider(name.id);
+    } else if (memory) {
+      FailForMemory(name, *end, now);
+    } else {
+      Lose(index, name);
+    }
   }
   Decide(now);
 }
@@ -77,20 +114,21 @@ void Coordinator::LoseLeases(uint32_t index, Instant now) {
 void Coordinator::Lose(uint32_t index, const LeaseName& name) {
   if (over()) return leases_.Release(name);
   Record(LostRecord{name.id, name.fence});
+  leases_.Reconsider(name.id);
   const uint16_t losses = state_.batch(name.id).losses;
   if (losses < options_.max_losses || leases_.LiveBeside(name)) return leases_.Release(name);
   const std::string message = fmt::format(
-      "its node died {} times while run() worked on it: look for what ends the whole node, such as "
-      "memory",
-      losses);
+      "mini-batch {}{} ended its node: {} times a node died that ran it or held nothing else; look "
+      "for what ends the whole node, such as memory, mend it, and try again what failed",
+      MiniBatchText(name.id), ItemsText(plan_.Items(state_, name.id)), losses);
   // Without the lease's fence: nobody reported this, so that no later report is a repeat of it.
   FailedRecord failed;
   failed.id = name.id;
   failed.node = index;
   failed.cause = Cause::kProcessEnded;
   failed.end = AttemptEnd::kFinal;
-  failed.kind = "LostTooOften";
-  failed.message = message;
+  failed.kind = kLostTooOften;
+  failed.message = Front(message, kMaxMessage);
   Fail(failed, name);
 }
 

@@ -58,6 +58,7 @@ std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTim
                         {"planned", counts.planned},
                         {"succeeded", counts.succeeded},
                         {"failed", counts.failed},
+                        {"lost", counts.lost},
                         {"running", coordinator.running()},
                         {"pending", counts.planned - settled - coordinator.running()}};
   out["items"] = {{"total", state.plan_ended() ? json(counts.items_planned) : json(nullptr)},

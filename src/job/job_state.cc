@@ -49,6 +49,8 @@ Status JobState::Apply(const Record& record, const Place& record_place, const Pl
     } else {
       started_.erase(started->id);
     }
+  } else if (const auto* company = std::get_if<CompanyRecord>(&record)) {
+    return ApplyCompany(*company);
   } else if (const auto* end = std::get_if<PlanEndRecord>(&record)) {
     if (end->batches != counts_.planned || end->items != counts_.items_planned) {
       return Error{
@@ -105,6 +107,7 @@ Status JobState::ApplyResult(const ResultRecord& result, const Place& rows) {
   batch.state = MiniBatch::State::kSucceeded;
   failed_fences_.erase(result.id);
   started_.erase(result.id);
+  companies_.erase(result.id);
   batch.rows = rows;
   batch.fence = result.fence;
   batch.items_succeeded = result.items_succeeded;
@@ -145,9 +148,11 @@ Status JobState::ApplyFailed(const FailedRecord& failed) {
   failed_fences_.erase(failed.id);
   started_.erase(failed.id);
   if (split) {
+    companies_.erase(failed.id);
     Split(failed.id);
     return {};
   }
+  if (failed.kind == kLostTooOften) ++counts_.lost;
   batch.state = MiniBatch::State::kFailed;
   if (!PARALLELRUN_MUTATED(kFailedPieceNotCounted) || !IsPiece(failed.id)) {
     counts_.items_failed += batch.items;
@@ -157,6 +162,16 @@ Status JobState::ApplyFailed(const FailedRecord& failed) {
     SettlePiece(failed.id, false);
   } else {
     ++counts_.failed;
+  }
+  return {};
+}
+
+Status JobState::ApplyCompany(const CompanyRecord& company) {
+  for (const BatchId id : company.ids) {
+    if (!known(id)) return Impossible("company", id, "it is not planned");
+    if (settled(id)) continue;
+    uint32_t& most = companies_.emplace(id, company.most).first->second;
+    most = std::min(most, company.most);
   }
   return {};
 }
@@ -209,6 +224,7 @@ void JobState::StartGeneration() {
   errors_.Clear();
   failed_fences_.clear();
   started_.clear();
+  counts_.lost = 0;
   ReopenPieces();
   for (MiniBatch& batch : batches_) {
     if (batch.state == MiniBatch::State::kSucceeded || batch.state == MiniBatch::State::kSplit) {
@@ -249,6 +265,7 @@ void JobState::ReopenPieces() {
   std::erase_if(pieces_, [this](const auto& entry) {
     const bool gone = tallies_.at(WholeOf(entry.first)).succeeded == 0;
     if (gone) parts_.erase(entry.first);
+    if (gone) companies_.erase(entry.first);
     return gone;
   });
   std::erase_if(tallies_, [](const auto& entry) { return entry.second.succeeded == 0; });

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -48,7 +49,11 @@ struct JobCounts {
   uint64_t items_failed = 0;    // of settled mini-batches
   uint64_t items_isolated = 0;  // of those failed: items of pieces
   uint64_t rows = 0;
+  uint64_t lost = 0;  // that failed as kLostTooOften, pieces too
 };
+
+// The kind of the failed attempt that ends a mini-batch whose node died too often.
+inline constexpr std::string_view kLostTooOften = "LostTooOften";
 
 struct Verdict {
   Outcome outcome = Outcome::kSucceeded;
@@ -90,6 +95,12 @@ class JobState {
   uint32_t FirstItemOf(BatchId id) const { return IsPiece(id) ? pieces_.at(id).first : 0; }
   // Mini-batches with a loss on which run() had begun when that was last heard of them.
   const std::map<BatchId, Fence>& started() const { return started_; }
+  // How many mini-batches a node may hold at most while it holds this one.
+  static constexpr uint32_t kAnyCompany = UINT32_MAX;
+  uint32_t company(BatchId id) const {
+    const auto found = companies_.find(id);
+    return found == companies_.end() ? kAnyCompany : found->second;
+  }
   const JobCounts& counts() const { return counts_; }
   const std::optional<Settings>& settings() const { return settings_; }
   const std::optional<Verdict>& verdict() const { return verdict_; }
@@ -127,6 +138,7 @@ class JobState {
   Status ApplyChunk(const PlanChunkRecord& chunk, const Place& place);
   Status ApplyResult(const ResultRecord& result, const Place& rows);
   Status ApplyFailed(const FailedRecord& failed);
+  Status ApplyCompany(const CompanyRecord& company);
   void Split(BatchId id);
   void SettlePiece(BatchId id, bool succeeded);
   void ApplySettings(const SettingsRecord& settings);
@@ -152,6 +164,8 @@ class JobState {
   std::map<BatchId, Piece> pieces_;   // few: only with isolateFailures
   std::map<BatchId, Tally> tallies_;  // by whole mini-batch
   std::map<BatchId, Fence> started_;
+  // Of those that were held at deaths and have not succeeded since; for all generations.
+  std::map<BatchId, uint32_t> companies_;
   std::vector<Chunk> chunks_;
   std::map<BatchId, Parts> parts_;  // few: only results above one part
   // Of failed attempts; only of mini-batches that are still pending.

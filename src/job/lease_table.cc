@@ -15,6 +15,7 @@ LeaseTable::LeaseTable(const JobState& state, uint32_t epoch, Duration ttl)
   for (const auto& [id, piece] : state.pieces()) {
     if (Free(id)) Return(id);
   }
+  for (BatchId id = 0; id < state.batches().size(); ++id) Reconsider(id);
 }
 
 bool LeaseTable::Open(BatchId id) const {
@@ -33,7 +34,7 @@ void LeaseTable::EndWithholding() {
 }
 
 void LeaseTable::HoldBack(BatchId id) {
-  suspects_.erase(id);
+  suspects_.Remove(id);
   ++held_back_[id];
 }
 
@@ -45,26 +46,39 @@ void LeaseTable::LetGo(BatchId id) {
 }
 
 void LeaseTable::Return(BatchId id) {
-  if (Suspect(id)) {
-    suspects_.insert(id);
+  if (Suspected(id)) {
+    suspects_.Add({id, Company(id), state_.batch(id).losses});
   } else {
     returned_.push(id);
   }
 }
 
-bool LeaseTable::HoldsSuspect(uint32_t node) const {
-  return alone_on_.contains(node) && !PARALLELRUN_MUTATED(kSuspectInCompany);
+void LeaseTable::Reconsider(BatchId id) {
+  if (Suspected(id) && Free(id)) Return(id);
+}
+
+uint32_t LeaseTable::CompanyOn(uint32_t node) const {
+  const auto found = suspects_on_.find(node);
+  if (found == suspects_on_.end() || PARALLELRUN_MUTATED(kSuspectInCompany)) {
+    return JobState::kAnyCompany;
+  }
+  return *found->second.begin();
 }
 
 uint64_t LeaseTable::Available(uint32_t node) const {
-  if (HoldsSuspect(node)) return 0;
+  const size_t held = HeldCount(node);
+  const uint64_t company =
+      suspects_.empty() ? 0 : std::min(suspects_.First().company, CompanyOn(node));
+  const uint64_t of_suspects =
+      company > held ? std::min<uint64_t>(suspects_.size(), company - held) : 0;
+  if (HoldsSuspect(node)) return of_suspects;
   const uint64_t open = pending();
   const auto held_back = std::count_if(held_back_.begin(), held_back_.end(), [this](const auto& h) {
     return Known(h.first) && Open(h.first) && !leases_.contains(h.first);
   });
   const uint64_t apart = suspects_.size() + withheld_.size() + static_cast<uint64_t>(held_back);
   if (open > apart) return open - apart;
-  return !suspects_.empty() && HeldCount(node) == 0 ? 1 : 0;
+  return held == 0 ? of_suspects : 0;
 }
 
 std::optional<BatchId> LeaseTable::NextFree() {
@@ -72,17 +86,23 @@ std::optional<BatchId> LeaseTable::NextFree() {
     const BatchId id = returned_.top();
     returned_.pop();
     // An id may have been returned twice, or adopted since.
-    if (!Free(id)) continue;
-    if (!Suspect(id)) return id;
-    suspects_.insert(id);
+    if (Free(id) && !Suspected(id)) return id;
   }
   while (next_ < allowed_) {
     const BatchId id = next_++;
-    if (!Free(id)) continue;
-    if (!Suspect(id)) return id;
-    suspects_.insert(id);
+    if (Free(id) && !Suspected(id)) return id;
   }
   return std::nullopt;
+}
+
+std::optional<BatchId> LeaseTable::NextSuspect(uint32_t node) {
+  if (suspects_.empty()) return std::nullopt;
+  const Suspect next = suspects_.First();
+  const size_t held = HeldCount(node);
+  const bool fits = HoldsSuspect(node) ? held < std::min(next.company, CompanyOn(node)) : held == 0;
+  if (!fits && !PARALLELRUN_MUTATED(kSuspectInCompany)) return std::nullopt;
+  suspects_.Remove(next.id);
+  return next.id;
 }
 
 Lease& LeaseTable::Add(Leases& to, BatchId id, uint32_t node, const Incarnation& incarnation,
@@ -90,6 +110,8 @@ Lease& LeaseTable::Add(Leases& to, BatchId id, uint32_t node, const Incarnation&
   Lease& lease = to[id];
   lease = {node, incarnation, {epoch_, ++last_fence_}, now + ttl_};
   lease.request = request;
+  lease.company = Company(id);
+  if (lease.company != JobState::kAnyCompany) suspects_on_[node].insert(lease.company);
   ++held_[node];
   if (&to == &leases_ && IsPiece(id)) ++live_pieces_;
   return lease;
@@ -99,26 +121,19 @@ void LeaseTable::Remove(Leases& from, Leases::iterator lease) {
   const BatchId id = lease->first;
   const uint32_t node = lease->second.node;
   --held_[node];
-  const auto alone = alone_on_.find(node);
-  if (alone != alone_on_.end() && alone->second == id) alone_on_.erase(alone);
+  if (const uint32_t company = lease->second.company; company != JobState::kAnyCompany) {
+    auto& companies = suspects_on_.at(node);
+    companies.erase(companies.find(company));
+    if (companies.empty()) suspects_on_.erase(node);
+  }
   if (&from == &leases_ && IsPiece(id)) --live_pieces_;
   from.erase(lease);
 }
 
 std::optional<LeaseName> LeaseTable::Grant(uint32_t node, const Incarnation& incarnation,
                                            Instant now, uint64_t request) {
-  if (HoldsSuspect(node)) return std::nullopt;
-  std::optional<BatchId> id = NextFree();
-  const bool suspect = !id && !suspects_.empty();
-  if (suspect && (HeldCount(node) == 0 || PARALLELRUN_MUTATED(kSuspectInCompany))) {
-    // Fewest losses first: those that were only near what ends nodes come before it.
-    const auto next = std::min_element(
-        suspects_.begin(), suspects_.end(),
-        [this](BatchId a, BatchId b) { return state_.batch(a).losses < state_.batch(b).losses; });
-    id = *next;
-    suspects_.erase(next);
-    alone_on_[node] = *id;
-  }
+  std::optional<BatchId> id = HoldsSuspect(node) ? std::nullopt : NextFree();
+  if (!id) id = NextSuspect(node);
   if (!id) return std::nullopt;
   return LeaseName{*id, Add(leases_, *id, node, incarnation, now, request).fence};
 }
@@ -131,7 +146,8 @@ std::optional<LeaseName> LeaseTable::GrantSecond(uint32_t node, const Incarnatio
   Instant since = now - slow;
   for (const auto& [id, lease] : leases_) {
     if (!lease.started || lease.started_at >= since || lease.node == node) continue;
-    if (IsPiece(id) || state_.batch(id).losses > 0 || seconds_.contains(id)) continue;
+    if (IsPiece(id) || state_.batch(id).losses > 0 || Suspected(id)) continue;
+    if (seconds_.contains(id)) continue;
     const bool may_fail_both = state_.batch(id).failed_attempts + 1U < max_try;
     if (!may_fail_both && !PARALLELRUN_MUTATED(kSpeculationIgnoresTries)) continue;
     slowest = id;
@@ -149,15 +165,14 @@ std::optional<Fence> LeaseTable::Adopt(uint32_t node, const Incarnation& incarna
   const bool own = found != leases_.end() && found->second.node == node &&
                    found->second.incarnation != incarnation;
   if (found != leases_.end() && !own) return std::nullopt;
-  const bool others = HeldCount(node) > (own ? 1U : 0U);
-  if (others && (Suspect(id) || HoldsSuspect(node))) return std::nullopt;
+  const size_t others = HeldCount(node) - (own ? 1U : 0U);
+  if (others >= std::min(Company(id), CompanyOn(node))) return std::nullopt;
   if (own) Remove(leases_, found);
-  suspects_.erase(id);
+  suspects_.Remove(id);
   withheld_.erase(id);
   Lease& lease = Add(leases_, id, node, incarnation, now, request);
   lease.started = started;
   lease.started_at = now;
-  if (Suspect(id)) alone_on_[node] = id;
   return lease.fence;
 }
 
@@ -217,7 +232,7 @@ bool LeaseTable::LiveBeside(const LeaseName& name) const {
 }
 
 void LeaseTable::ReleaseAll(BatchId id) {
-  suspects_.erase(id);
+  suspects_.Remove(id);
   withheld_.erase(id);
   held_back_.erase(id);
   if (const auto second = seconds_.find(id); second != seconds_.end()) Remove(seconds_, second);

@@ -1,7 +1,8 @@
 // LeaseTable decides which node may run which mini-batch until when. Pure: no clock, no I/O; not
 // thread-safe. Leases live in memory only; what became of a mini-batch is JobState's business.
 // Invariants: a mini-batch has at most one live lease, or two on different nodes at the tail; a
-// settled one has none; a node that holds a suspect holds nothing else.
+// settled one has none; a node that holds a suspect holds only suspects, and no more of them than
+// any of them may have for company.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include "job/ids.h"
 #include "job/job_state.h"
 #include "job/node_messages.h"
+#include "job/suspects.h"
 
 namespace parallelrun {
 
@@ -27,15 +29,16 @@ struct Lease {
   bool started = false;
   Instant started_at = {};  // when that was heard
   uint64_t request = 0;     // number of the node's request that it was granted in answer to
+  uint32_t company = JobState::kAnyCompany;  // that it may have
 };
 
 class LeaseTable {
  public:
-  // Losses that make a mini-batch a suspect: it is leased last, and alone on its node.
+  // Losses after which a mini-batch is leased alone on its node.
   static constexpr uint32_t kSuspectLosses = 2;
 
-  // `state` must outlive the table. Fences are (epoch, 1), (epoch, 2), … What an earlier epoch
-  // recorded as started is withheld.
+  // `state` must outlive the table; all that it has planned is durable. Fences are (epoch, 1),
+  // (epoch, 2), … What an earlier epoch recorded as started is withheld.
   LeaseTable(const JobState& state, uint32_t epoch, Duration ttl);
 
   // Mini-batches below `end` may be leased: their chunks are durable. Never shrinks.
@@ -50,7 +53,7 @@ class LeaseTable {
   void HoldBack(BatchId id);
   void LetGo(BatchId id);
 
-  // How many mini-batches Grant would give the node now.
+  // At least as many as Grant would give the node now; 0 when it would give none.
   uint64_t Available(uint32_t node) const;
   // Leases the lowest pending mini-batch; nullopt when there is none for this node.
   std::optional<LeaseName> Grant(uint32_t node, const Incarnation& incarnation, Instant now,
@@ -79,6 +82,8 @@ class LeaseTable {
   bool LiveBeside(const LeaseName& name) const;
   // Ends every lease of a mini-batch.
   void ReleaseAll(BatchId id);
+  // More is held against it than before.
+  void Reconsider(BatchId id);
 
   struct Held {
     BatchId id = 0;
@@ -93,7 +98,11 @@ class LeaseTable {
 
   std::vector<Held> HeldBy(uint32_t node) const;
   size_t HeldCount(uint32_t node) const;
-  bool Suspect(BatchId id) const { return state_.batch(id).losses >= kSuspectLosses; }
+  // How many mini-batches a node may hold at most while it holds this one. Anything but kAnyCompany
+  // makes it a suspect: it is leased when nothing else is.
+  uint32_t Company(BatchId id) const {
+    return state_.batch(id).losses >= kSuspectLosses ? 1 : state_.company(id);
+  }
 
   // Mini-batches with a lease, and how many of them are pieces.
   size_t live() const { return leases_.size(); }
@@ -111,9 +120,13 @@ class LeaseTable {
     return Open(id) && !leases_.contains(id) && !withheld_.contains(id) && !held_back_.contains(id);
   }
   bool Known(BatchId id) const { return IsPiece(id) ? state_.known(id) : id < allowed_; }
-  bool HoldsSuspect(uint32_t node) const;
+  bool Suspected(BatchId id) const { return Company(id) != JobState::kAnyCompany; }
+  // Of the suspects that the node holds, the least company that one may have.
+  uint32_t CompanyOn(uint32_t node) const;
+  bool HoldsSuspect(uint32_t node) const { return CompanyOn(node) != JobState::kAnyCompany; }
   void Return(BatchId id);
   std::optional<BatchId> NextFree();
+  std::optional<BatchId> NextSuspect(uint32_t node);
   Lease& Add(Leases& to, BatchId id, uint32_t node, const Incarnation& incarnation, Instant now,
              uint64_t request);
   void Remove(Leases& from, Leases::iterator lease);
@@ -125,16 +138,16 @@ class LeaseTable {
   Duration ttl_;
   uint64_t last_fence_ = 0;
   BatchId allowed_ = 0;
-  BatchId next_ = 0;  // every free id below is in returned_ or suspects_
+  BatchId next_ = 0;  // every free id below is in returned_ or suspects_; every free suspect there
   std::priority_queue<BatchId, std::vector<BatchId>, std::greater<>> returned_;
-  std::set<BatchId> suspects_;  // free
+  Suspects suspects_;
   std::set<BatchId> withheld_;
   std::map<BatchId, uint32_t> held_back_;  // how often
   Leases leases_;
   Leases seconds_;  // second leases, of ids that are in leases_ too
   size_t live_pieces_ = 0;
-  std::map<uint32_t, size_t> held_;       // live leases by node
-  std::map<uint32_t, BatchId> alone_on_;  // suspects that are leased, by node
+  std::map<uint32_t, size_t> held_;                          // live leases by node
+  std::map<uint32_t, std::multiset<uint32_t>> suspects_on_;  // leased: company, by node
 };
 
 }  // namespace parallelrun

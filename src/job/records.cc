@@ -114,6 +114,12 @@ void Put(Encoder& to, const TypesRecord& r) {
   to.Text(r.types);
 }
 
+void Put(Encoder& to, const CompanyRecord& r) {
+  to.U32(r.most);
+  to.U32(static_cast<uint32_t>(r.ids.size()));
+  for (const BatchId id : r.ids) to.U64(id);
+}
+
 void Put(Encoder& to, const VerdictRecord& r) {
   to.U8(static_cast<uint8_t>(r.outcome));
   to.I64(r.wall_us);
@@ -169,6 +175,19 @@ FailedRecord GetFailed(Decoder& from) {
   return r;
 }
 
+CompanyRecord GetCompany(Decoder& from) {
+  CompanyRecord r;
+  r.most = from.U32();
+  const uint64_t count = from.U32();
+  if (r.most == 0 || count * sizeof(BatchId) != from.left()) {
+    from.Fail();
+    return r;
+  }
+  r.ids.reserve(count);
+  for (uint64_t i = 0; i < count; ++i) r.ids.push_back(from.U64());
+  return r;
+}
+
 VerdictRecord GetVerdict(Decoder& from) {
   VerdictRecord r{Outcome{from.U8()}, from.I64(), from.Text(), from.Text()};
   if (r.outcome != Outcome::kSucceeded && r.outcome != Outcome::kFailed) from.Fail();
@@ -201,6 +220,7 @@ Record GetBody(RecordType type, Decoder& from) {
     case RecordType::kHeader: return HeaderRecord{from.Text()};
     case RecordType::kStarted: return StartedRecord{from.U64(), GetFence(from), GetBool(from)};
     case RecordType::kTypes: return TypesRecord{from.U32(), from.Text()};
+    case RecordType::kCompany: return GetCompany(from);
   }
   from.Fail();
   return SealRecord{};

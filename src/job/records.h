@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "base/error.h"
 #include "job/ids.h"
@@ -104,6 +105,13 @@ struct TypesRecord {
   std::string_view types;  // JSON
 };
 
+// Mini-batches that a node held when it died. A node that holds one of them holds `most` from now
+// on, so that the one that ends nodes is alone after a few deaths.
+struct CompanyRecord {
+  uint32_t most = 1;  // never 0
+  std::vector<BatchId> ids;
+};
+
 enum class Outcome : uint8_t { kSucceeded = 1, kFailed = 2 };
 
 struct VerdictRecord {
@@ -123,7 +131,7 @@ struct PublishedRecord {
 // The order is that of the type numbers, from 1.
 using Record = std::variant<SealRecord, SettingsRecord, PlanChunkRecord, PlanEndRecord, RowsRecord,
                             ResultRecord, FailedRecord, LostRecord, VerdictRecord, PublishedRecord,
-                            HeaderRecord, StartedRecord, TypesRecord>;
+                            HeaderRecord, StartedRecord, TypesRecord, CompanyRecord>;
 
 // Stored: never renumber.
 enum class RecordType : uint8_t {
@@ -140,6 +148,7 @@ enum class RecordType : uint8_t {
   kHeader = 11,
   kStarted = 12,
   kTypes = 13,
+  kCompany = 14,
 };
 
 RecordType TypeOf(const Record& record);

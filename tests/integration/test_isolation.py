@@ -259,6 +259,35 @@ def test_what_ends_its_node_runs_alone_and_takes_no_others_with_it(work):
     assert calls[-5:] == [2] * 5
 
 
+# One of the files ends its node at once, long before a heartbeat could tell that run() had begun.
+QUICK_POISON = """
+import os, signal, time
+from steps import note
+
+def run(mini_batch):
+    rows = [open(path).read() for path in mini_batch]
+    if "row 17" in rows:
+        note("deaths", os.getppid())
+        os.kill(os.getppid(), signal.SIGKILL)
+        time.sleep(60)
+    return rows
+"""
+
+
+def test_what_ends_its_node_at_once_is_found_within_the_default_limits(work):
+    work.files(30)
+    work.script(QUICK_POISON)
+    work.job(miniBatchSize="1")
+    result = work.run(limit=300)
+    assert result.code == 0, result
+    assert work.rows() == rows_without(30, 17)
+    assert "29 succeeded, 1 failed, of 30" in result.output
+    assert "LostTooOften" in result.output
+    assert f"mini-batch 17 ({work.data}/000017.txt) ended its node" in result.output
+    # At most five halvings of 30 and ten losses.
+    assert 10 <= len(work.noted("deaths")) <= 15
+
+
 # The first call with mini-batch 5 does not come back.
 SLOW = """
 from steps import note, there, wait_for

@@ -110,6 +110,7 @@ const std::map<std::string, Mutation> kMutations = {
     {"run-max-try-ignored", Mutation::kRunMaxTryIgnored},
     {"fresh-tries-on-restart", Mutation::kFreshTriesOnRestart},
     {"suspect-in-company", Mutation::kSuspectInCompany},
+    {"held-set-not-halved", Mutation::kHeldSetNotHalved},
     {"speculation-ignores-tries", Mutation::kSpeculationIgnoresTries},
     {"failed-piece-not-counted", Mutation::kFailedPieceNotCounted},
     {"run-outlives-lease", Mutation::kRunOutlivesLease},

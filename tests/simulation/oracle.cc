@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <bit>
 
 namespace parallelrun::simulation {
 namespace {
@@ -212,8 +213,32 @@ void Oracle::TellVerdict(uint32_t epoch, const JobState& state) {
   told_.push_back({epoch, run_[epoch], generation, succeeded});
 }
 
+// It is alone after so many deaths as it takes to halve what a node holds, on each node at most.
+void Oracle::EndsItsNode(BatchId id) {
+  const uint64_t halvings = std::bit_width(scenario_.files) * uint64_t{scenario_.nodes};
+  const uint64_t most = halvings + scenario_.max_losses;
+  if (++At(id).deaths > most && scenario_.only_killers) {
+    Violated("19 what ends its node is found",
+             fmt::format("mini-batch {} ended its node {} times", MiniBatchText(id), most + 1));
+  }
+}
+
+void Oracle::CheckKillers(const JobState& state) {
+  if (!scenario_.only_killers) return;
+  ForEach([&](BatchId id, const Batch& batch) {
+    if (!batch.meaning || !state.known(id)) return;
+    const bool failed = state.batch(id).state == State::kFailed;
+    if (failed != input_.Killer(batch.meaning->second)) {
+      Violated("19 what ends its node is found",
+               fmt::format("mini-batch {} has {}", MiniBatchText(id),
+                           failed ? "failed, and did nothing" : "not failed"));
+    }
+  });
+}
+
 void Oracle::Ended(uint32_t epoch, bool succeeded, const JobState& state) {
   TellVerdict(epoch, state);
+  CheckKillers(state);
   if (!succeeded || !scenario_.append_row) return;
   if (!published_ || published_by_ < run_[epoch]) {
     Violated("7 complete outputs", "the job succeeded without an output of its own");

@@ -62,6 +62,9 @@ class Oracle {
   void Replayed(uint32_t epoch, const JobState& memory, const JobState& replay);
   void Counts(uint32_t epoch, const JobState& state, uint64_t running, uint64_t pending);
 
+  // run() of that mini-batch is about to end its agent.
+  void EndsItsNode(BatchId id);
+
   const std::optional<std::string>& published() const { return published_; }
 
  private:
@@ -79,6 +82,7 @@ class Oracle {
     std::optional<std::pair<Said, Fence>> success;
     std::vector<FailedTry> failed;
     uint64_t given = 0;
+    uint64_t deaths = 0;  // of agents, at its hands
     uint64_t ran_well = 0;
   };
   struct Told {
@@ -100,6 +104,7 @@ class Oracle {
   }
   void CheckBatch(BatchId id, const std::set<uint32_t>& there);
   void CheckLosses(const JobState& state);
+  void CheckKillers(const JobState& state);
   bool InnocentsSurvive() const;
   Fence& Newest(uint32_t epoch, BatchId id);
   void TellVerdict(uint32_t epoch, const JobState& state);

@@ -68,6 +68,21 @@ void CutOff(Scenario& s) {
   s.run_timeout = 4 * s.lease;
 }
 
+// Items that end their nodes, and nothing else: all of them must be found, and all others finished.
+void FindKillers(Scenario& s) {
+  s.only_killers = s.quick = true;
+  s.pods = s.isolate = s.speculation = false;
+  s.killers += 50;
+  s.max_losses = 10;
+  s.thresholds = {};
+  s.new_jobs = 0;
+  s.bad_node = BadNode::kNone;
+  s.weights.fill(0);
+  s.lost = s.duplicated = s.late = s.misrouted = s.poison = s.bad = s.flaky = s.init_fails = 0;
+  s.hangs = 0;
+  s.run_timeout = s.run_mean * 10;
+}
+
 // Files appear while they are listed, slowly, by coordinators that are two at once for long.
 void ListTwice(Scenario& s) {
   s.pods = false;
@@ -147,6 +162,8 @@ Scenario Draw(uint64_t seed, bool liveness) {
   if (liveness && s.nodes > 1 && one_in(4)) s.bad_node = static_cast<BadNode>(between(1, 5));
   DrawClocks(s, rng);
   if (one_in(4)) s.hangs = between(1, 50);
+  s.quick = one_in(2);
+  if (liveness && one_in(8)) FindKillers(s);
   return s;
 }
 

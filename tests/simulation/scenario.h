@@ -102,8 +102,10 @@ struct Scenario {
   uint32_t in_parts = 0;   // results whose rows come in parts
   uint32_t poison = 0;     // files whose mini-batch always fails
   uint32_t killers = 0;    // files that end the agent which runs them
-  uint32_t bad = 0;        // files without a row: failed items of a good mini-batch
-  uint32_t flaky = 0;      // attempts that fail
+  bool quick = false;      // and that at once, before a heartbeat could tell that run() had begun
+  bool only_killers = false;  // nothing else goes wrong
+  uint32_t bad = 0;           // files without a row: failed items of a good mini-batch
+  uint32_t flaky = 0;         // attempts that fail
   uint32_t init_fails = 0;
   uint32_t hangs = 0;  // answers after which the process begins with nothing more
   std::array<uint32_t, kDrawnFaults> weights{};

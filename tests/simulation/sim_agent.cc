@@ -218,9 +218,14 @@ void SimAgent::Begin(uint32_t number, Worker& worker) {
   const BadNode bad = s.BadnessOf(node_);
   if (bad == BadNode::kNeverEnds) return;
   if (bad == BadNode::kDies || world_.input().Killer(task.work.items)) {
-    // Long enough for a heartbeat to tell that it began.
-    OnWorker(number, worker.life, seconds(1) + world_.Around(seconds(1)),
-             [](SimAgent& a, Worker&) { a.Die(); });
+    // Otherwise long enough for a heartbeat to tell that it began.
+    const bool quick = s.quick && bad != BadNode::kDies;
+    const Duration until =
+        quick ? world_.Around(milliseconds(2)) : seconds(1) + world_.Around(seconds(1));
+    OnWorker(number, worker.life, until, [id = task.work.id](SimAgent& a, Worker&) {
+      a.world_.oracle().EndsItsNode(id);
+      a.Die();
+    });
     return;
   }
   const Duration run = world_.Around(s.run_mean);

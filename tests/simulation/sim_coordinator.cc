@@ -202,18 +202,19 @@ void SimCoordinator::Exchange(uint32_t node, const std::string& bytes, const Rep
   world_.oracle().Counts(epoch(), state_, coordinator_->running(), coordinator_->pending());
 }
 
-// What was leased as a suspect is alone on its node.
+// What was leased as a suspect has no more company than it may have.
 void SimCoordinator::CheckCompany(uint32_t node, const ExchangeReply& reply) {
   if (reply.leased.empty()) return;
   for (const Leased& leased : reply.leased) {
-    if (state_.batch(leased.id).losses >= LeaseTable::kSuspectLosses) {
-      alone_.insert({leased.id, leased.fence});
-    }
+    const bool alone = state_.batch(leased.id).losses >= LeaseTable::kSuspectLosses;
+    const uint32_t most = alone ? 1 : state_.company(leased.id);
+    if (most != JobState::kAnyCompany) suspects_[{leased.id, leased.fence}] = most;
   }
-  if (alone_.empty()) return;
+  if (suspects_.empty()) return;
   const std::vector<LeaseTable::Held> held = coordinator_->HeldBy(node);
   for (const LeaseTable::Held& one : held) {
-    if (held.size() == 1 || !alone_.contains({one.id, one.lease.fence})) continue;
+    const auto suspect = suspects_.find({one.id, one.lease.fence});
+    if (suspect == suspects_.end() || held.size() <= suspect->second) continue;
     world_.oracle().Violated("13 suspects run alone",
                              fmt::format("mini-batch {} is one of {} on node {}",
                                          MiniBatchText(one.id), held.size(), node));

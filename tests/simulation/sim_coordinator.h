@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "coordinator/coordinator.h"
@@ -78,8 +77,8 @@ class SimCoordinator {
   std::unique_ptr<PlanStore> plan_;
   std::unique_ptr<Coordinator> coordinator_;
   PlanCursor cursor_;
-  std::set<LeaseName> alone_;            // leases of suspects
-  std::map<uint32_t, uint64_t> newest_;  // exchange of a node
+  std::map<LeaseName, uint32_t> suspects_;  // leased, and the company that each may have
+  std::map<uint32_t, uint64_t> newest_;     // exchange of a node
   bool flushing_ = false;
   bool publishing_ = false;
   bool ending_ = false;

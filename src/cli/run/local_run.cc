@@ -229,7 +229,7 @@ class LocalRun {
           fmt::format("node {} cannot start: {}", index, LastLine(launcher_->NodeLog(index))));
       return Finish(kExitFailed);
     }
-    if (++restarts_ > NodeRestartLimit(job_.job.spec, static_cast<int32_t>(nodes_.size()))) {
+    if (++restarts_ > NodeRestartLimit(job_.job.spec, static_cast<int32_t>(nodes_.size()), lost_)) {
       display_.Say(fmt::format("nodes ended {} times, the last was node {}; its log: {}", restarts_,
                                index, launcher_->NodeLog(index)));
       return Finish(kExitFailed);
@@ -259,6 +259,8 @@ class LocalRun {
   void Show(const json& progress) {
     if (stopping_) return;
     settled_ = progress["miniBatches"]["succeeded"].get<uint64_t>();
+    // Where none succeeds, it is not single mini-batches that end nodes.
+    if (settled_ > 0) lost_ = progress["miniBatches"]["lost"].get<int64_t>();
     last_progress_ = progress;
     Warn(progress);
     TellColumns(progress);
@@ -387,6 +389,7 @@ class LocalRun {
   uint64_t settled_at_crash_ = 0;
   int crashes_ = 0;
   int restarts_ = 0;
+  int64_t lost_ = 0;  // mini-batches that failed because they ended their nodes
   bool draining_ = false;
   bool stopping_ = false;
   bool stopped_ = false;

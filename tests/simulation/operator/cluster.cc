@@ -33,6 +33,7 @@ const ParsedJob& BaseJob() {
 
 Scenario DrawOnCluster(uint64_t seed) {
   Scenario s = Draw(seed, true);
+  s.only_killers = false;  // here much else goes wrong
   FaultRng rng(seed + 7);
   s.pods = true;
   s.look = s.lease / 10;  // a newer epoch is seen at once

@@ -172,12 +172,19 @@ TEST(CoordinatorControl, OfSeveralNoneIsBlamedForTheEndOfItsPod) {
 TEST(CoordinatorControl, APodThatEndsBeforeItCouldTellWhatItBegan) {
   PodEnds h;
   h.Plan(2);
-  const Incarnation node = h.JoinPod(0, 5);
+  Incarnation node = h.JoinPod(0, 5);
   h.Lease(0, node);
   h.Lease(0, node);
   h.End(0, 5, "OOMKilled");
-  EXPECT_EQ(h.state.batches()[0].losses, 1U);
-  EXPECT_EQ(h.state.batches()[1].losses, 1U);
+  for (const BatchId id : {0U, 1U}) {
+    EXPECT_EQ(h.state.batches()[id].losses, 0U);
+    EXPECT_EQ(h.state.batches()[id].failed_attempts, 0U);
+    EXPECT_EQ(h.state.company(id), 1U);
+  }
+  node = h.JoinPod(0, 6);
+  ASSERT_EQ(h.Lease(0, node).id, 0U);
+  h.End(0, 6, "OOMKilled");
+  EXPECT_EQ(h.state.batches()[0].failed_attempts, 1U) << "nothing else was there";
 }
 
 TEST(CoordinatorControl, AnEvictedPodLosesNothing) {

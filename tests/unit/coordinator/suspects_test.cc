@@ -139,6 +139,102 @@ TEST(Suspects, WhatWasHandedBackIsNoLossInTheNextEpoch) {
   EXPECT_THAT(h.state.started(), IsEmpty());
 }
 
+// --- run() ends its node before it is heard of
+
+// Node 0 leases what it can get, and dies if `killer` is among it; else it finishes that. Returns
+// how many times it died until all is settled.
+int DeathsUntilSettled(CoordinatorHarness& h, BatchId killer, uint32_t want) {
+  int deaths = 0;
+  while (!h.state.verdict() && deaths < 100) {
+    const Incarnation in = h.Join(0, "agent" + std::to_string(deaths));
+    for (;;) {
+      const auto said = h.Send(0, h.Request(in, want));
+      if (said->leased.empty()) break;
+      const std::vector<BatchId> ids = Ids(said->leased);
+      if (std::find(ids.begin(), ids.end(), killer) != ids.end()) {
+        ++deaths;
+        break;
+      }
+      ExchangeRequest done = h.Request(in);
+      for (const LeaseName& name : said->leased) done.finished.push_back(h.Done(name));
+      h.Send(0, done);
+      h.Sync();
+    }
+    h.Join(0, "agent" + std::to_string(deaths));
+    h.Sync();
+  }
+  return deaths;
+}
+
+TEST(Killers, OneAmongManyIsAloneAfterAsManyDeathsAsItTakesToHalveThem) {
+  CoordinatorLimits limits;
+  limits.processes = 1;
+  CoordinatorHarness h(limits);
+  h.Plan(4096);
+  // 2,048 are held at once: half of all that is pending.
+  const int deaths = DeathsUntilSettled(h, 1000, 2048);
+  EXPECT_GE(deaths, 10);
+  EXPECT_LE(deaths, 10 + 11);
+  EXPECT_EQ(h.state.counts().failed, 1U);
+  EXPECT_EQ(h.state.counts().succeeded, 4095U);
+  EXPECT_EQ(h.state.counts().lost, 1U);
+  ASSERT_EQ(h.state.errors().Top(1).size(), 1U);
+  const DistinctError error = h.state.errors().Top(1)[0];
+  EXPECT_EQ(error.kind, "LostTooOften");
+  EXPECT_THAT(error.message, ::testing::HasSubstr("mini-batch 1000 (rows of /in/rows.csv) ended "));
+}
+
+TEST(Killers, WhatWasHeldBesideOneIsNobodysLoss) {
+  CoordinatorHarness h;
+  h.Plan(40);
+  const Incarnation in = h.Join(0, "first");
+  const auto held = h.Send(0, h.Request(in, 8));
+  ASSERT_THAT(held->leased, SizeIs(8));
+  h.Join(0, "second");
+  for (const LeaseName& name : held->leased) {
+    EXPECT_EQ(h.state.batch(name.id).losses, 0U);
+    EXPECT_EQ(h.state.company(name.id), 4U);
+  }
+  EXPECT_EQ(h.core->pending(), 40U);
+}
+
+TEST(Killers, TheNextEpochGoesOnWhereTheLastOneWas) {
+  CoordinatorHarness h;
+  h.Plan(40);
+  const auto held = h.Send(0, h.Request(h.Join(0, "first"), 8));
+  h.Join(0, "second");
+  h.Sync();
+  h.Start();
+  for (const LeaseName& name : held->leased) EXPECT_EQ(h.state.company(name.id), 4U);
+  // Nor does a person who continues the run start it over.
+  h.Start(2);
+  EXPECT_EQ(h.state.company(held->leased[0].id), 4U);
+}
+
+// Cut off first: nobody held them any more when the death was heard of.
+TEST(Killers, ADeathThatIsHeardOfAfterTheLeasesExpiredCountsToo) {
+  CoordinatorHarness h;
+  h.Plan(40);
+  const auto held = h.Send(0, h.Request(h.Join(0, "first"), 8));
+  for (int i = 0; i < 12; ++i) h.Advance(seconds(1));
+  ASSERT_EQ(h.core->running(), 0U);
+  h.Join(0, "second");
+  for (const LeaseName& name : held->leased) EXPECT_EQ(h.state.company(name.id), 4U);
+}
+
+TEST(Killers, AnAgentThatLeavesOrComesBackTellsNothingOfWhatItHeld) {
+  CoordinatorHarness h;
+  h.Plan(40);
+  Incarnation in = h.Join(0, "first");
+  const auto held = h.Send(0, h.Request(in, 8));
+  in = h.Join(0, "first");
+  h.core->Leave(0, in, h.now());
+  h.Join(0, "second");
+  for (const LeaseName& name : held->leased) {
+    EXPECT_EQ(h.state.company(name.id), JobState::kAnyCompany);
+  }
+}
+
 // --- isolateFailures
 
 CoordinatorLimits Isolating(uint32_t tries = 2) {

@@ -129,6 +129,20 @@ class SuspectsTest : public LeaseTableTest {
  protected:
   void Lose(BatchId id, int times) {
     for (int i = 0; i < times; ++i) ASSERT_TRUE(state_.Apply(LostRecord{id, {}}, {}, {}).ok());
+    table_.Reconsider(id);
+  }
+  // Their node died while it held them.
+  void Narrow(uint32_t most, const std::vector<BatchId>& ids) {
+    ASSERT_TRUE(state_.Apply(CompanyRecord{most, ids}, {}, {}).ok());
+    for (const BatchId id : ids) table_.Reconsider(id);
+  }
+  std::vector<BatchId> GrantAll(uint32_t node, const Incarnation& incarnation) {
+    std::vector<BatchId> ids;
+    const uint64_t available = table_.Available(node);
+    while (const auto lease = table_.Grant(node, incarnation, kStart)) ids.push_back(lease->id);
+    EXPECT_LE(ids.size(), available);
+    EXPECT_EQ(ids.empty(), available == 0);
+    return ids;
   }
 };
 
@@ -156,11 +170,56 @@ TEST_F(SuspectsTest, ThatWithTheFewestLossesComesFirst) {
   Lose(3, 2);
   for (const BatchId id : {1U, 3U, 0U, 2U}) {
     EXPECT_EQ(table_.Grant(0, kFirst, kStart)->id, id);
-    ASSERT_TRUE(state_.Apply(LostRecord{id, {}}, {}, {}).ok());
-    ASSERT_TRUE(state_.Apply(LostRecord{id, {}}, {}, {}).ok());
-    ASSERT_TRUE(state_.Apply(LostRecord{id, {}}, {}, {}).ok());
+    Lose(id, 3);
     table_.ReleaseAll(id);
   }
+}
+
+TEST_F(SuspectsTest, HaveNoMoreCompanyThanTheyMay) {
+  Narrow(2, {0, 1, 2});
+  // What is above suspicion comes first, and is not put at risk.
+  EXPECT_EQ(GrantAll(0, kFirst), std::vector<BatchId>{3});
+  EXPECT_EQ(GrantAll(1, kOther), (std::vector<BatchId>{0, 1}));
+  table_.ReleaseAll(3);
+  EXPECT_EQ(GrantAll(1, kOther), std::vector<BatchId>{});
+  EXPECT_EQ(GrantAll(0, kFirst), std::vector<BatchId>{3});
+  table_.ReleaseAll(1);
+  EXPECT_EQ(GrantAll(1, kOther), std::vector<BatchId>{1});
+}
+
+TEST_F(SuspectsTest, ThatMayHaveMostCompanyComeFirst) {
+  Narrow(3, {0, 1, 2, 3});
+  Narrow(1, {0});
+  Narrow(2, {1});
+  Narrow(3, {1});  // it stays with less
+  EXPECT_EQ(GrantAll(0, kFirst), (std::vector<BatchId>{2, 3}));
+  EXPECT_EQ(GrantAll(1, kOther), std::vector<BatchId>{1});
+  table_.ReleaseAll(2);
+  Settle(3, {});
+  EXPECT_EQ(GrantAll(0, kFirst), std::vector<BatchId>{2});
+  Settle(2, {});
+  EXPECT_EQ(GrantAll(0, kFirst), std::vector<BatchId>{0});
+}
+
+TEST_F(SuspectsTest, OfTheLedgerAreKnownToTheNextEpoch) {
+  Narrow(1, {0, 2});
+  LeaseTable next(state_, 2, seconds(10));
+  next.AllowBelow(4);
+  EXPECT_EQ(next.Available(0), 2u);
+  EXPECT_EQ(next.Grant(0, kFirst, kStart)->id, 1u);
+  EXPECT_EQ(next.Grant(0, kFirst, kStart)->id, 3u);
+  EXPECT_FALSE(next.Grant(0, kFirst, kStart));
+  EXPECT_EQ(next.Grant(1, kOther, kStart)->id, 0u);
+  EXPECT_FALSE(next.Grant(1, kOther, kStart));
+}
+
+TEST_F(SuspectsTest, GetNoSecondLease) {
+  Narrow(2, {0});
+  for (int i = 0; i < 3; ++i) table_.Grant(0, kFirst, kStart);
+  const auto suspect = table_.Grant(2, {1, 3}, kStart);
+  ASSERT_EQ(suspect->id, 0u);
+  ASSERT_TRUE(table_.Renew({1, 3}, {0, suspect->fence, true}, kStart));
+  EXPECT_FALSE(table_.GrantSecond(1, kOther, seconds(1), 3, kStart + seconds(5)));
 }
 
 TEST_F(SuspectsTest, OneLossMakesNone) {

@@ -92,7 +92,8 @@ std::vector<Record> Samples() {
           HeaderRecord{"a b\n"},
           StartedRecord{7 + (BatchId{3} << 32), {3, 8}, true},
           StartedRecord{7, {3, 8}, false},
-          TypesRecord{2, R"({"columns":[]})"}};
+          TypesRecord{2, R"({"columns":[]})"},
+          CompanyRecord{2, {7, 8, 7 + (BatchId{3} << 32)}}};
 }
 
 TEST(RecordsTest, EachKindComesBack) {
@@ -317,6 +318,8 @@ TEST(RecordsTest, UnknownValuesAreRefused) {
   EXPECT_TRUE(refused(Encoded(FailedRecord{}), cause, 7));
   EXPECT_TRUE(refused(Encoded(FailedRecord{}), cause + 1, 3));
   EXPECT_TRUE(refused(Encoded(StartedRecord{}), 5 + 20, 2));
+  EXPECT_TRUE(refused(Encoded(CompanyRecord{1, {4}}), 5, 0));
+  EXPECT_TRUE(refused(Encoded(CompanyRecord{1, {4}}), 5 + 4, 2));
   EXPECT_TRUE(refused(Encoded(VerdictRecord{}), 5, 3));
   EXPECT_TRUE(refused(Encoded(Files()), 5 + 20, 8));      // kind of chunk
   EXPECT_TRUE(refused(Encoded(Files()), 5 + 20 + 1, 0));  // files in a mini-batch
