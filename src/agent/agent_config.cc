@@ -119,6 +119,7 @@ Result<JobSettings> ParseJob(const Json& object, Registration& registration) {
   const Json worker = in.ValueOr("worker", Json::object());
   job.worker = worker.dump();
   const auto async = worker.find("asyncMode");
+  registration.append_row = job.output_action == "AppendRow";
   registration.async = async != worker.end() && *async == true;
   job.resource_monitor_interval = seconds(
       static_cast<int64_t>(in.UnsignedOr("resourceMonitorIntervalSeconds", kMostSeconds, 0)));

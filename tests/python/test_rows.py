@@ -106,6 +106,16 @@ def test_settings_file(launch, settings, data):
     assert agent.result().data == data.encode()
 
 
+@pytest.mark.parametrize("end", [";", "\n;"])
+def test_rows_of_a_data_frame_that_do_not_end_with_a_line_feed(launch, end):
+    content = json.dumps({"append_row": {"pandas.DataFrame.to_csv": {"lineterminator": end}}})
+    agent = launch("returns.py", FRAME, files={"parallel_run_step.settings.json": content})
+    run_once(agent)
+    failure = agent.failed().failure
+    assert failure["kind"] == "BadReturn"
+    assert "lineterminator" in failure["message"]
+
+
 def test_header_aliases_that_do_not_fit_fail_every_attempt(launch):
     content = json.dumps({"append_row": {"pandas.DataFrame.to_csv": {"header": ["x", "y", "z"]}}})
     agent = launch(

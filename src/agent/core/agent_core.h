@@ -156,6 +156,7 @@ class AgentCore {
   void Kill(uint32_t number, Process& process);
   // The given mini-batch with that sequence number, if it may be answered now.
   std::deque<Given>::iterator Answerable(Process& process, uint64_t sequence);
+  bool WholeRows(uint32_t number, const ResultAnswer& answer);
   Batch* TakeAnswered(uint32_t number, uint64_t sequence, Instant now, Key& key);
   void Finish(Key key, Batch& batch, Finished::Kind kind, Instant now);
   void FinishFailed(Key key, Batch& batch, FailedAnswer answer, Instant now);

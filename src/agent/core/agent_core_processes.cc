@@ -196,7 +196,26 @@ AgentCore::Batch* AgentCore::TakeAnswered(uint32_t number, uint64_t sequence, In
   return &batch;
 }
 
+// Lines that end, as many as it says at least: in the output others stand before and behind them.
+bool AgentCore::WholeRows(uint32_t number, const ResultAnswer& answer) {
+  const auto it = processes_.find(number);
+  if (it == processes_.end()) return false;
+  const auto given = Answerable(it->second, answer.sequence);
+  if (given == it->second.given.end()) return false;
+  const std::string& parts = leases_.at(given->key).rows;
+  const std::string_view last = answer.rows.empty() ? std::string_view(parts) : answer.rows;
+  if (!registration_.append_row) return last.empty();
+  if (!last.empty() && last.back() != '\n') return false;
+  size_t ends = 0;
+  for (const std::string_view rows : {std::string_view(parts), answer.rows}) {
+    ends += static_cast<size_t>(std::count(rows.begin(), rows.end(), '\n'));
+    if (answer.row_count <= ends) return true;
+  }
+  return false;
+}
+
 bool AgentCore::OnResult(uint32_t number, const ResultAnswer& answer, Instant now) {
+  if (!WholeRows(number, answer)) return false;
   Key key = 0;
   Batch* batch = TakeAnswered(number, answer.sequence, now, key);
   if (batch == nullptr) return false;

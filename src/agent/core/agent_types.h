@@ -32,6 +32,7 @@ struct Registration {
   Duration lease = seconds(10);
   bool speculation = true;  // false: run() must have ended when its lease has
   bool async = false;       // the script keeps several mini-batches in flight
+  bool append_row = true;   // results have rows; else they only count them
 };
 
 // Process numbers that one incarnation may use (docs/coordinator-api.md).

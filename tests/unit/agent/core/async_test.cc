@@ -152,7 +152,7 @@ TEST(AgentCoreTold, NotesSayWhatBecameOfEachMiniBatch) {
   h.BeginWith(2);
   h.Work(0, 1, Phase::kRun, h.now());
   h.Advance(milliseconds(30));
-  EXPECT_TRUE(h.core.OnResult(0, {1, 20'000'000, 3, 3, "r", 15'000'000}, h.now()));
+  EXPECT_TRUE(h.core.OnResult(0, {1, 20'000'000, 3, 3, "a\nb\nc\n", 15'000'000}, h.now()));
   h.Step();
   h.Work(0, 2, Phase::kRun, h.now());
   h.Advance(milliseconds(10));

@@ -112,7 +112,7 @@ TEST(AgentCore, SendsBigRowsInParts) {
   const std::string part(kMaxRowsBytes, 'x');
   EXPECT_TRUE(h.core.OnRows(0, 1, part));
   EXPECT_TRUE(h.core.OnRows(0, 1, part));
-  EXPECT_TRUE(h.Succeed(0, 1, "tail"));
+  EXPECT_TRUE(h.Succeed(0, 1, "tai\n"));
   uint64_t received = 0;
   int exchanges = 0;
   for (;;) {
@@ -139,7 +139,7 @@ TEST(AgentCore, PartsStartAgainWithANewIncarnation) {
   CoreHarness h;
   h.BeginWith(1);
   EXPECT_TRUE(h.core.OnRows(0, 1, std::string(kMaxRowsBytes, 'x')));
-  EXPECT_TRUE(h.Succeed(0, 1, std::string(1000, 'y')));
+  EXPECT_TRUE(h.Succeed(0, 1, std::string(999, 'y') + '\n'));
   ASSERT_TRUE(h.NextReport());
   ASSERT_THAT(h.request.parts, SizeIs(1));
   h.Answer(h.Reply());

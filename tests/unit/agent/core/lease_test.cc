@@ -175,7 +175,7 @@ TEST(AgentCoreLease, UnderANewFenceRowsAreSentFromTheirBeginning) {
     EXPECT_TRUE(h.core.OnRows(0, 1, std::string(kMaxRowsBytes, 'x')));
     h.Advance(seconds(1));
     ASSERT_EQ(h.Next(), CallKind::kPark);
-    EXPECT_TRUE(h.Succeed(0, 1, std::string(1000, 'y')));
+    EXPECT_TRUE(h.Succeed(0, 1, std::string(999, 'y') + '\n'));
     ASSERT_EQ(h.Next(), CallKind::kReport);
     ASSERT_THAT(h.request.parts, SizeIs(1));
     ExchangeReply adopts = h.Reply();

@@ -216,6 +216,34 @@ TEST(AgentCoreProcess, AnswersOutOfOrderAreNotTaken) {
   EXPECT_TRUE(h.Succeed(0, 2));
 }
 
+// Else the next row in the output would stand on the same line, or none would be there at all.
+TEST(AgentCoreProcess, RowsAreWholeLinesAndAsManyAsItSays) {
+  struct Case {
+    const char* part;
+    const char* rows;
+    uint32_t count;
+    bool whole;
+  };
+  for (const bool append_row : {true, false}) {
+    for (const Case& one :
+         {Case{"", "a\nb\n", 2, true}, Case{"", "a\nb", 2, false}, Case{"", "a\nb\n", 3, false},
+          Case{"", "a\nb\n", 1, true}, Case{"", "", 0, true}, Case{"", "", 1, false},
+          Case{"a\n", "b\n", 2, true}, Case{"a\n", "", 1, true}, Case{"a", "", 1, false},
+          Case{"a\n", "b\n", 4'000'000'000, false}}) {
+      CoreHarness h;
+      h.registration.append_row = append_row;
+      h.BeginWith(1);
+      if (*one.part != '\0') {
+        EXPECT_TRUE(h.core.OnRows(0, 1, one.part));
+      }
+      const bool empty = *one.part == '\0' && *one.rows == '\0';
+      EXPECT_EQ(h.core.OnResult(0, {1, 1000, 1, one.count, one.rows}, h.now()),
+                append_row ? one.whole : empty)
+          << one.part << one.rows << one.count;
+    }
+  }
+}
+
 TEST(AgentCoreProcess, PartsOfAFailedAttemptAreVoid) {
   CoreHarness h;
   h.BeginWith(1);

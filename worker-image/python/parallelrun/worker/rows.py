@@ -58,6 +58,7 @@ class RowEncoder:
             data = b""
         elif lines is None:
             data = _to_bytes(returned.to_csv(**self._to_csv))
+            _check_lines(data, count)
         else:
             texts = _join(_output_of if self._component_mode else str, lines, count)
             data = _to_bytes(texts + "\n")
@@ -95,6 +96,17 @@ class RowEncoder:
             f"run() returned {'None' if returned is None else 'a value of type ' + name}. "
             + _ADVICE.get(name, f"{_RETURN_THIS}."),
             location=self._run_location,
+        )
+
+
+def _check_lines(data, count):
+    """Rows of other mini-batches stand before and behind these."""
+    if not data.endswith(b"\n") or data.count(b"\n") < count:
+        raise Failure(
+            "BadReturn",
+            "to_csv() made rows that do not end with a line feed. Correct its arguments in "
+            f"{_SETTINGS}, such as lineterminator.",
+            location=_SETTINGS,
         )
 
 
