@@ -90,6 +90,16 @@ class SystemFile final : public File {
     return {};
   }
 
+  Status Trim() override {
+    const Result<uint64_t> size = Size();
+    if (!size.ok()) return size.error();
+    // The same length as before: the system frees what lies behind it.
+    if (Retry([&] { return ftruncate(fd_, static_cast<off_t>(*size)); }) != 0) {
+      return Failed("give back the reserve of", path_);
+    }
+    return {};
+  }
+
  private:
   const int fd_;
   const std::string path_;

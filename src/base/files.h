@@ -30,6 +30,8 @@ class File {
   // Makes room up to `size` without changing the visible length, so that later writes below it
   // cannot meet a full disk. kNoSpace when there is none; ok where the file system cannot do it.
   virtual Status Reserve(uint64_t size) = 0;
+  // Gives back what was reserved beyond the length. Nobody may be writing.
+  virtual Status Trim() = 0;
 };
 
 class Files {

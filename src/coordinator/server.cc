@@ -62,6 +62,7 @@ CoordinatorServer::~CoordinatorServer() {
   for (std::thread* thread : {&planner_, &flusher_, &publisher_, &reporter_}) {
     if (thread->joinable()) thread->join();
   }
+  ledger_.GiveBackReserve();
 }
 
 Status CoordinatorServer::Listen() {

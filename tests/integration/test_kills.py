@@ -83,6 +83,10 @@ def test_kill_the_coordinator_three_times(job):
     result = command.wait()
     assert result.code == 0, result
     assert job.rows() == job.expected
+    # Each of the four had reserved room behind its log; those that were killed could not free it.
+    logs = list((job.out / "job" / "state" / "epochs").iterdir())
+    assert len(logs) == 4
+    assert sum(log.stat().st_blocks * 512 for log in logs) < 1 << 20
 
 
 def test_a_coordinator_that_is_replaced_loses_no_work(job):

@@ -385,6 +385,7 @@ void SimCoordinator::End(CoordinatorExit exit) {
   if (exit != CoordinatorExit::kSuperseded && ledger_ && !ledger_->token_path().empty()) {
     static_cast<void>(files_.Remove(ledger_->token_path()));
   }
+  if (ledger_) ledger_->GiveBackReserve();
   if (coordinator_) coordinator_->Close({Code::kUnavailable, "the coordinator ends"});
   world_.Exited(id_, exit);
 }

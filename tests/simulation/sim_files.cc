@@ -22,6 +22,9 @@ class SimFile final : public File {
   Status Reserve(uint64_t size) override {
     return files_.Operate([&] { return file_->Reserve(size); });
   }
+  Status Trim() override {
+    return files_.Operate([&] { return file_->Trim(); });
+  }
 
  private:
   const SimFiles& files_;

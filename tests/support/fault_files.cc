@@ -264,6 +264,14 @@ class FaultFile final : public File {
     });
   }
 
+  Status Trim() override {
+    return disk_->Operate([&]() -> Status {
+      if (Status s = Usable(); !s.ok()) return s;
+      node_->reserved = 0;
+      return {};
+    });
+  }
+
  private:
   Status Usable() const {
     if (life_ == disk_->life) return {};

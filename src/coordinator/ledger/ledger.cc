@@ -36,6 +36,8 @@ struct Ledger::State {
   std::string LogPath(uint32_t epoch) const { return epochs_folder + "/" + LogName(epoch); }
   Appended PlaceOf(const Result<Pending::Added>& added, RecordType type);
   Status MakeRoom(const Round& round);
+  Status Reserve(uint64_t end);
+  void TrimEarlier();
   Status Write(Round& round);
   Result<const File*> LogOf(uint32_t epoch);
 
@@ -50,6 +52,7 @@ struct Ledger::State {
   uint64_t run_id;
   const bool fresh;
   bool begun = false;
+  bool trimmed = false;
   uint64_t appended = kLogHeaderSize;
 
   Pending pending{kLogHeaderSize};
@@ -95,6 +98,11 @@ Result<uint64_t> Ledger::Inspect(const Files& files, const std::string& state_fo
   return history->run_id;
 }
 
+// What cannot be given back now, the next epoch does.
+void Ledger::GiveBackReserve() {
+  if (state_->reserved > 0) static_cast<void>(state_->log->Trim());
+}
+
 uint32_t Ledger::epoch() const { return state_->header.epoch; }
 uint64_t Ledger::run_id() const { return state_->run_id; }
 bool Ledger::fresh() const { return state_->fresh; }
@@ -124,7 +132,9 @@ Status Ledger::Begin(const std::optional<SettingsRecord>& settings,
     if (settings) Append(*settings);
   }
   const Result<uint64_t> flushed = Flush();
-  return flushed.ok() ? Status() : Status(flushed.error());
+  if (!flushed.ok()) return flushed.error();
+  if (!std::exchange(s.trimmed, true)) s.TrimEarlier();
+  return s.Reserve(*flushed);
 }
 
 Ledger::Appended Ledger::Append(const Record& record) {
@@ -197,7 +207,17 @@ Status Ledger::State::Write(Round& round) {
 }
 
 Status Ledger::State::MakeRoom(const Round& round) {
-  const uint64_t needed = round.end() + kEndReserve;
+  Status made = Reserve(round.end());
+  if (made.ok() || made.error().code != Code::kNoSpace) return made;
+  const bool from_reserve = round.ends_job && round.end() <= reserved;
+  // What is kept for the end may be in the log of the epoch before: it is taken over after this.
+  const bool first = header.epoch > 1 && durable == kLogHeaderSize;
+  return from_reserve || first ? Status() : made;
+}
+
+// Room for a log of that length, and for the end of the job behind it.
+Status Ledger::State::Reserve(uint64_t end) {
+  const uint64_t needed = end + kEndReserve;
   if (needed <= reserved) return {};
   uint64_t size = needed + kReserveStep;
   Status made = log->Reserve(size);
@@ -209,9 +229,24 @@ Status Ledger::State::MakeRoom(const Round& round) {
     reserved = size;
     return {};
   }
-  const bool from_reserve = round.ends_job && round.end() <= reserved;
-  if (made.error().code == Code::kNoSpace && from_reserve) return {};
-  return made;
+  if (made.error().code != Code::kNoSpace) return made;
+  return Error{
+      Code::kNoSpace,
+      fmt::format("{}: {} KiB more are needed, and {} KiB of them kept so that the job can "
+                  "end with a reason",
+                  made.error().message, (needed - reserved + 1023) >> 10, kEndReserve >> 10)};
+}
+
+// The seal is durable, so what counts of those logs is fixed: one that is written to all the same,
+// by a coordinator that does not know yet that it is superseded, loses nothing that is ever read.
+// An epoch that crashed could not do it itself. What cannot be given back now stays, for the next
+// epoch.
+void Ledger::State::TrimEarlier() {
+  for (uint32_t epoch = 1; epoch < header.epoch; ++epoch) {
+    if (const auto earlier = files.Open(LogPath(epoch)); earlier.ok()) {
+      static_cast<void>((*earlier)->Trim());
+    }
+  }
 }
 
 // The log of an earlier epoch; a log once opened stays open.

@@ -52,7 +52,8 @@ class Ledger {
   // ended before their first group.
   bool fresh() const;
 
-  // Step 4: writes and syncs the first group. `overwrite_run_id` starts anew with an empty history
+  // Step 4: writes and syncs the first group, and takes over the reserve of earlier epochs.
+  // `overwrite_run_id` starts anew with an empty history
   // under that run id (the caller then forgets what it replayed). kNoSpace: call it again, the
   // first call's group is written. Any other error is final.
   Status Begin(const std::optional<SettingsRecord>& settings,
@@ -73,6 +74,8 @@ class Ledger {
   // nothing is lost, the same bytes are written by the next Flush (when only records that end a job
   // wait, they may use a reserve). Any other error is final for this epoch: exit.
   Result<uint64_t> Flush();
+  // Gives back what was reserved. Nothing is flushed after this.
+  void GiveBackReserve();
   uint64_t durable() const;
   uint64_t appended() const;  // position of the last record appended
 

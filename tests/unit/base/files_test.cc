@@ -48,6 +48,23 @@ TEST_F(FilesTest, ReserveKeepsTheVisibleLength) {
   EXPECT_EQ(*(*file)->Size(), 0u);
 }
 
+TEST_F(FilesTest, TrimGivesBackWhatWasReserved) {
+  auto file = files_->CreateExclusive(Path("a"));
+  ASSERT_TRUE((*file)->WriteAt(0, "hello").ok());
+  ASSERT_TRUE((*file)->Sync().ok());
+  const auto blocks = [this] {
+    struct stat status {};
+    EXPECT_EQ(stat(Path("a").c_str(), &status), 0);
+    return status.st_blocks;
+  };
+  const auto before = blocks();
+  ASSERT_TRUE((*file)->Reserve(1 << 20).ok());
+  if (blocks() == before) GTEST_SKIP() << "this file system reserves nothing";
+  ASSERT_TRUE((*file)->Trim().ok());
+  EXPECT_EQ(blocks(), before);
+  EXPECT_EQ(*(*file)->ReadAt(0, 100), "hello");
+}
+
 TEST_F(FilesTest, ErrorsHaveCodesAndPaths) {
   const auto missing = files_->Open(Path("missing"));
   ASSERT_FALSE(missing.ok());

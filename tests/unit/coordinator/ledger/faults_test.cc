@@ -330,6 +330,60 @@ TEST(LedgerSpaceTest, BeginOnAFullDiskCanBeRepeated) {
   EXPECT_THAT(Start(files).records, ElementsAre(Encoded(TestSettings())));
 }
 
+// What a crashed epoch had reserved, and could not give back itself.
+TEST(LedgerSpaceTest, OnlyTheNewestEpochReservesRoom) {
+  FaultFiles files;
+  uint64_t one = 0;
+  for (int i = 0; i < 10; ++i) {
+    Claimed claimed = Start(files);
+    ASSERT_TRUE(Commit(*claimed.ledger, {ResultOf(static_cast<uint64_t>(i))}).ok());
+    if (i == 0) one = files.used();
+    EXPECT_LT(files.used(), one + (uint64_t{64} << 10));
+    files.Crash(CrashMode::kLoseAll);
+  }
+  const Claimed last = Start(files);
+  EXPECT_EQ(last.records.size(), 10u);
+}
+
+TEST(LedgerSpaceTest, AnEpochThatEndsGivesItsReserveBack) {
+  FaultFiles files;
+  {
+    Claimed first = Start(files);
+    ASSERT_TRUE(Commit(*first.ledger, {ResultOf(1)}).ok());
+    EXPECT_GT(files.used(), uint64_t{256} << 10);
+    first.ledger->GiveBackReserve();
+  }
+  EXPECT_LT(files.used(), uint64_t{8} << 10);
+  EXPECT_THAT(Start(files).records, ElementsAre(ResultOf(1)));
+}
+
+// The disk is full, and all the room that is left for the job's end is a crashed epoch's.
+TEST(LedgerSpaceTest, TheReserveOfACrashedEpochIsPassedOn) {
+  FaultFiles files;
+  {
+    Claimed first = Start(files);
+    ASSERT_TRUE(Commit(*first.ledger, {ResultOf(1)}).ok());
+    files.Crash(CrashMode::kLoseAll);
+  }
+  files.SetCapacity(files.used() + 2000);
+  Claimed second = Start(files);
+  const std::string verdict = Encoded(VerdictRecord{Outcome::kFailed, 1, "NoSpace", "full"});
+  ASSERT_TRUE(Commit(*second.ledger, {ResultOf(2, 100'000), verdict}).ok());
+  files.Crash(CrashMode::kLoseAll);
+  files.SetCapacity(std::nullopt);
+  EXPECT_THAT(Start(files).records, ElementsAre(ResultOf(1), ResultOf(2, 100'000), verdict));
+}
+
+TEST(LedgerSpaceTest, AFullDiskIsToldWithWhatIsNeeded) {
+  FaultFiles files;
+  Claimed first = Start(files);
+  ASSERT_TRUE(Commit(*first.ledger, {ResultOf(1)}).ok());
+  files.SetCapacity(files.used() + 1000);
+  const Status full = Commit(*first.ledger, {ResultOf(2, 5 << 20)});
+  ASSERT_EQ(full.error().code, Code::kNoSpace);
+  EXPECT_THAT(full.error().message, HasSubstr("KiB more are needed, and 256 KiB of them kept"));
+}
+
 // Room is reserved in steps: hardly ever, and still when only the exact need is there.
 TEST(LedgerSpaceTest, ReservesSeldom) {
   FaultFiles files;
