@@ -33,7 +33,7 @@ Result<std::unique_ptr<HttpServer>> Listen(EventLoop& loop, const std::string& a
   HttpServerOptions options;
   options.host = parsed->host;
   options.port = parsed->port;
-  options.max_connections = 256;
+  LimitPublicPort(options);
   return HttpServer::Start(
       loop, options,
       [](const HttpRequest& request) -> std::variant<size_t, HttpResponse> {

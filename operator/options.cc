@@ -153,6 +153,10 @@ ParsedOptions ParseOptions(const std::vector<std::string>& arguments,
       ->check(CLI::Range(1, 65535));
   app.add_flag("--network-policies,!--no-network-policies", options.planning.network_policies,
                "Make a NetworkPolicy for each job's coordinator");
+  app.add_option("--metrics-namespaces", options.planning.metrics_namespaces,
+                 "Namespaces, separated by commas, whose pods the NetworkPolicies let read the "
+                 "coordinators' metrics (default: none)")
+      ->delimiter(',');
   app.add_flag("--pod-security-defaults,!--no-pod-security-defaults",
                options.planning.pod_security_defaults,
                "Give pods uid 65532 and Pod Security \"restricted\" (default true; false on "

@@ -26,6 +26,8 @@ struct OperatorOptions {
   std::string operator_namespace;
   uint16_t coordinator_port = 8443;  // of new jobs, likewise
   bool network_policies = false;
+  // Whose pods may read a coordinator's metrics, where there are such policies.
+  std::vector<std::string> metrics_namespaces;
   // uid, gid and fsGroup 65532 and the rest of Pod Security "restricted"; off where the platform
   // chooses the ids itself (OpenShift).
   bool pod_security_defaults = true;

@@ -110,17 +110,25 @@ json CoordinatorNetworkPolicy(const BuildContext& context) {
   const auto port = [](int number) {
     return json::array({{{"protocol", "TCP"}, {"port", number}}});
   };
-  json policy = {
-      {"apiVersion", "networking.k8s.io/v1"},
-      {"kind", "NetworkPolicy"},
-      {"metadata", ObjectMetadata(job, ServiceName(job), context.options.job_labels)},
-      {"spec",
-       {{"podSelector", {{"matchLabels", CoordinatorLabels(job)}}},
-        {"policyTypes", {"Ingress"}},
-        {"ingress",
-         json::array({{{"from", std::move(from)}, {"ports", port(context.coordinator_port)}},
-                      {{"from", json::array({{{"namespaceSelector", json::object()}}})},
-                       {"ports", port(kMetricsPort)}}})}}}};
+  json ingress =
+      json::array({{{"from", std::move(from)}, {"ports", port(context.coordinator_port)}}});
+  // Kubelets, which probe this port too, need no rule.
+  if (!context.options.metrics_namespaces.empty()) {
+    const json named = {{"key", "kubernetes.io/metadata.name"},
+                        {"operator", "In"},
+                        {"values", context.options.metrics_namespaces}};
+    ingress.push_back(
+        {{"from",
+          json::array({{{"namespaceSelector", {{"matchExpressions", json::array({named})}}}}})},
+         {"ports", port(kMetricsPort)}});
+  }
+  json policy = {{"apiVersion", "networking.k8s.io/v1"},
+                 {"kind", "NetworkPolicy"},
+                 {"metadata", ObjectMetadata(job, ServiceName(job), context.options.job_labels)},
+                 {"spec",
+                  {{"podSelector", {{"matchLabels", CoordinatorLabels(job)}}},
+                   {"policyTypes", {"Ingress"}},
+                   {"ingress", std::move(ingress)}}}};
   Annotate(policy);
   return policy;
 }

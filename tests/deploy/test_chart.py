@@ -22,6 +22,7 @@ EVERYTHING = {
     "serviceAccount": {"annotations": {"role": "reader"}},
     "podDisruptionBudget": {"enabled": True},
     "networkPolicy": {"enabled": True},
+    "jobs": {"metricsNamespaces": ["monitoring", "teams"]},
     "metrics": {
         "perJob": True,
         "serviceMonitor": {"enabled": True, "labels": {"release": "p"}},
@@ -148,11 +149,13 @@ def test_images_of_a_mirror():
     assert flags["image-pull-secrets"] == "all,theirs"
     assert flags["job-labels"] == "area=a,cost=7"
     assert flags["per-job-metrics"] == "true"
+    assert flags["metrics-namespaces"] == "monitoring,teams"
 
 
 def test_the_operator_knows_its_flags():
     known = re.findall(r'"--([a-z-]+)', (ROOT / "operator/options.cc").read_text())
-    values = {**EVERYTHING, "watchNamespaces": ["a"], "jobs": {"coordinatorPort": 9443}}
+    jobs = {**EVERYTHING["jobs"], "coordinatorPort": 9443}
+    values = {**EVERYTHING, "watchNamespaces": ["a"], "jobs": jobs}
     passed = render.arguments(render.chart({**values, "extraArgs": []}))
     assert set(passed) <= set(known)
     assert passed["coordinator-port"] == "9443"

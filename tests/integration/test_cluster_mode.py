@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import socket
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -96,6 +97,12 @@ def test_who_may_read_what(cluster):
 
     assert plain("/healthz")[0] == 200
     assert plain("/readyz")[0] == 200
+    crowd = [socket.create_connection(("127.0.0.1", cluster.metrics_port)) for _ in range(200)]
+    assert plain("/healthz")[0] == 200
+    assert plain("/readyz")[0] == 200
+    for silent in crowd:
+        with silent:
+            assert silent.recv(1) == b"", "it is closed after a second"
     status, text = plain("/metrics")
     assert status == 200 and "parallelrun_mini_batches" in text
     for path in ("/v1/progress", "/v1/control", "/", "/v1/nodes/0/register"):

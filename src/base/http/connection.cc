@@ -170,6 +170,12 @@ class StreamConnection final : public HttpConnection {
     if (now >= deadline_) Close(true);
   }
 
+  std::optional<SteadyTime> WaitsSince() const override {
+    const bool newcomer = phase_ == Phase::kHandshake || (phase_ == Phase::kHead && !served_);
+    if (newcomer || phase_ == Phase::kLinger) return since_;
+    return std::nullopt;
+  }
+
   void CloseIfIdle() override {
     const bool idle = phase_ == Phase::kHandshake || (phase_ == Phase::kHead && !head_begun_);
     if (idle) Close(false);
@@ -275,7 +281,9 @@ class StreamConnection final : public HttpConnection {
 
   // The head is there: limits and gate. False if the request was refused.
   bool Admit() {
-    if (refuse_) return Refuse(TextResponse(503, "too many connections; try again later\n")), false;
+    if (refuse_ && !IsAlwaysAnswered()) {
+      return Refuse(TextResponse(503, "too many connections; try again later\n")), false;
+    }
     const char* ambiguous = AmbiguousHead(request_, parser_->is_http_1_1());
     if (*ambiguous) return Refuse(TextResponse(400, ambiguous)), false;
     auto verdict = host_->gate(request_);
@@ -297,8 +305,16 @@ class StreamConnection final : public HttpConnection {
     return true;
   }
 
+  // One with a body could keep its place for as long as it sends a byte now and then.
+  bool IsAlwaysAnswered() const {
+    const std::vector<std::string>& paths = host_->options.always_answered;
+    return parser_->is_done() &&
+           std::find(paths.begin(), paths.end(), request_.path) != paths.end();
+  }
+
   void Dispatch() {
-    keep_alive_ = parser_->keep_alive();
+    served_ = true;
+    keep_alive_ = parser_->keep_alive() && KeepsAlive();
     is_head_ = request_.method == "HEAD";
     parser_.reset();
     phase_ = Phase::kHandling;
@@ -313,10 +329,15 @@ class StreamConnection final : public HttpConnection {
   void Refuse(HttpResponse response) { Reject(std::move(response), false); }
 
   void Reject(HttpResponse response, bool keep_alive) {
-    keep_alive_ = keep_alive;
+    served_ = true;
+    keep_alive_ = keep_alive && KeepsAlive();
     is_head_ = request_.method == "HEAD";
     parser_.reset();
     Send(std::move(response));
+  }
+
+  bool KeepsAlive() const {
+    return !refuse_ && host_->options.keep_alive_timeout > Duration::zero();
   }
 
   void Send(HttpResponse response) {
@@ -367,6 +388,7 @@ class StreamConnection final : public HttpConnection {
     body_out_ = {};
     if (keep_alive_ && !host_->draining) return BeginRequest(host_->options.keep_alive_timeout);
     phase_ = Phase::kLinger;
+    since_ = std::chrono::steady_clock::now();
     SetDeadline(kLingerTime);
     ErrorCode ignored;
     SocketOf(stream_).shutdown(HttpSocket::shutdown_send, ignored);
@@ -379,10 +401,12 @@ class StreamConnection final : public HttpConnection {
   Stream stream_;
   Phase phase_ = Phase::kHandshake;
   SteadyTime deadline_ = SteadyTime::max();
+  SteadyTime since_ = std::chrono::steady_clock::now();  // of WaitsSince
   std::optional<RequestParser> parser_;
   HttpRequest request_;
   std::weak_ptr<HttpExchange> exchange_;
   bool head_begun_ = false;
+  bool served_ = false;  // its first request was there as a whole
   bool keep_alive_ = false;
   bool is_head_ = false;
   bool reading_ = false;

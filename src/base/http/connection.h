@@ -5,6 +5,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/http/server.h"
@@ -35,13 +36,17 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   virtual void Respond(HttpResponse response) = 0;
   // Closes at once if the wait in progress is over its limit.
   virtual void CheckDeadline(SteadyTime now) = 0;
+  // Since when it waits for its first request, or for the client to go after the last answer: what
+  // may make room for another connection. Nothing while a request is in work.
+  virtual std::optional<SteadyTime> WaitsSince() const = 0;
   // The server drains: closes if no request is in flight.
   virtual void CloseIfIdle() = 0;
   // Closes at once; `tell` runs OnGone of an exchange in flight.
   virtual void Close(bool tell) = 0;
 };
 
-// `refuse`: answers the first request with 503 and closes. With `tls`: a TLS connection.
+// `refuse`: answers the first request with 503, unless it is one of `always_answered`, and closes.
+// With `tls`: a TLS connection.
 std::shared_ptr<HttpConnection> MakeHttpConnection(std::shared_ptr<HttpConnectionHost> host,
                                                    HttpSocket socket, std::string peer, bool refuse,
                                                    boost::asio::ssl::context* tls);

@@ -42,8 +42,9 @@ void HttpExchange::MarkGone() {
 
 namespace {
 
-// Beyond max_connections this many more are let in, only to be told 503 properly.
-constexpr size_t kRefusedAtOnce = 16;
+// Beyond max_connections this many more are let in, to be told 503 properly or to be answered
+// always.
+constexpr size_t kBeyondLimit = 32;
 constexpr Duration kAcceptPause = milliseconds(100);
 
 std::string PeerName(const HttpSocket& socket) {
@@ -157,7 +158,7 @@ struct HttpServerState final : HttpConnectionHost, std::enable_shared_from_this<
   }
 
   void Admit(HttpSocket socket) {
-    if (connections.size() >= options.max_connections + kRefusedAtOnce) return;
+    if (connections.size() >= options.max_connections + kBeyondLimit && !MakeRoom()) return;
     const bool refuse = connections.size() >= options.max_connections;
     SetUpSocket(socket);
     std::string peer = PeerName(socket);
@@ -167,6 +168,20 @@ struct HttpServerState final : HttpConnectionHost, std::enable_shared_from_this<
     connections.insert(connection);
     if (sweep == EventLoop::TimerId::kNone) ScheduleSweep();
     connection->Start();
+  }
+
+  // Whoever has waited longest without a request goes: those who come with one are always let in.
+  bool MakeRoom() {
+    std::shared_ptr<HttpConnection> longest;
+    SteadyTime since = SteadyTime::max();
+    for (const auto& connection : connections) {
+      const std::optional<SteadyTime> waits = connection->WaitsSince();
+      if (!waits || *waits >= since) continue;
+      since = *waits;
+      longest = connection;
+    }
+    if (longest) longest->Close(false);
+    return longest != nullptr;
   }
 
   // One timer for all time limits: a limit is kept to within `sweep_every`, and a request costs
@@ -204,6 +219,14 @@ struct HttpServerState final : HttpConnectionHost, std::enable_shared_from_this<
   }
 };
 
+void LimitPublicPort(HttpServerOptions& options) {
+  options.max_connections = 64;
+  options.always_answered = {"/healthz", "/readyz"};
+  options.header_timeout = seconds(1);
+  options.body_idle_timeout = seconds(1);
+  options.keep_alive_timeout = Duration::zero();
+}
+
 HttpServer::HttpServer(std::shared_ptr<HttpServerState> state) : state_(std::move(state)) {}
 
 Result<std::unique_ptr<HttpServer>> HttpServer::Start(EventLoop& loop, HttpServerOptions options,
@@ -220,8 +243,11 @@ Result<std::unique_ptr<HttpServer>> HttpServer::Start(EventLoop& loop, HttpServe
   ErrorCode ec;
   state->port = state->acceptor.local_endpoint(ec).port();
   if (ec) return ListenError(options, ec);
-  const Duration shortest = std::min({options.header_timeout, options.body_idle_timeout,
-                                      options.keep_alive_timeout, options.write_idle_timeout});
+  Duration shortest =
+      std::min({options.header_timeout, options.body_idle_timeout, options.write_idle_timeout});
+  if (options.keep_alive_timeout > Duration::zero()) {
+    shortest = std::min(shortest, options.keep_alive_timeout);
+  }
   state->sweep_every = std::clamp<Duration>(shortest / 4, milliseconds(5), milliseconds(500));
   state->options = std::move(options);
   state->gate = std::move(gate);

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "base/error.h"
 #include "base/event_loop.h"
@@ -64,12 +65,18 @@ struct HttpServerOptions {
   std::string tls_key_file;
 
   size_t max_connections = 4096;  // one more gets 503 and is closed
+  // Paths that get their answer beyond max_connections too, if the request has no body.
+  std::vector<std::string> always_answered;
   size_t max_header_bytes = 16 * 1024;
   Duration header_timeout = seconds(10);  // TLS handshake; first to last byte of a head
   Duration body_idle_timeout = seconds(30);
-  Duration keep_alive_timeout = seconds(75);  // between requests
+  Duration keep_alive_timeout = seconds(75);  // between requests; zero: one request a connection
   Duration write_idle_timeout = seconds(30);
 };
+
+// Limits of a port to which anybody may connect: whoever is silent for a second has to go, and
+// however many connect, the probes /healthz and /readyz are answered.
+void LimitPublicPort(HttpServerOptions& options);
 
 class HttpServer {
  public:

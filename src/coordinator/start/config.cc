@@ -17,7 +17,6 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMaxConfigBytes = size_t{4} << 20;
-constexpr size_t kMaxMetricsConnections = 64;
 constexpr size_t kNodeConnections = 4;  // a node keeps three: reports, parked calls, logs
 
 Error Wrong(const std::string& key, const std::string& why) {
@@ -129,7 +128,7 @@ Result<CoordinatorConfig> ParseConfig(const std::string& text) {
     if (const std::string address = object.value("metricsListen", ""); !address.empty()) {
       const Status metrics = ParseAddress("metricsListen", address, config.metrics_http.emplace());
       if (!metrics.ok()) return metrics.error();
-      config.metrics_http->max_connections = kMaxMetricsConnections;
+      LimitPublicPort(*config.metrics_http);
     }
     config.resource_uid = object.at("resourceUid").get<std::string>();
     config.resume = object.value("resume", false);

@@ -21,6 +21,7 @@ struct Line : HttpConnection {
   void Start() override {}
   void Respond(HttpResponse response) override { answers.push_back(std::move(response)); }
   void CheckDeadline(SteadyTime) override {}
+  std::optional<SteadyTime> WaitsSince() const override { return std::nullopt; }
   void CloseIfIdle() override {}
   void Close(bool) override {}
 };

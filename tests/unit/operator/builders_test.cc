@@ -316,6 +316,13 @@ TEST_F(OperatorBuilders, TheNetworkPolicyLetsInTheJobAndTheOperator) {
             "parallelrun-system");
   EXPECT_EQ(from[1]["podSelector"]["matchLabels"]["app.kubernetes.io/component"], "operator");
   EXPECT_EQ(policy["spec"]["policyTypes"], json::parse(R"(["Ingress"])"));
+  EXPECT_EQ(policy["spec"]["ingress"].size(), 1U) << "nobody is named who may read the metrics";
+  options.metrics_namespaces = {"monitoring", "teams"};
+  const json named = CoordinatorNetworkPolicy(Context());
+  EXPECT_EQ(named["spec"]["ingress"][1], json::parse(R"({
+    "from": [{"namespaceSelector": {"matchExpressions": [{"key": "kubernetes.io/metadata.name",
+      "operator": "In", "values": ["monitoring", "teams"]}]}}],
+    "ports": [{"protocol": "TCP", "port": 9102}]})"));
 }
 
 TEST_F(OperatorBuilders, SecretsAndCodeAreCarriedAsTheyAre) {

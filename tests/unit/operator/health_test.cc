@@ -5,8 +5,10 @@
 
 #include <atomic>
 #include <memory>
+#include <vector>
 
 #include "base/http/client.h"
+#include "tests/unit/base/http/fixture.h"
 
 namespace parallelrun {
 namespace {
@@ -65,6 +67,18 @@ TEST(OperatorHealth, OneAddressServesEverythingAndTwoTheirOwn) {
   EXPECT_EQ(Servers::Ask(metrics, "/metrics").status, 200);
   EXPECT_EQ(Servers::Ask(metrics, "/healthz").status, 404);
   EXPECT_EQ(Servers::Ask(apart.servers->health_port(), "/metrics").status, 404);
+}
+
+TEST(OperatorHealth, ACrowdOfSilentConnectionsKeepsNoProbeOut) {
+  Servers together("127.0.0.1:0", "127.0.0.1:0");
+  const uint16_t port = together.servers->health_port();
+  together.ready = true;
+  std::vector<std::unique_ptr<RawClient>> crowd;
+  for (int i = 0; i < 300; ++i) crowd.push_back(std::make_unique<RawClient>(port));
+  EXPECT_EQ(Servers::Ask(port, "/healthz").status, 200);
+  EXPECT_EQ(Servers::Ask(port, "/readyz").status, 200);
+  for (const auto& silent : crowd) EXPECT_EQ(silent->ReadToEnd(), "") << "closed after a second";
+  EXPECT_EQ(Servers::Ask(port, "/metrics").status, 200);
 }
 
 TEST(OperatorHealth, NothingElseIsServed) {

@@ -38,6 +38,7 @@ TEST(OperatorOptions, EveryFlagIsRead) {
                                       "--leader-renew-deadline=20s",
                                       "--leader-retry-period=1500ms",
                                       "--network-policies",
+                                      "--metrics-namespaces=monitoring,teams",
                                       "--pod-security-defaults=false",
                                       "--workers",
                                       "8",
@@ -65,6 +66,7 @@ TEST(OperatorOptions, EveryFlagIsRead) {
   EXPECT_EQ(options.leader.lease_duration, seconds(30));
   EXPECT_EQ(options.leader.retry_period, milliseconds(1500));
   EXPECT_TRUE(options.planning.network_policies);
+  EXPECT_EQ(options.planning.metrics_namespaces, (std::vector<std::string>{"monitoring", "teams"}));
   EXPECT_FALSE(options.planning.pod_security_defaults);
   EXPECT_EQ(options.workers, 8);
   EXPECT_TRUE(options.per_job_metrics);

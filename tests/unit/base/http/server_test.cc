@@ -315,6 +315,57 @@ TEST(HttpServer, AFloodOfConnectionsTakesNothingFromThoseWhoAreThere) {
   EXPECT_LT(server.OnLoop([&] { return server.server().connections(); }), 150u);
 }
 
+// A public port whose time limits are too long to save it.
+HttpServerOptions CrowdedPort() {
+  HttpServerOptions options;
+  LimitPublicPort(options);
+  options.max_connections = 4;
+  options.header_timeout = options.body_idle_timeout = seconds(3600);
+  return options;
+}
+
+TEST(HttpServer, ProbesAreAnsweredAmongAnyNumberOfSilentConnections) {
+  TestServer server(CrowdedPort());
+  std::vector<std::unique_ptr<RawClient>> crowd;
+  for (int i = 0; i < 200; ++i) {
+    crowd.push_back(std::make_unique<RawClient>(server.port()));
+    if (i % 3 == 1) crowd.back()->Send("GET /healthz HT");
+    if (i % 3 == 2) crowd.back()->Send(kGet);  // a connection serves one request
+    RawClient probe(server.port());
+    probe.Send("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    const std::string answer = probe.ReadToEnd();
+    EXPECT_EQ(StatusOf(answer), 200) << i;
+    EXPECT_TRUE(Closes(answer));
+  }
+  EXPECT_LE(server.OnLoop([&] { return server.server().connections(); }), 40u);
+}
+
+TEST(HttpServer, ProbesAreAnsweredWhileNobodyReadsTheLongAnswers) {
+  std::atomic<int> answered = 0;
+  TestServer server(CrowdedPort(), [&](const std::shared_ptr<HttpExchange>& exchange) {
+    const bool probe = exchange->request().path == "/healthz";
+    exchange->Respond(TextResponse(200, probe ? "ok" : std::string(8 << 20, 'x')));
+    ++answered;
+  });
+  std::vector<std::unique_ptr<RawClient>> crowd;
+  for (int i = 0; i < 4; ++i) {
+    crowd.push_back(std::make_unique<RawClient>(server.port()));
+    crowd.back()->Send("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+  }
+  while (answered != 4) std::this_thread::yield();
+  // Nor do those who hold their request back once they are let in beyond the limit.
+  for (int i = 0; i < 50; ++i) {
+    crowd.push_back(std::make_unique<RawClient>(server.port()));
+    crowd.back()->Send(Post("/healthz", "Transfer-Encoding: chunked\r\n", "1"));
+  }
+  RawClient probe(server.port());
+  probe.Send("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_EQ(BodyOf(probe.ReadToEnd()), "ok");
+  RawClient scraper(server.port());
+  scraper.Send("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_EQ(StatusOf(scraper.ReadToEnd()), 503);
+}
+
 TEST(HttpServer, AnswersLater) {
   Parking parking;
   TestServer server({}, parking.Handler());

@@ -1,4 +1,5 @@
 // What follows from a coordinator's configuration, and what it tells agents of the job.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -68,6 +69,8 @@ TEST(CoordinatorConfigTest, ListensWhereItIsTold) {
       EXPECT_EQ(http.host, one.host) << one.address;
       EXPECT_EQ(http.port, one.port) << one.address;
     }
+    EXPECT_THAT(parsed->metrics_http->always_answered, testing::ElementsAre("/healthz", "/readyz"));
+    EXPECT_TRUE(parsed->http.always_answered.empty());
   }
 }
 
