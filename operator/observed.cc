@@ -1,5 +1,6 @@
 #include "operator/observed.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "operator/status/json.h"
@@ -20,6 +21,19 @@ int64_t LabelNumber(const json& labels, const char* key, int64_t missing) {
     return missing;
   }
   return std::strtoll(text.c_str(), nullptr, 10);
+}
+
+// "HOST=2,OTHER=1", as WorkerPod writes it; what is no such list is none.
+std::map<std::string, int32_t> ReadFailedHosts(const std::string& text) {
+  std::map<std::string, int32_t> hosts;
+  for (size_t at = 0; at < text.size();) {
+    const size_t equals = text.find('=', at);
+    const size_t end = std::min(text.find(',', at), text.size());
+    if (equals == std::string::npos || equals >= end || end - equals > 9) return {};
+    hosts[text.substr(at, equals - at)] = std::atoi(text.substr(equals + 1).c_str());
+    at = end + 1;
+  }
+  return hosts;
 }
 
 std::string ControllerUid(const json& metadata) {
@@ -118,6 +132,8 @@ PodDigest DigestPod(const json& pod) {
   out.incarnation = LabelNumber(labels, "parallelrun.dev/incarnation", 0);
   out.failures =
       static_cast<int32_t>(LabelNumber(At(metadata, "annotations"), "parallelrun.dev/failures", 0));
+  out.failed_hosts =
+      ReadFailedHosts(Text(At(metadata, "annotations"), "parallelrun.dev/failed-hosts"));
   out.created = lenient::Time(metadata, "creationTimestamp").value_or(WallTime{});
   out.deletion = lenient::Time(metadata, "deletionTimestamp");
 

@@ -60,6 +60,7 @@ struct PodDigest {
   int32_t index = 0;        // of a node
   int64_t incarnation = 0;  // 0: its labels could not be read
   int32_t failures = 0;     // of this index, one after another, before this pod: back-off
+  std::map<std::string, int32_t> failed_hosts;  // where these were
   PodPhase phase = PodPhase::kPending;
   // A node whose agent has ended, but whose sidecars still run: `phase` is the agent\'s.
   bool lingers = false;

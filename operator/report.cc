@@ -64,9 +64,10 @@ std::optional<Report> ParseReport(const json& in) {
   out.warning = Shortened(Text(in, "warning"), kMaxMessage);
   for (const json& node : lenient::List(in, "nodes")) {
     if (out.registered.size() == kMostNodes) break;
-    if (lenient::Boolean(node, "registered")) {
-      out.registered.push_back(static_cast<int32_t>(Count(node, "index")));
-    }
+    if (!lenient::Boolean(node, "registered")) continue;
+    const auto index = static_cast<int32_t>(Count(node, "index"));
+    out.registered.push_back(index);
+    if (Count(node, "held") > 0) out.working.push_back(index);
   }
   ReadErrors(in, out);
   if (const json& verdict = At(in, "verdict"); verdict.is_object()) {

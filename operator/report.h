@@ -29,6 +29,7 @@ struct Report {
   double per_second = 0;
   std::optional<int64_t> seconds_remaining;
   std::vector<int32_t> registered;  // indices of nodes
+  std::vector<int32_t> working;     // of those that hold mini-batches: their init() has ended
   std::vector<DistinctFailure> errors;
   std::string paused;   // why it writes no results at the moment
   std::string warning;  // what a person changed between this run's start and its continuation

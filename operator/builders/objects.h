@@ -26,7 +26,8 @@ using Labels = std::map<std::string, std::string>;
 
 struct PodNumber {
   int64_t incarnation = 1;
-  int32_t failures = 0;  // consecutive ones of this index before
+  int32_t failures = 0;                           // consecutive ones of this index before
+  std::map<std::string, int32_t> failed_hosts{};  // where these were
 };
 
 std::string CoordinatorPodName(const JobIdentity& job, int64_t incarnation);

@@ -213,18 +213,46 @@ void AddUserVolumes(const JobSpec& spec, bool on_nodes, json& volumes, json& mou
   }
 }
 
+// A list of the pod's affinity, beside the user's own terms.
+json& AffinityList(json& pod, const char* kind, const char* when) {
+  json* at = &pod["spec"];
+  for (const char* key : {"affinity", kind}) {
+    at = &(*at)[key];
+    if (!at->is_object()) *at = json::object();
+  }
+  json& list = (*at)[when];
+  if (!list.is_array()) list = json::array();
+  return list;
+}
+
 void KeepOnOneHost(const JobIdentity& job, json& pod) {
   // A term that the pod's own labels match lets the first pod of the job go anywhere.
   const json term = {{"topologyKey", "kubernetes.io/hostname"},
                      {"labelSelector", {{"matchLabels", {{"parallelrun.dev/job-uid", job.uid}}}}}};
-  json* at = &pod["spec"];
-  for (const char* key : {"affinity", "podAffinity"}) {
-    at = &(*at)[key];
-    if (!at->is_object()) *at = json::object();
+  AffinityList(pod, "podAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+      .push_back(term);
+}
+
+// Where this node has failed twice it goes only if no other host has room: a wish, so that a job
+// whose own fault it is loses no host by it.
+void AvoidHosts(const std::map<std::string, int32_t>& failed_hosts, json& pod) {
+  constexpr int32_t kFailuresToAvoid = 2;
+  json fields = json::array();
+  for (const auto& [host, failures] : failed_hosts) {
+    if (failures < kFailuresToAvoid) continue;
+    fields.push_back({{"key", "metadata.name"}, {"operator", "NotIn"}, {"values", {host}}});
   }
-  json& list = (*at)["requiredDuringSchedulingIgnoredDuringExecution"];
-  if (!list.is_array()) list = json::array();
-  list.push_back(term);
+  if (fields.empty()) return;
+  AffinityList(pod, "nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution")
+      .push_back({{"weight", 100}, {"preference", {{"matchFields", std::move(fields)}}}});
+}
+
+std::string FailedHosts(const std::map<std::string, int32_t>& failed_hosts) {
+  std::string text;
+  for (const auto& [host, failures] : failed_hosts) {
+    text += (text.empty() ? "" : ",") + host + "=" + std::to_string(failures);
+  }
+  return text;
 }
 
 json WorkerPod(const BuildContext& context, int32_t index, PodNumber number) {
@@ -235,6 +263,10 @@ json WorkerPod(const BuildContext& context, int32_t index, PodNumber number) {
   pod["metadata"]["labels"]["parallelrun.dev/node"] = node;
   pod["metadata"]["annotations"] = {{"parallelrun.dev/failures", std::to_string(number.failures)},
                                     {"kubectl.kubernetes.io/default-container", "worker"}};
+
+  if (const std::string hosts = FailedHosts(number.failed_hosts); !hosts.empty()) {
+    pod["metadata"]["annotations"]["parallelrun.dev/failed-hosts"] = hosts;
+  }
 
   json volumes = json::array(
       {EmptyDir("parallelrun-runtime"), EmptyDir("parallelrun-work"), EmptyDir("parallelrun-tmp")});
@@ -278,6 +310,7 @@ json WorkerPod(const BuildContext& context, int32_t index, PodNumber number) {
   if (worker != nullptr && runtime != nullptr && worker->contains("resources")) {
     (*runtime)["resources"] = (*worker)["resources"];
   }
+  AvoidHosts(number.failed_hosts, pod);
   if (context.one_host) KeepOnOneHost(context.identity, pod);
   return pod;
 }

@@ -20,7 +20,13 @@ void CountNode(Draft& draft, const PodDigest& pod, const PodOutcome& end) {
       ++counts.disruptions;
       return draft.Event(false, "NodeDisrupted", what);
     case EndCause::kMemory: ++counts.disruptions; return draft.Event(true, "NodeOutOfMemory", what);
-    case EndCause::kJob: ++counts.restarts; return draft.Event(true, "NodeFailed", what);
+    case EndCause::kJob: {
+      ++counts.restarts;
+      const bool others_work = draft.OthersWork(pod.index);
+      if (!others_work) ++counts.against_limit;
+      return draft.Event(true, "NodeFailed",
+                         what + (others_work ? "; the other nodes go on with its work" : ""));
+    }
   }
 }
 
@@ -85,10 +91,10 @@ void CountEnds(Draft& draft, bool running) {
       if (counts && !counted.contains(name)) CountNode(draft, *pod, EndOf(*pod));
       status.counted.push_back(name);
       if (!pod->Terminal() || pod->deletion || !held.contains(name)) continue;
-      if (pod->lingers) {
-        draft.DeletePod(*pod, "its agent has ended, and only sidecars run");
-      } else if (index >= draft.spec.node_count) {
+      if (index >= draft.spec.node_count) {
         draft.DeletePod(*pod, "the job wants this node no more");
+      } else if (pod->lingers && pod != group.Highest()) {
+        draft.DeletePod(*pod, "its agent has ended, and only sidecars run");
       } else if (pod != group.Tombstone()) {
         draft.DeletePod(*pod, "a later pod of this node ended too");
       }

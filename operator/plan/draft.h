@@ -62,6 +62,9 @@ struct Draft {
   // Whether `target` was refused in the last 5 s; the plan wakes when it may be tried again.
   bool RefusedLately(const std::string& target);
 
+  // Another node than this one is at work, and has not failed before.
+  bool OthersWork(int32_t index) const;
+
   void DeletePod(const PodDigest& pod, const std::string& reason);
   void DeleteNodes(const std::string& reason);  // all that run
   void Event(bool warning, std::string reason, std::string_view message);

@@ -84,14 +84,15 @@ void JudgeRestarts(Draft& draft) {
   const bool known = draft.report || draft.spec.node_restart_limit;
   const int64_t limit = NodeRestartLimit(draft.spec, status.highest_node_count,
                                          draft.report ? draft.report->FoundToEndNodes() : 0);
-  if (known && status.nodes.restarts > limit) {
+  if (known && status.nodes.against_limit > limit) {
     std::string last;
     for (const EventToEmit& event : draft.plan.events) {
       if (event.reason == "NodeFailed") last = "; the last one: " + event.message;
     }
     return Fail(draft, "NodeRestartLimitExceeded",
-                fmt::format("nodes failed {} times, nodeRestartLimit is {}{}",
-                            status.nodes.restarts, limit, last));
+                fmt::format("nodes failed {} times while no other node worked, nodeRestartLimit "
+                            "is {}{}",
+                            status.nodes.against_limit, limit, last));
   }
   if (status.coordinator.fruitless > draft.spec.coordinator.restart_limit) {
     const PodDigest* const pod = draft.groups.coordinator.Highest();

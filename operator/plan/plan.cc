@@ -249,6 +249,16 @@ bool Draft::RefusedLately(const std::string& target) {
   return false;
 }
 
+bool Draft::OthersWork(int32_t index) const {
+  if (!report) return false;
+  return std::any_of(report->working.begin(), report->working.end(), [&](int32_t other) {
+    const auto group = groups.nodes.find(other);
+    if (other == index || other >= spec.node_count || group == groups.nodes.end()) return false;
+    const PodDigest* const live = group->second.Live();
+    return live != nullptr && live->failures == 0;
+  });
+}
+
 void Draft::DeletePod(const PodDigest& pod, const std::string& reason) {
   // It may be gone before it is seen to go.
   status.highest_incarnation = std::max(status.highest_incarnation, pod.incarnation);
@@ -260,9 +270,14 @@ void Draft::DeletePod(const PodDigest& pod, const std::string& reason) {
 }
 
 void Draft::DeleteNodes(const std::string& reason) {
+  // One that has ended is kept until the status that was read holds what it counts for.
+  const auto held = [this](const PodDigest& pod) {
+    const std::vector<std::string>& names = before.counted;
+    return before.Over() || std::find(names.begin(), names.end(), CountedName(pod)) != names.end();
+  };
   for (const auto& [index, group] : groups.nodes) {
     for (const PodDigest* pod : group.pods) {
-      if (pod->Live() || (pod->lingers && !pod->deletion)) DeletePod(*pod, reason);
+      if (pod->Live() || (pod->lingers && !pod->deletion && held(*pod))) DeletePod(*pod, reason);
     }
   }
 }

@@ -15,6 +15,7 @@ constexpr Duration kLongLife = seconds(600);
 // A node that was told that the job is over: how long the coordinator may take to say so to us.
 constexpr Duration kFinishedPause = seconds(30);
 constexpr Duration kDeadMachine = seconds(30);
+constexpr size_t kMostFailedHosts = 8;
 
 bool IsDisruption(const std::string& reason) {
   static constexpr std::array kReasons = {"Evicted",
@@ -53,6 +54,17 @@ std::string Meaning(const std::string& reason) {
   if (reason == "PreemptionByScheduler") return ": it made room for a pod of higher priority";
   if (reason == "TerminationByKubelet") return ": its host is short of a resource or shuts down";
   return "";
+}
+
+// A node that fails on ever more hosts forgets those where it failed least.
+void NoteHost(const std::string& host, std::map<std::string, int32_t>& failed_hosts) {
+  if (host.empty()) return;
+  if (failed_hosts.size() == kMostFailedHosts && !failed_hosts.contains(host)) {
+    failed_hosts.erase(std::min_element(
+        failed_hosts.begin(), failed_hosts.end(),
+        [](const auto& one, const auto& other) { return one.second < other.second; }));
+  }
+  ++failed_hosts[host];
 }
 
 PodOutcome EndOfContainer(const Ended& ended, bool init) {
@@ -158,18 +170,22 @@ Succession SuccessionOf(const PodGroup& group) {
   if (last == nullptr) return {};
   const PodOutcome end = EndOf(*last);
   const WallTime at = end.at == WallTime{} ? last->created : end.at;
+  Succession next{{}, last->failures, last->failed_hosts};
   switch (end.cause) {
-    case EndCause::kFinished: return {at + kFinishedPause, last->failures};
-    case EndCause::kDrained: return {{}, last->failures};
+    case EndCause::kFinished: next.not_before = at + kFinishedPause; return next;
+    case EndCause::kDrained: return next;
     // At once, but a pod that is refused as soon as it is made is not made in a loop.
-    case EndCause::kDisruption: return {last->created + kFirstBackOff, last->failures};
+    case EndCause::kDisruption: next.not_before = last->created + kFirstBackOff; return next;
     case EndCause::kMemory:
     case EndCause::kJob: break;
   }
-  const int32_t failures = (at - last->created >= kLongLife ? 0 : last->failures) + 1;
+  if (at - last->created >= kLongLife) next = {};
+  ++next.failures;
+  if (end.cause == EndCause::kJob) NoteHost(last->node_name, next.failed_hosts);
   Duration pause = kFirstBackOff;
-  for (int32_t i = 1; i < failures && pause < kLongestBackOff; ++i) pause *= 2;
-  return {at + std::min(pause, kLongestBackOff), failures};
+  for (int32_t i = 1; i < next.failures && pause < kLongestBackOff; ++i) pause *= 2;
+  next.not_before = at + std::min(pause, kLongestBackOff);
+  return next;
 }
 
 bool MayRun(const PodDigest& pod, WallTime now) {

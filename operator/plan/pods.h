@@ -51,10 +51,11 @@ std::string CountedName(const PodDigest& node);
 // it is always the same, so that a stale cache's create fails with AlreadyExists.
 int64_t NextIncarnation(const PodGroup& group, int64_t highest_used);
 
-// When a node's next pod may be made, and how many failures in a row it follows.
+// When a node's next pod may be made, how many failures in a row it follows, and where these were.
 struct Succession {
   WallTime not_before{};
   int32_t failures = 0;
+  std::map<std::string, int32_t> failed_hosts;
 };
 Succession SuccessionOf(const PodGroup& group);
 

@@ -184,15 +184,17 @@ void KeepNode(Draft& draft, int32_t index, Creates& creates) {
     const bool taken = cause == EndCause::kDisruption;
     draft.obstacles.push_back(
         {taken ? 14 : 15, taken ? "NodeDisrupted" : "NodeBackOff",
-         fmt::format("node {} {} ({}) and is made again at {}", index,
+         fmt::format("node {} {} ({}) and is made again at {}{}", index,
                      taken ? "was taken away" : "ended", EndOf(*group.Highest()).message,
-                     Rfc3339(next.not_before)),
+                     Rfc3339(next.not_before),
+                     draft.OthersWork(index) ? "; the other nodes go on with its work" : ""),
          false, !taken});
     return;
   }
   if (creates.Full()) return;
   creates.Pod(WorkerPod(draft.Build(), index,
-                        {NextIncarnation(group, draft.status.highest_incarnation), next.failures}),
+                        {NextIncarnation(group, draft.status.highest_incarnation), next.failures,
+                         next.failed_hosts}),
               group.pods.empty() ? "the job wants this node" : "its predecessor ended");
 }
 

@@ -194,6 +194,8 @@ JobStatus ParseStatus(const json& in) {
   const json& nodes = At(in, "nodes");
   out.nodes = {static_cast<int32_t>(Integer(nodes, "desired")),
                static_cast<int32_t>(Integer(nodes, "ready")), Integer(nodes, "restarts"),
+               // A status of before there were two numbers.
+               lenient::MaybeInteger(nodes, "againstLimit").value_or(Integer(nodes, "restarts")),
                Integer(nodes, "disruptions")};
   if (At(in, "progress").is_object()) out.progress = ParseProgress(At(in, "progress"));
   if (At(in, "failure").is_object()) out.failure = ParseFailure(At(in, "failure"));
@@ -223,6 +225,7 @@ json ToJson(const JobStatus& status) {
                {{"desired", status.nodes.desired},
                 {"ready", status.nodes.ready},
                 {"restarts", status.nodes.restarts},
+                {"againstLimit", status.nodes.against_limit},
                 {"disruptions", status.nodes.disruptions}}},
               {"effective", EffectiveJson(status.effective)},
               {"replicas", status.replicas},

@@ -36,8 +36,9 @@ inline constexpr const char* kConditionTypes[] = {"Accepted",    "Suspended", "N
 struct NodeCounts {
   int32_t desired = 0;
   int32_t ready = 0;
-  int64_t restarts = 0;     // that the job itself caused; nodeRestartLimit judges these
-  int64_t disruptions = 0;  // preemption, eviction, lost hosts, memory of a whole container
+  int64_t restarts = 0;       // that the job itself caused
+  int64_t against_limit = 0;  // of these, while no other node worked; nodeRestartLimit judges them
+  int64_t disruptions = 0;    // preemption, eviction, lost hosts, memory of a whole container
   bool operator==(const NodeCounts&) const = default;
 };
 

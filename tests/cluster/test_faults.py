@@ -5,6 +5,7 @@ The output is exactly that of an undisturbed run, or the cause is said.
 
 import math
 import time
+from datetime import datetime
 
 import pytest
 from support import jobs, words
@@ -157,10 +158,66 @@ def test_a_worker_is_killed(space, operator, cluster, figures):
     figures.append(f"a killed worker's work went on elsewhere after {seconds:.1f} s (< 5 s)")
     assert seconds < 5
     assert job.status["nodes"]["restarts"] == len(killed)
-    told = [f"Warning NodeFailed: <node> ({pod}): Killed, exit code 137" for pod in killed]
+    told = [f"Warning NodeFailed: <node> ({pod}): Killed, exit code 137<any>" for pod in killed]
     job.says_it_succeeded(
         MANY, *told, lines=["Nodes: Disruptions: 0", f"Nodes: Restarts: {len(killed)}"]
     )
+
+
+# Cannot start on the second node.
+BAD_NODE = """
+
+begin = init
+
+
+def init():
+    if "-node-1-" in os.uname().nodename:
+        raise OSError("the scratch disk is gone")
+    begin()
+"""
+
+
+def test_one_bad_node_is_waited_for_ever_longer(space, operator):
+    """The job goes on with the other node; 10, 20 and 40 s lie between the failures."""
+    data, out = space.volume("data"), space.volume("out")
+    files, output = jobs.rows(MANY)
+    data.write(files)
+    space.code(jobs.SCRIPT + BAD_NODE)
+    job = space.apply(
+        jobs.manifest(
+            space.name,
+            "badnode",
+            arguments=["--wait", "go", "--seconds", "1"],
+            nodeRestartLimit=0,
+            speculation=False,
+        )
+    )
+    ended = {}
+
+    def failed_four_times():
+        for pod in job.pods("node"):
+            for container in pod["status"].get("containerStatuses", []):
+                if "terminated" in container["state"]:
+                    ended[pod_name(pod)] = pod, container["state"]["terminated"]["finishedAt"]
+        return len(ended) == 4
+
+    wait_until(failed_four_times, lambda: f"four failures\n{job.tell()}", 300)
+    pods = [ended[name][0] for name in sorted(ended)]
+    failures = [pod["metadata"]["annotations"]["parallelrun.dev/failures"] for pod in pods]
+    assert failures == ["0", "1", "2", "3"]
+    for before, after, pause in zip(pods, pods[1:], (10, 20, 40)):
+        finished = seconds_of(ended[pod_name(before)][1])
+        assert seconds_of(after["metadata"]["creationTimestamp"]) - finished >= pause
+    assert "the other nodes go on with its work" in job.tell()
+    nodes = job.status["nodes"]
+    assert (nodes["restarts"], nodes["againstLimit"]) == (4, 0)
+    data.write(jobs.GO)
+    job.succeeded()
+    assert out.read(OUTPUT.format("badnode")) == output
+
+
+def seconds_of(text):
+    return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
 
 @pytest.mark.own_cluster

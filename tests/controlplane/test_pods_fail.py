@@ -58,6 +58,41 @@ def test_a_node_that_fails_is_replaced_under_a_new_name(running):
     finish(running)
 
 
+def test_a_failure_is_remembered_while_its_pod_still_lingers(running):
+    """The second failure in a row waits twice as long, and nobody is told another time."""
+    old = running.node(0)
+    for failures in (1, 2):
+        began = time.monotonic()
+        running.kubelet.terminated(old, 1, lingers=True)
+        running.until(lambda: counts(running) == (failures, 0))
+        running.kubelet.terminated(old, 1)
+        new = replaced(running, old, within=45)
+        assert time.monotonic() - began > 8 * failures
+        assert new["metadata"]["annotations"]["parallelrun.dev/failures"] == str(failures)
+        old = new
+        running.until(lambda: running.status()["nodes"]["ready"] == 2)
+    finish(running)
+
+
+def test_one_bad_node_does_not_end_a_job_whose_other_node_works(world):
+    world.kubelet.work.may_finish.clear()
+    world.kubelet.scripted = lambda pod: (
+        pod["metadata"]["labels"].get("parallelrun.dev/node") == "1"
+    )
+    world.submit(nodeRestartLimit=0)
+    world.until_running()
+    world.until(lambda: world.status()["progress"]["miniBatches"]["running"] > 0)
+    old = world.node(1)
+    for failures in (1, 2):
+        world.kubelet.terminated(old, 1, message="init() failed")
+        world.until(lambda: counts(world) == (failures, 0))
+        told = world.until_condition("NodesReady", "False", reason="NodeBackOff")
+        assert "the other nodes go on with its work" in told["message"]
+        old = replaced(world, old, index=1, within=45)
+    assert world.status()["nodes"]["againstLimit"] == 0
+    finish(world)
+
+
 def test_disruptions_do_not_count_as_restarts(world):
     """Each of these hits a node of its own."""
     world.kubelet.work.may_finish.clear()

@@ -226,12 +226,14 @@ class Kubelet:
             ],
         )
 
-    def terminated(self, pod, code, reason=None, message=None):
-        """The container ended for good."""
+    def terminated(self, pod, code, reason=None, message=None, lingers=False):
+        """The container ended for good. `lingers`: the pod has not yet; a kubelet says so a moment
+        later, when it knows that none of its containers runs."""
         self.forget(pod)
+        phase = "Succeeded" if code == 0 else "Failed"
         return self.status(
             pod,
-            phase="Succeeded" if code == 0 else "Failed",
+            phase="Running" if lingers else phase,
             conditions=conditions_of(
                 PodScheduled=True, Initialized=True, ContainersReady=False, Ready=False
             ),

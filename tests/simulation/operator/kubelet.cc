@@ -16,6 +16,7 @@ namespace {
 
 constexpr int32_t kKilled = 137;
 constexpr Duration kGrace = seconds(10);
+constexpr Duration kFirstBackOff = seconds(10);
 
 int32_t ExitCode(AgentEnd end) {
   switch (end) {
@@ -46,8 +47,14 @@ void Kubelet::StepPod(PodDigest pod) {
     pod.disruption = "DeletionByTaintManager";
     return cluster_.api().StorePod(std::move(pod));
   }
+  if (pod.lingers && !pod.deletion && cluster_.Chance(300)) {  // the pod has ended too
+    pod.lingers = false;
+    return cluster_.api().StorePod(std::move(pod));
+  }
   if (pod.Terminal()) {
-    if (pod.deletion || cluster_.GoesWrong(5)) cluster_.api().RemovePod(pod.name);  // PodGC
+    const bool collected = cluster_.GoesWrong(5);  // PodGC
+    if (collected && failed_[pod.index].pod == pod.name) failed_.erase(pod.index);
+    if (pod.deletion || collected) cluster_.api().RemovePod(pod.name);
     return;
   }
   const auto found = containers_.find(pod.uid);
@@ -57,6 +64,19 @@ void Kubelet::StepPod(PodDigest pod) {
   if (pod.deletion) return Terminate(pod);
   if (!pod.main.running) return StartContainer(std::move(pod));
   if (found != containers_.end()) Misbehave(pod, found->second);
+}
+
+// That a node has failed is remembered, unless others than the operator took its pod away, or the
+// user changed the job meanwhile.
+void Kubelet::CheckMade(const PodDigest& pod) {
+  const auto failure = failed_.find(pod.index);
+  if (pod.role != PodRole::kNode || failure == failed_.end()) return;
+  const bool changed = failure->second.generation != cluster_.api().job().generation;
+  const bool waited = cluster_.Wall() >= failure->second.at + kFirstBackOff - seconds(1);
+  if (!changed && (!waited || pod.failures == 0)) {
+    cluster_.Violated(pod.name + " does not wait after the failure of " + failure->second.pod);
+  }
+  failed_.erase(failure);
 }
 
 // What runs for pods that are there no more; on a host that nobody reaches it goes on.
@@ -110,10 +130,13 @@ void Kubelet::TellEnd(PodDigest pod, Container& container) {
   } else {
     pod.phase = ended.exit_code == 0 ? PodPhase::kSucceeded : PodPhase::kFailed;
     if (container.evicted) pod.reason = "Evicted";
+    pod.lingers = pod.role == PodRole::kNode && !container.evicted && cluster_.Chance(500);
   }
   const bool in_order = ended.exit_code == kAgentFinished || ended.exit_code == kAgentDrained;
   if (pod.role == PodRole::kNode && !in_order && !container.evicted && !container.out_of_memory) {
     ++own_failures_;
+    if (!pod.deletion)
+      failed_[pod.index] = {pod.name, cluster_.Wall(), cluster_.api().job().generation};
   }
   cluster_.api().StorePod(std::move(pod));
 }

@@ -38,6 +38,8 @@ class Kubelet {
 
   // The process of a coordinator's pod, if it runs.
   std::optional<size_t> CoordinatorOf(const std::string& pod_uid) const;
+  // A pod is made: not at once, if the one before it failed.
+  void CheckMade(const PodDigest& pod);
   // Some host was not reached: what went on there was unknown.
   bool lost_hosts() const { return lost_hosts_; }
   // Ends of nodes that count against nodeRestartLimit.
@@ -53,6 +55,12 @@ class Kubelet {
     bool told = false;           // SIGTERM
     bool out_of_memory = false;
     bool evicted = false;
+  };
+
+  struct Failure {
+    std::string pod;  // name
+    WallTime at{};
+    int64_t generation = 0;  // of the job then
   };
 
   void StepPod(PodDigest pod);
@@ -71,6 +79,7 @@ class Kubelet {
   std::map<std::string, Container> containers_;  // by uid of the pod
   std::map<std::string, WallTime> gone_at_;      // when a terminating pod goes, by name
   std::set<std::string> silent_;                 // pods on hosts that are not heard any more
+  std::map<int32_t, Failure> failed_;            // the last of each node
   bool lost_hosts_ = false;
   int64_t own_failures_ = 0;
 };

@@ -213,6 +213,7 @@ void SimOperator::CreatePod(const Action& action) {
   }
   cluster_.world().Trace("create " + action.name + ": " + action.reason);
   PodDigest pod = DigestPod(action.object);
+  if (!cluster_.two_operators()) cluster_.kubelet().CheckMade(pod);
   pod.uid = fmt::format("pod-{}", api.version() + 1);
   pod.created = std::chrono::floor<seconds>(cluster_.Wall());
   memory_.made[pod.name] = {api.version() + 1, pod};

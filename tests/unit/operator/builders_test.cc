@@ -296,6 +296,26 @@ TEST_F(OperatorBuilders, OneHostIsAnAffinityBesideTheUsersOwn) {
             1U);
 }
 
+TEST_F(OperatorBuilders, AHostToAvoidIsAWishBesideTheUsersOwn) {
+  pod_template() = json::parse(R"({"spec": {"affinity": {"nodeAffinity": {
+      "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": {}}]}}}})");
+  const json pod = WorkerPod(Context(), 3, {4, 5, {{"host-a", 2}, {"host-b", 1}, {"host-c.x", 2}}});
+  EXPECT_EQ(pod["metadata"]["annotations"]["parallelrun.dev/failed-hosts"],
+            "host-a=2,host-b=1,host-c.x=2");
+  EXPECT_EQ(DigestPod(pod).failed_hosts,
+            (std::map<std::string, int32_t>{{"host-a", 2}, {"host-b", 1}, {"host-c.x", 2}}));
+  EXPECT_EQ(pod["spec"]["affinity"]["nodeAffinity"], json::parse(R"({
+      "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": {}},
+        {"weight": 100, "preference": {"matchFields": [
+          {"key": "metadata.name", "operator": "NotIn", "values": ["host-a"]},
+          {"key": "metadata.name", "operator": "NotIn", "values": ["host-c.x"]}]}}]})"));
+  for (const char* odd : {"x", "=", "a=1,b", "a=99999999999"}) {
+    json changed = pod;
+    changed["metadata"]["annotations"]["parallelrun.dev/failed-hosts"] = odd;
+    EXPECT_LE(DigestPod(changed).failed_hosts.size(), 1U) << odd;
+  }
+}
+
 TEST_F(OperatorBuilders, TheServiceSelectsOneIncarnation) {
   const json one = CoordinatorService(Context(), 1);
   const json two = CoordinatorService(Context(), 2);

@@ -40,6 +40,115 @@ TEST(OperatorPlanNodes, AFailedNodeIsReplacedUnderANewNameWithBackOff) {
   EXPECT_EQ(world.Status().nodes.restarts, 2);
 }
 
+// A kubelet tells that a container has ended before it tells that the pod has.
+TEST(OperatorPlanNodes, AFailureIsRememberedThoughItsPodStillLingers) {
+  PlanWorld world;
+  world.RunJob();
+  std::vector<seconds> waited;
+  for (const char* name : {"node-0-1", "node-0-2", "node-0-3"}) {
+    world.Start(world.Pod(name));
+    world.End(world.Pod(name), 1);
+    world.Pod(name).lingers = true;
+    const std::string next = "node-0-" + std::to_string(waited.size() + 2);
+    const WallTime ended = world.now;
+    for (int i = 0; i < 3; ++i) world.Turn();
+    EXPECT_FALSE(world.Pod(name).deletion) << "it holds the back-off";
+    EXPECT_THAT(world.Message("NodesReady"), HasSubstr("is made again at "));
+    while (!world.Has(next) && world.now < ended + seconds(60)) world.TurnIn(seconds(1));
+    waited.push_back(std::chrono::duration_cast<seconds>(world.now - ended));
+    EXPECT_EQ(world.Pod(next).failures, static_cast<int32_t>(waited.size()));
+    world.Turn();
+    EXPECT_FALSE(world.Has(name)) << "its sidecars";
+  }
+  EXPECT_EQ(waited, (std::vector<seconds>{seconds(10), seconds(20), seconds(40)}));
+  EXPECT_EQ(world.Status().nodes.restarts, 3);
+}
+
+json NodeHolds(int index, int batches) {
+  return {{"index", index}, {"registered", true}, {"held", batches}};
+}
+
+TEST(OperatorPlanNodes, OneBadNodeDoesNotEndAJobWhoseOtherNodesWork) {
+  PlanWorld world;
+  world.spec()["nodeRestartLimit"] = 1;
+  world.RunJob();
+  json progress = PlanWorld::Progress("Running", 5, 0, 100);
+  progress["nodes"] = {NodeHolds(0, 4), NodeHolds(1, 0)};
+  world.Say(progress);
+  for (int64_t life = 1; life <= 8; ++life) {
+    const std::string name = "node-1-" + std::to_string(life);
+    world.Start(world.Pod(name));
+    world.End(world.Pod(name), 1, "", "init() failed");
+    world.Turn();
+    EXPECT_EQ(world.Reason("NodesReady"), "NodeBackOff");
+    EXPECT_THAT(world.Message("NodesReady"), HasSubstr("; the other nodes go on with its work"));
+    EXPECT_THAT(world.events.back().message, HasSubstr("; the other nodes go on with its work"));
+    world.TurnIn(std::chrono::minutes(10));
+  }
+  EXPECT_FALSE(world.Status().Is("FailureTarget"));
+  EXPECT_EQ(world.Status().nodes.restarts, 8);
+  EXPECT_EQ(world.Status().nodes.against_limit, 0);
+
+  // Whoever has failed before carries nobody, and nor does one that has nothing in hand.
+  progress["nodes"] = {NodeHolds(0, 0), NodeHolds(1, 4)};
+  world.Say(progress);
+  world.Start(world.Pod("node-1-9"));
+  world.End(world.Pod("node-0-1"), 1);
+  world.Turn();
+  EXPECT_EQ(world.Status().nodes.against_limit, 1);
+  world.End(world.Pod("node-1-9"), 1);
+  world.Turn();
+  EXPECT_EQ(world.Reason("FailureTarget"), "NodeRestartLimitExceeded");
+}
+
+TEST(OperatorPlanNodes, AHostWhereANodeFailedTwiceIsAvoided) {
+  PlanWorld world;
+  world.RunJob();
+  const auto affinity = [&world](const std::string& name) {
+    for (const Action& action : world.done) {
+      if (action.kind == Action::Kind::kCreate && action.name.ends_with(name)) {
+        return action.object["spec"].value("affinity", json()).dump();
+      }
+    }
+    return std::string("not made");
+  };
+  const auto fail = [&world](const std::string& name, const std::string& host) {
+    world.Start(world.Pod(name));
+    world.Pod(name).node_name = host;
+    world.End(world.Pod(name), 1);
+    world.TurnIn(std::chrono::minutes(10));
+  };
+  fail("node-0-1", "host-a");
+  EXPECT_EQ(affinity("node-0-2"), "null") << "once is no pattern";
+  fail("node-0-2", "host-a");
+  EXPECT_THAT(affinity("node-0-3"), HasSubstr(R"("values":["host-a"])"));
+  EXPECT_THAT(affinity("node-0-3"), testing::Not(HasSubstr("required")));
+  fail("node-0-3", "host-b");
+  fail("node-0-4", "host-b");
+  EXPECT_THAT(affinity("node-0-5"), HasSubstr("host-a"));
+  EXPECT_THAT(affinity("node-0-5"), HasSubstr("host-b"));
+  // Memory is no fault of the host.
+  world.Start(world.Pod("node-1-1"));
+  world.End(world.Pod("node-1-1"), 137, "OOMKilled");
+  world.TurnIn(std::chrono::minutes(10));
+  const PodGroups groups = GroupPods(world.See().pods);
+  ASSERT_NE(groups.nodes.at(1).Live(), nullptr);
+  EXPECT_TRUE(groups.nodes.at(1).Live()->failed_hosts.empty());
+  EXPECT_EQ(groups.nodes.at(1).Live()->failures, 1);
+}
+
+TEST(OperatorPlanNodes, OfManyBadHostsTheWorstAreKept) {
+  PodDigest pod;
+  pod.phase = PodPhase::kFailed;
+  pod.main.ended = Ended{1, "Error", "", {}, {}};
+  for (int i = 0; i < 8; ++i) pod.failed_hosts["host-" + std::to_string(i)] = i == 3 ? 1 : 2;
+  pod.node_name = "host-9";
+  const auto hosts = SuccessionOf({{&pod}}).failed_hosts;
+  EXPECT_EQ(hosts.size(), 8U);
+  EXPECT_EQ(hosts.count("host-3"), 0U);
+  EXPECT_EQ(hosts.at("host-9"), 1);
+}
+
 TEST(OperatorPlanNodes, BackOffHasAnEndAndALongLifeEndsIt) {
   PodDigest pod;
   pod.phase = PodPhase::kFailed;
@@ -182,7 +291,8 @@ TEST(OperatorPlanNodes, TheDefaultLimitIsTakenFromTheHighestNodeCount) {
   world.spec()["nodeCount"] = 3;
   world.RunJob();
   world.Edit("nodeCount", 1);
-  world.object["status"]["nodes"]["restarts"] = 9;
+  world.object["status"]["nodes"]["restarts"] = 10;
+  world.object["status"]["nodes"]["againstLimit"] = 9;
   world.Turn();
   EXPECT_FALSE(world.Status().Is("FailureTarget"));
   world.End(world.Pod("node-0-1"), 1);
@@ -223,6 +333,21 @@ TEST(OperatorPlanNodes, SidecarsDoNotKeepANodeAlive) {
   EXPECT_EQ(world.Status().nodes.restarts, 1);
   world.TurnIn(seconds(10));
   EXPECT_TRUE(world.Has("node-0-2"));
+  world.Turn();
+  EXPECT_FALSE(world.Has("node-0-1")) << "its successor needs what its sidecars hold";
+}
+
+TEST(OperatorPlanNodes, SidecarsEndWithTheJob) {
+  PlanWorld world;
+  world.RunJob();
+  json progress = PlanWorld::Progress("Succeeded", 100, 0, 100);
+  progress["verdict"] = {{"outcome", "Succeeded"}, {"reason", "Complete"}, {"message", ""}};
+  world.Say(progress);
+  world.End(world.Pod("node-0-1"), 0);
+  world.Pod("node-0-1").lingers = true;
+  world.Turn();
+  EXPECT_TRUE(world.Status().Is("Complete"));
+  world.Turn();
   EXPECT_FALSE(world.Has("node-0-1"));
 }
 
