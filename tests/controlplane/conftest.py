@@ -26,6 +26,10 @@ def pytest_addoption(parser):
         help="use the control plane of this kubeconfig (JSON, as `plane up` writes it)"
         " instead of starting one; also KUBECONFIG_TEST",
     )
+    parser.addoption(
+        "--kubernetes",
+        help="have the API server emulate this older version, such as 1.32",
+    )
 
 
 @pytest.fixture(scope="session")
@@ -40,7 +44,7 @@ def plane(request):
         yield found
         return
     with tempfile.TemporaryDirectory(prefix="plane.") as folder:
-        started = Plane(folder)
+        started = Plane(folder, emulate=request.config.getoption("--kubernetes"))
         try:
             started.start()
             install(started)

@@ -384,9 +384,16 @@ def test_values_that_are_refused(values, told):
 
 def test_an_old_kubernetes_is_refused():
     command = [render.tool("helm"), "template", "parallelrun", CHART, "--kube-version"]
-    old = subprocess.run([*command, "1.34.9"], capture_output=True, text=True, timeout=60)
+    old = subprocess.run([*command, "1.31.14"], capture_output=True, text=True, timeout=60)
     assert "incompatible with Kubernetes" in old.stderr
-    render.run([*command, "1.35.0-gke.100"])
+    render.run([*command, "1.32.0-gke.100"])
+
+
+def test_the_oldest_kubernetes_is_one_that_is_tested():
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    floor = re.fullmatch(r">=(1\.\d+)\.0-0", chart["kubeVersion"]).group(1)
+    assert f"--kubernetes {floor}" in (ROOT / "script/test").read_text()
+    assert f"| {floor} |" in (ROOT / "docs/platforms.md").read_text()
 
 
 def test_every_value_is_described_and_every_description_has_a_value():

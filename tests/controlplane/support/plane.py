@@ -87,8 +87,11 @@ def free_port():
 
 
 class Plane:
-    def __init__(self, data, programs=None, detached=False):
+    def __init__(self, data, programs=None, detached=False, emulate=None):
+        """`emulate`: the API server behaves as that older version, "1.32", would: its kinds, feature
+        gates and the functions that rules of a schema may use."""
         self.data = Path(data)
+        self.emulate = emulate
         self.programs = Path(programs) if programs else build()
         self.detached = detached
         self.processes = {}
@@ -322,6 +325,7 @@ class Plane:
             str(self.audit_log),
             "--audit-log-maxsize",
             "2000",
+            *([f"--emulated-version={self.emulate}"] if self.emulate else []),
         )
         self.user("admin", ["system:masters"]).rename(self.kubeconfig)
         self._wait("etcd", lambda: _answers(self._etcd + "/health"))
