@@ -45,6 +45,10 @@ def counts(world):
     return nodes.get("restarts", 0), nodes.get("disruptions", 0)
 
 
+def until_counts(world, expected):
+    world.until(lambda: counts(world) == expected)
+
+
 def test_a_node_that_fails_is_replaced_under_a_new_name(running):
     """After a pause, for it may be the job's own fault."""
     old = running.node(0)
@@ -64,7 +68,7 @@ def test_a_failure_is_remembered_while_its_pod_still_lingers(running):
     for failures in (1, 2):
         began = time.monotonic()
         running.kubelet.terminated(old, 1, lingers=True)
-        running.until(lambda: counts(running) == (failures, 0))
+        until_counts(running, (failures, 0))
         running.kubelet.terminated(old, 1)
         new = replaced(running, old, within=45)
         assert time.monotonic() - began > 8 * failures
@@ -85,7 +89,7 @@ def test_one_bad_node_does_not_end_a_job_whose_other_node_works(world):
     old = world.node(1)
     for failures in (1, 2):
         world.kubelet.terminated(old, 1, message="init() failed")
-        world.until(lambda: counts(world) == (failures, 0))
+        until_counts(world, (failures, 0))
         told = world.until_condition("NodesReady", "False", reason="NodeBackOff")
         assert "the other nodes go on with its work" in told["message"]
         old = replaced(world, old, index=1, within=45)

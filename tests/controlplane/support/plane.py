@@ -88,8 +88,8 @@ def free_port():
 
 class Plane:
     def __init__(self, data, programs=None, detached=False, emulate=None):
-        """`emulate`: the API server behaves as that older version, "1.32", would: its kinds, feature
-        gates and the functions that rules of a schema may use."""
+        """`emulate`: the API server behaves as that older version, "1.32", would: its kinds, its
+        feature gates and the functions that rules of a schema may use."""
         self.data = Path(data)
         self.emulate = emulate
         self.programs = Path(programs) if programs else build()
