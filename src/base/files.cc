@@ -39,6 +39,15 @@ std::string Parent(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+bool CannotDo(int number) { return number == EINVAL || number == ENOSYS || number == EOPNOTSUPP; }
+
+bool SameFile(const std::string& one, const std::string& other) {
+  struct stat a {};
+  struct stat b {};
+  return lstat(one.c_str(), &a) == 0 && lstat(other.c_str(), &b) == 0 && a.st_dev == b.st_dev &&
+         a.st_ino == b.st_ino;
+}
+
 class SystemFile final : public File {
  public:
   SystemFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
@@ -122,7 +131,7 @@ class SystemFiles final : public Files {
   }
 
   Result<std::unique_ptr<File>> OpenRead(const std::string& path) const override {
-    return OpenFile(path, O_RDONLY, "open");
+    return OpenFile(path, O_RDONLY | O_NONBLOCK, "open");
   }
 
   Status Rename(const std::string& from, const std::string& to) override {
@@ -130,6 +139,21 @@ class SystemFiles final : public Files {
       return ErrnoError(errno, "rename " + Printable(from, 1000) + " to " + Printable(to, 1000));
     }
     return {};
+  }
+
+  Result<bool> RenameNew(const std::string& from, const std::string& to) override {
+    const std::string what = "rename " + Printable(from, 1000) + " to " + Printable(to, 1000);
+    if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return true;
+    if (!CannotDo(errno)) return ErrnoError(errno, what);
+    // NFS has no such rename, but links that are made by one client only.
+    if (link(from.c_str(), to.c_str()) != 0) {
+      if (CannotDo(errno) || errno == EPERM) return false;
+      const int number = errno;
+      // The answer to a link that was made may have been lost, and the call sent again.
+      if (number != EEXIST || !SameFile(from, to)) return ErrnoError(number, what);
+    }
+    if (unlink(from.c_str()) != 0) return Failed("remove", from);
+    return true;
   }
 
   Status Remove(const std::string& path) override {

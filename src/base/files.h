@@ -42,9 +42,13 @@ class Files {
   virtual Result<std::unique_ptr<File>> CreateExclusive(const std::string& path) = 0;
   // Opens an existing file for reading and writing; never creates; kNotFound otherwise.
   virtual Result<std::unique_ptr<File>> Open(const std::string& path) = 0;
+  // Does not wait for a writer where a pipe has taken the file's place.
   virtual Result<std::unique_ptr<File>> OpenRead(const std::string& path) const = 0;
   // Atomic replacement within one folder or mount; kNotFound if `from` is gone.
   virtual Status Rename(const std::string& from, const std::string& to) = 0;
+  // The same where `to` must not exist; kExists otherwise, and then nothing has changed. False: the
+  // file system cannot tell that at one go, and nothing has changed.
+  virtual Result<bool> RenameNew(const std::string& from, const std::string& to) = 0;
   virtual Status Remove(const std::string& path) = 0;
   // Makes the folder's entries durable.
   virtual Status SyncFolder(const std::string& path) = 0;

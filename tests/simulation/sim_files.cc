@@ -54,6 +54,14 @@ Status SimFiles::Rename(const std::string& from, const std::string& to) {
     return renamed;
   });
 }
+Result<bool> SimFiles::RenameNew(const std::string& from, const std::string& to) {
+  return Operate([&]() -> Result<bool> {
+    const bool there = disk_.Has(from);
+    Result<bool> renamed = disk_.RenameNew(from, to);
+    if (there && !disk_.Has(from) && renamed_) renamed_(to);
+    return renamed;
+  });
+}
 Status SimFiles::Remove(const std::string& path) {
   return Operate([&] { return disk_.Remove(path); });
 }

@@ -32,6 +32,7 @@ class SimFiles final : public Files {
   Result<std::unique_ptr<File>> Open(const std::string& path) override;
   Result<std::unique_ptr<File>> OpenRead(const std::string& path) const override;
   Status Rename(const std::string& from, const std::string& to) override;
+  Result<bool> RenameNew(const std::string& from, const std::string& to) override;
   Status Remove(const std::string& path) override;
   Status SyncFolder(const std::string& path) override;
   Status MakeFolders(const std::string& path) override;

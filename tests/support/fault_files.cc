@@ -129,6 +129,7 @@ struct FaultFiles::Disk {
   std::optional<uint64_t> capacity;
   bool reserve_works = true;
   bool exclusive_works = true;
+  bool rename_new_works = true;
 
   uint64_t Used() const {
     uint64_t sum = 0;
@@ -314,6 +315,7 @@ void FaultFiles::ClearFaults() {
 void FaultFiles::SetCapacity(std::optional<uint64_t> bytes) { disk_->capacity = bytes; }
 uint64_t FaultFiles::used() const { return disk_->Used(); }
 void FaultFiles::SetReserveWorks(bool works) { disk_->reserve_works = works; }
+void FaultFiles::SetRenameNewWorks(bool works) { disk_->rename_new_works = works; }
 void FaultFiles::SetExclusiveWorks(bool works) { disk_->exclusive_works = works; }
 
 void FaultFiles::Crash(CrashMode mode) {
@@ -391,6 +393,20 @@ Status FaultFiles::Rename(const std::string& from, const std::string& to) {
     }
     disk_->Change({from, node, to, node, disk_->Find(to)});
     return {};
+  });
+}
+
+Result<bool> FaultFiles::RenameNew(const std::string& from, const std::string& to) {
+  return disk_->Operate([&]() -> Result<bool> {
+    if (!disk_->rename_new_works) return false;
+    const NodePtr node = disk_->Find(from);
+    if (!node || !disk_->folders.contains(Parent(to))) {
+      return Error{Code::kNotFound, "rename " + from + " to " + to + ": no such file"};
+    }
+    if (disk_->Find(to))
+      return Error{Code::kExists, "rename " + from + " to " + to + ": it exists"};
+    disk_->Change({from, node, to, node, nullptr});
+    return true;
   });
 }
 

@@ -61,6 +61,8 @@ class FaultFiles final : public Files {
   uint64_t used() const;
   // Whether Reserve does anything, as on ext4, or nothing, as on many network file systems.
   void SetReserveWorks(bool works);
+  // Whether RenameNew can do it, as it cannot on some network file systems.
+  void SetRenameNewWorks(bool works);
   // Whether CreateExclusive refuses a file that is there. Some mounted buckets do not.
   void SetExclusiveWorks(bool works);
   void Crash(CrashMode mode);
@@ -77,6 +79,7 @@ class FaultFiles final : public Files {
   Result<std::unique_ptr<File>> Open(const std::string& path) override;
   Result<std::unique_ptr<File>> OpenRead(const std::string& path) const override;
   Status Rename(const std::string& from, const std::string& to) override;
+  Result<bool> RenameNew(const std::string& from, const std::string& to) override;
   Status Remove(const std::string& path) override;
   Status SyncFolder(const std::string& path) override;
   Status MakeFolders(const std::string& path) override;
