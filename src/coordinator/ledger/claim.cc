@@ -58,41 +58,50 @@ Status CheckNonce(const Files& files, const std::string& path, const LogHeader& 
   return {};
 }
 
-// Epoch of a token of `output_file`, of whatever run.
-std::optional<uint32_t> EpochOfToken(std::string_view name, const std::string& output_file) {
-  const std::string prefix = "." + output_file + ".";
-  if (name.size() <= prefix.size() + kHexDigits + 1 + kTokenSuffix.size() ||
-      name.substr(0, prefix.size()) != prefix ||
-      name.substr(name.size() - kTokenSuffix.size()) != kTokenSuffix) {
-    return std::nullopt;
-  }
-  name.remove_prefix(prefix.size());
-  name.remove_suffix(kTokenSuffix.size());
-  const std::string_view run = name.substr(0, kHexDigits);
-  const std::string_view number = name.substr(kHexDigits + 1);
-  uint32_t epoch = 0;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), epoch);
-  if (error != std::errc() || end != number.data() + number.size() || name[kHexDigits] != '.' ||
-      run.find_first_not_of("0123456789abcdef") != std::string_view::npos) {
-    return std::nullopt;
-  }
-  return epoch;
+}  // namespace
+
+std::string NameOf(const Token& token, const std::string& output_file) {
+  return fmt::format(".{}.{:016x}.{}{}", output_file, token.run_id, token.epoch, kTokenSuffix);
 }
 
-Status RemoveLowerTokens(Files& files, const LedgerOptions& options, uint32_t epoch) {
-  const Result<std::vector<std::string>> names = files.List(options.output_folder);
+std::optional<Token> ParseToken(std::string_view name, const std::string& output_file) {
+  const size_t run_at = output_file.size() + 2;  // behind ".<output file>."
+  const size_t epoch_at = run_at + kHexDigits + 1;
+  if (name.size() <= epoch_at + kTokenSuffix.size()) return std::nullopt;
+  const char* const text = name.data();
+  Token token;
+  std::from_chars(text + run_at, text + epoch_at - 1, token.run_id, 16);
+  std::from_chars(text + epoch_at, text + name.size(), token.epoch);
+  // Only what this program writes: no other spelling of the same numbers.
+  return token.epoch > 0 && NameOf(token, output_file) == name ? std::optional(token)
+                                                               : std::nullopt;
+}
+
+Result<std::optional<uint64_t>> RunOfEpoch(const Files& files, const std::string& state_folder,
+                                           uint32_t epoch) {
+  const std::string path = EpochsFolder(state_folder) + "/" + LogName(epoch);
+  const Result<LogReader> reader = LogReader::Open(files, path, epoch, std::nullopt);
+  if (!reader.ok() && reader.error().code == Code::kNotFound) return std::optional<uint64_t>();
+  if (!reader.ok()) return reader.error();
+  return reader->header() ? std::optional(reader->header()->run_id) : std::nullopt;
+}
+
+Status RemoveTokens(Files& files, const std::string& state_folder, const std::string& output_folder,
+                    const std::string& output_file, uint32_t below) {
+  const Result<std::vector<std::string>> names = files.List(output_folder);
   if (!names.ok()) return names.error();
   for (const std::string& name : *names) {
-    const std::optional<uint32_t> of = EpochOfToken(name, options.output_file);
-    if (!of || *of >= epoch) continue;
-    Status removed = files.Remove(options.output_folder + "/" + name);
+    const std::optional<Token> token = ParseToken(name, output_file);
+    if (!token || token->epoch >= below) continue;
+    const Result<std::optional<uint64_t>> run = RunOfEpoch(files, state_folder, token->epoch);
+    if (!run.ok()) return run.error();
+    if (*run != token->run_id) continue;  // another job's
+    Status removed = files.Remove(output_folder + "/" + name);
     if (!removed.ok() && removed.error().code != Code::kNotFound) return removed;
   }
   // Durable before anything is read: a stale coordinator's token must not come back with a crash.
-  return files.SyncFolder(options.output_folder);
+  return files.SyncFolder(output_folder);
 }
-
-}  // namespace
 
 std::string EpochsFolder(const std::string& state_folder) { return state_folder + "/epochs"; }
 
@@ -157,8 +166,8 @@ Result<ClaimedEpoch> ClaimEpoch(Files& files, const LedgerOptions& options) {
     return claimed;
   }
   if (Status s = files.MakeFolders(options.output_folder); !s.ok()) return s.error();
-  claimed.token_path = fmt::format("{}/.{}.{:016x}.{}{}", options.output_folder,
-                                   options.output_file, claimed.header.run_id, epoch, kTokenSuffix);
+  claimed.token_path =
+      options.output_folder + "/" + NameOf({claimed.header.run_id, epoch}, options.output_file);
   const Result<std::unique_ptr<File>> token = files.CreateExclusive(claimed.token_path);
   if (!token.ok()) return token.error();
   // In this order: a successor that is not seen here has yet to remove the token made above.
@@ -166,7 +175,9 @@ Result<ClaimedEpoch> ClaimEpoch(Files& files, const LedgerOptions& options) {
     Status removed = files.Remove(claimed.token_path);  // tidiness only: it is never used
     return newest.error();
   }
-  if (Status s = RemoveLowerTokens(files, options, epoch); !s.ok()) return s.error();
+  const Status removed =
+      RemoveTokens(files, options.state_folder, options.output_folder, options.output_file, epoch);
+  if (!removed.ok()) return removed.error();
   return claimed;
 }
 

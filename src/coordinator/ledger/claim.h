@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -22,6 +24,23 @@ struct ClaimedEpoch {
 // kStale: a higher epoch appeared meanwhile; kCorrupt: a log is missing; kInvalid: the file system
 // cannot create a file exclusively, or the ledger has an unknown format.
 Result<ClaimedEpoch> ClaimEpoch(Files& files, const LedgerOptions& options);
+
+// The empty file beside the output whose rename publishes.
+struct Token {
+  uint64_t run_id = 0;  // of its epoch's log
+  uint32_t epoch = 0;
+};
+std::string NameOf(const Token& token, const std::string& output_file);
+// Nothing for any other name, however like one it looks.
+std::optional<Token> ParseToken(std::string_view name, const std::string& output_file);
+
+// Removes, durably, the tokens of epochs below `below` that the logs of this state folder own.
+Status RemoveTokens(Files& files, const std::string& state_folder, const std::string& output_folder,
+                    const std::string& output_file, uint32_t below);
+
+// The run id in the header of an epoch's log; nothing without such a log or a whole header.
+Result<std::optional<uint64_t>> RunOfEpoch(const Files& files, const std::string& state_folder,
+                                           uint32_t epoch);
 
 // The folder that holds the logs.
 std::string EpochsFolder(const std::string& state_folder);
