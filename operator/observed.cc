@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "api/output_address.h"
 #include "operator/status/json.h"
 
 namespace parallelrun {
@@ -115,7 +116,18 @@ ObservedJob ReadObservedJob(const json& object) {
   out.created = lenient::Time(metadata, "creationTimestamp").value_or(WallTime{});
   out.deleting = At(metadata, "deletionTimestamp").is_string();
   out.status = ParseStatus(At(object, "status"));
+  if (out.parsed.ok()) out.output_address = OutputAddress(out.name_space, out.parsed.job.spec);
   return out;
+}
+
+std::optional<Rival> RivalOf(const ObservedJob& job) {
+  const JobSpec& spec = job.parsed.job.spec;
+  const bool foreign = !spec.managed_by.empty() && spec.managed_by != kControllerName;
+  if (job.deleting || foreign || job.status.Over()) return std::nullopt;
+  const JobStatus& status = job.status;
+  const bool begun =
+      status.start_time || status.coordinator.incarnation > 0 || status.highest_incarnation > 0;
+  return Rival{job.name_space, job.name, job.uid, job.created, begun, spec.suspend};
 }
 
 PodDigest DigestPod(const json& pod) {

@@ -23,6 +23,9 @@
 
 namespace parallelrun {
 
+// Jobs with another one in spec.managedBy are that controller's.
+inline constexpr char kControllerName[] = "parallelrun.dev/operator";
+
 struct ObservedJob {
   ParsedJob parsed;  // ReadJob(object, Target::kCluster)
   // Those of the object, also when it could not be parsed.
@@ -30,7 +33,8 @@ struct ObservedJob {
   int64_t generation = 0;
   WallTime created{};
   bool deleting = false;
-  JobStatus status;  // the previous one
+  std::string output_address;  // OutputAddress; "" also where it could not be parsed
+  JobStatus status;            // the previous one
 };
 // Reads the object as the API server gives it.
 ObservedJob ReadObservedJob(const nlohmann::json& object);
@@ -137,8 +141,19 @@ struct ApplyFailure {
 // ApplyFailure::reason of what is refused because the job's namespace is being deleted.
 inline constexpr char kNamespaceTerminating[] = "NamespaceTerminating";
 
+// Another job that publishes to this one's output, and is not over.
+struct Rival {
+  std::string name_space, name, uid;
+  WallTime created{};
+  bool begun = false;  // it has had a coordinator
+  bool waits = false;  // it is to stand still
+};
+// Nothing where it is over, is being deleted, or is another controller's.
+std::optional<Rival> RivalOf(const ObservedJob& job);
+
 struct Observed {
   ObservedJob job;
+  std::vector<Rival> rivals;
   std::vector<PodDigest> pods;      // controlled by this job's uid
   std::vector<PodDigest> old_pods;  // of a job of the same name and another uid
   CoordinatorView coordinator;

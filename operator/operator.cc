@@ -171,6 +171,7 @@ void Operator::StartInformers() {
   jobs.resource = kJobs;
   jobs.namespaces = options_.watch_namespaces;
   jobs.digest = [](const json& job) -> std::optional<ObservedJob> { return ReadObservedJob(job); };
+  jobs.index = [](const ObservedJob& job) { return job.output_address; };
   jobs.handler = [this](const kube::InformerEvent<ObservedJob>& event) {
     // A job that has nothing yet goes before those that have.
     queue_.Add(event.key, event.after && event.after->status.phase.empty());

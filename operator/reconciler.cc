@@ -175,6 +175,12 @@ Observed Reconciler::Observe(const std::string& key, const ObservedJob& job, Mem
     (held->pod.job_uid == job.uid ? observed.pods : observed.old_pods).push_back(held->pod);
   }
   for (const auto& [name, created] : unseen) observed.pods.push_back(created.first);
+  if (!job.status.start_time && !job.output_address.empty()) {
+    for (const JobInformer::Pointer& other : parts_.jobs.Indexed(job.output_address)) {
+      if (other->uid == job.uid) continue;
+      if (const std::optional<Rival> rival = RivalOf(*other)) observed.rivals.push_back(*rival);
+    }
+  }
   observed.facts = memory.facts;
   for (const auto& [target, failure] : memory.failures) observed.failures.push_back(failure);
   observed.passing = memory.passing;

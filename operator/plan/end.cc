@@ -29,15 +29,18 @@ CoordinatorVerdict OfReport(const ReportVerdict& verdict) {
 
 // From a coordinator that has ended: exit codes of docs/coordinator-api.md.
 std::optional<CoordinatorVerdict> OfLastWords(const Ended& ended, std::optional<Report>& report) {
-  if (ended.exit_code < 0 || ended.exit_code > 2) return std::nullopt;
+  const bool not_published = ended.exit_code == 6;
+  if (ended.exit_code < 0 || (ended.exit_code > 2 && !not_published)) return std::nullopt;
   LastWords words = ParseLastWords(ended.message);
   CoordinatorVerdict verdict;
   if (words.report && words.report->verdict) verdict = OfReport(*words.report->verdict);
   if (words.report) report = std::move(words.report);
   verdict.succeeded = ended.exit_code == 0;
-  if (verdict.message.empty()) verdict.message = words.error;
+  if (verdict.message.empty() || not_published) verdict.message = words.error;
   if (verdict.succeeded) {
     verdict.reason = "Completed";
+  } else if (not_published) {
+    verdict.reason = "OutputNotPublished";
   } else if (ended.exit_code == 2) {
     verdict.reason = "CoordinatorCannotStart";
     if (verdict.message.empty()) verdict.message = "the coordinator cannot start: see its log";

@@ -79,6 +79,7 @@ struct Plan {
   std::optional<WallTime> wake;  // none: only a change calls for a new plan
 };
 
+// Jobs that belong to another controller (spec.managedBy) get an empty plan.
 Plan MakePlan(const Observed& observed, const OperatorOptions& options, WallTime now);
 
 // Whether facts are there for all needs and young enough: false means read, then plan again.
@@ -86,8 +87,5 @@ std::vector<FactKey> MissingFacts(const Plan& plan, const Observed& observed, Wa
 
 // The body of the status write: apiVersion, kind, metadata.name and namespace, status.
 nlohmann::json StatusObject(const ObservedJob& job, const JobStatus& status);
-
-// Jobs that belong to another controller (spec.managedBy) get an empty plan.
-inline constexpr char kControllerName[] = "parallelrun.dev/operator";
 
 }  // namespace parallelrun

@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "api/processes.h"
 #include "operator/plan/draft.h"
@@ -19,6 +20,7 @@ constexpr Duration kChildrenLast = seconds(600);
 constexpr int kNameTaken = 100;
 constexpr int kNotShared = 90;
 constexpr int kMissing = 80;
+constexpr int kOutputTaken = 75;
 constexpr int kOldPods = 70;
 constexpr int kForbidden = 57;  // these two as of what was refused, there
 constexpr int kPassing = 12;
@@ -131,6 +133,32 @@ void CheckOldPods(Draft& draft) {
   }
 }
 
+// Whether another job is to have the output before this one. One that has begun keeps it until it
+// is over, also while it is suspended; of those that have not, the oldest goes first.
+bool GoesFirst(const Draft& draft, const Rival& rival) {
+  if (rival.waits && !rival.begun) return false;
+  const JobStatus& status = draft.before;
+  const bool begun = status.coordinator.incarnation > 0 || status.highest_incarnation > 0;
+  if (rival.begun != begun) return rival.begun;
+  return std::tie(rival.created, rival.uid) < std::tie(draft.seen.job.created, draft.identity.uid);
+}
+
+// Two runs that publish to one file: one result would be lost.
+void CheckOutput(Draft& draft) {
+  for (const Rival& rival : draft.seen.rivals) {
+    if (!GoesFirst(draft, rival)) continue;
+    const Output& output = draft.spec.output;
+    draft.obstacles.push_back(
+        {kOutputTaken, "OutputTaken",
+         fmt::format("job {}/{} publishes to the same output (volume {}, path {}) and is not over: "
+                     "this job starts when it is; delete that job, or give one of them another "
+                     "output.path",
+                     rival.name_space, rival.name, output.to.volume, output.to.path),
+         false});
+    return draft.WakeIn(seconds(5));
+  }
+}
+
 // Its digest is needed next.
 void CopyCode(Draft& draft) {
   Action action{Action::Kind::kSnapshotCode, "the code is copied once, at the job's start"};
@@ -168,6 +196,7 @@ bool PrepareStart(Draft& draft) {
   effective.coordinator_port = draft.CoordinatorPort();
   if (draft.status.start_time) return true;
   CheckOldPods(draft);
+  CheckOutput(draft);
   CheckEnvironment(draft);
   CheckVolumes(draft);
   const ProcessCount processes = EffectiveProcessCount(draft.spec);

@@ -166,6 +166,18 @@ def test_claim_of_one_host_keeps_the_pods_together(world):
     world.until(placed)
 
 
+def test_another_job_has_the_output(world):
+    shared = {"volume": "out", "path": "shared"}
+    world.kubelet.work.may_finish.clear()
+    world.submit(output=shared)
+    world.until(lambda: len(world.nodes("digits")) == 2)
+    world.submit(name="second", output=shared)
+    until_told(world, "OutputTaken", f"job {world.namespace}/digits", name="second")
+    assert world.pods("second") == []
+    world.client.delete("ParallelRunJob", world.namespace, "digits")
+    world.until(lambda: len(world.nodes("second")) == 2, 20)
+
+
 def test_specs_that_only_the_operator_refuses(world):
     table = {f"bad-{number}": case for number, case in enumerate(cases("api"))}
     for name, case in table.items():

@@ -90,6 +90,7 @@ class ReconcilerTest : public testing::Test {
     jobs.digest = [](const json& job) -> std::optional<ObservedJob> {
       return ReadObservedJob(job);
     };
+    jobs.index = [](const ObservedJob& job) { return job.output_address; };
     jobs_ = std::make_unique<JobInformer>(api_.client(), jobs);
     kube::InformerOptions<HeldPod> pods;
     pods.resource = kPods;
@@ -195,6 +196,21 @@ TEST_F(ReconcilerTest, ANewJobIsStartedInOneTurnWithOneStatus) {
   EXPECT_EQ(status["phase"], "Starting");
   EXPECT_EQ(status["replicas"], 2) << "it shows the pods that were just made";
   EXPECT_EQ(status["coordinator"]["incarnation"], 1) << "so that no other write tells only that";
+}
+
+TEST_F(ReconcilerTest, AJobWhoseOutputIsAnothersHasNoPods) {
+  json mine = TheJob();
+  mine["spec"]["output"]["path"] = "shared";
+  json other = mine;
+  other["metadata"]["name"] = "first";
+  other["metadata"]["uid"] = "3f2504e0-4f89-11d3-9a0c-0305e82c3302";
+  other["status"]["startTime"] = "2026-11-21T09:00:01Z";
+  api_.List(kJobList, {mine, other});
+  Start();
+  const std::vector<std::string> made = Turn();
+  EXPECT_THAT(made, testing::Not(testing::Contains("POST " + Path("pods"))));
+  EXPECT_NE(WrittenStatus().dump().find("job team/first publishes to the same output"),
+            std::string::npos);
 }
 
 TEST_F(ReconcilerTest, NothingIsDoneBeforeTheCacheShowsItsOwnStatus) {

@@ -40,6 +40,83 @@ TEST(OperatorPlan, AllConditionsAreThereFromTheFirstVisit) {
   }
 }
 
+Rival RivalThat(bool begun, const char* created, bool waits = false) {
+  return {"default", "other", "0a1b2c3d-0000-4000-8000-000000000009", PlanWorld::At(created),
+          begun,     waits};
+}
+
+TEST(OperatorPlan, AJobWaitsForTheOneThatHasItsOutput) {
+  for (const Rival& rival :
+       {RivalThat(true, "2026-11-21T09:30:00Z"), RivalThat(true, "2026-11-21T09:30:00Z", true),
+        RivalThat(false, "2026-11-21T08:00:00Z")}) {
+    PlanWorld world;
+    world.rivals = {rival};
+    const Plan plan = world.Turn();
+    EXPECT_EQ(world.Live(), 0);
+    EXPECT_EQ(world.Reason("NodesReady"), "OutputTaken");
+    EXPECT_THAT(world.Message("NodesReady"), HasSubstr("job default/other"));
+    ASSERT_TRUE(plan.wake);
+    world.rivals.clear();
+    world.TurnIn(seconds(5));
+    EXPECT_EQ(world.Live(), 3);
+  }
+}
+
+TEST(OperatorPlan, AJobDoesNotWaitForOneThatComesAfterIt) {
+  for (const Rival& rival :
+       {RivalThat(false, "2026-11-21T09:30:00Z"), RivalThat(false, "2026-11-21T08:00:00Z", true)}) {
+    PlanWorld world;
+    world.rivals = {rival};
+    world.Turn();
+    EXPECT_EQ(world.Live(), 3);
+  }
+  PlanWorld running;
+  running.RunJob();
+  running.rivals = {RivalThat(true, "2026-11-21T08:00:00Z")};
+  running.TurnIn(seconds(1));
+  EXPECT_EQ(running.Live(), 3);
+}
+
+// Of two jobs exactly one goes first.
+TEST(OperatorPlan, RivalsAreThoseWithTheSameOutputThatAreNotOver) {
+  PlanWorld world;
+  const ObservedJob job = ReadObservedJob(world.object);
+  const auto address = [](const nlohmann::json& object) {
+    return ReadObservedJob(object).output_address;
+  };
+  nlohmann::json other = world.object;
+  other["metadata"]["name"] = "other";
+  EXPECT_NE(address(other), job.output_address) << "its default path has its name";
+  other["spec"]["output"]["path"] = "digits/output";
+  EXPECT_EQ(address(other), job.output_address);
+  other["spec"]["volumes"][1]["name"] = other["spec"]["output"]["volume"] = "renamed";
+  other["spec"]["volumes"][1]["persistentVolumeClaim"]["readOnly"] = false;
+  EXPECT_EQ(address(other), job.output_address);
+  other["spec"]["output"]["fileName"] = "rows.txt";
+  EXPECT_NE(address(other), job.output_address);
+  other["spec"]["output"].erase("fileName");
+  other["metadata"]["namespace"] = "elsewhere";
+  EXPECT_NE(address(other), job.output_address);
+
+  ObservedJob over = job;
+  EXPECT_TRUE(RivalOf(over));
+  SetCondition(over.status, "Failed", Truth::kTrue, "X", "", 1, world.now);
+  EXPECT_FALSE(RivalOf(over));
+  ObservedJob deleted = job;
+  deleted.deleting = true;
+  EXPECT_FALSE(RivalOf(deleted));
+}
+
+TEST(OperatorPlan, AnOutputThatIsNotPublishedFailsTheJobInWords) {
+  PlanWorld world;
+  world.RunJob();
+  world.End(world.Pod("coordinator-1"), 6, "",
+            R"({"progress": {"state": "Finalizing", "miniBatches": {}}, "ended": "move it away"})");
+  world.TurnIn(seconds(1));
+  EXPECT_EQ(world.Reason("FailureTarget"), "OutputNotPublished");
+  EXPECT_EQ(world.Message("FailureTarget"), "move it away");
+}
+
 TEST(OperatorPlan, NothingIsDoneTwice) {
   PlanWorld world;
   world.RunJob();

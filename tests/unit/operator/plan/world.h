@@ -60,6 +60,7 @@ class PlanWorld {
       (pod.job_uid == uid() ? seen.pods : seen.old_pods).push_back(pod);
     }
     seen.coordinator = view;
+    seen.rivals = rivals;
     seen.facts = facts;
     for (const auto& [target, failure] : failures) seen.failures.push_back(failure);
     return seen;
@@ -230,6 +231,7 @@ class PlanWorld {
   std::map<std::string, ApplyFailure> failures;
   std::map<std::string, ApplyFailure> refuse;  // by prefix of the target: what creates answer
   CoordinatorView view;
+  std::vector<Rival> rivals;
   bool coordinator_listens = true;
   std::string code = "def run(x): return x";
   std::vector<EventToEmit> events;
