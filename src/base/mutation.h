@@ -28,6 +28,8 @@ enum class Mutation {
   kOverwriteOnRestart,
   kOverwriteKeepsHistory,
   kNoLookForNewer,
+  kPublishUnchecked,
+  kClaimOfAnybody,
 };
 extern Mutation active_mutation;
 

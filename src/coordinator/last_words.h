@@ -15,6 +15,7 @@ enum class CoordinatorExit {
   kDrained = 3,
   kSuperseded = 4,
   kDiskFailed = 5,
+  kNotPublished = 6,  // something that is not this run's is in the output's place
 };
 
 // The kubelet keeps this much of a container's termination message.

@@ -1,7 +1,8 @@
 // Publishing (docs/ledger.md): the rows of all succeeded mini-batches, read back from the ledger in
 // order, into this epoch's token file, which is then renamed onto the output's name. The folder
-// holds exactly one complete output, or none. Blocking; runs on a thread of its own while the state
-// does not change any more.
+// holds exactly one complete output, or none; a file that is not this run's own is not replaced
+// unless a person has said so. Blocking; runs on a thread of its own while the state does not
+// change any more.
 #pragma once
 
 #include <string>
@@ -9,15 +10,28 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "coordinator/ledger/ledger.h"
+#include "coordinator/output_claim.h"
 #include "job/job_state.h"
 
 namespace parallelrun {
 
 enum class RowOrder { kMiniBatch, kCompletion };
 
+struct PublishOptions {
+  std::string output_path;
+  RowOrder order = RowOrder::kMiniBatch;
+  HeldOutput held;  // this run's claim to it
+};
+
+struct Publication {
+  Published published;
+  std::string set_aside;  // where what stood in the output's place is now; empty: nothing did
+};
+
 // kNoSpace: nothing was published, a later call starts over. kStale: a newer epoch took the token
-// away, so this coordinator is superseded. Memory stays flat in the size of the output.
-Result<Published> PublishOutput(Files& files, const Ledger& ledger, const JobState& state,
-                                RowOrder order, const std::string& output_path);
+// away, so this coordinator is superseded. kExists: something that is not this run's is in the
+// output's place, or another run has claimed it. Memory stays flat in the size of the output.
+Result<Publication> PublishOutput(Files& files, const Ledger& ledger, const JobState& state,
+                                  const PublishOptions& options);
 
 }  // namespace parallelrun

@@ -239,19 +239,23 @@ void CoordinatorServer::Publish() {
   publishing_ = true;
   if (publisher_.joinable()) publisher_.join();
   publisher_ = std::thread([this] {
-    Result<Published> published =
-        PublishOutput(files_, ledger_, state_, options_.order, options_.output_path);
+    Result<Publication> published = PublishOutput(files_, ledger_, state_, options_.publish);
     loop_.Post([this, published = std::move(published)] { OnPublished(published); });
   });
 }
 
-void CoordinatorServer::OnPublished(const Result<Published>& published) {
+void CoordinatorServer::OnPublished(const Result<Publication>& published) {
   if (published.ok()) {
+    const Published& output = published->published;
     PublishedRecord record;
-    record.path = published->path;
-    record.bytes = published->bytes;
-    record.rows = published->rows;
-    record.sha256 = published->sha256;
+    record.path = output.path;
+    record.bytes = output.bytes;
+    record.rows = output.rows;
+    record.sha256 = output.sha256;
+    if (!published->set_aside.empty()) {
+      spdlog::warn("{} was not what had been published there, and is {} now", output.path,
+                   published->set_aside);
+    }
     coordinator_.Unpause();
     coordinator_.OnPublished(record, Now());
     AfterEvent();
@@ -264,6 +268,13 @@ void CoordinatorServer::OnPublished(const Result<Published>& published) {
       publishing_ = false;
       AfterEvent();
     });
+  } else if (published.error().code == Code::kExists) {
+    const std::string why = fmt::format(
+        "the output is not published: {}. Every result is kept in {}: resume the job, which "
+        "publishes them",
+        published.error().message, options_.state_folder);
+    spdlog::error("{}", why);
+    End(CoordinatorExit::kNotPublished, why);
   } else {
     spdlog::error("the output cannot be written: {}", published.error().message);
     End(CoordinatorExit::kDiskFailed, "the output cannot be written: " + published.error().message);
@@ -291,7 +302,7 @@ void CoordinatorServer::AfterEvent() {
   }
   switch (coordinator_.phase()) {
     case Coordinator::Phase::kFinalizing:
-      if (options_.output_path.empty()) {
+      if (options_.publish.output_path.empty()) {
         coordinator_.OnNothingToPublish();
         return AfterEvent();
       }
@@ -392,6 +403,12 @@ void CoordinatorServer::Leave() {
     if (!removed.ok() && removed.error().code != Code::kNotFound) {
       spdlog::warn("{}", removed.error().message);
     }
+  }
+  // One that goes on with another epoch keeps its output.
+  if (exit_ == CoordinatorExit::kSucceeded || exit_ == CoordinatorExit::kFailed ||
+      exit_ == CoordinatorExit::kNotPublished) {
+    const Status released = ReleaseOutput(files_, options_.publish.held);
+    if (!released.ok()) spdlog::warn("{}", released.error().message);
   }
   coordinator_.Close({Code::kUnavailable, "the coordinator ends"});
   http_->Drain(seconds(2), [this] { loop_.Stop(); });

@@ -34,11 +34,10 @@ struct ServerOptions {
   std::optional<HttpServerOptions> metrics_http;  // /metrics and probes, for everybody
   std::string key;                                // of the job; tokens are derived from it
   std::string agent_job;                          // JSON text: `job` of the answer to register
-  std::string output_path;                        // of the appended file; empty with SummaryOnly
-  RowOrder order = RowOrder::kMiniBatch;
-  bool dead_letters = false;  // told of in a file of their own
-  std::string warning;        // of what an earlier run is continued with; shown
-  std::string log_folder;     // where the reports go
+  PublishOptions publish;                         // its path is empty with SummaryOnly
+  bool dead_letters = false;                      // told of in a file of their own
+  std::string warning;                            // of what an earlier run is continued with; shown
+  std::string log_folder;                         // where the reports go
   std::string state_folder;
   std::vector<PlanInput> inputs;
   std::vector<std::string> forbidden;  // folders that the listing must not meet
@@ -74,7 +73,7 @@ class CoordinatorServer {
   void FlushLoop();
   void OnFlushed(const Result<uint64_t>& flushed);
   void Publish();
-  void OnPublished(const Result<Published>& published);
+  void OnPublished(const Result<Publication>& published);
   void WriteOverview();
   void LogRefusals();
   void WriteLastReports();

@@ -71,6 +71,7 @@ Status JobState::Apply(const Record& record, const Place& record_place, const Pl
   } else if (const auto* published = std::get_if<PublishedRecord>(&record)) {
     published_ = Published{std::string(published->path), published->bytes, published->rows,
                            published->sha256};
+    last_published_ = published_;
   }
   return {};
 }
@@ -214,7 +215,8 @@ void JobState::ApplySettings(const SettingsRecord& settings) {
                        settings.code_digest,
                        std::string(settings.resource_uid),
                        std::string(settings.plan_settings),
-                       std::string(settings.job)};
+                       std::string(settings.job),
+                       settings.may_replace};
   if (new_generation) StartGeneration();
 }
 

@@ -75,6 +75,7 @@ struct Settings {
   std::string resource_uid;
   std::string plan_settings;
   std::string job;
+  bool may_replace = false;
 };
 
 class JobState {
@@ -105,6 +106,8 @@ class JobState {
   const std::optional<Settings>& settings() const { return settings_; }
   const std::optional<Verdict>& verdict() const { return verdict_; }
   const std::optional<Published>& published() const { return published_; }
+  // What this run published last, also in an earlier generation.
+  const std::optional<Published>& last_published() const { return last_published_; }
   const DistinctErrors& errors() const { return errors_; }
   // The first line of the output; empty: none.
   const std::string& header() const { return header_; }
@@ -178,6 +181,7 @@ class JobState {
   std::optional<Settings> settings_;
   std::optional<Verdict> verdict_;
   std::optional<Published> published_;
+  std::optional<Published> last_published_;
 };
 
 }  // namespace parallelrun

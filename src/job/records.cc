@@ -54,6 +54,7 @@ void Put(Encoder& to, const SettingsRecord& r) {
   to.Text(r.resource_uid);
   to.Text(r.plan_settings);
   to.Text(r.job);
+  to.U8(r.may_replace ? 1 : 0);
 }
 
 void Put(Encoder& to, const PlanChunkRecord& r) { EncodePlanChunk(r, to); }
@@ -207,8 +208,13 @@ Record GetBody(RecordType type, Decoder& from) {
   switch (type) {
     case RecordType::kSeal: return SealRecord{from.U32(), from.U64(), from.U64()};
     case RecordType::kSettings:
-      return SettingsRecord{from.U32(),  from.I64(),  from.U64(),
-                            from.Text(), from.Text(), from.Text()};
+      return SettingsRecord{from.U32(),
+                            from.I64(),
+                            from.U64(),
+                            from.Text(),
+                            from.Text(),
+                            from.Text(),
+                            from.left() > 0 && GetBool(from)};
     case RecordType::kPlanChunk: return DecodePlanChunk(from);
     case RecordType::kPlanEnd: return PlanEndRecord{from.U64(), from.U64()};
     case RecordType::kRows: return RowsRecord{from.U64(), GetFence(from), from.Bytes(from.left())};

@@ -28,6 +28,8 @@ struct SettingsRecord {
   std::string_view resource_uid;
   std::string_view plan_settings;  // JSON: what decides which items an id means
   std::string_view job;            // JSON: the whole job, canonical
+  // A person has let the run replace whatever is in its output's place; absent in older ledgers.
+  bool may_replace = false;
 };
 
 struct PlanEndRecord {

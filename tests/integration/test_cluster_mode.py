@@ -222,6 +222,37 @@ def test_a_finished_run_stays_finished(cluster):
     assert "finished already" in cluster.words()["error"]
 
 
+def test_the_output_of_a_job_that_is_not_known_to_be_over(cluster):
+    """Killed for good, as with its pods. The operator starts another job on the same volume only
+    once that one is over; one that reaches the folder some other way cannot know."""
+    cluster.work.files(2)
+    cluster.mount_code()
+
+    def start(uid, claim="o"):
+        volumes = [{**volume} for volume in cluster.job()["spec"]["volumes"]]
+        volumes[1]["persistentVolumeClaim"] = {"claimName": claim}
+        state = {"volume": "out", "path": f"{uid}/state"}
+        return cluster.start_coordinator(uid, spec={"volumes": volumes, "state": state})
+
+    def serve_and_die(uid):
+        coordinator = start(uid)
+        coordinator.wait_for(cluster.progress, "it serves")
+        coordinator.send(signal.SIGKILL)
+        coordinator.wait_only()
+
+    def expect_refused(uid, owner, **options):
+        assert start(uid, **options).wait_only().code == 2
+        error = cluster.words()["error"]
+        assert f"job team/job (uid {owner}," in error
+        assert "parallelrun-claim and start again" in error
+
+    serve_and_die("uid-1")
+    expect_refused("uid-2", "uid-1", claim="elsewhere")
+    serve_and_die("uid-1")  # its own restart
+    serve_and_die("uid-3")
+    expect_refused("uid-1", "uid-3")  # what the operator knew is older than that
+
+
 def test_a_new_job_on_the_same_folders_goes_on(cluster):
     """After one that has failed: with other thresholds, and not with other mini-batches."""
     cluster.work.script(

@@ -117,6 +117,8 @@ const std::map<std::string, Mutation> kMutations = {
     {"overwrite-on-restart", Mutation::kOverwriteOnRestart},
     {"overwrite-keeps-history", Mutation::kOverwriteKeepsHistory},
     {"no-look-for-newer", Mutation::kNoLookForNewer},
+    {"publish-unchecked", Mutation::kPublishUnchecked},
+    {"claim-of-anybody", Mutation::kClaimOfAnybody},
 };
 
 // Each deliberate fault must be caught before seed `to`.

@@ -251,6 +251,10 @@ void Oracle::Renamed(uint32_t epoch, const std::string& bytes, const JobState& s
              fmt::format("epoch {} published, though epoch {} had taken over and {} had published",
                          epoch, newest_claimed_, published_by_));
   }
+  if (foreign_file_ && !state.settings()->may_replace) {
+    Violated("19 what is not the run's stays", "a file that appeared was overwritten");
+  }
+  foreign_file_ = false;
   published_by_ = epoch;
   published_ = bytes;
   CheckOutput(bytes, state);

@@ -57,6 +57,9 @@ class Oracle {
   void Replied(uint32_t epoch, const ExchangeReply& reply, const JobState& state);
   // The coordinator ended with this verdict.
   void Ended(uint32_t epoch, bool succeeded, const JobState& state);
+  // Somebody has put a file of his own where the output is to be.
+  void ForeignFile() { foreign_file_ = true; }
+  void ForeignFileGone() { foreign_file_ = false; }
   void Renamed(uint32_t epoch, const std::string& bytes, const JobState& state);
   // What memory holds against a replay of the same bytes.
   void Replayed(uint32_t epoch, const JobState& memory, const JobState& replay);
@@ -133,6 +136,7 @@ class Oracle {
   std::vector<Told> told_;
   uint32_t published_by_ = 0;  // epoch
   std::optional<std::string> published_;
+  bool foreign_file_ = false;
 };
 
 }  // namespace parallelrun::simulation

@@ -23,6 +23,7 @@ const char* Name(Fault fault) {
                                            "drain agent",
                                            "scale",
                                            "new job",
+                                           "foreign file",
                                            "message lost",
                                            "message duplicated"};
   static_assert(std::size(kNames) == kFaults);
@@ -164,6 +165,7 @@ Scenario Draw(uint64_t seed, bool liveness) {
   if (one_in(4)) s.hangs = between(1, 50);
   s.quick = one_in(2);
   if (liveness && one_in(8)) FindKillers(s);
+  s.rival = one_in(8);
   return s;
 }
 

@@ -30,10 +30,11 @@ enum class Fault : uint8_t {
   kDrainCoordinator,
   kEndCoordinator,  // with a SIGTERM
   kDrainAgent,
-  kScale,       // a person wants another number of nodes
-  kNewJob,      // a person applies another job on the same folders, while this one is at work
-  kLost,        // counted, not drawn: messages
-  kDuplicated,  // likewise
+  kScale,        // a person wants another number of nodes
+  kNewJob,       // a person applies another job on the same folders, while this one is at work
+  kForeignFile,  // somebody puts a file in the output's place, and moves it away some time later
+  kLost,         // counted, not drawn: messages
+  kDuplicated,   // likewise
   kCount,
 };
 inline constexpr size_t kFaults = static_cast<size_t>(Fault::kCount);
@@ -107,6 +108,7 @@ struct Scenario {
   uint32_t bad = 0;           // files without a row: failed items of a good mini-batch
   uint32_t flaky = 0;         // attempts that fail
   uint32_t init_fails = 0;
+  bool rival = false;  // at first another job has claimed the output
   uint32_t hangs = 0;  // answers after which the process begins with nothing more
   std::array<uint32_t, kDrawnFaults> weights{};
 };

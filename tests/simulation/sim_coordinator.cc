@@ -6,6 +6,8 @@
 
 #include "coordinator/ledger/claim.h"
 #include "coordinator/ledger/history.h"
+#include "coordinator/output_claim.h"
+#include "coordinator/output_file.h"
 #include "coordinator/start/earlier_run.h"
 #include "coordinator/start/newest_pod.h"
 
@@ -16,6 +18,17 @@ constexpr Duration kDiskFullRetry = seconds(1);
 constexpr Duration kLeaveLimit = seconds(30);
 
 }  // namespace
+
+std::string RivalClaim() {
+  OutputOwner rival;
+  rival.job = "rival";
+  rival.uid = "of another cluster";
+  rival.run_id = 1;
+  rival.epoch = 1;
+  rival.state_folder = "/rival/state";
+  rival.in_pod = true;
+  return ClaimText(rival);
+}
 
 SimCoordinator::SimCoordinator(World& world, size_t id, CoordinatorStart start)
     : world_(world),
@@ -82,14 +95,24 @@ void SimCoordinator::Start() {
   wanted.output_path = kOutputPath;
   wanted.output_there = world_.disk().Has(kOutputPath);
   wanted.in_pod = true;
+  if (AsksForDamage(wanted, state_)) {
+    const Result<std::string> damage = DamageOf(files_, kOutputPath, *state_.published());
+    if (!damage.ok()) return End(CoordinatorExit::kCannotStart);
+    wanted.output_damage = *damage;
+  }
   const Result<StartDecision> decision = DecideStart(wanted, state_);
   if (!decision.ok()) return Refuse(decision.error());
+  if (const Status held = HoldOutput(); !held.ok()) {
+    if (world_.tracing()) world_.Trace("the output is not to be had: " + held.error().message);
+    return End(CoordinatorExit::kCannotStart);
+  }
   if (decision->write_settings) {
     settings.emplace();
     settings->generation = decision->generation;
     settings->resource_uid = start_.uid;
     settings->plan_settings = "{}";
     settings->job = "{}";
+    settings->may_replace = decision->may_replace;
   }
   const uint32_t generation = settings ? settings->generation : state_.settings()->generation;
   if (decision->overwrite || run == 0) run = epoch();
@@ -136,6 +159,24 @@ void SimCoordinator::Start() {
     Later(world_.Around(s.listing), &SimCoordinator::PlanNext);
   }
   Later(clock_.Takes(s.tick), &SimCoordinator::Tick);
+}
+
+Status SimCoordinator::HoldOutput() {
+  ClaimOptions options;
+  options.owner.job = "job";
+  options.owner.uid = start_.uid;
+  options.owner.run_id = ledger_->run_id();
+  options.owner.epoch = epoch();
+  options.owner.state_folder = kStateFolder;
+  options.owner.in_pod = true;
+  options.output_folder = kOutputFolder;
+  options.output_file = world_.scenario().append_row ? kOutputFile : "";
+  options.at_work = [](const std::string&) { return true; };
+  if (Status made = files_.MakeFolders(kOutputFolder); !made.ok()) return made;
+  Result<HeldOutput> held = ClaimOutput(files_, options);
+  if (!held.ok()) return held.error();
+  held_ = std::move(*held);
+  return {};
 }
 
 // A person has asked for what ifExists forbids; nobody else has.
@@ -316,19 +357,20 @@ void SimCoordinator::Tick() {
 // --- end
 
 void SimCoordinator::Publish() {
-  Result<Published> published =
-      PublishOutput(files_, *ledger_, state_, RowOrder::kMiniBatch, kOutputPath);
+  Result<Publication> published =
+      PublishOutput(files_, *ledger_, state_, {kOutputPath, RowOrder::kMiniBatch, held_});
   world_.OnCoordinator(id_, world_.Around(world_.scenario().sync),
                        [published](SimCoordinator& c) { c.OnPublished(published); });
 }
 
-void SimCoordinator::OnPublished(const Result<Published>& published) {
+void SimCoordinator::OnPublished(const Result<Publication>& published) {
   if (published.ok()) {
+    const Published& output = published->published;
     PublishedRecord record;
-    record.path = published->path;
-    record.bytes = published->bytes;
-    record.rows = published->rows;
-    record.sha256 = published->sha256;
+    record.path = output.path;
+    record.bytes = output.bytes;
+    record.rows = output.rows;
+    record.sha256 = output.sha256;
     coordinator_->Unpause();
     coordinator_->OnPublished(record, Now());
   } else if (published.error().code == Code::kStale) {
@@ -336,6 +378,9 @@ void SimCoordinator::OnPublished(const Result<Published>& published) {
   } else if (published.error().code == Code::kNoSpace) {
     coordinator_->Pause(published.error().message);
     world_.OnCoordinator(id_, kDiskFullRetry, [](SimCoordinator& c) { c.publishing_ = false; });
+  } else if (published.error().code == Code::kExists) {
+    if (world_.tracing()) world_.Trace(published.error().message);
+    End(CoordinatorExit::kNotPublished);
   } else {
     End(CoordinatorExit::kDiskFailed);
   }
@@ -386,6 +431,10 @@ void SimCoordinator::End(CoordinatorExit exit) {
     static_cast<void>(files_.Remove(ledger_->token_path()));
   }
   if (ledger_) ledger_->GiveBackReserve();
+  if (exit == CoordinatorExit::kSucceeded || exit == CoordinatorExit::kFailed ||
+      exit == CoordinatorExit::kNotPublished) {
+    static_cast<void>(ReleaseOutput(files_, held_));
+  }
   if (coordinator_) coordinator_->Close({Code::kUnavailable, "the coordinator ends"});
   world_.Exited(id_, exit);
 }

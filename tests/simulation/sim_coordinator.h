@@ -21,6 +21,10 @@ inline constexpr char kStateFolder[] = "/job/state";
 inline constexpr char kOutputFolder[] = "/job/output";
 inline constexpr char kOutputFile[] = "rows.txt";
 inline constexpr char kOutputPath[] = "/job/output/rows.txt";
+inline constexpr char kClaimPath[] = "/job/output/.rows.txt.parallelrun-claim";
+inline constexpr char kForeignFile[] = "not of this run\n";
+// The claim of a job of which nobody can tell whether it is over.
+std::string RivalClaim();
 inline constexpr uint64_t kSettingsDigest = 77;
 
 class SimCoordinator {
@@ -63,7 +67,8 @@ class SimCoordinator {
   void Flush();
   void OnFlushed(const Result<uint64_t>& flushed);
   void Publish();
-  void OnPublished(const Result<Published>& published);
+  Status HoldOutput();
+  void OnPublished(const Result<Publication>& published);
   void End(CoordinatorExit exit);
   void Later(Duration delay, void (SimCoordinator::*event)());
 
@@ -74,6 +79,7 @@ class SimCoordinator {
   SimFiles files_;
   std::unique_ptr<Ledger> ledger_;
   JobState state_;
+  HeldOutput held_;
   std::unique_ptr<PlanStore> plan_;
   std::unique_ptr<Coordinator> coordinator_;
   PlanCursor cursor_;

@@ -59,6 +59,10 @@ RunOutcome World::Run(Supervisor& supervisor) {
   if (trace_ && scenario_.bad_node != BadNode::kNone) {
     Trace(fmt::format("node {} {}", scenario_.nodes - 1, Name(scenario_.bad_node)));
   }
+  if (scenario_.rival) {
+    disk_.Put(kClaimPath, RivalClaim());
+    After(Around(scenario_.faults_end), [this] { RivalEnds(); });
+  }
   supervisor.Start();
   After(Around(scenario_.between_faults), [this] { Misbehave(); });
   if (scenario_.liveness) After(scenario_.faults_end, [this] { Heal(); });
@@ -93,6 +97,21 @@ RunOutcome World::Run(Supervisor& supervisor) {
   outcome_.time = now_ - Instant(seconds(1000));
   outcome_.epochs = oracle_.newest_claimed();
   return outcome_;
+}
+
+void World::RivalEnds() {
+  if (!disk_.Has(kClaimPath) || disk_.Contents(kClaimPath) != RivalClaim()) {
+    oracle_.Violated("20 an output is one job's", "the claim of a job at work was taken over");
+  }
+  disk_.Drop(kClaimPath);
+}
+
+void World::TakeForeignFileAway() {
+  if (disk_.Has(kOutputPath) && disk_.Contents(kOutputPath) == kForeignFile) {
+    Trace("a person moves the foreign file away");
+    disk_.Drop(kOutputPath);
+    oracle_.ForeignFileGone();
+  }
 }
 
 void World::FinalChecks() {
@@ -348,6 +367,11 @@ void World::Do(Fault fault) {
       if (c == kNobody) break;
       coordinators_[c]->files().InterruptAt(1 + rng_.Below(8),
                                             [this] { supervisor_->Do(Fault::kSecondCoordinator); });
+      break;
+    case Fault::kForeignFile:
+      if (disk_.Has(kOutputPath)) break;
+      disk_.Put(kOutputPath, kForeignFile);
+      oracle_.ForeignFile();
       break;
     case Fault::kInputGrows: input_.Grow(rng_.Next()); break;
     case Fault::kDrainCoordinator:

@@ -87,6 +87,8 @@ class World {
   // Everything has ended as it should: the run is over.
   void JobOver(bool succeeded);
 
+  void TakeForeignFileAway();
+
   // For actors: their own end.
   void Exited(size_t coordinator, CoordinatorExit exit);
   void AgentExited(size_t agent, AgentEnd end);
@@ -117,6 +119,7 @@ class World {
   size_t PickCoordinator(bool newest);
   size_t PickAgent();
   void FinalChecks();
+  void RivalEnds();
 
   const Scenario scenario_;
   const bool trace_;

@@ -24,8 +24,8 @@
 #include "cli/run/launcher.h"
 #include "cli/run/progress_poller.h"
 #include "cli/run/run_folder.h"
-#include "cli/run/state_lock.h"
 #include "coordinator/server.h"
+#include "coordinator/start/state_lock.h"
 
 namespace parallelrun {
 namespace {
@@ -198,6 +198,12 @@ class LocalRun {
                                                      : LastLine(launcher_->CoordinatorLog()));
         return Finish(kExitUsage);
       }
+      case CoordinatorExit::kNotPublished: {
+        const std::optional<json> last = LastWords();
+        display_.Say(last && last->contains("ended") ? (*last)["ended"].get<std::string>()
+                                                     : LastLine(launcher_->CoordinatorLog()));
+        return Finish(kExitFailed);
+      }
       default: break;
     }
     if (draining_) return Finish(kExitInterrupted);
@@ -334,21 +340,19 @@ class LocalRun {
     stopped_ = true;
     // A guardian that did not end, and what one that was itself killed has left.
     KillDescendants(kOrphanLimit, [](pid_t, int) {});
-    RemoveTokens();
+    RemoveLeft();
     if (exit_ != kExitUsage) Summarize();
     loop_.Stop();
   }
 
-  // A coordinator that was killed could not remove its token (docs/ledger.md). No other one is at
-  // work here: this command holds the state folder's lock.
-  void RemoveTokens() const {
-    if (job_.layout.output_path.empty()) return;
-    const std::string prefix = "." + job_.job.spec.output.file_name + ".";
-    std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(job_.layout.output_folder, ignored)) {
-      const std::string name = entry.path().filename();
-      if (name.starts_with(prefix) && name.ends_with(".tmp")) fs::remove(entry.path(), ignored);
-    }
+  // A coordinator that was killed could not remove its token and its claim (docs/ledger.md). No
+  // other one is at work here: this command holds the state folder's lock.
+  void RemoveLeft() const {
+    const JobLayout& layout = job_.layout;
+    // What cannot be removed now the next run takes over.
+    static_cast<void>(
+        RemoveLeftBeside(*MakeSystemFiles(), layout.state_folder, layout.output_folder,
+                         layout.output_path.empty() ? "" : job_.job.spec.output.file_name));
   }
 
   std::optional<json> LastWords() const {

@@ -60,7 +60,8 @@ Error OtherTypes(const NewRun& run, const std::vector<std::string>& differences)
 Result<StartDecision> DecideFresh(const NewRun& run) {
   StartDecision decision;
   decision.write_settings = true;
-  if (!run.output_there || run.if_exists == IfExists::kOverwrite) return decision;
+  decision.may_replace = run.if_exists == IfExists::kOverwrite;
+  if (!run.output_there || decision.may_replace) return decision;
   return Error{Code::kExists, run.output_path +
                                   " exists, and is not of a run that could be continued: move it "
                                   "away, choose another output, or replace it with " +
@@ -96,6 +97,13 @@ std::string Others(const InputChanges::Files& files) {
 
 }  // namespace
 
+bool AsksForDamage(const NewRun& run, const JobState& state) {
+  const bool goes_on =
+      run.if_exists == IfExists::kResume || run.if_exists == IfExists::kRetryFailed;
+  return goes_on && run.output_there && state.published() && state.settings() &&
+         state.settings()->resource_uid != run.resource_uid;
+}
+
 Result<StartDecision> DecideStart(const NewRun& run, const JobState& state) {
   if (!state.settings()) return DecideFresh(run);
   StartDecision decision;
@@ -107,6 +115,7 @@ Result<StartDecision> DecideStart(const NewRun& run, const JobState& state) {
   decision.write_settings = true;
   if (run.if_exists == IfExists::kOverwrite) {
     decision.overwrite = true;
+    decision.may_replace = true;
     return decision;
   }
   const bool nothing = NothingToKeep(run, state);
@@ -135,10 +144,13 @@ Result<StartDecision> DecideStart(const NewRun& run, const JobState& state) {
   const bool retry =
       run.if_exists == IfExists::kRetryFailed && counts.failed + counts.items_isolated > 0;
   // Every row is in the ledger.
-  const bool output_gone = state.published() && !run.output_path.empty() && !run.output_there;
+  const bool damaged = state.published() && !run.output_path.empty() &&
+                       (!run.output_there || !run.output_damage.empty());
   // A finished run stays finished, unless what failed is to be tried again, or published again.
-  decision.write_settings = !HasFinished(state) || retry || output_gone;
+  decision.write_settings = !HasFinished(state) || retry || damaged;
   decision.continues = decision.write_settings;
+  decision.may_replace = before.may_replace;
+  if (run.output_there) decision.damage = run.output_damage;
   if (decision.continues) {
     decision.taken = ChangesOfRun(run, before);
     for (const std::string& type : *types) {
@@ -178,6 +190,10 @@ std::string WarningOf(const StartDecision& decision, const InputChanges& changes
     warning += fmt::format("{} since the inputs were listed, and not part of this run: {}",
                            warning.empty() ? "added" : ". Added",
                            Printable(fmt::format("{}", fmt::join(files, "; ")), kMaxChanges));
+  }
+  if (!decision.damage.empty() && !decision.overwrite) {
+    warning += fmt::format("{}the output {}: it is published again from the ledger",
+                           warning.empty() ? "" : ". Also, ", decision.damage);
   }
   return warning;
 }

@@ -23,17 +23,25 @@ struct NewRun {
   std::string output_folder;
   std::string output_path;    // of the appended file; empty with SummaryOnly
   bool output_there = false;  // a file at that path
-  bool in_pod = false;        // nobody else's command line, and no lock on the state folder
+  // How it differs from what the run had published, in words; empty: not at all, or nobody looked.
+  std::string output_damage;
+  bool in_pod = false;  // nobody else's command line, and no lock on the state folder
 };
 
 struct StartDecision {
   bool write_settings = false;
   uint32_t generation = 1;
   bool overwrite = false;          // with an empty history
+  bool may_replace = false;        // whatever is in the output's place
   std::vector<std::string> taken;  // what makes run() another one than before, a line each
+  std::string damage;              // of the output, which is published again
   // A person continues the run: its files must be those that were planned.
   bool continues = false;
 };
+
+// Whether it matters that the output still is what was published: to a person who continues a run
+// that had published it.
+bool AsksForDamage(const NewRun& run, const JobState& state);
 
 // kExists and kInvalid say what a user can do instead.
 Result<StartDecision> DecideStart(const NewRun& run, const JobState& state);

@@ -7,20 +7,24 @@
 
 #include <array>
 #include <chrono>
+#include <filesystem>
 #include <optional>
 #include <utility>
 
 #include "api/arguments.h"
+#include "api/output_address.h"
 #include "api/settings.h"
 #include "api/to_json.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "coordinator/control.h"
 #include "coordinator/last_words.h"
+#include "coordinator/output_file.h"
 #include "coordinator/progress.h"
 #include "coordinator/start/earlier_run.h"
 #include "coordinator/start/newest_pod.h"
 #include "coordinator/start/start_server.h"
+#include "coordinator/start/state_lock.h"
 #include "coordinator/types/types_json.h"
 #include "job/work.h"
 
@@ -97,6 +101,13 @@ Result<Decided> Decide(const CoordinatorConfig& config, const JobLayout& layout,
     run.output_there = there.ok() && *there;
   }
   const JobState& state = opened.state;
+  if (AsksForDamage(run, state)) {
+    starting.Begin("compares the output with what was published", "MiB");
+    const Result<std::string> damage =
+        DamageOf(files, layout.output_path, *state.published(), [&] { starting.Step(); });
+    if (!damage.ok()) return damage.error();
+    run.output_damage = *damage;
+  }
   const Result<StartDecision> decision = DecideStart(run, state);
   if (!decision.ok()) return decision.error();
   if (!decision->continues) return Decided{*decision, ""};
@@ -144,6 +155,7 @@ Status Begin(const CoordinatorConfig& config, const StartDecision& decision, Ope
   settings.resource_uid = config.resource_uid;
   settings.plan_settings = opened.plan_settings;
   settings.job = opened.job;
+  settings.may_replace = decision.may_replace;
   if (decision.overwrite) {
     opened.state = JobState();
     opened.first_epoch = opened.ledger->epoch();
@@ -183,9 +195,12 @@ CoordinatorLimits Limits(const CoordinatorConfig& config, const Opened& opened) 
   return limits;
 }
 
-// A coordinator that does not start publishes nothing: no token of its own stays in the output
-// folder.
-Error Refuse(const Ledger& ledger, Files& files, const Error& why) {
+// A coordinator that does not start publishes nothing: neither a token nor a claim of its own stays
+// in the output folder.
+Error Refuse(const Ledger& ledger, Files& files, const HeldOutput& held, const Error& why) {
+  if (const Status released = ReleaseOutput(files, held); !released.ok()) {
+    spdlog::warn("{}", released.error().message);
+  }
   if (!ledger.token_path().empty()) {
     if (const Status removed = files.Remove(ledger.token_path()); !removed.ok()) {
       spdlog::warn("{}", removed.error().message);
@@ -199,6 +214,34 @@ std::string HostName() {
   std::array<char, 256> host{};
   gethostname(host.data(), host.size() - 1);
   return host.data();
+}
+
+// Nobody else publishes there meanwhile.
+Result<HeldOutput> HoldOutput(const CoordinatorConfig& config, const JobLayout& layout,
+                              const Opened& opened, Files& files) {
+  const JobSpec& spec = config.job.spec;
+  const JobMetadata& metadata = config.job.metadata;
+  ClaimOptions options;
+  OutputOwner& owner = options.owner;
+  owner.job = (metadata.name_space.empty() ? "" : metadata.name_space + "/") + metadata.name;
+  owner.uid = config.resource_uid;
+  owner.run_id = opened.ledger->run_id();
+  owner.epoch = opened.ledger->epoch();
+  owner.state_folder = layout.state_folder;
+  if (!spec.state.ephemeral && spec.state.in.volume == spec.output.to.volume) {
+    owner.near_state =
+        std::filesystem::path(layout.state_folder).lexically_relative(layout.output_folder);
+  }
+  owner.host = HostName();
+  owner.in_pod = config.in_pod();
+  if (owner.in_pod) owner.address = OutputAddress(metadata.name_space, spec);
+  owner.since = Rfc3339(SystemClock().WallNow());
+  options.output_folder = layout.output_folder;
+  if (!layout.output_path.empty()) options.output_file = spec.output.file_name;
+  const std::optional<Settings>& settings = opened.state.settings();
+  options.first_start = !settings || settings->resource_uid != config.resource_uid;
+  options.at_work = StateIsLocked;
+  return ClaimOutput(files, options);
 }
 
 Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files) {
@@ -232,10 +275,12 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files) {
   Ledger& ledger = *opened->ledger;
   JobState& state = opened->state;
   const Result<Decided> decided = Decide(config, *layout, *opened, files, *starting);
-  if (!decided.ok()) return Refuse(ledger, files, decided.error());
+  if (!decided.ok()) return Refuse(ledger, files, {}, decided.error());
+  const Result<HeldOutput> held = HoldOutput(config, *layout, *opened, files);
+  if (!held.ok()) return Refuse(ledger, files, {}, held.error());
   const StartDecision& decision = decided->decision;
   if (const Status begun = Begin(config, decision, *opened); !begun.ok()) {
-    return Refuse(ledger, files, begun.error());
+    return Refuse(ledger, files, *held, begun.error());
   }
   if (!decided->warning.empty()) spdlog::warn("{}", decided->warning);
   if (decision.overwrite) ClearLogTree(layout->log_folder);
@@ -255,10 +300,11 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files) {
   server_options.key = config.key;
   server_options.agent_job = std::move(*agent_job);
   server_options.warning = decided->warning;
-  server_options.output_path = layout->output_path;
-  server_options.order = config.job.spec.output.order == OutputOrder::kMiniBatch
-                             ? RowOrder::kMiniBatch
-                             : RowOrder::kCompletion;
+  server_options.publish.output_path = layout->output_path;
+  server_options.publish.order = config.job.spec.output.order == OutputOrder::kMiniBatch
+                                     ? RowOrder::kMiniBatch
+                                     : RowOrder::kCompletion;
+  server_options.publish.held = *held;
   server_options.dead_letters = config.job.spec.isolate_failures;
   server_options.log_folder = layout->log_folder;
   server_options.state_folder = layout->state_folder;

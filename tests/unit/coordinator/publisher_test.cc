@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "coordinator/output_file.h"
 #include "tests/support/fault_files.h"
 
 namespace parallelrun {
@@ -63,6 +64,10 @@ class PublisherTest : public ::testing::Test {
     ASSERT_TRUE(state_.Apply(record, at.record, at.rows).ok());
   }
 
+  Result<Publication> Publish(RowOrder order = RowOrder::kMiniBatch) {
+    return PublishOutput(files_, *ledger_, state_, {kOutput, order, held_});
+  }
+
   std::string Contents() {
     const auto file = files_.OpenRead(kOutput);
     return file.ok() ? *(*file)->ReadAt(0, 1000) : "(none)";
@@ -72,36 +77,118 @@ class PublisherTest : public ::testing::Test {
   uint64_t nonce_ = 0;
   std::unique_ptr<Ledger> ledger_;
   JobState state_;
+  HeldOutput held_;  // none
 };
 
 TEST_F(PublisherTest, RowsComeInMiniBatchOrder) {
-  const auto published = PublishOutput(files_, *ledger_, state_, RowOrder::kMiniBatch, kOutput);
+  const auto published = Publish();
   ASSERT_TRUE(published.ok()) << published.error().message;
   EXPECT_EQ(Contents(), "zero\nfirst part of two\nsecond part of two\n");
-  EXPECT_EQ(published->bytes, Contents().size());
-  EXPECT_EQ(published->rows, 3u);
+  EXPECT_EQ(published->published.bytes, Contents().size());
+  EXPECT_EQ(published->published.rows, 3u);
 }
 
 TEST_F(PublisherTest, OrInTheOrderOfCompletion) {
-  ASSERT_TRUE(PublishOutput(files_, *ledger_, state_, RowOrder::kCompletion, kOutput).ok());
+  ASSERT_TRUE(Publish(RowOrder::kCompletion).ok());
   EXPECT_EQ(Contents(), "first part of two\nsecond part of two\nzero\n");
 }
 
 TEST_F(PublisherTest, TheFolderHoldsTheOutputAndNothingElse) {
-  ASSERT_TRUE(PublishOutput(files_, *ledger_, state_, RowOrder::kMiniBatch, kOutput).ok());
+  ASSERT_TRUE(Publish().ok());
   EXPECT_EQ(*files_.List("/out"), std::vector<std::string>{"rows.txt"});
 }
 
 TEST_F(PublisherTest, ASupersededCoordinatorPublishesNothing) {
   const std::unique_ptr<Ledger> successor = Open();
-  const auto published = PublishOutput(files_, *ledger_, state_, RowOrder::kMiniBatch, kOutput);
+  const auto published = Publish();
   ASSERT_FALSE(published.ok());
   EXPECT_EQ(published.error().code, Code::kStale);
   EXPECT_EQ(Contents(), "(none)");
 }
 
+TEST_F(PublisherTest, AFileThatAppearedIsNotReplaced) {
+  for (const bool tells : {true, false}) {
+    files_.SetRenameNewWorks(tells);
+    files_.Put(kOutput, "a user's");
+    const auto published = Publish();
+    ASSERT_FALSE(published.ok());
+    EXPECT_EQ(published.error().code, Code::kExists);
+    EXPECT_NE(published.error().message.find("move it away"), std::string::npos);
+    EXPECT_EQ(Contents(), "a user's");
+    files_.Drop(kOutput);
+    EXPECT_TRUE(Publish().ok()) << "once it is away";
+    files_.Drop(kOutput);
+    ledger_ = Open();
+  }
+}
+
+TEST_F(PublisherTest, UnlessAPersonHasSaidSo) {
+  SettingsRecord settings;
+  settings.generation = 1;
+  settings.may_replace = true;
+  Append(settings);
+  files_.Put(kOutput, "a user's");
+  ASSERT_TRUE(Publish().ok());
+  EXPECT_EQ(Contents(), "zero\nfirst part of two\nsecond part of two\n");
+}
+
+// A crash between the rename and its record.
+TEST_F(PublisherTest, WhatThisRunPutThereBeforeItsRecordIsTaken) {
+  ASSERT_TRUE(Publish().ok());
+  ledger_ = Open();
+  const auto published = Publish();
+  ASSERT_TRUE(published.ok()) << published.error().message;
+  EXPECT_EQ(published->set_aside, "");
+  EXPECT_EQ(*files_.List("/out"), std::vector<std::string>{"rows.txt"});
+}
+
+TEST_F(PublisherTest, OfAnOutputThatWasPublishedTheSuccessorReplacesOnlyWhatItPublished) {
+  const auto record = [this](const Published& published) {
+    PublishedRecord kept;
+    kept.path = published.path;
+    kept.bytes = published.bytes;
+    kept.sha256 = published.sha256;
+    Append(kept);
+  };
+  const auto first = Publish(RowOrder::kCompletion);
+  record(first->published);
+  ledger_ = Open();
+  const auto second = Publish();
+  ASSERT_TRUE(second.ok()) << second.error().message;
+  EXPECT_EQ(second->set_aside, "");
+  record(second->published);
+
+  files_.Put(kOutput, "altered");
+  ledger_ = Open();
+  const auto third = Publish();
+  ASSERT_TRUE(third.ok()) << third.error().message;
+  EXPECT_EQ(third->set_aside, "/out/rows.txt.set-aside-1");
+  EXPECT_EQ(files_.Contents(third->set_aside), "altered");
+  EXPECT_EQ(Contents(), "zero\nfirst part of two\nsecond part of two\n");
+}
+
+TEST_F(PublisherTest, NothingIsPublishedWhereAnotherRunHasTheOutput) {
+  held_ = {"/out/.rows.txt.parallelrun-claim", "mine"};
+  files_.Put(held_.path, "another's");
+  EXPECT_EQ(Publish().error().code, Code::kExists);
+  EXPECT_EQ(Contents(), "(none)");
+  files_.Drop(held_.path);  // by a person
+  EXPECT_TRUE(Publish().ok());
+}
+
+TEST_F(PublisherTest, DamageIsToldInWords) {
+  const Published published = Publish()->published;
+  EXPECT_EQ(*DamageOf(files_, kOutput, published), "");
+  files_.Put(kOutput, "");
+  EXPECT_EQ(*DamageOf(files_, kOutput, published), "has 0 bytes, 42 were published");
+  files_.Put(kOutput, std::string(42, 'x'));
+  EXPECT_EQ(*DamageOf(files_, kOutput, published), "has other bytes than were published");
+  files_.Drop(kOutput);
+  EXPECT_EQ(*DamageOf(files_, kOutput, published), "is not there");
+}
+
 TEST_F(PublisherTest, WhatWasPublishedSurvivesACrash) {
-  ASSERT_TRUE(PublishOutput(files_, *ledger_, state_, RowOrder::kMiniBatch, kOutput).ok());
+  ASSERT_TRUE(Publish().ok());
   files_.Crash(CrashMode::kLoseAll);
   EXPECT_EQ(Contents(), "zero\nfirst part of two\nsecond part of two\n");
 }

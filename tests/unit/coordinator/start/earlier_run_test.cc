@@ -191,6 +191,39 @@ TEST(EarlierRun, AnOutputThatIsGoneIsPublishedAgain) {
   }
 }
 
+TEST(EarlierRun, AnOutputThatIsDamagedIsPublishedAgainAndToldOf) {
+  NewRun run = Asking(IfExists::kResume, true);
+  EXPECT_TRUE(AsksForDamage(run, StateOf(Left::kDone)));
+  EXPECT_FALSE(AsksForDamage(run, StateOf(Left::kSomeSucceeded)));
+  EXPECT_FALSE(AsksForDamage(Asking(IfExists::kOverwrite, true), StateOf(Left::kDone)));
+  EXPECT_FALSE(AsksForDamage(Asking(IfExists::kResume, false), StateOf(Left::kDone)));
+  EXPECT_FALSE(DecideStart(run, StateOf(Left::kDone))->write_settings);
+  run.output_damage = "has 0 bytes, 1 were published";
+  const auto decided = DecideStart(run, StateOf(Left::kDone));
+  EXPECT_TRUE(decided->write_settings);
+  EXPECT_FALSE(decided->overwrite);
+  EXPECT_FALSE(decided->may_replace);
+  EXPECT_EQ(WarningOf(*decided, {}),
+            "the output has 0 bytes, 1 were published: it is published again from the ledger");
+  run.resource_uid = "before";
+  EXPECT_FALSE(AsksForDamage(run, StateOf(Left::kDone))) << "its own restart";
+}
+
+// A person who has said so once does not have to say it again.
+TEST(EarlierRun, ARunThatMayReplaceKeepsThat) {
+  EXPECT_TRUE(DecideStart(Asking(IfExists::kOverwrite, true), JobState())->may_replace);
+  EXPECT_TRUE(DecideStart(Asking(IfExists::kOverwrite), StateOf(Left::kDone))->may_replace);
+  EXPECT_FALSE(DecideStart(Asking(IfExists::kFail), JobState())->may_replace);
+  JobState state = StateOf(Left::kSomeSucceeded);
+  SettingsRecord settings;
+  settings.generation = 4;
+  settings.plan_settings = kPlan;
+  settings.job = kJob;
+  settings.may_replace = true;
+  ASSERT_TRUE(state.Apply(settings, {}, {}).ok());
+  EXPECT_TRUE(DecideStart(Asking(IfExists::kResume), state)->may_replace);
+}
+
 TEST(EarlierRun, RefusalsSayWhatCanBeDone) {
   const auto unfinished = DecideStart(Asking(IfExists::kFail), StateOf(Left::kSomeSucceeded));
   EXPECT_THAT(unfinished.error().message, HasSubstr("--resume"));

@@ -1,4 +1,4 @@
-#include "cli/run/state_lock.h"
+#include "coordinator/start/state_lock.h"
 
 #include <fcntl.h>
 #include <spdlog/fmt/fmt.h>
@@ -32,6 +32,13 @@ Result<Fd> LockState(const std::string& folder) {
     return ErrnoError(errno, "write " + path);
   }
   return lock;
+}
+
+bool StateIsLocked(const std::string& folder) {
+  const std::string path = folder + "/lock";
+  const Fd lock(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!lock.ok()) return errno != ENOENT;  // what cannot be told is taken for locked
+  return flock(lock.get(), LOCK_SH | LOCK_NB) != 0;
 }
 
 }  // namespace parallelrun

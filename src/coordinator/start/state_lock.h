@@ -13,4 +13,7 @@ namespace parallelrun {
 // process. kUnavailable: another one has it, which the message names.
 Result<Fd> LockState(const std::string& folder);
 
+// Whether somebody holds the lock now.
+bool StateIsLocked(const std::string& folder);
+
 }  // namespace parallelrun

@@ -1,0 +1,232 @@
+"""The output file is one run's, and stays what that run published: claims, what appears meanwhile,
+and what is damaged later."""
+
+import hashlib
+import shutil
+
+import pytest
+from support.processes import expect_nothing_running
+from support.workspace import rows_without
+
+NAME = "parallel_run_step.txt"
+
+# Waits in each mini-batch until it is let go.
+WAITING = """
+from steps import note, wait_for
+
+def run(mini_batch, context):
+    note("calls", context.minibatch_index)
+    wait_for("go")
+    return [open(path).read() for path in mini_batch]
+"""
+
+
+def output_of(work):
+    return work.out / "job" / "output" / NAME
+
+
+def beside(work):
+    return sorted(path.name for path in output_of(work).parent.iterdir())
+
+
+@pytest.fixture
+def other(work):
+    """A second job file, with other rows: another state folder, the same output."""
+    work.files(5)
+    work.script()
+    work.job(
+        inputs=[{"name": "files", "files": {"volume": "data", "pattern": "*[0-3].txt"}}],
+        logs={"volume": "out", "path": "other/logs"},
+        state={"volume": "out", "path": "other/state"},
+    )
+    path = work.root / "other.yaml"
+    path.write_text(work.job_file.read_text())
+    work.job()
+    return path
+
+
+@pytest.fixture
+def published(work):
+    work.files(5)
+    work.script()
+    work.job()
+    result = work.run()
+    assert result.code == 0, result
+    assert work.rows() == rows_without(5)
+    return work
+
+
+def test_of_two_jobs_with_one_output_the_second_is_refused(work, other):
+    work.script(WAITING)
+    first = work.start_job()
+    first.wait_for(lambda: work.noted("calls"), "a mini-batch runs")
+    for words in ([], ["--overwrite"], ["--resume"]):
+        result = work.start("run", other.name, *words).wait_only(60)
+        assert result.code == 2, result
+        assert "another run publishes to" in result.output
+        assert str(work.out / "job" / "state") in result.output
+    work.make("go")
+    result = first.wait()
+    assert result.code == 0, result
+    assert work.rows() == rows_without(5)
+    assert beside(work) == [NAME]
+
+
+def test_a_killed_job_does_not_keep_its_output(work, other):
+    work.script(WAITING)
+    first = work.start_job()
+    first.wait_for(lambda: work.noted("calls"), "a mini-batch runs")
+    first.send(9)
+    first.wait_only()
+    expect_nothing_running()
+    assert f".{NAME}.parallelrun-claim" in beside(work)
+    work.make("go")
+    result = work.start("run", other.name).wait()
+    assert result.code == 0, result
+    assert work.rows() == rows_without(4)
+    assert beside(work) == [NAME]
+    # The killed one, if it is continued, does not replace what is the other one's.
+    bytes_before = output_of(work).read_bytes()
+    result = work.run("--resume")
+    assert result.code in (1, 2), result
+    assert "move it away" in result.output
+    assert output_of(work).read_bytes() == bytes_before
+
+
+def test_a_folder_of_summary_only_is_one_jobs_too(work, other):
+    work.script(WAITING)
+    action = ["--set", "spec.output.action=SummaryOnly"]
+    first = work.start_job(*action)
+    first.wait_for(lambda: work.noted("calls"), "a mini-batch runs")
+    result = work.start("run", other.name, *action).wait_only(60)
+    assert result.code == 2, result
+    assert "another run publishes to" in result.output
+    work.make("go")
+    result = first.wait()
+    assert result.code == 0, result
+    assert beside(work) == []
+
+
+def test_a_file_that_appears_meanwhile_is_kept_and_so_are_the_results(work):
+    work.files(5)
+    work.script(WAITING)
+    work.job()
+    command = work.start_job()
+    command.wait_for(lambda: work.noted("calls"), "a mini-batch runs")
+    output_of(work).write_text("a user's\n")
+    work.make("go")
+    result = command.wait()
+    assert result.code == 1, result
+    assert f"{output_of(work)} has appeared since the run began" in result.output
+    assert "move it away" in result.output
+    assert "--resume" in result.output
+    assert output_of(work).read_text() == "a user's\n"
+    assert beside(work) == [NAME]
+    result = work.run("--resume")
+    assert result.code == 1, result
+    output_of(work).unlink()
+    calls = len(work.noted("calls"))
+    result = work.run("--resume")
+    assert result.code == 0, result
+    assert len(work.noted("calls")) == calls
+    assert work.rows() == rows_without(5)
+
+
+def test_overwrite_replaces_also_what_appeared(work):
+    work.files(5)
+    work.script(WAITING)
+    work.job()
+    command = work.start_job("--overwrite")
+    command.wait_for(lambda: work.noted("calls"), "a mini-batch runs")
+    output_of(work).write_text("a user's\n")
+    work.make("go")
+    assert command.wait().code == 0
+    assert work.rows() == rows_without(5)
+
+
+@pytest.mark.parametrize("name", [f".{NAME}.backup.tmp", f".{NAME}.0123456789abcdef.7.tmp"])
+def test_a_users_file_that_looks_temporary_stays(work, name):
+    work.files(5)
+    work.script()
+    work.job()
+    output_of(work).parent.mkdir(parents=True)
+    kept = output_of(work).parent / name
+    kept.write_text("a user's")
+    assert work.run().code == 0
+    assert work.run("--overwrite").code == 0
+    assert kept.read_text() == "a user's"
+    assert beside(work) == sorted([name, NAME])
+
+
+def test_a_users_file_in_the_place_of_the_claim_is_named_and_stays(work):
+    work.files(5)
+    work.script()
+    work.job()
+    output_of(work).parent.mkdir(parents=True)
+    kept = output_of(work).parent / f".{NAME}.parallelrun-claim"
+    kept.write_text("a user's")
+    result = work.run()
+    assert result.code == 2, result
+    assert str(kept) in result.output
+    assert kept.read_text() == "a user's"
+
+
+def damage(work, how):
+    path = output_of(work)
+    if how == "emptied":
+        path.write_text("")
+    elif how == "altered":
+        path.write_bytes(path.read_bytes()[:-2] + b"X\n")
+    else:
+        path.unlink()
+
+
+@pytest.mark.parametrize("flag", ["--resume", "--retry-failed"])
+@pytest.mark.parametrize("how", ["emptied", "altered", "missing"])
+def test_a_damaged_output_is_published_again(published, how, flag):
+    work = published
+    whole = hashlib.sha256(output_of(work).read_bytes()).digest()
+    calls = len(work.noted("calls"))
+    damage(work, how)
+    state = work.out / "job" / "state"
+    for path in (output_of(work), output_of(work).parent, work.out / "job", state):
+        if path.exists():
+            result = work.call("verify", path)
+            assert result.code == 1, result
+            assert "damaged: " in result.output
+    assert work.call("ledger", state).code == 1
+    result = work.run(flag)
+    assert result.code == 0, result
+    assert ("published again" in result.output) == (how != "missing")
+    assert hashlib.sha256(output_of(work).read_bytes()).digest() == whole
+    assert len(work.noted("calls")) == calls
+    aside = [] if how == "missing" else [f"{NAME}.set-aside-1"]
+    assert beside(work) == sorted([NAME, *aside])
+    assert work.call("ledger", state).code == 0
+
+
+def test_verify_says_that_an_output_is_whole(published):
+    work = published
+    state = work.out / "job" / "state"
+    for path in (output_of(work), output_of(work).parent, work.out / "job", state):
+        result = work.call("verify", path)
+        assert result.code == 0, result
+        assert result.output.startswith(f"whole: {output_of(work)} (5 rows")
+    moved = work.root / "moved"
+    shutil.move(work.out, moved)
+    result = work.call("verify", moved / "job" / "output")
+    assert result.code == 0, result
+    assert f"whole: {moved}/job/output/{NAME}" in result.output
+    result = work.call("verify", work.data)
+    assert result.code == 2, result
+    assert "give the state folder" in result.output
+
+
+def test_verify_of_what_was_never_published(work):
+    work.files(2)
+    work.script("def run(mini_batch):\n    raise ValueError(1)\n")
+    work.job(runMaxTry=1, errorThreshold=0)
+    assert work.run().code == 1
+    result = work.call("verify", work.out / "job" / "state")
+    assert result.code == 1, result
+    assert "never published" in result.output
