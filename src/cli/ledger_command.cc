@@ -9,6 +9,7 @@
 #include "base/escape.h"
 #include "base/files.h"
 #include "cli/run/local_run.h"
+#include "cli/verify_command.h"
 #include "coordinator/ledger/ledger.h"
 #include "job/job_state.h"
 
@@ -98,17 +99,18 @@ int PrintLedger(const std::string& state_folder, bool records) {
   JobState state;
   uint64_t count = 0;
   uint32_t epoch = 0;
-  const Result<uint64_t> run_id =
-      Ledger::Inspect(*files, std::filesystem::absolute(state_folder).lexically_normal(),
-                      [&](const Record& record, const Place& place, const Place& rows) {
-                        ++count;
-                        epoch = place.epoch;
-                        if (records) {
-                          fmt::print("{:>6} {:>12} {}\n", place.epoch, place.offset,
-                                     std::visit(Describe{}, record));
-                        }
-                        return state.Apply(record, place, rows);
-                      });
+  std::string folder = std::filesystem::absolute(state_folder).lexically_normal();
+  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+  const Result<uint64_t> run_id = Ledger::Inspect(
+      *files, folder, [&](const Record& record, const Place& place, const Place& rows) {
+        ++count;
+        epoch = place.epoch;
+        if (records) {
+          fmt::print("{:>6} {:>12} {}\n", place.epoch, place.offset,
+                     std::visit(Describe{}, record));
+        }
+        return state.Apply(record, place, rows);
+      });
   if (!run_id.ok()) {
     fmt::print(stderr, "{}\n", run_id.error().message);
     return run_id.error().code == Code::kNotFound ? kExitUsage : kExitFailed;
@@ -126,6 +128,7 @@ int PrintLedger(const std::string& state_folder, bool records) {
   }
   if (const auto& published = state.published()) {
     fmt::print("published: {} ({} bytes)\n", Printable(published->path, 500), published->bytes);
+    return PrintOutput(*files, folder, state);
   }
   return kExitOk;
 }

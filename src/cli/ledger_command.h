@@ -6,7 +6,8 @@
 namespace parallelrun {
 
 // Reads `state_folder`; prints a summary, with `records` a line for each record before it. The exit
-// status: 0 sound, 1 damaged or of another version, 2 not there.
+// status: 0 sound, 1 damaged or of another version, or the output is not what was published any
+// more; 2 not there.
 int PrintLedger(const std::string& state_folder, bool records);
 
 }  // namespace parallelrun

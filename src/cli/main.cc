@@ -19,6 +19,7 @@
 #include "cli/run/local_job.h"
 #include "cli/run/local_run.h"
 #include "cli/types_command.h"
+#include "cli/verify_command.h"
 
 namespace parallelrun {
 namespace {
@@ -216,6 +217,12 @@ int Main(int argc, char** argv) {
   types->add_option("--set", tables.overrides, "spec.path=value: change a field of the job")
       ->allow_extra_args(false);
 
+  CLI::App* verify =
+      app.add_subcommand("verify", "Compare a job's output with what the job published");
+  std::string output;
+  verify->add_option("output", output, "The output file, its folder, or the job's state folder")
+      ->required();
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
@@ -227,6 +234,7 @@ int Main(int argc, char** argv) {
   if (convert->parsed()) return ConvertFile(azure_file, converted, step);
   if (ledger->parsed()) return PrintLedger(state_folder, records);
   if (types->parsed()) return PrintTypes(tables);
+  if (verify->parsed()) return VerifyOutput(output);
 
   const bool script = target.size() > 3 && target.ends_with(".py");
   if (init->parsed() || script) {
