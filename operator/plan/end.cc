@@ -21,10 +21,15 @@ std::string ReasonWord(const std::string& reason, const char* otherwise) {
   return word ? reason : otherwise;
 }
 
+// The reason of a job that has succeeded: as its coordinator says it, but for one word, which is
+// the convention of conditions.
+constexpr char kCompleted[] = "Completed";
+constexpr char kCompletedWithFailures[] = "CompletedWithFailures";
+
 CoordinatorVerdict OfReport(const ReportVerdict& verdict) {
-  return {verdict.succeeded,
-          verdict.succeeded ? "Completed" : ReasonWord(verdict.reason, "JobFailed"),
-          verdict.message};
+  if (!verdict.succeeded) return {false, ReasonWord(verdict.reason, "JobFailed"), verdict.message};
+  const bool losses = verdict.reason == kCompletedWithFailures;
+  return {true, losses ? kCompletedWithFailures : kCompleted, verdict.message};
 }
 
 // From a coordinator that has ended: exit codes of docs/coordinator-api.md.
@@ -38,7 +43,7 @@ std::optional<CoordinatorVerdict> OfLastWords(const Ended& ended, std::optional<
   verdict.succeeded = ended.exit_code == 0;
   if (verdict.message.empty() || not_published) verdict.message = words.error;
   if (verdict.succeeded) {
-    verdict.reason = "Completed";
+    if (verdict.reason != kCompletedWithFailures) verdict.reason = kCompleted;
   } else if (not_published) {
     verdict.reason = "OutputNotPublished";
   } else if (ended.exit_code == 2) {
@@ -117,15 +122,16 @@ void JudgeRestarts(Draft& draft) {
 
 void Complete(Draft& draft) {
   const int64_t failed = draft.report ? draft.report->failed : 0;
+  const bool losses = failed > 0 || draft.verdict->reason == kCompletedWithFailures;
   std::string message = draft.verdict->message;
   if (draft.report && message.empty()) {
     message = failed == 0 ? fmt::format("{} mini-batches succeeded", draft.report->succeeded)
                           : fmt::format("{} of {} mini-batches failed, within the thresholds",
                                         failed, draft.report->Settled());
   }
-  draft.Set("Complete", Truth::kTrue, failed == 0 ? "Completed" : "CompletedWithFailures", message);
-  draft.Set("FailureTarget", Truth::kFalse, "Completed", "");
-  draft.Set("Failed", Truth::kFalse, "Completed", "");
+  draft.Set("Complete", Truth::kTrue, losses ? kCompletedWithFailures : kCompleted, message);
+  draft.Set("FailureTarget", Truth::kFalse, kCompleted, "");
+  draft.Set("Failed", Truth::kFalse, kCompleted, "");
   draft.status.completion_time = draft.now;
 }
 

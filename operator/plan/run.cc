@@ -283,9 +283,9 @@ json ControlBody(const Draft& draft) {
   const JobSpec& spec = draft.spec;
   return {{"generation", draft.seen.job.generation},
           {"nodeCount", spec.node_count},
-          {"errorThreshold", spec.error_threshold},
-          {"allowedFailedCount", spec.allowed_failed_count},
-          {"allowedFailedPercent", spec.allowed_failed_percent},
+          {"errorThreshold", spec.error_threshold.value_or(-1)},
+          {"allowedFailedCount", spec.allowed_failed_count.value_or(-1)},
+          {"allowedFailedPercent", spec.allowed_failed_percent.value_or(100)},
           {"drain", false},
           {"cancel", draft.status.Is("FailureTarget")},
           {"podEnds", PodEnds(draft)}};

@@ -15,13 +15,15 @@ bool Became(const Draft& draft, const char* type) {
 }
 
 void TellEnd(Draft& draft) {
-  const auto tell = [&](const char* type, bool warning, const char* reason) {
+  const auto tell = [&](const char* type, bool warning, const std::string& reason) {
     if (!Became(draft, type)) return;
     const Condition& condition = *draft.status.Find(type);
     draft.Event(warning, reason,
                 condition.reason + (condition.message.empty() ? "" : ": " + condition.message));
   };
-  tell("Complete", false, "Completed");
+  const Condition* const complete = draft.status.Find("Complete");
+  const bool losses = complete != nullptr && complete->reason == "CompletedWithFailures";
+  tell("Complete", losses, losses ? complete->reason : "Completed");
   tell("FailureTarget", true, "Failing");
   tell("Failed", true, "Failed");
   tell("Suspended", false, "Suspended");

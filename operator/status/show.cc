@@ -178,7 +178,7 @@ void ShowDisplay(Draft& draft) {
   display.done = progress.total
                      ? fmt::format("{}% ({}/{})", progress.percent, settled, *progress.total)
                      : fmt::format("{}", settled);
-  display.failed = std::to_string(progress.failed);
+  display.failed = std::to_string(progress.items_failed);
   if (progress.estimated_completion && !status.Over()) {
     display.eta =
         HumanDuration(std::max(Duration::zero(), *progress.estimated_completion - draft.now));

@@ -53,12 +53,6 @@ class Members {
     return Has(key) ? Value(key, missing.type()) : std::move(missing);
   }
   uint32_t U32(const char* key) { return static_cast<uint32_t>(Unsigned(key, UINT32_MAX)); }
-  int64_t Signed(const char* key) {
-    const auto it = object_.is_object() ? object_.find(key) : object_.end();
-    if (it != object_.end() && it->is_number_integer()) return it->get<int64_t>();
-    Fail(fmt::format("\"{}\" is missing or no integer", key));
-    return 0;
-  }
   Json Value(const char* key, Json::value_t type) {
     const Json* value = Find(key, type);
     return value == nullptr ? Json(type) : *value;
@@ -96,7 +90,6 @@ Result<JobSettings> ParseJob(const Json& object, Registration& registration) {
   }
   job.output_folder = in.Text("outputFolder");
   job.output_action = in.Text("outputAction");
-  job.error_threshold = in.Signed("errorThreshold");
   job.logging_level = in.Text("loggingLevel");
   const Json environment = in.Value("environment", Json::value_t::object);
   for (const auto& [name, value] : environment.items()) {
@@ -240,7 +233,6 @@ std::string StartBody(const JobSettings& job, uint32_t node, uint32_t process) {
                    {"node", node},
                    {"outputFolder", job.output_folder},
                    {"outputAction", job.output_action},
-                   {"errorThreshold", job.error_threshold},
                    {"loggingLevel", job.logging_level},
                    {"image", job.image},
                    {"metrics", true},

@@ -30,7 +30,6 @@ struct JobSettings {
   std::vector<std::string> arguments;
   std::string output_folder;
   std::string output_action;
-  int64_t error_threshold = -1;
   std::string logging_level;
   std::vector<std::pair<std::string, std::string>> environment;
   std::string python;

@@ -75,6 +75,13 @@ const Words<IfExists>& EnumWords() {
 }
 
 template <>
+const Words<ShortReturn>& EnumWords() {
+  static const Words<ShortReturn> words = {{"Keep", ShortReturn::kKeep},
+                                           {"Fail", ShortReturn::kFail}};
+  return words;
+}
+
+template <>
 const Words<LoggingLevel>& EnumWords() {
   static const Words<LoggingLevel> words = {{"WARNING", LoggingLevel::kWarning},
                                             {"INFO", LoggingLevel::kInfo},

@@ -32,6 +32,8 @@ const std::vector<std::pair<std::string_view, OutputOrder>>& EnumWords();
 template <>
 const std::vector<std::pair<std::string_view, IfExists>>& EnumWords();
 template <>
+const std::vector<std::pair<std::string_view, ShortReturn>>& EnumWords();
+template <>
 const std::vector<std::pair<std::string_view, LoggingLevel>>& EnumWords();
 template <>
 const std::vector<std::pair<std::string_view, Profiling>>& EnumWords();

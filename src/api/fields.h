@@ -72,6 +72,7 @@ class Fields {
   void To(const std::string& name, std::string& out, size_t most = kMaxText);
   void To(const std::string& name, bool& out);
   void To(const std::string& name, int32_t& out, int32_t least);
+  void To(const std::string& name, std::optional<int32_t>& out, int32_t least);
   template <typename E>
   void ToEnum(const std::string& name, E& out) {
     if (const auto value = Take(name)) out = value->Enum<E>().value_or(out);

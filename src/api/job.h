@@ -28,6 +28,7 @@ enum class BadRows { kFail, kSkip };
 enum class OutputAction { kAppendRow, kSummaryOnly };
 enum class OutputOrder { kMiniBatch, kCompletion };
 enum class IfExists { kFail, kResume, kOverwrite, kRetryFailed };
+enum class ShortReturn { kKeep, kFail };
 enum class LoggingLevel { kWarning, kInfo, kDebug };
 enum class Profiling { kNone, kCProfile, kProfile };
 
@@ -160,9 +161,11 @@ struct JobSpec {
   uint64_t mini_batch_size = 0;  // files, bytes (tabular) or lines; default 10, 1 MiB, 10
   std::vector<std::string> partition_keys;
   int32_t rank_mini_batch_count = 0;  // above 0: mini-batches without input
-  int32_t error_threshold = -1;       // items; -1: any number may fail
-  int32_t allowed_failed_count = -1;  // mini-batches
-  double allowed_failed_percent = 100;
+  // None: not written. Any number may fail then too, but nobody has said so.
+  std::optional<int32_t> error_threshold;       // items; -1: any number may fail
+  std::optional<int32_t> allowed_failed_count;  // mini-batches
+  std::optional<double> allowed_failed_percent;
+  ShortReturn short_return = ShortReturn::kKeep;
   int32_t run_max_try = 3;
   bool isolate_failures = false;  // a mini-batch that used its tries is split, down to single items
   std::optional<bool> speculation;  // none: with AppendRow

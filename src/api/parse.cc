@@ -131,8 +131,9 @@ void ReadFailureRules(Fields& fields, JobSpec& spec) {
   fields.To("errorThreshold", spec.error_threshold, -1);
   fields.To("allowedFailedCount", spec.allowed_failed_count, -1);
   if (const auto percent = fields.Take("allowedFailedPercent")) {
-    spec.allowed_failed_percent = percent->Number(0, 100).value_or(100);
+    spec.allowed_failed_percent = percent->Number(0, 100);
   }
+  fields.ToEnum("shortReturn", spec.short_return);
   fields.To("runMaxTry", spec.run_max_try, 1);
   fields.To("isolateFailures", spec.isolate_failures);
   if (const auto value = fields.Take("speculation")) spec.speculation = value->Bool();
@@ -147,11 +148,7 @@ void ReadFailureRules(Fields& fields, JobSpec& spec) {
   // Jobs in the wild give it six days.
   ReadSeconds(fields, "firstTaskCreationTimeoutSeconds", 1, kNoLimit,
               spec.first_task_creation_timeout);
-  if (const auto limit = fields.Take("nodeRestartLimit")) {
-    if (const auto read = limit->Integer(0, kNoLimit)) {
-      spec.node_restart_limit = static_cast<int32_t>(*read);
-    }
-  }
+  fields.To("nodeRestartLimit", spec.node_restart_limit, 0);
 }
 
 void ReadLifeCycle(Fields& fields, JobSpec& spec) {
@@ -180,11 +177,7 @@ void ReadLifeCycle(Fields& fields, JobSpec& spec) {
 
 void ReadNodes(Fields& fields, JobSpec& spec) {
   fields.To("nodeCount", spec.node_count, 0);
-  if (const auto value = fields.Take("processCountPerNode")) {
-    if (const auto read = value->Integer(1, kNoLimit)) {
-      spec.process_count_per_node = static_cast<int32_t>(*read);
-    }
-  }
+  fields.To("processCountPerNode", spec.process_count_per_node, 1);
   if (const auto value = fields.Take("resources")) spec.resources = ReadResources(*value);
   if (const auto value = fields.Take("sharedMemory")) {
     if (const auto bytes = ReadQuantity(*value, 1)) {

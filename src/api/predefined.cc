@@ -60,12 +60,6 @@ Setter Integer(int64_t least, int64_t most, const std::function<void(JobSpec&, i
   };
 }
 
-Setter Int32(int32_t JobSpec::*member, int64_t least) {
-  return Integer(least, kMaxInt, [member](JobSpec& spec, int64_t number) {
-    spec.*member = static_cast<int32_t>(number);
-  });
-}
-
 Setter Seconds(Duration JobSpec::*member, int64_t least, int64_t most) {
   return Integer(least, most,
                  [member](JobSpec& spec, int64_t number) { spec.*member = seconds(number); });
@@ -125,7 +119,11 @@ std::optional<Misfit> Accept(const std::string&, JobSpec&) { return std::nullopt
 
 const std::vector<Flag>& Flags() {
   static const std::vector<Flag> flags = {
-      {"error_threshold", Role::kSets, "errorThreshold", Int32(&JobSpec::error_threshold, -1)},
+      {"error_threshold", Role::kSets, "errorThreshold",
+       Integer(-1, kMaxInt,
+               [](JobSpec& spec, int64_t items) {
+                 spec.error_threshold = static_cast<int32_t>(items);
+               })},
       {"allowed_failed_percent", Role::kSets, "allowedFailedPercent", SetPercent},
       {"task_overhead_timeout", Role::kSets, "taskOverheadTimeoutSeconds",
        Seconds(&JobSpec::task_overhead_timeout, 1, kMaxTimeoutSeconds)},

@@ -87,9 +87,12 @@ void AddData(const JobSpec& spec, json& out) {
 }
 
 void AddRules(const JobSpec& spec, json& out) {
-  out["errorThreshold"] = spec.error_threshold;
-  out["allowedFailedCount"] = spec.allowed_failed_count;
-  out["allowedFailedPercent"] = NumberJson(spec.allowed_failed_percent);
+  if (spec.error_threshold) out["errorThreshold"] = *spec.error_threshold;
+  if (spec.allowed_failed_count) out["allowedFailedCount"] = *spec.allowed_failed_count;
+  if (spec.allowed_failed_percent) {
+    out["allowedFailedPercent"] = NumberJson(*spec.allowed_failed_percent);
+  }
+  out["shortReturn"] = EnumWord(spec.short_return);
   out["runMaxTry"] = spec.run_max_try;
   out["isolateFailures"] = spec.isolate_failures;
   if (spec.speculation) out["speculation"] = *spec.speculation;

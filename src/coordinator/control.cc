@@ -72,9 +72,14 @@ bool ParsePodEnds(const json& value, std::vector<PodEnd>& ends) {
 }  // namespace
 
 Thresholds ControlRequest::ChangedFrom(const Thresholds& before) const {
-  return {error_threshold.value_or(before.error_threshold),
-          allowed_failed_count.value_or(before.allowed_failed_count),
-          allowed_failed_percent.value_or(before.allowed_failed_percent)};
+  Thresholds after = before;
+  const auto change = [](auto& threshold, const auto& said, auto otherwise) {
+    if (said && *said != threshold.value_or(otherwise)) threshold = said;
+  };
+  change(after.error_threshold, error_threshold, int64_t{-1});
+  change(after.allowed_failed_count, allowed_failed_count, int64_t{-1});
+  change(after.allowed_failed_percent, allowed_failed_percent, 100.0);
+  return after;
 }
 
 Result<ControlRequest> ParseControl(const std::string& body) {
@@ -110,30 +115,6 @@ Result<ControlRequest> ParseControl(const std::string& body) {
     }
   }
   return control;
-}
-
-std::string WithThresholds(const std::string& job, const Thresholds& thresholds) {
-  json changed = json::parse(job, nullptr, false);
-  if (!changed.is_object()) changed = json::object();
-  json& spec = changed["spec"];
-  spec["errorThreshold"] = thresholds.error_threshold;
-  spec["allowedFailedCount"] = thresholds.allowed_failed_count;
-  spec["allowedFailedPercent"] = thresholds.allowed_failed_percent;
-  return changed.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-Thresholds ThresholdsOf(const std::string& job, const Thresholds& otherwise) {
-  const json parsed = json::parse(job, nullptr, false);
-  const json spec = parsed.is_object() ? parsed.value("spec", json::object()) : json::object();
-  Thresholds thresholds = otherwise;
-  if (!spec.is_object()) return thresholds;
-  const auto number = [&spec](const char* key, auto& value) {
-    if (spec.contains(key) && spec[key].is_number()) spec[key].get_to(value);
-  };
-  number("errorThreshold", thresholds.error_threshold);
-  number("allowedFailedCount", thresholds.allowed_failed_count);
-  number("allowedFailedPercent", thresholds.allowed_failed_percent);
-  return thresholds;
 }
 
 }  // namespace parallelrun

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "job/verdict.h"
+#include "job/losses.h"
 
 namespace parallelrun {
 
@@ -30,15 +30,11 @@ struct ControlRequest {
   bool cancel = false;
   std::vector<PodEnd> pod_ends;
 
+  // A number that is in force already changes nothing, whether it was written or is the default.
   Thresholds ChangedFrom(const Thresholds& before) const;
 };
 
 // kInvalid names the key that is wrong.
 Result<ControlRequest> ParseControl(const std::string& body);
-
-// Canonical JSON of a job with its thresholds replaced, and the thresholds that one says;
-// `otherwise` where it says none.
-std::string WithThresholds(const std::string& job, const Thresholds& thresholds);
-Thresholds ThresholdsOf(const std::string& job, const Thresholds& otherwise);
 
 }  // namespace parallelrun

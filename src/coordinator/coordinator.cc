@@ -5,6 +5,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "base/mutation.h"
+#include "job/verdict.h"
 
 namespace parallelrun {
 namespace {
@@ -178,8 +179,7 @@ void Coordinator::ForgetSilentNodes(Instant now) {
 
 void Coordinator::Decide(Instant now) {
   if (over()) return;
-  if (std::optional<Verdict> verdict =
-          parallelrun::Decide(state_, options_.thresholds, options_.append_row)) {
+  if (std::optional<Verdict> verdict = parallelrun::Decide(state_, options_.rules)) {
     Conclude(*verdict);
     return;
   }

@@ -23,9 +23,9 @@
 #include "coordinator/refusals.h"
 #include "job/job_state.h"
 #include "job/lease_table.h"
+#include "job/losses.h"
 #include "job/node_messages.h"
 #include "job/rate.h"
-#include "job/verdict.h"
 
 namespace parallelrun {
 
@@ -35,8 +35,7 @@ struct CoordinatorLimits {
   Duration broken_grace = seconds(2);  // for a node whose connection broke
   uint32_t run_max_try = 3;
   uint32_t max_losses = 10;  // then a mini-batch fails as LostTooOften
-  Thresholds thresholds;
-  bool append_row = true;
+  FailureRules rules;
   bool isolate_failures = false;  // a mini-batch that used its tries is split
   // At the tail, idle processes try what takes long a second time. Without it no two nodes may be
   // in run() of one mini-batch at once.
@@ -143,6 +142,8 @@ class Coordinator {
   Phase phase() const { return phase_; }
   bool superseded() const { return superseded_; }
   const JobState& state() const { return state_; }
+  Losses losses() const { return CountLosses(state_.counts(), options_.rules); }
+  const FailureRules& rules() const { return options_.rules; }
   const std::string& paused() const { return paused_; }
   const Rate& rate() const { return rate_; }
   // Mini-batches; one that was split runs until all of its pieces are settled.

@@ -21,7 +21,7 @@ void Coordinator::Control(const ControlRequest& control, Instant now) {
   const uint64_t generation = control.generation.value_or(control_generation_);
   if (generation >= control_generation_) {
     control_generation_ = generation;
-    SetThresholds(control.ChangedFrom(options_.thresholds), now);
+    SetThresholds(control.ChangedFrom(options_.rules.thresholds), now);
     if (control.nodes) SetNodes(*control.nodes, now);
   }
   for (const PodEnd& end : control.pod_ends) OnPodEnd(end, now);
@@ -47,8 +47,8 @@ void Coordinator::SetNodes(uint32_t nodes, Instant now) {
 }
 
 void Coordinator::SetThresholds(const Thresholds& thresholds, Instant now) {
-  if (over() || thresholds == options_.thresholds || !state_.settings()) return;
-  options_.thresholds = thresholds;
+  if (over() || thresholds == options_.rules.thresholds || !state_.settings()) return;
+  options_.rules.thresholds = thresholds;
   const Settings before = *state_.settings();
   const std::string job = WithThresholds(before.job, thresholds);
   SettingsRecord settings;

@@ -44,9 +44,11 @@ std::string Hex(const std::array<uint8_t, 32>& digest) {
 std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTime started,
                          const std::map<std::string, std::string>& metrics,
                          const std::string& warning,
-                         const std::map<uint32_t, std::string>& columns) {
+                         const std::map<uint32_t, std::string>& columns,
+                         const std::vector<std::string>& first_lost) {
   const JobState& state = coordinator.state();
   const JobCounts& counts = state.counts();
+  const Losses losses = coordinator.losses();
   const uint64_t settled = counts.succeeded + counts.failed;
   json out;
   out["epoch"] = epoch;
@@ -63,7 +65,8 @@ std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTim
                         {"pending", counts.planned - settled - coordinator.running()}};
   out["items"] = {{"total", state.plan_ended() ? json(counts.items_planned) : json(nullptr)},
                   {"succeeded", counts.items_succeeded},
-                  {"failed", counts.items_failed}};
+                  {"failed", losses.items},
+                  {"withoutElement", losses.reported}};
   out["listingDone"] = state.plan_ended();
   out["rows"] = counts.rows;
   out["perSecond"] = std::round(coordinator.rate().PerSecond() * 100) / 100;
@@ -103,6 +106,14 @@ std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTim
                       {"reason", verdict->reason},
                       {"message", verdict->message}};
   }
+  out["losses"] = nullptr;
+  if (const auto& verdict = state.verdict();
+      verdict && verdict->outcome == Outcome::kSucceeded && losses.items > 0) {
+    out["losses"] = {{"items", losses.items},
+                     {"withoutElement", losses.missing},
+                     {"allowed", losses.allowed},
+                     {"first", first_lost}};
+  }
   out["output"] = nullptr;
   if (const auto& published = state.published()) {
     out["output"] = {{"path", published->path},
@@ -130,7 +141,9 @@ std::string Metrics(const Coordinator& coordinator, uint32_t epoch) {
                                coordinator.running()));
   auto& items = gauge("parallelrun_items", "Items of settled mini-batches by outcome.");
   items.Add({{"outcome", "succeeded"}}).Set(static_cast<double>(counts.items_succeeded));
-  items.Add({{"outcome", "failed"}}).Set(static_cast<double>(counts.items_failed));
+  const Losses losses = coordinator.losses();
+  items.Add({{"outcome", "failed"}}).Set(static_cast<double>(losses.items));
+  items.Add({{"outcome", "without_element"}}).Set(static_cast<double>(losses.reported));
   gauge("parallelrun_rows", "Rows of succeeded mini-batches.")
       .Add({})
       .Set(static_cast<double>(counts.rows));

@@ -4,17 +4,20 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "coordinator/coordinator.h"
 
 namespace parallelrun {
 
 // JSON text. `started` is when this coordinator started, `metrics` name to last value as JSON text,
-// `columns` what is told of the columns of each input whose types are decided.
+// `columns` what is told of the columns of each input whose types are decided, `first_lost` are names
+// of items.
 std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTime started,
                          const std::map<std::string, std::string>& metrics,
                          const std::string& warning,
-                         const std::map<uint32_t, std::string>& columns = {});
+                         const std::map<uint32_t, std::string>& columns = {},
+                         const std::vector<std::string>& first_lost = {});
 
 // Prometheus text format.
 std::string Metrics(const Coordinator& coordinator, uint32_t epoch);

@@ -10,6 +10,7 @@
 #include "coordinator/log_tree/batch_report.h"
 #include "coordinator/log_tree/dead_letters.h"
 #include "coordinator/log_tree/reports.h"
+#include "coordinator/lost_items.h"
 #include "coordinator/plan/source.h"
 #include "coordinator/progress.h"
 #include "coordinator/types/types_json.h"
@@ -22,6 +23,7 @@ constexpr Duration kOverviewInterval = seconds(10);
 constexpr Duration kRefusalsInterval = seconds(1);
 constexpr Duration kDiskFullRetry = seconds(1);
 constexpr Duration kReportsLimit = std::chrono::hours(1);
+constexpr size_t kMostLostNames = 5;
 // Bounds what the planner may be ahead of the disk: appended chunks wait in memory for their sync,
 // for as long as the disk is slow or full.
 constexpr size_t kChunksOnTheWay = 8;
@@ -283,7 +285,7 @@ void CoordinatorServer::OnPublished(const Result<Publication>& published) {
 
 std::string CoordinatorServer::Progress() const {
   return ProgressJson(coordinator_, ledger_.epoch(), started_, metrics_.latest(), options_.warning,
-                      columns_);
+                      columns_, first_lost_);
 }
 
 void CoordinatorServer::AfterEvent() {
@@ -309,7 +311,10 @@ void CoordinatorServer::AfterEvent() {
       if (!publishing_) Publish();
       break;
     case Coordinator::Phase::kEnded: {
-      if (ended_at_ == Instant()) ended_at_ = Now();
+      if (ended_at_ == Instant()) {
+        ended_at_ = Now();
+        first_lost_ = FirstLostItems(state_, coordinator_.rules(), plan_, kMostLostNames);
+      }
       const bool late = Now() - ended_at_ > options_.leave_limit;
       if (coordinator_.registered_nodes() == 0 || late) {
         End(state_.verdict()->outcome == Outcome::kSucceeded ? CoordinatorExit::kSucceeded
@@ -364,14 +369,15 @@ void CoordinatorServer::LogRefusals() {
 // On a thread of its own, since it reads the whole ledger; the state does not change any more.
 void CoordinatorServer::WriteLastReports() {
   for (const Status& written :
-       {WriteReports(files_, state_, options_.log_folder),
-        WriteBatchReports(files_, options_.state_folder, state_, options_.log_folder)}) {
+       {WriteReports(files_, state_, coordinator_.rules(), options_.log_folder),
+        WriteBatchReports(files_, options_.state_folder, state_, coordinator_.rules(),
+                          options_.log_folder)}) {
     if (!written.ok()) spdlog::warn("the reports are not complete: {}", written.error().message);
   }
   if (!options_.dead_letters) return;
   PlanStore plan(ledger_);  // the other one is the loop's
-  const Status written =
-      WriteDeadLetters(files_, options_.state_folder, state_, plan, options_.log_folder);
+  const Status written = WriteDeadLetters(files_, options_.state_folder, state_,
+                                          coordinator_.rules(), plan, options_.log_folder);
   if (!written.ok()) spdlog::warn("dead-letter.jsonl: {}", written.error().message);
 }
 

@@ -102,6 +102,7 @@ class CoordinatorServer {
   CoordinatorExit exit_ = CoordinatorExit::kDiskFailed;
   bool ending_ = false;
   Instant ended_at_;
+  std::vector<std::string> first_lost_;  // once it has ended
 
   std::mutex mutex_;  // guards the three below
   std::condition_variable wake_;

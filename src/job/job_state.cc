@@ -113,7 +113,7 @@ Status JobState::ApplyResult(const ResultRecord& result, const Place& rows) {
   batch.fence = result.fence;
   batch.items_succeeded = result.items_succeeded;
   counts_.items_succeeded += result.items_succeeded;
-  counts_.items_failed += batch.items - std::min(batch.items, result.items_succeeded);
+  counts_.items_missing += batch.items - std::min(batch.items, result.items_succeeded);
   counts_.rows += result.row_count;
   // Parts of another fence belong to an attempt that was given up.
   const auto parts = parts_.find(result.id);

@@ -46,7 +46,8 @@ struct JobCounts {
   uint64_t pieces_open = 0;  // not settled
   uint64_t items_planned = 0;
   uint64_t items_succeeded = 0;
-  uint64_t items_failed = 0;    // of settled mini-batches
+  uint64_t items_missing = 0;   // run() returned no element for them: of results
+  uint64_t items_failed = 0;    // of failed mini-batches and pieces
   uint64_t items_isolated = 0;  // of those failed: items of pieces
   uint64_t rows = 0;
   uint64_t lost = 0;  // that failed as kLostTooOften, pieces too

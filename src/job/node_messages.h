@@ -13,7 +13,7 @@
 namespace parallelrun {
 
 // Of register and exchange: raised with every change of either.
-inline constexpr uint32_t kNodeProtocol = 1;
+inline constexpr uint32_t kNodeProtocol = 2;
 
 struct HeldLease {
   BatchId id = 0;

@@ -16,32 +16,64 @@ Verdict Failed(std::string reason, std::string message, const JobState& state) {
   return {Outcome::kFailed, std::move(reason), std::move(message)};
 }
 
+bool Exceeds(uint64_t count, int64_t threshold) {
+  return threshold >= 0 && count > static_cast<uint64_t>(threshold);
+}
+
+// What the failed items are made of, as far as they were lost in other ways than with their whole
+// mini-batch.
+std::string WithoutElement(uint64_t items) {
+  return fmt::format("{} of them got no element from run()", items);
+}
+
+Verdict Succeeded(const JobCounts& counts, const Losses& losses, bool append_row) {
+  if (losses.items == 0) {
+    std::string message = fmt::format("all {} mini-batches succeeded", counts.planned);
+    if (losses.reported > 0) {
+      message += fmt::format("; {} items got no element from run()", losses.reported);
+    }
+    return {Outcome::kSucceeded, kComplete, message};
+  }
+  std::string message = fmt::format(
+      "{} of {} items {}: {} of {} mini-batches failed", losses.items, counts.items_planned,
+      append_row ? "have no row" : "have failed", counts.failed, counts.planned);
+  if (losses.isolated > 0) {
+    message +=
+        fmt::format(", {} of them failed by themselves (see dead-letter.jsonl)", losses.isolated);
+  }
+  if (losses.missing > 0) message += ", " + WithoutElement(losses.missing);
+  if (losses.allowed) message += "; within the thresholds";
+  return {Outcome::kSucceeded, kWithFailures, message};
+}
+
 }  // namespace
 
-std::optional<Verdict> Decide(const JobState& state, const Thresholds& thresholds,
-                              bool append_row) {
+std::optional<Verdict> Decide(const JobState& state, const FailureRules& rules) {
   const JobCounts& counts = state.counts();
-  if (thresholds.error_threshold >= 0 &&
-      counts.items_failed > static_cast<uint64_t>(thresholds.error_threshold)) {
+  const Losses losses = CountLosses(counts, rules);
+  const int64_t items_allowed = rules.thresholds.error_threshold.value_or(-1);
+  const int64_t batches_allowed = rules.thresholds.allowed_failed_count.value_or(-1);
+  const double percent_allowed = rules.thresholds.allowed_failed_percent.value_or(100);
+  if (Exceeds(losses.items, items_allowed)) {
+    const std::string missing =
+        losses.missing > 0 ? " (" + WithoutElement(losses.missing) + ")" : "";
     return Failed("ErrorThresholdExceeded",
-                  fmt::format("{} items have failed; spec.errorThreshold allows {}",
-                              counts.items_failed, thresholds.error_threshold),
+                  fmt::format("{} items have failed{}; spec.errorThreshold allows {}", losses.items,
+                              missing, items_allowed),
                   state);
   }
-  if (thresholds.allowed_failed_count >= 0 &&
-      counts.failed > static_cast<uint64_t>(thresholds.allowed_failed_count)) {
+  if (Exceeds(counts.failed, batches_allowed)) {
     return Failed("AllowedFailedCountExceeded",
                   fmt::format("{} mini-batches have failed; spec.allowedFailedCount allows {}",
-                              counts.failed, thresholds.allowed_failed_count),
+                              counts.failed, batches_allowed),
                   state);
   }
-  if (state.plan_ended() &&
-      static_cast<double>(counts.failed) * 100 >
-          thresholds.allowed_failed_percent * static_cast<double>(counts.planned)) {
+  if (state.plan_ended() && static_cast<double>(counts.failed) * 100 >
+                                percent_allowed * static_cast<double>(counts.planned)) {
     return Failed(
         "AllowedFailedPercentExceeded",
         fmt::format("{} of {} mini-batches have failed; spec.allowedFailedPercent allows {} %",
-                    counts.failed, counts.planned, thresholds.allowed_failed_percent),
+                    counts.failed, counts.planned, percent_allowed),
         state);
   }
   if (!state.all_settled()) return std::nullopt;
@@ -49,25 +81,13 @@ std::optional<Verdict> Decide(const JobState& state, const Thresholds& threshold
     return Failed("NothingSucceeded", fmt::format("all {} mini-batches have failed", counts.failed),
                   state);
   }
-  if (append_row && counts.rows == 0) {
+  if (rules.append_row && counts.rows == 0) {
     return Failed("NoRows",
                   "no run() returned a row, so there is no output to write: return one element for "
                   "each item, or set spec.output.action to SummaryOnly",
                   state);
   }
-  if (counts.items_isolated > 0) {
-    return Verdict{Outcome::kSucceeded, "CompletedWithFailures",
-                   fmt::format("{} of {} mini-batches failed, and {} items by themselves (see "
-                               "dead-letter.jsonl), within the thresholds",
-                               counts.failed, counts.planned, counts.items_isolated)};
-  }
-  if (counts.failed > 0) {
-    return Verdict{Outcome::kSucceeded, "CompletedWithFailures",
-                   fmt::format("{} of {} mini-batches failed, within the thresholds", counts.failed,
-                               counts.planned)};
-  }
-  return Verdict{Outcome::kSucceeded, "Complete",
-                 fmt::format("all {} mini-batches succeeded", counts.planned)};
+  return Succeeded(counts, losses, rules.append_row);
 }
 
 }  // namespace parallelrun

@@ -144,7 +144,7 @@ def test_defaults(admin, shared):
     made = try_create(admin, shared, {**BASE, "metadata": {"name": "digits"}})["spec"]
     expected = {
         "nodeCount": 1,
-        "allowedFailedCount": -1,
+        "shortReturn": "Keep",
         "runMaxTry": 3,
         "runInvocationTimeoutSeconds": 60,
         "loggingLevel": "INFO",
@@ -152,6 +152,9 @@ def test_defaults(admin, shared):
         "cancel": False,
     }
     assert {key: made.get(key) for key in expected} == expected
+    # That a threshold was written means something.
+    for threshold in ("errorThreshold", "allowedFailedCount", "allowedFailedPercent"):
+        assert threshold not in made
 
 
 @pytest.mark.parametrize(

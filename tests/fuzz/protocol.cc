@@ -25,9 +25,9 @@ void CheckExchange(std::string_view bytes, const Decode& decode) {
 // What a control says of the thresholds is what the job says then, whatever else it holds.
 void CheckControl(const std::string& body) {
   const auto control = ParseControl(body);
-  const Thresholds now = control.ok() ? control->ChangedFrom({}) : ThresholdsOf(body, {});
+  const Thresholds now = control.ok() ? control->ChangedFrom({}) : RulesOf(body).thresholds;
   const std::string job = WithThresholds(body, now);
-  Expect(ThresholdsOf(job, {}) == now, "thresholds change when they are written");
+  Expect(RulesOf(job).thresholds == now, "thresholds change when they are written");
 }
 
 }  // namespace

@@ -125,7 +125,6 @@ class FakeAgent:
             "node": 0,
             "outputFolder": str(folder / "output"),
             "outputAction": "AppendRow",
-            "errorThreshold": -1,
             "loggingLevel": "INFO",
         }
         self.start.update(start)

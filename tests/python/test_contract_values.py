@@ -284,9 +284,9 @@ def test_c11_large_unicode_strings(launch, safe):
     assert data == text.encode()
 
 
-@pytest.mark.parametrize(("threshold", "kind"), [(-1, None), (0, "ShortReturn")])
-def test_c12_short_return_fails_only_with_a_threshold(launch, threshold, kind):
-    agent = returned(launch, "[]", errorThreshold=threshold)
+@pytest.mark.parametrize(("short", "kind"), [("Keep", None), ("Fail", "ShortReturn")])
+def test_c12_a_short_return_is_kept_unless_the_job_says_fail(launch, short, kind):
+    agent = returned(launch, "[]", shortReturn=short)
     if kind is None:
         assert agent.result()[3:] == (0, 0, b"")
     else:

@@ -184,9 +184,8 @@ def test_refused_values(launch, returned, advice):
     assert agent.stderr_path.read_text() == ""
 
 
-@pytest.mark.parametrize("threshold", [0, 5])
-def test_short_return(launch, threshold):
-    agent = launch("returns.py", "mini_batch[:1]", errorThreshold=threshold)
+def test_short_return(launch):
+    agent = launch("returns.py", "mini_batch[:1]", shortReturn="Fail")
     run_once(agent)
     failure = agent.failed().failure
     assert failure["kind"] == "ShortReturn"

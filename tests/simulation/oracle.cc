@@ -292,9 +292,10 @@ void Oracle::CheckOutput(const std::string& bytes, const JobState& state) {
   // A file that was there from the start may be missing only if its mini-batch failed.
   uint64_t missing = 0;
   for (const uint32_t file : input_.first_files()) missing += there.contains(file) ? 0 : 1;
-  if (missing > state.counts().items_failed) {
-    Violated("1 exactly once", fmt::format("{} files are missing, {} items have failed", missing,
-                                           state.counts().items_failed));
+  const uint64_t lost = state.counts().items_failed + state.counts().items_missing;
+  if (missing > lost) {
+    Violated("1 exactly once",
+             fmt::format("{} files are missing, {} items are lost", missing, lost));
   }
 }
 
@@ -375,7 +376,8 @@ void Oracle::Replayed(uint32_t epoch, const JobState& memory, const JobState& re
   const JobCounts& b = replay.counts();
   if (a.planned != b.planned || a.succeeded != b.succeeded || a.failed != b.failed ||
       a.rows != b.rows || a.items_planned != b.items_planned ||
-      a.items_succeeded != b.items_succeeded || a.items_failed != b.items_failed) {
+      a.items_succeeded != b.items_succeeded || a.items_failed != b.items_failed ||
+      a.items_missing != b.items_missing) {
     differs("counts");
   }
   if (memory.batches().size() != replay.batches().size()) return differs("plans");
@@ -407,7 +409,7 @@ void Oracle::Counts(uint32_t epoch, const JobState& state, uint64_t running, uin
   const auto add_items = [&own](const MiniBatch& batch) {
     if (batch.state == State::kSucceeded) {
       own.items_succeeded += batch.items_succeeded;
-      own.items_failed += batch.items - batch.items_succeeded;
+      own.items_missing += batch.items - batch.items_succeeded;
     } else if (batch.state == State::kFailed) {
       own.items_failed += batch.items;
     }
@@ -429,6 +431,7 @@ void Oracle::Counts(uint32_t epoch, const JobState& state, uint64_t running, uin
       own.failed != counts.failed || own.split != counts.split ||
       own.pieces_open != counts.pieces_open || own.items_planned != counts.items_planned ||
       own.items_succeeded != counts.items_succeeded || own.items_failed != counts.items_failed ||
+      own.items_missing != counts.items_missing ||
       counts.succeeded + counts.failed + running + pending > counts.planned) {
     Violated("4 counts add up",
              fmt::format("epoch {}: {} planned, {} succeeded, {} failed, {} running, {} pending",

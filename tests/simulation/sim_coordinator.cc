@@ -138,8 +138,7 @@ void SimCoordinator::Start() {
   limits.broken_grace = s.broken_grace;
   limits.run_max_try = s.run_max_try;
   limits.max_losses = s.max_losses;
-  limits.thresholds = s.thresholds;
-  limits.append_row = s.append_row;
+  limits.rules = {s.thresholds, s.append_row, false};
   limits.isolate_failures = s.isolate;
   limits.speculation = s.speculation;
   limits.slow_least = s.slow_least;

@@ -47,14 +47,13 @@ std::string MiniBatchLine(const MiniBatchNote& note, const std::string& address,
                           WallTime now) {
   const bool failed = !note.error_kind.empty();
   const uint32_t succeeded = failed ? 0 : note.items_succeeded;
-  const uint32_t short_by = note.items > succeeded ? note.items - succeeded : 0;
   const WallTime start = now - microseconds(note.elapsed_ns / 1000);
   return fmt::format(
       "{}|{}|{}|{}|mini-batch {} on {}, PID {}: {}{}, total {}, succeeded {}, failed {}, start {}, "
       "duration {:.6f} s, process time {:.6f} s, run method time {:.6f} s\n",
       Stamp(now), failed ? "WARNING" : "INFO", pid, pid, note.id, address, pid,
-      failed ? "failed: " : "done", note.error_kind, note.items, succeeded, short_by, Stamp(start),
-      Seconds(note.elapsed_ns), Seconds(note.cpu_ns), Seconds(note.run_ns));
+      failed ? "failed: " : "done", note.error_kind, note.items, succeeded, failed ? note.items : 0,
+      Stamp(start), Seconds(note.elapsed_ns), Seconds(note.cpu_ns), Seconds(note.run_ns));
 }
 
 std::string OwnAddress() {

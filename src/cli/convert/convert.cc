@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "api/document.h"
+#include "api/parse.h"
 #include "cli/convert/draft.h"
 
 namespace parallelrun {
@@ -44,6 +45,14 @@ void Place(const Node& root, Problems& problems) {
                    [&](const Problem& a, const Problem& b) { return order(a) < order(b); });
 }
 
+// Where Azure ML's file says nothing, any number of items may fail. Here that has to be written:
+// losses that no threshold speaks of are an exit status of their own.
+void AllowLosses(const std::string& yaml, Draft& draft) {
+  const ParsedJob parsed = ReadJob(yaml, {}, Target::kLocal);
+  if (parsed.job.spec.error_threshold) return;  // perhaps by an argument
+  draft.Set("errorThreshold", "-1", "default of Azure ML: any number of items may fail");
+}
+
 }  // namespace
 
 Conversion ConvertAzure(std::string_view text, const ConvertOptions& options) {
@@ -54,6 +63,7 @@ Conversion ConvertAzure(std::string_view text, const ConvertOptions& options) {
   Draft draft = ReadAny(document.job, options);
   Place(document.job, draft.problems);
   if (!HasErrors(draft.problems)) {
+    AllowLosses(WriteDraft(draft, options.file, options.code_prefix), draft);
     conversion.yaml = WriteDraft(draft, options.file, options.code_prefix);
   }
   conversion.problems = std::move(draft.problems);

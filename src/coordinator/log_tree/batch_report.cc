@@ -28,6 +28,7 @@ struct Sum {
   uint64_t failed_attempts = 0;
   uint64_t items = 0;
   uint64_t succeeded = 0;
+  uint64_t failed = 0;
   double elapsed = 0;
   double cpu = 0;
   double run = 0;
@@ -71,8 +72,11 @@ struct Attempt {
 
 class Report {
  public:
-  Report(const JobState& state, const std::string& folder)
-      : state_(state), folder_(folder), batches_(folder + "/processed_mini-batches.csv.tmp") {
+  Report(const JobState& state, const FailureRules& rules, const std::string& folder)
+      : state_(state),
+        rules_(rules),
+        folder_(folder),
+        batches_(folder + "/processed_mini-batches.csv.tmp") {
     batches_ << kHeader;
   }
 
@@ -126,7 +130,7 @@ class Report {
     const uint32_t items = state_.known(a.id) ? state_.batch(a.id).items : 0;
     const uint32_t picked = ++picked_[a.id];
     if (a.kind.empty()) picked_.erase(a.id);  // settled: no further attempt follows
-    const uint32_t failed = items - std::min(items, a.succeeded);
+    const uint32_t failed = a.kind.empty() ? rules_.FailedOf(items, a.succeeded) : items;
     const int64_t start_us = a.times.finished_us - static_cast<int64_t>(a.times.elapsed_ns / 1000);
     if (start_us / 1'000'000 != start_second_) {
       start_second_ = start_us / 1'000'000;
@@ -146,6 +150,7 @@ class Report {
       sum->failed_attempts += a.kind.empty() ? 0 : 1;
       sum->items += items;
       sum->succeeded += a.succeeded;
+      sum->failed += failed;
       sum->elapsed += Seconds(a.times.elapsed_ns);
       sum->cpu += Seconds(a.times.cpu_ns);
       sum->run += Seconds(a.run_ns);
@@ -159,11 +164,11 @@ class Report {
 
   static std::string Line(const Sum& s) {
     return fmt::format("{},{},{},{},{},{:.6f},{:.6f},{:.6f}\n", s.attempts, s.failed_attempts,
-                       s.items, s.succeeded, s.items - std::min(s.items, s.succeeded), s.elapsed,
-                       s.cpu, s.run);
+                       s.items, s.succeeded, s.failed, s.elapsed, s.cpu, s.run);
   }
 
   const JobState& state_;
+  const FailureRules& rules_;
   const std::string folder_;
   std::ofstream batches_;
   std::string lines_;  // not written yet
@@ -193,12 +198,12 @@ std::string CsvField(std::string_view text) {
 }
 
 Status WriteBatchReports(const Files& files, const std::string& state_folder, const JobState& state,
-                         const std::string& log_folder) {
+                         const FailureRules& rules, const std::string& log_folder) {
   const std::string folder = log_folder + "/sys/job_report";
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) return ErrnoError(error.value(), "make " + folder);
-  Report report(state, folder);
+  Report report(state, rules, folder);
   const Result<uint64_t> read = Ledger::Inspect(
       files, state_folder,
       [&](const Record& record, const Place&, const Place&) { return report.Visit(record); });

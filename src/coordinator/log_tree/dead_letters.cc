@@ -58,14 +58,15 @@ class ErrorLogs {
 
 class Letters {
  public:
-  Letters(const JobState& state, PlanStore& plan, const std::string& folder,
-          const std::string& path)
-      : state_(state), plan_(plan), logs_(folder), out_(path, std::ios::trunc) {}
+  Letters(const JobState& state, const FailureRules& rules, PlanStore& plan,
+          const std::string& folder, const std::string& path)
+      : state_(state), rules_(rules), plan_(plan), logs_(folder), out_(path, std::ios::trunc) {}
 
   Status Visit(const Record& record) {
     if (const auto* settings = std::get_if<SettingsRecord>(&record)) {
       generation_ = settings->generation;
     }
+    if (const auto* result = std::get_if<ResultRecord>(&record)) return VisitResult(*result);
     const auto* failed = std::get_if<FailedRecord>(&record);
     const bool counts = failed != nullptr && failed->end == AttemptEnd::kFinal &&
                         state_.settings() && generation_ == state_.settings()->generation &&
@@ -81,6 +82,29 @@ class Letters {
   }
 
  private:
+  // One line: which of its items are without an element, only run() knows.
+  Status VisitResult(const ResultRecord& result) {
+    const uint32_t items = state_.known(result.id) ? state_.batch(result.id).items : 0;
+    const uint32_t failed = rules_.FailedOf(items, result.items_succeeded);
+    if (failed == 0) return {};
+    const Result<std::vector<PlannedItem>> planned = plan_.Items(state_, result.id);
+    if (!planned.ok()) return planned.error();
+    json line = {{"miniBatch", WholeOf(result.id)},
+                 {"items", items},
+                 {"withoutElement", failed},
+                 {"kind", "ShortReturn"},
+                 {"message", fmt::format("run() returned {} elements for {} items",
+                                         result.items_succeeded, items)},
+                 {"node", result.node},
+                 {"process", fmt::format("process{:03}", result.process)}};
+    if (!planned->empty()) line["firstItem"] = planned->front().first_item;
+    for (const PlannedItem& item : *planned) {
+      if (!item.path.empty()) line["paths"].push_back(item.path);
+    }
+    out_ << line.dump(-1, ' ', false, json::error_handler_t::replace) << '\n';
+    return {};
+  }
+
   // One line for each file; one for all rows of a mini-batch, which lie together.
   Status Write(const FailedRecord& failed) {
     const Result<std::vector<PlannedItem>> items = plan_.Items(state_, failed.id);
@@ -109,6 +133,7 @@ class Letters {
   }
 
   const JobState& state_;
+  const FailureRules& rules_;
   PlanStore& plan_;
   ErrorLogs logs_;
   std::ofstream out_;
@@ -118,14 +143,14 @@ class Letters {
 }  // namespace
 
 Status WriteDeadLetters(const Files& files, const std::string& state_folder, const JobState& state,
-                        PlanStore& plan, const std::string& log_folder) {
+                        const FailureRules& rules, PlanStore& plan, const std::string& log_folder) {
   const std::string path = log_folder + "/dead-letter.jsonl";
   std::error_code error;
-  if (state.counts().failed + state.counts().items_isolated == 0) {
+  if (CountLosses(state.counts(), rules).items == 0) {
     fs::remove(path, error);  // of an earlier generation
     return {};
   }
-  Letters letters(state, plan, log_folder, path + ".tmp");
+  Letters letters(state, rules, plan, log_folder, path + ".tmp");
   const Result<uint64_t> read = Ledger::Inspect(
       files, state_folder,
       [&](const Record& record, const Place&, const Place&) { return letters.Visit(record); });

@@ -9,12 +9,13 @@
 #include "coordinator/ledger/ledger.h"
 #include "coordinator/plan/plan_store.h"
 #include "job/job_state.h"
+#include "job/losses.h"
 
 namespace parallelrun {
 
 // Publishes the file in `log_folder`, or removes it when nothing has failed. `state` is what the
 // ledger in `state_folder` says.
 Status WriteDeadLetters(const Files& files, const std::string& state_folder, const JobState& state,
-                        PlanStore& plan, const std::string& log_folder);
+                        const FailureRules& rules, PlanStore& plan, const std::string& log_folder);
 
 }  // namespace parallelrun

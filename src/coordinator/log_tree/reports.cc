@@ -45,7 +45,8 @@ std::string JobErrors(const JobState& state, const std::string& log_folder) {
   return text;
 }
 
-std::string JobResult(const JobState& state, const std::string& log_folder) {
+std::string JobResult(const JobState& state, const FailureRules& rules,
+                      const std::string& log_folder) {
   std::string text;
   if (const auto& verdict = state.verdict()) {
     text += fmt::format("{}: {}: {}\n",
@@ -57,8 +58,7 @@ std::string JobResult(const JobState& state, const std::string& log_folder) {
   const JobCounts& counts = state.counts();
   text += fmt::format("\nMini-batches: {} succeeded, {} failed, of {}{}\n", counts.succeeded,
                       counts.failed, state.plan_ended() ? "" : "at least ", counts.planned);
-  text +=
-      fmt::format("Items: {} succeeded, {} failed\n", counts.items_succeeded, counts.items_failed);
+  text += "Items: " + ItemsText(counts, CountLosses(counts, rules)) + "\n";
   if (const auto& published = state.published()) {
     text += fmt::format("Output: {} ({} rows, {} bytes)\n", published->path, published->rows,
                         published->bytes);
@@ -120,11 +120,12 @@ std::string OverviewLine(const Coordinator& coordinator, Duration elapsed, WallT
   return line + end + "\n";
 }
 
-Status WriteReports(Files& files, const JobState& state, const std::string& log_folder) {
+Status WriteReports(Files& files, const JobState& state, const FailureRules& rules,
+                    const std::string& log_folder) {
   if (Status made = files.MakeFolders(log_folder + "/user"); !made.ok()) return made;
   const std::string errors = JobErrors(state, log_folder);
   const std::pair<const char*, std::string> reports[] = {
-      {"/job_result.txt", JobResult(state, log_folder)},
+      {"/job_result.txt", JobResult(state, rules, log_folder)},
       {"/job_error.txt", errors},
       {"/user/error.txt", errors},
       {"/readme.txt", LogReadme()},

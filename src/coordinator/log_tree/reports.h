@@ -11,7 +11,8 @@
 namespace parallelrun {
 
 // job_result.txt: the root cause in its first line, then counts, output and the distinct errors.
-std::string JobResult(const JobState& state, const std::string& log_folder);
+std::string JobResult(const JobState& state, const FailureRules& rules,
+                      const std::string& log_folder);
 
 // job_error.txt and user/error.txt: the distinct errors, each with where it happened first.
 std::string JobErrors(const JobState& state, const std::string& log_folder);
@@ -26,6 +27,7 @@ std::string OverviewLine(const Coordinator& coordinator, Duration elapsed, WallT
 std::string OverviewName(WallTime now);
 
 // Writes the reports of a job that has a verdict.
-Status WriteReports(Files& files, const JobState& state, const std::string& log_folder);
+Status WriteReports(Files& files, const JobState& state, const FailureRules& rules,
+                    const std::string& log_folder);
 
 }  // namespace parallelrun

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/arguments.h"
+#include "api/enums.h"
 #include "api/parse.h"
 
 namespace parallelrun {
@@ -81,7 +82,8 @@ json WorkerKeys(const Job& job, const JobLayout& layout) {
                  {"appendRowDataframeHeader", flags.append_row_dataframe_header},
                  {"appendRowSafeOutput", flags.append_row_safe_output},
                  {"componentMode", flags.component_mode},
-                 {"mixedTypes", flags.mixed_types}};
+                 {"mixedTypes", flags.mixed_types},
+                 {"shortReturn", EnumWord(job.spec.short_return)}};
   for (const SideInput& side : job.spec.side_inputs) {
     const auto path = layout.placeholders.find("sideInputs." + side.name);
     if (path == layout.placeholders.end()) continue;
@@ -191,7 +193,6 @@ Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& m
       {"outputFolder", layout.output_folder},
       {"outputAction",
        spec.output.action == OutputAction::kAppendRow ? "AppendRow" : "SummaryOnly"},
-      {"errorThreshold", spec.error_threshold},
       {"loggingLevel", LevelName(spec.logging_level)},
       {"processes", config.processes},
       {"runTimeoutSeconds", WholeSeconds(spec.run_invocation_timeout)},

@@ -17,7 +17,6 @@
 #include "api/to_json.h"
 #include "base/log.h"
 #include "base/random.h"
-#include "coordinator/control.h"
 #include "coordinator/last_words.h"
 #include "coordinator/output_file.h"
 #include "coordinator/progress.h"
@@ -173,15 +172,11 @@ CoordinatorLimits Limits(const CoordinatorConfig& config, const Opened& opened) 
   CoordinatorLimits limits;
   limits.first_epoch = opened.first_epoch;
   limits.run_max_try = static_cast<uint32_t>(spec.run_max_try);
-  limits.thresholds = {spec.error_threshold, spec.allowed_failed_count,
-                       spec.allowed_failed_percent};
-  if (const auto& settings = opened.state.settings();
-      settings && settings->resource_uid == config.resource_uid) {
-    limits.thresholds = ThresholdsOf(settings->job, limits.thresholds);
-  }
+  // Those in force: a control may have changed them, and a run that stays finished keeps its own.
+  const auto& settings = opened.state.settings();
+  limits.rules = RulesOf(settings ? settings->job : opened.job);
   // A pod's end is told (podEnds), with what it means for its mini-batches: they wait for that.
   if (config.in_pod()) limits.broken_grace = limits.lease;
-  limits.append_row = spec.output.action == OutputAction::kAppendRow;
   limits.isolate_failures = spec.isolate_failures;
   limits.speculation = config.speculation();
   const SystemClock clock;

@@ -119,7 +119,6 @@ class ScriptedCoordinator {
                                   {"arguments", nlohmann::json::array({"--tag", "T"})},
                                   {"outputFolder", folder_.path("out")},
                                   {"outputAction", "AppendRow"},
-                                  {"errorThreshold", -1},
                                   {"loggingLevel", "INFO"},
                                   {"processes", 2},
                                   {"runTimeoutSeconds", 2},

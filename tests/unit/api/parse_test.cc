@@ -112,6 +112,7 @@ spec:
   errorThreshold: 0
   allowedFailedCount: 5
   allowedFailedPercent: 12.5
+  shortReturn: Fail
   runMaxTry: 1
   runInvocationTimeoutSeconds: 3600
   taskOverheadTimeoutSeconds: 1

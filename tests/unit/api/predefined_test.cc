@@ -60,7 +60,7 @@ TEST(Predefined, EachSetsItsField) {
       {{"--process_count_per_node", "3"}, R"({"processCountPerNode": 3})"},
       {{"--rank_mini_batch_count", "12"}, R"({"rankMiniBatchCount": 12})"},
       {{"--rank_mini_batch_count", "-2"}, R"({"rankMiniBatchCount": 0})"},
-      {{"--mine", "a", "--", "--error_threshold", "5"}, R"({"errorThreshold": -1})"},
+      {{"--mine", "a", "--", "--error_threshold", "5"}, R"({"errorThreshold": null})"},
       {{"--mine", "-1", "--error_threshold", "5"}, R"({"errorThreshold": 5})"},
   };
   for (const auto& one : cases) {

@@ -18,7 +18,8 @@ TEST(Control, EveryKeyIsOptionalAndTyped) {
   ASSERT_TRUE(all.ok()) << all.error().message;
   EXPECT_EQ(all->generation, 7U);
   EXPECT_EQ(all->nodes, 3U);
-  EXPECT_EQ(all->ChangedFrom({}), (Thresholds{5, -1, 12.5}));
+  EXPECT_EQ(all->ChangedFrom({}), (Thresholds{5, std::nullopt, 12.5}));
+  EXPECT_EQ(all->ChangedFrom({5, 3, 12.5}), (Thresholds{5, -1, 12.5}));
   EXPECT_TRUE(all->drain);
   EXPECT_FALSE(all->cancel);
   ASSERT_EQ(all->pod_ends.size(), 1U);
@@ -45,15 +46,6 @@ TEST(Control, WhatIsWrongIsNamed) {
     if (parsed.ok()) continue;
     EXPECT_EQ(parsed.error().code, Code::kInvalid) << body;
   }
-}
-
-TEST(Control, ThresholdsGoIntoAJobAndComeBack) {
-  const std::string job =
-      WithThresholds(R"({"kind":"x","spec":{"errorThreshold":1,"n":2}})", {10, 20, 30.5});
-  EXPECT_EQ(ThresholdsOf(job, {}), (Thresholds{10, 20, 30.5}));
-  EXPECT_EQ(nlohmann::json::parse(job)["spec"]["n"], 2);
-  EXPECT_EQ(ThresholdsOf("{}", {1, 2, 3}), (Thresholds{1, 2, 3}));
-  EXPECT_EQ(ThresholdsOf("no json", {1, 2, 3}), (Thresholds{1, 2, 3}));
 }
 
 TEST(CoordinatorControl, NodesAboveTheCountAreDrainedAndMayComeBack) {
@@ -96,16 +88,16 @@ TEST(CoordinatorControl, NoNodesPauseTheJobAndDoNotEndIt) {
 TEST(CoordinatorControl, AChangedThresholdDecidesAndOutlivesTheEpoch) {
   CoordinatorLimits limits;
   limits.run_max_try = 1;
-  limits.thresholds.error_threshold = 5;
+  limits.rules.thresholds.error_threshold = 5;
   CoordinatorHarness h(limits);
   h.Plan(4);
   const Incarnation node = h.Join(0);
   h.Report(0, node, h.Lease(0, node), Finished::Kind::kFailed);
   h.Sync();
   const uint64_t before = h.ledger->appended();
-  h.core->SetThresholds({5, -1, 100}, h.now());
+  h.core->SetThresholds({5, {}, {}}, h.now());
   EXPECT_EQ(h.ledger->appended(), before);  // in force already
-  h.core->SetThresholds({3, -1, 100}, h.now());
+  h.core->SetThresholds({3, {}, {}}, h.now());
   EXPECT_GT(h.ledger->appended(), before);
   EXPECT_EQ(h.core->phase(), Coordinator::Phase::kRunning);
   h.Sync();
@@ -113,8 +105,8 @@ TEST(CoordinatorControl, AChangedThresholdDecidesAndOutlivesTheEpoch) {
   h.Start();  // the next epoch
   EXPECT_EQ(h.state.settings()->generation, 1U);
   EXPECT_EQ(h.state.counts().failed, 1U);  // a settings record of one generation forgets nothing
-  EXPECT_EQ(ThresholdsOf(h.state.settings()->job, limits.thresholds), (Thresholds{3, -1, 100}));
-  h.core->SetThresholds({0, -1, 100}, h.now());
+  EXPECT_EQ(RulesOf(h.state.settings()->job).thresholds, (Thresholds{3, {}, {}}));
+  h.core->SetThresholds({0, {}, {}}, h.now());
   EXPECT_EQ(h.core->phase(), Coordinator::Phase::kDeciding);
   EXPECT_EQ(h.state.verdict()->reason, "ErrorThresholdExceeded");
 }

@@ -118,7 +118,7 @@ TEST(CoordinatorCore, AResultOfAFenceThatWasLeasedToAnotherNodeIsRefused) {
 TEST(CoordinatorCore, AFailedAttemptIsTriedAgainUntilTheTriesAreUsed) {
   CoordinatorLimits limits;
   limits.run_max_try = 2;
-  limits.thresholds.allowed_failed_count = 0;
+  limits.rules.thresholds.allowed_failed_count = 0;
   CoordinatorHarness h(limits);
   h.Plan(2);
   const Incarnation in = h.Join(0);

@@ -166,7 +166,7 @@ TEST(CoordinatorRefusals, WhatIsHeldAndFinishedCountsOnceAsWhatCameOfIt) {
 
 TEST(CoordinatorRefusals, AfterTheVerdictItIsInTheOrderOfThings) {
   CoordinatorLimits limits;
-  limits.thresholds.allowed_failed_count = 0;
+  limits.rules.thresholds.allowed_failed_count = 0;
   limits.run_max_try = 1;
   CoordinatorHarness h(limits);
   h.Plan(2);

@@ -82,7 +82,7 @@ TEST(NodeMessagesTest, AnotherFormatIsAnotherProtocol) {
     return "raise kNodeProtocol, and keep " + folder + "/" + name +
            " in tests/fuzz/corpus/protocol";
   };
-  EXPECT_EQ(kNodeProtocol, 1U);
+  EXPECT_EQ(kNodeProtocol, 2U);
   EXPECT_TRUE(Kept("request") == request) << why("request", request);
   EXPECT_TRUE(Kept("reply") == reply) << why("reply", reply);
 }

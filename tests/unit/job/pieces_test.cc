@@ -99,9 +99,9 @@ TEST_F(PiecesTest, OneBadItemFailsAloneAndTheCountsAreTrue) {
   EXPECT_EQ(counts.items_isolated, 1u);
   EXPECT_EQ(counts.rows, 9u);
   EXPECT_TRUE(state_.all_settled());
-  const auto verdict = Decide(state_, {1, 0, 0}, true);
+  const auto verdict = Decide(state_, {{1, 0, 0.0}, true, false});
   EXPECT_EQ(verdict->reason, "CompletedWithFailures");
-  EXPECT_EQ(Decide(state_, {0, -1, 100}, true)->reason, "ErrorThresholdExceeded");
+  EXPECT_EQ(Decide(state_, {{0, {}, {}}, true, false})->reason, "ErrorThresholdExceeded");
 }
 
 TEST_F(PiecesTest, RowsAreInTheOrderOfTheItems) {

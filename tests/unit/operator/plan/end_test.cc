@@ -63,6 +63,32 @@ TEST(OperatorPlanEnd, FailuresWithinTheThresholdsAreNamed) {
   world.TurnIn(seconds(1));
   EXPECT_EQ(world.Reason("Complete"), "CompletedWithFailures");
   EXPECT_THAT(world.Message("Complete"), HasSubstr("3 of 100"));
+  EXPECT_EQ(world.Status().display.failed, "30");
+}
+
+// As with isolateFailures, where every mini-batch succeeds and items are lost.
+TEST(OperatorPlanEnd, LostItemsAreFailuresAlsoWhereNoMiniBatchFailed) {
+  json progress = EndOf(true);
+  progress["verdict"]["reason"] = "CompletedWithFailures";
+  progress["verdict"]["message"] = "10 of 1000 items have no row";
+  progress["items"]["failed"] = 10;
+  for (const bool last_words : {false, true}) {
+    SCOPED_TRACE(last_words);
+    PlanWorld world;
+    world.RunJob();
+    if (last_words) {
+      world.End(world.Pod("coordinator-1"), 0, "", json{{"progress", progress}}.dump());
+    } else {
+      world.Say(progress);
+    }
+    world.TurnIn(seconds(1));
+    EXPECT_TRUE(world.Status().Is("Complete"));
+    EXPECT_EQ(world.Reason("Complete"), "CompletedWithFailures");
+    EXPECT_EQ(world.Message("Complete"), "10 of 1000 items have no row");
+    EXPECT_EQ(world.Status().display.failed, "10");
+    EXPECT_EQ(world.Told("CompletedWithFailures"), 1);
+    EXPECT_TRUE(world.events.back().warning);
+  }
 }
 
 TEST(OperatorPlanEnd, LastWordsAreEnoughWhenNothingCouldBePulled) {

@@ -189,6 +189,7 @@ class PlanWorld {
               {"failed", failed},
               {"running", std::min(1, total - succeeded - failed)},
               {"pending", std::max(0, total - succeeded - failed - 1)}}},
+            {"items", {{"succeeded", 10 * succeeded}, {"failed", 10 * failed}}},
             {"listingDone", true},
             {"secondsRemaining", 60}};
   }

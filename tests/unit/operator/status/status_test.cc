@@ -138,7 +138,7 @@ TEST(OperatorStatus, TheColumnsAreText) {
   const DisplayStatus display = world.Status().display;
   EXPECT_EQ(display.status, "Running");
   EXPECT_EQ(display.done, "33% (61/180)");
-  EXPECT_EQ(display.failed, "1");
+  EXPECT_EQ(display.failed, "10");  // items
   EXPECT_EQ(display.nodes, "2/2");
   EXPECT_EQ(display.eta, "1m00s");
 }

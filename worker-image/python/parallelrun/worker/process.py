@@ -28,7 +28,7 @@ class Process:
         self.node = str(start["node"])
         self.output_folder = start["outputFolder"]
         self.summary_only = start["outputAction"] == "SummaryOnly"
-        self.error_threshold = start["errorThreshold"]
+        self.short_return_fails = start.get("shortReturn", "Keep") == "Fail"
         self.logging_level = start["loggingLevel"]
         self.run_id = start.get("runId", "")
         self.model_folder = start.get("modelFolder", "")

@@ -28,7 +28,7 @@ class RowEncoder:
 
     def __init__(self, process, run_location):
         self._summary_only = process.summary_only
-        self._error_threshold = process.error_threshold
+        self._short_return_fails = process.short_return_fails
         self._component_mode = process.component_mode
         self._run_location = run_location
         self._to_csv = {"sep": " ", "header": False, "index": False}
@@ -46,12 +46,11 @@ class RowEncoder:
         else:
             lines = self._check(returned)
         count = len(returned)
-        if count < items and self._error_threshold >= 0:
+        if count < items and self._short_return_fails:
             raise Failure(
                 "ShortReturn",
-                f"run() returned {count} elements for {items} items, and errorThreshold is "
-                f"{self._error_threshold}. Return one element for each item, or set errorThreshold "
-                "to -1.",
+                f"run() returned {count} elements for {items} items, and shortReturn is Fail. "
+                "Return one element for each item, or set shortReturn to Keep.",
                 location=self._run_location,
             )
         if self._summary_only or not count:

@@ -1,0 +1,20 @@
+// The items that a job has lost, by name, for people. Not thread-safe: it reads the plan.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "coordinator/plan/plan_store.h"
+#include "job/job_state.h"
+#include "job/losses.h"
+
+namespace parallelrun {
+
+// The first `most` of them in the order of the input: files, ranges of rows, ranks, and
+// mini-batches of which only run() knows what it left out. Escaped. A part of the plan that cannot
+// be read is left out.
+std::vector<std::string> FirstLostItems(const JobState& state, const FailureRules& rules,
+                                        PlanStore& plan, size_t most);
+
+}  // namespace parallelrun
