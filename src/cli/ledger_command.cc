@@ -12,6 +12,7 @@
 #include "cli/verify_command.h"
 #include "coordinator/ledger/ledger.h"
 #include "job/job_state.h"
+#include "job/losses.h"
 
 namespace parallelrun {
 namespace {
@@ -121,8 +122,8 @@ int PrintLedger(const std::string& state_folder, bool records) {
   fmt::print("mini-batches: {} succeeded, {} failed, {} open, of {}{}\n", counts.succeeded,
              counts.failed, counts.planned - counts.succeeded - counts.failed,
              state.plan_ended() ? "" : "at least ", counts.planned);
-  fmt::print("items: {} succeeded, {} failed; rows: {}\n", counts.items_succeeded,
-             counts.items_failed, counts.rows);
+  const FailureRules rules = state.settings() ? RulesOf(state.settings()->job) : FailureRules{};
+  fmt::print("items: {}; rows: {}\n", ItemsText(counts, CountLosses(counts, rules)), counts.rows);
   if (const auto& verdict = state.verdict()) {
     fmt::print("verdict: {}: {}\n", verdict->reason, Printable(verdict->message, 1000));
   }

@@ -156,6 +156,8 @@ int Main(int argc, char** argv) {
                 "Run the failed mini-batches of a finished run again; replaces the output")
       ->excludes(resume)
       ->excludes(overwrite);
+  run->add_flag("--allow-failures", request.allow_failures,
+                "Exit with 0, and not with 3, when items were lost");
   AddQuickOptions(*run, quick);
   run->add_option("arguments", quick.arguments, "Arguments of the script, after --");
 
@@ -266,7 +268,10 @@ int Main(int argc, char** argv) {
     Print(job.error().message);
     return kExitUsage;
   }
-  return RunLocally(*job, request, ContinueCommand({argv, argv + argc}, FlagsWithValue(*run)));
+  const auto next = [&, with_value = FlagsWithValue(*run)](const char* flag) {
+    return ContinueCommand({argv, argv + argc}, with_value, flag);
+  };
+  return RunLocally(*job, request, {next("--resume"), next("--retry-failed")});
 }
 
 }  // namespace

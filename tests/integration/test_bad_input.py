@@ -151,7 +151,7 @@ def run_and_change(work, change):
     work.job(processCountPerNode=1, runMaxTry=1, isolateFailures=True)
     result = work.run()
     work.data.chmod(0o755)
-    assert result.code == 0, result
+    assert result.code == 3, result
     letters = map(json.loads, work.log_text("dead-letter.jsonl").splitlines())
     failures = {letter["path"]: (letter["kind"], letter["message"]) for letter in letters}
     for path, (_, message) in failures.items():

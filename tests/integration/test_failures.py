@@ -38,6 +38,7 @@ def test_within_the_thresholds(work):
     )
     assert result.code == 0, result
     assert "CompletedWithFailures" in result.output
+    assert "2 of 40 items have no row" in result.output
     assert "38 succeeded, 2 failed, of 40" in result.output
     assert re.search(r"item (3|17) is odd", result.output)  # the same error, told as it was first
     assert work.rows() == rows_without(40, 3, 17)
@@ -101,9 +102,11 @@ def test_return_value_that_is_no_list(work, value):
 
 
 def test_too_few_rows(work):
-    result = run_job(work, "if index == 2: return []", count=6, errorThreshold=0, runMaxTry=2)
+    result = run_job(work, "if index == 2: return []", count=6, errorThreshold=0)
     assert result.code == 1, result
-    assert "ShortReturn" in result.output
+    assert "1 items have failed (1 of them got no element from run())" in result.output
+    tried = [line.split()[0] for line in work.noted("calls")]
+    assert tried.count("2") == 1  # what it returned is kept
     result = work.run("--overwrite", "--set", "spec.errorThreshold=-1")
     assert result.code == 0, result
     assert work.rows() == rows_without(6, 2)

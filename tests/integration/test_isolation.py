@@ -77,7 +77,7 @@ def test_retry_that_fails_leaves_the_output_as_it_was(work):
     work.files(20)
     work.script(BAD)
     work.job(runMaxTry=1)
-    assert work.run().code == 0
+    assert work.run().code == 3
     before = work.output.read_bytes()
     result = work.run("--retry-failed", "--set", "spec.errorThreshold=0")
     assert result.code == 1, result
@@ -110,7 +110,9 @@ def test_a_bad_row_is_isolated(work):
         runMaxTry=1,
     )
     result = work.run()
-    assert result.code == 0, result
+    assert result.code == 3, result
+    assert f"{work.data / 'a.csv'}: 1 rows, from item 13 of the input on" in result.output
+    assert f"less {work.logs / 'dead-letter.jsonl'}" in result.output
     assert work.rows() == [f"{i} r{i}" for i in range(40) if i != 13]
     (letter,) = letters(work)
     assert letter["path"] == str(work.data / "a.csv")
@@ -151,7 +153,7 @@ def test_a_line_that_is_no_json_is_isolated(work):
         runMaxTry=1,
     )
     result = work.run()
-    assert result.code == 0, result
+    assert result.code == 3, result
     assert work.rows() == [str(i) for i in range(9) if i != 4]
     assert [letter["firstItem"] for letter in letters(work)] == [4]
 
@@ -179,7 +181,7 @@ def test_an_item_that_ends_its_process_each_time_is_isolated_in_few_runs(work):
     work.script(DEADLY)
     work.job(miniBatchSize="8", isolateFailures=True, runMaxTry=2, speculation=False)
     result = work.run()
-    assert result.code == 0, result
+    assert result.code == 3, result
     assert work.rows() == rows_without(16, 3, 11)
     assert "14 succeeded, 2 failed" in result.output
     dead, raised = sorted(letters(work), key=lambda letter: letter["firstItem"])
@@ -219,7 +221,7 @@ def test_the_coordinator_dies_while_pieces_run(work):
     )
     work.make("go")
     result = command.wait()
-    assert result.code == 0, result
+    assert result.code == 3, result
     assert work.rows() == rows_without(16, 3)
 
 
@@ -248,7 +250,7 @@ def test_what_ends_its_node_runs_alone_and_takes_no_others_with_it(work):
     work.script(POISON)
     work.job(nodeRestartLimit=200)
     result = work.run(limit=400)
-    assert result.code == 0, result
+    assert result.code == 3, result
     assert "LostTooOften" in result.output
     assert "7 succeeded, 1 failed, of 8" in result.output
     assert work.rows() == rows_without(8, 2)

@@ -11,6 +11,8 @@ bool SaysHowToStart(const std::string& word) {
   return flag == "--overwrite" || flag == "--resume" || flag == "--retry-failed";
 }
 
+}  // namespace
+
 std::string ForShell(const std::string& word) {
   if (!word.empty() && word.find_first_of(" \t\n'\"\\$&|;<>()*?[]#~`!{}") == std::string::npos) {
     return word;
@@ -20,10 +22,8 @@ std::string ForShell(const std::string& word) {
   return quoted + "'";
 }
 
-}  // namespace
-
 std::string ContinueCommand(const std::vector<std::string>& words,
-                            const std::vector<std::string>& with_value) {
+                            const std::vector<std::string>& with_value, const std::string& flag) {
   std::vector<std::string> again;
   size_t at = 0;
   // What stands behind "--" is the script's.
@@ -34,7 +34,7 @@ std::string ContinueCommand(const std::vector<std::string>& words,
         std::find(with_value.begin(), with_value.end(), words[at]) != with_value.end();
     if (value && at + 1 < words.size()) again.push_back(words[++at]);
   }
-  again.emplace_back("--resume");
+  again.push_back(flag);
   again.insert(again.end(), words.begin() + static_cast<std::ptrdiff_t>(at), words.end());
   std::string line;
   for (const std::string& word : again) line += (line.empty() ? "" : " ") + ForShell(word);

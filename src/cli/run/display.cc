@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/escape.h"
+#include "cli/run/continue_command.h"
 
 namespace parallelrun {
 namespace {
@@ -30,6 +31,55 @@ std::string Errors(const json& progress, const std::string& logs) {
                         e["miniBatch"].get<uint64_t>(), e["node"].get<uint32_t>(),
                         e["process"].get<std::string>(), logs,
                         Printable(e["log"].get<std::string>(), 300));
+  }
+  return text;
+}
+
+std::string Items(const json& items) {
+  std::string text = fmt::format("{} succeeded, {} failed", items["succeeded"].get<uint64_t>(),
+                                 items["failed"].get<uint64_t>());
+  const uint64_t without = items.value("withoutElement", uint64_t{0});
+  if (without > 0) text += fmt::format(", {} without an element", without);
+  return text;
+}
+
+// null where nothing was lost.
+json LossesOf(const json& progress) { return progress.value("losses", json()); }
+
+std::string Headline(const json& progress) {
+  const json& verdict = progress["verdict"];
+  if (verdict.is_null()) return "Stopped before the end\n";
+  const std::string reason = verdict["reason"];
+  const std::string message = Printable(verdict["message"].get<std::string>(), 2000);
+  if (LossesOf(progress).is_object()) {
+    return fmt::format("Finished with losses: {} ({})\n", message, reason);
+  }
+  return fmt::format("{} ({}): {}\n", progress["state"].get<std::string>(), reason, message);
+}
+
+// What was lost, and what to do about it; "" for nothing.
+std::string Losses(const json& progress, const Leads& leads) {
+  const json losses = LossesOf(progress);
+  if (!losses.is_object()) return "";
+  const uint64_t items = losses["items"];
+  const uint64_t without = losses["withoutElement"];
+  const json& names = losses["first"];
+  std::string text;
+  if (!names.empty()) text += "Lost, to begin with:\n";
+  for (const json& name : names) {
+    text += fmt::format("  {}\n", Printable(name.get<std::string>(), kMessageBytes));
+  }
+  text += fmt::format("To see them: less {}\n", ForShell(leads.lost));
+  if (items > without) text += fmt::format("To retry them: {}\n", leads.retry_failed);
+  if (without > 0) {
+    text +=
+        "Items for which run() returned no element are not retried: shortReturn: Fail with "
+        "isolateFailures: true tries and names each of them\n";
+  }
+  if (!losses["allowed"].get<bool>()) {
+    text +=
+        "The exit status is 3, or 0 with --allow-failures or where the job says in errorThreshold "
+        "how many items may fail\n";
   }
   return text;
 }
@@ -58,26 +108,21 @@ std::string ProgressLine(const json& progress) {
   return line;
 }
 
-std::string Summary(const json& progress, const std::string& logs, const std::string& again,
-                    Duration elapsed) {
+bool LostUnallowed(const json& progress) {
+  const json losses = LossesOf(progress);
+  return losses.is_object() && !losses["allowed"].get<bool>();
+}
+
+std::string Summary(const json& progress, const Leads& leads, Duration elapsed) {
   const json& batches = progress["miniBatches"];
-  const json& items = progress["items"];
   const std::string state = progress["state"];
-  std::string text;
-  if (!progress["verdict"].is_null()) {
-    const json& verdict = progress["verdict"];
-    text = fmt::format("{} ({}): {}\n", state, verdict["reason"].get<std::string>(),
-                       Printable(verdict["message"].get<std::string>(), 2000));
-  } else {
-    text = "Stopped before the end\n";
-  }
+  std::string text = Headline(progress);
   const uint64_t settled = batches["succeeded"].get<uint64_t>() + batches["failed"].get<uint64_t>();
   text += fmt::format("  mini-batches  {} succeeded, {} failed, of {}{}\n",
                       batches["succeeded"].get<uint64_t>(), batches["failed"].get<uint64_t>(),
                       batches["total"].is_null() ? "at least " : "",
                       batches["planned"].get<uint64_t>());
-  text += fmt::format("  items         {} succeeded, {} failed\n",
-                      items["succeeded"].get<uint64_t>(), items["failed"].get<uint64_t>());
+  text += "  items         " + Items(progress["items"]) + "\n";
   const double took = ToSeconds(elapsed);
   text += fmt::format("  time          {}", HumanDuration(elapsed));
   if (took > 0 && settled > 0) {
@@ -90,8 +135,8 @@ std::string Summary(const json& progress, const std::string& logs, const std::st
         fmt::format("  output        {} ({} rows, {} bytes)\n", output["path"].get<std::string>(),
                     output["rows"].get<uint64_t>(), output["bytes"].get<uint64_t>());
   }
-  text += fmt::format("  logs          {}\n", logs);
-  const std::string errors = Errors(progress, logs);
+  text += fmt::format("  logs          {}\n", leads.logs);
+  const std::string errors = Errors(progress, leads.logs);
   if (!errors.empty()) {
     text += fmt::format("{} failed attempts; the most frequent errors:\n{}",
                         progress["failedAttempts"].get<uint64_t>(), errors);
@@ -99,9 +144,9 @@ std::string Summary(const json& progress, const std::string& logs, const std::st
   if (state == "Failed" && settled == 0) {
     text += "Nothing has been done yet: mend that, and give the command again\n";
   } else if (state != "Succeeded") {
-    text += fmt::format("To continue: {}\n", again);
+    text += fmt::format("To continue: {}\n", leads.resume);
   }
-  return text;
+  return text + Losses(progress, leads);
 }
 
 void Display::Progress(const std::string& line, Instant now) {

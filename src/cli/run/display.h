@@ -15,10 +15,19 @@ namespace parallelrun {
 // "  61 of 180 mini-batches, 20.5/s, 0 failed, 6s left, 2 nodes"
 std::string ProgressLine(const nlohmann::json& progress);
 
-// What a finished, failed or drained job says at the end. `logs` is the log folder, `again` the
-// command that continues the job, `elapsed` since the command started.
-std::string Summary(const nlohmann::json& progress, const std::string& logs,
-                    const std::string& again, Duration elapsed);
+// Where the summary leads.
+struct Leads {
+  std::string logs;          // folder
+  std::string lost;          // file that names what was lost
+  std::string resume;        // the command that continues the job
+  std::string retry_failed;  // the command that tries again what has failed
+};
+
+// What a finished, failed or drained job says at the end; `elapsed` since the command started.
+std::string Summary(const nlohmann::json& progress, const Leads& leads, Duration elapsed);
+
+// A job that succeeded has lost items, and its thresholds say nothing of them.
+bool LostUnallowed(const nlohmann::json& progress);
 
 class Display {
  public:

@@ -24,6 +24,7 @@ struct RunRequest {
   bool resume = false;
   bool overwrite = false;
   bool retry_failed = false;
+  bool allow_failures = false;  // losses are no exit status of their own
 };
 
 struct LocalJob {

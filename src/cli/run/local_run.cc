@@ -54,15 +54,15 @@ std::string LastLine(const std::string& path) {
 
 class LocalRun {
  public:
-  LocalRun(const LocalJob& job, const RunRequest& request, const std::string& again)
-      : job_(job), request_(request), again_(again), display_(stdout, isatty(STDOUT_FILENO) != 0) {}
+  LocalRun(const LocalJob& job, const RunRequest& request, const NextCommands& next)
+      : job_(job), request_(request), next_(next), display_(stdout, isatty(STDOUT_FILENO) != 0) {}
 
   int Run() {
     started_ = clock_.Now();
     if (const Status prepared = Prepare(); !prepared.ok()) return CannotStart(prepared.error());
     loop_.OnSignal(SIGCHLD, [this] { Reap(); });
     for (const int signo : {SIGINT, SIGTERM, SIGHUP}) {
-      loop_.OnSignal(signo, [this] { Interrupt(); });
+      loop_.OnSignal(signo, [this, signo] { Interrupt(signo); });
     }
     loop_.Post([this] {
       if (const Status started = StartAll(); !started.ok()) Finish(CannotStart(started.error()));
@@ -161,7 +161,8 @@ class LocalRun {
       const Status started = start();
       if (started.ok()) return;
       if (started.error().code != Code::kUnavailable || clock_.Now() - since > kProcessLimit) {
-        return Finish(CannotStart(started.error()));
+        display_.Say(started.error().message);
+        return Finish(kExitFailed);
       }
       StartAgain(start, kProcessDelay, since);
     });
@@ -189,14 +190,14 @@ class LocalRun {
     if (stopping_) return;
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     switch (static_cast<CoordinatorExit>(code)) {
-      case CoordinatorExit::kSucceeded: return Finish(kExitOk);
+      case CoordinatorExit::kSucceeded: return Finish(StatusOfSuccess());
       case CoordinatorExit::kFailed: return Finish(kExitFailed);
-      case CoordinatorExit::kDrained: return Finish(kExitInterrupted);
+      case CoordinatorExit::kDrained: return Finish(kExitSignal + stopped_by_);
       case CoordinatorExit::kCannotStart: {
         const std::optional<json> last = LastWords();
         display_.Say(last && last->contains("error") ? (*last)["error"].get<std::string>()
                                                      : LastLine(launcher_->CoordinatorLog()));
-        return Finish(kExitUsage);
+        return Finish(crashes_ == 0 ? kExitUsage : kExitFailed);
       }
       case CoordinatorExit::kNotPublished: {
         const std::optional<json> last = LastWords();
@@ -206,7 +207,7 @@ class LocalRun {
       }
       default: break;
     }
-    if (draining_) return Finish(kExitInterrupted);
+    if (draining_) return Finish(kExitSignal + stopped_by_);
     // Crashed, or the disk failed it: the next epoch goes on, as long as that brings the job
     // forward.
     crashes_ = settled_ > settled_at_crash_ ? 1 : crashes_ + 1;
@@ -298,14 +299,15 @@ class LocalRun {
 
   // --- the end
 
-  void Interrupt() {
+  void Interrupt(int signo) {
     if (draining_ || stopping_) {
       display_.Say("stopping at once");
-      if (!stopping_) Finish(kExitInterrupted);
+      if (!stopping_) Finish(kExitSignal + stopped_by_);
       KillNodes();
       return;
     }
     draining_ = true;
+    stopped_by_ = signo;
     display_.Say("finishing the mini-batches that run; Ctrl-C again stops at once");
     if (poller_) poller_->Drain();
   }
@@ -362,23 +364,37 @@ class LocalRun {
     return last;
   }
 
-  void Summarize() {
+  // The coordinator's last words, or what it said before.
+  std::optional<json> LastProgress() const {
     const std::optional<json> words = LastWords();
-    std::optional<json> last = last_progress_;
-    if (words && words->contains("progress")) last = (*words)["progress"];
+    return words && words->contains("progress") ? (*words)["progress"] : last_progress_;
+  }
+
+  int StatusOfSuccess() const {
+    const std::optional<json> last = LastProgress();
+    return last && LostUnallowed(*last) && !request_.allow_failures ? kExitLosses : kExitOk;
+  }
+
+  void Summarize() {
+    const std::optional<json> last = LastProgress();
     if (!last || !last->contains("miniBatches")) {
       display_.Say("Stopped before anything was planned");
       return;
     }
     Warn(*last);  // a job may end before its first progress is heard of
-    std::string text = Summary(*last, job_.layout.log_folder, again_, clock_.Now() - started_);
+    const std::string& logs = job_.layout.log_folder;
+    const char* const lost = job_.job.spec.isolate_failures
+                                 ? "/dead-letter.jsonl"
+                                 : "/sys/job_report/processed_mini-batches.csv";
+    std::string text = Summary(*last, {logs, logs + lost, next_.resume, next_.retry_failed},
+                               clock_.Now() - started_);
     while (!text.empty() && text.back() == '\n') text.pop_back();
     display_.Say(text);
   }
 
   const LocalJob& job_;
   const RunRequest& request_;
-  const std::string again_;
+  const NextCommands& next_;
   Display display_;
   SystemClock clock_;
   Instant started_;
@@ -395,6 +411,7 @@ class LocalRun {
   int restarts_ = 0;
   int64_t lost_ = 0;  // mini-batches that failed because they ended their nodes
   bool draining_ = false;
+  int stopped_by_ = SIGINT;  // the signal that drains
   bool stopping_ = false;
   bool stopped_ = false;
   int exit_ = kExitFailed;
@@ -408,8 +425,8 @@ class LocalRun {
 
 }  // namespace
 
-int RunLocally(const LocalJob& job, const RunRequest& request, const std::string& again) {
-  LocalRun run(job, request, again);
+int RunLocally(const LocalJob& job, const RunRequest& request, const NextCommands& next) {
+  LocalRun run(job, request, next);
   return run.Run();
 }
 

@@ -12,9 +12,16 @@ namespace parallelrun {
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailed = 1;
 inline constexpr int kExitUsage = 2;
-inline constexpr int kExitInterrupted = 130;  // as a shell reports Ctrl-C
+inline constexpr int kExitLosses = 3;
+inline constexpr int kExitSignal = 128;  // and the signal, as a shell reports it: 130 for Ctrl-C
 
-// Runs the job to its end; returns the exit status. `again` is the command line that continues it.
-int RunLocally(const LocalJob& job, const RunRequest& request, const std::string& again);
+// The command lines that go on with a job.
+struct NextCommands {
+  std::string resume;
+  std::string retry_failed;
+};
+
+// Runs the job to its end; returns the exit status.
+int RunLocally(const LocalJob& job, const RunRequest& request, const NextCommands& next);
 
 }  // namespace parallelrun

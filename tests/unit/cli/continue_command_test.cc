@@ -5,9 +5,9 @@
 namespace parallelrun {
 namespace {
 
-std::string Continue(std::vector<std::string> words) {
+std::string Continue(std::vector<std::string> words, const std::string& flag = "--resume") {
   words.insert(words.begin(), {"parallelrun", "run"});
-  return ContinueCommand(words, {"--input", "--output", "--set"});
+  return ContinueCommand(words, {"--input", "--output", "--set"}, flag);
 }
 
 TEST(ContinueCommand, ReplacesHowTheRunStarted) {
@@ -16,6 +16,11 @@ TEST(ContinueCommand, ReplacesHowTheRunStarted) {
   EXPECT_EQ(Continue({"job.yaml", "--retry-failed=true", "--nodes", "2"}),
             "parallelrun run job.yaml --nodes 2 --resume");
   EXPECT_EQ(Continue({"job.yaml", "--resume"}), "parallelrun run job.yaml --resume");
+}
+
+TEST(ContinueCommand, RetriesWhatFailed) {
+  EXPECT_EQ(Continue({"job.yaml", "--resume", "--allow-failures"}, "--retry-failed"),
+            "parallelrun run job.yaml --allow-failures --retry-failed");
 }
 
 TEST(ContinueCommand, LeavesTheScriptsArgumentsAlone) {

@@ -23,6 +23,24 @@ json Progress() {
     "failedAttempts": 3, "verdict": null, "output": null})");
 }
 
+Leads LeadsOf(const std::string& resume) {
+  return {"/out/logs", "/out/my logs/report.csv", resume,
+          "parallelrun run job.yaml --retry-failed"};
+}
+
+// 20 of 1797 items, 2 of them without an element.
+json WithLosses() {
+  json progress = Progress();
+  progress["state"] = "Succeeded";
+  progress["verdict"] = {{"reason", "CompletedWithFailures"},
+                         {"message", "20 of 1797 items have no row: 2 of 180 mini-batches failed"}};
+  progress["losses"] = {{"items", 20},
+                        {"withoutElement", 2},
+                        {"allowed", false},
+                        {"first", {"/in/a\x1b.png", "/in/b.png"}}};
+  return progress;
+}
+
 TEST(DisplayTest, TheProgressLine) {
   EXPECT_EQ(ProgressLine(Progress()),
             "63 of 180 mini-batches, 20.5/s, 2 failed, 6.0s left, 1 node");
@@ -41,7 +59,7 @@ TEST(DisplayTest, WhileTheListingGoesOnTotalsAreAtLeast) {
 
 TEST(DisplayTest, TheSummaryNamesTheErrorsAndHowToContinue) {
   const std::string text =
-      Summary(Progress(), "/out/logs", "parallelrun run job.yaml --resume", seconds(3));
+      Summary(Progress(), LeadsOf("parallelrun run job.yaml --resume"), seconds(3));
   EXPECT_NE(text.find("3 x Exception: no\\x1b[31m such file"), std::string::npos) << text;
   EXPECT_NE(text.find("/out/logs/user/error/0/process001.txt"), std::string::npos);
   EXPECT_NE(text.find("To continue: parallelrun run job.yaml --resume"), std::string::npos);
@@ -53,7 +71,7 @@ TEST(DisplayTest, ASuccessDoesNotAskToContinue) {
   progress["state"] = "Succeeded";
   progress["verdict"] = {{"reason", "Complete"}, {"message", "all 180 mini-batches succeeded"}};
   progress["output"] = {{"path", "/out/x.txt"}, {"rows", 610}, {"bytes", 7000}};
-  const std::string text = Summary(progress, "/out/logs", "again", seconds(3));
+  const std::string text = Summary(progress, LeadsOf("again"), seconds(3));
   EXPECT_EQ(text.find("Succeeded (Complete): all 180 mini-batches succeeded"), 0u);
   EXPECT_NE(text.find("/out/x.txt (610 rows, 7000 bytes)"), std::string::npos);
   EXPECT_EQ(text.find("To continue"), std::string::npos);
@@ -65,9 +83,50 @@ TEST(DisplayTest, AFailureBeforeTheFirstMiniBatchDoesNotAskToContinue) {
   progress["verdict"] = {{"reason", "InputUnusable"}, {"message", "/ini does not exist"}};
   progress["miniBatches"]["succeeded"] = 0;
   progress["miniBatches"]["failed"] = 0;
-  const std::string text = Summary(progress, "/out/logs", "again", seconds(3));
+  const std::string text = Summary(progress, LeadsOf("again"), seconds(3));
   EXPECT_NE(text.find("Nothing has been done yet: mend that"), std::string::npos) << text;
   EXPECT_EQ(text.find("To continue"), std::string::npos);
+}
+
+TEST(DisplayTest, LossesAreNamedWithWhatToDo) {
+  const json progress = WithLosses();
+  EXPECT_TRUE(LostUnallowed(progress));
+  const std::string text = Summary(progress, LeadsOf("again"), seconds(3));
+  EXPECT_EQ(text.find("Finished with losses: 20 of 1797 items have no row: 2 of 180 mini-batches "
+                      "failed (CompletedWithFailures)\n"),
+            0U)
+      << text;
+  for (const char* line :
+       {"\n  /in/a\\x1b.png\n  /in/b.png\n", "\nTo see them: less '/out/my logs/report.csv'\n",
+        "\nTo retry them: parallelrun run job.yaml --retry-failed\n", "shortReturn: Fail",
+        "--allow-failures"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
+  }
+  EXPECT_EQ(text.find("To continue"), std::string::npos);
+}
+
+TEST(DisplayTest, LossesThatWereAllowedAreNoFailure) {
+  json progress = WithLosses();
+  progress["losses"]["allowed"] = true;
+  EXPECT_FALSE(LostUnallowed(progress));
+  const std::string text = Summary(progress, LeadsOf("again"), seconds(3));
+  EXPECT_EQ(text.find("Finished with losses: "), 0U);
+  EXPECT_EQ(text.find("--allow-failures"), std::string::npos);
+}
+
+TEST(DisplayTest, WhatRunLeftOutIsNotRetried) {
+  json progress = WithLosses();
+  progress["losses"]["items"] = 2;
+  const std::string text = Summary(progress, LeadsOf("again"), seconds(3));
+  EXPECT_EQ(text.find("--retry-failed"), std::string::npos) << text;
+}
+
+TEST(DisplayTest, MissingItemsThatAreNoLossAreCounted) {
+  json progress = Progress();
+  EXPECT_FALSE(LostUnallowed(progress));
+  progress["items"]["withoutElement"] = 5;
+  const std::string text = Summary(progress, LeadsOf("again"), seconds(3));
+  EXPECT_NE(text.find("610 succeeded, 20 failed, 5 without an element\n"), std::string::npos);
 }
 
 TEST(QuickJobTest, NamesAreMadeValid) {

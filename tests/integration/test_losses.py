@@ -1,0 +1,167 @@
+"""Results that lack items: what is kept, what counts as failed, and how the command says so."""
+
+import csv
+import json
+
+import pytest
+from support.refusal import expect_no_output
+from support.workspace import rows_without
+
+# Two of the files cannot be read; the script leaves them out.
+SKIPS = """
+from steps import note
+
+def run(mini_batch, context):
+    note("calls", context.minibatch_index)
+    rows = [open(path).read() for path in mini_batch]
+    return [row for row in rows if row not in ("row 3", "row 17")]
+"""
+
+RAISES = """
+from steps import there
+
+def run(mini_batch, context):
+    if context.minibatch_index in (1, 2) and not there("mended"):
+        raise ValueError("bad")
+    return [open(path).read() for path in mini_batch]
+"""
+
+
+def skipping(work, **fields):
+    work.files(100)
+    work.script(SKIPS)
+    work.job(miniBatchSize="10", processCountPerNode=1, **fields)
+    return work.run()
+
+
+def report(work):
+    lines = work.log_text("sys/job_report/processed_mini-batches.csv").splitlines()
+    rows = sorted(csv.DictReader(lines), key=lambda row: int(row["Mini-batch Id"]))
+    return [(row["Total"], row["Succeeded"], row["Failed"]) for row in rows]
+
+
+def test_what_run_returned_is_kept_and_the_missing_items_count(work):
+    result = skipping(work, errorThreshold=10)
+    assert result.code == 0, result
+    assert work.rows() == rows_without(100, 3, 17)
+    assert len(work.noted("calls")) == 10  # nothing was tried again
+    assert "Finished with losses: 2 of 100 items have no row" in result.output
+    assert "CompletedWithFailures" in result.output
+    assert "98 succeeded, 2 failed" in result.output
+    assert report(work)[:3] == [("10", "9", "1"), ("10", "9", "1"), ("10", "10", "0")]
+
+
+def test_missing_items_above_the_threshold_fail_the_job(work):
+    result = skipping(work, errorThreshold=1)
+    assert result.code == 1, result
+    assert "ErrorThresholdExceeded" in result.output
+    assert "2 of them got no element from run()" in result.output
+    expect_no_output(work)
+
+
+@pytest.mark.parametrize("fields", [{}, {"errorThreshold": -1}], ids=["unwritten", "any"])
+def test_without_a_threshold_missing_items_are_reported_and_no_loss(work, fields):
+    result = skipping(work, **fields)
+    assert result.code == 0, result
+    assert "Succeeded (Complete)" in result.output
+    assert "98 succeeded, 0 failed, 2 without an element" in result.output
+    assert work.rows() == rows_without(100, 3, 17)
+    assert report(work)[:3] == [("10", "9", "0"), ("10", "9", "0"), ("10", "10", "0")]
+    assert "2 without an element" in work.log_text("job_result.txt")
+
+
+def test_short_return_fail_is_strict_and_tries_again(work):
+    result = skipping(work, shortReturn="Fail", runMaxTry=2, allowedFailedCount=2)
+    assert result.code == 0, result
+    assert "ShortReturn" in result.output
+    assert len(work.noted("calls")) == 12
+    assert work.rows() == [row for row in rows_without(100) if int(row[4:]) >= 20]
+    result = work.run("--overwrite", "--set", "spec.allowedFailedCount=1")
+    assert result.code == 1, result
+    assert "AllowedFailedCountExceeded" in result.output
+
+
+def test_short_returns_of_a_script_that_writes_its_own_results_are_no_loss(work):
+    result = skipping(work, errorThreshold=0, output={"volume": "out", "action": "SummaryOnly"})
+    assert result.code == 0, result
+    assert "98 succeeded, 0 failed, 2 without an element" in result.output
+
+
+def test_pieces_may_lack_items_too(work):
+    """A mini-batch that was split, of which a piece returned too little."""
+    work.files(8)
+    work.script(
+        """
+def run(mini_batch):
+    rows = [open(path).read() for path in mini_batch]
+    if "row 1" in rows:
+        raise ValueError("bad")
+    return [row for row in rows if row != "row 6"]
+"""
+    )
+    work.job(miniBatchSize="8", isolateFailures=True, runMaxTry=1, errorThreshold=2)
+    result = work.run()
+    assert result.code == 0, result
+    assert work.rows() == rows_without(8, 1, 6)
+    assert "2 of 8 items have no row" in result.output
+    assert f"\n  {work.data / '000001.txt'}\n" in result.output
+    first = work.data / "000004.txt"
+    assert f"1 of the 4 items of mini-batch 0/3, the first of which is {first}" in result.output
+    letters = [json.loads(line) for line in work.log_text("dead-letter.jsonl").splitlines()]
+    assert [letter["items"] for letter in letters if letter["kind"] == "Exception"] == [1]
+    short = [letter for letter in letters if letter["kind"] == "ShortReturn"]
+    assert [(letter["items"], letter["withoutElement"]) for letter in short] == [(4, 1)]
+
+
+def raising(work, *flags, **fields):
+    work.files(120)
+    work.script(RAISES)
+    work.job(miniBatchSize="10", runMaxTry=1, **fields)
+    return work.run(*flags)
+
+
+def test_losses_that_nobody_allowed_have_a_status_of_their_own(work):
+    result = raising(work)
+    assert result.code == 3, result
+    assert "Finished with losses: 20 of 120 items have no row" in result.output
+    assert f"\n  {work.data / '000010.txt'}\n" in result.output
+    assert "processed_mini-batches.csv" in result.output
+    again = next(line for line in result.output.splitlines() if line.startswith("To retry them: "))
+    assert again.endswith(" --retry-failed")
+    ledger = work.call("ledger", work.out / "job" / "state")
+    assert ledger.code == 0, ledger
+    assert "CompletedWithFailures: 20 of 120 items have no row" in ledger.output
+
+    # A finished run that is continued says the same.
+    result = work.run("--resume")
+    assert result.code == 3, result
+    assert "Finished with losses: 20 of 120 items have no row" in result.output
+    assert str(work.data / "000010.txt") in result.output
+
+    work.make("mended")
+    result = work.run("--retry-failed")
+    assert result.code == 0, result
+    assert "Succeeded (Complete)" in result.output
+    assert work.rows() == rows_without(120)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"errorThreshold": -1},
+        {"allowedFailedCount": 2},
+        {"allowedFailedPercent": 100},
+        {"arguments": ["--error_threshold", "-1"]},
+    ],
+    ids=lambda fields: next(iter(fields)),
+)
+def test_losses_within_a_threshold_that_was_written_are_no_failure(work, fields):
+    result = raising(work, **fields)
+    assert result.code == 0, result
+    assert "Finished with losses: 20 of 120 items have no row" in result.output
+
+
+def test_allow_failures(work):
+    result = raising(work, "--allow-failures")
+    assert result.code == 0, result
+    assert "Finished with losses: 20 of 120 items have no row" in result.output
