@@ -38,6 +38,7 @@ std::string ReasonOf(const Ended& ended) {
   }
   if (ended.exit_code == 1) return "AgentGaveUp";
   if (ended.exit_code == 2) return "AgentCannotStart";
+  if (ended.exit_code == 4) return "AgentNoRoom";
   return ended.exit_code > 128 ? "Killed" : "Error";
 }
 

@@ -206,7 +206,15 @@ void Agent::OnRegisterAnswer(const HttpResponse& response) {
 int CannotStart(const AgentOptions& options, const Error& error) {
   spdlog::error("{}", Printable(error.message, kMaxShown));
   LeaveFarewell(options.farewell, error.message);
-  return kAgentCannotStart;
+  return error.code == Code::kNoSpace ? kAgentNoRoom : kAgentCannotStart;
+}
+
+// Half a copy would be in the way of the next start, and takes the room that it needs.
+void RemoveHalfCopy(const std::string& work_folder) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(work_folder, ignored)) {
+    std::filesystem::remove_all(entry.path(), ignored);
+  }
 }
 
 std::string LastWords(const Agent& agent, const AgentConfig& config) {
@@ -239,6 +247,7 @@ void MakeHome() {
 int RunAgent(const AgentConfig& config, const AgentOptions& options) {
   MakeHome();
   if (const Status copied = CopyCode(config.code_folder, config.work_folder); !copied.ok()) {
+    if (copied.error().code == Code::kNoSpace) RemoveHalfCopy(config.work_folder);
     return CannotStart(options, copied.error());
   }
   if (options.log_to_file) LogToFile(NodeLogs(config) + "/_main.txt");

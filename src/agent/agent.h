@@ -12,6 +12,7 @@ inline constexpr int kAgentFinished = 0;
 inline constexpr int kAgentGaveUp = 1;
 inline constexpr int kAgentCannotStart = 2;
 inline constexpr int kAgentDrained = 3;
+inline constexpr int kAgentNoRoom = 4;  // to start with; later there may be
 
 // Runs the agent until the job is over, SIGTERM or SIGINT has drained it, or it cannot go on;
 // returns its exit code. Call it on the program's main thread, once. Its messages go to the log.

@@ -125,8 +125,9 @@ void Coordinator::Tick(Instant now) {
   }
   ForgetSilentNodes(gap > kFrozenGap ? now - gap : now);
   rate_.Observe(state_.counts().succeeded + state_.counts().failed, now);
-  const bool working =
-      std::any_of(nodes_.begin(), nodes_.end(), [](const auto& n) { return n.second.registered; });
+  const bool working = std::any_of(nodes_.begin(), nodes_.end(), [](const auto& n) {
+    return n.second.registered && n.second.no_room.empty();
+  });
   // Only time that could be used counts. What came right before this call is progress of now.
   if (gap > kFrozenGap || !working || !paused_.empty()) {
     last_progress_ = std::min(last_progress_ + gap, now);
@@ -146,10 +147,13 @@ std::optional<Verdict> Coordinator::Overdue(Instant now) const {
   const bool done = counts.succeeded + counts.failed == counts.planned;
   if (!done || state_.plan_ended()) {
     if (now - last_progress_ <= options_.progress_timeout) return std::nullopt;
+    const std::string space = WantOfSpace();
     return Verdict{Outcome::kFailed, "NoProgress",
-                   fmt::format("no mini-batch was finished for {}: see logs/user/stderr for what "
-                               "the processes do, or raise spec.progressUpdateTimeoutSeconds",
-                               HumanDuration(options_.progress_timeout))};
+                   fmt::format("no mini-batch was finished for {}: {}",
+                               HumanDuration(options_.progress_timeout),
+                               space.empty() ? "see logs/user/stderr for what the processes do, or "
+                                               "raise spec.progressUpdateTimeoutSeconds"
+                                             : space)};
   }
   // The processes have nothing to do: what is waited for is the listing.
   if (counts.planned == 0) {
@@ -309,6 +313,18 @@ bool Coordinator::TryAnswer(Waiting& waiting, Instant now) {
   waiting.reply.directive = what;
   waiting.answer(waiting.reply);
   return true;
+}
+
+std::string Coordinator::WantOfSpace() const {
+  if (!paused_.empty()) return paused_;
+  for (const auto& [index, node] : nodes_) {
+    if (!node.registered) continue;
+    if (!node.no_room.empty()) return fmt::format("node {}: {}", index, node.no_room);
+    if (!node.ran_out.empty()) {
+      return fmt::format("node {}: the script ran out of space: {}", index, node.ran_out);
+    }
+  }
+  return "";
 }
 
 std::vector<NodeView> Coordinator::nodes() const {

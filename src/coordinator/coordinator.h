@@ -145,6 +145,8 @@ class Coordinator {
   Losses losses() const { return CountLosses(state_.counts(), options_.rules); }
   const FailureRules& rules() const { return options_.rules; }
   const std::string& paused() const { return paused_; }
+  // Why the job, or one of its nodes, waits for space; "" when none does.
+  std::string WantOfSpace() const;
   const Rate& rate() const { return rate_; }
   // Mini-batches; one that was split runs until all of its pieces are settled.
   uint64_t running() const {
@@ -169,6 +171,8 @@ class Coordinator {
     bool registered = false;
     bool gave_up = false;
     bool ever_ready = false;
+    std::string no_room;                    // why it begins nothing; "": it does
+    std::string ran_out;                    // what its processes had no space for
     std::map<uint32_t, uint64_t> metrics;   // process to the number of its last metric
     Instant seen;                           // last call
     std::vector<LeaseTable::Held> expired;  // of its agent

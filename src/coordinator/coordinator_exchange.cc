@@ -123,6 +123,8 @@ void Coordinator::TakeEvents(uint32_t index, Node& node, const ExchangeRequest& 
       case ProcessEvent::Kind::kHeader:
         if (!over() && state_.header().empty()) Record(HeaderRecord{event.message});
         break;
+      case ProcessEvent::Kind::kNoRoom: node.no_room = message; break;
+      case ProcessEvent::Kind::kRanOut: node.ran_out = message; break;
       case ProcessEvent::Kind::kGaveUp:
         node.gave_up = true;
         if (init_error_.empty()) init_error_ = std::string(message) + where;

@@ -53,6 +53,8 @@ NodeRegistration Coordinator::Register(uint32_t index, const std::string& agent,
   node.pod = pod;
   node.processes = std::max(1U, processes);
   node.gave_up = false;
+  node.no_room.clear();  // it tells anew
+  node.ran_out.clear();
   node.incarnation = {ledger_.epoch(), ++last_incarnation_};
   EndParks(index, now);
   Pump(now);

@@ -66,6 +66,8 @@ struct ProcessEvent {
     kGaveUp = 5,
     kMetric = 6,  // message: JSON of kMaxMetricBytes at most; log: see docs/coordinator-api.md
     kHeader = 7,  // message: a line of kMaxHeaderBytes at most
+    kNoRoom = 8,  // message: why the node begins nothing; empty: there is room again
+    kRanOut = 9,  // message: what a process had no space for; empty: results come again
   };
   uint32_t process = 0;
   Kind kind = Kind::kReady;

@@ -5,6 +5,7 @@ import signal
 import subprocess
 
 import pytest
+from support import processes
 from support.refusal import expect_refusal
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a file system")
@@ -161,4 +162,129 @@ def test_read_only_output(small_disk):
     subprocess.run(["mount", "-o", "remount,ro", work.out], check=True)
     result = work.run()
     expect_refusal(work, result, "Read-only file system", str(work.out), "--volume out=")
+    assert work.noted("calls") == []
+
+
+@pytest.fixture
+def small_temporary(work):
+    """work.temporary on a file system of 4 MiB."""
+    command = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", work.temporary]
+    mounted = subprocess.run(command, capture_output=True, text=True)
+    if mounted.returncode != 0:
+        pytest.skip(f"cannot mount a file system here: {mounted.stderr.strip()}")
+    yield work
+    left = work.close()
+    subprocess.run(["umount", work.temporary], check=True)
+    assert left == []
+
+
+def resize(folder, size):
+    subprocess.run(["mount", "-o", f"remount,size={size}", folder], check=True)
+
+
+# What is printed fills the temporary folder.
+PRINTS = """
+from steps import note
+
+def run(mini_batch, context):
+    note("calls", context.minibatch_index)
+    print("x" * 500_000, flush=True)
+    return [open(path).read() for path in mini_batch]
+"""
+
+
+def test_temporary_folder_that_fills_up_is_a_pause(small_temporary):
+    """No row is lost by it, and no attempt counted: the processes print more than there is room."""
+    work = small_temporary
+    rows = work.files(30)
+    work.script(PRINTS)
+    work.job(runMaxTry=1)
+    command = work.start_job(terminal=True)
+    command.wait_for_text("PAUSED: node 0: no space is left in " + str(work.temporary))
+    assert not work.output.exists()
+    resize(work.temporary, "64m")
+    result = command.wait()
+    assert result.code == 0, result
+    assert "0 failed, of 30" in result.output
+    assert work.rows() == rows
+
+
+# It has a use for more than there is, and gives it back: nobody sees that but the script.
+SCRATCH = """
+import os
+import tempfile
+from steps import note, there
+
+def run(mini_batch, context):
+    if context.minibatch_index == 3 and not there("room"):
+        note("short", context.minibatch_index)
+        with tempfile.TemporaryFile() as scratch:
+            scratch.write(b"x" * 16_000_000)
+            scratch.flush()
+    return [open(path).read() for path in mini_batch]
+"""
+
+
+def test_a_script_that_runs_out_of_space_is_tried_again(small_temporary):
+    work = small_temporary
+    rows = work.files(10)
+    work.script(SCRATCH)
+    work.job(runMaxTry=1)
+    command = work.start_job(terminal=True)
+    command.wait_for(lambda: len(work.noted("short")) >= 2, "it is tried again")
+    command.wait_for_text("the script ran out of space: OSError: [Errno 28]")
+    work.make("room")
+    result = command.wait()
+    assert result.code == 0, result
+    assert work.rows() == rows
+
+
+def test_a_script_that_always_runs_out_of_space_ends_the_job(small_temporary):
+    work = small_temporary
+    work.files(10)
+    work.script(SCRATCH)
+    work.job(runMaxTry=1, progressUpdateTimeoutSeconds=8)
+    result = work.run()
+    assert result.code == 1, result
+    assert "NoProgress" in result.output
+    assert "node 0: the script ran out of space: OSError: [Errno 28]" in result.output
+
+
+HELD = """
+from steps import note, wait_for
+
+def run(mini_batch, context):
+    note("calls", context.minibatch_index)
+    wait_for("go")
+    return [open(path).read() for path in mini_batch]
+"""
+
+
+def test_a_node_waits_for_room_to_start_again(small_temporary):
+    """Its agent is killed while there is no room for its successor's copy of the code."""
+    work = small_temporary
+    rows = work.files(6)
+    (work.code / "model.bin").write_bytes(b"m" * 1_000_000)
+    work.script(HELD)
+    work.job()
+    command = work.start_job(terminal=True)
+    command.wait_for(lambda: len(work.noted("calls")) == 2, "both processes are at work")
+    resize(work.temporary, "2500k")
+    work.make("go")
+    processes.running("agent")[0].kill()
+    command.wait_for_text("paused: node 0: ")
+    resize(work.temporary, "64m")
+    result = command.wait()
+    assert result.code == 0, result
+    assert work.rows() == rows
+
+
+def test_no_room_for_the_copies_of_the_code_is_said_before_the_start(small_temporary):
+    work = small_temporary
+    work.files(3)
+    (work.code / "model.bin").write_bytes(b"m" * 1_000_000)
+    work.script()
+    work.job()
+    result = work.run("--nodes", "3")
+    expect_refusal(work, result, "MB free", "3 nodes", "TMPDIR", code=2)
     assert work.noted("calls") == []

@@ -37,6 +37,26 @@ def test_run_raises(launch, what, type_, message):
     assert agent.stop() == (None, 0)
 
 
+@pytest.mark.parametrize(
+    ("what", "kind"),
+    [
+        ("OSError(28, 'No space left on device')", "NoSpace"),
+        ("OSError(122, 'Disk quota exceeded')", "NoSpace"),
+        ("OSError(5, 'Input/output error')", "Exception"),
+    ],
+)
+def test_want_of_space_is_a_kind_of_its_own(launch, what, kind):
+    caused = f"(lambda e: e.__setattr__('__cause__', {what}) or e)(ValueError('no result'))"
+    for raised in (what, caused):
+        agent = launch("failing.py", "run", raised)
+        agent.ready()
+        agent.run_files(["bad"])
+        assert agent.failed().failure["kind"] == kind
+        assert agent.stop() == (None, 0)
+    failure = launch("failing.py", "init", what).init_failure()
+    assert failure["kind"] == ("InitFailed" if kind == "Exception" else kind)
+
+
 def test_shutdown_raises(launch):
     agent = launch("failing.py", "shutdown", "ValueError('late')")
     agent.ready()

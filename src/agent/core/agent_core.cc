@@ -124,7 +124,7 @@ CallKind AgentCore::NextCall(Instant now, ExchangeRequest& request) {
   request.finished.clear();
   request.events.clear();
   AddHeld(flight, request);
-  request.want = flight.want = Want();
+  request.want = flight.want = Want(now);
   if (report_due) {
     AddOffersAndEvents(request);
     // What a process told before a result arrives before it.
@@ -154,8 +154,8 @@ bool AgentCore::ReportDue(Instant now) const {
          (!leases_.empty() && now - renewed_at_ >= kRenewOverdue);
 }
 
-uint32_t AgentCore::Want() const {
-  if (end_ != AgentEnd::kNone || kept_bytes_ > kMaxKeptBytes) return 0;
+uint32_t AgentCore::Want(Instant now) const {
+  if (end_ != AgentEnd::kNone || kept_bytes_ > kMaxKeptBytes || !HasRoom(now)) return 0;
   uint32_t ready = 0;
   for (const auto& [number, process] : processes_) {
     if (process.state == ProcessState::kReady) ++ready;
@@ -293,6 +293,7 @@ void AgentCore::OnRegistered(const Registration& registration, Instant now) {
   unreported_.clear();
   report_due_ = kNever;
   offers_ = 0;
+  TellRoom();
   std::vector<LeaseName> dropped;
   for (auto& [key, batch] : leases_) {
     if (batch.refused) continue;

@@ -57,6 +57,12 @@ class AgentCore {
   void OnExited(uint32_t process, const std::string& words, Instant now,
                 const OutputRanges& output = {});
 
+  // Why there is no room where this node writes; "" when there is. While there is none nothing is
+  // begun, and no failure and no death is counted.
+  void OnRoom(const std::string& why);
+  // Starting the process failed for want of space: it is over, and started again later.
+  void OnInitRanOut(uint32_t process, std::string message, Instant now);
+
   // Hands back what has not started, lets the rest finish for `grace`.
   void Drain(Duration grace, Instant now);
   // As Drain, without a grace.
@@ -103,7 +109,7 @@ class AgentCore {
   bool ReportDue(Instant now) const;
   bool AwaitsDeaths();
   bool Starving() const;
-  uint32_t Want() const;
+  uint32_t Want(Instant now) const;
   void EndFlight(Flight& flight, Instant due);
   void Refuse(const LeaseName& name, Instant now);
   void Adopt(const Adopted& adopted, Instant sent, Instant now);
@@ -136,6 +142,12 @@ class AgentCore {
                 const OutputRanges& output, Instant now);
   bool ToBlame(const Process& process, const Given& given, bool working, Batch& batch) const;
   void Requeue(Key key, Batch& batch, Instant now);
+
+  // agent_core_room.cc
+  bool HasRoom(Instant now) const { return no_room_.empty() && now >= short_until_; }
+  void RanOut(std::string message, Instant now);
+  void ReturnQueued(Instant now);
+  void TellRoom();
 
   // agent_core_waiting.cc
   void CheckLate(uint32_t number, Process& process, Instant now);
@@ -190,6 +202,12 @@ class AgentCore {
   std::vector<WorkerAction> actions_;
   std::vector<MiniBatchNote> notes_;
   uint64_t dropped_metrics_ = 0;
+
+  std::string no_room_;  // as the edge measured it
+  std::string ran_out_;  // what a process had no space for, since the last result
+  Instant short_until_{};
+  Duration short_wait_{0};
+  bool had_room_ = true;  // at the last step
 
   std::deque<Event> events_;
   std::array<Flight, 2> flights_;

@@ -16,12 +16,12 @@ void AgentCore::OnExited(uint32_t number, const std::string& words, Instant now,
   const auto it = processes_.find(number);
   if (it == processes_.end()) return;
   Process& process = it->second;
-  if (process.state == ProcessState::kStarting) {
+  if (process.state == ProcessState::kStarting && no_room_.empty()) {
     ++init_failures_;
     AddEvent(number, ProcessEvent::Kind::kInitFailed, "while it was starting, it " + words,
              StderrLog(number));
   } else if (process.state == ProcessState::kReady) {
-    if (!process.answered && process.given.empty()) ++idle_deaths_;
+    if (!process.answered && process.given.empty() && no_room_.empty()) ++idle_deaths_;
     AddEvent(number, ProcessEvent::Kind::kExited, words, StderrLog(number));
   }
   HandBack(number, process, words, output, now);
@@ -33,7 +33,7 @@ void AgentCore::OnExited(uint32_t number, const std::string& words, Instant now,
 // job always ends. Of several in flight, only one that was alone can be to blame.
 bool AgentCore::ToBlame(const Process& process, const Given& given, bool working,
                         Batch& batch) const {
-  if (process.state == ProcessState::kKilled) return false;
+  if (process.state == ProcessState::kKilled || !no_room_.empty()) return false;
   const uint64_t last_begun = process.status.sequence;
   if (registration_.async) {
     const bool alone = process.given.size() == 1;
@@ -63,7 +63,7 @@ void AgentCore::HandBack(uint32_t number, Process& process, const std::string& w
     const bool shown = working && status.sequence == given->sequence;
     const bool in_flight = registration_.async || shown;
     const OutputRanges wrote = shown ? output : OutputRanges{};
-    if (in_flight && process.kill_sequence == given->sequence) {
+    if (in_flight && process.kill_sequence == given->sequence && no_room_.empty()) {
       const char* kind =
           process.kill_cause == Cause::kRunTimeout ? "RunTimeout" : "OverheadTimeout";
       FinishFailed(given->key, batch,
@@ -89,7 +89,7 @@ void AgentCore::Requeue(Key key, Batch& batch, Instant now) {
   batch.rows = {};
   batch.started = false;
   batch.state = State::kQueued;
-  if (end_ != AgentEnd::kNone) return Finish(key, batch, Finished::Kind::kReturned, now);
+  if (end_ != AgentEnd::kNone || !no_room_.empty()) return Finish(key, batch, Finished::Kind::kReturned, now);
   queue_.push_front(key);
 }
 

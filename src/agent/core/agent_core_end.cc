@@ -33,14 +33,7 @@ void AgentCore::End(AgentEnd end, Duration grace, std::string message, Instant n
     DropAll(now);
     return;
   }
-  std::deque<Key> queue;
-  queue.swap(queue_);
-  for (const Key key : queue) {
-    Batch* batch = Find(key);
-    if (batch != nullptr && batch->state == State::kQueued) {
-      Finish(key, *batch, Finished::Kind::kReturned, now);
-    }
-  }
+  ReturnQueued(now);
 }
 
 void AgentCore::EndProcesses(Instant now) {

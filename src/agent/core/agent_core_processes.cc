@@ -44,17 +44,22 @@ void AgentCore::Step(Instant now) {
     CheckProcesses(now);
     stalled_ = Stalled(now);
   }
-  if (end_ == AgentEnd::kNone) {
+  const bool room = HasRoom(now);
+  if (end_ == AgentEnd::kNone && room) {
     if (stalled_) ReturnWaiting(now);
     if (registered_) StartMissing(now);
     Dispatch(now);
+  } else if (end_ == AgentEnd::kNone) {
+    ReturnQueued(now);
   }
+  if (!std::exchange(had_room_, room) && room) Due(now);  // the parked request wants nothing
   if (end_ != AgentEnd::kNone) {
     EndProcesses(now);
     CheckDone(now);
   }
   const bool look = given_ > 0 || end_ != AgentEnd::kNone;
   step_wake_ = look ? check_at_ : kNever;
+  if (now < short_until_) step_wake_ = std::min(step_wake_, short_until_);
   for (const auto& [number, process] : processes_) {
     step_wake_ = std::min(step_wake_, std::max(process.stop_deadline, check_at_));
   }
@@ -136,9 +141,18 @@ bool AgentCore::OnReady(uint32_t number, Instant) {
   return true;
 }
 
+void AgentCore::OnInitRanOut(uint32_t number, std::string message, Instant now) {
+  const auto it = processes_.find(number);
+  if (it == processes_.end() || it->second.state != ProcessState::kStarting) return;
+  it->second.state = ProcessState::kStopping;
+  it->second.stop_deadline = now + kExitGrace;
+  RanOut(std::move(message), now);
+}
+
 void AgentCore::OnInitFailed(uint32_t number, std::string message, bool fatal, Instant now) {
   const auto it = processes_.find(number);
   if (it == processes_.end() || it->second.state != ProcessState::kStarting) return;
+  if (!fatal && !no_room_.empty()) return OnInitRanOut(number, std::move(message), now);
   it->second.state = ProcessState::kStopping;
   it->second.stop_deadline = now + kExitGrace;
   ++init_failures_;
@@ -227,6 +241,8 @@ bool AgentCore::OnResult(uint32_t number, const ResultAnswer& answer, Instant no
   batch->items_succeeded = answer.items_succeeded;
   batch->row_count = answer.row_count;
   Finish(key, *batch, Finished::Kind::kSucceeded, now);
+  short_wait_ = Duration(0);
+  if (!std::exchange(ran_out_, {}).empty()) AddEvent(0, ProcessEvent::Kind::kRanOut, "", "");
   return true;
 }
 
@@ -235,6 +251,13 @@ bool AgentCore::OnFailed(uint32_t number, FailedAnswer answer, Instant now) {
   Batch* batch = TakeAnswered(number, answer.sequence, now, key);
   if (batch == nullptr) return false;
   if (batch->refused) return Forget(key), true;
+  if (answer.kind == kNoSpaceKind || !no_room_.empty()) {
+    RanOut(std::move(answer.message), now);
+    kept_bytes_ -= batch->rows.size();
+    batch->rows = {};
+    Finish(key, *batch, Finished::Kind::kReturned, now);
+    return true;
+  }
   if (answer.log.empty()) answer.log = ErrorLog(number);
   FinishFailed(key, *batch, std::move(answer), now);
   return true;

@@ -81,6 +81,9 @@ struct ResultAnswer {
   uint64_t cpu_ns = 0;
 };
 
+// The kind of a failure for want of space (docs/worker-protocol.md).
+inline constexpr char kNoSpaceKind[] = "NoSpace";
+
 struct FailedAnswer {
   uint64_t sequence = 0;
   uint64_t run_ns = 0;

@@ -9,6 +9,7 @@
 
 #include "agent/processes/frames.h"
 #include "agent/processes/spawn.h"
+#include "agent/room.h"
 
 namespace parallelrun {
 namespace {
@@ -113,8 +114,10 @@ void NodeProcesses::StartProcess(const WorkerAction& action) {
     // processes that a script forked may still be ending.
     const bool fatal = process.error().code == Code::kNotFound;
     const bool busy = process.error().code == Code::kUnavailable;
-    loop_.After(busy ? kAfterNoProcess : Duration(0), [this, number, why, fatal] {
+    const bool full = process.error().code == Code::kNoSpace;
+    loop_.After(busy ? kAfterNoProcess : Duration(0), [this, number, why, fatal, full] {
       if (fatal) core_.OnInitFailed(number, why, true, clock_.Now());
+      if (full) core_.OnInitRanOut(number, why, clock_.Now());
       core_.OnExited(number, "could not be started: " + why, clock_.Now());
       changed_();
     });
@@ -136,7 +139,12 @@ bool NodeProcesses::OnFrame(uint32_t number, FrameType type, std::string_view bo
       std::optional<FailureText> failure = ParseFailure(body);
       if (!failure) return false;
       spdlog::error("{}: {}: {}", ProcessName(number), failure->kind, failure->message);
-      core_.OnInitFailed(number, std::move(failure->message), failure->fatal, now);
+      LookForRoom();
+      if (failure->kind == kNoSpaceKind) {
+        core_.OnInitRanOut(number, std::move(failure->message), now);
+      } else {
+        core_.OnInitFailed(number, std::move(failure->message), failure->fatal, now);
+      }
       return true;
     }
     case FrameType::kResult: {
@@ -149,6 +157,7 @@ bool NodeProcesses::OnFrame(uint32_t number, FrameType type, std::string_view bo
     }
     case FrameType::kFailed: {
       std::optional<FailedAnswer> answer = ParseFailed(body);
+      LookForRoom();
       return answer && core_.OnFailed(number, std::move(*answer), now);
     }
     case FrameType::kPassedOver: {
@@ -174,7 +183,21 @@ bool NodeProcesses::OnFrame(uint32_t number, FrameType type, std::string_view bo
   }
 }
 
+void NodeProcesses::LookForRoom() {
+  const std::string why = WantOfRoom(config_.work_folder);
+  if (why == no_room_) return;
+  if (why.empty()) {
+    spdlog::info("there is room again");
+  } else {
+    spdlog::warn("nothing is begun: {}", why);
+  }
+  no_room_ = why;
+  core_.OnRoom(why);
+  changed_();
+}
+
 void NodeProcesses::ReapAll() {
+  LookForRoom();
   for (auto it = processes_.begin(); it != processes_.end();) {
     const uint32_t number = it->first;
     const std::optional<std::string> words = it->second->Reap();
@@ -221,6 +244,7 @@ void NodeProcesses::WatchMemory() {
 void NodeProcesses::KeepHouse() {
   const uint64_t limit = registered_.job.log_limit;
   for (const auto& [number, process] : processes_) process->TrimLogs(limit);
+  LookForRoom();
   mini_batch_log_.Flush(clock_.WallNow(), limit);
   loop_.After(kHousekeeping, [this] { KeepHouse(); });
 }

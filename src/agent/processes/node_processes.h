@@ -53,6 +53,8 @@ class NodeProcesses {
  private:
   void StartProcess(const WorkerAction& action);
   bool OnFrame(uint32_t number, FrameType type, std::string_view body);
+  // Tells the core whether there is room to write.
+  void LookForRoom();
   void ReapAll();
   void KeepHouse();
   void WatchMemory();
@@ -69,6 +71,7 @@ class NodeProcesses {
   GpuSlots gpu_slots_{gpus_.value_or(std::vector<std::string>())};
   MiniBatchLog mini_batch_log_;
   std::unique_ptr<ResourceMonitor> monitor_;  // while it is on
+  std::string no_room_;                       // as the core was told
   std::map<uint32_t, std::unique_ptr<WorkerProcess>> processes_;
 };
 

@@ -1,6 +1,9 @@
 #include "cli/run/code_snapshot.h"
 
 #include <spdlog/fmt/fmt.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -14,6 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kMaxBytes = uint64_t{256} << 20;
 constexpr uint64_t kMaxFiles = 20'000;
+constexpr uint64_t kRoomOfNode = uint64_t{1} << 20;  // logs, before they are uploaded
 
 // What a link says in the copy: a relative way out of the code would lead elsewhere from there.
 // `link` is its path below `code`.
@@ -119,6 +123,27 @@ Result<uint64_t> SnapshotCode(const std::string& code, const std::string& target
   XXH3_freeState(digest);
   if (!copied.ok()) return copied.error();
   return value;
+}
+
+Status CheckRoom(const std::string& snapshot, size_t copies) {
+  uint64_t taken = 0;
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(snapshot, error), end; !error && it != end;
+       it.increment(error)) {
+    struct stat facts {};
+    if (lstat(it->path().c_str(), &facts) == 0) taken += uint64_t{512} * facts.st_blocks;
+  }
+  struct statvfs facts {};
+  if (statvfs(snapshot.c_str(), &facts) != 0 || facts.f_blocks == 0) return {};  // it does not tell
+  const uint64_t free = uint64_t{geteuid() == 0 ? facts.f_bfree : facts.f_bavail} * facts.f_frsize;
+  const uint64_t needed = copies * (taken + kRoomOfNode);
+  if (free >= needed) return {};
+  const auto megabytes = [](uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
+  return Error{Code::kNoSpace,
+               fmt::format("{} has {:.1f} MB free, and code and logs of {} node{} take {:.1f} MB there: "
+                           "make room, or choose another temporary folder with TMPDIR",
+                           fs::path(snapshot).parent_path().parent_path().string(), megabytes(free),
+                           copies, copies == 1 ? "" : "s", megabytes(needed))};
 }
 
 }  // namespace parallelrun

@@ -22,4 +22,8 @@ bool LeftOutOfCode(const std::filesystem::path& path, const std::vector<std::str
 Result<uint64_t> SnapshotCode(const std::string& code, const std::string& target,
                               const std::vector<std::string>& leave_out);
 
+// Whether there is room for so many more copies of `snapshot` beside it, and what their nodes write
+// there to begin with. kNoSpace with what to do.
+Status CheckRoom(const std::string& snapshot, size_t copies);
+
 }  // namespace parallelrun

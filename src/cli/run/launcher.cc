@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -18,6 +19,7 @@
 #include "base/random.h"
 #include "cli/run/code_snapshot.h"
 #include "coordinator/access.h"
+#include "coordinator/last_words.h"
 
 namespace parallelrun {
 namespace {
@@ -86,6 +88,7 @@ Status Launcher::Prepare() {
   const Result<uint64_t> digest = SnapshotCode(job_.code_folder, folder_ + "/code", leave_out);
   if (!digest.ok()) return digest.error();
   code_digest_ = *digest;
+  if (const Status room = CheckRoom(folder_ + "/code", job_.nodes); !room.ok()) return room;
 
   Result<Fd> listening = ListenOnLoopback(port_);
   if (!listening.ok()) return listening.error();
@@ -105,7 +108,17 @@ std::string Launcher::NodeLog(size_t index) const {
   return fmt::format("{}/sys/node/{}/_main.txt", job_.layout.log_folder, index);
 }
 
+std::string Launcher::LastWords() const {
+  std::string words(kMaxLastWords, '\0');
+  const ssize_t size = pread(words_.get(), words.data(), words.size(), 0);
+  words.resize(static_cast<size_t>(std::max<ssize_t>(size, 0)));
+  return words;
+}
+
 Result<pid_t> Launcher::StartCoordinator() {
+  Result<Fd> words = MemoryFile("");
+  if (!words.ok()) return words.error();
+  words_ = std::move(*words);
   const json config = {{"job", ToJson(job_.job)},
                        {"volumes", job_.volumes},
                        {"key", key_},
@@ -117,7 +130,7 @@ Result<pid_t> Launcher::StartCoordinator() {
                        {"codeDigest", fmt::format("{:x}", code_digest_)},
                        {"nodes", job_.nodes},
                        {"processes", job_.processes},
-                       {"terminationMessage", LastWordsFile()}};
+                       {"terminationMessage", "/dev/fd/5"}};
   Result<Fd> file = MemoryFile(config.dump(-1, ' ', false, json::error_handler_t::replace));
   if (!file.ok()) return file.error();
   Result<Fd> log = AppendTo(CoordinatorLog());
@@ -126,7 +139,7 @@ Result<pid_t> Launcher::StartCoordinator() {
   return Spawn({{coordinator_program_, "--config", "/dev/fd/4"},
                 OwnEnvironment(),
                 "/",
-                {null.get(), log->get(), log->get(), listening_.get(), file->get()}});
+                {null.get(), log->get(), log->get(), listening_.get(), file->get(), words_.get()}});
 }
 
 Result<Launcher::NodeProcess> Launcher::StartNode(size_t index, int attempt) {

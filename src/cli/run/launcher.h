@@ -37,8 +37,9 @@ class Launcher {
 
   std::string CoordinatorLog() const;
   std::string NodeLog(size_t index) const;
-  // Where the coordinator leaves its last words (docs/coordinator-api.md).
-  std::string LastWordsFile() const { return folder_ + "/last.json"; }
+  // What the newest coordinator left (docs/coordinator-api.md); "": nothing yet. They are in memory:
+  // no full disk takes them.
+  std::string LastWords() const;
 
  private:
   const LocalJob& job_;
@@ -52,6 +53,7 @@ class Launcher {
   uint64_t code_digest_ = 0;
   uint16_t port_ = 0;
   Fd listening_;
+  Fd words_;
 };
 
 }  // namespace parallelrun

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/agent.h"
 #include "agent/processes/process_tree.h"
 #include "api/defaults.h"
 #include "base/escape.h"
@@ -37,6 +38,7 @@ constexpr Duration kStopLimit = seconds(30);
 constexpr Duration kOrphanLimit = seconds(10);
 constexpr Duration kVerdictLimit = seconds(20);
 constexpr Duration kRespawnDelay = milliseconds(200);
+constexpr Duration kRoomDelay = seconds(2);  // while a node has no room to start in
 // While there is no process to be had: between two attempts, and for all of them.
 constexpr Duration kProcessDelay = seconds(1);
 constexpr Duration kProcessLimit = seconds(60);
@@ -231,6 +233,13 @@ class LocalRun {
       finished_ = finished_ || code == 0;
       return EndWithoutNodes(index);
     }
+    if (code == kAgentNoRoom) {
+      const std::string why = LastLine(launcher_->NodeLog(index));
+      if (why != no_room_) display_.Say(fmt::format("paused: node {}: {}", index, why));
+      no_room_ = why;
+      return StartAgain([this, index] { return draining_ ? Status() : StartNode(index); },
+                        kRoomDelay, clock_.Now());
+    }
     if (code == 2 || code == 127) {
       display_.Say(
           fmt::format("node {} cannot start: {}", index, LastLine(launcher_->NodeLog(index))));
@@ -358,8 +367,7 @@ class LocalRun {
   }
 
   std::optional<json> LastWords() const {
-    std::ifstream in(launcher_->LastWordsFile());
-    json last = json::parse(in, nullptr, false);
+    json last = json::parse(launcher_->LastWords(), nullptr, false);
     if (!last.is_object()) return std::nullopt;
     return last;
   }
@@ -420,6 +428,7 @@ class LocalRun {
   std::string paused_;                      // as the last progress said it
   std::string warning_;                     // likewise
   size_t columns_told_ = 0;                 // lines of it
+  std::string no_room_;                     // why a node could not start the last time
   std::unique_ptr<ProgressPoller> poller_;  // the last member: it posts to the loop
 };
 

@@ -211,6 +211,37 @@ TEST(CoordinatorCore, NoProgressFailsTheJobButNotWhileNobodyWorks) {
   EXPECT_EQ(h.state.verdict()->reason, "NoProgress");
 }
 
+TEST(CoordinatorCore, ANodeWithoutRoomIsNoLackOfProgress) {
+  CoordinatorLimits limits;
+  limits.progress_timeout = seconds(5);
+  CoordinatorHarness h(limits);
+  h.Plan(1);
+  const Incarnation in = h.Join(0);
+  const auto say = [&](ProcessEvent::Kind kind, const char* what) {
+    ExchangeRequest request = h.Request(in);
+    request.events.push_back({0, kind, what, ""});
+    h.Send(0, request);
+  };
+  say(ProcessEvent::Kind::kNoRoom, "no space is left in /tmp/x");
+  for (int i = 0; i < 20; ++i) {
+    h.Send(0, h.Request(in));
+    h.Advance(seconds(1));
+  }
+  EXPECT_FALSE(h.state.verdict());
+  EXPECT_EQ(h.core->WantOfSpace(), "node 0: no space is left in /tmp/x");
+  say(ProcessEvent::Kind::kNoRoom, "");
+  EXPECT_EQ(h.core->WantOfSpace(), "");
+  say(ProcessEvent::Kind::kRanOut, "OSError: [Errno 28]");
+  for (int i = 0; i < 7 && !h.state.verdict(); ++i) {
+    h.Send(0, h.Request(in));
+    h.Advance(seconds(1));
+  }
+  ASSERT_TRUE(h.state.verdict());
+  EXPECT_EQ(h.state.verdict()->reason, "NoProgress");
+  EXPECT_THAT(h.state.verdict()->message,
+              HasSubstr("node 0: the script ran out of space: OSError: [Errno 28]"));
+}
+
 // With partition keys nothing of an input is planned before all of it is listed.
 TEST(CoordinatorCore, WhereAllThatIsPlannedIsDoneItIsTheListingThatIsSlow) {
   CoordinatorLimits limits;

@@ -51,7 +51,9 @@ ExchangeRequest Request() {
   r.finished = {ok, bad, back};
   r.events = {{1, ProcessEvent::Kind::kInitFailed, "no model", "log"},
               {1, ProcessEvent::Kind::kMetric, "{}", "1"},
-              {2, ProcessEvent::Kind::kHeader, "a b", "2"}};
+              {2, ProcessEvent::Kind::kHeader, "a b", "2"},
+              {0, ProcessEvent::Kind::kNoRoom, "no space left", ""},
+              {0, ProcessEvent::Kind::kRanOut, "", ""}};
   return r;
 }
 
@@ -138,7 +140,7 @@ TEST(NodeMessagesTest, EventsAreBounded) {
   EXPECT_FALSE(taken(Kind::kMetric, kMaxMetricBytes + 1));
   EXPECT_TRUE(taken(Kind::kHeader, kMaxHeaderBytes));
   EXPECT_FALSE(taken(Kind::kHeader, kMaxHeaderBytes + 1));
-  EXPECT_FALSE(taken(static_cast<Kind>(8), 0));
+  EXPECT_FALSE(taken(static_cast<Kind>(10), 0));
   EXPECT_FALSE(taken(static_cast<Kind>(0), 0));
 }
 

@@ -215,6 +215,7 @@ TEST(OperatorPlanNodes, EndsAreToldApart) {
                {1, "Error", EndCause::kJob, "AgentGaveUp"},
                {2, "Error", EndCause::kJob, "AgentCannotStart"},
                {3, "Error", EndCause::kDrained, "Drained"},
+               {4, "Error", EndCause::kJob, "AgentNoRoom"},
                {137, "OOMKilled", EndCause::kMemory, "OOMKilled"},
                {137, "Error", EndCause::kJob, "Killed"},
                {128, "ContainerCannotRun", EndCause::kJob, "ContainerCannotRun"}};

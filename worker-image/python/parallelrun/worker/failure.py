@@ -1,10 +1,13 @@
 """Failures: what went wrong, in the words that the agent and the user's error log get."""
 
+import errno
 import json
 import os
 
 _MAX_MESSAGE = 4 << 10
 _MAX_TRACEBACK = 64 << 10
+_MAX_CAUSES = 100
+_OF_THE_SCRIPT = ("Exception", "InitFailed")
 _OWN_FRAMES = (
     os.path.dirname(__file__) + os.sep,
     "<frozen importlib",
@@ -43,10 +46,23 @@ def from_exception(kind, error, root, message=None, fatal=False):
     """A failure because `error` was raised; `root` is the folder of the user's code."""
     frames = _user_frames(error)
     location = _location(error, frames, root)
+    if kind in _OF_THE_SCRIPT and _ran_out(error):
+        kind = "NoSpace"
     failure = Failure(kind, text_of(error) if message is None else message, location, fatal)
     failure.type = _type_name(error)
     failure.traceback = _format(error, frames)
     return failure
+
+
+def _ran_out(error):
+    """Whether the exception, or one that it was raised for, says that a disk or quota is full."""
+    for _ in range(_MAX_CAUSES):
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return True
+        error = error.__cause__ or error.__context__
+        if error is None:
+            break
+    return False
 
 
 def text_of(error):
