@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <thread>
 
+#include "base/thread.h"
 #include "operator/builders/objects.h"
 #include "operator/resources.h"
 
@@ -270,13 +270,13 @@ std::vector<Applier::Done> Applier::CreateTogether(const std::string& job_uid,
                                                    const std::vector<Action>& actions, size_t first,
                                                    size_t count) {
   std::vector<Done> all(count);
-  std::vector<std::thread> threads;
+  std::vector<Thread> threads;
   threads.reserve(count - 1);
   for (size_t k = 1; k < count; ++k) {
-    threads.emplace_back([&, k] { all[k] = Create(job_uid, actions[first + k]); });
+    threads.emplace_back("apply", [&, k] { all[k] = Create(job_uid, actions[first + k]); });
   }
   all[0] = Create(job_uid, actions[first]);
-  for (std::thread& thread : threads) thread.join();
+  for (Thread& thread : threads) thread.join();
   return all;
 }
 

@@ -89,7 +89,7 @@ std::string Significant(const json& progress) {
 
 CoordinatorPool::CoordinatorPool(CoordinatorPoolOptions options, Changed changed)
     : options_(std::move(options)), changed_(std::move(changed)) {
-  for (int i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { Run(); });
+  for (int i = 0; i < options_.threads; ++i) threads_.emplace_back("coordinators", [this] { Run(); });
 }
 
 CoordinatorPool::~CoordinatorPool() {
@@ -101,7 +101,7 @@ CoordinatorPool::~CoordinatorPool() {
     }
   }
   wake_.notify_all();
-  for (std::thread& thread : threads_) thread.join();
+  for (Thread& thread : threads_) thread.join();
 }
 
 void CoordinatorPool::Watch(const std::string& job, const CoordinatorAddress& address,

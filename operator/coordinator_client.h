@@ -16,12 +16,12 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "base/http/client.h"
+#include "base/thread.h"
 #include "base/time.h"
 
 namespace parallelrun {
@@ -98,7 +98,7 @@ class CoordinatorPool {
   Due healthy_;
   Due suspect_;  // did not answer the last call, or none so far
   int suspects_in_flight_ = 0;
-  std::vector<std::thread> threads_;
+  std::vector<Thread> threads_;
 };
 
 }  // namespace parallelrun

@@ -66,7 +66,7 @@ Result<std::unique_ptr<HealthServers>> HealthServers::Start(const std::string& h
     servers->metrics_ = std::move(*server);
   }
   for (const int signo : {SIGTERM, SIGINT}) servers->loop_.OnSignal(signo, stop);
-  servers->thread_ = std::thread([loop = &servers->loop_] { loop->Run(); });
+  servers->thread_ = Thread("health", [loop = &servers->loop_] { loop->Run(); });
   return servers;
 }
 

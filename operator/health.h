@@ -6,11 +6,11 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 
 #include "base/error.h"
 #include "base/event_loop.h"
 #include "base/http/server.h"
+#include "base/thread.h"
 #include "operator/options.h"
 
 namespace parallelrun {
@@ -44,7 +44,7 @@ class HealthServers {
   EventLoop loop_;
   std::unique_ptr<HttpServer> health_;
   std::unique_ptr<HttpServer> metrics_;
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace parallelrun

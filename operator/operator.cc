@@ -235,7 +235,7 @@ void Operator::Work(OperatorKey key) {
       Reconciler::Parts{client_, *jobs_, *pods_, queue_, *coordinators_, *events_, metrics_},
       options_.planning, std::move(key), clock_);
   for (int i = 0; i < options_.workers; ++i) {
-    workers_.emplace_back([this] {
+    workers_.emplace_back("worker", [this] {
       while (const std::optional<std::string> job = queue_.Get()) {
         if (!fits_) {
           queue_.AddAfter(*job, kStartRetry);
@@ -303,7 +303,7 @@ void Operator::ShutDown() {
   jobs_->Stop();
   pods_->Stop();
   client_.Cancel();
-  for (std::thread& worker : workers_) worker.join();
+  for (Thread& worker : workers_) worker.join();
   workers_.clear();
   coordinators_.reset();  // a worker that outlasted the drain may have used it until now
   shown_ = nullptr;

@@ -7,10 +7,10 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/error.h"
+#include "base/thread.h"
 #include "base/time.h"
 #include "kube/client.h"
 #include "kube/leader_election.h"
@@ -75,7 +75,7 @@ class Operator {
   std::unique_ptr<kube::EventRecorder> events_;
   std::unique_ptr<Reconciler> reconciler_;
   std::unique_ptr<kube::LeaderElector> elector_;
-  std::vector<std::thread> workers_;
+  std::vector<Thread> workers_;
   std::unique_ptr<HealthServers> servers_;
 };
 

@@ -5,7 +5,7 @@
 namespace parallelrun {
 
 ExchangeThread::ExchangeThread(EventLoop& loop, HttpClient& client)
-    : loop_(loop), client_(client), thread_([this] { Run(); }) {}
+    : loop_(loop), client_(client), thread_("exchange", [this] { Run(); }) {}
 
 ExchangeThread::~ExchangeThread() {
   {

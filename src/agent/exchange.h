@@ -9,10 +9,10 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <thread>
 
 #include "base/event_loop.h"
 #include "base/http/client.h"
+#include "base/thread.h"
 
 namespace parallelrun {
 
@@ -45,7 +45,7 @@ class ExchangeThread {
   std::condition_variable changed_;
   std::optional<Call> call_;
   bool stop_ = false;
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace parallelrun

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <fstream>
 
 #include "coordinator/access.h"
 #include "coordinator/log_tree/batch_report.h"
@@ -47,7 +46,8 @@ CoordinatorServer::CoordinatorServer(ServerOptions options, Files& files, Ledger
       files_(files),
       ledger_(ledger),
       state_(state),
-      metrics_(options_.log_folder),
+      folder_(logs.folder()),
+      metrics_(folder_),
       plan_(ledger, options_.inputs),
       coordinator_(options_.coordinator, ledger, plan_, state, clock_.Now()),
       calls_({ledger.run_id(), ledger.epoch(), options_.coordinator, options_.agent_job},
@@ -61,7 +61,7 @@ CoordinatorServer::~CoordinatorServer() {
   }
   planning_.request_stop();
   wake_.notify_all();
-  for (std::thread* thread : {&planner_, &flusher_, &publisher_, &reporter_}) {
+  for (Thread* thread : {&planner_, &flusher_, &publisher_, &reporter_}) {
     if (thread->joinable()) thread->join();
   }
   ledger_.GiveBackReserve();
@@ -101,7 +101,7 @@ Result<CoordinatorExit> CoordinatorServer::Run() {
   };
   loop_.OnSignal(SIGTERM, hand_over);
   loop_.OnSignal(SIGINT, hand_over);
-  flusher_ = std::thread([this] { FlushLoop(); });
+  flusher_ = Thread("ledger flush", [this] { FlushLoop(); });
   TellTypes();
   StartPlanning();
   loop_.Post([this] { Tick(); });
@@ -129,7 +129,7 @@ void CoordinatorServer::StartPlanning() {
     }
   }
   planner_ =
-      std::thread([this, planner = std::make_shared<Planner>(std::move(inputs), options_.forbidden,
+      Thread("planner", [this, planner = std::make_shared<Planner>(std::move(inputs), options_.forbidden,
                                                              cursor)] { PlanLoop(*planner); });
 }
 
@@ -240,7 +240,7 @@ void CoordinatorServer::OnFlushed(const Result<uint64_t>& flushed) {
 void CoordinatorServer::Publish() {
   publishing_ = true;
   if (publisher_.joinable()) publisher_.join();
-  publisher_ = std::thread([this] {
+  publisher_ = Thread("publish", [this] {
     Result<Publication> published = PublishOutput(files_, ledger_, state_, options_.publish);
     loop_.Post([this, published = std::move(published)] { OnPublished(published); });
   });
@@ -356,8 +356,7 @@ void CoordinatorServer::Tick() {
 // Progress for people who read files: lost lines do no harm, so no sync and no error.
 void CoordinatorServer::WriteOverview() {
   const WallTime now = clock_.WallNow();
-  std::ofstream out(options_.log_folder + "/" + OverviewName(now), std::ios::app);
-  out << OverviewLine(coordinator_, Now() - started_at_, now);
+  (void)folder_.Append(OverviewName(now), OverviewLine(coordinator_, Now() - started_at_, now));
 }
 
 void CoordinatorServer::LogRefusals() {
@@ -369,15 +368,14 @@ void CoordinatorServer::LogRefusals() {
 // On a thread of its own, since it reads the whole ledger; the state does not change any more.
 void CoordinatorServer::WriteLastReports() {
   for (const Status& written :
-       {WriteReports(files_, state_, coordinator_.rules(), options_.log_folder),
-        WriteBatchReports(files_, options_.state_folder, state_, coordinator_.rules(),
-                          options_.log_folder)}) {
+       {WriteReports(state_, coordinator_.rules(), folder_),
+        WriteBatchReports(files_, options_.state_folder, state_, coordinator_.rules(), folder_)}) {
     if (!written.ok()) spdlog::warn("the reports are not complete: {}", written.error().message);
   }
   if (!options_.dead_letters) return;
   PlanStore plan(ledger_);  // the other one is the loop's
   const Status written = WriteDeadLetters(files_, options_.state_folder, state_,
-                                          coordinator_.rules(), plan, options_.log_folder);
+                                          coordinator_.rules(), plan, folder_);
   if (!written.ok()) spdlog::warn("dead-letter.jsonl: {}", written.error().message);
 }
 
@@ -390,14 +388,14 @@ void CoordinatorServer::End(CoordinatorExit exit, const std::string& because) {
   WriteOverview();
   LogRefusals();
   if (exit != CoordinatorExit::kSucceeded && exit != CoordinatorExit::kFailed) return Leave();
-  reporter_ = std::thread([this] {
+  reporter_ = Thread("reports", [this] {
     WriteLastReports();
     loop_.Post([this] { Leave(); });
   });
   // Then nobody answers any more, and who supervises this process ends it.
   loop_.After(kReportsLimit, [this] {
     spdlog::error("the reports are not complete after {}: does the volume of {} hang?",
-                  HumanDuration(kReportsLimit), options_.log_folder);
+                  HumanDuration(kReportsLimit), folder_.path());
     Leave();
   });
 }

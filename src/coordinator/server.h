@@ -13,11 +13,11 @@
 #include <optional>
 #include <stop_token>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/event_loop.h"
 #include "base/http/server.h"
+#include "base/thread.h"
 #include "coordinator/coordinator.h"
 #include "coordinator/http_calls.h"
 #include "coordinator/last_words.h"
@@ -37,7 +37,6 @@ struct ServerOptions {
   PublishOptions publish;                         // its path is empty with SummaryOnly
   bool dead_letters = false;                      // told of in a file of their own
   std::string warning;                            // of what an earlier run is continued with; shown
-  std::string log_folder;                         // where the reports go
   std::string state_folder;
   std::vector<PlanInput> inputs;
   std::vector<std::string> forbidden;  // folders that the listing must not meet
@@ -85,6 +84,7 @@ class CoordinatorServer {
   Files& files_;
   Ledger& ledger_;
   JobState& state_;
+  const LogFolder folder_;
   MetricLog metrics_;
   SystemClock clock_;
   EventLoop loop_;
@@ -116,11 +116,11 @@ class CoordinatorServer {
 
   bool flushing_ = false;
   bool publishing_ = false;
-  std::thread flusher_;
-  std::thread planner_;
+  Thread flusher_;
+  Thread planner_;
   std::stop_source planning_;  // ends what planner_ reads
-  std::thread publisher_;
-  std::thread reporter_;
+  Thread publisher_;
+  Thread reporter_;
 };
 
 }  // namespace parallelrun

@@ -21,7 +21,7 @@ EventRecorder::EventRecorder(Client& client, std::string component,
     : client_(client),
       clock_(std::move(clock)),
       correlator_(std::move(component)),
-      thread_([this] { Run(); }) {}
+      thread_("events", [this] { Run(); }) {}
 
 EventRecorder::~EventRecorder() { Stop(); }
 

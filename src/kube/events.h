@@ -12,9 +12,9 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
 #include <unordered_map>
 
+#include "base/thread.h"
 #include "base/time.h"
 #include "kube/client.h"
 
@@ -119,7 +119,7 @@ class EventRecorder {
   bool busy_ = false;
   bool stop_ = false;
   uint64_t dropped_ = 0;
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace parallelrun::kube

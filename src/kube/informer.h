@@ -19,11 +19,11 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "base/thread.h"
 #include "kube/informer_store.h"
 #include "kube/reflector.h"
 
@@ -68,7 +68,7 @@ class Informer {
       scopes_.push_back(std::move(scope));
     }
     for (auto& scope : scopes_) {
-      scope->thread = std::thread([&reflector = *scope->reflector] { reflector.Run(); });
+      scope->thread = Thread("informer", [&reflector = *scope->reflector] { reflector.Run(); });
     }
   }
   ~Informer() { Stop(); }
@@ -112,7 +112,7 @@ class Informer {
     std::unique_ptr<ListWatcher> source;
     std::unique_ptr<ReflectorSink> sink;
     std::unique_ptr<Reflector> reflector;
-    std::thread thread;
+    Thread thread;
   };
 
   InformerStore<Digest> store_;

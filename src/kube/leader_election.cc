@@ -40,7 +40,7 @@ Result<std::unique_ptr<LeaderElector>> LeaderElector::Start(Client& client,
                  "namespace"};
   }
   std::unique_ptr<LeaderElector> elector(new LeaderElector(client, std::move(options)));
-  elector->thread_ = std::thread([raw = elector.get()] { raw->Run(); });
+  elector->thread_ = Thread("election", [raw = elector.get()] { raw->Run(); });
   return elector;
 }
 

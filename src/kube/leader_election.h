@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "base/error.h"
+#include "base/thread.h"
 #include "base/time.h"
 #include "kube/client.h"
 
@@ -118,7 +118,7 @@ class LeaderElector {
   bool release_ = false;
   bool leading_ = false;
   Instant deadline_{};  // of the term, while leading_
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace parallelrun::kube

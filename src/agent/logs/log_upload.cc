@@ -72,7 +72,7 @@ LogUploader::LogUploader(std::string folder, uint32_t node, std::unique_ptr<Http
       node_(node),
       client_(std::move(client)),
       interval_(interval),
-      thread_([this] { Run(); }) {}
+      thread_("log upload", [this] { Run(); }) {}
 
 LogUploader::~LogUploader() {
   {

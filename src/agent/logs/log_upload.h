@@ -20,10 +20,10 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
 
 #include "agent/logs/log_version.h"
 #include "base/http/client.h"
+#include "base/thread.h"
 #include "base/time.h"
 
 namespace parallelrun {
@@ -87,7 +87,7 @@ class LogUploader {
   bool last_round_ = false;
   bool stop_ = false;
   bool complete_ = false;
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace parallelrun

@@ -88,7 +88,7 @@ std::vector<ProcessUsage> ReadProcesses() {
 }  // namespace
 
 ResourceMonitor::ResourceMonitor(ResourceMonitorOptions options)
-    : options_(std::move(options)), thread_([this] { Run(); }) {}
+    : options_(std::move(options)), thread_("resources", [this] { Run(); }) {}
 
 ResourceMonitor::~ResourceMonitor() {
   {

@@ -12,11 +12,11 @@
 #include <map>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "agent/logs/resource_usage.h"
 #include "agent/processes/memory_group.h"
+#include "base/thread.h"
 #include "base/time.h"
 
 namespace parallelrun {
@@ -56,7 +56,7 @@ class ResourceMonitor {
   std::condition_variable changed_;
   std::map<std::string, int> processes_;
   bool stop_ = false;
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace parallelrun

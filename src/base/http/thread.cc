@@ -3,7 +3,6 @@
 // clang-format off
 #include <openssl/ssl.h>
 
-#include <thread>
 #include <utility>
 
 // Behind <utility>, which Boost 1.74 forgets to include with C++20.
@@ -11,6 +10,7 @@
 // clang-format on
 
 #include "base/http/client.h"
+#include "base/thread.h"
 
 namespace parallelrun {
 namespace {
@@ -23,7 +23,7 @@ class HttpThread {
     // Without threads of its own, so that this one can finish the pool's work at the end. Throws if
     // something has used the pool before; nothing does.
     crossplat::threadpool::initialize_with_threads(0);
-    thread_ = std::thread([this] { service().run(); });
+    thread_ = Thread("http client", [this] { service().run(); });
   }
   ~HttpThread() {
     service().stop();
@@ -43,7 +43,7 @@ class HttpThread {
   boost::asio::io_service& service() { return crossplat::threadpool::shared_instance().service(); }
 
  private:
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace

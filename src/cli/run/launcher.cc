@@ -20,6 +20,7 @@
 #include "cli/run/code_snapshot.h"
 #include "coordinator/access.h"
 #include "coordinator/last_words.h"
+#include "coordinator/log_tree/log_folder.h"
 
 namespace parallelrun {
 namespace {
@@ -53,12 +54,11 @@ Result<Fd> ListenOnLoopback(uint16_t& port) {
   return fd;
 }
 
-Result<Fd> AppendTo(const std::string& path) {
-  std::error_code ignored;  // the open tells
-  fs::create_directories(fs::path(path).parent_path(), ignored);
-  Fd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644));
-  if (!fd.ok()) return ErrnoError(errno, "open " + path);
-  return fd;
+// `path` is below the folder of the logs.
+Result<Fd> AppendTo(const std::string& log_folder, const std::string& path) {
+  const Result<LogFolder> folder = LogFolder::Open(log_folder);
+  if (!folder.ok()) return folder.error();
+  return folder->OpenFile(path.substr(log_folder.size() + 1), O_WRONLY | O_CREAT | O_APPEND);
 }
 
 }  // namespace
@@ -133,7 +133,7 @@ Result<pid_t> Launcher::StartCoordinator() {
                        {"terminationMessage", "/dev/fd/5"}};
   Result<Fd> file = MemoryFile(config.dump(-1, ' ', false, json::error_handler_t::replace));
   if (!file.ok()) return file.error();
-  Result<Fd> log = AppendTo(CoordinatorLog());
+  Result<Fd> log = AppendTo(job_.layout.log_folder, CoordinatorLog());
   if (!log.ok()) return log.error();
   const Fd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
   return Spawn({{coordinator_program_, "--config", "/dev/fd/4"},
@@ -151,7 +151,7 @@ Result<Launcher::NodeProcess> Launcher::StartNode(size_t index, int attempt) {
                        {"pythonPath", python_package_}};
   Result<Fd> file = MemoryFile(config.dump());
   if (!file.ok()) return file.error();
-  Result<Fd> log = AppendTo(NodeLog(index));
+  Result<Fd> log = AppendTo(job_.layout.log_folder, NodeLog(index));
   if (!log.ok()) return log.error();
   int watch[2];
   if (pipe2(watch, O_CLOEXEC) != 0) return ErrnoError(errno, "make a pipe");

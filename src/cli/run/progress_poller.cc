@@ -19,7 +19,7 @@ ProgressPoller::ProgressPoller(std::unique_ptr<HttpClient> client,
     : client_(std::move(client)),
       show_(std::move(show)),
       wait_(std::move(wait)),
-      thread_([this] { Run(); }) {}
+      thread_("progress", [this] { Run(); }) {}
 
 ProgressPoller::~ProgressPoller() {
   {

@@ -7,9 +7,9 @@
 #include <mutex>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <thread>
 
 #include "base/http/client.h"
+#include "base/thread.h"
 
 namespace parallelrun {
 
@@ -34,7 +34,7 @@ class ProgressPoller {
   bool stop_ = false;
   bool drain_ = false;
   std::condition_variable wake_;
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace parallelrun

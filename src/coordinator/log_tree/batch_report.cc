@@ -2,8 +2,6 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <map>
 
@@ -72,12 +70,12 @@ struct Attempt {
 
 class Report {
  public:
-  Report(const JobState& state, const FailureRules& rules, const std::string& folder)
+  Report(const JobState& state, const FailureRules& rules, const LogFolder& folder)
       : state_(state),
         rules_(rules),
         folder_(folder),
-        batches_(folder + "/processed_mini-batches.csv.tmp") {
-    batches_ << kHeader;
+        batches_(folder, Name("processed_mini-batches.csv")) {
+    batches_.Add(kHeader);
   }
 
   Status Visit(const Record& record) {
@@ -104,24 +102,22 @@ class Report {
 
   Status Finish() {
     Flush();
-    batches_.close();
-    if (!batches_)
-      return Error{Code::kInternal, folder_ + "/processed_mini-batches.csv cannot be written"};
-    std::filesystem::rename(folder_ + "/processed_mini-batches.csv.tmp",
-                            folder_ + "/processed_mini-batches.csv");
-    std::ofstream nodes(folder_ + "/node_summary.csv");
-    nodes << "Node," << kSumHeader;
-    for (const auto& [node, sum] : nodes_) nodes << node << ',' << Line(sum);
-    std::ofstream processes(folder_ + "/process_summary.csv");
-    processes << "Node,Process," << kSumHeader;
+    if (Status written = batches_.Publish(); !written.ok()) return written;
+    std::string nodes = std::string("Node,") + kSumHeader;
+    for (const auto& [node, sum] : nodes_) nodes += fmt::format("{},{}", node, Line(sum));
+    if (Status written = folder_.Publish(Name("node_summary.csv"), nodes); !written.ok()) {
+      return written;
+    }
+    std::string processes = std::string("Node,Process,") + kSumHeader;
     for (const auto& [process, sum] : processes_) {
-      processes << fmt::format("{},process{:03},{}", process.first, process.second, Line(sum));
+      processes += fmt::format("{},process{:03},{}", process.first, process.second, Line(sum));
+    }
+    if (Status written = folder_.Publish(Name("process_summary.csv"), processes); !written.ok()) {
+      return written;
     }
     // The names that they once had, where the volume knows links.
-    std::error_code ignored;
-    std::filesystem::create_symlink("processed_mini-batches.csv", folder_ + "/processed_tasks.csv",
-                                    ignored);
-    std::filesystem::create_directory_symlink("job_report", folder_ + "/../report", ignored);
+    folder_.Link("processed_mini-batches.csv", Name("processed_tasks.csv"));
+    folder_.Link("job_report", "sys/report");
     return {};
   }
 
@@ -158,9 +154,11 @@ class Report {
   }
 
   void Flush() {
-    batches_.write(lines_.data(), static_cast<std::streamsize>(lines_.size()));
+    batches_.Add(lines_);
     lines_.clear();
   }
+
+  static std::string Name(const std::string& file) { return "sys/job_report/" + file; }
 
   static std::string Line(const Sum& s) {
     return fmt::format("{},{},{},{},{},{:.6f},{:.6f},{:.6f}\n", s.attempts, s.failed_attempts,
@@ -169,9 +167,9 @@ class Report {
 
   const JobState& state_;
   const FailureRules& rules_;
-  const std::string folder_;
-  std::ofstream batches_;
-  std::string lines_;  // not written yet
+  const LogFolder folder_;
+  NewLogFile batches_;
+  std::string lines_;  // not added yet
   int64_t start_second_ = -1;
   std::string start_text_;  // of start_second_
   uint32_t generation_ = 0;
@@ -198,11 +196,7 @@ std::string CsvField(std::string_view text) {
 }
 
 Status WriteBatchReports(const Files& files, const std::string& state_folder, const JobState& state,
-                         const FailureRules& rules, const std::string& log_folder) {
-  const std::string folder = log_folder + "/sys/job_report";
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) return ErrnoError(error.value(), "make " + folder);
+                         const FailureRules& rules, const LogFolder& folder) {
   Report report(state, rules, folder);
   const Result<uint64_t> read = Ledger::Inspect(
       files, state_folder,

@@ -6,14 +6,15 @@
 
 #include "base/error.h"
 #include "coordinator/ledger/ledger.h"
+#include "coordinator/log_tree/log_folder.h"
 #include "job/job_state.h"
 #include "job/losses.h"
 
 namespace parallelrun {
 
-// Reads the ledger in `state_folder` and writes the three files into `log_folder`/sys/job_report.
+// Reads the ledger in `state_folder` and writes the three files into sys/job_report of `folder`.
 Status WriteBatchReports(const Files& files, const std::string& state_folder, const JobState& state,
-                         const FailureRules& rules, const std::string& log_folder);
+                         const FailureRules& rules, const LogFolder& folder);
 
 // A field of a CSV file: quoted where needed, and never something that a spreadsheet would take for
 // a formula.

@@ -1,27 +1,27 @@
 #include "coordinator/log_tree/dead_letters.h"
 
+#include <fcntl.h>
 #include <spdlog/fmt/fmt.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <map>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 namespace parallelrun {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr uintmax_t kMostLogBytes = uintmax_t{64} << 20;
+constexpr char kName[] = "dead-letter.jsonl";
+constexpr off_t kMostLogBytes = off_t{64} << 20;
 constexpr size_t kMostTraceback = size_t{64} << 10;
 
 // The tracebacks in one error log, found by the heading that the worker gives each of them.
 class ErrorLogs {
  public:
-  explicit ErrorLogs(std::string folder) : folder_(std::move(folder)) {}
+  explicit ErrorLogs(LogFolder folder) : folder_(std::move(folder)) {}
 
   // "" when it is not there.
   std::string Traceback(const std::string& log, BatchId id, uint32_t attempt) {
@@ -43,15 +43,21 @@ class ErrorLogs {
     if (log == log_) return;
     log_ = log;
     text_.clear();
-    const std::string path = folder_ + "/" + log;
-    std::error_code error;
-    const uintmax_t size = fs::file_size(path, error);
-    if (error || size > kMostLogBytes) return;
-    std::ifstream in(path, std::ios::binary);
-    text_.assign(std::istreambuf_iterator<char>(in), {});
+    const Result<Fd> file = folder_.OpenFile(log, O_RDONLY);
+    struct stat facts {};
+    if (!file.ok() || fstat(file->get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return;
+    if (facts.st_size > kMostLogBytes) return;
+    text_.resize(static_cast<size_t>(facts.st_size));
+    size_t got = 0;
+    while (got < text_.size()) {
+      const ssize_t n = read(file->get(), text_.data() + got, text_.size() - got);
+      if (n <= 0) break;
+      got += static_cast<size_t>(n);
+    }
+    text_.resize(got);
   }
 
-  const std::string folder_;
+  const LogFolder folder_;
   std::string log_;
   std::string text_;
 };
@@ -59,8 +65,8 @@ class ErrorLogs {
 class Letters {
  public:
   Letters(const JobState& state, const FailureRules& rules, PlanStore& plan,
-          const std::string& folder, const std::string& path)
-      : state_(state), rules_(rules), plan_(plan), logs_(folder), out_(path, std::ios::trunc) {}
+          const LogFolder& folder)
+      : state_(state), rules_(rules), plan_(plan), logs_(folder), out_(folder, kName) {}
 
   Status Visit(const Record& record) {
     if (const auto* settings = std::get_if<SettingsRecord>(&record)) {
@@ -75,11 +81,7 @@ class Letters {
     return counts ? Write(*failed) : Status();
   }
 
-  Status Finish(const std::string& path) {
-    out_.close();
-    if (out_) return {};
-    return Error{Code::kInternal, path + " cannot be written"};
-  }
+  Status Finish() { return out_.Publish(); }
 
  private:
   // One line: which of its items are without an element, only run() knows.
@@ -101,7 +103,7 @@ class Letters {
     for (const PlannedItem& item : *planned) {
       if (!item.path.empty()) line["paths"].push_back(item.path);
     }
-    out_ << line.dump(-1, ' ', false, json::error_handler_t::replace) << '\n';
+    out_.Add(line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
     return {};
   }
 
@@ -127,7 +129,7 @@ class Letters {
       }
       line["traceback"] = logs_.Traceback(std::string(failed.log), failed.id,
                                           state_.batch(failed.id).failed_attempts);
-      out_ << line.dump(-1, ' ', false, json::error_handler_t::replace) << '\n';
+      out_.Add(line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
     }
     return {};
   }
@@ -136,28 +138,24 @@ class Letters {
   const FailureRules& rules_;
   PlanStore& plan_;
   ErrorLogs logs_;
-  std::ofstream out_;
+  NewLogFile out_;
   uint32_t generation_ = 0;
 };
 
 }  // namespace
 
 Status WriteDeadLetters(const Files& files, const std::string& state_folder, const JobState& state,
-                        const FailureRules& rules, PlanStore& plan, const std::string& log_folder) {
-  const std::string path = log_folder + "/dead-letter.jsonl";
-  std::error_code error;
+                        const FailureRules& rules, PlanStore& plan, const LogFolder& folder) {
   if (CountLosses(state.counts(), rules).items == 0) {
-    fs::remove(path, error);  // of an earlier generation
+    folder.RemoveAll(kName);  // of an earlier generation
     return {};
   }
-  Letters letters(state, rules, plan, log_folder, path + ".tmp");
+  Letters letters(state, rules, plan, folder);
   const Result<uint64_t> read = Ledger::Inspect(
       files, state_folder,
       [&](const Record& record, const Place&, const Place&) { return letters.Visit(record); });
   if (!read.ok()) return read.error();
-  if (const Status written = letters.Finish(path); !written.ok()) return written;
-  fs::rename(path + ".tmp", path, error);
-  return error ? Status(ErrnoError(error.value(), "rename " + path + ".tmp")) : Status();
+  return letters.Finish();
 }
 
 }  // namespace parallelrun

@@ -7,15 +7,16 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "coordinator/ledger/ledger.h"
+#include "coordinator/log_tree/log_folder.h"
 #include "coordinator/plan/plan_store.h"
 #include "job/job_state.h"
 #include "job/losses.h"
 
 namespace parallelrun {
 
-// Publishes the file in `log_folder`, or removes it when nothing has failed. `state` is what the
+// Publishes the file in `folder`, or removes it when nothing has failed. `state` is what the
 // ledger in `state_folder` says.
 Status WriteDeadLetters(const Files& files, const std::string& state_folder, const JobState& state,
-                        const FailureRules& rules, PlanStore& plan, const std::string& log_folder);
+                        const FailureRules& rules, PlanStore& plan, const LogFolder& folder);
 
 }  // namespace parallelrun

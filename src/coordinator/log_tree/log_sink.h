@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "coordinator/log_tree/log_folder.h"
 
 namespace parallelrun {
 
@@ -15,9 +16,7 @@ class LogSink {
  public:
   // `root` is the log folder; made if missing.
   static Result<LogSink> Open(const std::string& root);
-  LogSink(LogSink&& other) noexcept;
-  LogSink& operator=(LogSink&&) = delete;
-  ~LogSink();
+  const LogFolder& folder() const { return folder_; }
 
   // True when `node` may write this path (docs/coordinator-api.md lists the folders). Pure.
   static bool Allowed(uint32_t node, const std::vector<std::string>& segments);
@@ -29,13 +28,13 @@ class LogSink {
                std::string_view bytes, bool truncate = false);
 
  private:
-  explicit LogSink(int root) : root_(root) {}
-  int root_;
+  explicit LogSink(LogFolder folder) : folder_(std::move(folder)) {}
+  LogFolder folder_;
 };
 
-// Removes what an earlier run left in the log tree `root`, for a run that starts over; the logs
+// Removes what an earlier run left in the log tree, for a run that starts over; the logs
 // that this coordinator and its agents have open already (sys/master_role.txt,
 // sys/node/<n>/_main.txt) go on. Links are removed, not followed. What cannot be removed stays.
-void ClearLogTree(const std::string& root);
+void ClearLogTree(const LogFolder& folder);
 
 }  // namespace parallelrun

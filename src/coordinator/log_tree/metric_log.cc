@@ -2,8 +2,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include <filesystem>
-#include <fstream>
+#include <utility>
 #include <nlohmann/json.hpp>
 
 namespace parallelrun {
@@ -12,9 +11,7 @@ using nlohmann::json;
 
 void MetricLog::Add(const std::vector<Coordinator::Metric>& metrics) {
   if (metrics.empty()) return;
-  std::error_code ignored;
-  std::filesystem::create_directories(folder_ + "/user", ignored);
-  std::ofstream out(folder_ + "/user/metrics.jsonl", std::ios::app);
+  std::string lines;
   for (const Coordinator::Metric& metric : metrics) {
     json value = json::parse(metric.json, nullptr, false);
     if (!value.is_object() || !value.contains("name") || !value["name"].is_string()) continue;
@@ -23,12 +20,13 @@ void MetricLog::Add(const std::vector<Coordinator::Metric>& metrics) {
     const auto dump = [](const json& v) {
       return v.dump(-1, ' ', false, json::error_handler_t::replace);
     };
-    out << dump(value) << '\n';
+    lines += dump(value) + "\n";
     const std::string name = value["name"].get<std::string>().substr(0, 100);
     if (value.contains("value") && (latest_.size() < kMaxNames || latest_.contains(name))) {
       latest_[name] = dump(value["value"]);
     }
   }
+  (void)folder_.Append("user/metrics.jsonl", lines);  // lost lines do no harm
 }
 
 }  // namespace parallelrun

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "coordinator/coordinator.h"
+#include "coordinator/log_tree/log_folder.h"
 
 namespace parallelrun {
 
@@ -16,7 +17,7 @@ class MetricLog {
  public:
   static constexpr size_t kMaxNames = 100;  // kept for the progress; all go to the file
 
-  explicit MetricLog(std::string log_folder) : folder_(std::move(log_folder)) {}
+  explicit MetricLog(LogFolder folder) : folder_(std::move(folder)) {}
 
   // What is not a JSON object with a `name` is dropped: it came from user code.
   void Add(const std::vector<Coordinator::Metric>& metrics);
@@ -25,7 +26,7 @@ class MetricLog {
   const std::map<std::string, std::string>& latest() const { return latest_; }
 
  private:
-  std::string folder_;
+  LogFolder folder_;
   std::map<std::string, std::string> latest_;  // values as JSON text
 };
 

@@ -2,7 +2,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include <filesystem>
+#include <utility>
 
 #include "base/escape.h"
 
@@ -120,25 +120,22 @@ std::string OverviewLine(const Coordinator& coordinator, Duration elapsed, WallT
   return line + end + "\n";
 }
 
-Status WriteReports(Files& files, const JobState& state, const FailureRules& rules,
-                    const std::string& log_folder) {
-  if (Status made = files.MakeFolders(log_folder + "/user"); !made.ok()) return made;
-  const std::string errors = JobErrors(state, log_folder);
+Status WriteReports(const JobState& state, const FailureRules& rules, const LogFolder& folder) {
+  const std::string errors = JobErrors(state, folder.path());
   const std::pair<const char*, std::string> reports[] = {
-      {"/job_result.txt", JobResult(state, rules, log_folder)},
-      {"/job_error.txt", errors},
-      {"/user/error.txt", errors},
-      {"/readme.txt", LogReadme()},
+      {"job_result.txt", JobResult(state, rules, folder.path())},
+      {"job_error.txt", errors},
+      {"user/error.txt", errors},
+      {"readme.txt", LogReadme()},
   };
+  Status first;
   for (const auto& [name, text] : reports) {
-    if (Status written = PublishFile(files, log_folder + name, text); !written.ok()) return written;
+    Status written = folder.Publish(name, text);
+    if (first.ok()) first = std::move(written);
   }
   // The resources' other name, where the volume knows links.
-  std::error_code ignored;
-  if (std::filesystem::exists(log_folder + "/perf", ignored)) {
-    std::filesystem::create_directory_symlink("../perf", log_folder + "/sys/perf", ignored);
-  }
-  return {};
+  if (!folder.List("perf").empty()) folder.Link("../perf", "sys/perf");
+  return first;
 }
 
 }  // namespace parallelrun

@@ -4,9 +4,9 @@
 
 #include <string>
 
-#include "base/files.h"
 #include "base/time.h"
 #include "coordinator/coordinator.h"
+#include "coordinator/log_tree/log_folder.h"
 
 namespace parallelrun {
 
@@ -27,7 +27,6 @@ std::string OverviewLine(const Coordinator& coordinator, Duration elapsed, WallT
 std::string OverviewName(WallTime now);
 
 // Writes the reports of a job that has a verdict.
-Status WriteReports(Files& files, const JobState& state, const FailureRules& rules,
-                    const std::string& log_folder);
+Status WriteReports(const JobState& state, const FailureRules& rules, const LogFolder& folder);
 
 }  // namespace parallelrun

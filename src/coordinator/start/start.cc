@@ -1,5 +1,6 @@
 #include "coordinator/start/start.h"
 
+#include <fcntl.h>
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -252,7 +253,10 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files) {
 
   if (config.in_pod()) {
     // `parallelrun run` sends a local coordinator's log there itself.
-    LogToFile(layout->log_folder + "/sys/master_role.txt");
+    const Result<Fd> log =
+        logs->folder().OpenFile("sys/master_role.txt", O_WRONLY | O_CREAT | O_APPEND);
+    if (!log.ok()) return log.error();
+    LogToFile(fmt::format("/proc/self/fd/{}", log->get()));
     if (const Status made = files.MakeFolders(layout->state_folder); !made.ok()) {
       return made.error();
     }
@@ -278,7 +282,7 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files) {
     return Refuse(ledger, files, *held, begun.error());
   }
   if (!decided->warning.empty()) spdlog::warn("{}", decided->warning);
-  if (decision.overwrite) ClearLogTree(layout->log_folder);
+  if (decision.overwrite) ClearLogTree(logs->folder());
   for (const std::string& folder : FoldersOfOutput(config.job.spec.arguments)) {
     const Status made = files.MakeFolders(layout->output_folder + "/" + folder);
     if (!made.ok()) spdlog::warn("{}", made.error().message);  // the script may do without
@@ -301,7 +305,6 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files) {
                                      : RowOrder::kCompletion;
   server_options.publish.held = *held;
   server_options.dead_letters = config.job.spec.isolate_failures;
-  server_options.log_folder = layout->log_folder;
   server_options.state_folder = layout->state_folder;
   server_options.inputs = layout->inputs;
   server_options.forbidden = layout->forbidden;

@@ -22,7 +22,7 @@ bool IsProbe(const HttpRequest& request) {
 StartServer::StartServer(Options options) : options_(std::move(options)) {
   Watch();
   loop_.After(options_.open_after, [this] { Open(); });
-  thread_ = std::thread([this] { loop_.Run(); });
+  thread_ = Thread("start", [this] { loop_.Run(); });
 }
 
 StartServer::~StartServer() {

@@ -10,10 +10,10 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "base/event_loop.h"
 #include "base/http/server.h"
+#include "base/thread.h"
 #include "base/time.h"
 
 namespace parallelrun {
@@ -57,7 +57,7 @@ class StartServer {
   uint64_t begun_ = 0;               // how many of them came before doing_
   uint64_t seen_ = 0;                // the last Watch, and when it saw another number
   Instant stepped_at_ = clock_.Now();
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace parallelrun

@@ -33,7 +33,6 @@ TEST(CoordinatorServerTest, ThePlannerWaitsForADiskThatIsFull) {
   files.SetCapacity(files.used());
 
   ServerOptions server_options;
-  server_options.log_folder = folder.path();
   server_options.state_folder = options.state_folder;
   server_options.ownerless_limit = seconds(1);  // ends the run
   PlanInput ranks;

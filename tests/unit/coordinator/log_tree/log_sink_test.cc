@@ -98,7 +98,7 @@ TEST_F(LogSinkTest, ANewRunClearsTheTreeButNotTheOpenLogs) {
   std::ofstream(root() + "/job_result.txt") << "old";
   std::ofstream(root() + "/sys/master_role.txt") << "open";
   std::ofstream(root() + "/notes.md") << "the user's own";
-  ClearLogTree(root());
+  ClearLogTree(sink_->folder());
   EXPECT_FALSE(fs::exists(root() + "/user"));
   EXPECT_FALSE(fs::exists(root() + "/job_result.txt"));
   EXPECT_FALSE(fs::exists(root() + "/sys/node/0/process000.txt"));

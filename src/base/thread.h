@@ -1,0 +1,25 @@
+// The only way to start a thread (script/lint sees to it): with a name, and guarded. An exception that
+// leaves its body ends the process, in words in the log, with kThreadFailed: the others would wait
+// for ever for what it was to do. Who supervises the process starts it again, within limits.
+#pragma once
+
+#include <functional>
+#include <thread>
+
+namespace parallelrun {
+
+inline constexpr int kThreadFailed = 70;
+
+class Thread {
+ public:
+  Thread() = default;  // none
+  // The name is of the log and of /proc, where its first 15 bytes are shown.
+  Thread(const char* name, std::function<void()> body);
+  bool joinable() const { return thread_.joinable(); }
+  void join() { thread_.join(); }
+
+ private:
+  std::thread thread_;
+};
+
+}  // namespace parallelrun

@@ -1,0 +1,78 @@
+// LogFolder is the only way into a job's log tree. Others may write there too, so what lies in it is
+// hostile: paths are relative to the folder, and no link below it is ever followed. Nothing throws.
+// A copy is another handle of the same folder. Thread-safe.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/fd.h"
+
+namespace parallelrun {
+
+class LogFolder {
+ public:
+  // Made if missing.
+  static Result<LogFolder> Open(const std::string& path);
+
+  const std::string& path() const { return path_; }
+
+  // `flags` as for open(2). With O_CREAT its folders are made too. kPermission where the path leads
+  // through a link.
+  Result<Fd> OpenFile(const std::string& name, int flags) const;
+  Status MakeFolder(const std::string& name) const;
+  // At its end, without a sync.
+  Status Append(const std::string& name, std::string_view text) const;
+  // Whole or not at all: written beside, synced, renamed.
+  Status Publish(const std::string& name, std::string_view text) const;
+  // Both in one folder.
+  Status Rename(const std::string& from, const std::string& to) const;
+  Status Remove(const std::string& name) const;
+  // A file, or a folder with all in it. What cannot be removed stays.
+  void RemoveAll(const std::string& name) const;
+  // What lies in it; nothing where that cannot be read.
+  std::vector<std::string> List(const std::string& name) const;
+  // A link of our own, where the volume knows links and nothing has the name.
+  void Link(const std::string& target, const std::string& name) const;
+  Status SyncFolderOf(const std::string& name) const;
+
+ private:
+  LogFolder(Fd root, std::string path)
+      : root_(std::make_shared<const Fd>(std::move(root))), path_(std::move(path)) {}
+  // Of the folder that holds `name`.
+  Result<Fd> Parent(const std::string& name) const;
+  Error Failed(int number, const char* call, const std::string& name) const;
+
+  std::shared_ptr<const Fd> root_;
+  std::string path_;
+};
+
+// A file of the log tree that takes its name once it is whole. What was not published is removed.
+class NewLogFile {
+ public:
+  NewLogFile(LogFolder folder, std::string name);
+  ~NewLogFile();
+  NewLogFile(const NewLogFile&) = delete;
+  NewLogFile& operator=(const NewLogFile&) = delete;
+
+  // What fails is told by Publish.
+  void Add(std::string_view text);
+  Status Publish();
+
+ private:
+  void Write();
+
+  const LogFolder folder_;
+  const std::string name_;
+  const std::string beside_;
+  Fd file_;
+  std::string waiting_;
+  Status status_;
+  bool published_ = false;
+};
+
+}  // namespace parallelrun

@@ -1,0 +1,36 @@
+#include "base/thread.h"
+
+#include <gtest/gtest.h>
+#include <sys/prctl.h>
+
+#include <array>
+#include <stdexcept>
+#include <string>
+
+#include "base/log.h"
+
+namespace parallelrun {
+namespace {
+
+TEST(ThreadTest, ItHasItsName) {
+  std::array<char, 16> name{};
+  Thread thread("a name that is long", [&] { prctl(PR_GET_NAME, name.data()); });
+  thread.join();
+  EXPECT_EQ(std::string(name.data()), "a name that is ");
+}
+
+void Die(void (*raise)()) {
+  SetUpLogging(false, LogLevel::kInfo);  // to stderr
+  Thread thread("reports", raise);
+  thread.join();
+}
+
+TEST(ThreadDeathTest, WhatItThrowsEndsTheProgramInWords) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(Die([] { throw std::runtime_error("no such folder"); }),
+              testing::ExitedWithCode(kThreadFailed), "thread \"reports\".*no such folder");
+  EXPECT_EXIT(Die([] { throw 7; }), testing::ExitedWithCode(kThreadFailed), "reports.*unknown");
+}
+
+}  // namespace
+}  // namespace parallelrun
