@@ -89,7 +89,8 @@ std::string Significant(const json& progress) {
 
 CoordinatorPool::CoordinatorPool(CoordinatorPoolOptions options, Changed changed)
     : options_(std::move(options)), changed_(std::move(changed)) {
-  for (int i = 0; i < options_.threads; ++i) threads_.emplace_back("coordinators", [this] { Run(); });
+  for (int i = 0; i < options_.threads; ++i)
+    threads_.emplace_back("coordinators", [this] { Run(); });
 }
 
 CoordinatorPool::~CoordinatorPool() {

@@ -1,6 +1,6 @@
-// The only way to start a thread (script/lint sees to it): with a name, and guarded. An exception that
-// leaves its body ends the process, in words in the log, with kThreadFailed: the others would wait
-// for ever for what it was to do. Who supervises the process starts it again, within limits.
+// The only way to start a thread (script/lint sees to it): with a name, and guarded. An exception
+// that leaves its body ends the process, in words in the log, with kThreadFailed: the others would
+// wait for ever for what it was to do. Who supervises the process starts it again, within limits.
 #pragma once
 
 #include <functional>

@@ -11,7 +11,8 @@ namespace parallelrun {
 namespace {
 
 constexpr Duration kFrozenGap = seconds(2);
-constexpr double kSlowFactor = 3;  // times the mean
+constexpr Duration kGoneLimit = seconds(5);  // a volume may forget a name for a moment
+constexpr double kSlowFactor = 3;            // times the mean
 // An earlier epoch may have granted so much later than its successor began (LooksNewest), and
 // clocks run at different rates: a new epoch waits a lease and a tenth.
 constexpr int kWaitMore = 10;
@@ -125,11 +126,12 @@ void Coordinator::Tick(Instant now) {
   }
   ForgetSilentNodes(gap > kFrozenGap ? now - gap : now);
   rate_.Observe(state_.counts().succeeded + state_.counts().failed, now);
-  const bool working = std::any_of(nodes_.begin(), nodes_.end(), [](const auto& n) {
-    return n.second.registered && n.second.no_room.empty();
+  const bool working = std::any_of(nodes_.begin(), nodes_.end(), [this](const auto& n) {
+    return (n.second.registered && n.second.no_room.empty()) ||
+           (n.second.silent && Expected(n.first));
   });
   // Only time that could be used counts. What came right before this call is progress of now.
-  if (gap > kFrozenGap || !working || !paused_.empty()) {
+  if (gap > kFrozenGap || !working || !paused_.empty() || !unseen_.empty()) {
     last_progress_ = std::min(last_progress_ + gap, now);
   }
   if (phase_ == Phase::kRunning) {
@@ -147,13 +149,14 @@ std::optional<Verdict> Coordinator::Overdue(Instant now) const {
   const bool done = counts.succeeded + counts.failed == counts.planned;
   if (!done || state_.plan_ended()) {
     if (now - last_progress_ <= options_.progress_timeout) return std::nullopt;
-    const std::string space = WantOfSpace();
+    const std::string silent = SilentNodes();
+    const std::string waits = silent.empty() ? WaitsFor() : silent;
     return Verdict{Outcome::kFailed, "NoProgress",
                    fmt::format("no mini-batch was finished for {}: {}",
                                HumanDuration(options_.progress_timeout),
-                               space.empty() ? "see logs/user/stderr for what the processes do, or "
+                               waits.empty() ? "see logs/user/stderr for what the processes do, or "
                                                "raise spec.progressUpdateTimeoutSeconds"
-                                             : space)};
+                                             : waits)};
   }
   // The processes have nothing to do: what is waited for is the listing.
   if (counts.planned == 0) {
@@ -175,7 +178,9 @@ std::optional<Verdict> Coordinator::Overdue(Instant now) const {
 void Coordinator::ForgetSilentNodes(Instant now) {
   for (const Waiting& waiting : waiting_) nodes_[waiting.node].seen = now;  // its call is open
   for (auto& [index, node] : nodes_) {
-    if (now - node.seen > options_.lease) node.registered = false;
+    if (!node.registered || now - node.seen <= options_.lease) continue;
+    node.registered = false;
+    node.silent = true;
   }
 }
 
@@ -266,9 +271,15 @@ bool Coordinator::LooksNewest(Instant now) {
 
 bool Coordinator::LooksNewestNow(Instant now) {
   const Status newest = ledger_.CheckNewest();
+  // What cannot be seen now is looked for again with the next event.
+  const bool gone = !newest.ok() && newest.error().code == Code::kNotFound;
   if (!newest.ok() && newest.error().code == Code::kStale) superseded_ = true;
+  if (!gone) gone_since_.reset();
+  if (gone && !gone_since_) gone_since_ = now;
+  if (gone && now - *gone_since_ >= kGoneLimit) lost_ = newest.error().message;
+  unseen_ = newest.ok() || superseded_ || gone ? "" : newest.error().message;
   if (newest.ok()) looked_at_ = now;
-  return newest.ok();  // what cannot be seen now is looked for again with the next event
+  return newest.ok();
 }
 
 void Coordinator::Pump(Instant now) {
@@ -315,8 +326,23 @@ bool Coordinator::TryAnswer(Waiting& waiting, Instant now) {
   return true;
 }
 
-std::string Coordinator::WantOfSpace() const {
+std::string Coordinator::SilentNodes() const {
+  std::string names;
+  for (const auto& [index, node] : nodes_) {
+    if (node.registered) return "";
+    if (node.silent && Expected(index))
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", index);
+  }
+  if (names.empty()) return "";
+  return fmt::format(
+      "node {} has said nothing: its agent was stopped, or its host is cut off or "
+      "frozen. See to it, and continue the run",
+      names);
+}
+
+std::string Coordinator::WaitsFor() const {
   if (!paused_.empty()) return paused_;
+  if (!unseen_.empty()) return unseen_;
   for (const auto& [index, node] : nodes_) {
     if (!node.registered) continue;
     if (!node.no_room.empty()) return fmt::format("node {}: {}", index, node.no_room);

@@ -141,12 +141,14 @@ class Coordinator {
 
   Phase phase() const { return phase_; }
   bool superseded() const { return superseded_; }
+  // Why the ledger is gone, "": it is not. Nothing more can be promised then.
+  const std::string& lost() const { return lost_; }
   const JobState& state() const { return state_; }
   Losses losses() const { return CountLosses(state_.counts(), options_.rules); }
   const FailureRules& rules() const { return options_.rules; }
   const std::string& paused() const { return paused_; }
-  // Why the job, or one of its nodes, waits for space; "" when none does.
-  std::string WantOfSpace() const;
+  // Why the job, or one of its nodes, waits for its disk; "" when none does.
+  std::string WaitsFor() const;
   const Rate& rate() const { return rate_; }
   // Mini-batches; one that was split runs until all of its pieces are settled.
   uint64_t running() const {
@@ -170,6 +172,7 @@ class Coordinator {
     uint32_t registrations = 0;  // in this epoch
     bool registered = false;
     bool gave_up = false;
+    bool silent = false;  // neither left nor ended as far as is known, and says nothing
     bool ever_ready = false;
     std::string no_room;                    // why it begins nothing; "": it does
     std::string ran_out;                    // what its processes had no space for
@@ -236,6 +239,8 @@ class Coordinator {
   Ledger::Appended Record(const parallelrun::Record& record);
   void Conclude(const Verdict& verdict);
   void Decide(Instant now);
+  // Nodes that should be at work and say nothing, for a message.
+  std::string SilentNodes() const;
   // The verdict when nothing has moved for too long.
   std::optional<Verdict> Overdue(Instant now) const;
   // Nodes that have said nothing for a lease's time are gone until they register again.
@@ -263,6 +268,9 @@ class Coordinator {
   Rate rate_;
   Phase phase_ = Phase::kRunning;
   bool superseded_ = false;
+  std::string lost_;
+  std::optional<Instant> gone_since_;  // its own log is not there
+  std::string unseen_;                 // why the state folder cannot be looked at
   std::string paused_;
   std::map<uint32_t, Node> nodes_;
   std::optional<uint32_t> node_limit_;  // once a control has said it

@@ -92,6 +92,7 @@ void Coordinator::OnPodEnd(const PodEnd& end, Instant now) {
         end.node);
   }
   node.registered = false;
+  node.silent = false;
   EndParks(end.node, now);
   Decide(now);
   Pump(now);

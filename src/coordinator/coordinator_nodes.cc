@@ -53,6 +53,7 @@ NodeRegistration Coordinator::Register(uint32_t index, const std::string& agent,
   node.pod = pod;
   node.processes = std::max(1U, processes);
   node.gave_up = false;
+  node.silent = false;
   node.no_room.clear();  // it tells anew
   node.ran_out.clear();
   node.incarnation = {ledger_.epoch(), ++last_incarnation_};
@@ -162,6 +163,7 @@ void Coordinator::Leave(uint32_t index, const Incarnation& incarnation, Instant 
   const auto found = nodes_.find(index);
   if (found == nodes_.end() || found->second.incarnation != incarnation) return;
   found->second.registered = false;
+  found->second.silent = false;
   found->second.expired.clear();
   for (const LeaseTable::Held& held : leases_.HeldBy(index)) {
     EndLease({held.id, held.lease.fence});

@@ -93,7 +93,7 @@ std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTim
                              {"log", e.log}});
   }
   out["failedAttempts"] = state.errors().total();
-  out["paused"] = coordinator.WantOfSpace();
+  out["paused"] = coordinator.WaitsFor();
   out["warning"] = warning;
   out["columns"] = json::array();
   for (const auto& [input, line] : columns) out["columns"].push_back(line);

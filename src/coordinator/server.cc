@@ -106,6 +106,7 @@ Result<CoordinatorExit> CoordinatorServer::Run() {
   StartPlanning();
   loop_.Post([this] { Tick(); });
   loop_.Run();
+  if (lost_) return *lost_;
   return exit_;
 }
 
@@ -128,9 +129,9 @@ void CoordinatorServer::StartPlanning() {
       return coordinator_.FailPlan(kept.error(), Now());
     }
   }
-  planner_ =
-      Thread("planner", [this, planner = std::make_shared<Planner>(std::move(inputs), options_.forbidden,
-                                                             cursor)] { PlanLoop(*planner); });
+  planner_ = Thread(
+      "planner", [this, planner = std::make_shared<Planner>(std::move(inputs), options_.forbidden,
+                                                            cursor)] { PlanLoop(*planner); });
 }
 
 void CoordinatorServer::PlanLoop(Planner& planner) {
@@ -294,6 +295,7 @@ void CoordinatorServer::AfterEvent() {
   if (coordinator_.superseded()) {
     return End(CoordinatorExit::kSuperseded, "superseded by a newer epoch");
   }
+  if (!coordinator_.lost().empty()) return EndFor({Code::kNotFound, coordinator_.lost()});
   if (!flushing_ && ledger_.appended() > ledger_.durable()) {
     flushing_ = true;
     {
@@ -305,6 +307,16 @@ void CoordinatorServer::AfterEvent() {
   switch (coordinator_.phase()) {
     case Coordinator::Phase::kFinalizing:
       if (options_.publish.output_path.empty()) {
+        // What the script wrote there is the result.
+        if (const Result<bool> there = files_.Exists(options_.output_folder);
+            there.ok() && !*there) {
+          return EndFor(
+              {Code::kNotFound,
+               fmt::format("the output folder {} is not there any more: it was removed or "
+                           "moved while the job ran. Put it back, and continue the run; "
+                           "if it is gone, start over with --overwrite",
+                           options_.output_folder)});
+        }
         coordinator_.OnNothingToPublish();
         return AfterEvent();
       }
@@ -398,6 +410,13 @@ void CoordinatorServer::End(CoordinatorExit exit, const std::string& because) {
                   HumanDuration(kReportsLimit), folder_.path());
     Leave();
   });
+}
+
+// No next epoch could go on either.
+void CoordinatorServer::EndFor(Error why) {
+  spdlog::error("{}", why.message);
+  lost_ = std::move(why);
+  End(CoordinatorExit::kCannotStart, lost_->message);
 }
 
 void CoordinatorServer::Leave() {

@@ -34,9 +34,10 @@ struct ServerOptions {
   std::optional<HttpServerOptions> metrics_http;  // /metrics and probes, for everybody
   std::string key;                                // of the job; tokens are derived from it
   std::string agent_job;                          // JSON text: `job` of the answer to register
-  PublishOptions publish;                         // its path is empty with SummaryOnly
-  bool dead_letters = false;                      // told of in a file of their own
-  std::string warning;                            // of what an earlier run is continued with; shown
+  std::string output_folder;
+  PublishOptions publish;     // its path is empty with SummaryOnly
+  bool dead_letters = false;  // told of in a file of their own
+  std::string warning;        // of what an earlier run is continued with; shown
   std::string state_folder;
   std::vector<PlanInput> inputs;
   std::vector<std::string> forbidden;  // folders that the listing must not meet
@@ -77,6 +78,7 @@ class CoordinatorServer {
   void LogRefusals();
   void WriteLastReports();
   void End(CoordinatorExit exit, const std::string& because = "");
+  void EndFor(Error why);
   void Leave();
   Instant Now() const { return clock_.Now(); }
 
@@ -99,6 +101,7 @@ class CoordinatorServer {
   std::unique_ptr<HttpServer> metrics_http_;
   Instant heard_at_ = clock_.Now();  // when a node was last there
   std::string ended_because_;
+  std::optional<Error> lost_;  // what this epoch cannot do without
   CoordinatorExit exit_ = CoordinatorExit::kDiskFailed;
   bool ending_ = false;
   Instant ended_at_;

@@ -60,7 +60,11 @@ def test_a_log_folder_that_is_a_link_gets_no_report(work):
 def test_a_report_that_cannot_be_renamed_changes_no_verdict(work):
     """Its name is that of a folder that is not empty: once the rename threw, and ended the coordinator."""
     rows, command = start(work)
-    for name in ("sys/job_report/processed_mini-batches.csv", "job_result.txt", "dead-letter.jsonl"):
+    for name in (
+        "sys/job_report/processed_mini-batches.csv",
+        "job_result.txt",
+        "dead-letter.jsonl",
+    ):
         (work.logs / name / "in").mkdir(parents=True)
     work.make("planted")
     result = command.wait()

@@ -89,7 +89,8 @@ void AgentCore::Requeue(Key key, Batch& batch, Instant now) {
   batch.rows = {};
   batch.started = false;
   batch.state = State::kQueued;
-  if (end_ != AgentEnd::kNone || !no_room_.empty()) return Finish(key, batch, Finished::Kind::kReturned, now);
+  if (end_ != AgentEnd::kNone || !no_room_.empty())
+    return Finish(key, batch, Finished::Kind::kReturned, now);
   queue_.push_front(key);
 }
 

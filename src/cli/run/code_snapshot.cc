@@ -139,11 +139,12 @@ Status CheckRoom(const std::string& snapshot, size_t copies) {
   const uint64_t needed = copies * (taken + kRoomOfNode);
   if (free >= needed) return {};
   const auto megabytes = [](uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
-  return Error{Code::kNoSpace,
-               fmt::format("{} has {:.1f} MB free, and code and logs of {} node{} take {:.1f} MB there: "
-                           "make room, or choose another temporary folder with TMPDIR",
-                           fs::path(snapshot).parent_path().parent_path().string(), megabytes(free),
-                           copies, copies == 1 ? "" : "s", megabytes(needed))};
+  return Error{
+      Code::kNoSpace,
+      fmt::format("{} has {:.1f} MB free, and code and logs of {} node{} take {:.1f} MB there: "
+                  "make room, or choose another temporary folder with TMPDIR",
+                  fs::path(snapshot).parent_path().parent_path().string(), megabytes(free), copies,
+                  copies == 1 ? "" : "s", megabytes(needed))};
 }
 
 }  // namespace parallelrun

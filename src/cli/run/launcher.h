@@ -37,8 +37,8 @@ class Launcher {
 
   std::string CoordinatorLog() const;
   std::string NodeLog(size_t index) const;
-  // What the newest coordinator left (docs/coordinator-api.md); "": nothing yet. They are in memory:
-  // no full disk takes them.
+  // What the newest coordinator left (docs/coordinator-api.md); "": nothing yet. They are in
+  // memory: no full disk takes them.
   std::string LastWords() const;
 
  private:

@@ -199,7 +199,7 @@ class LocalRun {
         const std::optional<json> last = LastWords();
         display_.Say(last && last->contains("error") ? (*last)["error"].get<std::string>()
                                                      : LastLine(launcher_->CoordinatorLog()));
-        return Finish(crashes_ == 0 ? kExitUsage : kExitFailed);
+        return Finish(last_progress_ || crashes_ > 0 ? kExitFailed : kExitUsage);
       }
       case CoordinatorExit::kNotPublished: {
         const std::optional<json> last = LastWords();
@@ -218,6 +218,10 @@ class LocalRun {
       display_.Say(fmt::format(
           "the coordinator ended {} times without a new result; its log: {}; last: {}", crashes_,
           launcher_->CoordinatorLog(), LastLine(launcher_->CoordinatorLog())));
+      return Finish(kExitFailed);
+    }
+    if (const Status there = CheckLocked(lock_, job_.layout.state_folder); !there.ok()) {
+      display_.Say(there.error().message);
       return Finish(kExitFailed);
     }
     display_.Say("the coordinator ended unexpectedly, starting the next one");
@@ -283,7 +287,7 @@ class LocalRun {
     // Whole, once: the progress line is cut at the width of the terminal.
     const std::string paused = progress["paused"];
     if (paused != paused_ && !paused.empty()) {
-      display_.Say(fmt::format("paused: {}; the job goes on as soon as there is room",
+      display_.Say(fmt::format("paused: {}; the job goes on by itself as soon as it can",
                                Printable(paused, 2000)));
     }
     paused_ = paused;

@@ -26,12 +26,41 @@ Error NotExclusive(const std::string& path) {
                       path)};
 }
 
+// Made once the first log is there, so that a ledger without any log is told from none.
+std::string BegunPath(const std::string& state_folder) { return state_folder + "/begun"; }
+
+// What tells that a log was here although none is.
+Status CheckBegun(const Files& files, const LedgerOptions& options) {
+  const std::string begun = BegunPath(options.state_folder);
+  const Result<bool> there = files.Exists(begun);
+  if (!there.ok()) return there.error();
+  if (!*there) return {};
+  return Error{
+      Code::kCorrupt,
+      fmt::format("{}/{} is missing, but {} tells that the ledger had begun: restore it, or "
+                  "remove the state folder to start the job anew",
+                  EpochsFolder(options.state_folder), LogName(1), begun)};
+}
+
+Status NoteBegun(Files& files, const LedgerOptions& options) {
+  const std::string begun = BegunPath(options.state_folder);
+  const Result<bool> there = files.Exists(begun);
+  if (!there.ok()) return there.error();
+  if (*there) return {};
+  const Result<std::unique_ptr<File>> file = files.CreateExclusive(begun);
+  if (!file.ok() && file.error().code != Code::kExists) return file.error();
+  return files.SyncFolder(options.state_folder);
+}
+
 // Creates the log of the next epoch, empty, and fills in header.epoch and header.run_id.
 Result<std::unique_ptr<File>> CreateLog(Files& files, const std::string& folder,
                                         const LedgerOptions& options, LogHeader& header) {
   for (int i = 0; i < kClaimTries; ++i) {
     const Result<uint32_t> highest = HighestEpoch(files, folder);
     if (!highest.ok()) return highest.error();
+    if (*highest == 0) {
+      if (Status none = CheckBegun(files, options); !none.ok()) return none.error();
+    }
     // Nothing may be built on a log whose own entry could still get lost.
     if (Status synced = files.SyncFolder(folder); !synced.ok()) return synced.error();
     const Result<std::optional<uint64_t>> run_id = RunIdBelow(files, folder, *highest + 1);
@@ -137,6 +166,15 @@ Status CheckNewestEpoch(const Files& files, const std::string& epochs_folder, ui
         Code::kStale,
         fmt::format("{} is there: a newer coordinator has taken over from epoch {}", path, epoch)};
   }
+  const std::string own = epochs_folder + "/" + LogName(epoch);
+  const Result<bool> here = files.Exists(own);
+  if (!here.ok()) return here.error();
+  if (!*here) {
+    return Error{Code::kNotFound,
+                 fmt::format("{} is not there any more: it, or a folder above it, was removed or "
+                             "moved while the job ran. Put it back, and continue the run",
+                             own)};
+  }
   return {};
 }
 
@@ -160,6 +198,7 @@ Result<ClaimedEpoch> ClaimEpoch(Files& files, const LedgerOptions& options) {
   const uint32_t epoch = claimed.header.epoch;
   const std::string log_path = folder + "/" + LogName(epoch);
   if (Status s = CheckNonce(files, log_path, claimed.header); !s.ok()) return s.error();
+  if (Status s = NoteBegun(files, options); !s.ok()) return s.error();
 
   if (options.output_folder.empty()) {
     if (Status s = CheckNewestEpoch(files, folder, epoch); !s.ok()) return s.error();

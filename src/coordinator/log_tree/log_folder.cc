@@ -68,8 +68,8 @@ Result<LogFolder> LogFolder::Open(const std::string& path) {
 }
 
 Error LogFolder::Failed(int number, const char* call, const std::string& name) const {
-  Error error = ErrnoError(
-      number, fmt::format("{} {}/{}", call, path_, Printable(name, kMaxShown)));
+  Error error =
+      ErrnoError(number, fmt::format("{} {}/{}", call, path_, Printable(name, kMaxShown)));
   if (number == ELOOP || number == EXDEV) {
     error.code = Code::kPermission;
     error.message += " (a link is in the way; remove it)";
@@ -154,14 +154,12 @@ std::vector<std::string> LogFolder::List(const std::string& name) const {
 void LogFolder::Link(const std::string& target, const std::string& name) const {
   const Result<Fd> parent = Parent(name);
   if (!parent.ok()) return;
-  [[maybe_unused]] const int made =
-      symlinkat(target.c_str(), parent->get(), Last(name).c_str());
+  [[maybe_unused]] const int made = symlinkat(target.c_str(), parent->get(), Last(name).c_str());
 }
 
 Status LogFolder::SyncFolderOf(const std::string& name) const {
   const std::string parent = fs::path(name).parent_path();
-  const Result<Fd> folder =
-      OpenFile(parent.empty() ? "." : parent, O_RDONLY | O_DIRECTORY);
+  const Result<Fd> folder = OpenFile(parent.empty() ? "." : parent, O_RDONLY | O_DIRECTORY);
   if (!folder.ok()) return folder.error();
   // Some network file systems cannot sync a folder: their entries are durable on their own.
   if (fsync(folder->get()) != 0 && errno != EINVAL && errno != ENOTSUP) {
@@ -171,9 +169,7 @@ Status LogFolder::SyncFolderOf(const std::string& name) const {
 }
 
 NewLogFile::NewLogFile(LogFolder folder, std::string name)
-    : folder_(std::move(folder)),
-      name_(std::move(name)),
-      beside_(name_ + ".tmp-" + RandomHex(8)) {
+    : folder_(std::move(folder)), name_(std::move(name)), beside_(name_ + ".tmp-" + RandomHex(8)) {
   Result<Fd> file = folder_.OpenFile(beside_, O_WRONLY | O_CREAT | O_EXCL);
   if (file.ok()) {
     file_ = std::move(*file);

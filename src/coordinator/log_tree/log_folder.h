@@ -1,6 +1,6 @@
-// LogFolder is the only way into a job's log tree. Others may write there too, so what lies in it is
-// hostile: paths are relative to the folder, and no link below it is ever followed. Nothing throws.
-// A copy is another handle of the same folder. Thread-safe.
+// LogFolder is the only way into a job's log tree. Others may write there too, so what lies in it
+// is hostile: paths are relative to the folder, and no link below it is ever followed. Nothing
+// throws. A copy is another handle of the same folder. Thread-safe.
 #pragma once
 
 #include <memory>

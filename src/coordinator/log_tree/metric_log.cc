@@ -2,8 +2,8 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include <utility>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace parallelrun {
 

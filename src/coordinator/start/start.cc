@@ -299,6 +299,7 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files) {
   server_options.key = config.key;
   server_options.agent_job = std::move(*agent_job);
   server_options.warning = decided->warning;
+  server_options.output_folder = layout->output_folder;
   server_options.publish.output_path = layout->output_path;
   server_options.publish.order = config.job.spec.output.order == OutputOrder::kMiniBatch
                                      ? RowOrder::kMiniBatch

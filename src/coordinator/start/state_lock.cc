@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <spdlog/fmt/fmt.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -39,6 +40,19 @@ bool StateIsLocked(const std::string& folder) {
   const Fd lock(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!lock.ok()) return errno != ENOENT;  // what cannot be told is taken for locked
   return flock(lock.get(), LOCK_SH | LOCK_NB) != 0;
+}
+
+Status CheckLocked(const Fd& lock, const std::string& folder) {
+  struct stat held {};
+  struct stat named {};
+  if (fstat(lock.get(), &held) != 0) return ErrnoError(errno, "look at the lock of " + folder);
+  const int found = stat((folder + "/lock").c_str(), &named);
+  if (found != 0 && errno != ENOENT && errno != ENOTDIR) return {};  // it cannot be told now
+  if (found == 0 && held.st_dev == named.st_dev && held.st_ino == named.st_ino) return {};
+  return Error{Code::kNotFound,
+               fmt::format("the state folder {} was removed or moved while the job ran: put it "
+                           "back, and continue the run",
+                           folder)};
 }
 
 }  // namespace parallelrun

@@ -16,4 +16,8 @@ Result<Fd> LockState(const std::string& folder);
 // Whether somebody holds the lock now.
 bool StateIsLocked(const std::string& folder);
 
+// Whether what LockState locked still has its name: another command could begin anew there, and so
+// would a coordinator of this one.
+Status CheckLocked(const Fd& lock, const std::string& folder);
+
 }  // namespace parallelrun

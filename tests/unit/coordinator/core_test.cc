@@ -228,9 +228,9 @@ TEST(CoordinatorCore, ANodeWithoutRoomIsNoLackOfProgress) {
     h.Advance(seconds(1));
   }
   EXPECT_FALSE(h.state.verdict());
-  EXPECT_EQ(h.core->WantOfSpace(), "node 0: no space is left in /tmp/x");
+  EXPECT_EQ(h.core->WaitsFor(), "node 0: no space is left in /tmp/x");
   say(ProcessEvent::Kind::kNoRoom, "");
-  EXPECT_EQ(h.core->WantOfSpace(), "");
+  EXPECT_EQ(h.core->WaitsFor(), "");
   say(ProcessEvent::Kind::kRanOut, "OSError: [Errno 28]");
   for (int i = 0; i < 7 && !h.state.verdict(); ++i) {
     h.Send(0, h.Request(in));
@@ -240,6 +240,25 @@ TEST(CoordinatorCore, ANodeWithoutRoomIsNoLackOfProgress) {
   EXPECT_EQ(h.state.verdict()->reason, "NoProgress");
   EXPECT_THAT(h.state.verdict()->message,
               HasSubstr("node 0: the script ran out of space: OSError: [Errno 28]"));
+}
+
+// Its agent was stopped, or its host is frozen: nobody would ever hear of it otherwise.
+TEST(CoordinatorCore, ANodeThatFallsSilentEndsTheJobInTheEnd) {
+  CoordinatorLimits limits;
+  limits.progress_timeout = seconds(30);
+  for (const bool left : {false, true}) {
+    CoordinatorHarness h(limits);
+    h.Plan(1);
+    const Incarnation in = h.Join(0);
+    h.Lease(0, in);
+    if (left) h.core->Leave(0, in, h.now());
+    for (int i = 0; i < 31; ++i) h.Advance(seconds(1));
+    EXPECT_EQ(h.core->registered_nodes(), 0U);
+    ASSERT_EQ(h.state.verdict().has_value(), !left);
+    if (left) continue;
+    EXPECT_EQ(h.state.verdict()->reason, "NoProgress");
+    EXPECT_THAT(h.state.verdict()->message, HasSubstr("node 0 has said nothing"));
+  }
 }
 
 // With partition keys nothing of an input is planned before all of it is listed.

@@ -104,6 +104,25 @@ TEST(LedgerClaimTest, MissingLogIsRefusedByName) {
   EXPECT_TRUE(TryClaim(files).ok());
 }
 
+TEST(LedgerClaimTest, ALedgerWhoseOnlyLogIsGoneIsRefused) {
+  FaultFiles files;
+  const Claimed running = Start(files);
+  EXPECT_TRUE(running.ledger->CheckNewest().ok());
+  const std::string bytes = files.Contents(LogOfEpoch(1));
+  files.Drop(LogOfEpoch(1));
+  const Status gone = running.ledger->CheckNewest();
+  ASSERT_FALSE(gone.ok());
+  EXPECT_EQ(gone.error().code, Code::kNotFound);
+  EXPECT_THAT(gone.error().message, HasSubstr(LogOfEpoch(1) + " is not there any more"));
+  const Result<Claimed> claimed = TryClaim(files);
+  ASSERT_FALSE(claimed.ok());
+  EXPECT_EQ(claimed.error().code, Code::kCorrupt);
+  EXPECT_THAT(claimed.error().message, HasSubstr(LogOfEpoch(1) + " is missing"));
+  EXPECT_FALSE(files.Has(LogOfEpoch(1)));
+  files.Put(LogOfEpoch(1), bytes);
+  EXPECT_EQ(TryClaim(files)->ledger->epoch(), 2u);
+}
+
 TEST(LedgerClaimTest, ForeignNamesAreIgnored) {
   FaultFiles files;
   for (const char* name : {"7.log", "0000007.log", "+00007.log", "00000a.log", "99999999999.log",

@@ -29,7 +29,9 @@ class LogFolderTest : public ::testing::Test {
   void TearDown() override { fs::remove_all(top_); }
   std::string root() const { return top_ + "/logs"; }
   std::string outside() const { return top_ + "/outside"; }
-  static void Write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
+  static void Write(const std::string& path, const std::string& text) {
+    std::ofstream(path) << text;
+  }
   static std::string Read(const std::string& path) {
     std::stringstream text;
     text << std::ifstream(path).rdbuf();
