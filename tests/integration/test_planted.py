@@ -1,4 +1,4 @@
-"""What others put into the log folder while a job runs: nothing of it is followed, and no result suffers."""
+"""What others put into the log folder while a job runs: no link is followed, no result suffers."""
 
 from support.workspace import ECHO
 
@@ -58,7 +58,7 @@ def test_a_log_folder_that_is_a_link_gets_no_report(work):
 
 
 def test_a_report_that_cannot_be_renamed_changes_no_verdict(work):
-    """Its name is that of a folder that is not empty: once the rename threw, and ended the coordinator."""
+    """Its name is that of a folder that is not empty: no rename can take it."""
     rows, command = start(work)
     for name in (
         "sys/job_report/processed_mini-batches.csv",
