@@ -6,7 +6,7 @@
 namespace parallelrun {
 namespace {
 
-constexpr size_t kBlock = size_t{1} << 20;
+constexpr size_t kReadBlock = size_t{1} << 20;
 
 }  // namespace
 
@@ -45,7 +45,7 @@ Result<std::string> DamageOf(const Files& files, const std::string& path,
   }
   Sha256 digest;
   for (uint64_t at = 0; at < *size;) {
-    const Result<std::string> bytes = (*file)->ReadAt(at, kBlock);
+    const Result<std::string> bytes = (*file)->ReadAt(at, kReadBlock);
     if (!bytes.ok()) return bytes.error();
     if (bytes->empty()) return std::string("changes while it is read");
     digest.Add(*bytes);

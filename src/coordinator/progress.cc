@@ -43,8 +43,7 @@ std::string Hex(const std::array<uint8_t, 32>& digest) {
 
 std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTime started,
                          const std::map<std::string, std::string>& metrics,
-                         const std::string& warning,
-                         const std::map<uint32_t, std::string>& columns,
+                         const std::string& warning, const std::map<uint32_t, std::string>& columns,
                          const std::vector<std::string>& first_lost) {
   const JobState& state = coordinator.state();
   const JobCounts& counts = state.counts();

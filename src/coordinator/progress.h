@@ -11,8 +11,8 @@
 namespace parallelrun {
 
 // JSON text. `started` is when this coordinator started, `metrics` name to last value as JSON text,
-// `columns` what is told of the columns of each input whose types are decided, `first_lost` are names
-// of items.
+// `columns` what is told of the columns of each input whose types are decided, `first_lost` are
+// names of items.
 std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTime started,
                          const std::map<std::string, std::string>& metrics,
                          const std::string& warning,

@@ -386,8 +386,8 @@ void CoordinatorServer::WriteLastReports() {
   }
   if (!options_.dead_letters) return;
   PlanStore plan(ledger_);  // the other one is the loop's
-  const Status written = WriteDeadLetters(files_, options_.state_folder, state_,
-                                          coordinator_.rules(), plan, folder_);
+  const Status written =
+      WriteDeadLetters(files_, options_.state_folder, state_, coordinator_.rules(), plan, folder_);
   if (!written.ok()) spdlog::warn("dead-letter.jsonl: {}", written.error().message);
 }
 

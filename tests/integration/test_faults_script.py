@@ -58,7 +58,7 @@ def test_a_script_that_blocks_every_signal_is_ended_all_the_same(work):
     work.script(DEAF)
     work.job(runInvocationTimeoutSeconds=1, runMaxTry=2)
     result = work.run()
-    assert result.code == 0, result
+    assert result.code == 3, result
     assert work.rows() == [rows[0], rows[2]]
     assert work.noted("called").count("row 1") == 2
     expect_nothing_running()
@@ -84,7 +84,7 @@ def test_a_script_without_a_descriptor_left_still_says_so(work):
     work.script(DROWNING)
     work.job(runMaxTry=1, processCountPerNode=1)
     result = work.run()
-    assert result.code == 0, result
+    assert result.code == 3, result
     assert work.rows() == [rows[0], rows[2]]
     assert "Too many open files" in result.output
     expect_nothing_running()

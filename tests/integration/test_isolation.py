@@ -281,7 +281,7 @@ def test_what_ends_its_node_at_once_is_found_within_the_default_limits(work):
     work.script(QUICK_POISON)
     work.job(miniBatchSize="1")
     result = work.run(limit=300)
-    assert result.code == 0, result
+    assert result.code == 3, result
     assert work.rows() == rows_without(30, 17)
     assert "29 succeeded, 1 failed, of 30" in result.output
     assert "LostTooOften" in result.output
