@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <optional>
+#include <memory>
 #include <vector>
 
 #include "base/escape.h"
@@ -54,17 +54,17 @@ std::string OutputOf(const std::string& state_folder, const JobState& state) {
 }
 
 // Nothing where there is no ledger.
-Result<std::optional<Found>> ReadState(const Files& files, const std::string& folder) {
-  Found found;
-  found.state_folder = folder;
+Result<std::unique_ptr<Found>> ReadState(const Files& files, const std::string& folder) {
+  auto found = std::make_unique<Found>();
+  found->state_folder = folder;
   const Result<uint64_t> run = Ledger::Inspect(
       files, folder, [&](const Record& record, const Place& place, const Place& rows) {
-        return found.state.Apply(record, place, rows);
+        return found->state.Apply(record, place, rows);
       });
-  if (!run.ok() && run.error().code == Code::kNotFound) return std::optional<Found>();
+  if (!run.ok() && run.error().code == Code::kNotFound) return std::unique_ptr<Found>();
   if (!run.ok()) return run.error();
-  if (found.state.published()) found.output = OutputOf(folder, found.state);
-  return std::optional(std::move(found));
+  if (found->state.published()) found->output = OutputOf(folder, found->state);
+  return found;
 }
 
 // Where a state folder may be: itself, and on the output's volume as a job or a script has it.
@@ -110,9 +110,9 @@ int VerifyOutput(const std::string& path) {
   std::error_code ignored;
   const bool folder = fs::is_directory(wanted, ignored);
   const fs::path start = folder ? fs::path(wanted) : fs::path(wanted).parent_path();
-  std::optional<Found> fitting;
+  std::unique_ptr<Found> fitting;
   for (const fs::path& candidate : Candidates(start)) {
-    Result<std::optional<Found>> found = ReadState(*files, Normal(candidate));
+    Result<std::unique_ptr<Found>> found = ReadState(*files, Normal(candidate));
     if (!found.ok()) {
       fmt::print(stderr, "{}\n", found.error().message);
       return kExitFailed;
