@@ -51,6 +51,10 @@ struct Describe {
         MiniBatchText(r.id), Text(r.fence), r.node, r.process, r.items_succeeded, r.row_count,
         r.rows.size());
   }
+  std::string operator()(const SkippedRecord& r) const {
+    return fmt::format("skipped      mini-batch {}, fence {}, {} items", MiniBatchText(r.id),
+                       Text(r.fence), r.items);
+  }
   std::string operator()(const FailedRecord& r) const {
     const char* const ends[] = {"", ", final", ", split"};
     const OutputRanges& o = r.output;

@@ -235,6 +235,7 @@ void Coordinator::TakeFinished(uint32_t index, const Node& node, const ExchangeR
           Refuse(name, KindOf(done), RefusalReason::kIncomplete, waiting);
           continue;
         }
+        if (done.items_skipped > 0) Record(SkippedRecord{done.id, done.fence, done.items_skipped});
         const auto at =
             Record(ResultRecord{done.id, done.fence, index, done.process, done.run_ns,
                                 done.items_succeeded, done.row_count, done.rows, Times(done, now)});

@@ -30,7 +30,8 @@ class Names {
     if (batch.state == MiniBatch::State::kFailed) {
       for (const PlannedItem& item : Items(id)) Add(NameOf(item, id));
     } else if (batch.state == MiniBatch::State::kSucceeded) {
-      const uint32_t failed = rules_.FailedOf(batch.items, batch.items_succeeded);
+      const uint32_t failed =
+          rules_.FailedOf(batch.items, batch.items_succeeded, state_.SkippedOf(id));
       if (failed > 0) AddShort(id, failed);
     }
   }

@@ -110,6 +110,7 @@ std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTim
       verdict && verdict->outcome == Outcome::kSucceeded && losses.items > 0) {
     out["losses"] = {{"items", losses.items},
                      {"withoutElement", losses.missing},
+                     {"skipped", losses.skipped},
                      {"allowed", losses.allowed},
                      {"first", first_lost}};
   }

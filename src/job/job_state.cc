@@ -51,6 +51,8 @@ Status JobState::Apply(const Record& record, const Place& record_place, const Pl
     }
   } else if (const auto* company = std::get_if<CompanyRecord>(&record)) {
     return ApplyCompany(*company);
+  } else if (const auto* skipped = std::get_if<SkippedRecord>(&record)) {
+    return ApplySkipped(*skipped);
   } else if (const auto* end = std::get_if<PlanEndRecord>(&record)) {
     if (end->batches != counts_.planned || end->items != counts_.items_planned) {
       return Error{
@@ -113,7 +115,11 @@ Status JobState::ApplyResult(const ResultRecord& result, const Place& rows) {
   batch.fence = result.fence;
   batch.items_succeeded = result.items_succeeded;
   counts_.items_succeeded += result.items_succeeded;
-  counts_.items_missing += batch.items - std::min(batch.items, result.items_succeeded);
+  const uint32_t rest = batch.items - std::min(batch.items, result.items_succeeded);
+  const uint32_t skipped = TakeSkipped(result, rest);
+  counts_.items_skipped += skipped;
+  counts_.items_failed += skipped;
+  counts_.items_missing += rest - skipped;
   counts_.rows += result.row_count;
   // Parts of another fence belong to an attempt that was given up.
   const auto parts = parts_.find(result.id);
@@ -124,6 +130,28 @@ Status JobState::ApplyResult(const ResultRecord& result, const Place& rows) {
     ++counts_.succeeded;
   }
   return {};
+}
+
+Status JobState::ApplySkipped(const SkippedRecord& skipped) {
+  if (!known(skipped.id) || settled(skipped.id)) {
+    return Impossible("skipped", skipped.id, "the mini-batch is not planned, or settled");
+  }
+  skipped_[skipped.id] = {skipped.fence, skipped.items};
+  return {};
+}
+
+// How many of the items that did not succeed were skipped. What was said of another fence belongs
+// to an attempt that was given up.
+uint32_t JobState::TakeSkipped(const ResultRecord& result, uint32_t items) {
+  const auto found = skipped_.find(result.id);
+  if (found == skipped_.end()) return 0;
+  Skipped& skipped = found->second;
+  if (skipped.fence != result.fence || items == 0) {
+    skipped_.erase(found);
+    return 0;
+  }
+  skipped.items = std::min(skipped.items, items);
+  return skipped.items;
 }
 
 Status JobState::ApplyFailed(const FailedRecord& failed) {
@@ -140,6 +168,7 @@ Status JobState::ApplyFailed(const FailedRecord& failed) {
   errors_.Add(failed.kind, failed.message, WholeOf(failed.id), failed.node, failed.process,
               failed.log);
   parts_.erase(failed.id);
+  skipped_.erase(failed.id);
   batch.fence = failed.fence;
   ++batch.failed_attempts;
   if (failed.end == AttemptEnd::kAgain) {
@@ -267,6 +296,7 @@ void JobState::ReopenPieces() {
   std::erase_if(pieces_, [this](const auto& entry) {
     const bool gone = tallies_.at(WholeOf(entry.first)).succeeded == 0;
     if (gone) parts_.erase(entry.first);
+    if (gone) skipped_.erase(entry.first);
     if (gone) companies_.erase(entry.first);
     return gone;
   });
@@ -301,6 +331,12 @@ bool JobState::Recorded(BatchId id, const Fence& fence) const {
 uint64_t JobState::PartBytes(BatchId id, const Fence& fence) const {
   const auto found = parts_.find(id);
   return found != parts_.end() && found->second.fence == fence ? found->second.bytes : 0;
+}
+
+uint32_t JobState::SkippedOf(BatchId id) const {
+  if (skipped_.empty() || batch(id).state != MiniBatch::State::kSucceeded) return 0;
+  const auto found = skipped_.find(id);
+  return found == skipped_.end() ? 0 : found->second.items;
 }
 
 std::vector<Place> JobState::RowsOf(BatchId id) const {

@@ -47,8 +47,9 @@ struct JobCounts {
   uint64_t items_planned = 0;
   uint64_t items_succeeded = 0;
   uint64_t items_missing = 0;   // run() returned no element for them: of results
-  uint64_t items_failed = 0;    // of failed mini-batches and pieces
+  uint64_t items_failed = 0;    // of failed mini-batches and pieces, and the skipped ones
   uint64_t items_isolated = 0;  // of those failed: items of pieces
+  uint64_t items_skipped = 0;   // of those failed: left out of results
   uint64_t rows = 0;
   uint64_t lost = 0;  // that failed as kLostTooOften, pieces too
 };
@@ -103,6 +104,8 @@ class JobState {
     const auto found = companies_.find(id);
     return found == companies_.end() ? kAnyCompany : found->second;
   }
+  // Items of a result that the worker left out as unreadable.
+  uint32_t SkippedOf(BatchId id) const;
   const JobCounts& counts() const { return counts_; }
   const std::optional<Settings>& settings() const { return settings_; }
   const std::optional<Verdict>& verdict() const { return verdict_; }
@@ -143,6 +146,8 @@ class JobState {
   Status ApplyResult(const ResultRecord& result, const Place& rows);
   Status ApplyFailed(const FailedRecord& failed);
   Status ApplyCompany(const CompanyRecord& company);
+  Status ApplySkipped(const SkippedRecord& skipped);
+  uint32_t TakeSkipped(const ResultRecord& result, uint32_t items);
   void Split(BatchId id);
   void SettlePiece(BatchId id, bool succeeded);
   void ApplySettings(const SettingsRecord& settings);
@@ -158,6 +163,11 @@ class JobState {
     std::vector<Place> places;
   };
 
+  struct Skipped {
+    Fence fence;
+    uint32_t items = 0;
+  };
+
   // The pieces of one mini-batch.
   struct Tally {
     uint32_t open = 0;
@@ -171,7 +181,8 @@ class JobState {
   // Of those that were held at deaths and have not succeeded since; for all generations.
   std::map<BatchId, uint32_t> companies_;
   std::vector<Chunk> chunks_;
-  std::map<BatchId, Parts> parts_;  // few: only results above one part
+  std::map<BatchId, Parts> parts_;      // few: only results above one part
+  std::map<BatchId, Skipped> skipped_;  // few: only of results with rows left out
   // Of failed attempts; only of mini-batches that are still pending.
   std::map<BatchId, std::vector<Fence>> failed_fences_;
   JobCounts counts_;

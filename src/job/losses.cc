@@ -32,18 +32,21 @@ bool FailureRules::MissingItemsFail() const {
   return append_row && (short_return_fails || thresholds.error_threshold.value_or(-1) >= 0);
 }
 
-uint32_t FailureRules::FailedOf(uint32_t items, uint32_t items_succeeded) const {
-  return MissingItemsFail() ? items - std::min(items, items_succeeded) : 0;
+uint32_t FailureRules::FailedOf(uint32_t items, uint32_t items_succeeded,
+                                uint32_t items_skipped) const {
+  const uint32_t rest = items - std::min(items, items_succeeded);
+  return MissingItemsFail() ? rest : std::min(rest, items_skipped);
 }
 
 Losses CountLosses(const JobCounts& counts, const FailureRules& rules) {
   Losses losses;
   losses.isolated = counts.items_isolated;
+  losses.skipped = counts.items_skipped;
   (rules.MissingItemsFail() ? losses.missing : losses.reported) = counts.items_missing;
   losses.items = counts.items_failed + losses.missing;
   const Thresholds& written = rules.thresholds;
   // Thresholds of mini-batches say nothing of items that were lost out of those that succeeded.
-  const bool whole = losses.missing + losses.isolated == 0;
+  const bool whole = losses.missing + losses.isolated + losses.skipped == 0;
   losses.allowed = losses.items == 0 || written.error_threshold ||
                    (whole && (written.allowed_failed_count || written.allowed_failed_percent));
   return losses;

@@ -29,13 +29,14 @@ struct FailureRules {
   // their kind with the thresholds: the ledger only says how many there are.
   bool MissingItemsFail() const;
   // Of a result.
-  uint32_t FailedOf(uint32_t items, uint32_t items_succeeded) const;
+  uint32_t FailedOf(uint32_t items, uint32_t items_succeeded, uint32_t items_skipped) const;
 };
 
 struct Losses {
   uint64_t items = 0;     // that have failed
-  uint64_t missing = 0;   // of those, in mini-batches that succeeded
+  uint64_t missing = 0;   // of those, run() returned no element for them
   uint64_t isolated = 0;  // of those, by themselves
+  uint64_t skipped = 0;   // of those, left out as unreadable, in mini-batches that succeeded
   uint64_t reported = 0;  // run() returned no element for them, which is no loss
   // The thresholds that the job wrote speak of all of them.
   bool allowed = true;

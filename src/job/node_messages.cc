@@ -43,6 +43,7 @@ void PutFinished(Encoder& out, const Finished& f) {
   out.U64(f.elapsed_ns);
   if (f.kind == Finished::Kind::kSucceeded) {
     out.U32(f.items_succeeded);
+    out.U32(f.items_skipped);
     out.U32(f.row_count);
     out.U64(f.rows_offset);
     out.Text(f.rows);
@@ -78,6 +79,7 @@ void GetFinished(Decoder& in, Finished& f) {
   f.elapsed_ns = in.U64();
   if (f.kind == Finished::Kind::kSucceeded) {
     f.items_succeeded = in.U32();
+    f.items_skipped = in.U32();
     f.row_count = in.U32();
     f.rows_offset = in.U64();
     f.rows = in.Text();

@@ -46,6 +46,7 @@ struct Finished {
   uint64_t elapsed_ns = 0;  // on the node, loading and rows included
   // kSucceeded
   uint32_t items_succeeded = 0;
+  uint32_t items_skipped = 0;  // left out as unreadable
   uint32_t row_count = 0;
   uint64_t rows_offset = 0;  // bytes that were sent before, in parts
   std::string_view rows;

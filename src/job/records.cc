@@ -21,7 +21,8 @@ static_assert(kHasType<RecordType::kSeal, SealRecord> &&
               kHasType<RecordType::kResult, ResultRecord> &&
               kHasType<RecordType::kPublished, PublishedRecord> &&
               kHasType<RecordType::kStarted, StartedRecord> &&
-              kHasType<RecordType::kTypes, TypesRecord>);
+              kHasType<RecordType::kTypes, TypesRecord> &&
+              kHasType<RecordType::kSkipped, SkippedRecord>);
 
 void Put(Encoder& to, const Fence& fence) {
   to.U32(fence.epoch);
@@ -119,6 +120,12 @@ void Put(Encoder& to, const CompanyRecord& r) {
   to.U32(r.most);
   to.U32(static_cast<uint32_t>(r.ids.size()));
   for (const BatchId id : r.ids) to.U64(id);
+}
+
+void Put(Encoder& to, const SkippedRecord& r) {
+  to.U64(r.id);
+  Put(to, r.fence);
+  to.U32(r.items);
 }
 
 void Put(Encoder& to, const VerdictRecord& r) {
@@ -227,6 +234,7 @@ Record GetBody(RecordType type, Decoder& from) {
     case RecordType::kStarted: return StartedRecord{from.U64(), GetFence(from), GetBool(from)};
     case RecordType::kTypes: return TypesRecord{from.U32(), from.Text()};
     case RecordType::kCompany: return GetCompany(from);
+    case RecordType::kSkipped: return SkippedRecord{from.U64(), GetFence(from), from.U32()};
   }
   from.Fail();
   return SealRecord{};

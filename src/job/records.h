@@ -114,6 +114,14 @@ struct CompanyRecord {
   std::vector<BatchId> ids;
 };
 
+// Right in front of the result with the same fence: items that the worker left out as unreadable.
+// They are failed items, although their mini-batch succeeds.
+struct SkippedRecord {
+  BatchId id = 0;
+  Fence fence;
+  uint32_t items = 0;
+};
+
 enum class Outcome : uint8_t { kSucceeded = 1, kFailed = 2 };
 
 struct VerdictRecord {
@@ -133,7 +141,7 @@ struct PublishedRecord {
 // The order is that of the type numbers, from 1.
 using Record = std::variant<SealRecord, SettingsRecord, PlanChunkRecord, PlanEndRecord, RowsRecord,
                             ResultRecord, FailedRecord, LostRecord, VerdictRecord, PublishedRecord,
-                            HeaderRecord, StartedRecord, TypesRecord, CompanyRecord>;
+                            HeaderRecord, StartedRecord, TypesRecord, CompanyRecord, SkippedRecord>;
 
 // Stored: never renumber.
 enum class RecordType : uint8_t {
@@ -151,6 +159,7 @@ enum class RecordType : uint8_t {
   kStarted = 12,
   kTypes = 13,
   kCompany = 14,
+  kSkipped = 15,
 };
 
 RecordType TypeOf(const Record& record);

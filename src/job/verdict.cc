@@ -22,8 +22,16 @@ bool Exceeds(uint64_t count, int64_t threshold) {
 
 // What the failed items are made of, as far as they were lost in other ways than with their whole
 // mini-batch.
-std::string WithoutElement(uint64_t items) {
-  return fmt::format("{} of them got no element from run()", items);
+std::string Within(const Losses& losses, const char* before) {
+  std::string text;
+  if (losses.missing > 0) {
+    text += fmt::format("{}{} of them got no element from run()", before, losses.missing);
+  }
+  if (losses.skipped > 0) {
+    text += fmt::format("{}{} of them left out as bad rows", text.empty() ? before : ", ",
+                        losses.skipped);
+  }
+  return text;
 }
 
 Verdict Succeeded(const JobCounts& counts, const Losses& losses, bool append_row) {
@@ -41,7 +49,7 @@ Verdict Succeeded(const JobCounts& counts, const Losses& losses, bool append_row
     message +=
         fmt::format(", {} of them failed by themselves (see dead-letter.jsonl)", losses.isolated);
   }
-  if (losses.missing > 0) message += ", " + WithoutElement(losses.missing);
+  message += Within(losses, ", ");
   if (losses.allowed) message += "; within the thresholds";
   return {Outcome::kSucceeded, kWithFailures, message};
 }
@@ -55,11 +63,10 @@ std::optional<Verdict> Decide(const JobState& state, const FailureRules& rules) 
   const int64_t batches_allowed = rules.thresholds.allowed_failed_count.value_or(-1);
   const double percent_allowed = rules.thresholds.allowed_failed_percent.value_or(100);
   if (Exceeds(losses.items, items_allowed)) {
-    const std::string missing =
-        losses.missing > 0 ? " (" + WithoutElement(losses.missing) + ")" : "";
+    const std::string within = Within(losses, " (");
     return Failed("ErrorThresholdExceeded",
-                  fmt::format("{} items have failed{}; spec.errorThreshold allows {}", losses.items,
-                              missing, items_allowed),
+                  fmt::format("{} items have failed{}{}; spec.errorThreshold allows {}",
+                              losses.items, within, within.empty() ? "" : ")", items_allowed),
                   state);
   }
   if (Exceeds(counts.failed, batches_allowed)) {

@@ -1,5 +1,6 @@
 """Types of columns: decided once, and the same in every slice, retry and resume."""
 
+import csv
 import json
 import re
 
@@ -12,6 +13,15 @@ def run(frame):
     if there("broken"):
         raise ValueError("not now")
     return [json.dumps(row) for row in frame.astype(str).values.tolist()]
+"""
+
+RAISES = """
+from steps import there
+
+def run(frame):
+    if 3 in set(frame["id"]) and not there("mended"):
+        raise ValueError("bad")
+    return frame["id"].tolist()
 """
 
 
@@ -167,10 +177,59 @@ def test_bad_rows_may_be_left_out(work):
     rows = numbered(100, "{i},{five}")
     rows[50] = "50,1,2"
     table(work, "a.csv", "id,n", rows)
-    job(work, tabular={"badRows": "Skip"})
+    job(work, tabular={"badRows": "Skip"}, errorThreshold=None)
     result = work.run()
+    assert result.code == 3, result
     assert [json.loads(row)[0] for row in work.rows()] == [str(i) for i in range(100) if i != 50]
     assert "99 succeeded, 1 failed" in result.output
+    assert "1 of them left out as bad rows" in result.output
+    assert "Rows that were left out are not retried" in result.output
+    assert "To retry them" not in result.output
+    listed = work.log_text("user/files/0/skipped_rows.*.txt")
+    assert f"{work.data / 'a.csv'}:52: the row has 3 fields" in listed
+    report = work.log_text("sys/job_report/processed_mini-batches.csv").splitlines()
+    (short,) = [row for row in csv.DictReader(report) if row["Failed"] != "0"]
+    assert int(short["Total"]) == int(short["Succeeded"]) + 1
+    assert "99 succeeded, 1 failed" in work.call("ledger", work.out / "job" / "state").output
+
+
+def test_bad_rows_of_a_piece_are_among_the_dead_letters(work):
+    rows = numbered(100, "{i},{five}")
+    rows[50] = "50,1,2"
+    table(work, "a.csv", "id,n", rows)
+    fields = {"isolateFailures": True, "errorThreshold": None, "processCountPerNode": 1}
+    job(work, size="1mb", tabular={"badRows": "Skip"}, **fields)
+    work.script(RAISES)
+    result = work.run()
+    assert result.code == 3, result
+    assert len(work.rows()) == 98
+    assert "98 succeeded, 2 failed" in result.output
+    assert "To retry them" in result.output
+    letters = list(map(json.loads, work.log_text("dead-letter.jsonl").splitlines()))
+    assert sorted(letter["kind"] for letter in letters) == ["Exception", "SkippedRows"]
+    (skipped,) = [letter for letter in letters if letter["kind"] == "SkippedRows"]
+    assert (skipped["skipped"], skipped["paths"]) == (1, [str(work.data / "a.csv")])
+    assert "a.csv:52: the row has 3 fields" in work.log_text(skipped["log"])
+
+    # What was left out stays so.
+    work.make("mended")
+    result = work.run("--retry-failed")
+    assert result.code == 3, result
+    assert len(work.rows()) == 99
+    assert "99 succeeded, 1 failed" in result.output
+    assert "To retry them" not in result.output
+
+
+def test_bad_rows_that_are_left_out_count_against_the_threshold(work):
+    table(work, "a.csv", "id,n", [*numbered(99, "{i},{five}"), "99,1,2"])
+    job(work, tabular={"badRows": "Skip"}, errorThreshold=0)
+    result = work.run()
+    assert result.code == 1, result
+    assert "1 items have failed (1 of them left out as bad rows)" in result.output
+    result = work.run("--resume", "--set", "spec.errorThreshold=1")
+    assert result.code == 0, result
+    assert "99 succeeded, 1 failed" in result.output
+    assert len(work.rows()) == 99
 
 
 def test_types_are_printed_from_all_bytes(work):

@@ -200,9 +200,11 @@ class FakeAgent:
         assert self.wait() == 1
         return failure
 
-    def result(self):
+    def result(self, skipped=0):
         body = self.expect(RESULT)
-        return Result(*struct.unpack_from("<QQQII", body), body[32:])
+        *head, left_out, rows = struct.unpack_from("<QQQIII", body)
+        assert left_out == skipped
+        return Result(*head, rows, body[36:])
 
     def failed(self):
         body = self.expect(FAILED)

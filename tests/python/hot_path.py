@@ -39,7 +39,7 @@ def stream(agent, root, stamps, name):
     began = time.perf_counter()
     sender = threading.Thread(target=agent.send, args=(data,))
     sender.start()
-    result = 5 + 32 + len(root) + len("/item\n")
+    result = 5 + 36 + len(root) + len("/item\n")
     missing = COUNT * result
     while missing:
         missing -= len(agent.socket.recv(1 << 20))

@@ -279,7 +279,7 @@ def test_c11_large_unicode_strings(launch, safe):
     while frame[0] == 19:
         data += frame[1][8:]
         frame = agent.receive()
-    data += frame[1][32:]
+    data += frame[1][36:]
     text = "\u4e2d\U0001f600\\ud800" * 400000 + "\ntwo\nlines\n"
     assert data == text.encode()
 

@@ -239,6 +239,7 @@ bool AgentCore::OnResult(uint32_t number, const ResultAnswer& answer, Instant no
   batch->run_ns = answer.run_ns;
   batch->cpu_ns = answer.cpu_ns;
   batch->items_succeeded = answer.items_succeeded;
+  batch->items_skipped = answer.items_skipped;
   batch->row_count = answer.row_count;
   Finish(key, *batch, Finished::Kind::kSucceeded, now);
   short_wait_ = Duration(0);
@@ -285,7 +286,7 @@ void AgentCore::Finish(Key key, Batch& batch, Finished::Kind kind, Instant now) 
     if (notes_.size() < kMaxNotes) {
       notes_.push_back({batch.process, batch.name.id, ItemsOfWork(batch.work),
                         batch.items_succeeded, batch.elapsed_ns, batch.cpu_ns, batch.run_ns,
-                        batch.error_kind});
+                        batch.error_kind, batch.items_skipped});
     }
   }
   batch.work = {};

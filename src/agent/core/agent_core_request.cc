@@ -92,6 +92,7 @@ bool AgentCore::AddResult(Key key, const Batch& batch, size_t& budget, ExchangeR
   finished.cpu_ns = batch.cpu_ns;
   finished.elapsed_ns = batch.elapsed_ns;
   finished.items_succeeded = batch.items_succeeded;
+  finished.items_skipped = batch.items_skipped;
   finished.row_count = batch.row_count;
   finished.rows_offset = batch.rows_received;
   finished.rows = rows;

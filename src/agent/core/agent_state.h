@@ -35,6 +35,7 @@ struct Batch {
   uint64_t cpu_ns = 0;
   uint64_t elapsed_ns = 0;
   uint32_t items_succeeded = 0;
+  uint32_t items_skipped = 0;
   uint32_t row_count = 0;
   std::string rows;
   uint64_t rows_received = 0;  // by the coordinator, in parts

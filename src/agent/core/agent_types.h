@@ -79,6 +79,7 @@ struct ResultAnswer {
   uint32_t row_count = 0;
   std::string_view rows;  // all of them, or the last part
   uint64_t cpu_ns = 0;
+  uint32_t items_skipped = 0;  // left out as unreadable
 };
 
 // The kind of a failure for want of space (docs/worker-protocol.md).
@@ -104,7 +105,8 @@ struct MiniBatchNote {
   uint64_t elapsed_ns = 0;
   uint64_t cpu_ns = 0;
   uint64_t run_ns = 0;
-  std::string error_kind;  // "": it succeeded
+  std::string error_kind;      // "": it succeeded
+  uint32_t items_skipped = 0;  // of a result
 };
 
 struct WorkerAction {

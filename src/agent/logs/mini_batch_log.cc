@@ -52,8 +52,9 @@ std::string MiniBatchLine(const MiniBatchNote& note, const std::string& address,
       "{}|{}|{}|{}|mini-batch {} on {}, PID {}: {}{}, total {}, succeeded {}, failed {}, start {}, "
       "duration {:.6f} s, process time {:.6f} s, run method time {:.6f} s\n",
       Stamp(now), failed ? "WARNING" : "INFO", pid, pid, note.id, address, pid,
-      failed ? "failed: " : "done", note.error_kind, note.items, succeeded, failed ? note.items : 0,
-      Stamp(start), Seconds(note.elapsed_ns), Seconds(note.cpu_ns), Seconds(note.run_ns));
+      failed ? "failed: " : "done", note.error_kind, note.items, succeeded,
+      failed ? note.items : note.items_skipped, Stamp(start), Seconds(note.elapsed_ns),
+      Seconds(note.cpu_ns), Seconds(note.run_ns));
 }
 
 std::string OwnAddress() {

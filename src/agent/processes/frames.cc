@@ -56,6 +56,7 @@ std::optional<ResultAnswer> ParseResult(std::string_view body) {
   answer.run_ns = in.U64();
   answer.cpu_ns = in.U64();
   answer.items_succeeded = in.U32();
+  answer.items_skipped = in.U32();
   answer.row_count = in.U32();
   answer.rows = in.Bytes(in.left());
   if (!in.ok()) return std::nullopt;

@@ -63,6 +63,7 @@ std::string Losses(const json& progress, const Leads& leads) {
   if (!losses.is_object()) return "";
   const uint64_t items = losses["items"];
   const uint64_t without = losses["withoutElement"];
+  const uint64_t skipped = losses.value("skipped", uint64_t{0});
   const json& names = losses["first"];
   std::string text;
   if (!names.empty()) text += "Lost, to begin with:\n";
@@ -70,11 +71,16 @@ std::string Losses(const json& progress, const Leads& leads) {
     text += fmt::format("  {}\n", Printable(name.get<std::string>(), kMessageBytes));
   }
   text += fmt::format("To see them: less {}\n", ForShell(leads.lost));
-  if (items > without) text += fmt::format("To retry them: {}\n", leads.retry_failed);
+  if (items > without + skipped) text += fmt::format("To retry them: {}\n", leads.retry_failed);
   if (without > 0) {
     text +=
         "Items for which run() returned no element are not retried: shortReturn: Fail with "
         "isolateFailures: true tries and names each of them\n";
+  }
+  if (skipped > 0) {
+    text +=
+        "Rows that were left out are not retried: user/files/NODE/skipped_rows.PROCESS.txt in the "
+        "logs lists them, and badRows: Fail fails their mini-batches instead\n";
   }
   if (!losses["allowed"].get<bool>()) {
     text +=

@@ -84,27 +84,49 @@ class Letters {
   Status Finish() { return out_.Publish(); }
 
  private:
-  // One line: which of its items are without an element, only run() knows.
+  // A line for what was skipped, and one for what is without an element.
   Status VisitResult(const ResultRecord& result) {
-    const uint32_t items = state_.known(result.id) ? state_.batch(result.id).items : 0;
-    const uint32_t failed = rules_.FailedOf(items, result.items_succeeded);
+    if (!state_.known(result.id)) return {};
+    const uint32_t items = state_.batch(result.id).items;
+    const uint32_t skipped = state_.SkippedOf(result.id);
+    const uint32_t failed = rules_.FailedOf(items, result.items_succeeded, skipped);
     if (failed == 0) return {};
     const Result<std::vector<PlannedItem>> planned = plan_.Items(state_, result.id);
     if (!planned.ok()) return planned.error();
-    json line = {{"miniBatch", WholeOf(result.id)},
-                 {"items", items},
-                 {"withoutElement", failed},
-                 {"kind", "ShortReturn"},
-                 {"message", fmt::format("run() returned {} elements for {} items",
-                                         result.items_succeeded, items)},
-                 {"node", result.node},
-                 {"process", fmt::format("process{:03}", result.process)}};
-    if (!planned->empty()) line["firstItem"] = planned->front().first_item;
-    for (const PlannedItem& item : *planned) {
+    const std::string process = fmt::format("process{:03}", result.process);
+    if (skipped > 0) {
+      const std::string log =
+          fmt::format("user/files/{}/skipped_rows.{}.txt", result.node, process);
+      AddOfResult(result, *planned,
+                  {{"skipped", skipped},
+                   {"kind", "SkippedRows"},
+                   {"message", fmt::format("{} of {} rows do not fit the columns and were left "
+                                           "out; they are listed in {}",
+                                           skipped, items, log)},
+                   {"process", process},
+                   {"log", log}});
+    }
+    if (failed > skipped) {
+      // Which items these are, only run() knows.
+      AddOfResult(result, *planned,
+                  {{"withoutElement", failed - skipped},
+                   {"kind", "ShortReturn"},
+                   {"message", fmt::format("run() returned {} elements for {} items",
+                                           result.items_succeeded, items - skipped)},
+                   {"process", process}});
+    }
+    return {};
+  }
+
+  void AddOfResult(const ResultRecord& result, const std::vector<PlannedItem>& planned, json line) {
+    line["miniBatch"] = WholeOf(result.id);
+    line["items"] = state_.batch(result.id).items;
+    line["node"] = result.node;
+    if (!planned.empty()) line["firstItem"] = planned.front().first_item;
+    for (const PlannedItem& item : planned) {
       if (!item.path.empty()) line["paths"].push_back(item.path);
     }
     out_.Add(line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
-    return {};
   }
 
   // One line for each file; one for all rows of a mini-batch, which lie together.

@@ -187,7 +187,7 @@ class Node(threading.Thread):
         rows = f"row of {lease[0]}\n".encode()
         return (
             struct.pack("<QIQBIQQQ", *lease, 1, process, took, took, took)
-            + struct.pack("<IIQ", 1, 1, 0)
+            + struct.pack("<IIIQ", 1, 0, 1, 0)
             + _text(rows)
         )
 

@@ -121,6 +121,17 @@ TEST(DisplayTest, WhatRunLeftOutIsNotRetried) {
   EXPECT_EQ(text.find("--retry-failed"), std::string::npos) << text;
 }
 
+TEST(DisplayTest, RowsThatWereLeftOutAreNotRetried) {
+  json progress = WithLosses();
+  progress["losses"]["skipped"] = 17;
+  std::string text = Summary(progress, LeadsOf("again"), seconds(3));
+  EXPECT_NE(text.find("\nTo retry them: "), std::string::npos) << text;
+  EXPECT_NE(text.find("\nRows that were left out are not retried: "), std::string::npos) << text;
+  progress["losses"]["skipped"] = 18;
+  text = Summary(progress, LeadsOf("again"), seconds(3));
+  EXPECT_EQ(text.find("--retry-failed"), std::string::npos) << text;
+}
+
 TEST(DisplayTest, MissingItemsThatAreNoLossAreCounted) {
   json progress = Progress();
   EXPECT_FALSE(LostUnallowed(progress));

@@ -1,6 +1,7 @@
 #include "tests/unit/coordinator/core_harness.h"
 
 #include <gmock/gmock.h>
+#include <spdlog/fmt/fmt.h>
 
 #include "coordinator/ledger/log_format.h"
 
@@ -91,6 +92,38 @@ TEST(CoordinatorCore, AResultIsSettledOnceDurableAndARepeatGetsTheSameAnswer) {
   EXPECT_THAT(repeat->settled, ElementsAre(lease));
   EXPECT_THAT(h.Report(0, in, lease)->settled, ElementsAre(lease));
   EXPECT_EQ(h.state.counts().succeeded, 1U);
+}
+
+TEST(CoordinatorCore, SkippedItemsAreToldRightInFrontOfTheirResult) {
+  CoordinatorHarness h;
+  h.Plan(2);
+  const Incarnation in = h.Join(0);
+  ExchangeRequest request = h.Request(in);
+  for (const uint32_t skipped : {0U, 1U}) {
+    Finished done = h.Done(h.Lease(0, in));
+    done.items_succeeded = 1 - skipped;
+    done.items_skipped = skipped;
+    request.finished.push_back(done);
+  }
+  h.Send(0, request);
+  h.Sync();
+  std::vector<std::string> told;
+  const auto read =
+      Ledger::Inspect(h.files, "/job/state", [&](const Record& record, const Place&, const Place&) {
+        if (const auto* skipped = std::get_if<SkippedRecord>(&record)) {
+          told.push_back(fmt::format("{} of {}", skipped->items, skipped->id));
+          EXPECT_EQ(skipped->fence, request.finished[1].fence);
+        } else if (const auto* result = std::get_if<ResultRecord>(&record)) {
+          told.push_back(fmt::format("result {}", result->id));
+        }
+        return Status();
+      });
+  EXPECT_TRUE(read.ok());
+  EXPECT_THAT(told, ElementsAre("result 0", "1 of 1", "result 1"));
+  h.Start();
+  EXPECT_EQ(h.state.counts().items_failed, 1U);
+  EXPECT_EQ(h.state.counts().items_missing, 0U);
+  EXPECT_EQ(h.state.verdict()->reason, "CompletedWithFailures");
 }
 
 TEST(CoordinatorCore, ReturnedMiniBatchesAreLeasedAgain) {

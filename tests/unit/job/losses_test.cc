@@ -39,8 +39,10 @@ TEST(Losses, MissingItemsFailOnlyWhereTheJobSaysSo) {
     EXPECT_EQ(losses.missing, fail ? 2U : 0U);
     EXPECT_EQ(losses.reported, fail ? 0U : 2U);
     EXPECT_EQ(losses.isolated, 3U);
-    EXPECT_EQ(rules.FailedOf(5, 3), fail ? 2U : 0U);
-    EXPECT_EQ(rules.FailedOf(5, 5), 0U);
+    EXPECT_EQ(rules.FailedOf(5, 3, 0), fail ? 2U : 0U);
+    EXPECT_EQ(rules.FailedOf(5, 5, 0), 0U);
+    EXPECT_EQ(rules.FailedOf(5, 3, 1), fail ? 2U : 1U);
+    EXPECT_EQ(rules.FailedOf(5, 3, 2), 2U);
   }
 }
 
@@ -59,6 +61,11 @@ TEST(Losses, AreAllowedByAThresholdThatSpeaksOfThem) {
   EXPECT_TRUE(allowed(whole, {{}, {}, 100.0}));
   EXPECT_TRUE(allowed(alone, {10, {}, {}}));
   EXPECT_FALSE(allowed(alone, {{}, 5, 100.0}));  // of mini-batches, none of which failed
+  JobCounts skipped = whole;
+  skipped.items_skipped = 1;
+  EXPECT_FALSE(allowed(skipped, {}));
+  EXPECT_FALSE(allowed(skipped, {{}, -1, 100.0}));
+  EXPECT_TRUE(allowed(skipped, {-1, {}, {}}));
 }
 
 TEST(Losses, TheRulesAreWhatTheJobSays) {

@@ -32,6 +32,7 @@ ExchangeRequest Request() {
   ok.cpu_ns = 1200;
   ok.elapsed_ns = 5000;
   ok.items_succeeded = 2;
+  ok.items_skipped = 6;
   ok.row_count = 2;
   ok.rows_offset = 5;
   ok.rows = "a\nb\n";
@@ -105,6 +106,9 @@ TEST(NodeMessagesTest, RequestRoundTrip) {
   EXPECT_EQ(decoded->parts[0].offset, 4096u);
   EXPECT_EQ(decoded->finished[0].rows, "a\nb\n");
   EXPECT_EQ(decoded->finished[0].cpu_ns, 1200u);
+  EXPECT_EQ(decoded->finished[0].items_succeeded, 2u);
+  EXPECT_EQ(decoded->finished[0].items_skipped, 6u);
+  EXPECT_EQ(decoded->finished[0].row_count, 2u);
   EXPECT_EQ(decoded->finished[0].elapsed_ns, 5000u);
   EXPECT_EQ(decoded->finished[1].message, "too slow");
   EXPECT_EQ(decoded->finished[1].output, (OutputRanges{1, 20, 0, 7}));

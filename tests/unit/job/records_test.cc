@@ -93,7 +93,8 @@ std::vector<Record> Samples() {
           StartedRecord{7 + (BatchId{3} << 32), {3, 8}, true},
           StartedRecord{7, {3, 8}, false},
           TypesRecord{2, R"({"columns":[]})"},
-          CompanyRecord{2, {7, 8, 7 + (BatchId{3} << 32)}}};
+          CompanyRecord{2, {7, 8, 7 + (BatchId{3} << 32)}},
+          SkippedRecord{7, {3, 8}, 5}};
 }
 
 TEST(RecordsTest, EachKindComesBack) {
@@ -315,6 +316,7 @@ TEST(RecordsTest, UnknownValuesAreRefused) {
   };
   EXPECT_TRUE(refused(Encoded(LostRecord{}), 0, 0));
   EXPECT_TRUE(refused(Encoded(LostRecord{}), 0, 13));
+  EXPECT_TRUE(refused(Encoded(SkippedRecord{}), 0, 16));
   const size_t cause = 5 + 8 + 12 + 8 + 8 + 24;
   EXPECT_TRUE(refused(Encoded(FailedRecord{}), cause, 0));
   EXPECT_TRUE(refused(Encoded(FailedRecord{}), cause, 7));

@@ -79,6 +79,61 @@ TEST_F(JobStateTest, MoreElementsThanItemsIsNotAFailure) {
   EXPECT_EQ(state_.counts().items_missing, 0u);
 }
 
+TEST_F(JobStateTest, SkippedItemsAreFailedOnesOfTheirResult) {
+  Plan(2, 5);
+  Apply(SkippedRecord{0, {1, 1}, 2});
+  EXPECT_EQ(state_.SkippedOf(0), 0u);  // nothing, before its result
+  EXPECT_EQ(state_.counts().items_failed, 0u);
+  Succeed(0, 2);  // under this fence
+  EXPECT_EQ(state_.SkippedOf(0), 2u);
+  EXPECT_EQ(state_.counts().items_failed, 2u);
+  EXPECT_EQ(state_.counts().items_skipped, 2u);
+  EXPECT_EQ(state_.counts().items_missing, 1u);
+  Apply(SkippedRecord{1, {1, 2}, 99});
+  Succeed(1, 4);  // no more than the items that are left
+  EXPECT_EQ(state_.SkippedOf(1), 1u);
+  EXPECT_EQ(state_.counts().items_failed, 3u);
+  EXPECT_EQ(state_.counts().items_missing, 1u);
+  const std::optional<Verdict> verdict = Decided();
+  EXPECT_EQ(verdict->reason, "CompletedWithFailures");
+  EXPECT_NE(verdict->message.find("3 of them left out as bad rows"), std::string::npos);
+  EXPECT_EQ(Decided(3)->reason, "ErrorThresholdExceeded");  // with the one without an element
+  EXPECT_NE(Decided(3)->message.find(
+                "4 items have failed (1 of them got no element from run(), 3 of them left "
+                "out as bad rows); spec.errorThreshold allows 3"),
+            std::string::npos)
+      << Decided(3)->message;
+}
+
+TEST_F(JobStateTest, SkippedItemsOfAnotherFenceAreVoid) {
+  Plan(3, 5);
+  Apply(SkippedRecord{0, {1, 77}, 2});
+  Succeed(0, 3);
+  Apply(SkippedRecord{1, {1, 2}, 2});
+  FailAttempt(1, false);
+  Succeed(1, 3);
+  Apply(SkippedRecord{2, {1, 4}, 2});
+  Apply(SkippedRecord{2, {1, 4}, 1});  // said again
+  Succeed(2, 4);
+  EXPECT_EQ(state_.SkippedOf(0), 0u);
+  EXPECT_EQ(state_.SkippedOf(1), 0u);
+  EXPECT_EQ(state_.counts().items_missing, 4u);
+  EXPECT_EQ(state_.counts().items_failed, 1u);
+}
+
+TEST_F(JobStateTest, ANewGenerationKeepsWhatResultsSkipped) {
+  Plan(2, 5);
+  Apply(SkippedRecord{0, {1, 1}, 2});
+  Succeed(0, 3);
+  FailAttempt(1, true);
+  SettingsRecord settings;
+  settings.generation = 2;
+  Apply(settings);
+  EXPECT_EQ(state_.SkippedOf(0), 2u);
+  EXPECT_EQ(state_.counts().items_failed, 2u);
+  EXPECT_EQ(state_.counts().items_skipped, 2u);
+}
+
 TEST_F(JobStateTest, RecordsThatCannotFollowAreCorruption) {
   Plan(2, 5);
   Succeed(0, 5);
@@ -87,6 +142,8 @@ TEST_F(JobStateTest, RecordsThatCannotFollowAreCorruption) {
   EXPECT_EQ(state_.Apply(again, {}, {}).error().code, Code::kCorrupt);
   again.id = 7;
   EXPECT_EQ(state_.Apply(again, {}, {}).error().code, Code::kCorrupt);
+  EXPECT_EQ(state_.Apply(SkippedRecord{0, {1, 9}, 1}, {}, {}).error().code, Code::kCorrupt);
+  EXPECT_EQ(state_.Apply(SkippedRecord{7, {1, 9}, 1}, {}, {}).error().code, Code::kCorrupt);
   EXPECT_EQ(state_.Apply(Chunk(2, 10, 1, 5), {}, {}).error().code, Code::kCorrupt);
   JobState other;
   EXPECT_EQ(other.Apply(Chunk(1, 0, 1, 5), {}, {}).error().code, Code::kCorrupt);

@@ -114,6 +114,8 @@ TEST(AgentMiniBatchLog, ALineForEach) {
             "2026-11-21 09:15:00,120|INFO|99|99|mini-batch 17 on 10.0.0.4, PID 99: done, total 10, "
             "succeeded 8, failed 0, start 2026-11-21 09:14:58,620, duration 1.500000 s, process "
             "time 0.250000 s, run method time 1.000000 s\n");
+  note.items_skipped = 2;
+  EXPECT_THAT(MiniBatchLine(note, "h", 99, now), HasSubstr("succeeded 8, failed 2,"));
   note.error_kind = "RunTimeout";
   EXPECT_THAT(MiniBatchLine(note, "h", 99, now),
               HasSubstr("|WARNING|99|99|mini-batch 17 on h, PID 99: failed: RunTimeout, total 10, "

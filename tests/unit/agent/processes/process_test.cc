@@ -316,6 +316,23 @@ TEST(AgentFrames, FailuresBecomeOneLine) {
   EXPECT_FALSE(ParseResult("short"));
 }
 
+TEST(AgentFrames, AResultTellsWhatWasSkipped) {
+  std::string body;
+  Encoder out(body);
+  for (const uint64_t head : {7, 1000, 900}) out.U64(head);
+  for (const uint32_t count : {3, 2, 4}) out.U32(count);
+  const std::string head = body;
+  out.Bytes("rows");
+  const std::optional<ResultAnswer> answer = ParseResult(body);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->cpu_ns, 900U);
+  EXPECT_EQ(answer->items_succeeded, 3U);
+  EXPECT_EQ(answer->items_skipped, 2U);
+  EXPECT_EQ(answer->row_count, 4U);
+  EXPECT_EQ(answer->rows, "rows");
+  EXPECT_FALSE(ParseResult(head.substr(1)));
+}
+
 TEST(AgentFrames, TheKindOfAFailureTellsItsCause) {
   const auto cause = [](const std::string& kind) {
     return ParseFailed(std::string(24, '\0') + R"({"kind":")" + kind + R"(","type":"x"})")->cause;

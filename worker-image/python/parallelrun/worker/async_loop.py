@@ -18,10 +18,11 @@ _NOTHING = object()
 
 
 class _InFlight:
-    def __init__(self, sequence, head, items, mark):
+    def __init__(self, sequence, head, items, skipped, mark):
         self.sequence = sequence
         self.head = head
         self.items = items
+        self.skipped = skipped
         self.mark = mark
         self.began = monotonic_ns()
 
@@ -77,11 +78,11 @@ class AsyncLoop:
         mark = output_range.mark()
         root = self._worker.process.root
         try:
-            items, mini_batch, context = work.load(body, True, root)
+            items, skipped, mini_batch, context = work.load(body, True, root)
         except Failure as failure:
             self._worker.fail(sequence, head, 0, mark, failure)
             return
-        batch = self._in_flight[index] = _InFlight(sequence, head, items, mark)
+        batch = self._in_flight[index] = _InFlight(sequence, head, items, skipped, mark)
         self._show()
         try:
             self._script.enqueue(mini_batch, context)
@@ -156,7 +157,14 @@ class AsyncLoop:
         else:
             now = monotonic_ns()
             self._worker.answer(
-                batch.sequence, batch.head, batch.began, now, batch.mark, batch.items, returned
+                batch.sequence,
+                batch.head,
+                batch.began,
+                now,
+                batch.mark,
+                batch.items,
+                batch.skipped,
+                returned,
             )
 
     def _fail_all(self, failure):

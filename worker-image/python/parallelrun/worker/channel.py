@@ -21,7 +21,7 @@ MAX_HELD_BYTES = 256 << 10
 
 _HEAD = struct.Struct("<IB")
 _ROWS = struct.Struct("<IBQ")
-_RESULT = struct.Struct("<IBQQQII")
+_RESULT = struct.Struct("<IBQQQIII")
 _RESULT_BODY = _RESULT.size - _HEAD.size
 _FAILED = struct.Struct("<QQQ")
 _READ_SIZE = 256 << 10
@@ -108,7 +108,7 @@ class Channel:
         self._start = 0
         self._end = have
 
-    def result(self, sequence, run_ns, cpu_ns, succeeded, rows, data, now):
+    def result(self, sequence, run_ns, cpu_ns, succeeded, skipped, rows, data, now):
         """Queues a result made at `now`; sends it and what is held when the rule says so."""
         if len(data) > MAX_PART:
             data = self._send_parts(sequence, data)
@@ -116,7 +116,7 @@ class Channel:
         if not held:
             self._oldest = now
         size = _RESULT_BODY + len(data)
-        held += _RESULT.pack(size, RESULT, sequence, run_ns, cpu_ns, succeeded, rows)
+        held += _RESULT.pack(size, RESULT, sequence, run_ns, cpu_ns, succeeded, skipped, rows)
         held += data
         if (
             run_ns >= SHORT_RUN_NS

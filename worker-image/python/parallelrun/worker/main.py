@@ -153,7 +153,9 @@ class Worker:
             page.mark(self._mark)
         mark = self._mark
         try:
-            items, mini_batch, context = work.load(body, user.with_context, self.process.root)
+            items, skipped, mini_batch, context = work.load(
+                body, user.with_context, self.process.root
+            )
         except Failure as failure:
             self.fail(sequence, body, 0, mark, failure)
             return
@@ -167,9 +169,9 @@ class Worker:
             self.fail(sequence, body, run_ns, mark, failure)
             return
         ended = page.enter(sequence, ENCODING)
-        self.answer(sequence, body, began, ended, mark, items, returned)
+        self.answer(sequence, body, began, ended, mark, items, skipped, returned)
 
-    def answer(self, sequence, body, began, ended, mark, items, returned):
+    def answer(self, sequence, body, began, ended, mark, items, skipped, returned):
         """Encodes what the script returned for the mini-batch of `body` and sends it."""
         try:
             succeeded, rows, data = self._encode(returned, items)
@@ -185,7 +187,7 @@ class Worker:
         cpu_ns, self._cpu_ns = self._cpu_ns, process_time_ns()
         self.page.finish()
         self.channel.result(
-            sequence, ended - began, self._cpu_ns - cpu_ns, succeeded, rows, data, ended
+            sequence, ended - began, self._cpu_ns - cpu_ns, succeeded, skipped, rows, data, ended
         )
 
     def _encode_first(self, returned, items):

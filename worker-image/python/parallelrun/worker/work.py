@@ -23,13 +23,14 @@ def describe(body):
 
 
 def load(body, with_context, root):
-    """Items, mini-batch and context (or None) of a batch frame; bad rows left out are no items.
+    """Items that are left, how many were skipped, mini-batch and context (or None).
 
     Raises Failure when the input cannot be read or is not what was listed.
     """
     try:
         _, kind, _, retries, index, first, items, size = _HEAD.unpack_from(body)
         position = 36 + size
+        skipped = 0
         context = None
         if with_context:
             context = MiniBatchContext(index, retries, first, bytes(body[36:position]))
@@ -42,7 +43,8 @@ def load(body, with_context, root):
             mini_batch, source, bad = table.load(body, position, kind == _TABULAR_GROUP, root)
             if bad:
                 logs.append_skipped(process.current.skipped_rows_log, describe(body), bad)
-                items -= len(bad)
+                skipped = len(bad)
+                items -= skipped
             if size:
                 table.append_keys(mini_batch, json.loads(bytes(body[36:position])))
         elif kind == _JSON_LINES:
@@ -60,7 +62,7 @@ def load(body, with_context, root):
         raise ProtocolError(f"work cannot be decoded: {error}") from error
     if with_context:
         context.dataset = Subset(source, first, items)
-    return items, mini_batch, context
+    return items, skipped, mini_batch, context
 
 
 def _load_files(body, position, items):
