@@ -153,6 +153,7 @@ TEST_F(PublisherTest, OfAnOutputThatWasPublishedTheSuccessorReplacesOnlyWhatItPu
   const auto first = Publish(RowOrder::kCompletion);
   record(first->published);
   ledger_ = Open();
+  ASSERT_TRUE(ledger_->Begin(std::nullopt, std::nullopt).ok());
   const auto second = Publish();
   ASSERT_TRUE(second.ok()) << second.error().message;
   EXPECT_EQ(second->set_aside, "");
@@ -160,6 +161,7 @@ TEST_F(PublisherTest, OfAnOutputThatWasPublishedTheSuccessorReplacesOnlyWhatItPu
 
   files_.Put(kOutput, "altered");
   ledger_ = Open();
+  ASSERT_TRUE(ledger_->Begin(std::nullopt, std::nullopt).ok());
   const auto third = Publish();
   ASSERT_TRUE(third.ok()) << third.error().message;
   EXPECT_EQ(third->set_aside, "/out/rows.txt.set-aside-1");

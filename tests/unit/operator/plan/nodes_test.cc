@@ -131,7 +131,8 @@ TEST(OperatorPlanNodes, AHostWhereANodeFailedTwiceIsAvoided) {
   world.Start(world.Pod("node-1-1"));
   world.End(world.Pod("node-1-1"), 137, "OOMKilled");
   world.TurnIn(std::chrono::minutes(10));
-  const PodGroups groups = GroupPods(world.See().pods);
+  const Observed seen = world.See();  // which the groups point into
+  const PodGroups groups = GroupPods(seen.pods);
   ASSERT_NE(groups.nodes.at(1).Live(), nullptr);
   EXPECT_TRUE(groups.nodes.at(1).Live()->failed_hosts.empty());
   EXPECT_EQ(groups.nodes.at(1).Live()->failures, 1);
