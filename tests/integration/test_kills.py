@@ -76,7 +76,7 @@ def test_kill_the_coordinator_three_times(job):
     for number in range(3):
         victim("coordinator").kill()
         command.wait_for(
-            lambda next=number + 2: len(list(epochs.iterdir())) == next,
+            lambda wanted=number + 2: len(list(epochs.iterdir())) == wanted,
             "the next coordinator has claimed its epoch",
         )
     job.make("go")
