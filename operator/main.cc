@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <thread>
 
 #include "base/http/client.h"
 #include "base/log.h"
@@ -18,20 +19,30 @@ namespace {
 using namespace parallelrun;  // NOLINT(google-build-using-namespace)
 
 // For `helm test` and the like, since the image has no other program.
-int Check(const std::string& url) {
+// Why the operator there is not ready; "" when it is.
+std::string WhyNotReady(const std::string& url) {
   const size_t host = url.find("://");
   const size_t path = host == std::string::npos ? host : url.find('/', host + 3);
   HttpClientOptions options;
   options.base_url = url.substr(0, path);
   HttpRequest request;
   request.path = path == std::string::npos ? "/" : url.substr(path);
-  std::string why;
-  if (const auto client = HttpClient::Make(options); !client.ok()) {
-    why = client.error().message;
-  } else if (const auto answer = (*client)->Send(request, seconds(10)); !answer.ok()) {
-    why = answer.error().message;
-  } else if (answer->status != 200) {
-    why = fmt::format("{} answered {}: {}", url, answer->status, answer->body);
+  const auto client = HttpClient::Make(options);
+  if (!client.ok()) return client.error().message;
+  const auto answer = (*client)->Send(request, seconds(10));
+  if (!answer.ok()) return answer.error().message;
+  if (answer->status == 200) return "";
+  return fmt::format("{} answered {}: {}", url, answer->status, answer->body);
+}
+
+// Right after an upgrade the Service may still lead to the pod that goes: a few tries tell more
+// than one.
+int Check(const std::string& url) {
+  constexpr int kTries = 5;
+  std::string why = WhyNotReady(url);
+  for (int tries = 1; !why.empty() && tries < kTries; ++tries) {
+    std::this_thread::sleep_for(seconds(2));
+    why = WhyNotReady(url);
   }
   if (why.empty()) return 0;
   while (!why.empty() && why.back() == '\n') why.pop_back();

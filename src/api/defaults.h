@@ -9,9 +9,9 @@ namespace parallelrun {
 // coordinator. What is set stays; a second call changes nothing.
 void FillDefaults(Job& job);
 
-// So many deaths of nodes it takes at most until a mini-batch that ends its node has failed: 11
-// until it is alone, of 2,048 that a node may hold, and 10 losses.
-inline constexpr int64_t kDeathsOfOne = 21;
+// So many deaths of nodes it takes at most until a mini-batch that ends its node has failed: one
+// that is nobody's fault yet, 11 until it is alone, of 2,048 that a node may hold, and 10 losses.
+inline constexpr int64_t kDeathsOfOne = 22;
 
 // spec.nodeRestartLimit, or 3 for each node of the highest nodeCount that the job ever had, and
 // what it takes to find one mini-batch more than the `lost` that ended their nodes so far.

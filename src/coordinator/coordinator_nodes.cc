@@ -84,10 +84,13 @@ std::vector<LeaseTable::Held> Coordinator::HeldAtDeath(uint32_t index) {
 // What an agent told last is old when run() takes milliseconds: any that it held may have ended it.
 void Coordinator::NarrowDown(const std::vector<LeaseTable::Held>& held) {
   if (held.size() < 2 || over() || PARALLELRUN_MUTATED(kHeldSetNotHalved)) return;
-  CompanyRecord company;
-  company.most = static_cast<uint32_t>(held.size() / 2);
-  for (const LeaseTable::Held& one : held) company.ids.push_back(one.id);
-  Record(company);
+  CompanyRecord once{kHeldOnce, {}};
+  CompanyRecord again{static_cast<uint32_t>(held.size() / 2), {}};
+  for (const LeaseTable::Held& one : held) {
+    (state_.held_at_death(one.id) ? again : once).ids.push_back(one.id);
+  }
+  if (!once.ids.empty()) Record(once);
+  if (!again.ids.empty()) Record(again);
 }
 
 void Coordinator::LoseLeases(uint32_t index, const PodEnd* end, Instant now) {

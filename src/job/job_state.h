@@ -102,8 +102,10 @@ class JobState {
   static constexpr uint32_t kAnyCompany = UINT32_MAX;
   uint32_t company(BatchId id) const {
     const auto found = companies_.find(id);
-    return found == companies_.end() ? kAnyCompany : found->second;
+    return found == companies_.end() || found->second == kHeldOnce ? kAnyCompany : found->second;
   }
+  // Its node died while it held it. Once is no suspicion: pods are killed, and machines are lost.
+  bool held_at_death(BatchId id) const { return companies_.contains(id); }
   // Items of a result that the worker left out as unreadable.
   uint32_t SkippedOf(BatchId id) const;
   const JobCounts& counts() const { return counts_; }

@@ -213,10 +213,11 @@ void Oracle::TellVerdict(uint32_t epoch, const JobState& state) {
   told_.push_back({epoch, run_[epoch], generation, succeeded});
 }
 
-// It is alone after so many deaths as it takes to halve what a node holds, on each node at most.
+// It is alone after one death that is nobody's fault yet, and so many as it takes to halve what a
+// node holds, on each node at most.
 void Oracle::EndsItsNode(BatchId id) {
   const uint64_t halvings = std::bit_width(scenario_.files) * uint64_t{scenario_.nodes};
-  const uint64_t most = halvings + scenario_.max_losses;
+  const uint64_t most = halvings + scenario_.nodes + scenario_.max_losses;
   if (++At(id).deaths > most && scenario_.only_killers) {
     Violated("19 what ends its node is found",
              fmt::format("mini-batch {} ended its node {} times", MiniBatchText(id), most + 1));

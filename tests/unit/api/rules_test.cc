@@ -262,8 +262,8 @@ TEST(Defaults, AreIdempotentAndKeepWhatIsSet) {
   const Job once = job;
   FillDefaults(job);
   EXPECT_EQ(job, once);
-  EXPECT_EQ(NodeRestartLimit(job.spec, 4, 0), 12 + 21);
-  EXPECT_EQ(NodeRestartLimit(job.spec, 1, 2), 3 + 63);
+  EXPECT_EQ(NodeRestartLimit(job.spec, 4, 0), 12 + 22);
+  EXPECT_EQ(NodeRestartLimit(job.spec, 1, 2), 3 + 66);
   job.spec.node_restart_limit = 1;
   EXPECT_EQ(NodeRestartLimit(job.spec, 4, 2), 1);
 }

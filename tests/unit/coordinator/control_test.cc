@@ -164,10 +164,13 @@ TEST(CoordinatorControl, OfSeveralNoneIsBlamedForTheEndOfItsPod) {
 TEST(CoordinatorControl, APodThatEndsBeforeItCouldTellWhatItBegan) {
   PodEnds h;
   h.Plan(2);
-  Incarnation node = h.JoinPod(0, 5);
-  h.Lease(0, node);
-  h.Lease(0, node);
-  h.End(0, 5, "OOMKilled");
+  Incarnation node;
+  for (const uint64_t pod : {4U, 5U}) {  // the first time it may have been anything
+    node = h.JoinPod(0, pod);
+    h.Lease(0, node);
+    h.Lease(0, node);
+    h.End(0, pod, "OOMKilled");
+  }
   for (const BatchId id : {0U, 1U}) {
     EXPECT_EQ(h.state.batches()[id].losses, 0U);
     EXPECT_EQ(h.state.batches()[id].failed_attempts, 0U);

@@ -293,9 +293,9 @@ TEST(OperatorPlanNodes, TheDefaultLimitIsTakenFromTheHighestNodeCount) {
   world.spec()["nodeCount"] = 3;
   world.RunJob();
   world.Edit("nodeCount", 1);
-  // 3 for each of three nodes, and 21 to find one mini-batch that ends nodes.
-  world.object["status"]["nodes"]["restarts"] = 31;
-  world.object["status"]["nodes"]["againstLimit"] = 30;
+  // 3 for each of three nodes, and 22 to find one mini-batch that ends nodes.
+  world.object["status"]["nodes"]["restarts"] = 32;
+  world.object["status"]["nodes"]["againstLimit"] = 31;
   world.Turn();
   EXPECT_FALSE(world.Status().Is("FailureTarget"));
   world.End(world.Pod("node-0-1"), 1);
