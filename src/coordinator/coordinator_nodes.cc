@@ -75,8 +75,8 @@ void Coordinator::SetLeasesAside(uint32_t index) {
 // Of those that are not settled: what expired was its agent's until it was heard of again.
 std::vector<LeaseTable::Held> Coordinator::HeldAtDeath(uint32_t index) {
   std::vector<LeaseTable::Held> held = leases_.HeldBy(index);
-  for (LeaseTable::Held& one : std::exchange(nodes_[index].expired, {})) {
-    if (!state_.settled(one.id)) held.push_back(std::move(one));
+  for (const LeaseTable::Held& one : std::exchange(nodes_[index].expired, {})) {
+    if (!state_.settled(one.id)) held.push_back(one);
   }
   return held;
 }
