@@ -107,9 +107,11 @@ struct TypesRecord {
   std::string_view types;  // JSON
 };
 
+// `most` of those that were held at one death only: any number, as yet.
+inline constexpr uint32_t kHeldOnce = UINT32_MAX - 1;
+
 // Mini-batches that a node held when it died. A node that holds one of them holds `most` from now
 // on, so that the one that ends nodes is alone after a few deaths.
-inline constexpr uint32_t kHeldOnce = UINT32_MAX - 1;  // of CompanyRecord: any number, as yet
 struct CompanyRecord {
   uint32_t most = 1;  // never 0
   std::vector<BatchId> ids;
