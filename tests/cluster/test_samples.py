@@ -48,7 +48,7 @@ def test_output_is_that_of_a_local_run(space, operator, tmp_path, name):
     assert out.read(path) == local
     assert [Path(file).name for file in out.files(f"{name}/output/*")] == ["parallel_run_step.txt"]
 
-    gone = {"desired": 2, "ready": 0, "restarts": 0, "disruptions": 0}
+    gone = {"desired": 2, "ready": 0, "restarts": 0, "disruptions": 0, "againstLimit": 0}
     wait_until(lambda: job.status["nodes"] == gone, lambda: f"no nodes\n{job.tell()}")
     status = job.status
     assert status["output"]["rows"] == len(local.splitlines())

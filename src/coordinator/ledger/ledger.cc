@@ -232,8 +232,8 @@ Status Ledger::State::Reserve(uint64_t end) {
   if (made.error().code != Code::kNoSpace) return made;
   return Error{
       Code::kNoSpace,
-      fmt::format("{}: {} KiB more are needed, and {} KiB of them kept so that the job can "
-                  "end with a reason",
+      fmt::format("{}: {} KiB more are needed; {} KiB behind the results are kept so that the job "
+                  "can end with a reason",
                   made.error().message, (needed - reserved + 1023) >> 10, kEndReserve >> 10)};
 }
 
