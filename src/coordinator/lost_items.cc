@@ -26,12 +26,11 @@ class Names {
       Visit(FirstPiece(id));
       return Visit(SecondPiece(id));
     }
-    const MiniBatch& batch = state_.batch(id);
+    const MiniBatch batch = state_.batch(id);
     if (batch.state == MiniBatch::State::kFailed) {
       for (const PlannedItem& item : Items(id)) Add(NameOf(item, id));
     } else if (batch.state == MiniBatch::State::kSucceeded) {
-      const uint32_t failed =
-          rules_.FailedOf(batch.items, batch.items_succeeded, state_.SkippedOf(id));
+      const uint32_t failed = rules_.FailedOf(batch.items_missing, batch.items_skipped);
       if (failed > 0) AddShort(id, failed);
     }
   }

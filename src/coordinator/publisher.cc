@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <tuple>
+#include <vector>
 
 #include "base/mutation.h"
 #include "coordinator/output_file.h"
@@ -72,21 +75,46 @@ class RowReader {
   std::string bytes_;
 };
 
-std::vector<BatchId> InOrder(const JobState& state, RowOrder order) {
-  std::vector<BatchId> ids;
-  const std::vector<MiniBatch>& batches = state.batches();
-  for (BatchId id = 0; id < batches.size(); ++id) {
-    if (batches[id].state == MiniBatch::State::kSucceeded) ids.push_back(id);
-  }
-  if (order == RowOrder::kCompletion) {
-    std::sort(ids.begin(), ids.end(), [&](BatchId a, BatchId b) {
-      const Place& x = batches[a].rows;
-      const Place& y = batches[b].rows;
+// The succeeded mini-batches in the order of the output. Memory: none in their own order, else 4
+// bytes each.
+class Succession {
+ public:
+  Succession(const JobState& state, RowOrder order) : state_(state) {
+    if (order == RowOrder::kMiniBatch) return;
+    sorted_.emplace().reserve(state.counts().succeeded);
+    for (uint32_t id = 0; id < state.batches().size(); ++id) {
+      if (Succeeded(id)) sorted_->push_back(id);
+    }
+    std::sort(sorted_->begin(), sorted_->end(), [&state](uint32_t a, uint32_t b) {
+      const Place x = state.batches().RowsOf(a);
+      const Place y = state.batches().RowsOf(b);
       return std::tie(x.epoch, x.offset) < std::tie(y.epoch, y.offset);
     });
   }
-  return ids;
-}
+
+  // Calls `visit(place)` for the rows of each, up to the first error.
+  template <typename Visit>
+  Status EachRows(Visit visit) const {
+    const size_t count = sorted_ ? sorted_->size() : state_.batches().size();
+    std::vector<Place> places;  // few
+    for (size_t i = 0; i < count; ++i) {
+      const BatchId id = sorted_ ? (*sorted_)[i] : i;
+      if (!Succeeded(id)) continue;
+      places.clear();
+      state_.AppendRows(id, places);
+      for (const Place& place : places) {
+        if (Status visited = visit(place); !visited.ok()) return visited;
+      }
+    }
+    return {};
+  }
+
+ private:
+  bool Succeeded(BatchId id) const { return state_.StateOf(id) == MiniBatch::State::kSucceeded; }
+
+  const JobState& state_;
+  std::optional<std::vector<uint32_t>> sorted_;  // ids of whole mini-batches: below 2³²
+};
 
 constexpr int kPlaceTries = 100;  // files that appear while others are set aside
 
@@ -171,11 +199,13 @@ Result<std::string> PutInPlace(Files& files, const std::string& token, const Job
 Result<Publication> PublishOutput(Files& files, const Ledger& ledger, const JobState& state,
                                   const PublishOptions& options) {
   const std::string folder = std::filesystem::path(options.output_path).parent_path();
-  const std::vector<BatchId> ids = InOrder(state, options.order);
+  const Succession batches(state, options.order);
   uint64_t total = state.header().size();
-  for (const BatchId id : ids) {
-    for (const Place& place : state.RowsOf(id)) total += place.length;
-  }
+  const Status added_up = batches.EachRows([&total](const Place& rows) {
+    total += rows.length;
+    return Status();
+  });
+  if (!added_up.ok()) return added_up.error();
   const Result<uint64_t> room = files.FreeSpace(folder);
   if (room.ok() && *room < total + kSpareBytes) {
     return Error{Code::kNoSpace,
@@ -191,13 +221,11 @@ Result<Publication> PublishOutput(Files& files, const Ledger& ledger, const JobS
   BlockWriter writer(**token);
   if (const Status added = writer.Add(state.header()); !added.ok()) return added.error();
   RowReader reader(ledger);
-  for (const BatchId id : ids) {
-    for (const Place& place : state.RowsOf(id)) {
-      const Result<std::string_view> rows = reader.Read(place);
-      if (!rows.ok()) return rows.error();
-      if (const Status added = writer.Add(*rows); !added.ok()) return added.error();
-    }
-  }
+  const Status copied = batches.EachRows([&](const Place& place) {
+    const Result<std::string_view> rows = reader.Read(place);
+    return rows.ok() ? writer.Add(*rows) : Status(rows.error());
+  });
+  if (!copied.ok()) return copied.error();
   if (const Status flushed = writer.Flush(); !flushed.ok()) return flushed.error();
   if (const Status synced = (*token)->Sync(); !synced.ok()) return synced.error();
   token->reset();

@@ -48,6 +48,7 @@ struct Place {
   uint32_t epoch = 0;
   uint64_t offset = 0;
   uint32_t length = 0;
+  bool operator==(const Place&) const = default;
 };
 
 // Where the words of an attempt are on its process's stdout and stderr: bytes from and to. All zero

@@ -38,9 +38,10 @@ Status JobState::Apply(const Record& record, const Place& record_place, const Pl
     parts.bytes += rows.length;
     parts.places.push_back(rows);
   } else if (const auto* lost = std::get_if<LostRecord>(&record)) {
-    MiniBatch* batch = Find(lost->id);
-    if (batch == nullptr) return Impossible("lost", lost->id, "it is not planned");
+    std::optional<MiniBatch> batch = Find(lost->id);
+    if (!batch) return Impossible("lost", lost->id, "it is not planned");
     ++batch->losses;
+    Put(lost->id, *batch);
     started_.erase(lost->id);
   } else if (const auto* started = std::get_if<StartedRecord>(&record)) {
     if (!known(started->id)) return Impossible("started", started->id, "it is not planned");
@@ -84,42 +85,44 @@ Status JobState::ApplyChunk(const PlanChunkRecord& chunk, const Place& place) {
   }
   const uint32_t count = chunk.Batches();
   chunks_.push_back({chunk.first, count, place});
-  // By half at least: to make room for one chunk after the other would copy all of them each time.
-  if (const size_t size = batches_.size(); batches_.capacity() < size + count) {
-    batches_.reserve(std::max(size + count, size + size / 2));
-  }
-  for (uint32_t i = 0; i < count; ++i) batches_.emplace_back().items = chunk.ItemsOf(i);
+  for (uint32_t i = 0; i < count; ++i) batches_.Add(chunk.ItemsOf(i));
   counts_.planned += count;
   counts_.items_planned += chunk.Items();
   return {};
 }
 
-MiniBatch* JobState::Find(BatchId id) {
-  if (!IsPiece(id)) return id < batches_.size() ? &batches_[id] : nullptr;
-  const auto found = pieces_.find(id);
-  return found == pieces_.end() ? nullptr : &found->second.batch;
+std::optional<MiniBatch> JobState::Find(BatchId id) const {
+  return known(id) ? std::optional(batch(id)) : std::nullopt;
+}
+
+void JobState::Put(BatchId id, const MiniBatch& batch) {
+  if (IsPiece(id)) {
+    pieces_.at(id).batch = batch;
+  } else {
+    batches_.Put(id, batch);
+  }
 }
 
 Status JobState::ApplyResult(const ResultRecord& result, const Place& rows) {
-  MiniBatch* found = Find(result.id);
-  if (found == nullptr) return Impossible("result", result.id, "it is not planned");
-  MiniBatch& batch = *found;
-  if (batch.state != MiniBatch::State::kPending) {
+  std::optional<MiniBatch> batch = Find(result.id);
+  if (!batch) return Impossible("result", result.id, "it is not planned");
+  if (batch->state != MiniBatch::State::kPending) {
     return Impossible("result", result.id, "it is settled already");
   }
-  batch.state = MiniBatch::State::kSucceeded;
   failed_fences_.erase(result.id);
   started_.erase(result.id);
   companies_.erase(result.id);
-  batch.rows = rows;
-  batch.fence = result.fence;
-  batch.items_succeeded = result.items_succeeded;
+  const uint32_t rest = batch->items - std::min(batch->items, result.items_succeeded);
+  batch->state = MiniBatch::State::kSucceeded;
+  batch->rows = rows;
+  batch->fence = result.fence;
+  batch->items_skipped = TakeSkipped(result, rest);
+  batch->items_missing = rest - batch->items_skipped;
+  Put(result.id, *batch);
   counts_.items_succeeded += result.items_succeeded;
-  const uint32_t rest = batch.items - std::min(batch.items, result.items_succeeded);
-  const uint32_t skipped = TakeSkipped(result, rest);
-  counts_.items_skipped += skipped;
-  counts_.items_failed += skipped;
-  counts_.items_missing += rest - skipped;
+  counts_.items_skipped += batch->items_skipped;
+  counts_.items_failed += batch->items_skipped;
+  counts_.items_missing += batch->items_missing;
   counts_.rows += result.row_count;
   // Parts of another fence belong to an attempt that was given up.
   const auto parts = parts_.find(result.id);
@@ -145,32 +148,30 @@ Status JobState::ApplySkipped(const SkippedRecord& skipped) {
 uint32_t JobState::TakeSkipped(const ResultRecord& result, uint32_t items) {
   const auto found = skipped_.find(result.id);
   if (found == skipped_.end()) return 0;
-  Skipped& skipped = found->second;
-  if (skipped.fence != result.fence || items == 0) {
-    skipped_.erase(found);
-    return 0;
-  }
-  skipped.items = std::min(skipped.items, items);
-  return skipped.items;
+  const Skipped skipped = found->second;
+  skipped_.erase(found);
+  return skipped.fence == result.fence ? std::min(skipped.items, items) : 0;
 }
 
 Status JobState::ApplyFailed(const FailedRecord& failed) {
-  MiniBatch* found = Find(failed.id);
-  if (found == nullptr) return Impossible("failed", failed.id, "it is not planned");
-  MiniBatch& batch = *found;
-  if (batch.state != MiniBatch::State::kPending) {
+  std::optional<MiniBatch> batch = Find(failed.id);
+  if (!batch) return Impossible("failed", failed.id, "it is not planned");
+  if (batch->state != MiniBatch::State::kPending) {
     return Impossible("failed", failed.id, "it is settled already");
   }
   const bool split = failed.end == AttemptEnd::kSplit;
-  if (split && (batch.items < 2 || !HasPieces(failed.id))) {
+  if (split && (batch->items < 2 || !HasPieces(failed.id))) {
     return Impossible("failed", failed.id, "it cannot be split");
   }
   errors_.Add(failed.kind, failed.message, WholeOf(failed.id), failed.node, failed.process,
               failed.log);
   parts_.erase(failed.id);
   skipped_.erase(failed.id);
-  batch.fence = failed.fence;
-  ++batch.failed_attempts;
+  batch->fence = failed.fence;
+  ++batch->failed_attempts;
+  if (failed.end == AttemptEnd::kFinal) batch->state = MiniBatch::State::kFailed;
+  if (split) batch->state = MiniBatch::State::kSplit;
+  Put(failed.id, *batch);
   if (failed.end == AttemptEnd::kAgain) {
     failed_fences_[failed.id].push_back(failed.fence);
     return {};
@@ -183,12 +184,11 @@ Status JobState::ApplyFailed(const FailedRecord& failed) {
     return {};
   }
   if (failed.kind == kLostTooOften) ++counts_.lost;
-  batch.state = MiniBatch::State::kFailed;
   if (!PARALLELRUN_MUTATED(kFailedPieceNotCounted) || !IsPiece(failed.id)) {
-    counts_.items_failed += batch.items;
+    counts_.items_failed += batch->items;
   }
   if (IsPiece(failed.id)) {
-    counts_.items_isolated += batch.items;
+    counts_.items_isolated += batch->items;
     SettlePiece(failed.id, false);
   } else {
     ++counts_.failed;
@@ -206,13 +206,13 @@ Status JobState::ApplyCompany(const CompanyRecord& company) {
   return {};
 }
 
+// Its two pieces stand for it from now on.
 void JobState::Split(BatchId id) {
-  MiniBatch& batch = *Find(id);
-  batch.state = MiniBatch::State::kSplit;
+  const uint32_t items = batch(id).items;
   const uint32_t first = FirstItemOf(id);
-  const uint32_t half = FirstPieceItems(batch.items);
+  const uint32_t half = FirstPieceItems(items);
   pieces_[FirstPiece(id)] = {Untried(half), first};
-  pieces_[SecondPiece(id)] = {Untried(batch.items - half), first + half};
+  pieces_[SecondPiece(id)] = {Untried(items - half), first + half};
   // A piece that is split leaves two in place of one.
   tallies_[WholeOf(id)].open += IsPiece(id) ? 1 : 2;
   counts_.pieces_open += IsPiece(id) ? 1 : 2;
@@ -221,18 +221,20 @@ void JobState::Split(BatchId id) {
 
 void JobState::SettlePiece(BatchId id, bool succeeded) {
   const MiniBatch& piece = pieces_.at(id).batch;
-  MiniBatch& whole = batches_[WholeOf(id)];
+  MiniBatch whole = batches_[WholeOf(id)];
   Tally& tally = tallies_[WholeOf(id)];
   --counts_.pieces_open;
   --tally.open;
   if (succeeded) {
     ++tally.succeeded;
-    whole.items_succeeded += piece.items_succeeded;
     // When it was complete, for those who order by that. Its rows are those of the pieces.
     whole.rows = {piece.rows.epoch, piece.rows.offset, 0};
   }
+  if (tally.open == 0) {
+    whole.state = tally.succeeded > 0 ? MiniBatch::State::kSucceeded : MiniBatch::State::kFailed;
+  }
+  batches_.Put(WholeOf(id), whole);
   if (tally.open > 0) return;
-  whole.state = tally.succeeded > 0 ? MiniBatch::State::kSucceeded : MiniBatch::State::kFailed;
   --counts_.split;
   ++(tally.succeeded > 0 ? counts_.succeeded : counts_.failed);
 }
@@ -257,19 +259,20 @@ void JobState::StartGeneration() {
   started_.clear();
   counts_.lost = 0;
   ReopenPieces();
-  for (MiniBatch& batch : batches_) {
-    if (batch.state == MiniBatch::State::kSucceeded || batch.state == MiniBatch::State::kSplit) {
-      continue;
-    }
-    if (batch.state == MiniBatch::State::kFailed) {
-      batch.state = MiniBatch::State::kPending;
-      --counts_.failed;
-      counts_.items_failed -= batch.items;
-    }
-    batch.fence = {};  // a result of that attempt that comes late is as good as any
-    batch.failed_attempts = 0;
-    batch.losses = 0;
+  for (BatchId id = 0; id < batches_.size(); ++id) Reopen(id);
+}
+
+// A mini-batch that is neither done nor in pieces starts over.
+void JobState::Reopen(BatchId id) {
+  const MiniBatch batch = batches_[id];
+  if (batch.state == MiniBatch::State::kSucceeded || batch.state == MiniBatch::State::kSplit)
+    return;
+  if (batch.state == MiniBatch::State::kFailed) {
+    --counts_.failed;
+    counts_.items_failed -= batch.items;
   }
+  // Without a fence: a result of that attempt that comes late is as good as any.
+  batches_.Put(id, Untried(batch.items));
 }
 
 // Pieces that failed are pending again. Where no piece succeeded, the mini-batch is whole again: it
@@ -289,9 +292,10 @@ void JobState::ReopenPieces() {
   }
   for (const auto& [id, tally] : tallies_) {
     if (tally.succeeded > 0) continue;
-    MiniBatch& whole = batches_[id];
+    MiniBatch whole = batches_[id];
     --(whole.state == MiniBatch::State::kSplit ? counts_.split : counts_.failed);
     whole.state = MiniBatch::State::kPending;
+    batches_.Put(id, whole);
   }
   std::erase_if(pieces_, [this](const auto& entry) {
     const bool gone = tallies_.at(WholeOf(entry.first)).succeeded == 0;
@@ -307,9 +311,10 @@ void JobState::ReopenPiece(BatchId id, MiniBatch& piece) {
   piece = Untried(piece.items);
   ++tallies_.at(WholeOf(id)).open;
   ++counts_.pieces_open;
-  MiniBatch& whole = batches_[WholeOf(id)];
+  MiniBatch whole = batches_[WholeOf(id)];
   if (whole.state == MiniBatch::State::kSplit) return;
   whole.state = MiniBatch::State::kSplit;
+  batches_.Put(WholeOf(id), whole);
   --counts_.succeeded;
   ++counts_.split;
 }
@@ -333,12 +338,6 @@ uint64_t JobState::PartBytes(BatchId id, const Fence& fence) const {
   return found != parts_.end() && found->second.fence == fence ? found->second.bytes : 0;
 }
 
-uint32_t JobState::SkippedOf(BatchId id) const {
-  if (skipped_.empty() || batch(id).state != MiniBatch::State::kSucceeded) return 0;
-  const auto found = skipped_.find(id);
-  return found == skipped_.end() ? 0 : found->second.items;
-}
-
 std::vector<Place> JobState::RowsOf(BatchId id) const {
   std::vector<Place> places;
   AppendRows(id, places);
@@ -352,13 +351,13 @@ void JobState::AppendRows(BatchId id, std::vector<Place>& places) const {
     AppendRows(SecondPiece(id), places);
     return;
   }
-  const MiniBatch& settled = batch(id);
-  if (settled.state != MiniBatch::State::kSucceeded) return;
+  if (StateOf(id) != MiniBatch::State::kSucceeded) return;
   const auto parts = parts_.find(id);
   if (parts != parts_.end()) {
     places.insert(places.end(), parts->second.places.begin(), parts->second.places.end());
   }
-  if (settled.rows.length > 0) places.push_back(settled.rows);
+  const Place last = IsPiece(id) ? pieces_.at(id).batch.rows : batches_.RowsOf(id);
+  if (last.length > 0) places.push_back(last);
 }
 
 }  // namespace parallelrun

@@ -1,6 +1,7 @@
 // JobState is what the ledger says of a job: the plan, and per mini-batch what became of it. The
 // live coordinator and a replay both change it by Apply alone, so that memory and ledger cannot
-// disagree. Leases are not in it: see LeaseTable. Pure, not thread-safe; 56 bytes a mini-batch.
+// disagree. Leases are not in it: see LeaseTable, which still ends some while other threads read
+// this for the output and the reports. Pure, not thread-safe; 24 bytes a mini-batch.
 #pragma once
 
 #include <array>
@@ -14,22 +15,10 @@
 #include "base/error.h"
 #include "job/errors.h"
 #include "job/ids.h"
+#include "job/mini_batches.h"
 #include "job/records.h"
 
 namespace parallelrun {
-
-struct MiniBatch {
-  // kSplit: its pieces stand for it, and at least one of them is not settled. Once all are, the
-  // whole one has succeeded if any of them did.
-  enum class State : uint8_t { kPending, kSucceeded, kFailed, kSplit };
-  Place rows;   // of the result (its last part); length 0: no rows
-  Fence fence;  // of the accepted result or of the failed attempt that was the last
-  uint32_t items = 0;
-  uint32_t items_succeeded = 0;
-  uint32_t failed_attempts = 0;  // in this generation
-  uint16_t losses = 0;
-  State state = State::kPending;
-};
 
 // A part of a mini-batch that was split.
 struct Piece {
@@ -87,11 +76,12 @@ class JobState {
   // written by this program.
   Status Apply(const Record& record, const Place& record_place, const Place& rows);
 
-  const std::vector<MiniBatch>& batches() const { return batches_; }
+  const MiniBatches& batches() const { return batches_; }
   const std::map<BatchId, Piece>& pieces() const { return pieces_; }
   // A mini-batch or a piece; it must be known.
-  const MiniBatch& batch(BatchId id) const {
-    return IsPiece(id) ? pieces_.at(id).batch : batches_[id];
+  MiniBatch batch(BatchId id) const { return IsPiece(id) ? pieces_.at(id).batch : batches_[id]; }
+  MiniBatch::State StateOf(BatchId id) const {
+    return IsPiece(id) ? pieces_.at(id).batch.state : batches_.StateOf(id);
   }
   bool known(BatchId id) const { return IsPiece(id) ? pieces_.contains(id) : id < batches_.size(); }
   // The first of its items, within the whole mini-batch.
@@ -106,8 +96,6 @@ class JobState {
   }
   // Its node died while it held it. Once is no suspicion: pods are killed, and machines are lost.
   bool held_at_death(BatchId id) const { return companies_.contains(id); }
-  // Items of a result that the worker left out as unreadable.
-  uint32_t SkippedOf(BatchId id) const;
   const JobCounts& counts() const { return counts_; }
   const std::optional<Settings>& settings() const { return settings_; }
   const std::optional<Verdict>& verdict() const { return verdict_; }
@@ -121,7 +109,7 @@ class JobState {
   // How the columns of inputs are read, as JSON, by the input's index; the first record counts.
   const std::map<uint32_t, std::string>& types() const { return types_; }
   // No attempt of it counts any more.
-  bool settled(BatchId id) const { return batch(id).state != MiniBatch::State::kPending; }
+  bool settled(BatchId id) const { return StateOf(id) != MiniBatch::State::kPending; }
   bool all_settled() const {
     return plan_ended_ && counts_.succeeded + counts_.failed == counts_.planned;
   }
@@ -142,6 +130,8 @@ class JobState {
   uint64_t PartBytes(BatchId id, const Fence& fence) const;
   // Where the rows of a succeeded mini-batch lie, in order; those of its pieces, if it was split.
   std::vector<Place> RowsOf(BatchId id) const;
+  // The same, behind what `places` holds: an output has millions of them.
+  void AppendRows(BatchId id, std::vector<Place>& places) const;
 
  private:
   Status ApplyChunk(const PlanChunkRecord& chunk, const Place& place);
@@ -156,8 +146,9 @@ class JobState {
   void StartGeneration();
   void ReopenPieces();
   void ReopenPiece(BatchId id, MiniBatch& piece);
-  void AppendRows(BatchId id, std::vector<Place>& places) const;
-  MiniBatch* Find(BatchId id);
+  void Reopen(BatchId id);
+  std::optional<MiniBatch> Find(BatchId id) const;
+  void Put(BatchId id, const MiniBatch& batch);
 
   struct Parts {
     Fence fence;
@@ -176,7 +167,7 @@ class JobState {
     uint32_t succeeded = 0;
   };
 
-  std::vector<MiniBatch> batches_;
+  MiniBatches batches_;
   std::map<BatchId, Piece> pieces_;   // few: only with isolateFailures
   std::map<BatchId, Tally> tallies_;  // by whole mini-batch
   std::map<BatchId, Fence> started_;
@@ -184,7 +175,7 @@ class JobState {
   std::map<BatchId, uint32_t> companies_;
   std::vector<Chunk> chunks_;
   std::map<BatchId, Parts> parts_;      // few: only results above one part
-  std::map<BatchId, Skipped> skipped_;  // few: only of results with rows left out
+  std::map<BatchId, Skipped> skipped_;  // until the result that follows
   // Of failed attempts; only of mini-batches that are still pending.
   std::map<BatchId, std::vector<Fence>> failed_fences_;
   JobCounts counts_;

@@ -32,10 +32,8 @@ bool FailureRules::MissingItemsFail() const {
   return append_row && (short_return_fails || thresholds.error_threshold.value_or(-1) >= 0);
 }
 
-uint32_t FailureRules::FailedOf(uint32_t items, uint32_t items_succeeded,
-                                uint32_t items_skipped) const {
-  const uint32_t rest = items - std::min(items, items_succeeded);
-  return MissingItemsFail() ? rest : std::min(rest, items_skipped);
+uint32_t FailureRules::FailedOf(uint32_t missing, uint32_t skipped) const {
+  return MissingItemsFail() ? missing + skipped : skipped;
 }
 
 Losses CountLosses(const JobCounts& counts, const FailureRules& rules) {

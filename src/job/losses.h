@@ -28,8 +28,8 @@ struct FailureRules {
   // Items for which a run() that succeeded returned no element are failed ones. They may change
   // their kind with the thresholds: the ledger only says how many there are.
   bool MissingItemsFail() const;
-  // Of a result.
-  uint32_t FailedOf(uint32_t items, uint32_t items_succeeded, uint32_t items_skipped) const;
+  // Of a result without an element for `missing` items, and with `skipped` left out beside those.
+  uint32_t FailedOf(uint32_t missing, uint32_t skipped) const;
 };
 
 struct Losses {

@@ -1,15 +1,22 @@
 // bench_ledger_replay FOLDER [MINI-BATCHES]: writes the ledger of a job whose mini-batches have all
 // been committed into a new folder, and measures what a coordinator does with it when it starts:
-// claim an epoch, verify and replay the history, hold its state in memory.
+// claim an epoch, verify and replay the history, hold its state in memory, publish the output in
+// either order. Each run is a process of its own, so that the peak of its memory is its own too.
 #include <spdlog/fmt/fmt.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "base/files.h"
 #include "coordinator/ledger/ledger.h"
+#include "coordinator/publisher.h"
 #include "job/job_state.h"
 
 namespace parallelrun {
@@ -17,7 +24,9 @@ namespace {
 
 constexpr uint64_t kFilesOfChunk = 4'096;
 constexpr uint64_t kResultsOfSync = 10'000;
-constexpr int kRuns = 5;
+constexpr uint64_t kWindow = 64;  // mini-batches that are done in another order than planned
+constexpr int kRuns = 6;
+constexpr char kOutput[] = "rows.txt";
 
 struct Epoch {
   JobState state;
@@ -28,6 +37,8 @@ Result<Epoch> Claim(Files& files, const std::string& folder, uint64_t nonce) {
   Epoch epoch;
   LedgerOptions options;
   options.state_folder = folder;
+  options.output_folder = folder + "/out";
+  options.output_file = kOutput;
   options.nonce = nonce;
   options.new_run_id = 1;
   Result<std::unique_ptr<Ledger>> ledger = Ledger::Claim(
@@ -59,40 +70,82 @@ Status Write(Files& files, const std::string& folder, uint64_t batches) {
   SettingsRecord settings;
   settings.generation = 1;
   settings.plan_settings = settings.job = "{}";
+  settings.may_replace = true;  // each run publishes
   if (Status begun = ledger.Begin(settings, std::nullopt); !begun.ok()) return begun;
   std::string names;
   for (uint64_t first = 0; first < batches; first += kFilesOfChunk) {
     ledger.Append(Chunk(first, std::min(kFilesOfChunk, batches - first), names));
+    if (const Result<uint64_t> flushed = ledger.Flush(); !flushed.ok()) return flushed.error();
   }
   ledger.Append(PlanEndRecord{batches, batches});
-  for (uint64_t id = 0; id < batches; ++id) {
+  for (uint64_t i = 0; i < batches; ++i) {
+    const uint64_t turned = i ^ (kWindow - 1);
     ResultRecord result;
-    result.id = id;
-    result.fence = {ledger.epoch(), id + 1};
+    result.id = turned < batches ? turned : i;
+    result.fence = {ledger.epoch(), i + 1};
     result.items_succeeded = result.row_count = 1;
     result.rows = "/in/f0000000 0.123456\n";
     ledger.Append(result);
-    if (id % kResultsOfSync != 0) continue;
+    if (i % kResultsOfSync != 0) continue;
     if (const Result<uint64_t> flushed = ledger.Flush(); !flushed.ok()) return flushed.error();
   }
   const Result<uint64_t> flushed = ledger.Flush();
   return flushed.ok() ? Status() : Status(flushed.error());
 }
 
-// Each run is an epoch more, as a coordinator that is started again and again has it.
-Status Measure(Files& files, const std::string& folder, uint64_t batches) {
-  for (int run = 0; run < kRuns; ++run) {
-    const auto start = std::chrono::steady_clock::now();
-    Result<Epoch> epoch = Claim(files, folder, 2 + static_cast<uint64_t>(run));
-    if (!epoch.ok()) return epoch.error();
-    if (Status begun = epoch->ledger->Begin(std::nullopt, std::nullopt); !begun.ok()) return begun;
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-    if (epoch->state.counts().succeeded != batches) {
-      return Error{Code::kInternal, "the replay does not have all mini-batches"};
-    }
-    fmt::print("{} committed mini-batches replayed in {:.2f} s\n", batches, took.count());
+// Resident memory at its highest so far, of this process.
+uint64_t PeakMegabytes() {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  uint64_t kib = 0;
+  while (status >> word) {
+    if (word == "VmHWM:") status >> kib;
   }
+  return kib * 1024 / 1'000'000;
+}
+
+double SecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Each run is an epoch more, as a coordinator that is started again and again has it.
+Status Measure(Files& files, const std::string& folder, uint64_t batches, int run) {
+  const auto start = std::chrono::steady_clock::now();
+  Result<Epoch> epoch = Claim(files, folder, 2 + static_cast<uint64_t>(run));
+  if (!epoch.ok()) return epoch.error();
+  if (Status begun = epoch->ledger->Begin(std::nullopt, std::nullopt); !begun.ok()) return begun;
+  const double replayed = SecondsSince(start);
+  if (epoch->state.counts().succeeded != batches) {
+    return Error{Code::kInternal, "the replay does not have all mini-batches"};
+  }
+  const uint64_t held = PeakMegabytes();
+  const auto end = std::chrono::steady_clock::now();
+  const RowOrder order = run % 2 == 0 ? RowOrder::kMiniBatch : RowOrder::kCompletion;
+  const Result<Publication> published = PublishOutput(
+      files, *epoch->ledger, epoch->state, {folder + "/out/" + kOutput, order, HeldOutput{}});
+  if (!published.ok()) return published.error();
+  if (published->published.rows != batches) {
+    return Error{Code::kInternal, "the output does not have all rows"};
+  }
+  fmt::print(
+      "{} committed mini-batches replayed in {:.2f} s, peak {} MB; published in the order of {} in "
+      "{:.2f} s, peak {} MB\n",
+      batches, replayed, held, order == RowOrder::kMiniBatch ? "mini-batches" : "completion",
+      SecondsSince(end), PeakMegabytes());
   return {};
+}
+
+// Whether a process of its own did it.
+bool Apart(const std::function<Status()>& work) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const Status status = work();
+    if (!status.ok()) fmt::print(stderr, "{}\n", status.error().message);
+    std::fflush(nullptr);
+    _exit(status.ok() ? 0 : 1);
+  }
+  int end = 0;
+  return child > 0 && waitpid(child, &end, 0) == child && WIFEXITED(end) && WEXITSTATUS(end) == 0;
 }
 
 int Main(int argc, char** argv) {
@@ -103,10 +156,11 @@ int Main(int argc, char** argv) {
   const std::string folder = argv[1];
   const uint64_t batches = argc > 2 ? std::stoull(argv[2]) : 1'000'000;
   const std::unique_ptr<Files> files = MakeSystemFiles();
-  Status status = Write(*files, folder, batches);
-  if (status.ok()) status = Measure(*files, folder, batches);
-  if (!status.ok()) fmt::print(stderr, "{}\n", status.error().message);
-  return status.ok() ? 0 : 1;
+  bool good = Apart([&] { return Write(*files, folder, batches); });
+  for (int run = 0; good && run < kRuns; ++run) {
+    good = Apart([&] { return Measure(*files, folder, batches, run); });
+  }
+  return good ? 0 : 1;
 }
 
 }  // namespace

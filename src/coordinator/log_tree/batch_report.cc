@@ -123,12 +123,12 @@ class Report {
 
  private:
   void Add(const Attempt& a) {
-    const bool known = state_.known(a.id);
-    const uint32_t items = known ? state_.batch(a.id).items : 0;
-    const uint32_t skipped = known ? state_.SkippedOf(a.id) : 0;
+    const MiniBatch batch = state_.known(a.id) ? state_.batch(a.id) : MiniBatch();
+    const uint32_t items = batch.items;
     const uint32_t picked = ++picked_[a.id];
     if (a.kind.empty()) picked_.erase(a.id);  // settled: no further attempt follows
-    const uint32_t failed = a.kind.empty() ? rules_.FailedOf(items, a.succeeded, skipped) : items;
+    const uint32_t failed =
+        a.kind.empty() ? rules_.FailedOf(batch.items_missing, batch.items_skipped) : items;
     const int64_t start_us = a.times.finished_us - static_cast<int64_t>(a.times.elapsed_ns / 1000);
     if (start_us / 1'000'000 != start_second_) {
       start_second_ = start_us / 1'000'000;

@@ -87,9 +87,10 @@ class Letters {
   // A line for what was skipped, and one for what is without an element.
   Status VisitResult(const ResultRecord& result) {
     if (!state_.known(result.id)) return {};
-    const uint32_t items = state_.batch(result.id).items;
-    const uint32_t skipped = state_.SkippedOf(result.id);
-    const uint32_t failed = rules_.FailedOf(items, result.items_succeeded, skipped);
+    const MiniBatch batch = state_.batch(result.id);
+    const uint32_t items = batch.items;
+    const uint32_t skipped = batch.items_skipped;
+    const uint32_t failed = rules_.FailedOf(batch.items_missing, skipped);
     if (failed == 0) return {};
     const Result<std::vector<PlannedItem>> planned = plan_.Items(state_, result.id);
     if (!planned.ok()) return planned.error();

@@ -82,16 +82,16 @@ TEST_F(JobStateTest, MoreElementsThanItemsIsNotAFailure) {
 TEST_F(JobStateTest, SkippedItemsAreFailedOnesOfTheirResult) {
   Plan(2, 5);
   Apply(SkippedRecord{0, {1, 1}, 2});
-  EXPECT_EQ(state_.SkippedOf(0), 0u);  // nothing, before its result
+  EXPECT_EQ(state_.batch(0).items_skipped, 0u);  // nothing, before its result
   EXPECT_EQ(state_.counts().items_failed, 0u);
   Succeed(0, 2);  // under this fence
-  EXPECT_EQ(state_.SkippedOf(0), 2u);
+  EXPECT_EQ(state_.batch(0).items_skipped, 2u);
   EXPECT_EQ(state_.counts().items_failed, 2u);
   EXPECT_EQ(state_.counts().items_skipped, 2u);
   EXPECT_EQ(state_.counts().items_missing, 1u);
   Apply(SkippedRecord{1, {1, 2}, 99});
   Succeed(1, 4);  // no more than the items that are left
-  EXPECT_EQ(state_.SkippedOf(1), 1u);
+  EXPECT_EQ(state_.batch(1).items_skipped, 1u);
   EXPECT_EQ(state_.counts().items_failed, 3u);
   EXPECT_EQ(state_.counts().items_missing, 1u);
   const std::optional<Verdict> verdict = Decided();
@@ -115,8 +115,8 @@ TEST_F(JobStateTest, SkippedItemsOfAnotherFenceAreVoid) {
   Apply(SkippedRecord{2, {1, 4}, 2});
   Apply(SkippedRecord{2, {1, 4}, 1});  // said again
   Succeed(2, 4);
-  EXPECT_EQ(state_.SkippedOf(0), 0u);
-  EXPECT_EQ(state_.SkippedOf(1), 0u);
+  EXPECT_EQ(state_.batch(0).items_skipped, 0u);
+  EXPECT_EQ(state_.batch(1).items_skipped, 0u);
   EXPECT_EQ(state_.counts().items_missing, 4u);
   EXPECT_EQ(state_.counts().items_failed, 1u);
 }
@@ -129,7 +129,7 @@ TEST_F(JobStateTest, ANewGenerationKeepsWhatResultsSkipped) {
   SettingsRecord settings;
   settings.generation = 2;
   Apply(settings);
-  EXPECT_EQ(state_.SkippedOf(0), 2u);
+  EXPECT_EQ(state_.batch(0).items_skipped, 2u);
   EXPECT_EQ(state_.counts().items_failed, 2u);
   EXPECT_EQ(state_.counts().items_skipped, 2u);
 }
