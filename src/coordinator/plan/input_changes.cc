@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -26,10 +27,36 @@ uint64_t DigestOf(uint32_t input, std::string_view path) {
   return XXH3_64bits_withSeed(path.data(), path.size(), input);
 }
 
-uint32_t DigestOf(const FileStamp& stamp) {
-  return static_cast<uint32_t>(
-      XXH3_64bits_withSeed(&stamp.size, sizeof stamp.size, static_cast<uint64_t>(stamp.mtime_ns)));
+uint64_t DigestOf(const FileStamp& stamp) {
+  return XXH3_64bits_withSeed(&stamp.size, sizeof stamp.size,
+                              static_cast<uint64_t>(stamp.mtime_ns));
 }
+
+// A planned file in 12 bytes, since there may be tens of millions: its digests, of the stamp as
+// many bits as are left. Two paths with one digest would make one of them a file that is gone, so
+// that all 64 bits of the path's stay; what a file is now is compared with its own stamp only.
+class Planned {
+ public:
+  enum Found : uint32_t { kGone, kChanged, kSame };
+
+  Planned(uint64_t path, uint64_t stamp)
+      : path_low_(static_cast<uint32_t>(path)),
+        path_high_(static_cast<uint32_t>(path >> 32)),
+        stamp_(ShortOf(stamp)) {}
+
+  uint64_t path() const { return uint64_t{path_high_} << 32 | path_low_; }
+  Found found() const { return static_cast<Found>(stamp_ & 3); }
+  void set_found(Found found) { stamp_ = (stamp_ & ~uint32_t{3}) | found; }
+  bool HasStamp(uint64_t stamp) const { return (stamp_ & ~uint32_t{3}) == ShortOf(stamp); }
+
+ private:
+  static uint32_t ShortOf(uint64_t stamp) { return static_cast<uint32_t>(stamp) & ~uint32_t{3}; }
+
+  uint32_t path_low_;
+  uint32_t path_high_;
+  uint32_t stamp_;  // and in its two lowest bits what was found
+};
+static_assert(sizeof(Planned) == 12);
 
 // Calls `visit(path, stamp)` for each file of a chunk; for a table once in each chunk.
 template <typename Visit>
@@ -85,7 +112,7 @@ class Comparison {
       const Status listed = List(input);
       if (!listed.ok()) return listed.error();
     }
-    const auto same = [](const Planned& file) { return file.found == Found::kSame; };
+    const auto same = [](const Planned& file) { return file.found() == Planned::kSame; };
     if (!std::all_of(planned_.begin(), planned_.end(), same)) {
       const Status named = NameDifferences();
       if (!named.ok()) return named.error();
@@ -94,33 +121,26 @@ class Comparison {
   }
 
  private:
-  enum class Found : uint8_t { kGone, kChanged, kSame };
-  struct Planned {
-    uint64_t path = 0;  // digest
-    uint32_t stamp = 0;
-    Found found = Found::kGone;
-  };
-
   Status ReadPlanned() {
     const Status read = read_([this](const PlanChunkRecord& chunk) {
       EachFile(chunk, [&](std::string_view path, const FileStamp& stamp) {
         const uint64_t digest = DigestOf(chunk.input, path);
-        if (planned_.empty() || planned_.back().path != digest) {
-          planned_.push_back({digest, DigestOf(stamp), Found::kGone});
+        if (planned_.empty() || planned_.back().path() != digest) {
+          planned_.emplace_back(digest, DigestOf(stamp));
         }
       });
       end_ = CursorAfter(chunk, inputs_);
     });
     std::sort(planned_.begin(), planned_.end(),
-              [](const Planned& a, const Planned& b) { return a.path < b.path; });
+              [](const Planned& a, const Planned& b) { return a.path() < b.path(); });
     return read;
   }
 
   Planned* Find(uint64_t path) {
     const auto found =
         std::lower_bound(planned_.begin(), planned_.end(), path,
-                         [](const Planned& file, uint64_t wanted) { return file.path < wanted; });
-    return found == planned_.end() || found->path != path ? nullptr : &*found;
+                         [](const Planned& file, uint64_t wanted) { return file.path() < wanted; });
+    return found == planned_.end() || found->path() != path ? nullptr : &*found;
   }
 
   Status List(uint32_t number) {
@@ -156,9 +176,9 @@ class Comparison {
   }
 
   void Compare(Planned& planned, const FileStamp& now) {
-    planned.found = planned.stamp == DigestOf(now) ? Found::kSame : Found::kChanged;
-    if (planned.found == Found::kChanged && now_.size() < InputChanges::kMostNamed) {
-      now_[planned.path] = now;
+    planned.set_found(planned.HasStamp(DigestOf(now)) ? Planned::kSame : Planned::kChanged);
+    if (planned.found() == Planned::kChanged && now_.size() < InputChanges::kMostNamed) {
+      now_[planned.path()] = now;
     }
   }
 
@@ -178,12 +198,12 @@ class Comparison {
     return read_([this](const PlanChunkRecord& chunk) {
       EachFile(chunk, [&](std::string_view path, const FileStamp& before) {
         Planned* planned = Find(DigestOf(chunk.input, path));
-        if (planned == nullptr || planned->found == Found::kSame) return;
-        const auto now = now_.find(planned->path);
-        const std::string what = planned->found == Found::kGone ? "is gone"
-                                 : now == now_.end()            ? "has changed"
+        if (planned == nullptr || planned->found() == Planned::kSame) return;
+        const auto now = now_.find(planned->path());
+        const std::string what = planned->found() == Planned::kGone ? "is gone"
+                                 : now == now_.end()                ? "has changed"
                                                      : DescribeChange(before, now->second);
-        planned->found = Found::kSame;  // told
+        planned->set_found(Planned::kSame);  // told
         Add(changes_.differ, inputs_[chunk.input], path, what);
       });
     });
@@ -195,7 +215,8 @@ class Comparison {
   const std::vector<std::string>& forbidden_;
   const std::function<void()>& step_;
   PlanCursor end_;  // of the plan
-  std::vector<Planned> planned_;
+  // In blocks: an array that grows is there twice while it is copied.
+  std::deque<Planned> planned_;
   std::map<uint64_t, FileStamp> now_;  // of the first changed files
   InputChanges changes_;
 };

@@ -1,6 +1,6 @@
 // What has become of the files that were planned, before a person continues a run: a mini-batch id
 // must mean the same items in every epoch (docs/ledger.md, "Continuing a run"). Blocking I/O: lists
-// the inputs, and asks for the size and modification time of each planned file. Memory: 16 bytes a
+// the inputs, and asks for the size and modification time of each planned file. Memory: 12 bytes a
 // planned file, beside what a listing needs. Thread-safe.
 #pragma once
 
