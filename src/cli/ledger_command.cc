@@ -92,6 +92,10 @@ struct Describe {
     return fmt::format("published    {}, {} rows, {} bytes", Printable(r.path, 500), r.rows,
                        r.bytes);
   }
+  std::string operator()(const UnknownRecord& r) const {
+    return fmt::format("type {:<7} of a later version, {} bytes, passed over", r.type,
+                       r.body.size());
+  }
   std::string operator()(const HeaderRecord& r) const {
     return fmt::format("header       {}", Printable(r.line, 500));
   }

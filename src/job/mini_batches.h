@@ -34,7 +34,7 @@ struct MiniBatch {
 // A cell has as many bits for a field as nearly every mini-batch needs. One that has more (a log
 // of over 16 TiB, more than 4 million items, the 4,096th epoch) is wide: it lies whole in a map.
 // So the bits bound memory, and never what a job may be. Cells lie in pages, because one array
-// that grows is there twice while it is copied, which was the half of the memory at its peak.
+// that grows is there twice while it is copied: that was half of a coordinator's peak.
 class MiniBatches {
  public:
   size_t size() const { return size_; }

@@ -22,7 +22,8 @@ static_assert(kHasType<RecordType::kSeal, SealRecord> &&
               kHasType<RecordType::kPublished, PublishedRecord> &&
               kHasType<RecordType::kStarted, StartedRecord> &&
               kHasType<RecordType::kTypes, TypesRecord> &&
-              kHasType<RecordType::kSkipped, SkippedRecord>);
+              kHasType<RecordType::kSkipped, SkippedRecord> &&
+              std::variant_size_v<Record> == static_cast<size_t>(RecordType::kSkipped) + 1);
 
 void Put(Encoder& to, const Fence& fence) {
   to.U32(fence.epoch);
@@ -127,6 +128,8 @@ void Put(Encoder& to, const SkippedRecord& r) {
   Put(to, r.fence);
   to.U32(r.items);
 }
+
+void Put(Encoder& to, const UnknownRecord& r) { to.Bytes(r.body); }
 
 void Put(Encoder& to, const VerdictRecord& r) {
   to.U8(static_cast<uint8_t>(r.outcome));
@@ -236,13 +239,19 @@ Record GetBody(RecordType type, Decoder& from) {
     case RecordType::kCompany: return GetCompany(from);
     case RecordType::kSkipped: return SkippedRecord{from.U64(), GetFence(from), from.U32()};
   }
+  if (const auto number = static_cast<uint8_t>(type); number >= kFirstUnknownType) {
+    return UnknownRecord{number, from.Bytes(from.left())};
+  }
   from.Fail();
   return SealRecord{};
 }
 
 }  // namespace
 
-RecordType TypeOf(const Record& record) { return static_cast<RecordType>(record.index() + 1); }
+RecordType TypeOf(const Record& record) {
+  if (const auto* unknown = std::get_if<UnknownRecord>(&record)) return RecordType{unknown->type};
+  return static_cast<RecordType>(record.index() + 1);
+}
 
 size_t RowsOffset(RecordType type) {
   if (type == RecordType::kRows) return kPrefixSize + kRowsHeadSize;

@@ -125,6 +125,10 @@ struct SkippedRecord {
   uint32_t items = 0;
 };
 
+// Records from this type on may be passed over by a program that does not know them; one below it
+// changes what a ledger means.
+inline constexpr uint8_t kFirstUnknownType = 128;
+
 enum class Outcome : uint8_t { kSucceeded = 1, kFailed = 2 };
 
 struct VerdictRecord {
@@ -141,10 +145,18 @@ struct PublishedRecord {
   std::array<uint8_t, 32> sha256{};
 };
 
-// The order is that of the type numbers, from 1.
+// Of a type that this program does not know, and may pass over: it changes nothing of what the
+// other records mean (docs/ledger.md, "Formats").
+struct UnknownRecord {
+  uint8_t type = kFirstUnknownType;  // not below that
+  std::string_view body;
+};
+
+// The order is that of the type numbers, from 1; the last one says its own.
 using Record = std::variant<SealRecord, SettingsRecord, PlanChunkRecord, PlanEndRecord, RowsRecord,
                             ResultRecord, FailedRecord, LostRecord, VerdictRecord, PublishedRecord,
-                            HeaderRecord, StartedRecord, TypesRecord, CompanyRecord, SkippedRecord>;
+                            HeaderRecord, StartedRecord, TypesRecord, CompanyRecord, SkippedRecord,
+                            UnknownRecord>;
 
 // Stored: never renumber.
 enum class RecordType : uint8_t {
@@ -180,8 +192,8 @@ struct DecodedRecord {
   size_t rows_offset = 0;
 };
 
-// Decodes the record at the front of `bytes` and removes it. kCorrupt when it is not whole or not
-// known; the views in the result point into `bytes`.
+// Decodes the record at the front of `bytes` and removes it. kCorrupt when it is not whole, or of
+// a type that is not known and must be; the views in the result point into `bytes`.
 Result<DecodedRecord> DecodeRecord(std::string_view& bytes);
 
 }  // namespace parallelrun

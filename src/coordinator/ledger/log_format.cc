@@ -8,14 +8,28 @@
 #include <cstring>
 
 #include "base/bytes.h"
+#include "base/escape.h"
 
 namespace parallelrun {
 namespace {
 
 constexpr std::string_view kMagic = "PRLEDGER";
+constexpr size_t kVersionSize = 24;
 constexpr size_t kChecksummedHeader = kLogHeaderSize - 8;
 constexpr size_t kGroupHeadSize = 16;  // of a group: what its checksum covers before the payload
 constexpr std::string_view kLogSuffix = ".log";
+
+// Whoever wrote the log says in it who can read it. Its text is as little to be trusted as any.
+Error UnknownFormat(uint32_t format, std::string_view version) {
+  version = version.substr(0, version.find('\0'));
+  const std::string writer =
+      version.empty() ? "the version of parallelrun that wrote it"
+                      : "parallelrun " + Printable(version, kVersionSize) + ", which wrote it,";
+  return {Code::kInvalid,
+          fmt::format("the ledger has format {}, and this program ({}) reads formats {} to {}: use "
+                      "{} or a later one",
+                      format, PARALLELRUN_VERSION, kOldestLogFormat, kLogFormat, writer)};
+}
 
 }  // namespace
 
@@ -27,6 +41,7 @@ std::string EncodeLogHeader(const LogHeader& header) {
   to.U32(header.epoch);
   to.U64(header.run_id);
   to.U64(header.nonce);
+  to.Bytes(std::string_view(PARALLELRUN_VERSION).substr(0, kVersionSize));
   bytes.resize(kChecksummedHeader, '\0');
   to.U64(XXH3_64bits(bytes.data(), bytes.size()));
   return bytes;
@@ -40,17 +55,12 @@ Result<LogHeader> DecodeLogHeader(std::string_view bytes) {
   header.epoch = from.U32();
   header.run_id = from.U64();
   header.nonce = from.U64();
-  from.Bytes(24);
+  const std::string_view version = from.Bytes(kVersionSize);
   const uint64_t checksum = from.U64();
   if (!from.ok() || magic != kMagic || checksum != XXH3_64bits(bytes.data(), kChecksummedHeader)) {
     return Error{Code::kCorrupt, "this is not the header of a ledger's log"};
   }
-  if (format != kLogFormat) {
-    return Error{Code::kInvalid,
-                 fmt::format("the ledger has format {}, this program reads format {}: use the "
-                             "version of parallelrun that wrote it",
-                             format, kLogFormat)};
-  }
+  if (format < kOldestLogFormat || format > kLogFormat) return UnknownFormat(format, version);
   return header;
 }
 

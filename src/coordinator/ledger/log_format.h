@@ -11,7 +11,8 @@
 
 namespace parallelrun {
 
-inline constexpr uint32_t kLogFormat = 1;
+inline constexpr uint32_t kLogFormat = 2;        // that is written
+inline constexpr uint32_t kOldestLogFormat = 1;  // that is read
 inline constexpr size_t kLogHeaderSize = 64;
 inline constexpr size_t kGroupHeaderSize = 24;
 inline constexpr size_t kMaxGroupPayload = size_t{64} << 20;
@@ -24,9 +25,11 @@ struct LogHeader {
   uint64_t nonce = 0;
 };
 
+// Of kLogFormat, and with this program's version.
 std::string EncodeLogHeader(const LogHeader& header);
 
-// kCorrupt: not a header; kInvalid: of a format that this program does not know.
+// kCorrupt: not a header; kInvalid: of a format that this program does not know, named with the
+// version that wrote it.
 Result<LogHeader> DecodeLogHeader(std::string_view bytes);
 
 struct GroupHeader {

@@ -11,6 +11,8 @@ constexpr size_t kGroupTarget = size_t{1} << 20;
 constexpr size_t kRoundLimit = size_t{32} << 20;
 constexpr size_t kSpareLimit = size_t{8} << 20;  // memory kept between two flushes
 
+// Who may use the room that is kept for the end. What is written beside one of these, in the same
+// round, must be one of them too, or that room is of no use to any of them.
 bool EndsJob(RecordType type) {
   return type == RecordType::kFailed || type == RecordType::kVerdict ||
          type == RecordType::kPublished;
