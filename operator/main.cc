@@ -76,10 +76,13 @@ int Run(const ProcessOptions& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const char* pod_namespace = std::getenv("POD_NAMESPACE");
+  const auto environment = [](const char* name) {
+    const char* value = std::getenv(name);
+    return value == nullptr ? std::string() : std::string(value);
+  };
   const ParsedOptions parsed =
       ParseOptions(std::vector<std::string>(argv + 1, argv + argc),
-                   pod_namespace == nullptr ? std::string() : pod_namespace);
+                   {environment("POD_NAMESPACE"), environment("POD_UID")});
   if (parsed.exit) {
     fmt::print(parsed.exit_code == 0 ? stdout : stderr, "{}", parsed.text);
     return parsed.exit_code;

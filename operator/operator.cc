@@ -28,10 +28,10 @@ constexpr Duration kStuck = std::chrono::minutes(5);
 constexpr Duration kStopLimit = seconds(30);
 constexpr Duration kDrainLimit = seconds(20);
 
-std::string Identity() {
+std::string Identity(const std::string& pod_uid) {
   std::array<char, 256> host{};
   gethostname(host.data(), host.size() - 1);
-  return fmt::format("{}_{}", host.data(), RandomHex(8));
+  return fmt::format("{}_{}", host.data(), pod_uid.empty() ? RandomHex(8) : pod_uid);
 }
 
 }  // namespace
@@ -198,7 +198,7 @@ bool Operator::WaitForLease() {
   }
   kube::ElectionOptions election;
   election.lease = {options_.planning.operator_namespace, kName};
-  election.identity = Identity();
+  election.identity = Identity(options_.leader.pod_uid);
   election.times = {options_.leader.lease_duration, options_.leader.renew_deadline,
                     options_.leader.retry_period};
   election.on_started = [this] {

@@ -111,10 +111,11 @@ Result<HostPort> ParseHostPort(const std::string& text) {
 }
 
 ParsedOptions ParseOptions(const std::vector<std::string>& arguments,
-                           const std::string& pod_namespace) {
+                           const OwnPod& pod) {
   ParsedOptions parsed;
   ProcessOptions& options = parsed.options;
-  options.planning.operator_namespace = pod_namespace;
+  options.planning.operator_namespace = pod.name_space;
+  options.leader.pod_uid = pod.uid;
 
   CLI::App app(kAbout, "parallelrun-operator");
   app.set_version_flag("-V,--version", VersionText("parallelrun-operator"));

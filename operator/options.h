@@ -1,5 +1,5 @@
-// What the operator's process is told on its command line. Plain data; ParseOptions is pure but
-// for the environment variable POD_NAMESPACE, which its caller passes in.
+// What the operator's process is told on its command line. Plain data; ParseOptions is pure, its
+// caller passes in what the environment says of the pod.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +35,9 @@ struct OperatorOptions {
 
 struct LeaderOptions {
   bool elect = false;
+  // Of the operator's own pod, "" outside of one. It is the identity: a process that follows in the
+  // same pod owns the lease of the one before, which the kubelet has seen end, and leads at once.
+  std::string pod_uid;
   Duration lease_duration = seconds(15);
   Duration renew_deadline = seconds(10);
   Duration retry_period = seconds(2);
@@ -63,9 +66,13 @@ struct ParsedOptions {
   std::string text;  // what to print then
 };
 
-// `pod_namespace` is the default of --namespace.
-ParsedOptions ParseOptions(const std::vector<std::string>& arguments,
-                           const std::string& pod_namespace);
+// What the environment says of the operator's own pod; empty outside of one.
+struct OwnPod {
+  std::string name_space;  // POD_NAMESPACE, the default of --namespace
+  std::string uid;         // POD_UID
+};
+
+ParsedOptions ParseOptions(const std::vector<std::string>& arguments, const OwnPod& pod);
 
 struct HostPort {
   std::string host;

@@ -474,6 +474,19 @@ def test_two_operators_one_leader(operators, world, no_leader):
     world.until_condition("Complete", within=30)
 
 
+def test_an_operator_that_is_killed_in_its_pod_leads_again_at_once(operators, world, no_leader):
+    """The kubelet starts it again once it has ended: the lease is its pod's still."""
+    world.operator.kill()
+    # No test waits for so long a lease.
+    flags = ["--leader-elect", "--leader-lease-duration=900s", "--leader-renew-deadline=600s"]
+    operator = operators(*flags, pod_uid="8f14e45f-ceea-467f-a0e6-bd0c1a5b8f11").start()
+    world.until(lambda: operator.metric("leader_election_master_status") == 1)
+    operator.kill()
+    operator.start()
+    world.until(lambda: operator.metric("leader_election_master_status") == 1)
+    operator.kill()
+
+
 def test_the_api_server_goes_away_and_comes_back(running, plane):
     if not plane.processes:
         pytest.skip("the control plane was not started by this test run")

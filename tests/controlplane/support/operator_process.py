@@ -1,6 +1,7 @@
 """The operator's process under test."""
 
 import http.client
+import os
 import re
 import signal
 import subprocess
@@ -19,7 +20,15 @@ SYSTEM = "parallelrun-system"
 class Operator:
     """Runs with the rights of `kubeconfig`; what it says goes to `log`."""
 
-    def __init__(self, kubeconfig, log, *arguments, level="debug", runtime="images.test/runtime:1"):
+    def __init__(
+        self,
+        kubeconfig,
+        log,
+        *arguments,
+        level="debug",
+        runtime="images.test/runtime:1",
+        pod_uid=None,
+    ):
         self.log = log
         self._health = free_port()
         self._metrics = free_port()
@@ -35,6 +44,7 @@ class Operator:
             *arguments,
         ]
         self.process = None
+        self._environment = {**os.environ, **({"POD_UID": pod_uid} if pod_uid else {})}
 
     def start(self, wait=True):
         assert threading.current_thread() is threading.main_thread(), (
@@ -46,6 +56,7 @@ class Operator:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                env=self._environment,
             )
         if wait:
             eventually(self.ready, within=15)

@@ -108,6 +108,20 @@ TEST_F(KubeElector, ALeaseThatIsGivenUpGoesToTheNextAtOnce) {
   EXPECT_EQ(leases_.holder(), "two") << "kept until it runs out";
 }
 
+TEST_F(KubeElector, AnIdentityThatIsStartedAgainHasItsLeaseStill) {
+  const auto client = Connect(server_);
+  std::promise<void> before_started, after_started;
+  // Killed: nothing is given up. Another identity would wait for the lease to run out.
+  const auto before = Run(*client, "pod_uid", seconds(300), &before_started);
+  before_started.get_future().get();
+  before->Stop(false);
+  const auto after = Run(*client, "pod_uid", seconds(300), &after_started);
+  after_started.get_future().get();
+  EXPECT_TRUE(after->leading());
+  const std::lock_guard lock(leases_.mutex);
+  EXPECT_EQ(leases_.lease["spec"]["leaseTransitions"], 0);
+}
+
 TEST_F(KubeElector, AStolenLeaseIsLostAtTheNextRenewal) {
   const auto client = Connect(server_);
   std::promise<void> started, lost;

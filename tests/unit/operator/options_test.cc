@@ -12,7 +12,7 @@ namespace {
 
 ParsedOptions Parse(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), {"--runtime-image", "runtime@sha256:1"});
-  return ParseOptions(arguments, "parallelrun-system");
+  return ParseOptions(arguments, {"parallelrun-system", "4d1a"});
 }
 
 TEST(OperatorOptions, DefaultsNeedOnlyTheImage) {
@@ -22,6 +22,7 @@ TEST(OperatorOptions, DefaultsNeedOnlyTheImage) {
   EXPECT_EQ(parsed.options.planning.operator_namespace, "parallelrun-system");
   EXPECT_TRUE(parsed.options.planning.pod_security_defaults);
   EXPECT_FALSE(parsed.options.leader.elect);
+  EXPECT_EQ(parsed.options.leader.pod_uid, "4d1a");
   EXPECT_TRUE(parsed.options.watch_namespaces.empty());
   EXPECT_EQ(parsed.options.log_format, LogFormat::kJson);
 }
@@ -101,7 +102,7 @@ TEST(OperatorOptions, HelpAndVersionSucceed) {
 }
 
 TEST(OperatorOptions, ACheckNeedsNothingElse) {
-  const ParsedOptions parsed = ParseOptions({"--check", "http://localhost:8081/readyz"}, "");
+  const ParsedOptions parsed = ParseOptions({"--check", "http://localhost:8081/readyz"}, {});
   EXPECT_FALSE(parsed.exit) << parsed.text;
   EXPECT_EQ(parsed.check_url, "http://localhost:8081/readyz");
 }
@@ -119,8 +120,8 @@ TEST(OperatorOptions, MistakesNameTheMend) {
   refused({"--job-labels", "x"}, "NAME=VALUE");
   refused({"--workers", "0"}, "--workers");
   refused({"--worker", "1"}, "--help");
-  EXPECT_NE(ParseOptions({}, "ns").text.find("--runtime-image"), std::string::npos);
-  EXPECT_NE(ParseOptions({"--runtime-image", "x"}, "").text.find("POD_NAMESPACE"),
+  EXPECT_NE(ParseOptions({}, {"ns", ""}).text.find("--runtime-image"), std::string::npos);
+  EXPECT_NE(ParseOptions({"--runtime-image", "x"}, {}).text.find("POD_NAMESPACE"),
             std::string::npos);
 }
 
