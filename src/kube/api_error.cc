@@ -61,10 +61,39 @@ std::optional<Duration> RetryAfter(std::string_view text) {
   return seconds(std::min(value, kLongestRetryAfter));
 }
 
+// One past the brace that closes the one at `open`; nothing when none does.
+std::optional<size_t> CloseOf(std::string_view text, size_t open) {
+  int depth = 0;
+  for (size_t at = open; at < text.size(); ++at) {
+    if (text[at] == '{') ++depth;
+    if (text[at] == '}' && --depth == 0) return at + 1;
+  }
+  return std::nullopt;
+}
+
+// Where validation refuses a whole structure, the server prints it as Go source (or JSON, newer
+// ones), up to kilobytes, in front of the words that say what is wrong with it. A scalar stays.
+std::string WithoutStructures(std::string text) {
+  constexpr std::string_view kBefore = "Invalid value: ";
+  constexpr std::string_view kAfter = ": ";
+  constexpr std::string_view kType =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.*&[]/";
+  for (size_t at = text.find(kBefore); at != std::string::npos; at = text.find(kBefore, at + 1)) {
+    const size_t open = text.find_first_not_of(kType, at + kBefore.size());
+    if (open == std::string::npos || text[open] != '{') continue;
+    const std::optional<size_t> close = CloseOf(text, open);
+    if (!close || text.compare(*close, kAfter.size(), kAfter) != 0) continue;
+    text.erase(at, *close + kAfter.size() - at);
+  }
+  return text;
+}
+
 void TakeStatus(const nlohmann::json& body, ApiError& error) {
   if (TextAt(body, "/kind") != "Status") return;
   if (const std::string reason = TextAt(body, "/reason"); !reason.empty()) error.reason = reason;
-  if (const std::string text = TextAt(body, "/message"); !text.empty()) error.message = text;
+  if (const std::string text = TextAt(body, "/message"); !text.empty()) {
+    error.message = WithoutStructures(text);
+  }
   const nlohmann::json::json_pointer place("/details/retryAfterSeconds");
   if (body.contains(place) && body.at(place).is_number_integer()) {
     const int64_t value = body.at(place).get<int64_t>();
