@@ -47,8 +47,10 @@ std::string CodeSnapshotName(const JobIdentity& job) { return BaseName(job) + "-
 std::string ServiceName(const JobIdentity& job) { return BaseName(job) + "-coordinator"; }
 
 json CommonLabels(const JobIdentity& job) {
-  return {{"app.kubernetes.io/managed-by", "parallelrun"},
-          {"app.kubernetes.io/part-of", job.name},
+  return {{"app.kubernetes.io/name", "parallelrun"},
+          {"app.kubernetes.io/instance", job.name},
+          {"app.kubernetes.io/part-of", "parallelrun"},
+          {"app.kubernetes.io/managed-by", "parallelrun"},
           {"parallelrun.dev/job", job.name},
           {"parallelrun.dev/job-uid", job.uid}};
 }

@@ -61,6 +61,7 @@ json PullSecrets(const BuildContext& context) {
 json BarePod(const BuildContext& context, const std::string& name, const char* role,
              int64_t incarnation) {
   json metadata = ObjectMetadata(context.identity, name, context.options.job_labels);
+  metadata["labels"]["app.kubernetes.io/component"] = role;
   metadata["labels"]["parallelrun.dev/role"] = role;
   metadata["labels"]["parallelrun.dev/incarnation"] = std::to_string(incarnation);
   json spec = {{"automountServiceAccountToken", false}, {"enableServiceLinks", false}};

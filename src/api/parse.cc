@@ -12,11 +12,13 @@
 namespace parallelrun {
 namespace {
 
+// What is made of it stays a name of 63: NAME-01234-node-4999-999999.
+constexpr size_t kLongestJobName = 40;
 constexpr int64_t kMaxTimeoutSeconds = 259200;  // three days, as in the contract
 constexpr int64_t kNoLimit = std::numeric_limits<int32_t>::max();
 
 bool IsJobName(const std::string& name) {
-  return name.size() >= 3 && name.size() <= 32 && IsDnsLabel(name) && name[0] >= 'a';
+  return name.size() >= 3 && name.size() <= kLongestJobName && IsDnsLabel(name) && name[0] >= 'a';
 }
 
 void ReadMetadata(const Value& map, JobMetadata& metadata) {
@@ -26,7 +28,7 @@ void ReadMetadata(const Value& map, JobMetadata& metadata) {
     if (text) metadata.name = *text;
     if (text && !IsJobName(*text)) {
       name->Error(Quoted(*text) + " cannot name a job",
-                  "write 3 to 32 lower-case letters, digits and \"-\", a letter first and no \"-\" "
+                  "write 3 to 40 lower-case letters, digits and \"-\", a letter first and no \"-\" "
                   "last");
     }
   }

@@ -85,7 +85,7 @@ Node ConfigMap(const std::string& name, const Job& job,
     Set(metadata, "namespace", TextNode(job.metadata.name_space));
   }
   Set(metadata, "labels",
-      MapNode({{"app.kubernetes.io/part-of", {}, TextNode(job.metadata.name)},
+      MapNode({{"app.kubernetes.io/instance", {}, TextNode(job.metadata.name)},
                {"app.kubernetes.io/component", {}, TextNode("code")}}));
   Node map = MapNode({{"apiVersion", {}, TextNode("v1")},
                       {"kind", {}, TextNode("ConfigMap")},

@@ -31,7 +31,7 @@ std::string JobNameOf(const std::string& script) {
   }
   while (!name.empty() && std::isalpha(static_cast<unsigned char>(name.front())) == 0)
     name.erase(0, 1);
-  name = name.substr(0, 32);
+  name = name.substr(0, 40);
   while (!name.empty() && name.back() == '-') name.pop_back();
   return name.size() < 3 ? "job-" + (name.empty() ? "run" : name) : name;
 }

@@ -181,7 +181,7 @@ spec:
   EXPECT_THAT(
       Lines(parsed),
       ElementsAre(
-          "job.yaml:3: metadata.name: \"Digits\" cannot name a job: write 3 to 32 lower-case "
+          "job.yaml:3: metadata.name: \"Digits\" cannot name a job: write 3 to 40 lower-case "
           "letters, digits and \"-\", a letter first and no \"-\" last",
           "job.yaml:4: spec.entryScript: is required: write the file with run(), as in score.py",
           "job.yaml:5: spec.entry_script: unknown field: did you mean entryScript?",

@@ -145,7 +145,7 @@ TEST(QuickJobTest, NamesAreMadeValid) {
   EXPECT_EQ(JobNameOf("/x/My_Script.v2.py"), "my-script-v2");
   EXPECT_EQ(JobNameOf("1_up.py"), "job-up");
   EXPECT_EQ(JobNameOf("--.py"), "job-run");
-  EXPECT_EQ(JobNameOf(std::string(50, 'a') + ".py").size(), 32u);
+  EXPECT_EQ(JobNameOf(std::string(50, 'a') + ".py").size(), 40u);
 }
 
 TEST(QuickJobTest, TheJobFileIsOneThatThisProgramReads) {

@@ -69,7 +69,9 @@ TEST_F(OperatorBuilders, AWorkerPodIsThisJobs) {
   const json pod = Worker();
   EXPECT_EQ(pod["metadata"]["name"], "digits-0a1b2-node-3-7");
   EXPECT_EQ(pod["metadata"]["labels"], json::parse(R"({
-      "app.kubernetes.io/managed-by": "parallelrun", "app.kubernetes.io/part-of": "digits",
+      "app.kubernetes.io/name": "parallelrun", "app.kubernetes.io/instance": "digits",
+      "app.kubernetes.io/component": "node", "app.kubernetes.io/part-of": "parallelrun",
+      "app.kubernetes.io/managed-by": "parallelrun",
       "parallelrun.dev/job": "digits", "parallelrun.dev/job-uid": "0a1b2c3d-0000-4000-8000-000000000001",
       "parallelrun.dev/role": "node", "parallelrun.dev/node": "3", "parallelrun.dev/incarnation": "7"})"));
   const json& owner = pod["metadata"]["ownerReferences"][0];
@@ -95,6 +97,14 @@ TEST_F(OperatorBuilders, AWorkerPodIsThisJobs) {
   EXPECT_EQ(digest.incarnation, 7);
   EXPECT_EQ(digest.failures, 2);
   EXPECT_EQ(digest.job_uid, "0a1b2c3d-0000-4000-8000-000000000001");
+}
+
+TEST(OperatorNames, TheLongestJobNameLeavesEveryObjectOneThatDnsTakes) {
+  const JobIdentity job{"default", std::string(40, 'a'), "0a1b2c3d-0000-4000-8000-000000000001", {}};
+  for (const std::string& name : {NodePodName(job, 4999, 999999), CoordinatorPodName(job, 9999),
+                                  ServiceName(job), AccessSecretName(job), CodeSnapshotName(job)}) {
+    EXPECT_LE(name.size(), 63U) << name;
+  }
 }
 
 TEST_F(OperatorBuilders, ADeadHostKeepsANodeHalfAMinuteAndACoordinatorNotAtAll) {
