@@ -172,6 +172,7 @@ Fact DigestFact(const json& object, WallTime read) {
   Fact out;
   out.read = read;
   const json& metadata = At(object, "metadata");
+  out.uid = Text(metadata, "uid");
   out.owner_uid = ControllerUid(metadata);
   out.content = Text(At(metadata, "annotations"), kContentAnnotation);
   for (const json& mode : lenient::List(At(object, "spec"), "accessModes")) {

@@ -117,6 +117,7 @@ struct Fact {
   WallTime read{};
   std::string error;                      // kUnreadable: what the API server said
   bool passing = false;                   // kUnreadable: the next try may succeed
+  std::string uid;                        // of the object
   std::string owner_uid;                  // of the controlling owner
   std::string content;                    // annotation kContentAnnotation: of children
   std::vector<std::string> access_modes;  // of a claim

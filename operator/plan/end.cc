@@ -12,6 +12,11 @@ namespace {
 
 // How long a coordinator may take to end by itself: logs are uploaded, the ledger is closed.
 constexpr Duration kCoordinatorGrace = seconds(60);
+// How old the news may be that an object is gone.
+constexpr Duration kGoneLasts = seconds(60);
+// Something else may hold what is being deleted (a finalizer): not at once, and again.
+constexpr Duration kLookWhetherGone = seconds(2);
+constexpr char kTtlPassed[] = "ttlSecondsAfterFinished has passed";
 
 // A condition's reason must be a CamelCase word; this one came over the network.
 std::string ReasonWord(const std::string& reason, const char* otherwise) {
@@ -151,6 +156,49 @@ void DeleteCoordinators(Draft& draft, const std::string& reason) {
   }
 }
 
+// Deletes one of the objects that docs/operator.md lists. False: it is not known to be gone yet.
+bool DeleteChild(Draft& draft, FactKind kind, const char* resource, const std::string& name) {
+  const FactKey key{kind, name};
+  draft.plan.needs.push_back({key, kGoneLasts});
+  const auto found = draft.seen.facts.find(key);
+  if (found == draft.seen.facts.end()) {
+    draft.plan.waits_for_needs = true;
+    return false;
+  }
+  const Fact& fact = found->second;
+  if (fact.state == Fact::State::kUnreadable) {
+    draft.WakeIn(kGoneLasts);
+    return false;
+  }
+  if (fact.state == Fact::State::kAbsent || fact.owner_uid != draft.identity.uid) return true;
+  if (draft.RefusedLately(std::string(resource) + "/" + name)) return false;
+  Action action{Action::Kind::kDelete, kTtlPassed};
+  action.resource = resource;
+  action.name = name;
+  action.uid = fact.uid;
+  draft.plan.actions.push_back(std::move(action));
+  draft.WakeIn(kLookWhetherGone);
+  return false;
+}
+
+// The job stays, and what it has written. What is gone is looked for once, not each time that an
+// operator starts: the status says so.
+void CleanUp(Draft& draft) {
+  if (draft.status.cleanup_time) return;
+  for (const PodDigest& pod : draft.seen.pods) {
+    if (pod.Terminal() && !pod.deletion) draft.DeletePod(pod, kTtlPassed);
+  }
+  if (!draft.seen.pods.empty()) return;  // what they mount goes after them
+  const JobIdentity& job = draft.identity;
+  bool gone = DeleteChild(draft, FactKind::kSecret, "secrets", AccessSecretName(job));
+  gone &= DeleteChild(draft, FactKind::kService, "services", ServiceName(job));
+  gone &= DeleteChild(draft, FactKind::kConfigMap, "configmaps", CodeSnapshotName(job));
+  if (draft.options.network_policies) {
+    gone &= DeleteChild(draft, FactKind::kNetworkPolicy, "networkpolicies", ServiceName(job));
+  }
+  if (gone) draft.status.cleanup_time = draft.now;
+}
+
 }  // namespace
 
 void FindVerdict(Draft& draft) {
@@ -229,11 +277,9 @@ void KeepEnded(Draft& draft) {
   if (!draft.seen.job.parsed.ok() || !draft.spec.ttl_after_finished) return;
   const WallTime gone = end + *draft.spec.ttl_after_finished;
   if (draft.now < gone) return draft.Wake(gone);
-  for (const PodDigest& pod : draft.seen.pods) {
-    if (pod.Terminal() && !pod.deletion) draft.DeletePod(pod, "ttlSecondsAfterFinished has passed");
-  }
-  if (!draft.spec.delete_after_finished) return;
-  Action action{Action::Kind::kDelete, "ttlSecondsAfterFinished has passed"};
+  if (!draft.spec.delete_after_finished) return CleanUp(draft);
+  // All of its objects are the garbage collector's then.
+  Action action{Action::Kind::kDelete, kTtlPassed};
   action.resource = "parallelrunjobs";
   action.name = draft.identity.name;
   action.uid = draft.identity.uid;

@@ -191,6 +191,7 @@ JobStatus ParseStatus(const json& in) {
   out.start_time = lenient::Time(in, "startTime");
   out.ready_time = lenient::Time(in, "readyTime");
   out.completion_time = lenient::Time(in, "completionTime");
+  out.cleanup_time = lenient::Time(in, "cleanupTime");
   const json& nodes = At(in, "nodes");
   out.nodes = {static_cast<int32_t>(Integer(nodes, "desired")),
                static_cast<int32_t>(Integer(nodes, "ready")), Integer(nodes, "restarts"),
@@ -254,6 +255,7 @@ json ToJson(const JobStatus& status) {
   AddTime(out, "startTime", status.start_time);
   AddTime(out, "readyTime", status.ready_time);
   AddTime(out, "completionTime", status.completion_time);
+  AddTime(out, "cleanupTime", status.cleanup_time);
   if (status.progress) out["progress"] = ProgressJson(*status.progress);
   if (status.failure) out["failure"] = FailureJson(*status.failure);
   if (status.output) {

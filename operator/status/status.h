@@ -119,6 +119,8 @@ struct JobStatus {
   std::vector<Condition> conditions;
   std::optional<WallTime> start_time, completion_time;
   std::optional<WallTime> ready_time;  // of the first node that got ready
+  // When only the job and its result were left, ttlSecondsAfterFinished after its end.
+  std::optional<WallTime> cleanup_time;
   NodeCounts nodes;
   std::optional<ProgressStatus> progress;
   std::optional<FailureStatus> failure;

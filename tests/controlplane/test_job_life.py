@@ -172,7 +172,8 @@ def test_nothing_runs_after_the_end(running):
 def test_time_to_live_of_the_pods(world):
     uid = world.submit(ttlSecondsAfterFinished=1)["metadata"]["uid"]
     world.until_condition("Complete", within=30)
-    world.until(lambda: [c for c in children(world, uid) if c.startswith("Pod/")] == [], within=15)
+    world.until(lambda: children(world, uid) == [], within=15)
+    world.until(lambda: "cleanupTime" in world.status(), within=15)
     assert world.phase() == "Succeeded"
 
 

@@ -158,7 +158,7 @@ def test_no_right_is_granted_in_vain(operators, world, audit):
         return True
 
     world.kubelet.hold = on_a_host  # so that its events are read
-    world.submit(ttlSecondsAfterFinished=1, deleteAfterFinished=True)
+    world.submit(ttlSecondsAfterFinished=1)
     world.until(lambda: ("list", "events") in {r[:2] for r in audit.requests()}, within=30)
     first.kill()
     operators("--network-policies", "--job-labels=team=vision").start()  # all is to look otherwise
@@ -166,6 +166,7 @@ def test_no_right_is_granted_in_vain(operators, world, audit):
     world.client.merge("ParallelRunJob", world.namespace, "digits", annotation)
     world.until(lambda: ("patch", "networkpolicies") in {r[:2] for r in audit.requests()})
     world.kubelet.hold = lambda pod: False
+    world.submit("gone", ttlSecondsAfterFinished=1, deleteAfterFinished=True)
 
     def used():
         return {r[:2] for r in audit.requests()}

@@ -89,10 +89,10 @@ annotations:
   verbs: [get, list, watch, create, delete]
 - apiGroups: [""]
   resources: [services, secrets]
-  verbs: [get, create, patch]
+  verbs: [get, create, patch, delete]
 - apiGroups: [""]
   resources: [configmaps]
-  verbs: [get, create]
+  verbs: [get, create, delete]
 - apiGroups: [""]
   resources: [persistentvolumeclaims]
   verbs: [get]
@@ -102,6 +102,6 @@ annotations:
 {{- if .Values.jobs.networkPolicies }}
 - apiGroups: [networking.k8s.io]
   resources: [networkpolicies]
-  verbs: [get, create, patch]
+  verbs: [get, create, patch, delete]
 {{- end }}
 {{- end -}}

@@ -246,12 +246,44 @@ TEST(OperatorPlanEnd, TtlDeletesPodsAndOnlyOnDemandTheJob) {
   world.End(world.Pod("coordinator-1"), 0);
   world.TurnIn(seconds(99));
   EXPECT_TRUE(world.Has("coordinator-1"));
+  EXPECT_TRUE(world.there.contains({FactKind::kSecret, AccessSecretName(world.job())}));
   world.TurnIn(seconds(1));
   EXPECT_TRUE(world.pods.empty());
+  world.TurnIn(seconds(1));
+  EXPECT_EQ(world.Children(), 0) << "Secret, Service and copy of the code go after the pods";
+  EXPECT_TRUE(world.there.contains({FactKind::kConfigMap, "digits-code"})) << "the user's";
+  world.TurnIn(seconds(2));
+  EXPECT_TRUE(world.Status().cleanup_time);
   EXPECT_EQ(world.Did(Action::Kind::kDelete, "parallelrunjobs"), 0);
-  world.Edit("deleteAfterFinished", true);
+  EXPECT_TRUE(world.Turn().needs.empty()) << "an operator that starts does not look again";
+}
+
+TEST(OperatorPlanEnd, WhatIsNotTheJobsStaysAfterItsTtl) {
+  PlanWorld world;
+  world.spec()["ttlSecondsAfterFinished"] = 100;
+  world.RunJob();
+  world.Say(EndOf(true));
   world.Turn();
+  world.Reap();
+  world.End(world.Pod("coordinator-1"), 0);
+  world.there[{FactKind::kService, ServiceName(world.job())}].owner_uid = "another";
+  world.TurnIn(seconds(100));
+  world.TurnIn(seconds(1));
+  world.TurnIn(seconds(2));
+  EXPECT_EQ(world.Did(Action::Kind::kDelete, "services"), 0);
+  EXPECT_TRUE(world.Status().cleanup_time);
+}
+
+TEST(OperatorPlanEnd, TtlDeletesTheJobOnDemand) {
+  PlanWorld world;
+  world.spec()["ttlSecondsAfterFinished"] = 100;
+  world.spec()["deleteAfterFinished"] = true;
+  world.RunJob();
+  world.Say(EndOf(true));
+  world.Turn();
+  world.TurnIn(seconds(100));
   EXPECT_EQ(world.Did(Action::Kind::kDelete, "parallelrunjobs"), 1);
+  EXPECT_EQ(world.Did(Action::Kind::kDelete, "secrets"), 0) << "the garbage collector's";
 }
 
 TEST(OperatorPlanEnd, AJobThatCannotBeReadAnyMoreStillEnds) {

@@ -51,6 +51,7 @@ class PlanWorld {
     there[{FactKind::kClaim, name}] = fact;
   }
   std::string uid() const { return object["metadata"]["uid"]; }
+  JobIdentity job() const { return {"default", object["metadata"]["name"], uid(), {}}; }
 
   // What the reconciler would hand to the planner now.
   Observed See() const {
@@ -112,14 +113,15 @@ class PlanWorld {
         if (!there.contains({FactKind::kConfigMap, action.name})) {
           return Read({FactKind::kConfigMap, action.name});
         }
-        const JobIdentity job{"default", object["metadata"]["name"], uid(), {}};
-        const json copy = CodeSnapshot(job, {{"data", {{"score.py", code}}}});
-        const FactKey key{FactKind::kConfigMap, CodeSnapshotName(job)};
+        const json copy = CodeSnapshot(job(), {{"data", {{"score.py", code}}}});
+        const FactKey key{FactKind::kConfigMap, CodeSnapshotName(job())};
         there.try_emplace(key, DigestFact(copy, now));
         return Read(key);
       }
       case Action::Kind::kDelete: return Delete(action);
-      case Action::Kind::kEnsureAccess: return;
+      case Action::Kind::kEnsureAccess:
+        there[{FactKind::kSecret, action.name}] = DigestFact(AccessSecret(job(), {}), now);
+        return;
       case Action::Kind::kControl:
         if (!coordinator_listens) return;
         view.pod_uid = action.uid;
@@ -139,6 +141,11 @@ class PlanWorld {
   bool Has(const std::string& suffix) const {
     return std::any_of(pods.begin(), pods.end(),
                        [&](const auto& one) { return one.first.ends_with("-" + suffix); });
+  }
+  // Objects of the job beside its pods.
+  int Children() const {
+    return static_cast<int>(std::count_if(
+        there.begin(), there.end(), [&](const auto& one) { return one.second.owner_uid == uid(); }));
   }
   int Live() const {
     return static_cast<int>(
@@ -244,6 +251,7 @@ class PlanWorld {
  private:
   static FactKey KeyOf(const Action& action) {
     const FactKind kind = action.resource == "services"     ? FactKind::kService
+                          : action.resource == "secrets"    ? FactKind::kSecret
                           : action.resource == "configmaps" ? FactKind::kConfigMap
                                                             : FactKind::kNetworkPolicy;
     return {kind, action.name};
@@ -270,6 +278,11 @@ class PlanWorld {
     pods[action.name] = pod;
   }
   void Delete(const Action& action) {
+    if (action.resource != "pods") {
+      there.erase(KeyOf(action));
+      facts.erase(KeyOf(action));
+      return;
+    }
     const auto found = pods.find(action.name);
     if (found == pods.end() || found->second.uid != action.uid) return;
     if (found->second.Terminal()) {
