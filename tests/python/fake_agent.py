@@ -146,7 +146,7 @@ class FakeAgent:
 
         with open(self.stdout_path, "wb") as out, open(self.stderr_path, "wb") as err:
             self.process = subprocess.Popen(
-                [PYTHON, "-m", "parallelrun.worker"],
+                [PYTHON, str(PACKAGE / "start_worker.py")],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,

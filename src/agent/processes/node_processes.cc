@@ -93,7 +93,7 @@ void NodeProcesses::StartProcess(const WorkerAction& action) {
   const std::string logs = config_.work_folder + "/logs/user/";
   const std::string own = std::to_string(config_.node) + "/" + ProcessName(number);
   ProcessSpec spec;
-  spec.command = {registered_.job.python, "-m", "parallelrun.worker"};
+  spec.command = {registered_.job.python, config_.python_path + "/start_worker.py"};
   GpuGrant gpu;
   if (gpus_) gpu = {gpus_->size(), gpu_slots_.Take(number)};
   spec.environment = WorkerEnvironment(OwnEnvironment(), registered_.job, config_.python_path, gpu);

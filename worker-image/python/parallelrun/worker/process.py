@@ -46,6 +46,7 @@ class Process:
         self.metrics_log = os.path.join(user_logs, f"metrics.{self.name}.jsonl")
         self.skipped_rows_log = os.path.join(logs, f"skipped_rows.{self.name}.txt")
         self.process_id = os.getpid()
+        self.output_mark = None  # of output_range, before the script is imported
         # Metrics that threads of the script logged, for the main thread to send.
         self.metrics = deque()
         self.entry_script_log_folder = os.path.join(user_logs, "entry_script_log", self.node)
@@ -80,9 +81,10 @@ def set_environment(process):
 def prepare_children(process):
     """Lets children that the script starts by spawn or forkserver begin with child.py.
 
-    They import what the main module is called, unless that is a __main__.
+    They import what the main module is called; by its path they would start a worker.
     """
-    sys.modules["__main__"].__spec__.name = "parallelrun.worker.child"
+    module_spec = type(sys.__spec__)  # importlib.machinery has it too, and costs an import
+    sys.modules["__main__"].__spec__ = module_spec("parallelrun.worker.child", None)
     start = {key: value for key, value in process.start.items() if key not in _NOT_THEIRS}
     os.environ[_START] = json.dumps({"root": process.root, "arguments": [], **start})
 
