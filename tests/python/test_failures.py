@@ -57,6 +57,40 @@ def test_want_of_space_is_a_kind_of_its_own(launch, what, kind):
     assert failure["kind"] == ("InitFailed" if kind == "Exception" else kind)
 
 
+@pytest.mark.parametrize("text", ["", ", text=True"])
+def test_a_program_that_failed_has_its_last_words_told(launch, text):
+    """capture_output=True keeps them in the exception, which does not print them."""
+    program = "import sys; print('x' * 5000, 'no model here', file=sys.stderr); sys.exit(3)"
+    call = f"subprocess.run([sys.executable, '-c', {program!r}], check=True, capture_output=True"
+    files = {
+        "score.py": f"import subprocess, sys\n\n\ndef run(mini_batch):\n    {call}{text})\n",
+    }
+    agent = launch("score.py", files=files)
+    agent.ready()
+    agent.run_files(["bad"])
+    message = agent.failed().failure["message"]
+    assert "returned non-zero exit status 3. Its stderr ends with: xxx" in message
+    assert message.endswith("x no model here")
+    assert len(message) < 7000
+
+
+def test_what_an_exiting_init_said_last_is_told(launch):
+    files = {
+        "score.py": "import argparse\n\n\ndef init():\n"
+        "    argparse.ArgumentParser(prog='score.py').parse_args()\n"
+        "\n\ndef run(b):\n    return b\n"
+    }
+    message = launch("score.py", "--colour", "red", files=files).init_failure()["message"]
+    assert "sys.exit(2), after 'score.py: error: unrecognized arguments: --colour red'" in message
+    assert "use parse_known_args()" in message
+
+
+def test_an_exiting_init_that_said_nothing(launch):
+    files = {"score.py": "def init():\n    raise SystemExit(2)\n\n\ndef run(b):\n    return b\n"}
+    message = launch("score.py", files=files).init_failure()["message"]
+    assert message.startswith("init() ended the process with sys.exit(2). With argparse")
+
+
 def test_shutdown_raises(launch):
     agent = launch("failing.py", "shutdown", "ValueError('late')")
     agent.ready()

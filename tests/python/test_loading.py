@@ -1,8 +1,11 @@
 """How the entry script is found, imported and called."""
 
 import json
+import sys
 
 import pytest
+
+NEEDED = ["parallelrun", "azureml_user", "types", "json", "struct", "socket", "mmap", "runpy"]
 
 
 def describe(agent):
@@ -53,6 +56,19 @@ def test_nested_and_dotted(launch, script, row):
     agent.ready()
     agent.run_files()
     assert agent.result().data.decode() == row + "\n"
+
+
+def test_nothing_in_the_code_folder_takes_the_place_of_what_a_worker_needs(launch):
+    """Whatever the modules there are called: the script's own first import is where they count."""
+    names = {*getattr(sys, "stdlib_module_names", NEEDED), *NEEDED}
+    files = {f"{name}.py": f"raise RuntimeError('the user has a {name}')\n" for name in names}
+    files["score.py"] = "def run(mini_batch):\n    return [len(mini_batch)]\n"
+    files["start_worker.py"] = files["parallelrun.py"]
+    agent = launch("score.py", files=files)
+    agent.ready()
+    agent.run_files(["a", "b"])
+    assert agent.result().data == b"2\n"
+    agent.stop()
 
 
 NAMED = "def run(mini_batch):\n    return [__name__]\n"
@@ -238,3 +254,22 @@ def test_a_module_that_is_nowhere_is_to_be_installed(launch):
     files = {"src/score.py": "import no_such_module.part\n" + NAMED}
     failure = launch("src/score.py", files=files).init_failure()
     assert failure["message"].endswith("Install it in the image, or put it into the code folder.")
+
+
+def test_an_init_that_is_async_is_awaited(launch):
+    """Called alone, its body would never run, and every mini-batch would miss what it loads."""
+    files = {
+        "score.py": "import asyncio\n\nloaded = []\n\n\nasync def init():\n"
+        "    await asyncio.sleep(0)\n    loaded.append('model')\n"
+        "\n\ndef run(mini_batch):\n    return loaded\n"
+    }
+    agent = launch("score.py", files=files)
+    agent.ready()
+    agent.run_files(["a"])
+    assert agent.result().data == b"model\n"
+
+
+def test_an_async_init_that_raises_fails(launch):
+    files = {"score.py": "async def init():\n    1 / 0\n\n\ndef run(b):\n    return b\n"}
+    failure = launch("score.py", files=files).init_failure()
+    assert (failure["type"], failure["location"]) == ("ZeroDivisionError", "score.py:2")

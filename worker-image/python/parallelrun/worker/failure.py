@@ -7,6 +7,7 @@ import os
 _MAX_MESSAGE = 4 << 10
 _MAX_TRACEBACK = 64 << 10
 _MAX_CAUSES = 100
+_MAX_WORDS = 1000  # characters
 _OF_THE_SCRIPT = ("Exception", "InitFailed")
 _OWN_FRAMES = (
     os.path.dirname(__file__) + os.sep,
@@ -48,7 +49,9 @@ def from_exception(kind, error, root, message=None, fatal=False):
     location = _location(error, frames, root)
     if kind in _OF_THE_SCRIPT and _ran_out(error):
         kind = "NoSpace"
-    failure = Failure(kind, text_of(error) if message is None else message, location, fatal)
+    if message is None:
+        message = text_of(error) + _last_words(error)
+    failure = Failure(kind, message, location, fatal)
     failure.type = _type_name(error)
     failure.traceback = _format(error, frames)
     return failure
@@ -63,6 +66,19 @@ def _ran_out(error):
         if error is None:
             break
     return False
+
+
+def _last_words(error):
+    """What a program said on stderr that subprocess.run(capture_output=True) has started.
+
+    The exception holds it and does not print it, so that the cause would be in no log at all.
+    """
+    words = getattr(error, "stderr", None) if type(error).__module__ == "subprocess" else None
+    if isinstance(words, bytes):
+        words = words.decode("utf-8", "replace")
+    if not isinstance(words, str) or not words.strip():
+        return ""
+    return f" Its stderr ends with: {words.strip()[-_MAX_WORDS:]}"
 
 
 def text_of(error):
@@ -123,9 +139,9 @@ def _location(error, frames, root):
 
 
 def _format(error, frames):
-    import traceback
-
     try:
+        import traceback  # the user's, where the code has a module of that name
+
         return "".join(traceback.format_exception(type(error), error, frames))
     except BaseException as second:  # the user's __repr__ may raise anything
         return f"(the traceback cannot be printed: {type(second).__name__})\n"

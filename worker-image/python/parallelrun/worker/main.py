@@ -39,6 +39,10 @@ def main(socket_descriptor, page_descriptor):
     return 0
 
 
+async def _wait_for(awaitable):
+    return await awaitable
+
+
 class Worker:
     """Calls the script; everything happens on the main thread, as scripts expect."""
 
@@ -68,6 +72,7 @@ class Worker:
         process.set_environment(self.process)
         process.prepare_children(self.process)
         logs.set_up(self.process.logging_level)
+        self.process.output_mark = output_range.mark()
         shims.install()
         began = self.page.enter(0, IMPORTING)
         try:
@@ -96,11 +101,18 @@ class Worker:
             self._encode = self._encode_first
         if self.script.init is not None:
             try:
-                self.script.init()
+                self._call_init()
             except BaseException as error:  # sys.exit() in init() is a failure too
-                raise script.init_failed(error, "init()", self.process.root) from None
+                raise script.init_failed(error, "init()", self.process) from None
         if self._profiler is not None:
             self._profiler.catch_sigterm()  # the script may have caught it for itself
+
+    def _call_init(self):
+        returned = self.script.init()
+        if hasattr(returned, "__await__"):  # async def: without it, its body would never run
+            import asyncio
+
+            asyncio.run(_wait_for(returned))
 
     def serve(self):
         """Runs mini-batches until the agent says stop."""

@@ -7,6 +7,8 @@ import sys
 # that begin within this time.
 FRESH_NS = 50_000
 
+_LONGEST_LINE = 1000  # bytes of it that are shown
+
 
 def mark():
     """Where the next bytes on stdout and stderr go, or None where they are no files."""
@@ -18,14 +20,33 @@ def mark():
         return None
 
 
+def last_words(began):
+    """The last line on stderr since a mark, "" where nothing was written or it is no file."""
+    _flush()
+    ended = mark()
+    if began is None or ended is None:
+        return ""
+    try:
+        with open("/proc/self/fd/2", "rb") as log:  # it is opened for writing only
+            log.seek(max(began[1], ended[1] - _LONGEST_LINE))
+            lines = log.read(_LONGEST_LINE).decode("utf-8", "replace").split("\n")
+    except OSError:
+        return ""
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+
 def since(began):
     """{"stdout": [from, to], "stderr": [from, to]} from a mark until now."""
+    _flush()
+    ended = mark()
+    if began is None or ended is None:
+        return {}
+    return {"stdout": [began[0], ended[0]], "stderr": [began[1], ended[1]]}
+
+
+def _flush():
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except Exception:  # the script may have put anything there
             pass
-    ended = mark()
-    if began is None or ended is None:
-        return {}
-    return {"stdout": [began[0], ended[0]], "stderr": [began[1], ended[1]]}

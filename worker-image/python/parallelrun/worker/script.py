@@ -5,6 +5,7 @@ import importlib.util
 import os
 import sys
 
+from parallelrun.worker import output_range
 from parallelrun.worker.failure import Failure, from_exception, relative
 
 _MEND = "Correct the script and start the job again."
@@ -94,19 +95,21 @@ def load(process):
         failure.message = f"{failure.location}: {error.msg}. {_MEND}"
         raise failure from None
     except BaseException as error:  # importing runs the user's code
-        raise init_failed(error, f"importing {file}", process.root) from None
+        raise init_failed(error, f"importing {file}", process) from None
 
 
-def init_failed(error, doing, root):
+def init_failed(error, doing, process):
     """The failure of an import or an init() that raised `error`."""
-    failure = from_exception("InitFailed", error, root)
+    failure = from_exception("InitFailed", error, process.root)
     if isinstance(error, SystemExit):
+        words = output_range.last_words(process.output_mark)
         failure.message = (
-            f"{doing} ended the process with sys.exit({error.code!r}); its reason may be in the "
-            "stderr log. With argparse, use parse_known_args()."
+            f"{doing} ended the process with sys.exit({error.code!r})"
+            + (f", after {words!r} on stderr." if words else ".")
+            + " With argparse, use parse_known_args()."
         )
     elif isinstance(error, ModuleNotFoundError):
-        failure.message += ". " + _mend_import(error.name or "", failure.location, root)
+        failure.message += ". " + _mend_import(error.name or "", failure.location, process.root)
     return failure
 
 
