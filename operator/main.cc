@@ -80,9 +80,8 @@ int main(int argc, char** argv) {
     const char* value = std::getenv(name);
     return value == nullptr ? std::string() : std::string(value);
   };
-  const ParsedOptions parsed =
-      ParseOptions(std::vector<std::string>(argv + 1, argv + argc),
-                   {environment("POD_NAMESPACE"), environment("POD_UID")});
+  const ParsedOptions parsed = ParseOptions(std::vector<std::string>(argv + 1, argv + argc),
+                                            {environment("POD_NAMESPACE"), environment("POD_UID")});
   if (parsed.exit) {
     fmt::print(parsed.exit_code == 0 ? stdout : stderr, "{}", parsed.text);
     return parsed.exit_code;

@@ -110,8 +110,7 @@ Result<HostPort> ParseHostPort(const std::string& text) {
   return out;
 }
 
-ParsedOptions ParseOptions(const std::vector<std::string>& arguments,
-                           const OwnPod& pod) {
+ParsedOptions ParseOptions(const std::vector<std::string>& arguments, const OwnPod& pod) {
   ParsedOptions parsed;
   ProcessOptions& options = parsed.options;
   options.planning.operator_namespace = pod.name_space;

@@ -1,5 +1,6 @@
 // parallelrun: the command. See docs/cli.md.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -60,11 +61,14 @@ int Init(const QuickJob& job, const std::string& target) {
   return kExitOk;
 }
 
-void AddQuickOptions(CLI::App& command, QuickJob& quick) {
-  command.add_option("--input", quick.input,
-                     "Folder of input files, or one file; .csv and .tsv are tabular");
+void AddQuickOptions(CLI::App& command, QuickJob& quick, InputWords& input) {
+  command.add_option("--input", input.words, "Folders, files or globs of the input");
+  command
+      .add_option("--format", input.format,
+                  "files: run() gets paths; csv, tsv, jsonl or parquet: it gets rows")
+      ->check(CLI::IsMember(InputFormats()));
   command.add_option("--output", quick.output, "Folder for the output, logs and state");
-  command.add_option("--pattern", quick.pattern, "Which files of the input, as **/*.png");
+  command.add_option("--pattern", input.pattern, "Which files of a folder, as **/*.png");
   command.add_option("--mini-batch-size", quick.mini_batch_size, "Files, or bytes as 1MB");
   command.add_option("--processes", quick.processes, "Worker processes")
       ->check(CLI::Range(1, 1024));
@@ -133,7 +137,13 @@ int Main(int argc, char** argv) {
   app.set_version_flag("-V,--version", VersionText("parallelrun"));
   app.failure_message(WhatIsWrong);
 
+  // What stands behind "--" is the script's; a word too many before it is a mistake.
+  const std::vector<std::string> words(argv, argv + argc);
+  const auto own_end = std::find(words.begin(), words.end(), "--");
   QuickJob quick;
+  if (own_end != words.end()) quick.arguments.assign(own_end + 1, words.end());
+  InputWords input;
+  input.command = words;
   quick.processes = std::max(1U, std::thread::hardware_concurrency());
   RunRequest request;
   std::string target;
@@ -158,14 +168,14 @@ int Main(int argc, char** argv) {
       ->excludes(overwrite);
   run->add_flag("--allow-failures", request.allow_failures,
                 "Exit with 0, and not with 3, when items were lost");
-  AddQuickOptions(*run, quick);
-  run->add_option("arguments", quick.arguments, "Arguments of the script, after --");
+  AddQuickOptions(*run, quick, input);
+  run->footer("What stands behind -- is the script's arguments.");
 
   CLI::App* init = app.add_subcommand("init", "Write a job file for an entry script");
   std::string job_file = "job.yaml";
   init->add_option("script", quick.script, "The entry script")->required();
   init->add_option("--file", job_file, "The job file to write")->capture_default_str();
-  AddQuickOptions(*init, quick);
+  AddQuickOptions(*init, quick, input);
 
   CLI::App* validate = app.add_subcommand("validate", "Check job files; prints every problem");
   std::vector<std::string> files;
@@ -226,7 +236,7 @@ int Main(int argc, char** argv) {
       ->required();
 
   try {
-    app.parse(argc, argv);
+    app.parse(static_cast<int>(own_end - words.begin()), argv);
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? kExitOk : kExitUsage;
   }
@@ -241,7 +251,7 @@ int Main(int argc, char** argv) {
   const bool script = target.size() > 3 && target.ends_with(".py");
   if (init->parsed() || script) {
     if (script) quick.script = target;
-    if (quick.input.empty() || quick.output.empty()) {
+    if (input.words.empty() || quick.output.empty()) {
       Print("an entry script needs --input FOLDER and --output FOLDER");
       return kExitUsage;
     }
@@ -251,10 +261,17 @@ int Main(int argc, char** argv) {
             std::filesystem::current_path(unknown).string());
       return kExitUsage;
     }
+    Result<QuickInput> looked = LookAtInput(input);
+    if (!looked.ok()) {
+      Print(looked.error().message);
+      return kExitUsage;
+    }
+    quick.input = std::move(*looked);
+    if (!quick.input.note.empty()) Print(quick.input.note);
     if (init->parsed()) return Init(quick, job_file);
     request.quick = quick;
   } else {
-    if (!quick.input.empty() || !quick.output.empty() || !quick.arguments.empty()) {
+    if (!input.words.empty() || !quick.output.empty() || !quick.arguments.empty()) {
       Print(
           "--input, --output and arguments go with an entry script; a job file says them itself "
           "(change it with --set)");
@@ -269,7 +286,7 @@ int Main(int argc, char** argv) {
     return kExitUsage;
   }
   const auto next = [&, with_value = FlagsWithValue(*run)](const char* flag) {
-    return ContinueCommand({argv, argv + argc}, with_value, flag);
+    return ContinueCommand(words, with_value, flag);
   };
   return RunLocally(*job, request, {next("--resume"), next("--retry-failed")});
 }

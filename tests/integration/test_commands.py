@@ -49,6 +49,42 @@ def test_run_a_script_over_a_table(work):
     assert rows == [f"{i} {i * i}" for i in range(200)]
 
 
+def test_words_that_a_glob_without_quotes_made_are_all_input(work):
+    work.files(12)
+    (work.root / "score.py").write_text(SCORE)
+    names = [f"data/{name}" for name in sorted(p.name for p in (work.root / "data").iterdir())]
+    result = work.call("run", "score.py", "--input", *names, "--output", "out")
+    assert result.code == 0, result
+    rows = (work.root / "out" / "parallel_run_step.txt").read_text().splitlines()
+    assert [" ".join(row.split()[:2]) for row in rows] == [f"row {index}" for index in range(12)]
+
+
+def test_a_word_too_many_is_no_argument_of_the_script(work):
+    work.files(2)
+    (work.root / "score.py").write_text(SCORE)
+    result = work.call("run", "score.py", "stray", "--input", "data", "--output", "out")
+    assert (result.code, "stray: one word too many" in result.output) == (2, True), result
+    assert not (work.root / "out").exists()
+
+
+def test_a_folder_of_tables_is_asked_back(work):
+    (work.root / "tables").mkdir()
+    for name in ("one", "two"):
+        (work.root / "tables" / f"{name}.csv").write_text("a,b\n1,2\n")
+    (work.root / "score.py").write_text("def run(mini_batch):\n    return [len(mini_batch)]\n")
+    words = ["run", "score.py", "--input", "tables", "--output", "out"]
+    words += ["--set", f"spec.environment.python={sys.executable}"]
+    result = work.call(*words)
+    assert result.code == 2, result
+    assert not (work.root / "out").exists()
+    commands = [line.strip() for line in result.output.splitlines() if "--format" in line]
+    assert len(commands) == 2, result
+    for command, row in zip(commands, ("1", "2"), strict=True):
+        again = work.start(*shlex.split(command)[1:], "--overwrite").wait()
+        assert again.code == 0, again
+        assert (work.root / "out" / "parallel_run_step.txt").read_text().splitlines()[0] == row
+
+
 def test_what_continues_a_run_keeps_values_and_the_scripts_arguments(work):
     work.files(2)
     (work.root / "score.py").write_text(ONE_AFTER_THE_OTHER)

@@ -17,6 +17,40 @@ std::string Quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+std::string InputName(size_t index) {
+  return index == 0 ? "input" : fmt::format("input-{}", index + 1);
+}
+
+const char* KindName(InputKind kind) {
+  switch (kind) {
+    case InputKind::kFiles: return "files";
+    case InputKind::kTabular: return "tabular";
+    case InputKind::kJsonLines: return "jsonLines";
+  }
+  return "";
+}
+
+const char* FormatName(TabularFormat format) {
+  switch (format) {
+    case TabularFormat::kCsv: return "CSV";
+    case TabularFormat::kTsv: return "TSV";
+    case TabularFormat::kParquet: return "Parquet";
+  }
+  return "";
+}
+
+std::string InputLine(const QuickInput& input, size_t index) {
+  const QuickSource& source = input.sources[index];
+  std::string text = "volume: " + InputName(index);
+  if (!source.path.empty()) text += ", path: " + Quoted(source.path);
+  if (!source.pattern.empty()) text += ", pattern: " + Quoted(source.pattern);
+  if (input.kind == InputKind::kTabular) {
+    text += std::string(", format: ") + FormatName(input.format);
+  }
+  return fmt::format("    - {{name: {}, {}: {{{}}}}}\n", InputName(index), KindName(input.kind),
+                     text);
+}
+
 std::string FromHere(const std::string& path) {
   return Absolute(std::filesystem::current_path(), path);
 }
@@ -37,18 +71,6 @@ std::string JobNameOf(const std::string& script) {
 }
 
 std::string QuickJobYaml(const QuickJob& job) {
-  const std::string input = FromHere(job.input);
-  const std::filesystem::path input_path(input);
-  const std::string extension = input_path.extension();
-  const bool tabular = extension == ".csv" || extension == ".tsv";
-  std::error_code ignored;
-  const bool is_file = std::filesystem::is_regular_file(input_path, ignored);
-  const std::string folder = is_file ? input_path.parent_path().string() : input;
-
-  std::string source = "volume: input";
-  if (is_file) source += ", path: " + Quoted(input_path.filename());
-  if (!job.pattern.empty()) source += ", pattern: " + Quoted(job.pattern);
-  if (tabular) source += extension == ".tsv" ? ", format: TSV" : ", format: CSV";
   std::string arguments;
   for (const std::string& argument : job.arguments) {
     arguments += (arguments.empty() ? "" : ", ") + Quoted(argument);
@@ -64,11 +86,14 @@ std::string QuickJobYaml(const QuickJob& job) {
   text += "  # On a cluster, an image with Python and the packages of the script:\n";
   text += "  # environment: {image: registry/name:tag}\n";
   text += "  volumes:\n";
-  text += fmt::format("    - {{name: input, hostPath: {{path: {}}}}}\n", Quoted(folder));
+  for (size_t i = 0; i < job.input.sources.size(); ++i) {
+    text += fmt::format("    - {{name: {}, hostPath: {{path: {}}}}}\n", InputName(i),
+                        Quoted(job.input.sources[i].folder));
+  }
   text +=
       fmt::format("    - {{name: output, hostPath: {{path: {}}}}}\n", Quoted(FromHere(job.output)));
   text += "  inputs:\n";
-  text += fmt::format("    - {{name: input, {}: {{{}}}}}\n", tabular ? "tabular" : "files", source);
+  for (size_t i = 0; i < job.input.sources.size(); ++i) text += InputLine(job.input, i);
   text += "  output: {volume: output, path: .}\n";
   text += "  logs: {volume: output, path: logs}\n";
   text += "  state: {volume: output, path: state}\n";

@@ -1,19 +1,18 @@
-// The job file for `parallelrun run score.py --input FOLDER --output FOLDER`, which has none; and
-// what `parallelrun init` writes. Pure.
+// The job file for `parallelrun run score.py --input IN --output FOLDER`, which has none; and what
+// `parallelrun init` writes. Pure but for the current folder.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "base/error.h"
+#include "cli/run/quick_input.h"
 
 namespace parallelrun {
 
 struct QuickJob {
   std::string script;                  // path of the entry script
-  std::string input;                   // folder or file; a .csv or .tsv file is tabular input
+  QuickInput input;                    // at least one source
   std::string output;                  // folder
-  std::string pattern;                 // of input files; empty: all
   std::string mini_batch_size;         // empty: the default
   std::vector<std::string> arguments;  // of the script
   unsigned processes = 1;
@@ -22,7 +21,7 @@ struct QuickJob {
 // A name for the job made of the script's name: lower case letters, digits and dashes.
 std::string JobNameOf(const std::string& script);
 
-// YAML text. `absolute` resolves input and output against the current folder.
+// YAML text. The output is resolved against the current folder.
 std::string QuickJobYaml(const QuickJob& job);
 
 }  // namespace parallelrun

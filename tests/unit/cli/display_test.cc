@@ -151,9 +151,9 @@ TEST(QuickJobTest, NamesAreMadeValid) {
 TEST(QuickJobTest, TheJobFileIsOneThatThisProgramReads) {
   QuickJob quick;
   quick.script = "my script.py";
-  quick.input = "/data/with: odd 'name\"";
+  const std::string folder = "/data/with: odd 'name\"";
+  quick.input.sources = {{folder, "", "**/*.png"}, {"/more", "a: b.txt", ""}};
   quick.output = "/out";
-  quick.pattern = "**/*.png";
   quick.mini_batch_size = "5";
   quick.arguments = {"--model", "a b", "--flag=#1"};
   quick.processes = 3;
@@ -162,8 +162,9 @@ TEST(QuickJobTest, TheJobFileIsOneThatThisProgramReads) {
   ASSERT_TRUE(parsed.ok());
   const JobSpec& spec = parsed.job.spec;
   EXPECT_EQ(spec.entry_script, "my script.py");
-  EXPECT_EQ(spec.volumes[0].source["path"], quick.input);
+  EXPECT_EQ(spec.volumes[0].source["path"], folder);
   EXPECT_EQ(spec.inputs[0].pattern, "**/*.png");
+  EXPECT_EQ(spec.inputs[1].from, (VolumePath{"input-2", "a: b.txt"}));
   EXPECT_EQ(spec.arguments, quick.arguments);
   EXPECT_EQ(spec.mini_batch_size, 5u);
   EXPECT_EQ(spec.process_count_per_node, 3);
@@ -173,21 +174,31 @@ TEST(QuickJobTest, TheJobFileIsOneThatThisProgramReads) {
 TEST(QuickJobTest, AScriptMayBeNamedAsABoolean) {
   QuickJob quick;
   quick.script = "yes.py";
-  quick.input = "/data";
+  quick.input.sources = {{"/data", "", ""}};
   quick.output = "/out";
   const ParsedJob parsed = ReadJob(QuickJobYaml(quick), {}, Target::kLocal);
   ASSERT_TRUE(parsed.ok());
   EXPECT_EQ(parsed.job.metadata.name, "yes");
 }
 
-TEST(QuickJobTest, ACsvFileIsTabularInput) {
+TEST(QuickJobTest, EveryFormatIsOneThatThisProgramReads) {
   QuickJob quick;
   quick.script = "score.py";
-  quick.input = "/data/wine.csv";
   quick.output = "/out";
-  const ParsedJob parsed = ReadJob(QuickJobYaml(quick), {}, Target::kLocal);
-  ASSERT_TRUE(parsed.ok());
-  EXPECT_EQ(parsed.job.spec.inputs[0].kind, InputKind::kTabular);
+  quick.input.sources = {{"/data", "rows", ""}};
+  for (const auto& [kind, format] : {std::pair{InputKind::kTabular, TabularFormat::kCsv},
+                                     std::pair{InputKind::kTabular, TabularFormat::kTsv},
+                                     std::pair{InputKind::kTabular, TabularFormat::kParquet},
+                                     std::pair{InputKind::kJsonLines, TabularFormat::kCsv}}) {
+    quick.input.kind = kind;
+    quick.input.format = format;
+    const ParsedJob parsed = ReadJob(QuickJobYaml(quick), {}, Target::kLocal);
+    ASSERT_TRUE(parsed.ok());
+    EXPECT_EQ(parsed.job.spec.inputs[0].kind, kind);
+    if (kind == InputKind::kTabular) {
+      EXPECT_EQ(parsed.job.spec.inputs[0].tabular.format, format);
+    }
+  }
 }
 
 }  // namespace

@@ -137,14 +137,16 @@ TEST_F(KubeServer, CallsSayWhatTheyMean) {
 TEST(KubeApiError, WhatIsWrongIsSaidWithoutTheStructureThatItIsIn) {
   const auto message = [](const std::string& said) {
     return ApiErrorOfStatus(
-               {{"kind", "Status"}, {"code", 422}, {"reason", "Invalid"}, {"message", said}}, "create")
+               {{"kind", "Status"}, {"code", 422}, {"reason", "Invalid"}, {"message", said}},
+               "create")
         .message;
   };
-  EXPECT_EQ(message(R"(Pod "x" is invalid: [spec.containers[0].resources: Invalid value: )"
-                    R"(core.ResourceRequirements{Limits:core.ResourceList{"cpu":resource.Quantity{}}}: )"
-                    R"(must be less, spec.a: Invalid value: -5: must be greater than 0])"),
-            R"(create: Pod "x" is invalid: [spec.containers[0].resources: must be less, )"
-            R"(spec.a: Invalid value: -5: must be greater than 0] (Invalid))");
+  EXPECT_EQ(
+      message(R"(Pod "x" is invalid: [spec.containers[0].resources: Invalid value: )"
+              R"(core.ResourceRequirements{Limits:core.ResourceList{"cpu":resource.Quantity{}}}: )"
+              R"(must be less, spec.a: Invalid value: -5: must be greater than 0])"),
+      R"(create: Pod "x" is invalid: [spec.containers[0].resources: must be less, )"
+      R"(spec.a: Invalid value: -5: must be greater than 0] (Invalid))");
   EXPECT_EQ(message(R"(spec: Invalid value: {"a":{"b":1}}: may not change)"),
             "create: spec: may not change (Invalid)");
   EXPECT_EQ(message("spec: Invalid value: x{y"), "create: spec: Invalid value: x{y (Invalid)");

@@ -100,7 +100,8 @@ TEST_F(OperatorBuilders, AWorkerPodIsThisJobs) {
 }
 
 TEST(OperatorNames, TheLongestJobNameLeavesEveryObjectOneThatDnsTakes) {
-  const JobIdentity job{"default", std::string(40, 'a'), "0a1b2c3d-0000-4000-8000-000000000001", {}};
+  const JobIdentity job{
+      "default", std::string(40, 'a'), "0a1b2c3d-0000-4000-8000-000000000001", {}};
   for (const std::string& name : {NodePodName(job, 4999, 999999), CoordinatorPodName(job, 9999),
                                   ServiceName(job), AccessSecretName(job), CodeSnapshotName(job)}) {
     EXPECT_LE(name.size(), 63U) << name;

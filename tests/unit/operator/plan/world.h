@@ -144,8 +144,9 @@ class PlanWorld {
   }
   // Objects of the job beside its pods.
   int Children() const {
-    return static_cast<int>(std::count_if(
-        there.begin(), there.end(), [&](const auto& one) { return one.second.owner_uid == uid(); }));
+    return static_cast<int>(std::count_if(there.begin(), there.end(), [&](const auto& one) {
+      return one.second.owner_uid == uid();
+    }));
   }
   int Live() const {
     return static_cast<int>(

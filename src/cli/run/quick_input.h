@@ -1,0 +1,41 @@
+// What `--input` names on this machine: folders, files and globs, looked at once, and how what they
+// hold is read. A table that is taken for opaque files gives wrong results without a word, and so
+// does a glob that the shell has made many words of; so both are decided here, or asked back.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/job.h"
+#include "base/error.h"
+
+namespace parallelrun {
+
+struct InputWords {
+  std::vector<std::string> words;    // of --input, at least one
+  std::string pattern;               // of --pattern, for folders; "": every file
+  std::string format;                // of --format; "": not given
+  std::vector<std::string> command;  // as it was typed, to be told with --format in it
+};
+
+struct QuickSource {
+  std::string folder;   // absolute
+  std::string path;     // of the one file in it; "": a folder
+  std::string pattern;  // of a folder's files; "": all
+  bool operator==(const QuickSource&) const = default;
+};
+
+struct QuickInput {
+  InputKind kind = InputKind::kFiles;
+  TabularFormat format = TabularFormat::kCsv;  // kTabular only
+  std::vector<QuickSource> sources;
+  std::string note;  // how a table is read that nobody has called one; "": nothing to tell
+};
+
+// What --format takes.
+const std::vector<std::string>& InputFormats();
+
+// Reads names, at most some thousands, and no contents. An error is kInvalid and says what to type.
+Result<QuickInput> LookAtInput(const InputWords& input);
+
+}  // namespace parallelrun
