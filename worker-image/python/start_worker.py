@@ -29,13 +29,14 @@ def refuse(version, executable, descriptor):
 
 def start():
     """Runs the worker process and returns its exit code."""
-    if sys.version_info < (3, 8):
+    if sys.version_info < (3, 8):  # noqa: UP036 - here the older ones are told
         return refuse(sys.version_info, sys.executable, 3)
     # Before anything else: what the user's script starts must not inherit the agent's descriptors.
     for descriptor in (3, 4):
         os.set_inheritable(descriptor, False)
-    # This folder stands in front for these imports alone, which the interpreter does by itself unless
-    # PYTHONSAFEPATH is set: for the script, the user's packages come first (PYTHONPATH names it last).
+    # This folder stands in front for these imports alone, which the interpreter does by itself
+    # unless PYTHONSAFEPATH is set. For the script, the user's packages come first: PYTHONPATH names
+    # this folder last.
     if getattr(sys.flags, "safe_path", False):
         sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     from parallelrun.worker.main import main
