@@ -19,6 +19,8 @@ using prometheus::Labels;
 using Buckets = prometheus::Histogram::BucketBoundaries;
 
 constexpr char kController[] = "parallelrunjob";
+constexpr Duration kEndIsNews = std::chrono::hours(1);
+constexpr size_t kMostNotices = 500;
 constexpr const char* kPhases[] = {"Pending",   "Starting", "Running",  "Finalizing",
                                    "Succeeded", "Failed",   "Suspended"};
 
@@ -64,6 +66,26 @@ const char* OutcomeName(Metrics::Outcome outcome) {
 std::string ReasonOf(const JobStatus& status, const char* type) {
   const Condition* condition = status.Find(type);
   return condition == nullptr ? "" : condition->reason;
+}
+
+using NoticeOf = std::optional<JobFigures::Notice> JobFigures::*;
+
+// The newest ones, so that a thousand jobs with one cause do not become as many series for long.
+void AddNotices(Family<Gauge>& family, const std::vector<JobFigures>& jobs, NoticeOf which,
+                WallTime since) {
+  std::vector<const JobFigures*> told;
+  for (const JobFigures& job : jobs) {
+    if (job.*which && (job.*which)->at >= since) told.push_back(&job);
+  }
+  std::sort(told.begin(), told.end(), [which](const JobFigures* a, const JobFigures* b) {
+    return (a->*which)->at > (b->*which)->at;
+  });
+  if (told.size() > kMostNotices) told.resize(kMostNotices);
+  for (const JobFigures* job : told) {
+    const JobFigures::Notice& notice = *(job->*which);
+    family.Add({{"namespace", job->name_space}, {"job_name", job->name}, {"reason", notice.reason}})
+        .Set(ToSeconds(notice.at.time_since_epoch()));
+  }
 }
 
 }  // namespace
@@ -161,7 +183,35 @@ Metrics::Reconcile::~Reconcile() {
   metrics_.active_.erase(metrics_.active_.find(begun_));
 }
 
-std::string Metrics::Text(const std::vector<JobFigures>& jobs, bool per_job, Instant now) {
+JobFigures FiguresOf(const ObservedJob& job) {
+  const JobStatus& status = job.status;
+  JobFigures out;
+  out.name_space = job.name_space;
+  out.name = job.name;
+  out.phase = status.phase;
+  if (status.progress) {
+    out.succeeded = status.progress->succeeded;
+    out.failed = status.progress->failed;
+    out.running = status.progress->running;
+  }
+  out.nodes = status.nodes;
+  const WallTime ended = status.completion_time.value_or(WallTime{});
+  if (status.Is("Failed")) {
+    out.failed_job = {ended, ReasonOf(status, "Failed")};
+  } else if (ReasonOf(status, "Complete") == "CompletedWithFailures") {
+    out.lost_items = {ended, ReasonOf(status, "Complete")};
+  } else if (!status.Over() &&
+             (out.phase.empty() || out.phase == "Pending" || out.phase == "Starting")) {
+    const Condition* const accepted = status.Find("Accepted");
+    const bool invalid = accepted != nullptr && accepted->status == Truth::kFalse;
+    out.waits = {status.start_time.value_or(job.created),
+                 ReasonOf(status, invalid ? "Accepted" : "NodesReady")};
+  }
+  return out;
+}
+
+std::string Metrics::Text(const std::vector<JobFigures>& jobs, bool per_job, Instant now,
+                          WallTime wall) {
   prometheus::Registry scrape;
   std::map<std::string, std::map<std::string, int>> phases;
   for (const JobFigures& job : jobs) {
@@ -173,6 +223,15 @@ std::string Metrics::Text(const std::vector<JobFigures>& jobs, bool per_job, Ins
       by_phase.Add({{"namespace", name_space}, {"phase", phase}}).Set(counts[phase]);
     }
   }
+  AddNotices(AddGauge(scrape, "parallelrun_job_failure_time_seconds",
+                      "When a job failed, for an hour, with the reason."),
+             jobs, &JobFigures::failed_job, wall - kEndIsNews);
+  AddNotices(AddGauge(scrape, "parallelrun_job_loss_time_seconds",
+                      "When a job ended with items that have no row, for an hour."),
+             jobs, &JobFigures::lost_items, wall - kEndIsNews);
+  AddNotices(AddGauge(scrape, "parallelrun_job_wait_start_time_seconds",
+                      "Since when a job waits for its first node, with the reason."),
+             jobs, &JobFigures::waits, WallTime{});
   if (per_job) {
     auto& phase = AddGauge(scrape, "parallelrun_job_phase", "1 for the phase of a job.");
     auto& batches = AddGauge(scrape, "parallelrun_job_mini_batches", "Mini-batches by state.");

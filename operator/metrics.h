@@ -9,6 +9,7 @@
 #include <prometheus/registry.h>
 
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "base/time.h"
 #include "kube/client.h"
 #include "kube/work_queue.h"
+#include "operator/observed.h"
 #include "operator/status/status.h"
 
 namespace parallelrun {
@@ -26,7 +28,16 @@ struct JobFigures {
   std::string name_space, name, phase;
   int64_t succeeded = 0, failed = 0, running = 0;  // mini-batches
   NodeCounts nodes;
+
+  // What an alert is to name, for as long as somebody may have to act on it.
+  struct Notice {
+    WallTime at{};
+    std::string reason;  // of the condition
+  };
+  std::optional<Notice> failed_job, lost_items;  // since it ended
+  std::optional<Notice> waits;  // since it was to start: no node has been ready yet
 };
+JobFigures FiguresOf(const ObservedJob& job);
 
 class Metrics {
  public:
@@ -57,8 +68,9 @@ class Metrics {
     const Instant begun_;
   };
 
-  // Prometheus text. `per_job`: gauges for each of `jobs`, too.
-  std::string Text(const std::vector<JobFigures>& jobs, bool per_job, Instant now);
+  // Prometheus text. `per_job`: gauges for each of `jobs`, too; else jobs are named only in
+  // notices, at most 500 of a kind, ends for an hour.
+  std::string Text(const std::vector<JobFigures>& jobs, bool per_job, Instant now, WallTime wall);
 
  private:
   prometheus::Registry registry_;

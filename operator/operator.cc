@@ -119,21 +119,9 @@ std::string Operator::Healthy() const {
 std::string Operator::MetricsText() const {
   std::vector<JobFigures> figures;
   if (const JobInformer* jobs = shown_) {
-    for (const auto& [key, job] : jobs->All()) {
-      JobFigures one;
-      one.name_space = job->name_space;
-      one.name = job->name;
-      one.phase = job->status.phase;
-      if (const auto& progress = job->status.progress) {
-        one.succeeded = progress->succeeded;
-        one.failed = progress->failed;
-        one.running = progress->running;
-      }
-      one.nodes = job->status.nodes;
-      figures.push_back(std::move(one));
-    }
+    for (const auto& [key, job] : jobs->All()) figures.push_back(FiguresOf(*job));
   }
-  return metrics_.Text(figures, options_.per_job_metrics, clock_->Now());
+  return metrics_.Text(figures, options_.per_job_metrics, clock_->Now(), clock_->WallNow());
 }
 
 bool Operator::WaitForSchema() {

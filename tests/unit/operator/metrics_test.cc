@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace parallelrun {
 namespace {
 
 constexpr Instant kNow{seconds(1000)};
+constexpr WallTime kWall{seconds(1'000'000)};
 
 // The value of a series, written as Prometheus does; -1: it is not there.
 double Value(const std::string& text, const std::string& series) {
@@ -26,7 +29,7 @@ TEST(OperatorMetrics, RequestsAreCountedByCodeAndMethod) {
   Metrics metrics("api.example", 8);
   metrics.Requested({"apply", "parallelrunjobs.parallelrun.dev", 200, seconds(1)});
   metrics.Requested({"create", "pods", 0, seconds(1)});
-  const std::string text = metrics.Text({}, false, kNow);
+  const std::string text = metrics.Text({}, false, kNow, kWall);
   EXPECT_EQ(
       Value(text, R"(rest_client_requests_total{code="200",host="api.example",method="PATCH"})"),
       1);
@@ -44,7 +47,7 @@ TEST(OperatorMetrics, AnEndIsCountedWhenItIsFirstWritten) {
   metrics.StatusWritten("team", {}, failed);
   metrics.StatusWritten("team", failed, failed);
   metrics.StatusWritten("team", {}, EndedWith("Complete", "Completed"));
-  const std::string text = metrics.Text({}, false, kNow);
+  const std::string text = metrics.Text({}, false, kNow, kWall);
   EXPECT_EQ(
       Value(
           text,
@@ -65,7 +68,7 @@ TEST(OperatorMetrics, RestartsGrowByTheDifference) {
   after.nodes.restarts = 5;
   after.nodes.disruptions = 1;
   metrics.StatusWritten("team", before, after);
-  const std::string text = metrics.Text({}, false, kNow);
+  const std::string text = metrics.Text({}, false, kNow, kWall);
   EXPECT_EQ(Value(text, R"(parallelrun_node_restarts_total{namespace="team"})"), 3);
   EXPECT_EQ(Value(text, R"(parallelrun_node_disruptions_total{namespace="team"})"), 1);
 }
@@ -78,7 +81,7 @@ TEST(OperatorMetrics, AJobThatIsGoneLeavesNothingBehind) {
   job.phase = "Running";
   job.succeeded = 7;
   job.nodes.desired = 3;
-  const std::string with = metrics.Text({job}, true, kNow);
+  const std::string with = metrics.Text({job}, true, kNow, kWall);
   EXPECT_EQ(Value(with, R"(parallelrun_jobs{namespace="team",phase="Running"})"), 1);
   EXPECT_EQ(Value(with, R"(parallelrun_jobs{namespace="team",phase="Failed"})"), 0);
   EXPECT_EQ(
@@ -89,9 +92,87 @@ TEST(OperatorMetrics, AJobThatIsGoneLeavesNothingBehind) {
   EXPECT_EQ(
       Value(with, R"(parallelrun_job_nodes{job_name="digits",namespace="team",state="desired"})"),
       3);
-  EXPECT_EQ(metrics.Text({job}, false, kNow).find("digits"), std::string::npos)
+  EXPECT_EQ(metrics.Text({job}, false, kNow, kWall).find("digits"), std::string::npos)
       << "the switch is off";
-  EXPECT_EQ(metrics.Text({}, true, kNow).find("digits"), std::string::npos);
+  EXPECT_EQ(metrics.Text({}, true, kNow, kWall).find("digits"), std::string::npos);
+}
+
+ObservedJob JobWith(const char* name, JobStatus status) {
+  ObservedJob job;
+  job.name_space = "team";
+  job.name = name;
+  job.created = kWall - seconds(5000);
+  job.status = std::move(status);
+  return job;
+}
+
+TEST(OperatorMetrics, WhatAnAlertNamesIsThereForAnHour) {
+  Metrics metrics("h", 1);
+  JobStatus failed = EndedWith("Failed", "NothingSucceeded");
+  failed.completion_time = kWall - seconds(3500);
+  JobStatus old = failed;
+  old.completion_time = kWall - seconds(3700);
+  JobStatus lost = EndedWith("Complete", "CompletedWithFailures");
+  lost.completion_time = kWall - seconds(60);
+  JobStatus well = EndedWith("Complete", "Completed");
+  well.completion_time = kWall;
+  const std::string text =
+      metrics.Text({FiguresOf(JobWith("bad", failed)), FiguresOf(JobWith("old", old)),
+                    FiguresOf(JobWith("lossy", lost)), FiguresOf(JobWith("well", well))},
+                   false, kNow, kWall);
+  EXPECT_EQ(
+      Value(
+          text,
+          R"(parallelrun_job_failure_time_seconds{job_name="bad",namespace="team",reason="NothingSucceeded"})"),
+      996'500);
+  EXPECT_EQ(
+      Value(
+          text,
+          R"(parallelrun_job_loss_time_seconds{job_name="lossy",namespace="team",reason="CompletedWithFailures"})"),
+      999'940);
+  EXPECT_EQ(text.find("\"old\""), std::string::npos);
+  EXPECT_EQ(text.find("\"well\""), std::string::npos);
+}
+
+TEST(OperatorMetrics, AJobThatWaitsIsNamedWithWhatItWaitsFor) {
+  Metrics metrics("h", 1);
+  JobStatus waits;
+  waits.phase = "Starting";
+  waits.start_time = kWall - seconds(4000);
+  SetCondition(waits, "NodesReady", Truth::kFalse, "Unschedulable", "", 1, kWall);
+  JobStatus invalid;
+  invalid.phase = "Pending";
+  SetCondition(invalid, "Accepted", Truth::kFalse, "Invalid", "", 1, kWall);
+  JobStatus runs;
+  runs.phase = "Running";
+  const std::string text =
+      metrics.Text({FiguresOf(JobWith("waits", waits)), FiguresOf(JobWith("invalid", invalid)),
+                    FiguresOf(JobWith("runs", runs))},
+                   false, kNow, kWall);
+  EXPECT_EQ(
+      Value(
+          text,
+          R"(parallelrun_job_wait_start_time_seconds{job_name="waits",namespace="team",reason="Unschedulable"})"),
+      996'000);
+  EXPECT_EQ(
+      Value(
+          text,
+          R"(parallelrun_job_wait_start_time_seconds{job_name="invalid",namespace="team",reason="Invalid"})"),
+      995'000);
+  EXPECT_EQ(text.find("\"runs\""), std::string::npos);
+}
+
+TEST(OperatorMetrics, ThousandsWithOneCauseAreNotAllNamed) {
+  Metrics metrics("h", 1);
+  std::vector<JobFigures> jobs;
+  for (int i = 0; i < 600; ++i) {
+    JobStatus failed = EndedWith("Failed", "NothingSucceeded");
+    failed.completion_time = kWall - seconds(i);
+    jobs.push_back(FiguresOf(JobWith(("job-" + std::to_string(i)).c_str(), failed)));
+  }
+  const std::string text = metrics.Text(jobs, false, kNow, kWall);
+  EXPECT_NE(text.find("\"job-499\""), std::string::npos) << "the newest are";
+  EXPECT_EQ(text.find("\"job-500\""), std::string::npos);
 }
 
 TEST(OperatorMetrics, WorkInProgressHasAnAge) {
@@ -99,7 +180,7 @@ TEST(OperatorMetrics, WorkInProgressHasAnAge) {
   const SystemClock clock;
   {
     Metrics::Reconcile one(metrics, clock);
-    const std::string text = metrics.Text({}, false, clock.Now() + seconds(30));
+    const std::string text = metrics.Text({}, false, clock.Now() + seconds(30), kWall);
     EXPECT_EQ(Value(text, R"(controller_runtime_active_workers{controller="parallelrunjob"})"), 1);
     EXPECT_GE(
         Value(
@@ -108,7 +189,7 @@ TEST(OperatorMetrics, WorkInProgressHasAnAge) {
         30);
     one.outcome = Metrics::Outcome::kError;
   }
-  const std::string text = metrics.Text({}, false, clock.Now());
+  const std::string text = metrics.Text({}, false, clock.Now(), kWall);
   EXPECT_EQ(Value(text, R"(controller_runtime_active_workers{controller="parallelrunjob"})"), 0);
   EXPECT_EQ(
       Value(text, R"(controller_runtime_reconcile_errors_total{controller="parallelrunjob"})"), 1);
