@@ -305,12 +305,13 @@ json WorkerPod(const BuildContext& context, int32_t index, PodNumber number) {
   out["containers"] = json::array({WorkerContainer(context, std::move(mounts))});
 
   MergePodTemplate(spec.pod_template, {"worker", true}, pod);
-  // Else a namespace with a ResourceQuota refuses the pod.
-  const json* const worker = Container(pod, "containers", "worker");
+  json* const worker = Container(pod, "containers", "worker");
   json* const runtime = Container(pod, "initContainers", "runtime");
-  if (worker != nullptr && runtime != nullptr && worker->contains("resources")) {
-    (*runtime)["resources"] = (*worker)["resources"];
+  // Without any, the kubelet evicts the pod before all others, and a ResourceQuota refuses it.
+  if (worker != nullptr && !worker->contains("resources")) {
+    (*worker)["resources"] = {{"requests", {{"cpu", "100m"}, {"memory", "128Mi"}}}};
   }
+  if (worker != nullptr && runtime != nullptr) (*runtime)["resources"] = (*worker)["resources"];
   AvoidHosts(number.failed_hosts, pod);
   if (context.one_host) KeepOnOneHost(context.identity, pod);
   return pod;

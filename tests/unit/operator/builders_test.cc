@@ -99,6 +99,14 @@ TEST_F(OperatorBuilders, AWorkerPodIsThisJobs) {
   EXPECT_EQ(digest.job_uid, "0a1b2c3d-0000-4000-8000-000000000001");
 }
 
+TEST_F(OperatorBuilders, APodWithoutResourcesAsksForALittle) {
+  object["spec"].erase("resources");
+  const json pod = Worker();
+  const json little = json::parse(R"({"requests": {"cpu": "100m", "memory": "128Mi"}})");
+  EXPECT_EQ(pod["spec"]["containers"][0]["resources"], little);
+  EXPECT_EQ(pod["spec"]["initContainers"][0]["resources"], little);
+}
+
 TEST(OperatorNames, TheLongestJobNameLeavesEveryObjectOneThatDnsTakes) {
   const JobIdentity job{
       "default", std::string(40, 'a'), "0a1b2c3d-0000-4000-8000-000000000001", {}};
