@@ -1,16 +1,15 @@
 // Inputs of a parallel job and the bindings that name them: ${{inputs.x}}, ${{parent.inputs.x}}.
+#include "cli/convert/bindings.h"
+
 #include <algorithm>
+#include <optional>
 
 #include "api/text.h"
-#include "cli/convert/draft.h"
+#include "cli/convert/section.h"
+#include "cli/fill_in.h"
 
 namespace parallelrun {
 namespace {
-
-bool IsScalar(const Node& node) {
-  return node.kind != Node::Kind::kMap && node.kind != Node::Kind::kList &&
-         node.kind != Node::Kind::kNull;
-}
 
 std::string TextOf(const Node& map, std::string_view key) {
   const Node* const found = map.Find(key);
@@ -39,12 +38,12 @@ void ReadText(const std::string& text, const Node* parent_inputs, AzureInput& in
     }
     draft.Lose(input.field, Quoted(text) + " is no input of the pipeline",
                "fill in its volume and path");
-    input.is_data = true;
+    input.is_data = !IsLiteralType(input.type);
   } else if (binding.starts_with("parent.jobs.")) {
     draft.Lose(input.field, Quoted(text) + " is the output of another step of the pipeline",
                "let that step write to a volume, and fill in the volume and the path");
-    input.is_data = true;
-    input.path = text;
+    input.is_data = !IsLiteralType(input.type);
+    if (input.is_data) input.path = text;
   } else if (input.type.empty() || IsLiteralType(input.type)) {
     input.value = text;
   } else {
@@ -59,9 +58,11 @@ void ReadValue(const Node& node, const Node* parent_inputs, AzureInput& input, D
   const std::string type = TextOf(node, "type");
   if (input.type.empty()) input.type = type;
   if (input.mode.empty()) input.mode = TextOf(node, "mode");
+  input.optional = input.optional || IsTrueWord(TextOf(node, "optional"));
   if (IsLiteralType(input.type)) {
     for (const char* key : {"value", "default"}) {
-      if (input.value.empty()) input.value = TextOf(node, key);
+      if (!input.value.empty()) continue;
+      ReadText(TextOf(node, key), parent_inputs, input, draft, depth);
     }
     return;
   }
@@ -134,7 +135,7 @@ class ArgumentReader {
         draft_.Lose(field_, Quoted(written) + " has no value here",
                     "replace FILL_IN in spec.arguments");
       }
-      out += value.value_or("FILL_IN");
+      out += value.value_or(kFillIn);
       at = end + 2;
     }
     return out + text.substr(at);
@@ -147,6 +148,9 @@ class ArgumentReader {
     for (const AzureInput& input : inputs_) {
       if (name == "inputs." + input.name && !input.value.empty()) return input.value;
     }
+    // ${{inputs.x.path}} is the same as ${{inputs.x}}.
+    constexpr std::string_view kPath = ".path";
+    if (name.ends_with(kPath)) return Find(name.substr(0, name.size() - kPath.size()));
     return std::nullopt;
   }
 

@@ -1,72 +1,15 @@
 // What the kinds of Azure ML files say in the same way.
+#include "cli/convert/common.h"
+
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <filesystem>
-#include <set>
 
 #include "api/text.h"
-#include "cli/convert/draft.h"
 #include "cli/run/quick_job.h"
 
 namespace parallelrun {
-namespace {
-
-bool IsScalar(const Node& node) {
-  return node.kind != Node::Kind::kMap && node.kind != Node::Kind::kList &&
-         node.kind != Node::Kind::kNull;
-}
-
-}  // namespace
-
-Section::Section(const Node* node, std::string path, Draft& draft)
-    : node_(node != nullptr && node->kind == Node::Kind::kMap ? node : nullptr),
-      path_(std::move(path)),
-      draft_(draft) {
-  if (node != nullptr && node_ == nullptr && node->kind != Node::Kind::kNull) {
-    draft_.Lose(path_, "is " + Describe(*node) + ", and is passed over", "write it out as a map");
-  }
-}
-
-const Node* Section::Take(const std::string& key) {
-  taken_.push_back(key);
-  const Node* const found = node_ != nullptr ? node_->Find(key) : nullptr;
-  return found != nullptr && found->kind != Node::Kind::kNull ? found : nullptr;
-}
-
-Section Section::Map(const std::string& key) { return {Take(key), PathOf(key), draft_}; }
-
-std::string Section::Text(const std::string& key) {
-  const Node* const found = Take(key);
-  if (found == nullptr) return "";
-  if (IsScalar(*found)) return found->text;
-  draft_.Lose(PathOf(key), "is " + Describe(*found) + ", and is passed over",
-              "see docs/migrating.md");
-  return "";
-}
-
-bool Section::True(const std::string& key) {
-  static const std::set<std::string> kWords = {"t", "T",   "true", "True", "TRUE", "1",  "y",
-                                               "Y", "yes", "Yes",  "YES",  "on",   "On", "ON"};
-  return kWords.contains(Text(key));
-}
-
-void Section::Pass(const std::vector<std::string>& keys) {
-  taken_.insert(taken_.end(), keys.begin(), keys.end());
-}
-
-void Section::Lose(const std::string& key, const std::string& what, const std::string& mend) {
-  if (Take(key) != nullptr) draft_.Lose(PathOf(key), what, mend);
-}
-
-void Section::Finish() {
-  if (node_ == nullptr) return;
-  for (const Node::Field& field : node_->fields) {
-    if (std::find(taken_.begin(), taken_.end(), field.key) != taken_.end()) continue;
-    draft_.Lose(PathOf(field.key), "has no counterpart",
-                "see in docs/job.md whether a field says it");
-  }
-}
 
 std::string JobNameFrom(const std::string& text) {
   // The stem of a file's name is taken; a name with dots is no file's name.
@@ -74,6 +17,11 @@ std::string JobNameFrom(const std::string& text) {
   std::replace(name.begin(), name.end(), '.', '-');
   std::replace(name.begin(), name.end(), '/', '-');
   return JobNameOf(name);
+}
+
+bool IsElsewhere(const std::string& address) {
+  return address.find("://") != std::string::npos || address.starts_with("azureml:") ||
+         address.starts_with("git+") || address.find("${{") != std::string::npos;
 }
 
 std::string PathInStorage(const std::string& address) {
@@ -148,9 +96,7 @@ void ReadVariables(const Node* node, const std::string& field, Draft& draft) {
 
 void ReadCode(const std::string& code, const std::string& script, const std::string& field,
               Draft& draft) {
-  const bool elsewhere = code.find("://") != std::string::npos || code.starts_with("azureml:") ||
-                         code.starts_with("git+");
-  if (elsewhere) {
+  if (IsElsewhere(code)) {
     draft.Lose(field, Quoted(code) + " is not a folder on this machine",
                "fetch it, and write the folder in spec.code.path");
   } else if (!code.empty()) {
@@ -158,6 +104,9 @@ void ReadCode(const std::string& code, const std::string& script, const std::str
   }
   const std::filesystem::path path = std::filesystem::path(script).lexically_normal();
   draft.entry_script = path.string();
+  if (script.empty()) {
+    draft.Lose(field, "there is no entry script", "fill in spec.entryScript");
+  }
   // Without a code folder the script may lie anywhere; ours is always inside the code.
   if (path.is_absolute() || draft.entry_script.starts_with("..")) {
     const std::filesystem::path folder = path.parent_path();
@@ -168,19 +117,30 @@ void ReadCode(const std::string& code, const std::string& script, const std::str
   }
 }
 
-void ReadAzureKeys(const Node* node, const std::string& field, Draft& draft) {
+void ReadAzureKeys(const Node* node, const std::string& field, const std::string& format,
+                   Draft& draft) {
   if (node == nullptr) return;
   nlohmann::json keys = node->ToJson();
   // A parameter of a pipeline holds the list as text.
   if (keys.is_string()) keys = nlohmann::json::parse(keys.get<std::string>(), nullptr, false);
   if (!keys.is_array()) return draft.Lose(field, "is no list of keys", "write spec.partitionKeys");
+  bool all = true;
   for (const nlohmann::json& key : keys) {
-    if (key.is_string()) draft.partition_keys.push_back(key.get<std::string>());
+    if (!key.is_string()) continue;
+    const auto text = key.get<std::string>();
+    draft.partition_keys.push_back(text);
+    all = all && (format.find("{" + text + "}") != std::string::npos ||
+                  format.find("{" + text + ":") != std::string::npos);
   }
-  draft.Lose(
-      field, "where the keys stand in the paths is not said in this file",
-      "check partitionFormat of spec.inputs[0]: write the partition_format of the dataset or "
-      "MLTable");
+  if (format.empty()) {
+    draft.Lose(
+        field, "where the keys stand in the paths is not said in this file",
+        "check partitionFormat of spec.inputs[0]: write the partition_format of the dataset or "
+        "MLTable");
+  } else if (!all) {
+    draft.Lose(field, "the MLTable's partition format has not all of the keys: " + Quoted(format),
+               "write one that has them in partitionFormat of spec.inputs[0]");
+  }
 }
 
 void SetInteger(const std::string& text, const std::string& field, const std::string& name,

@@ -6,6 +6,7 @@
 
 #include "api/document.h"
 #include "api/parse.h"
+#include "api/text.h"
 #include "cli/convert/draft.h"
 
 namespace parallelrun {
@@ -13,21 +14,39 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// What kind of file it is; kNone for one that is not Azure ML's, or of no use here.
+enum class Kind { kNone, kRunConfig, kParallel, kDeployment, kPipelineV1 };
+
+Kind KindOf(const Node& root) {
+  if (root.kind != Node::Kind::kMap) return Kind::kNone;
+  const auto has = [&](const char* key) { return root.Find(key) != nullptr; };
+  // Where the name of the endpoint is said on the command line, a deployment of an MLflow model has
+  // nothing of its own but the schema.
+  const Node* const schema = root.Find("$schema");
+  const std::string squashed = schema != nullptr ? Squashed(schema->text) : "";
+  if (squashed.find("batchdeployment") != std::string::npos) return Kind::kDeployment;
+  if (has("parallel_run_config")) return Kind::kRunConfig;
+  if (has("task") || has("jobs")) return Kind::kParallel;
+  if (has("endpoint_name") || has("code_configuration")) return Kind::kDeployment;
+  return has("pipeline") ? Kind::kPipelineV1 : Kind::kNone;
+}
+
 Draft ReadAny(const Node& root, const ConvertOptions& options) {
   const std::string name = fs::path(options.file).stem().string();
-  const auto has = [&](const char* key) { return root.Find(key) != nullptr; };
   Draft draft{.source = "", .name = name};
   if (root.kind != Node::Kind::kMap) {
     draft.Refuse("", "the file holds no map of fields", "give a YAML file of Azure ML");
     return draft;
   }
-  if (has("parallel_run_config")) return ReadRunConfig(root, name);
-  if (has("task") || has("jobs")) return ReadParallelJob(root, name, options.step);
-  if (has("endpoint_name") || has("code_configuration")) return ReadBatchDeployment(root, name);
-  if (has("pipeline")) {
-    draft.Refuse("pipeline", "a v1 pipeline names its ParallelRunConfig in another file",
-                 "convert the file that parallel_run_config names");
-    return draft;
+  switch (KindOf(root)) {
+    case Kind::kRunConfig: return ReadRunConfig(root, name);
+    case Kind::kParallel: return ReadParallelFile(root, name, options);
+    case Kind::kDeployment: return ReadBatchDeployment(root, name);
+    case Kind::kPipelineV1:
+      draft.Refuse("pipeline", "a v1 pipeline names its ParallelRunConfig in another file",
+                   "convert the file that parallel_run_config names");
+      return draft;
+    case Kind::kNone: break;
   }
   draft.Refuse("", "this is no file of Azure ML that can be converted",
                "give a v1 file with parallel_run_config, a v2 parallel job, component or pipeline "
@@ -68,6 +87,17 @@ Conversion ConvertAzure(std::string_view text, const ConvertOptions& options) {
   }
   conversion.problems = std::move(draft.problems);
   return conversion;
+}
+
+std::string SayConvert(std::string_view text, const std::string& file) {
+  const Document document = ReadForeignDocument(text, PlainScalars::kTexts);
+  const Node& root = document.job;
+  if (root.kind != Node::Kind::kMap || root.Find("apiVersion") != nullptr ||
+      root.Find("spec") != nullptr || KindOf(root) == Kind::kNone) {
+    return "";
+  }
+  return file + " is a file of Azure ML, and no job file yet: parallelrun convert " + file +
+         " -o job.yaml makes one of it";
 }
 
 }  // namespace parallelrun

@@ -1,12 +1,14 @@
 // `parallelrun convert`: a job file from Azure ML's YAML. Takes a ParallelRunConfig
 // ("parallel_run_config"), a v2 parallel job or component, alone or as a step of a pipeline job,
-// and a batch deployment. Pure, but for ConvertFile.
+// and a batch deployment. Pure, but for what takes no text.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
 #include "api/problem.h"
+#include "base/error.h"
 
 namespace parallelrun {
 
@@ -14,6 +16,9 @@ struct ConvertOptions {
   std::string file;         // the name of the Azure ML file, for messages and the job's name
   std::string step;         // of a pipeline with several parallel steps
   std::string code_prefix;  // from the new file's folder to the old one's; empty: the same
+  // The text of a file that the Azure ML file names: a component, an MLTable. The path is as seen
+  // from its folder. Unset: there is none.
+  std::function<Result<std::string>(const std::string& path)> read = {};
 };
 
 struct Conversion {
@@ -24,6 +29,11 @@ struct Conversion {
 };
 
 Conversion ConvertAzure(std::string_view text, const ConvertOptions& options);
+
+// For the commands that take a job file: what to do when `text`, the content of `file`, is a file
+// of Azure ML. Empty when it is none, or cannot be read.
+std::string SayConvert(std::string_view text, const std::string& file);
+std::string SayConvert(const std::string& file);
 
 // Reads `file`, writes the job to `target` ("": standard output), says on standard error what to
 // do. Returns the exit code.

@@ -3,7 +3,7 @@
 #include <cctype>
 
 #include "api/text.h"
-#include "cli/convert/draft.h"
+#include "cli/convert/common.h"
 
 namespace parallelrun {
 
@@ -28,7 +28,7 @@ Draft ReadRunConfig(const Node& root, const std::string& name) {
                 draft);
   draft.append = Squashed(config.Text("output_action")) != "summaryonly";
   draft.file_name = config.Text("append_row_file_name");
-  ReadAzureKeys(config.Take("partition_keys"), config.PathOf("partition_keys"), draft);
+  ReadAzureKeys(config.Take("partition_keys"), config.PathOf("partition_keys"), "", draft);
   const std::string size = config.Text("mini_batch_size");
   const bool bytes = !size.empty() && std::isalpha(static_cast<unsigned char>(size.back())) != 0;
   if (bytes) draft.kind = InputKind::kTabular;

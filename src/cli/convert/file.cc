@@ -11,6 +11,29 @@ namespace parallelrun {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// A file that an Azure ML file names: any path that somebody wrote, so a regular file of the size
+// that a document may have.
+Result<std::string> ReadNeighbour(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) {
+    return Error{Code::kNotFound, path.string() + " is not there"};
+  }
+  const uintmax_t bytes = fs::file_size(path, error);
+  if (error || bytes > kMaxDocumentBytes) {
+    return Error{Code::kInvalid, path.string() + " is larger than 1 MiB"};
+  }
+  return ReadJobFile(path.string());
+}
+
+}  // namespace
+
+std::string SayConvert(const std::string& file) {
+  const Result<std::string> text = ReadNeighbour(file);
+  return text.ok() ? SayConvert(*text, file) : "";
+}
+
 int ConvertFile(const std::string& file, const std::string& target, const std::string& step) {
   const auto say = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
   std::error_code error;
@@ -25,6 +48,9 @@ int ConvertFile(const std::string& file, const std::string& target, const std::s
   }
   ConvertOptions options{
       .file = fs::path(file).filename().string(), .step = step, .code_prefix = {}};
+  options.read = [folder = fs::path(file).parent_path()](const std::string& path) {
+    return ReadNeighbour(folder / path);
+  };
   if (!target.empty()) {
     const fs::path from = fs::absolute(file).parent_path();
     options.code_prefix = from.lexically_relative(fs::absolute(target).parent_path()).string();

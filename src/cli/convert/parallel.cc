@@ -1,10 +1,14 @@
-// A v2 parallel job or component, alone or as a step of a pipeline job.
+#include "cli/convert/parallel.h"
+
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <optional>
 
-#include "api/text.h"
-#include "cli/convert/draft.h"
+#include "cli/convert/bindings.h"
+#include "cli/convert/common.h"
+#include "cli/convert/mltable.h"
+#include "cli/fill_in.h"
 
 namespace parallelrun {
 namespace {
@@ -33,28 +37,29 @@ std::string Quantity(const std::string& size) {
   return suffix == "g" ? number + "Gi" : "";
 }
 
-bool IsParallel(const Node& step) {
-  if (step.kind != Node::Kind::kMap) return false;
-  const Node* const type = step.Find("type");
-  return type != nullptr ? type->text == "parallel" : step.Find("task") != nullptr;
+// Of a uri_file the file itself: its volume stands for the folder. What it was in the cloud may not
+// say how it is called.
+std::string PathOfData(const AzureInput& input) {
+  if (input.type != "uri_file") return PathInStorage(input.path);
+  const std::string path = IsElsewhere(input.path)
+                               ? PathInStorage(input.path)
+                               : std::filesystem::path(input.path).filename().string();
+  return path.empty() || path == "." || path == ".." ? kFillIn : path;
 }
 
 class ParallelReader {
  public:
-  ParallelReader(const Node& step, const std::string& path, const Node* parent_inputs,
-                 const Node* parent_outputs, Draft& draft)
+  ParallelReader(const Node& step, const std::string& path, const ParentPipeline& parent,
+                 const ConvertOptions& options, Draft& draft)
       : section_(&step, path, draft),
-        parent_inputs_(parent_inputs),
-        parent_outputs_(parent_outputs),
-        draft_(draft) {}
+        parent_(parent),
+        options_(options),
+        draft_(draft),
+        parent_values_(ReadAzureInputs(parent.inputs, "", nullptr, throwaway_)) {}
 
   void Read() {
-    if (section_.Take("component") != nullptr && section_.Take("task") == nullptr) {
-      return draft_.Refuse(section_.PathOf("component"), "the component is in a file of its own",
-                           "convert that file");
-    }
     inputs_ =
-        ReadAzureInputs(section_.Take("inputs"), section_.PathOf("inputs"), parent_inputs_, draft_);
+        ReadAzureInputs(section_.Take("inputs"), section_.PathOf("inputs"), parent_.inputs, draft_);
     draft_.description = section_.Text("description");
     Section task = section_.Map("task");
     ReadOutputs(task);
@@ -71,8 +76,14 @@ class ParallelReader {
   }
 
  private:
+  // A setting, which may be bound to a value of the pipeline.
   std::string Literal(Section& section, const std::string& key) {
-    return ResolveLiteral(section.Text(key), section.PathOf(key), inputs_, draft_);
+    const std::string text = section.Text(key);
+    const std::string binding = BindingName(text);
+    for (const AzureInput& input : parent_values_) {
+      if (binding == "parent.inputs." + input.name && !input.value.empty()) return input.value;
+    }
+    return ResolveLiteral(text, section.PathOf(key), inputs_, draft_);
   }
 
   void ReadOutputs(Section& task) {
@@ -116,8 +127,8 @@ class ParallelReader {
     const std::string binding = BindingName(output.path.empty() ? output.value : output.path);
     if (!binding.starts_with(kParent)) return own;
     const Node* const found =
-        parent_outputs_ != nullptr && parent_outputs_->kind == Node::Kind::kMap
-            ? parent_outputs_->Find(binding.substr(kParent.size()))
+        parent_.outputs != nullptr && parent_.outputs->kind == Node::Kind::kMap
+            ? parent_.outputs->Find(binding.substr(kParent.size()))
             : nullptr;
     const Node* const text =
         found != nullptr && found->kind == Node::Kind::kMap ? found->Find(key) : nullptr;
@@ -161,15 +172,29 @@ class ParallelReader {
     bool found = false;
     for (const AzureInput& input : inputs_) {
       if (!input.is_data) continue;
-      CheckAzureData(input.path, input.field, draft_);
-      const DraftData data{
-          input.name, PathInStorage(input.path),
-          input.path.empty() ? input.type + " without a path in this file" : "was " + input.path};
       const bool main = binding == "inputs." + input.name;
       found = found || main;
+      if (input.optional && input.path.empty() && !main) {
+        draft_.Lose(input.field, "is optional and has no value here, and is left out",
+                    "add it to spec.sideInputs and spec.arguments if you want it");
+        continue;
+      }
+      CheckAzureData(input.path, input.field, draft_);
       paths_["inputs." + input.name] = (main ? "$(inputs." : "$(sideInputs.") + input.name + ")";
-      (main ? draft_.inputs : draft_.side_inputs).push_back(data);
-      if (main) data_ = input;
+      const DraftData data{.name = input.name,
+                           .path = PathOfData(input),
+                           .comment = input.path.empty()
+                                          ? input.type + " without a path in this file"
+                                          : "was " + input.path};
+      if (!main) {
+        draft_.side_inputs.push_back(data);
+        continue;
+      }
+      data_ = input;
+      table_ = input.type == "mltable" ? FindMLTable(input, options_, draft_) : std::nullopt;
+      for (DraftData& one : InputsOf(table_, data, input.type == "mltable")) {
+        draft_.inputs.push_back(std::move(one));
+      }
     }
     if (!found) {
       draft_.Lose(field, "the input is not found in this file", "fill in spec.inputs");
@@ -184,8 +209,13 @@ class ParallelReader {
     }
     ReadCode(task.Text("code"), task.Text("entry_script"), task.PathOf("code"), draft_);
     ReadAzureEnvironment(task.Take("environment"), task.PathOf("environment"), draft_);
-    draft_.arguments = ReadProgramArguments(
-        task.Text("program_arguments"), task.PathOf("program_arguments"), inputs_, paths_, draft_);
+    // The service writes `args` for what its command line calls program_arguments.
+    for (const char* key : {"program_arguments", "args"}) {
+      for (std::string& word :
+           ReadProgramArguments(task.Text(key), task.PathOf(key), inputs_, paths_, draft_)) {
+        draft_.arguments.push_back(std::move(word));
+      }
+    }
     task.Lose("model", "a model is a side input here", "add it to spec.sideInputs as model");
     task.Finish();
   }
@@ -199,9 +229,12 @@ class ParallelReader {
     });
     if (json_lines) {
       draft_.kind = InputKind::kJsonLines;
+    } else if (table_) {
+      draft_.kind = table_->kind;
+      draft_.tabular = table_->tabular;
     } else if (data_.mode == "direct" || HasUnit(size)) {
       draft_.kind = InputKind::kTabular;
-      draft_.parquet = data_.path.ends_with(".parquet");
+      if (data_.path.ends_with(".parquet")) draft_.tabular = {{"format", "Parquet"}};
       draft_.Lose(data_.field.empty() ? field : data_.field,
                   "the columns' format is said in the MLTable, which is not read",
                   "check format, delimiter, header and encoding of spec.inputs[0].tabular");
@@ -210,12 +243,16 @@ class ParallelReader {
                   "write tabular in place of files if it reads columns (read_delimited); its paths "
                   "become path and pattern");
     }
-    ReadAzureKeys(section_.Take("partition_keys"), section_.PathOf("partition_keys"), draft_);
+    ReadAzureKeys(section_.Take("partition_keys"), section_.PathOf("partition_keys"),
+                  table_ ? table_->partition_format : "", draft_);
     if (size.empty() || !draft_.partition_keys.empty()) return;
     draft_.mini_batch_size = size;
-    if (json_lines && HasUnit(size)) {
+    if (draft_.kind != InputKind::kTabular && HasUnit(size)) {
+      const bool lines = draft_.kind == InputKind::kJsonLines;
       draft_.mini_batch_size.clear();
-      draft_.Lose(field, "JSON lines are counted, not measured", "write spec.miniBatchSize");
+      draft_.Lose(field,
+                  (lines ? "JSON lines" : "files") + std::string(" are counted, not measured"),
+                  "write spec.miniBatchSize");
     }
   }
 
@@ -261,77 +298,22 @@ class ParallelReader {
   }
 
   Section section_;
-  const Node* parent_inputs_;
-  const Node* parent_outputs_;
+  const ParentPipeline& parent_;
+  const ConvertOptions& options_;
   Draft& draft_;
   Draft throwaway_;  // outputs are read as inputs are, but what is amiss with them is no loss
+  std::vector<AzureInput> parent_values_;
   std::vector<AzureInput> inputs_;
   AzureInput data_;
+  std::optional<MLTable> table_;              // that says how data_ is read
   std::map<std::string, std::string> paths_;  // of bindings
 };
 
-std::string NameOf(const Node& job, const std::string& otherwise) {
-  const Node* const name = job.Find("name");
-  return JobNameFrom(name != nullptr && name->kind == Node::Kind::kString ? name->text : otherwise);
-}
-
 }  // namespace
 
-Draft ReadParallelJob(const Node& root, const std::string& name, const std::string& step) {
-  Draft draft{.source = "a v2 parallel job", .name = NameOf(root, name)};
-  const Node* const jobs = root.Find("jobs");
-  if (jobs == nullptr) {
-    ParallelReader(root, "", nullptr, nullptr, draft).Read();
-    return draft;
-  }
-  std::vector<std::string> names;
-  const Node* chosen = nullptr;
-  if (jobs->kind == Node::Kind::kMap) {
-    for (const Node::Field& job : jobs->fields) {
-      if (!IsParallel(job.value)) continue;
-      names.push_back(job.key);
-      if (names.back() == step || (step.empty() && names.size() == 1)) chosen = &job.value;
-    }
-  }
-  if (chosen == nullptr) {
-    draft.Refuse(
-        "jobs",
-        names.empty() ? "no step is of type parallel" : "there is no parallel step " + Quoted(step),
-        names.empty() ? "give a file with one" : "write --step " + OrList(names));
-    return draft;
-  }
-  if (step.empty() && names.size() > 1) {
-    draft.Refuse("jobs", std::to_string(names.size()) + " steps are of type parallel",
-                 "write --step " + OrList(names));
-    return draft;
-  }
-  std::string chosen_name;
-  for (const Node::Field& job : jobs->fields) {
-    if (&job.value == chosen) {
-      chosen_name = job.key;
-    } else {
-      draft.Lose(JoinPath("jobs", job.key), "other steps of the pipeline are not converted",
-                 "run them in the order of the pipeline, with a workflow tool");
-    }
-  }
-  draft.source = "the parallel step " + chosen_name + " of a pipeline job";
-  draft.name = JobNameFrom(chosen_name);
-  Section pipeline(&root, "", draft);
-  pipeline.Pass({"jobs", "inputs", "outputs", "name", "description"});
-  if (Section settings = pipeline.Map("settings"); settings.there()) {
-    for (const char* key : {"default_compute", "default_datastore"}) {
-      settings.Lose(key, "has no counterpart",
-                    "volumes and spec.podTemplate say where data lies and pods run");
-    }
-    settings.Pass({"continue_on_step_failure", "force_rerun"});
-    settings.Finish();
-  }
-  LoseCloud(pipeline);
-  pipeline.Finish();
-  ParallelReader(*chosen, JoinPath("jobs", chosen_name), root.Find("inputs"), root.Find("outputs"),
-                 draft)
-      .Read();
-  return draft;
+void ReadParallelStep(const Node& step, const std::string& path, const ParentPipeline& parent,
+                      const ConvertOptions& options, Draft& draft) {
+  ParallelReader(step, path, parent, options, draft).Read();
 }
 
 }  // namespace parallelrun

@@ -4,17 +4,14 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <map>
 
 #include "cli/convert/draft.h"
+#include "cli/fill_in.h"
 #include "cli/render/yaml.h"
 
 namespace parallelrun {
 namespace {
-
-// As YAML reads it back unchanged: JSON's quoting is YAML's too.
-std::string Quote(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 // For a comment: one line, whatever stands in it.
 std::string OneLine(std::string text) {
@@ -83,19 +80,21 @@ class Writer {
     Add("apiVersion: {}\nkind: {}\nmetadata:\n  name: {}\n", kApiVersion, kJobKind,
         YamlText(draft_.name));
     if (!draft_.description.empty()) {
-      Add("  annotations: {{description: {}}}\n", Quote(draft_.description));
+      Add("  annotations: {{description: {}}}\n", QuotedYaml(draft_.description));
     }
-    Add("spec:\n  entryScript: {}\n", Quote(draft_.entry_script));
+    const bool script = !draft_.entry_script.empty();
+    Add("spec:\n  entryScript: {}{}", QuotedYaml(script ? draft_.entry_script : kFillInScript),
+        Comment(script ? "" : "FILL IN: the script that has run(mini_batch)"));
     Add("  code: {{path: {}}}  # a folder, as seen from this file\n",
-        Quote(CodePath(draft_.code, code_prefix_)));
+        QuotedYaml(CodePath(draft_.code, code_prefix_)));
     if (!draft_.arguments.empty()) Add("  arguments:\n");
-    for (const std::string& argument : draft_.arguments) Add("    - {}\n", Quote(argument));
+    for (const std::string& argument : draft_.arguments) Add("    - {}\n", QuotedYaml(argument));
     Add("  environment:\n    image: {}{}",
-        Quote(draft_.image.empty() ? kFillInImage : draft_.image),
+        QuotedYaml(draft_.image.empty() ? kFillInImage : draft_.image),
         Comment(draft_.image.empty() ? "FILL IN: an image with python3 and your packages" : ""));
     if (!draft_.environment.empty()) Add("    env:\n");
     for (const auto& [name, value] : draft_.environment) {
-      Add("      - {{name: {}, value: {}}}\n", Quote(name), Quote(value));
+      Add("      - {{name: {}, value: {}}}\n", QuotedYaml(name), QuotedYaml(value));
     }
   }
 
@@ -104,46 +103,70 @@ class Writer {
     std::string list;
     std::string inputs;
     std::string side_inputs;
-    const auto add_volume = [&](const std::string& name) {
-      const std::string volume = VolumeName(name, volumes);
+    std::map<std::string, std::string> of_inputs;
+    const auto add_volume = [&](const DraftData& data) {
+      const auto shared = of_inputs.find(data.volume_of);
+      if (shared != of_inputs.end()) return shared->second;
+      const std::string volume = VolumeName(data.name, volumes);
       list += fmt::format(
-          "    - {{name: {}, persistentVolumeClaim: {{claimName: fill-in-{}, readOnly: true}}}}"
+          "    - {{name: {}, persistentVolumeClaim: {{claimName: {}{}, readOnly: true}}}}"
           "  # FILL IN the claim\n",
-          YamlText(volume), volume);
-      return YamlText(volume);
+          YamlText(volume), kFillInClaim, volume);
+      return of_inputs[data.name] = YamlText(volume);
     };
     for (const DraftData& data : draft_.inputs) {
       inputs += fmt::format("    - name: {}\n      {}: {{volume: {}, path: {}{}}}{}",
-                            Quote(data.name), Kind(), add_volume(data.name), Quote(data.path),
-                            draft_.parquet ? ", format: Parquet" : "", Comment(data.comment));
-      if (!draft_.partition_keys.empty()) {
-        inputs += fmt::format("      partitionFormat: {}  # FILL IN: where the keys stand\n",
-                              Quote(PartitionFormat(draft_.partition_keys)));
+                            QuotedYaml(data.name), Kind(), add_volume(data), QuotedYaml(data.path),
+                            Choice(data), PathComment(data));
+      if (!data.partition_format.empty()) {
+        inputs += fmt::format("      partitionFormat: {}  # of the MLTable\n",
+                              QuotedYaml(data.partition_format));
+      } else if (!draft_.partition_keys.empty()) {
+        inputs += fmt::format("      partitionFormat: {}  # a guess: where do the keys stand?\n",
+                              QuotedYaml(PartitionFormat(draft_.partition_keys)));
       }
     }
     for (const DraftData& data : draft_.side_inputs) {
-      side_inputs += fmt::format("    - {{name: {}, volume: {}, path: {}}}{}", Quote(data.name),
-                                 add_volume(data.name), Quote(data.path), Comment(data.comment));
+      side_inputs +=
+          fmt::format("    - {{name: {}, volume: {}, path: {}}}{}", QuotedYaml(data.name),
+                      add_volume(data), QuotedYaml(data.path), PathComment(data));
     }
     Add("  volumes:  # here: parallelrun run JOB --volume NAME=FOLDER\n{}", list);
-    Add("    - {{name: results, persistentVolumeClaim: {{claimName: fill-in-results}}}}"
-        "  # FILL IN the claim\n");
+    Add("    - {{name: results, persistentVolumeClaim: {{claimName: {}results}}}}"
+        "  # FILL IN the claim\n",
+        kFillInClaim);
     if (!inputs.empty()) Add("  inputs:\n{}", inputs);
     if (!side_inputs.empty()) Add("  sideInputs:\n{}", side_inputs);
     Add("  output: {{volume: results, action: {}", draft_.append ? "AppendRow" : "SummaryOnly");
-    if (draft_.append && !draft_.file_name.empty()) Add(", fileName: {}", Quote(draft_.file_name));
+    if (draft_.append && !draft_.file_name.empty())
+      Add(", fileName: {}", QuotedYaml(draft_.file_name));
     Add("}}{}", Comment(draft_.places));
   }
 
   void Rules() {
     if (!draft_.mini_batch_size.empty())
-      Add("  miniBatchSize: {}\n", Quote(draft_.mini_batch_size));
+      Add("  miniBatchSize: {}\n", QuotedYaml(draft_.mini_batch_size));
     if (!draft_.partition_keys.empty()) {
       Add("  partitionKeys: {}\n", nlohmann::json(draft_.partition_keys).dump());
     }
     for (const Draft::Setting& setting : draft_.settings) {
       Add("  {}: {}{}", setting.name, setting.value, Comment(setting.comment));
     }
+  }
+
+  // Which files of an input, and how they are read.
+  std::string Choice(const DraftData& data) const {
+    std::string text;
+    if (!data.pattern.empty()) text += ", pattern: " + QuotedYaml(data.pattern);
+    if (!data.exclude.empty()) text += ", exclude: " + nlohmann::json(data.exclude).dump();
+    if (draft_.kind != InputKind::kTabular) return text;
+    for (const auto& [field, value] : draft_.tabular) text += ", " + field + ": " + value;
+    return text;
+  }
+
+  static std::string PathComment(const DraftData& data) {
+    if (data.path != kFillIn) return Comment(data.comment);
+    return Comment("FILL IN the file's path on its volume; " + data.comment);
   }
 
   std::string_view Kind() const {
@@ -161,6 +184,10 @@ class Writer {
 };
 
 }  // namespace
+
+std::string QuotedYaml(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
 
 std::string WriteDraft(const Draft& draft, const std::string& file,
                        const std::string& code_prefix) {

@@ -8,8 +8,10 @@
 #include <fstream>
 #include <sstream>
 
+#include "api/document.h"
 #include "api/parse.h"
 #include "api/to_json.h"
+#include "cli/fill_in.h"
 #include "tests/support/source_folder.h"
 
 namespace parallelrun {
@@ -17,6 +19,7 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
+using testing::Not;
 
 std::string Folder() { return SourceFolder() + "tests/unit/data/azure/"; }
 
@@ -27,8 +30,17 @@ std::string Sample(const std::string& file) {
   return text.str();
 }
 
+// As ConvertFile does it for a file of the folder.
+Result<std::string> ReadSample(const std::string& file) {
+  if (!std::filesystem::is_regular_file(Folder() + file)) {
+    return Error{Code::kNotFound, file + " is not there"};
+  }
+  return Sample(file);
+}
+
 Conversion Convert(const std::string& file) {
-  return ConvertAzure(Sample(file), {.file = file, .step = "", .code_prefix = ""});
+  return ConvertAzure(Sample(file),
+                      {.file = file, .step = "", .code_prefix = "", .read = ReadSample});
 }
 
 std::string Text(const Problems& problems) {
@@ -132,6 +144,54 @@ const std::vector<Case>& Cases() {
            "runInvocationTimeoutSeconds": 30, "errorThreshold": -1,
            "sideInputs": [{"name": "model"}]})json",
        {"code_configuration: there is no scoring script", "environment: no environment is named"}},
+      {"deployment_mlflow.yml",
+       R"json({"entryScript": "score.py", "nodeCount": 2, "miniBatchSize": "2",
+           "sideInputs": [{"name": "model"}]})json",
+       {"code_configuration: there is no scoring script"}},
+      {"mltable.yml",
+       R"json({"inputs": [
+           {"name": "table", "tabular": {"volume": "table", "path": ".", "pattern": "iris.csv",
+             "format": "CSV", "delimiter": ";", "encoding": "cp1252", "header": "None",
+             "dtypes": {"zip": "text", "shop": "text"}}},
+           {"name": "table-2", "tabular": {"volume": "table", "path": ".",
+             "pattern": "more/*.csv", "delimiter": ";"}}],
+           "miniBatchSize": "10240"})json",
+       {":7: warning: jobs.predict.inputs.table.MLTable.filter: tables are read as they are: do it "
+        "at the beginning of run()",
+        "MLTable.convert_column_types: columns are integer, number, boolean or text"}},
+      {"mltable_partitions.yml",
+       R"json({"inputs": [{"name": "sales", "partitionFormat": "region={region}/{file}",
+             "tabular": {"volume": "sales", "path": "2024", "pattern": "region=*/*.parquet",
+                         "format": "Parquet"}}],
+           "partitionKeys": ["region"]})json",
+       {"inputs.sales.MLTable.read_parquet.include_path_column: a row has no column with"}},
+      {"mltable_files.yml",
+       R"json({"inputs": [{"name": "images", "files": {"volume": "images", "path": ".",
+                                                   "exclude": ["**/MLTable"]}}],
+           "miniBatchSize": "5"})json",
+       {}},
+      {"component_step.yml",
+       R"json({"entryScript": "digits.py", "code": {"path": "components/src"},
+           "environment": {"image": "images.example/digits:3",
+                           "env": [{"name": "MODEL", "value": "small"},
+                                   {"name": "LEVEL", "value": "high"}]},
+           "arguments": ["--model", "$(sideInputs.score_model)", "--threshold", "0.8"],
+           "inputs": [{"name": "images", "files": {"volume": "images", "path": "digits"}}],
+           "sideInputs": [{"name": "score_model", "volume": "score-model", "path": "digits.pkl"}],
+           "output": {"action": "AppendRow", "fileName": "digits.csv"},
+           "miniBatchSize": "5", "allowedFailedCount": 10, "nodeCount": 3,
+           "processCountPerNode": 2, "runMaxTry": 6, "runInvocationTimeoutSeconds": 60})json",
+       {":9: warning: jobs.predict.inputs.labels: is optional and has no value here, and is left"}},
+      {"files_and_options.yml",
+       R"json({"entryScript": "FILL_IN.py",
+           "arguments": ["--weights", "$(sideInputs.weights)", "--vocabulary",
+                         "$(sideInputs.registered)", "--stop", "$(sideInputs.stored)"],
+           "inputs": [{"name": "images", "files": {"path": "."}}],
+           "sideInputs": [{"name": "weights", "path": "weights.bin"},
+                          {"name": "registered", "path": "FILL_IN"},
+                          {"name": "stored", "path": "lists/stop.txt"}]})json",
+       {"task.code: there is no entry script: fill in spec.entryScript",
+        "inputs.extra: is optional and has no value here, and is left out"}},
   };
   return cases;
 }
@@ -191,6 +251,140 @@ TEST(Convert, TheFileListsWhatIsLost) {
   EXPECT_THAT(
       Convert("pipeline_job.yml").yaml,
       HasSubstr("  # rows was azureml://datastores/workspaceblobstore/paths/out/forecast.csv\n"));
+}
+
+// Nobody's rows are those of the file that says where the rows are.
+TEST(Convert, TheMLTableItselfIsNeverData) {
+  EXPECT_THAT(Convert("mltable.yml").yaml, Not(HasSubstr("exclude")));  // *.csv leaves it out
+  for (const char* path : {"no-table-here", "azureml:registered:1", "../out/of/here"}) {
+    SCOPED_TRACE(path);
+    const Conversion conversion =
+        ConvertAzure("type: parallel\ninputs: {a: {type: mltable, path: \"" + std::string(path) +
+                         "\", mode: direct}}\ninput_data: ${{inputs.a}}\n"
+                         "task: {code: ., entry_script: s.py, environment: {image: \"i:1\"}}\n",
+                     {.file = "a.yml", .step = "", .code_prefix = "", .read = ReadSample});
+    const ParsedJob parsed = ReadJob(conversion.yaml, {}, Target::kLocal);
+    ASSERT_TRUE(parsed.ok()) << Text(parsed.problems) << conversion.yaml;
+    EXPECT_EQ(parsed.job.spec.inputs[0].exclude, std::vector<std::string>{"**/MLTable"});
+    EXPECT_THAT(Text(conversion.problems), HasSubstr("MLTable, which is not read"));
+  }
+}
+
+TEST(Convert, AnMLTableThatCannotBeReadIsALoss) {
+  for (const char* table : {"- a\n", "", "paths: [\n", "a: 1\na: 2\n"}) {
+    SCOPED_TRACE(table);
+    const Conversion conversion = ConvertAzure(
+        "type: parallel\ninputs: {a: {type: mltable, path: t}}\ninput_data: ${{inputs.a}}\n"
+        "task: {code: ., entry_script: s.py, environment: {image: \"i:1\"}}\n",
+        {.file = "a.yml", .step = "", .code_prefix = "", .read = [&](const std::string& path) {
+           EXPECT_EQ(path, "t/MLTable");
+           return Result<std::string>(std::string(table));
+         }});
+    EXPECT_THAT(Text(conversion.problems),
+                HasSubstr(":2: warning: inputs.a: the MLTable cannot be read"));
+    EXPECT_FALSE(conversion.yaml.empty());
+  }
+}
+
+TEST(Convert, PlacesOfAnMLTable) {
+  const struct {
+    const char* table;
+    const char* path;
+    const char* pattern;
+    const char* format;
+  } cases[] = {
+      {"paths: [{folder: ./sub/}]", "sub", "", ""},
+      {"paths: [{pattern: ./a/b/*.csv}]", ".", "a/b/*.csv", ""},
+      {"paths: [{file: https://store.example/box/a/x.csv}]", "a/x.csv", "", ""},
+      {"paths: [{pattern: azureml://datastores/s/paths/a/b/*.csv}]", "a/b", "*.csv", ""},
+      {"paths: [{pattern: ../a/*.csv}]", ".", "a/*.csv", ""},
+      {"paths: [{pattern: ./**/*.csv}]\n"
+       "transformations: [{extract_columns_from_partition_format: {partition_format: "
+       "'{Store}/{Brand}/{file_name}.{extension}'}}]",
+       ".", "**/*.csv", "{Store}/{Brand}/{file_name}.{extension}"},
+      {"paths: [{pattern: ./in/*/*.csv}]\n"
+       "transformations: [{extract_columns_from_partition_format: '/{d}/{file}.csv'}]",
+       "in", "*/*.csv", "{d}/{file}.csv"},
+  };
+  for (const auto& one : cases) {
+    SCOPED_TRACE(one.table);
+    const std::string table = std::string(one.table) + "\n";
+    const Conversion conversion = ConvertAzure(
+        "type: parallel\ninputs: {a: {type: mltable, path: t}}\ninput_data: ${{inputs.a}}\n"
+        "task: {code: ., entry_script: s.py, environment: {image: \"i:1\"}}\n",
+        {.file = "a.yml", .step = "", .code_prefix = "", .read = [&](const std::string&) {
+           return Result<std::string>(table);
+         }});
+    const ParsedJob parsed = ReadJob(conversion.yaml, {}, Target::kLocal);
+    ASSERT_TRUE(parsed.ok()) << Text(parsed.problems) << conversion.yaml;
+    const Input& input = parsed.job.spec.inputs[0];
+    EXPECT_EQ(input.from.path, one.path);
+    EXPECT_EQ(input.pattern, one.pattern);
+    EXPECT_EQ(input.partition_format, one.format);
+  }
+}
+
+TEST(Convert, AComponentOfARegistryIsNamedAsWhatItIs) {
+  const struct {
+    const char* component;
+    const char* says;
+  } cases[] = {
+      {"azureml://registries/models/components/score_rows/versions/1.2",
+       "is a component of the registry models, and not a file here: fetch it: az ml component "
+       "show --name score_rows --version 1.2 --registry-name models > component.yml"},
+      {"azureml:score_rows:3",
+       "registered in a workspace, and not a file here: fetch it: az ml "
+       "component show --name score_rows --version 3 > component.yml"},
+      {"azureml:score_rows@latest", "show --name score_rows --label latest > component.yml"},
+      {"components/absent.yml", "in a file of its own, which is not here"},
+  };
+  for (const auto& one : cases) {
+    const Conversion conversion = ConvertAzure(
+        "jobs:\n  a:\n    type: parallel\n    component: " + std::string(one.component) + "\n",
+        {.file = "a.yml", .step = "", .code_prefix = "", .read = ReadSample});
+    EXPECT_TRUE(conversion.yaml.empty());
+    EXPECT_THAT(Text(conversion.problems), HasSubstr(":4: jobs.a.component: "));
+    EXPECT_THAT(Text(conversion.problems), HasSubstr(one.says));
+  }
+}
+
+TEST(Convert, WhatIsLeftToFillInIsFound) {
+  const auto open = [](const std::string& yaml) {
+    std::vector<std::string> fields;
+    for (const Problem& problem : FindFillIns(ReadDocument(yaml).job)) {
+      EXPECT_GT(problem.line, 0);
+      fields.push_back(problem.field);
+    }
+    return fields;
+  };
+  const std::string yaml = Convert("files_and_options.yml").yaml;
+  const std::vector<std::string> claims = {"spec.volumes[0].persistentVolumeClaim.claimName",
+                                           "spec.volumes[1].persistentVolumeClaim.claimName",
+                                           "spec.volumes[2].persistentVolumeClaim.claimName",
+                                           "spec.volumes[3].persistentVolumeClaim.claimName",
+                                           "spec.volumes[4].persistentVolumeClaim.claimName"};
+  std::vector<std::string> all = claims;
+  all.insert(all.begin(), "spec.entryScript");
+  all.emplace_back("spec.sideInputs[1].path");
+  EXPECT_EQ(open(yaml), all);
+  EXPECT_THAT(open(Convert("deployment_mlflow.yml").yaml),
+              testing::Contains("spec.environment.image"));
+  EXPECT_THAT(open("apiVersion: v1\nspec: {arguments: [--a, FILL_IN/x, fill-in-y, REFILL_IN, "
+                   "FILL_INSIDE, --a=FILL_IN]}\n"),
+              testing::ElementsAre("spec.arguments[1]", "spec.arguments[5]"));
+  EXPECT_TRUE(open("a: [").empty());
+}
+
+TEST(Convert, OtherCommandsSayConvert) {
+  for (const Case& one : Cases()) {
+    EXPECT_THAT(SayConvert(Sample(one.file), one.file),
+                HasSubstr(std::string("parallelrun convert ") + one.file));
+    EXPECT_EQ(SayConvert(Convert(one.file).yaml, one.file), "");
+  }
+  for (const char* text :
+       {"", "- a\n", "a: [\n", "a: 1\n", "apiVersion: v1\ntask: {}\n", "spec: {}\njobs: {}\n"}) {
+    EXPECT_EQ(SayConvert(text, "a.yml"), "") << text;
+  }
 }
 
 TEST(Convert, OddTextStaysOneValue) {
