@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "agent/processes/spawn.h"
-#include "api/parse.h"
 #include "api/text.h"
 #include "base/log.h"
 #include "base/version.h"
@@ -20,30 +19,13 @@
 #include "cli/run/local_job.h"
 #include "cli/run/local_run.h"
 #include "cli/types_command.h"
+#include "cli/validate_command.h"
 #include "cli/verify_command.h"
 
 namespace parallelrun {
 namespace {
 
 void Print(const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); }
-
-int Validate(const std::vector<std::string>& files, bool cluster) {
-  int exit = kExitOk;
-  for (const std::string& file : files) {
-    const Result<std::string> text = ReadJobFile(file);
-    if (!text.ok()) {
-      Print(text.error().message);
-      exit = kExitUsage;
-      continue;
-    }
-    const ParsedJob parsed = ReadJob(*text, {}, cluster ? Target::kCluster : Target::kLocal);
-    for (const Problem& problem : parsed.problems) Print(FormatProblem(problem, file));
-    for (const std::string& note : parsed.notes) Print(file + ": " + note);
-    if (!parsed.ok()) exit = kExitUsage;
-    if (parsed.ok()) std::printf("%s: ok\n", file.c_str());
-  }
-  return exit;
-}
 
 int Init(const QuickJob& job, const std::string& target) {
   if (std::filesystem::exists(target)) {
@@ -240,7 +222,7 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? kExitOk : kExitUsage;
   }
-  if (validate->parsed()) return Validate(files, cluster);
+  if (validate->parsed()) return ValidateFiles(files, cluster);
   if (render->parsed()) return PrintRendered(to_cluster.render);
   if (submit->parsed()) return Submit(to_cluster);
   if (convert->parsed()) return ConvertFile(azure_file, converted, step);
@@ -278,6 +260,10 @@ int Main(int argc, char** argv) {
       return kExitUsage;
     }
     request.job_file = target;
+  }
+  if (const std::string azure = SayConvert(request.job_file); !azure.empty()) {
+    Print(azure);
+    return kExitUsage;
   }
   SetUpLogging(false, LogLevel::kWarning);
   const Result<LocalJob> job = PrepareJob(request);

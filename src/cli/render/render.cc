@@ -14,6 +14,8 @@
 #include "api/override.h"
 #include "api/parse.h"
 #include "api/text.h"
+#include "cli/convert/convert.h"
+#include "cli/fill_in.h"
 #include "cli/render/code.h"
 #include "cli/render/yaml.h"
 #include "cli/run/local_job.h"
@@ -171,7 +173,8 @@ Result<RenderedJob> Render(Node root, const RenderRequest& request, RenderedJob 
   const std::string folder = readable ? LocalCode(*spec, request, job_folder) : "";
   if (!folder.empty()) Set(*spec, "code", ConfigMapCode("packed"));
 
-  const ParsedJob parsed = ParseJob(root, Target::kCluster);
+  ParsedJob parsed = ParseJob(root, Target::kCluster);
+  for (Problem& open : FindFillIns(root)) parsed.problems.push_back(std::move(open));
   std::string problems;
   for (const Problem& problem : parsed.problems) {
     const std::string line = FormatProblem(problem, label);
@@ -207,6 +210,9 @@ Result<RenderedJob> Render(Node root, const RenderRequest& request, RenderedJob 
 Result<RenderedJob> RenderJob(const RenderRequest& request) {
   const Result<std::string> text = ReadJobFile(request.job_file);
   if (!text.ok()) return text.error();
+  if (std::string azure = SayConvert(*text, request.job_file); !azure.empty()) {
+    return Error{Code::kInvalid, std::move(azure)};
+  }
   Document document = ReadDocument(*text);
   Problems problems = std::move(document.problems);
   if (!HasErrors(problems)) ApplyOverrides(request.overrides, document.job, problems);
