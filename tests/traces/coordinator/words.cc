@@ -1,0 +1,101 @@
+#include "tests/traces/coordinator/words.h"
+
+#include <variant>
+#include <vector>
+
+#include "spdlog/fmt/fmt.h"
+
+namespace parallelrun::trace {
+namespace {
+
+std::string OfLease(BatchId id, const Fence& fence) { return Say(LeaseName{id, fence}); }
+
+struct Sayer {
+  std::string operator()(const SealRecord&) const { return ""; }
+  std::string operator()(const SettingsRecord& r) const {
+    return fmt::format("settings of generation {}", r.generation);
+  }
+  std::string operator()(const PlanChunkRecord& r) const {
+    return fmt::format("plan: {} mini-batches from {} on", r.Batches(), r.first);
+  }
+  std::string operator()(const PlanEndRecord& r) const {
+    return fmt::format("plan ends: {} mini-batches, {} items", r.batches, r.items);
+  }
+  std::string operator()(const RowsRecord& r) const {
+    return fmt::format("part of the rows of {}", OfLease(r.id, r.fence));
+  }
+  std::string operator()(const ResultRecord& r) const {
+    return fmt::format("result of {}, node {}: {} items, {} rows", OfLease(r.id, r.fence), r.node,
+                       r.items_succeeded, r.row_count);
+  }
+  std::string operator()(const FailedRecord& r) const {
+    const char* ends[] = {"again", "failed for good", "split"};
+    // Of a pod that was killed nobody says under which lease it failed.
+    const std::string of = r.fence.number == 0 ? MiniBatchText(r.id) : OfLease(r.id, r.fence);
+    return fmt::format("failed attempt of {}, node {}: {}; {}: {}", of, r.node,
+                       ends[static_cast<size_t>(r.end)], r.kind, r.message);
+  }
+  std::string operator()(const LostRecord& r) const {
+    return fmt::format("loss of {}", OfLease(r.id, r.fence));
+  }
+  std::string operator()(const VerdictRecord& r) const {
+    return fmt::format("verdict: {}", r.outcome == Outcome::kSucceeded ? "Succeeded" : "Failed");
+  }
+  std::string operator()(const PublishedRecord& r) const {
+    return fmt::format("published: {}, {} bytes, {} rows", r.path, r.bytes, r.rows);
+  }
+  std::string operator()(const HeaderRecord& r) const {
+    return fmt::format("header: {}", r.line.substr(0, r.line.find('\n')));
+  }
+  std::string operator()(const StartedRecord& r) const {
+    return fmt::format("{} {}", OfLease(r.id, r.fence), r.begun ? "has begun" : "was handed back");
+  }
+  std::string operator()(const TypesRecord& r) const {
+    return fmt::format("types of input {}", r.input);
+  }
+  std::string operator()(const CompanyRecord& r) const {
+    std::string ids;
+    for (const BatchId id : r.ids) ids += (ids.empty() ? "" : ", ") + MiniBatchText(id);
+    if (r.most == kHeldOnce) return "held at a death: " + ids;
+    return fmt::format("held at deaths, at most {} together from now on: {}", r.most, ids);
+  }
+  std::string operator()(const SkippedRecord& r) const {
+    return fmt::format("{} items of {} left out as unreadable", r.items, OfLease(r.id, r.fence));
+  }
+};
+
+}  // namespace
+
+std::string Say(const LeaseName& name) {
+  return fmt::format("{}@{}.{}", MiniBatchText(name.id), name.fence.epoch, name.fence.number);
+}
+
+std::string Say(const Incarnation& incarnation) {
+  return fmt::format("{}.{}", incarnation.epoch, incarnation.number);
+}
+
+std::string Say(const Result<ExchangeReply>& reply) {
+  if (!reply.ok()) {
+    return fmt::format("error {}: {}", CodeName(reply.error().code), reply.error().message);
+  }
+  std::vector<std::string> parts;
+  const auto add = [&parts](const char* what, const auto& names, const auto& say) {
+    std::string text;
+    for (const auto& name : names) text += (text.empty() ? "" : ", ") + say(name);
+    if (!text.empty()) parts.push_back(fmt::format("{} {}", what, text));
+  };
+  const auto name = [](const LeaseName& lease) { return Say(lease); };
+  add("leased", reply->leased, [](const Leased& l) { return OfLease(l.id, l.fence); });
+  add("settled", reply->settled, name);
+  add("refused", reply->refused, name);
+  add("adopted", reply->adopted, [](const Adopted& a) {
+    return OfLease(a.id, a.old_fence) + " as " + OfLease(a.id, a.fence);
+  });
+  if (reply->directive == Directive::kDrain) parts.emplace_back("drain");
+  if (reply->directive == Directive::kFinish) parts.emplace_back("finish");
+  return parts.empty() ? "nothing" : fmt::format("{}", fmt::join(parts, "; "));
+}
+
+std::string Say(const Record& record) { return std::visit(Sayer(), record); }
+
+}  // namespace parallelrun::trace
