@@ -194,6 +194,11 @@ std::vector<std::string> Command::List(const std::string& key) {
   return parts;
 }
 
+std::map<std::string, std::string> Command::Named() {
+  untaken_.clear();
+  return named_;
+}
+
 uint64_t Command::NumberIn(const std::string& text) {
   uint64_t number = 0;
   const char* end = text.data() + text.size();

@@ -46,6 +46,9 @@ class Command {
   // key=a,b,c; empty when it is not there.
   std::vector<std::string> List(const std::string& key);
 
+  // All of them, for a command that passes them on.
+  std::map<std::string, std::string> Named();
+
   // A mistake of the text that the driver finds, such as a node that nobody has named.
   void Wrong(const std::string& why) { mistakes_.push_back({line_, name_ + ": " + why}); }
   uint64_t NumberIn(const std::string& text);
