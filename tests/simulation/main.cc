@@ -1,8 +1,10 @@
 // simulate --seeds FROM-TO [--recheck 1%] [--mode safety|liveness|both]: runs whole jobs, one a
 // seed. simulate --seed N --trace: one of them, told event by event.
+// simulate --nodes N: one job of many nodes; says what its coordinator takes of this machine.
 #include <spdlog/fmt/fmt.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <string>
@@ -88,6 +90,26 @@ int RunAll(uint64_t from, uint64_t to, const std::string& mode, double recheck, 
   return bad == 0 ? 0 : 1;
 }
 
+int RunCrowd(uint64_t seed, uint32_t nodes, bool trace) {
+  const auto begin = std::chrono::steady_clock::now();
+  World world(Crowd(seed, nodes), trace);
+  PlainSupervisor supervisor(world);
+  const RunOutcome outcome = world.Run(supervisor);
+  const double took =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  fmt::print("{} nodes: {}; {} events, {} epochs, {} virtual, {:.1f} s\n", nodes,
+             !outcome.violation.empty() ? "violated: " + outcome.violation
+             : outcome.succeeded        ? "succeeded"
+                                        : "failed",
+             outcome.events, outcome.epochs, HumanDuration(outcome.time), took);
+  const double each = ToSeconds(outcome.coordinating) * 1e6 /
+                      static_cast<double>(std::max<uint64_t>(outcome.coordinator_events, 1));
+  fmt::print("coordinator: {} events, {:.1f} us each, {:.1f} ms the longest, {:.0f} % of a core\n",
+             outcome.coordinator_events, each, ToSeconds(outcome.longest) * 1e3,
+             100 * ToSeconds(outcome.coordinating) / ToSeconds(outcome.time));
+  return outcome.violation.empty() ? 0 : 1;
+}
+
 }  // namespace
 }  // namespace simulation
 
@@ -151,10 +173,12 @@ int Main(int argc, char** argv) {
   std::string recheck = "0%";
   std::string mode = "both";
   uint64_t seed = 0;
+  uint32_t nodes = 0;
   bool trace = false;
   bool go_on = false;
   auto* range = app.add_option("--seeds", seeds, "FROM-TO");
   auto* one = app.add_option("--seed", seed, "one seed")->excludes(range);
+  app.add_option("--nodes", nodes, "one job of so many nodes, timed")->excludes(range);
   app.add_flag("--trace", trace, "tell what happens");
   app.add_flag("--go-on", go_on, "do not stop at the first violation");
   app.add_option("--recheck", recheck, "share of the seeds that are run twice and compared, as 1%");
@@ -169,6 +193,7 @@ int Main(int argc, char** argv) {
 #ifdef PARALLELRUN_MUTATIONS
   if (!mutation.empty()) active_mutation = kMutations.at(mutation);
 #endif
+  if (nodes > 0) return simulation::RunCrowd(seed, nodes, trace);
   if (one->count() > 0) {
     const bool liveness = mode == "liveness" || (mode == "both" && seed % 4 == 0);
     const simulation::RunOutcome outcome = simulation::RunSeed(seed, liveness, trace);

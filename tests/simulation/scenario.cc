@@ -169,6 +169,34 @@ Scenario Draw(uint64_t seed, bool liveness) {
   return s;
 }
 
+Scenario Crowd(uint64_t seed, uint32_t nodes) {
+  Scenario s;
+  s.seed = seed;
+  s.liveness = true;
+  s.nodes = nodes;
+  s.processes = 2;
+  s.pods = true;
+  s.files = nodes * s.processes * 5;
+  s.chunk_files = 4096;
+  s.thresholds.allowed_failed_count = -1;
+  s.lease = seconds(10);
+  s.look = seconds(1);
+  s.broken_grace = seconds(2);
+  s.tick = seconds(1);
+  s.run_mean = seconds(1);
+  s.run_timeout = seconds(60);
+  s.call_timeout = seconds(20);
+  s.sync = milliseconds(5);
+  s.listing = milliseconds(5);
+  s.delay = milliseconds(5);
+  s.between_faults = seconds(3);
+  s.faults_end = seconds(6);
+  s.bound = seconds(3'600);
+  s.weights[static_cast<size_t>(Fault::kKillCoordinator)] = 1;
+  s.timed = true;
+  return s;
+}
+
 bool OneAtATime(const Scenario& s) {
   const auto off = [&s](Fault fault) { return s.weights[static_cast<size_t>(fault)] == 0; };
   return !s.speculation && s.pods && s.new_jobs == 0 && off(Fault::kFreezeAgent) &&

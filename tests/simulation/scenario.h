@@ -88,6 +88,7 @@ struct Scenario {
   Duration faults_end{};
   Duration bound{};
   uint64_t max_events = 0;
+  bool timed = false;  // what coordinators take of this machine is measured
   // Rates of the processes' own clocks, in parts of OwnClock::kTrue: drawn from here to there.
   int64_t slowest_clock = OwnClock::kTrue;
   int64_t fastest_clock = OwnClock::kTrue;
@@ -120,6 +121,9 @@ struct Scenario {
 bool OneAtATime(const Scenario& scenario);
 
 Scenario Draw(uint64_t seed, bool liveness);
+// Many nodes of two processes, a second of work each time, and a coordinator that is killed now and
+// then while they are at it: what a coordinator does that costs more with each node shows here.
+Scenario Crowd(uint64_t seed, uint32_t nodes);
 // In some runs clocks run at different rates; where OneAtATime, by less than what
 // docs/coordinator-api.md says under "The agent's own deadline".
 void DrawClocks(Scenario& scenario, FaultRng& rng);

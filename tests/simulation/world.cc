@@ -4,11 +4,23 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <ctime>
 
 #include "tests/simulation/sim_agent.h"
 #include "tests/simulation/sim_coordinator.h"
 
 namespace parallelrun::simulation {
+namespace {
+
+// What this thread has used, whoever else is at work on this machine.
+Duration ProcessorTime() {
+  timespec used{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return seconds(used.tv_sec) + Duration(used.tv_nsec / 1000);
+}
+
+}  // namespace
+
 World::World(const Scenario& scenario, bool trace)
     : scenario_(scenario),
       trace_(trace),
@@ -39,8 +51,14 @@ void World::OnCoordinator(size_t id, Duration delay, std::function<void(SimCoord
     SimCoordinator* c = coordinators_[id].get();
     if (c == nullptr || c->files().dead()) return;
     if (c->frozen_until > now_) return OnCoordinator(id, c->frozen_until - now_, std::move(event));
+    const Duration begin = scenario_.timed ? ProcessorTime() : Duration(0);
     event(*c);
     if (!c->files().dead()) c->AfterEvent();
+    if (!scenario_.timed) return;
+    const Duration took = ProcessorTime() - begin;
+    ++outcome_.coordinator_events;
+    outcome_.coordinating += took;
+    outcome_.longest = std::max(outcome_.longest, took);
   });
 }
 
@@ -66,7 +84,8 @@ RunOutcome World::Run(Supervisor& supervisor) {
   supervisor.Start();
   After(Around(scenario_.between_faults), [this] { Misbehave(); });
   if (scenario_.liveness) After(scenario_.faults_end, [this] { Heal(); });
-  const uint64_t most = scenario_.liveness ? 2'000'000 : scenario_.max_events;
+  const uint64_t endless = std::max(uint64_t{2'000'000}, 10'000 * uint64_t{scenario_.nodes});
+  const uint64_t most = scenario_.liveness ? endless : scenario_.max_events;
   uint64_t hash = 0xcbf29ce484222325;
   while (!over_ && oracle_.violation().empty() && outcome_.events < most && !heap_.empty()) {
     std::pop_heap(heap_.begin(), heap_.end(), [](const Event& a, const Event& b) {

@@ -32,6 +32,10 @@ struct RunOutcome {
   bool succeeded = false;
   uint32_t epochs = 0;
   std::array<uint64_t, kFaults> faults{};
+  // Processor time that coordinators took, where the scenario is timed: not part of the run.
+  uint64_t coordinator_events = 0;
+  Duration coordinating{};
+  Duration longest{};
 };
 
 class World {
