@@ -176,7 +176,7 @@ Scenario Crowd(uint64_t seed, uint32_t nodes) {
   s.nodes = nodes;
   s.processes = 2;
   s.pods = true;
-  s.files = nodes * s.processes * 5;
+  s.files = nodes * s.processes * 3;
   s.chunk_files = 4096;
   s.thresholds.allowed_failed_count = -1;
   s.lease = seconds(10);
@@ -189,8 +189,8 @@ Scenario Crowd(uint64_t seed, uint32_t nodes) {
   s.sync = milliseconds(5);
   s.listing = milliseconds(5);
   s.delay = milliseconds(5);
-  s.between_faults = seconds(3);
-  s.faults_end = seconds(6);
+  s.between_faults = seconds(2);
+  s.faults_end = seconds(4);
   s.bound = seconds(3'600);
   s.weights[static_cast<size_t>(Fault::kKillCoordinator)] = 1;
   s.timed = true;
