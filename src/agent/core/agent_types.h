@@ -132,4 +132,12 @@ enum class AgentEnd : uint8_t {
   kLost,    // the coordinator stayed away, or refused this node
 };
 
+namespace agent {
+
+using Key = uint64_t;  // this node's own name of a mini-batch that it holds; never reused
+
+inline constexpr Instant kNever = Instant::max();
+
+}  // namespace agent
+
 }  // namespace parallelrun
