@@ -1,0 +1,82 @@
+#include "agent/core/outcome.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace parallelrun::agent {
+namespace {
+
+// A page may say that something began a moment from now: it is written by another process.
+uint64_t PositiveNs(Duration time) {
+  return static_cast<uint64_t>(std::max<int64_t>(time.count(), 0)) * 1000;
+}
+
+}  // namespace
+
+Outcome Succeeded(const ResultAnswer& answer, Duration elapsed) {
+  Outcome outcome;
+  outcome.kind = Finished::Kind::kSucceeded;
+  outcome.run_ns = answer.run_ns;
+  outcome.cpu_ns = answer.cpu_ns;
+  outcome.elapsed_ns = std::max(PositiveNs(elapsed), answer.run_ns);
+  outcome.items_succeeded = answer.items_succeeded;
+  outcome.items_skipped = answer.items_skipped;
+  outcome.row_count = answer.row_count;
+  return outcome;
+}
+
+Outcome Failed(FailedAnswer answer, Duration elapsed) {
+  Outcome outcome;
+  outcome.kind = Finished::Kind::kFailed;
+  outcome.run_ns = answer.run_ns;
+  outcome.cpu_ns = answer.cpu_ns;
+  outcome.elapsed_ns = std::max(PositiveNs(elapsed), answer.run_ns);
+  outcome.cause = answer.cause;
+  outcome.error_kind = std::move(answer.kind);
+  outcome.message = std::move(answer.message);
+  outcome.log = std::move(answer.log);
+  outcome.output = answer.output;
+  return outcome;
+}
+
+FailedAnswer EndedProcess(uint32_t process, const std::string& words, Duration ran) {
+  FailedAnswer answer;
+  answer.run_ns = PositiveNs(ran);
+  answer.cause = Cause::kProcessEnded;
+  answer.kind = "ProcessEnded";
+  answer.message = ProcessName(process) + " " + words;
+  return answer;
+}
+
+FailedAnswer TimedOut(const Overdue& overdue) {
+  FailedAnswer answer;
+  answer.run_ns = overdue.run_ns;
+  answer.cause = overdue.cause;
+  answer.kind = overdue.cause == Cause::kRunTimeout ? "RunTimeout" : "OverheadTimeout";
+  answer.message = overdue.message;
+  return answer;
+}
+
+bool WholeRows(std::string_view parts, const ResultAnswer& answer, bool append_row) {
+  const std::string_view last = answer.rows.empty() ? parts : answer.rows;
+  if (!append_row) return last.empty();
+  if (!last.empty() && last.back() != '\n') return false;
+  size_t ends = 0;
+  for (const std::string_view rows : {parts, answer.rows}) {
+    ends += static_cast<size_t>(std::count(rows.begin(), rows.end(), '\n'));
+    if (answer.row_count <= ends) return true;
+  }
+  return false;
+}
+
+std::string StderrLog(uint32_t node, uint32_t process) {
+  return fmt::format("user/stderr/{}/{}.stderr.txt", node, ProcessName(process));
+}
+
+std::string ErrorLog(uint32_t node, uint32_t process) {
+  return fmt::format("user/error/{}/{}.txt", node, ProcessName(process));
+}
+
+}  // namespace parallelrun::agent

@@ -1,0 +1,46 @@
+// Outcome: how a mini-batch ended here, as it is reported. Pure; any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "agent/core/agent_types.h"
+#include "agent/core/overdue.h"
+#include "base/time.h"
+#include "job/ids.h"
+#include "job/node_messages.h"
+
+namespace parallelrun::agent {
+
+// By default it is handed back: nothing came of it, and nothing is counted.
+struct Outcome {
+  Finished::Kind kind = Finished::Kind::kReturned;
+  uint64_t run_ns = 0;
+  uint64_t cpu_ns = 0;
+  uint64_t elapsed_ns = 0;  // at least run_ns
+  uint32_t items_succeeded = 0;
+  uint32_t items_skipped = 0;
+  uint32_t row_count = 0;
+  Cause cause = Cause::kRun;
+  std::string error_kind;
+  std::string message;
+  std::string log;
+  OutputRanges output{};
+};
+
+Outcome Succeeded(const ResultAnswer& answer, Duration elapsed);
+Outcome Failed(FailedAnswer answer, Duration elapsed);
+// Its process died by it, or was killed for it.
+FailedAnswer EndedProcess(uint32_t process, const std::string& words, Duration ran);
+FailedAnswer TimedOut(const Overdue& overdue);
+
+// The rows of a result are lines that end, as many as it says at least: in the output others stand
+// before and behind them. `parts` came before the answer. Without `append_row` there are none.
+bool WholeRows(std::string_view parts, const ResultAnswer& answer, bool append_row);
+
+// Where a process of that node writes, below the folder of logs.
+std::string StderrLog(uint32_t node, uint32_t process);
+std::string ErrorLog(uint32_t node, uint32_t process);
+
+}  // namespace parallelrun::agent
