@@ -1,0 +1,48 @@
+// Ending: how the agent ends, and when it is done. An end that is begun stays the reason; a later
+// one may only hurry it. Pure; not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "agent/core/agent_types.h"
+#include "base/time.h"
+
+namespace parallelrun::agent {
+
+class Ending {
+ public:
+  // What an end asks of the rest.
+  enum class Then : uint8_t {
+    kNothing,  // it had begun already
+    kReturn,   // what has not begun goes back, the rest may finish until the deadline
+    kDrop,     // nobody wants any of it
+  };
+  Then Begin(AgentEnd end, Duration grace, std::string message, Instant now);
+  // Within `grace` from now at the latest.
+  void Hurry(Duration grace, Instant now);
+
+  bool begun() const { return why_ != AgentEnd::kNone; }
+  // Nobody waits for what this node still says.
+  bool Mute() const { return why_ == AgentEnd::kFinished || why_ == AgentEnd::kLost; }
+  bool draining() const { return why_ == AgentEnd::kDrained; }
+  const std::string& message() const { return message_; }
+
+  // Processes that still work are killed.
+  bool Late(Instant now) const { return now >= deadline_; }
+  // When one that is asked for shutdown() now is killed.
+  Instant StopBy(Duration shutdown_limit, Instant now) const;
+
+  // No process is left. `all_said`: nothing is held, and nothing is to be told.
+  void NoProcessLeft(bool all_said, bool registered, Instant now);
+  bool done() const { return done_; }
+  AgentEnd end() const { return done_ ? why_ : AgentEnd::kNone; }
+
+ private:
+  AgentEnd why_ = AgentEnd::kNone;
+  std::string message_;
+  Instant deadline_ = kNever;
+  bool done_ = false;
+};
+
+}  // namespace parallelrun::agent
