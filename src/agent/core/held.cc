@@ -1,0 +1,276 @@
+#include "agent/core/held.h"
+
+#include <algorithm>
+
+namespace parallelrun::agent {
+namespace {
+
+constexpr size_t kEntryBytes = 96;  // at least what a finished mini-batch takes in a request
+
+}  // namespace
+
+std::optional<Key> Held::Add(const Leased& leased, bool offered, Instant sent) {
+  const LeaseName name{leased.id, leased.fence};
+  if (!names_.emplace(name, next_).second) return std::nullopt;
+  const Key key = next_++;
+  Batch& batch = batches_[key];
+  batch.name = name;
+  batch.digest = leased.digest;
+  batch.work = leased.work;
+  batch.offered = offered;
+  batch.confirmed = sent;
+  if (offered) ++offers_;
+  ++unfinished_;
+  waiting_.push_back(key);
+  return key;
+}
+
+std::optional<Key> Held::Find(const LeaseName& name) const {
+  const auto it = names_.find(name);
+  if (it == names_.end()) return std::nullopt;
+  return it->second;
+}
+
+std::vector<LeaseName> Held::Names() const {
+  std::vector<LeaseName> names;
+  names.reserve(names_.size());
+  for (const auto& [name, key] : names_) names.push_back(name);
+  return names;
+}
+
+std::optional<Key> Held::FirstWaiting() {
+  while (!waiting_.empty()) {
+    const auto it = batches_.find(waiting_.front());
+    if (it != batches_.end() && it->second.state == Batch::State::kWaits) return it->first;
+    waiting_.pop_front();
+  }
+  return std::nullopt;
+}
+
+void Held::Give(Key first, uint32_t process) {
+  waiting_.pop_front();
+  Batch& batch = batches_.at(first);
+  batch.state = Batch::State::kGiven;
+  batch.process = process;
+}
+
+void Held::GiveAgain(Key key, uint32_t bounces) {
+  DropRows(key);
+  Batch& batch = batches_.at(key);
+  batch.begun = false;
+  batch.bounces = bounces;
+  batch.state = Batch::State::kWaits;
+  waiting_.push_front(key);
+}
+
+std::vector<Key> Held::Waiting(size_t keep) {
+  std::vector<Key> rest;
+  std::deque<Key> kept;
+  for (const Key key : waiting_) {
+    const auto it = batches_.find(key);
+    if (it == batches_.end() || it->second.state != Batch::State::kWaits) continue;
+    if (kept.size() < keep) {
+      kept.push_back(key);
+    } else {
+      rest.push_back(key);
+    }
+  }
+  waiting_.swap(kept);
+  return rest;
+}
+
+void Held::Confirm(const std::vector<Key>& keys, Instant sent) {
+  for (const Key key : keys) {
+    const auto it = batches_.find(key);
+    if (it != batches_.end()) it->second.confirmed = std::max(it->second.confirmed, sent);
+  }
+}
+
+void Held::HeardParts(const std::vector<std::pair<Key, uint64_t>>& parts) {
+  for (const auto& [key, heard] : parts) {
+    const auto it = batches_.find(key);
+    if (it != batches_.end()) it->second.rows_heard = std::max(it->second.rows_heard, heard);
+  }
+}
+
+bool Held::Refuse(Key key) {
+  Batch& batch = batches_.at(key);
+  if (batch.state != Batch::State::kGiven) {
+    Forget(key);
+    return false;
+  }
+  names_.erase(batch.name);
+  if (batch.offered) --offers_;
+  --unfinished_;
+  batch.offered = false;
+  batch.refused = true;
+  return true;
+}
+
+std::optional<Held::Adoption> Held::Adopt(const Adopted& adopted, Instant sent) {
+  const auto it = names_.find({adopted.id, adopted.old_fence});
+  if (it == names_.end()) return std::nullopt;
+  const Key key = it->second;
+  Batch& batch = batches_.at(key);
+  names_.erase(it);
+  batch.name.fence = adopted.fence;
+  names_.emplace(batch.name, key);
+  batch.confirmed = std::max(batch.confirmed, sent);
+  // Parts died with the fence under which they were sent. Were they counted, the rest of a result
+  // would come without them under the new fence, and be refused each time it is repeated.
+  batch.rows_heard = 0;
+  // One that was not offered had expired, and was not refused: it goes on.
+  if (!std::exchange(batch.offered, false)) return Adoption{key, false};
+  --offers_;
+  const bool report = batch.state == Batch::State::kFinished;
+  if (report) unreported_.push_back(key);
+  return Adoption{key, report};
+}
+
+std::vector<LeaseName> Held::OfferAll(Instant over_before) {
+  unreported_.clear();  // an answer that adopts them says so
+  offers_ = 0;
+  std::vector<LeaseName> dropped;
+  for (auto& [key, batch] : batches_) {
+    if (batch.refused) continue;
+    // What was handed back may be here again, under a newer lease. Where one is over, an epoch that
+    // this node never heard of may have leased it to a node that is not heard yet.
+    batch.offered = batch.state == Batch::State::kFinished
+                        ? batch.outcome.kind != Finished::Kind::kReturned
+                        : batch.confirmed > over_before;
+    batch.rows_heard = 0;  // parts died with the incarnation that sent them
+    if (batch.offered) {
+      ++offers_;
+    } else {
+      dropped.push_back(batch.name);
+    }
+  }
+  return dropped;
+}
+
+bool Held::Over(Key key, Instant over_before) const {
+  const Batch& batch = batches_.at(key);
+  return !batch.refused && batch.confirmed <= over_before;
+}
+
+void Held::AddRows(Key key, std::string_view rows) {
+  batches_.at(key).rows.append(rows);
+  kept_bytes_ += rows.size();
+}
+
+void Held::DropRows(Key key) {
+  std::string& rows = batches_.at(key).rows;
+  kept_bytes_ -= rows.size();
+  rows = {};
+}
+
+bool Held::Finish(Key key, Outcome outcome) {
+  Batch& batch = batches_.at(key);
+  --unfinished_;
+  batch.state = Batch::State::kFinished;
+  batch.outcome = std::move(outcome);
+  batch.work = {};
+  if (batch.offered) {
+    // Not this incarnation's yet: reported once it is adopted. What has not begun is just let go.
+    if (batch.outcome.kind == Finished::Kind::kReturned) Forget(key);
+    return false;
+  }
+  unreported_.push_back(key);
+  return true;
+}
+
+// What the rest of the agent may still hold of it are keys, in lists that skip unknown ones.
+void Held::Forget(Key key) {
+  const auto it = batches_.find(key);
+  const Batch& batch = it->second;
+  if (!batch.refused) {
+    names_.erase(batch.name);
+    if (batch.offered) --offers_;
+    if (batch.state != Batch::State::kFinished) --unfinished_;
+  }
+  kept_bytes_ -= batch.rows.size();
+  batches_.erase(it);
+}
+
+void Held::List(const std::vector<std::pair<Key, bool>>& begun, Flight& flight,
+                ExchangeRequest& request) {
+  for (const auto& [key, is_begun] : begun) batches_.at(key).begun = is_begun;
+  for (const auto& [key, batch] : batches_) {
+    if (batch.refused || batch.offered) continue;
+    request.held.push_back({batch.name.id, batch.name.fence, batch.begun});
+    flight.held.push_back(key);
+  }
+}
+
+void Held::Offer(ExchangeRequest& request) const {
+  if (offers_ == 0) return;
+  for (const auto& [key, batch] : batches_) {
+    if (!batch.offered) continue;
+    request.offered.push_back({batch.name.id, batch.name.fence, batch.digest});
+  }
+}
+
+bool Held::Report(Flight& flight, ExchangeRequest& request) {
+  size_t budget = kMaxRowsBytes;
+  while (!unreported_.empty()) {
+    const auto it = batches_.find(unreported_.front());
+    if (it != batches_.end() && !ReportOne(it->first, it->second, budget, flight, request)) {
+      return true;
+    }
+    unreported_.pop_front();
+  }
+  return false;
+}
+
+// False when it does not fit any more; a part of its rows may have been added.
+bool Held::ReportOne(Key key, const Batch& batch, size_t& budget, Flight& flight,
+                     ExchangeRequest& request) {
+  const LeaseName& name = batch.name;
+  const Outcome& outcome = batch.outcome;
+  const std::string_view rows = std::string_view(batch.rows).substr(batch.rows_heard);
+  const size_t texts = outcome.error_kind.size() + outcome.message.size() + outcome.log.size();
+  const size_t cost = rows.size() + texts + kEntryBytes;
+  if (cost > budget) {
+    if (rows.size() + kEntryBytes > kMaxRowsBytes && budget > kEntryBytes) {
+      const std::string_view part = rows.substr(0, budget - kEntryBytes);
+      request.parts.push_back({name.id, name.fence, batch.rows_heard, part});
+      flight.parts.emplace_back(key, batch.rows_heard + part.size());
+    }
+    budget = 0;
+    return false;
+  }
+  budget -= cost;
+  Finished finished;
+  finished.id = name.id;
+  finished.fence = name.fence;
+  finished.kind = outcome.kind;
+  finished.process = batch.process;
+  finished.run_ns = outcome.run_ns;
+  finished.cpu_ns = outcome.cpu_ns;
+  finished.elapsed_ns = outcome.elapsed_ns;
+  finished.items_succeeded = outcome.items_succeeded;
+  finished.items_skipped = outcome.items_skipped;
+  finished.row_count = outcome.row_count;
+  finished.rows_offset = batch.rows_heard;
+  finished.rows = rows;
+  finished.cause = outcome.cause;
+  finished.error_kind = outcome.error_kind;
+  finished.message = outcome.message;
+  finished.log = outcome.log;
+  finished.output = outcome.output;
+  request.finished.push_back(finished);
+  flight.finished.push_back(key);
+  return true;
+}
+
+bool Held::ReportAgain(const std::vector<Key>& keys) {
+  bool any = false;
+  for (const Key key : keys) {
+    if (!batches_.contains(key)) continue;
+    unreported_.push_back(key);
+    any = true;
+  }
+  return any;
+}
+
+}  // namespace parallelrun::agent
