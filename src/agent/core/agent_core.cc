@@ -3,379 +3,420 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <utility>
-#include <vector>
 
-#include "base/mutation.h"
+#include "agent/processes/frames.h"
 
 namespace parallelrun {
+
 namespace {
 
-constexpr Duration kHeartbeat = seconds(1);  // park while leases are held
-constexpr Duration kIdlePark = seconds(20);  // park without
-constexpr Duration kRenewOverdue = seconds(2);
-constexpr Duration kQuiet = milliseconds(20);   // after a report, before a park
-constexpr Duration kRepeat = milliseconds(50);  // what an answer left open is said again
-constexpr Duration kFirstBackOff = milliseconds(50);
-constexpr Duration kLastBackOff = seconds(1);
-constexpr int kAwayShare = 8;  // of the time without an answer, a wait is this part at most
-constexpr size_t kMaxEvents = 1000;
-constexpr size_t kMaxMetrics = 800;  // of them: they never crowd out what matters
+constexpr uint32_t kAsyncDepth = 8;
+constexpr Duration kLook = milliseconds(100);  // between looks at the status pages
+constexpr Duration kStalled = seconds(2);
+constexpr Duration kReportWait = milliseconds(3);  // for company, when answers come fast
+constexpr double kFastMicros = 1000;
 
 }  // namespace
 
 AgentCore::AgentCore(const AgentOptions& options, Instant now)
-    : options_(options), reachable_at_(now) {}
+    : options_(options), calls_(now), processes_(session_.terms()) {}
 
-AgentCore::Batch* AgentCore::Find(Key key) {
-  const auto it = leases_.find(key);
-  return it == leases_.end() ? nullptr : &it->second;
-}
+// --- The coordinator's side.
 
-bool AgentCore::Over(const Batch& batch, Instant now) const {
-  if (registration_.speculation || batch.refused) return false;
-  if (PARALLELRUN_MUTATED(kRunOutlivesLease)) return false;
-  return now - batch.confirmed >= registration_.lease * 9 / 10;
-}
-
-// What the rest of the program may still hold of it are keys, in queues that skip unknown ones.
-void AgentCore::Forget(Key key) {
-  const auto it = leases_.find(key);
-  Batch& batch = it->second;
-  if (!batch.refused) {
-    names_.erase(batch.name);
-    if (batch.offered) --offers_;
-    if (batch.state != State::kFinished) --unfinished_;
-  }
-  kept_bytes_ -= batch.rows.size();
-  leases_.erase(it);
-}
-
-void AgentCore::AddEvent(uint32_t process, ProcessEvent::Kind kind, std::string message,
-                         std::string log) {
-  if (events_.size() >= kMaxEvents) return;  // the coordinator is away, and processes keep dying
-  events_.push_back({process, kind, std::move(message), std::move(log)});
-}
-
-bool AgentCore::OnTold(uint32_t number, ProcessEvent::Kind kind, std::string_view text) {
-  const auto it = processes_.find(number);
-  const bool metric = kind == ProcessEvent::Kind::kMetric;
-  if (it == processes_.end() || text.size() > (metric ? kMaxMetricBytes : kMaxHeaderBytes)) {
-    return false;
-  }
-  if (metric && events_.size() >= kMaxMetrics) {
-    ++dropped_metrics_;
-    return true;
-  }
-  AddEvent(number, kind, std::string(text), std::to_string(++it->second.told));
-  return true;
+agent::ToSay AgentCore::WhatToSay() {
+  // By the first exchange of an incarnation a coordinator knows what this node runs: nothing is
+  // said before those are gone that must not run any more.
+  awaits_deaths_ = awaits_deaths_ && processes_.KilledAtWork();
+  return {session_.wanted(), held_.any(), held_.offers(), told_.any(), awaits_deaths_};
 }
 
 CallKind AgentCore::NextCall(Instant now, ExchangeRequest& request) {
-  call_wake_ = kNever;
-  if (done_ || end_ == AgentEnd::kFinished || end_ == AgentEnd::kLost) return CallKind::kNone;
-  if (now - reachable_at_ >= options_.away_limit && backoff_ > Duration(0)) {
+  calls_.WakeAt(agent::kNever);
+  if (ending_.done() || ending_.Mute()) return CallKind::kNone;
+  if (const Duration away = calls_.Away(now); away >= options_.away_limit) {
     End(AgentEnd::kLost, Duration(0),
-        fmt::format("no coordinator answered for {}", HumanDuration(now - reachable_at_)), now);
-    call_wake_ = now;  // for the Step that ends it
+        fmt::format("no coordinator answered for {}", HumanDuration(away)), now);
+    calls_.WakeAt(now);  // for the Step that ends it
     return CallKind::kNone;
   }
-  if (now < retry_at_) {
-    call_wake_ = retry_at_;
-    return CallKind::kNone;
-  }
-  Flight& report = flights_[0];
-  Flight& park = flights_[1];
-  if (report.busy) {
-    // Its answer may wait for a slow disk; leases are renewed beside it.
-    const bool beside = !park.busy && !leases_.empty() && !must_register_ && offers_ == 0;
-    if (!beside) return CallKind::kNone;
-    if (now - renewed_at_ < kRenewOverdue) {
-      call_wake_ = renewed_at_ + kRenewOverdue;
-      return CallKind::kNone;
-    }
-  } else if (must_register_) {
-    report.busy = true;
-    return CallKind::kRegister;
-  }
-  if (AwaitsDeaths()) return CallKind::kNone;
-
-  const bool report_due = !report.busy && ReportDue(now);
-  if (!report_due && !report.busy && (park.busy || now < park_at_)) {
-    call_wake_ = report_due_;
-    if (!park.busy) call_wake_ = std::min(call_wake_, park_at_);
-    if (!leases_.empty()) call_wake_ = std::min(call_wake_, renewed_at_ + kRenewOverdue);
-    return CallKind::kNone;
-  }
-  Flight& flight = report_due ? report : park;
-  flight.busy = true;
-  flight.incarnation = registration_.incarnation;
-  flight.number = ++requests_;
-  flight.sent = now;
-  request.number = flight.number;
-  request.open = 0;
-  const Flight& other = report_due ? park : report;
-  if (other.busy && other.incarnation == registration_.incarnation) request.open = other.number;
-  request.incarnation = registration_.incarnation;
-  request.settings_digest = registration_.settings_digest;
-  request.park_ms = 0;
-  request.held.clear();
-  request.offered.clear();
-  request.parts.clear();
-  request.finished.clear();
-  request.events.clear();
-  AddHeld(flight, request);
-  request.want = flight.want = Want(now);
-  if (report_due) {
-    AddOffersAndEvents(request);
+  const CallKind call = calls_.Next(now, WhatToSay());
+  if (call == CallKind::kNone || call == CallKind::kRegister) return call;
+  agent::Flight& flight = calls_.Begin(call, session_.terms(), held_.any(), now, request);
+  if (flight.lists) held_.List(processes_.Begun(), flight, request);
+  request.want = Want(now);
+  flight.want = request.want;
+  if (call == CallKind::kReport) {
+    held_.Offer(request);
     // What a process told before a result arrives before it.
-    if (flight.events == events_.size()) AddFinished(request);
-    return CallKind::kReport;
+    if (told_.Report(request)) calls_.Reported(held_.Report(flight, request));
   }
-  // What is granted late in that time must still be the node's for a while.
-  const Duration idle =
-      registration_.speculation ? kIdlePark : std::min(kIdlePark, registration_.lease / 2);
-  const Duration longest = leases_.empty() ? idle : kHeartbeat;
-  request.park_ms = static_cast<uint32_t>(longest / milliseconds(1));
-  return CallKind::kPark;
-}
-
-// By the first exchange of an incarnation a coordinator knows what this node runs.
-bool AgentCore::AwaitsDeaths() {
-  awaits_deaths_ =
-      awaits_deaths_ && std::any_of(processes_.begin(), processes_.end(), [](const auto& process) {
-        const Process& p = process.second;
-        return p.state == ProcessState::kKilled && !p.given.empty();
-      });
-  return awaits_deaths_;
-}
-
-bool AgentCore::ReportDue(Instant now) const {
-  return offers_ > 0 || !events_.empty() || report_due_ <= now ||
-         (!leases_.empty() && now - renewed_at_ >= kRenewOverdue);
+  return call;
 }
 
 uint32_t AgentCore::Want(Instant now) const {
-  if (end_ != AgentEnd::kNone || kept_bytes_ > kMaxKeptBytes || !HasRoom(now)) return 0;
-  uint32_t ready = 0;
-  for (const auto& [number, process] : processes_) {
-    if (process.state == ProcessState::kReady) ++ready;
-  }
-  const size_t have = unfinished_ + flights_[0].want + flights_[1].want;
-  uint32_t target = ready == 0 ? 0 : stalled_ ? 2 * ready - LateProcesses() : pace_.Target(ready);
-  if (registration_.async) target = std::max(target, ready * (kAsyncDepth + 1));
+  if (ending_.begun() || held_.Full() || !shortage_.Room(now)) return 0;
+  const uint32_t ready = processes_.ready();
+  const size_t have = held_.unfinished() + calls_.wanted();
+  uint32_t target = 0;
+  if (ready > 0) target = stalled_ ? 2 * ready - processes_.late() : pace_.Target(ready);
+  if (session_.terms().async) target = std::max(target, ready * (kAsyncDepth + 1));
   return have >= target ? 0 : target - static_cast<uint32_t>(have);
 }
 
 // A process that could work has nothing to do, and there is nothing to give it.
 bool AgentCore::Starving() const {
-  if (unfinished_ > given_) return false;
-  for (const auto& [number, process] : processes_) {
-    if (process.state == ProcessState::kReady && process.given.empty()) return true;
-  }
-  return false;
+  return held_.unfinished() <= processes_.given() && processes_.AnyIdle();
 }
 
-// What the exchange reported and the answer did not settle is reported again at `due`.
-void AgentCore::EndFlight(Flight& flight, Instant due) {
-  if (flight.incarnation == registration_.incarnation) {
-    for (const Key key : flight.finished) {
-      if (Find(key) == nullptr) continue;
-      unreported_.push_back(key);
-      Due(due);
-    }
-  }
-  flight.busy = false;
-  flight.want = 0;
-  flight.events = 0;
-  flight.held.clear();
-  flight.finished.clear();
-  flight.parts.clear();
-}
-
+// Calls, then Held, then Ending. What is refused goes before what is leased: a mini-batch may be
+// refused under its old fence and granted again, under a new one, by the same answer. What the
+// exchange reported and the answer did not settle is said again last, when settled ones are gone.
 void AgentCore::OnReply(CallKind call, const ExchangeReply& reply, Instant now) {
-  Flight& f = flight(call);
-  if (reply.epoch != f.incarnation.epoch) {
-    return OnCallFailed(
-        call, reply.epoch > f.incarnation.epoch ? CallFailure::kStale : CallFailure::kUnreachable,
-        now);
+  const uint32_t asked = calls_.Of(call).incarnation.epoch;
+  if (reply.epoch != asked) {
+    // A newer coordinator answers at the same address: this node must register. An older one, which
+    // does not know yet that it is replaced, said nothing that counts.
+    return OnCallFailed(call, reply.epoch > asked ? CallFailure::kStale : CallFailure::kUnreachable,
+                        now);
   }
-  const bool current = f.incarnation == registration_.incarnation && !must_register_;
-  reachable_at_ = now;
-  backoff_ = Duration(0);
-  if (current && f.unheard && f.number > lost_) lost_ = 0;
-  for (const Key key : f.held) {
-    Batch* batch = current ? Find(key) : nullptr;
-    if (batch != nullptr) batch->confirmed = std::max(batch->confirmed, f.sent);
+  const bool in_force = session_.InForce(calls_.Of(call).incarnation);
+  const agent::Flight flight = calls_.Answered(call, in_force, now);
+  if (in_force) {
+    held_.Confirm(flight.held, flight.sent);
+    held_.HeardParts(flight.parts);
   }
-  for (const auto& [key, received] : f.parts) {
-    Batch* batch = current ? Find(key) : nullptr;
-    if (batch != nullptr) batch->rows_received = std::max(batch->rows_received, received);
-  }
-  events_.erase(events_.begin(), events_.begin() + static_cast<std::ptrdiff_t>(f.events));
+  if (call == CallKind::kReport) told_.Heard();
   // What is durable is durable, whichever incarnation asked.
-  for (const LeaseName& name : reply.settled) {
-    const auto it = names_.find(name);
-    if (it == names_.end()) continue;
-    const Key key = it->second;
-    if (leases_.at(key).state == State::kFinished) {
-      Forget(key);
-    } else {
-      Refuse(name, now);  // somebody else did it
-    }
-  }
-  if (current) {
+  for (const LeaseName& name : reply.settled) Settle(name, now);
+  if (in_force) {
     for (const LeaseName& name : reply.refused) Refuse(name, now);
-    for (const Adopted& adopted : reply.adopted) Adopt(adopted, f.sent, now);
+    for (const Adopted& adopted : reply.adopted) Adopt(adopted, flight.sent, now);
   }
-  EndFlight(f, now + kRepeat);
-  for (const Leased& leased : reply.leased) AddLease(leased, !current, f.sent, now);
-  if (current && reply.directive == Directive::kFinish) {
+  SayAgain(flight, now + agent::Calls::kRepeat);
+  for (const Leased& leased : reply.leased) AddLease(leased, !in_force, flight.sent, now);
+  if (in_force && reply.directive == Directive::kFinish) {
     End(AgentEnd::kFinished, Duration(0), "", now);
-  } else if (current && reply.directive == Directive::kDrain) {
+  } else if (in_force && reply.directive == Directive::kDrain) {
     Drain(options_.drain_grace, now);
   }
-  if (current && offers_ > 0) retry_at_ = now + kRepeat;
   const bool hungry = call == CallKind::kReport ? Starving() : !reply.leased.empty();
-  park_at_ = hungry ? now : now + kQuiet;
+  calls_.AfterReply(in_force && held_.offers(), hungry, now);
 }
 
 void AgentCore::OnCallFailed(CallKind call, CallFailure failure, Instant now) {
-  Flight& f = flight(call);
   if (failure == CallFailure::kRefused) {
     End(AgentEnd::kLost, Duration(0), "the coordinator refused this node", now);
-  } else if (failure == CallFailure::kStale) {
-    reachable_at_ = now;
-    if (call == CallKind::kRegister || f.incarnation == registration_.incarnation) {
-      if (!must_register_) backoff_ = Duration(0);  // it was away, maybe, and is there again
-      must_register_ = true;
-    }
-  } else if (failure == CallFailure::kBusy) {
-    reachable_at_ = now;
   }
-  renewed_at_ = Instant{};  // whatever it listed may not have been renewed
-  if (call != CallKind::kRegister && f.incarnation == registration_.incarnation) lost_ = requests_;
-  if (call == CallKind::kRegister) {
-    f.busy = false;
-  } else {
-    EndFlight(f, now);
-  }
-  BackOff(now);
+  const bool latest = call == CallKind::kRegister || session_.Latest(calls_.Of(call).incarnation);
+  const bool stale = failure == CallFailure::kStale && latest;
+  const bool anew = stale && !session_.wanted();
+  if (stale) session_.Want();
+  const agent::Flight flight = calls_.Failed(call, failure, latest, anew, now);
+  if (call == CallKind::kReport) told_.NotHeard();
+  SayAgain(flight, now);
 }
 
-// Who is away for a moment is asked again in a moment: the work of all nodes may wait for this one.
-void AgentCore::BackOff(Instant now) {
-  const Duration away = now - reachable_at_;
-  const Duration most =
-      away > Duration(0) ? std::min(away / kAwayShare, kLastBackOff) : kLastBackOff;
-  backoff_ = std::max(std::min(backoff_ * 2, most), kFirstBackOff);
-  retry_at_ = now + backoff_;
+// What the exchange reported and its answer did not settle.
+void AgentCore::SayAgain(const agent::Flight& flight, Instant due) {
+  if (!session_.Latest(flight.incarnation)) return;
+  if (held_.ReportAgain(flight.finished)) calls_.ReportBy(due);
 }
 
+// A new incarnation: what this node holds is offered to it, and becomes its own by being adopted.
 void AgentCore::OnRegistered(const Registration& registration, Instant now) {
-  flights_[0].busy = false;
-  reachable_at_ = now;
-  if (registered_ && registration.settings_digest != registration_.settings_digest) {
+  calls_.Registered(now);
+  if (session_.Begin(registration)) {
     // Another configuration is in force: nothing that was begun under the old one counts.
-    DropAll(now);
-    for (auto& [number, process] : processes_) Kill(number, process);
+    RefuseAll(now);
+    processes_.KillAll();
   }
-  registration_ = registration;
-  registered_ = true;
-  must_register_ = false;
-  process_end_ = registration.first_process + kProcessRange;
-  // A coordinator that died before its successor could know of it had granted the same names.
-  const bool granted_again =
-      registration.first_process <= next_process_ && next_process_ <= process_end_;
-  if (!granted_again) next_process_ = registration.first_process;
-  renewed_at_ = Instant{};
-  requests_ = 0;
-  lost_ = 0;
-  unreported_.clear();
-  report_due_ = kNever;
-  offers_ = 0;
+  starts_.Grant(registration.first_process);
   TellRoom();
-  std::vector<LeaseName> dropped;
-  for (auto& [key, batch] : leases_) {
-    if (batch.refused) continue;
-    // What was handed back may be here again, under a newer lease. Where one is over, an epoch that
-    // this node never heard of may have leased it to a node that is not heard yet.
-    batch.offered = batch.state == State::kFinished ? batch.kind != Finished::Kind::kReturned
-                                                    : !Over(batch, now);
-    batch.rows_received = 0;  // parts died with the incarnation that sent them
-    if (batch.offered) {
-      ++offers_;
-    } else {
-      dropped.push_back(batch.name);
-    }
-  }
-  for (const LeaseName& name : dropped) {
-    const Batch& batch = leases_.at(names_.at(name));
-    if (batch.state == State::kGiven) {
-      Kill(batch.process, processes_.at(batch.process));
+  for (const LeaseName& name : held_.OfferAll(session_.OverBefore(now))) {
+    const agent::Batch& batch = held_.At(*held_.Find(name));
+    if (batch.state == agent::Batch::State::kGiven) {
+      processes_.Kill(batch.process);
       awaits_deaths_ = true;
     }
     Refuse(name, now);
   }
 }
 
-void AgentCore::DropAll(Instant now) {
-  std::vector<LeaseName> names;
-  names.reserve(names_.size());
-  for (const auto& [name, key] : names_) names.push_back(name);
-  for (const LeaseName& name : names) Refuse(name, now);
-}
-
-void AgentCore::Refuse(const LeaseName& name, Instant now) {
-  const auto it = names_.find(name);
-  if (it == names_.end()) return;
-  const Key key = it->second;
-  Batch& batch = leases_.at(key);
-  if (batch.state != State::kGiven) return Forget(key);
-  names_.erase(it);
-  if (batch.offered) --offers_;
-  --unfinished_;
-  batch.offered = false;
-  batch.refused = true;
-  batch.refused_at = now;
-}
-
 void AgentCore::Adopt(const Adopted& adopted, Instant sent, Instant now) {
-  const auto it = names_.find({adopted.id, adopted.old_fence});
-  if (it == names_.end()) return;
-  const Key key = it->second;
-  Batch& batch = leases_.at(key);
-  names_.erase(it);
-  batch.name.fence = adopted.fence;
-  names_.emplace(batch.name, key);
-  batch.confirmed = std::max(batch.confirmed, sent);
-  // Parts died with the fence under which they were sent, those under way too.
-  batch.rows_received = 0;
-  for (Flight& flight : flights_) {
-    std::erase_if(flight.parts, [key](const auto& part) { return part.first == key; });
-  }
-  if (!std::exchange(batch.offered, false)) return;  // a held one that had expired: it goes on
-  --offers_;
-  if (batch.state == State::kFinished) {
-    unreported_.push_back(key);
-    Due(now);
-  }
+  const auto adoption = held_.Adopt(adopted, sent);
+  if (!adoption) return;
+  calls_.ForgetParts(adoption->key);  // the other exchange may have some under way
+  if (adoption->report) calls_.ReportBy(now);
 }
 
 void AgentCore::AddLease(const Leased& leased, bool offered, Instant sent, Instant now) {
-  const LeaseName name{leased.id, leased.fence};
-  if (end_ == AgentEnd::kFinished || end_ == AgentEnd::kLost || names_.contains(name)) return;
-  const Key key = next_key_++;
-  Batch& batch = leases_[key];
-  batch.name = name;
-  batch.digest = leased.digest;
-  batch.work = leased.work;
-  batch.offered = offered;
-  batch.confirmed = sent;
-  if (offered) ++offers_;
-  names_.emplace(name, key);
-  ++unfinished_;
-  if (end_ != AgentEnd::kNone) return Finish(key, batch, Finished::Kind::kReturned, now);
-  queue_.push_back(key);
+  if (ending_.Mute()) return;
+  const auto key = held_.Add(leased, offered, sent);
+  if (key && ending_.begun()) Finish(*key, {}, now);
+}
+
+void AgentCore::Settle(const LeaseName& name, Instant now) {
+  const auto key = held_.Find(name);
+  if (!key) return;
+  if (held_.At(*key).state == agent::Batch::State::kFinished) return held_.Forget(*key);
+  Refuse(name, now);  // somebody else did it
+}
+
+void AgentCore::Refuse(const LeaseName& name, Instant now) {
+  const auto key = held_.Find(name);
+  if (key && held_.Refuse(*key)) processes_.Refused(held_.At(*key).process, *key, now);
+}
+
+void AgentCore::RefuseAll(Instant now) {
+  for (const LeaseName& name : held_.Names()) Refuse(name, now);
+}
+
+// --- The processes' side.
+
+void AgentCore::Step(Instant now) {
+  if (now >= look_at_) Look(now);
+  const bool room = shortage_.Room(now);
+  if (!ending_.begun() && room) {
+    // All but one for each process that may soon take it, so that an idle node can.
+    if (stalled_) Return(held_.Waiting(processes_.size() - processes_.late()), now);
+    if (session_.ever()) StartMissing(now);
+    HandOut(now);
+  } else if (!ending_.begun()) {
+    Return(held_.Waiting(0), now);
+  }
+  if (shortage_.RoomAgain(now)) calls_.ReportBy(now);  // the parked request wants nothing
+  if (ending_.begun()) EndProcesses(now);
+  const bool look = processes_.given() > 0 || ending_.begun();
+  step_wake_ = std::min(look ? look_at_ : agent::kNever, shortage_.WakeAt(now));
+  step_wake_ = std::min(step_wake_, std::max(processes_.NextDeadline(), look_at_));
+}
+
+void AgentCore::Look(Instant now) {
+  look_at_ = now + kLook;
+  const Instant over = session_.OverBefore(now);
+  const agent::Checked checked =
+      processes_.Check(now, pace_.Long(), [this, over](Key key) { return held_.Over(key, over); });
+  for (uint32_t i = 0; i < checked.never_began; ++i) starts_.EndedIdle();
+  for (const Key key : checked.taken_back) GiveAgain(key, held_.At(key).bounces, now);
+  // While it is unclear what this node holds, nothing is handed back.
+  stalled_ = !session_.terms().async && !session_.wanted() && !held_.offers() &&
+             processes_.AllBusyFor(kStalled, now);
+}
+
+void AgentCore::StartMissing(Instant now) {
+  const uint32_t wanted = session_.terms().processes;
+  if (starts_.Enough(wanted)) {
+    if (processes_.size() > 0) return;
+    told_.Add(0, ProcessEvent::Kind::kGaveUp, starts_.WhyEnough());
+    return End(AgentEnd::kGaveUp, options_.drain_grace, starts_.WhyEnough(), now);
+  }
+  while (processes_.size() < wanted) {
+    const auto number = starts_.Next();
+    if (!number) return session_.Want();  // for another range of names
+    // It may live where two epochs granted the same names: the later could not know the earlier.
+    processes_.Start(*number);
+  }
+}
+
+void AgentCore::HandOut(Instant now) {
+  if (held_.Full()) return;
+  const Registration& terms = session_.terms();
+  const uint32_t depth = terms.async ? kAsyncDepth : pace_.Depth();
+  const Instant over = session_.OverBefore(now);
+  while (const auto key = held_.FirstWaiting()) {
+    if (held_.Over(*key, over)) return;  // until it is renewed
+    const agent::Batch& batch = held_.At(*key);
+    // What came late with an answer of an earlier epoch may be with another node by now.
+    if (batch.offered && !terms.speculation) return;  // until it is adopted
+    const auto process = processes_.Idlest(depth, batch.bounces);
+    if (!process) return;
+    held_.Give(*key, *process);
+    processes_.Give(*process, *key, batch.bounces, batch.work, now);
+  }
+}
+
+bool AgentCore::OnReady(uint32_t process, Instant) {
+  const agent::ProcessState state = processes_.StateOf(process);
+  if (state == agent::ProcessState::kKilled) return true;
+  if (state != agent::ProcessState::kStarting) return false;
+  processes_.Ready(process);
+  starts_.Ready();
+  told_.Add(process, ProcessEvent::Kind::kReady, "");
+  return true;
+}
+
+void AgentCore::OnInitFailed(uint32_t process, std::string message, bool fatal, Instant now) {
+  if (processes_.StateOf(process) != agent::ProcessState::kStarting) return;
+  if (!fatal && shortage_.measured()) return OnInitRanOut(process, std::move(message), now);
+  processes_.StartFailed(process, now);
+  starts_.Failed();
+  if (!fatal) {
+    return told_.Add(process, ProcessEvent::Kind::kInitFailed, std::move(message),
+                     agent::ErrorLog(options_.node, process));
+  }
+  if (ending_.begun()) return;
+  told_.Add(process, ProcessEvent::Kind::kScriptUnusable, message,
+            agent::ErrorLog(options_.node, process));
+  End(AgentEnd::kGaveUp, options_.drain_grace, std::move(message), now);
+}
+
+void AgentCore::OnInitRanOut(uint32_t process, std::string message, Instant now) {
+  if (processes_.StateOf(process) != agent::ProcessState::kStarting) return;
+  processes_.StartFailed(process, now);
+  RanOut(std::move(message), now);
+}
+
+bool AgentCore::OnTold(uint32_t process, ProcessEvent::Kind kind, std::string_view text) {
+  const size_t most = kind == ProcessEvent::Kind::kMetric ? kMaxMetricBytes : kMaxHeaderBytes;
+  if (processes_.StateOf(process) == agent::ProcessState::kGone || text.size() > most) return false;
+  if (!told_.Takes(kind)) return true;
+  told_.Add(process, kind, std::string(text), std::to_string(processes_.CountTold(process)));
+  return true;
+}
+
+bool AgentCore::OnRows(uint32_t process, uint64_t sequence, std::string_view rows) {
+  const auto key = processes_.Answerable(process, sequence);
+  if (!key) return false;
+  held_.AddRows(*key, rows);
+  return true;
+}
+
+agent::Answered AgentCore::TakeAnswer(uint32_t process, uint64_t sequence, Instant now) {
+  const agent::Answered answered = processes_.Answer(process, sequence, now);
+  pace_.Add(answered.busy, now);
+  starts_.Answered();
+  return answered;
+}
+
+bool AgentCore::OnResult(uint32_t process, const ResultAnswer& answer, Instant now) {
+  const auto key = processes_.Answerable(process, answer.sequence);
+  if (!key || !agent::WholeRows(held_.At(*key).rows, answer, session_.terms().append_row))
+    return false;
+  const agent::Answered answered = TakeAnswer(process, answer.sequence, now);
+  if (held_.At(*key).refused) return held_.Forget(*key), true;
+  held_.AddRows(*key, answer.rows);
+  Finish(*key, agent::Succeeded(answer, answered.elapsed), now);
+  if (shortage_.Worked()) told_.Add(0, ProcessEvent::Kind::kRanOut, "");
+  return true;
+}
+
+bool AgentCore::OnFailed(uint32_t process, FailedAnswer answer, Instant now) {
+  const auto key = processes_.Answerable(process, answer.sequence);
+  if (!key) return false;
+  const agent::Answered answered = TakeAnswer(process, answer.sequence, now);
+  if (held_.At(*key).refused) return held_.Forget(*key), true;
+  held_.DropRows(*key);
+  if (answer.kind == kNoSpaceKind || shortage_.measured()) {
+    RanOut(std::move(answer.message), now);
+    Finish(*key, {}, now);
+    return true;
+  }
+  if (answer.log.empty()) answer.log = agent::ErrorLog(options_.node, process);
+  Finish(*key, agent::Failed(std::move(answer), answered.elapsed), now);
+  return true;
+}
+
+bool AgentCore::OnPassedOver(uint32_t process, uint64_t sequence, Instant now) {
+  std::optional<Key> key;
+  if (!processes_.PassedOver(process, sequence, key)) return false;
+  if (key) GiveAgain(*key, held_.At(*key).bounces, now);
+  return true;
+}
+
+// Processes, then ToBlame, then Held, then what is told.
+void AgentCore::OnExited(uint32_t process, const std::string& words, Instant now,
+                         const OutputRanges& output) {
+  const agent::Ended ended = processes_.Exited(process, shortage_.measured(), now);
+  if (ended.state == agent::ProcessState::kStarting && !shortage_.measured()) {
+    starts_.Failed();
+    told_.Add(process, ProcessEvent::Kind::kInitFailed, "while it was starting, it " + words,
+              agent::StderrLog(options_.node, process));
+  } else if (ended.state == agent::ProcessState::kReady) {
+    if (ended.idle && !shortage_.measured()) starts_.EndedIdle();
+    told_.Add(process, ProcessEvent::Kind::kExited, words,
+              agent::StderrLog(options_.node, process));
+  }
+  for (const agent::Orphan& orphan : ended.orphans) {
+    EndOrphan(process, ended, orphan, words, output, now);
+  }
+}
+
+void AgentCore::EndOrphan(uint32_t process, const agent::Ended& ended, const agent::Orphan& orphan,
+                          const std::string& words, const OutputRanges& output, Instant now) {
+  if (held_.At(orphan.key).refused) return held_.Forget(orphan.key);
+  if (orphan.fault == agent::Fault::kNone || orphan.fault == agent::Fault::kBounced) {
+    return GiveAgain(orphan.key, orphan.bounces, now);
+  }
+  FailedAnswer answer = orphan.fault == agent::Fault::kTimedOut
+                            ? agent::TimedOut(ended.killed_for)
+                            : agent::EndedProcess(process, words, orphan.ran);
+  answer.log = agent::StderrLog(options_.node, process);
+  if (orphan.at_work) answer.output = output;
+  held_.DropRows(orphan.key);
+  Finish(orphan.key, agent::Failed(std::move(answer), orphan.elapsed), now);
+}
+
+void AgentCore::GiveAgain(Key key, uint32_t bounces, Instant now) {
+  if (held_.At(key).refused) return held_.Forget(key);
+  held_.GiveAgain(key, bounces);
+  if (ending_.begun() || shortage_.measured()) Return({key}, now);
+}
+
+void AgentCore::Finish(Key key, agent::Outcome outcome, Instant now) {
+  const agent::Batch& batch = held_.At(key);
+  if (outcome.kind != Finished::Kind::kReturned) {
+    told_.Note({batch.process, batch.name.id, ItemsOfWork(batch.work), outcome.items_succeeded,
+                outcome.elapsed_ns, outcome.cpu_ns, outcome.run_ns, outcome.error_kind,
+                outcome.items_skipped});
+  }
+  if (!held_.Finish(key, std::move(outcome))) return;
+  const bool fast = pace_.known() && pace_.MeanMicros() < kFastMicros && processes_.given() > 0;
+  calls_.ReportBy(fast ? now + kReportWait : now);
+}
+
+void AgentCore::Return(const std::vector<Key>& keys, Instant now) {
+  for (const Key key : keys) Finish(key, {}, now);
+}
+
+// --- Want of space, and the end.
+
+void AgentCore::OnRoom(const std::string& why) {
+  if (shortage_.Measured(why)) told_.Add(0, ProcessEvent::Kind::kNoRoom, why);
+}
+
+void AgentCore::RanOut(std::string message, Instant now) {
+  if (shortage_.RanOut(message, now)) {
+    told_.Add(0, ProcessEvent::Kind::kRanOut, std::move(message));
+  }
+}
+
+// To a coordinator that has not heard it.
+void AgentCore::TellRoom() {
+  if (shortage_.measured()) told_.Add(0, ProcessEvent::Kind::kNoRoom, shortage_.why());
+  if (!shortage_.ran_out().empty()) {
+    told_.Add(0, ProcessEvent::Kind::kRanOut, shortage_.ran_out());
+  }
+}
+
+void AgentCore::Drain(Duration grace, Instant now) {
+  if (ending_.begun()) return ending_.Hurry(grace, now);
+  End(AgentEnd::kDrained, grace, "", now);
+}
+
+void AgentCore::End(AgentEnd end, Duration grace, std::string message, Instant now) {
+  switch (ending_.Begin(end, grace, std::move(message), now)) {
+    case agent::Ending::Then::kNothing: return;
+    case agent::Ending::Then::kReturn: return Return(held_.Waiting(0), now);
+    case agent::Ending::Then::kDrop:
+      told_.Clear();  // there is nobody left to report to
+      return RefuseAll(now);
+  }
+}
+
+void AgentCore::EndProcesses(Instant now) {
+  processes_.EndAll(ending_.Late(now), ending_.StopBy(options_.shutdown_limit, now));
+  if (processes_.size() > 0) return;
+  ending_.NoProcessLeft(!held_.any() && !told_.any(), session_.ever(), now);
 }
 
 }  // namespace parallelrun

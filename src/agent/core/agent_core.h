@@ -3,23 +3,31 @@
 // was, and when the agent is done. Pure: no clock, no I/O, no JSON; the edge (agent.h) carries
 // events in and actions out, and a simulation can do the same.
 //
+// Each part below owns what it knows, and none knows another one; here stands only in which order
+// they are asked (README.md shows how they lie together).
+//
 // Protocol of use, after each batch of events: OnStatus for each live process, Step, TakeActions,
 // then NextCall until it gives kNone; come back at WakeAt or with the next event.
 // Not thread-safe. Views in actions and calls are valid until the next method is called.
 #pragma once
 
 #include <algorithm>
-#include <array>
-#include <deque>
-#include <map>
+#include <cstdint>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
-#include "agent/core/agent_state.h"
 #include "agent/core/agent_types.h"
+#include "agent/core/calls.h"
+#include "agent/core/ending.h"
+#include "agent/core/held.h"
+#include "agent/core/outcome.h"
 #include "agent/core/pace.h"
+#include "agent/core/processes.h"
+#include "agent/core/session.h"
+#include "agent/core/shortage.h"
+#include "agent/core/starts.h"
+#include "agent/core/told.h"
 #include "base/time.h"
 #include "job/ids.h"
 #include "job/node_messages.h"
@@ -29,6 +37,8 @@ namespace parallelrun {
 class AgentCore {
  public:
   AgentCore(const AgentOptions& options, Instant now);
+  AgentCore(const AgentCore&) = delete;
+  AgentCore& operator=(const AgentCore&) = delete;
 
   // The coordinator's side.
 
@@ -51,7 +61,7 @@ class AgentCore {
   // False too when `text` is above the kind's bound. `kind` is kMetric or kHeader. A metric is
   // dropped while the coordinator takes none.
   bool OnTold(uint32_t process, ProcessEvent::Kind kind, std::string_view text);
-  void OnStatus(uint32_t process, const StatusReading& reading);
+  void OnStatus(uint32_t process, const StatusReading& page) { processes_.Status(process, page); }
   // The process is gone, and everything that it had sent was handed in. `words` say how it ended,
   // `output` is that of the mini-batch that it worked on.
   void OnExited(uint32_t process, const std::string& words, Instant now,
@@ -71,162 +81,68 @@ class AgentCore {
   // Time-outs, hand-outs, starts and ends of processes.
   void Step(Instant now);
   // Actions decided since the last call, in order.
-  void TakeActions(std::vector<WorkerAction>& actions);
-  // Mini-batches that have come to an end since the last call, in order; at most kMaxNotes, the
-  // later ones are lost.
-  void TakeNotes(std::vector<MiniBatchNote>& notes);
+  void TakeActions(std::vector<WorkerAction>& actions) { processes_.TakeActions(actions); }
+  // Mini-batches that have come to an end since the last call, in order; above a bound the later
+  // ones are lost.
+  void TakeNotes(std::vector<MiniBatchNote>& notes) { told_.TakeNotes(notes); }
   // When the next Step or NextCall would decide something without a new event.
-  Instant WakeAt() const { return std::min(step_wake_, call_wake_); }
+  Instant WakeAt() const { return std::min(step_wake_, calls_.wake()); }
 
   // kNone while there is something to do; then all processes are gone.
-  AgentEnd end() const { return done_ ? end_ : AgentEnd::kNone; }
+  AgentEnd end() const { return ending_.end(); }
   // It has been told to start nothing more, and has handed back what had not started.
-  bool draining() const { return end_ == AgentEnd::kDrained; }
+  bool draining() const { return ending_.draining(); }
   // Why the agent gave up, for people.
-  const std::string& end_message() const { return end_message_; }
-  size_t held() const { return leases_.size(); }
-  bool any_given() const { return given_ > 0; }
-  bool any_process() const { return !processes_.empty(); }
-  uint64_t dropped_metrics() const { return dropped_metrics_; }
+  const std::string& end_message() const { return ending_.message(); }
+  size_t held() const { return held_.size(); }
+  bool any_given() const { return processes_.given() > 0; }
+  bool any_process() const { return processes_.size() > 0; }
+  uint64_t dropped_metrics() const { return told_.dropped_metrics(); }
 
  private:
-  static constexpr Instant kNever = Instant::max();
-  static constexpr uint32_t kAsyncDepth = 8;
-  static constexpr size_t kMaxNotes = 10'000;
-  static constexpr size_t kMaxKeptBytes = size_t{256} << 20;  // then nothing new is begun
+  using Key = agent::Key;
 
-  using State = agent_state::BatchState;
-  using ProcessState = agent_state::ProcessState;
-  using Key = agent_state::Key;
-  using Batch = agent_state::Batch;
-  using Process = agent_state::Process;
-  using Given = agent_state::Given;
-  using Event = agent_state::Event;
-  using Flight = agent_state::Flight;
-  using NameHash = agent_state::NameHash;
-
-  // agent_core.cc: the coordinator's side
-  bool ReportDue(Instant now) const;
-  bool AwaitsDeaths();
-  bool Starving() const;
+  // The coordinator's side.
+  agent::ToSay WhatToSay();
   uint32_t Want(Instant now) const;
-  void EndFlight(Flight& flight, Instant due);
-  void Refuse(const LeaseName& name, Instant now);
+  bool Starving() const;
   void Adopt(const Adopted& adopted, Instant sent, Instant now);
   void AddLease(const Leased& leased, bool offered, Instant sent, Instant now);
-  void BackOff(Instant now);
-  Flight& flight(CallKind call) { return flights_[call == CallKind::kPark ? 1 : 0]; }
+  void Settle(const LeaseName& name, Instant now);
+  void Refuse(const LeaseName& name, Instant now);
+  void RefuseAll(Instant now);
+  void SayAgain(const agent::Flight& flight, Instant due);
 
-  // agent_core_request.cc
-  void AddOffersAndEvents(ExchangeRequest& request);
-  void AddHeld(Flight& flight, ExchangeRequest& request);
-  void AddFinished(ExchangeRequest& request);
-  bool AddResult(Key key, const Batch& batch, size_t& budget, ExchangeRequest& request);
-
-  // agent_core_end.cc
-  void End(AgentEnd end, Duration grace, std::string message, Instant now);
-  void EndProcesses(Instant now);
-  void CheckDone(Instant now);
-
-  // both
-  Batch* Find(Key key);
-  // By this node's clock the coordinator may have given it to another one.
-  bool Over(const Batch& batch, Instant now) const;
-  void Forget(Key key);
-  void DropAll(Instant now);
-  void AddEvent(uint32_t process, ProcessEvent::Kind kind, std::string message, std::string log);
-  void Due(Instant when) { report_due_ = std::min(report_due_, when); }
-
-  // agent_core_deaths.cc
-  void HandBack(uint32_t number, Process& process, const std::string& words,
-                const OutputRanges& output, Instant now);
-  bool ToBlame(const Process& process, const Given& given, bool working, Batch& batch) const;
-  void Requeue(Key key, Batch& batch, Instant now);
-
-  // agent_core_room.cc
-  bool HasRoom(Instant now) const { return no_room_.empty() && now >= short_until_; }
-  void RanOut(std::string message, Instant now);
-  void ReturnQueued(Instant now);
-  void TellRoom();
-
-  // agent_core_waiting.cc
-  void CheckLate(uint32_t number, Process& process, Instant now);
-  void TakeBack(Process& process, size_t index, Instant now);
-  bool Stalled(Instant now) const;
-  void ReturnWaiting(Instant now);
-  uint32_t LateProcesses() const;
-
-  // agent_core_processes.cc
-  void Dispatch(Instant now);
-  void CheckProcesses(Instant now);
-  void CheckMiniBatch(uint32_t number, Process& process, Instant now);
-  void CheckBegins(uint32_t number, Process& process, Instant now);
+  // The processes' side.
+  void Look(Instant now);
   void StartMissing(Instant now);
-  void CheckFlight(uint32_t number, Process& process, Instant now);
-  bool MayTake(const Process& process, const Batch& batch, uint32_t depth) const;
-  bool HasOver(const Process& process, Instant now) const;
-  void Kill(uint32_t number, Process& process);
-  // The given mini-batch with that sequence number, if it may be answered now.
-  std::deque<Given>::iterator Answerable(Process& process, uint64_t sequence);
-  bool WholeRows(uint32_t number, const ResultAnswer& answer);
-  Batch* TakeAnswered(uint32_t number, uint64_t sequence, Instant now, Key& key);
-  void Finish(Key key, Batch& batch, Finished::Kind kind, Instant now);
-  void FinishFailed(Key key, Batch& batch, FailedAnswer answer, Instant now);
-  std::string StderrLog(uint32_t process) const;
-  std::string ErrorLog(uint32_t process) const;
+  void HandOut(Instant now);
+  void GiveAgain(Key key, uint32_t bounces, Instant now);
+  void EndOrphan(uint32_t process, const agent::Ended& ended, const agent::Orphan& orphan,
+                 const std::string& words, const OutputRanges& output, Instant now);
+  agent::Answered TakeAnswer(uint32_t process, uint64_t sequence, Instant now);
+  void Finish(Key key, agent::Outcome outcome, Instant now);
+  void Return(const std::vector<Key>& keys, Instant now);
+  void RanOut(std::string message, Instant now);
+  void TellRoom();
+  void EndProcesses(Instant now);
+  void End(AgentEnd end, Duration grace, std::string message, Instant now);
 
   const AgentOptions options_;
-  Registration registration_;
-  bool registered_ = false;  // at least once
-  bool must_register_ = true;
-  bool awaits_deaths_ = false;  // of processes whose leases were over when it registered
-
-  std::unordered_map<Key, Batch> leases_;
-  std::unordered_map<LeaseName, Key, NameHash> names_;
-  std::deque<Key> queue_;       // to run; may hold keys that are gone or no longer queued
-  std::deque<Key> unreported_;  // finished, not in flight; may hold keys that are gone
-  size_t unfinished_ = 0;       // queued, or given and not refused
-  size_t given_ = 0;            // in processes, refused ones too
-  size_t offers_ = 0;           // batches to offer
-  size_t kept_bytes_ = 0;       // rows of unsettled results
-  Key next_key_ = 1;
-  uint64_t sequence_ = 0;
+  agent::Session session_;
+  agent::Calls calls_;
+  agent::Held held_;
+  agent::Processes processes_;
+  agent::Starts starts_;
   Pace pace_;
-  bool stalled_ = false;
+  agent::Shortage shortage_;
+  agent::Told told_;
+  agent::Ending ending_;
 
-  std::map<uint32_t, Process> processes_;  // by number
-  uint32_t next_process_ = 0;
-  uint32_t process_end_ = 0;    // of the range that this incarnation may use
-  uint32_t init_failures_ = 0;  // since the last ready
-  uint32_t idle_deaths_ = 0;    // ready, then gone without an answer, in a row
-  std::vector<WorkerAction> actions_;
-  std::vector<MiniBatchNote> notes_;
-  uint64_t dropped_metrics_ = 0;
-
-  std::string no_room_;  // as the edge measured it
-  std::string ran_out_;  // what a process had no space for, since the last result
-  Instant short_until_{};
-  Duration short_wait_{0};
-  bool had_room_ = true;  // at the last step
-
-  std::deque<Event> events_;
-  std::array<Flight, 2> flights_;
-  uint64_t requests_ = 0;  // of this incarnation
-  uint64_t lost_ = 0;      // the last request before one ended without an answer; 0: none did
-  Instant retry_at_{};
-  Instant reachable_at_;  // last answer of a coordinator
-  Duration backoff_{0};
-  Instant renewed_at_{};         // when the last answered list of held leases was sent
-  Instant report_due_ = kNever;  // when unreported_ is to be reported
-  Instant park_at_{};
-
-  AgentEnd end_ = AgentEnd::kNone;
-  std::string end_message_;
-  Instant end_deadline_ = kNever;  // when processes that still work are killed
-  bool done_ = false;
-  Instant check_at_{};  // next look at the status readings
-  Instant step_wake_ = kNever;
-  Instant call_wake_ = kNever;
+  bool awaits_deaths_ = false;  // of processes whose leases were over when it registered
+  bool stalled_ = false;        // all processes are at long mini-batches
+  Instant look_at_{};           // next look at the status readings
+  Instant step_wake_ = agent::kNever;
 };
 
 }  // namespace parallelrun

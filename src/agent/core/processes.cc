@@ -1,8 +1,14 @@
 #include "agent/core/processes.h"
 
+#include <spdlog/fmt/fmt.h>
+
 #include <algorithm>
 
-namespace parallelrun::agent {
+namespace parallelrun {
+
+std::string ProcessName(uint32_t number) { return fmt::format("process{:03}", number); }
+
+namespace agent {
 namespace {
 
 constexpr Duration kExitGrace = seconds(5);     // after "init failed"
@@ -308,4 +314,5 @@ Instant Processes::NextDeadline() const {
   return next;
 }
 
-}  // namespace parallelrun::agent
+}  // namespace agent
+}  // namespace parallelrun
