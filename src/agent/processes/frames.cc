@@ -13,7 +13,7 @@
 namespace parallelrun {
 namespace {
 
-constexpr size_t kMaxMessage = 4096;
+constexpr size_t kMaxFailureMessage = 4096;
 constexpr size_t kMaxName = 256;
 
 // "" unless it is a string: what user code caused may have any shape.
@@ -91,9 +91,9 @@ std::optional<FailureText> ParseFailure(std::string_view json) {
   if (!type.empty() && type != failure.kind) failure.message = Printable(type, kMaxName) + ": ";
   const std::string place =
       location.empty() ? "" : fmt::format(" ({})", Printable(location, 2 * kMaxName));
-  failure.message +=
-      Printable(StringOf(parsed, "message"), kMaxMessage - failure.message.size() - place.size()) +
-      place;
+  failure.message += Printable(StringOf(parsed, "message"),
+                               kMaxFailureMessage - failure.message.size() - place.size()) +
+                     place;
   const auto fatal = parsed.find("fatal");
   failure.fatal = fatal != parsed.end() && fatal->is_boolean() && fatal->get<bool>();
   std::tie(failure.output.stdout_begin, failure.output.stdout_end) = RangeOf(parsed, "stdout");
