@@ -24,8 +24,9 @@ AgentCore::AgentCore(const AgentOptions& options, Instant now)
 // --- The coordinator's side.
 
 agent::ToSay AgentCore::WhatToSay() {
-  // By the first exchange of an incarnation a coordinator knows what this node runs: nothing is
-  // said before those are gone that must not run any more.
+  // By the first exchange of an incarnation a coordinator knows what this node runs, and leases the
+  // rest to others. So nothing is said before the processes are gone whose leases were over: one
+  // that is being killed may still be in run() of what another node would begin with.
   awaits_deaths_ = awaits_deaths_ && processes_.KilledAtWork();
   return {session_.wanted(), held_.any(), held_.offers(), told_.any(), awaits_deaths_};
 }
@@ -53,6 +54,9 @@ CallKind AgentCore::NextCall(Instant now, ExchangeRequest& request) {
   return call;
 }
 
+// What is under way may still be granted, so it counts as had: else two exchanges would ask for the
+// same work twice. A node whose processes are all at long ones wants two for each that is not late,
+// whatever the pace of earlier ones says: it would hold back what idle nodes could run.
 uint32_t AgentCore::Want(Instant now) const {
   if (ending_.begun() || held_.Full() || !shortage_.Room(now)) return 0;
   const uint32_t ready = processes_.ready();
@@ -134,6 +138,7 @@ void AgentCore::OnRegistered(const Registration& registration, Instant now) {
   TellRoom();
   for (const LeaseName& name : held_.OfferAll(session_.OverBefore(now))) {
     const agent::Batch& batch = held_.At(*held_.Find(name));
+    // Refused, its process would go on until it is looked at: it has no lease that could be over.
     if (batch.state == agent::Batch::State::kGiven) {
       processes_.Kill(batch.process);
       awaits_deaths_ = true;
@@ -370,6 +375,8 @@ void AgentCore::Finish(Key key, agent::Outcome outcome, Instant now) {
                 outcome.items_skipped});
   }
   if (!held_.Finish(key, std::move(outcome))) return;
+  // Results of a millisecond go together, a few in one request. Only while others are under way:
+  // the last one of a job has nothing to wait for.
   const bool fast = pace_.known() && pace_.MeanMicros() < kFastMicros && processes_.given() > 0;
   calls_.ReportBy(fast ? now + kReportWait : now);
 }

@@ -67,7 +67,8 @@ class Calls {
   void ReportBy(Instant when);
   // A report took what there was, or left some for the next one.
   void Reported(bool more) { report_due_ = more ? Instant{} : kNever; }
-  // Rows of it that are under way count no more.
+  // Rows of it that are under way count no more: they were sent under a fence that is gone, and the
+  // answer to them may come after the answer that gave it the new one.
   void ForgetParts(Key key);
 
   uint32_t wanted() const { return flights_[0].want + flights_[1].want; }

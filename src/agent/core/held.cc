@@ -164,6 +164,7 @@ void Held::DropRows(Key key) {
   rows = {};
 }
 
+// Under a fence of an earlier incarnation a result would be refused, and be lost for the job.
 bool Held::Finish(Key key, Outcome outcome) {
   Batch& batch = batches_.at(key);
   --unfinished_;

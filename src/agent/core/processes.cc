@@ -68,6 +68,7 @@ Ended Processes::Exited(uint32_t number, bool no_room, Instant now) {
                              now - (terms_.async ? one->since : process.busy_since), ran,
                              death.at_work && one->sequence == death.begun});
   }
+  // The last first: each that is given again is put in front, so they keep their order.
   given_ -= given.size();
   processes_.erase(it);
   return ended;

@@ -132,9 +132,9 @@ TEST(Held, WhatIsAdoptedIsReportedUnderItsNewFenceFromItsFirstRow) {
   const Key key = *held.Add(LeaseOf(0), false, kSent);
   held.Give(key, 0);
   held.AddRows(key, "row\n");
-  held.HeardParts({{key, 2}});
   held.Finish(key, Result());
   held.OfferAll(Instant::min());
+  held.HeardParts({{key, 2}});  // under the fence before
   const auto adoption = held.Adopt({0, {1, 100}, {2, 1}}, kSent + seconds(9));
   ASSERT_TRUE(adoption);
   EXPECT_EQ(adoption->key, key);
