@@ -22,15 +22,15 @@ Duration Jittered(Duration period) {
   return period * 8 / 10 + period * static_cast<int64_t>(RandomU64() % 401) / 1000;
 }
 
-Result<std::unique_ptr<HttpClient>> MakeClient(const CoordinatorAddress& address) {
-  HttpClientOptions options;
+Result<std::unique_ptr<RestClient>> MakeClient(const CoordinatorAddress& address) {
+  RestClientOptions options;
   options.base_url = address.url;
   options.token = [token = address.token] { return token; };
   options.ca_pem = address.ca_pem;
   options.verify_host = address.server_name;
   options.user_agent = "parallelrun-operator";
   options.max_response_bytes = kMaxAnswer;
-  return HttpClient::Make(std::move(options));
+  return RestClient::Make(std::move(options));
 }
 
 int64_t Generation(const json& object, const char* key) {
@@ -43,7 +43,7 @@ int64_t Generation(const json& object, const char* key) {
 struct CoordinatorPool::Entry {
   std::string job;
   CoordinatorAddress address;
-  std::shared_ptr<HttpClient> client;  // made by the first call, off the caller's thread
+  std::shared_ptr<RestClient> client;  // made by the first call, off the caller's thread
   CoordinatorAnswer answer;
   std::string significant;
   std::string control;  // to be sent; "" for nothing
@@ -204,13 +204,13 @@ std::shared_ptr<CoordinatorPool::Entry> CoordinatorPool::Take(std::unique_lock<s
 }
 
 CoordinatorPool::Outcome CoordinatorPool::Call(Entry& entry, const std::string& control) {
-  std::shared_ptr<HttpClient> client;
+  std::shared_ptr<RestClient> client;
   {
     const std::lock_guard lock(mutex_);
     client = entry.client;
   }
   if (!client) {
-    Result<std::unique_ptr<HttpClient>> made = MakeClient(entry.address);
+    Result<std::unique_ptr<RestClient>> made = MakeClient(entry.address);
     if (!made.ok()) return {nullptr, made.error().message, false};
     client = std::move(*made);
     const std::lock_guard lock(mutex_);

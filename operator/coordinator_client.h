@@ -20,9 +20,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/http/client.h"
 #include "base/thread.h"
 #include "base/time.h"
+#include "rest/client.h"
 
 namespace parallelrun {
 

@@ -9,10 +9,10 @@
 #include <memory>
 #include <thread>
 
-#include "base/http/client.h"
 #include "base/log.h"
 #include "kube/config.h"
 #include "operator/operator.h"
+#include "rest/client.h"
 
 namespace {
 
@@ -23,11 +23,11 @@ using namespace parallelrun;  // NOLINT(google-build-using-namespace)
 std::string WhyNotReady(const std::string& url) {
   const size_t host = url.find("://");
   const size_t path = host == std::string::npos ? host : url.find('/', host + 3);
-  HttpClientOptions options;
+  RestClientOptions options;
   options.base_url = url.substr(0, path);
   HttpRequest request;
   request.path = path == std::string::npos ? "/" : url.substr(path);
-  const auto client = HttpClient::Make(options);
+  const auto client = RestClient::Make(options);
   if (!client.ok()) return client.error().message;
   const auto answer = (*client)->Send(request, seconds(10));
   if (!answer.ok()) return answer.error().message;
@@ -89,7 +89,7 @@ int main(int argc, char** argv) {
   // An arena keeps what its threads once needed, and there are as many threads here as there are
   // jobs that start.
   mallopt(M_ARENA_MAX, 2);
-  InitHttpClientThread();
+  InitRestThread();
   if (!parsed.check_url.empty()) return Check(parsed.check_url);
   SetUpLogging(parsed.options.log_format, parsed.options.log_level);
   return Run(parsed.options);

@@ -26,8 +26,8 @@ const char* ReasonOf(AgentEnd end) {
 
 }  // namespace
 
-Result<HttpClientOptions> ClientOptions(const AgentConfig& config) {
-  HttpClientOptions options;
+Result<RestClientOptions> ClientOptions(const AgentConfig& config) {
+  RestClientOptions options;
   options.base_url = config.url;
   options.token = [token = config.token] { return token; };
   options.user_agent = "parallelrun-agent/" PARALLELRUN_VERSION;
@@ -85,7 +85,7 @@ void CallLimits::OnResult(CallKind call, const Result<HttpResponse>& response) {
   }
 }
 
-void Leave(HttpClient& client, uint32_t node, const Incarnation& incarnation, AgentEnd end) {
+void Leave(RestClient& client, uint32_t node, const Incarnation& incarnation, AgentEnd end) {
   HttpRequest request;
   request.method = "POST";
   request.path = "/v1/nodes/" + std::to_string(node) + "/leave";

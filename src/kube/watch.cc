@@ -58,7 +58,7 @@ std::optional<WatchEvent> ParseWatchEvent(std::string_view line) {
   return event;
 }
 
-WatchStream::WatchStream(std::unique_ptr<HttpStream> stream, std::string call,
+WatchStream::WatchStream(std::unique_ptr<RestStream> stream, std::string call,
                          Duration silence_timeout)
     : stream_(std::move(stream)), call_(std::move(call)), silence_timeout_(silence_timeout) {}
 

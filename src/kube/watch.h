@@ -9,9 +9,9 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "base/http/client.h"
 #include "base/time.h"
 #include "kube/api_error.h"
+#include "rest/client.h"
 
 namespace parallelrun::kube {
 
@@ -65,12 +65,12 @@ class EventSource {
 class WatchStream final : public EventSource {
  public:
   // `call` is for messages: "watch pods". No byte for `silence_timeout` is an error.
-  WatchStream(std::unique_ptr<HttpStream> stream, std::string call, Duration silence_timeout);
+  WatchStream(std::unique_ptr<RestStream> stream, std::string call, Duration silence_timeout);
   ApiResult<std::optional<WatchEvent>> Next() override;
   void Cancel() override { stream_->Cancel(); }
 
  private:
-  std::unique_ptr<HttpStream> stream_;
+  std::unique_ptr<RestStream> stream_;
   const std::string call_;
   const Duration silence_timeout_;
   LineSplitter lines_;

@@ -20,13 +20,13 @@
 #include "api/defaults.h"
 #include "base/escape.h"
 #include "base/event_loop.h"
-#include "base/http/client.h"
 #include "cli/run/display.h"
 #include "cli/run/launcher.h"
 #include "cli/run/progress_poller.h"
 #include "cli/run/run_folder.h"
 #include "coordinator/server.h"
 #include "coordinator/start/state_lock.h"
+#include "rest/client.h"
 
 namespace parallelrun {
 namespace {
@@ -88,7 +88,7 @@ class LocalRun {
   Status Prepare() {
     // Orphans of a guardian that was killed come to us, to be ended with the rest.
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    InitHttpClientThread();
+    InitRestThread();
     Result<Fd> lock = LockState(job_.layout.state_folder);
     if (!lock.ok() && lock.error().code == Code::kUnavailable) return lock.error();
     if (!lock.ok()) return Unusable(lock.error());
@@ -97,11 +97,11 @@ class LocalRun {
     launcher_ = std::make_unique<Launcher>(job_, request_, folder_.path());
     if (const Status prepared = launcher_->Prepare(); !prepared.ok()) return prepared;
 
-    HttpClientOptions options;
+    RestClientOptions options;
     options.base_url = launcher_->Url();
     options.token = [token = launcher_->OperatorToken()] { return token; };
     options.user_agent = "parallelrun/" PARALLELRUN_VERSION;
-    Result<std::unique_ptr<HttpClient>> client = HttpClient::Make(std::move(options));
+    Result<std::unique_ptr<RestClient>> client = RestClient::Make(std::move(options));
     if (!client.ok()) return client.error();
     client_ = std::move(*client);
     nodes_.resize(job_.nodes);
@@ -414,7 +414,7 @@ class LocalRun {
   Fd lock_;  // of the state folder
   RunFolder folder_;
   std::unique_ptr<Launcher> launcher_;
-  std::unique_ptr<HttpClient> client_;  // until the poller has it
+  std::unique_ptr<RestClient> client_;  // until the poller has it
   pid_t coordinator_ = 0;
   std::vector<Node> nodes_;
   uint64_t settled_ = 0;

@@ -13,7 +13,7 @@ constexpr Duration kCallLimit = seconds(5);
 
 }  // namespace
 
-ProgressPoller::ProgressPoller(std::unique_ptr<HttpClient> client,
+ProgressPoller::ProgressPoller(std::unique_ptr<RestClient> client,
                                std::function<void(nlohmann::json)> show,
                                std::function<void(std::string)> wait)
     : client_(std::move(client)),

@@ -8,8 +8,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "base/http/client.h"
 #include "base/thread.h"
+#include "rest/client.h"
 
 namespace parallelrun {
 
@@ -17,7 +17,7 @@ class ProgressPoller {
  public:
   // On the poller's thread, about three times a second while the coordinator answers, `show` gets
   // the progress (docs/coordinator-api.md), or `wait` why there is none yet.
-  ProgressPoller(std::unique_ptr<HttpClient> client, std::function<void(nlohmann::json)> show,
+  ProgressPoller(std::unique_ptr<RestClient> client, std::function<void(nlohmann::json)> show,
                  std::function<void(std::string)> wait);
   ~ProgressPoller();  // neither runs afterwards
 
@@ -27,7 +27,7 @@ class ProgressPoller {
  private:
   void Run();
 
-  const std::unique_ptr<HttpClient> client_;
+  const std::unique_ptr<RestClient> client_;
   const std::function<void(nlohmann::json)> show_;
   const std::function<void(std::string)> wait_;
   std::mutex mutex_;  // guards the two below

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/http/client.h"
+#include "rest/client.h"
 #include "tests/unit/base/http/fixture.h"
 
 namespace parallelrun {
@@ -26,9 +26,9 @@ struct Servers {
   }
   static HttpResponse Ask(uint16_t port, const std::string& path,
                           const std::string& method = "GET") {
-    HttpClientOptions options;
+    RestClientOptions options;
     options.base_url = "http://127.0.0.1:" + std::to_string(port);
-    auto client = HttpClient::Make(options);
+    auto client = RestClient::Make(options);
     HttpRequest request;
     request.method = method;
     request.path = path;

@@ -53,5 +53,15 @@ TEST_F(TlsIdentityTest, MissingFilesAreNamed) {
   EXPECT_NE(identity.error().message.find("/nowhere/tls.crt"), std::string::npos);
 }
 
+TEST(TlsServerTest, ABadKeyIsNamed) {
+  const TestCertificate pair, other;
+  const TlsFolder folder(pair);
+  std::ofstream(folder.folder() + "/tls.key") << other.key;
+  EventLoop loop;
+  const auto server = HttpServer::Start(loop, folder.Options(), nullptr, nullptr);
+  ASSERT_FALSE(server.ok());
+  EXPECT_NE(server.error().message.find("tls.key"), std::string::npos) << server.error().message;
+}
+
 }  // namespace
 }  // namespace parallelrun

@@ -1,4 +1,4 @@
-// Internal to src/base: one call of an HttpClient on its way, between the thread that waits for it
+// Internal to src/rest: one call of a RestClient on its way, between the thread that waits for it
 // and cpprestsdk's, which write the body into it. Held by both, until whoever ends later.
 #pragma once
 
@@ -12,15 +12,15 @@
 #include <string>
 
 #include "base/error.h"
-#include "base/http/client.h"
 #include "base/http/message.h"
 #include "base/time.h"
+#include "rest/client.h"
 
 namespace parallelrun {
 
 // A stream buffer that takes bytes and makes the writer wait while nobody reads them. What the
 // base class has for reading is not used: cpprestsdk only writes.
-class HttpStream::Transfer final
+class RestStream::Transfer final
     : public concurrency::streams::details::streambuf_state_manager<uint8_t> {
  public:
   Transfer() : streambuf_state_manager(std::ios_base::out) {}

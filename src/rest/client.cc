@@ -1,4 +1,4 @@
-#include "base/http/client.h"
+#include "rest/client.h"
 
 #include <cpprest/http_client.h>
 #include <spdlog/fmt/fmt.h>
@@ -11,9 +11,10 @@
 #include <utility>
 
 #include "base/escape.h"
-#include "base/http/thread.h"
-#include "base/http/tls_source.h"
-#include "base/http/transfer.h"
+#include "base/http/trust.h"
+#include "rest/thread.h"
+#include "rest/tls_source.h"
+#include "rest/transfer.h"
 
 namespace parallelrun {
 namespace {
@@ -21,7 +22,7 @@ namespace {
 namespace net = web::http;
 using net::client::http_client;
 using net::client::http_client_config;
-using Transfer = HttpStream::Transfer;
+using Transfer = RestStream::Transfer;
 using Limit = std::chrono::steady_clock::time_point;
 
 constexpr size_t kShown = 300;  // of a library's message
@@ -83,7 +84,7 @@ web::uri LibraryUrl(const std::string& base_url) {
 
 // Empty: what cpprestsdk writes. It checks the certificate against this header if there is one, and
 // sends it as SNI, so that over TLS the address in brackets cannot stand here.
-std::string HostHeader(const HttpClientOptions& options) {
+std::string HostHeader(const RestClientOptions& options) {
   const web::uri uri(options.base_url);
   if (!options.verify_host.empty() || uri.scheme() == "https" || !IsIpv6(uri)) {
     return options.verify_host;
@@ -111,8 +112,8 @@ struct Registry {
 
 }  // namespace
 
-struct HttpClient::Impl {
-  explicit Impl(HttpClientOptions o)
+struct RestClient::Impl {
+  explicit Impl(RestClientOptions o)
       : options(std::move(o)),
         tls(std::make_shared<TlsSource>(options)),
         client(std::make_shared<http_client>(LibraryUrl(options.base_url),
@@ -120,7 +121,7 @@ struct HttpClient::Impl {
         stream_client(std::make_shared<http_client>(LibraryUrl(options.base_url),
                                                     ConfigOf(tls, kStreamTimeout))) {}
 
-  const HttpClientOptions options;
+  const RestClientOptions options;
   const std::string host_header = HostHeader(options);
   const std::shared_ptr<TlsSource> tls;
   const std::shared_ptr<http_client> client;
@@ -165,7 +166,7 @@ struct HttpClient::Impl {
                           request.method == "PUT" || request.method == "PATCH";
     if (has_body) message.set_body(std::move(request.body), content_type);
     message.set_response_stream(transfer->body());
-    PostToHttpThread([through, message, transfer] {
+    PostToRestThread([through, message, transfer] {
       try {
         // The last continuation takes the task, not its value, and catches everything: cpprestsdk
         // ends the process for an exception that nobody looked at.
@@ -240,7 +241,7 @@ struct HttpClient::Impl {
   }
 };
 
-Result<std::unique_ptr<HttpClient>> HttpClient::Make(HttpClientOptions options) {
+Result<std::unique_ptr<RestClient>> RestClient::Make(RestClientOptions options) {
   const std::string place = "HTTP client for " + Printable(options.base_url, kShown);
   if (!IsSafeHeader({"User-Agent", options.user_agent})) {
     return Error{Code::kInvalid, place + ": the user agent holds control characters"};
@@ -253,43 +254,43 @@ Result<std::unique_ptr<HttpClient>> HttpClient::Make(HttpClientOptions options) 
                                      ": the CA holds no certificate; it must be PEM text that "
                                      "starts with -----BEGIN CERTIFICATE-----"};
   }
-  InitHttpClientThread();  // a client of the library's own makes the pool, with 40 threads
+  InitRestThread();  // a client of the library's own makes the pool, with 40 threads
   try {
     const web::uri uri(options.base_url);
     if ((uri.scheme() != "http" && uri.scheme() != "https") || uri.host().empty()) {
       return Error{Code::kInvalid, place + ": write http://host:port or https://host:port"};
     }
-    return std::unique_ptr<HttpClient>(new HttpClient(std::make_unique<Impl>(std::move(options))));
+    return std::unique_ptr<RestClient>(new RestClient(std::make_unique<Impl>(std::move(options))));
   } catch (const std::exception& e) {
     return Error{Code::kInvalid, place + ": " + Printable(e.what(), kShown)};
   }
 }
 
-HttpClient::HttpClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+RestClient::RestClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-HttpClient::~HttpClient() {
+RestClient::~RestClient() {
   Cancel();
   std::unique_lock lock(impl_->registry->mutex);
   impl_->registry->idle.wait(lock, [this] { return impl_->registry->calls == 0; });
   impl_->tls->Close();
 }
 
-Result<HttpResponse> HttpClient::Send(HttpRequest request, Duration deadline) {
+Result<HttpResponse> RestClient::Send(HttpRequest request, Duration deadline) {
   return impl_->Run<HttpResponse>(impl_->client, std::move(request), deadline, false,
                                   [this](const std::shared_ptr<Transfer>& transfer, Limit limit) {
                                     return impl_->Receive(*transfer, limit);
                                   });
 }
 
-Result<std::unique_ptr<HttpStream>> HttpClient::Open(HttpRequest request, Duration deadline) {
-  using Opened = std::unique_ptr<HttpStream>;
+Result<std::unique_ptr<RestStream>> RestClient::Open(HttpRequest request, Duration deadline) {
+  using Opened = std::unique_ptr<RestStream>;
   return impl_->Run<Opened>(
       impl_->stream_client, std::move(request), deadline, true,
       [this](const std::shared_ptr<Transfer>& transfer, Limit limit) -> Result<Opened> {
         const Result<HttpResponse> head = transfer->WaitForHead(limit);
         if (!head.ok()) return head.error();
         // The stream forgets itself, also when it outlives the client.
-        return std::make_unique<HttpStream>(
+        return std::make_unique<RestStream>(
             std::shared_ptr<Transfer>(transfer.get(),
                                       [transfer, registry = impl_->registry](Transfer*) {
                                         transfer->End();
@@ -300,18 +301,18 @@ Result<std::unique_ptr<HttpStream>> HttpClient::Open(HttpRequest request, Durati
       });
 }
 
-void HttpClient::Cancel() {
+void RestClient::Cancel() {
   const std::lock_guard lock(impl_->registry->mutex);
   impl_->registry->cancelled = true;
   for (const auto& transfer : impl_->registry->transfers) transfer->Cancel();
 }
 
-HttpStream::HttpStream(std::shared_ptr<Transfer> transfer, HttpResponse head)
+RestStream::RestStream(std::shared_ptr<Transfer> transfer, HttpResponse head)
     : transfer_(std::move(transfer)), head_(std::move(head)) {}
 
-HttpStream::~HttpStream() = default;
+RestStream::~RestStream() = default;
 
-Result<size_t> HttpStream::Read(std::string& out, Duration silence) {
+Result<size_t> RestStream::Read(std::string& out, Duration silence) {
   Result<size_t> result = transfer_->Read(out, std::chrono::steady_clock::now() + silence);
   if (!result.ok() && result.error().code == Code::kTimeout && result.error().message.empty()) {
     return Error{Code::kTimeout, fmt::format("no byte for {}", HumanDuration(silence))};
@@ -319,6 +320,6 @@ Result<size_t> HttpStream::Read(std::string& out, Duration silence) {
   return result;
 }
 
-void HttpStream::Cancel() { transfer_->Cancel(); }
+void RestStream::Cancel() { transfer_->Cancel(); }
 
 }  // namespace parallelrun

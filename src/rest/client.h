@@ -17,13 +17,13 @@
 namespace parallelrun {
 
 // What a TLS connection is made with, as PEM text.
-struct HttpTls {
+struct RestTls {
   std::string ca;           // the only certificates trusted; empty: those of the system
   std::string certificate;  // of this client, with its chain; empty: none is shown
   std::string key;
 };
 
-struct HttpClientOptions {
+struct RestClientOptions {
   // "https://host:port", "https://[ipv6]:port"; a path is put before every path.
   std::string base_url;
   std::function<std::string()> token;  // asked for each request; "" sends no Authorization
@@ -32,7 +32,7 @@ struct HttpClientOptions {
   // In place of ca_pem: asked for each new connection, so that certificates may change on the way.
   // Runs on any thread, and not after the client is destroyed. When what it says cannot be used,
   // the handshake fails.
-  std::function<HttpTls()> tls;
+  std::function<RestTls()> tls;
   // The name that the server's certificate must carry, in place of the host of base_url; it is
   // also sent as SNI and as Host.
   std::string verify_host;
@@ -43,13 +43,13 @@ struct HttpClientOptions {
 
 // An answer whose body is read piece by piece. Read is for one thread, Cancel for any. At most
 // 1 MiB waits to be read: a slow reader slows the sender down. Destroying it closes the connection.
-class HttpStream {
+class RestStream {
  public:
   class Transfer;  // internal
-  HttpStream(std::shared_ptr<Transfer> transfer, HttpResponse head);
-  ~HttpStream();
-  HttpStream(const HttpStream&) = delete;
-  HttpStream& operator=(const HttpStream&) = delete;
+  RestStream(std::shared_ptr<Transfer> transfer, HttpResponse head);
+  ~RestStream();
+  RestStream(const RestStream&) = delete;
+  RestStream& operator=(const RestStream&) = delete;
 
   // Status and headers, without a body.
   const HttpResponse& head() const { return head_; }
@@ -65,12 +65,12 @@ class HttpStream {
   HttpResponse head_;
 };
 
-class HttpClient {
+class RestClient {
  public:
   // kInvalid for a URL, certificate or user agent that cannot be used.
-  static Result<std::unique_ptr<HttpClient>> Make(HttpClientOptions options);
+  static Result<std::unique_ptr<RestClient>> Make(RestClientOptions options);
   // Cancels, and waits for the calls in flight to return.
-  ~HttpClient();
+  ~RestClient();
 
   // Sends `request` (its path and query must be encoded already; peer is not used) and waits for
   // the whole answer, `deadline` from now at most. Any status that the server answers is a value.
@@ -80,19 +80,19 @@ class HttpClient {
 
   // Sends `request` and waits for the head of the answer, `deadline` from now at most. Errors as
   // Send's. The stream may outlive the client, which cancels it.
-  Result<std::unique_ptr<HttpStream>> Open(HttpRequest request, Duration deadline);
+  Result<std::unique_ptr<RestStream>> Open(HttpRequest request, Duration deadline);
 
   // Makes all calls in flight, and all later ones, return kUnavailable at once.
   void Cancel();
 
  private:
   struct Impl;
-  explicit HttpClient(std::unique_ptr<Impl> impl);
+  explicit RestClient(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 
 // Starts the thread that all clients of the process share. Call it first thing in main, so that it
 // ends last at exit and takes main's signal mask; the first call of a client does so otherwise.
-void InitHttpClientThread();
+void InitRestThread();
 
 }  // namespace parallelrun

@@ -5,29 +5,29 @@
 #include <future>
 #include <mutex>
 
-#include "tests/unit/base/http/client_fixture.h"
 #include "tests/unit/kube/scripted_server.h"
+#include "tests/unit/rest/client_fixture.h"
 
 namespace parallelrun {
 namespace {
 
 // What every test of streams does: GET / on a server that plays `script`.
-class HttpStreamTest : public HttpClientTest {
+class RestStreamTest : public RestClientTest {
  protected:
-  Result<std::unique_ptr<HttpStream>> Open(ScriptedServer& server) {
-    HttpClientOptions options;
+  Result<std::unique_ptr<RestStream>> Open(ScriptedServer& server) {
+    RestClientOptions options;
     options.base_url = server.url();
     options.ca_pem = pair_.certificate;
-    client_ = std::move(*HttpClient::Make(options));
+    client_ = std::move(*RestClient::Make(options));
     HttpRequest request;
     request.path = "/";
     return client_->Open(request, seconds(50));
   }
   const TestCertificate pair_;
-  std::unique_ptr<HttpClient> client_;
+  std::unique_ptr<RestClient> client_;
 };
 
-TEST_F(HttpStreamTest, BytesComeAsTheyAreSentAndTheEndIsTold) {
+TEST_F(RestStreamTest, BytesComeAsTheyAreSentAndTheEndIsTold) {
   std::promise<void> first_read;
   ScriptedServer server(pair_, [&](ScriptedConnection& connection) {
     connection.ReadRequest();
@@ -53,7 +53,7 @@ TEST_F(HttpStreamTest, BytesComeAsTheyAreSentAndTheEndIsTold) {
   EXPECT_EQ(text, "onetwo");
 }
 
-TEST_F(HttpStreamTest, ACutStreamIsAnError) {
+TEST_F(RestStreamTest, ACutStreamIsAnError) {
   ScriptedServer server(pair_, [](ScriptedConnection& connection) {
     connection.ReadRequest();
     connection.BeginStream();
@@ -69,7 +69,7 @@ TEST_F(HttpStreamTest, ACutStreamIsAnError) {
   EXPECT_EQ(more.error().code, Code::kUnavailable) << more.error().message;
 }
 
-TEST_F(HttpStreamTest, SilenceIsATimeoutAndDoesNotEndTheStream) {
+TEST_F(RestStreamTest, SilenceIsATimeoutAndDoesNotEndTheStream) {
   std::promise<void> silent;
   ScriptedServer server(pair_, [&](ScriptedConnection& connection) {
     connection.ReadRequest();
@@ -89,7 +89,7 @@ TEST_F(HttpStreamTest, SilenceIsATimeoutAndDoesNotEndTheStream) {
   EXPECT_EQ(*(*stream)->Read(text, seconds(60)), 4u);
 }
 
-TEST_F(HttpStreamTest, CancelWakesTheReader) {
+TEST_F(RestStreamTest, CancelWakesTheReader) {
   ScriptedServer server(pair_, [](ScriptedConnection& connection) {
     connection.ReadRequest();
     connection.BeginStream();
@@ -111,7 +111,7 @@ TEST_F(HttpStreamTest, CancelWakesTheReader) {
   EXPECT_EQ((*other)->Read(text, seconds(60)).error().code, Code::kUnavailable);
 }
 
-TEST_F(HttpStreamTest, ASlowReaderSlowsTheSenderDown) {
+TEST_F(RestStreamTest, ASlowReaderSlowsTheSenderDown) {
   constexpr size_t kPieces = 64;  // of 1 MiB: far more than sockets hold
   std::atomic<size_t> sent{0};
   ScriptedServer server(pair_, [&](ScriptedConnection& connection) {
@@ -139,7 +139,7 @@ TEST_F(HttpStreamTest, ASlowReaderSlowsTheSenderDown) {
   EXPECT_LE(seen, size_t{3} << 20);  // what waited at most: the limit and the piece that broke it
 }
 
-TEST_F(HttpStreamTest, AStreamThatIsDroppedUnreadClosesItsConnection) {
+TEST_F(RestStreamTest, AStreamThatIsDroppedUnreadClosesItsConnection) {
   std::promise<void> closed;
   ScriptedServer server(pair_, [&](ScriptedConnection& connection) {
     connection.ReadRequest();
@@ -156,33 +156,33 @@ TEST_F(HttpStreamTest, AStreamThatIsDroppedUnreadClosesItsConnection) {
   closed.get_future().get();
 }
 
-TEST_F(HttpStreamTest, AnAnswerOverTheLimitIsRefusedAlsoWithoutALength) {
+TEST_F(RestStreamTest, AnAnswerOverTheLimitIsRefusedAlsoWithoutALength) {
   ScriptedServer server(pair_, [](ScriptedConnection& connection) {
     connection.ReadRequest();
     connection.BeginStream();
     while (connection.Chunk(std::string(100'000, 'x'))) {
     }
   });
-  HttpClientOptions options;
+  RestClientOptions options;
   options.base_url = server.url();
   options.ca_pem = pair_.certificate;
   options.max_response_bytes = 1'000'000;
-  const auto client = HttpClient::Make(options);
+  const auto client = RestClient::Make(options);
   const auto response = (*client)->Send(Post("/", ""), seconds(60));
   ASSERT_FALSE(response.ok());
   EXPECT_NE(response.error().message.find("larger than 1000000"), std::string::npos)
       << response.error().message;
 }
 
-TEST_F(HttpStreamTest, OpenKeepsItsDeadline) {
+TEST_F(RestStreamTest, OpenKeepsItsDeadline) {
   ScriptedServer server(pair_, [](ScriptedConnection& connection) {
     connection.ReadRequest();
     connection.WaitForClient();
   });
-  HttpClientOptions options;
+  RestClientOptions options;
   options.base_url = server.url();
   options.ca_pem = pair_.certificate;
-  const auto client = HttpClient::Make(options);
+  const auto client = RestClient::Make(options);
   const auto stream = (*client)->Open(Post("/", ""), milliseconds(100));
   ASSERT_FALSE(stream.ok());
   EXPECT_EQ(stream.error().code, Code::kTimeout);

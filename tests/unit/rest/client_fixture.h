@@ -6,24 +6,24 @@
 #include <memory>
 #include <string>
 
-#include "base/http/client.h"
+#include "rest/client.h"
 #include "tests/unit/base/http/fixture.h"
 
 namespace parallelrun {
 
-class HttpClientTest : public testing::Test {
+class RestClientTest : public testing::Test {
  protected:
-  static void SetUpTestSuite() { InitHttpClientThread(); }
+  static void SetUpTestSuite() { InitRestThread(); }
 
-  static std::unique_ptr<HttpClient> Client(uint16_t port, const std::string& ca = "",
+  static std::unique_ptr<RestClient> Client(uint16_t port, const std::string& ca = "",
                                             const std::string& token = "") {
-    HttpClientOptions options;
+    RestClientOptions options;
     options.base_url =
         (ca.empty() ? "http://127.0.0.1:" : "https://127.0.0.1:") + std::to_string(port);
     options.ca_pem = ca;
     options.user_agent = "test/1";
     options.token = [token] { return token; };
-    auto client = HttpClient::Make(options);
+    auto client = RestClient::Make(options);
     EXPECT_TRUE(client.ok());
     return std::move(*client);
   }

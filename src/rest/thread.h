@@ -1,4 +1,4 @@
-// Internal to src/base: the one thread on which all of cpprestsdk runs.
+// Internal to src/rest: the one thread on which all of cpprestsdk runs.
 //
 // The library closes a connection for a time-out or a cancellation while another of its threads may
 // be within a read of the same socket, which it does not guard: with more than one thread the close
@@ -11,6 +11,6 @@ namespace parallelrun {
 
 // Runs `work` there, after what was posted earlier. It must not throw and must not block. The first
 // call starts the thread; when the process exits, work that is ready by then is still done.
-void PostToHttpThread(std::function<void()> work);
+void PostToRestThread(std::function<void()> work);
 
 }  // namespace parallelrun

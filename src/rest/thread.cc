@@ -1,4 +1,4 @@
-#include "base/http/thread.h"
+#include "rest/thread.h"
 
 // clang-format off
 #include <openssl/ssl.h>
@@ -9,15 +9,15 @@
 #include <pplx/threadpool.h>
 // clang-format on
 
-#include "base/http/client.h"
 #include "base/thread.h"
+#include "rest/client.h"
 
 namespace parallelrun {
 namespace {
 
-class HttpThread {
+class RestThread {
  public:
-  HttpThread() {
+  RestThread() {
     // What is made first is torn down last at exit: OpenSSL, the library's pool, this thread.
     OPENSSL_init_ssl(0, nullptr);
     // Without threads of its own, so that this one can finish the pool's work at the end. Throws if
@@ -25,7 +25,7 @@ class HttpThread {
     crossplat::threadpool::initialize_with_threads(0);
     thread_ = Thread("http client", [this] { service().run(); });
   }
-  ~HttpThread() {
+  ~RestThread() {
     service().stop();
     thread_.join();
     // The pool would forget what it still holds, and leak it.
@@ -33,11 +33,11 @@ class HttpThread {
     while (service().poll() > 0) {
     }
   }
-  HttpThread(const HttpThread&) = delete;
-  HttpThread& operator=(const HttpThread&) = delete;
+  RestThread(const RestThread&) = delete;
+  RestThread& operator=(const RestThread&) = delete;
 
-  static HttpThread& Instance() {
-    static HttpThread thread;
+  static RestThread& Instance() {
+    static RestThread thread;
     return thread;
   }
   boost::asio::io_service& service() { return crossplat::threadpool::shared_instance().service(); }
@@ -48,10 +48,10 @@ class HttpThread {
 
 }  // namespace
 
-void PostToHttpThread(std::function<void()> work) {
-  HttpThread::Instance().service().post(std::move(work));
+void PostToRestThread(std::function<void()> work) {
+  RestThread::Instance().service().post(std::move(work));
 }
 
-void InitHttpClientThread() { HttpThread::Instance(); }
+void InitRestThread() { RestThread::Instance(); }
 
 }  // namespace parallelrun

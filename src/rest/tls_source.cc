@@ -1,10 +1,12 @@
-#include "base/http/tls_source.h"
+#include "rest/tls_source.h"
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
 #include <memory>
+
+#include "base/http/trust.h"
 
 // cpprestsdk calls this for each connection it makes, before it asks TlsSource: some 140
 // certificates of the system would be parsed, for 20 to 50 ms of the one thread of all calls, and
@@ -23,26 +25,6 @@ struct BioFree {
 using BioPointer = std::unique_ptr<BIO, BioFree>;
 BioPointer BioOf(const std::string& text) {
   return BioPointer(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-}
-
-// Trusts the PEM certificates and nothing else. False if there is none in it.
-bool TrustOnly(SSL_CTX* context, const std::string& pem) {
-  X509_STORE* store = X509_STORE_new();
-  if (store == nullptr) return false;
-  SSL_CTX_set_cert_store(context, store);  // takes ownership
-  const BioPointer bio = BioOf(pem);
-  int count = 0;
-  while (X509* certificate = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) {
-    count += X509_STORE_add_cert(store, certificate);
-    X509_free(certificate);
-  }
-  ERR_clear_error();  // the end of the text is left there as an error, for others to find
-  return count > 0;
-}
-
-void TrustSystem(SSL_CTX* context) {
-  X509_STORE_set_default_paths(SSL_CTX_get_cert_store(context));
-  ERR_clear_error();  // without any, the handshake tells
 }
 
 // Shows this certificate, with its chain, to a server that asks. False if it does not fit its key.
@@ -67,20 +49,9 @@ bool ShowCertificate(SSL_CTX* context, const std::string& chain, const std::stri
 
 }  // namespace
 
-bool IsUsablePem(const std::string& pem) {
-  const std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> context(SSL_CTX_new(TLS_client_method()),
-                                                             SSL_CTX_free);
-  return context && TrustOnly(context.get(), pem);
-}
-
 void TlsSource::SetUp(SSL_CTX* context) {
-  SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
-  const HttpTls tls = Get();
-  if (tls.ca.empty()) {
-    TrustSystem(context);
-  } else {
-    TrustOnly(context, tls.ca);
-  }
+  const RestTls tls = Get();
+  SetTrust(context, tls.ca);
   if (!tls.certificate.empty()) ShowCertificate(context, tls.certificate, tls.key);
 }
 
@@ -89,8 +60,8 @@ void TlsSource::Close() {
   closed_ = true;
 }
 
-HttpTls TlsSource::Get() {
-  HttpTls tls;
+RestTls TlsSource::Get() {
+  RestTls tls;
   tls.ca = "nothing is trusted";
   const std::lock_guard lock(mutex_);
   if (closed_) return tls;

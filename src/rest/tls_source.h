@@ -1,4 +1,4 @@
-// Internal to src/base: what a client's connections are made with.
+// Internal to src/rest: what a client's connections are made with.
 #pragma once
 
 #include <openssl/ssl.h>
@@ -7,18 +7,15 @@
 #include <mutex>
 #include <string>
 
-#include "base/http/client.h"
+#include "rest/client.h"
 
 namespace parallelrun {
-
-// Whether there is a certificate in it.
-bool IsUsablePem(const std::string& pem);
 
 // Asks the client's owner what a connection is made with, until the client is gone: the library may
 // be at a cancelled call for longer. Safe from every thread.
 class TlsSource {
  public:
-  explicit TlsSource(const HttpClientOptions& options) : ca_(options.ca_pem), ask_(options.tls) {}
+  explicit TlsSource(const RestClientOptions& options) : ca_(options.ca_pem), ask_(options.tls) {}
 
   // For each new connection, whose context trusts nobody yet. Does not throw. What cannot be used
   // makes the handshake fail.
@@ -27,10 +24,10 @@ class TlsSource {
   void Close();
 
  private:
-  HttpTls Get();
+  RestTls Get();
 
   const std::string ca_;
-  const std::function<HttpTls()> ask_;
+  const std::function<RestTls()> ask_;
   std::mutex mutex_;
   bool closed_ = false;
 };

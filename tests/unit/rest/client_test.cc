@@ -1,5 +1,5 @@
 // The client, and what it meets.
-#include "base/http/client.h"
+#include "rest/client.h"
 
 #include <gtest/gtest.h>
 #include <spdlog/fmt/fmt.h>
@@ -8,14 +8,14 @@
 #include <future>
 #include <mutex>
 
-#include "base/http/thread.h"
-#include "tests/unit/base/http/client_fixture.h"
+#include "rest/thread.h"
 #include "tests/unit/kube/scripted_server.h"
+#include "tests/unit/rest/client_fixture.h"
 
 namespace parallelrun {
 namespace {
 
-TEST_F(HttpClientTest, SendsAndReceives) {
+TEST_F(RestClientTest, SendsAndReceives) {
   TestServer server({}, [](const std::shared_ptr<HttpExchange>& exchange) {
     const HttpRequest& r = exchange->request();
     HttpResponse response = TextResponse(
@@ -40,7 +40,7 @@ TEST_F(HttpClientTest, SendsAndReceives) {
   EXPECT_EQ(missing->status, 404);
 }
 
-TEST_F(HttpClientTest, ReusesItsConnection) {
+TEST_F(RestClientTest, ReusesItsConnection) {
   TestServer server;
   const auto client = Client(server.port());
   for (int i = 0; i < 50; ++i) ASSERT_TRUE(client->Send(Post("/", ""), seconds(60)).ok());
@@ -48,30 +48,30 @@ TEST_F(HttpClientTest, ReusesItsConnection) {
   EXPECT_LE(server.OnLoop([&] { return server.server().connections(); }), 3u);
 }
 
-TEST_F(HttpClientTest, AsksNothingAfterItIsDestroyed) {
+TEST_F(RestClientTest, AsksNothingAfterItIsDestroyed) {
   std::promise<void> go;
   std::promise<void> over;
-  PostToHttpThread([wait = go.get_future().share()] { wait.wait(); });
+  PostToRestThread([wait = go.get_future().share()] { wait.wait(); });
   std::atomic<int> questions = 0;
   {
-    HttpClientOptions options;
+    RestClientOptions options;
     options.base_url = "https://127.0.0.1:1";
     options.tls = [&questions] {
       ++questions;
-      return HttpTls();
+      return RestTls();
     };
-    auto client = HttpClient::Make(options);
+    auto client = RestClient::Make(options);
     ASSERT_TRUE(client.ok());
     // It is given up before the thread of all connections comes to it.
     EXPECT_EQ((*client)->Send(Post("/", ""), Duration(0)).error().code, Code::kTimeout);
   }
-  PostToHttpThread([&over] { over.set_value(); });
+  PostToRestThread([&over] { over.set_value(); });
   go.set_value();
   over.get_future().wait();
   EXPECT_EQ(questions, 0);
 }
 
-TEST_F(HttpClientTest, CarriesBinaryBodiesOfAnySize) {
+TEST_F(RestClientTest, CarriesBinaryBodiesOfAnySize) {
   TestServer server({}, [](const std::shared_ptr<HttpExchange>& exchange) {
     HttpResponse response;
     response.content_type = "application/octet-stream";
@@ -85,7 +85,7 @@ TEST_F(HttpClientTest, CarriesBinaryBodiesOfAnySize) {
   EXPECT_EQ(response->body[2'999'999], static_cast<char>(2'999'999 * 7));
 }
 
-TEST_F(HttpClientTest, DeadlineIsKept) {
+TEST_F(RestClientTest, DeadlineIsKept) {
   std::shared_ptr<HttpExchange> parked;
   TestServer server({}, [&](const auto& exchange) { parked = exchange; });
   const auto client = Client(server.port());
@@ -102,7 +102,7 @@ TEST_F(HttpClientTest, DeadlineIsKept) {
   server.OnLoop([&] { return parked.reset(), 0; });
 }
 
-TEST_F(HttpClientTest, CancelEndsCallsInFlightAndLaterOnes) {
+TEST_F(RestClientTest, CancelEndsCallsInFlightAndLaterOnes) {
   std::promise<void> arrived;
   std::vector<std::shared_ptr<HttpExchange>> parked;
   TestServer server({}, [&](const auto& exchange) {
@@ -124,7 +124,7 @@ TEST_F(HttpClientTest, CancelEndsCallsInFlightAndLaterOnes) {
   server.OnLoop([&] { return parked.clear(), 0; });
 }
 
-TEST_F(HttpClientTest, RefusedAndBrokenConnectionsAreUnavailable) {
+TEST_F(RestClientTest, RefusedAndBrokenConnectionsAreUnavailable) {
   // A port that is taken, so that nobody else listens there meanwhile, and not listened on.
   const int taken = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
@@ -151,7 +151,7 @@ TEST_F(HttpClientTest, RefusedAndBrokenConnectionsAreUnavailable) {
   server.OnLoop([&] { return kept.reset(), 0; });
 }
 
-TEST_F(HttpClientTest, RedirectsAreNotFollowed) {
+TEST_F(RestClientTest, RedirectsAreNotFollowed) {
   TestServer server({}, [](const std::shared_ptr<HttpExchange>& exchange) {
     HttpResponse response = TextResponse(302, "");
     response.headers.push_back({"Location", "/elsewhere"});
@@ -162,7 +162,7 @@ TEST_F(HttpClientTest, RedirectsAreNotFollowed) {
   EXPECT_EQ(response->status, 302);
 }
 
-TEST_F(HttpClientTest, RefusesRequestsThatWouldBreakTheMessage) {
+TEST_F(RestClientTest, RefusesRequestsThatWouldBreakTheMessage) {
   TestServer server;
   const auto client = Client(server.port());
   EXPECT_EQ(client->Send(Post("/a b", ""), seconds(1)).error().code, Code::kInvalid);
@@ -174,19 +174,19 @@ TEST_F(HttpClientTest, RefusesRequestsThatWouldBreakTheMessage) {
   EXPECT_EQ(forged->Send(Post("/", ""), seconds(1)).error().code, Code::kInvalid);
 }
 
-TEST_F(HttpClientTest, MakeRefusesWhatCannotWork) {
+TEST_F(RestClientTest, MakeRefusesWhatCannotWork) {
   for (const char* url : {"", "host", "ftp://x", "http://"}) {
-    HttpClientOptions options;
+    RestClientOptions options;
     options.base_url = url;
-    EXPECT_FALSE(HttpClient::Make(options).ok()) << url;
+    EXPECT_FALSE(RestClient::Make(options).ok()) << url;
   }
-  HttpClientOptions options;
+  RestClientOptions options;
   options.base_url = "https://127.0.0.1:1";
   options.ca_pem = "not a certificate";
-  EXPECT_FALSE(HttpClient::Make(options).ok());
+  EXPECT_FALSE(RestClient::Make(options).ok());
 }
 
-class Ipv6ClientTest : public HttpClientTest {
+class Ipv6ClientTest : public RestClientTest {
  protected:
   void SetUp() override {
     if (!HasIpv6Loopback()) GTEST_SKIP() << "this machine has no ::1";
@@ -201,11 +201,11 @@ class Ipv6ClientTest : public HttpClientTest {
   // Of a server whose certificate is `pair`, if there is one.
   static Result<HttpResponse> Ask(uint16_t port, const TestCertificate* pair = nullptr,
                                   const std::string& verify_host = "") {
-    HttpClientOptions options;
+    RestClientOptions options;
     options.base_url = fmt::format("{}://[::1]:{}", pair == nullptr ? "http" : "https", port);
     if (pair != nullptr) options.ca_pem = pair->certificate;
     options.verify_host = verify_host;
-    return (*HttpClient::Make(options))->Send(Post("/", ""), seconds(60));
+    return (*RestClient::Make(options))->Send(Post("/", ""), seconds(60));
   }
 };
 

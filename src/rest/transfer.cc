@@ -1,11 +1,11 @@
-#include "base/http/transfer.h"
+#include "rest/transfer.h"
 
 #include <cpprest/streams.h>
 
 #include <utility>
 
 #include "base/escape.h"
-#include "base/http/thread.h"
+#include "rest/thread.h"
 
 namespace parallelrun {
 namespace {
@@ -41,17 +41,17 @@ Error CancelledError() { return {Code::kUnavailable, "the call was cancelled"}; 
 
 }  // namespace
 
-concurrency::streams::ostream HttpStream::Transfer::body() {
+concurrency::streams::ostream RestStream::Transfer::body() {
   return concurrency::streams::ostream(Handle(shared_from_this()));
 }
 
-void HttpStream::Transfer::SetHead(HttpResponse head) {
+void RestStream::Transfer::SetHead(HttpResponse head) {
   const std::lock_guard lock(mutex_);
   head_ = std::move(head);
   changed_.notify_all();
 }
 
-void HttpStream::Transfer::SetDone(const std::exception_ptr& failure) {
+void RestStream::Transfer::SetDone(const std::exception_ptr& failure) {
   std::optional<Error> error;
   if (failure) error = ErrorOf(failure);
   const std::lock_guard lock(mutex_);
@@ -60,7 +60,7 @@ void HttpStream::Transfer::SetDone(const std::exception_ptr& failure) {
   changed_.notify_all();
 }
 
-Result<HttpResponse> HttpStream::Transfer::WaitForHead(
+Result<HttpResponse> RestStream::Transfer::WaitForHead(
     std::chrono::steady_clock::time_point limit) {
   std::unique_lock lock(mutex_);
   const auto over = [this] { return done_ || cancelled_ || head_; };
@@ -71,7 +71,7 @@ Result<HttpResponse> HttpStream::Transfer::WaitForHead(
   return failure_ ? *failure_ : Error{Code::kInternal, "no answer"};
 }
 
-Result<size_t> HttpStream::Transfer::Read(std::string& out,
+Result<size_t> RestStream::Transfer::Read(std::string& out,
                                           std::chrono::steady_clock::time_point limit) {
   std::optional<Stop> writer;
   size_t written = 0;
@@ -97,19 +97,19 @@ Result<size_t> HttpStream::Transfer::Read(std::string& out,
   return taken;
 }
 
-void HttpStream::Transfer::Cancel() {
+void RestStream::Transfer::Cancel() {
   const std::lock_guard lock(mutex_);
   cancelled_ = true;
   changed_.notify_all();
 }
 
-void HttpStream::Transfer::End() {
+void RestStream::Transfer::End() {
   {
     const std::lock_guard lock(mutex_);
     cancelled_ = true;
     if (done_) return;
   }
-  PostToHttpThread([self = std::static_pointer_cast<Transfer>(shared_from_this())] {
+  PostToRestThread([self = std::static_pointer_cast<Transfer>(shared_from_this())] {
     self->source_.cancel();  // closes the connection
     self->LetWriterGo();     // to find it closed
   });
@@ -117,7 +117,7 @@ void HttpStream::Transfer::End() {
   changed_.wait_for(lock, kCancelGrace, [this] { return done_; });
 }
 
-void HttpStream::Transfer::LetWriterGo() {
+void RestStream::Transfer::LetWriterGo() {
   std::optional<Stop> writer;
   size_t written = 0;
   {
@@ -129,11 +129,11 @@ void HttpStream::Transfer::LetWriterGo() {
   if (writer) writer->set(written);
 }
 
-pplx::task<HttpStream::Transfer::int_type> HttpStream::Transfer::_putc(uint8_t c) {
+pplx::task<RestStream::Transfer::int_type> RestStream::Transfer::_putc(uint8_t c) {
   return _putn(&c, 1).then([c](size_t) { return int_type{c}; });
 }
 
-pplx::task<size_t> HttpStream::Transfer::_putn(const uint8_t* bytes, size_t count) {
+pplx::task<size_t> RestStream::Transfer::_putn(const uint8_t* bytes, size_t count) {
   const std::lock_guard lock(mutex_);
   // What comes behind the end is thrown away. It must not fail: the library's thread would wait,
   // for a failed writer, for a task that only the same thread can run.

@@ -8,18 +8,18 @@
 #include <mutex>
 
 #include "base/fd.h"
-#include "tests/unit/base/http/client_fixture.h"
 #include "tests/unit/kube/scripted_server.h"
+#include "tests/unit/rest/client_fixture.h"
 
 namespace parallelrun {
 namespace {
 
-class HttpClientTlsTest : public HttpClientTest {
+class RestClientTlsTest : public RestClientTest {
  protected:
   const TestCertificate pair_;
 };
 
-TEST_F(HttpClientTlsTest, TlsRoundTrip) {
+TEST_F(RestClientTlsTest, TlsRoundTrip) {
   const TlsFolder folder(pair_);
   TestServer server(folder.Options());
   const auto client = Client(server.port(), pair_.certificate);
@@ -33,7 +33,7 @@ TEST_F(HttpClientTlsTest, TlsRoundTrip) {
   EXPECT_EQ(plain.ReadToEnd().find("HTTP/1.1"), std::string::npos);
 }
 
-TEST_F(HttpClientTlsTest, OnlyTheGivenCaIsTrusted) {
+TEST_F(RestClientTlsTest, OnlyTheGivenCaIsTrusted) {
   const TestCertificate other;
   const TlsFolder folder(pair_);
   bool handled = false;
@@ -67,20 +67,20 @@ class SystemCertificates {
   const Fd opened_;
 };
 
-TEST_F(HttpClientTlsTest, WithoutACaTheSystemsAreTrusted) {
+TEST_F(RestClientTlsTest, WithoutACaTheSystemsAreTrusted) {
   const TlsFolder folder(pair_);
   TestServer server(folder.Options());
   const SystemCertificates system(folder, pair_.certificate);
-  HttpClientOptions options;
+  RestClientOptions options;
   options.base_url = "https://127.0.0.1:" + std::to_string(server.port());
-  const auto client = HttpClient::Make(options);
+  const auto client = RestClient::Make(options);
   ASSERT_TRUE(client.ok());
   const auto response = (*client)->Send(Post("/", ""), seconds(60));
   EXPECT_TRUE(response.ok()) << response.error().message;
   EXPECT_TRUE(system.WereRead());
 }
 
-TEST_F(HttpClientTlsTest, WithACaTheSystemsAreNotEvenRead) {
+TEST_F(RestClientTlsTest, WithACaTheSystemsAreNotEvenRead) {
   const TlsFolder folder(pair_);
   TestServer server(folder.Options());
   const SystemCertificates system(folder, pair_.certificate);
@@ -89,7 +89,7 @@ TEST_F(HttpClientTlsTest, WithACaTheSystemsAreNotEvenRead) {
   EXPECT_FALSE(system.WereRead());
 }
 
-TEST_F(HttpClientTlsTest, TlsServerNoticesAParkedClientThatGoes) {
+TEST_F(RestClientTlsTest, TlsServerNoticesAParkedClientThatGoes) {
   const TlsFolder folder(pair_);
   std::promise<void> came, gone;
   std::shared_ptr<HttpExchange> parked;
@@ -108,17 +108,7 @@ TEST_F(HttpClientTlsTest, TlsServerNoticesAParkedClientThatGoes) {
   server.OnLoop([&] { return parked.reset(), 0; });
 }
 
-TEST_F(HttpClientTlsTest, ABadKeyIsNamed) {
-  const TestCertificate other;
-  const TlsFolder folder(pair_);
-  std::ofstream(folder.folder() + "/tls.key") << other.key;
-  EventLoop loop;
-  const auto server = HttpServer::Start(loop, folder.Options(), nullptr, nullptr);
-  ASSERT_FALSE(server.ok());
-  EXPECT_NE(server.error().message.find("tls.key"), std::string::npos) << server.error().message;
-}
-
-TEST_F(HttpClientTlsTest, TheNameToVerifyReplacesTheHostOfTheUrl) {
+TEST_F(RestClientTlsTest, TheNameToVerifyReplacesTheHostOfTheUrl) {
   const TestCertificate named("DNS:coordinator.default.svc");
   std::mutex mutex;
   std::string request;
@@ -129,11 +119,11 @@ TEST_F(HttpClientTlsTest, TheNameToVerifyReplacesTheHostOfTheUrl) {
     connection.Respond(200, "{}");
     connection.WaitForClient();
   });
-  HttpClientOptions options;
+  RestClientOptions options;
   options.base_url = server.url();
   options.ca_pem = named.certificate;
   options.verify_host = "coordinator.default.svc";
-  const auto good = (*HttpClient::Make(options))->Send(Post("/", ""), seconds(60));
+  const auto good = (*RestClient::Make(options))->Send(Post("/", ""), seconds(60));
   ASSERT_TRUE(good.ok()) << good.error().message;
   {
     const std::lock_guard lock(mutex);
@@ -141,13 +131,13 @@ TEST_F(HttpClientTlsTest, TheNameToVerifyReplacesTheHostOfTheUrl) {
   }
   for (const char* wrong : {"", "other.default.svc"}) {
     options.verify_host = wrong;
-    const auto bad = (*HttpClient::Make(options))->Send(Post("/", ""), seconds(60));
+    const auto bad = (*RestClient::Make(options))->Send(Post("/", ""), seconds(60));
     ASSERT_FALSE(bad.ok()) << wrong;
     EXPECT_EQ(bad.error().code, Code::kUnavailable);
   }
 }
 
-TEST_F(HttpClientTlsTest, AClientCertificateIsShown) {
+TEST_F(RestClientTlsTest, AClientCertificateIsShown) {
   const TestCertificate mine, other;
   ScriptedServer server(
       pair_,
@@ -157,21 +147,21 @@ TEST_F(HttpClientTlsTest, AClientCertificateIsShown) {
         connection.WaitForClient();
       },
       mine.certificate);
-  HttpClientOptions options;
+  RestClientOptions options;
   options.base_url = server.url();
   for (const auto& [tls, good] :
-       {std::pair{HttpTls{pair_.certificate, mine.certificate, mine.key}, true},
-        std::pair{HttpTls{pair_.certificate, other.certificate, other.key}, false},
-        std::pair{HttpTls{pair_.certificate, mine.certificate, other.key}, false},
-        std::pair{HttpTls{pair_.certificate, "", ""}, false},
-        std::pair{HttpTls{"no certificate", mine.certificate, mine.key}, false}}) {
+       {std::pair{RestTls{pair_.certificate, mine.certificate, mine.key}, true},
+        std::pair{RestTls{pair_.certificate, other.certificate, other.key}, false},
+        std::pair{RestTls{pair_.certificate, mine.certificate, other.key}, false},
+        std::pair{RestTls{pair_.certificate, "", ""}, false},
+        std::pair{RestTls{"no certificate", mine.certificate, mine.key}, false}}) {
     options.tls = [&tls = tls] { return tls; };
-    const auto response = (*HttpClient::Make(options))->Send(Post("/", ""), seconds(60));
+    const auto response = (*RestClient::Make(options))->Send(Post("/", ""), seconds(60));
     EXPECT_EQ(response.ok(), good) << (response.ok() ? "" : response.error().message);
   }
 }
 
-TEST_F(HttpClientTlsTest, ACertificateThatRotatesIsTakenWithTheNextConnection) {
+TEST_F(RestClientTlsTest, ACertificateThatRotatesIsTakenWithTheNextConnection) {
   const TestCertificate next;
   ScriptedServer server(pair_, [](ScriptedConnection& connection) {
     connection.ReadRequest();
@@ -179,13 +169,13 @@ TEST_F(HttpClientTlsTest, ACertificateThatRotatesIsTakenWithTheNextConnection) {
   });
   std::mutex mutex;
   std::string ca = pair_.certificate;
-  HttpClientOptions options;
+  RestClientOptions options;
   options.base_url = server.url();
   options.tls = [&] {
     const std::lock_guard lock(mutex);
-    return HttpTls{ca, "", ""};
+    return RestTls{ca, "", ""};
   };
-  const auto client = HttpClient::Make(options);
+  const auto client = RestClient::Make(options);
   EXPECT_TRUE((*client)->Send(Post("/", ""), seconds(60)).ok());
   server.Use(next);
   EXPECT_FALSE((*client)->Send(Post("/", ""), seconds(60)).ok());
