@@ -17,6 +17,8 @@ class Thread {
   Thread(const char* name, std::function<void()> body);
   bool joinable() const { return thread_.joinable(); }
   void join() { thread_.join(); }
+  // It goes on alone, and may use only what it holds itself. At exit it is not waited for.
+  void detach() { thread_.detach(); }
 
  private:
   std::thread thread_;
