@@ -15,7 +15,6 @@
 #include "agent/processes/guardian.h"
 #include "base/log.h"
 #include "base/version.h"
-#include "rest/client.h"
 
 namespace {
 
@@ -47,7 +46,6 @@ int RunNode(const std::string& config_file, const AgentOptions& options) {
   // Not earlier: /dev/fd is closed to such a process.
   prctl(PR_SET_DUMPABLE, 0);
   signal(SIGPIPE, SIG_IGN);  // a reader of our log that goes away must not end the job
-  parallelrun::InitRestThread();
   AgentOptions all = options;
   all.node = config->node;
   return parallelrun::RunAgent(*config, all);

@@ -31,7 +31,7 @@ constexpr size_t kMaxShown = 1000;
 
 class Agent {
  public:
-  Agent(const AgentConfig& config, const AgentOptions& options, RestClient& client,
+  Agent(const AgentConfig& config, const AgentOptions& options, HttpClient& client,
         LogUploader& uploader)
       : config_(config),
         options_(options),
@@ -251,10 +251,10 @@ int RunAgent(const AgentConfig& config, const AgentOptions& options) {
     return CannotStart(options, copied.error());
   }
   if (options.log_to_file) LogToFile(NodeLogs(config) + "/_main.txt");
-  const Result<RestClientOptions> client_options = ClientOptions(config);
+  const Result<HttpClientOptions> client_options = ClientOptions(config);
   if (!client_options) return CannotStart(options, client_options.error());
-  Result<std::unique_ptr<RestClient>> client = RestClient::Make(*client_options);
-  Result<std::unique_ptr<RestClient>> log_client = RestClient::Make(*client_options);
+  Result<std::unique_ptr<HttpClient>> client = HttpClient::Make(*client_options);
+  Result<std::unique_ptr<HttpClient>> log_client = HttpClient::Make(*client_options);
   if (!client || !log_client) return CannotStart(options, (client ? log_client : client).error());
   LogUploader logs(config.work_folder + "/logs", config.node, std::move(*log_client));
   AgentEnd end = AgentEnd::kNone;
@@ -273,7 +273,7 @@ int RunAgent(const AgentConfig& config, const AgentOptions& options) {
     const bool complete = logs.Finish(end == AgentEnd::kLost ? kLastLogsLost : kLastLogs);
     if (!complete) spdlog::warn("not all logs were uploaded");
     // The first client is cancelled for good.
-    const Result<std::unique_ptr<RestClient>> last = RestClient::Make(*client_options);
+    const Result<std::unique_ptr<HttpClient>> last = HttpClient::Make(*client_options);
     if (last && end != AgentEnd::kLost) Leave(**last, config.node, incarnation, end);
   }
   return ExitCode(end);

@@ -26,10 +26,12 @@ const char* ReasonOf(AgentEnd end) {
 
 }  // namespace
 
-Result<RestClientOptions> ClientOptions(const AgentConfig& config) {
-  RestClientOptions options;
+Result<HttpClientOptions> ClientOptions(const AgentConfig& config) {
+  HttpClientOptions options;
   options.base_url = config.url;
   options.token = [token = config.token] { return token; };
+  // Exchanges carry fences, registrations and farewells an incarnation: twice is the same as once.
+  options.repeat_posts = true;
   options.user_agent = "parallelrun-agent/" PARALLELRUN_VERSION;
   if (!config.certificate_authority.empty()) {
     std::ifstream file(config.certificate_authority);
@@ -85,7 +87,7 @@ void CallLimits::OnResult(CallKind call, const Result<HttpResponse>& response) {
   }
 }
 
-void Leave(RestClient& client, uint32_t node, const Incarnation& incarnation, AgentEnd end) {
+void Leave(HttpClient& client, uint32_t node, const Incarnation& incarnation, AgentEnd end) {
   HttpRequest request;
   request.method = "POST";
   request.path = "/v1/nodes/" + std::to_string(node) + "/leave";

@@ -6,13 +6,13 @@
 
 #include "agent/agent_config.h"
 #include "agent/core/agent_types.h"
+#include "base/http/client.h"
 #include "base/time.h"
-#include "rest/client.h"
 
 namespace parallelrun {
 
 // Reads the certificate authority, if there is one.
-Result<RestClientOptions> ClientOptions(const AgentConfig& config);
+Result<HttpClientOptions> ClientOptions(const AgentConfig& config);
 
 // What an answer that is not 200 means to the core.
 CallFailure FailureOf(CallKind call, const Result<HttpResponse>& response);
@@ -37,6 +37,6 @@ class CallLimits {
 };
 
 // Says that the incarnation ends, and why. Best effort: the coordinator would find out.
-void Leave(RestClient& client, uint32_t node, const Incarnation& incarnation, AgentEnd end);
+void Leave(HttpClient& client, uint32_t node, const Incarnation& incarnation, AgentEnd end);
 
 }  // namespace parallelrun

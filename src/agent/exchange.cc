@@ -4,7 +4,7 @@
 
 namespace parallelrun {
 
-ExchangeThread::ExchangeThread(EventLoop& loop, RestClient& client)
+ExchangeThread::ExchangeThread(EventLoop& loop, HttpClient& client)
     : loop_(loop), client_(client), thread_("exchange", [this] { Run(); }) {}
 
 ExchangeThread::~ExchangeThread() {

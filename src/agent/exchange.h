@@ -11,8 +11,8 @@
 #include <optional>
 
 #include "base/event_loop.h"
+#include "base/http/client.h"
 #include "base/thread.h"
-#include "rest/client.h"
 
 namespace parallelrun {
 
@@ -21,7 +21,7 @@ class ExchangeThread {
   using OnResult = std::function<void(Result<HttpResponse>)>;
 
   // `client` is shared, and must outlive this.
-  ExchangeThread(EventLoop& loop, RestClient& client);
+  ExchangeThread(EventLoop& loop, HttpClient& client);
   // Waits for a call under way: cancel the client first. No result comes any more.
   ~ExchangeThread();
   ExchangeThread(const ExchangeThread&) = delete;
@@ -39,7 +39,7 @@ class ExchangeThread {
   void Run();
 
   EventLoop& loop_;
-  RestClient& client_;
+  HttpClient& client_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // on the loop's thread
   std::mutex mutex_;
   std::condition_variable changed_;

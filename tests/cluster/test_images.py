@@ -97,6 +97,12 @@ def test_the_page_of_third_party_software_is_complete(image):
     assert {name for name in held if f"`{name}`" not in page} == set()
 
 
+def test_cpprestsdk_is_in_the_operator_alone(archives):
+    for name, there in ((images.RUNTIME, False), (images.OPERATOR, True)):
+        held = set(Image(name, archives[name]).versions)
+        assert ("libcpprest2.10" in held, "libbrotli1" in held) == (there, there), name
+
+
 def test_size_of_the_runtime(archives, figures):
     image = Image(images.RUNTIME, archives[images.RUNTIME])
     megabytes = image.size("opt/parallelrun") / 1e6

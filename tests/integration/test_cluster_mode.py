@@ -41,6 +41,13 @@ def bundle(tmp_path_factory):
     return folder
 
 
+def test_the_bundle_carries_no_cpprestsdk(bundle):
+    """It stays where a client speaks to the API server, and to a coordinator from the command."""
+    libraries = {path.name.split(".so")[0] for path in (bundle / "lib").iterdir()}
+    assert {"ld", "libssl", "libcrypto"} <= libraries
+    assert {"libcpprest", "libbrotlidec", "libbrotlicommon"} & libraries == set()
+
+
 @pytest.fixture
 def cluster(work):
     work.script()

@@ -66,7 +66,7 @@ std::string SecondHalf(const std::string& target) {
   return target.substr(0, dot) + ".1" + target.substr(dot);
 }
 
-LogUploader::LogUploader(std::string folder, uint32_t node, std::unique_ptr<RestClient> client,
+LogUploader::LogUploader(std::string folder, uint32_t node, std::unique_ptr<HttpClient> client,
                          Duration interval)
     : folder_(std::move(folder)),
       node_(node),

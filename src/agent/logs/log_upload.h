@@ -22,9 +22,9 @@
 #include <string>
 
 #include "agent/logs/log_version.h"
+#include "base/http/client.h"
 #include "base/thread.h"
 #include "base/time.h"
-#include "rest/client.h"
 
 namespace parallelrun {
 
@@ -39,7 +39,7 @@ std::string SecondHalf(const std::string& target);
 class LogUploader {
  public:
   // `folder` need not exist yet.
-  LogUploader(std::string folder, uint32_t node, std::unique_ptr<RestClient> client,
+  LogUploader(std::string folder, uint32_t node, std::unique_ptr<HttpClient> client,
               Duration interval = seconds(1));
   ~LogUploader();  // without a last round
   LogUploader(const LogUploader&) = delete;
@@ -76,7 +76,7 @@ class LogUploader {
 
   const std::string folder_;
   const uint32_t node_;
-  const std::unique_ptr<RestClient> client_;
+  const std::unique_ptr<HttpClient> client_;
   const Duration interval_;
   std::atomic<uint64_t> limit_{uint64_t{1} << 30};
   std::map<std::string, Sent> sent_;  // by relative path; only on the thread

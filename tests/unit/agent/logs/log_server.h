@@ -13,9 +13,9 @@
 #include <thread>
 
 #include "base/event_loop.h"
+#include "base/http/client.h"
 #include "base/http/server.h"
 #include "base/http/target.h"
-#include "rest/client.h"
 
 namespace parallelrun {
 
@@ -51,10 +51,10 @@ class LogServer {
   LogServer(const LogServer&) = delete;
   LogServer& operator=(const LogServer&) = delete;
 
-  std::unique_ptr<RestClient> Client() const {
-    RestClientOptions options;
+  std::unique_ptr<HttpClient> Client() const {
+    HttpClientOptions options;
     options.base_url = "http://127.0.0.1:" + std::to_string(port_);
-    return std::move(*RestClient::Make(options));
+    return std::move(*HttpClient::Make(options));
   }
   // Until the file is that.
   void Await(const std::string& name, const std::string& text) {

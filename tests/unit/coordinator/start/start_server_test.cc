@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "base/fd.h"
+#include "base/http/client.h"
 #include "coordinator/access.h"
-#include "rest/client.h"
 
 namespace parallelrun {
 namespace {
@@ -40,10 +40,10 @@ struct Listening {
     return options;
   }
   Result<HttpResponse> Get(const std::string& path, const std::string& token = "") const {
-    RestClientOptions options;
+    HttpClientOptions options;
     options.base_url = url;
     if (!token.empty()) options.token = [token] { return token; };
-    const Result<std::unique_ptr<RestClient>> client = RestClient::Make(std::move(options));
+    const Result<std::unique_ptr<HttpClient>> client = HttpClient::Make(std::move(options));
     if (!client.ok()) return client.error();
     HttpRequest request;
     request.path = path;
