@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/event_loop_asio.h"
-#include "base/http/connection.h"
+#include "base/http/server/connection.h"
 #include "base/http/target.h"
 #include "tests/fuzz/expect.h"
 

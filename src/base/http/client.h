@@ -4,7 +4,7 @@
 // It has no thread and no event loop. A call is a loop on its caller's thread over two descriptors:
 // its connection, and the one that Cancel makes ready. So back-pressure is nothing to build (who
 // does not read does not receive), a call that is over has left nothing running, and an exchange
-// costs three system calls. Only a name is looked up on another thread (client/names.h), as nothing
+// costs four system calls. Only a name is looked up on another thread (client/names.h), as nothing
 // can end that.
 //
 // Thread-safety: all of it. Connections are kept and shared by all callers. Redirects are not

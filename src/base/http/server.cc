@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/event_loop_asio.h"
-#include "base/http/connection.h"
-#include "base/http/tls.h"
+#include "base/http/server/connection.h"
+#include "base/http/server/tls.h"
 
 namespace parallelrun {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/http/connection.h"
+#include "base/http/server/connection.h"
 #include "job/node_messages.h"
 #include "tests/unit/agent/temp_folder.h"
 #include "tests/unit/coordinator/core_harness.h"

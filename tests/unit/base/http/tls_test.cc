@@ -1,4 +1,4 @@
-#include "base/http/tls.h"
+#include "base/http/server/tls.h"
 
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>

@@ -1,4 +1,4 @@
-// Internal to src/base: one accepted connection of an HttpServer. Loop thread only.
+// Internal to http/server: one accepted connection of an HttpServer. Loop thread only.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

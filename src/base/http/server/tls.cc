@@ -1,4 +1,4 @@
-#include "base/http/tls.h"
+#include "base/http/server/tls.h"
 
 #include <openssl/ssl.h>
 #include <spdlog/fmt/fmt.h>

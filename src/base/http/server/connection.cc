@@ -1,4 +1,4 @@
-#include "base/http/connection.h"
+#include "base/http/server/connection.h"
 
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
@@ -8,23 +8,20 @@
 #include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/ssl/stream.hpp>
-#include <boost/beast/http/basic_parser.hpp>
-#include <limits>
 #include <optional>
 #include <utility>
+
+#include "base/http/server/incoming.h"
 
 namespace parallelrun {
 namespace {
 
 namespace asio = boost::asio;
-namespace http = boost::beast::http;
 using ErrorCode = boost::system::error_code;
 
 constexpr size_t kReadBytes = 16 * 1024;
 // How much of later requests is kept while one is being answered.
 constexpr size_t kMaxPipelined = 16 * 1024;
-// A chunk header or the trailers of a chunked body.
-constexpr size_t kMaxChunkHeader = 4 * 1024;
 // A response this small travels in one piece with its head.
 constexpr size_t kJoinBytes = 16 * 1024;
 // After an answer that closes: how long, and how much, the client may go on sending. Closing with
@@ -32,80 +29,6 @@ constexpr size_t kJoinBytes = 16 * 1024;
 constexpr auto kLingerTime = seconds(2);
 constexpr size_t kLingerBytes = 1024 * 1024;
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-
-// Parses straight into an HttpRequest.
-class RequestParser final : public http::basic_parser<true> {
- public:
-  RequestParser(HttpRequest& request, size_t max_header_bytes) : request_(request) {
-    header_limit(static_cast<uint32_t>(max_header_bytes));
-    // The gate decides, once the head is known. Not "none": Beast 1.74 compares lengths with it.
-    body_limit(std::numeric_limits<uint64_t>::max());
-    eager(false);
-  }
-
-  bool is_http_1_1() const { return version_ == 11; }
-
- private:
-  using View = boost::beast::string_view;
-
-  void on_request_impl(http::verb, View method, View target, int version, ErrorCode& ec) override {
-    version_ = version;
-    request_.method = std::string(method);
-    const size_t query = target.find('?');
-    request_.path = std::string(target.substr(0, query));
-    if (query != View::npos) request_.query = std::string(target.substr(query + 1));
-    // Only origin-form: this is no proxy.
-    if (target.empty() || target[0] != '/') ec = http::error::bad_target;
-  }
-  void on_response_impl(int, View, int, ErrorCode&) override {}
-  void on_field_impl(http::field, View name, View value, ErrorCode&) override {
-    if (is_header_done()) return;  // trailers come after the gate: ignored
-    request_.headers.push_back({std::string(name), std::string(value)});
-  }
-  void on_header_impl(ErrorCode&) override {}
-  void on_body_init_impl(const boost::optional<uint64_t>& length, ErrorCode&) override {
-    if (length) request_.body.reserve(*length);
-  }
-  size_t on_body_impl(View bytes, ErrorCode&) override {
-    request_.body.append(bytes.data(), bytes.size());
-    return bytes.size();
-  }
-  void on_chunk_header_impl(uint64_t, View, ErrorCode&) override {}
-  size_t on_chunk_body_impl(uint64_t, View bytes, ErrorCode&) override {
-    request_.body.append(bytes.data(), bytes.size());
-    return bytes.size();
-  }
-  void on_finish_impl(ErrorCode&) override {}
-
-  HttpRequest& request_;
-  int version_ = 11;
-};
-
-HttpResponse ParseRefusal(ErrorCode ec) {
-  if (ec == http::error::header_limit)
-    return TextResponse(431, "the request's head is too large\n");
-  if (ec == http::error::body_limit) return TextResponse(413, "the body is too large\n");
-  if (ec == http::error::bad_version) return TextResponse(505, "HTTP/1.1 is spoken here\n");
-  return TextResponse(400, "malformed request: " + ec.message() + "\n");
-}
-
-// What the parser lets through but two readers could understand differently. "" if all is well.
-const char* AmbiguousHead(const HttpRequest& request, bool http_1_1) {
-  int hosts = 0;
-  int encodings = 0;
-  for (const HttpHeader& header : request.headers) {
-    if (strcasecmp(header.name.c_str(), "host") == 0) ++hosts;
-    if (strcasecmp(header.name.c_str(), "transfer-encoding") == 0) {
-      ++encodings;
-      if (!http_1_1 || strcasecmp(header.value.c_str(), "chunked") != 0) {
-        return "only Transfer-Encoding: chunked is understood\n";
-      }
-    }
-  }
-  if (hosts > 1 || (http_1_1 && hosts == 0)) return "exactly one Host header is needed\n";
-  if (encodings > 1) return "more than one Transfer-Encoding\n";
-  return "";
-}
 
 std::string ResponseHead(const HttpResponse& response, bool keep_alive) {
   std::string head;
@@ -205,10 +128,7 @@ class StreamConnection final : public HttpConnection {
   void BeginRequest(Duration wait) {
     phase_ = Phase::kHead;
     head_begun_ = false;
-    head_bytes_ = 0;
-    request_ = HttpRequest{};
-    request_.peer = peer_;
-    parser_.emplace(request_, host_->options.max_header_bytes);
+    incoming_.emplace(peer_, host_->options.max_header_bytes);
     SetDeadline(wait);
     if (!pending_.empty()) Take({});
     ReadMore();
@@ -255,27 +175,16 @@ class StreamConnection final : public HttpConnection {
         head_begun_ = true;
         SetDeadline(host_->options.header_timeout);
       }
-      ErrorCode ec;
-      const size_t used = parser_->put(asio::buffer(bytes.data(), bytes.size()), ec);
-      bytes.remove_prefix(used);
-      const bool more = ec == http::error::need_more;
-      if (phase_ == Phase::kHead) {
-        // Beast's own limit starts anew when it has used up a part.
-        head_bytes_ += used;
-        const size_t seen = head_bytes_ + (more ? bytes.size() : 0);
-        if (seen > host_->options.max_header_bytes) ec = http::error::header_limit;
-      } else if (more && bytes.size() > kMaxChunkHeader) {
-        ec = http::error::bad_chunk;
-      }
-      if (ec == http::error::need_more) return;
-      if (ec) return Refuse(ParseRefusal(ec));
-      if (phase_ == Phase::kHead && parser_->is_header_done()) {
+      const Incoming::Took took = incoming_->Take(bytes);
+      if (took == Incoming::Took::kMore) return;
+      if (took == Incoming::Took::kRefused) return Refuse(std::move(incoming_->refusal()));
+      if (phase_ == Phase::kHead && incoming_->head_done()) {
         if (!Admit()) return;
         phase_ = Phase::kBody;
       }
       if (phase_ != Phase::kBody) continue;
       SetDeadline(host_->options.body_idle_timeout);
-      if (parser_->is_done()) Dispatch();
+      if (incoming_->done()) Dispatch();
     }
   }
 
@@ -284,42 +193,37 @@ class StreamConnection final : public HttpConnection {
     if (refuse_ && !IsAlwaysAnswered()) {
       return Refuse(TextResponse(503, "too many connections; try again later\n")), false;
     }
-    const char* ambiguous = AmbiguousHead(request_, parser_->is_http_1_1());
+    const char* ambiguous = incoming_->Ambiguous();
     if (*ambiguous) return Refuse(TextResponse(400, ambiguous)), false;
-    auto verdict = host_->gate(request_);
+    auto verdict = host_->gate(incoming_->request());
     if (phase_ == Phase::kClosed) return false;  // the gate destroyed the server
     if (auto* refusal = std::get_if<HttpResponse>(&verdict)) {
-      const bool has_body = !parser_->is_done();
-      return Reject(std::move(*refusal), !has_body && parser_->keep_alive()), false;
+      return Reject(std::move(*refusal), incoming_->done() && incoming_->keep_alive()), false;
     }
     const size_t limit = std::get<size_t>(verdict);
-    if (parser_->content_length().value_or(0) > limit) {
+    if (!incoming_->BoundBody(limit)) {
       return Refuse(TextResponse(413, fmt::format("the body may have {} bytes\n", limit))), false;
     }
-    parser_->body_limit(limit);
-    const std::string* expect = FindHeader(request_.headers, "Expect");
-    if (expect && strcasecmp(expect->c_str(), "100-continue") == 0 && !parser_->is_done() &&
-        parser_->is_http_1_1()) {
-      WriteContinue(kContinue);
-    }
+    if (incoming_->awaits_continue()) WriteContinue(kContinue);
     return true;
   }
 
   // One with a body could keep its place for as long as it sends a byte now and then.
   bool IsAlwaysAnswered() const {
     const std::vector<std::string>& paths = host_->options.always_answered;
-    return parser_->is_done() &&
-           std::find(paths.begin(), paths.end(), request_.path) != paths.end();
+    return incoming_->done() &&
+           std::find(paths.begin(), paths.end(), incoming_->request().path) != paths.end();
   }
 
   void Dispatch() {
     served_ = true;
-    keep_alive_ = parser_->keep_alive() && KeepsAlive();
-    is_head_ = request_.method == "HEAD";
-    parser_.reset();
+    keep_alive_ = incoming_->keep_alive() && KeepsAlive();
+    HttpRequest request = std::move(incoming_->request());
+    incoming_.reset();
+    is_head_ = request.method == "HEAD";
     phase_ = Phase::kHandling;
     deadline_ = SteadyTime::max();  // the handler takes its time
-    const auto exchange = std::make_shared<HttpExchange>(std::move(request_), weak_from_this());
+    const auto exchange = std::make_shared<HttpExchange>(std::move(request), weak_from_this());
     exchange_ = exchange;
     host_->handler(exchange);
   }
@@ -331,8 +235,8 @@ class StreamConnection final : public HttpConnection {
   void Reject(HttpResponse response, bool keep_alive) {
     served_ = true;
     keep_alive_ = keep_alive && KeepsAlive();
-    is_head_ = request_.method == "HEAD";
-    parser_.reset();
+    is_head_ = incoming_->request().method == "HEAD";
+    incoming_.reset();
     Send(std::move(response));
   }
 
@@ -402,8 +306,7 @@ class StreamConnection final : public HttpConnection {
   Phase phase_ = Phase::kHandshake;
   SteadyTime deadline_ = SteadyTime::max();
   SteadyTime since_ = std::chrono::steady_clock::now();  // of WaitsSince
-  std::optional<RequestParser> parser_;
-  HttpRequest request_;
+  std::optional<Incoming> incoming_;                     // while it comes
   std::weak_ptr<HttpExchange> exchange_;
   bool head_begun_ = false;
   bool served_ = false;  // its first request was there as a whole
@@ -411,7 +314,6 @@ class StreamConnection final : public HttpConnection {
   bool is_head_ = false;
   bool reading_ = false;
   bool writing_ = false;
-  size_t head_bytes_ = 0;
   size_t lingered_ = 0;
   size_t written_ = 0;
   std::string pending_;  // received, not parsed yet

@@ -1,4 +1,4 @@
-// Internal to src/base: the TLS identity of a server, read again when its files change.
+// Internal to http/server: the TLS identity of a server, read again when its files change.
 #pragma once
 
 #include <boost/asio/ssl/context.hpp>
