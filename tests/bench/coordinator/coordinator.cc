@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -171,7 +172,7 @@ double ProcessorSeconds(pid_t process) {
 double PeakMegabytes(pid_t process) {
   std::ifstream status(fmt::format("/proc/{}/status", process));
   for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("VmHWM:")) return std::atof(line.c_str() + 6) / 1000;
+    if (line.starts_with("VmHWM:")) return std::stod(line.substr(6)) / 1000;
   }
   return 0;
 }

@@ -7,10 +7,10 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/ssl/context.hpp>
+#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -184,21 +184,26 @@ int Run(std::map<std::string, uint32_t>& options) {
 
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
+  const auto number = [&words](size_t at) {
+    uint64_t value = 0;  // what is no number is refused below
+    if (at < words.size()) {
+      std::from_chars(words[at].data(), words[at].data() + words[at].size(), value);
+    }
+    return value;
+  };
   if (words.size() == 7 && words[0] == "coordinator") {
-    return parallelrun::bench::RunCoordinator(
-        {words[1], words[2], std::atoi(words[3].c_str()),
-         static_cast<uint32_t>(std::atoi(words[4].c_str())),
-         static_cast<uint32_t>(std::atoi(words[5].c_str())),
-         static_cast<uint64_t>(std::atoll(words[6].c_str()))});
+    return parallelrun::bench::RunCoordinator({words[1], words[2], static_cast<int>(number(3)),
+                                               static_cast<uint32_t>(number(4)),
+                                               static_cast<uint32_t>(number(5)), number(6)});
   }
   std::map<std::string, uint32_t> options = {
       {"--agents", 1000}, {"--seconds", 60}, {"--processes", 2}, {"--threads", 2}};
   for (size_t i = 0; i < words.size(); i += 2) {
-    const int value = i + 1 < words.size() ? std::atoi(words[i + 1].c_str()) : 0;
-    if (!options.contains(words[i]) || value <= 0) {
-      fmt::print(
-          stderr,
-          "usage: bench_coordinator [--agents N] [--seconds N] [--processes N] [--threads N]\n");
+    const uint64_t value = number(i + 1);
+    if (!options.contains(words[i]) || value == 0 || value > 100'000) {
+      fmt::print(stderr,
+                 "usage: bench_coordinator [--agents N] [--seconds N] [--processes N] "
+                 "[--threads N]\n");
       return 2;
     }
     options[words[i]] = static_cast<uint32_t>(value);

@@ -32,6 +32,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "coordinator/ledger/log_format.h"

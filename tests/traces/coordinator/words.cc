@@ -1,9 +1,9 @@
 #include "tests/traces/coordinator/words.h"
 
+#include <spdlog/fmt/fmt.h>
+
 #include <variant>
 #include <vector>
-
-#include "spdlog/fmt/fmt.h"
 
 namespace parallelrun::trace {
 namespace {
