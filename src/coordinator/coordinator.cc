@@ -10,12 +10,8 @@
 namespace parallelrun {
 namespace {
 
-constexpr Duration kFrozenGap = seconds(2);
 constexpr Duration kGoneLimit = seconds(5);  // a volume may forget a name for a moment
 constexpr double kSlowFactor = 3;            // times the mean
-// An earlier epoch may have granted so much later than its successor began (LooksNewest), and
-// clocks run at different rates: a new epoch waits a lease and a tenth.
-constexpr int kWaitMore = 10;
 
 }  // namespace
 
@@ -25,14 +21,13 @@ Coordinator::Coordinator(CoordinatorLimits options, Ledger& ledger, PlanStore& p
       ledger_(ledger),
       plan_(plan),
       state_(state),
-      leases_(state, ledger.epoch(), options.lease),
+      working_(now),
+      availability_(state, ledger.epoch(),
+                    {options.lease, options.run_max_try, options.speculation}, ledger.fresh(), now),
       refusals_(options.speculation),
       started_(now),
       last_tick_(now),
-      last_progress_(now),
-      withhold_until_(now + options.lease + options.lease / kWaitMore) {
-  leases_.AllowBelow(state.counts().planned);
-  awaits_nodes_ = !options_.speculation && !ledger.fresh();
+      last_progress_(now) {
   if (state.verdict()) {
     // An earlier epoch decided; what is left is to publish, and to tell.
     phase_ = state.verdict()->outcome == Outcome::kSucceeded && !state.published()
@@ -55,6 +50,7 @@ Ledger::Appended Coordinator::Record(const parallelrun::Record& record) {
 // --- plan
 
 Status Coordinator::AddChunk(const std::string& encoded, Instant now) {
+  working_.Pass(now);
   if (over()) return {};
   std::string_view bytes = encoded;
   const Result<DecodedRecord> decoded = DecodeRecord(bytes);
@@ -62,12 +58,13 @@ Status Coordinator::AddChunk(const std::string& encoded, Instant now) {
   const Ledger::Appended appended = ledger_.AppendEncoded(encoded);
   const Status applied = state_.Apply(decoded->record, appended.record, appended.rows);
   if (!applied.ok()) return applied;
-  undurable_chunks_.emplace_back(appended.position, state_.counts().planned);
-  last_progress_ = now;
+  availability_.Plan(appended.position, state_.counts().planned);
+  last_progress_ = working_.At(now);
   return {};
 }
 
 void Coordinator::EndPlan(Instant now) {
+  working_.Pass(now);
   if (!over()) Record(PlanEndRecord{state_.counts().planned, state_.counts().items_planned});
   Decide(now);
   Pump(now);
@@ -81,15 +78,9 @@ void Coordinator::FailPlan(const Error& error, Instant now) {
 // --- ledger and time
 
 void Coordinator::OnDurable(Instant now) {
+  working_.Pass(now);
   const uint64_t durable = ledger_.durable();
-  while (!undurable_chunks_.empty() && undurable_chunks_.front().first <= durable) {
-    leases_.AllowBelow(undurable_chunks_.front().second);
-    undurable_chunks_.pop_front();
-  }
-  while (!undurable_failures_.empty() && undurable_failures_.front().first <= durable) {
-    leases_.LetGo(undurable_failures_.front().second);
-    undurable_failures_.pop_front();
-  }
+  availability_.Durable(durable);
   if (phase_ == Phase::kDeciding && durable >= verdict_position_) {
     // What cannot be seen now is looked for again with the next tick; nobody is told before.
     if (LooksNewestNow(now)) {
@@ -104,35 +95,27 @@ void Coordinator::OnDurable(Instant now) {
 }
 
 void Coordinator::Tick(Instant now) {
-  const Duration gap = now - last_tick_;
-  last_tick_ = now;
-  if (gap > kFrozenGap) {
-    leases_.Extend(gap);
-    withhold_until_ += gap;
-    for (auto& [id, until] : elsewhere_) until += gap;
-    started_ += gap;
-  }
-  for (LeaseTable::Held& held : leases_.Expire(now)) {
+  working_.Pass(now);
+  const Instant worked = working_.At(now);
+  const Duration since = worked - last_tick_;
+  last_tick_ = worked;
+  for (Held& held : availability_.Expire(worked)) {
     nodes_[held.lease.node].expired.push_back(std::move(held));
   }
-  std::erase_if(elsewhere_, [&](const auto& one) {
-    const bool over = now >= one.second;
-    if (over) leases_.LetGo(one.first);
-    return over;
-  });
-  if (now >= withhold_until_) {
-    awaits_nodes_ = false;
-    if (!leases_.withheld().empty()) LoseWithheld();
+  // Nobody offered them: their node died together with the earlier coordinator.
+  for (const BatchId id : availability_.TimePassed(worked)) {
+    const auto started = state_.started().find(id);
+    if (started != state_.started().end()) Lose(0, {id, started->second});
   }
-  ForgetSilentNodes(gap > kFrozenGap ? now - gap : now);
+  ForgetSilentNodes(worked);
   rate_.Observe(state_.counts().succeeded + state_.counts().failed, now);
   const bool working = std::any_of(nodes_.begin(), nodes_.end(), [this](const auto& n) {
     return (n.second.registered && n.second.no_room.empty()) ||
            (n.second.silent && Expected(n.first));
   });
   // Only time that could be used counts. What came right before this call is progress of now.
-  if (gap > kFrozenGap || !working || !paused_.empty() || !unseen_.empty()) {
-    last_progress_ = std::min(last_progress_ + gap, now);
+  if (!working || !paused_.empty() || !unseen_.empty()) {
+    last_progress_ = std::min(last_progress_ + since, worked);
   }
   if (phase_ == Phase::kRunning) {
     if (std::optional<Verdict> verdict = Overdue(now)) {
@@ -148,7 +131,7 @@ std::optional<Verdict> Coordinator::Overdue(Instant now) const {
   const JobCounts& counts = state_.counts();
   const bool done = counts.succeeded + counts.failed == counts.planned;
   if (!done || state_.plan_ended()) {
-    if (now - last_progress_ <= options_.progress_timeout) return std::nullopt;
+    if (working_.At(now) - last_progress_ <= options_.progress_timeout) return std::nullopt;
     const std::string silent = SilentNodes();
     const std::string waits = silent.empty() ? WaitsFor() : silent;
     return Verdict{Outcome::kFailed, "NoProgress",
@@ -160,14 +143,14 @@ std::optional<Verdict> Coordinator::Overdue(Instant now) const {
   }
   // The processes have nothing to do: what is waited for is the listing.
   if (counts.planned == 0) {
-    if (now - started_ <= options_.first_task_timeout) return std::nullopt;
+    if (working_.At(now) - started_ <= options_.first_task_timeout) return std::nullopt;
     return Verdict{Outcome::kFailed, "FirstTaskTimeout",
                    fmt::format("no mini-batch was planned within {}: the listing of the input is "
                                "too slow; raise spec.firstTaskCreationTimeoutSeconds",
                                HumanDuration(options_.first_task_timeout))};
   }
   const Duration most = std::max(options_.first_task_timeout, options_.progress_timeout);
-  if (now - last_progress_ <= most) return std::nullopt;
+  if (working_.At(now) - last_progress_ <= most) return std::nullopt;
   return Verdict{Outcome::kFailed, "FirstTaskTimeout",
                  fmt::format("all {} mini-batches that are planned are finished, and no other was "
                              "planned for {}: the listing of the input is too slow; raise "
@@ -175,10 +158,10 @@ std::optional<Verdict> Coordinator::Overdue(Instant now) const {
                              counts.planned, HumanDuration(most))};
 }
 
-void Coordinator::ForgetSilentNodes(Instant now) {
-  for (const Waiting& waiting : waiting_) nodes_[waiting.node].seen = now;  // its call is open
+void Coordinator::ForgetSilentNodes(Instant worked) {
+  for (const Waiting& waiting : waiting_) nodes_[waiting.node].seen = worked;  // its call is open
   for (auto& [index, node] : nodes_) {
-    if (!node.registered || now - node.seen <= options_.lease) continue;
+    if (!node.registered || worked - node.seen <= options_.lease) continue;
     node.registered = false;
     node.silent = true;
   }
@@ -200,8 +183,8 @@ void Coordinator::Decide(Instant now) {
     ready = ready || node.ever_ready;
   }
   const uint64_t budget = uint64_t{2} * options_.nodes * options_.processes;
-  const bool spent =
-      !ready && now - started_ > seconds(120) && budget > 0 && init_failures_ >= budget;
+  const bool spent = !ready && working_.At(now) - started_ > seconds(120) && budget > 0 &&
+                     init_failures_ >= budget;
   if ((gave_up > 0 && gave_up >= options_.nodes) || spent) {
     Conclude({Outcome::kFailed, "InitFailed",
               fmt::format("init() failed in every process ({} times): {}", init_failures_,
@@ -237,7 +220,8 @@ Directive Coordinator::DirectiveFor(uint32_t node) const {
 }
 
 bool Coordinator::MayLease(const Waiting& waiting) const {
-  if (phase_ != Phase::kRunning || !paused_.empty() || superseded_ || awaits_nodes_) return false;
+  if (phase_ != Phase::kRunning || !paused_.empty() || superseded_ || availability_.awaits_nodes())
+    return false;
   if (!Expected(waiting.node) || waiting.want == 0) return false;
   const auto found = nodes_.find(waiting.node);
   return found != nodes_.end() && found->second.incarnation == waiting.incarnation;
@@ -246,20 +230,21 @@ bool Coordinator::MayLease(const Waiting& waiting) const {
 uint64_t Coordinator::Grants(const Waiting& waiting) const {
   if (!MayLease(waiting)) return 0;
   const uint64_t all = uint64_t{std::max(options_.nodes, 1U)} * std::max(options_.processes, 1U);
-  return GrantLimit(waiting.want, leases_.Available(waiting.node),
+  return GrantLimit(waiting.want, availability_.Available(waiting.node),
                     nodes_.at(waiting.node).processes, all);
 }
 
 // For a process that would be idle, what takes much longer than the others did.
 std::optional<LeaseName> Coordinator::GrantSecond(const Waiting& waiting, Instant now) {
   if (!options_.speculation || elapsed_results_ == 0 || !state_.plan_ended()) return std::nullopt;
-  if (!MayLease(waiting) || leases_.pending() > 0) return std::nullopt;
-  if (leases_.HeldCount(waiting.node) >= nodes_.at(waiting.node).processes) return std::nullopt;
+  if (!MayLease(waiting) || availability_.pending() > 0) return std::nullopt;
+  if (availability_.HeldCount(waiting.node) >= nodes_.at(waiting.node).processes)
+    return std::nullopt;
   const double mean = elapsed_seconds_ / static_cast<double>(elapsed_results_);
   const auto much = Duration(static_cast<int64_t>(kSlowFactor * mean * 1e6));
   const Duration slow = std::max(much, options_.slow_least);
-  return leases_.GrantSecond(waiting.node, waiting.incarnation, slow, options_.run_max_try, now,
-                             waiting.number);
+  return availability_.GrantSecond({waiting.node, waiting.incarnation, waiting.number}, slow,
+                                   working_.At(now));
 }
 
 bool Coordinator::LooksNewest(Instant now) {
@@ -307,11 +292,14 @@ bool Coordinator::TryAnswer(Waiting& waiting, Instant now) {
   std::deque<std::string> works;  // stable addresses for the reply's views
   size_t bytes = 0;
   for (uint64_t i = 0; (lease || i < grants) && bytes < kMaxRowsBytes; ++i) {
-    if (!lease) lease = leases_.Grant(waiting.node, waiting.incarnation, now, waiting.number);
+    if (!lease) {
+      lease = availability_.Grant({waiting.node, waiting.incarnation, waiting.number},
+                                  working_.At(now));
+    }
     if (!lease) break;
     Result<PlannedWork> work = plan_.Work(state_, lease->id);
     if (!work.ok()) {
-      leases_.Release(*lease);
+      availability_.End(*lease);
       if (!over()) Conclude({Outcome::kFailed, "LedgerUnreadable", work.error().message});
       break;
     }
@@ -357,7 +345,7 @@ std::vector<NodeView> Coordinator::nodes() const {
   std::vector<NodeView> views;
   for (const auto& [index, node] : nodes_) {
     views.push_back(
-        {index, node.registered, node.gave_up, node.processes, leases_.HeldCount(index)});
+        {index, node.registered, node.gave_up, node.processes, availability_.HeldCount(index)});
   }
   return views;
 }

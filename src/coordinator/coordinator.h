@@ -18,11 +18,12 @@
 #include "base/error.h"
 #include "base/time.h"
 #include "coordinator/control.h"
+#include "coordinator/core/working_time.h"
 #include "coordinator/ledger/ledger.h"
 #include "coordinator/plan/plan_store.h"
 #include "coordinator/refusals.h"
+#include "job/availability.h"
 #include "job/job_state.h"
-#include "job/lease_table.h"
 #include "job/losses.h"
 #include "job/node_messages.h"
 #include "job/rate.h"
@@ -152,13 +153,15 @@ class Coordinator {
   const Rate& rate() const { return rate_; }
   // Mini-batches; one that was split runs until all of its pieces are settled.
   uint64_t running() const {
-    return leases_.live() - leases_.live_pieces() + state_.counts().split;
+    return availability_.live() - availability_.live_pieces() + state_.counts().split;
   }
   uint64_t pending() const {
-    return leases_.pending() - (state_.counts().pieces_open - leases_.live_pieces());
+    return availability_.pending() - (state_.counts().pieces_open - availability_.live_pieces());
   }
   std::vector<NodeView> nodes() const;
-  std::vector<LeaseTable::Held> HeldBy(uint32_t node) const { return leases_.HeldBy(node); }
+  std::vector<Held> HeldBy(uint32_t node) const { return availability_.HeldBy(node); }
+  // What is not as its invariants say, "": all is. Counts everything: for tests.
+  std::string Check() const { return availability_.Check(); }
   size_t registered_nodes() const;
 
  private:
@@ -174,12 +177,12 @@ class Coordinator {
     bool gave_up = false;
     bool silent = false;  // neither left nor ended as far as is known, and says nothing
     bool ever_ready = false;
-    std::string no_room;                    // why it begins nothing; "": it does
-    std::string ran_out;                    // what its processes had no space for
-    std::map<uint32_t, uint64_t> metrics;   // process to the number of its last metric
-    Instant seen;                           // last call
-    std::vector<LeaseTable::Held> expired;  // of its agent
-    bool heard = false;                     // in this epoch: what it holds is known
+    std::string no_room;                   // why it begins nothing; "": it does
+    std::string ran_out;                   // what its processes had no space for
+    std::map<uint32_t, uint64_t> metrics;  // process to the number of its last metric
+    Instant seen;                          // last call, in working time
+    std::vector<Held> expired;             // of its agent
+    bool heard = false;                    // in this epoch: what it holds is known
   };
   // An exchange that has no answer yet.
   struct Waiting {
@@ -220,19 +223,14 @@ class Coordinator {
   // The agent of `node` died, and what it held with it; `end`: of its pod, where that was told.
   void LoseLeases(uint32_t node, const PodEnd* end, Instant now);
   // Ends what an agent held that died.
-  std::vector<LeaseTable::Held> HeldAtDeath(uint32_t node);
-  void NarrowDown(const std::vector<LeaseTable::Held>& held);
+  std::vector<Held> HeldAtDeath(uint32_t node);
+  void NarrowDown(const std::vector<Held>& held);
   // It was replaced, and may be at work still.
   void SetLeasesAside(uint32_t node);
   // run() had begun under that lease when its node died, or nothing else was held. Ends the lease.
   void Lose(uint32_t node, const LeaseName& name);
   // Ends a lease whose mini-batch was handed back, or taken away without a loss.
   void EndLease(const LeaseName& name);
-  // Without speculation: a retry that the next epoch knows nothing of could run beside another.
-  void RetryOnceDurable(uint64_t position, BatchId id);
-  // Likewise: somebody who does not know that the lease is gone may be in run() of it.
-  void MayRunElsewhere(BatchId id, Instant until);
-  void LoseWithheld();
   void FailForMemory(const LeaseName& name, const PodEnd& end, Instant now);
   void EndParks(uint32_t node, Instant now);
 
@@ -244,7 +242,7 @@ class Coordinator {
   // The verdict when nothing has moved for too long.
   std::optional<Verdict> Overdue(Instant now) const;
   // Nodes that have said nothing for a lease's time are gone until they register again.
-  void ForgetSilentNodes(Instant now);
+  void ForgetSilentNodes(Instant worked);
   // Answers what can be answered.
   void Pump(Instant now);
   // No newer epoch was there a moment ago: what is answered now, for a request that was sent
@@ -264,7 +262,8 @@ class Coordinator {
   Ledger& ledger_;
   PlanStore& plan_;
   JobState& state_;
-  LeaseTable leases_;
+  WorkingTime working_;
+  Availability availability_;
   Rate rate_;
   Phase phase_ = Phase::kRunning;
   bool superseded_ = false;
@@ -275,15 +274,9 @@ class Coordinator {
   std::map<uint32_t, Node> nodes_;
   std::optional<uint32_t> node_limit_;  // once a control has said it
   uint64_t control_generation_ = 0;
-  bool awaits_nodes_ = false;  // that may be in run() since an earlier epoch
   uint32_t last_incarnation_ = 0;
   std::list<Waiting> waiting_;
   uint64_t last_exchange_ = 0;
-  // Chunks whose records are not durable yet: position, and the ids below which leasing is allowed.
-  std::deque<std::pair<uint64_t, BatchId>> undurable_chunks_;
-  // What failed and is to be tried again, once the record of that is durable.
-  std::deque<std::pair<uint64_t, BatchId>> undurable_failures_;
-  std::map<BatchId, Instant> elsewhere_;  // until when somebody may be in run() of it
   uint64_t verdict_position_ = 0;
   uint64_t published_position_ = 0;
   uint64_t init_failures_ = 0;
@@ -291,13 +284,13 @@ class Coordinator {
   Refusals refusals_;
   std::vector<RefusedReport> refused_;  // by the exchange that is being taken
   std::vector<Metric> metrics_;  // bounded by what an exchange carries; taken after each event
+  // In working time.
   Instant started_;
   Instant last_tick_;
-  std::optional<Instant> looked_at_;  // for a newer epoch
   Instant last_progress_;
-  Instant withhold_until_;        // what an earlier epoch recorded as started
-  double elapsed_seconds_ = 0;    // of the results of this epoch
-  uint64_t elapsed_results_ = 0;  // and their number
+  std::optional<Instant> looked_at_;  // for a newer epoch
+  double elapsed_seconds_ = 0;        // of the results of this epoch
+  uint64_t elapsed_results_ = 0;      // and their number
 };
 
 }  // namespace parallelrun

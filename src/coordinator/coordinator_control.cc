@@ -18,6 +18,7 @@ bool Coordinator::Superseded(uint32_t index, const std::string& agent, uint64_t 
 }
 
 void Coordinator::Control(const ControlRequest& control, Instant now) {
+  working_.Pass(now);
   const uint64_t generation = control.generation.value_or(control_generation_);
   if (generation >= control_generation_) {
     control_generation_ = generation;
@@ -64,6 +65,7 @@ void Coordinator::SetThresholds(const Thresholds& thresholds, Instant now) {
 }
 
 void Coordinator::OnPodEnd(const PodEnd& end, Instant now) {
+  working_.Pass(now);
   const auto found = nodes_.find(end.node);
   if (found == nodes_.end() || end.incarnation <= found->second.ended_pod) return;
   Node& node = found->second;
@@ -80,7 +82,7 @@ void Coordinator::OnPodEnd(const PodEnd& end, Instant now) {
     LoseLeases(end.node, &end, now);
   } else {
     node.expired.clear();
-    for (const LeaseTable::Held& one : leases_.HeldBy(end.node)) {
+    for (const Held& one : availability_.HeldBy(end.node)) {
       EndLease({one.id, one.lease.fence});
     }
   }
@@ -114,7 +116,7 @@ void Coordinator::FailForMemory(const LeaseName& name, const PodEnd& end, Instan
   failed.message = message;
   failed.times.finished_us = (now.time_since_epoch() + options_.wall_offset).count();
   Fail(failed, name);
-  last_progress_ = now;
+  last_progress_ = working_.At(now);
 }
 
 }  // namespace parallelrun

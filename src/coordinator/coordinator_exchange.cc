@@ -28,6 +28,7 @@ RefusedReport::Kind KindOf(const Finished& done) {
 
 uint64_t Coordinator::Exchange(uint32_t index, const ExchangeRequest& request, Instant now,
                                Answer answer) {
+  working_.Pass(now);
   const uint64_t exchange = ++last_exchange_;
   // Not believed unseen: it may come from before somebody emptied the state folder, or be made up.
   if (request.incarnation.epoch > ledger_.epoch()) LooksNewestNow(now);
@@ -42,7 +43,7 @@ uint64_t Coordinator::Exchange(uint32_t index, const ExchangeRequest& request, I
     return exchange;
   }
   Node& node = nodes_.at(index);
-  node.seen = now;
+  node.seen = working_.At(now);
   node.expired.clear();  // its agent lives
   // A node has one parked request; the newer one stands for it now.
   for (Waiting& waiting : waiting_) {
@@ -69,7 +70,7 @@ uint64_t Coordinator::Exchange(uint32_t index, const ExchangeRequest& request, I
                  !waiting.reply.refused.empty() || !waiting.reply.adopted.empty() ||
                  !request.parts.empty();
   waiting_.push_back(std::move(waiting));
-  if (awaits_nodes_) awaits_nodes_ = !EveryNodeHeard();
+  if (availability_.awaits_nodes() && EveryNodeHeard()) availability_.OpenGate();
   Decide(now);
   Pump(now);
   return exchange;
@@ -78,7 +79,7 @@ uint64_t Coordinator::Exchange(uint32_t index, const ExchangeRequest& request, I
 void Coordinator::EndUnheard(uint32_t index, const ExchangeRequest& request) {
   std::set<LeaseName> held;
   for (const HeldLease& lease : request.held) held.insert({lease.id, lease.fence});
-  for (const LeaseTable::Held& one : leases_.HeldBy(index)) {
+  for (const Held& one : availability_.HeldBy(index)) {
     const Lease& lease = one.lease;
     if (lease.incarnation != request.incarnation || lease.request >= request.number) continue;
     const LeaseName name{one.id, lease.fence};
@@ -135,15 +136,17 @@ void Coordinator::TakeEvents(uint32_t index, Node& node, const ExchangeRequest& 
 
 bool Coordinator::TakeHeld(uint32_t index, const Node& node, const ExchangeRequest& request,
                            Instant now, Waiting& waiting) {
+  const Instant worked = working_.At(now);
   const auto refuse = [&](BatchId id, const Fence& fence, RefusedReport::Kind kind,
                           RefusalReason why) {
     Refuse({id, fence}, kind, why, waiting);
-    if (now < withhold_until_) MayRunElsewhere(id, withhold_until_);
+    availability_.HoldRefused(id, worked);
   };
   const auto adopt = [&](BatchId id, const Fence& fence, RefusedReport::Kind kind, bool started) {
     const std::optional<Fence> adopted =
-        over() ? std::nullopt
-               : leases_.Adopt(index, node.incarnation, id, started, now, request.number);
+        over()
+            ? std::nullopt
+            : availability_.Adopt({index, node.incarnation, request.number}, id, started, worked);
     if (adopted) {
       waiting.reply.adopted.push_back({id, fence, *adopted});
     } else {
@@ -151,7 +154,7 @@ bool Coordinator::TakeHeld(uint32_t index, const Node& node, const ExchangeReque
     }
   };
   for (const HeldLease& held : request.held) {
-    if (leases_.Renew(node.incarnation, held, now)) {
+    if (availability_.Renew(node.incarnation, held, worked)) {
       NoteStarted(held);
       continue;
     }
@@ -203,7 +206,7 @@ bool Coordinator::Repeated(const LeaseName& name, Waiting& waiting) {
 void Coordinator::TakeFinished(uint32_t index, const Node& node, const ExchangeRequest& request,
                                Instant now, Waiting& waiting) {
   for (const RowsPart& part : request.parts) {
-    if (over() || !leases_.Holds(node.incarnation, part.id, part.fence)) continue;
+    if (over() || !availability_.Has(node.incarnation, {part.id, part.fence})) continue;
     if (part.offset != state_.PartBytes(part.id, part.fence)) continue;  // a repeat
     const auto at = Record(RowsRecord{part.id, part.fence, part.rows});
     waiting.position = std::max(waiting.position, at.position);
@@ -213,10 +216,11 @@ void Coordinator::TakeFinished(uint32_t index, const Node& node, const ExchangeR
   for (const Finished& done : request.finished) {
     const LeaseName name{done.id, done.fence};
     if (Repeated(name, waiting) || adopted_now.contains(name)) continue;
-    if (over() || !leases_.Holds(node.incarnation, done.id, done.fence)) {
+    if (over() || !availability_.Has(node.incarnation, name)) {
       std::optional<Fence> adopted;
       if (!over() && done.kind == Finished::Kind::kSucceeded) {
-        adopted = leases_.Adopt(index, node.incarnation, done.id, true, now, request.number);
+        adopted = availability_.Adopt({index, node.incarnation, request.number}, done.id, true,
+                                      working_.At(now));
       }
       if (adopted) {
         waiting.reply.adopted.push_back({done.id, done.fence, *adopted});
@@ -231,7 +235,7 @@ void Coordinator::TakeFinished(uint32_t index, const Node& node, const ExchangeR
       case Finished::Kind::kReturned: EndLease(name); break;
       case Finished::Kind::kSucceeded: {
         if (done.rows_offset != state_.PartBytes(done.id, done.fence)) {
-          leases_.Release(name);  // run it again
+          availability_.End(name);  // run it again
           Refuse(name, KindOf(done), RefusalReason::kIncomplete, waiting);
           continue;
         }
@@ -240,10 +244,10 @@ void Coordinator::TakeFinished(uint32_t index, const Node& node, const ExchangeR
             Record(ResultRecord{done.id, done.fence, index, done.process, done.run_ns,
                                 done.items_succeeded, done.row_count, done.rows, Times(done, now)});
         waiting.position = std::max(waiting.position, at.position);
-        leases_.ReleaseAll(done.id);
+        availability_.Settle(done.id);
         elapsed_seconds_ += static_cast<double>(done.elapsed_ns) / 1e9;
         ++elapsed_results_;
-        last_progress_ = now;
+        last_progress_ = working_.At(now);
         break;
       }
       case Finished::Kind::kFailed: {
@@ -261,7 +265,7 @@ void Coordinator::TakeFinished(uint32_t index, const Node& node, const ExchangeR
         failed.output = done.output;
         failed.times = Times(done, now);
         waiting.position = std::max(waiting.position, Fail(failed, name));
-        last_progress_ = now;
+        last_progress_ = working_.At(now);
         break;
       }
     }
@@ -282,7 +286,7 @@ RefusalReason Coordinator::WhyRefused(BatchId id) const {
   if (over()) return RefusalReason::kJobOver;
   if (!state_.known(id)) return RefusalReason::kUnknown;
   if (state_.settled(id)) return RefusalReason::kSettled;
-  return leases_.Leased(id) ? RefusalReason::kLeased : RefusalReason::kExpired;
+  return availability_.Leased(id) ? RefusalReason::kLeased : RefusalReason::kExpired;
 }
 
 // What is finished is among the held too: it counts once, as what came of it.

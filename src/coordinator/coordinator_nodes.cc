@@ -16,7 +16,6 @@ namespace {
 constexpr uint64_t kProcessNames = 1'000;
 constexpr uint64_t kIncarnationsOfEpoch = 200;
 constexpr size_t kAgentsRemembered = 100;
-constexpr size_t kMostElsewhere = 1 << 18;  // more than honest nodes hold; about 25 MB
 constexpr size_t kMaxMessage = size_t{4} << 10;
 
 // What a mini-batch is made of, in front of what is said of it.
@@ -34,6 +33,7 @@ std::string ItemsText(const Result<std::vector<PlannedItem>>& items) {
 
 NodeRegistration Coordinator::Register(uint32_t index, const std::string& agent, uint32_t processes,
                                        Instant now, uint64_t pod) {
+  working_.Pass(now);
   Node& node = nodes_[index];
   if (!node.agent.empty() && node.agent != agent) {
     // The end of a pod is told. One of which it was not may be at its work still, on its way out.
@@ -48,7 +48,7 @@ NodeRegistration Coordinator::Register(uint32_t index, const std::string& agent,
   }
   node.expired.clear();
   node.registered = true;
-  node.seen = now;
+  node.seen = working_.At(now);
   node.agent = agent;
   node.pod = pod;
   node.processes = std::max(1U, processes);
@@ -66,27 +66,27 @@ NodeRegistration Coordinator::Register(uint32_t index, const std::string& agent,
 
 // They are nobody's loss, and nobody else's for as long as its agent may believe that it has them.
 void Coordinator::SetLeasesAside(uint32_t index) {
-  for (const LeaseTable::Held& held : leases_.HeldBy(index)) {
-    MayRunElsewhere(held.id, held.lease.deadline);
+  for (const Held& held : availability_.HeldBy(index)) {
+    availability_.HoldElsewhere(held.id, held.lease.deadline);
     EndLease({held.id, held.lease.fence});
   }
 }
 
 // Of those that are not settled: what expired was its agent's until it was heard of again.
-std::vector<LeaseTable::Held> Coordinator::HeldAtDeath(uint32_t index) {
-  std::vector<LeaseTable::Held> held = leases_.HeldBy(index);
-  for (const LeaseTable::Held& one : std::exchange(nodes_[index].expired, {})) {
+std::vector<Held> Coordinator::HeldAtDeath(uint32_t index) {
+  std::vector<Held> held = availability_.HeldBy(index);
+  for (const Held& one : std::exchange(nodes_[index].expired, {})) {
     if (!state_.settled(one.id)) held.push_back(one);
   }
   return held;
 }
 
 // What an agent told last is old when run() takes milliseconds: any that it held may have ended it.
-void Coordinator::NarrowDown(const std::vector<LeaseTable::Held>& held) {
+void Coordinator::NarrowDown(const std::vector<Held>& held) {
   if (held.size() < 2 || over() || PARALLELRUN_MUTATED(kHeldSetNotHalved)) return;
   CompanyRecord once{kHeldOnce, {}};
   CompanyRecord again{static_cast<uint32_t>(held.size() / 2), {}};
-  for (const LeaseTable::Held& one : held) {
+  for (const Held& one : held) {
     (state_.held_at_death(one.id) ? again : once).ids.push_back(one.id);
   }
   if (!once.ids.empty()) Record(once);
@@ -94,20 +94,21 @@ void Coordinator::NarrowDown(const std::vector<LeaseTable::Held>& held) {
 }
 
 void Coordinator::LoseLeases(uint32_t index, const PodEnd* end, Instant now) {
-  const std::vector<LeaseTable::Held> held = HeldAtDeath(index);
-  if (!held.empty()) last_progress_ = now;  // what is lost again and again comes to an end by that
+  const std::vector<Held> held = HeldAtDeath(index);
+  if (!held.empty())
+    last_progress_ = working_.At(now);  // what is lost again and again comes to an end by that
   NarrowDown(held);
-  const auto began = [](const LeaseTable::Held& one) { return one.lease.started; };
+  const auto began = [](const Held& one) { return one.lease.started; };
   const auto begun = std::count_if(held.begin(), held.end(), began);
   // What was alone had begun: a script may end its node faster than the agent can tell.
   const bool alone = held.size() == 1;
   const bool memory = end != nullptr && end->reason == "OOMKilled" && (alone || begun == 1);
-  for (const LeaseTable::Held& one : held) {
+  for (const Held& one : held) {
     const LeaseName name{one.id, one.lease.fence};
     const bool counts = alone || began(one);
     if (!counts || over()) {
       EndLease(name);
-      leases_.Reconsider(name.id);
+      availability_.Reconsider(name.id);
     } else if (memory) {
       FailForMemory(name, *end, now);
     } else {
@@ -118,11 +119,12 @@ void Coordinator::LoseLeases(uint32_t index, const PodEnd* end, Instant now) {
 }
 
 void Coordinator::Lose(uint32_t index, const LeaseName& name) {
-  if (over()) return leases_.Release(name);
+  if (over()) return availability_.End(name);
   Record(LostRecord{name.id, name.fence});
-  leases_.Reconsider(name.id);
+  availability_.Reconsider(name.id);
   const uint16_t losses = state_.batch(name.id).losses;
-  if (losses < options_.max_losses || leases_.LiveBeside(name)) return leases_.Release(name);
+  if (losses < options_.max_losses || availability_.LiveBeside(name))
+    return availability_.End(name);
   const std::string message = fmt::format(
       "mini-batch {}{} ended its node: {} times a node died that ran it or held nothing else; look "
       "for what ends the whole node, such as memory, mend it, and try again what failed",
@@ -143,17 +145,7 @@ void Coordinator::EndLease(const LeaseName& name) {
   if (!over() && started != state_.started().end() && started->second == name.fence) {
     Record(StartedRecord{name.id, name.fence, false});
   }
-  leases_.Release(name);
-}
-
-// Nobody offered them: their node died together with the earlier coordinator.
-void Coordinator::LoseWithheld() {
-  const std::set<BatchId> ids = leases_.withheld();
-  for (const BatchId id : ids) {
-    const auto started = state_.started().find(id);
-    if (started != state_.started().end()) Lose(0, {id, started->second});
-  }
-  leases_.EndWithholding();
+  availability_.End(name);
 }
 
 void Coordinator::EndParks(uint32_t index, Instant now) {
@@ -163,12 +155,13 @@ void Coordinator::EndParks(uint32_t index, Instant now) {
 }
 
 void Coordinator::Leave(uint32_t index, const Incarnation& incarnation, Instant now) {
+  working_.Pass(now);
   const auto found = nodes_.find(index);
   if (found == nodes_.end() || found->second.incarnation != incarnation) return;
   found->second.registered = false;
   found->second.silent = false;
   found->second.expired.clear();
-  for (const LeaseTable::Held& held : leases_.HeldBy(index)) {
+  for (const Held& held : availability_.HeldBy(index)) {
     EndLease({held.id, held.lease.fence});
   }
   EndParks(index, now);
@@ -182,11 +175,13 @@ bool Coordinator::IsRegistered(uint32_t index, const Incarnation& incarnation) c
 }
 
 void Coordinator::ConnectionGone(uint64_t exchange, Instant now) {
+  working_.Pass(now);
   const auto found = std::find_if(waiting_.begin(), waiting_.end(),
                                   [&](const Waiting& w) { return w.exchange == exchange; });
   if (found == waiting_.end()) return;  // it has its answer
   // Without speculation its agent may go on for as long as it was told.
-  if (options_.speculation) leases_.Shorten(found->node, now, options_.broken_grace);
+  if (options_.speculation)
+    availability_.Shorten(found->node, working_.At(now), options_.broken_grace);
   waiting_.erase(found);
 }
 
@@ -198,37 +193,19 @@ AttemptEnd Coordinator::EndOfAttempt(const LeaseName& name, Cause cause) const {
   const bool once = cause == Cause::kMisfit || (splits && IsPiece(name.id));
   uint32_t tries = once ? 1 : options_.run_max_try;
   if (PARALLELRUN_MUTATED(kRunMaxTryIgnored)) ++tries;
-  if (batch.failed_attempts + 1U < tries || leases_.LiveBeside(name)) return AttemptEnd::kAgain;
+  if (batch.failed_attempts + 1U < tries || availability_.LiveBeside(name))
+    return AttemptEnd::kAgain;
   return splits ? AttemptEnd::kSplit : AttemptEnd::kFinal;
 }
 
 uint64_t Coordinator::Fail(const FailedRecord& failed, const LeaseName& lease) {
   const uint64_t position = Record(failed).position;
-  if (failed.end == AttemptEnd::kAgain) {
-    leases_.Release(lease);
-    RetryOnceDurable(position, failed.id);
-    return position;
-  }
-  leases_.ReleaseAll(failed.id);
-  if (failed.end == AttemptEnd::kSplit) {
-    leases_.AllowPieces(failed.id);
-    RetryOnceDurable(position, FirstPiece(failed.id));
-    RetryOnceDurable(position, SecondPiece(failed.id));
+  switch (failed.end) {
+    case AttemptEnd::kAgain: availability_.Retry(lease, position); break;
+    case AttemptEnd::kSplit: availability_.Split(failed.id, position); break;
+    case AttemptEnd::kFinal: availability_.Settle(failed.id); break;
   }
   return position;
-}
-
-void Coordinator::RetryOnceDurable(uint64_t position, BatchId id) {
-  if (options_.speculation) return;
-  leases_.HoldBack(id);
-  undurable_failures_.emplace_back(position, id);
-}
-
-void Coordinator::MayRunElsewhere(BatchId id, Instant until) {
-  if (options_.speculation || elsewhere_.size() >= kMostElsewhere) return;
-  const auto [entry, first] = elsewhere_.emplace(id, until);
-  if (first) leases_.HoldBack(id);
-  entry->second = std::max(entry->second, until);
 }
 
 }  // namespace parallelrun

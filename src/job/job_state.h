@@ -1,6 +1,6 @@
 // JobState is what the ledger says of a job: the plan, and per mini-batch what became of it. The
 // live coordinator and a replay both change it by Apply alone, so that memory and ledger cannot
-// disagree. Leases are not in it: see LeaseTable, which still ends some while other threads read
+// disagree. Leases are not in it: see Availability, which still ends some while other threads read
 // this for the output and the reports. Pure, not thread-safe; 24 bytes a mini-batch.
 #pragma once
 

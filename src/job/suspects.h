@@ -33,6 +33,7 @@ class Suspects {
     order_.erase({found->second, id});
     ranks_.erase(found);
   }
+  bool Contains(BatchId id) const { return ranks_.contains(id); }
   bool empty() const { return ranks_.empty(); }
   size_t size() const { return ranks_.size(); }
   // The one that is likeliest to do no harm: of those that may have most company the one with the

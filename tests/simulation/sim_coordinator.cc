@@ -246,13 +246,13 @@ void SimCoordinator::Exchange(uint32_t node, const std::string& bytes, const Rep
 void SimCoordinator::CheckCompany(uint32_t node, const ExchangeReply& reply) {
   if (reply.leased.empty()) return;
   for (const Leased& leased : reply.leased) {
-    const bool alone = state_.batch(leased.id).losses >= LeaseTable::kSuspectLosses;
+    const bool alone = state_.batch(leased.id).losses >= Availability::kSuspectLosses;
     const uint32_t most = alone ? 1 : state_.company(leased.id);
     if (most != JobState::kAnyCompany) suspects_[{leased.id, leased.fence}] = most;
   }
   if (suspects_.empty()) return;
-  const std::vector<LeaseTable::Held> held = coordinator_->HeldBy(node);
-  for (const LeaseTable::Held& one : held) {
+  const std::vector<Held> held = coordinator_->HeldBy(node);
+  for (const Held& one : held) {
     const auto suspect = suspects_.find({one.id, one.lease.fence});
     if (suspect == suspects_.end() || held.size() <= suspect->second) continue;
     world_.oracle().Violated("13 suspects run alone",
@@ -350,6 +350,9 @@ std::string SimCoordinator::Describe() const {
 void SimCoordinator::Tick() {
   if (ending_) return;
   coordinator_->Tick(Now());
+  if (const std::string wrong = coordinator_->Check(); !wrong.empty()) {
+    return world_.oracle().Violated("21 indexes say what a count of all says", wrong);
+  }
   Later(clock_.Takes(world_.scenario().tick), &SimCoordinator::Tick);
 }
 

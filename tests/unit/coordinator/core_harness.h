@@ -45,6 +45,7 @@ class CoordinatorHarness {
   void Advance(Duration by) {
     now_ += by;
     core->Tick(now_);
+    Check();
   }
   // The decision thread stands still.
   void Pass(Duration by) { now_ += by; }
@@ -76,6 +77,7 @@ class CoordinatorHarness {
   void Sync() {
     ASSERT_TRUE(ledger->Flush().ok());
     core->OnDurable(now_);
+    Check();
   }
   // Plans `batches` of one item each, durably.
   void Plan(uint32_t batches, bool end = true) {
@@ -127,6 +129,7 @@ class CoordinatorHarness {
             said->digests.push_back(l.digest);
           }
         });
+    Check();
     return said;
   }
   LeaseName Lease(uint32_t node, const Incarnation& incarnation) {
@@ -160,6 +163,8 @@ class CoordinatorHarness {
   }
 
  private:
+  void Check() const { EXPECT_EQ(core->Check(), ""); }
+
   Instant now_{seconds(1000)};
   uint64_t nonce_ = 0;
 };

@@ -1,8 +1,8 @@
 // Mini-batches that were split because they used their tries (docs/ledger.md, "Pieces").
 #include <gtest/gtest.h>
 
+#include "job/availability.h"
 #include "job/job_state.h"
-#include "job/lease_table.h"
 #include "job/verdict.h"
 
 namespace parallelrun {
@@ -140,10 +140,9 @@ TEST_F(PiecesTest, ANewGenerationTriesFailedPiecesAgain) {
   EXPECT_EQ(state_.counts().pieces_open, 1u);
   EXPECT_EQ(state_.counts().items_failed, 0u);
   EXPECT_EQ(state_.counts().items_isolated, 0u);
-  LeaseTable leases(state_, 2, seconds(10));
-  leases.AllowBelow(2);
+  Availability leases(state_, 2, {}, true, Instant(seconds(1)));
   EXPECT_EQ(leases.pending(), 1u);
-  EXPECT_EQ(leases.Grant(0, {2, 1}, Instant(seconds(1)))->id, Piece(0, 6));
+  EXPECT_EQ(leases.Grant({0, {2, 1}}, Instant(seconds(1)))->id, Piece(0, 6));
   Succeed(Piece(0, 6));
   EXPECT_EQ(state_.counts().succeeded, 2u);
   EXPECT_EQ(state_.counts().items_succeeded, 10u);
