@@ -67,12 +67,12 @@ void Coordinator::EndPlan(Instant now) {
   working_.Pass(now);
   if (!over()) Record(PlanEndRecord{state_.counts().planned, state_.counts().items_planned});
   Decide(now);
-  Pump(now);
+  AnswerWoken(now);
 }
 
 void Coordinator::FailPlan(const Error& error, Instant now) {
   if (!over()) Conclude({Outcome::kFailed, "InputUnusable", error.message});
-  Pump(now);
+  AnswerWoken(now);
 }
 
 // --- ledger and time
@@ -81,17 +81,19 @@ void Coordinator::OnDurable(Instant now) {
   working_.Pass(now);
   const uint64_t durable = ledger_.durable();
   availability_.Durable(durable);
+  waiters_.Durable(durable);
   if (phase_ == Phase::kDeciding && durable >= verdict_position_) {
     // What cannot be seen now is looked for again with the next tick; nobody is told before.
     if (LooksNewestNow(now)) {
       phase_ =
           state_.verdict()->outcome == Outcome::kSucceeded ? Phase::kFinalizing : Phase::kEnded;
+      waiters_.WakeAll();
     }
   }
   if (phase_ == Phase::kFinalizing && published_position_ > 0 && durable >= published_position_) {
     phase_ = Phase::kEnded;
   }
-  Pump(now);
+  AnswerWoken(now);
 }
 
 void Coordinator::Tick(Instant now) {
@@ -124,7 +126,14 @@ void Coordinator::Tick(Instant now) {
       Decide(now);
     }
   }
+  // Time alone makes something slow: whoever is idle may try it a second time.
+  if (const auto slow = Slow(); slow && availability_.HasSlow(*slow, worked)) waiters_.WakeHungry();
   OnDurable(now);
+}
+
+void Coordinator::Unpause() {
+  if (!paused_.empty()) waiters_.WakeHungry();
+  paused_.clear();
 }
 
 std::optional<Verdict> Coordinator::Overdue(Instant now) const {
@@ -159,8 +168,8 @@ std::optional<Verdict> Coordinator::Overdue(Instant now) const {
 }
 
 void Coordinator::ForgetSilentNodes(Instant worked) {
-  for (const Waiting& waiting : waiting_) nodes_[waiting.node].seen = worked;  // its call is open
   for (auto& [index, node] : nodes_) {
+    if (waiters_.Has(index)) node.seen = worked;  // its call is open
     if (!node.registered || worked - node.seen <= options_.lease) continue;
     node.registered = false;
     node.silent = true;
@@ -203,13 +212,11 @@ void Coordinator::Conclude(const Verdict& verdict) {
 
 void Coordinator::OnPublished(const PublishedRecord& published, Instant now) {
   published_position_ = Record(published).position;
-  Pump(now);
+  AnswerWoken(now);
 }
 
 void Coordinator::Close(const Error& why) {
-  std::list<Waiting> waiting = std::move(waiting_);
-  waiting_.clear();
-  for (Waiting& w : waiting) w.answer(why);
+  for (const auto& [exchange, waiter] : waiters_.TakeAll()) waiter.answer(why);
 }
 
 // --- answers
@@ -219,7 +226,7 @@ Directive Coordinator::DirectiveFor(uint32_t node) const {
   return phase_ == Phase::kDraining || !Expected(node) ? Directive::kDrain : Directive::kGoOn;
 }
 
-bool Coordinator::MayLease(const Waiting& waiting) const {
+bool Coordinator::MayLease(const Waiter& waiting) const {
   if (phase_ != Phase::kRunning || !paused_.empty() || superseded_ || availability_.awaits_nodes())
     return false;
   if (!Expected(waiting.node) || waiting.want == 0) return false;
@@ -227,23 +234,28 @@ bool Coordinator::MayLease(const Waiting& waiting) const {
   return found != nodes_.end() && found->second.incarnation == waiting.incarnation;
 }
 
-uint64_t Coordinator::Grants(const Waiting& waiting) const {
+uint64_t Coordinator::Grants(const Waiter& waiting) const {
   if (!MayLease(waiting)) return 0;
   const uint64_t all = uint64_t{std::max(options_.nodes, 1U)} * std::max(options_.processes, 1U);
   return GrantLimit(waiting.want, availability_.Available(waiting.node),
                     nodes_.at(waiting.node).processes, all);
 }
 
-// For a process that would be idle, what takes much longer than the others did.
-std::optional<LeaseName> Coordinator::GrantSecond(const Waiting& waiting, Instant now) {
+std::optional<Duration> Coordinator::Slow() const {
   if (!options_.speculation || elapsed_results_ == 0 || !state_.plan_ended()) return std::nullopt;
-  if (!MayLease(waiting) || availability_.pending() > 0) return std::nullopt;
-  if (availability_.HeldCount(waiting.node) >= nodes_.at(waiting.node).processes)
-    return std::nullopt;
+  if (availability_.pending() > 0) return std::nullopt;
   const double mean = elapsed_seconds_ / static_cast<double>(elapsed_results_);
   const auto much = Duration(static_cast<int64_t>(kSlowFactor * mean * 1e6));
-  const Duration slow = std::max(much, options_.slow_least);
-  return availability_.GrantSecond({waiting.node, waiting.incarnation, waiting.number}, slow,
+  return std::max(much, options_.slow_least);
+}
+
+// For a process that would be idle, what takes much longer than the others did.
+std::optional<LeaseName> Coordinator::GrantSecond(const Waiter& waiting, Instant now) {
+  const std::optional<Duration> slow = Slow();
+  if (!slow || !MayLease(waiting)) return std::nullopt;
+  if (availability_.HeldCount(waiting.node) >= nodes_.at(waiting.node).processes)
+    return std::nullopt;
+  return availability_.GrantSecond({waiting.node, waiting.incarnation, waiting.number}, *slow,
                                    working_.At(now));
 }
 
@@ -267,28 +279,42 @@ bool Coordinator::LooksNewestNow(Instant now) {
   return newest.ok();
 }
 
-void Coordinator::Pump(Instant now) {
+void Coordinator::AnswerWoken(Instant now) {
+  waiters_.ParksOver(now);
+  if (availability_.TakeFreed()) waiters_.WakeHungry();
   if (!LooksNewest(now)) return;
-  for (auto it = waiting_.begin(); it != waiting_.end();) {
-    if (TryAnswer(*it, now)) {
-      it = waiting_.erase(it);
+  // A verdict is told once it is durable, so nobody leaves for one that a crash undoes.
+  if (phase_ == Phase::kDeciding && !PARALLELRUN_MUTATED(kVerdictBeforeSync)) return;
+  const auto work = [&] {
+    const std::optional<Duration> slow = Slow();
+    return availability_.HasAny() || (slow && availability_.HasSlow(*slow, working_.At(now)));
+  };
+  uint64_t last = 0;
+  while (Waiter* const waiting = waiters_.Next(last, work())) {
+    last = waiting->exchange;
+    const bool durable =
+        PARALLELRUN_MUTATED(kAcknowledgeBeforeSync) || waiting->position <= ledger_.durable();
+    if (durable && TryAnswer(*waiting, now)) {
+      waiters_.Answered(*waiting);
     } else {
-      ++it;
+      waiters_.Wait(*waiting, durable);
     }
+    // What was planned cannot be read: nobody hears more before that verdict is durable.
+    if (phase_ == Phase::kDeciding && !PARALLELRUN_MUTATED(kVerdictBeforeSync)) return;
   }
+  waiters_.AllSeen();
 }
 
-bool Coordinator::TryAnswer(Waiting& waiting, Instant now) {
-  const bool durable =
-      PARALLELRUN_MUTATED(kAcknowledgeBeforeSync) || waiting.position <= ledger_.durable();
-  if (!durable) return false;
-  // A verdict is told once it is durable, so nobody leaves for one that a crash undoes.
-  if (phase_ == Phase::kDeciding && !PARALLELRUN_MUTATED(kVerdictBeforeSync)) return false;
-  const Directive what = DirectiveFor(waiting.node);
+bool Coordinator::Concerns(const Waiter& waiting, Instant now) const {
+  return waiting.news || waiting.park_until <= now ||
+         DirectiveFor(waiting.node) != Directive::kGoOn;
+}
+
+bool Coordinator::TryAnswer(Waiter& waiting, Instant now) {
+  const Directive what = DirectiveFor(waiting.node);  // a verdict from here on is not durable
   const uint64_t grants = Grants(waiting);
   std::optional<LeaseName> lease = grants == 0 ? GrantSecond(waiting, now) : std::nullopt;
-  const bool nothing = grants == 0 && !lease && !waiting.news && what == Directive::kGoOn;
-  if (nothing && waiting.park_until > now) return false;
+  if (grants == 0 && !lease && !Concerns(waiting, now)) return false;
   std::deque<std::string> works;  // stable addresses for the reply's views
   size_t bytes = 0;
   for (uint64_t i = 0; (lease || i < grants) && bytes < kMaxRowsBytes; ++i) {
@@ -312,6 +338,20 @@ bool Coordinator::TryAnswer(Waiting& waiting, Instant now) {
   waiting.reply.directive = what;
   waiting.answer(waiting.reply);
   return true;
+}
+
+// Beside the counts: whether anybody waits who could be answered, by a look at all. A second lease
+// may come with the next tick.
+std::string Coordinator::Check(Instant now) const {
+  if (std::string wrong = availability_.Check(); !wrong.empty()) return wrong;
+  const bool newest = !superseded_ && looked_at_ && now - *looked_at_ < options_.look;
+  if (!newest || phase_ == Phase::kDeciding) return "";
+  for (const auto& [exchange, waiting] : waiters_.all()) {
+    if (waiting.position > waiters_.durable()) continue;
+    if (!Concerns(waiting, now) && Grants(waiting) == 0) continue;
+    return fmt::format("exchange {} of node {} waits for nothing", exchange, waiting.node);
+  }
+  return "";
 }
 
 std::string Coordinator::SilentNodes() const {

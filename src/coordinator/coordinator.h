@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <list>
 #include <map>
 #include <optional>
 #include <set>
@@ -18,6 +17,7 @@
 #include "base/error.h"
 #include "base/time.h"
 #include "coordinator/control.h"
+#include "coordinator/core/waiters.h"
 #include "coordinator/core/working_time.h"
 #include "coordinator/ledger/ledger.h"
 #include "coordinator/plan/plan_store.h"
@@ -119,7 +119,7 @@ class Coordinator {
   void Tick(Instant now);
   // The ledger cannot be written for now (disk full): nothing is leased until Resume.
   void Pause(std::string why) { paused_ = std::move(why); }
-  void Unpause() { paused_.clear(); }
+  void Unpause();
 
   // --- people and the cluster (docs/coordinator-api.md, "PUT /v1/control")
   void Control(const ControlRequest& control, Instant now);
@@ -161,7 +161,7 @@ class Coordinator {
   std::vector<NodeView> nodes() const;
   std::vector<Held> HeldBy(uint32_t node) const { return availability_.HeldBy(node); }
   // What is not as its invariants say, "": all is. Counts everything: for tests.
-  std::string Check() const { return availability_.Check(); }
+  std::string Check(Instant now) const;
   size_t registered_nodes() const;
 
  private:
@@ -184,20 +184,6 @@ class Coordinator {
     std::vector<Held> expired;             // of its agent
     bool heard = false;                    // in this epoch: what it holds is known
   };
-  // An exchange that has no answer yet.
-  struct Waiting {
-    uint64_t exchange = 0;
-    uint32_t node = 0;
-    Incarnation incarnation;
-    uint64_t number = 0;
-    uint32_t want = 0;
-    Instant park_until;
-    uint64_t position = 0;  // the answer waits until the ledger is durable up to here
-    bool news = false;      // there is something to say besides leases
-    ExchangeReply reply;
-    Answer answer;
-  };
-
   void TakeEvents(uint32_t index, Node& node, const ExchangeRequest& request);
   AttemptTimes Times(const Finished& done, Instant now) const;
   // Ends the leases of answers that the node will never see.
@@ -205,17 +191,17 @@ class Coordinator {
   bool EveryNodeHeard() const;
   // False when an offer cannot be answered now.
   bool TakeHeld(uint32_t index, const Node& node, const ExchangeRequest& request, Instant now,
-                Waiting& waiting);
+                Waiter& waiting);
   void TakeFinished(uint32_t index, const Node& node, const ExchangeRequest& request, Instant now,
-                    Waiting& waiting);
-  void Refuse(const LeaseName& name, RefusedReport::Kind kind, RefusalReason why, Waiting& waiting);
+                    Waiter& waiting);
+  void Refuse(const LeaseName& name, RefusedReport::Kind kind, RefusalReason why, Waiter& waiting);
   RefusalReason WhyRefused(BatchId id) const;
   void NoteRefused(uint32_t index, const Node& node, const Incarnation& incarnation);
   // What comes with an incarnation that is not in force.
   void RefuseAll(uint32_t index, const ExchangeRequest& request);
   void NoteStarted(const HeldLease& held);
   // Acknowledges `name` if its record is in the ledger already.
-  bool Repeated(const LeaseName& name, Waiting& waiting);
+  bool Repeated(const LeaseName& name, Waiter& waiting);
   // What one more failed attempt means.
   AttemptEnd EndOfAttempt(const LeaseName& name, Cause cause) const;
   // Records a failed attempt and ends its lease; returns the position of the record.
@@ -232,7 +218,6 @@ class Coordinator {
   // Ends a lease whose mini-batch was handed back, or taken away without a loss.
   void EndLease(const LeaseName& name);
   void FailForMemory(const LeaseName& name, const PodEnd& end, Instant now);
-  void EndParks(uint32_t node, Instant now);
 
   Ledger::Appended Record(const parallelrun::Record& record);
   void Conclude(const Verdict& verdict);
@@ -243,17 +228,21 @@ class Coordinator {
   std::optional<Verdict> Overdue(Instant now) const;
   // Nodes that have said nothing for a lease's time are gone until they register again.
   void ForgetSilentNodes(Instant worked);
-  // Answers what can be answered.
-  void Pump(Instant now);
+  // Answers whoever was woken and can be answered: the end of each event.
+  void AnswerWoken(Instant now);
+  // There is something to say to it besides leases.
+  bool Concerns(const Waiter& waiting, Instant now) const;
   // No newer epoch was there a moment ago: what is answered now, for a request that was sent
   // before, is over for its agent before such an epoch leases anything.
   bool LooksNewest(Instant now);
   // The same, whenever it looked last.
   bool LooksNewestNow(Instant now);
-  bool TryAnswer(Waiting& waiting, Instant now);
-  uint64_t Grants(const Waiting& waiting) const;
-  bool MayLease(const Waiting& waiting) const;
-  std::optional<LeaseName> GrantSecond(const Waiting& waiting, Instant now);
+  bool TryAnswer(Waiter& waiting, Instant now);
+  uint64_t Grants(const Waiter& waiting) const;
+  bool MayLease(const Waiter& waiting) const;
+  // What runs longer than this may be tried a second time; nullopt while nothing may be.
+  std::optional<Duration> Slow() const;
+  std::optional<LeaseName> GrantSecond(const Waiter& waiting, Instant now);
   Directive DirectiveFor(uint32_t node) const;
   bool Expected(uint32_t node) const { return !node_limit_ || node < *node_limit_; }
   bool over() const { return phase_ != Phase::kRunning && phase_ != Phase::kDraining; }
@@ -275,8 +264,7 @@ class Coordinator {
   std::optional<uint32_t> node_limit_;  // once a control has said it
   uint64_t control_generation_ = 0;
   uint32_t last_incarnation_ = 0;
-  std::list<Waiting> waiting_;
-  uint64_t last_exchange_ = 0;
+  Waiters waiters_;
   uint64_t verdict_position_ = 0;
   uint64_t published_position_ = 0;
   uint64_t init_failures_ = 0;

@@ -32,19 +32,21 @@ void Coordinator::Control(const ControlRequest& control, Instant now) {
 
 void Coordinator::Drain(Instant now) {
   if (phase_ == Phase::kRunning) phase_ = Phase::kDraining;
-  Pump(now);
+  waiters_.WakeAll();
+  AnswerWoken(now);
 }
 
 void Coordinator::Cancel(Instant now) {
   if (!over()) Conclude({Outcome::kFailed, "Canceled", "canceled by request"});
-  Pump(now);
+  AnswerWoken(now);
 }
 
 void Coordinator::SetNodes(uint32_t nodes, Instant now) {
   options_.nodes = nodes;
   node_limit_ = nodes;
+  waiters_.WakeAll();
   Decide(now);
-  Pump(now);
+  AnswerWoken(now);
 }
 
 void Coordinator::SetThresholds(const Thresholds& thresholds, Instant now) {
@@ -61,7 +63,7 @@ void Coordinator::SetThresholds(const Thresholds& thresholds, Instant now) {
   settings.job = job;
   Record(settings);
   Decide(now);
-  Pump(now);
+  AnswerWoken(now);
 }
 
 void Coordinator::OnPodEnd(const PodEnd& end, Instant now) {
@@ -71,10 +73,7 @@ void Coordinator::OnPodEnd(const PodEnd& end, Instant now) {
   Node& node = found->second;
   node.ended_pod = end.incarnation;
   // Where the number is unknown, an agent with an open call is not the one that died.
-  const bool other = node.pod != 0
-                         ? node.pod != end.incarnation
-                         : std::any_of(waiting_.begin(), waiting_.end(),
-                                       [&end](const Waiting& w) { return w.node == end.node; });
+  const bool other = node.pod != 0 ? node.pod != end.incarnation : waiters_.Has(end.node);
   if (other) return;
   const bool memory = end.reason == "OOMKilled";
   const bool died = memory || end.reason == "Killed" || end.reason == "Error";
@@ -95,9 +94,9 @@ void Coordinator::OnPodEnd(const PodEnd& end, Instant now) {
   }
   node.registered = false;
   node.silent = false;
-  EndParks(end.node, now);
+  waiters_.Release(end.node, now);
   Decide(now);
-  Pump(now);
+  AnswerWoken(now);
 }
 
 // Without the lease's fence: nobody reported this, so that no later report is a repeat of it.

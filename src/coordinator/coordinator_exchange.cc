@@ -29,7 +29,7 @@ RefusedReport::Kind KindOf(const Finished& done) {
 uint64_t Coordinator::Exchange(uint32_t index, const ExchangeRequest& request, Instant now,
                                Answer answer) {
   working_.Pass(now);
-  const uint64_t exchange = ++last_exchange_;
+  const uint64_t exchange = waiters_.Name();
   // Not believed unseen: it may come from before somebody emptied the state folder, or be made up.
   if (request.incarnation.epoch > ledger_.epoch()) LooksNewestNow(now);
   if (!IsRegistered(index, request.incarnation) ||
@@ -46,13 +46,8 @@ uint64_t Coordinator::Exchange(uint32_t index, const ExchangeRequest& request, I
   node.seen = working_.At(now);
   node.expired.clear();  // its agent lives
   // A node has one parked request; the newer one stands for it now.
-  for (Waiting& waiting : waiting_) {
-    if (waiting.node == index) {
-      waiting.want = 0;
-      waiting.park_until = now;
-    }
-  }
-  Waiting waiting;
+  waiters_.Release(index, now);
+  Waiter waiting;
   waiting.exchange = exchange;
   waiting.node = index;
   waiting.incarnation = request.incarnation;
@@ -69,10 +64,10 @@ uint64_t Coordinator::Exchange(uint32_t index, const ExchangeRequest& request, I
   waiting.news = waiting.position > 0 || !waiting.reply.settled.empty() ||
                  !waiting.reply.refused.empty() || !waiting.reply.adopted.empty() ||
                  !request.parts.empty();
-  waiting_.push_back(std::move(waiting));
+  waiters_.Add(std::move(waiting));
   if (availability_.awaits_nodes() && EveryNodeHeard()) availability_.OpenGate();
   Decide(now);
-  Pump(now);
+  AnswerWoken(now);
   return exchange;
 }
 
@@ -135,7 +130,7 @@ void Coordinator::TakeEvents(uint32_t index, Node& node, const ExchangeRequest& 
 }
 
 bool Coordinator::TakeHeld(uint32_t index, const Node& node, const ExchangeRequest& request,
-                           Instant now, Waiting& waiting) {
+                           Instant now, Waiter& waiting) {
   const Instant worked = working_.At(now);
   const auto refuse = [&](BatchId id, const Fence& fence, RefusedReport::Kind kind,
                           RefusalReason why) {
@@ -195,7 +190,7 @@ void Coordinator::NoteStarted(const HeldLease& held) {
   Record(StartedRecord{held.id, held.fence, true});
 }
 
-bool Coordinator::Repeated(const LeaseName& name, Waiting& waiting) {
+bool Coordinator::Repeated(const LeaseName& name, Waiter& waiting) {
   if (!state_.Recorded(name.id, name.fence)) return false;
   // Recorded, perhaps a moment ago: the answer waits for all that was appended so far.
   waiting.position = std::max(waiting.position, ledger_.appended());
@@ -204,7 +199,7 @@ bool Coordinator::Repeated(const LeaseName& name, Waiting& waiting) {
 }
 
 void Coordinator::TakeFinished(uint32_t index, const Node& node, const ExchangeRequest& request,
-                               Instant now, Waiting& waiting) {
+                               Instant now, Waiter& waiting) {
   for (const RowsPart& part : request.parts) {
     if (over() || !availability_.Has(node.incarnation, {part.id, part.fence})) continue;
     if (part.offset != state_.PartBytes(part.id, part.fence)) continue;  // a repeat
@@ -276,7 +271,7 @@ void Coordinator::TakeFinished(uint32_t index, const Node& node, const ExchangeR
 // --- what is not taken
 
 void Coordinator::Refuse(const LeaseName& name, RefusedReport::Kind kind, RefusalReason why,
-                         Waiting& waiting) {
+                         Waiter& waiting) {
   waiting.reply.refused.push_back(name);
   refused_.push_back({name, kind, why});
 }

@@ -57,8 +57,8 @@ NodeRegistration Coordinator::Register(uint32_t index, const std::string& agent,
   node.no_room.clear();  // it tells anew
   node.ran_out.clear();
   node.incarnation = {ledger_.epoch(), ++last_incarnation_};
-  EndParks(index, now);
-  Pump(now);
+  waiters_.Release(index, now);
+  AnswerWoken(now);
   const uint64_t range =
       (ledger_.epoch() - options_.first_epoch) * kIncarnationsOfEpoch + node.registrations++;
   return {node.incarnation, static_cast<uint32_t>(range * kProcessNames)};
@@ -148,12 +148,6 @@ void Coordinator::EndLease(const LeaseName& name) {
   availability_.End(name);
 }
 
-void Coordinator::EndParks(uint32_t index, Instant now) {
-  for (Waiting& waiting : waiting_) {
-    if (waiting.node == index) waiting.park_until = now;
-  }
-}
-
 void Coordinator::Leave(uint32_t index, const Incarnation& incarnation, Instant now) {
   working_.Pass(now);
   const auto found = nodes_.find(index);
@@ -164,8 +158,8 @@ void Coordinator::Leave(uint32_t index, const Incarnation& incarnation, Instant 
   for (const Held& held : availability_.HeldBy(index)) {
     EndLease({held.id, held.lease.fence});
   }
-  EndParks(index, now);
-  Pump(now);
+  waiters_.Release(index, now);
+  AnswerWoken(now);
 }
 
 bool Coordinator::IsRegistered(uint32_t index, const Incarnation& incarnation) const {
@@ -176,13 +170,10 @@ bool Coordinator::IsRegistered(uint32_t index, const Incarnation& incarnation) c
 
 void Coordinator::ConnectionGone(uint64_t exchange, Instant now) {
   working_.Pass(now);
-  const auto found = std::find_if(waiting_.begin(), waiting_.end(),
-                                  [&](const Waiting& w) { return w.exchange == exchange; });
-  if (found == waiting_.end()) return;  // it has its answer
+  const std::optional<uint32_t> node = waiters_.Gone(exchange);
+  if (!node) return;  // it has its answer
   // Without speculation its agent may go on for as long as it was told.
-  if (options_.speculation)
-    availability_.Shorten(found->node, working_.At(now), options_.broken_grace);
-  waiting_.erase(found);
+  if (options_.speculation) availability_.Shorten(*node, working_.At(now), options_.broken_grace);
 }
 
 AttemptEnd Coordinator::EndOfAttempt(const LeaseName& name, Cause cause) const {

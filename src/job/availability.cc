@@ -63,7 +63,10 @@ void Availability::Durable(uint64_t position) {
 }
 
 void Availability::Settle(BatchId id) {
-  const bool leased = leases_.Has(id);
+  const auto [first, second] = leases_.Of(id);
+  const bool leased = first != nullptr;
+  // The node of the other one may have room for a suspect now.
+  freed_ = freed_ || second != nullptr;
   while (Live* const live = leases_.Of(id)[0]) leases_.Remove(*live);
   holds_.Drop(id);
   Take(id);
@@ -125,6 +128,11 @@ void Availability::HoldRefused(BatchId id, Instant now) {
   if (now < withhold_until_) HoldElsewhere(id, withhold_until_);
 }
 
+void Availability::OpenGate() {
+  freed_ = freed_ || awaits_nodes_;
+  awaits_nodes_ = false;
+}
+
 // --- leases
 
 uint32_t Availability::Company(BatchId id) const {
@@ -177,6 +185,11 @@ std::optional<LeaseName> Availability::Grant(const Asker& asker, Instant now) {
   if (!id) id = NextSuspect(asker.node);
   if (!id) return std::nullopt;
   return LeaseName{*id, Lend(*id, asker, now).lease.fence};
+}
+
+bool Availability::HasSlow(Duration slow, Instant now) const {
+  const std::optional<Instant> began = leases_.LongestOffered();
+  return began && *began < now - slow;
 }
 
 std::optional<LeaseName> Availability::GrantSecond(const Asker& asker, Duration slow, Instant now) {
@@ -255,6 +268,7 @@ void Availability::End(const LeaseName& name) {
 void Availability::EndLive(Live& live) {
   const BatchId id = live.id;
   leases_.Remove(live);
+  freed_ = true;  // if only because its node has room for a suspect now
   if (leases_.Has(id)) {
     OfferSecond(id);
   } else {
@@ -272,6 +286,7 @@ bool Availability::IsReady(BatchId id) const {
 void Availability::Back(BatchId id) {
   if (holds_.Has(id) || leases_.Has(id)) return;
   if (state_.settled(id) && !PARALLELRUN_MUTATED(kExpiryWhileCommitting)) return;
+  freed_ = true;
   if (Suspected(id)) {
     apart_.Add({id, Company(id), state_.batch(id).losses});
   } else if (IsPiece(id)) {

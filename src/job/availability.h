@@ -102,9 +102,15 @@ class Availability {
   // Nodes may be in run() since an earlier epoch, and not all of them were heard: nothing is to be
   // granted. Over after a lease and a tenth at the latest.
   bool awaits_nodes() const { return awaits_nodes_; }
-  void OpenGate() { awaits_nodes_ = false; }
+  void OpenGate();
 
   // --- leases
+  // Something may be had since the last call that could not be had before.
+  bool TakeFreed() { return std::exchange(freed_, false); }
+  // There is something that one node or another may get.
+  bool HasAny() const { return ready() > 0 || !apart_.empty(); }
+  // Something is at work for longer than `slow`, and may get a second lease.
+  bool HasSlow(Duration slow, Instant now) const;
   // At least as many as Grant would give the node now; 0 when it would give none.
   uint64_t Available(uint32_t node) const;
   // Leases the lowest that is ready, else a suspect; nullopt when there is none for this node.
@@ -178,6 +184,7 @@ class Availability {
   Leases leases_;
   const Instant withhold_until_;
   bool awaits_nodes_;
+  bool freed_ = false;
 };
 
 }  // namespace parallelrun

@@ -135,6 +135,10 @@ Leases::Live* Leases::LongestElsewhere(uint32_t node) const {
   return nullptr;
 }
 
+std::optional<Instant> Leases::LongestOffered() const {
+  return offered_.empty() ? std::nullopt : std::optional(offered_.begin()->first);
+}
+
 std::string Leases::Check() const {
   size_t live = 0;
   size_t pieces = 0;

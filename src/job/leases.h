@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -73,6 +74,9 @@ class Leases {
   void Offer(Live& live, bool offered);
   // Of those that are offered and that `node` does not hold, that which began first.
   Live* LongestElsewhere(uint32_t node) const;
+
+  // When the first of those that are offered began.
+  std::optional<Instant> LongestOffered() const;
 
   // Mini-batches with a lease, and how many of them are pieces.
   size_t batches() const { return of_.size(); }

@@ -350,7 +350,7 @@ std::string SimCoordinator::Describe() const {
 void SimCoordinator::Tick() {
   if (ending_) return;
   coordinator_->Tick(Now());
-  if (const std::string wrong = coordinator_->Check(); !wrong.empty()) {
+  if (const std::string wrong = coordinator_->Check(Now()); !wrong.empty()) {
     return world_.oracle().Violated("21 indexes say what a count of all says", wrong);
   }
   Later(clock_.Takes(world_.scenario().tick), &SimCoordinator::Tick);

@@ -163,7 +163,7 @@ class CoordinatorHarness {
   }
 
  private:
-  void Check() const { EXPECT_EQ(core->Check(), ""); }
+  void Check() const { EXPECT_EQ(core->Check(now_), ""); }
 
   Instant now_{seconds(1000)};
   uint64_t nonce_ = 0;
