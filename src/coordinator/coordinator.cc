@@ -10,8 +10,7 @@
 namespace parallelrun {
 namespace {
 
-constexpr Duration kGoneLimit = seconds(5);  // a volume may forget a name for a moment
-constexpr double kSlowFactor = 3;            // times the mean
+constexpr double kSlowFactor = 3;  // times the mean
 
 }  // namespace
 
@@ -24,6 +23,8 @@ Coordinator::Coordinator(CoordinatorLimits options, Ledger& ledger, PlanStore& p
       working_(now),
       availability_(state, ledger.epoch(),
                     {options.lease, options.run_max_try, options.speculation}, ledger.fresh(), now),
+      newest_(options.look),
+      nodes_(options.nodes),
       refusals_(options.speculation),
       started_(now),
       last_tick_(now),
@@ -102,21 +103,17 @@ void Coordinator::Tick(Instant now) {
   const Duration since = worked - last_tick_;
   last_tick_ = worked;
   for (Held& held : availability_.Expire(worked)) {
-    nodes_[held.lease.node].expired.push_back(std::move(held));
+    nodes_.Find(held.lease.node)->expired.push_back(std::move(held));
   }
   // Nobody offered them: their node died together with the earlier coordinator.
   for (const BatchId id : availability_.TimePassed(worked)) {
     const auto started = state_.started().find(id);
     if (started != state_.started().end()) Lose(0, {id, started->second});
   }
-  ForgetSilentNodes(worked);
+  nodes_.ForgetSilent(worked, options_.lease, [&](uint32_t node) { return waiters_.Has(node); });
   rate_.Observe(state_.counts().succeeded + state_.counts().failed, now);
-  const bool working = std::any_of(nodes_.begin(), nodes_.end(), [this](const auto& n) {
-    return (n.second.registered && n.second.no_room.empty()) ||
-           (n.second.silent && Expected(n.first));
-  });
   // Only time that could be used counts. What came right before this call is progress of now.
-  if (!working || !paused_.empty() || !unseen_.empty()) {
+  if (!nodes_.AnyAtWork() || !paused_.empty() || !newest_.unseen().empty()) {
     last_progress_ = std::min(last_progress_ + since, worked);
   }
   if (phase_ == Phase::kRunning) {
@@ -141,7 +138,7 @@ std::optional<Verdict> Coordinator::Overdue(Instant now) const {
   const bool done = counts.succeeded + counts.failed == counts.planned;
   if (!done || state_.plan_ended()) {
     if (working_.At(now) - last_progress_ <= options_.progress_timeout) return std::nullopt;
-    const std::string silent = SilentNodes();
+    const std::string silent = nodes_.Silent();
     const std::string waits = silent.empty() ? WaitsFor() : silent;
     return Verdict{Outcome::kFailed, "NoProgress",
                    fmt::format("no mini-batch was finished for {}: {}",
@@ -167,15 +164,6 @@ std::optional<Verdict> Coordinator::Overdue(Instant now) const {
                              counts.planned, HumanDuration(most))};
 }
 
-void Coordinator::ForgetSilentNodes(Instant worked) {
-  for (auto& [index, node] : nodes_) {
-    if (waiters_.Has(index)) node.seen = worked;  // its call is open
-    if (!node.registered || worked - node.seen <= options_.lease) continue;
-    node.registered = false;
-    node.silent = true;
-  }
-}
-
 // --- end
 
 void Coordinator::Decide(Instant now) {
@@ -185,16 +173,12 @@ void Coordinator::Decide(Instant now) {
     return;
   }
   // Every expected node has given up on init(), or the budget of the whole job is spent.
-  size_t gave_up = 0;
-  bool ready = state_.counts().succeeded + state_.counts().failed > 0;
-  for (const auto& [index, node] : nodes_) {
-    gave_up += node.gave_up && Expected(index) ? 1 : 0;
-    ready = ready || node.ever_ready;
-  }
-  const uint64_t budget = uint64_t{2} * options_.nodes * options_.processes;
-  const bool spent = !ready && working_.At(now) - started_ > seconds(120) && budget > 0 &&
-                     init_failures_ >= budget;
-  if ((gave_up > 0 && gave_up >= options_.nodes) || spent) {
+  const size_t gave_up = nodes_.gave_up();
+  const uint64_t budget = uint64_t{2} * nodes_.expected() * options_.processes;
+  const bool spent = budget > 0 && init_failures_ >= budget &&
+                     working_.At(now) - started_ > seconds(120) &&
+                     state_.counts().succeeded + state_.counts().failed == 0 && !nodes_.any_ready();
+  if ((gave_up > 0 && gave_up >= nodes_.expected()) || spent) {
     Conclude({Outcome::kFailed, "InitFailed",
               fmt::format("init() failed in every process ({} times): {}", init_failures_,
                           init_error_)});
@@ -223,22 +207,23 @@ void Coordinator::Close(const Error& why) {
 
 Directive Coordinator::DirectiveFor(uint32_t node) const {
   if (over()) return Directive::kFinish;
-  return phase_ == Phase::kDraining || !Expected(node) ? Directive::kDrain : Directive::kGoOn;
+  return phase_ == Phase::kDraining || !nodes_.Expected(node) ? Directive::kDrain
+                                                              : Directive::kGoOn;
 }
 
 bool Coordinator::MayLease(const Waiter& waiting) const {
-  if (phase_ != Phase::kRunning || !paused_.empty() || superseded_ || availability_.awaits_nodes())
+  if (phase_ != Phase::kRunning || !paused_.empty() || newest_.superseded() ||
+      availability_.awaits_nodes())
     return false;
-  if (!Expected(waiting.node) || waiting.want == 0) return false;
-  const auto found = nodes_.find(waiting.node);
-  return found != nodes_.end() && found->second.incarnation == waiting.incarnation;
+  if (!nodes_.Expected(waiting.node) || waiting.want == 0) return false;
+  return nodes_.InForce(waiting.node, waiting.incarnation);
 }
 
 uint64_t Coordinator::Grants(const Waiter& waiting) const {
   if (!MayLease(waiting)) return 0;
-  const uint64_t all = uint64_t{std::max(options_.nodes, 1U)} * std::max(options_.processes, 1U);
+  const uint64_t all = uint64_t{std::max(nodes_.expected(), 1U)} * std::max(options_.processes, 1U);
   return GrantLimit(waiting.want, availability_.Available(waiting.node),
-                    nodes_.at(waiting.node).processes, all);
+                    nodes_.Find(waiting.node)->processes, all);
 }
 
 std::optional<Duration> Coordinator::Slow() const {
@@ -253,30 +238,22 @@ std::optional<Duration> Coordinator::Slow() const {
 std::optional<LeaseName> Coordinator::GrantSecond(const Waiter& waiting, Instant now) {
   const std::optional<Duration> slow = Slow();
   if (!slow || !MayLease(waiting)) return std::nullopt;
-  if (availability_.HeldCount(waiting.node) >= nodes_.at(waiting.node).processes)
+  if (availability_.HeldCount(waiting.node) >= nodes_.Find(waiting.node)->processes)
     return std::nullopt;
   return availability_.GrantSecond({waiting.node, waiting.incarnation, waiting.number}, *slow,
                                    working_.At(now));
 }
 
 bool Coordinator::LooksNewest(Instant now) {
-  if (superseded_) return false;
-  if (looked_at_ && now - *looked_at_ < options_.look) return true;
-  if (PARALLELRUN_MUTATED(kNoLookForNewer)) return true;
+  if (newest_.superseded()) return false;
+  if (newest_.Fresh(now) || PARALLELRUN_MUTATED(kNoLookForNewer)) return true;
   return LooksNewestNow(now);
 }
 
 bool Coordinator::LooksNewestNow(Instant now) {
-  const Status newest = ledger_.CheckNewest();
-  // What cannot be seen now is looked for again with the next event.
-  const bool gone = !newest.ok() && newest.error().code == Code::kNotFound;
-  if (!newest.ok() && newest.error().code == Code::kStale) superseded_ = true;
-  if (!gone) gone_since_.reset();
-  if (gone && !gone_since_) gone_since_ = now;
-  if (gone && now - *gone_since_ >= kGoneLimit) lost_ = newest.error().message;
-  unseen_ = newest.ok() || superseded_ || gone ? "" : newest.error().message;
-  if (newest.ok()) looked_at_ = now;
-  return newest.ok();
+  const Status seen = ledger_.CheckNewest();
+  newest_.OnLooked(now, seen);
+  return seen.ok();
 }
 
 void Coordinator::AnswerWoken(Instant now) {
@@ -344,8 +321,7 @@ bool Coordinator::TryAnswer(Waiter& waiting, Instant now) {
 // may come with the next tick.
 std::string Coordinator::Check(Instant now) const {
   if (std::string wrong = availability_.Check(); !wrong.empty()) return wrong;
-  const bool newest = !superseded_ && looked_at_ && now - *looked_at_ < options_.look;
-  if (!newest || phase_ == Phase::kDeciding) return "";
+  if (!newest_.Fresh(now) || phase_ == Phase::kDeciding) return "";
   for (const auto& [exchange, waiting] : waiters_.all()) {
     if (waiting.position > waiters_.durable()) continue;
     if (!Concerns(waiting, now) && Grants(waiting) == 0) continue;
@@ -354,46 +330,18 @@ std::string Coordinator::Check(Instant now) const {
   return "";
 }
 
-std::string Coordinator::SilentNodes() const {
-  std::string names;
-  for (const auto& [index, node] : nodes_) {
-    if (node.registered) return "";
-    if (node.silent && Expected(index))
-      names += fmt::format("{}{}", names.empty() ? "" : ", ", index);
-  }
-  if (names.empty()) return "";
-  return fmt::format(
-      "node {} has said nothing: its agent was stopped, or its host is cut off or "
-      "frozen. See to it, and continue the run",
-      names);
-}
-
 std::string Coordinator::WaitsFor() const {
   if (!paused_.empty()) return paused_;
-  if (!unseen_.empty()) return unseen_;
-  for (const auto& [index, node] : nodes_) {
-    if (!node.registered) continue;
-    if (!node.no_room.empty()) return fmt::format("node {}: {}", index, node.no_room);
-    if (!node.ran_out.empty()) {
-      return fmt::format("node {}: the script ran out of space: {}", index, node.ran_out);
-    }
-  }
-  return "";
+  return newest_.unseen().empty() ? nodes_.WaitsFor() : newest_.unseen();
 }
 
 std::vector<NodeView> Coordinator::nodes() const {
   std::vector<NodeView> views;
-  for (const auto& [index, node] : nodes_) {
+  for (const auto& [index, node] : nodes_.all()) {
     views.push_back(
         {index, node.registered, node.gave_up, node.processes, availability_.HeldCount(index)});
   }
   return views;
-}
-
-size_t Coordinator::registered_nodes() const {
-  size_t count = 0;
-  for (const auto& [index, node] : nodes_) count += node.registered ? 1 : 0;
-  return count;
 }
 
 }  // namespace parallelrun

@@ -17,6 +17,8 @@
 #include "base/error.h"
 #include "base/time.h"
 #include "coordinator/control.h"
+#include "coordinator/core/newest.h"
+#include "coordinator/core/nodes.h"
 #include "coordinator/core/waiters.h"
 #include "coordinator/core/working_time.h"
 #include "coordinator/ledger/ledger.h"
@@ -88,8 +90,12 @@ class Coordinator {
   NodeRegistration Register(uint32_t node, const std::string& agent, uint32_t processes,
                             Instant now, uint64_t pod = 0);
   // Another agent of that node has taken the place of this one, which may not register any more.
-  bool Superseded(uint32_t node, const std::string& agent, uint64_t pod) const;
-  bool IsRegistered(uint32_t node, const Incarnation& incarnation) const;
+  bool Superseded(uint32_t node, const std::string& agent, uint64_t pod) const {
+    return nodes_.Superseded(node, agent, pod);
+  }
+  bool IsRegistered(uint32_t node, const Incarnation& incarnation) const {
+    return nodes_.InForce(node, incarnation);
+  }
   // Calls `answer` once, now or at a later event. Gives a name for ConnectionGone.
   uint64_t Exchange(uint32_t node, const ExchangeRequest& request, Instant now, Answer answer);
   void Leave(uint32_t node, const Incarnation& incarnation, Instant now);
@@ -141,9 +147,9 @@ class Coordinator {
   void Close(const Error& why);
 
   Phase phase() const { return phase_; }
-  bool superseded() const { return superseded_; }
+  bool superseded() const { return newest_.superseded(); }
   // Why the ledger is gone, "": it is not. Nothing more can be promised then.
-  const std::string& lost() const { return lost_; }
+  const std::string& lost() const { return newest_.lost(); }
   const JobState& state() const { return state_; }
   Losses losses() const { return CountLosses(state_.counts(), options_.rules); }
   const FailureRules& rules() const { return options_.rules; }
@@ -162,33 +168,15 @@ class Coordinator {
   std::vector<Held> HeldBy(uint32_t node) const { return availability_.HeldBy(node); }
   // What is not as its invariants say, "": all is. Counts everything: for tests.
   std::string Check(Instant now) const;
-  size_t registered_nodes() const;
+  size_t registered_nodes() const { return nodes_.registered(); }
 
  private:
-  struct Node {
-    Incarnation incarnation;
-    std::string agent;
-    uint64_t pod = 0;                    // number; 0: unknown
-    uint64_t ended_pod = 0;              // the newest pod whose end was told
-    std::deque<std::string> superseded;  // earlier agents, the last ones
-    uint32_t processes = 1;
-    uint32_t registrations = 0;  // in this epoch
-    bool registered = false;
-    bool gave_up = false;
-    bool silent = false;  // neither left nor ended as far as is known, and says nothing
-    bool ever_ready = false;
-    std::string no_room;                   // why it begins nothing; "": it does
-    std::string ran_out;                   // what its processes had no space for
-    std::map<uint32_t, uint64_t> metrics;  // process to the number of its last metric
-    Instant seen;                          // last call, in working time
-    std::vector<Held> expired;             // of its agent
-    bool heard = false;                    // in this epoch: what it holds is known
-  };
+  using Node = Nodes::Node;
+
   void TakeEvents(uint32_t index, Node& node, const ExchangeRequest& request);
   AttemptTimes Times(const Finished& done, Instant now) const;
   // Ends the leases of answers that the node will never see.
   void EndUnheard(uint32_t index, const ExchangeRequest& request);
-  bool EveryNodeHeard() const;
   // False when an offer cannot be answered now.
   bool TakeHeld(uint32_t index, const Node& node, const ExchangeRequest& request, Instant now,
                 Waiter& waiting);
@@ -209,7 +197,7 @@ class Coordinator {
   // The agent of `node` died, and what it held with it; `end`: of its pod, where that was told.
   void LoseLeases(uint32_t node, const PodEnd* end, Instant now);
   // Ends what an agent held that died.
-  std::vector<Held> HeldAtDeath(uint32_t node);
+  std::vector<Held> HeldAtDeath(uint32_t index, Node& node);
   void NarrowDown(const std::vector<Held>& held);
   // It was replaced, and may be at work still.
   void SetLeasesAside(uint32_t node);
@@ -222,12 +210,8 @@ class Coordinator {
   Ledger::Appended Record(const parallelrun::Record& record);
   void Conclude(const Verdict& verdict);
   void Decide(Instant now);
-  // Nodes that should be at work and say nothing, for a message.
-  std::string SilentNodes() const;
   // The verdict when nothing has moved for too long.
   std::optional<Verdict> Overdue(Instant now) const;
-  // Nodes that have said nothing for a lease's time are gone until they register again.
-  void ForgetSilentNodes(Instant worked);
   // Answers whoever was woken and can be answered: the end of each event.
   void AnswerWoken(Instant now);
   // There is something to say to it besides leases.
@@ -235,7 +219,7 @@ class Coordinator {
   // No newer epoch was there a moment ago: what is answered now, for a request that was sent
   // before, is over for its agent before such an epoch leases anything.
   bool LooksNewest(Instant now);
-  // The same, whenever it looked last.
+  // Whenever it looked last. The one place that looks.
   bool LooksNewestNow(Instant now);
   bool TryAnswer(Waiter& waiting, Instant now);
   uint64_t Grants(const Waiter& waiting) const;
@@ -244,7 +228,6 @@ class Coordinator {
   std::optional<Duration> Slow() const;
   std::optional<LeaseName> GrantSecond(const Waiter& waiting, Instant now);
   Directive DirectiveFor(uint32_t node) const;
-  bool Expected(uint32_t node) const { return !node_limit_ || node < *node_limit_; }
   bool over() const { return phase_ != Phase::kRunning && phase_ != Phase::kDraining; }
 
   CoordinatorLimits options_;
@@ -255,15 +238,10 @@ class Coordinator {
   Availability availability_;
   Rate rate_;
   Phase phase_ = Phase::kRunning;
-  bool superseded_ = false;
-  std::string lost_;
-  std::optional<Instant> gone_since_;  // its own log is not there
-  std::string unseen_;                 // why the state folder cannot be looked at
+  Newest newest_;
   std::string paused_;
-  std::map<uint32_t, Node> nodes_;
-  std::optional<uint32_t> node_limit_;  // once a control has said it
+  Nodes nodes_;
   uint64_t control_generation_ = 0;
-  uint32_t last_incarnation_ = 0;
   Waiters waiters_;
   uint64_t verdict_position_ = 0;
   uint64_t published_position_ = 0;
@@ -276,9 +254,8 @@ class Coordinator {
   Instant started_;
   Instant last_tick_;
   Instant last_progress_;
-  std::optional<Instant> looked_at_;  // for a newer epoch
-  double elapsed_seconds_ = 0;        // of the results of this epoch
-  uint64_t elapsed_results_ = 0;      // and their number
+  double elapsed_seconds_ = 0;    // of the results of this epoch
+  uint64_t elapsed_results_ = 0;  // and their number
 };
 
 }  // namespace parallelrun

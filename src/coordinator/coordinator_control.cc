@@ -8,15 +8,6 @@
 
 namespace parallelrun {
 
-bool Coordinator::Superseded(uint32_t index, const std::string& agent, uint64_t pod) const {
-  const auto found = nodes_.find(index);
-  if (found == nodes_.end()) return false;
-  const Node& node = found->second;
-  if (node.agent == agent) return false;
-  if (pod != 0 && node.pod != 0) return pod < node.pod;
-  return std::find(node.superseded.begin(), node.superseded.end(), agent) != node.superseded.end();
-}
-
 void Coordinator::Control(const ControlRequest& control, Instant now) {
   working_.Pass(now);
   const uint64_t generation = control.generation.value_or(control_generation_);
@@ -42,8 +33,7 @@ void Coordinator::Cancel(Instant now) {
 }
 
 void Coordinator::SetNodes(uint32_t nodes, Instant now) {
-  options_.nodes = nodes;
-  node_limit_ = nodes;
+  nodes_.Expect(nodes);
   waiters_.WakeAll();
   Decide(now);
   AnswerWoken(now);
@@ -68,9 +58,9 @@ void Coordinator::SetThresholds(const Thresholds& thresholds, Instant now) {
 
 void Coordinator::OnPodEnd(const PodEnd& end, Instant now) {
   working_.Pass(now);
-  const auto found = nodes_.find(end.node);
-  if (found == nodes_.end() || end.incarnation <= found->second.ended_pod) return;
-  Node& node = found->second;
+  Node* const found = nodes_.Find(end.node);
+  if (found == nullptr || end.incarnation <= found->ended_pod) return;
+  Node& node = *found;
   node.ended_pod = end.incarnation;
   // Where the number is unknown, an agent with an open call is not the one that died.
   const bool other = node.pod != 0 ? node.pod != end.incarnation : waiters_.Has(end.node);
@@ -92,8 +82,7 @@ void Coordinator::OnPodEnd(const PodEnd& end, Instant now) {
         "ended: raise spec.resources.limits.memory, or lower spec.processCountPerNode",
         end.node);
   }
-  node.registered = false;
-  node.silent = false;
+  Nodes::Depart(node);
   waiters_.Release(end.node, now);
   Decide(now);
   AnswerWoken(now);

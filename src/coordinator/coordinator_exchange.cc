@@ -42,7 +42,7 @@ uint64_t Coordinator::Exchange(uint32_t index, const ExchangeRequest& request, I
                                         request.incarnation.number, ledger_.epoch())});
     return exchange;
   }
-  Node& node = nodes_.at(index);
+  Node& node = *nodes_.Find(index);
   node.seen = working_.At(now);
   node.expired.clear();  // its agent lives
   // A node has one parked request; the newer one stands for it now.
@@ -65,7 +65,7 @@ uint64_t Coordinator::Exchange(uint32_t index, const ExchangeRequest& request, I
                  !waiting.reply.refused.empty() || !waiting.reply.adopted.empty() ||
                  !request.parts.empty();
   waiters_.Add(std::move(waiting));
-  if (availability_.awaits_nodes() && EveryNodeHeard()) availability_.OpenGate();
+  if (availability_.awaits_nodes() && nodes_.AllHeard()) availability_.OpenGate();
   Decide(now);
   AnswerWoken(now);
   return exchange;
@@ -80,14 +80,6 @@ void Coordinator::EndUnheard(uint32_t index, const ExchangeRequest& request) {
     const LeaseName name{one.id, lease.fence};
     if (lease.request != request.open && !held.contains(name)) EndLease(name);
   }
-}
-
-bool Coordinator::EveryNodeHeard() const {
-  for (uint32_t index = 0; index < options_.nodes; ++index) {
-    const auto found = nodes_.find(index);
-    if (found == nodes_.end() || !found->second.heard) return false;
-  }
-  return true;
 }
 
 void Coordinator::TakeEvents(uint32_t index, Node& node, const ExchangeRequest& request) {
@@ -122,7 +114,7 @@ void Coordinator::TakeEvents(uint32_t index, Node& node, const ExchangeRequest& 
       case ProcessEvent::Kind::kNoRoom: node.no_room = message; break;
       case ProcessEvent::Kind::kRanOut: node.ran_out = message; break;
       case ProcessEvent::Kind::kGaveUp:
-        node.gave_up = true;
+        nodes_.GiveUp(node);
         if (init_error_.empty()) init_error_ = std::string(message) + where;
         break;
     }

@@ -15,7 +15,6 @@ namespace {
 // Process names are unique within a node for ever: each incarnation gets a range of its own.
 constexpr uint64_t kProcessNames = 1'000;
 constexpr uint64_t kIncarnationsOfEpoch = 200;
-constexpr size_t kAgentsRemembered = 100;
 constexpr size_t kMaxMessage = size_t{4} << 10;
 
 // What a mini-batch is made of, in front of what is said of it.
@@ -34,33 +33,17 @@ std::string ItemsText(const Result<std::vector<PlannedItem>>& items) {
 NodeRegistration Coordinator::Register(uint32_t index, const std::string& agent, uint32_t processes,
                                        Instant now, uint64_t pod) {
   working_.Pass(now);
-  Node& node = nodes_[index];
-  if (!node.agent.empty() && node.agent != agent) {
-    // The end of a pod is told. One of which it was not may be at its work still, on its way out.
-    const bool may_live = pod > node.pod && node.pod > node.ended_pod;
-    if (may_live) {
-      SetLeasesAside(index);
-    } else {
-      LoseLeases(index, nullptr, now);
-    }
-    node.superseded.push_back(node.agent);
-    if (node.superseded.size() > kAgentsRemembered) node.superseded.pop_front();
+  switch (nodes_.BeforeIt(index, agent, pod)) {
+    case Nodes::Before::kNone: break;
+    case Nodes::Before::kMayLive: SetLeasesAside(index); break;
+    case Nodes::Before::kDied: LoseLeases(index, nullptr, now); break;
   }
-  node.expired.clear();
-  node.registered = true;
-  node.seen = working_.At(now);
-  node.agent = agent;
-  node.pod = pod;
-  node.processes = std::max(1U, processes);
-  node.gave_up = false;
-  node.silent = false;
-  node.no_room.clear();  // it tells anew
-  node.ran_out.clear();
-  node.incarnation = {ledger_.epoch(), ++last_incarnation_};
+  const Node& node =
+      nodes_.Register(index, agent, pod, processes, ledger_.epoch(), working_.At(now));
   waiters_.Release(index, now);
   AnswerWoken(now);
   const uint64_t range =
-      (ledger_.epoch() - options_.first_epoch) * kIncarnationsOfEpoch + node.registrations++;
+      (ledger_.epoch() - options_.first_epoch) * kIncarnationsOfEpoch + node.registrations - 1;
   return {node.incarnation, static_cast<uint32_t>(range * kProcessNames)};
 }
 
@@ -73,9 +56,9 @@ void Coordinator::SetLeasesAside(uint32_t index) {
 }
 
 // Of those that are not settled: what expired was its agent's until it was heard of again.
-std::vector<Held> Coordinator::HeldAtDeath(uint32_t index) {
+std::vector<Held> Coordinator::HeldAtDeath(uint32_t index, Node& node) {
   std::vector<Held> held = availability_.HeldBy(index);
-  for (const Held& one : std::exchange(nodes_[index].expired, {})) {
+  for (const Held& one : std::exchange(node.expired, {})) {
     if (!state_.settled(one.id)) held.push_back(one);
   }
   return held;
@@ -94,7 +77,7 @@ void Coordinator::NarrowDown(const std::vector<Held>& held) {
 }
 
 void Coordinator::LoseLeases(uint32_t index, const PodEnd* end, Instant now) {
-  const std::vector<Held> held = HeldAtDeath(index);
+  const std::vector<Held> held = HeldAtDeath(index, *nodes_.Find(index));
   if (!held.empty())
     last_progress_ = working_.At(now);  // what is lost again and again comes to an end by that
   NarrowDown(held);
@@ -150,22 +133,15 @@ void Coordinator::EndLease(const LeaseName& name) {
 
 void Coordinator::Leave(uint32_t index, const Incarnation& incarnation, Instant now) {
   working_.Pass(now);
-  const auto found = nodes_.find(index);
-  if (found == nodes_.end() || found->second.incarnation != incarnation) return;
-  found->second.registered = false;
-  found->second.silent = false;
-  found->second.expired.clear();
+  Node* const node = nodes_.Find(index);
+  if (node == nullptr || node->incarnation != incarnation) return;
+  Nodes::Depart(*node);
+  node->expired.clear();
   for (const Held& held : availability_.HeldBy(index)) {
     EndLease({held.id, held.lease.fence});
   }
   waiters_.Release(index, now);
   AnswerWoken(now);
-}
-
-bool Coordinator::IsRegistered(uint32_t index, const Incarnation& incarnation) const {
-  const auto found = nodes_.find(index);
-  return found != nodes_.end() && found->second.registered &&
-         found->second.incarnation == incarnation;
 }
 
 void Coordinator::ConnectionGone(uint64_t exchange, Instant now) {

@@ -1,0 +1,101 @@
+// Who is there: the nodes of a job, the agent of each that is in force, and what it said of itself.
+// What a node holds is Availability's business; times are working time. Pure; not thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "job/ids.h"
+#include "job/leases.h"
+
+namespace parallelrun {
+
+class Nodes {
+ public:
+  struct Node {
+    Incarnation incarnation;
+    std::string agent;
+    uint64_t pod = 0;                    // number; 0: unknown
+    uint64_t ended_pod = 0;              // the newest pod whose end was told
+    std::deque<std::string> superseded;  // earlier agents, the last ones
+    uint32_t processes = 1;
+    uint32_t registrations = 0;  // in this epoch
+    bool registered = false;
+    bool gave_up = false;
+    bool silent = false;  // neither left nor ended as far as is known, and says nothing
+    bool ever_ready = false;
+    std::string no_room;                   // why it begins nothing; "": it does
+    std::string ran_out;                   // what its processes had no space for
+    std::map<uint32_t, uint64_t> metrics;  // process to the number of its last metric
+    Instant seen;                          // last call
+    std::vector<Held> expired;             // of its agent
+    bool heard = false;                    // in this epoch: what it holds is known
+  };
+
+  // `expected`: how many are to come.
+  explicit Nodes(uint32_t expected) : expected_(expected) {}
+
+  // nullptr: it never registered in this epoch.
+  Node* Find(uint32_t index);
+  const Node* Find(uint32_t index) const;
+  const std::map<uint32_t, Node>& all() const { return nodes_; }
+
+  // What became of the agent that was in force when another one registers.
+  enum class Before {
+    kNone,     // there was none, or it is the same
+    kDied,     // it and all that it held
+    kMayLive,  // its pod was replaced, and may be at its work still, on its way out
+  };
+  Before BeforeIt(uint32_t index, const std::string& agent, uint64_t pod) const;
+  // The node is there, with a new incarnation of that epoch.
+  Node& Register(uint32_t index, const std::string& agent, uint64_t pod, uint32_t processes,
+                 uint32_t epoch, Instant worked);
+  // Another agent of that node has taken the place of this one, which may not register any more.
+  bool Superseded(uint32_t index, const std::string& agent, uint64_t pod) const;
+  bool InForce(uint32_t index, const Incarnation& incarnation) const;
+  // It left, or its end was told: nobody waits for it.
+  static void Depart(Node& node);
+  // Of init().
+  void GiveUp(Node& node);
+  // Those that have said nothing for `limit`, and that have no call open, are gone until they
+  // register again.
+  void ForgetSilent(Instant worked, Duration limit, const std::function<bool(uint32_t)>& calls);
+
+  // --- how many are to be there
+  void Expect(uint32_t count);
+  uint32_t expected() const { return expected_; }
+  // Only a changed number sends anybody away.
+  bool Expected(uint32_t index) const { return !limited_ || index < expected_; }
+  // Each of them has told in this epoch what it holds.
+  bool AllHeard() const;
+
+  // --- counts
+  size_t registered() const;
+  // Of those expected, how many gave up on init(). Costs nothing while none did.
+  size_t gave_up() const;
+  bool any_ready() const;
+  // Somebody could work, or should.
+  bool AnyAtWork() const;
+
+  // --- for messages; "": none
+  // Nodes that should be at work and say nothing, where nobody else works.
+  std::string Silent() const;
+  // Why one of them waits for its disk.
+  std::string WaitsFor() const;
+
+ private:
+  std::map<uint32_t, Node> nodes_;
+  uint32_t expected_;
+  bool limited_ = false;
+  bool any_gave_up_ = false;
+  uint32_t last_incarnation_ = 0;
+};
+
+}  // namespace parallelrun
