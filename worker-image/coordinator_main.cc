@@ -50,14 +50,14 @@ int Main(int argc, char** argv) {
   // The bundle brings its own OpenSSL: the configuration of the image's is for another one.
   OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
   SetUpLogging(json ? LogFormat::kJson : LogFormat::kTree, LogLevel::kInfo);
+  const std::unique_ptr<Files> files = MakeSystemFiles();
   const Result<CoordinatorConfig> config = ReadConfig(config_path);
   if (!config.ok()) {
     if (access(kTerminationLog, W_OK) == 0) {
-      LeaveLastWords(kTerminationLog, LastErrorJson(config.error().message));
+      LeaveLastWords(*files, kTerminationLog, LastErrorJson(config.error().message));
     }
     return CannotStart(config.error());
   }
-  const std::unique_ptr<Files> files = MakeSystemFiles();
   const Result<CoordinatorExit> exit = RunCoordinator(*config, *files);
   return exit.ok() ? static_cast<int>(*exit) : CannotStart(exit.error());
 }

@@ -1,15 +1,19 @@
 #include "base/log.h"
 
 #include <spdlog/formatter.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "base/escape.h"
 
@@ -94,6 +98,31 @@ void SetUpLogging(LogFormat format, LogLevel level) {
   logger->set_formatter(std::make_unique<LineFormatter>(format));
   logger->set_level(SpdlogLevel(level));
   spdlog::set_default_logger(std::move(logger));
+}
+
+namespace {
+
+class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit LineSink(std::function<void(std::string)> take) : take_(std::move(take)) {}
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    take_(std::string(line.data(), line.size()));
+  }
+  void flush_() override {}
+
+  const std::function<void(std::string)> take_;
+};
+
+}  // namespace
+
+void AlsoLogTo(std::function<void(std::string line)> take) {
+  auto sink = std::make_shared<LineSink>(std::move(take));
+  sink->set_formatter(std::make_unique<LineFormatter>(LogFormat::kTree));
+  spdlog::default_logger()->sinks().push_back(std::move(sink));
 }
 
 LogScope::LogScope(const LogSubject& subject) : before_(current) { current = &subject; }

@@ -2,6 +2,7 @@
 // thread-safe; untrusted text goes through Printable (escape.h) first.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 
@@ -40,6 +41,10 @@ class LogScope {
  private:
   const LogSubject* before_;
 };
+
+// From now on also to `take`, a line at a time, in the format kTree: on the thread that logs, so it
+// must not block, nor log. After SetUpLogging, while no other thread logs.
+void AlsoLogTo(std::function<void(std::string line)> take);
 
 // From now on also to a file, in the format kTree; it is made, with its folder, and appended to.
 // After SetUpLogging, while no other thread logs. Throws nothing: what fails is logged.

@@ -2,9 +2,11 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 
 #include "api/enums.h"
 #include "base/escape.h"
+#include "base/files.h"
 #include "cli/run/local_job.h"
 #include "cli/run/local_run.h"
 #include "coordinator/types/decide_types.h"
@@ -62,10 +64,12 @@ int PrintTypes(const TypesRequest& request) {
   } else {
     inputs.push_back(InputAt(request));
   }
+  const std::unique_ptr<Files> files = MakeSystemFiles();
   bool printed = false;
   for (const PlanInput& input : inputs) {
     if (input.kind != PlanKind::kDelimited) continue;
-    const Result<std::optional<TypedTable>> table = DecideTypes(input, forbidden, kWholeInput);
+    const Result<std::optional<TypedTable>> table =
+        DecideTypes(input, {*files, forbidden}, kWholeInput);
     if (!table.ok()) return Refuse(table.error().message);
     if (!*table) continue;
     if (inputs.size() > 1) std::printf("inputs[%s]\n", input.name.c_str());

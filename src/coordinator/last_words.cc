@@ -1,11 +1,9 @@
 #include "coordinator/last_words.h"
 
-#include <fcntl.h>
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -69,16 +67,11 @@ std::string LastErrorJson(const std::string& message) {
   return text;
 }
 
-void LeaveLastWords(const std::string& path, const std::string& words) {
+void LeaveLastWords(Files& files, const std::string& path, const std::string& words) {
   if (path.empty()) return;
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0644);
-  Status written;
-  if (fd < 0) {
-    written = ErrnoError(errno, "open " + path);
-  } else if (write(fd, words.data(), words.size()) != static_cast<ssize_t>(words.size())) {
-    written = ErrnoError(errno, "write " + path);
-  }
-  if (fd >= 0) close(fd);
+  const Result<std::unique_ptr<File>> file = files.OpenOrCreate(path);
+  Status written = file.ok() ? (*file)->Cut(0) : Status(file.error());
+  if (written.ok()) written = (*file)->WriteAt(0, words);
   if (!written.ok()) spdlog::warn("the last words are lost: {}", written.error().message);
 }
 

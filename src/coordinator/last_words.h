@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <string>
 
+#include "base/files.h"
+
 namespace parallelrun {
 
 // Exit codes of the coordinator (docs/coordinator-api.md).
@@ -28,6 +30,6 @@ std::string LastErrorJson(const std::string& message);
 
 // Overwrites `path` in place: the kubelet mounts that file, so a rename onto it would fail. Nothing
 // for ""; what fails is logged.
-void LeaveLastWords(const std::string& path, const std::string& words);
+void LeaveLastWords(Files& files, const std::string& path, const std::string& words);
 
 }  // namespace parallelrun

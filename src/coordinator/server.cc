@@ -129,9 +129,9 @@ void CoordinatorServer::StartPlanning() {
       return coordinator_.FailPlan(kept.error(), Now());
     }
   }
-  planner_ = Thread(
-      "planner", [this, planner = std::make_shared<Planner>(std::move(inputs), options_.forbidden,
-                                                            cursor)] { PlanLoop(*planner); });
+  planner_ = Thread("planner", [this, planner = std::make_shared<Planner>(
+                                          std::move(inputs), PlanDisk{files_, options_.forbidden},
+                                          cursor)] { PlanLoop(*planner); });
 }
 
 void CoordinatorServer::PlanLoop(Planner& planner) {

@@ -30,6 +30,7 @@ class SimFiles final : public Files {
 
   Result<std::unique_ptr<File>> CreateExclusive(const std::string& path) override;
   Result<std::unique_ptr<File>> Open(const std::string& path) override;
+  Result<std::unique_ptr<File>> OpenOrCreate(const std::string& path) override;
   Result<std::unique_ptr<File>> OpenRead(const std::string& path) const override;
   Status Rename(const std::string& from, const std::string& to) override;
   Result<bool> RenameNew(const std::string& from, const std::string& to) override;
@@ -38,6 +39,11 @@ class SimFiles final : public Files {
   Status MakeFolders(const std::string& path) override;
   Result<std::vector<std::string>> List(const std::string& path) const override;
   Result<bool> Exists(const std::string& path) const override;
+  Result<FileFacts> Stat(const std::string& path) const override;
+  Result<std::string> RealPath(const std::string& path) const override;
+  Result<std::unique_ptr<Folder>> OpenFolder(const std::string& path, Links links) const override;
+  Result<std::unique_ptr<File>> Lock(const std::string& path) override;
+  bool IsLocked(const std::string& path) const override;
   Result<uint64_t> FreeSpace(const std::string& path) const override;
 
   // Does `act`, or what was armed for this operation.
@@ -53,10 +59,11 @@ class SimFiles final : public Files {
     if (dead_) return Error{Code::kUnavailable, "this process is dead"};
     return act();
   }
+  // What was opened operates through this object too.
+  Result<std::unique_ptr<File>> Wrap(Result<std::unique_ptr<File>> file) const;
+  Result<std::unique_ptr<Folder>> Wrap(Result<std::unique_ptr<Folder>> folder) const;
 
  private:
-  Result<std::unique_ptr<File>> Wrap(Result<std::unique_ptr<File>> file) const;
-
   FaultFiles& disk_;
   bool dead_ = false;
   mutable uint64_t countdown_ = 0;

@@ -14,6 +14,11 @@ constexpr uint64_t kSector = 512;
 
 std::string Parent(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
+// Of folders there is no more to say than which they are.
+uint64_t NumberOfFolder(const std::string& path) {
+  return (uint64_t{1} << 63) | std::hash<std::string>{}(path);
+}
+
 }  // namespace
 
 uint64_t FaultRng::Next() {
@@ -33,15 +38,36 @@ struct Node {
     std::string before;   // the bytes it replaced; shorter than `length` where it extended the file
     bool doomed = false;  // a sync of it failed: the system forgot it, no later sync keeps it
   };
+  explicit Node(uint64_t its_number) : number(its_number) {}
+
+  const uint64_t number;  // one for each file that ever was
   std::string bytes;
   uint64_t reserved = 0;
+  uint64_t changes = 0;
   std::vector<Write> unsynced;
+
+  FileFacts Facts() const {
+    return {EntryKind::kFile, {1, number}, bytes.size(), static_cast<int64_t>(changes)};
+  }
 
   uint64_t allocated() const { return std::max<uint64_t>(bytes.size(), reserved); }
 
   void Apply(uint64_t offset, std::string_view data) {
     if (bytes.size() < offset + data.size()) bytes.resize(offset + data.size(), '\0');
     bytes.replace(offset, data.size(), data);
+    ++changes;
+  }
+
+  // At once, as is always allowed: what was cut off does not come back after a crash.
+  void Cut(uint64_t size) {
+    ++changes;
+    bytes.resize(size);
+    for (Write& w : unsynced) {
+      const uint64_t end = std::min(w.offset + w.length, size);
+      w.length = end - std::min(w.offset, end);
+      w.before.resize(std::min<uint64_t>(w.before.size(), w.length));
+    }
+    std::erase_if(unsynced, [](const Write& w) { return w.length == 0; });
   }
 
   void Crash(CrashMode mode, FaultRng& rng) {
@@ -127,6 +153,8 @@ struct FaultFiles::Disk {
   uint64_t flip_read = 0;
   uint64_t shorten_read = 0;
   std::optional<uint64_t> capacity;
+  std::set<std::string> locked;
+  uint64_t nodes_made = 0;
   bool reserve_works = true;
   bool exclusive_works = true;
   bool rename_new_works = true;
@@ -140,6 +168,8 @@ struct FaultFiles::Disk {
     const uint64_t used = Used();
     return capacity ? (*capacity > used ? *capacity - used : 0) : uint64_t{1} << 50;
   }
+
+  NodePtr NewNode() { return std::make_shared<Node>(++nodes_made); }
 
   NodePtr Find(const std::string& path) const {
     const auto found = entries.find(path);
@@ -217,11 +247,11 @@ class FaultFile final : public File {
         });
   }
 
-  Result<std::string> ReadAt(uint64_t offset, size_t size) const override {
-    return disk_->Operate([&]() -> Result<std::string> {
+  Result<size_t> ReadInto(uint64_t offset, std::span<char> to) const override {
+    return disk_->Operate([&]() -> Result<size_t> {
       if (Status s = Usable(); !s.ok()) return s.error();
       std::string bytes;
-      if (offset < node_->bytes.size()) bytes = node_->bytes.substr(offset, size);
+      if (offset < node_->bytes.size()) bytes = node_->bytes.substr(offset, to.size());
       ++disk_->reads;
       if (disk_->reads == disk_->flip_read && !bytes.empty()) {
         const uint64_t bit = disk_->rng.Below(bytes.size() * 8);
@@ -230,7 +260,8 @@ class FaultFile final : public File {
       if (disk_->reads == disk_->shorten_read && !bytes.empty()) {
         bytes.resize(disk_->rng.Below(bytes.size()));
       }
-      return bytes;
+      std::copy(bytes.begin(), bytes.end(), to.begin());
+      return bytes.size();
     });
   }
 
@@ -246,10 +277,19 @@ class FaultFile final : public File {
         });
   }
 
-  Result<uint64_t> Size() const override {
-    return disk_->Operate([&]() -> Result<uint64_t> {
+  Result<FileFacts> Stat() const override {
+    return disk_->Operate([&]() -> Result<FileFacts> {
       if (Status s = Usable(); !s.ok()) return s.error();
-      return uint64_t{node_->bytes.size()};
+      return node_->Facts();
+    });
+  }
+
+  Status Cut(uint64_t size) override {
+    return disk_->Operate([&]() -> Status {
+      if (Status s = Usable(); !s.ok()) return s;
+      assert(size <= node_->bytes.size());
+      node_->Cut(size);
+      return {};
     });
   }
 
@@ -292,6 +332,105 @@ class FaultFile final : public File {
   const std::string path_;
   [[maybe_unused]] const bool writable_;  // for an assertion
   const uint64_t life_;
+};
+
+// A handle of a folder, for which its path stands: nobody moves folders on this disk.
+class FaultFolder final : public Folder {
+ public:
+  FaultFolder(FaultFiles files, std::shared_ptr<FaultFiles::Disk> disk, std::string path)
+      : files_(std::move(files)), disk_(std::move(disk)), path_(std::move(path)) {}
+
+  Status Entries(const EachEntry& each) const override {
+    const Result<std::vector<std::string>> names = files_.List(path_);
+    if (!names.ok()) return names.error();
+    std::vector<EntryKind> kinds;
+    {
+      const std::lock_guard lock(disk_->mutex);
+      for (const std::string& name : *names) {
+        const bool folder = disk_->folders.contains(PathOf(name));
+        kinds.push_back(folder ? EntryKind::kFolder : EntryKind::kFile);
+      }
+    }
+    for (size_t i = 0; i < names->size(); ++i) {
+      if (Status told = each((*names)[i], kinds[i]); !told.ok()) return told;
+    }
+    return {};
+  }
+  Result<FileFacts> Stat(const std::string& name, Links) const override {
+    return files_.Stat(PathOf(name));
+  }
+  Result<std::unique_ptr<Folder>> OpenFolder(const std::string& name) const override {
+    return files_.OpenFolder(PathOf(name), Links::kRefuse);
+  }
+  Result<std::unique_ptr<File>> OpenRead(const std::string& name) const override {
+    return files_.OpenRead(PathOf(name));
+  }
+  Result<std::unique_ptr<File>> CreateExclusive(const std::string& name) override {
+    return files_.CreateExclusive(PathOf(name));
+  }
+  Result<std::unique_ptr<File>> OpenOrCreate(const std::string& name) override {
+    return files_.OpenOrCreate(PathOf(name));
+  }
+  Status Append(const std::string& name, std::string_view bytes) override {
+    Result<std::unique_ptr<File>> file = files_.OpenOrCreate(PathOf(name));
+    if (!file.ok()) return file.error();
+    const Result<uint64_t> size = (*file)->Size();
+    return size.ok() ? (*file)->WriteAt(*size, bytes) : Status(size.error());
+  }
+  Status MakeFolder(const std::string& name) override {
+    const std::string path = PathOf(name);
+    return disk_->Operate([&]() -> Status {
+      if (disk_->folders.contains(path) || disk_->Find(path)) {
+        return Error{Code::kExists, "create folder " + path + ": it exists"};
+      }
+      if (!disk_->folders.contains(Parent(path))) {
+        return Error{Code::kNotFound, "create folder " + path + ": no such folder"};
+      }
+      disk_->folders.insert(path);
+      return {};
+    });
+  }
+  Status Rename(const std::string& from, const std::string& to) override {
+    return files_.Rename(PathOf(from), PathOf(to));
+  }
+  Status Remove(const std::string& name) override {
+    const std::string path = PathOf(name);
+    return disk_->Operate([&]() -> Status {
+      if (const NodePtr node = disk_->Find(path)) {
+        disk_->Change({path, node, "", nullptr, nullptr});
+        return {};
+      }
+      const auto below = [&](const auto& all) {
+        const auto first = all.lower_bound(path + "/");
+        if (first == all.end()) return false;
+        if constexpr (requires { first->first; }) {
+          return first->first.starts_with(path + "/");
+        } else {
+          return first->starts_with(path + "/");
+        }
+      };
+      if (below(disk_->entries) || below(disk_->folders)) {
+        return Error{Code::kInternal, "remove " + path + ": it is not empty"};
+      }
+      if (disk_->folders.erase(path) > 0) return {};
+      return Error{Code::kNotFound, "remove " + path + ": no such file"};
+    });
+  }
+  Status Link(const std::string&, const std::string& name) override {
+    return Error{Code::kPermission, "link " + PathOf(name) + ": this disk knows no links"};
+  }
+  Status SyncFolderOf(const std::string& name) override {
+    return files_.SyncFolder(Parent(PathOf(name)));
+  }
+
+ private:
+  std::string PathOf(const std::string& name) const {
+    return name == "." ? path_ : path_ + "/" + name;
+  }
+
+  FaultFiles files_;  // another view of the same disk
+  const std::shared_ptr<FaultFiles::Disk> disk_;
+  const std::string path_;
 };
 
 FaultFiles::FaultFiles(uint64_t seed) : disk_(std::make_shared<Disk>(seed)) {}
@@ -349,7 +488,7 @@ void FaultFiles::Put(const std::string& path, std::string bytes) {
   for (std::string folder = Parent(path); !folder.empty(); folder = Parent(folder)) {
     disk_->folders.insert(folder);
   }
-  disk_->entries[path] = std::make_shared<Node>();
+  disk_->entries[path] = disk_->NewNode();
   disk_->entries[path]->bytes = std::move(bytes);
 }
 
@@ -363,7 +502,7 @@ Result<std::unique_ptr<File>> FaultFiles::CreateExclusive(const std::string& pat
     if (!disk_->folders.contains(Parent(path))) {
       return Error{Code::kNotFound, "create " + path + ": no such folder"};
     }
-    const auto node = std::make_shared<Node>();
+    const auto node = disk_->NewNode();
     disk_->Change({"", nullptr, path, node, disk_->Find(path)});
     return std::unique_ptr<File>(std::make_unique<FaultFile>(disk_, node, path, true));
   });
@@ -382,6 +521,20 @@ Result<std::unique_ptr<File>> FaultFiles::OpenRead(const std::string& path) cons
     const NodePtr node = disk_->Find(path);
     if (!node) return Error{Code::kNotFound, "open " + path + ": no such file"};
     return std::unique_ptr<File>(std::make_unique<FaultFile>(disk_, node, path, false));
+  });
+}
+
+Result<std::unique_ptr<File>> FaultFiles::OpenOrCreate(const std::string& path) {
+  return disk_->Operate([&]() -> Result<std::unique_ptr<File>> {
+    NodePtr node = disk_->Find(path);
+    if (!node && !disk_->folders.contains(Parent(path))) {
+      return Error{Code::kNotFound, "open " + path + ": no such folder"};
+    }
+    if (!node) {
+      node = disk_->NewNode();
+      disk_->Change({"", nullptr, path, node, nullptr});
+    }
+    return std::unique_ptr<File>(std::make_unique<FaultFile>(disk_, node, path, true));
   });
 }
 
@@ -470,6 +623,47 @@ Result<bool> FaultFiles::Exists(const std::string& path) const {
 
 Result<uint64_t> FaultFiles::FreeSpace(const std::string&) const {
   return disk_->Operate([&]() -> Result<uint64_t> { return disk_->Free(); });
+}
+
+Result<FileFacts> FaultFiles::Stat(const std::string& path) const {
+  return disk_->Operate([&]() -> Result<FileFacts> {
+    if (const NodePtr node = disk_->Find(path)) return node->Facts();
+    if (!disk_->folders.contains(path)) {
+      return Error{Code::kNotFound, "stat " + path + ": nothing is there"};
+    }
+    return FileFacts{EntryKind::kFolder, {1, NumberOfFolder(path)}, 0, 0};
+  });
+}
+
+Result<std::string> FaultFiles::RealPath(const std::string& path) const {
+  return disk_->Operate([&]() -> Result<std::string> {
+    if (disk_->Find(path) || disk_->folders.contains(path)) return path;
+    return Error{Code::kNotFound, "resolve " + path + ": nothing is there"};
+  });
+}
+
+Result<std::unique_ptr<Folder>> FaultFiles::OpenFolder(const std::string& path, Links) const {
+  return disk_->Operate([&]() -> Result<std::unique_ptr<Folder>> {
+    if (!disk_->folders.contains(path)) {
+      return Error{Code::kNotFound, "open folder " + path + ": no such folder"};
+    }
+    return std::unique_ptr<Folder>(std::make_unique<FaultFolder>(FaultFiles(disk_), disk_, path));
+  });
+}
+
+Result<std::unique_ptr<File>> FaultFiles::Lock(const std::string& path) {
+  Result<std::unique_ptr<File>> file = OpenOrCreate(path);
+  if (!file.ok()) return file;
+  return disk_->Operate([&]() -> Result<std::unique_ptr<File>> {
+    if (disk_->locked.insert(path).second) return std::move(file);
+    return Error{Code::kUnavailable, "lock " + path + ": somebody has it"};
+  });
+}
+
+bool FaultFiles::IsLocked(const std::string& path) const {
+  const Result<bool> locked =
+      disk_->Operate([&]() -> Result<bool> { return disk_->locked.contains(path); });
+  return !locked.ok() || *locked;
 }
 
 }  // namespace parallelrun

@@ -4,7 +4,7 @@
 // thread-safe; all else is for a time when no other thread uses the disk.
 //
 // After Crash() every open File is dead: its operations fail with kUnavailable. Files opened before
-// by several users see one disk, as coordinators on one volume do.
+// by several users see one disk, as coordinators on one volume do. There are no links on it.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/files.h"
@@ -77,6 +78,7 @@ class FaultFiles final : public Files {
 
   Result<std::unique_ptr<File>> CreateExclusive(const std::string& path) override;
   Result<std::unique_ptr<File>> Open(const std::string& path) override;
+  Result<std::unique_ptr<File>> OpenOrCreate(const std::string& path) override;
   Result<std::unique_ptr<File>> OpenRead(const std::string& path) const override;
   Status Rename(const std::string& from, const std::string& to) override;
   Result<bool> RenameNew(const std::string& from, const std::string& to) override;
@@ -85,12 +87,20 @@ class FaultFiles final : public Files {
   Status MakeFolders(const std::string& path) override;
   Result<std::vector<std::string>> List(const std::string& path) const override;
   Result<bool> Exists(const std::string& path) const override;
+  Result<FileFacts> Stat(const std::string& path) const override;
+  Result<std::string> RealPath(const std::string& path) const override;
+  Result<std::unique_ptr<Folder>> OpenFolder(const std::string& path, Links links) const override;
+  // Stays locked for ever.
+  Result<std::unique_ptr<File>> Lock(const std::string& path) override;
+  bool IsLocked(const std::string& path) const override;
   Result<uint64_t> FreeSpace(const std::string& path) const override;
 
  private:
   struct Disk;
-  std::shared_ptr<Disk> disk_;  // shared with the open files
+  explicit FaultFiles(std::shared_ptr<Disk> disk) : disk_(std::move(disk)) {}
+  std::shared_ptr<Disk> disk_;  // shared with the open files and folders
   friend class FaultFile;
+  friend class FaultFolder;
 };
 
 }  // namespace parallelrun

@@ -10,12 +10,16 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "agent/processes/spawn.h"
 #include "api/to_json.h"
+#include "base/escape.h"
+#include "base/files.h"
+#include "base/open_below.h"
 #include "base/random.h"
 #include "cli/run/code_snapshot.h"
 #include "coordinator/access.h"
@@ -56,9 +60,16 @@ Result<Fd> ListenOnLoopback(uint16_t& port) {
 
 // `path` is below the folder of the logs.
 Result<Fd> AppendTo(const std::string& log_folder, const std::string& path) {
-  const Result<LogFolder> folder = LogFolder::Open(log_folder);
+  const std::unique_ptr<Files> files = MakeSystemFiles();
+  const Result<LogFolder> folder = LogFolder::Open(*files, log_folder);
   if (!folder.ok()) return folder.error();
-  return folder->OpenFile(path.substr(log_folder.size() + 1), O_WRONLY | O_CREAT | O_APPEND);
+  const std::string name = path.substr(log_folder.size() + 1);
+  if (const Status made = folder->Append(name, ""); !made.ok()) return made.error();
+  // The handle of the folder gives no descriptor, which a child needs.
+  const Fd root(open(log_folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  Fd file(root.ok() ? OpenBelow(root.get(), name, O_WRONLY | O_APPEND, 0) : -1);
+  if (!file.ok()) return ErrorBelow(errno, "open " + Printable(path, 1000));
+  return file;
 }
 
 }  // namespace

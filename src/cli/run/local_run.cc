@@ -89,7 +89,7 @@ class LocalRun {
     // Orphans of a guardian that was killed come to us, to be ended with the rest.
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     InitRestThread();
-    Result<Fd> lock = LockState(job_.layout.state_folder);
+    Result<std::unique_ptr<File>> lock = LockState(*files_, job_.layout.state_folder);
     if (!lock.ok() && lock.error().code == Code::kUnavailable) return lock.error();
     if (!lock.ok()) return Unusable(lock.error());
     lock_ = std::move(*lock);
@@ -220,7 +220,7 @@ class LocalRun {
           launcher_->CoordinatorLog(), LastLine(launcher_->CoordinatorLog())));
       return Finish(kExitFailed);
     }
-    if (const Status there = CheckLocked(lock_, job_.layout.state_folder); !there.ok()) {
+    if (const Status there = CheckLocked(*files_, *lock_, job_.layout.state_folder); !there.ok()) {
       display_.Say(there.error().message);
       return Finish(kExitFailed);
     }
@@ -411,7 +411,8 @@ class LocalRun {
   SystemClock clock_;
   Instant started_;
   EventLoop loop_;
-  Fd lock_;  // of the state folder
+  const std::unique_ptr<Files> files_ = MakeSystemFiles();
+  std::unique_ptr<File> lock_;  // of the state folder
   RunFolder folder_;
   std::unique_ptr<Launcher> launcher_;
   std::unique_ptr<RestClient> client_;  // until the poller has it

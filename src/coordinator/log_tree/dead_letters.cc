@@ -1,11 +1,9 @@
 #include "coordinator/log_tree/dead_letters.h"
 
-#include <fcntl.h>
 #include <spdlog/fmt/fmt.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -15,7 +13,7 @@ namespace {
 using nlohmann::json;
 
 constexpr char kName[] = "dead-letter.jsonl";
-constexpr off_t kMostLogBytes = off_t{64} << 20;
+constexpr uint64_t kMostLogBytes = uint64_t{64} << 20;
 constexpr size_t kMostTraceback = size_t{64} << 10;
 
 // The tracebacks in one error log, found by the heading that the worker gives each of them.
@@ -43,18 +41,12 @@ class ErrorLogs {
     if (log == log_) return;
     log_ = log;
     text_.clear();
-    const Result<Fd> file = folder_.OpenFile(log, O_RDONLY);
-    struct stat facts {};
-    if (!file.ok() || fstat(file->get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return;
-    if (facts.st_size > kMostLogBytes) return;
-    text_.resize(static_cast<size_t>(facts.st_size));
-    size_t got = 0;
-    while (got < text_.size()) {
-      const ssize_t n = read(file->get(), text_.data() + got, text_.size() - got);
-      if (n <= 0) break;
-      got += static_cast<size_t>(n);
-    }
-    text_.resize(got);
+    const Result<std::unique_ptr<File>> file = folder_.OpenRead(log);
+    if (!file.ok()) return;
+    const Result<FileFacts> facts = (*file)->Stat();
+    if (!facts.ok() || facts->kind != EntryKind::kFile || facts->size > kMostLogBytes) return;
+    Result<std::string> text = (*file)->ReadAt(0, facts->size);
+    if (text.ok()) text_ = std::move(*text);
   }
 
   const LogFolder folder_;

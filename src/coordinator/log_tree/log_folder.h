@@ -10,44 +10,40 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/fd.h"
+#include "base/files.h"
 
 namespace parallelrun {
 
 class LogFolder {
  public:
   // Made if missing.
-  static Result<LogFolder> Open(const std::string& path);
+  static Result<LogFolder> Open(Files& files, const std::string& path);
 
   const std::string& path() const { return path_; }
 
-  // `flags` as for open(2). With O_CREAT its folders are made too. kPermission where the path leads
-  // through a link.
-  Result<Fd> OpenFile(const std::string& name, int flags) const;
-  Status MakeFolder(const std::string& name) const;
+  // kPermission where a path leads through a link. What makes a file makes its folders too.
+  Result<std::unique_ptr<File>> OpenRead(const std::string& name) const;
+  Result<std::unique_ptr<File>> OpenOrCreate(const std::string& name) const;
+  Result<std::unique_ptr<File>> CreateExclusive(const std::string& name) const;
   // At its end, without a sync.
   Status Append(const std::string& name, std::string_view text) const;
   // Whole or not at all: written beside, synced, renamed.
   Status Publish(const std::string& name, std::string_view text) const;
-  // Both in one folder.
+  // Both in one folder; what it makes is durable.
   Status Rename(const std::string& from, const std::string& to) const;
   Status Remove(const std::string& name) const;
   // A file, or a folder with all in it. What cannot be removed stays.
   void RemoveAll(const std::string& name) const;
-  // What lies in it; nothing where that cannot be read.
+  // What lies in it, sorted; nothing where that cannot be read.
   std::vector<std::string> List(const std::string& name) const;
   // A link of our own, where the volume knows links and nothing has the name.
   void Link(const std::string& target, const std::string& name) const;
-  Status SyncFolderOf(const std::string& name) const;
 
  private:
-  LogFolder(Fd root, std::string path)
-      : root_(std::make_shared<const Fd>(std::move(root))), path_(std::move(path)) {}
-  // Of the folder that holds `name`.
-  Result<Fd> Parent(const std::string& name) const;
-  Error Failed(int number, const char* call, const std::string& name) const;
+  LogFolder(std::shared_ptr<Folder> root, std::string path)
+      : root_(std::move(root)), path_(std::move(path)) {}
 
-  std::shared_ptr<const Fd> root_;
+  std::shared_ptr<Folder> root_;
   std::string path_;
 };
 
@@ -69,7 +65,8 @@ class NewLogFile {
   const LogFolder folder_;
   const std::string name_;
   const std::string beside_;
-  Fd file_;
+  std::unique_ptr<File> file_;
+  uint64_t size_ = 0;
   std::string waiting_;
   Status status_;
   bool published_ = false;

@@ -1,15 +1,10 @@
 #include "coordinator/log_tree/log_sink.h"
 
-#include <fcntl.h>
 #include <spdlog/fmt/fmt.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <filesystem>
+#include <memory>
 #include <utility>
 #include <vector>
-
-#include "base/escape.h"
 
 namespace parallelrun {
 namespace {
@@ -25,8 +20,8 @@ std::string Join(const std::vector<std::string>& segments, size_t count) {
 
 }  // namespace
 
-Result<LogSink> LogSink::Open(const std::string& root) {
-  Result<LogFolder> folder = LogFolder::Open(root);
+Result<LogSink> LogSink::Open(Files& files, const std::string& root) {
+  Result<LogFolder> folder = LogFolder::Open(files, root);
   if (!folder.ok()) return folder.error();
   return LogSink(std::move(*folder));
 }
@@ -60,20 +55,12 @@ Status LogSink::Write(uint32_t node, const std::vector<std::string>& segments, u
     return Error{Code::kPermission, fmt::format("node {} may not write this log path", node)};
   }
   const std::string path = Join(segments, segments.size());
-  const Result<Fd> file = folder_.OpenFile(path, O_WRONLY | O_CREAT | (truncate ? O_TRUNC : 0));
+  const Result<std::unique_ptr<File>> file = folder_.OpenOrCreate(path);
   if (!file.ok()) return file.error();
-  Status status;
-  while (!bytes.empty()) {
-    const ssize_t n = pwrite(file->get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) {
-      status = ErrnoError(errno, "write the log file " + Printable(path, 300));
-      break;
-    }
-    offset += static_cast<uint64_t>(n);
-    bytes.remove_prefix(static_cast<size_t>(n));
+  if (truncate) {
+    if (Status cut = (*file)->Cut(0); !cut.ok()) return cut;
   }
-  return status;
+  return (*file)->WriteAt(offset, bytes);
 }
 
 void ClearLogTree(const LogFolder& folder) {

@@ -15,7 +15,7 @@ namespace parallelrun {
 class LogSink {
  public:
   // `root` is the log folder; made if missing.
-  static Result<LogSink> Open(const std::string& root);
+  static Result<LogSink> Open(Files& files, const std::string& root);
   const LogFolder& folder() const { return folder_; }
 
   // True when `node` may write this path (docs/coordinator-api.md lists the folders). Pure.

@@ -1,13 +1,9 @@
 #include "coordinator/plan/block_reader.h"
 
-#include <fcntl.h>
 #include <spdlog/fmt/fmt.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <string_view>
 #include <utility>
 
@@ -44,32 +40,26 @@ Status CheckIsText(std::string_view begin, const std::string& path) {
 
 }  // namespace
 
-Result<std::unique_ptr<BlockReader>> BlockReader::Open(const std::string& path, bool skip_mark,
-                                                       std::stop_token stop) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  struct stat found {};
-  if (fd < 0 || fstat(fd, &found) != 0) {
-    const Error error = ErrnoError(errno, "open " + Printable(path, 4096));
-    if (fd >= 0) close(fd);
-    return error;
-  }
-  posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-  constexpr int64_t kNanoseconds = 1'000'000'000;
-  const FileStamp stamp{static_cast<uint64_t>(found.st_size),
-                        found.st_mtim.tv_sec * kNanoseconds + found.st_mtim.tv_nsec};
-  return std::unique_ptr<BlockReader>(new BlockReader(fd, path, stamp, skip_mark, std::move(stop)));
+Result<std::unique_ptr<BlockReader>> BlockReader::Open(const Files& files, const std::string& path,
+                                                       bool skip_mark, std::stop_token stop) {
+  Result<std::unique_ptr<File>> file = files.OpenRead(path);
+  if (!file.ok()) return file.error();
+  const Result<FileFacts> facts = (*file)->Stat();
+  if (!facts.ok()) return facts.error();
+  (*file)->ExpectSequentialReads();
+  const FileStamp stamp{facts->size, facts->modified_ns};
+  return std::unique_ptr<BlockReader>(
+      new BlockReader(std::move(*file), path, stamp, skip_mark, std::move(stop)));
 }
 
-BlockReader::BlockReader(int fd, std::string path, FileStamp stamp, bool skip_mark,
-                         std::stop_token stop)
-    : fd_(fd),
+BlockReader::BlockReader(std::unique_ptr<File> file, std::string path, FileStamp stamp,
+                         bool skip_mark, std::stop_token stop)
+    : file_(std::move(file)),
       path_(std::move(path)),
       stamp_(stamp),
       skip_mark_(skip_mark),
       stop_(std::move(stop)),
       buffer_(new char[kBufferSize]) {}
-
-BlockReader::~BlockReader() { close(fd_); }
 
 Status BlockReader::Fill() {
   if (stop_.stop_requested()) {
@@ -77,18 +67,12 @@ Status BlockReader::Fill() {
                  Printable(path_, 4096) + " is not read to its end: the job ended"};
   }
   const bool at_front = offset_ == 0;
-  size_t held = 0;
-  // A byte order mark must not be cut by a short read.
-  while (held < (at_front ? kByteOrderMark.size() : 1) && offset_ + held < stamp_.size) {
-    const size_t wanted = std::min<uint64_t>(kBufferSize - held, stamp_.size - offset_ - held);
-    const ssize_t got =
-        pread(fd_, buffer_.get() + held, wanted, static_cast<off_t>(offset_ + held));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrnoError(errno, "read " + Printable(path_, 4096));
-    if (got == 0) break;  // it was cut short; whoever reads the slices will find out
-    held += static_cast<size_t>(got);
-  }
-  rest_ = {buffer_.get(), held};
+  const size_t wanted =
+      std::min<uint64_t>(kBufferSize, stamp_.size - std::min(offset_, stamp_.size));
+  // Fewer bytes: it was cut short; whoever reads the slices will find out.
+  const Result<size_t> got = file_->ReadInto(offset_, {buffer_.get(), wanted});
+  if (!got.ok()) return got.error();
+  rest_ = {buffer_.get(), *got};
   if (at_front) {
     if (Status text = CheckIsText(rest_, path_); !text.ok()) return text;
   }
@@ -100,19 +84,10 @@ Status BlockReader::Fill() {
 }
 
 Result<std::string> BlockReader::ReadAt(uint64_t offset, size_t size) const {
-  std::string bytes(size, '\0');
-  for (size_t held = 0; held < size;) {
-    const ssize_t got =
-        pread(fd_, bytes.data() + held, size - held, static_cast<off_t>(offset + held));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrnoError(errno, "read " + Printable(path_, 4096));
-    if (got == 0) {
-      return Error{Code::kInvalid,
-                   fmt::format("{} became shorter while it was read", Printable(path_, 4096))};
-    }
-    held += static_cast<size_t>(got);
-  }
-  return bytes;
+  Result<std::string> bytes = file_->ReadAt(offset, size);
+  if (!bytes.ok() || bytes->size() == size) return bytes;
+  return Error{Code::kInvalid,
+               fmt::format("{} became shorter while it was read", Printable(path_, 4096))};
 }
 
 }  // namespace parallelrun

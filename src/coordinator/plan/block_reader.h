@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "job/plan_chunk.h"
 
 namespace parallelrun {
@@ -17,11 +18,8 @@ class BlockReader {
  public:
   // With `skip_mark` the bytes of a UTF-8 byte order mark at the front are passed over. Fill() is
   // refused once `stop` was asked for: a scan of a huge file must not hold up the end of a job.
-  static Result<std::unique_ptr<BlockReader>> Open(const std::string& path, bool skip_mark,
-                                                   std::stop_token stop = {});
-  ~BlockReader();
-  BlockReader(const BlockReader&) = delete;
-  BlockReader& operator=(const BlockReader&) = delete;
+  static Result<std::unique_ptr<BlockReader>> Open(const Files& files, const std::string& path,
+                                                   bool skip_mark, std::stop_token stop = {});
 
   FileStamp stamp() const { return stamp_; }
   const std::string& path() const { return path_; }
@@ -44,10 +42,11 @@ class BlockReader {
   Result<std::string> ReadAt(uint64_t offset, size_t size) const;
 
  private:
-  BlockReader(int fd, std::string path, FileStamp stamp, bool skip_mark, std::stop_token stop);
+  BlockReader(std::unique_ptr<File> file, std::string path, FileStamp stamp, bool skip_mark,
+              std::stop_token stop);
 
   static constexpr size_t kBufferSize = 256 * 1024;
-  const int fd_;
+  const std::unique_ptr<File> file_;
   const std::string path_;
   const FileStamp stamp_;
   const bool skip_mark_;

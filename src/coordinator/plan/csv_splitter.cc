@@ -86,10 +86,10 @@ Status CheckCsvFormat(const CsvFormat& format) {
                            Printable(format.encoding, 64), Printable(format.encoding, 64))};
 }
 
-Result<std::unique_ptr<CsvSplitter>> CsvSplitter::Open(const std::string& path,
+Result<std::unique_ptr<CsvSplitter>> CsvSplitter::Open(const Files& files, const std::string& path,
                                                        const CsvFormat& format,
                                                        RowScanner::Kernel kernel) {
-  auto reader = BlockReader::Open(path, IsUtf8(PlainEncoding(format.encoding)), format.stop);
+  auto reader = BlockReader::Open(files, path, IsUtf8(PlainEncoding(format.encoding)), format.stop);
   if (!reader.ok()) return reader.error();
   const RowFormat rows{format.delimiter[0], format.quoted_newlines, format.comment, format.escape};
   std::unique_ptr<CsvSplitter> splitter(

@@ -41,7 +41,7 @@ class CsvSplitter : public RowSplitter {
  public:
   // Opens `path`. `format` has passed CheckCsvFormat.
   static Result<std::unique_ptr<CsvSplitter>> Open(
-      const std::string& path, const CsvFormat& format,
+      const Files& files, const std::string& path, const CsvFormat& format,
       RowScanner::Kernel kernel = RowScanner::Kernel::kBest);
 
   FileStamp stamp() const override { return reader_->stamp(); }

@@ -15,15 +15,14 @@ using Chunk = Result<std::optional<std::string>>;
 // Mini-batches of so many files, in the order of the listing.
 class FileSource : public PlanSource {
  public:
-  FileSource(const PlanInput& input, const std::vector<std::string>& forbidden)
-      : input_(input), forbidden_(forbidden) {}
+  FileSource(const PlanInput& input, const PlanDisk& disk) : input_(input), disk_(disk) {}
 
   Chunk Next(PlanCursor& at) override {
     if (!listing_) {
       auto context = PathContext::Make(input_.partition_format, {});
       if (!context.ok()) return context.error().With(PlaceOf(input_));
       context_ = std::move(*context);
-      listing_ = std::make_unique<Listing>(ListingOf(input_, forbidden_), at.last_name);
+      listing_ = std::make_unique<Listing>(disk_.files, ListingOf(input_, disk_), at.last_name);
     }
     const uint64_t per_batch =
         std::clamp<uint64_t>(input_.batch_size, 1, std::numeric_limits<uint32_t>::max());
@@ -106,16 +105,15 @@ class FileSource : public PlanSource {
   }
 
   const PlanInput& input_;
-  const std::vector<std::string>& forbidden_;
+  const PlanDisk& disk_;
   PathContext context_;
   std::unique_ptr<Listing> listing_;
 };
 
 }  // namespace
 
-std::unique_ptr<PlanSource> MakeFileSource(const PlanInput& input,
-                                           const std::vector<std::string>& forbidden) {
-  return std::make_unique<FileSource>(input, forbidden);
+std::unique_ptr<PlanSource> MakeFileSource(const PlanInput& input, const PlanDisk& disk) {
+  return std::make_unique<FileSource>(input, disk);
 }
 
 }  // namespace parallelrun

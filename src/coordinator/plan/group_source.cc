@@ -20,8 +20,8 @@ constexpr size_t kFileBytes = 64;
 // A mini-batch for each group of files. The whole input is listed before the first chunk.
 class GroupSource : public PlanSource {
  public:
-  GroupSource(const PlanInput& input, const std::vector<std::string>& forbidden)
-      : input_(input), forbidden_(forbidden), files_(input, forbidden) {}
+  GroupSource(const PlanInput& input, const PlanDisk& disk)
+      : input_(input), disk_(disk), files_(input, disk) {}
 
   Chunk Next(PlanCursor& at) override {
     if (!grouping_) {
@@ -33,7 +33,7 @@ class GroupSource : public PlanSource {
 
  private:
   Status Begin(PlanCursor& at) {
-    auto made = Grouping::Make(input_, forbidden_);
+    auto made = Grouping::Make(input_, disk_);
     if (!made.ok()) return made.error();
     grouping_ = std::make_unique<Grouping>(std::move(*made));
     if (at.listing != 0 && at.listing != grouping_->digest()) {
@@ -195,7 +195,7 @@ class GroupSource : public PlanSource {
   }
 
   const PlanInput& input_;
-  const std::vector<std::string>& forbidden_;
+  const PlanDisk& disk_;
   RowFiles files_;
   std::unique_ptr<Grouping> grouping_;
   std::optional<Table> held_;
@@ -203,9 +203,8 @@ class GroupSource : public PlanSource {
 
 }  // namespace
 
-std::unique_ptr<PlanSource> MakeGroupSource(const PlanInput& input,
-                                            const std::vector<std::string>& forbidden) {
-  return std::make_unique<GroupSource>(input, forbidden);
+std::unique_ptr<PlanSource> MakeGroupSource(const PlanInput& input, const PlanDisk& disk) {
+  return std::make_unique<GroupSource>(input, disk);
 }
 
 }  // namespace parallelrun

@@ -12,11 +12,11 @@
 
 namespace parallelrun {
 
-Result<Grouping> Grouping::Make(const PlanInput& input, const std::vector<std::string>& forbidden) {
+Result<Grouping> Grouping::Make(const PlanInput& input, const PlanDisk& disk) {
   const auto contexts = PathContext::Make(input.partition_format, input.partition_keys);
   if (!contexts.ok()) return contexts.error().With(PlaceOf(input));
   Grouping grouping;
-  grouping.listing_ = std::make_unique<Listing>(ListingOf(input, forbidden));
+  grouping.listing_ = std::make_unique<Listing>(disk.files, ListingOf(input, disk));
   std::unordered_map<std::string, size_t> known;
   XXH3_state_t digest;
   XXH3_INITSTATE(&digest);

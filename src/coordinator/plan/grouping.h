@@ -18,7 +18,7 @@ namespace parallelrun {
 class Grouping {
  public:
   // Errors are those of Planner::Next.
-  static Result<Grouping> Make(const PlanInput& input, const std::vector<std::string>& forbidden);
+  static Result<Grouping> Make(const PlanInput& input, const PlanDisk& disk);
 
   // Of the names that were listed, in their order; never 0.
   uint64_t digest() const { return digest_; }

@@ -100,8 +100,8 @@ void Add(InputChanges::Files& to, const PlanInput& input, std::string_view path,
 class Comparison {
  public:
   Comparison(const ReadPlan& read, bool plan_ended, const std::vector<PlanInput>& inputs,
-             const std::vector<std::string>& forbidden, const std::function<void()>& step)
-      : read_(read), plan_ended_(plan_ended), inputs_(inputs), forbidden_(forbidden), step_(step) {}
+             const PlanDisk& disk, const std::function<void()>& step)
+      : read_(read), plan_ended_(plan_ended), inputs_(inputs), disk_(disk), step_(step) {}
 
   Result<InputChanges> Run() {
     const Status planned = ReadPlanned();
@@ -150,7 +150,7 @@ class Comparison {
     // Groups are not planned in the order of the names: the planner itself refuses to go on when
     // other files are there than it grouped.
     const bool in_order = input.partition_keys.empty();
-    Listing listing(ListingOf(input, forbidden_));
+    Listing listing(disk_.files, ListingOf(input, disk_));
     std::optional<RowFiles> rows;
     while (true) {
       const auto next = listing.Next();
@@ -167,7 +167,7 @@ class Comparison {
         Compare(*planned, **stamp);
       } else if (to_the_end || in_order) {
         if (!rows) {
-          const Status prepared = rows.emplace(input, forbidden_).Prepare("");
+          const Status prepared = rows.emplace(input, disk_).Prepare("");
           if (!prepared.ok()) return prepared;
         }
         if (HasItems(input, *rows, listing.folder(), name)) Add(changes_.added, input, path, "");
@@ -212,7 +212,7 @@ class Comparison {
   const ReadPlan& read_;
   const bool plan_ended_;
   const std::vector<PlanInput>& inputs_;
-  const std::vector<std::string>& forbidden_;
+  const PlanDisk& disk_;
   const std::function<void()>& step_;
   PlanCursor end_;  // of the plan
   // In blocks: an array that grows is there twice while it is copied.
@@ -229,10 +229,9 @@ std::string DescribeChange(const FileStamp& before, const FileStamp& now) {
 }
 
 Result<InputChanges> FindInputChanges(const ReadPlan& read, bool plan_ended,
-                                      const std::vector<PlanInput>& inputs,
-                                      const std::vector<std::string>& forbidden,
+                                      const std::vector<PlanInput>& inputs, const PlanDisk& disk,
                                       const std::function<void()>& step) {
-  return Comparison(read, plan_ended, inputs, forbidden, step).Run();
+  return Comparison(read, plan_ended, inputs, disk, step).Run();
 }
 
 }  // namespace parallelrun

@@ -37,8 +37,7 @@ using ReadPlan = std::function<Status(const std::function<void(const PlanChunkRe
 // `inputs` are those of the plan; `plan_ended` says that all of them were listed to the end. Errors
 // are those of `read` and of Planner::Next. `step` is called for each file that was looked at.
 Result<InputChanges> FindInputChanges(const ReadPlan& read, bool plan_ended,
-                                      const std::vector<PlanInput>& inputs,
-                                      const std::vector<std::string>& forbidden,
+                                      const std::vector<PlanInput>& inputs, const PlanDisk& disk,
                                       const std::function<void()>& step);
 
 }  // namespace parallelrun

@@ -18,7 +18,7 @@ namespace parallelrun {
 
 class LineSplitter : public RowSplitter {
  public:
-  static Result<std::unique_ptr<LineSplitter>> Open(const std::string& path,
+  static Result<std::unique_ptr<LineSplitter>> Open(const Files& files, const std::string& path,
                                                     std::stop_token stop = {});
 
   FileStamp stamp() const override { return reader_->stamp(); }

@@ -1,14 +1,8 @@
 #include "coordinator/plan/listing.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <spdlog/fmt/fmt.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -18,10 +12,6 @@
 
 namespace parallelrun {
 namespace {
-
-struct CloseFolder {
-  void operator()(DIR* folder) const { closedir(folder); }
-};
 
 // A path or a part of one, for messages.
 std::string Shown(std::string_view path) { return Printable(path, 4096); }
@@ -38,6 +28,16 @@ bool GoodName(std::string_view path) {
   return true;
 }
 
+// Nothing where nothing is, and for what nobody may look at, who could not list it either. An error
+// is not taken for one of these: a folder of the job's own could be met without being known.
+Result<std::optional<FileId>> IdOf(const Files& files, const std::string& path) {
+  const Result<FileFacts> found = files.Stat(path);
+  if (found.ok()) return std::optional(found->id);
+  const Code why = found.error().code;
+  if (why == Code::kNotFound || why == Code::kPermission) return std::optional<FileId>();
+  return found.error();
+}
+
 uint64_t BigEndianKey(std::string_view text) {
   // Names hold no NUL, so padding with zeros keeps a shorter name first.
   uint64_t key = 0;
@@ -47,15 +47,12 @@ uint64_t BigEndianKey(std::string_view text) {
 
 }  // namespace
 
-Listing::Listing(ListingSettings settings, std::string after)
-    : settings_(std::move(settings)),
+Listing::Listing(const Files& files, ListingSettings settings, std::string after)
+    : files_(files),
+      settings_(std::move(settings)),
       pattern_(settings_.pattern),
       exclude_(settings_.exclude.begin(), settings_.exclude.end()),
       after_(std::move(after)) {}
-
-Listing::~Listing() {
-  if (root_fd_ >= 0) close(root_fd_);
-}
 
 Status Listing::Start() {
   if (started_) return {};
@@ -114,36 +111,34 @@ Result<std::optional<std::string_view>> Listing::Step() {
 Status Listing::Open() {
   folder_ = settings_.root;
   while (folder_.size() > 1 && folder_.back() == '/') folder_.pop_back();
-  struct stat root {};
-  if (stat(folder_.c_str(), &root) != 0) {
-    const int number = errno;
-    if (number == ENOENT || number == ENOTDIR) {
-      return Error{
-          Code::kNotFound,
-          fmt::format("{} does not exist; check the volume and path of the input", folder_)};
-    }
-    return ErrnoError(number, "read " + folder_);
+  const Result<FileFacts> root = files_.Stat(folder_);
+  if (!root.ok() && root.error().code == Code::kNotFound) {
+    return Error{Code::kNotFound,
+                 fmt::format("{} does not exist; check the volume and path of the input", folder_)};
   }
-  single_file_ = !S_ISDIR(root.st_mode);
+  if (!root.ok()) return root.error();
+  single_file_ = root->kind != EntryKind::kFolder;
   if (single_file_) {
     const size_t slash = folder_.rfind('/');
     path_ = folder_.substr(slash + 1);
     folder_.resize(std::max<size_t>(slash, 1));
-    if (!S_ISREG(root.st_mode)) {
+    if (root->kind != EntryKind::kFile) {
       return Error{Code::kInvalid,
                    fmt::format("{} is neither a folder nor a file", Absolute(path_))};
     }
     if (!GoodName(path_)) return BadName();
   }
-  root_fd_ = open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (root_fd_ < 0) return ErrnoError(errno, "open folder " + folder_);
+  Result<std::unique_ptr<Folder>> folder = files_.OpenFolder(folder_, Links::kFollow);
+  if (!folder.ok()) return folder.error();
+  root_ = std::move(*folder);
   if (single_file_) return {};
-  const std::unique_ptr<char, decltype(&free)> real(realpath(folder_.c_str(), nullptr), &free);
-  if (!real) return ErrnoError(errno, "resolve " + folder_);
-  real_root_ = real.get();
+  Result<std::string> real = files_.RealPath(folder_);
+  if (!real.ok()) return real.error();
+  real_root_ = std::move(*real);
   for (const std::string& path : settings_.forbidden) {
-    struct stat found {};
-    if (stat(path.c_str(), &found) == 0) forbidden_.emplace(found.st_dev, found.st_ino);
+    const Result<std::optional<FileId>> found = IdOf(files_, path);
+    if (!found.ok()) return found.error();
+    if (*found) forbidden_.insert(**found);
   }
   const Status allowed = CheckRootNotForbidden();
   return allowed.ok() ? Enter(Kind::kFolder) : allowed;
@@ -152,8 +147,9 @@ Status Listing::Open() {
 Status Listing::CheckRootNotForbidden() const {
   for (std::string above = real_root_; !above.empty();
        above.resize(above.size() > 1 ? std::max<size_t>(above.rfind('/'), 1) : 0)) {
-    struct stat found {};
-    if (stat(above.c_str(), &found) == 0 && forbidden_.contains({found.st_dev, found.st_ino})) {
+    const Result<std::optional<FileId>> found = IdOf(files_, above);
+    if (!found.ok()) return found.error();
+    if (*found && forbidden_.contains(**found)) {
       return Error{Code::kInvalid,
                    fmt::format("the input folder {} lies in {}, where the job writes its output, "
                                "state or logs; give the output another path",
@@ -175,16 +171,13 @@ Status Listing::Enter(Kind kind) {
     if (!replayed.ok()) return replayed;
   }
 
-  const int fd =
-      openat(root_fd_, path_.empty() ? "." : path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) {
-    if (errno == ENOENT) return {};  // removed since its parent was read
-    return ErrnoError(errno, "open folder " + Shown(Absolute(path_)));
-  }
-  const std::unique_ptr<DIR, CloseFolder> folder(fdopendir(fd));
-  struct stat found {};
-  if (!folder || fstat(fd, &found) != 0) return ErrnoError(errno, "open folder " + Absolute(path_));
-  frame.id = {found.st_dev, found.st_ino};
+  const auto opened = root_->OpenFolder(path_.empty() ? "." : path_.substr(0, path_.size() - 1));
+  if (!opened.ok() && opened.error().code == Code::kNotFound) return {};  // since it was listed
+  if (!opened.ok()) return opened.error();
+  const Folder& folder = **opened;
+  const Result<FileFacts> facts = folder.Stat(".", Links::kFollow);
+  if (!facts.ok()) return facts.error();
+  frame.id = facts->id;
   if (frame.linked) {
     const bool inside_itself = std::any_of(
         frames_.begin(), frames_.end(), [&](const Frame& above) { return above.id == frame.id; });
@@ -192,38 +185,38 @@ Status Listing::Enter(Kind kind) {
   }
   if (forbidden_.contains(frame.id)) return Forbidden(Absolute(path_));
   if (kind == Kind::kFolderLink) {
-    frame.real_path = RealPathInRoot();
+    Result<std::string> real_path = RealPathInRoot();
+    if (!real_path.ok()) return real_path.error();
+    frame.real_path = std::move(*real_path);
   } else if (frame.linked && !frames_.back().real_path.empty()) {
     frame.real_path = frames_.back().real_path + path_.substr(frames_.back().prefix);
   }
 
-  errno = 0;
-  while (const dirent* entry = readdir(folder.get())) {
-    if (Status going = CheckGoesOn(); !going.ok()) return going;
-    const Status added = AddEntry(fd, entry->d_name, entry->d_type, frame);
-    if (!added.ok()) return added;
-    errno = 0;
-  }
+  const Status read = folder.Entries([&](const std::string& name, EntryKind entry) {
+    const Status going = CheckGoesOn();
+    return going.ok() ? AddEntry(folder, name, entry, frame) : going;
+  });
   path_.resize(frame.prefix);
-  if (errno != 0) return ErrnoError(errno, "read folder " + Shown(Absolute(path_)));
+  if (!read.ok()) return read;
   Sort(frame);
   frames_.push_back(std::move(frame));
   return {};
 }
 
-Status Listing::AddEntry(int fd, std::string_view name, unsigned char type, Frame& frame) {
-  if (Hidden(name, type == DT_DIR)) return {};
+Status Listing::AddEntry(const Folder& folder, const std::string& name, EntryKind entry,
+                         Frame& frame) {
+  if (Hidden(name, entry == EntryKind::kFolder)) return {};
   path_.resize(frame.prefix);
   path_ += name;
-  if (type == DT_REG && !pattern_.Matches(path_)) return {};
+  if (entry == EntryKind::kFile && !pattern_.Matches(path_)) return {};
   if (Excluded(path_)) return {};
-  const auto kind = KindOf(fd, name.data(), type);
+  const auto kind = KindOf(folder, name, entry);
   if (!kind.ok()) return kind.error();
   if (!*kind) return {};
   if (**kind == Kind::kFile) {
     if (!pattern_.Matches(path_)) return {};
     if (!after_.empty() && path_ <= after_) return {};
-    if (!frame.real_path.empty() && ListedByRealName(frame.real_path + std::string(name))) {
+    if (!frame.real_path.empty() && ListedByRealName(frame.real_path + name)) {
       return {};
     }
     if (!GoodName(path_)) return BadName();
@@ -241,29 +234,38 @@ Status Listing::AddEntry(int fd, std::string_view name, unsigned char type, Fram
 }
 
 // What an entry is, links followed; nullopt: neither file nor folder, or gone by now.
-Result<std::optional<Listing::Kind>> Listing::KindOf(int fd, const char* name,
-                                                     unsigned char type) const {
+Result<std::optional<Listing::Kind>> Listing::KindOf(const Folder& folder, const std::string& name,
+                                                     EntryKind entry) const {
   using Found = std::optional<Kind>;
-  if (type == DT_REG) return Found(Kind::kFile);
-  if (type == DT_DIR) return Found(Kind::kFolder);
-  if (type != DT_LNK && type != DT_UNKNOWN) return Found();
-  struct stat found {};
-  if (fstatat(fd, name, &found, AT_SYMLINK_NOFOLLOW) != 0) {
-    if (errno == ENOENT) return Found();
-    return ErrnoError(errno, "read " + Shown(Absolute(path_)));
+  if (entry == EntryKind::kUnknown) {
+    const Result<FileFacts> found = folder.Stat(name, Links::kRefuse);
+    if (!found.ok() && found.error().code == Code::kNotFound) return Found();
+    if (!found.ok()) return found.error();
+    entry = found->kind;
   }
-  const bool link = S_ISLNK(found.st_mode);
-  if (link && fstatat(fd, name, &found, 0) != 0) {
-    if (!pattern_.Matches(path_)) return Found();
-    const Error why = ErrnoError(errno, "follow it");
-    return Error{why.code == Code::kPermission ? why.code : Code::kInvalid,
-                 fmt::format("{} is a symbolic link that leads nowhere ({}); mount what it points "
-                             "to, remove it, or name it in inputs[].exclude",
-                             Shown(Absolute(path_)), why.message)};
+  const bool link = entry == EntryKind::kLink;
+  if (link) {
+    const Result<FileFacts> found = folder.Stat(name, Links::kFollow);
+    if (!found.ok()) {
+      // Between the two looks it may have been removed: then nothing is there to follow.
+      const Result<FileFacts> itself = folder.Stat(name, Links::kRefuse);
+      if (!itself.ok() && itself.error().code == Code::kNotFound) return Found();
+      return LeadsNowhere(found.error());
+    }
+    entry = found->kind;
   }
-  if (S_ISREG(found.st_mode)) return Found(Kind::kFile);
-  if (S_ISDIR(found.st_mode)) return Found(link ? Kind::kFolderLink : Kind::kFolder);
+  if (entry == EntryKind::kFile) return Found(Kind::kFile);
+  if (entry == EntryKind::kFolder) return Found(link ? Kind::kFolderLink : Kind::kFolder);
   return Found();
+}
+
+// path_ is a link that `why` cannot be followed. One that the pattern does not ask for is not.
+Result<std::optional<Listing::Kind>> Listing::LeadsNowhere(const Error& why) const {
+  if (!pattern_.Matches(path_)) return std::optional<Kind>();
+  return Error{why.code == Code::kPermission ? why.code : Code::kInvalid,
+               fmt::format("{} is a symbolic link that leads nowhere ({}); mount what it points "
+                           "to, remove it, or name it in inputs[].exclude",
+                           Shown(Absolute(path_)), why.message)};
 }
 
 void Listing::Sort(Frame& frame) {
@@ -299,7 +301,7 @@ void Listing::Leave() {
 // on behind a name and then meets a link needs to know.
 Status Listing::Replay() {
   replayed_ = true;
-  Listing before(settings_);
+  Listing before(files_, settings_);
   const Status opened = before.Open();
   if (!opened.ok()) return opened;
   while (true) {
@@ -327,17 +329,18 @@ bool Listing::ListedByRealName(const std::string& path) const {
 }
 
 // Where path_, a link to a folder, leads: "a/b/" when that is a/b below the root, else empty.
-std::string Listing::RealPathInRoot() const {
-  const std::unique_ptr<char, decltype(&free)> real(realpath(Absolute(path_).c_str(), nullptr),
-                                                    &free);
-  if (!real) return "";
-  std::string path = std::string(real.get()) + "/";
+Result<std::string> Listing::RealPathInRoot() const {
+  const Result<std::string> real = files_.RealPath(Absolute(path_));
+  if (!real.ok() && real.error().code == Code::kNotFound) return std::string();  // it is gone
+  // Not knowing where it leads, one would list what it holds under two names.
+  if (!real.ok()) return real.error();
+  std::string path = *real + "/";
   const std::string root = real_root_ == "/" ? "/" : real_root_ + "/";
-  if (!path.starts_with(root)) return "";
+  if (!path.starts_with(root)) return std::string();
   path.erase(0, root.size());
   for (size_t begin = 0; begin < path.size();) {
     const size_t slash = path.find('/', begin);
-    if (Hidden(std::string_view(path).substr(begin, slash - begin), true)) return "";
+    if (Hidden(std::string_view(path).substr(begin, slash - begin), true)) return std::string();
     begin = slash + 1;
   }
   return path;
@@ -347,15 +350,10 @@ Result<std::optional<FileStamp>> Listing::Stamp(const std::string& name) const {
   if (const Status going = CheckGoesOn(); !going.ok()) {
     return going.error().With(fmt::format("inputs[{}]", settings_.input));
   }
-  struct statx found {};
-  if (statx(root_fd_, name.c_str(), AT_STATX_DONT_SYNC, STATX_SIZE | STATX_MTIME, &found) != 0) {
-    if (errno == ENOENT) return std::optional<FileStamp>();
-    return ErrnoError(errno, "read size of " + Absolute(name))
-        .With(fmt::format("inputs[{}]", settings_.input));
-  }
-  constexpr int64_t kNanoseconds = 1'000'000'000;
-  return std::optional<FileStamp>(
-      FileStamp{found.stx_size, found.stx_mtime.tv_sec * kNanoseconds + found.stx_mtime.tv_nsec});
+  const Result<FileFacts> found = root_->Stat(name, Links::kFollow);
+  if (found.ok()) return std::optional(FileStamp{found->size, found->modified_ns});
+  if (found.error().code == Code::kNotFound) return std::optional<FileStamp>();
+  return found.error().With(fmt::format("inputs[{}]", settings_.input));
 }
 
 Error Listing::BadName() const {

@@ -12,12 +12,11 @@
 // entered. A link that leads nowhere is an error, for it would be data missing in silence.
 //
 // Memory: the names of one folder for each level, about 24 bytes a file beyond the name. Blocking
-// I/O; no file descriptor but the root's is held between calls. Not thread-safe.
+// I/O; no folder but the root is held open between calls. Not thread-safe.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <set>
 #include <stop_token>
@@ -27,6 +26,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "coordinator/plan/glob.h"
 #include "job/records.h"
 
@@ -44,10 +44,7 @@ struct ListingSettings {
 class Listing {
  public:
   // The names that sort after `after` (a name that this listing gave before, or empty: all).
-  explicit Listing(ListingSettings settings, std::string after = "");
-  ~Listing();
-  Listing(const Listing&) = delete;
-  Listing& operator=(const Listing&) = delete;
+  Listing(const Files& files, ListingSettings settings, std::string after = "");
 
   // Opens the root; Next() does it where it was not done.
   Status Start();
@@ -66,7 +63,6 @@ class Listing {
   Result<std::optional<FileStamp>> Stamp(const std::string& name) const;
 
  private:
-  using FolderId = std::pair<dev_t, ino_t>;
   enum class Kind : uint8_t { kFile, kFolder, kFolderLink };
   struct Entry {
     uint64_t key;  // the 8 bytes behind what all names of the folder begin with, for fast sorting
@@ -75,7 +71,7 @@ class Listing {
     Kind kind;
   };
   struct Frame {  // one folder on the way from the root
-    FolderId id;
+    FileId id;
     size_t prefix = 0;      // length of its path in path_, the last '/' included
     bool linked = false;    // reached through a link
     bool listed = false;    // a file below it was given
@@ -91,18 +87,21 @@ class Listing {
   Status CheckGoesOn() const;
   Status CheckRootNotForbidden() const;
   Status Enter(Kind kind);
-  Status AddEntry(int fd, std::string_view name, unsigned char type, Frame& frame);
-  Result<std::optional<Kind>> KindOf(int fd, const char* name, unsigned char type) const;
+  Status AddEntry(const Folder& folder, const std::string& name, EntryKind kind, Frame& frame);
+  Result<std::optional<Kind>> KindOf(const Folder& folder, const std::string& name,
+                                     EntryKind kind) const;
+  Result<std::optional<Kind>> LeadsNowhere(const Error& why) const;
   static void Sort(Frame& frame);
   void Leave();
   Status Replay();
   bool Excluded(std::string_view path) const;
   bool ListedByRealName(const std::string& path) const;
-  std::string RealPathInRoot() const;
+  Result<std::string> RealPathInRoot() const;
   Error BadName() const;
   Error Forbidden(const std::string& folder) const;
   std::string Absolute(std::string_view relative) const;
 
+  const Files& files_;
   ListingSettings settings_;
   Glob pattern_;
   std::vector<Glob> exclude_;
@@ -110,11 +109,11 @@ class Listing {
   bool started_ = false;
   bool single_file_ = false;
   bool replayed_ = false;
-  int root_fd_ = -1;
+  std::unique_ptr<Folder> root_;
   std::string folder_;
   std::string real_root_;
-  std::set<FolderId> forbidden_;
-  std::set<FolderId> taken_;  // reached through links, and files below them were given
+  std::set<FileId> forbidden_;
+  std::set<FileId> taken_;  // reached through links, and files below them were given
   std::vector<Frame> frames_;
   std::string path_;  // of the entry at hand
 };

@@ -30,8 +30,8 @@ struct Footer {
   std::string bytes;
 };
 
-Result<Footer> ReadFooter(const std::string& path) {
-  const auto reader = BlockReader::Open(path, false);
+Result<Footer> ReadFooter(const Files& files, const std::string& path) {
+  const auto reader = BlockReader::Open(files, path, false);
   if (!reader.ok()) return reader.error();
   const FileStamp stamp = (*reader)->stamp();
   if (stamp.size < kMagic.size() + kTailSize) return Bad(path, "it is too short");
@@ -51,8 +51,9 @@ Result<Footer> ReadFooter(const std::string& path) {
 
 }  // namespace
 
-Result<std::unique_ptr<ParquetSplitter>> ParquetSplitter::Open(const std::string& path) {
-  const auto footer = ReadFooter(path);
+Result<std::unique_ptr<ParquetSplitter>> ParquetSplitter::Open(const Files& files,
+                                                               const std::string& path) {
+  const auto footer = ReadFooter(files, path);
   if (!footer.ok()) return footer.error();
   auto groups = ParseParquetFooter(footer->bytes);
   if (!groups.ok()) return Bad(path, groups.error().message);
@@ -60,8 +61,8 @@ Result<std::unique_ptr<ParquetSplitter>> ParquetSplitter::Open(const std::string
       new ParquetSplitter(path, footer->stamp, std::move(*groups)));
 }
 
-Result<std::vector<ParquetColumn>> ReadParquetColumns(const std::string& path) {
-  const auto footer = ReadFooter(path);
+Result<std::vector<ParquetColumn>> ReadParquetColumns(const Files& files, const std::string& path) {
+  const auto footer = ReadFooter(files, path);
   if (!footer.ok()) return footer.error();
   const auto groups = ParseParquetFooter(footer->bytes);
   if (!groups.ok()) return Bad(path, groups.error().message);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "coordinator/plan/parquet_footer.h"
 #include "coordinator/plan/parquet_schema.h"
 #include "coordinator/plan/row_splitter.h"
@@ -19,7 +20,7 @@ namespace parallelrun {
 class ParquetSplitter : public RowSplitter {
  public:
   // kInvalid for a file that is not Parquet, or whose footer is encrypted.
-  static Result<std::unique_ptr<ParquetSplitter>> Open(const std::string& path);
+  static Result<std::unique_ptr<ParquetSplitter>> Open(const Files& files, const std::string& path);
 
   FileStamp stamp() const override { return stamp_; }
   void Seek(uint64_t row_group) override { next_ = row_group; }
@@ -36,6 +37,6 @@ class ParquetSplitter : public RowSplitter {
 };
 
 // The columns of a file, none where it has no row. Errors are those of ParquetSplitter::Open.
-Result<std::vector<ParquetColumn>> ReadParquetColumns(const std::string& path);
+Result<std::vector<ParquetColumn>> ReadParquetColumns(const Files& files, const std::string& path);
 
 }  // namespace parallelrun

@@ -76,12 +76,11 @@ class RankSource : public PlanSource {
   const PlanInput& input_;
 };
 
-std::unique_ptr<PlanSource> MakeSource(const PlanInput& input,
-                                       const std::vector<std::string>& forbidden) {
+std::unique_ptr<PlanSource> MakeSource(const PlanInput& input, const PlanDisk& disk) {
   if (input.kind == PlanKind::kRanks) return std::make_unique<RankSource>(input);
-  if (!input.partition_keys.empty()) return MakeGroupSource(input, forbidden);
-  if (input.kind == PlanKind::kFiles) return MakeFileSource(input, forbidden);
-  return MakeRowSource(input, forbidden);
+  if (!input.partition_keys.empty()) return MakeGroupSource(input, disk);
+  if (input.kind == PlanKind::kFiles) return MakeFileSource(input, disk);
+  return MakeRowSource(input, disk);
 }
 
 }  // namespace
@@ -96,8 +95,8 @@ uint64_t SlicesWanted(const PlanCursor& at) {
 
 std::string PlaceOf(const PlanInput& input) { return fmt::format("inputs[{}]", input.name); }
 
-ListingSettings ListingOf(const PlanInput& input, const std::vector<std::string>& forbidden) {
-  return {input.name, input.root, input.pattern, input.exclude, forbidden, input.stop};
+ListingSettings ListingOf(const PlanInput& input, const PlanDisk& disk) {
+  return {input.name, input.root, input.pattern, input.exclude, disk.forbidden, input.stop};
 }
 
 std::string JoinPath(const std::string& folder, std::string_view name) {
@@ -115,10 +114,10 @@ PlanCursor CursorAfter(const PlanChunkRecord& chunk, const std::vector<PlanInput
 
 struct Planner::State {
   std::vector<PlanInput> inputs;
-  std::vector<std::string> forbidden;
+  PlanDisk disk;
   PlanCursor at;       // behind the last chunk
   bool found = false;  // the input at hand has a mini-batch
-  std::unique_ptr<PlanSource> source;
+  std::unique_ptr<PlanSource> source = {};
 
   Result<std::optional<std::string>> Next() {
     for (; at.input < inputs.size(); LeaveInput()) {
@@ -128,7 +127,7 @@ struct Planner::State {
         auto types = TakeTypes(input);
         if (!types.ok() || *types) return types;
       }
-      if (!source) source = MakeSource(input, forbidden);
+      if (!source) source = MakeSource(input, disk);
       auto chunk = source->Next(at);
       if (!chunk.ok()) return chunk;
       if (*chunk) {
@@ -145,14 +144,14 @@ struct Planner::State {
     input.decide_types = false;
     std::string record;
     if (input.kind == PlanKind::kParquet) {
-      const auto parquet = DecideParquetTypes(input, forbidden);
+      const auto parquet = DecideParquetTypes(input, disk);
       if (!parquet.ok()) return parquet.error();
       if (parquet->empty()) return Chunk(std::nullopt);
       const std::string types = parquet->Json();
       EncodeRecord(TypesRecord{at.input, types}, record);
       return Chunk(std::move(record));
     }
-    const auto table = DecideTypes(input, forbidden);
+    const auto table = DecideTypes(input, disk);
     if (!table.ok()) return table.error();
     if (!*table) return Chunk(std::nullopt);
     for (const TypedColumn& column : (*table)->columns) input.columns.push_back(column.name);
@@ -182,12 +181,9 @@ struct Planner::State {
   }
 };
 
-Planner::Planner(std::vector<PlanInput> inputs, std::vector<std::string> forbidden, PlanCursor from)
-    : state_(std::make_unique<State>()) {
-  state_->inputs = std::move(inputs);
-  state_->forbidden = std::move(forbidden);
-  state_->found = from.next_batch > 0;  // a cursor stands behind a chunk of its input
-  state_->at = std::move(from);
+Planner::Planner(std::vector<PlanInput> inputs, PlanDisk disk, PlanCursor from)
+    : state_(new State{std::move(inputs), std::move(disk), std::move(from)}) {
+  state_->found = state_->at.next_batch > 0;  // a cursor stands behind a chunk of its input
 }
 
 Planner::~Planner() = default;

@@ -17,6 +17,7 @@
 
 #include "api/job.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "job/records.h"
 
 namespace parallelrun {
@@ -76,11 +77,17 @@ struct PlanCursor {
 // The cursor after `chunk`, made from `inputs[chunk.input]`.
 PlanCursor CursorAfter(const PlanChunkRecord& chunk, const std::vector<PlanInput>& inputs);
 
+// Where the inputs lie.
+struct PlanDisk {
+  const Files& files;
+  // Absolute folders that a listing must not meet (output, state, logs); meeting one is kInvalid
+  // with the mend.
+  std::vector<std::string> forbidden = {};
+};
+
 class Planner {
  public:
-  // `forbidden` are absolute folders that the listing must not meet (output, state, logs); meeting
-  // one is kInvalid with the mend.
-  Planner(std::vector<PlanInput> inputs, std::vector<std::string> forbidden, PlanCursor from);
+  Planner(std::vector<PlanInput> inputs, PlanDisk disk, PlanCursor from);
   ~Planner();
 
   // The next chunk as an encoded record (job/records.h), in front of an input's first one perhaps

@@ -55,13 +55,14 @@ Status RowFiles::Prepare(std::string header) {
 }
 
 Status RowFiles::ReadFirstHeader() {
-  Listing files(ListingOf(input_, forbidden_));
+  Listing files(disk_.files, ListingOf(input_, disk_));
   while (first_header_.empty()) {
     const auto name = files.Next();
     if (!name.ok()) return name.error();
     if (!*name) return {};
     first_name_.assign(**name);
-    auto file = CsvSplitter::Open(JoinPath(files.folder(), first_name_), FormatOf(input_));
+    auto file =
+        CsvSplitter::Open(disk_.files, JoinPath(files.folder(), first_name_), FormatOf(input_));
     if (!file.ok()) return file.error().With(PlaceOf(input_));
     auto row = (*file)->TakeHeader();
     if (!row.ok()) return row.error().With(PlaceOf(input_));
@@ -78,9 +79,10 @@ Result<RowFiles::Opened> RowFiles::Open(const std::string& folder, const std::st
                                                  PlaceOf(input_), Printable(path, 4096))};
   }
   auto opened = input_.kind == PlanKind::kJsonLines
-                    ? AsOpened(LineSplitter::Open(path, input_.stop))
-                : input_.kind == PlanKind::kParquet ? AsOpened(ParquetSplitter::Open(path))
-                                                    : OpenDelimited(path, name);
+                    ? AsOpened(LineSplitter::Open(disk_.files, path, input_.stop))
+                : input_.kind == PlanKind::kParquet
+                    ? AsOpened(ParquetSplitter::Open(disk_.files, path))
+                    : OpenDelimited(path, name);
   if (opened.ok()) return opened;
   if (opened.error().code == Code::kNotFound) return Opened();
   return opened.error().With(PlaceOf(input_));
@@ -88,7 +90,7 @@ Result<RowFiles::Opened> RowFiles::Open(const std::string& folder, const std::st
 
 Result<RowFiles::Opened> RowFiles::OpenDelimited(const std::string& path,
                                                  const std::string& name) const {
-  auto opened = CsvSplitter::Open(path, FormatOf(input_));
+  auto opened = CsvSplitter::Open(disk_.files, path, FormatOf(input_));
   if (!opened.ok()) return opened.error();
   std::string header;
   if (input_.header != PlanHeader::kNone) {

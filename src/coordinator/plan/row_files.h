@@ -20,8 +20,7 @@ CsvFormat FormatOf(const PlanInput& input);
 class RowFiles {
  public:
   // `input`, which outlives this, is of a kind that has rows.
-  RowFiles(const PlanInput& input, const std::vector<std::string>& forbidden)
-      : input_(input), forbidden_(forbidden) {}
+  RowFiles(const PlanInput& input, const PlanDisk& disk) : input_(input), disk_(disk) {}
 
   // Before the first Open: checks the format. With kFirstFile `header` is the one that was planned
   // with, which the rest of the plan must have too, whatever file is the first one by now; empty:
@@ -45,7 +44,7 @@ class RowFiles {
   Result<Opened> OpenDelimited(const std::string& path, const std::string& name) const;
 
   const PlanInput& input_;
-  const std::vector<std::string>& forbidden_;
+  const PlanDisk& disk_;
   std::string first_name_;  // kFirstFile, where it was looked for
   std::string first_header_;
 };

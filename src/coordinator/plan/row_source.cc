@@ -21,8 +21,8 @@ RowKind RowKindOf(PlanKind kind) {
 // Mini-batches that are slices of files, file by file.
 class RowSource : public PlanSource {
  public:
-  RowSource(const PlanInput& input, const std::vector<std::string>& forbidden)
-      : input_(input), forbidden_(forbidden), files_(input, forbidden) {}
+  RowSource(const PlanInput& input, const PlanDisk& disk)
+      : input_(input), disk_(disk), files_(input, disk) {}
 
   Chunk Next(PlanCursor& at) override {
     if (!listing_) {
@@ -60,7 +60,7 @@ class RowSource : public PlanSource {
     context_ = std::move(*context);
     const Status prepared = files_.Prepare(at.header);
     if (!prepared.ok()) return prepared;
-    listing_ = std::make_unique<Listing>(ListingOf(input_, forbidden_), at.last_name);
+    listing_ = std::make_unique<Listing>(disk_.files, ListingOf(input_, disk_), at.last_name);
     if (at.last_name.empty()) return {};
     const bool text = input_.kind != PlanKind::kParquet;  // whose offsets are bytes
     if (text && at.next_offset == at.stamp.size) return {};
@@ -129,7 +129,7 @@ class RowSource : public PlanSource {
   }
 
   const PlanInput& input_;
-  const std::vector<std::string>& forbidden_;
+  const PlanDisk& disk_;
   RowFiles files_;
   PathContext context_;
   std::unique_ptr<Listing> listing_;
@@ -139,9 +139,8 @@ class RowSource : public PlanSource {
 
 }  // namespace
 
-std::unique_ptr<PlanSource> MakeRowSource(const PlanInput& input,
-                                          const std::vector<std::string>& forbidden) {
-  return std::make_unique<RowSource>(input, forbidden);
+std::unique_ptr<PlanSource> MakeRowSource(const PlanInput& input, const PlanDisk& disk) {
+  return std::make_unique<RowSource>(input, disk);
 }
 
 }  // namespace parallelrun

@@ -26,8 +26,7 @@ class PlanSource {
 };
 
 // `input` and `forbidden` must outlive the source.
-using MakePlanSource = std::unique_ptr<PlanSource>(const PlanInput& input,
-                                                   const std::vector<std::string>& forbidden);
+using MakePlanSource = std::unique_ptr<PlanSource>(const PlanInput& input, const PlanDisk& disk);
 MakePlanSource MakeFileSource;   // kFiles without partition keys
 MakePlanSource MakeRowSource;    // delimited, Parquet and JSON lines without partition keys
 MakePlanSource MakeGroupSource;  // with partition keys
@@ -56,7 +55,7 @@ std::optional<std::string> EncodeChunk(Content content, PlanCursor& at) {
 
 // "inputs[NAME]", for messages.
 std::string PlaceOf(const PlanInput& input);
-ListingSettings ListingOf(const PlanInput& input, const std::vector<std::string>& forbidden);
+ListingSettings ListingOf(const PlanInput& input, const PlanDisk& disk);
 std::string JoinPath(const std::string& folder, std::string_view name);
 
 }  // namespace parallelrun

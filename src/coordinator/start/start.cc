@@ -1,6 +1,5 @@
 #include "coordinator/start/start.h"
 
-#include <fcntl.h>
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -31,6 +30,8 @@
 namespace parallelrun {
 namespace {
 
+constexpr char kOwnLog[] = "sys/master_role.txt";
+
 // spec.output.ifExists as the job says it, unless the command line says otherwise.
 IfExists WhatIfExists(const CoordinatorConfig& config) {
   if (config.overwrite) return IfExists::kOverwrite;
@@ -49,7 +50,8 @@ struct Opened {
 };
 
 // The files that were planned, beside those that are there now.
-Result<InputChanges> Compare(const JobLayout& layout, const Opened& opened, StartServer& starting) {
+Result<InputChanges> Compare(const JobLayout& layout, const Opened& opened, const Files& files,
+                             StartServer& starting) {
   const JobState& state = opened.state;
   starting.Begin("compares the files of the inputs with those that were planned", "files");
   spdlog::info("{} mini-batches were planned before: looking for files that have changed since",
@@ -64,7 +66,7 @@ Result<InputChanges> Compare(const JobLayout& layout, const Opened& opened, Star
     }
     return {};
   };
-  return FindInputChanges(read, state.plan_ended(), layout.inputs, layout.forbidden,
+  return FindInputChanges(read, state.plan_ended(), layout.inputs, {files, layout.forbidden},
                           [&] { starting.Step(); });
 }
 
@@ -112,7 +114,7 @@ Result<Decided> Decide(const CoordinatorConfig& config, const JobLayout& layout,
   if (!decision.ok()) return decision.error();
   if (!decision->continues) return Decided{*decision, ""};
   if (const Status known = CheckTypes(layout, state); !known.ok()) return known.error();
-  const Result<InputChanges> changes = Compare(layout, opened, starting);
+  const Result<InputChanges> changes = Compare(layout, opened, files, starting);
   if (!changes.ok()) return changes.error();
   const Result<StartDecision> with_inputs = DecideWithInputs(run, state, *decision, *changes);
   if (!with_inputs.ok()) return with_inputs.error();
@@ -236,7 +238,7 @@ Result<HeldOutput> HoldOutput(const CoordinatorConfig& config, const JobLayout& 
   if (!layout.output_path.empty()) options.output_file = spec.output.file_name;
   const std::optional<Settings>& settings = opened.state.settings();
   options.first_start = !settings || settings->resource_uid != config.resource_uid;
-  options.at_work = StateIsLocked;
+  options.at_work = [&files](const std::string& folder) { return StateIsLocked(files, folder); };
   return ClaimOutput(files, options);
 }
 
@@ -248,15 +250,14 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files) {
   std::optional<StartServer> starting(
       std::in_place, StartServer::Options{config.http, config.metrics_http, config.key});
   if (const Status made = files.MakeFolders(layout->output_folder); !made.ok()) return made.error();
-  Result<LogSink> logs = LogSink::Open(layout->log_folder);
+  Result<LogSink> logs = LogSink::Open(files, layout->log_folder);
   if (!logs.ok()) return logs.error();
 
   if (config.in_pod()) {
     // `parallelrun run` sends a local coordinator's log there itself.
-    const Result<Fd> log =
-        logs->folder().OpenFile("sys/master_role.txt", O_WRONLY | O_CREAT | O_APPEND);
-    if (!log.ok()) return log.error();
-    LogToFile(fmt::format("/proc/self/fd/{}", log->get()));
+    const LogFolder folder = logs->folder();
+    if (const Status made = folder.Append(kOwnLog, ""); !made.ok()) return made.error();
+    AlsoLogTo([folder](const std::string& line) { (void)folder.Append(kOwnLog, line); });
     if (const Status made = files.MakeFolders(layout->state_folder); !made.ok()) {
       return made.error();
     }
@@ -264,7 +265,7 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files) {
         EnterAsNewestPod(files, layout->state_folder, config.resource_uid, HostName());
     if (!entered.ok() && entered.error().code == Code::kStale) {
       spdlog::warn("{}", entered.error().message);
-      LeaveLastWords(config.termination_message, LastErrorJson(entered.error().message));
+      LeaveLastWords(files, config.termination_message, LastErrorJson(entered.error().message));
       return CoordinatorExit::kSuperseded;
     }
     if (!entered.ok()) return entered.error();
@@ -313,7 +314,7 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files) {
   CoordinatorServer server(std::move(server_options), files, ledger, state, std::move(*logs));
   Result<CoordinatorExit> exit = server.Run();
   if (exit.ok()) {
-    LeaveLastWords(config.termination_message,
+    LeaveLastWords(files, config.termination_message,
                    LastWordsJson(server.Progress(), server.ended_because()));
   }
   return exit;
@@ -334,7 +335,7 @@ Result<CoordinatorExit> RunCoordinator(const CoordinatorConfig& config, Files& f
   if (config.in_pod() && why.code == Code::kNoSpace) {
     why.message += "; make room on the volume, then delete the job and apply it again";
   }
-  LeaveLastWords(config.termination_message, LastErrorJson(why.message));
+  LeaveLastWords(files, config.termination_message, LastErrorJson(why.message));
   return why;
 }
 

@@ -2,22 +2,23 @@
 // the number of the process that has it.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "base/error.h"
-#include "base/fd.h"
+#include "base/files.h"
 
 namespace parallelrun {
 
-// Makes the folder if need be. The lock is held until the descriptor closes, whatever ends this
-// process. kUnavailable: another one has it, which the message names.
-Result<Fd> LockState(const std::string& folder);
+// Makes the folder if need be. The lock is held until the handle goes, whatever ends this process.
+// kUnavailable: another one has it, which the message names.
+Result<std::unique_ptr<File>> LockState(Files& files, const std::string& folder);
 
 // Whether somebody holds the lock now.
-bool StateIsLocked(const std::string& folder);
+bool StateIsLocked(const Files& files, const std::string& folder);
 
 // Whether what LockState locked still has its name: another command could begin anew there, and so
 // would a coordinator of this one.
-Status CheckLocked(const Fd& lock, const std::string& folder);
+Status CheckLocked(const Files& files, const File& lock, const std::string& folder);
 
 }  // namespace parallelrun

@@ -8,10 +8,9 @@
 
 namespace parallelrun {
 
-Result<ParquetTypes> DecideParquetTypes(const PlanInput& input,
-                                        const std::vector<std::string>& forbidden) {
+Result<ParquetTypes> DecideParquetTypes(const PlanInput& input, const PlanDisk& disk) {
   ParquetTypes types;
-  Listing listing(ListingOf(input, forbidden));
+  Listing listing(disk.files, ListingOf(input, disk));
   while (true) {
     const auto name = listing.Next();
     if (!name.ok()) return name.error();
@@ -20,7 +19,7 @@ Result<ParquetTypes> DecideParquetTypes(const PlanInput& input,
       return Error{Code::kUnavailable, PlaceOf(input) + ": its files are not read: the job ended"};
     }
     const std::string path = JoinPath(listing.folder(), **name);
-    auto columns = ReadParquetColumns(path);
+    auto columns = ReadParquetColumns(disk.files, path);
     if (!columns.ok() && columns.error().code == Code::kNotFound) continue;  // gone by now
     if (!columns.ok()) return columns.error().With(PlaceOf(input));
     if (columns->empty()) continue;

@@ -45,12 +45,13 @@ std::string_view LastPart(std::string_view path) { return path.substr(path.rfind
 
 class TypesReader {
  public:
-  TypesReader(const PlanInput& input, const std::vector<std::string>& forbidden)
+  TypesReader(const PlanInput& input, const PlanDisk& disk)
       : input_(input),
+        disk_(disk),
         format_(RowFormatOf(input)),
         missing_(input.na_values, input.keep_default_na),
-        files_(input, forbidden),
-        listing_(ListingOf(input, forbidden)) {}
+        files_(input, disk),
+        listing_(disk.files, ListingOf(input, disk)) {}
 
   Result<std::optional<TypedTable>> Decide(const TypesLimit& limit) {
     if (const Status prepared = files_.Prepare(""); !prepared.ok()) return prepared.error();
@@ -97,7 +98,8 @@ class TypesReader {
       return header.error().With(PlaceOf(input_));
     }
     if (columns_.empty()) return {};  // nothing but blank lines
-    auto reader = BlockReader::Open(path, IsUtf8Encoding(input_.encoding), input_.stop);
+    auto reader =
+        BlockReader::Open(disk_.files, path, IsUtf8Encoding(input_.encoding), input_.stop);
     if (!reader.ok()) return reader.error().With(PlaceOf(input_));
     for (const SampleBlock& block : sampled.blocks) {
       const bool begins = block.begin == 0;
@@ -121,7 +123,7 @@ class TypesReader {
     std::vector<std::string> names;
     if (input_.header == PlanHeader::kNone) {
       if (!columns_.empty()) return {};
-      auto file = CsvSplitter::Open(path, FormatOf(input_));
+      auto file = CsvSplitter::Open(disk_.files, path, FormatOf(input_));
       if (!file.ok()) return file.error();
       const auto row = (*file)->TakeHeader();
       if (!row.ok()) return row.error();
@@ -194,6 +196,7 @@ class TypesReader {
   }
 
   const PlanInput& input_;
+  const PlanDisk& disk_;
   const RowFormat format_;
   const MissingWords missing_;
   RowFiles files_;
@@ -213,10 +216,9 @@ const TypesLimit kSampleLimit = {kMostSampleBytes, kMostSampleNames};
 const TypesLimit kWholeInput = {std::numeric_limits<uint64_t>::max(),
                                 std::numeric_limits<size_t>::max()};
 
-Result<std::optional<TypedTable>> DecideTypes(const PlanInput& input,
-                                              const std::vector<std::string>& forbidden,
+Result<std::optional<TypedTable>> DecideTypes(const PlanInput& input, const PlanDisk& disk,
                                               const TypesLimit& limit) {
-  return TypesReader(input, forbidden).Decide(limit);
+  return TypesReader(input, disk).Decide(limit);
 }
 
 }  // namespace parallelrun

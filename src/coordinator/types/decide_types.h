@@ -24,8 +24,7 @@ extern const TypesLimit kWholeInput;
 
 // nullopt for an input without a table. Errors name input and file: those of Planner::Next, and
 // kInvalid for a file with other columns and a written type of a column that is not there.
-Result<std::optional<TypedTable>> DecideTypes(const PlanInput& input,
-                                              const std::vector<std::string>& forbidden,
+Result<std::optional<TypedTable>> DecideTypes(const PlanInput& input, const PlanDisk& disk,
                                               const TypesLimit& limit = kSampleLimit);
 
 }  // namespace parallelrun

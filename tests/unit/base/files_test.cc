@@ -116,5 +116,65 @@ TEST_F(FilesTest, PublishThatFailsLeavesNoTemporary) {
   EXPECT_EQ(files_->List(folder_)->size(), 1u);
 }
 
+TEST_F(FilesTest, AFolderThatRefusesLinksMeetsNone) {
+  ASSERT_TRUE(files_->MakeFolders(Path("in/a")).ok());
+  ASSERT_TRUE(PublishFile(*files_, Path("secret"), "secret").ok());
+  std::filesystem::create_symlink("../../secret", Path("in/a/link"));
+  std::filesystem::create_directory_symlink("..", Path("in/up"));
+  const auto refuses = files_->OpenFolder(Path("in"), Links::kRefuse);
+  ASSERT_TRUE(refuses.ok());
+  for (const char* name : {"a/link", "up/secret", "../secret"}) {
+    EXPECT_EQ((*refuses)->OpenRead(name).error().code, Code::kPermission) << name;
+    EXPECT_EQ((*refuses)->OpenOrCreate(name).error().code, Code::kPermission) << name;
+    EXPECT_EQ((*refuses)->Append(name, "x").error().code, Code::kPermission) << name;
+  }
+  EXPECT_EQ((*refuses)->OpenFolder("up").error().code, Code::kPermission);
+  EXPECT_EQ((*refuses)->Stat("a/link", Links::kRefuse)->kind, EntryKind::kLink);
+  EXPECT_EQ(ReadAll(Path("secret")), "secret");
+  EXPECT_TRUE((*refuses)->Remove("a/link").ok());
+  EXPECT_TRUE((*refuses)->Remove("a").ok());
+  EXPECT_EQ(ReadAll(Path("secret")), "secret");
+
+  const auto follows = files_->OpenFolder(Path("in"), Links::kFollow);
+  ASSERT_TRUE(follows.ok());
+  EXPECT_TRUE((*follows)->OpenRead("up/secret").ok());
+  EXPECT_EQ((*follows)->Stat("up", Links::kFollow)->kind, EntryKind::kFolder);
+  EXPECT_EQ((*follows)->Stat("up", Links::kRefuse)->kind, EntryKind::kLink);
+  EXPECT_EQ((*follows)->Stat("gone", Links::kFollow).error().code, Code::kNotFound);
+}
+
+TEST_F(FilesTest, AFoldersHandleOutlivesItsPath) {
+  ASSERT_TRUE(files_->MakeFolders(Path("one")).ok());
+  const auto folder = files_->OpenFolder(Path("one"), Links::kRefuse);
+  ASSERT_TRUE(folder.ok());
+  ASSERT_TRUE(files_->Rename(Path("one"), Path("two")).ok());
+  ASSERT_TRUE((*folder)->Append("lines", "1\n").ok());
+  ASSERT_TRUE((*folder)->Append("lines", "2\n").ok());
+  EXPECT_EQ(ReadAll(Path("two/lines")), "1\n2\n");
+  for (int round = 0; round < 2; ++round) {  // it can be listed again
+    std::vector<std::string> names;
+    ASSERT_TRUE((*folder)
+                    ->Entries([&](const std::string& name, EntryKind) {
+                      names.push_back(name);
+                      return Status();
+                    })
+                    .ok());
+    EXPECT_EQ(names, std::vector<std::string>{"lines"});
+  }
+}
+
+TEST_F(FilesTest, WhoHasALockKeepsItUntilTheHandleGoes) {
+  EXPECT_FALSE(files_->IsLocked(Path("lock")));
+  auto lock = files_->Lock(Path("lock"));
+  ASSERT_TRUE(lock.ok());
+  EXPECT_TRUE(files_->IsLocked(Path("lock")));
+  EXPECT_EQ(files_->Lock(Path("lock")).error().code, Code::kUnavailable);
+  EXPECT_EQ(files_->Stat(Path("lock"))->id, (*lock)->Stat()->id);
+  lock->reset();
+  EXPECT_FALSE(files_->IsLocked(Path("lock")));
+  std::filesystem::create_symlink("lock", Path("link"));
+  EXPECT_FALSE(files_->Lock(Path("link")).ok());
+}
+
 }  // namespace
 }  // namespace parallelrun

@@ -28,13 +28,13 @@ struct Line : HttpConnection {
 
 struct HttpCallsTest : testing::Test {
   CoordinatorHarness job;
-  TempFolder folder;
   SystemClock clock;
   std::shared_ptr<Line> line = std::make_shared<Line>();
-  HttpCalls calls{
-      {9, 1, job.limits, "{}"}, *job.core, std::move(*LogSink::Open(folder.path())), clock, [] {
-        return std::string("{}");
-      }};
+  HttpCalls calls{{9, 1, job.limits, "{}"},
+                  *job.core,
+                  std::move(*LogSink::Open(job.files, "/job/logs")),
+                  clock,
+                  [] { return std::string("{}"); }};
 
   std::shared_ptr<HttpExchange> Post(const std::string& path, const std::string& body) {
     HttpRequest request;

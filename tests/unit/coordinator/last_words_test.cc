@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/support/disk_files.h"
 #include "tests/support/sanitized.h"
 #include "tests/unit/agent/temp_folder.h"
 
@@ -91,10 +92,10 @@ TEST(LastWordsTest, AreWrittenInPlace) {
   const TempFolder folder;
   folder.Write("log", std::string(9000, 'x'));
   std::filesystem::create_hard_link(folder.path("log"), folder.path("same"));
-  LeaveLastWords(folder.path("log"), "{}");
+  LeaveLastWords(DiskFiles(), folder.path("log"), "{}");
   EXPECT_EQ(folder.Read("same"), "{}");  // the same file, not another one of its name
-  LeaveLastWords("", "{}");
-  LeaveLastWords(folder.path("none/there"), "{}");
+  LeaveLastWords(DiskFiles(), "", "{}");
+  LeaveLastWords(DiskFiles(), folder.path("none/there"), "{}");
 }
 
 }  // namespace

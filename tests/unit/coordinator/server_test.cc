@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "tests/support/fault_files.h"
-#include "tests/unit/agent/temp_folder.h"
 
 namespace parallelrun {
 namespace {
@@ -16,7 +15,6 @@ namespace {
 // outgrow a coordinator whose disk is full.
 TEST(CoordinatorServerTest, ThePlannerWaitsForADiskThatIsFull) {
   constexpr uint64_t kChunks = 40;
-  const TempFolder folder;
   FaultFiles files;
   files.SetReserveWorks(false);  // else what was reserved is still there to be written to
   LedgerOptions options;
@@ -40,7 +38,7 @@ TEST(CoordinatorServerTest, ThePlannerWaitsForADiskThatIsFull) {
   ranks.kind = PlanKind::kRanks;
   ranks.batch_size = kChunks * RankChunk::kMost;
   server_options.inputs = {ranks};
-  auto logs = LogSink::Open(folder.path());
+  auto logs = LogSink::Open(files, "/job/logs");
   ASSERT_TRUE(logs.ok());
   CoordinatorServer server(std::move(server_options), files, **ledger, state, std::move(*logs));
   const auto exit = server.Run();

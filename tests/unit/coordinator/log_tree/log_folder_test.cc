@@ -1,6 +1,5 @@
 #include "coordinator/log_tree/log_folder.h"
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -9,6 +8,8 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+
+#include "tests/support/disk_files.h"
 
 namespace parallelrun {
 namespace {
@@ -38,7 +39,7 @@ class LogFolderTest : public ::testing::Test {
     return text.str();
   }
   LogFolder Open() const {
-    Result<LogFolder> folder = LogFolder::Open(root());
+    Result<LogFolder> folder = LogFolder::Open(DiskFiles(), root());
     EXPECT_TRUE(folder.ok());
     return *folder;
   }
@@ -77,8 +78,8 @@ TEST_F(LogFolderTest, NoLinkIsEverFollowed) {
   EXPECT_EQ(inside.error().code, Code::kPermission);
   EXPECT_THAT(inside.error().message, HasSubstr(root() + "/user/error.txt"));
   EXPECT_FALSE(folder.Append("overview.txt", "x").ok());
-  EXPECT_FALSE(folder.OpenFile("overview.txt", O_RDONLY).ok());
-  EXPECT_FALSE(folder.OpenFile("../outside/theirs", O_RDONLY).ok());
+  EXPECT_FALSE(folder.OpenRead("overview.txt").ok());
+  EXPECT_FALSE(folder.OpenRead("../outside/theirs").ok());
   EXPECT_TRUE(folder.Publish("job_result.txt", "ours").ok());  // it takes the link's place
   EXPECT_FALSE(fs::is_symlink(root() + "/job_result.txt"));
   folder.RemoveAll("user/theirs");

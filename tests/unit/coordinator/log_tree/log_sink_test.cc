@@ -8,6 +8,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/support/disk_files.h"
+
 namespace parallelrun {
 namespace {
 
@@ -19,7 +21,7 @@ class LogSinkTest : public ::testing::Test {
     std::string name = fs::temp_directory_path() / "log-sink-XXXXXX";
     ASSERT_NE(mkdtemp(name.data()), nullptr);
     folder_ = name;
-    Result<LogSink> sink = LogSink::Open(root());
+    Result<LogSink> sink = LogSink::Open(DiskFiles(), root());
     ASSERT_TRUE(sink.ok());
     sink_.emplace(std::move(*sink));
   }

@@ -35,7 +35,7 @@ class Planned {
           }
           return {};
         },
-        chunks_ >= plan_.chunks.size(), inputs_, {}, [this] { ++steps_; });
+        chunks_ >= plan_.chunks.size(), inputs_, {DiskFiles()}, [this] { ++steps_; });
     EXPECT_TRUE(changes.ok()) << changes.error().message;
     return changes.ok() ? *changes : InputChanges();
   }
@@ -187,7 +187,7 @@ TEST(InputChangesTest, AFolderThatIsGoneIsAnError) {
         visit(plan.chunks[0]->record);
         return {};
       },
-      true, inputs, {}, [] {});
+      true, inputs, {DiskFiles()}, [] {});
   ASSERT_FALSE(changes.ok());
   EXPECT_THAT(changes.error().message, AllOf(HasSubstr("inputs[images]"), HasSubstr("/in")));
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "coordinator/plan/listing.h"
+#include "tests/support/disk_files.h"
 #include "tests/unit/coordinator/plan/folder.h"
 
 namespace parallelrun {
@@ -23,7 +24,7 @@ ListingSettings In(const std::string& root) { return {"images", root, "", {}, {}
 
 // What the listing gives, and its error's message as a last name.
 Names All(const ListingSettings& settings, const std::string& after = "") {
-  Listing listing(settings, after);
+  Listing listing(DiskFiles(), settings, after);
   Names names;
   while (true) {
     const auto name = listing.Next();
@@ -216,9 +217,9 @@ TEST(PlanListingTest, EndsWithTheJob) {
   std::stop_source job;
   ListingSettings settings = In(folder.path());
   settings.stop = job.get_token();
-  Listing between(settings);
+  Listing between(DiskFiles(), settings);
   ASSERT_TRUE(between.Next().ok());
-  Listing at_work(settings);
+  Listing at_work(DiskFiles(), settings);
   ASSERT_TRUE(at_work.Start().ok());
   job.request_stop();
   const auto stamp = at_work.Stamp("a/1");
@@ -230,14 +231,14 @@ TEST(PlanListingTest, EndsWithTheJob) {
   EXPECT_EQ(next.error().message,
             "inputs[images]: " + folder.path() + " is not listed to its end: the job ended");
   // In the midst of a folder, too.
-  EXPECT_FALSE(Listing(settings).Start().ok());
+  EXPECT_FALSE(Listing(DiskFiles(), settings).Start().ok());
 }
 
 TEST(PlanListingTest, SingleFileAndMissingRoot) {
   PlanFolder folder;
   folder.Write("rows.csv", "a\n1\n");
   folder.Write("other");
-  Listing listing(In(folder / "rows.csv"));
+  Listing listing(DiskFiles(), In(folder / "rows.csv"));
   ASSERT_TRUE(listing.Start().ok());
   EXPECT_EQ(listing.folder(), folder.path());
   EXPECT_EQ(listing.Stamp("rows.csv").value()->size, 4u);
@@ -252,7 +253,7 @@ TEST(PlanListingTest, StampFollowsLinksAndMissesWhatIsGone) {
   PlanFolder folder;
   folder.Write("a", "12345");
   folder.Link("a", "b");
-  Listing listing(In(folder.path()));
+  Listing listing(DiskFiles(), In(folder.path()));
   ASSERT_TRUE(listing.Next().ok());
   EXPECT_EQ(listing.Stamp("b").value()->size, 5u);
   EXPECT_GT(listing.Stamp("b").value()->mtime_ns, 1'000'000'000'000'000'000);

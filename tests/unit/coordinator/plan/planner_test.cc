@@ -259,8 +259,8 @@ TEST_F(PlanPlannerTest, ParquetFilesAreNotOpenedOnceTheJobEnded) {
   PlanInput input = Rows(folder_.path(), 1);
   input.kind = PlanKind::kParquet;
   input.stop = job.get_token();
-  const std::vector<std::string> forbidden;
-  RowFiles files(input, forbidden);
+  const PlanDisk disk{DiskFiles()};
+  RowFiles files(input, disk);
   EXPECT_TRUE(files.Open(folder_.path(), "k/1.parquet").ok());
   job.request_stop();
   const auto opened = files.Open(folder_.path(), "k/1.parquet");

@@ -9,6 +9,7 @@
 
 #include "coordinator/plan/planner.h"
 #include "job/records.h"
+#include "tests/support/disk_files.h"
 
 namespace parallelrun {
 
@@ -60,7 +61,7 @@ struct Plan {
 
 inline Plan MakePlan(const std::vector<PlanInput>& inputs, const PlanCursor& from = {},
                      const std::vector<std::string>& forbidden = {}) {
-  Planner planner(inputs, forbidden, from);
+  Planner planner(inputs, {DiskFiles(), forbidden}, from);
   Plan plan;
   while (true) {
     auto next = planner.Next();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "coordinator/plan/csv_splitter.h"
+#include "tests/support/disk_files.h"
 #include "tests/unit/coordinator/plan/folder.h"
 
 namespace parallelrun {
@@ -64,7 +65,7 @@ std::vector<Cut> Naive(const std::string& text, char delimiter, bool quoted, uin
 
 std::vector<Cut> Split(const std::string& path, const CsvFormat& format, uint64_t size,
                        Kernel kernel = Kernel::kBest, uint64_t from = 0) {
-  auto splitter = CsvSplitter::Open(path, format, kernel);
+  auto splitter = CsvSplitter::Open(DiskFiles(), path, format, kernel);
   EXPECT_TRUE(splitter.ok());
   if (from > 0) (*splitter)->Seek(from);
   std::vector<Cut> cuts;
@@ -159,7 +160,7 @@ TEST(PlanSplitterTest, Header) {
   };
   for (const Case& c : cases) {
     PlanFolder folder;
-    auto splitter = CsvSplitter::Open(folder.Write("x.csv", c.text), {});
+    auto splitter = CsvSplitter::Open(DiskFiles(), folder.Write("x.csv", c.text), {});
     ASSERT_TRUE(splitter.ok());
     EXPECT_EQ((*splitter)->TakeHeader().value(), c.header);
     const auto slice = (*splitter)->Next(1).value();
@@ -169,8 +170,8 @@ TEST(PlanSplitterTest, Header) {
 
 TEST(PlanSplitterTest, RefusesAHeaderWithoutEnd) {
   PlanFolder folder;
-  auto splitter =
-      CsvSplitter::Open(folder.Write("x.csv", "\"a" + std::string(3 * 1024 * 1024, '\n')), {});
+  auto splitter = CsvSplitter::Open(
+      DiskFiles(), folder.Write("x.csv", "\"a" + std::string(3 * 1024 * 1024, '\n')), {});
   const auto header = (*splitter)->TakeHeader();
   ASSERT_FALSE(header.ok());
   EXPECT_THAT(header.error().message, HasSubstr("tabular.header to None"));
@@ -276,7 +277,7 @@ TEST(PlanSplitterTest, AScanEndsWhenItsJobDoes) {
   std::stop_source job;
   CsvFormat format;
   format.stop = job.get_token();
-  const auto splitter = CsvSplitter::Open(path, format);
+  const auto splitter = CsvSplitter::Open(DiskFiles(), path, format);
   ASSERT_TRUE(splitter.ok());
   job.request_stop();
   const auto slice = (*splitter)->Next(1 << 30);

@@ -1,0 +1,104 @@
+// The log tree on a disk that fails, fills up and forgets: what goes wrong is told, a report is
+// whole or the one of before, and nothing half-written keeps a name.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "coordinator/log_tree/batch_report.h"
+#include "coordinator/log_tree/dead_letters.h"
+#include "coordinator/log_tree/log_sink.h"
+#include "coordinator/log_tree/reports.h"
+#include "tests/support/fault_files.h"
+#include "tests/unit/coordinator/core_harness.h"
+
+namespace parallelrun {
+namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kLogs[] = "/job/logs";
+
+// All that a coordinator does there in its life.
+Status WriteAll(Files& files, const JobState& state, const std::string& state_folder,
+                PlanStore& plan) {
+  Result<LogSink> sink = LogSink::Open(files, kLogs);
+  if (!sink.ok()) return sink.error();
+  const FailureRules rules;
+  const Status steps[] = {
+      sink->Write(0, {"user", "stdout", "0", "a.txt"}, 0, "first\n"),
+      sink->Write(0, {"user", "stdout", "0", "a.txt"}, 6, "second\n"),
+      sink->folder().Append("user/metrics.jsonl", "{}\n"),
+      WriteReports(state, rules, sink->folder()),
+      WriteBatchReports(files, state_folder, state, rules, sink->folder()),
+      WriteDeadLetters(files, state_folder, state, rules, plan, sink->folder())};
+  for (const Status& step : steps) {
+    if (!step.ok()) return step;
+  }
+  return {};
+}
+
+struct Way {
+  const char* name;
+  FaultMoment moment;
+  CrashMode crash;
+};
+
+class LogFaultsTest : public ::testing::TestWithParam<Way> {};
+
+TEST_P(LogFaultsTest, EveryOperationFailsOnceAndAReportIsWholeOrNone) {
+  const Way way = GetParam();
+  std::string report;
+  std::string batches;
+  for (uint64_t n = 1;; ++n) {
+    CoordinatorHarness job;
+    FaultFiles& files = job.files;
+    PlanStore plan(*job.ledger);
+    const uint64_t before = files.operations();
+    if (n > 1) files.FailOperation(n - 1, Error{Code::kNoSpace, "injected"}, way.moment);
+    const Status written = WriteAll(files, job.state, "/job/state", plan);
+    const bool untouched = files.operations() - before < n - 1;
+    files.ClearFaults();
+    if (n == 1) {
+      ASSERT_TRUE(written.ok()) << written.error().message;
+      report = files.Contents("/job/logs/job_result.txt");
+      batches = files.Contents("/job/logs/sys/job_report/processed_mini-batches.csv");
+      continue;
+    }
+    if (untouched) {
+      EXPECT_TRUE(written.ok());
+      EXPECT_GT(n, 60U);
+      break;
+    }
+    const auto names = files.List("/job/logs");
+    if (names.ok()) {
+      EXPECT_THAT(*names, Each(Not(HasSubstr(".tmp-")))) << n;
+    }
+    files.Crash(way.crash);
+    // Published and synced, or not there: a crash leaves no half of it.
+    for (const auto& [name, whole] :
+         {std::pair<std::string, const std::string&>{"/job/logs/job_result.txt", report},
+          {"/job/logs/sys/job_report/processed_mini-batches.csv", batches}}) {
+      if (files.Has(name)) {
+        EXPECT_EQ(files.Contents(name), whole) << n;
+      }
+    }
+    // And the next epoch can do it all over again.
+    const Status again = WriteAll(files, job.state, "/job/state", plan);
+    EXPECT_TRUE(again.ok()) << n << ": " << again.error().message;
+    EXPECT_EQ(files.Contents("/job/logs/user/stdout/0/a.txt"), "first\nsecond\n") << n;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Ways, LogFaultsTest,
+    ::testing::Values(Way{"LoseAll", FaultMoment::kBefore, CrashMode::kLoseAll},
+                      Way{"LoseSome", FaultMoment::kBefore, CrashMode::kLoseSome},
+                      Way{"AnswerLostLoseSome", FaultMoment::kAfter, CrashMode::kLoseSome},
+                      Way{"AnswerLostKeepAll", FaultMoment::kAfter, CrashMode::kKeepAll}),
+    [](const auto& way) { return std::string(way.param.name); });
+
+}  // namespace
+}  // namespace parallelrun
