@@ -3,11 +3,13 @@
 #include <spdlog/formatter.h>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/basic_file_sink.h>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <condition_variable>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -16,6 +18,7 @@
 #include <utility>
 
 #include "base/escape.h"
+#include "base/thread.h"
 
 namespace parallelrun {
 namespace {
@@ -90,11 +93,117 @@ spdlog::level::level_enum SpdlogLevel(LogLevel level) {
   return spdlog::level::info;
 }
 
+// stderr, written to by who logs, or by a thread.
+class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  ~StderrSink() override { (void)EndBackground(std::chrono::hours(1)); }
+
+  void BeginBackground() {
+    const std::lock_guard lock(queue_mutex_);
+    if (background_) return;
+    background_ = true;
+    ends_ = false;
+    thread_ = Thread("log", [this] { Run(); });
+  }
+
+  bool EndBackground(std::chrono::nanoseconds limit) {
+    {
+      const std::lock_guard lock(queue_mutex_);
+      if (!background_) return true;
+      ends_ = true;
+    }
+    wake_.notify_all();
+    if (!thread_.JoinFor(limit)) return false;
+    const std::lock_guard lock(queue_mutex_);
+    background_ = false;
+    return true;
+  }
+
+ private:
+  static constexpr size_t kMostBytes = size_t{4} << 20;
+
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t buffer;
+    formatter_->format(message, buffer);
+    std::string line(buffer.data(), buffer.size());
+    std::unique_lock lock(queue_mutex_);
+    if (!background_ || ends_) {
+      lock.unlock();
+      return Write(line);
+    }
+    bytes_ += line.size();
+    lines_.push_back(std::move(line));
+    for (; bytes_ > kMostBytes; ++dropped_) {
+      bytes_ -= lines_.front().size();
+      lines_.pop_front();
+    }
+    lock.unlock();
+    wake_.notify_all();
+  }
+
+  // Before the process leaves without an end: a moment is all that its last lines get.
+  void flush_() override {
+    std::unique_lock lock(queue_mutex_);
+    if (!background_) return;
+    wake_.wait_for(lock, std::chrono::seconds(2), [this] { return lines_.empty() && !writing_; });
+  }
+
+  void Run() {
+    std::unique_lock lock(queue_mutex_);
+    for (;;) {
+      wake_.wait(lock, [this] { return ends_ || !lines_.empty(); });
+      if (lines_.empty()) return;
+      std::string text;
+      if (const uint64_t dropped = std::exchange(dropped_, 0); dropped > 0) {
+        text = fmt::format("[{} lines of this log were dropped: nobody read it]\n", dropped);
+      }
+      for (const std::string& line : lines_) text += line;
+      lines_.clear();
+      bytes_ = 0;
+      writing_ = true;
+      lock.unlock();
+      Write(text);
+      lock.lock();
+      writing_ = false;
+      wake_.notify_all();
+    }
+  }
+
+  static void Write(std::string_view text) {
+    while (!text.empty()) {
+      const ssize_t n = write(STDERR_FILENO, text.data(), text.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return;  // there is nobody left to tell
+      text.remove_prefix(static_cast<size_t>(n));
+    }
+  }
+
+  std::mutex queue_mutex_;  // guards all below but the thread
+  std::condition_variable wake_;
+  std::deque<std::string> lines_;
+  size_t bytes_ = 0;
+  uint64_t dropped_ = 0;
+  bool writing_ = false;
+  bool background_ = false;  // lines wait for the thread
+  bool ends_ = false;
+  Thread thread_;  // of who begins and ends it
+};
+
+std::shared_ptr<StderrSink>& TheStderrSink() {
+  static std::shared_ptr<StderrSink> sink = std::make_shared<StderrSink>();
+  return sink;
+}
+
 }  // namespace
 
+void LogInBackground() { TheStderrSink()->BeginBackground(); }
+
+bool EndBackgroundLog(std::chrono::nanoseconds limit) {
+  return TheStderrSink()->EndBackground(limit);
+}
+
 void SetUpLogging(LogFormat format, LogLevel level) {
-  auto logger =
-      std::make_shared<spdlog::logger>("", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  auto logger = std::make_shared<spdlog::logger>("", TheStderrSink());
   logger->set_formatter(std::make_unique<LineFormatter>(format));
   logger->set_level(SpdlogLevel(level));
   spdlog::set_default_logger(std::move(logger));

@@ -2,6 +2,7 @@
 // thread-safe; untrusted text goes through Printable (escape.h) first.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <string>
@@ -21,6 +22,14 @@ void SetUpLogging(LogFormat format, LogLevel level);
 inline void SetUpLogging(bool json, LogLevel level) {
   SetUpLogging(json ? LogFormat::kJson : LogFormat::kTerminal, level);
 }
+
+// From now on a thread writes to stderr, which may be a pipe that nobody empties, or a file on a
+// volume that hangs: who logs does not wait. What waits for it is bounded; the oldest lines go
+// first, and one line tells that they did. Thread-safe.
+void LogInBackground();
+// Ends that, once all is written. False: it is not within `limit`; then nothing is left but to
+// leave the process.
+bool EndBackgroundLog(std::chrono::nanoseconds limit);
 
 // What log lines are about.
 struct LogSubject {

@@ -3,8 +3,10 @@
 #include <pthread.h>
 #include <spdlog/spdlog.h>
 
+#include <condition_variable>
 #include <cstdlib>
 #include <exception>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -36,7 +38,27 @@ void RunGuarded(const char* name, const std::function<void()>& body) {
 
 }  // namespace
 
+struct Thread::Ended {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool yes = false;
+};
+
 Thread::Thread(const char* name, std::function<void()> body)
-    : thread_([name, run = std::move(body)] { RunGuarded(name, run); }) {}
+    : ended_(std::make_shared<Ended>()), thread_([name, ended = ended_, run = std::move(body)] {
+        RunGuarded(name, run);
+        const std::lock_guard lock(ended->mutex);
+        ended->yes = true;
+        ended->changed.notify_all();
+      }) {}
+
+bool Thread::JoinFor(std::chrono::nanoseconds limit) {
+  {
+    std::unique_lock lock(ended_->mutex);
+    if (!ended_->changed.wait_for(lock, limit, [this] { return ended_->yes; })) return false;
+  }
+  thread_.join();
+  return true;
+}
 
 }  // namespace parallelrun

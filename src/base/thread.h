@@ -3,7 +3,9 @@
 // wait for ever for what it was to do. Who supervises the process starts it again, within limits.
 #pragma once
 
+#include <chrono>
 #include <functional>
+#include <memory>
 #include <thread>
 
 namespace parallelrun {
@@ -19,8 +21,13 @@ class Thread {
   void join() { thread_.join(); }
   // It goes on alone, and may use only what it holds itself. At exit it is not waited for.
   void detach() { thread_.detach(); }
+  // Joins it, if its body ends within `limit`. False: it goes on, as what waits for a volume that
+  // hangs does; who wants to end all the same leaves the process.
+  bool JoinFor(std::chrono::nanoseconds limit);
 
  private:
+  struct Ended;
+  std::shared_ptr<Ended> ended_;
   std::thread thread_;
 };
 

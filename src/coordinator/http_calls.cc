@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -43,6 +44,10 @@ Error RegisterAgain(uint32_t node) {
           fmt::format("node {} sent what is not of this coordinator: register again", node)};
 }
 
+Error NoRoomForLogs() {
+  return {Code::kUnavailable, "earlier uploads of logs are not written yet: try again later"};
+}
+
 // A JSON object of a body that is bounded already; nullopt for anything else.
 std::optional<json> ParseObject(const std::string& body) {
   json value = json::parse(body, nullptr, false);
@@ -64,11 +69,12 @@ std::string Text(const json& object, const char* key) {
 
 }  // namespace
 
-HttpCalls::HttpCalls(Options options, Coordinator& coordinator, LogSink logs,
+HttpCalls::HttpCalls(Options options, Coordinator& coordinator, LogWriter& logs, EventLoop& loop,
                      const SystemClock& clock, std::function<std::string()> progress)
     : options_(std::move(options)),
       coordinator_(coordinator),
-      logs_(std::move(logs)),
+      logs_(logs),
+      loop_(loop),
       clock_(clock),
       progress_(std::move(progress)),
       heard_at_(clock.Now()) {}
@@ -119,7 +125,7 @@ void HttpCalls::HandleNode(const std::shared_ptr<HttpExchange>& exchange, uint32
     if (call == "leave") return exchange->Respond(Leave(node, request.body));
   }
   if (request.method == "PUT" && call == "logs") {
-    return exchange->Respond(WriteLog(node, request, path));
+    return WriteLog(exchange, node, path);
   }
   exchange->Respond(ErrorResponse(
       404, "NotFound", "nodes have no call " + request.method + " " + Printable(call, 50)));
@@ -195,17 +201,47 @@ void HttpCalls::Exchange(const std::shared_ptr<HttpExchange>& exchange, uint32_t
   exchange->OnGone([this, name] { coordinator_.ConnectionGone(name, Now()); });
 }
 
-HttpResponse HttpCalls::WriteLog(uint32_t node, const HttpRequest& request,
-                                 const std::vector<std::string>& path) {
+std::optional<HttpResponse> HttpCalls::RefuseEarly(const HttpRequest& request) const {
+  if (request.method != "PUT") return std::nullopt;
+  const Result<std::vector<std::string>> path = PathSegments(request.path);
+  if (!path.ok() || path->size() < 4 || (*path)[1] != "nodes" || (*path)[3] != "logs") {
+    return std::nullopt;
+  }
+  const auto node = static_cast<uint32_t>(std::stoul((*path)[2]));  // digits: the gate saw to it
+  if (logs_.HasRoom(node)) return std::nullopt;
+  return Refusal(NoRoomForLogs());
+}
+
+void HttpCalls::WriteLog(const std::shared_ptr<HttpExchange>& exchange, uint32_t node,
+                         const std::vector<std::string>& path) {
+  HttpRequest& request = exchange->request();
   const std::string offset = QueryParameter(request.query, "offset").value_or("");
   if (offset.empty() || offset.size() > 15 ||
       offset.find_first_not_of("0123456789") != std::string::npos) {
-    return ErrorResponse(400, "Invalid", "the query needs offset=N, a number of bytes");
+    return exchange->Respond(
+        ErrorResponse(400, "Invalid", "the query needs offset=N, a number of bytes"));
   }
-  const bool truncate = QueryParameter(request.query, "truncate").value_or("") == "true";
-  const Status written = logs_.Write(node, {path.begin() + 4, path.end()}, std::stoull(offset),
-                                     request.body, truncate);
-  return written.ok() ? JsonResponse(200, "{}\n") : Refusal(written.error());
+  const auto gone = std::make_shared<std::atomic<bool>>(false);
+  const uint64_t number = ++last_upload_;
+  LogWriter::Upload upload;
+  upload.node = node;
+  upload.path = {path.begin() + 4, path.end()};
+  upload.offset = std::stoull(offset);
+  upload.truncate = QueryParameter(request.query, "truncate").value_or("") == "true";
+  upload.bytes = std::move(request.body);
+  upload.given_up = [gone] { return gone->load(); };
+  upload.done = [this, number](const Status& written) {
+    loop_.Post([this, number, written] {
+      const auto found = uploads_.find(number);
+      found->second->Respond(written.ok() ? JsonResponse(200, "{}\n") : Refusal(written.error()));
+      uploads_.erase(found);
+    });
+  };
+  exchange->OnGone([gone] { *gone = true; });
+  uploads_[number] = exchange;
+  if (logs_.Write(std::move(upload))) return;
+  uploads_.erase(number);
+  exchange->Respond(Refusal(NoRoomForLogs()));
 }
 
 HttpResponse HttpCalls::Control(const std::string& body) {

@@ -4,14 +4,17 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/event_loop.h"
 #include "base/http/server.h"
 #include "base/time.h"
 #include "coordinator/coordinator.h"
-#include "coordinator/log_tree/log_sink.h"
+#include "coordinator/log_tree/log_writer.h"
 
 namespace parallelrun {
 
@@ -25,8 +28,11 @@ class HttpCalls {
   };
 
   // All that is passed by reference must outlive it; `progress` makes the answer of /v1/progress.
-  HttpCalls(Options options, Coordinator& coordinator, LogSink logs, const SystemClock& clock,
-            std::function<std::string()> progress);
+  HttpCalls(Options options, Coordinator& coordinator, LogWriter& logs, EventLoop& loop,
+            const SystemClock& clock, std::function<std::string()> progress);
+
+  // The refusal of a call that there is no room for now, before its body is read. For the gate.
+  std::optional<HttpResponse> RefuseEarly(const HttpRequest& request) const;
 
   void Handle(const std::shared_ptr<HttpExchange>& exchange);
   // /metrics and the probes, which need no token; false: it is none of them.
@@ -41,17 +47,21 @@ class HttpCalls {
   HttpResponse Register(uint32_t node, const std::string& body);
   HttpResponse Leave(uint32_t node, const std::string& body);
   void Exchange(const std::shared_ptr<HttpExchange>& exchange, uint32_t node);
-  HttpResponse WriteLog(uint32_t node, const HttpRequest& request,
-                        const std::vector<std::string>& path);
+  void WriteLog(const std::shared_ptr<HttpExchange>& exchange, uint32_t node,
+                const std::vector<std::string>& path);
   HttpResponse Control(const std::string& body);
   Instant Now() const { return clock_.Now(); }
 
   const Options options_;
   Coordinator& coordinator_;
-  LogSink logs_;
+  LogWriter& logs_;
+  EventLoop& loop_;
   const SystemClock& clock_;
   const std::function<std::string()> progress_;
   Instant heard_at_;
+  // Uploads that are being written: only this thread may let go of an exchange.
+  std::map<uint64_t, std::shared_ptr<HttpExchange>> uploads_;
+  uint64_t last_upload_ = 0;
 };
 
 }  // namespace parallelrun

@@ -41,36 +41,56 @@ Status KeepTypes(std::string_view types, PlanInput& input) {
 }  // namespace
 
 CoordinatorServer::CoordinatorServer(ServerOptions options, Files& files, Ledger& ledger,
-                                     JobState& state, LogSink logs)
+                                     JobState& state, const LogFolder& folder, LogWriter& logs)
     : options_(std::move(options)),
       files_(files),
       ledger_(ledger),
       state_(state),
-      folder_(logs.folder()),
-      metrics_(folder_),
+      folder_(folder),
+      logs_(logs),
+      metrics_(logs),
       plan_(ledger, options_.inputs),
       coordinator_(options_.coordinator, ledger, plan_, state, clock_.Now()),
       calls_({ledger.run_id(), ledger.epoch(), options_.coordinator, options_.agent_job},
-             coordinator_, std::move(logs), clock_, [this] { return Progress(); }),
+             coordinator_, logs, loop_, clock_, [this] { return Progress(); }),
       started_(clock_.WallNow()) {}
 
 CoordinatorServer::~CoordinatorServer() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  planning_.request_stop();
-  wake_.notify_all();
+  AskThreadsToEnd();
   for (Thread* thread : {&planner_, &flusher_, &publisher_, &reporter_}) {
     if (thread->joinable()) thread->join();
   }
   ledger_.GiveBackReserve();
 }
 
+void CoordinatorServer::AskThreadsToEnd() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  planning_.request_stop();
+  wake_.notify_all();
+}
+
+bool CoordinatorServer::EndThreads(Duration limit) {
+  AskThreadsToEnd();
+  bool ended = true;
+  for (Thread* thread : {&planner_, &flusher_, &publisher_, &reporter_}) {
+    ended = (!thread->joinable() || thread->JoinFor(ended ? limit : Duration())) && ended;
+  }
+  return ended;
+}
+
 Status CoordinatorServer::Listen() {
   Result<std::unique_ptr<HttpServer>> http = HttpServer::Start(
       loop_, options_.http,
-      [this](const HttpRequest& request) { return Admit(request, options_.key); },
+      [this](const HttpRequest& request) -> std::variant<size_t, HttpResponse> {
+        std::variant<size_t, HttpResponse> admitted = Admit(request, options_.key);
+        if (!std::holds_alternative<size_t>(admitted)) return admitted;
+        std::optional<HttpResponse> refusal = calls_.RefuseEarly(request);
+        if (refusal) return std::move(*refusal);
+        return admitted;
+      },
       [this](const std::shared_ptr<HttpExchange>& exchange) {
         calls_.Handle(exchange);
         AfterEvent();
@@ -368,7 +388,7 @@ void CoordinatorServer::Tick() {
 // Progress for people who read files: lost lines do no harm, so no sync and no error.
 void CoordinatorServer::WriteOverview() {
   const WallTime now = clock_.WallNow();
-  (void)folder_.Append(OverviewName(now), OverviewLine(coordinator_, Now() - started_at_, now));
+  logs_.Append(OverviewName(now), OverviewLine(coordinator_, Now() - started_at_, now));
 }
 
 void CoordinatorServer::LogRefusals() {

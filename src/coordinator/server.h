@@ -21,7 +21,8 @@
 #include "coordinator/coordinator.h"
 #include "coordinator/http_calls.h"
 #include "coordinator/last_words.h"
-#include "coordinator/log_tree/log_sink.h"
+#include "coordinator/log_tree/log_folder.h"
+#include "coordinator/log_tree/log_writer.h"
 #include "coordinator/log_tree/metric_log.h"
 #include "coordinator/plan/planner.h"
 #include "coordinator/publisher.h"
@@ -47,10 +48,16 @@ struct ServerOptions {
 
 class CoordinatorServer {
  public:
-  // `ledger` has begun and `state` holds its history; both, and `files`, must outlive the server.
+  // `ledger` has begun and `state` holds its history; all that is passed by reference must outlive
+  // the server.
   CoordinatorServer(ServerOptions options, Files& files, Ledger& ledger, JobState& state,
-                    LogSink logs);
+                    const LogFolder& folder, LogWriter& logs);
+  // Waits for its threads. Where a volume hangs that may be for ever: ask EndThreads first.
   ~CoordinatorServer();
+
+  // After Run. False: a thread of it does not end, as on a volume that hangs. Then nothing is left
+  // but to leave the process.
+  bool EndThreads(Duration limit);
 
   // Serves until the job is over, drained, or superseded. An error is kCannotStart.
   Result<CoordinatorExit> Run();
@@ -62,6 +69,7 @@ class CoordinatorServer {
 
  private:
   Status Listen();
+  void AskThreadsToEnd();
 
   // After every event: starts what the event made necessary.
   void AfterEvent();
@@ -87,6 +95,7 @@ class CoordinatorServer {
   Ledger& ledger_;
   JobState& state_;
   const LogFolder folder_;
+  LogWriter& logs_;
   MetricLog metrics_;
   SystemClock clock_;
   EventLoop loop_;

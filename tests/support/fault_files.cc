@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <condition_variable>
 #include <map>
 #include <mutex>
 #include <set>
@@ -154,6 +155,9 @@ struct FaultFiles::Disk {
   uint64_t shorten_read = 0;
   std::optional<uint64_t> capacity;
   std::set<std::string> locked;
+  std::string hangs;  // a folder; empty: nothing does
+  size_t hanging = 0;
+  std::condition_variable hanging_changed;
   uint64_t nodes_made = 0;
   bool reserve_works = true;
   bool exclusive_works = true;
@@ -220,6 +224,19 @@ struct FaultFiles::Disk {
   auto Operate(Act act) -> decltype(act()) {
     return Operate(act, [] {});
   }
+
+  // Comes back once nothing hangs there.
+  void Reach(const std::string& path) {
+    std::unique_lock lock(mutex);
+    const auto reached = [&] {
+      return hangs.empty() || (path != hangs && !path.starts_with(hangs + "/"));
+    };
+    if (reached()) return;
+    ++hanging;
+    hanging_changed.notify_all();
+    hanging_changed.wait(lock, reached);
+    --hanging;
+  }
 };
 
 class FaultFile final : public File {
@@ -232,6 +249,7 @@ class FaultFile final : public File {
         life_(disk_->life) {}
 
   Status WriteAt(uint64_t offset, std::string_view bytes) override {
+    disk_->Reach(path_);
     return disk_->Operate(
         [&]() -> Status {
           if (Status s = Usable(); !s.ok()) return s;
@@ -248,6 +266,7 @@ class FaultFile final : public File {
   }
 
   Result<size_t> ReadInto(uint64_t offset, std::span<char> to) const override {
+    disk_->Reach(path_);
     return disk_->Operate([&]() -> Result<size_t> {
       if (Status s = Usable(); !s.ok()) return s.error();
       std::string bytes;
@@ -266,6 +285,7 @@ class FaultFile final : public File {
   }
 
   Status Sync() override {
+    disk_->Reach(path_);
     return disk_->Operate(
         [&]() -> Status {
           if (Status s = Usable(); !s.ok()) return s;
@@ -278,6 +298,7 @@ class FaultFile final : public File {
   }
 
   Result<FileFacts> Stat() const override {
+    disk_->Reach(path_);
     return disk_->Operate([&]() -> Result<FileFacts> {
       if (Status s = Usable(); !s.ok()) return s.error();
       return node_->Facts();
@@ -285,6 +306,7 @@ class FaultFile final : public File {
   }
 
   Status Cut(uint64_t size) override {
+    disk_->Reach(path_);
     return disk_->Operate([&]() -> Status {
       if (Status s = Usable(); !s.ok()) return s;
       assert(size <= node_->bytes.size());
@@ -294,6 +316,7 @@ class FaultFile final : public File {
   }
 
   Status Reserve(uint64_t size) override {
+    disk_->Reach(path_);
     return disk_->Operate([&]() -> Status {
       if (Status s = Usable(); !s.ok()) return s;
       if (!disk_->reserve_works || size <= node_->allocated()) return {};
@@ -306,6 +329,7 @@ class FaultFile final : public File {
   }
 
   Status Trim() override {
+    disk_->Reach(path_);
     return disk_->Operate([&]() -> Status {
       if (Status s = Usable(); !s.ok()) return s;
       node_->reserved = 0;
@@ -379,6 +403,7 @@ class FaultFolder final : public Folder {
   }
   Status MakeFolder(const std::string& name) override {
     const std::string path = PathOf(name);
+    disk_->Reach(path);
     return disk_->Operate([&]() -> Status {
       if (disk_->folders.contains(path) || disk_->Find(path)) {
         return Error{Code::kExists, "create folder " + path + ": it exists"};
@@ -395,6 +420,7 @@ class FaultFolder final : public Folder {
   }
   Status Remove(const std::string& name) override {
     const std::string path = PathOf(name);
+    disk_->Reach(path);
     return disk_->Operate([&]() -> Status {
       if (const NodePtr node = disk_->Find(path)) {
         disk_->Change({path, node, "", nullptr, nullptr});
@@ -457,6 +483,17 @@ void FaultFiles::SetReserveWorks(bool works) { disk_->reserve_works = works; }
 void FaultFiles::SetRenameNewWorks(bool works) { disk_->rename_new_works = works; }
 void FaultFiles::SetExclusiveWorks(bool works) { disk_->exclusive_works = works; }
 
+void FaultFiles::Hang(const std::string& folder) {
+  const std::lock_guard lock(disk_->mutex);
+  disk_->hangs = folder;
+  disk_->hanging_changed.notify_all();
+}
+
+void FaultFiles::AwaitHanging() const {
+  std::unique_lock lock(disk_->mutex);
+  disk_->hanging_changed.wait(lock, [this] { return disk_->hanging > 0; });
+}
+
 void FaultFiles::Crash(CrashMode mode) {
   ++disk_->life;
   const std::vector<EntryChange> changes = std::exchange(disk_->unsynced, {});
@@ -495,6 +532,7 @@ void FaultFiles::Put(const std::string& path, std::string bytes) {
 void FaultFiles::Drop(const std::string& path) { disk_->entries.erase(path); }
 
 Result<std::unique_ptr<File>> FaultFiles::CreateExclusive(const std::string& path) {
+  disk_->Reach(path);
   return disk_->Operate([&]() -> Result<std::unique_ptr<File>> {
     if (disk_->Find(path) && disk_->exclusive_works) {
       return Error{Code::kExists, "create " + path + ": it exists"};
@@ -509,6 +547,7 @@ Result<std::unique_ptr<File>> FaultFiles::CreateExclusive(const std::string& pat
 }
 
 Result<std::unique_ptr<File>> FaultFiles::Open(const std::string& path) {
+  disk_->Reach(path);
   return disk_->Operate([&]() -> Result<std::unique_ptr<File>> {
     const NodePtr node = disk_->Find(path);
     if (!node) return Error{Code::kNotFound, "open " + path + ": no such file"};
@@ -517,6 +556,7 @@ Result<std::unique_ptr<File>> FaultFiles::Open(const std::string& path) {
 }
 
 Result<std::unique_ptr<File>> FaultFiles::OpenRead(const std::string& path) const {
+  disk_->Reach(path);
   return disk_->Operate([&]() -> Result<std::unique_ptr<File>> {
     const NodePtr node = disk_->Find(path);
     if (!node) return Error{Code::kNotFound, "open " + path + ": no such file"};
@@ -525,6 +565,7 @@ Result<std::unique_ptr<File>> FaultFiles::OpenRead(const std::string& path) cons
 }
 
 Result<std::unique_ptr<File>> FaultFiles::OpenOrCreate(const std::string& path) {
+  disk_->Reach(path);
   return disk_->Operate([&]() -> Result<std::unique_ptr<File>> {
     NodePtr node = disk_->Find(path);
     if (!node && !disk_->folders.contains(Parent(path))) {
@@ -539,6 +580,7 @@ Result<std::unique_ptr<File>> FaultFiles::OpenOrCreate(const std::string& path) 
 }
 
 Status FaultFiles::Rename(const std::string& from, const std::string& to) {
+  disk_->Reach(from);
   return disk_->Operate([&]() -> Status {
     const NodePtr node = disk_->Find(from);
     if (!node || !disk_->folders.contains(Parent(to))) {
@@ -550,6 +592,7 @@ Status FaultFiles::Rename(const std::string& from, const std::string& to) {
 }
 
 Result<bool> FaultFiles::RenameNew(const std::string& from, const std::string& to) {
+  disk_->Reach(from);
   return disk_->Operate([&]() -> Result<bool> {
     if (!disk_->rename_new_works) return false;
     const NodePtr node = disk_->Find(from);
@@ -564,6 +607,7 @@ Result<bool> FaultFiles::RenameNew(const std::string& from, const std::string& t
 }
 
 Status FaultFiles::Remove(const std::string& path) {
+  disk_->Reach(path);
   return disk_->Operate([&]() -> Status {
     const NodePtr node = disk_->Find(path);
     if (!node) return Error{Code::kNotFound, "remove " + path + ": no such file"};
@@ -573,6 +617,7 @@ Status FaultFiles::Remove(const std::string& path) {
 }
 
 Status FaultFiles::SyncFolder(const std::string& path) {
+  disk_->Reach(path);
   return disk_->Operate([&]() -> Status {
     if (!disk_->folders.contains(path)) {
       return Error{Code::kNotFound, "sync " + path + ": no such folder"};
@@ -583,6 +628,7 @@ Status FaultFiles::SyncFolder(const std::string& path) {
 }
 
 Status FaultFiles::MakeFolders(const std::string& path) {
+  disk_->Reach(path);
   return disk_->Operate([&]() -> Status {
     for (std::string folder = path; !folder.empty(); folder = Parent(folder)) {
       disk_->folders.insert(folder);
@@ -592,6 +638,7 @@ Status FaultFiles::MakeFolders(const std::string& path) {
 }
 
 Result<std::vector<std::string>> FaultFiles::List(const std::string& path) const {
+  disk_->Reach(path);
   return disk_->Operate([&]() -> Result<std::vector<std::string>> {
     if (!disk_->folders.contains(path)) {
       return Error{Code::kNotFound, "list " + path + ": no such folder"};
@@ -616,6 +663,7 @@ Result<std::vector<std::string>> FaultFiles::List(const std::string& path) const
 }
 
 Result<bool> FaultFiles::Exists(const std::string& path) const {
+  disk_->Reach(path);
   return disk_->Operate([&]() -> Result<bool> {
     return disk_->Find(path) != nullptr || disk_->folders.contains(path);
   });
@@ -626,6 +674,7 @@ Result<uint64_t> FaultFiles::FreeSpace(const std::string&) const {
 }
 
 Result<FileFacts> FaultFiles::Stat(const std::string& path) const {
+  disk_->Reach(path);
   return disk_->Operate([&]() -> Result<FileFacts> {
     if (const NodePtr node = disk_->Find(path)) return node->Facts();
     if (!disk_->folders.contains(path)) {
@@ -636,6 +685,7 @@ Result<FileFacts> FaultFiles::Stat(const std::string& path) const {
 }
 
 Result<std::string> FaultFiles::RealPath(const std::string& path) const {
+  disk_->Reach(path);
   return disk_->Operate([&]() -> Result<std::string> {
     if (disk_->Find(path) || disk_->folders.contains(path)) return path;
     return Error{Code::kNotFound, "resolve " + path + ": nothing is there"};
@@ -643,6 +693,7 @@ Result<std::string> FaultFiles::RealPath(const std::string& path) const {
 }
 
 Result<std::unique_ptr<Folder>> FaultFiles::OpenFolder(const std::string& path, Links) const {
+  disk_->Reach(path);
   return disk_->Operate([&]() -> Result<std::unique_ptr<Folder>> {
     if (!disk_->folders.contains(path)) {
       return Error{Code::kNotFound, "open folder " + path + ": no such folder"};

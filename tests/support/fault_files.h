@@ -67,6 +67,11 @@ class FaultFiles final : public Files {
   // Whether CreateExclusive refuses a file that is there. Some mounted buckets do not.
   void SetExclusiveWorks(bool works);
   void Crash(CrashMode mode);
+  // From now on operations on `folder` and below it do not come back, as on a volume that is not
+  // reached, until Hang(""). Thread-safe.
+  void Hang(const std::string& folder);
+  // Waits until an operation hangs.
+  void AwaitHanging() const;
 
   // --- The disk as it is, without counting as operations. Paths must exist.
   std::string Contents(const std::string& path) const;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "coordinator/coordinator.h"
-#include "coordinator/log_tree/log_folder.h"
+#include "coordinator/log_tree/log_writer.h"
 
 namespace parallelrun {
 
@@ -17,7 +17,7 @@ class MetricLog {
  public:
   static constexpr size_t kMaxNames = 100;  // kept for the progress; all go to the file
 
-  explicit MetricLog(LogFolder folder) : folder_(std::move(folder)) {}
+  explicit MetricLog(LogWriter& writer) : writer_(writer) {}
 
   // What is not a JSON object with a `name` is dropped: it came from user code.
   void Add(const std::vector<Coordinator::Metric>& metrics);
@@ -26,7 +26,7 @@ class MetricLog {
   const std::map<std::string, std::string>& latest() const { return latest_; }
 
  private:
-  LogFolder folder_;
+  LogWriter& writer_;
   std::map<std::string, std::string> latest_;  // values as JSON text
 };
 

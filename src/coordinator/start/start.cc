@@ -7,7 +7,9 @@
 
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -30,6 +32,9 @@
 namespace parallelrun {
 namespace {
 
+// Longer than any write takes on a volume that works.
+constexpr Duration kThreadsLimit = seconds(30);
+constexpr Duration kLastLinesLimit = seconds(2);
 constexpr char kOwnLog[] = "sys/master_role.txt";
 
 // spec.output.ifExists as the job says it, unless the command line says otherwise.
@@ -242,7 +247,16 @@ Result<HeldOutput> HoldOutput(const CoordinatorConfig& config, const JobLayout& 
   return ClaimOutput(files, options);
 }
 
-Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files) {
+// Some thread waits for a volume that hangs, and could be waited for for ever.
+[[noreturn]] void LeaveProcess(CoordinatorExit exit) {
+  spdlog::error("threads that wait for a volume are left behind: does one hang?");
+  (void)EndBackgroundLog(kLastLinesLimit);
+  std::_Exit(static_cast<int>(exit));
+}
+
+// `writer` is the one of the log tree, once there is one.
+Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files,
+                              std::shared_ptr<LogWriter>& writer) {
   const Result<JobLayout> layout = LayOut(config.job, config.volumes);
   if (!layout.ok()) return layout.error();
   Result<std::string> agent_job = AgentJob(config, *layout);
@@ -252,12 +266,13 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files) {
   if (const Status made = files.MakeFolders(layout->output_folder); !made.ok()) return made.error();
   Result<LogSink> logs = LogSink::Open(files, layout->log_folder);
   if (!logs.ok()) return logs.error();
+  const LogFolder log_folder = logs->folder();
+  writer = std::make_shared<LogWriter>(std::move(*logs));
 
   if (config.in_pod()) {
     // `parallelrun run` sends a local coordinator's log there itself.
-    const LogFolder folder = logs->folder();
-    if (const Status made = folder.Append(kOwnLog, ""); !made.ok()) return made.error();
-    AlsoLogTo([folder](const std::string& line) { (void)folder.Append(kOwnLog, line); });
+    if (const Status made = log_folder.Append(kOwnLog, ""); !made.ok()) return made.error();
+    AlsoLogTo([writer](std::string line) { writer->Append(kOwnLog, std::move(line)); });
     if (const Status made = files.MakeFolders(layout->state_folder); !made.ok()) {
       return made.error();
     }
@@ -283,7 +298,7 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files) {
     return Refuse(ledger, files, *held, begun.error());
   }
   if (!decided->warning.empty()) spdlog::warn("{}", decided->warning);
-  if (decision.overwrite) ClearLogTree(logs->folder());
+  if (decision.overwrite) ClearLogTree(log_folder);
   for (const std::string& folder : FoldersOfOutput(config.job.spec.arguments)) {
     const Status made = files.MakeFolders(layout->output_folder + "/" + folder);
     if (!made.ok()) spdlog::warn("{}", made.error().message);  // the script may do without
@@ -311,11 +326,20 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files) {
   server_options.inputs = layout->inputs;
   server_options.forbidden = layout->forbidden;
   starting.reset();  // it holds the ports
-  CoordinatorServer server(std::move(server_options), files, ledger, state, std::move(*logs));
+  CoordinatorServer server(std::move(server_options), files, ledger, state, log_folder, *writer);
+  LogInBackground();
   Result<CoordinatorExit> exit = server.Run();
   if (exit.ok()) {
     LeaveLastWords(files, config.termination_message,
                    LastWordsJson(server.Progress(), server.ended_because()));
+  }
+  // What it writes for the server first.
+  const bool written = writer->Finish(kThreadsLimit);
+  const bool ended = server.EndThreads(kThreadsLimit) && written;
+  if (!ended && !exit.ok()) spdlog::error("{}", exit.error().message);
+  if (!ended) LeaveProcess(exit.ok() ? *exit : CoordinatorExit::kCannotStart);
+  if (!EndBackgroundLog(kLastLinesLimit)) {
+    std::_Exit(static_cast<int>(exit.ok() ? *exit : CoordinatorExit::kCannotStart));
   }
   return exit;
 }
@@ -323,7 +347,8 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files) {
 }  // namespace
 
 Result<CoordinatorExit> RunCoordinator(const CoordinatorConfig& config, Files& files) {
-  Result<CoordinatorExit> exit = Serve(config, files);
+  std::shared_ptr<LogWriter> writer;
+  Result<CoordinatorExit> exit = Serve(config, files, writer);
   if (exit.ok()) return exit;
   Error why = exit.error();
   if (config.in_pod() && why.code == Code::kPermission) {
@@ -336,6 +361,10 @@ Result<CoordinatorExit> RunCoordinator(const CoordinatorConfig& config, Files& f
     why.message += "; make room on the volume, then delete the job and apply it again";
   }
   LeaveLastWords(files, config.termination_message, LastErrorJson(why.message));
+  if (writer && !writer->Finish(kThreadsLimit)) {
+    spdlog::error("{}", why.message);
+    LeaveProcess(CoordinatorExit::kCannotStart);
+  }
   return why;
 }
 

@@ -4,6 +4,8 @@
 #include <sys/prctl.h>
 
 #include <array>
+#include <chrono>
+#include <future>
 #include <stdexcept>
 #include <string>
 
@@ -17,6 +19,16 @@ TEST(ThreadTest, ItHasItsName) {
   Thread thread("a name that is long", [&] { prctl(PR_GET_NAME, name.data()); });
   thread.join();
   EXPECT_EQ(std::string(name.data()), "a name that is ");
+}
+
+TEST(ThreadTest, WhoWaitsForItMayGiveUp) {
+  std::promise<void> released;
+  Thread thread("hangs", [&] { released.get_future().wait(); });
+  EXPECT_FALSE(thread.JoinFor(std::chrono::milliseconds(1)));
+  EXPECT_TRUE(thread.joinable());
+  released.set_value();
+  EXPECT_TRUE(thread.JoinFor(std::chrono::hours(1)));
+  EXPECT_FALSE(thread.joinable());
 }
 
 void Die(void (*raise)()) {

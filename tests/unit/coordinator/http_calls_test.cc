@@ -28,12 +28,11 @@ struct Line : HttpConnection {
 
 struct HttpCallsTest : testing::Test {
   CoordinatorHarness job;
+  LogWriter logs{std::move(*LogSink::Open(job.files, "/job/logs"))};
   SystemClock clock;
   std::shared_ptr<Line> line = std::make_shared<Line>();
-  HttpCalls calls{{9, 1, job.limits, "{}"},
-                  *job.core,
-                  std::move(*LogSink::Open(job.files, "/job/logs")),
-                  clock,
+  EventLoop loop;
+  HttpCalls calls{{9, 1, job.limits, "{}"},        *job.core, logs, loop, clock,
                   [] { return std::string("{}"); }};
 
   std::shared_ptr<HttpExchange> Post(const std::string& path, const std::string& body) {
@@ -79,6 +78,80 @@ TEST_F(HttpCallsTest, AParkedCallEndsWithItsConnection) {
   EXPECT_EQ(job.core->running(), 1U);
   ASSERT_EQ(line->answers.size(), 1U);
   EXPECT_EQ(line->answers[0].status, 200);
+}
+
+struct HttpUploadTest : HttpCallsTest {
+  ~HttpUploadTest() override { job.files.Hang(""); }
+
+  std::shared_ptr<HttpExchange> Put(uint32_t node, const std::string& query,
+                                    const std::string& body) {
+    auto exchange = std::make_shared<HttpExchange>(Request(node, query, body), line);
+    calls.Handle(exchange);
+    return exchange;
+  }
+  static HttpRequest Request(uint32_t node, const std::string& query, const std::string& body) {
+    HttpRequest request;
+    request.method = "PUT";
+    request.path = fmt::format("/v1/nodes/{0}/logs/user/stdout/{0}/a.txt", node);
+    request.query = query;
+    request.body = body;
+    return request;
+  }
+  // All that was taken is written, and what it was answered is said.
+  void Finish() {
+    ASSERT_TRUE(logs.Finish(std::chrono::hours(1)));
+    loop.Post([this] { loop.Stop(); });
+    loop.Run();
+  }
+  std::string Log(uint32_t node) const {
+    const std::string path = fmt::format("/job/logs/user/stdout/{}/a.txt", node);
+    return job.files.Has(path) ? job.files.Contents(path) : "";
+  }
+};
+
+TEST_F(HttpUploadTest, AnUploadIsAnsweredWhenItIsWritten) {
+  Put(0, "offset=0", "hello\n");
+  EXPECT_TRUE(line->answers.empty()) << "only the loop answers";
+  Finish();
+  ASSERT_EQ(line->answers.size(), 1U);
+  EXPECT_EQ(line->answers[0].status, 200);
+  EXPECT_EQ(Log(0), "hello\n");
+  Put(0, "offset=x", "");
+  ASSERT_EQ(line->answers.size(), 2U);
+  EXPECT_EQ(line->answers[1].status, 400);
+}
+
+TEST_F(HttpUploadTest, AVolumeThatHangsHoldsUpUploadsOnly) {
+  job.files.Hang("/job/logs");
+  const auto first = Put(0, "offset=0", "one\n");
+  job.files.AwaitHanging();
+  const auto waits = Put(1, "offset=0", "other\n");
+  // Leases and results go on.
+  job.Plan(1);
+  const Incarnation incarnation = job.Join(0);
+  const LeaseName lease = job.Lease(0, incarnation);
+  job.Report(0, incarnation, lease);
+  job.Sync();
+  EXPECT_EQ(job.state.counts().succeeded, 1U);
+
+  // Its node times out, and is refused before its body is read while the first one hangs.
+  first->MarkGone();
+  waits->MarkGone();
+  const auto refused = calls.RefuseEarly(Request(0, "offset=0", ""));
+  ASSERT_TRUE(refused.has_value());
+  EXPECT_EQ(refused->status, 503);
+  EXPECT_FALSE(calls.RefuseEarly(Request(2, "offset=0", "")).has_value());
+  HttpRequest exchange = Request(0, "", "");
+  exchange.path = "/v1/nodes/0/exchange";
+  EXPECT_FALSE(calls.RefuseEarly(exchange).has_value());
+  Put(0, "offset=0", "one\n");  // two at once have come through the gate
+  ASSERT_EQ(line->answers.size(), 1U);
+  EXPECT_EQ(line->answers[0].status, 503);
+
+  job.files.Hang("");
+  Finish();
+  EXPECT_EQ(Log(0), "one\n");
+  EXPECT_EQ(Log(1), "") << "passed over: its node sends it again";
 }
 
 }  // namespace
