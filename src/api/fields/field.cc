@@ -1,0 +1,48 @@
+#include "api/fields/field.h"
+
+#include <nlohmann/json.hpp>
+
+namespace parallelrun {
+
+Shape Shape::With(CelRule rule) const& {
+  Shape more = *this;
+  more.rules.push_back(std::move(rule));
+  return more;
+}
+
+Field&& Field::Required() && {
+  required = true;
+  return std::move(*this);
+}
+
+Field&& Field::Changes(Change when) && {
+  change = when;
+  return std::move(*this);
+}
+
+Field&& Field::In(uint16_t acting) && {
+  acts = acting;
+  return std::move(*this);
+}
+
+Field&& Field::ServerFills() && {
+  server_fills = true;
+  return std::move(*this);
+}
+
+Field&& Field::Otherwise(std::string words) && {
+  otherwise = std::move(words);
+  return std::move(*this);
+}
+
+Field&& Field::UnlessInitial() && {
+  unless_initial = true;
+  return std::move(*this);
+}
+
+Field&& Field::On(std::vector<const Condition*> all) && {
+  conditions = std::move(all);
+  return std::move(*this);
+}
+
+}  // namespace parallelrun

@@ -1,0 +1,353 @@
+// The fields of spec itself.
+#include "api/fields/bind.h"
+#include "api/fields/sections.h"
+#include "api/fields/shapes.h"
+#include "api/job.h"
+
+namespace parallelrun {
+namespace {
+
+using nlohmann::json;
+
+constexpr int64_t kThreeDays = 259200;  // the longest time-out of the contract, in seconds
+
+json WriteCode(const JobSpec& spec) {
+  const CodeSource& code = spec.code;
+  switch (code.kind) {
+    case CodeKind::kJobFolder: return nullptr;
+    case CodeKind::kConfigMap: return {{"configMap", {{"name", code.name}}}};
+    case CodeKind::kVolume: return {{"volume", code.name}, {"path", code.path}};
+    case CodeKind::kImage: return {{"image", {{"path", code.path}}}};
+    case CodeKind::kFolder: return {{"path", code.path}};
+  }
+  return nullptr;
+}
+
+json WriteVolumes(const JobSpec& spec) {
+  json list;
+  for (const Volume& volume : spec.volumes) {
+    list.push_back({{"name", volume.name}, {volume.kind, volume.source}});
+  }
+  return list;
+}
+
+// An object of the spec with fields of its own.
+template <typename T>
+Field Section(std::string name, T JobSpec::*member, const FieldList& fields, std::string text,
+              std::vector<CelRule> rules = {}) {
+  Shape shape = Object(fields);
+  shape.rules = std::move(rules);
+  return Written<JobSpec>(std::move(name), shape, std::move(text),
+                          [member, below = shape.fields](const JobSpec& spec) {
+                            return WriteFields(*below, &(spec.*member));
+                          });
+}
+
+// A list of such objects, which server-side apply merges by their names.
+template <typename T>
+Field Sections(std::string name, std::vector<T> JobSpec::*member, size_t most,
+               const FieldList& fields, std::string text, std::vector<CelRule> rules = {}) {
+  Shape shape = Object(fields);
+  shape.rules = std::move(rules);
+  return Written<JobSpec>(std::move(name), ListOf(shape, most, Shape::Merge::kByName),
+                          std::move(text), [member, below = shape.fields](const JobSpec& spec) {
+                            json list;
+                            for (const T& one : spec.*member) {
+                              list.push_back(WriteFields(*below, &one));
+                            }
+                            return list;
+                          });
+}
+
+template <typename T>
+Field Of(std::string name, T JobSpec::*member, Shape shape, std::string text) {
+  return Bound(std::move(name), member, std::move(shape), std::move(text));
+}
+
+Shape EntryScript() {
+  const std::string mend =
+      ": write a file (score.py), a path (src/score.py) or a module (scoring.main) inside the code";
+  return AnyText(1024)
+      .With({"size(self) > 0", "must not be empty"})
+      .With({R"(!self.startsWith("/"))", "is absolute" + mend})
+      .With({R"cel(self.matches("^/|^$") || (self.endsWith(".py") ? )cel"
+             R"cel(!self.matches("(^|/)([.][.])?(/|$)") : )cel"
+             R"cel(self.matches("^[^\x00-\x2f\x3a-\x40\x5b-\x5e\x60\x7b-\x7f]+)cel"
+             R"cel(([.][^\x00-\x2f\x3a-\x40\x5b-\x5e\x60\x7b-\x7f]+)*$")))cel",
+             "is no Python file or module" + mend});
+}
+
+// What is run, where.
+FieldList Script() {
+  return {
+      Of("entryScript", &JobSpec::entry_script, EntryScript(),
+         "The Python file with run(): a file (score.py), a path (src/score.py) or a module "
+         "(scoring.main) inside the code.")
+          .Required()
+          .In(kWorker),
+      Written<JobSpec>(
+          "code", CodeShape(),
+          "Where the entry script and what it imports come from: exactly one of "
+          "configMap, volume (with path) and image. `parallelrun submit` packs a local "
+          "folder into a ConfigMap. Every node works on a copy of its own.",
+          WriteCode)
+          .Required()
+          .In(kCommand | kOperator | kWorker),
+      Of("arguments", &JobSpec::arguments, ListOf(AnyText(4096), 100),
+         "Arguments of the script. $(inputs.NAME), $(sideInputs.NAME) and $(output) stand for "
+         "folders. "
+         "Numbers and booleans are quoted: \"0.5\".")
+          .In(kWorker),
+      Section("environment", &JobSpec::environment, EnvironmentFields(),
+              "The container that the script runs in.")
+          .Required()
+          .In(kCommand | kOperator),
+  };
+}
+
+// What it reads and writes.
+FieldList Data() {
+  return {
+      Written<JobSpec>("volumes", ListOf(VolumeShape(), 64, Shape::Merge::kByName),
+                       "Kubernetes volumes, mounted at /mnt/NAME in the coordinator and in every "
+                       "node. Each has exactly one source.",
+                       WriteVolumes)
+          .In(kCommand | kOperator | kCoordinator | kWorker),
+      Of("rankMiniBatchCount", &JobSpec::rank_mini_batch_count, Whole(0),
+         "Above 0, that many mini-batches without input; 0 if not given.")
+          .In(kCoordinator),
+      Sections("inputs", &JobSpec::inputs, 32, InputFields(),
+               "The data, cut into mini-batches. All inputs are of one kind: files, tabular or "
+               "jsonLines. Required unless rankMiniBatchCount is set.",
+               {{"[has(self.files), has(self.tabular), has(self.jsonLines)].exists_one(x, x)",
+                 "has no kind or several: write exactly one of files, tabular and jsonLines"}})
+          .In(kCoordinator | kWorker),
+      Sections("sideInputs", &JobSpec::side_inputs, 32, SideInputFields(),
+               "Data that every node only reads whole, such as a model.")
+          .In(kOperator | kWorker),
+      Section("output", &JobSpec::output, OutputFields(),
+              "Where the result goes. The output file appears whole, when the job has succeeded.")
+          .Required()
+          .In(kCoordinator | kOperator | kWorker),
+      Section("logs", &JobSpec::logs, LogFields(),
+              "Where the log tree goes; NAME/logs on the output's volume if not given.")
+          .Otherwise("NAME/logs on the output's volume")
+          .In(kCoordinator),
+      Section(
+          "state", &JobSpec::state, StateFields(),
+          "Where the ledger goes, which a resume needs; NAME/state on the output's volume if not "
+          "given.",
+          {{"!(has(self.ephemeral) && self.ephemeral && (has(self.volume) || has(self.path)))",
+            "ephemeral state lies on no volume: remove volume and path, or ephemeral"}})
+          .Otherwise("NAME/state on the output's volume")
+          .In(kCoordinator),
+  };
+}
+
+// The pods, and what each gets.
+FieldList Nodes() {
+  return {
+      Of("nodeCount", &JobSpec::node_count, Whole(0),
+         "Nodes (pods) that work on the job. May change while it runs, as by `kubectl scale`.")
+          .ServerFills()
+          .Changes(Change::kAnyTime)
+          .In(kOperator | kCoordinator),
+      Of("processCountPerNode", &JobSpec::process_count_per_node, Whole(1),
+         "Worker processes of a node. If not given: its GPUs, else its CPU limit, else its CPU "
+         "request "
+         "rounded up, else 1.")
+          .Otherwise("the node's GPUs, else its CPU limit, else its CPU request rounded up, else 1")
+          .In(kWorker),
+      Of("resources", &JobSpec::resources, ResourcesShape(),
+         "What each node gets, shared by its worker processes.")
+          .Changes(Change::kWhileSuspended)
+          .In(kOperator | kWorker),
+      Of("sharedMemory", &JobSpec::shared_memory, Quantity(), "Size of /dev/shm of a node, as 2Gi.")
+          .In(kOperator),
+      Of("podTemplate", &JobSpec::pod_template, PodTemplateShape(),
+         "Merged into all pods of the job; its values win, except for what makes a pod this job's. "
+         "Like resources, it may change only while the job is suspended.")
+          .Changes(Change::kWhileSuspended)
+          .In(kOperator),
+      Section("coordinator", &JobSpec::coordinator, CoordinatorFields(),
+              "The pod that hands out the mini-batches and writes the output.")
+          .In(kOperator | kCommand),
+  };
+}
+
+// How the input is cut.
+FieldList MiniBatches() {
+  return {
+      Of("partitionKeys", &JobSpec::partition_keys, ListOf(Text(63), 32, Shape::Merge::kAsSet, 1),
+         "Keys of partitionFormat: all files with the same values are one mini-batch. They win "
+         "over "
+         "miniBatchSize.")
+          .In(kCoordinator),
+      // With partitionKeys it decides nothing: a job must not differ by it.
+      Written<JobSpec>(
+          "miniBatchSize", Size(),
+          "What one run() gets: a number of files or lines, or bytes of a table, as 1MB "
+          "(powers of 1024). 10 files or lines, or 1MB, if not given.",
+          [](const JobSpec& spec) {
+            return spec.partition_keys.empty() ? Said(spec.mini_batch_size) : json();
+          })
+          .Otherwise("10 files or lines, or 1MB of a table")
+          .In(kCoordinator),
+  };
+}
+
+// What may fail, and how long it may take.
+FieldList FailureRules() {
+  const auto timeout = [](const char* name, Duration JobSpec::*member, std::string text,
+                          int64_t most = kThreeDays) {
+    return Of(name, member, Whole(1, most), std::move(text));
+  };
+  return {
+      Of("errorThreshold", &JobSpec::error_threshold, Whole(-1),
+         "Items that may fail; -1, if not given, for any number. Items for which run() returned no "
+         "element count only where this is 0 or more. May change while the job runs.")
+          .Changes(Change::kAnyTime)
+          .In(kCoordinator | kWorker),
+      Of("allowedFailedCount", &JobSpec::allowed_failed_count, Whole(-1),
+         "Mini-batches that may fail; -1, if not given, for any number. May change while the job "
+         "runs.")
+          .Changes(Change::kAnyTime)
+          .In(kCoordinator),
+      Of("allowedFailedPercent", &JobSpec::allowed_failed_percent, Number(0, 100),
+         "Percent of all mini-batches that may fail; 100 if not given. May change while the job "
+         "runs.")
+          .Changes(Change::kAnyTime)
+          .In(kCoordinator),
+      Of("shortReturn", &JobSpec::short_return, WordsOf<ShortReturn>(),
+         "What to do when run() returns fewer elements than it got items: Keep takes what it "
+         "returned; "
+         "Fail fails the attempt, which is tried again.")
+          .ServerFills()
+          .In(kWorker),
+      Of("runMaxTry", &JobSpec::run_max_try, Whole(1),
+         "Tries of a mini-batch before it has failed.")
+          .ServerFills()
+          .In(kCoordinator),
+      Of("isolateFailures", &JobSpec::isolate_failures, Boolean(),
+         "true: a mini-batch that used its tries is split, until only single bad items fail.")
+          .ServerFills()
+          .In(kCoordinator),
+      Of("speculation", &JobSpec::speculation, Boolean(),
+         "At the end of the job, idle processes try slow mini-batches a second time; true with "
+         "AppendRow if not given.")
+          .Otherwise("true with AppendRow")
+          .In(kCoordinator),
+      timeout("runInvocationTimeoutSeconds", &JobSpec::run_invocation_timeout,
+              "Time-out of one run().")
+          .ServerFills()
+          .In(kWorker),
+      timeout(
+          "taskOverheadTimeoutSeconds", &JobSpec::task_overhead_timeout,
+          "Time-out of reading a mini-batch, of collecting its rows, and of beginning with what a "
+          "process was given; 600 if not given.")
+          .In(kWorker),
+      // Its default may lie above three days.
+      timeout("progressUpdateTimeoutSeconds", &JobSpec::progress_update_timeout,
+              "The job fails when nothing is finished for so long. If not given: 3 x "
+              "runInvocationTimeoutSeconds + 30, at least 300.",
+              3 * kThreeDays + 30)
+          .Otherwise("3 x runInvocationTimeoutSeconds + 30, at least 300")
+          .In(kCoordinator),
+      // Jobs in the wild give it six days.
+      timeout(
+          "firstTaskCreationTimeoutSeconds", &JobSpec::first_task_creation_timeout,
+          "The job fails when no mini-batch is planned by then, or later when all that is planned "
+          "is finished and the listing plans nothing more for so long; 600 if not given.",
+          kMostWhole)
+          .In(kCoordinator),
+      Of("nodeRestartLimit", &JobSpec::node_restart_limit, Whole(0),
+         "Restarts of nodes that the job itself caused before it fails. If not given 3 x "
+         "nodeCount, "
+         "and 22 for each mini-batch that failed since it ended its nodes, and for one more. "
+         "Preemption, eviction, drain, the loss of a machine, and a node that fails while others "
+         "work "
+         "do not count.")
+          .Otherwise(
+              "3 x nodeCount, and 22 for each mini-batch that failed since it ended its nodes, "
+              "and for one more")
+          .In(kCommand | kOperator),
+  };
+}
+
+FieldList LifeCycle() {
+  return {
+      Of("cancel", &JobSpec::cancel,
+         Boolean().With(
+             {"!oldSelf || self",
+              "cannot be taken back: give the job another name, or delete it and create it "
+              "anew, with output.ifExists: Resume to continue"}),
+         "true ends the job as Failed with reason Canceled; logs and state are kept. It cannot be "
+         "taken back.")
+          .ServerFills()
+          .Changes(Change::kOnlyOn)
+          .In(kOperator | kCoordinator),
+      Of("suspend", &JobSpec::suspend, Boolean(),
+         "true removes the pods and keeps what is finished; false continues.")
+          .ServerFills()
+          .Changes(Change::kAnyTime)
+          .In(kOperator),
+      Of("activeDeadlineSeconds", &JobSpec::active_deadline, Whole(1),
+         "The job fails when it has been active for so long; time suspended does not count.")
+          .Changes(Change::kAnyTime)
+          .In(kOperator),
+      Of("ttlSecondsAfterFinished", &JobSpec::ttl_after_finished, Whole(0),
+         "When to clean up after the end; see deleteAfterFinished.")
+          .Changes(Change::kAnyTime)
+          .In(kOperator),
+      Of("startupDeadlineSeconds", &JobSpec::startup_deadline, Whole(1),
+         "The job fails when its first node is not ready by then.")
+          .In(kOperator),
+      Of("deleteAfterFinished", &JobSpec::delete_after_finished, Boolean(),
+         "true: ttlSecondsAfterFinished deletes the job too, not only its pods.")
+          .ServerFills()
+          .In(kOperator),
+      Of("managedBy", &JobSpec::managed_by,
+         AnyText(63).With({R"(self.matches("^[^/]+/."))",
+                           "does not name a controller: write a domain and a name, such as "
+                           "kueue.x-k8s.io/multikueue, at most 63 characters"}),
+         "Another controller that manages the job, as kueue.x-k8s.io/multikueue.")
+          .In(kOperator),
+      // Nothing is kept of it: only false is taken.
+      Carried("allowReuse",
+              Boolean().With({"!self",
+                              "reuse of an earlier job's results is not available yet: "
+                              "remove it; output.ifExists: Resume continues a job"}),
+              "Not available yet."),
+  };
+}
+
+FieldList Watching() {
+  return {
+      Of("loggingLevel", &JobSpec::logging_level, WordsOf<LoggingLevel>(),
+         "Level of Python's logging in the script.")
+          .ServerFills()
+          .In(kWorker),
+      Of("profiling", &JobSpec::profiling, WordsOf<Profiling>(),
+         "Profiler of the worker processes; None if not given.")
+          .In(kWorker),
+      Of("resourceMonitorIntervalSeconds", &JobSpec::resource_monitor_interval, Whole(0),
+         "How often each node logs its use of CPU, memory and GPUs; 600 if not given, 0 for never.")
+          .In(kWorker),
+  };
+}
+
+}  // namespace
+
+const FieldList& SpecFields() {
+  static const FieldList all = [] {
+    FieldList fields;
+    for (FieldList part :
+         {Script(), Data(), Nodes(), MiniBatches(), FailureRules(), LifeCycle(), Watching()}) {
+      for (Field& field : part) fields.push_back(std::move(field));
+    }
+    return fields;
+  }();
+  return all;
+}
+
+}  // namespace parallelrun

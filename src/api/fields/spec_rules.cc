@@ -1,0 +1,128 @@
+// What the API server asks of several fields of the spec together. check.cc asks the same of a job
+// that was read; the two are held to each other by tests/unit/data/bad_specs.yaml.
+#include "api/fields/sections.h"
+
+#include <nlohmann/json.hpp>
+
+namespace parallelrun {
+
+const std::vector<CelRule>& SpecRules() {
+  static const std::vector<CelRule> rules = {
+      {"has(self.inputs) && size(self.inputs) > 0 || has(self.rankMiniBatchCount) && "
+       "self.rankMiniBatchCount > 0 || has(self.arguments) && "
+       R"cel(self.arguments.exists(a, a.startsWith("--r")))cel",
+       "is required: write at least one input, or rankMiniBatchCount for mini-batches "
+       "without input",
+       ".inputs"},
+      {"!has(self.inputs) || self.inputs.all(i, has(i.files)) || self.inputs.all(i, "
+       "has(i.tabular)) || self.inputs.all(i, has(i.jsonLines)) || "
+       "!self.inputs.all(i, has(i.files) || has(i.tabular) || has(i.jsonLines))",
+       "must all be of one kind (files, tabular or jsonLines); what each node only "
+       "reads is a side input",
+       ".inputs"},
+      {"!has(self.inputs) || !has(self.sideInputs) || !self.sideInputs.exists(s, "
+       "self.inputs.exists(i, i.name == s.name))",
+       "a side input has the name of another input too: give each of inputs and "
+       "sideInputs a name of its own",
+       ".sideInputs"},
+      {"!has(self.inputs) || self.inputs.all(i, (!has(i.files) || has(self.volumes) "
+       "&& self.volumes.exists(v, v.name == i.files.volume)) && (!has(i.tabular) || "
+       "has(self.volumes) && self.volumes.exists(v, v.name == i.tabular.volume)) && "
+       "(!has(i.jsonLines) || has(self.volumes) && self.volumes.exists(v, v.name == "
+       "i.jsonLines.volume)))",
+       "there is no volume of the name that an input gives: write one of "
+       "spec.volumes, or add it there",
+       ".inputs"},
+      {"!has(self.sideInputs) || self.sideInputs.all(i, has(self.volumes) && "
+       "self.volumes.exists(v, v.name == i.volume))",
+       "there is no volume of the name that a side input gives: write one of "
+       "spec.volumes, or add it there",
+       ".sideInputs"},
+      {"has(self.volumes) && self.volumes.exists(v, v.name == self.output.volume)",
+       "there is no volume of that name: write one of spec.volumes, or add it there",
+       ".output.volume"},
+      {"!has(self.logs) || !has(self.logs.volume) || has(self.volumes) && "
+       "self.volumes.exists(v, v.name == self.logs.volume)",
+       "there is no volume of that name: write one of spec.volumes, or add it there",
+       ".logs.volume"},
+      {"!has(self.state) || !has(self.state.volume) || has(self.volumes) && "
+       "self.volumes.exists(v, v.name == self.state.volume)",
+       "there is no volume of that name: write one of spec.volumes, or add it there",
+       ".state.volume"},
+      {"!has(self.code.volume) || has(self.volumes) && self.volumes.exists(v, v.name "
+       "== self.code.volume)",
+       "there is no volume of that name: write one of spec.volumes, or add it there",
+       ".code.volume"},
+      {"has(self.state) && has(self.state.ephemeral) && self.state.ephemeral || "
+       "!has(self.volumes) || !self.volumes.exists(v, v.name == self.output.volume && "
+       "(has(v.emptyDir) || has(v.ephemeral)))",
+       "is lost with its pod: write a volume that stays, or state: {ephemeral: true} "
+       "if that is meant",
+       ".output.volume"},
+      {"!has(self.volumes) || !self.volumes.exists(v, v.name == self.output.volume && "
+       "(has(v.persistentVolumeClaim) && has(v.persistentVolumeClaim.readOnly) && "
+       "v.persistentVolumeClaim.readOnly || has(v.nfs) && has(v.nfs.readOnly) && "
+       "v.nfs.readOnly || has(v.csi) && has(v.csi.readOnly) && v.csi.readOnly || "
+       "has(v.configMap) || has(v.secret) || has(v.image) || has(v.projected) || "
+       "has(v.downwardAPI)))",
+       "is read-only: write a volume that can be written to", ".output.volume"},
+      {"!has(self.inputs) || !self.inputs.exists(i, has(i.files) && i.files.volume == "
+       R"cel(self.output.volume && (!has(i.files.path) || i.files.path in ["", ".", "./"] )cel"
+       R"cel(|| has(self.output.path) && (self.output.path + "/").startsWith(i.files.path )cel"
+       R"cel(+ "/"))))cel",
+       "the output would lie inside the input: write a path outside of it, or narrow "
+       "the input's path",
+       ".output.path"},
+      {"!has(self.inputs) || !self.inputs.exists(i, has(i.tabular) && "
+       "i.tabular.volume == self.output.volume && (!has(i.tabular.path) || "
+       R"cel(i.tabular.path in ["", ".", "./"] || has(self.output.path) && )cel"
+       R"cel((self.output.path + "/").startsWith(i.tabular.path + "/"))))cel",
+       "the output would lie inside the input: write a path outside of it, or narrow "
+       "the input's path",
+       ".output.path"},
+      {"!has(self.inputs) || !self.inputs.exists(i, has(i.jsonLines) && "
+       "i.jsonLines.volume == self.output.volume && (!has(i.jsonLines.path) || "
+       R"cel(i.jsonLines.path in ["", ".", "./"] || has(self.output.path) && )cel"
+       R"cel((self.output.path + "/").startsWith(i.jsonLines.path + "/"))))cel",
+       "the output would lie inside the input: write a path outside of it, or narrow "
+       "the input's path",
+       ".output.path"},
+      {"!(has(self.logs) && has(self.logs.path) && has(self.output.path) && "
+       "self.logs.path == self.output.path && (has(self.logs.volume) ? "
+       "self.logs.volume : self.output.volume) == self.output.volume)",
+       "the log folder is the output too: write a path of its own", ".logs.path"},
+      {"!(has(self.state) && has(self.state.path) && has(self.output.path) && "
+       "self.state.path == self.output.path && (has(self.state.volume) ? "
+       "self.state.volume : self.output.volume) == self.output.volume)",
+       "the state folder is the output too: write a path of its own", ".state.path"},
+      {"!(has(self.state) && has(self.state.path) && has(self.logs) && "
+       "has(self.logs.path) && self.state.path == self.logs.path && "
+       "(has(self.state.volume) ? self.state.volume : self.output.volume) == "
+       "(has(self.logs.volume) ? self.logs.volume : self.output.volume))",
+       "the state folder is the log folder too: write a path of its own", ".state.path"},
+      {"!self.suspend || !(has(self.state) && has(self.state.ephemeral) && "
+       "self.state.ephemeral)",
+       "a job with ephemeral state would start anew after it: remove state.ephemeral, "
+       "so that the state lies on the output's volume",
+       ".suspend"},
+      {R"cel((self.output.ifExists != "Resume" && self.output.ifExists != "RetryFailed") )cel"
+       "|| !(has(self.state) && has(self.state.ephemeral) && self.state.ephemeral)",
+       "there is no state to resume from when it is ephemeral: remove "
+       "state.ephemeral, or write Overwrite",
+       ".output.ifExists"},
+      {"!has(self.miniBatchSize) || type(self.miniBatchSize) == int || "
+       R"cel(!self.miniBatchSize.matches("[bB]$") || has(self.inputs) && )cel"
+       "self.inputs.exists(i, has(i.tabular))",
+       "is in bytes, but for files it counts files, and for jsonLines lines: write a "
+       "plain number, such as 10",
+       ".miniBatchSize"},
+      {"!has(self.partitionKeys) || !has(self.inputs) || self.inputs.all(i, "
+       "has(i.partitionFormat))",
+       "partitionFormat is required with partitionKeys: write where the keys stand in "
+       "the path, as in {user}/{season}/{genre}.wav",
+       ".inputs"},
+  };
+  return rules;
+}
+
+}  // namespace parallelrun

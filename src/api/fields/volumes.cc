@@ -1,0 +1,101 @@
+// The volumes of a job: the sources that people write by hand, field by field, and those that
+// Kubernetes alone judges.
+#include "api/fields/sections.h"
+#include "api/fields/shapes.h"
+
+namespace parallelrun {
+namespace {
+
+constexpr size_t kShort = 63;
+constexpr size_t kName = 253;
+constexpr size_t kText = 1024;
+
+Field ReadOnly() { return Carried("readOnly", Boolean(), "Mounts it read-only."); }
+
+Field FilesOf(const std::string& source, const std::string& name, const std::string& text) {
+  const Shape key = Object({Carried("key", Text(kName), "The key.").Required(),
+                            Carried("path", Text(kText), "Its file.").Required(),
+                            Carried("mode", Mode(), "Mode of the file.")});
+  return Carried(source,
+                 Object({Carried(name, Text(kName), "Its name.").Required(),
+                         Carried("items", ListOf(key, 100), "Only these keys."),
+                         Carried("defaultMode", Mode(), "Mode of the files."),
+                         Carried("optional", Boolean(), "Whether it may be missing.")}),
+                 text);
+}
+
+FieldList Sources() {
+  return {
+      Carried(
+          "persistentVolumeClaim",
+          Object({Carried("claimName", Text(kName), "Name of the claim.").Required(), ReadOnly()}),
+          "A claim of this namespace. With more than one node it must allow ReadWriteMany."),
+      Carried("nfs",
+              Object({Carried("server", Text(kName), "Host name or address.").Required(),
+                      Carried("path", Text(kText), "Folder that the server exports.").Required(),
+                      ReadOnly()}),
+              "A folder of an NFS server."),
+      Carried("csi",
+              Object({Carried("driver", Text(kName), "Name of the driver.").Required(), ReadOnly(),
+                      Carried("fsType", AnyText(kShort), "File system."),
+                      Carried("volumeAttributes", MapOf(AnyText(4096), 64),
+                              "What the driver asks for."),
+                      Carried("nodePublishSecretRef",
+                              Object({Carried("name", Text(kName), "Its name.").Required()}),
+                              "Secret that the driver gets.")}),
+              "A volume of a CSI driver, as of an object store."),
+      Carried("hostPath",
+              Object({Carried("path", Text(kText), "The folder.").Required(),
+                      Carried("type", AnyText(kShort), "As in a pod.")}),
+              "A folder of each machine, the same on all of them."),
+      FilesOf("configMap", "name", "Files of a ConfigMap, read-only."),
+      FilesOf("secret", "secretName", "Files of a Secret, read-only."),
+      Carried("emptyDir",
+              Object({Carried("medium", AnyText(kShort), "Memory for a folder in memory."),
+                      Carried("sizeLimit", Quantity(), "As 10Gi.")}),
+              "An empty folder of each pod, lost with it."),
+      Carried("image",
+              Object({Carried("reference", Text(kText), "The image.").Required(),
+                      Carried("pullPolicy", Words({"Always", "IfNotPresent", "Never"}),
+                              "As in a pod.")}),
+              "The files of an image, read-only."),
+      Carried("ephemeral", Open(), "A claim for each pod"),
+      Carried("projected", Open(), "As in a pod; read-only."),
+      Carried("downwardAPI", Open(), "As in a pod; read-only."),
+      Carried("awsElasticBlockStore", Open(), "As in a pod."),
+      Carried("azureDisk", Open(), "As in a pod."),
+      Carried("azureFile", Open(), "As in a pod."),
+      Carried("cinder", Open(), "As in a pod."),
+      Carried("fc", Open(), "As in a pod."),
+      Carried("flexVolume", Open(), "As in a pod."),
+      Carried("gcePersistentDisk", Open(), "As in a pod."),
+      Carried("iscsi", Open(), "As in a pod."),
+      Carried("portworxVolume", Open(), "As in a pod."),
+      Carried("vsphereVolume", Open(), "As in a pod."),
+  };
+}
+
+}  // namespace
+
+Shape VolumeShape() {
+  FieldList fields = {
+      Carried(
+          "name",
+          Text(kShort).With(
+              {R"(self.matches("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"))",
+               R"(cannot name a volume: write lower-case letters, digits and "-", at most 63)"}),
+          "Name that inputs and outputs give.")
+          .Required()};
+  std::string given;
+  for (Field& source : Sources()) {
+    given += (given.empty() ? "[has(self." : ", has(self.") + source.name + ")";
+    fields.push_back(std::move(source));
+  }
+  given += "]";
+  return Object(std::move(fields))
+      .With({given + ".exists(x, x)",
+             "has no source: write one, such as persistentVolumeClaim: {claimName: CLAIM}"})
+      .With({given + ".filter(x, x).size() < 2", "has more than one source: keep exactly one"});
+}
+
+}  // namespace parallelrun
