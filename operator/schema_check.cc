@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/fields/walk.h"
 #include "kube/resource.h"
 
 namespace parallelrun {
@@ -16,90 +17,35 @@ constexpr char kPath[] = "/openapi/v3/apis/parallelrun.dev/v1alpha1";
 constexpr char kMend[] =
     "helm upgrade with crds.install=true, or kubectl apply --server-side -f crds/, of this release";
 
-// "[]" steps into the items of a list. What lies below objects that Kubernetes alone interprets is
-// not listed.
-constexpr const char* kFields[] = {"spec.entryScript",
-                                   "spec.code.configMap",
-                                   "spec.code.volume",
-                                   "spec.code.image",
-                                   "spec.arguments",
-                                   "spec.environment.image",
-                                   "spec.environment.env",
-                                   "spec.environment.envFrom",
-                                   "spec.environment.python",
-                                   "spec.environment.imagePullPolicy",
-                                   "spec.environment.imagePullSecrets",
-                                   "spec.volumes.[].name",
-                                   "spec.inputs.[].files",
-                                   "spec.inputs.[].tabular",
-                                   "spec.inputs.[].jsonLines",
-                                   "spec.sideInputs.[].mountPath",
-                                   "spec.output.volume",
-                                   "spec.output.path",
-                                   "spec.output.action",
-                                   "spec.output.fileName",
-                                   "spec.output.order",
-                                   "spec.output.ifExists",
-                                   "spec.output.mountOnNodes",
-                                   "spec.logs",
-                                   "spec.state.ephemeral",
-                                   "spec.nodeCount",
-                                   "spec.processCountPerNode",
-                                   "spec.miniBatchSize",
-                                   "spec.partitionKeys",
-                                   "spec.errorThreshold",
-                                   "spec.allowedFailedCount",
-                                   "spec.allowedFailedPercent",
-                                   "spec.shortReturn",
-                                   "spec.runMaxTry",
-                                   "spec.isolateFailures",
-                                   "spec.speculation",
-                                   "spec.runInvocationTimeoutSeconds",
-                                   "spec.taskOverheadTimeoutSeconds",
-                                   "spec.progressUpdateTimeoutSeconds",
-                                   "spec.firstTaskCreationTimeoutSeconds",
-                                   "spec.loggingLevel",
-                                   "spec.resourceMonitorIntervalSeconds",
-                                   "spec.profiling",
-                                   "spec.nodeRestartLimit",
-                                   "spec.cancel",
-                                   "spec.suspend",
-                                   "spec.activeDeadlineSeconds",
-                                   "spec.ttlSecondsAfterFinished",
-                                   "spec.deleteAfterFinished",
-                                   "spec.managedBy",
-                                   "spec.startupDeadlineSeconds",
-                                   "spec.resources",
-                                   "spec.sharedMemory",
-                                   "spec.podTemplate",
-                                   "spec.coordinator.resources",
-                                   "spec.coordinator.podTemplate",
-                                   "spec.coordinator.restartLimit",
-                                   "status.observedGeneration",
-                                   "status.phase",
-                                   "status.conditions.[].type",
-                                   "status.startTime",
-                                   "status.cleanupTime",
-                                   "status.completionTime",
-                                   "status.nodes.restarts",
-                                   "status.nodes.againstLimit",
-                                   "status.nodes.disruptions",
-                                   "status.progress.miniBatches.succeeded",
-                                   "status.failure.errors",
-                                   "status.output.sha256",
-                                   "status.effective.runtimeImage",
-                                   "status.effective.coordinatorPort",
-                                   "status.usage.nodeSeconds",
-                                   "status.logs",
-                                   "status.url",
-                                   "status.replicas",
-                                   "status.selector",
-                                   "status.display.status",
-                                   "status.highestIncarnation",
-                                   "status.highestNodeCount",
-                                   "status.counted",
-                                   "status.coordinator.fruitlessRestarts"};
+// What the operator writes.
+constexpr const char* kStatusFields[] = {
+    "status.observedGeneration",
+    "status.phase",
+    "status.conditions[].type",
+    "status.startTime",
+    "status.cleanupTime",
+    "status.completionTime",
+    "status.nodes.restarts",
+    "status.nodes.againstLimit",
+    "status.nodes.disruptions",
+    "status.progress.miniBatches.succeeded",
+    "status.failure.errors",
+    "status.output.sha256",
+    "status.effective.runtimeImage",
+    "status.effective.coordinatorPort",
+    "status.usage.nodeSeconds",
+    "status.logs",
+    "status.url",
+    "status.replicas",
+    "status.selector",
+    "status.display.status",
+    "status.highestIncarnation",
+    "status.highestNodeCount",
+    "status.counted",
+    "status.coordinator.fruitlessRestarts",
+};
 
+// "[]" behind a name steps into the items of that list.
 bool Has(const json& schema, std::string_view path) {
   const json* at = &schema;
   while (!path.empty()) {
@@ -107,19 +53,19 @@ bool Has(const json& schema, std::string_view path) {
     const auto loose = at->find("x-kubernetes-preserve-unknown-fields");
     if (loose != at->end() && *loose == true) return true;
     const size_t dot = path.find('.');
-    const std::string step(path.substr(0, dot));
+    std::string step(path.substr(0, dot));
     path = dot == std::string_view::npos ? "" : path.substr(dot + 1);
-    if (step == "[]") {
-      const auto items = at->find("items");
-      if (items == at->end()) return false;
-      at = &*items;
-      continue;
-    }
+    const bool list = step.ends_with("[]");
+    if (list) step.resize(step.size() - 2);
     const auto properties = at->find("properties");
     if (properties == at->end() || !properties->is_object()) return false;
     const auto found = properties->find(step);
     if (found == properties->end()) return false;
     at = &*found;
+    if (!list) continue;
+    const auto items = at->find("items");
+    if (items == at->end()) return false;
+    at = &*items;
   }
   return true;
 }
@@ -133,6 +79,19 @@ bool IsJob(const json& schema) {
   return false;
 }
 
+std::vector<std::string> MissingIn(const json& schema) {
+  std::vector<std::string> missing;
+  const auto look = [&](const std::string& path) {
+    // What lies below a field that is not there is not said too.
+    const bool below = !missing.empty() && path.starts_with(missing.back()) &&
+                       path.find_first_of(".[", missing.back().size()) == missing.back().size();
+    if (!below && !Has(schema, path)) missing.push_back(path);
+  };
+  EachField([&](const std::string& path, const Field&, const Field&) { look(path); });
+  for (const char* path : kStatusFields) look(path);
+  return missing;
+}
+
 }  // namespace
 
 std::vector<std::string> MissingFields(const json& openapi) {
@@ -140,11 +99,7 @@ std::vector<std::string> MissingFields(const json& openapi) {
   if (openapi.contains(place) && openapi[place].is_object()) {
     for (const auto& [name, schema] : openapi[place].items()) {
       if (!schema.is_object() || !IsJob(schema)) continue;
-      std::vector<std::string> missing;
-      for (const char* field : kFields) {
-        if (!Has(schema, field)) missing.emplace_back(field);
-      }
-      return missing;
+      return MissingIn(schema);
     }
   }
   return {"kind ParallelRunJob"};

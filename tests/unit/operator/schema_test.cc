@@ -133,6 +133,16 @@ TEST(SchemaCheck, AnOlderDefinitionIsNoticed) {
   EXPECT_THAT(MissingFields(openapi), ElementsAre("spec.startupDeadlineSeconds", "status.counted"));
 }
 
+// As of a list's items, and with all that it has said once.
+TEST(SchemaCheck, AFieldOfAListAndAnObjectAreNoticed) {
+  json openapi = Served();
+  json& spec = Properties(openapi, "/properties/spec/properties");
+  spec["inputs"]["items"]["properties"]["tabular"]["properties"].erase("skipRows");
+  spec.erase("coordinator");
+  EXPECT_THAT(MissingFields(openapi),
+              ElementsAre("spec.inputs[].tabular.skipRows", "spec.coordinator"));
+}
+
 TEST(SchemaCheck, ANewerOneIsFine) {
   json openapi = Served();
   Properties(openapi, "/properties/spec/properties")["later"] = {{"type", "string"}};
