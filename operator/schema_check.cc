@@ -87,7 +87,8 @@ std::vector<std::string> MissingIn(const json& schema) {
                        path.find_first_of(".[", missing.back().size()) == missing.back().size();
     if (!below && !Has(schema, path)) missing.push_back(path);
   };
-  EachField([&](const std::string& path, const Field&, const Field&) { look(path); });
+  fields::EachField(
+      [&](const std::string& path, const fields::Field&, const fields::Field&) { look(path); });
   for (const char* path : kStatusFields) look(path);
   return missing;
 }

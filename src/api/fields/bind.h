@@ -14,7 +14,7 @@
 #include "api/fields/field.h"
 #include "base/time.h"
 
-namespace parallelrun {
+namespace parallelrun::fields {
 
 // The JSON of a member's value; null where there is nothing to say. Sizes are text: beyond 2^53 a
 // JSON number would lose digits.
@@ -73,4 +73,4 @@ Field Bound(std::string name, Part Owner::*part, T Part::*member, Shape shape, s
                         [part, member](const Owner& owner) { return Said(owner.*part.*member); });
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::fields

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace parallelrun {
+namespace parallelrun::fields {
 
 Shape Shape::With(CelRule rule) const& {
   Shape more = *this;
@@ -45,4 +45,4 @@ Field&& Field::On(std::vector<const Condition*> all) && {
   return std::move(*this);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::fields

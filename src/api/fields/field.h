@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace parallelrun {
+namespace parallelrun::fields {
 
 struct Field;
 using FieldList = std::vector<Field>;
@@ -104,4 +104,4 @@ struct Field {
   Field&& On(std::vector<const Condition*> all) &&;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::fields

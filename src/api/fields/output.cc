@@ -4,7 +4,7 @@
 #include "api/fields/shapes.h"
 #include "api/job.h"
 
-namespace parallelrun {
+namespace parallelrun::fields {
 
 const FieldList& OutputFields() {
   static const FieldList fields = {
@@ -67,4 +67,4 @@ const FieldList& StateFields() {
   return fields;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::fields

@@ -4,7 +4,7 @@
 #include "api/fields/shapes.h"
 #include "api/job.h"
 
-namespace parallelrun {
+namespace parallelrun::fields {
 namespace {
 
 constexpr size_t kName = 63;
@@ -160,4 +160,4 @@ const FieldList& CoordinatorFields() {
   return fields;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::fields

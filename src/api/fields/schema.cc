@@ -5,7 +5,7 @@
 #include "api/fields/sections.h"
 #include "api/fields/shapes.h"
 
-namespace parallelrun {
+namespace parallelrun::fields {
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -187,4 +187,4 @@ json SpecSchema() {
 
 json JobRules() { return {ComesOrGoes(), OnlyWhileSuspended()}; }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::fields

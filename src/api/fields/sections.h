@@ -4,7 +4,7 @@
 
 #include "api/fields/field.h"
 
-namespace parallelrun {
+namespace parallelrun::fields {
 
 const FieldList& SpecFields();         // spec.cc: of JobSpec
 const FieldList& EnvironmentFields();  // pods.cc: of Environment
@@ -26,4 +26,4 @@ const std::vector<CelRule>& SpecRules();
 // Values of the fields of `fields` in `owner`, by name.
 nlohmann::json WriteFields(const FieldList& fields, const void* owner);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::fields

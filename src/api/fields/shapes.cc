@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace parallelrun {
+namespace parallelrun::fields {
 
 using Kind = Shape::Kind;
 
@@ -84,4 +84,4 @@ Field Carried(std::string name, Shape shape, std::string text) {
   return {.name = std::move(name), .shape = std::move(shape), .text = std::move(text)};
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::fields

@@ -7,7 +7,7 @@
 #include "api/enums.h"
 #include "api/fields/field.h"
 
-namespace parallelrun {
+namespace parallelrun::fields {
 
 inline constexpr int64_t kMostWhole = 2147483647;
 
@@ -38,4 +38,4 @@ Shape WordsOf() {
 // A field of an object that is carried through as it is.
 Field Carried(std::string name, Shape shape, std::string text);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::fields

@@ -4,7 +4,7 @@
 #include "api/fields/shapes.h"
 #include "api/job.h"
 
-namespace parallelrun {
+namespace parallelrun::fields {
 namespace {
 
 using nlohmann::json;
@@ -350,4 +350,4 @@ const FieldList& SpecFields() {
   return all;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::fields

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace parallelrun {
+namespace parallelrun::fields {
 
 const std::vector<CelRule>& SpecRules() {
   static const std::vector<CelRule> rules = {
@@ -125,4 +125,4 @@ const std::vector<CelRule>& SpecRules() {
   return rules;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::fields

@@ -3,7 +3,7 @@
 #include "api/fields/sections.h"
 #include "api/fields/shapes.h"
 
-namespace parallelrun {
+namespace parallelrun::fields {
 namespace {
 
 constexpr size_t kShort = 63;
@@ -98,4 +98,4 @@ Shape VolumeShape() {
       .With({given + ".filter(x, x).size() < 2", "has more than one source: keep exactly one"});
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::fields

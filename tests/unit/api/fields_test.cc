@@ -1,77 +1,77 @@
-// The table of fields against the CustomResourceDefinition.
+// What is made from the table of fields.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <regex>
-#include <set>
 #include <sstream>
 
 #include "api/document.h"
+#include "api/fields/made.h"
 #include "api/fields/schema.h"
+#include "api/fields/schema_yaml.h"
 #include "tests/support/source_folder.h"
 
 namespace parallelrun {
 namespace {
 
 using nlohmann::json;
+using nlohmann::ordered_json;
+using ::testing::HasSubstr;
 
-json CommittedSchema() {
-  std::ifstream file(SourceFolder() + "crds/parallelrunjobs.parallelrun.dev.yaml");
+constexpr char kDefinition[] = "crds/parallelrunjobs.parallelrun.dev.yaml";
+
+std::string Committed(const std::string& name) {
+  std::ifstream file(SourceFolder() + name);
   std::stringstream text;
   text << file.rdbuf();
-  return ReadForeignDocument(text.str())
-      .job.ToJson()["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+  return text.str();
 }
 
-// The order of rules and of required fields means nothing.
-json Sorted(json value) {
-  for (json& below : value) {
-    if (below.is_structured()) below = Sorted(below);
+TEST(Fields, WhatIsMadeOfThemIsCurrent) {
+  for (const char* name : {kDefinition, "helm/parallelrun/files/crd.yaml"}) {
+    const std::string text = Committed(name);
+    const auto made = fields::WithMadeParts(text);
+    ASSERT_TRUE(made.ok()) << made.error().message;
+    EXPECT_THAT(text, HasSubstr("BEGIN made by script/fields: spec"));
+    EXPECT_TRUE(*made == text) << name << " is not current: run script/fields";
   }
-  if (value.is_object()) {
-    for (const char* list : {"x-kubernetes-validations", "required"}) {
-      if (value.contains(list) && value[list].is_array()) {
-        std::sort(value[list].begin(), value[list].end());
-      }
-    }
-  }
-  return value;
 }
 
-void ExpectSame(const json& table, const json& committed, const std::string& path) {
-  if (table == committed) return;
-  if (table.is_object() && committed.is_object()) {
-    std::set<std::string> keys;
-    for (const auto& [key, value] : table.items()) keys.insert(key);
-    for (const auto& [key, value] : committed.items()) keys.insert(key);
-    for (const std::string& key : keys) {
-      ExpectSame(table.value(key, json()), committed.value(key, json()), path + "." + key);
-    }
-    return;
-  }
-  ADD_FAILURE() << path << "\n  table: " << table.dump(1) << "\n  file:  " << committed.dump(1);
+TEST(Fields, TheDefinitionHoldsWhatTheySay) {
+  const json schema = ReadForeignDocument(Committed(kDefinition))
+                          .job.ToJson()["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+  EXPECT_EQ(schema["properties"]["spec"], json(fields::SpecSchema()));
+  const json rules = schema["x-kubernetes-validations"];
+  const json made = fields::JobRules();
+  EXPECT_EQ(rules[rules.size() - 2], made[0]);
+  EXPECT_EQ(rules[rules.size() - 1], made[1]);
 }
 
-TEST(Fields, AreTheDefinitionsSpec) {
-  ExpectSame(Sorted(json(SpecSchema())), Sorted(CommittedSchema()["properties"]["spec"]), "spec");
+TEST(Fields, AMadePartThatNobodyMakesOrThatHasNoEndIsRefused) {
+  const std::string begin = "a\n# BEGIN made by script/fields: ";
+  EXPECT_FALSE(fields::WithMadeParts(begin + "toys\n# END made\n").ok());
+  EXPECT_FALSE(fields::WithMadeParts(begin + "spec\n").ok());
+  const auto made = fields::WithMadeParts(begin + "spec\nold\n# END made\nb");
+  ASSERT_TRUE(made.ok());
+  EXPECT_THAT(*made, HasSubstr("\n# BEGIN made by script/fields: spec\ntype: object\n"));
+  EXPECT_THAT(*made, HasSubstr("\n# END made\nb"));
+  EXPECT_EQ(made->find("\nold\n"), std::string::npos);
 }
 
-std::multiset<std::string> Clauses(const std::string& text) {
-  static const std::regex cut(R"( && | \|\| | : |[()])");
-  return {std::sregex_token_iterator(text.begin(), text.end(), cut, -1),
-          std::sregex_token_iterator()};
-}
-
-TEST(Fields, AreInTheDefinitionsRulesOfTheJob) {
-  const json rules = CommittedSchema()["x-kubernetes-validations"];
-  const json table = JobRules();
-  ASSERT_EQ(rules.size(), table.size() + 2);
-  for (size_t i = 0; i < table.size(); ++i) {
-    EXPECT_EQ(Clauses(table[i]["rule"]), Clauses(rules[i + 2]["rule"])) << table[i]["rule"];
-    EXPECT_EQ(table[i].value("message", ""), rules[i + 2].value("message", ""));
-  }
+TEST(Fields, YamlOfASchemaReadsBackUnchanged) {
+  const std::string longer(60, 'x');
+  const ordered_json schema = {
+      {"plain", "As in a pod."},
+      {"quoted",
+       {"true", "a: b", "", " x", "x ", "1", "~", "#", "it's", "\"", "a\\b", "-", "None"}},
+      {"folded", longer + " \"" + longer + "\": \\n " + longer},
+      {"not folded", longer + "  " + longer},
+      {"flat", {{"type", "string"}, {"enum", {"a", "b,c"}}, {"most", -1}, {"on", true}}},
+      {"list", {{{"rule", longer + " " + longer}, {"message", "'m'"}}, {{"rule", "r"}}}}};
+  const Document document = ReadForeignDocument(fields::SchemaYaml(schema, 2));
+  EXPECT_TRUE(document.problems.empty());
+  EXPECT_EQ(document.job.ToJson(), json(schema));
 }
 
 }  // namespace

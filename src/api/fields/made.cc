@@ -1,0 +1,46 @@
+#include "api/fields/made.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "api/fields/schema.h"
+#include "api/fields/schema_yaml.h"
+
+namespace parallelrun::fields {
+namespace {
+
+constexpr std::string_view kBegin = "BEGIN made by script/fields: ";
+constexpr std::string_view kEnd = "END made";
+
+std::optional<std::string> Make(std::string_view what, size_t indent) {
+  if (what == "spec") return SchemaYaml(SpecSchema(), indent);
+  if (what == "rules of the job") return SchemaYaml(JobRules(), indent);
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<std::string> WithMadeParts(const std::string& file) {
+  std::string out;
+  bool within = false;
+  for (size_t at = 0; at < file.size();) {
+    const size_t end = std::min(file.find('\n', at), file.size() - 1) + 1;
+    const std::string_view line = std::string_view(file).substr(at, end - at);
+    at = end;
+    if (line.find(kEnd) != std::string_view::npos) within = false;
+    if (!within) out += line;
+    const size_t begin = line.find(kBegin);
+    if (begin == std::string_view::npos) continue;
+    std::string_view what = line.substr(begin + kBegin.size());
+    what = what.substr(0, what.find_last_not_of(" ->\n") + 1);  // and the end of an HTML comment
+    const auto made = Make(what, line.find_first_not_of(' '));
+    if (!made) return Error{Code::kInvalid, "nobody makes \"" + std::string(what) + "\""};
+    out += *made;
+    within = true;
+  }
+  if (within) return Error{Code::kInvalid, "a part that is made has no end"};
+  return out;
+}
+
+}  // namespace parallelrun::fields

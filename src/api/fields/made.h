@@ -1,0 +1,17 @@
+// The parts of committed files that are made from the fields. Such a part stands between two lines:
+//   … BEGIN made by script/fields: WHAT
+//   … END made
+// WHAT is "spec" (its schema) or "rules of the job", both as YAML. Pure.
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+
+namespace parallelrun::fields {
+
+// `file` with every such part as the fields are now. kInvalid: a begin without an end, or of
+// something that nobody knows.
+Result<std::string> WithMadeParts(const std::string& file);
+
+}  // namespace parallelrun::fields
