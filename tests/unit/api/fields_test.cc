@@ -10,6 +10,8 @@
 #include "api/fields/made.h"
 #include "api/fields/schema.h"
 #include "api/fields/schema_yaml.h"
+#include "api/parse.h"
+#include "api/to_json.h"
 #include "tests/support/source_folder.h"
 
 namespace parallelrun {
@@ -46,6 +48,19 @@ TEST(Fields, TheDefinitionHoldsWhatTheySay) {
   const json made = fields::JobRules();
   EXPECT_EQ(rules[rules.size() - 2], made[0]);
   EXPECT_EQ(rules[rules.size() - 1], made[1]);
+}
+
+// Ledgers hold it, and a job continues only where it is the same: good_jobs.jsonl was written
+// before there was a table, and changes only where good_jobs.yaml does.
+TEST(Fields, TheJsonOfAJobStaysAsItIs) {
+  const json jobs =
+      ReadForeignDocument(Committed("tests/unit/data/good_jobs.yaml")).job.ToJson()["jobs"];
+  std::istringstream golden(Committed("tests/unit/data/good_jobs.jsonl"));
+  for (const json& job : jobs) {
+    std::string line;
+    std::getline(golden, line);
+    EXPECT_EQ(CanonicalText(ToJson(ReadJob(job, Target::kCluster).job)), line);
+  }
 }
 
 TEST(Fields, AMadePartThatNobodyMakesOrThatHasNoEndIsRefused) {
