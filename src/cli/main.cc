@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "agent/processes/spawn.h"
+#include "api/fields/explain.h"
 #include "api/text.h"
 #include "base/log.h"
 #include "base/version.h"
@@ -26,6 +27,13 @@ namespace parallelrun {
 namespace {
 
 void Print(const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); }
+
+int ExplainField(const std::string& path) {
+  const Result<std::string> told = fields::Explain(path);
+  if (!told.ok()) Print(told.error().message);
+  if (told.ok()) std::printf("%s", told->c_str());
+  return told.ok() ? kExitOk : kExitUsage;
+}
 
 int Init(const QuickJob& job, const std::string& target) {
   if (std::filesystem::exists(target)) {
@@ -165,6 +173,11 @@ int Main(int argc, char** argv) {
   validate->add_option("files", files, "Job files")->required();
   validate->add_flag("--cluster", cluster, "Check for a cluster rather than for a local run");
 
+  CLI::App* explain =
+      app.add_subcommand("explain", "Say what a field of a job is, may be and does");
+  std::string field = "spec";
+  explain->add_option("field", field, "As spec.errorThreshold; all fields if not given");
+
   CLI::App* render = app.add_subcommand(
       "render", "Print a job for a cluster, with its code in a ConfigMap, as YAML");
   SubmitRequest to_cluster;
@@ -223,6 +236,7 @@ int Main(int argc, char** argv) {
     return app.exit(e) == 0 ? kExitOk : kExitUsage;
   }
   if (validate->parsed()) return ValidateFiles(files, cluster);
+  if (explain->parsed()) return ExplainField(field);
   if (render->parsed()) return PrintRendered(to_cluster.render);
   if (submit->parsed()) return Submit(to_cluster);
   if (convert->parsed()) return ConvertFile(azure_file, converted, step);

@@ -6,6 +6,7 @@ import shutil
 import sys
 
 import pytest
+from support.command import ROOT
 
 SCORE = """
 import sys
@@ -170,6 +171,18 @@ def test_validate(work):
     assert "job.yaml: ok" in result.output
     assert "wrong.yaml:1: spec.nodeCout" in result.output
     assert "none.yaml is not there" in result.output
+
+
+def test_explain(work):
+    result = work.call("explain", "inputs.tabular.format")
+    assert result.code == 0
+    # docs/cli.md shows it.
+    page = (ROOT / "docs/cli.md").read_text()
+    assert result.output.rstrip().replace("\n", "\n    ").replace("    \n", "\n") in page
+    assert "nodeCount" in work.call("explain").output
+    result = work.call("explain", "spec.nodeCout")
+    assert result.code == 2
+    assert "did you mean spec.nodeCount?" in result.output
 
 
 def test_set_changes_fields(work):
