@@ -8,24 +8,29 @@
 
 namespace parallelrun {
 
+// parse_spec.cc: fields of the spec itself.
+void ReadEntryScript(const Value& value, std::string& out);
+void ReadArguments(const Value& list, std::vector<std::string>& out);
+void ReadPartitionKeys(const Value& list, std::vector<std::string>& out);
+void ReadMiniBatchSize(const Value& value, JobSpec& spec);
+void ReadManagedBy(const Value& value, std::string& out);
+void ReadAllowReuse(const Value& value, JobSpec& spec);
+
 // parse_volumes.cc
 void ReadVolumes(const Value& list, JobSpec& spec);
 
 // parse_data.cc
-void ReadInputs(const Value& list, JobSpec& spec);
-void ReadSideInputs(const Value& list, JobSpec& spec);
-void ReadOutput(const Value& map, Output& output);
-void ReadLogs(const Value& map, VolumePath& logs);
+void ReadInputs(const Value& list, JobSpec& spec, Target target);
+void ReadSideInputs(const Value& list, JobSpec& spec, Target target);
 void ReadState(const Value& map, StateOptions& state);
 
 // parse_pods.cc
 void ReadCode(const Value& map, Target target, CodeSource& code);
-void ReadEnvironment(const Value& map, Target target, Environment& environment);
+void ReadEnv(const Value& list, nlohmann::json& out);
+void ReadEnvFrom(const Value& list, nlohmann::json& out);
 nlohmann::json ReadResources(const Value& map);
 nlohmann::json ReadPodTemplate(const Value& map);
-void ReadCoordinator(const Value& map, CoordinatorOptions& coordinator);
 std::optional<int64_t> ReadQuantity(const Value& value, int64_t scale);
-std::optional<std::string> ReadPullPolicy(const Value& value);
 
 // check.cc: what concerns several fields. `job` has its defaults.
 void CheckJob(const Job& job, Target target, Problems& problems);

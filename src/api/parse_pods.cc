@@ -50,47 +50,6 @@ void CheckValueFrom(const Value& map) {
   fields.Finish();
 }
 
-void ReadEnv(const Value& list, nlohmann::json& out) {
-  constexpr size_t kMaxVariable = 32768;
-  for (const Value& item : list.List()) {
-    Fields fields(item);
-    if (const auto name = fields.Require("name")) {
-      const auto text = name->NonEmptyString();
-      if (text && text->find('=') != std::string::npos) {
-        name->Error(Quoted(*text) + " cannot name a variable", "write name and value apart");
-      }
-    }
-    const auto value = fields.Take("value");
-    if (value) value->String(kMaxVariable);
-    const auto from = fields.Take("valueFrom");
-    if (from) CheckValueFrom(*from);
-    if (value && from) fields.Error("has both value and valueFrom", "keep one of them");
-    fields.Finish();
-    out.push_back(WithoutNulls(item.node));
-  }
-}
-
-void ReadEnvFrom(const Value& list, nlohmann::json& out) {
-  for (const Value& item : list.List()) {
-    Fields fields(item);
-    for (const char* kind : {"configMapRef", "secretRef"}) {
-      const auto ref = fields.Take(kind);
-      if (!ref) continue;
-      Fields inner(*ref);
-      CheckName(inner, "name");
-      CheckOptional(inner);
-      inner.Finish();
-    }
-    if (const auto prefix = fields.Take("prefix")) prefix->String(kMaxObjectName);
-    if (item.node.kind == Node::Kind::kMap &&
-        fields.Present({"configMapRef", "secretRef"}).size() != 1) {
-      fields.Error("needs exactly one source", "write configMapRef or secretRef: {name: NAME}");
-    }
-    fields.Finish();
-    out.push_back(WithoutNulls(item.node));
-  }
-}
-
 }  // namespace
 
 void ReadCode(const Value& map, Target target, CodeSource& code) {
@@ -139,32 +98,45 @@ void ReadCode(const Value& map, Target target, CodeSource& code) {
   fields.Finish();
 }
 
-void ReadEnvironment(const Value& map, Target target, Environment& environment) {
-  Fields fields(map);
-  const auto image = target == Target::kCluster
-                         ? fields.Require("image", "write an image with python3")
-                         : fields.Take("image");
-  if (image) environment.image = image->NonEmptyString().value_or("");
-  fields.To("python", environment.python);
-  if (const auto policy = fields.Take("imagePullPolicy")) {
-    environment.image_pull_policy = ReadPullPolicy(*policy).value_or("");
-  }
-  if (const auto env = fields.Take("env")) ReadEnv(*env, environment.env);
-  if (const auto from = fields.Take("envFrom")) ReadEnvFrom(*from, environment.env_from);
-  if (const auto secrets = fields.Take("imagePullSecrets")) {
-    constexpr size_t kMaxSecrets = 16;
-    for (const Value& item : secrets->List(kMaxSecrets)) {
-      Fields inner(item);
-      CheckName(inner, "name");
-      inner.Finish();
-      environment.image_pull_secrets.push_back(WithoutNulls(item.node));
+void ReadEnv(const Value& list, nlohmann::json& out) {
+  constexpr size_t kMaxVariable = 32768;
+  for (const Value& item : list.List()) {
+    Fields fields(item);
+    if (const auto name = fields.Require("name")) {
+      const auto text = name->NonEmptyString();
+      if (text && text->find('=') != std::string::npos) {
+        name->Error(Quoted(*text) + " cannot name a variable", "write name and value apart");
+      }
     }
+    const auto value = fields.Take("value");
+    if (value) value->String(kMaxVariable);
+    const auto from = fields.Take("valueFrom");
+    if (from) CheckValueFrom(*from);
+    if (value && from) fields.Error("has both value and valueFrom", "keep one of them");
+    fields.Finish();
+    out.push_back(WithoutNulls(item.node));
   }
-  fields.Finish();
 }
 
-std::optional<std::string> ReadPullPolicy(const Value& value) {
-  return ReadWord(value, {"Always", "IfNotPresent", "Never"});
+void ReadEnvFrom(const Value& list, nlohmann::json& out) {
+  for (const Value& item : list.List()) {
+    Fields fields(item);
+    for (const char* kind : {"configMapRef", "secretRef"}) {
+      const auto ref = fields.Take(kind);
+      if (!ref) continue;
+      Fields inner(*ref);
+      CheckName(inner, "name");
+      CheckOptional(inner);
+      inner.Finish();
+    }
+    if (const auto prefix = fields.Take("prefix")) prefix->String(kMaxObjectName);
+    if (item.node.kind == Node::Kind::kMap &&
+        fields.Present({"configMapRef", "secretRef"}).size() != 1) {
+      fields.Error("needs exactly one source", "write configMapRef or secretRef: {name: NAME}");
+    }
+    fields.Finish();
+    out.push_back(WithoutNulls(item.node));
+  }
 }
 
 std::optional<int64_t> ReadQuantity(const Value& value, int64_t scale) {
@@ -217,16 +189,6 @@ nlohmann::json ReadPodTemplate(const Value& map) {
   if (const auto spec = fields.Take("spec")) spec->IsMap();
   fields.Finish();
   return WithoutNulls(map.node);
-}
-
-void ReadCoordinator(const Value& map, CoordinatorOptions& coordinator) {
-  Fields fields(map);
-  if (const auto value = fields.Take("resources")) coordinator.resources = ReadResources(*value);
-  if (const auto value = fields.Take("podTemplate")) {
-    coordinator.pod_template = ReadPodTemplate(*value);
-  }
-  fields.To("restartLimit", coordinator.restart_limit, 0);
-  fields.Finish();
 }
 
 }  // namespace parallelrun

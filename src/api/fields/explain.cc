@@ -97,7 +97,7 @@ std::string Wrapped(const std::string& text) {
 std::string Told(const std::string& path, const Field& field, const Field& top) {
   std::string out = path + ": " + TypeText(field.shape) + "\n\n" + Wrapped(field.text) + "\n";
   const bool has_default = field.write && !field.shape.fields;
-  if (field.required || has_default || !field.otherwise.empty()) {
+  if (field.need != Need::kNone || has_default || !field.otherwise.empty()) {
     out += Wrapped("default: " + DefaultText(field));
   }
   for (const Condition* condition : field.conditions)
@@ -117,6 +117,7 @@ std::string TypeText(const Shape& shape) {
     case Kind::kWhole: return "integer" + Range(shape);
     case Kind::kNumber: return "number" + Range(shape);
     case Kind::kText: return "text" + AtMost(shape) + " characters";
+    case Kind::kPath: return "path" + AtMost(shape) + " characters";
     case Kind::kWord: return "one of " + OrList(shape.words);
     case Kind::kSize: return "number, or size as 1MB (powers of 1,024)";
     case Kind::kQuantity: return "quantity, as 500m, 2 or 4Gi";
@@ -129,7 +130,8 @@ std::string TypeText(const Shape& shape) {
 }
 
 std::string DefaultText(const Field& field) {
-  if (field.required) return "required";
+  if (field.need == Need::kAlways) return "required";
+  if (field.need == Need::kInCluster) return "required in a cluster";
   if (!field.otherwise.empty()) return field.otherwise;
   const nlohmann::json value = field.initial ? field.initial() : nlohmann::json();
   if (value.is_null()) return "none";

@@ -10,8 +10,15 @@ Shape Shape::With(CelRule rule) const& {
   return more;
 }
 
-Field&& Field::Required() && {
-  required = true;
+Field&& Field::RequiredInCluster(std::string mend) && {
+  need = Need::kInCluster;
+  missing = std::move(mend);
+  return std::move(*this);
+}
+
+Field&& Field::Required(std::string mend) && {
+  need = Need::kAlways;
+  missing = std::move(mend);
   return std::move(*this);
 }
 

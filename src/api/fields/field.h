@@ -1,7 +1,8 @@
 // One field of the spec: what it is called, what it may be, who fills it in, whether it may change
 // while the job runs, where it acts, and what people are told. The lists of them (sections.h) are
-// the one source of the CustomResourceDefinition, of a job's JSON, of the operator's check of the
-// served schema and of `parallelrun explain`. Plain data; made once, then read by any thread.
+// the one source of the CustomResourceDefinition, of how a job is read and written, of the
+// operator's check of the served schema and of `parallelrun explain`. Plain data; made once, then
+// read by any thread.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,11 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
+
+namespace parallelrun {
+struct Value;
+enum class Target;
+}  // namespace parallelrun
 
 namespace parallelrun::fields {
 
@@ -32,6 +38,7 @@ struct Shape {
     kMode,    // of a file; bounded, without a width
     kNumber,  // bounds are whole
     kText,
+    kPath,      // of a folder or file below a volume
     kWord,      // one of `words`
     kSize,      // "1MB" or a number
     kQuantity,  // Kubernetes' "512Mi" or a number
@@ -73,14 +80,19 @@ struct Condition {
   std::string allowed;
   std::string message;
   std::function<bool(const void* owner)> applies;
+  std::string what;  // of a problem in a job file, and its mend
+  std::string mend;
 };
+
+enum class Need : uint8_t { kNone, kInCluster, kAlways };
 
 struct Field {
   std::string name;
   Shape shape;
   std::string text;  // for people; at most 300 characters
 
-  bool required = false;
+  Need need = Need::kNone;
+  std::string missing = {};  // the mend where it is needed and not there
   Change change = Change::kNever;
   uint16_t acts = 0;
   // The API server writes the default into the job. It must not where a predefined argument may set
@@ -89,13 +101,16 @@ struct Field {
   std::string otherwise = {};                     // the default in words, where no constant is
   std::vector<const Condition*> conditions = {};  // each must allow it
 
-  // The value in `owner`, the struct of job.h that the list is of; null: it is left out. Without
-  // them the field is part of an object that is carried through as it is.
+  // From a job file into `owner`, the struct of job.h that the list is of, with what is wrong added
+  // to the value's problems; and out of it, null: it is left out. Without them the field is part of
+  // an object that is carried through as it is, or the reader of its section does it.
+  std::function<void(const Value& value, void* owner, Target target)> read = nullptr;
   std::function<nlohmann::json(const void* owner)> write = nullptr;
   std::function<nlohmann::json()> initial = nullptr;  // `write` of an owner that nobody changed
   bool unless_initial = false;  // the default is left out: it then reads as plans of before
 
-  Field&& Required() &&;
+  Field&& Required(std::string mend = "") &&;
+  Field&& RequiredInCluster(std::string mend) &&;
   Field&& Changes(Change when) &&;
   Field&& In(uint16_t acting) &&;
   Field&& ServerFills() &&;

@@ -1,8 +1,12 @@
 // Inputs and side inputs.
+#include <algorithm>
+
 #include "api/fields/bind.h"
+#include "api/fields/read.h"
 #include "api/fields/sections.h"
 #include "api/fields/shapes.h"
 #include "api/job.h"
+#include "api/text.h"
 
 namespace parallelrun::fields {
 namespace {
@@ -12,18 +16,126 @@ constexpr size_t kText = 1024;
 
 const TabularOptions& Table(const void* input) { return static_cast<const Input*>(input)->tabular; }
 
+void ReadInputName(const Value& value, std::string& out) {
+  const auto name = value.NonEmptyString(kName);
+  if (!name) return;
+  out = *name;
+  const bool word = std::all_of(name->begin(), name->end(), [](char c) {
+    return c == '_' || c == '-' || (static_cast<unsigned char>(c) < 0x80 && std::isalnum(c) != 0);
+  });
+  if (word && name->front() != '-' && std::isdigit(name->front()) == 0) return;
+  value.Error(Quoted(*name) + " cannot name an input",
+              "write letters, digits, \"_\" and \"-\", a letter first");
+}
+
+void ReadMountPath(const Value& value, std::string& out) {
+  const auto text = value.NonEmptyString();
+  if (!text) return;
+  out = *text;
+  if (text->front() != '/' || *text == "/" || text->find(':') != std::string::npos ||
+      (*text + "/").find("/../") != std::string::npos) {
+    value.Error(Quoted(*text) + " is no place for a folder",
+                "write an absolute path without \":\" and \"..\", as in /models");
+  }
+}
+
+void ReadPattern(const Value& value, std::string& out) {
+  const auto text = value.NonEmptyString();
+  if (!text) return;
+  out = *text;
+  if (text->front() == '/' || text->find("..") != std::string::npos) {
+    value.Error(Quoted(*text) + " leaves the input's path", "write it relative, as in **/*.png");
+  } else if (text->find('{') != std::string::npos) {
+    value.Error("braces in " + Quoted(*text) + " are not expanded",
+                "write *, ?, [abc] and **, or one input for each pattern");
+  }
+}
+
+// One byte, but for these.
+void ReadDelimiter(const Value& value, std::string& out) {
+  const auto text = value.NonEmptyString();
+  if (!text) return;
+  out = *text;
+  if (text->size() == 1 && *text != "\n" && *text != "\r" && *text != "\"") return;
+  value.Error(Quoted(*text) + " cannot separate columns",
+              "write one character, as in \";\" or \"\\t\"");
+}
+
+void ReadEncoding(const Value& value, std::string& out) {
+  const auto text = value.NonEmptyString(kName);
+  if (!text) return;
+  out = *text;
+  const std::string name = Squashed(*text);
+  if (name.starts_with("utf16") || name.starts_with("utf32")) {
+    value.Error(Quoted(*text) + " cannot be cut into rows by its bytes",
+                "convert the files to utf-8");
+  }
+}
+
+void ReadColumnTypes(const Value& map, std::map<std::string, ColumnType>& types) {
+  if (!map.IsMap()) return;
+  constexpr size_t kMostColumns = 1000;
+  if (map.node.fields.size() > kMostColumns) {
+    map.Error("has more than 1,000 columns", "name those whose type is not what is decided");
+    return;
+  }
+  for (const Node::Field& field : map.node.fields) {
+    const Value value{field.value, JoinPath(map.path, field.key), map.problems};
+    if (const auto type = value.Enum<ColumnType>()) types[field.key] = *type;
+  }
+}
+
+// Of a comment, or that takes the meaning from what follows it.
+void ReadMark(const Value& value, std::string& out) {
+  const auto text = value.NonEmptyString();
+  if (!text) return;
+  const auto byte = static_cast<unsigned char>(text->front());
+  const bool good =
+      text->size() == 1 && byte > ' ' && byte < 0x7F && std::isalnum(byte) == 0 && *text != "\"";
+  if (good) {
+    out = *text;
+  } else {
+    value.Error(Quoted(*text) + " cannot be told from data",
+                "write one character that is no letter, digit, blank or quote, as in \"#\"");
+  }
+}
+
+void ReadPartitionFormat(const Value& value, std::string& out) {
+  const auto text = value.NonEmptyString();
+  if (!text) return;
+  out = *text;
+  size_t keys = 0;
+  bool good = true;
+  for (size_t at = 0; at < text->size() && good; ++at) {
+    if ((*text)[at] == '}') good = false;
+    if ((*text)[at] != '{') continue;
+    const size_t end = text->find_first_of("{}", at + 1);
+    good = end != std::string::npos && (*text)[end] == '}' && end > at + 1;
+    ++keys;
+    at = good ? end : at;
+  }
+  if (!good || keys == 0) {
+    value.Error(Quoted(*text) + " names no keys",
+                "write each key in braces, as in {user}/{season}/{genre}.wav");
+  }
+}
+
 const Condition kTypesAreDecided = {
     R"(!has(self.typing) || self.typing != "PerMiniBatch")",
     "has no meaning with typing PerMiniBatch: remove it, or typing",
-    [](const void* input) { return Table(input).typing == Typing::kOnce; }};
+    [](const void* input) { return Table(input).typing == Typing::kOnce; },
+    "has no meaning with typing: PerMiniBatch", "remove it, or typing"};
 
 const Condition kIsText = {
     R"(self.format != "Parquet")", "has no meaning for Parquet: remove it",
-    [](const void* input) { return Table(input).format != TabularFormat::kParquet; }};
+    [](const void* input) { return Table(input).format != TabularFormat::kParquet; },
+    "has no meaning for Parquet", "remove it"};
 
-template <typename T>
-Field OfTable(std::string name, T TabularOptions::*member, Shape shape, std::string text) {
-  return Bound(std::move(name), &Input::tabular, member, std::move(shape), std::move(text));
+template <typename T, typename... Read>
+Field OfTable(std::string name, T TabularOptions::*member, Shape shape, std::string text,
+              Read... read) {
+  return BoundIn(std::move(name), &Input::tabular, member, std::move(shape), std::move(text),
+                 read...);
 }
 
 Shape Mark() {
@@ -36,10 +148,10 @@ Shape Mark() {
 // Which files: the same for every kind of input.
 FieldList Source() {
   return {
-      Bound("volume", &Input::from, &VolumePath::volume, Text(kName), "One of spec.volumes.")
-          .Required(),
-      Bound("path", &Input::from, &VolumePath::path, Path(),
-            "Folder or file, relative to the volume; all of it if not given.")
+      BoundIn("volume", &Input::from, &VolumePath::volume, Text(kName), "One of spec.volumes.")
+          .Required("write the name of one of spec.volumes"),
+      BoundIn("path", &Input::from, &VolumePath::path, Path(),
+              "Folder or file, relative to the volume; all of it if not given.")
           .Otherwise("the volume's root"),
       Bound("pattern", &Input::pattern,
             Text(kText)
@@ -48,7 +160,7 @@ FieldList Source() {
                 .With({R"(!self.contains("{"))",
                        "braces are not expanded: write *, ?, [abc] and **, or one input for each "
                        "pattern"}),
-            "Which files, relative to the path, as **/*.png; every file if not given.")
+            "Which files, relative to the path, as **/*.png; every file if not given.", ReadPattern)
           .Otherwise("every file"),
       Bound("exclude", &Input::exclude, ListOf(Text(kText), 100, Shape::Merge::kAsSet),
             "Files and folders to leave out; patterns as in pattern."),
@@ -66,7 +178,7 @@ FieldList TableFields() {
           "delimiter", &TabularOptions::delimiter,
           Text(kText).With({R"(self.matches("^[^\n\r\"\x80-\U0010ffff]$"))",
                             R"(cannot separate columns: write one character, as in ";" or "\t")"}),
-          "One character between columns; a comma, or a tab for TSV, if not given.")
+          "One character between columns; a comma, or a tab for TSV, if not given.", ReadDelimiter)
           .Otherwise("a comma, or a tab for TSV")
           .On({&kIsText}),
       OfTable(
@@ -79,7 +191,7 @@ FieldList TableFields() {
           Text(kName).With(
               {R"cel(!self.matches("^[-_ ]*[uU][-_ ]*[tT][-_ ]*[fF][-_ ]*(1[-_ ]*6|3[-_ ]*2)"))cel",
                "cannot be cut into rows by its bytes: convert the files to utf-8"}),
-          "Any but UTF-16 and UTF-32; utf-8 if not given.")
+          "Any but UTF-16 and UTF-32; utf-8 if not given.", ReadEncoding)
           .On({&kIsText}),
       OfTable(
           "quotedNewlines", &TabularOptions::quoted_newlines, Boolean(),
@@ -92,7 +204,8 @@ FieldList TableFields() {
           "all of them (if not given), or by each mini-batch for itself.")
           .UnlessInitial(),
       OfTable("dtypes", &TabularOptions::dtypes, MapOf(WordsOf<ColumnType>(), 1000),
-              "The types of columns by their names, in place of those that are decided.")
+              "The types of columns by their names, in place of those that are decided.",
+              ReadColumnTypes)
           .On({&kIsText, &kTypesAreDecided}),
       OfTable("naValues", &TabularOptions::na_values,
               ListOf(AnyText(kText), 100, Shape::Merge::kWhole),
@@ -109,10 +222,11 @@ FieldList TableFields() {
           .UnlessInitial()
           .On({&kIsText}),
       OfTable("comment", &TabularOptions::comment, Mark(),
-              "One character; from it on, outside of quotes, the rest of a line is left out.")
+              "One character; from it on, outside of quotes, the rest of a line is left out.",
+              ReadMark)
           .On({&kIsText, &kTypesAreDecided}),
       OfTable("escape", &TabularOptions::escape, Mark(),
-              "One character; what follows it is text, whatever it is.")
+              "One character; what follows it is text, whatever it is.", ReadMark)
           .On({&kIsText, &kTypesAreDecided}),
       OfTable(
           "badRows", &TabularOptions::bad_rows, WordsOf<BadRows>(),
@@ -128,18 +242,23 @@ FieldList TableFields() {
 // An input has one kind, whose fields are those of the input itself.
 Field OfKind(InputKind kind, FieldList fields, std::string text) {
   const Shape shape = Object(std::move(fields));
-  return Written<Input>(std::string(EnumWord(kind)), shape, std::move(text),
-                        [kind, below = shape.fields](const Input& input) {
-                          return input.kind == kind ? WriteFields(*below, &input)
-                                                    : nlohmann::json();
-                        });
+  return Both<Input>(
+      std::string(EnumWord(kind)), shape, std::move(text),
+      [kind, below = shape.fields](const Input& input) {
+        return input.kind == kind ? WriteFields(*below, &input) : nlohmann::json();
+      },
+      [kind, below = shape.fields](const Value& value, Input& input, Target target) {
+        input.kind = kind;
+        ReadObject(value, *below, &input, target);
+      });
 }
 
 }  // namespace
 
 const FieldList& InputFields() {
   static const FieldList fields = {
-      Bound("name", &Input::name, InputName(), "Name that placeholders and messages give.")
+      Bound("name", &Input::name, InputName(), "Name that placeholders and messages give.",
+            ReadInputName)
           .Required(),
       OfKind(InputKind::kFiles, Source(), "Each file is an item; run() gets paths."),
       OfKind(InputKind::kTabular, TableFields(), "Each row is an item; run() gets a DataFrame."),
@@ -150,25 +269,27 @@ const FieldList& InputFields() {
                             "names no keys: write each key in braces, as in "
                             "{user}/{season}/{genre}.wav"}),
           "Names parts of each file's path below the input's path, as {user}/{season}/{genre}.wav; "
-          "the whole path must match."),
+          "the whole path must match.",
+          ReadPartitionFormat),
   };
   return fields;
 }
 
 const FieldList& SideInputFields() {
   static const FieldList fields = {
-      Bound("name", &SideInput::name, InputName(), "Name that placeholders give.").Required(),
-      Bound("volume", &SideInput::from, &VolumePath::volume, Text(kName), "One of spec.volumes.")
+      Bound("name", &SideInput::name, InputName(), "Name that placeholders give.", ReadInputName)
           .Required(),
-      Bound("path", &SideInput::from, &VolumePath::path, Path(),
-            "Folder or file, relative to the volume; all of it if not given.")
+      BoundIn("volume", &SideInput::from, &VolumePath::volume, Text(kName), "One of spec.volumes.")
+          .Required("write the name of one of spec.volumes"),
+      BoundIn("path", &SideInput::from, &VolumePath::path, Path(),
+              "Folder or file, relative to the volume; all of it if not given.")
           .Otherwise("the volume's root"),
       Bound("mountPath", &SideInput::mount_path,
             Text(kText).With({R"cel(self.matches("^/+[^/:]") && !self.contains(":") && )cel"
                               R"cel(!self.matches("/[.][.](/|$)"))cel",
                               R"(is no place for a folder: write an absolute path without ":" and )"
                               R"("..", as in /models)"}),
-            "Where it is mounted, absolute; below /mnt if not given.")
+            "Where it is mounted, absolute; below /mnt if not given.", ReadMountPath)
           .Otherwise("below /mnt"),
   };
   return fields;

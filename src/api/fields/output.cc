@@ -1,18 +1,39 @@
 // Where results, logs and state go.
+#include <algorithm>
+
 #include "api/fields/bind.h"
 #include "api/fields/sections.h"
 #include "api/fields/shapes.h"
 #include "api/job.h"
+#include "api/text.h"
 
 namespace parallelrun::fields {
+namespace {
+
+void ReadFileName(const Value& value, std::string& out) {
+  constexpr std::string_view kForbidden = "~\"#%&*:<>?/\\{|}";
+  const auto text = value.NonEmptyString();
+  if (!text) return;
+  out = *text;
+  const bool control = std::any_of(text->begin(), text->end(),
+                                   [](char c) { return static_cast<unsigned char>(c) < 0x20; });
+  if (text->find_first_of(kForbidden) != std::string::npos || *text == "." || *text == ".." ||
+      text->size() > 200 || control) {
+    value.Error(Quoted(*text) + " cannot name the output file",
+                "write a name without " + std::string(kForbidden) +
+                    ", at most 200 bytes; the folder goes into output.path");
+  }
+}
+
+}  // namespace
 
 const FieldList& OutputFields() {
   static const FieldList fields = {
-      Bound("volume", &Output::to, &VolumePath::volume, Text(63),
-            "One of spec.volumes; also holds logs and state.")
-          .Required(),
-      Bound("path", &Output::to, &VolumePath::path, Path(),
-            "Folder of the output, relative to the volume; NAME/output if not given.")
+      BoundIn("volume", &Output::to, &VolumePath::volume, Text(63),
+              "One of spec.volumes; also holds logs and state.")
+          .Required("write the name of one of spec.volumes"),
+      BoundIn("path", &Output::to, &VolumePath::path, Path(),
+              "Folder of the output, relative to the volume; NAME/output if not given.")
           .Otherwise("NAME/output"),
       Bound("action", &Output::action, WordsOf<OutputAction>(),
             "AppendRow: all rows in one file. SummaryOnly: the script writes its own, rows are "
@@ -25,7 +46,7 @@ const FieldList& OutputFields() {
                R"cel(!self.matches("^[.][.]?$") && size(bytes(self)) <= 200)cel",
                R"(cannot name the output file: write a name without ~"#%&*:<>?/\{|}, at most 200 )"
                "bytes; the folder goes into output.path"}),
-          "Name of the output file, at most 200 bytes.")
+          "Name of the output file, at most 200 bytes.", ReadFileName)
           .ServerFills(),
       Bound("order", &Output::order, WordsOf<OutputOrder>(),
             "MiniBatch: the order of the input. Completion: the order in which mini-batches ended.")
@@ -56,9 +77,10 @@ const FieldList& LogFields() {
 
 const FieldList& StateFields() {
   static const FieldList fields = {
-      Bound("volume", &StateOptions::in, &VolumePath::volume, Text(63), "One of spec.volumes.")
+      BoundIn("volume", &StateOptions::in, &VolumePath::volume, Text(63), "One of spec.volumes.")
           .Otherwise("the output's"),
-      Bound("path", &StateOptions::in, &VolumePath::path, Path(), "Folder, relative to the volume.")
+      BoundIn("path", &StateOptions::in, &VolumePath::path, Path(),
+              "Folder, relative to the volume.")
           .Otherwise("NAME/state"),
       Bound("ephemeral", &StateOptions::ephemeral, Boolean(),
             "true: the state is lost with the coordinator's pod, and so is a resume.")

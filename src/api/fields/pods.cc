@@ -1,8 +1,10 @@
 // What the pods of a job are made of: code, environment, resources, templates, the coordinator.
 #include "api/fields/bind.h"
+#include "api/fields/read.h"
 #include "api/fields/sections.h"
 #include "api/fields/shapes.h"
 #include "api/job.h"
+#include "api/parse_parts.h"
 
 namespace parallelrun::fields {
 namespace {
@@ -62,6 +64,13 @@ Shape VariablesOf() {
              "needs exactly one source: write configMapRef or secretRef: {name: NAME}"});
 }
 
+Shape PullSecret() {
+  return Object({Carried("name", Text(kObjectName), "Name of the Secret.").Required()});
+}
+
+void ReadTemplate(const Value& map, nlohmann::json& out) { out = ReadPodTemplate(map); }
+void ReadAmounts(const Value& map, nlohmann::json& out) { out = ReadResources(map); }
+
 }  // namespace
 
 Shape CodeShape() {
@@ -101,20 +110,24 @@ const FieldList& EnvironmentFields() {
   static const FieldList fields = {
       Bound("image", &Environment::image, Text(kText),
             "Any image with python3 (3.8 or newer), and pandas if the input is tabular.")
-          .Required(),
+          .RequiredInCluster("write an image with python3"),
       Bound("python", &Environment::python, Text(kText),
             "The interpreter, on the path of the image or absolute.")
           .ServerFills(),
       Bound("imagePullPolicy", &Environment::image_pull_policy,
             Words({"Always", "IfNotPresent", "Never"}), "As in a pod."),
       Bound("env", &Environment::env, ListOf(Variable(), 100),
-            "Variables of the worker processes, as in a pod."),
+            "Variables of the worker processes, as in a pod.", ReadEnv),
       Bound("envFrom", &Environment::env_from, ListOf(VariablesOf(), 100),
-            "ConfigMaps and Secrets whose keys become variables."),
-      Bound("imagePullSecrets", &Environment::image_pull_secrets,
-            ListOf(Object({Carried("name", Text(kObjectName), "Name of the Secret.").Required()}),
-                   16),
-            "Secrets for pulling the image."),
+            "ConfigMaps and Secrets whose keys become variables.", ReadEnvFrom),
+      Bound("imagePullSecrets", &Environment::image_pull_secrets, ListOf(PullSecret(), 16),
+            "Secrets for pulling the image.",
+            [](const Value& list, nlohmann::json& out) {
+              for (const Value& item : list.List(16)) {
+                CheckShape(item, PullSecret());
+                out.push_back(WithoutNulls(item.node));
+              }
+            }),
   };
   return fields;
 }
@@ -148,11 +161,13 @@ const FieldList& CoordinatorFields() {
       Bound(
           "resources", &CoordinatorOptions::resources, ResourcesShape(),
           "What the coordinator gets; requests of 100m CPU and 128Mi, limits of 1 CPU and 512Mi if "
-          "not given."),
+          "not given.",
+          ReadAmounts),
       Bound(
           "podTemplate", &CoordinatorOptions::pod_template, PodTemplateShape(),
           "Merged into the coordinator's pod, on top of spec.podTemplate without its nodeSelector "
-          "and affinity."),
+          "and affinity.",
+          ReadTemplate),
       Bound("restartLimit", &CoordinatorOptions::restart_limit, Whole(0),
             "Restarts without a new durable result before the job fails.")
           .ServerFills(),

@@ -28,6 +28,7 @@ const char* TypeName(Kind kind) {
     case Kind::kMode: return "integer";
     case Kind::kNumber: return "number";
     case Kind::kText:
+    case Kind::kPath:
     case Kind::kWord: return "string";
     case Kind::kSize:
     case Kind::kQuantity: return nullptr;
@@ -62,6 +63,7 @@ void AddBounds(const Shape& shape, json& out) {
     case Kind::kText:
       if (shape.least > 0) out["minLength"] = shape.least;
       [[fallthrough]];
+    case Kind::kPath:
     case Kind::kSize:
     case Kind::kQuantity: out["maxLength"] = shape.most; return;
     case Kind::kWord: out["enum"] = shape.words; return;
@@ -93,7 +95,7 @@ void AddShape(const Shape& shape, bool held, json& out) {
   for (const CelRule& rule : shape.rules) rules.push_back(RuleJson(rule));
   if (shape.fields) {
     for (const Field& field : *shape.fields) {
-      if (field.required) out["required"].push_back(field.name);
+      if (field.need != Need::kNone) out["required"].push_back(field.name);
       out["properties"][field.name] = FieldJson(field, held);
     }
     for (const Field& field : *shape.fields) {
@@ -138,7 +140,7 @@ json ComesOrGoes() {
   std::string which;
   std::string last;
   for (const Field& field : SpecFields()) {
-    if (field.change != Change::kNever || field.required || field.server_fills) continue;
+    if (field.change != Change::kNever || field.need != Need::kNone || field.server_fills) continue;
     const std::string now = "has(self.spec." + field.name + ")";
     const std::string before = "has(oldSelf.spec." + field.name + ")";
     same += (same.empty() ? "(" : " && ") + now + " == " + before;

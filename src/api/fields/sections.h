@@ -15,6 +15,8 @@ const FieldList& OutputFields();       // output.cc: of Output
 const FieldList& LogFields();          // output.cc: of VolumePath
 const FieldList& StateFields();        // output.cc: of StateOptions
 
+const FieldList& VolumeSources();  // volumes.cc: what a volume may be, by name
+
 Shape CodeShape();         // pods.cc
 Shape ResourcesShape();    // pods.cc
 Shape PodTemplateShape();  // pods.cc

@@ -46,7 +46,7 @@ Shape Quantity() {
 }
 
 Shape Path(const std::string& example) {
-  return AnyText(1024)
+  return Shape{.kind = Kind::kPath, .most = 1024}
       .With({R"(!self.startsWith("/"))",
              "is absolute, but paths are relative to the volume: " + example})
       .With({R"cel(!self.matches("(^|/)[.][.](/|$)"))cel",

@@ -1,8 +1,10 @@
 // The fields of spec itself.
 #include "api/fields/bind.h"
+#include "api/fields/read.h"
 #include "api/fields/sections.h"
 #include "api/fields/shapes.h"
 #include "api/job.h"
+#include "api/parse_parts.h"
 
 namespace parallelrun::fields {
 namespace {
@@ -33,35 +35,56 @@ json WriteVolumes(const JobSpec& spec) {
 
 // An object of the spec with fields of its own.
 template <typename T>
-Field Section(std::string name, T JobSpec::*member, const FieldList& fields, std::string text,
-              std::vector<CelRule> rules = {}) {
-  Shape shape = Object(fields);
-  shape.rules = std::move(rules);
-  return Written<JobSpec>(std::move(name), shape, std::move(text),
-                          [member, below = shape.fields](const JobSpec& spec) {
-                            return WriteFields(*below, &(spec.*member));
-                          });
+Field Section(std::string name, T JobSpec::*member, const FieldList& fields, std::string text) {
+  const Shape shape = Object(fields);
+  return Both<JobSpec>(
+      std::move(name), shape, std::move(text),
+      [member, below = shape.fields](const JobSpec& spec) {
+        return WriteFields(*below, &(spec.*member));
+      },
+      [member, below = shape.fields](const Value& map, JobSpec& spec, Target target) {
+        ReadObject(map, *below, &(spec.*member), target);
+      });
 }
 
-// A list of such objects, which server-side apply merges by their names.
-template <typename T>
-Field Sections(std::string name, std::vector<T> JobSpec::*member, size_t most,
-               const FieldList& fields, std::string text, std::vector<CelRule> rules = {}) {
-  Shape shape = Object(fields);
-  shape.rules = std::move(rules);
-  return Written<JobSpec>(std::move(name), ListOf(shape, most, Shape::Merge::kByName),
-                          std::move(text), [member, below = shape.fields](const JobSpec& spec) {
-                            json list;
-                            for (const T& one : spec.*member) {
-                              list.push_back(WriteFields(*below, &one));
-                            }
-                            return list;
-                          });
+// A list of such objects, which server-side apply merges by their names. `read` takes it and the
+// spec: names are compared.
+template <typename T, typename Read>
+Field Sections(std::string name, std::vector<T> JobSpec::*member, size_t most, const Shape& shape,
+               std::string text, Read read) {
+  return Both<JobSpec>(
+      std::move(name), ListOf(shape, most, Shape::Merge::kByName), std::move(text),
+      [member, below = shape.fields](const JobSpec& spec) {
+        json list;
+        for (const T& one : spec.*member) list.push_back(WriteFields(*below, &one));
+        return list;
+      },
+      [read](const Value& list, JobSpec& spec, Target target) { read(list, spec, target); });
 }
 
-template <typename T>
-Field Of(std::string name, T JobSpec::*member, Shape shape, std::string text) {
-  return Bound(std::move(name), member, std::move(shape), std::move(text));
+template <typename T, typename... Read>
+Field Of(std::string name, T JobSpec::*member, Shape shape, std::string text, Read... read) {
+  return Bound(std::move(name), member, std::move(shape), std::move(text), read...);
+}
+
+// What is read with a look at the rest of the spec.
+template <typename Write>
+Field Own(std::string name, Shape shape, std::string text, Write write,
+          void (*read)(const Value&, JobSpec&)) {
+  return Both<JobSpec>(std::move(name), std::move(shape), std::move(text), write,
+                       [read](const Value& value, JobSpec& spec, Target) { read(value, spec); });
+}
+
+Shape StateShape() {
+  return Object(StateFields())
+      .With({"!(has(self.ephemeral) && self.ephemeral && (has(self.volume) || has(self.path)))",
+             "ephemeral state lies on no volume: remove volume and path, or ephemeral"});
+}
+
+Shape InputShape() {
+  return Object(InputFields())
+      .With({"[has(self.files), has(self.tabular), has(self.jsonLines)].exists_one(x, x)",
+             "has no kind or several: write exactly one of files, tabular and jsonLines"});
 }
 
 Shape EntryScript() {
@@ -82,25 +105,28 @@ FieldList Script() {
   return {
       Of("entryScript", &JobSpec::entry_script, EntryScript(),
          "The Python file with run(): a file (score.py), a path (src/score.py) or a module "
-         "(scoring.main) inside the code.")
-          .Required()
+         "(scoring.main) inside the code.",
+         ReadEntryScript)
+          .Required("write the file with run(), as in score.py")
           .In(kWorker),
-      Written<JobSpec>(
+      Both<JobSpec>(
           "code", CodeShape(),
           "Where the entry script and what it imports come from: exactly one of "
           "configMap, volume (with path) and image. `parallelrun submit` packs a local "
           "folder into a ConfigMap. Every node works on a copy of its own.",
-          WriteCode)
-          .Required()
+          WriteCode,
+          [](const Value& map, JobSpec& spec, Target target) { ReadCode(map, target, spec.code); })
+          .RequiredInCluster("write code: {configMap: {name: NAME}}, or a volume or an image")
           .In(kCommand | kOperator | kWorker),
       Of("arguments", &JobSpec::arguments, ListOf(AnyText(4096), 100),
          "Arguments of the script. $(inputs.NAME), $(sideInputs.NAME) and $(output) stand for "
          "folders. "
-         "Numbers and booleans are quoted: \"0.5\".")
+         "Numbers and booleans are quoted: \"0.5\".",
+         ReadArguments)
           .In(kWorker),
       Section("environment", &JobSpec::environment, EnvironmentFields(),
               "The container that the script runs in.")
-          .Required()
+          .RequiredInCluster("write environment: {image: IMAGE}")
           .In(kCommand | kOperator),
   };
 }
@@ -108,37 +134,36 @@ FieldList Script() {
 // What it reads and writes.
 FieldList Data() {
   return {
-      Written<JobSpec>("volumes", ListOf(VolumeShape(), 64, Shape::Merge::kByName),
-                       "Kubernetes volumes, mounted at /mnt/NAME in the coordinator and in every "
-                       "node. Each has exactly one source.",
-                       WriteVolumes)
+      Own("volumes", ListOf(VolumeShape(), 64, Shape::Merge::kByName),
+          "Kubernetes volumes, mounted at /mnt/NAME in the coordinator and in every "
+          "node. Each has exactly one source.",
+          WriteVolumes, ReadVolumes)
           .In(kCommand | kOperator | kCoordinator | kWorker),
       Of("rankMiniBatchCount", &JobSpec::rank_mini_batch_count, Whole(0),
          "Above 0, that many mini-batches without input; 0 if not given.")
           .In(kCoordinator),
-      Sections("inputs", &JobSpec::inputs, 32, InputFields(),
+      Sections("inputs", &JobSpec::inputs, 32, InputShape(),
                "The data, cut into mini-batches. All inputs are of one kind: files, tabular or "
                "jsonLines. Required unless rankMiniBatchCount is set.",
-               {{"[has(self.files), has(self.tabular), has(self.jsonLines)].exists_one(x, x)",
-                 "has no kind or several: write exactly one of files, tabular and jsonLines"}})
+               ReadInputs)
           .In(kCoordinator | kWorker),
-      Sections("sideInputs", &JobSpec::side_inputs, 32, SideInputFields(),
-               "Data that every node only reads whole, such as a model.")
+      Sections("sideInputs", &JobSpec::side_inputs, 32, Object(SideInputFields()),
+               "Data that every node only reads whole, such as a model.", ReadSideInputs)
           .In(kOperator | kWorker),
       Section("output", &JobSpec::output, OutputFields(),
               "Where the result goes. The output file appears whole, when the job has succeeded.")
-          .Required()
+          .Required("write output: {volume: VOLUME}")
           .In(kCoordinator | kOperator | kWorker),
       Section("logs", &JobSpec::logs, LogFields(),
               "Where the log tree goes; NAME/logs on the output's volume if not given.")
           .Otherwise("NAME/logs on the output's volume")
           .In(kCoordinator),
-      Section(
-          "state", &JobSpec::state, StateFields(),
+      Both<JobSpec>(
+          "state", StateShape(),
           "Where the ledger goes, which a resume needs; NAME/state on the output's volume if not "
           "given.",
-          {{"!(has(self.ephemeral) && self.ephemeral && (has(self.volume) || has(self.path)))",
-            "ephemeral state lies on no volume: remove volume and path, or ephemeral"}})
+          [](const JobSpec& spec) { return WriteFields(StateFields(), &spec.state); },
+          [](const Value& map, JobSpec& spec, Target) { ReadState(map, spec.state); })
           .Otherwise("NAME/state on the output's volume")
           .In(kCoordinator),
   };
@@ -159,14 +184,20 @@ FieldList Nodes() {
           .Otherwise("the node's GPUs, else its CPU limit, else its CPU request rounded up, else 1")
           .In(kWorker),
       Of("resources", &JobSpec::resources, ResourcesShape(),
-         "What each node gets, shared by its worker processes.")
+         "What each node gets, shared by its worker processes.",
+         [](const Value& map, json& out) { out = ReadResources(map); })
           .Changes(Change::kWhileSuspended)
           .In(kOperator | kWorker),
-      Of("sharedMemory", &JobSpec::shared_memory, Quantity(), "Size of /dev/shm of a node, as 2Gi.")
+      Of("sharedMemory", &JobSpec::shared_memory, Quantity(), "Size of /dev/shm of a node, as 2Gi.",
+         [](const Value& value, std::optional<uint64_t>& out) {
+           const auto bytes = ReadQuantity(value, 1);
+           if (bytes) out = static_cast<uint64_t>(*bytes);
+         })
           .In(kOperator),
       Of("podTemplate", &JobSpec::pod_template, PodTemplateShape(),
          "Merged into all pods of the job; its values win, except for what makes a pod this job's. "
-         "Like resources, it may change only while the job is suspended.")
+         "Like resources, it may change only while the job is suspended.",
+         [](const Value& map, json& out) { out = ReadPodTemplate(map); })
           .Changes(Change::kWhileSuspended)
           .In(kOperator),
       Section("coordinator", &JobSpec::coordinator, CoordinatorFields(),
@@ -181,16 +212,18 @@ FieldList MiniBatches() {
       Of("partitionKeys", &JobSpec::partition_keys, ListOf(Text(63), 32, Shape::Merge::kAsSet, 1),
          "Keys of partitionFormat: all files with the same values are one mini-batch. They win "
          "over "
-         "miniBatchSize.")
+         "miniBatchSize.",
+         ReadPartitionKeys)
           .In(kCoordinator),
       // With partitionKeys it decides nothing: a job must not differ by it.
-      Written<JobSpec>(
+      Own(
           "miniBatchSize", Size(),
           "What one run() gets: a number of files or lines, or bytes of a table, as 1MB "
           "(powers of 1024). 10 files or lines, or 1MB, if not given.",
           [](const JobSpec& spec) {
             return spec.partition_keys.empty() ? Said(spec.mini_batch_size) : json();
-          })
+          },
+          ReadMiniBatchSize)
           .Otherwise("10 files or lines, or 1MB of a table")
           .In(kCoordinator),
   };
@@ -310,14 +343,15 @@ FieldList LifeCycle() {
          AnyText(63).With({R"(self.matches("^[^/]+/."))",
                            "does not name a controller: write a domain and a name, such as "
                            "kueue.x-k8s.io/multikueue, at most 63 characters"}),
-         "Another controller that manages the job, as kueue.x-k8s.io/multikueue.")
+         "Another controller that manages the job, as kueue.x-k8s.io/multikueue.", ReadManagedBy)
           .In(kOperator),
       // Nothing is kept of it: only false is taken.
-      Carried("allowReuse",
-              Boolean().With({"!self",
-                              "reuse of an earlier job's results is not available yet: "
-                              "remove it; output.ifExists: Resume continues a job"}),
-              "Not available yet."),
+      Own(
+          "allowReuse",
+          Boolean().With({"!self",
+                          "reuse of an earlier job's results is not available yet: remove it; "
+                          "output.ifExists: Resume continues a job"}),
+          "Not available yet.", [](const JobSpec&) { return json(); }, ReadAllowReuse),
   };
 }
 

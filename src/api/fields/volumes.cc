@@ -24,17 +24,13 @@ Field FilesOf(const std::string& source, const std::string& name, const std::str
                  text);
 }
 
-FieldList Sources() {
+FieldList MakeSources() {
   return {
-      Carried(
-          "persistentVolumeClaim",
-          Object({Carried("claimName", Text(kName), "Name of the claim.").Required(), ReadOnly()}),
-          "A claim of this namespace. With more than one node it must allow ReadWriteMany."),
-      Carried("nfs",
-              Object({Carried("server", Text(kName), "Host name or address.").Required(),
-                      Carried("path", Text(kText), "Folder that the server exports.").Required(),
-                      ReadOnly()}),
-              "A folder of an NFS server."),
+      Carried("awsElasticBlockStore", Open(), "As in a pod."),
+      Carried("azureDisk", Open(), "As in a pod."),
+      Carried("azureFile", Open(), "As in a pod."),
+      Carried("cinder", Open(), "As in a pod."),
+      FilesOf("configMap", "name", "Files of a ConfigMap, read-only."),
       Carried("csi",
               Object({Carried("driver", Text(kName), "Name of the driver.").Required(), ReadOnly(),
                       Carried("fsType", AnyText(kShort), "File system."),
@@ -44,38 +40,47 @@ FieldList Sources() {
                               Object({Carried("name", Text(kName), "Its name.").Required()}),
                               "Secret that the driver gets.")}),
               "A volume of a CSI driver, as of an object store."),
-      Carried("hostPath",
-              Object({Carried("path", Text(kText), "The folder.").Required(),
-                      Carried("type", AnyText(kShort), "As in a pod.")}),
-              "A folder of each machine, the same on all of them."),
-      FilesOf("configMap", "name", "Files of a ConfigMap, read-only."),
-      FilesOf("secret", "secretName", "Files of a Secret, read-only."),
+      Carried("downwardAPI", Open(), "As in a pod; read-only."),
       Carried("emptyDir",
               Object({Carried("medium", AnyText(kShort), "Memory for a folder in memory."),
                       Carried("sizeLimit", Quantity(), "As 10Gi.")}),
               "An empty folder of each pod, lost with it."),
+      Carried("ephemeral", Open(), "A claim for each pod"),
+      Carried("fc", Open(), "As in a pod."),
+      Carried("flexVolume", Open(), "As in a pod."),
+      Carried("gcePersistentDisk", Open(), "As in a pod."),
+      Carried("hostPath",
+              Object({Carried("path", Text(kText), "The folder.").Required(),
+                      Carried("type", AnyText(kShort), "As in a pod.")}),
+              "A folder of each machine, the same on all of them."),
       Carried("image",
               Object({Carried("reference", Text(kText), "The image.").Required(),
                       Carried("pullPolicy", Words({"Always", "IfNotPresent", "Never"}),
                               "As in a pod.")}),
               "The files of an image, read-only."),
-      Carried("ephemeral", Open(), "A claim for each pod"),
-      Carried("projected", Open(), "As in a pod; read-only."),
-      Carried("downwardAPI", Open(), "As in a pod; read-only."),
-      Carried("awsElasticBlockStore", Open(), "As in a pod."),
-      Carried("azureDisk", Open(), "As in a pod."),
-      Carried("azureFile", Open(), "As in a pod."),
-      Carried("cinder", Open(), "As in a pod."),
-      Carried("fc", Open(), "As in a pod."),
-      Carried("flexVolume", Open(), "As in a pod."),
-      Carried("gcePersistentDisk", Open(), "As in a pod."),
       Carried("iscsi", Open(), "As in a pod."),
+      Carried("nfs",
+              Object({Carried("server", Text(kName), "Host name or address.").Required(),
+                      Carried("path", Text(kText), "Folder that the server exports.").Required(),
+                      ReadOnly()}),
+              "A folder of an NFS server."),
+      Carried(
+          "persistentVolumeClaim",
+          Object({Carried("claimName", Text(kName), "Name of the claim.").Required(), ReadOnly()}),
+          "A claim of this namespace. With more than one node it must allow ReadWriteMany."),
       Carried("portworxVolume", Open(), "As in a pod."),
+      Carried("projected", Open(), "As in a pod; read-only."),
+      FilesOf("secret", "secretName", "Files of a Secret, read-only."),
       Carried("vsphereVolume", Open(), "As in a pod."),
   };
 }
 
 }  // namespace
+
+const FieldList& VolumeSources() {
+  static const FieldList sources = MakeSources();
+  return sources;
+}
 
 Shape VolumeShape() {
   FieldList fields = {
@@ -87,9 +92,9 @@ Shape VolumeShape() {
           "Name that inputs and outputs give.")
           .Required()};
   std::string given;
-  for (Field& source : Sources()) {
+  for (const Field& source : VolumeSources()) {
     given += (given.empty() ? "[has(self." : ", has(self.") + source.name + ")";
-    fields.push_back(std::move(source));
+    fields.push_back(source);
   }
   given += "]";
   return Object(std::move(fields))
