@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "api/fields/sections.h"
 #include "api/node.h"
 #include "api/to_json.h"
 
@@ -41,17 +42,25 @@ Result<std::map<std::string, std::string>> Leaves(std::string_view text) {
   return leaves;
 }
 
+// What failed may be read in another way (WrittenTypes), and what was refused with another bound.
+void EraseAnew(const fields::FieldList& fields, json& object) {
+  for (const fields::Field& field : fields) {
+    if (field.anew) object.erase(field.name);
+    if (field.shape.fields && object.contains(field.name)) {
+      EraseAnew(*field.shape.fields, object[field.name]);
+    }
+  }
+}
+
 }  // namespace
 
 std::string PlanSettings(const Job& job, const std::map<std::string, std::string>& volumes) {
   json settings = {{"inputs", json::array()},
                    {"rankMiniBatchCount", job.spec.rank_mini_batch_count}};
   for (const Input& input : job.spec.inputs) {
-    Input planned = input;
-    // What failed may be read in another way: WrittenTypes.
-    planned.tabular.dtypes.clear();
-    planned.tabular.bad_rows = BadRows::kFail;
-    settings["inputs"].push_back(ToJson(planned));
+    json planned = ToJson(input);
+    EraseAnew(fields::InputFields(), planned);
+    settings["inputs"].push_back(std::move(planned));
     const auto volume = volumes.find(input.from.volume);
     if (volume != volumes.end()) settings["volumes"][volume->first] = volume->second;
   }

@@ -12,8 +12,9 @@
 
 namespace parallelrun {
 
-// Canonical JSON of the inputs (without the types written for columns), the folders of their
-// volumes (by name), the mini-batch size and the partition keys. `job` has its defaults.
+// Canonical JSON of the inputs (without what may be said anew, as the types written for columns),
+// the folders of their volumes (by name), the mini-batch size and the partition keys. `job` has its
+// defaults.
 std::string PlanSettings(const Job& job, const std::map<std::string, std::string>& volumes);
 
 // Canonical JSON of the entry script and its arguments; `job` is JSON text.

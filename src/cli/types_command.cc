@@ -24,15 +24,16 @@ PlanInput InputAt(const TypesRequest& request) {
   input.name = "rows";
   input.root = Absolute(std::filesystem::current_path(), request.target);
   input.kind = PlanKind::kDelimited;
-  input.delimiter = request.delimiter;
-  if (input.delimiter.empty()) input.delimiter = input.root.ends_with(".tsv") ? "\t" : ",";
+  input.tabular.delimiter = request.delimiter;
+  if (input.tabular.delimiter.empty())
+    input.tabular.delimiter = input.root.ends_with(".tsv") ? "\t" : ",";
   return input;
 }
 
 void Print(const TypedTable& table, const PlanInput& input) {
   for (const TypedColumn& column : table.columns) {
-    const auto written = input.dtypes.find(column.name);
-    const bool is_written = written != input.dtypes.end();
+    const auto written = input.tabular.dtypes.find(column.name);
+    const bool is_written = written != input.tabular.dtypes.end();
     std::string line = Printable(column.name, 1024) + "\t";
     line += EnumWord(is_written ? written->second : column.type.type);
     if (is_written) {

@@ -47,6 +47,11 @@ Field&& Field::UnlessInitial() && {
   return std::move(*this);
 }
 
+Field&& Field::Anew() && {
+  anew = true;
+  return std::move(*this);
+}
+
 Field&& Field::On(std::vector<const Condition*> all) && {
   conditions = std::move(all);
   return std::move(*this);

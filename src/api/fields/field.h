@@ -101,6 +101,9 @@ struct Field {
   std::string otherwise = {};                     // the default in words, where no constant is
   std::vector<const Condition*> conditions = {};  // each must allow it
 
+  // Who continues a run may say it anew: it does not decide what a mini-batch is.
+  bool anew = false;
+
   // From a job file into `owner`, the struct of job.h that the list is of, with what is wrong added
   // to the value's problems; and out of it, null: it is left out. Without them the field is part of
   // an object that is carried through as it is, or the reader of its section does it.
@@ -116,6 +119,7 @@ struct Field {
   Field&& ServerFills() &&;
   Field&& Otherwise(std::string words) &&;
   Field&& UnlessInitial() &&;
+  Field&& Anew() &&;
   Field&& On(std::vector<const Condition*> all) &&;
 };
 

@@ -206,6 +206,7 @@ FieldList TableFields() {
       OfTable("dtypes", &TabularOptions::dtypes, MapOf(WordsOf<ColumnType>(), 1000),
               "The types of columns by their names, in place of those that are decided.",
               ReadColumnTypes)
+          .Anew()
           .On({&kIsText, &kTypesAreDecided}),
       OfTable("naValues", &TabularOptions::na_values,
               ListOf(AnyText(kText), 100, Shape::Merge::kWhole),
@@ -233,6 +234,7 @@ FieldList TableFields() {
           "What becomes of rows that do not fit the columns: they fail their mini-batch (Fail, if "
           "not given), or are left out, counted as failed items and listed (Skip).")
           .UnlessInitial()
+          .Anew()
           .On({&kIsText, &kTypesAreDecided}),
   };
   for (Field& field : more) fields.push_back(std::move(field));

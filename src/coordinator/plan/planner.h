@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -24,10 +23,6 @@ namespace parallelrun {
 
 enum class PlanKind { kFiles, kDelimited, kParquet, kJsonLines, kRanks };
 
-// Which files begin with a header line: all; the first one that is not empty, whose header then
-// stands for all (a later file that repeats it has it taken off); none.
-enum class PlanHeader { kAllFiles, kFirstFile, kNone };
-
 // One input with its volume resolved to a folder.
 struct PlanInput {
   std::string name;     // of the input, for messages
@@ -40,18 +35,9 @@ struct PlanInput {
   uint64_t batch_size = 10;
   std::string partition_format;             // partition_format.h; empty: none
   std::vector<std::string> partition_keys;  // not empty: a mini-batch for each of their values
-  // kDelimited only
-  std::string delimiter = ",";
-  PlanHeader header = PlanHeader::kAllFiles;
-  std::string encoding = "utf-8";
-  bool quoted_newlines = true;
-  std::map<std::string, ColumnType> dtypes = {};  // that a person wrote, by column
-  std::vector<std::string> na_values = {};
-  bool keep_default_na = true;
-  uint32_t skip_rows = 0;  // lines at the front of each file
-  std::string comment = {};
-  std::string escape = {};
-  bool skip_bad_rows = false;
+  // kDelimited only. With the header of the first file, that of the first one that is not empty
+  // stands for all; a later file that repeats it has it taken off.
+  TabularOptions tabular = {.delimiter = ","};
   // The types of the columns are decided in front of the first chunk; Next() gives them.
   bool decide_types = false;
   // Once they are: the columns that each file with a header of its own must have. Empty: any.

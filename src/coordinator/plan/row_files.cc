@@ -21,13 +21,14 @@ char CharOf(const std::string& mark) { return mark.empty() ? '\0' : mark.front()
 }  // namespace
 
 CsvFormat FormatOf(const PlanInput& input) {
-  return {input.delimiter,
-          input.encoding,
-          input.quoted_newlines,
-          CharOf(input.comment),
-          CharOf(input.escape),
-          input.skip_rows,
-          input.stop};
+  const TabularOptions& table = input.tabular;
+  return {.delimiter = table.delimiter,
+          .encoding = table.encoding,
+          .quoted_newlines = table.quoted_newlines,
+          .comment = CharOf(table.comment),
+          .escape = CharOf(table.escape),
+          .skip_rows = static_cast<uint32_t>(table.skip_rows),
+          .stop = input.stop};
 }
 
 namespace {
@@ -49,7 +50,7 @@ Status RowFiles::Prepare(std::string header) {
   if (input_.kind != PlanKind::kDelimited) return {};
   const Status format = CheckCsvFormat(FormatOf(input_));
   if (!format.ok()) return format.error().With(PlaceOf(input_));
-  if (input_.header != PlanHeader::kFirstFile) return {};
+  if (input_.tabular.header != HeaderMode::kFirstFile) return {};
   first_header_ = std::move(header);
   return ReadFirstHeader();
 }
@@ -93,10 +94,10 @@ Result<RowFiles::Opened> RowFiles::OpenDelimited(const std::string& path,
   auto opened = CsvSplitter::Open(disk_.files, path, FormatOf(input_));
   if (!opened.ok()) return opened.error();
   std::string header;
-  if (input_.header != PlanHeader::kNone) {
+  if (input_.tabular.header != HeaderMode::kNone) {
     auto row = (*opened)->TakeHeader();
     if (!row.ok()) return row.error();
-    if (input_.header == PlanHeader::kAllFiles || name == first_name_) {
+    if (input_.tabular.header == HeaderMode::kAllFiles || name == first_name_) {
       header = std::move(*row);
     } else {
       // One header for all, to the byte: a restart knows that of the last chunk only.
@@ -110,7 +111,8 @@ Result<RowFiles::Opened> RowFiles::OpenDelimited(const std::string& path,
 }
 
 Status RowFiles::CheckColumns(const std::string& path, const std::string& header) const {
-  if (input_.columns.empty() || input_.header != PlanHeader::kAllFiles || header.empty()) return {};
+  if (input_.columns.empty() || input_.tabular.header != HeaderMode::kAllFiles || header.empty())
+    return {};
   const std::string other = DifferenceOfColumns(input_.columns, NamesOf(header, input_));
   return other.empty() ? Status() : OtherColumns(path, other);
 }
@@ -118,7 +120,8 @@ Status RowFiles::CheckColumns(const std::string& path, const std::string& header
 std::string RowFiles::Format() const {
   if (input_.kind == PlanKind::kParquet) return R"({"format":"parquet"})";
   if (input_.kind == PlanKind::kJsonLines) return R"({"encoding":"utf-8"})";
-  const nlohmann::json format = {{"delimiter", input_.delimiter}, {"encoding", input_.encoding}};
+  const nlohmann::json format = {{"delimiter", input_.tabular.delimiter},
+                                 {"encoding", input_.tabular.encoding}};
   return format.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

@@ -21,15 +21,6 @@ Result<std::string> Resolve(const VolumePath& where, const Volumes& volumes,
   return text;
 }
 
-PlanHeader Header(HeaderMode mode) {
-  switch (mode) {
-    case HeaderMode::kAllFiles: return PlanHeader::kAllFiles;
-    case HeaderMode::kFirstFile: return PlanHeader::kFirstFile;
-    case HeaderMode::kNone: return PlanHeader::kNone;
-  }
-  return PlanHeader::kAllFiles;
-}
-
 PlanKind Kind(const Input& input) {
   if (input.kind == InputKind::kFiles) return PlanKind::kFiles;
   if (input.kind == InputKind::kJsonLines) return PlanKind::kJsonLines;
@@ -58,17 +49,7 @@ Status AddInput(const JobSpec& spec, size_t index, const Volumes& volumes, JobLa
   plan.batch_size = spec.mini_batch_size;
   plan.partition_format = input.partition_format;
   plan.partition_keys = spec.partition_keys;
-  plan.delimiter = input.tabular.delimiter;
-  plan.header = Header(input.tabular.header);
-  plan.encoding = input.tabular.encoding;
-  plan.quoted_newlines = input.tabular.quoted_newlines;
-  plan.dtypes = input.tabular.dtypes;
-  plan.na_values = input.tabular.na_values;
-  plan.keep_default_na = input.tabular.keep_default_na;
-  plan.skip_rows = static_cast<uint32_t>(input.tabular.skip_rows);
-  plan.comment = input.tabular.comment;
-  plan.escape = input.tabular.escape;
-  plan.skip_bad_rows = input.tabular.bad_rows == BadRows::kSkip;
+  plan.tabular = input.tabular;
   const bool table = plan.kind == PlanKind::kDelimited || plan.kind == PlanKind::kParquet;
   plan.decide_types = table && input.tabular.typing == Typing::kOnce;
   layout.inputs.push_back(std::move(plan));

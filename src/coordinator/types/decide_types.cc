@@ -49,7 +49,7 @@ class TypesReader {
       : input_(input),
         disk_(disk),
         format_(RowFormatOf(input)),
-        missing_(input.na_values, input.keep_default_na),
+        missing_(input.tabular.na_values, input.tabular.keep_default_na),
         files_(input, disk),
         listing_(disk.files, ListingOf(input, disk)) {}
 
@@ -99,7 +99,7 @@ class TypesReader {
     }
     if (columns_.empty()) return {};  // nothing but blank lines
     auto reader =
-        BlockReader::Open(disk_.files, path, IsUtf8Encoding(input_.encoding), input_.stop);
+        BlockReader::Open(disk_.files, path, IsUtf8Encoding(input_.tabular.encoding), input_.stop);
     if (!reader.ok()) return reader.error().With(PlaceOf(input_));
     for (const SampleBlock& block : sampled.blocks) {
       const bool begins = block.begin == 0;
@@ -121,7 +121,7 @@ class TypesReader {
   // The first file's columns are those of the table; the others have the same, in any order.
   Status TakeColumns(const std::string& path, const std::string& header) {
     std::vector<std::string> names;
-    if (input_.header == PlanHeader::kNone) {
+    if (input_.tabular.header == HeaderMode::kNone) {
       if (!columns_.empty()) return {};
       auto file = CsvSplitter::Open(disk_.files, path, FormatOf(input_));
       if (!file.ok()) return file.error();
@@ -148,7 +148,7 @@ class TypesReader {
 
   Status ReadBlock(BlockReader& reader, const BlockPlace& place, uint64_t end) {
     using From = BlockReading::From;
-    const bool quotes = !place.begins_row && input_.quoted_newlines;
+    const bool quotes = !place.begins_row && input_.tabular.quoted_newlines;
     const size_t columns = columns_.size();
     BlockReading first(format_, missing_, columns, place,
                        place.begins_row ? From::kRow : From::kOutsideQuotes);

@@ -48,14 +48,15 @@ std::string Listed(const std::vector<std::string>& names) {
 
 RowFormat RowFormatOf(const PlanInput& input) {
   const auto of = [](const std::string& mark) { return mark.empty() ? '\0' : mark.front(); };
-  return {of(input.delimiter), input.quoted_newlines, of(input.comment), of(input.escape)};
+  return {of(input.tabular.delimiter), input.tabular.quoted_newlines, of(input.tabular.comment),
+          of(input.tabular.escape)};
 }
 
 std::vector<std::string> NamesOf(std::string_view header, const PlanInput& input) {
   RowFields row(RowFormatOf(input));
   if (!row.Next(header, true)) return {};
   std::vector<std::string> names(row.fields().begin(), row.fields().end());
-  if (!IsUtf8Encoding(input.encoding)) {
+  if (!IsUtf8Encoding(input.tabular.encoding)) {
     std::transform(names.begin(), names.end(), names.begin(), AsCharacters);
   }
   return ColumnNames(std::move(names));
@@ -70,7 +71,7 @@ std::vector<std::string> NumberedNames(std::string_view row_text, const PlanInpu
 }
 
 bool IsRawName(std::string_view name, const PlanInput& input) {
-  return !IsUtf8Encoding(input.encoding) && HasHighByte(name);
+  return !IsUtf8Encoding(input.tabular.encoding) && HasHighByte(name);
 }
 
 std::string DifferenceOfColumns(const std::vector<std::string>& table,

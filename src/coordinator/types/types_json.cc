@@ -23,8 +23,8 @@ std::string Dump(const json& value) {
 }
 
 const ColumnType* WrittenType(const TypedColumn& column, const PlanInput& input) {
-  const auto found = input.dtypes.find(column.name);
-  return found == input.dtypes.end() ? nullptr : &found->second;
+  const auto found = input.tabular.dtypes.find(column.name);
+  return found == input.tabular.dtypes.end() ? nullptr : &found->second;
 }
 
 std::optional<ColumnType> TypeOf(const json& word) {
@@ -78,7 +78,7 @@ Result<TypedTable> TypesFromJson(std::string_view text) {
 Status CheckWrittenTypes(const TypedTable& table, const PlanInput& input) {
   std::vector<std::string> names;
   for (const TypedColumn& column : table.columns) names.push_back(column.name);
-  for (const auto& [name, type] : input.dtypes) {
+  for (const auto& [name, type] : input.tabular.dtypes) {
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
     const std::string closest = ClosestName(name, names);
     constexpr size_t kMostNames = 1000;
@@ -108,13 +108,13 @@ std::string FormatMembers(const TypedTable& table, const PlanInput& input) {
   }
   std::string members = "\"columns\":" + Dump(columns);
   if (table.all) members += ",\"all\":true";
-  if (!input.na_values.empty() || !input.keep_default_na) {
-    const MissingWords words(input.na_values, input.keep_default_na);
+  if (!input.tabular.na_values.empty() || !input.tabular.keep_default_na) {
+    const MissingWords words(input.tabular.na_values, input.tabular.keep_default_na);
     members += ",\"na\":" + Dump(words.given());
   }
-  if (!input.comment.empty()) members += ",\"comment\":" + Dump(input.comment);
-  if (!input.escape.empty()) members += ",\"escape\":" + Dump(input.escape);
-  if (input.skip_bad_rows) members += R"(,"badRows":"Skip")";
+  if (!input.tabular.comment.empty()) members += ",\"comment\":" + Dump(input.tabular.comment);
+  if (!input.tabular.escape.empty()) members += ",\"escape\":" + Dump(input.tabular.escape);
+  if (input.tabular.bad_rows == BadRows::kSkip) members += R"(,"badRows":"Skip")";
   return members;
 }
 

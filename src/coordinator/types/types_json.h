@@ -31,8 +31,8 @@ std::string ToJson(const TypedTable& table);
 // kCorrupt when `json` is not what ToJson wrote.
 Result<TypedTable> TypesFromJson(std::string_view json);
 
-// The types that people wrote (`input.dtypes`) name columns of the table; kInvalid else, with the
-// mend.
+// The types that people wrote (`input.tabular.dtypes`) name columns of the table; kInvalid else,
+// with the mend.
 Status CheckWrittenTypes(const TypedTable& table, const PlanInput& input);
 
 // What the format of each Work says of the columns: members of a JSON object, without braces.

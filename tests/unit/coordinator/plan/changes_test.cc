@@ -134,7 +134,7 @@ TEST(InputChangesTest, Tables) {
   for (int i = 0; i < 1000; ++i) rows += "row " + std::to_string(i) + "\n";
   folder.Write("a.csv", rows);
   folder.Write("empty.csv", "h\n");
-  for (const PlanHeader header : {PlanHeader::kAllFiles, PlanHeader::kFirstFile}) {
+  for (const HeaderMode header : {HeaderMode::kAllFiles, HeaderMode::kFirstFile}) {
     folder.Write("a.csv", rows);
     const Planned planned({Rows(folder.path(), 10, header)});
     ASSERT_GT(planned.chunks(), 2U);

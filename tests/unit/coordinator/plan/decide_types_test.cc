@@ -13,7 +13,7 @@ namespace {
 
 class DecideTypesTest : public testing::Test {
  protected:
-  PlanInput Input(PlanHeader header = PlanHeader::kAllFiles) const {
+  PlanInput Input(HeaderMode header = HeaderMode::kAllFiles) const {
     return Rows(folder_.path(), 10, header);
   }
 
@@ -59,10 +59,10 @@ TEST_F(DecideTypesTest, OtherColumnsAreAnErrorWithTheFile) {
 TEST_F(DecideTypesTest, HeaderModes) {
   folder_.Write("a.csv", "1,x\n");
   folder_.Write("b.csv", "2,7\n");
-  EXPECT_EQ(Line(Input(PlanHeader::kNone)),
+  EXPECT_EQ(Line(Input(HeaderMode::kNone)),
             "columns: Column1 integer, Column2 text (x is no number, in/a.csv:1)");
   folder_.Write("0.csv", "id,name\n5,6\n");
-  EXPECT_EQ(Line(Input(PlanHeader::kFirstFile)),
+  EXPECT_EQ(Line(Input(HeaderMode::kFirstFile)),
             "columns: id integer, name text (x is no number, in/a.csv:1)");
 }
 
@@ -73,7 +73,7 @@ TEST_F(DecideTypesTest, MarksAndEncodings) {
                 "id,gr\xF6\xDF"
                 "e\n1,2\n");
   PlanInput latin = Input();
-  latin.encoding = "latin-1";
+  latin.tabular.encoding = "latin-1";
   const auto table = DecideTypes(latin, {DiskFiles()});
   ASSERT_TRUE(table.ok() && *table);
   EXPECT_EQ((*table)->columns[1].name, "größe");
@@ -115,9 +115,9 @@ TEST_F(DecideTypesTest, ASampleSeesTheEndOfAFile) {
 TEST_F(DecideTypesTest, WhatAPersonWroteIsTaken) {
   folder_.Write("a.csv", "id,zip\n1,2\n");
   PlanInput input = Input();
-  input.dtypes = {{"zip", ColumnType::kText}};
+  input.tabular.dtypes = {{"zip", ColumnType::kText}};
   EXPECT_EQ(Line(input), "columns: id integer, zip text (as written)");
-  input.dtypes = {{"zpi", ColumnType::kText}};
+  input.tabular.dtypes = {{"zpi", ColumnType::kText}};
   EXPECT_EQ(Line(input),
             "inputs[rows]: tabular.dtypes names the column \"zpi\", and no file has it: did you "
             "mean \"zip\"?; the columns are: id, zip");
@@ -127,14 +127,14 @@ TEST_F(DecideTypesTest, LinesAtTheFrontAndCommentsAreNoRows) {
   folder_.Write("a.csv",
                 "made by \"x\ny\", 2020\r\n\n# units: \"m\nid,n # of them\n1,2 # two\n#3,x\n");
   PlanInput input = Input();
-  input.skip_rows = 2;
-  input.comment = "#";
+  input.tabular.skip_rows = 2;
+  input.tabular.comment = "#";
   EXPECT_EQ(Line(input), "columns: id integer, n  integer");
   const Plan plan = MakePlan({input});
   ASSERT_EQ(plan.error, "");
   EXPECT_EQ(plan.rows(0).header, "id,n # of them\n");
   EXPECT_EQ(plan.items, 1U);
-  input.header = PlanHeader::kFirstFile;
+  input.tabular.header = HeaderMode::kFirstFile;
   folder_.Write("b.csv", "other\n\n7,8\n");
   EXPECT_EQ(Line(input), "columns: id integer, n  integer");
   EXPECT_EQ(MakePlan({input}).items, 2U);
@@ -143,7 +143,7 @@ TEST_F(DecideTypesTest, LinesAtTheFrontAndCommentsAreNoRows) {
 TEST_F(DecideTypesTest, WorkSaysHowColumnsAreRead) {
   folder_.Write("a.csv", "id,zip,ok\n1,2,true\n2,3,\n");
   PlanInput input = Input();
-  input.dtypes = {{"zip", ColumnType::kText}};
+  input.tabular.dtypes = {{"zip", ColumnType::kText}};
   const auto table = DecideTypes(input, {DiskFiles()});
   ASSERT_TRUE(table.ok() && *table);
   const auto kept = TypesFromJson(ToJson(**table));
@@ -152,13 +152,13 @@ TEST_F(DecideTypesTest, WorkSaysHowColumnsAreRead) {
             R"("columns":[{"name":"id","type":"integer"},)"
             R"({"name":"zip","type":"text","written":true},)"
             R"({"missing":true,"name":"ok","type":"boolean"}],"all":true)");
-  input.dtypes = {};
-  input.na_values = {"-"};
-  input.keep_default_na = false;
+  input.tabular.dtypes = {};
+  input.tabular.na_values = {"-"};
+  input.tabular.keep_default_na = false;
   EXPECT_TRUE(FormatMembers(*kept, input).ends_with(R"(,"na":["-"])"));
-  input.comment = "#";
-  input.escape = "\\";
-  input.skip_bad_rows = true;
+  input.tabular.comment = "#";
+  input.tabular.escape = "\\";
+  input.tabular.bad_rows = BadRows::kSkip;
   EXPECT_TRUE(FormatMembers(*kept, input)
                   .ends_with(R"(,"na":["-"],"comment":"#","escape":"\\","badRows":"Skip")"));
   EXPECT_EQ(TypesFromJson("{}").error().code, Code::kCorrupt);

@@ -205,7 +205,7 @@ TEST_F(PlanKindsTest, D11TheFirstFilesHeaderStandsForAllGroups) {
   folder_.Write("b/1.csv", "2\n3\n");
   folder_.Write("c/1.csv", "h\n4\n");
   const Plan plan = PlanFromEverywhere(
-      {Keyed(Rows(folder_.path(), 1, PlanHeader::kFirstFile), "{key}/{n}.csv", {"key"})});
+      {Keyed(Rows(folder_.path(), 1, HeaderMode::kFirstFile), "{key}/{n}.csv", {"key"})});
   EXPECT_EQ(plan.items, 4u);
   EXPECT_EQ(plan.table_groups(1).groups[0].slices[0].header, "h\n");
   EXPECT_EQ(plan.table_groups(1).groups[0].slices[0].offset, 0u);

@@ -139,7 +139,7 @@ TEST_F(PlanPlannerTest, TabularChunksAreBoundedInBytesToo) {
     file.put('\n');
   }
   file.close();
-  EXPECT_THAT(MakePlan({Rows(folder_.path(), 16 << 20, PlanHeader::kNone)}).Batches(),
+  EXPECT_THAT(MakePlan({Rows(folder_.path(), 16 << 20, HeaderMode::kNone)}).Batches(),
               ElementsAre(1, 1, 2, 4, 2));
 }
 
@@ -148,7 +148,7 @@ TEST_F(PlanPlannerTest, HeaderModes) {
   folder_.Write("1.csv", "h\r\n1\r\n2\r\n");
   folder_.Write("2.csv", "3\n4\n");
   folder_.Write("3.csv", "h\n5\n");
-  const auto headers = [&](PlanHeader mode) {
+  const auto headers = [&](HeaderMode mode) {
     const Plan plan = PlanFromEverywhere({Rows(folder_.path(), 100, mode)});
     std::vector<std::pair<std::string, uint64_t>> found;
     for (size_t i = 0; i < plan.chunks.size(); ++i) {
@@ -157,16 +157,16 @@ TEST_F(PlanPlannerTest, HeaderModes) {
     return found;
   };
   using Found = std::vector<std::pair<std::string, uint64_t>>;
-  EXPECT_EQ(headers(PlanHeader::kAllFiles), (Found{{"h\r\n", 2}, {"3\n", 1}, {"h\n", 1}}));
-  EXPECT_EQ(headers(PlanHeader::kNone), (Found{{"", 3}, {"", 2}, {"", 2}}));
+  EXPECT_EQ(headers(HeaderMode::kAllFiles), (Found{{"h\r\n", 2}, {"3\n", 1}, {"h\n", 1}}));
+  EXPECT_EQ(headers(HeaderMode::kNone), (Found{{"", 3}, {"", 2}, {"", 2}}));
   // A file that repeats the first one's header has one.
-  EXPECT_EQ(headers(PlanHeader::kFirstFile), (Found{{"h\r\n", 2}, {"h\r\n", 2}, {"h\r\n", 1}}));
+  EXPECT_EQ(headers(HeaderMode::kFirstFile), (Found{{"h\r\n", 2}, {"h\r\n", 2}, {"h\r\n", 1}}));
 }
 
 TEST_F(PlanPlannerTest, FirstFileMayHoldTheHeaderOnly) {
   folder_.Write("1.csv", "a,b");
   folder_.Write("2.csv", "1,2\n3,4\n");
-  const Plan plan = PlanFromEverywhere({Rows(folder_.path(), 1, PlanHeader::kFirstFile)});
+  const Plan plan = PlanFromEverywhere({Rows(folder_.path(), 1, HeaderMode::kFirstFile)});
   EXPECT_THAT(plan.Batches(), ElementsAre(1, 1));
   EXPECT_EQ(plan.rows(0).header, "a,b\n");
   EXPECT_EQ(plan.rows(0).slices[0].offset, 0u);
@@ -178,7 +178,7 @@ TEST_F(PlanPlannerTest, ARestartKeepsTheHeaderOfTheFirstFile) {
   folder_.Write("2.csv", "3,4\n5,6\n");
   folder_.Write("3.csv", "a,b\n7,8\n");
   folder_.Write("4.csv", "9,10\n");
-  const PlanInput input = Rows(folder_.path(), 1, PlanHeader::kFirstFile);
+  const PlanInput input = Rows(folder_.path(), 1, HeaderMode::kFirstFile);
   const Plan plan = PlanFromEverywhere({input});
   ASSERT_THAT(plan.Batches(), ElementsAre(1, 1, 1, 1, 1));
   const auto expect_same_rest = [&] {
@@ -201,7 +201,7 @@ TEST_F(PlanPlannerTest, ARestartKeepsTheHeaderOfTheFirstFile) {
 TEST_F(PlanPlannerTest, ARestartKeepsTheHeaderOfTheFirstFileOfGroups) {
   folder_.Write("k1/1.csv", "a,b\n1,2\n");
   folder_.Write("k2/1.csv", "3,4\n");
-  PlanInput input = Rows(folder_.path(), 1, PlanHeader::kFirstFile);
+  PlanInput input = Rows(folder_.path(), 1, HeaderMode::kFirstFile);
   input.partition_format = "{key}/{n}.csv";
   input.partition_keys = {"key"};
   const Plan plan = PlanFromEverywhere({input});
@@ -216,7 +216,7 @@ TEST_F(PlanPlannerTest, TabularRootMayBeAFile) {
   folder_.Write("rows.tsv", "a\tb\n1\t2\n3\t4\n");
   folder_.Write("aaa", "not this one");
   PlanInput input = Rows(folder_ / "rows.tsv", 1);
-  input.delimiter = "\t";
+  input.tabular.delimiter = "\t";
   const Plan plan = PlanFromEverywhere({input});
   EXPECT_THAT(plan.Batches(), ElementsAre(1, 1));
   EXPECT_EQ(plan.rows(0).path, folder_ / "rows.tsv");
@@ -226,10 +226,10 @@ TEST_F(PlanPlannerTest, TabularRootMayBeAFile) {
 TEST_F(PlanPlannerTest, TabularFormatAndLostFile) {
   folder_.Write("a.csv", "h\n1\n2\n");
   PlanInput input = Rows(folder_.path(), 1);
-  input.encoding = "utf-16";
+  input.tabular.encoding = "utf-16";
   EXPECT_THAT(MakePlan({input}).error,
               HasSubstr("Invalid: inputs[rows]: tabular.encoding \"utf-16\""));
-  input.encoding = "utf-8";
+  input.tabular.encoding = "utf-8";
   PlanCursor gone;
   gone.last_name = "gone.csv";
   gone.next_offset = 4;
@@ -242,7 +242,7 @@ TEST_F(PlanPlannerTest, EndsWithTheJobWhateverThereIsToPlan) {
   std::stop_source job;
   job.request_stop();
   PlanInput files = FilesInput(folder_.path(), 1);
-  PlanInput rows = Rows(folder_.path(), 1, PlanHeader::kFirstFile);
+  PlanInput rows = Rows(folder_.path(), 1, HeaderMode::kFirstFile);
   PlanInput groups = rows;
   groups.partition_format = "{key}/{n}.csv";
   groups.partition_keys = {"key"};

@@ -22,11 +22,11 @@ inline PlanInput FilesInput(const std::string& root, uint64_t batch_size) {
 }
 
 inline PlanInput Rows(const std::string& root, uint64_t batch_size,
-                      PlanHeader header = PlanHeader::kAllFiles) {
+                      HeaderMode header = HeaderMode::kAllFiles) {
   PlanInput input = FilesInput(root, batch_size);
   input.name = "rows";
   input.kind = PlanKind::kDelimited;
-  input.header = header;
+  input.tabular.header = header;
   return input;
 }
 
