@@ -3,13 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <sstream>
 
 #include "api/document.h"
+#include "api/fields/explain.h"
 #include "api/fields/made.h"
 #include "api/fields/schema.h"
 #include "api/fields/schema_yaml.h"
+#include "api/fields/walk.h"
 #include "api/parse.h"
 #include "api/to_json.h"
 #include "tests/support/source_folder.h"
@@ -61,6 +65,39 @@ TEST(Fields, TheJsonOfAJobStaysAsItIs) {
     std::getline(golden, line);
     EXPECT_EQ(CanonicalText(ToJson(ReadJob(job, Target::kCluster).job)), line);
   }
+}
+
+// The tables of docs/job.md: the rows of one field, as "| `nodeCount` | integer | 1 | …".
+std::map<std::string, std::string> DefaultsInTheDocument() {
+  static const std::regex row(R"(\| `([A-Za-z.\[\]]+)`\*? \|[^|]*\| ?([^|]*?) ?\|)");
+  std::map<std::string, std::string> defaults;
+  std::istringstream page(Committed("docs/job.md"));
+  for (std::string line; std::getline(page, line);) {
+    std::smatch found;
+    if (!std::regex_search(line, found, row, std::regex_constants::match_continuous)) continue;
+    std::string value = found[2];
+    std::erase(value, '`');
+    defaults["spec." + found[1].str()] = value;
+  }
+  return defaults;
+}
+
+TEST(Fields, TheDocumentHasEachWithItsDefault) {
+  const std::string page = Committed("docs/job.md");
+  const auto documented = DefaultsInTheDocument();
+  size_t compared = 0;
+  fields::EachField([&](const std::string& path, const fields::Field& field, const fields::Field&) {
+    if (!field.write) return;  // Kubernetes'
+    EXPECT_NE(page.find(field.name), std::string::npos) << path;
+    const auto row = documented.find(path);
+    const std::string value = fields::DefaultText(field);
+    const bool constant = field.need == fields::Need::kNone && field.otherwise.empty() &&
+                          value != "none" && value.find('{') == std::string::npos;
+    if (row == documented.end() || !constant) return;
+    ++compared;
+    EXPECT_EQ(row->second, value) << path;
+  });
+  EXPECT_GT(compared, 15U);
 }
 
 TEST(Fields, AMadePartThatNobodyMakesOrThatHasNoEndIsRefused) {
