@@ -89,6 +89,7 @@ struct TabularOptions {
   std::string comment = {};  // one character, or empty
   std::string escape = {};   // likewise
   BadRows bad_rows = BadRows::kFail;
+  uint64_t max_field_size = uint64_t{1} << 20;  // bytes
   bool operator==(const TabularOptions&) const = default;
 };
 

@@ -5,6 +5,7 @@
 #include "api/fields.h"
 #include "api/job.h"
 #include "api/parse.h"
+#include "api/sizes.h"
 
 namespace parallelrun {
 
@@ -12,6 +13,7 @@ namespace parallelrun {
 void ReadEntryScript(const Value& value, std::string& out);
 void ReadArguments(const Value& list, std::vector<std::string>& out);
 void ReadPartitionKeys(const Value& list, std::vector<std::string>& out);
+std::optional<SizeText> ReadSize(const Value& value);
 void ReadMiniBatchSize(const Value& value, JobSpec& spec);
 void ReadManagedBy(const Value& value, std::string& out);
 void ReadAllowReuse(const Value& value, JobSpec& spec);

@@ -44,19 +44,26 @@ void ReadPartitionKeys(const Value& list, std::vector<std::string>& out) {
   }
 }
 
+std::optional<SizeText> ReadSize(const Value& value) {
+  const bool is_integer = value.node.kind == Node::Kind::kInteger;
+  // An integer is what it is, however it was written (010 is 8).
+  const auto text = is_integer ? std::to_string(value.node.integer) : value.String(kMaxQuantity);
+  if (!text) return std::nullopt;
+  const auto size = ParseSize(*text);
+  if (size.ok()) return *size;
+  value.Error(size.error().message);
+  return std::nullopt;
+}
+
 namespace {
 
-void ReadSize(const Value& value, JobSpec& spec) {
-  const bool is_integer = value.node.kind == Node::Kind::kInteger;
-  const auto text = is_integer ? std::optional(value.node.text) : value.String(kMaxQuantity);
-  if (!text) return;
-  // An integer is what it is, however it was written (010 is 8).
-  const auto size = ParseSize(is_integer ? std::to_string(value.node.integer) : *text);
-  if (!size.ok()) return value.Error(size.error().message);
+void ReadCount(const Value& value, JobSpec& spec) {
+  const auto size = ReadSize(value);
+  if (!size) return;
   const InputKind kind = spec.inputs.empty() ? InputKind::kFiles : spec.inputs[0].kind;
   if (size->has_unit && kind != InputKind::kTabular) {
     const bool files = kind == InputKind::kFiles;
-    return value.Error(Quoted(*text) + " is in bytes, but for " +
+    return value.Error(Quoted(value.node.text) + " is in bytes, but for " +
                            (files ? "files it counts files" : "jsonLines it counts lines"),
                        "write a plain number, such as 10");
   }
@@ -67,7 +74,7 @@ void ReadSize(const Value& value, JobSpec& spec) {
 }  // namespace
 
 void ReadMiniBatchSize(const Value& value, JobSpec& spec) {
-  ReadSize(value, spec);
+  ReadCount(value, spec);
   if (spec.partition_keys.empty()) return;
   AddWarning(value.problems, value.path, "has no effect beside partitionKeys, which win",
              "remove one of them");

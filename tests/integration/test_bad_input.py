@@ -63,13 +63,19 @@ def test_file_name_with_an_escape_sequence(work):
 def test_table_that_is_broken(work):
     (work.data / "table.csv").write_text('a,b\n1,"never closed\n2,3\n')
     work.job(inputs=[{"name": "t", "tabular": {"volume": "data", "format": "CSV"}}])
-    work.script()
-    result = work.run()
-    assert result.code == 1, result
-    assert f"{work.data}/table.csv, bytes 4 to 24, cannot be read" in result.output
-    assert "EOF inside string" in result.output
-    assert "Traceback" not in result.output
-    expect_no_output(work)
+    refused(work, f"{work.data}/table.csv:2: the quote that this field begins with is still open")
+
+
+def test_table_with_a_quote_that_is_not_closed(work):
+    table = {"name": "rows", "tabular": {"volume": "data", "maxFieldSize": "1KB"}}
+    rows = "".join(f"{i},{i}\n" for i in range(500))
+    (work.data / "a.csv").write_text("a,b\n" + rows)
+    work.job(inputs=[table])
+    # A field that swallows more than it may, then one to the end of its file.
+    (work.data / "b.csv").write_text('a,b\n1,2\n3,"4\n' + rows)
+    refused(work, f"{work.data}/b.csv:3: a field is longer than 1024 bytes", "maxFieldSize")
+    (work.data / "b.csv").write_text('a,b\n1,2\n3,"4\n5,6\n')
+    refused(work, f"{work.data}/b.csv:3: the quote", "still open at the end of the file")
 
 
 def test_output_that_exists(work):

@@ -56,6 +56,7 @@ nlohmann::json Said(const std::optional<T>& value) {
 // A value of a job file into a member, which stays as it is when the value is wrong.
 void ReadInto(const Shape& shape, const Value& value, bool& out);
 void ReadInto(const Shape& shape, const Value& value, int32_t& out);
+void ReadInto(const Shape& shape, const Value& value, uint64_t& out);  // a size
 void ReadInto(const Shape& shape, const Value& value, double& out);
 void ReadInto(const Shape& shape, const Value& value, Duration& out);
 void ReadInto(const Shape& shape, const Value& value, std::string& out);

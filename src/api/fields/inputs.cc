@@ -236,6 +236,14 @@ FieldList TableFields() {
           .UnlessInitial()
           .Anew()
           .On({&kIsText, &kTypesAreDecided}),
+      OfTable(
+          "maxFieldSize", &TabularOptions::max_field_size, Size(),
+          "Bytes of one field, as 1MB (powers of 1024). A longer one is an error, as is a quote "
+          "that is still open at the end of a file; 1MB if not given.")
+          .Otherwise("1MB")
+          .UnlessInitial()
+          .Anew()
+          .On({&kIsText}),
   };
   for (Field& field : more) fields.push_back(std::move(field));
   return fields;

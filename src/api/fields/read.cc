@@ -40,6 +40,11 @@ void ReadInto(const Shape& shape, const Value& value, int32_t& out) {
   if (read) out = static_cast<int32_t>(*read);
 }
 
+void ReadInto(const Shape&, const Value& value, uint64_t& out) {
+  const auto size = ReadSize(value);
+  if (size) out = size->value;
+}
+
 void ReadInto(const Shape& shape, const Value& value, double& out) {
   out =
       value.Number(static_cast<double>(shape.least), static_cast<double>(shape.most)).value_or(out);

@@ -91,7 +91,8 @@ Result<std::unique_ptr<CsvSplitter>> CsvSplitter::Open(const Files& files, const
                                                        RowScanner::Kernel kernel) {
   auto reader = BlockReader::Open(files, path, IsUtf8(PlainEncoding(format.encoding)), format.stop);
   if (!reader.ok()) return reader.error();
-  const RowFormat rows{format.delimiter[0], format.quoted_newlines, format.comment, format.escape};
+  const RowFormat rows{format.delimiter[0], format.quoted_newlines, format.comment, format.escape,
+                       format.max_field_size};
   std::unique_ptr<CsvSplitter> splitter(
       new CsvSplitter(std::move(*reader), rows, RowScanner(rows, kernel)));
   if (const Status passed = splitter->PassLines(format.skip_rows); !passed.ok()) {
@@ -148,6 +149,23 @@ Result<std::optional<Slice>> CsvSplitter::Next(uint64_t size) {
   return slice->rows == 0 ? std::optional<Slice>() : std::optional<Slice>(*slice);
 }
 
+// Only now are the lines before it counted, from the front of the file.
+Error CsvSplitter::AtField(const std::string& what) const {
+  const uint64_t field = reader_->offset() - scanner_.field();
+  constexpr uint64_t kAtOnce = 256 * 1024;
+  uint64_t line = 1;
+  char before = 0;
+  for (uint64_t at = 0; at < field; at += kAtOnce) {
+    const auto bytes = reader_->ReadAt(at, std::min(kAtOnce, field - at));
+    if (!bytes.ok()) return bytes.error();
+    for (const char c : *bytes) {
+      if (c == '\r' || (c == '\n' && before != '\r')) ++line;
+      before = c;
+    }
+  }
+  return {Code::kInvalid, fmt::format("{}:{}: {}", Printable(reader_->path(), 4096), line, what)};
+}
+
 Result<Slice> CsvSplitter::TakeRows(uint64_t least, std::string* copy) {
   BlockReader& reader = *reader_;
   const auto pass = [&](size_t size) {
@@ -162,6 +180,12 @@ Result<Slice> CsvSplitter::TakeRows(uint64_t least, std::string* copy) {
     const auto step = scanner_.Scan(reader.rest(), least > done ? least - done : 0, rows);
     const bool carriage_return = reader.rest()[step.used - 1] == '\r';
     pass(step.used);
+    if (step.too_long) {
+      return AtField(
+          fmt::format("a field is longer than {} bytes: close the quote that it begins "
+                      "with, if there is one, or raise tabular.maxFieldSize",
+                      format_.max_field));
+    }
     if (copy != nullptr && copy->size() > kMaxHeader) {
       return Error{Code::kInvalid,
                    fmt::format("{}: the header line is longer than 1 MiB; check its quotes, or set "
@@ -174,6 +198,11 @@ Result<Slice> CsvSplitter::TakeRows(uint64_t least, std::string* copy) {
     break;
   }
   if (!filled.ok()) return filled.error();
+  if (reader.rest().empty() && scanner_.open() && format_.max_field != kAnyField) {
+    return AtField(
+        "the quote that this field begins with is still open at the end of the file: "
+        "close or remove it");
+  }
   if (reader.rest().empty()) scanner_.Finish(rows);
   if (rows > std::numeric_limits<uint32_t>::max()) {
     return Error{Code::kInvalid, fmt::format("{}: a mini-batch of {} rows is too large; lower "

@@ -2,7 +2,9 @@
 // What a row is: coordinator/plan/row_scanner.h. Every slice holds at least one row and has at
 // least the size asked for (but the last), so that pandas.read_csv of header + slice has as many
 // rows. With quoted_newlines false the file is read as well, for the rows are counted, but quotes
-// are ignored. Memory: one buffer of 256 KiB. Blocking I/O; not thread-safe.
+// are ignored. A field that is longer than max_field_size, and a quote that is still open at the
+// end of the file, are kInvalid with file and line: pandas would take all behind the quote for one
+// field. Memory: one buffer of 256 KiB. Blocking I/O; not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +29,8 @@ struct CsvFormat {
   char comment = 0;        // 0: none
   char escape = 0;         // 0: none
   uint32_t skip_rows = 0;  // lines at the front
+  // Bytes. With a bound, a quote that is still open at the end of the file is an error too.
+  uint64_t max_field_size = kAnyField;
   std::stop_token stop{};  // see BlockReader
 };
 
@@ -64,6 +68,8 @@ class CsvSplitter : public RowSplitter {
   // Scans up to the end of a row as RowScanner::Scan does; appends what it passes to `copy`, if
   // any.
   Result<Slice> TakeRows(uint64_t least, std::string* copy);
+  // kInvalid at the field that began so many bytes before the next one.
+  Error AtField(const std::string& what) const;
 
   const std::unique_ptr<BlockReader> reader_;
   const RowFormat format_;

@@ -28,6 +28,7 @@ CsvFormat FormatOf(const PlanInput& input) {
           .comment = CharOf(table.comment),
           .escape = CharOf(table.escape),
           .skip_rows = static_cast<uint32_t>(table.skip_rows),
+          .max_field_size = table.max_field_size,
           .stop = input.stop};
 }
 

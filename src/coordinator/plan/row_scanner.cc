@@ -56,7 +56,7 @@ __attribute__((target("avx2,pclmul"))) inline uint64_t PrefixXor(uint64_t bits) 
 RowScanner::RowScanner(RowFormat format, Kernel kernel)
     : format_(format),
       blocks_(kernel == Kernel::kBest && HasBlockKernel() && format.comment == 0 &&
-              format.escape == 0) {
+              format.escape == 0 && format.max_field >= kBlock) {
   stops_['\n'] = stops_['\r'] = true;
   stops_['"'] = format.quoted;
   // A NUL is never one of them: it is what is not set.
@@ -71,7 +71,7 @@ RowScanner::Step RowScanner::Scan(std::string_view bytes, size_t least, uint64_t
     pos = ScanBlocks(bytes, pos, least, rows);
     if (pos == bytes.size()) return {pos, false};
     const Step step = ScanBytes(bytes, pos, std::min(bytes.size(), pos + kBlock), least, rows);
-    if (step.cut) return step;
+    if (step.cut || step.too_long) return step;
     pos = step.used;
   }
 }
@@ -79,6 +79,29 @@ RowScanner::Step RowScanner::Scan(std::string_view bytes, size_t least, uint64_t
 void RowScanner::Finish(uint64_t& rows) {
   if (!NoRow()) ++rows;
   at_ = At::kRowStart;
+  field_ = 0;
+}
+
+// Measures the fields in bytes without a quote or a line end; false behind the one that is too
+// long.
+bool RowScanner::PassRun(std::string_view run, size_t& passed) {
+  const size_t last = run.rfind(format_.delimiter);
+  if (field_ + run.size() <= format_.max_field) {
+    // None of them can be: this is all that most runs need.
+    field_ = last == std::string_view::npos ? field_ + run.size() : run.size() - last - 1;
+    passed = run.size();
+    return true;
+  }
+  for (passed = 0; passed < run.size();) {
+    const size_t end = std::min(run.find(format_.delimiter, passed), run.size());
+    field_ += end - passed;
+    passed = end;
+    if (field_ > format_.max_field) return false;
+    if (end == run.size()) return true;
+    field_ = 0;
+    ++passed;
+  }
+  return true;
 }
 
 RowScanner::Step RowScanner::ScanBytes(std::string_view bytes, size_t begin, size_t end,
@@ -88,6 +111,7 @@ RowScanner::Step RowScanner::ScanBytes(std::string_view bytes, size_t begin, siz
     if (at_ == At::kEscaped || at_ == At::kEscapedInQuoted) {
       at_ = at_ == At::kEscaped ? At::kField : At::kQuoted;
       ++pos;
+      if (++field_ > format_.max_field) return {pos, false, true};
       continue;
     }
     if (at_ == At::kComment || at_ == At::kLineComment) {
@@ -98,12 +122,19 @@ RowScanner::Step RowScanner::ScanBytes(std::string_view bytes, size_t begin, siz
       const char c = bytes[pos++];
       if (c == format_.escape) at_ = At::kEscapedInQuoted;
       if (c == '"') at_ = At::kQuoteInQuoted;
+      if (++field_ > format_.max_field) return {pos, false, true};
       continue;
     }
     if (at_ == At::kQuoted) {
       const void* quote = std::memchr(bytes.data() + pos, '"', end - pos);
-      if (quote == nullptr) return {end, false};
-      pos = static_cast<size_t>(static_cast<const char*>(quote) - bytes.data()) + 1;
+      const size_t to =
+          quote == nullptr
+              ? end
+              : static_cast<size_t>(static_cast<const char*>(quote) - bytes.data()) + 1;
+      field_ += to - pos;
+      pos = to;
+      if (field_ > format_.max_field) return {pos, false, true};
+      if (quote == nullptr) return {end};
       at_ = At::kQuoteInQuoted;
       continue;
     }
@@ -111,10 +142,15 @@ RowScanner::Step RowScanner::ScanBytes(std::string_view bytes, size_t begin, siz
       // Delimiters are run over: one matters only in front of a quote, or at the end.
       const size_t run = pos;
       while (pos < end && !stops_[static_cast<unsigned char>(bytes[pos])]) ++pos;
+      size_t passed = 0;
+      if (!PassRun(bytes.substr(run, pos - run), passed)) return {run + passed, false, true};
       if (pos > run && bytes[pos - 1] == format_.delimiter) at_ = At::kFieldStart;
       if (pos == end) break;
     }
     const char c = bytes[pos++];
+    // An escape in front of it would have been met above.
+    field_ = EndsLine(c) || c == format_.delimiter ? 0 : field_ + 1;
+    if (field_ > format_.max_field) return {pos, false, true};
     if (EndsLine(c)) {
       if (!NoRow()) ++rows;
       at_ = At::kRowStart;
@@ -155,6 +191,8 @@ __attribute__((target("avx2,pclmul,popcnt"))) size_t RowScanner::ScanBlocks(std:
   uint64_t in_quotes = at_ == At::kQuoted ? ~uint64_t{0} : 0;  // all bits: the block begins so
   uint64_t row_start = at_ == At::kRowStart ? 1 : 0;
   uint64_t may_open = at_ != At::kField ? 1 : 0;  // a quote in front may open a field
+  // Where the field at hand begins: before `bytes`, if it wraps.
+  uint64_t field_begin = begin - field_;
   size_t pos = begin;
   for (; bytes.size() - pos >= kBlock; pos += kBlock) {
     const auto* block = reinterpret_cast<const __m256i*>(bytes.data() + pos);
@@ -164,9 +202,10 @@ __attribute__((target("avx2,pclmul,popcnt"))) size_t RowScanner::ScanBlocks(std:
     const uint64_t blanks = EqualEither(low, high, space, tab);
     uint64_t quoted = 0;
     uint64_t fields = 0;
+    const uint64_t bounds = Equal(low, high, delimiter) | ends;
     if (format_.quoted) {
       const uint64_t quotes = Equal(low, high, quote);
-      fields = Equal(low, high, delimiter) | ends | quotes;
+      fields = bounds | quotes;
       quoted = PrefixXor(quotes) ^ in_quotes;
       // A quote that would open a field in the midst of one is text.
       if ((quotes & quoted & ~(fields << 1 | may_open)) != 0) break;
@@ -175,12 +214,18 @@ __attribute__((target("avx2,pclmul,popcnt"))) size_t RowScanner::ScanBlocks(std:
     const uint64_t starts = row_ends << 1 | row_start;
     if ((blanks & starts) != 0) break;
     if (row_ends != 0 && pos + kBlock >= least) break;
+    // Within a block no field is too long; the one that ends or goes on in it may be.
+    const uint64_t between = bounds & ~quoted;
+    const auto first = static_cast<uint64_t>(between == 0 ? kBlock : __builtin_ctzll(between));
+    if (pos + first - field_begin > format_.max_field) break;
+    if (between != 0) field_begin = pos + kBlock - static_cast<uint64_t>(__builtin_clzll(between));
     rows += static_cast<uint64_t>(__builtin_popcountll(row_ends & ~starts));
     in_quotes = quoted >> 63 != 0 ? ~uint64_t{0} : 0;
     row_start = row_ends >> 63;
     may_open = fields >> 63;
   }
   if (pos == begin) return pos;
+  field_ = pos - field_begin;
   const char last = bytes[pos - 1];
   if (in_quotes != 0) {
     at_ = At::kQuoted;

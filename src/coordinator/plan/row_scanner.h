@@ -14,15 +14,19 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 
 namespace parallelrun {
+
+inline constexpr uint64_t kAnyField = std::numeric_limits<uint64_t>::max();
 
 struct RowFormat {
   char delimiter = ',';
   bool quoted = true;
   char comment = 0;  // from it on, outside of quotes, the rest of the line is left out; 0: none
   char escape = 0;   // what follows it is text; 0: none
+  uint64_t max_field = kAnyField;  // bytes of one field, its quotes included
 };
 
 class RowScanner {
@@ -33,12 +37,18 @@ class RowScanner {
 
   struct Step {
     size_t used = 0;
-    bool cut = false;  // stopped at an end of line
+    bool cut = false;       // stopped at an end of line
+    bool too_long = false;  // stopped where a field has more than max_field bytes
   };
   // Goes on with `bytes`, adds the rows that end in them to `rows`, and stops behind the first end
   // of line at or after `least` bytes by which `rows` is not 0; else uses all bytes. A cut behind a
   // CR may have split a CR LF: the LF may then be skipped, or be scanned as an empty line.
   Step Scan(std::string_view bytes, size_t least, uint64_t& rows);
+
+  // Bytes so far of the field at hand, or of the one that is too long.
+  uint64_t field() const { return field_; }
+  // Whether a quote is open: at the end of a text it has swallowed what stands behind it.
+  bool open() const { return at_ == At::kQuoted || at_ == At::kEscapedInQuoted; }
 
   // Ends the text: adds the row that has no line end, if there is one, and starts over.
   void Finish(uint64_t& rows);
@@ -61,12 +71,14 @@ class RowScanner {
     return at_ == At::kRowStart || at_ == At::kBlank || at_ == At::kLineComment;
   }
 
+  bool PassRun(std::string_view run, size_t& passed);
   Step ScanBytes(std::string_view bytes, size_t begin, size_t end, size_t least, uint64_t& rows);
   size_t ScanBlocks(std::string_view bytes, size_t begin, size_t least, uint64_t& rows);
 
   RowFormat format_;
   bool blocks_;  // ScanBlocks may be used
   At at_ = At::kRowStart;
+  uint64_t field_ = 0;
   std::array<bool, 256> stops_{};  // bytes that matter within an unquoted field
 };
 

@@ -203,6 +203,16 @@ TEST(Settings, OnlyWhatDecidesAMiniBatchId) {
               ElementsAre("spec.inputs[0].files.exclude[0]: (none) -> \"x\"",
                           "spec.inputs[0].files.pattern: \"*.png\" -> \"*.jpg\"",
                           "spec.miniBatchSize: 10 -> 20"));
+  // What may be said anew is no part of it, so a ledger of before there was such a field fits too.
+  other = job;
+  other.spec.inputs[0].kind = InputKind::kTabular;
+  const Job table = other;
+  other.spec.inputs[0].tabular.max_field_size = 5;
+  other.spec.inputs[0].tabular.dtypes = {{"a", ColumnType::kText}};
+  other.spec.inputs[0].tabular.bad_rows = BadRows::kSkip;
+  EXPECT_EQ(PlanSettings(other, kFolders), PlanSettings(table, kFolders));
+  EXPECT_EQ(PlanSettings(table, kFolders).find("maxFieldSize"), std::string::npos);
+
   other = job;
   other.spec.partition_keys = {"user"};
   EXPECT_THAT(

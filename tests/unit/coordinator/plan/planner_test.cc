@@ -139,8 +139,9 @@ TEST_F(PlanPlannerTest, TabularChunksAreBoundedInBytesToo) {
     file.put('\n');
   }
   file.close();
-  EXPECT_THAT(MakePlan({Rows(folder_.path(), 16 << 20, HeaderMode::kNone)}).Batches(),
-              ElementsAre(1, 1, 2, 4, 2));
+  PlanInput input = Rows(folder_.path(), 16 << 20, HeaderMode::kNone);
+  input.tabular.max_field_size = 64 << 20;
+  EXPECT_THAT(MakePlan({input}).Batches(), ElementsAre(1, 1, 2, 4, 2));
 }
 
 TEST_F(PlanPlannerTest, HeaderModes) {

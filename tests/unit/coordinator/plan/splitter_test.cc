@@ -177,6 +177,67 @@ TEST(PlanSplitterTest, RefusesAHeaderWithoutEnd) {
   EXPECT_THAT(header.error().message, HasSubstr("tabular.header to None"));
 }
 
+// What the splitter says of a file whose fields may have so many bytes; "" when it cuts it.
+std::string Refusal(const std::string& path, uint64_t most, Kernel kernel) {
+  CsvFormat format;
+  format.max_field_size = most;
+  auto splitter = CsvSplitter::Open(path, format, kernel);
+  EXPECT_TRUE(splitter.ok());
+  while (true) {
+    const auto slice = (*splitter)->Next(1000);
+    if (!slice.ok()) return slice.error().message;
+    if (!*slice) return "";
+  }
+}
+
+TEST(PlanSplitterTest, AFieldThatIsTooLongIsToldWithItsLine) {
+  PlanFolder folder;
+  for (const uint64_t most : {uint64_t{5}, uint64_t{64}, uint64_t{100}, uint64_t{300'000}}) {
+    for (const size_t front : {0, 1, 61, 100'000}) {
+      std::string before;
+      for (size_t i = 0; i < front; ++i) before += i % 2 == 0 ? "a,\"b\"\r\n" : "cd,\n";
+      for (const char* kind : {"x", ",x", "\"\n", ",\"\n", "x,", "x\n"}) {
+        const std::string text(kind);
+        const bool quoted = text.find('"') != std::string::npos;
+        const bool inside = text[0] == ',';
+        for (const bool over : {false, true}) {
+          // The field itself: a run of one byte, between quotes where it holds line ends.
+          const size_t size = static_cast<size_t>(most) + (over ? 1 : 0);
+          std::string field(size, quoted ? '\n' : 'x');
+          if (quoted) field.front() = field.back() = '"';
+          std::string whole = before + (inside ? "," : "") + field;
+          if (text.back() == ',') whole += ",";
+          whole += "\nlast\n";
+          const std::string path = folder.Write("x.csv", whole);
+          for (const Kernel kernel : {Kernel::kBest, Kernel::kBytes}) {
+            const std::string said = Refusal(path, most, kernel);
+            SCOPED_TRACE(::testing::Message() << most << " " << front << " " << kind << over);
+            if (!over) {
+              EXPECT_EQ(said, "");
+            } else {
+              EXPECT_THAT(said, HasSubstr("x.csv:" + std::to_string(front + 1) + ": a field is "));
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(PlanSplitterTest, AQuoteThatIsOpenAtTheEndIsToldWithItsLine) {
+  PlanFolder folder;
+  const std::string front = "a,b\r\n1,2\n";
+  for (const char* rest : {"3,\"", "3,\"x", "\"x\ny\nz\n", "3,\"x\"\"", "3,\"x\"\"\n"}) {
+    const std::string path = folder.Write("x.csv", front + rest);
+    for (const Kernel kernel : {Kernel::kBest, Kernel::kBytes}) {
+      EXPECT_THAT(Refusal(path, 1000, kernel), HasSubstr("x.csv:3: the quote that")) << rest;
+    }
+  }
+  for (const char* rest : {"3,\"x\"", "3,\"x\"\n", "3,x\"", "\"\""}) {
+    EXPECT_EQ(Refusal(folder.Write("x.csv", front + rest), 1000, Kernel::kBest), "") << rest;
+  }
+}
+
 TEST(PlanSplitterTest, Formats) {
   const auto check = [](const char* delimiter, const char* encoding) {
     return CheckCsvFormat({delimiter, encoding, true});
