@@ -8,12 +8,12 @@
 namespace parallelrun {
 
 template <typename T>
-struct Links {
+struct Neighbours {
   T* before = nullptr;
   T* after = nullptr;
 };
 
-template <typename T, Links<T> T::*kLinks>
+template <typename T, Neighbours<T> T::*kLinks>
 class LinkedList {
  public:
   LinkedList() = default;
@@ -30,7 +30,7 @@ class LinkedList {
   void Append(T& element) { InsertAfter(last_, element); }
   // In front of all for nullptr.
   void InsertAfter(T* before, T& element) {
-    Links<T>& links = element.*kLinks;
+    Neighbours<T>& links = element.*kLinks;
     assert(links.before == nullptr && links.after == nullptr && first_ != &element);
     links.before = before;
     links.after = before == nullptr ? first_ : After(*before);
@@ -38,7 +38,7 @@ class LinkedList {
     (links.after == nullptr ? last_ : (links.after->*kLinks).before) = &element;
   }
   void Remove(T& element) {
-    Links<T>& links = element.*kLinks;
+    Neighbours<T>& links = element.*kLinks;
     (links.before == nullptr ? first_ : (links.before->*kLinks).after) = links.after;
     (links.after == nullptr ? last_ : (links.after->*kLinks).before) = links.before;
     links = {};

@@ -45,8 +45,8 @@ class Leases {
     Lease lease;
     bool shortened = false;  // which list of deadlines it is in
     bool offered = false;
-    Links<Live> of_node;
-    Links<Live> by_deadline;
+    Neighbours<Live> of_node;
+    Neighbours<Live> by_deadline;
   };
 
   // At most two of a mini-batch. Stays where it is until it is removed.

@@ -227,7 +227,7 @@ def test_s13_the_first_mini_batch_must_be_there_in_time(work):
     os.truncate(work.data / "large.csv", 1 << 40)
     work.script()
     work.job(
-        inputs=[{"name": "rows", "tabular": {"volume": "data"}}],
+        inputs=[{"name": "rows", "tabular": {"volume": "data", "maxFieldSize": "10000GB"}}],
         miniBatchSize="10000GB",
         firstTaskCreationTimeoutSeconds=1,
     )

@@ -34,7 +34,7 @@ class Process:
             return "coordinator"
         if program == "parallelrun-agent":
             return "guardian" if "guard" in self.words else "agent"
-        if "parallelrun.worker" in self.words:
+        if any(word.endswith("/start_worker.py") for word in self.words):
             return "worker"
         return "other"
 

@@ -11,6 +11,9 @@ namespace {
 std::string OfLease(BatchId id, const Fence& fence) { return Say(LeaseName{id, fence}); }
 
 struct Sayer {
+  std::string operator()(const UnknownRecord& r) const {
+    return fmt::format("a record of type {}, which is not known", r.type);
+  }
   std::string operator()(const SealRecord&) const { return ""; }
   std::string operator()(const SettingsRecord& r) const {
     return fmt::format("settings of generation {}", r.generation);

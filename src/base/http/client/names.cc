@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 #include <utility>
 
 #include "base/thread.h"
@@ -64,13 +65,20 @@ Result<Addresses> Names::Find(SteadyTime limit) {
   if (!shared_->current) {
     shared_->current = std::make_shared<std::optional<Result<Addresses>>>();
     // It goes on alone, with what it holds itself.
-    Thread("name look-up", [look = look_, host = host_, port = port_, shared = shared_] {
-      Result<Addresses> found = look(host, port);
-      const std::lock_guard done(shared->mutex);
-      *shared->current = std::move(found);
-      shared->current.reset();
-      shared->changed.notify_all();
-    }).detach();
+    try {
+      Thread("name look-up", [look = look_, host = host_, port = port_, shared = shared_] {
+        Result<Addresses> found = look(host, port);
+        const std::lock_guard done(shared->mutex);
+        *shared->current = std::move(found);
+        shared->current.reset();
+        shared->changed.notify_all();
+      }).detach();
+    } catch (const std::system_error& error) {
+      // A script has forked until its node may no more: the call is to be tried again.
+      shared_->current.reset();
+      return Error{Code::kUnavailable,
+                   "look up the name " + host_ + ": no thread can be started: " + error.what()};
+    }
   }
   const auto mine = shared_->current;
   const auto over = [&] { return shared_->cancelled || mine->has_value(); };

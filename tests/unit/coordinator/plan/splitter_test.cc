@@ -181,7 +181,7 @@ TEST(PlanSplitterTest, RefusesAHeaderWithoutEnd) {
 std::string Refusal(const std::string& path, uint64_t most, Kernel kernel) {
   CsvFormat format;
   format.max_field_size = most;
-  auto splitter = CsvSplitter::Open(path, format, kernel);
+  auto splitter = CsvSplitter::Open(DiskFiles(), path, format, kernel);
   EXPECT_TRUE(splitter.ok());
   while (true) {
     const auto slice = (*splitter)->Next(1000);
