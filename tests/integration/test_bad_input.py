@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from support.refusal import expect_no_output, expect_refusal
+from support.refusal import expect_refusal
 
 
 def refused(work, *words, **options):

@@ -381,7 +381,8 @@ TEST(LedgerSpaceTest, AFullDiskIsToldWithWhatIsNeeded) {
   files.SetCapacity(files.used() + 1000);
   const Status full = Commit(*first.ledger, {ResultOf(2, 5 << 20)});
   ASSERT_EQ(full.error().code, Code::kNoSpace);
-  EXPECT_THAT(full.error().message, HasSubstr("KiB more are needed; 256 KiB behind the results are kept"));
+  EXPECT_THAT(full.error().message,
+              HasSubstr("KiB more are needed; 256 KiB behind the results are kept"));
 }
 
 // Room is reserved in steps: hardly ever, and still when only the exact need is there.
