@@ -329,14 +329,15 @@ FieldList LifeCycle() {
           .Changes(Change::kAnyTime)
           .In(kOperator),
       Of("ttlSecondsAfterFinished", &JobSpec::ttl_after_finished, Whole(0),
-         "When to clean up after the end; see deleteAfterFinished.")
+         "So long after the end the job's pods, Secret, Service and other objects go; the job and "
+         "its output stay.")
           .Changes(Change::kAnyTime)
           .In(kOperator),
       Of("startupDeadlineSeconds", &JobSpec::startup_deadline, Whole(1),
          "The job fails when its first node is not ready by then.")
           .In(kOperator),
       Of("deleteAfterFinished", &JobSpec::delete_after_finished, Boolean(),
-         "true: ttlSecondsAfterFinished deletes the job too, not only its pods.")
+         "true: ttlSecondsAfterFinished deletes the job too. Output, logs and ledger stay.")
           .ServerFills()
           .In(kOperator),
       Of("managedBy", &JobSpec::managed_by,
