@@ -22,7 +22,8 @@ PAGES = {
     "docs/getting-started.md": [],
 }
 DOCUMENTS = sorted(
-    path.relative_to(ROOT).as_posix() for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
+    path.relative_to(ROOT).as_posix()
+    for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/proposals/*.md")]
 )
 
 
