@@ -1,6 +1,7 @@
 #include "operator/observed.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 
 #include "api/output_address.h"
@@ -31,7 +32,11 @@ std::map<std::string, int32_t> ReadFailedHosts(const std::string& text) {
     const size_t equals = text.find('=', at);
     const size_t end = std::min(text.find(',', at), text.size());
     if (equals == std::string::npos || equals >= end || end - equals > 9) return {};
-    hosts[text.substr(at, equals - at)] = std::atoi(text.substr(equals + 1).c_str());
+    int32_t failures = 0;
+    const char* const stop = text.data() + end;
+    const auto [rest, error] = std::from_chars(text.data() + equals + 1, stop, failures);
+    if (error != std::errc() || rest != stop) return {};
+    hosts[text.substr(at, equals - at)] = failures;
     at = end + 1;
   }
   return hosts;

@@ -42,7 +42,7 @@ nlohmann::json CommonLabels(const JobIdentity& job);
 std::string NodeSelector(const JobIdentity& job);
 
 nlohmann::json CoordinatorPod(const BuildContext& context, int64_t incarnation);
-nlohmann::json WorkerPod(const BuildContext& context, int32_t index, PodNumber number);
+nlohmann::json WorkerPod(const BuildContext& context, int32_t index, const PodNumber& number);
 nlohmann::json CoordinatorService(const BuildContext& context, int64_t incarnation);
 nlohmann::json CoordinatorNetworkPolicy(const BuildContext& context);
 

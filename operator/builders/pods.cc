@@ -256,7 +256,7 @@ std::string FailedHosts(const std::map<std::string, int32_t>& failed_hosts) {
   return text;
 }
 
-json WorkerPod(const BuildContext& context, int32_t index, PodNumber number) {
+json WorkerPod(const BuildContext& context, int32_t index, const PodNumber& number) {
   const JobSpec& spec = context.spec;
   const std::string node = std::to_string(index);
   json pod = BarePod(context, NodePodName(context.identity, index, number.incarnation), "node",

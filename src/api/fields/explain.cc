@@ -113,7 +113,7 @@ std::string Told(const std::string& path, const Field& field, const Field& top) 
 std::string TypeText(const Shape& shape) {
   switch (shape.kind) {
     case Kind::kBoolean: return "boolean";
-    case Kind::kMode: return "integer" + Range(shape);
+    case Kind::kMode:
     case Kind::kWhole: return "integer" + Range(shape);
     case Kind::kNumber: return "number" + Range(shape);
     case Kind::kText: return "text" + AtMost(shape) + " characters";

@@ -216,7 +216,7 @@ __attribute__((target("avx2,pclmul,popcnt"))) size_t RowScanner::ScanBlocks(std:
     if (row_ends != 0 && pos + kBlock >= least) break;
     // Within a block no field is too long; the one that ends or goes on in it may be.
     const uint64_t between = bounds & ~quoted;
-    const auto first = static_cast<uint64_t>(between == 0 ? kBlock : __builtin_ctzll(between));
+    const uint64_t first = between == 0 ? kBlock : static_cast<uint64_t>(__builtin_ctzll(between));
     if (pos + first - field_begin > format_.max_field) break;
     if (between != 0) field_begin = pos + kBlock - static_cast<uint64_t>(__builtin_clzll(between));
     rows += static_cast<uint64_t>(__builtin_popcountll(row_ends & ~starts));
