@@ -23,7 +23,7 @@ enum class EntryKind : uint8_t { kFile, kFolder, kLink, kOther, kUnknown };
 struct FileId {
   uint64_t device = 0;
   uint64_t number = 0;
-  auto operator<=>(const FileId&) const = default;
+  auto operator<=>(const FileId&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 struct FileFacts {

@@ -102,8 +102,8 @@ void Coordinator::Tick(Instant now) {
   const Instant worked = working_.At(now);
   const Duration since = worked - last_tick_;
   last_tick_ = worked;
-  for (Held& held : availability_.Expire(worked)) {
-    nodes_.Find(held.lease.node)->expired.push_back(std::move(held));
+  for (const Held& held : availability_.Expire(worked)) {
+    nodes_.Find(held.lease.node)->expired.push_back(held);
   }
   // Nobody offered them: their node died together with the earlier coordinator.
   for (const BatchId id : availability_.TimePassed(worked)) {
