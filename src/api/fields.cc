@@ -201,23 +201,6 @@ void Fields::To(const std::string& name, std::string& out, size_t most) {
   if (const auto value = Take(name)) out = value->NonEmptyString(most).value_or(out);
 }
 
-void Fields::To(const std::string& name, bool& out) {
-  if (const auto value = Take(name)) out = value->Bool().value_or(out);
-}
-
-void Fields::To(const std::string& name, std::optional<int32_t>& out, int32_t least) {
-  const auto value = Take(name);
-  if (!value) return;
-  const auto read = value->Integer(least, std::numeric_limits<int32_t>::max());
-  if (read) out = static_cast<int32_t>(*read);
-}
-
-void Fields::To(const std::string& name, int32_t& out, int32_t least) {
-  std::optional<int32_t> read;
-  To(name, read, least);
-  out = read.value_or(out);
-}
-
 std::optional<std::string> ReadWord(const Value& value, const std::vector<std::string>& words) {
   const std::optional<std::string> text = value.String();
   if (!text) return std::nullopt;

@@ -70,13 +70,6 @@ class Fields {
 
   // Reads a field straight into a member, which stays as it is when the field is absent or wrong.
   void To(const std::string& name, std::string& out, size_t most = kMaxText);
-  void To(const std::string& name, bool& out);
-  void To(const std::string& name, int32_t& out, int32_t least);
-  void To(const std::string& name, std::optional<int32_t>& out, int32_t least);
-  template <typename E>
-  void ToEnum(const std::string& name, E& out) {
-    if (const auto value = Take(name)) out = value->Enum<E>().value_or(out);
-  }
 
  private:
   const Node* node_;  // nullptr when it is no map
