@@ -164,16 +164,18 @@ def test_a_worker_is_killed(space, operator, cluster, figures):
     )
 
 
-# Cannot start on the second node.
+# Cannot start on the second node, from when the test says so.
 BAD_NODE = """
 
 begin = init
 
 
 def init():
-    if "-node-1-" in os.uname().nodename:
-        raise OSError("the scratch disk is gone")
     begin()
+    if "-node-1-" in os.uname().nodename:
+        while not (options.data / "bad").exists():
+            time.sleep(0.05)
+        raise OSError("the scratch disk is gone")
 """
 
 
@@ -192,6 +194,9 @@ def test_one_bad_node_is_waited_for_ever_longer(space, operator):
             speculation=False,
         )
     )
+    # No failure counts while another node works: the operator must have seen that it does.
+    wait_until(lambda: job.status.get("progress", {}).get("succeeded"), job.tell)
+    data.write({"bad": b""})
     ended = {}
 
     def failed_four_times():

@@ -58,9 +58,15 @@ def install(plane):
     for crd in definitions():
         plane.kubectl("apply", "--server-side", "-f", crd)
     admin = Client(plane.kubeconfig)
+    eventually(lambda: "apis/parallelrun.dev/v1alpha1" in described(admin), within=60)
     if not admin.find("Namespace", None, SYSTEM):
         admin.create("Namespace", None, {"metadata": {"name": SYSTEM}})
     plane.kubectl("apply", "--server-side", "-n", SYSTEM, "-f", RBAC)
+
+
+def described(admin):
+    """What the server publishes descriptions of; it does so some time after it serves it."""
+    return json.loads(admin.request("GET", "/openapi/v3"))["paths"]
 
 
 @pytest.fixture(scope="session")
