@@ -25,7 +25,7 @@ struct Flight {
   bool lists = false;    // it lists all that is held, which renews the leases
   bool unheard = false;  // it said that an earlier one got no answer
   uint32_t want = 0;
-  std::vector<Key> held;
+  std::vector<LeaseName> held;  // as they were listed: a fence may change while it is under way
   std::vector<Key> finished;
   std::vector<std::pair<Key, uint64_t>> parts;  // bytes of rows that are there once it is answered
 };

@@ -79,10 +79,14 @@ std::vector<Key> Held::Waiting(size_t keep) {
   return rest;
 }
 
-void Held::Confirm(const std::vector<Key>& keys, Instant sent) {
-  for (const Key key : keys) {
-    const auto it = batches_.find(key);
-    if (it != batches_.end()) it->second.confirmed = std::max(it->second.confirmed, sent);
+// What was adopted since is not renewed by this answer: the coordinator knew it under a fence that
+// the request did not name, and may have leased it elsewhere by the time that would be added.
+void Held::Confirm(const std::vector<LeaseName>& names, Instant sent) {
+  for (const LeaseName& name : names) {
+    const auto it = names_.find(name);
+    if (it == names_.end()) continue;
+    Batch& batch = batches_.at(it->second);
+    batch.confirmed = std::max(batch.confirmed, sent);
   }
 }
 
@@ -199,7 +203,7 @@ void Held::List(const std::vector<std::pair<Key, bool>>& begun, Flight& flight,
   for (const auto& [key, batch] : batches_) {
     if (batch.refused || batch.offered) continue;
     request.held.push_back({batch.name.id, batch.name.fence, batch.begun});
-    flight.held.push_back(key);
+    flight.held.push_back(batch.name);
   }
 }
 

@@ -63,7 +63,7 @@ class Held {
   std::vector<Key> Waiting(size_t keep);
 
   // What the coordinator says of them. Unknown names are ignored.
-  void Confirm(const std::vector<Key>& keys, Instant sent);
+  void Confirm(const std::vector<LeaseName>& names, Instant sent);
   void HeardParts(const std::vector<std::pair<Key, uint64_t>>& parts);
   // True if a process has it: it stays, refused, until the process lets go of it.
   bool Refuse(Key key);

@@ -162,14 +162,28 @@ TEST(Held, ALeaseIsOverByWhenItWasConfirmedLast) {
   Held held;
   const Key key = *held.Add(LeaseOf(0), false, kSent);
   EXPECT_TRUE(held.Over(key, kSent));
-  held.Confirm({key, 99}, kSent + seconds(1));
+  const LeaseName name = held.At(key).name;
+  held.Confirm({name, {99, {1, 99}}}, kSent + seconds(1));
   EXPECT_FALSE(held.Over(key, kSent));
-  held.Confirm({key}, kSent);
+  held.Confirm({name}, kSent);
   EXPECT_FALSE(held.Over(key, kSent)) << "an older answer takes nothing back";
   EXPECT_FALSE(held.Over(key, Instant::min()));
   held.Give(key, 0);
   held.Refuse(key);
   EXPECT_FALSE(held.Over(key, kSent + seconds(9))) << "it has no lease";
+}
+
+// Two requests are under way; the answer of the first adopts what both name. The coordinator refused
+// what the second named, and its new lease ends counted from the first.
+TEST(Held, AnAnswerRenewsNoLeaseThatItsRequestNamedOtherwise) {
+  Held held;
+  const Key key = *held.Add(LeaseOf(0), false, kSent);
+  const LeaseName before = held.At(key).name;
+  ASSERT_TRUE(held.Adopt({before.id, before.fence, {2, 7}}, kSent));
+  held.Confirm({before}, kSent + seconds(1));
+  EXPECT_TRUE(held.Over(key, kSent));
+  held.Confirm({held.At(key).name}, kSent + seconds(1));
+  EXPECT_FALSE(held.Over(key, kSent));
 }
 
 TEST(Held, RowsThatFitIntoNoRequestGoInParts) {
@@ -212,7 +226,7 @@ TEST(Held, WhatHasBegunIsListedSo) {
     held.List({{key, begun}}, flight, request);
     ASSERT_THAT(request.held, SizeIs(1));
     EXPECT_EQ(request.held[0].started, begun);
-    EXPECT_THAT(flight.held, ElementsAre(key));
+    EXPECT_THAT(flight.held, ElementsAre(held.At(key).name));
   }
 }
 
