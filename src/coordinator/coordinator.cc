@@ -23,7 +23,7 @@ Coordinator::Coordinator(CoordinatorLimits options, Ledger& ledger, PlanStore& p
       working_(now),
       availability_(state, ledger.epoch(),
                     {options.lease, options.run_max_try, options.speculation}, ledger.fresh(), now),
-      newest_(options.look),
+      newest_(options.look, now),
       nodes_(options.nodes),
       refusals_(options.speculation),
       started_(now),
@@ -84,11 +84,10 @@ void Coordinator::OnDurable(Instant now) {
   availability_.Durable(durable);
   waiters_.Durable(durable);
   if (phase_ == Phase::kDeciding && durable >= verdict_position_) {
-    // What cannot be seen now is looked for again with the next tick; nobody is told before.
-    if (LooksNewestNow(now)) {
-      phase_ =
-          state_.verdict()->outcome == Outcome::kSucceeded ? Phase::kFinalizing : Phase::kEnded;
-      waiters_.WakeAll();
+    // Nobody is told before a look that began now, or later, has found no newer epoch.
+    if (!verdict_durable_at_) {
+      verdict_durable_at_ = now;
+      newest_.Ask();
     }
   }
   if (phase_ == Phase::kFinalizing && published_position_ > 0 && durable >= published_position_) {
@@ -113,7 +112,8 @@ void Coordinator::Tick(Instant now) {
   nodes_.ForgetSilent(worked, options_.lease, [&](uint32_t node) { return waiters_.Has(node); });
   rate_.Observe(state_.counts().succeeded + state_.counts().failed, now);
   // Only time that could be used counts. What came right before this call is progress of now.
-  if (!nodes_.AnyAtWork() || !paused_.empty() || !newest_.unseen().empty()) {
+  if (!nodes_.AnyAtWork() || !paused_.empty() || !newest_.unseen().empty() ||
+      newest_.Hangs(now)) {
     last_progress_ = std::min(last_progress_ + since, worked);
   }
   if (phase_ == Phase::kRunning) {
@@ -244,22 +244,29 @@ std::optional<LeaseName> Coordinator::GrantSecond(const Waiter& waiting, Instant
                                    working_.At(now));
 }
 
-bool Coordinator::LooksNewest(Instant now) {
-  if (newest_.superseded()) return false;
-  if (newest_.Fresh(now) || PARALLELRUN_MUTATED(kNoLookForNewer)) return true;
-  return LooksNewestNow(now);
+bool Coordinator::WantsLook(Instant now) const {
+  if (PARALLELRUN_MUTATED(kNoLookForNewer)) return verdict_durable_at_.has_value();
+  return newest_.Wants(now);
 }
 
-bool Coordinator::LooksNewestNow(Instant now) {
-  const Status seen = ledger_.CheckNewest();
-  newest_.OnLooked(now, seen);
-  return seen.ok();
+void Coordinator::OnLooked(Instant begun, const Status& seen, Instant now) {
+  newest_.OnLooked(begun, seen, now);
+  if (phase_ == Phase::kDeciding && verdict_durable_at_) {
+    if (seen.ok() && begun >= *verdict_durable_at_) {
+      phase_ =
+          state_.verdict()->outcome == Outcome::kSucceeded ? Phase::kFinalizing : Phase::kEnded;
+      waiters_.WakeAll();
+    } else {
+      newest_.Ask();
+    }
+  }
+  AnswerWoken(now);
 }
 
 void Coordinator::AnswerWoken(Instant now) {
   waiters_.ParksOver(now);
   if (availability_.TakeFreed()) waiters_.WakeHungry();
-  if (!LooksNewest(now)) return;
+  if (newest_.superseded()) return;
   // A verdict is told once it is durable, so nobody leaves for one that a crash undoes.
   if (phase_ == Phase::kDeciding && !PARALLELRUN_MUTATED(kVerdictBeforeSync)) return;
   const auto work = [&] {
@@ -269,6 +276,9 @@ void Coordinator::AnswerWoken(Instant now) {
   uint64_t last = 0;
   while (Waiter* const waiting = waiters_.Next(last, work())) {
     last = waiting->exchange;
+    // Nor those that came later: they stay woken, and the look that they wait for is on its way.
+    const bool may = newest_.MayAnswer(waiting->arrived, now);
+    if (!may && !PARALLELRUN_MUTATED(kNoLookForNewer)) return;
     const bool durable =
         PARALLELRUN_MUTATED(kAcknowledgeBeforeSync) || waiting->position <= ledger_.durable();
     if (durable && TryAnswer(*waiting, now)) {

@@ -127,6 +127,14 @@ class Coordinator {
   void Pause(std::string why) { paused_ = std::move(why); }
   void Unpause();
 
+  // --- is this epoch the newest? A volume may hang, so the edge looks, in a thread of its own.
+  // Whether it should look now; it does one look at a time.
+  bool WantsLook(Instant now) const;
+  // What a look has seen that began at `begun`. A look counts from then on: what came since it may
+  // not have seen.
+  void OnLooked(Instant begun, const Status& seen, Instant now);
+  Instant looked_at() const { return newest_.looked_at(); }
+
   // --- people and the cluster (docs/coordinator-api.md, "PUT /v1/control")
   void Control(const ControlRequest& control, Instant now);
   // Of the newest control that was applied.
@@ -216,11 +224,6 @@ class Coordinator {
   void AnswerWoken(Instant now);
   // There is something to say to it besides leases.
   bool Concerns(const Waiter& waiting, Instant now) const;
-  // No newer epoch was there a moment ago: what is answered now, for a request that was sent
-  // before, is over for its agent before such an epoch leases anything.
-  bool LooksNewest(Instant now);
-  // Whenever it looked last. The one place that looks.
-  bool LooksNewestNow(Instant now);
   bool TryAnswer(Waiter& waiting, Instant now);
   uint64_t Grants(const Waiter& waiting) const;
   bool MayLease(const Waiter& waiting) const;
@@ -253,6 +256,7 @@ class Coordinator {
   // In working time.
   Instant started_;
   Instant last_tick_;
+  std::optional<Instant> verdict_durable_at_;
   Instant last_progress_;
   double elapsed_seconds_ = 0;    // of the results of this epoch
   uint64_t elapsed_results_ = 0;  // and their number

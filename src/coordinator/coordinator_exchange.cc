@@ -30,8 +30,7 @@ uint64_t Coordinator::Exchange(uint32_t index, const ExchangeRequest& request, I
                                Answer answer) {
   working_.Pass(now);
   const uint64_t exchange = waiters_.Name();
-  // Not believed unseen: it may come from before somebody emptied the state folder, or be made up.
-  if (request.incarnation.epoch > ledger_.epoch()) LooksNewestNow(now);
+  if (request.incarnation.epoch > ledger_.epoch()) newest_.Named(request.incarnation.epoch, now);
   if (!IsRegistered(index, request.incarnation) ||
       request.settings_digest != options_.settings_digest) {
     RefuseAll(index, request);
@@ -53,6 +52,7 @@ uint64_t Coordinator::Exchange(uint32_t index, const ExchangeRequest& request, I
   waiting.incarnation = request.incarnation;
   waiting.number = request.number;
   waiting.want = request.want;
+  waiting.arrived = now;
   waiting.park_until = now + milliseconds(std::min(request.park_ms, kMaxParkMs));
   waiting.answer = std::move(answer);
 

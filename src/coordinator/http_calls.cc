@@ -22,6 +22,8 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kTextLimit = 256;
+// As for a start that does not go on: whoever watches the probe starts this program again.
+constexpr Duration kUnseenLimit = std::chrono::minutes(30);
 
 int StatusOf(Code code) {
   switch (code) {
@@ -105,7 +107,12 @@ bool HttpCalls::HandlePublic(const std::shared_ptr<HttpExchange>& exchange) {
   const HttpRequest& request = exchange->request();
   if (request.method != "GET") return false;
   if (request.path == "/healthz" || request.path == "/readyz") {
-    exchange->Respond(TextResponse(200, "ok\n"));
+    const Duration unseen = Now() - coordinator_.looked_at();
+    const bool lives = unseen < kUnseenLimit;
+    exchange->Respond(lives ? TextResponse(200, "ok\n")
+                            : TextResponse(503, fmt::format("the state folder could not be looked "
+                                                            "at for {}: does its volume hang?\n",
+                                                            HumanDuration(unseen))));
     return true;
   }
   if (request.path != "/metrics") return false;

@@ -53,7 +53,12 @@ CoordinatorServer::CoordinatorServer(ServerOptions options, Files& files, Ledger
       coordinator_(options_.coordinator, ledger, plan_, state, clock_.Now()),
       calls_({ledger.run_id(), ledger.epoch(), options_.coordinator, options_.agent_job},
              coordinator_, logs, loop_, clock_, [this] { return Progress(); }),
-      started_(clock_.WallNow()) {}
+      started_(clock_.WallNow()),
+      looker_(
+          clock_, [this] { return ledger_.CheckNewest(); },
+          [this](Instant begun, const Status& newest) {
+            loop_.Post([this, begun, newest] { OnLooked(begun, newest); });
+          }) {}
 
 CoordinatorServer::~CoordinatorServer() {
   AskThreadsToEnd();
@@ -74,7 +79,7 @@ void CoordinatorServer::AskThreadsToEnd() {
 
 bool CoordinatorServer::EndThreads(Duration limit) {
   AskThreadsToEnd();
-  bool ended = true;
+  bool ended = looker_.Finish(limit);
   for (Thread* thread : {&planner_, &flusher_, &publisher_, &reporter_}) {
     ended = (!thread->joinable() || thread->JoinFor(ended ? limit : Duration())) && ended;
   }
@@ -309,9 +314,19 @@ std::string CoordinatorServer::Progress() const {
                       columns_, first_lost_);
 }
 
+void CoordinatorServer::OnLooked(Instant begun, const Status& newest) {
+  looking_ = false;
+  coordinator_.OnLooked(begun, newest, Now());
+  AfterEvent();
+}
+
 void CoordinatorServer::AfterEvent() {
   metrics_.Add(coordinator_.TakeMetrics());
   if (ending_) return;
+  if (!looking_ && coordinator_.WantsLook(Now())) {
+    looking_ = true;
+    looker_.Ask();
+  }
   if (coordinator_.superseded()) {
     return End(CoordinatorExit::kSuperseded, "superseded by a newer epoch");
   }

@@ -24,6 +24,7 @@
 #include "coordinator/log_tree/log_folder.h"
 #include "coordinator/log_tree/log_writer.h"
 #include "coordinator/log_tree/metric_log.h"
+#include "coordinator/looker.h"
 #include "coordinator/plan/planner.h"
 #include "coordinator/publisher.h"
 
@@ -84,6 +85,7 @@ class CoordinatorServer {
   void OnPublished(const Result<Publication>& published);
   void WriteOverview();
   void LogRefusals();
+  void OnLooked(Instant begun, const Status& newest);
   void WriteLastReports();
   void End(CoordinatorExit exit, const std::string& because = "");
   void EndFor(Error why);
@@ -133,6 +135,8 @@ class CoordinatorServer {
   std::stop_source planning_;  // ends what planner_ reads
   Thread publisher_;
   Thread reporter_;
+  bool looking_ = false;
+  Looker looker_;
 };
 
 }  // namespace parallelrun

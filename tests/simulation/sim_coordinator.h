@@ -64,6 +64,7 @@ class SimCoordinator {
   void CheckCompany(uint32_t node, const ExchangeReply& reply);
   void Tick();
   void PlanNext();
+  void Look();
   void Flush();
   void OnFlushed(const Result<uint64_t>& flushed);
   void Publish();
@@ -85,6 +86,7 @@ class SimCoordinator {
   PlanCursor cursor_;
   std::map<LeaseName, uint32_t> suspects_;  // leased, and the company that each may have
   std::map<uint32_t, uint64_t> newest_;     // exchange of a node
+  bool looking_ = false;
   bool flushing_ = false;
   bool publishing_ = false;
   bool ending_ = false;

@@ -13,14 +13,31 @@ namespace parallelrun {
 
 class Newest {
  public:
-  // `look`: for how long a look is good.
-  explicit Newest(Duration look) : look_(look) {}
+  // `look`: for how long a look is good. `now`: it is made.
+  Newest(Duration look, Instant now) : look_(look), looked_at_(now) {}
 
-  // A look began at `begun` and gave this: kStale says that a newer epoch is there, kNotFound that
-  // the epoch's own log is gone. Anything else could not be seen, and is looked for again.
-  void OnLooked(Instant begun, const Status& seen);
-  // The last look is good still.
+  // --- to look: one at a time, beside the decisions, since a volume may hang
+  // One that begins from now on is wanted.
+  void Ask() { asked_ = true; }
+  bool Wants(Instant now) const;
+  // Somebody named this newer epoch. Not believed unseen: it may come from before the state folder
+  // was emptied, or be made up. No look that began before now counts any more; once one has seen no
+  // such epoch, its name is heard without that, or a confused node could keep all others waiting.
+  void Named(uint32_t epoch, Instant now);
+  // The look that began at `begun` gave this: kStale says that a newer epoch is there, kNotFound
+  // that the epoch's own log is gone. Anything else could not be seen, and is looked for again.
+  void OnLooked(Instant begun, const Status& seen, Instant now);
+
+  // --- what it says
+  // Whoever asked at `arrived` may be answered now. The last look is good still; or else, where
+  // looks take longer than that, it began once the request was there: what is granted counts for
+  // its agent from before the look, as with one that is good.
+  bool MayAnswer(Instant arrived, Instant now) const;
   bool Fresh(Instant now) const;
+  // No look has come back for so long that the state folder does not answer.
+  bool Hangs(Instant now) const;
+  // When the last look began that saw no newer epoch; before the first one, when this was made.
+  Instant looked_at() const { return looked_at_; }
 
   // Final: a newer epoch is there.
   bool superseded() const { return superseded_; }
@@ -31,7 +48,13 @@ class Newest {
 
  private:
   const Duration look_;
-  std::optional<Instant> looked_at_;
+  Instant looked_at_;
+  bool looked_ = false;  // once
+  bool asked_ = true;
+  uint32_t named_ = 0;      // the highest epoch that was named
+  uint32_t disproved_ = 0;  // the highest that was named, and not there
+  std::optional<Instant> counts_from_;  // since an epoch was named: looks that begin from then on
+  std::optional<Instant> failed_at_;  // the last look, where it failed
   bool superseded_ = false;
   std::optional<Instant> gone_since_;
   std::string lost_;

@@ -25,6 +25,7 @@ struct Waiter {
   Incarnation incarnation;
   uint64_t number = 0;  // of the node's request
   uint32_t want = 0;
+  Instant arrived;
   Instant park_until;
   uint64_t position = 0;  // the answer waits until the ledger is durable up to here
   bool news = false;      // there is something to say besides leases

@@ -45,8 +45,14 @@ class CoordinatorHarness {
   void Advance(Duration by) {
     now_ += by;
     core->Tick(now_);
+    Look();
     Check();
   }
+  // The edge looks for a newer epoch, when it is asked to; here at once.
+  void Look() {
+    if (looks && core->WantsLook(now_)) core->OnLooked(now_, ledger->CheckNewest(), now_);
+  }
+  bool looks = true;
   // The decision thread stands still.
   void Pass(Duration by) { now_ += by; }
   // The next epoch; `generation`: 0, or of the settings that it begins with.
@@ -73,10 +79,12 @@ class CoordinatorHarness {
     }
     plan = std::make_unique<PlanStore>(*ledger);
     core = std::make_unique<Coordinator>(limits, *ledger, *plan, state, now_);
+    Look();
   }
   void Sync() {
     ASSERT_TRUE(ledger->Flush().ok());
     core->OnDurable(now_);
+    Look();
     Check();
   }
   // Plans `batches` of one item each, durably.
@@ -113,6 +121,7 @@ class CoordinatorHarness {
   }
   std::shared_ptr<Said> Send(uint32_t node, const ExchangeRequest& request) {
     auto said = std::make_shared<Said>();
+    Look();
     said->exchange =
         core->Exchange(node, request, now_, [said](const Result<ExchangeReply>& reply) {
           ++said->answers;
@@ -129,6 +138,7 @@ class CoordinatorHarness {
             said->digests.push_back(l.digest);
           }
         });
+    Look();
     Check();
     return said;
   }

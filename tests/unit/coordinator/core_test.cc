@@ -66,6 +66,37 @@ TEST(CoordinatorCore, HearingOfAHigherEpochMakesItLook) {
   EXPECT_TRUE(h.core->superseded());
 }
 
+// A volume that hangs: what a look saw counts from when it began, and grows old.
+TEST(CoordinatorCore, NobodyIsAnsweredOnALookThatIsTooOld) {
+  CoordinatorHarness h;
+  h.Plan(2);
+  const Incarnation in = h.Join(0);
+  h.looks = false;
+  const Instant begun = h.now();
+  h.core->OnLooked(begun, {}, h.now());
+  EXPECT_THAT(h.Send(0, h.Request(in, 1))->leased, SizeIs(1));
+  h.Advance(h.limits.look / 2);
+  EXPECT_TRUE(h.core->WantsLook(h.now())) << "in good time";
+  h.Advance(h.limits.look / 2);
+  const auto parked = h.Send(0, h.Request(in, 1));
+  EXPECT_EQ(parked->answers, 0);
+  const Instant later = h.now();
+  h.Advance(seconds(1));
+  h.core->OnLooked(begun, {}, h.now());  // it was on its way for all that time
+  EXPECT_EQ(parked->answers, 0) << "it had not arrived when that look began";
+  const auto after = h.Send(0, h.Request(in, 1));  // releases the parked one
+  h.core->OnLooked(later, {}, h.now());
+  EXPECT_EQ(parked->answers, 1) << "slow as it was, that look began in time for it";
+  EXPECT_EQ(after->answers, 0);
+  h.core->OnLooked(h.now(), {}, h.now());
+  EXPECT_EQ(after->answers, 1);
+  EXPECT_FALSE(h.core->WantsLook(h.now()));
+  h.core->OnLooked(h.now(), Error{Code::kInternal, "stat: Stale file handle"}, h.now());
+  EXPECT_FALSE(h.core->WantsLook(h.now())) << "not again at once";
+  h.Advance(milliseconds(200));
+  EXPECT_TRUE(h.core->WantsLook(h.now()));
+}
+
 // The state folder was emptied while nodes lived on, or somebody made it up.
 TEST(CoordinatorCore, AHigherEpochWithoutALogIsStale) {
   CoordinatorHarness h;
@@ -426,6 +457,25 @@ TEST(CoordinatorCore, NobodyIsToldOfAVerdictBeforeItIsDurable) {
   EXPECT_EQ(parked->directive, Directive::kFinish);
 }
 
+TEST(CoordinatorCore, AVerdictWaitsForALookThatBeganOnceItWasDurable) {
+  CoordinatorHarness h;
+  h.Plan(1);
+  const Incarnation in = h.Join(0);
+  h.Report(0, in, h.Lease(0, in));
+  h.looks = false;
+  const Instant before = h.now();
+  h.Pass(milliseconds(1));
+  h.Sync();
+  h.Sync();
+  ASSERT_EQ(h.core->phase(), Phase::kDeciding);
+  EXPECT_TRUE(h.core->WantsLook(h.now()));
+  h.core->OnLooked(before, {}, h.now());
+  EXPECT_EQ(h.core->phase(), Phase::kDeciding) << "it may not have seen who read the verdict";
+  EXPECT_TRUE(h.core->WantsLook(h.now()));
+  h.core->OnLooked(h.now(), {}, h.now());
+  EXPECT_EQ(h.core->phase(), Phase::kFinalizing);
+}
+
 TEST(CoordinatorCore, AVerdictWaitsUntilItCanBeSeenThatNoNewerEpochIsThere) {
   for (const bool newer : {false, true}) {
     CoordinatorHarness h;
@@ -435,6 +485,7 @@ TEST(CoordinatorCore, AVerdictWaitsUntilItCanBeSeenThatNoNewerEpochIsThere) {
     ASSERT_TRUE(h.ledger->Flush().ok());
     h.files.FailOperation(1, {Code::kInternal, "stat: Stale file handle"});
     h.core->OnDurable(h.now());
+    h.Look();
     EXPECT_FALSE(h.core->superseded());
     EXPECT_EQ(h.core->phase(), Phase::kDeciding);
     EXPECT_EQ(said->answers, 0);

@@ -27,7 +27,15 @@ struct Line : HttpConnection {
 };
 
 struct HttpCallsTest : testing::Test {
-  CoordinatorHarness job;
+  HttpCallsTest() { job.core->OnLooked(clock.Now(), {}, clock.Now()); }
+
+  static CoordinatorLimits Limits() {
+    CoordinatorLimits limits;
+    limits.look = std::chrono::hours(1);  // here nobody looks again
+    return limits;
+  }
+
+  CoordinatorHarness job{Limits()};
   LogWriter logs{std::move(*LogSink::Open(job.files, "/job/logs"))};
   SystemClock clock;
   std::shared_ptr<Line> line = std::make_shared<Line>();
@@ -152,6 +160,22 @@ TEST_F(HttpUploadTest, AVolumeThatHangsHoldsUpUploadsOnly) {
   Finish();
   EXPECT_EQ(Log(0), "one\n");
   EXPECT_EQ(Log(1), "") << "passed over: its node sends it again";
+}
+
+TEST_F(HttpCallsTest, AStateFolderThatNobodyCouldLookAtForLongIsTold) {
+  const auto probe = [this] {
+    HttpRequest request;
+    request.method = "GET";
+    request.path = "/healthz";
+    calls.HandlePublic(std::make_shared<HttpExchange>(std::move(request), line));
+    return line->answers.back().status;
+  };
+  const SystemClock now;
+  job.core->OnLooked(now.Now(), parallelrun::Status(), now.Now());
+  EXPECT_EQ(probe(), 200);
+  job.core->OnLooked(now.Now() - std::chrono::minutes(31), parallelrun::Status(), now.Now());
+  EXPECT_EQ(probe(), 503);
+  EXPECT_NE(line->answers.back().body.find("volume"), std::string::npos);
 }
 
 }  // namespace

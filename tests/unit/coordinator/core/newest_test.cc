@@ -40,6 +40,25 @@ TEST(Newest, ALookIsWantedInGoodTimeAndAgainAfterOneThatFailed) {
   EXPECT_TRUE(newest.Hangs(kFirstLook + seconds(3)));
 }
 
+TEST(Newest, ANamedEpochIsLookedForOnceBeforeAnybodyElseIsAnswered) {
+  Newest newest(seconds(60), kFirstLook);
+  newest.OnLooked(kFirstLook, {}, kFirstLook);
+  const Instant named = kFirstLook + seconds(1);
+  newest.Named(9, named);
+  EXPECT_TRUE(newest.Wants(named));
+  EXPECT_FALSE(newest.Fresh(named));
+  newest.OnLooked(named - Duration(1), {}, named);
+  EXPECT_FALSE(newest.Fresh(named)) << "that look may have been before it";
+  EXPECT_TRUE(newest.Wants(named));
+  newest.OnLooked(named, {}, named);
+  EXPECT_TRUE(newest.Fresh(named));
+  newest.Named(9, named);
+  EXPECT_TRUE(newest.Fresh(named)) << "it is made up";
+  EXPECT_TRUE(newest.Wants(named)) << "but who knows";
+  newest.Named(10, named);
+  EXPECT_FALSE(newest.Fresh(named));
+}
+
 TEST(Newest, WhatCannotBeSeenSaysNothing) {
   Newest newest(seconds(1), kFirstLook);
   newest.OnLooked(kFirstLook, {}, kFirstLook);
