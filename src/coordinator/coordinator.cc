@@ -5,6 +5,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "base/mutation.h"
+#include "coordinator/item_names.h"
 #include "job/verdict.h"
 
 namespace parallelrun {
@@ -168,7 +169,8 @@ std::optional<Verdict> Coordinator::Overdue(Instant now) const {
 
 void Coordinator::Decide(Instant now) {
   if (over()) return;
-  if (std::optional<Verdict> verdict = parallelrun::Decide(state_, options_.rules)) {
+  const auto items = [this](BatchId id) { return ItemsOfMiniBatch(state_, plan_, id); };
+  if (std::optional<Verdict> verdict = parallelrun::Decide(state_, options_.rules, items)) {
     Conclude(*verdict);
     return;
   }

@@ -8,6 +8,7 @@
 #include "base/escape.h"
 #include "base/mutation.h"
 #include "coordinator/coordinator.h"
+#include "coordinator/item_names.h"
 
 namespace parallelrun {
 namespace {
@@ -16,15 +17,6 @@ namespace {
 constexpr uint64_t kProcessNames = 1'000;
 constexpr uint64_t kIncarnationsOfEpoch = 200;
 constexpr size_t kMaxMessage = size_t{4} << 10;
-
-// What a mini-batch is made of, in front of what is said of it.
-std::string ItemsText(const Result<std::vector<PlannedItem>>& items) {
-  if (!items.ok() || items->empty() || items->front().path.empty()) return "";
-  const PlannedItem& first = items->front();
-  const char* const of = first.in_file ? "rows of " : "";
-  if (items->size() == 1) return fmt::format(" ({}{})", of, first.path);
-  return fmt::format(" ({}{} and {} more)", of, first.path, items->size() - 1);
-}
 
 }  // namespace
 
@@ -108,10 +100,11 @@ void Coordinator::Lose(uint32_t index, const LeaseName& name) {
   const uint16_t losses = state_.batch(name.id).losses;
   if (losses < options_.max_losses || availability_.LiveBeside(name))
     return availability_.End(name);
+  const std::string items = ItemsOfMiniBatch(state_, plan_, name.id);
   const std::string message = fmt::format(
       "mini-batch {}{} ended its node: {} times a node died that ran it or held nothing else; look "
       "for what ends the whole node, such as memory, mend it, and try again what failed",
-      MiniBatchText(name.id), ItemsText(plan_.Items(state_, name.id)), losses);
+      MiniBatchText(name.id), items.empty() ? "" : " (" + items + ")", losses);
   // Without the lease's fence: nobody reported this, so that no later report is a repeat of it.
   FailedRecord failed;
   failed.id = name.id;

@@ -44,7 +44,8 @@ std::string Hex(const std::array<uint8_t, 32>& digest) {
 std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTime started,
                          const std::map<std::string, std::string>& metrics,
                          const std::string& warning, const std::map<uint32_t, std::string>& columns,
-                         const std::vector<std::string>& first_lost) {
+                         const std::vector<std::string>& first_lost,
+                         const std::map<BatchId, std::string>& items) {
   const JobState& state = coordinator.state();
   const JobCounts& counts = state.counts();
   const Losses losses = coordinator.losses();
@@ -82,11 +83,13 @@ std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTim
                             {"held", node.held}});
   }
   out["errors"] = json::array();
-  for (const DistinctError& e : state.errors().Top(5)) {
+  for (const DistinctError& e : state.errors().Top(kErrorsTold)) {
+    const auto named = items.find(e.batch);
     out["errors"].push_back({{"kind", e.kind},
                              {"message", e.message},
                              {"count", e.count},
                              {"miniBatch", e.batch},
+                             {"item", named == items.end() ? "" : named->second},
                              {"node", e.node},
                              {"process", fmt::format("process{:03}", e.process)},
                              {"log", e.log}});
@@ -105,6 +108,7 @@ std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTim
                       {"reason", verdict->reason},
                       {"message", verdict->message}};
   }
+  out["firstFailed"] = first_lost;
   out["losses"] = nullptr;
   if (const auto& verdict = state.verdict();
       verdict && verdict->outcome == Outcome::kSucceeded && losses.items > 0) {

@@ -6,8 +6,9 @@
 #include <csignal>
 
 #include "coordinator/access.h"
+#include "coordinator/item_names.h"
 #include "coordinator/log_tree/batch_report.h"
-#include "coordinator/log_tree/dead_letters.h"
+#include "coordinator/log_tree/failed_items.h"
 #include "coordinator/log_tree/reports.h"
 #include "coordinator/lost_items.h"
 #include "coordinator/plan/source.h"
@@ -311,7 +312,7 @@ void CoordinatorServer::OnPublished(const Result<Publication>& published) {
 
 std::string CoordinatorServer::Progress() const {
   return ProgressJson(coordinator_, ledger_.epoch(), started_, metrics_.latest(), options_.warning,
-                      columns_, first_lost_);
+                      columns_, first_lost_, items_);
 }
 
 void CoordinatorServer::OnLooked(Instant begun, const Status& newest) {
@@ -360,6 +361,7 @@ void CoordinatorServer::AfterEvent() {
     case Coordinator::Phase::kEnded: {
       if (ended_at_ == Instant()) {
         ended_at_ = Now();
+        NameErrors();
         first_lost_ = FirstLostItems(state_, coordinator_.rules(), plan_, kMostLostNames);
       }
       const bool late = Now() - ended_at_ > options_.leave_limit;
@@ -388,6 +390,7 @@ void CoordinatorServer::Tick() {
     spdlog::warn("this epoch ends: {}", because);
     End(CoordinatorExit::kDrained, because);
   }
+  NameErrors();
   if (Now() >= overview_at_) {
     overview_at_ = Now() + kOverviewInterval;
     WriteOverview();
@@ -398,6 +401,15 @@ void CoordinatorServer::Tick() {
   }
   AfterEvent();
   if (!ending_) loop_.After(kTick, [this] { Tick(); });
+}
+
+// Those that are told. Each name costs a look into the plan, once.
+void CoordinatorServer::NameErrors() {
+  for (const DistinctError& error : state_.errors().Top(kErrorsTold)) {
+    if (!items_.contains(error.batch)) {
+      items_[error.batch] = ItemsOfMiniBatch(state_, plan_, error.batch);
+    }
+  }
 }
 
 // Progress for people who read files: lost lines do no harm, so no sync and no error.
@@ -414,16 +426,15 @@ void CoordinatorServer::LogRefusals() {
 
 // On a thread of its own, since it reads the whole ledger; the state does not change any more.
 void CoordinatorServer::WriteLastReports() {
+  PlanStore plan(ledger_);  // the other one is the loop's
+  const FailureRules& rules = coordinator_.rules();
   for (const Status& written :
-       {WriteReports(state_, coordinator_.rules(), folder_),
-        WriteBatchReports(files_, options_.state_folder, state_, coordinator_.rules(), folder_)}) {
+       {WriteReports(state_, rules, plan, folder_),
+        WriteBatchReports(files_, options_.state_folder, state_, rules, folder_),
+        WriteFailedItems(files_, options_.state_folder, state_, rules, plan, folder_,
+                         options_.dead_letters)}) {
     if (!written.ok()) spdlog::warn("the reports are not complete: {}", written.error().message);
   }
-  if (!options_.dead_letters) return;
-  PlanStore plan(ledger_);  // the other one is the loop's
-  const Status written =
-      WriteDeadLetters(files_, options_.state_folder, state_, coordinator_.rules(), plan, folder_);
-  if (!written.ok()) spdlog::warn("dead-letter.jsonl: {}", written.error().message);
 }
 
 void CoordinatorServer::End(CoordinatorExit exit, const std::string& because) {

@@ -83,6 +83,7 @@ class CoordinatorServer {
   void OnFlushed(const Result<uint64_t>& flushed);
   void Publish();
   void OnPublished(const Result<Publication>& published);
+  void NameErrors();
   void WriteOverview();
   void LogRefusals();
   void OnLooked(Instant begun, const Status& newest);
@@ -116,7 +117,8 @@ class CoordinatorServer {
   CoordinatorExit exit_ = CoordinatorExit::kDiskFailed;
   bool ending_ = false;
   Instant ended_at_;
-  std::vector<std::string> first_lost_;  // once it has ended
+  std::vector<std::string> first_lost_;   // once it has ended
+  std::map<BatchId, std::string> items_;  // of the mini-batches that errors were first in
 
   std::mutex mutex_;  // guards the three below
   std::condition_variable wake_;

@@ -5,13 +5,18 @@
 namespace parallelrun {
 namespace {
 
-Verdict Failed(std::string reason, std::string message, const JobState& state) {
+using NameItems = std::function<std::string(BatchId)>;
+
+Verdict Failed(std::string reason, std::string message, const JobState& state,
+               const NameItems& items) {
   const std::vector<DistinctError> top = state.errors().Top(1);
   if (!top.empty()) {
     const DistinctError& e = top.front();
-    message +=
-        fmt::format(". Most frequent error ({} of {}): {}: {} (mini-batch {}, node {}, log {})",
-                    e.count, state.errors().total(), e.kind, e.message, e.batch, e.node, e.log);
+    const std::string names = items(e.batch);
+    message += fmt::format(". Most frequent error ({} of {}): {}: {} (mini-batch {}{}{}, node {}",
+                           e.count, state.errors().total(), e.kind, e.message,
+                           MiniBatchText(e.batch), names.empty() ? "" : ", ", names, e.node);
+    message += e.log.empty() ? ")" : fmt::format(", log {})", e.log);
   }
   return {Outcome::kFailed, std::move(reason), std::move(message)};
 }
@@ -56,7 +61,8 @@ Verdict Succeeded(const JobCounts& counts, const Losses& losses, bool append_row
 
 }  // namespace
 
-std::optional<Verdict> Decide(const JobState& state, const FailureRules& rules) {
+std::optional<Verdict> Decide(const JobState& state, const FailureRules& rules,
+                              const NameItems& items) {
   const JobCounts& counts = state.counts();
   const Losses losses = CountLosses(counts, rules);
   const int64_t items_allowed = rules.thresholds.error_threshold.value_or(-1);
@@ -67,13 +73,13 @@ std::optional<Verdict> Decide(const JobState& state, const FailureRules& rules) 
     return Failed("ErrorThresholdExceeded",
                   fmt::format("{} items have failed{}{}; spec.errorThreshold allows {}",
                               losses.items, within, within.empty() ? "" : ")", items_allowed),
-                  state);
+                  state, items);
   }
   if (Exceeds(counts.failed, batches_allowed)) {
     return Failed("AllowedFailedCountExceeded",
                   fmt::format("{} mini-batches have failed; spec.allowedFailedCount allows {}",
                               counts.failed, batches_allowed),
-                  state);
+                  state, items);
   }
   if (state.plan_ended() && static_cast<double>(counts.failed) * 100 >
                                 percent_allowed * static_cast<double>(counts.planned)) {
@@ -81,18 +87,18 @@ std::optional<Verdict> Decide(const JobState& state, const FailureRules& rules) 
         "AllowedFailedPercentExceeded",
         fmt::format("{} of {} mini-batches have failed; spec.allowedFailedPercent allows {} %",
                     counts.failed, counts.planned, percent_allowed),
-        state);
+        state, items);
   }
   if (!state.all_settled()) return std::nullopt;
   if (counts.succeeded == 0) {
     return Failed("NothingSucceeded", fmt::format("all {} mini-batches have failed", counts.failed),
-                  state);
+                  state, items);
   }
   if (rules.append_row && counts.rows == 0) {
     return Failed("NoRows",
                   "no run() returned a row, so there is no output to write: return one element for "
                   "each item, or set spec.output.action to SummaryOnly",
-                  state);
+                  state, items);
   }
   return Succeeded(counts, losses, rules.append_row);
 }

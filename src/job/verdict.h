@@ -1,7 +1,9 @@
 // When a job is over, and how. Pure.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <string>
 
 #include "job/job_state.h"
 #include "job/losses.h"
@@ -13,7 +15,9 @@ inline constexpr char kComplete[] = "Complete";
 inline constexpr char kWithFailures[] = "CompletedWithFailures";
 
 // The verdict that the state calls for, or nullopt while the job goes on. With an appended output
-// file a run without a single row has failed.
-std::optional<Verdict> Decide(const JobState& state, const FailureRules& rules);
+// file a run without a single row has failed. `items` says what a mini-batch is made of, "":
+// unknown.
+std::optional<Verdict> Decide(const JobState& state, const FailureRules& rules,
+                              const std::function<std::string(BatchId)>& items);
 
 }  // namespace parallelrun

@@ -39,6 +39,17 @@ def test_run_a_script_without_a_job_file(work):
     assert str(work.root / "out" / "parallel_run_step.txt") in result.output
 
 
+def test_a_wrong_value_is_told_by_the_flag_that_was_typed(work):
+    work.files(1)
+    (work.root / "score.py").write_text(SCORE)
+    words = ["run", "score.py", "--input", "data", "--output", "out"]
+    result = work.call(*words, "--mini-batch-size", "10Mi")
+    assert result.code == 2, result
+    assert result.output.startswith("--mini-batch-size: "), result
+    assert "command line" not in result.output
+    assert "miniBatchSize" not in result.output
+
+
 def test_run_a_script_over_a_table(work):
     (work.root / "table.csv").write_text("a,b\n" + "".join(f"{i},{i * i}\n" for i in range(200)))
     (work.root / "score.py").write_text("def run(mini_batch):\n    return mini_batch\n")

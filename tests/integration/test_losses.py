@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import pytest
 from support.refusal import expect_no_output
@@ -125,7 +126,16 @@ def test_losses_that_nobody_allowed_have_a_status_of_their_own(work):
     assert result.code == 3, result
     assert "Finished with losses: 20 of 120 items have no row" in result.output
     assert f"\n  {work.data / '000010.txt'}\n" in result.output
-    assert "processed_mini-batches.csv" in result.output
+    assert f"To see them: less {work.logs / 'failures.jsonl'}" in result.output
+    failures = list(map(json.loads, work.log_text("failures.jsonl").splitlines()))
+    assert [failure["item"] for failure in failures] == [
+        str(work.data / f"{index:06}.txt") for index in range(10, 30)
+    ]
+    first = failures[0]
+    assert (first["type"], first["message"], first["location"]) == ("ValueError", "bad", "score.py:6")
+    assert (first["miniBatch"], first["attempt"], first["node"]) == (1, 1, 0)
+    assert (work.logs / first["log"]).exists()
+    assert first["process"] in first["log"]
     again = next(line for line in result.output.splitlines() if line.startswith("To retry them: "))
     assert again.endswith(" --retry-failed")
     ledger = work.call("ledger", work.out / "job" / "state")
@@ -143,6 +153,20 @@ def test_losses_that_nobody_allowed_have_a_status_of_their_own(work):
     assert result.code == 0, result
     assert "Succeeded (Complete)" in result.output
     assert work.rows() == rows_without(120)
+    assert not (work.logs / "failures.jsonl").exists()
+
+
+def test_a_job_that_fails_names_its_items(work):
+    result = raising(work, errorThreshold=5)
+    assert result.code == 1, result
+    # Either of the two mini-batches may have been the one too many.
+    first = json.loads(work.log_text("failures.jsonl").splitlines()[0])["item"]
+    assert "Failed, to begin with:\n  " + first in result.output
+    headline = result.output[result.output.index("Failed (") :].splitlines()[0]
+    assert re.search(r"\(mini-batch [12], \S+/0000[12]0.txt and 9 more, node 0, log ", headline)
+    assert re.search(r"first in mini-batch [12] \(\S+.txt and 9 more\), node 0", result.output)
+    progress = work.log_text("job_error.txt")
+    assert re.search(r"first in mini-batch [12] \(\S+.txt and 9 more\), node 0", progress)
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,12 @@
 #include "agent/processes/frames.h"
 
-#include <spdlog/fmt/fmt.h>
-
 #include <nlohmann/json.hpp>
 #include <tuple>
 #include <utility>
 
 #include "base/bytes.h"
 #include "base/escape.h"
+#include "job/failure_text.h"
 #include "job/node_messages.h"
 
 namespace parallelrun {
@@ -88,12 +87,9 @@ std::optional<FailureText> ParseFailure(std::string_view json) {
   const std::string type = StringOf(parsed, "type");
   const std::string location = StringOf(parsed, "location");
   // What ParallelRun itself found wrong has its kind as its type: no need to say it twice.
-  if (!type.empty() && type != failure.kind) failure.message = Printable(type, kMaxName) + ": ";
-  const std::string place =
-      location.empty() ? "" : fmt::format(" ({})", Printable(location, 2 * kMaxName));
-  failure.message += Printable(StringOf(parsed, "message"),
-                               kMaxFailureMessage - failure.message.size() - place.size()) +
-                     place;
+  failure.message = JoinFailure({type == failure.kind ? "" : Printable(type, kMaxName),
+                                 StringOf(parsed, "message"), Printable(location, 2 * kMaxName)},
+                                kMaxFailureMessage);
   const auto fatal = parsed.find("fatal");
   failure.fatal = fatal != parsed.end() && fatal->is_boolean() && fatal->get<bool>();
   std::tie(failure.output.stdout_begin, failure.output.stdout_end) = RangeOf(parsed, "stdout");

@@ -25,12 +25,15 @@ std::string Rate(double per_second) {
 std::string Errors(const json& progress, const std::string& logs) {
   std::string text;
   for (const json& e : progress["errors"]) {
-    text += fmt::format("  {} x {}: {}\n    first in mini-batch {}, node {}, {}; see {}/{}\n",
+    const std::string item = e.value("item", "");
+    const std::string log = e["log"];
+    text += fmt::format("  {} x {}: {}\n    first in mini-batch {}{}, node {}, {}{}\n",
                         e["count"].get<uint64_t>(), Printable(e["kind"].get<std::string>(), 100),
                         Printable(e["message"].get<std::string>(), kMessageBytes),
-                        e["miniBatch"].get<uint64_t>(), e["node"].get<uint32_t>(),
-                        e["process"].get<std::string>(), logs,
-                        Printable(e["log"].get<std::string>(), 300));
+                        e["miniBatch"].get<uint64_t>(),
+                        item.empty() ? "" : " (" + Printable(item, kMessageBytes) + ")",
+                        e["node"].get<uint32_t>(), e["process"].get<std::string>(),
+                        log.empty() ? "" : "; see " + logs + "/" + Printable(log, 300));
   }
   return text;
 }
@@ -55,6 +58,17 @@ std::string Headline(const json& progress) {
     return fmt::format("Finished with losses: {} ({})\n", message, reason);
   }
   return fmt::format("{} ({}): {}\n", progress["state"].get<std::string>(), reason, message);
+}
+
+// What failed in a job that did, by name; "" for nothing.
+std::string Failures(const json& progress, const Leads& leads) {
+  const json names = progress.value("firstFailed", json::array());
+  if (progress["state"] != "Failed" || names.empty()) return "";
+  std::string text = "Failed, to begin with:\n";
+  for (const json& name : names) {
+    text += fmt::format("  {}\n", Printable(name.get<std::string>(), kMessageBytes));
+  }
+  return text + fmt::format("To see them: less {}\n", ForShell(leads.lost));
 }
 
 // What was lost, and what to do about it; "" for nothing.
@@ -147,6 +161,7 @@ std::string Summary(const json& progress, const Leads& leads, Duration elapsed) 
     text += fmt::format("{} failed attempts; the most frequent errors:\n{}",
                         progress["failedAttempts"].get<uint64_t>(), errors);
   }
+  text += Failures(progress, leads);
   if (state == "Failed" && settled == 0) {
     text += "Nothing has been done yet: mend that, and give the command again\n";
   } else if (state != "Succeeded") {

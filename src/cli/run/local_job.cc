@@ -102,6 +102,14 @@ void Describe(const RunRequest& request, LocalJob& local) {
   }
 }
 
+// Nobody has seen the job file that was made of the words of the command.
+void SpeakOfWhatWasTyped(const QuickJob& quick, Problem& problem) {
+  problem.line = 0;
+  if (!problem.flag.empty()) return;
+  problem.flag = TypedAs(quick, problem.field);
+  if (!problem.flag.empty()) problem.field.clear();
+}
+
 }  // namespace
 
 std::string Absolute(const fs::path& base, const std::string& path) {
@@ -155,7 +163,7 @@ Result<LocalJob> PrepareJob(const RunRequest& request) {
   Result<std::string> text =
       quick ? Result<std::string>(QuickJobYaml(*request.quick)) : ReadJobFile(request.job_file);
   if (!text.ok()) return text.error();
-  const std::string label = quick ? "command line" : request.job_file;
+  const std::string label = quick ? "" : request.job_file;
   const fs::path job_folder =
       fs::absolute(quick ? fs::path(request.quick->script) : fs::path(request.job_file))
           .parent_path();
@@ -163,13 +171,16 @@ Result<LocalJob> PrepareJob(const RunRequest& request) {
   ParsedJob parsed = ReadJob(*text, request.overrides, Target::kLocal);
   std::string problems;
   LocalJob local;
-  for (const Problem& problem : parsed.problems) {
+  for (Problem& problem : parsed.problems) {
+    if (quick) SpeakOfWhatWasTyped(*request.quick, problem);
     const std::string line = FormatProblem(problem, label);
     if (problem.severity == Problem::Severity::kWarning) local.notes.push_back(line);
     problems += (problems.empty() ? "" : "\n") + line;
   }
   if (!parsed.ok()) return Error{Code::kInvalid, problems};
-  for (const std::string& note : parsed.notes) local.notes.push_back(label + ": " + note);
+  for (const std::string& note : parsed.notes) {
+    local.notes.push_back(quick ? note : label + ": " + note);
+  }
   local.job = std::move(parsed.job);
 
   Describe(request, local);

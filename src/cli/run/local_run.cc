@@ -395,9 +395,8 @@ class LocalRun {
     }
     Warn(*last);  // a job may end before its first progress is heard of
     const std::string& logs = job_.layout.log_folder;
-    const char* const lost = job_.job.spec.isolate_failures
-                                 ? "/dead-letter.jsonl"
-                                 : "/sys/job_report/processed_mini-batches.csv";
+    const char* const lost =
+        job_.job.spec.isolate_failures ? "/dead-letter.jsonl" : "/failures.jsonl";
     std::string text = Summary(*last, {logs, logs + lost, next_.resume, next_.retry_failed},
                                clock_.Now() - started_);
     while (!text.empty() && text.back() == '\n') text.pop_back();

@@ -104,4 +104,16 @@ std::string QuickJobYaml(const QuickJob& job) {
   return text;
 }
 
+std::string TypedAs(const QuickJob& job, const std::string& field) {
+  const auto below = [&field](const std::string& path) { return field.starts_with(path); };
+  if (below("spec.miniBatchSize")) return "--mini-batch-size";
+  if (below("spec.processCountPerNode")) return "--processes";
+  if (below("spec.arguments")) return "behind --";
+  if (below("spec.inputs") && field.ends_with(".pattern")) return "--pattern";
+  const bool outputs = below(fmt::format("spec.volumes[{}]", job.input.sources.size()));
+  if (outputs || below("spec.output")) return "--output";
+  if (below("spec.inputs") || below("spec.volumes")) return "--input";
+  return below("spec.entryScript") || below("metadata.name") ? job.script : "";
+}
+
 }  // namespace parallelrun

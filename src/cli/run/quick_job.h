@@ -24,4 +24,7 @@ std::string JobNameOf(const std::string& script);
 // YAML text. The output is resolved against the current folder.
 std::string QuickJobYaml(const QuickJob& job);
 
+// What the user typed that has become that field of it, as "--mini-batch-size"; "": nothing.
+std::string TypedAs(const QuickJob& job, const std::string& field);
+
 }  // namespace parallelrun

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/escape.h"
+#include "coordinator/item_names.h"
 
 namespace parallelrun {
 namespace {
@@ -30,22 +31,25 @@ std::string EndOf(const Coordinator& coordinator) {
 
 }  // namespace
 
-std::string JobErrors(const JobState& state, const std::string& log_folder) {
+std::string JobErrors(const JobState& state, PlanStore& plan, const std::string& log_folder) {
   const std::vector<DistinctError> errors = state.errors().Top(DistinctErrors::kLimit);
   if (errors.empty()) return "No attempt of a mini-batch has failed.\n";
   std::string text = fmt::format(
       "{} attempts have failed, with {} distinct errors{}:\n", state.errors().total(),
       errors.size(), errors.size() == DistinctErrors::kLimit ? " (more are not listed)" : "");
   for (const DistinctError& e : errors) {
+    const std::string items = ItemsOfMiniBatch(state, plan, e.batch);
     text += fmt::format(
-        "\n{} x {}: {}\n  first in mini-batch {}, node {}, process{:03}{}\n", e.count,
-        Printable(e.kind, 100), Printable(e.message, kMessageBytes), e.batch, e.node, e.process,
+        "\n{} x {}: {}\n  first in mini-batch {}{}, node {}, process{:03}{}\n", e.count,
+        Printable(e.kind, 100), Printable(e.message, kMessageBytes), e.batch,
+        items.empty() ? "" : fmt::format(" ({})", Printable(items, kMessageBytes)), e.node,
+        e.process,
         e.log.empty() ? "" : fmt::format(", see {}/{}", log_folder, Printable(e.log, 300)));
   }
   return text;
 }
 
-std::string JobResult(const JobState& state, const FailureRules& rules,
+std::string JobResult(const JobState& state, const FailureRules& rules, PlanStore& plan,
                       const std::string& log_folder) {
   std::string text;
   if (const auto& verdict = state.verdict()) {
@@ -63,7 +67,7 @@ std::string JobResult(const JobState& state, const FailureRules& rules,
     text += fmt::format("Output: {} ({} rows, {} bytes)\n", published->path, published->rows,
                         published->bytes);
   }
-  return text + "\n" + JobErrors(state, log_folder);
+  return text + "\n" + JobErrors(state, plan, log_folder);
 }
 
 std::string LogReadme() {
@@ -73,6 +77,7 @@ std::string LogReadme() {
          "\n"
          "job_result.txt                             start here: the result, and the root cause of "
          "a failure\n"
+         "failures.jsonl                             the items that failed, one a line\n"
          "dead-letter.jsonl                          with isolateFailures: the items that failed\n"
          "job_error.txt                              the distinct errors with their counts\n"
          "job_progress_overview.<yyyymmdd>.txt       progress over time, a file each day (UTC)\n"
@@ -120,10 +125,11 @@ std::string OverviewLine(const Coordinator& coordinator, Duration elapsed, WallT
   return line + end + "\n";
 }
 
-Status WriteReports(const JobState& state, const FailureRules& rules, const LogFolder& folder) {
-  const std::string errors = JobErrors(state, folder.path());
+Status WriteReports(const JobState& state, const FailureRules& rules, PlanStore& plan,
+                    const LogFolder& folder) {
+  const std::string errors = JobErrors(state, plan, folder.path());
   const std::pair<const char*, std::string> reports[] = {
-      {"job_result.txt", JobResult(state, rules, folder.path())},
+      {"job_result.txt", JobResult(state, rules, plan, folder.path())},
       {"job_error.txt", errors},
       {"user/error.txt", errors},
       {"readme.txt", LogReadme()},

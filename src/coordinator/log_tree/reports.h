@@ -1,5 +1,6 @@
 // The reports that explain a job, in its log tree: made from what the ledger says, so that a later
 // epoch writes the same. Text functions are pure; WriteReports publishes each file by rename.
+// `plan` names items.
 #pragma once
 
 #include <string>
@@ -7,15 +8,16 @@
 #include "base/time.h"
 #include "coordinator/coordinator.h"
 #include "coordinator/log_tree/log_folder.h"
+#include "coordinator/plan/plan_store.h"
 
 namespace parallelrun {
 
 // job_result.txt: the root cause in its first line, then counts, output and the distinct errors.
-std::string JobResult(const JobState& state, const FailureRules& rules,
+std::string JobResult(const JobState& state, const FailureRules& rules, PlanStore& plan,
                       const std::string& log_folder);
 
 // job_error.txt and user/error.txt: the distinct errors, each with where it happened first.
-std::string JobErrors(const JobState& state, const std::string& log_folder);
+std::string JobErrors(const JobState& state, PlanStore& plan, const std::string& log_folder);
 
 // readme.txt: what lies where in the log tree.
 std::string LogReadme();
@@ -27,6 +29,7 @@ std::string OverviewLine(const Coordinator& coordinator, Duration elapsed, WallT
 std::string OverviewName(WallTime now);
 
 // Writes the reports of a job that has a verdict.
-Status WriteReports(const JobState& state, const FailureRules& rules, const LogFolder& folder);
+Status WriteReports(const JobState& state, const FailureRules& rules, PlanStore& plan,
+                    const LogFolder& folder);
 
 }  // namespace parallelrun

@@ -140,6 +140,38 @@ TEST(DisplayTest, MissingItemsThatAreNoLossAreCounted) {
   EXPECT_NE(text.find("610 succeeded, 20 failed, 5 without an element\n"), std::string::npos);
 }
 
+TEST(DisplayTest, WhatFailedIsNamed) {
+  json progress = Progress();
+  progress["state"] = "Failed";
+  progress["verdict"] = {{"reason", "ErrorThresholdExceeded"}, {"message", "20 items have failed"}};
+  progress["firstFailed"] = {"/in/a\x1b.png"};
+  progress["errors"][0]["item"] = "/in/a\x1b.png and 9 more";
+  std::string text = Summary(progress, LeadsOf("again"), seconds(3));
+  for (const char* line :
+       {"first in mini-batch 7 (/in/a\\x1b.png and 9 more), node 0, process001; see /out/logs/user",
+        "\nFailed, to begin with:\n  /in/a\\x1b.png\nTo see them: less '/out/my "
+        "logs/report.csv'\n"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
+  }
+  progress["errors"][0]["log"] = "";
+  text = Summary(progress, LeadsOf("again"), seconds(3));
+  EXPECT_EQ(text.find("; see "), std::string::npos) << text;
+}
+
+TEST(QuickJobTest, FieldsAreWhatWasTyped) {
+  QuickJob quick;
+  quick.script = "score.py";
+  quick.input.sources = {{"/a", "", ""}, {"/b", "", ""}};
+  EXPECT_EQ(TypedAs(quick, "spec.miniBatchSize"), "--mini-batch-size");
+  EXPECT_EQ(TypedAs(quick, "spec.processCountPerNode"), "--processes");
+  EXPECT_EQ(TypedAs(quick, "spec.inputs[1].files.pattern"), "--pattern");
+  EXPECT_EQ(TypedAs(quick, "spec.inputs[1].files"), "--input");
+  EXPECT_EQ(TypedAs(quick, "spec.volumes[1].hostPath"), "--input");
+  EXPECT_EQ(TypedAs(quick, "spec.volumes[2].hostPath"), "--output");
+  EXPECT_EQ(TypedAs(quick, "spec.entryScript"), "score.py");
+  EXPECT_EQ(TypedAs(quick, "spec.errorThreshold"), "");
+}
+
 TEST(QuickJobTest, NamesAreMadeValid) {
   EXPECT_EQ(JobNameOf("score.py"), "score");
   EXPECT_EQ(JobNameOf("/x/My_Script.v2.py"), "my-script-v2");

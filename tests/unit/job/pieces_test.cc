@@ -8,6 +8,8 @@
 namespace parallelrun {
 namespace {
 
+std::string Unnamed(BatchId) { return ""; }
+
 constexpr BatchId Piece(BatchId whole, uint64_t k) { return whole + (k << 32); }
 
 class PiecesTest : public ::testing::Test {
@@ -99,9 +101,9 @@ TEST_F(PiecesTest, OneBadItemFailsAloneAndTheCountsAreTrue) {
   EXPECT_EQ(counts.items_isolated, 1u);
   EXPECT_EQ(counts.rows, 9u);
   EXPECT_TRUE(state_.all_settled());
-  const auto verdict = Decide(state_, {{1, 0, 0.0}, true, false});
+  const auto verdict = Decide(state_, {{1, 0, 0.0}, true, false}, Unnamed);
   EXPECT_EQ(verdict->reason, "CompletedWithFailures");
-  EXPECT_EQ(Decide(state_, {{0, {}, {}}, true, false})->reason, "ErrorThresholdExceeded");
+  EXPECT_EQ(Decide(state_, {{0, {}, {}}, true, false}, Unnamed)->reason, "ErrorThresholdExceeded");
 }
 
 TEST_F(PiecesTest, RowsAreInTheOrderOfTheItems) {

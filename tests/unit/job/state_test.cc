@@ -8,6 +8,8 @@
 namespace parallelrun {
 namespace {
 
+std::string Unnamed(BatchId) { return ""; }
+
 PlanChunkRecord Chunk(BatchId first, uint64_t first_item, uint32_t slices, uint32_t rows) {
   TabularChunk tabular;
   tabular.path = "/in/a.csv";
@@ -50,7 +52,7 @@ class JobStateTest : public ::testing::Test {
   std::optional<Verdict> Decided(std::optional<int64_t> items = {},
                                  std::optional<int64_t> batches = {},
                                  std::optional<double> percent = {}) {
-    return Decide(state_, {{items, batches, percent}, true, false});
+    return Decide(state_, {{items, batches, percent}, true, false}, Unnamed);
   }
 
   JobState state_;
@@ -271,7 +273,7 @@ TEST_F(JobStateTest, NoRowsFailsOnlyAppendedOutput) {
   Plan(1, 5);
   Succeed(0, 5, 0);
   EXPECT_EQ(Decided()->reason, "NoRows");
-  EXPECT_EQ(Decide(state_, {{}, false, false})->reason, "Complete");
+  EXPECT_EQ(Decide(state_, {{}, false, false}, Unnamed)->reason, "Complete");
 }
 
 TEST_F(JobStateTest, AShortReturnCountsItsMissingItemsWhereAThresholdIsWritten) {
@@ -286,7 +288,8 @@ TEST_F(JobStateTest, AShortReturnCountsItsMissingItemsWhereAThresholdIsWritten) 
     EXPECT_EQ(Decided(threshold)->reason, "Complete");
     EXPECT_NE(Decided(threshold)->message.find("2 items got no element"), std::string::npos);
   }
-  EXPECT_EQ(Decide(state_, {{1, {}, {}}, false, false})->reason, "Complete");  // SummaryOnly
+  EXPECT_EQ(Decide(state_, {{1, {}, {}}, false, false}, Unnamed)->reason,
+            "Complete");  // SummaryOnly
 }
 
 // --- rate

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "coordinator/log_tree/batch_report.h"
-#include "coordinator/log_tree/dead_letters.h"
+#include "coordinator/log_tree/failed_items.h"
 #include "coordinator/log_tree/log_sink.h"
 #include "coordinator/log_tree/reports.h"
 #include "tests/support/fault_files.h"
@@ -31,9 +31,9 @@ Status WriteAll(Files& files, const JobState& state, const std::string& state_fo
       sink->Write(0, {"user", "stdout", "0", "a.txt"}, 0, "first\n"),
       sink->Write(0, {"user", "stdout", "0", "a.txt"}, 6, "second\n"),
       sink->folder().Append("user/metrics.jsonl", "{}\n"),
-      WriteReports(state, rules, sink->folder()),
+      WriteReports(state, rules, plan, sink->folder()),
       WriteBatchReports(files, state_folder, state, rules, sink->folder()),
-      WriteDeadLetters(files, state_folder, state, rules, plan, sink->folder())};
+      WriteFailedItems(files, state_folder, state, rules, plan, sink->folder(), true)};
   for (const Status& step : steps) {
     if (!step.ok()) return step;
   }

@@ -1,0 +1,18 @@
+#include "coordinator/item_names.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <vector>
+
+namespace parallelrun {
+
+std::string ItemsOfMiniBatch(const JobState& state, PlanStore& plan, BatchId id) {
+  const Result<std::vector<PlannedItem>> items = plan.Items(state, id);
+  if (!items.ok() || items->empty() || items->front().path.empty()) return "";
+  const PlannedItem& first = items->front();
+  const char* const of = first.in_file ? "rows of " : "";
+  if (items->size() == 1) return of + first.path;
+  return fmt::format("{}{} and {} more", of, first.path, items->size() - 1);
+}
+
+}  // namespace parallelrun

@@ -1,0 +1,16 @@
+// What the items of a mini-batch are called, for people: they know their files, not the numbers of
+// mini-batches. Not thread-safe: it reads the plan.
+#pragma once
+
+#include <string>
+
+#include "coordinator/plan/plan_store.h"
+#include "job/job_state.h"
+
+namespace parallelrun {
+
+// "/data/a.png and 9 more", "rows of /data/a.csv", not escaped; "" for a rank, and where the plan
+// cannot be read.
+std::string ItemsOfMiniBatch(const JobState& state, PlanStore& plan, BatchId id);
+
+}  // namespace parallelrun

@@ -1,0 +1,240 @@
+#include "coordinator/log_tree/failed_items.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "job/failure_text.h"
+
+namespace parallelrun {
+namespace {
+
+using nlohmann::json;
+
+constexpr char kFailures[] = "failures.jsonl";
+constexpr char kDeadLetters[] = "dead-letter.jsonl";
+constexpr uint64_t kMostLogBytes = uint64_t{64} << 20;
+constexpr size_t kMostTraceback = size_t{64} << 10;
+
+// The tracebacks in one error log, found by the heading that the worker gives each of them.
+class ErrorLogs {
+ public:
+  explicit ErrorLogs(LogFolder folder) : folder_(std::move(folder)) {}
+
+  // "" when it is not there.
+  std::string Traceback(const std::string& log, BatchId id, uint32_t attempt) {
+    if (log.empty()) return "";
+    Open(log);
+    const std::string heading = fmt::format("|mini-batch {}, attempt {}: ", id, attempt);
+    const size_t at = text_.find(heading);
+    if (at == std::string::npos) return "";
+    const size_t begin = text_.find("Traceback (most recent call last)", at);
+    const size_t end = std::min(text_.find("|ERROR|", at + heading.size()), text_.size());
+    if (begin == std::string::npos || begin >= end) return "";
+    // Without the next entry's line, of which the time stands before the level.
+    const size_t line = end == text_.size() ? end : text_.rfind('\n', end);
+    return text_.substr(begin, std::min(line - begin, kMostTraceback));
+  }
+
+ private:
+  void Open(const std::string& log) {
+    if (log == log_) return;
+    log_ = log;
+    text_.clear();
+    const Result<std::unique_ptr<File>> file = folder_.OpenRead(log);
+    if (!file.ok()) return;
+    const Result<FileFacts> facts = (*file)->Stat();
+    if (!facts.ok() || facts->kind != EntryKind::kFile || facts->size > kMostLogBytes) return;
+    Result<std::string> text = (*file)->ReadAt(0, facts->size);
+    if (text.ok()) text_ = std::move(*text);
+  }
+
+  const LogFolder folder_;
+  std::string log_;
+  std::string text_;
+};
+
+// A file of lines, which is there only if there are any.
+class Lines {
+ public:
+  Lines(LogFolder folder, const char* name) : folder_(std::move(folder)), name_(name) {}
+
+  void Add(const json& line) {
+    if (!file_) file_.emplace(folder_, name_);
+    file_->Add(line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+  }
+
+  Status Publish() {
+    if (file_) return file_->Publish();
+    folder_.RemoveAll(name_);  // of an earlier generation
+    return {};
+  }
+
+ private:
+  const LogFolder folder_;
+  const char* const name_;
+  std::optional<NewLogFile> file_;
+};
+
+class FailedItems {
+ public:
+  FailedItems(const JobState& state, const FailureRules& rules, PlanStore& plan,
+              const LogFolder& folder, bool dead_letters)
+      : state_(state),
+        rules_(rules),
+        plan_(plan),
+        logs_(folder),
+        failures_(folder, kFailures),
+        letters_(folder, kDeadLetters),
+        dead_letters_(dead_letters) {}
+
+  Status Visit(const Record& record) {
+    if (const auto* settings = std::get_if<SettingsRecord>(&record)) {
+      generation_ = settings->generation;
+    }
+    if (const auto* result = std::get_if<ResultRecord>(&record)) return VisitResult(*result);
+    const auto* failed = std::get_if<FailedRecord>(&record);
+    const bool counts = failed != nullptr && state_.settings() &&
+                        generation_ == state_.settings()->generation && state_.known(failed->id);
+    return counts ? VisitFailed(*failed) : Status();
+  }
+
+  Status Publish() {
+    const Status failures = failures_.Publish();
+    const Status letters = letters_.Publish();
+    return failures.ok() ? letters : failures;
+  }
+
+ private:
+  // A line for what was skipped, and one for what is without an element.
+  Status VisitResult(const ResultRecord& result) {
+    if (!state_.known(result.id)) return {};
+    const MiniBatch batch = state_.batch(result.id);
+    const uint32_t items = batch.items;
+    const uint32_t skipped = batch.items_skipped;
+    const uint32_t failed = rules_.FailedOf(batch.items_missing, skipped);
+    if (failed == 0) return {};
+    const Result<std::vector<PlannedItem>> planned = plan_.Items(state_, result.id);
+    if (!planned.ok()) return planned.error();
+    if (skipped > 0) {
+      const std::string log =
+          fmt::format("user/files/{}/skipped_rows.process{:03}.txt", result.node, result.process);
+      AddOfResult(result, *planned, "skipped", skipped,
+                  {{"kind", "SkippedRows"},
+                   {"message", fmt::format("{} of {} rows do not fit the columns and were left "
+                                           "out; they are listed in {}",
+                                           skipped, items, log)},
+                   {"log", log}});
+    }
+    if (failed > skipped) {
+      // Which items these are, only run() knows.
+      AddOfResult(result, *planned, "withoutElement", failed - skipped,
+                  {{"kind", "ShortReturn"},
+                   {"message", fmt::format("run() returned {} elements for {} items",
+                                           result.items_succeeded, items - skipped)}});
+    }
+    return {};
+  }
+
+  // `lost` items of the mini-batch: how many they are is under `key` among the dead letters.
+  void AddOfResult(const ResultRecord& result, const std::vector<PlannedItem>& planned,
+                   const char* key, uint32_t lost, json line) {
+    line["miniBatch"] = WholeOf(result.id);
+    line["node"] = result.node;
+    line["process"] = fmt::format("process{:03}", result.process);
+    if (!planned.empty()) line["firstItem"] = planned.front().first_item;
+    for (const PlannedItem& item : planned) {
+      if (!item.path.empty()) line["paths"].push_back(item.path);
+    }
+    if (dead_letters_) {
+      json letter = line;
+      letter[key] = lost;
+      letter["items"] = state_.batch(result.id).items;
+      letters_.Add(letter);
+    }
+    line["items"] = lost;
+    line["type"] = line["kind"];
+    failures_.Add(line);
+  }
+
+  // The last attempt of what has not succeeded: it failed, or the job ended before it was tried
+  // again. What was split has pieces, which have lines of their own.
+  Status VisitFailed(const FailedRecord& failed) {
+    const MiniBatch batch = state_.batch(failed.id);
+    const bool stands = batch.fence == failed.fence && (batch.state == MiniBatch::State::kFailed ||
+                                                        batch.state == MiniBatch::State::kPending);
+    if (!stands) return {};
+    const Result<std::vector<PlannedItem>> items = plan_.Items(state_, failed.id);
+    if (!items.ok()) return items.error();
+    for (const PlannedItem& item : *items) {
+      json line = {{"miniBatch", WholeOf(failed.id)},
+                   {"items", item.rows},
+                   {"firstItem", item.first_item},
+                   {"kind", failed.kind},
+                   {"node", failed.node},
+                   {"process", fmt::format("process{:03}", failed.process)},
+                   {"log", failed.log}};
+      AddFailure(line, failed, batch, item);
+      if (dead_letters_ && batch.state == MiniBatch::State::kFailed) {
+        AddLetter(std::move(line), failed, batch, item);
+      }
+    }
+    return {};
+  }
+
+  // One line for each file; one for all rows of a mini-batch, which lie together.
+  void AddFailure(json line, const FailedRecord& failed, const MiniBatch& batch,
+                  const PlannedItem& item) {
+    const FailureParts parts = SplitFailure(failed.kind, failed.message);
+    line["item"] = item.path.empty() ? fmt::format("rank {}", WholeOf(failed.id)) : item.path;
+    line["type"] = parts.type.empty() ? std::string(failed.kind) : parts.type;
+    line["message"] = parts.message;
+    line["location"] = parts.location;
+    line["attempt"] = batch.failed_attempts;
+    failures_.Add(line);
+  }
+
+  void AddLetter(json line, const FailedRecord& failed, const MiniBatch& batch,
+                 const PlannedItem& item) {
+    line["message"] = failed.message;
+    line["attempts"] = batch.failed_attempts;
+    if (!item.path.empty()) line["path"] = item.path;
+    if (item.in_file) {
+      line["offset"] = item.offset;
+      line["length"] = item.length;
+      line["firstRow"] = item.first_row;
+    }
+    line["traceback"] = logs_.Traceback(std::string(failed.log), failed.id, batch.failed_attempts);
+    letters_.Add(line);
+  }
+
+  const JobState& state_;
+  const FailureRules& rules_;
+  PlanStore& plan_;
+  ErrorLogs logs_;
+  Lines failures_;
+  Lines letters_;
+  const bool dead_letters_;
+  uint32_t generation_ = 0;
+};
+
+}  // namespace
+
+Status WriteFailedItems(const Files& files, const std::string& state_folder, const JobState& state,
+                        const FailureRules& rules, PlanStore& plan, const LogFolder& folder,
+                        bool dead_letters) {
+  FailedItems items(state, rules, plan, folder, dead_letters);
+  const bool any = CountLosses(state.counts(), rules).items > 0 || state.errors().total() > 0;
+  if (!any) return items.Publish();  // a ledger may be long
+  const Result<uint64_t> read = Ledger::Inspect(
+      files, state_folder,
+      [&](const Record& record, const Place&, const Place&) { return items.Visit(record); });
+  if (!read.ok()) return read.error();
+  return items.Publish();
+}
+
+}  // namespace parallelrun

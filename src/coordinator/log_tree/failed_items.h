@@ -1,0 +1,24 @@
+// failures.jsonl and dead-letter.jsonl: the items that failed, one a line (docs/logs.md), from what
+// the ledger and the uploaded error logs say. Blocking I/O; memory grows with the size of one error
+// log.
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "coordinator/ledger/ledger.h"
+#include "coordinator/log_tree/log_folder.h"
+#include "coordinator/plan/plan_store.h"
+#include "job/job_state.h"
+#include "job/losses.h"
+
+namespace parallelrun {
+
+// Publishes the files in `folder`, or removes them when nothing has failed. `state` is what the
+// ledger in `state_folder` says.
+Status WriteFailedItems(const Files& files, const std::string& state_folder, const JobState& state,
+                        const FailureRules& rules, PlanStore& plan, const LogFolder& folder,
+                        bool dead_letters);
+
+}  // namespace parallelrun
