@@ -11,6 +11,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "agent/processes/frames.h"
 #include "base/random.h"
 #include "job/gpu_slots.h"
 #include "job/node_messages.h"
@@ -236,7 +237,8 @@ std::string StartBody(const JobSettings& job, uint32_t node, uint32_t process) {
                    {"loggingLevel", job.logging_level},
                    {"image", job.image},
                    {"metrics", true},
-                   {"headers", true}});
+                   {"headers", true},
+                   {"stackSignal", kStackSignal}});
   return body.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

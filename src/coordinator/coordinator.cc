@@ -12,6 +12,11 @@ namespace parallelrun {
 namespace {
 
 constexpr double kSlowFactor = 3;  // times the mean
+// Agents have the processes write them when they hear of the verdict.
+constexpr char kStacks[] =
+    "where each process is in Python stands at the end of its log, "
+    "user/stderr/<node>/<process>.stderr.txt; mend that, or raise "
+    "spec.progressUpdateTimeoutSeconds";
 
 }  // namespace
 
@@ -144,9 +149,9 @@ std::optional<Verdict> Coordinator::Overdue(Instant now) const {
     return Verdict{Outcome::kFailed, "NoProgress",
                    fmt::format("no mini-batch was finished for {}: {}",
                                HumanDuration(options_.progress_timeout),
-                               waits.empty() ? "see logs/user/stderr for what the processes do, or "
-                                               "raise spec.progressUpdateTimeoutSeconds"
-                                             : waits)};
+                               !waits.empty()             ? waits
+                               : nodes_.registered() == 0 ? "no node is there"
+                                                          : kStacks)};
   }
   // The processes have nothing to do: what is waited for is the listing.
   if (counts.planned == 0) {
@@ -174,6 +179,10 @@ void Coordinator::Decide(Instant now) {
     Conclude(*verdict);
     return;
   }
+  if (ProgramFailed()) {
+    Conclude(ProgramVerdict(state_, items));
+    return;
+  }
   // Every expected node has given up on init(), or the budget of the whole job is spent.
   const size_t gave_up = nodes_.gave_up();
   const uint64_t budget = uint64_t{2} * nodes_.expected() * options_.processes;
@@ -185,6 +194,19 @@ void Coordinator::Decide(Instant now) {
               fmt::format("init() failed in every process ({} times): {}", init_failures_,
                           init_error_)});
   }
+}
+
+// A name that is not defined fails each mini-batch at each try, for hours perhaps. But one branch
+// of the script may have it that few items reach, and a module may be missing on one node: so it
+// takes the word of every process of every node, on more than one mini-batch, and not one that
+// succeeded.
+bool Coordinator::ProgramFailed() const {
+  if (state_.counts().succeeded > 0 || program_failed_at_.size() < 2) return false;
+  uint64_t failed = 0;
+  for (const auto& [node, processes] : program_failed_) {
+    failed += std::min<uint64_t>(processes.size(), options_.processes);
+  }
+  return failed >= uint64_t{nodes_.expected()} * options_.processes;
 }
 
 void Coordinator::Conclude(const Verdict& verdict) {

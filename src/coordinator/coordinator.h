@@ -117,6 +117,10 @@ class Coordinator {
   std::vector<Metric> TakeMetrics() { return std::exchange(metrics_, {}); }
   // What nodes reported and was not taken.
   const Refusals& refusals() const { return refusals_; }
+  // Worker processes that did not come through their start, in this epoch, and the last one's
+  // error.
+  uint64_t init_failures() const { return init_failures_; }
+  const std::string& init_error() const { return init_error_; }
   std::vector<Refusals::Line> TakeRefusals() { return refusals_.Take(); }
 
   // --- ledger and time
@@ -218,6 +222,10 @@ class Coordinator {
   Ledger::Appended Record(const parallelrun::Record& record);
   void Conclude(const Verdict& verdict);
   void Decide(Instant now);
+  // What an attempt says of the program rather than of its data.
+  void NoteFailure(const FailedRecord& failed);
+  // Nothing has succeeded, and each process has failed by an error of the program.
+  bool ProgramFailed() const;
   // The verdict when nothing has moved for too long.
   std::optional<Verdict> Overdue(Instant now) const;
   // Answers whoever was woken and can be answered: the end of each event.
@@ -250,6 +258,9 @@ class Coordinator {
   uint64_t published_position_ = 0;
   uint64_t init_failures_ = 0;
   std::string init_error_;
+  // Of errors of the program: the processes of each node, and the mini-batches. Until one succeeds.
+  std::map<uint32_t, std::set<uint32_t>> program_failed_;
+  std::set<BatchId> program_failed_at_;
   Refusals refusals_;
   std::vector<RefusedReport> refused_;  // by the exchange that is being taken
   std::vector<Metric> metrics_;  // bounded by what an exchange carries; taken after each event

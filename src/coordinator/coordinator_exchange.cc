@@ -9,6 +9,7 @@
 #include "base/escape.h"
 #include "base/mutation.h"
 #include "coordinator/coordinator.h"
+#include "job/failure_text.h"
 
 namespace parallelrun {
 namespace {
@@ -252,12 +253,19 @@ void Coordinator::TakeFinished(uint32_t index, const Node& node, const ExchangeR
         failed.output = done.output;
         failed.times = Times(done, now);
         waiting.position = std::max(waiting.position, Fail(failed, name));
+        NoteFailure(failed);
         last_progress_ = working_.At(now);
         break;
       }
     }
     waiting.reply.settled.push_back(name);
   }
+}
+
+void Coordinator::NoteFailure(const FailedRecord& failed) {
+  if (state_.counts().succeeded > 0 || !OfProgram(failed.kind, failed.message)) return;
+  program_failed_[failed.node].insert(failed.process);
+  program_failed_at_.insert(WholeOf(failed.id));
 }
 
 // --- what is not taken

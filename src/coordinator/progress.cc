@@ -94,6 +94,8 @@ std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTim
                              {"process", fmt::format("process{:03}", e.process)},
                              {"log", e.log}});
   }
+  out["initFailures"] = {{"count", coordinator.init_failures()},
+                         {"message", coordinator.init_error()}};
   out["failedAttempts"] = state.errors().total();
   out["paused"] = coordinator.WaitsFor();
   out["warning"] = warning;

@@ -1,6 +1,7 @@
 #include "job/failure_text.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/escape.h"
 
@@ -53,6 +54,15 @@ FailureParts SplitFailure(std::string_view kind, std::string_view text) {
   }
   parts.message = text;
   return parts;
+}
+
+bool OfProgram(std::string_view kind, std::string_view text) {
+  if (kind == "BadReturn") return true;
+  const std::string type = SplitFailure(kind, text).type;
+  constexpr std::string_view kTypes[] = {"NameError",          "UnboundLocalError", "ImportError",
+                                         "SyntaxError",        "IndentationError",  "TabError",
+                                         "ModuleNotFoundError"};
+  return std::find(std::begin(kTypes), std::end(kTypes), type) != std::end(kTypes);
 }
 
 }  // namespace parallelrun

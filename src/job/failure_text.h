@@ -20,4 +20,9 @@ std::string JoinFailure(const FailureParts& parts, size_t limit);
 // ": " is the type: no name of a type holds one.
 FailureParts SplitFailure(std::string_view kind, std::string_view text);
 
+// Whether it is an error of the program, as far as can be told, and not of the data: a name or a
+// module that is not there, a wrong kind of returned value. It is one attempt's word: the branch of
+// the script that has it may be one that few items reach, and a module may be missing on one node.
+bool OfProgram(std::string_view kind, std::string_view text);
+
 }  // namespace parallelrun

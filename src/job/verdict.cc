@@ -103,4 +103,11 @@ std::optional<Verdict> Decide(const JobState& state, const FailureRules& rules,
   return Succeeded(counts, losses, rules.append_row);
 }
 
+Verdict ProgramVerdict(const JobState& state, const NameItems& items) {
+  return Failed("ScriptUnusable",
+                "every worker process has failed by an error of the script itself, and nothing has "
+                "succeeded: correct it and start the job again",
+                state, items);
+}
+
 }  // namespace parallelrun

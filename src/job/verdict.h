@@ -20,4 +20,7 @@ inline constexpr char kWithFailures[] = "CompletedWithFailures";
 std::optional<Verdict> Decide(const JobState& state, const FailureRules& rules,
                               const std::function<std::string(BatchId)>& items);
 
+// Of a job in which every process has failed by an error of the program, and nothing succeeded.
+Verdict ProgramVerdict(const JobState& state, const std::function<std::string(BatchId)>& items);
+
 }  // namespace parallelrun

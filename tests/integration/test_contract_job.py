@@ -218,6 +218,10 @@ def test_s13_init_that_hangs_ends_the_job(work):
     assert result.code == 1, result
     assert first_line(work).startswith("Failed: NoProgress: no mini-batch was finished for ")
     assert "progressUpdateTimeoutSeconds" in first_line(work)
+    # Where each process was stands in its log.
+    assert "user/stderr/<node>/<process>.stderr.txt" in first_line(work)
+    for log in work.logs.glob("user/stderr/0/*"):
+        assert 'score.py", line 3 in init' in log.read_text()
 
 
 def test_s13_the_first_mini_batch_must_be_there_in_time(work):

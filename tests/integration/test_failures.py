@@ -4,7 +4,7 @@ import re
 
 import pytest
 from support.refusal import expect_no_output
-from support.workspace import rows_without
+from support.workspace import ECHO, rows_without
 
 # What every test's run() does with the mini-batches that it does not spoil.
 HEAD = """
@@ -128,14 +128,64 @@ def test_time_out_of_every_try(work):
     result = run_job(work, spoil, **limits)
     assert result.code == 1, result
     assert "runInvocationTimeoutSeconds" in result.output
+    # Where it hung is said, and the log that is named is there and has all stacks.
+    line = 1 + HEAD.replace("SPOIL", spoil).splitlines().index("    " + spoil)
+    assert f"Its Python stack: run score.py:{line} (score.py:{line})" in result.output
+    log = re.search(r"see (\S+)", result.output).group(1)
+    with open(log) as text:
+        assert f'score.py", line {line} in run' in text.read()
     expect_no_output(work)
+
+
+@pytest.mark.parametrize("spoil", ["return undefined", "import no_such_module", "return None"])
+def test_an_error_of_the_program_ends_the_job_early(work, spoil):
+    result = run_job(work, "time.sleep(0.05); " + spoil, count=100)
+    assert result.code == 1, result
+    assert "Failed (ScriptUnusable)" in result.output
+    assert re.search(r"undefined|no_such_module|run\(\) returned None", result.output)
+    assert len(work.noted("calls")) < 200  # of 300
+
+
+def test_an_error_of_the_program_that_few_items_reach_loses_no_others(work):
+    result = run_job(work, "if index == 7: import no_such_module", errorThreshold=1)
+    assert result.code == 0, result
+    assert work.rows() == rows_without(40, 7)
+    assert [line.split()[0] for line in work.noted("calls")].count("7") == 3
+
+
+def test_a_module_that_is_missing_is_looked_for_once_by_each_process(work):
+    work.files(3)
+    work.script("from steps import note\nnote('imports', 1)\nimport no_such_module\n" + ECHO)
+    work.job()
+    result = work.run()
+    assert result.code == 1, result
+    assert "No module named 'no_such_module'" in result.output
+    assert "InitFailed" in result.output
+    assert 1 <= len(work.noted("imports")) <= 2
+
+
+def test_a_process_that_fails_to_start_is_told_of(work):
+    work.files(8)
+    script = """
+from steps import there, note
+
+def init():
+    if not there("failed once"):
+        note("failed once", 1)
+        raise OSError("no GPU is left")
+"""
+    work.script(script + ECHO)
+    work.job(processCountPerNode=1)
+    result = work.run()
+    assert result.code == 0, result
+    assert "1 worker process failed to start; the last one: OSError: no GPU is left" in result.output
 
 
 @pytest.mark.parametrize(
     ("way", "words"),
     [
         ("os._exit(3)", "exited with status 3"),
-        ("os.kill(os.getpid(), signal.SIGKILL)", "signal 9"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", "signal 9 (SIGKILL). The"),
         ("ctypes.string_at(0)", "signal 11"),
         ("sys.exit(5)", "SystemExit"),
     ],

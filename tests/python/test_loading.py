@@ -209,6 +209,15 @@ def test_one_or_two_parameters(launch, definition, count):
         ("score.py", "x = 1\n", "ScriptInvalid", "score.py:1", "Define run(mini_batch)"),
         ("score.py", "run = 1\n", "ScriptInvalid", "score.py:1", "Define run(mini_batch)"),
         ("score.py", "\ndef run(): pass", "ScriptInvalid", "score.py:2", "run(mini_batch)"),
+        ("score.py", "\ndef run(a, b, c): pass", "ScriptInvalid", "score.py:2", "asks for c, and"),
+        ("score.py", "def run(a, *, k): pass", "ScriptInvalid", "score.py:1", "asks for k, and"),
+        (
+            "score.py",
+            "def run(a): pass\ndef init(model, x=1): pass",
+            "ScriptInvalid",
+            "score.py:2",
+            "Define it as init()",
+        ),
     ],
 )
 def test_fatal_load_errors(launch, script, content, kind, location, message):
@@ -240,6 +249,11 @@ def test_init_failures(launch, where, what, type_, message):
     assert failure["traceback"].startswith("Traceback")
     assert "parallelrun" not in failure["traceback"]
     assert failure["traceback"] in agent.log("user/error/0/process000.txt")
+
+
+def test_more_parameters_with_defaults_are_no_mistake(launch):
+    script = "def init(a=1, *b, c=2, **d): pass\ndef run(m, context, c=1, *d, e=2, **f): return m\n"
+    launch("score.py", files={"score.py": script}).ready()
 
 
 @pytest.mark.parametrize("beside", ["src/tools/sibling.py", "src/tools/sibling/part.py"])

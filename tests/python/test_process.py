@@ -2,6 +2,7 @@
 
 import os
 import re
+import time
 
 import fake_agent
 import pytest
@@ -275,6 +276,39 @@ def test_children_do_not_hold_the_connection(launch):
     agent.result()
     agent.process.kill()
     assert agent.receive() is None
+
+
+HANGS = """
+import os, threading
+
+def helper():
+    os.open(PIPE, os.O_RDONLY)  # hangs until somebody writes
+
+def run(mini_batch):
+    os.closerange(3, 100)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    helper()
+"""
+
+
+def test_a_signal_has_the_stacks_written_to_the_log(launch, tmp_path):
+    """Also where the script has sent its stderr elsewhere, and the interpreter does nothing."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    script = HANGS.replace("PIPE", repr(str(pipe)))
+    agent = launch("score.py", files={"score.py": script}, stackSignal=60)
+    agent.ready()
+    agent.run_files(sequence=5)
+    while agent.phase() != (5, RUNNING):
+        time.sleep(0.001)
+    dump = ""
+    while '", line 5 in helper' not in dump:  # it may be on its way there
+        agent.process.send_signal(60)
+        time.sleep(0.02)
+        dump = agent.stderr_path.read_text()
+    assert "Current thread 0x" in dump
+    assert f'File "{agent.code}/score.py", line 10 in run' in dump
+    assert agent.process.poll() is None  # it has survived that
 
 
 def test_children_inherit_no_descriptor(launch):

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "agent/processes/frames.h"
+#include "job/failure_text.h"
 
 namespace parallelrun {
 
@@ -13,6 +14,7 @@ namespace {
 constexpr uint32_t kAsyncDepth = 8;
 constexpr Duration kLook = milliseconds(100);  // between looks at the status pages
 constexpr Duration kStalled = seconds(2);
+constexpr Duration kHung = seconds(1);
 constexpr Duration kReportWait = milliseconds(3);  // for company, when answers come fast
 constexpr double kFastMicros = 1000;
 
@@ -198,9 +200,10 @@ void AgentCore::Step(Instant now) {
 
 void AgentCore::Look(Instant now) {
   look_at_ = now + kLook;
-  const Instant over = session_.OverBefore(now);
-  const agent::Checked checked =
-      processes_.Check(now, pace_.Long(), [this, over](Key key) { return held_.Over(key, over); });
+  const auto over = [this](Key key, Instant at) {
+    return held_.Over(key, session_.OverBefore(at));
+  };
+  const agent::Checked checked = processes_.Check(now, pace_.Long(), over);
   for (uint32_t i = 0; i < checked.never_began; ++i) starts_.EndedIdle();
   for (const Key key : checked.taken_back) GiveAgain(key, held_.At(key).bounces, now);
   // While it is unclear what this node holds, nothing is handed back.
@@ -250,18 +253,23 @@ bool AgentCore::OnReady(uint32_t process, Instant) {
   return true;
 }
 
-void AgentCore::OnInitFailed(uint32_t process, std::string message, bool fatal, Instant now) {
+void AgentCore::OnInitFailed(uint32_t process, std::string message, bool fatal, Instant now,
+                             bool logged) {
   if (processes_.StateOf(process) != agent::ProcessState::kStarting) return;
   if (!fatal && shortage_.measured()) return OnInitRanOut(process, std::move(message), now);
   processes_.StartFailed(process, now);
   starts_.Failed();
+  const std::string log = logged ? agent::ErrorLog(options_.node, process) : "";
   if (!fatal) {
-    return told_.Add(process, ProcessEvent::Kind::kInitFailed, std::move(message),
-                     agent::ErrorLog(options_.node, process));
+    told_.Add(process, ProcessEvent::Kind::kInitFailed, message, log);
+    // An import that finds nothing finds nothing the next time. But it may be this node alone that
+    // lacks it, so the job goes on elsewhere; and where a process was ready, it is something else.
+    if (starts_.any_ready() || !OfProgram("InitFailed", message) || ending_.begun()) return;
+    told_.Add(process, ProcessEvent::Kind::kGaveUp, message, log);
+    return End(AgentEnd::kGaveUp, options_.drain_grace, std::move(message), now);
   }
   if (ending_.begun()) return;
-  told_.Add(process, ProcessEvent::Kind::kScriptUnusable, message,
-            agent::ErrorLog(options_.node, process));
+  told_.Add(process, ProcessEvent::Kind::kScriptUnusable, message, log);
   End(AgentEnd::kGaveUp, options_.drain_grace, std::move(message), now);
 }
 
@@ -330,8 +338,9 @@ bool AgentCore::OnPassedOver(uint32_t process, uint64_t sequence, Instant now) {
 
 // Processes, then ToBlame, then Held, then what is told.
 void AgentCore::OnExited(uint32_t process, const std::string& words, Instant now,
-                         const OutputRanges& output) {
-  const agent::Ended ended = processes_.Exited(process, shortage_.measured(), now);
+                         const OutputRanges& output, const std::string& where) {
+  agent::Ended ended = processes_.Exited(process, shortage_.measured(), now);
+  ended.killed_for.message += where;
   if (ended.state == agent::ProcessState::kStarting && !shortage_.measured()) {
     starts_.Failed();
     told_.Add(process, ProcessEvent::Kind::kInitFailed, "while it was starting, it " + words,
@@ -421,7 +430,9 @@ void AgentCore::End(AgentEnd end, Duration grace, std::string message, Instant n
 }
 
 void AgentCore::EndProcesses(Instant now) {
-  processes_.EndAll(ending_.Late(now), ending_.StopBy(options_.shutdown_limit, now));
+  // When the job is over and nothing was finished for long, people look for what hung.
+  const Instant hung = ending_.Mute() ? now - kHung : Instant::min();
+  processes_.EndAll(ending_.Late(now), ending_.StopBy(options_.shutdown_limit, now), hung);
   if (processes_.size() > 0) return;
   ending_.NoProcessLeft(!held_.any() && !told_.any(), session_.ever(), now);
 }

@@ -52,7 +52,9 @@ class AgentCore {
   // The processes' side. `process` is the number in the kStart action. The answers give false
   // when the process may not say that now: the edge ends it then.
   bool OnReady(uint32_t process, Instant now);
-  void OnInitFailed(uint32_t process, std::string message, bool fatal, Instant now);
+  // `logged`: the log of its errors has it.
+  void OnInitFailed(uint32_t process, std::string message, bool fatal, Instant now,
+                    bool logged = true);
   bool OnRows(uint32_t process, uint64_t sequence, std::string_view rows);
   bool OnResult(uint32_t process, const ResultAnswer& answer, Instant now);
   bool OnFailed(uint32_t process, FailedAnswer answer, Instant now);
@@ -63,9 +65,9 @@ class AgentCore {
   bool OnTold(uint32_t process, ProcessEvent::Kind kind, std::string_view text);
   void OnStatus(uint32_t process, const StatusReading& page) { processes_.Status(process, page); }
   // The process is gone, and everything that it had sent was handed in. `words` say how it ended,
-  // `output` is that of the mini-batch that it worked on.
+  // `output` is that of the mini-batch that it worked on. `where` follows why it was killed.
   void OnExited(uint32_t process, const std::string& words, Instant now,
-                const OutputRanges& output = {});
+                const OutputRanges& output = {}, const std::string& where = {});
 
   // Why there is no room where this node writes; "" when there is. While there is none nothing is
   // begun, and no failure and no death is counted.

@@ -122,7 +122,13 @@ struct WorkerAction {
   uint64_t sequence = 0;
   std::string_view work;
   std::string_view why{};  // it is killed, for the log; empty: there is nothing to say
+  // It is killed because it hangs: where it is in Python is to be found out before, and there is
+  // time for that (kStackWait).
+  bool stack = false;
 };
+
+// A kill waits no longer than this for the stack of its process.
+inline constexpr Duration kStackWait = milliseconds(500);
 
 enum class AgentEnd : uint8_t {
   kNone,

@@ -152,29 +152,37 @@ void Processes::Refused(uint32_t number, Key key, Instant now) {
   }
 }
 
-Checked Processes::Check(Instant now, Duration much, const std::function<bool(Key)>& over) {
+Checked Processes::Check(Instant now, Duration much, const Over& over) {
   Checked checked;
   for (auto& [number, process] : processes_) {
     if (now >= process.stop_by) Kill(number, process);
     if (process.state != ProcessState::kReady) continue;
     const bool any_over = std::any_of(process.given.begin(), process.given.end(),
-                                      [&over](const Given& one) { return over(one.key); });
+                                      [&](const Given& one) { return over(one.key, now); });
     if (any_over) {
       Kill(number, process);
       continue;
     }
-    CheckTimes(number, process, now, checked);
+    CheckTimes(number, process, now, over, checked);
     if (!terms_.async) CheckLate(number, process, now, much, checked);
   }
   return checked;
 }
 
-void Processes::CheckTimes(uint32_t number, Process& process, Instant now, Checked& checked) {
+void Processes::CheckTimes(uint32_t number, Process& process, Instant now, const Over& over,
+                           Checked& checked) {
   const StatusReading& page = process.page;
+  // Where another node may be in run() of what it holds, it ends in time, with its stack or
+  // without.
+  const bool stack =
+      page.phase != Phase::kStarting &&
+      std::none_of(process.given.begin(), process.given.end(),
+                   [&](const Given& one) { return over(one.key, now + kStackWait); });
   if (terms_.async) {
     // A refused one goes on until its time is over: ending it would end the others too.
     for (const Given& one : process.given) {
-      KillFor(number, process, OverdueInFlight(number, one.sequence, one.since, terms_, now));
+      KillFor(number, process, OverdueInFlight(number, one.sequence, one.since, terms_, now),
+              stack);
     }
     return;
   }
@@ -184,7 +192,8 @@ void Processes::CheckTimes(uint32_t number, Process& process, Instant now, Check
     KillFor(
         number, process,
         OverdueToBegin({number, process.given.size(), front, process.busy_since, process.answered},
-                       page, terms_, now));
+                       page, terms_, now),
+        stack);
     // One that never began with any ended before its first: a job must not go on like this for
     // ever.
     if (process.state == ProcessState::kKilled && !process.answered) ++checked.never_began;
@@ -196,7 +205,7 @@ void Processes::CheckTimes(uint32_t number, Process& process, Instant now, Check
     if (now - std::max(*at->refused, page.since) >= grace) Kill(number, process);
     return;
   }
-  KillFor(number, process, OverdueAtWork(number, page, terms_, now));
+  KillFor(number, process, OverdueAtWork(number, page, terms_, now), stack);
 }
 
 // Short mini-batches are sent ahead. When one of them turns out long, those behind it are taken
@@ -238,29 +247,32 @@ std::vector<std::pair<Key, bool>> Processes::Begun() const {
   return all;
 }
 
-void Processes::KillFor(uint32_t number, Process& process, std::optional<Overdue> overdue) {
+void Processes::KillFor(uint32_t number, Process& process, std::optional<Overdue> overdue,
+                        bool stack) {
   if (!overdue || process.state == ProcessState::kKilled) return;
   process.killed_for = *std::move(overdue);
-  Kill(number, process);
+  Kill(number, process, stack);
 }
 
-void Processes::Kill(uint32_t number, Process& process) {
+void Processes::Kill(uint32_t number, Process& process, bool stack) {
   if (process.state == ProcessState::kKilled) return;
   process.state = ProcessState::kKilled;
   process.stop_by = kNever;
-  actions_.push_back({WorkerAction::Kind::kKill, number, 0, {}, process.killed_for.message});
+  actions_.push_back({WorkerAction::Kind::kKill, number, 0, {}, process.killed_for.message, stack});
 }
 
 void Processes::KillAll() {
   for (auto& [number, process] : processes_) Kill(number, process);
 }
 
-void Processes::EndAll(bool late, Instant stop_by) {
+void Processes::EndAll(bool late, Instant stop_by, Instant hung) {
   for (auto& [number, process] : processes_) {
+    const StatusReading& page = process.page;
+    const bool stack = page.phase != Phase::kStarting && page.since < hung;
     if (process.state == ProcessState::kStarting) {
-      Kill(number, process);
+      Kill(number, process, stack);
     } else if (process.state == ProcessState::kReady && !process.given.empty()) {
-      if (late) Kill(number, process);
+      if (late) Kill(number, process, stack);
     } else if (process.state == ProcessState::kReady) {
       process.stop_by = stop_by;
       process.state = ProcessState::kStopping;

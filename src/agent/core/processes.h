@@ -89,17 +89,20 @@ class Processes {
   bool PassedOver(uint32_t number, uint64_t sequence, std::optional<Key>& key);
   void Refused(uint32_t number, Key key, Instant now);
 
+  // The lease of a mini-batch may be over at that time.
+  using Over = std::function<bool(Key, Instant)>;
   // Looks at all pages: kills what is over its time, takes back what waits behind something that
-  // takes longer than `much`. `over`: the lease of a mini-batch may be over.
-  Checked Check(Instant now, Duration much, const std::function<bool(Key)>& over);
+  // takes longer than `much`.
+  Checked Check(Instant now, Duration much, const Over& over);
   // All that are given, and whether the pages show that they have begun.
   std::vector<std::pair<Key, bool>> Begun() const;
 
   void Kill(uint32_t number) { Kill(number, processes_.at(number)); }
   void KillAll();
   // The node ends: who is idle is asked for shutdown() and killed at `stop_by`, who is starting is
-  // killed, and who works too if it is `late`.
-  void EndAll(bool late, Instant stop_by);
+  // killed, and who works too if it is `late`. Who was at one thing since before `hung` leaves its
+  // stack.
+  void EndAll(bool late, Instant stop_by, Instant hung);
 
   // In order, since the last call.
   void TakeActions(std::vector<WorkerAction>& actions);
@@ -134,10 +137,11 @@ class Processes {
   GivenAt AtWork(const Process& process) const;
   GivenAt FindAnswerable(const Process& process, uint64_t sequence) const;
   bool MayTake(const Process& process, uint32_t depth, uint32_t bounces) const;
-  void CheckTimes(uint32_t number, Process& process, Instant now, Checked& checked);
+  void CheckTimes(uint32_t number, Process& process, Instant now, const Over& over,
+                  Checked& checked);
   void CheckLate(uint32_t number, Process& process, Instant now, Duration much, Checked& checked);
-  void KillFor(uint32_t number, Process& process, std::optional<Overdue> overdue);
-  void Kill(uint32_t number, Process& process);
+  void KillFor(uint32_t number, Process& process, std::optional<Overdue> overdue, bool stack);
+  void Kill(uint32_t number, Process& process, bool stack = false);
 
   const Registration& terms_;
   std::map<uint32_t, Process> processes_;  // by number

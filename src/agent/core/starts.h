@@ -16,7 +16,11 @@ class Starts {
   std::optional<uint32_t> Next();
 
   void Failed() { ++failed_; }  // while it was starting
-  void Ready() { failed_ = 0; }
+  void Ready() {
+    failed_ = 0;
+    any_ready_ = true;
+  }
+  bool any_ready() const { return any_ready_; }  // ever
   void EndedIdle() { ++idle_; }  // it was ready, and ended before its first mini-batch
   void Answered() { idle_ = 0; }
 
@@ -29,6 +33,7 @@ class Starts {
   uint32_t end_ = 0;
   uint32_t failed_ = 0;  // in a row
   uint32_t idle_ = 0;    // in a row
+  bool any_ready_ = false;
 };
 
 }  // namespace parallelrun::agent

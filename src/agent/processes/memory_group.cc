@@ -26,14 +26,20 @@ std::optional<uint64_t> Number(std::string_view text) {
 }
 
 // The number after `key` in a file of lines "key number".
-uint64_t Entry(const std::string& path, const std::string& wanted) {
+std::optional<uint64_t> FindEntry(const std::string& path, const std::string& wanted) {
   std::istringstream lines(ReadSmall(path));
-  std::string key;
-  uint64_t value = 0;
-  while (lines >> key >> value) {
-    if (key == wanted) return value;
+  std::string line;
+  while (std::getline(lines, line)) {
+    std::istringstream words(line);
+    std::string key;
+    uint64_t value = 0;
+    if (words >> key >> value && key == wanted) return value;
   }
-  return 0;
+  return std::nullopt;
+}
+
+uint64_t Entry(const std::string& path, const std::string& wanted) {
+  return FindEntry(path, wanted).value_or(0);
 }
 
 // v1 spells "no limit" as a number near 2^63.
@@ -47,7 +53,7 @@ std::string HumanBytes(uint64_t bytes) {
   return fmt::format("{:.4g} MiB", value / (1 << 20));
 }
 
-MemoryGroup::MemoryGroup(const std::string& root) {
+MemoryGroup::MemoryGroup(const std::string& root) : root_(root) {
   std::istringstream lines(ReadSmall(root + "/proc/self/cgroup"));
   std::string line;
   while (std::getline(lines, line)) {  // number:controllers:path
@@ -70,10 +76,9 @@ MemoryGroup::MemoryGroup(const std::string& root) {
   }
 }
 
-uint64_t MemoryGroup::OomKills() const {
-  return folder_.empty()
-             ? 0
-             : Entry(folder_ + (v2_ ? "/memory.events" : "/memory.oom_control"), "oom_kill");
+std::optional<uint64_t> MemoryGroup::OomKills() const {
+  if (folder_.empty()) return std::nullopt;
+  return FindEntry(folder_ + (v2_ ? "/memory.events" : "/memory.oom_control"), "oom_kill");
 }
 
 std::optional<uint64_t> MemoryGroup::Limit() const {
@@ -113,6 +118,30 @@ std::string MemoryGroup::Words() const {
   std::string words = "the container's limit is " + HumanBytes(*limit);
   if (peak) words += ", its peak was " + HumanBytes(*peak);
   return words;
+}
+
+std::string MemoryGroup::WhyKilled(std::optional<uint64_t> before, uint64_t peak) const {
+  std::string memory = "the process had up to " + HumanBytes(peak);
+  if (const std::string group = Words(); !group.empty()) {
+    memory += ", " + group;
+  } else if (const auto kib = FindEntry(root_ + "/proc/meminfo", "MemTotal:")) {
+    memory += ", the machine has " + HumanBytes(*kib << 10);
+  }
+  constexpr char kMend[] =
+      ". Lower spec.miniBatchSize or spec.processCountPerNode, or give it more memory "
+      "(spec.resources.limits.memory)";
+  const std::optional<uint64_t> now = OomKills();
+  if (now && before && *now > *before) {
+    return " by the kernel's out-of-memory killer: " + memory + kMend;
+  }
+  if (now && before) {
+    // The kernel counts each of its kills in the group of the one that it killed.
+    return ". The kernel's out-of-memory killer, the usual cause, did not do it: somebody else "
+           "sent "
+           "the signal, such as a person, the script, or a program that watches memory; " +
+           memory;
+  }
+  return ". The usual cause is the kernel's out-of-memory killer: " + memory + kMend;
 }
 
 }  // namespace parallelrun

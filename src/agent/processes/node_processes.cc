@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "agent/processes/frames.h"
+#include "agent/processes/python_stack.h"
 #include "agent/processes/spawn.h"
 #include "agent/room.h"
 
@@ -16,6 +18,7 @@ namespace {
 
 constexpr Duration kHousekeeping = milliseconds(250);
 constexpr Duration kMemoryLook = milliseconds(50);
+constexpr Duration kStackLook = milliseconds(20);
 constexpr Duration kAfterMemoryKill = milliseconds(500);  // until its memory is free
 constexpr Duration kAfterNoProcess = seconds(1);          // until there may be one more
 
@@ -81,11 +84,43 @@ void NodeProcesses::Perform(const WorkerAction& action) {
     case WorkerAction::Kind::kTakeBack: it->second->TakeBack(action.sequence); break;
     case WorkerAction::Kind::kStop: AppendFrame(it->second->out(), FrameType::kStop, ""); break;
     case WorkerAction::Kind::kKill:
-      if (!action.why.empty()) spdlog::warn("{}", action.why);
-      it->second->Kill();
+      if (!action.why.empty()) {
+        spdlog::warn("{}", action.why);
+        it->second->Note(std::string(action.why));
+      }
+      if (action.stack) {
+        it->second->AskForStack();
+        KillWithStack(action.process, 0, clock_.Now() + kStackWait);
+      } else {
+        it->second->Kill();
+      }
       break;
     case WorkerAction::Kind::kStart: break;
   }
+}
+
+// The agent has leases to renew meanwhile, so it looks again and again. What is written is whole
+// when nothing more came for one look.
+void NodeProcesses::KillWithStack(uint32_t number, size_t seen, Instant until) {
+  const auto it = processes_.find(number);
+  if (it == processes_.end()) return;
+  const std::string dump = it->second->SinceAsked();
+  const bool whole = !dump.empty() && dump.size() == seen;
+  if (!whole && clock_.Now() < until) {
+    loop_.After(kStackLook,
+                [this, number, size = dump.size(), until] { KillWithStack(number, size, until); });
+    return;
+  }
+  // Python looks for its package where the links lead.
+  std::error_code ignored;
+  const std::string own =
+      std::filesystem::canonical(config_.python_path + "/start_worker.py", ignored).parent_path();
+  const std::string stack = PythonStack(dump, config_.work_folder, own);
+  if (!stack.empty()) {
+    where_[number] = ". Its Python stack: " + stack;
+    spdlog::warn("the Python stack of {}: {}", ProcessName(number), stack);
+  }
+  it->second->Kill();
 }
 
 void NodeProcesses::StartProcess(const WorkerAction& action) {
@@ -116,7 +151,7 @@ void NodeProcesses::StartProcess(const WorkerAction& action) {
     const bool busy = process.error().code == Code::kUnavailable;
     const bool full = process.error().code == Code::kNoSpace;
     loop_.After(busy ? kAfterNoProcess : Duration(0), [this, number, why, fatal, full] {
-      if (fatal) core_.OnInitFailed(number, why, true, clock_.Now());
+      if (fatal) core_.OnInitFailed(number, why, true, clock_.Now(), false);
       if (full) core_.OnInitRanOut(number, why, clock_.Now());
       core_.OnExited(number, "could not be started: " + why, clock_.Now());
       changed_();
@@ -143,7 +178,8 @@ bool NodeProcesses::OnFrame(uint32_t number, FrameType type, std::string_view bo
       if (failure->kind == kNoSpaceKind) {
         core_.OnInitRanOut(number, std::move(failure->message), now);
       } else {
-        core_.OnInitFailed(number, std::move(failure->message), failure->fatal, now);
+        const bool logged = failure->kind != "PythonTooOld";  // it cannot run what writes the log
+        core_.OnInitFailed(number, std::move(failure->message), failure->fatal, now, logged);
       }
       return true;
     }
@@ -206,7 +242,9 @@ void NodeProcesses::ReapAll() {
       continue;
     }
     core_.OnStatus(number, it->second->Status());
-    core_.OnExited(number, *words, clock_.Now(), it->second->Output());
+    core_.OnExited(number, *words, clock_.Now(), it->second->Output(), where_[number]);
+    where_.erase(number);
+    it->second->NoteEnd();
     spdlog::debug("{} {}", ProcessName(number), *words);
     gpu_slots_.Free(number);
     mini_batch_log_.Close(number);

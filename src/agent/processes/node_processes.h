@@ -52,6 +52,8 @@ class NodeProcesses {
 
  private:
   void StartProcess(const WorkerAction& action);
+  // Kills it once its stack is there, or when that took too long.
+  void KillWithStack(uint32_t number, size_t seen, Instant until);
   bool OnFrame(uint32_t number, FrameType type, std::string_view body);
   // Tells the core whether there is room to write.
   void LookForRoom();
@@ -73,6 +75,7 @@ class NodeProcesses {
   std::unique_ptr<ResourceMonitor> monitor_;  // while it is on
   std::string no_room_;                       // as the core was told
   std::map<uint32_t, std::unique_ptr<WorkerProcess>> processes_;
+  std::map<uint32_t, std::string> where_;  // it was in Python when it was killed
 };
 
 }  // namespace parallelrun

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <spdlog/fmt/fmt.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -30,6 +31,7 @@ constexpr int kReadsPerTurn = 16;
 constexpr size_t kMaxOutBytes = size_t{256} << 20;
 constexpr size_t kMaxLeftBytes = size_t{128} << 20;  // read after the end of a process
 constexpr off_t kTailBytes = 2048;
+constexpr uint64_t kMaxStackBytes = uint64_t{256} << 10;
 constexpr char kMarkName[] = "PARALLELRUN_PROCESS=";
 constexpr Duration kEndAfterClose = seconds(2);
 constexpr Duration kKillLimit = seconds(2);  // at a time: the agent has leases to renew meanwhile
@@ -277,6 +279,29 @@ void WorkerProcess::TrimLogs(uint64_t limit) const {
   TrimLog(stderr_, limit);
 }
 
+void WorkerProcess::AskForStack() {
+  if (reaped_) return;
+  asked_at_ = Output().stderr_end;
+  kill(pid_, kStackSignal);
+}
+
+std::string WorkerProcess::SinceAsked() const {
+  const uint64_t end = Output().stderr_end;
+  if (end <= asked_at_) return "";
+  const Fd file(open(stderr_path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!file.ok()) return "";
+  std::string text(static_cast<size_t>(std::min<uint64_t>(end - asked_at_, kMaxStackBytes)), '\0');
+  const ssize_t n = pread(file.get(), text.data(), text.size(), static_cast<off_t>(asked_at_));
+  text.resize(n > 0 ? static_cast<size_t>(n) : 0);
+  return text;
+}
+
+void WorkerProcess::Note(const std::string& words) const {
+  const std::string line = "parallelrun: " + words + "\n";
+  // Where that cannot be written nothing is lost but a line: the message has the same words.
+  [[maybe_unused]] const ssize_t written = write(stderr_, line.data(), line.size());
+}
+
 void WorkerProcess::Kill(const std::string& words) {
   if (reaped_) return;
   if (fault_.empty()) fault_ = words;
@@ -294,7 +319,8 @@ std::optional<std::string> WorkerProcess::Reap() {
     return std::nullopt;
   }
   kill(-pid_, SIGKILL);  // what it left in its group, while the number is still taken
-  waitid(P_PID, id, &info, WEXITED);
+  rusage usage{};
+  wait4(pid_, nullptr, 0, &usage);
   reaped_ = true;
   // What it has left in sessions of its own would run beside its successor. A process that ends
   // well may have started what the others here still use: that ends with the node.
@@ -304,10 +330,14 @@ std::optional<std::string> WorkerProcess::Reap() {
   for (; left < kMaxLeftBytes && ReadSome(); left += kReadBytes) {
   }
   CloseSocket();
-  return fault_.empty() ? Words(info) : fault_;
+  const std::string words =
+      fault_.empty() ? Words(info, static_cast<uint64_t>(usage.ru_maxrss) << 10) : fault_;
+  const bool well = info.si_code == CLD_EXITED && info.si_status == 0;
+  if (!well && (!killed_ || !fault_.empty())) last_note_ = "the process " + words;
+  return words;
 }
 
-std::string WorkerProcess::Words(const siginfo_t& info) const {
+std::string WorkerProcess::Words(const siginfo_t& info, uint64_t peak) const {
   std::string words;
   if (info.si_code == CLD_EXITED) {
     words = fmt::format("exited with status {}", info.si_status);
@@ -317,10 +347,8 @@ std::string WorkerProcess::Words(const siginfo_t& info) const {
                         name != nullptr ? "SIG" : "", name != nullptr ? name : "unknown");
   }
   if (killed_) return words;
-  if (info.si_code != CLD_EXITED && info.si_status == SIGKILL && memory_.OomKills() > oom_kills_) {
-    words += ", most likely out of memory";
-    const std::string group = memory_.Words();
-    return group.empty() ? words : words + ": " + group;
+  if (info.si_code != CLD_EXITED && info.si_status == SIGKILL) {
+    words += memory_.WhyKilled(oom_kills_, peak);
   }
   const std::string tail = Tail(stderr_path_);
   return tail.empty() ? words : words + "; its stderr ended with: " + Printable(tail, kTailBytes);

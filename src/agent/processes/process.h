@@ -61,6 +61,17 @@ class WorkerProcess {
   // Keeps stdout and stderr within `limit` bytes each on this machine's disk (log_trim.h).
   void TrimLogs(uint64_t limit) const;
 
+  // Asks Python for its stacks, which it writes to stderr a moment later.
+  void AskForStack();
+  // What came on stderr since then, bounded.
+  std::string SinceAsked() const;
+  // A line of our own at the end of its stderr, for whoever is led there.
+  void Note(const std::string& words) const;
+  // Such a line on how it ended, once Output was read: it is no output of a mini-batch.
+  void NoteEnd() const {
+    if (!last_note_.empty()) Note(last_note_);
+  }
+
   // SIGKILL to its whole process group. Reap tells when it has ended, and how: in these words, if
   // there are any.
   void Kill(const std::string& words = "");
@@ -77,7 +88,7 @@ class WorkerProcess {
   void OnReadable();
   void CloseSocket();
   void Fail(std::string words);
-  std::string Words(const siginfo_t& info) const;
+  std::string Words(const siginfo_t& info, uint64_t peak) const;
   uint64_t KnownTakenBack() const;
 
   EventLoop& loop_;
@@ -96,7 +107,9 @@ class WorkerProcess {
   std::string stderr_path_;
   std::string mark_;   // in the environment of all that it starts
   std::string fault_;  // why we ended it, when it broke the protocol
-  uint64_t oom_kills_ = 0;
+  std::optional<uint64_t> oom_kills_;
+  uint64_t asked_at_ = 0;  // bytes of stderr
+  std::string last_note_;  // of how it ended, where nobody here ended it without a word
   EventLoop::WatchId reading_ = EventLoop::WatchId::kNone;
   EventLoop::WatchId writing_ = EventLoop::WatchId::kNone;
   EventLoop::TimerId ending_ = EventLoop::TimerId::kNone;

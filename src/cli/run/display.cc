@@ -60,6 +60,16 @@ std::string Headline(const json& progress) {
   return fmt::format("{} ({}): {}\n", progress["state"].get<std::string>(), reason, message);
 }
 
+// Worker processes that did not come through their start, while others may have.
+std::string StartFailures(const json& progress) {
+  const json failures = progress.value("initFailures", json::object());
+  const uint64_t count = failures.value("count", uint64_t{0});
+  if (count == 0) return "";
+  return fmt::format("{} worker process{} failed to start; the last one: {}\n", count,
+                     count == 1 ? "" : "es",
+                     Printable(failures.value("message", ""), kMessageBytes));
+}
+
 // What failed in a job that did, by name; "" for nothing.
 std::string Failures(const json& progress, const Leads& leads) {
   const json names = progress.value("firstFailed", json::array());
@@ -161,6 +171,7 @@ std::string Summary(const json& progress, const Leads& leads, Duration elapsed) 
     text += fmt::format("{} failed attempts; the most frequent errors:\n{}",
                         progress["failedAttempts"].get<uint64_t>(), errors);
   }
+  text += StartFailures(progress);
   text += Failures(progress, leads);
   if (state == "Failed" && settled == 0) {
     text += "Nothing has been done yet: mend that, and give the command again\n";

@@ -275,6 +275,37 @@ TEST(CoordinatorCore, NoProgressFailsTheJobButNotWhileNobodyWorks) {
   EXPECT_EQ(h.state.verdict()->reason, "NoProgress");
 }
 
+// Each process of each node says so, of more than one mini-batch, and nothing has succeeded.
+TEST(CoordinatorCore, AnErrorOfTheProgramEndsTheJobOnceEveryProcessHasIt) {
+  CoordinatorLimits limits;
+  limits.nodes = 2;
+  limits.run_max_try = 3;
+  for (const bool one_succeeds : {false, true}) {
+    CoordinatorHarness h(limits);
+    h.Plan(9);
+    const Incarnation nodes[] = {h.Join(0), h.Join(1, "b")};
+    const auto end = [&](uint32_t node, bool succeeds) {
+      const LeaseName lease = h.Lease(node, nodes[node]);
+      ExchangeRequest request = h.Request(nodes[node]);
+      request.finished = {
+          h.Done(lease, succeeds ? Finished::Kind::kSucceeded : Finished::Kind::kFailed)};
+      request.finished[0].error_kind = "Exception";
+      request.finished[0].message = "NameError: name 'x' is not defined (score.py:4)";
+      h.Send(node, request);
+      h.Sync();
+    };
+    if (one_succeeds) end(1, true);
+    for (int i = 0; i < 4; ++i) end(0, false);
+    EXPECT_FALSE(h.state.verdict()) << "it may be this node alone that has it";
+    end(1, false);
+    ASSERT_EQ(h.state.verdict().has_value(), !one_succeeds);
+    if (one_succeeds) continue;
+    EXPECT_EQ(h.state.verdict()->reason, "ScriptUnusable");
+    EXPECT_THAT(h.state.verdict()->message, HasSubstr("NameError: name 'x' is not defined"));
+    EXPECT_THAT(h.state.verdict()->message, HasSubstr("rows of /in/rows.csv"));
+  }
+}
+
 TEST(CoordinatorCore, ANodeWithoutRoomIsNoLackOfProgress) {
   CoordinatorLimits limits;
   limits.progress_timeout = seconds(5);

@@ -40,5 +40,14 @@ TEST(FailureTextTest, WhatIsNoPlaceAndNoTypeStaysInTheMessage) {
   EXPECT_EQ(SplitFailure("Exception", "a) (:1)").location, "");
 }
 
+TEST(FailureTextTest, WhichErrorsAreOfTheProgram) {
+  EXPECT_TRUE(OfProgram("Exception", "NameError: name 'x' is not defined (score.py:1)"));
+  EXPECT_TRUE(OfProgram("InitFailed", "ModuleNotFoundError: No module named 'x' (score.py:1)"));
+  EXPECT_TRUE(OfProgram("BadReturn", "run() returned None."));
+  EXPECT_FALSE(OfProgram("Exception", "ValueError: NameError: no (score.py:1)"));
+  EXPECT_FALSE(OfProgram("Exception", "KeyError: 'ImportError' (score.py:1)"));
+  EXPECT_FALSE(OfProgram("InputUnreadable", "NameError: no"));
+}
+
 }  // namespace
 }  // namespace parallelrun

@@ -10,6 +10,7 @@ namespace parallelrun {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -264,7 +265,7 @@ TEST(AgentCoreProcess, GivesUpAfterThreeTimesTheProcesses) {
   h.Step();
   for (uint32_t process = 0; process < 6; ++process) {
     ASSERT_GT(h.started.size(), process);
-    h.core.OnInitFailed(process, "ImportError: no module named x (score.py:1)", false, h.now());
+    h.core.OnInitFailed(process, "OSError: no such model (score.py:1)", false, h.now());
     h.Exit(process, "exited with status 1");
   }
   // Six failed; a seventh had replaced the fifth before the sixth failed.
@@ -277,6 +278,53 @@ TEST(AgentCoreProcess, GivesUpAfterThreeTimesTheProcesses) {
   EXPECT_EQ(h.request.events.back().kind, ProcessEvent::Kind::kGaveUp);
   h.Answer(h.Reply());
   EXPECT_EQ(h.core.end(), AgentEnd::kGaveUp);
+}
+
+TEST(AgentCoreProcess, AnImportThatFindsNothingIsNotTriedAgain) {
+  CoreHarness h(2);
+  ASSERT_EQ(h.Next(), CallKind::kRegister);
+  h.core.OnRegistered(h.registration, h.now());
+  h.Step();
+  const std::string why = "ModuleNotFoundError: No module named 'x' (score.py:1)";
+  h.core.OnInitFailed(0, why, false, h.now());
+  h.Exit(0);
+  h.Exit(1);
+  EXPECT_THAT(h.started, SizeIs(2));
+  ASSERT_EQ(h.Next(), CallKind::kReport);
+  ASSERT_FALSE(h.request.events.empty());
+  EXPECT_EQ(h.request.events.back().kind, ProcessEvent::Kind::kGaveUp);
+  EXPECT_EQ(h.request.events.back().message, why);
+  EXPECT_EQ(h.request.events.back().log, "user/error/0/process000.txt");
+  h.Answer(h.Reply());
+  EXPECT_EQ(h.core.end(), AgentEnd::kGaveUp);
+}
+
+TEST(AgentCoreProcess, AnImportThatFailsWhereAnotherOneDidNotIsTriedAgain) {
+  CoreHarness h(2);
+  ASSERT_EQ(h.Next(), CallKind::kRegister);
+  h.core.OnRegistered(h.registration, h.now());
+  h.Step();
+  EXPECT_TRUE(h.core.OnReady(0, h.now()));
+  h.core.OnInitFailed(1, "ImportError: libx.so.1: cannot open (score.py:1)", false, h.now());
+  h.Exit(1);
+  EXPECT_THAT(h.started, SizeIs(3));
+  EXPECT_EQ(h.core.end(), AgentEnd::kNone);
+}
+
+TEST(AgentCoreProcess, WhereItWasIsInTheMessageOfATimeOut) {
+  CoreHarness h;
+  h.BeginWith(1);
+  h.Work(0, h.given.at(0).front(), Phase::kRun, h.now());
+  h.Advance(h.registration.run_timeout + seconds(1));
+  ASSERT_THAT(h.killed, ElementsAre(0));
+  h.core.OnExited(0, "was killed by signal 9 (SIGKILL)", h.now(), {},
+                  ". Its Python stack: run score.py:3 (score.py:3)");
+  h.Step();
+  ASSERT_TRUE(h.NextReport());
+  ASSERT_THAT(h.request.finished, SizeIs(1));
+  EXPECT_EQ(h.request.finished[0].error_kind, "RunTimeout");
+  EXPECT_THAT(h.request.finished[0].message,
+              EndsWith("process000 was killed. Its Python stack: run score.py:3 (score.py:3)"));
 }
 
 TEST(AgentCoreProcess, ASuccessfulInitStartsTheCountAgain) {

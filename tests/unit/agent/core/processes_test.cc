@@ -30,7 +30,7 @@ struct ProcessesHarness {
     for (int i = 0; i < count; ++i) processes.Give(number, 10 * ++given, 0, "work", now);
   }
   Checked Check() {
-    return processes.Check(now, kMuch, [](Key) { return false; });
+    return processes.Check(now, kMuch, [](Key, Instant) { return false; });
   }
   std::vector<Do> Actions() {
     std::vector<WorkerAction> actions;
@@ -137,7 +137,7 @@ TEST(Processes, ALeaseThatIsOverEndsTheProcessAndBlamesNobody) {
   h.Give(0);
   h.Give(1);
   h.Actions();
-  h.processes.Check(h.now, kMuch, [](Key key) { return key == 10; });
+  h.processes.Check(h.now, kMuch, [](Key key, Instant) { return key == 10; });
   EXPECT_THAT(h.Actions(), ElementsAre(Do::kKill));
   EXPECT_EQ(h.processes.StateOf(0), ProcessState::kKilled);
   EXPECT_TRUE(h.processes.KilledAtWork());
@@ -245,16 +245,61 @@ TEST(Processes, WhoEndsWithoutAnAnswerAndEmptyWasIdle) {
   EXPECT_FALSE(h.processes.Exited(1, false, h.now).idle);
 }
 
+// Whether the one process that is killed is to leave its stack; nullopt: none is killed.
+std::optional<bool> KilledWithStack(Processes& processes) {
+  std::vector<WorkerAction> actions;
+  processes.TakeActions(actions);
+  for (const WorkerAction& action : actions) {
+    if (action.kind == Do::kKill) return action.stack;
+  }
+  return std::nullopt;
+}
+
+TEST(Processes, WhatHungLeavesItsStackIfItsLeaseLastsForThat) {
+  for (const bool lasts : {true, false}) {
+    ProcessesHarness h;
+    h.Give(0);
+    h.processes.Status(0, {1, Phase::kRun, h.now});
+    h.now += h.terms.run_timeout + seconds(1);
+    const Instant end = h.now + kStackWait + (lasts ? milliseconds(1) : milliseconds(0));
+    h.processes.Check(h.now, kMuch, [&](Key, Instant at) { return at >= end; });
+    EXPECT_EQ(KilledWithStack(h.processes), lasts);
+  }
+  ProcessesHarness h;
+  h.Give(0);
+  h.processes.Status(0, {1, Phase::kRun, h.now});
+  h.processes.Check(h.now, kMuch, [](Key, Instant) { return true; });
+  EXPECT_EQ(KilledWithStack(h.processes), false) << "its lease is over: it ends at once";
+}
+
+TEST(Processes, AtTheEndWhoWasAtOneThingForLongLeavesItsStack) {
+  for (const bool hung : {true, false}) {
+    Registration terms;
+    Processes processes(terms);
+    processes.Start(0);
+    const Instant since(seconds(100));
+    processes.Status(0, {0, Phase::kInit, since});
+    processes.EndAll(true, since + seconds(9), hung ? since + seconds(1) : since);
+    EXPECT_EQ(KilledWithStack(processes), hung);
+  }
+  // Before it reads its first frame it does not know the signal.
+  Registration terms;
+  Processes processes(terms);
+  processes.Start(0);
+  processes.EndAll(true, Instant(seconds(9)), Instant(seconds(9)));
+  EXPECT_EQ(KilledWithStack(processes), false);
+}
+
 TEST(Processes, AtTheEndTheIdleAreAskedAndTheOthersKilled) {
   ProcessesHarness h(2);
   h.processes.Start(2);
   h.Give(0);
   h.Actions();
   const Instant stop_by = h.now + seconds(30);
-  h.processes.EndAll(false, stop_by);
+  h.processes.EndAll(false, stop_by, Instant::min());
   EXPECT_THAT(h.Actions(), ElementsAre(Do::kStop, Do::kKill));
   EXPECT_EQ(h.processes.NextDeadline(), stop_by);
-  h.processes.EndAll(true, stop_by);
+  h.processes.EndAll(true, stop_by, Instant::min());
   EXPECT_THAT(h.Actions(), ElementsAre(Do::kKill)) << "the one that works";
   h.now = stop_by;
   h.Check();

@@ -14,6 +14,7 @@
 namespace parallelrun {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::StartsWith;
@@ -99,6 +100,26 @@ TEST(ResourceUsage, TheContainersMemory) {
   EXPECT_EQ(group.WorkingSet(), 500000U);
   EXPECT_EQ(group.OomKills(), 2U);
   EXPECT_EQ(MemoryGroup(t.path("none")).Limit(), std::nullopt);
+}
+
+TEST(ResourceUsage, WhyTheKernelMayHaveKilled) {
+  const TempFolder t;
+  t.Write("proc/meminfo", "MemFree: 5 kB\nMemTotal:       8388608 kB\n");
+  const std::string peak = "the process had up to 3 GiB, the machine has 8 GiB";
+  const MemoryGroup unknown(t.path());
+  EXPECT_EQ(
+      unknown.WhyKilled(unknown.OomKills(), uint64_t{3} << 30)
+          .find(". The usual cause is the kernel's out-of-memory killer: " + peak + ". Lower"),
+      0U);
+  t.Write("proc/self/cgroup", "0::/pod\n");
+  t.Write("sys/fs/cgroup/pod/memory.events", "low 1\noom_kill 2\n");
+  const MemoryGroup group(t.path());
+  EXPECT_EQ(group.WhyKilled(1, uint64_t{3} << 30)
+                .find(" by the kernel's out-of-memory killer: " + peak + ". Lower"),
+            0U);
+  const std::string other = group.WhyKilled(2, uint64_t{3} << 30);
+  EXPECT_EQ(other.find(". The kernel's out-of-memory killer, the usual cause, did not do it"), 0U);
+  EXPECT_THAT(other, EndsWith(peak));
 }
 
 TEST(ResourceMonitorTest, SamplesAtItsStartAndEnd) {

@@ -25,6 +25,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 // What every script below begins with: the protocol in ten lines.
 constexpr char kPrelude[] = R"(
@@ -281,9 +282,13 @@ TEST_F(AgentProcess, DeathForMemoryIsToldInWords) {
       group, [](FrameType, std::string_view) { return true; });
   ASSERT_TRUE(process.ok());
   folder_.Write("sys/fs/cgroup/pod/memory.events", "low 0\noom 1\noom_kill 1\n");
-  EXPECT_EQ(End(**process),
-            "was killed by signal 9 (SIGKILL), most likely out of memory: the container's limit "
-            "is 4 GiB, its peak was 3.98 GiB");
+  const std::string words = End(**process);
+  EXPECT_THAT(words, StartsWith("was killed by signal 9 (SIGKILL) by the kernel's out-of-memory "
+                                "killer: the process had up to "));
+  EXPECT_THAT(words, HasSubstr("iB, the container's limit is 4 GiB, its peak was 3.98 GiB. Lower "
+                               "spec.miniBatchSize or "));
+  (*process)->NoteEnd();
+  EXPECT_THAT(folder_.Read("e"), HasSubstr("parallelrun: the process was killed by signal 9"));
 }
 
 TEST_F(AgentProcess, CgroupV1IsReadToo) {

@@ -1,10 +1,13 @@
 """Where the user's words go: print and root logging to stdout, failures to the error log."""
 
+import faulthandler
+import fcntl
 import importlib.util
 import os
 import sys
 import time
 
+_OUT_OF_THE_WAY = 200  # of scripts that close descriptors wholesale, as in channel.py
 _LINE = "%(asctime)s|%(levelname)s|%(process)d|%(thread)d|%(message)s"
 
 
@@ -65,6 +68,16 @@ def say(message):
         os.write(2, f"parallelrun: {message}\n".encode("utf-8", "backslashreplace"))
     except OSError:
         pass
+
+
+def tell_stacks_on(signal_number):
+    """Has a signal write the stacks of all threads to stderr, also when nothing else runs any more.
+
+    To the file that stderr is now, whatever the script makes of it, and out of its way.
+    """
+    if signal_number:
+        stderr = fcntl.fcntl(2, fcntl.F_DUPFD_CLOEXEC, _OUT_OF_THE_WAY)
+        faulthandler.register(signal_number, file=stderr, all_threads=True)
 
 
 class _LoggingFinder:

@@ -72,6 +72,7 @@ class Worker:
         process.set_environment(self.process)
         process.prepare_children(self.process)
         logs.set_up(self.process.logging_level)
+        logs.tell_stacks_on(self.process.stack_signal)
         self.process.output_mark = output_range.mark()
         shims.install()
         began = self.page.enter(0, IMPORTING)

@@ -40,6 +40,7 @@ class Process:
         self.takes_metrics = start.get("metrics", False)
         self.profiling = start.get("profiling", "")
         self.image = start.get("image", "")
+        self.stack_signal = start.get("stackSignal", 0)
         logs = os.path.join(self.root, "logs")
         user_logs = os.path.join(logs, "user")
         self.profile = os.path.join(logs, "sys", "node", self.node, self.name + ".profile")

@@ -44,6 +44,8 @@ class Script:
                 fatal=True,
             )
         self.with_context = count > 1
+        _check_required(self.run, "run", ("mini_batch", "mini_batch_context"), path, root)
+        _check_required(self.init, "init", (), path, root)
 
 
 class AsyncScript:
@@ -73,6 +75,7 @@ class AsyncScript:
         self.check_all_tasks_processed = module.check_all_tasks_processed
         self.get_finished_batch_result = module.get_finished_batch_result
         self.get_processing_batch_number = module.get_processing_batch_number
+        _check_required(self.init, "init", (), path, root)
         code = getattr(self.get_finished_batch_result, "__code__", None)
         line = getattr(code, "co_firstlineno", 1)
         self.location = f"{relative(getattr(code, 'co_filename', path), root)}:{line}"
@@ -173,6 +176,28 @@ def _import(path, parts):
     sys.modules[name] = module
     exec(code, module.__dict__)  # noqa: S102 - running the user's script is what this is for
     return module
+
+
+def _check_required(function, name, given, path, root):
+    """Refuses a function that asks for more than it is called with: it would fail each time."""
+    code = getattr(function, "__code__", None)
+    if type(function) is not type(_find) or code is None:
+        return
+    names = code.co_varnames
+    positional = names[len(given) : code.co_argcount - len(function.__defaults__ or ())]
+    keyword = names[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    known = function.__kwdefaults__ or {}
+    wanted = [*positional, *(word for word in keyword if word not in known)]
+    if not wanted:
+        return
+    location = f"{relative(code.co_filename or path, root)}:{code.co_firstlineno}"
+    raise Failure(
+        "ScriptInvalid",
+        f"{location}: {name}() asks for {', '.join(wanted)}, and nobody gives it that. Define it "
+        f"as {name}({', '.join(given)}), or give what is more a default.",
+        location=location,
+        fatal=True,
+    )
 
 
 def _optional(module, name):
