@@ -178,7 +178,9 @@ def init():
     work.job(processCountPerNode=1)
     result = work.run()
     assert result.code == 0, result
-    assert "1 worker process failed to start; the last one: OSError: no GPU is left" in result.output
+    assert (
+        "1 worker process failed to start; the last one: OSError: no GPU is left" in result.output
+    )
 
 
 @pytest.mark.parametrize(

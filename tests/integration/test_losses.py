@@ -132,7 +132,11 @@ def test_losses_that_nobody_allowed_have_a_status_of_their_own(work):
         str(work.data / f"{index:06}.txt") for index in range(10, 30)
     ]
     first = failures[0]
-    assert (first["type"], first["message"], first["location"]) == ("ValueError", "bad", "score.py:6")
+    assert (first["type"], first["message"], first["location"]) == (
+        "ValueError",
+        "bad",
+        "score.py:6",
+    )
     assert (first["miniBatch"], first["attempt"], first["node"]) == (1, 1, 0)
     assert (work.logs / first["log"]).exists()
     assert first["process"] in first["log"]
