@@ -204,7 +204,9 @@ void AgentCore::Look(Instant now) {
     return held_.Over(key, session_.OverBefore(at));
   };
   const agent::Checked checked = processes_.Check(now, pace_.Long(), over);
-  for (uint32_t i = 0; i < checked.never_began; ++i) starts_.EndedIdle();
+  for (uint32_t i = 0; i < checked.never_began; ++i) {
+    starts_.EndedIdle("it began with no mini-batch that it was given");
+  }
   for (const Key key : checked.taken_back) GiveAgain(key, held_.At(key).bounces, now);
   // While it is unclear what this node holds, nothing is handed back.
   stalled_ = !session_.terms().async && !session_.wanted() && !held_.offers() &&
@@ -258,7 +260,7 @@ void AgentCore::OnInitFailed(uint32_t process, std::string message, bool fatal, 
   if (processes_.StateOf(process) != agent::ProcessState::kStarting) return;
   if (!fatal && shortage_.measured()) return OnInitRanOut(process, std::move(message), now);
   processes_.StartFailed(process, now);
-  starts_.Failed();
+  starts_.Failed(message);
   const std::string log = logged ? agent::ErrorLog(options_.node, process) : "";
   if (!fatal) {
     told_.Add(process, ProcessEvent::Kind::kInitFailed, message, log);
@@ -342,11 +344,12 @@ void AgentCore::OnExited(uint32_t process, const std::string& words, Instant now
   agent::Ended ended = processes_.Exited(process, shortage_.measured(), now);
   ended.killed_for.message += where;
   if (ended.state == agent::ProcessState::kStarting && !shortage_.measured()) {
-    starts_.Failed();
-    told_.Add(process, ProcessEvent::Kind::kInitFailed, "while it was starting, it " + words,
+    const std::string why = "while it was starting, it " + words;
+    starts_.Failed(why);
+    told_.Add(process, ProcessEvent::Kind::kInitFailed, why,
               agent::StderrLog(options_.node, process));
   } else if (ended.state == agent::ProcessState::kReady) {
-    if (ended.idle && !shortage_.measured()) starts_.EndedIdle();
+    if (ended.idle && !shortage_.measured()) starts_.EndedIdle("it " + words);
     told_.Add(process, ProcessEvent::Kind::kExited, words,
               agent::StderrLog(options_.node, process));
   }

@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "agent/core/agent_types.h"
 
@@ -21,6 +22,16 @@ std::optional<uint32_t> Starts::Next() {
   return next_++;
 }
 
+void Starts::Failed(std::string why) {
+  ++failed_;
+  last_ = std::move(why);
+}
+
+void Starts::EndedIdle(std::string why) {
+  ++idle_;
+  last_ = std::move(why);
+}
+
 bool Starts::Enough(uint32_t processes) const {
   const uint32_t limit = 3 * processes;
   return failed_ >= limit || idle_ >= limit;
@@ -29,8 +40,8 @@ bool Starts::Enough(uint32_t processes) const {
 std::string Starts::WhyEnough() const {
   return fmt::format(
       "no worker process could be kept running: {} in a row failed while starting, or ended "
-      "before their first mini-batch",
-      std::max(failed_, idle_));
+      "before their first mini-batch{}{}",
+      std::max(failed_, idle_), last_.empty() ? "" : "; the last one: ", last_);
 }
 
 }  // namespace parallelrun::agent

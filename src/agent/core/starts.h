@@ -15,13 +15,14 @@ class Starts {
   // Nothing: all names are used, and another registration is needed.
   std::optional<uint32_t> Next();
 
-  void Failed() { ++failed_; }  // while it was starting
+  // Why stands in WhyEnough: who looks at the node's pod sees the last one's words and not its log.
+  void Failed(std::string why);  // while it was starting
   void Ready() {
     failed_ = 0;
     any_ready_ = true;
   }
   bool any_ready() const { return any_ready_; }  // ever
-  void EndedIdle() { ++idle_; }  // it was ready, and ended before its first mini-batch
+  void EndedIdle(std::string why);  // it was ready, and ended before its first mini-batch
   void Answered() { idle_ = 0; }
 
   // So many in a row failed that a node with `processes` of them starts no more.
@@ -34,6 +35,7 @@ class Starts {
   uint32_t failed_ = 0;  // in a row
   uint32_t idle_ = 0;    // in a row
   bool any_ready_ = false;
+  std::string last_;  // why the last of either ended
 };
 
 }  // namespace parallelrun::agent

@@ -32,24 +32,34 @@ TEST(Starts, ARangeThatIsGrantedAgainGoesOnWhereItWas) {
 
 TEST(Starts, ThreeTimesTheProcessesInARowAreEnough) {
   Starts starts;
-  for (int i = 0; i < 5; ++i) starts.Failed();
+  for (int i = 0; i < 5; ++i) starts.Failed("");
   EXPECT_FALSE(starts.Enough(2));
   starts.Ready();
-  for (int i = 0; i < 5; ++i) starts.Failed();
+  for (int i = 0; i < 5; ++i) starts.Failed("");
   EXPECT_FALSE(starts.Enough(2)) << "one became ready between them";
-  starts.Failed();
+  starts.Failed("");
   EXPECT_TRUE(starts.Enough(2));
   EXPECT_THAT(starts.WhyEnough(), testing::HasSubstr("6 in a row"));
+}
+
+TEST(Starts, TheLastOnesWordsStandInWhy) {
+  Starts starts;
+  starts.Failed("ImportError: no module named foo (score.py:1)");
+  starts.Failed("KeyError: 'MODEL' (score.py:7)");
+  EXPECT_THAT(starts.WhyEnough(),
+              testing::EndsWith("; the last one: KeyError: 'MODEL' (score.py:7)"));
+  starts.EndedIdle("it exited with status 3");
+  EXPECT_THAT(starts.WhyEnough(), testing::EndsWith("; the last one: it exited with status 3"));
 }
 
 TEST(Starts, WhoEndsBeforeItsFirstMiniBatchCountsApart) {
   Starts starts;
   for (int i = 0; i < 2; ++i) {
-    starts.EndedIdle();
+    starts.EndedIdle("");
     starts.Ready();
   }
   EXPECT_FALSE(starts.Enough(1));
-  starts.EndedIdle();
+  starts.EndedIdle("");
   EXPECT_TRUE(starts.Enough(1));
   starts.Answered();
   EXPECT_FALSE(starts.Enough(1));
