@@ -14,6 +14,7 @@
 #include "agent/farewell.h"
 #include "agent/processes/guardian.h"
 #include "base/log.h"
+#include "base/ready_mark.h"
 #include "base/version.h"
 
 namespace {
@@ -34,9 +35,11 @@ int FailInPod(const parallelrun::Error& error, const AgentOptions& options) {
 
 // Until the agent listens there is nothing to drain. As process 1 of a container it would otherwise
 // not hear the signal.
-void EndEarly(int) { _exit(parallelrun::kAgentDrained); }
+volatile sig_atomic_t drained_exit = parallelrun::kAgentDrained;
+void EndEarly(int) { _exit(static_cast<int>(drained_exit)); }
 
 int RunNode(const std::string& config_file, const AgentOptions& options) {
+  drained_exit = options.drained_exit;
   signal(SIGTERM, EndEarly);
   // The bundle brings its own OpenSSL: the configuration of the image's is for another one.
   OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
@@ -82,6 +85,12 @@ int main(int argc, char** argv) {
   app.add_option("--termination-message", options.farewell,
                  "Gets the last error, if it exists already")
       ->capture_default_str();
+  app.add_option("--ready-file", options.ready_file,
+                 "Made when the first process has finished init(), or the node is told to go");
+  app.add_option("--drained-exit", options.drained_exit,
+                 "Exit code of a node that was told to go and holds nothing more")
+      ->check(CLI::Range(0, 255))
+      ->capture_default_str();
   bool debug = false;
   app.add_flag("--debug", debug, "Log more");
 
@@ -98,8 +107,12 @@ int main(int argc, char** argv) {
   install->add_option("DIR", install_folder, "Folder, made if missing")->required();
   std::string install_from;
   install->add_option("--from", install_from, "The bundle, if not this program's own");
+  CLI::App* await = app.add_subcommand("await", "End when FILE is there");
+  std::string awaited;
+  await->add_option("FILE", awaited, "The --ready-file of an agent")->required();
   CLI11_PARSE(app, argc, argv);
 
+  if (*await) return parallelrun::AwaitReadyMark(awaited), 0;
   if (*install) return Install(install_from, install_folder);
   if (*guard) return parallelrun::Guard(watch_fd, command);
   if (config_file.empty()) {

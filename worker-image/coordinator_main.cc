@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
+#include <string>
 
 #include "base/log.h"
 #include "base/version.h"
@@ -21,7 +22,8 @@ constexpr char kTerminationLog[] = "/dev/termination-log";
 
 // Until the server listens there is nothing to hand over. As process 1 of a container the program
 // would otherwise not hear the signal.
-void EndEarly(int) { _exit(static_cast<int>(CoordinatorExit::kDrained)); }
+volatile sig_atomic_t drained_exit = static_cast<int>(CoordinatorExit::kDrained);
+void EndEarly(int) { _exit(static_cast<int>(drained_exit)); }
 
 // Each node keeps connections, and what a container may open at first is often a thousand files.
 void AllowManyConnections() {
@@ -42,24 +44,35 @@ int Main(int argc, char** argv) {
   app.add_option("--config", config_path, "JSON file, or /dev/fd/N")->required();
   bool json = false;
   app.add_flag("--json-log", json, "Log as JSON lines");
+  std::string ready_file;
+  app.add_option("--ready-file", ready_file, "Made once the coordinator serves");
+  int drained = static_cast<int>(CoordinatorExit::kDrained);
+  app.add_option("--drained-exit", drained, "Exit code of one that was told to go")
+      ->check(CLI::Range(0, 255))
+      ->capture_default_str();
   app.set_version_flag("-V,--version", parallelrun::VersionText("parallelrun-coordinator"));
   CLI11_PARSE(app, argc, argv);
 
+  drained_exit = drained;
+  // An earlier container of this pod may have made it.
+  if (!ready_file.empty()) unlink(ready_file.c_str());
   signal(SIGTERM, EndEarly);
   AllowManyConnections();
   // The bundle brings its own OpenSSL: the configuration of the image's is for another one.
   OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
   SetUpLogging(json ? LogFormat::kJson : LogFormat::kTree, LogLevel::kInfo);
   const std::unique_ptr<Files> files = MakeSystemFiles();
-  const Result<CoordinatorConfig> config = ReadConfig(config_path);
+  Result<CoordinatorConfig> config = ReadConfig(config_path);
   if (!config.ok()) {
     if (access(kTerminationLog, W_OK) == 0) {
       LeaveLastWords(*files, kTerminationLog, LastErrorJson(config.error().message));
     }
     return CannotStart(config.error());
   }
+  config->ready_file = ready_file;
   const Result<CoordinatorExit> exit = RunCoordinator(*config, *files);
-  return exit.ok() ? static_cast<int>(*exit) : CannotStart(exit.error());
+  if (!exit.ok()) return CannotStart(exit.error());
+  return *exit == CoordinatorExit::kDrained ? drained : static_cast<int>(*exit);
 }
 
 }  // namespace

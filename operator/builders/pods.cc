@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 
 #include "operator/builders/objects.h"
 #include "operator/builders/pod_parts.h"
@@ -12,6 +13,7 @@ using nlohmann::json;
 constexpr char kBundle[] = "/opt/parallelrun";
 constexpr char kConfigFolder[] = "/etc/parallelrun";
 constexpr char kWorkFolder[] = "/var/lib/parallelrun";
+constexpr char kReadyFile[] = "/var/lib/parallelrun/ready";
 constexpr char kHome[] = "/var/lib/parallelrun/home";
 constexpr int kUser = 65532;
 
@@ -110,15 +112,44 @@ void AddSideMounts(const JobSpec& spec, json& mounts) {
   }
 }
 
+// Succeeds when the program has made its --ready-file, and waits until then: a probe that is
+// answered with no leaves a Warning event each time, though nothing is wrong with a start that
+// takes long. For the same reason it is asked seldom, or no more, once it has succeeded: one that
+// meets a container that has just ended fails too.
+json AwaitReady(int period) {
+  constexpr int kAtMost = 3600;
+  return {{"exec", {{"command", BundleCommand("parallelrun-agent", {"await", kReadyFile})}}},
+          {"periodSeconds", period},
+          {"timeoutSeconds", kAtMost}};
+}
+
+// A program in a pod ends with 0 when it was told to go and has: the pod is Completed then.
+std::vector<std::string> PodArguments(std::vector<std::string> arguments) {
+  for (const char* more : {"--ready-file", kReadyFile, "--drained-exit", "0"}) {
+    arguments.emplace_back(more);
+  }
+  return arguments;
+}
+
+// Nodes may take as long for init() as they need, so no number of failures ends them.
+json StartupProbe() {
+  json probe = AwaitReady(1);
+  probe["failureThreshold"] = std::numeric_limits<int32_t>::max();
+  return probe;
+}
+
 json WorkerContainer(const BuildContext& context, json mounts) {
   const JobSpec& spec = context.spec;
-  json worker = {{"name", "worker"},
-                 {"image", spec.environment.image},
-                 {"command", BundleCommand("parallelrun-agent",
-                                           {"--config", std::string(kConfigFolder) + "/agent.json",
-                                            "--log-json"})},
-                 {"env", Environment(spec)},
-                 {"volumeMounts", std::move(mounts)}};
+  json worker = {
+      {"name", "worker"},
+      {"image", spec.environment.image},
+      {"command",
+       BundleCommand(
+           "parallelrun-agent",
+           PodArguments({"--config", std::string(kConfigFolder) + "/agent.json", "--log-json"}))},
+      {"startupProbe", StartupProbe()},
+      {"env", Environment(spec)},
+      {"volumeMounts", std::move(mounts)}};
   if (!spec.environment.image_pull_policy.empty()) {
     worker["imagePullPolicy"] = spec.environment.image_pull_policy;
   }
@@ -127,11 +158,14 @@ json WorkerContainer(const BuildContext& context, json mounts) {
   return Secured(context, std::move(worker));
 }
 
-json Probe(const char* path, int period, int failures) {
-  return {{"httpGet", {{"path", path}, {"port", "metrics"}}},
-          {"periodSeconds", period},
+// Its first answer comes a second after the coordinator has begun
+// (coordinator/start/start_server.h).
+json LivenessProbe() {
+  return {{"httpGet", {{"path", "/healthz"}, {"port", "metrics"}}},
+          {"initialDelaySeconds", 5},
+          {"periodSeconds", 30},
           {"timeoutSeconds", 5},
-          {"failureThreshold", failures}};
+          {"failureThreshold", 2}};
 }
 
 json CoordinatorContainer(const BuildContext& context, json mounts) {
@@ -141,14 +175,15 @@ json CoordinatorContainer(const BuildContext& context, json mounts) {
       {"imagePullPolicy", context.options.runtime_image_pull_policy},
       {"command",
        BundleCommand("parallelrun-coordinator",
-                     {"--config", std::string(kConfigFolder) + "/coordinator.json", "--json-log"})},
+                     PodArguments({"--config", std::string(kConfigFolder) + "/coordinator.json",
+                                   "--json-log"}))},
       {"ports",
        json::array(
            {{{"name", "https"}, {"containerPort", context.coordinator_port}, {"protocol", "TCP"}},
             {{"name", "metrics"}, {"containerPort", 9102}, {"protocol", "TCP"}}})},
-      // However long it takes to start, it tells that it lives (coordinator/start/start_server.h).
-      {"readinessProbe", Probe("/readyz", 1, 3)},
-      {"livenessProbe", Probe("/healthz", 10, 6)},
+      // No startup probe: until that has succeeded nobody would ask whether it lives.
+      {"readinessProbe", AwaitReady(60)},
+      {"livenessProbe", LivenessProbe()},
       {"resources", context.spec.coordinator.resources},
       {"volumeMounts", std::move(mounts)}};
   coordinator = Secured(context, std::move(coordinator));

@@ -42,6 +42,11 @@ std::optional<CoordinatorVerdict> OfLastWords(const Ended& ended, std::optional<
   const bool not_published = ended.exit_code == 6;
   if (ended.exit_code < 0 || (ended.exit_code > 2 && !not_published)) return std::nullopt;
   LastWords words = ParseLastWords(ended.message);
+  // 0 is also how one ends that was told to go. A result is never taken from an exit code alone: a
+  // coordinator whose words are lost has a successor, which finds the verdict in the ledger.
+  if (ended.exit_code == 0 && !(words.report && words.report->verdict && words.error.empty())) {
+    return std::nullopt;
+  }
   CoordinatorVerdict verdict;
   if (words.report && words.report->verdict) verdict = OfReport(*words.report->verdict);
   if (words.report) report = std::move(words.report);

@@ -42,6 +42,13 @@ std::string ReasonOf(const Ended& ended) {
   return ended.exit_code > 128 ? "Killed" : "Error";
 }
 
+// A program in a pod that was told to go ends with 0, as one whose job is over; its last words tell
+// which it was. Those of earlier releases end with 3.
+bool WasToldToGo(const Ended& ended) {
+  return ended.exit_code == 3 ||
+         (ended.exit_code == 0 && !ParseLastWords(ended.message).error.empty());
+}
+
 std::string Words(const std::string& message) {
   const size_t last = message.find_last_not_of(" \n");
   return last == std::string::npos ? "" : ": " + message.substr(0, last + 1);
@@ -83,9 +90,12 @@ PodOutcome EndOfContainer(const Ended& ended, bool init) {
     end.reason = "RuntimeInstallFailed";
     end.message = fmt::format("init container runtime ended with exit code {}{}", ended.exit_code,
                               Words(ended.message));
-  } else if (ended.exit_code == 0 || ended.exit_code == 3) {
-    end.cause = ended.exit_code == 0 ? EndCause::kFinished : EndCause::kDrained;
-    end.reason = ended.exit_code == 0 ? "Finished" : "Drained";
+  } else if (WasToldToGo(ended)) {
+    end.cause = EndCause::kDrained;
+    end.reason = "Drained";
+  } else if (ended.exit_code == 0) {
+    end.cause = EndCause::kFinished;
+    end.reason = "Finished";
   } else {
     end.cause = EndCause::kJob;
     end.message =

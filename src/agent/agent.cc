@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include "agent/processes/node_processes.h"
 #include "base/escape.h"
 #include "base/log.h"
+#include "base/ready_mark.h"
 
 namespace parallelrun {
 namespace {
@@ -28,6 +30,8 @@ constexpr Duration kLastLogs = seconds(10);
 constexpr Duration kLastLogsLost = seconds(1);
 constexpr Duration kMaxSleep = std::chrono::hours(1);
 constexpr size_t kMaxShown = 1000;
+// By them a pod that drained is known from one whose job is over: both may end with 0.
+constexpr char kDrainedWords[] = "drained: it was told to go, and holds nothing more";
 
 class Agent {
  public:
@@ -47,8 +51,11 @@ class Agent {
   const RegisterReply& registered() const { return registered_; }
   // Of the last call that failed; "" after one that did not.
   const std::string& last_failure() const { return last_failure_; }
+  // No process was ready before the node was told to go.
+  bool let_go_unready() const { return let_go_unready_; }
 
  private:
+  void TellReady();
   void OnSignal();
   void SchedulePump();
   void Pump();
@@ -74,6 +81,8 @@ class Agent {
   EventLoop::TimerId timer_ = EventLoop::TimerId::kNone;
   bool pump_scheduled_ = false;
   bool draining_ = false;
+  bool ready_told_ = false;
+  bool let_go_unready_ = false;
 };
 
 AgentEnd Agent::Run() {
@@ -109,11 +118,22 @@ void Agent::SchedulePump() {
   loop_.Post([this] { Pump(); });
 }
 
+// Once. A node that is told to go before it is ready says so too: who waits for it was not wrong
+// to.
+void Agent::TellReady() {
+  if (ready_told_ || options_.ready_file.empty()) return;
+  const bool ready = core_.any_ready();
+  if (!ready && !core_.told_to_go()) return;
+  ready_told_ = MakeReadyMark(options_.ready_file);  // where it cannot be made, in the next turn
+  let_go_unready_ = ready_told_ && !ready;
+}
+
 void Agent::Pump() {
   pump_scheduled_ = false;
   processes_.TellStatus();
   const Instant now = clock_.Now();
   core_.Step(now);
+  TellReady();
   core_.TakeActions(actions_);
   for (const WorkerAction& action : actions_) processes_.Perform(action);
   core_.TakeNotes(notes_);
@@ -218,16 +238,17 @@ void RemoveHalfCopy(const std::string& work_folder) {
 }
 
 std::string LastWords(const Agent& agent, const AgentConfig& config) {
+  if (agent.core().end() == AgentEnd::kDrained) return kDrainedWords;
   std::string words = agent.core().end_message();
   if (agent.core().end() != AgentEnd::kLost) return words;
   words += ", at " + config.url;
   return agent.last_failure().empty() ? words : words + ": " + agent.last_failure();
 }
 
-int ExitCode(AgentEnd end) {
+int ExitCode(AgentEnd end, const AgentOptions& options) {
   switch (end) {
     case AgentEnd::kFinished: return kAgentFinished;
-    case AgentEnd::kDrained: return kAgentDrained;
+    case AgentEnd::kDrained: return options.drained_exit;
     default: return kAgentGaveUp;
   }
 }
@@ -258,13 +279,16 @@ int RunAgent(const AgentConfig& config, const AgentOptions& options) {
   if (!client || !log_client) return CannotStart(options, (client ? log_client : client).error());
   LogUploader logs(config.work_folder + "/logs", config.node, std::move(*log_client));
   AgentEnd end = AgentEnd::kNone;
+  bool let_go_unready = false;
   Incarnation incarnation;
   {
     Agent agent(config, options, **client, logs);
     end = agent.Run();
+    let_go_unready = agent.let_go_unready();
     incarnation = agent.registered().registration.incarnation;
     if (const std::string words = LastWords(agent, config); !words.empty()) {
-      spdlog::error("{}", Printable(words, kMaxShown));
+      spdlog::log(end == AgentEnd::kDrained ? spdlog::level::info : spdlog::level::err, "{}",
+                  Printable(words, kMaxShown));
       LeaveFarewell(options.farewell, words);
     }
     (*client)->Cancel();  // a parked call ends now; the agent waits for it
@@ -276,7 +300,8 @@ int RunAgent(const AgentConfig& config, const AgentOptions& options) {
     const Result<std::unique_ptr<HttpClient>> last = HttpClient::Make(*client_options);
     if (last && end != AgentEnd::kLost) Leave(**last, config.node, incarnation, end);
   }
-  return ExitCode(end);
+  if (let_go_unready) std::this_thread::sleep_for(3 * kLookForMark);  // who waits sees the mark
+  return ExitCode(end, options);
 }
 
 }  // namespace parallelrun

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "base/ready_mark.h"
 #include "coordinator/access.h"
 #include "coordinator/item_names.h"
 #include "coordinator/log_tree/batch_report.h"
@@ -118,6 +119,9 @@ Status CoordinatorServer::Listen() {
 
 Result<CoordinatorExit> CoordinatorServer::Run() {
   if (const Status listening = Listen(); !listening.ok()) return listening.error();
+  if (!options_.ready_file.empty() && !MakeReadyMark(options_.ready_file)) {
+    spdlog::warn("{} cannot be made: its pod will not be ready", options_.ready_file);
+  }
   // Whoever ends this process starts the next epoch, which the agents wait for: they are not
   // drained. A verdict that is durable is still brought to its end.
   const auto hand_over = [this] {

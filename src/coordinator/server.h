@@ -41,6 +41,7 @@ struct ServerOptions {
   bool dead_letters = false;  // told of in a file of their own
   std::string warning;        // of what an earlier run is continued with; shown
   std::string state_folder;
+  std::string ready_file;  // made once it serves (base/ready_mark.h)
   std::vector<PlanInput> inputs;
   std::vector<std::string> forbidden;  // folders that the listing must not meet
   Duration leave_limit = seconds(30);  // how long nodes may take to upload their logs at the end

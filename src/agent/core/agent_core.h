@@ -94,6 +94,9 @@ class AgentCore {
   AgentEnd end() const { return ending_.end(); }
   // It has been told to start nothing more, and has handed back what had not started.
   bool draining() const { return ending_.draining(); }
+  // The job is over, or it drains: nothing is wrong with a process that is not ready then.
+  bool told_to_go() const { return ending_.told_to_go(); }
+  bool any_ready() const { return processes_.ready() > 0; }
   // Why the agent gave up, for people.
   const std::string& end_message() const { return ending_.message(); }
   size_t held() const { return held_.size(); }

@@ -19,6 +19,8 @@ struct AgentOptions {
   Duration shutdown_limit = seconds(30);          // of a process's shutdown()
   bool log_to_file = false;                       // too: sys/node/<node>/_main.txt
   std::string farewell = "/dev/termination-log";  // gets the last error, if it exists
+  std::string ready_file;                         // made once a process is ready (ready_mark.h)
+  int drained_exit = 3;                           // kAgentDrained, or what stands for it in a pod
 };
 
 // What the agent learns when it registers.

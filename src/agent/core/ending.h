@@ -26,6 +26,7 @@ class Ending {
   // Nobody waits for what this node still says.
   bool Mute() const { return why_ == AgentEnd::kFinished || why_ == AgentEnd::kLost; }
   bool draining() const { return why_ == AgentEnd::kDrained; }
+  bool told_to_go() const { return draining() || why_ == AgentEnd::kFinished; }
   const std::string& message() const { return message_; }
 
   // Processes that still work are killed.

@@ -28,6 +28,7 @@ struct CoordinatorConfig {
   uint32_t processes = 1;           // of each node
   std::string termination_message;  // file that gets the last words as JSON; empty: none
   Duration ownerless_limit = std::chrono::hours(24);
+  std::string ready_file;  // made once it serves; empty: none. Of the command line
 
   // Its own address instead of a socket from its starter: it is a pod, as its agents are.
   bool in_pod() const { return http.listen_fd < 0; }

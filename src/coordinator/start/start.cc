@@ -323,6 +323,7 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files,
   server_options.publish.held = *held;
   server_options.dead_letters = config.job.spec.isolate_failures;
   server_options.state_folder = layout->state_folder;
+  server_options.ready_file = config.ready_file;
   server_options.inputs = layout->inputs;
   server_options.forbidden = layout->forbidden;
   starting.reset();  // it holds the ports

@@ -135,12 +135,23 @@ class Coordinator(threading.Thread):
         config["terminationMessage"] = str(said)
         file = folder / "coordinator.json"
         file.write_text(json.dumps(config))
-        return [PROGRAM, "--config", file, "--json-log"], said
+        command = self._pod["spec"]["containers"][0]["command"]
+        arguments = command[command.index("--config") + 2 :]
+        own = [self._here(argument) for argument in arguments]
+        return [PROGRAM, "--config", file, *own], said
+
+    def _here(self, argument):
+        """A file that the container makes below its work folder, where it is on this machine."""
+        work = "/var/lib/parallelrun/"
+        return str(self.folder / argument[len(work) :]) if argument.startswith(work) else argument
 
     def _probe(self):
-        probe = self._pod["spec"]["containers"][0].get("readinessProbe", {}).get("httpGet")
+        probe = self._pod["spec"]["containers"][0].get("readinessProbe", {})
         if not probe:
             return True
+        if "exec" in probe:  # it waits for a file
+            return os.path.exists(self._here(probe["exec"]["command"][-1]))
+        probe = probe["httpGet"]
         scheme = probe.get("scheme", "HTTP").lower()
         port = probe["port"]
         if isinstance(port, str):

@@ -112,7 +112,7 @@ class Kubelet:
             self._known[uid] = None
         if not ended(pod) and pod["spec"].get("nodeName"):
             code = body.code if body else 0
-            self.terminated(pod, 0 if code is None else code)
+            self.terminated(pod, *self._end_of(pod, 0 if code is None else code))
         self.confirm_deletion(pod)
 
     def _node(self, pod):
@@ -132,7 +132,14 @@ class Kubelet:
 
     def _node_ended(self, pod, code):
         with contextlib.suppress(ApiError, OSError):
-            self.terminated(pod, code)
+            self.terminated(pod, *self._end_of(pod, code))
+
+    @staticmethod
+    def _end_of(pod, code):
+        """The exit code, reason and message of an agent that was told to go: `code` is 3."""
+        if role(pod) == "node" and code == 3:
+            return 0, None, "drained: it was told to go, and holds nothing more"
+        return code, None, None
 
     def behind_service(self, pod):
         """The address of a ready pod that the Service of this pod's job selects, or None."""

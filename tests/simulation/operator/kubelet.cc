@@ -18,12 +18,10 @@ constexpr int32_t kKilled = 137;
 constexpr Duration kGrace = seconds(10);
 constexpr Duration kFirstBackOff = seconds(10);
 
+// As of a pod: what was told to go ends with 0 too, and says so.
 int32_t ExitCode(AgentEnd end) {
-  switch (end) {
-    case AgentEnd::kFinished: return kAgentFinished;
-    case AgentEnd::kDrained: return kAgentDrained;
-    default: return kAgentGaveUp;
-  }
+  const bool in_order = end == AgentEnd::kFinished || end == AgentEnd::kDrained;
+  return in_order ? kAgentFinished : kAgentGaveUp;
 }
 
 // As Kubernetes keeps times.
@@ -132,7 +130,7 @@ void Kubelet::TellEnd(PodDigest pod, Container& container) {
     if (container.evicted) pod.reason = "Evicted";
     pod.lingers = pod.role == PodRole::kNode && !container.evicted && cluster_.Chance(500);
   }
-  const bool in_order = ended.exit_code == kAgentFinished || ended.exit_code == kAgentDrained;
+  const bool in_order = ended.exit_code == kAgentFinished;
   if (pod.role == PodRole::kNode && !in_order && !container.evicted && !container.out_of_memory) {
     ++own_failures_;
     if (!pod.deletion)
@@ -223,15 +221,17 @@ void Kubelet::NoteEnd(Container* container, int32_t exit_code, const std::string
 }
 
 void Kubelet::OnCoordinatorEnd(const SimCoordinator& coordinator, CoordinatorExit exit) {
+  const bool drained = exit == CoordinatorExit::kDrained;
   const std::string words =
       coordinator.core() == nullptr
           ? LastErrorJson("it cannot start")
-          : LastWordsJson(ProgressJson(*coordinator.core(), coordinator.epoch(), {}, {}, ""), "");
+          : LastWordsJson(ProgressJson(*coordinator.core(), coordinator.epoch(), {}, {}, ""),
+                          drained ? "ended by a signal" : "");
   for (auto& [uid, container] : containers_) {
     // Of one that cannot start the process is not known yet.
     const bool this_one =
         container.role == PodRole::kCoordinator && container.number == coordinator.pod();
-    if (this_one) NoteEnd(&container, static_cast<int32_t>(exit), words);
+    if (this_one) NoteEnd(&container, drained ? 0 : static_cast<int32_t>(exit), words);
   }
 }
 
@@ -239,7 +239,8 @@ void Kubelet::OnCoordinatorKilled(size_t id) {
   NoteEnd(Find(PodRole::kCoordinator, id), kKilled, "");
 }
 void Kubelet::OnAgentEnd(size_t id, AgentEnd end) {
-  NoteEnd(Find(PodRole::kNode, id), ExitCode(end), "");
+  const char* const words = end == AgentEnd::kDrained ? "drained: it was told to go" : "";
+  NoteEnd(Find(PodRole::kNode, id), ExitCode(end), words);
 }
 void Kubelet::OnAgentKilled(size_t id) { NoteEnd(Find(PodRole::kNode, id), kKilled, ""); }
 

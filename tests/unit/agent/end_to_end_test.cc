@@ -253,13 +253,13 @@ class AgentEndToEnd : public ::testing::Test {
     config.code_folder = folder_.path("code");
     config.work_folder = folder_.path("work");
     config.python_path = SourceFolder() + "worker-image/python";
-    AgentOptions options;
-    options.drain_grace = grace;
-    const int code = RunAgent(config, options);
+    options_.drain_grace = grace;
+    const int code = RunAgent(config, options_);
     coordinator.Stop();
     return code;
   }
   TempFolder folder_;
+  AgentOptions options_;
 };
 
 TEST_F(AgentEndToEnd, RunsAJob) {
@@ -321,6 +321,53 @@ TEST_F(AgentEndToEnd, SigtermDrains) {
   EXPECT_EQ(coordinator.outcomes[0].kind, Finished::Kind::kSucceeded);
   EXPECT_LT(coordinator.outcomes.size(), 8U);
   EXPECT_THAT(coordinator.left, ::testing::ElementsAre("drained"));
+}
+
+// As a pod's probe sees it.
+TEST_F(AgentEndToEnd, TheNodeIsReadyOnceAProcessHasFinishedInit) {
+  options_.ready_file = folder_.path("ready");
+  folder_.Write("code/score.py", R"(
+import os
+def init(): assert not os.path.exists("../ready"), "ready too soon"
+def run(mini_batch):
+    assert os.path.exists("../ready"), "not ready at work"
+    return mini_batch
+)");
+  ScriptedCoordinator coordinator(folder_, Files(1));
+  EXPECT_EQ(Run(coordinator), kAgentFinished);
+  EXPECT_EQ(coordinator.outcomes[0].kind, Finished::Kind::kSucceeded)
+      << coordinator.outcomes[0].message;
+}
+
+// Its pod is not in error, and the probe that waits for it has not failed.
+TEST_F(AgentEndToEnd, ANodeThatIsToldToGoBeforeItIsReadyEndsWell) {
+  options_.ready_file = folder_.path("ready");
+  options_.farewell = folder_.path("said");
+  options_.drained_exit = 0;
+  folder_.Write("said", "");
+  folder_.Write("code/score.py", R"(
+import os, signal, time
+def init():
+    os.kill(os.getppid(), signal.SIGTERM)
+    time.sleep(600)
+def run(mini_batch): return mini_batch
+)");
+  ScriptedCoordinator coordinator(folder_, Files(1));
+  EXPECT_EQ(Run(coordinator, seconds(0)), 0);
+  EXPECT_TRUE(folder_.Exists("ready"));
+  EXPECT_THAT(folder_.Read("said"), ::testing::StartsWith("drained"));
+}
+
+TEST_F(AgentEndToEnd, ANodeWhoseInitFailsIsNeverReadyAndSaysWhy) {
+  options_.ready_file = folder_.path("ready");
+  options_.farewell = folder_.path("said");
+  folder_.Write("said", "");
+  folder_.Write("code/score.py", "def init(): open('model.bin')\ndef run(m): return m\n");
+  ScriptedCoordinator coordinator(folder_, Files(1));
+  EXPECT_EQ(Run(coordinator), kAgentGaveUp);
+  EXPECT_FALSE(folder_.Exists("ready"));
+  EXPECT_THAT(folder_.Read("said"), HasSubstr("the last one: FileNotFoundError"));
+  EXPECT_THAT(folder_.Read("said"), HasSubstr("score.py:1"));
 }
 
 TEST_F(AgentEndToEnd, AWrongTokenEndsTheAgent) {

@@ -86,7 +86,8 @@ TEST_F(OperatorBuilders, AWorkerPodIsThisJobs) {
   const json& worker = spec["containers"][0];
   EXPECT_EQ(worker["command"],
             json::parse(R"(["/opt/parallelrun/lib/ld.so", "--library-path", "/opt/parallelrun/lib",
-       "/opt/parallelrun/bin/parallelrun-agent", "--config", "/etc/parallelrun/agent.json", "--log-json"])"));
+       "/opt/parallelrun/bin/parallelrun-agent", "--config", "/etc/parallelrun/agent.json", "--log-json",
+       "--ready-file", "/var/lib/parallelrun/ready", "--drained-exit", "0"])"));
   EXPECT_EQ(worker["imagePullPolicy"], "Always");
   EXPECT_EQ(worker["envFrom"][0]["configMapRef"]["name"], "settings");
   EXPECT_EQ(Find(worker["env"], "name", "HOME")["value"], "/h") << "the user's value wins";
@@ -226,10 +227,40 @@ TEST_F(OperatorBuilders, TheCoordinatorHasItsDefaults) {
                                                      "limits": {"cpu": "1", "memory": "512Mi"}})"));
   EXPECT_EQ(container["ports"][0]["name"], "https");
   EXPECT_EQ(container["ports"][1]["name"], "metrics");
-  EXPECT_EQ(container["readinessProbe"]["httpGet"]["path"], "/readyz");
+  EXPECT_EQ(container["readinessProbe"]["exec"]["command"][5], "/var/lib/parallelrun/ready");
+  EXPECT_GE(container["readinessProbe"]["periodSeconds"], 30)
+      << "one that meets a coordinator that has just ended leaves a Warning event";
   EXPECT_EQ(container["livenessProbe"]["httpGet"]["path"], "/healthz");
   EXPECT_FALSE(container.contains("startupProbe"))
       << "would bound how long it may read a ledger or compare files";
+}
+
+// Asked again and again it would leave a Warning event for each time that it fails.
+TEST_F(OperatorBuilders, AProbeWaitsForTheFileThatTheProgramMakes) {
+  for (const auto& [pod, probe] :
+       {std::pair(Worker(), "startupProbe"), std::pair(Coordinator(), "readinessProbe")}) {
+    const json& container = pod["spec"]["containers"][0];
+    const json& program = container["command"];
+    const auto option = std::find(program.begin(), program.end(), "--ready-file");
+    ASSERT_NE(option, program.end());
+    const json& waits = container[probe]["exec"]["command"];
+    EXPECT_EQ(waits[3], "/opt/parallelrun/bin/parallelrun-agent");
+    EXPECT_EQ(waits[4], "await");
+    EXPECT_EQ(waits[5], *std::next(option));
+    EXPECT_GE(container[probe]["timeoutSeconds"], 3600);
+  }
+  EXPECT_GT(Worker()["spec"]["containers"][0]["startupProbe"]["failureThreshold"], 1'000'000)
+      << "init() may take as long as it needs";
+}
+
+// A pod that was told to go and has is Completed, not in Error.
+TEST_F(OperatorBuilders, WhoIsToldToGoEndsWithZero) {
+  for (const json& pod : {Worker(), Coordinator()}) {
+    const json& program = pod["spec"]["containers"][0]["command"];
+    const auto option = std::find(program.begin(), program.end(), "--drained-exit");
+    ASSERT_NE(option, program.end());
+    EXPECT_EQ(*std::next(option), "0");
+  }
 }
 
 TEST_F(OperatorBuilders, TheUsersPodTemplateWinsButForWhatMakesAPodThisJobs) {
