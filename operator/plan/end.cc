@@ -256,6 +256,7 @@ void EndFailed(Draft& draft) {
     return;
   }
   draft.Set("Failed", Truth::kTrue, target.reason, target.message);
+  draft.Set("Finished", Truth::kTrue, target.reason, target.message);
   draft.Set("Complete", Truth::kFalse, "Failed", "");
   draft.Set("Reconciling", Truth::kFalse, "Failed", "");
   draft.Set("Stalled", Truth::kTrue, target.reason, target.message);
@@ -274,6 +275,9 @@ void KeepEnded(Draft& draft) {
   } else {
     DeleteCoordinators(draft, "the job is over");
   }
+  // One condition for both ends: `kubectl wait` hears of one only.
+  const Condition last = *status.Find(complete ? "Complete" : "Failed");
+  draft.Set("Finished", Truth::kTrue, last.reason, last.message);
   draft.Set("NodesReady", Truth::kFalse, reason, "the job is over");
   draft.Set("Suspended", Truth::kFalse, reason, "");
   draft.Set("Reconciling", Truth::kFalse, reason, "");

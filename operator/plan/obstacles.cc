@@ -92,6 +92,11 @@ void AddUnschedulable(Draft& draft, const PodDigest& pod, const std::string& mes
                      NameOf(pod), message)});
     return;
   }
+  // What provides volumes needs a while for a new one; nothing is wrong with the job.
+  if (message.find("unbound immediate PersistentVolumeClaims") != std::string::npos) {
+    draft.obstacles.push_back({40, "VolumeNotBound", NameOf(pod) + ": " + message, false, false});
+    return;
+  }
   draft.obstacles.push_back({40, "Unschedulable", NameOf(pod) + ": " + message});
 }
 
@@ -123,8 +128,10 @@ void AddFailure(Draft& draft, const ApplyFailure& failure) {
   if (failure.at + kFailuresLast < draft.now || failure.reason == kNamespaceTerminating) return;
   const bool pod = failure.object.starts_with("pods/");
   const std::string& text = failure.message;
-  const auto add = [&](int rank, const char* reason, bool stalled, const std::string& mend = "") {
-    draft.obstacles.push_back({rank, reason, failure.object + ": " + text + mend, stalled});
+  const auto add = [&](int rank, const char* reason, bool stalled, const std::string& mend = "",
+                       bool warning = true) {
+    draft.obstacles.push_back(
+        {rank, reason, failure.object + ": " + text + mend, stalled, warning});
   };
   if (text.find("exceeded quota") != std::string::npos ||
       text.find("failed quota") != std::string::npos) {
@@ -136,7 +143,7 @@ void AddFailure(Draft& draft, const ApplyFailure& failure) {
                ": remove from podTemplate what the namespace's Pod Security level refuses");
   }
   // Of a name that is still Terminating: a matter of seconds.
-  if (failure.reason == "AlreadyExists") return add(11, "NameTerminating", false);
+  if (failure.reason == "AlreadyExists") return add(11, "NameTerminating", false, "", false);
   // A conflict of the API server's own, as of a ResourceQuota's bookkeeping, is tried again.
   if (failure.status == 409 && failure.reason != "Conflict") {
     return add(100, "NameTaken", true, ": delete that object, which is not this job's");

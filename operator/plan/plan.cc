@@ -50,8 +50,11 @@ bool Accept(Draft& draft) {
     draft.Set("Accepted", Truth::kFalse, "Invalid", text);
     draft.Set("Stalled", Truth::kTrue, "Invalid", text);
     draft.Set("Reconciling", Truth::kFalse, "Invalid", "");
+    // Nothing of it was made, and nothing will be: who waits for its end waits no longer.
+    if (draft.seen.pods.empty()) draft.Set("Finished", Truth::kTrue, "Invalid", text);
     return false;
   }
+  draft.Set("Finished", Truth::kFalse, "NotFinished", "");  // it may be one that was mended
   if (!draft.before.Is("Accepted")) {
     for (const Problem& problem : parsed.problems) {
       draft.Event(true, "SpecWarning", problem.field + ": " + problem.what + ": " + problem.mend);
@@ -105,8 +108,8 @@ bool NamespaceEnds(Draft& draft) {
     if (failure.reason != kNamespaceTerminating || draft.now >= again) continue;
     draft.obstacles.push_back(
         {101, failure.reason,
-         "namespace " + draft.identity.name_space + " is being deleted, and the job with it",
-         true});
+         "namespace " + draft.identity.name_space + " is being deleted, and the job with it", true,
+         false});
     draft.Wake(again);
     return true;
   }

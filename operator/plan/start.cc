@@ -128,7 +128,8 @@ void CheckOldPods(Draft& draft) {
     draft.obstacles.push_back(
         {kOldPods, "OldPods",
          fmt::format("pod {} of an earlier job of this name is still there: waiting for its end",
-                     pod.name)});
+                     pod.name),
+         false, false});
     return draft.WakeIn(seconds(5));
   }
 }
@@ -154,7 +155,7 @@ void CheckOutput(Draft& draft) {
                      "this job starts when it is; delete that job, or give one of them another "
                      "output.path",
                      rival.name_space, rival.name, output.to.volume, output.to.path),
-         false});
+         false, false});
     return draft.WakeIn(seconds(5));
   }
 }

@@ -15,6 +15,21 @@ using nlohmann::json;
 constexpr Duration kBetweenProgress = seconds(10);
 constexpr Duration kBetweenCounts = seconds(2);
 
+// Until a node has pulled it, the image is known by the name that the job gives it. A node of a
+// short job may end before it is seen at work.
+void ShowImage(Draft& draft) {
+  constexpr char kDigest[] = "@sha256:";
+  std::string& image = draft.status.effective.image;
+  if (image.empty()) image = draft.spec.environment.image;
+  if (image.find(kDigest) != std::string::npos) return;
+  for (const PodDigest& pod : draft.seen.pods) {
+    if (pod.role != PodRole::kNode || pod.main.image_id.find(kDigest) == std::string::npos)
+      continue;
+    image = pod.main.image_id;
+    return;
+  }
+}
+
 void ShowPods(Draft& draft) {
   JobStatus& status = draft.status;
   status.nodes.desired = draft.spec.node_count;
@@ -24,16 +39,9 @@ void ShowPods(Draft& draft) {
     const PodDigest* const pod = group.Live();
     if (pod == nullptr) continue;
     ++status.replicas;
-    if (!pod->ready || index >= draft.spec.node_count) continue;
-    ++status.nodes.ready;
-    // Until a node has pulled it, the image is known by the name that the job gives it.
-    std::string& image = status.effective.image;
-    if (image.find("@sha256:") == std::string::npos &&
-        pod->main.image_id.find("@sha256:") != std::string::npos) {
-      image = pod->main.image_id;
-    }
+    if (pod->ready && index < draft.spec.node_count) ++status.nodes.ready;
   }
-  if (status.effective.image.empty()) status.effective.image = draft.spec.environment.image;
+  ShowImage(draft);
   if (status.nodes.ready > 0 && !status.ready_time && status.start_time) {
     status.ready_time = draft.now;
   }
@@ -72,6 +80,44 @@ void ShowUsage(Draft& draft) {
   usage.gpu_seconds += whole * GpusOfNode(draft.spec);
 }
 
+// Of the node that ended last for a reason of the job: why its init() failed is no mini-batch's
+// error.
+std::optional<DistinctFailure> LastNodeFailure(const Draft& draft) {
+  std::optional<PodOutcome> last;
+  DistinctFailure failure;
+  for (const auto& [index, group] : draft.groups.nodes) {
+    const PodDigest* const pod = group.Tombstone();
+    if (pod == nullptr) continue;
+    PodOutcome end = EndOf(*pod);
+    if (end.cause != EndCause::kJob || (last && end.at <= last->at)) continue;
+    failure.kind = end.reason;
+    failure.message = Shortened(end.message, kMaxMessage);
+    failure.node = index;
+    last = std::move(end);
+  }
+  if (!last) return std::nullopt;
+  failure.count = std::max<int64_t>(1, draft.status.nodes.restarts);
+  return failure;
+}
+
+void ShowFailure(Draft& draft) {
+  constexpr size_t kMostErrors = 5;
+  JobStatus& status = draft.status;
+  const Condition* const target = status.Find("FailureTarget");
+  const bool failed = target != nullptr && target->status == Truth::kTrue;
+  std::vector<DistinctFailure> errors;
+  if (draft.report) errors = draft.report->errors;
+  if (errors.size() < kMostErrors) {
+    if (auto node = LastNodeFailure(draft)) errors.push_back(std::move(*node));
+  }
+  if (!failed && errors.empty() && !status.failure) return;
+  FailureStatus failure = status.failure.value_or(FailureStatus{});
+  failure.reason = failed ? target->reason : "";
+  failure.message = failed ? target->message : "";
+  if (!errors.empty()) failure.errors = std::move(errors);
+  status.failure = failure;
+}
+
 void ShowReport(Draft& draft) {
   JobStatus& status = draft.status;
   // Of a job that is over, an operator that was late knows less than the status says.
@@ -101,15 +147,6 @@ void ShowReport(Draft& draft) {
     status.progress = progress;
     if (report.output) status.output = report.output;
   }
-  const Condition* const target = status.Find("FailureTarget");
-  const bool failed = target != nullptr && target->status == Truth::kTrue;
-  const bool errors = draft.report && !draft.report->errors.empty();
-  if (!failed && !errors && !status.failure) return;
-  FailureStatus failure = status.failure.value_or(FailureStatus{});
-  failure.reason = failed ? target->reason : "";
-  failure.message = failed ? target->message : "";
-  if (errors) failure.errors = draft.report->errors;
-  status.failure = failure;
 }
 
 std::string PhaseOf(const Draft& draft) {
@@ -247,6 +284,7 @@ void ShowStatus(Draft& draft) {
     ShowPods(draft);
     ShowUsage(draft);
     ShowReport(draft);
+    ShowFailure(draft);
     status.phase = PhaseOf(draft);
     if (!status.Over() && !status.Is("FailureTarget") && !draft.suspend) ShowNodesReady(draft);
   } else if (status.phase.empty()) {

@@ -74,7 +74,7 @@ FailureStatus ParseFailure(const json& in) {
   FailureStatus out{Text(in, "reason"), Text(in, "message"), {}};
   for (const json& error : lenient::List(in, "errors")) {
     out.errors.push_back({Text(error, "kind"), Text(error, "message"), Integer(error, "count"),
-                          Integer(error, "miniBatch"), Integer(error, "node"),
+                          Integer(error, "miniBatch", -1), Integer(error, "node"),
                           Text(error, "process"), Text(error, "log")});
   }
   return out;
@@ -85,13 +85,10 @@ json FailureJson(const FailureStatus& failure) {
   if (!failure.reason.empty()) out["reason"] = failure.reason;
   if (!failure.message.empty()) out["message"] = failure.message;
   for (const DistinctFailure& error : failure.errors) {
-    out["errors"].push_back({{"kind", error.kind},
-                             {"message", error.message},
-                             {"count", error.count},
-                             {"miniBatch", error.mini_batch},
-                             {"node", error.node},
-                             {"process", error.process},
-                             {"log", error.log}});
+    json one = {{"kind", error.kind}, {"message", error.message}, {"count", error.count},
+                {"node", error.node}, {"process", error.process}, {"log", error.log}};
+    if (error.mini_batch >= 0) one["miniBatch"] = error.mini_batch;
+    out["errors"].push_back(std::move(one));
   }
   return out;
 }

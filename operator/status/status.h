@@ -29,9 +29,9 @@ struct Condition {
 inline constexpr size_t kMaxMessage = 1024;
 
 // Types of conditions, in the order in which they are listed.
-inline constexpr const char* kConditionTypes[] = {"Accepted",    "Suspended", "NodesReady",
-                                                  "Complete",    "Failed",    "FailureTarget",
-                                                  "Reconciling", "Stalled"};
+inline constexpr const char* kConditionTypes[] = {"Accepted", "Suspended",   "NodesReady",
+                                                  "Complete", "Failed",      "FailureTarget",
+                                                  "Finished", "Reconciling", "Stalled"};
 
 struct NodeCounts {
   int32_t desired = 0;
@@ -61,7 +61,7 @@ struct ProgressStatus {
 struct DistinctFailure {
   std::string kind, message;
   int64_t count = 0;
-  int64_t mini_batch = 0;
+  int64_t mini_batch = -1;  // -1: of none, as where init() failed
   int64_t node = 0;
   std::string process, log;
   bool operator==(const DistinctFailure&) const = default;

@@ -48,6 +48,22 @@ def meet():
 """
 
 
+# init() goes on when the file "begin" is in the input's volume.
+SLOW_INIT = jobs.SCRIPT.replace(
+    "    options, _ = parser.parse_known_args()\n",
+    "    options, _ = parser.parse_known_args()\n"
+    "    while not (options.data / 'begin').exists():\n"
+    "        time.sleep(0.05)\n",
+)
+
+
+def is_ready(pod):
+    return any(
+        one["type"] == "Ready" and one["status"] == "True"
+        for one in pod["status"].get("conditions", [])
+    )
+
+
 def told(out, name):
     return [
         json.loads(line) for line in out.read(f"{name}/output/parallel_run_step.txt").splitlines()
@@ -236,3 +252,27 @@ def test_suspend_and_cancel(space, operator):
     assert job.condition("Failed")["reason"] == "Canceled"
     assert out.files("held/output/*") == []
     assert out.files("held/logs/**/*")
+
+
+def test_a_node_is_ready_once_init_has_ended_and_waiting_for_it_warns_of_nothing(space, operator):
+    files, output = jobs.rows(8)
+    data, out = space.volume("data"), space.volume("out")
+    data.write(files)
+    space.code(SLOW_INIT)
+    job = space.apply(jobs.manifest(space.name, "slow", arguments=["--wait", "go"]))
+
+    def all_run():
+        nodes = [p for p in job.pods("node") if p["status"].get("phase") == "Running"]
+        coordinator = job.pod("coordinator")
+        return len(nodes) == 2 and coordinator and is_ready(coordinator)
+
+    wait_until(all_run, lambda: f"three running pods\n{job.tell()}")
+    assert not any(is_ready(pod) for pod in job.pods("node"))
+    assert job.condition("NodesReady")["status"] == "False"
+    data.write({"begin": b""})
+    job.wait_for_condition("NodesReady", "AllReady")
+    events = space.kube.list("events", space.name)
+    assert [e["message"] for e in events if e["reason"] == "Unhealthy"] == []
+    data.write(jobs.GO)
+    job.succeeded()
+    assert out.read("slow/output/parallel_run_step.txt") == output

@@ -4,6 +4,8 @@ import base64
 import json
 import re
 
+import pytest
+from support.coordinator import ROOT
 from support.pods import role
 
 
@@ -186,3 +188,29 @@ def test_no_nodes_wait_for_a_scale_up(world):
     assert world.nodes() == []
     world.change(nodeCount=1)
     world.until_condition("Complete", within=25)
+
+
+def wait_commands():
+    """Those of docs/gitops.md: for the end, and whether it is a success."""
+    page = (ROOT / "docs/gitops.md").read_text()
+    command = r"^    kubectl (wait .*parallelrunjob/)score (.*)$"
+    finished, succeeded = re.findall(command, page, re.M)
+    return finished, succeeded
+
+
+@pytest.mark.parametrize("end", ["Complete", "Failed", "Invalid"])
+def test_kubectl_hears_of_every_end(world, plane, end):
+    spec = {
+        "Complete": {},
+        "Failed": {"cancel": True},
+        # What is refused only once its operator reads it.
+        "Invalid": {"arguments": ["$(inputs.nothing)"]},
+    }[end]
+    world.submit(**spec)
+    told = []
+    for command, time_out in wait_commands():
+        arguments = [*f"{command}digits {time_out}".split(), "-n", world.namespace]
+        told.append(plane.kubectl(*arguments, check=False))
+    finished, succeeded = told
+    assert finished.returncode == 0, finished.stderr
+    assert (succeeded.returncode == 0) == (end == "Complete"), succeeded.stderr

@@ -217,7 +217,7 @@ class Job:
         done = f"Completed: all {count} mini-batches succeeded"
         self.says(
             f"{self.name} Succeeded 100% ({count}/{count}) 0 0/2",
-            {**words.OVER, "Complete": f"True {done}"},
+            {**words.OVER, "Complete": f"True {done}", "Finished": f"True {done}"},
             "Normal Started: 2 nodes of 1 processes",
             *events,
             f"Normal Completed: {done}",

@@ -82,6 +82,7 @@ WORKS = {
     "Complete": "False Pending",
     "Failed": "False Pending",
     "FailureTarget": "False Pending",
+    "Finished": "False NotFinished",
     "Reconciling": "False PodsCreated",
     "Stalled": "False NotStalled",
 }
@@ -91,6 +92,7 @@ OVER = {
     "NodesReady": "False Completed: the job is over",
     "Failed": "False Completed",
     "FailureTarget": "False Completed",
+    "Finished": "True Completed: <any>",
     "Reconciling": "False Completed",
     "Stalled": "False Completed",
 }
@@ -99,7 +101,8 @@ OVER = {
 def failed(cause):
     """The conditions of a job that failed for `cause`, "REASON: MESSAGE"."""
     conditions = {kind: text.replace("Completed", "Failed") for kind, text in OVER.items()}
-    conditions |= dict.fromkeys(("Failed", "FailureTarget", "Stalled"), f"True {cause}")
+    true = ("Failed", "FailureTarget", "Finished", "Stalled")
+    conditions |= dict.fromkeys(true, f"True {cause}")
     return {**conditions, "Complete": "False Failed"}
 
 

@@ -45,6 +45,62 @@ TEST(OperatorPlanEnd, AVerdictThatWasPulledCompletesTheJob) {
   EXPECT_TRUE(world.Has("coordinator-1")) << "its log stays";
 }
 
+// One condition for every end: kubectl wait takes one only.
+TEST(OperatorPlanEnd, EveryEndIsFinished) {
+  for (const bool succeeds : {true, false}) {
+    PlanWorld world;
+    world.RunJob();
+    EXPECT_EQ(world.Reason("Finished"), "NotFinished");
+    world.Say(EndOf(succeeds));
+    world.Turn();
+    world.Reap();
+    world.TurnIn(seconds(100));
+    world.Reap();
+    world.TurnIn(seconds(100));
+    const char* const end = succeeds ? "Complete" : "Failed";
+    ASSERT_TRUE(world.Status().Is(end));
+    EXPECT_TRUE(world.Status().Is("Finished"));
+    EXPECT_EQ(world.Reason("Finished"), world.Reason(end));
+    EXPECT_EQ(world.Message("Finished"), world.Message(end));
+    // A job that ended under an operator that knew no such condition gets it too.
+    for (json& condition : world.object["status"]["conditions"]) {
+      if (condition["type"] == "Finished") condition["status"] = "False";
+    }
+    world.Turn();
+    EXPECT_TRUE(world.Status().Is("Finished"));
+  }
+}
+
+TEST(OperatorPlanEnd, WhatCannotBeReadIsFinishedUntilItIsMended) {
+  PlanWorld world;
+  world.spec()["outputs"] = 1;
+  world.Turn();
+  EXPECT_TRUE(world.Status().Is("Finished"));
+  EXPECT_EQ(world.Reason("Finished"), "Invalid");
+  world.spec().erase("outputs");
+  world.Turn();
+  EXPECT_FALSE(world.Status().Is("Finished"));
+  EXPECT_EQ(world.Reason("Finished"), "NotFinished");
+}
+
+// With 0, for its pod to be Completed; its words say that the job is not over.
+TEST(OperatorPlanEnd, ACoordinatorThatWasToldToGoHasSucceededWithNothing) {
+  const std::string running = json{{"progress", PlanWorld::Progress("Running", 3, 0, 10)},
+                                   {"ended", "ended by a signal: the next epoch goes on"}}
+                                  .dump();
+  for (const std::string& words : {running, std::string(), std::string("cut o")}) {
+    SCOPED_TRACE(words);
+    PlanWorld world;
+    world.RunJob();
+    world.End(world.Pod("coordinator-1"), 0, "", words);
+    world.Turn();
+    EXPECT_FALSE(world.Status().Is("Complete"));
+    EXPECT_TRUE(world.Has("coordinator-2")) << "at once";
+    world.Turn();
+    EXPECT_EQ(world.Status().coordinator.fruitless, words.empty() ? 1 : 0);
+  }
+}
+
 // As a second operator has it that was late.
 TEST(OperatorPlanEnd, AnOldReportTakesNothingBack) {
   PlanWorld world;

@@ -225,6 +225,8 @@ TEST(OperatorPlanNodes, EndsAreToldApart) {
     EXPECT_EQ(EndOf(pod).cause, one.cause) << one.code << one.reason;
     EXPECT_EQ(EndOf(pod).reason, one.expected);
   }
+  pod.main.ended = Ended{0, "Completed", "drained: it was told to go", {}, {}};
+  EXPECT_EQ(EndOf(pod).cause, EndCause::kDrained);
   pod.main.ended = Ended{137, "Error", "", {}, {}};
   pod.deletion = WallTime(seconds(1));  // its grace was over
   EXPECT_EQ(EndOf(pod).cause, EndCause::kDisruption);
@@ -286,6 +288,32 @@ TEST(OperatorPlanNodes, TheRestartLimitFailsTheJobWithTheLastReason) {
   EXPECT_TRUE(world.Status().Is("FailureTarget"));
   EXPECT_EQ(world.Reason("FailureTarget"), "NodeRestartLimitExceeded");
   EXPECT_THAT(world.Message("FailureTarget"), HasSubstr("no python3 in the image"));
+}
+
+// It stands in no log that kubectl shows once the pod is gone.
+TEST(OperatorPlanNodes, WhyInitFailedIsToldEverywhere) {
+  PlanWorld world;
+  world.RunJob();
+  const std::string why =
+      "no worker process could be kept running: 6 in a row failed while starting, or ended before "
+      "their first mini-batch; the last one: KeyError: 'MODEL' (score.py:7)";
+  world.End(world.Pod("node-1-1"), 1, "", why + "\n");
+  world.Turn();
+  const auto failed = std::find_if(world.events.begin(), world.events.end(),
+                                   [](const auto& one) { return one.reason == "NodeFailed"; });
+  ASSERT_NE(failed, world.events.end());
+  EXPECT_THAT(failed->message, HasSubstr("KeyError: 'MODEL' (score.py:7)"));
+  EXPECT_EQ(world.Reason("NodesReady"), "NodeBackOff");
+  EXPECT_THAT(world.Message("NodesReady"), HasSubstr("KeyError: 'MODEL' (score.py:7)"));
+  ASSERT_TRUE(world.Status().failure);
+  EXPECT_EQ(world.Status().failure->reason, "") << "the job has not failed";
+  ASSERT_EQ(world.Status().failure->errors.size(), 1U);
+  const DistinctFailure error = world.Status().failure->errors[0];
+  EXPECT_EQ(error.kind, "AgentGaveUp");
+  EXPECT_THAT(error.message, HasSubstr("KeyError: 'MODEL' (score.py:7)"));
+  EXPECT_EQ(error.node, 1);
+  EXPECT_EQ(error.mini_batch, -1);
+  EXPECT_FALSE(world.object["status"]["failure"]["errors"][0].contains("miniBatch"));
 }
 
 TEST(OperatorPlanNodes, TheDefaultLimitIsTakenFromTheHighestNodeCount) {
