@@ -25,6 +25,7 @@ VERDICTS = {
     "failed": ("Failed", "Failed"),
     "canceled": ("Failed", "Failed"),
     "complete": ("Current", "Current"),
+    "complete-with-failures": ("Current", "Current"),  # the thresholds say what is a failure
     "complete-and-changed": ("InProgress", "InProgress"),
 }
 

@@ -13,7 +13,10 @@ end
 
 -- The end of a job is final, whatever was changed in its spec afterwards.
 if found.Complete ~= nil then
-  return {status = "Healthy", message = found.Complete.message}
+  local message = found.Complete.message
+  -- Complete all the same: the job's thresholds say what is a failure.
+  if found.Complete.reason ~= "Completed" then message = found.Complete.reason .. ": " .. message end
+  return {status = "Healthy", message = message}
 end
 if found.Failed ~= nil then
   return {status = "Degraded", message = found.Failed.reason .. ": " .. found.Failed.message}
