@@ -3,6 +3,7 @@
 #include <prometheus/text_serializer.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <utility>
 
@@ -68,6 +69,14 @@ std::string ReasonOf(const JobStatus& status, const char* type) {
   return condition == nullptr ? "" : condition->reason;
 }
 
+// What a container ended with came from its host: no more than a word becomes a series.
+std::string Word(const std::string& cause) {
+  const bool word = !cause.empty() && cause.size() <= 40 &&
+                    std::all_of(cause.begin(), cause.end(),
+                                [](unsigned char c) { return c < 0x80 && std::isalnum(c) != 0; });
+  return word ? cause : "Other";
+}
+
 using NoticeOf = std::optional<JobFigures::Notice> JobFigures::*;
 
 // The newest ones, so that a thousand jobs with one cause do not become as many series for long.
@@ -117,9 +126,13 @@ Metrics::Metrics(const std::string& host, int workers)
       finished_(AddCounter(registry_, "parallelrun_jobs_finished_total",
                            "Jobs that ended, by result and reason.")),
       restarts_(AddCounter(registry_, "parallelrun_node_restarts_total",
-                           "Nodes replaced because of what the job itself did.")),
+                           "Nodes that failed because of what the job itself did, by cause.")),
       disruptions_(AddCounter(registry_, "parallelrun_node_disruptions_total",
-                              "Nodes replaced because of preemption, eviction and lost hosts.")) {
+                              "Nodes replaced because of preemption, eviction and lost hosts.")),
+      node_seconds_(
+          AddCounter(registry_, "parallelrun_node_seconds_total", "Time that nodes of jobs ran.")),
+      gpu_seconds_(AddCounter(registry_, "parallelrun_gpu_seconds_total",
+                              "The same, times the GPUs of a node.")) {
   AddGauge(registry_, "parallelrun_build_info", "1, with the version.")
       .Add({{"version", PARALLELRUN_VERSION}})
       .Set(1);
@@ -152,7 +165,8 @@ void Metrics::Requested(const kube::RequestDone& done) {
 void Metrics::Leading(bool leading) { leading_.Set(leading ? 1 : 0); }
 
 void Metrics::StatusWritten(const std::string& name_space, const JobStatus& before,
-                            const JobStatus& after) {
+                            const Plan& plan) {
+  const JobStatus& after = plan.status;
   if (!before.Over() && after.Over()) {
     const bool succeeded = after.Is("Complete");
     finished_
@@ -164,8 +178,12 @@ void Metrics::StatusWritten(const std::string& name_space, const JobStatus& befo
   const auto count = [&](Family<Counter>& family, int64_t more) {
     if (more > 0) family.Add({{"namespace", name_space}}).Increment(static_cast<double>(more));
   };
-  count(restarts_, after.nodes.restarts - before.nodes.restarts);
+  for (const std::string& cause : plan.failed_nodes) {
+    restarts_.Add({{"namespace", name_space}, {"reason", Word(cause)}}).Increment();
+  }
   count(disruptions_, after.nodes.disruptions - before.nodes.disruptions);
+  count(node_seconds_, after.usage.node_seconds - before.usage.node_seconds);
+  count(gpu_seconds_, after.usage.gpu_seconds - before.usage.gpu_seconds);
 }
 
 Metrics::Reconcile::Reconcile(Metrics& metrics, const Clock& clock)

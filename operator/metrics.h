@@ -18,6 +18,7 @@
 #include "kube/client.h"
 #include "kube/work_queue.h"
 #include "operator/observed.h"
+#include "operator/plan/plan.h"
 #include "operator/status/status.h"
 
 namespace parallelrun {
@@ -48,9 +49,8 @@ class Metrics {
   // To kube::ClientOptions::on_request.
   void Requested(const kube::RequestDone& done);
   void Leading(bool leading);
-  // A job's status was written.
-  void StatusWritten(const std::string& name_space, const JobStatus& before,
-                     const JobStatus& after);
+  // The status of a plan was written, in place of `before`.
+  void StatusWritten(const std::string& name_space, const JobStatus& before, const Plan& plan);
 
   enum class Outcome { kSuccess, kRequeueAfter, kError };
   // One reconcile, from its construction to its destruction.
@@ -88,6 +88,8 @@ class Metrics {
   prometheus::Family<prometheus::Counter>& finished_;
   prometheus::Family<prometheus::Counter>& restarts_;
   prometheus::Family<prometheus::Counter>& disruptions_;
+  prometheus::Family<prometheus::Counter>& node_seconds_;
+  prometheus::Family<prometheus::Counter>& gpu_seconds_;
 
   std::mutex mutex_;
   std::multiset<Instant> active_;  // when the reconciles in progress began

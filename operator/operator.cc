@@ -9,6 +9,7 @@
 
 #include "base/random.h"
 #include "kube/base64.h"
+#include "operator/process_usage.h"
 #include "operator/resources.h"
 #include "operator/schema_check.h"
 
@@ -121,7 +122,8 @@ std::string Operator::MetricsText() const {
   if (const JobInformer* jobs = shown_) {
     for (const auto& [key, job] : jobs->All()) figures.push_back(FiguresOf(*job));
   }
-  return metrics_.Text(figures, options_.per_job_metrics, clock_->Now(), clock_->WallNow());
+  return metrics_.Text(figures, options_.per_job_metrics, clock_->Now(), clock_->WallNow()) +
+         ProcessText(OwnUsage());
 }
 
 bool Operator::WaitForSchema() {

@@ -287,7 +287,7 @@ Reconciler::Written Reconciler::WriteStatus(const ObservedJob& job, const Plan& 
       return Written::kFailed;
     }
     memory.status_version = kube::ResourceVersionOf(*stored).value_or(0);
-    parts_.metrics.StatusWritten(job.name_space, job.status, plan.status);
+    parts_.metrics.StatusWritten(job.name_space, job.status, plan);
     if (job.status.phase != plan.status.phase) {
       spdlog::info("phase {} -> {}", job.status.phase.empty() ? "none" : job.status.phase,
                    plan.status.phase);

@@ -22,6 +22,7 @@ void CountNode(Draft& draft, const PodDigest& pod, const PodOutcome& end) {
     case EndCause::kMemory: ++counts.disruptions; return draft.Event(true, "NodeOutOfMemory", what);
     case EndCause::kJob: {
       ++counts.restarts;
+      draft.plan.failed_nodes.push_back(end.reason);
       const bool others_work = draft.OthersWork(pod.index);
       if (!others_work) ++counts.against_limit;
       return draft.Event(true, "NodeFailed",

@@ -76,6 +76,8 @@ struct Plan {
   JobStatus status;
   bool write_status = false;
   std::vector<EventToEmit> events;
+  std::vector<std::string>
+      failed_nodes;              // causes of those that the status counts anew; for metrics
   std::optional<WallTime> wake;  // none: only a change calls for a new plan
 };
 

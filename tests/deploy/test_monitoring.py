@@ -18,7 +18,8 @@ needs_prometheus = pytest.mark.skipif(
 VARIABLES = {"$namespace": "team", "$job": "digits"}
 # What one coordinator without a node has nothing to say about.
 SILENT = (
-    "parallelrun_jobs|_total|leader_election|workqueue|controller_runtime|rest_client|build_info"
+    "parallelrun_jobs|_total|leader_election|workqueue|controller_runtime|rest_client"
+    "|build_info|process_"
 )
 
 
@@ -59,7 +60,7 @@ def named_metrics(expression):
 def exported_metrics():
     """The names of metrics in the sources of coordinator and operator, and the recorded ones."""
     names = {rule["record"] for rule in rules() if "record" in rule}
-    prefixes = "parallelrun|controller_runtime|workqueue|rest_client|leader_election"
+    prefixes = "parallelrun|controller_runtime|workqueue|rest_client|leader_election|process"
     for source in [*ROOT.glob("src/coordinator/**/*.cc"), *ROOT.glob("operator/**/*.cc")]:
         for name in re.findall(rf'"((?:{prefixes})_[a-z_]+)"', source.read_text()):
             names.add(name)

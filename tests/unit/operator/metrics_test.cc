@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "operator/process_usage.h"
+
 namespace parallelrun {
 namespace {
 
@@ -17,6 +19,12 @@ constexpr WallTime kWall{seconds(1'000'000)};
 double Value(const std::string& text, const std::string& series) {
   const size_t at = text.find("\n" + series + " ");
   return at == std::string::npos ? -1 : std::stod(text.substr(at + series.size() + 2));
+}
+
+Plan PlanOf(JobStatus status) {
+  Plan plan;
+  plan.status = std::move(status);
+  return plan;
 }
 
 JobStatus EndedWith(const char* type, const char* reason) {
@@ -44,9 +52,9 @@ TEST(OperatorMetrics, RequestsAreCountedByCodeAndMethod) {
 TEST(OperatorMetrics, AnEndIsCountedWhenItIsFirstWritten) {
   Metrics metrics("h", 1);
   const JobStatus failed = EndedWith("Failed", "NothingSucceeded");
-  metrics.StatusWritten("team", {}, failed);
-  metrics.StatusWritten("team", failed, failed);
-  metrics.StatusWritten("team", {}, EndedWith("Complete", "Completed"));
+  metrics.StatusWritten("team", {}, PlanOf(failed));
+  metrics.StatusWritten("team", failed, PlanOf(failed));
+  metrics.StatusWritten("team", {}, PlanOf(EndedWith("Complete", "Completed")));
   const std::string text = metrics.Text({}, false, kNow, kWall);
   EXPECT_EQ(
       Value(
@@ -60,17 +68,47 @@ TEST(OperatorMetrics, AnEndIsCountedWhenItIsFirstWritten) {
       1);
 }
 
-TEST(OperatorMetrics, RestartsGrowByTheDifference) {
+TEST(OperatorMetrics, WhatNodesUsedGrowsByTheDifference) {
   Metrics metrics("h", 1);
   JobStatus before;
-  before.nodes.restarts = 2;
+  before.nodes.disruptions = 2;
+  before.usage.node_seconds = 100;
   JobStatus after = before;
-  after.nodes.restarts = 5;
-  after.nodes.disruptions = 1;
-  metrics.StatusWritten("team", before, after);
+  after.nodes.disruptions = 3;
+  after.usage.node_seconds = 160;
+  after.usage.gpu_seconds = 240;
+  metrics.StatusWritten("team", before, PlanOf(after));
+  metrics.StatusWritten("team", after, PlanOf(after));
   const std::string text = metrics.Text({}, false, kNow, kWall);
-  EXPECT_EQ(Value(text, R"(parallelrun_node_restarts_total{namespace="team"})"), 3);
   EXPECT_EQ(Value(text, R"(parallelrun_node_disruptions_total{namespace="team"})"), 1);
+  EXPECT_EQ(Value(text, R"(parallelrun_node_seconds_total{namespace="team"})"), 60);
+  EXPECT_EQ(Value(text, R"(parallelrun_gpu_seconds_total{namespace="team"})"), 240);
+}
+
+TEST(OperatorMetrics, NodesThatFailedAreCountedByCause) {
+  Metrics metrics("h", 1);
+  Plan plan;
+  plan.failed_nodes = {"AgentGaveUp", "Killed", "AgentGaveUp", "no\nword"};
+  metrics.StatusWritten("team", {}, plan);
+  metrics.StatusWritten("team", {}, Plan());
+  const std::string text = metrics.Text({}, false, kNow, kWall);
+  const auto count = [&](const char* cause) {
+    return Value(text, std::string(R"(parallelrun_node_restarts_total{namespace="team",reason=")") +
+                           cause + "\"}");
+  };
+  EXPECT_EQ(count("AgentGaveUp"), 2);
+  EXPECT_EQ(count("Killed"), 1);
+  EXPECT_EQ(count("Other"), 1);
+}
+
+TEST(OperatorMetrics, TheOperatorTellsWhatItUses) {
+  const std::string text = "\n" + ProcessText({1.5, 17'000'000});
+  EXPECT_EQ(Value(text, "process_cpu_seconds_total"), 1.5);
+  EXPECT_EQ(Value(text, "process_resident_memory_bytes"), 17'000'000);
+  const ProcessUsage own = OwnUsage();
+  EXPECT_GT(own.cpu_seconds, 0);
+  EXPECT_GT(own.resident_bytes, 1e6);
+  EXPECT_LT(own.resident_bytes, 64e9);
 }
 
 TEST(OperatorMetrics, AJobThatIsGoneLeavesNothingBehind) {
