@@ -3,12 +3,14 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <utility>
 
 #include "api/enums.h"
 #include "base/escape.h"
 #include "base/files.h"
 #include "cli/run/local_job.h"
 #include "cli/run/local_run.h"
+#include "coordinator/plan/input_store.h"
 #include "coordinator/types/decide_types.h"
 
 namespace parallelrun {
@@ -66,11 +68,12 @@ int PrintTypes(const TypesRequest& request) {
     inputs.push_back(InputAt(request));
   }
   const std::unique_ptr<Files> files = MakeSystemFiles();
+  const OpenStore open = FolderStores(*files, std::move(forbidden));
   bool printed = false;
   for (const PlanInput& input : inputs) {
     if (input.kind != PlanKind::kDelimited) continue;
-    const Result<std::optional<TypedTable>> table =
-        DecideTypes(input, {*files, forbidden}, kWholeInput);
+    const std::unique_ptr<store::Store> store = open(input);
+    const Result<std::optional<TypedTable>> table = DecideTypes(input, *store, kWholeInput);
     if (!table.ok()) return Refuse(table.error().message);
     if (!*table) continue;
     if (inputs.size() > 1) std::printf("inputs[%s]\n", input.name.c_str());

@@ -12,6 +12,7 @@
 #include "coordinator/log_tree/failed_items.h"
 #include "coordinator/log_tree/reports.h"
 #include "coordinator/lost_items.h"
+#include "coordinator/plan/input_store.h"
 #include "coordinator/plan/source.h"
 #include "coordinator/progress.h"
 #include "coordinator/types/types_json.h"
@@ -159,9 +160,11 @@ void CoordinatorServer::StartPlanning() {
       return coordinator_.FailPlan(kept.error(), Now());
     }
   }
-  planner_ = Thread("planner", [this, planner = std::make_shared<Planner>(
-                                          std::move(inputs), PlanDisk{files_, options_.forbidden},
-                                          cursor)] { PlanLoop(*planner); });
+  planner_ = Thread(
+      "planner", [this, planner = std::make_shared<Planner>(
+                            std::move(inputs), FolderStores(files_, options_.forbidden), cursor)] {
+        PlanLoop(*planner);
+      });
 }
 
 void CoordinatorServer::PlanLoop(Planner& planner) {

@@ -12,30 +12,30 @@ constexpr uint8_t kRanks = 4;
 constexpr uint8_t kFileGroups = 5;
 constexpr uint8_t kTableGroups = 6;
 
-constexpr size_t kStampSize = 16;
+constexpr size_t kVersionSize = 16;  // of a file of a folder: u64 size, i64 modification time
 constexpr size_t kSliceSize = 20;
-constexpr size_t kLeastFileGroup = 4 + 4 + 4 + kStampSize;
-constexpr size_t kLeastTableSlice = 4 + 4 + 8 + 8 + 4 + kStampSize;
+constexpr size_t kLeastFileGroup = 4 + 4 + 4 + kVersionSize;
+constexpr size_t kLeastTableSlice = 4 + 4 + 8 + 8 + 4 + kVersionSize;
 constexpr size_t kLeastTableGroup = 4 + 4 + kLeastTableSlice;
 
-void Put(Encoder& to, const FileStamp& stamp) {
-  to.U64(stamp.size);
-  to.I64(stamp.mtime_ns);
+void PutVersion(Encoder& to, std::string_view version) {
+  assert(version.size() == kVersionSize);
+  to.Bytes(version);
 }
 
 void Put(Encoder& to, const FilesChunk& c) {
   to.U8(kFiles);
   to.U32(c.files_per_batch);
-  to.U32(static_cast<uint32_t>(c.stamps.size()));
+  to.U32(static_cast<uint32_t>(c.versions.size()));
   to.Text(c.root);
   to.Text(c.names);
-  for (const FileStamp& stamp : c.stamps) Put(to, stamp);
+  for (const std::string_view version : c.versions) PutVersion(to, version);
 }
 
 void Put(Encoder& to, const TabularChunk& c) {
   to.U8(static_cast<uint8_t>(c.kind));
   to.Text(c.path);
-  Put(to, c.stamp);
+  PutVersion(to, c.version);
   to.Text(c.context);
   if (c.kind == RowKind::kDelimited) to.Text(c.header);
   if (c.kind != RowKind::kParquet) to.Text(c.format);
@@ -64,9 +64,9 @@ void Put(Encoder& to, const FileGroupsChunk& c) {
   to.U32(static_cast<uint32_t>(c.groups.size()));
   for (const FileGroup& group : c.groups) {
     to.Text(group.context);
-    to.U32(static_cast<uint32_t>(group.stamps.size()));
+    to.U32(static_cast<uint32_t>(group.versions.size()));
     to.Text(group.names);
-    for (const FileStamp& stamp : group.stamps) Put(to, stamp);
+    for (const std::string_view version : group.versions) PutVersion(to, version);
   }
 }
 
@@ -84,36 +84,38 @@ void Put(Encoder& to, const TableGroupsChunk& c) {
       to.U64(slice.offset);
       to.U64(slice.length);
       to.U32(slice.rows);
-      Put(to, slice.stamp);
+      PutVersion(to, slice.version);
     }
   }
 }
 
 // The braces of the initializers below evaluate in order, which is the order of the bytes.
 
-FileStamp GetStamp(Decoder& from) { return FileStamp{from.U64(), from.I64()}; }
+std::string_view GetVersion(Decoder& from) { return from.Bytes(kVersionSize); }
+
+uint64_t SizeIn(std::string_view version) { return Decoder(version).U64(); }
 
 GroupPlace GetPlace(Decoder& from) { return GroupPlace{from.U64(), from.U32()}; }
 
-// `names` must hold `files` names, and a stamp for each must follow.
-std::vector<FileStamp> GetStamps(Decoder& from, std::string_view names, uint32_t files) {
+// `names` must hold `files` names, and a version for each must follow.
+std::vector<std::string_view> GetVersions(Decoder& from, std::string_view names, uint32_t files) {
   const auto found = std::count(names.begin(), names.end(), '\0') + 1;
-  if (files == 0 || found != files || from.left() / kStampSize < files)
-    return from.Fail(), std::vector<FileStamp>();
-  std::vector<FileStamp> stamps;
-  stamps.reserve(files);
-  for (uint32_t i = 0; i < files; ++i) stamps.push_back(GetStamp(from));
-  return stamps;
+  if (files == 0 || found != files || from.left() / kVersionSize < files)
+    return from.Fail(), std::vector<std::string_view>();
+  std::vector<std::string_view> versions;
+  versions.reserve(files);
+  for (uint32_t i = 0; i < files; ++i) versions.push_back(GetVersion(from));
+  return versions;
 }
 
 FilesChunk GetFiles(Decoder& from) {
   FilesChunk c;
   c.files_per_batch = from.U32();
-  const uint32_t files = from.Count(kStampSize);
+  const uint32_t files = from.Count(kVersionSize);
   c.root = from.Text();
   c.names = from.Text();
   if (c.files_per_batch == 0) from.Fail();
-  c.stamps = GetStamps(from, c.names, files);
+  c.versions = GetVersions(from, c.names, files);
   return c;
 }
 
@@ -121,7 +123,8 @@ TabularChunk GetTabular(Decoder& from, RowKind kind) {
   TabularChunk c;
   c.kind = kind;
   c.path = from.Text();
-  c.stamp = GetStamp(from);
+  c.version = GetVersion(from);
+  c.size = SizeIn(c.version);
   c.context = from.Text();
   if (kind == RowKind::kDelimited) c.header = from.Text();
   if (kind != RowKind::kParquet) c.format = from.Text();
@@ -152,9 +155,9 @@ FileGroupsChunk GetFileGroups(Decoder& from) {
   for (uint32_t i = 0; i < groups && from.ok(); ++i) {
     FileGroup& group = c.groups.emplace_back();
     group.context = from.Text();
-    const uint32_t files = from.Count(kStampSize);
+    const uint32_t files = from.Count(kVersionSize);
     group.names = from.Text();
-    group.stamps = GetStamps(from, group.names, files);
+    group.versions = GetVersions(from, group.names, files);
   }
   return c;
 }
@@ -167,9 +170,11 @@ TableGroup GetTableGroup(Decoder& from) {
   group.slices.reserve(slices);
   uint64_t rows = 0;
   for (uint32_t i = 0; i < slices && from.ok(); ++i) {
-    group.slices.push_back(
-        TableSlice{from.Text(), from.Text(), from.U64(), from.U64(), from.U32(), GetStamp(from)});
-    rows += group.slices.back().rows;
+    TableSlice& slice = group.slices.emplace_back(
+        TableSlice{from.Text(), from.Text(), from.U64(), from.U64(), from.U32(), 0, {}});
+    slice.version = GetVersion(from);
+    slice.size = SizeIn(slice.version);
+    rows += slice.rows;
   }
   if (rows > std::numeric_limits<uint32_t>::max()) from.Fail();
   return group;
@@ -188,7 +193,7 @@ TableGroupsChunk GetTableGroups(Decoder& from) {
 
 uint32_t BatchesOf(const FilesChunk& c) {
   const uint64_t per = c.files_per_batch;
-  return static_cast<uint32_t>((c.stamps.size() + per - 1) / per);
+  return static_cast<uint32_t>((c.versions.size() + per - 1) / per);
 }
 uint32_t BatchesOf(const TabularChunk& c) { return static_cast<uint32_t>(c.slices.size()); }
 uint32_t BatchesOf(const RankChunk& c) { return c.count; }
@@ -197,12 +202,12 @@ uint32_t BatchesOf(const TableGroupsChunk& c) { return static_cast<uint32_t>(c.g
 
 uint32_t ItemsAt(const FilesChunk& c, uint32_t index) {
   const uint64_t begin = uint64_t{index} * c.files_per_batch;
-  return static_cast<uint32_t>(std::min<uint64_t>(c.files_per_batch, c.stamps.size() - begin));
+  return static_cast<uint32_t>(std::min<uint64_t>(c.files_per_batch, c.versions.size() - begin));
 }
 uint32_t ItemsAt(const TabularChunk& c, uint32_t index) { return c.slices[index].rows; }
 uint32_t ItemsAt(const RankChunk&, uint32_t) { return 1; }
 uint32_t ItemsAt(const FileGroupsChunk& c, uint32_t index) {
-  return static_cast<uint32_t>(c.groups[index].stamps.size());
+  return static_cast<uint32_t>(c.groups[index].versions.size());
 }
 uint32_t ItemsAt(const TableGroupsChunk& c, uint32_t index) { return c.groups[index].Rows(); }
 

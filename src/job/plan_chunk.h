@@ -13,17 +13,15 @@
 
 namespace parallelrun {
 
-struct FileStamp {
-  uint64_t size = 0;  // bytes
-  int64_t mtime_ns = 0;
-};
+// Of a file that nobody has looked at.
+constexpr std::string_view kNoVersion("\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16);
 
 // Mini-batches of one size.
 struct FilesChunk {
   uint32_t files_per_batch = 1;
   std::string_view root;
-  std::string_view names;         // NUL-joined, `stamps.size()` of them
-  std::vector<FileStamp> stamps;  // one a file
+  std::string_view names;                  // NUL-joined, `versions.size()` of them
+  std::vector<std::string_view> versions;  // one a file
 };
 
 // A part of a file. Parquet: `offset` is the first row group and `length` their number.
@@ -40,7 +38,8 @@ enum class RowKind : uint8_t { kDelimited = 2, kJsonLines = 3, kParquet = 7 };
 struct TabularChunk {
   static constexpr uint64_t kMostRowGroups = 65'536;  // of a mini-batch
   std::string_view path;
-  FileStamp stamp;
+  uint64_t size = 0;  // of the file, bytes
+  std::string_view version = kNoVersion;
   std::string_view header;  // kDelimited only
   std::string_view format;  // JSON; empty for kParquet, whose Work says which row groups
   std::vector<Slice> slices;
@@ -62,8 +61,8 @@ struct GroupPlace {
 
 struct FileGroup {
   std::string_view context;  // JSON, or empty
-  std::string_view names;    // NUL-joined, `stamps.size()` of them
-  std::vector<FileStamp> stamps;
+  std::string_view names;    // NUL-joined, `versions.size()` of them
+  std::vector<std::string_view> versions;
 };
 
 // Mini-batches that each have a context and any number of files.
@@ -79,7 +78,8 @@ struct TableSlice {
   uint64_t offset = 0;
   uint64_t length = 0;
   uint32_t rows = 0;
-  FileStamp stamp;
+  uint64_t size = 0;  // of the file, bytes
+  std::string_view version = kNoVersion;
 };
 
 struct TableGroup {

@@ -19,18 +19,13 @@ constexpr uint8_t kTablesWork = 5;
 constexpr size_t kAttemptsOffset = 2;
 constexpr size_t kAttemptsEnd = kAttemptsOffset + sizeof(uint16_t);
 
-void PutStamp(Encoder& to, const FileStamp& stamp) {
-  to.U64(stamp.size);
-  to.I64(stamp.mtime_ns);
-}
-
 // What the mini-batch gets, after the head that is common to all.
 
-void PutFiles(Encoder& to, std::string_view root, std::string_view names, const FileStamp* stamps,
-              size_t files) {
+void PutFiles(Encoder& to, std::string_view root, std::string_view names,
+              const std::string_view* versions, size_t files) {
   to.Text(root);
   to.Text(names);
-  for (size_t i = 0; i < files; ++i) PutStamp(to, stamps[i]);
+  for (size_t i = 0; i < files; ++i) to.Bytes(versions[i]);
 }
 
 std::string WithMembers(std::string_view format, const std::string& members) {
@@ -47,7 +42,7 @@ void PutDelimited(Encoder& to, const TabularChunk& chunk, const Slice& slice,
   to.U64(slice.offset);
   to.U64(slice.length);
   to.Text(chunk.header);
-  PutStamp(to, chunk.stamp);
+  to.Bytes(chunk.version);
   to.Text(members.empty() ? std::string(chunk.format) : WithMembers(chunk.format, members));
 }
 
@@ -56,7 +51,7 @@ void PutLines(Encoder& to, const TabularChunk& chunk, const Slice& slice,
   to.Text(chunk.path);
   to.U64(slice.offset);
   to.U64(slice.length);
-  PutStamp(to, chunk.stamp);
+  to.Bytes(chunk.version);
   to.Text(members.empty() ? std::string(chunk.format) : WithMembers(chunk.format, members));
 }
 
@@ -71,9 +66,9 @@ void PutRowGroups(Encoder& to, const TabularChunk& chunk, const Slice& slice,
   format = WithMembers(format + "]}", members);
   to.Text(chunk.path);
   to.U64(0);
-  to.U64(chunk.stamp.size);
+  to.U64(chunk.size);
   to.Text("");  // header
-  PutStamp(to, chunk.stamp);
+  to.Bytes(chunk.version);
   to.Text(format);
 }
 
@@ -85,7 +80,7 @@ void PutTables(Encoder& to, const TableGroup& group, std::string_view format,
     to.U64(slice.offset);
     to.U64(slice.length);
     to.Text(slice.header);
-    PutStamp(to, slice.stamp);
+    to.Bytes(slice.version);
   }
   to.Text(members.empty() ? std::string(format) : WithMembers(format, members));
 }
@@ -122,7 +117,7 @@ Result<WorkMaker> WorkMaker::FromRecord(std::string encoded) {
     items += maker.chunk_.ItemsOf(i);
   }
   if (const auto* files = std::get_if<FilesChunk>(&maker.chunk_.content)) {
-    maker.name_starts_.reserve(files->stamps.size());
+    maker.name_starts_.reserve(files->versions.size());
     maker.name_starts_.push_back(0);
     for (size_t at = files->names.find('\0'); at != std::string_view::npos;
          at = files->names.find('\0', at + 1)) {
@@ -170,7 +165,7 @@ std::string WorkMaker::Encode(uint32_t index, BatchId id, const Range& range) co
         end < name_starts_.size() ? name_starts_[end] - 1 : files->names.size();
     head(kFilesWork, "");
     PutFiles(to, files->root, files->names.substr(names_begin, names_end - names_begin),
-             &files->stamps[begin], items);
+             &files->versions[begin], items);
   } else if (const auto* tabular = std::get_if<TabularChunk>(&chunk_.content)) {
     const Slice& slice = tabular->slices[index];
     const bool lines = tabular->kind == RowKind::kJsonLines;
@@ -185,7 +180,7 @@ std::string WorkMaker::Encode(uint32_t index, BatchId id, const Range& range) co
     head(kFilesWork, group.context);
     PutFiles(to, groups->root,
              range.whole ? group.names : SomeNames(group.names, range.first, range.first + items),
-             group.stamps.data() + range.first, items);
+             group.versions.data() + range.first, items);
   } else if (const auto* tables = std::get_if<TableGroupsChunk>(&chunk_.content)) {
     const TableGroup& group = tables->groups[index];
     head(kTablesWork, group.context);

@@ -11,8 +11,8 @@
 //
 // Errors: kNotFound where there is no such root or object; kPermission where the store does not let
 // us; kUnavailable where a later try may succeed, the stop included; kInvalid for what a person has
-// to mend; else what the store says. Messages name the location and hold nothing secret; those above
-// add which input it was.
+// to mend; else what the store says. Messages name the location and hold nothing secret; those
+// above add which input it was.
 #pragma once
 
 #include <cassert>
@@ -38,9 +38,7 @@ class Version {
   static constexpr size_t kMost = 255;  // bytes: a plan counts them in one
 
   Version() = default;  // of nothing
-  explicit Version(std::string bytes) : bytes_(std::move(bytes)) {
-    assert(bytes_.size() <= kMost);
-  }
+  explicit Version(std::string bytes) : bytes_(std::move(bytes)) { assert(bytes_.size() <= kMost); }
   std::string_view bytes() const { return bytes_; }
   bool operator==(const Version&) const = default;
 
@@ -54,15 +52,19 @@ struct Found {
   Version version;
 };
 
-// Which names are wanted; the patterns themselves stay above. Both are asked with a name relative to
+// Which names are wanted; the patterns themselves stay above. All are asked with a name relative to
 // the root, as the listing gives it, often, and never by two threads at once.
 struct Wanted {
   // Is an object with this name wanted?
   std::function<bool(std::string_view)> name;
-  // May `name` say yes to something below this folder ("a/b": names that begin with "a/b/")? What is
-  // below is not looked at where it says no: a store skips it, or leaves out all that it was given.
-  // A name that has such a folder on its way is not listed, whatever `name` says of it.
+  // May `name` say yes to something below this folder ("a/b": names that begin with "a/b/")? What
+  // is below is not looked at where it says no: a store skips it, or leaves out all that it was
+  // given. A name that has such a folder on its way is not listed, whatever `name` says of it.
   std::function<bool(std::string_view)> below;
+  // Asked of each name that will be listed as soon as the listing meets it, which may be long
+  // before Next gives it: its error is that of the listing, so that a name nobody can work with is
+  // told of before others were planned.
+  std::function<Status(std::string_view)> check;
 };
 
 struct Listed {
@@ -105,11 +107,13 @@ class Store {
   // Opens what is there now, for reading from front to back or anywhere. kNotFound: it is gone.
   virtual Result<std::unique_ptr<Object>> Open(const std::string& name) = 0;
 
-  // Where a name is, as plans, scripts and people are told: "/data/a/b.txt", "s3://bucket/a/b.txt".
-  // Of the empty name: the root, so that Location(n) is Location("") and n with one '/' between.
+  // Where a name is, as plans, scripts and people are told: "/data/a/b.txt", "s3://bucket/a/b.txt":
+  // the root that the store was made with, and the name behind a '/'. Of the empty name: what names
+  // are relative to, which is the root, or what holds it when the root is a single object (whether
+  // it is one may be known only once a call above has succeeded).
   virtual std::string Location(std::string_view name) const = 0;
   // How two states of one object differ, for people: "had 8 bytes, has 9".
-  virtual std::string Difference(const Found& was, const Found& is) const = 0;
+  virtual std::string Difference(const Version& was, const Version& is) const = 0;
 };
 
 }  // namespace parallelrun::store

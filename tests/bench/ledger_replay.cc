@@ -59,7 +59,7 @@ PlanChunkRecord Chunk(uint64_t first, uint64_t count, std::string& names) {
   FilesChunk content;
   content.root = "/in";
   content.names = names;
-  content.stamps.assign(count, {});
+  content.versions.assign(count, kNoVersion);
   return {first, first, 0, std::move(content)};
 }
 

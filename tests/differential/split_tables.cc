@@ -16,7 +16,7 @@
 
 #include "coordinator/plan/csv_splitter.h"
 #include "coordinator/plan/line_splitter.h"
-#include "tests/support/disk_files.h"
+#include "tests/support/disk_store.h"
 
 using namespace parallelrun;  // NOLINT(google-build-using-namespace)
 
@@ -49,13 +49,13 @@ std::string Cut(const std::string& head, const std::string& path, const std::str
   std::unique_ptr<RowSplitter> splitter;
   std::string header;
   if (head[0] == 1) {
-    auto lines = LineSplitter::Open(DiskFiles(), path);
+    auto lines = LineSplitter::Open(DiskStore(), NameOnDisk(path));
     if (!lines.ok()) Die("the file cannot be opened");
     splitter = std::move(*lines);
   } else {
     const CsvFormat format{std::string(1, head[1]), encoding, head[2] != 0};
     if (!CheckCsvFormat(format).ok()) return Refused();
-    auto rows = CsvSplitter::Open(DiskFiles(), path, format);
+    auto rows = CsvSplitter::Open(DiskStore(), NameOnDisk(path), format);
     if (!rows.ok()) Die("the file cannot be opened");
     if (head[3] != 0) {
       const auto taken = (*rows)->TakeHeader();

@@ -9,7 +9,7 @@
 #include "coordinator/plan/csv_splitter.h"
 #include "coordinator/plan/line_splitter.h"
 #include "tests/fuzz/expect.h"
-#include "tests/support/disk_files.h"
+#include "tests/support/disk_store.h"
 
 using namespace parallelrun;  // NOLINT(google-build-using-namespace)
 
@@ -32,14 +32,14 @@ std::vector<Slice> Rest(RowSplitter& splitter, uint64_t size, size_t length) {
 
 std::vector<Slice> Cut(const std::string& path, const CsvFormat& format, bool header, uint64_t size,
                        size_t length, RowScanner::Kernel kernel) {
-  const auto splitter = CsvSplitter::Open(DiskFiles(), path, format, kernel);
+  const auto splitter = CsvSplitter::Open(DiskStore(), NameOnDisk(path), format, kernel);
   Expect(splitter.ok(), "the file cannot be opened");
   if (header && !(*splitter)->TakeHeader().ok()) return {};
   return Rest(**splitter, size, length);
 }
 
 void CutLines(const std::string& path, uint64_t lines, size_t length) {
-  const auto splitter = LineSplitter::Open(DiskFiles(), path);
+  const auto splitter = LineSplitter::Open(DiskStore(), NameOnDisk(path));
   Expect(splitter.ok(), "the file cannot be opened");
   const std::vector<Slice> slices = Rest(**splitter, lines, length);
   for (size_t i = 0; i < slices.size(); ++i) {

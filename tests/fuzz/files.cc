@@ -12,7 +12,7 @@
 #include "coordinator/plan/partition_format.h"
 #include "coordinator/types/parquet_types.h"
 #include "tests/fuzz/expect.h"
-#include "tests/support/disk_files.h"
+#include "tests/support/disk_store.h"
 
 using namespace parallelrun;  // NOLINT(google-build-using-namespace)
 
@@ -24,12 +24,12 @@ void CheckParquet(std::string_view file, uint64_t size) {
   Expect(ftruncate(fd, 0) == 0 &&
              pwrite(fd, file.data(), file.size(), 0) == static_cast<ssize_t>(file.size()),
          "the input cannot be written");
-  if (const auto columns = ReadParquetColumns(DiskFiles(), path); columns.ok()) {
+  if (const auto columns = ReadParquetColumns(DiskStore(), NameOnDisk(path)); columns.ok()) {
     ParquetTypes types;
     Expect(types.Add("a", *columns).ok(), "a file is refused for its own columns");
     if (types.Add("b", *columns).ok()) types.Json();
   }
-  const auto splitter = ParquetSplitter::Open(DiskFiles(), path);
+  const auto splitter = ParquetSplitter::Open(DiskStore(), NameOnDisk(path));
   if (!splitter.ok()) return;
   uint64_t next = 0;
   while (true) {

@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "base/mutation.h"
 #include "tests/support/fault_files.h"
+#include "tests/support/file_version.h"
 
 namespace parallelrun::simulation {
 namespace {
@@ -68,11 +69,11 @@ std::optional<std::string> SimInput::NextChunk(PlanCursor& cursor, Items& files)
   FilesChunk chunk;
   chunk.files_per_batch = scenario_.files_per_batch;
   chunk.root = "/in";
-  for (; at != files_.end() && chunk.stamps.size() < scenario_.chunk_files; ++at) {
+  for (; at != files_.end() && chunk.versions.size() < scenario_.chunk_files; ++at) {
     if (!names.empty()) names.push_back('\0');
     AppendName(*at, names);
     files.push_back(*at);
-    chunk.stamps.push_back({10, 1});
+    chunk.versions.push_back(FileVersion(10, 1));
   }
   chunk.names = names;
   PlanChunkRecord record;

@@ -40,23 +40,18 @@ Status CheckIsText(std::string_view begin, const std::string& path) {
 
 }  // namespace
 
-Result<std::unique_ptr<BlockReader>> BlockReader::Open(const Files& files, const std::string& path,
+Result<std::unique_ptr<BlockReader>> BlockReader::Open(store::Store& store, const std::string& name,
                                                        bool skip_mark, std::stop_token stop) {
-  Result<std::unique_ptr<File>> file = files.OpenRead(path);
-  if (!file.ok()) return file.error();
-  const Result<FileFacts> facts = (*file)->Stat();
-  if (!facts.ok()) return facts.error();
-  (*file)->ExpectSequentialReads();
-  const FileStamp stamp{facts->size, facts->modified_ns};
+  auto object = store.Open(name);
+  if (!object.ok()) return object.error();
   return std::unique_ptr<BlockReader>(
-      new BlockReader(std::move(*file), path, stamp, skip_mark, std::move(stop)));
+      new BlockReader(std::move(*object), store.Location(name), skip_mark, std::move(stop)));
 }
 
-BlockReader::BlockReader(std::unique_ptr<File> file, std::string path, FileStamp stamp,
-                         bool skip_mark, std::stop_token stop)
-    : file_(std::move(file)),
+BlockReader::BlockReader(std::unique_ptr<store::Object> object, std::string path, bool skip_mark,
+                         std::stop_token stop)
+    : object_(std::move(object)),
       path_(std::move(path)),
-      stamp_(stamp),
       skip_mark_(skip_mark),
       stop_(std::move(stop)),
       buffer_(new char[kBufferSize]) {}
@@ -67,10 +62,8 @@ Status BlockReader::Fill() {
                  Printable(path_, 4096) + " is not read to its end: the job ended"};
   }
   const bool at_front = offset_ == 0;
-  const size_t wanted =
-      std::min<uint64_t>(kBufferSize, stamp_.size - std::min(offset_, stamp_.size));
   // Fewer bytes: it was cut short; whoever reads the slices will find out.
-  const Result<size_t> got = file_->ReadInto(offset_, {buffer_.get(), wanted});
+  const Result<size_t> got = object_->ReadAt(offset_, {buffer_.get(), kBufferSize});
   if (!got.ok()) return got.error();
   rest_ = {buffer_.get(), *got};
   if (at_front) {
@@ -84,8 +77,11 @@ Status BlockReader::Fill() {
 }
 
 Result<std::string> BlockReader::ReadAt(uint64_t offset, size_t size) const {
-  Result<std::string> bytes = file_->ReadAt(offset, size);
-  if (!bytes.ok() || bytes->size() == size) return bytes;
+  const uint64_t there = found().size - std::min(offset, found().size);
+  std::string bytes(std::min<uint64_t>(size, there), '\0');
+  const Result<size_t> got = object_->ReadAt(offset, bytes);
+  if (!got.ok()) return got.error();
+  if (*got == size) return bytes;
   return Error{Code::kInvalid,
                fmt::format("{} became shorter while it was read", Printable(path_, 4096))};
 }

@@ -1,5 +1,5 @@
-// Reads one file from front to back, 256 KiB at a time, as far as it was long when it was opened.
-// Blocking I/O; not thread-safe.
+// Reads one object of a store from front to back, 256 KiB at a time, as far as it was long when it
+// was opened. Blocking I/O; not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "base/files.h"
-#include "job/plan_chunk.h"
+#include "store/store.h"
 
 namespace parallelrun {
 
@@ -18,10 +17,11 @@ class BlockReader {
  public:
   // With `skip_mark` the bytes of a UTF-8 byte order mark at the front are passed over. Fill() is
   // refused once `stop` was asked for: a scan of a huge file must not hold up the end of a job.
-  static Result<std::unique_ptr<BlockReader>> Open(const Files& files, const std::string& path,
+  static Result<std::unique_ptr<BlockReader>> Open(store::Store& store, const std::string& name,
                                                    bool skip_mark, std::stop_token stop = {});
 
-  FileStamp stamp() const { return stamp_; }
+  const store::Found& found() const { return object_->found(); }
+  // Where it is, for messages.
   const std::string& path() const { return path_; }
 
   // Offset of the first byte of rest().
@@ -42,13 +42,12 @@ class BlockReader {
   Result<std::string> ReadAt(uint64_t offset, size_t size) const;
 
  private:
-  BlockReader(std::unique_ptr<File> file, std::string path, FileStamp stamp, bool skip_mark,
+  BlockReader(std::unique_ptr<store::Object> object, std::string path, bool skip_mark,
               std::stop_token stop);
 
   static constexpr size_t kBufferSize = 256 * 1024;
-  const std::unique_ptr<File> file_;
+  const std::unique_ptr<store::Object> object_;
   const std::string path_;
-  const FileStamp stamp_;
   const bool skip_mark_;
   const std::stop_token stop_;
   uint64_t offset_ = 0;

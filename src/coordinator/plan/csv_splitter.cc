@@ -86,10 +86,10 @@ Status CheckCsvFormat(const CsvFormat& format) {
                            Printable(format.encoding, 64), Printable(format.encoding, 64))};
 }
 
-Result<std::unique_ptr<CsvSplitter>> CsvSplitter::Open(const Files& files, const std::string& path,
+Result<std::unique_ptr<CsvSplitter>> CsvSplitter::Open(store::Store& store, const std::string& name,
                                                        const CsvFormat& format,
                                                        RowScanner::Kernel kernel) {
-  auto reader = BlockReader::Open(files, path, IsUtf8(PlainEncoding(format.encoding)), format.stop);
+  auto reader = BlockReader::Open(store, name, IsUtf8(PlainEncoding(format.encoding)), format.stop);
   if (!reader.ok()) return reader.error();
   const RowFormat rows{format.delimiter[0], format.quoted_newlines, format.comment, format.escape,
                        format.max_field_size};

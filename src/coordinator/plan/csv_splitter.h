@@ -43,12 +43,12 @@ bool IsUtf8Encoding(std::string_view encoding);
 
 class CsvSplitter : public RowSplitter {
  public:
-  // Opens `path`. `format` has passed CheckCsvFormat.
+  // `format` has passed CheckCsvFormat.
   static Result<std::unique_ptr<CsvSplitter>> Open(
-      const Files& files, const std::string& path, const CsvFormat& format,
+      store::Store& store, const std::string& name, const CsvFormat& format,
       RowScanner::Kernel kernel = RowScanner::Kernel::kBest);
 
-  FileStamp stamp() const override { return reader_->stamp(); }
+  const store::Found& found() const override { return reader_->found(); }
 
   // Takes the first row off, with its line end (an LF if it has none); empty when nothing is left.
   // kInvalid when it is longer than 1 MiB.

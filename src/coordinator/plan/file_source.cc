@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "coordinator/plan/listing.h"
 #include "coordinator/plan/partition_format.h"
 #include "coordinator/plan/source.h"
 
@@ -15,53 +16,59 @@ using Chunk = Result<std::optional<std::string>>;
 // Mini-batches of so many files, in the order of the listing.
 class FileSource : public PlanSource {
  public:
-  FileSource(const PlanInput& input, const PlanDisk& disk) : input_(input), disk_(disk) {}
+  FileSource(const PlanInput& input, store::Store& store) : input_(input), store_(store) {}
 
   Chunk Next(PlanCursor& at) override {
     if (!listing_) {
       auto context = PathContext::Make(input_.partition_format, {});
       if (!context.ok()) return context.error().With(PlaceOf(input_));
       context_ = std::move(*context);
-      listing_ = std::make_unique<Listing>(disk_.files, ListingOf(input_, disk_), at.last_name);
+      listing_ = std::make_unique<Listing>(input_, store_, at.last_name);
     }
     const uint64_t per_batch =
         std::clamp<uint64_t>(input_.batch_size, 1, std::numeric_limits<uint32_t>::max());
     const uint64_t wanted = std::max(per_batch, FilesWanted(at) / per_batch * per_batch);
-    Found found;
-    while (found.stamps.size() < wanted) {
+    Files found;
+    while (found.versions.size() < wanted) {
       const auto more = AddFile(found);
       if (!more.ok()) return more.error();
       if (!*more) break;
     }
-    if (found.stamps.empty()) return Chunk(std::nullopt);
+    if (found.versions.empty()) return Chunk(std::nullopt);
     at.last_name = found.last_name;
+    const std::string root = store_.Location("");
     if (!input_.partition_format.empty()) {
-      return EncodeChunk(Groups(found, per_batch), at);
+      return EncodeChunk(Groups(root, found, per_batch), at);
     }
-    return EncodeChunk(FilesChunk{static_cast<uint32_t>(per_batch), listing_->folder(), found.names,
-                                  std::move(found.stamps)},
-                       at);
+    return EncodeChunk(
+        FilesChunk{static_cast<uint32_t>(per_batch), root, found.names, ViewsOf(found.versions)},
+        at);
   }
 
  private:
-  struct Found {
+  struct Files {  // of a chunk
     std::string names;
     std::vector<size_t> name_ends;
-    std::vector<FileStamp> stamps;
+    std::vector<store::Version> versions;
     std::vector<std::string> contexts;  // one a file, with a partition format
     std::string last_name;
     size_t context_bytes = 0;
+    size_t version_bytes = 0;
   };
 
   // False at the end of the listing.
-  Result<bool> AddFile(Found& found) {
+  Result<bool> AddFile(Files& found) {
     const auto next = listing_->Next();
     if (!next.ok()) return next.error();
     if (!*next) return false;
-    std::string name(**next);
-    const auto stamp = listing_->Stamp(name);
-    if (!stamp.ok()) return stamp.error();
-    if (!*stamp) return true;  // removed since it was listed
+    std::string name((*next)->name);
+    std::optional<store::Found> file = std::move((*next)->found);
+    if (!file) {
+      auto looked = Look(input_, store_, name);
+      if (!looked.ok()) return looked.error();
+      if (!*looked) return true;  // removed since it was listed
+      file = std::move(**looked);
+    }
     if (!input_.partition_format.empty()) {
       auto context = context_.Of(name);
       if (!context.ok()) return context.error().With(PlaceOf(input_));
@@ -69,27 +76,28 @@ class FileSource : public PlanSource {
       if (other) found.context_bytes += context->size();
       found.contexts.push_back(std::move(*context));
     }
-    if (!found.stamps.empty()) found.names += '\0';
+    if (!found.versions.empty()) found.names += '\0';
     found.names += name;
     found.name_ends.push_back(found.names.size());
-    found.stamps.push_back(**stamp);
+    found.version_bytes += file->version.bytes().size();
+    found.versions.push_back(std::move(file->version));
     found.last_name = std::move(name);
-    const size_t bytes =
-        found.names.size() + found.context_bytes + found.stamps.size() * sizeof(FileStamp);
+    const size_t bytes = found.names.size() + found.context_bytes + found.version_bytes;
     if (bytes <= kMostChunkBytes) return true;
     return Error{Code::kInvalid,
                  fmt::format("{}: a mini-batch of {} files is too large, the names of {} take "
                              "48 MiB; lower miniBatchSize",
-                             PlaceOf(input_), input_.batch_size, found.stamps.size())};
+                             PlaceOf(input_), input_.batch_size, found.versions.size())};
   }
 
   // A mini-batch has a context when all of its files have the same.
-  FileGroupsChunk Groups(const Found& found, size_t per_batch) const {
+  FileGroupsChunk Groups(const std::string& root, const Files& found, size_t per_batch) const {
     FileGroupsChunk chunk;
-    chunk.root = listing_->folder();
+    chunk.root = root;
+    const std::vector<std::string_view> versions = ViewsOf(found.versions);
     const std::string_view names = found.names;
-    for (size_t begin = 0; begin < found.stamps.size(); begin += per_batch) {
-      const size_t end = std::min(begin + per_batch, found.stamps.size());
+    for (size_t begin = 0; begin < versions.size(); begin += per_batch) {
+      const size_t end = std::min(begin + per_batch, versions.size());
       const auto at = [&](const auto& all, size_t i) {
         return all.begin() + static_cast<std::ptrdiff_t>(i);
       };
@@ -99,21 +107,21 @@ class FileSource : public PlanSource {
       chunk.groups.push_back(
           {same ? std::string_view(found.contexts[begin]) : std::string_view(),
            names.substr(names_begin, found.name_ends[end - 1] - names_begin),
-           std::vector<FileStamp>(at(found.stamps, begin), at(found.stamps, end))});
+           std::vector<std::string_view>(at(versions, begin), at(versions, end))});
     }
     return chunk;
   }
 
   const PlanInput& input_;
-  const PlanDisk& disk_;
+  store::Store& store_;
   PathContext context_;
   std::unique_ptr<Listing> listing_;
 };
 
 }  // namespace
 
-std::unique_ptr<PlanSource> MakeFileSource(const PlanInput& input, const PlanDisk& disk) {
-  return std::make_unique<FileSource>(input, disk);
+std::unique_ptr<PlanSource> MakeFileSource(const PlanInput& input, store::Store& store) {
+  return std::make_unique<FileSource>(input, store);
 }
 
 }  // namespace parallelrun

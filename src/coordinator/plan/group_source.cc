@@ -6,6 +6,7 @@
 
 #include "base/escape.h"
 #include "coordinator/plan/grouping.h"
+#include "coordinator/plan/listing.h"
 #include "coordinator/plan/row_files.h"
 #include "coordinator/plan/source.h"
 
@@ -20,8 +21,8 @@ constexpr size_t kFileBytes = 64;
 // A mini-batch for each group of files. The whole input is listed before the first chunk.
 class GroupSource : public PlanSource {
  public:
-  GroupSource(const PlanInput& input, const PlanDisk& disk)
-      : input_(input), disk_(disk), files_(input, disk) {}
+  GroupSource(const PlanInput& input, store::Store& store)
+      : input_(input), store_(store), files_(input, store) {}
 
   Chunk Next(PlanCursor& at) override {
     if (!grouping_) {
@@ -33,7 +34,7 @@ class GroupSource : public PlanSource {
 
  private:
   Status Begin(PlanCursor& at) {
-    auto made = Grouping::Make(input_, disk_);
+    auto made = Grouping::Make(input_, store_);
     if (!made.ok()) return made.error();
     grouping_ = std::make_unique<Grouping>(std::move(*made));
     if (at.listing != 0 && at.listing != grouping_->digest()) {
@@ -65,36 +66,40 @@ class GroupSource : public PlanSource {
     const uint64_t wanted = FilesWanted(at);
     FileGroupsChunk chunk;
     std::deque<std::string> names;  // of the groups
+    std::deque<std::vector<store::Version>> versions;
+    const std::string root = store_.Location("");
     size_t files = 0;
     size_t bytes = 0;
     uint32_t group = at.next_group;
     for (; group < grouping_->size() && files < wanted; ++group) {
       FileGroup found;
       std::string joined;
+      std::vector<store::Version> found_versions;
       for (size_t i = 0; i < grouping_->files(group); ++i) {
         const std::string name(grouping_->name(group, i));
-        const auto stamp = grouping_->listing().Stamp(name);
-        if (!stamp.ok()) return stamp.error();
-        if (!*stamp) continue;  // removed since it was listed
-        if (!found.stamps.empty()) joined += '\0';
+        auto file = Look(input_, store_, name);
+        if (!file.ok()) return file.error();
+        if (!*file) continue;  // removed since it was listed
+        if (!found_versions.empty()) joined += '\0';
         joined += name;
-        found.stamps.push_back(**stamp);
+        found_versions.push_back(std::move((*file)->version));
       }
-      if (found.stamps.empty()) continue;
+      if (found_versions.empty()) continue;
       found.context = grouping_->context(group);
-      const size_t size = joined.size() + found.context.size() + found.stamps.size() * kFileBytes;
+      const size_t size = joined.size() + found.context.size() + found_versions.size() * kFileBytes;
       const auto fits = Fits(group, bytes, size);
       if (!fits.ok()) return fits.error();
       if (!*fits) break;
       bytes += size;
-      files += found.stamps.size();
+      files += found_versions.size();
       found.names = names.emplace_back(std::move(joined));
+      found.versions = ViewsOf(versions.emplace_back(std::move(found_versions)));
       chunk.groups.push_back(std::move(found));
     }
     at.next_group = group;
     if (chunk.groups.empty()) return Chunk(std::nullopt);
     chunk.place = {grouping_->digest(), group};
-    chunk.root = grouping_->listing().folder();
+    chunk.root = root;
     return EncodeChunk(std::move(chunk), at);
   }
 
@@ -153,15 +158,15 @@ class GroupSource : public PlanSource {
     uint64_t rows = 0;
     for (size_t i = 0; i < grouping_->files(group); ++i) {
       const std::string name(grouping_->name(group, i));
-      const std::string& folder = grouping_->listing().folder();
-      auto file = files_.Open(folder, name);
+      auto file = files_.Open(name);
       if (!file.ok()) return file.error();
       if (!file->splitter) continue;  // removed since it was listed
       auto slice = WholeFile(*file->splitter);
       if (!slice.ok()) return slice.error().With(PlaceOf(input_));
       if (slice->rows == 0) continue;
       rows += slice->rows;
-      slice->path = table.texts.emplace_back(JoinPath(folder, name));
+      slice->path = table.texts.emplace_back(store_.Location(name));
+      slice->version = table.texts.emplace_back(file->splitter->found().version.bytes());
       slice->header = table.texts.emplace_back(std::move(file->header));
       table.text_bytes += slice->path.size() + slice->header.size();
       table.row_bytes += slice->length;
@@ -178,7 +183,7 @@ class GroupSource : public PlanSource {
 
   Result<TableSlice> WholeFile(RowSplitter& splitter) const {
     TableSlice whole;
-    whole.stamp = splitter.stamp();
+    whole.size = splitter.found().size;
     while (true) {
       const auto slice = splitter.Next(std::numeric_limits<uint64_t>::max());
       if (!slice.ok()) return slice.error();
@@ -189,13 +194,13 @@ class GroupSource : public PlanSource {
     }
     if (input_.kind == PlanKind::kParquet) {
       whole.offset = 0;
-      whole.length = whole.stamp.size;
+      whole.length = whole.size;
     }
     return whole;
   }
 
   const PlanInput& input_;
-  const PlanDisk& disk_;
+  store::Store& store_;
   RowFiles files_;
   std::unique_ptr<Grouping> grouping_;
   std::optional<Table> held_;
@@ -203,8 +208,8 @@ class GroupSource : public PlanSource {
 
 }  // namespace
 
-std::unique_ptr<PlanSource> MakeGroupSource(const PlanInput& input, const PlanDisk& disk) {
-  return std::make_unique<GroupSource>(input, disk);
+std::unique_ptr<PlanSource> MakeGroupSource(const PlanInput& input, store::Store& store) {
+  return std::make_unique<GroupSource>(input, store);
 }
 
 }  // namespace parallelrun

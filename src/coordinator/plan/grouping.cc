@@ -7,32 +7,34 @@
 #include <unordered_map>
 #include <utility>
 
+#include "coordinator/plan/listing.h"
 #include "coordinator/plan/partition_format.h"
 #include "coordinator/plan/source.h"
 
 namespace parallelrun {
 
-Result<Grouping> Grouping::Make(const PlanInput& input, const PlanDisk& disk) {
+Result<Grouping> Grouping::Make(const PlanInput& input, store::Store& store) {
   const auto contexts = PathContext::Make(input.partition_format, input.partition_keys);
   if (!contexts.ok()) return contexts.error().With(PlaceOf(input));
   Grouping grouping;
-  grouping.listing_ = std::make_unique<Listing>(disk.files, ListingOf(input, disk));
+  Listing listing(input, store);
   std::unordered_map<std::string, size_t> known;
   XXH3_state_t digest;
   XXH3_INITSTATE(&digest);
   XXH3_64bits_reset(&digest);
   while (true) {
-    const auto name = grouping.listing_->Next();
-    if (!name.ok()) return name.error();
-    if (!*name) break;
-    auto context = contexts->Of(**name);
+    const auto next = listing.Next();
+    if (!next.ok()) return next.error();
+    if (!*next) break;
+    const std::string_view name = (*next)->name;
+    auto context = contexts->Of(name);
     if (!context.ok()) return context.error().With(PlaceOf(input));
     const auto [found, is_new] = known.try_emplace(*context, grouping.groups_.size());
     if (is_new) grouping.groups_.push_back({std::move(*context), {}});
     grouping.groups_[found->second].files.push_back(
-        {grouping.names_.size(), static_cast<uint32_t>((*name)->size())});
-    grouping.names_ += **name;
-    XXH3_64bits_update(&digest, (*name)->data(), (*name)->size());
+        {grouping.names_.size(), static_cast<uint32_t>(name.size())});
+    grouping.names_ += name;
+    XXH3_64bits_update(&digest, name.data(), name.size());
     XXH3_64bits_update(&digest, "", 1);  // the NUL between names
   }
   grouping.digest_ = std::max<uint64_t>(XXH3_64bits_digest(&digest), 1);

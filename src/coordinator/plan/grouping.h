@@ -4,21 +4,20 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
-#include "coordinator/plan/listing.h"
 #include "coordinator/plan/planner.h"
+#include "store/store.h"
 
 namespace parallelrun {
 
 class Grouping {
  public:
   // Errors are those of Planner::Next.
-  static Result<Grouping> Make(const PlanInput& input, const PlanDisk& disk);
+  static Result<Grouping> Make(const PlanInput& input, store::Store& store);
 
   // Of the names that were listed, in their order; never 0.
   uint64_t digest() const { return digest_; }
@@ -26,8 +25,6 @@ class Grouping {
   const std::string& context(size_t group) const { return groups_[group].context; }
   size_t files(size_t group) const { return groups_[group].files.size(); }
   std::string_view name(size_t group, size_t file) const;
-  // Where the names were found; it is at its end.
-  const Listing& listing() const { return *listing_; }
 
  private:
   struct Name {
@@ -39,7 +36,6 @@ class Grouping {
     std::vector<Name> files;
   };
 
-  std::unique_ptr<Listing> listing_;
   std::string names_;
   std::vector<Group> groups_;
   uint64_t digest_ = 0;

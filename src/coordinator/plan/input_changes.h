@@ -1,6 +1,6 @@
 // What has become of the files that were planned, before a person continues a run: a mini-batch id
 // must mean the same items in every epoch (docs/ledger.md, "Continuing a run"). Blocking I/O: lists
-// the inputs, and asks for the size and modification time of each planned file. Memory: 12 bytes a
+// the inputs, and asks for the version of each planned file. Memory: 12 bytes a
 // planned file, beside what a listing needs. Thread-safe.
 #pragma once
 
@@ -27,17 +27,13 @@ struct InputChanges {
   Files added;
 };
 
-// How the file that was planned as `before` differs from what is there, for people: "had 8 bytes,
-// has 9".
-std::string DescribeChange(const FileStamp& before, const FileStamp& now);
-
 // Calls its argument with each planned chunk, in order. May be called twice.
 using ReadPlan = std::function<Status(const std::function<void(const PlanChunkRecord&)>&)>;
 
 // `inputs` are those of the plan; `plan_ended` says that all of them were listed to the end. Errors
 // are those of `read` and of Planner::Next. `step` is called for each file that was looked at.
 Result<InputChanges> FindInputChanges(const ReadPlan& read, bool plan_ended,
-                                      const std::vector<PlanInput>& inputs, const PlanDisk& disk,
+                                      const std::vector<PlanInput>& inputs, const OpenStore& open,
                                       const std::function<void()>& step);
 
 }  // namespace parallelrun

@@ -9,10 +9,10 @@
 
 namespace parallelrun {
 
-Result<std::unique_ptr<LineSplitter>> LineSplitter::Open(const Files& files,
-                                                         const std::string& path,
+Result<std::unique_ptr<LineSplitter>> LineSplitter::Open(store::Store& store,
+                                                         const std::string& name,
                                                          std::stop_token stop) {
-  auto reader = BlockReader::Open(files, path, true, std::move(stop));
+  auto reader = BlockReader::Open(store, name, true, std::move(stop));
   if (!reader.ok()) return reader.error();
   return std::unique_ptr<LineSplitter>(new LineSplitter(std::move(*reader)));
 }

@@ -18,10 +18,10 @@ namespace parallelrun {
 
 class LineSplitter : public RowSplitter {
  public:
-  static Result<std::unique_ptr<LineSplitter>> Open(const Files& files, const std::string& path,
+  static Result<std::unique_ptr<LineSplitter>> Open(store::Store& store, const std::string& name,
                                                     std::stop_token stop = {});
 
-  FileStamp stamp() const override { return reader_->stamp(); }
+  const store::Found& found() const override { return reader_->found(); }
   void Seek(uint64_t offset) override { reader_->Seek(offset); }
   // The next `lines` lines, or what is left; ends behind the LF of the last one.
   Result<std::optional<Slice>> Next(uint64_t lines) override;

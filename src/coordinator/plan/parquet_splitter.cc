@@ -26,44 +26,48 @@ Error Bad(const std::string& path, std::string_view why) {
 }
 
 struct Footer {
-  FileStamp stamp;
+  store::Found found;
   std::string bytes;
 };
 
-Result<Footer> ReadFooter(const Files& files, const std::string& path) {
-  const auto reader = BlockReader::Open(files, path, false);
+Result<Footer> ReadFooter(store::Store& store, const std::string& name) {
+  const auto reader = BlockReader::Open(store, name, false);
   if (!reader.ok()) return reader.error();
-  const FileStamp stamp = (*reader)->stamp();
-  if (stamp.size < kMagic.size() + kTailSize) return Bad(path, "it is too short");
-  const auto tail = (*reader)->ReadAt(stamp.size - kTailSize, kTailSize);
+  const std::string& path = (*reader)->path();
+  const uint64_t size = (*reader)->found().size;
+  if (size < kMagic.size() + kTailSize) return Bad(path, "it is too short");
+  const auto tail = (*reader)->ReadAt(size - kTailSize, kTailSize);
   if (!tail.ok()) return tail.error();
   const std::string_view magic = std::string_view(*tail).substr(sizeof(uint32_t));
   if (magic == kEncryptedMagic) return Bad(path, "its footer is encrypted");
   if (magic != kMagic) return Bad(path, "it does not end with the mark of such a file");
   uint32_t length = 0;
   std::memcpy(&length, tail->data(), sizeof(length));
-  if (length > stamp.size - kMagic.size() - kTailSize) return Bad(path, "its footer is cut off");
+  if (length > size - kMagic.size() - kTailSize) return Bad(path, "its footer is cut off");
   if (length > kMostFooter) return Bad(path, "its footer is larger than 256 MiB");
-  auto footer = (*reader)->ReadAt(stamp.size - kTailSize - length, length);
+  auto footer = (*reader)->ReadAt(size - kTailSize - length, length);
   if (!footer.ok()) return footer.error();
-  return Footer{stamp, *std::move(footer)};
+  return Footer{(*reader)->found(), *std::move(footer)};
 }
 
 }  // namespace
 
-Result<std::unique_ptr<ParquetSplitter>> ParquetSplitter::Open(const Files& files,
-                                                               const std::string& path) {
-  const auto footer = ReadFooter(files, path);
+Result<std::unique_ptr<ParquetSplitter>> ParquetSplitter::Open(store::Store& store,
+                                                               const std::string& name) {
+  const auto footer = ReadFooter(store, name);
   if (!footer.ok()) return footer.error();
+  const std::string path = store.Location(name);
   auto groups = ParseParquetFooter(footer->bytes);
   if (!groups.ok()) return Bad(path, groups.error().message);
   return std::unique_ptr<ParquetSplitter>(
-      new ParquetSplitter(path, footer->stamp, std::move(*groups)));
+      new ParquetSplitter(path, footer->found, std::move(*groups)));
 }
 
-Result<std::vector<ParquetColumn>> ReadParquetColumns(const Files& files, const std::string& path) {
-  const auto footer = ReadFooter(files, path);
+Result<std::vector<ParquetColumn>> ReadParquetColumns(store::Store& store,
+                                                      const std::string& name) {
+  const auto footer = ReadFooter(store, name);
   if (!footer.ok()) return footer.error();
+  const std::string path = store.Location(name);
   const auto groups = ParseParquetFooter(footer->bytes);
   if (!groups.ok()) return Bad(path, groups.error().message);
   const auto has_rows = [](const ParquetRowGroup& group) { return group.rows > 0; };
@@ -73,9 +77,9 @@ Result<std::vector<ParquetColumn>> ReadParquetColumns(const Files& files, const 
   return columns;
 }
 
-ParquetSplitter::ParquetSplitter(std::string path, FileStamp stamp,
+ParquetSplitter::ParquetSplitter(std::string path, store::Found found,
                                  std::vector<ParquetRowGroup> groups)
-    : path_(std::move(path)), stamp_(stamp), groups_(std::move(groups)) {}
+    : path_(std::move(path)), found_(std::move(found)), groups_(std::move(groups)) {}
 
 Result<std::optional<Slice>> ParquetSplitter::Next(uint64_t size) {
   while (next_ < groups_.size() && groups_[next_].rows == 0) ++next_;

@@ -10,33 +10,34 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "coordinator/plan/parquet_footer.h"
 #include "coordinator/plan/parquet_schema.h"
 #include "coordinator/plan/row_splitter.h"
+#include "store/store.h"
 
 namespace parallelrun {
 
 class ParquetSplitter : public RowSplitter {
  public:
   // kInvalid for a file that is not Parquet, or whose footer is encrypted.
-  static Result<std::unique_ptr<ParquetSplitter>> Open(const Files& files, const std::string& path);
+  static Result<std::unique_ptr<ParquetSplitter>> Open(store::Store& store,
+                                                       const std::string& name);
 
-  FileStamp stamp() const override { return stamp_; }
+  const store::Found& found() const override { return found_; }
   void Seek(uint64_t row_group) override { next_ = row_group; }
   // The next row groups that together have at least `size` bytes in the file.
   Result<std::optional<Slice>> Next(uint64_t size) override;
 
  private:
-  ParquetSplitter(std::string path, FileStamp stamp, std::vector<ParquetRowGroup> groups);
+  ParquetSplitter(std::string path, store::Found found, std::vector<ParquetRowGroup> groups);
 
   const std::string path_;
-  const FileStamp stamp_;
+  const store::Found found_;
   const std::vector<ParquetRowGroup> groups_;
   uint64_t next_ = 0;
 };
 
 // The columns of a file, none where it has no row. Errors are those of ParquetSplitter::Open.
-Result<std::vector<ParquetColumn>> ReadParquetColumns(const Files& files, const std::string& path);
+Result<std::vector<ParquetColumn>> ReadParquetColumns(store::Store& store, const std::string& name);
 
 }  // namespace parallelrun

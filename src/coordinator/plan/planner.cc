@@ -41,7 +41,7 @@ void GoBehind(const FilesChunk& chunk, const PlanInput&, PlanCursor& cursor) {
 void GoBehind(const TabularChunk& chunk, const PlanInput& input, PlanCursor& cursor) {
   cursor.last_name = NameOf(chunk.path, input);
   cursor.next_offset = chunk.slices.back().offset + chunk.slices.back().length;
-  cursor.stamp = chunk.stamp;
+  cursor.found = {chunk.size, store::Version(std::string(chunk.version))};
   cursor.header = chunk.header;
 }
 
@@ -76,11 +76,11 @@ class RankSource : public PlanSource {
   const PlanInput& input_;
 };
 
-std::unique_ptr<PlanSource> MakeSource(const PlanInput& input, const PlanDisk& disk) {
+std::unique_ptr<PlanSource> MakeSource(const PlanInput& input, store::Store& store) {
   if (input.kind == PlanKind::kRanks) return std::make_unique<RankSource>(input);
-  if (!input.partition_keys.empty()) return MakeGroupSource(input, disk);
-  if (input.kind == PlanKind::kFiles) return MakeFileSource(input, disk);
-  return MakeRowSource(input, disk);
+  if (!input.partition_keys.empty()) return MakeGroupSource(input, store);
+  if (input.kind == PlanKind::kFiles) return MakeFileSource(input, store);
+  return MakeRowSource(input, store);
 }
 
 }  // namespace
@@ -93,11 +93,14 @@ uint64_t SlicesWanted(const PlanCursor& at) {
   return std::clamp<uint64_t>(at.next_batch, 1, kMostSlices);
 }
 
-std::string PlaceOf(const PlanInput& input) { return fmt::format("inputs[{}]", input.name); }
-
-ListingSettings ListingOf(const PlanInput& input, const PlanDisk& disk) {
-  return {input.name, input.root, input.pattern, input.exclude, disk.forbidden, input.stop};
+std::vector<std::string_view> ViewsOf(const std::vector<store::Version>& versions) {
+  std::vector<std::string_view> views;
+  views.reserve(versions.size());
+  for (const store::Version& version : versions) views.push_back(version.bytes());
+  return views;
 }
+
+std::string PlaceOf(const PlanInput& input) { return fmt::format("inputs[{}]", input.name); }
 
 std::string JoinPath(const std::string& folder, std::string_view name) {
   return (folder == "/" ? folder : folder + "/") + std::string(name);
@@ -114,20 +117,22 @@ PlanCursor CursorAfter(const PlanChunkRecord& chunk, const std::vector<PlanInput
 
 struct Planner::State {
   std::vector<PlanInput> inputs;
-  PlanDisk disk;
-  PlanCursor at;       // behind the last chunk
-  bool found = false;  // the input at hand has a mini-batch
+  OpenStore open;
+  PlanCursor at;                             // behind the last chunk
+  bool found = false;                        // the input at hand has a mini-batch
+  std::unique_ptr<store::Store> store = {};  // of the input at hand
   std::unique_ptr<PlanSource> source = {};
 
   Result<std::optional<std::string>> Next() {
     for (; at.input < inputs.size(); LeaveInput()) {
       PlanInput& input = inputs[at.input];
+      if (!store) store = open(input);
       // Where chunks were planned without them, all mini-batches are read so.
       if (!source && input.decide_types && !found) {
         auto types = TakeTypes(input);
         if (!types.ok() || *types) return types;
       }
-      if (!source) source = MakeSource(input, disk);
+      if (!source) source = MakeSource(input, *store);
       auto chunk = source->Next(at);
       if (!chunk.ok()) return chunk;
       if (*chunk) {
@@ -144,14 +149,14 @@ struct Planner::State {
     input.decide_types = false;
     std::string record;
     if (input.kind == PlanKind::kParquet) {
-      const auto parquet = DecideParquetTypes(input, disk);
+      const auto parquet = DecideParquetTypes(input, *store);
       if (!parquet.ok()) return parquet.error();
       if (parquet->empty()) return Chunk(std::nullopt);
       const std::string types = parquet->Json();
       EncodeRecord(TypesRecord{at.input, types}, record);
       return Chunk(std::move(record));
     }
-    const auto table = DecideTypes(input, disk);
+    const auto table = DecideTypes(input, *store);
     if (!table.ok()) return table.error();
     if (!*table) return Chunk(std::nullopt);
     for (const TypedColumn& column : (*table)->columns) input.columns.push_back(column.name);
@@ -168,6 +173,7 @@ struct Planner::State {
     at = std::move(next);
     found = false;
     source.reset();
+    store.reset();
   }
 
   Error NothingFound(const PlanInput& input) const {
@@ -181,8 +187,8 @@ struct Planner::State {
   }
 };
 
-Planner::Planner(std::vector<PlanInput> inputs, PlanDisk disk, PlanCursor from)
-    : state_(new State{std::move(inputs), std::move(disk), std::move(from)}) {
+Planner::Planner(std::vector<PlanInput> inputs, OpenStore open, PlanCursor from)
+    : state_(new State{std::move(inputs), std::move(open), std::move(from)}) {
   state_->found = state_->at.next_batch > 0;  // a cursor stands behind a chunk of its input
 }
 

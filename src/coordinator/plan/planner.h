@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -16,8 +17,8 @@
 
 #include "api/job.h"
 #include "base/error.h"
-#include "base/files.h"
 #include "job/records.h"
+#include "store/store.h"
 
 namespace parallelrun {
 
@@ -26,7 +27,7 @@ enum class PlanKind { kFiles, kDelimited, kParquet, kJsonLines, kRanks };
 // One input with its volume resolved to a folder.
 struct PlanInput {
   std::string name;     // of the input, for messages
-  std::string root;     // absolute folder (or a single file)
+  std::string root;     // absolute folder (or a single file): the root of its store
   std::string pattern;  // glob below the root: *, ?, [..], ** over folders; empty: every file
   std::vector<std::string> exclude;  // the same; what matches a folder leaves out all below it
   PlanKind kind = PlanKind::kFiles;
@@ -52,7 +53,7 @@ struct PlanCursor {
   uint32_t input = 0;
   std::string last_name;     // root-relative path of the last file planned
   uint64_t next_offset = 0;  // what RowSplitter::Seek takes in that file
-  FileStamp stamp;           // of that file when it was planned, where parts of files are
+  store::Found found;        // of that file when it was planned, where parts of files are
   std::string header;        // of the last table planned: with kFirstFile it stands for all
   BatchId next_batch = 0;
   uint64_t next_item = 0;
@@ -63,17 +64,12 @@ struct PlanCursor {
 // The cursor after `chunk`, made from `inputs[chunk.input]`.
 PlanCursor CursorAfter(const PlanChunkRecord& chunk, const std::vector<PlanInput>& inputs);
 
-// Where the inputs lie.
-struct PlanDisk {
-  const Files& files;
-  // Absolute folders that a listing must not meet (output, state, logs); meeting one is kInvalid
-  // with the mend.
-  std::vector<std::string> forbidden = {};
-};
+// Opens the store that an input lies in (input_store.h). Does no I/O itself.
+using OpenStore = std::function<std::unique_ptr<store::Store>(const PlanInput& input)>;
 
 class Planner {
  public:
-  Planner(std::vector<PlanInput> inputs, PlanDisk disk, PlanCursor from);
+  Planner(std::vector<PlanInput> inputs, OpenStore open, PlanCursor from);
   ~Planner();
 
   // The next chunk as an encoded record (job/records.h), in front of an input's first one perhaps

@@ -57,14 +57,13 @@ Status RowFiles::Prepare(std::string header) {
 }
 
 Status RowFiles::ReadFirstHeader() {
-  Listing files(disk_.files, ListingOf(input_, disk_));
+  Listing files(input_, store_);
   while (first_header_.empty()) {
-    const auto name = files.Next();
-    if (!name.ok()) return name.error();
-    if (!*name) return {};
-    first_name_.assign(**name);
-    auto file =
-        CsvSplitter::Open(disk_.files, JoinPath(files.folder(), first_name_), FormatOf(input_));
+    const auto next = files.Next();
+    if (!next.ok()) return next.error();
+    if (!*next) return {};
+    first_name_.assign((*next)->name);
+    auto file = CsvSplitter::Open(store_, first_name_, FormatOf(input_));
     if (!file.ok()) return file.error().With(PlaceOf(input_));
     auto row = (*file)->TakeHeader();
     if (!row.ok()) return row.error().With(PlaceOf(input_));
@@ -73,26 +72,24 @@ Status RowFiles::ReadFirstHeader() {
   return {};
 }
 
-Result<RowFiles::Opened> RowFiles::Open(const std::string& folder, const std::string& name) const {
-  const std::string path = JoinPath(folder, name);
+Result<RowFiles::Opened> RowFiles::Open(const std::string& name) const {
   // Groups may be of any number of files, and of Parquet only the ends are read.
   if (input_.stop.stop_requested()) {
-    return Error{Code::kUnavailable, fmt::format("{}: {} is not read: the job ended",
-                                                 PlaceOf(input_), Printable(path, 4096))};
+    return Error{Code::kUnavailable,
+                 fmt::format("{}: {} is not read: the job ended", PlaceOf(input_),
+                             Printable(store_.Location(name), 4096))};
   }
   auto opened = input_.kind == PlanKind::kJsonLines
-                    ? AsOpened(LineSplitter::Open(disk_.files, path, input_.stop))
-                : input_.kind == PlanKind::kParquet
-                    ? AsOpened(ParquetSplitter::Open(disk_.files, path))
-                    : OpenDelimited(path, name);
+                    ? AsOpened(LineSplitter::Open(store_, name, input_.stop))
+                : input_.kind == PlanKind::kParquet ? AsOpened(ParquetSplitter::Open(store_, name))
+                                                    : OpenDelimited(name);
   if (opened.ok()) return opened;
   if (opened.error().code == Code::kNotFound) return Opened();
   return opened.error().With(PlaceOf(input_));
 }
 
-Result<RowFiles::Opened> RowFiles::OpenDelimited(const std::string& path,
-                                                 const std::string& name) const {
-  auto opened = CsvSplitter::Open(disk_.files, path, FormatOf(input_));
+Result<RowFiles::Opened> RowFiles::OpenDelimited(const std::string& name) const {
+  auto opened = CsvSplitter::Open(store_, name, FormatOf(input_));
   if (!opened.ok()) return opened.error();
   std::string header;
   if (input_.tabular.header != HeaderMode::kNone) {
@@ -106,7 +103,8 @@ Result<RowFiles::Opened> RowFiles::OpenDelimited(const std::string& path,
       if (WithoutLineEnd(*row) != WithoutLineEnd(header)) (*opened)->Seek(0);
     }
   }
-  if (const Status same = CheckColumns(path, header); !same.ok()) return same.error();
+  if (const Status same = CheckColumns(store_.Location(name), header); !same.ok())
+    return same.error();
   const uint64_t begin = (*opened)->offset();
   return Opened{std::move(*opened), std::move(header), begin};
 }

@@ -11,6 +11,7 @@
 #include "coordinator/plan/csv_splitter.h"
 #include "coordinator/plan/planner.h"
 #include "coordinator/plan/row_splitter.h"
+#include "store/store.h"
 
 namespace parallelrun {
 
@@ -19,8 +20,8 @@ CsvFormat FormatOf(const PlanInput& input);
 
 class RowFiles {
  public:
-  // `input`, which outlives this, is of a kind that has rows.
-  RowFiles(const PlanInput& input, const PlanDisk& disk) : input_(input), disk_(disk) {}
+  // `input` is of a kind that has rows. It and its store outlive this.
+  RowFiles(const PlanInput& input, store::Store& store) : input_(input), store_(store) {}
 
   // Before the first Open: checks the format. With kFirstFile `header` is the one that was planned
   // with, which the rest of the plan must have too, whatever file is the first one by now; empty:
@@ -33,7 +34,7 @@ class RowFiles {
     std::string header;                     // with its line end, or empty
     uint64_t begin = 0;                     // where the rows do; delimited text only
   };
-  Result<Opened> Open(const std::string& folder, const std::string& name) const;
+  Result<Opened> Open(const std::string& name) const;
 
   // What the reader of a slice must know of its file, as JSON.
   std::string Format() const;
@@ -41,10 +42,10 @@ class RowFiles {
  private:
   Status ReadFirstHeader();
   Status CheckColumns(const std::string& path, const std::string& header) const;
-  Result<Opened> OpenDelimited(const std::string& path, const std::string& name) const;
+  Result<Opened> OpenDelimited(const std::string& name) const;
 
   const PlanInput& input_;
-  const PlanDisk& disk_;
+  store::Store& store_;
   std::string first_name_;  // kFirstFile, where it was looked for
   std::string first_header_;
 };

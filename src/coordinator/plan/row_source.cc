@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/escape.h"
-#include "coordinator/plan/input_changes.h"
+#include "coordinator/plan/listing.h"
 #include "coordinator/plan/partition_format.h"
 #include "coordinator/plan/row_files.h"
 #include "coordinator/plan/source.h"
@@ -21,8 +21,8 @@ RowKind RowKindOf(PlanKind kind) {
 // Mini-batches that are slices of files, file by file.
 class RowSource : public PlanSource {
  public:
-  RowSource(const PlanInput& input, const PlanDisk& disk)
-      : input_(input), disk_(disk), files_(input, disk) {}
+  RowSource(const PlanInput& input, store::Store& store)
+      : input_(input), store_(store), files_(input, store) {}
 
   Chunk Next(PlanCursor& at) override {
     if (!listing_) {
@@ -60,10 +60,10 @@ class RowSource : public PlanSource {
     context_ = std::move(*context);
     const Status prepared = files_.Prepare(at.header);
     if (!prepared.ok()) return prepared;
-    listing_ = std::make_unique<Listing>(disk_.files, ListingOf(input_, disk_), at.last_name);
+    listing_ = std::make_unique<Listing>(input_, store_, at.last_name);
     if (at.last_name.empty()) return {};
     const bool text = input_.kind != PlanKind::kParquet;  // whose offsets are bytes
-    if (text && at.next_offset == at.stamp.size) return {};
+    if (text && at.next_offset == at.found.size) return {};
     return GoOn(at);
   }
 
@@ -76,9 +76,10 @@ class RowSource : public PlanSource {
     const Status opened = Open(name);
     if (!opened.ok()) return opened;
     if (!file_.splitter) return NotPlannedYet(Code::kNotFound, name, "is gone", "back");
-    const FileStamp now = file_.splitter->stamp();
-    if (now.size != at.stamp.size || now.mtime_ns != at.stamp.mtime_ns) {
-      return NotPlannedYet(Code::kInvalid, name, DescribeChange(at.stamp, now), "back as it was");
+    const store::Found& now = file_.splitter->found();
+    if (now.version != at.found.version) {
+      return NotPlannedYet(Code::kInvalid, name, store_.Difference(at.found.version, now.version),
+                           "back as it was");
     }
     file_.splitter->Seek(at.next_offset);
     return {};
@@ -88,17 +89,16 @@ class RowSource : public PlanSource {
                       const std::string& put) const {
     return {code, fmt::format("{}: {} {}, and a part of it is not planned yet; put it {}, or start "
                               "over by overwriting the output",
-                              PlaceOf(input_), Printable(JoinPath(listing_->folder(), name), 4096),
-                              what, put)};
+                              PlaceOf(input_), Printable(store_.Location(name), 4096), what, put)};
   }
 
   // False at the end of the listing.
   Result<bool> OpenNext(PlanCursor& at) {
     while (!file_.splitter) {
-      const auto name = listing_->Next();
-      if (!name.ok()) return name.error();
-      if (!*name) return false;
-      at.last_name.assign(**name);
+      const auto next = listing_->Next();
+      if (!next.ok()) return next.error();
+      if (!*next) return false;
+      at.last_name.assign((*next)->name);
       const Status opened = Open(at.last_name);
       if (!opened.ok()) return opened.error();
     }
@@ -109,7 +109,7 @@ class RowSource : public PlanSource {
   Status Open(const std::string& name) {
     auto context = context_.Of(name);
     if (!context.ok()) return context.error().With(PlaceOf(input_));
-    auto opened = files_.Open(listing_->folder(), name);
+    auto opened = files_.Open(name);
     if (!opened.ok()) return opened.error();
     file_ = std::move(*opened);
     file_context_ = std::move(*context);
@@ -117,11 +117,12 @@ class RowSource : public PlanSource {
   }
 
   std::optional<std::string> Encoded(TabularChunk rows, PlanCursor& at) const {
-    const std::string path = JoinPath(listing_->folder(), at.last_name);
+    const std::string path = store_.Location(at.last_name);
     const std::string format = files_.Format();
     rows.kind = RowKindOf(input_.kind);
     rows.path = path;
-    rows.stamp = file_.splitter->stamp();
+    rows.size = file_.splitter->found().size;
+    rows.version = file_.splitter->found().version.bytes();
     rows.header = file_.header;
     rows.context = file_context_;
     rows.format = format;
@@ -129,7 +130,7 @@ class RowSource : public PlanSource {
   }
 
   const PlanInput& input_;
-  const PlanDisk& disk_;
+  store::Store& store_;
   RowFiles files_;
   PathContext context_;
   std::unique_ptr<Listing> listing_;
@@ -139,8 +140,8 @@ class RowSource : public PlanSource {
 
 }  // namespace
 
-std::unique_ptr<PlanSource> MakeRowSource(const PlanInput& input, const PlanDisk& disk) {
-  return std::make_unique<RowSource>(input, disk);
+std::unique_ptr<PlanSource> MakeRowSource(const PlanInput& input, store::Store& store) {
+  return std::make_unique<RowSource>(input, store);
 }
 
 }  // namespace parallelrun

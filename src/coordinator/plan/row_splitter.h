@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "job/plan_chunk.h"
+#include "store/store.h"
 
 namespace parallelrun {
 
@@ -13,8 +14,8 @@ class RowSplitter {
  public:
   virtual ~RowSplitter() = default;
 
-  // Size and modification time when it was opened; bytes added later are not read.
-  virtual FileStamp stamp() const = 0;
+  // The file as it was when it was opened; bytes added later are not read.
+  virtual const store::Found& found() const = 0;
   // Goes on behind a slice that ended at `offset`; 0 is the begin of the file.
   virtual void Seek(uint64_t offset) = 0;
   // The next slice of about `size` bytes (JSON lines: of `size` lines), with at least one row;

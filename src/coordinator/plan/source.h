@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "coordinator/plan/listing.h"
 #include "coordinator/plan/planner.h"
 #include "job/records.h"
+#include "store/store.h"
 
 namespace parallelrun {
 
@@ -25,8 +25,8 @@ class PlanSource {
   virtual Result<std::optional<std::string>> Next(PlanCursor& at) = 0;
 };
 
-// `input` and `forbidden` must outlive the source.
-using MakePlanSource = std::unique_ptr<PlanSource>(const PlanInput& input, const PlanDisk& disk);
+// `input` and the store that it lies in must outlive the source.
+using MakePlanSource = std::unique_ptr<PlanSource>(const PlanInput& input, store::Store& store);
 MakePlanSource MakeFileSource;   // kFiles without partition keys
 MakePlanSource MakeRowSource;    // delimited, Parquet and JSON lines without partition keys
 MakePlanSource MakeGroupSource;  // with partition keys
@@ -53,9 +53,11 @@ std::optional<std::string> EncodeChunk(Content content, PlanCursor& at) {
   return record;
 }
 
+// As chunks hold the versions of their files.
+std::vector<std::string_view> ViewsOf(const std::vector<store::Version>& versions);
+
 // "inputs[NAME]", for messages.
 std::string PlaceOf(const PlanInput& input);
-ListingSettings ListingOf(const PlanInput& input, const PlanDisk& disk);
 std::string JoinPath(const std::string& folder, std::string_view name);
 
 }  // namespace parallelrun

@@ -21,6 +21,7 @@
 #include "base/random.h"
 #include "coordinator/last_words.h"
 #include "coordinator/output_file.h"
+#include "coordinator/plan/input_store.h"
 #include "coordinator/progress.h"
 #include "coordinator/start/earlier_run.h"
 #include "coordinator/start/newest_pod.h"
@@ -71,8 +72,8 @@ Result<InputChanges> Compare(const JobLayout& layout, const Opened& opened, cons
     }
     return {};
   };
-  return FindInputChanges(read, state.plan_ended(), layout.inputs, {files, layout.forbidden},
-                          [&] { starting.Step(); });
+  return FindInputChanges(read, state.plan_ended(), layout.inputs,
+                          FolderStores(files, layout.forbidden), [&] { starting.Step(); });
 }
 
 // What is written anew for columns that are decided names some of them.

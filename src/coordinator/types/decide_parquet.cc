@@ -8,22 +8,22 @@
 
 namespace parallelrun {
 
-Result<ParquetTypes> DecideParquetTypes(const PlanInput& input, const PlanDisk& disk) {
+Result<ParquetTypes> DecideParquetTypes(const PlanInput& input, store::Store& store) {
   ParquetTypes types;
-  Listing listing(disk.files, ListingOf(input, disk));
+  Listing listing(input, store);
   while (true) {
-    const auto name = listing.Next();
-    if (!name.ok()) return name.error();
-    if (!*name) return types;
+    const auto next = listing.Next();
+    if (!next.ok()) return next.error();
+    if (!*next) return types;
     if (input.stop.stop_requested()) {
       return Error{Code::kUnavailable, PlaceOf(input) + ": its files are not read: the job ended"};
     }
-    const std::string path = JoinPath(listing.folder(), **name);
-    auto columns = ReadParquetColumns(disk.files, path);
+    const std::string name((*next)->name);
+    auto columns = ReadParquetColumns(store, name);
     if (!columns.ok() && columns.error().code == Code::kNotFound) continue;  // gone by now
     if (!columns.ok()) return columns.error().With(PlaceOf(input));
     if (columns->empty()) continue;
-    if (const Status added = types.Add(path, *std::move(columns)); !added.ok()) {
+    if (const Status added = types.Add(store.Location(name), *std::move(columns)); !added.ok()) {
       return added.error().With(PlaceOf(input));
     }
   }

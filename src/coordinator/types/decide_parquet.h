@@ -13,6 +13,6 @@ namespace parallelrun {
 
 // Reads the footers of all files. Empty for an input without a row; errors name input and file:
 // those of Planner::Next and of ParquetTypes::Add.
-Result<ParquetTypes> DecideParquetTypes(const PlanInput& input, const PlanDisk& disk);
+Result<ParquetTypes> DecideParquetTypes(const PlanInput& input, store::Store& store);
 
 }  // namespace parallelrun

@@ -45,13 +45,13 @@ std::string_view LastPart(std::string_view path) { return path.substr(path.rfind
 
 class TypesReader {
  public:
-  TypesReader(const PlanInput& input, const PlanDisk& disk)
+  TypesReader(const PlanInput& input, store::Store& store)
       : input_(input),
-        disk_(disk),
+        store_(store),
         format_(RowFormatOf(input)),
         missing_(input.tabular.na_values, input.tabular.keep_default_na),
-        files_(input, disk),
-        listing_(disk.files, ListingOf(input, disk)) {}
+        files_(input, store),
+        listing_(input, store) {}
 
   Result<std::optional<TypedTable>> Decide(const TypesLimit& limit) {
     if (const Status prepared = files_.Prepare(""); !prepared.ok()) return prepared.error();
@@ -78,34 +78,37 @@ class TypesReader {
         complete_ = true;
         return {};
       }
-      std::string name(**next);
-      const auto stamp = listing_.Stamp(name);
-      if (!stamp.ok()) return stamp.error();
-      if (!*stamp) continue;  // removed since it was listed
+      std::string name((*next)->name);
+      std::optional<store::Found> found = std::move((*next)->found);
+      if (!found) {
+        auto looked = Look(input_, store_, name);
+        if (!looked.ok()) return looked.error();
+        if (!*looked) continue;  // removed since it was listed
+        found = std::move(**looked);
+      }
       names_.push_back(std::move(name));
-      sizes_.push_back((*stamp)->size);
+      sizes_.push_back(found->size);
     }
     return {};
   }
 
   Status ReadFile(const SampleFile& sampled) {
     const std::string& name = names_[sampled.file];
-    auto opened = files_.Open(listing_.folder(), name);
+    auto opened = files_.Open(name);
     if (!opened.ok()) return opened.error();
     if (!opened->splitter) return {};  // removed since it was listed
-    const std::string path = JoinPath(listing_.folder(), name);
-    if (const Status header = TakeColumns(path, opened->header); !header.ok()) {
+    if (const Status header = TakeColumns(name, opened->header); !header.ok()) {
       return header.error().With(PlaceOf(input_));
     }
     if (columns_.empty()) return {};  // nothing but blank lines
     auto reader =
-        BlockReader::Open(disk_.files, path, IsUtf8Encoding(input_.tabular.encoding), input_.stop);
+        BlockReader::Open(store_, name, IsUtf8Encoding(input_.tabular.encoding), input_.stop);
     if (!reader.ok()) return reader.error().With(PlaceOf(input_));
     for (const SampleBlock& block : sampled.blocks) {
       const bool begins = block.begin == 0;
       const uint64_t begin = begins ? opened->begin : block.begin;
       if (begin >= block.end) continue;
-      BlockPlace place{JoinPath(std::string(LastPart(listing_.folder())), name), begin, 0, begins,
+      BlockPlace place{JoinPath(std::string(LastPart(store_.Location(""))), name), begin, 0, begins,
                        block.end >= sizes_[sampled.file]};
       if (begins) {
         const auto before = (*reader)->ReadAt(0, begin);
@@ -119,11 +122,11 @@ class TypesReader {
   }
 
   // The first file's columns are those of the table; the others have the same, in any order.
-  Status TakeColumns(const std::string& path, const std::string& header) {
+  Status TakeColumns(const std::string& name, const std::string& header) {
     std::vector<std::string> names;
     if (input_.tabular.header == HeaderMode::kNone) {
       if (!columns_.empty()) return {};
-      auto file = CsvSplitter::Open(disk_.files, path, FormatOf(input_));
+      auto file = CsvSplitter::Open(store_, name, FormatOf(input_));
       if (!file.ok()) return file.error();
       const auto row = (*file)->TakeHeader();
       if (!row.ok()) return row.error();
@@ -136,7 +139,7 @@ class TypesReader {
       columns_ = names;
       seen_.resize(columns_.size());
     } else if (const std::string other = DifferenceOfColumns(columns_, names); !other.empty()) {
-      return OtherColumns(path, other);
+      return OtherColumns(store_.Location(name), other);
     }
     order_.clear();
     for (const std::string& one : names) {
@@ -196,7 +199,7 @@ class TypesReader {
   }
 
   const PlanInput& input_;
-  const PlanDisk& disk_;
+  store::Store& store_;
   const RowFormat format_;
   const MissingWords missing_;
   RowFiles files_;
@@ -216,9 +219,9 @@ const TypesLimit kSampleLimit = {kMostSampleBytes, kMostSampleNames};
 const TypesLimit kWholeInput = {std::numeric_limits<uint64_t>::max(),
                                 std::numeric_limits<size_t>::max()};
 
-Result<std::optional<TypedTable>> DecideTypes(const PlanInput& input, const PlanDisk& disk,
+Result<std::optional<TypedTable>> DecideTypes(const PlanInput& input, store::Store& store,
                                               const TypesLimit& limit) {
-  return TypesReader(input, disk).Decide(limit);
+  return TypesReader(input, store).Decide(limit);
 }
 
 }  // namespace parallelrun

@@ -24,7 +24,7 @@ extern const TypesLimit kWholeInput;
 
 // nullopt for an input without a table. Errors name input and file: those of Planner::Next, and
 // kInvalid for a file with other columns and a written type of a column that is not there.
-Result<std::optional<TypedTable>> DecideTypes(const PlanInput& input, const PlanDisk& disk,
+Result<std::optional<TypedTable>> DecideTypes(const PlanInput& input, store::Store& store,
                                               const TypesLimit& limit = kSampleLimit);
 
 }  // namespace parallelrun

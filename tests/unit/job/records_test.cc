@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "tests/support/encoded.h"
+#include "tests/support/file_version.h"
 
 namespace parallelrun {
 namespace {
@@ -15,23 +16,30 @@ using namespace std::string_literals;
 using namespace std::string_view_literals;
 
 PlanChunkRecord Files() {
-  return {7, 70, 1, FilesChunk{2, "/in", "a.png\0b/c.png\0d.png"sv, {{1, 10}, {2, 20}, {3, -30}}}};
+  return {7, 70, 1,
+          FilesChunk{2,
+                     "/in",
+                     "a.png\0b/c.png\0d.png"sv,
+                     {FileVersion(1, 10), FileVersion(2, 20), FileVersion(3, -30)}}};
 }
 
 PlanChunkRecord Slices() {
-  return {9, 100, 0,
-          TabularChunk{"/in/a.csv", {4000, 5}, "x,y\n", "{}", {{4, 100, 10}, {104, 96, 9}}}};
+  return {
+      9, 100, 0,
+      TabularChunk{
+          "/in/a.csv", 4000, FileVersion(4000, 5), "x,y\n", "{}", {{4, 100, 10}, {104, 96, 9}}}};
 }
 
 PlanChunkRecord Lines() {
-  TabularChunk lines{"/in/a.jsonl", {4000, 5}, "", "{}", {{4, 100, 10}, {104, 96, 9}}};
+  TabularChunk lines{
+      "/in/a.jsonl", 4000, FileVersion(4000, 5), "", "{}", {{4, 100, 10}, {104, 96, 9}}};
   lines.kind = RowKind::kJsonLines;
   lines.context = "{\"day\":\"1\"}";
   return {11, 119, 0, lines};
 }
 
 PlanChunkRecord RowGroups() {
-  TabularChunk groups{"/in/a.parquet", {4000, 5}, "", "", {{0, 2, 10}, {2, 1, 9}}};
+  TabularChunk groups{"/in/a.parquet", 4000, FileVersion(4000, 5), "", "", {{0, 2, 10}, {2, 1, 9}}};
   groups.kind = RowKind::kParquet;
   return {13, 138, 0, groups};
 }
@@ -39,21 +47,23 @@ PlanChunkRecord RowGroups() {
 PlanChunkRecord Ranks() { return {15, 157, 0, RankChunk{5}}; }
 
 PlanChunkRecord FileGroups() {
-  return {20, 162, 2,
-          FileGroupsChunk{
-              {77, 2},
-              "/in",
-              {{"{\"user\":\"u1\"}", "a\0b"sv, {{1, 10}, {2, 20}}}, {"", "c/d", {{3, -30}}}}}};
+  return {
+      20, 162, 2,
+      FileGroupsChunk{{77, 2},
+                      "/in",
+                      {{"{\"user\":\"u1\"}", "a\0b"sv, {FileVersion(1, 10), FileVersion(2, 20)}},
+                       {"", "c/d", {FileVersion(3, -30)}}}}};
 }
 
 PlanChunkRecord TableGroups() {
-  return {22, 165, 0,
-          TableGroupsChunk{
-              {78, 9},
-              "{}",
-              {{"{\"k\":\"1\"}",
-                {{"/in/a.csv", "x\n", 2, 50, 5, {52, 1}}, {"/in/b.csv", "", 0, 60, 6, {60, -2}}}},
-               {"{\"k\":\"2\"}", {{"/in/c.csv", "x\n", 2, 1, 1, {3, 4}}}}}}};
+  return {
+      22, 165, 0,
+      TableGroupsChunk{{78, 9},
+                       "{}",
+                       {{"{\"k\":\"1\"}",
+                         {{"/in/a.csv", "x\n", 2, 50, 5, 52, FileVersion(52, 1)},
+                          {"/in/b.csv", "", 0, 60, 6, 60, FileVersion(60, -2)}}},
+                        {"{\"k\":\"2\"}", {{"/in/c.csv", "x\n", 2, 1, 1, 3, FileVersion(3, 4)}}}}}};
 }
 
 // One of each kind.
@@ -263,15 +273,16 @@ TEST(RecordsTest, HostileCountsAreRefused) {
 TEST(RecordsTest, PlanChunksAreThoseOfTheSpecification) {
   const auto body = [](const PlanChunkRecord& chunk) { return Encoded(chunk).substr(5 + 20); };
   EXPECT_EQ(body(Ranks()), "\x04\x05\0\0\0"sv);
-  EXPECT_EQ(body({0, 0, 0, FileGroupsChunk{{7, 2}, "/", {{"{}", "a", {{1, 10}}}}}}),
+  EXPECT_EQ(body({0, 0, 0, FileGroupsChunk{{7, 2}, "/", {{"{}", "a", {FileVersion(1, 10)}}}}}),
             "\x05\x07\0\0\0\0\0\0\0\x02\0\0\0\x01\0\0\0/\x01\0\0\0"
             "\x02\0\0\0{}\x01\0\0\0\x01\0\0\0a\x01\0\0\0\0\0\0\0\x0a\0\0\0\0\0\0\0"sv);
-  EXPECT_EQ(
-      body({0, 0, 0, TableGroupsChunk{{7, 2}, "F", {{"{}", {{"/a", "h\n", 2, 3, 1, {5, 6}}}}}}}),
-      "\x06\x07\0\0\0\0\0\0\0\x02\0\0\0\x01\0\0\0F\x01\0\0\0"
-      "\x02\0\0\0{}\x01\0\0\0\x02\0\0\0/a\x02\0\0\0h\n\x02\0\0\0\0\0\0\0"
-      "\x03\0\0\0\0\0\0\0\x01\0\0\0\x05\0\0\0\0\0\0\0\x06\0\0\0\0\0\0\0"sv);
-  TabularChunk part{"/a", {5, 6}, "H", "F", {{2, 3, 1}}, "C", RowKind::kDelimited};
+  EXPECT_EQ(body({0, 0, 0,
+                  TableGroupsChunk{
+                      {7, 2}, "F", {{"{}", {{"/a", "h\n", 2, 3, 1, 5, FileVersion(5, 6)}}}}}}),
+            "\x06\x07\0\0\0\0\0\0\0\x02\0\0\0\x01\0\0\0F\x01\0\0\0"
+            "\x02\0\0\0{}\x01\0\0\0\x02\0\0\0/a\x02\0\0\0h\n\x02\0\0\0\0\0\0\0"
+            "\x03\0\0\0\0\0\0\0\x01\0\0\0\x05\0\0\0\0\0\0\0\x06\0\0\0\0\0\0\0"sv);
+  TabularChunk part{"/a", 5, FileVersion(5, 6), "H", "F", {{2, 3, 1}}, "C", RowKind::kDelimited};
   const std::string front = "\x02\0\0\0/a\x05\0\0\0\0\0\0\0\x06\0\0\0\0\0\0\0\x01\0\0\0C"s;
   const std::string back = "\x01\0\0\0\x02\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x01\0\0\0"s;
   EXPECT_EQ(body({0, 0, 0, part}), "\x02" + front + "\x01\0\0\0H\x01\0\0\0F"s + back);

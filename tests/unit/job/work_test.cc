@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "tests/support/encoded.h"
+#include "tests/support/file_version.h"
 
 namespace parallelrun {
 namespace {
@@ -18,11 +19,17 @@ WorkMaker Maker(const PlanChunkRecord& chunk) {
   return std::move(*maker);
 }
 
-const PlanChunkRecord kFiles{7, 70, 0,
-                             FilesChunk{2, "/in", "a\0b/c\0d"sv, {{1, 10}, {2, 20}, {3, -30}}}};
-const PlanChunkRecord kSlices{
-    9, 100, 0,
-    TabularChunk{"/in/a.csv", {4000, -5}, "x\n", "{}", {{4, 100, 10}, {104, 96, 9}, {200, 1, 1}}}};
+const PlanChunkRecord kFiles{
+    7, 70, 0,
+    FilesChunk{
+        2, "/in", "a\0b/c\0d"sv, {FileVersion(1, 10), FileVersion(2, 20), FileVersion(3, -30)}}};
+const PlanChunkRecord kSlices{9, 100, 0,
+                              TabularChunk{"/in/a.csv",
+                                           4000,
+                                           FileVersion(4000, -5),
+                                           "x\n",
+                                           "{}",
+                                           {{4, 100, 10}, {104, 96, 9}, {200, 1, 1}}}};
 
 struct Head {
   uint8_t kind;
@@ -102,7 +109,8 @@ TEST(WorkTest, D11PartOfATableWithContext) {
 }
 
 TEST(WorkTest, JsonLinesOfAMiniBatch) {
-  TabularChunk lines{"/in/a.jsonl", {4000, -5}, "", "{}", {{3, 100, 10}, {103, 96, 9}}};
+  TabularChunk lines{
+      "/in/a.jsonl", 4000, FileVersion(4000, -5), "", "{}", {{3, 100, 10}, {103, 96, 9}}};
   lines.kind = RowKind::kJsonLines;
   const std::string work = Maker({9, 100, 0, lines}).Make(1);
   Decoder from(work);
@@ -121,7 +129,8 @@ TEST(WorkTest, JsonLinesOfAMiniBatch) {
 }
 
 TEST(WorkTest, ParquetRowGroupsOfAMiniBatch) {
-  TabularChunk groups{"/in/a.parquet", {4000, -5}, "", "", {{0, 2, 10}, {2, 1, 9}}};
+  TabularChunk groups{"/in/a.parquet",        4000, FileVersion(4000, -5), "", "",
+                      {{0, 2, 10}, {2, 1, 9}}};
   groups.kind = RowKind::kParquet;
   const WorkMaker maker = Maker({9, 100, 0, groups});
   const auto format = [&](uint32_t index, uint64_t first_item) {
@@ -159,7 +168,8 @@ TEST(WorkTest, D7FilesOfAGroup) {
   const FileGroupsChunk groups{
       {1, 2},
       "/in",
-      {{"{\"user\":\"u1\"}", "a\0b"sv, {{1, 10}, {2, 20}}}, {"{}", "c/d", {{3, -30}}}}};
+      {{"{\"user\":\"u1\"}", "a\0b"sv, {FileVersion(1, 10), FileVersion(2, 20)}},
+       {"{}", "c/d", {FileVersion(3, -30)}}}};
   const WorkMaker maker = Maker({20, 162, 2, groups});
   const std::string first = maker.Make(0);
   Decoder from(first);
@@ -186,9 +196,10 @@ TEST(WorkTest, D11TablesOfAGroup) {
   const TableGroupsChunk groups{
       {1, 9},
       "{}",
-      {{"{\"k\":\"1\"}", {{"/in/z.csv", "x\n", 2, 9, 7, {11, 0}}}},
+      {{"{\"k\":\"1\"}", {{"/in/z.csv", "x\n", 2, 9, 7, 11, FileVersion(11, 0)}}},
        {"{\"k\":\"2\"}",
-        {{"/in/a.csv", "x\n", 2, 50, 5, {52, 1}}, {"/in/b.csv", "", 0, 60, 6, {60, -2}}}}}};
+        {{"/in/a.csv", "x\n", 2, 50, 5, 52, FileVersion(52, 1)},
+         {"/in/b.csv", "", 0, 60, 6, 60, FileVersion(60, -2)}}}}};
   const std::string work = Maker({22, 165, 0, groups}).Make(1);
   Decoder from(work);
   const Head head(from);
@@ -236,7 +247,8 @@ TEST(WorkTest, APieceOfFilesNamesItsOwn) {
 
 TEST(WorkTest, APieceOfAGroupOfFilesNamesItsOwn) {
   const std::string names = "a\0bb\0c"s;
-  const FileGroupsChunk groups{{1, 9}, "/in", {{"", names, {{1, 1}, {2, 2}, {3, 3}}}}};
+  const FileGroupsChunk groups{
+      {1, 9}, "/in", {{"", names, {FileVersion(1, 1), FileVersion(2, 2), FileVersion(3, 3)}}}};
   const WorkMaker maker = Maker({8, 0, 0, groups});
   const std::string_view wanted[] = {"a", "bb", "c"};
   for (uint32_t i = 0; i < 3; ++i) {
@@ -253,8 +265,9 @@ TEST(WorkTest, APieceOfAGroupOfFilesNamesItsOwn) {
 }
 
 TEST(WorkTest, APieceOfRowsSaysWhich) {
-  const TableGroupsChunk groups{
-      {1, 9}, "{\"delimiter\":\",\"}", {{"", {{"/in/z.csv", "x\n", 2, 9, 7, {11, 0}}}}}};
+  const TableGroupsChunk groups{{1, 9},
+                                "{\"delimiter\":\",\"}",
+                                {{"", {{"/in/z.csv", "x\n", 2, 9, 7, 11, FileVersion(11, 0)}}}}};
   const std::string tables = Maker({8, 0, 0, groups}).MakePiece(0, kPiece, 3, 4);
   EXPECT_NE(tables.find("{\"delimiter\":\",\",\"rows\":[3,4]}"), std::string::npos);
   TabularChunk parquet;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "coordinator/plan/input_changes.h"
+#include "coordinator/plan/input_store.h"
 #include "tests/unit/coordinator/plan/folder.h"
 #include "tests/unit/coordinator/plan/plans.h"
 
@@ -35,7 +36,7 @@ class Planned {
           }
           return {};
         },
-        chunks_ >= plan_.chunks.size(), inputs_, {DiskFiles()}, [this] { ++steps_; });
+        chunks_ >= plan_.chunks.size(), inputs_, FolderStores(DiskFiles()), [this] { ++steps_; });
     EXPECT_TRUE(changes.ok()) << changes.error().message;
     return changes.ok() ? *changes : InputChanges();
   }
@@ -187,7 +188,7 @@ TEST(InputChangesTest, AFolderThatIsGoneIsAnError) {
         visit(plan.chunks[0]->record);
         return {};
       },
-      true, inputs, {DiskFiles()}, [] {});
+      true, inputs, FolderStores(DiskFiles()), [] {});
   ASSERT_FALSE(changes.ok());
   EXPECT_THAT(changes.error().message, AllOf(HasSubstr("inputs[images]"), HasSubstr("/in")));
 }

@@ -18,7 +18,7 @@ class DecideTypesTest : public testing::Test {
   }
 
   std::string Line(const PlanInput& input, const TypesLimit& limit = kSampleLimit) const {
-    const auto table = DecideTypes(input, {DiskFiles()}, limit);
+    const auto table = DecideTypes(input, *FolderStores(DiskFiles())(input), limit);
     if (!table.ok()) return table.error().message;
     if (!*table) return "no table";
     std::string line = ColumnsLine(**table, input, 1000);
@@ -74,7 +74,7 @@ TEST_F(DecideTypesTest, MarksAndEncodings) {
                 "e\n1,2\n");
   PlanInput latin = Input();
   latin.tabular.encoding = "latin-1";
-  const auto table = DecideTypes(latin, {DiskFiles()});
+  const auto table = DecideTypes(latin, *FolderStores(DiskFiles())(latin));
   ASSERT_TRUE(table.ok() && *table);
   EXPECT_EQ((*table)->columns[1].name, "größe");
   EXPECT_TRUE((*table)->columns[1].raw);
@@ -144,7 +144,7 @@ TEST_F(DecideTypesTest, WorkSaysHowColumnsAreRead) {
   folder_.Write("a.csv", "id,zip,ok\n1,2,true\n2,3,\n");
   PlanInput input = Input();
   input.tabular.dtypes = {{"zip", ColumnType::kText}};
-  const auto table = DecideTypes(input, {DiskFiles()});
+  const auto table = DecideTypes(input, *FolderStores(DiskFiles())(input));
   ASSERT_TRUE(table.ok() && *table);
   const auto kept = TypesFromJson(ToJson(**table));
   ASSERT_TRUE(kept.ok());
@@ -171,7 +171,7 @@ TEST_F(DecideTypesTest, ThePlannerGivesThemInFrontOfTheFirstChunkOnce) {
   folder_.Write("a.csv", "id\n1\n");
   PlanInput input = Input();
   input.decide_types = true;
-  Planner planner({input}, {DiskFiles()}, {});
+  Planner planner({input}, FolderStores(DiskFiles()), {});
   auto next = planner.Next();
   ASSERT_TRUE(next.ok() && *next);
   std::string_view bytes = **next;
@@ -186,7 +186,7 @@ TEST_F(DecideTypesTest, ThePlannerGivesThemInFrontOfTheFirstChunkOnce) {
   const auto chunk = DecodeRecord(chunk_bytes);
   ASSERT_TRUE(chunk.ok());
   // Who goes on behind a chunk that was planned without types goes on without.
-  Planner rest({input}, {DiskFiles()},
+  Planner rest({input}, FolderStores(DiskFiles()),
                CursorAfter(std::get<PlanChunkRecord>(chunk->record), {input}));
   next = rest.Next();
   EXPECT_TRUE(next.ok() && !*next);

@@ -40,7 +40,7 @@ std::vector<std::pair<std::string, std::vector<std::string>>> GroupsOf(const Pla
       for (const FileGroup& group : files->groups) {
         std::string_view names = group.names;
         auto& [context, list] = found.emplace_back(group.context, std::vector<std::string>());
-        for (size_t i = 0; i < group.stamps.size(); ++i) {
+        for (size_t i = 0; i < group.versions.size(); ++i) {
           const size_t end = std::min(names.find('\0'), names.size());
           list.emplace_back(names.substr(0, end));
           names.remove_prefix(std::min(end + 1, names.size()));
@@ -127,7 +127,7 @@ TEST_F(PlanKindsTest, D7FilesByPartitionKeys) {
                     {R"({"user":"user4","genres":"piano"})",
                      {"user4/fall/piano.wav", "user4/winter/piano.wav"}}}));
   EXPECT_EQ(plan.items, 6u);
-  EXPECT_EQ(plan.file_groups(0).groups[4].stamps[1].size, 5u);
+  EXPECT_EQ(SizeOf(plan.file_groups(0).groups[4].versions[1]), 5u);
 }
 
 TEST_F(PlanKindsTest, D7GroupsAreWholeHoweverFarTheirFilesAre) {
@@ -197,7 +197,7 @@ TEST_F(PlanKindsTest, D11TablesByPartitionKeys) {
   EXPECT_EQ(slice.offset, 10u);
   EXPECT_EQ(slice.length, 8u);
   EXPECT_EQ(slice.rows, 2u);
-  EXPECT_EQ(slice.stamp.size, 18u);
+  EXPECT_EQ(slice.size, 18u);
 }
 
 TEST_F(PlanKindsTest, D11TheFirstFilesHeaderStandsForAllGroups) {
@@ -265,7 +265,7 @@ TEST_F(PlanKindsTest, ParquetByPartitionKeys) {
   EXPECT_EQ(plan.table_groups(0).format, R"({"format":"parquet"})");
   const TableSlice& slice = plan.table_groups(0).groups[0].slices[1];
   EXPECT_EQ(slice.offset, 0u);
-  EXPECT_EQ(slice.length, slice.stamp.size);
+  EXPECT_EQ(slice.length, slice.size);
   EXPECT_EQ(slice.rows, 25u);
 }
 

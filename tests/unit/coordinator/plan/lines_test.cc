@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "coordinator/plan/line_splitter.h"
-#include "tests/support/disk_files.h"
+#include "tests/support/disk_store.h"
 #include "tests/unit/coordinator/plan/folder.h"
 
 namespace parallelrun {
@@ -38,7 +38,7 @@ class PlanLinesTest : public ::testing::Test {
   }
 
   static std::vector<Slice> SlicesFrom(const std::string& path, uint64_t offset, uint64_t lines) {
-    const auto splitter = LineSplitter::Open(DiskFiles(), path);
+    const auto splitter = LineSplitter::Open(DiskStore(), NameOnDisk(path));
     EXPECT_TRUE(splitter.ok());
     (*splitter)->Seek(offset);
     std::vector<Slice> slices;
@@ -94,7 +94,8 @@ TEST_F(PlanLinesTest, LinesOverTheEndsOfBlocks) {
 }
 
 TEST_F(PlanLinesTest, AMissingFile) {
-  EXPECT_EQ(LineSplitter::Open(DiskFiles(), folder_ / "none").error().code, Code::kNotFound);
+  EXPECT_EQ(LineSplitter::Open(DiskStore(), NameOnDisk(folder_ / "none")).error().code,
+            Code::kNotFound);
 }
 
 }  // namespace

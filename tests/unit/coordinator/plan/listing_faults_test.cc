@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "coordinator/plan/input_store.h"
 #include "coordinator/plan/listing.h"
 #include "coordinator/plan/planner.h"
 #include "tests/support/fault_files.h"
@@ -24,20 +25,29 @@ void Fill(FaultFiles& files) {
   files.Put("/out/rows.txt", "");
 }
 
-ListingSettings Settings() { return {"rows", "/in", "", {}, {"/out", "/not/there"}, {}}; }
+PlanInput RowsInput() {
+  PlanInput input;
+  input.name = "rows";
+  input.root = "/in";
+  return input;
+}
+
+OpenStore StoresOn(const Files& files) { return FolderStores(files, {"/out", "/not/there"}); }
 
 // Names with their sizes, or the error.
 Result<std::vector<std::string>> Listed(const Files& files) {
-  Listing listing(files, Settings());
+  const PlanInput input = RowsInput();
+  const auto store = StoresOn(files)(input);
+  Listing listing(input, *store);
   std::vector<std::string> names;
   while (true) {
     const auto name = listing.Next();
     if (!name.ok()) return name.error();
     if (!*name) return names;
-    std::string line(**name);
-    const auto stamp = listing.Stamp(line);
-    if (!stamp.ok()) return stamp.error();
-    if (*stamp) line += " " + std::to_string((*stamp)->size);
+    std::string line((*name)->name);
+    const auto found = Look(input, *store, line);
+    if (!found.ok()) return found.error();
+    if (*found) line += " " + std::to_string((*found)->size);
     names.push_back(line);
   }
 }
@@ -64,17 +74,17 @@ TEST(PlanListingFaultsTest, EveryOperationFailsOnceAndNothingIsLeftOutInSilence)
 TEST(PlanListingFaultsTest, AFolderThatMustNotBeMetAndCannotBeLookedAtIsAnError) {
   FaultFiles files;
   files.Put("/out/in/1", "x");
-  ListingSettings settings = Settings();
-  settings.root = "/out/in";
+  PlanInput input = RowsInput();
+  input.root = "/out/in";
   for (uint64_t n = 1; n <= 8; ++n) {
     files.FailOperation(n, Error{Code::kInternal, "injected"});
-    EXPECT_FALSE(Listing(files, settings).Start().ok()) << n;
+    EXPECT_FALSE(Listing(input, *StoresOn(files)(input)).Start().ok()) << n;
     files.ClearFaults();
   }
 }
 
 Result<std::vector<std::string>> Planned(const Files& files, const std::vector<PlanInput>& inputs) {
-  Planner planner(inputs, {files, {"/out"}}, {});
+  Planner planner(inputs, FolderStores(files, {"/out"}), {});
   std::vector<std::string> chunks;
   while (true) {
     auto chunk = planner.Next();
@@ -86,9 +96,7 @@ Result<std::vector<std::string>> Planned(const Files& files, const std::vector<P
 
 // Files, rows of text and groups: a plan is whole, or it is none.
 TEST(PlanListingFaultsTest, APlanIsWholeOrFails) {
-  PlanInput files_input;
-  files_input.name = "rows";
-  files_input.root = "/in";
+  PlanInput files_input = RowsInput();
   files_input.batch_size = 2;
   PlanInput rows = files_input;
   rows.kind = PlanKind::kDelimited;

@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <random>
 #include <stop_token>
 #include <string>
 #include <vector>
 
+#include "coordinator/plan/input_store.h"
 #include "coordinator/plan/listing.h"
+#include "store/folder/folder_version.h"
 #include "tests/support/disk_files.h"
 #include "tests/unit/coordinator/plan/folder.h"
 
@@ -20,11 +23,26 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Names = std::vector<std::string>;
 
-ListingSettings In(const std::string& root) { return {"images", root, "", {}, {}, {}}; }
+// An input and what its listing must not meet.
+struct Settings : PlanInput {
+  std::vector<std::string> forbidden;
+};
+
+Settings In(const std::string& root) {
+  Settings settings;
+  settings.name = "images";
+  settings.root = root;
+  return settings;
+}
+
+std::unique_ptr<store::Store> StoreOf(const Settings& settings) {
+  return FolderStores(DiskFiles(), settings.forbidden)(settings);
+}
 
 // What the listing gives, and its error's message as a last name.
-Names All(const ListingSettings& settings, const std::string& after = "") {
-  Listing listing(DiskFiles(), settings, after);
+Names All(const Settings& settings, const std::string& after = "") {
+  const auto store = StoreOf(settings);
+  Listing listing(settings, *store, after);
   Names names;
   while (true) {
     const auto name = listing.Next();
@@ -33,12 +51,12 @@ Names All(const ListingSettings& settings, const std::string& after = "") {
       return names;
     }
     if (!*name) return names;
-    names.emplace_back(**name);
+    names.emplace_back((*name)->name);
   }
 }
 
 // All, after checking that the listing goes on behind each of its names with just the rest.
-Names AllFromEverywhere(const ListingSettings& settings) {
+Names AllFromEverywhere(const Settings& settings) {
   const Names names = All(settings);
   for (size_t i = 0; i < names.size(); ++i) {
     const Names rest(names.begin() + static_cast<ptrdiff_t>(i) + 1, names.end());
@@ -95,7 +113,7 @@ TEST(PlanListingTest, LeavesOutHiddenAndExcluded) {
                            "keep", "tmp/a", "tmp/b/c", "x.tmp", "a/x.tmp", "a/y"}) {
     folder.Write(name);
   }
-  ListingSettings settings = In(folder.path());
+  Settings settings = In(folder.path());
   settings.exclude = {"tmp", "**/*.tmp"};
   EXPECT_THAT(AllFromEverywhere(settings), ElementsAre("a/y", "keep"));
   settings.exclude = {"tmp/b/", "*.tmp"};
@@ -105,7 +123,7 @@ TEST(PlanListingTest, LeavesOutHiddenAndExcluded) {
 TEST(PlanListingTest, PatternSelects) {
   PlanFolder folder;
   for (const char* name : {"x.png", "a/y.png", "a/b/z.png", "a/y.jpg"}) folder.Write(name);
-  ListingSettings settings = In(folder.path());
+  Settings settings = In(folder.path());
   settings.pattern = "**/*.png";
   EXPECT_THAT(AllFromEverywhere(settings), ElementsAre("a/b/z.png", "a/y.png", "x.png"));
   settings.pattern = "a/*.png";
@@ -135,7 +153,7 @@ TEST(PlanListingTest, LinkCountsWhereThePatternLeavesOutTheRealName) {
   folder.Write("2026-01/x");
   folder.Write("2026-02/x");
   folder.Link("2026-02", "latest");
-  ListingSettings settings = In(folder.path());
+  Settings settings = In(folder.path());
   settings.pattern = "latest/*";
   EXPECT_THAT(AllFromEverywhere(settings), ElementsAre("latest/x"));
   settings.pattern = "";
@@ -163,7 +181,7 @@ TEST(PlanListingTest, RefusesLinkToNowhere) {
   EXPECT_THAT(All(In(folder.path())),
               ElementsAre(AllOf(HasSubstr("Invalid: inputs[images]: " + folder.path() + "/b.png"),
                                 HasSubstr("leads nowhere"), HasSubstr("exclude"))));
-  ListingSettings settings = In(folder.path());
+  Settings settings = In(folder.path());
   settings.exclude = {"b.png"};
   EXPECT_THAT(All(settings), ElementsAre("a"));
 }
@@ -174,7 +192,7 @@ TEST(PlanListingTest, RefusesBadNames) {
     PlanFolder folder;
     folder.Write("sub/good.txt");
     folder.Write(name);
-    ListingSettings settings = In(folder.path());
+    Settings settings = In(folder.path());
     EXPECT_THAT(All(settings),
                 ElementsAre(AllOf(HasSubstr("Invalid: inputs[images]: "),
                                   HasSubstr("in folder " + folder.path() + "/sub "),
@@ -194,7 +212,7 @@ TEST(PlanListingTest, RefusesForbiddenFolders) {
   PlanFolder folder;
   folder.Write("in/a");
   folder.Write("in/out/part");
-  ListingSettings settings = In(folder / "in");
+  Settings settings = In(folder / "in");
   settings.forbidden = {folder / "in/out"};
   EXPECT_THAT(All(settings),
               ElementsAre("a", AllOf(HasSubstr("Invalid: inputs[images]: "),
@@ -215,33 +233,36 @@ TEST(PlanListingTest, EndsWithTheJob) {
   PlanFolder folder;
   for (const char* name : {"a/1", "a/2"}) folder.Write(name);
   std::stop_source job;
-  ListingSettings settings = In(folder.path());
+  Settings settings = In(folder.path());
   settings.stop = job.get_token();
-  Listing between(DiskFiles(), settings);
+  const auto store = StoreOf(settings);
+  Listing between(settings, *store);
   ASSERT_TRUE(between.Next().ok());
-  Listing at_work(DiskFiles(), settings);
+  Listing at_work(settings, *store);
   ASSERT_TRUE(at_work.Start().ok());
   job.request_stop();
-  const auto stamp = at_work.Stamp("a/1");
-  ASSERT_FALSE(stamp.ok());
-  EXPECT_EQ(stamp.error().code, Code::kUnavailable);
+  const auto found = Look(settings, *store, "a/1");
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.error().code, Code::kUnavailable);
   const auto next = between.Next();
   ASSERT_FALSE(next.ok());
   EXPECT_EQ(next.error().code, Code::kUnavailable);
   EXPECT_EQ(next.error().message,
             "inputs[images]: " + folder.path() + " is not listed to its end: the job ended");
   // In the midst of a folder, too.
-  EXPECT_FALSE(Listing(DiskFiles(), settings).Start().ok());
+  EXPECT_FALSE(Listing(settings, *store).Start().ok());
+  EXPECT_FALSE(Listing(settings, *StoreOf(settings)).Start().ok());
 }
 
 TEST(PlanListingTest, SingleFileAndMissingRoot) {
   PlanFolder folder;
   folder.Write("rows.csv", "a\n1\n");
   folder.Write("other");
-  Listing listing(DiskFiles(), In(folder / "rows.csv"));
-  ASSERT_TRUE(listing.Start().ok());
-  EXPECT_EQ(listing.folder(), folder.path());
-  EXPECT_EQ(listing.Stamp("rows.csv").value()->size, 4u);
+  const Settings settings = In(folder / "rows.csv");
+  const auto store = StoreOf(settings);
+  ASSERT_TRUE(Listing(settings, *store).Start().ok());
+  EXPECT_EQ(store->Location(""), folder.path());
+  EXPECT_EQ(Look(settings, *store, "rows.csv").value()->size, 4u);
   EXPECT_THAT(AllFromEverywhere(In(folder / "rows.csv")), ElementsAre("rows.csv"));
   EXPECT_THAT(All(In(folder.path() + "//")), ElementsAre("other", "rows.csv"));
   EXPECT_THAT(All(In(folder / "gone")),
@@ -249,15 +270,18 @@ TEST(PlanListingTest, SingleFileAndMissingRoot) {
                                 HasSubstr("does not exist"))));
 }
 
-TEST(PlanListingTest, StampFollowsLinksAndMissesWhatIsGone) {
+TEST(PlanListingTest, ALookFollowsLinksAndMissesWhatIsGone) {
   PlanFolder folder;
   folder.Write("a", "12345");
   folder.Link("a", "b");
-  Listing listing(DiskFiles(), In(folder.path()));
-  ASSERT_TRUE(listing.Next().ok());
-  EXPECT_EQ(listing.Stamp("b").value()->size, 5u);
-  EXPECT_GT(listing.Stamp("b").value()->mtime_ns, 1'000'000'000'000'000'000);
-  EXPECT_FALSE(listing.Stamp("c").value());
+  const Settings settings = In(folder.path());
+  const auto store = StoreOf(settings);
+  ASSERT_TRUE(Listing(settings, *store).Next().ok());
+  const auto found = Look(settings, *store, "b");
+  EXPECT_EQ(found.value()->size, 5u);
+  EXPECT_EQ(store::StampIn(found.value()->version).size, 5u);
+  EXPECT_GT(store::StampIn(found.value()->version).mtime_ns, 1'000'000'000'000'000'000);
+  EXPECT_FALSE(Look(settings, *store, "c").value());
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "coordinator/plan/csv_splitter.h"
-#include "tests/support/disk_files.h"
+#include "tests/support/disk_store.h"
 #include "tests/unit/coordinator/plan/folder.h"
 
 namespace parallelrun {
@@ -85,7 +85,7 @@ class PlanPandasTest : public ::testing::Test {
       format.comment = '#';
       format.escape = '\\';
     }
-    auto splitter = CsvSplitter::Open(DiskFiles(), path, format);
+    auto splitter = CsvSplitter::Open(DiskStore(), NameOnDisk(path), format);
     ASSERT_TRUE(splitter.ok());
     const std::string row = header ? (*splitter)->TakeHeader().value() : "";
     uint64_t end = 0;

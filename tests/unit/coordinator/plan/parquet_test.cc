@@ -9,7 +9,7 @@
 
 #include "coordinator/plan/parquet_footer.h"
 #include "coordinator/plan/parquet_splitter.h"
-#include "tests/support/disk_files.h"
+#include "tests/support/disk_store.h"
 #include "tests/unit/coordinator/plan/folder.h"
 
 namespace parallelrun {
@@ -120,10 +120,11 @@ TEST(ParquetFooterTest, HostileBytesDoNoHarm) {
 class PlanParquetTest : public ::testing::Test {
  protected:
   std::vector<Slice> Cut(const std::string& file, uint64_t size, uint64_t from = 0) {
-    const auto splitter = ParquetSplitter::Open(DiskFiles(), folder_.Write("a.parquet", file));
+    const auto splitter =
+        ParquetSplitter::Open(DiskStore(), NameOnDisk(folder_.Write("a.parquet", file)));
     EXPECT_TRUE(splitter.ok());
     if (!splitter.ok()) return {};
-    EXPECT_EQ((*splitter)->stamp().size, file.size());
+    EXPECT_EQ((*splitter)->found().size, file.size());
     (*splitter)->Seek(from);
     std::vector<Slice> slices;
     while (true) {
@@ -134,7 +135,8 @@ class PlanParquetTest : public ::testing::Test {
     }
   }
   std::string Refusal(const std::string& file) {
-    const auto splitter = ParquetSplitter::Open(DiskFiles(), folder_.Write("a.parquet", file));
+    const auto splitter =
+        ParquetSplitter::Open(DiskStore(), NameOnDisk(folder_.Write("a.parquet", file)));
     return splitter.ok() ? "ok" : splitter.error().message;
   }
 
@@ -177,7 +179,8 @@ TEST_F(PlanParquetTest, WhatIsNoParquetIsRefusedByName) {
   EXPECT_THAT(Refusal(file), HasSubstr("its footer is encrypted"));
   EXPECT_THAT(Refusal("PAR1\x01\0\0\0PAR1"s), HasSubstr("its footer is cut off"));
   EXPECT_THAT(Refusal("PAR1\0\0\0\0PAR1"s), HasSubstr("its footer is not that of a Parquet file"));
-  EXPECT_EQ(ParquetSplitter::Open(DiskFiles(), folder_ / "none").error().code, Code::kNotFound);
+  EXPECT_EQ(ParquetSplitter::Open(DiskStore(), NameOnDisk(folder_ / "none")).error().code,
+            Code::kNotFound);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "coordinator/plan/input_store.h"
 #include "coordinator/plan/row_files.h"
 #include "tests/unit/coordinator/plan/folder.h"
 #include "tests/unit/coordinator/plan/parquet.h"
@@ -47,7 +48,7 @@ TEST_F(PlanPlannerTest, FilesChunksGrowAndEndWithAShortMiniBatch) {
   EXPECT_EQ(plan.files(0).root, folder_.path());
   EXPECT_EQ(plan.files(0).files_per_batch, 10u);
   EXPECT_TRUE(plan.files(0).names.starts_with(std::string("100000\000100001\000", 14)));
-  EXPECT_EQ(plan.files(0).stamps[5].size, 5u);
+  EXPECT_EQ(SizeOf(plan.files(0).versions[5]), 5u);
   EXPECT_EQ(plan.chunks[5]->record.ItemsOf(24), 3u);
 }
 
@@ -122,8 +123,9 @@ TEST_F(PlanPlannerTest, TabularChunks) {
   EXPECT_EQ(plan.items, 1001u);
   const TabularChunk& first = plan.rows(0);
   EXPECT_EQ(first.path, folder_ / "a.csv");
-  EXPECT_EQ(first.stamp.size, text.size());
-  EXPECT_GT(first.stamp.mtime_ns, 0);
+  EXPECT_EQ(first.size, text.size());
+  EXPECT_EQ(SizeOf(first.version), text.size());
+  EXPECT_GT(ModifiedNs(first.version), 0);
   EXPECT_EQ(first.header, "id,text\n");
   EXPECT_EQ(first.format, R"({"delimiter":",","encoding":"utf-8"})");
   EXPECT_EQ(first.slices[0].offset, 8u);
@@ -260,11 +262,11 @@ TEST_F(PlanPlannerTest, ParquetFilesAreNotOpenedOnceTheJobEnded) {
   PlanInput input = Rows(folder_.path(), 1);
   input.kind = PlanKind::kParquet;
   input.stop = job.get_token();
-  const PlanDisk disk{DiskFiles()};
-  RowFiles files(input, disk);
-  EXPECT_TRUE(files.Open(folder_.path(), "k/1.parquet").ok());
+  const auto store = FolderStores(DiskFiles())(input);
+  RowFiles files(input, *store);
+  EXPECT_TRUE(files.Open("k/1.parquet").ok());
   job.request_stop();
-  const auto opened = files.Open(folder_.path(), "k/1.parquet");
+  const auto opened = files.Open("k/1.parquet");
   ASSERT_FALSE(opened.ok());
   EXPECT_EQ(opened.error().code, Code::kUnavailable);
 }

@@ -5,8 +5,11 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/bytes.h"
+#include "coordinator/plan/input_store.h"
 #include "coordinator/plan/planner.h"
 #include "job/records.h"
 #include "tests/support/disk_files.h"
@@ -29,6 +32,10 @@ inline PlanInput Rows(const std::string& root, uint64_t batch_size,
   input.tabular.header = header;
   return input;
 }
+
+// What a version of a file of a folder says.
+inline uint64_t SizeOf(std::string_view version) { return Decoder(version).U64(); }
+inline int64_t ModifiedNs(std::string_view version) { return Decoder(version.substr(8)).I64(); }
 
 struct Chunk {
   std::string encoded;
@@ -61,7 +68,7 @@ struct Plan {
 
 inline Plan MakePlan(const std::vector<PlanInput>& inputs, const PlanCursor& from = {},
                      const std::vector<std::string>& forbidden = {}) {
-  Planner planner(inputs, {DiskFiles(), forbidden}, from);
+  Planner planner(inputs, FolderStores(DiskFiles(), forbidden), from);
   Plan plan;
   while (true) {
     auto next = planner.Next();

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "coordinator/plan/csv_splitter.h"
-#include "tests/support/disk_files.h"
+#include "tests/support/disk_store.h"
 #include "tests/unit/coordinator/plan/folder.h"
 
 namespace parallelrun {
@@ -65,7 +65,7 @@ std::vector<Cut> Naive(const std::string& text, char delimiter, bool quoted, uin
 
 std::vector<Cut> Split(const std::string& path, const CsvFormat& format, uint64_t size,
                        Kernel kernel = Kernel::kBest, uint64_t from = 0) {
-  auto splitter = CsvSplitter::Open(DiskFiles(), path, format, kernel);
+  auto splitter = CsvSplitter::Open(DiskStore(), NameOnDisk(path), format, kernel);
   EXPECT_TRUE(splitter.ok());
   if (from > 0) (*splitter)->Seek(from);
   std::vector<Cut> cuts;
@@ -160,7 +160,7 @@ TEST(PlanSplitterTest, Header) {
   };
   for (const Case& c : cases) {
     PlanFolder folder;
-    auto splitter = CsvSplitter::Open(DiskFiles(), folder.Write("x.csv", c.text), {});
+    auto splitter = CsvSplitter::Open(DiskStore(), NameOnDisk(folder.Write("x.csv", c.text)), {});
     ASSERT_TRUE(splitter.ok());
     EXPECT_EQ((*splitter)->TakeHeader().value(), c.header);
     const auto slice = (*splitter)->Next(1).value();
@@ -171,7 +171,8 @@ TEST(PlanSplitterTest, Header) {
 TEST(PlanSplitterTest, RefusesAHeaderWithoutEnd) {
   PlanFolder folder;
   auto splitter = CsvSplitter::Open(
-      DiskFiles(), folder.Write("x.csv", "\"a" + std::string(3 * 1024 * 1024, '\n')), {});
+      DiskStore(), NameOnDisk(folder.Write("x.csv", "\"a" + std::string(3 * 1024 * 1024, '\n'))),
+      {});
   const auto header = (*splitter)->TakeHeader();
   ASSERT_FALSE(header.ok());
   EXPECT_THAT(header.error().message, HasSubstr("tabular.header to None"));
@@ -181,7 +182,7 @@ TEST(PlanSplitterTest, RefusesAHeaderWithoutEnd) {
 std::string Refusal(const std::string& path, uint64_t most, Kernel kernel) {
   CsvFormat format;
   format.max_field_size = most;
-  auto splitter = CsvSplitter::Open(DiskFiles(), path, format, kernel);
+  auto splitter = CsvSplitter::Open(DiskStore(), NameOnDisk(path), format, kernel);
   EXPECT_TRUE(splitter.ok());
   while (true) {
     const auto slice = (*splitter)->Next(1000);
@@ -338,7 +339,7 @@ TEST(PlanSplitterTest, AScanEndsWhenItsJobDoes) {
   std::stop_source job;
   CsvFormat format;
   format.stop = job.get_token();
-  const auto splitter = CsvSplitter::Open(DiskFiles(), path, format);
+  const auto splitter = CsvSplitter::Open(DiskStore(), NameOnDisk(path), format);
   ASSERT_TRUE(splitter.ok());
   job.request_stop();
   const auto slice = (*splitter)->Next(1 << 30);

@@ -1,0 +1,17 @@
+// The stores that the inputs of a job lie in.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/files.h"
+#include "coordinator/plan/planner.h"
+
+namespace parallelrun {
+
+// Every input is a folder or a file of a volume. `forbidden` are absolute folders that a listing
+// must not meet (output, state, logs); meeting one is kInvalid with the mend. `files` outlives what
+// is opened.
+OpenStore FolderStores(const Files& files, std::vector<std::string> forbidden = {});
+
+}  // namespace parallelrun
