@@ -13,7 +13,9 @@
 
 namespace parallelrun {
 
-// Of a file that nobody has looked at.
+// What each file of a chunk was when it was listed: bytes that the store of the input has given,
+// and only that reads (store/store.h). Of a file of a folder: 16 bytes, size and modification time.
+// This one is of a file that nobody has looked at.
 constexpr std::string_view kNoVersion("\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16);
 
 // Mini-batches of one size.
@@ -101,6 +103,7 @@ struct PlanChunkRecord {
   uint64_t first_item = 0;
   uint32_t input = 0;
   std::variant<FilesChunk, TabularChunk, RankChunk, FileGroupsChunk, TableGroupsChunk> content;
+  std::string_view store = {};  // that the input lies in; empty: a folder of a volume
 
   uint32_t Batches() const;
   uint64_t Items() const;

@@ -19,13 +19,24 @@ constexpr uint8_t kTablesWork = 5;
 constexpr size_t kAttemptsOffset = 2;
 constexpr size_t kAttemptsEnd = kAttemptsOffset + sizeof(uint16_t);
 
+// Of a file of a folder a version has one length, and tells the size; others do not.
+void PutVersion(Encoder& to, bool in_store, std::string_view version) {
+  if (in_store) to.U8(static_cast<uint8_t>(version.size()));
+  to.Bytes(version);
+}
+
+void PutFound(Encoder& to, bool in_store, uint64_t size, std::string_view version) {
+  if (in_store) to.U64(size);
+  PutVersion(to, in_store, version);
+}
+
 // What the mini-batch gets, after the head that is common to all.
 
-void PutFiles(Encoder& to, std::string_view root, std::string_view names,
+void PutFiles(Encoder& to, bool in_store, std::string_view root, std::string_view names,
               const std::string_view* versions, size_t files) {
   to.Text(root);
   to.Text(names);
-  for (size_t i = 0; i < files; ++i) to.Bytes(versions[i]);
+  for (size_t i = 0; i < files; ++i) PutVersion(to, in_store, versions[i]);
 }
 
 std::string WithMembers(std::string_view format, const std::string& members) {
@@ -36,27 +47,27 @@ std::string WithMembers(std::string_view format, const std::string& members) {
   return with + members + '}';
 }
 
-void PutDelimited(Encoder& to, const TabularChunk& chunk, const Slice& slice,
+void PutDelimited(Encoder& to, bool in_store, const TabularChunk& chunk, const Slice& slice,
                   const std::string& members) {
   to.Text(chunk.path);
   to.U64(slice.offset);
   to.U64(slice.length);
   to.Text(chunk.header);
-  to.Bytes(chunk.version);
+  PutFound(to, in_store, chunk.size, chunk.version);
   to.Text(members.empty() ? std::string(chunk.format) : WithMembers(chunk.format, members));
 }
 
-void PutLines(Encoder& to, const TabularChunk& chunk, const Slice& slice,
+void PutLines(Encoder& to, bool in_store, const TabularChunk& chunk, const Slice& slice,
               const std::string& members) {
   to.Text(chunk.path);
   to.U64(slice.offset);
   to.U64(slice.length);
-  to.Bytes(chunk.version);
+  PutFound(to, in_store, chunk.size, chunk.version);
   to.Text(members.empty() ? std::string(chunk.format) : WithMembers(chunk.format, members));
 }
 
 // Row groups are named in the format; the reader finds their bytes itself.
-void PutRowGroups(Encoder& to, const TabularChunk& chunk, const Slice& slice,
+void PutRowGroups(Encoder& to, bool in_store, const TabularChunk& chunk, const Slice& slice,
                   const std::string& members) {
   std::string format = "{\"format\":\"parquet\",\"rowGroups\":[";
   for (uint64_t i = 0; i < slice.length; ++i) {
@@ -68,11 +79,11 @@ void PutRowGroups(Encoder& to, const TabularChunk& chunk, const Slice& slice,
   to.U64(0);
   to.U64(chunk.size);
   to.Text("");  // header
-  to.Bytes(chunk.version);
+  PutFound(to, in_store, chunk.size, chunk.version);
   to.Text(format);
 }
 
-void PutTables(Encoder& to, const TableGroup& group, std::string_view format,
+void PutTables(Encoder& to, bool in_store, const TableGroup& group, std::string_view format,
                const std::string& members) {
   to.U32(static_cast<uint32_t>(group.slices.size()));
   for (const TableSlice& slice : group.slices) {
@@ -80,7 +91,7 @@ void PutTables(Encoder& to, const TableGroup& group, std::string_view format,
     to.U64(slice.offset);
     to.U64(slice.length);
     to.Text(slice.header);
-    to.Bytes(slice.version);
+    PutFound(to, in_store, slice.size, slice.version);
   }
   to.Text(members.empty() ? std::string(format) : WithMembers(format, members));
 }
@@ -139,6 +150,7 @@ std::string WorkMaker::MakePiece(uint32_t index, BatchId id, uint32_t first, uin
 
 std::string WorkMaker::Encode(uint32_t index, BatchId id, const Range& range) const {
   const uint32_t items = range.items;
+  const bool in_store = !chunk_.store.empty();
   std::string members = format_members_;
   if (!range.whole) {
     // Only some rows of what the Work names are meant.
@@ -149,7 +161,7 @@ std::string WorkMaker::Encode(uint32_t index, BatchId id, const Range& range) co
   Encoder to(work);
   const auto head = [&](uint8_t kind, std::string_view context) {
     to.U8(kind);
-    to.U8(0);
+    to.U8(in_store ? 1 : 0);
     to.U16(0);  // failed attempts
     to.U64(id);
     to.U64(chunk_.first_item + item_starts_[index] + range.first);
@@ -164,27 +176,27 @@ std::string WorkMaker::Encode(uint32_t index, BatchId id, const Range& range) co
     const size_t names_end =
         end < name_starts_.size() ? name_starts_[end] - 1 : files->names.size();
     head(kFilesWork, "");
-    PutFiles(to, files->root, files->names.substr(names_begin, names_end - names_begin),
+    PutFiles(to, in_store, files->root, files->names.substr(names_begin, names_end - names_begin),
              &files->versions[begin], items);
   } else if (const auto* tabular = std::get_if<TabularChunk>(&chunk_.content)) {
     const Slice& slice = tabular->slices[index];
     const bool lines = tabular->kind == RowKind::kJsonLines;
     head(lines ? kLinesWork : kSliceWork, tabular->context);
     switch (tabular->kind) {
-      case RowKind::kDelimited: PutDelimited(to, *tabular, slice, members); break;
-      case RowKind::kJsonLines: PutLines(to, *tabular, slice, members); break;
-      case RowKind::kParquet: PutRowGroups(to, *tabular, slice, members); break;
+      case RowKind::kDelimited: PutDelimited(to, in_store, *tabular, slice, members); break;
+      case RowKind::kJsonLines: PutLines(to, in_store, *tabular, slice, members); break;
+      case RowKind::kParquet: PutRowGroups(to, in_store, *tabular, slice, members); break;
     }
   } else if (const auto* groups = std::get_if<FileGroupsChunk>(&chunk_.content)) {
     const FileGroup& group = groups->groups[index];
     head(kFilesWork, group.context);
-    PutFiles(to, groups->root,
+    PutFiles(to, in_store, groups->root,
              range.whole ? group.names : SomeNames(group.names, range.first, range.first + items),
              group.versions.data() + range.first, items);
   } else if (const auto* tables = std::get_if<TableGroupsChunk>(&chunk_.content)) {
     const TableGroup& group = tables->groups[index];
     head(kTablesWork, group.context);
-    PutTables(to, group, tables->format, members);
+    PutTables(to, in_store, group, tables->format, members);
   } else {
     head(kRankWork, "");
   }

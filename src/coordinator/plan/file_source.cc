@@ -38,9 +38,10 @@ class FileSource : public PlanSource {
     at.last_name = found.last_name;
     const std::string root = store_.Location("");
     if (!input_.partition_format.empty()) {
-      return EncodeChunk(Groups(root, found, per_batch), at);
+      return EncodeChunk(input_, Groups(root, found, per_batch), at);
     }
     return EncodeChunk(
+        input_,
         FilesChunk{static_cast<uint32_t>(per_batch), root, found.names, ViewsOf(found.versions)},
         at);
   }

@@ -1,5 +1,6 @@
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <deque>
 #include <limits>
 #include <utility>
@@ -15,8 +16,14 @@ namespace {
 
 using Chunk = Result<std::optional<std::string>>;
 
-// What a group adds to the size of its chunk, beside its texts.
+// What a file adds to the size of its chunk, beside its texts.
 constexpr size_t kFileBytes = 64;
+constexpr size_t kVersionInIt = 16;
+
+// What a longer version adds.
+size_t BeyondFileBytes(const store::Version& version) {
+  return version.bytes().size() - std::min(version.bytes().size(), kVersionInIt);
+}
 
 // A mini-batch for each group of files. The whole input is listed before the first chunk.
 class GroupSource : public PlanSource {
@@ -75,6 +82,7 @@ class GroupSource : public PlanSource {
       FileGroup found;
       std::string joined;
       std::vector<store::Version> found_versions;
+      size_t beyond = 0;
       for (size_t i = 0; i < grouping_->files(group); ++i) {
         const std::string name(grouping_->name(group, i));
         auto file = Look(input_, store_, name);
@@ -82,11 +90,13 @@ class GroupSource : public PlanSource {
         if (!*file) continue;  // removed since it was listed
         if (!found_versions.empty()) joined += '\0';
         joined += name;
+        beyond += BeyondFileBytes((*file)->version);
         found_versions.push_back(std::move((*file)->version));
       }
       if (found_versions.empty()) continue;
       found.context = grouping_->context(group);
-      const size_t size = joined.size() + found.context.size() + found_versions.size() * kFileBytes;
+      const size_t size =
+          joined.size() + found.context.size() + found_versions.size() * kFileBytes + beyond;
       const auto fits = Fits(group, bytes, size);
       if (!fits.ok()) return fits.error();
       if (!*fits) break;
@@ -100,7 +110,7 @@ class GroupSource : public PlanSource {
     if (chunk.groups.empty()) return Chunk(std::nullopt);
     chunk.place = {grouping_->digest(), group};
     chunk.root = root;
-    return EncodeChunk(std::move(chunk), at);
+    return EncodeChunk(input_, std::move(chunk), at);
   }
 
   // The rows of one group.
@@ -142,7 +152,7 @@ class GroupSource : public PlanSource {
     if (chunk.groups.empty()) return Chunk(std::nullopt);
     chunk.place = {grouping_->digest(), at.next_group};
     chunk.format = format;
-    return EncodeChunk(std::move(chunk), at);
+    return EncodeChunk(input_, std::move(chunk), at);
   }
 
   // The table that did not fit the chunk before, or a new one.
@@ -168,7 +178,8 @@ class GroupSource : public PlanSource {
       slice->path = table.texts.emplace_back(store_.Location(name));
       slice->version = table.texts.emplace_back(file->splitter->found().version.bytes());
       slice->header = table.texts.emplace_back(std::move(file->header));
-      table.text_bytes += slice->path.size() + slice->header.size();
+      table.text_bytes += slice->path.size() + slice->header.size() +
+                          BeyondFileBytes(file->splitter->found().version);
       table.row_bytes += slice->length;
       table.slices.push_back(*slice);
     }

@@ -68,8 +68,8 @@ class RankSource : public PlanSource {
   Result<std::optional<std::string>> Next(PlanCursor& at) override {
     if (at.next_batch >= input_.batch_size) return Chunk(std::nullopt);
     const uint64_t left = input_.batch_size - at.next_batch;
-    return EncodeChunk(RankChunk{static_cast<uint32_t>(std::min<uint64_t>(left, RankChunk::kMost))},
-                       at);
+    return EncodeChunk(
+        input_, RankChunk{static_cast<uint32_t>(std::min<uint64_t>(left, RankChunk::kMost))}, at);
   }
 
  private:

@@ -126,7 +126,7 @@ class RowSource : public PlanSource {
     rows.header = file_.header;
     rows.context = file_context_;
     rows.format = format;
-    return EncodeChunk(std::move(rows), at);
+    return EncodeChunk(input_, std::move(rows), at);
   }
 
   const PlanInput& input_;

@@ -42,10 +42,10 @@ constexpr uint64_t kMostSliceBytes = 64 * 1024 * 1024;
 uint64_t FilesWanted(const PlanCursor& at);
 uint64_t SlicesWanted(const PlanCursor& at);
 
-// Encodes the chunk at `at`, and moves `at` behind it.
+// Encodes the chunk of `input` at `at`, and moves `at` behind it.
 template <typename Content>
-std::optional<std::string> EncodeChunk(Content content, PlanCursor& at) {
-  PlanChunkRecord chunk{at.next_batch, at.next_item, at.input, std::move(content)};
+std::optional<std::string> EncodeChunk(const PlanInput& input, Content content, PlanCursor& at) {
+  PlanChunkRecord chunk{at.next_batch, at.next_item, at.input, std::move(content), input.store};
   at.next_batch += chunk.Batches();
   at.next_item += chunk.Items();
   std::string record;

@@ -15,6 +15,8 @@ namespace {
 using namespace std::string_literals;
 using namespace std::string_view_literals;
 
+const std::string kLongest(255, 'v');
+
 PlanChunkRecord Files() {
   return {7, 70, 1,
           FilesChunk{2,
@@ -66,6 +68,23 @@ PlanChunkRecord TableGroups() {
                         {"{\"k\":\"2\"}", {{"/in/c.csv", "x\n", 2, 1, 1, 3, FileVersion(3, 4)}}}}}};
 }
 
+// Some of these, their inputs in a bucket: with versions of one length, and of their own.
+std::vector<PlanChunkRecord> InABucket() {
+  PlanChunkRecord files = Files();
+  std::get<FilesChunk>(files.content).versions = {"etag 1", "etag 2", "etag 3"};
+  PlanChunkRecord more_files = files;
+  std::get<FilesChunk>(more_files.content).versions = {"1", kLongest, "22"};
+  PlanChunkRecord slices = Slices();
+  std::get<TabularChunk>(slices.content).version = "generation 7";
+  PlanChunkRecord groups = FileGroups();
+  std::get<FileGroupsChunk>(groups.content).groups[1].versions = {"x"};
+  PlanChunkRecord tables = TableGroups();
+  std::get<TableGroupsChunk>(tables.content).groups[0].slices[1].version = "y";
+  std::vector<PlanChunkRecord> all = {files, more_files, slices, groups, tables};
+  for (PlanChunkRecord& chunk : all) chunk.store = "bucket";
+  return all;
+}
+
 // One of each kind.
 std::vector<Record> Samples() {
   PublishedRecord published{"/out/p.txt", 123, 45, {}};
@@ -110,7 +129,9 @@ std::vector<Record> Samples() {
 }
 
 TEST(RecordsTest, EachKindComesBack) {
-  for (const Record& record : Samples()) {
+  std::vector<Record> samples = Samples();
+  for (const PlanChunkRecord& chunk : InABucket()) samples.emplace_back(chunk);
+  for (const Record& record : samples) {
     const std::string bytes = Encoded(record);
     std::string_view left = bytes;
     const Result<DecodedRecord> decoded = DecodeRecord(left);
@@ -290,6 +311,61 @@ TEST(RecordsTest, PlanChunksAreThoseOfTheSpecification) {
   EXPECT_EQ(body({0, 0, 0, part}), "\x03" + front + "\x01\0\0\0F"s + back);
   part.kind = RowKind::kParquet;
   EXPECT_EQ(body({0, 0, 0, part}), "\x07" + front + back);
+}
+
+TEST(RecordsTest, LayoutOfAChunkInAStore) {
+  const auto body = [](PlanChunkRecord chunk) {
+    chunk.store = "s";
+    return Encoded(chunk).substr(5 + 20);
+  };
+  EXPECT_EQ(body({0, 0, 0, FilesChunk{1, "/", "a\0b"sv, {"v1", "v2"}}}),
+            "\x81\x01\0\0\0s\x02\x01\0\0\0\x02\0\0\0\x01\0\0\0/\x03\0\0\0"
+            "a\0bv1v2"sv);
+  EXPECT_EQ(body({0, 0, 0, FilesChunk{1, "/", "a\0b"sv, {"v1", "v"}}}),
+            "\x81\x01\0\0\0s\xff\x01\0\0\0\x02\0\0\0\x01\0\0\0/\x03\0\0\0"
+            "a\0b\x02v1\x01v"sv);
+  EXPECT_EQ(body({0, 0, 0, TabularChunk{"/a", 5, "v", "H", "F", {{2, 3, 1}}}}),
+            "\x82\x01\0\0\0s\x01\x02\0\0\0/a\x05\0\0\0\0\0\0\0v\0\0\0\0"
+            "\x01\0\0\0H\x01\0\0\0F"
+            "\x01\0\0\0\x02\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x01\0\0\0"sv);
+}
+
+TEST(RecordsTest, TheSizeOfAFileComesBackWhereverItStands) {
+  for (const std::string_view store : {"", "bucket"}) {
+    PlanChunkRecord chunk = TableGroups();
+    chunk.store = store;
+    const std::string bytes = Encoded(chunk);
+    std::string_view left = bytes;
+    const Result<DecodedRecord> decoded = DecodeRecord(left);
+    ASSERT_TRUE(decoded.ok());
+    const auto& back = std::get<PlanChunkRecord>(decoded->record);
+    EXPECT_EQ(back.store, store);
+    const auto& slices = std::get<TableGroupsChunk>(back.content).groups[0].slices;
+    EXPECT_EQ(slices[0].size, 52u);
+    EXPECT_EQ(slices[1].size, 60u);
+    EXPECT_EQ(slices[1].version, FileVersion(60, -2));
+  }
+}
+
+TEST(RecordsTest, HostileVersionsAreRefused) {
+  const auto refused = [](std::string bytes, size_t at, uint8_t value) {
+    bytes[at] = static_cast<char>(value);
+    std::string_view left = bytes;
+    return !DecodeRecord(left).ok();
+  };
+  const std::vector<PlanChunkRecord> chunks = InABucket();
+  const std::string files = Encoded(chunks[0]);
+  const std::string counted = Encoded(chunks[1]);
+  const size_t kind = 5 + 20;
+  const size_t width = kind + 1 + 4 + 6;
+  EXPECT_FALSE(refused(files, kind, 0x81));
+  for (const int bytes : {0, 5, 7, 254, 255}) {
+    EXPECT_TRUE(refused(files, width, static_cast<uint8_t>(bytes))) << bytes;
+  }
+  EXPECT_TRUE(refused(files, kind + 1, 0)) << "a store without a name";
+  EXPECT_TRUE(refused(files, kind, 0x84)) << "ranks lie nowhere";
+  EXPECT_TRUE(refused(counted, counted.size() - 3, 0)) << "an empty version";
+  EXPECT_TRUE(refused(counted, counted.size() - 3, 200));
 }
 
 TEST(RecordsTest, HostileCountsOfGroupsAreRefused) {

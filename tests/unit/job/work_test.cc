@@ -108,6 +108,22 @@ TEST(WorkTest, D11PartOfATableWithContext) {
   EXPECT_EQ(from.Text(), "/in/a.csv");
 }
 
+// Where the input is no folder, versions say how long they are.
+TEST(WorkTest, OfAnInputInAStore) {
+  PlanChunkRecord files = kFiles;
+  files.store = "bucket";
+  std::get<FilesChunk>(files.content).versions = {"v1", "longer", "v3"};
+  const std::string work = Maker(files).Make(0);
+  EXPECT_EQ(work[1], 1);
+  EXPECT_TRUE(work.ends_with("/in\5\0\0\0a\0b/c\2v1\6longer"sv));
+  PlanChunkRecord slices = kSlices;
+  slices.store = "bucket";
+  std::get<TabularChunk>(slices.content).version = "v1";
+  const std::string part = Maker(slices).Make(0);
+  EXPECT_EQ(part[1], 1);
+  EXPECT_NE(part.find("x\n\xa0\x0f\0\0\0\0\0\0\2v1\2\0\0\0{}"sv), std::string::npos);
+}
+
 TEST(WorkTest, JsonLinesOfAMiniBatch) {
   TabularChunk lines{
       "/in/a.jsonl", 4000, FileVersion(4000, -5), "", "{}", {{3, 100, 10}, {103, 96, 9}}};
