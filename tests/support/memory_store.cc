@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <vector>
 
 namespace parallelrun {
 namespace {
@@ -40,30 +41,45 @@ class MemoryObject final : public store::Object {
 
 class MemoryListing final : public store::Listing {
  public:
-  MemoryListing(const MemoryObjects& objects, std::string prefix, store::Wanted wanted,
+  MemoryListing(const MemoryObjects& objects, const std::string& root, store::Wanted wanted,
                 const std::string& after, std::stop_token stop)
       : objects_(objects),
-        prefix_(std::move(prefix)),
+        root_(root),
+        prefix_(root + "/"),
         wanted_(std::move(wanted)),
         from_(after.empty() ? prefix_ : Behind(prefix_ + after)),
         stop_(std::move(stop)) {}
 
-  Result<std::optional<Listed>> Next() override {
-    for (;;) {
-      if (Status going = CheckGoesOn(stop_, prefix_); !going.ok()) return going.error();
+  // The next page, as buckets answer a request for one.
+  Status ReadPage() {
+    page_.clear();
+    next_ = 0;
+    while (page_.size() < kPage) {
       const auto object = objects_.AtOrBehind(from_);
-      if (!object || !object->first.starts_with(prefix_)) return std::optional<Listed>();
+      if (!object || !object->first.starts_with(prefix_)) return {};
       from_ = Behind(object->first);
-      name_ = object->first.substr(prefix_.size());
-      if (!IsWanted()) continue;
-      if (Status good = wanted_.check(name_); !good.ok()) return good.error();
-      return std::optional(Listed{name_, FoundAs(object->second)});
+      std::string name = object->first.substr(prefix_.size());
+      if (!IsWanted(name)) continue;
+      if (Status good = wanted_.check(name); !good.ok()) return good;
+      page_.emplace_back(std::move(name), FoundAs(object->second));
     }
+    return {};
+  }
+
+  Result<std::optional<Listed>> Next() override {
+    if (Status going = CheckGoesOn(stop_, root_); !going.ok()) return going.error();
+    if (next_ == page_.size()) {
+      if (Status read = ReadPage(); !read.ok()) return read.error();
+      if (page_.empty()) return std::optional<Listed>();
+    }
+    const auto& [name, found] = page_[next_++];
+    return std::optional(Listed{name, found});
   }
 
  private:
-  bool IsWanted() const {
-    const std::string_view name = name_;
+  static constexpr size_t kPage = 100;
+
+  bool IsWanted(std::string_view name) const {
     for (size_t slash = name.find('/'); slash != name.npos; slash = name.find('/', slash + 1)) {
       if (!wanted_.below(name.substr(0, slash))) return false;
     }
@@ -71,11 +87,13 @@ class MemoryListing final : public store::Listing {
   }
 
   const MemoryObjects& objects_;
+  const std::string root_;
   const std::string prefix_;
   const store::Wanted wanted_;
   std::string from_;
   const std::stop_token stop_;
-  std::string name_;
+  std::vector<std::pair<std::string, Found>> page_;
+  size_t next_ = 0;
 };
 
 class OneName final : public store::Listing {
@@ -115,8 +133,10 @@ class MemoryStore final : public store::Store {
     if (!first || !first->first.starts_with(root_ + "/")) {
       return Error{Code::kNotFound, root_ + " does not exist"};
     }
-    return Listing(
-        std::make_unique<MemoryListing>(objects_, root_ + "/", std::move(wanted), after, stop_));
+    auto listing =
+        std::make_unique<MemoryListing>(objects_, root_, std::move(wanted), after, stop_);
+    if (Status read = listing->ReadPage(); !read.ok()) return read.error();
+    return Listing(std::move(listing));
   }
 
   Result<std::optional<Found>> Stat(const std::string& name) override {

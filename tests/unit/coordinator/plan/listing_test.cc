@@ -14,6 +14,7 @@
 #include "store/folder/folder_version.h"
 #include "tests/support/disk_files.h"
 #include "tests/unit/coordinator/plan/folder.h"
+#include "tests/unit/coordinator/plan/places.h"
 
 namespace parallelrun {
 namespace {
@@ -40,9 +41,8 @@ std::unique_ptr<store::Store> StoreOf(const Settings& settings) {
 }
 
 // What the listing gives, and its error's message as a last name.
-Names All(const Settings& settings, const std::string& after = "") {
-  const auto store = StoreOf(settings);
-  Listing listing(settings, *store, after);
+Names AllIn(store::Store& store, const PlanInput& input, const std::string& after = "") {
+  Listing listing(input, store, after);
   Names names;
   while (true) {
     const auto name = listing.Next();
@@ -56,21 +56,40 @@ Names All(const Settings& settings, const std::string& after = "") {
 }
 
 // All, after checking that the listing goes on behind each of its names with just the rest.
-Names AllFromEverywhere(const Settings& settings) {
-  const Names names = All(settings);
+Names AllFromEverywhereIn(store::Store& store, const PlanInput& input) {
+  const Names names = AllIn(store, input);
   for (size_t i = 0; i < names.size(); ++i) {
     const Names rest(names.begin() + static_cast<ptrdiff_t>(i) + 1, names.end());
-    EXPECT_EQ(All(settings, names[i]), rest) << "behind " << names[i];
+    EXPECT_EQ(AllIn(store, input, names[i]), rest) << "behind " << names[i];
   }
   return names;
 }
 
-TEST(PlanListingTest, OrderIsThatOfWholePaths) {
-  PlanFolder folder;
+Names All(const Settings& settings) { return AllIn(*StoreOf(settings), settings); }
+Names AllFromEverywhere(const Settings& settings) {
+  return AllFromEverywhereIn(*StoreOf(settings), settings);
+}
+
+template <typename Place>
+class PlanNamesTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<store::Store> StoreOf(const PlanInput& input) { return place_.Stores()(input); }
+  Names All(const PlanInput& input, const std::string& after = "") {
+    return AllIn(*StoreOf(input), input, after);
+  }
+  Names AllFromEverywhere(const PlanInput& input) {
+    return AllFromEverywhereIn(*StoreOf(input), input);
+  }
+  Place place_;
+};
+TYPED_TEST_SUITE(PlanNamesTest, Places);
+
+TYPED_TEST(PlanNamesTest, OrderIsThatOfWholePaths) {
+  auto& folder = this->place_;
   for (const char* name : {"a/x", "a.txt", "a-b", "a/b/c", "a0", "a/b.c", "B", "\xC3\xA4", "a b"}) {
     folder.Write(name);
   }
-  EXPECT_THAT(AllFromEverywhere(In(folder.path())),
+  EXPECT_THAT(this->AllFromEverywhere(In(folder.path())),
               ElementsAre("B", "a b", "a-b", "a.txt", "a/b.c", "a/b/c", "a/x", "a0", "\xC3\xA4"));
 }
 
@@ -99,35 +118,35 @@ TEST(PlanListingTest, OrderOfRandomTrees) {
   }
 }
 
-TEST(PlanListingTest, GoesOnBehindNamesThatAreGone) {
-  PlanFolder folder;
+TYPED_TEST(PlanNamesTest, GoesOnBehindNamesThatAreGone) {
+  auto& folder = this->place_;
   for (const char* name : {"a/1", "a/3", "b/1"}) folder.Write(name);
-  EXPECT_THAT(All(In(folder.path()), "a/2"), ElementsAre("a/3", "b/1"));
-  EXPECT_THAT(All(In(folder.path()), "a/9/9"), ElementsAre("b/1"));
-  EXPECT_THAT(All(In(folder.path()), "c"), IsEmpty());
+  EXPECT_THAT(this->All(In(folder.path()), "a/2"), ElementsAre("a/3", "b/1"));
+  EXPECT_THAT(this->All(In(folder.path()), "a/9/9"), ElementsAre("b/1"));
+  EXPECT_THAT(this->All(In(folder.path()), "c"), IsEmpty());
 }
 
-TEST(PlanListingTest, LeavesOutHiddenAndExcluded) {
-  PlanFolder folder;
+TYPED_TEST(PlanNamesTest, LeavesOutHiddenAndExcluded) {
+  auto& folder = this->place_;
   for (const char* name : {".hidden", ".git/config", "lost+found/#1", "a/.x", "a/lost+found/1",
                            "keep", "tmp/a", "tmp/b/c", "x.tmp", "a/x.tmp", "a/y"}) {
     folder.Write(name);
   }
   Settings settings = In(folder.path());
   settings.exclude = {"tmp", "**/*.tmp"};
-  EXPECT_THAT(AllFromEverywhere(settings), ElementsAre("a/y", "keep"));
+  EXPECT_THAT(this->AllFromEverywhere(settings), ElementsAre("a/y", "keep"));
   settings.exclude = {"tmp/b/", "*.tmp"};
-  EXPECT_THAT(AllFromEverywhere(settings), ElementsAre("a/x.tmp", "a/y", "keep", "tmp/a"));
+  EXPECT_THAT(this->AllFromEverywhere(settings), ElementsAre("a/x.tmp", "a/y", "keep", "tmp/a"));
 }
 
-TEST(PlanListingTest, PatternSelects) {
-  PlanFolder folder;
+TYPED_TEST(PlanNamesTest, PatternSelects) {
+  auto& folder = this->place_;
   for (const char* name : {"x.png", "a/y.png", "a/b/z.png", "a/y.jpg"}) folder.Write(name);
   Settings settings = In(folder.path());
   settings.pattern = "**/*.png";
-  EXPECT_THAT(AllFromEverywhere(settings), ElementsAre("a/b/z.png", "a/y.png", "x.png"));
+  EXPECT_THAT(this->AllFromEverywhere(settings), ElementsAre("a/b/z.png", "a/y.png", "x.png"));
   settings.pattern = "a/*.png";
-  EXPECT_THAT(AllFromEverywhere(settings), ElementsAre("a/y.png"));
+  EXPECT_THAT(this->AllFromEverywhere(settings), ElementsAre("a/y.png"));
 }
 
 TEST(PlanListingTest, FollowsLinksOnce) {
@@ -208,6 +227,33 @@ TEST(PlanListingTest, RefusesBadNames) {
   EXPECT_THAT(All(In(folder.path())), ElementsAre(HasSubstr("\"line\\nbreak\"")));
 }
 
+// A name that nobody can work with is told of before others were planned, wherever it is met.
+TYPED_TEST(PlanNamesTest, RefusesBadNamesAtOnce) {
+  auto& folder = this->place_;
+  for (const char* name : {"sub/a.txt", "sub/line\nbreak.png"}) folder.Write(name);
+  Settings settings = In(folder.path());
+  EXPECT_THAT(this->All(settings),
+              ElementsAre(AllOf(HasSubstr("Invalid: inputs[images]: the file \"line\\nbreak.png\""),
+                                HasSubstr("in folder " + folder.path() + "/sub "))));
+  settings.exclude = {"**/*.png"};
+  EXPECT_THAT(this->All(settings), ElementsAre("sub/a.txt"));
+}
+
+TYPED_TEST(PlanNamesTest, TheRootMayBeOneFile) {
+  auto& folder = this->place_;
+  folder.Write("rows.csv", "a\n1\n");
+  folder.Write("other");
+  const Settings one = In(folder / "rows.csv");
+  const auto store = this->StoreOf(one);
+  EXPECT_THAT(AllFromEverywhereIn(*store, one), ElementsAre("rows.csv"));
+  EXPECT_EQ(store->Location(""), folder.path());
+  EXPECT_EQ(Look(one, *store, "rows.csv").value()->size, 4u);
+  EXPECT_THAT(this->All(In(folder.path() + "//")), ElementsAre("other", "rows.csv"));
+  EXPECT_THAT(this->All(In(folder / "gone")),
+              ElementsAre(AllOf(HasSubstr("NotFound: inputs[images]: " + folder.path() + "/gone"),
+                                HasSubstr("does not exist"))));
+}
+
 TEST(PlanListingTest, RefusesForbiddenFolders) {
   PlanFolder folder;
   folder.Write("in/a");
@@ -229,13 +275,13 @@ TEST(PlanListingTest, RefusesForbiddenFolders) {
 }
 
 // Listings of millions of names take minutes; a job that ended does not wait for them.
-TEST(PlanListingTest, EndsWithTheJob) {
-  PlanFolder folder;
+TYPED_TEST(PlanNamesTest, EndsWithTheJob) {
+  auto& folder = this->place_;
   for (const char* name : {"a/1", "a/2"}) folder.Write(name);
   std::stop_source job;
   Settings settings = In(folder.path());
   settings.stop = job.get_token();
-  const auto store = StoreOf(settings);
+  const auto store = this->StoreOf(settings);
   Listing between(settings, *store);
   ASSERT_TRUE(between.Next().ok());
   Listing at_work(settings, *store);
@@ -251,7 +297,7 @@ TEST(PlanListingTest, EndsWithTheJob) {
             "inputs[images]: " + folder.path() + " is not listed to its end: the job ended");
   // In the midst of a folder, too.
   EXPECT_FALSE(Listing(settings, *store).Start().ok());
-  EXPECT_FALSE(Listing(settings, *StoreOf(settings)).Start().ok());
+  EXPECT_FALSE(Listing(settings, *this->StoreOf(settings)).Start().ok());
 }
 
 TEST(PlanListingTest, SingleFileAndMissingRoot) {

@@ -66,9 +66,9 @@ struct Plan {
   }
 };
 
-inline Plan MakePlan(const std::vector<PlanInput>& inputs, const PlanCursor& from = {},
-                     const std::vector<std::string>& forbidden = {}) {
-  Planner planner(inputs, FolderStores(DiskFiles(), forbidden), from);
+inline Plan MakePlanOn(const OpenStore& stores, const std::vector<PlanInput>& inputs,
+                       const PlanCursor& from = {}) {
+  Planner planner(inputs, stores, from);
   Plan plan;
   while (true) {
     auto next = planner.Next();
@@ -90,10 +90,17 @@ inline Plan MakePlan(const std::vector<PlanInput>& inputs, const PlanCursor& fro
   return plan;
 }
 
+// Of folders.
+inline Plan MakePlan(const std::vector<PlanInput>& inputs, const PlanCursor& from = {},
+                     const std::vector<std::string>& forbidden = {}) {
+  return MakePlanOn(FolderStores(DiskFiles(), forbidden), inputs, from);
+}
+
 // MakePlan, after checking that ids and items are dense and that the plan goes on behind each chunk
 // with just the same bytes.
-inline Plan PlanFromEverywhere(const std::vector<PlanInput>& inputs) {
-  Plan plan = MakePlan(inputs);
+inline Plan PlanFromEverywhere(const std::vector<PlanInput>& inputs,
+                               const OpenStore& stores = FolderStores(DiskFiles())) {
+  Plan plan = MakePlanOn(stores, inputs);
   EXPECT_EQ(plan.error, "");
   uint64_t batches = 0;
   uint64_t items = 0;
@@ -103,7 +110,7 @@ inline Plan PlanFromEverywhere(const std::vector<PlanInput>& inputs) {
     EXPECT_EQ(record.first_item, items);
     batches += record.Batches();
     items += record.Items();
-    const Plan rest = MakePlan(inputs, CursorAfter(record, inputs));
+    const Plan rest = MakePlanOn(stores, inputs, CursorAfter(record, inputs));
     EXPECT_EQ(rest.error, "");
     EXPECT_EQ(rest.chunks.size(), plan.chunks.size() - i - 1);
     for (size_t k = 0; k < rest.chunks.size() && i + 1 + k < plan.chunks.size(); ++k) {
