@@ -348,24 +348,33 @@ TEST(RecordsTest, TheSizeOfAFileComesBackWhereverItStands) {
 }
 
 TEST(RecordsTest, HostileVersionsAreRefused) {
-  const auto refused = [](std::string bytes, size_t at, uint8_t value) {
-    bytes[at] = static_cast<char>(value);
-    std::string_view left = bytes;
-    return !DecodeRecord(left).ok();
+  const auto refused = [](std::string_view bytes) { return !DecodeRecord(bytes).ok(); };
+  // With `bytes` in place of `count` bytes, and the length of the record right.
+  const auto with = [](std::string record, size_t at, size_t count, std::string_view bytes) {
+    record.replace(at, count, bytes);
+    const auto length = static_cast<uint32_t>(record.size() - 5);
+    std::memcpy(record.data() + 1, &length, sizeof length);
+    return record;
   };
   const std::vector<PlanChunkRecord> chunks = InABucket();
   const std::string files = Encoded(chunks[0]);
   const std::string counted = Encoded(chunks[1]);
   const size_t kind = 5 + 20;
   const size_t width = kind + 1 + 4 + 6;
-  EXPECT_FALSE(refused(files, kind, 0x81));
-  for (const int bytes : {0, 5, 7, 254, 255}) {
-    EXPECT_TRUE(refused(files, width, static_cast<uint8_t>(bytes))) << bytes;
+  EXPECT_FALSE(refused(with(files, kind, 1, "\x81")));
+  EXPECT_FALSE(refused(with(files, kind + 1, 10, "\1\0\0\0s"sv)));
+  EXPECT_TRUE(refused(with(files, kind + 1, 10, "\0\0\0\0"sv))) << "a store without a name";
+  for (const std::string_view bytes : {"\0"sv, "\5"sv, "\7"sv, "\xfe"sv, "\xff"sv}) {
+    EXPECT_TRUE(refused(with(files, width, 1, bytes))) << static_cast<int>(bytes[0]);
   }
-  EXPECT_TRUE(refused(files, kind + 1, 0)) << "a store without a name";
-  EXPECT_TRUE(refused(files, kind, 0x84)) << "ranks lie nowhere";
-  EXPECT_TRUE(refused(counted, counted.size() - 3, 0)) << "an empty version";
-  EXPECT_TRUE(refused(counted, counted.size() - 3, 200));
+  const std::string ranks = Encoded(Ranks());
+  EXPECT_FALSE(refused(ranks));
+  EXPECT_TRUE(refused(with(ranks, kind, 1, "\x84\1\0\0\0s\1"sv))) << "ranks lie nowhere";
+  EXPECT_FALSE(refused(with(counted, counted.size() - 3, 3,
+                            "\1"
+                            "2")));
+  EXPECT_TRUE(refused(with(counted, counted.size() - 3, 3, "\0"sv))) << "an empty version";
+  EXPECT_TRUE(refused(with(counted, counted.size() - 3, 1, "\xc8")));
 }
 
 TEST(RecordsTest, HostileCountsOfGroupsAreRefused) {
