@@ -4,7 +4,8 @@
 //
 // Every call blocks, perhaps for as long as a network volume or a server does: never call one on a
 // thread that takes decisions. A store is made with the token that ends its waits: once that was
-// asked for, calls fail with kUnavailable soon, so that a job can end in the middle of a listing.
+// asked for, a listing and a look fail with kUnavailable soon, so that a job can end in their
+// midst.
 //
 // A `Store` and an `Object` may be used by several threads at once, a `Listing` by one at a time.
 // Listings and objects may outlive neither their store nor what it was made with.

@@ -9,6 +9,7 @@ namespace parallelrun::store {
 
 Version VersionOf(const FileStamp& stamp) {
   std::string bytes;
+  bytes.reserve(sizeof stamp);
   Encoder to(bytes);
   to.U64(stamp.size);
   to.I64(stamp.mtime_ns);
