@@ -109,6 +109,10 @@ Result<JobSettings> ParseJob(const Json& object, Registration& registration) {
       seconds(static_cast<int64_t>(in.Unsigned("runTimeoutSeconds", kMostSeconds)));
   registration.overhead_timeout =
       seconds(static_cast<int64_t>(in.Unsigned("overheadTimeoutSeconds", kMostSeconds)));
+  if (object.contains("shutdownTimeoutSeconds")) {
+    registration.shutdown_timeout =
+        seconds(static_cast<int64_t>(in.Unsigned("shutdownTimeoutSeconds", kMostSeconds)));
+  }
   registration.speculation = !object.contains("speculation") || object["speculation"] != false;
   const Json worker = in.ValueOr("worker", Json::object());
   job.worker = worker.dump();

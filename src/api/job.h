@@ -174,6 +174,7 @@ struct JobSpec {
   Duration task_overhead_timeout = seconds(600);
   Duration progress_update_timeout{};  // default: 3 run_invocation_timeout + 30 s, at least 300 s
   Duration first_task_creation_timeout = seconds(600);
+  Duration shutdown_timeout = seconds(300);
   LoggingLevel logging_level = LoggingLevel::kInfo;
   Duration resource_monitor_interval = seconds(600);  // zero: off
   Profiling profiling = Profiling::kNone;

@@ -15,6 +15,7 @@ enum class Mutation {
   kNoCopyBeyondMark,
   kExpiryWhileCommitting,
   kVerdictBeforeSync,
+  kVerdictBeforeShutdown,
   kNoFenceCheck,
   kAcknowledgeBeforeSync,
   kFolderNotSynced,

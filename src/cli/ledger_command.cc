@@ -55,6 +55,16 @@ struct Describe {
     return fmt::format("skipped      mini-batch {}, fence {}, {} items", MiniBatchText(r.id),
                        Text(r.fence), r.items);
   }
+  std::string operator()(const ShutdownRecord& r) const {
+    const char* const ends[] = {"", "open", "closed", "failed", "cut off", "lost"};
+    return fmt::format("shutdown     node {}, process{:03}, {}{}{}", r.node, r.process,
+                       ends[static_cast<size_t>(r.end)], r.message.empty() ? "" : ": ",
+                       Printable(r.message, 500));
+  }
+  std::string operator()(const AgainRecord& r) const {
+    return fmt::format("again        node {}, process{:03}, {} mini-batches", r.node, r.process,
+                       r.results.size());
+  }
   std::string operator()(const FailedRecord& r) const {
     const char* const ends[] = {"", ", final", ", split"};
     const OutputRanges& o = r.output;

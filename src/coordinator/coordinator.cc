@@ -31,6 +31,7 @@ Coordinator::Coordinator(CoordinatorLimits options, Ledger& ledger, PlanStore& p
                     {options.lease, options.run_max_try, options.speculation}, ledger.fresh(), now),
       newest_(options.look, now),
       nodes_(options.nodes),
+      closing_(options.shutdown_timeout),
       refusals_(options.speculation),
       started_(now),
       last_tick_(now),
@@ -96,6 +97,7 @@ void Coordinator::OnDurable(Instant now) {
       newest_.Ask();
     }
   }
+  if (closing_.Durable(durable)) waiters_.WakeAll();  // now they may be told
   if (phase_ == Phase::kFinalizing && published_position_ > 0 && durable >= published_position_) {
     phase_ = Phase::kEnded;
   }
@@ -128,6 +130,14 @@ void Coordinator::Tick(Instant now) {
     } else {
       Decide(now);
     }
+  }
+  if (phase_ == Phase::kClosing) {
+    if (closing_.Overdue(worked)) {
+      LoseShutdowns(state_.shutdowns().Open(), "nothing was heard of its node any more");
+    }
+    LoseShutdowns(nodes_.OfNobody(state_.shutdowns().Open()),
+                  "its node is not part of the job now");
+    Decide(now);
   }
   // Time alone makes something slow: whoever is idle may try it a second time.
   if (const auto slow = Slow(); slow && availability_.HasSlow(*slow, worked)) waiters_.WakeHungry();
@@ -176,7 +186,7 @@ void Coordinator::Decide(Instant now) {
   if (over()) return;
   const auto items = [this](BatchId id) { return ItemsOfMiniBatch(state_, plan_, id); };
   if (std::optional<Verdict> verdict = parallelrun::Decide(state_, options_.rules, items)) {
-    Conclude(*verdict);
+    if (!AwaitsShutdowns(*verdict, now)) Conclude(*verdict);
     return;
   }
   if (ProgramFailed()) {
@@ -209,6 +219,18 @@ bool Coordinator::ProgramFailed() const {
   return failed >= uint64_t{nodes_.expected()} * options_.processes;
 }
 
+bool Coordinator::AwaitsShutdowns(const Verdict& verdict, Instant now) {
+  if (PARALLELRUN_MUTATED(kVerdictBeforeShutdown)) return false;
+  const bool done = verdict.outcome == Outcome::kSucceeded || verdict.reason == kShutdownFailed;
+  if (!done || !state_.shutdowns().AnyOpen()) return false;
+  if (phase_ == Phase::kClosing) return true;
+  phase_ = Phase::kClosing;
+  // A process that is told to stop cannot go on: the next epoch must find all settled too.
+  closing_.Begin(working_.At(now), ledger_.appended());
+  if (closing_.Durable(ledger_.durable())) waiters_.WakeAll();
+  return true;
+}
+
 void Coordinator::Conclude(const Verdict& verdict) {
   phase_ = Phase::kDeciding;
   VerdictRecord record;
@@ -231,8 +253,8 @@ void Coordinator::Close(const Error& why) {
 
 Directive Coordinator::DirectiveFor(uint32_t node) const {
   if (over()) return Directive::kFinish;
-  return phase_ == Phase::kDraining || !nodes_.Expected(node) ? Directive::kDrain
-                                                              : Directive::kGoOn;
+  if (drains_ || !nodes_.Expected(node)) return Directive::kDrain;
+  return closing_.tells() ? Directive::kClose : Directive::kGoOn;
 }
 
 bool Coordinator::MayLease(const Waiter& waiting) const {
@@ -317,8 +339,15 @@ void Coordinator::AnswerWoken(Instant now) {
 }
 
 bool Coordinator::Concerns(const Waiter& waiting, Instant now) const {
-  return waiting.news || waiting.park_until <= now ||
-         DirectiveFor(waiting.node) != Directive::kGoOn;
+  if (waiting.news || waiting.park_until <= now) return true;
+  switch (DirectiveFor(waiting.node)) {
+    case Directive::kGoOn: return false;
+    case Directive::kDrain:
+    case Directive::kFinish: return true;
+    // Once is enough for as long as shutdown() takes: its agent stays, and asks again and again.
+    case Directive::kClose: return !closing_.WasTold(waiting.node, waiting.incarnation);
+  }
+  return true;
 }
 
 bool Coordinator::TryAnswer(Waiter& waiting, Instant now) {
@@ -347,6 +376,7 @@ bool Coordinator::TryAnswer(Waiter& waiting, Instant now) {
   }
   waiting.reply.epoch = ledger_.epoch();
   waiting.reply.directive = what;
+  if (what == Directive::kClose) closing_.Told(waiting.node, waiting.incarnation);
   waiting.answer(waiting.reply);
   return true;
 }

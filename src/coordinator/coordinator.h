@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/time.h"
 #include "coordinator/control.h"
+#include "coordinator/core/closing.h"
 #include "coordinator/core/newest.h"
 #include "coordinator/core/nodes.h"
 #include "coordinator/core/waiters.h"
@@ -51,6 +52,7 @@ struct CoordinatorLimits {
   Duration wall_offset{0};  // wall time less monotonic time: to tell when, never to decide
   Duration progress_timeout = seconds(300);
   Duration first_task_timeout = seconds(600);
+  Duration shutdown_timeout = seconds(300);
 };
 
 // What a node is told when it registers.
@@ -72,6 +74,7 @@ class Coordinator {
   enum class Phase {
     kRunning,
     kDraining,    // leases nothing; ends when no node is left
+    kClosing,     // all is settled: processes run shutdown(), and the verdict waits for them
     kDeciding,    // the verdict is appended, not durable yet
     kFinalizing,  // the verdict is durable: the output is to be published
     kEnded,       // nothing more will be written
@@ -159,6 +162,8 @@ class Coordinator {
   void Close(const Error& why);
 
   Phase phase() const { return phase_; }
+  // There is a verdict, durable or not.
+  bool decided() const { return over(); }
   bool superseded() const { return newest_.superseded(); }
   // Why the ledger is gone, "": it is not. Nothing more can be promised then.
   const std::string& lost() const { return newest_.lost(); }
@@ -185,7 +190,12 @@ class Coordinator {
  private:
   using Node = Nodes::Node;
 
-  void TakeEvents(uint32_t index, Node& node, const ExchangeRequest& request);
+  void TakeEvents(uint32_t index, Node& node, const ExchangeRequest& request, Waiter& waiting);
+  void TakeShutdown(uint32_t index, const ProcessEvent& event, Waiter& waiting);
+  // Those processes will not be heard of any more.
+  void LoseShutdowns(const std::vector<ProcessId>& processes, const std::string& why);
+  // All is settled, and the verdict waits for processes that run shutdown().
+  bool AwaitsShutdowns(const Verdict& verdict, Instant now);
   AttemptTimes Times(const Finished& done, Instant now) const;
   // Ends the leases of answers that the node will never see.
   void EndUnheard(uint32_t index, const ExchangeRequest& request);
@@ -239,7 +249,9 @@ class Coordinator {
   std::optional<Duration> Slow() const;
   std::optional<LeaseName> GrantSecond(const Waiter& waiting, Instant now);
   Directive DirectiveFor(uint32_t node) const;
-  bool over() const { return phase_ != Phase::kRunning && phase_ != Phase::kDraining; }
+  bool over() const {
+    return phase_ != Phase::kRunning && phase_ != Phase::kDraining && phase_ != Phase::kClosing;
+  }
 
   CoordinatorLimits options_;
   Ledger& ledger_;
@@ -252,6 +264,8 @@ class Coordinator {
   Newest newest_;
   std::string paused_;
   Nodes nodes_;
+  Closing closing_;
+  bool drains_ = false;  // as somebody has asked
   uint64_t control_generation_ = 0;
   Waiters waiters_;
   uint64_t verdict_position_ = 0;

@@ -22,6 +22,7 @@ void Coordinator::Control(const ControlRequest& control, Instant now) {
 }
 
 void Coordinator::Drain(Instant now) {
+  drains_ = true;
   if (phase_ == Phase::kRunning) phase_ = Phase::kDraining;
   waiters_.WakeAll();
   AnswerWoken(now);
@@ -83,6 +84,7 @@ void Coordinator::OnPodEnd(const PodEnd& end, Instant now) {
         end.node);
   }
   Nodes::Depart(node);
+  LoseShutdowns(state_.shutdowns().OpenOf(end.node), "its pod has ended");
   waiters_.Release(end.node, now);
   Decide(now);
   AnswerWoken(now);

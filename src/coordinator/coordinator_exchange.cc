@@ -58,13 +58,14 @@ uint64_t Coordinator::Exchange(uint32_t index, const ExchangeRequest& request, I
   waiting.answer = std::move(answer);
 
   if (request.unheard) EndUnheard(index, request);
-  TakeEvents(index, node, request);
+  TakeEvents(index, node, request, waiting);
   node.heard = TakeHeld(index, node, request, now, waiting) || node.heard;
   TakeFinished(index, node, request, now, waiting);
   if (!refused_.empty()) NoteRefused(index, node, request.incarnation);
   waiting.news = waiting.position > 0 || !waiting.reply.settled.empty() ||
                  !waiting.reply.refused.empty() || !waiting.reply.adopted.empty() ||
-                 !request.parts.empty();
+                 !request.parts.empty() ||
+                 (request.unheard && closing_.tells());  // which may be what was not heard
   waiters_.Add(std::move(waiting));
   if (availability_.awaits_nodes() && nodes_.AllHeard()) availability_.OpenGate();
   Decide(now);
@@ -83,7 +84,8 @@ void Coordinator::EndUnheard(uint32_t index, const ExchangeRequest& request) {
   }
 }
 
-void Coordinator::TakeEvents(uint32_t index, Node& node, const ExchangeRequest& request) {
+void Coordinator::TakeEvents(uint32_t index, Node& node, const ExchangeRequest& request,
+                             Waiter& waiting) {
   for (const ProcessEvent& event : request.events) {
     const std::string_view message = Bounded(event.message);
     const std::string where = event.log.empty() ? "" : fmt::format(" (log {})", Bounded(event.log));
@@ -94,7 +96,8 @@ void Coordinator::TakeEvents(uint32_t index, Node& node, const ExchangeRequest& 
         init_error_ = std::string(message) + where;
         break;
       case ProcessEvent::Kind::kScriptUnusable:
-        if (!over()) {
+        // One that starts too late is not needed any more.
+        if (!over() && phase_ != Phase::kClosing) {
           Conclude({Outcome::kFailed, "ScriptUnusable", std::string(message) + where});
         }
         break;
@@ -118,8 +121,27 @@ void Coordinator::TakeEvents(uint32_t index, Node& node, const ExchangeRequest& 
         nodes_.GiveUp(node);
         if (init_error_.empty()) init_error_ = std::string(message) + where;
         break;
+      case ProcessEvent::Kind::kOwing:
+        LoseShutdowns(NotNamed(state_.shutdowns().OpenOf(index), event.message),
+                      "the process was gone");
+        break;
+      case ProcessEvent::Kind::kOwes:
+      case ProcessEvent::Kind::kClosed:
+      case ProcessEvent::Kind::kCloseFailed:
+      case ProcessEvent::Kind::kCutOff:
+      case ProcessEvent::Kind::kCloseLost: TakeShutdown(index, event, waiting); break;
     }
   }
+}
+
+// Told at least once, and not again once it is durable: the next epoch must know it too.
+void Coordinator::TakeShutdown(uint32_t index, const ProcessEvent& event, Waiter& waiting) {
+  if (over()) return;
+  const ProcessEnd end = EndOf(event.kind);
+  if (!state_.shutdowns().Knows({index, event.process}, end)) {
+    Record(ShutdownRecord{index, event.process, end, Bounded(event.message), Bounded(event.log)});
+  }
+  waiting.position = std::max(waiting.position, ledger_.appended());
 }
 
 bool Coordinator::TakeHeld(uint32_t index, const Node& node, const ExchangeRequest& request,

@@ -133,8 +133,18 @@ void Coordinator::Leave(uint32_t index, const Incarnation& incarnation, Instant 
   for (const Held& held : availability_.HeldBy(index)) {
     EndLease({held.id, held.lease.fence});
   }
+  LoseShutdowns(state_.shutdowns().OpenOf(index), "its node has left");
   waiters_.Release(index, now);
+  if (phase_ == Phase::kClosing) Decide(now);
   AnswerWoken(now);
+}
+
+void Coordinator::LoseShutdowns(const std::vector<ProcessId>& processes, const std::string& why) {
+  if (over()) return;
+  for (const ProcessId& process : processes) {
+    Record(ShutdownRecord{process.node, process.number, ProcessEnd::kLost,
+                          why + " before its shutdown() had ended", ""});
+  }
 }
 
 void Coordinator::ConnectionGone(uint64_t exchange, Instant now) {

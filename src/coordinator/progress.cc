@@ -22,6 +22,7 @@ std::string StateName(const Coordinator& coordinator) {
                  ? "Starting"
                  : "Running";
     case Coordinator::Phase::kDraining: return "Draining";
+    case Coordinator::Phase::kClosing: return "Closing";
     case Coordinator::Phase::kDeciding:
     case Coordinator::Phase::kFinalizing: return "Finalizing";
     case Coordinator::Phase::kEnded:

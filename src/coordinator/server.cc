@@ -126,8 +126,7 @@ Result<CoordinatorExit> CoordinatorServer::Run() {
   // Whoever ends this process starts the next epoch, which the agents wait for: they are not
   // drained. A verdict that is durable is still brought to its end.
   const auto hand_over = [this] {
-    const Coordinator::Phase phase = coordinator_.phase();
-    if (phase != Coordinator::Phase::kRunning && phase != Coordinator::Phase::kDraining) return;
+    if (coordinator_.decided()) return;
     End(CoordinatorExit::kDrained, "ended by a signal: the next epoch goes on");
   };
   loop_.OnSignal(SIGTERM, hand_over);

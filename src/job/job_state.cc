@@ -54,6 +54,10 @@ Status JobState::Apply(const Record& record, const Place& record_place, const Pl
     return ApplyCompany(*company);
   } else if (const auto* skipped = std::get_if<SkippedRecord>(&record)) {
     return ApplySkipped(*skipped);
+  } else if (const auto* shutdown = std::get_if<ShutdownRecord>(&record)) {
+    shutdowns_.Apply(*shutdown);
+  } else if (const auto* again = std::get_if<AgainRecord>(&record)) {
+    return ApplyAgain(*again);
   } else if (const auto* end = std::get_if<PlanEndRecord>(&record)) {
     if (end->batches != counts_.planned || end->items != counts_.items_planned) {
       return Error{
@@ -124,6 +128,7 @@ Status JobState::ApplyResult(const ResultRecord& result, const Place& rows) {
   counts_.items_failed += batch->items_skipped;
   counts_.items_missing += batch->items_missing;
   counts_.rows += result.row_count;
+  shutdowns_.AddResult({result.node, result.process});
   // Parts of another fence belong to an attempt that was given up.
   const auto parts = parts_.find(result.id);
   if (parts != parts_.end() && parts->second.fence != result.fence) parts_.erase(parts);
@@ -193,6 +198,32 @@ Status JobState::ApplyFailed(const FailedRecord& failed) {
   } else {
     ++counts_.failed;
   }
+  return {};
+}
+
+// What its results said is taken back, and the mini-batches are as if they had never been tried.
+Status JobState::ApplyAgain(const AgainRecord& again) {
+  for (const AgainRecord::Result& one : again.results) {
+    const std::optional<MiniBatch> batch = Find(one.id);
+    if (!batch || batch->state != MiniBatch::State::kSucceeded ||
+        (!IsPiece(one.id) && tallies_.contains(one.id))) {
+      return Impossible("again", one.id, "it has no result of its own");
+    }
+    counts_.items_succeeded -= one.items_succeeded;
+    counts_.items_skipped -= batch->items_skipped;
+    counts_.items_failed -= batch->items_skipped;
+    counts_.items_missing -= batch->items_missing;
+    counts_.rows -= one.row_count;
+    parts_.erase(one.id);
+    if (IsPiece(one.id)) {
+      --tallies_.at(WholeOf(one.id)).succeeded;
+      ReopenPiece(one.id, pieces_.at(one.id).batch);
+    } else {
+      --counts_.succeeded;
+      Put(one.id, Untried(batch->items));
+    }
+  }
+  shutdowns_.Void({again.node, again.process}, again.results.size());
   return {};
 }
 

@@ -17,6 +17,7 @@
 #include "job/ids.h"
 #include "job/mini_batches.h"
 #include "job/records.h"
+#include "job/shutdowns.h"
 
 namespace parallelrun {
 
@@ -103,6 +104,8 @@ class JobState {
   // What this run published last, also in an earlier generation.
   const std::optional<Published>& last_published() const { return last_published_; }
   const DistinctErrors& errors() const { return errors_; }
+  // Processes with a shutdown(), and how they ended.
+  const Shutdowns& shutdowns() const { return shutdowns_; }
   // The first line of the output; empty: none.
   const std::string& header() const { return header_; }
   bool plan_ended() const { return plan_ended_; }
@@ -139,6 +142,7 @@ class JobState {
   Status ApplyFailed(const FailedRecord& failed);
   Status ApplyCompany(const CompanyRecord& company);
   Status ApplySkipped(const SkippedRecord& skipped);
+  Status ApplyAgain(const AgainRecord& again);
   uint32_t TakeSkipped(const ResultRecord& result, uint32_t items);
   void Split(BatchId id);
   void SettlePiece(BatchId id, bool succeeded);
@@ -180,6 +184,7 @@ class JobState {
   std::map<BatchId, std::vector<Fence>> failed_fences_;
   JobCounts counts_;
   DistinctErrors errors_;
+  Shutdowns shutdowns_;
   std::string header_;
   bool plan_ended_ = false;
   std::map<uint32_t, std::string> types_;

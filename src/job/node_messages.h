@@ -69,6 +69,13 @@ struct ProcessEvent {
     kHeader = 7,  // message: a line of kMaxHeaderBytes at most
     kNoRoom = 8,  // message: why the node begins nothing; empty: there is room again
     kRanOut = 9,  // message: what a process had no space for; empty: results come again
+    // Of processes whose script has a shutdown(), in this order:
+    kOwes = 10,         // it is ready: shutdown() is to be run
+    kOwing = 11,        // message: the numbers of all that live here and owe it
+    kClosed = 12,       // shutdown() has returned
+    kCloseFailed = 13,  // it raised: message and log
+    kCutOff = 14,       // it was given no more time: message
+    kCloseLost = 15,    // its process was gone before: message
   };
   uint32_t process = 0;
   Kind kind = Kind::kReady;
@@ -94,7 +101,7 @@ struct ExchangeRequest {
   std::vector<ProcessEvent> events;
 };
 
-enum class Directive : uint8_t { kGoOn = 0, kDrain = 1, kFinish = 2 };
+enum class Directive : uint8_t { kGoOn = 0, kDrain = 1, kFinish = 2, kClose = 3 };
 
 struct LeaseName {
   BatchId id = 0;

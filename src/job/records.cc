@@ -10,6 +10,7 @@ namespace parallelrun {
 namespace {
 
 constexpr size_t kPrefixSize = 5;                                // type and length
+constexpr size_t kAgainSize = 8 + 4 + 4;                         // of one result
 constexpr size_t kRowsHeadSize = 8 + 12;                         // id, fence
 constexpr size_t kResultHeadSize = 8 + 12 + 8 + 8 + 24 + 4 + 4;  // and node, process, times, counts
 
@@ -23,7 +24,8 @@ static_assert(kHasType<RecordType::kSeal, SealRecord> &&
               kHasType<RecordType::kStarted, StartedRecord> &&
               kHasType<RecordType::kTypes, TypesRecord> &&
               kHasType<RecordType::kSkipped, SkippedRecord> &&
-              std::variant_size_v<Record> == static_cast<size_t>(RecordType::kSkipped) + 1);
+              kHasType<RecordType::kAgain, AgainRecord> &&
+              std::variant_size_v<Record> == static_cast<size_t>(RecordType::kAgain) + 1);
 
 void Put(Encoder& to, const Fence& fence) {
   to.U32(fence.epoch);
@@ -129,6 +131,25 @@ void Put(Encoder& to, const SkippedRecord& r) {
   to.U32(r.items);
 }
 
+void Put(Encoder& to, const ShutdownRecord& r) {
+  to.U32(r.node);
+  to.U32(r.process);
+  to.U8(static_cast<uint8_t>(r.end));
+  to.Text(r.message);
+  to.Text(r.log);
+}
+
+void Put(Encoder& to, const AgainRecord& r) {
+  to.U32(r.node);
+  to.U32(r.process);
+  to.U32(static_cast<uint32_t>(r.results.size()));
+  for (const AgainRecord::Result& one : r.results) {
+    to.U64(one.id);
+    to.U32(one.items_succeeded);
+    to.U32(one.row_count);
+  }
+}
+
 void Put(Encoder& to, const UnknownRecord& r) { to.Bytes(r.body); }
 
 void Put(Encoder& to, const VerdictRecord& r) {
@@ -199,6 +220,26 @@ CompanyRecord GetCompany(Decoder& from) {
   return r;
 }
 
+ShutdownRecord GetShutdown(Decoder& from) {
+  ShutdownRecord r{from.U32(), from.U32(), ProcessEnd{from.U8()}, from.Text(), from.Text()};
+  if (r.end < ProcessEnd::kOpen || r.end > ProcessEnd::kLost) from.Fail();
+  return r;
+}
+
+AgainRecord GetAgain(Decoder& from) {
+  AgainRecord r;
+  r.node = from.U32();
+  r.process = from.U32();
+  const uint64_t count = from.U32();
+  if (count * kAgainSize != from.left()) {
+    from.Fail();
+    return r;
+  }
+  r.results.reserve(count);
+  for (uint64_t i = 0; i < count; ++i) r.results.push_back({from.U64(), from.U32(), from.U32()});
+  return r;
+}
+
 VerdictRecord GetVerdict(Decoder& from) {
   VerdictRecord r{Outcome{from.U8()}, from.I64(), from.Text(), from.Text()};
   if (r.outcome != Outcome::kSucceeded && r.outcome != Outcome::kFailed) from.Fail();
@@ -238,6 +279,8 @@ Record GetBody(RecordType type, Decoder& from) {
     case RecordType::kTypes: return TypesRecord{from.U32(), from.Text()};
     case RecordType::kCompany: return GetCompany(from);
     case RecordType::kSkipped: return SkippedRecord{from.U64(), GetFence(from), from.U32()};
+    case RecordType::kShutdown: return GetShutdown(from);
+    case RecordType::kAgain: return GetAgain(from);
   }
   if (const auto number = static_cast<uint8_t>(type); number >= kFirstUnknownType) {
     return UnknownRecord{number, from.Bytes(from.left())};

@@ -125,6 +125,35 @@ struct SkippedRecord {
   uint32_t items = 0;
 };
 
+// How a process ended whose script has a shutdown(). Stored: never renumber.
+enum class ProcessEnd : uint8_t {
+  kOpen = 1,    // it has not, as far as is known
+  kClosed = 2,  // shutdown() has returned
+  kFailed = 3,  // it raised
+  kCutOff = 4,  // it took too long, or the node had no more time for it
+  kLost = 5,    // the process was gone before its shutdown() had ended
+};
+
+struct ShutdownRecord {
+  uint32_t node = 0;
+  uint32_t process = 0;
+  ProcessEnd end = ProcessEnd::kOpen;
+  std::string_view message;  // at most 4 KiB
+  std::string_view log;      // path below the log tree
+};
+
+// The results of a process are void: a person has them run again.
+struct AgainRecord {
+  struct Result {
+    BatchId id = 0;
+    uint32_t items_succeeded = 0;  // as the void result said
+    uint32_t row_count = 0;
+  };
+  uint32_t node = 0;
+  uint32_t process = 0;
+  std::vector<Result> results;
+};
+
 // Records from this type on may be passed over by a program that does not know them; one below it
 // changes what a ledger means.
 inline constexpr uint8_t kFirstUnknownType = 128;
@@ -156,7 +185,7 @@ struct UnknownRecord {
 using Record = std::variant<SealRecord, SettingsRecord, PlanChunkRecord, PlanEndRecord, RowsRecord,
                             ResultRecord, FailedRecord, LostRecord, VerdictRecord, PublishedRecord,
                             HeaderRecord, StartedRecord, TypesRecord, CompanyRecord, SkippedRecord,
-                            UnknownRecord>;
+                            ShutdownRecord, AgainRecord, UnknownRecord>;
 
 // Stored: never renumber.
 enum class RecordType : uint8_t {
@@ -175,6 +204,8 @@ enum class RecordType : uint8_t {
   kTypes = 13,
   kCompany = 14,
   kSkipped = 15,
+  kShutdown = 16,
+  kAgain = 17,
 };
 
 RecordType TypeOf(const Record& record);

@@ -39,6 +39,19 @@ std::string Within(const Losses& losses, const char* before) {
   return text;
 }
 
+std::string ShutdownText(const Shutdowns::Unclosed& unclosed) {
+  const Shutdowns::Process& how = unclosed.how;
+  return fmt::format(
+      "shutdown() did not end well in {} process{} with the results of {} mini-batch{}, first in "
+      "process{:03} of node {}: {}{}",
+      unclosed.processes, unclosed.processes == 1 ? "" : "es", unclosed.results,
+      unclosed.results == 1 ? "" : "es", unclosed.first.number, unclosed.first.node, how.message,
+      how.log.empty() ? "" : fmt::format(" (log {})", how.log));
+}
+
+constexpr char kRetryShutdown[] =
+    "; --retry-failed (on a cluster output.ifExists: RetryFailed) runs these mini-batches again";
+
 Verdict Succeeded(const JobCounts& counts, const Losses& losses, bool append_row) {
   if (losses.items == 0) {
     std::string message = fmt::format("all {} mini-batches succeeded", counts.planned);
@@ -100,7 +113,18 @@ std::optional<Verdict> Decide(const JobState& state, const FailureRules& rules,
                   "each item, or set spec.output.action to SummaryOnly",
                   state, items);
   }
-  return Succeeded(counts, losses, rules.append_row);
+  const Shutdowns::Unclosed unclosed = state.shutdowns().unclosed();
+  if (unclosed.processes > 0 && !rules.append_row) {
+    return Verdict{
+        Outcome::kFailed, kShutdownFailed,
+        ShutdownText(unclosed) + ". What it was to write may be missing" + kRetryShutdown};
+  }
+  Verdict verdict = Succeeded(counts, losses, rules.append_row);
+  if (unclosed.processes > 0) {
+    if (losses.items == 0) verdict.reason = kShutdownFailed;
+    verdict.message += "; all rows are there, but " + ShutdownText(unclosed) + kRetryShutdown;
+  }
+  return verdict;
 }
 
 Verdict ProgramVerdict(const JobState& state, const NameItems& items) {

@@ -14,9 +14,13 @@ namespace parallelrun {
 inline constexpr char kComplete[] = "Complete";
 inline constexpr char kWithFailures[] = "CompletedWithFailures";
 
+// What was run succeeded, but some shutdown() did not: a failure where the script itself writes the
+// results (SummaryOnly).
+inline constexpr char kShutdownFailed[] = "ShutdownFailed";
+
 // The verdict that the state calls for, or nullopt while the job goes on. With an appended output
-// file a run without a single row has failed. `items` says what a mini-batch is made of, "":
-// unknown.
+// file a run without a single row has failed. Processes that have not ended yet are not looked at.
+// `items` says what a mini-batch is made of, "": unknown.
 std::optional<Verdict> Decide(const JobState& state, const FailureRules& rules,
                               const std::function<std::string(BatchId)>& items);
 

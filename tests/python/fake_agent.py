@@ -191,7 +191,7 @@ class FakeAgent:
         return received[1]
 
     def ready(self):
-        (nanoseconds,) = struct.unpack("<Q", self.expect(READY))
+        nanoseconds, self.owes = struct.unpack("<QB", self.expect(READY))
         return nanoseconds
 
     def init_failure(self):

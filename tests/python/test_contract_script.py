@@ -28,10 +28,12 @@ def test_b1_run_is_required_and_init_is_optional(launch):
 def test_b2_shutdown_is_optional_and_called_once(launch):
     agent = launch("lifetime.py")
     one(agent)
+    assert agent.owes == 1  # the verdict waits for it
     assert agent.stop() == (None, 0)
     assert agent.stdout_path.read_text().count("shutdown") == 1
     agent = launch("nothing.py")
     one(agent)
+    assert agent.owes == 0
     assert agent.stop() == (None, 0)
 
 

@@ -126,6 +126,7 @@ const std::map<std::string, Mutation> kMutations = {
     {"no-copy-beyond-mark", Mutation::kNoCopyBeyondMark},
     {"expiry-while-committing", Mutation::kExpiryWhileCommitting},
     {"verdict-before-sync", Mutation::kVerdictBeforeSync},
+    {"verdict-before-shutdown", Mutation::kVerdictBeforeShutdown},
     {"no-fence-check", Mutation::kNoFenceCheck},
     {"acknowledge-before-sync", Mutation::kAcknowledgeBeforeSync},
     {"folder-not-synced", Mutation::kFolderNotSynced},

@@ -240,10 +240,28 @@ void Oracle::CheckKillers(const JobState& state) {
 void Oracle::Ended(uint32_t epoch, bool succeeded, const JobState& state) {
   TellVerdict(epoch, state);
   CheckKillers(state);
+  CheckShutdowns(state);
   if (!succeeded || !scenario_.append_row) return;
   if (!published_ || published_by_ < run_[epoch]) {
     Violated("7 complete outputs", "the job succeeded without an output of its own");
   }
+}
+
+// Who is told of a success without more is right to believe that what shutdown() was to write is
+// there.
+void Oracle::CheckShutdowns(const JobState& state) {
+  if (!scenario_.shutdown) return;
+  const Verdict& verdict = *state.verdict();
+  const bool told = verdict.message.find("shutdown() did not end well") != std::string::npos;
+  if (verdict.outcome != Outcome::kSucceeded || told) return;
+  ForEach([&](BatchId id, const Batch& batch) {
+    const auto closed = [this](uint64_t worker) { return shut_down_.contains(worker); };
+    if (!state.known(id) || state.StateOf(id) != State::kSucceeded) return;
+    if (state.pieces().contains(FirstPiece(id))) return;
+    if (std::any_of(batch.by.begin(), batch.by.end(), closed)) return;
+    Violated("28 no success before shutdown()",
+             fmt::format("nobody who ran mini-batch {} has shut down", MiniBatchText(id)));
+  });
 }
 
 void Oracle::Renamed(uint32_t epoch, const std::string& bytes, const JobState& state) {

@@ -45,7 +45,12 @@ class Oracle {
 
   // --- workers
   void Given(BatchId id) { ++At(id).given; }
-  void Succeeded(BatchId id) { ++At(id).ran_well; }
+  void Succeeded(BatchId id, uint64_t worker) {
+    ++At(id).ran_well;
+    if (scenario_.shutdown) At(id).by.insert(worker);
+  }
+  // Its shutdown() has returned.
+  void ShutsDown(uint64_t worker) { shut_down_.insert(worker); }
   // `worker` names a process of all nodes.
   void RunBegins(BatchId id, uint64_t worker);
   void RunEnds(BatchId id, uint64_t worker);
@@ -55,6 +60,8 @@ class Oracle {
   // --- coordinators
   void Asked(const ExchangeRequest& request);
   void Replied(uint32_t epoch, const ExchangeReply& reply, const JobState& state);
+  // A person has its result, whose process did not close, made anew.
+  void RunsAgain(BatchId id) { At(id).success.reset(); }
   // The coordinator ended with this verdict.
   void Ended(uint32_t epoch, bool succeeded, const JobState& state);
   // Somebody has put a file of his own where the output is to be.
@@ -87,6 +94,7 @@ class Oracle {
     uint64_t given = 0;
     uint64_t deaths = 0;  // of agents, at its hands
     uint64_t ran_well = 0;
+    std::set<uint64_t> by;  // workers that did
   };
   struct Told {
     uint32_t epoch = 0;
@@ -108,6 +116,7 @@ class Oracle {
   void CheckBatch(BatchId id, const std::set<uint32_t>& there);
   void CheckLosses(const JobState& state);
   void CheckKillers(const JobState& state);
+  void CheckShutdowns(const JobState& state);
   bool InnocentsSurvive() const;
   Fence& Newest(uint32_t epoch, BatchId id);
   void TellVerdict(uint32_t epoch, const JobState& state);
@@ -132,6 +141,7 @@ class Oracle {
   std::map<uint32_t, uint32_t> run_;                            // by epoch
   std::map<uint32_t, std::string> uid_;                         // of the job, by epoch
   std::map<uint32_t, uint32_t> generation_;                     // by epoch
+  std::set<uint64_t> shut_down_;                                // workers
   std::set<std::pair<BatchId, uint64_t>> in_run_;               // where one_at_a_time_
   std::vector<Told> told_;
   uint32_t published_by_ = 0;  // epoch

@@ -166,6 +166,9 @@ Scenario Draw(uint64_t seed, bool liveness) {
   s.quick = one_in(2);
   if (liveness && one_in(8)) FindKillers(s);
   s.rival = one_in(8);
+  s.shutdown = one_in(3);
+  s.shutdown_bad = one_in(2) ? between(0, 200) : 0;
+  s.shutdown_timeout = ms(1'000, 20'000);
   return s;
 }
 

@@ -109,7 +109,10 @@ struct Scenario {
   uint32_t bad = 0;           // files without a row: failed items of a good mini-batch
   uint32_t flaky = 0;         // attempts that fail
   uint32_t init_fails = 0;
-  bool rival = false;  // at first another job has claimed the output
+  bool rival = false;         // at first another job has claimed the output
+  bool shutdown = false;      // the script has one
+  uint32_t shutdown_bad = 0;  // those that raise or hang
+  Duration shutdown_timeout{};
   uint32_t hangs = 0;  // answers after which the process begins with nothing more
   std::array<uint32_t, kDrawnFaults> weights{};
 };

@@ -145,6 +145,7 @@ void SimAgent::OnAnswer(CallKind call, const World::Answer& answer) {
       registration.speculation = world_.scenario().speculation;
       registration.run_timeout = world_.scenario().run_timeout;
       registration.overhead_timeout = seconds(10);
+      registration.shutdown_timeout = world_.scenario().shutdown_timeout;
       if (world_.tracing()) {
         world_.Trace(fmt::format("{} of node {} is incarnation {}.{}", name_, node_,
                                  incarnation_.epoch, incarnation_.number));
@@ -182,7 +183,8 @@ void SimAgent::Perform(const WorkerAction& action) {
                if (fails) return a.Exit(number, "was killed by signal 9");
                w.ready = true;
                w.status.phase = Phase::kWaiting;
-               if (!a.core_.OnReady(number, a.Now())) a.Exit(number, "was ended");
+               const bool shutdown = a.world_.scenario().shutdown;
+               if (!a.core_.OnReady(number, shutdown, a.Now())) a.Exit(number, "was ended");
              });
     return;
   }
@@ -197,6 +199,12 @@ void SimAgent::Perform(const WorkerAction& action) {
       break;
     case WorkerAction::Kind::kTakeBack: worker.taken_back = action.sequence; break;
     case WorkerAction::Kind::kStop:
+      if (world_.scenario().shutdown) {
+        OnWorker(number, worker.life, world_.Around(milliseconds(50)),
+                 [number](SimAgent& a, Worker& w) { a.ShutDown(number, w); });
+        break;
+      }
+      [[fallthrough]];
     case WorkerAction::Kind::kKill:
       OnWorker(number, worker.life, world_.Around(milliseconds(5)),
                [number](SimAgent& a, Worker&) { a.Exit(number, "was killed by signal 9"); });
@@ -238,6 +246,16 @@ void SimAgent::Begin(uint32_t number, Worker& worker) {
   });
 }
 
+// It raises, hangs until it is killed, or ends well.
+void SimAgent::ShutDown(uint32_t number, Worker& worker) {
+  const bool bad = world_.faulty() && world_.Chance(world_.scenario().shutdown_bad);
+  if (bad && world_.rng().Below(2) == 0) return;
+  if (!bad) world_.oracle().ShutsDown(WorkerName(number));
+  if (!core_.OnStopped(number, bad ? "it raised" : "", Now())) return Exit(number, "was ended");
+  OnWorker(number, worker.life, world_.Around(milliseconds(5)),
+           [number](SimAgent& a, Worker&) { a.Exit(number, "exited with status 0"); });
+}
+
 void SimAgent::PassOver(uint32_t number, Worker& worker) {
   const uint64_t sequence = worker.tasks.front().sequence;
   worker.tasks.pop_front();
@@ -260,7 +278,7 @@ void SimAgent::EndTask(uint32_t number, Worker& worker, bool well) {
   worker.status = {task.sequence, Phase::kWaiting, Now()};
   bool taken = true;
   if (well) {
-    world_.oracle().Succeeded(task.work.id);
+    world_.oracle().Succeeded(task.work.id, WorkerName(number));
     ResultAnswer answer;
     answer.sequence = task.sequence;
     const std::string rows = world_.input().Rows(task.work.items, answer.row_count);

@@ -46,6 +46,7 @@ class SimAgent {
   uint64_t WorkerName(uint32_t process) const { return uint64_t{id_} << 32 | process; }
   // Its run() has ended, or it has.
   void LeaveRun(uint32_t process, const Worker& worker);
+  void ShutDown(uint32_t process, Worker& worker);
   void PassOver(uint32_t process, Worker& worker);
   void EndTask(uint32_t process, Worker& worker, bool well);
   void Exit(uint32_t process, const char* words);

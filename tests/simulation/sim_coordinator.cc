@@ -10,6 +10,7 @@
 #include "coordinator/output_file.h"
 #include "coordinator/start/earlier_run.h"
 #include "coordinator/start/newest_pod.h"
+#include "coordinator/start/run_again.h"
 
 namespace parallelrun::simulation {
 namespace {
@@ -92,7 +93,7 @@ void SimCoordinator::Start() {
   wanted.if_exists = start_.if_exists;
   wanted.resource_uid = start_.uid;
   wanted.plan_settings = "{}";
-  wanted.output_path = kOutputPath;
+  if (s.append_row) wanted.output_path = kOutputPath;
   wanted.output_there = world_.disk().Has(kOutputPath);
   wanted.in_pod = true;
   if (AsksForDamage(wanted, state_)) {
@@ -125,6 +126,9 @@ void SimCoordinator::Start() {
     return End(CoordinatorExit::kCannotStart);
   }
   if (settings) static_cast<void>(state_.Apply(*settings, {}, {}));
+  if (decision->run_again) {
+    if (const Status again = RunAgain(); !again.ok()) return End(CoordinatorExit::kDiskFailed);
+  }
   if (world_.tracing()) {
     world_.Trace(fmt::format("epoch {} begins, generation {}, {} planned, {} succeeded, {} failed",
                              epoch(), generation, state_.counts().planned,
@@ -144,6 +148,7 @@ void SimCoordinator::Start() {
   limits.slow_least = s.slow_least;
   limits.nodes = start_.nodes;
   limits.processes = s.processes;
+  limits.shutdown_timeout = s.shutdown_timeout;
   limits.settings_digest = kSettingsDigest;
   plan_ = std::make_unique<PlanStore>(*ledger_);
   coordinator_ = std::make_unique<Coordinator>(limits, *ledger_, *plan_, state_, Now());
@@ -261,6 +266,18 @@ void SimCoordinator::CheckCompany(uint32_t node, const ExchangeReply& reply) {
   }
 }
 
+Status SimCoordinator::RunAgain() {
+  const auto records = ResultsToRunAgain(files_, kStateFolder, state_);
+  if (!records.ok()) return records.error();
+  for (const AgainRecord& record : *records) {
+    for (const AgainRecord::Result& one : record.results) world_.oracle().RunsAgain(one.id);
+    const Ledger::Appended appended = ledger_->Append(record);
+    if (Status s = state_.Apply(record, appended.record, appended.rows); !s.ok()) return s;
+  }
+  const Result<uint64_t> flushed = ledger_->Flush();
+  return flushed.ok() ? Status() : Status(flushed.error());
+}
+
 void SimCoordinator::Leave(uint32_t node, const Incarnation& incarnation) {
   coordinator_->Leave(node, incarnation, Now());
 }
@@ -270,8 +287,7 @@ void SimCoordinator::ConnectionGone(uint32_t node) {
 void SimCoordinator::Drain() { coordinator_->Drain(Now()); }
 // A verdict that is durable is still brought to its end.
 void SimCoordinator::HandOver() {
-  const Coordinator::Phase phase = coordinator_->phase();
-  if (phase != Coordinator::Phase::kRunning && phase != Coordinator::Phase::kDraining) return;
+  if (coordinator_->decided()) return;
   End(CoordinatorExit::kDrained);
 }
 void SimCoordinator::Control(const ControlRequest& control) {

@@ -32,6 +32,8 @@ class SimCoordinator {
   SimCoordinator(World& world, size_t id, CoordinatorStart start);
 
   void Start();
+  // Results of processes that did not close are void, by a person who continues the run.
+  Status RunAgain();
   bool running() const { return coordinator_ != nullptr; }
   bool failed_some() const { return state_.counts().failed + state_.counts().items_isolated > 0; }
   const std::string& uid() const { return start_.uid; }

@@ -104,6 +104,8 @@ void AgentCore::OnReply(CallKind call, const ExchangeReply& reply, Instant now) 
     End(AgentEnd::kFinished, Duration(0), "", now);
   } else if (in_force && reply.directive == Directive::kDrain) {
     Drain(options_.drain_grace, now);
+  } else if (in_force && reply.directive == Directive::kClose) {
+    Close(now);
   }
   const bool hungry = call == CallKind::kReport ? Starving() : !reply.leased.empty();
   calls_.AfterReply(in_force && held_.offers(), hungry, now);
@@ -137,6 +139,11 @@ void AgentCore::OnRegistered(const Registration& registration, Instant now) {
     processes_.KillAll();
   }
   starts_.Grant(registration.first_process);
+  closing_.Forget();
+  // What the last coordinator noted may not count; this one must know it before it takes a result.
+  for (const auto& [process, end] : closing_.owing()) {
+    told_.Add(process, ProcessEvent::Kind::kOwes, "");
+  }
   TellRoom();
   for (const LeaseName& name : held_.OfferAll(session_.OverBefore(now))) {
     const agent::Batch& batch = held_.At(*held_.Find(name));
@@ -159,7 +166,7 @@ void AgentCore::Adopt(const Adopted& adopted, Instant sent, Instant now) {
 void AgentCore::AddLease(const Leased& leased, bool offered, Instant sent, Instant now) {
   if (ending_.Mute()) return;
   const auto key = held_.Add(leased, offered, sent);
-  if (key && ending_.begun()) Finish(*key, {}, now);
+  if (key && (ending_.begun() || closing_.begun())) Finish(*key, {}, now);
 }
 
 void AgentCore::Settle(const LeaseName& name, Instant now) {
@@ -183,7 +190,7 @@ void AgentCore::RefuseAll(Instant now) {
 void AgentCore::Step(Instant now) {
   if (now >= look_at_) Look(now);
   const bool room = shortage_.Room(now);
-  if (!ending_.begun() && room) {
+  if (!ending_.begun() && !closing_.begun() && room) {
     // All but one for each process that may soon take it, so that an idle node can.
     if (stalled_) Return(held_.Waiting(processes_.size() - processes_.late()), now);
     if (session_.ever()) StartMissing(now);
@@ -192,8 +199,8 @@ void AgentCore::Step(Instant now) {
     Return(held_.Waiting(0), now);
   }
   if (shortage_.RoomAgain(now)) calls_.ReportBy(now);  // the parked request wants nothing
-  if (ending_.begun()) EndProcesses(now);
-  const bool look = processes_.given() > 0 || ending_.begun();
+  if (ending_.begun() || closing_.begun()) EndProcesses(now);
+  const bool look = processes_.given() > 0 || ending_.begun() || closing_.begun();
   step_wake_ = std::min(look ? look_at_ : agent::kNever, shortage_.WakeAt(now));
   step_wake_ = std::min(step_wake_, std::max(processes_.NextDeadline(), look_at_));
 }
@@ -245,13 +252,27 @@ void AgentCore::HandOut(Instant now) {
   }
 }
 
-bool AgentCore::OnReady(uint32_t process, Instant) {
+bool AgentCore::OnReady(uint32_t process, bool shutdown, Instant) {
   const agent::ProcessState state = processes_.StateOf(process);
   if (state == agent::ProcessState::kKilled) return true;
   if (state != agent::ProcessState::kStarting) return false;
   processes_.Ready(process);
   starts_.Ready();
   told_.Add(process, ProcessEvent::Kind::kReady, "");
+  if (shutdown) {
+    processes_.Owes(process);
+    closing_.Owes(process);
+    told_.Add(process, ProcessEvent::Kind::kOwes, "");
+  }
+  return true;
+}
+
+bool AgentCore::OnStopped(uint32_t process, std::string failure, Instant now) {
+  const agent::ProcessState state = processes_.StateOf(process);
+  if (state == agent::ProcessState::kKilled) return true;
+  if (state != agent::ProcessState::kStopping) return false;
+  processes_.Stopped(process, now);
+  closing_.Stopped(process, std::move(failure), agent::ErrorLog(options_.node, process));
   return true;
 }
 
@@ -353,6 +374,10 @@ void AgentCore::OnExited(uint32_t process, const std::string& words, Instant now
     told_.Add(process, ProcessEvent::Kind::kExited, words,
               agent::StderrLog(options_.node, process));
   }
+  if (auto end =
+          closing_.Exited(process, words, ended.cut_off, session_.terms().shutdown_timeout)) {
+    told_.Add(process, end->kind, std::move(end->message), std::move(end->log));
+  }
   for (const agent::Orphan& orphan : ended.orphans) {
     EndOrphan(process, ended, orphan, words, output, now);
   }
@@ -376,7 +401,7 @@ void AgentCore::EndOrphan(uint32_t process, const agent::Ended& ended, const age
 void AgentCore::GiveAgain(Key key, uint32_t bounces, Instant now) {
   if (held_.At(key).refused) return held_.Forget(key);
   held_.GiveAgain(key, bounces);
-  if (ending_.begun() || shortage_.measured()) Return({key}, now);
+  if (ending_.begun() || closing_.begun() || shortage_.measured()) Return({key}, now);
 }
 
 void AgentCore::Finish(Key key, agent::Outcome outcome, Instant now) {
@@ -432,11 +457,28 @@ void AgentCore::End(AgentEnd end, Duration grace, std::string message, Instant n
   }
 }
 
+// All mini-batches are settled. Who was there when the last coordinator died may not be any more,
+// so each is told which processes it may still wait for, behind all that was told of those that
+// ended.
+void AgentCore::Close(Instant now) {
+  if (ending_.begun() || !closing_.Begin(now)) return;
+  told_.Add(0, ProcessEvent::Kind::kOwing, closing_.OwingText());
+  Return(held_.Waiting(0), now);
+}
+
 void AgentCore::EndProcesses(Instant now) {
+  const Duration timeout = session_.terms().shutdown_timeout;
+  bool late = ending_.begun() && ending_.Late(now);
+  Instant stop_by =
+      ending_.begun() ? ending_.StopBy(timeout, options_.shutdown_limit, now) : agent::kNever;
+  if (closing_.begun()) {
+    late = late || now >= closing_.Deadline(timeout);
+    stop_by = std::min(stop_by, closing_.Deadline(timeout));
+  }
   // When the job is over and nothing was finished for long, people look for what hung.
-  const Instant hung = ending_.Mute() ? now - kHung : Instant::min();
-  processes_.EndAll(ending_.Late(now), ending_.StopBy(options_.shutdown_limit, now), hung);
-  if (processes_.size() > 0) return;
+  const Instant hung = ending_.begun() && ending_.Mute() ? now - kHung : Instant::min();
+  processes_.EndAll(late, stop_by, hung, now);
+  if (processes_.size() > 0 || !ending_.begun()) return;
   ending_.NoProcessLeft(!held_.any() && !told_.any(), session_.ever(), now);
 }
 

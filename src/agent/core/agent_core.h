@@ -19,6 +19,7 @@
 
 #include "agent/core/agent_types.h"
 #include "agent/core/calls.h"
+#include "agent/core/closing.h"
 #include "agent/core/ending.h"
 #include "agent/core/held.h"
 #include "agent/core/outcome.h"
@@ -51,7 +52,10 @@ class AgentCore {
 
   // The processes' side. `process` is the number in the kStart action. The answers give false
   // when the process may not say that now: the edge ends it then.
-  bool OnReady(uint32_t process, Instant now);
+  // `shutdown`: its script has one.
+  bool OnReady(uint32_t process, bool shutdown, Instant now);
+  // shutdown() has returned, or raised with that message. False when nobody had asked for it.
+  bool OnStopped(uint32_t process, std::string failure, Instant now);
   // `logged`: the log of its errors has it.
   void OnInitFailed(uint32_t process, std::string message, bool fatal, Instant now,
                     bool logged = true);
@@ -130,6 +134,7 @@ class AgentCore {
   void Return(const std::vector<Key>& keys, Instant now);
   void RanOut(std::string message, Instant now);
   void TellRoom();
+  void Close(Instant now);
   void EndProcesses(Instant now);
   void End(AgentEnd end, Duration grace, std::string message, Instant now);
 
@@ -142,6 +147,7 @@ class AgentCore {
   Pace pace_;
   agent::Shortage shortage_;
   agent::Told told_;
+  agent::Closing closing_;
   agent::Ending ending_;
 
   bool awaits_deaths_ = false;  // of processes whose leases were over when it registered

@@ -16,7 +16,7 @@ struct AgentOptions {
   // When the coordinator asks for a drain. With what follows it (last reports, logs, goodbye: 17 s)
   // it fits into the 60 s that a pod has.
   Duration drain_grace = seconds(40);
-  Duration shutdown_limit = seconds(30);          // of a process's shutdown()
+  Duration shutdown_limit = seconds(30);          // of shutdown() once the job is over
   bool log_to_file = false;                       // too: sys/node/<node>/_main.txt
   std::string farewell = "/dev/termination-log";  // gets the last error, if it exists
   std::string ready_file;                         // made once a process is ready (ready_mark.h)
@@ -31,6 +31,7 @@ struct Registration {
   uint32_t processes = 1;
   Duration run_timeout = seconds(60);
   Duration overhead_timeout = seconds(600);
+  Duration shutdown_timeout = seconds(300);
   Duration lease = seconds(10);
   bool speculation = true;  // false: run() must have ended when its lease has
   bool async = false;       // the script keeps several mini-batches in flight

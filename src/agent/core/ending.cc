@@ -24,10 +24,10 @@ Ending::Then Ending::Begin(AgentEnd end, Duration grace, std::string message, In
 
 void Ending::Hurry(Duration grace, Instant now) { deadline_ = std::min(deadline_, now + grace); }
 
-// When the job is over nothing presses: shutdown() has its whole limit.
-Instant Ending::StopBy(Duration shutdown_limit, Instant now) const {
-  const Instant last = now + shutdown_limit;
-  return why_ == AgentEnd::kFinished ? last : std::min(last, deadline_);
+// A drain has a time by which all must be over; when the job is over there is none.
+Instant Ending::StopBy(Duration timeout, Duration after_job, Instant now) const {
+  if (why_ == AgentEnd::kFinished) return now + std::min(timeout, after_job);
+  return std::min(now + timeout, deadline_);
 }
 
 void Ending::NoProcessLeft(bool all_said, bool registered, Instant now) {

@@ -31,8 +31,9 @@ class Ending {
 
   // Processes that still work are killed.
   bool Late(Instant now) const { return now >= deadline_; }
-  // When one that is asked for shutdown() now is killed.
-  Instant StopBy(Duration shutdown_limit, Instant now) const;
+  // When one that is asked for shutdown() now is killed, `timeout` later at the latest. Once the
+  // job is over nobody waits for it: `after_job` is all that it gets then.
+  Instant StopBy(Duration timeout, Duration after_job, Instant now) const;
 
   // No process is left. `all_said`: nothing is held, and nothing is to be told.
   void NoProcessLeft(bool all_said, bool registered, Instant now);

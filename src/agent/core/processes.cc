@@ -11,8 +11,9 @@ std::string ProcessName(uint32_t number) { return fmt::format("process{:03}", nu
 namespace agent {
 namespace {
 
-constexpr Duration kExitGrace = seconds(5);     // after "init failed"
-constexpr Duration kRefusedGrace = seconds(1);  // a short run() ends by itself; init() is dear
+constexpr Duration kExitGrace = seconds(5);      // after "init failed"
+constexpr Duration kStoppedGrace = seconds(30);  // after shutdown(), for what runs at exit
+constexpr Duration kRefusedGrace = seconds(1);   // a short run() ends by itself; init() is dear
 
 }  // namespace
 
@@ -33,6 +34,12 @@ void Processes::StartFailed(uint32_t number, Instant now) {
   process.stop_by = now + kExitGrace;
 }
 
+void Processes::Stopped(uint32_t number, Instant now) {
+  Process& process = processes_.at(number);
+  process.asked.reset();  // whatever ends it now cuts no shutdown() off
+  process.stop_by = std::min(process.stop_by, now + kStoppedGrace);
+}
+
 void Processes::Status(uint32_t number, const StatusReading& page) {
   const auto it = processes_.find(number);
   if (it != processes_.end()) it->second.page = page;
@@ -51,7 +58,8 @@ Ended Processes::Exited(uint32_t number, bool no_room, Instant now) {
   if (it == processes_.end()) return {};
   const Process& process = it->second;
   const std::deque<Given>& given = process.given;
-  Ended ended{process.state, !process.answered && given.empty(), process.killed_for, {}};
+  Ended ended{
+      process.state, !process.answered && given.empty(), process.killed_for, process.cut_off, {}};
   Death death;
   death.by_agent = process.state == ProcessState::kKilled;
   death.timed_out = process.killed_for.sequence;
@@ -155,7 +163,10 @@ void Processes::Refused(uint32_t number, Key key, Instant now) {
 Checked Processes::Check(Instant now, Duration much, const Over& over) {
   Checked checked;
   for (auto& [number, process] : processes_) {
-    if (now >= process.stop_by) Kill(number, process);
+    if (now >= process.stop_by) {
+      if (process.asked) process.cut_off = now - *process.asked;
+      Kill(number, process);
+    }
     if (process.state != ProcessState::kReady) continue;
     const bool any_over = std::any_of(process.given.begin(), process.given.end(),
                                       [&](const Given& one) { return over(one.key, now); });
@@ -199,8 +210,10 @@ void Processes::CheckTimes(uint32_t number, Process& process, Instant now, const
     if (process.state == ProcessState::kKilled && !process.answered) ++checked.never_began;
     return;
   }
-  if (at->refused) {
-    // Its result is of no use. Where another node may be in run() of it, it ends at once.
+  // Its result is of no use. Where another node may be in run() of it, it ends at once. Else it
+  // is not ended for that where it has gathered what its shutdown() is to write.
+  const bool gathers = process.owes && process.answered && terms_.speculation;
+  if (at->refused && !gathers) {
     const Duration grace = terms_.speculation ? kRefusedGrace : Duration(0);
     if (now - std::max(*at->refused, page.since) >= grace) Kill(number, process);
     return;
@@ -265,7 +278,7 @@ void Processes::KillAll() {
   for (auto& [number, process] : processes_) Kill(number, process);
 }
 
-void Processes::EndAll(bool late, Instant stop_by, Instant hung) {
+void Processes::EndAll(bool late, Instant stop_by, Instant hung, Instant now) {
   for (auto& [number, process] : processes_) {
     const StatusReading& page = process.page;
     const bool stack = page.phase != Phase::kStarting && page.since < hung;
@@ -275,8 +288,11 @@ void Processes::EndAll(bool late, Instant stop_by, Instant hung) {
       if (late) Kill(number, process, stack);
     } else if (process.state == ProcessState::kReady) {
       process.stop_by = stop_by;
+      process.asked = now;
       process.state = ProcessState::kStopping;
       actions_.push_back({WorkerAction::Kind::kStop, number, 0, {}});
+    } else if (process.state == ProcessState::kStopping) {
+      process.stop_by = std::min(process.stop_by, stop_by);
     }
   }
 }

@@ -52,7 +52,8 @@ struct Ended {
   ProcessState state = ProcessState::kGone;  // that it was in
   bool idle = false;                         // it never answered, and held nothing
   Overdue killed_for;
-  std::vector<Orphan> orphans;  // the last one first
+  std::optional<Duration> cut_off;  // killed so long after it was asked for shutdown()
+  std::vector<Orphan> orphans;      // the last one first
 };
 
 // What a look at the status pages found.
@@ -70,6 +71,10 @@ class Processes {
   bool Start(uint32_t number);
   ProcessState StateOf(uint32_t number) const;
   void Ready(uint32_t number) { processes_.at(number).state = ProcessState::kReady; }
+  // Its script has a shutdown(): what it gathered is lost with it.
+  void Owes(uint32_t number) { processes_.at(number).owes = true; }
+  // It said that shutdown() is over: it has a while to end by itself.
+  void Stopped(uint32_t number, Instant now);
   // It said that it cannot start. It may end by itself, for a while.
   void StartFailed(uint32_t number, Instant now);
   void Status(uint32_t number, const StatusReading& page);
@@ -99,10 +104,10 @@ class Processes {
 
   void Kill(uint32_t number) { Kill(number, processes_.at(number)); }
   void KillAll();
-  // The node ends: who is idle is asked for shutdown() and killed at `stop_by`, who is starting is
-  // killed, and who works too if it is `late`. Who was at one thing since before `hung` leaves its
-  // stack.
-  void EndAll(bool late, Instant stop_by, Instant hung);
+  // The node ends or closes: who is idle is asked for shutdown() and killed at `stop_by`, who is
+  // starting is killed, and who works too if it is `late`. Who was asked before gets no more time
+  // than until `stop_by` either. Who was at one thing since before `hung` leaves its stack.
+  void EndAll(bool late, Instant stop_by, Instant hung, Instant now);
 
   // In order, since the last call.
   void TakeActions(std::vector<WorkerAction>& actions);
@@ -126,6 +131,9 @@ class Processes {
     StatusReading page;
     Instant busy_since{};
     Instant stop_by = kNever;
+    std::optional<Instant> asked;     // for shutdown()
+    std::optional<Duration> cut_off;  // so long after that
+    bool owes = false;
     bool answered = false;
     bool late = false;
     uint64_t taken_back = 0;  // what has not begun up to this sequence

@@ -48,6 +48,14 @@ void AppendBatchFrame(std::string& out, uint64_t sequence, std::string_view work
   encoder.Bytes(work);
 }
 
+std::optional<bool> ParseReady(std::string_view body) {
+  Decoder in(body);
+  in.U64();  // how long that took
+  const uint8_t shutdown = in.U8();
+  if (!in.Done() || shutdown > 1) return std::nullopt;
+  return shutdown == 1;
+}
+
 std::optional<ResultAnswer> ParseResult(std::string_view body) {
   Decoder in(body);
   ResultAnswer answer;

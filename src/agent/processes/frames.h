@@ -50,6 +50,8 @@ struct FailureText {
 };
 
 // Bodies; nullopt when they are not what the protocol says.
+// Whether the script has a shutdown().
+std::optional<bool> ParseReady(std::string_view body);
 std::optional<ResultAnswer> ParseResult(std::string_view body);
 std::optional<RowsFrame> ParseRows(std::string_view body);
 std::optional<uint64_t> ParseSequence(std::string_view body);

@@ -169,7 +169,10 @@ bool NodeProcesses::OnFrame(uint32_t number, FrameType type, std::string_view bo
   changed_();
   const Instant now = clock_.Now();
   switch (type) {
-    case FrameType::kReady: return body.size() == sizeof(uint64_t) && core_.OnReady(number, now);
+    case FrameType::kReady: {
+      const std::optional<bool> shutdown = ParseReady(body);
+      return shutdown && core_.OnReady(number, *shutdown, now);
+    }
     case FrameType::kInitFailed: {
       std::optional<FailureText> failure = ParseFailure(body);
       if (!failure) return false;
@@ -200,13 +203,14 @@ bool NodeProcesses::OnFrame(uint32_t number, FrameType type, std::string_view bo
       const std::optional<uint64_t> sequence = ParseSequence(body);
       return sequence && core_.OnPassedOver(number, *sequence, now);
     }
-    case FrameType::kStopped:
-      if (!body.empty()) {
-        const std::optional<FailureText> failure = ParseFailure(body);
-        if (!failure) return false;
-        spdlog::warn("shutdown() of {} failed: {}", ProcessName(number), failure->message);
-      }
-      return true;
+    case FrameType::kStopped: {
+      if (body.empty()) return core_.OnStopped(number, "", now);
+      std::optional<FailureText> failure = ParseFailure(body);
+      if (!failure) return false;
+      spdlog::warn("shutdown() of {} failed: {}", ProcessName(number), failure->message);
+      if (failure->message.empty()) failure->message = "it raised";
+      return core_.OnStopped(number, std::move(failure->message), now);
+    }
     case FrameType::kMetric:
       if (!IsMetric(body)) {
         spdlog::warn("a metric of {} is lost: it is no JSON object of 4 KiB at most",

@@ -293,6 +293,12 @@ FieldList FailureRules() {
           "is finished and the listing plans nothing more for so long; 600 if not given.",
           kMostWhole)
           .In(kCoordinator),
+      timeout(
+          "shutdownTimeoutSeconds", &JobSpec::shutdown_timeout,
+          "Time for shutdown() once all mini-batches are done; 300 if not given. What it had to "
+          "write is missing when it raises or takes longer: the job then says ShutdownFailed. A "
+          "drain, a preemption and the end of a pod may leave less.")
+          .In(kCoordinator | kWorker),
       Of("nodeRestartLimit", &JobSpec::node_restart_limit, Whole(0),
          "Restarts of nodes that the job itself caused before it fails. If not given 3 x "
          "nodeCount, "

@@ -88,6 +88,14 @@ void Nodes::Expect(uint32_t count) {
   limited_ = true;
 }
 
+std::vector<ProcessId> Nodes::OfNobody(std::vector<ProcessId> processes) const {
+  std::erase_if(processes, [this](const ProcessId& process) {
+    const Node* const node = Find(process.node);
+    return process.node < expected_ || (node != nullptr && (node->registered || node->silent));
+  });
+  return processes;
+}
+
 bool Nodes::AllHeard() const {
   for (uint32_t index = 0; index < expected_; ++index) {
     const Node* const node = Find(index);

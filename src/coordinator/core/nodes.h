@@ -14,6 +14,7 @@
 #include "base/time.h"
 #include "job/ids.h"
 #include "job/leases.h"
+#include "job/shutdowns.h"
 
 namespace parallelrun {
 
@@ -73,6 +74,8 @@ class Nodes {
   uint32_t expected() const { return expected_; }
   // Only a changed number sends anybody away.
   bool Expected(uint32_t index) const { return !limited_ || index < expected_; }
+  // Those whose node is neither there nor expected.
+  std::vector<ProcessId> OfNobody(std::vector<ProcessId> processes) const;
   // Each of them has told in this epoch what it holds.
   bool AllHeard() const;
 

@@ -20,6 +20,9 @@ std::string ClockText(Duration duration) {
 // What follows the processing: concatenating the rows, and the result.
 std::string EndOf(const Coordinator& coordinator) {
   const JobState& state = coordinator.state();
+  if (coordinator.phase() == Coordinator::Phase::kClosing) {
+    return " Waiting for the processes to end their shutdown().";
+  }
   if (coordinator.phase() == Coordinator::Phase::kFinalizing) {
     return fmt::format(" Concatenating {} rows into the output.", state.counts().rows);
   }

@@ -197,6 +197,7 @@ Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& m
       {"processes", config.processes},
       {"runTimeoutSeconds", WholeSeconds(spec.run_invocation_timeout)},
       {"overheadTimeoutSeconds", WholeSeconds(spec.task_overhead_timeout)},
+      {"shutdownTimeoutSeconds", WholeSeconds(spec.shutdown_timeout)},
       {"speculation", config.speculation()},
       {"environment", environment},
       {"python", spec.environment.python},

@@ -95,6 +95,22 @@ std::string Others(const InputChanges::Files& files) {
   return others == 0 ? "" : fmt::format("and {} more", others);
 }
 
+// Whoever hears of a success believes that it is of the files that are there.
+Result<StartDecision> WithFinished(const NewRun& run, const StartDecision& decision,
+                                   const InputChanges& changes) {
+  if (changes.differ.count + changes.added.count == 0) return decision;
+  std::vector<std::string> lines = changes.differ.named;
+  if (const std::string others = Others(changes.differ); !others.empty()) lines.push_back(others);
+  for (const std::string& added : changes.added.named) lines.push_back(added + " (added)");
+  if (const std::string others = Others(changes.added); !others.empty()) lines.push_back(others);
+  return Error{
+      Code::kInvalid,
+      "this run has finished, and its inputs have changed since:" + Lines(lines) +
+          "\nits output is that of the files as they were; for one of those that are there "
+          "now start over with " +
+          AskFor(run, IfExists::kOverwrite)};
+}
+
 }  // namespace
 
 bool AsksForDamage(const NewRun& run, const JobState& state) {
@@ -141,14 +157,19 @@ Result<StartDecision> DecideStart(const NewRun& run, const JobState& state) {
   }
   if (!types->empty() && run.if_exists != IfExists::kRetryFailed) return OtherTypes(run, *types);
   const JobCounts& counts = state.counts();
-  const bool retry =
-      run.if_exists == IfExists::kRetryFailed && counts.failed + counts.items_isolated > 0;
+  // With an appended file every row is there, whatever a shutdown() had to write besides: only who
+  // asks for it has them run again. Without one, what it had to write is the result.
+  const bool asks = run.if_exists == IfExists::kRetryFailed;
+  const bool unclosed = !state.shutdowns().NotClosed().empty();
+  const bool retry = asks && (counts.failed + counts.items_isolated > 0 || unclosed);
   // Every row is in the ledger.
   const bool damaged = state.published() && !run.output_path.empty() &&
                        (!run.output_there || !run.output_damage.empty());
   // A finished run stays finished, unless what failed is to be tried again, or published again.
   decision.write_settings = !HasFinished(state) || retry || damaged;
   decision.continues = decision.write_settings;
+  decision.has_finished = !decision.continues;
+  decision.run_again = decision.continues && unclosed && (asks || run.output_path.empty());
   decision.may_replace = before.may_replace;
   if (run.output_there) decision.damage = run.output_damage;
   if (decision.continues) {
@@ -164,6 +185,7 @@ Result<StartDecision> DecideStart(const NewRun& run, const JobState& state) {
 
 Result<StartDecision> DecideWithInputs(const NewRun& run, const JobState& state,
                                        const StartDecision& decision, const InputChanges& changes) {
+  if (decision.has_finished) return WithFinished(run, decision, changes);
   if (changes.differ.count == 0) return decision;
   if (NothingToKeep(run, state)) {
     StartDecision over;

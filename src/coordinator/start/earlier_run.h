@@ -35,8 +35,13 @@ struct StartDecision {
   bool may_replace = false;        // whatever is in the output's place
   std::vector<std::string> taken;  // what makes run() another one than before, a line each
   std::string damage;              // of the output, which is published again
+  // Results whose process did not end its shutdown() are void.
+  bool run_again = false;
   // A person continues the run: its files must be those that were planned.
   bool continues = false;
+  // A person asks for a run that has finished: its success is only told if its files are still
+  // those.
+  bool has_finished = false;
 };
 
 // Whether it matters that the output still is what was published: to a person who continues a run
@@ -47,7 +52,8 @@ bool AsksForDamage(const NewRun& run, const JobState& state);
 Result<StartDecision> DecideStart(const NewRun& run, const JobState& state);
 
 // What becomes of a decision that continues the run, with the files that are there now. Files that
-// were added change no mini-batch: they are left out.
+// were added change no mini-batch: they are left out. Of a run that has finished any change is told
+// as an error: nothing will be done about it.
 Result<StartDecision> DecideWithInputs(const NewRun& run, const JobState& state,
                                        const StartDecision& decision, const InputChanges& changes);
 

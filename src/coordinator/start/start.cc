@@ -25,6 +25,7 @@
 #include "coordinator/progress.h"
 #include "coordinator/start/earlier_run.h"
 #include "coordinator/start/newest_pod.h"
+#include "coordinator/start/run_again.h"
 #include "coordinator/start/start_server.h"
 #include "coordinator/start/state_lock.h"
 #include "coordinator/types/types_json.h"
@@ -118,12 +119,15 @@ Result<Decided> Decide(const CoordinatorConfig& config, const JobLayout& layout,
   }
   const Result<StartDecision> decision = DecideStart(run, state);
   if (!decision.ok()) return decision.error();
-  if (!decision->continues) return Decided{*decision, ""};
-  if (const Status known = CheckTypes(layout, state); !known.ok()) return known.error();
+  if (!decision->continues && !decision->has_finished) return Decided{*decision, ""};
+  if (decision->continues) {
+    if (const Status known = CheckTypes(layout, state); !known.ok()) return known.error();
+  }
   const Result<InputChanges> changes = Compare(layout, opened, files, starting);
   if (!changes.ok()) return changes.error();
   const Result<StartDecision> with_inputs = DecideWithInputs(run, state, *decision, *changes);
   if (!with_inputs.ok()) return with_inputs.error();
+  if (with_inputs->has_finished) return Decided{*with_inputs, ""};
   return Decided{*with_inputs, WarningOf(*with_inputs, *changes)};
 }
 
@@ -175,6 +179,25 @@ Status Begin(const CoordinatorConfig& config, const StartDecision& decision, Ope
   return begun;
 }
 
+// Durable before anybody is told of it.
+Status RunAgain(const JobLayout& layout, const Files& files, Opened& opened) {
+  const auto again = ResultsToRunAgain(files, layout.state_folder, opened.state);
+  if (!again.ok()) return again.error();
+  uint64_t results = 0;
+  for (const AgainRecord& record : *again) {
+    const Ledger::Appended appended = opened.ledger->Append(record);
+    if (Status s = opened.state.Apply(record, appended.record, appended.rows); !s.ok()) return s;
+    results += record.results.size();
+  }
+  const Result<uint64_t> flushed = opened.ledger->Flush();
+  if (!flushed.ok()) return flushed.error();
+  spdlog::warn(
+      "{} mini-batches are run again: the processes that had run them did not end their "
+      "shutdown()",
+      results);
+  return {};
+}
+
 CoordinatorLimits Limits(const CoordinatorConfig& config, const Opened& opened) {
   const JobSpec& spec = config.job.spec;
   const std::string& plan = opened.plan_settings;
@@ -195,6 +218,7 @@ CoordinatorLimits Limits(const CoordinatorConfig& config, const Opened& opened) 
   // Work of one setting is never mixed with another's: see offers in docs/coordinator-api.md.
   limits.settings_digest = XXH3_64bits_withSeed(plan.data(), plan.size(), config.code_digest);
   limits.progress_timeout = spec.progress_update_timeout;
+  limits.shutdown_timeout = spec.shutdown_timeout;
   limits.first_task_timeout = spec.first_task_creation_timeout;
   return limits;
 }
@@ -297,6 +321,11 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files,
   const StartDecision& decision = decided->decision;
   if (const Status begun = Begin(config, decision, *opened); !begun.ok()) {
     return Refuse(ledger, files, *held, begun.error());
+  }
+  if (decision.run_again) {
+    if (const Status again = RunAgain(*layout, files, *opened); !again.ok()) {
+      return Refuse(ledger, files, *held, again.error());
+    }
   }
   if (!decided->warning.empty()) spdlog::warn("{}", decided->warning);
   if (decision.overwrite) ClearLogTree(log_folder);

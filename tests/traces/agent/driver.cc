@@ -3,12 +3,14 @@
 // plans them; 4@1.2 is the second lease of epoch 1, of mini-batch 4.
 //
 //   node [processes=N] [lease=S] [run-timeout=S] [overhead-timeout=S] [drain-grace=S]
-//        [no-speculation] [async]    the node and its job; the first command
+//        [no-speculation] [async] [shutdown] [shutdown-timeout=S]    the node and its job, whose
+//        script may have a shutdown(); the first command
 //   begin [leases=…]            it registers, all its processes are ready, and the answer to its
 //   first
 //                               report leases it these; told is only what it does then
 //   registered [epoch=N] [first=N] [settings=N]       the coordinator takes its registration
 //   answer report|park [leases=…] [settled=…] [refused=…] [adopted=…] [epoch=N] [finish] [drain]
+//                               [close]
 //                               lists of mini-batches; settled=all: all that was reported
 //   lost CALL | busy CALL | stale CALL | refused CALL    what becomes of the call: no answer, 503,
 //   409,
@@ -19,6 +21,7 @@
 //   waits P                     the page: it is at none
 //   rows P BATCH [bytes=N]      a part of its rows
 //   result P BATCH [rows=N] | fails P BATCH why=TEXT [no-space] | passes-over P BATCH
+//   stopped P [why=TEXT]        shutdown() has returned, or raised
 //   exits P why=TEXT
 //   tells P TEXT                a metric
 //   room | no-room why=TEXT     as measured where the node writes
@@ -98,6 +101,7 @@ class Driver {
         {"result", &Driver::Result},
         {"fails", &Driver::Fails},
         {"passes-over", &Driver::PassesOver},
+        {"stopped", &Driver::Stopped},
         {"exits", &Driver::Exits},
         {"tells", &Driver::Tells},
         {"room", &Driver::Room},
@@ -125,6 +129,8 @@ class Driver {
     terms_.speculation = !command.Flag("no-speculation");
     terms_.async = command.Flag("async");
     terms_.settings_digest = 1;
+    shutdown_ = command.Flag("shutdown");
+    terms_.shutdown_timeout = seconds(command.Number("shutdown-timeout", 300));
     options_.drain_grace = seconds(command.Number("drain-grace", 40));
     if (core_) command.Wrong("there is one already");
     core_ = std::make_unique<AgentCore>(options_, now_);
@@ -137,7 +143,7 @@ class Driver {
     Pump();
     for (auto& [number, worker] : workers_) {
       worker.page = {0, Phase::kWaiting, now_};
-      core_->OnReady(number, now_);
+      core_->OnReady(number, shutdown_, now_);
     }
     Reply(CallKind::kPark, {});  // a newer exchange ends the older one
     Pump();
@@ -207,6 +213,7 @@ class Driver {
     AddLeases(command, reply);
     if (command.Flag("finish")) reply.directive = Directive::kFinish;
     if (command.Flag("drain")) reply.directive = Directive::kDrain;
+    if (command.Flag("close")) reply.directive = Directive::kClose;
     Reply(call, reply);
   }
 
@@ -267,7 +274,12 @@ class Driver {
   void Ready(Command& command) {
     const uint32_t process = Process(command);
     workers_[process].page = {0, Phase::kWaiting, now_};
-    Took(core_->OnReady(process, now_), process);
+    Took(core_->OnReady(process, shutdown_, now_), process);
+  }
+
+  void Stopped(Command& command) {
+    const uint32_t process = Process(command);
+    Took(core_->OnStopped(process, command.Text("why", ""), now_), process);
   }
 
   void InitFails(Command& command) {
@@ -471,6 +483,7 @@ class Driver {
   std::unique_ptr<AgentCore> core_;
   Instant now_{seconds(1000)};
   bool passing_ = false;
+  bool shutdown_ = false;
   bool answered_ = false;
   bool alone_ = false;
   bool ended_ = false;

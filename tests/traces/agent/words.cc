@@ -19,6 +19,12 @@ const char* EventWords(ProcessEvent::Kind kind) {
     case ProcessEvent::Kind::kHeader: return "header";
     case ProcessEvent::Kind::kNoRoom: return "no room";
     case ProcessEvent::Kind::kRanOut: return "ran out of space";
+    case ProcessEvent::Kind::kOwes: return "has a shutdown()";
+    case ProcessEvent::Kind::kOwing: return "shutdown() is to be run by";
+    case ProcessEvent::Kind::kClosed: return "shutdown() has ended";
+    case ProcessEvent::Kind::kCloseFailed: return "shutdown() failed";
+    case ProcessEvent::Kind::kCutOff: return "shutdown() was cut off";
+    case ProcessEvent::Kind::kCloseLost: return "shutdown() is lost";
   }
   return "";
 }
@@ -48,8 +54,9 @@ std::string HeldWords(const ExchangeRequest& request) {
 }
 
 std::string EventLine(const ProcessEvent& event) {
-  const bool of_node =
-      event.kind >= ProcessEvent::Kind::kNoRoom || event.kind == ProcessEvent::Kind::kGaveUp;
+  using Kind = ProcessEvent::Kind;
+  const bool of_node = event.kind == Kind::kNoRoom || event.kind == Kind::kRanOut ||
+                       event.kind == Kind::kGaveUp || event.kind == Kind::kOwing;
   const std::string of = of_node ? "" : fmt::format("process {}: ", event.process);
   // Without a word these two say that it is over.
   if (event.message.empty() && event.kind == ProcessEvent::Kind::kNoRoom) return "room again";

@@ -3,7 +3,8 @@
 //
 //   limits [nodes=N] [processes=N] [tries=N] [losses=N] [speculation] [slow=S] [isolate]
 //          [progress-timeout=S] [first-task-timeout=S] [error-threshold=N] [failed-count=N]
-//          [failed-percent=N] [short-return-fails]      a job; it is the first command, or left out
+//          [failed-percent=N] [short-return-fails] [shutdown-timeout=S] [summary-only]    a job; it
+//          is the first command, or left out
 //   plan N [items=N] [more]     N further mini-batches of so many items (1); durable, unless there
 //                               is "more" to come
 //   plan-ends | plan-fails why=TEXT
@@ -49,6 +50,7 @@ const char* PhaseName(Phase phase) {
   switch (phase) {
     case Phase::kRunning: return "runs";
     case Phase::kDraining: return "drains";
+    case Phase::kClosing: return "closes";
     case Phase::kDeciding: return "has a verdict that is not durable";
     case Phase::kFinalizing: return "publishes";
     case Phase::kEnded: return "has ended";

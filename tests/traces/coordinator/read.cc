@@ -72,7 +72,13 @@ ProcessEvent::Kind ReadEvent(Command& command, const std::string& text) {
                                                     {"metric", Kind::kMetric},
                                                     {"header", Kind::kHeader},
                                                     {"no-room", Kind::kNoRoom},
-                                                    {"ran-out", Kind::kRanOut}};
+                                                    {"ran-out", Kind::kRanOut},
+                                                    {"owes", Kind::kOwes},
+                                                    {"owing", Kind::kOwing},
+                                                    {"closed", Kind::kClosed},
+                                                    {"close-failed", Kind::kCloseFailed},
+                                                    {"cut-off", Kind::kCutOff},
+                                                    {"close-lost", Kind::kCloseLost}};
   return ReadWord(command, text, words);
 }
 
@@ -104,6 +110,8 @@ CoordinatorLimits ReadLimits(Command& c) {
   limits.slow_least = time("slow", limits.slow_least);
   limits.progress_timeout = time("progress-timeout", limits.progress_timeout);
   limits.first_task_timeout = time("first-task-timeout", limits.first_task_timeout);
+  limits.shutdown_timeout = time("shutdown-timeout", limits.shutdown_timeout);
+  limits.rules.append_row = !c.Flag("summary-only");
   limits.rules.thresholds = ReadThresholds(c);
   return limits;
 }
@@ -117,6 +125,7 @@ std::vector<Finished> ReadFinished(Command& c, const JobState& state) {
     for (const std::string& text : c.List(key)) {
       const LeaseName name = ReadLease(c, text);
       Finished done = CoordinatorHarness::Done(name, kind);
+      done.process = static_cast<uint32_t>(c.Number("process", 0));
       if (kind == Kind::kSucceeded) {
         const uint64_t items = state.known(name.id) ? state.batch(name.id).items : 1;
         done.items_succeeded = static_cast<uint32_t>(c.Number("items", items));

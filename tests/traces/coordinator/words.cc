@@ -65,6 +65,15 @@ struct Sayer {
   std::string operator()(const SkippedRecord& r) const {
     return fmt::format("{} items of {} left out as unreadable", r.items, OfLease(r.id, r.fence));
   }
+  std::string operator()(const ShutdownRecord& r) const {
+    const char* const ends[] = {"",       "is to be run", "has ended",
+                                "failed", "was cut off",  "is lost"};
+    return fmt::format("shutdown() of process {} of node {} {}{}{}", r.process, r.node,
+                       ends[static_cast<size_t>(r.end)], r.message.empty() ? "" : ": ", r.message);
+  }
+  std::string operator()(const AgainRecord& r) const {
+    return fmt::format("results of process {} of node {} are void", r.process, r.node);
+  }
 };
 
 }  // namespace
@@ -96,6 +105,7 @@ std::string Say(const Result<ExchangeReply>& reply) {
   });
   if (reply->directive == Directive::kDrain) parts.emplace_back("drain");
   if (reply->directive == Directive::kFinish) parts.emplace_back("finish");
+  if (reply->directive == Directive::kClose) parts.emplace_back("close");
   return parts.empty() ? "nothing" : fmt::format("{}", fmt::join(parts, "; "));
 }
 

@@ -70,6 +70,7 @@ TEST(Parse, ReadsTheExampleWithItsDefaults) {
   EXPECT_EQ(spec.run_invocation_timeout, seconds(60));
   EXPECT_EQ(spec.task_overhead_timeout, seconds(600));
   EXPECT_EQ(spec.progress_update_timeout, seconds(300));
+  EXPECT_EQ(spec.shutdown_timeout, seconds(300));
   EXPECT_EQ(spec.coordinator.resources["limits"]["memory"], "512Mi");
 }
 
@@ -117,6 +118,7 @@ spec:
   runInvocationTimeoutSeconds: 3600
   taskOverheadTimeoutSeconds: 1
   firstTaskCreationTimeoutSeconds: 1e3
+  shutdownTimeoutSeconds: 45
   loggingLevel: DEBUG
   profiling: cProfile
   resourceMonitorIntervalSeconds: 0

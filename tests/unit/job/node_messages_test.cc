@@ -144,7 +144,7 @@ TEST(NodeMessagesTest, EventsAreBounded) {
   EXPECT_FALSE(taken(Kind::kMetric, kMaxMetricBytes + 1));
   EXPECT_TRUE(taken(Kind::kHeader, kMaxHeaderBytes));
   EXPECT_FALSE(taken(Kind::kHeader, kMaxHeaderBytes + 1));
-  EXPECT_FALSE(taken(static_cast<Kind>(10), 0));
+  EXPECT_FALSE(taken(static_cast<Kind>(16), 0));
   EXPECT_FALSE(taken(static_cast<Kind>(0), 0));
 }
 

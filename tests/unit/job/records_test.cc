@@ -124,6 +124,8 @@ std::vector<Record> Samples() {
           TypesRecord{2, R"({"columns":[]})"},
           CompanyRecord{2, {7, 8, 7 + (BatchId{3} << 32)}},
           SkippedRecord{7, {3, 8}, 5},
+          ShutdownRecord{1, 2, ProcessEnd::kFailed, "OSError: full (s.py:3)", "user/error/1/p.txt"},
+          AgainRecord{1, 2, {{7, 3, 4}, {8 + (BatchId{3} << 32), 1, 0}}},
           UnknownRecord{128, "more about it"},
           UnknownRecord{255, ""}};
 }
@@ -415,7 +417,10 @@ TEST(RecordsTest, UnknownValuesAreRefused) {
   };
   EXPECT_TRUE(refused(Encoded(LostRecord{}), 0, 0));
   EXPECT_TRUE(refused(Encoded(LostRecord{}), 0, 13));
-  EXPECT_TRUE(refused(Encoded(SkippedRecord{}), 0, 16));
+  EXPECT_TRUE(refused(Encoded(SkippedRecord{}), 0, 18));
+  EXPECT_TRUE(refused(Encoded(ShutdownRecord{}), 5 + 8, 0));
+  EXPECT_TRUE(refused(Encoded(ShutdownRecord{}), 5 + 8, 6));
+  EXPECT_TRUE(refused(Encoded(AgainRecord{1, 2, {{7, 3, 4}}}), 5 + 8, 2));
   EXPECT_TRUE(refused(Encoded(UnknownRecord{128, ""}), 0, 127));
   const size_t cause = 5 + 8 + 12 + 8 + 8 + 24;
   EXPECT_TRUE(refused(Encoded(FailedRecord{}), cause, 0));

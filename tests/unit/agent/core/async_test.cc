@@ -77,7 +77,7 @@ TEST(AgentCoreAsync, ThoseThatWereThereAtADeathAreTriedAlone) {
   uint32_t process = 1;
   size_t answered = 0;
   for (int round = 0; round < 10 && answered < 5; ++round) {
-    ASSERT_TRUE(h.core.OnReady(process, h.now()));
+    ASSERT_TRUE(h.core.OnReady(process, false, h.now()));
     h.Step();
     while (!h.given[process].empty() && answered < 5) {
       ASSERT_THAT(h.given[process], SizeIs(1)) << "not alone";

@@ -15,7 +15,7 @@ TEST(Ending, ADrainReturnsAndHasATimeByWhichItIsOver) {
   EXPECT_TRUE(ending.draining());
   EXPECT_FALSE(ending.Late(kAsked + seconds(24)));
   EXPECT_TRUE(ending.Late(kAsked + seconds(25)));
-  EXPECT_EQ(ending.StopBy(seconds(30), kAsked), kAsked + seconds(25));
+  EXPECT_EQ(ending.StopBy(seconds(300), seconds(30), kAsked), kAsked + seconds(25));
   // Nobody answers: two seconds for the last reports.
   ending.NoProcessLeft(false, true, kAsked + seconds(26));
   EXPECT_FALSE(ending.done());
@@ -66,7 +66,8 @@ TEST(Ending, WhenTheJobIsOverShutdownHasItsWholeLimit) {
   Ending ending;
   EXPECT_EQ(ending.Begin(AgentEnd::kFinished, seconds(0), "", kAsked), Then::kDrop);
   EXPECT_TRUE(ending.Mute());
-  EXPECT_EQ(ending.StopBy(seconds(30), kAsked), kAsked + seconds(30));
+  EXPECT_EQ(ending.StopBy(seconds(300), seconds(30), kAsked), kAsked + seconds(30));
+  EXPECT_EQ(ending.StopBy(seconds(5), seconds(30), kAsked), kAsked + seconds(5));
   EXPECT_EQ(ending.Begin(AgentEnd::kLost, seconds(0), "", kAsked), Then::kNothing);
   ending.NoProcessLeft(false, true, kAsked);
   EXPECT_EQ(ending.end(), AgentEnd::kFinished);

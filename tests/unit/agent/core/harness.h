@@ -63,7 +63,7 @@ class CoreHarness {
     ASSERT_EQ(Next(), CallKind::kRegister);
     core.OnRegistered(registration, now_);
     Step();
-    for (const uint32_t process : started) ASSERT_TRUE(core.OnReady(process, now_));
+    for (const uint32_t process : started) ASSERT_TRUE(core.OnReady(process, false, now_));
     Step();
     ASSERT_EQ(Next(), CallKind::kReport);
   }

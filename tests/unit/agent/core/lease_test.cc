@@ -46,7 +46,7 @@ TEST(AgentCoreLease, WithoutSpeculationRunEndsBeforeItsLease) {
   EXPECT_THAT(h.killed, ElementsAre(0));
   h.Exit(0, "was killed by signal 9 (SIGKILL)");
   ASSERT_THAT(h.started, SizeIs(2));
-  EXPECT_TRUE(h.core.OnReady(1, h.now()));
+  EXPECT_TRUE(h.core.OnReady(1, false, h.now()));
   h.Silence(3);
   EXPECT_THAT(h.given[1], IsEmpty()) << "somebody else may have it";
   EXPECT_EQ(h.core.held(), 1U);

@@ -81,7 +81,7 @@ TEST(AgentCoreProcess, AProcessThatBeginsWithNothingIsKilledWithoutBlame) {
     h.Exit(0, "was killed by signal 9 (SIGKILL)");
     EXPECT_EQ(h.core.held(), 2U);
     ASSERT_THAT(h.started, ElementsAre(0, 1));
-    EXPECT_TRUE(h.core.OnReady(1, h.now()));
+    EXPECT_TRUE(h.core.OnReady(1, false, h.now()));
     h.Step();
     EXPECT_THAT(h.given[1], SizeIs(2));  // both, again
     ASSERT_TRUE(h.NextReport());
@@ -125,7 +125,7 @@ TEST(AgentCoreProcess, ProcessesThatNeverBeginAreGivenUp) {
     EXPECT_THAT(h.why, HasSubstr("a thread that init() left behind"));
     h.Exit(death, "was killed by signal 9 (SIGKILL)");
     if (death == 2) break;
-    ASSERT_TRUE(h.core.OnReady(death + 1, h.now()));
+    ASSERT_TRUE(h.core.OnReady(death + 1, false, h.now()));
     h.Step();
   }
   EXPECT_THAT(h.started, SizeIs(3));
@@ -151,7 +151,7 @@ TEST(AgentCoreProcess, ADeathTellsWhichOutputIsTheMiniBatchs) {
   idle.Start();
   for (int deaths = 0; deaths < 3; ++deaths) {
     idle.Exit(idle.started.back(), "exited with status 1", output);
-    ASSERT_TRUE(idle.core.OnReady(idle.started.back(), idle.now()));
+    ASSERT_TRUE(idle.core.OnReady(idle.started.back(), false, idle.now()));
     idle.Step();
   }
   ASSERT_TRUE(idle.NextReport());
@@ -195,7 +195,7 @@ TEST(AgentCoreProcess, ADeathBetweenMiniBatchesIsNobodysFaultThreeTimes) {
   for (int i = 0; i < 2; ++i) {
     h.Exit(process);
     process = h.started.back();
-    EXPECT_TRUE(h.core.OnReady(process, h.now()));
+    EXPECT_TRUE(h.core.OnReady(process, false, h.now()));
     h.Step();
     EXPECT_THAT(h.given[process], SizeIs(2));
     EXPECT_EQ(h.core.held(), 2U);
@@ -213,7 +213,7 @@ TEST(AgentCoreProcess, AnswersOutOfOrderAreNotTaken) {
   EXPECT_FALSE(h.core.OnRows(0, 3, "x"));
   EXPECT_FALSE(h.Succeed(0, 99));
   EXPECT_FALSE(h.Succeed(7, 2));
-  EXPECT_FALSE(h.core.OnReady(0, h.now()));  // twice
+  EXPECT_FALSE(h.core.OnReady(0, false, h.now()));  // twice
   EXPECT_TRUE(h.Succeed(0, 2));
 }
 
@@ -334,7 +334,7 @@ TEST(AgentCoreProcess, ASuccessfulInitStartsTheCountAgain) {
   h.Step();
   h.Exit(0);
   h.Exit(1);
-  EXPECT_TRUE(h.core.OnReady(2, h.now()));
+  EXPECT_TRUE(h.core.OnReady(2, false, h.now()));
   h.Exit(2);  // one idle death
   h.Exit(3);
   h.Exit(4);
@@ -349,7 +349,7 @@ TEST(AgentCoreProcess, ProcessesThatDieIdleForEverEndTheNode) {
   h.core.OnRegistered(h.registration, h.now());
   h.Step();
   for (uint32_t process = 0; process < 3; ++process) {
-    EXPECT_TRUE(h.core.OnReady(process, h.now()));
+    EXPECT_TRUE(h.core.OnReady(process, false, h.now()));
     h.Exit(process);
   }
   EXPECT_THAT(h.started, SizeIs(3));
@@ -489,7 +489,7 @@ TEST(AgentCoreProcess, ANewRangeOfNamesIsAskedFor) {
   while (h.started.size() < kProcessRange) {
     h.Exit(process);
     process = h.started.back();
-    EXPECT_TRUE(h.core.OnReady(process, h.now()));
+    EXPECT_TRUE(h.core.OnReady(process, false, h.now()));
     h.Step();
     // Somebody answers now and then, so that the node is not given up.
     h.core.OnFailed(process, {h.given[process].at(0), 1, Cause::kRun, "Exception", "x", ""},

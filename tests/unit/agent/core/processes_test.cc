@@ -279,14 +279,14 @@ TEST(Processes, AtTheEndWhoWasAtOneThingForLongLeavesItsStack) {
     processes.Start(0);
     const Instant since(seconds(100));
     processes.Status(0, {0, Phase::kInit, since});
-    processes.EndAll(true, since + seconds(9), hung ? since + seconds(1) : since);
+    processes.EndAll(true, since + seconds(9), hung ? since + seconds(1) : since, since);
     EXPECT_EQ(KilledWithStack(processes), hung);
   }
   // Before it reads its first frame it does not know the signal.
   Registration terms;
   Processes processes(terms);
   processes.Start(0);
-  processes.EndAll(true, Instant(seconds(9)), Instant(seconds(9)));
+  processes.EndAll(true, Instant(seconds(9)), Instant(seconds(9)), Instant(seconds(9)));
   EXPECT_EQ(KilledWithStack(processes), false);
 }
 
@@ -296,10 +296,10 @@ TEST(Processes, AtTheEndTheIdleAreAskedAndTheOthersKilled) {
   h.Give(0);
   h.Actions();
   const Instant stop_by = h.now + seconds(30);
-  h.processes.EndAll(false, stop_by, Instant::min());
+  h.processes.EndAll(false, stop_by, Instant::min(), h.now);
   EXPECT_THAT(h.Actions(), ElementsAre(Do::kStop, Do::kKill));
   EXPECT_EQ(h.processes.NextDeadline(), stop_by);
-  h.processes.EndAll(true, stop_by, Instant::min());
+  h.processes.EndAll(true, stop_by, Instant::min(), h.now);
   EXPECT_THAT(h.Actions(), ElementsAre(Do::kKill)) << "the one that works";
   h.now = stop_by;
   h.Check();

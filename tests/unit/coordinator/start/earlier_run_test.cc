@@ -287,7 +287,39 @@ TEST(EarlierRun, AddedFilesAreLeftOutWithAWarning) {
                                                   HasSubstr("with the new. Added")));
 }
 
-// Who comes again, or finds a finished run, has nothing to compare.
+TEST(EarlierRun, AFinishedRunOfOtherFilesIsNoSuccess) {
+  const NewRun run = Asking(IfExists::kResume, true);
+  const JobState done = StateOf(Left::kDone);
+  const StartDecision decision = *DecideStart(run, done);
+  EXPECT_TRUE(decision.has_finished && !decision.continues);
+  EXPECT_TRUE(DecideWithInputs(run, done, decision, {}).ok());
+  InputChanges changes;
+  changes.added = {2, {"inputs[in]: /in/b"}};
+  EXPECT_THAT(DecideWithInputs(run, done, decision, changes).error().message,
+              AllOf(HasSubstr("this run has finished, and its inputs have changed since:\n"),
+                    HasSubstr("/in/b (added)\n  and 1 more\n"), HasSubstr("--overwrite")));
+  changes = {};
+  changes.differ = {1, {"inputs[in]: /in/a is gone"}};
+  EXPECT_EQ(DecideWithInputs(run, done, decision, changes).error().code, Code::kInvalid);
+}
+
+TEST(EarlierRun, ResultsAreVoidWhereShutdownWasToWriteThemOrWhoAsks) {
+  JobState failed = StateOf(Left::kSomeSucceeded);
+  const ProcessId by{0, 0};
+  const auto apply = [&](const Record& record) { ASSERT_TRUE(failed.Apply(record, {}, {}).ok()); };
+  apply(ShutdownRecord{by.node, by.number, ProcessEnd::kOpen, "", ""});
+  NewRun run = Asking(IfExists::kResume);
+  EXPECT_FALSE(DecideStart(run, failed)->run_again) << "it has no result yet";
+  for (BatchId id = 0; id < failed.counts().planned; ++id) {
+    if (!failed.settled(id)) apply(ResultRecord{id, {9, 1}, 0, 0, 0, 1, 1, "", {}});
+  }
+  EXPECT_FALSE(DecideStart(run, failed)->run_again) << "its rows are there";
+  EXPECT_TRUE(DecideStart(Asking(IfExists::kRetryFailed), failed)->run_again);
+  run.output_path.clear();
+  EXPECT_TRUE(DecideStart(run, failed)->run_again);
+}
+
+// Who comes again has nothing to compare.
 TEST(EarlierRun, FilesAreComparedWhenAPersonContinues) {
   EXPECT_TRUE(DecideStart(Asking(IfExists::kResume), StateOf(Left::kSomeSucceeded))->continues);
   EXPECT_TRUE(DecideStart(Asking(IfExists::kRetryFailed), StateOf(Left::kDoneInPart))->continues);

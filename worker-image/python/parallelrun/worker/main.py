@@ -83,7 +83,8 @@ class Worker:
             self.channel.send(frames.INIT_FAILED, failure.to_json())
             return False
         ready = self.page.enter(0, WAITING)
-        self.channel.send(frames.READY, _U64.pack(ready - began))
+        owes = self.script.shutdown is not None
+        self.channel.send(frames.READY, _U64.pack(ready - began) + bytes([owes]))
         return True
 
     def _load(self):

@@ -1,0 +1,51 @@
+// Closing: the time between the last result and the verdict, in which the processes run shutdown().
+// It is bounded, whoever is heard of or not. Times are working time. Pure; not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/time.h"
+#include "job/ids.h"
+#include "job/node_messages.h"
+#include "job/shutdowns.h"
+
+namespace parallelrun {
+
+class Closing {
+ public:
+  // `timeout`: what a shutdown() may take.
+  explicit Closing(Duration timeout) : timeout_(timeout) {}
+
+  // `position`: up to there the ledger must be durable before anybody is told.
+  void Begin(Instant worked, uint64_t position);
+  // True once: when that is so.
+  bool Durable(uint64_t durable);
+  // Nodes are told to close.
+  bool tells() const { return tells_; }
+  // Who was not heard of by now will not be.
+  bool Overdue(Instant worked) const;
+
+  // --- whether a node was told, in the incarnation that is in force
+  // An older one may be answered last.
+  void Told(uint32_t node, const Incarnation& incarnation);
+  bool WasTold(uint32_t node, const Incarnation& incarnation) const;
+
+ private:
+  const Duration timeout_;
+  std::optional<Instant> began_;
+  uint64_t position_ = 0;
+  bool tells_ = false;
+  std::map<uint32_t, Incarnation> told_;
+};
+
+// What one of the events kOwes and kClosed to kCloseLost says.
+ProcessEnd EndOf(ProcessEvent::Kind kind);
+
+// Those whose number is not among `numbers`, which is the text of an event kOwing.
+std::vector<ProcessId> NotNamed(std::vector<ProcessId> processes, std::string_view numbers);
+
+}  // namespace parallelrun

@@ -1,0 +1,48 @@
+#include "coordinator/start/run_again.h"
+
+#include <map>
+#include <utility>
+
+#include "coordinator/ledger/ledger.h"
+
+namespace parallelrun {
+namespace {
+
+// Of one record, so that it is far below what a record may be.
+constexpr size_t kMostResults = size_t{1} << 16;
+
+}  // namespace
+
+Result<std::vector<AgainRecord>> ResultsToRunAgain(const Files& files,
+                                                   const std::string& state_folder,
+                                                   const JobState& state) {
+  std::map<ProcessId, AgainRecord> open;
+  for (const ProcessId& process : state.shutdowns().NotClosed()) {
+    open[process] = {process.node, process.number, {}};
+  }
+  std::vector<AgainRecord> records;
+  if (open.empty()) return records;
+  const auto visit = [&](const Record& record, const Place&, const Place&) -> Status {
+    const auto* const result = std::get_if<ResultRecord>(&record);
+    if (result == nullptr) return {};
+    const auto found = open.find({result->node, result->process});
+    if (found == open.end() || !state.known(result->id)) return {};
+    const MiniBatch now = state.batch(result->id);
+    // Another one may have taken the place of a result that was void before.
+    if (now.state != MiniBatch::State::kSucceeded || now.fence != result->fence) return {};
+    AgainRecord& again = found->second;
+    again.results.push_back({result->id, result->items_succeeded, result->row_count});
+    if (again.results.size() == kMostResults) {
+      records.push_back(std::exchange(again, {again.node, again.process, {}}));
+    }
+    return {};
+  };
+  const Result<uint64_t> read = Ledger::Inspect(files, state_folder, visit);
+  if (!read.ok()) return read.error();
+  for (auto& [process, again] : open) {
+    if (!again.results.empty()) records.push_back(std::move(again));
+  }
+  return records;
+}
+
+}  // namespace parallelrun

@@ -1,0 +1,21 @@
+// Results whose process has not closed: what its shutdown() was to write may be missing, so a
+// person who continues the run has them made anew (docs/ledger.md, record "again"). Blocking I/O,
+// no state.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "job/job_state.h"
+
+namespace parallelrun {
+
+// For each process that has results and did not close, which results these are: read from the
+// ledger, since memory does not keep who gave which. `state` is what that ledger says.
+Result<std::vector<AgainRecord>> ResultsToRunAgain(const Files& files,
+                                                   const std::string& state_folder,
+                                                   const JobState& state);
+
+}  // namespace parallelrun
