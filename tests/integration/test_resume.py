@@ -127,6 +127,19 @@ def test_an_output_that_is_gone_is_published_again(failed):
     assert (failed.output.parent / "other.txt").read_text() == failed.output.read_text()
 
 
+def test_a_finished_run_of_other_files_is_no_success(failed):
+    expect_the_rest_only(failed, failed.run("--resume"))
+    added = failed.data / "000003 more.txt"
+    added.write_text("another row")
+    for flag in "--resume", "--retry-failed":
+        result = failed.run(flag)
+        assert result.code == 2, result
+        assert "this run has finished, and its inputs have changed since" in result.output
+        assert str(added) in result.output
+    added.unlink()
+    expect_the_rest_only(failed, failed.run("--resume"))
+
+
 def test_a_mended_file_of_a_run_without_a_result_starts_it_over(work):
     work.files(1, text="row 9")
     work.script(SCRIPT)
