@@ -16,6 +16,7 @@
 #include "cli/convert/convert.h"
 #include "cli/ledger_command.h"
 #include "cli/render/submit.h"
+#include "cli/run/code_root.h"
 #include "cli/run/continue_command.h"
 #include "cli/run/local_job.h"
 #include "cli/run/local_run.h"
@@ -36,12 +37,13 @@ int ExplainField(const std::string& path) {
 }
 
 int Init(const QuickJob& job, const std::string& target) {
+  const std::filesystem::path here = std::filesystem::current_path();
   if (std::filesystem::exists(target)) {
     Print(target + " exists: name another file with --file");
     return kExitUsage;
   }
   std::ofstream out(target, std::ios::binary);
-  out << QuickJobYaml(job);
+  out << QuickJobYaml(job, std::filesystem::path(Absolute(here, target)).parent_path());
   out.close();
   if (!out) {
     Print(target + " cannot be written");
@@ -158,6 +160,7 @@ int Main(int argc, char** argv) {
       ->excludes(overwrite);
   run->add_flag("--allow-failures", request.allow_failures,
                 "Exit with 0, and not with 3, when items were lost");
+  run->add_option("--python", request.python, "The Python that runs the script");
   AddQuickOptions(*run, quick, input);
   run->footer("What stands behind -- is the script's arguments.");
 
@@ -262,6 +265,14 @@ int Main(int argc, char** argv) {
       Print(looked.error().message);
       return kExitUsage;
     }
+    const char* home = getenv("HOME");
+    Result<CodeRoot> root = FindCodeRoot(quick.script, request.code, home == nullptr ? "" : home);
+    if (!root.ok()) {
+      Print(root.error().message);
+      return kExitUsage;
+    }
+    quick.code = std::move(root->folder);
+    quick.script = std::move(root->script);
     quick.input = std::move(*looked);
     if (!quick.input.note.empty()) Print(quick.input.note);
     if (init->parsed()) return Init(quick, job_file);

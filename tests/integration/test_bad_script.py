@@ -4,12 +4,14 @@ import pytest
 from support.refusal import expect_refusal
 
 
-def refused(work, script, *words, **options):
+def refused(work, script, *words, code=1):
+    """With 1 a worker has found it out; with 2 nothing was started."""
     work.files(5)
     work.script(script)
     work.job()
     result = work.run()
-    expect_refusal(work, result, *words, code=1, **options)
+    expect_refusal(work, result, *words, code=code)
+    assert work.out.exists() == (code == 1)
     return result
 
 
@@ -26,11 +28,17 @@ def test_missing_script(work):
 
 def test_syntax_error(work):
     script = "def init():\n    pass\n\ndef run(mini_batch)\n    return []\n"
-    refused(work, script, "score.py:4: ", "SyntaxError", "Correct the script")
+    refused(work, script, "score.py:4: ", "SyntaxError", "Correct the script", code=2)
 
 
 def test_no_run(work):
-    refused(work, "def init():\n    pass\n", "there is no function run()", "score.py", "Define")
+    script = "def init():\n    pass\n"
+    refused(work, script, "there is no function run()", "score.py", "Define", code=2)
+
+
+def test_no_run_once_it_is_imported(work):
+    script = "def run(b): return b\n\ndel run\n"
+    refused(work, script, "there is no function run()", "score.py", "Define")
 
 
 def test_run_without_parameter(work):
@@ -52,7 +60,13 @@ def test_init_ends_the_process(work):
 
 def test_import_of_a_missing_module(work):
     script = "import not_installed_here\n\ndef run(b): return b\n"
-    refused(work, script, "No module named 'not_installed_here'", "score.py:1", "Install it")
+    words = ["No module named 'not_installed_here'", "score.py:1", "Install it: "]
+    refused(work, script, *words, "-m pip install not_installed_here", code=2)
+
+
+def test_import_of_a_missing_module_in_a_function(work):
+    script = "def init():\n    import not_installed_here\n\ndef run(b): return b\n"
+    refused(work, script, "No module named 'not_installed_here'", "score.py:2", "Install it")
 
 
 def test_argparse_that_does_not_know_an_argument(work):
@@ -68,7 +82,7 @@ def test_argparse_that_does_not_know_an_argument(work):
 @pytest.mark.parametrize("flags", [[], ["--resume"]])
 def test_a_corrected_script_needs_no_flag(work, flags):
     """Nothing had succeeded: there is nothing to keep."""
-    refused(work, "def run(b): return len(b)\n\ndef run(b\n", "score.py:3: ")
+    refused(work, "def run(b): return b\n\nraise ValueError('not yet')\n", "score.py:3")
     work.script("def run(b): return [open(path).read() for path in b]\n")
     result = work.run(*flags)
     assert result.code == 0, result

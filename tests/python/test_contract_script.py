@@ -102,6 +102,14 @@ def test_b11_the_root_is_on_the_path_and_the_scripts_folder_is_not(launch):
     assert one(launch("src/entry.py")).data == b"src.entry helper at the root None\n"
 
 
+def test_b11_without_a_job_file_the_scripts_folder_comes_first(launch):
+    """As where it is run by hand; then the root."""
+    beside = {"src/helper.py": "NAME = 'own'\n", "below.py": "NAME = 'root'\n"}
+    text = "import helper, below\ndef run(b): return [helper.NAME + below.NAME]\n"
+    script = {"src/near.py": text, **beside}
+    assert one(launch("src/near.py", files=script, scriptFolderFirst=True)).data == b"ownroot\n"
+
+
 @pytest.mark.parametrize("script", ["batch_score.main", "batch_score/main.py", "describe.py"])
 def test_b12_file_nested_path_or_dotted_module(launch, script):
     assert one(launch(script)).succeeded == 1

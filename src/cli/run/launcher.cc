@@ -81,18 +81,8 @@ Launcher::Launcher(const LocalJob& job, const RunRequest& request, std::string f
       key_(RandomHex(32)),
       uid_(RandomHex(16)) {}
 
-Status Launcher::Prepare() {
-  // The programs and the Python package lie beside this program.
-  const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
-  coordinator_program_ = here / "parallelrun-coordinator";
-  agent_program_ = here / "parallelrun-agent";
-  python_package_ = (here.parent_path() / "lib/parallelrun/python").lexically_normal();
-  for (const std::string& path : {coordinator_program_, agent_program_, python_package_}) {
-    if (!fs::exists(path)) {
-      return Error{Code::kNotFound, path + " is missing: ParallelRun is not installed completely"};
-    }
-  }
-
+Status Launcher::Prepare(const Programs& programs) {
+  programs_ = programs;
   std::vector<std::string> leave_out = job_.layout.forbidden;
   leave_out.push_back(folder_);
   for (const PlanInput& input : job_.layout.inputs) leave_out.push_back(input.root);
@@ -138,6 +128,7 @@ Result<pid_t> Launcher::StartCoordinator() {
                        {"resume", request_.resume},
                        {"overwrite", request_.overwrite},
                        {"retryFailed", request_.retry_failed},
+                       {"scriptFolderFirst", request_.quick.has_value()},
                        {"codeDigest", fmt::format("{:x}", code_digest_)},
                        {"nodes", job_.nodes},
                        {"processes", job_.processes},
@@ -147,7 +138,7 @@ Result<pid_t> Launcher::StartCoordinator() {
   Result<Fd> log = AppendTo(job_.layout.log_folder, CoordinatorLog());
   if (!log.ok()) return log.error();
   const Fd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  return Spawn({{coordinator_program_, "--config", "/dev/fd/4"},
+  return Spawn({{programs_.coordinator, "--config", "/dev/fd/4"},
                 OwnEnvironment(),
                 "/",
                 {null.get(), log->get(), log->get(), listening_.get(), file->get(), words_.get()}});
@@ -159,7 +150,7 @@ Result<Launcher::NodeProcess> Launcher::StartNode(size_t index, int attempt) {
                        {"node", index},
                        {"codeFolder", folder_ + "/code"},
                        {"workFolder", fmt::format("{}/node-{}-{}", folder_, index, attempt)},
-                       {"pythonPath", python_package_}};
+                       {"pythonPath", programs_.python_package}};
   Result<Fd> file = MemoryFile(config.dump());
   if (!file.ok()) return file.error();
   Result<Fd> log = AppendTo(job_.layout.log_folder, NodeLog(index));
@@ -170,7 +161,7 @@ Result<Launcher::NodeProcess> Launcher::StartNode(size_t index, int attempt) {
   NodeProcess node{0, Fd(watch[1])};
   const Fd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
   const Result<pid_t> pid = Spawn(
-      {{agent_program_, "guard", "--watch", "3", "--", agent_program_, "--config", "/dev/fd/4"},
+      {{programs_.agent, "guard", "--watch", "3", "--", programs_.agent, "--config", "/dev/fd/4"},
        OwnEnvironment(),
        "/",
        {null.get(), log->get(), log->get(), read_end.get(), file->get()}});

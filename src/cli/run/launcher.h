@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "cli/run/local_job.h"
+#include "cli/run/programs.h"
 
 namespace parallelrun {
 
@@ -19,8 +20,8 @@ class Launcher {
   // `job` and `request` must outlive it. `folder` is the run's own, below TMPDIR.
   Launcher(const LocalJob& job, const RunRequest& request, std::string folder);
 
-  // Finds the programs, copies the code into the folder, and listens on a free port of 127.0.0.1.
-  Status Prepare();
+  // Copies the code into the folder, and listens on a free port of 127.0.0.1.
+  Status Prepare(const Programs& programs);
 
   // Of the coordinator.
   std::string Url() const;
@@ -47,9 +48,7 @@ class Launcher {
   const std::string folder_;
   const std::string key_;
   const std::string uid_;
-  std::string coordinator_program_;
-  std::string agent_program_;
-  std::string python_package_;
+  Programs programs_;
   uint64_t code_digest_ = 0;
   uint16_t port_ = 0;
   Fd listening_;

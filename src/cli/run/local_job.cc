@@ -4,10 +4,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include "api/parse.h"
 #include "api/processes.h"
+#include "cli/run/choose_python.h"
 
 namespace parallelrun {
 namespace {
@@ -42,15 +44,28 @@ Result<Volumes> MapVolumes(const Job& job, const RunRequest& request, const fs::
   return volumes;
 }
 
-Result<std::string> FindCode(const Job& job, const RunRequest& request,
-                             const fs::path& job_folder) {
-  std::string folder = Absolute(job_folder, ".");
-  if (!request.code.empty()) {
-    folder = Absolute(fs::current_path(), request.code);
-  } else if (job.spec.code.kind == CodeKind::kFolder) {
-    folder = Absolute(job_folder, job.spec.code.path);
+std::string CodeFolder(const Job& job, const RunRequest& request, const fs::path& job_folder) {
+  if (!request.code.empty()) return Absolute(fs::current_path(), request.code);
+  const bool named = job.spec.code.kind == CodeKind::kFolder;
+  return Absolute(job_folder, named ? job.spec.code.path : ".");
+}
+
+// The volumes that something of the job lies on and that are no folder here, all at once.
+Status CheckMapped(const JobSpec& spec, const Volumes& volumes) {
+  std::set<std::string> used = {spec.output.to.volume, spec.logs.volume, spec.state.in.volume};
+  for (const Input& input : spec.inputs) used.insert(input.from.volume);
+  for (const SideInput& side : spec.side_inputs) used.insert(side.from.volume);
+  std::vector<std::string> missing;
+  for (const std::string& name : used) {
+    if (!volumes.contains(name)) missing.push_back(name);
   }
-  return CheckCode(folder, job.spec.entry_script);
+  if (missing.empty()) return {};
+  std::string add;
+  for (const std::string& name : missing) add += " --volume " + name + "=FOLDER";
+  return Error{
+      Code::kInvalid,
+      fmt::format("volume{} \"{}\" {} no folder here: add{}", missing.size() == 1 ? "" : "s",
+                  fmt::join(missing, "\", \""), missing.size() == 1 ? "is" : "are", add)};
 }
 
 // State that may be lost with its pod has no counterpart here: it is kept beside the logs.
@@ -128,7 +143,7 @@ Result<std::string> CheckCode(const std::string& folder, const std::string& scri
   std::string dotted = script;
   std::replace(dotted.begin(), dotted.end(), '.', '/');
   for (const std::string& candidate : {script, dotted + ".py", dotted + "/__init__.py"}) {
-    if (fs::is_regular_file(fs::path(folder) / candidate, ignored)) return folder;
+    if (fs::is_regular_file(fs::path(folder) / candidate, ignored)) return candidate;
   }
   std::string there;
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {
@@ -158,15 +173,14 @@ Result<std::string> ReadJobFile(const std::string& path) {
   return text.str();
 }
 
-Result<LocalJob> PrepareJob(const RunRequest& request) {
+Result<LocalJob> ReadLocalJob(const RunRequest& request) {
   const bool quick = request.quick.has_value();
-  Result<std::string> text =
-      quick ? Result<std::string>(QuickJobYaml(*request.quick)) : ReadJobFile(request.job_file);
+  const fs::path job_folder =
+      quick ? fs::path(request.quick->code) : fs::absolute(request.job_file).parent_path();
+  Result<std::string> text = quick ? Result<std::string>(QuickJobYaml(*request.quick, job_folder))
+                                   : ReadJobFile(request.job_file);
   if (!text.ok()) return text.error();
   const std::string label = quick ? "" : request.job_file;
-  const fs::path job_folder =
-      fs::absolute(quick ? fs::path(request.quick->script) : fs::path(request.job_file))
-          .parent_path();
 
   ParsedJob parsed = ReadJob(*text, request.overrides, Target::kLocal);
   std::string problems;
@@ -188,12 +202,23 @@ Result<LocalJob> PrepareJob(const RunRequest& request) {
   Result<Volumes> volumes = MapVolumes(local.job, request, job_folder);
   if (!volumes.ok()) return volumes.error();
   local.volumes = std::move(*volumes);
-  Result<JobLayout> layout = LayOut(local.job, local.volumes);
+  local.code_folder = CodeFolder(local.job, request, job_folder);
+  const PythonChoice python =
+      ChoosePython(request.python, local.job.spec, [](const char* name) { return getenv(name); });
+  local.job.spec.environment.python = python.program;
+  local.python_why = python.why;
+  return local;
+}
+
+Result<LocalJob> PrepareJob(const RunRequest& request) {
+  Result<LocalJob> local = ReadLocalJob(request);
+  if (!local.ok()) return local;
+  if (const Status mapped = CheckMapped(local->job.spec, local->volumes); !mapped.ok()) {
+    return mapped.error();
+  }
+  Result<JobLayout> layout = LayOut(local->job, local->volumes);
   if (!layout.ok()) return layout.error();
-  local.layout = std::move(*layout);
-  Result<std::string> code = FindCode(local.job, request, job_folder);
-  if (!code.ok()) return code.error();
-  local.code_folder = std::move(*code);
+  local->layout = std::move(*layout);
   return local;
 }
 

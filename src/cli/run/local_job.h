@@ -19,6 +19,7 @@ struct RunRequest {
   std::optional<QuickJob> quick;       // a script in place of a job file
   std::vector<std::string> volumes;    // NAME=FOLDER
   std::string code;                    // folder; empty: what the job says
+  std::string python;                  // of --python; empty: what the job says
   std::vector<std::string> overrides;  // spec.path=value
   std::optional<unsigned> nodes;
   bool resume = false;
@@ -31,7 +32,8 @@ struct LocalJob {
   Job job;
   Volumes volumes;
   JobLayout layout;
-  std::string code_folder;  // absolute
+  std::string code_folder;  // absolute; whether it is there, and the script, is not looked at
+  std::string python_why;   // why spec.environment.python is what it is; empty: it was asked for
   uint32_t nodes = 1;
   uint32_t processes = 1;          // of each node
   std::string processes_source;    // where that number comes from
@@ -41,10 +43,13 @@ struct LocalJob {
 // All problems, one a line, ready to print; code kInvalid.
 Result<LocalJob> PrepareJob(const RunRequest& request);
 
+// The same, without a layout: volumes that are no folder here are no problem.
+Result<LocalJob> ReadLocalJob(const RunRequest& request);
+
 // `path`, which is relative to `base` or absolute, normalised and without a "/" at its end.
 std::string Absolute(const std::filesystem::path& base, const std::string& path);
 
-// `folder` again, if it is one and holds the entry script.
+// The path of the entry script below `folder`, if that is one and holds it.
 Result<std::string> CheckCode(const std::string& folder, const std::string& script);
 
 // Reads a whole job file; errors name it and say what a job file is.

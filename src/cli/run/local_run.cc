@@ -22,6 +22,7 @@
 #include "base/event_loop.h"
 #include "cli/run/display.h"
 #include "cli/run/launcher.h"
+#include "cli/run/preflight.h"
 #include "cli/run/progress_poller.h"
 #include "cli/run/run_folder.h"
 #include "coordinator/server.h"
@@ -89,13 +90,11 @@ class LocalRun {
     // Orphans of a guardian that was killed come to us, to be ended with the rest.
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     InitRestThread();
+    if (const Status checked = Preflight(); !checked.ok()) return checked;
     Result<std::unique_ptr<File>> lock = LockState(*files_, job_.layout.state_folder);
     if (!lock.ok() && lock.error().code == Code::kUnavailable) return lock.error();
     if (!lock.ok()) return Unusable(lock.error());
     lock_ = std::move(*lock);
-    if (const Status made = folder_.Make(); !made.ok()) return made;
-    launcher_ = std::make_unique<Launcher>(job_, request_, folder_.path());
-    if (const Status prepared = launcher_->Prepare(); !prepared.ok()) return prepared;
 
     RestClientOptions options;
     options.base_url = launcher_->Url();
@@ -105,6 +104,38 @@ class LocalRun {
     if (!client.ok()) return client.error();
     client_ = std::move(*client);
     nodes_.resize(job_.nodes);
+    return {};
+  }
+
+  // Everything that is wrong and can be known now, in one list; nothing is written but below
+  // TMPDIR.
+  Status Preflight() {
+    const Result<Programs> programs = FindPrograms();
+    if (!programs.ok()) return programs.error();
+    std::vector<std::string> problems;
+    const Result<std::string> script = CheckCode(job_.code_folder, job_.job.spec.entry_script);
+    if (!script.ok()) problems.push_back("code: " + script.error().message);
+    // Beside it, what takes as long as Python does to start.
+    PythonCheck python(job_, request_, script.ok() ? *script : "", programs->python_package);
+    Status prepared = folder_.Make();
+    if (prepared.ok() && script.ok()) {
+      launcher_ = std::make_unique<Launcher>(job_, request_, folder_.path());
+      prepared = launcher_->Prepare(*programs);
+    }
+    InputSize size;
+    for (std::string& problem : CheckInputs(job_, request_, size)) {
+      problems.push_back(std::move(problem));
+    }
+    for (std::string& problem : CheckOutput(job_, request_)) {
+      problems.push_back(std::move(problem));
+    }
+    if (!prepared.ok()) problems.push_back(prepared.error().message);
+    const PythonReport report = python.Finish();
+    for (const PythonProblem& problem : report.problems) {
+      problems.push_back(problem.part + ": " + problem.text);
+    }
+    if (!problems.empty()) return Error{Code::kInvalid, ListOf(problems)};
+    facts_ = Facts(job_, report, size);
     return {};
   }
 
@@ -123,6 +154,7 @@ class LocalRun {
 
   Status StartAll() {
     for (const std::string& note : job_.notes) display_.Say(note);
+    if (!facts_.empty()) display_.Say(facts_);
     if (const Status started = StartCoordinator(); !started.ok()) return started;
     for (size_t i = 0; i < nodes_.size(); ++i) {
       if (const Status started = StartNode(i); !started.ok()) return started;
@@ -417,6 +449,7 @@ class LocalRun {
   const std::unique_ptr<Files> files_ = MakeSystemFiles();
   std::unique_ptr<File> lock_;  // of the state folder
   RunFolder folder_;
+  std::string facts_;  // what the preflight has found, for the user
   std::unique_ptr<Launcher> launcher_;
   std::unique_ptr<RestClient> client_;  // until the poller has it
   pid_t coordinator_ = 0;

@@ -70,7 +70,7 @@ std::string JobNameOf(const std::string& script) {
   return name.size() < 3 ? "job-" + (name.empty() ? "run" : name) : name;
 }
 
-std::string QuickJobYaml(const QuickJob& job) {
+std::string QuickJobYaml(const QuickJob& job, const std::string& job_folder) {
   std::string arguments;
   for (const std::string& argument : job.arguments) {
     arguments += (arguments.empty() ? "" : ", ") + Quoted(argument);
@@ -81,7 +81,11 @@ std::string QuickJobYaml(const QuickJob& job) {
   text += "kind: ParallelRunJob\n";
   text += fmt::format("metadata: {{name: {}}}\n", YamlText(JobNameOf(job.script)));
   text += "spec:\n";
-  text += fmt::format("  entryScript: {}\n", Quoted(std::filesystem::path(job.script).filename()));
+  if (job.script.find('/') != std::string::npos) {
+    text += "  # Modules are looked for in the code folder, not in the script's own.\n";
+  }
+  text += fmt::format("  entryScript: {}\n", Quoted(job.script));
+  if (job.code != job_folder) text += fmt::format("  code: {{path: {}}}\n", Quoted(job.code));
   if (!arguments.empty()) text += fmt::format("  arguments: [{}]\n", arguments);
   text += "  # On a cluster, an image with Python and the packages of the script:\n";
   text += "  # environment: {image: registry/name:tag}\n";

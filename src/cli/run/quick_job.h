@@ -10,7 +10,8 @@
 namespace parallelrun {
 
 struct QuickJob {
-  std::string script;                  // path of the entry script
+  std::string script;                  // path of the entry script, below `code`
+  std::string code;                    // absolute folder
   QuickInput input;                    // at least one source
   std::string output;                  // folder
   std::string mini_batch_size;         // empty: the default
@@ -21,8 +22,9 @@ struct QuickJob {
 // A name for the job made of the script's name: lower case letters, digits and dashes.
 std::string JobNameOf(const std::string& script);
 
-// YAML text. The output is resolved against the current folder.
-std::string QuickJobYaml(const QuickJob& job);
+// YAML text, for a job file in `job_folder` (absolute). The output is resolved against the current
+// folder.
+std::string QuickJobYaml(const QuickJob& job, const std::string& job_folder);
 
 // What the user typed that has become that field of it, as "--mini-batch-size"; "": nothing.
 std::string TypedAs(const QuickJob& job, const std::string& field);

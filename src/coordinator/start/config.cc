@@ -142,6 +142,7 @@ Result<CoordinatorConfig> ParseConfig(const std::string& text) {
         read.ec != std::errc() || read.ptr != end) {
       return Wrong("codeDigest", "must be 1 to 16 hexadecimal digits");
     }
+    config.script_folder_first = object.value("scriptFolderFirst", false);
     config.nodes = object.at("nodes").get<uint32_t>();
     config.http.max_connections =
         std::max(config.http.max_connections, kNodeConnections * config.nodes);
@@ -187,6 +188,8 @@ Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& m
     if (!config.in_pod() && entry.contains("value"))
       environment[entry.at("name").get<std::string>()] = entry.at("value");
   }
+  json worker = WorkerKeys(config.job, layout);
+  if (config.script_folder_first) worker["scriptFolderFirst"] = true;
   const json job = {
       {"entryScript", spec.entry_script},
       {"arguments", *arguments},
@@ -203,7 +206,7 @@ Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& m
       {"python", spec.environment.python},
       {"resourceMonitorIntervalSeconds", WholeSeconds(spec.resource_monitor_interval)},
       {"image", config.in_pod() ? spec.environment.image : ""},
-      {"worker", WorkerKeys(config.job, layout)},
+      {"worker", worker},
   };
   return job.dump();
 }

@@ -24,6 +24,7 @@ struct CoordinatorConfig {
   bool overwrite = false;
   bool retry_failed = false;
   uint64_t code_digest = 0;
+  bool script_folder_first = false;  // on sys.path, in front of the code root
   uint32_t nodes = 1;
   uint32_t processes = 1;           // of each node
   std::string termination_message;  // file that gets the last words as JSON; empty: none

@@ -21,10 +21,10 @@ using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
 
-std::string Folder() { return SourceFolder() + "tests/unit/data/azure/"; }
+std::string AzureFolder() { return SourceFolder() + "tests/unit/data/azure/"; }
 
 std::string Sample(const std::string& file) {
-  std::ifstream in(Folder() + file);
+  std::ifstream in(AzureFolder() + file);
   std::stringstream text;
   text << in.rdbuf();
   return text.str();
@@ -32,7 +32,7 @@ std::string Sample(const std::string& file) {
 
 // As ConvertFile does it for a file of the folder.
 Result<std::string> ReadSample(const std::string& file) {
-  if (!std::filesystem::is_regular_file(Folder() + file)) {
+  if (!std::filesystem::is_regular_file(AzureFolder() + file)) {
     return Error{Code::kNotFound, file + " is not there"};
   }
   return Sample(file);
@@ -237,7 +237,7 @@ TEST(Convert, OnlyTheCodeKeepsTheJobFromACluster) {
 
 TEST(Convert, TheTableNamesEverySample) {
   size_t files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(Folder())) {
+  for (const auto& entry : std::filesystem::directory_iterator(AzureFolder())) {
     files += entry.path().extension() == ".yml" ? 1U : 0U;
   }
   EXPECT_EQ(files, Cases().size());

@@ -189,7 +189,7 @@ TEST(QuickJobTest, TheJobFileIsOneThatThisProgramReads) {
   quick.mini_batch_size = "5";
   quick.arguments = {"--model", "a b", "--flag=#1"};
   quick.processes = 3;
-  const ParsedJob parsed = ReadJob(QuickJobYaml(quick), {}, Target::kLocal);
+  const ParsedJob parsed = ReadJob(QuickJobYaml(quick, ""), {}, Target::kLocal);
   for (const Problem& problem : parsed.problems) ADD_FAILURE() << FormatProblem(problem, "quick");
   ASSERT_TRUE(parsed.ok());
   const JobSpec& spec = parsed.job.spec;
@@ -208,7 +208,7 @@ TEST(QuickJobTest, AScriptMayBeNamedAsABoolean) {
   quick.script = "yes.py";
   quick.input.sources = {{"/data", "", ""}};
   quick.output = "/out";
-  const ParsedJob parsed = ReadJob(QuickJobYaml(quick), {}, Target::kLocal);
+  const ParsedJob parsed = ReadJob(QuickJobYaml(quick, ""), {}, Target::kLocal);
   ASSERT_TRUE(parsed.ok());
   EXPECT_EQ(parsed.job.metadata.name, "yes");
 }
@@ -224,7 +224,7 @@ TEST(QuickJobTest, EveryFormatIsOneThatThisProgramReads) {
                                      std::pair{InputKind::kJsonLines, TabularFormat::kCsv}}) {
     quick.input.kind = kind;
     quick.input.format = format;
-    const ParsedJob parsed = ReadJob(QuickJobYaml(quick), {}, Target::kLocal);
+    const ParsedJob parsed = ReadJob(QuickJobYaml(quick, ""), {}, Target::kLocal);
     ASSERT_TRUE(parsed.ok());
     EXPECT_EQ(parsed.job.spec.inputs[0].kind, kind);
     if (kind == InputKind::kTabular) {

@@ -35,6 +35,7 @@ class Process:
         self.side_inputs = start.get("sideInputs", {})
         self.async_mode = start.get("asyncMode", False)
         self.dataframe_header = start.get("appendRowDataframeHeader", False)
+        self.script_folder_first = start.get("scriptFolderFirst", False)
         self.component_mode = start.get("componentMode", False)
         self.takes_header = start.get("headers", False)
         self.takes_metrics = start.get("metrics", False)

@@ -85,6 +85,9 @@ def load(process):
     """Imports the entry script on the calling thread. Raises Failure only."""
     path, parts = _find(process.root, process.entry_script)
     sys.path.insert(0, process.root)
+    own_folder = os.path.dirname(path)
+    if process.script_folder_first and own_folder != process.root:
+        sys.path.insert(0, own_folder)
     sys.argv = [path, *process.arguments]
     file = relative(path, process.root)
     try:

@@ -1,0 +1,200 @@
+#include "cli/run/preflight.h"
+
+#include <spdlog/fmt/fmt.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <set>
+#include <system_error>
+
+#include "base/escape.h"
+#include "coordinator/plan/glob.h"
+
+namespace parallelrun {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kMostNames = 1000;                // looked at below one input
+constexpr uint64_t kLeastRoom = uint64_t{64} << 10;  // for the first records of ledger and logs
+
+std::string Shown(const std::string& path) { return Printable(path, 4096); }
+
+std::string Bytes(uint64_t bytes) {
+  constexpr uint64_t kUnit = 1000;
+  if (bytes < kUnit) return fmt::format("{} bytes", bytes);
+  auto value = static_cast<double>(bytes);
+  const char* const* unit = nullptr;
+  static constexpr const char* kUnits[] = {"kB", "MB", "GB", "TB"};
+  for (const char* const& name : kUnits) {
+    if (value < kUnit) break;
+    value /= kUnit;
+    unit = &name;
+  }
+  return fmt::format("{:.1f} {}", value, *unit);
+}
+
+std::string NoFile(const PlanInput& input) {
+  if (input.pattern.empty()) {
+    return fmt::format("no file below {}: put files there, or correct volume and path",
+                       Shown(input.root));
+  }
+  return fmt::format("no file matches pattern {} below {}: correct pattern and path",
+                     Shown(input.pattern), Shown(input.root));
+}
+
+// Whether one of the inputs was looked at to its end, so that it can be said that nothing is there.
+bool CountFiles(const PlanInput& input, InputSize& size) {
+  const Glob pattern(input.pattern);
+  std::vector<Glob> excluded(input.exclude.begin(), input.exclude.end());
+  std::error_code error;
+  fs::recursive_directory_iterator entry(input.root,
+                                         fs::directory_options::follow_directory_symlink, error);
+  uint64_t seen = 0;
+  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    if (++seen > kMostNames) return false;
+    const std::string path = entry->path().lexically_relative(input.root);
+    const bool out = entry->path().filename().string().starts_with(".") ||
+                     std::any_of(excluded.begin(), excluded.end(),
+                                 [&](const Glob& glob) { return glob.Matches(path); });
+    std::error_code unknown;
+    if (out || entry->path().filename() == "lost+found") entry.disable_recursion_pending();
+    if (out || !entry->is_regular_file(unknown) || !pattern.Matches(path)) continue;
+    ++size.files;
+    const uint64_t bytes = entry->file_size(unknown);
+    if (!unknown) size.bytes += bytes;
+  }
+  return !error;
+}
+
+std::string LabelOf(const RunRequest& request, const PlanInput& input) {
+  return request.quick ? "--input" : fmt::format("inputs[{}]", input.name);
+}
+
+// How another place is chosen for what is to be written.
+std::string Elsewhere(const RunRequest& request, const std::string& volume) {
+  return request.quick ? "--output FOLDER" : fmt::format("--volume {}=FOLDER", volume);
+}
+
+// The folder itself, or what is there of the way to it.
+fs::path NearestThere(fs::path folder) {
+  std::error_code ignored;
+  while (!fs::exists(folder, ignored) && folder.has_relative_path()) folder = folder.parent_path();
+  return folder;
+}
+
+std::string CannotWrite(const std::string& folder, const std::string& elsewhere) {
+  const fs::path there = NearestThere(folder);
+  std::error_code ignored;
+  if (!fs::is_directory(there, ignored)) {
+    return fmt::format("{} is no folder: move it away, or choose another folder with {}",
+                       Shown(there), elsewhere);
+  }
+  if (access(there.c_str(), W_OK | X_OK) != 0) {
+    return fmt::format(
+        "{} cannot be written: {}; correct the permissions there, or choose "
+        "another folder with {}",
+        Shown(there), std::strerror(errno), elsewhere);
+  }
+  struct statvfs facts {};
+  if (statvfs(there.c_str(), &facts) != 0 || facts.f_blocks == 0) return "";  // it does not tell
+  const uint64_t free = uint64_t{geteuid() == 0 ? facts.f_bfree : facts.f_bavail} * facts.f_frsize;
+  if (free >= kLeastRoom) return "";
+  return fmt::format(
+      "No space left on device: {} has {} free; make room there, or choose another "
+      "folder with {}",
+      Shown(folder), Bytes(free), elsewhere);
+}
+
+bool StartsAnew(const LocalJob& job, const RunRequest& request) {
+  return !request.resume && !request.retry_failed && !request.overwrite &&
+         job.job.spec.output.if_exists == IfExists::kFail;
+}
+
+}  // namespace
+
+std::string CheckInput(const PlanInput& input, InputSize& size) {
+  std::error_code error;
+  const fs::file_status found = fs::status(input.root, error);
+  if (found.type() == fs::file_type::not_found) {
+    return fmt::format("{} does not exist; check the volume and path of the input",
+                       Shown(input.root));
+  }
+  const bool folder = found.type() == fs::file_type::directory;
+  if (access(input.root.c_str(), folder ? R_OK | X_OK : R_OK) != 0) {
+    return fmt::format("{} cannot be read: {}", Shown(input.root), std::strerror(errno));
+  }
+  if (found.type() == fs::file_type::regular) {
+    ++size.files;
+    size.bytes += fs::file_size(input.root, error);
+    return "";
+  }
+  if (!folder) return "";
+  InputSize own;
+  const bool all = CountFiles(input, own);
+  size.files += own.files;
+  size.bytes += own.bytes;
+  size.more |= !all;
+  return all && own.files == 0 ? NoFile(input) : "";
+}
+
+std::vector<std::string> CheckInputs(const LocalJob& job, const RunRequest& request,
+                                     InputSize& size) {
+  std::vector<std::string> problems;
+  for (const PlanInput& input : job.layout.inputs) {
+    if (input.kind == PlanKind::kRanks) continue;
+    const std::string problem = CheckInput(input, size);
+    if (!problem.empty()) problems.push_back(LabelOf(request, input) + ": " + problem);
+  }
+  // What a run is continued with the coordinator compares, file by file.
+  if (!StartsAnew(job, request) && !request.overwrite) problems.clear();
+  return problems;
+}
+
+std::vector<std::string> CheckOutput(const LocalJob& job, const RunRequest& request) {
+  const JobSpec& spec = job.job.spec;
+  const JobLayout& layout = job.layout;
+  std::vector<std::string> problems;
+  std::set<std::string> told;
+  for (const auto& [folder, volume] : {std::pair{layout.output_folder, spec.output.to.volume},
+                                       std::pair{layout.log_folder, spec.logs.volume},
+                                       std::pair{layout.state_folder, spec.state.in.volume}}) {
+    // One folder that cannot be written stands in the way of all that are to lie below it.
+    if (!told.insert(NearestThere(folder)).second) continue;
+    const std::string problem = CannotWrite(folder, Elsewhere(request, volume));
+    if (!problem.empty()) problems.push_back("output: " + problem);
+  }
+  std::error_code ignored;
+  if (StartsAnew(job, request) && fs::exists(layout.output_path, ignored)) {
+    problems.push_back(fmt::format(
+        "output: {} exists: start over with --overwrite, which replaces it, or choose another "
+        "folder with {}",
+        Shown(layout.output_path), Elsewhere(request, spec.output.to.volume)));
+  }
+  return problems;
+}
+
+std::string Facts(const LocalJob& job, const PythonReport& python, const InputSize& size) {
+  std::string text;
+  if (!python.version.empty()) {
+    text = fmt::format("Python {} ({}{}{})", python.version, python.program,
+                       job.python_why.empty() ? "" : ", ", job.python_why);
+  }
+  if (size.files == 0) return text;
+  const bool many = size.more || size.files != 1;
+  return text + fmt::format("{}{}{} input file{}, {}", text.empty() ? "" : "; ",
+                            size.more ? "at least " : "", size.files, many ? "s" : "",
+                            Bytes(size.bytes));
+}
+
+std::string ListOf(const std::vector<std::string>& problems) {
+  std::string text = "nothing was started; fix it and run again:";
+  for (const std::string& problem : problems) text += "\n  " + problem;
+  return text;
+}
+
+}  // namespace parallelrun

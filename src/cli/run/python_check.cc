@@ -1,0 +1,174 @@
+#include "cli/run/python_check.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spdlog/fmt/fmt.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+
+#include "agent/agent_config.h"
+#include "agent/processes/spawn.h"
+#include "base/escape.h"
+#include "base/time.h"
+
+namespace parallelrun {
+namespace {
+
+constexpr Duration kLimit = seconds(20);
+constexpr size_t kMaxAnswer = 1 << 20;
+constexpr char kChoose[] = "choose another with --python PATH, or in spec.environment.python";
+
+// Imported rather than run by its path: then it is compiled once, and not each time.
+constexpr char kCommand[] =
+    "import sys; path = sys.path[:]; sys.path.insert(0, sys.argv[1]); import preflight; "
+    "sys.path[:] = path; preflight.main(sys.argv[2:])";
+
+std::string FunctionsOf(const JobSpec& spec) {
+  return spec.worker_flags.async_mode
+             ? "enqueue,check_all_tasks_processed,get_finished_batch_result,"
+               "get_processing_batch_number"
+             : "run";
+}
+
+// What reads the inputs, with why it is needed.
+std::vector<std::string> NeedsOf(const JobSpec& spec) {
+  std::vector<std::string> needs;
+  for (const Input& input : spec.inputs) {
+    if (input.kind != InputKind::kTabular || spec.rank_mini_batch_count > 0) continue;
+    const bool parquet = input.tabular.format == TabularFormat::kParquet;
+    if (needs.empty()) needs = {"pandas", "it reads the tabular input"};
+    if (parquet && needs.size() == 2) {
+      needs.insert(needs.end(), {"pyarrow", "it reads Parquet"});
+    }
+  }
+  return needs;
+}
+
+std::vector<std::string> EnvironmentOf(const JobSpec& spec, const std::string& python_package) {
+  JobSettings settings;
+  settings.python = spec.environment.python;
+  for (const nlohmann::json& entry : spec.environment.env) {
+    if (entry.contains("value") && entry["value"].is_string()) {
+      settings.environment.emplace_back(entry["name"], entry["value"]);
+    }
+  }
+  return WorkerEnvironment(OwnEnvironment(), settings, python_package, {});
+}
+
+std::string LastLineOf(int fd) {
+  std::string text(4096, '\0');
+  const off_t size = lseek(fd, 0, SEEK_END);
+  const off_t from = std::max<off_t>(0, size - static_cast<off_t>(text.size()));
+  const ssize_t n = pread(fd, text.data(), text.size(), from);
+  text.resize(static_cast<size_t>(std::max<ssize_t>(n, 0)));
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return Printable(text.substr(text.rfind('\n') + 1), 1000);
+}
+
+bool TooOld(const std::string& version) {
+  int major = 0;
+  int minor = 0;
+  if (std::sscanf(version.c_str(), "%d.%d", &major, &minor) != 2)
+    return false;  // NOLINT(cert-err34-c)
+  return major < 3 || (major == 3 && minor < 8);
+}
+
+}  // namespace
+
+PythonReport ReadPythonReport(const std::string& answer) {
+  std::vector<std::string> texts;
+  for (size_t from = 0, end = 0; (end = answer.find('\0', from)) != std::string::npos;
+       from = end + 1) {
+    texts.push_back(Printable(std::string_view(answer).substr(from, end - from), 8192));
+  }
+  if (texts.size() < 2) return {};
+  PythonReport report{texts[0], texts[1], {}};
+  for (size_t i = 2; i + 1 < texts.size(); i += 2) {
+    report.problems.push_back({texts[i], texts[i + 1]});
+  }
+  return report;
+}
+
+PythonCheck::PythonCheck(const LocalJob& job, const RunRequest& request, const std::string& script,
+                         const std::string& python_package)
+    : python_(job.job.spec.environment.python) {
+  const JobSpec& spec = job.job.spec;
+  const std::string& root = job.code_folder;
+  // As Launcher has it: with a job file, the root alone.
+  std::string own_folder;
+  if (request.quick) own_folder = std::filesystem::path(root + "/" + script).parent_path();
+  std::array<int, 2> pipe{};
+  if (pipe2(pipe.data(), O_CLOEXEC) != 0) return;
+  answer_ = Fd(pipe[0]);
+  const Fd write_end(pipe[1]);
+  errors_ = Fd(memfd_create("parallelrun-python", MFD_CLOEXEC));
+  const Fd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  SpawnSpec python;
+  python.command = {
+      python_, "-W",       "ignore",         "-c", kCommand, python_package + "/parallelrun", root,
+      script,  own_folder, FunctionsOf(spec)};
+  for (std::string& need : NeedsOf(spec)) python.command.push_back(std::move(need));
+  python.environment = EnvironmentOf(spec, python_package);
+  python.folder = script.empty() ? "/" : root;
+  python.descriptors = {null.get(), write_end.get(), errors_.get()};
+  const Result<pid_t> pid = Spawn(python);
+  if (pid.ok()) {
+    pid_ = *pid;
+  } else {
+    cannot_start_ = pid.error().message;
+  }
+}
+
+PythonCheck::~PythonCheck() {
+  if (pid_ == 0) return;
+  kill(pid_, SIGKILL);
+  waitpid(pid_, nullptr, 0);
+}
+
+PythonReport PythonCheck::Finish() {
+  if (cannot_start_) {
+    return {"", "", {{"python", fmt::format("{}; {}", *cannot_start_, kChoose)}}};
+  }
+  if (pid_ == 0) return {};
+  SystemClock clock;
+  const Instant until = clock.Now() + kLimit;
+  std::string answer;
+  std::array<char, 65536> buffer{};
+  while (answer.size() < kMaxAnswer) {
+    const auto left = std::chrono::duration_cast<milliseconds>(until - clock.Now()).count();
+    pollfd wait{answer_.get(), POLLIN, 0};
+    if (left <= 0) return {};
+    const int ready = poll(&wait, 1, static_cast<int>(left));
+    if (ready < 0 && errno != EINTR) return {};
+    if (ready <= 0) continue;
+    const ssize_t n = read(answer_.get(), buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    answer.append(buffer.data(), static_cast<size_t>(n));
+  }
+  int status = 0;
+  waitpid(std::exchange(pid_, 0), &status, 0);
+  PythonReport report = ReadPythonReport(answer);
+  if (report.version.empty()) {
+    const std::string how = WIFEXITED(status)
+                                ? fmt::format("ended with status {}", WEXITSTATUS(status))
+                                : fmt::format("was killed by signal {}", WTERMSIG(status));
+    report.problems = {
+        {"python", fmt::format("{} {}: {}; {}", python_, how, LastLineOf(errors_.get()), kChoose)}};
+  } else if (TooOld(report.version)) {
+    report.problems = {
+        {"python", fmt::format("{} is Python {}, and ParallelRun needs 3.8 or newer; {}",
+                               report.program, report.version, kChoose)}};
+  }
+  return report;
+}
+
+}  // namespace parallelrun
