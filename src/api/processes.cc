@@ -42,27 +42,41 @@ int32_t Clamped(int64_t count) {
   return static_cast<int32_t>(std::clamp<int64_t>(count, 1, std::numeric_limits<int32_t>::max()));
 }
 
+nlohmann::json Part(const nlohmann::json& resources, const char* name) {
+  const auto found = resources.find(name);
+  return found != resources.end() && found->is_object() ? *found : nlohmann::json::object();
+}
+
+std::optional<ProcessCount> GpuLimit(const nlohmann::json& limits) {
+  for (const auto& [name, value] : limits.items()) {
+    const int64_t gpus = IsGpu(name) ? Amount(limits, name, 1).value_or(0) : 0;
+    if (gpus > 0) return ProcessCount{Clamped(gpus), name + " limit"};
+  }
+  return std::nullopt;
+}
+
+ProcessCount Written(const JobSpec& spec) {
+  return {*spec.process_count_per_node, "spec.processCountPerNode"};
+}
+
 }  // namespace
 
 ProcessCount EffectiveProcessCount(const JobSpec& spec) {
-  if (spec.process_count_per_node) {
-    return {*spec.process_count_per_node, "spec.processCountPerNode"};
-  }
+  if (spec.process_count_per_node) return Written(spec);
   const nlohmann::json resources = WorkerResources(spec);
-  const auto part = [&](const char* name) {
-    const auto found = resources.find(name);
-    return found != resources.end() && found->is_object() ? *found : nlohmann::json::object();
-  };
-  const nlohmann::json limits = part("limits");
-  for (const auto& [name, value] : limits.items()) {
-    const int64_t gpus = IsGpu(name) ? Amount(limits, name, 1).value_or(0) : 0;
-    if (gpus > 0) return {Clamped(gpus), name + " limit"};
-  }
+  const nlohmann::json limits = Part(resources, "limits");
+  if (const auto gpus = GpuLimit(limits)) return *gpus;
   if (const auto cpu = Amount(limits, "cpu", 1000)) return {Clamped(*cpu / 1000), "cpu limit"};
-  if (const auto cpu = Amount(part("requests"), "cpu", 1000)) {
+  if (const auto cpu = Amount(Part(resources, "requests"), "cpu", 1000)) {
     return {Clamped((*cpu + 999) / 1000), "cpu request, rounded up"};
   }
   return {1, "default"};
+}
+
+ProcessCount LocalProcessCount(const JobSpec& spec, unsigned cores) {
+  if (spec.process_count_per_node) return Written(spec);
+  if (const auto gpus = GpuLimit(Part(WorkerResources(spec), "limits"))) return *gpus;
+  return {Clamped(cores), "cores of this machine"};
 }
 
 }  // namespace parallelrun

@@ -17,4 +17,8 @@ struct ProcessCount {
 // as they do in the pod.
 ProcessCount EffectiveProcessCount(const JobSpec& spec);
 
+// On a machine of `cores` without a cluster: what the job says, else its GPUs, else one for each
+// core.
+ProcessCount LocalProcessCount(const JobSpec& spec, unsigned cores);
+
 }  // namespace parallelrun

@@ -1,12 +1,14 @@
 #include "cli/validate_command.h"
 
 #include <cstdio>
+#include <utility>
 
 #include "api/parse.h"
 #include "cli/convert/convert.h"
 #include "cli/fill_in.h"
 #include "cli/run/local_job.h"
 #include "cli/run/local_run.h"
+#include "cli/run/preflight.h"
 
 namespace parallelrun {
 namespace {
@@ -20,6 +22,15 @@ Problems StillToFillIn(const std::string& text, bool cluster) {
     if (!cluster) problem.severity = Problem::Severity::kWarning;
   }
   return problems;
+}
+
+// A cluster has other folders and another Python.
+std::vector<std::string> WhatIsMissing(const std::string& file) {
+  RunRequest request;
+  request.job_file = file;
+  Result<LocalJob> job = ReadLocalJob(request);
+  if (!job.ok()) return {job.error().message};
+  return CheckJobFile(std::move(*job));
 }
 
 }  // namespace
@@ -44,8 +55,11 @@ int ValidateFiles(const std::vector<std::string>& files, bool cluster) {
     }
     for (const Problem& problem : parsed.problems) Say(FormatProblem(problem, file));
     for (const std::string& note : parsed.notes) Say(file + ": " + note);
-    if (!parsed.ok()) exit = kExitUsage;
-    if (parsed.ok()) std::printf("%s: ok\n", file.c_str());
+    std::vector<std::string> missing;
+    if (parsed.ok() && !cluster) missing = WhatIsMissing(file);
+    for (const std::string& problem : missing) Say(file + ": " + problem);
+    if (!parsed.ok() || !missing.empty()) exit = kExitUsage;
+    if (parsed.ok() && missing.empty()) std::printf("%s: ok\n", file.c_str());
   }
   return exit;
 }

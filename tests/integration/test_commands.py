@@ -170,6 +170,8 @@ def test_words_that_are_mistyped(work, words, told):
 
 def test_validate(work):
     work.job()
+    work.script()
+    work.files(1)
     result = work.call("validate", "job.yaml")
     assert result.code == 0
     assert result.output == "job.yaml: ok\n"
@@ -182,6 +184,27 @@ def test_validate(work):
     assert "job.yaml: ok" in result.output
     assert "wrong.yaml:1: spec.nodeCout" in result.output
     assert "none.yaml is not there" in result.output
+
+
+def test_validate_looks_at_what_is_here(work):
+    claim = {"name": "side", "persistentVolumeClaim": {"claimName": "c"}}
+    far = {"name": "far", "files": {"volume": "side"}}
+    work.job(volumes=[*work.spec()["volumes"], claim], inputs=[*work.spec()["inputs"], far])
+    work.script("def walk(b): return b\n")
+    result = work.call("validate", "job.yaml")
+    assert result.code == 2, result
+    lines = result.output.splitlines()
+    assert lines[0].startswith(f"job.yaml: inputs[files]: no file below {work.data}")
+    assert lines[1].startswith("job.yaml: script: score.py:1: there is no function run()")
+    assert len(lines) == 2
+    (work.code / "score.py").unlink()
+    work.files(1)
+    result = work.call("validate", "job.yaml")
+    assert (result.code, len(result.output.splitlines())) == (2, 1), result
+    assert "job.yaml: code: spec.entryScript: score.py is not in the code folder" in result.output
+    # For a cluster, nothing of this machine counts.
+    result = work.call("validate", "--cluster", "job.yaml")
+    assert "score.py" not in result.output
 
 
 def test_explain(work):

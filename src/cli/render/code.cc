@@ -11,7 +11,6 @@
 #include <sstream>
 
 #include "agent/code_archive.h"
-#include "cli/run/code_snapshot.h"
 
 namespace parallelrun {
 namespace {
@@ -53,76 +52,57 @@ Error TooBig(const std::string& what, std::vector<std::pair<uint64_t, std::strin
                   what, biggest)};
 }
 
-class Collector {
- public:
-  Collector(const std::string& folder, const std::vector<std::string>& leave_out)
-      : folder_(folder), leave_out_(leave_out) {}
-
-  Result<std::vector<CodeFile>> Collect() {
-    if (Status s = List(folder_, ""); !s.ok()) return s.error();
-    uint64_t bytes = 0;
-    std::vector<std::pair<uint64_t, std::string>> sizes;
-    for (const Found& found : found_) {
-      bytes += found.size;
-      sizes.emplace_back(found.size, found.path);
-    }
-    const CodeArchiveLimits limits;
-    if (bytes > limits.bytes || found_.size() > limits.entries) {
-      return TooBig(fmt::format("the code folder {} holds {} in {} files", folder_.string(),
-                                Size(bytes), found_.size()),
-                    std::move(sizes));
-    }
-    std::sort(found_.begin(), found_.end(),
-              [](const Found& a, const Found& b) { return a.path < b.path; });
-    std::vector<CodeFile> files;
-    for (const Found& found : found_) {
-      std::ifstream in(found.file, std::ios::binary);
-      std::ostringstream content;
-      content << in.rdbuf();
-      if (!in) return Error{Code::kPermission, found.file.string() + " cannot be read"};
-      const bool executable =
-          (fs::status(found.file).permissions() & fs::perms::owner_exec) != fs::perms::none;
-      files.push_back({found.path, content.str(), executable});
-    }
-    return files;
+// A link stands for the file of the folder that it leads to.
+Status AddLink(const fs::path& root, const std::string& path, std::vector<Found>& found) {
+  const fs::path link = root / path;
+  std::error_code error;
+  const fs::path target = fs::canonical(link, error);
+  const fs::path inside = target.lexically_relative(fs::canonical(root));
+  if (error || inside.empty() || *inside.begin() == ".." || !fs::is_regular_file(target)) {
+    return Error{Code::kInvalid,
+                 fmt::format("{} is a link to {}, which is no file of the code folder: put the "
+                             "file or folder itself there",
+                             link.string(), fs::read_symlink(link).string())};
   }
+  found.push_back({target, path, fs::file_size(target)});
+  return {};
+}
 
- private:
-  Status List(const fs::path& folder, const std::string& prefix) {
-    for (const auto& entry : fs::directory_iterator(folder)) {
-      const std::string name = entry.path().filename();
-      if (LeftOutOfCode(entry.path(), leave_out_)) continue;
-      if (prefix.empty() && (name == "logs" || name == "outputs") && entry.is_directory()) continue;
-      if (Status s = Add(entry.path(), prefix + name); !s.ok()) return s;
+Result<std::vector<CodeFile>> Read(const std::string& folder, const CodeListing& listing) {
+  std::vector<Found> found;
+  for (const CodeEntry& entry : listing.entries) {
+    if (entry.kind == CodeEntry::Kind::kFile) {
+      found.push_back({fs::path(folder) / entry.path, entry.path, entry.size});
+    } else if (entry.kind == CodeEntry::Kind::kLink) {
+      if (Status s = AddLink(folder, entry.path, found); !s.ok()) return s.error();
     }
-    return {};
   }
-
-  Status Add(const fs::path& file, const std::string& path) {
-    if (fs::is_symlink(file)) return AddLink(file, path);
-    if (fs::is_directory(file)) return List(file, path + "/");
-    if (fs::is_regular_file(file)) found_.push_back({file, path, fs::file_size(file)});
-    return {};
+  uint64_t bytes = 0;
+  std::vector<std::pair<uint64_t, std::string>> sizes;
+  for (const Found& one : found) {
+    bytes += one.size;
+    sizes.emplace_back(one.size, one.path);
   }
-
-  Status AddLink(const fs::path& link, const std::string& path) {
-    std::error_code error;
-    const fs::path target = fs::canonical(link, error);
-    const fs::path inside = target.lexically_relative(fs::canonical(folder_));
-    if (error || inside.empty() || *inside.begin() == ".." || !fs::is_regular_file(target)) {
-      return Error{Code::kInvalid,
-                   fmt::format("{} is a link to {}, which is no file of the code folder: put the "
-                               "file or folder itself there",
-                               link.string(), fs::read_symlink(link).string())};
-    }
-    found_.push_back({target, path, fs::file_size(target)});
-    return {};
+  const CodeArchiveLimits limits;
+  if (bytes > limits.bytes || found.size() > limits.entries || listing.more) {
+    return TooBig(fmt::format("the code folder {} holds {}{} in {} files", folder,
+                              listing.more ? "at least " : "", Size(bytes), found.size()),
+                  std::move(sizes));
   }
-
-  const fs::path folder_;
-  const std::vector<std::string>& leave_out_;
-  std::vector<Found> found_;
-};
+  std::sort(found.begin(), found.end(),
+            [](const Found& a, const Found& b) { return a.path < b.path; });
+  std::vector<CodeFile> files;
+  for (const Found& one : found) {
+    std::ifstream in(one.file, std::ios::binary);
+    std::ostringstream content;
+    content << in.rdbuf();
+    if (!in) return Error{Code::kPermission, one.file.string() + " cannot be read"};
+    const bool executable =
+        (fs::status(one.file).permissions() & fs::perms::owner_exec) != fs::perms::none;
+    files.push_back({one.path, content.str(), executable});
+  }
+  return files;
+}
 
 bool IsKey(const std::string& path) {
   return path.size() <= kMaxKey && !path.starts_with("..") && path != "." && path != kCodeArchive &&
@@ -225,12 +205,15 @@ Result<std::string> Gzip(std::string& bytes) {
 
 }  // namespace
 
-Result<std::vector<CodeFile>> CollectCode(const std::string& folder,
-                                          const std::vector<std::string>& leave_out) {
+Result<std::vector<CodeFile>> CollectCode(const CodeFolder& folder,
+                                          std::vector<std::string>& notes) {
+  const Result<CodeListing> listing = ListCode(folder);
+  if (!listing.ok()) return listing.error();
+  notes.insert(notes.end(), listing->notes.begin(), listing->notes.end());
   try {
-    return Collector(folder, leave_out).Collect();
+    return Read(folder.path, *listing);
   } catch (const fs::filesystem_error& e) {
-    return Error{Code::kPermission, fmt::format("read the code folder {}: {}: {}", folder,
+    return Error{Code::kPermission, fmt::format("read the code folder {}: {}: {}", folder.path,
                                                 e.path1().string(), e.code().message())};
   }
 }

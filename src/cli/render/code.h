@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "cli/run/code_listing.h"
 
 namespace parallelrun {
 
@@ -18,11 +19,11 @@ struct CodeFile {
   bool executable = false;
 };
 
-// The files below `folder`, with the rules of code_snapshot.h, and without `logs` and `outputs` at
-// the top, which every node makes anew. A link stands for the file it leads to; kInvalid when that
-// is none, or lies outside, and when there are more than 64 MiB or 20,000 files.
-Result<std::vector<CodeFile>> CollectCode(const std::string& folder,
-                                          const std::vector<std::string>& leave_out);
+// The files of the code, and notes for the user of what was left out. A link stands for the file it
+// leads to; kInvalid when that is none, or lies outside, and when there are more than 64 MiB or
+// 20,000 files.
+Result<std::vector<CodeFile>> CollectCode(const CodeFolder& folder,
+                                          std::vector<std::string>& notes);
 
 // Key to bytes: the files themselves when they are few and flat, else {"code.tar.gz": ...}.
 // kInvalid, with the biggest files, when they do not fit.

@@ -136,14 +136,15 @@ std::string LocalCode(const Node& spec, const RenderRequest& request, const fs::
 }
 
 Result<std::map<std::string, std::string>> Pack(const Job& job, const std::string& folder,
-                                                const RenderRequest& request) {
+                                                const RenderRequest& request,
+                                                std::vector<std::string>& notes) {
   const Result<std::string> code = CheckCode(folder, job.spec.entry_script);
   if (!code.ok()) return code.error();
   std::vector<std::string> leave_out = {Absolute(fs::current_path(), request.job_file)};
   for (const Volume& volume : job.spec.volumes) {
     if (volume.kind == "hostPath") leave_out.push_back(volume.source.value("path", ""));
   }
-  const Result<std::vector<CodeFile>> files = CollectCode(folder, leave_out);
+  const Result<std::vector<CodeFile>> files = CollectCode({folder, *code, leave_out}, notes);
   if (!files.ok()) return files.error();
   return PackCode(*files);
 }
@@ -187,7 +188,7 @@ Result<RenderedJob> Render(Node root, const RenderRequest& request, RenderedJob 
   rendered.name = job.metadata.name;
   rendered.name_space = job.metadata.name_space;
   if (!folder.empty()) {
-    const auto data = Pack(job, folder, request);
+    const auto data = Pack(job, folder, request, rendered.notes);
     if (!data.ok()) return data.error();
     const std::string name = job.metadata.name + "-code-" + HashOf(*data);
     Set(*spec, "code", ConfigMapCode(name));

@@ -20,7 +20,7 @@ PythonChoice ChoosePython(const std::string& flag, const JobSpec& spec,
     const char* folder = variable(name);
     if (folder == nullptr || *folder == '\0') continue;
     const std::string python = std::string(folder) + "/bin/" + by_default;
-    if (access(python.c_str(), X_OK) == 0) {
+    if (eaccess(python.c_str(), X_OK) == 0) {
       return {python, fmt::format("of the active environment ({})", name)};
     }
   }

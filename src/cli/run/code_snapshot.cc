@@ -6,9 +6,9 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 namespace parallelrun {
 namespace {
@@ -30,12 +30,11 @@ fs::path Target(const fs::path& text, const fs::path& code, const fs::path& link
   return leaves ? target : text;
 }
 
-struct Snapshot {
-  std::string code;
-  std::vector<std::string> leave_out;
+// Adds the entries to the copy and to the digest.
+struct Copy {
+  const std::string& code;
+  fs::path target;
   XXH3_state_t* digest;
-  uint64_t bytes = 0;
-  uint64_t files = 0;
 
   void Add(std::string_view text) {
     const uint64_t size = text.size();
@@ -43,25 +42,19 @@ struct Snapshot {
     XXH3_64bits_update(digest, text.data(), text.size());
   }
 
-  Status Count(const fs::path& path) {
-    ++files;
-    bytes += fs::is_symlink(path) ? 0 : fs::file_size(path);
-    if (bytes <= kMaxBytes && files <= kMaxFiles) return {};
-    return Error{
-        Code::kInvalid,
-        fmt::format("the code folder {} holds more than {} files or {} MiB: give the folder "
-                    "that holds only the script and what it imports with --code",
-                    code, kMaxFiles, kMaxBytes >> 20)};
-  }
-
-  Status CopyFile(const fs::path& from, const fs::path& to, const std::string& relative) {
-    if (Status counted = Count(from); !counted.ok()) return counted;
-    Add(relative);
-    if (fs::is_symlink(from)) {
+  Status CopyEntry(const CodeEntry& entry) {
+    const fs::path from = fs::path(code) / entry.path;
+    const fs::path to = target / entry.path;
+    if (entry.kind == CodeEntry::Kind::kFolder) {
+      fs::create_directories(to);
+      return {};
+    }
+    Add(entry.path);
+    if (entry.kind == CodeEntry::Kind::kLink) {
       const fs::path text = fs::read_symlink(from);
       Add("link");
       Add(text.string());  // not where that is: the code may have moved
-      fs::create_symlink(Target(text, code, relative), to);
+      fs::create_symlink(Target(text, code, entry.path), to);
       return {};
     }
     fs::copy_file(from, to);
@@ -71,58 +64,45 @@ struct Snapshot {
     Add(content);
     return {};
   }
-
-  Status CopyFolder(const fs::path& from, const fs::path& to, const std::string& prefix) {
-    fs::create_directories(to);
-    std::vector<fs::path> entries;
-    for (const auto& entry : fs::directory_iterator(from)) entries.push_back(entry.path());
-    std::sort(entries.begin(), entries.end());
-    for (const fs::path& entry : entries) {
-      if (LeftOutOfCode(entry, leave_out)) continue;
-      const std::string relative = prefix + entry.filename().string();
-      const bool link = fs::is_symlink(entry);
-      Status copied;
-      if (!link && fs::is_directory(entry)) {
-        copied = CopyFolder(entry, to / entry.filename(), relative + "/");
-      } else if (link || fs::is_regular_file(entry)) {
-        copied = CopyFile(entry, to / entry.filename(), relative);
-      }
-      if (!copied.ok()) return copied;
-    }
-    return {};
-  }
 };
+
+Status CheckSize(const std::string& code, const CodeListing& listing) {
+  if (listing.bytes <= kMaxBytes && listing.files <= kMaxFiles && !listing.more) return {};
+  return Error{
+      Code::kInvalid,
+      fmt::format("the code folder {} holds {}{:.1f} MB in {} files, and the most is {} MiB in {}; "
+                  "what takes most: {}. Name what is no code in .amlignore, or give the folder "
+                  "that holds only the script and what it imports with --code",
+                  code, listing.more ? "at least " : "", static_cast<double>(listing.bytes) / 1e6,
+                  listing.files, kMaxBytes >> 20, kMaxFiles, Biggest(listing))};
+}
 
 }  // namespace
 
-bool LeftOutOfCode(const fs::path& path, const std::vector<std::string>& leave_out) {
-  const std::string name = path.filename();
-  if (name == ".git" || name == "__pycache__") return true;
-  std::error_code ignored;  // what is not there is no folder of the code
-  const bool folder = fs::symlink_status(path, ignored).type() == fs::file_type::directory;
-  return std::any_of(leave_out.begin(), leave_out.end(), [&](const std::string& other) {
-    return path == other || (folder && fs::equivalent(path, other, ignored));
-  });
-}
-
-Result<uint64_t> SnapshotCode(const std::string& code, const std::string& target,
-                              const std::vector<std::string>& leave_out) {
+Result<CodeSnapshot> SnapshotCode(const CodeFolder& code, const std::string& target) {
+  Result<CodeListing> listing = ListCode(code);
+  if (!listing.ok()) return listing.error();
+  if (const Status small = CheckSize(code.path, *listing); !small.ok()) return small.error();
   XXH3_state_t* digest = XXH3_createState();
   XXH3_64bits_reset(digest);
-  Snapshot snapshot{code, leave_out, digest};
+  Copy copy{code.path, target, digest};
   Status copied;
   try {
-    copied = snapshot.CopyFolder(code, target, "");
+    fs::create_directories(target);
+    for (const CodeEntry& entry : listing->entries) {
+      copied = copy.CopyEntry(entry);
+      if (!copied.ok()) break;
+    }
   } catch (const fs::filesystem_error& e) {
     copied = Error{Code::kPermission,
                    fmt::format("copy the code folder {} to {}: {}: {}; make room or correct the "
                                "permissions there, or choose another temporary folder with TMPDIR",
-                               code, target, e.path1().string(), e.code().message())};
+                               code.path, target, e.path1().string(), e.code().message())};
   }
   const uint64_t value = XXH3_64bits_digest(digest);
   XXH3_freeState(digest);
   if (!copied.ok()) return copied.error();
-  return value;
+  return CodeSnapshot{value, std::move(listing->notes)};
 }
 
 Status CheckRoom(const std::string& snapshot, size_t copies) {

@@ -3,24 +3,23 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "cli/run/code_listing.h"
 
 namespace parallelrun {
 
-// Whether this file or folder is no part of the code: .git, __pycache__, and what is in `leave_out`
-// (absolute: inputs and outputs that lie inside the code folder).
-bool LeftOutOfCode(const std::filesystem::path& path, const std::vector<std::string>& leave_out);
+struct CodeSnapshot {
+  uint64_t digest = 0;             // XXH3-64 over names, kinds, contents and what links say
+  std::vector<std::string> notes;  // lines for the user
+};
 
-// Copies `code` to `target` (made), without what LeftOutOfCode names. Links are copied as links,
-// and one that leads out of the code leads to the same place.
-// The result is XXH3-64 over names, kinds, contents and what links say, in byte order. kInvalid
-// when the code is above 256 MiB or 20,000 files: it is most likely not what was meant.
-Result<uint64_t> SnapshotCode(const std::string& code, const std::string& target,
-                              const std::vector<std::string>& leave_out);
+// Copies the code to `target` (made). Links are copied as links, and one that leads out of the code
+// leads to the same place. kInvalid when the code is above 256 MiB or 20,000 files: it is most
+// likely not what was meant, and the message names what takes most.
+Result<CodeSnapshot> SnapshotCode(const CodeFolder& code, const std::string& target);
 
 // Whether there is room for so many more copies of `snapshot` beside it, and what their nodes write
 // there to begin with. kNoSpace with what to do.

@@ -81,14 +81,15 @@ Launcher::Launcher(const LocalJob& job, const RunRequest& request, std::string f
       key_(RandomHex(32)),
       uid_(RandomHex(16)) {}
 
-Status Launcher::Prepare(const Programs& programs) {
+Status Launcher::Prepare(const Programs& programs, const std::string& script) {
   programs_ = programs;
-  std::vector<std::string> leave_out = job_.layout.forbidden;
-  leave_out.push_back(folder_);
-  for (const PlanInput& input : job_.layout.inputs) leave_out.push_back(input.root);
-  const Result<uint64_t> digest = SnapshotCode(job_.code_folder, folder_ + "/code", leave_out);
-  if (!digest.ok()) return digest.error();
-  code_digest_ = *digest;
+  CodeFolder code{job_.code_folder, script, job_.layout.forbidden};
+  code.leave_out.push_back(folder_);
+  for (const PlanInput& input : job_.layout.inputs) code.leave_out.push_back(input.root);
+  Result<CodeSnapshot> snapshot = SnapshotCode(code, folder_ + "/code");
+  if (!snapshot.ok()) return snapshot.error();
+  code_digest_ = snapshot->digest;
+  notes_ = std::move(snapshot->notes);
   if (const Status room = CheckRoom(folder_ + "/code", job_.nodes); !room.ok()) return room;
 
   Result<Fd> listening = ListenOnLoopback(port_);

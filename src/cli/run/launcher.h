@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/fd.h"
@@ -20,8 +21,11 @@ class Launcher {
   // `job` and `request` must outlive it. `folder` is the run's own, below TMPDIR.
   Launcher(const LocalJob& job, const RunRequest& request, std::string folder);
 
-  // Copies the code into the folder, and listens on a free port of 127.0.0.1.
-  Status Prepare(const Programs& programs);
+  // Copies the code, which holds `script`, into the folder, and listens on a free port of
+  // 127.0.0.1.
+  Status Prepare(const Programs& programs, const std::string& script);
+  // What the user is told of the copy.
+  const std::vector<std::string>& notes() const { return notes_; }
 
   // Of the coordinator.
   std::string Url() const;
@@ -50,6 +54,7 @@ class Launcher {
   const std::string uid_;
   Programs programs_;
   uint64_t code_digest_ = 0;
+  std::vector<std::string> notes_;
   uint16_t port_ = 0;
   Fd listening_;
   Fd words_;

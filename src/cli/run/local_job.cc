@@ -6,6 +6,7 @@
 #include <fstream>
 #include <set>
 #include <sstream>
+#include <thread>
 
 #include "api/parse.h"
 #include "api/processes.h"
@@ -101,7 +102,7 @@ std::vector<std::string> IgnoredFields(const JobSpec& spec) {
 
 void Describe(const RunRequest& request, LocalJob& local) {
   const JobSpec& spec = local.job.spec;
-  const ProcessCount processes = EffectiveProcessCount(spec);
+  const ProcessCount processes = LocalProcessCount(spec, std::thread::hardware_concurrency());
   local.processes = static_cast<uint32_t>(processes.count);
   local.processes_source = processes.source;
   local.nodes = request.nodes.value_or(1);

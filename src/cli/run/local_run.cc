@@ -120,7 +120,7 @@ class LocalRun {
     Status prepared = folder_.Make();
     if (prepared.ok() && script.ok()) {
       launcher_ = std::make_unique<Launcher>(job_, request_, folder_.path());
-      prepared = launcher_->Prepare(*programs);
+      prepared = launcher_->Prepare(*programs, *script);
     }
     InputSize size;
     for (std::string& problem : CheckInputs(job_, request_, size)) {
@@ -154,6 +154,7 @@ class LocalRun {
 
   Status StartAll() {
     for (const std::string& note : job_.notes) display_.Say(note);
+    for (const std::string& note : launcher_->notes()) display_.Say(note);
     if (!facts_.empty()) display_.Say(facts_);
     if (const Status started = StartCoordinator(); !started.ok()) return started;
     for (size_t i = 0; i < nodes_.size(); ++i) {

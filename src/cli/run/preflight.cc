@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "base/escape.h"
+#include "cli/run/programs.h"
 #include "coordinator/plan/glob.h"
 
 namespace parallelrun {
@@ -19,6 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr char kScriptPart[] = "script";             // of preflight.py
 constexpr uint64_t kMostNames = 1000;                // looked at below one input
 constexpr uint64_t kLeastRoom = uint64_t{64} << 10;  // for the first records of ledger and logs
 
@@ -94,7 +96,7 @@ std::string CannotWrite(const std::string& folder, const std::string& elsewhere)
     return fmt::format("{} is no folder: move it away, or choose another folder with {}",
                        Shown(there), elsewhere);
   }
-  if (access(there.c_str(), W_OK | X_OK) != 0) {
+  if (eaccess(there.c_str(), W_OK | X_OK) != 0) {
     return fmt::format(
         "{} cannot be written: {}; correct the permissions there, or choose "
         "another folder with {}",
@@ -125,7 +127,7 @@ std::string CheckInput(const PlanInput& input, InputSize& size) {
                        Shown(input.root));
   }
   const bool folder = found.type() == fs::file_type::directory;
-  if (access(input.root.c_str(), folder ? R_OK | X_OK : R_OK) != 0) {
+  if (eaccess(input.root.c_str(), folder ? R_OK | X_OK : R_OK) != 0) {
     return fmt::format("{} cannot be read: {}", Shown(input.root), std::strerror(errno));
   }
   if (found.type() == fs::file_type::regular) {
@@ -174,6 +176,39 @@ std::vector<std::string> CheckOutput(const LocalJob& job, const RunRequest& requ
         "output: {} exists: start over with --overwrite, which replaces it, or choose another "
         "folder with {}",
         Shown(layout.output_path), Elsewhere(request, spec.output.to.volume)));
+  }
+  return problems;
+}
+
+std::vector<std::string> CheckJobFile(LocalJob job) {
+  const JobSpec& spec = job.job.spec;
+  std::vector<std::string> problems;
+  std::string script;
+  const bool code_here =
+      spec.code.kind == CodeKind::kJobFolder || spec.code.kind == CodeKind::kFolder;
+  if (code_here) {
+    Result<std::string> found = CheckCode(job.code_folder, spec.entry_script);
+    if (!found.ok()) problems.push_back("code: " + found.error().message);
+    if (found.ok()) script = std::move(*found);
+  }
+  for (const Input& input : spec.inputs) {
+    const auto volume = job.volumes.find(input.from.volume);
+    if (volume == job.volumes.end()) continue;  // a claim, say: --volume will tell where it is
+    PlanInput& seen = job.layout.inputs.emplace_back();
+    seen.name = input.name;
+    seen.root = Absolute(volume->second, input.from.path);
+    seen.pattern = input.pattern;
+    seen.exclude = input.exclude;
+  }
+  InputSize size;
+  const std::vector<std::string> inputs = CheckInputs(job, {}, size);
+  problems.insert(problems.end(), inputs.begin(), inputs.end());
+  const Result<Programs> programs = FindPrograms();
+  if (script.empty() || !programs.ok()) return problems;
+  for (const PythonProblem& problem :
+       PythonCheck(job, {}, script, programs->python_package).Finish().problems) {
+    // What this machine's Python lacks says nothing of the job file, which may be for a cluster.
+    if (problem.part == kScriptPart) problems.push_back(problem.part + ": " + problem.text);
   }
   return problems;
 }

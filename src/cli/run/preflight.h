@@ -23,12 +23,16 @@ struct InputSize {
 // to the end can tell is left to the coordinator.
 std::string CheckInput(const PlanInput& input, InputSize& size);
 
-// The inputs of the job that are on this machine; `label` is told before each problem.
+// Those of the job's layout, each problem with the input's name.
 std::vector<std::string> CheckInputs(const LocalJob& job, const RunRequest& request,
                                      InputSize& size);
 
 // Output, logs and state: free, writable, and room for a beginning.
 std::vector<std::string> CheckOutput(const LocalJob& job, const RunRequest& request);
+
+// What of a job file can be seen from here: its code, the script, and the inputs on hostPath
+// volumes. For the job as ReadLocalJob makes it.
+std::vector<std::string> CheckJobFile(LocalJob job);
 
 // "Python 3.11.2 (/usr/bin/python3); 120 input files, 3.4 MB".
 std::string Facts(const LocalJob& job, const PythonReport& python, const InputSize& size);

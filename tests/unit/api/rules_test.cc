@@ -134,6 +134,21 @@ TEST(Processes, WhereTheCountComesFrom) {
   EXPECT_EQ(EffectiveProcessCount(spec).count, 6);
 }
 
+// Requests and limits of a cluster's nodes say nothing of this machine; a GPU holds no more models
+// here than there.
+TEST(Processes, OnOneMachineAreOneForEachCore) {
+  JobSpec spec;
+  EXPECT_EQ(LocalProcessCount(spec, 8).count, 8);
+  EXPECT_EQ(LocalProcessCount(spec, 8).source, "cores of this machine");
+  EXPECT_EQ(LocalProcessCount(spec, 0).count, 1) << "where nobody knows";
+  spec.resources = {{"limits", {{"cpu", "2"}}}};
+  EXPECT_EQ(LocalProcessCount(spec, 8).count, 8);
+  spec.resources = {{"limits", {{"cpu", "2"}, {"nvidia.com/gpu", 1}}}};
+  EXPECT_EQ(LocalProcessCount(spec, 8).count, 1);
+  spec.process_count_per_node = 7;
+  EXPECT_EQ(LocalProcessCount(spec, 8).count, 7);
+}
+
 TEST(Arguments, FoldersOfTheOutput) {
   EXPECT_THAT(FoldersOfOutput({"--out", "$(output)/models", "--log=$(output)/a/b/", "$(output)",
                                "$(output)/a/x.csv", "$(output)/x.csv", "$(inputs.a)/b",

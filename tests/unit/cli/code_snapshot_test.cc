@@ -1,14 +1,20 @@
 #include "cli/run/code_snapshot.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+
+#include "cli/run/ignore_file.h"
 
 namespace parallelrun {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
 
 class CodeSnapshotTest : public ::testing::Test {
  protected:
@@ -27,9 +33,10 @@ class CodeSnapshotTest : public ::testing::Test {
   std::string code() const { return folder_ + "/code"; }
   uint64_t Take(const std::vector<std::string>& leave_out = {}) {
     const std::string target = folder_ + "/copy" + std::to_string(++copies_);
-    const Result<uint64_t> digest = SnapshotCode(code(), target, leave_out);
-    EXPECT_TRUE(digest.ok()) << digest.error().message;
-    return *digest;
+    const Result<CodeSnapshot> taken = SnapshotCode({code(), "score.py", leave_out}, target);
+    EXPECT_TRUE(taken.ok()) << taken.error().message;
+    notes_ = taken->notes;
+    return taken->digest;
   }
   bool Copied(const std::string& path) const {
     return fs::exists(fs::symlink_status(folder_ + "/copy" + std::to_string(copies_) + "/" + path));
@@ -37,6 +44,7 @@ class CodeSnapshotTest : public ::testing::Test {
 
   std::string folder_;
   int copies_ = 0;
+  std::vector<std::string> notes_;  // of the last one
 };
 
 TEST_F(CodeSnapshotTest, TheSameCodeHasTheSameDigest) {
@@ -84,7 +92,7 @@ TEST_F(CodeSnapshotTest, ALinkOutOfTheCodeLeadsToTheSamePlace) {
       fs::create_directory_symlink(code(), from);
     }
     const std::string to = other + "/" + std::to_string(++copies_);
-    ASSERT_TRUE(SnapshotCode(from, to, {}).ok());
+    ASSERT_TRUE(SnapshotCode({from, "", {}}, to).ok());
     EXPECT_TRUE(fs::is_symlink(to + "/m"));
     EXPECT_EQ(fs::canonical(to + "/m/model.txt"), fs::canonical(folder_ + "/aside/model.txt"));
     EXPECT_TRUE(fs::equivalent(to + "/pkg/model.txt", folder_ + "/aside/model.txt"));
@@ -99,19 +107,126 @@ TEST_F(CodeSnapshotTest, TheDigestDoesNotTellWhereTheCodeLies) {
   fs::create_directories(folder_ + "/far/away");
   fs::copy(code(), folder_ + "/far/away/code",
            fs::copy_options::recursive | fs::copy_options::copy_symlinks);
-  const Result<uint64_t> there =
-      SnapshotCode(folder_ + "/far/away/code", folder_ + "/far/copy", {});
+  const Result<CodeSnapshot> there =
+      SnapshotCode({folder_ + "/far/away/code", "score.py", {}}, folder_ + "/far/copy");
   ASSERT_TRUE(there.ok());
-  EXPECT_EQ(*there, here);
+  EXPECT_EQ(there->digest, here);
 }
 
 TEST_F(CodeSnapshotTest, AFolderOfDataIsNotCode) {
   fs::create_directories(code() + "/data");
   fs::resize_file((std::ofstream(code() + "/data/huge"), code() + "/data/huge"),
                   300ULL << 20);  // sparse
-  const Result<uint64_t> digest = SnapshotCode(code(), folder_ + "/copy", {});
-  ASSERT_FALSE(digest.ok());
-  EXPECT_NE(digest.error().message.find("--code"), std::string::npos);
+  Write("models/a.bin", std::string(3'000'000, 'x'));
+  const Result<CodeSnapshot> taken = SnapshotCode({code(), "score.py", {}}, folder_ + "/copy");
+  ASSERT_FALSE(taken.ok());
+  EXPECT_THAT(taken.error().message, HasSubstr("--code"));
+  EXPECT_THAT(taken.error().message,
+              HasSubstr("what takes most: data (314.6 MB, 1 files), models (3.0 MB, 1 files)"));
+  EXPECT_FALSE(fs::exists(folder_ + "/copy")) << "nothing is copied in vain";
+}
+
+TEST_F(CodeSnapshotTest, ManyFilesAreNotCodeEither) {
+  for (int i = 0; i < 20'001; ++i) Write("many/" + std::to_string(i), "");
+  const Result<CodeSnapshot> taken = SnapshotCode({code(), "score.py", {}}, folder_ + "/copy");
+  ASSERT_FALSE(taken.ok());
+  EXPECT_THAT(taken.error().message, HasSubstr("what takes most: many (0.0 MB, 20001 files)"));
+}
+
+TEST_F(CodeSnapshotTest, EnvironmentsLogsAndOutputsAreNeverCode) {
+  const uint64_t before = Take();
+  Write(".venv/bin/x", "");
+  Write("my-env/pyvenv.cfg", "");
+  Write("my-env/lib/site.py", "");
+  Write("logs/a.txt", "");
+  Write("outputs/a.txt", "");
+  EXPECT_EQ(Take(), before);
+  EXPECT_TRUE(notes_.empty());
+  Write("pkg/logs/code.py", "");
+  EXPECT_NE(Take(), before) << "only at the top";
+}
+
+TEST_F(CodeSnapshotTest, WhatGitignoreSaysIsLeftOutAndTold) {
+  Write("data/big.bin", "data");
+  Write("pkg/a.tmp", "");
+  Write("pkg/keep.tmp", "");
+  Write(".gitignore", "/data/\n*.tmp\nscore.py\n");
+  Write("pkg/.gitignore", "!keep.tmp\n");
+  Take();
+  EXPECT_FALSE(Copied("data"));
+  EXPECT_FALSE(Copied("pkg/a.tmp"));
+  EXPECT_TRUE(Copied("pkg/keep.tmp")) << "the nearer file decides";
+  EXPECT_TRUE(Copied("score.py")) << "what is to be run always stays";
+  EXPECT_THAT(notes_,
+              ElementsAre("left out of the code by .gitignore or .amlignore: data, pkg/a.tmp"));
+  // Where there is an .amlignore, it alone counts.
+  Write(".amlignore", "data\n");
+  Take();
+  EXPECT_FALSE(Copied("data"));
+  EXPECT_TRUE(Copied("pkg/a.tmp"));
+}
+
+TEST_F(CodeSnapshotTest, WhatCannotBeReadIsLeftOutWithOneLine) {
+  Write("secret/key", "");
+  Write("private.txt", "");
+  fs::permissions(code() + "/secret", fs::perms::none);
+  fs::permissions(code() + "/private.txt", fs::perms::none);
+  fs::permissions(folder_, fs::perms::all);
+  const bool root = geteuid() == 0;  // who may read everything
+  if (root) {
+    ASSERT_EQ(seteuid(65534), 0);
+  }
+  const Result<CodeListing> listing = ListCode({code(), "score.py", {}});
+  if (root) {
+    ASSERT_EQ(seteuid(0), 0);
+  }
+  ASSERT_TRUE(listing.ok());
+  EXPECT_THAT(listing->notes, ElementsAre("left out of the code, since it cannot be read: "
+                                          "private.txt, secret"));
+  fs::permissions(code() + "/secret", fs::perms::owner_all);
+}
+
+struct IgnoreCase {
+  const char* lines;
+  const char* path;  // a folder ends with "/"
+  bool out;
+};
+
+// What `git check-ignore` says of each.
+TEST(IgnoreFileTest, SpeaksTheLanguageOfGit) {
+  for (const IgnoreCase& one : {
+           IgnoreCase{"a.txt", "a.txt", true},
+           {"a.txt", "deep/er/a.txt", true},
+           {"/a.txt", "deep/a.txt", false},
+           {"deep/a.txt", "deep/a.txt", true},
+           {"deep/a.txt", "more/deep/a.txt", false},
+           {"*.log", "x/y.log", true},
+           {"build/", "build/", true},
+           {"build/", "x/build/", true},
+           {"build/", "build", false},
+           {"# a.txt", "# a.txt", false},
+           {"\\#x", "#x", true},
+           {"a\\*", "a*", true},
+           {"a\\*", "ab", false},
+           {"*.txt\n!a.txt", "a.txt", false},
+           {"!a.txt\n*.txt", "a.txt", true},
+           {"a.txt   \r\n", "a.txt", true},
+           {"**/models", "x/models/", true},
+           {"x/**/b", "x/b", true},
+           {"x/**/b", "x/y/z/b", true},
+           {"x/**", "x/y", true},
+           {"x/**", "x/", false},
+           {"/*", "x", true},
+           {"/*", "x/y", false},
+           {"[ab].c", "b.c", true},
+           {"\n\n/\n", "x", false},
+       }) {
+    std::string path = one.path;
+    const bool folder = path.ends_with('/');
+    if (folder) path.pop_back();
+    EXPECT_EQ(IgnoreFile(one.lines).LeavesOut(path, folder).value_or(false), one.out)
+        << one.lines << " and " << one.path;
+  }
 }
 
 }  // namespace

@@ -166,7 +166,8 @@ TEST_F(Render, AFolderBecomesAnArchiveThatTheAgentUnpacks) {
   Write("job/tool", "#!/bin/sh\n");
   fs::permissions(root_ / "job/tool", fs::perms::owner_all);
   fs::create_symlink("lib/__init__.py", root_ / "job/link.py");
-  const auto files = CollectCode(At("job"), {At("job/job.yaml")});
+  std::vector<std::string> notes;
+  const auto files = CollectCode({At("job"), "", {At("job/job.yaml")}}, notes);
   ASSERT_TRUE(files.ok()) << files.error().message;
   const auto packed = PackCode(*files);
   ASSERT_TRUE(packed.ok()) << packed.error().message;
@@ -176,7 +177,7 @@ TEST_F(Render, AFolderBecomesAnArchiveThatTheAgentUnpacks) {
   fs::create_directory(root_ / "unpacked");
   const Status unpacked = UnpackCode(At("code.tar.gz"), At("unpacked"));
   ASSERT_TRUE(unpacked.ok()) << unpacked.error().message;
-  const auto again = CollectCode(At("unpacked"), {});
+  const auto again = CollectCode({At("unpacked"), "", {}}, notes);
   ASSERT_EQ(again->size(), files->size());
   for (size_t i = 0; i < files->size(); ++i) {
     EXPECT_EQ((*again)[i].path, (*files)[i].path);

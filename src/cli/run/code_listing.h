@@ -1,0 +1,45 @@
+// What of a code folder is code: for the copy that a local run makes, and for the ConfigMap of a
+// cluster's.
+//
+// Never code: .git, __pycache__, virtual environments, the folders `logs` and `outputs` at the top,
+// and the job's own inputs and outputs. Left out as well: what .amlignore says, or .gitignore where
+// a folder has no .amlignore; and what cannot be read. The entry script always stays.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+namespace parallelrun {
+
+struct CodeFolder {
+  std::string path;                    // absolute
+  std::string script;                  // the entry script, below it; "": unknown
+  std::vector<std::string> leave_out;  // absolute files and folders
+};
+
+struct CodeEntry {
+  enum class Kind { kFolder, kFile, kLink };
+  std::string path;  // relative
+  Kind kind = Kind::kFile;
+  uint64_t size = 0;  // of a file
+  bool operator==(const CodeEntry&) const = default;
+};
+
+struct CodeListing {
+  std::vector<CodeEntry> entries;  // depth first, a folder before what it holds, in byte order
+  uint64_t bytes = 0;
+  uint64_t files = 0;              // and links
+  bool more = false;               // it ended at 200,000 entries
+  std::vector<std::string> notes;  // lines for the user: what was left out that may be missed
+};
+
+// kPermission when the folder itself cannot be read.
+Result<CodeListing> ListCode(const CodeFolder& folder);
+
+// "data (1.1 GB, 40,000 files), model.bin (90.0 MB)": what takes most, by its name at the top.
+std::string Biggest(const CodeListing& listing);
+
+}  // namespace parallelrun
