@@ -25,6 +25,7 @@ class Checker {
 
   void Check() {
     CheckInputs();
+    CheckSources();
     CheckVolumes();
     CheckWritable();
     CheckOverlaps();
@@ -51,6 +52,17 @@ class Checker {
           problems_, InputPath(spec_, i),
           "is of another kind than spec.inputs[0]." + std::string(EnumWord(spec_.inputs[0].kind)),
           "make all inputs of one kind; what each node only reads is a side input");
+    }
+  }
+
+  // On one machine --volume can say what a volume is.
+  void CheckSources() {
+    if (target_ == Target::kLocal) return;
+    for (size_t i = 0; i < spec_.volumes.size(); ++i) {
+      const std::string field = JoinPath("spec.volumes", i);
+      if (!spec_.volumes[i].kind.empty() || HasProblem(field)) continue;
+      AddError(problems_, field, "has no source",
+               "write one, such as persistentVolumeClaim: {claimName: CLAIM}");
     }
   }
 

@@ -64,7 +64,7 @@ struct Environment {
 // An ordinary Kubernetes volume, mounted at /mnt/<name>.
 struct Volume {
   std::string name;
-  std::string kind;       // "persistentVolumeClaim"
+  std::string kind;       // "persistentVolumeClaim"; empty: --volume is to say what it is
   nlohmann::json source;  // what stands under `kind`
   bool operator==(const Volume&) const = default;
 };

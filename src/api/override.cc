@@ -62,6 +62,15 @@ struct Override {
     return &node.items[step.index];
   }
 
+  // spec.volumes[0].hostPath.path: the claim that the volume was goes.
+  static void KeepOneSource(const std::vector<PathStep>& steps, Node& volume) {
+    const std::string& source = steps[3].key;
+    if (steps[0].key != "spec" || steps[1].key != "volumes" || source == "name") return;
+    std::erase_if(volume.fields, [&](const Node::Field& field) {
+      return field.key != "name" && field.key != source;
+    });
+  }
+
   void Apply(std::string_view text) const {
     const size_t equals = text.find('=');
     if (equals == std::string_view::npos) {
@@ -79,6 +88,8 @@ struct Override {
     std::string path;
     Position* key_at = nullptr;
     for (const PathStep& step : *steps) {
+      const bool source = &step - steps->data() == 3 && value->kind != Node::Kind::kNull;
+      if (source) KeepOneSource(*steps, *node);
       node = Step(*node, path.empty() ? "the file" : path, step, key_at);
       if (node == nullptr) return;
       path = step.key.empty() ? JoinPath(path, step.index) : JoinPath(path, step.key);

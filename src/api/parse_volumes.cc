@@ -1,4 +1,4 @@
-// Volumes: one source each.
+// Volumes: one source each; whether it may be missing is for check.cc.
 #include <algorithm>
 
 #include "api/fields/read.h"
@@ -28,18 +28,9 @@ Volume ReadVolume(const Value& map) {
     volume.source = WithoutNulls(source->node);
     fields::CheckShape(*source, kind.shape);
   }
-  // What is misspelt is reported as such.
-  const bool unknown =
-      std::any_of(map.node.fields.begin(), map.node.fields.end(), [](const Node::Field& field) {
-        const auto is_it = [&](const fields::Field& kind) { return kind.name == field.key; };
-        return field.key != "name" &&
-               std::none_of(fields::VolumeSources().begin(), fields::VolumeSources().end(), is_it);
-      });
   if (given.size() > 1) {
     fields.Error("has " + std::to_string(given.size()) + " sources (" + OrList(given) + ")",
                  "keep exactly one");
-  } else if (given.empty() && !unknown && map.node.kind == Node::Kind::kMap) {
-    fields.Error("has no source", "write one, such as persistentVolumeClaim: {claimName: CLAIM}");
   }
   fields.Finish();
   return volume;

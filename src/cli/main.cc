@@ -18,6 +18,7 @@
 #include "cli/render/submit.h"
 #include "cli/run/code_root.h"
 #include "cli/run/continue_command.h"
+#include "cli/run/flag_words.h"
 #include "cli/run/local_job.h"
 #include "cli/run/local_run.h"
 #include "cli/types_command.h"
@@ -53,12 +54,21 @@ int Init(const QuickJob& job, const std::string& target) {
   return kExitOk;
 }
 
+std::string Meant(const std::string& word, const std::vector<std::string>& known) {
+  const std::string closest = ClosestName(word, known);
+  return closest.empty() ? "" : ": did you mean " + closest + "?";
+}
+
 void AddQuickOptions(CLI::App& command, QuickJob& quick, InputWords& input) {
   command.add_option("--input", input.words, "Folders, files or globs of the input");
   command
       .add_option("--format", input.format,
                   "files: run() gets paths; csv, tsv, jsonl or parquet: it gets rows")
-      ->check(CLI::IsMember(InputFormats()));
+      ->check([](const std::string& word) {
+        const std::vector<std::string>& known = InputFormats();
+        if (std::find(known.begin(), known.end(), word) != known.end()) return std::string();
+        return word + " is none of " + OrList(known) + Meant(word, known);
+      });
   command.add_option("--output", quick.output, "Folder for the output, logs and state");
   command.add_option("--pattern", input.pattern, "Which files of a folder, as **/*.png");
   command.add_option("--mini-batch-size", quick.mini_batch_size, "Files, or bytes as 1MB");
@@ -92,11 +102,6 @@ std::vector<std::string> FlagsOf(const CLI::App* app) {
     for (const std::string& flag : FlagsOf(command)) flags.push_back(flag);
   }
   return flags;
-}
-
-std::string Meant(const std::string& word, const std::vector<std::string>& known) {
-  const std::string closest = ClosestName(word, known);
-  return closest.empty() ? "" : ": did you mean " + closest + "?";
 }
 
 // For CLI11, in place of its own words.
@@ -233,8 +238,10 @@ int Main(int argc, char** argv) {
   verify->add_option("output", output, "The output file, its folder, or the job's state folder")
       ->required();
 
+  std::vector<std::string> own = EachWithItsFlag({words.begin() + 1, own_end});
+  std::reverse(own.begin(), own.end());  // as CLI11 takes them
   try {
-    app.parse(static_cast<int>(own_end - words.begin()), argv);
+    app.parse(std::move(own));
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? kExitOk : kExitUsage;
   }

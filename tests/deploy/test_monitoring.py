@@ -103,7 +103,7 @@ def test_conventions_of_alerts(alert):
     assert annotations["runbook_url"] == f"docs/runbooks/{name}.md"
     runbook = (ROOT / annotations["runbook_url"]).read_text()
     assert runbook.startswith(f"# {name}\n")
-    for heading in ("## Meaning", "## Impact", "## Diagnosis", "## Mend"):
+    for heading in ("## Meaning", "## Impact", "## Diagnosis", "## Fix"):
         assert f"\n{heading}\n" in runbook, f"{name} has no {heading}"
 
 

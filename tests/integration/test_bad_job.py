@@ -74,6 +74,9 @@ def test_unmapped_volume(ready):
     claim = {"name": "data", "persistentVolumeClaim": {"claimName": "c"}}
     ready.job(volumes=[claim, {"name": "out", "hostPath": {"path": str(ready.out)}}])
     refused(ready, 'volume "data"', "--volume data=FOLDER")
+    # All of them at once, also those that the job file leaves open.
+    ready.job(volumes=[claim, {"name": "out"}])
+    refused(ready, "--volume data=FOLDER --volume out=FOLDER")
 
 
 @pytest.mark.parametrize(
@@ -88,6 +91,7 @@ def test_unmapped_volume(ready):
         (["--nodes", "0"], ["--nodes"]),
         (["--resume", "--overwrite"], ["--resume", "--overwrite"]),
         (["--nonsense"], ["--nonsense"]),
+        (["--format", "cvs"], ["cvs is none of files, csv,", "did you mean csv?"]),
         (["--input", "data"], ["--input"]),
     ],
 )

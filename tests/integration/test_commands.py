@@ -274,6 +274,25 @@ def test_volume_option(work):
     assert not work.out.exists()
 
 
+def test_volumes_that_the_command_line_is_the_source_of(work):
+    """A job file may name a volume and leave it to --volume what it is; several stand behind one."""
+    work.files(3)
+    work.script()
+    claim = {"name": "more", "persistentVolumeClaim": {"claimName": "c"}}
+    work.job(
+        volumes=[{"name": "data"}, {"name": "out"}, claim, {"name": "unused"}],
+        sideInputs=[{"name": "side", "volume": "more"}],
+    )
+    words = ["--volume", f"data={work.data}", f"out={work.out}", "more=."]
+    result = work.call("run", *words, "job.yaml")
+    assert result.code == 0, result
+    # The folder of a volume is no part of what must be the same, however it is said.
+    changes = ["spec.volumes[2].hostPath.path=/tmp", "spec.runMaxTry=2"]
+    result = work.run(*words[:-1], "--set", *changes, "--resume")
+    assert result.code == 0, result
+    assert work.rows() == ["row 0", "row 1", "row 2"]
+
+
 def test_overwrite_starts_over(work):
     work.script()
     work.files(5)

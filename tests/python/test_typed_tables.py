@@ -151,7 +151,7 @@ def test_a_row_with_too_many_fields(row, fields, refusal):
         line = 1 if rows.startswith(row) else 2
         found = refusal(rows, [INTEGER, NUMBER])
         assert found.startswith(f"rows.csv:{line}: the row has {fields} fields, ")
-        assert "and the table 2 columns. Mend the file, or write badRows: Skip" in found
+        assert "and the table 2 columns. Fix the file, or write badRows: Skip" in found
 
 
 def test_columns_come_by_name(read, refusal):
@@ -314,7 +314,7 @@ def test_zeros_in_shapes_that_are_not_plain(text, refusal):
 
 def test_bytes_that_are_not_of_the_encoding(refusal, read):
     found = refusal(b"1,a\n2,\xff\n", [INTEGER, TEXT])
-    assert found.startswith("rows.csv:2: the byte 0xff is not utf-8. Mend the file")
+    assert found.startswith("rows.csv:2: the byte 0xff is not utf-8. Fix the file")
     frame = read(b"1,a\n2,\xff\n", [INTEGER, TEXT], badRows="Skip")
     assert values_of(frame) == [[1], ["a"]]
 

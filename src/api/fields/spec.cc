@@ -28,7 +28,8 @@ json WriteCode(const JobSpec& spec) {
 json WriteVolumes(const JobSpec& spec) {
   json list;
   for (const Volume& volume : spec.volumes) {
-    list.push_back({{"name", volume.name}, {volume.kind, volume.source}});
+    json& written = list.emplace_back(json{{"name", volume.name}});
+    if (!volume.kind.empty()) written[volume.kind] = volume.source;
   }
   return list;
 }

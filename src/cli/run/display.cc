@@ -174,7 +174,7 @@ std::string Summary(const json& progress, const Leads& leads, Duration elapsed) 
   text += StartFailures(progress);
   text += Failures(progress, leads);
   if (state == "Failed" && settled == 0) {
-    text += "Nothing has been done yet: mend that, and give the command again\n";
+    text += "Nothing has been done yet: fix it and run again\n";
   } else if (state != "Succeeded") {
     text += fmt::format("To continue: {}\n", leads.resume);
   }

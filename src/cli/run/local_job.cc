@@ -45,6 +45,16 @@ Result<Volumes> MapVolumes(const Job& job, const RunRequest& request, const fs::
   return volumes;
 }
 
+// What the job file leaves to --volume.
+void TakeSources(LocalJob& local) {
+  for (Volume& volume : local.job.spec.volumes) {
+    const auto folder = local.volumes.find(volume.name);
+    if (!volume.kind.empty() || folder == local.volumes.end()) continue;
+    volume.kind = "hostPath";
+    volume.source = {{"path", folder->second}};
+  }
+}
+
 std::string CodeFolder(const Job& job, const RunRequest& request, const fs::path& job_folder) {
   if (!request.code.empty()) return Absolute(fs::current_path(), request.code);
   const bool named = job.spec.code.kind == CodeKind::kFolder;
@@ -203,6 +213,7 @@ Result<LocalJob> ReadLocalJob(const RunRequest& request) {
   Result<Volumes> volumes = MapVolumes(local.job, request, job_folder);
   if (!volumes.ok()) return volumes.error();
   local.volumes = std::move(*volumes);
+  TakeSources(local);
   local.code_folder = CodeFolder(local.job, request, job_folder);
   const PythonChoice python =
       ChoosePython(request.python, local.job.spec, [](const char* name) { return getenv(name); });

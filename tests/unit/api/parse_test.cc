@@ -314,6 +314,27 @@ TEST(Override, SetsBeforeTheCheck) {
   EXPECT_EQ(parsed.job.spec.pod_template["spec"]["nodeSelector"]["a.b/c"], "x=y");
 }
 
+TEST(Override, AnotherSourceOfAVolumeTakesThePlaceOfTheFirst) {
+  const ParsedJob parsed =
+      ReadJob(kExample, {"spec.volumes[0].hostPath.path=/here"}, Target::kLocal);
+  ASSERT_THAT(Lines(parsed), ElementsAre());
+  EXPECT_EQ(parsed.job.spec.volumes[0].kind, "hostPath");
+  EXPECT_EQ(parsed.job.spec.volumes[0].source, nlohmann::json({{"path", "/here"}}));
+  // To remove a field is no choice of another source.
+  const ParsedJob removed = ReadJob(kExample, {"spec.volumes[0].hostPath="}, Target::kLocal);
+  EXPECT_THAT(Lines(removed), ElementsAre());
+  EXPECT_NE(removed.job.spec.volumes[0].kind, "hostPath");
+}
+
+TEST(Override, OnOneMachineAVolumeNeedsNoSource) {
+  const std::vector<std::string> none = {"spec.volumes[0].persistentVolumeClaim="};
+  const ParsedJob local = ReadJob(kExample, none, Target::kLocal);
+  EXPECT_THAT(Lines(local), ElementsAre());
+  EXPECT_EQ(local.job.spec.volumes[0].kind, "");
+  EXPECT_FALSE(ReadJob(kExample, none, Target::kCluster).ok());
+  EXPECT_TRUE(ReadJob(ToJson(local.job), Target::kLocal).ok());
+}
+
 TEST(Override, ErrorsNameTheFlag) {
   const struct {
     const char* flag;

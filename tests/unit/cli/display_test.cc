@@ -84,7 +84,8 @@ TEST(DisplayTest, AFailureBeforeTheFirstMiniBatchDoesNotAskToContinue) {
   progress["miniBatches"]["succeeded"] = 0;
   progress["miniBatches"]["failed"] = 0;
   const std::string text = Summary(progress, LeadsOf("again"), seconds(3));
-  EXPECT_NE(text.find("Nothing has been done yet: mend that"), std::string::npos) << text;
+  EXPECT_NE(text.find("Nothing has been done yet: fix it and run again"), std::string::npos)
+      << text;
   EXPECT_EQ(text.find("To continue"), std::string::npos);
 }
 

@@ -50,7 +50,7 @@ def other_columns(path, table, found):
         said.append(f"it has the column {_some(more)}, which the table has not")
     return Failure(
         "Misfit",
-        f"{path}: {' and '.join(said)}. Mend its header, or leave the file out (inputs[].exclude).",
+        f"{path}: {' and '.join(said)}. Fix its header, or leave the file out (inputs[].exclude).",
     )
 
 
@@ -72,7 +72,7 @@ def _reason(bad, options):
 
 def _advice(bad, options):
     if bad.place < 0:
-        return "Mend the file, or write badRows: Skip (--retry-failed takes it)."
+        return "Fix the file, or write badRows: Skip (--retry-failed takes it)."
     column = options["columns"][bad.place]
     kind = column_types.type_to_write(column, bad.value, bad.values)
     return f"Write dtypes: {{{_key(column['name'])}: {kind}}} (--retry-failed takes it)."
