@@ -275,7 +275,7 @@ def test_volume_option(work):
 
 
 def test_volumes_that_the_command_line_is_the_source_of(work):
-    """A job file may name a volume and leave it to --volume what it is; several stand behind one."""
+    """A job file may leave it to --volume what a volume is; several stand behind one flag."""
     work.files(3)
     work.script()
     claim = {"name": "more", "persistentVolumeClaim": {"claimName": "c"}}

@@ -89,7 +89,6 @@ class LocalRun {
   Status Prepare() {
     // Orphans of a guardian that was killed come to us, to be ended with the rest.
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    InitRestThread();
     if (const Status checked = Preflight(); !checked.ok()) return checked;
     Result<std::unique_ptr<File>> lock = LockState(*files_, job_.layout.state_folder);
     if (!lock.ok() && lock.error().code == Code::kUnavailable) return lock.error();
@@ -117,6 +116,7 @@ class LocalRun {
     if (!script.ok()) problems.push_back("code: " + script.error().message);
     // Beside it, what takes as long as Python does to start.
     PythonCheck python(job_, request_, script.ok() ? *script : "", programs->python_package);
+    InitRestThread();
     Status prepared = folder_.Make();
     if (prepared.ok() && script.ok()) {
       launcher_ = std::make_unique<Launcher>(job_, request_, folder_.path());

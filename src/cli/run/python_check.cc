@@ -29,7 +29,8 @@ constexpr char kChoose[] = "choose another with --python PATH, or in spec.enviro
 // Imported rather than run by its path: then it is compiled once, and not each time.
 constexpr char kCommand[] =
     "import sys; path = sys.path[:]; sys.path.insert(0, sys.argv[1]); import preflight; "
-    "sys.path[:] = path; preflight.main(sys.argv[2:])";
+    "sys.path[:] = path; preflight.main(sys.argv[2:]); preflight.os._exit(0)";  // no time to tidy
+                                                                                // up
 
 std::string FunctionsOf(const JobSpec& spec) {
   return spec.worker_flags.async_mode
