@@ -156,13 +156,16 @@ def test_nothing_of_the_script_is_executed(look, tmp_path):
 
 
 def test_the_answer(tmp_path):
-    (tmp_path / "s.py").write_text("import no_such\n" + RUN)
+    (tmp_path / "s.py").write_text("import no_such\nif True:\n    from os import getcwd as run\n")
+    for name in ("re", "ast", "enum", "types", "functools"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('executed')\n")
     folder = os.path.dirname(preflight.__file__)
-    code = "import sys; sys.path.insert(1, sys.argv[1]); import preflight"
-    code += "; preflight.main(sys.argv[2:])"
-    answer = subprocess.run(
+    code = "import sys; path = sys.path[:]; sys.path.insert(0, sys.argv[1]); import preflight"
+    code += "; sys.path[:] = path; preflight.main(sys.argv[2:])"
+    answer = subprocess.run(  # as the command starts it: from the code folder
         [sys.executable, "-c", code, folder, tmp_path, "s.py", "", "run", "os", "why"],
         stdout=subprocess.PIPE,
+        cwd=tmp_path,
         check=True,
     ).stdout
     version, program, part, told, end = answer.split(b"\0")

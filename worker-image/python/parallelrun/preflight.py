@@ -37,11 +37,14 @@ _DISTRIBUTIONS = {
 }
 _MEND = "Correct the script and start the job again."
 
+_standard_path = []  # sys.path without the user's code
+
 
 def look(root, script, own_folder, functions, needs):
     """Returns what is wrong: pairs of a part and a text."""
     # With -c the working directory stands in front, where that is not switched off.
     first = 0 if getattr(sys.flags, "safe_path", False) else 1
+    _standard_path[:] = sys.path[first:]
     sys.path[:first] = [own_folder, root] if own_folder else [root]
     problems = []
     tree = None
@@ -75,6 +78,16 @@ def look(root, script, own_folder, functions, needs):
     if missing:
         problems.append(("python", _missing(missing, root)))
     return problems
+
+
+def _standard(name):
+    """A module of the standard library, whatever the user's code has of this name."""
+    path = sys.path[:]
+    sys.path[:] = _standard_path
+    try:
+        return __import__(name)
+    finally:
+        sys.path[:] = path
 
 
 def _parse(root, script):
@@ -133,8 +146,7 @@ def _binds(tree, name):
     for node in tree.body:
         if getattr(node, "name", None) == name:
             return True
-    import ast
-
+    ast = _standard("ast")
     waiting = list(tree.body)
     while waiting:
         node = waiting.pop()
@@ -155,9 +167,7 @@ def _binds(tree, name):
 
 def _may_change_imports(root, script, tree):
     """Whether the script, or own code that it imports, may change where modules are looked for."""
-    import re
-
-    changes = re.compile(_CHANGES_IMPORTS)
+    changes = _standard("re").compile(_CHANGES_IMPORTS)
     waiting = [os.path.join(root, script)]
     known = set(waiting)
     while waiting:
