@@ -10,7 +10,7 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <utility>
 
@@ -75,10 +75,9 @@ std::string LastLineOf(int fd) {
 }
 
 bool TooOld(const std::string& version) {
-  int major = 0;
-  int minor = 0;
-  if (std::sscanf(version.c_str(), "%d.%d", &major, &minor) != 2)
-    return false;  // NOLINT(cert-err34-c)
+  char* end = nullptr;
+  const int64_t major = std::strtol(version.c_str(), &end, 10);
+  const int64_t minor = *end == '.' ? std::strtol(end + 1, nullptr, 10) : 0;
   return major < 3 || (major == 3 && minor < 8);
 }
 
