@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -29,7 +28,6 @@
 namespace parallelrun {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 
 // A file in memory that a child reads from the start as /dev/fd/N: secrets stay off disk and

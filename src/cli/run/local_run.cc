@@ -6,7 +6,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -32,7 +31,6 @@
 namespace parallelrun {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr Duration kStopLimit = seconds(30);
