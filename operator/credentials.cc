@@ -14,6 +14,7 @@
 
 #include "api/to_json.h"
 #include "base/random.h"
+#include "base/version.h"
 #include "coordinator/access.h"
 
 namespace parallelrun {
@@ -226,7 +227,8 @@ std::map<std::string, std::string> AccessSecretData(const JobCredentials& creden
     volumes[volume.name] = "/mnt/" + volume.name;
   std::map<std::string, std::string> data;
   data["coordinator.json"] =
-      Dump({{"job", ToJson(content.job)},
+      Dump({{"release", kVersion},
+            {"job", ToJson(content.job)},
             {"volumes", volumes},
             {"key", credentials.key},
             {"listen",

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/log.h"
+#include "base/version.h"
 #include "kube/config.h"
 #include "operator/operator.h"
 #include "rest/client.h"
@@ -61,7 +62,7 @@ int Run(const ProcessOptions& options) {
   Metrics metrics(scheme == std::string::npos ? config->server : config->server.substr(scheme + 3),
                   options.workers);
   kube::ClientOptions client_options;
-  client_options.user_agent = fmt::format("parallelrun-operator/{}", PARALLELRUN_VERSION);
+  client_options.user_agent = fmt::format("parallelrun-operator/{}", kVersion);
   client_options.on_request = [&metrics](const kube::RequestDone& done) {
     metrics.Requested(done);
   };

@@ -7,6 +7,8 @@
 #include <map>
 #include <utility>
 
+#include "base/version.h"
+
 namespace parallelrun {
 namespace {
 
@@ -134,7 +136,7 @@ Metrics::Metrics(const std::string& host, int workers)
       gpu_seconds_(AddCounter(registry_, "parallelrun_gpu_seconds_total",
                               "The same, times the GPUs of a node.")) {
   AddGauge(registry_, "parallelrun_build_info", "1, with the version.")
-      .Add({{"version", PARALLELRUN_VERSION}})
+      .Add({{"version", kVersion}})
       .Set(1);
   AddGauge(registry_, "controller_runtime_max_concurrent_reconciles", "Reconcile workers.")
       .Add({{"controller", kController}})

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/random.h"
+#include "base/version.h"
 #include "kube/base64.h"
 #include "operator/process_usage.h"
 #include "operator/resources.h"
@@ -259,9 +260,8 @@ int Operator::Run() {
     const std::lock_guard lock(mutex_);
     servers_ = std::move(*servers);
   }
-  spdlog::info("parallelrun-operator {} on {}: health on port {}, metrics on port {}",
-               PARALLELRUN_VERSION, client_.config().server, servers_->health_port(),
-               servers_->metrics_port());
+  spdlog::info("parallelrun-operator {} on {}: health on port {}, metrics on port {}", kVersion,
+               client_.config().server, servers_->health_port(), servers_->metrics_port());
   if (!WaitForSchema()) return 0;
   std::optional<OperatorKey> key = WaitForKey();
   if (!key) return 0;

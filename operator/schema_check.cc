@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/fields/walk.h"
+#include "base/version.h"
 #include "kube/resource.h"
 
 namespace parallelrun {
@@ -128,7 +129,7 @@ Status CheckServedSchema(kube::Client& client) {
       Code::kStale,
       fmt::format("the CustomResourceDefinition in the cluster is older than this operator "
                   "({}): it lacks {} field{}: {}{}. Mend: {}",
-                  PARALLELRUN_VERSION, count, count == 1 ? "" : "s", fmt::join(missing, ", "),
+                  kVersion, count, count == 1 ? "" : "s", fmt::join(missing, ", "),
                   count > kShown ? ", ..." : "", kMend)};
 }
 

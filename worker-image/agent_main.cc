@@ -40,14 +40,13 @@ void EndEarly(int) { _exit(static_cast<int>(drained_exit)); }
 
 int RunNode(const std::string& config_file, const AgentOptions& options) {
   drained_exit = options.drained_exit;
+  // Worker processes of the same user cannot look into this one, where the token is.
+  prctl(PR_SET_DUMPABLE, 0);
   signal(SIGTERM, EndEarly);
   // The bundle brings its own OpenSSL: the configuration of the image's is for another one.
   OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
   const Result<AgentConfig> config = parallelrun::ReadAgentConfig(config_file);
   if (!config) return FailInPod(config.error(), options);
-  // From here on, worker processes of the same user cannot look into this one, where the token is.
-  // Not earlier: /dev/fd is closed to such a process.
-  prctl(PR_SET_DUMPABLE, 0);
   signal(SIGPIPE, SIG_IGN);  // a reader of our log that goes away must not end the job
   AgentOptions all = options;
   all.node = config->node;

@@ -1,6 +1,7 @@
 // parallelrun-coordinator: owns one job. See docs/coordinator-api.md.
 #include <openssl/ssl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -56,6 +57,8 @@ int Main(int argc, char** argv) {
   drained_exit = drained;
   // An earlier container of this pod may have made it.
   if (!ready_file.empty()) unlink(ready_file.c_str());
+  // Worker processes of the same user cannot look into this one, where the job's key is.
+  prctl(PR_SET_DUMPABLE, 0);
   signal(SIGTERM, EndEarly);
   AllowManyConnections();
   // The bundle brings its own OpenSSL: the configuration of the image's is for another one.

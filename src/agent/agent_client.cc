@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/escape.h"
+#include "base/version.h"
 
 namespace parallelrun {
 namespace {
@@ -32,7 +33,7 @@ Result<HttpClientOptions> ClientOptions(const AgentConfig& config) {
   options.token = [token = config.token] { return token; };
   // Exchanges carry fences, registrations and farewells an incarnation: twice is the same as once.
   options.repeat_posts = true;
-  options.user_agent = "parallelrun-agent/" PARALLELRUN_VERSION;
+  options.user_agent = std::string("parallelrun-agent/") + kVersion;
   if (!config.certificate_authority.empty()) {
     std::ifstream file(config.certificate_authority);
     std::stringstream pem;

@@ -12,7 +12,9 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/processes/frames.h"
+#include "base/config_file.h"
 #include "base/random.h"
+#include "base/version.h"
 #include "job/gpu_slots.h"
 #include "job/node_messages.h"
 #include "job/pod_name.h"
@@ -135,35 +137,10 @@ bool ParseHex(const std::string& text, uint64_t& value) {
   return true;
 }
 
-// Reads a file or a pipe to its end.
-Result<std::string> ReadConfigFile(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return ErrnoError(errno, "open the configuration " + path);
-  std::string text;
-  std::array<char, 8192> buffer{};
-  for (;;) {
-    const ssize_t n = read(fd, buffer.data(), buffer.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) {
-      const int error = errno;
-      close(fd);
-      return ErrnoError(error, "read the configuration " + path);
-    }
-    if (n == 0) break;
-    text.append(buffer.data(), static_cast<size_t>(n));
-    if (text.size() > kMaxConfig) {
-      close(fd);
-      return Error{Code::kInvalid, "the configuration " + path + " is above 1 MiB"};
-    }
-  }
-  close(fd);
-  return text;
-}
-
 }  // namespace
 
 Result<AgentConfig> ReadAgentConfig(const std::string& path) {
-  const Result<std::string> text = ReadConfigFile(path);
+  const Result<std::string> text = ReadConfigFile(path, kMaxConfig);
   if (!text) return text.error();
   Json config = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (!config.is_object() || !config.contains("nodeFile")) return ParseAgentConfig(*text);
@@ -171,7 +148,7 @@ Result<AgentConfig> ReadAgentConfig(const std::string& path) {
     return Error{Code::kInvalid, path + ": \"nodeFile\" is no string"};
   }
   const std::string node_file = config["nodeFile"];
-  const Result<std::string> node_text = ReadConfigFile(node_file);
+  const Result<std::string> node_text = ReadConfigFile(node_file, kMaxConfig);
   if (!node_text) return node_text.error();
   const Json node = Json::parse(*node_text, nullptr, /*allow_exceptions=*/false);
   if (!node.is_object()) return Error{Code::kInvalid, node_file + " is no JSON object"};
@@ -218,11 +195,8 @@ std::string RegisterBody(const std::string& run_id, uint32_t node, uint32_t proc
   static const std::string instance = RandomHex(8);  // tells two agents of one name apart
   std::array<char, 256> host{};
   gethostname(host.data(), host.size() - 1);
-  Json body{{"protocol", kNodeProtocol},
-            {"processes", processes},
-            {"host", std::string(host.data())},
-            {"pid", getpid()},
-            {"instance", instance}};
+  Json body{{"protocol", kNodeProtocol},        {"release", kVersion}, {"processes", processes},
+            {"host", std::string(host.data())}, {"pid", getpid()},     {"instance", instance}};
   if (const uint64_t pod = PodNumber(host.data(), fmt::format("node-{}", node)); pod != 0)
     body["pod"] = pod;
   if (!run_id.empty()) body["runId"] = run_id;
@@ -231,7 +205,7 @@ std::string RegisterBody(const std::string& run_id, uint32_t node, uint32_t proc
 
 std::string StartBody(const JobSettings& job, uint32_t node, uint32_t process) {
   Json body = Json::parse(job.worker.empty() ? "{}" : job.worker);
-  body.update(Json{{"release", PARALLELRUN_VERSION},
+  body.update(Json{{"release", kVersion},
                    {"entryScript", job.entry_script},
                    {"arguments", job.arguments},
                    {"process", ProcessName(process)},

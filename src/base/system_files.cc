@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/config_file.h"
 #include "base/escape.h"
 
 namespace parallelrun {
@@ -51,6 +52,11 @@ class SystemFiles final : public Files {
   }
 
   Result<std::unique_ptr<File>> OpenOrCreate(const std::string& path) override {
+    if (const std::optional<int> own = OwnDescriptor(path)) {
+      Fd copy(fcntl(*own, F_DUPFD_CLOEXEC, 0));
+      if (!copy.ok()) return Failed("open", path);
+      return MakeSystemFile(std::move(copy), path);
+    }
     return OpenFile(path, O_RDWR | O_CREAT | O_NOCTTY | O_NONBLOCK, "open");
   }
 

@@ -7,11 +7,12 @@
 
 namespace parallelrun {
 
+const char* const kVersion = PARALLELRUN_VERSION;
+
 std::string VersionText(const std::string& program) {
   std::string boost = BOOST_LIB_VERSION;  // 1_74
   std::replace(boost.begin(), boost.end(), '_', '.');
-  return program + " " + PARALLELRUN_VERSION + "\n" + OpenSSL_version(OPENSSL_VERSION) +
-         "; Boost " + boost;
+  return program + " " + kVersion + "\n" + OpenSSL_version(OPENSSL_VERSION) + "; Boost " + boost;
 }
 
 }  // namespace parallelrun

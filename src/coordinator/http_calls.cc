@@ -11,6 +11,7 @@
 
 #include "base/escape.h"
 #include "base/http/target.h"
+#include "base/version.h"
 #include "coordinator/access.h"
 #include "coordinator/control.h"
 #include "coordinator/progress.h"
@@ -142,12 +143,14 @@ HttpResponse HttpCalls::Register(uint32_t node, const std::string& body) {
   const std::optional<json> request = ParseObject(body);
   if (!request) return ErrorResponse(400, "Invalid", "the body of register is not a JSON object");
   if (const uint64_t theirs = Number(*request, "protocol"); theirs != kNodeProtocol) {
+    const std::string release = Text(*request, "release");
     return ErrorResponse(
         400, "Invalid",
         fmt::format("this agent speaks protocol {}, its coordinator protocol {}: they are of "
-                    "different releases of ParallelRun; start the older one again (on a cluster, "
-                    "delete its pod)",
-                    theirs, kNodeProtocol));
+                    "different releases of ParallelRun, {} and {}; start the older one again (on a "
+                    "cluster, delete its pod)",
+                    theirs, kNodeProtocol,
+                    release.empty() ? "one that does not say" : Printable(release, 40), kVersion));
   }
   const std::string run_id = fmt::format("{:016x}", options_.run_id);
   const std::string theirs = Text(*request, "runId");

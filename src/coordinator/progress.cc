@@ -9,6 +9,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/version.h"
+
 namespace parallelrun {
 namespace {
 
@@ -52,6 +54,7 @@ std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTim
   const Losses losses = coordinator.losses();
   const uint64_t settled = counts.succeeded + counts.failed;
   json out;
+  out["release"] = kVersion;
   out["epoch"] = epoch;
   out["generation"] = state.settings() ? state.settings()->generation : 0;
   out["controlGeneration"] = coordinator.control_generation();

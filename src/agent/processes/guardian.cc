@@ -5,9 +5,11 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -49,6 +51,19 @@ pid_t Fork(int watch_fd) {
   }
 }
 
+void CloseRange(unsigned first, unsigned last) {
+  if (first > last || syscall(SYS_close_range, first, last, 0) == 0) return;
+  for (unsigned fd = first; fd <= std::min(last, 1023U); ++fd) close(static_cast<int>(fd));
+}
+
+// What else was inherited is the command's: a token must not stay in an open descriptor.
+void CloseAllBut(int one, int other) {
+  const auto [low, high] = std::minmax({static_cast<unsigned>(one), static_cast<unsigned>(other)});
+  CloseRange(STDERR_FILENO + 1, low - 1);
+  CloseRange(low + 1, high - 1);
+  CloseRange(high + 1, ~0U);
+}
+
 int ExitStatus(int status) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
@@ -60,6 +75,8 @@ int Guard(int watch_fd, const std::vector<std::string>& command) {
     std::fprintf(stderr, "guard: needs a command, and an open pipe as --watch\n");
     return kCannotStart;
   }
+  // Until the fork it has the descriptor of the agent's configuration, where the token is.
+  prctl(PR_SET_DUMPABLE, 0);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   sigset_t signals;
   sigemptyset(&signals);
@@ -75,6 +92,7 @@ int Guard(int watch_fd, const std::vector<std::string>& command) {
     if (child > 0) kill(child, SIGKILL);
     return kCannotStart;
   }
+  CloseAllBut(watch_fd, signal_fd);
 
   int status = -1;  // no wait status is negative
   const OnEnd ended = [&status, child](pid_t pid, int how) {

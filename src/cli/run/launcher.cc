@@ -20,6 +20,7 @@
 #include "base/files.h"
 #include "base/open_below.h"
 #include "base/random.h"
+#include "base/version.h"
 #include "cli/run/code_snapshot.h"
 #include "coordinator/access.h"
 #include "coordinator/last_words.h"
@@ -119,7 +120,8 @@ Result<pid_t> Launcher::StartCoordinator() {
   Result<Fd> words = MemoryFile("");
   if (!words.ok()) return words.error();
   words_ = std::move(*words);
-  const json config = {{"job", ToJson(job_.job)},
+  const json config = {{"release", kVersion},
+                       {"job", ToJson(job_.job)},
                        {"volumes", job_.volumes},
                        {"key", key_},
                        {"listen", {{"fd", 3}}},

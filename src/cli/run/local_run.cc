@@ -19,6 +19,7 @@
 #include "api/defaults.h"
 #include "base/escape.h"
 #include "base/event_loop.h"
+#include "base/version.h"
 #include "cli/run/display.h"
 #include "cli/run/launcher.h"
 #include "cli/run/preflight.h"
@@ -87,6 +88,8 @@ class LocalRun {
   Status Prepare() {
     // Orphans of a guardian that was killed come to us, to be ended with the rest.
     prctl(PR_SET_CHILD_SUBREAPER, 1);
+    // Worker processes of the same user cannot look into this one, where the job's key is.
+    prctl(PR_SET_DUMPABLE, 0);
     if (const Status checked = Preflight(); !checked.ok()) return checked;
     Result<std::unique_ptr<File>> lock = LockState(*files_, job_.layout.state_folder);
     if (!lock.ok() && lock.error().code == Code::kUnavailable) return lock.error();
@@ -96,7 +99,7 @@ class LocalRun {
     RestClientOptions options;
     options.base_url = launcher_->Url();
     options.token = [token = launcher_->OperatorToken()] { return token; };
-    options.user_agent = "parallelrun/" PARALLELRUN_VERSION;
+    options.user_agent = std::string("parallelrun/") + kVersion;
     Result<std::unique_ptr<RestClient>> client = RestClient::Make(std::move(options));
     if (!client.ok()) return client.error();
     client_ = std::move(*client);

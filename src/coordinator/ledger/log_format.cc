@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/escape.h"
+#include "base/version.h"
 
 namespace parallelrun {
 namespace {
@@ -28,7 +29,7 @@ Error UnknownFormat(uint32_t format, std::string_view version) {
   return {Code::kInvalid,
           fmt::format("the ledger has format {}, and this program ({}) reads formats {} to {}: use "
                       "{} or a later one",
-                      format, PARALLELRUN_VERSION, kOldestLogFormat, kLogFormat, writer)};
+                      format, kVersion, kOldestLogFormat, kLogFormat, writer)};
 }
 
 }  // namespace
@@ -41,7 +42,7 @@ std::string EncodeLogHeader(const LogHeader& header) {
   to.U32(header.epoch);
   to.U64(header.run_id);
   to.U64(header.nonce);
-  to.Bytes(std::string_view(PARALLELRUN_VERSION).substr(0, kVersionSize));
+  to.Bytes(std::string_view(kVersion).substr(0, kVersionSize));
   bytes.resize(kChecksummedHeader, '\0');
   to.U64(XXH3_64bits(bytes.data(), bytes.size()));
   return bytes;

@@ -1,16 +1,16 @@
 #include "coordinator/start/config.h"
 
-#include <fcntl.h>
 #include <spdlog/fmt/fmt.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "api/arguments.h"
 #include "api/enums.h"
 #include "api/parse.h"
+#include "base/config_file.h"
+#include "base/escape.h"
+#include "base/version.h"
 
 namespace parallelrun {
 namespace {
@@ -105,11 +105,8 @@ JobLayout OnNodes(const CoordinatorConfig& config, JobLayout layout) {
   return layout;
 }
 
-}  // namespace
-
-Result<CoordinatorConfig> ParseConfig(const std::string& text) {
-  const json object = json::parse(text, nullptr, false);
-  if (!object.is_object()) return Error{Code::kInvalid, "configuration: not a JSON object"};
+// What it does not know beside the job is passed over: an operator may be newer.
+Result<CoordinatorConfig> FromObject(const json& object) {
   CoordinatorConfig config;
   try {
     ParsedJob parsed = ReadJob(object.at("job"), Target::kLocal);
@@ -156,23 +153,28 @@ Result<CoordinatorConfig> ParseConfig(const std::string& text) {
   return config;
 }
 
+}  // namespace
+
+Result<CoordinatorConfig> ParseConfig(const std::string& text) {
+  const json object = json::parse(text, nullptr, false);
+  if (!object.is_object()) return Error{Code::kInvalid, "configuration: not a JSON object"};
+  Result<CoordinatorConfig> config = FromObject(object);
+  if (config.ok()) return config;
+  // An operator that was upgraded writes for the image that a job began with.
+  const auto release = object.find("release");
+  if (release == object.end() || !release->is_string() || *release == kVersion) return config;
+  const std::string writer = Printable(release->get<std::string>(), 40);
+  return Error{
+      config.error().code,
+      fmt::format("{}\nparallelrun {} wrote this, and this is parallelrun {}: use {}, or a "
+                  "later one, or what both know",
+                  config.error().message, writer, kVersion, writer)};
+}
+
 Result<CoordinatorConfig> ReadConfig(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return ErrnoError(errno, "open the configuration " + path);
-  std::string text;
-  char buffer[16384];
-  ssize_t n = 0;
-  while (text.size() <= kMaxConfigBytes) {
-    n = read(fd, buffer, sizeof buffer);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    text.append(buffer, static_cast<size_t>(n));
-  }
-  const int reason = errno;
-  close(fd);
-  if (n < 0) return ErrnoError(reason, "read the configuration " + path);
-  if (text.size() > kMaxConfigBytes) return Wrong(path, "is above 4 MiB");
-  return ParseConfig(text);
+  const Result<std::string> text = ReadConfigFile(path, kMaxConfigBytes);
+  if (!text.ok()) return text.error();
+  return ParseConfig(*text);
 }
 
 Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& mounted) {

@@ -14,6 +14,7 @@
 #include "agent/farewell.h"
 #include "agent/processes/memory_watch.h"
 #include "agent/processes/spawn.h"
+#include "base/version.h"
 #include "tests/unit/agent/temp_folder.h"
 
 namespace parallelrun {
@@ -27,6 +28,7 @@ TEST(AgentPod, AnAgentKeepsItsName) {
   const auto second = nlohmann::json::parse(RegisterBody("run", 0, 2));
   EXPECT_EQ(first["instance"], second["instance"]);
   EXPECT_EQ(first["instance"].get<std::string>().size(), 16U);
+  EXPECT_EQ(first["release"], kVersion);
 }
 
 TEST(AgentPod, RefusalsAreToldInTheCoordinatorsWords) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/http/server/connection.h"
+#include "base/version.h"
 #include "job/node_messages.h"
 #include "tests/unit/agent/temp_folder.h"
 #include "tests/unit/coordinator/core_harness.h"
@@ -74,6 +75,11 @@ TEST_F(HttpCallsTest, AnAgentOfAnotherProtocolHearsThatAndNoDecodingError) {
                 fmt::format("this agent speaks protocol {}, its coordinator protocol {}",
                             kNodeProtocol + 1, kNodeProtocol)),
             std::string::npos);
+  EXPECT_NE(line->answers.back().body.find("one that does not say"), std::string::npos);
+  EXPECT_EQ(Status("/v1/nodes/0/register", R"({"protocol": 99, "release": "9.8.7"})"), 400);
+  EXPECT_NE(
+      line->answers.back().body.find(std::string("releases of ParallelRun, 9.8.7 and ") + kVersion),
+      std::string::npos);
 }
 
 TEST_F(HttpCallsTest, AParkedCallEndsWithItsConnection) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "base/version.h"
 #include "coordinator/start/config.h"
 
 namespace parallelrun {
@@ -72,6 +73,32 @@ TEST(CoordinatorConfigTest, ListensWhereItIsTold) {
     EXPECT_THAT(parsed->metrics_http->always_answered, testing::ElementsAre("/healthz", "/readyz"));
     EXPECT_TRUE(parsed->http.always_answered.empty());
   }
+}
+
+// An operator that was upgraded while the job was suspended, or its pod was replaced.
+TEST(CoordinatorConfigTest, WhatALaterReleaseAddsIsPassedOver) {
+  nlohmann::json config = nlohmann::json::parse(kConfig);
+  config["release"] = "9.8.7";
+  config["of a later release"] = {{"any", 1}};
+  config["listen"]["also"] = true;
+  const Result<CoordinatorConfig> parsed = ParseConfig(config.dump());
+  ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+  EXPECT_EQ(parsed->nodes, 2U);
+}
+
+TEST(CoordinatorConfigTest, WhatCannotBeReadIsRefusedNamingTheReleaseThatWroteIt) {
+  nlohmann::json config = nlohmann::json::parse(kConfig);
+  config["job"]["spec"]["ofALaterRelease"] = 1;
+  EXPECT_EQ(ParseConfig(config.dump()).error().message.find("wrote this"), std::string::npos);
+  config["release"] = "9.8.7\x1b[2J";
+  const std::string message = ParseConfig(config.dump()).error().message;
+  EXPECT_THAT(message,
+              testing::AllOf(testing::HasSubstr("spec.ofALaterRelease"),
+                             testing::HasSubstr("parallelrun 9.8.7"),
+                             testing::HasSubstr(std::string("this is parallelrun ") + kVersion),
+                             testing::Not(testing::HasSubstr("\x1b"))));
+  config["release"] = kVersion;
+  EXPECT_EQ(ParseConfig(config.dump()).error().message.find("wrote this"), std::string::npos);
 }
 
 }  // namespace
