@@ -1,6 +1,7 @@
 #include "agent/logs/resource_monitor.h"
 
 #include <fcntl.h>
+#include <spdlog/fmt/fmt.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
@@ -61,7 +62,9 @@ std::string TableName(WallTime now) {
   return name.data();
 }
 
-std::vector<ProcessUsage> ReadProcesses() {
+// Who may read the logs of a job may not know what others have on their command lines, as passwords
+// for one: those are read of the processes below `self` alone. Others are told by their names.
+std::vector<ProcessUsage> ReadProcesses(int self) {
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   std::vector<ProcessUsage> all;
   std::error_code error;
@@ -74,14 +77,18 @@ std::vector<ProcessUsage> ReadProcesses() {
     if (!usage) continue;  // it has ended
     struct stat info {};
     if (stat(folder.c_str(), &info) == 0) usage->user = info.st_uid;
-    usage->command = ReadText(folder + "/cmdline");
-    while (!usage->command.empty() && usage->command.back() == '\0') usage->command.pop_back();
-    std::replace(usage->command.begin(), usage->command.end(), '\0', ' ');
     all.push_back(std::move(*usage));
     if (all.size() == kMaxProcesses) break;
   }
   std::sort(all.begin(), all.end(),
             [](const ProcessUsage& a, const ProcessUsage& b) { return a.pid < b.pid; });
+  const std::set<int> own = ProcessesBelow(all, self);
+  for (ProcessUsage& usage : all) {
+    if (!own.contains(usage.pid)) continue;
+    usage.command = ReadText(fmt::format("/proc/{}/cmdline", usage.pid));
+    while (!usage.command.empty() && usage.command.back() == '\0') usage.command.pop_back();
+    std::replace(usage.command.begin(), usage.command.end(), '\0', ' ');
+  }
   return all;
 }
 
@@ -167,7 +174,7 @@ void ResourceMonitor::SampleProcesses(WallTime now) {
     workers = processes_;
   }
   const uint64_t now_ticks = NowTicks();
-  const std::vector<ProcessUsage> all = ReadProcesses();
+  const std::vector<ProcessUsage> all = ReadProcesses(getpid());
   std::map<int, uint64_t> ticks;
   std::string lines;
   for (const auto& [name, pid] : workers) {

@@ -190,6 +190,17 @@ std::string DiskUsageLine(const DiskUsage& usage, WallTime now) {
                      Percent(usage.used, usage.used + usage.available));
 }
 
+std::set<int> ProcessesBelow(const std::vector<ProcessUsage>& processes, int pid) {
+  std::set<int> below = {pid};
+  for (size_t known = 0; known != below.size();) {
+    known = below.size();
+    for (const ProcessUsage& process : processes) {
+      if (below.contains(process.parent)) below.insert(process.pid);
+    }
+  }
+  return below;
+}
+
 std::string ProcessTable(const std::vector<ProcessUsage>& processes, uint64_t ticks_per_second,
                          uint64_t now_ticks) {
   std::string table =

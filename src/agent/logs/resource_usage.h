@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,9 +54,11 @@ struct ProcessUsage {
   uint64_t read_bytes = 0;
   uint64_t written_bytes = 0;
   uint32_t user = 0;
-  std::string command;
+  std::string command;  // empty: not to be shown
 };
 std::optional<ProcessUsage> ParseProcessStat(std::string_view stat, uint64_t page_bytes);
+// `pid` itself, and all that it has started, and these.
+std::set<int> ProcessesBelow(const std::vector<ProcessUsage>& processes, int pid);
 void ParseProcessIo(std::string_view io, ProcessUsage& usage);
 
 struct DiskUsage {

@@ -83,6 +83,19 @@ TEST(ResourceUsage, AProcessWithAHostileName) {
   EXPECT_FALSE(ParseProcessStat("", 4096));
 }
 
+TEST(ResourceUsage, WhatIsBelowAProcess) {
+  const auto process = [](int pid, int parent) {
+    ProcessUsage usage;
+    usage.pid = pid;
+    usage.parent = parent;
+    return usage;
+  };
+  // A child may have the lower number.
+  EXPECT_THAT(ProcessesBelow({process(1, 0), process(5, 9), process(7, 1), process(9, 7)}, 7),
+              testing::ElementsAre(5, 7, 9));
+  EXPECT_THAT(ProcessesBelow({}, 7), testing::ElementsAre(7));
+}
+
 TEST(ResourceUsage, ALineOfADisk) {
   EXPECT_EQ(DiskUsageLine({"/a,\"b\"", 4 << 20, 1 << 20, 2 << 20}, kNow),
             "2026-11-21T09:15:00Z,\"/a,\"\"b\"\"\",4.0,1.0,2.0,66.7\n");
@@ -145,6 +158,34 @@ TEST(ResourceMonitorTest, SamplesAtItsStartAndEnd) {
     EXPECT_THAT(entry.path().string(), MatchesRegex(".*/os/[0-9]{10}/processes_[0-9][0-9]"));
   }
   EXPECT_GE(tables, 1U);
+}
+
+TEST(ResourceMonitorTest, OnlyItsOwnProcessesAreShownWithTheirWords) {
+  const TempFolder t;
+  { const ResourceMonitor monitor({t.path("perf/0"), std::chrono::hours(1), {}}); }
+  size_t own = 0;
+  size_t others = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(t.path("perf/0/os"))) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream table(entry.path());
+    int pid = 0;
+    std::string line;
+    for (std::getline(table, line); std::getline(table, line);) {
+      std::istringstream fields(line);
+      std::string word;
+      fields >> word >> pid;
+      for (int i = 0; i < 9; ++i) fields >> word;  // %CPU ... COMMAND
+      if (pid == getpid()) {
+        ++own;
+        EXPECT_THAT(word, testing::EndsWith("unit_agent"));
+      } else if (pid == getppid()) {
+        ++others;
+        EXPECT_THAT(word, StartsWith("[")) << line;
+      }
+    }
+  }
+  EXPECT_GE(own, 1U);
+  EXPECT_EQ(others, own);
 }
 
 }  // namespace
