@@ -41,7 +41,7 @@ def format_of(log):
 
 
 def stopped_amid(work, program):
-    """A run of that program, stopped when four rows are done and one has begun; returns its logs."""
+    """The logs of a run of that program, stopped when four rows are done and one has begun."""
     work.make("hold")
     command = work.start("run", work.job_file.name, program=program)
     command.wait_for(lambda: work.noted("held"), "four are done and one is held")
@@ -159,7 +159,7 @@ def test_a_job_that_is_applied_again_goes_on_with_the_later_image(mixed):
 
 
 def test_a_coordinator_under_a_later_operator(mixed):
-    """What is added beside the job is passed over; a field of the job that is not known is refused."""
+    """What is added beside the job is passed over; an unknown field of the job is refused."""
     refused = mixed.start_coordinator(
         nodes=1, release=LATER_VERSION, spec={"ofALaterRelease": 1}
     ).wait_only()

@@ -1,4 +1,4 @@
-"""The keys of a job: what the user's script, as the same user, and whoever looks, can find of them."""
+"""The keys of a job: what the user's script, as the same user, can find of them."""
 
 import os
 

@@ -78,10 +78,7 @@ Result<std::optional<LogGroup>> LogReader::Next() {
     if (!group.ok()) return group;
     if (!*group) {
       if (durable) {
-        return Corrupt(at,
-                       "a group of records is damaged that had been written durably: restore the "
-                       "state folder from a copy, or start the job anew with another state "
-                       "folder");
+        return Corrupt(at, "a group of records is damaged that had been written durably");
       }
       size_ = at;
       return group;
@@ -143,7 +140,10 @@ Result<std::string_view> LogReader::Bytes(uint64_t offset, size_t size) {
 }
 
 Error LogReader::Corrupt(uint64_t offset, const std::string& what) const {
-  return {Code::kCorrupt, fmt::format("{} at {}: {}", path_, offset, what)};
+  return {Code::kCorrupt,
+          fmt::format("{} at {}: {}: restore the state folder from a copy, or start "
+                      "the job anew with another state folder",
+                      path_, offset, what)};
 }
 
 }  // namespace parallelrun
