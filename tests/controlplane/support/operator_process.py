@@ -28,12 +28,13 @@ class Operator:
         level="debug",
         runtime="images.test/runtime:1",
         pod_uid=None,
+        program=OPERATOR,
     ):
         self.log = log
         self._health = free_port()
         self._metrics = free_port()
         self._command = [
-            OPERATOR,
+            program,
             f"--kubeconfig={kubeconfig}",
             f"--namespace={SYSTEM}",
             f"--runtime-image={runtime}",
