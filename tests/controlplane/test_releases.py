@@ -24,7 +24,7 @@ def uids(pods):
 
 
 def test_jobs_go_on_under_a_later_operator_and_under_the_old_one_again(world, operators):
-    """With the pods and the runtime image that they have, also where a coordinator is replaced, which
+    """With the pods and the image that they have, also where a coordinator is replaced, which
     then reads what the later operator wrote."""
     world.kubelet.work.may_finish.clear()
     world.submit()

@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "agent/code_copy.h"
-#include "tests/unit/agent/temp_folder.h"
+#include "tests/support/temp_folder.h"
 
 namespace parallelrun {
 namespace {

@@ -19,7 +19,7 @@
 #include "base/http/target.h"
 #include "job/node_messages.h"
 #include "tests/support/source_folder.h"
-#include "tests/unit/agent/temp_folder.h"
+#include "tests/support/temp_folder.h"
 
 namespace parallelrun {
 namespace {

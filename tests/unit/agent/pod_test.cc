@@ -15,7 +15,7 @@
 #include "agent/processes/memory_watch.h"
 #include "agent/processes/spawn.h"
 #include "base/version.h"
-#include "tests/unit/agent/temp_folder.h"
+#include "tests/support/temp_folder.h"
 
 namespace parallelrun {
 namespace {

@@ -8,17 +8,13 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "tests/support/temp_folder.h"
+
 namespace parallelrun {
 namespace {
 
 class FilesTest : public testing::Test {
  protected:
-  FilesTest() {
-    char name[] = "/tmp/parallelrun-files-XXXXXX";
-    folder_ = mkdtemp(name);
-  }
-  ~FilesTest() override { std::filesystem::remove_all(folder_); }
-
   std::string Path(const std::string& name) const { return folder_ + "/" + name; }
   std::string ReadAll(const std::string& path) {
     auto file = files_->OpenRead(path);
@@ -26,7 +22,8 @@ class FilesTest : public testing::Test {
     return *(*file)->ReadAt(0, 1 << 20);
   }
 
-  std::string folder_;
+  const TempFolder temp_;
+  const std::string folder_ = temp_.path();
   std::unique_ptr<Files> files_ = MakeSystemFiles();
 };
 

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "cli/run/ignore_file.h"
+#include "tests/support/temp_folder.h"
 
 namespace parallelrun {
 namespace {
@@ -19,13 +20,9 @@ using testing::HasSubstr;
 class CodeSnapshotTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string name = fs::temp_directory_path() / "snapshot-XXXXXX";
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
     Write("score.py", "def run(b): return b\n");
     Write("pkg/helper.py", "x = 1\n");
   }
-  void TearDown() override { fs::remove_all(folder_); }
   void Write(const std::string& path, const std::string& text) {
     fs::create_directories(fs::path(code() + "/" + path).parent_path());
     std::ofstream(code() + "/" + path) << text;
@@ -42,7 +39,8 @@ class CodeSnapshotTest : public ::testing::Test {
     return fs::exists(fs::symlink_status(folder_ + "/copy" + std::to_string(copies_) + "/" + path));
   }
 
-  std::string folder_;
+  const TempFolder temp_;
+  const std::string folder_ = temp_.path();
   int copies_ = 0;
   std::vector<std::string> notes_;  // of the last one
 };

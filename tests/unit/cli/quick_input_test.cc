@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/temp_folder.h"
+
 namespace parallelrun {
 namespace {
 
@@ -17,13 +19,6 @@ using testing::HasSubstr;
 
 class QuickInputTest : public testing::Test {
  protected:
-  QuickInputTest() {
-    std::string name = "/tmp/quick_input_test-XXXXXX";
-    EXPECT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  ~QuickInputTest() override { std::filesystem::remove_all(folder_); }
-
   std::string File(const std::string& name) {
     const std::filesystem::path path = std::filesystem::path(folder_) / name;
     std::filesystem::create_directories(path.parent_path());
@@ -46,7 +41,8 @@ class QuickInputTest : public testing::Test {
     return looked.ok() ? "nothing was refused" : looked.error().message;
   }
 
-  std::string folder_;
+  const TempFolder temp_;
+  const std::string folder_ = temp_.path();
 };
 
 TEST_F(QuickInputTest, FoldersFilesAndGlobs) {

@@ -12,6 +12,7 @@
 #include "api/document.h"
 #include "cli/render/code.h"
 #include "cli/render/yaml.h"
+#include "tests/support/temp_folder.h"
 
 namespace parallelrun {
 namespace {
@@ -25,13 +26,9 @@ using ::testing::Not;
 class Render : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "render-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    root_ = fs::canonical(name);
     Write("job/job.yaml", kJob);
     Write("job/score.py", "def run(batch):\n    return batch\n");
   }
-  void TearDown() override { fs::remove_all(root_); }
 
   void Write(const std::string& path, const std::string& content) const {
     fs::create_directories((root_ / path).parent_path());
@@ -81,7 +78,8 @@ spec:
   output: {volume: data, path: out}
   allowedFailedPercent: 12.5
 )yaml";
-  fs::path root_;
+  const TempFolder temp_;
+  const fs::path root_ = fs::canonical(temp_.path());
 };
 
 TEST_F(Render, PutsTheCodeIntoAConfigMap) {

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/temp_folder.h"
+
 namespace parallelrun {
 namespace {
 
@@ -21,8 +23,6 @@ namespace fs = std::filesystem;
 class RunFolderTest : public testing::Test {
  protected:
   RunFolderTest() {
-    char name[] = "/tmp/run_folder_test-XXXXXX";
-    below_ = mkdtemp(name);
     if (const char* before = getenv("TMPDIR")) before_ = before;
     setenv("TMPDIR", below_.c_str(), 1);
   }
@@ -32,13 +32,13 @@ class RunFolderTest : public testing::Test {
     } else {
       unsetenv("TMPDIR");
     }
-    fs::remove_all(below_);
   }
   size_t Count() const {
     return static_cast<size_t>(std::distance(fs::directory_iterator(below_), {}));
   }
 
-  std::string below_;
+  const TempFolder temp_;
+  const std::string below_ = temp_.path();
   std::optional<std::string> before_;
 };
 

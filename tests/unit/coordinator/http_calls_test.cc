@@ -11,7 +11,7 @@
 #include "base/http/server/connection.h"
 #include "base/version.h"
 #include "job/node_messages.h"
-#include "tests/unit/agent/temp_folder.h"
+#include "tests/support/temp_folder.h"
 #include "tests/unit/coordinator/core_harness.h"
 
 namespace parallelrun {

@@ -7,7 +7,7 @@
 
 #include "tests/support/disk_files.h"
 #include "tests/support/sanitized.h"
-#include "tests/unit/agent/temp_folder.h"
+#include "tests/support/temp_folder.h"
 
 namespace parallelrun {
 namespace {

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "kube/base64.h"
+#include "tests/support/temp_folder.h"
 
 namespace parallelrun::kube {
 namespace {
@@ -25,12 +26,6 @@ class FakeClock : public Clock {
 
 class KubeConfig : public testing::Test {
  protected:
-  KubeConfig() {
-    char name[] = "/tmp/parallelrun-kube-XXXXXX";
-    folder_ = mkdtemp(name);
-  }
-  ~KubeConfig() override { std::filesystem::remove_all(folder_); }
-
   std::string Write(const std::string& name, const std::string& text) {
     const std::string path = folder_ + "/" + name;
     std::ofstream(path) << text;
@@ -71,7 +66,8 @@ contexts:
     return config.ok() ? "no error" : config.error().message;
   }
 
-  std::string folder_;
+  const TempFolder temp_;
+  const std::string folder_ = temp_.path();
   const std::shared_ptr<FakeClock> clock_ = std::make_shared<FakeClock>();
 };
 

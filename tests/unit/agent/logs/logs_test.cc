@@ -12,8 +12,8 @@
 #include "agent/processes/process.h"
 #include "base/event_loop.h"
 #include "base/log.h"
+#include "tests/support/temp_folder.h"
 #include "tests/unit/agent/logs/log_server.h"
-#include "tests/unit/agent/temp_folder.h"
 
 namespace parallelrun {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "agent/logs/resource_monitor.h"
 #include "agent/processes/memory_group.h"
-#include "tests/unit/agent/temp_folder.h"
+#include "tests/support/temp_folder.h"
 
 namespace parallelrun {
 namespace {

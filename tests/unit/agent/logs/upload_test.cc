@@ -9,8 +9,8 @@
 #include <cstdio>
 
 #include "agent/logs/log_trim.h"
+#include "tests/support/temp_folder.h"
 #include "tests/unit/agent/logs/log_server.h"
-#include "tests/unit/agent/temp_folder.h"
 
 namespace parallelrun {
 namespace {

@@ -17,7 +17,7 @@
 #include "base/fd.h"
 #include "base/time.h"
 #include "job/node_messages.h"
-#include "tests/unit/agent/temp_folder.h"
+#include "tests/support/temp_folder.h"
 
 namespace parallelrun {
 namespace {

@@ -22,6 +22,7 @@
 
 #include "base/event_loop.h"
 #include "base/http/server.h"
+#include "tests/support/temp_folder.h"
 
 namespace parallelrun {
 
@@ -219,12 +220,9 @@ struct TestCertificate {
 class TlsFolder {
  public:
   explicit TlsFolder(const TestCertificate& pair) {
-    char name[] = "/tmp/parallelrun-tls-XXXXXX";
-    folder_ = mkdtemp(name);
     std::ofstream(folder_ + "/tls.crt") << pair.certificate;
     std::ofstream(folder_ + "/tls.key") << pair.key;
   }
-  ~TlsFolder() { std::filesystem::remove_all(folder_); }
   HttpServerOptions Options() const {
     HttpServerOptions options;
     options.tls_chain_file = folder_ + "/tls.crt";
@@ -234,7 +232,8 @@ class TlsFolder {
   const std::string& folder() const { return folder_; }
 
  private:
-  std::string folder_;
+  const TempFolder temp_;
+  const std::string folder_ = temp_.path();
 };
 
 }  // namespace parallelrun

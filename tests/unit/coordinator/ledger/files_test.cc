@@ -1,11 +1,11 @@
 // The ledger on the real disk.
 #include <gmock/gmock.h>
-#include <stdlib.h>
 
 #include <atomic>
 #include <filesystem>
 #include <thread>
 
+#include "tests/support/temp_folder.h"
 #include "tests/unit/coordinator/ledger/ledger_testing.h"
 
 namespace parallelrun {
@@ -15,13 +15,6 @@ using ::testing::ElementsAre;
 
 class LedgerFilesTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = ::testing::TempDir() + "ledger-XXXXXX";
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   LedgerOptions Options() const {
     LedgerOptions options = TestOptions();
     options.state_folder = folder_ + "/deep/state";
@@ -29,7 +22,8 @@ class LedgerFilesTest : public ::testing::Test {
     return options;
   }
 
-  std::string folder_;
+  const TempFolder temp_;
+  const std::string folder_ = temp_.path();
   std::unique_ptr<Files> files_ = MakeSystemFiles();
 };
 

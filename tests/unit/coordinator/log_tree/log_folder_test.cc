@@ -10,6 +10,7 @@
 #include <string>
 
 #include "tests/support/disk_files.h"
+#include "tests/support/temp_folder.h"
 
 namespace parallelrun {
 namespace {
@@ -21,13 +22,9 @@ using ::testing::HasSubstr;
 class LogFolderTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string name = fs::temp_directory_path() / "log-folder-XXXXXX";
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    top_ = name;
     fs::create_directories(outside());
     Write(outside() + "/theirs", "not ours\n");
   }
-  void TearDown() override { fs::remove_all(top_); }
   std::string root() const { return top_ + "/logs"; }
   std::string outside() const { return top_ + "/outside"; }
   static void Write(const std::string& path, const std::string& text) {
@@ -44,7 +41,8 @@ class LogFolderTest : public ::testing::Test {
     return *folder;
   }
 
-  std::string top_;
+  const TempFolder temp_;
+  const std::string top_ = temp_.path();
 };
 
 TEST_F(LogFolderTest, WhatIsPublishedIsWholeAndAlone) {

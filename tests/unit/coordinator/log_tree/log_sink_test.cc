@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "tests/support/disk_files.h"
+#include "tests/support/temp_folder.h"
 
 namespace parallelrun {
 namespace {
@@ -18,14 +19,10 @@ namespace fs = std::filesystem;
 class LogSinkTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string name = fs::temp_directory_path() / "log-sink-XXXXXX";
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
     Result<LogSink> sink = LogSink::Open(DiskFiles(), root());
     ASSERT_TRUE(sink.ok());
     sink_.emplace(std::move(*sink));
   }
-  void TearDown() override { fs::remove_all(folder_); }
   std::string root() const { return folder_ + "/logs"; }
   std::string Read(const std::string& path) const {
     std::ifstream in(path);
@@ -34,7 +31,8 @@ class LogSinkTest : public ::testing::Test {
     return text.str();
   }
 
-  std::string folder_;
+  const TempFolder temp_;
+  const std::string folder_ = temp_.path();
   std::optional<LogSink> sink_;
 };
 

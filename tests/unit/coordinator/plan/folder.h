@@ -2,7 +2,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -10,19 +9,12 @@
 #include <string>
 #include <string_view>
 
+#include "tests/support/temp_folder.h"
+
 namespace parallelrun {
 
 class PlanFolder {
  public:
-  PlanFolder() {
-    std::string made = std::filesystem::temp_directory_path() / "parallelrun-plan-XXXXXX";
-    EXPECT_NE(mkdtemp(made.data()), nullptr);
-    path_ = made;
-  }
-  ~PlanFolder() { std::filesystem::remove_all(path_); }
-  PlanFolder(const PlanFolder&) = delete;
-  PlanFolder& operator=(const PlanFolder&) = delete;
-
   const std::string& path() const { return path_; }
   std::string operator/(std::string_view name) const { return path_ + "/" + std::string(name); }
 
@@ -40,7 +32,8 @@ class PlanFolder {
   }
 
  private:
-  std::string path_;
+  const TempFolder temp_;
+  const std::string path_ = temp_.path();
 };
 
 }  // namespace parallelrun

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "job/pod_name.h"
-#include "tests/unit/agent/temp_folder.h"
+#include "tests/support/temp_folder.h"
 
 namespace parallelrun {
 namespace {
