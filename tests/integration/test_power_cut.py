@@ -188,29 +188,22 @@ def test_a_second_power_cut_while_the_run_is_continued(recorded):
 
 @pytest.fixture
 def two_epochs(recorded):
-    """(job, what was on the disk amid the first epoch). Two have been at work, one after the other:
-    the second has sealed what the first wrote."""
+    """Two have been at work, one after the other: the second has sealed what the first wrote."""
     work = recorded.work
-    decisions = random.Random(SEED)
-    found, _ = cuts(recorded.run(), work.out, decisions)
-    amid = [files for told, files in found if 0 < len(told) < MINI_BATCHES // 2]
-    late = [files for told, files in found if MINI_BATCHES // 2 < len(told) < MINI_BATCHES]
-    recorded.continue_from(late[0])
-    return work, amid[0]
+    found, _ = cuts(recorded.run(), work.out, random.Random(SEED))
+    recorded.continue_from([files for told, files in found if 0 < len(told) < MINI_BATCHES][-1])
+    return work
 
 
 @pytest.mark.parametrize("newest", [False, True])
 def test_a_roll_back_of_part_of_the_state_is_noticed(two_epochs, newest):
-    """A volume that was put back in part. Of the newest log an earlier copy is what a crash at that
-    time would have left: what came after is done again, and the output is the same."""
-    work, earlier = two_epochs
-    logs = work.out / "job" / "state" / "epochs"
-    log = sorted(logs.iterdir())[-1 if newest else 0]
+    """A volume that was put back in part: a log is as it was when it had just been made. Of the
+    newest that is what a crash at that time would have left: what came after is done again, and the
+    output is the same."""
+    work = two_epochs
+    log = sorted((work.out / "job" / "state" / "epochs").iterdir())[-1 if newest else 0]
     before = len(work.noted("calls"))
-    if newest:
-        log.write_bytes(log.read_bytes()[:64])
-    else:
-        log.write_bytes(earlier[str(log.relative_to(work.out))])
+    log.write_bytes(log.read_bytes()[:64])
     result = work.run("--resume")
     if newest:
         assert result.code == 0, result
@@ -224,7 +217,7 @@ def test_a_roll_back_of_part_of_the_state_is_noticed(two_epochs, newest):
 
 
 def test_a_log_that_is_gone_is_noticed(two_epochs):
-    work, _ = two_epochs
+    work = two_epochs
     (work.out / "job" / "state" / "epochs" / "000001.log").unlink()
     result = work.run("--resume")
     assert result.code == 2, result

@@ -197,10 +197,10 @@ Result<History> ReplayHistory(const Files& files, const std::string& epochs_fold
     const Result<Peeked> peeked = Peek(files, epochs_folder, seal->predecessor);
     if (!peeked.ok()) return peeked.error();
     if (!peeked->seal) {
-      return Error{Code::kCorrupt,
-                   fmt::format("{}/{} at {}: the seal that a later epoch counts is "
-                               "not there",
-                               epochs_folder, LogName(seal->predecessor), kLogHeaderSize)};
+      return Error{Code::kCorrupt, fmt::format("{}/{} at {}: the seal that a later epoch counts is "
+                                               "not there: {}",
+                                               epochs_folder, LogName(seal->predecessor),
+                                               kLogHeaderSize, kDamagedMend)};
     }
     seal = peeked->seal;
   }

@@ -140,10 +140,7 @@ Result<std::string_view> LogReader::Bytes(uint64_t offset, size_t size) {
 }
 
 Error LogReader::Corrupt(uint64_t offset, const std::string& what) const {
-  return {Code::kCorrupt,
-          fmt::format("{} at {}: {}: restore the state folder from a copy, or start "
-                      "the job anew with another state folder",
-                      path_, offset, what)};
+  return {Code::kCorrupt, fmt::format("{} at {}: {}: {}", path_, offset, what, kDamagedMend)};
 }
 
 }  // namespace parallelrun

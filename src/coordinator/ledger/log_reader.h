@@ -16,6 +16,10 @@
 
 namespace parallelrun {
 
+// What to do about a log that is damaged, or was put back.
+inline constexpr char kDamagedMend[] =
+    "restore the state folder from a copy, or start the job anew with another state folder";
+
 struct LogGroup {
   uint64_t offset = 0;  // of the group in the log
   GroupHeader header;
