@@ -7,19 +7,45 @@
 #include <cstdlib>
 
 namespace parallelrun {
+namespace {
 
-std::string HmacSha256Hex(std::string_view key, std::string_view text) {
+std::string Hex(std::string_view bytes) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string hex;
+  hex.reserve(2 * bytes.size());
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    hex += {kHex[byte >> 4], kHex[byte & 15]};
+  }
+  return hex;
+}
+
+std::string Taken(const unsigned char* digest, unsigned int size) {
+  return {reinterpret_cast<const char*>(digest), size};
+}
+
+}  // namespace
+
+std::string HmacSha256(std::string_view key, std::string_view text) {
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned int size = 0;
   const unsigned char* made =
       HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
            reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest, &size);
   if (made == nullptr) std::abort();  // only out of memory, or an OpenSSL without SHA-256
-  constexpr std::string_view kHex = "0123456789abcdef";
-  std::string hex;
-  hex.reserve(2 * size_t{size});
-  for (unsigned int i = 0; i < size; ++i) hex += {kHex[digest[i] >> 4], kHex[digest[i] & 15]};
-  return hex;
+  return Taken(digest, size);
+}
+
+std::string HmacSha256Hex(std::string_view key, std::string_view text) {
+  return Hex(HmacSha256(key, text));
+}
+
+std::string Sha256Hex(std::string_view text) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int size = 0;
+  const int made = EVP_Digest(text.data(), text.size(), digest, &size, EVP_sha256(), nullptr);
+  if (made != 1) std::abort();  // as above
+  return Hex(Taken(digest, size));
 }
 
 bool SecureEqual(std::string_view a, std::string_view b) {

@@ -30,7 +30,9 @@ namespace parallelrun {
 struct HttpClientOptions {
   // "https://host:port", "https://[ipv6]:port"; a path is put before every path.
   std::string base_url;
-  std::function<std::string()> token;  // asked for each request; "" sends no Authorization
+  // The bearer token, asked for each request. With none, or "", a request may bring an
+  // Authorization of its own, as one that is signed does.
+  std::function<std::string()> token;
   // PEM certificates: the only ones trusted. Empty: those of the system. Read once.
   std::string ca_pem;
   std::string user_agent;

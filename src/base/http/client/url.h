@@ -1,4 +1,5 @@
-// Internal to http/client: where a server is, taken from its URL. Pure.
+// Internal to http/client, and to those who sign what they send: where a server is, taken from its
+// URL. Pure.
 #pragma once
 
 #include <cstdint>

@@ -144,15 +144,29 @@ TEST_F(HttpClientTest, RefusesRequestsThatWouldBreakTheMessage) {
   HttpRequest request = Post("/", "");
   request.headers.push_back({"X", "a\r\nY: b"});
   EXPECT_EQ(client->Send(request, seconds(1)).error().code, Code::kInvalid);
+  const auto with_token = Client(server.port(), "", "t");
   for (const char* ours : {"Host", "content-length", "Transfer-Encoding", "Authorization"}) {
     HttpRequest second = Post("/", "");
     second.headers.push_back({ours, "1"});
-    EXPECT_EQ(client->Send(second, seconds(1)).error().code, Code::kInvalid) << ours;
+    EXPECT_EQ(with_token->Send(second, seconds(1)).error().code, Code::kInvalid) << ours;
   }
   EXPECT_EQ(client->Send(Request("GET / HTTP/1.1\r\nX:", "/"), seconds(1)).error().code,
             Code::kInvalid);
   const auto forged = Client(server.port(), "", "t\r\nX: y");
   EXPECT_EQ(forged->Send(Post("/", ""), seconds(1)).error().code, Code::kInvalid);
+}
+
+TEST_F(HttpClientTest, ARequestMayBeSignedWhereThereIsNoToken) {
+  PlainServer server([](PlainConnection& connection) {
+    connection.Respond(200, connection.ReadRequest());
+    connection.WaitForClient();
+  });
+  HttpRequest signed_one = Get();
+  signed_one.headers.push_back({"Authorization", "AWS4-HMAC-SHA256 Signature=0"});
+  const auto response = Client(server.port())->Send(signed_one, seconds(60));
+  ASSERT_TRUE(response.ok()) << response.error().message;
+  EXPECT_NE(response->body.find("Authorization: AWS4-HMAC-SHA256 Signature=0\r\n"),
+            std::string::npos);
 }
 
 TEST_F(HttpClientTest, MakeRefusesWhatCannotWork) {
