@@ -1,0 +1,90 @@
+// One bucket, as something that can be asked: signs requests, sends them again where that may help,
+// follows the bucket to its region once, and says in words what went wrong. Thread-safe; blocks.
+// Once there is a stop, what waits ends soon, and all else fails at once.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+
+#include "base/error.h"
+#include "base/http/client.h"
+#include "base/time.h"
+#include "store/s3/address.h"
+#include "store/s3/credentials.h"
+#include "store/s3/failure.h"
+#include "store/s3/retry.h"
+
+namespace parallelrun::s3 {
+
+struct Question {
+  Action action = Action::kList;
+  std::string key;  // of an object; for kList the prefix, which is only told in messages
+  std::string query;
+  HttpHeaders headers;
+  // What the answer's body fills to the last byte, in place of HttpResponse::body.
+  std::span<char> into;
+};
+
+struct BucketOptions {
+  Address address;
+  std::string region;
+  std::string endpoint;  // empty: AWS's own
+  std::optional<Style> style;
+  std::string ca_pem;  // trusted in place of the system's; may be empty
+  RetryLimits limits;
+  Duration deadline = seconds(300);   // of one request
+  Duration first_byte = seconds(30);  // of its answer
+  std::shared_ptr<const Clock> clock;
+  std::stop_token stop;
+};
+
+class Bucket {
+ public:
+  // kInvalid: an endpoint, a region or certificates that cannot be such.
+  static Result<std::unique_ptr<Bucket>> Make(BucketOptions options,
+                                              std::unique_ptr<Credentials> credentials);
+
+  // An answer 2xx. Errors: as Explain has them, and those of the credentials.
+  Result<HttpResponse> Ask(const Question& question);
+
+  const Address& address() const { return options_.address; }
+
+ private:
+  // Where requests go, for as long as somebody sends one there.
+  struct Target {
+    Server server;
+    std::unique_ptr<HttpClient> client;
+  };
+  struct Answered {
+    Result<HttpResponse> response;
+    Refusal refusal;
+    Outcome outcome = Outcome::kFinal;
+  };
+
+  Bucket(BucketOptions options, std::unique_ptr<Credentials> credentials);
+  static Result<std::shared_ptr<Target>> MakeTarget(const BucketOptions& options,
+                                                    const std::string& region);
+  std::shared_ptr<Target> Current();
+  Answered Try(const Question& question, const Target& target, const Keys& keys);
+  Answered Send(const Question& question, const char* method, const Target& target,
+                const Keys& keys);
+  bool Mend(const Answered& answered, const Target& target, const Keys& keys);
+  bool Move(const std::string& from, const std::string& to);
+  void TellThatItWaits(const Answered& answered);
+
+  const BucketOptions options_;
+  const std::unique_ptr<Credentials> credentials_;
+  std::atomic<int64_t> skew_{0};          // microseconds that the server's clock is ahead of ours
+  std::atomic<int64_t> told_{INT64_MIN};  // when the log said last that it waits
+  std::mutex mutex_;                      // guards what follows
+  std::shared_ptr<Target> current_;
+  std::shared_ptr<Target> first_;                      // before the move, if there was one
+  std::stop_callback<std::function<void()>> on_stop_;  // last: what it uses is there
+};
+
+}  // namespace parallelrun::s3

@@ -1,0 +1,89 @@
+#include "store/s3/listing.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <utility>
+
+#include "base/escape.h"
+#include "base/http/target.h"
+
+namespace parallelrun::s3 {
+namespace {
+
+// The last character there is: behind "a/" and it there is nothing in the folder "a" worth a
+// listing.
+constexpr std::string_view kLastCharacter = "\xf4\x8f\xbf\xbf";
+constexpr size_t kShown = 300;
+
+bool IsIn(std::string_view name, std::string_view folder) {
+  return name.size() > folder.size() && name[folder.size()] == '/' && name.starts_with(folder);
+}
+
+}  // namespace
+
+Listing::Listing(Bucket& bucket, store::Wanted wanted, const std::string& after)
+    : bucket_(bucket), wanted_(std::move(wanted)) {
+  if (!after.empty()) after_ = last_ = bucket.address().KeyOf(after);
+}
+
+Status Listing::NextPage() {
+  Question question;
+  question.key = bucket_.address().KeyOf("");
+  question.query = "list-type=2&encoding-type=url&max-keys=1000";
+  if (!question.key.empty()) question.query += "&prefix=" + PercentEncode(question.key);
+  if (!after_.empty()) question.query += "&start-after=" + PercentEncode(after_);
+  const Result<HttpResponse> answer = bucket_.Ask(question);
+  if (!answer.ok()) return answer.error();
+  Result<ListPage> page = ParseListPage(answer->body);
+  if (!page.ok()) return page.error().With("listing " + bucket_.address().Url(""));
+  page_ = std::move(*page);
+  at_ = 0;
+  if (!page_.keys.empty()) after_ = page_.keys.back().key;
+  return {};
+}
+
+// Asks about each folder on the way once, as long as names of it follow each other.
+bool Listing::IsLeftOut(std::string_view name) {
+  if (!kept_out_.empty() && IsIn(name, kept_out_)) return true;
+  while (!let_in_.empty() && !IsIn(name, let_in_)) {
+    let_in_.erase(let_in_.rfind('/') == std::string::npos ? 0 : let_in_.rfind('/'));
+  }
+  for (size_t slash = name.find('/', let_in_.empty() ? 0 : let_in_.size() + 1);
+       slash != std::string_view::npos; slash = name.find('/', slash + 1)) {
+    const std::string_view folder = name.substr(0, slash);
+    if (!wanted_.below(folder)) return kept_out_ = folder, true;
+    let_in_ = folder;
+  }
+  return !wanted_.name(name);
+}
+
+Result<std::optional<store::Listed>> Listing::Next() {
+  while (true) {
+    while (at_ == page_.keys.size()) {
+      if (!page_.more) return std::optional<store::Listed>();
+      // Of a folder that nobody wants no more pages are asked for.
+      const Address& address = bucket_.address();
+      if (!kept_out_.empty() && IsIn(address.NameOf(after_), kept_out_)) {
+        after_ = address.KeyOf(kept_out_ + "/").append(kLastCharacter);
+      }
+      if (const Status next = NextPage(); !next.ok()) return next.error();
+    }
+    const ListedKey& listed = page_.keys[at_++];
+    const std::string root = bucket_.address().KeyOf("");
+    if (!listed.key.starts_with(root) || listed.key <= last_) {
+      return Error{Code::kCorrupt,
+                   fmt::format("listing {}: the server does not list keys in the order of their "
+                               "bytes, or others than asked for (\"{}\" behind \"{}\")",
+                               bucket_.address().Url(""), Printable(listed.key, kShown),
+                               Printable(last_, kShown))};
+    }
+    last_ = listed.key;
+    const std::string_view name = std::string_view(listed.key).substr(root.size());
+    if (name.empty() || name.ends_with('/') || IsLeftOut(name)) continue;
+    store::Listed out{name, std::nullopt};
+    if (!listed.etag.empty()) out.found = store::Found{listed.size, store::Version(listed.etag)};
+    return std::optional(std::move(out));
+  }
+}
+
+}  // namespace parallelrun::s3

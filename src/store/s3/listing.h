@@ -1,0 +1,38 @@
+// The keys behind a prefix, page by page. The next page begins behind the last key of the one
+// before, by its name: so a listing goes on where another one ended, in this program or a later
+// one, and a page that failed is just asked for again.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "store/s3/bucket.h"
+#include "store/s3/xml.h"
+#include "store/store.h"
+
+namespace parallelrun::s3 {
+
+class Listing final : public store::Listing {
+ public:
+  // Names behind `after`; "": all. The bucket must outlive it.
+  Listing(Bucket& bucket, store::Wanted wanted, const std::string& after);
+
+  // Left out, beside what is not wanted: keys that end in '/', which are how consoles make folders.
+  Result<std::optional<store::Listed>> Next() override;
+
+ private:
+  Status NextPage();
+  bool IsLeftOut(std::string_view name);
+
+  Bucket& bucket_;
+  const store::Wanted wanted_;
+  std::string after_;     // a key: the next page begins behind it; "" at the begin
+  std::string last_;      // the key that came last: the server must keep to the order
+  std::string kept_out_;  // the folder that `below` refused last
+  std::string let_in_;    // the folder in which the last name lies, as far as `below` was asked
+  ListPage page_{{}, true};
+  size_t at_ = 0;
+};
+
+}  // namespace parallelrun::s3

@@ -1,0 +1,108 @@
+#include "store/s3/xml.h"
+
+#include <algorithm>
+#include <charconv>
+#include <pugixml.hpp>
+#include <string_view>
+
+#include "base/http/target.h"
+#include "store/s3/timestamps.h"
+
+namespace parallelrun::s3 {
+namespace {
+
+constexpr size_t kMostEtag = 250;
+constexpr size_t kMostKey = 4096;  // S3's are 1,024; others may allow more
+
+// Entities beyond XML's own five are not known to it, and nothing is read from anywhere: a document
+// cannot grow. A key that is one space is a text, and not nothing.
+constexpr unsigned kOptions =
+    pugi::parse_escapes | pugi::parse_cdata | pugi::parse_ws_pcdata_single;
+
+bool Load(pugi::xml_document& document, const std::string& body) {
+  return static_cast<bool>(document.load_buffer(body.data(), body.size(), kOptions));
+}
+
+Error NotExpected(const std::string& what) {
+  return {Code::kCorrupt, "the server's answer is not what it should be: " + what};
+}
+
+// As in HTML forms: "+" is a space.
+std::optional<std::string> Decoded(std::string text) {
+  std::replace(text.begin(), text.end(), '+', ' ');
+  return PercentDecode(text);
+}
+
+Result<ListedKey> ParseKey(const pugi::xml_node& contents, bool encoded) {
+  ListedKey listed;
+  listed.key = contents.child_value("Key");
+  if (encoded) {
+    std::optional<std::string> decoded = Decoded(std::move(listed.key));
+    if (!decoded) return NotExpected("a key is not encoded as it says");
+    listed.key = std::move(*decoded);
+  }
+  if (listed.key.empty() || listed.key.size() > kMostKey) {
+    return NotExpected("a key is empty, or too long");
+  }
+  const std::string_view size = contents.child_value("Size");
+  const auto [end, error] = std::from_chars(size.data(), size.data() + size.size(), listed.size);
+  if (error != std::errc() || end != size.data() + size.size()) {
+    return NotExpected("a size is not a number");
+  }
+  listed.etag = PlainEtag(contents.child_value("ETag"));
+  if (listed.etag.size() > kMostEtag) return NotExpected("an ETag is too long");
+  return listed;
+}
+
+}  // namespace
+
+Result<ListPage> ParseListPage(const std::string& body) {
+  pugi::xml_document document;
+  if (!Load(document, body)) return NotExpected("not XML");
+  const pugi::xml_node root = document.child("ListBucketResult");
+  if (!root) return NotExpected("not a list of keys");
+  const bool encoded = std::string_view(root.child_value("EncodingType")) == "url";
+  ListPage page;
+  page.more = std::string_view(root.child_value("IsTruncated")) == "true";
+  for (const pugi::xml_node& contents : root.children("Contents")) {
+    Result<ListedKey> key = ParseKey(contents, encoded);
+    if (!key.ok()) return key.error();
+    page.keys.push_back(std::move(*key));
+  }
+  if (page.more && page.keys.empty()) return NotExpected("an empty page that others follow");
+  return page;
+}
+
+std::string PlainEtag(std::string_view etag) {
+  const bool quoted = etag.size() >= 2 && etag.front() == '"' && etag.back() == '"';
+  return std::string(quoted ? etag.substr(1, etag.size() - 2) : etag);
+}
+
+std::optional<ErrorBody> ParseErrorBody(const std::string& body) {
+  pugi::xml_document document;
+  if (!Load(document, body)) return std::nullopt;
+  pugi::xml_node error = document.child("Error");
+  if (!error) error = document.child("ErrorResponse").child("Error");  // STS
+  if (!error) return std::nullopt;
+  return ErrorBody{error.child_value("Code"), error.child_value("Message"),
+                   error.child_value("Region")};
+}
+
+Result<SessionKeys> ParseAssumedRole(const std::string& body) {
+  pugi::xml_document document;
+  if (!Load(document, body)) return NotExpected("not XML");
+  const pugi::xml_node found = document.child("AssumeRoleWithWebIdentityResponse")
+                                   .child("AssumeRoleWithWebIdentityResult")
+                                   .child("Credentials");
+  SessionKeys session;
+  session.keys = {found.child_value("AccessKeyId"), found.child_value("SecretAccessKey"),
+                  found.child_value("SessionToken")};
+  session.ends = ParseIsoTime(found.child_value("Expiration"));
+  const Keys& keys = session.keys;
+  if (keys.id.empty() || keys.secret.empty() || keys.token.empty() || !session.ends) {
+    return NotExpected("no credentials in it");
+  }
+  return session;
+}
+
+}  // namespace parallelrun::s3

@@ -1,0 +1,207 @@
+// A bucket as a Store: names, versions and bytes, against a server with all of it in memory.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/unit/store/s3/small_s3.h"
+
+namespace parallelrun::s3 {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string ReadSome(store::Object& object, uint64_t offset, size_t size) {
+  std::string bytes(size, '?');
+  const Result<size_t> read = object.ReadAt(offset, bytes);
+  EXPECT_TRUE(read.ok()) << read.error().message;
+  bytes.resize(read.ok() ? *read : 0);
+  return bytes;
+}
+
+Error ReadError(store::Object& object) {
+  std::string bytes(2, '?');
+  const Result<size_t> read = object.ReadAt(0, bytes);
+  EXPECT_FALSE(read.ok());
+  return read.ok() ? Error{} : read.error();
+}
+
+TEST(S3StoreList, InTheOrderOfBytesWithSizesAndVersions) {
+  SmallS3 server;
+  for (const char* key : {"a", "a/b", "a-b", "a.b", "a0", "A", "a/b/c"}) server.Put(key, key);
+  const auto store = StoreAt(QuickOptions(server));
+  const AllNames all = ListAll(*store);
+  EXPECT_EQ(all.error, "");
+  EXPECT_THAT(all.names, ElementsAre("A", "a", "a-b", "a.b", "a/b", "a/b/c", "a0"));
+  ASSERT_EQ(all.found.size(), 7u);
+  EXPECT_EQ(all.found[5].size, 5u);
+  for (size_t i = 0; i < all.names.size(); ++i) {
+    const auto stat = store->Stat(all.names[i]);
+    ASSERT_TRUE(stat.ok() && *stat);
+    EXPECT_EQ((*stat)->version, all.found[i].version);
+    EXPECT_EQ((*stat)->size, all.found[i].size);
+  }
+}
+
+TEST(S3StoreList, GoesOnBehindAnyNameAlsoOneThatIsGone) {
+  SmallS3 server;
+  for (const char* key : {"in/a", "in/b/1", "in/b/2", "in/c", "in/d", "out/e"}) server.Put(key, "");
+  const auto store = StoreAt(QuickOptions(server, "s3://bucket/in/"));
+  const std::vector<std::string> whole = ListAll(*store).names;
+  EXPECT_THAT(whole, ElementsAre("a", "b/1", "b/2", "c", "d"));
+  for (size_t i = 0; i < whole.size(); ++i) {
+    EXPECT_EQ(ListAll(*store, whole[i]).names,
+              std::vector<std::string>(whole.begin() + static_cast<ptrdiff_t>(i) + 1, whole.end()));
+  }
+  server.Remove("in/b/2");
+  EXPECT_THAT(ListAll(*store, "b/2").names, ElementsAre("c", "d"));
+}
+
+TEST(S3StoreList, OddNamesComeAndGoAsTheyAre) {
+  SmallS3 server;
+  const std::vector<std::string> odd{" ",    "%41",      "&<>\"'",       "+",
+                                     "a\nb", "x y+z%20", "\u00fc/\u4e2d"};
+  for (const std::string& name : odd) server.Put(name, name);
+  const auto store = StoreAt(QuickOptions(server));
+  EXPECT_EQ(ListAll(*store).names, odd);
+  for (const std::string& name : odd) {
+    const auto object = store->Open(name);
+    ASSERT_TRUE(object.ok()) << name << object.error().message;
+    EXPECT_EQ(ReadSome(**object, 0, 100), name);
+  }
+}
+
+TEST(S3StoreList, FolderMarkersAndWhatIsNotWantedAreLeftOut) {
+  SmallS3 server;
+  for (const char* key : {"in/", "in/a/", "in/a/1.csv", "in/a/2.txt", "in/b.csv"})
+    server.Put(key, "");
+  const auto store = StoreAt(QuickOptions(server, "s3://bucket/in"));
+  store::Wanted wanted = Everything();
+  wanted.name = [](std::string_view name) { return name.ends_with(".csv"); };
+  EXPECT_THAT(ListAll(*store, "", wanted).names, ElementsAre("a/1.csv", "b.csv"));
+}
+
+TEST(S3StoreList, AFolderThatNobodyWantsIsPassedOver) {
+  SmallS3 server;
+  for (int i = 0; i < 50; ++i) server.Put(fmt::format(".git/{:02}", i), "");
+  for (const char* key : {"a/.git/1", "a/b/1", "a/b/2", "b/.git/x/y", "c"}) server.Put(key, "");
+  const auto store = StoreAt(QuickOptions(server));
+  std::vector<std::string> asked;
+  store::Wanted wanted = Everything();
+  wanted.below = [&](std::string_view folder) {
+    asked.emplace_back(folder);
+    return !folder.ends_with(".git");
+  };
+  EXPECT_THAT(ListAll(*store, "", wanted).names, ElementsAre("a/b/1", "a/b/2", "c"));
+  // Of each folder once, and of those 50 keys a page of three.
+  EXPECT_THAT(asked, ElementsAre(".git", "a", "a/.git", "a/b", "b", "b/.git"));
+  EXPECT_LE(server.heard().size(), 4u);
+}
+
+TEST(S3StoreList, AnEmptyPrefixIsEmptyAndABucketThatIsNotThereAnError) {
+  SmallS3 server;
+  server.Put("a", "");
+  EXPECT_THAT(ListAll(*StoreAt(QuickOptions(server, "s3://bucket/none"))).names, ElementsAre());
+  EXPECT_THAT(ListAll(*StoreAt(QuickOptions(server, "s3://other"))).error,
+              HasSubstr("there is no bucket other at 127.0.0.1"));
+}
+
+TEST(S3StoreList, AServerThatDoesNotKeepTheOrderIsNotBelieved) {
+  const auto page = [](const std::string& keys) {
+    return SmallS3::Reply(200, "<ListBucketResult>" + keys + "</ListBucketResult>");
+  };
+  const auto key = [](const char* name) {
+    return fmt::format("<Contents><Key>{}</Key><Size>0</Size></Contents>", name);
+  };
+  for (const std::string& keys :
+       {key("in/b") + key("in/a"), key("in/a") + key("in/a"), key("ink")}) {
+    SmallS3 server([&](PlainConnection& connection, const Heard&, size_t) {
+      return connection.Write(page(keys));
+    });
+    const auto store = StoreAt(QuickOptions(server, "s3://bucket/in"));
+    EXPECT_THAT(ListAll(*store).error, HasSubstr("does not list keys in the order")) << keys;
+  }
+}
+
+TEST(S3StoreRead, AnyRangeAndFewerBytesOnlyAtTheEnd) {
+  SmallS3 server;
+  server.Put("in/a", "0123456789");
+  server.Put("in/empty", "");
+  const auto store = StoreAt(QuickOptions(server, "s3://bucket/in"));
+  const auto object = store->Open("a");
+  ASSERT_TRUE(object.ok()) << object.error().message;
+  EXPECT_EQ((*object)->found().size, 10u);
+  EXPECT_EQ(ReadSome(**object, 0, 10), "0123456789");
+  EXPECT_EQ(ReadSome(**object, 3, 4), "3456");
+  EXPECT_EQ(ReadSome(**object, 8, 4), "89");
+  EXPECT_EQ(ReadSome(**object, 10, 4), "");
+  EXPECT_EQ(ReadSome(**object, UINT64_MAX, 4), "");
+  EXPECT_EQ(ReadSome(**object, 0, 0), "");
+  EXPECT_EQ(ReadSome(**store->Open("empty"), 0, 4), "");
+  EXPECT_EQ(store->Location("a"), "s3://bucket/in/a");
+}
+
+TEST(S3StoreRead, WhatWasChangedOrDeletedMeanwhileIsToldAndNotRead) {
+  SmallS3 server;
+  for (const char* key : {"grown", "same", "gone"}) server.Put(key, "12345678");
+  const auto store = StoreAt(QuickOptions(server));
+  const auto grown = store->Open("grown");
+  const auto same = store->Open("same");
+  const auto gone = store->Open("gone");
+  server.Put("grown", "123456789");
+  server.Put("same", "abcdefgh");
+  server.Remove("gone");
+  Error error = ReadError(**grown);
+  EXPECT_EQ(error.code, Code::kStale);
+  EXPECT_THAT(error.message,
+              testing::MatchesRegex("s3://bucket/grown was changed since it was opened: "
+                                    "it had 8 bytes, ETag .*; has 9 bytes, ETag .*"));
+  error = ReadError(**same);
+  EXPECT_EQ(error.code, Code::kStale);
+  EXPECT_THAT(error.message, HasSubstr("s3://bucket/same was changed"));
+  error = ReadError(**gone);
+  EXPECT_EQ(error.code, Code::kStale);
+  EXPECT_EQ(error.message, "s3://bucket/gone was deleted since it was opened");
+}
+
+TEST(S3StoreRead, WhatIsNotThere) {
+  SmallS3 server;
+  const auto store = StoreAt(QuickOptions(server));
+  const auto stat = store->Stat("a");
+  ASSERT_TRUE(stat.ok()) << stat.error().message;
+  EXPECT_FALSE(*stat);
+  const auto object = store->Open("a");
+  ASSERT_FALSE(object.ok());
+  EXPECT_EQ(object.error().code, Code::kNotFound);
+  EXPECT_EQ(object.error().message, "s3://bucket/a: there is no such object");
+}
+
+TEST(S3StoreRead, AServerThatDoesNotKnowRangesGivesNoWrongBytes) {
+  SmallS3 server([](PlainConnection& connection, const Heard& heard, size_t) {
+    return heard.method == "GET" && connection.Write(SmallS3::Reply(200, "0123456789"));
+  });
+  server.Put("a", "0123456789");
+  const auto store = StoreAt(QuickOptions(server));
+  const auto object = store->Open("a");
+  EXPECT_EQ(ReadSome(**object, 0, 100), "0123456789");
+  std::string bytes(5, '?');
+  for (const uint64_t offset : {0, 5}) {
+    const Result<size_t> read = (*object)->ReadAt(offset, bytes);
+    ASSERT_FALSE(read.ok()) << offset;
+    EXPECT_THAT(read.error().message, HasSubstr("(Range)"));
+  }
+}
+
+TEST(S3StoreRead, AnObjectWithoutAnETagCannotBePinned) {
+  SmallS3 server([](PlainConnection& connection, const Heard&, size_t) {
+    return connection.Write("HTTP/1.1 200 X\r\nContent-Length: 3\r\n\r\n");
+  });
+  const auto stat = StoreAt(QuickOptions(server))->Stat("a");
+  ASSERT_FALSE(stat.ok());
+  EXPECT_THAT(stat.error().message, HasSubstr("no ETag"));
+}
+
+}  // namespace
+}  // namespace parallelrun::s3
