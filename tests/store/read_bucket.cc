@@ -1,0 +1,107 @@
+// read_bucket URL ENDPOINT REGION: one store of S3, asked by lines of JSON and answering so, a line
+// for a line. Credentials are those of its environment. ENDPOINT and REGION may be "".
+//   {"do": "list", "after": "a/b", "without": ".git"}
+//       {"names": […], "sizes": […]}; the folders called so are left out
+//   {"do": "stat", "name": "a"}       {"size": 3, "version": "…"}, or {} where it is not there
+//   {"do": "open", "name": "a"}       the same; what is read next is of this object
+//   {"do": "read", "offset": 0, "size": 10}      {"size": 3, "sha256": "…"}
+// An error is {"error": message, "code": name}.
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "base/log.h"
+#include "base/mac.h"
+#include "base/time.h"
+#include "store/s3/s3_store.h"
+
+namespace parallelrun {
+namespace {
+
+using nlohmann::json;
+
+json Told(const Error& error) { return {{"error", error.message}, {"code", CodeName(error.code)}}; }
+
+json Told(const store::Found& found) {
+  return {{"size", found.size}, {"version", std::string(found.version.bytes())}};
+}
+
+json List(store::Store& store, const std::string& after, const std::string& without) {
+  store::Wanted wanted{
+      [](std::string_view) { return true; },
+      [&](std::string_view folder) { return folder.substr(folder.rfind('/') + 1) != without; }};
+  Result<std::unique_ptr<store::Listing>> listing = store.List(std::move(wanted), after);
+  if (!listing.ok()) return Told(listing.error());
+  json all{{"names", json::array()}, {"sizes", json::array()}};
+  while (true) {
+    const Result<std::optional<store::Listed>> next = (*listing)->Next();
+    if (!next.ok()) return Told(next.error());
+    if (!*next) return all;
+    all["names"].push_back(std::string((*next)->name));
+    all["sizes"].push_back((*next)->found ? (*next)->found->size : 0);
+  }
+}
+
+class Asked {
+ public:
+  explicit Asked(std::unique_ptr<store::Store> store) : store_(std::move(store)) {}
+
+  json Answer(const json& question) {
+    const std::string what = question.at("do");
+    if (what == "list") {
+      return List(*store_, question.value("after", ""), question.value("without", "/"));
+    }
+    if (what == "read") return Read(question.at("offset"), question.at("size"));
+    const std::string name = question.at("name");
+    if (what == "open") {
+      Result<std::unique_ptr<store::Object>> object = store_->Open(name);
+      if (!object.ok()) return Told(object.error());
+      object_ = std::move(*object);
+      return Told(object_->found());
+    }
+    const Result<std::optional<store::Found>> found = store_->Stat(name);
+    if (!found.ok()) return Told(found.error());
+    return *found ? Told(**found) : json::object();
+  }
+
+ private:
+  json Read(uint64_t offset, size_t size) const {
+    std::string bytes(size, '\0');
+    const Result<size_t> read = object_->ReadAt(offset, bytes);
+    if (!read.ok()) return Told(read.error());
+    bytes.resize(*read);
+    return {{"size", *read}, {"sha256", Sha256Hex(bytes)}};
+  }
+
+  const std::unique_ptr<store::Store> store_;
+  std::unique_ptr<store::Object> object_;
+};
+
+int Main(int argc, char** argv) {
+  if (argc != 4) return 2;
+  SetUpLogging(LogFormat::kTerminal, LogLevel::kInfo);
+  const Result<s3::Surroundings> around = s3::ReadSurroundings();
+  s3::StoreOptions options;
+  options.url = argv[1];
+  options.endpoint = argv[2];
+  options.region = argv[3];
+  options.limits.most = 3;
+  auto store = around.ok() ? s3::MakeStore(options, *around, std::make_shared<SystemClock>())
+                           : Result<std::unique_ptr<store::Store>>(around.error());
+  if (!store.ok()) {
+    std::cout << Told(store.error()).dump() << std::endl;
+    return 1;
+  }
+  Asked asked(std::move(*store));
+  for (std::string line; std::getline(std::cin, line);) {
+    std::cout << asked.Answer(json::parse(line)).dump() << std::endl;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace parallelrun
+
+int main(int argc, char** argv) { return parallelrun::Main(argc, argv); }
