@@ -88,15 +88,14 @@ Result<Server> ServerOf(const std::string& bucket, const std::string& region,
   }
   Server server;
   server.region = region;
-  server.own_endpoint = !endpoint.empty();
+  const bool at_aws = endpoint.empty();
   const std::string base =
-      server.own_endpoint ? endpoint : fmt::format("https://s3.{}.{}", region, DomainOf(region));
+      at_aws ? fmt::format("https://s3.{}.{}", region, DomainOf(region)) : endpoint;
   Result<HttpUrl> url = ParseHttpUrl(base);
   if (!url.ok()) {
     return url.error().With("the endpoint \"" + Printable(endpoint, kShown) + "\"");
   }
-  const Style usual =
-      server.own_endpoint || !IsHostPart(bucket) ? Style::kPath : Style::kVirtualHost;
+  const Style usual = at_aws && IsHostPart(bucket) ? Style::kVirtualHost : Style::kPath;
   server.path_prefix = url->prefix;
   if (style.value_or(usual) == Style::kPath) {
     server.path_prefix += "/" + bucket;

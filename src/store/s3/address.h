@@ -34,7 +34,6 @@ struct Server {
   std::string host;         // as the header Host names it, for the signature
   std::string path_prefix;  // before "/" and the key: "/bucket" in path style
   std::string region;
-  bool own_endpoint = false;  // a user's; AWS's own otherwise
 };
 
 // AWS's endpoint of the region where `endpoint` is empty. Without `style`: in the host's name at

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "store/s3/pause.h"
 #include "store/s3/sign.h"
 #include "store/s3/timestamps.h"
 
@@ -177,6 +178,7 @@ Result<HttpResponse> Bucket::Ask(const Question& question) {
     const Error stopped{Code::kUnavailable, options_.address.Url("") + ": stopped"};
     if (options_.stop.stop_requested()) return stopped;
     const Result<Keys> keys = credentials_->Get();
+    if (options_.stop.stop_requested()) return stopped;
     if (!keys.ok()) return keys.error().With(options_.address.Url(""));
     const std::shared_ptr<Target> target = Current();
     Answered answered = Try(question, *target, *keys);

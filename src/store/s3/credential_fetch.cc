@@ -2,23 +2,19 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include <condition_variable>
+#include <functional>
 #include <memory>
-#include <mutex>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/escape.h"
 #include "base/http/client.h"
 #include "base/http/target.h"
 #include "base/random.h"
+#include "store/s3/pause.h"
 #include "store/s3/retry.h"
-#include "store/s3/timestamps.h"
 
 namespace parallelrun::s3 {
 namespace {
-
-using nlohmann::json;
 
 constexpr size_t kShown = 300;
 constexpr size_t kMostAnswer = 256 * 1024;
@@ -58,10 +54,13 @@ class Giver {
 
  private:
   Giver(std::unique_ptr<HttpClient> client, FetchOptions options)
-      : client_(std::move(client)), options_(std::move(options)) {}
+      : client_(std::move(client)),
+        options_(std::move(options)),
+        on_stop_(options_.stop, [this] { client_->Cancel(); }) {}
 
   const std::unique_ptr<HttpClient> client_;
   const FetchOptions options_;
+  const std::stop_callback<std::function<void()>> on_stop_;
 };
 
 Error Refused(const HttpResponse& response, const std::string& why) {
@@ -154,11 +153,6 @@ Result<SessionKeys> Fetch(const InstanceMetadata& metadata, const FetchOptions& 
   return ParseKeysJson(keys->body);
 }
 
-std::string TextOf(const json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 }  // namespace
 
 Result<SessionKeys> FetchKeys(const Source& source, const FetchOptions& options) {
@@ -166,28 +160,6 @@ Result<SessionKeys> FetchKeys(const Source& source, const FetchOptions& options)
       std::visit([&](const auto& from) { return Fetch(from, options); }, source.from);
   if (keys.ok()) return keys;
   return keys.error().With("credentials for S3: " + source.told);
-}
-
-Result<SessionKeys> ParseKeysJson(const std::string& body) {
-  const json object = json::parse(body, nullptr, false);
-  const Error wrong{Code::kCorrupt, "the answer has no credentials in it"};
-  if (!object.is_object()) return wrong;
-  SessionKeys session;
-  session.keys = {TextOf(object, "AccessKeyId"), TextOf(object, "SecretAccessKey"),
-                  TextOf(object, "Token")};
-  const std::string ends = TextOf(object, "Expiration");
-  session.ends = ParseIsoTime(ends);
-  const bool whole = !session.keys.id.empty() && !session.keys.secret.empty();
-  if (!whole || (!ends.empty() && !session.ends)) return wrong;
-  return session;
-}
-
-bool Pause(Duration time, const std::stop_token& stop) {
-  std::mutex mutex;
-  std::condition_variable_any nobody_calls;
-  std::unique_lock lock(mutex);
-  nobody_calls.wait_for(lock, stop, time, [] { return false; });
-  return !stop.stop_requested();
 }
 
 }  // namespace parallelrun::s3

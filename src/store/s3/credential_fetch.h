@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "base/time.h"
+#include "store/s3/answers.h"
 #include "store/s3/credential_source.h"
-#include "store/s3/xml.h"
 
 namespace parallelrun::s3 {
 
@@ -21,12 +21,5 @@ struct FetchOptions {
 // kPermission, where the answer is no, or nobody answers; kUnavailable, when a later try may
 // succeed.
 Result<SessionKeys> FetchKeys(const Source& source, const FetchOptions& options);
-
-// The JSON that the container's endpoint and the metadata service answer. Pure. kCorrupt for
-// anything else.
-Result<SessionKeys> ParseKeysJson(const std::string& body);
-
-// True when the time is over, false as soon as there is a stop.
-bool Pause(Duration time, const std::stop_token& stop);
 
 }  // namespace parallelrun::s3

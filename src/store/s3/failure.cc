@@ -67,6 +67,11 @@ std::string Filled(std::string_view words, const Request& request, const Server&
   return text;
 }
 
+// The permission that S3 wants for it.
+const char* RightFor(Action action) {
+  return action == Action::kList ? "s3:ListBucket" : "s3:GetObject";
+}
+
 std::string Resource(const Request& request) {
   const std::string bucket = "arn:aws:s3:::" + request.address.bucket;
   return request.action == Action::kList ? bucket : bucket + "/" + Printable(request.key, kShown);
@@ -120,10 +125,6 @@ Meaning MeaningOf(const Request& request, const Server& server, const Refusal& r
 }
 
 }  // namespace
-
-const char* RightFor(Action action) {
-  return action == Action::kList ? "s3:ListBucket" : "s3:GetObject";
-}
 
 Error Explain(const Request& request, const Server& server, const Refusal& refusal) {
   static constexpr std::array kVerbs{"listing", "looking at", "reading"};

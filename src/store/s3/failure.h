@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "store/s3/address.h"
-#include "store/s3/xml.h"
+#include "store/s3/answers.h"
 
 namespace parallelrun::s3 {
 
@@ -28,9 +28,6 @@ struct Refusal {
   std::string broken;      // in place of an answer: what the connection said
   int repeated = 0;        // how often it was sent again
 };
-
-// The permission that S3 wants for it: "s3:ListBucket".
-const char* RightFor(Action action);
 
 // kNotFound for a key or bucket that is not there, kPermission where keys or rights are at fault,
 // kStale for a version that is gone, kUnavailable where a later try may succeed, else kInvalid.

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "store/s3/answers.h"
 #include "store/s3/bucket.h"
-#include "store/s3/xml.h"
 #include "store/store.h"
 
 namespace parallelrun::s3 {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/escape.h"
+#include "store/s3/answers.h"
 #include "store/s3/listing.h"
-#include "store/s3/xml.h"
 
 namespace parallelrun::s3 {
 namespace {

@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <latch>
 #include <string>
 
 #include "store/s3/timestamps.h"
@@ -181,13 +183,20 @@ TEST_F(S3CredentialsTest, OldOnesServeWhileNewOnesCannotBeHad) {
   EXPECT_EQ(ended.error().message, "credentials for S3: it: answered 403");
 }
 
-TEST_F(S3CredentialsTest, AnswersThatHoldNoKeysAreRefused) {
-  for (const char* body :
-       {"", "[]", "{}", "no", R"({"AccessKeyId":"A"})", R"({"AccessKeyId":1,"SecretAccessKey":2})",
-        R"({"AccessKeyId":"A","SecretAccessKey":"s","Expiration":"soon"})"}) {
-    EXPECT_EQ(ParseKeysJson(body).error().code, Code::kCorrupt) << body;
-  }
-  EXPECT_FALSE(ParseKeysJson(R"({"AccessKeyId":"A","SecretAccessKey":"s"})")->ends);
+TEST_F(S3CredentialsTest, AStopEndsTheWaitForThem) {
+  std::latch heard(1);
+  SmallS3 silent([&](PlainConnection& connection, const Heard&, size_t) {
+    heard.count_down();
+    connection.WaitForClient();
+    return true;
+  });
+  std::stop_source source;
+  Credentials credentials({ContainerEndpoint{silent.url() + "/", "", ""}, "it"},
+                          {"", seconds(1000), source.get_token()}, clock_);
+  auto keys = std::async(std::launch::async, [&] { return credentials.Get(); });
+  heard.wait();
+  source.request_stop();
+  EXPECT_FALSE(keys.get().ok());
 }
 
 TEST_F(S3CredentialsTest, ATokenWithALineBreakIsNotSent) {

@@ -1,7 +1,8 @@
-#include "store/s3/xml.h"
+#include "store/s3/answers.h"
 
 #include <algorithm>
 #include <charconv>
+#include <nlohmann/json.hpp>
 #include <pugixml.hpp>
 #include <string_view>
 
@@ -10,6 +11,8 @@
 
 namespace parallelrun::s3 {
 namespace {
+
+using nlohmann::json;
 
 constexpr size_t kMostEtag = 250;
 constexpr size_t kMostKey = 4096;  // S3's are 1,024; others may allow more
@@ -52,6 +55,11 @@ Result<ListedKey> ParseKey(const pugi::xml_node& contents, bool encoded) {
   listed.etag = PlainEtag(contents.child_value("ETag"));
   if (listed.etag.size() > kMostEtag) return NotExpected("an ETag is too long");
   return listed;
+}
+
+std::string TextOf(const json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
 }  // namespace
@@ -102,6 +110,20 @@ Result<SessionKeys> ParseAssumedRole(const std::string& body) {
   if (keys.id.empty() || keys.secret.empty() || keys.token.empty() || !session.ends) {
     return NotExpected("no credentials in it");
   }
+  return session;
+}
+
+Result<SessionKeys> ParseKeysJson(const std::string& body) {
+  const json object = json::parse(body, nullptr, false);
+  const Error wrong{Code::kCorrupt, "the answer has no credentials in it"};
+  if (!object.is_object()) return wrong;
+  SessionKeys session;
+  session.keys = {TextOf(object, "AccessKeyId"), TextOf(object, "SecretAccessKey"),
+                  TextOf(object, "Token")};
+  const std::string ends = TextOf(object, "Expiration");
+  session.ends = ParseIsoTime(ends);
+  const bool whole = !session.keys.id.empty() && !session.keys.secret.empty();
+  if (!whole || (!ends.empty() && !session.ends)) return wrong;
   return session;
 }
 

@@ -1,4 +1,4 @@
-#include "store/s3/xml.h"
+#include "store/s3/answers.h"
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ std::string ContentsXml(const std::string& key, const std::string& size = "1",
          "</ETag><Size>" + size + "</Size></Contents>";
 }
 
-TEST(S3Xml, APageOfKeys) {
+TEST(S3Answers, APageOfKeys) {
   const Result<ListPage> page =
       ParseListPage(ListXml("<Name>b</Name><IsTruncated>true</IsTruncated>" +
                             ContentsXml("a &amp; b/c", "18446744073709551615", "\"abc-2\"") +
@@ -38,7 +38,7 @@ TEST(S3Xml, APageOfKeys) {
   EXPECT_FALSE(ParseListPage(ListXml(""))->more);
 }
 
-TEST(S3Xml, KeysAreDecodedOnlyWhereTheAnswerSaysSo) {
+TEST(S3Answers, KeysAreDecodedOnlyWhereTheAnswerSaysSo) {
   const std::string key = "a%20b+c%2Bd%25%E1%88%B4%0A";
   EXPECT_EQ(ParseListPage(ListXml(ContentsXml(key)))->keys[0].key, key);
   EXPECT_EQ(
@@ -46,7 +46,7 @@ TEST(S3Xml, KeysAreDecodedOnlyWhereTheAnswerSaysSo) {
       "a b c+d%\u1234\n");
 }
 
-TEST(S3Xml, WhatIsNoPageIsRefused) {
+TEST(S3Answers, WhatIsNoPageIsRefused) {
   for (const std::string& body :
        {std::string(), std::string("<html>no</html>"), std::string("{}"),
         ListXml("<Contents><Key>cut"), ListXml(ContentsXml("")), ListXml(ContentsXml("a", "-1")),
@@ -62,7 +62,7 @@ TEST(S3Xml, WhatIsNoPageIsRefused) {
   }
 }
 
-TEST(S3Xml, EntitiesOfADocumentsOwnAreNotFollowed) {
+TEST(S3Answers, EntitiesOfADocumentsOwnAreNotFollowed) {
   const std::string bomb =
       "<!DOCTYPE x [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;&a;\">"
       "<!ENTITY f SYSTEM \"file:///etc/passwd\">]>";
@@ -72,14 +72,14 @@ TEST(S3Xml, EntitiesOfADocumentsOwnAreNotFollowed) {
   EXPECT_EQ(page->keys[0].key, "&b;&f;");
 }
 
-TEST(S3Xml, ADocumentOfDeepFoldersNeedsNoDeepStack) {
+TEST(S3Answers, ADocumentOfDeepFoldersNeedsNoDeepStack) {
   std::string deep;
   for (int i = 0; i < 500'000; ++i) deep += "<a>";
   EXPECT_FALSE(ParseListPage(deep).ok());
   EXPECT_FALSE(ParseErrorBody(deep).has_value());
 }
 
-TEST(S3Xml, Errors) {
+TEST(S3Answers, Errors) {
   const auto error = ParseErrorBody(
       "<?xml version=\"1.0\"?><Error><Code>AuthorizationHeaderMalformed</Code>"
       "<Message>the region &apos;x&apos; is wrong</Message><Region>eu-west-1</Region></Error>");
@@ -95,7 +95,7 @@ TEST(S3Xml, Errors) {
   EXPECT_FALSE(ParseErrorBody("gateway time-out"));
 }
 
-TEST(S3Xml, KeysOfAnAssumedRole) {
+TEST(S3Answers, KeysOfAnAssumedRole) {
   const auto answer = [](const std::string& credentials) {
     return "<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials>" +
            credentials +
@@ -113,6 +113,15 @@ TEST(S3Xml, KeysOfAnAssumedRole) {
   EXPECT_EQ(session->ends, ParseIsoTime("2026-11-23T18:00:00Z"));
   EXPECT_FALSE(ParseAssumedRole(answer(keys)).ok());
   EXPECT_FALSE(ParseAssumedRole("<html/>").ok());
+}
+
+TEST(S3Answers, JsonThatHoldsNoKeysIsRefused) {
+  for (const char* body :
+       {"", "[]", "{}", "no", R"({"AccessKeyId":"A"})", R"({"AccessKeyId":1,"SecretAccessKey":2})",
+        R"({"AccessKeyId":"A","SecretAccessKey":"s","Expiration":"soon"})"}) {
+    EXPECT_EQ(ParseKeysJson(body).error().code, Code::kCorrupt) << body;
+  }
+  EXPECT_FALSE(ParseKeysJson(R"({"AccessKeyId":"A","SecretAccessKey":"s"})")->ends);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The answers of S3 and of STS, taken apart. Pure, and within bounds: a server may send what it
-// likes.
+// The answers of S3, and of those who give credentials for it, taken apart. Pure, and within
+// bounds: a server may send what it likes.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,10 @@ struct SessionKeys {
   std::optional<WallTime> ends;
 };
 
-// Of AssumeRoleWithWebIdentity. kCorrupt for anything else.
+// What STS answers to AssumeRoleWithWebIdentity. kCorrupt for anything else.
 Result<SessionKeys> ParseAssumedRole(const std::string& body);
+
+// The JSON that a container's endpoint and an instance's metadata service answer; likewise.
+Result<SessionKeys> ParseKeysJson(const std::string& body);
 
 }  // namespace parallelrun::s3
