@@ -6,6 +6,7 @@
 #include <future>
 #include <latch>
 #include <string>
+#include <vector>
 
 #include "tests/unit/store/s3/small_s3.h"
 
@@ -205,6 +206,30 @@ TEST(S3BadDays, NobodyIsSentInCircles) {
   EXPECT_EQ(server.heard().size(), 2u);
   ListAll(*store);
   EXPECT_EQ(server.heard().size(), 3u);
+}
+
+TEST(S3BadDays, ManyThreadsAreAllFollowedAndMendedAtOnce) {
+  SmallS3 server([](PlainConnection& connection, const Heard& heard, size_t number) {
+    if (SignedRegion(heard) != "eu-west-1") {
+      return connection.Write(SmallS3::Reply(301, "", "x-amz-bucket-region: eu-west-1\r\n"));
+    }
+    return number % 5 == 0 && connection.Write(SmallS3::Reply(503, ""));
+  });
+  server.Put("a", "0123456789");
+  const auto store = StoreAt(QuickOptions(server));
+  std::vector<std::future<std::string>> readers;
+  for (size_t i = 0; i < 8; ++i) {
+    readers.push_back(std::async(std::launch::async, [&store, i] {
+      const auto object = store->Open("a");
+      if (!object.ok()) return object.error().message;
+      std::string bytes(2, '?');
+      const Result<size_t> read = (*object)->ReadAt(i, bytes);
+      return read.ok() ? bytes : read.error().message;
+    }));
+  }
+  for (size_t i = 0; i < readers.size(); ++i) {
+    EXPECT_EQ(readers[i].get(), std::string("0123456789").substr(i, 2));
+  }
 }
 
 TEST(S3BadDays, AStopEndsAWait) {
