@@ -128,8 +128,9 @@ class S3Store final : public store::Store {
   std::string Location(std::string_view name) const override {
     return bucket_->address().Url(name);
   }
-  std::string Difference(const store::Found& was, const store::Found& is) const override {
-    return DifferenceOf(was, is);
+  std::string Difference(const store::Version& was, const store::Version& is) const override {
+    return fmt::format("had ETag {}, has {}", Printable(was.bytes(), kShown),
+                       Printable(is.bytes(), kShown));
   }
 
  private:

@@ -179,7 +179,8 @@ inline std::unique_ptr<store::Store> StoreAt(
 }
 
 inline store::Wanted Everything() {
-  return {[](std::string_view) { return true; }, [](std::string_view) { return true; }};
+  const auto yes = [](std::string_view) { return true; };
+  return {yes, yes, [](std::string_view) { return Status(); }};
 }
 
 struct AllNames {
