@@ -120,8 +120,7 @@ void Coordinator::Tick(Instant now) {
   nodes_.ForgetSilent(worked, options_.lease, [&](uint32_t node) { return waiters_.Has(node); });
   rate_.Observe(state_.counts().succeeded + state_.counts().failed, now);
   // Only time that could be used counts. What came right before this call is progress of now.
-  if (!nodes_.AnyAtWork() || !paused_.empty() || !newest_.unseen().empty() ||
-      newest_.Hangs(now)) {
+  if (!nodes_.AnyAtWork() || !paused_.empty() || !newest_.unseen().empty() || newest_.Hangs(now)) {
     last_progress_ = std::min(last_progress_ + since, worked);
   }
   if (phase_ == Phase::kRunning) {

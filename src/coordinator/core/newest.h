@@ -51,10 +51,10 @@ class Newest {
   Instant looked_at_;
   bool looked_ = false;  // once
   bool asked_ = true;
-  uint32_t named_ = 0;      // the highest epoch that was named
-  uint32_t disproved_ = 0;  // the highest that was named, and not there
+  uint32_t named_ = 0;                  // the highest epoch that was named
+  uint32_t disproved_ = 0;              // the highest that was named, and not there
   std::optional<Instant> counts_from_;  // since an epoch was named: looks that begin from then on
-  std::optional<Instant> failed_at_;  // the last look, where it failed
+  std::optional<Instant> failed_at_;    // the last look, where it failed
   bool superseded_ = false;
   std::optional<Instant> gone_since_;
   std::string lost_;

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "job/job_state.h"
 #include "job/verdict.h"
 
@@ -12,6 +14,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+
+std::string NoNames(BatchId) { return ""; }
 
 constexpr ProcessId kOne{0, 7};
 constexpr ProcessId kTwo{1, 7};
@@ -100,7 +104,7 @@ class ShutdownState : public ::testing::Test {
 };
 
 TEST_F(ShutdownState, IsAFailureWhereTheScriptWritesTheResults) {
-  const auto verdict = Decide(state, {{}, false, false});
+  const auto verdict = Decide(state, {{}, false, false}, NoNames);
   EXPECT_EQ(verdict->outcome, Outcome::kFailed);
   EXPECT_EQ(verdict->reason, kShutdownFailed);
   EXPECT_THAT(verdict->message, HasSubstr("1 process with the results of 2 mini-batches"));
@@ -111,7 +115,7 @@ TEST_F(ShutdownState, IsAFailureWhereTheScriptWritesTheResults) {
 
 TEST_F(ShutdownState, IsAReasonWhereTheRowsAreThere) {
   Apply(SettingsRecord{2, 0, 0, "", "", "", false});
-  const auto verdict = Decide(state, {{-1, {}, {}}, true, false});
+  const auto verdict = Decide(state, {{-1, {}, {}}, true, false}, NoNames);
   EXPECT_EQ(verdict->outcome, Outcome::kSucceeded);
   EXPECT_EQ(verdict->reason, kWithFailures) << "a lost row weighs more";
   EXPECT_THAT(verdict->message, HasSubstr("all rows are there, but shutdown() did not end well"));

@@ -173,8 +173,8 @@ TEST(Held, ALeaseIsOverByWhenItWasConfirmedLast) {
   EXPECT_FALSE(held.Over(key, kSent + seconds(9))) << "it has no lease";
 }
 
-// Two requests are under way; the answer of the first adopts what both name. The coordinator refused
-// what the second named, and its new lease ends counted from the first.
+// Two requests are under way; the answer of the first adopts what both name. The coordinator
+// refused what the second named, and its new lease ends counted from the first.
 TEST(Held, AnAnswerRenewsNoLeaseThatItsRequestNamedOtherwise) {
   Held held;
   const Key key = *held.Add(LeaseOf(0), false, kSent);

@@ -304,7 +304,7 @@ TEST(AgentCoreProcess, AnImportThatFailsWhereAnotherOneDidNotIsTriedAgain) {
   ASSERT_EQ(h.Next(), CallKind::kRegister);
   h.core.OnRegistered(h.registration, h.now());
   h.Step();
-  EXPECT_TRUE(h.core.OnReady(0, h.now()));
+  EXPECT_TRUE(h.core.OnReady(0, false, h.now()));
   h.core.OnInitFailed(1, "ImportError: libx.so.1: cannot open (score.py:1)", false, h.now());
   h.Exit(1);
   EXPECT_THAT(h.started, SizeIs(3));

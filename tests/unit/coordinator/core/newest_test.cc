@@ -62,7 +62,8 @@ TEST(Newest, ANamedEpochIsLookedForOnceBeforeAnybodyElseIsAnswered) {
 TEST(Newest, WhatCannotBeSeenSaysNothing) {
   Newest newest(seconds(1), kFirstLook);
   newest.OnLooked(kFirstLook, {}, kFirstLook);
-  newest.OnLooked(kFirstLook + seconds(1), Error{Code::kInternal, "stat: Stale file handle"}, kFirstLook + seconds(1));
+  newest.OnLooked(kFirstLook + seconds(1), Error{Code::kInternal, "stat: Stale file handle"},
+                  kFirstLook + seconds(1));
   EXPECT_FALSE(newest.Fresh(kFirstLook + seconds(1)));
   EXPECT_FALSE(newest.superseded());
   EXPECT_EQ(newest.unseen(), "stat: Stale file handle");
