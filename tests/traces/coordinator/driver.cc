@@ -231,7 +231,9 @@ class Driver {
       Line(waiting->number == 0 ? fmt::format("node {}: {}", node, text)
                                 : fmt::format("#{}, node {}: {}", waiting->number, node, text));
     };
+    h_->Look();
     const uint64_t exchange = core().Exchange(node, request, h_->now(), heard);
+    h_->Look();
     if (!waiting->open) return;
     waiting->number = waits_.size() + 1;
     waits_[waiting->number] = exchange;
@@ -280,6 +282,7 @@ class Driver {
     NoteDurable(true);
     if (fail) h_->files.FailOperation(1, {Code::kInternal, "stat: Stale file handle"});
     core().OnDurable(h_->now());
+    h_->Look();
   }
   void NoteDurable(bool told) {
     size_t number = 0;
