@@ -155,7 +155,9 @@ def test_an_error_of_the_program_that_few_items_reach_loses_no_others(work):
 
 def test_a_module_that_is_missing_is_looked_for_once_by_each_process(work):
     work.files(3)
-    work.script("from steps import note\nnote('imports', 1)\nimport no_such_module\n" + ECHO)
+    # An import that can be seen is told before anything is started.
+    hidden = "from importlib import import_module\nimport_module('no_such_module')\n"
+    work.script("from steps import note\nnote('imports', 1)\n" + hidden + ECHO)
     work.job()
     result = work.run()
     assert result.code == 1, result

@@ -320,7 +320,7 @@ def test_a_corrected_command_starts_over_when_nothing_had_succeeded(work):
     work.script()
     work.job(inputs=[{"name": "files", "files": {"volume": "data", "path": "mistyped"}}])
     result = work.run()
-    assert result.code == 1, result
+    assert result.code == 2, result
     work.job()
     result = work.run()
     assert result.code == 0, result

@@ -60,11 +60,14 @@ std::string Headline(const json& progress) {
   return fmt::format("{} ({}): {}\n", progress["state"].get<std::string>(), reason, message);
 }
 
-// Worker processes that did not come through their start, while others may have.
+// Worker processes that did not come through their start, while others have: a verdict that is due
+// to them says so itself.
 std::string StartFailures(const json& progress) {
   const json failures = progress.value("initFailures", json::object());
   const uint64_t count = failures.value("count", uint64_t{0});
-  if (count == 0) return "";
+  const json& verdict = progress["verdict"];
+  const bool said = verdict.is_object() && verdict["reason"] == "InitFailed";
+  if (count == 0 || said) return "";
   return fmt::format("{} worker process{} failed to start; the last one: {}\n", count,
                      count == 1 ? "" : "es",
                      Printable(failures.value("message", ""), kMessageBytes));
