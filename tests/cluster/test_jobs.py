@@ -209,7 +209,7 @@ def test_an_image_with_no_python_and_no_c_library(space, operator):
     """One static program: the agent brings all that it needs, and says what the script lacks."""
     job, *_ = space.run("bare", environment={"image": images.PAUSE})
     missing = "ScriptUnusable: python3 is not in the PATH: use an image that has it, or name "
-    missing += f"another one in spec.environment.python (the image is {images.PAUSE}) (log <any>)"
+    missing += f"another one in spec.environment.python (the image is {images.PAUSE})"
     told = f"Warning Failed: {missing}"
     job.says("bare Failed <any> 0/2", words.failed(missing), told, limit=120)
 

@@ -346,6 +346,26 @@ TEST(AgentCore, WaitsForAnEighthOfTheTimeThatTheCoordinatorIsAway) {
   EXPECT_EQ(longest, seconds(1));
 }
 
+// Two coordinators are there, and the older one answers.
+TEST(AgentCore, ARegistrationOfAnOlderEpochCountsForNothing) {
+  CoreHarness h;
+  h.registration.incarnation = {3, 1};
+  h.BeginWith(1);
+  EXPECT_TRUE(h.Succeed(0, 1));
+  ASSERT_TRUE(h.NextReport());
+  h.core.OnCallFailed(CallKind::kReport, CallFailure::kStale, h.now());
+  h.Advance(seconds(2));
+  ASSERT_EQ(h.Next(), CallKind::kRegister);
+  h.registration.incarnation = {2, 9};
+  h.core.OnRegistered(h.registration, h.now());
+  h.Advance(seconds(2));
+  ASSERT_EQ(h.Next(), CallKind::kRegister);
+  h.registration.incarnation = {4, 1};
+  h.core.OnRegistered(h.registration, h.now());
+  ASSERT_TRUE(h.NextReport());
+  EXPECT_EQ(h.request.incarnation, h.registration.incarnation);
+}
+
 TEST(AgentCore, ACoordinatorThatIsBackIsRegisteredWithAtOnce) {
   CoreHarness h;
   h.BeginWith(1);
