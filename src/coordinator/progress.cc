@@ -47,6 +47,7 @@ std::string Hex(const std::array<uint8_t, 32>& digest) {
 std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTime started,
                          const std::map<std::string, std::string>& metrics,
                          const std::string& warning, const std::map<uint32_t, std::string>& columns,
+                         const std::vector<std::string>& left_out,
                          const std::vector<std::string>& first_lost,
                          const std::map<BatchId, std::string>& items) {
   const JobState& state = coordinator.state();
@@ -105,6 +106,7 @@ std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTim
   out["warning"] = warning;
   out["columns"] = json::array();
   for (const auto& [input, line] : columns) out["columns"].push_back(line);
+  out["leftOut"] = left_out;
   out["metrics"] = json::object();
   for (const auto& [name, value] : metrics)
     out["metrics"][name] = json::parse(value, nullptr, false);

@@ -177,6 +177,9 @@ void CoordinatorServer::PlanLoop(Planner& planner) {
       });
       return;
     }
+    if (std::vector<std::string> notes = planner.TakeNotes(); !notes.empty()) {
+      loop_.Post([this, notes = std::move(notes)] { TellNotes(notes); });
+    }
     if (!*next) break;
     std::unique_lock lock(mutex_);
     wake_.wait(lock, [this] { return stop_ || chunks_on_the_way_ < kChunksOnTheWay; });
@@ -210,6 +213,13 @@ void CoordinatorServer::TellTypes() {
     if (options_.inputs.size() > 1) line = fmt::format("{}: {}", PlaceOf(input), line);
     spdlog::info("{}", line);
     columns_[index] = std::move(line);
+  }
+}
+
+void CoordinatorServer::TellNotes(const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) {
+    spdlog::info("{}", note);
+    left_out_.push_back(note);
   }
 }
 
@@ -318,7 +328,7 @@ void CoordinatorServer::OnPublished(const Result<Publication>& published) {
 
 std::string CoordinatorServer::Progress() const {
   return ProgressJson(coordinator_, ledger_.epoch(), started_, metrics_.latest(), options_.warning,
-                      columns_, first_lost_, items_);
+                      columns_, left_out_, first_lost_, items_);
 }
 
 void CoordinatorServer::OnLooked(Instant begun, const Status& newest) {

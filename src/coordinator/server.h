@@ -79,6 +79,7 @@ class CoordinatorServer {
   void StartPlanning();
   void PlanLoop(Planner& planner);
   void TellTypes();
+  void TellNotes(const std::vector<std::string>& notes);
   void LetPlannerGoOn();
   void FlushLoop();
   void OnFlushed(const Result<uint64_t>& flushed);
@@ -128,6 +129,7 @@ class CoordinatorServer {
   size_t chunks_on_the_way_ = 0;  // planned, not yet durable
 
   std::map<uint32_t, std::string> columns_;  // what was told of an input's types
+  std::vector<std::string> left_out_;        // what was told of names that are no data
 
   std::deque<uint64_t> undurable_chunks_;  // positions in the ledger that make them durable
 

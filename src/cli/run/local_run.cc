@@ -317,7 +317,8 @@ class LocalRun {
     if (settled_ > 0) lost_ = progress["miniBatches"]["lost"].get<int64_t>();
     last_progress_ = progress;
     Warn(progress);
-    TellColumns(progress);
+    Tell(progress, "columns", columns_told_);
+    Tell(progress, "leftOut", left_out_told_);
     // Whole, once: the progress line is cut at the width of the terminal.
     const std::string paused = progress["paused"];
     if (paused != paused_ && !paused.empty()) {
@@ -336,11 +337,11 @@ class LocalRun {
     if (!warning.empty()) display_.Say("warning: " + warning);
   }
 
-  // How the columns of each input are read, once.
-  void TellColumns(const json& progress) {
-    const json lines = progress.value("columns", json::array());
-    for (; columns_told_ < lines.size(); ++columns_told_) {
-      display_.Say(Printable(lines[columns_told_].get<std::string>(), kMaxLine));
+  // Each line once: how the columns of inputs are read, which names in them are no data.
+  void Tell(const json& progress, const char* member, size_t& told) {
+    const json lines = progress.value(member, json::array());
+    for (; told < lines.size(); ++told) {
+      display_.Say(Printable(lines[told].get<std::string>(), kMaxLine));
     }
   }
 
@@ -428,6 +429,7 @@ class LocalRun {
       return;
     }
     Warn(*last);  // a job may end before its first progress is heard of
+    Tell(*last, "leftOut", left_out_told_);
     // The ledger says where it was published; its folder may have been moved since.
     if (last->value("output", json()).is_object() && !job_.layout.output_path.empty()) {
       (*last)["output"]["path"] = job_.layout.output_path;
@@ -471,6 +473,7 @@ class LocalRun {
   std::string paused_;                      // as the last progress said it
   std::string warning_;                     // likewise
   size_t columns_told_ = 0;                 // lines of it
+  size_t left_out_told_ = 0;
   std::string no_room_;                     // why a node could not start the last time
   std::unique_ptr<ProgressPoller> poller_;  // the last member: it posts to the loop
 };

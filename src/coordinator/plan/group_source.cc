@@ -39,6 +39,10 @@ class GroupSource : public PlanSource {
     return input_.kind == PlanKind::kFiles ? NextFiles(at) : NextTables(at);
   }
 
+  LeftOut left_out() const override {
+    return grouping_ ? grouping_->left_out() : LeftOut();
+  }
+
  private:
   Status Begin(PlanCursor& at) {
     auto made = Grouping::Make(input_, store_);

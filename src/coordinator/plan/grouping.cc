@@ -38,6 +38,7 @@ Result<Grouping> Grouping::Make(const PlanInput& input, store::Store& store) {
     XXH3_64bits_update(&digest, "", 1);  // the NUL between names
   }
   grouping.digest_ = std::max<uint64_t>(XXH3_64bits_digest(&digest), 1);
+  grouping.left_out_ = listing.left_out();
   return grouping;
 }
 

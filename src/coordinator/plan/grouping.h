@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "coordinator/plan/left_out.h"
 #include "coordinator/plan/planner.h"
 #include "store/store.h"
 
@@ -21,6 +22,7 @@ class Grouping {
 
   // Of the names that were listed, in their order; never 0.
   uint64_t digest() const { return digest_; }
+  const LeftOut& left_out() const { return left_out_; }  // of that listing
   size_t size() const { return groups_.size(); }
   const std::string& context(size_t group) const { return groups_[group].context; }
   size_t files(size_t group) const { return groups_[group].files.size(); }
@@ -37,6 +39,7 @@ class Grouping {
   };
 
   std::string names_;
+  LeftOut left_out_;
   std::vector<Group> groups_;
   uint64_t digest_ = 0;
 };

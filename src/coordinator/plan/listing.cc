@@ -59,15 +59,23 @@ Error Listing::Over(const Error& error) {
   return error.With(PlaceOf(input_));
 }
 
-store::Wanted Listing::Wants() const {
+store::Wanted Listing::Wants() {
   return {[this](std::string_view path) {
-            return !Hidden(path) && pattern_.Matches(path) && !Excluded(path);
+            return !Hidden(path) && pattern_.Matches(path) && !Excluded(path) && CountsAsData(path);
           },
           [this](std::string_view path) {
             return !Hidden(path) && LastPart(path) != "lost+found" &&
-                   pattern_.MayMatchBelow(path) && !Excluded(path);
+                   pattern_.MayMatchBelow(path) && !Excluded(path) && CountsAsData(path);
           },
           [this](std::string_view path) { return CheckName(path); }};
+}
+
+bool Listing::CountsAsData(std::string_view path) {
+  if (IsData(DataNamesOf(input_.kind), LastPart(path))) return true;
+  // Whoever names one file as the input means it.
+  if (store_.Location(path) == WithoutSlash(input_.root)) return true;
+  left_out_.Add(path);
+  return false;
 }
 
 bool Listing::Excluded(std::string_view path) const {

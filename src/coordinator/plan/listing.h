@@ -3,7 +3,8 @@
 // without reading what sorts before it.
 //
 // Left out: names that begin with a dot, folders named lost+found, what the pattern does not match,
-// and what an exclude pattern matches (a folder that one matches is left out with all below it).
+// what an exclude pattern matches (a folder that one matches is left out with all below it), and of
+// tables what is no data by its name (left_out.h), but for a root that is a file.
 // What becomes of links: store/folder/folder_store.h.
 //
 // Blocking I/O. Not thread-safe.
@@ -17,6 +18,7 @@
 
 #include "base/error.h"
 #include "coordinator/plan/glob.h"
+#include "coordinator/plan/left_out.h"
 #include "coordinator/plan/planner.h"
 #include "store/store.h"
 
@@ -37,8 +39,13 @@ class Listing {
   // input's `stop` was asked for, else those of the store. After an error the listing is over.
   Result<std::optional<store::Listed>> Next();
 
+  // What was left out for its name so far. A listing that goes on behind a name counts what its
+  // store still meets on the way.
+  const LeftOut& left_out() const { return left_out_; }
+
  private:
-  store::Wanted Wants() const;
+  store::Wanted Wants();
+  bool CountsAsData(std::string_view path);
   bool Excluded(std::string_view path) const;
   Status CheckName(std::string_view path) const;
   Error Over(const Error& error);
@@ -50,6 +57,7 @@ class Listing {
   const std::string after_;
   bool started_ = false;
   std::unique_ptr<store::Listing> listing_;  // none once it is over
+  LeftOut left_out_;
 };
 
 // What is there under a listed name, nothing where that is gone by now. Errors name the input.

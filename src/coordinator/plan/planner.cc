@@ -17,11 +17,6 @@ using Chunk = Result<std::optional<std::string>>;
 
 constexpr uint64_t kFirstFiles = 64;
 
-std::string WithoutSlash(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path;
-}
-
 std::string_view LastName(std::string_view names) {
   const size_t nul = names.rfind('\0');
   return names.substr(nul == std::string_view::npos ? 0 : nul + 1);
@@ -29,7 +24,7 @@ std::string_view LastName(std::string_view names) {
 
 // A file's path relative to the folder of its input's listing.
 std::string_view NameOf(std::string_view path, const PlanInput& input) {
-  const std::string root = WithoutSlash(input.root);
+  const std::string_view root = WithoutSlash(input.root);
   if (path == root) return path.substr(path.rfind('/') + 1);
   return path.substr(root == "/" ? 1 : root.size() + 1);
 }
@@ -100,7 +95,18 @@ std::vector<std::string_view> ViewsOf(const std::vector<store::Version>& version
   return views;
 }
 
+DataNames DataNamesOf(PlanKind kind) {
+  if (kind == PlanKind::kParquet) return DataNames::kAsSpark;
+  const bool text = kind == PlanKind::kDelimited || kind == PlanKind::kJsonLines;
+  return text ? DataNames::kNoMarks : DataNames::kAll;
+}
+
 std::string PlaceOf(const PlanInput& input) { return fmt::format("inputs[{}]", input.name); }
+
+std::string_view WithoutSlash(std::string_view path) {
+  while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  return path;
+}
 
 std::string JoinPath(const std::string& folder, std::string_view name) {
   return (folder == "/" ? folder : folder + "/") + std::string(name);
@@ -122,6 +128,7 @@ struct Planner::State {
   bool found = false;                        // the input at hand has a mini-batch
   std::unique_ptr<store::Store> store = {};  // of the input at hand
   std::unique_ptr<PlanSource> source = {};
+  std::vector<std::string> notes = {};
 
   Result<std::optional<std::string>> Next() {
     for (; at.input < inputs.size(); LeaveInput()) {
@@ -166,6 +173,9 @@ struct Planner::State {
   }
 
   void LeaveInput() {
+    const PlanInput& input = inputs[at.input];
+    const std::string line = LeftOutLine(source->left_out(), DataNamesOf(input.kind));
+    if (!line.empty()) notes.push_back(PlaceOf(input) + ": " + line);
     PlanCursor next;
     next.input = at.input + 1;
     next.next_batch = at.next_batch;
@@ -179,11 +189,13 @@ struct Planner::State {
   Error NothingFound(const PlanInput& input) const {
     const std::string matched =
         input.pattern.empty() ? "" : fmt::format(" matches pattern {}", input.pattern);
+    const std::string left_out = LeftOutLine(source->left_out(), DataNamesOf(input.kind));
     return {Code::kInvalid,
-            fmt::format("{}: no file{} below {}{}: {}", PlaceOf(input), matched,
+            fmt::format("{}: no file{} below {}{}: {}{}", PlaceOf(input), matched,
                         Printable(input.root, 4096), at.last_name.empty() ? "" : " holds a row",
                         input.pattern.empty() ? "put files there, or correct volume and path"
-                                              : "put files there, or correct pattern and path")};
+                                              : "put files there, or correct pattern and path",
+                        left_out.empty() ? "" : " (" + left_out + ")")};
   }
 };
 
@@ -195,6 +207,8 @@ Planner::Planner(std::vector<PlanInput> inputs, OpenStore open, PlanCursor from)
 Planner::~Planner() = default;
 
 Result<std::optional<std::string>> Planner::Next() { return state_->Next(); }
+
+std::vector<std::string> Planner::TakeNotes() { return std::exchange(state_->notes, {}); }
 
 uint64_t Planner::batches() const { return state_->at.next_batch; }
 uint64_t Planner::items() const { return state_->at.next_item; }

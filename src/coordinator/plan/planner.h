@@ -82,6 +82,10 @@ class Planner {
   // else what the file system says. After an error the planner is done: make a new one.
   Result<std::optional<std::string>> Next();
 
+  // What people are told of the inputs whose listing has ended since the last call: names that were
+  // left out (left_out.h).
+  std::vector<std::string> TakeNotes();
+
   // Mini-batches and items planned so far, the cursor's included.
   uint64_t batches() const;
   uint64_t items() const;

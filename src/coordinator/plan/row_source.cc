@@ -53,6 +53,8 @@ class RowSource : public PlanSource {
     }
   }
 
+  LeftOut left_out() const override { return listing_ ? listing_->left_out() : LeftOut(); }
+
  private:
   Status Begin(const PlanCursor& at) {
     auto context = PathContext::Make(input_.partition_format, {});

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "coordinator/plan/left_out.h"
 #include "coordinator/plan/planner.h"
 #include "job/records.h"
 #include "store/store.h"
@@ -23,6 +24,8 @@ class PlanSource {
   // The next chunk, as an encoded record, or nullopt at the end of the input. Moves `at` behind it;
   // the first call goes on from where `at` is. Errors are those of Planner::Next.
   virtual Result<std::optional<std::string>> Next(PlanCursor& at) = 0;
+  // Of its listing, so far.
+  virtual LeftOut left_out() const { return {}; }
 };
 
 // `input` and the store that it lies in must outlive the source.
@@ -58,6 +61,8 @@ std::vector<std::string_view> ViewsOf(const std::vector<store::Version>& version
 
 // "inputs[NAME]", for messages.
 std::string PlaceOf(const PlanInput& input);
+DataNames DataNamesOf(PlanKind kind);
+std::string_view WithoutSlash(std::string_view path);  // at its end; "/" stays
 std::string JoinPath(const std::string& folder, std::string_view name);
 
 }  // namespace parallelrun

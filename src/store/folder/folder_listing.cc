@@ -25,6 +25,12 @@ Result<std::optional<FileId>> IdOf(const Files& files, const std::string& path) 
   return found.error();
 }
 
+// Of an absolute path; empty above "/".
+std::string FolderAbove(std::string path) {
+  path.resize(path.size() > 1 ? std::max<size_t>(path.rfind('/'), 1) : 0);
+  return path;
+}
+
 uint64_t BigEndianKey(std::string_view text) {
   // Names hold no NUL, so padding with zeros keeps a shorter name first.
   uint64_t key = 0;
@@ -71,14 +77,17 @@ FolderListing::FolderListing(const Files& files, const FolderRoot& settings, con
       after_(std::move(after)) {}
 
 Status FolderListing::Begin() {
+  if (root_.file.empty() || settings_.check_above) {
+    Result<std::string> real = files_.RealPath(root_.path);
+    if (!real.ok()) return real.error();
+    real_root_ = std::move(*real);
+  }
+  if (const Status good = CheckAbove(); !good.ok()) return good;
   if (!root_.file.empty()) {
     path_ = root_.file;
     single_file_ = path_ != after_ && wanted_.name(path_);
     return single_file_ ? wanted_.check(path_) : Status();
   }
-  Result<std::string> real = files_.RealPath(root_.path);
-  if (!real.ok()) return real.error();
-  real_root_ = std::move(*real);
   for (const std::string& path : settings_.forbidden) {
     const Result<std::optional<FileId>> found = IdOf(files_, path);
     if (!found.ok()) return found.error();
@@ -120,8 +129,7 @@ Result<bool> FolderListing::Step() {
 }
 
 Status FolderListing::CheckRootNotForbidden() const {
-  for (std::string above = real_root_; !above.empty();
-       above.resize(above.size() > 1 ? std::max<size_t>(above.rfind('/'), 1) : 0)) {
+  for (std::string above = real_root_; !above.empty(); above = FolderAbove(std::move(above))) {
     const Result<std::optional<FileId>> found = IdOf(files_, above);
     if (!found.ok()) return found.error();
     if (*found && forbidden_.contains(**found)) {
@@ -130,6 +138,14 @@ Status FolderListing::CheckRootNotForbidden() const {
                                "state or logs; give the output another path",
                                root_.path, above)};
     }
+  }
+  return {};
+}
+
+Status FolderListing::CheckAbove() const {
+  if (!settings_.check_above) return {};
+  for (std::string above = real_root_; !above.empty(); above = FolderAbove(std::move(above))) {
+    if (Status good = settings_.check_above(above); !good.ok()) return good;
   }
   return {};
 }
@@ -183,6 +199,9 @@ Status FolderListing::AddEntry(const Folder& folder, const std::string& name, En
                                Frame& frame) {
   path_.resize(frame.prefix);
   path_ += name;
+  if (entry != EntryKind::kFile && settings_.check_met) {
+    if (Status good = settings_.check_met(path_); !good.ok()) return good;
+  }
   // What is asked for neither way is not looked at: a link to nowhere may be left out by its name.
   const bool file_wanted = entry != EntryKind::kFolder && wanted_.name(path_);
   if (!file_wanted && (entry == EntryKind::kFile || !wanted_.below(path_))) return {};
