@@ -61,6 +61,25 @@ std::string Printable(std::string_view user_text, size_t limit) {
   return shown;
 }
 
+std::string JsonText(std::string_view bytes) {
+  std::string text = "\"";
+  while (!bytes.empty()) {
+    const CodePoint c = DecodeUtf8(bytes);
+    const auto byte = static_cast<unsigned char>(bytes[0]);
+    if (c.size == 0) {
+      text += fmt::format("\\udc{:02x}", byte);
+    } else if (byte == '"' || byte == '\\') {
+      text += {'\\', bytes[0]};
+    } else if (byte < 0x20) {
+      text += fmt::format("\\u{:04x}", byte);
+    } else {
+      text += bytes.substr(0, c.size);
+    }
+    bytes.remove_prefix(c.size == 0 ? 1 : c.size);
+  }
+  return text + '"';
+}
+
 std::string_view Front(std::string_view text, size_t limit) {
   if (text.size() <= limit) return text;
   size_t end = limit;

@@ -14,6 +14,10 @@ namespace parallelrun {
 // bytes, never within a character or escape, and then ends in "...".
 std::string Printable(std::string_view user_text, size_t limit);
 
+// `bytes` as a text of JSON, its quotes included. A byte that is not UTF-8 becomes \udcXX, as
+// Python's surrogateescape spells it, so that equal texts are equal bytes.
+std::string JsonText(std::string_view bytes);
+
 // The front of `text`, at most `limit` bytes, never a part of a character of UTF-8.
 std::string_view Front(std::string_view text, size_t limit);
 

@@ -148,15 +148,35 @@ std::string WorkMaker::MakePiece(uint32_t index, BatchId id, uint32_t first, uin
   return Encode(index, id, {first, items, false});
 }
 
+// What the format of a table says beside what stands in the chunk.
+std::string WorkMaker::Members(uint32_t index, const Range& range) const {
+  std::string members = format_members_;
+  const auto add = [&members](const std::string& member) {
+    if (!members.empty()) members += ',';
+    members += member;
+  };
+  if (path_values_) {
+    std::string values;
+    const auto add_value = [&](std::string_view path) {
+      values += (values.empty() ? "" : ",") + path_values_(path);
+    };
+    if (const auto* tabular = std::get_if<TabularChunk>(&chunk_.content)) add_value(tabular->path);
+    if (const auto* tables = std::get_if<TableGroupsChunk>(&chunk_.content)) {
+      for (const TableSlice& slice : tables->groups[index].slices) add_value(slice.path);
+    }
+    add("\"pathValues\":[" + values + "]");
+  }
+  if (!range.whole) {
+    // Only some rows of what the Work names are meant.
+    add("\"rows\":[" + std::to_string(range.first) + "," + std::to_string(range.items) + "]");
+  }
+  return members;
+}
+
 std::string WorkMaker::Encode(uint32_t index, BatchId id, const Range& range) const {
   const uint32_t items = range.items;
   const bool in_store = !chunk_.store.empty();
-  std::string members = format_members_;
-  if (!range.whole) {
-    // Only some rows of what the Work names are meant.
-    if (!members.empty()) members += ',';
-    members += "\"rows\":[" + std::to_string(range.first) + "," + std::to_string(items) + "]";
-  }
+  const std::string members = Members(index, range);
   std::string work;
   Encoder to(work);
   const auto head = [&](uint8_t kind, std::string_view context) {

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,6 +23,9 @@ class WorkMaker {
   const PlanChunkRecord& chunk() const { return chunk_; }
   // Of a table: the format of each Work has these members too; JSON without braces.
   void AddToFormat(std::string members) { format_members_ = std::move(members); }
+  // The same for a member `pathValues`, with what `of` makes of the path of each slice, as JSON.
+  using OfPath = std::function<std::string(std::string_view path)>;
+  void AddPathValues(OfPath of) { path_values_ = std::move(of); }
   // The Work of the `index`-th mini-batch (below chunk().Batches()), with 0 failed attempts.
   // O(its own size).
   std::string Make(uint32_t index) const;
@@ -34,10 +39,12 @@ class WorkMaker {
     uint32_t items = 0;
     bool whole = true;
   };
+  std::string Members(uint32_t index, const Range& range) const;
   std::string Encode(uint32_t index, BatchId id, const Range& range) const;
   std::unique_ptr<std::string> encoded_;  // stable address: chunk_ points into it
   PlanChunkRecord chunk_;
   std::string format_members_;
+  OfPath path_values_;
   std::vector<uint32_t> name_starts_;  // files: where each name begins in chunk_'s names
   std::vector<uint64_t> item_starts_;  // items of the chunk before each mini-batch
 };

@@ -166,6 +166,37 @@ def test_d11_key_columns_of_a_partitioned_table(work):
     ]
 
 
+def test_d11_all_names_of_the_paths_are_columns(work):
+    """Also those that are no keys, each file's own; with a year in it a name is a date."""
+    for day in ("2024/02/28", "2024/02/29"):
+        (work.data / "7" / day).mkdir(parents=True)
+        (work.data / "7" / day / "part.csv").write_text("q\n5\n6\n")
+    (work.data / "_SUCCESS").touch()
+    work.script(
+        "def run(frame, context):\n"
+        "    assert context.partition_key_value == {'Store': '7'}\n"
+        "    assert str(frame.dtypes['day']) == 'datetime64[ns]'\n"
+        "    return [f'{list(frame.columns)} {row.q} {row.day:%d.%m.}' for row in frame.itertuples()]\n"
+    )
+    work.job(
+        inputs=[
+            {
+                "name": "sales",
+                "tabular": {"volume": "data"},
+                "partitionFormat": "{Store}/{day:yyyy/MM/dd}/{file}.csv",
+            }
+        ],
+        partitionKeys=["Store"],
+        miniBatchSize=None,
+    )
+    result = work.run()
+    assert result.code == 0, result
+    assert work.rows() == [
+        f"['q', 'Store', 'day', 'file'] {q} {day}" for day in ("28.02.", "29.02.") for q in (5, 6)
+    ]
+    assert "inputs[sales]: 1 name is left out, the first _SUCCESS" in result.err
+
+
 def test_f8_global_row_index_names_side_files(work):
     """What Prompt flow's processor does: `{start}_{end}.jsonl` of each range of lines."""
     lines = [json.dumps({"n": index}) for index in range(10)]

@@ -102,8 +102,12 @@ def test_d11_key_columns_come_after_the_files_own(launch):
     path = launch.write("rows.csv", "a,b\n1,x\n2,y\n")
     agent = launch("table.py")
     agent.ready()
-    work = {"header": b"a,b\n", "offset": 4}
-    agent.run_table(path, 2, context={"Store": "1000", "b": "no"}, **work)
+    form = {
+        **{"delimiter": ",", "encoding": "utf-8"},
+        "pathColumns": [{"name": "Store"}, {"name": "b"}],
+        "pathValues": [["1000", "no"]],
+    }
+    agent.run_table(path, 2, header=b"a,b\n", offset=4, form=form)
     assert agent.result().data == b"1 x 1000 2\n2 y 1000 2\n"
     assert agent.stdout_path.read_text().startswith("['a', 'b', 'Store'] ")
 
@@ -114,9 +118,42 @@ def test_d7_a_group_of_tables_is_one_data_frame(launch):
     slices = [slice_of(path, offset=4, header=b"a,b\n") for path in (one, two)]
     agent = launch("table.py")
     agent.ready()
-    agent.run(table_group_work(slices, 3, context={"k": "v"}))
+    form = {
+        **{"delimiter": ",", "encoding": "utf-8"},
+        **{"pathColumns": [{"name": "k"}], "pathValues": [["v"], ["v"]]},
+    }
+    agent.run(table_group_work(slices, 3, context={"k": "v"}, form=form))
     assert agent.result()[3:] == (3, 3, b"1.0 x v 3\n2.5 y v 3\n3.0 z v 3\n")
     assert "RangeIndex(start=0, stop=3, step=1)" in agent.stdout_path.read_text()
+
+
+def test_d11_each_file_of_a_group_has_its_own_key_columns(launch):
+    one = launch.write("one.csv", "a,b\n1,x\n2,y\n")
+    two = launch.write("two.csv", "a,b\n3,z")
+    form = {
+        **{"delimiter": ",", "encoding": "utf-8"},
+        "pathColumns": [{"name": "Store"}, {"name": "day", "date": True}, {"name": "part"}],
+        "pathValues": [
+            ["7", "2024-02-29T00:00:00", "\udcff"],
+            ["7", "2024-03-01T12:30:00", "two"],
+        ],
+    }
+    slices = [slice_of(path, offset=4, header=b"a,b\n") for path in (one, two)]
+    agent = launch("table.py")
+    agent.ready()
+    agent.run(table_group_work(slices, 3, context={"Store": "7"}, form=form))
+    assert agent.result().data == (
+        b'1 x 7 "2024-02-29 00:00:00" \xff 3\n'
+        b'2 y 7 "2024-02-29 00:00:00" \xff 3\n'
+        b'3 z 7 "2024-03-01 12:30:00" two 3\n'
+    )
+    assert "'M'" in agent.stdout_path.read_text()
+    # A piece of it: its rows have those of their own files.
+    agent.run(table_group_work(slices, 2, form={**form, "rows": [1, 2]}), sequence=2)
+    assert [row.split()[5:] for row in agent.result().data.splitlines()] == [
+        [b"\xff", b"2"],
+        [b"two", b"2"],
+    ]
 
 
 def test_d7_a_group_with_a_changed_table(launch):

@@ -3,7 +3,8 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <array>
+#include <chrono>
 
 #include "base/escape.h"
 
@@ -18,6 +19,24 @@ bool MatchesDate(std::string_view letters, std::string_view text) {
   return std::equal(letters.begin(), letters.end(), text.begin(), [](char letter, char c) {
     return StandsForDigit(letter) ? IsDigit(c) : letter == c;
   });
+}
+
+constexpr std::string_view kYear = "yyyy";
+
+// What a date may be written with, in the order of the ISO format.
+constexpr std::array<std::string_view, 6> kDateParts = {kYear, "MM", "dd", "HH", "mm", "ss"};
+
+bool IsDate(std::string_view letters) { return letters.find('y') != std::string_view::npos; }
+
+// Whether each letter that stands for a digit is one of such a part, and no part is there twice.
+bool IsGoodDate(std::string_view letters) {
+  std::string rest(letters);
+  for (const std::string_view part : kDateParts) {
+    const size_t at = rest.find(part);
+    if (at != std::string::npos) rest.replace(at, part.size(), part.size(), ' ');
+  }
+  return letters.find(kYear) != std::string_view::npos &&
+         std::none_of(rest.begin(), rest.end(), StandsForDigit);
 }
 
 Error BadFormat(std::string_view format, std::string_view why) {
@@ -61,9 +80,15 @@ Result<PartitionFormat> PartitionFormat::Parse(std::string_view format) {
                                           "can tell where it begins",
                                           Printable(name, 256)));
     }
+    const std::string letters(date ? inside.substr(colon + 1) : std::string_view());
+    if (IsDate(letters) && !IsGoodDate(letters)) {
+      return BadFormat(whole, fmt::format("the date of the key {} is to be written with yyyy, MM, "
+                                          "dd, HH, mm and ss, each once at most",
+                                          Printable(name, 256)));
+    }
     parsed.names_.push_back(name);
-    parsed.parts_.push_back({date ? Part::Kind::kDate : Part::Kind::kName,
-                             date ? std::string(inside.substr(colon + 1)) : std::string()});
+    parsed.dates_.push_back(IsDate(letters) ? letters : "");
+    parsed.parts_.push_back({date ? Part::Kind::kDate : Part::Kind::kName, letters});
   }
   if (parsed.names_.empty()) return BadFormat(whole, "it has no key");
   return parsed;
@@ -115,6 +140,24 @@ std::optional<std::vector<std::string_view>> PartitionFormat::Match(std::string_
   return std::move(attempt.values);
 }
 
+std::optional<std::string> DateOf(std::string_view letters, std::string_view value) {
+  namespace chrono = std::chrono;
+  std::array<int, kDateParts.size()> parts = {0, 1, 1, 0, 0, 0};
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const size_t at = letters.find(kDateParts[i]);
+    if (at == std::string_view::npos) continue;
+    parts[i] = 0;
+    for (const char c : value.substr(at, kDateParts[i].size())) parts[i] = parts[i] * 10 + (c - '0');
+  }
+  const auto [year, month, day, hour, minute, second] = parts;
+  const chrono::year_month_day date{chrono::year(year), chrono::month(static_cast<unsigned>(month)),
+                                    chrono::day(static_cast<unsigned>(day))};
+  if (!date.ok() || year < 1678 || year > 2261 || hour > 23 || minute > 59 || second > 59) {
+    return std::nullopt;
+  }
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", year, month, day, hour, minute, second);
+}
+
 Result<PathContext> PathContext::Make(const std::string& format,
                                       const std::vector<std::string>& keys) {
   PathContext context;
@@ -144,9 +187,43 @@ Result<std::string> PathContext::Of(std::string_view path) const {
                              "narrow pattern, or name the file in exclude",
                              Printable(path, 4096), Printable(text_, 1024))};
   }
-  nlohmann::ordered_json object = nlohmann::ordered_json::object();
-  for (const size_t index : picked_) object[format_->names()[index]] = (*values)[index];
-  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  for (size_t i = 0; i < values->size(); ++i) {
+    const std::string& letters = format_->dates()[i];
+    if (letters.empty() || DateOf(letters, (*values)[i])) continue;
+    return Error{Code::kInvalid,
+                 fmt::format("the file {}: {} is no date ({} in partitionFormat {}); rename the "
+                             "file, or name it in exclude",
+                             Printable(path, 4096), Printable((*values)[i], 256),
+                             Printable(letters, 256), Printable(text_, 1024))};
+  }
+  std::string object;
+  for (const size_t index : picked_) {
+    object += (object.empty() ? '{' : ',') + JsonText(format_->names()[index]) + ':' +
+              JsonText((*values)[index]);
+  }
+  return object + '}';
+}
+
+std::string PathContext::Columns() const {
+  std::string columns;
+  for (size_t i = 0; i < format_->names().size(); ++i) {
+    columns += (columns.empty() ? "[{\"name\":" : ",{\"name\":") + JsonText(format_->names()[i]) +
+               (format_->dates()[i].empty() ? "}" : ",\"date\":true}");
+  }
+  return columns + ']';
+}
+
+std::string PathContext::Values(std::string_view path) const {
+  const auto found = format_->Match(path);
+  if (!found) return "[]";  // of no file that Of() took
+  std::string values;
+  for (size_t i = 0; i < found->size(); ++i) {
+    const std::string& letters = format_->dates()[i];
+    const std::string_view value = (*found)[i];
+    values += (values.empty() ? '[' : ',') +
+              JsonText(letters.empty() ? value : DateOf(letters, value).value_or(""));
+  }
+  return values + ']';
 }
 
 }  // namespace parallelrun

@@ -8,6 +8,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include "coordinator/plan/partition_format.h"
 #include "coordinator/types/parquet_types.h"
 #include "coordinator/types/types_json.h"
 
@@ -59,6 +60,10 @@ std::vector<PlannedItem> ItemsOf(const PlanChunkRecord& chunk, uint32_t index, u
   return found;
 }
 
+bool HasColumns(PlanKind kind) {
+  return kind == PlanKind::kDelimited || kind == PlanKind::kParquet;
+}
+
 }  // namespace
 
 Result<const WorkMaker*> PlanStore::MakerOf(const JobState& state, const JobState::Chunk& chunk) {
@@ -72,24 +77,36 @@ Result<const WorkMaker*> PlanStore::MakerOf(const JobState& state, const JobStat
   if (!bytes.ok()) return bytes.error();
   Result<WorkMaker> maker = WorkMaker::FromRecord(std::move(*bytes));
   if (!maker.ok()) return maker.error();
-  if (const Status added = AddTypes(state, *maker); !added.ok()) return added.error();
+  if (const Status added = AddReading(state, *maker); !added.ok()) return added.error();
   makers_.emplace_front(chunk.first, std::move(*maker));
   if (makers_.size() > kKept) makers_.pop_back();
   return &makers_.front().second;
 }
 
-// The types are decided once, in front of the input's chunks, which stay as they are.
-Status PlanStore::AddTypes(const JobState& state, WorkMaker& maker) const {
-  const uint32_t input = maker.chunk().input;
-  const auto types = state.types().find(input);
-  if (types == state.types().end() || input >= inputs_.size()) return {};
-  if (inputs_[input].kind == PlanKind::kParquet) {
-    maker.AddToFormat(ParquetFormatMembers(types->second));
-    return {};
+// How tables are read beside what the chunks say, which stay as they are: the types are decided once,
+// in front of the input's chunks, and what stands in a file's path is made of the path.
+Status PlanStore::AddReading(const JobState& state, WorkMaker& maker) const {
+  const uint32_t index = maker.chunk().input;
+  if (index >= inputs_.size()) return {};
+  const PlanInput& input = inputs_[index];
+  std::string members;
+  const auto types = state.types().find(index);
+  if (types != state.types().end() && input.kind == PlanKind::kParquet) {
+    members = ParquetFormatMembers(types->second);
+  } else if (types != state.types().end()) {
+    const Result<TypedTable> table = TypesFromJson(types->second);
+    if (!table.ok()) return table.error();
+    members = FormatMembers(*table, input);
   }
-  const Result<TypedTable> table = TypesFromJson(types->second);
-  if (!table.ok()) return table.error();
-  maker.AddToFormat(FormatMembers(*table, inputs_[input]));
+  if (HasColumns(input.kind) && !input.partition_format.empty()) {
+    Result<PathContext> context = PathContext::Make(input.partition_format, {});
+    if (!context.ok()) return context.error();
+    members += (members.empty() ? "" : ",") + ("\"pathColumns\":" + context->Columns());
+    maker.AddPathValues([&input, context = std::move(*context)](std::string_view path) {
+      return context.Values(NameOf(path, input));
+    });
+  }
+  maker.AddToFormat(std::move(members));
   return {};
 }
 

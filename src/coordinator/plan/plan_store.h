@@ -48,7 +48,7 @@ class PlanStore {
   static constexpr size_t kKept = 4;
   Result<std::string> Make(const JobState& state, BatchId id);
   Result<const WorkMaker*> MakerOf(const JobState& state, const JobState::Chunk& chunk);
-  Status AddTypes(const JobState& state, WorkMaker& maker) const;
+  Status AddReading(const JobState& state, WorkMaker& maker) const;
 
   const Ledger& ledger_;
   const std::vector<PlanInput> inputs_;

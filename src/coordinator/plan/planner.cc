@@ -22,13 +22,6 @@ std::string_view LastName(std::string_view names) {
   return names.substr(nul == std::string_view::npos ? 0 : nul + 1);
 }
 
-// A file's path relative to the folder of its input's listing.
-std::string_view NameOf(std::string_view path, const PlanInput& input) {
-  const std::string_view root = WithoutSlash(input.root);
-  if (path == root) return path.substr(path.rfind('/') + 1);
-  return path.substr(root == "/" ? 1 : root.size() + 1);
-}
-
 void GoBehind(const FilesChunk& chunk, const PlanInput&, PlanCursor& cursor) {
   cursor.last_name = LastName(chunk.names);
 }
@@ -110,6 +103,12 @@ std::string_view WithoutSlash(std::string_view path) {
 
 std::string JoinPath(const std::string& folder, std::string_view name) {
   return (folder == "/" ? folder : folder + "/") + std::string(name);
+}
+
+std::string_view NameOf(std::string_view path, const PlanInput& input) {
+  const std::string_view root = WithoutSlash(input.root);
+  if (path == root) return path.substr(path.rfind('/') + 1);
+  return path.substr(root == "/" ? 1 : root.size() + 1);
 }
 
 PlanCursor CursorAfter(const PlanChunkRecord& chunk, const std::vector<PlanInput>& inputs) {

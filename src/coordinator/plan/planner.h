@@ -13,6 +13,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/job.h"
@@ -64,6 +65,9 @@ struct PlanCursor {
 
 // The cursor after `chunk`, made from `inputs[chunk.input]`.
 PlanCursor CursorAfter(const PlanChunkRecord& chunk, const std::vector<PlanInput>& inputs);
+
+// A file's path relative to the folder of its input's listing.
+std::string_view NameOf(std::string_view path, const PlanInput& input);
 
 // Opens the store that an input lies in (input_store.h). Does no I/O itself.
 using OpenStore = std::function<std::unique_ptr<store::Store>(const PlanInput& input)>;

@@ -27,6 +27,14 @@ TEST(Printable, EscapesWhatATerminalWouldObey) {
   EXPECT_EQ(Printable("\xe2\x80\xa8x", 100), "\\u2028x");
 }
 
+TEST(JsonText, KeepsEveryByte) {
+  EXPECT_EQ(JsonText("plain ünï 🙂"), "\"plain ünï 🙂\"");
+  EXPECT_EQ(JsonText("\"\\\n\x01"), R"("\"\\\u000a\u0001")");
+  EXPECT_EQ(JsonText(std::string_view("\0", 1)), R"("\u0000")");
+  EXPECT_EQ(JsonText("\xff\xc3\xa4\xed\xa0\x80"), "\"\\udcff\xc3\xa4\\udced\\udca0\\udc80\"");
+  EXPECT_EQ(JsonText(""), "\"\"");
+}
+
 TEST(Printable, EscapesWhatIsNotUtf8) {
   EXPECT_EQ(Printable("\xff\xc0\xaf", 100), "\\xff\\xc0\\xaf");           // overlong "/"
   EXPECT_EQ(Printable("\xed\xa0\x80", 100), "\\xed\\xa0\\x80");           // surrogate

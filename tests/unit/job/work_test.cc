@@ -303,6 +303,24 @@ TEST(WorkTest, TheFormatOfATableMayHaveMore) {
   EXPECT_TRUE(maker.MakePiece(0, 7, 1, 1).ends_with(R"("columns":[],"rows":[1,1]})"));
 }
 
+TEST(WorkTest, WhatStandsInThePathsIsSaidOfEachSlice) {
+  const auto length = [](std::string_view path) { return std::to_string(path.size()); };
+  WorkMaker maker = Maker(kSlices);
+  maker.AddPathValues(length);
+  EXPECT_TRUE(maker.Make(1).ends_with(R"({"pathValues":[9]})"));
+  const TableGroupsChunk groups{{1, 9},
+                                "{}",
+                                {{"",
+                                  {{"/in/z.csv", "x\n", 2, 9, 7, 11, FileVersion(11, 0)},
+                                   {"/in/long.csv", "x\n", 2, 9, 7, 11, FileVersion(11, 0)}}}}};
+  maker = Maker({8, 0, 0, groups});
+  maker.AddToFormat(R"("pathColumns":[])");
+  maker.AddPathValues(length);
+  EXPECT_TRUE(maker.Make(0).ends_with(R"({"pathColumns":[],"pathValues":[9,12]})"));
+  // A piece is of all slices, for its rows are counted in all of them.
+  EXPECT_TRUE(maker.MakePiece(0, 7, 8, 1).ends_with(R"("pathValues":[9,12],"rows":[8,1]})"));
+}
+
 TEST(WorkTest, MakerSurvivesAMove) {
   WorkMaker maker = Maker(kFiles);
   const std::string before = maker.Make(1);

@@ -64,6 +64,33 @@ TEST(PartitionFormatTest, DatesAreDigitsInTheirPlaces) {
   EXPECT_EQ(Match("{day:yyyy}", "202"), std::nullopt);
 }
 
+TEST(PartitionFormatTest, WithAYearItIsADate) {
+  const auto dates = [](std::string_view format) {
+    const auto parsed = PartitionFormat::Parse(format);
+    return parsed.ok() ? parsed->dates() : std::vector<std::string>{parsed.error().message};
+  };
+  EXPECT_THAT(dates("{d:yyyy/MM/dd}/{user}/{n:HH}"), ElementsAre("yyyy/MM/dd", "", ""));
+  EXPECT_THAT(dates("{a:yyyyMMddTHHmmss}"), ElementsAre("yyyyMMddTHHmmss"));
+  for (const char* format : {"{a:yy-MM}", "{a:yyyy-M}", "{a:yyyyMMMM}", "{a:yyyyMMyyyy}"}) {
+    EXPECT_THAT(dates(format), ElementsAre(HasSubstr("the date of the key a is to be written with "
+                                                     "yyyy, MM, dd, HH, mm and ss")))
+        << format;
+  }
+}
+
+TEST(PartitionFormatTest, DaysThatThereAre) {
+  EXPECT_EQ(DateOf("yyyy/MM/dd", "2024/02/29"), "2024-02-29T00:00:00");
+  EXPECT_EQ(DateOf("yyyy", "2024"), "2024-01-01T00:00:00");
+  EXPECT_EQ(DateOf("dd.MM.yyyy HHmmss", "03.04.2024 235958"), "2024-04-03T23:59:58");
+  for (const char* day : {"2023/02/29", "2024/13/01", "2024/00/01", "2024/01/00", "2024/04/31",
+                          "1677/01/01", "2262/01/01"}) {
+    EXPECT_EQ(DateOf("yyyy/MM/dd", day), std::nullopt) << day;
+  }
+  for (const char* time : {"2024 24:00:00", "2024 00:60:00", "2024 00:00:60"}) {
+    EXPECT_EQ(DateOf("yyyy HH:mm:ss", time), std::nullopt) << time;
+  }
+}
+
 TEST(PartitionFormatTest, BadFormatsSayWhy) {
   EXPECT_THAT(BadFormat("a/b"), HasSubstr("partitionFormat a/b: it has no key"));
   EXPECT_THAT(BadFormat("{a"), HasSubstr("not closed"));
@@ -93,6 +120,32 @@ TEST(PathContextTest, KeysInTheOrderOfPartitionKeys) {
             R"({"user":"u","season":"s","genres":"\"g\""})");
   EXPECT_EQ(*PathContext::Make("", {})->Of("any"), "");
   EXPECT_FALSE(PathContext::Make("", {"user"}).ok());
+}
+
+// All names of the format are columns of a table, whatever the keys are.
+TEST(PathContextTest, ColumnsOfTables) {
+  const auto context = PathContext::Make("{Store}/{day:yyyy/MM/dd}/{n}.csv", {"Store"});
+  ASSERT_TRUE(context.ok());
+  EXPECT_EQ(*context->Of("7/2024/02/29/a.csv"), R"({"Store":"7"})");
+  EXPECT_EQ(context->Columns(), R"([{"name":"Store"},{"name":"day","date":true},{"name":"n"}])");
+  EXPECT_EQ(context->Values("7/2024/02/29/a\"b.csv"), R"(["7","2024-02-29T00:00:00","a\"b"])");
+  EXPECT_EQ(*PathContext::Make("{day:yyyy/MM/dd}/{n}.csv", {"day"})->Of("2024/02/29/a.csv"),
+            R"({"day":"2024/02/29"})");
+}
+
+TEST(PathContextTest, ADayThatThereIsNotIsAnErrorThatNamesIt) {
+  const auto found = PathContext::Make("{day:yyyy-MM-dd}.csv", {})->Of("2023-02-29.csv");
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.error().code, Code::kInvalid);
+  EXPECT_THAT(found.error().message, HasSubstr("the file 2023-02-29.csv: 2023-02-29 is no date "
+                                               "(yyyy-MM-dd in partitionFormat"));
+}
+
+// Two names that are not UTF-8 stay two.
+TEST(PathContextTest, ValuesThatAreNotUtf8) {
+  const auto context = PathContext::Make("{user}.csv", {"user"});
+  EXPECT_EQ(*context->Of("\xff.csv"), R"({"user":"\udcff"})");
+  EXPECT_EQ(*context->Of("a\n\xfe\xc3\xa4.csv"), "{\"user\":\"a\\u000a\\udcfe\xc3\xa4\"}");
 }
 
 TEST(PathContextTest, AFileThatDoesNotMatchIsAnErrorThatNamesBoth) {

@@ -35,11 +35,14 @@ def load(body, position, grouped, root):
     rows = _Rows(options)
     frames = [_read(*part, options, root, rows) for part in slices]
     if count == 1:
+        _append_path_columns(frames[0], [len(frames[0])], options)
         return rows.of(frames[0]), source, rows.bad
     try:
         import pandas
 
-        return rows.of(pandas.concat(frames, ignore_index=True)), source, rows.bad
+        whole = pandas.concat(frames, ignore_index=True)
+        _append_path_columns(whole, [len(frame) for frame in frames], options)
+        return rows.of(whole), source, rows.bad
     except Exception as error:  # none at all, or columns that do not fit together
         raise listed.unreadable(f"{source} and {count - 1} other slices", error, root) from None
 
@@ -74,11 +77,27 @@ class _Rows:
         return frame.iloc[first : first + count].reset_index(drop=True)
 
 
-def append_keys(frame, keys):
-    """Partition keys become columns after the file's own; a column of the file's wins."""
-    for key, value in keys.items():
-        if key not in frame.columns:
-            frame[key] = value
+def _append_path_columns(frame, lengths, options):
+    """What stands in the paths, columns after the file's own; a column of the file's wins.
+
+    `lengths` are the rows of each slice, whose values `pathValues` has in the same order.
+    """
+    for place, column in enumerate(options.get("pathColumns", ())):
+        if column["name"] in frame.columns:
+            continue
+        values = [of_slice[place] for of_slice in options["pathValues"]]
+        if column.get("date"):
+            import numpy
+
+            # Of one unit in every version of pandas.
+            dates = numpy.array(values, dtype="datetime64[ns]")
+            frame[column["name"]] = numpy.repeat(dates, lengths)
+        elif len(set(values)) == 1:
+            frame[column["name"]] = values[0]
+        else:
+            frame[column["name"]] = [
+                value for value, length in zip(values, lengths) for _ in range(length)
+            ]
 
 
 def _read(path, offsets, header, stamp, options, root, rows):

@@ -1,6 +1,5 @@
 """Work: from the bytes of a batch frame to what run() is called with."""
 
-import json
 import os
 import struct
 
@@ -45,8 +44,6 @@ def load(body, with_context, root):
                 logs.append_skipped(process.current.skipped_rows_log, describe(body), bad)
                 skipped = len(bad)
                 items -= skipped
-            if size:
-                table.append_keys(mini_batch, json.loads(bytes(body[36:position])))
         elif kind == _JSON_LINES:
             from parallelrun.worker import json_lines
 
