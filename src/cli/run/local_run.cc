@@ -470,9 +470,9 @@ class LocalRun {
   int exit_ = kExitFailed;
   bool finished_ = false;  // a node was told of the verdict
   std::optional<json> last_progress_;
-  std::string paused_;                      // as the last progress said it
-  std::string warning_;                     // likewise
-  size_t columns_told_ = 0;                 // lines of it
+  std::string paused_;       // as the last progress said it
+  std::string warning_;      // likewise
+  size_t columns_told_ = 0;  // lines of it
   size_t left_out_told_ = 0;
   std::string no_room_;                     // why a node could not start the last time
   std::unique_ptr<ProgressPoller> poller_;  // the last member: it posts to the loop

@@ -94,9 +94,9 @@ QuickSource SourceOf(const std::string& word, const std::string& pattern) {
 struct Held {
   std::map<const Format*, size_t> tables;
   size_t others = 0;
-  std::string first;  // of the tables
-  bool compressed = false;
-  bool more = false;  // not all was looked at
+  std::string first;        // of the tables
+  bool compressed = false;  // a Parquet file
+  bool more = false;        // not all was looked at
 
   void Add(const fs::path& file) {
     const Suffix suffix = SuffixOf(file);
@@ -104,7 +104,8 @@ struct Held {
       ++others;
       return;
     }
-    compressed |= suffix.compressed;
+    // Text can be read so; of Parquet the parts are compressed, and never the file.
+    compressed |= suffix.compressed && suffix.table->tabular == TabularFormat::kParquet;
     if (tables.empty()) first = file.filename();
     ++tables[suffix.table];
   }
@@ -173,8 +174,8 @@ Result<const Format*> Decide(const InputWords& input, const QuickInput& out, std
   if (!all_tables) return kFormats;
   if (held.compressed) {
     return Error{Code::kInvalid,
-                 fmt::format("--input {}: {} is compressed, and rows are read from tables that are "
-                             "not: decompress it, or give run() the paths:\n  {}",
+                 fmt::format("--input {}: {} is a compressed file of Parquet, which cannot be read "
+                             "by parts: decompress it, or give run() the paths:\n  {}",
                              input.words.front(), held.first, CommandWith(input.command, "files"))};
   }
   const bool one_file = out.sources.size() == 1 && !out.sources.front().path.empty();

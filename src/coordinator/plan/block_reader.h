@@ -15,10 +15,10 @@ namespace parallelrun {
 
 class BlockReader {
  public:
-  // With `skip_mark` the bytes of a UTF-8 byte order mark at the front are passed over. Fill() is
-  // refused once `stop` was asked for: a scan of a huge file must not hold up the end of a job.
+  // Fill() is refused once `stop` was asked for: a scan of a huge file must not hold up the end of
+  // a job.
   static Result<std::unique_ptr<BlockReader>> Open(store::Store& store, const std::string& name,
-                                                   bool skip_mark, std::stop_token stop = {});
+                                                   std::stop_token stop = {});
 
   const store::Found& found() const { return object_->found(); }
   // Where it is, for messages.
@@ -42,13 +42,11 @@ class BlockReader {
   Result<std::string> ReadAt(uint64_t offset, size_t size) const;
 
  private:
-  BlockReader(std::unique_ptr<store::Object> object, std::string path, bool skip_mark,
-              std::stop_token stop);
+  BlockReader(std::unique_ptr<store::Object> object, std::string path, std::stop_token stop);
 
   static constexpr size_t kBufferSize = 256 * 1024;
   const std::unique_ptr<store::Object> object_;
   const std::string path_;
-  const bool skip_mark_;
   const std::stop_token stop_;
   uint64_t offset_ = 0;
   std::string_view rest_;

@@ -89,7 +89,7 @@ Status CheckCsvFormat(const CsvFormat& format) {
 Result<std::unique_ptr<CsvSplitter>> CsvSplitter::Open(store::Store& store, const std::string& name,
                                                        const CsvFormat& format,
                                                        RowScanner::Kernel kernel) {
-  auto reader = BlockReader::Open(store, name, IsUtf8(PlainEncoding(format.encoding)), format.stop);
+  auto reader = TextReader::Open(store, name, IsUtf8(PlainEncoding(format.encoding)), format.stop);
   if (!reader.ok()) return reader.error();
   const RowFormat rows{format.delimiter[0], format.quoted_newlines, format.comment, format.escape,
                        format.max_field_size};
@@ -150,24 +150,15 @@ Result<std::optional<Slice>> CsvSplitter::Next(uint64_t size) {
 }
 
 // Only now are the lines before it counted, from the front of the file.
-Error CsvSplitter::AtField(const std::string& what) const {
-  const uint64_t field = reader_->offset() - scanner_.field();
-  constexpr uint64_t kAtOnce = 256 * 1024;
-  uint64_t line = 1;
-  char before = 0;
-  for (uint64_t at = 0; at < field; at += kAtOnce) {
-    const auto bytes = reader_->ReadAt(at, std::min(kAtOnce, field - at));
-    if (!bytes.ok()) return bytes.error();
-    for (const char c : *bytes) {
-      if (c == '\r' || (c == '\n' && before != '\r')) ++line;
-      before = c;
-    }
-  }
-  return {Code::kInvalid, fmt::format("{}:{}: {}", Printable(reader_->path(), 4096), line, what)};
+Error CsvSplitter::AtField(const std::string& what) {
+  const auto before = reader_->LineEndsBefore(reader_->offset() - scanner_.field());
+  if (!before.ok()) return before.error();
+  return {Code::kInvalid,
+          fmt::format("{}:{}: {}", Printable(reader_->path(), 4096), *before + 1, what)};
 }
 
 Result<Slice> CsvSplitter::TakeRows(uint64_t least, std::string* copy) {
-  BlockReader& reader = *reader_;
+  TextReader& reader = *reader_;
   const auto pass = [&](size_t size) {
     if (copy != nullptr) copy->append(reader.rest().substr(0, size));
     reader.Pass(size);

@@ -16,9 +16,9 @@
 #include <utility>
 
 #include "base/error.h"
-#include "coordinator/plan/block_reader.h"
 #include "coordinator/plan/row_scanner.h"
 #include "coordinator/plan/row_splitter.h"
+#include "coordinator/plan/text_reader.h"
 
 namespace parallelrun {
 
@@ -31,7 +31,7 @@ struct CsvFormat {
   uint32_t skip_rows = 0;  // lines at the front
   // Bytes. With a bound, a quote that is still open at the end of the file is an error too.
   uint64_t max_field_size = kAnyField;
-  std::stop_token stop{};  // see BlockReader
+  std::stop_token stop{};  // see TextReader
 };
 
 // kInvalid, with the mend, unless the delimiter is one ASCII character other than a quote or line
@@ -49,6 +49,7 @@ class CsvSplitter : public RowSplitter {
       RowScanner::Kernel kernel = RowScanner::Kernel::kBest);
 
   const store::Found& found() const override { return reader_->found(); }
+  bool compressed() const override { return reader_->compressed(); }
 
   // Takes the first row off, with its line end (an LF if it has none); empty when nothing is left.
   // kInvalid when it is longer than 1 MiB.
@@ -62,16 +63,16 @@ class CsvSplitter : public RowSplitter {
   Result<std::optional<Slice>> Next(uint64_t size) override;
 
  private:
-  CsvSplitter(std::unique_ptr<BlockReader> reader, RowFormat format, RowScanner scanner)
+  CsvSplitter(std::unique_ptr<TextReader> reader, RowFormat format, RowScanner scanner)
       : reader_(std::move(reader)), format_(format), scanner_(scanner) {}
   Status PassLines(uint32_t lines);
   // Scans up to the end of a row as RowScanner::Scan does; appends what it passes to `copy`, if
   // any.
   Result<Slice> TakeRows(uint64_t least, std::string* copy);
-  // kInvalid at the field that began so many bytes before the next one.
-  Error AtField(const std::string& what) const;
+  // kInvalid at the field that began so many bytes before the next one. Nothing is read then.
+  Error AtField(const std::string& what);
 
-  const std::unique_ptr<BlockReader> reader_;
+  const std::unique_ptr<TextReader> reader_;
   const RowFormat format_;
   uint64_t front_ = 0;  // behind the lines that are passed over
   RowScanner scanner_;

@@ -39,9 +39,7 @@ class GroupSource : public PlanSource {
     return input_.kind == PlanKind::kFiles ? NextFiles(at) : NextTables(at);
   }
 
-  LeftOut left_out() const override {
-    return grouping_ ? grouping_->left_out() : LeftOut();
-  }
+  LeftOut left_out() const override { return grouping_ ? grouping_->left_out() : LeftOut(); }
 
  private:
   Status Begin(PlanCursor& at) {
@@ -123,11 +121,12 @@ class GroupSource : public PlanSource {
     std::vector<TableSlice> slices;
     size_t text_bytes = 0;
     uint64_t row_bytes = 0;
+    bool compressed = false;  // some of its files
   };
 
   Chunk NextTables(PlanCursor& at) {
     const uint64_t wanted = SlicesWanted(at);
-    const std::string format = files_.Format();
+    bool compressed = false;
     TableGroupsChunk chunk;
     std::deque<Table> tables;  // stay where they are: the chunk points into them
     size_t files = 0;
@@ -150,11 +149,13 @@ class GroupSource : public PlanSource {
       bytes += size;
       files += table->slices.size();
       row_bytes += table->row_bytes;
+      compressed = compressed || table->compressed;
       chunk.groups.push_back({context, std::move(table->slices)});
       tables.push_back(std::move(*table));
     }
     if (chunk.groups.empty()) return Chunk(std::nullopt);
     chunk.place = {grouping_->digest(), at.next_group};
+    const std::string format = files_.Format(compressed);
     chunk.format = format;
     return EncodeChunk(input_, std::move(chunk), at);
   }
@@ -179,6 +180,7 @@ class GroupSource : public PlanSource {
       if (!slice.ok()) return slice.error().With(PlaceOf(input_));
       if (slice->rows == 0) continue;
       rows += slice->rows;
+      table.compressed = table.compressed || file->splitter->compressed();
       slice->path = table.texts.emplace_back(store_.Location(name));
       slice->version = table.texts.emplace_back(file->splitter->found().version.bytes());
       slice->header = table.texts.emplace_back(std::move(file->header));

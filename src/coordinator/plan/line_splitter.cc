@@ -12,13 +12,13 @@ namespace parallelrun {
 Result<std::unique_ptr<LineSplitter>> LineSplitter::Open(store::Store& store,
                                                          const std::string& name,
                                                          std::stop_token stop) {
-  auto reader = BlockReader::Open(store, name, true, std::move(stop));
+  auto reader = TextReader::Open(store, name, true, std::move(stop));
   if (!reader.ok()) return reader.error();
   return std::unique_ptr<LineSplitter>(new LineSplitter(std::move(*reader)));
 }
 
 Result<std::optional<Slice>> LineSplitter::Next(uint64_t lines) {
-  BlockReader& reader = *reader_;
+  TextReader& reader = *reader_;
   const uint64_t wanted = std::clamp<uint64_t>(lines, 1, std::numeric_limits<uint32_t>::max());
   Status filled = reader.rest().empty() ? reader.Fill() : Status();
   const uint64_t begin = reader.offset();

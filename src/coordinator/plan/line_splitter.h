@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "coordinator/plan/block_reader.h"
 #include "coordinator/plan/row_splitter.h"
+#include "coordinator/plan/text_reader.h"
 
 namespace parallelrun {
 
@@ -22,14 +22,15 @@ class LineSplitter : public RowSplitter {
                                                     std::stop_token stop = {});
 
   const store::Found& found() const override { return reader_->found(); }
+  bool compressed() const override { return reader_->compressed(); }
   void Seek(uint64_t offset) override { reader_->Seek(offset); }
   // The next `lines` lines, or what is left; ends behind the LF of the last one.
   Result<std::optional<Slice>> Next(uint64_t lines) override;
 
  private:
-  explicit LineSplitter(std::unique_ptr<BlockReader> reader) : reader_(std::move(reader)) {}
+  explicit LineSplitter(std::unique_ptr<TextReader> reader) : reader_(std::move(reader)) {}
 
-  const std::unique_ptr<BlockReader> reader_;
+  const std::unique_ptr<TextReader> reader_;
 };
 
 }  // namespace parallelrun

@@ -31,7 +31,7 @@ struct Footer {
 };
 
 Result<Footer> ReadFooter(store::Store& store, const std::string& name) {
-  const auto reader = BlockReader::Open(store, name, false);
+  const auto reader = BlockReader::Open(store, name);
   if (!reader.ok()) return reader.error();
   const std::string& path = (*reader)->path();
   const uint64_t size = (*reader)->found().size;

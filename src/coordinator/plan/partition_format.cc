@@ -147,7 +147,8 @@ std::optional<std::string> DateOf(std::string_view letters, std::string_view val
     const size_t at = letters.find(kDateParts[i]);
     if (at == std::string_view::npos) continue;
     parts[i] = 0;
-    for (const char c : value.substr(at, kDateParts[i].size())) parts[i] = parts[i] * 10 + (c - '0');
+    for (const char c : value.substr(at, kDateParts[i].size()))
+      parts[i] = parts[i] * 10 + (c - '0');
   }
   const auto [year, month, day, hour, minute, second] = parts;
   const chrono::year_month_day date{chrono::year(year), chrono::month(static_cast<unsigned>(month)),

@@ -83,8 +83,8 @@ Result<const WorkMaker*> PlanStore::MakerOf(const JobState& state, const JobStat
   return &makers_.front().second;
 }
 
-// How tables are read beside what the chunks say, which stay as they are: the types are decided once,
-// in front of the input's chunks, and what stands in a file's path is made of the path.
+// How tables are read beside what the chunks say, which stay as they are: the types are decided
+// once, in front of the input's chunks, and what stands in a file's path is made of the path.
 Status PlanStore::AddReading(const JobState& state, WorkMaker& maker) const {
   const uint32_t index = maker.chunk().input;
   if (index >= inputs_.size()) return {};

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/escape.h"
+#include "coordinator/plan/row_files.h"
 #include "coordinator/plan/source.h"
 #include "coordinator/types/decide_parquet.h"
 #include "coordinator/types/decide_types.h"
@@ -28,7 +29,10 @@ void GoBehind(const FilesChunk& chunk, const PlanInput&, PlanCursor& cursor) {
 
 void GoBehind(const TabularChunk& chunk, const PlanInput& input, PlanCursor& cursor) {
   cursor.last_name = NameOf(chunk.path, input);
-  cursor.next_offset = chunk.slices.back().offset + chunk.slices.back().length;
+  // Of a compressed file there is nothing to go on with, whatever becomes of it.
+  cursor.next_offset = IsCompressed(chunk.format)
+                           ? chunk.size
+                           : chunk.slices.back().offset + chunk.slices.back().length;
   cursor.found = {chunk.size, store::Version(std::string(chunk.version))};
   cursor.header = chunk.header;
 }

@@ -79,8 +79,8 @@ class Planner {
 
   // The next chunk as an encoded record (job/records.h), in front of an input's first one perhaps
   // the types of its columns, or nullopt at the end of the last input.
-  // Errors name input, folder and file: kNotFound for a missing root, kInvalid for a name that
-  // holds a line break or is not UTF-8, a forbidden folder, a symbolic link to nowhere, an encoding
+  // Errors name input, folder and file: kNotFound for a missing root, kInvalid for a forbidden
+  // folder, a table that has a log of its own, a symbolic link to nowhere, an encoding
   // or delimiter that cannot be cut, a file that does not match the partition format or is no
   // Parquet, an input without files or rows, and one that changed while its groups were planned;
   // else what the file system says. After an error the planner is done: make a new one.

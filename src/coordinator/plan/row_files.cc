@@ -2,6 +2,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -116,11 +117,22 @@ Status RowFiles::CheckColumns(const std::string& path, const std::string& header
   return other.empty() ? Status() : OtherColumns(path, other);
 }
 
-std::string RowFiles::Format() const {
+uint64_t RowFiles::Opened::SliceSize(uint64_t wanted) const {
+  return splitter->compressed() ? std::numeric_limits<uint64_t>::max() : wanted;
+}
+
+bool IsCompressed(std::string_view format) {
+  const auto said = nlohmann::json::parse(format, nullptr, false);
+  return said.is_object() && said.value("compressed", false);
+}
+
+std::string RowFiles::Format(bool compressed) const {
   if (input_.kind == PlanKind::kParquet) return R"({"format":"parquet"})";
-  if (input_.kind == PlanKind::kJsonLines) return R"({"encoding":"utf-8"})";
-  const nlohmann::json format = {{"delimiter", input_.tabular.delimiter},
-                                 {"encoding", input_.tabular.encoding}};
+  nlohmann::json format = {{"encoding", "utf-8"}};
+  if (input_.kind == PlanKind::kDelimited) {
+    format = {{"delimiter", input_.tabular.delimiter}, {"encoding", input_.tabular.encoding}};
+  }
+  if (compressed) format["compressed"] = true;
   return format.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

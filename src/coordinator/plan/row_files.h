@@ -33,11 +33,13 @@ class RowFiles {
     std::unique_ptr<RowSplitter> splitter;  // behind the header; none: the file is gone by now
     std::string header;                     // with its line end, or empty
     uint64_t begin = 0;                     // where the rows do; delimited text only
+    // Of its slices; a compressed file is one.
+    uint64_t SliceSize(uint64_t wanted) const;
   };
   Result<Opened> Open(const std::string& name) const;
 
-  // What the reader of a slice must know of its file, as JSON.
-  std::string Format() const;
+  // What the reader of a slice must know of its file, as JSON. `compressed`: some of the files are.
+  std::string Format(bool compressed) const;
 
  private:
   Status ReadFirstHeader();
@@ -49,5 +51,8 @@ class RowFiles {
   std::string first_name_;  // kFirstFile, where it was looked for
   std::string first_header_;
 };
+
+// Whether a format says that files are compressed.
+bool IsCompressed(std::string_view format);
 
 }  // namespace parallelrun

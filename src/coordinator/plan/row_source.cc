@@ -38,17 +38,20 @@ class RowSource : public PlanSource {
       const uint64_t most = SlicesWanted(at);
       TabularChunk rows;
       for (uint64_t bytes = 0; rows.slices.size() < most && bytes < kMostSliceBytes;) {
-        const auto slice = file_.splitter->Next(input_.batch_size);
+        const auto slice = file_.splitter->Next(file_.SliceSize(input_.batch_size));
         if (!slice.ok()) return slice.error().With(PlaceOf(input_));
         if (!*slice) break;
-        bytes += (*slice)->length;
+        if (file_.splitter->compressed() && !rows.slices.empty()) return TooManyRows(at.last_name);
+        if (!file_.splitter->compressed()) bytes += (*slice)->length;
         rows.slices.push_back(**slice);
       }
       if (rows.slices.empty()) {
         file_.splitter.reset();
         continue;
       }
-      at.next_offset = rows.slices.back().offset + rows.slices.back().length;
+      at.next_offset = file_.splitter->compressed()
+                           ? file_.splitter->found().size
+                           : rows.slices.back().offset + rows.slices.back().length;
       return Encoded(std::move(rows), at);
     }
   }
@@ -94,6 +97,13 @@ class RowSource : public PlanSource {
                               PlaceOf(input_), Printable(store_.Location(name), 4096), what, put)};
   }
 
+  Error TooManyRows(const std::string& name) const {
+    return {Code::kInvalid,
+            fmt::format("{}: {} is compressed, and so one mini-batch, and has more rows than one "
+                        "may have: decompress it",
+                        PlaceOf(input_), Printable(store_.Location(name), 4096))};
+  }
+
   // False at the end of the listing.
   Result<bool> OpenNext(PlanCursor& at) {
     while (!file_.splitter) {
@@ -120,7 +130,7 @@ class RowSource : public PlanSource {
 
   std::optional<std::string> Encoded(TabularChunk rows, PlanCursor& at) const {
     const std::string path = store_.Location(at.last_name);
-    const std::string format = files_.Format();
+    const std::string format = files_.Format(file_.splitter->compressed());
     rows.kind = RowKindOf(input_.kind);
     rows.path = path;
     rows.size = file_.splitter->found().size;

@@ -16,6 +16,8 @@ class RowSplitter {
 
   // The file as it was when it was opened; bytes added later are not read.
   virtual const store::Found& found() const = 0;
+  // Then it is one slice: offsets are those of what it holds.
+  virtual bool compressed() const { return false; }
   // Goes on behind a slice that ended at `offset`; 0 is the begin of the file.
   virtual void Seek(uint64_t offset) = 0;
   // The next slice of about `size` bytes (JSON lines: of `size` lines), with at least one row;

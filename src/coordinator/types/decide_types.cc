@@ -9,11 +9,11 @@
 #include <utility>
 
 #include "base/escape.h"
-#include "coordinator/plan/block_reader.h"
 #include "coordinator/plan/csv_splitter.h"
 #include "coordinator/plan/listing.h"
 #include "coordinator/plan/row_files.h"
 #include "coordinator/plan/source.h"
+#include "coordinator/plan/text_reader.h"
 #include "coordinator/types/block_types.h"
 #include "coordinator/types/sample.h"
 #include "coordinator/types/table_header.h"
@@ -58,6 +58,7 @@ class TypesReader {
     if (const Status listed = List(limit.names); !listed.ok()) return listed.error();
     const Sample sample = PlanSample(sizes_, complete_, limit.bytes);
     all_ = sample.all;
+    share_ = limit.bytes / std::max<size_t>(sample.files.size(), 1);
     for (const SampleFile& file : sample.files) {
       if (const Status read = ReadFile(file); !read.ok()) return read.error();
     }
@@ -102,22 +103,55 @@ class TypesReader {
     }
     if (columns_.empty()) return {};  // nothing but blank lines
     auto reader =
-        BlockReader::Open(store_, name, IsUtf8Encoding(input_.tabular.encoding), input_.stop);
+        TextReader::Open(store_, name, IsUtf8Encoding(input_.tabular.encoding), input_.stop);
     if (!reader.ok()) return reader.error().With(PlaceOf(input_));
+    if ((*reader)->compressed()) {
+      const Status front = ReadFront(**reader, name, opened->begin);
+      return front.ok() ? front : Status(front.error().With(PlaceOf(input_)));
+    }
     for (const SampleBlock& block : sampled.blocks) {
       const bool begins = block.begin == 0;
       const uint64_t begin = begins ? opened->begin : block.begin;
       if (begin >= block.end) continue;
-      BlockPlace place{JoinPath(std::string(LastPart(store_.Location(""))), name), begin, 0, begins,
-                       block.end >= sizes_[sampled.file]};
+      BlockPlace place{ShownAs(name), begin, 0, begins, block.end >= sizes_[sampled.file]};
       if (begins) {
-        const auto before = (*reader)->ReadAt(0, begin);
+        const auto before = (*reader)->LineEndsBefore(begin);
         if (!before.ok()) return before.error().With(PlaceOf(input_));
-        place.line = 1 + CountLineEnds(*before);
+        place.line = 1 + *before;
       }
       const Status read = ReadBlock(**reader, place, block.end);
       if (!read.ok()) return read.error().With(PlaceOf(input_));
     }
+    return {};
+  }
+
+  std::string ShownAs(const std::string& name) const {
+    return JoinPath(std::string(LastPart(store_.Location(""))), name);
+  }
+
+  // The front of a compressed file: how much it holds nobody can tell without reading it, and what
+  // stands in its middle neither. Its share of what may be read, and what the files before it left.
+  Status ReadFront(TextReader& reader, const std::string& name, uint64_t begin) {
+    budget_ += share_;
+    const auto before = reader.LineEndsBefore(begin);
+    if (!before.ok()) return before.error();
+    BlockReading reading(format_, missing_, columns_.size(),
+                         {ShownAs(name), begin, 1 + *before, true, true}, BlockReading::From::kRow);
+    reader.Seek(begin);
+    uint64_t taken = 0;
+    bool ended = false;
+    while (taken < budget_ && !ended && !reading.given_up()) {
+      if (const Status filled = reader.Fill(); !filled.ok()) return filled;
+      reading.Feed(reader.rest());
+      ended = reader.rest().empty();
+      taken += reader.rest().size();
+      reader.Pass(reader.rest().size());
+    }
+    if (ended) reading.Finish();
+    if (!ended || reading.given_up()) all_ = false;
+    budget_ -= std::min(taken, budget_);
+    decompressed_ += taken;
+    for (size_t i = 0; i < order_.size(); ++i) seen_[order_[i]].Append(reading.columns()[i]);
     return {};
   }
 
@@ -149,7 +183,7 @@ class TypesReader {
     return {};
   }
 
-  Status ReadBlock(BlockReader& reader, const BlockPlace& place, uint64_t end) {
+  Status ReadBlock(TextReader& reader, const BlockPlace& place, uint64_t end) {
     using From = BlockReading::From;
     const bool quotes = !place.begins_row && input_.tabular.quoted_newlines;
     const size_t columns = columns_.size();
@@ -183,8 +217,12 @@ class TypesReader {
     table.all = all_;
     if (!all_) {
       const uint64_t total = std::accumulate(sizes_.begin(), sizes_.end(), uint64_t{0});
-      table.from = HumanSize(sample.bytes);
-      if (complete_) table.from += " of " + HumanSize(total);
+      table.from = HumanSize(decompressed_ > 0 ? decompressed_ : sample.bytes);
+      if (decompressed_ > 0) {
+        table.from += ", decompressed";  // of how much nobody knows
+      } else if (complete_) {
+        table.from += " of " + HumanSize(total);
+      }
       if (names_.size() > 1) {
         table.from += fmt::format(", {} of {}{} files", Grouped(sample.files.size()),
                                   complete_ ? "" : "the first ", Grouped(names_.size()));
@@ -208,6 +246,10 @@ class TypesReader {
   std::vector<uint64_t> sizes_;
   bool complete_ = false;  // the listing came to its end
   bool all_ = false;
+  // Of compressed files, in bytes of what they hold.
+  uint64_t share_ = 0;
+  uint64_t budget_ = 0;
+  uint64_t decompressed_ = 0;
   std::vector<std::string> columns_;
   std::vector<size_t> order_;  // which of them each column of the file at hand is
   std::vector<SeenColumn> seen_;

@@ -69,7 +69,10 @@ TEST_F(QuickInputTest, OneTableFileIsReadAsATableAndSaysSo) {
         std::tuple{"a.tsv", InputKind::kTabular, TabularFormat::kTsv, "TSV"},
         std::tuple{"a.parquet", InputKind::kTabular, TabularFormat::kParquet, "Parquet"},
         std::tuple{"a.ndjson", InputKind::kJsonLines, TabularFormat::kCsv, "JSON lines"},
-        std::tuple{"a.jsonl", InputKind::kJsonLines, TabularFormat::kCsv, "JSON lines"}}) {
+        std::tuple{"a.jsonl", InputKind::kJsonLines, TabularFormat::kCsv, "JSON lines"},
+        std::tuple{"b.csv.gz", InputKind::kTabular, TabularFormat::kCsv, "CSV"},
+        std::tuple{"b.tsv.zst", InputKind::kTabular, TabularFormat::kTsv, "TSV"},
+        std::tuple{"b.jsonl.GZ", InputKind::kJsonLines, TabularFormat::kCsv, "JSON lines"}}) {
     const std::string path = File(name);
     const auto looked = Look({path});
     ASSERT_TRUE(looked.ok());
@@ -103,9 +106,9 @@ TEST_F(QuickInputTest, FilesBesideTablesMakeItAFolderOfFiles) {
   EXPECT_THAT(Refusal({At("in")}, "", "*.csv"), HasSubstr("1 file of CSV")) << "only these count";
 }
 
-TEST_F(QuickInputTest, ACompressedTableIsNotTakenForFilesWithoutAWord) {
-  EXPECT_THAT(Refusal({File("a.csv.gz")}), HasSubstr("a.csv.gz is compressed"));
-  EXPECT_EQ(Look({At("a.csv.gz")}, "files")->kind, InputKind::kFiles);
+TEST_F(QuickInputTest, CompressedParquetIsNotTakenForFilesWithoutAWord) {
+  EXPECT_THAT(Refusal({File("a.parquet.gz")}), HasSubstr("a.parquet.gz is a compressed file"));
+  EXPECT_EQ(Look({At("a.parquet.gz")}, "files")->kind, InputKind::kFiles);
 }
 
 TEST_F(QuickInputTest, MoreWordsThanAJobTakesAreAGlobWithoutQuotes) {

@@ -169,8 +169,7 @@ TEST(LeftOutTest, ATableWithALogIsRefused) {
     EXPECT_THAT(Listed(folder / "ice/data", names), ice);
     EXPECT_THAT(Listed(folder / "ice", names, {}, "data/*.parquet"), ice);
     // On purpose.
-    EXPECT_THAT(Listed(folder / "delta", names, {"_delta_log"}),
-                ElementsAre("d=1/a.parquet", ""));
+    EXPECT_THAT(Listed(folder / "delta", names, {"_delta_log"}), ElementsAre("d=1/a.parquet", ""));
     EXPECT_THAT(Listed(folder / "ice/data", names, {"metadata"}), ElementsAre("a.parquet", ""));
   }
   EXPECT_THAT(Listed(folder / "plain", DataNames::kNoMarks),

@@ -3,7 +3,8 @@
 import json
 import sys
 
-from parallelrun.worker import listed
+from parallelrun.worker import decompress, listed
+from parallelrun.worker.failure import Failure
 
 _BLOCK = 1 << 20
 
@@ -18,8 +19,11 @@ def load(body, position, root):
     encoding = options["encoding"]
     first, count = options.get("rows", (0, sys.maxsize))
     try:
-        data = listed.read_slice(path, offset, length, stamp)
-    except OSError as error:
+        compressed = options.get("compressed", False)
+        data = listed.read_slice(path, offset, length, stamp, compressed=compressed)
+    except Failure:
+        raise
+    except Exception as error:  # decompressors raise types of their own
         raise listed.unreadable(path, error, root) from None
     values = []
     item = 0
@@ -49,7 +53,7 @@ def _value(line, encoding, path, offset, number, root):
 def _lines_before(path, offset):
     """The number of lines before the slice; only who complains has to know."""
     count = 0
-    with open(path, "rb") as file:
+    with decompress.open_text(path) as file:
         while offset > 0:
             block = file.read(min(offset, _BLOCK))
             if not block:

@@ -43,12 +43,22 @@ def read_stamp(body, position):
     return _STAMP.unpack_from(body, position), position + _STAMP.size
 
 
-def read_slice(path, offset, length, stamp, header=b""):
-    """The header and the slice. Raises Failure when the file is not what was listed."""
+def read_slice(path, offset, length, stamp, header=b"", compressed=False):
+    """The header and the slice. Raises Failure when the file is not what was listed.
+
+    `compressed` says that it may be, and what offset and length are then: those of the text in it.
+    """
     parts = [header] if header else []
     with open(path, "rb", buffering=0) as file:
         found = os.fstat(file.fileno())
         check_stamp(path, found, stamp)
+        if compressed:
+            from parallelrun.worker import decompress
+
+            parts += decompress.read(decompress.of_file(file, path), offset, length)
+            if sum(map(len, parts)) != length + len(header):
+                raise _changed(path, found, stamp)
+            return b"".join(parts)
         while length:
             part = os.pread(file.fileno(), length, offset)
             if not part:
@@ -64,6 +74,15 @@ def check_stamp(path, found, stamp):
     size, modified = stamp
     if size != UNKNOWN_SIZE and (found.st_size != size or found.st_mtime_ns != modified):
         raise _changed(path, found, stamp)
+
+
+def for_arrow(path):
+    """The path; of one with bytes that are not UTF-8, which Arrow refuses, the open file."""
+    try:
+        path.encode()
+        return path
+    except UnicodeEncodeError:
+        return open(path, "rb")
 
 
 def unreadable(what, error, root):

@@ -122,7 +122,8 @@ def _read(path, offsets, header, stamp, options, root, rows):
             frame, bad, total = read
             rows.passed(path, total, bad)
             return frame
-        data = listed.read_slice(path, offset, length, stamp, header)
+        compressed = options.get("compressed", False)
+        data = listed.read_slice(path, offset, length, stamp, header, compressed)
         return _parse(pandas, data, len(header), options)
     except Failure:
         raise
@@ -193,11 +194,11 @@ def _check_lost(pandas, rows, named):
 
 def _read_parquet(pandas, path, row_groups):
     if row_groups is None:
-        frame = pandas.read_parquet(path)
+        frame = pandas.read_parquet(listed.for_arrow(path))
     else:
         from pyarrow import parquet
 
-        with parquet.ParquetFile(path) as file:
+        with parquet.ParquetFile(listed.for_arrow(path)) as file:
             frame = file.read_row_groups(row_groups).to_pandas()
     return with_plain_index(frame)
 

@@ -6,6 +6,8 @@ second), so it is asked only when something is wrong.
 
 import re
 
+from parallelrun.worker import decompress
+
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _QUOTE = b'"'
 
@@ -100,7 +102,7 @@ def line_ends(data, begin, end):
 def line_ends_in_front(path, offset):
     """How many lines of the file end in front of the offset."""
     count = 0
-    with open(path, "rb") as file:
+    with decompress.open_text(path) as file:
         last = b""
         while offset > 0:
             block = file.read(min(offset, 1 << 20))

@@ -5,6 +5,7 @@ those of the next row group without one are not.
 """
 
 from parallelrun.worker.failure import Failure
+from parallelrun.worker.listed import for_arrow
 from parallelrun.worker.table import with_plain_index
 
 
@@ -13,7 +14,7 @@ def read(path, options):
     from pyarrow import parquet
 
     groups = options.get("rowGroups")
-    with parquet.ParquetFile(path) as file:
+    with parquet.ParquetFile(for_arrow(path)) as file:
         table = file.read() if groups is None else file.read_row_groups(groups)
     columns = {column["name"]: column for column in options["columns"]}
     for place, name in enumerate(table.column_names):

@@ -28,7 +28,8 @@ def read(pandas, path, offsets, header, stamp, options, window):
     """
     options = {**options, "columns": [_named(column, options) for column in options["columns"]]}
     order = _file_order(path, header, options)
-    data = listed.read_slice(path, *offsets, stamp)
+    compressed = options.get("compressed", False)
+    data = listed.read_slice(path, *offsets, stamp, compressed=compressed)
     rows = Rows(data, options)
     kept = total = None
     if window is not None:

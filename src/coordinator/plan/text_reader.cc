@@ -1,0 +1,153 @@
+#include "coordinator/plan/text_reader.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/escape.h"
+
+namespace parallelrun {
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+constexpr size_t kMarkBytes = 4;  // bytes that tell how a file is compressed
+constexpr size_t kBufferSize = 256 * 1024;
+
+// What begins so is no text, whatever its name is; its rows would be read as rubbish.
+Status CheckIsText(std::string_view begin, const std::string& path, bool decompressed) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kCompressed = {{
+      {"\x1F\x8B", "gzip"},
+      {"PK\x03\x04", "zip, as .xlsx is"},
+      {"\x28\xB5\x2F\xFD", "zstd"},
+      {"\xFD\x37zXZ", "xz"},
+      {"BZh91AY&SY", "bzip2"},
+  }};
+  for (const auto& [mark, name] : kCompressed) {
+    if (!begin.starts_with(mark)) continue;
+    return Error{Code::kInvalid,
+                 fmt::format("{} is compressed {}({}), and rows are read from plain text, gzip and "
+                             "zstd: decompress it, or leave it out with pattern or exclude",
+                             Printable(path, 4096), decompressed ? "twice " : "", name)};
+  }
+  if (begin.starts_with("PAR1")) {
+    return Error{Code::kInvalid, Printable(path, 4096) +
+                                     " is a Parquet file: set tabular.format to Parquet, or leave "
+                                     "it out with pattern or exclude"};
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TextReader>> TextReader::Open(store::Store& store, const std::string& name,
+                                                     bool skip_mark, std::stop_token stop) {
+  auto bytes = BlockReader::Open(store, name, stop);
+  if (!bytes.ok()) return bytes.error();
+  auto begin = (*bytes)->ReadAt(0, std::min<uint64_t>(kMarkBytes, (*bytes)->found().size));
+  if (!begin.ok()) return begin.error();
+  return std::unique_ptr<TextReader>(
+      new TextReader(std::move(*bytes), std::move(*begin), skip_mark, std::move(stop)));
+}
+
+TextReader::TextReader(std::unique_ptr<BlockReader> bytes, std::string begin, bool skip_mark,
+                       std::stop_token stop)
+    : bytes_(std::move(bytes)),
+      begin_(std::move(begin)),
+      skip_mark_(skip_mark),
+      stop_(std::move(stop)),
+      decompressor_(MakeDecompressor(begin_)),
+      buffer_(decompressor_ ? new char[kBufferSize] : nullptr) {}
+
+Status TextReader::Fill() {
+  const bool at_front = offset_ == 0;
+  const Status filled = compressed() ? FillDecompressed() : FillPlain();
+  if (!filled.ok() || !at_front) return filled;
+  if (Status text = CheckIsText(rest_, path(), compressed()); !text.ok()) return text;
+  if (!skip_mark_ || !rest_.starts_with(kByteOrderMark)) return {};
+  Pass(kByteOrderMark.size());
+  return rest_.empty() ? Fill() : Status();
+}
+
+Status TextReader::FillPlain() {
+  bytes_->Seek(offset_);
+  const Status filled = bytes_->Fill();
+  rest_ = bytes_->rest();
+  return filled;
+}
+
+Status TextReader::FillDecompressed() {
+  if (made_ > offset_) {
+    bytes_->Seek(0);
+    decompressor_ = MakeDecompressor(begin_);
+    made_ = 0;
+  }
+  rest_ = {};
+  while (made_ <= offset_) {
+    // A small file may hold so much that the bytes are not read anew for a long time.
+    if (stop_.stop_requested()) {
+      return Error{Code::kUnavailable,
+                   Printable(path(), 4096) + " is not read to its end: the job ended"};
+    }
+    const auto block = Decompress();
+    if (!block.ok()) {
+      return Error{block.error().code,
+                   fmt::format("{}: {}", Printable(path(), 4096), block.error().message)};
+    }
+    if (block->empty()) return {};
+    made_ += block->size();
+    if (made_ > offset_) rest_ = block->substr(block->size() - (made_ - offset_));
+  }
+  return {};
+}
+
+// The next bytes of the text, in buffer_; empty at the end.
+Result<std::string_view> TextReader::Decompress() {
+  while (true) {
+    if (bytes_->rest().empty()) {
+      if (const Status filled = bytes_->Fill(); !filled.ok()) return filled.error();
+    }
+    const bool ended = bytes_->rest().empty();
+    const auto step = decompressor_->Run(bytes_->rest(), {buffer_.get(), kBufferSize});
+    if (!step.ok()) return step.error();
+    bytes_->Pass(step->used);
+    if (step->made > 0) return std::string_view(buffer_.get(), step->made);
+    if (!ended) continue;
+    if (decompressor_->whole()) return std::string_view();
+    return Error{Code::kInvalid, "it is compressed, and its end is missing: copy it again"};
+  }
+}
+
+Result<uint64_t> TextReader::LineEndsBefore(uint64_t offset) {
+  uint64_t count = 0;
+  char before = 0;
+  const auto add = [&](std::string_view bytes) {
+    for (const char c : bytes) {
+      if (c == '\r' || (c == '\n' && before != '\r')) ++count;
+      before = c;
+    }
+  };
+  if (compressed()) {
+    Seek(0);
+    while (offset_ < offset) {
+      if (const Status filled = Fill(); !filled.ok()) return filled.error();
+      if (rest_.empty()) break;
+      const std::string_view part = rest_.substr(0, offset - std::min(offset, offset_));
+      add(part);
+      Pass(part.size());
+      rest_ = {};
+    }
+    if (offset_ >= offset) return count;
+    return Error{Code::kInvalid,
+                 fmt::format("{} became shorter while it was read", Printable(path(), 4096))};
+  }
+  for (uint64_t at = 0; at < offset; at += kBufferSize) {
+    const auto bytes = bytes_->ReadAt(at, std::min<uint64_t>(kBufferSize, offset - at));
+    if (!bytes.ok()) return bytes.error();
+    add(*bytes);
+  }
+  Seek(offset);
+  return count;
+}
+
+}  // namespace parallelrun

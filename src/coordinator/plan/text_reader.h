@@ -1,0 +1,70 @@
+// Reads the text of one file from front to back, as BlockReader does its bytes: what the file
+// holds, if it is compressed with gzip or zstd. Offsets are those in the text. A byte order mark at
+// the front is passed over; what begins as no text does is refused. Blocking I/O; not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/error.h"
+#include "coordinator/plan/block_reader.h"
+#include "coordinator/plan/decompressor.h"
+#include "store/store.h"
+
+namespace parallelrun {
+
+class TextReader {
+ public:
+  // With `skip_mark` the bytes of a UTF-8 byte order mark are. Fill() is refused once `stop` was
+  // asked for.
+  static Result<std::unique_ptr<TextReader>> Open(store::Store& store, const std::string& name,
+                                                  bool skip_mark, std::stop_token stop = {});
+
+  const store::Found& found() const { return bytes_->found(); }
+  const std::string& path() const { return bytes_->path(); }
+  bool compressed() const { return decompressor_ != nullptr; }
+
+  // Offset of the first byte of rest().
+  uint64_t offset() const { return offset_; }
+  // Bytes that were read and not passed yet.
+  std::string_view rest() const { return rest_; }
+  void Pass(size_t size) {
+    rest_.remove_prefix(size);
+    offset_ += size;
+  }
+  // In a compressed file, all up to there is made again by the next Fill().
+  void Seek(uint64_t offset) {
+    offset_ = offset;
+    rest_ = {};
+  }
+  // Reads the next bytes into the empty rest(), which stays empty at the end. kInvalid for what is
+  // no text, and for a compressed file that is damaged or cut short.
+  Status Fill();
+  // How many lines end in front of `offset`, with LF, CR or both; rest() is empty then. kInvalid
+  // when there are fewer bytes.
+  Result<uint64_t> LineEndsBefore(uint64_t offset);
+
+ private:
+  TextReader(std::unique_ptr<BlockReader> bytes, std::string begin, bool skip_mark,
+             std::stop_token stop);
+  Status FillPlain();
+  Status FillDecompressed();
+  Result<std::string_view> Decompress();
+
+  const std::unique_ptr<BlockReader> bytes_;
+  const std::string begin_;
+  const bool skip_mark_;
+  const std::stop_token stop_;
+  uint64_t offset_ = 0;
+  std::string_view rest_;
+  // Of a compressed file
+  std::unique_ptr<Decompressor> decompressor_;
+  uint64_t made_ = 0;  // bytes of the text
+  std::unique_ptr<char[]> buffer_;
+};
+
+}  // namespace parallelrun
