@@ -62,10 +62,6 @@ struct Wanted {
   // is below is not looked at where it says no: a store skips it, or leaves out all that it was
   // given. A name that has such a folder on its way is not listed, whatever `name` says of it.
   std::function<bool(std::string_view)> below;
-  // Asked of each name that will be listed as soon as the listing meets it, which may be long
-  // before Next gives it: its error is that of the listing, so that a name nobody can work with is
-  // told of before others were planned.
-  std::function<Status(std::string_view)> check;
 };
 
 struct Listed {

@@ -1,5 +1,6 @@
 """Inputs and outputs that cannot be used: the job ends at once, and says what to do."""
 
+import csv
 import json
 import os
 from pathlib import Path
@@ -37,16 +38,32 @@ def test_missing_input_folder(work):
     refused(work, f"{work.data}/images does not exist", "check the volume and path")
 
 
-def test_file_name_with_a_line_break(work):
-    work.files(3)
-    (work.data / "two\nlines.txt").write_text("row")
-    refused(work, r'"two\nlines.txt"', str(work.data), "rename it")
-
-
-def test_file_name_that_is_not_utf8(work):
-    work.files(3)
-    Path(os.fsdecode(os.fsencode(work.data) + b"/latin\xe4.txt")).write_text("row")
-    refused(work, r'"latin\xe4.txt"', str(work.data), "rename it")
+def test_file_names_that_are_not_utf8_or_hold_line_breaks(work):
+    """They are items like others, and what is told of them gives the name back."""
+    good = [b"a plain.txt", b"latin\xe4.txt", b"two\nlines.txt"]
+    bad = b"bad\xff\nname.txt"
+    for name in (*good, bad):
+        (work.data / os.fsdecode(name)).write_text("row")
+    work.script(
+        "import os\n"
+        "def run(mini_batch):\n"
+        "    for path in mini_batch:\n"
+        "        assert open(path).read() == 'row'\n"
+        "        assert 'bad' not in path, path\n"
+        "    return [os.fsencode(os.path.basename(path)) for path in mini_batch]\n"
+    )
+    work.job(runMaxTry=1, errorThreshold=1, isolateFailures=True, miniBatchSize=4)
+    result = work.run()
+    assert result.code == 0, result
+    assert work.rows() == [repr(name) for name in good]
+    letters = (work.logs / "dead-letter.jsonl").read_text().splitlines()
+    assert [os.fsencode(json.loads(line)["path"]) for line in letters] == [
+        os.fsencode(work.data) + b"/" + bad
+    ]
+    # The table of the attempts has one line for each, whatever their messages hold.
+    report = (work.logs / "sys" / "job_report" / "processed_mini-batches.csv").read_text()
+    assert len(report.splitlines()) == 1 + len(list(csv.reader(report.splitlines()[1:])))
+    assert r"bad\udcff\nname.txt" in result.output + report
 
 
 def test_file_name_with_an_escape_sequence(work):

@@ -60,7 +60,6 @@ class MemoryListing final : public store::Listing {
       from_ = Behind(object->first);
       std::string name = object->first.substr(prefix_.size());
       if (!IsWanted(name)) continue;
-      if (Status good = wanted_.check(name); !good.ok()) return good;
       page_.emplace_back(std::move(name), FoundAs(object->second));
     }
     return {};

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/escape.h"
 #include "job/failure_text.h"
 
 namespace parallelrun {
@@ -63,9 +64,12 @@ class Lines {
  public:
   Lines(LogFolder folder, const char* name) : folder_(std::move(folder)), name_(name) {}
 
-  void Add(const json& line) {
+  // With one more member, as JSON: a path is bytes, which a json value cannot give back.
+  void Add(const json& line, const std::string& member) {
     if (!file_) file_.emplace(folder_, name_);
-    file_->Add(line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+    std::string text = line.dump(-1, ' ', false, json::error_handler_t::replace);
+    if (!member.empty()) text.replace(text.size() - 1, 1, "," + member + "}");
+    file_->Add(text + "\n");
   }
 
   Status Publish() {
@@ -147,18 +151,20 @@ class FailedItems {
     line["node"] = result.node;
     line["process"] = fmt::format("process{:03}", result.process);
     if (!planned.empty()) line["firstItem"] = planned.front().first_item;
+    std::string paths;
     for (const PlannedItem& item : planned) {
-      if (!item.path.empty()) line["paths"].push_back(item.path);
+      if (!item.path.empty()) paths += (paths.empty() ? "" : ",") + JsonText(item.path);
     }
+    const std::string member = paths.empty() ? "" : "\"paths\":[" + paths + "]";
     if (dead_letters_) {
       json letter = line;
       letter[key] = lost;
       letter["items"] = state_.batch(result.id).items;
-      letters_.Add(letter);
+      letters_.Add(letter, member);
     }
     line["items"] = lost;
     line["type"] = line["kind"];
-    failures_.Add(line);
+    failures_.Add(line, member);
   }
 
   // The last attempt of what has not succeeded: it failed, or the job ended before it was tried
@@ -190,26 +196,26 @@ class FailedItems {
   void AddFailure(json line, const FailedRecord& failed, const MiniBatch& batch,
                   const PlannedItem& item) {
     const FailureParts parts = SplitFailure(failed.kind, failed.message);
-    line["item"] = item.path.empty() ? fmt::format("rank {}", WholeOf(failed.id)) : item.path;
     line["type"] = parts.type.empty() ? std::string(failed.kind) : parts.type;
     line["message"] = parts.message;
     line["location"] = parts.location;
     line["attempt"] = batch.failed_attempts;
-    failures_.Add(line);
+    const std::string name =
+        item.path.empty() ? fmt::format("rank {}", WholeOf(failed.id)) : item.path;
+    failures_.Add(line, "\"item\":" + JsonText(name));
   }
 
   void AddLetter(json line, const FailedRecord& failed, const MiniBatch& batch,
                  const PlannedItem& item) {
     line["message"] = failed.message;
     line["attempts"] = batch.failed_attempts;
-    if (!item.path.empty()) line["path"] = item.path;
     if (item.in_file) {
       line["offset"] = item.offset;
       line["length"] = item.length;
       line["firstRow"] = item.first_row;
     }
     line["traceback"] = logs_.Traceback(std::string(failed.log), failed.id, batch.failed_attempts);
-    letters_.Add(line);
+    letters_.Add(line, item.path.empty() ? "" : "\"path\":" + JsonText(item.path));
   }
 
   const JobState& state_;

@@ -1,31 +1,16 @@
 #include "coordinator/plan/listing.h"
 
-#include <spdlog/fmt/fmt.h>
-
 #include <algorithm>
 #include <utility>
 
-#include "base/escape.h"
 #include "coordinator/plan/source.h"
-#include "coordinator/plan/utf8.h"
 
 namespace parallelrun {
 namespace {
 
-// A path or a part of one, for messages.
-std::string Shown(std::string_view path) { return Printable(path, 4096); }
-
 std::string_view LastPart(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 bool Hidden(std::string_view path) { return LastPart(path).starts_with('.'); }
-
-bool GoodName(std::string_view path) {
-  for (size_t pos = 0; pos < path.size();) {
-    const char32_t character = NextCharacter(path, pos);
-    if (character == '\n' || character == '\r' || character >= kBadByte) return false;
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -66,8 +51,7 @@ store::Wanted Listing::Wants() {
           [this](std::string_view path) {
             return !Hidden(path) && LastPart(path) != "lost+found" &&
                    pattern_.MayMatchBelow(path) && !Excluded(path) && CountsAsData(path);
-          },
-          [this](std::string_view path) { return CheckName(path); }};
+          }};
 }
 
 bool Listing::CountsAsData(std::string_view path) {
@@ -81,17 +65,6 @@ bool Listing::CountsAsData(std::string_view path) {
 bool Listing::Excluded(std::string_view path) const {
   return std::any_of(exclude_.begin(), exclude_.end(),
                      [&](const Glob& glob) { return glob.Matches(path); });
-}
-
-Status Listing::CheckName(std::string_view path) const {
-  if (GoodName(path)) return {};
-  const size_t slash = path.rfind('/');
-  const std::string_view folder = path.substr(0, slash == std::string_view::npos ? 0 : slash);
-  return Error{
-      Code::kInvalid,
-      fmt::format("the file \"{}\" in folder {} has a name with a line break or with bytes that "
-                  "are not UTF-8; rename it, or name it in inputs[].exclude",
-                  Shown(LastPart(path)), Shown(store_.Location(folder)))};
 }
 
 Result<std::optional<store::Found>> Look(const PlanInput& input, store::Store& store,

@@ -34,8 +34,8 @@ class Listing {
 
   // Looks at the root; Next() does it where it was not done.
   Status Start();
-  // The next name, or nullopt at the end; its view holds until the next call. Errors name the
-  // input: kInvalid for a name that is not UTF-8 or holds a line break, kUnavailable once the
+  // The next name, or nullopt at the end; its view holds until the next call. A name is bytes: what
+  // is no UTF-8 and line breaks are in it as they are. Errors name the input: kUnavailable once the
   // input's `stop` was asked for, else those of the store. After an error the listing is over.
   Result<std::optional<store::Listed>> Next();
 
@@ -47,7 +47,6 @@ class Listing {
   store::Wanted Wants();
   bool CountsAsData(std::string_view path);
   bool Excluded(std::string_view path) const;
-  Status CheckName(std::string_view path) const;
   Error Over(const Error& error);
 
   const PlanInput& input_;

@@ -86,7 +86,7 @@ Status FolderListing::Begin() {
   if (!root_.file.empty()) {
     path_ = root_.file;
     single_file_ = path_ != after_ && wanted_.name(path_);
-    return single_file_ ? wanted_.check(path_) : Status();
+    return {};
   }
   for (const std::string& path : settings_.forbidden) {
     const Result<std::optional<FileId>> found = IdOf(files_, path);
@@ -136,7 +136,7 @@ Status FolderListing::CheckRootNotForbidden() const {
       return Error{Code::kInvalid,
                    fmt::format("the input folder {} lies in {}, where the job writes its output, "
                                "state or logs; give the output another path",
-                               root_.path, above)};
+                               Shown(root_.path), Shown(above))};
     }
   }
   return {};
@@ -214,7 +214,6 @@ Status FolderListing::AddEntry(const Folder& folder, const std::string& name, En
     if (!frame.real_path.empty() && ListedByRealName(frame.real_path + name)) {
       return {};
     }
-    if (Status good = wanted_.check(path_); !good.ok()) return good;
   } else {
     if (file_wanted && !wanted_.below(path_)) return {};
     path_ += '/';
@@ -335,7 +334,7 @@ Error FolderListing::Forbidden(const std::string& folder) const {
           fmt::format("the folder {}, where the job writes its output, state or logs, lies in the "
                       "input folder {}; give the output a path outside of it, or name the folder "
                       "in inputs[].exclude",
-                      folder, root_.path)};
+                      Shown(folder), Shown(root_.path))};
 }
 
 std::string FolderListing::Absolute(std::string_view relative) const {

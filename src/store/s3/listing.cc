@@ -80,7 +80,6 @@ Result<std::optional<store::Listed>> Listing::Next() {
     last_ = listed.key;
     const std::string_view name = std::string_view(listed.key).substr(root.size());
     if (name.empty() || name.ends_with('/') || IsLeftOut(name)) continue;
-    if (const Status good = wanted_.check(name); !good.ok()) return good.error();
     store::Listed out{name, std::nullopt};
     if (!listed.etag.empty()) out.found = store::Found{listed.size, store::Version(listed.etag)};
     return std::optional(std::move(out));

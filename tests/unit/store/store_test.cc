@@ -65,7 +65,7 @@ class InMemory {
 
 Wanted All() {
   const auto yes = [](std::string_view) { return true; };
-  return {yes, yes, [](std::string_view) { return Status(); }};
+  return {yes, yes};
 }
 
 Names NamesIn(Store& store, const Wanted& wanted, const std::string& after = "") {
@@ -118,18 +118,6 @@ TYPED_TEST(StoreTest, ListsWhatIsWantedAndLooksBelowNothingElse) {
   wanted = All();
   wanted.name = [](std::string_view name) { return name.ends_with('1'); };
   EXPECT_THAT(NamesIn(*store, wanted), ElementsAre("a/1", "b/1"));
-}
-
-TYPED_TEST(StoreTest, ANameThatIsRefusedEndsTheListingBeforeItsNeighboursAreGiven) {
-  for (const char* name : {"a", "bad"}) this->place_.Put(name, "x");
-  const auto store = this->place_.Open(this->place_.root());
-  Wanted wanted = All();
-  wanted.check = [](std::string_view name) {
-    return name == "bad" ? Status(Error{Code::kInvalid, "bad"}) : Status();
-  };
-  EXPECT_THAT(NamesIn(*store, wanted), ElementsAre(CodeName(Code::kInvalid)));
-  wanted.name = [](std::string_view name) { return name != "bad"; };
-  EXPECT_THAT(NamesIn(*store, wanted), ElementsAre("a"));
 }
 
 TYPED_TEST(StoreTest, SaysWhatIsThere) {

@@ -205,38 +205,21 @@ TEST(PlanListingTest, RefusesLinkToNowhere) {
   EXPECT_THAT(All(settings), ElementsAre("a"));
 }
 
-TEST(PlanListingTest, RefusesBadNames) {
-  for (const char* name : {"sub/line\nbreak.png", "sub/return\rx.png", "sub/\xE4.png",
-                           "sub/\xED\xA0\x80.png", "sub/\xC0\xAF.png"}) {
-    PlanFolder folder;
-    folder.Write("sub/good.txt");
-    folder.Write(name);
-    Settings settings = In(folder.path());
-    EXPECT_THAT(All(settings),
-                ElementsAre(AllOf(HasSubstr("Invalid: inputs[images]: "),
-                                  HasSubstr("in folder " + folder.path() + "/sub "),
-                                  HasSubstr("rename it, or name it in inputs[].exclude"))));
-    settings.pattern = "**/*.txt";
-    EXPECT_THAT(All(settings), ElementsAre("sub/good.txt"));
-    settings.pattern = "";
-    settings.exclude = {"**/*.png"};
-    EXPECT_THAT(All(settings), ElementsAre("sub/good.txt"));
-  }
-  PlanFolder folder;
-  folder.Write("line\nbreak");
-  EXPECT_THAT(All(In(folder.path())), ElementsAre(HasSubstr("\"line\\nbreak\"")));
-}
-
-// A name that nobody can work with is told of before others were planned, wherever it is met.
-TYPED_TEST(PlanNamesTest, RefusesBadNamesAtOnce) {
+// A name is bytes: whoever wrote it could, and its data counts.
+TYPED_TEST(PlanNamesTest, ThatAreNoUtf8OrHoldLineBreaks) {
   auto& folder = this->place_;
-  for (const char* name : {"sub/a.txt", "sub/line\nbreak.png"}) folder.Write(name);
+  const Names names = {"a\r.png",         "cut\xC3",      "line\nbreak",
+                       "sub\n/x\xFF.png", "\xED\xA0\x80", "\xFF\xFE"};
+  for (const std::string& name : names) folder.Write(name);
+  EXPECT_EQ(this->AllFromEverywhere(In(folder.path())), names);
+  EXPECT_THAT(this->All(In(folder / "\xFF\xFE")), ElementsAre("\xFF\xFE"));
+  // A byte that is no UTF-8 is one character of a pattern.
   Settings settings = In(folder.path());
-  EXPECT_THAT(this->All(settings),
-              ElementsAre(AllOf(HasSubstr("Invalid: inputs[images]: the file \"line\\nbreak.png\""),
-                                HasSubstr("in folder " + folder.path() + "/sub "))));
-  settings.exclude = {"**/*.png"};
-  EXPECT_THAT(this->All(settings), ElementsAre("sub/a.txt"));
+  settings.pattern = "**/?\xFF.png";
+  EXPECT_THAT(this->All(settings), ElementsAre("sub\n/x\xFF.png"));
+  settings.pattern = "";
+  settings.exclude = {"*\n*", "*.png"};
+  EXPECT_THAT(this->All(settings), ElementsAre("cut\xC3", "\xED\xA0\x80", "\xFF\xFE"));
 }
 
 TYPED_TEST(PlanNamesTest, TheRootMayBeOneFile) {

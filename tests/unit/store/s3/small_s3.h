@@ -180,7 +180,7 @@ inline std::unique_ptr<store::Store> StoreAt(
 
 inline store::Wanted Everything() {
   const auto yes = [](std::string_view) { return true; };
-  return {yes, yes, [](std::string_view) { return Status(); }};
+  return {yes, yes};
 }
 
 struct AllNames {

@@ -83,20 +83,6 @@ TEST(S3StoreList, FolderMarkersAndWhatIsNotWantedAreLeftOut) {
   EXPECT_THAT(ListAll(*store, "", wanted).names, ElementsAre("a/1.csv", "b.csv"));
 }
 
-TEST(S3StoreList, ANameThatNobodyCanWorkWithEndsTheListing) {
-  SmallS3 server;
-  for (const char* key : {"a", "b", "c"}) server.Put(key, "");
-  const auto store = StoreAt(QuickOptions(server));
-  store::Wanted wanted = Everything();
-  wanted.check = [](std::string_view name) -> Status {
-    if (name == "b") return Error{Code::kInvalid, "not this one"};
-    return {};
-  };
-  const AllNames all = ListAll(*store, "", wanted);
-  EXPECT_THAT(all.names, ElementsAre("a"));
-  EXPECT_EQ(all.error, "not this one");
-}
-
 TEST(S3StoreList, AFolderThatNobodyWantsIsPassedOver) {
   SmallS3 server;
   for (int i = 0; i < 50; ++i) server.Put(fmt::format(".git/{:02}", i), "");

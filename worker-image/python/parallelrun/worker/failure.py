@@ -35,7 +35,7 @@ class Failure(Exception):
             "kind": self.kind,
             "type": self.type,
             "message": cut(self.message, _MAX_MESSAGE),
-            "location": self.location,
+            "location": cut(self.location, _MAX_MESSAGE),
             "traceback": cut(self.traceback, _MAX_TRACEBACK),
             "fatal": self.fatal,
             **self.output,

@@ -57,9 +57,16 @@ def append_skipped(path, title, rows):
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "a", encoding="utf-8", errors="backslashreplace") as log:
-            log.writelines(f"{title}: {file}:{line}: {reason}\n" for file, line, reason in rows)
+            log.writelines(
+                f"{title}: {_one_line(file)}:{line}: {reason}\n" for file, line, reason in rows
+            )
     except OSError as error:
         say(f"cannot write {path}: {error}")
+
+
+def _one_line(path):
+    """The path without what would end the line, as a name may hold it."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in path)
 
 
 def say(message):
