@@ -132,8 +132,8 @@ void AgentCore::SayAgain(const agent::Flight& flight, Instant due) {
 
 // A new incarnation: what this node holds is offered to it, and becomes its own by being adopted.
 void AgentCore::OnRegistered(const Registration& registration, Instant now) {
-  // One that was replaced and does not know it yet: what it adopts of this node, the newer ones know
-  // under other fences, so a failed try would count twice.
+  // One that was replaced and does not know it yet: what it adopts of this node, the newer ones
+  // know under other fences, so a failed try would count twice.
   if (session_.ever() && registration.incarnation.epoch < session_.terms().incarnation.epoch) {
     return OnCallFailed(CallKind::kRegister, CallFailure::kUnreachable, now);
   }
