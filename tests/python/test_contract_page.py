@@ -25,7 +25,7 @@ def test_every_unit_test_that_the_page_names_exists():
     there = set()
     for path in (ROOT / "tests" / "unit").rglob("*_test.cc"):
         found = re.findall(
-            r"^TEST(?:_[FP])?\(\s*(\w+),\s*(\w+)", path.read_text(encoding="utf-8"), re.M
+            r"^(?:TYPED_)?TEST(?:_[FP])?\(\s*(\w+),\s*(\w+)", path.read_text(encoding="utf-8"), re.M
         )
         there.update(".".join(names) for names in found)
     assert len(named) > 50
