@@ -178,7 +178,8 @@ void Metrics::StatusWritten(const std::string& name_space, const JobStatus& befo
         .Increment();
   }
   const auto count = [&](Family<Counter>& family, int64_t more) {
-    if (more > 0) family.Add({{"namespace", name_space}}).Increment(static_cast<double>(more));
+    // From the first job on, also where there is nothing to count: a rate has two points then.
+    if (more >= 0) family.Add({{"namespace", name_space}}).Increment(static_cast<double>(more));
   };
   for (const std::string& cause : plan.failed_nodes) {
     restarts_.Add({{"namespace", name_space}, {"reason", Word(cause)}}).Increment();

@@ -46,7 +46,11 @@ def test_output_is_that_of_a_local_run(space, operator, tmp_path, name):
     job.succeeded()
     path = f"{name}/output/parallel_run_step.txt"
     assert out.read(path) == local
-    assert [Path(file).name for file in out.files(f"{name}/output/*")] == ["parallel_run_step.txt"]
+    # The claim of the output goes last, after the reports.
+    beside = lambda: [Path(file).name for file in out.files(f"{name}/output/*")]  # noqa: E731
+    wait_until(
+        lambda: beside() == ["parallel_run_step.txt"], lambda: f"only the output: {beside()}"
+    )
 
     gone = {"desired": 2, "ready": 0, "restarts": 0, "disruptions": 0, "againstLimit": 0}
     wait_until(lambda: job.status["nodes"] == gone, lambda: f"no nodes\n{job.tell()}")
