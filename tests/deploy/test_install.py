@@ -203,7 +203,7 @@ def test_a_second_apply_from_git_changes_nothing(release):
 OPERATOR = live.BIN / "parallelrun-operator"
 # What has not happened to one job without code: pods, an end, refusals.
 QUIET = (
-    "node_restarts|node_disruptions|finished|code!~"
+    "node_restarts|node_disruptions|node_seconds|gpu_seconds|finished|code!~"
     "|mini_batches|items|rows|registered|paused|epoch|listing|attempts"
 )
 
