@@ -11,6 +11,9 @@
 
 namespace parallelrun {
 
+// What Kubernetes calls the end of a container that needed more memory than it may have.
+inline constexpr char kOutOfMemory[] = "OOMKilled";
+
 // The pod of a node has ended.
 struct PodEnd {
   uint32_t node = 0;

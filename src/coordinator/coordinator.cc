@@ -1,8 +1,10 @@
 #include "coordinator/coordinator.h"
 
-#include <algorithm>
-
 #include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "base/mutation.h"
 #include "coordinator/item_names.h"
@@ -11,75 +13,239 @@
 namespace parallelrun {
 namespace {
 
-constexpr double kSlowFactor = 3;  // times the mean
-// Agents have the processes write them when they hear of the verdict.
-constexpr char kStacks[] =
-    "where each process is in Python stands at the end of its log, "
-    "user/stderr/<node>/<process>.stderr.txt; mend that, or raise "
-    "spec.progressUpdateTimeoutSeconds";
+constexpr uint32_t kMaxParkMs = 20'000;
+// Process names are unique within a node for ever: each incarnation gets a range of its own.
+constexpr uint64_t kProcessNames = 1'000;
+constexpr uint64_t kIncarnationsOfEpoch = 200;
 
 }  // namespace
 
-Coordinator::Coordinator(CoordinatorLimits options, Ledger& ledger, PlanStore& plan,
+Coordinator::Coordinator(const CoordinatorLimits& limits, Ledger& ledger, PlanStore& plan,
                          JobState& state, Instant now)
-    : options_(options),
-      ledger_(ledger),
+    : limits_(limits),
       plan_(plan),
-      state_(state),
       working_(now),
-      availability_(state, ledger.epoch(),
-                    {options.lease, options.run_max_try, options.speculation}, ledger.fresh(), now),
-      newest_(options.look, now),
-      nodes_(options.nodes),
-      closing_(options.shutdown_timeout),
-      refusals_(options.speculation),
-      started_(now),
-      last_tick_(now),
-      last_progress_(now) {
-  if (state.verdict()) {
-    // An earlier epoch decided; what is left is to publish, and to tell.
-    phase_ = state.verdict()->outcome == Outcome::kSucceeded && !state.published()
-                 ? Phase::kFinalizing
-                 : Phase::kEnded;
-  } else {
-    Decide(now);
+      journal_(ledger, state),
+      availability_(state, ledger.epoch(), {limits.lease, limits.run_max_try, limits.speculation},
+                    ledger.fresh(), now),
+      nodes_(limits.nodes),
+      newest_(limits.look, now),
+      ending_(limits.rules, limits.shutdown_timeout, journal_),
+      program_errors_(limits.processes, now),
+      standstill_({limits.progress_timeout, limits.first_task_timeout}, now),
+      attempts_({limits.run_max_try, limits.max_losses, limits.isolate_failures, limits.speculation,
+                 limits.slow_least},
+                journal_, availability_, plan),
+      told_(limits.speculation),
+      answers_(limits.processes,
+               {journal_, availability_, nodes_, newest_, ending_, attempts_, plan}) {
+  Decide(now);
+}
+
+// --- an exchange
+
+uint64_t Coordinator::Exchange(uint32_t index, const ExchangeRequest& request, Instant now,
+                               Answer answer) {
+  working_.Pass(now);
+  const uint64_t exchange = answers_.waiters().Name();
+  if (request.incarnation.epoch > journal_.epoch()) newest_.Named(request.incarnation.epoch, now);
+  if (!nodes_.InForce(index, request.incarnation) ||
+      request.settings_digest != limits_.settings_digest) {
+    told_.RefuseAll(index, request);
+    answer(
+        Error{Code::kStale, fmt::format("node {} is not registered as incarnation {}.{} of epoch "
+                                        "{}: register again",
+                                        index, request.incarnation.epoch,
+                                        request.incarnation.number, journal_.epoch())});
+    return exchange;
+  }
+  Nodes::Node& node = *nodes_.Find(index);
+  node.seen = working_.At(now);
+  node.expired.clear();  // its agent lives
+  // A node has one parked request; the newer one stands for it now.
+  answers_.waiters().Release(index, now);
+
+  Intake intake(index, request, working_.At(now), WallUs(now), journal_, availability_, attempts_,
+                plan_);
+  Intake::Taken& taken = intake.taken();
+  intake.TakeUnheard();
+  TakeEvents(index, request, taken);
+  intake.TakeHeld();
+  intake.TakeOffered();
+  intake.TakeParts();
+  intake.TakeFinished();
+  node.heard = node.heard || taken.heard;
+  if (taken.moved) standstill_.Moved(working_.At(now));
+  for (const Finished* const failed : taken.failed) {
+    if (state().counts().succeeded > 0) break;  // then no error is every attempt's
+    program_errors_.AttemptFailed(index, failed->process, failed->id, Bounded(failed->error_kind),
+                                  Bounded(failed->message));
+  }
+  told_.Refuse(index, node.pod, request.incarnation, std::move(taken.refused));
+
+  Waiter waiting;
+  waiting.exchange = exchange;
+  waiting.node = index;
+  waiting.incarnation = request.incarnation;
+  waiting.number = request.number;
+  waiting.want = request.want;
+  waiting.arrived = now;
+  waiting.park_until = now + milliseconds(std::min(request.park_ms, kMaxParkMs));
+  waiting.position = taken.position;
+  waiting.reply = std::move(taken.reply);
+  waiting.answer = std::move(answer);
+  waiting.news = waiting.position > 0 || !waiting.reply.settled.empty() ||
+                 !waiting.reply.refused.empty() || !waiting.reply.adopted.empty() ||
+                 !request.parts.empty() ||
+                 (request.unheard && ending_.closing().tells());  // which may be what was not heard
+  answers_.waiters().Add(std::move(waiting));
+  if (availability_.awaits_nodes() && nodes_.AllHeard()) availability_.OpenGate();
+  Decide(now);
+  AnswerWoken(now);
+  return exchange;
+}
+
+// What is said of processes; each is told at least once.
+void Coordinator::TakeEvents(uint32_t index, const ExchangeRequest& request, Intake::Taken& taken) {
+  Nodes::Node& node = *nodes_.Find(index);
+  for (const ProcessEvent& event : request.events) {
+    const std::string message(Bounded(event.message));
+    const std::string where = event.log.empty() ? "" : fmt::format(" (log {})", Bounded(event.log));
+    switch (event.kind) {
+      case ProcessEvent::Kind::kReady: node.ever_ready = true; break;
+      case ProcessEvent::Kind::kInitFailed: program_errors_.InitFailed(message + where); break;
+      case ProcessEvent::Kind::kScriptUnusable:
+        // One that starts too late is not needed any more.
+        if (phase() != Phase::kClosing) {
+          ending_.Conclude({Outcome::kFailed, "ScriptUnusable", message + where});
+        }
+        break;
+      case ProcessEvent::Kind::kExited: break;
+      case ProcessEvent::Kind::kMetric: told_.AddMetric(index, event); break;
+      case ProcessEvent::Kind::kHeader:
+        if (!decided() && state().header().empty()) journal_.Add(HeaderRecord{event.message});
+        break;
+      case ProcessEvent::Kind::kNoRoom: node.no_room = message; break;
+      case ProcessEvent::Kind::kRanOut: node.ran_out = message; break;
+      case ProcessEvent::Kind::kGaveUp:
+        nodes_.GiveUp(node);
+        program_errors_.GaveUp(message + where);
+        break;
+      case ProcessEvent::Kind::kOwing:
+        ending_.LoseShutdowns(NotNamed(state().shutdowns().OpenOf(index), event.message),
+                              "the process was gone");
+        break;
+      case ProcessEvent::Kind::kOwes:
+      case ProcessEvent::Kind::kClosed:
+      case ProcessEvent::Kind::kCloseFailed:
+      case ProcessEvent::Kind::kCutOff:
+      case ProcessEvent::Kind::kCloseLost:
+        if (decided()) break;
+        ending_.TakeShutdown(index, event);
+        taken.position = std::max(taken.position, journal_.appended());
+        break;
+    }
   }
 }
 
-Ledger::Appended Coordinator::Record(const parallelrun::Record& record) {
-  const Ledger::Appended appended = ledger_.Append(record);
-  // Decisions check before they record, so a refusal here is a programmer's error.
-  const Status applied = state_.Apply(record, appended.record, appended.rows);
-  assert(applied.ok());
-  static_cast<void>(applied);
-  return appended;
+// --- nodes come and go
+
+NodeRegistration Coordinator::Register(uint32_t index, const std::string& agent, uint32_t processes,
+                                       Instant now, uint64_t pod) {
+  working_.Pass(now);
+  switch (nodes_.BeforeIt(index, agent, pod)) {
+    case Nodes::Before::kNone: break;
+    case Nodes::Before::kMayLive: attempts_.SetAside(index); break;
+    case Nodes::Before::kDied: Died(index, nullptr, now); break;
+  }
+  const Nodes::Node& node =
+      nodes_.Register(index, agent, pod, processes, journal_.epoch(), working_.At(now));
+  answers_.waiters().Release(index, now);
+  AnswerWoken(now);
+  const uint64_t range =
+      (journal_.epoch() - limits_.first_epoch) * kIncarnationsOfEpoch + node.registrations - 1;
+  return {node.incarnation, static_cast<uint32_t>(range * kProcessNames)};
+}
+
+void Coordinator::Leave(uint32_t index, const Incarnation& incarnation, Instant now) {
+  working_.Pass(now);
+  Nodes::Node* const node = nodes_.Find(index);
+  if (node == nullptr || node->incarnation != incarnation) return;
+  Nodes::Depart(*node);
+  node->expired.clear();
+  attempts_.HandBackAll(index);
+  ending_.LoseShutdowns(state().shutdowns().OpenOf(index), "its node has left");
+  answers_.waiters().Release(index, now);
+  if (phase() == Phase::kClosing) Decide(now);
+  AnswerWoken(now);
+}
+
+void Coordinator::ConnectionGone(uint64_t exchange, Instant now) {
+  working_.Pass(now);
+  const std::optional<uint32_t> node = answers_.waiters().Gone(exchange);
+  if (!node) return;  // it has its answer
+  // Without speculation its agent may go on for as long as it was told.
+  if (limits_.speculation) availability_.Shorten(*node, working_.At(now), limits_.broken_grace);
+}
+
+void Coordinator::OnPodEnd(const PodEnd& end, Instant now) {
+  working_.Pass(now);
+  Nodes::Node* const found = nodes_.Find(end.node);
+  if (found == nullptr || end.incarnation <= found->ended_pod) return;
+  Nodes::Node& node = *found;
+  node.ended_pod = end.incarnation;
+  // Where the number is unknown, an agent with an open call is not the one that died.
+  const bool other = node.pod != 0 ? node.pod != end.incarnation : answers_.waiters().Has(end.node);
+  if (other) return;
+  const bool memory = end.reason == kOutOfMemory;
+  if (memory || end.reason == "Killed" || end.reason == "Error") {
+    Died(end.node, &end, now);
+  } else {
+    node.expired.clear();
+    attempts_.HandBackAll(end.node);
+  }
+  if (memory && !node.ever_ready) program_errors_.KilledInInit(end.node, node.processes);
+  Nodes::Depart(node);
+  ending_.LoseShutdowns(state().shutdowns().OpenOf(end.node), "its pod has ended");
+  answers_.waiters().Release(end.node, now);
+  Decide(now);
+  AnswerWoken(now);
+}
+
+// What expired was its agent's until it was heard of again.
+void Coordinator::Died(uint32_t index, const PodEnd* end, Instant now) {
+  std::vector<Held> held = availability_.HeldBy(index);
+  for (const Held& one : std::exchange(nodes_.Find(index)->expired, {})) {
+    if (!state().settled(one.id)) held.push_back(one);
+  }
+  if (!held.empty()) standstill_.Moved(working_.At(now));
+  attempts_.NodeDied(index, held, end, WallUs(now));
+  Decide(now);
 }
 
 // --- plan
 
 Status Coordinator::AddChunk(const std::string& encoded, Instant now) {
   working_.Pass(now);
-  if (over()) return {};
-  std::string_view bytes = encoded;
-  const Result<DecodedRecord> decoded = DecodeRecord(bytes);
-  if (!decoded.ok()) return decoded.error();
-  const Ledger::Appended appended = ledger_.AppendEncoded(encoded);
-  const Status applied = state_.Apply(decoded->record, appended.record, appended.rows);
-  if (!applied.ok()) return applied;
-  availability_.Plan(appended.position, state_.counts().planned);
-  last_progress_ = working_.At(now);
+  if (decided()) return {};
+  const Result<uint64_t> position = journal_.AddChunk(encoded);
+  if (!position.ok()) return position.error();
+  availability_.Plan(*position, state().counts().planned);
+  standstill_.Moved(working_.At(now));
   return {};
 }
 
 void Coordinator::EndPlan(Instant now) {
   working_.Pass(now);
-  if (!over()) Record(PlanEndRecord{state_.counts().planned, state_.counts().items_planned});
+  if (!decided()) {
+    journal_.Add(PlanEndRecord{state().counts().planned, state().counts().items_planned});
+  }
   Decide(now);
   AnswerWoken(now);
 }
 
 void Coordinator::FailPlan(const Error& error, Instant now) {
-  if (!over()) Conclude({Outcome::kFailed, "InputUnusable", error.message});
+  ending_.Conclude({Outcome::kFailed, "InputUnusable", error.message});
   AnswerWoken(now);
 }
 
@@ -87,324 +253,150 @@ void Coordinator::FailPlan(const Error& error, Instant now) {
 
 void Coordinator::OnDurable(Instant now) {
   working_.Pass(now);
-  const uint64_t durable = ledger_.durable();
-  availability_.Durable(durable);
-  waiters_.Durable(durable);
-  if (phase_ == Phase::kDeciding && durable >= verdict_position_) {
-    // Nobody is told before a look that began now, or later, has found no newer epoch.
-    if (!verdict_durable_at_) {
-      verdict_durable_at_ = now;
-      newest_.Ask();
-    }
-  }
-  if (closing_.Durable(durable)) waiters_.WakeAll();  // now they may be told
-  if (phase_ == Phase::kFinalizing && published_position_ > 0 && durable >= published_position_) {
-    phase_ = Phase::kEnded;
-  }
+  availability_.Durable(journal_.durable());
+  answers_.waiters().Durable(journal_.durable());
+  Follow(ending_.Durable(now));
   AnswerWoken(now);
 }
 
 void Coordinator::Tick(Instant now) {
   working_.Pass(now);
   const Instant worked = working_.At(now);
-  const Duration since = worked - last_tick_;
-  last_tick_ = worked;
   for (const Held& held : availability_.Expire(worked)) {
     nodes_.Find(held.lease.node)->expired.push_back(held);
   }
   // Nobody offered them: their node died together with the earlier coordinator.
   for (const BatchId id : availability_.TimePassed(worked)) {
-    const auto started = state_.started().find(id);
-    if (started != state_.started().end()) Lose(0, {id, started->second});
+    const auto started = state().started().find(id);
+    if (started != state().started().end()) attempts_.Lost(0, {id, started->second});
   }
-  nodes_.ForgetSilent(worked, options_.lease, [&](uint32_t node) { return waiters_.Has(node); });
-  rate_.Observe(state_.counts().succeeded + state_.counts().failed, now);
-  // Only time that could be used counts. What came right before this call is progress of now.
-  if (!nodes_.AnyAtWork() || !paused_.empty() || !newest_.unseen().empty() || newest_.Hangs(now)) {
-    last_progress_ = std::min(last_progress_ + since, worked);
-  }
-  if (phase_ == Phase::kRunning) {
-    if (std::optional<Verdict> verdict = Overdue(now)) {
-      Conclude(*verdict);
+  nodes_.ForgetSilent(worked, limits_.lease,
+                      [&](uint32_t node) { return answers_.waiters().Has(node); });
+  told_.Observe(state().counts().succeeded + state().counts().failed, now);
+  standstill_.Tick(worked, nodes_.AnyAtWork() && paused().empty() && newest_.unseen().empty() &&
+                               !newest_.Hangs(now));
+  if (phase() == Phase::kRunning) {
+    if (const auto late = standstill_.Overdue(state(), worked, [&] { return WhyStill(); })) {
+      ending_.Conclude(*late);
     } else {
       Decide(now);
     }
   }
-  if (phase_ == Phase::kClosing) {
-    if (closing_.Overdue(worked)) {
-      LoseShutdowns(state_.shutdowns().Open(), "nothing was heard of its node any more");
+  if (phase() == Phase::kClosing) {
+    if (ending_.closing().Overdue(worked)) {
+      ending_.LoseShutdowns(state().shutdowns().Open(), "nothing was heard of its node any more");
     }
-    LoseShutdowns(nodes_.OfNobody(state_.shutdowns().Open()),
-                  "its node is not part of the job now");
+    ending_.LoseShutdowns(nodes_.OfNobody(state().shutdowns().Open()),
+                          "its node is not part of the job now");
     Decide(now);
   }
-  // Time alone makes something slow: whoever is idle may try it a second time.
-  if (const auto slow = Slow(); slow && availability_.HasSlow(*slow, worked)) waiters_.WakeHungry();
+  answers_.WakeForSlow(worked);
   OnDurable(now);
 }
 
 void Coordinator::Unpause() {
-  if (!paused_.empty()) waiters_.WakeHungry();
-  paused_.clear();
-}
-
-std::optional<Verdict> Coordinator::Overdue(Instant now) const {
-  const JobCounts& counts = state_.counts();
-  const bool done = counts.succeeded + counts.failed == counts.planned;
-  if (!done || state_.plan_ended()) {
-    if (working_.At(now) - last_progress_ <= options_.progress_timeout) return std::nullopt;
-    const std::string silent = nodes_.Silent();
-    const std::string waits = silent.empty() ? WaitsFor() : silent;
-    return Verdict{Outcome::kFailed, "NoProgress",
-                   fmt::format("no mini-batch was finished for {}: {}",
-                               HumanDuration(options_.progress_timeout),
-                               !waits.empty()             ? waits
-                               : nodes_.registered() == 0 ? "no node is there"
-                                                          : kStacks)};
-  }
-  // The processes have nothing to do: what is waited for is the listing.
-  if (counts.planned == 0) {
-    if (working_.At(now) - started_ <= options_.first_task_timeout) return std::nullopt;
-    return Verdict{Outcome::kFailed, "FirstTaskTimeout",
-                   fmt::format("no mini-batch was planned within {}: the listing of the input is "
-                               "too slow; raise spec.firstTaskCreationTimeoutSeconds",
-                               HumanDuration(options_.first_task_timeout))};
-  }
-  const Duration most = std::max(options_.first_task_timeout, options_.progress_timeout);
-  if (working_.At(now) - last_progress_ <= most) return std::nullopt;
-  return Verdict{Outcome::kFailed, "FirstTaskTimeout",
-                 fmt::format("all {} mini-batches that are planned are finished, and no other was "
-                             "planned for {}: the listing of the input is too slow; raise "
-                             "spec.firstTaskCreationTimeoutSeconds",
-                             counts.planned, HumanDuration(most))};
-}
-
-// --- end
-
-void Coordinator::Decide(Instant now) {
-  if (over()) return;
-  const auto items = [this](BatchId id) { return ItemsOfMiniBatch(state_, plan_, id); };
-  if (std::optional<Verdict> verdict = parallelrun::Decide(state_, options_.rules, items)) {
-    if (!AwaitsShutdowns(*verdict, now)) Conclude(*verdict);
-    return;
-  }
-  if (ProgramFailed()) {
-    Conclude(ProgramVerdict(state_, items));
-    return;
-  }
-  // Every expected node has given up on init(), or the budget of the whole job is spent.
-  const size_t gave_up = nodes_.gave_up();
-  const uint64_t budget = uint64_t{2} * nodes_.expected() * options_.processes;
-  const bool spent = budget > 0 && init_failures_ >= budget &&
-                     working_.At(now) - started_ > seconds(120) &&
-                     state_.counts().succeeded + state_.counts().failed == 0 && !nodes_.any_ready();
-  if ((gave_up > 0 && gave_up >= nodes_.expected()) || spent) {
-    Conclude({Outcome::kFailed, "InitFailed",
-              fmt::format("init() failed in every process ({} times): {}", init_failures_,
-                          init_error_)});
-  }
-}
-
-// A name that is not defined fails each mini-batch at each try, for hours perhaps. But one branch
-// of the script may have it that few items reach, and a module may be missing on one node: so it
-// takes the word of every process of every node, on more than one mini-batch, and not one that
-// succeeded.
-bool Coordinator::ProgramFailed() const {
-  if (state_.counts().succeeded > 0 || program_failed_at_.size() < 2) return false;
-  uint64_t failed = 0;
-  for (const auto& [node, processes] : program_failed_) {
-    failed += std::min<uint64_t>(processes.size(), options_.processes);
-  }
-  return failed >= uint64_t{nodes_.expected()} * options_.processes;
-}
-
-bool Coordinator::AwaitsShutdowns(const Verdict& verdict, Instant now) {
-  if (PARALLELRUN_MUTATED(kVerdictBeforeShutdown)) return false;
-  const bool done = verdict.outcome == Outcome::kSucceeded || verdict.reason == kShutdownFailed;
-  if (!done || !state_.shutdowns().AnyOpen()) return false;
-  if (phase_ == Phase::kClosing) return true;
-  phase_ = Phase::kClosing;
-  // A process that is told to stop cannot go on: the next epoch must find all settled too.
-  closing_.Begin(working_.At(now), ledger_.appended());
-  if (closing_.Durable(ledger_.durable())) waiters_.WakeAll();
-  return true;
-}
-
-void Coordinator::Conclude(const Verdict& verdict) {
-  phase_ = Phase::kDeciding;
-  VerdictRecord record;
-  record.outcome = verdict.outcome;
-  record.reason = verdict.reason;
-  record.message = verdict.message;
-  verdict_position_ = Record(record).position;
-}
-
-void Coordinator::OnPublished(const PublishedRecord& published, Instant now) {
-  published_position_ = Record(published).position;
-  AnswerWoken(now);
-}
-
-void Coordinator::Close(const Error& why) {
-  for (const auto& [exchange, waiter] : waiters_.TakeAll()) waiter.answer(why);
-}
-
-// --- answers
-
-Directive Coordinator::DirectiveFor(uint32_t node) const {
-  if (over()) return Directive::kFinish;
-  if (drains_ || !nodes_.Expected(node)) return Directive::kDrain;
-  return closing_.tells() ? Directive::kClose : Directive::kGoOn;
-}
-
-bool Coordinator::MayLease(const Waiter& waiting) const {
-  if (phase_ != Phase::kRunning || !paused_.empty() || newest_.superseded() ||
-      availability_.awaits_nodes())
-    return false;
-  if (!nodes_.Expected(waiting.node) || waiting.want == 0) return false;
-  return nodes_.InForce(waiting.node, waiting.incarnation);
-}
-
-uint64_t Coordinator::Grants(const Waiter& waiting) const {
-  if (!MayLease(waiting)) return 0;
-  const uint64_t all = uint64_t{std::max(nodes_.expected(), 1U)} * std::max(options_.processes, 1U);
-  return GrantLimit(waiting.want, availability_.Available(waiting.node),
-                    nodes_.Find(waiting.node)->processes, all);
-}
-
-std::optional<Duration> Coordinator::Slow() const {
-  if (!options_.speculation || elapsed_results_ == 0 || !state_.plan_ended()) return std::nullopt;
-  if (availability_.pending() > 0) return std::nullopt;
-  const double mean = elapsed_seconds_ / static_cast<double>(elapsed_results_);
-  const auto much = Duration(static_cast<int64_t>(kSlowFactor * mean * 1e6));
-  return std::max(much, options_.slow_least);
-}
-
-// For a process that would be idle, what takes much longer than the others did.
-std::optional<LeaseName> Coordinator::GrantSecond(const Waiter& waiting, Instant now) {
-  const std::optional<Duration> slow = Slow();
-  if (!slow || !MayLease(waiting)) return std::nullopt;
-  if (availability_.HeldCount(waiting.node) >= nodes_.Find(waiting.node)->processes)
-    return std::nullopt;
-  return availability_.GrantSecond({waiting.node, waiting.incarnation, waiting.number}, *slow,
-                                   working_.At(now));
+  if (!paused().empty()) answers_.waiters().WakeHungry();
+  journal_.Unpause();
 }
 
 bool Coordinator::WantsLook(Instant now) const {
-  if (PARALLELRUN_MUTATED(kNoLookForNewer)) return verdict_durable_at_.has_value();
+  if (PARALLELRUN_MUTATED(kNoLookForNewer)) return ending_.verdict_durable();
   return newest_.Wants(now);
 }
 
 void Coordinator::OnLooked(Instant begun, const Status& seen, Instant now) {
   newest_.OnLooked(begun, seen, now);
-  if (phase_ == Phase::kDeciding && verdict_durable_at_) {
-    if (seen.ok() && begun >= *verdict_durable_at_) {
-      phase_ =
-          state_.verdict()->outcome == Outcome::kSucceeded ? Phase::kFinalizing : Phase::kEnded;
-      waiters_.WakeAll();
-    } else {
-      newest_.Ask();
-    }
-  }
+  Follow(ending_.Looked(begun, seen.ok()));
   AnswerWoken(now);
 }
 
-void Coordinator::AnswerWoken(Instant now) {
-  waiters_.ParksOver(now);
-  if (availability_.TakeFreed()) waiters_.WakeHungry();
-  if (newest_.superseded()) return;
-  // A verdict is told once it is durable, so nobody leaves for one that a crash undoes.
-  if (phase_ == Phase::kDeciding && !PARALLELRUN_MUTATED(kVerdictBeforeSync)) return;
-  const auto work = [&] {
-    const std::optional<Duration> slow = Slow();
-    return availability_.HasAny() || (slow && availability_.HasSlow(*slow, working_.At(now)));
-  };
-  uint64_t last = 0;
-  while (Waiter* const waiting = waiters_.Next(last, work())) {
-    last = waiting->exchange;
-    // Nor those that came later: they stay woken, and the look that they wait for is on its way.
-    const bool may = newest_.MayAnswer(waiting->arrived, now);
-    if (!may && !PARALLELRUN_MUTATED(kNoLookForNewer)) return;
-    const bool durable =
-        PARALLELRUN_MUTATED(kAcknowledgeBeforeSync) || waiting->position <= ledger_.durable();
-    if (durable && TryAnswer(*waiting, now)) {
-      waiters_.Answered(*waiting);
-    } else {
-      waiters_.Wait(*waiting, durable);
-    }
-    // What was planned cannot be read: nobody hears more before that verdict is durable.
-    if (phase_ == Phase::kDeciding && !PARALLELRUN_MUTATED(kVerdictBeforeSync)) return;
+// --- people and the cluster
+
+void Coordinator::Control(const ControlRequest& control, Instant now) {
+  working_.Pass(now);
+  const uint64_t generation = control.generation.value_or(control_generation_);
+  if (generation >= control_generation_) {
+    control_generation_ = generation;
+    SetThresholds(control.ChangedFrom(rules().thresholds), now);
+    if (control.nodes) SetNodes(*control.nodes, now);
   }
-  waiters_.AllSeen();
+  for (const PodEnd& end : control.pod_ends) OnPodEnd(end, now);
+  if (control.drain) Drain(now);
+  if (control.cancel) Cancel(now);
 }
 
-bool Coordinator::Concerns(const Waiter& waiting, Instant now) const {
-  if (waiting.news || waiting.park_until <= now) return true;
-  switch (DirectiveFor(waiting.node)) {
-    case Directive::kGoOn: return false;
-    case Directive::kDrain:
-    case Directive::kFinish: return true;
-    // Once is enough for as long as shutdown() takes: its agent stays, and asks again and again.
-    case Directive::kClose: return !closing_.WasTold(waiting.node, waiting.incarnation);
-  }
-  return true;
+void Coordinator::Drain(Instant now) {
+  ending_.Drain();
+  answers_.waiters().WakeAll();
+  AnswerWoken(now);
 }
 
-bool Coordinator::TryAnswer(Waiter& waiting, Instant now) {
-  const Directive what = DirectiveFor(waiting.node);  // a verdict from here on is not durable
-  const uint64_t grants = Grants(waiting);
-  std::optional<LeaseName> lease = grants == 0 ? GrantSecond(waiting, now) : std::nullopt;
-  if (grants == 0 && !lease && !Concerns(waiting, now)) return false;
-  std::deque<std::string> works;  // stable addresses for the reply's views
-  size_t bytes = 0;
-  for (uint64_t i = 0; (lease || i < grants) && bytes < kMaxRowsBytes; ++i) {
-    if (!lease) {
-      lease = availability_.Grant({waiting.node, waiting.incarnation, waiting.number},
-                                  working_.At(now));
-    }
-    if (!lease) break;
-    Result<PlannedWork> work = plan_.Work(state_, lease->id);
-    if (!work.ok()) {
-      availability_.End(*lease);
-      if (!over()) Conclude({Outcome::kFailed, "LedgerUnreadable", work.error().message});
-      break;
-    }
-    works.push_back(std::move(work->work));
-    bytes += works.back().size();
-    waiting.reply.leased.push_back({lease->id, lease->fence, work->digest, works.back()});
-    lease.reset();
-  }
-  waiting.reply.epoch = ledger_.epoch();
-  waiting.reply.directive = what;
-  if (what == Directive::kClose) closing_.Told(waiting.node, waiting.incarnation);
-  waiting.answer(waiting.reply);
-  return true;
+void Coordinator::Cancel(Instant now) {
+  ending_.Conclude({Outcome::kFailed, "Canceled", "canceled by request"});
+  AnswerWoken(now);
 }
 
-// Beside the counts: whether anybody waits who could be answered, by a look at all. A second lease
-// may come with the next tick.
-std::string Coordinator::Check(Instant now) const {
-  if (std::string wrong = availability_.Check(); !wrong.empty()) return wrong;
-  if (!newest_.Fresh(now) || phase_ == Phase::kDeciding) return "";
-  for (const auto& [exchange, waiting] : waiters_.all()) {
-    if (waiting.position > waiters_.durable()) continue;
-    if (!Concerns(waiting, now) && Grants(waiting) == 0) continue;
-    return fmt::format("exchange {} of node {} waits for nothing", exchange, waiting.node);
+void Coordinator::SetNodes(uint32_t nodes, Instant now) {
+  nodes_.Expect(nodes);
+  answers_.waiters().WakeAll();
+  Decide(now);
+  AnswerWoken(now);
+}
+
+void Coordinator::SetThresholds(const Thresholds& thresholds, Instant now) {
+  if (!ending_.SetThresholds(thresholds, WallUs(now))) return;
+  Decide(now);
+  AnswerWoken(now);
+}
+
+// --- end
+
+void Coordinator::Decide(Instant now) {
+  if (decided()) return;
+  const auto items = [this](BatchId id) { return ItemsOfMiniBatch(state(), plan_, id); };
+  const Instant worked = working_.At(now);
+  if (const auto verdict = parallelrun::Decide(state(), rules(), items)) {
+    Follow(ending_.Finish(*verdict, worked));
+  } else if (const auto early = program_errors_.Judge(state(), nodes_, worked, items)) {
+    ending_.Conclude(*early);
   }
-  return "";
+}
+
+void Coordinator::Follow(const Ending::Then& then) {
+  if (then.look) newest_.Ask();
+  if (then.wake) answers_.waiters().WakeAll();
+}
+
+void Coordinator::OnPublished(const PublishedRecord& published, Instant now) {
+  ending_.Publish(published);
+  AnswerWoken(now);
+}
+
+// --- what it says
+
+uint64_t Coordinator::running() const {
+  return availability_.live() - availability_.live_pieces() + state().counts().split;
+}
+
+uint64_t Coordinator::pending() const {
+  return availability_.pending() - (state().counts().pieces_open - availability_.live_pieces());
 }
 
 std::string Coordinator::WaitsFor() const {
-  if (!paused_.empty()) return paused_;
+  if (!paused().empty()) return paused();
   return newest_.unseen().empty() ? nodes_.WaitsFor() : newest_.unseen();
 }
 
-std::vector<NodeView> Coordinator::nodes() const {
-  std::vector<NodeView> views;
-  for (const auto& [index, node] : nodes_.all()) {
-    views.push_back(
-        {index, node.registered, node.gave_up, node.processes, availability_.HeldCount(index)});
-  }
-  return views;
+// "": for the script, as far as is known.
+std::string Coordinator::WhyStill() const {
+  if (std::string silent = nodes_.Silent(); !silent.empty()) return silent;
+  if (std::string waits = WaitsFor(); !waits.empty()) return waits;
+  return nodes_.registered() == 0 ? "no node is there" : "";
+}
+
+std::string Coordinator::Check(Instant now) const {
+  std::string wrong = availability_.Check();
+  return wrong.empty() ? answers_.Check(now) : wrong;
 }
 
 }  // namespace parallelrun

@@ -108,7 +108,7 @@ bool HttpCalls::HandlePublic(const std::shared_ptr<HttpExchange>& exchange) {
   const HttpRequest& request = exchange->request();
   if (request.method != "GET") return false;
   if (request.path == "/healthz" || request.path == "/readyz") {
-    const Duration unseen = Now() - coordinator_.looked_at();
+    const Duration unseen = Now() - coordinator_.newest().looked_at();
     const bool lives = unseen < kUnseenLimit;
     exchange->Respond(lives ? TextResponse(200, "ok\n")
                             : TextResponse(503, fmt::format("the state folder could not be looked "
@@ -165,7 +165,7 @@ HttpResponse HttpCalls::Register(uint32_t node, const std::string& body) {
   const std::string agent =
       fmt::format("{}:{}:{}", host, Number(*request, "pid"), Text(*request, "instance"));
   const uint64_t pod = Number(*request, "pod");
-  if (coordinator_.Superseded(node, agent, pod)) {
+  if (coordinator_.nodes().Superseded(node, agent, pod)) {
     return ErrorResponse(409, "Stale",
                          fmt::format("another agent has taken the place of node {}'s on {}: this "
                                      "one ends",
@@ -197,7 +197,7 @@ HttpResponse HttpCalls::Leave(uint32_t node, const std::string& body) {
 void HttpCalls::Exchange(const std::shared_ptr<HttpExchange>& exchange, uint32_t node) {
   const Result<ExchangeRequest> request = DecodeExchangeRequest(exchange->request().body);
   if (!request.ok()) {
-    const bool known = coordinator_.IsRegistered(node, IncarnationOf(exchange->request().body));
+    const bool known = coordinator_.nodes().InForce(node, IncarnationOf(exchange->request().body));
     return exchange->Respond(known ? Refusal(request.error()) : Refusal(RegisterAgain(node)));
   }
   const auto answer = [exchange](const Result<ExchangeReply>& reply) {

@@ -74,18 +74,19 @@ std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTim
                   {"withoutElement", losses.reported}};
   out["listingDone"] = state.plan_ended();
   out["rows"] = counts.rows;
-  out["perSecond"] = std::round(coordinator.rate().PerSecond() * 100) / 100;
+  out["perSecond"] = std::round(coordinator.told().rate().PerSecond() * 100) / 100;
   const std::optional<Duration> left =
-      state.plan_ended() ? coordinator.rate().Remaining(counts.planned - settled) : std::nullopt;
+      state.plan_ended() ? coordinator.told().rate().Remaining(counts.planned - settled)
+                         : std::nullopt;
   out["secondsRemaining"] =
       left ? json(static_cast<int64_t>(std::ceil(ToSeconds(*left)))) : json(nullptr);
   out["nodes"] = json::array();
-  for (const NodeView& node : coordinator.nodes()) {
-    out["nodes"].push_back({{"index", node.index},
+  for (const auto& [index, node] : coordinator.nodes().all()) {
+    out["nodes"].push_back({{"index", index},
                             {"registered", node.registered},
                             {"gaveUp", node.gave_up},
                             {"processes", node.processes},
-                            {"held", node.held}});
+                            {"held", coordinator.availability().HeldCount(index)}});
   }
   out["errors"] = json::array();
   for (const DistinctError& e : state.errors().Top(kErrorsTold)) {
@@ -99,8 +100,8 @@ std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTim
                              {"process", fmt::format("process{:03}", e.process)},
                              {"log", e.log}});
   }
-  out["initFailures"] = {{"count", coordinator.init_failures()},
-                         {"message", coordinator.init_error()}};
+  out["initFailures"] = {{"count", coordinator.program_errors().init_failures()},
+                         {"message", coordinator.program_errors().init_error()}};
   out["failedAttempts"] = state.errors().total();
   out["paused"] = coordinator.WaitsFor();
   out["warning"] = warning;
@@ -164,7 +165,7 @@ std::string Metrics(const Coordinator& coordinator, uint32_t epoch) {
       .Set(state.plan_ended() ? 1 : 0);
   gauge("parallelrun_nodes_registered", "Nodes that are registered.")
       .Add({})
-      .Set(static_cast<double>(coordinator.registered_nodes()));
+      .Set(static_cast<double>(coordinator.nodes().registered()));
   gauge("parallelrun_epoch", "The coordinator's epoch.").Add({}).Set(epoch);
   gauge("parallelrun_paused", "1 while the ledger cannot be written.")
       .Add({})
@@ -182,7 +183,7 @@ std::string Metrics(const Coordinator& coordinator, uint32_t epoch) {
   for (size_t i = 0; i < kRefusals; ++i) {
     const auto why = static_cast<RefusalReason>(i);
     refused.Add({{"reason", RefusalName(why)}})
-        .Increment(static_cast<double>(coordinator.refusals().count(why)));
+        .Increment(static_cast<double>(coordinator.told().refusals().count(why)));
   }
   return prometheus::TextSerializer().Serialize(registry.Collect());
 }

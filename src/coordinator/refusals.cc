@@ -34,6 +34,11 @@ const char* Words(RefusalReason why) {
 
 }  // namespace
 
+RefusedReport::Kind KindOf(const Finished& done) {
+  return done.kind == Finished::Kind::kFailed ? RefusedReport::Kind::kFailedAttempt
+                                              : RefusedReport::Kind::kResult;
+}
+
 const char* RefusalName(RefusalReason why) {
   switch (why) {
     case RefusalReason::kStale: return "stale";

@@ -36,6 +36,7 @@ struct RefusedReport {
   Kind kind = Kind::kLease;
   RefusalReason why = RefusalReason::kStale;
 };
+RefusedReport::Kind KindOf(const Finished& done);
 
 class Refusals {
  public:

@@ -338,16 +338,17 @@ void CoordinatorServer::OnLooked(Instant begun, const Status& newest) {
 }
 
 void CoordinatorServer::AfterEvent() {
-  metrics_.Add(coordinator_.TakeMetrics());
+  metrics_.Add(coordinator_.told().TakeMetrics());
   if (ending_) return;
   if (!looking_ && coordinator_.WantsLook(Now())) {
     looking_ = true;
     looker_.Ask();
   }
-  if (coordinator_.superseded()) {
+  if (coordinator_.newest().superseded()) {
     return End(CoordinatorExit::kSuperseded, "superseded by a newer epoch");
   }
-  if (!coordinator_.lost().empty()) return EndFor({Code::kNotFound, coordinator_.lost()});
+  if (!coordinator_.newest().lost().empty())
+    return EndFor({Code::kNotFound, coordinator_.newest().lost()});
   if (!flushing_ && ledger_.appended() > ledger_.durable()) {
     flushing_ = true;
     {
@@ -381,14 +382,14 @@ void CoordinatorServer::AfterEvent() {
         first_lost_ = FirstLostItems(state_, coordinator_.rules(), plan_, kMostLostNames);
       }
       const bool late = Now() - ended_at_ > options_.leave_limit;
-      if (coordinator_.registered_nodes() == 0 || late) {
+      if (coordinator_.nodes().registered() == 0 || late) {
         End(state_.verdict()->outcome == Outcome::kSucceeded ? CoordinatorExit::kSucceeded
                                                              : CoordinatorExit::kFailed);
       }
       break;
     }
     case Coordinator::Phase::kDraining:
-      if (coordinator_.registered_nodes() == 0 && ledger_.appended() == ledger_.durable()) {
+      if (coordinator_.nodes().registered() == 0 && ledger_.appended() == ledger_.durable()) {
         End(CoordinatorExit::kDrained, "drained by request");
       }
       break;
@@ -398,7 +399,7 @@ void CoordinatorServer::AfterEvent() {
 
 void CoordinatorServer::Tick() {
   coordinator_.Tick(Now());
-  if (coordinator_.registered_nodes() > 0) heard_at_ = Now();
+  if (coordinator_.nodes().registered() > 0) heard_at_ = Now();
   if (Now() - std::max(heard_at_, calls_.heard_at()) > options_.ownerless_limit) {
     const std::string because =
         fmt::format("no node was there and nobody called for {} (ownerlessSeconds)",
@@ -435,7 +436,7 @@ void CoordinatorServer::WriteOverview() {
 }
 
 void CoordinatorServer::LogRefusals() {
-  for (const Refusals::Line& line : coordinator_.TakeRefusals()) {
+  for (const Refusals::Line& line : coordinator_.told().TakeRefusals()) {
     spdlog::log(line.warns ? spdlog::level::warn : spdlog::level::info, "{}", line.text);
   }
 }

@@ -198,7 +198,7 @@ void SimCoordinator::Refuse(const Error& why) {
 void SimCoordinator::Register(uint32_t node, const std::string& agent, uint64_t pod,
                               uint32_t processes, uint64_t run, const Reply& reply) {
   const bool of_another_run = run != 0 && run != ledger_->run_id();
-  if (of_another_run || coordinator_->Superseded(node, agent, pod)) {
+  if (of_another_run || coordinator_->nodes().Superseded(node, agent, pod)) {
     return reply({World::Answer::Kind::kRefused, {}, {}, 0, 0});
   }
   const NodeRegistration registration = coordinator_->Register(node, agent, processes, Now(), pod);
@@ -256,7 +256,7 @@ void SimCoordinator::CheckCompany(uint32_t node, const ExchangeReply& reply) {
     if (most != JobState::kAnyCompany) suspects_[{leased.id, leased.fence}] = most;
   }
   if (suspects_.empty()) return;
-  const std::vector<Held> held = coordinator_->HeldBy(node);
+  const std::vector<Held> held = coordinator_->availability().HeldBy(node);
   for (const Held& one : held) {
     const auto suspect = suspects_.find({one.id, one.lease.fence});
     if (suspect == suspects_.end() || held.size() <= suspect->second) continue;
@@ -373,7 +373,7 @@ std::string SimCoordinator::Describe() const {
       "epoch {}: phase {}, {} planned{}, {} succeeded, {} failed, {} leased, {} nodes, {}{}{}",
       epoch(), static_cast<int>(coordinator_->phase()), counts.planned,
       state_.plan_ended() ? "" : " so far", counts.succeeded, counts.failed,
-      coordinator_->running(), coordinator_->registered_nodes(), coordinator_->paused(),
+      coordinator_->running(), coordinator_->nodes().registered(), coordinator_->paused(),
       flushing_ ? ", flushing" : "", publishing_ ? ", publishing" : "");
 }
 
@@ -420,7 +420,7 @@ void SimCoordinator::OnPublished(const Result<Publication>& published) {
 
 void SimCoordinator::AfterEvent() {
   if (ending_ || !coordinator_) return;
-  if (coordinator_->superseded()) return End(CoordinatorExit::kSuperseded);
+  if (coordinator_->newest().superseded()) return End(CoordinatorExit::kSuperseded);
   if (!looking_ && coordinator_->WantsLook(Now())) Look();
   if (!flushing_ && ledger_->appended() > ledger_->durable()) {
     flushing_ = true;
@@ -439,7 +439,7 @@ void SimCoordinator::AfterEvent() {
       break;
     case Coordinator::Phase::kEnded: {
       if (!ended_at_) ended_at_ = Now();
-      if (coordinator_->registered_nodes() == 0 || Now() - *ended_at_ > kLeaveLimit) {
+      if (coordinator_->nodes().registered() == 0 || Now() - *ended_at_ > kLeaveLimit) {
         const bool succeeded = state_.verdict()->outcome == parallelrun::Outcome::kSucceeded;
         world_.oracle().Ended(epoch(), succeeded, state_);
         CompareWithReplay();
@@ -448,7 +448,7 @@ void SimCoordinator::AfterEvent() {
       break;
     }
     case Coordinator::Phase::kDraining:
-      if (coordinator_->registered_nodes() == 0 && ledger_->appended() == ledger_->durable()) {
+      if (coordinator_->nodes().registered() == 0 && ledger_->appended() == ledger_->durable()) {
         End(CoordinatorExit::kDrained);
       }
       break;

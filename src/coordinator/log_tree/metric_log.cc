@@ -9,10 +9,10 @@ namespace parallelrun {
 
 using nlohmann::json;
 
-void MetricLog::Add(const std::vector<Coordinator::Metric>& metrics) {
+void MetricLog::Add(const std::vector<Told::Metric>& metrics) {
   if (metrics.empty()) return;
   std::string lines;
-  for (const Coordinator::Metric& metric : metrics) {
+  for (const Told::Metric& metric : metrics) {
     json value = json::parse(metric.json, nullptr, false);
     if (!value.is_object() || !value.contains("name") || !value["name"].is_string()) continue;
     value["node"] = metric.node;

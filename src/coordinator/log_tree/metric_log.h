@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "coordinator/coordinator.h"
+#include "coordinator/core/told.h"
 #include "coordinator/log_tree/log_writer.h"
 
 namespace parallelrun {
@@ -20,7 +20,7 @@ class MetricLog {
   explicit MetricLog(LogWriter& writer) : writer_(writer) {}
 
   // What is not a JSON object with a `name` is dropped: it came from user code.
-  void Add(const std::vector<Coordinator::Metric>& metrics);
+  void Add(const std::vector<Told::Metric>& metrics);
 
   // Name to last value, as JSON text of an object.
   const std::map<std::string, std::string>& latest() const { return latest_; }

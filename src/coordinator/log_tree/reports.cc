@@ -123,7 +123,8 @@ std::string OverviewLine(const Coordinator& coordinator, Duration elapsed, WallT
                       state.plan_ended() ? "" : "at least ", counts.planned, ClockText(elapsed),
                       counts.failed);
   const std::optional<Duration> left =
-      state.plan_ended() ? coordinator.rate().Remaining(counts.planned - settled) : std::nullopt;
+      state.plan_ended() ? coordinator.told().rate().Remaining(counts.planned - settled)
+                         : std::nullopt;
   if (left && end.empty()) line += fmt::format(" Estimated remaining time {}.", ClockText(*left));
   return line + end + "\n";
 }

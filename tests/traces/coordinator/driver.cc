@@ -265,7 +265,7 @@ class Driver {
   void Superseded(Command& c) {
     const uint32_t node = ReadNode(c);
     const std::string agent = c.Text("agent");
-    const bool is = core().Superseded(node, agent, c.Number("pod", 0));
+    const bool is = core().nodes().Superseded(node, agent, c.Number("pod", 0));
     Line(fmt::format("{} {}", agent, is ? "may not register any more" : "may register"));
   }
   void PodEnded(Command& c) {
@@ -369,22 +369,22 @@ class Driver {
     if (!core().WaitsFor().empty()) Line("waits: " + core().WaitsFor());
   }
   void NodesThere(Command&) {
-    for (const NodeView& node : core().nodes()) {
-      Line(fmt::format("node {}: {}, holds {}", node.index,
+    for (const auto& [index, node] : core().nodes().all()) {
+      Line(fmt::format("node {}: {}, holds {}", index,
                        node.gave_up      ? "gave up"
                        : node.registered ? "there"
                                          : "away",
-                       node.held));
+                       core().availability().HeldCount(index)));
     }
   }
   void Refusals(Command&) {
-    for (const auto& line : core().TakeRefusals()) {
+    for (const auto& line : core().told().TakeRefusals()) {
       Line((line.warns ? "warning: " : "told: ") + line.text);
     }
   }
 
   void SayPhase() {
-    if (core().superseded() && !superseded_) {
+    if (core().newest().superseded() && !superseded_) {
       superseded_ = true;
       Line("the coordinator is superseded");
     }

@@ -190,7 +190,7 @@ TEST(CoordinatorControl, AnEvictedPodLosesNothing) {
   h.End(0, 5, "Evicted");
   EXPECT_EQ(h.core->pending(), 1U);
   EXPECT_EQ(h.state.batches()[0].losses, 0U);
-  EXPECT_EQ(h.core->registered_nodes(), 0U);
+  EXPECT_EQ(h.core->nodes().registered(), 0U);
 }
 
 TEST(CoordinatorControl, TheEndOfAnotherPodIsNotThisOnes) {
@@ -201,7 +201,7 @@ TEST(CoordinatorControl, TheEndOfAnotherPodIsNotThisOnes) {
   h.End(0, 5, "OOMKilled");  // the one before, told late
   h.End(3, 5, "OOMKilled");  // of a node that nobody knows
   EXPECT_EQ(h.core->running(), 1U);
-  EXPECT_EQ(h.core->registered_nodes(), 1U);
+  EXPECT_EQ(h.core->nodes().registered(), 1U);
   h.End(0, 6, "Error");
   EXPECT_EQ(h.state.batches()[0].losses, 1U);
 }
@@ -267,15 +267,15 @@ TEST(CoordinatorControl, MemoryThatDoesNotSufficeForInitEndsTheJob) {
 TEST(CoordinatorControl, OneOfTwoAgentsOfANodeIsSuperseded) {
   CoordinatorHarness h;
   h.core->Register(0, "old", 1, h.now());
-  EXPECT_FALSE(h.core->Superseded(0, "old", 0));
-  EXPECT_FALSE(h.core->Superseded(0, "new", 0));
+  EXPECT_FALSE(h.core->nodes().Superseded(0, "old", 0));
+  EXPECT_FALSE(h.core->nodes().Superseded(0, "new", 0));
   h.core->Register(0, "new", 1, h.now());
-  EXPECT_TRUE(h.core->Superseded(0, "old", 0));
-  EXPECT_FALSE(h.core->Superseded(0, "new", 0));
+  EXPECT_TRUE(h.core->nodes().Superseded(0, "old", 0));
+  EXPECT_FALSE(h.core->nodes().Superseded(0, "new", 0));
   // Pods have numbers: after a restart of the coordinator the older one may come first or last.
   h.core->Register(1, "pod9", 1, h.now(), 9);
-  EXPECT_TRUE(h.core->Superseded(1, "pod5", 5));
-  EXPECT_FALSE(h.core->Superseded(1, "pod11", 11));
+  EXPECT_TRUE(h.core->nodes().Superseded(1, "pod5", 5));
+  EXPECT_FALSE(h.core->nodes().Superseded(1, "pod11", 11));
 }
 
 }  // namespace

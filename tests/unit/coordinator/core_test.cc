@@ -55,7 +55,7 @@ TEST(CoordinatorCore, AnotherIncarnationOrSettingIsStale) {
   request.settings_digest = 1;
   EXPECT_EQ(h.Send(1, request)->error->code, Code::kStale);
   EXPECT_EQ(h.Send(5, h.Request({1, 1}))->error->code, Code::kStale);
-  EXPECT_FALSE(h.core->superseded());
+  EXPECT_FALSE(h.core->newest().superseded());
 }
 
 TEST(CoordinatorCore, HearingOfAHigherEpochMakesItLook) {
@@ -63,7 +63,7 @@ TEST(CoordinatorCore, HearingOfAHigherEpochMakesItLook) {
   h.Join(0);  // it has just looked
   h.files.Put("/job/state/epochs/" + LogName(2), "");
   h.Send(0, h.Request({2, 1}));
-  EXPECT_TRUE(h.core->superseded());
+  EXPECT_TRUE(h.core->newest().superseded());
 }
 
 // A volume that hangs: what a look saw counts from when it began, and grows old.
@@ -102,11 +102,11 @@ TEST(CoordinatorCore, AHigherEpochWithoutALogIsStale) {
   CoordinatorHarness h;
   h.Plan(1);
   EXPECT_EQ(h.Send(0, h.Request({2, 1}))->error->code, Code::kStale);
-  EXPECT_FALSE(h.core->superseded());
+  EXPECT_FALSE(h.core->newest().superseded());
   EXPECT_THAT(h.Send(0, h.Request(h.Join(0), 1))->leased, SizeIs(1));
   h.files.FailOperation(1, {Code::kInternal, "stat: Stale file handle"});
   EXPECT_EQ(h.Send(0, h.Request({2, 1}))->error->code, Code::kStale);
-  EXPECT_FALSE(h.core->superseded());
+  EXPECT_FALSE(h.core->newest().superseded());
 }
 
 TEST(CoordinatorCore, AResultIsSettledOnceDurableAndARepeatGetsTheSameAnswer) {
@@ -255,7 +255,7 @@ TEST(CoordinatorCore, DrainLeasesNothingMore) {
   EXPECT_THAT(said->leased, IsEmpty());
   EXPECT_EQ(said->directive, Directive::kDrain);
   h.core->Leave(0, in, h.now());
-  EXPECT_EQ(h.core->registered_nodes(), 0U);
+  EXPECT_EQ(h.core->nodes().registered(), 0U);
 }
 
 TEST(CoordinatorCore, NoProgressFailsTheJobButNotWhileNobodyWorks) {
@@ -348,7 +348,7 @@ TEST(CoordinatorCore, ANodeThatFallsSilentEndsTheJobInTheEnd) {
     h.Lease(0, in);
     if (left) h.core->Leave(0, in, h.now());
     for (int i = 0; i < 31; ++i) h.Advance(seconds(1));
-    EXPECT_EQ(h.core->registered_nodes(), 0U);
+    EXPECT_EQ(h.core->nodes().registered(), 0U);
     ASSERT_EQ(h.state.verdict().has_value(), !left);
     if (left) continue;
     EXPECT_EQ(h.state.verdict()->reason, "NoProgress");
@@ -418,7 +418,7 @@ TEST(CoordinatorCore, AFrozenCoordinatorExpiresNobodyWhenItWakes) {
   const LeaseName lease = h.Lease(0, in);
   h.Advance(seconds(60));
   EXPECT_EQ(h.core->running(), 1U);
-  EXPECT_EQ(h.core->registered_nodes(), 1U);
+  EXPECT_EQ(h.core->nodes().registered(), 1U);
   EXPECT_THAT(h.Hold(0, in, lease)->refused, IsEmpty());
 }
 
@@ -466,7 +466,7 @@ TEST(CoordinatorCore, ASilentNodeIsForgottenAndItsLeaseExpires) {
   const Incarnation in = h.Join(0);
   h.Lease(0, in);
   for (int i = 0; i < 11; ++i) h.Advance(seconds(1));
-  EXPECT_EQ(h.core->registered_nodes(), 0U);
+  EXPECT_EQ(h.core->nodes().registered(), 0U);
   EXPECT_EQ(h.core->running(), 0U);
   EXPECT_EQ(h.core->pending(), 1U);
 }
@@ -517,12 +517,12 @@ TEST(CoordinatorCore, AVerdictWaitsUntilItCanBeSeenThatNoNewerEpochIsThere) {
     h.files.FailOperation(1, {Code::kInternal, "stat: Stale file handle"});
     h.core->OnDurable(h.now());
     h.Look();
-    EXPECT_FALSE(h.core->superseded());
+    EXPECT_FALSE(h.core->newest().superseded());
     EXPECT_EQ(h.core->phase(), Phase::kDeciding);
     EXPECT_EQ(said->answers, 0);
     if (newer) h.files.Put("/job/state/epochs/" + LogName(2), "");
     h.Advance(seconds(1));
-    EXPECT_EQ(h.core->superseded(), newer);
+    EXPECT_EQ(h.core->newest().superseded(), newer);
     EXPECT_EQ(h.core->phase(), newer ? Phase::kDeciding : Phase::kFinalizing);
     EXPECT_EQ(said->answers, newer ? 0 : 1);
   }

@@ -227,7 +227,7 @@ TEST(CoordinatorLeases, NothingIsAnsweredWithoutALookForANewerEpoch) {
   EXPECT_EQ(h.Send(0, h.Request(node, 1))->answers, 1) << "it looked a tenth of a lease ago";
   h.looks = true;
   h.Advance(milliseconds(100));
-  EXPECT_TRUE(h.core->superseded());
+  EXPECT_TRUE(h.core->newest().superseded());
   EXPECT_EQ(h.Send(0, h.Request(node, 1))->answers, 0);
 }
 

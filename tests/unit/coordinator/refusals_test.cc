@@ -22,17 +22,17 @@ using Kind = Finished::Kind;
 uint64_t All(const CoordinatorHarness& h) {
   uint64_t all = 0;
   for (size_t i = 0; i < kRefusals; ++i)
-    all += h.core->refusals().count(static_cast<RefusalReason>(i));
+    all += h.core->told().refusals().count(static_cast<RefusalReason>(i));
   return all;
 }
 
 uint64_t Count(const CoordinatorHarness& h, RefusalReason why) {
-  return h.core->refusals().count(why);
+  return h.core->told().refusals().count(why);
 }
 
 // One node's line.
 Refusals::Line TakeOne(CoordinatorHarness& h) {
-  const std::vector<Refusals::Line> lines = h.core->TakeRefusals();
+  const std::vector<Refusals::Line> lines = h.core->told().TakeRefusals();
   EXPECT_THAT(lines, SizeIs(1));
   return lines.empty() ? Refusals::Line{} : lines[0];
 }
@@ -69,7 +69,7 @@ TEST(CoordinatorRefusals, TheLateResultOfAFrozenNodeIsCountedAndTold) {
   EXPECT_EQ(line.text,
             "refused of node 0 (pod 5), as another attempt has settled it: the offer of mini-batch "
             "0 (fence 1.1, incarnation 1.3)");
-  EXPECT_THAT(h.core->TakeRefusals(), IsEmpty());
+  EXPECT_THAT(h.core->told().TakeRefusals(), IsEmpty());
 }
 
 TEST(CoordinatorRefusals, WhatIsNotTheReportersChangesNothing) {
@@ -92,7 +92,7 @@ TEST(CoordinatorRefusals, WhatIsNotTheReportersChangesNothing) {
   EXPECT_EQ(All(h), 6U);
   EXPECT_EQ(h.ledger->appended(), bytes);
   EXPECT_EQ(h.core->running(), 2U);
-  const std::vector<Refusals::Line> lines = h.core->TakeRefusals();
+  const std::vector<Refusals::Line> lines = h.core->told().TakeRefusals();
   ASSERT_THAT(lines, SizeIs(2));
   EXPECT_TRUE(lines[0].warns && lines[1].warns);
   EXPECT_THAT(lines[0].text,
@@ -117,7 +117,7 @@ TEST(CoordinatorRefusals, WhatIsToldAgainIsNoRefusal) {
     h.Sync();
   }
   EXPECT_EQ(All(h), 0U);
-  EXPECT_THAT(h.core->TakeRefusals(), IsEmpty());
+  EXPECT_THAT(h.core->told().TakeRefusals(), IsEmpty());
 }
 
 TEST(CoordinatorRefusals, AFailedAttemptOfALeaseThatIsOverIsNotATry) {
@@ -194,7 +194,7 @@ TEST(CoordinatorRefusals, AFloodIsALineForEachReason) {
   }
   EXPECT_EQ(Count(h, RefusalReason::kUnknown), 10'000U);
   EXPECT_EQ(Count(h, RefusalReason::kStale), 10'000U);
-  const std::vector<Refusals::Line> lines = h.core->TakeRefusals();
+  const std::vector<Refusals::Line> lines = h.core->told().TakeRefusals();
   ASSERT_THAT(lines, SizeIs(2));
   for (const Refusals::Line& line : lines) {
     EXPECT_LT(line.text.size(), 500U);

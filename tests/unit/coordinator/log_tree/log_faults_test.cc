@@ -40,16 +40,16 @@ Status WriteAll(Files& files, const JobState& state, const std::string& state_fo
   return {};
 }
 
-struct Way {
+struct LogWay {
   const char* name;
   FaultMoment moment;
   CrashMode crash;
 };
 
-class LogFaultsTest : public ::testing::TestWithParam<Way> {};
+class LogFaultsTest : public ::testing::TestWithParam<LogWay> {};
 
 TEST_P(LogFaultsTest, EveryOperationFailsOnceAndAReportIsWholeOrNone) {
-  const Way way = GetParam();
+  const LogWay way = GetParam();
   std::string report;
   std::string batches;
   for (uint64_t n = 1;; ++n) {
@@ -94,10 +94,10 @@ TEST_P(LogFaultsTest, EveryOperationFailsOnceAndAReportIsWholeOrNone) {
 
 INSTANTIATE_TEST_SUITE_P(
     Ways, LogFaultsTest,
-    ::testing::Values(Way{"LoseAll", FaultMoment::kBefore, CrashMode::kLoseAll},
-                      Way{"LoseSome", FaultMoment::kBefore, CrashMode::kLoseSome},
-                      Way{"AnswerLostLoseSome", FaultMoment::kAfter, CrashMode::kLoseSome},
-                      Way{"AnswerLostKeepAll", FaultMoment::kAfter, CrashMode::kKeepAll}),
+    ::testing::Values(LogWay{"LoseAll", FaultMoment::kBefore, CrashMode::kLoseAll},
+                      LogWay{"LoseSome", FaultMoment::kBefore, CrashMode::kLoseSome},
+                      LogWay{"AnswerLostLoseSome", FaultMoment::kAfter, CrashMode::kLoseSome},
+                      LogWay{"AnswerLostKeepAll", FaultMoment::kAfter, CrashMode::kKeepAll}),
     [](const auto& way) { return std::string(way.param.name); });
 
 }  // namespace

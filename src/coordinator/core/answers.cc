@@ -1,0 +1,133 @@
+#include "coordinator/core/answers.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+#include "base/mutation.h"
+#include "job/rate.h"
+
+namespace parallelrun {
+
+Directive Answers::DirectiveFor(uint32_t node) const {
+  return of_.ending.DirectiveFor(of_.nodes.Expected(node));
+}
+
+bool Answers::MayLease(const Waiter& waiting, Instant now) const {
+  return waiting.want > 0 &&
+         gates_.MayGet(waiting.node, waiting.incarnation, waiting.arrived, now) == Gate::kOpen;
+}
+
+uint64_t Answers::Grants(const Waiter& waiting, Instant now) const {
+  if (!MayLease(waiting, now)) return 0;
+  const uint64_t all = uint64_t{std::max(of_.nodes.expected(), 1U)} * std::max(processes_, 1U);
+  return GrantLimit(waiting.want, of_.availability.Available(waiting.node),
+                    of_.nodes.Find(waiting.node)->processes, all);
+}
+
+std::optional<LeaseName> Answers::GrantSecond(const Waiter& waiting, Instant now, Instant worked) {
+  const std::optional<Duration> slow = of_.attempts.Slow();
+  if (!slow || !MayLease(waiting, now)) return std::nullopt;
+  if (of_.availability.HeldCount(waiting.node) >= of_.nodes.Find(waiting.node)->processes) {
+    return std::nullopt;
+  }
+  return of_.availability.GrantSecond({waiting.node, waiting.incarnation, waiting.number}, *slow,
+                                      worked);
+}
+
+void Answers::WakeForSlow(Instant worked) {
+  const std::optional<Duration> slow = of_.attempts.Slow();
+  if (slow && of_.availability.HasSlow(*slow, worked)) waiters_.WakeHungry();
+}
+
+// A verdict is told once it is durable, so that nobody leaves for one that a crash undoes.
+bool Answers::MayTell() const {
+  return of_.ending.phase() != Ending::Phase::kDeciding || PARALLELRUN_MUTATED(kVerdictBeforeSync);
+}
+
+void Answers::AnswerWoken(Instant now, Instant worked) {
+  waiters_.ParksOver(now);
+  if (of_.availability.TakeFreed()) waiters_.WakeHungry();
+  if (of_.newest.superseded()) return;
+  const auto work = [&] {
+    const std::optional<Duration> slow = of_.attempts.Slow();
+    return of_.availability.HasAny() || (slow && of_.availability.HasSlow(*slow, worked));
+  };
+  uint64_t last = 0;
+  // What was planned and cannot be read is a verdict too: nobody hears more before it is durable.
+  while (MayTell()) {
+    Waiter* const waiting = waiters_.Next(last, work());
+    if (waiting == nullptr) return waiters_.AllSeen();
+    last = waiting->exchange;
+    // Nor those that came later: they stay woken, and the look that they wait for is on its way.
+    const bool may = of_.newest.MayAnswer(waiting->arrived, now);
+    if (!may && !PARALLELRUN_MUTATED(kNoLookForNewer)) return;
+    const bool durable =
+        PARALLELRUN_MUTATED(kAcknowledgeBeforeSync) || waiting->position <= of_.journal.durable();
+    if (durable && TryAnswer(*waiting, now, worked)) {
+      waiters_.Answered(*waiting);
+    } else {
+      waiters_.Wait(*waiting, durable);
+    }
+  }
+}
+
+bool Answers::Concerns(const Waiter& waiting, Instant now) const {
+  if (waiting.news || waiting.park_until <= now) return true;
+  switch (DirectiveFor(waiting.node)) {
+    case Directive::kGoOn: return false;
+    case Directive::kDrain:
+    case Directive::kFinish: return true;
+    // Once is enough for as long as shutdown() takes: its agent stays, and asks again and again.
+    case Directive::kClose: return !of_.ending.closing().WasTold(waiting.node, waiting.incarnation);
+  }
+  return true;
+}
+
+bool Answers::TryAnswer(Waiter& waiting, Instant now, Instant worked) {
+  const Directive what = DirectiveFor(waiting.node);  // a verdict from here on is not durable
+  const uint64_t grants = Grants(waiting, now);
+  std::optional<LeaseName> lease = grants == 0 ? GrantSecond(waiting, now, worked) : std::nullopt;
+  if (grants == 0 && !lease && !Concerns(waiting, now)) return false;
+  std::deque<std::string> works;  // stable addresses for the reply's views
+  size_t bytes = 0;
+  for (uint64_t i = 0; (lease || i < grants) && bytes < kMaxRowsBytes; ++i) {
+    if (!lease) {
+      lease = of_.availability.Grant({waiting.node, waiting.incarnation, waiting.number}, worked);
+    }
+    if (!lease) break;
+    Result<PlannedWork> work = of_.plan.Work(of_.journal.state(), lease->id);
+    if (!work.ok()) {
+      of_.availability.End(*lease);
+      of_.ending.Conclude({Outcome::kFailed, "LedgerUnreadable", work.error().message});
+      break;
+    }
+    works.push_back(std::move(work->work));
+    bytes += works.back().size();
+    waiting.reply.leased.push_back({lease->id, lease->fence, work->digest, works.back()});
+    lease.reset();
+  }
+  waiting.reply.epoch = of_.journal.epoch();
+  waiting.reply.directive = what;
+  if (what == Directive::kClose) of_.ending.closing().Told(waiting.node, waiting.incarnation);
+  waiting.answer(waiting.reply);
+  return true;
+}
+
+void Answers::Close(const Error& why) {
+  for (const auto& [exchange, waiter] : waiters_.TakeAll()) waiter.answer(why);
+}
+
+std::string Answers::Check(Instant now) const {
+  if (!of_.newest.Fresh(now) || of_.ending.phase() == Ending::Phase::kDeciding) return "";
+  for (const auto& [exchange, waiting] : waiters_.all()) {
+    if (waiting.position > waiters_.durable()) continue;
+    if (!Concerns(waiting, now) && Grants(waiting, now) == 0) continue;
+    return fmt::format("exchange {} of node {} waits for nothing", exchange, waiting.node);
+  }
+  return "";
+}
+
+}  // namespace parallelrun

@@ -1,0 +1,71 @@
+// Answers says which of the exchanges that wait is answered, and what with: what it is told, what
+// is leased to it, and the bytes of that. Whoever is woken is looked at in the order in which they
+// came, since what one gets is not there for the next. Pure but for the plan's bytes; not
+// thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/time.h"
+#include "coordinator/core/attempts.h"
+#include "coordinator/core/ending.h"
+#include "coordinator/core/gates.h"
+#include "coordinator/core/newest.h"
+#include "coordinator/core/nodes.h"
+#include "coordinator/core/waiters.h"
+#include "coordinator/plan/plan_store.h"
+#include "job/availability.h"
+
+namespace parallelrun {
+
+class Answers {
+ public:
+  struct Parts {
+    Journal& journal;
+    Availability& availability;
+    Nodes& nodes;
+    Newest& newest;
+    Ending& ending;
+    const Attempts& attempts;
+    PlanStore& plan;
+  };
+  // `processes`: of each node that is expected.
+  Answers(uint32_t processes, const Parts& parts)
+      : processes_(processes),
+        of_(parts),
+        gates_(of_.ending, of_.journal, of_.newest, of_.availability, of_.nodes) {}
+
+  Waiters& waiters() { return waiters_; }
+  const Gates& gates() const { return gates_; }
+
+  // Whoever was woken and can be answered: the end of each event.
+  void AnswerWoken(Instant now, Instant worked);
+  // Time alone makes something slow: whoever is idle may try it a second time.
+  void WakeForSlow(Instant worked);
+  // Answers everybody; before the process ends.
+  void Close(const Error& why);
+
+  // Whether anybody waits who could be answered, by a look at all; "": nobody. For tests. A second
+  // lease may come with the next tick.
+  std::string Check(Instant now) const;
+
+ private:
+  bool MayTell() const;
+  // There is something to say to it besides leases.
+  bool Concerns(const Waiter& waiting, Instant now) const;
+  bool TryAnswer(Waiter& waiting, Instant now, Instant worked);
+  bool MayLease(const Waiter& waiting, Instant now) const;
+  uint64_t Grants(const Waiter& waiting, Instant now) const;
+  // For a process that would be idle, what takes much longer than the others did.
+  std::optional<LeaseName> GrantSecond(const Waiter& waiting, Instant now, Instant worked);
+  Directive DirectiveFor(uint32_t node) const;
+
+  const uint32_t processes_;
+  const Parts of_;
+  const Gates gates_;
+  Waiters waiters_;
+};
+
+}  // namespace parallelrun

@@ -1,0 +1,73 @@
+// Attempts says what the end of an attempt means for its mini-batch: whether it is tried again, has
+// failed, is split, or is to be kept from company; and records it. A try is lost only by what
+// somebody reported, or by the death of a node that was in run() of it. How long the attempts of
+// this epoch took says what is slow. Pure but for the journal; not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/time.h"
+#include "coordinator/control.h"
+#include "coordinator/core/journal.h"
+#include "coordinator/plan/plan_store.h"
+#include "job/availability.h"
+#include "job/node_messages.h"
+
+namespace parallelrun {
+
+struct AttemptRules {
+  uint32_t max_try = 3;
+  uint32_t max_losses = 10;
+  bool isolate_failures = false;
+  bool speculation = false;
+  Duration slow_least = seconds(10);
+};
+
+class Attempts {
+ public:
+  Attempts(const AttemptRules& rules, Journal& journal, Availability& availability, PlanStore& plan)
+      : rules_(rules), journal_(journal), availability_(availability), plan_(plan) {}
+
+  // --- what its agent says, of a lease that is live and its own; `wall_us`: now, since 1970. Those
+  // that record give the position.
+  // run() has begun, or has not yet.
+  void Began(const HeldLease& held);
+  // All of its rows are there.
+  uint64_t Succeeded(uint32_t node, const Finished& done, int64_t wall_us);
+  uint64_t Failed(uint32_t node, const Finished& done, int64_t wall_us);
+  // It was not run, or its answer was never heard: nobody's loss.
+  void HandBack(const LeaseName& name);
+
+  // --- its node is gone, and what it held
+  // The node has left, or its pod was taken away.
+  void HandBackAll(uint32_t node);
+  // Its agent was replaced and may be at work still: nobody's loss, and nobody else's for as long
+  // as it may believe that it has them.
+  void SetAside(uint32_t node);
+  // The node died with `held`; `end`: of its pod, where that was told.
+  void NodeDied(uint32_t node, const std::vector<Held>& held, const PodEnd* end, int64_t wall_us);
+  // run() had begun under that lease when its node died, or nothing else was held.
+  void Lost(uint32_t node, const LeaseName& name);
+
+  // What runs longer than this may be tried a second time; nullopt while nothing may be.
+  std::optional<Duration> Slow() const;
+
+ private:
+  // What one more failed attempt means.
+  AttemptEnd EndOf(const LeaseName& name, Cause cause) const;
+  // Records it and ends its lease.
+  uint64_t Fail(const FailedRecord& failed, const LeaseName& lease);
+  void FailForMemory(const LeaseName& name, const PodEnd& end, int64_t wall_us);
+  void NarrowDown(const std::vector<Held>& held);
+
+  const AttemptRules rules_;
+  Journal& journal_;
+  Availability& availability_;
+  PlanStore& plan_;
+  double elapsed_seconds_ = 0;    // of the results of this epoch
+  uint64_t elapsed_results_ = 0;  // and their number
+};
+
+}  // namespace parallelrun

@@ -1,0 +1,27 @@
+#include "coordinator/core/gates.h"
+
+#include "base/mutation.h"
+
+namespace parallelrun {
+
+Gate Gates::MayGet(uint32_t node, const Incarnation& incarnation, Instant arrived,
+                   Instant now) const {
+  switch (ending_.phase()) {
+    case Ending::Phase::kRunning: break;
+    case Ending::Phase::kDraining: return Gate::kDrains;
+    case Ending::Phase::kClosing: return Gate::kJobCloses;
+    case Ending::Phase::kDeciding:
+    case Ending::Phase::kFinalizing:
+    case Ending::Phase::kEnded: return Gate::kJobOver;
+  }
+  if (!journal_.paused().empty()) return Gate::kDiskFull;
+  if (newest_.superseded()) return Gate::kSuperseded;
+  if (!newest_.MayAnswer(arrived, now) && !PARALLELRUN_MUTATED(kNoLookForNewer)) {
+    return Gate::kEpochUnsure;
+  }
+  if (availability_.awaits_nodes()) return Gate::kNotAllHeard;
+  if (!nodes_.Expected(node)) return Gate::kNotExpected;
+  return nodes_.InForce(node, incarnation) ? Gate::kOpen : Gate::kNotInForce;
+}
+
+}  // namespace parallelrun

@@ -1,0 +1,70 @@
+// Intake takes what one exchange says of mini-batches, from an agent that is in force: renews,
+// adopts, acknowledges, records or refuses. It lives for that exchange and gathers what came of it:
+// the answer as it grows, and facts for its caller. Call the Take functions in their order here.
+// Pure but for the journal; not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/time.h"
+#include "coordinator/core/attempts.h"
+#include "coordinator/core/journal.h"
+#include "coordinator/plan/plan_store.h"
+#include "coordinator/refusals.h"
+#include "job/availability.h"
+#include "job/node_messages.h"
+
+namespace parallelrun {
+
+class Intake {
+ public:
+  // What came of it.
+  struct Taken {
+    ExchangeReply reply;    // settled, refused, adopted
+    uint64_t position = 0;  // the answer waits until the ledger is durable up to here
+    bool heard = true;      // all that the node holds is known; false: an offer could not be read
+    bool moved = false;     // an attempt has ended
+    std::vector<const Finished*> failed;  // attempts that were recorded as failed; of the request
+    std::vector<RefusedReport> refused;
+  };
+
+  // All must outlive this. `worked`, `wall_us`: now, as working time and as wall time.
+  Intake(uint32_t node, const ExchangeRequest& request, Instant worked, int64_t wall_us,
+         Journal& journal, Availability& availability, Attempts& attempts, PlanStore& plan);
+
+  // Ends the leases of answers that the node will never see.
+  void TakeUnheard();
+  void TakeHeld();
+  void TakeOffered();
+  void TakeParts();
+  void TakeFinished();
+
+  Taken& taken() { return taken_; }
+
+ private:
+  // It has that mini-batch, and goes on if nobody else does.
+  void Adopt(const LeaseName& name, RefusedReport::Kind kind, bool started);
+  void TakeOne(const Finished& done);
+  // Not under a lease of its own that is live.
+  void TakeLate(const Finished& done);
+  // Acknowledges `name` if its record is in the ledger already.
+  bool Repeated(const LeaseName& name);
+  void Refuse(const LeaseName& name, RefusedReport::Kind kind, RefusalReason why);
+  // It may be in run() of it all the same, for as long as it has not heard.
+  void RefuseAndHold(const LeaseName& name, RefusedReport::Kind kind, RefusalReason why);
+  RefusalReason WhyRefused(BatchId id) const;
+  void WaitFor(uint64_t position);
+
+  const Asker asker_;
+  const ExchangeRequest& request_;
+  const Instant worked_;
+  const int64_t wall_us_;
+  Journal& journal_;
+  Availability& availability_;
+  Attempts& attempts_;
+  PlanStore& plan_;
+  Taken taken_;
+};
+
+}  // namespace parallelrun

@@ -1,0 +1,75 @@
+#include "coordinator/core/program_errors.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "job/failure_text.h"
+#include "job/verdict.h"
+
+namespace parallelrun {
+namespace {
+
+// Before that, a fault that passes (a volume that is mounted late) may have spent the budget.
+constexpr Duration kStartsLeast = seconds(120);
+
+}  // namespace
+
+void ProgramErrors::InitFailed(std::string why) {
+  ++init_failures_;
+  init_error_ = std::move(why);
+}
+
+void ProgramErrors::GaveUp(std::string why) {
+  if (init_error_.empty()) init_error_ = std::move(why);
+}
+
+void ProgramErrors::KilledInInit(uint32_t node, uint32_t processes) {
+  init_failures_ += processes;
+  init_error_ = fmt::format(
+      "the container of node {} was killed for lack of memory (OOMKilled) before init() had "
+      "ended: raise spec.resources.limits.memory, or lower spec.processCountPerNode",
+      node);
+}
+
+void ProgramErrors::AttemptFailed(uint32_t node, uint32_t process, BatchId id,
+                                  std::string_view kind, std::string_view message) {
+  if (!OfProgram(kind, message)) return;
+  failed_[node].insert(process);
+  failed_at_.insert(WholeOf(id));
+}
+
+std::optional<Verdict> ProgramErrors::Judge(
+    const JobState& state, const Nodes& nodes, Instant worked,
+    const std::function<std::string(BatchId)>& items) const {
+  if (AllFailed(state, nodes.expected())) return ProgramVerdict(state, items);
+  if (!NoneStarts(state, nodes, worked)) return std::nullopt;
+  return Verdict{
+      Outcome::kFailed, "InitFailed",
+      fmt::format("init() failed in every process ({} times): {}", init_failures_, init_error_)};
+}
+
+// A name that is not defined fails each mini-batch at each try, for hours perhaps. But one branch
+// of the script may have it that few items reach, and a module may be missing on one node: so it
+// takes the word of every process of every node, on more than one mini-batch, and not one that
+// succeeded.
+bool ProgramErrors::AllFailed(const JobState& state, uint32_t nodes) const {
+  if (state.counts().succeeded > 0 || failed_at_.size() < 2) return false;
+  uint64_t failed = 0;
+  for (const auto& [node, processes] : failed_) {
+    failed += std::min<uint64_t>(processes.size(), processes_);
+  }
+  return failed >= uint64_t{nodes} * processes_;
+}
+
+// Every expected node has given up on init(), or the budget of the whole job is spent.
+bool ProgramErrors::NoneStarts(const JobState& state, const Nodes& nodes, Instant worked) const {
+  const size_t gave_up = nodes.gave_up();
+  if (gave_up > 0 && gave_up >= nodes.expected()) return true;
+  const uint64_t budget = uint64_t{2} * nodes.expected() * processes_;
+  return budget > 0 && init_failures_ >= budget && worked - started_ > kStartsLeast &&
+         state.counts().succeeded + state.counts().failed == 0 && !nodes.any_ready();
+}
+
+}  // namespace parallelrun

@@ -1,0 +1,59 @@
+// ProgramErrors gathers what speaks against the program rather than its data: processes that do not
+// come through init(), and attempts that fail by an error of the program, such as a name that is
+// not defined. It says when that is enough to end a job that has not one result. Times are working
+// time. Pure; not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "base/time.h"
+#include "coordinator/core/nodes.h"
+#include "job/ids.h"
+#include "job/job_state.h"
+
+namespace parallelrun {
+
+class ProgramErrors {
+ public:
+  // `processes`: of each node.
+  ProgramErrors(uint32_t processes, Instant worked) : processes_(processes), started_(worked) {}
+
+  // --- what was told
+  void InitFailed(std::string why);
+  // A node has tried init() for the last time.
+  void GaveUp(std::string why);
+  // A node's container ran out of memory before one of its processes was ready.
+  void KilledInInit(uint32_t node, uint32_t processes);
+  // Until one has succeeded.
+  void AttemptFailed(uint32_t node, uint32_t process, BatchId id, std::string_view kind,
+                     std::string_view message);
+
+  // --- what it means; nullopt: the job goes on
+  std::optional<Verdict> Judge(const JobState& state, const Nodes& nodes, Instant worked,
+                               const std::function<std::string(BatchId)>& items) const;
+
+  // Worker processes that did not come through their start, in this epoch, and the last one's
+  // error.
+  uint64_t init_failures() const { return init_failures_; }
+  const std::string& init_error() const { return init_error_; }
+
+ private:
+  bool AllFailed(const JobState& state, uint32_t nodes) const;
+  bool NoneStarts(const JobState& state, const Nodes& nodes, Instant worked) const;
+
+  const uint32_t processes_;
+  const Instant started_;
+  uint64_t init_failures_ = 0;
+  std::string init_error_;
+  // Of errors of the program: the processes of each node, and the mini-batches.
+  std::map<uint32_t, std::set<uint32_t>> failed_;
+  std::set<BatchId> failed_at_;
+};
+
+}  // namespace parallelrun

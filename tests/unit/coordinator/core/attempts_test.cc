@@ -1,0 +1,171 @@
+#include "coordinator/core/attempts.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/coordinator/core/journal_harness.h"
+
+namespace parallelrun {
+namespace {
+
+class AttemptsTest : public ::testing::Test {
+ protected:
+  using State = Availability::State;
+  static constexpr int64_t kWall = 17;
+
+  void Make(const AttemptRules& rules, uint32_t batches, uint32_t items = 1) {
+    LeaseRules leases;
+    leases.max_try = rules.max_try;
+    leases.speculation = rules.speculation;
+    h_ = std::make_unique<JournalHarness>(leases);
+    h_->Plan(batches, items);
+    attempts_ = std::make_unique<Attempts>(rules, *h_->journal, *h_->availability, *h_->plan);
+  }
+  State StateOf(BatchId id) const { return h_->availability->Of(id).state; }
+  void Fail(const LeaseName& name, Cause cause = Cause::kRun) {
+    Finished done = JournalHarness::Done(name, Finished::Kind::kFailed);
+    done.cause = cause;
+    attempts_->Failed(0, done, kWall);
+    h_->Sync();
+  }
+  // The node says that run() has begun.
+  Held Begin(uint32_t node, const LeaseName& name) const {
+    const HeldLease held{name.id, name.fence, true};
+    EXPECT_TRUE(h_->availability->Renew({1, node + 1}, held, JournalHarness::kStart));
+    attempts_->Began(held);
+    return h_->availability->HeldBy(node).front();
+  }
+
+  std::unique_ptr<JournalHarness> h_;
+  std::unique_ptr<Attempts> attempts_;
+};
+
+TEST_F(AttemptsTest, AResultSettlesAndWaitsForItsRecord) {
+  Make({}, 1);
+  const uint64_t position = attempts_->Succeeded(0, JournalHarness::Done(h_->Lease(0)), kWall);
+  EXPECT_EQ(position, h_->journal->appended());
+  EXPECT_EQ(StateOf(0), State::kSettled);
+  EXPECT_EQ(h_->state.counts().succeeded, 1U);
+}
+
+TEST_F(AttemptsTest, AFailureIsTriedAgainUntilTheTriesAreUsed) {
+  Make({.max_try = 2}, 1);
+  Fail(h_->Lease(0));
+  EXPECT_EQ(StateOf(0), State::kReady);
+  Fail(h_->Lease(0));
+  EXPECT_EQ(StateOf(0), State::kSettled);
+  EXPECT_EQ(h_->state.counts().failed, 1U);
+}
+
+TEST_F(AttemptsTest, WhatDoesNotFitItsTypesWillNotFitThenEither) {
+  Make({.max_try = 3}, 1);
+  Fail(h_->Lease(0), Cause::kMisfit);
+  EXPECT_EQ(h_->state.counts().failed, 1U);
+}
+
+TEST_F(AttemptsTest, TheLastFailureOfSeveralItemsSplitsThemWhereTheyAreIsolated) {
+  Make({.max_try = 1, .isolate_failures = true}, 1, 4);
+  Fail(h_->Lease(0));
+  EXPECT_EQ(StateOf(0), State::kSplit);
+  // A piece needs no second try: splitting it loses nothing.
+  const LeaseName piece = h_->Lease(0);
+  EXPECT_TRUE(IsPiece(piece.id));
+  Fail(piece);
+  EXPECT_EQ(StateOf(piece.id), State::kSplit);
+}
+
+TEST_F(AttemptsTest, WhatIsHandedBackIsNobodysLoss) {
+  Make({}, 1);
+  const LeaseName name = h_->Lease(0);
+  attempts_->HandBack(name);
+  EXPECT_EQ(StateOf(0), State::kReady);
+  EXPECT_EQ(h_->state.batch(0).losses, 0U);
+}
+
+TEST_F(AttemptsTest, WhatHadBegunOnANodeThatDiedIsALossAndWhatOnlyWaitedThereIsNot) {
+  Make({}, 2);
+  const LeaseName began = h_->Lease(0);
+  h_->Lease(0);
+  Begin(0, began);
+  attempts_->NodeDied(0, h_->availability->HeldBy(0), nullptr, kWall);
+  EXPECT_EQ(h_->state.batch(0).losses, 1U);
+  EXPECT_EQ(h_->state.batch(1).losses, 0U);
+  EXPECT_EQ(h_->availability->live(), 0U);
+}
+
+TEST_F(AttemptsTest, WhatWasAloneHadBegun) {
+  Make({}, 1);
+  h_->Lease(0);
+  attempts_->NodeDied(0, h_->availability->HeldBy(0), nullptr, kWall);
+  EXPECT_EQ(h_->state.batch(0).losses, 1U);
+}
+
+TEST_F(AttemptsTest, ALossTooManyIsAFailureWithoutTheFenceOfTheLease) {
+  Make({.max_losses = 2}, 1);
+  attempts_->Lost(0, h_->Lease(0));
+  const LeaseName last = h_->Lease(0);
+  attempts_->Lost(3, last);
+  EXPECT_EQ(h_->state.counts().lost, 1U);
+  EXPECT_EQ(StateOf(0), State::kSettled);
+  EXPECT_FALSE(h_->state.Recorded(last.id, last.fence)) << "a late report would be a repeat of it";
+}
+
+TEST_F(AttemptsTest, TheOnlyOneThatRanWhenTheMemoryWasUsedUpHasFailed) {
+  Make({.max_try = 1}, 2);
+  const LeaseName began = h_->Lease(0);
+  h_->Lease(0);
+  Begin(0, began);
+  const PodEnd end{0, 1, kOutOfMemory, 137};
+  attempts_->NodeDied(0, h_->availability->HeldBy(0), &end, kWall);
+  EXPECT_EQ(h_->state.counts().failed, 1U);
+  EXPECT_EQ(h_->state.errors().Top(1).at(0).kind, kOutOfMemory);
+  EXPECT_EQ(StateOf(1), State::kReady);
+}
+
+TEST_F(AttemptsTest, WhatAReplacedAgentHeldIsNobodyElsesWhileItMayGoOn) {
+  Make({}, 1);
+  h_->Lease(0);
+  attempts_->SetAside(0);
+  EXPECT_EQ(StateOf(0), State::kHeld);
+  h_->availability->TimePassed(JournalHarness::kStart + seconds(11));
+  EXPECT_EQ(StateOf(0), State::kReady);
+}
+
+TEST_F(AttemptsTest, ThatASuspectHasBegunIsRecordedOnceAndTakenBackWithIt) {
+  Make({}, 1);
+  attempts_->Lost(0, h_->Lease(0));
+  const LeaseName name = h_->Lease(0);
+  Begin(0, name);
+  const uint64_t appended = h_->journal->appended();
+  Begin(0, name);
+  EXPECT_EQ(h_->journal->appended(), appended);
+  EXPECT_TRUE(h_->state.started().contains(0));
+  attempts_->HandBack(name);
+  EXPECT_FALSE(h_->state.started().contains(0)) << "the next epoch would call it lost";
+}
+
+TEST_F(AttemptsTest, SlowIsSeveralTimesTheMeanAndNeverLittle) {
+  Make({.speculation = true, .slow_least = seconds(10)}, 2);
+  EXPECT_FALSE(attempts_->Slow()) << "nothing has ended yet";
+  Finished done = JournalHarness::Done(h_->Lease(0));
+  done.elapsed_ns = 20'000'000'000;
+  attempts_->Succeeded(0, done, kWall);
+  EXPECT_FALSE(attempts_->Slow()) << "there is something else to do";
+  h_->Lease(1);
+  EXPECT_EQ(attempts_->Slow(), seconds(60));
+}
+
+TEST_F(AttemptsTest, NothingIsRecordedAfterTheVerdict) {
+  Make({}, 2);
+  const LeaseName began = h_->Lease(0);
+  h_->Lease(0);
+  const Held held = Begin(0, began);
+  h_->journal->Add(VerdictRecord{Outcome::kFailed, 0, "Canceled", ""});
+  const uint64_t appended = h_->journal->appended();
+  attempts_->NodeDied(0, h_->availability->HeldBy(0), nullptr, kWall);
+  attempts_->Lost(0, {held.id, held.lease.fence});
+  EXPECT_EQ(h_->journal->appended(), appended);
+  EXPECT_EQ(h_->availability->live(), 0U);
+}
+
+}  // namespace
+}  // namespace parallelrun
