@@ -74,7 +74,7 @@ uint64_t Coordinator::Exchange(uint32_t index, const ExchangeRequest& request, I
   intake.TakeOffered();
   intake.TakeParts();
   intake.TakeFinished();
-  node.heard = node.heard || taken.heard;
+  if (taken.heard) nodes_.Hear(node);
   if (taken.moved) standstill_.Moved(working_.At(now));
   for (const Finished* const failed : taken.failed) {
     if (state().counts().succeeded > 0) break;  // then no error is every attempt's
@@ -112,7 +112,7 @@ void Coordinator::TakeEvents(uint32_t index, const ExchangeRequest& request, Int
     const std::string message(Bounded(event.message));
     const std::string where = event.log.empty() ? "" : fmt::format(" (log {})", Bounded(event.log));
     switch (event.kind) {
-      case ProcessEvent::Kind::kReady: node.ever_ready = true; break;
+      case ProcessEvent::Kind::kReady: nodes_.Ready(node); break;
       case ProcessEvent::Kind::kInitFailed: program_errors_.InitFailed(message + where); break;
       case ProcessEvent::Kind::kScriptUnusable:
         // One that starts too late is not needed any more.
@@ -125,7 +125,7 @@ void Coordinator::TakeEvents(uint32_t index, const ExchangeRequest& request, Int
       case ProcessEvent::Kind::kHeader:
         if (!decided() && state().header().empty()) journal_.Add(HeaderRecord{event.message});
         break;
-      case ProcessEvent::Kind::kNoRoom: node.no_room = message; break;
+      case ProcessEvent::Kind::kNoRoom: nodes_.NoRoom(node, message); break;
       case ProcessEvent::Kind::kRanOut: node.ran_out = message; break;
       case ProcessEvent::Kind::kGaveUp:
         nodes_.GiveUp(node);
@@ -171,7 +171,7 @@ void Coordinator::Leave(uint32_t index, const Incarnation& incarnation, Instant 
   working_.Pass(now);
   Nodes::Node* const node = nodes_.Find(index);
   if (node == nullptr || node->incarnation != incarnation) return;
-  Nodes::Depart(*node);
+  nodes_.Depart(*node);
   node->expired.clear();
   attempts_.HandBackAll(index);
   ending_.LoseShutdowns(state().shutdowns().OpenOf(index), "its node has left");
@@ -184,6 +184,7 @@ void Coordinator::ConnectionGone(uint64_t exchange, Instant now) {
   working_.Pass(now);
   const std::optional<uint32_t> node = answers_.waiters().Gone(exchange);
   if (!node) return;  // it has its answer
+  nodes_.CallEnded(*node);
   // Without speculation its agent may go on for as long as it was told.
   if (limits_.speculation) availability_.Shorten(*node, working_.At(now), limits_.broken_grace);
 }
@@ -205,7 +206,7 @@ void Coordinator::OnPodEnd(const PodEnd& end, Instant now) {
     attempts_.HandBackAll(end.node);
   }
   if (memory && !node.ever_ready) program_errors_.KilledInInit(end.node, node.processes);
-  Nodes::Depart(node);
+  nodes_.Depart(node);
   ending_.LoseShutdowns(state().shutdowns().OpenOf(end.node), "its pod has ended");
   answers_.waiters().Release(end.node, now);
   Decide(now);
@@ -300,7 +301,7 @@ void Coordinator::Unpause() {
 }
 
 bool Coordinator::WantsLook(Instant now) const {
-  if (PARALLELRUN_MUTATED(kNoLookForNewer)) return ending_.verdict_durable();
+  if (PARALLELRUN_MUTATED(kNoLookForNewer) && !ending_.verdict_durable()) return false;
   return newest_.Wants(now);
 }
 

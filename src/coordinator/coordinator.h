@@ -73,8 +73,9 @@ class Coordinator {
   void Unpause();
 
   // --- is this epoch the newest? A volume may hang, so the edge looks, in a thread of its own.
-  // Whether it should look now; it does one look at a time.
+  // Whether it should begin a look now, and that it does: there is one at a time.
   bool WantsLook(Instant now) const;
+  void LookBegins() { newest_.LookBegins(); }
   // What a look has seen that began at `begun`. A look counts from then on: what came since it may
   // not have seen.
   void OnLooked(Instant begun, const Status& seen, Instant now);

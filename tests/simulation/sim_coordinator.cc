@@ -315,13 +315,12 @@ void SimCoordinator::PlanNext() {
 
 // What it sees is of a moment after it began, and is heard of later still.
 void SimCoordinator::Look() {
-  looking_ = true;
+  coordinator_->LookBegins();
   const Instant begun = Now();
   const Duration sync = world_.scenario().sync;
   world_.OnCoordinator(id_, world_.Around(sync), [this, begun, sync](SimCoordinator& c) {
     const Status newest = c.ledger_->CheckNewest();
     world_.OnCoordinator(id_, world_.Around(sync), [begun, newest](SimCoordinator& later) {
-      later.looking_ = false;
       later.coordinator_->OnLooked(begun, newest, later.Now());
     });
   });
@@ -421,7 +420,7 @@ void SimCoordinator::OnPublished(const Result<Publication>& published) {
 void SimCoordinator::AfterEvent() {
   if (ending_ || !coordinator_) return;
   if (coordinator_->newest().superseded()) return End(CoordinatorExit::kSuperseded);
-  if (!looking_ && coordinator_->WantsLook(Now())) Look();
+  if (coordinator_->WantsLook(Now())) Look();
   if (!flushing_ && ledger_->appended() > ledger_->durable()) {
     flushing_ = true;
     Later(world_.Around(world_.scenario().sync), &SimCoordinator::Flush);

@@ -88,7 +88,6 @@ class SimCoordinator {
   PlanCursor cursor_;
   std::map<LeaseName, uint32_t> suspects_;  // leased, and the company that each may have
   std::map<uint32_t, uint64_t> newest_;     // exchange of a node
-  bool looking_ = false;
   bool flushing_ = false;
   bool publishing_ = false;
   bool ending_ = false;

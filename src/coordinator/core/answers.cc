@@ -67,6 +67,7 @@ void Answers::AnswerWoken(Instant now, Instant worked) {
     const bool durable =
         PARALLELRUN_MUTATED(kAcknowledgeBeforeSync) || waiting->position <= of_.journal.durable();
     if (durable && TryAnswer(*waiting, now, worked)) {
+      of_.nodes.CallEnded(waiting->node);
       waiters_.Answered(*waiting);
     } else {
       waiters_.Wait(*waiting, durable);

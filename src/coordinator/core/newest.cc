@@ -12,7 +12,7 @@ constexpr Duration kLate = seconds(2);              // longer than a volume that
 }  // namespace
 
 bool Newest::Wants(Instant now) const {
-  if (superseded_) return false;
+  if (superseded_ || looking_) return false;
   if (failed_at_ && now - *failed_at_ < kLookAgain) return false;
   // In good time, so that nobody has to wait for one.
   return asked_ || failed_at_ || now - looked_at_ >= look_ / 2;
@@ -27,6 +27,7 @@ void Newest::Named(uint32_t epoch, Instant now) {
 }
 
 void Newest::OnLooked(Instant begun, const Status& seen, Instant now) {
+  looking_ = false;
   asked_ = false;
   failed_at_.reset();
   if (!seen.ok()) {

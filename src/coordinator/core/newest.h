@@ -20,6 +20,8 @@ class Newest {
   // One that begins from now on is wanted.
   void Ask() { asked_ = true; }
   bool Wants(Instant now) const;
+  // None is wanted beside it, until OnLooked.
+  void LookBegins() { looking_ = true; }
   // Somebody named this newer epoch. Not believed unseen: it may come from before the state folder
   // was emptied, or be made up. No look that began before now counts any more; once one has seen no
   // such epoch, its name is heard without that, or a confused node could keep all others waiting.
@@ -51,6 +53,7 @@ class Newest {
   Instant looked_at_;
   bool looked_ = false;  // once
   bool asked_ = true;
+  bool looking_ = false;  // one is on its way
   uint32_t named_ = 0;                  // the highest epoch that was named
   uint32_t disproved_ = 0;              // the highest that was named, and not there
   std::optional<Instant> counts_from_;  // since an epoch was named: looks that begin from then on

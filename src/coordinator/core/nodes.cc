@@ -1,6 +1,7 @@
 #include "coordinator/core/nodes.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <spdlog/fmt/fmt.h>
 
@@ -31,6 +32,8 @@ Nodes::Before Nodes::BeforeIt(uint32_t index, const std::string& agent, uint64_t
 Nodes::Node& Nodes::Register(uint32_t index, const std::string& agent, uint64_t pod,
                              uint32_t processes, uint32_t epoch, Instant worked) {
   Node& node = nodes_[index];
+  Uncount(node);
+  node.index = index;
   if (!node.agent.empty() && node.agent != agent) {
     node.superseded.push_back(node.agent);
     if (node.superseded.size() > kAgentsRemembered) node.superseded.pop_front();
@@ -47,6 +50,8 @@ Nodes::Node& Nodes::Register(uint32_t index, const std::string& agent, uint64_t 
   node.ran_out.clear();
   node.incarnation = {epoch, ++last_incarnation_};
   ++node.registrations;
+  Count(node);
+  if (!node.watched) Watch(node);
   return node;
 }
 
@@ -64,28 +69,78 @@ bool Nodes::InForce(uint32_t index, const Incarnation& incarnation) const {
 }
 
 void Nodes::Depart(Node& node) {
+  Uncount(node);
   node.registered = false;
   node.silent = false;
+  Count(node);
+}
+
+// --- what a node says of itself
+
+void Nodes::Ready(Node& node) {
+  Uncount(node);
+  node.ever_ready = true;
+  Count(node);
 }
 
 void Nodes::GiveUp(Node& node) {
+  Uncount(node);
   node.gave_up = true;
-  any_gave_up_ = true;
+  Count(node);
+}
+
+void Nodes::NoRoom(Node& node, std::string why) {
+  Uncount(node);
+  node.no_room = std::move(why);
+  Count(node);
+}
+
+void Nodes::Hear(Node& node) {
+  Uncount(node);
+  node.heard = true;
+  Count(node);
+}
+
+// --- silence
+
+void Nodes::Watch(Node& node) {
+  node.watched = true;
+  watched_.insert({node.seen, node.index});
+}
+
+// It was there as long as its call was open: at the last tick, or since, when it began later.
+void Nodes::CallEnded(uint32_t index) {
+  Node* const node = Find(index);
+  if (node != nullptr) node->seen = std::max(node->seen, ticked_);
 }
 
 void Nodes::ForgetSilent(Instant worked, Duration limit,
                          const std::function<bool(uint32_t)>& calls) {
-  for (auto& [index, node] : nodes_) {
-    if (calls(index)) node.seen = worked;
-    if (!node.registered || worked - node.seen <= limit) continue;
+  ticked_ = worked;
+  while (!watched_.empty() && worked - watched_.begin()->first > limit) {
+    Node& node = nodes_.at(watched_.begin()->second);
+    watched_.erase(watched_.begin());
+    node.watched = false;
+    if (!node.registered) continue;
+    if (calls(node.index)) node.seen = worked;
+    if (worked - node.seen <= limit) {
+      Watch(node);
+      continue;
+    }
+    Uncount(node);
     node.registered = false;
     node.silent = true;
+    Count(node);
   }
 }
 
+// --- how many are to be there
+
 void Nodes::Expect(uint32_t count) {
+  for (const auto& [index, node] : nodes_) Uncount(node);
   expected_ = count;
   limited_ = true;
+  for (const auto& [index, node] : nodes_) Count(node);
 }
 
 std::vector<ProcessId> Nodes::OfNobody(std::vector<ProcessId> processes) const {
@@ -96,45 +151,36 @@ std::vector<ProcessId> Nodes::OfNobody(std::vector<ProcessId> processes) const {
   return processes;
 }
 
-bool Nodes::AllHeard() const {
-  for (uint32_t index = 0; index < expected_; ++index) {
-    const Node* const node = Find(index);
-    if (node == nullptr || !node->heard) return false;
+// --- counts
+
+void Nodes::Count(const Node& node, int by) {
+  const auto count = [by](size_t& of, bool counts) {
+    if (counts) of += static_cast<size_t>(by);
+  };
+  count(counts_.registered, node.registered);
+  count(counts_.without_room, node.registered && !node.no_room.empty());
+  count(counts_.ready, node.ever_ready);
+  count(counts_.gave_up, node.gave_up && Expected(node.index));
+  count(counts_.heard, node.heard && node.index < expected_);
+  if (by < 0) {
+    silent_.erase(node.index);
+  } else if (node.silent) {
+    silent_.insert(node.index);
   }
-  return true;
-}
-
-size_t Nodes::registered() const {
-  return static_cast<size_t>(std::count_if(nodes_.begin(), nodes_.end(),
-                                           [](const auto& one) { return one.second.registered; }));
-}
-
-size_t Nodes::gave_up() const {
-  if (!any_gave_up_) return 0;
-  return static_cast<size_t>(std::count_if(nodes_.begin(), nodes_.end(), [this](const auto& one) {
-    return one.second.gave_up && Expected(one.first);
-  }));
-}
-
-bool Nodes::any_ready() const {
-  return std::any_of(nodes_.begin(), nodes_.end(),
-                     [](const auto& one) { return one.second.ever_ready; });
 }
 
 bool Nodes::AnyAtWork() const {
-  return std::any_of(nodes_.begin(), nodes_.end(), [this](const auto& one) {
-    const Node& node = one.second;
-    return (node.registered && node.no_room.empty()) || (node.silent && Expected(one.first));
-  });
+  if (counts_.registered > counts_.without_room) return true;
+  return !silent_.empty() && Expected(*silent_.begin());
 }
 
+// --- for messages
+
 std::string Nodes::Silent() const {
+  if (registered() > 0) return "";
   std::string names;
-  for (const auto& [index, node] : nodes_) {
-    if (node.registered) return "";
-    if (node.silent && Expected(index)) {
-      names += fmt::format("{}{}", names.empty() ? "" : ", ", index);
-    }
+  for (const uint32_t index : silent_) {
+    if (Expected(index)) names += fmt::format("{}{}", names.empty() ? "" : ", ", index);
   }
   if (names.empty()) return "";
   return fmt::format(

@@ -8,7 +8,9 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/time.h"
@@ -21,6 +23,7 @@ namespace parallelrun {
 class Nodes {
  public:
   struct Node {
+    uint32_t index = 0;
     Incarnation incarnation;
     std::string agent;
     uint64_t pod = 0;                    // number; 0: unknown
@@ -35,7 +38,8 @@ class Nodes {
     std::string no_room;                   // why it begins nothing; "": it does
     std::string ran_out;                   // what its processes had no space for
     std::map<uint32_t, uint64_t> metrics;  // process to the number of its last metric
-    Instant seen;                          // last call
+    Instant seen;                          // last call; while one is open, it is there
+    bool watched = false;                  // its silence is looked for
     std::vector<Held> expired;             // of its agent
     bool heard = false;                    // in this epoch: what it holds is known
   };
@@ -62,11 +66,23 @@ class Nodes {
   bool Superseded(uint32_t index, const std::string& agent, uint64_t pod) const;
   bool InForce(uint32_t index, const Incarnation& incarnation) const;
   // It left, or its end was told: nobody waits for it.
-  static void Depart(Node& node);
+  void Depart(Node& node);
+
+  // --- what a node says of itself
+  // One of its processes came through init().
+  void Ready(Node& node);
   // Of init().
   void GiveUp(Node& node);
+  // It begins nothing for want of room; "": it does.
+  void NoRoom(Node& node, std::string why);
+  // All that it holds.
+  void Hear(Node& node);
+
+  // --- silence
+  // A call of that node was answered, or its connection broke.
+  void CallEnded(uint32_t index);
   // Those that have said nothing for `limit`, and that have no call open, are gone until they
-  // register again.
+  // register again. Each tick; looks at those whose time may have come, not at all.
   void ForgetSilent(Instant worked, Duration limit, const std::function<bool(uint32_t)>& calls);
 
   // --- how many are to be there
@@ -77,13 +93,13 @@ class Nodes {
   // Those whose node is neither there nor expected.
   std::vector<ProcessId> OfNobody(std::vector<ProcessId> processes) const;
   // Each of them has told in this epoch what it holds.
-  bool AllHeard() const;
+  bool AllHeard() const { return counts_.heard == expected_; }
 
   // --- counts
-  size_t registered() const;
-  // Of those expected, how many gave up on init(). Costs nothing while none did.
-  size_t gave_up() const;
-  bool any_ready() const;
+  size_t registered() const { return counts_.registered; }
+  // Of those expected, how many gave up on init().
+  size_t gave_up() const { return counts_.gave_up; }
+  bool any_ready() const { return counts_.ready > 0; }
   // Somebody could work, or should.
   bool AnyAtWork() const;
 
@@ -94,11 +110,28 @@ class Nodes {
   std::string WaitsFor() const;
 
  private:
+  struct Counts {
+    size_t registered = 0;
+    size_t without_room = 0;  // of these
+    size_t ready = 0;
+    size_t gave_up = 0;  // of those expected
+    size_t heard = 0;    // likewise
+  };
+
+  // All that is counted changes between these two.
+  void Uncount(const Node& node) { Count(node, -1); }
+  void Count(const Node& node, int by = 1);
+  void Watch(Node& node);
+
   std::map<uint32_t, Node> nodes_;
   uint32_t expected_;
   bool limited_ = false;
-  bool any_gave_up_ = false;
   uint32_t last_incarnation_ = 0;
+  Counts counts_;
+  std::set<uint32_t> silent_;
+  // Registered nodes, each once, by when it was seen, or earlier: it may have been seen since.
+  std::set<std::pair<Instant, uint32_t>> watched_;
+  Instant ticked_;
 };
 
 }  // namespace parallelrun

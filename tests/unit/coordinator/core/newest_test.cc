@@ -40,6 +40,16 @@ TEST(Newest, ALookIsWantedInGoodTimeAndAgainAfterOneThatFailed) {
   EXPECT_TRUE(newest.Hangs(kFirstLook + seconds(3)));
 }
 
+TEST(Newest, WhileALookIsOnItsWayNoOtherIsWanted) {
+  Newest newest(seconds(1), kFirstLook);
+  newest.LookBegins();
+  EXPECT_FALSE(newest.Wants(kFirstLook));
+  newest.Ask();
+  EXPECT_FALSE(newest.Wants(kFirstLook + seconds(9)));
+  newest.OnLooked(kFirstLook, {}, kFirstLook + seconds(9));
+  EXPECT_TRUE(newest.Wants(kFirstLook + seconds(9)));
+}
+
 TEST(Newest, ANamedEpochIsLookedForOnceBeforeAnybodyElseIsAnswered) {
   Newest newest(seconds(60), kFirstLook);
   newest.OnLooked(kFirstLook, {}, kFirstLook);

@@ -17,7 +17,7 @@ TEST(Nodes, OnlyTheLastRegistrationIsInForce) {
   EXPECT_FALSE(nodes.InForce(0, first));
   EXPECT_TRUE(nodes.InForce(0, second));
   EXPECT_EQ(nodes.Find(0)->registrations, 2U);
-  Nodes::Depart(*nodes.Find(0));
+  nodes.Depart(*nodes.Find(0));
   EXPECT_FALSE(nodes.InForce(0, second));
   EXPECT_EQ(nodes.registered(), 0U);
 }
@@ -55,7 +55,7 @@ TEST(Nodes, WhoSaysNothingAndHasNoCallOpenIsForgotten) {
   nodes.ForgetSilent(kMorning + seconds(11), seconds(10), first_calls);
   EXPECT_EQ(nodes.registered(), 1U);
   EXPECT_EQ(nodes.Silent(), "") << "the other one is at work";
-  Nodes::Depart(*nodes.Find(0));
+  nodes.Depart(*nodes.Find(0));
   EXPECT_EQ(nodes.Silent().substr(0, 28), "node 1 has said nothing: its");
   EXPECT_TRUE(nodes.AnyAtWork());
   nodes.Expect(1);
@@ -63,9 +63,69 @@ TEST(Nodes, WhoSaysNothingAndHasNoCallOpenIsForgotten) {
   EXPECT_FALSE(nodes.AnyAtWork());
 }
 
+TEST(Nodes, ACallThatWasOpenAtATickCountsUpToIt) {
+  Nodes nodes(1);
+  nodes.Register(0, "a", 0, 1, 7, kMorning);
+  const auto open = [](uint32_t) { return true; };
+  const auto none = [](uint32_t) { return false; };
+  nodes.ForgetSilent(kMorning + seconds(8), seconds(10), open);
+  nodes.CallEnded(0);
+  nodes.ForgetSilent(kMorning + seconds(18), seconds(10), none);
+  EXPECT_EQ(nodes.registered(), 1U);
+  nodes.ForgetSilent(kMorning + seconds(19), seconds(10), none);
+  EXPECT_EQ(nodes.registered(), 0U);
+  nodes.CallEnded(77);  // of a node that never came
+}
+
+TEST(Nodes, SilenceIsLookedForOnlyWhereItMayHaveLastedLongEnough) {
+  Nodes nodes(1000);
+  for (uint32_t i = 0; i < 1000; ++i) nodes.Register(i, "a", 0, 1, 7, kMorning);
+  int looks = 0;
+  const auto open = [&looks](uint32_t) { return ++looks > 0; };
+  for (int i = 1; i <= 50; ++i)
+    nodes.ForgetSilent(kMorning + milliseconds(200 * i), seconds(10), open);
+  EXPECT_EQ(looks, 0);
+  nodes.ForgetSilent(kMorning + seconds(11), seconds(10), open);
+  EXPECT_EQ(looks, 1000);
+  nodes.ForgetSilent(kMorning + seconds(12), seconds(10), open);
+  EXPECT_EQ(looks, 1000);
+  EXPECT_EQ(nodes.registered(), 1000U);
+}
+
+TEST(Nodes, ANodeThatRegistersAgainIsLookedForOnce) {
+  Nodes nodes(1);
+  int looks = 0;
+  const auto none = [&looks](uint32_t) { return ++looks < 0; };
+  nodes.Register(0, "a", 0, 1, 7, kMorning);
+  nodes.Depart(*nodes.Find(0));
+  nodes.Register(0, "a", 0, 1, 7, kMorning + seconds(5));
+  nodes.ForgetSilent(kMorning + seconds(12), seconds(10), none);
+  EXPECT_EQ(nodes.registered(), 1U);
+  EXPECT_EQ(looks, 1);
+  nodes.ForgetSilent(kMorning + seconds(16), seconds(10), none);
+  EXPECT_EQ(nodes.registered(), 0U);
+  EXPECT_EQ(looks, 2);
+  nodes.Register(0, "a", 0, 1, 7, kMorning + seconds(20));
+  nodes.ForgetSilent(kMorning + seconds(31), seconds(10), none);
+  EXPECT_EQ(nodes.registered(), 0U) << "and again after it was forgotten";
+}
+
+TEST(Nodes, ANodeWithoutRoomIsNotAtWork) {
+  Nodes nodes(1);
+  Nodes::Node& node = nodes.Register(0, "a", 0, 1, 7, kMorning);
+  nodes.NoRoom(node, "the disk is full");
+  EXPECT_FALSE(nodes.AnyAtWork());
+  EXPECT_EQ(nodes.WaitsFor(), "node 0: the disk is full");
+  nodes.NoRoom(node, "");
+  EXPECT_TRUE(nodes.AnyAtWork());
+  nodes.NoRoom(node, "the disk is full");
+  nodes.Register(0, "a", 0, 1, 7, kMorning);
+  EXPECT_TRUE(nodes.AnyAtWork()) << "it tells anew";
+}
+
 TEST(Nodes, AllAreHeardWhenEachThatIsExpectedWas) {
   Nodes nodes(2);
-  nodes.Register(0, "a", 0, 1, 7, kMorning).heard = true;
+  nodes.Hear(nodes.Register(0, "a", 0, 1, 7, kMorning));
   EXPECT_FALSE(nodes.AllHeard());
   nodes.GiveUp(nodes.Register(1, "b", 0, 1, 7, kMorning));
   EXPECT_FALSE(nodes.AllHeard());

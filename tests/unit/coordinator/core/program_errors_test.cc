@@ -59,7 +59,7 @@ TEST_F(ProgramErrorsTest, TheBudgetOfStartsIsTheWholeJobsAndNotSpentInAMoment) {
   EXPECT_EQ(Judge(kStart + seconds(121)), "InitFailed");
   EXPECT_EQ(errors_.init_failures(), 4U);
   EXPECT_EQ(errors_.init_error(), "no GPU at all");
-  nodes_.Register(0, "a", 0, 1, 1, kStart).ever_ready = true;
+  nodes_.Ready(nodes_.Register(0, "a", 0, 1, 1, kStart));
   EXPECT_EQ(Judge(kStart + seconds(121)), "") << "one has started";
 }
 
