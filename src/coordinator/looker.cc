@@ -12,11 +12,7 @@ Looker::Looker(const Clock& clock, std::function<Status()> look,
       thread_("look for newer", [this] { Run(); }) {}
 
 Looker::~Looker() {
-  {
-    const std::lock_guard lock(mutex_);
-    ends_ = true;
-  }
-  wake_.notify_all();
+  End();
   if (thread_.joinable()) thread_.join();
 }
 
@@ -28,12 +24,16 @@ void Looker::Ask() {
   wake_.notify_all();
 }
 
-bool Looker::Finish(Duration limit) {
+void Looker::End() {
   {
     const std::lock_guard lock(mutex_);
     ends_ = true;
   }
   wake_.notify_all();
+}
+
+bool Looker::Finish(Duration limit) {
+  End();
   return !thread_.joinable() || thread_.JoinFor(limit);
 }
 

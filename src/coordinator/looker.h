@@ -28,6 +28,7 @@ class Looker {
   bool Finish(Duration limit);
 
  private:
+  void End();
   void Run();
 
   const Clock& clock_;

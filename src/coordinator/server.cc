@@ -12,10 +12,7 @@
 #include "coordinator/log_tree/failed_items.h"
 #include "coordinator/log_tree/reports.h"
 #include "coordinator/lost_items.h"
-#include "coordinator/plan/input_store.h"
-#include "coordinator/plan/source.h"
 #include "coordinator/progress.h"
-#include "coordinator/types/types_json.h"
 
 namespace parallelrun {
 namespace {
@@ -26,20 +23,6 @@ constexpr Duration kRefusalsInterval = seconds(1);
 constexpr Duration kDiskFullRetry = seconds(1);
 constexpr Duration kReportsLimit = std::chrono::hours(1);
 constexpr size_t kMostLostNames = 5;
-// Bounds what the planner may be ahead of the disk: appended chunks wait in memory for their sync,
-// for as long as the disk is slow or full.
-constexpr size_t kChunksOnTheWay = 8;
-constexpr size_t kColumnsLine = 2000;  // bytes of what is told of an input's columns
-
-// The columns that the files must have that are not planned yet.
-Status KeepTypes(std::string_view types, PlanInput& input) {
-  input.decide_types = false;
-  if (input.kind == PlanKind::kParquet) return {};
-  const Result<TypedTable> table = TypesFromJson(types);
-  if (!table.ok()) return table.error();
-  for (const TypedColumn& column : table->columns) input.columns.push_back(column.name);
-  return {};
-}
 
 }  // namespace
 
@@ -57,6 +40,9 @@ CoordinatorServer::CoordinatorServer(ServerOptions options, Files& files, Ledger
       calls_({ledger.run_id(), ledger.epoch(), options_.coordinator, options_.agent_job},
              coordinator_, logs, loop_, clock_, [this] { return Progress(); }),
       started_(clock_.WallNow()),
+      planning_({files, ledger, state, coordinator_, loop_, clock_}, options_.inputs,
+                options_.forbidden, [this] { AfterEvent(); }),
+      flusher_(ledger, loop_, [this](const Result<uint64_t>& flushed) { OnFlushed(flushed); }),
       looker_(
           clock_, [this] { return ledger_.CheckNewest(); },
           [this](Instant begun, const Status& newest) {
@@ -64,27 +50,20 @@ CoordinatorServer::CoordinatorServer(ServerOptions options, Files& files, Ledger
           }) {}
 
 CoordinatorServer::~CoordinatorServer() {
-  AskThreadsToEnd();
-  for (Thread* thread : {&planner_, &flusher_, &publisher_, &reporter_}) {
+  (void)EndThreads(Duration());  // the parts wait for theirs when they go
+  for (Thread* thread : {&publisher_, &reporter_}) {
     if (thread->joinable()) thread->join();
   }
-  ledger_.GiveBackReserve();
-}
-
-void CoordinatorServer::AskThreadsToEnd() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  planning_.request_stop();
-  wake_.notify_all();
 }
 
 bool CoordinatorServer::EndThreads(Duration limit) {
-  AskThreadsToEnd();
+  planning_.Stop();
   bool ended = looker_.Finish(limit);
-  for (Thread* thread : {&planner_, &flusher_, &publisher_, &reporter_}) {
-    ended = (!thread->joinable() || thread->JoinFor(ended ? limit : Duration())) && ended;
+  const auto left = [&] { return ended ? limit : Duration(); };
+  ended = planning_.Finish(left()) && ended;
+  ended = flusher_.Finish(left()) && ended;
+  for (Thread* thread : {&publisher_, &reporter_}) {
+    ended = (!thread->joinable() || thread->JoinFor(left())) && ended;
   }
   return ended;
 }
@@ -131,143 +110,28 @@ Result<CoordinatorExit> CoordinatorServer::Run() {
   };
   loop_.OnSignal(SIGTERM, hand_over);
   loop_.OnSignal(SIGINT, hand_over);
-  flusher_ = Thread("ledger flush", [this] { FlushLoop(); });
-  TellTypes();
-  StartPlanning();
+  flusher_.Start();
+  planning_.Start();
   loop_.Post([this] { Tick(); });
   loop_.Run();
   if (lost_) return *lost_;
   return exit_;
 }
 
-// --- plan
-
-void CoordinatorServer::StartPlanning() {
-  if (state_.plan_ended() || coordinator_.phase() != Coordinator::Phase::kRunning) return;
-  PlanCursor cursor;
-  if (!state_.chunks().empty()) {
-    const Result<std::string> last = ledger_.Read(state_.chunks().back().place);
-    std::string_view bytes = last.ok() ? std::string_view(*last) : std::string_view();
-    const Result<DecodedRecord> decoded = DecodeRecord(bytes);
-    if (!decoded.ok()) return coordinator_.FailPlan(decoded.error(), Now());
-    cursor = CursorAfter(std::get<PlanChunkRecord>(decoded->record), options_.inputs);
-  }
-  std::vector<PlanInput> inputs = options_.inputs;
-  for (PlanInput& input : inputs) input.stop = planning_.get_token();
-  for (const auto& [index, types] : state_.types()) {
-    if (const Status kept = KeepTypes(types, inputs[index]); !kept.ok()) {
-      return coordinator_.FailPlan(kept.error(), Now());
-    }
-  }
-  planner_ = Thread(
-      "planner", [this, planner = std::make_shared<Planner>(
-                            std::move(inputs), FolderStores(files_, options_.forbidden), cursor)] {
-        PlanLoop(*planner);
-      });
-}
-
-void CoordinatorServer::PlanLoop(Planner& planner) {
-  for (;;) {
-    Result<std::optional<std::string>> next = planner.Next();
-    if (planning_.stop_requested()) return;
-    if (!next.ok()) {
-      loop_.Post([this, error = next.error()] {
-        coordinator_.FailPlan(error, Now());
-        AfterEvent();
-      });
-      return;
-    }
-    if (std::vector<std::string> notes = planner.TakeNotes(); !notes.empty()) {
-      loop_.Post([this, notes = std::move(notes)] { TellNotes(notes); });
-    }
-    if (!*next) break;
-    std::unique_lock lock(mutex_);
-    wake_.wait(lock, [this] { return stop_ || chunks_on_the_way_ < kChunksOnTheWay; });
-    if (stop_) return;
-    ++chunks_on_the_way_;
-    lock.unlock();
-    loop_.Post([this, chunk = std::move(**next)] {
-      if (const Status added = coordinator_.AddChunk(chunk, Now()); !added.ok()) {
-        coordinator_.FailPlan(added.error(), Now());
-      }
-      TellTypes();
-      undurable_chunks_.push_back(ledger_.appended());
-      AfterEvent();
-    });
-  }
-  loop_.Post([this] {
-    coordinator_.EndPlan(Now());
-    AfterEvent();
-  });
-}
-
-// Once for each input, however often this is asked for.
-void CoordinatorServer::TellTypes() {
-  for (const auto& [index, types] : state_.types()) {
-    if (index >= options_.inputs.size() || columns_.contains(index)) continue;
-    const PlanInput& input = options_.inputs[index];
-    if (input.kind == PlanKind::kParquet) continue;  // its files tell
-    const Result<TypedTable> table = TypesFromJson(types);
-    if (!table.ok()) continue;  // who reads a mini-batch with it says so
-    std::string line = ColumnsLine(*table, input, kColumnsLine);
-    if (options_.inputs.size() > 1) line = fmt::format("{}: {}", PlaceOf(input), line);
-    spdlog::info("{}", line);
-    columns_[index] = std::move(line);
-  }
-}
-
-void CoordinatorServer::TellNotes(const std::vector<std::string>& notes) {
-  for (const std::string& note : notes) {
-    spdlog::info("{}", note);
-    left_out_.push_back(note);
-  }
-}
-
-void CoordinatorServer::LetPlannerGoOn() {
-  size_t arrived = 0;
-  for (; !undurable_chunks_.empty() && undurable_chunks_.front() <= ledger_.durable(); ++arrived) {
-    undurable_chunks_.pop_front();
-  }
-  if (arrived == 0) return;
-  {
-    const std::lock_guard lock(mutex_);
-    chunks_on_the_way_ -= arrived;
-  }
-  wake_.notify_all();
-}
-
 // --- ledger
 
-void CoordinatorServer::FlushLoop() {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    wake_.wait(lock, [this] { return flush_wanted_ || stop_; });
-    if (!flush_wanted_) return;
-    flush_wanted_ = false;
-    lock.unlock();
-    const Result<uint64_t> flushed = ledger_.Flush();
-    loop_.Post([this, flushed] { OnFlushed(flushed); });
-    lock.lock();
-  }
-}
-
 void CoordinatorServer::OnFlushed(const Result<uint64_t>& flushed) {
-  flushing_ = false;
   if (flushed.ok()) {
     coordinator_.Unpause();
     coordinator_.OnDurable(Now());
-    LetPlannerGoOn();
+    planning_.Durable();
   } else if (flushed.error().code == Code::kNoSpace) {
     if (coordinator_.paused().empty()) {
       spdlog::error("paused: {}; free some space and the job goes on by itself",
                     flushed.error().message);
     }
     coordinator_.Pause(flushed.error().message);
-    flushing_ = true;  // until the retry
-    loop_.After(kDiskFullRetry, [this] {
-      flushing_ = false;
-      AfterEvent();
-    });
+    flusher_.Rest(kDiskFullRetry, [this] { AfterEvent(); });
   } else {
     // Linux forgets dirty pages after a failed sync: what is durable is known only by reading it
     // back, which the next epoch does.
@@ -328,11 +192,10 @@ void CoordinatorServer::OnPublished(const Result<Publication>& published) {
 
 std::string CoordinatorServer::Progress() const {
   return ProgressJson(coordinator_, ledger_.epoch(), started_, metrics_.latest(), options_.warning,
-                      columns_, left_out_, first_lost_, items_);
+                      planning_.columns(), planning_.left_out(), first_lost_, items_);
 }
 
 void CoordinatorServer::OnLooked(Instant begun, const Status& newest) {
-  looking_ = false;
   coordinator_.OnLooked(begun, newest, Now());
   AfterEvent();
 }
@@ -340,8 +203,8 @@ void CoordinatorServer::OnLooked(Instant begun, const Status& newest) {
 void CoordinatorServer::AfterEvent() {
   metrics_.Add(coordinator_.told().TakeMetrics());
   if (ending_) return;
-  if (!looking_ && coordinator_.WantsLook(Now())) {
-    looking_ = true;
+  if (coordinator_.WantsLook(Now())) {
+    coordinator_.LookBegins();
     looker_.Ask();
   }
   if (coordinator_.newest().superseded()) {
@@ -349,14 +212,7 @@ void CoordinatorServer::AfterEvent() {
   }
   if (!coordinator_.newest().lost().empty())
     return EndFor({Code::kNotFound, coordinator_.newest().lost()});
-  if (!flushing_ && ledger_.appended() > ledger_.durable()) {
-    flushing_ = true;
-    {
-      const std::lock_guard lock(mutex_);
-      flush_wanted_ = true;
-    }
-    wake_.notify_all();
-  }
+  flusher_.Flush();
   switch (coordinator_.phase()) {
     case Coordinator::Phase::kFinalizing:
       if (options_.publish.output_path.empty()) {
@@ -459,7 +315,7 @@ void CoordinatorServer::End(CoordinatorExit exit, const std::string& because) {
   ending_ = true;
   exit_ = exit;
   ended_because_ = because;
-  planning_.request_stop();
+  planning_.Stop();
   WriteOverview();
   LogRefusals();
   if (exit != CoordinatorExit::kSucceeded && exit != CoordinatorExit::kFailed) return Leave();

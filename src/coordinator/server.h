@@ -1,17 +1,12 @@
 // CoordinatorServer puts a Coordinator to work: HTTP in front, the ledger's syncs and the listing
-// on threads of their own, publishing at the end. One object runs one epoch, on the thread that
-// calls Run; its loop is the only thread that touches the Coordinator.
+// on threads of their own (Flusher, Planning), publishing at the end. One object runs one epoch, on
+// the thread that calls Run; its loop is the only thread that touches the Coordinator.
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -19,6 +14,7 @@
 #include "base/http/server.h"
 #include "base/thread.h"
 #include "coordinator/coordinator.h"
+#include "coordinator/flusher.h"
 #include "coordinator/http_calls.h"
 #include "coordinator/last_words.h"
 #include "coordinator/log_tree/log_folder.h"
@@ -26,6 +22,7 @@
 #include "coordinator/log_tree/metric_log.h"
 #include "coordinator/looker.h"
 #include "coordinator/plan/planner.h"
+#include "coordinator/planning.h"
 #include "coordinator/publisher.h"
 
 namespace parallelrun {
@@ -71,17 +68,10 @@ class CoordinatorServer {
 
  private:
   Status Listen();
-  void AskThreadsToEnd();
 
   // After every event: starts what the event made necessary.
   void AfterEvent();
   void Tick();
-  void StartPlanning();
-  void PlanLoop(Planner& planner);
-  void TellTypes();
-  void TellNotes(const std::vector<std::string>& notes);
-  void LetPlannerGoOn();
-  void FlushLoop();
   void OnFlushed(const Result<uint64_t>& flushed);
   void Publish();
   void OnPublished(const Result<Publication>& published);
@@ -122,25 +112,12 @@ class CoordinatorServer {
   std::vector<std::string> first_lost_;   // once it has ended
   std::map<BatchId, std::string> items_;  // of the mini-batches that errors were first in
 
-  std::mutex mutex_;  // guards the three below
-  std::condition_variable wake_;
-  bool flush_wanted_ = false;
-  bool stop_ = false;
-  size_t chunks_on_the_way_ = 0;  // planned, not yet durable
-
-  std::map<uint32_t, std::string> columns_;  // what was told of an input's types
-  std::vector<std::string> left_out_;        // what was told of names that are no data
-
-  std::deque<uint64_t> undurable_chunks_;  // positions in the ledger that make them durable
-
-  bool flushing_ = false;
   bool publishing_ = false;
-  Thread flusher_;
-  Thread planner_;
-  std::stop_source planning_;  // ends what planner_ reads
+  // Each with a thread of its own.
+  Planning planning_;
+  Flusher flusher_;
   Thread publisher_;
   Thread reporter_;
-  bool looking_ = false;
   Looker looker_;
 };
 

@@ -1,0 +1,53 @@
+// Makes durable what was appended to the ledger, when it is asked to, in a thread of its own: a
+// sync takes its time. One at a time: what is appended meanwhile shares the next. Where it ends,
+// nothing is flushed any more, and the ledger's reserve goes back to the disk. Belongs to the loop.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <utility>
+
+#include "base/error.h"
+#include "base/event_loop.h"
+#include "base/thread.h"
+#include "base/time.h"
+#include "coordinator/ledger/ledger.h"
+
+namespace parallelrun {
+
+class Flusher {
+ public:
+  // `flushed` gets what Ledger::Flush gave, on the loop.
+  Flusher(Ledger& ledger, EventLoop& loop, std::function<void(const Result<uint64_t>&)> flushed)
+      : ledger_(ledger), loop_(loop), flushed_(std::move(flushed)) {}
+  // Waits for a sync that goes on. Where a volume hangs that may be for ever: ask Finish first.
+  ~Flusher();
+  Flusher(const Flusher&) = delete;
+  Flusher& operator=(const Flusher&) = delete;
+
+  void Start();
+  // If there is something to make durable and no sync goes on.
+  void Flush();
+  // The disk is full: the next sync is not tried for `pause`. `again` follows.
+  void Rest(Duration pause, std::function<void()> again);
+  // What was asked for is still done, then nothing more. False: it takes longer than `limit`.
+  bool Finish(Duration limit);
+
+ private:
+  void Run();
+  void End();
+
+  Ledger& ledger_;
+  EventLoop& loop_;
+  const std::function<void(const Result<uint64_t>&)> flushed_;
+  bool flushing_ = false;  // asked for, and what came of it was not heard; or it rests
+  std::mutex mutex_;       // guards the two below
+  std::condition_variable wake_;
+  bool wanted_ = false;
+  bool ends_ = false;
+  Thread thread_;
+};
+
+}  // namespace parallelrun

@@ -1,0 +1,161 @@
+#include "coordinator/planning.h"
+
+#include <spdlog/spdlog.h>
+
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "coordinator/plan/input_store.h"
+#include "coordinator/plan/source.h"
+#include "coordinator/types/types_json.h"
+
+namespace parallelrun {
+namespace {
+
+// Bounds what the planner may be ahead of the disk: appended chunks wait in memory for their sync,
+// for as long as the disk is slow or full.
+constexpr size_t kMostOnTheWay = 8;
+constexpr size_t kColumnsLine = 2000;  // bytes of what is told of an input's columns
+
+// The columns that the files must have that are not planned yet.
+Status KeepTypes(std::string_view types, PlanInput& input) {
+  input.decide_types = false;
+  if (input.kind == PlanKind::kParquet) return {};
+  const Result<TypedTable> table = TypesFromJson(types);
+  if (!table.ok()) return table.error();
+  for (const TypedColumn& column : table->columns) input.columns.push_back(column.name);
+  return {};
+}
+
+}  // namespace
+
+Planning::Planning(const Of& of, std::vector<PlanInput> inputs, std::vector<std::string> forbidden,
+                   std::function<void()> after_event)
+    : of_(of),
+      inputs_(std::move(inputs)),
+      forbidden_(std::move(forbidden)),
+      after_event_(std::move(after_event)) {}
+
+Planning::~Planning() {
+  Stop();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Planning::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  stop_.request_stop();
+  wake_.notify_all();
+}
+
+bool Planning::Finish(Duration limit) {
+  Stop();
+  return !thread_.joinable() || thread_.JoinFor(limit);
+}
+
+void Planning::Start() {
+  TellTypes();
+  Coordinator& coordinator = of_.coordinator;
+  if (of_.state.plan_ended() || coordinator.phase() != Coordinator::Phase::kRunning) return;
+  PlanCursor cursor;
+  if (!of_.state.chunks().empty()) {
+    const Result<std::string> last = of_.ledger.Read(of_.state.chunks().back().place);
+    std::string_view bytes = last.ok() ? std::string_view(*last) : std::string_view();
+    const Result<DecodedRecord> decoded = DecodeRecord(bytes);
+    if (!decoded.ok()) return coordinator.FailPlan(decoded.error(), of_.clock.Now());
+    cursor = CursorAfter(std::get<PlanChunkRecord>(decoded->record), inputs_);
+  }
+  std::vector<PlanInput> inputs = inputs_;
+  for (PlanInput& input : inputs) input.stop = stop_.get_token();
+  for (const auto& [index, types] : of_.state.types()) {
+    if (const Status kept = KeepTypes(types, inputs[index]); !kept.ok()) {
+      return coordinator.FailPlan(kept.error(), of_.clock.Now());
+    }
+  }
+  thread_ = Thread("planner", [this, planner = std::make_shared<Planner>(
+                                         std::move(inputs), FolderStores(of_.files, forbidden_),
+                                         cursor)] { Run(*planner); });
+}
+
+void Planning::Run(Planner& planner) {
+  for (;;) {
+    Result<std::optional<std::string>> next = planner.Next();
+    if (stop_.stop_requested()) return;
+    if (!next.ok()) {
+      of_.loop.Post([this, error = next.error()] { Fail(error); });
+      return;
+    }
+    if (std::vector<std::string> notes = planner.TakeNotes(); !notes.empty()) {
+      of_.loop.Post([this, notes = std::move(notes)] { TellNotes(notes); });
+    }
+    if (!*next) break;
+    std::unique_lock lock(mutex_);
+    wake_.wait(lock, [this] { return ends_ || on_the_way_ < kMostOnTheWay; });
+    if (ends_) return;
+    ++on_the_way_;
+    lock.unlock();
+    of_.loop.Post([this, chunk = std::move(**next)] { Add(chunk); });
+  }
+  of_.loop.Post([this] {
+    of_.coordinator.EndPlan(of_.clock.Now());
+    after_event_();
+  });
+}
+
+void Planning::Add(const std::string& chunk) {
+  const Instant now = of_.clock.Now();
+  if (const Status added = of_.coordinator.AddChunk(chunk, now); !added.ok()) {
+    of_.coordinator.FailPlan(added.error(), now);
+  }
+  TellTypes();
+  undurable_.push_back(of_.ledger.appended());
+  after_event_();
+}
+
+void Planning::Fail(const Error& error) {
+  of_.coordinator.FailPlan(error, of_.clock.Now());
+  after_event_();
+}
+
+void Planning::Durable() {
+  size_t arrived = 0;
+  for (; !undurable_.empty() && undurable_.front() <= of_.ledger.durable(); ++arrived) {
+    undurable_.pop_front();
+  }
+  if (arrived == 0) return;
+  {
+    const std::lock_guard lock(mutex_);
+    on_the_way_ -= arrived;
+  }
+  wake_.notify_all();
+}
+
+// --- what people are told
+
+// Once for each input, however often this is asked for.
+void Planning::TellTypes() {
+  for (const auto& [index, types] : of_.state.types()) {
+    if (index >= inputs_.size() || columns_.contains(index)) continue;
+    const PlanInput& input = inputs_[index];
+    if (input.kind == PlanKind::kParquet) continue;  // its files tell
+    const Result<TypedTable> table = TypesFromJson(types);
+    if (!table.ok()) continue;  // who reads a mini-batch with it says so
+    std::string line = ColumnsLine(*table, input, kColumnsLine);
+    if (inputs_.size() > 1) line = fmt::format("{}: {}", PlaceOf(input), line);
+    spdlog::info("{}", line);
+    columns_[index] = std::move(line);
+  }
+}
+
+void Planning::TellNotes(const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) {
+    spdlog::info("{}", note);
+    left_out_.push_back(note);
+  }
+}
+
+}  // namespace parallelrun

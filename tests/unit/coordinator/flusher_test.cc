@@ -1,0 +1,58 @@
+#include "coordinator/flusher.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/coordinator/core/journal_harness.h"
+
+namespace parallelrun {
+namespace {
+
+class FlusherTest : public JournalHarness, public ::testing::Test {
+ protected:
+  FlusherTest() { flusher_.Start(); }
+  void Append() { journal->Add(HeaderRecord{"a,b\n"}); }
+  bool Durable() const { return ledger->durable() == ledger->appended(); }
+
+  EventLoop loop_;
+  int told_ = 0;
+  Flusher flusher_{*ledger, loop_, [this](const Result<uint64_t>& flushed) {
+                     EXPECT_TRUE(flushed.ok());
+                     ++told_;
+                     loop_.Stop();
+                   }};
+};
+
+TEST_F(FlusherTest, WhatWasAppendedIsDurableWhenThatIsTold) {
+  Append();
+  flusher_.Flush();
+  flusher_.Flush();  // one at a time
+  loop_.Run();
+  EXPECT_TRUE(Durable());
+  EXPECT_TRUE(flusher_.Finish(std::chrono::hours(1)));
+  EXPECT_EQ(told_, 1);
+}
+
+TEST_F(FlusherTest, WhatWasAskedForIsDoneBeforeTheEnd) {
+  Append();
+  flusher_.Flush();
+  EXPECT_TRUE(flusher_.Finish(std::chrono::hours(1)));
+  EXPECT_TRUE(Durable());
+}
+
+TEST_F(FlusherTest, WhileItRestsNothingIsSynced) {
+  Append();
+  flusher_.Rest(std::chrono::hours(1), [] {});
+  flusher_.Flush();
+  EXPECT_TRUE(flusher_.Finish(std::chrono::hours(1)));
+  EXPECT_FALSE(Durable());
+}
+
+TEST_F(FlusherTest, AfterItsRestItSyncsAgain) {
+  Append();
+  flusher_.Rest(milliseconds(1), [this] { flusher_.Flush(); });
+  loop_.Run();
+  EXPECT_TRUE(Durable());
+}
+
+}  // namespace
+}  // namespace parallelrun
