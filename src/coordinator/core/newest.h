@@ -53,7 +53,7 @@ class Newest {
   Instant looked_at_;
   bool looked_ = false;  // once
   bool asked_ = true;
-  bool looking_ = false;  // one is on its way
+  bool looking_ = false;                // one is on its way
   uint32_t named_ = 0;                  // the highest epoch that was named
   uint32_t disproved_ = 0;              // the highest that was named, and not there
   std::optional<Instant> counts_from_;  // since an epoch was named: looks that begin from then on
