@@ -25,6 +25,7 @@ class Checker {
 
   void Check() {
     CheckInputs();
+    CheckStores();
     CheckSources();
     CheckVolumes();
     CheckWritable();
@@ -53,6 +54,33 @@ class Checker {
           "is of another kind than spec.inputs[0]." + std::string(EnumWord(spec_.inputs[0].kind)),
           "make all inputs of one kind; what each node only reads is a side input");
     }
+  }
+
+  // An input lies on a volume or in a store. Of a cluster the fields themselves are refused.
+  void CheckStores() {
+    if (target_ == Target::kCluster) return;
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) {
+      const Input& input = spec_.inputs[i];
+      const std::string field = InputPath(spec_, i);
+      if (HasProblem(field)) continue;
+      if (input.from.volume.empty() == input.store.empty()) {
+        AddError(problems_, field + ".volume",
+                 input.store.empty() ? "is required" : "stands beside a store",
+                 input.store.empty() ? "write the name of one of spec.volumes, or store with that "
+                                       "of one of spec.stores"
+                                     : "keep one of the two");
+      } else if (!input.store.empty()) {
+        CheckStore(input.store, field + ".store");
+      }
+    }
+  }
+
+  void CheckStore(const std::string& name, const std::string& field) {
+    std::vector<std::string> names;
+    for (const ObjectStore& store : spec_.stores) names.push_back(store.name);
+    if (std::find(names.begin(), names.end(), name) != names.end()) return;
+    AddError(problems_, field, "there is no store " + Quoted(name),
+             names.empty() ? "add it to spec.stores" : "write " + OrList(names));
   }
 
   // On one machine --volume can say what a volume is.

@@ -69,6 +69,22 @@ struct Volume {
   bool operator==(const Volume&) const = default;
 };
 
+// Where objects lie: a bucket, or what is below a prefix of it.
+struct ObjectStore {
+  std::string name;
+  std::string url;                 // s3://bucket/prefix
+  std::string region;              // empty, as the next: what the tools around S3 are set to
+  std::string endpoint;            // of a server other than AWS
+  std::optional<bool> path_style;  // none: as the endpoint suggests
+  bool operator==(const ObjectStore&) const = default;
+};
+
+// What a node keeps of objects that its script reads.
+struct CacheOptions {
+  uint64_t size = uint64_t{10} << 30;  // bytes
+  bool operator==(const CacheOptions&) const = default;
+};
+
 struct VolumePath {
   std::string volume;
   std::string path;
@@ -96,7 +112,8 @@ struct TabularOptions {
 struct Input {
   std::string name;
   InputKind kind = InputKind::kFiles;
-  VolumePath from;
+  VolumePath from;           // of an input in a store only the path
+  std::string store = {};    // empty: it lies on the volume
   std::string pattern = {};  // empty: every file
   std::vector<std::string> exclude = {};
   std::string partition_format = {};  // relative to the path; empty: none
@@ -152,6 +169,8 @@ struct JobSpec {
   WorkerFlags worker_flags;  // follow from the arguments alone
   Environment environment;
   std::vector<Volume> volumes;
+  std::vector<ObjectStore> stores;
+  CacheOptions cache;
   std::vector<Input> inputs;  // all of one kind
   std::vector<SideInput> side_inputs;
   Output output;

@@ -77,6 +77,23 @@ void ReadSideInputs(const Value& list, JobSpec& spec, Target target) {
   }
 }
 
+void ReadStores(const Value& list, JobSpec& spec, Target target) {
+  std::vector<std::string> seen;
+  for (const Value& item : list.List(kMaxInputs)) {
+    ObjectStore store;
+    Fields fields(item);
+    for (const fields::Field& field : fields::StoreFields()) {
+      if (field.name == "name") {
+        ReadName(fields, field, &store, store.name, target, seen);
+      } else {
+        fields::ReadField(fields, field, &store, target);
+      }
+    }
+    fields.Finish();
+    spec.stores.push_back(std::move(store));
+  }
+}
+
 void ReadState(const Value& map, StateOptions& state) {
   Fields fields(map);
   fields::ReadFields(fields, fields::StateFields(), &state, Target::kLocal);

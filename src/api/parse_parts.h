@@ -24,6 +24,7 @@ void ReadVolumes(const Value& list, JobSpec& spec);
 // parse_data.cc
 void ReadInputs(const Value& list, JobSpec& spec, Target target);
 void ReadSideInputs(const Value& list, JobSpec& spec, Target target);
+void ReadStores(const Value& list, JobSpec& spec, Target target);
 void ReadState(const Value& map, StateOptions& state);
 
 // parse_pods.cc

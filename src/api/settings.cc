@@ -61,6 +61,10 @@ std::string PlanSettings(const Job& job, const std::map<std::string, std::string
     json planned = ToJson(input);
     EraseAnew(fields::InputFields(), planned);
     settings["inputs"].push_back(std::move(planned));
+    for (const ObjectStore& store : job.spec.stores) {
+      if (store.name != input.store) continue;
+      settings["stores"][store.name] = {{"url", store.url}, {"endpoint", store.endpoint}};
+    }
     const auto volume = volumes.find(input.from.volume);
     if (volume != volumes.end()) settings["volumes"][volume->first] = volume->second;
   }

@@ -52,6 +52,11 @@ Field&& Field::Anew() && {
   return std::move(*this);
 }
 
+Field&& Field::OnlyHere() && {
+  only_here = true;
+  return std::move(*this);
+}
+
 Field&& Field::On(std::vector<const Condition*> all) && {
   conditions = std::move(all);
   return std::move(*this);

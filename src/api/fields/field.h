@@ -110,6 +110,8 @@ struct Field {
   std::function<void(const Value& value, void* owner, Target target)> read = nullptr;
   std::function<nlohmann::json(const void* owner)> write = nullptr;
   std::function<nlohmann::json()> initial = nullptr;  // `write` of an owner that nobody changed
+  // No cluster knows it yet: it is not in the CustomResourceDefinition, and refused for a cluster.
+  bool only_here = false;
   bool unless_initial = false;  // the default is left out: it then reads as plans of before
 
   Field&& Required(std::string mend = "") &&;
@@ -120,6 +122,7 @@ struct Field {
   Field&& Otherwise(std::string words) &&;
   Field&& UnlessInitial() &&;
   Field&& Anew() &&;
+  Field&& OnlyHere() &&;
   Field&& On(std::vector<const Condition*> all) &&;
 };
 

@@ -149,7 +149,9 @@ Shape Mark() {
 FieldList Source() {
   return {
       BoundIn("volume", &Input::from, &VolumePath::volume, Text(kName), "One of spec.volumes.")
-          .Required("write the name of one of spec.volumes"),
+          .RequiredInCluster("write the name of one of spec.volumes"),
+      Bound("store", &Input::store, Text(kName), "In place of a volume: one of spec.stores.")
+          .OnlyHere(),
       BoundIn("path", &Input::from, &VolumePath::path, Path(),
               "Folder or file, relative to the volume; all of it if not given.")
           .Otherwise("the volume's root"),

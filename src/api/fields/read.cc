@@ -74,6 +74,11 @@ std::optional<Value> ReadField(Fields& map, const Field& field, void* owner, Tar
       field.need == Need::kAlways || (field.need == Need::kInCluster && target == Target::kCluster);
   std::optional<Value> value =
       needed ? map.Require(field.name, field.missing) : map.Take(field.name);
+  if (value && field.only_here && target == Target::kCluster) {
+    value->Error("is for `parallelrun run` alone so far, and not for a cluster",
+                 "mount the bucket as a volume there");
+    return value;
+  }
   if (value && field.read) field.read(*value, owner, target);
   return value;
 }

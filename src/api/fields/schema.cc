@@ -95,6 +95,7 @@ void AddShape(const Shape& shape, bool held, json& out) {
   for (const CelRule& rule : shape.rules) rules.push_back(RuleJson(rule));
   if (shape.fields) {
     for (const Field& field : *shape.fields) {
+      if (field.only_here) continue;
       if (field.need != Need::kNone) out["required"].push_back(field.name);
       out["properties"][field.name] = FieldJson(field, held);
     }
@@ -140,6 +141,7 @@ json ComesOrGoes() {
   std::string which;
   std::string last;
   for (const Field& field : SpecFields()) {
+    if (field.only_here) continue;
     if (field.change != Change::kNever || field.need != Need::kNone || field.server_fills) continue;
     const std::string now = "has(self.spec." + field.name + ")";
     const std::string before = "has(oldSelf.spec." + field.name + ")";

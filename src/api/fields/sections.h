@@ -11,6 +11,8 @@ const FieldList& EnvironmentFields();  // pods.cc: of Environment
 const FieldList& CoordinatorFields();  // pods.cc: of CoordinatorOptions
 const FieldList& InputFields();        // inputs.cc: of Input
 const FieldList& SideInputFields();    // inputs.cc: of SideInput
+const FieldList& StoreFields();        // stores.cc: of ObjectStore
+const FieldList& CacheFields();        // stores.cc: of CacheOptions
 const FieldList& OutputFields();       // output.cc: of Output
 const FieldList& LogFields();          // output.cc: of VolumePath
 const FieldList& StateFields();        // output.cc: of StateOptions

@@ -140,6 +140,16 @@ FieldList Data() {
           "node. Each has exactly one source.",
           WriteVolumes, ReadVolumes)
           .In(kCommand | kOperator | kCoordinator | kWorker),
+      Sections("stores", &JobSpec::stores, 32, Object(StoreFields()),
+               "Buckets of S3, or of servers that speak its protocol, that inputs lie in.",
+               ReadStores)
+          .OnlyHere()
+          .In(kCommand | kCoordinator | kWorker),
+      Section("cache", &JobSpec::cache, CacheFields(),
+              "The objects of stores that a node keeps while its script reads them.")
+          .UnlessInitial()
+          .OnlyHere()
+          .In(kWorker),
       Of("rankMiniBatchCount", &JobSpec::rank_mini_batch_count, Whole(0),
          "Above 0, that many mini-batches without input; 0 if not given.")
           .In(kCoordinator),

@@ -371,5 +371,37 @@ TEST(Override, ErrorsNameTheFlag) {
               ElementsAre(HasSubstr("is not a field path")));
 }
 
+// What is said of the inputs of a job that names stores, on one machine.
+std::string SaidOfStores(const std::string& stores, const std::string& files, Target target) {
+  const ParsedJob parsed = ReadJob(
+      "apiVersion: parallelrun.dev/v1alpha1\nkind: ParallelRunJob\nmetadata: {name: digits}\n"
+      "spec:\n  entryScript: score.py\n  volumes: [{name: out, hostPath: {path: /o}}]\n"
+      "  output: {volume: out}\n  stores: [" +
+          stores + "]\n  inputs: [{name: images, files: {" + files + "}}]\n",
+      {}, target);
+  std::string said;
+  for (const Problem& problem : parsed.problems) said += FormatProblem(problem, "") + "\n";
+  return said;
+}
+
+TEST(Stores, AnInputLiesOnAVolumeOrInAStore) {
+  const std::string bucket = "{name: bucket, url: 's3://b/in'}";
+  EXPECT_EQ(SaidOfStores(bucket, "store: bucket, path: a", Target::kLocal), "");
+  EXPECT_THAT(SaidOfStores(bucket, "store: bukket", Target::kLocal),
+              HasSubstr("there is no store \"bukket\": write bucket"));
+  EXPECT_THAT(SaidOfStores("", "store: bucket", Target::kLocal),
+              HasSubstr("add it to spec.stores"));
+  EXPECT_THAT(SaidOfStores(bucket, "store: bucket, volume: out", Target::kLocal),
+              HasSubstr("keep one of the two"));
+  EXPECT_THAT(SaidOfStores(bucket, "path: a", Target::kLocal),
+              HasSubstr("is required: write the name of one of spec.volumes, or store"));
+  EXPECT_THAT(SaidOfStores("{name: bucket, url: 'https://b'}", "store: bucket", Target::kLocal),
+              HasSubstr("write s3://BUCKET/PREFIX"));
+  EXPECT_THAT(SaidOfStores(bucket + ", " + bucket, "store: bucket", Target::kLocal),
+              HasSubstr("bucket"));
+  EXPECT_THAT(SaidOfStores(bucket, "store: bucket", Target::kCluster),
+              HasSubstr("so far, and not for a cluster"));
+}
+
 }  // namespace
 }  // namespace parallelrun
