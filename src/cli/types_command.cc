@@ -55,6 +55,7 @@ int PrintTypes(const TypesRequest& request) {
   const std::string& target = request.target;
   std::vector<PlanInput> inputs;
   std::vector<std::string> forbidden;
+  std::vector<ObjectStore> stores;
   if (target.ends_with(".yaml") || target.ends_with(".yml") || target.ends_with(".json")) {
     RunRequest run;
     run.job_file = target;
@@ -64,11 +65,12 @@ int PrintTypes(const TypesRequest& request) {
     if (!job.ok()) return Refuse(job.error().message);
     inputs = job->layout.inputs;
     forbidden = job->layout.forbidden;
+    stores = job->layout.stores;
   } else {
     inputs.push_back(InputAt(request));
   }
   const std::unique_ptr<Files> files = MakeSystemFiles();
-  const OpenStore open = FolderStores(*files, std::move(forbidden));
+  const OpenStore open = InputStores(*files, std::move(forbidden), std::move(stores));
   bool printed = false;
   for (const PlanInput& input : inputs) {
     if (input.kind != PlanKind::kDelimited) continue;

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "coordinator/plan/input_store.h"
 #include "coordinator/plan/source.h"
 #include "coordinator/types/types_json.h"
 
@@ -31,11 +30,11 @@ Status KeepTypes(std::string_view types, PlanInput& input) {
 
 }  // namespace
 
-Planning::Planning(const Of& of, std::vector<PlanInput> inputs, std::vector<std::string> forbidden,
+Planning::Planning(const Of& of, std::vector<PlanInput> inputs, OpenStore open,
                    std::function<void()> after_event)
     : of_(of),
       inputs_(std::move(inputs)),
-      forbidden_(std::move(forbidden)),
+      open_(std::move(open)),
       after_event_(std::move(after_event)) {}
 
 Planning::~Planning() {
@@ -77,7 +76,7 @@ void Planning::Start() {
     }
   }
   thread_ = Thread("planner", [this, planner = std::make_shared<Planner>(
-                                         std::move(inputs), FolderStores(of_.files, forbidden_),
+                                         std::move(inputs), open_,
                                          cursor)] { Run(*planner); });
 }
 

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "base/event_loop.h"
-#include "base/files.h"
 #include "base/thread.h"
 #include "base/time.h"
 #include "coordinator/coordinator.h"
@@ -28,16 +27,15 @@ namespace parallelrun {
 class Planning {
  public:
   struct Of {
-    Files& files;
     Ledger& ledger;
     const JobState& state;
     Coordinator& coordinator;
     EventLoop& loop;
     const Clock& clock;
   };
-  // `forbidden`: folders that the listing must not meet. `after_event` follows each call of the
+  // `open` opens what the inputs lie in, on the thread. `after_event` follows each call of the
   // Coordinator that comes from the loop.
-  Planning(const Of& of, std::vector<PlanInput> inputs, std::vector<std::string> forbidden,
+  Planning(const Of& of, std::vector<PlanInput> inputs, OpenStore open,
            std::function<void()> after_event);
   // Waits for the thread. Where a volume hangs that may be for ever: ask Finish first.
   ~Planning();
@@ -66,7 +64,7 @@ class Planning {
 
   const Of of_;
   const std::vector<PlanInput> inputs_;
-  const std::vector<std::string> forbidden_;
+  const OpenStore open_;
   const std::function<void()> after_event_;
   std::map<uint32_t, std::string> columns_;
   std::vector<std::string> left_out_;

@@ -1,3 +1,4 @@
+#include "coordinator/plan/input_store.h"
 #include "coordinator/server.h"
 
 #include <spdlog/spdlog.h>
@@ -40,8 +41,8 @@ CoordinatorServer::CoordinatorServer(ServerOptions options, Files& files, Ledger
       calls_({ledger.run_id(), ledger.epoch(), options_.coordinator, options_.agent_job},
              coordinator_, logs, loop_, clock_, [this] { return Progress(); }),
       started_(clock_.WallNow()),
-      planning_({files, ledger, state, coordinator_, loop_, clock_}, options_.inputs,
-                options_.forbidden, [this] { AfterEvent(); }),
+      planning_({ledger, state, coordinator_, loop_, clock_}, options_.inputs,
+                InputStores(files, options_.forbidden, options_.stores), [this] { AfterEvent(); }),
       flusher_(ledger, loop_, [this](const Result<uint64_t>& flushed) { OnFlushed(flushed); }),
       looker_(
           clock_, [this] { return ledger_.CheckNewest(); },

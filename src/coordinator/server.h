@@ -40,6 +40,7 @@ struct ServerOptions {
   std::string state_folder;
   std::string ready_file;  // made once it serves (base/ready_mark.h)
   std::vector<PlanInput> inputs;
+  std::vector<ObjectStore> stores;     // that inputs name
   std::vector<std::string> forbidden;  // folders that the listing must not meet
   Duration leave_limit = seconds(30);  // how long nodes may take to upload their logs at the end
   Duration ownerless_limit = std::chrono::hours(24);  // without a node and a call: it ends drained

@@ -187,6 +187,7 @@ std::string WorkMaker::Encode(uint32_t index, BatchId id, const Range& range) co
     to.U64(chunk_.first_item + item_starts_[index] + range.first);
     to.U32(items);
     to.Text(context);
+    if (in_store) to.Text(chunk_.store);
   };
   if (const auto* files = std::get_if<FilesChunk>(&chunk_.content)) {
     const size_t begin = size_t{index} * files->files_per_batch + range.first;

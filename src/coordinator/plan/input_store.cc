@@ -1,6 +1,7 @@
 #include "coordinator/plan/input_store.h"
 
 #include <algorithm>
+#include <cassert>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "coordinator/plan/left_out.h"
 #include "coordinator/plan/source.h"
 #include "store/folder/folder_store.h"
+#include "store/s3/s3_store.h"
 
 namespace parallelrun {
 namespace {
@@ -37,6 +39,37 @@ void RefuseTableLogs(const Files& files, const PlanInput& input, store::FolderRo
   };
 }
 
+// What cannot be opened, as a store: each call tells why.
+class NoStore final : public store::Store {
+ public:
+  NoStore(Error why, std::string place) : why_(std::move(why)), place_(std::move(place)) {}
+
+  Result<std::unique_ptr<store::Listing>> List(store::Wanted, const std::string&) override {
+    return why_;
+  }
+  Result<std::optional<store::Found>> Stat(const std::string&) override { return why_; }
+  Result<std::unique_ptr<store::Object>> Open(const std::string&) override { return why_; }
+  std::string Location(std::string_view name) const override {
+    return name.empty() ? place_ : place_ + "/" + std::string(name);
+  }
+  std::string Difference(const store::Version&, const store::Version&) const override { return ""; }
+
+ private:
+  const Error why_;
+  const std::string place_;
+};
+
+std::unique_ptr<store::Store> OpenObjects(const std::vector<ObjectStore>& stores,
+                                          const PlanInput& input) {
+  const auto found = std::find_if(stores.begin(), stores.end(),
+                                  [&](const ObjectStore& one) { return one.name == input.store; });
+  assert(found != stores.end());
+  auto made =
+      s3::OpenStore({input.root, found->region, found->endpoint, found->path_style}, input.stop);
+  if (!made.ok()) return std::make_unique<NoStore>(made.error(), input.root);
+  return std::move(*made);
+}
+
 }  // namespace
 
 OpenStore FolderStores(const Files& files, std::vector<std::string> forbidden) {
@@ -44,6 +77,14 @@ OpenStore FolderStores(const Files& files, std::vector<std::string> forbidden) {
     store::FolderRoot root{.path = input.root, .forbidden = forbidden, .stop = input.stop};
     if (DataNamesOf(input.kind) != DataNames::kAll) RefuseTableLogs(files, input, root);
     return store::MakeFolderStore(files, std::move(root));
+  };
+}
+
+OpenStore InputStores(const Files& files, std::vector<std::string> forbidden,
+                      std::vector<ObjectStore> stores) {
+  return [folders = FolderStores(files, std::move(forbidden)),
+          stores = std::move(stores)](const PlanInput& input) {
+    return input.store.empty() ? folders(input) : OpenObjects(stores, input);
   };
 }
 

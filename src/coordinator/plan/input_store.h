@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "api/job.h"
 #include "base/files.h"
 #include "coordinator/plan/planner.h"
 
@@ -13,5 +14,10 @@ namespace parallelrun {
 // must not meet (output, state, logs); meeting one is kInvalid with the mend, as is a table that
 // has a log of its own (left_out.h). `files` outlives what is opened.
 OpenStore FolderStores(const Files& files, std::vector<std::string> forbidden = {});
+
+// An input is that, or names one of `stores`, which must be there. What such a store needs that
+// cannot be had (credentials, an endpoint) is the error of each call of it.
+OpenStore InputStores(const Files& files, std::vector<std::string> forbidden,
+                      std::vector<ObjectStore> stores);
 
 }  // namespace parallelrun

@@ -44,7 +44,9 @@ struct PlanInput {
   bool decide_types = false;
   // Once they are: the columns that each file with a header of its own must have. Empty: any.
   std::vector<std::string> columns = {};
-  std::string store = {};  // that it lies in, by name; empty: a folder of a volume
+  // By name, the store that it lies in, whose URL is then the begin of the root; empty: a folder of
+  // a volume.
+  std::string store = {};
   // Once it is asked for, Next() gives up: within a block of the file it reads, an entry of the
   // folder it lists, or a file it asks the size of.
   std::stop_token stop{};

@@ -192,6 +192,14 @@ Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& m
   }
   json worker = WorkerKeys(config.job, layout);
   if (config.script_folder_first) worker["scriptFolderFirst"] = true;
+  json stores = json::array();
+  for (const ObjectStore& store : spec.stores) {
+    json& told = stores.emplace_back(json{{"name", store.name},
+                                          {"url", store.url},
+                                          {"region", store.region},
+                                          {"endpoint", store.endpoint}});
+    if (store.path_style) told["pathStyle"] = *store.path_style;
+  }
   const json job = {
       {"entryScript", spec.entry_script},
       {"arguments", *arguments},
@@ -208,6 +216,8 @@ Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& m
       {"python", spec.environment.python},
       {"resourceMonitorIntervalSeconds", WholeSeconds(spec.resource_monitor_interval)},
       {"image", config.in_pod() ? spec.environment.image : ""},
+      {"stores", stores},
+      {"cacheBytes", spec.cache.size},
       {"worker", worker},
   };
   return job.dump();

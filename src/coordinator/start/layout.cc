@@ -4,6 +4,8 @@
 
 #include <filesystem>
 
+#include "store/s3/address.h"
+
 namespace parallelrun {
 namespace {
 
@@ -21,6 +23,18 @@ Result<std::string> Resolve(const VolumePath& where, const Volumes& volumes,
   return text;
 }
 
+// Of an input in a store: its URL, and the path behind it.
+Result<std::string> ResolveStore(const JobSpec& spec, const Input& input,
+                                 const std::string& field) {
+  for (const ObjectStore& store : spec.stores) {
+    if (store.name != input.store) continue;
+    const Result<s3::Address> address = s3::ParseAddress(store.url);
+    if (!address.ok()) return address.error().With(field);
+    return address->Url(input.from.path == "." ? "" : input.from.path);
+  }
+  return Error{Code::kInvalid, fmt::format("{}: there is no store \"{}\"", field, input.store)};
+}
+
 PlanKind Kind(const Input& input) {
   if (input.kind == InputKind::kFiles) return PlanKind::kFiles;
   if (input.kind == InputKind::kJsonLines) return PlanKind::kJsonLines;
@@ -31,7 +45,8 @@ PlanKind Kind(const Input& input) {
 Status AddInput(const JobSpec& spec, size_t index, const Volumes& volumes, JobLayout& layout) {
   const Input& input = spec.inputs[index];
   const std::string field = fmt::format("spec.inputs[{}] ({})", index, input.name);
-  const Result<std::string> root = Resolve(input.from, volumes, field);
+  const Result<std::string> root =
+      input.store.empty() ? Resolve(input.from, volumes, field) : ResolveStore(spec, input, field);
   if (!root.ok()) return root.error();
   layout.placeholders["inputs." + input.name] = *root;
   if (spec.rank_mini_batch_count > 0) return {};  // the script may read it, nobody splits it
@@ -43,6 +58,7 @@ Status AddInput(const JobSpec& spec, size_t index, const Volumes& volumes, JobLa
   PlanInput plan;
   plan.name = input.name;
   plan.root = *root;
+  plan.store = input.store;
   plan.pattern = input.pattern;
   plan.exclude = input.exclude;
   plan.kind = Kind(input);
@@ -92,6 +108,7 @@ Result<JobLayout> LayOut(const Job& job, const Volumes& volumes) {
     if (!path.ok()) return path.error();
     layout.placeholders["sideInputs." + side.name] = *path;
   }
+  layout.stores = spec.stores;
   layout.forbidden = {layout.output_folder, layout.log_folder, layout.state_folder};
   return layout;
 }

@@ -22,6 +22,7 @@ struct JobLayout {
   std::vector<PlanInput> inputs;  // with rank mini-batches just one, which has no folder
   // What $(inputs.NAME), $(sideInputs.NAME) and $(output) stand for.
   std::map<std::string, std::string> placeholders;
+  std::vector<ObjectStore> stores;  // that inputs name
   // Folders that no input may contain: output, logs and state.
   std::vector<std::string> forbidden;
 };

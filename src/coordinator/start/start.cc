@@ -74,7 +74,8 @@ Result<InputChanges> Compare(const JobLayout& layout, const Opened& opened, cons
     return {};
   };
   return FindInputChanges(read, state.plan_ended(), layout.inputs,
-                          FolderStores(files, layout.forbidden), [&] { starting.Step(); });
+                          InputStores(files, layout.forbidden, layout.stores),
+                          [&] { starting.Step(); });
 }
 
 // What is written anew for columns that are decided names some of them.
@@ -356,6 +357,7 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files,
   server_options.ready_file = config.ready_file;
   server_options.inputs = layout->inputs;
   server_options.forbidden = layout->forbidden;
+  server_options.stores = layout->stores;
   starting.reset();  // it holds the ports
   CoordinatorServer server(std::move(server_options), files, ledger, state, log_folder, *writer);
   LogInBackground();

@@ -167,4 +167,16 @@ Result<std::unique_ptr<store::Store>> MakeStore(const StoreOptions& options,
   return std::unique_ptr<store::Store>(std::make_unique<S3Store>(std::move(*made)));
 }
 
+Result<std::unique_ptr<store::Store>> OpenStore(const Wished& wished, std::stop_token stop) {
+  const Result<Surroundings> around = ReadSurroundings();
+  if (!around.ok()) return around.error().With(wished.url);
+  StoreOptions options;
+  options.url = wished.url;
+  options.region = wished.region;
+  options.endpoint = wished.endpoint;
+  if (wished.path_style) options.style = *wished.path_style ? Style::kPath : Style::kVirtualHost;
+  options.stop = std::move(stop);
+  return MakeStore(options, *around, std::make_shared<SystemClock>());
+}
+
 }  // namespace parallelrun::s3

@@ -31,4 +31,15 @@ Result<std::unique_ptr<store::Store>> MakeStore(const StoreOptions& options,
                                                 const Surroundings& around,
                                                 std::shared_ptr<const Clock> clock);
 
+// What a job says of a store.
+struct Wished {
+  std::string url;
+  std::string region;
+  std::string endpoint;
+  std::optional<bool> path_style;
+};
+
+// The same with what this process is set up with (ReadSurroundings), by the system's clock.
+Result<std::unique_ptr<store::Store>> OpenStore(const Wished& wished, std::stop_token stop);
+
 }  // namespace parallelrun::s3

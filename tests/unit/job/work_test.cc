@@ -115,7 +115,7 @@ TEST(WorkTest, OfAnInputInAStore) {
   std::get<FilesChunk>(files.content).versions = {"v1", "longer", "v3"};
   const std::string work = Maker(files).Make(0);
   EXPECT_EQ(work[1], 1);
-  EXPECT_TRUE(work.ends_with("/in\5\0\0\0a\0b/c\2v1\6longer"sv));
+  EXPECT_TRUE(work.ends_with("\6\0\0\0bucket\3\0\0\0/in\5\0\0\0a\0b/c\2v1\6longer"sv));
   PlanChunkRecord slices = kSlices;
   slices.store = "bucket";
   std::get<TabularChunk>(slices.content).version = "v1";

@@ -61,6 +61,24 @@ TEST(PlanLayoutTest, RankMiniBatchesLeaveTheInputsWhole) {
   EXPECT_EQ(layout->placeholders.at("inputs.in"), "/volumes/data/a/b");
 }
 
+TEST(PlanLayoutTest, AnInputInAStoreIsBelowItsUrl) {
+  Job job = JobOf(InputKind::kFiles);
+  job.spec.stores = {{"bucket", "s3://bucket/in/", "", "", {}}};
+  job.spec.inputs[0].from = {"", "a/b"};
+  job.spec.inputs[0].store = "bucket";
+  const auto layout = LayOut(job, kVolumes);
+  ASSERT_TRUE(layout.ok()) << layout.error().message;
+  EXPECT_EQ(layout->inputs[0].root, "s3://bucket/in/a/b");
+  EXPECT_EQ(layout->inputs[0].store, "bucket");
+  EXPECT_EQ(layout->placeholders.at("inputs.in"), "s3://bucket/in/a/b");
+  job.spec.inputs[0].from.path = ".";
+  EXPECT_EQ(LayOut(job, kVolumes)->inputs[0].root, "s3://bucket/in");
+  job.spec.stores[0].url = "s3://B_/in";
+  const auto refused = LayOut(job, kVolumes);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().message, HasSubstr("spec.inputs[0] (in)"));
+}
+
 TEST(PlanLayoutTest, JsonLinesCannotBeGrouped) {
   Job job = JobOf(InputKind::kJsonLines);
   job.spec.partition_keys = {"user"};
