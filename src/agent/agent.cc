@@ -18,6 +18,7 @@
 #include "agent/exchange.h"
 #include "agent/farewell.h"
 #include "agent/logs/log_upload.h"
+#include "agent/objects/fetcher.h"
 #include "agent/processes/node_processes.h"
 #include "base/escape.h"
 #include "base/log.h"
@@ -59,6 +60,7 @@ class Agent {
   void OnSignal();
   void SchedulePump();
   void Pump();
+  void FetchObjects();
   void Call(CallKind call, const ExchangeRequest& request);
   void OnCalled(CallKind call, const Result<HttpResponse>& response);
   void OnRegisterAnswer(const HttpResponse& response);
@@ -75,6 +77,9 @@ class Agent {
   RegisterReply registered_;
   std::string last_failure_;
   NodeProcesses processes_;
+  std::unique_ptr<ObjectFetcher> fetcher_;  // of a job whose inputs lie in stores
+  std::vector<ObjectsWanted> wanted_;
+  std::vector<agent::Key> let_go_;
   std::vector<WorkerAction> actions_;
   std::vector<MiniBatchNote> notes_;
   ExchangeRequest request_;
@@ -91,6 +96,7 @@ AgentEnd Agent::Run() {
   processes_.Start();
   loop_.Run();
   processes_.Finish();
+  fetcher_.reset();
   if (core_.dropped_metrics() > 0) {
     spdlog::warn("{} metrics were lost: they came faster than they could be passed on",
                  core_.dropped_metrics());
@@ -139,6 +145,7 @@ void Agent::Pump() {
   core_.TakeNotes(notes_);
   processes_.Log(notes_);
   processes_.Flush();
+  FetchObjects();
   if (core_.end() != AgentEnd::kNone) return loop_.Stop();
   for (;;) {
     const CallKind call = core_.NextCall(now, request_);
@@ -151,6 +158,20 @@ void Agent::Pump() {
   if (wake == Instant::max()) return;
   timer_ = loop_.After(std::clamp<Duration>(wake - now, Duration(0), kMaxSleep),
                        [this] { SchedulePump(); });
+}
+
+void Agent::FetchObjects() {
+  core_.TakeObjects(wanted_, let_go_);
+  for (const agent::Key key : let_go_) {
+    if (fetcher_) fetcher_->LetGo(key);
+  }
+  for (const ObjectsWanted& wanted : wanted_) {
+    if (fetcher_) {
+      fetcher_->Want(wanted.key, std::string(wanted.work));
+    } else {
+      core_.OnNotFetched(wanted.key, {Code::kInvalid, "the job has no store"}, clock_.Now());
+    }
+  }
 }
 
 void Agent::Call(CallKind call, const ExchangeRequest& request) {
@@ -219,6 +240,18 @@ void Agent::OnRegisterAnswer(const HttpResponse& response) {
   spdlog::info("registered with epoch {} as incarnation {}", incarnation.epoch, incarnation.number);
   uploader_.SetLimit(registered_.job.log_limit);
   processes_.Monitor();
+  if (!fetcher_ && !registered_.job.stores.empty()) {
+    fetcher_ = std::make_unique<ObjectFetcher>(
+        loop_, ObjectFolder(config_.work_folder, config_.node), registered_.job.stores,
+        registered_.job.cache_bytes, [this](agent::Key key, Result<std::string> work) {
+          if (work.ok()) {
+            core_.OnFetched(key, std::move(*work));
+          } else {
+            core_.OnNotFetched(key, work.error(), clock_.Now());
+          }
+          SchedulePump();
+        });
+  }
   core_.OnRegistered(registered_.registration, now);
 }
 

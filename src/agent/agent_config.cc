@@ -116,6 +116,15 @@ Result<JobSettings> ParseJob(const Json& object, Registration& registration) {
         seconds(static_cast<int64_t>(in.Unsigned("shutdownTimeoutSeconds", kMostSeconds)));
   }
   registration.speculation = !object.contains("speculation") || object["speculation"] != false;
+  for (const Json& store : in.ValueOr("stores", Json::array())) {
+    Members of(store, "a store in the coordinator's answer");
+    JobStore& known = job.stores.emplace_back(
+        JobStore{of.Text("name"), of.Text("url"), of.Text("region"), of.Text("endpoint"), {}});
+    const auto style = store.find("pathStyle");
+    if (style != store.end() && style->is_boolean()) known.path_style = style->get<bool>();
+    if (!of.status().ok()) return of.status().error();
+  }
+  job.cache_bytes = in.UnsignedOr("cacheBytes", UINT64_MAX, 0);
   const Json worker = in.ValueOr("worker", Json::object());
   job.worker = worker.dump();
   const auto async = worker.find("asyncMode");

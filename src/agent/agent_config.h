@@ -24,6 +24,15 @@ struct AgentConfig {
   std::string python_path;
 };
 
+// Where objects of inputs lie; credentials come from this process's own surroundings.
+struct JobStore {
+  std::string name;
+  std::string url;
+  std::string region;
+  std::string endpoint;
+  std::optional<bool> path_style;
+};
+
 // What the agent needs of the job.
 struct JobSettings {
   std::string entry_script;
@@ -33,7 +42,9 @@ struct JobSettings {
   std::string logging_level;
   std::vector<std::pair<std::string, std::string>> environment;
   std::string python;
-  std::string image;                       // of the node, for messages; "": unknown
+  std::string image;  // of the node, for messages; "": unknown
+  std::vector<JobStore> stores;
+  uint64_t cache_bytes = 0;                // of their objects
   std::string worker;                      // JSON object: more keys of the start frame
   Duration resource_monitor_interval{0};   // 0: off
   uint64_t log_limit = uint64_t{1} << 30;  // bytes, of a process's stdout or stderr

@@ -427,6 +427,25 @@ void AgentCore::Return(const std::vector<Key>& keys, Instant now) {
   for (const Key key : keys) Finish(key, {}, now);
 }
 
+// --- Objects of stores.
+
+void AgentCore::TakeObjects(std::vector<ObjectsWanted>& wanted, std::vector<Key>& let_go) {
+  wanted.clear();
+  for (const Key key : held_.TakeWanting()) {
+    if (held_.Fetches(key)) wanted.push_back({key, held_.At(key).work});
+  }
+  let_go = held_.TakeLetGo();
+}
+
+void AgentCore::OnFetched(Key key, std::string work) { held_.Fetched(key, std::move(work)); }
+
+void AgentCore::OnNotFetched(Key key, const Error& why, Instant now) {
+  if (!held_.Fetches(key)) return;
+  if (why.code == Code::kNoSpace) RanOut(why.message, now);
+  if (why.code == Code::kNoSpace || why.code == Code::kUnavailable) return Finish(key, {}, now);
+  Finish(key, agent::NotFetched(why), now);
+}
+
 // --- Want of space, and the end.
 
 void AgentCore::OnRoom(const std::string& why) {

@@ -84,10 +84,17 @@ class AgentCore {
   // As Drain, without a grace.
   void StopNow(Instant now) { Drain(Duration(0), now); }
 
+  // The objects of a mini-batch are on this node: `work` names their files. Or they will not be:
+  // kStale, they are no more what was listed; kNoSpace, kUnavailable: it is no failure of theirs.
+  void OnFetched(agent::Key key, std::string work);
+  void OnNotFetched(agent::Key key, const Error& why, Instant now);
+
   // Time-outs, hand-outs, starts and ends of processes.
   void Step(Instant now);
   // Actions decided since the last call, in order.
   void TakeActions(std::vector<WorkerAction>& actions) { processes_.TakeActions(actions); }
+  // Mini-batches whose objects are wanted, and not wanted any more, since the last call.
+  void TakeObjects(std::vector<ObjectsWanted>& wanted, std::vector<agent::Key>& let_go);
   // Mini-batches that have come to an end since the last call, in order; above a bound the later
   // ones are lost.
   void TakeNotes(std::vector<MiniBatchNote>& notes) { told_.TakeNotes(notes); }

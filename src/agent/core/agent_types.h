@@ -133,6 +133,12 @@ struct WorkerAction {
 // A kill waits no longer than this for the stack of its process.
 inline constexpr Duration kStackWait = milliseconds(500);
 
+// A mini-batch whose Work names objects: they are to be fetched.
+struct ObjectsWanted {
+  uint64_t key = 0;
+  std::string_view work;
+};
+
 enum class AgentEnd : uint8_t {
   kNone,
   kFinished,  // the job is over

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "agent/objects/work_objects.h"
+
 namespace parallelrun::agent {
 namespace {
 
@@ -21,8 +23,33 @@ std::optional<Key> Held::Add(const Leased& leased, bool offered, Instant sent) {
   batch.confirmed = sent;
   if (offered) ++offers_;
   ++unfinished_;
-  waiting_.push_back(key);
+  batch.of_objects = NamesObjects(leased.work);
+  if (batch.of_objects) {
+    batch.state = Batch::State::kFetches;
+    fetching_.push_back(key);
+    wanting_.push_back(key);
+  } else {
+    waiting_.push_back(key);
+  }
   return key;
+}
+
+bool Held::Fetches(Key key) const {
+  const auto it = batches_.find(key);
+  return it != batches_.end() && it->second.state == Batch::State::kFetches;
+}
+
+bool Held::Fetched(Key key, std::string work) {
+  if (!Fetches(key)) return false;
+  Batch& batch = batches_.at(key);
+  batch.work = std::move(work);
+  batch.state = Batch::State::kWaits;
+  waiting_.push_back(key);
+  return true;
+}
+
+void Held::LetGo(Key key, Batch& batch) {
+  if (std::exchange(batch.of_objects, false)) let_go_.push_back(key);
 }
 
 std::optional<Key> Held::Find(const LeaseName& name) const {
@@ -65,17 +92,23 @@ void Held::GiveAgain(Key key, uint32_t bounces) {
 
 std::vector<Key> Held::Waiting(size_t keep) {
   std::vector<Key> rest;
-  std::deque<Key> kept;
-  for (const Key key : waiting_) {
-    const auto it = batches_.find(key);
-    if (it == batches_.end() || it->second.state != Batch::State::kWaits) continue;
-    if (kept.size() < keep) {
-      kept.push_back(key);
-    } else {
-      rest.push_back(key);
+  size_t left = keep;
+  const auto sort_out = [&](std::deque<Key>& keys, Batch::State state) {
+    std::deque<Key> kept;
+    for (const Key key : keys) {
+      const auto it = batches_.find(key);
+      if (it == batches_.end() || it->second.state != state) continue;
+      if (left > 0) {
+        kept.push_back(key);
+        --left;
+      } else {
+        rest.push_back(key);
+      }
     }
-  }
-  waiting_.swap(kept);
+    keys.swap(kept);
+  };
+  sort_out(waiting_, Batch::State::kWaits);
+  sort_out(fetching_, Batch::State::kFetches);
   return rest;
 }
 
@@ -175,6 +208,7 @@ bool Held::Finish(Key key, Outcome outcome) {
   batch.state = Batch::State::kFinished;
   batch.outcome = std::move(outcome);
   batch.work = {};
+  LetGo(key, batch);
   if (batch.offered) {
     // Not this incarnation's yet: reported once it is adopted. What has not begun is just let go.
     if (batch.outcome.kind == Finished::Kind::kReturned) Forget(key);
@@ -187,7 +221,8 @@ bool Held::Finish(Key key, Outcome outcome) {
 // What the rest of the agent may still hold of it are keys, in lists that skip unknown ones.
 void Held::Forget(Key key) {
   const auto it = batches_.find(key);
-  const Batch& batch = it->second;
+  Batch& batch = it->second;
+  LetGo(key, batch);
   if (!batch.refused) {
     names_.erase(batch.name);
     if (batch.offered) --offers_;

@@ -1,8 +1,8 @@
 // Held: each mini-batch of this node, from the lease until what came of it is settled. A mini-batch
-// waits, is with a process, or is finished and to be reported; it may be offered (granted under an
-// earlier incarnation, and not this one's yet) or refused (the coordinator knows it no more, and a
-// process still has it). Pure; not thread-safe. Views that it fills in are valid until the next
-// method that changes something is called.
+// waits, perhaps for its objects first, is with a process, or is finished and to be reported; it
+// may be offered (granted under an earlier incarnation, and not this one's yet) or refused (the
+// coordinator knows it no more, and a process still has it). Pure; not thread-safe. Views that it
+// fills in are valid until the next method that changes something is called.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +24,14 @@
 namespace parallelrun::agent {
 
 struct Batch {
-  enum class State : uint8_t { kWaits, kGiven, kFinished };
+  enum class State : uint8_t { kFetches, kWaits, kGiven, kFinished };
   LeaseName name;
   uint64_t digest = 0;
   std::string work;
   State state = State::kWaits;
   bool offered = false;
   bool refused = false;
+  bool of_objects = false;  // they are wanted, and on this node once it waits
   bool begun = false;       // as a list of what is held said last
   Instant confirmed{};      // when the request was sent whose answer granted or renewed it last
   uint32_t bounces = 0;     // deaths of processes with it in front, which were not its fault
@@ -48,18 +49,25 @@ struct LeaseNameHash {
 
 class Held {
  public:
-  // Nothing if it is here already. It waits.
+  // Nothing if it is here already. It waits, or wants its objects first.
   std::optional<Key> Add(const Leased& leased, bool offered, Instant sent);
   const Batch& At(Key key) const { return batches_.at(key); }
   std::optional<Key> Find(const LeaseName& name) const;
   std::vector<LeaseName> Names() const;  // of all that are not refused
+
+  // Its objects are here: `work` names files in their place. False if it wants none any more.
+  bool Fetched(Key key, std::string work);
+  bool Fetches(Key key) const;
+  // What wants objects since the last call, and what wanted some and needs them no more.
+  std::vector<Key> TakeWanting() { return std::exchange(wanting_, {}); }
+  std::vector<Key> TakeLetGo() { return std::exchange(let_go_, {}); }
 
   // What waits, in the order in which it is to be given.
   std::optional<Key> FirstWaiting();
   void Give(Key first, uint32_t process);
   // As if it had never been given; it is the first to be given again.
   void GiveAgain(Key key, uint32_t bounces);
-  // All that waits, but for the first `keep`.
+  // All that waits, or fetches, but for the first `keep`.
   std::vector<Key> Waiting(size_t keep);
 
   // What the coordinator says of them. Unknown names are ignored.
@@ -97,7 +105,7 @@ class Held {
 
   size_t size() const { return batches_.size(); }
   bool any() const { return !batches_.empty(); }
-  // Those that wait, or are with a process and not refused.
+  // Those that fetch or wait, or are with a process and not refused.
   size_t unfinished() const { return unfinished_; }
   bool offers() const { return offers_ > 0; }
   // So much is unsettled that nothing new should be begun.
@@ -106,12 +114,16 @@ class Held {
   static constexpr size_t kMaxKeptBytes = size_t{256} << 20;
 
  private:
+  void LetGo(Key key, Batch& batch);
   bool ReportOne(Key key, const Batch& batch, size_t& budget, Flight& flight,
                  ExchangeRequest& request);
 
   std::unordered_map<Key, Batch> batches_;
   std::unordered_map<LeaseName, Key, LeaseNameHash> names_;
-  std::deque<Key> waiting_;     // may hold keys that are gone or wait no more
+  std::deque<Key> waiting_;   // may hold keys that are gone or wait no more
+  std::deque<Key> fetching_;  // likewise
+  std::vector<Key> wanting_;  // likewise
+  std::vector<Key> let_go_;
   std::deque<Key> unreported_;  // finished, not under way; may hold keys that are gone
   size_t unfinished_ = 0;
   size_t offers_ = 0;

@@ -41,6 +41,14 @@ Outcome Failed(FailedAnswer answer, Duration elapsed) {
   return outcome;
 }
 
+Outcome NotFetched(const Error& why) {
+  FailedAnswer answer;
+  answer.cause = Cause::kInput;
+  answer.kind = why.code == Code::kStale ? "InputChanged" : "InputUnreadable";
+  answer.message = why.message;
+  return Failed(std::move(answer), Duration(0));
+}
+
 FailedAnswer EndedProcess(uint32_t process, const std::string& words, Duration ran) {
   FailedAnswer answer;
   answer.run_ns = PositiveNs(ran);

@@ -7,6 +7,7 @@
 
 #include "agent/core/agent_types.h"
 #include "agent/core/overdue.h"
+#include "base/error.h"
 #include "base/time.h"
 #include "job/ids.h"
 #include "job/node_messages.h"
@@ -31,6 +32,8 @@ struct Outcome {
 
 Outcome Succeeded(const ResultAnswer& answer, Duration elapsed);
 Outcome Failed(FailedAnswer answer, Duration elapsed);
+// Its objects cannot be had.
+Outcome NotFetched(const Error& why);
 // Its process died by it, or was killed for it.
 FailedAnswer EndedProcess(uint32_t process, const std::string& words, Duration ran);
 FailedAnswer TimedOut(const Overdue& overdue);

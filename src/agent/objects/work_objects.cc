@@ -1,0 +1,132 @@
+#include "agent/objects/work_objects.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "base/bytes.h"
+
+namespace parallelrun::agent {
+namespace {
+
+constexpr uint8_t kFiles = 1;
+constexpr uint8_t kSlice = 2;
+constexpr uint8_t kLines = 3;
+constexpr uint8_t kTables = 5;
+constexpr size_t kStoreFlag = 1;                 // byte of Work
+constexpr size_t kHead = 1 + 1 + 2 + 8 + 8 + 4;  // in front of the context
+constexpr uint64_t kNotLooked = std::numeric_limits<uint64_t>::max();
+
+using FileOf = std::function<std::string(const ObjectName&)>;
+
+// Reads Work, asks for the file of each object and writes the Work with these.
+class Translation {
+ public:
+  Translation(std::string_view work, std::string folder, const FileOf& file_of)
+      : from_(work), folder_(std::move(folder)), file_of_(file_of) {}
+
+  // False: it is no Work.
+  bool Run() {
+    std::string head(from_.Bytes(kHead));
+    const std::string_view context = from_.Text();
+    store_ = from_.Text();
+    if (!from_.ok() || store_.empty()) return false;
+    const auto kind = static_cast<uint8_t>(head[0]);
+    head[kStoreFlag] = 0;
+    to_.Bytes(head);
+    to_.Text(context);
+    switch (kind) {
+      case kFiles: Files(Decoder(std::string_view(head).substr(kHead - 4)).U32()); break;
+      case kSlice: Slice(true), to_.Text(from_.Text()); break;
+      case kLines: Slice(false), to_.Text(from_.Text()); break;
+      case kTables: Tables(); break;
+      default: return false;
+    }
+    return from_.Done();
+  }
+
+  std::string TakeWork() { return std::move(work_); }
+
+ private:
+  std::string FileOfObject(std::string location, std::string_view version) {
+    return file_of_({std::string(store_), std::move(location), std::string(version)});
+  }
+
+  void PutFound() {
+    to_.U64(kNotLooked);
+    to_.I64(0);
+  }
+
+  void Files(uint32_t items) {
+    const std::string root(from_.Text());
+    std::string_view names = from_.Text();
+    if (items == 0 || std::count(names.begin(), names.end(), '\0') + 1 != int64_t{items}) {
+      return from_.Fail();
+    }
+    std::string files;
+    for (uint32_t i = 0; i < items && from_.ok(); ++i) {
+      const size_t end = std::min(names.find('\0'), names.size());
+      const std::string_view version = from_.Bytes(from_.U8());
+      if (!from_.ok()) return;
+      if (i > 0) files += '\0';
+      files += FileOfObject((root + "/").append(names.substr(0, end)), version);
+      names.remove_prefix(std::min(end + 1, names.size()));
+    }
+    to_.Text(folder_);
+    to_.Text(files);
+    for (uint32_t i = 0; i < items; ++i) PutFound();
+  }
+
+  void Slice(bool with_header) {
+    std::string location(from_.Text());
+    const uint64_t offset = from_.U64();
+    const uint64_t length = from_.U64();
+    const std::string_view header = with_header ? from_.Text() : std::string_view();
+    from_.U64();  // size of the object
+    const std::string_view version = from_.Bytes(from_.U8());
+    if (!from_.ok()) return;
+    to_.Text(folder_ + "/" + FileOfObject(std::move(location), version));
+    to_.U64(offset);
+    to_.U64(length);
+    if (with_header) to_.Text(header);
+    PutFound();
+  }
+
+  void Tables() {
+    const uint32_t slices = from_.U32();
+    to_.U32(slices);
+    for (uint32_t i = 0; i < slices && from_.ok(); ++i) Slice(true);
+    to_.Text(from_.Text());
+  }
+
+  Decoder from_;
+  const std::string folder_;
+  const FileOf& file_of_;
+  std::string_view store_;
+  std::string work_;
+  Encoder to_{work_};
+};
+
+}  // namespace
+
+bool NamesObjects(std::string_view work) {
+  return work.size() > kHead && static_cast<uint8_t>(work[kStoreFlag]) == 1;
+}
+
+Result<std::vector<ObjectName>> ObjectsOf(std::string_view work) {
+  std::vector<ObjectName> objects;
+  const FileOf note = [&](const ObjectName& object) {
+    objects.push_back(object);
+    return std::string();
+  };
+  if (Translation(work, "", note).Run()) return objects;
+  return Error{Code::kCorrupt, "the Work of a mini-batch cannot be read"};
+}
+
+std::string WithFiles(std::string_view work, const std::string& folder, const FileOf& file_of) {
+  Translation translation(work, folder, file_of);
+  translation.Run();
+  return translation.TakeWork();
+}
+
+}  // namespace parallelrun::agent

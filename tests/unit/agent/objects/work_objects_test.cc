@@ -1,0 +1,96 @@
+#include "agent/objects/work_objects.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "job/records.h"
+#include "job/work.h"
+
+namespace parallelrun::agent {
+namespace {
+
+using ::testing::ElementsAre;
+
+std::string WorkOf(PlanChunkRecord chunk, uint32_t index = 0) {
+  std::string record;
+  EncodeRecord(std::move(chunk), record);
+  return WorkMaker::FromRecord(std::move(record))->Make(index);
+}
+
+// The bytes of a file that nobody looked at: it was compared when it was fetched.
+const std::string kNotLooked("\xff\xff\xff\xff\xff\xff\xff\xff\0\0\0\0\0\0\0\0", 16);
+
+std::string Numbered(const ObjectName& object) { return "7/" + object.version; }
+
+PlanChunkRecord Files(std::string_view store) {
+  FilesChunk files{2, "s3://b/in", std::string_view("a\0b/c\0d", 7), {"v1", "v2", "v3"}};
+  if (store.empty()) {
+    files.root = "/c";
+    files.names = std::string_view("7/v1\0007/v2\0007/v3", 14);
+    files.versions = {kNotLooked, kNotLooked, kNotLooked};
+  }
+  return {4, 9, 0, files, store};
+}
+
+TEST(WorkObjects, OfFiles) {
+  const std::string work = WorkOf(Files("bucket"));
+  EXPECT_TRUE(NamesObjects(work));
+  const auto objects = ObjectsOf(work);
+  ASSERT_TRUE(objects.ok());
+  EXPECT_THAT(*objects, ElementsAre(ObjectName{"bucket", "s3://b/in/a", "v1"},
+                                    ObjectName{"bucket", "s3://b/in/b/c", "v2"}));
+}
+
+// What a process reads is what it would read of a folder with these files.
+TEST(WorkObjects, FilesTakeTheirPlace) {
+  EXPECT_EQ(WithFiles(WorkOf(Files("bucket")), "/c", Numbered), WorkOf(Files("")));
+  EXPECT_EQ(WithFiles(WorkOf(Files("bucket"), 1), "/c", Numbered), WorkOf(Files(""), 1));
+  EXPECT_FALSE(NamesObjects(WorkOf(Files(""))));
+}
+
+TEST(WorkObjects, OfTables) {
+  for (const RowKind kind : {RowKind::kDelimited, RowKind::kJsonLines, RowKind::kParquet}) {
+    TabularChunk there{"s3://b/t.csv", 4000, "v1", "x\n", "{}", {{10, 20, 3}, {30, 5, 1}}};
+    there.kind = kind;
+    TabularChunk here = there;
+    here.path = "/c/7/v1";
+    here.version = kNotLooked;
+    const std::string work = WorkOf({0, 0, 0, there, "bucket"}, 1);
+    EXPECT_THAT(*ObjectsOf(work), ElementsAre(ObjectName{"bucket", "s3://b/t.csv", "v1"}));
+    const std::string with_files = WithFiles(work, "/c", Numbered);
+    // The length of a Parquet file, which no reader asks for, comes from its version there.
+    if (kind == RowKind::kParquet) {
+      EXPECT_EQ(with_files.size(), WorkOf({0, 0, 0, here, ""}, 1).size());
+      EXPECT_NE(with_files.find("/c/7/v1"), std::string::npos);
+    } else {
+      EXPECT_EQ(with_files, WorkOf({0, 0, 0, here, ""}, 1));
+    }
+  }
+}
+
+TEST(WorkObjects, OfGroupsOfTables) {
+  TableSlice a{"s3://b/a", "h\n", 1, 2, 3, 50, "v1"};
+  TableSlice b{"s3://b/b", "h\n", 4, 5, 6, 60, "v2"};
+  TableGroupsChunk chunk;
+  chunk.format = "{}";
+  chunk.groups = {{"{}", {a, b}}};
+  const std::string work = WorkOf({0, 0, 0, chunk, "bucket"});
+  a.path = "/c/7/v1";
+  b.path = "/c/7/v2";
+  a.version = b.version = kNotLooked;
+  chunk.groups = {{"{}", {a, b}}};
+  EXPECT_EQ(WithFiles(work, "/c", Numbered), WorkOf({0, 0, 0, chunk, ""}));
+}
+
+TEST(WorkObjects, WhatIsNoWorkIsRefused) {
+  const std::string work = WorkOf(Files("bucket"));
+  for (size_t size = 0; size < work.size(); ++size) {
+    EXPECT_FALSE(ObjectsOf(work.substr(0, size)).ok()) << size;
+  }
+  EXPECT_FALSE(ObjectsOf(work + "x").ok());
+}
+
+}  // namespace
+}  // namespace parallelrun::agent
