@@ -64,7 +64,9 @@ std::string CodeFolder(const Job& job, const RunRequest& request, const fs::path
 // The volumes that something of the job lies on and that are no folder here, all at once.
 Status CheckMapped(const JobSpec& spec, const Volumes& volumes) {
   std::set<std::string> used = {spec.output.to.volume, spec.logs.volume, spec.state.in.volume};
-  for (const Input& input : spec.inputs) used.insert(input.from.volume);
+  for (const Input& input : spec.inputs) {
+    if (input.store.empty()) used.insert(input.from.volume);
+  }
   for (const SideInput& side : spec.side_inputs) used.insert(side.from.volume);
   std::vector<std::string> missing;
   for (const std::string& name : used) {

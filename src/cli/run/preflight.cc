@@ -148,7 +148,8 @@ std::vector<std::string> CheckInputs(const LocalJob& job, const RunRequest& requ
                                      InputSize& size) {
   std::vector<std::string> problems;
   for (const PlanInput& input : job.layout.inputs) {
-    if (input.kind == PlanKind::kRanks) continue;
+    // Of a store the coordinator tells at once what is wrong.
+    if (input.kind == PlanKind::kRanks || !input.store.empty()) continue;
     const std::string problem = CheckInput(input, size);
     if (!problem.empty()) problems.push_back(LabelOf(request, input) + ": " + problem);
   }

@@ -14,6 +14,7 @@
 #include "cli/run/continue_command.h"
 #include "cli/run/local_job.h"
 #include "coordinator/plan/glob.h"
+#include "store/s3/s3_store.h"
 
 namespace parallelrun {
 namespace {
@@ -69,22 +70,42 @@ Suffix SuffixOf(const fs::path& file) {
   return out;
 }
 
+bool HasWildcard(const std::string& text) {
+  return text.find_first_of(kWildcards) != std::string::npos;
+}
+
 // The folder of a glob is what stands before its first name with a wildcard.
 QuickSource GlobSource(const fs::path& glob) {
   fs::path folder;
   fs::path pattern;
   for (const fs::path& part : glob) {
-    const bool wild = part.string().find_first_of(kWildcards) != std::string::npos;
+    const bool wild = HasWildcard(part);
     (wild || !pattern.empty() ? pattern : folder) /= part;
   }
   return {folder, "", pattern};
 }
 
+// A URL is what is below a prefix, a glob, or one table: keys have no folders to look at.
+QuickSource StoreSource(std::string url, const std::string& pattern) {
+  const bool below = url.ends_with('/');
+  while (url.ends_with('/')) url.pop_back();
+  const size_t bucket_end = std::min(url.find('/', sizeof("s3://") - 1), url.size());
+  size_t cut = url.size();
+  if (const size_t wild = url.find_first_of(kWildcards, bucket_end); wild != std::string::npos) {
+    cut = url.rfind('/', wild);
+  } else if (!below && bucket_end < url.size() && SuffixOf(url).table != nullptr) {
+    cut = url.rfind('/');
+  }
+  if (cut == url.size()) return {url, "", pattern, true};
+  return {url.substr(0, cut), "", url.substr(cut + 1), true};
+}
+
 QuickSource SourceOf(const std::string& word, const std::string& pattern) {
+  if (word.starts_with("s3://")) return StoreSource(word, pattern);
   const fs::path path = Absolute(fs::current_path(), word);
   std::error_code ignored;
   if (fs::is_regular_file(path, ignored)) return {path.parent_path(), path.filename(), ""};
-  if (!fs::exists(path, ignored) && word.find_first_of(kWildcards) != std::string::npos) {
+  if (!fs::exists(path, ignored) && HasWildcard(word)) {
     return GlobSource(path);
   }
   return {path, "", pattern};
@@ -110,6 +131,36 @@ struct Held {
     ++tables[suffix.table];
   }
 };
+
+// The names of a store come over the network: what is wrong with it is said here.
+Status LookInStore(const QuickSource& source, Held& held) {
+  const auto store = s3::OpenStore({source.folder, "", "", {}}, {});
+  if (!store.ok()) return store.error();
+  const Glob glob(source.pattern);
+  const auto hidden = [](std::string_view path) {
+    return path.substr(path.rfind('/') + 1).starts_with('.');
+  };
+  auto listing = (*store)->List(
+      {[&](std::string_view name) { return !hidden(name) && glob.Matches(name); },
+       [&](std::string_view folder) { return !hidden(folder) && glob.MayMatchBelow(folder); }},
+      "");
+  if (!listing.ok()) return listing.error();
+  for (size_t seen = 0;; ++seen) {
+    const auto next = (*listing)->Next();
+    if (!next.ok()) return next.error();
+    if (!*next) break;
+    held.more = seen == kMostNames;
+    if (held.more) break;
+    const fs::path name((*next)->name);
+    if (!name.filename().string().starts_with("_")) held.Add(name);
+  }
+  if (!held.tables.empty() || held.others > 0) return {};
+  return Error{
+      Code::kInvalid,
+      fmt::format("no object{} below {}: correct bucket and prefix; one object is "
+                  "named by a glob (s3://BUCKET/PREFIX/*.png)",
+                  source.pattern.empty() ? "" : " matches " + source.pattern, source.folder)};
+}
 
 void Look(const QuickSource& source, Held& held) {
   if (!source.path.empty()) return held.Add(source.path);
@@ -169,7 +220,13 @@ Error AskBack(const InputWords& input, const Held& held) {
 Result<const Format*> Decide(const InputWords& input, const QuickInput& out, std::string& note) {
   if (!input.format.empty()) return FormatNamed(input.format);
   Held held;
-  for (const QuickSource& source : out.sources) Look(source, held);
+  for (const QuickSource& source : out.sources) {
+    if (!source.in_store) {
+      Look(source, held);
+    } else if (const Status looked = LookInStore(source, held); !looked.ok()) {
+      return Error{Code::kInvalid, "--input: " + looked.error().message};
+    }
+  }
   const bool all_tables = held.tables.size() == 1 && held.others == 0;
   if (!all_tables) return kFormats;
   if (held.compressed) {
@@ -178,7 +235,9 @@ Result<const Format*> Decide(const InputWords& input, const QuickInput& out, std
                              "by parts: decompress it, or give run() the paths:\n  {}",
                              input.words.front(), held.first, CommandWith(input.command, "files"))};
   }
-  const bool one_file = out.sources.size() == 1 && !out.sources.front().path.empty();
+  const QuickSource& first = out.sources.front();
+  const bool one_object = first.in_store && !first.pattern.empty() && !HasWildcard(first.pattern);
+  const bool one_file = out.sources.size() == 1 && (one_object || !first.path.empty());
   if (!one_file) return AskBack(input, held);
   const Format* const table = held.tables.begin()->first;
   note = fmt::format("{} is read as a table of {}; --format files gives run() its path instead",

@@ -1,6 +1,7 @@
-// What `--input` names on this machine: folders, files and globs, looked at once, and how what they
-// hold is read. A table that is taken for opaque files gives wrong results without a word, and so
-// does a glob that the shell has made many words of; so both are decided here, or asked back.
+// What `--input` names: folders, files and globs of this machine, URLs of stores, looked at once,
+// and how what they hold is read. A table that is taken for opaque files gives wrong results
+// without a word, and so does a glob that the shell has made many words of; so both are decided
+// here, or asked back.
 #pragma once
 
 #include <string>
@@ -19,9 +20,10 @@ struct InputWords {
 };
 
 struct QuickSource {
-  std::string folder;   // absolute
+  std::string folder;   // absolute; of a store its URL
   std::string path;     // of the one file in it; "": a folder
   std::string pattern;  // of a folder's files; "": all
+  bool in_store = false;
   bool operator==(const QuickSource&) const = default;
 };
 

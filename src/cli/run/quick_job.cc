@@ -2,6 +2,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <cctype>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -41,7 +42,7 @@ const char* FormatName(TabularFormat format) {
 
 std::string InputLine(const QuickInput& input, size_t index) {
   const QuickSource& source = input.sources[index];
-  std::string text = "volume: " + InputName(index);
+  std::string text = (source.in_store ? "store: " : "volume: ") + InputName(index);
   if (!source.path.empty()) text += ", path: " + Quoted(source.path);
   if (!source.pattern.empty()) text += ", pattern: " + Quoted(source.pattern);
   if (input.kind == InputKind::kTabular) {
@@ -89,8 +90,16 @@ std::string QuickJobYaml(const QuickJob& job, const std::string& job_folder) {
   if (!arguments.empty()) text += fmt::format("  arguments: [{}]\n", arguments);
   text += "  # On a cluster, an image with Python and the packages of the script:\n";
   text += "  # environment: {image: registry/name:tag}\n";
+  std::string stores;
+  for (size_t i = 0; i < job.input.sources.size(); ++i) {
+    const QuickSource& source = job.input.sources[i];
+    if (!source.in_store) continue;
+    stores += fmt::format("    - {{name: {}, url: {}}}\n", InputName(i), Quoted(source.folder));
+  }
+  if (!stores.empty()) text += "  stores:\n" + stores;
   text += "  volumes:\n";
   for (size_t i = 0; i < job.input.sources.size(); ++i) {
+    if (job.input.sources[i].in_store) continue;
     text += fmt::format("    - {{name: {}, hostPath: {{path: {}}}}}\n", InputName(i),
                         Quoted(job.input.sources[i].folder));
   }
@@ -114,9 +123,11 @@ std::string TypedAs(const QuickJob& job, const std::string& field) {
   if (below("spec.processCountPerNode")) return "--processes";
   if (below("spec.arguments")) return "behind --";
   if (below("spec.inputs") && field.ends_with(".pattern")) return "--pattern";
-  const bool outputs = below(fmt::format("spec.volumes[{}]", job.input.sources.size()));
+  const auto folders = std::count_if(job.input.sources.begin(), job.input.sources.end(),
+                                     [](const QuickSource& one) { return !one.in_store; });
+  const bool outputs = below(fmt::format("spec.volumes[{}]", folders));
   if (outputs || below("spec.output")) return "--output";
-  if (below("spec.inputs") || below("spec.volumes")) return "--input";
+  if (below("spec.inputs") || below("spec.volumes") || below("spec.stores")) return "--input";
   return below("spec.entryScript") || below("metadata.name") ? job.script : "";
 }
 

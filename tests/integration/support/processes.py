@@ -34,6 +34,8 @@ class Process:
             return "coordinator"
         if program == "parallelrun-agent":
             return "guardian" if "guard" in self.words else "agent"
+        if program == "versitygw":
+            return "server"
         if any(word.endswith("/start_worker.py") for word in self.words):
             return "worker"
         return "other"
@@ -60,7 +62,8 @@ def _read(pid):
 
 
 def running(role=None):
-    """Every process below this one, of one role or all."""
+    """Every process below this one, of one role or all; a server of the tests' own is no part of
+    what they look at."""
     everyone = [_read(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
     below = {os.getpid()}
     found = []
@@ -73,7 +76,8 @@ def running(role=None):
     words = {process.pid: process.words for process in found}
     for process in found:
         process.forked = process.words == words.get(process.parent)
-    return [process for process in found if role is None or process.role == role]
+    wanted = [process for process in found if process.role != "server"]
+    return [process for process in wanted if role is None or process.role == role]
 
 
 def wait_until(condition, what, limit=60.0):

@@ -58,6 +58,20 @@ TEST_F(QuickInputTest, FoldersFilesAndGlobs) {
   EXPECT_EQ(looked->note, "");
 }
 
+// With a format nobody asks the store.
+TEST_F(QuickInputTest, UrlsOfStores) {
+  const auto looked = Look({"s3://b", "s3://b/in/", "s3://b/in/*/c?.png", "s3://b/in/t.csv",
+                            "s3://b/in/t.csv/", "s3://b/*.csv"},
+                           "csv");
+  ASSERT_TRUE(looked.ok()) << looked.error().message;
+  EXPECT_THAT(looked->sources, ElementsAre(QuickSource{"s3://b", "", "", true},
+                                           QuickSource{"s3://b/in", "", "", true},
+                                           QuickSource{"s3://b/in", "", "*/c?.png", true},
+                                           QuickSource{"s3://b/in", "", "t.csv", true},
+                                           QuickSource{"s3://b/in/t.csv", "", "", true},
+                                           QuickSource{"s3://b", "", "*.csv", true}));
+}
+
 TEST_F(QuickInputTest, AFileWhoseNameIsAGlobIsAFile) {
   const std::string odd = File("in/a[1].txt");
   EXPECT_EQ(Look({odd})->sources[0].path, "a[1].txt");

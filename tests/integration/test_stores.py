@@ -1,0 +1,246 @@
+"""Inputs in a bucket: the output is that of a folder's run, whatever happens meanwhile."""
+
+import json
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from pages import run_step, steps_of
+from support import processes
+from support.command import BIN
+from support.s3 import OWNER, REGION, Server
+
+TEXTS = """
+from pathlib import Path
+
+def run(mini_batch):
+    paths = [Path(path) for path in mini_batch]
+    return [f"{path.parent.name} {path.name} {path.read_text()}" for path in paths]
+"""
+
+ROWS = """
+def run(frame):
+    return [f"{row.name_} {row.value}" for row in frame.itertuples()]
+"""
+
+LINES = """
+def run(lines):
+    return [f"{line['x']}" for line in lines]
+"""
+
+HELD = """
+from steps import note, wait_for
+
+def run(mini_batch):
+    note("runs", "run")
+    wait_for("open")
+    return [open(path).read() for path in mini_batch]
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    running = Server(tmp_path_factory.mktemp("s3"))
+    yield running
+    running.close()
+
+
+def set_up(work, server, keys=OWNER, **variables):
+    """The environment of a user of that server."""
+    for name in [name for name in work.environment if name.startswith("AWS_")]:
+        del work.environment[name]
+    work.environment.update(
+        HOME=str(work.root),
+        AWS_ENDPOINT_URL_S3=server.url,
+        AWS_REGION=REGION,
+        AWS_EC2_METADATA_DISABLED="true",
+        **variables,
+    )
+    if keys:
+        work.environment.update(AWS_ACCESS_KEY_ID=keys[0], AWS_SECRET_ACCESS_KEY=keys[1])
+
+
+def copy(server, bucket, folder, prefix="in"):
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            server.put(bucket, f"{prefix}/{path.relative_to(folder)}", path.read_bytes())
+
+
+def rows_of(work, *words):
+    python = ["--python", sys.executable]
+    result = work.call("run", "code/score.py", *words, "--output", "out", "--overwrite", *python)
+    assert result.code == 0, result
+    return (work.out / "parallel_run_step.txt").read_bytes()
+
+
+def test_files_of_a_bucket_give_what_those_of_a_folder_give(work, server):
+    set_up(work, server)
+    server.bucket("files")
+    for index in range(60):
+        path = work.data / f"label-{index % 3}" / f"{index:02} ü.txt"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"text {index}")
+    copy(server, "files", work.data)
+    work.script(TEXTS)
+    here = rows_of(work, "--input", "data")
+    assert rows_of(work, "--input", "s3://files/in/") == here
+    assert here.count(b"\n") == 60
+    one_label = rows_of(work, "--input", "s3://files/in/label-1/*.txt")
+    assert one_label == b"".join(line for line in here.splitlines(True) if b"label-1" in line)
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_tables_of_a_bucket_give_what_those_of_a_folder_give(work, server, kind):
+    set_up(work, server)
+    bucket = f"tables-{kind}"
+    server.bucket(bucket)
+    work.script(LINES if kind == "jsonl" else ROWS)
+    path = work.data / f"t.{kind}"
+    if kind == "jsonl":
+        path.write_text("".join(json.dumps({"x": n}) + "\n" for n in range(2000)))
+    else:
+        import pandas
+
+        frame = pandas.DataFrame({"name_": [f"n{n}" for n in range(2000)], "value": range(2000)})
+        if kind == "csv":
+            frame.to_csv(path, index=False)
+        else:
+            pytest.importorskip("pyarrow")
+            frame.to_parquet(path, row_group_size=300)
+    copy(server, bucket, work.data)
+    size = ["--mini-batch-size", "100" if kind == "jsonl" else "2KB"]
+    here = rows_of(work, "--input", f"data/t.{kind}", *size)
+    assert here.count(b"\n") == 2000
+    assert rows_of(work, "--input", f"s3://{bucket}/in/t.{kind}", *size) == here
+
+
+def in_bucket(work, bucket, **fields):
+    """A job file whose input is all of a bucket."""
+    work.job(
+        stores=[{"name": "bucket", "url": f"s3://{bucket}"}],
+        inputs=[{"name": "files", "files": {"store": "bucket", "path": "in"}}],
+        **fields,
+    )
+
+
+def held_job(work, server, bucket, count, **fields):
+    """A job whose run() waits for the file `open`."""
+    set_up(work, server)
+    server.bucket(bucket)
+    rows = work.files(count)
+    copy(server, bucket, work.data)
+    work.script(HELD)
+    in_bucket(work, bucket, **fields)
+    return rows
+
+
+def test_an_agent_that_is_killed_is_replaced_and_leaves_nothing(work, server):
+    rows = held_job(work, server, "killed", 40)
+    command = work.start_job()
+    command.wait_for(lambda: len(work.noted("runs")) >= 2, "both processes run")
+    processes.running("agent")[0].kill()
+    command.wait_for(lambda: len(work.noted("runs")) >= 4, "both processes of the next one run")
+    folders = list(work.temporary.glob("parallelrun-*/objects-0"))
+    assert len(folders) == 1, "the next agent took the place over"
+    work.make("open")
+    result = command.wait()
+    assert result.code == 0, result
+    assert work.rows() == rows
+
+
+def test_an_object_that_changes_meanwhile_is_named(work, server):
+    held_job(work, server, "changed", 40, runMaxTry=1)
+    command = work.start_job()
+    command.wait_for(lambda: len(work.noted("runs")) >= 2, "both processes run")
+    server.put("changed", "in/000039.txt", b"another text")
+    work.make("open")
+    result = command.wait()
+    assert result.code != 0
+    text = result.output + work.log_text("**/*.txt") + work.log_text("**/*.json*")
+    assert "s3://changed/in/000039.txt is not what was listed: it had ETag " in text, text
+
+
+def test_a_run_goes_on_where_it_was_killed(work, server):
+    rows = held_job(work, server, "resumed", 12)
+    command = work.start_job()
+    command.wait_for(lambda: len(work.noted("runs")) >= 2, "both processes run")
+    command.send(signal.SIGKILL)
+    command.wait_only()
+    processes.expect_nothing_running()
+    work.make("open")
+    result = work.run("--resume")
+    assert result.code == 0, result
+    assert work.rows() == rows
+    server.put("resumed", "in/000011.txt", b"row 12")
+    refused = work.run("--resume")
+    assert refused.code != 0 and "s3://resumed/in/000011.txt had ETag " in refused.output, refused
+
+
+def test_the_cache_is_as_large_as_it_may_be(work, server):
+    set_up(work, server)
+    server.bucket("large")
+    server.put("large", "in/a", b"x" * 300_000)
+    server.put("large", "in/b", b"y" * 10_000)
+    work.script("def run(mini_batch):\n    return [str(len(open(p).read())) for p in mini_batch]\n")
+    in_bucket(work, "large", cache={"size": "100KB"}, runMaxTry=1)
+    result = work.run()
+    assert result.code != 0
+    text = result.output + work.log_text("**/*.txt") + work.log_text("**/*.json*")
+    assert "raise spec.cache.size, or lower miniBatchSize" in text, text
+    in_bucket(work, "large", cache={"size": "310KB"})
+    result = work.run("--overwrite")
+    assert result.code == 0, result
+    assert work.rows() == ["300000", "10000"]
+
+
+def refusal(work, url, *words):
+    result = work.call("run", "code/score.py", "--input", url, "--output", "out", *words)
+    assert result.code != 0
+    assert OWNER[1] not in result.output
+    return result.output
+
+
+def test_each_refusal_says_cause_place_and_mend(work, server):
+    set_up(work, server)
+    work.script(TEXTS)
+    assert "there is no bucket" in refusal(work, "s3://not-there/in/")
+    server.bucket("empty")
+    assert "no object below s3://empty/in" in refusal(work, "s3://empty/in/")
+    # With a format nothing is looked at before the job begins; the coordinator says the same.
+    assert "there is no bucket" in refusal(work, "s3://not-there/in/", "--format", "files")
+    work.environment["AWS_ENDPOINT_URL_S3"] = "ftp://127.0.0.1"
+    assert "endpoint" in refusal(work, "s3://empty/in/")
+
+
+def test_rights_and_keys(work, server):
+    server.bucket("rights")
+    server.put("rights", "in/a.txt", b"1")
+    work.script(TEXTS)
+    nobody, lister = server.user("noright"), server.user("onlylist")
+    server.allow("rights", (lister, "s3:ListBucket", ""))
+    set_up(work, server, nobody)
+    output = refusal(work, "s3://rights/in/")
+    assert "s3:ListBucket is missing on arn:aws:s3:::rights" in output and nobody[1] not in output
+    set_up(work, server, lister)
+    output = refusal(work, "s3://rights/in/", "--set", "spec.runMaxTry=1")
+    text = output + "".join(
+        path.read_text() for path in (work.out / "logs").rglob("*") if path.is_file()
+    )
+    assert "s3:GetObject is missing on arn:aws:s3:::rights/in/a.txt" in text
+    assert lister[1] not in text
+    set_up(work, server, None)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        work.environment.pop(name, None)
+    assert "no credentials for S3: set AWS_ACCESS_KEY_ID" in refusal(work, "s3://rights/in/")
+
+
+def test_the_page_of_stores(work, server):
+    set_up(work, server)
+    server.bucket("photos")
+    for name, size in (("a.png", 100), ("b.png", 200), ("notes.txt", 5)):
+        server.put("photos", f"2026/{name}", bytes(size))
+    path = f"{BIN}:{Path(sys.executable).parent}:{work.environment['PATH']}"
+    for step in steps_of("docs/stores.md"):
+        run_step(step, "docs/stores.md", work.root, {**work.environment, "PATH": path})
+        processes.expect_nothing_running()
