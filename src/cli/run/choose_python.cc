@@ -16,6 +16,10 @@ PythonChoice ChoosePython(const std::string& flag, const JobSpec& spec,
   }
   const std::string by_default = Environment().python;
   if (spec.environment.python != by_default) return {spec.environment.python, ""};
+  const char* caller = variable("PARALLELRUN_PYTHON");
+  if (caller != nullptr && *caller == '/' && eaccess(caller, X_OK) == 0) {
+    return {caller, "of the environment that this command was called from"};
+  }
   for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
     const char* folder = variable(name);
     if (folder == nullptr || *folder == '\0') continue;

@@ -13,8 +13,9 @@ struct PythonChoice {
   std::string why;      // "of the active virtual environment"; "": the job or the path says so
 };
 
-// `flag` (of --python) goes first, then what the job says, then the active virtual environment
-// (VIRTUAL_ENV, CONDA_PREFIX), then python3 of the path. `variable` is getenv.
+// `flag` (of --python) goes first, then what the job says, then the Python whose wheel started the
+// command (PARALLELRUN_PYTHON), then the active virtual environment (VIRTUAL_ENV, CONDA_PREFIX),
+// then python3 of the path. `variable` is getenv.
 PythonChoice ChoosePython(const std::string& flag, const JobSpec& spec,
                           const std::function<const char*(const char*)>& variable);
 

@@ -139,7 +139,7 @@ Result<pid_t> Launcher::StartCoordinator() {
   Result<Fd> log = AppendTo(job_.layout.log_folder, CoordinatorLog());
   if (!log.ok()) return log.error();
   const Fd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  return Spawn({{programs_.coordinator, "--config", "/dev/fd/4"},
+  return Spawn({programs_.Command(programs_.coordinator, {"--config", "/dev/fd/4"}),
                 OwnEnvironment(),
                 "/",
                 {null.get(), log->get(), log->get(), listening_.get(), file->get(), words_.get()}});
@@ -161,11 +161,15 @@ Result<Launcher::NodeProcess> Launcher::StartNode(size_t index, int attempt) {
   const Fd read_end(watch[0]);
   NodeProcess node{0, Fd(watch[1])};
   const Fd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  const Result<pid_t> pid = Spawn(
-      {{programs_.agent, "guard", "--watch", "3", "--", programs_.agent, "--config", "/dev/fd/4"},
-       OwnEnvironment(),
-       "/",
-       {null.get(), log->get(), log->get(), read_end.get(), file->get()}});
+  std::vector<std::string> guard = {"guard", "--watch", "3", "--"};
+  for (std::string& word : programs_.Command(programs_.agent, {"--config", "/dev/fd/4"})) {
+    guard.push_back(std::move(word));
+  }
+  const Result<pid_t> pid =
+      Spawn({programs_.Command(programs_.agent, guard),
+             OwnEnvironment(),
+             "/",
+             {null.get(), log->get(), log->get(), read_end.get(), file->get()}});
   if (!pid.ok()) return pid.error();
   node.guardian = *pid;
   return node;

@@ -152,7 +152,7 @@ TEST(PythonReportTest, IsReadFromTextsThatEndWithZero) {
   EXPECT_EQ(ReadPythonReport("3.8.1").version, "");
 }
 
-TEST_F(PreflightTest, TheFlagThenTheJobThenTheActiveEnvironment) {
+TEST_F(PreflightTest, TheFlagThenTheJobThenTheCallersThenTheActiveEnvironment) {
   std::map<std::string, std::string> variables;
   const auto choose = [&](const std::string& flag, const std::string& job) {
     JobSpec spec;
@@ -169,6 +169,11 @@ TEST_F(PreflightTest, TheFlagThenTheJobThenTheActiveEnvironment) {
   EXPECT_EQ(choose("", "").why, "of the active environment (CONDA_PREFIX)");
   fs::permissions(File("venv/bin/python3"), fs::perms::owner_all);
   EXPECT_EQ(choose("", "").program, At("venv/bin/python3"));
+  variables["PARALLELRUN_PYTHON"] = At("kernel/bin/python3.12");
+  EXPECT_EQ(choose("", "").program, At("venv/bin/python3")) << "it is not there any more";
+  fs::permissions(File("kernel/bin/python3.12"), fs::perms::owner_all);
+  EXPECT_EQ(choose("", "").program, At("kernel/bin/python3.12"));
+  EXPECT_EQ(choose("", "").why, "of the environment that this command was called from");
   EXPECT_EQ(choose("", "/opt/python3").program, "/opt/python3");
   EXPECT_EQ(choose("python3.12", "/opt/python3").program, "python3.12");
   EXPECT_EQ(choose("./p/../python3", "").program, fs::current_path().string() + "/python3");

@@ -1,0 +1,150 @@
+"""The wheel: built, installed into a fresh environment without a network, used, and removed."""
+
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+from support import render
+from support.render import ROOT
+
+BUILD = Path(os.environ.get("PARALLELRUN_BIN", ROOT / "build/release/bin")).parent
+PIP = ["-m", "pip", "--disable-pip-version-check", "--quiet"]
+OFFLINE = ["install", "--no-index", "--no-deps"]
+
+# What each worker says: which interpreter it is.
+SCRIPT = """\
+import sys
+
+
+def run(mini_batch):
+    return [sys.executable for path in mini_batch]
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
+    render.run([ROOT / "script/wheel", BUILD, folder])
+    (path,) = folder.iterdir()
+    return path
+
+
+def plain(**more):
+    """An environment in which nothing is active, and nothing of the build is found."""
+    return {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "LANG": "C.UTF-8", **more}
+
+
+def files_of(folder):
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+def test_install_run_and_uninstall(wheel, tmp_path):
+    """The environment that calls is the one that works, and removing it leaves nothing."""
+    environment = tmp_path / "an environment"
+    venv.create(environment, with_pip=True)
+    python = environment / "bin/python"
+    before = files_of(environment)
+    render.run([python, *PIP, *OFFLINE, "--find-links", wheel.parent, "parallelrun"], env=plain())
+
+    (tmp_path / "score.py").write_text(SCRIPT)
+    (tmp_path / "texts").mkdir()
+    for number in range(3):
+        (tmp_path / "texts" / f"{number}.txt").write_text("text")
+    job = ["run", tmp_path / "score.py", "--input", tmp_path / "texts", "--processes", "2"]
+    for starts, out in (
+        ([environment / "bin/parallelrun"], "by_name"),
+        ([python, "-m", "parallelrun"], "by_module"),
+    ):
+        # The name is also called where another environment is active, and without a path.
+        told = render.run([*starts, *job, "--output", tmp_path / out], env=plain())
+        assert "Succeeded (Complete)" in told
+        assert "of the environment that this command was called from" in told
+        rows = (tmp_path / out / "parallel_run_step.txt").read_text()
+        assert rows == f"{python}\n" * 3
+    modules = "import azureml_user.parallel_run, parallelrun.worker"
+    render.run([python, "-c", modules], env=plain())
+
+    render.run([python, *PIP, "uninstall", "--yes", "parallelrun"], env=plain())
+    assert files_of(environment) == before
+
+
+def test_a_wrong_word_has_the_commands_exit_status(wheel, tmp_path):
+    folder = tmp_path / "packages"
+    shutil.unpack_archive(wheel, folder, "zip")
+    (folder / "parallelrun/bundle/lib/ld.so").chmod(0o755)  # zip's own modes are lost in this way
+    command = [sys.executable, "-m", "parallelrun", "run", "--no-such-flag"]
+    result = subprocess.run(
+        command, env=plain(PYTHONPATH=str(folder)), capture_output=True, text=True, timeout=60
+    )
+    assert result.returncode == 2
+    assert "--no-such-flag is not a flag of run" in result.stderr
+
+
+@pytest.mark.parametrize("machine", ["manylinux2014", "manylinux_2_17", "musllinux_1_1"])
+def test_any_c_library_takes_it(wheel, tmp_path, machine):
+    """Also one newer than the tag names; `--target` with a platform is how images are filled."""
+    target = tmp_path / "packages"
+    arch = os.uname().machine
+    words = ["--only-binary", ":all:", "--platform", f"{machine}_{arch}", "--target", target]
+    render.run([sys.executable, *PIP, *OFFLINE, *words, wheel])
+    assert (target / "parallelrun/bundle/lib/ld.so").stat().st_mode & 0o111
+
+
+def test_equal_parts_make_equal_wheels(wheel, tmp_path):
+    shutil.unpack_archive(wheel, tmp_path / "parts", "zip")
+    shutil.rmtree(next((tmp_path / "parts").glob("*.dist-info")))
+    (tmp_path / "parts/parallelrun/bundle/lib/ld.so").chmod(0o755)
+    made = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        render.run([sys.executable, ROOT / "script/wheel.py", tmp_path / "parts", tmp_path / name])
+        (path,) = (tmp_path / name).iterdir()
+        made.append((path.name, path.read_bytes()))
+        for part in (tmp_path / "parts").rglob("*"):
+            os.utime(part, (2e9, 2e9))
+    assert made[0] == made[1]
+
+
+@pytest.fixture
+def fake(tmp_path):
+    """The launcher with a loader that prints the interpreter and the words that it was given."""
+    folder = tmp_path / "fake/parallelrun"
+    (folder / "bundle/lib").mkdir(parents=True)
+    shutil.copy(ROOT / "wheel/parallelrun/__main__.py", folder)
+    loader = folder / "bundle/lib/ld.so"
+    loader.write_text('#!/bin/sh\necho "python=$PARALLELRUN_PYTHON"\nprintf "%s\\n" "$@"\n')
+    loader.chmod(0o755)
+    environment = tmp_path / "tool"
+    venv.create(environment, with_pip=False)
+
+    def start(*words, **variables):
+        command = [environment / "bin/python", folder / "__main__.py", *words]
+        return render.run(command, env=plain(**variables)).splitlines()
+
+    start.environment = environment
+    start.python = f"python={environment}/bin/python"
+    return start
+
+
+def test_the_words_reach_the_program(fake):
+    words = ["run", "a file.py", "--", "--flag", "", "ü"]
+    library, program = (fake("run")[index] for index in (2, 5))
+    assert fake(*words)[1:] == [
+        "--library-path", library, "--argv0", "parallelrun", program, *words,
+    ]  # fmt: skip
+    assert program.endswith("/parallelrun/bundle/bin/parallelrun")
+
+
+@pytest.mark.parametrize("mark", ["pipx_metadata.json", "uv-receipt.toml"])
+def test_which_environment_works(fake, mark):
+    active = {"VIRTUAL_ENV": "/opt/active", "PARALLELRUN_PYTHON": "/of/another/python"}
+    assert fake()[0] == fake.python
+    assert fake(**active)[0] == fake.python, "it was called from here, whatever is active"
+    # pipx and uv keep one for the command alone.
+    (fake.environment / mark).touch()
+    assert fake()[0] == fake.python
+    assert fake(**active)[0] == "python="
