@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/version.h"
 #include "cli/convert/convert.h"
+#include "cli/failures_command.h"
 #include "cli/ledger_command.h"
 #include "cli/render/submit.h"
 #include "cli/run/code_root.h"
@@ -238,6 +239,21 @@ int Main(int argc, char** argv) {
   verify->add_option("output", output, "The output file, its folder, or the job's state folder")
       ->required();
 
+  CLI::App* failures =
+      app.add_subcommand("failures", "Print the items of a run that failed, grouped by error");
+  FailuresRequest failed;
+  failures->add_option("output", failed.target, "The output folder of a run, or its log folder")
+      ->required();
+  CLI::Option* traceback =
+      failures->add_flag("--traceback", failed.traceback, "With the first traceback of each error");
+  CLI::Option* as_json = failures->add_flag("--json", failed.json, "As one JSON object");
+  CLI::Option* paths =
+      failures->add_flag("--paths", failed.paths, "Only the paths of the files, one a line")
+          ->excludes(traceback)
+          ->excludes(as_json);
+  failures->add_flag("-0,--null", failed.null, "Paths end with a zero byte, as for xargs -0")
+      ->needs(paths);
+
   std::vector<std::string> own = EachWithItsFlag({words.begin() + 1, own_end});
   std::reverse(own.begin(), own.end());  // as CLI11 takes them
   try {
@@ -252,6 +268,7 @@ int Main(int argc, char** argv) {
   if (convert->parsed()) return ConvertFile(azure_file, converted, step);
   if (ledger->parsed()) return PrintLedger(state_folder, records);
   if (types->parsed()) return PrintTypes(tables);
+  if (failures->parsed()) return PrintFailures(failed);
   if (verify->parsed()) return VerifyOutput(output);
 
   const bool script = target.size() > 3 && target.ends_with(".py");

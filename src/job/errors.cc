@@ -3,11 +3,8 @@
 #include <algorithm>
 
 namespace parallelrun {
-namespace {
 
-// Kind and message without digits, so that "row 17" and "row 18" are one error; of a misfit, what
-// it is that does not fit.
-std::string Key(std::string_view kind, std::string_view message) {
+std::string ErrorKey(std::string_view kind, std::string_view message) {
   std::string key(kind);
   key += '\n';
   if (kind == "Misfit") {
@@ -21,12 +18,10 @@ std::string Key(std::string_view kind, std::string_view message) {
   return key;
 }
 
-}  // namespace
-
 void DistinctErrors::Add(std::string_view kind, std::string_view message, BatchId batch,
                          uint32_t node, uint32_t process, std::string_view log) {
   ++total_;
-  std::string key = Key(kind, message);
+  std::string key = ErrorKey(kind, message);
   const auto found = index_.find(key);
   if (found != index_.end()) {
     ++errors_[found->second].count;

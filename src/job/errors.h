@@ -23,6 +23,10 @@ struct DistinctError {
   std::string log;
 };
 
+// What failures that are the same error have in common: kind and message without digits, so that
+// "row 17" and "row 18" are one error; of a misfit, what it is that does not fit.
+std::string ErrorKey(std::string_view kind, std::string_view message);
+
 class DistinctErrors {
  public:
   static constexpr size_t kLimit = 100;  // errors kept; further distinct ones are only counted

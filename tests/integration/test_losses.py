@@ -2,9 +2,13 @@
 
 import csv
 import json
+import os
 import re
+import subprocess
+from pathlib import Path
 
 import pytest
+from support.command import PROGRAM
 from support.refusal import expect_no_output
 from support.workspace import rows_without
 
@@ -140,6 +144,11 @@ def test_losses_that_nobody_allowed_have_a_status_of_their_own(work):
     assert (first["miniBatch"], first["attempt"], first["node"]) == (1, 1, 0)
     assert (work.logs / first["log"]).exists()
     assert first["process"] in first["log"]
+    told = work.call("failures", work.out / "job", "--traceback")
+    assert told.code == 0, told
+    assert "20 items failed" in told.output
+    assert "20      1  score.py:6  ValueError: bad\n" in told.output
+    assert "\n    Traceback (most recent call last)" in told.output
     again = next(line for line in result.output.splitlines() if line.startswith("To retry them: "))
     assert again.endswith(" --retry-failed")
     ledger = work.call("ledger", work.out / "job" / "state")
@@ -158,6 +167,54 @@ def test_losses_that_nobody_allowed_have_a_status_of_their_own(work):
     assert "Succeeded (Complete)" in result.output
     assert work.rows() == rows_without(120)
     assert not (work.logs / "failures.jsonl").exists()
+    assert "no item has failed" in work.call("failures", work.out).output
+
+
+def test_the_paths_of_what_failed_are_bytes(work):
+    names = [b"plain", b"of \xff bytes", b"of two\nlines", b"-0 $(touch oops)"]
+    for name in names:
+        Path(os.fsdecode(os.fsencode(work.data) + b"/" + name)).write_text("x")
+    work.script("def run(mini_batch):\n    raise ValueError('bad')\n")
+    work.job(miniBatchSize="1", runMaxTry=1)
+    assert work.run().code == 1
+    command = [PROGRAM, "failures", work.out, "--paths"]
+    wanted = sorted(os.fsencode(work.data) + b"/" + name for name in names)
+
+    told = subprocess.run([*command, "-0"], capture_output=True, timeout=60)
+    assert told.returncode == 0, told
+    assert sorted(told.stdout.split(b"\0")[:-1]) == wanted
+
+    told = subprocess.run(command, capture_output=True, timeout=60)
+    assert told.returncode == 1, told
+    assert sorted(told.stdout.splitlines()) == [path for path in wanted if b"\n" not in path]
+    assert b"1 paths were left out" in told.stderr
+
+
+def test_failures_says_what_it_cannot_tell(work):
+    told = work.call("failures", work.out / "nowhere")
+    assert told.code == 2
+    assert "kubectl describe prj" in told.output
+    told = work.call("failures", work.data)
+    assert told.code == 2
+    assert "holds no logs of a run" in told.output
+
+    logs = work.out / "job/logs"
+    (logs / "sys").mkdir(parents=True)
+    told = work.call("failures", work.out)
+    assert told.code == 2
+    assert "no verdict yet" in told.output
+
+    # Whoever may write to the logs may write anything, and may not lead elsewhere.
+    (logs / "failures.jsonl").write_text('{"type":"\\u001b[1m","item":"/a"}\nnonsense\n')
+    told = work.call("failures", logs)
+    assert told.code == 1
+    assert "\\x1b[1m\n" in told.output and "\x1b" not in told.output
+    assert "1 lines of" in told.output
+    (logs / "failures.jsonl").unlink()
+    (logs / "failures.jsonl").symlink_to("/etc/passwd")
+    told = work.call("failures", logs)
+    assert told.code == 1
+    assert "a link is in the way" in told.output
 
 
 def test_a_job_that_fails_names_its_items(work):

@@ -2,13 +2,13 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "base/escape.h"
+#include "coordinator/log_tree/error_logs.h"
 #include "job/failure_text.h"
 
 namespace parallelrun {
@@ -18,46 +18,6 @@ using nlohmann::json;
 
 constexpr char kFailures[] = "failures.jsonl";
 constexpr char kDeadLetters[] = "dead-letter.jsonl";
-constexpr uint64_t kMostLogBytes = uint64_t{64} << 20;
-constexpr size_t kMostTraceback = size_t{64} << 10;
-
-// The tracebacks in one error log, found by the heading that the worker gives each of them.
-class ErrorLogs {
- public:
-  explicit ErrorLogs(LogFolder folder) : folder_(std::move(folder)) {}
-
-  // "" when it is not there.
-  std::string Traceback(const std::string& log, BatchId id, uint32_t attempt) {
-    if (log.empty()) return "";
-    Open(log);
-    const std::string heading = fmt::format("|mini-batch {}, attempt {}: ", id, attempt);
-    const size_t at = text_.find(heading);
-    if (at == std::string::npos) return "";
-    const size_t begin = text_.find("Traceback (most recent call last)", at);
-    const size_t end = std::min(text_.find("|ERROR|", at + heading.size()), text_.size());
-    if (begin == std::string::npos || begin >= end) return "";
-    // Without the next entry's line, of which the time stands before the level.
-    const size_t line = end == text_.size() ? end : text_.rfind('\n', end);
-    return text_.substr(begin, std::min(line - begin, kMostTraceback));
-  }
-
- private:
-  void Open(const std::string& log) {
-    if (log == log_) return;
-    log_ = log;
-    text_.clear();
-    const Result<std::unique_ptr<File>> file = folder_.OpenRead(log);
-    if (!file.ok()) return;
-    const Result<FileFacts> facts = (*file)->Stat();
-    if (!facts.ok() || facts->kind != EntryKind::kFile || facts->size > kMostLogBytes) return;
-    Result<std::string> text = (*file)->ReadAt(0, facts->size);
-    if (text.ok()) text_ = std::move(*text);
-  }
-
-  const LogFolder folder_;
-  std::string log_;
-  std::string text_;
-};
 
 // A file of lines, which is there only if there are any.
 class Lines {
@@ -200,6 +160,7 @@ class FailedItems {
     line["message"] = parts.message;
     line["location"] = parts.location;
     line["attempt"] = batch.failed_attempts;
+    line["id"] = failed.id;
     const std::string name =
         item.path.empty() ? fmt::format("rank {}", WholeOf(failed.id)) : item.path;
     failures_.Add(line, "\"item\":" + JsonText(name));

@@ -1,0 +1,229 @@
+#include "cli/failures_command.h"
+
+#include <spdlog/fmt/fmt.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/escape.h"
+#include "base/files.h"
+#include "cli/failures_table.h"
+#include "cli/run/local_run.h"
+#include "coordinator/log_tree/error_logs.h"
+#include "coordinator/log_tree/log_folder.h"
+
+namespace parallelrun {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kFailures[] = "failures.jsonl";
+constexpr char kVerdict[] = "job_result.txt";
+constexpr size_t kReadAtOnce = size_t{1} << 20;
+constexpr size_t kLongestLine = size_t{64} << 20;  // a mini-batch may have very many files
+
+bool Exists(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+bool IsLogFolder(const fs::path& folder) {
+  return Exists(folder / kVerdict) || Exists(folder / kFailures) || Exists(folder / "sys");
+}
+
+// Where the logs may be: here, beside or below, as a script or a job file has them.
+std::vector<fs::path> LogFolders(const fs::path& start) {
+  for (const fs::path& near : {start, start / "logs", start.parent_path() / "logs"}) {
+    if (IsLogFolder(near)) return {near};
+  }
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (fs::directory_iterator it(start, error), end; !error && it != end; it.increment(error)) {
+    if (IsLogFolder(it->path() / "logs")) found.push_back(it->path() / "logs");
+    if (found.size() == 2) break;
+  }
+  return found;
+}
+
+// Calls `each` for every line; says how many were too long to be read.
+Result<uint64_t> EachLine(const File& file, const std::function<void(std::string_view)>& each) {
+  std::string line;
+  std::string buffer(kReadAtOnce, '\0');
+  uint64_t offset = 0;
+  uint64_t too_long = 0;
+  bool skipping = false;
+  while (true) {
+    const Result<size_t> read = file.ReadInto(offset, buffer);
+    if (!read.ok()) return read.error();
+    if (*read == 0) break;
+    offset += *read;
+    std::string_view left(buffer.data(), *read);
+    while (!left.empty()) {
+      const size_t end = left.find('\n');
+      const bool whole = end != std::string_view::npos;
+      const std::string_view piece = left.substr(0, end);
+      if (!skipping && line.size() + piece.size() > kLongestLine) {
+        skipping = true;
+        ++too_long;
+        line.clear();
+      }
+      if (!skipping) line += piece;
+      if (whole && !skipping && !line.empty()) each(line);
+      if (whole) {
+        line.clear();
+        skipping = false;
+      }
+      left.remove_prefix(whole ? end + 1 : left.size());
+    }
+  }
+  if (!line.empty()) each(line);
+  return too_long;
+}
+
+// Prints what is to be tried again or looked at.
+class PathPrinter {
+ public:
+  explicit PathPrinter(bool null) : null_(null), show_(!null && isatty(STDOUT_FILENO) != 0) {}
+
+  void Print(const FailedLine& line) {
+    if (line.paths.empty()) ++without_;
+    for (const std::string& path : line.paths) {
+      if (path == last_) continue;  // the ranges of rows of one file follow each other
+      last_ = path;
+      if (!null_ && path.find('\n') != std::string::npos) {
+        ++broken_;
+        continue;
+      }
+      const std::string text = show_ ? Printable(path, kLongestLine) : path;
+      std::fwrite(text.data(), 1, text.size(), stdout);
+      std::fputc(null_ ? '\0' : '\n', stdout);
+    }
+  }
+
+  int Finish() const {
+    if (without_ > 0) {
+      fmt::print(stderr, "{} failures are not of files, and have no path\n", without_);
+    }
+    if (broken_ > 0) {
+      fmt::print(stderr,
+                 "{} paths were left out, for they hold line breaks: print them with --paths -0, "
+                 "and read them with xargs -0\n",
+                 broken_);
+    }
+    return broken_ > 0 ? kExitFailed : kExitOk;
+  }
+
+ private:
+  const bool null_;
+  const bool show_;  // on a terminal a path must do no harm
+  std::string last_;
+  uint64_t without_ = 0;
+  uint64_t broken_ = 0;
+};
+
+int NoLogs(const fs::path& start, const std::string& target) {
+  if (!Exists(start)) {
+    fmt::print(stderr,
+               "{0} does not exist here. Give the output folder of a run on this machine, or its "
+               "log folder. Of a job on a cluster, kubectl describe prj NAME tells the errors; "
+               "for the items, copy the folder of its logs (spec.logs) from its volume and give "
+               "that\n",
+               Printable(target, 1000));
+  } else {
+    fmt::print(stderr,
+               "{} holds no logs of a run: give its output folder, or the folder that the summary "
+               "calls logs\n",
+               Printable(target, 1000));
+  }
+  return kExitUsage;
+}
+
+int PrintNone(const FailuresRequest& request, const std::string& logs) {
+  if (!Exists(fs::path(logs) / kVerdict)) {
+    fmt::print(stderr,
+               "the run has no verdict yet, and its failures are written with that: wait for its "
+               "end, or continue it with --resume. Until then user/error in {} has the "
+               "tracebacks\n",
+               Printable(logs, 1000));
+    return kExitUsage;
+  }
+  if (request.json) {
+    fmt::print("{}", FailureJson({}, {}, logs));
+  } else if (!request.paths) {
+    fmt::print("no item has failed; logs: {}\n", Printable(logs, 1000));
+  }
+  return kExitOk;
+}
+
+int PrintTable(const FailuresRequest& request, const FailureTable& table, const LogFolder& folder) {
+  std::vector<ErrorGroup> groups = table.Groups();
+  if (request.traceback) {
+    ErrorLogs logs(folder);
+    for (ErrorGroup& group : groups) {
+      group.traceback = logs.Traceback(group.first.log, group.first.id, group.first.tries);
+      if (group.traceback.empty()) group.traceback = "no traceback: Python could not write one";
+    }
+  }
+  const auto text = request.json ? FailureJson : FailureText;
+  fmt::print("{}", text(groups, table, folder.path()));
+  return kExitOk;
+}
+
+}  // namespace
+
+int PrintFailures(const FailuresRequest& request) {
+  std::error_code ignored;
+  fs::path start = fs::absolute(request.target).lexically_normal();
+  if (!start.has_filename()) start = start.parent_path();  // "out/"
+  const fs::path folder = fs::is_directory(start, ignored) ? start : start.parent_path();
+  const std::vector<fs::path> found = Exists(start) ? LogFolders(folder) : std::vector<fs::path>();
+  if (found.empty()) return NoLogs(start, request.target);
+  if (found.size() > 1) {
+    fmt::print(stderr, "{} holds several jobs: give one of them, such as {}\n",
+               Printable(request.target, 1000), Printable(found[0].parent_path().native(), 1000));
+    return kExitUsage;
+  }
+  const std::unique_ptr<Files> files = MakeSystemFiles();
+  const std::string path = found.front();
+  const Result<LogFolder> logs = LogFolder::Open(*files, path);
+  if (!logs.ok()) {
+    fmt::print(stderr, "{}\n", logs.error().message);
+    return kExitFailed;
+  }
+  const Result<std::unique_ptr<File>> file = logs->OpenRead(kFailures);
+  if (!file.ok() && file.error().code == Code::kNotFound) return PrintNone(request, path);
+  if (!file.ok()) {
+    fmt::print(stderr, "{}\n", file.error().message);
+    return kExitFailed;
+  }
+  FailureTable table;
+  PathPrinter paths(request.null);
+  uint64_t unread = 0;
+  const Result<uint64_t> too_long = EachLine(**file, [&](std::string_view text) {
+    Result<FailedLine> line = ReadFailedLine(text);
+    if (!line.ok()) {
+      ++unread;
+    } else if (request.paths) {
+      paths.Print(*line);
+    } else {
+      table.Add(std::move(*line));
+    }
+  });
+  if (!too_long.ok()) {
+    fmt::print(stderr, "{}\n", too_long.error().message);
+    return kExitFailed;
+  }
+  const int exit = request.paths ? paths.Finish() : PrintTable(request, table, *logs);
+  if (unread + *too_long > 0) {
+    fmt::print(stderr, "{} lines of {}/{} could not be read: somebody else has written there\n",
+               unread + *too_long, Printable(path, 1000), kFailures);
+    return kExitFailed;
+  }
+  return exit;
+}
+
+}  // namespace parallelrun
