@@ -3,44 +3,43 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <tuple>
+#include <utility>
 #include <vector>
 
-#include "base/mutation.h"
 #include "coordinator/output_file.h"
 
 namespace parallelrun {
 namespace {
 
 constexpr size_t kBlock = size_t{1} << 20;
-constexpr uint64_t kSpareBytes = uint64_t{1} << 20;  // left free beside the output
+constexpr uint64_t kSpareBytes = uint64_t{1} << 20;  // left free behind the output
 
 // Gathers rows into blocks, so that small mini-batches do not cost a write each.
 class BlockWriter {
  public:
-  explicit BlockWriter(File& file) : file_(file) {}
+  explicit BlockWriter(Writer& writer) : writer_(writer) {}
   Status Add(std::string_view rows) {
     buffer_.append(rows);
     return buffer_.size() < kBlock ? Status() : Flush();
   }
   Status Flush() {
     digest_.Add(buffer_);
-    const Status written = file_.WriteAt(offset_, buffer_);
-    offset_ += buffer_.size();
+    const Status written = writer_.Append(buffer_);
+    size_ += buffer_.size();
     buffer_.clear();
     return written;
   }
-  uint64_t size() const { return offset_; }
+  uint64_t size() const { return size_; }
   Sha256::Digest Digest() { return digest_.Finish(); }
 
  private:
-  File& file_;
+  Writer& writer_;
   Sha256 digest_;
   std::string buffer_;
-  uint64_t offset_ = 0;
+  uint64_t size_ = 0;
 };
 
 // Reads rows of the ledger, neighbours in one read: in mini-batch order most rows lie close
@@ -116,89 +115,10 @@ class Succession {
   std::optional<std::vector<uint32_t>> sorted_;  // ids of whole mini-batches: below 2³²
 };
 
-constexpr int kPlaceTries = 100;  // files that appear while others are set aside
-
-Error Gone(const Ledger& ledger) {
-  return {Code::kStale, ledger.token_path() + " is gone: a newer coordinator took over"};
-}
-
-// Out of the way of the output, under a name that is free.
-Result<std::string> SetAside(Files& files, const std::string& path) {
-  for (int i = 1; i <= kPlaceTries; ++i) {
-    const std::string aside = fmt::format("{}.set-aside-{}", path, i);
-    const Result<bool> renamed = files.RenameNew(path, aside);
-    if (renamed.ok() && *renamed) return aside;
-    if (!renamed.ok() && renamed.error().code == Code::kExists) continue;
-    if (!renamed.ok()) return renamed.error();
-    const Result<bool> there = files.Exists(aside);
-    if (!there.ok()) return there.error();
-    if (*there) continue;
-    const Status moved = files.Rename(path, aside);
-    if (!moved.ok()) return moved.error();
-    return aside;
-  }
-  return Error{Code::kExists, fmt::format("{} and {} copies that were set aside are there: move "
-                                          "them away",
-                                          path, kPlaceTries)};
-}
-
-// One try to rename the token onto the output's name. False: something is there.
-Result<bool> PlaceNew(Files& files, const std::string& token, const std::string& path) {
-  const Result<bool> renamed = files.RenameNew(token, path);
-  if (!renamed.ok() && renamed.error().code == Code::kExists) return false;
-  if (!renamed.ok() || *renamed) return renamed;
-  // The file system cannot tell at one go: what appears between these two is lost.
-  const Result<bool> there = files.Exists(path);
-  if (!there.ok() || *there) return there.ok() ? Result<bool>(false) : there;
-  const Status placed = files.Rename(token, path);
-  return placed.ok() ? Result<bool>(true) : placed.error();
-}
-
-// Puts the whole token in the output's place; says where it has set aside what was damaged there.
-Result<std::string> PutInPlace(Files& files, const std::string& token, const JobState& state,
-                               const Published& written) {
-  const std::string& path = written.path;
-  const bool may_replace = state.settings() && state.settings()->may_replace;
-  std::string aside;
-  for (int i = 0; i < kPlaceTries; ++i) {
-    if (may_replace || PARALLELRUN_MUTATED(kPublishUnchecked)) {
-      const Status placed = files.Rename(token, path);
-      return placed.ok() ? Result<std::string>(aside) : placed.error();
-    }
-    const Result<bool> placed = PlaceNew(files, token, path);
-    if (!placed.ok()) return placed.error();
-    if (*placed) return aside;
-    // What an epoch of this run has put there before it could record that.
-    const Result<std::string> differs = DamageOf(files, path, written);
-    if (!differs.ok()) return differs.error();
-    if (differs->empty()) {
-      if (const Status removed = files.Remove(token); !removed.ok()) return removed.error();
-      return aside;
-    }
-    const std::optional<Published>& last = state.last_published();
-    if (!last) {
-      return Error{Code::kExists,
-                   path + " has appeared since the run began, and is not this run's: move it away"};
-    }
-    const Result<std::string> damage = DamageOf(files, path, *last);
-    if (!damage.ok()) return damage.error();
-    if (damage->empty()) {
-      const Status replaced = files.Rename(token, path);
-      return replaced.ok() ? Result<std::string>(aside) : replaced.error();
-    }
-    Result<std::string> set_aside = SetAside(files, path);
-    if (!set_aside.ok() && set_aside.error().code == Code::kNotFound) continue;
-    if (!set_aside.ok()) return set_aside;
-    aside = std::move(*set_aside);
-  }
-  return Error{Code::kExists, path + " appears again and again: end what writes it"};
-}
-
 }  // namespace
 
-Result<Publication> PublishOutput(Files& files, const Ledger& ledger, const JobState& state,
+Result<Publication> PublishOutput(Sink& sink, const Ledger& ledger, const JobState& state,
                                   const PublishOptions& options) {
-  const std::string folder = std::filesystem::path(options.output_path).parent_path();
   const Succession batches(state, options.order);
   uint64_t total = state.header().size();
   const Status added_up = batches.EachRows([&total](const Place& rows) {
@@ -206,19 +126,16 @@ Result<Publication> PublishOutput(Files& files, const Ledger& ledger, const JobS
     return Status();
   });
   if (!added_up.ok()) return added_up.error();
-  const Result<uint64_t> room = files.FreeSpace(folder);
-  if (room.ok() && *room < total + kSpareBytes) {
-    return Error{Code::kNoSpace,
-                 fmt::format("{}: {} bytes are free, the output needs {}", folder, *room, total)};
+  const Result<std::optional<uint64_t>> room = sink.Room();
+  if (!room.ok()) return room.error();
+  if (*room && **room < total + kSpareBytes) {
+    return Error{Code::kNoSpace, fmt::format("{}: {} bytes are free, the output needs {}",
+                                             sink.Location(), **room, total)};
   }
 
-  if (PARALLELRUN_MUTATED(kRenameWithoutToken))
-    (void)files.CreateExclusive(ledger.token_path()).ok();
-  Result<std::unique_ptr<File>> token = files.Open(ledger.token_path());
-  if (!token.ok()) {
-    return token.error().code == Code::kNotFound ? Gone(ledger) : token.error();
-  }
-  BlockWriter writer(**token);
+  const Result<std::unique_ptr<Writer>> begun = sink.Begin(ledger.token_path());
+  if (!begun.ok()) return begun.error();
+  BlockWriter writer(**begun);
   if (const Status added = writer.Add(state.header()); !added.ok()) return added.error();
   RowReader reader(ledger);
   const Status copied = batches.EachRows([&](const Place& place) {
@@ -227,21 +144,15 @@ Result<Publication> PublishOutput(Files& files, const Ledger& ledger, const JobS
   });
   if (!copied.ok()) return copied.error();
   if (const Status flushed = writer.Flush(); !flushed.ok()) return flushed.error();
-  if (const Status synced = (*token)->Sync(); !synced.ok()) return synced.error();
-  token->reset();
-  const Published written{options.output_path, writer.size(), state.counts().rows, writer.Digest()};
-  // Either of the two would keep a stale coordinator from publishing.
-  const Status held =
-      PARALLELRUN_MUTATED(kRenameWithoutToken) ? Status() : KeepHeld(files, options.held);
-  if (!held.ok()) {
-    // A successor takes the token first.
-    const Result<bool> there = files.Exists(ledger.token_path());
-    return there.ok() && !*there ? Gone(ledger) : held.error();
-  }
-  const Result<std::string> aside = PutInPlace(files, ledger.token_path(), state, written);
-  if (!aside.ok()) return aside.error().code == Code::kNotFound ? Gone(ledger) : aside.error();
-  if (const Status synced = files.SyncFolder(folder); !synced.ok()) return synced.error();
-  return Publication{written, *aside};
+
+  const Published written{sink.Location(), writer.size(), state.counts().rows, writer.Digest()};
+  const Replaceable replaceable{state.settings() && state.settings()->may_replace,
+                                state.last_published()};
+  Result<Commit> commit = (*begun)->End(written, replaceable);
+  if (!commit.ok()) return commit.error();
+  if (commit->end == Committed::kStale) return Error{Code::kStale, std::move(commit->why)};
+  if (commit->end == Committed::kForeign) return Error{Code::kExists, std::move(commit->why)};
+  return Publication{written, std::move(commit->set_aside)};
 }
 
 }  // namespace parallelrun

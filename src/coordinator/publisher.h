@@ -1,16 +1,14 @@
 // Publishing (docs/ledger.md): the rows of all succeeded mini-batches, read back from the ledger in
-// order, into this epoch's token file, which is then renamed onto the output's name. The folder
-// holds exactly one complete output, or none; a file that is not this run's own is not replaced
-// unless a person has said so. Blocking; runs on a thread of its own while the state does not
-// change any more.
+// order, into the sink, which shows exactly one complete output, or
+// none. What is not this run's own is not replaced unless a person has said so. Blocking; runs on a
+// thread of its own while the state does not change any more.
 #pragma once
 
 #include <string>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "coordinator/ledger/ledger.h"
-#include "coordinator/output_claim.h"
+#include "coordinator/sink.h"
 #include "job/job_state.h"
 
 namespace parallelrun {
@@ -18,9 +16,7 @@ namespace parallelrun {
 enum class RowOrder { kMiniBatch, kCompletion };
 
 struct PublishOptions {
-  std::string output_path;
   RowOrder order = RowOrder::kMiniBatch;
-  HeldOutput held;  // this run's claim to it
 };
 
 struct Publication {
@@ -32,7 +28,7 @@ struct Publication {
 // away, so this coordinator is superseded. kExists: something that is not this run's is in the
 // output's place, or another run has claimed it. Memory stays flat in the size of
 // the output; by completion it takes 4 bytes a mini-batch.
-Result<Publication> PublishOutput(Files& files, const Ledger& ledger, const JobState& state,
+Result<Publication> PublishOutput(Sink& sink, const Ledger& ledger, const JobState& state,
                                   const PublishOptions& options);
 
 }  // namespace parallelrun

@@ -149,7 +149,8 @@ void CoordinatorServer::Publish() {
   publishing_ = true;
   if (publisher_.joinable()) publisher_.join();
   publisher_ = Thread("publish", [this] {
-    Result<Publication> published = PublishOutput(files_, ledger_, state_, options_.publish);
+    Result<Publication> published =
+        PublishOutput(*options_.sink, ledger_, state_, options_.publish);
     loop_.Post([this, published = std::move(published)] { OnPublished(published); });
   });
 }
@@ -216,7 +217,7 @@ void CoordinatorServer::AfterEvent() {
   flusher_.Flush();
   switch (coordinator_.phase()) {
     case Coordinator::Phase::kFinalizing:
-      if (options_.publish.output_path.empty()) {
+      if (!options_.sink) {
         // What the script wrote there is the result.
         if (const Result<bool> there = files_.Exists(options_.output_folder);
             there.ok() && !*there) {
@@ -350,7 +351,7 @@ void CoordinatorServer::Leave() {
   // One that goes on with another epoch keeps its output.
   if (exit_ == CoordinatorExit::kSucceeded || exit_ == CoordinatorExit::kFailed ||
       exit_ == CoordinatorExit::kNotPublished) {
-    const Status released = ReleaseOutput(files_, options_.publish.held);
+    const Status released = ReleaseOutput(files_, options_.held);
     if (!released.ok()) spdlog::warn("{}", released.error().message);
   }
   coordinator_.Close({Code::kUnavailable, "the coordinator ends"});

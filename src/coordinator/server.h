@@ -21,6 +21,7 @@
 #include "coordinator/log_tree/log_writer.h"
 #include "coordinator/log_tree/metric_log.h"
 #include "coordinator/looker.h"
+#include "coordinator/output_claim.h"
 #include "coordinator/plan/planner.h"
 #include "coordinator/planning.h"
 #include "coordinator/publisher.h"
@@ -34,7 +35,9 @@ struct ServerOptions {
   std::string key;                                // of the job; tokens are derived from it
   std::string agent_job;                          // JSON text: `job` of the answer to register
   std::string output_folder;
-  PublishOptions publish;     // its path is empty with SummaryOnly
+  std::shared_ptr<Sink> sink;  // of the output; none with SummaryOnly
+  PublishOptions publish;
+  HeldOutput held;            // the output, given back at the end
   bool dead_letters = false;  // told of in a file of their own
   std::string warning;        // of what an earlier run is continued with; shown
   std::string state_folder;

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "base/files.h"
+#include "coordinator/folder_sink.h"
 #include "coordinator/ledger/ledger.h"
 #include "coordinator/publisher.h"
 #include "job/job_state.h"
@@ -121,8 +122,9 @@ Status Measure(Files& files, const std::string& folder, uint64_t batches, int ru
   const uint64_t held = PeakMegabytes();
   const auto end = std::chrono::steady_clock::now();
   const RowOrder order = run % 2 == 0 ? RowOrder::kMiniBatch : RowOrder::kCompletion;
-  const Result<Publication> published = PublishOutput(
-      files, *epoch->ledger, epoch->state, {folder + "/out/" + kOutput, order, HeldOutput{}});
+  const std::unique_ptr<Sink> sink = MakeFolderSink(files, folder + "/out/" + kOutput, {});
+  const Result<Publication> published =
+      PublishOutput(*sink, *epoch->ledger, epoch->state, {.order = order});
   if (!published.ok()) return published.error();
   if (published->published.rows != batches) {
     return Error{Code::kInternal, "the output does not have all rows"};

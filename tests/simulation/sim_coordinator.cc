@@ -4,9 +4,9 @@
 
 #include <utility>
 
+#include "coordinator/folder_sink.h"
 #include "coordinator/ledger/claim.h"
 #include "coordinator/ledger/history.h"
-#include "coordinator/output_claim.h"
 #include "coordinator/output_file.h"
 #include "coordinator/start/earlier_run.h"
 #include "coordinator/start/newest_pod.h"
@@ -388,8 +388,8 @@ void SimCoordinator::Tick() {
 // --- end
 
 void SimCoordinator::Publish() {
-  Result<Publication> published =
-      PublishOutput(files_, *ledger_, state_, {kOutputPath, RowOrder::kMiniBatch, held_});
+  const std::unique_ptr<Sink> sink = MakeFolderSink(files_, kOutputPath, held_);
+  Result<Publication> published = PublishOutput(*sink, *ledger_, state_, PublishOptions());
   world_.OnCoordinator(id_, world_.Around(world_.scenario().sync),
                        [published](SimCoordinator& c) { c.OnPublished(published); });
 }

@@ -10,6 +10,7 @@
 
 #include "coordinator/coordinator.h"
 #include "coordinator/ledger/ledger.h"
+#include "coordinator/output_claim.h"
 #include "coordinator/plan/planner.h"
 #include "coordinator/publisher.h"
 #include "tests/simulation/sim_files.h"

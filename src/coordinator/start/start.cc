@@ -19,6 +19,7 @@
 #include "api/to_json.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "coordinator/folder_sink.h"
 #include "coordinator/last_words.h"
 #include "coordinator/output_file.h"
 #include "coordinator/plan/input_store.h"
@@ -347,11 +348,13 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files,
   server_options.agent_job = std::move(*agent_job);
   server_options.warning = decided->warning;
   server_options.output_folder = layout->output_folder;
-  server_options.publish.output_path = layout->output_path;
+  if (!layout->output_path.empty()) {
+    server_options.sink = MakeFolderSink(files, layout->output_path, *held);
+  }
   server_options.publish.order = config.job.spec.output.order == OutputOrder::kMiniBatch
                                      ? RowOrder::kMiniBatch
                                      : RowOrder::kCompletion;
-  server_options.publish.held = *held;
+  server_options.held = *held;
   server_options.dead_letters = config.job.spec.isolate_failures;
   server_options.state_folder = layout->state_folder;
   server_options.ready_file = config.ready_file;

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "coordinator/folder_sink.h"
 #include "coordinator/output_file.h"
 #include "tests/support/fault_files.h"
+#include "tests/support/memory_sink.h"
 
 namespace parallelrun {
 namespace {
@@ -65,7 +67,13 @@ class PublisherTest : public ::testing::Test {
   }
 
   Result<Publication> Publish(RowOrder order = RowOrder::kMiniBatch) {
-    return PublishOutput(files_, *ledger_, state_, {kOutput, order, held_});
+    const std::unique_ptr<Sink> sink = MakeFolderSink(files_, kOutput, held_);
+    return PublishOutput(*sink, *ledger_, state_, {.order = order});
+  }
+  // The same into memory.
+  Result<Publication> PublishTo(MemorySink& sink) {
+    sink.MakeToken(ledger_->token_path());
+    return PublishOutput(sink, *ledger_, state_, {});
   }
 
   std::string Contents() {
@@ -187,6 +195,57 @@ TEST_F(PublisherTest, DamageIsToldInWords) {
   EXPECT_EQ(*DamageOf(files_, kOutput, published), "has other bytes than were published");
   files_.Drop(kOutput);
   EXPECT_EQ(*DamageOf(files_, kOutput, published), "is not there");
+}
+
+TEST_F(PublisherTest, ASinkWithoutFilesTellsTheSameThreeEnds) {
+  MemorySink sink;
+  const auto published = PublishTo(sink);
+  ASSERT_TRUE(published.ok()) << published.error().message;
+  EXPECT_EQ(*sink.object(), "zero\nfirst part of two\nsecond part of two\n");
+  EXPECT_EQ(published->published.path, sink.Location());
+
+  sink.Put("a user's");
+  EXPECT_EQ(PublishTo(sink).error().code, Code::kExists);
+  EXPECT_EQ(*sink.object(), "a user's");
+  sink.Drop();
+
+  sink.EndToken(ledger_->token_path());
+  const auto stale = PublishOutput(sink, *ledger_, state_, {});
+  EXPECT_EQ(stale.error().code, Code::kStale);
+  EXPECT_EQ(sink.object(), nullptr);
+}
+
+TEST_F(PublisherTest, ATokenThatEndsWhileRowsAreAppendedPublishesNothing) {
+  MemorySink sink;
+  sink.MakeToken("mine");
+  const auto writer = sink.Begin("mine");
+  ASSERT_TRUE((*writer)->Append("rows").ok());
+  EXPECT_EQ(sink.object(), nullptr) << "out of sight";
+  sink.EndToken("mine");
+  EXPECT_EQ((*writer)->End({}, {})->end, Committed::kStale);
+
+  const std::unique_ptr<Sink> folder = MakeFolderSink(files_, kOutput, {});
+  const auto file = folder->Begin(ledger_->token_path());
+  ASSERT_TRUE((*file)->Append("rows").ok());
+  EXPECT_EQ(Contents(), "(none)") << "out of sight";
+  const std::unique_ptr<Ledger> successor = Open();
+  EXPECT_EQ((*file)->End({kOutput, 4, 1, {}}, {})->end, Committed::kStale);
+  EXPECT_EQ(Contents(), "(none)");
+}
+
+TEST_F(PublisherTest, WhoDoesNotHearTheAnswerPublishesTheSameAgain) {
+  MemorySink sink;
+  sink.LoseNextAnswer();
+  EXPECT_EQ(PublishTo(sink).error().code, Code::kUnavailable);
+  EXPECT_TRUE(PublishTo(sink).ok());
+}
+
+TEST_F(PublisherTest, WithoutRoomNothingIsBegun) {
+  MemorySink sink;
+  sink.SetRoom(1000);
+  EXPECT_EQ(PublishTo(sink).error().code, Code::kNoSpace);
+  sink.SetRoom(uint64_t{1} << 30);
+  EXPECT_TRUE(PublishTo(sink).ok());
 }
 
 TEST_F(PublisherTest, WhatWasPublishedSurvivesACrash) {
