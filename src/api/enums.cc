@@ -59,6 +59,13 @@ const Words<OutputAction>& EnumWords() {
 }
 
 template <>
+const Words<OutputFormat>& EnumWords() {
+  static const Words<OutputFormat> words = {{"text", OutputFormat::kText},
+                                            {"jsonl", OutputFormat::kJsonl}};
+  return words;
+}
+
+template <>
 const Words<OutputOrder>& EnumWords() {
   static const Words<OutputOrder> words = {{"MiniBatch", OutputOrder::kMiniBatch},
                                            {"Completion", OutputOrder::kCompletion}};

@@ -28,6 +28,8 @@ const std::vector<std::pair<std::string_view, BadRows>>& EnumWords();
 template <>
 const std::vector<std::pair<std::string_view, OutputAction>>& EnumWords();
 template <>
+const std::vector<std::pair<std::string_view, OutputFormat>>& EnumWords();
+template <>
 const std::vector<std::pair<std::string_view, OutputOrder>>& EnumWords();
 template <>
 const std::vector<std::pair<std::string_view, IfExists>>& EnumWords();

@@ -26,6 +26,7 @@ enum class ColumnType { kInteger, kNumber, kBoolean, kText };
 enum class Typing { kOnce, kPerMiniBatch };
 enum class BadRows { kFail, kSkip };
 enum class OutputAction { kAppendRow, kSummaryOnly };
+enum class OutputFormat { kText, kJsonl };
 enum class OutputOrder { kMiniBatch, kCompletion };
 enum class IfExists { kFail, kResume, kOverwrite, kRetryFailed };
 enum class ShortReturn { kKeep, kFail };
@@ -132,6 +133,8 @@ struct Output {
   VolumePath to;  // default path: <job>/output
   OutputAction action = OutputAction::kAppendRow;
   std::string file_name = "parallel_run_step.txt";
+  OutputFormat format = OutputFormat::kText;  // whatever the file is called
+  bool nan_as_null = false;                   // kJsonl: also infinite numbers
   OutputOrder order = OutputOrder::kMiniBatch;
   IfExists if_exists = IfExists::kFail;
   bool mount_on_nodes = true;

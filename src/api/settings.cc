@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "api/enums.h"
 #include "api/fields/sections.h"
 #include "api/node.h"
 #include "api/to_json.h"
@@ -72,6 +73,11 @@ std::string PlanSettings(const Job& job, const std::map<std::string, std::string
     settings["miniBatchSize"] = job.spec.mini_batch_size;
   } else {
     settings["partitionKeys"] = job.spec.partition_keys;
+  }
+  // Rows of two formats are never in one output. The first one is left out: ledgers from before
+  // there were others do not have it.
+  if (job.spec.output.format != OutputFormat::kText) {
+    settings["output"]["format"] = EnumWord(job.spec.output.format);
   }
   return CanonicalText(settings);
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "coordinator/output_file.h"
+#include "coordinator/row_format.h"
 
 namespace parallelrun {
 namespace {
@@ -136,13 +137,16 @@ Result<Publication> PublishOutput(Sink& sink, const Ledger& ledger, const JobSta
   const Result<std::unique_ptr<Writer>> begun = sink.Begin(ledger.token_path());
   if (!begun.ok()) return begun.error();
   BlockWriter writer(**begun);
-  if (const Status added = writer.Add(state.header()); !added.ok()) return added.error();
+  const RowFormat::Put put = [&writer](std::string_view bytes) { return writer.Add(bytes); };
+  const std::unique_ptr<RowFormat> format = MakeRowFormat(options.format, state.header());
+  if (const Status added = format->Begin(put); !added.ok()) return added.error();
   RowReader reader(ledger);
   const Status copied = batches.EachRows([&](const Place& place) {
     const Result<std::string_view> rows = reader.Read(place);
-    return rows.ok() ? writer.Add(*rows) : Status(rows.error());
+    return rows.ok() ? format->Add(*rows, put) : Status(rows.error());
   });
   if (!copied.ok()) return copied.error();
+  if (const Status added = format->End(put); !added.ok()) return added.error();
   if (const Status flushed = writer.Flush(); !flushed.ok()) return flushed.error();
 
   const Published written{sink.Location(), writer.size(), state.counts().rows, writer.Digest()};

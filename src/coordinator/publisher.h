@@ -1,11 +1,12 @@
 // Publishing (docs/ledger.md): the rows of all succeeded mini-batches, read back from the ledger in
-// order, into the sink, which shows exactly one complete output, or
+// order, joined as their format says, into the sink, which shows exactly one complete output, or
 // none. What is not this run's own is not replaced unless a person has said so. Blocking; runs on a
 // thread of its own while the state does not change any more.
 #pragma once
 
 #include <string>
 
+#include "api/job.h"
 #include "base/error.h"
 #include "coordinator/ledger/ledger.h"
 #include "coordinator/sink.h"
@@ -17,6 +18,7 @@ enum class RowOrder { kMiniBatch, kCompletion };
 
 struct PublishOptions {
   RowOrder order = RowOrder::kMiniBatch;
+  OutputFormat format = OutputFormat::kText;
 };
 
 struct Publication {

@@ -20,6 +20,7 @@ _LINK = re.compile(r"\[[^\]]*\]\((?!\w+:)([^)#\s]+)(#[^)\s]*)?\)")
 PAGES = {
     "README.md": ["images/0.png", "images/1.png", "images/2.png"],
     "docs/getting-started.md": [],
+    "docs/formats.md": [],
 }
 DOCUMENTS = sorted(
     path.relative_to(ROOT).as_posix()

@@ -127,6 +127,14 @@ def test_an_output_that_is_gone_is_published_again(failed):
     assert (failed.output.parent / "other.txt").read_text() == failed.output.read_text()
 
 
+def test_rows_of_two_formats_are_never_in_one_output(failed):
+    for flag in "--resume", "--retry-failed":
+        result = failed.run(flag, "--set", "spec.output.format=jsonl")
+        assert result.code == 2, result
+        assert 'spec.output.format: (none) -> "jsonl"' in result.output
+    expect_the_rest_only(failed, failed.run("--resume"))
+
+
 def test_a_finished_run_of_other_files_is_no_success(failed):
     expect_the_rest_only(failed, failed.run("--resume"))
     added = failed.data / "000003 more.txt"

@@ -118,6 +118,7 @@ def test_the_rows_of_parts_are_those_of_the_whole(tmp_path):
         (tmp_path / "parallel_run_step.settings.json").write_text(json.dumps(settings))
         process = SimpleNamespace(
             summary_only=False,
+            output_format="text",
             short_return_fails=False,
             component_mode=False,
             root=str(tmp_path),

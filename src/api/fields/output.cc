@@ -48,6 +48,14 @@ const FieldList& OutputFields() {
                "bytes; the folder goes into output.path"}),
           "Name of the output file, at most 200 bytes.", ReadFileName)
           .ServerFills(),
+      Bound("format", &Output::format, WordsOf<OutputFormat>(),
+            "text: rows as str() has them (if not given). jsonl: each row as JSON on a line of its "
+            "own.")
+          .UnlessInitial(),
+      Bound("nanAsNull", &Output::nan_as_null, Boolean(),
+            "With format jsonl, numbers that JSON does not have (NaN, infinite ones) become null; "
+            "if not given, they fail their mini-batch.")
+          .UnlessInitial(),
       Bound("order", &Output::order, WordsOf<OutputOrder>(),
             "MiniBatch: the order of the input. Completion: the order in which mini-batches ended.")
           .ServerFills(),

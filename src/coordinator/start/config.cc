@@ -90,6 +90,10 @@ json WorkerKeys(const Job& job, const JobLayout& layout) {
     worker["sideInputs"][side.name] = path->second;
     if (side.name == "model") worker["modelFolder"] = path->second;
   }
+  if (job.spec.output.format != OutputFormat::kText) {
+    worker["outputFormat"] = EnumWord(job.spec.output.format);
+    worker["nanAsNull"] = job.spec.output.nan_as_null;
+  }
   if (job.spec.profiling == Profiling::kCProfile) worker["profiling"] = "cProfile";
   if (job.spec.profiling == Profiling::kProfile) worker["profiling"] = "profile";
   return worker;

@@ -354,6 +354,7 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files,
   server_options.publish.order = config.job.spec.output.order == OutputOrder::kMiniBatch
                                      ? RowOrder::kMiniBatch
                                      : RowOrder::kCompletion;
+  server_options.publish.format = config.job.spec.output.format;
   server_options.held = *held;
   server_options.dead_letters = config.job.spec.isolate_failures;
   server_options.state_folder = layout->state_folder;

@@ -218,6 +218,13 @@ TEST(Settings, OnlyWhatDecidesAMiniBatchId) {
               ElementsAre("spec.inputs[0].files.exclude[0]: (none) -> \"x\"",
                           "spec.inputs[0].files.pattern: \"*.png\" -> \"*.jpg\"",
                           "spec.miniBatchSize: 10 -> 20"));
+  // Rows of two formats are not one output; what was always there stays unsaid, as in older
+  // ledgers.
+  other = job;
+  other.spec.output.format = OutputFormat::kJsonl;
+  EXPECT_THAT(*Differences(PlanSettings(job, kFolders), PlanSettings(other, kFolders)),
+              ElementsAre("spec.output.format: (none) -> \"jsonl\""));
+  EXPECT_EQ(PlanSettings(job, kFolders).find("output"), std::string::npos);
   // What may be said anew is no part of it, so a ledger of before there was such a field fits too.
   other = job;
   other.spec.inputs[0].kind = InputKind::kTabular;

@@ -71,9 +71,9 @@ class PublisherTest : public ::testing::Test {
     return PublishOutput(*sink, *ledger_, state_, {.order = order});
   }
   // The same into memory.
-  Result<Publication> PublishTo(MemorySink& sink) {
+  Result<Publication> PublishTo(MemorySink& sink, OutputFormat format = OutputFormat::kText) {
     sink.MakeToken(ledger_->token_path());
-    return PublishOutput(sink, *ledger_, state_, {});
+    return PublishOutput(sink, *ledger_, state_, {.format = format});
   }
 
   std::string Contents() {
@@ -195,6 +195,16 @@ TEST_F(PublisherTest, DamageIsToldInWords) {
   EXPECT_EQ(*DamageOf(files_, kOutput, published), "has other bytes than were published");
   files_.Drop(kOutput);
   EXPECT_EQ(*DamageOf(files_, kOutput, published), "is not there");
+}
+
+TEST_F(PublisherTest, AHeaderIsThereOnceWhereTheFormatHasOne) {
+  Append(HeaderRecord{"a b\n"});
+  MemorySink text;
+  ASSERT_TRUE(PublishTo(text).ok());
+  EXPECT_EQ(*text.object(), "a b\nzero\nfirst part of two\nsecond part of two\n");
+  MemorySink lines;
+  ASSERT_TRUE(PublishTo(lines, OutputFormat::kJsonl).ok());
+  EXPECT_EQ(*lines.object(), "zero\nfirst part of two\nsecond part of two\n");
 }
 
 TEST_F(PublisherTest, ASinkWithoutFilesTellsTheSameThreeEnds) {

@@ -28,6 +28,8 @@ class Process:
         self.node = str(start["node"])
         self.output_folder = start["outputFolder"]
         self.summary_only = start["outputAction"] == "SummaryOnly"
+        self.output_format = start.get("outputFormat", "text")
+        self.nan_as_null = start.get("nanAsNull", False)
         self.short_return_fails = start.get("shortReturn", "Keep") == "Fail"
         self.logging_level = start["loggingLevel"]
         self.run_id = start.get("runId", "")

@@ -34,7 +34,12 @@ class RowEncoder:
         self._to_csv = {"sep": " ", "header": False, "index": False}
         self._to_csv.update(_read_settings(process.root))
         self.header = None
-        if process.dataframe_header and not process.summary_only:
+        self._json = None
+        if process.output_format == "jsonl":
+            from parallelrun.worker.json_rows import JsonRows
+
+            self._json = JsonRows(process.nan_as_null, run_location)
+        elif process.dataframe_header and not process.summary_only:
             # Aliases of columns, if the settings give them, else the columns' own names.
             self.header = self._to_csv["header"] or True
             self._to_csv["header"] = False
@@ -55,6 +60,8 @@ class RowEncoder:
             )
         if self._summary_only or not count:
             data = b""
+        elif self._json is not None:
+            data = self._json.encode(returned)
         elif lines is None:
             data = _to_bytes(returned.to_csv(**self._to_csv))
             _check_lines(data, count)
