@@ -90,7 +90,8 @@ class Folder {
   virtual Status Append(const std::string& name, std::string_view bytes) = 0;
   // One folder. kExists: something has its name.
   virtual Status MakeFolder(const std::string& name) = 0;
-  // Within one folder; replaces a file.
+  // Of a file or a folder, also into another folder of one file system; replaces a file or an empty
+  // folder.
   virtual Status Rename(const std::string& from, const std::string& to) = 0;
   // A file, a link or an empty folder.
   virtual Status Remove(const std::string& name) = 0;

@@ -11,7 +11,9 @@ namespace parallelrun {
 
 int OpenBelow(int folder, const std::string& name, int flags, unsigned mode) {
   open_how how{};
-  how.flags = static_cast<uint64_t>(flags) | O_CLOEXEC | O_NOFOLLOW;
+  how.flags = static_cast<uint64_t>(flags) | O_CLOEXEC;
+  // With O_DIRECTORY the link would be told as "not a directory" first; it is refused either way.
+  if ((flags & O_DIRECTORY) == 0) how.flags |= O_NOFOLLOW;
   // openat2 refuses what open ignores: a mode without O_CREAT, and O_NONBLOCK with O_PATH.
   if ((flags & O_PATH) == 0) how.flags |= O_NONBLOCK;
   if ((flags & O_CREAT) != 0) how.mode = mode;

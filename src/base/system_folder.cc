@@ -97,9 +97,11 @@ class SystemFolder final : public Folder {
   }
 
   Status Rename(const std::string& from, const std::string& to) override {
+    const Fd source(Open(FolderOf(from), O_PATH | O_DIRECTORY));
+    if (!source.ok()) return Failed(errno, "open the folder of", from);
     const std::string last = LastOf(from);
     return InParent("make", to, [&](int parent, const char* name) {
-      return renameat(parent, last.c_str(), parent, name);
+      return renameat(source.get(), last.c_str(), parent, name);
     });
   }
 

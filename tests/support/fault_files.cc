@@ -188,6 +188,27 @@ struct FaultFiles::Disk {
     Apply(change);
     unsynced.push_back(std::move(change));
   }
+  // Durable at once, as making a folder is, with the entries below it.
+  Status RenameFolder(const std::string& from, const std::string& to) {
+    if (folders.contains(to) || entries.contains(to)) {
+      return Error{Code::kExists, "rename " + from + " to " + to + ": it exists"};
+    }
+    const auto below = [&from](const std::string& path) { return path.starts_with(from + "/"); };
+    std::erase_if(unsynced,
+                  [&](const EntryChange& c) { return below(c.removed) || below(c.added); });
+    const auto moved = [&](const std::string& path) { return to + path.substr(from.size()); };
+    for (const std::string& folder : std::set(folders)) {
+      if (folder != from && !below(folder)) continue;
+      folders.erase(folder);
+      folders.insert(moved(folder));
+    }
+    for (const auto& [path, node] : std::map(entries)) {
+      if (!below(path)) continue;
+      entries.erase(path);
+      entries[moved(path)] = node;
+    }
+    return {};
+  }
   void Undo(const EntryChange& change) {
     if (!change.added.empty()) {
       if (change.replaced_node) {
@@ -583,9 +604,11 @@ Status FaultFiles::Rename(const std::string& from, const std::string& to) {
   disk_->Reach(from);
   return disk_->Operate([&]() -> Status {
     const NodePtr node = disk_->Find(from);
-    if (!node || !disk_->folders.contains(Parent(to))) {
+    const bool known = node || disk_->folders.contains(from);
+    if (!known || !disk_->folders.contains(Parent(to))) {
       return Error{Code::kNotFound, "rename " + from + " to " + to + ": no such file"};
     }
+    if (!node) return disk_->RenameFolder(from, to);
     disk_->Change({from, node, to, node, disk_->Find(to)});
     return {};
   });

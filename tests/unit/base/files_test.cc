@@ -140,6 +140,21 @@ TEST_F(FilesTest, AFolderThatRefusesLinksMeetsNone) {
   EXPECT_EQ((*follows)->Stat("gone", Links::kFollow).error().code, Code::kNotFound);
 }
 
+TEST_F(FilesTest, AFolderRenamesFromOneFolderIntoAnother) {
+  ASSERT_TRUE(files_->MakeFolders(Path("in/a/b")).ok());
+  ASSERT_TRUE(files_->MakeFolders(Path("in/to")).ok());
+  std::filesystem::create_directory_symlink(Path("in/to"), Path("in/link"));
+  const auto folder = files_->OpenFolder(Path("in"), Links::kRefuse);
+  ASSERT_TRUE(folder.ok());
+  ASSERT_TRUE((*folder)->Append("a/b/file", "x").ok());
+  EXPECT_EQ((*folder)->Rename("a/b", "link/b").error().code, Code::kPermission);
+  EXPECT_EQ((*folder)->Rename("link/b", "b").error().code, Code::kPermission);
+  EXPECT_EQ((*folder)->Rename("a/gone", "to/gone").error().code, Code::kNotFound);
+  ASSERT_TRUE((*folder)->Rename("a/b", "to/c").ok());
+  EXPECT_EQ(ReadAll(Path("in/to/c/file")), "x");
+  EXPECT_TRUE((*folder)->Remove("a").ok());  // empty now
+}
+
 TEST_F(FilesTest, AFoldersHandleOutlivesItsPath) {
   ASSERT_TRUE(files_->MakeFolders(Path("one")).ok());
   const auto folder = files_->OpenFolder(Path("one"), Links::kRefuse);
