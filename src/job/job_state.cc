@@ -83,6 +83,10 @@ Status JobState::Apply(const Record& record, const Place& record_place, const Pl
   return {};
 }
 
+void JobState::OutputIsAt(const std::string& path) {
+  if (published_) published_->path = path;
+}
+
 Status JobState::ApplyChunk(const PlanChunkRecord& chunk, const Place& place) {
   if (chunk.first != counts_.planned || chunk.first_item != counts_.items_planned || plan_ended_) {
     return Impossible("plan chunk", chunk.first, "it does not follow the chunk before");

@@ -77,6 +77,10 @@ class JobState {
   // written by this program.
   Status Apply(const Record& record, const Place& record_place, const Place& rows);
 
+  // Where what was published is now, if anything was: records say where it was at the time, and its
+  // folder may have been moved since.
+  void OutputIsAt(const std::string& path);
+
   const MiniBatches& batches() const { return batches_; }
   const std::map<BatchId, Piece>& pieces() const { return pieces_; }
   // A mini-batch or a piece; it must be known.

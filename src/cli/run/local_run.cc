@@ -430,10 +430,6 @@ class LocalRun {
     }
     Warn(*last);  // a job may end before its first progress is heard of
     Tell(*last, "leftOut", left_out_told_);
-    // The ledger says where it was published; its folder may have been moved since.
-    if (last->value("output", json()).is_object() && !job_.layout.output_path.empty()) {
-      (*last)["output"]["path"] = job_.layout.output_path;
-    }
     const std::string& logs = job_.layout.log_folder;
     const char* const lost =
         job_.job.spec.isolate_failures ? "/dead-letter.jsonl" : "/failures.jsonl";

@@ -155,6 +155,7 @@ Result<Opened> Claim(const CoordinatorConfig& config, const JobLayout& layout, F
   if (!claimed.ok()) return claimed.error();
   opened.ledger = std::move(*claimed);
   if (opened.first_epoch == 0) opened.first_epoch = opened.ledger->epoch();
+  if (!layout.output_path.empty()) opened.state.OutputIsAt(layout.output_path);
   opened.plan_settings = PlanSettings(config.job, config.volumes);
   opened.job = CanonicalText(ToJson(config.job));
   return opened;

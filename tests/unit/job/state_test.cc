@@ -321,5 +321,16 @@ TEST(GrantLimitTest, BigLeasesFirstSingleOnesAtTheTail) {
   EXPECT_EQ(GrantLimit(50, 1, 2, 4), 1u);
 }
 
+// The ledger keeps the path of that time; the folder may have been moved since.
+TEST(JobState, WhatWasPublishedIsWhereItsFolderIsNow) {
+  JobState state;
+  state.OutputIsAt("/moved/o.txt");
+  EXPECT_FALSE(state.published());
+  ASSERT_TRUE(state.Apply(PublishedRecord{"/out/o.txt", 1, 1, {}}, {}, {}).ok());
+  EXPECT_EQ(state.published()->path, "/out/o.txt");
+  state.OutputIsAt("/moved/o.txt");
+  EXPECT_EQ(state.published()->path, "/moved/o.txt");
+}
+
 }  // namespace
 }  // namespace parallelrun
