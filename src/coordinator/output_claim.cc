@@ -212,6 +212,11 @@ std::string ClaimName(const std::string& output_file) {
                              : fmt::format(".{}.{}", output_file, kSuffix);
 }
 
+bool IsClaimFile(const std::string& name, const std::string& output_file) {
+  const std::string claim_name = ClaimName(output_file);
+  return name == claim_name || IsBeside(name, claim_name);
+}
+
 std::string ClaimText(const OutputOwner& owner) {
   const json rest = {{"job", owner.job},
                      {"uid", owner.uid},
@@ -293,6 +298,15 @@ Status KeepHeld(Files& files, const HeldOutput& held) {
   return Error{Code::kExists,
                fmt::format("{}: another run has taken this output meanwhile: {}", held.path,
                            other ? "job " + Named(*other) : "which one is not to be seen")};
+}
+
+Result<bool> IsClaimedBy(const Files& files, const std::string& output_folder,
+                         const std::string& output_file, const std::string& uid) {
+  const Result<std::optional<std::string>> text =
+      ReadClaim(files, output_folder + "/" + ClaimName(output_file));
+  if (!text.ok()) return text.error();
+  const std::optional<OutputOwner> owner = *text ? ParseClaim(**text) : std::nullopt;
+  return owner && owner->uid == uid;
 }
 
 Status ReleaseOutput(Files& files, const HeldOutput& held) {

@@ -34,6 +34,8 @@ std::string ClaimText(const OutputOwner& owner);
 std::optional<OutputOwner> ParseClaim(std::string_view text);
 // `output_file` is empty with SummaryOnly, whose folder has one claim.
 std::string ClaimName(const std::string& output_file);
+// Whether a name beside that output is of a claim, or of a run that ended while it made one.
+bool IsClaimFile(const std::string& name, const std::string& output_file);
 
 struct HeldOutput {
   std::string path;  // of the claim; empty: none is held
@@ -57,6 +59,11 @@ Result<HeldOutput> ClaimOutput(Files& files, const ClaimOptions& options);
 
 // kExists when another one has the output by now. A claim that somebody has removed is made again.
 Status KeepHeld(Files& files, const HeldOutput& held);
+
+// Whether the claim that is there is of a job with that uid: then it had the output before, and has
+// not given it back.
+Result<bool> IsClaimedBy(const Files& files, const std::string& output_folder,
+                         const std::string& output_file, const std::string& uid);
 
 // Gives the output back, if it still is held.
 Status ReleaseOutput(Files& files, const HeldOutput& held);

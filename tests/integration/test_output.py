@@ -230,3 +230,117 @@ def test_verify_of_what_was_never_published(work):
     result = work.call("verify", work.out / "job" / "state")
     assert result.code == 1, result
     assert "never published" in result.output
+
+
+def test_after_a_move_of_its_folder_the_output_has_its_new_name_everywhere(published):
+    work = published
+    moved = work.root / "moved"
+    work.out.rename(moved)
+    here = moved / "job" / "output" / NAME
+    result = work.call(
+        "run", "job.yaml", "--volume", f"data={work.data}", f"out={moved}", "--resume"
+    )
+    assert result.code == 0, result
+    assert f"{here}" in result.output
+    assert str(work.out) not in result.output
+    report = (moved / "job" / "logs" / "job_result.txt").read_text()
+    assert f"Output: {here} (5 rows" in report
+    assert str(work.out) not in report
+
+
+FAILING = """
+def run(mini_batch):
+    rows = [open(path).read() for path in mini_batch]
+    if "row 1" in rows:
+        raise ValueError("bad")
+    return rows
+"""
+
+
+def previous(work):
+    return sorted((work.logs / "previous").iterdir())
+
+
+def test_reports_of_the_run_before_are_set_aside_by_an_overwrite(work):
+    work.files(4)
+    work.script(FAILING)
+    work.job(runMaxTry=1, errorThreshold=-1, isolateFailures=True)
+    assert work.run().code == 0
+    reports = ("dead-letter.jsonl", "failures.jsonl", "job_result.txt")
+    before = {name: (work.logs / name).read_text() for name in reports}
+    assert all("ValueError" in text for text in before.values())
+    # One that is stopped before its verdict has no reports of its own, and none of another run.
+    work.script(WAITING)
+    command = work.start_job("--overwrite")
+    command.wait_for(lambda: work.noted("calls"), "a mini-batch runs")
+    (aside,) = previous(work)
+    for name in reports:
+        assert not (work.logs / name).exists()
+        assert (aside / name).read_text() == before[name]
+    assert list((aside / "user" / "error").rglob("*.txt"))
+    assert not (work.logs / "user" / "error").exists()
+    work.make("go")
+    result = command.wait()
+    assert result.code == 0, result
+    assert not (work.logs / "dead-letter.jsonl").exists()
+    assert work.log_text("job_result.txt").startswith("Succeeded: Complete: all 4")
+
+
+def test_an_overwrite_sets_aside_the_reports_of_a_run_whose_state_is_gone(published):
+    work = published
+    shutil.rmtree(work.out / "job" / "state")
+    (work.logs / "dead-letter.jsonl").write_text("{}\n")
+    result = work.run("--overwrite")
+    assert result.code == 0, result
+    (aside,) = previous(work)
+    assert (aside / "dead-letter.jsonl").exists() and (aside / "job_result.txt").exists()
+    assert not (work.logs / "dead-letter.jsonl").exists()
+
+
+OWN_RESULTS = """
+import os, sys
+from steps import note, there
+
+def run(mini_batch, context):
+    note("calls", context.minibatch_index)
+    if context.minibatch_index == 1 and not there("mended"):
+        raise ValueError("bad")
+    folder = sys.argv[sys.argv.index("--to") + 1]
+    with open(os.path.join(folder, f"part-{context.minibatch_index}.txt"), "w") as file:
+        file.write("x")
+    return mini_batch
+"""
+
+
+def test_a_folder_of_own_results_that_is_not_empty_is_refused(work):
+    work.files(3)
+    work.script(OWN_RESULTS)
+    work.job(
+        output={"volume": "out", "action": "SummaryOnly"},
+        arguments=["--to", "$(output)/parts"],
+        runMaxTry=1,
+        errorThreshold=0,
+        processCountPerNode=1,
+    )
+    folder = work.out / "job" / "output"
+    folder.mkdir(parents=True)
+    (folder / "of-somebody.csv").write_text("x")
+    result = work.run()
+    assert result.code == 2, result
+    assert f"{folder} is not empty (of-somebody.csv is there)" in result.output
+    assert "--overwrite" in result.output
+    assert not work.noted("calls")
+    (folder / "of-somebody.csv").unlink()
+    assert work.run().code == 1  # its own folder, logs and state are no reason to refuse it
+    assert list(folder.glob("parts/*"))
+    result = work.run()
+    assert result.code == 2, result
+    assert "--resume" in result.output and "--overwrite" in result.output
+    work.make("mended")
+    result = work.run("--resume")
+    assert result.code == 0, result
+    assert "is there, and stays" not in result.output
+    assert len(list(folder.glob("parts/*"))) == 3
+    result = work.run("--overwrite")
+    assert result.code == 0, result
+    assert "is there, and stays where this run does not write it anew" in result.output

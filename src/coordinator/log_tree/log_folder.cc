@@ -86,6 +86,30 @@ Status LogFolder::Rename(const std::string& from, const std::string& to) const {
   return renamed.ok() ? root_->SyncFolderOf(to) : renamed;
 }
 
+Status LogFolder::MakeFolders(const std::string& name) const {
+  for (size_t end = 0; end != std::string::npos;) {
+    end = name.find('/', end + 1);
+    const std::string part = name.substr(0, end);
+    const Status made = root_->MakeFolder(part);
+    if (!made.ok() && made.error().code != Code::kExists) return made;
+    if (Status synced = root_->SyncFolderOf(part); !synced.ok()) return synced;
+  }
+  return {};
+}
+
+Status LogFolder::Move(const std::string& from, const std::vector<std::string>& names,
+                       const std::string& to) const {
+  const std::string source = from.empty() ? "" : from + "/";
+  for (const std::string& name : names) {
+    Status moved = root_->Rename(source + name, to + "/" + name);
+    if (!moved.ok()) return moved;
+  }
+  if (names.empty()) return {};
+  // The new names first: whatever a crash keeps, nothing has none.
+  if (Status synced = root_->SyncFolderOf(to + "/" + names[0]); !synced.ok()) return synced;
+  return root_->SyncFolderOf(source + names[0]);
+}
+
 Status LogFolder::Remove(const std::string& name) const { return root_->Remove(name); }
 
 void LogFolder::RemoveAll(const std::string& name) const { RemoveBelow(*root_, name, kMostLevels); }

@@ -31,6 +31,12 @@ class LogFolder {
   Status Publish(const std::string& name, std::string_view text) const;
   // Both in one folder; what it makes is durable.
   Status Rename(const std::string& from, const std::string& to) const;
+  // All on its way, too; durable.
+  Status MakeFolders(const std::string& name) const;
+  // What has these names in the folder `from` goes into the folder `to`, which is there; durable.
+  // Stops at the first that does not.
+  Status Move(const std::string& from, const std::vector<std::string>& names,
+              const std::string& to) const;
   Status Remove(const std::string& name) const;
   // A file, or a folder with all in it. What cannot be removed stays.
   void RemoveAll(const std::string& name) const;

@@ -63,16 +63,4 @@ Status LogSink::Write(uint32_t node, const std::vector<std::string>& segments, u
   return (*file)->WriteAt(offset, bytes);
 }
 
-void ClearLogTree(const LogFolder& folder) {
-  for (const char* part : {"user", "perf", "sys/error", "sys/job_report"}) folder.RemoveAll(part);
-  for (const std::string& name : folder.List("")) {
-    if (name.starts_with("job_") && name.ends_with(".txt")) folder.RemoveAll(name);
-  }
-  for (const std::string& node : folder.List("sys/node")) {
-    for (const std::string& name : folder.List("sys/node/" + node)) {
-      if (name != "_main.txt") folder.RemoveAll("sys/node/" + node + "/" + name);
-    }
-  }
-}
-
 }  // namespace parallelrun

@@ -32,9 +32,4 @@ class LogSink {
   LogFolder folder_;
 };
 
-// Removes what an earlier run left in the log tree, for a run that starts over; the logs
-// that this coordinator and its agents have open already (sys/master_role.txt,
-// sys/node/<n>/_main.txt) go on. Links are removed, not followed. What cannot be removed stays.
-void ClearLogTree(const LogFolder& folder);
-
 }  // namespace parallelrun

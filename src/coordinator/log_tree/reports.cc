@@ -96,7 +96,8 @@ std::string LogReadme() {
          "sys/job_report/processed_mini-batches.csv  every attempt: times, counts, errors; sums by "
          "node and process beside\n"
          "sys/master_role.txt                        the coordinator's own log\n"
-         "sys/node/<node>/_main.txt                  the agent's own log\n";
+         "sys/node/<node>/_main.txt                  the agent's own log\n"
+         "previous/<time>/                           the same of a run that was started over\n";
 }
 
 std::string OverviewName(WallTime now) {

@@ -61,11 +61,28 @@ Result<StartDecision> DecideFresh(const NewRun& run) {
   StartDecision decision;
   decision.write_settings = true;
   decision.may_replace = run.if_exists == IfExists::kOverwrite;
+  decision.logs_aside = decision.may_replace && !run.had_output;
+  if (decision.may_replace) decision.stays = run.lies_there;
   if (!run.output_there || decision.may_replace) return decision;
+  const std::string overwriting = AskFor(run, IfExists::kOverwrite);
+  if (run.output_path.empty()) {
+    return Error{Code::kExists,
+                 fmt::format("{} is not empty ({} is there), and that is not of a run that could "
+                             "be continued: among it nobody could tell what this run has written. "
+                             "Move it away, choose another folder, or start with {}, which leaves "
+                             "it there",
+                             run.output_folder, Printable(run.lies_there, 300), overwriting)};
+  }
   return Error{Code::kExists, run.output_path +
                                   " exists, and is not of a run that could be continued: move it "
                                   "away, choose another output, or replace it with " +
-                                  AskFor(run, IfExists::kOverwrite)};
+                                  overwriting};
+}
+
+// With an empty history, and nothing of the run before that could be taken for this one's.
+void StartOver(StartDecision& decision) {
+  decision.overwrite = true;
+  decision.logs_aside = true;
 }
 
 Error Refused(const NewRun& run, const JobState& state) {
@@ -130,29 +147,30 @@ Result<StartDecision> DecideStart(const NewRun& run, const JobState& state) {
   }
   decision.write_settings = true;
   if (run.if_exists == IfExists::kOverwrite) {
-    decision.overwrite = true;
+    StartOver(decision);
     decision.may_replace = true;
+    decision.stays = run.lies_there;
     return decision;
   }
   const bool nothing = NothingToKeep(run, state);
   if (run.if_exists == IfExists::kFail) {
     if (!nothing) return Refused(run, state);
-    decision.overwrite = true;
+    StartOver(decision);
     return decision;
   }
   const Result<std::vector<std::string>> changes =
       Differences(before.plan_settings, run.plan_settings);
   if (!changes.ok()) return changes.error();
   if (!changes->empty()) {
-    decision.overwrite = nothing;
-    if (nothing) return decision;
-    return NotTheSame(run, *changes);
+    if (!nothing) return NotTheSame(run, *changes);
+    StartOver(decision);
+    return decision;
   }
   const Result<std::vector<std::string>> types =
       Differences(WrittenTypes(before.job), WrittenTypes(run.job));
   if (!types.ok()) return types.error();
   if (!types->empty() && nothing) {
-    decision.overwrite = true;
+    StartOver(decision);
     return decision;
   }
   if (!types->empty() && run.if_exists != IfExists::kRetryFailed) return OtherTypes(run, *types);
@@ -190,7 +208,7 @@ Result<StartDecision> DecideWithInputs(const NewRun& run, const JobState& state,
   if (NothingToKeep(run, state)) {
     StartDecision over;
     over.write_settings = true;
-    over.overwrite = true;
+    StartOver(over);
     return over;
   }
   std::vector<std::string> lines = changes.differ.named;
@@ -200,6 +218,12 @@ Result<StartDecision> DecideWithInputs(const NewRun& run, const JobState& state,
 
 std::string WarningOf(const StartDecision& decision, const InputChanges& changes) {
   std::string warning;
+  if (!decision.stays.empty()) {
+    return fmt::format(
+        "the output folder is not empty, since the script's own files of an earlier run are not "
+        "removed: {} is there, and stays where this run does not write it anew",
+        Printable(decision.stays, 300));
+  }
   if (!decision.taken.empty()) {
     warning = fmt::format(
         "changed since the run was started: {}. Finished mini-batches keep their rows, the others "

@@ -21,10 +21,14 @@ struct NewRun {
   std::string job;  // JSON
   std::string state_folder;
   std::string output_folder;
-  std::string output_path;    // of the appended file; empty with SummaryOnly
-  bool output_there = false;  // a file at that path
+  std::string output_path;  // of the appended file; empty with SummaryOnly
+  // A file at that path; with SummaryOnly whatever lies in the folder and is not the job's own.
+  bool output_there = false;
+  std::string lies_there;  // with SummaryOnly: a name of it
   // How it differs from what the run had published, in words; empty: not at all, or nobody looked.
   std::string output_damage;
+  // This very job had the output before: its state was lost with an earlier pod.
+  bool had_output = false;
   bool in_pod = false;  // nobody else's command line, and no lock on the state folder
 };
 
@@ -32,9 +36,11 @@ struct StartDecision {
   bool write_settings = false;
   uint32_t generation = 1;
   bool overwrite = false;          // with an empty history
+  bool logs_aside = false;         // those that lie there are not of this run
   bool may_replace = false;        // whatever is in the output's place
   std::vector<std::string> taken;  // what makes run() another one than before, a line each
   std::string damage;              // of the output, which is published again
+  std::string stays;  // with SummaryOnly: in the output folder, though nothing of this run
   // Results whose process did not end its shutdown() are void.
   bool run_again = false;
   // A person continues the run: its files must be those that were planned.

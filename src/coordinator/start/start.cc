@@ -21,11 +21,13 @@
 #include "base/random.h"
 #include "coordinator/folder_sink.h"
 #include "coordinator/last_words.h"
+#include "coordinator/log_tree/previous_logs.h"
 #include "coordinator/output_file.h"
 #include "coordinator/plan/input_store.h"
 #include "coordinator/progress.h"
 #include "coordinator/start/earlier_run.h"
 #include "coordinator/start/newest_pod.h"
+#include "coordinator/start/output_folder.h"
 #include "coordinator/start/run_again.h"
 #include "coordinator/start/start_server.h"
 #include "coordinator/start/state_lock.h"
@@ -107,9 +109,8 @@ Result<Decided> Decide(const CoordinatorConfig& config, const JobLayout& layout,
   run.output_folder = layout.output_folder;
   run.output_path = layout.output_path;
   run.in_pod = config.in_pod();
-  if (!layout.output_path.empty()) {
-    const Result<bool> there = files.Exists(layout.output_path);
-    run.output_there = there.ok() && *there;
+  if (Status looked = LookAtOutput(config, layout, files, run); !looked.ok()) {
+    return looked.error();
   }
   const JobState& state = opened.state;
   if (AsksForDamage(run, state)) {
@@ -121,7 +122,9 @@ Result<Decided> Decide(const CoordinatorConfig& config, const JobLayout& layout,
   }
   const Result<StartDecision> decision = DecideStart(run, state);
   if (!decision.ok()) return decision.error();
-  if (!decision->continues && !decision->has_finished) return Decided{*decision, ""};
+  if (!decision->continues && !decision->has_finished) {
+    return Decided{*decision, WarningOf(*decision, {})};
+  }
   if (decision->continues) {
     if (const Status known = CheckTypes(layout, state); !known.ok()) return known.error();
   }
@@ -322,6 +325,17 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files,
   const Result<HeldOutput> held = HoldOutput(config, *layout, *opened, files);
   if (!held.ok()) return Refuse(ledger, files, {}, held.error());
   const StartDecision& decision = decided->decision;
+  if (decision.logs_aside) {
+    // Before the run begins: one that has begun is not started over by who comes again, and would
+    // have the rest of these logs for its own.
+    starting->Begin("sets the logs of the earlier run aside", "steps");
+    const OpenLogs open = config.in_pod() ? OpenLogs::kCoordinator : OpenLogs::kCoordinatorAndNodes;
+    const Result<std::string> aside = SetLogsAside(log_folder, open, SystemClock().WallNow());
+    if (!aside.ok()) return Refuse(ledger, files, *held, aside.error());
+    if (!aside->empty()) {
+      spdlog::info("the logs of the earlier run are in {}/{} now", log_folder.path(), *aside);
+    }
+  }
   if (const Status begun = Begin(config, decision, *opened); !begun.ok()) {
     return Refuse(ledger, files, *held, begun.error());
   }
@@ -331,7 +345,6 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files,
     }
   }
   if (!decided->warning.empty()) spdlog::warn("{}", decided->warning);
-  if (decision.overwrite) ClearLogTree(log_folder);
   for (const std::string& folder : FoldersOfOutput(config.job.spec.arguments)) {
     const Status made = files.MakeFolders(layout->output_folder + "/" + folder);
     if (!made.ok()) spdlog::warn("{}", made.error().message);  // the script may do without

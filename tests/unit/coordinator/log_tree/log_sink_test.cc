@@ -91,21 +91,5 @@ TEST_F(LogSinkTest, APipeInTheWayDoesNotBlock) {
   EXPECT_FALSE(sink_->Write(0, {"user", "stderr", "0", "a"}, 0, "x").ok());
 }
 
-TEST_F(LogSinkTest, ANewRunClearsTheTreeButNotTheOpenLogs) {
-  ASSERT_TRUE(sink_->Write(0, {"user", "stdout", "0", "a"}, 0, "x").ok());
-  ASSERT_TRUE(sink_->Write(0, {"sys", "node", "0", "_main.txt"}, 0, "x").ok());
-  ASSERT_TRUE(sink_->Write(0, {"sys", "node", "0", "process000.txt"}, 0, "x").ok());
-  std::ofstream(root() + "/job_result.txt") << "old";
-  std::ofstream(root() + "/sys/master_role.txt") << "open";
-  std::ofstream(root() + "/notes.md") << "the user's own";
-  ClearLogTree(sink_->folder());
-  EXPECT_FALSE(fs::exists(root() + "/user"));
-  EXPECT_FALSE(fs::exists(root() + "/job_result.txt"));
-  EXPECT_FALSE(fs::exists(root() + "/sys/node/0/process000.txt"));
-  EXPECT_TRUE(fs::exists(root() + "/sys/node/0/_main.txt"));
-  EXPECT_TRUE(fs::exists(root() + "/sys/master_role.txt"));
-  EXPECT_TRUE(fs::exists(root() + "/notes.md"));
-}
-
 }  // namespace
 }  // namespace parallelrun

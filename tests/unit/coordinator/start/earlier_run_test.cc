@@ -331,5 +331,68 @@ TEST(EarlierRun, FilesAreComparedWhenAPersonContinues) {
   EXPECT_FALSE(DecideStart(again, StateOf(Left::kFailed))->continues);
 }
 
+// The script writes its own results there: those of an earlier run would stand among them.
+NewRun AskingForSummary(IfExists if_exists, const std::string& lies_there) {
+  NewRun run = Asking(if_exists, !lies_there.empty());
+  run.output_path = "";
+  run.lies_there = lies_there;
+  return run;
+}
+
+TEST(EarlierRun, AFolderOfResultsThatIsNotEmptyIsRefused) {
+  for (const IfExists wish : {IfExists::kFail, IfExists::kResume, IfExists::kRetryFailed}) {
+    const JobState nothing;
+    const Result<StartDecision> refused =
+        DecideStart(AskingForSummary(wish, "part-0.csv"), nothing);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, Code::kExists);
+    EXPECT_THAT(refused.error().message,
+                AllOf(HasSubstr("/out is not empty (part-0.csv is there)"),
+                      HasSubstr("--overwrite"), HasSubstr("Move it away")));
+    EXPECT_TRUE(DecideStart(AskingForSummary(wish, ""), nothing).ok());
+  }
+  // What a run that came to nothing had written by then is no less there.
+  const JobState failed = StateOf(Left::kNothingSucceeded);
+  EXPECT_TRUE(DecideStart(AskingForSummary(IfExists::kFail, ""), failed).ok());
+  const Result<StartDecision> refused =
+      DecideStart(AskingForSummary(IfExists::kFail, "part-0.csv"), failed);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().message, AllOf(HasSubstr("--resume"), HasSubstr("--overwrite")));
+}
+
+TEST(EarlierRun, WhatARunContinuesItMayHaveWritten) {
+  for (const Left left : {Left::kSomeSucceeded, Left::kFailed, Left::kNothingSucceeded}) {
+    const Result<StartDecision> resumed =
+        DecideStart(AskingForSummary(IfExists::kResume, "part-0.csv"), StateOf(left));
+    ASSERT_TRUE(resumed.ok()) << resumed.error().message;
+    EXPECT_FALSE(resumed->overwrite);
+    EXPECT_EQ(WarningOf(*resumed, {}), "");
+  }
+}
+
+TEST(EarlierRun, WhatAnOverwriteLeavesInAFolderOfResultsIsSaid) {
+  for (const Left left : kAllLeft) {
+    const Result<StartDecision> over =
+        DecideStart(AskingForSummary(IfExists::kOverwrite, "part-0.csv"), StateOf(left));
+    ASSERT_TRUE(over.ok());
+    EXPECT_THAT(WarningOf(*over, {}), HasSubstr("part-0.csv is there, and stays"));
+  }
+}
+
+TEST(EarlierRun, TheLogsOfARunThatIsStartedOverAreSetAside) {
+  for (const Left left : kAllLeft) {
+    for (const IfExists wish : kAllWishes) {
+      const Result<StartDecision> decided = DecideStart(Asking(wish), StateOf(left));
+      if (!decided.ok()) continue;
+      // Also where its state is gone, if somebody says so.
+      const bool expected = decided->overwrite || wish == IfExists::kOverwrite;
+      EXPECT_EQ(decided->logs_aside, expected) << static_cast<int>(left) << static_cast<int>(wish);
+    }
+  }
+  NewRun again = Asking(IfExists::kOverwrite);
+  again.had_output = true;  // they are its own
+  EXPECT_FALSE(DecideStart(again, {})->logs_aside);
+}
+
 }  // namespace
 }  // namespace parallelrun

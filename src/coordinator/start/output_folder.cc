@@ -1,0 +1,94 @@
+#include "coordinator/start/output_folder.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "api/arguments.h"
+#include "coordinator/output_claim.h"
+
+namespace parallelrun {
+namespace {
+
+constexpr char kOfTheFileSystem[] = "lost+found";  // at the top of a volume
+
+bool IsOneOf(const std::vector<std::string>& folders, const std::string& path) {
+  return std::find(folders.begin(), folders.end(), path) != folders.end();
+}
+
+// Whether one of them lies below `path`.
+bool LeadsTo(const std::vector<std::string>& folders, const std::string& path) {
+  return std::any_of(folders.begin(), folders.end(),
+                     [&path](const std::string& folder) { return folder.starts_with(path + "/"); });
+}
+
+// `below` is relative to `root`, and ends with a slash where it is not empty.
+Result<std::string> Look(const Folder& folder, const std::string& root, const std::string& below,
+                         const OwnPlaces& own) {
+  std::string other;
+  std::vector<std::string> to_enter;
+  const Status listed = folder.Entries([&](const std::string& name, EntryKind kind) -> Status {
+    const std::string path = root + "/" + below + name;
+    if (below.empty() && (name == kOfTheFileSystem || IsClaimFile(name, ""))) return {};
+    if (IsOneOf(own.folders, path)) return {};
+    const bool enters =
+        LeadsTo(own.folders, path) || LeadsTo(own.made, path) || IsOneOf(own.made, path);
+    if (enters && (kind == EntryKind::kFolder || kind == EntryKind::kUnknown)) {
+      to_enter.push_back(name);
+      return {};
+    }
+    if (enters && kind == EntryKind::kLink) return {};  // the way to what is the job's own
+    other = below + name;
+    return Error{Code::kExists, ""};  // one is enough of what may be millions
+  });
+  if (!other.empty()) return other;
+  if (!listed.ok()) return listed.error();
+  for (const std::string& name : to_enter) {
+    const Result<std::unique_ptr<Folder>> inner = folder.OpenFolder(name);
+    if (!inner.ok()) return inner.error();
+    Result<std::string> found = Look(**inner, root, below + name + "/", own);
+    if (!found.ok() || !found->empty()) return found;
+  }
+  return std::string();
+}
+
+}  // namespace
+
+Result<std::string> FirstOfOthers(const Files& files, const std::string& output_folder,
+                                  const OwnPlaces& own) {
+  const Result<std::unique_ptr<Folder>> folder = files.OpenFolder(output_folder, Links::kRefuse);
+  if (!folder.ok()) return folder.error();
+  return Look(**folder, output_folder == "/" ? "" : output_folder, "", own);
+}
+
+Status LookAtOutput(const CoordinatorConfig& config, const JobLayout& layout, const Files& files,
+                    NewRun& run) {
+  const JobSpec& spec = config.job.spec;
+  const bool summary = layout.output_path.empty();
+  if (spec.state.ephemeral && config.in_pod()) {
+    const Result<bool> had = IsClaimedBy(files, layout.output_folder,
+                                         summary ? "" : spec.output.file_name, config.resource_uid);
+    if (!had.ok()) return had.error();
+    run.had_output = *had;
+  }
+  if (!summary) {
+    const Result<bool> there = files.Exists(layout.output_path);
+    run.output_there = there.ok() && *there;
+    return {};
+  }
+  if (run.had_output) return {};
+  OwnPlaces own;
+  own.folders = {layout.log_folder, layout.state_folder};
+  for (const auto& [name, path] : layout.placeholders) {
+    if (name != "output") own.folders.push_back(path);  // inputs
+  }
+  for (const std::string& folder : FoldersOfOutput(spec.arguments)) {
+    own.made.push_back(layout.output_folder + "/" + folder);
+  }
+  const Result<std::string> found = FirstOfOthers(files, layout.output_folder, own);
+  if (!found.ok()) return found.error();
+  run.lies_there = *found;
+  run.output_there = !found->empty();
+  return {};
+}
+
+}  // namespace parallelrun
