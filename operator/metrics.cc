@@ -219,7 +219,7 @@ JobFigures FiguresOf(const ObservedJob& job) {
   const WallTime ended = status.completion_time.value_or(WallTime{});
   if (status.Is("Failed")) {
     out.failed_job = {ended, ReasonOf(status, "Failed")};
-  } else if (ReasonOf(status, "Complete") == "CompletedWithFailures") {
+  } else if (ReasonOf(status, "Complete") == kCompletedWithFailures) {
     out.lost_items = {ended, ReasonOf(status, "Complete")};
   } else if (!status.Over() &&
              (out.phase.empty() || out.phase == "Pending" || out.phase == "Starting")) {

@@ -26,15 +26,16 @@ std::string ReasonWord(const std::string& reason, const char* otherwise) {
   return word ? reason : otherwise;
 }
 
-// The reason of a job that has succeeded: as its coordinator says it, but for one word, which is
-// the convention of conditions.
-constexpr char kCompleted[] = "Completed";
-constexpr char kCompletedWithFailures[] = "CompletedWithFailures";
+// Of a job that has succeeded: the words that its coordinator has for one that did not go wholly
+// well stay; every other one is "Completed", the convention of conditions.
+std::string ReasonOfSuccess(const std::string& said) {
+  const bool not_well = said == kCompletedWithFailures || said == "ShutdownFailed";
+  return not_well ? said : kCompleted;
+}
 
 CoordinatorVerdict OfReport(const ReportVerdict& verdict) {
   if (!verdict.succeeded) return {false, ReasonWord(verdict.reason, "JobFailed"), verdict.message};
-  const bool losses = verdict.reason == kCompletedWithFailures;
-  return {true, losses ? kCompletedWithFailures : kCompleted, verdict.message};
+  return {true, ReasonOfSuccess(verdict.reason), verdict.message};
 }
 
 // From a coordinator that has ended: exit codes of docs/coordinator-api.md.
@@ -53,7 +54,7 @@ std::optional<CoordinatorVerdict> OfLastWords(const Ended& ended, std::optional<
   verdict.succeeded = ended.exit_code == 0;
   if (verdict.message.empty() || not_published) verdict.message = words.error;
   if (verdict.succeeded) {
-    if (verdict.reason != kCompletedWithFailures) verdict.reason = kCompleted;
+    verdict.reason = ReasonOfSuccess(verdict.reason);
   } else if (not_published) {
     verdict.reason = "OutputNotPublished";
   } else if (ended.exit_code == 2) {
@@ -132,14 +133,14 @@ void JudgeRestarts(Draft& draft) {
 
 void Complete(Draft& draft) {
   const int64_t failed = draft.report ? draft.report->failed : 0;
-  const bool losses = failed > 0 || draft.verdict->reason == kCompletedWithFailures;
   std::string message = draft.verdict->message;
   if (draft.report && message.empty()) {
     message = failed == 0 ? fmt::format("{} mini-batches succeeded", draft.report->succeeded)
                           : fmt::format("{} of {} mini-batches failed, within the thresholds",
                                         failed, draft.report->Settled());
   }
-  draft.Set("Complete", Truth::kTrue, losses ? kCompletedWithFailures : kCompleted, message);
+  draft.Set("Complete", Truth::kTrue, failed > 0 ? kCompletedWithFailures : draft.verdict->reason,
+            message);
   draft.Set("FailureTarget", Truth::kFalse, kCompleted, "");
   draft.Set("Failed", Truth::kFalse, kCompleted, "");
   draft.status.completion_time = draft.now;

@@ -22,9 +22,13 @@ void TellEnd(Draft& draft) {
                 condition.reason + (condition.message.empty() ? "" : ": " + condition.message));
   };
   const Condition* const complete = draft.status.Find("Complete");
-  const bool losses = complete != nullptr && complete->reason == "CompletedWithFailures";
-  tell("Complete", losses, losses ? complete->reason : "Completed");
-  tell("FailureTarget", true, "Failing");
+  // Rows are missing, or a shutdown() did not end well: whoever reads only the phase must hear it.
+  const bool not_well = complete != nullptr && complete->reason != kCompleted;
+  tell("Complete", not_well, complete == nullptr ? kCompleted : complete->reason);
+  // The cause is a long text, and Failed tells it a moment later: once is enough.
+  if (Became(draft, "FailureTarget")) {
+    draft.Event(true, "Failing", draft.status.Find("FailureTarget")->reason + ": its pods end");
+  }
   tell("Failed", true, "Failed");
   tell("Suspended", false, "Suspended");
 }

@@ -33,6 +33,11 @@ inline constexpr const char* kConditionTypes[] = {"Accepted", "Suspended",   "No
                                                   "Complete", "Failed",      "FailureTarget",
                                                   "Finished", "Reconciling", "Stalled"};
 
+// Of a job that has succeeded, when all of it went well; otherwise the coordinator's own word
+// stands there, as for lost items.
+inline constexpr char kCompleted[] = "Completed";
+inline constexpr char kCompletedWithFailures[] = "CompletedWithFailures";
+
 struct NodeCounts {
   int32_t desired = 0;
   int32_t ready = 0;

@@ -455,7 +455,7 @@ def test_a_volume_that_is_full_from_the_start(space, operator, cluster):
     job = space.apply(jobs.manifest(space.name, "full"))
     full = "CoordinatorCannotStart: write /mnt/out/full/state/pod.json.tmp-<hex>: No space left on "
     full += "device; make room on the volume, then delete the job and apply it again"
-    told = f"Warning Failing: {full}", f"Warning Failed: {full}"
+    told = "Warning Failing: CoordinatorCannotStart: its pods end", f"Warning Failed: {full}"
     job.says("full Failed 0/2", words.failed(full), *told, limit=120)
 
 

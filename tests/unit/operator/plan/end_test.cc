@@ -147,6 +147,47 @@ TEST(OperatorPlanEnd, LostItemsAreFailuresAlsoWhereNoMiniBatchFailed) {
   }
 }
 
+// All rows are there, but what a shutdown() was to do may be missing: the word of the local run.
+TEST(OperatorPlanEnd, ASuccessWhoseShutdownFailedSaysSo) {
+  json progress = EndOf(true);
+  progress["verdict"]["reason"] = "ShutdownFailed";
+  progress["verdict"]["message"] = "all rows are there, but shutdown() did not end well";
+  for (const bool last_words : {false, true}) {
+    SCOPED_TRACE(last_words);
+    PlanWorld world;
+    world.RunJob();
+    if (last_words) {
+      world.End(world.Pod("coordinator-1"), 0, "", json{{"progress", progress}}.dump());
+    } else {
+      world.Say(progress);
+    }
+    world.TurnIn(seconds(1));
+    EXPECT_TRUE(world.Status().Is("Complete"));
+    EXPECT_EQ(world.Reason("Complete"), "ShutdownFailed");
+    EXPECT_EQ(world.Reason("Finished"), "ShutdownFailed");
+    EXPECT_THAT(world.Message("Complete"), HasSubstr("shutdown() did not end well"));
+    EXPECT_EQ(world.Told("ShutdownFailed"), 1);
+    EXPECT_TRUE(world.events.back().warning);
+    EXPECT_EQ(world.Told("Completed"), 0);
+    // Nothing is wrong with the job itself.
+    EXPECT_FALSE(world.Status().Is("Stalled"));
+    EXPECT_FALSE(world.Status().Is("Failed"));
+  }
+}
+
+// A word that this operator does not know is no warning.
+TEST(OperatorPlanEnd, AnotherWordOfSuccessIsCompleted) {
+  json progress = EndOf(true);
+  progress["verdict"]["reason"] = "SomethingNew";
+  PlanWorld world;
+  world.RunJob();
+  world.Say(progress);
+  world.TurnIn(seconds(1));
+  EXPECT_EQ(world.Reason("Complete"), "Completed");
+  EXPECT_EQ(world.Told("Completed"), 1);
+  EXPECT_FALSE(world.events.back().warning);
+}
+
 TEST(OperatorPlanEnd, LastWordsAreEnoughWhenNothingCouldBePulled) {
   PlanWorld world;
   world.Turn();
@@ -173,6 +214,11 @@ TEST(OperatorPlanEnd, AFailedJobEndsInTwoSteps) {
   world.TurnIn(seconds(1));
   EXPECT_TRUE(world.Status().Is("Failed"));
   EXPECT_EQ(world.Reason("Failed"), "ErrorThresholdExceeded");
+  // The cause stands in one of the two events.
+  std::string told;
+  for (const EventToEmit& event : world.events) told += event.reason + ": " + event.message + "\n";
+  EXPECT_THAT(told, HasSubstr("Failing: ErrorThresholdExceeded: its pods end\n"));
+  EXPECT_THAT(told, HasSubstr("Failed: ErrorThresholdExceeded: 11 items failed\n"));
   EXPECT_EQ(world.Status().failure->message, "11 items failed");
   EXPECT_TRUE(world.Status().Is("Stalled"));
 }

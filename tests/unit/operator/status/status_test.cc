@@ -183,6 +183,21 @@ TEST(OperatorStatus, WhatAContinuedJobRunsDifferentlyIsToldOnce) {
   EXPECT_EQ(world.Told("ContinuedWithChanges"), 1);
 }
 
+// Which bytes ran is known once a node has pulled them; that stays when the pods are gone.
+TEST(OperatorStatus, TheImageIsShownByItsDigest) {
+  PlanWorld world;
+  world.RunJob();
+  EXPECT_EQ(world.Status().effective.image, "registry.example/digits:1");
+  const std::string digest = "registry.example/digits@sha256:" + std::string(64, '1');
+  world.Pod("coordinator-1").main.image_id = "registry.example/other@sha256:22";
+  world.Pod("node-1-1").main.image_id = digest;
+  world.TurnIn(seconds(10));
+  EXPECT_EQ(world.Status().effective.image, digest);
+  world.Pod("node-1-1").main.image_id = "registry.example/digits@sha256:33";
+  world.TurnIn(seconds(10));
+  EXPECT_EQ(world.Status().effective.image, digest) << "the one that it began with";
+}
+
 TEST(OperatorStatus, ScaleAndUsageAreKept) {
   PlanWorld world;
   world.spec()["resources"] = json::parse(R"({"limits": {"nvidia.com/gpu": 2}})");
