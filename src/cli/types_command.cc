@@ -11,6 +11,7 @@
 #include "cli/run/local_job.h"
 #include "cli/run/local_run.h"
 #include "coordinator/plan/input_store.h"
+#include "coordinator/plan/table_logs.h"
 #include "coordinator/types/decide_types.h"
 
 namespace parallelrun {
@@ -70,7 +71,8 @@ int PrintTypes(const TypesRequest& request) {
     inputs.push_back(InputAt(request));
   }
   const std::unique_ptr<Files> files = MakeSystemFiles();
-  const OpenStore open = InputStores(*files, std::move(forbidden), std::move(stores));
+  const OpenStore open =
+      RefusingTableLogs(InputStores(*files, std::move(forbidden), std::move(stores)));
   bool printed = false;
   for (const PlanInput& input : inputs) {
     if (input.kind != PlanKind::kDelimited) continue;

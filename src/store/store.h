@@ -109,6 +109,9 @@ class Store {
   // are relative to, which is the root, or what holds it when the root is a single object (whether
   // it is one may be known only once a call above has succeeded).
   virtual std::string Location(std::string_view name) const = 0;
+  // Location("") with all links on the way to it followed. A store without links has nothing to
+  // follow.
+  virtual Result<std::string> RealRoot() { return Location(""); }
   // How two states of one object differ, for people: "had 8 bytes, has 9".
   virtual std::string Difference(const Version& was, const Version& is) const = 0;
 };

@@ -11,8 +11,8 @@
 namespace parallelrun {
 
 // Every input is a folder or a file of a volume. `forbidden` are absolute folders that a listing
-// must not meet (output, state, logs); meeting one is kInvalid with the mend, as is a table that
-// has a log of its own (left_out.h). `files` outlives what is opened.
+// must not meet (output, state, logs); meeting one is kInvalid with what to do. `files` outlives
+// what is opened.
 OpenStore FolderStores(const Files& files, std::vector<std::string> forbidden = {});
 
 // An input is that, or names one of `stores`, which must be there. What such a store needs that

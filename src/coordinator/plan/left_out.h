@@ -1,15 +1,11 @@
 // Names among the files of a table that are none of its data: what the programs that write tables
-// leave beside them. Pure but for RefuseTableLog; thread-safe.
+// leave beside them. Pure, thread-safe.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <set>
 #include <string>
 #include <string_view>
-
-#include "base/error.h"
-#include "base/files.h"
 
 namespace parallelrun {
 
@@ -41,13 +37,5 @@ class LeftOut {
 
 // "2 names are left out, the first _SUCCESS: …"; empty where there is none.
 std::string LeftOutLine(const LeftOut& left_out, DataNames names);
-
-// Folders by which a table tells which of its files count: of Delta Lake and of Iceberg.
-inline constexpr std::array<std::string_view, 2> kTableLogs = {"_delta_log", "metadata"};
-bool IsTableLog(std::string_view name);
-
-// kInvalid where `folder` holds such a log: all files of that table together give rows that were
-// removed. A folder that nobody may look into is taken for none.
-Status RefuseTableLog(const Files& files, const std::string& folder, std::string_view log);
 
 }  // namespace parallelrun

@@ -8,6 +8,7 @@
 #include "base/escape.h"
 #include "coordinator/plan/row_files.h"
 #include "coordinator/plan/source.h"
+#include "coordinator/plan/table_logs.h"
 #include "coordinator/types/decide_parquet.h"
 #include "coordinator/types/decide_types.h"
 
@@ -203,7 +204,7 @@ struct Planner::State {
 };
 
 Planner::Planner(std::vector<PlanInput> inputs, OpenStore open, PlanCursor from)
-    : state_(new State{std::move(inputs), std::move(open), std::move(from)}) {
+    : state_(new State{std::move(inputs), RefusingTableLogs(std::move(open)), std::move(from)}) {
   state_->found = state_->at.next_batch > 0;  // a cursor stands behind a chunk of its input
 }
 

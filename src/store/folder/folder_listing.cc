@@ -77,17 +77,14 @@ FolderListing::FolderListing(const Files& files, const FolderRoot& settings, con
       after_(std::move(after)) {}
 
 Status FolderListing::Begin() {
-  if (root_.file.empty() || settings_.check_above) {
-    Result<std::string> real = files_.RealPath(root_.path);
-    if (!real.ok()) return real.error();
-    real_root_ = std::move(*real);
-  }
-  if (const Status good = CheckAbove(); !good.ok()) return good;
   if (!root_.file.empty()) {
     path_ = root_.file;
     single_file_ = path_ != after_ && wanted_.name(path_);
     return {};
   }
+  Result<std::string> real = files_.RealPath(root_.path);
+  if (!real.ok()) return real.error();
+  real_root_ = std::move(*real);
   for (const std::string& path : settings_.forbidden) {
     const Result<std::optional<FileId>> found = IdOf(files_, path);
     if (!found.ok()) return found.error();
@@ -142,14 +139,6 @@ Status FolderListing::CheckRootNotForbidden() const {
   return {};
 }
 
-Status FolderListing::CheckAbove() const {
-  if (!settings_.check_above) return {};
-  for (std::string above = real_root_; !above.empty(); above = FolderAbove(std::move(above))) {
-    if (Status good = settings_.check_above(above); !good.ok()) return good;
-  }
-  return {};
-}
-
 // Enters the folder of path_, which is empty (the root) or ends with '/'.
 Status FolderListing::Enter(Kind kind) {
   Frame frame;
@@ -199,9 +188,6 @@ Status FolderListing::AddEntry(const Folder& folder, const std::string& name, En
                                Frame& frame) {
   path_.resize(frame.prefix);
   path_ += name;
-  if (entry != EntryKind::kFile && settings_.check_met) {
-    if (Status good = settings_.check_met(path_); !good.ok()) return good;
-  }
   // What is asked for neither way is not looked at: a link to nowhere may be left out by its name.
   const bool file_wanted = entry != EntryKind::kFolder && wanted_.name(path_);
   if (!file_wanted && (entry == EntryKind::kFile || !wanted_.below(path_))) return {};

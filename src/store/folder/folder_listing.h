@@ -66,7 +66,6 @@ class FolderListing final : public Listing {
   Result<bool> Step();
   Status Open();
   Status CheckRootNotForbidden() const;
-  Status CheckAbove() const;
   Status Enter(Kind kind);
   Status AddEntry(const Folder& folder, const std::string& name, EntryKind kind, Frame& frame);
   Result<std::optional<Kind>> KindOf(const Folder& folder, const std::string& name,

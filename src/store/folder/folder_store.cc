@@ -91,6 +91,12 @@ class FolderStore final : public Store {
     return location.append(name);
   }
 
+  Result<std::string> RealRoot() override {
+    const Result<const OpenRoot*> root = Root();
+    if (!root.ok()) return root.error();
+    return files_.RealPath((*root)->path);
+  }
+
   std::string Difference(const Version& was, const Version& is) const override {
     const FileStamp before = StampIn(was);
     const FileStamp now = StampIn(is);

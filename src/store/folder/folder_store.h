@@ -10,11 +10,9 @@
 // not a regular file is left out.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/files.h"
@@ -27,11 +25,6 @@ struct FolderRoot {
   // Absolute folders that a listing must not meet; meeting one is kInvalid with the mend.
   std::vector<std::string> forbidden = {};
   std::stop_token stop = {};
-  // Both are asked before anything is taken, and their errors are the listing's: of the folder that
-  // holds the names and of each one above it (absolute, links resolved), nearest first;
-  std::function<Status(const std::string& folder)> check_above = {};
-  // and of what is met below and is no plain file, by its name from the root, wanted or not.
-  std::function<Status(std::string_view name)> check_met = {};
 };
 
 // `files` outlives the store. Does no I/O: what is wrong with the root is told by the first call.

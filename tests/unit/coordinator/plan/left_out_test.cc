@@ -7,6 +7,7 @@
 #include "coordinator/plan/left_out.h"
 #include "coordinator/plan/listing.h"
 #include "coordinator/plan/source.h"
+#include "coordinator/plan/table_logs.h"
 #include "tests/support/disk_files.h"
 #include "tests/unit/coordinator/plan/folder.h"
 #include "tests/unit/coordinator/plan/places.h"
@@ -48,7 +49,7 @@ Names Listed(const std::string& root, DataNames names, const Names& exclude = {}
   input.kind = KindOf(names);
   input.pattern = pattern;
   input.exclude = exclude;
-  return ListedIn(*FolderStores(DiskFiles())(input), input, after);
+  return ListedIn(*RefusingTableLogs(FolderStores(DiskFiles()))(input), input, after);
 }
 
 template <typename Place>
@@ -176,6 +177,53 @@ TEST(LeftOutTest, ATableWithALogIsRefused) {
               ElementsAre("a.parquet", "metadata/notes.json", ""));
   // Paths of files are given as they are.
   EXPECT_EQ(Listed(folder.path(), DataNames::kAll).size(), 7u);
+}
+
+// Whatever the store is: a plan of it is refused, before its first mini-batch where the log is the
+// root's, or in front of it.
+TYPED_TEST(LeftOutNamesTest, NoStoreGivesRowsThatWereRemoved) {
+  this->place_.Write("delta/Part/a.csv", "x\n1\n");
+  this->place_.Write("delta/_delta_log/00000.json");
+  this->place_.Write("ice/data/a.csv", "x\n1\n");
+  this->place_.Write("ice/metadata/v1.metadata.json");
+  this->place_.Write("plain/a.csv", "x\n1\n");
+  this->place_.Write("plain/metadata/notes.json");
+  this->place_.Write("plain/_delta_log", "a file of that name");
+  const auto planned = [this](const std::string& below, const Names& exclude = {}) -> std::string {
+    PlanInput input = Rows(below.empty() ? this->place_.path() : this->place_ / below, 1000);
+    input.kind = PlanKind::kDelimited;
+    input.pattern = "**/*.csv";
+    input.exclude = exclude;
+    Planner planner({input}, this->place_.Stores(), {});
+    int chunks = 0;
+    for (auto next = planner.Next();; next = planner.Next()) {
+      if (!next.ok()) return std::to_string(chunks) + " chunks, " + next.error().message;
+      if (!*next) return std::to_string(chunks) + " chunks";
+      ++chunks;
+    }
+  };
+  EXPECT_THAT(planned("delta"), HasSubstr("0 chunks, inputs[rows]: "));
+  for (const char* part : {"delta", "delta/Part", "delta/Part/a.csv", ""}) {
+    EXPECT_THAT(planned(part), HasSubstr("is a Delta table (_delta_log/00000.json is there)"));
+  }
+  EXPECT_THAT(planned("ice"), HasSubstr("0 chunks, inputs[rows]: "));
+  for (const char* part : {"ice", "ice/data", "ice/data/a.csv"}) {
+    EXPECT_THAT(planned(part), HasSubstr("an Iceberg table (metadata/v1.metadata.json is there)"));
+  }
+  EXPECT_THAT(planned("", {"delta"}), HasSubstr("an Iceberg table"));
+  EXPECT_EQ(planned("plain"), "1 chunks");
+  EXPECT_EQ(planned("ice/data", {"metadata"}), "1 chunks");
+  EXPECT_EQ(planned("", {"**/_delta_log", "**/metadata"}), "3 chunks");
+}
+
+// The way to a part of a table may be a link.
+TEST(LeftOutTest, ALinkIntoATableWithALogIsRefused) {
+  PlanFolder folder;
+  folder.Write("delta/_delta_log/00000.json");
+  folder.Write("delta/d=1/a.parquet");
+  folder.Link("delta/d=1", "link");
+  EXPECT_THAT(Listed(folder / "link", DataNames::kAsSpark),
+              ElementsAre(HasSubstr("is a Delta table")));
 }
 
 TEST(LeftOutTest, ThePlanSaysIt) {
