@@ -89,7 +89,9 @@ std::vector<std::string> MissingIn(const json& schema) {
     if (!below && !Has(schema, path)) missing.push_back(path);
   };
   fields::EachField(
-      [&](const std::string& path, const fields::Field&, const fields::Field&) { look(path); });
+      [&](const std::string& path, const fields::Field& field, const fields::Field& top) {
+        if (!field.only_here && !top.only_here) look(path);
+      });
   for (const char* path : kStatusFields) look(path);
   return missing;
 }
