@@ -1,17 +1,9 @@
 """Outputs of formats other than text, read back by the readers that people have."""
 
 import json
-import sys
-from pathlib import Path
 
 import pytest
-
-# script/bootstrap test puts it here for the system's Python: Debian 12 has no package of it.
-PYARROW = (
-    Path(__file__).resolve().parents[2] / "build/tools" / f"pyarrow-{sys.implementation.cache_tag}"
-)
-if PYARROW.is_dir() and str(PYARROW) not in sys.path:
-    sys.path.append(str(PYARROW))
+from support import arrow  # noqa: F401 (finds pyarrow)
 
 # Lists and DataFrames in turn; the first attempt of each third mini-batch fails.
 SCRIPT = """

@@ -1,17 +1,10 @@
 """Parquet files whose row groups and files pandas would read as different types."""
 
-import os
 import sys
-from pathlib import Path
 
 import pytest
+from support import arrow
 
-# script/bootstrap test puts it here for the system's Python: Debian 12 has no package of it.
-PYARROW = (
-    Path(__file__).resolve().parents[2] / "build/tools" / f"pyarrow-{sys.implementation.cache_tag}"
-)
-if PYARROW.is_dir() and str(PYARROW) not in sys.path:
-    sys.path.append(str(PYARROW))
 pyarrow = pytest.importorskip("pyarrow")
 
 from pyarrow import parquet  # noqa: E402
@@ -25,8 +18,6 @@ def run(mini_batch):
 
 
 def run(work, *words, **tables):
-    known = os.environ.get("PYTHONPATH")
-    path = f"{known}{os.pathsep}{PYARROW}" if known else str(PYARROW)
     for name, columns in tables.items():
         table = pyarrow.table(columns)
         parquet.write_table(table, work.data / f"{name}.parquet", row_group_size=2)
@@ -35,7 +26,7 @@ def run(work, *words, **tables):
         inputs=[{"name": "rows", "tabular": {"volume": "data", "format": "Parquet"}}],
         environment={
             "python": sys.executable,
-            "env": [{"name": "PYTHONPATH", "value": path}],
+            "env": [{"name": "PYTHONPATH", "value": arrow.python_path()}],
         },
     )
     return work.run(*words)

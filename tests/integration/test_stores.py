@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from pages import run_step, steps_of
-from support import processes
+from support import arrow, processes
 from support.command import BIN
 from support.s3 import OWNER, REGION, Server
 
@@ -107,6 +107,7 @@ def test_tables_of_a_bucket_give_what_those_of_a_folder_give(work, server, kind)
             frame.to_csv(path, index=False)
         else:
             pytest.importorskip("pyarrow")
+            work.environment["PYTHONPATH"] = arrow.python_path()
             frame.to_parquet(path, row_group_size=300)
     copy(server, bucket, work.data)
     size = ["--mini-batch-size", "100" if kind == "jsonl" else "2KB"]
