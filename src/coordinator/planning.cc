@@ -76,8 +76,7 @@ void Planning::Start() {
     }
   }
   thread_ = Thread("planner", [this, planner = std::make_shared<Planner>(
-                                         std::move(inputs), open_,
-                                         cursor)] { Run(*planner); });
+                                         std::move(inputs), open_, cursor)] { Run(*planner); });
 }
 
 void Planning::Run(Planner& planner) {

@@ -1,4 +1,3 @@
-#include "coordinator/plan/input_store.h"
 #include "coordinator/server.h"
 
 #include <spdlog/spdlog.h>
@@ -13,6 +12,7 @@
 #include "coordinator/log_tree/failed_items.h"
 #include "coordinator/log_tree/reports.h"
 #include "coordinator/lost_items.h"
+#include "coordinator/plan/input_store.h"
 #include "coordinator/progress.h"
 
 namespace parallelrun {
