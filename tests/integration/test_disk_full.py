@@ -273,9 +273,9 @@ def test_a_node_waits_for_room_to_start_again(small_temporary):
     room = os.statvfs(work.temporary)
     used = (room.f_blocks - room.f_bfree) * room.f_frsize
     resize(work.temporary, f"{used // 1024 + 450}k")
-    work.make("go")
     processes.running("agent")[0].kill()
     command.wait_for_text("paused: node 0: ")
+    work.make("go")  # not before: the job could be over when the agent is killed
     resize(work.temporary, "64m")
     result = command.wait()
     assert result.code == 0, result
