@@ -25,6 +25,7 @@
 #include "base/files.h"
 #include "coordinator/ledger/ledger.h"
 #include "coordinator/log_tree/log_sink.h"
+#include "coordinator/log_tree/log_writer.h"
 #include "coordinator/server.h"
 
 namespace parallelrun::bench {
@@ -152,8 +153,10 @@ int RunCoordinator(const CoordinatorSettings& s) {
   ranks.kind = PlanKind::kRanks;
   ranks.batch_size = s.batches;
   server.inputs = {ranks};
-  LogSink logs = Must(LogSink::Open(s.folder + "/logs"));
-  CoordinatorServer coordinator(std::move(server), *files, *ledger, state, std::move(logs));
+  LogSink sink = Must(LogSink::Open(*files, s.folder + "/logs"));
+  const LogFolder folder = sink.folder();
+  LogWriter logs(std::move(sink));
+  CoordinatorServer coordinator(std::move(server), *files, *ledger, state, folder, logs);
   return static_cast<int>(Must(coordinator.Run()));
 }
 
