@@ -33,9 +33,12 @@ def wheel(tmp_path_factory):
     return path
 
 
+NO_HOME = "/dev/null"  # not "/nonexistent": root would make that folder
+
+
 def plain(**more):
     """An environment in which nothing is active, and nothing of the build is found."""
-    return {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "LANG": "C.UTF-8", **more}
+    return {"PATH": "/usr/bin:/bin", "HOME": NO_HOME, "LANG": "C.UTF-8", **more}
 
 
 def files_of(folder):

@@ -191,6 +191,7 @@ TYPED_TEST(LeftOutNamesTest, NoStoreGivesRowsThatWereRemoved) {
   this->place_.Write("plain/_delta_log", "a file of that name");
   const auto planned = [this](const std::string& below, const Names& exclude = {}) -> std::string {
     PlanInput input = Rows(below.empty() ? this->place_.path() : this->place_ / below, 1000);
+    input.store = TypeParam::kStore;
     input.kind = PlanKind::kDelimited;
     input.pattern = "**/*.csv";
     input.exclude = exclude;
