@@ -293,10 +293,13 @@ json ControlBody(const Draft& draft) {
 
 void TalkToCoordinator(Draft& draft) {
   const PodDigest* const pod = draft.groups.coordinator.Live();
-  if (pod == nullptr || !pod->main.running || !pod->ready || pod->ip.empty()) return;
+  if (pod == nullptr || !pod->main.running || pod->ip.empty()) return;
   const CoordinatorView& view = draft.seen.coordinator;
-  json body = ControlBody(draft);
   const bool same_pod = view.pod_uid == pod->uid;
+  // Whoever reports serves. A kubelet that has just been started may ask its probes a minute late,
+  // and the nodes that ended meanwhile would hold their mini-batches for as long.
+  if (!pod->ready && !(same_pod && view.report)) return;
+  json body = ControlBody(draft);
   const bool told = same_pod && view.acknowledged && *view.acknowledged == body;
   // A coordinator that was restarted in its pod has forgotten.
   const bool forgotten = told && view.report && view.pulled > view.acknowledged_at &&
