@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "api/output_address.h"
+#include "azure/read_job.h"
 #include "operator/status/json.h"
 
 namespace parallelrun {
@@ -111,7 +112,7 @@ void ReadConditions(const json& status, PodDigest& out) {
 
 ObservedJob ReadObservedJob(const json& object) {
   ObservedJob out;
-  out.parsed = ReadJob(object, Target::kCluster);
+  out.parsed = azure::ReadJob(object, Target::kCluster);
   const json& metadata = At(object, "metadata");
   out.name_space = Text(metadata, "namespace");
   out.name = Text(metadata, "name");

@@ -5,8 +5,6 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "api/old_names.h"
-
 namespace parallelrun {
 namespace {
 
@@ -136,7 +134,7 @@ std::vector<Value> Value::List(size_t most, const std::string& mend) const {
     return items;
   }
   for (size_t i = 0; i < node.items.size(); ++i) {
-    items.push_back({node.items[i], JoinPath(path, i), problems});
+    items.push_back(Within(node.items[i], JoinPath(path, i)));
   }
   return items;
 }
@@ -148,13 +146,16 @@ bool Value::IsMap() const {
 }
 
 Fields::Fields(const Value& map)
-    : node_(map.IsMap() ? &map.node : nullptr), path_(map.path), problems_(map.problems) {}
+    : node_(map.IsMap() ? &map.node : nullptr),
+      path_(map.path),
+      problems_(map.problems),
+      mend_(map.mend_name) {}
 
 std::optional<Value> Fields::Take(const std::string& name) {
   known_.push_back(name);
   const Node* const found = node_ != nullptr ? node_->Find(name) : nullptr;
   if (found == nullptr || found->kind == Node::Kind::kNull) return std::nullopt;
-  return Value{*found, PathOf(name), problems_};
+  return Value{*found, PathOf(name), problems_, mend_};
 }
 
 std::optional<Value> Fields::Require(const std::string& name, const std::string& mend) {
@@ -177,7 +178,7 @@ void Fields::Finish() {
   constexpr size_t kFewNames = 12;
   for (const Node::Field& field : node_->fields) {
     if (std::find(known_.begin(), known_.end(), field.key) != known_.end()) continue;
-    std::string mend = OldNameMend(field.key);
+    std::string mend = mend_ != nullptr && *mend_ ? (*mend_)(field.key) : "";
     const bool same_but_spelling = std::any_of(
         known_.begin(), known_.end(),
         [&](const std::string& known) { return Squashed(known) == Squashed(field.key); });
@@ -229,7 +230,7 @@ std::map<std::string, std::string> ReadTexts(const Value& map, size_t most_chara
   std::map<std::string, std::string> texts;
   if (!map.IsMap()) return texts;
   for (const Node::Field& field : map.node.fields) {
-    const Value value{field.value, JoinPath(map.path, field.key), map.problems};
+    const Value value = map.Within(field.value, JoinPath(map.path, field.key));
     if (const auto text = value.String(most_characters)) texts[field.key] = *text;
   }
   return texts;

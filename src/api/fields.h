@@ -3,10 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "api/enums.h"
@@ -26,12 +29,21 @@ inline constexpr size_t kMaxObjectName = 253;  // of other objects of the cluste
 inline constexpr size_t kMaxQuantity = 64;     // "4Gi"
 inline constexpr size_t kMaxItems = 100;
 
+// What to write in place of a field that is not known here; "" where that is not known either.
+using NameMend = std::function<std::string(std::string_view name)>;
+
 // One value of the tree with its path. Each Read adds a problem and gives nullopt when the value
 // is not of that type.
 struct Value {
   const Node& node;
   std::string path;
   Problems& problems;
+  const NameMend* mend_name = nullptr;
+
+  // One that lies in it.
+  Value Within(const Node& inner, std::string inner_path) const {
+    return {inner, std::move(inner_path), problems, mend_name};
+  }
 
   std::optional<std::string> String(size_t most = kMaxText) const;  // without NUL
   std::optional<std::string> NonEmptyString(size_t most = kMaxText) const;
@@ -75,6 +87,7 @@ class Fields {
   const Node* node_;  // nullptr when it is no map
   std::string path_;
   Problems& problems_;
+  const NameMend* mend_;
   std::vector<std::string> known_;
 };
 

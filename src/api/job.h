@@ -154,22 +154,10 @@ struct CoordinatorOptions {
   bool operator==(const CoordinatorOptions&) const = default;
 };
 
-// What the predefined arguments of Azure ML say that no field of the job does; they are found in
-// `arguments` (predefined.h) and stay there.
-struct WorkerFlags {
-  bool append_row_dataframe_header = false;  // a header line, once in the output file
-  bool append_row_safe_output = false;
-  bool mixed_types = false;     // DataFrames keep columns whose values are of several types
-  bool async_mode = false;      // enqueue() in place of run()
-  bool component_mode = false;  // a row is JSON, of which only "output" is appended
-  bool operator==(const WorkerFlags&) const = default;
-};
-
 struct JobSpec {
   std::string entry_script;
   CodeSource code;
   std::vector<std::string> arguments;
-  WorkerFlags worker_flags;  // follow from the arguments alone
   Environment environment;
   std::vector<Volume> volumes;
   std::vector<ObjectStore> stores;

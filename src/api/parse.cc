@@ -1,14 +1,15 @@
 #include "api/parse.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
+#include <utility>
 
 #include "api/defaults.h"
 #include "api/fields/read.h"
 #include "api/fields/sections.h"
 #include "api/override.h"
 #include "api/parse_parts.h"
-#include "api/predefined.h"
 
 namespace parallelrun {
 namespace {
@@ -50,13 +51,6 @@ void ReadMetadata(const Value& map, JobMetadata& metadata) {
   fields.Finish();
 }
 
-void ReadSpec(const Value& map, Target target, JobSpec& spec, std::vector<std::string>& notes) {
-  Fields fields(map);
-  fields::ReadFields(fields, fields::SpecFields(), &spec, target);
-  ApplyPredefined(fields.Present(PredefinedFields()), spec, map.problems, notes);
-  fields.Finish();
-}
-
 // Positions come from the paths; in file order, those without a line last.
 void PlaceProblems(const Node& root, Problems& problems) {
   for (Problem& problem : problems) {
@@ -74,9 +68,11 @@ void PlaceProblems(const Node& root, Problems& problems) {
 
 }  // namespace
 
-ParsedJob ParseJob(const Node& root, Target target) {
+ParsedJob ParseJob(Node root, Target target, const Dialect& dialect) {
   ParsedJob parsed;
-  const Value value{root, "", parsed.problems};
+  Problems translated;
+  if (dialect.translate) dialect.translate(root, translated, parsed.notes);
+  const Value value{root, "", parsed.problems, &dialect.mend};
   Fields fields(value);
   const auto expect = [&](const char* name, const std::string& wanted) {
     const auto found = fields.Require(name, "write " + std::string(name) + ": " + wanted);
@@ -88,8 +84,9 @@ ParsedJob ParseJob(const Node& root, Target target) {
     ReadMetadata(*metadata, parsed.job.metadata);
   }
   if (const auto spec = fields.Require("spec")) {
-    ReadSpec(*spec, target, parsed.job.spec, parsed.notes);
+    fields::ReadObject(*spec, fields::SpecFields(), &parsed.job.spec, target);
   }
+  std::move(translated.begin(), translated.end(), std::back_inserter(parsed.problems));
   fields.Take("status");  // the API server's own
   fields.Finish();
   FillDefaults(parsed.job);
@@ -100,7 +97,8 @@ ParsedJob ParseJob(const Node& root, Target target) {
   return parsed;
 }
 
-ParsedJob ReadJob(std::string_view text, const std::vector<std::string>& overrides, Target target) {
+ParsedJob ReadJob(std::string_view text, const std::vector<std::string>& overrides, Target target,
+                  const Dialect& dialect) {
   ParsedJob parsed;
   Document document = ReadDocument(text);
   Problems problems = std::move(document.problems);
@@ -108,15 +106,15 @@ ParsedJob ReadJob(std::string_view text, const std::vector<std::string>& overrid
   if (HasErrors(problems)) {
     parsed.problems = std::move(problems);
   } else {
-    parsed = ParseJob(document.job, target);
+    parsed = ParseJob(std::move(document.job), target, dialect);
   }
   parsed.notes.insert(parsed.notes.begin(), document.notes.begin(), document.notes.end());
   return parsed;
 }
 
-ParsedJob ReadJob(const nlohmann::json& object, Target target) {
+ParsedJob ReadJob(const nlohmann::json& object, Target target, const Dialect& dialect) {
   Document document = JsonDocument(object);
-  if (!HasErrors(document.problems)) return ParseJob(document.job, target);
+  if (!HasErrors(document.problems)) return ParseJob(std::move(document.job), target, dialect);
   ParsedJob parsed;
   parsed.problems = std::move(document.problems);
   return parsed;

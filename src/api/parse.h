@@ -2,6 +2,7 @@
 // at once, each with its field, line and mend. Pure; any thread.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,14 +24,23 @@ struct ParsedJob {
   bool ok() const { return !HasErrors(problems); }
 };
 
+// What a program makes of a job file beyond the fields: the words of another system.
+struct Dialect {
+  // Changes the tree before it is read. What it finds stands in the file's order with the rest.
+  std::function<void(Node& job, Problems& problems, std::vector<std::string>& notes)> translate;
+  // What to write in place of a field that is not known; "": nothing comes to mind.
+  std::function<std::string(std::string_view name)> mend;
+};
+
 // Reads a job file (YAML or JSON), applies `overrides` ("spec.nodeCount=2", override.h) and
 // checks the result.
-ParsedJob ReadJob(std::string_view text, const std::vector<std::string>& overrides, Target target);
+ParsedJob ReadJob(std::string_view text, const std::vector<std::string>& overrides, Target target,
+                  const Dialect& dialect = {});
 
 // An object as the API server gives it.
-ParsedJob ReadJob(const nlohmann::json& object, Target target);
+ParsedJob ReadJob(const nlohmann::json& object, Target target, const Dialect& dialect = {});
 
 // Checks a tree that was read.
-ParsedJob ParseJob(const Node& root, Target target);
+ParsedJob ParseJob(Node root, Target target, const Dialect& dialect = {});
 
 }  // namespace parallelrun

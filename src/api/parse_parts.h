@@ -16,7 +16,6 @@ void ReadPartitionKeys(const Value& list, std::vector<std::string>& out);
 std::optional<SizeText> ReadSize(const Value& value);
 void ReadMiniBatchSize(const Value& value, JobSpec& spec);
 void ReadManagedBy(const Value& value, std::string& out);
-void ReadAllowReuse(const Value& value, JobSpec& spec);
 
 // parse_volumes.cc
 void ReadVolumes(const Value& list, JobSpec& spec);

@@ -161,7 +161,7 @@ nlohmann::json ReadResources(const Value& map) {
       continue;
     }
     for (const Node::Field& field : amounts->node.fields) {
-      ReadQuantity({field.value, JoinPath(amounts->path, field.key), map.problems},
+      ReadQuantity(map.Within(field.value, JoinPath(amounts->path, field.key)),
                    field.key == "cpu" ? 1000 : 1);
     }
   }

@@ -91,11 +91,4 @@ void ReadManagedBy(const Value& value, std::string& out) {
   }
 }
 
-void ReadAllowReuse(const Value& value, JobSpec&) {
-  if (value.Bool().value_or(false)) {
-    value.Error("reuse of an earlier job's results is not available yet",
-                "remove it; output.ifExists: Resume continues a job");
-  }
-}
-
 }  // namespace parallelrun

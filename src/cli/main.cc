@@ -13,7 +13,7 @@
 #include "api/text.h"
 #include "base/log.h"
 #include "base/version.h"
-#include "cli/convert/convert.h"
+#include "cli/convert_command.h"
 #include "cli/failures_command.h"
 #include "cli/ledger_command.h"
 #include "cli/render/submit.h"
@@ -310,8 +310,8 @@ int Main(int argc, char** argv) {
     }
     request.job_file = target;
   }
-  if (const std::string azure = SayConvert(request.job_file); !azure.empty()) {
-    Print(azure);
+  if (const std::string mend = SayConvert(request.job_file); !mend.empty()) {
+    Print(mend);
     return kExitUsage;
   }
   SetUpLogging(false, LogLevel::kWarning);

@@ -3,9 +3,10 @@
 #include <cstdio>
 #include <utility>
 
-#include "api/parse.h"
-#include "cli/convert/convert.h"
-#include "cli/fill_in.h"
+#include "api/document.h"
+#include "azure/convert/convert.h"
+#include "azure/fill_in.h"
+#include "azure/read_job.h"
 #include "cli/run/local_job.h"
 #include "cli/run/local_run.h"
 #include "cli/run/preflight.h"
@@ -17,7 +18,7 @@ void Say(const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); 
 
 // What convert could not know: a local run needs no claim and no image, a cluster all of it.
 Problems StillToFillIn(const std::string& text, bool cluster) {
-  Problems problems = FindFillIns(ReadDocument(text).job);
+  Problems problems = azure::FindFillIns(ReadDocument(text).job);
   for (Problem& problem : problems) {
     if (!cluster) problem.severity = Problem::Severity::kWarning;
   }
@@ -44,12 +45,12 @@ int ValidateFiles(const std::vector<std::string>& files, bool cluster) {
       exit = kExitUsage;
       continue;
     }
-    if (const std::string azure = SayConvert(*text, file); !azure.empty()) {
-      Say(azure);
+    if (const std::string mend = azure::SayConvert(*text, file); !mend.empty()) {
+      Say(mend);
       exit = kExitUsage;
       continue;
     }
-    ParsedJob parsed = ReadJob(*text, {}, cluster ? Target::kCluster : Target::kLocal);
+    ParsedJob parsed = azure::ReadJob(*text, {}, cluster ? Target::kCluster : Target::kLocal);
     for (Problem& problem : StillToFillIn(*text, cluster)) {
       parsed.problems.push_back(std::move(problem));
     }

@@ -4,14 +4,14 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "api/parse.h"
 #include "api/to_json.h"
+#include "azure/read_job.h"
 
 using namespace parallelrun;  // NOLINT(google-build-using-namespace)
 
 int main() {
   for (std::string line; std::getline(std::cin, line);) {
-    const ParsedJob job = ReadJob(line, {}, Target::kCluster);
+    const ParsedJob job = azure::ReadJob(line, {}, Target::kCluster);
     if (job.ok()) {
       std::cout << CanonicalText(ToJson(job.job)) << "\n";
       continue;

@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "api/arguments.h"
-#include "api/parse.h"
 #include "api/processes.h"
 #include "api/settings.h"
 #include "api/to_json.h"
+#include "azure/read_job.h"
+#include "azure/worker_flags.h"
 #include "tests/fuzz/expect.h"
 
 using namespace parallelrun;  // NOLINT(google-build-using-namespace)
@@ -26,6 +27,8 @@ void CheckUse(const Job& job, const std::string& canonical) {
            "a folder leads away from the output");
   }
   Expect(EffectiveProcessCount(job.spec).count > 0, "a node has no process");
+  Expect(azure::WorkerFlagsOf(job.spec.arguments) == azure::WorkerFlagsOf(job.spec.arguments),
+         "the same arguments mean something else");
   const auto same = Differences(ScriptSettings(canonical), ScriptSettings(canonical));
   Expect(same.ok() && same->empty(), "a job differs from itself");
 }
@@ -41,14 +44,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     changes.emplace_back(rest.substr(0, rest.find('\0')));
   }
   for (const Target target : {Target::kLocal, Target::kCluster}) {
-    const ParsedJob job = ReadJob(text, changes, target);
+    const ParsedJob job = azure::ReadJob(text, changes, target);
     for (const Problem& problem : job.problems) {
       Expect(!FormatProblem(problem, "job.yaml").empty(), "a problem says nothing");
     }
     if (!job.ok()) continue;
     const std::string canonical = CanonicalText(ToJson(job.job));
-    for (const ParsedJob& again :
-         {ReadJob(canonical, {}, target), ReadJob(nlohmann::json::parse(canonical), target)}) {
+    for (const ParsedJob& again : {azure::ReadJob(canonical, {}, target),
+                                   azure::ReadJob(nlohmann::json::parse(canonical), target)}) {
       Expect(again.ok(), "a canonical job is refused");
       Expect(CanonicalText(ToJson(again.job)) == canonical,
              "a canonical job changes when read back");

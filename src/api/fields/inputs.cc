@@ -80,7 +80,7 @@ void ReadColumnTypes(const Value& map, std::map<std::string, ColumnType>& types)
     return;
   }
   for (const Node::Field& field : map.node.fields) {
-    const Value value{field.value, JoinPath(map.path, field.key), map.problems};
+    const Value value = map.Within(field.value, JoinPath(map.path, field.key));
     if (const auto type = value.Enum<ColumnType>()) types[field.key] = *type;
   }
 }

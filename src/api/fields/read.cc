@@ -122,7 +122,7 @@ void CheckShape(const Value& value, const Shape& shape) {
     case Kind::kMap:
       if (!value.IsMap()) return;
       for (const Node::Field& field : value.node.fields) {
-        CheckShape({field.value, JoinPath(value.path, field.key), value.problems}, *shape.items);
+        CheckShape(value.Within(field.value, JoinPath(value.path, field.key)), *shape.items);
       }
       return;
     case Kind::kObject: {

@@ -363,13 +363,6 @@ FieldList LifeCycle() {
                            "kueue.x-k8s.io/multikueue, at most 63 characters"}),
          "Another controller that manages the job, as kueue.x-k8s.io/multikueue.", ReadManagedBy)
           .In(kOperator),
-      // Nothing is kept of it: only false is taken.
-      Own(
-          "allowReuse",
-          Boolean().With({"!self",
-                          "reuse of an earlier job's results is not available yet: remove it; "
-                          "output.ifExists: Resume continues a job"}),
-          "Not available yet.", [](const JobSpec&) { return json(); }, ReadAllowReuse),
   };
 }
 

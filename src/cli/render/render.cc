@@ -10,14 +10,14 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "api/block_yaml.h"
 #include "api/document.h"
 #include "api/override.h"
-#include "api/parse.h"
 #include "api/text.h"
-#include "cli/convert/convert.h"
-#include "cli/fill_in.h"
+#include "azure/convert/convert.h"
+#include "azure/fill_in.h"
+#include "azure/read_job.h"
 #include "cli/render/code.h"
-#include "cli/render/yaml.h"
 #include "cli/run/local_job.h"
 #include "cli/run/local_run.h"
 
@@ -174,8 +174,8 @@ Result<RenderedJob> Render(Node root, const RenderRequest& request, RenderedJob 
   const std::string folder = readable ? LocalCode(*spec, request, job_folder) : "";
   if (!folder.empty()) Set(*spec, "code", ConfigMapCode("packed"));
 
-  ParsedJob parsed = ParseJob(root, Target::kCluster);
-  for (Problem& open : FindFillIns(root)) parsed.problems.push_back(std::move(open));
+  ParsedJob parsed = azure::ParseJob(root, Target::kCluster);
+  for (Problem& open : azure::FindFillIns(root)) parsed.problems.push_back(std::move(open));
   std::string problems;
   for (const Problem& problem : parsed.problems) {
     const std::string line = FormatProblem(problem, label);
@@ -211,8 +211,8 @@ Result<RenderedJob> Render(Node root, const RenderRequest& request, RenderedJob 
 Result<RenderedJob> RenderJob(const RenderRequest& request) {
   const Result<std::string> text = ReadJobFile(request.job_file);
   if (!text.ok()) return text.error();
-  if (std::string azure = SayConvert(*text, request.job_file); !azure.empty()) {
-    return Error{Code::kInvalid, std::move(azure)};
+  if (std::string mend = azure::SayConvert(*text, request.job_file); !mend.empty()) {
+    return Error{Code::kInvalid, std::move(mend)};
   }
   Document document = ReadDocument(*text);
   Problems problems = std::move(document.problems);

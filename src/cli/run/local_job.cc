@@ -8,8 +8,8 @@
 #include <sstream>
 #include <thread>
 
-#include "api/parse.h"
 #include "api/processes.h"
+#include "azure/read_job.h"
 #include "cli/run/choose_python.h"
 
 namespace parallelrun {
@@ -195,7 +195,7 @@ Result<LocalJob> ReadLocalJob(const RunRequest& request) {
   if (!text.ok()) return text.error();
   const std::string label = quick ? "" : request.job_file;
 
-  ParsedJob parsed = ReadJob(*text, request.overrides, Target::kLocal);
+  ParsedJob parsed = azure::ReadJob(*text, request.overrides, Target::kLocal);
   std::string problems;
   LocalJob local;
   for (Problem& problem : parsed.problems) {

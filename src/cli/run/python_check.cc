@@ -16,6 +16,7 @@
 
 #include "agent/agent_config.h"
 #include "agent/processes/spawn.h"
+#include "azure/worker_flags.h"
 #include "base/escape.h"
 #include "base/time.h"
 
@@ -33,7 +34,7 @@ constexpr char kCommand[] =
                                                                                 // up
 
 std::string FunctionsOf(const JobSpec& spec) {
-  return spec.worker_flags.async_mode
+  return azure::WorkerFlagsOf(spec.arguments).async_mode
              ? "enqueue,check_all_tasks_processed,get_finished_batch_result,"
                "get_processing_batch_number"
              : "run";

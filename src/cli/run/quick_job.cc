@@ -3,11 +3,11 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "cli/render/yaml.h"
+#include "api/block_yaml.h"
+#include "api/job_name.h"
 #include "cli/run/local_job.h"
 
 namespace parallelrun {
@@ -57,19 +57,6 @@ std::string FromHere(const std::string& path) {
 }
 
 }  // namespace
-
-std::string JobNameOf(const std::string& script) {
-  std::string name;
-  for (const char c : std::filesystem::path(script).stem().string()) {
-    const auto byte = static_cast<unsigned char>(c);
-    name += std::isalnum(byte) != 0 && byte < 0x80 ? static_cast<char>(std::tolower(byte)) : '-';
-  }
-  while (!name.empty() && std::isalpha(static_cast<unsigned char>(name.front())) == 0)
-    name.erase(0, 1);
-  name = name.substr(0, 40);
-  while (!name.empty() && name.back() == '-') name.pop_back();
-  return name.size() < 3 ? "job-" + (name.empty() ? "run" : name) : name;
-}
 
 std::string QuickJobYaml(const QuickJob& job, const std::string& job_folder) {
   std::string arguments;

@@ -19,9 +19,6 @@ struct QuickJob {
   unsigned processes = 1;
 };
 
-// A name for the job made of the script's name: lower case letters, digits and dashes.
-std::string JobNameOf(const std::string& script);
-
 // YAML text, for a job file in `job_folder` (absolute). The output is resolved against the current
 // folder.
 std::string QuickJobYaml(const QuickJob& job, const std::string& job_folder);

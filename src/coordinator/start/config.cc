@@ -7,7 +7,8 @@
 
 #include "api/arguments.h"
 #include "api/enums.h"
-#include "api/parse.h"
+#include "azure/read_job.h"
+#include "azure/worker_flags.h"
 #include "base/config_file.h"
 #include "base/escape.h"
 #include "base/version.h"
@@ -75,7 +76,7 @@ const char* LevelName(LoggingLevel level) {
 
 // Keys of the start frame that the agent passes on unread (docs/worker-protocol.md).
 json WorkerKeys(const Job& job, const JobLayout& layout) {
-  const WorkerFlags& flags = job.spec.worker_flags;
+  const azure::WorkerFlags flags = azure::WorkerFlagsOf(job.spec.arguments);
   const std::string& name_space = job.metadata.name_space;
   json worker = {{"runId", (name_space.empty() ? "local" : name_space) + "." + job.metadata.name},
                  {"asyncMode", flags.async_mode},
@@ -113,7 +114,7 @@ JobLayout OnNodes(const CoordinatorConfig& config, JobLayout layout) {
 Result<CoordinatorConfig> FromObject(const json& object) {
   CoordinatorConfig config;
   try {
-    ParsedJob parsed = ReadJob(object.at("job"), Target::kLocal);
+    ParsedJob parsed = azure::ReadJob(object.at("job"), Target::kLocal);
     if (!parsed.ok()) {
       std::string problems = "configuration: job:";
       for (const Problem& problem : parsed.problems)

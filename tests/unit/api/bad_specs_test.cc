@@ -1,4 +1,5 @@
-// tests/unit/data/bad_specs.yaml against src/api: every case is refused for its reason alone.
+// tests/unit/data/bad_specs.yaml as the programs read jobs: every case is refused for its reason
+// alone.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -6,7 +7,7 @@
 #include <sstream>
 
 #include "api/document.h"
-#include "api/parse.h"
+#include "azure/read_job.h"
 #include "tests/support/source_folder.h"
 
 namespace parallelrun {
@@ -28,7 +29,7 @@ std::string All(const ParsedJob& parsed) {
 }
 
 TEST(BadSpecs, TheBaseIsGood) {
-  const ParsedJob parsed = ReadJob(Table()["base"], Target::kCluster);
+  const ParsedJob parsed = azure::ReadJob(Table()["base"], Target::kCluster);
   EXPECT_TRUE(parsed.ok()) << All(parsed);
   EXPECT_TRUE(parsed.problems.empty()) << All(parsed);
 }
@@ -42,8 +43,8 @@ TEST(BadSpecs, EachIsRefusedForItsReason) {
     // A null removes; there is no other way to say so in a merge patch.
     job.merge_patch(one["patch"]);
     // Through text as well, so that every problem has its line.
-    for (const ParsedJob& parsed :
-         {ReadJob(job, Target::kCluster), ReadJob(job.dump(1), {}, Target::kCluster)}) {
+    for (const ParsedJob& parsed : {azure::ReadJob(job, Target::kCluster),
+                                    azure::ReadJob(job.dump(1), {}, Target::kCluster)}) {
       if (one["class"] == "cluster") {
         EXPECT_TRUE(parsed.ok()) << All(parsed);
         continue;

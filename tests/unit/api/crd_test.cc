@@ -11,10 +11,10 @@
 #include <sstream>
 
 #include "api/document.h"
-#include "api/parse.h"
-#include "api/predefined.h"
 #include "api/text.h"
 #include "api/to_json.h"
+#include "azure/predefined.h"
+#include "azure/read_job.h"
 #include "tests/support/source_folder.h"
 
 namespace parallelrun {
@@ -108,7 +108,7 @@ void EachMeeting(const json& job, const std::function<void(const Meeting&)>& vis
   EachMeeting(spec, job.at("spec"), {spec, Pointer("/spec"), "spec", "spec"}, visit);
 }
 
-Problems ProblemsOf(const json& job) { return ReadJob(job, Target::kCluster).problems; }
+Problems ProblemsOf(const json& job) { return azure::ReadJob(job, Target::kCluster).problems; }
 
 // The messages about this field (or below it) when it has this value.
 std::vector<std::string> With(json job, const Meeting& at, const json& value) {
@@ -128,7 +128,7 @@ TEST(Crd, GoodJobsHoldEveryField) {
             [&](const std::string& path, const json&) { known.insert(path); });
   std::set<std::string> used;
   for (const json& job : GoodJobs()) {
-    const ParsedJob parsed = ReadJob(job, Target::kCluster);
+    const ParsedJob parsed = azure::ReadJob(job, Target::kCluster);
     for (const Problem& problem : parsed.problems) {
       EXPECT_EQ(problem.severity, Problem::Severity::kWarning) << FormatProblem(problem, "");
     }
@@ -209,7 +209,7 @@ TEST(Crd, DefaultsAreThoseOfTheApi) {
   json job = GoodJobs().at(1);
   job["spec"]["coordinator"] = json::object();
   job["spec"]["inputs"] = {{{"name", "rows"}, {"tabular", {{"volume", "data"}}}}};
-  const json filled = ToJson(ReadJob(job, Target::kCluster).job);
+  const json filled = ToJson(azure::ReadJob(job, Target::kCluster).job);
   size_t defaults = 0;
   EachField(Schema(), "", [&](const std::string& path, const json& schema) {
     if (!schema.contains("default")) return;
@@ -220,7 +220,7 @@ TEST(Crd, DefaultsAreThoseOfTheApi) {
     }
     EXPECT_EQ(filled.value(Pointer(pointer), json()), schema["default"]) << path;
     // A field that is there wins over the argument that sets it.
-    for (const std::string& field : PredefinedFields()) EXPECT_NE(path, "spec." + field);
+    for (const std::string& field : azure::PredefinedFields()) EXPECT_NE(path, "spec." + field);
   });
   EXPECT_GT(defaults, 10U);
 }

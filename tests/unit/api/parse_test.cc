@@ -135,7 +135,6 @@ spec:
   podTemplate: {metadata: {labels: {x: "y"}}, spec: {tolerations: [{key: k}]}}
   coordinator:
     {resources: {requests: {cpu: 1}}, podTemplate: {spec: {nodeSelector: {a: b}}}, restartLimit: 9}
-  allowReuse: false
 status: {phase: Running}
 )yaml";
   for (const char* text : {kExample, full}) {

@@ -8,7 +8,6 @@
 #include "api/arguments.h"
 #include "api/defaults.h"
 #include "api/node.h"
-#include "api/old_names.h"
 #include "api/problem.h"
 #include "api/processes.h"
 #include "api/settings.h"
@@ -311,8 +310,6 @@ TEST(Names, DidYouMean) {
   EXPECT_EQ(ClosestName("log", known), "logs");
   EXPECT_EQ(ClosestName("replicas", known), "");
   EXPECT_EQ(ClosestName(std::string(100000, 'x'), known), "");
-  EXPECT_EQ(OldNameMend("append_row_file_name"), "write spec.output.fileName");
-  EXPECT_EQ(OldNameMend("replicas"), "");
 }
 
 TEST(Paths, RoundTrip) {

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/job_name.h"
 #include "api/parse.h"
 #include "cli/run/quick_job.h"
 

@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/code_archive.h"
+#include "api/block_yaml.h"
 #include "api/document.h"
 #include "cli/render/code.h"
-#include "cli/render/yaml.h"
 #include "tests/support/temp_folder.h"
 
 namespace parallelrun {

@@ -1,0 +1,11 @@
+// A name for a job that nobody has named. Pure.
+#pragma once
+
+#include <string>
+
+namespace parallelrun {
+
+// Made of the script's name: lower case letters, digits and dashes.
+std::string JobNameOf(const std::string& script);
+
+}  // namespace parallelrun

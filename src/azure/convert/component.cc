@@ -1,0 +1,174 @@
+#include "azure/convert/component.h"
+
+#include <filesystem>
+
+#include "api/document.h"
+#include "azure/convert/common.h"
+
+namespace parallelrun::azure {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kRegistry = "azureml://registries/";
+
+std::string TextOf(const Node& map, std::string_view key) {
+  const Node* const found = map.kind == Node::Kind::kMap ? map.Find(key) : nullptr;
+  return found != nullptr && IsScalar(*found) ? found->text : "";
+}
+
+// "./a.yml" for "file:./a.yml"; empty for what is registered somewhere.
+std::string FileOf(const std::string& component) {
+  constexpr std::string_view kFile = "file:";
+  const std::string path =
+      component.starts_with(kFile) ? component.substr(kFile.size()) : component;
+  return IsElsewhere(path) ? "" : path;
+}
+
+// What stands between `before` and the next "/" of an address.
+std::string PartBehind(const std::string& address, std::string_view before) {
+  const size_t at = address.find(before);
+  if (at == std::string::npos) return "";
+  const size_t begin = at + before.size();
+  return address.substr(begin, address.find('/', begin) - begin);
+}
+
+// azureml://registries/R/components/N/versions/V, azureml:N:V and azureml:N@LABEL.
+void RefuseRegistered(const std::string& address, const std::string& field, Draft& draft) {
+  std::string name = PartBehind(address, "/components/");
+  std::string version = PartBehind(address, "/versions/");
+  std::string label = PartBehind(address, "/labels/");
+  const std::string registry = PartBehind(address, kRegistry);
+  if (registry.empty() && name.empty()) {
+    name = address.substr(address.find(':') + 1);
+    const size_t end = name.find_first_of(":@");
+    if (end != std::string::npos) {
+      (name[end] == ':' ? version : label) = name.substr(end + 1);
+      name.resize(end);
+    }
+  }
+  const std::string whose =
+      registry.empty() ? "registered in a workspace" : "of the registry " + registry;
+  draft.Refuse(field, Quoted(address) + " is a component " + whose + ", and not a file here",
+               "fetch it: az ml component show --name " + name +
+                   (version.empty() ? "" : " --version " + version) +
+                   (label.empty() ? "" : " --label " + label) +
+                   (registry.empty() ? "" : " --registry-name " + registry) +
+                   " > component.yml, and write component: ./component.yml here");
+}
+
+Node Scalar(const std::string& text) {
+  Node node;
+  node.kind = Node::Kind::kString;
+  node.text = text;
+  return node;
+}
+
+void Set(Node& map, const std::string& key, Node value) {
+  for (Node::Field& field : map.fields) {
+    if (field.key == key) {
+      field.value = std::move(value);
+      return;
+    }
+  }
+  map.fields.push_back({key, {}, std::move(value)});
+}
+
+// Maps are laid over each other, anything else takes the place of what was there. `in_inputs`: the
+// component says of each input what it is, and the step what its value is, often that alone.
+Node LaidOver(const Node& base, const Node& over, bool in_inputs) {
+  if (over.kind == Node::Kind::kNull) return base;
+  if (base.kind != Node::Kind::kMap) return over;
+  Node merged = base;
+  if (over.kind != Node::Kind::kMap) {
+    if (!in_inputs) return over;
+    const bool data =
+        TextOf(base, "type").find('_') != std::string::npos || TextOf(base, "type") == "mltable";
+    Set(merged, data ? "path" : "value", over);
+    return merged;
+  }
+  for (const Node::Field& field : over.fields) {
+    const Node* const known = base.Find(field.key);
+    const bool inputs = field.key == "inputs" || field.key == "outputs";
+    Set(merged, field.key,
+        known != nullptr ? LaidOver(*known, field.value, in_inputs || inputs) : field.value);
+  }
+  return merged;
+}
+
+// The code's folder is said as seen from the component's file, and is that of the file when it is
+// not said.
+void MoveCode(Node& component, const fs::path& folder) {
+  for (Node::Field& field : component.fields) {
+    if (field.key != "task" || field.value.kind != Node::Kind::kMap) continue;
+    const std::string code = TextOf(field.value, "code");
+    if (!IsElsewhere(code)) {
+      const fs::path path = folder / (code.empty() ? "." : code);
+      Set(field.value, "code", Scalar(path.lexically_normal().string()));
+    }
+  }
+}
+
+// The component that the step names or holds; null when it is not here.
+Document ReadComponent(const Node& component, const ConvertOptions& options) {
+  Document document;
+  if (component.kind == Node::Kind::kMap) {
+    document.job = component;
+    return document;
+  }
+  const std::string file = FileOf(component.text);
+  if (file.empty() || !options.read) return document;
+  const Result<std::string> text = options.read(file);
+  if (!text.ok()) return document;
+  document = ReadForeignDocument(*text, PlainScalars::kTexts);
+  if (document.job.kind == Node::Kind::kMap) MoveCode(document.job, fs::path(file).parent_path());
+  return document;
+}
+
+}  // namespace
+
+bool IsParallelStep(const Node& step, const ConvertOptions& options) {
+  if (step.kind != Node::Kind::kMap) return false;
+  if (step.Find("type") != nullptr) return TextOf(step, "type") == "parallel";
+  if (step.Find("task") != nullptr) return true;
+  const Node* const component = step.Find("component");
+  if (component == nullptr) return false;
+  return TextOf(ReadComponent(*component, options).job, "type") == "parallel";
+}
+
+std::optional<Node> WithComponent(const Node& step, const std::string& field,
+                                  const ConvertOptions& options, Draft& draft) {
+  const Node* const component = step.Find("component");
+  if (component == nullptr || component->kind == Node::Kind::kNull) return step;
+  const std::string at = JoinPath(field, "component");
+  const bool registered = IsScalar(*component) && FileOf(component->text).empty();
+  const Document document = ReadComponent(*component, options);
+  if (HasErrors(document.problems)) {
+    const Problem& first = document.problems.front();
+    draft.Refuse(at, component->text + ":" + std::to_string(first.line) + ": " + first.what,
+                 first.mend);
+    return std::nullopt;
+  }
+  if (document.job.kind != Node::Kind::kMap) {
+    if (step.Find("task") != nullptr) return step;  // which says all that a task needs
+    if (registered) {
+      RefuseRegistered(component->text, at, draft);
+    } else {
+      draft.Refuse(
+          at,
+          "the component is in a file of its own, which is not here: " + Quoted(component->text),
+          "put it there, or convert that file");
+    }
+    return std::nullopt;
+  }
+  if (document.job.Find("task") == nullptr) {
+    draft.Refuse(at, "is a component without a task, which a parallel one has",
+                 "give a step whose component is of type parallel");
+    return std::nullopt;
+  }
+  Node merged = LaidOver(document.job, step, false);
+  std::erase_if(merged.fields, [](const Node::Field& one) { return one.key == "component"; });
+  return merged;
+}
+
+}  // namespace parallelrun::azure

@@ -1,0 +1,103 @@
+#include "azure/convert/convert.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+
+#include "api/document.h"
+#include "api/text.h"
+#include "azure/convert/draft.h"
+#include "azure/read_job.h"
+
+namespace parallelrun::azure {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What kind of file it is; kNone for one that is not Azure ML's, or of no use here.
+enum class Kind { kNone, kRunConfig, kParallel, kDeployment, kPipelineV1 };
+
+Kind KindOf(const Node& root) {
+  if (root.kind != Node::Kind::kMap) return Kind::kNone;
+  const auto has = [&](const char* key) { return root.Find(key) != nullptr; };
+  // Where the name of the endpoint is said on the command line, a deployment of an MLflow model has
+  // nothing of its own but the schema.
+  const Node* const schema = root.Find("$schema");
+  const std::string squashed = schema != nullptr ? Squashed(schema->text) : "";
+  if (squashed.find("batchdeployment") != std::string::npos) return Kind::kDeployment;
+  if (has("parallel_run_config")) return Kind::kRunConfig;
+  if (has("task") || has("jobs")) return Kind::kParallel;
+  if (has("endpoint_name") || has("code_configuration")) return Kind::kDeployment;
+  return has("pipeline") ? Kind::kPipelineV1 : Kind::kNone;
+}
+
+Draft ReadAny(const Node& root, const ConvertOptions& options) {
+  const std::string name = fs::path(options.file).stem().string();
+  Draft draft{.source = "", .name = name};
+  if (root.kind != Node::Kind::kMap) {
+    draft.Refuse("", "the file holds no map of fields", "give a YAML file of Azure ML");
+    return draft;
+  }
+  switch (KindOf(root)) {
+    case Kind::kRunConfig: return ReadRunConfig(root, name);
+    case Kind::kParallel: return ReadParallelFile(root, name, options);
+    case Kind::kDeployment: return ReadBatchDeployment(root, name);
+    case Kind::kPipelineV1:
+      draft.Refuse("pipeline", "a v1 pipeline names its ParallelRunConfig in another file",
+                   "convert the file that parallel_run_config names");
+      return draft;
+    case Kind::kNone: break;
+  }
+  draft.Refuse("", "this is no file of Azure ML that can be converted",
+               "give a v1 file with parallel_run_config, a v2 parallel job, component or pipeline "
+               "job, or a batch deployment");
+  return draft;
+}
+
+// Findings have the field that they are about; its line is looked up here.
+void Place(const Node& root, Problems& problems) {
+  for (Problem& problem : problems) problem.line = Locate(root, problem.field).line;
+  const auto order = [](const Problem& problem) {
+    return problem.line > 0 ? problem.line : std::numeric_limits<int>::max();
+  };
+  std::stable_sort(problems.begin(), problems.end(),
+                   [&](const Problem& a, const Problem& b) { return order(a) < order(b); });
+}
+
+// Where Azure ML's file says nothing, any number of items may fail. Here that has to be written:
+// losses that no threshold speaks of are an exit status of their own.
+void AllowLosses(const std::string& yaml, Draft& draft) {
+  const ParsedJob parsed = azure::ReadJob(yaml, {}, Target::kLocal);
+  if (parsed.job.spec.error_threshold) return;  // perhaps by an argument
+  draft.Set("errorThreshold", "-1", "default of Azure ML: any number of items may fail");
+}
+
+}  // namespace
+
+Conversion ConvertAzure(std::string_view text, const ConvertOptions& options) {
+  Document document = ReadForeignDocument(text, PlainScalars::kTexts);
+  Conversion conversion;
+  conversion.problems = std::move(document.problems);
+  if (HasErrors(conversion.problems)) return conversion;
+  Draft draft = ReadAny(document.job, options);
+  Place(document.job, draft.problems);
+  if (!HasErrors(draft.problems)) {
+    AllowLosses(WriteDraft(draft, options.file, options.code_prefix), draft);
+    conversion.yaml = WriteDraft(draft, options.file, options.code_prefix);
+  }
+  conversion.problems = std::move(draft.problems);
+  return conversion;
+}
+
+std::string SayConvert(std::string_view text, const std::string& file) {
+  const Document document = ReadForeignDocument(text, PlainScalars::kTexts);
+  const Node& root = document.job;
+  if (root.kind != Node::Kind::kMap || root.Find("apiVersion") != nullptr ||
+      root.Find("spec") != nullptr || KindOf(root) == Kind::kNone) {
+    return "";
+  }
+  return file + " is a file of Azure ML, and no job file yet: parallelrun convert " + file +
+         " -o job.yaml makes one of it";
+}
+
+}  // namespace parallelrun::azure

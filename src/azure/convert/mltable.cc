@@ -1,0 +1,316 @@
+#include "azure/convert/mltable.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "api/document.h"
+#include "api/text.h"
+#include "azure/convert/common.h"
+
+namespace parallelrun::azure {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kFileName[] = "MLTable";
+constexpr size_t kMaxInputs = 32;  // of a job
+
+std::vector<std::string> Split(const std::string& path) {
+  std::vector<std::string> parts;
+  for (const fs::path& part : fs::path(path)) {
+    if (!part.empty() && part != ".") parts.push_back(part.string());
+  }
+  return parts;
+}
+
+std::string Join(const std::vector<std::string>& parts, size_t begin, size_t end) {
+  std::string path;
+  for (size_t i = begin; i < end; ++i) path += (path.empty() ? "" : "/") + parts[i];
+  return path;
+}
+
+bool IsWild(const std::string& part) { return part.find_first_of("*?[") != std::string::npos; }
+
+std::string EncodingWord(const std::string& encoding) {
+  static const std::map<std::string, std::string> kWords = {
+      {"utf8", "utf-8"},   {"iso88591", "iso-8859-1"}, {"latin1", "latin-1"},
+      {"ascii", "ascii"},  {"utf8bom", "utf-8-sig"},   {"windows1252", "cp1252"},
+      {"utf16", "utf-16"}, {"utf32", "utf-32"},
+  };
+  const auto found = kWords.find(Squashed(encoding));
+  return found != kWords.end() ? found->second : encoding;
+}
+
+class TableReader {
+ public:
+  TableReader(const std::string& field, Draft& draft)
+      : field_(JoinPath(field, kFileName)), draft_(draft) {}
+
+  MLTable Read(const Node& root) {
+    Section top(&root, field_, draft_);
+    ReadTransformations(top.Take("transformations"));
+    KeepTypes();
+    ReadPaths(top.Take("paths"));
+    top.Pass({"$schema", "type", "name", "version", "description", "tags", "metadata"});
+    top.Finish();
+    return std::move(table_);
+  }
+
+ private:
+  void ReadPaths(const Node* paths) {
+    if (paths == nullptr || paths->kind != Node::Kind::kList || paths->items.empty()) {
+      draft_.Lose(field_, "names no paths", "write path and pattern of spec.inputs[0]");
+      return;
+    }
+    if (paths->items.size() > kMaxInputs) {
+      draft_.Lose(field_, "names more than 32 paths, which is what a job may have of inputs",
+                  "put the files below one folder, or into a few patterns: the first 32 are here");
+    }
+    for (const Node& item : paths->items) {
+      if (table_.places.size() == kMaxInputs) return;
+      if (item.kind != Node::Kind::kMap) continue;
+      for (const Node::Field& one : item.fields) AddPlace(one.key, one.value.text);
+    }
+  }
+
+  void AddPlace(const std::string& kind, const std::string& written) {
+    if (kind != "file" && kind != "folder" && kind != "pattern") {
+      draft_.Lose(JoinPath(field_, "paths"), Quoted(kind) + " is none of file, folder and pattern",
+                  "write path and pattern of an input for it");
+      return;
+    }
+    const bool elsewhere = IsElsewhere(written);
+    std::vector<std::string> parts =
+        Split(elsewhere ? PathInStorage(written) : fs::path(written).lexically_normal().string());
+    if (elsewhere) {
+      draft_.Lose(JoinPath(field_, "paths"), Quoted(written) + " is a place in the cloud",
+                  "fill in a volume that has it, and check path and pattern");
+    } else if (!parts.empty() && (parts[0] == ".." || parts[0] == "/")) {
+      draft_.Lose(JoinPath(field_, "paths"),
+                  Quoted(written) + " is outside of the MLTable's folder",
+                  "let the volume be the folder that holds it, and check path and pattern");
+      std::erase_if(parts, [](const std::string& part) { return part == ".." || part == "/"; });
+    }
+    const auto wild = std::find_if(parts.begin(), parts.end(), IsWild);
+    const auto literal = static_cast<size_t>(wild - parts.begin());
+    size_t root = parts.size();
+    if (kind == "pattern" || (kind == "file" && !elsewhere && literal == parts.size())) {
+      root = RootOf(parts, std::min(literal, parts.size() - 1), elsewhere);
+    }
+    const std::string path = Join(parts, 0, root);
+    table_.places.push_back({.path = path.empty() ? "." : path,
+                             .pattern = Join(parts, root, parts.size()),
+                             .written = written});
+  }
+
+  // How many of `parts`, the first `literal` of which have no wildcard, are the input's path: the
+  // partition format speaks of what is below it. `${{inputs.x}}` is the folder of the MLTable, so
+  // that is the path where nothing else asks for one.
+  size_t RootOf(const std::vector<std::string>& parts, size_t literal, bool elsewhere) {
+    std::string& format = table_.partition_format;
+    if (format.empty()) return elsewhere ? literal : 0;
+    if (std::find(parts.begin(), parts.end(), "**") != parts.end()) return literal;
+    // Of folders alone, as /year={y}/month={m}: ours speaks of the whole path.
+    const bool folders = format.find('=') != std::string::npos &&
+                         parts.back().find('=') == std::string::npos &&
+                         format.rfind('=') > format.rfind('/') + 1;
+    if (folders && !format.ends_with("/{file}")) format += "/{file}";
+    const auto levels = static_cast<size_t>(std::count(format.begin(), format.end(), '/')) + 1;
+    return parts.size() > levels ? std::min(parts.size() - levels, literal) : 0;
+  }
+
+  void ReadTransformations(const Node* list) {
+    if (list == nullptr || list->kind != Node::Kind::kList) return;
+    for (const Node& item : list->items) {
+      if (IsScalar(item)) {
+        ReadOne(item.text, nullptr);
+      } else if (item.kind == Node::Kind::kMap) {
+        for (const Node::Field& one : item.fields) ReadOne(one.key, &one.value);
+      }
+    }
+  }
+
+  void ReadOne(const std::string& name, const Node* value) {
+    const std::string field = JoinPath(field_, name);
+    if (name == "extract_columns_from_partition_format") return ReadFormat(value, field);
+    if (name == "convert_column_types") return ReadTypes(value, field);
+    const bool options = value != nullptr && value->kind == Node::Kind::kMap;
+    Section section(options ? value : nullptr, field, draft_);
+    if (name == "read_delimited") {
+      ReadDelimited(section);
+    } else if (name == "read_parquet" || name == "read_delta_lake") {
+      table_.kind = InputKind::kTabular;
+      Set("format", "Parquet");
+      if (name == "read_delta_lake") {
+        draft_.Lose(field, "the files of a Delta table hold rows that were removed from it",
+                    "export the table to parquet files first");
+        return;
+      }
+    } else if (name == "read_json_lines") {
+      table_.kind = InputKind::kJsonLines;
+      draft_.Lose(field, "run() gets a list of dict, not a DataFrame",
+                  "begin run() with pandas.DataFrame(mini_batch)");
+      section.Pass({"encoding", "invalid_lines"});
+    } else {
+      draft_.Lose(field, "tables are read as they are", "do it at the beginning of run()");
+      return;
+    }
+    if (section.True("include_path_column")) {
+      draft_.Lose(section.PathOf("include_path_column"), "a row has no column with its file's path",
+                  "write partitionFormat of the input: its keys are columns");
+    }
+    section.Pass({"infer_column_types", "partition_size", "path_column", "support_multi_line"});
+    section.Finish();
+  }
+
+  void ReadDelimited(Section& section) {
+    table_.kind = InputKind::kTabular;
+    std::string delimiter = section.Text("delimiter");
+    if (delimiter == "\\t") delimiter = "\t";  // in single quotes
+    if (!delimiter.empty() && delimiter != ",") Set("delimiter", QuotedYaml(delimiter));
+    const std::string encoding = EncodingWord(section.Text("encoding"));
+    if (encoding.starts_with("utf-16") || encoding.starts_with("utf-32")) {
+      draft_.Lose(section.PathOf("encoding"), Quoted(encoding) + " cannot be cut into rows",
+                  "convert the files to utf-8");
+    } else if (!encoding.empty() && encoding != "utf-8") {
+      Set("encoding", QuotedYaml(encoding));
+    }
+    ReadHeader(section);
+    if (section.True("empty_as_string")) {
+      draft_.Lose(section.PathOf("empty_as_string"), "an empty cell is a missing value",
+                  "write keepDefaultNa: false in spec.inputs[0].tabular, or use fillna(\"\")");
+    }
+    if (const Node* const infer = section.Take("infer_column_types");
+        infer != nullptr && IsScalar(*infer) && !IsTrueWord(infer->text)) {
+      draft_.Lose(section.PathOf("infer_column_types"), "the types of columns are decided",
+                  "write dtypes: {COLUMN: text} in spec.inputs[0].tabular");
+    }
+  }
+
+  void ReadHeader(Section& section) {
+    const std::string header = Squashed(section.Text("header"));
+    const std::string field = section.PathOf("header");
+    if (header == "noheader") {
+      Set("header", "None");
+    } else if (header == "fromfirstfile") {
+      Set("header", "FirstFile");
+    } else if (header == "allfilesdifferentheaders") {
+      draft_.Lose(field, "the files of an input have the same columns",
+                  "write one input, or one job, for each kind of file");
+    } else if (!header.empty() && header != "allfilessameheaders") {
+      draft_.Lose(field, Quoted(header) + " is not known",
+                  "write header of spec.inputs[0].tabular");
+    }
+  }
+
+  void ReadFormat(const Node* value, const std::string& field) {
+    const Node* text = value;
+    if (value != nullptr && value->kind == Node::Kind::kMap) text = value->Find("partition_format");
+    if (text == nullptr || !IsScalar(*text) || text->text.empty()) {
+      return draft_.Lose(field, "names no format", "write partitionFormat of the input");
+    }
+    table_.partition_format = text->text.substr(text->text.starts_with('/') ? 1 : 0);
+  }
+
+  // {columns: [a, b], column_type: int}, or a list of such.
+  void ReadTypes(const Node* value, const std::string& field) {
+    static const std::map<std::string, std::string> kTypes = {
+        {"int", "integer"}, {"float", "number"}, {"string", "text"}, {"boolean", "boolean"}};
+    if (value == nullptr) return;
+    if (value->kind == Node::Kind::kList) {
+      for (const Node& item : value->items) ReadTypes(&item, field);
+      return;
+    }
+    const Node* const columns = value->kind == Node::Kind::kMap ? value->Find("columns") : nullptr;
+    const Node* const type = value->kind == Node::Kind::kMap ? value->Find("column_type") : nullptr;
+    const auto known = type != nullptr ? kTypes.find(type->text) : kTypes.end();
+    if (columns == nullptr || known == kTypes.end()) {
+      return draft_.Lose(field, "columns are integer, number, boolean or text",
+                         "convert them at the beginning of run()");
+    }
+    std::vector<Node> names = columns->items;
+    if (IsScalar(*columns)) names.push_back(*columns);
+    for (const Node& name : names) types_[name.text] = known->second;
+  }
+
+  void KeepTypes() {
+    if (types_.empty()) return;
+    const bool parquet = std::any_of(table_.tabular.begin(), table_.tabular.end(),
+                                     [](const auto& one) { return one.first == "format"; });
+    if (table_.kind == InputKind::kTabular && !parquet) {
+      Set("dtypes", types_.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    } else {
+      draft_.Lose(JoinPath(field_, "convert_column_types"),
+                  "these files say their types themselves",
+                  "convert them at the beginning of run()");
+    }
+  }
+
+  void Set(const std::string& name, const std::string& value) {
+    for (auto& [known, old] : table_.tabular) {
+      if (known == name) {
+        old = value;
+        return;
+      }
+    }
+    table_.tabular.emplace_back(name, value);
+  }
+
+  std::string field_;
+  Draft& draft_;
+  MLTable table_;
+  nlohmann::json types_ = nlohmann::json::object();
+};
+
+// Whether "MLTable" could be one of the files.
+bool MayHoldIt(const DraftData& data) {
+  const std::string last = data.pattern.substr(data.pattern.rfind('/') + 1);
+  return last.find('.') == std::string::npos;
+}
+
+}  // namespace
+
+std::optional<MLTable> ReadMLTable(std::string_view text, const std::string& field, Draft& draft) {
+  const Document document = ReadForeignDocument(text, PlainScalars::kTexts);
+  if (document.job.kind == Node::Kind::kMap && !HasErrors(document.problems)) {
+    return TableReader(field, draft).Read(document.job);
+  }
+  const Problem first = document.problems.empty() ? Problem{.what = "it holds no map of fields"}
+                                                  : document.problems.front();
+  draft.Lose(field, "the MLTable cannot be read: " + first.what, first.mend);
+  return std::nullopt;
+}
+
+std::optional<MLTable> FindMLTable(const AzureInput& input, const ConvertOptions& options,
+                                   Draft& draft) {
+  if (input.path.empty() || IsElsewhere(input.path) || !options.read) return std::nullopt;
+  const fs::path path = fs::path(input.path).lexically_normal();
+  const fs::path file = path.filename() == kFileName ? path : path / kFileName;
+  const Result<std::string> text = options.read(file.string());
+  if (!text.ok()) return std::nullopt;
+  return ReadMLTable(*text, input.field, draft);
+}
+
+std::vector<DraftData> InputsOf(const std::optional<MLTable>& table, const DraftData& data,
+                                bool of_table) {
+  std::vector<DraftData> inputs;
+  const std::vector<MLTable::Place> all = {{.path = data.path}};
+  const bool named = table && !table->places.empty();
+  for (const MLTable::Place& place : named ? table->places : all) {
+    DraftData one = data;
+    one.path = place.path;
+    one.pattern = place.pattern;
+    if (!place.written.empty()) one.comment += ": " + place.written;
+    if (table) one.partition_format = table->partition_format;
+    if (of_table && MayHoldIt(one)) one.exclude = {std::string("**/") + kFileName};
+    if (!inputs.empty()) {
+      one.name += "-" + std::to_string(inputs.size() + 1);
+      one.volume_of = data.name;
+    }
+    inputs.push_back(std::move(one));
+  }
+  return inputs;
+}
+
+}  // namespace parallelrun::azure

@@ -1,0 +1,78 @@
+// A file with one parallel job or component, or with a pipeline that has a parallel step.
+#include <optional>
+
+#include "api/text.h"
+#include "azure/convert/common.h"
+#include "azure/convert/component.h"
+#include "azure/convert/parallel.h"
+
+namespace parallelrun::azure {
+namespace {
+
+std::string NameOf(const Node& job, const std::string& otherwise) {
+  const Node* const name = job.Find("name");
+  return JobNameFrom(name != nullptr && name->kind == Node::Kind::kString ? name->text : otherwise);
+}
+
+}  // namespace
+
+Draft ReadParallelFile(const Node& root, const std::string& name, const ConvertOptions& options) {
+  const std::string& step = options.step;
+  Draft draft{.source = "a v2 parallel job", .name = NameOf(root, name)};
+  const Node* const jobs = root.Find("jobs");
+  if (jobs == nullptr) {
+    ReadParallelStep(root, "", {}, options, draft);
+    return draft;
+  }
+  std::vector<std::string> names;
+  const Node* chosen = nullptr;
+  if (jobs->kind == Node::Kind::kMap) {
+    for (const Node::Field& job : jobs->fields) {
+      if (!IsParallelStep(job.value, options)) continue;
+      names.push_back(job.key);
+      if (names.back() == step || (step.empty() && names.size() == 1)) chosen = &job.value;
+    }
+  }
+  if (chosen == nullptr) {
+    draft.Refuse(
+        "jobs",
+        names.empty() ? "no step is of type parallel" : "there is no parallel step " + Quoted(step),
+        names.empty() ? "give a file with one" : "write --step " + OrList(names));
+    return draft;
+  }
+  if (step.empty() && names.size() > 1) {
+    draft.Refuse("jobs", std::to_string(names.size()) + " steps are of type parallel",
+                 "write --step " + OrList(names));
+    return draft;
+  }
+  std::string chosen_name;
+  for (const Node::Field& job : jobs->fields) {
+    if (&job.value == chosen) {
+      chosen_name = job.key;
+    } else {
+      draft.Lose(JoinPath("jobs", job.key), "other steps of the pipeline are not converted",
+                 "run them in the order of the pipeline, with a workflow tool");
+    }
+  }
+  draft.source = "the parallel step " + chosen_name + " of a pipeline job";
+  draft.name = JobNameFrom(chosen_name);
+  Section pipeline(&root, "", draft);
+  pipeline.Pass({"jobs", "inputs", "outputs", "name", "description"});
+  if (Section settings = pipeline.Map("settings"); settings.there()) {
+    for (const char* key : {"default_compute", "default_datastore"}) {
+      settings.Lose(key, "has no counterpart",
+                    "volumes and spec.podTemplate say where data lies and pods run");
+    }
+    settings.Pass({"continue_on_step_failure", "force_rerun"});
+    settings.Finish();
+  }
+  LoseCloud(pipeline);
+  pipeline.Finish();
+  const std::string path = JoinPath("jobs", chosen_name);
+  const std::optional<Node> merged = WithComponent(*chosen, path, options, draft);
+  if (!merged) return draft;
+  ReadParallelStep(*merged, path, {root.Find("inputs"), root.Find("outputs")}, options, draft);
+  return draft;
+}
+
+}  // namespace parallelrun::azure

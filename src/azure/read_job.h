@@ -1,0 +1,21 @@
+// Job files as all programs read them: with what people bring along from Azure ML. Predefined
+// arguments become fields (predefined.h), and old names of fields are answered with the new ones
+// (old_names.h). Pure; any thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/parse.h"
+
+namespace parallelrun::azure {
+
+const Dialect& JobDialect();
+
+// As those of api/parse.h.
+ParsedJob ReadJob(std::string_view text, const std::vector<std::string>& overrides, Target target);
+ParsedJob ReadJob(const nlohmann::json& object, Target target);
+ParsedJob ParseJob(Node root, Target target);
+
+}  // namespace parallelrun::azure
