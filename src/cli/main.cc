@@ -13,6 +13,7 @@
 #include "api/text.h"
 #include "base/log.h"
 #include "base/version.h"
+#include "cli/completion.h"
 #include "cli/convert_command.h"
 #include "cli/failures_command.h"
 #include "cli/ledger_command.h"
@@ -91,6 +92,51 @@ std::vector<std::string> FlagsWithValue(const CLI::App& command) {
     for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
   }
   return flags;
+}
+
+// The commands with their flags, for those who complete or help.
+std::vector<CommandWords> CommandsOf(const CLI::App& app) {
+  std::vector<CommandWords> commands;
+  for (const CLI::App* one : app.get_subcommands(nullptr)) {
+    CommandWords command{.name = one->get_name(), .flags = {}};
+    for (const CLI::Option* option : one->get_options()) {
+      const bool value = option->get_items_expected_min() > 0;
+      for (const std::string& name : option->get_lnames()) {
+        command.flags.push_back({"--" + name, value});
+      }
+      for (const std::string& name : option->get_snames()) {
+        command.flags.push_back({"-" + name, value});
+      }
+    }
+    commands.push_back(std::move(command));
+  }
+  return commands;
+}
+
+// `parallelrun help` and `parallelrun help run` say what `--help` does.
+int Help(CLI::App& app, const std::string& name) {
+  app.clear();  // or CLI11 tells of the command that was typed, `help`
+  std::vector<std::string> names;
+  for (const CLI::App* one : app.get_subcommands(nullptr)) {
+    if (one->get_name() == name) {
+      std::printf("%s", one->help("parallelrun").c_str());
+      return kExitOk;
+    }
+    names.push_back(one->get_name());
+  }
+  if (!name.empty()) {
+    Print(name + " is not a command" + Meant(name, names) + "\nSee parallelrun --help");
+    return kExitUsage;
+  }
+  std::printf("%s", app.help().c_str());
+  return kExitOk;
+}
+
+int PrintCompletion(const std::string& shell) {
+  const Result<std::string> script = CompletionScript(shell);
+  if (!script.ok()) Print(script.error().message);
+  if (script.ok()) std::printf("%s", script->c_str());
+  return script.ok() ? kExitOk : kExitUsage;
 }
 
 // Of the subcommands that were named, which is one at most: options stand behind their command.
@@ -254,6 +300,21 @@ int Main(int argc, char** argv) {
   failures->add_flag("-0,--null", failed.null, "Paths end with a zero byte, as for xargs -0")
       ->needs(paths);
 
+  CLI::App* completion = app.add_subcommand(
+      "completion", "Print what makes a shell complete the words of parallelrun");
+  std::string shell;
+  completion->add_option("shell", shell, "bash, zsh or fish")->required();
+
+  CLI::App* help = app.add_subcommand("help", "Say how a command is used");
+  std::string topic;
+  help->add_option("command", topic, "All commands if not given");
+
+  // What the shells ask, in the words that were typed so far: nothing to parse.
+  if (words.size() > 1 && words[1] == "__complete") {
+    std::printf(
+        "%s", CompletionText(Complete(CommandsOf(app), {words.begin() + 2, words.end()})).c_str());
+    return kExitOk;
+  }
   std::vector<std::string> own = EachWithItsFlag({words.begin() + 1, own_end});
   std::reverse(own.begin(), own.end());  // as CLI11 takes them
   try {
@@ -261,6 +322,8 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? kExitOk : kExitUsage;
   }
+  if (completion->parsed()) return PrintCompletion(shell);
+  if (help->parsed()) return Help(app, topic);
   if (validate->parsed()) return ValidateFiles(files, cluster);
   if (explain->parsed()) return ExplainField(field);
   if (render->parsed()) return PrintRendered(to_cluster.render);

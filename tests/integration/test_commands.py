@@ -1,9 +1,12 @@
 """The command line: run with a script, init, validate, and the options of run."""
 
 import json
+import os
 import shlex
 import shutil
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from support.command import ROOT
@@ -217,6 +220,53 @@ def test_explain(work):
     result = work.call("explain", "spec.nodeCout")
     assert result.code == 2
     assert "did you mean spec.nodeCount?" in result.output
+
+
+def complete_in_bash(work, *words):
+    """What bash offers for the last of `words`, as if Tab were pressed behind it."""
+    program = Path(os.environ["PARALLELRUN_BIN"]) / "parallelrun"
+    script = f"""
+        source <({shlex.quote(str(program))} completion bash)
+        complete -p parallelrun > /dev/null || exit 1
+        COMP_WORDS=({shlex.join([str(program), *words])}); COMP_CWORD={len(words)}
+        _parallelrun
+        printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    call = ["bash", "--norc", "-c", script]
+    told = subprocess.run(call, capture_output=True, text=True, timeout=60, cwd=work.root)
+    assert told.returncode == 0, told.stderr
+    assert told.stderr == ""
+    return told.stdout.split()
+
+
+def test_bash_completes_commands_flags_fields_and_files(work):
+    assert complete_in_bash(work, "expl") == ["explain"]
+    assert complete_in_bash(work, "run", "--over") == ["--overwrite"]
+    assert complete_in_bash(work, "explain", "spec.errorT") == ["spec.errorThreshold"]
+    # bash takes "=" for a word of its own.
+    fields = complete_in_bash(work, "run", "--set", "=", "spec.nodeC")
+    assert fields == ["spec.nodeCount="]
+    assert complete_in_bash(work, "run", "") == []  # bash's own: files
+    result = work.call("completion", "tcsh")
+    assert result.code == 2
+    assert "tcsh is none of bash, fish or zsh" in result.output
+
+
+def test_other_shells_read_their_script(work):
+    """Where they are there; the syntax alone."""
+    for shell in ("zsh", "fish"):
+        if shutil.which(shell):
+            script = work.call("completion", shell).output
+            read = subprocess.run([shell, "-n"], input=script, text=True, timeout=60)
+            assert read.returncode == 0, shell
+
+
+def test_help(work):
+    assert work.call("help", "explain").output == work.call("explain", "--help").output
+    assert work.call("help").output == work.call("--help").output
+    result = work.call("help", "explian")
+    assert result.code == 2
+    assert "did you mean explain?" in result.output
 
 
 def test_set_changes_fields(work):
