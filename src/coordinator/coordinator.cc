@@ -74,7 +74,8 @@ uint64_t Coordinator::Exchange(uint32_t index, const ExchangeRequest& request, I
   intake.TakeOffered();
   intake.TakeParts();
   intake.TakeFinished();
-  if (taken.heard) nodes_.Hear(node);
+  if (!request.offered.empty()) nodes_.Offered(node, taken.compared);
+  nodes_.Hear(node);
   if (taken.moved) standstill_.Moved(working_.At(now));
   for (const Finished* const failed : taken.failed) {
     if (state().counts().succeeded > 0) break;  // then no error is every attempt's
@@ -250,6 +251,13 @@ void Coordinator::FailPlan(const Error& error, Instant now) {
   AnswerWoken(now);
 }
 
+void Coordinator::OnPlanRead(Instant now) {
+  working_.Pass(now);
+  answers_.PlanRead();
+  Decide(now);
+  AnswerWoken(now);
+}
+
 // --- ledger and time
 
 void Coordinator::OnDurable(Instant now) {
@@ -354,12 +362,17 @@ void Coordinator::SetThresholds(const Thresholds& thresholds, Instant now) {
 
 void Coordinator::Decide(Instant now) {
   if (decided()) return;
-  const auto items = [this](BatchId id) { return ItemsOfMiniBatch(state(), plan_, id); };
+  bool unread = false;  // then the verdict waits for its words
+  const auto items = [this, &unread](BatchId id) -> std::string {
+    if (plan_.AtHand(state(), id)) return ItemsOfMiniBatch(state(), plan_, id);
+    unread = true;
+    return "";
+  };
   const Instant worked = working_.At(now);
   if (const auto verdict = parallelrun::Decide(state(), rules(), items)) {
-    Follow(ending_.Finish(*verdict, worked));
+    if (!unread) Follow(ending_.Finish(*verdict, worked));
   } else if (const auto early = program_errors_.Judge(state(), nodes_, worked, items)) {
-    ending_.Conclude(*early);
+    if (!unread) ending_.Conclude(*early);
   }
 }
 

@@ -89,6 +89,9 @@ class Coordinator {
   void SetThresholds(const Thresholds& thresholds, Instant now);
   void OnPodEnd(const PodEnd& end, Instant now);
 
+  // A part of the plan that was not at hand has been read: what waited for it goes on.
+  void OnPlanRead(Instant now);
+
   // --- end: after kFinalizing, one of the first two
   void OnPublished(const PublishedRecord& published, Instant now);
   void OnNothingToPublish() { ending_.NothingToPublish(); }

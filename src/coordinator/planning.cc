@@ -2,7 +2,6 @@
 
 #include <spdlog/spdlog.h>
 
-#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -60,14 +59,6 @@ void Planning::Start() {
   TellTypes();
   Coordinator& coordinator = of_.coordinator;
   if (of_.state.plan_ended() || coordinator.phase() != Coordinator::Phase::kRunning) return;
-  PlanCursor cursor;
-  if (!of_.state.chunks().empty()) {
-    const Result<std::string> last = of_.ledger.Read(of_.state.chunks().back().place);
-    std::string_view bytes = last.ok() ? std::string_view(*last) : std::string_view();
-    const Result<DecodedRecord> decoded = DecodeRecord(bytes);
-    if (!decoded.ok()) return coordinator.FailPlan(decoded.error(), of_.clock.Now());
-    cursor = CursorAfter(std::get<PlanChunkRecord>(decoded->record), inputs_);
-  }
   std::vector<PlanInput> inputs = inputs_;
   for (PlanInput& input : inputs) input.stop = stop_.get_token();
   for (const auto& [index, types] : of_.state.types()) {
@@ -75,18 +66,29 @@ void Planning::Start() {
       return coordinator.FailPlan(kept.error(), of_.clock.Now());
     }
   }
-  thread_ = Thread("planner", [this, planner = std::make_shared<Planner>(
-                                         std::move(inputs), open_, cursor)] { Run(*planner); });
+  std::optional<Place> last;
+  if (!of_.state.chunks().empty()) last = of_.state.chunks().back().place;
+  thread_ = Thread("planner", [this, inputs = std::move(inputs), last]() mutable {
+    Run(std::move(inputs), last);
+  });
 }
 
-void Planning::Run(Planner& planner) {
+void Planning::Run(std::vector<PlanInput> inputs, std::optional<Place> last) {
+  const auto fail = [this](const Error& error) { of_.loop.Post([this, error] { Fail(error); }); };
+  PlanCursor cursor;
+  if (last) {
+    const Result<std::string> chunk = of_.ledger.Read(*last);
+    if (stop_.stop_requested()) return;
+    std::string_view bytes = chunk.ok() ? std::string_view(*chunk) : std::string_view();
+    const Result<DecodedRecord> decoded = DecodeRecord(bytes);
+    if (!decoded.ok()) return fail(decoded.error());
+    cursor = CursorAfter(std::get<PlanChunkRecord>(decoded->record), inputs);
+  }
+  Planner planner(std::move(inputs), open_, cursor);
   for (;;) {
     Result<std::optional<std::string>> next = planner.Next();
     if (stop_.stop_requested()) return;
-    if (!next.ok()) {
-      of_.loop.Post([this, error = next.error()] { Fail(error); });
-      return;
-    }
+    if (!next.ok()) return fail(next.error());
     if (std::vector<std::string> notes = planner.TakeNotes(); !notes.empty()) {
       of_.loop.Post([this, notes = std::move(notes)] { TellNotes(notes); });
     }

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -56,7 +57,8 @@ class Planning {
   const std::vector<std::string>& left_out() const { return left_out_; }
 
  private:
-  void Run(Planner& planner);
+  // Behind `last`, the last chunk that is planned.
+  void Run(std::vector<PlanInput> inputs, std::optional<Place> last);
   void Add(const std::string& chunk);
   void Fail(const Error& error);
   void TellTypes();

@@ -23,6 +23,7 @@ constexpr Duration kOverviewInterval = seconds(10);
 constexpr Duration kRefusalsInterval = seconds(1);
 constexpr Duration kDiskFullRetry = seconds(1);
 constexpr Duration kReportsLimit = std::chrono::hours(1);
+constexpr Duration kGiveBackLimit = seconds(30);
 constexpr size_t kMostLostNames = 5;
 
 }  // namespace
@@ -36,7 +37,9 @@ CoordinatorServer::CoordinatorServer(ServerOptions options, Files& files, Ledger
       folder_(folder),
       logs_(logs),
       metrics_(logs),
-      plan_(ledger, options_.inputs),
+      chunks_([this](const Place& place) { return ledger_.Read(place); },
+              [this] { loop_.Post([this] { OnPlanRead(); }); }),
+      plan_(chunks_, options_.inputs),
       coordinator_(options_.coordinator, ledger, plan_, state, clock_.Now()),
       calls_({ledger.run_id(), ledger.epoch(), options_.coordinator, options_.agent_job},
              coordinator_, logs, loop_, clock_, [this] { return Progress(); }),
@@ -52,7 +55,7 @@ CoordinatorServer::CoordinatorServer(ServerOptions options, Files& files, Ledger
 
 CoordinatorServer::~CoordinatorServer() {
   (void)EndThreads(Duration());  // the parts wait for theirs when they go
-  for (Thread* thread : {&publisher_, &reporter_}) {
+  for (Thread* thread : {&publisher_, &namer_, &reporter_}) {
     if (thread->joinable()) thread->join();
   }
 }
@@ -61,9 +64,10 @@ bool CoordinatorServer::EndThreads(Duration limit) {
   planning_.Stop();
   bool ended = looker_.Finish(limit);
   const auto left = [&] { return ended ? limit : Duration(); };
+  ended = chunks_.Finish(left()) && ended;
   ended = planning_.Finish(left()) && ended;
   ended = flusher_.Finish(left()) && ended;
-  for (Thread* thread : {&publisher_, &reporter_}) {
+  for (Thread* thread : {&publisher_, &namer_, &reporter_}) {
     ended = (!thread->joinable() || thread->JoinFor(left())) && ended;
   }
   return ended;
@@ -148,11 +152,32 @@ void CoordinatorServer::OnFlushed(const Result<uint64_t>& flushed) {
 void CoordinatorServer::Publish() {
   publishing_ = true;
   if (publisher_.joinable()) publisher_.join();
+  if (!options_.sink) {
+    publisher_ = Thread("look at output", [this] {
+      const Result<bool> there = files_.Exists(options_.output_folder);
+      loop_.Post([this, there] { OnOutputFolder(there); });
+    });
+    return;
+  }
   publisher_ = Thread("publish", [this] {
     Result<Publication> published =
         PublishOutput(*options_.sink, ledger_, state_, options_.publish);
     loop_.Post([this, published = std::move(published)] { OnPublished(published); });
   });
+}
+
+// What the script wrote there is the result.
+void CoordinatorServer::OnOutputFolder(const Result<bool>& there) {
+  if (ending_) return;
+  if (there.ok() && !*there) {
+    return EndFor({Code::kNotFound,
+                   fmt::format("the output folder {} is not there any more: it was removed or "
+                               "moved while the job ran. Put it back, and continue the run; "
+                               "if it is gone, start over with --overwrite",
+                               options_.output_folder)});
+  }
+  coordinator_.OnNothingToPublish();
+  AfterEvent();
 }
 
 void CoordinatorServer::OnPublished(const Result<Publication>& published) {
@@ -217,30 +242,15 @@ void CoordinatorServer::AfterEvent() {
   flusher_.Flush();
   switch (coordinator_.phase()) {
     case Coordinator::Phase::kFinalizing:
-      if (!options_.sink) {
-        // What the script wrote there is the result.
-        if (const Result<bool> there = files_.Exists(options_.output_folder);
-            there.ok() && !*there) {
-          return EndFor(
-              {Code::kNotFound,
-               fmt::format("the output folder {} is not there any more: it was removed or "
-                           "moved while the job ran. Put it back, and continue the run; "
-                           "if it is gone, start over with --overwrite",
-                           options_.output_folder)});
-        }
-        coordinator_.OnNothingToPublish();
-        return AfterEvent();
-      }
       if (!publishing_) Publish();
       break;
     case Coordinator::Phase::kEnded: {
       if (ended_at_ == Instant()) {
         ended_at_ = Now();
-        NameErrors();
-        first_lost_ = FirstLostItems(state_, coordinator_.rules(), plan_, kMostLostNames);
+        NameLosses();
       }
       const bool late = Now() - ended_at_ > options_.leave_limit;
-      if (coordinator_.nodes().registered() == 0 || late) {
+      if ((coordinator_.nodes().registered() == 0 && named_) || late) {
         End(state_.verdict()->outcome == Outcome::kSucceeded ? CoordinatorExit::kSucceeded
                                                              : CoordinatorExit::kFailed);
       }
@@ -278,13 +288,38 @@ void CoordinatorServer::Tick() {
   if (!ending_) loop_.After(kTick, [this] { Tick(); });
 }
 
+void CoordinatorServer::OnPlanRead() {
+  coordinator_.OnPlanRead(Now());
+  AfterEvent();
+}
+
 // Those that are told. Each name costs a look into the plan, once.
 void CoordinatorServer::NameErrors() {
   for (const DistinctError& error : state_.errors().Top(kErrorsTold)) {
-    if (!items_.contains(error.batch)) {
+    if (!items_.contains(error.batch) && plan_.AtHand(state_, error.batch)) {
       items_[error.batch] = ItemsOfMiniBatch(state_, plan_, error.batch);
     }
   }
+}
+
+// What the last words name. On a thread of its own, since it reads the plan, some of it perhaps
+// from a volume that hangs; the state does not change any more.
+void CoordinatorServer::NameLosses() {
+  namer_ = Thread("names", [this] {
+    PlanStore plan(ledger_);
+    std::map<BatchId, std::string> items;
+    for (const DistinctError& error : state_.errors().Top(kErrorsTold)) {
+      items[error.batch] = ItemsOfMiniBatch(state_, plan, error.batch);
+    }
+    std::vector<std::string> lost =
+        FirstLostItems(state_, coordinator_.rules(), plan, kMostLostNames);
+    loop_.Post([this, items = std::move(items), lost = std::move(lost)]() mutable {
+      items_ = std::move(items);
+      first_lost_ = std::move(lost);
+      named_ = true;
+      AfterEvent();
+    });
+  });
 }
 
 // Progress for people who read files: lost lines do no harm, so no sync and no error.
@@ -320,15 +355,22 @@ void CoordinatorServer::End(CoordinatorExit exit, const std::string& because) {
   planning_.Stop();
   WriteOverview();
   LogRefusals();
-  if (exit != CoordinatorExit::kSucceeded && exit != CoordinatorExit::kFailed) return Leave();
-  reporter_ = Thread("reports", [this] {
-    WriteLastReports();
+  const bool over = exit == CoordinatorExit::kSucceeded || exit == CoordinatorExit::kFailed;
+  reporter_ = Thread("reports", [this, over] {
+    if (over) WriteLastReports();
+    GiveBack();
     loop_.Post([this] { Leave(); });
   });
   // Then nobody answers any more, and who supervises this process ends it.
-  loop_.After(kReportsLimit, [this] {
-    spdlog::error("the reports are not complete after {}: does the volume of {} hang?",
-                  HumanDuration(kReportsLimit), folder_.path());
+  loop_.After(over ? kReportsLimit : kGiveBackLimit, [this, over] {
+    if (left_) return;
+    if (over) {
+      spdlog::error("the reports are not complete after {}: does the volume of {} hang?",
+                    HumanDuration(kReportsLimit), folder_.path());
+    } else {
+      spdlog::error("{} could not be left in order within {}: does its volume hang?",
+                    options_.output_folder, HumanDuration(kGiveBackLimit));
+    }
     Leave();
   });
 }
@@ -340,7 +382,8 @@ void CoordinatorServer::EndFor(Error why) {
   End(CoordinatorExit::kCannotStart, lost_->message);
 }
 
-void CoordinatorServer::Leave() {
+// What this epoch holds of the output, which lies on a volume that may hang.
+void CoordinatorServer::GiveBack() {
   // A superseded coordinator's token is its successor's business.
   if (exit_ != CoordinatorExit::kSuperseded && !ledger_.token_path().empty()) {
     const Status removed = files_.Remove(ledger_.token_path());
@@ -354,6 +397,10 @@ void CoordinatorServer::Leave() {
     const Status released = ReleaseOutput(files_, options_.held);
     if (!released.ok()) spdlog::warn("{}", released.error().message);
   }
+}
+
+void CoordinatorServer::Leave() {
+  if (std::exchange(left_, true)) return;
   coordinator_.Close({Code::kUnavailable, "the coordinator ends"});
   http_->Drain(seconds(2), [this] { loop_.Stop(); });
 }

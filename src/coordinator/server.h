@@ -22,6 +22,7 @@
 #include "coordinator/log_tree/metric_log.h"
 #include "coordinator/looker.h"
 #include "coordinator/output_claim.h"
+#include "coordinator/plan/chunk_reader.h"
 #include "coordinator/plan/planner.h"
 #include "coordinator/planning.h"
 #include "coordinator/publisher.h"
@@ -78,14 +79,18 @@ class CoordinatorServer {
   void Tick();
   void OnFlushed(const Result<uint64_t>& flushed);
   void Publish();
+  void OnOutputFolder(const Result<bool>& there);
   void OnPublished(const Result<Publication>& published);
   void NameErrors();
+  void NameLosses();
   void WriteOverview();
   void LogRefusals();
+  void OnPlanRead();
   void OnLooked(Instant begun, const Status& newest);
   void WriteLastReports();
   void End(CoordinatorExit exit, const std::string& because = "");
   void EndFor(Error why);
+  void GiveBack();
   void Leave();
   Instant Now() const { return clock_.Now(); }
 
@@ -98,6 +103,7 @@ class CoordinatorServer {
   MetricLog metrics_;
   SystemClock clock_;
   EventLoop loop_;
+  ChunkReader chunks_;
   PlanStore plan_;
   Coordinator coordinator_;
   HttpCalls calls_;
@@ -112,7 +118,9 @@ class CoordinatorServer {
   std::optional<Error> lost_;  // what this epoch cannot do without
   CoordinatorExit exit_ = CoordinatorExit::kDiskFailed;
   bool ending_ = false;
+  bool left_ = false;
   Instant ended_at_;
+  bool named_ = false;                    // the two below are whole
   std::vector<std::string> first_lost_;   // once it has ended
   std::map<BatchId, std::string> items_;  // of the mini-batches that errors were first in
 
@@ -121,6 +129,7 @@ class CoordinatorServer {
   Planning planning_;
   Flusher flusher_;
   Thread publisher_;
+  Thread namer_;
   Thread reporter_;
   Looker looker_;
 };

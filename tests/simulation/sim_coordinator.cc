@@ -150,7 +150,7 @@ void SimCoordinator::Start() {
   limits.processes = s.processes;
   limits.shutdown_timeout = s.shutdown_timeout;
   limits.settings_digest = kSettingsDigest;
-  plan_ = std::make_unique<PlanStore>(*ledger_);
+  plan_ = std::make_unique<PlanStore>(static_cast<ChunkSource&>(*this));
   coordinator_ = std::make_unique<Coordinator>(limits, *ledger_, *plan_, state_, Now());
   if (!state_.plan_ended() && coordinator_->phase() == Coordinator::Phase::kRunning) {
     if (!state_.chunks().empty()) {
@@ -309,6 +309,28 @@ void SimCoordinator::PlanNext() {
   } else {
     coordinator_->EndPlan(Now());
   }
+}
+
+// Asked for the next one while it reads, it reads that afterwards, when it is asked for again.
+bool SimCoordinator::Ask(const Place& place) {
+  if (chunk_ && chunk_->first == place) return true;
+  if (!wanted_chunk_) {
+    wanted_chunk_ = place;
+    Later(world_.Around(world_.scenario().sync), &SimCoordinator::ReadChunk);
+  }
+  return false;
+}
+
+void SimCoordinator::ReadChunk() {
+  chunk_.emplace(*wanted_chunk_, ledger_->Read(*wanted_chunk_));
+  wanted_chunk_.reset();
+  if (!ending_) coordinator_->OnPlanRead(Now());
+}
+
+Result<std::string> SimCoordinator::Take(const Place&) {
+  Result<std::string> bytes = std::move(chunk_->second);
+  chunk_.reset();
+  return bytes;
 }
 
 // --- ledger

@@ -28,9 +28,10 @@ inline constexpr char kForeignFile[] = "not of this run\n";
 std::string RivalClaim();
 inline constexpr uint64_t kSettingsDigest = 77;
 
-class SimCoordinator {
+class SimCoordinator : private ChunkSource {
  public:
   SimCoordinator(World& world, size_t id, CoordinatorStart start);
+  SimCoordinator(const SimCoordinator&) = delete;
 
   void Start();
   // Results of processes that did not close are void, by a person who continues the run.
@@ -62,6 +63,11 @@ class SimCoordinator {
   std::string Describe() const;
 
  private:
+  // Plan chunks come later, as from a thread that reads.
+  bool Ask(const Place& place) override;
+  Result<std::string> Take(const Place& place) override;
+  void ReadChunk();
+
   Instant Now() const { return clock_.At(world_.now()); }
   void Refuse(const Error& why);
   void CheckCompany(uint32_t node, const ExchangeReply& reply);
@@ -84,6 +90,8 @@ class SimCoordinator {
   std::unique_ptr<Ledger> ledger_;
   JobState state_;
   HeldOutput held_;
+  std::optional<Place> wanted_chunk_;
+  std::optional<std::pair<Place, Result<std::string>>> chunk_;  // read, and not taken
   std::unique_ptr<PlanStore> plan_;
   std::unique_ptr<Coordinator> coordinator_;
   PlanCursor cursor_;

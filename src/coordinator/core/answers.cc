@@ -16,7 +16,7 @@ Directive Answers::DirectiveFor(uint32_t node) const {
 }
 
 bool Answers::MayLease(const Waiter& waiting, Instant now) const {
-  return waiting.want > 0 &&
+  return waiting.want > 0 && !plan_unread_ &&
          gates_.MayGet(waiting.node, waiting.incarnation, waiting.arrived, now) == Gate::kOpen;
 }
 
@@ -40,6 +40,11 @@ std::optional<LeaseName> Answers::GrantSecond(const Waiter& waiting, Instant now
 void Answers::WakeForSlow(Instant worked) {
   const std::optional<Duration> slow = of_.attempts.Slow();
   if (slow && of_.availability.HasSlow(*slow, worked)) waiters_.WakeHungry();
+}
+
+void Answers::PlanRead() {
+  plan_unread_ = false;
+  waiters_.WakeHungry();
 }
 
 // A verdict is told once it is durable, so that nobody leaves for one that a crash undoes.
@@ -99,17 +104,24 @@ bool Answers::TryAnswer(Waiter& waiting, Instant now, Instant worked) {
       lease = of_.availability.Grant({waiting.node, waiting.incarnation, waiting.number}, worked);
     }
     if (!lease) break;
+    if (!of_.plan.AtHand(of_.journal.state(), lease->id)) {
+      of_.availability.End(*lease);  // nobody has seen it
+      plan_unread_ = true;
+      break;
+    }
     Result<PlannedWork> work = of_.plan.Work(of_.journal.state(), lease->id);
     if (!work.ok()) {
       of_.availability.End(*lease);
       of_.ending.Conclude({Outcome::kFailed, "LedgerUnreadable", work.error().message});
       break;
     }
+    of_.attempts.NoteLastChance(lease->id);
     works.push_back(std::move(work->work));
     bytes += works.back().size();
     waiting.reply.leased.push_back({lease->id, lease->fence, work->digest, works.back()});
     lease.reset();
   }
+  if (plan_unread_ && works.empty() && !Concerns(waiting, now)) return false;
   waiting.reply.epoch = of_.journal.epoch();
   waiting.reply.directive = what;
   if (what == Directive::kClose) of_.ending.closing().Told(waiting.node, waiting.incarnation);

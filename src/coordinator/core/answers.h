@@ -28,7 +28,7 @@ class Answers {
     Nodes& nodes;
     Newest& newest;
     Ending& ending;
-    const Attempts& attempts;
+    Attempts& attempts;
     PlanStore& plan;
   };
   // `processes`: of each node that is expected.
@@ -42,6 +42,8 @@ class Answers {
 
   // Whoever was woken and can be answered: the end of each event.
   void AnswerWoken(Instant now, Instant worked);
+  // A part of the plan that was not at hand is there.
+  void PlanRead();
   // Time alone makes something slow: whoever is idle may try it a second time.
   void WakeForSlow(Instant worked);
   // Answers everybody; before the process ends.
@@ -66,6 +68,9 @@ class Answers {
   const Parts of_;
   const Gates gates_;
   Waiters waiters_;
+  // What is to be leased next is being read. Nobody is leased anything before: the others would
+  // ask for the same chunk.
+  bool plan_unread_ = false;
 };
 
 }  // namespace parallelrun

@@ -38,6 +38,7 @@ uint64_t Attempts::Succeeded(uint32_t node, const Finished& done, int64_t wall_u
       ResultRecord{done.id, done.fence, node, done.process, done.run_ns, done.items_succeeded,
                    done.row_count, done.rows, Times(done, wall_us)});
   availability_.Settle(done.id);
+  last_chances_.erase(done.id);
   elapsed_seconds_ += static_cast<double>(done.elapsed_ns) / 1e9;
   ++elapsed_results_;
   return position;
@@ -78,6 +79,7 @@ AttemptEnd Attempts::EndOf(const LeaseName& name, Cause cause) const {
 
 uint64_t Attempts::Fail(const FailedRecord& failed, const LeaseName& lease) {
   const uint64_t position = journal_.Add(failed);
+  if (failed.end != AttemptEnd::kAgain) last_chances_.erase(failed.id);
   switch (failed.end) {
     case AttemptEnd::kAgain: availability_.Retry(lease, position); break;
     case AttemptEnd::kSplit: availability_.Split(failed.id, position); break;
@@ -94,6 +96,13 @@ void Attempts::HandBack(const LeaseName& name) {
     journal_.Add(StartedRecord{name.id, name.fence, false});
   }
   availability_.End(name);
+}
+
+void Attempts::NoteLastChance(BatchId id) {
+  const JobState& state = journal_.state();
+  const bool last = state.batch(id).losses + 1U >= rules_.max_losses && !state.settled(id);
+  if (!last || last_chances_.contains(id)) return;
+  last_chances_[id] = ItemsOfMiniBatch(state, plan_, id);
 }
 
 // --- its node is gone
@@ -149,7 +158,7 @@ void Attempts::Lost(uint32_t node, const LeaseName& name) {
   availability_.Reconsider(name.id);
   const uint16_t losses = journal_.state().batch(name.id).losses;
   if (losses < rules_.max_losses || availability_.LiveBeside(name)) return availability_.End(name);
-  const std::string items = ItemsOfMiniBatch(journal_.state(), plan_, name.id);
+  const std::string items = ItemsOfLost(name.id);
   const std::string message = fmt::format(
       "mini-batch {}{} ended its node: {} times a node died that ran it or held nothing else; look "
       "for what ends the whole node, such as memory, mend it, and try again what failed",
@@ -163,6 +172,13 @@ void Attempts::Lost(uint32_t node, const LeaseName& name) {
   failed.kind = kLostTooOften;
   failed.message = Bounded(message);
   Fail(failed, name);
+}
+
+std::string Attempts::ItemsOfLost(BatchId id) {
+  const auto noted = last_chances_.find(id);
+  if (noted != last_chances_.end()) return noted->second;
+  const bool at_hand = plan_.AtHand(journal_.state(), id);
+  return at_hand ? ItemsOfMiniBatch(journal_.state(), plan_, id) : "";
 }
 
 // Without the lease's fence: nobody reported this, so that no later report is a repeat of it.

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/time.h"
@@ -40,6 +42,10 @@ class Attempts {
   // It was not run, or its answer was never heard: nobody's loss.
   void HandBack(const LeaseName& name);
 
+  // It is leased, and its chunk is at hand. Where one more loss is one too many, the words for that
+  // name its items: they are kept, since the disk is not asked then.
+  void NoteLastChance(BatchId id);
+
   // --- its node is gone, and what it held
   // The node has left, or its pod was taken away.
   void HandBackAll(uint32_t node);
@@ -61,13 +67,16 @@ class Attempts {
   uint64_t Fail(const FailedRecord& failed, const LeaseName& lease);
   void FailForMemory(const LeaseName& name, const PodEnd& end, int64_t wall_us);
   void NarrowDown(const std::vector<Held>& held);
+  // As they were noted, or as they are at hand; "": nobody waits for the disk to tell.
+  std::string ItemsOfLost(BatchId id);
 
   const AttemptRules rules_;
   Journal& journal_;
   Availability& availability_;
   PlanStore& plan_;
-  double elapsed_seconds_ = 0;    // of the results of this epoch
-  uint64_t elapsed_results_ = 0;  // and their number
+  std::map<BatchId, std::string> last_chances_;  // their items; none of what is settled
+  double elapsed_seconds_ = 0;                   // of the results of this epoch
+  uint64_t elapsed_results_ = 0;                 // and their number
 };
 
 }  // namespace parallelrun

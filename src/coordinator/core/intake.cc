@@ -53,9 +53,14 @@ void Intake::TakeOffered() {
   for (const OfferedLease& offer : request_.offered) {
     const LeaseName name{offer.id, offer.fence};
     if (Repeated(name)) continue;
+    const bool known = journal_.state().known(offer.id);
+    if (known && !plan_.AtHand(journal_.state(), offer.id)) {
+      taken_.compared = false;  // it is being read: it is offered again
+      continue;
+    }
     const Result<uint64_t> digest = plan_.Digest(journal_.state(), offer.id);
-    if (!digest.ok() && journal_.state().known(offer.id)) {
-      taken_.heard = false;  // the disk: it is offered again
+    if (!digest.ok() && known) {
+      taken_.compared = false;  // the disk: it is offered again
       continue;
     }
     const bool same =
@@ -64,6 +69,7 @@ void Intake::TakeOffered() {
       RefuseAndHold(name, RefusedReport::Kind::kOffer,
                     digest.ok() ? RefusalReason::kContent : RefusalReason::kUnknown);
     } else {
+      if (known) attempts_.NoteLastChance(offer.id);
       Adopt(name, RefusedReport::Kind::kOffer, false);
     }
   }

@@ -23,7 +23,7 @@ class Intake {
   struct Taken {
     ExchangeReply reply;    // settled, refused, adopted
     uint64_t position = 0;  // the answer waits until the ledger is durable up to here
-    bool heard = true;      // all that the node holds is known; false: an offer could not be read
+    bool compared = true;   // every offer; false: one is made again, once its chunk is read
     bool moved = false;     // an attempt has ended
     std::vector<const Finished*> failed;  // attempts that were recorded as failed; of the request
     std::vector<RefusedReport> refused;

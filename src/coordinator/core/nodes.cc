@@ -96,6 +96,7 @@ void Nodes::NoRoom(Node& node, std::string why) {
 }
 
 void Nodes::Hear(Node& node) {
+  if (node.offers_open) return;
   Uncount(node);
   node.heard = true;
   Count(node);

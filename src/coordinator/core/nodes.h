@@ -42,6 +42,7 @@ class Nodes {
     bool watched = false;                  // its silence is looked for
     std::vector<Held> expired;             // of its agent
     bool heard = false;                    // in this epoch: what it holds is known
+    bool offers_open = false;              // some could not be compared, and are offered again
   };
 
   // `expected`: how many are to come.
@@ -75,7 +76,10 @@ class Nodes {
   void GiveUp(Node& node);
   // It begins nothing for want of room; "": it does.
   void NoRoom(Node& node, std::string why);
-  // All that it holds.
+  // Offers of an earlier epoch, that were all compared with the plan, or not: some are made again.
+  void Offered(Node& node, bool compared) { node.offers_open = !compared; }
+  // What it holds; all of it, unless offers are open: it may say something else before it makes
+  // them again.
   void Hear(Node& node);
 
   // --- silence

@@ -64,7 +64,28 @@ bool HasColumns(PlanKind kind) {
   return kind == PlanKind::kDelimited || kind == PlanKind::kParquet;
 }
 
+class LedgerChunks final : public ChunkSource {
+ public:
+  explicit LedgerChunks(const Ledger& ledger) : ledger_(ledger) {}
+  bool Ask(const Place&) override { return true; }
+  Result<std::string> Take(const Place& place) override { return ledger_.Read(place); }
+
+ private:
+  const Ledger& ledger_;
+};
+
 }  // namespace
+
+std::unique_ptr<ChunkSource> PlanStore::SourceOf(const Ledger& ledger) {
+  return std::make_unique<LedgerChunks>(ledger);
+}
+
+bool PlanStore::AtHand(const JobState& state, BatchId id) {
+  const JobState::Chunk& chunk = state.ChunkOf(id);
+  const bool kept = std::any_of(makers_.begin(), makers_.end(),
+                                [&](const auto& m) { return m.first == chunk.first; });
+  return kept || source_.Ask(chunk.place);
+}
 
 Result<const WorkMaker*> PlanStore::MakerOf(const JobState& state, const JobState::Chunk& chunk) {
   const auto found = std::find_if(makers_.begin(), makers_.end(),
@@ -73,7 +94,7 @@ Result<const WorkMaker*> PlanStore::MakerOf(const JobState& state, const JobStat
     makers_.splice(makers_.begin(), makers_, found);
     return &makers_.front().second;
   }
-  Result<std::string> bytes = ledger_.Read(chunk.place);
+  Result<std::string> bytes = source_.Take(chunk.place);
   if (!bytes.ok()) return bytes.error();
   Result<WorkMaker> maker = WorkMaker::FromRecord(std::move(*bytes));
   if (!maker.ok()) return maker.error();

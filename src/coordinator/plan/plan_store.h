@@ -1,9 +1,11 @@
 // PlanStore makes the Work of a mini-batch from the plan chunks in the ledger, so that names never
-// stay in memory: it keeps the few chunks that were used last. Not thread-safe.
+// stay in memory: it keeps the few chunks that were used last. Whoever must not wait for a disk
+// asks for what is AtHand before it asks for more. Not thread-safe.
 #pragma once
 
 #include <cstdint>
 #include <list>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,11 +35,28 @@ struct PlannedItem {
   uint64_t first_row = 0;  // in that slice
 };
 
+// Where the bytes of a plan chunk come from.
+class ChunkSource {
+ public:
+  virtual ~ChunkSource() = default;
+  // Whether Take answers at once, if only with an error. False: it is being read, and whoever owns
+  // the source is told when it came.
+  virtual bool Ask(const Place& place) = 0;
+  virtual Result<std::string> Take(const Place& place) = 0;
+};
+
 class PlanStore {
  public:
-  // `inputs` are those of the plan: how their tables are read beside what the plan says.
+  // `inputs` are those of the plan: how their tables are read beside what the plan says. Reads the
+  // ledger itself, whenever a chunk is wanted.
   explicit PlanStore(const Ledger& ledger, std::vector<PlanInput> inputs = {})
-      : ledger_(ledger), inputs_(std::move(inputs)) {}
+      : own_(SourceOf(ledger)), source_(*own_), inputs_(std::move(inputs)) {}
+  explicit PlanStore(ChunkSource& source, std::vector<PlanInput> inputs = {})
+      : source_(source), inputs_(std::move(inputs)) {}
+
+  // Whether what follows answers without a wait for the chunk of a planned mini-batch. False: the
+  // chunk is being read.
+  bool AtHand(const JobState& state, BatchId id);
 
   Result<PlannedWork> Work(const JobState& state, BatchId id);
   // kNotFound when the mini-batch is not planned.
@@ -46,11 +65,13 @@ class PlanStore {
 
  private:
   static constexpr size_t kKept = 4;
+  static std::unique_ptr<ChunkSource> SourceOf(const Ledger& ledger);
   Result<std::string> Make(const JobState& state, BatchId id);
   Result<const WorkMaker*> MakerOf(const JobState& state, const JobState::Chunk& chunk);
   Status AddReading(const JobState& state, WorkMaker& maker) const;
 
-  const Ledger& ledger_;
+  const std::unique_ptr<ChunkSource> own_;
+  ChunkSource& source_;
   const std::vector<PlanInput> inputs_;
   std::list<std::pair<BatchId, WorkMaker>> makers_;  // by first id, last used first
 };

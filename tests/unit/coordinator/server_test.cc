@@ -14,6 +14,7 @@
 
 #include "base/fd.h"
 #include "coordinator/access.h"
+#include "coordinator/ledger/log_format.h"
 #include "job/node_messages.h"
 #include "tests/support/fault_files.h"
 
@@ -26,12 +27,15 @@ constexpr char kKey[] = "a key";
 
 // A job of ranks on a disk in memory.
 struct ServedJob {
-  ServedJob() {
+  explicit ServedJob(const std::string& output_file = "") {
     files.SetReserveWorks(false);  // else what was reserved is still there to be written to
     LedgerOptions ledger_options;
     ledger_options.state_folder = "/job/state";
+    ledger_options.output_folder = "/job/output";
+    ledger_options.output_file = output_file;
     ledger_options.nonce = 1;
     ledger_options.new_run_id = 9;
+    EXPECT_TRUE(files.MakeFolders("/job/output").ok());
     auto claimed = Ledger::Claim(
         files, ledger_options, [](const Record&, const Place&, const Place&) { return Status(); });
     EXPECT_TRUE(claimed.ok());
@@ -43,7 +47,6 @@ struct ServedJob {
     EXPECT_TRUE(sink.ok());
     folder.emplace(sink->folder());
     logs.emplace(std::move(*sink));
-    EXPECT_TRUE(files.MakeFolders("/job/output").ok());
     options.state_folder = ledger_options.state_folder;
     options.output_folder = "/job/output";
     options.key = kKey;
@@ -216,6 +219,103 @@ TEST(CoordinatorServerTest, AJobGoesOnWhileItsLogVolumeHangsAndNothingIsWrittenT
   EXPECT_TRUE(server.EndThreads(std::chrono::hours(1)));
   EXPECT_EQ(job.files.Contents("/job/logs/user/stdout/0/a.txt"), "one\ntwo\n");
   EXPECT_TRUE(job.files.Has("/job/logs/job_result.txt"));
+}
+
+// A node that registers, and what it may say next.
+ExchangeRequest Join(const Caller& agent, uint32_t node, std::string* registered = nullptr) {
+  const auto [status, text] =
+      agent.Call(fmt::format("POST /v1/nodes/{}/register", node), fmt::format("node:{}", node),
+                 fmt::format(R"({{"protocol": {}, "processes": 1, "host": "a"}})", kNodeProtocol));
+  EXPECT_EQ(status, 200) << text;
+  if (registered != nullptr) *registered = text;
+  const json told = json::parse(text);
+  ExchangeRequest request;
+  request.incarnation = {told["epoch"].get<uint32_t>(), told["incarnation"].get<uint32_t>()};
+  request.settings_digest = std::stoull(told["settingsDigest"].get<std::string>(), nullptr, 16);
+  return request;
+}
+
+// The log of the ledger hangs while the plan is to be read from it: who waits for a lease waits on,
+// and everybody else is answered.
+void RunOnAHangingLedger(FaultFiles& files, const std::string& log, uint16_t port) {
+  const Caller viewer(port);
+  for (uint64_t planned = 0; planned < 3;) {
+    const json progress = json::parse(viewer.Call("GET /v1/progress", "viewer").second);
+    planned = progress["miniBatches"]["pending"].get<uint64_t>();
+  }
+  const Caller first(port);
+  const Caller second(port);
+  ExchangeRequest wants = Join(first, 0);
+  ExchangeRequest renews = Join(second, 1);
+  wants.want = 1;
+  wants.park_ms = 20'000;
+  // Once it is known that this is the newest epoch, answers wait for no look.
+  EXPECT_EQ(second.Call("POST /v1/nodes/1/exchange", "node:1", Encode(renews)).first, 200);
+  files.Hang(log);
+  first.Send("POST /v1/nodes/0/exchange", "node:0", Encode(wants));
+  files.AwaitHanging();
+
+  EXPECT_EQ(viewer.Call("GET /v1/progress", "viewer").first, 200);
+  const auto [code, bytes] = second.Call("POST /v1/nodes/1/exchange", "node:1", Encode(renews));
+  ASSERT_EQ(code, 200) << bytes;
+  EXPECT_TRUE(DecodeExchangeReply(bytes)->leased.empty());
+
+  files.Hang("");
+  const std::string answer = first.Receive().second;
+  const Result<ExchangeReply> reply = DecodeExchangeReply(answer);
+  ASSERT_TRUE(reply.ok()) << reply.error().message;
+  EXPECT_EQ(reply->leased.size(), 1U);
+  EXPECT_EQ(
+      viewer.Call("PUT /v1/control", "operator", R"({"generation": 1, "cancel": true})").first,
+      200);
+}
+
+TEST(CoordinatorServerTest, WhileTheLedgerHangsEverybodyIsAnsweredButWhoWaitsForALease) {
+  ServedJob job;
+  job.PlanRanks(3);
+  job.options.coordinator.nodes = 2;
+  job.options.coordinator.look = std::chrono::hours(1);
+  job.options.leave_limit = seconds(0);
+  uint16_t port = 0;
+  job.options.http.listen_fd = Listen(port);
+  CoordinatorServer server(std::move(job.options), job.files, *job.ledger, job.state, *job.folder,
+                           *job.logs);
+  Thread agents("agents",
+                [&] { RunOnAHangingLedger(job.files, "/job/state/epochs/" + LogName(1), port); });
+  const auto exit = server.Run();
+  agents.join();
+  ASSERT_TRUE(exit.ok()) << exit.error().message;
+  EXPECT_EQ(*exit, CoordinatorExit::kFailed);
+  EXPECT_TRUE(job.logs->Finish(std::chrono::hours(1)));
+  EXPECT_TRUE(server.EndThreads(std::chrono::hours(1)));
+}
+
+TEST(CoordinatorServerTest, AnOutputFolderThatHangsIsLeftWithoutKeepingAnybodyWaiting) {
+  ServedJob job("rows.txt");
+  const std::string token = job.ledger->token_path();
+  ASSERT_TRUE(job.files.Has(token));
+  job.PlanRanks(1);
+  uint16_t port = 0;
+  job.options.http.listen_fd = Listen(port);
+  CoordinatorServer server(std::move(job.options), job.files, *job.ledger, job.state, *job.folder,
+                           *job.logs);
+  Thread caller("caller", [&] {
+    const Caller viewer(port);
+    job.files.Hang("/job/output");
+    EXPECT_EQ(
+        viewer.Call("PUT /v1/control", "operator", R"({"generation": 1, "drain": true})").first,
+        200);
+    job.files.AwaitHanging();
+    EXPECT_EQ(viewer.Call("GET /v1/progress", "viewer").first, 200);
+    job.files.Hang("");
+  });
+  const auto exit = server.Run();
+  caller.join();
+  ASSERT_TRUE(exit.ok()) << exit.error().message;
+  EXPECT_EQ(*exit, CoordinatorExit::kDrained);
+  EXPECT_TRUE(job.logs->Finish(std::chrono::hours(1)));
+  EXPECT_TRUE(server.EndThreads(std::chrono::hours(1)));
+  EXPECT_FALSE(job.files.Has(token));
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "tests/unit/coordinator/core/journal_harness.h"
 
 namespace parallelrun {
@@ -107,6 +109,43 @@ TEST_F(AttemptsTest, ALossTooManyIsAFailureWithoutTheFenceOfTheLease) {
   EXPECT_EQ(h_->state.counts().lost, 1U);
   EXPECT_EQ(StateOf(0), State::kSettled);
   EXPECT_FALSE(h_->state.Recorded(last.id, last.fence)) << "a late report would be a repeat of it";
+}
+
+// Reads the ledger until its volume hangs.
+struct VolumeThatHangs final : public ChunkSource {
+  explicit VolumeThatHangs(const Ledger& of) : ledger(of) {}
+  bool Ask(const Place&) override { return !hangs; }
+  Result<std::string> Take(const Place& place) override {
+    EXPECT_FALSE(hangs);
+    return ledger.Read(place);
+  }
+
+  const Ledger& ledger;
+  bool hangs = false;
+};
+
+TEST_F(AttemptsTest, ALossTooManyNamesTheItemsThatWereNotedAndAsksNoDisk) {
+  constexpr uint64_t kChunks = 6;  // more than are kept in memory
+  h_ = std::make_unique<JournalHarness>();
+  VolumeThatHangs volume(*h_->ledger);
+  PlanStore plan(volume);
+  Attempts attempts({.max_losses = 1}, *h_->journal, *h_->availability, plan);
+  for (uint64_t i = 0; i < kChunks; ++i) {
+    const Result<uint64_t> position = h_->journal->AddChunk(h_->Chunk(1));
+    ASSERT_TRUE(position.ok());
+    h_->availability->Plan(*position, i + 1);
+  }
+  h_->Sync();
+  const LeaseName noted = h_->Lease(0);
+  attempts.NoteLastChance(noted.id);
+  const LeaseName other = h_->Lease(0);
+  for (uint64_t i = 1; i < kChunks; ++i) ASSERT_TRUE(plan.Digest(h_->state, i).ok());
+  volume.hangs = true;
+  attempts.Lost(0, noted);
+  const std::string named = h_->state.errors().Top(1).at(0).message;
+  EXPECT_NE(named.find("mini-batch 0 (rows of /in/rows.csv) ended"), std::string::npos) << named;
+  attempts.Lost(0, other);
+  EXPECT_EQ(h_->state.counts().lost, 2U) << "though nobody can say what is in it";
 }
 
 TEST_F(AttemptsTest, TheOnlyOneThatRanWhenTheMemoryWasUsedUpHasFailed) {

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <utility>
+
 #include "tests/unit/coordinator/core/journal_harness.h"
 
 namespace parallelrun {
@@ -110,7 +113,25 @@ TEST_F(IntakeTest, AnOfferIsAdoptedByItsDigest) {
   ASSERT_EQ(taken.refused.size(), 2U);
   EXPECT_EQ(taken.refused[0].why, RefusalReason::kContent);
   EXPECT_EQ(taken.refused[1].why, RefusalReason::kUnknown);
-  EXPECT_TRUE(taken.heard);
+  EXPECT_TRUE(taken.compared);
+}
+
+// Chunks that never come.
+struct HangingChunks final : public ChunkSource {
+  bool Ask(const Place&) override { return false; }
+  Result<std::string> Take(const Place&) override { return Error{Code::kUnavailable, ""}; }
+};
+
+TEST_F(IntakeTest, AnOfferThatCannotBeComparedYetIsNeitherAdoptedNorRefused) {
+  HangingChunks chunks;
+  const auto before = std::exchange(plan, std::make_unique<PlanStore>(chunks));
+  ExchangeRequest request = Request();
+  request.offered = {{1, {0, 9}, 1}, {77, {0, 7}, 1}};
+  const Intake::Taken taken = Take(request);
+  EXPECT_FALSE(taken.compared);
+  EXPECT_THAT(taken.reply.adopted, IsEmpty());
+  ASSERT_EQ(taken.refused.size(), 1U);
+  EXPECT_EQ(taken.refused[0].why, RefusalReason::kUnknown) << "for that nothing is read";
 }
 
 TEST_F(IntakeTest, AResultWhosePartsAreNotAllThereIsRunAgain) {

@@ -136,5 +136,17 @@ TEST(Nodes, AllAreHeardWhenEachThatIsExpectedWas) {
   EXPECT_EQ(nodes.gave_up(), 0U);
 }
 
+TEST(Nodes, OneWithOpenOffersIsHeardOnceTheyWereCompared) {
+  Nodes nodes(1);
+  Nodes::Node& node = nodes.Register(0, "a", 0, 1, 7, kMorning);
+  nodes.Offered(node, false);
+  nodes.Hear(node);
+  nodes.Hear(node);
+  EXPECT_FALSE(nodes.AllHeard()) << "what it said next came without them";
+  nodes.Offered(node, true);
+  nodes.Hear(node);
+  EXPECT_TRUE(nodes.AllHeard());
+}
+
 }  // namespace
 }  // namespace parallelrun
