@@ -30,9 +30,9 @@ Status BlockReader::Fill() {
                  Printable(path_, 4096) + " is not read to its end: the job ended"};
   }
   // Fewer bytes: it was cut short; whoever reads the slices will find out.
-  const Result<size_t> got = object_->ReadAt(offset_, {buffer_.get(), kBufferSize});
+  const Result<size_t> got = object_->ReadAt(offset(), {buffer_.get(), kBufferSize});
   if (!got.ok()) return got.error();
-  rest_ = {buffer_.get(), *got};
+  Show({buffer_.get(), *got});
   return {};
 }
 

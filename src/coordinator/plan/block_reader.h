@@ -9,11 +9,12 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "coordinator/plan/read_window.h"
 #include "store/store.h"
 
 namespace parallelrun {
 
-class BlockReader {
+class BlockReader : public ReadWindow {
  public:
   // Fill() is refused once `stop` was asked for: a scan of a huge file must not hold up the end of
   // a job.
@@ -24,18 +25,6 @@ class BlockReader {
   // Where it is, for messages.
   const std::string& path() const { return path_; }
 
-  // Offset of the first byte of rest().
-  uint64_t offset() const { return offset_; }
-  // Bytes that were read and not passed yet.
-  std::string_view rest() const { return rest_; }
-  void Pass(size_t size) {
-    rest_.remove_prefix(size);
-    offset_ += size;
-  }
-  void Seek(uint64_t offset) {
-    offset_ = offset;
-    rest_ = {};
-  }
   // Reads the next bytes into the empty rest(), which stays empty at the end of the file.
   Status Fill();
   // Reads `size` bytes at `offset`, whatever rest() is; kInvalid when there are fewer.
@@ -48,8 +37,6 @@ class BlockReader {
   const std::unique_ptr<store::Object> object_;
   const std::string path_;
   const std::stop_token stop_;
-  uint64_t offset_ = 0;
-  std::string_view rest_;
   const std::unique_ptr<char[]> buffer_;
 };
 

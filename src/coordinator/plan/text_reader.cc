@@ -60,30 +60,30 @@ TextReader::TextReader(std::unique_ptr<BlockReader> bytes, std::string begin, bo
       buffer_(decompressor_ ? new char[kBufferSize] : nullptr) {}
 
 Status TextReader::Fill() {
-  const bool at_front = offset_ == 0;
+  const bool at_front = offset() == 0;
   const Status filled = compressed() ? FillDecompressed() : FillPlain();
   if (!filled.ok() || !at_front) return filled;
-  if (Status text = CheckIsText(rest_, path(), compressed()); !text.ok()) return text;
-  if (!skip_mark_ || !rest_.starts_with(kByteOrderMark)) return {};
+  if (Status text = CheckIsText(rest(), path(), compressed()); !text.ok()) return text;
+  if (!skip_mark_ || !rest().starts_with(kByteOrderMark)) return {};
   Pass(kByteOrderMark.size());
-  return rest_.empty() ? Fill() : Status();
+  return rest().empty() ? Fill() : Status();
 }
 
 Status TextReader::FillPlain() {
-  bytes_->Seek(offset_);
+  bytes_->Seek(offset());
   const Status filled = bytes_->Fill();
-  rest_ = bytes_->rest();
+  Show(bytes_->rest());
   return filled;
 }
 
 Status TextReader::FillDecompressed() {
-  if (made_ > offset_) {
+  if (made_ > offset()) {
     bytes_->Seek(0);
     decompressor_ = MakeDecompressor(begin_);
     made_ = 0;
   }
-  rest_ = {};
-  while (made_ <= offset_) {
+  Show({});
+  while (made_ <= offset()) {
     // A small file may hold so much that the bytes are not read anew for a long time.
     if (stop_.stop_requested()) {
       return Error{Code::kUnavailable,
@@ -96,7 +96,7 @@ Status TextReader::FillDecompressed() {
     }
     if (block->empty()) return {};
     made_ += block->size();
-    if (made_ > offset_) rest_ = block->substr(block->size() - (made_ - offset_));
+    if (made_ > offset()) Show(block->substr(block->size() - (made_ - offset())));
   }
   return {};
 }
@@ -118,7 +118,7 @@ Result<std::string_view> TextReader::Decompress() {
   }
 }
 
-Result<uint64_t> TextReader::LineEndsBefore(uint64_t offset) {
+Result<uint64_t> TextReader::LineEndsBefore(uint64_t end) {
   uint64_t count = 0;
   char before = 0;
   const auto add = [&](std::string_view bytes) {
@@ -129,24 +129,24 @@ Result<uint64_t> TextReader::LineEndsBefore(uint64_t offset) {
   };
   if (compressed()) {
     Seek(0);
-    while (offset_ < offset) {
+    while (offset() < end) {
       if (const Status filled = Fill(); !filled.ok()) return filled.error();
-      if (rest_.empty()) break;
-      const std::string_view part = rest_.substr(0, offset - std::min(offset, offset_));
+      if (rest().empty()) break;
+      const std::string_view part = rest().substr(0, end - std::min(end, offset()));
       add(part);
       Pass(part.size());
-      rest_ = {};
+      Show({});
     }
-    if (offset_ >= offset) return count;
+    if (offset() >= end) return count;
     return Error{Code::kInvalid,
                  fmt::format("{} became shorter while it was read", Printable(path(), 4096))};
   }
-  for (uint64_t at = 0; at < offset; at += kBufferSize) {
-    const auto bytes = bytes_->ReadAt(at, std::min<uint64_t>(kBufferSize, offset - at));
+  for (uint64_t at = 0; at < end; at += kBufferSize) {
+    const auto bytes = bytes_->ReadAt(at, std::min<uint64_t>(kBufferSize, end - at));
     if (!bytes.ok()) return bytes.error();
     add(*bytes);
   }
-  Seek(offset);
+  Seek(end);
   return count;
 }
 

@@ -13,11 +13,12 @@
 #include "base/error.h"
 #include "coordinator/plan/block_reader.h"
 #include "coordinator/plan/decompressor.h"
+#include "coordinator/plan/read_window.h"
 #include "store/store.h"
 
 namespace parallelrun {
 
-class TextReader {
+class TextReader : public ReadWindow {
  public:
   // With `skip_mark` the bytes of a UTF-8 byte order mark are. Fill() is refused once `stop` was
   // asked for.
@@ -28,25 +29,13 @@ class TextReader {
   const std::string& path() const { return bytes_->path(); }
   bool compressed() const { return decompressor_ != nullptr; }
 
-  // Offset of the first byte of rest().
-  uint64_t offset() const { return offset_; }
-  // Bytes that were read and not passed yet.
-  std::string_view rest() const { return rest_; }
-  void Pass(size_t size) {
-    rest_.remove_prefix(size);
-    offset_ += size;
-  }
-  // In a compressed file, all up to there is made again by the next Fill().
-  void Seek(uint64_t offset) {
-    offset_ = offset;
-    rest_ = {};
-  }
-  // Reads the next bytes into the empty rest(), which stays empty at the end. kInvalid for what is
+  // Reads the next bytes into the empty rest(), which stays empty at the end. In a compressed
+  // file, all up to a place that was passed is made again after a Seek. kInvalid for what is
   // no text, and for a compressed file that is damaged or cut short.
   Status Fill();
-  // How many lines end in front of `offset`, with LF, CR or both; rest() is empty then. kInvalid
+  // How many lines end in front of `end`, with LF, CR or both; rest() is empty then. kInvalid
   // when there are fewer bytes.
-  Result<uint64_t> LineEndsBefore(uint64_t offset);
+  Result<uint64_t> LineEndsBefore(uint64_t end);
 
  private:
   TextReader(std::unique_ptr<BlockReader> bytes, std::string begin, bool skip_mark,
@@ -59,8 +48,6 @@ class TextReader {
   const std::string begin_;
   const bool skip_mark_;
   const std::stop_token stop_;
-  uint64_t offset_ = 0;
-  std::string_view rest_;
   // Of a compressed file
   std::unique_ptr<Decompressor> decompressor_;
   uint64_t made_ = 0;  // bytes of the text
