@@ -1,9 +1,9 @@
 """A bucket on a real server for S3: pages, names, ranges, changes, rights, keys, TLS."""
 
 import hashlib
-import subprocess
 
 import pytest
+from certificates import Authority
 from support.s3 import OWNER, Server, Store
 
 
@@ -187,38 +187,13 @@ def test_a_wrong_region_is_mended_by_what_the_server_says(server):
 
 
 def test_tls_is_trusted_by_its_certificate_alone(tmp_path):
-    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
-    subprocess.run(
-        [
-            "openssl",
-            "req",
-            "-x509",
-            "-newkey",
-            "ec",
-            "-pkeyopt",
-            "ec_paramgen_curve:prime256v1",
-            "-nodes",
-        ]
-        + [
-            "-keyout",
-            key,
-            "-out",
-            cert,
-            "-days",
-            "2",
-            "-subj",
-            "/CN=s3",
-            "-addext",
-            "subjectAltName=IP:127.0.0.1",
-        ],
-        check=True,
-        stderr=subprocess.DEVNULL,
-    )
+    authority = Authority(tmp_path / "pki")
+    cert, key = authority.issue("s3", "/CN=s3", "IP:127.0.0.1")
     server = Server(tmp_path / "s3", "--cert", cert, "--key", key)
     try:
         server.bucket("trust")
         server.put("trust", "a", b"1")
-        with Store("s3://trust", server.url, AWS_CA_BUNDLE=str(cert)) as store:
+        with Store("s3://trust", server.url, AWS_CA_BUNDLE=str(authority.certificate)) as store:
             assert store.ask("list")["names"] == ["a"]
         with Store("s3://trust", server.url) as store:
             assert "certificate" in store.ask("list")["error"]

@@ -22,6 +22,8 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+from certificates import Authority, openssl
+
 HERE = Path(__file__).resolve().parent.parent
 START_SECONDS = 60
 # Of kube-controller-manager's controllers, those whose work a job's life depends on. The ones that
@@ -103,72 +105,12 @@ class Plane:
 
     # -- certificates ------------------------------------------------------------------------------
 
-    def _openssl(self, *arguments):
-        done = subprocess.run(
-            ["openssl", *map(str, arguments)], cwd=self.data / "pki", capture_output=True, text=True
-        )
-        if done.returncode != 0:
-            raise PlaneFailed(f"openssl {arguments[0]}: {done.stderr.strip()}")
-
-    def _certificate(self, name, subject, alternative_names=None):
-        extensions = self.data / "pki" / f"{name}.ext"
-        extensions.write_text(
-            "extendedKeyUsage=serverAuth,clientAuth\n"
-            + (f"subjectAltName={alternative_names}\n" if alternative_names else "")
-        )
-        self._openssl(
-            "req",
-            "-newkey",
-            "ec",
-            "-pkeyopt",
-            "ec_paramgen_curve:prime256v1",
-            "-nodes",
-            "-subj",
-            subject,
-            "-keyout",
-            f"{name}.key",
-            "-out",
-            f"{name}.csr",
-        )
-        self._openssl(
-            "x509",
-            "-req",
-            "-in",
-            f"{name}.csr",
-            "-CA",
-            "ca.crt",
-            "-CAkey",
-            "ca.key",
-            "-CAcreateserial",
-            "-days",
-            "30",
-            "-out",
-            f"{name}.crt",
-            "-extfile",
-            f"{name}.ext",
-        )
-
     def _make_keys(self):
-        (self.data / "pki").mkdir(parents=True)
-        self._openssl(
-            "req",
-            "-x509",
-            "-newkey",
-            "ec",
-            "-pkeyopt",
-            "ec_paramgen_curve:prime256v1",
-            "-nodes",
-            "-subj",
-            "/CN=test-ca",
-            "-days",
-            "30",
-            "-keyout",
-            "ca.key",
-            "-out",
-            "ca.crt",
-        )
-        self._openssl("ecparam", "-genkey", "-name", "prime256v1", "-noout", "-out", "accounts.key")
-        self._certificate(
+        pki = self.data / "pki"
+        self._authority = Authority(pki)
+        key = ["-genkey", "-name", "prime256v1", "-noout", "-out", pki / "accounts.key"]
+        openssl("ecparam", *key)
+        self._authority.issue(
             "apiserver",
             "/CN=kube-apiserver",
             "DNS:localhost,DNS:kubernetes.default.svc,IP:127.0.0.1,IP:10.0.0.1",
@@ -179,13 +121,12 @@ class Plane:
         with self._certificates:
             file = "user-" + "".join(c if c.isalnum() else "-" for c in name)
             subject = "".join(f"/O={group}" for group in groups) + f"/CN={name}"
-            self._certificate(file, subject)
-        pki = self.data / "pki"
+            certificate, key = self._authority.issue(file, subject)
         return self._write_kubeconfig(
             self.data / f"{file}.kubeconfig",
             {
-                "client-certificate-data": _base64(pki / f"{file}.crt"),
-                "client-key-data": _base64(pki / f"{file}.key"),
+                "client-certificate-data": _base64(certificate),
+                "client-key-data": _base64(key),
             },
         )
 

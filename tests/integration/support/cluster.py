@@ -19,6 +19,8 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+from certificates import Authority
+
 from support.command import BIN
 from support.processes import wait_until
 
@@ -54,19 +56,7 @@ def token(role):
 
 def make_certificates(folder, names="DNS:localhost"):
     """ca.crt, tls.crt and tls.key, the latter two for `names`."""
-
-    def openssl(*words):
-        command = ["openssl", *map(str, words)]
-        subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=30)
-
-    key = ("-newkey", "ed25519", "-nodes")
-    openssl("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.crt", "-subj", "/CN=job ca")
-    openssl("req", *key, "-keyout", "tls.key", "-out", "tls.csr", "-subj", "/CN=coordinator")
-    (folder / "names").write_text(f"subjectAltName={names}\n")
-    openssl(
-        *("x509", "-req", "-in", "tls.csr", "-CA", "ca.crt", "-CAkey", "ca.key"),
-        *("-CAcreateserial", "-days", "2", "-out", "tls.crt", "-extfile", "names"),
-    )
+    Authority(folder, "/CN=job ca").issue("tls", "/CN=coordinator", names)
 
 
 def make_bundle(folder):
