@@ -24,6 +24,7 @@
 #include "cli/run/launcher.h"
 #include "cli/run/preflight.h"
 #include "cli/run/progress_poller.h"
+#include "cli/run/progress_teller.h"
 #include "cli/run/run_folder.h"
 #include "coordinator/server.h"
 #include "coordinator/start/state_lock.h"
@@ -42,7 +43,6 @@ constexpr Duration kRoomDelay = seconds(2);  // while a node has no room to star
 // While there is no process to be had: between two attempts, and for all of them.
 constexpr Duration kProcessDelay = seconds(1);
 constexpr Duration kProcessLimit = seconds(60);
-constexpr size_t kMaxLine = 4000;  // bytes of one that the coordinator says
 
 std::string LastLine(const std::string& path) {
   std::ifstream in(path);
@@ -233,7 +233,7 @@ class LocalRun {
         const std::optional<json> last = LastWords();
         display_.Say(last && last->contains("error") ? (*last)["error"].get<std::string>()
                                                      : LastLine(launcher_->CoordinatorLog()));
-        return Finish(last_progress_ || crashes_ > 0 ? kExitFailed : kExitUsage);
+        return Finish(teller_.shown() || crashes_ > 0 ? kExitFailed : kExitUsage);
       }
       case CoordinatorExit::kNotPublished: {
         const std::optional<json> last = LastWords();
@@ -246,8 +246,8 @@ class LocalRun {
     if (draining_) return Finish(kExitSignal + stopped_by_);
     // Crashed, or the disk failed it: the next epoch goes on, as long as that brings the job
     // forward.
-    crashes_ = settled_ > settled_at_crash_ ? 1 : crashes_ + 1;
-    settled_at_crash_ = settled_;
+    crashes_ = teller_.succeeded() > succeeded_at_crash_ ? 1 : crashes_ + 1;
+    succeeded_at_crash_ = teller_.succeeded();
     if (crashes_ > job_.job.spec.coordinator.restart_limit) {
       display_.Say(fmt::format(
           "the coordinator ended {} times without a new result; its log: {}; last: {}", crashes_,
@@ -283,7 +283,8 @@ class LocalRun {
           fmt::format("node {} cannot start: {}", index, LastLine(launcher_->NodeLog(index))));
       return Finish(kExitFailed);
     }
-    if (++restarts_ > NodeRestartLimit(job_.job.spec, static_cast<int32_t>(nodes_.size()), lost_)) {
+    const auto nodes = static_cast<int32_t>(nodes_.size());
+    if (++restarts_ > NodeRestartLimit(job_.job.spec, nodes, teller_.lost())) {
       display_.Say(fmt::format("nodes ended {} times, the last was node {}; its log: {}", restarts_,
                                index, launcher_->NodeLog(index)));
       return Finish(kExitFailed);
@@ -310,39 +311,8 @@ class LocalRun {
 
   // --- progress
 
-  void Show(const json& progress) {
-    if (stopping_) return;
-    settled_ = progress["miniBatches"]["succeeded"].get<uint64_t>();
-    // Where none succeeds, it is not single mini-batches that end nodes.
-    if (settled_ > 0) lost_ = progress["miniBatches"]["lost"].get<int64_t>();
-    last_progress_ = progress;
-    Warn(progress);
-    Tell(progress, "columns", columns_told_);
-    Tell(progress, "leftOut", left_out_told_);
-    // Whole, once: the progress line is cut at the width of the terminal.
-    const std::string paused = progress["paused"];
-    if (paused != paused_ && !paused.empty()) {
-      display_.Say(fmt::format("paused: {}; the job goes on by itself as soon as it can",
-                               Printable(paused, 2000)));
-    }
-    paused_ = paused;
-    display_.Progress(ProgressLine(progress), clock_.Now());
-  }
-
-  // What the coordinator warns of, once.
-  void Warn(const json& progress) {
-    const std::string warning = progress.value("warning", "");
-    if (warning == warning_) return;
-    warning_ = warning;
-    if (!warning.empty()) display_.Say("warning: " + warning);
-  }
-
-  // Each line once: how the columns of inputs are read, which names in them are no data.
-  void Tell(const json& progress, const char* member, size_t& told) {
-    const json lines = progress.value(member, json::array());
-    for (; told < lines.size(); ++told) {
-      display_.Say(Printable(lines[told].get<std::string>(), kMaxLine));
-    }
+  void Show(json progress) {
+    if (!stopping_) teller_.Show(std::move(progress), clock_.Now());
   }
 
   // --- the end
@@ -411,38 +381,32 @@ class LocalRun {
     return last;
   }
 
-  // The coordinator's last words, or what it said before.
+  // How far the job was, from the coordinator's last words; none if it had no time for them.
   std::optional<json> LastProgress() const {
     const std::optional<json> words = LastWords();
-    return words && words->contains("progress") ? (*words)["progress"] : last_progress_;
+    if (!words || !words->contains("progress")) return std::nullopt;
+    return (*words)["progress"];
   }
 
   int StatusOfSuccess() const {
-    const std::optional<json> last = LastProgress();
+    std::optional<json> last = LastProgress();
+    if (!last) last = teller_.shown();
     return last && LostUnallowed(*last) && !request_.allow_failures ? kExitLosses : kExitOk;
   }
 
   void Summarize() {
-    std::optional<json> last = LastProgress();
-    if (!last || !last->contains("miniBatches")) {
-      display_.Say("Stopped before anything was planned");
-      return;
-    }
-    Warn(*last);  // a job may end before its first progress is heard of
-    Tell(*last, "leftOut", left_out_told_);
     const std::string& logs = job_.layout.log_folder;
     const char* const lost =
         job_.job.spec.isolate_failures ? "/dead-letter.jsonl" : "/failures.jsonl";
-    std::string text = Summary(*last, {logs, logs + lost, next_.resume, next_.retry_failed},
-                               clock_.Now() - started_);
-    while (!text.empty() && text.back() == '\n') text.pop_back();
-    display_.Say(text);
+    teller_.Summarize(LastProgress(), {logs, logs + lost, next_.resume, next_.retry_failed},
+                      clock_.Now() - started_);
   }
 
   const LocalJob& job_;
   const RunRequest& request_;
   const NextCommands& next_;
   Display display_;
+  ProgressTeller teller_{display_};
   SystemClock clock_;
   Instant started_;
   EventLoop loop_;
@@ -454,22 +418,15 @@ class LocalRun {
   std::unique_ptr<RestClient> client_;  // until the poller has it
   pid_t coordinator_ = 0;
   std::vector<Node> nodes_;
-  uint64_t settled_ = 0;
-  uint64_t settled_at_crash_ = 0;
+  uint64_t succeeded_at_crash_ = 0;  // mini-batches
   int crashes_ = 0;
   int restarts_ = 0;
-  int64_t lost_ = 0;  // mini-batches that failed because they ended their nodes
   bool draining_ = false;
   int stopped_by_ = SIGINT;  // the signal that drains
   bool stopping_ = false;
   bool stopped_ = false;
   int exit_ = kExitFailed;
-  bool finished_ = false;  // a node was told of the verdict
-  std::optional<json> last_progress_;
-  std::string paused_;       // as the last progress said it
-  std::string warning_;      // likewise
-  size_t columns_told_ = 0;  // lines of it
-  size_t left_out_told_ = 0;
+  bool finished_ = false;                   // a node was told of the verdict
   std::string no_room_;                     // why a node could not start the last time
   std::unique_ptr<ProgressPoller> poller_;  // the last member: it posts to the loop
 };
