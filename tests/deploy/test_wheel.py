@@ -70,6 +70,10 @@ def test_install_run_and_uninstall(wheel, tmp_path):
         assert rows == f"{python}\n" * 3
     modules = "import azureml_user.parallel_run, parallelrun.worker"
     render.run([python, "-c", modules], env=plain())
+    # Tests of scripts too, by the command that lies beside the package.
+    test = f"import parallelrun.testing as t; print(t.run_script({str(tmp_path / 'score.py')!r}, "
+    test += f"{str(tmp_path / 'texts')!r}).rows)"
+    assert render.run([python, "-c", test], env=plain()) == f"{[str(python)] * 3}\n"
 
     render.run([python, *PIP, "uninstall", "--yes", "parallelrun"], env=plain())
     assert files_of(environment) == before

@@ -21,6 +21,7 @@ PAGES = {
     "README.md": ["images/0.png", "images/1.png", "images/2.png"],
     "docs/getting-started.md": [],
     "docs/formats.md": [],
+    "docs/testing-scripts.md": [],
 }
 DOCUMENTS = sorted(
     path.relative_to(ROOT).as_posix()
@@ -38,10 +39,17 @@ def test_the_commands_of_a_page(page, work):
         path.write_bytes(bytes(100))
     # The programs under test, then the interpreter of the tests, which has pandas.
     path = f"{BIN}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    # The package stands beside them, as the wheel installs it.
+    environment = {
+        **work.environment,
+        "PATH": path,
+        "PYTHONPATH": str(ROOT / "worker-image/python"),
+        "PYTEST_ADDOPTS": f"--basetemp={work.root}/pytest",
+    }
     steps = steps_of(page)
     assert any(step.kind == "sh" for step in steps)
     for step in steps:
-        run_step(step, page, folder, {**work.environment, "PATH": path})
+        run_step(step, page, folder, environment)
         expect_nothing_running()
 
 
