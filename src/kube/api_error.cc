@@ -88,11 +88,53 @@ std::string WithoutStructures(std::string text) {
   return text;
 }
 
+// What a value is that JSON calls `found`, such as "bool" or "number 1.5".
+std::string WordsOfValue(std::string_view found) {
+  constexpr std::string_view kNumber = "number ";
+  if (found == "string") return "text";
+  if (found == "number") return "a number";
+  if (found == "bool") return "true or false";
+  if (found == "array") return "a list";
+  if (found == "object") return "an object";
+  return std::string(found.starts_with(kNumber) ? found.substr(kNumber.size()) : found);
+}
+
+std::string WordsOfGoType(std::string_view type) {
+  if (type == "string") return "text";
+  if (type == "bool") return "true or false";
+  if (type.starts_with("int") || type.starts_with("uint")) return "a whole number";
+  if (type.starts_with("float")) return "a number";
+  return type.starts_with("[]") ? "a list" : "an object";
+}
+
+// Of a value of the wrong type the server tells what Go's decoder told it:
+// "json: cannot unmarshal bool into Go struct field PodSpec.spec.nodeSelector of type string".
+std::string WithoutGoFields(std::string text) {
+  constexpr std::string_view kBefore = "json: cannot unmarshal ";
+  constexpr std::string_view kInto = " into Go struct field ";
+  constexpr std::string_view kType = " of type ";
+  const size_t begin = text.find(kBefore);
+  const size_t into = text.find(kInto, begin);  // of npos, npos
+  const size_t type = text.find(kType, into);
+  if (type == std::string::npos) return text;
+  // The field's path follows the name of the structure that it is in.
+  const size_t dot = text.find('.', into);
+  if (dot > type) return text;
+  const std::string_view all = text;
+  const size_t found = begin + kBefore.size();
+  const size_t after = type + kType.size();
+  const size_t end = std::min(text.find_first_of(" ,;", after), text.size());
+  const std::string words = std::string(all.substr(dot + 1, type - dot - 1)) + ": " +
+                            WordsOfGoType(all.substr(after, end - after)) + " belongs here, not " +
+                            WordsOfValue(all.substr(found, into - found));
+  return text.replace(begin, end - begin, words);
+}
+
 void TakeStatus(const nlohmann::json& body, ApiError& error) {
   if (TextAt(body, "/kind") != "Status") return;
   if (const std::string reason = TextAt(body, "/reason"); !reason.empty()) error.reason = reason;
   if (const std::string text = TextAt(body, "/message"); !text.empty()) {
-    error.message = WithoutStructures(text);
+    error.message = WithoutGoFields(WithoutStructures(text));
   }
   const nlohmann::json::json_pointer place("/details/retryAfterSeconds");
   if (body.contains(place) && body.at(place).is_number_integer()) {

@@ -1,6 +1,8 @@
 """Jobs that the schema lets through but that cannot run yet: the reason and the mend stand in the
 status within 5 seconds, and the job starts by itself once it is mended."""
 
+import json
+
 from support.bad_specs import cases, job_of
 
 SOON = 5.0  # on a machine that is not busy with anything else: support.client.stalled
@@ -80,6 +82,12 @@ def test_pod_template_that_the_server_refuses(world):
 def test_pod_template_with_a_misspelt_field(world):
     world.submit(podTemplate={"spec": {"nodeSelektor": {"a": "b"}}})
     until_told(world, "nodeSelektor")
+
+
+def test_pod_template_with_a_field_of_the_wrong_type(world):
+    world.submit(podTemplate={"spec": {"nodeSelector": {"gpu": True}}})
+    until_told(world, "InvalidPodTemplate", "spec.nodeSelector: text belongs here, not true or")
+    assert "Go struct" not in json.dumps(world.status())
 
 
 def test_pod_security(world):

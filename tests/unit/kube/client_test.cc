@@ -1,6 +1,7 @@
 // The client against a server that says what the test wants.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <future>
 #include <mutex>
@@ -150,6 +151,36 @@ TEST(KubeApiError, WhatIsWrongIsSaidWithoutTheStructureThatItIsIn) {
   EXPECT_EQ(message(R"(spec: Invalid value: {"a":{"b":1}}: may not change)"),
             "create: spec: may not change (Invalid)");
   EXPECT_EQ(message("spec: Invalid value: x{y"), "create: spec: Invalid value: x{y (Invalid)");
+}
+
+TEST(KubeApiError, AFieldOfTheWrongTypeIsNamedInWords) {
+  const auto message = [](const std::string& said) {
+    return ApiErrorOfStatus({{"kind", "Status"}, {"code", 400}, {"message", said}}, "create")
+        .message;
+  };
+  const std::string pod = R"(Pod in version "v1" cannot be handled as a Pod: )";
+  const std::vector<std::array<std::string, 3>> cases = {
+      {"bool", "PodSpec.spec.nodeSelector of type string",
+       "spec.nodeSelector: text belongs here, not true or false"},
+      {"string", "PodSpec.spec.activeDeadlineSeconds of type int64",
+       "spec.activeDeadlineSeconds: a whole number belongs here, not text"},
+      {"number 1.5", "PodSpec.spec.priority of type int32",
+       "spec.priority: a whole number belongs here, not 1.5"},
+      {"object", "PodSpec.spec.tolerations of type []v1.Toleration",
+       "spec.tolerations: a list belongs here, not an object"},
+      {"array", "PodSpec.spec.affinity of type v1.Affinity",
+       "spec.affinity: an object belongs here, not a list"},
+      {"number", "Container.spec.containers.tty of type bool",
+       "spec.containers.tty: true or false belongs here, not a number"}};
+  for (const auto& [found, field, told] : cases) {
+    EXPECT_EQ(message(pod + "json: cannot unmarshal " + found + " into Go struct field " + field),
+              "create: " + pod + told + " (BadRequest)");
+  }
+  for (const char* other : {"json: cannot unmarshal string into Go struct field",
+                            "json: cannot unmarshal string into Go struct field a of type int",
+                            "json: cannot unmarshal string into Go value of type int"}) {
+    EXPECT_EQ(message(other), "create: " + std::string(other) + " (BadRequest)");
+  }
 }
 
 TEST_F(KubeServer, ACallWithoutANameIsNotSent) {
