@@ -141,16 +141,25 @@ TEST_F(OperatorBuilders, AUsersProgramHasAHomeAndAnImageItMayWriteTo) {
 }
 
 TEST_F(OperatorBuilders, EveryObjectHasTheInstallationsLabelsAndOursWin) {
-  options.job_labels = {{"team", "vision"}, {"parallelrun.dev/job", "mine"}};
+  options.job_labels = {{"team", "vision"},
+                        {"parallelrun.dev/job", "mine"},
+                        {"app.kubernetes.io/name", "mine"},
+                        {"app.kubernetes.io/part-of", "mine"}};
   options.image_pull_secrets = {"pull", "mirror"};
   const BuildContext context = Context();
   for (const json& thing :
        {Worker(), Coordinator(), CoordinatorService(context, 1), CoordinatorNetworkPolicy(context),
         AccessSecret(context.identity, {}, options.job_labels),
         CodeSnapshot(context.identity, json::object(), options.job_labels)}) {
-    EXPECT_EQ(thing["metadata"]["labels"]["team"], "vision") << thing["kind"];
-    EXPECT_EQ(thing["metadata"]["labels"]["parallelrun.dev/job"], "digits") << thing["kind"];
+    const json& labels = thing["metadata"]["labels"];
+    EXPECT_EQ(labels["team"], "vision") << thing["kind"];
+    EXPECT_EQ(labels["parallelrun.dev/job"], "digits") << thing["kind"];
+    EXPECT_EQ(labels["app.kubernetes.io/name"], "parallelrun") << thing["kind"];
+    EXPECT_EQ(labels["app.kubernetes.io/instance"], "digits") << thing["kind"];
+    EXPECT_EQ(labels["app.kubernetes.io/part-of"], "parallelrun") << thing["kind"];
+    EXPECT_EQ(labels["app.kubernetes.io/managed-by"], "parallelrun") << thing["kind"];
   }
+  EXPECT_EQ(Coordinator()["metadata"]["labels"]["app.kubernetes.io/component"], "coordinator");
   EXPECT_EQ(Worker()["spec"]["imagePullSecrets"],
             json::parse(R"([{"name": "pull"}, {"name": "mirror"}])"));
 }

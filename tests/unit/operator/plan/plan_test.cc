@@ -407,6 +407,33 @@ TEST(OperatorPlan, ACoordinatorRestartedInItsPodIsToldAgain) {
   EXPECT_EQ(world.Did(Action::Kind::kControl), 1);
 }
 
+// A kubelet that has just been started may ask its probes a minute late.
+TEST(OperatorPlan, ACoordinatorThatReportsIsToldThoughItsPodIsNotReadyYet) {
+  const auto controls = [](PlanWorld& world) {
+    world.TurnIn(seconds(1));
+    return world.Did(Action::Kind::kControl);
+  };
+  PlanWorld world;
+  world.Turn();
+  world.StartAll();
+  PodDigest& coordinator = world.Pod("coordinator-1");
+  coordinator.ready = coordinator.main.ready = false;
+  EXPECT_EQ(controls(world), 0) << "nobody knows whether it serves";
+  world.Say(PlanWorld::Progress("Running", 1, 0, 100));
+  world.End(world.Pod("node-0-1"), 137, "OOMKilled");
+  EXPECT_EQ(controls(world), 1);
+  ASSERT_TRUE(world.view.acknowledged);
+  EXPECT_EQ(world.view.acknowledged->at("podEnds").size(), 1U);
+
+  // What the one before it reported says nothing about its successor.
+  coordinator.deletion = world.now;
+  world.Turn();
+  world.Start(world.Pod("coordinator-2"));
+  world.Pod("coordinator-2").ready = world.Pod("coordinator-2").main.ready = false;
+  world.done.clear();
+  EXPECT_EQ(controls(world), 0);
+}
+
 TEST(OperatorPlan, TheServiceFollowsTheCoordinatorsIncarnation) {
   PlanWorld world;
   world.RunJob();
