@@ -89,13 +89,16 @@ def test_server_side_apply_twice_changes_nothing(plane, admin):
 
 def test_names(plane):
     table = plane.kubectl("api-resources", "--api-group=parallelrun.dev", "-o", "wide").stdout
-    assert table.split("\n")[1].split()[:5] == [
+    words = table.split("\n")[1].split()
+    assert words[:5] == [
         "parallelrunjobs",
         "prj",
         "parallelrun.dev/v1alpha1",
         "true",
         "ParallelRunJob",
     ]
+    # `kubectl get all` shows it, as it does a Job of Kubernetes.
+    assert words[-1] == "all,parallelrun"
 
 
 def test_every_field_is_explained(plane, admin):

@@ -26,6 +26,7 @@ VERDICTS = {
     "canceled": ("Failed", "Failed"),
     "complete": ("Current", "Current"),
     "complete-with-failures": ("Current", "Current"),  # the thresholds say what is a failure
+    "complete-shutdown-failed": ("Current", "Current"),  # every row is there
     "complete-and-changed": ("InProgress", "InProgress"),
 }
 

@@ -154,6 +154,21 @@ def test_conventions_of_dashboards(path):
         taken |= cells
 
 
+@pytest.mark.parametrize(
+    "path, shown",
+    [
+        ("operator", "process_cpu_seconds_total"),
+        ("operator", "process_resident_memory_bytes"),
+        ("jobs", "sum by (namespace) (rate(parallelrun_node_seconds_total"),
+        ("jobs", "sum by (namespace) (rate(parallelrun_gpu_seconds_total"),
+        ("jobs", "sum by (reason) (increase(parallelrun_node_restarts_total"),
+    ],
+)
+def test_the_dashboards_show_what_jobs_cost_and_why_nodes_fail(path, shown):
+    (file,) = (file for file in DASHBOARDS if file.stem == path)
+    assert any(shown in query for query in queries(file))
+
+
 def test_links_between_dashboards():
     known = {json.loads(path.read_text())["uid"] for path in DASHBOARDS}
     assert len(known) == len(DASHBOARDS)
