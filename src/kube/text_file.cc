@@ -2,9 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <memory>
+#include "base/small_file.h"
 
 namespace parallelrun::kube {
 namespace {
@@ -14,18 +12,10 @@ constexpr size_t kMaxFile = size_t{4} * 1024 * 1024;
 }  // namespace
 
 Result<std::string> ReadTextFile(const std::string& path) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "re"), std::fclose);
-  if (!file) return ErrnoError(errno, "read " + path);
-  std::string text;
-  char buffer[8192];
-  while (text.size() <= kMaxFile) {
-    const size_t n = std::fread(buffer, 1, sizeof(buffer), file.get());
-    if (n == 0) break;
-    text.append(buffer, n);
+  Result<std::string> text = ReadSmallFile(path, kMaxFile);
+  if (text.ok() && Trimmed(*text).empty()) {
+    return Error{Code::kInvalid, "read " + path + ": it is empty"};
   }
-  if (std::ferror(file.get()) != 0) return ErrnoError(errno, "read " + path);
-  if (text.size() > kMaxFile) return Error{Code::kInvalid, "read " + path + ": more than 4 MiB"};
-  if (Trimmed(text).empty()) return Error{Code::kInvalid, "read " + path + ": it is empty"};
   return text;
 }
 

@@ -74,7 +74,7 @@ Result<SessionKeys> Fetch(const Keys& keys, const FetchOptions&) {
 }
 
 Result<SessionKeys> Fetch(const WebIdentity& identity, const FetchOptions& options) {
-  const Result<std::string> token = ReadSmallFile(identity.token_file);
+  const Result<std::string> token = ReadTrimmed(identity.token_file);
   if (!token.ok()) return token.error();
   Result<std::unique_ptr<Giver>> sts = Giver::Make(identity.endpoint, options);
   if (!sts.ok()) return sts.error();
@@ -99,7 +99,7 @@ Result<SessionKeys> Fetch(const WebIdentity& identity, const FetchOptions& optio
 Result<SessionKeys> Fetch(const ContainerEndpoint& container, const FetchOptions& options) {
   std::string token = container.token;
   if (!container.token_file.empty()) {
-    Result<std::string> read = ReadSmallFile(container.token_file);
+    Result<std::string> read = ReadTrimmed(container.token_file);
     if (!read.ok()) return read.error();
     token = std::move(*read);
   }

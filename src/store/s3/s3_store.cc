@@ -154,7 +154,7 @@ Result<std::unique_ptr<store::Store>> MakeStore(const StoreOptions& options,
   bucket.clock = clock;
   bucket.stop = options.stop;
   if (const std::string file = around.Variable("AWS_CA_BUNDLE"); !file.empty()) {
-    Result<std::string> pem = ReadSmallFile(file);
+    Result<std::string> pem = ReadTrimmed(file);
     if (!pem.ok()) return pem.error().With("AWS_CA_BUNDLE");
     bucket.ca_pem = std::move(*pem);
   }

@@ -1,21 +1,17 @@
 #include "store/s3/surroundings.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <cstdlib>
 #include <utility>
 
-#include "base/escape.h"
-#include "base/fd.h"
+#include "base/small_file.h"
 
 namespace parallelrun::s3 {
 namespace {
 
 constexpr size_t kMostFile = 1024 * 1024;
-constexpr size_t kShown = 300;
 constexpr std::string_view kBlank = " \t\r\n";
 
 constexpr std::array kVariables{"AWS_ACCESS_KEY_ID",
@@ -59,7 +55,7 @@ std::string SectionName(std::string_view line, bool config) {
 }
 
 Result<Profiles> ReadProfiles(const std::string& path, bool config) {
-  const Result<std::string> text = ReadSmallFile(path);
+  const Result<std::string> text = ReadTrimmed(path);
   if (!text.ok() && text.error().code == Code::kNotFound) return Profiles();
   if (!text.ok()) return text.error();
   return ParseProfiles(*text, config);
@@ -127,21 +123,11 @@ Profiles Merged(const Profiles& config, const Profiles& credentials) {
   return merged;
 }
 
-Result<std::string> ReadSmallFile(const std::string& path) {
-  const std::string what = "read " + Printable(path, kShown);
-  const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a pipe must not hold us
-  if (!fd.ok()) return ErrnoError(errno, what);
-  std::string text(kMostFile + 1, '\0');
-  size_t have = 0;
-  while (have < text.size()) {
-    const ssize_t n = read(fd.get(), text.data() + have, text.size() - have);
-    if (n < 0) return ErrnoError(errno, what);
-    if (n == 0) break;
-    have += static_cast<size_t>(n);
-  }
-  if (have > kMostFile) return Error{Code::kInvalid, what + ": it is larger than 1 MiB"};
-  text.resize(have);
-  return std::string(Trimmed(text));
+Result<std::string> ReadTrimmed(const std::string& path) {
+  const Result<std::string> text =
+      ReadSmallFile(path, kMostFile, O_NONBLOCK);  // a pipe must not hold us
+  if (!text.ok()) return text.error();
+  return std::string(Trimmed(*text));
 }
 
 Result<Surroundings> ReadSurroundings() {

@@ -43,6 +43,6 @@ Profiles Merged(const Profiles& config, const Profiles& credentials);
 Result<Surroundings> ReadSurroundings();
 
 // A small text file, without white space at its ends. kInvalid: it is larger than 1 MiB.
-Result<std::string> ReadSmallFile(const std::string& path);
+Result<std::string> ReadTrimmed(const std::string& path);
 
 }  // namespace parallelrun::s3

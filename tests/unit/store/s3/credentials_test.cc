@@ -210,10 +210,10 @@ TEST_F(S3CredentialsTest, ATokenWithALineBreakIsNotSent) {
 }
 
 TEST_F(S3CredentialsTest, FilesAreReadWithinABound) {
-  EXPECT_EQ(*ReadSmallFile(File(" \na b\r\n")), "a b");
-  EXPECT_EQ(ReadSmallFile(File(std::string(2'000'000, 'a'))).error().code, Code::kInvalid);
-  EXPECT_EQ(ReadSmallFile(folder_ / "none").error().code, Code::kNotFound);
-  EXPECT_FALSE(ReadSmallFile(folder_).ok());
+  EXPECT_EQ(*ReadTrimmed(File(" \na b\r\n")), "a b");
+  EXPECT_EQ(ReadTrimmed(File(std::string(2'000'000, 'a'))).error().code, Code::kInvalid);
+  EXPECT_EQ(ReadTrimmed(folder_ / "none").error().code, Code::kNotFound);
+  EXPECT_FALSE(ReadTrimmed(folder_).ok());
 }
 
 }  // namespace

@@ -1,0 +1,20 @@
+// Small files, read whole: a bound before the bytes. Blocking; thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "base/error.h"
+
+namespace parallelrun {
+
+// All of a file that lies on this machine, or that whoever starts a program names; what the
+// coordinator keeps is read through `Files`. kInvalid: it has more than `limit` bytes. `flags` are
+// more of open(2): without O_NONBLOCK a pipe is waited for until it ends. Messages name the path.
+Result<std::string> ReadSmallFile(const std::string& path, size_t limit, int flags = 0);
+
+// Of an open descriptor, from where it stands: the first `most` bytes, or as many as there are.
+// `name` is for messages.
+Result<std::string> ReadBegin(int fd, size_t most, const std::string& name);
+
+}  // namespace parallelrun
