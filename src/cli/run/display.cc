@@ -73,6 +73,11 @@ std::string StartFailures(const json& progress) {
                      Printable(failures.value("message", ""), kMessageBytes));
 }
 
+std::string WhereTheyAre(const Leads& leads) {
+  return fmt::format("To see them: less {}\nGrouped by error: parallelrun failures {}\n",
+                     ForShell(leads.lost), ForShell(leads.logs));
+}
+
 // What failed in a job that did, by name; "" for nothing.
 std::string Failures(const json& progress, const Leads& leads) {
   const json names = progress.value("firstFailed", json::array());
@@ -81,7 +86,7 @@ std::string Failures(const json& progress, const Leads& leads) {
   for (const json& name : names) {
     text += fmt::format("  {}\n", Printable(name.get<std::string>(), kMessageBytes));
   }
-  return text + fmt::format("To see them: less {}\n", ForShell(leads.lost));
+  return text + WhereTheyAre(leads);
 }
 
 // What was lost, and what to do about it; "" for nothing.
@@ -97,7 +102,7 @@ std::string Losses(const json& progress, const Leads& leads) {
   for (const json& name : names) {
     text += fmt::format("  {}\n", Printable(name.get<std::string>(), kMessageBytes));
   }
-  text += fmt::format("To see them: less {}\n", ForShell(leads.lost));
+  text += WhereTheyAre(leads);
   if (items > without + skipped) text += fmt::format("To retry them: {}\n", leads.retry_failed);
   if (without > 0) {
     text +=

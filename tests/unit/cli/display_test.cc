@@ -100,6 +100,7 @@ TEST(DisplayTest, LossesAreNamedWithWhatToDo) {
       << text;
   for (const char* line :
        {"\n  /in/a\\x1b.png\n  /in/b.png\n", "\nTo see them: less '/out/my logs/report.csv'\n",
+        "\nGrouped by error: parallelrun failures /out/logs\n",
         "\nTo retry them: parallelrun run job.yaml --retry-failed\n", "shortReturn: Fail",
         "--allow-failures"}) {
     EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
@@ -152,7 +153,7 @@ TEST(DisplayTest, WhatFailedIsNamed) {
   for (const char* line :
        {"first in mini-batch 7 (/in/a\\x1b.png and 9 more), node 0, process001; see /out/logs/user",
         "\nFailed, to begin with:\n  /in/a\\x1b.png\nTo see them: less '/out/my "
-        "logs/report.csv'\n"}) {
+        "logs/report.csv'\nGrouped by error: parallelrun failures /out/logs\n"}) {
     EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
   }
   progress["errors"][0]["log"] = "";
