@@ -130,7 +130,7 @@ Status CheckServedSchema(kube::Client& client) {
   return Error{
       Code::kStale,
       fmt::format("the CustomResourceDefinition in the cluster is older than this operator "
-                  "({}): it lacks {} field{}: {}{}. Mend: {}",
+                  "({}): it lacks {} field{}: {}{}. To fix it: {}",
                   kVersion, count, count == 1 ? "" : "s", fmt::join(missing, ", "),
                   count > kShown ? ", ..." : "", kMend)};
 }

@@ -125,7 +125,7 @@ void JudgeRestarts(Draft& draft) {
          fmt::format("the coordinator was restarted {} times without a new result, "
                      "coordinator.restartLimit is {}{}{}",
                      status.coordinator.fruitless, draft.spec.coordinator.restart_limit, last,
-                     draft.finalizing ? "; every result is kept: mend the output's folder, and a "
+                     draft.finalizing ? "; every result is kept: fix the output's folder, and a "
                                         "job with output.ifExists: Resume publishes them"
                                       : ""));
   }

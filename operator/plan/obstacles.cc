@@ -151,7 +151,7 @@ void AddFailure(Draft& draft, const ApplyFailure& failure) {
   if (failure.status == 403) return add(57, "Forbidden", false);
   if (failure.status == 422 || failure.status == 400) {
     return add(59, pod ? "InvalidPodTemplate" : "Refused", true,
-               pod ? ": mend podTemplate, resources or volumes" : "");
+               pod ? ": fix podTemplate, resources or volumes" : "");
   }
   add(12, "ApplyFailed", false);
 }

@@ -161,7 +161,7 @@ void Attempts::Lost(uint32_t node, const LeaseName& name) {
   const std::string items = ItemsOfLost(name.id);
   const std::string message = fmt::format(
       "mini-batch {}{} ended its node: {} times a node died that ran it or held nothing else; look "
-      "for what ends the whole node, such as memory, mend it, and try again what failed",
+      "for what ends the whole node, such as memory, fix it, and try again what failed",
       MiniBatchText(name.id), items.empty() ? "" : " (" + items + ")", losses);
   // Without the lease's fence: nobody reported this, so that no later report is a repeat of it.
   FailedRecord failed;

@@ -10,7 +10,7 @@ namespace {
 // Agents have the processes write them when they hear of the verdict.
 constexpr char kStacks[] =
     "where each process is in Python stands at the end of its log, "
-    "user/stderr/<node>/<process>.stderr.txt; mend that, or raise "
+    "user/stderr/<node>/<process>.stderr.txt; fix that, or raise "
     "spec.progressUpdateTimeoutSeconds";
 
 }  // namespace

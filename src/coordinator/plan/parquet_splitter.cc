@@ -20,7 +20,7 @@ constexpr size_t kTailSize = 8;  // length of the footer and the magic
 constexpr uint32_t kMostFooter = 256 * 1024 * 1024;
 
 Error Bad(const std::string& path, std::string_view why) {
-  return {Code::kInvalid, fmt::format("{} cannot be read as Parquet: {}; mend it, or name it in "
+  return {Code::kInvalid, fmt::format("{} cannot be read as Parquet: {}; fix it, or name it in "
                                       "inputs[].exclude",
                                       Printable(path, 4096), why)};
 }

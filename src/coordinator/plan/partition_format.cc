@@ -184,7 +184,7 @@ Result<std::string> PathContext::Of(std::string_view path) const {
   const auto values = format_->Match(path);
   if (!values) {
     return Error{Code::kInvalid,
-                 fmt::format("the file {} does not match partitionFormat {}; mend the format, "
+                 fmt::format("the file {} does not match partitionFormat {}; fix the format, "
                              "narrow pattern, or name the file in exclude",
                              Printable(path, 4096), Printable(text_, 1024))};
   }
