@@ -21,7 +21,8 @@ Gate Gates::MayGet(uint32_t node, const Incarnation& incarnation, Instant arrive
   }
   if (availability_.awaits_nodes()) return Gate::kNotAllHeard;
   if (!nodes_.Expected(node)) return Gate::kNotExpected;
-  return nodes_.InForce(node, incarnation) ? Gate::kOpen : Gate::kNotInForce;
+  if (!nodes_.InForce(node, incarnation)) return Gate::kNotInForce;
+  return nodes_.Find(node)->offers_open ? Gate::kOffersOpen : Gate::kOpen;
 }
 
 }  // namespace parallelrun

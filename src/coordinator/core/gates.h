@@ -27,6 +27,7 @@ enum class Gate : uint8_t {
   kNotAllHeard,  // a node that was not heard of may be in run() since an earlier epoch
   kNotExpected,  // the job has fewer nodes now
   kNotInForce,   // the node has left, was replaced, or has registered again
+  kOffersOpen,   // it is at work on what it offers: it could be given that a second time
 };
 
 class Gates {

@@ -46,7 +46,8 @@ Nodes::Node& Nodes::Register(uint32_t index, const std::string& agent, uint64_t 
   node.processes = std::max(1U, processes);
   node.gave_up = false;
   node.silent = false;
-  node.no_room.clear();  // it tells anew
+  node.offers_open = false;  // whoever has registered offers all that it holds
+  node.no_room.clear();      // it tells anew
   node.ran_out.clear();
   node.incarnation = {epoch, ++last_incarnation_};
   ++node.registrations;

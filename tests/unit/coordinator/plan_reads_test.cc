@@ -20,7 +20,7 @@ class SlowChunks final : public ChunkSource {
   explicit SlowChunks(const Ledger& ledger) : ledger_(ledger) {}
   bool Ask(const Place& place) override {
     const bool there = std::find(there_.begin(), there_.end(), place) != there_.end();
-    if (!there) asked_.push_back(place);
+    if (!there) (quick_ ? there_ : asked_).push_back(place);
     return there;
   }
   Result<std::string> Take(const Place& place) override {
@@ -28,12 +28,15 @@ class SlowChunks final : public ChunkSource {
     return ledger_.Read(place);
   }
   void LetThrough() { there_ = std::exchange(asked_, {}); }
+  // From now on they are there when they are asked for a second time.
+  void Hurry() { quick_ = true; }
   bool asked() const { return !asked_.empty(); }
 
  private:
   const Ledger& ledger_;
   std::vector<Place> asked_;
   std::vector<Place> there_;
+  bool quick_ = false;
 };
 
 class PlanReads : public ::testing::Test {
@@ -137,6 +140,27 @@ TEST_F(PlanReads, ANodeIsHeardOnceItsOffersAreCompared) {
   EXPECT_THAT(h_.Send(0, request)->adopted, SizeIs(1));
   ASSERT_THAT(other->leased, SizeIs(1));
   EXPECT_EQ(other->leased[0].id, 1U);
+}
+
+// The chunk came behind the look for its offer and before the look for what to lease: it would be
+// given what it is at work on, and do it twice.
+TEST_F(PlanReads, ANodeIsGivenNothingWhileOneOfItsOffersIsOpen) {
+  h_.Plan(2);
+  const auto leased = h_.Send(0, h_.Request(h_.Join(0), 1, 1000));
+  Read();
+  ASSERT_THAT(leased->leased, SizeIs(1));
+  h_.Start();
+  ReadSlowly();
+  chunks_->Hurry();
+  ExchangeRequest request = h_.Request(h_.Join(0), 2);
+  request.offered.push_back({0, leased->leased[0].fence, leased->digests[0]});
+  const auto early = h_.Send(0, request);
+  EXPECT_THAT(early->adopted, IsEmpty());
+  EXPECT_THAT(early->leased, IsEmpty());
+  const auto again = h_.Send(0, request);
+  EXPECT_THAT(again->adopted, SizeIs(1));
+  ASSERT_THAT(again->leased, SizeIs(1));
+  EXPECT_EQ(again->leased[0].id, 1U);
 }
 
 TEST_F(PlanReads, AVerdictWaitsForTheNamesThatItSays) {

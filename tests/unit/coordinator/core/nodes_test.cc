@@ -148,5 +148,13 @@ TEST(Nodes, OneWithOpenOffersIsHeardOnceTheyWereCompared) {
   EXPECT_TRUE(nodes.AllHeard());
 }
 
+TEST(Nodes, OffersOfBeforeARegistrationAreNotWaitedFor) {
+  Nodes nodes(1);
+  nodes.Offered(nodes.Register(0, "a", 0, 1, 7, kMorning), false);
+  Nodes::Node& successor = nodes.Register(0, "b", 0, 1, 7, kMorning);
+  nodes.Hear(successor);
+  EXPECT_TRUE(nodes.AllHeard()) << "it holds nothing, and offers nothing";
+}
+
 }  // namespace
 }  // namespace parallelrun
