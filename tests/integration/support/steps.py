@@ -13,6 +13,15 @@ def note(name, *words):
     os.close(fd)
 
 
+def first(name):
+    """True for the first of all who ask, in any process; the others do something else."""
+    try:
+        os.close(os.open(os.path.join(FOLDER, name), os.O_CREAT | os.O_EXCL, 0o644))
+    except FileExistsError:
+        return False
+    return True
+
+
 def there(name):
     return os.path.exists(os.path.join(FOLDER, name))
 
