@@ -1,8 +1,8 @@
-#include "kube/base64.h"
+#include "base/base64.h"
 
 #include <openssl/evp.h>
 
-namespace parallelrun::kube {
+namespace parallelrun {
 
 std::string EncodeBase64(std::string_view bytes) {
   std::string out((bytes.size() + 2) / 3 * 4 + 1, '\0');  // with OpenSSL's final zero
@@ -32,4 +32,4 @@ std::optional<std::string> DecodeBase64(std::string_view text) {
   return out;
 }
 
-}  // namespace parallelrun::kube
+}  // namespace parallelrun
