@@ -5,9 +5,9 @@
 
 #include "base/time.h"
 
-namespace parallelrun::s3 {
+namespace parallelrun::store {
 
 // True when the time is over, false as soon as there is a stop.
 bool Pause(Duration time, const std::stop_token& stop);
 
-}  // namespace parallelrun::s3
+}  // namespace parallelrun::store

@@ -8,12 +8,12 @@
 
 #include "base/time.h"
 
-namespace parallelrun::s3 {
+namespace parallelrun::store {
 
 // What came of a request, as far as it matters here.
 enum class Outcome {
   kDone,
-  kThrottled,    // 429, 503, SlowDown: the server wants less
+  kThrottled,    // 429, 503: the server wants less
   kServerFault,  // 408, 500, 502, 504, and errors of theirs in an answer 200
   kBroken,       // no whole answer: refused, reset, cut, silent
   kClockSkew,    // our clock differs from the server's by more than it allows
@@ -22,8 +22,8 @@ enum class Outcome {
   kFinal,        // anything else: the same request would fail again
 };
 
-// Of an answer; `code` is that of its body, or empty. `knows_region`: it tells another region.
-Outcome OutcomeOf(int status, std::string_view code, bool knows_region);
+// What its status alone says of an answer.
+Outcome OutcomeOfStatus(int status);
 
 struct RetryLimits {
   int most = 10;  // requests in place of the first
@@ -52,4 +52,4 @@ std::optional<Duration> NextWait(Outcome outcome, Attempts& attempts, const Retr
 // The header Retry-After, when it is a number of seconds.
 std::optional<Duration> ParseRetryAfter(std::string_view value);
 
-}  // namespace parallelrun::s3
+}  // namespace parallelrun::store

@@ -1,43 +1,20 @@
-#include "store/s3/retry.h"
+#include "store/objects/retry.h"
 
 #include <gtest/gtest.h>
 
-namespace parallelrun::s3 {
+namespace parallelrun::store {
 namespace {
 
 constexpr uint64_t kMiddling = 50'000;  // microseconds, of the first bound of 100 ms
 
-TEST(S3Retry, WhatAnAnswerComesTo) {
-  EXPECT_EQ(OutcomeOf(200, "", false), Outcome::kDone);
-  EXPECT_EQ(OutcomeOf(206, "", true), Outcome::kDone);
-  EXPECT_EQ(OutcomeOf(200, "InternalError", false), Outcome::kServerFault);
-  EXPECT_EQ(OutcomeOf(200, "SlowDown", false), Outcome::kThrottled);
-  EXPECT_EQ(OutcomeOf(200, "Unheard", false), Outcome::kFinal);
-  for (const int status : {429, 503}) {
-    EXPECT_EQ(OutcomeOf(status, "", false), Outcome::kThrottled) << status;
-  }
-  for (const int status : {408, 500, 502, 504}) {
-    EXPECT_EQ(OutcomeOf(status, "", false), Outcome::kServerFault) << status;
-  }
-  for (const int status : {400, 401, 403, 404, 409, 412, 416, 501}) {
-    EXPECT_EQ(OutcomeOf(status, "", false), Outcome::kFinal) << status;
-  }
-  EXPECT_EQ(OutcomeOf(403, "RequestTimeTooSkewed", false), Outcome::kClockSkew);
-  EXPECT_EQ(OutcomeOf(400, "ExpiredToken", false), Outcome::kExpired);
-  EXPECT_EQ(OutcomeOf(400, "AuthorizationHeaderMalformed", true), Outcome::kWrongRegion);
-  EXPECT_EQ(OutcomeOf(301, "PermanentRedirect", true), Outcome::kWrongRegion);
-  EXPECT_EQ(OutcomeOf(301, "PermanentRedirect", false), Outcome::kFinal);
-  EXPECT_EQ(OutcomeOf(403, "AccessDenied", true), Outcome::kFinal);
-}
-
-TEST(S3Retry, WhatCannotGetBetterIsNotRepeated) {
+TEST(Retry, WhatCannotGetBetterIsNotRepeated) {
   Attempts attempts;
   EXPECT_FALSE(NextWait(Outcome::kFinal, attempts, {}, std::nullopt, 0));
   EXPECT_FALSE(NextWait(Outcome::kDone, attempts, {}, std::nullopt, 0));
   EXPECT_EQ(attempts.repeated, 0);
 }
 
-TEST(S3Retry, TheBoundOfAWaitDoublesUpToTheLongest) {
+TEST(Retry, TheBoundOfAWaitDoublesUpToTheLongest) {
   Attempts attempts;
   const RetryLimits limits{.most = 12, .in_all = seconds(10'000)};
   for (const int64_t bound : {100, 200, 400, 800, 1600, 3200, 6400, 12800, 15000, 15000}) {
@@ -49,7 +26,7 @@ TEST(S3Retry, TheBoundOfAWaitDoublesUpToTheLongest) {
   EXPECT_EQ(attempts.repeated, 10);
 }
 
-TEST(S3Retry, AWaitIsARandomPartOfItsBound) {
+TEST(Retry, AWaitIsARandomPartOfItsBound) {
   Attempts attempts;
   EXPECT_EQ(NextWait(Outcome::kServerFault, attempts, {}, std::nullopt, kMiddling),
             milliseconds(50));
@@ -61,7 +38,7 @@ TEST(S3Retry, AWaitIsARandomPartOfItsBound) {
   EXPECT_LE(*wait, milliseconds(100));
 }
 
-TEST(S3Retry, EndsAfterSoManyOrSoLong) {
+TEST(Retry, EndsAfterSoManyOrSoLong) {
   Attempts attempts;
   const RetryLimits limits{.most = 2};
   EXPECT_TRUE(NextWait(Outcome::kBroken, attempts, limits, std::nullopt, 0));
@@ -72,7 +49,7 @@ TEST(S3Retry, EndsAfterSoManyOrSoLong) {
   EXPECT_FALSE(NextWait(Outcome::kBroken, late, {}, std::nullopt, kMiddling));
 }
 
-TEST(S3Retry, TheServersOwnWordIsKeptToWithinTheLongest) {
+TEST(Retry, TheServersOwnWordIsKeptToWithinTheLongest) {
   Attempts attempts;
   EXPECT_EQ(NextWait(Outcome::kThrottled, attempts, {}, seconds(7), kMiddling), seconds(7));
   EXPECT_EQ(NextWait(Outcome::kThrottled, attempts, {}, seconds(100'000), 0), seconds(15));
@@ -84,7 +61,7 @@ TEST(S3Retry, TheServersOwnWordIsKeptToWithinTheLongest) {
   }
 }
 
-TEST(S3Retry, WhatWasMendedIsTriedOnceMoreAtOnce) {
+TEST(Retry, WhatWasMendedIsTriedOnceMoreAtOnce) {
   for (const Outcome outcome : {Outcome::kClockSkew, Outcome::kExpired, Outcome::kWrongRegion}) {
     Attempts attempts;
     EXPECT_EQ(NextWait(outcome, attempts, {}, std::nullopt, kMiddling), Duration{0});
@@ -99,4 +76,4 @@ TEST(S3Retry, WhatWasMendedIsTriedOnceMoreAtOnce) {
 }
 
 }  // namespace
-}  // namespace parallelrun::s3
+}  // namespace parallelrun::store

@@ -1,9 +1,9 @@
-#include "store/s3/pause.h"
+#include "store/objects/pause.h"
 
 #include <condition_variable>
 #include <mutex>
 
-namespace parallelrun::s3 {
+namespace parallelrun::store {
 
 bool Pause(Duration time, const std::stop_token& stop) {
   std::mutex mutex;
@@ -13,4 +13,4 @@ bool Pause(Duration time, const std::stop_token& stop) {
   return !stop.stop_requested();
 }
 
-}  // namespace parallelrun::s3
+}  // namespace parallelrun::store

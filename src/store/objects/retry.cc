@@ -1,24 +1,11 @@
-#include "store/s3/retry.h"
+#include "store/objects/retry.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <utility>
 
-namespace parallelrun::s3 {
+namespace parallelrun::store {
 namespace {
-
-template <size_t N>
-bool IsOneOf(std::string_view code, const std::array<std::string_view, N>& codes) {
-  return std::find(codes.begin(), codes.end(), code) != codes.end();
-}
-
-constexpr std::array<std::string_view, 7> kThrottling{
-    "SlowDown",        "Throttling",       "ThrottlingException",   "RequestLimitExceeded",
-    "TooManyRequests", "RequestThrottled", "BandwidthLimitExceeded"};
-constexpr std::array<std::string_view, 3> kExpiry{"ExpiredToken", "ExpiredTokenException",
-                                                  "TokenRefreshRequired"};
-constexpr std::array<std::string_view, 2> kFaults{"InternalError", "RequestTimeout"};
 
 // Doubled as often as there were requests, but never above the longest: no shift can overflow.
 Duration Bound(const RetryLimits& limits, int repeated) {
@@ -35,12 +22,8 @@ std::optional<Duration> AtOnce(bool& mended) {
 
 }  // namespace
 
-Outcome OutcomeOf(int status, std::string_view code, bool knows_region) {
-  if (status / 100 == 2 && code.empty()) return Outcome::kDone;
-  if (IsOneOf(code, kThrottling)) return Outcome::kThrottled;
-  if (IsOneOf(code, kFaults)) return Outcome::kServerFault;
-  if (code == "RequestTimeTooSkewed") return Outcome::kClockSkew;
-  if (IsOneOf(code, kExpiry)) return Outcome::kExpired;
+Outcome OutcomeOfStatus(int status) {
+  if (status / 100 == 2) return Outcome::kDone;
   switch (status) {
     case 429:
     case 503: return Outcome::kThrottled;
@@ -48,9 +31,6 @@ Outcome OutcomeOf(int status, std::string_view code, bool knows_region) {
     case 500:
     case 502:
     case 504: return Outcome::kServerFault;
-    case 301:
-    case 307:
-    case 400: return knows_region ? Outcome::kWrongRegion : Outcome::kFinal;
     default: return Outcome::kFinal;
   }
 }
@@ -85,4 +65,4 @@ std::optional<Duration> ParseRetryAfter(std::string_view value) {
   return seconds(count);
 }
 
-}  // namespace parallelrun::s3
+}  // namespace parallelrun::store
