@@ -1,4 +1,4 @@
-#include "job/records.h"
+#include "job/record_codec.h"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -6,7 +6,7 @@
 
 #include "base/bytes.h"
 
-namespace parallelrun {
+namespace parallelrun::job {
 namespace {
 
 constexpr size_t kPrefixSize = 5;                                // type and length
@@ -333,4 +333,4 @@ Result<DecodedRecord> DecodeRecord(std::string_view& bytes) {
   return decoded;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

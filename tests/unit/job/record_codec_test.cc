@@ -1,4 +1,4 @@
-#include "job/records.h"
+#include "job/record_codec.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "tests/support/encoded.h"
 #include "tests/support/file_version.h"
 
-namespace parallelrun {
+namespace parallelrun::job {
 namespace {
 
 using namespace std::string_literals;
@@ -457,4 +457,4 @@ TEST(RecordsTest, ChunksCountTheirItems) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::job
