@@ -1,7 +1,5 @@
-// Closing: what becomes of the shutdown() of this node's processes, and whether the coordinator has
-// asked for it: then nothing more is begun here, the processes are asked to stop, and the agent
-// stays until the job is over. Only processes whose script has a shutdown() are known here. Pure;
-// not thread-safe.
+// Shutdowns: what becomes of the shutdown() of this node's processes. Only those whose script has
+// one are known here. Pure; not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +15,13 @@ namespace parallelrun::agent {
 
 // How a shutdown() ended, as the coordinator is told.
 struct ShutdownEnd {
-  ProcessEvent::Kind kind = ProcessEvent::Kind::kClosed;
+  job::ProcessEvent::Kind kind = job::ProcessEvent::Kind::kClosed;
   std::string message{};
   std::string log{};
 };
 
-class Closing {
+class Shutdowns {
  public:
-  // The coordinator asks for it. False when it was asked for before.
-  bool Begin(Instant now);
-  // A new coordinator is there, which may need processes after all. It asks again if it does not.
-  void Forget() { begun_.reset(); }
-  bool begun() const { return begun_.has_value(); }
-  // Whoever still works or stops is killed, `limit` after the beginning.
-  Instant Deadline(Duration limit) const { return *begun_ + limit; }
-
   // The process is ready, and its script has a shutdown().
   void Owes(uint32_t process) { owing_.try_emplace(process); }
   bool owes(uint32_t process) const { return owing_.contains(process); }
@@ -46,7 +36,6 @@ class Closing {
                                     std::optional<Duration> cut_off, Duration timeout);
 
  private:
-  std::optional<Instant> begun_;
   std::map<uint32_t, std::optional<ShutdownEnd>> owing_;  // and how it ended, once it has
 };
 
