@@ -10,7 +10,7 @@
 #include "operator/builders/objects.h"
 #include "operator/resources.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
 
 using kube::ApiError;
@@ -28,7 +28,7 @@ bool CreatesPod(const Action& action) {
 ApiError Taken(const std::string& target) {
   ApiError error;
   error.status = 409;
-  error.reason = "NameTaken";
+  error.reason = reasons::Reason("NameTaken");
   error.message =
       target + " exists and does not belong to this job: delete it, or give the job another name";
   error.code = Code::kExists;
@@ -40,6 +40,7 @@ std::optional<FactKind> FactKindOf(const std::string& plural) {
   if (plural == kConfigMaps.plural) return FactKind::kConfigMap;
   if (plural == kSecrets.plural) return FactKind::kSecret;
   if (plural == kServices.plural) return FactKind::kService;
+  if (plural == kClaims.plural) return FactKind::kClaim;
   if (plural == kNetworkPolicies.plural) return FactKind::kNetworkPolicy;
   return std::nullopt;
 }
@@ -47,7 +48,7 @@ std::optional<FactKind> FactKindOf(const std::string& plural) {
 // All that can change in the access Secret of one job: the spec follows from its generation. It is
 // made again only when this is another text, for a job of many nodes has many tokens.
 std::string MadeOf(const JobCredentials& credentials, const AccessContent& access) {
-  const JobMetadata& metadata = access.job.metadata;
+  const api::JobMetadata& metadata = access.job.metadata;
   return json{metadata.generation,
               metadata.labels,
               metadata.annotations,
@@ -63,7 +64,6 @@ std::string MadeOf(const JobCredentials& credentials, const AccessContent& acces
 ApiError Internal(const std::string& message) {
   ApiError error;
   error.status = 500;
-  error.reason = "InternalError";
   error.message = message;
   return error;
 }
@@ -297,9 +297,10 @@ void Applier::Note(const Action& action, Done done, Applied& applied) const {
   spdlog::warn("{} ({}): {}", target, action.reason, error.message);
   const bool passing = error.Transient() || error.AlreadyExists();
   if (passing) applied.again = true;
-  const std::string reason = error.NamespaceTerminating() ? kNamespaceTerminating : error.reason;
+  const std::string reason =
+      error.NamespaceTerminating() ? std::string(kNamespaceTerminating) : error.reason;
   (passing ? applied.passing : applied.refused)
       .push_back({target, error.status, reason, error.message, clock_->WallNow()});
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

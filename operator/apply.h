@@ -18,7 +18,7 @@
 #include "operator/observed.h"
 #include "operator/plan/plan.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 
 // What is remembered of a job from one plan to the next. One reconcile at a time.
 struct ApplyState {
@@ -76,4 +76,4 @@ class Applier {
 
 JobIdentity IdentityOf(const ObservedJob& job);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

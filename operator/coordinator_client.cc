@@ -6,10 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/escape.h"
+#include "base/json.h"
 #include "base/random.h"
 #include "kube/resource.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
 
 using nlohmann::json;
@@ -22,20 +23,15 @@ Duration Jittered(Duration period) {
   return period * 8 / 10 + period * static_cast<int64_t>(RandomU64() % 401) / 1000;
 }
 
-Result<std::unique_ptr<RestClient>> MakeClient(const CoordinatorAddress& address) {
-  RestClientOptions options;
+Result<std::unique_ptr<rest::RestClient>> MakeClient(const CoordinatorAddress& address) {
+  rest::RestClientOptions options;
   options.base_url = address.url;
   options.token = [token = address.token] { return token; };
   options.ca_pem = address.ca_pem;
   options.verify_host = address.server_name;
   options.user_agent = "parallelrun-operator";
   options.max_response_bytes = kMaxAnswer;
-  return RestClient::Make(std::move(options));
-}
-
-int64_t Generation(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number_integer() ? found->get<int64_t>() : 0;
+  return rest::RestClient::Make(std::move(options));
 }
 
 }  // namespace
@@ -43,7 +39,7 @@ int64_t Generation(const json& object, const char* key) {
 struct CoordinatorPool::Entry {
   std::string job;
   CoordinatorAddress address;
-  std::shared_ptr<RestClient> client;  // made by the first call, off the caller's thread
+  std::shared_ptr<rest::RestClient> client;  // made by the first call, off the caller's thread
   CoordinatorAnswer answer;
   std::string significant;
   std::string control;  // to be sent; "" for nothing
@@ -73,16 +69,12 @@ std::string Significant(const json& progress) {
     if (const auto found = progress.find(key); found != progress.end()) part[key] = *found;
   }
   // An error's count is one of the growing numbers; that there is another error is not.
-  const auto errors = progress.find("errors");
-  part["errors"] = errors != progress.end() && errors->is_array() ? errors->size() : 0;
+  part["errors"] = lenient::List(progress, "errors").size();
   json& registered = part["nodes"] = json::array();
-  const auto nodes = progress.find("nodes");
-  if (nodes != progress.end() && nodes->is_array()) {
-    for (const json& node : *nodes) {
-      if (!node.is_object()) continue;
-      registered.push_back({node.value("index", json()), node.value("registered", json()),
-                            node.value("gaveUp", json())});
-    }
+  for (const json& node : lenient::List(progress, "nodes")) {
+    if (!node.is_object()) continue;
+    registered.push_back(
+        {lenient::At(node, "index"), lenient::At(node, "registered"), lenient::At(node, "gaveUp")});
   }
   return part.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -204,13 +196,13 @@ std::shared_ptr<CoordinatorPool::Entry> CoordinatorPool::Take(std::unique_lock<s
 }
 
 CoordinatorPool::Outcome CoordinatorPool::Call(Entry& entry, const std::string& control) {
-  std::shared_ptr<RestClient> client;
+  std::shared_ptr<rest::RestClient> client;
   {
     const std::lock_guard lock(mutex_);
     client = entry.client;
   }
   if (!client) {
-    Result<std::unique_ptr<RestClient>> made = MakeClient(entry.address);
+    Result<std::unique_ptr<rest::RestClient>> made = MakeClient(entry.address);
     if (!made.ok()) return {nullptr, made.error().message, false};
     client = std::move(*made);
     const std::lock_guard lock(mutex_);
@@ -234,7 +226,7 @@ CoordinatorPool::Outcome CoordinatorPool::Call(Entry& entry, const std::string& 
                         Printable(response->body, kShown)),
             true};
   }
-  std::optional<json> progress = kube::ParseJson(response->body);
+  std::optional<json> progress = ParseJson(response->body);
   if (!progress || !progress->is_object()) {
     return {nullptr, entry.address.url + path + " answered what is not a JSON object", true};
   }
@@ -260,9 +252,9 @@ void CoordinatorPool::Store(Entry& entry, Outcome outcome, const std::string& co
              entry.failures > 0 ||
              (now - entry.told >= options_.quiet && *outcome.progress != *answer.progress);
       if (!control.empty()) {
-        entry.generation = Generation(json::parse(control, nullptr, false), "generation");
+        entry.generation = lenient::Integer(ParseJson(control).value_or(nullptr), "generation");
         entry.lost_control = false;
-      } else if (Generation(*outcome.progress, "controlGeneration") < entry.generation) {
+      } else if (lenient::Integer(*outcome.progress, "controlGeneration") < entry.generation) {
         entry.lost_control = true;  // it was restarted in its pod
       }
       if (!control.empty() && answer.acknowledged != control) {
@@ -303,4 +295,4 @@ void CoordinatorPool::Run() {
   }
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

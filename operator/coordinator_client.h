@@ -24,7 +24,7 @@
 #include "base/time.h"
 #include "rest/client.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 
 // Where the present coordinator of a job is, and how to know it.
 struct CoordinatorAddress {
@@ -101,4 +101,4 @@ class CoordinatorPool {
   std::vector<Thread> threads_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

@@ -12,12 +12,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "api/object_names.h"
 #include "api/to_json.h"
 #include "base/random.h"
 #include "base/version.h"
 #include "coordinator/access.h"
+#include "operator/builders/objects.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
 
 using nlohmann::json;
@@ -136,11 +138,11 @@ std::string CertificatePem(X509* certificate) {
   return Pem([certificate](BIO* bio) { return PEM_write_bio_X509(bio, certificate); });
 }
 
-std::string CodeFolder(const CodeSource& code) {
+std::string CodeFolder(const api::CodeSource& code) {
   switch (code.kind) {
-    case CodeKind::kVolume:
+    case api::CodeKind::kVolume:
       return code.path == "." ? "/mnt/" + code.name : "/mnt/" + code.name + "/" + code.path;
-    case CodeKind::kImage: return code.path;
+    case api::CodeKind::kImage: return code.path;
     default: return "/opt/code";
   }
 }
@@ -170,10 +172,10 @@ Result<OperatorKey> ReadOperatorKey(std::string bytes) {
   return OperatorKey{std::move(bytes)};
 }
 
-std::string BaseName(const JobIdentity& job) { return job.name + "-" + job.uid.substr(0, 5); }
+std::string BaseName(const JobIdentity& job) { return api::ObjectBase(job.name, job.uid); }
 
 std::string CoordinatorHost(const JobIdentity& job) {
-  return BaseName(job) + "-coordinator." + job.name_space + ".svc";
+  return api::CoordinatorServiceName(job.name, job.uid) + "." + job.name_space + ".svc";
 }
 
 Result<JobCredentials> DeriveCredentials(const OperatorKey& key, const JobIdentity& job,
@@ -184,13 +186,15 @@ Result<JobCredentials> DeriveCredentials(const OperatorKey& key, const JobIdenti
     return Derive(key, job.uid, purpose, size);
   };
   const std::string mac_key = derive("key", kKeyBytes);
+  const std::string installation = Derive(key, "", "installation", 8);
   const std::string ca_serial = derive("ca-serial", 16);
   const std::string tls_serial = derive(fmt::format("tls-serial-{}", period), 16);
   const PrivateKey ca_key = KeyFromSeed(derive("ca", kKeyBytes));
   const PrivateKey tls_key = KeyFromSeed(derive("tls", kKeyBytes));
   const Error refused{Code::kInternal,
                       "OpenSSL refuses to make the certificates of job " + job.name};
-  if (mac_key.empty() || ca_serial.empty() || tls_serial.empty() || !ca_key || !tls_key) {
+  if (mac_key.empty() || installation.empty() || ca_serial.empty() || tls_serial.empty() ||
+      !ca_key || !tls_key) {
     return refused;
   }
 
@@ -206,6 +210,7 @@ Result<JobCredentials> DeriveCredentials(const OperatorKey& key, const JobIdenti
                                 begin + kTlsValidity, "DNS:" + out.server_name + ",DNS:localhost"},
                                tls_key.get(), ca.get(), ca_key.get());
   if (!tls) return refused;
+  out.installation = Hex(installation);
   out.key = Hex(mac_key);
   out.ca_pem = CertificatePem(ca.get());
   out.tls_pem = CertificatePem(tls.get());
@@ -213,8 +218,8 @@ Result<JobCredentials> DeriveCredentials(const OperatorKey& key, const JobIdenti
     return PEM_write_bio_PrivateKey(bio, tls_key.get(), nullptr, nullptr, 0, nullptr, nullptr);
   });
   if (out.ca_pem.empty() || out.tls_pem.empty() || out.tls_key_pem.empty()) return refused;
-  out.operator_token = RoleToken(out.key, "operator");
-  out.viewer_token = RoleToken(out.key, "viewer");
+  out.operator_token = coordinator::RoleToken(out.key, "operator");
+  out.viewer_token = coordinator::RoleToken(out.key, "viewer");
   out.renew_at = begin + kTlsPeriod;
   return out;
 }
@@ -223,13 +228,19 @@ std::map<std::string, std::string> AccessSecretData(const JobCredentials& creden
                                                     const JobIdentity& job,
                                                     const AccessContent& content) {
   json volumes = json::object();
-  for (const Volume& volume : content.job.spec.volumes)
+  for (const api::Volume& volume : content.job.spec.volumes)
     volumes[volume.name] = "/mnt/" + volume.name;
+  json store_keys = json::object();
+  for (const api::ObjectStore& store : content.job.spec.stores) {
+    if (!store.credentials.secret_name.empty()) store_keys[store.name] = StoreKeysFolder(store);
+  }
   std::map<std::string, std::string> data;
   data["coordinator.json"] =
       Dump({{"release", kVersion},
-            {"job", ToJson(content.job)},
+            {"job", api::ToJson(content.job)},
             {"volumes", volumes},
+            {"storeKeys", store_keys},
+            {"installation", credentials.installation},
             {"key", credentials.key},
             {"listen",
              {{"address", fmt::format(":{}", content.coordinator_port)},
@@ -240,6 +251,7 @@ std::map<std::string, std::string> AccessSecretData(const JobCredentials& creden
             {"codeDigest", content.code_digest.empty() ? "0" : content.code_digest},
             {"nodes", content.nodes},
             {"processes", content.processes},
+            {"page", true},
             {"terminationMessage", "/dev/termination-log"}});
   data["tls.crt"] = credentials.tls_pem;
   data["tls.key"] = credentials.tls_key_pem;
@@ -256,9 +268,9 @@ std::map<std::string, std::string> AccessSecretData(const JobCredentials& creden
   for (uint32_t node = 0; node < content.highest_nodes; ++node) {
     data[fmt::format("node-{}.json", node)] =
         fmt::format(R"({{"node":{},"token":"{}"}})", node,
-                    RoleToken(credentials.key, fmt::format("node:{}", node)));
+                    coordinator::RoleToken(credentials.key, fmt::format("node:{}", node)));
   }
   return data;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/time.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 
 inline constexpr Duration kTlsPeriod = std::chrono::hours(30 * 24);
 
@@ -42,6 +42,7 @@ std::string BaseName(const JobIdentity& job);
 std::string CoordinatorHost(const JobIdentity& job);
 
 struct JobCredentials {
+  std::string installation;    // the same for all jobs of this operator's key; no secret
   std::string key;             // of the tokens (RoleToken); "key" of coordinator.json
   std::string ca_pem;          // the certificate only; the CA's key is never written anywhere
   std::string tls_pem;         // the coordinator's certificate
@@ -57,7 +58,7 @@ Result<JobCredentials> DeriveCredentials(const OperatorKey& key, const JobIdenti
 
 // What else stands in the access Secret.
 struct AccessContent {
-  Job job;                     // with all defaults, as parsed
+  api::Job job;                // with all defaults, as parsed
   std::string code_digest;     // hexadecimal, at most 16 digits; "" for none
   uint32_t nodes = 1;          // nodeCount
   uint32_t highest_nodes = 1;  // highest nodeCount so far: so many agent configurations
@@ -69,4 +70,4 @@ std::map<std::string, std::string> AccessSecretData(const JobCredentials& creden
                                                     const JobIdentity& job,
                                                     const AccessContent& content);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

@@ -4,7 +4,7 @@
 
 #include "operator/resources.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
 
 constexpr int kMostEvents = 50;
@@ -53,4 +53,4 @@ Fact ReadFact(kube::Client& client, const std::string& name_space, const FactKey
   return DigestFact(*object, clock.WallNow());
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

@@ -8,11 +8,11 @@
 #include "kube/client.h"
 #include "operator/observed.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 
 // Never fails: what cannot be read is a Fact too. Of a Secret only its metadata is read.
 // Thread-safe.
 Fact ReadFact(kube::Client& client, const std::string& name_space, const FactKey& key,
               const Clock& clock);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

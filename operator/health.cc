@@ -5,7 +5,7 @@
 #include <utility>
 #include <variant>
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
 
 constexpr char kPrometheusText[] = "text/plain; version=0.0.4; charset=utf-8";
@@ -80,4 +80,4 @@ void HealthServers::After(Duration delay, std::function<void()> callback) {
       [this, delay, run = std::move(callback)]() mutable { loop_.After(delay, std::move(run)); });
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

@@ -13,7 +13,7 @@
 #include "base/thread.h"
 #include "operator/options.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 
 struct HealthSources {
   // "" when all is well; else why not, in a sentence (answered with 503).
@@ -47,4 +47,4 @@ class HealthServers {
   Thread thread_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

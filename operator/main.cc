@@ -15,20 +15,19 @@
 #include "operator/operator.h"
 #include "rest/client.h"
 
+namespace parallelrun::operators {
 namespace {
-
-using namespace parallelrun;  // NOLINT(google-build-using-namespace)
 
 // For `helm test` and the like, since the image has no other program.
 // Why the operator there is not ready; "" when it is.
 std::string WhyNotReady(const std::string& url) {
   const size_t host = url.find("://");
   const size_t path = host == std::string::npos ? host : url.find('/', host + 3);
-  RestClientOptions options;
+  rest::RestClientOptions options;
   options.base_url = url.substr(0, path);
   HttpRequest request;
   request.path = path == std::string::npos ? "/" : url.substr(path);
-  const auto client = RestClient::Make(options);
+  const auto client = rest::RestClient::Make(options);
   if (!client.ok()) return client.error().message;
   const auto answer = (*client)->Send(request, seconds(10));
   if (!answer.ok()) return answer.error().message;
@@ -74,9 +73,7 @@ int Run(const ProcessOptions& options) {
   return Operator(options, **client, metrics, clock).Run();
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int Main(int argc, char** argv) {
   const auto environment = [](const char* name) {
     const char* value = std::getenv(name);
     return value == nullptr ? std::string() : std::string(value);
@@ -90,8 +87,13 @@ int main(int argc, char** argv) {
   // An arena keeps what its threads once needed, and there are as many threads here as there are
   // jobs that start.
   mallopt(M_ARENA_MAX, 2);
-  InitRestThread();
+  rest::InitRestThread();
   if (!parsed.check_url.empty()) return Check(parsed.check_url);
   SetUpLogging(parsed.options.log_format, parsed.options.log_level);
   return Run(parsed.options);
 }
+
+}  // namespace
+}  // namespace parallelrun::operators
+
+int main(int argc, char** argv) { return parallelrun::operators::Main(argc, argv); }

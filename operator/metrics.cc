@@ -9,7 +9,7 @@
 
 #include "base/version.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
 
 using prometheus::BuildCounter;
@@ -298,4 +298,4 @@ std::string Metrics::Text(const std::vector<JobFigures>& jobs, bool per_job, Ins
   return serializer.Serialize(registry_.Collect()) + serializer.Serialize(scrape.Collect());
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

@@ -21,7 +21,7 @@
 #include "operator/plan/plan.h"
 #include "operator/status/status.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 
 // A job as the cache has it, for gauges that are made at each scrape, so that a job that is gone
 // leaves nothing behind.
@@ -95,4 +95,4 @@ class Metrics {
   std::multiset<Instant> active_;  // when the reconciles in progress began
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

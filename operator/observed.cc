@@ -8,7 +8,7 @@
 #include "azure/read_job.h"
 #include "operator/status/json.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
 
 using lenient::At;
@@ -61,9 +61,8 @@ std::optional<Ended> ReadEnded(const json& state) {
   const json& terminated = At(state, "terminated");
   if (!terminated.is_object()) return std::nullopt;
   return Ended{static_cast<int32_t>(Integer(terminated, "exitCode")), Text(terminated, "reason"),
-               Text(terminated, "message"),
-               lenient::Time(terminated, "startedAt").value_or(WallTime{}),
-               lenient::Time(terminated, "finishedAt").value_or(WallTime{})};
+               Text(terminated, "message"), TimeAt(terminated, "startedAt").value_or(WallTime{}),
+               TimeAt(terminated, "finishedAt").value_or(WallTime{})};
 }
 
 ContainerDigest ReadContainer(const json& statuses, const std::string& name) {
@@ -112,22 +111,22 @@ void ReadConditions(const json& status, PodDigest& out) {
 
 ObservedJob ReadObservedJob(const json& object) {
   ObservedJob out;
-  out.parsed = azure::ReadJob(object, Target::kCluster);
+  out.parsed = azure::ReadJob(object, api::Target::kCluster);
   const json& metadata = At(object, "metadata");
   out.name_space = Text(metadata, "namespace");
   out.name = Text(metadata, "name");
   out.uid = Text(metadata, "uid");
   out.resource_version = Text(metadata, "resourceVersion");
   out.generation = Integer(metadata, "generation");
-  out.created = lenient::Time(metadata, "creationTimestamp").value_or(WallTime{});
+  out.created = TimeAt(metadata, "creationTimestamp").value_or(WallTime{});
   out.deleting = At(metadata, "deletionTimestamp").is_string();
   out.status = ParseStatus(At(object, "status"));
-  if (out.parsed.ok()) out.output_address = OutputAddress(out.name_space, out.parsed.job.spec);
+  if (out.parsed.ok()) out.output_address = api::OutputAddress(out.name_space, out.parsed.job.spec);
   return out;
 }
 
 std::optional<Rival> RivalOf(const ObservedJob& job) {
-  const JobSpec& spec = job.parsed.job.spec;
+  const api::JobSpec& spec = job.parsed.job.spec;
   const bool foreign = !spec.managed_by.empty() && spec.managed_by != kControllerName;
   if (job.deleting || foreign || job.status.Over()) return std::nullopt;
   const JobStatus& status = job.status;
@@ -152,8 +151,8 @@ PodDigest DigestPod(const json& pod) {
       static_cast<int32_t>(LabelNumber(At(metadata, "annotations"), "parallelrun.dev/failures", 0));
   out.failed_hosts =
       ReadFailedHosts(Text(At(metadata, "annotations"), "parallelrun.dev/failed-hosts"));
-  out.created = lenient::Time(metadata, "creationTimestamp").value_or(WallTime{});
-  out.deletion = lenient::Time(metadata, "deletionTimestamp");
+  out.created = TimeAt(metadata, "creationTimestamp").value_or(WallTime{});
+  out.deletion = TimeAt(metadata, "deletionTimestamp");
 
   const json& status = At(pod, "status");
   out.phase = ReadPhase(Text(status, "phase"));
@@ -194,13 +193,12 @@ PodEvent DigestEvent(const json& event) {
   out.message = Shortened(note.empty() ? Text(event, "message") : note, kMaxMessage);
   out.warning = Text(event, "type") == "Warning";
   for (const auto& time :
-       {lenient::Time(At(event, "series"), "lastObservedTime"),
-        lenient::Time(event, "lastTimestamp"), lenient::Time(event, "deprecatedLastTimestamp"),
-        lenient::Time(event, "eventTime"),
-        lenient::Time(At(event, "metadata"), "creationTimestamp")}) {
+       {TimeAt(At(event, "series"), "lastObservedTime"), TimeAt(event, "lastTimestamp"),
+        TimeAt(event, "deprecatedLastTimestamp"), TimeAt(event, "eventTime"),
+        TimeAt(At(event, "metadata"), "creationTimestamp")}) {
     if (time && *time > out.last) out.last = *time;
   }
   return out;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

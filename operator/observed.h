@@ -21,13 +21,13 @@
 #include "operator/report.h"
 #include "operator/status/status.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 
 // Jobs with another one in spec.managedBy are that controller's.
 inline constexpr char kControllerName[] = "parallelrun.dev/operator";
 
 struct ObservedJob {
-  ParsedJob parsed;  // ReadJob(object, Target::kCluster)
+  api::ParsedJob parsed;  // ReadJob(object, Target::kCluster)
   // Those of the object, also when it could not be parsed.
   std::string name_space, name, uid, resource_version;
   int64_t generation = 0;
@@ -140,7 +140,7 @@ struct ApplyFailure {
 };
 
 // ApplyFailure::reason of what is refused because the job's namespace is being deleted.
-inline constexpr char kNamespaceTerminating[] = "NamespaceTerminating";
+inline constexpr reasons::Reason kNamespaceTerminating("NamespaceTerminating");
 
 // Another job that publishes to this one's output, and is not over.
 struct Rival {
@@ -164,4 +164,4 @@ struct Observed {
   std::vector<ApplyFailure> passing;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

@@ -7,14 +7,14 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "base/base64.h"
 #include "base/random.h"
 #include "base/version.h"
-#include "kube/base64.h"
 #include "operator/process_usage.h"
 #include "operator/resources.h"
 #include "operator/schema_check.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
 
 using nlohmann::json;
@@ -50,7 +50,7 @@ Result<OperatorKey> EnsureOperatorKey(kube::Client& client, const std::string& n
                                    {"namespace", name_space},
                                    {"labels", {{"app.kubernetes.io/managed-by", "parallelrun"}}}}},
                                  {"type", "Opaque"},
-                                 {"data", {{"key", kube::EncodeBase64(MakeOperatorKey().bytes)}}}});
+                                 {"data", {{"key", EncodeBase64(MakeOperatorKey().bytes)}}}});
     // Another replica was faster: its key is the key.
     if (!secret.ok() && secret.error().AlreadyExists()) {
       secret = client.Get(kSecrets, {name_space, kKeySecret});
@@ -58,7 +58,7 @@ Result<OperatorKey> EnsureOperatorKey(kube::Client& client, const std::string& n
   }
   if (!secret.ok()) return secret.error().ToError().With(place);
   Result<OperatorKey> key =
-      ReadOperatorKey(kube::DecodeBase64(kube::TextAt(*secret, "/data/key")).value_or(""));
+      ReadOperatorKey(DecodeBase64(kube::TextAt(*secret, "/data/key")).value_or(""));
   if (!key.ok()) {
     return key.error().With(place +
                             ": data.key is not a key of this operator; delete the secret "
@@ -300,4 +300,4 @@ void Operator::ShutDown() {
   spdlog::info("stopped");
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

@@ -20,7 +20,7 @@
 #include "operator/options.h"
 #include "operator/reconciler.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 
 // The operator's key from Secret parallelrun-operator-key; made if it is not there.
 Result<OperatorKey> EnsureOperatorKey(kube::Client& client, const std::string& name_space);
@@ -79,4 +79,4 @@ class Operator {
   std::unique_ptr<HealthServers> servers_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

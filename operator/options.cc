@@ -8,7 +8,7 @@
 
 #include "base/version.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
 
 constexpr char kAbout[] =
@@ -205,4 +205,4 @@ ParsedOptions ParseOptions(const std::vector<std::string>& arguments, const OwnP
   return parsed;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

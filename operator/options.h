@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/time.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 
 // The part that decisions depend on: plan.h and the builders take this and nothing else.
 struct OperatorOptions {
@@ -81,4 +81,4 @@ struct HostPort {
 // "HOST:PORT", "[IPV6]:PORT" or ":PORT" (an empty host: every address). kInvalid otherwise.
 Result<HostPort> ParseHostPort(const std::string& text);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

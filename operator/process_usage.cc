@@ -7,9 +7,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <fstream>
+#include <sstream>
 
-namespace parallelrun {
+#include "base/small_file.h"
+
+namespace parallelrun::operators {
 
 ProcessUsage OwnUsage() {
   ProcessUsage out;
@@ -21,7 +23,7 @@ ProcessUsage OwnUsage() {
   }
   double size = 0;  // both in pages
   double resident = 0;
-  if (std::ifstream("/proc/self/statm") >> size >> resident) {
+  if (std::istringstream(OrEmpty(ReadSmallFile("/proc/self/statm", 4096))) >> size >> resident) {
     out.resident_bytes = resident * static_cast<double>(sysconf(_SC_PAGESIZE));
   }
   return out;
@@ -44,4 +46,4 @@ std::string ProcessText(const ProcessUsage& usage) {
   return prometheus::TextSerializer().Serialize(registry.Collect());
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace parallelrun {
+namespace parallelrun::operators {
 
 struct ProcessUsage {
   double cpu_seconds = 0;     // of all its threads, user and system
@@ -14,4 +14,4 @@ ProcessUsage OwnUsage();
 // Prometheus text.
 std::string ProcessText(const ProcessUsage& usage);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

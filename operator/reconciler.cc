@@ -7,11 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/escape.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "operator/facts.h"
 #include "operator/resources.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
 
 using nlohmann::json;
@@ -58,7 +59,7 @@ struct Reconciler::Memory {
 
 std::optional<HeldPod> DigestHeldPod(const json& pod) {
   const json* owner = kube::ControllerOf(pod);
-  if (owner == nullptr || kube::TextAt(*owner, "/kind") != kJobKind) return std::nullopt;
+  if (owner == nullptr || kube::TextAt(*owner, "/kind") != api::kJobKind) return std::nullopt;
   const kube::ObjectName job{kube::TextAt(pod, "/metadata/namespace"),
                              kube::TextAt(*owner, "/name")};
   return HeldPod{job.Key(), DigestPod(pod)};
@@ -191,7 +192,7 @@ Observed Reconciler::Observe(const std::string& key, const ObservedJob& job, Mem
     view.pulled = answer->at;
     if (answer->progress) view.report = ParseReport(*answer->progress);
     if (!answer->acknowledged.empty()) {
-      view.acknowledged = json::parse(answer->acknowledged, nullptr, false);
+      view.acknowledged = ParseJson(answer->acknowledged).value_or(nullptr);
       view.acknowledged_at = answer->acknowledged_at;
     }
   }
@@ -300,8 +301,8 @@ Reconciler::Written Reconciler::WriteStatus(const ObservedJob& job, const Plan& 
 void Reconciler::Emit(const ObservedJob& job, const Plan& plan) {
   for (const EventToEmit& one : plan.events) {
     kube::Event event;
-    event.api_version = kApiVersion;
-    event.kind = kJobKind;
+    event.api_version = api::kApiVersion;
+    event.kind = api::kJobKind;
     event.object = {job.name_space, job.name};
     event.uid = job.uid;
     event.resource_version = job.resource_version;
@@ -313,4 +314,4 @@ void Reconciler::Emit(const ObservedJob& job, const Plan& plan) {
   }
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

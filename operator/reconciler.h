@@ -23,7 +23,7 @@
 #include "operator/options.h"
 #include "operator/plan/plan.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 
 struct HeldPod {
   std::string job_key;  // "namespace/name" of its controlling ParallelRunJob
@@ -79,4 +79,4 @@ class Reconciler {
   std::map<std::string, std::shared_ptr<Memory>> memories_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

@@ -5,7 +5,7 @@
 
 #include "operator/status/json.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
 
 using lenient::At;
@@ -83,12 +83,14 @@ std::optional<Report> ParseReport(const json& in) {
 
 LastWords ParseLastWords(std::string_view text) {
   if (text.empty()) return {};
-  const json words = json::parse(text, nullptr, false);
-  if (words.is_object()) {
-    if (words.contains("progress")) return {ParseReport(words["progress"]), Text(words, "ended")};
-    if (words.contains("error")) return {std::nullopt, Text(words, "error")};
+  const json words = ParseJson(text).value_or(nullptr);
+  if (const json& progress = At(words, "progress"); !progress.is_null()) {
+    return {ParseReport(progress), Text(words, "ended")};
+  }
+  if (const json& error = At(words, "error"); !error.is_null()) {
+    return {std::nullopt, Text(words, "error")};
   }
   return {std::nullopt, std::string(text)};
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

@@ -11,7 +11,7 @@
 
 #include "operator/status/status.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 
 struct ReportVerdict {
   bool succeeded = false;
@@ -53,4 +53,4 @@ struct LastWords {
 };
 LastWords ParseLastWords(std::string_view text);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

@@ -5,7 +5,7 @@
 
 #include "kube/resource.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 
 inline const kube::Resource kJobs{"parallelrun.dev", "v1alpha1", "parallelrunjobs"};
 inline const kube::Resource kPods{"", "v1", "pods"};
@@ -19,10 +19,10 @@ inline const kube::Resource kNetworkPolicies{"networking.k8s.io", "v1", "network
 // The kind whose plural an Action names; nullptr for one that the operator has no business with.
 inline const kube::Resource* FindResource(std::string_view plural) {
   for (const kube::Resource* resource :
-       {&kJobs, &kPods, &kServices, &kSecrets, &kConfigMaps, &kNetworkPolicies}) {
+       {&kJobs, &kPods, &kServices, &kSecrets, &kConfigMaps, &kClaims, &kNetworkPolicies}) {
     if (resource->plural == plural) return resource;
   }
   return nullptr;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

@@ -6,10 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "api/fields/walk.h"
+#include "base/json.h"
 #include "base/version.h"
 #include "kube/resource.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
 
 using nlohmann::json;
@@ -88,10 +89,8 @@ std::vector<std::string> MissingIn(const json& schema) {
                        path.find_first_of(".[", missing.back().size()) == missing.back().size();
     if (!below && !Has(schema, path)) missing.push_back(path);
   };
-  fields::EachField(
-      [&](const std::string& path, const fields::Field& field, const fields::Field& top) {
-        if (!field.only_here && !top.only_here) look(path);
-      });
+  api::fields::EachField([&](const std::string& path, const api::fields::Field&,
+                             const api::fields::Field&) { look(path); });
   for (const char* path : kStatusFields) look(path);
   return missing;
 }
@@ -119,7 +118,7 @@ Status CheckServedSchema(kube::Client& client) {
     if (text.error().status == 404) return absent;
     return Error{Code::kUnavailable, text.error().message};
   }
-  const std::optional<json> openapi = kube::ParseJson(*text);
+  const std::optional<json> openapi = ParseJson(*text);
   if (!openapi) return Error{Code::kUnavailable, std::string(kPath) + " is not JSON"};
   std::vector<std::string> missing = MissingFields(*openapi);
   if (missing.empty()) return {};
@@ -135,4 +134,4 @@ Status CheckServedSchema(kube::Client& client) {
                   count > kShown ? ", ..." : "", kMend)};
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "kube/client.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 
 // Fields that this operator reads or writes and that the ParallelRunJob of an OpenAPI v3 document
 // ({"components": {"schemas": ...}}) does not have, as "spec.nodeCount"; {"kind ParallelRunJob"}
@@ -21,4 +21,4 @@ std::vector<std::string> MissingFields(const nlohmann::json& openapi);
 // one; both say the mend. kUnavailable: the API server did not answer.
 Status CheckServedSchema(kube::Client& client);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

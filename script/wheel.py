@@ -28,6 +28,9 @@ Classifier: Operating System :: POSIX :: Linux
 Classifier: Programming Language :: C++
 Classifier: Programming Language :: Python :: 3
 Requires-Python: >=3.8
+Provides-Extra: notebook
+Requires-Dist: cloudpickle>=2; extra == "notebook"
+Requires-Dist: tqdm; extra == "notebook"
 """
 
 ENTRY_POINTS = """\
@@ -61,7 +64,10 @@ def write(parts, out):
         record = ""
         for file in sorted(file for file in parts.rglob("*") if file.is_file()):
             executable = bool(file.stat().st_mode & 0o100)
-            record += add(archive, str(file.relative_to(parts)), file.read_bytes(), executable)
+            name = str(file.relative_to(parts))
+            if name.startswith("data/"):
+                name = f"parallelrun-{version}.data/{name}"  # goes to the environment's own folders
+            record += add(archive, name, file.read_bytes(), executable)
         license_text = (parts / "parallelrun/bundle/LICENSE").read_bytes()
         record += add(archive, f"{about}/LICENSE", license_text)
         record += add(archive, f"{about}/METADATA", METADATA.format(version=version).encode())

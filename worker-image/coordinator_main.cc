@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/log.h"
+#include "base/suspension.h"
 #include "base/version.h"
 #include "coordinator/last_words.h"
 #include "coordinator/start/start.h"
@@ -23,7 +24,7 @@ constexpr char kTerminationLog[] = "/dev/termination-log";
 
 // Until the server listens there is nothing to hand over. As process 1 of a container the program
 // would otherwise not hear the signal.
-volatile sig_atomic_t drained_exit = static_cast<int>(CoordinatorExit::kDrained);
+volatile sig_atomic_t drained_exit = static_cast<int>(coordinator::CoordinatorExit::kDrained);
 void EndEarly(int) { _exit(static_cast<int>(drained_exit)); }
 
 // Each node keeps connections, and what a container may open at first is often a thousand files.
@@ -36,7 +37,7 @@ void AllowManyConnections() {
 
 int CannotStart(const Error& error) {
   std::fprintf(stderr, "%s\n", error.message.c_str());
-  return static_cast<int>(CoordinatorExit::kCannotStart);
+  return static_cast<int>(coordinator::CoordinatorExit::kCannotStart);
 }
 
 int Main(int argc, char** argv) {
@@ -47,7 +48,7 @@ int Main(int argc, char** argv) {
   app.add_flag("--json-log", json, "Log as JSON lines");
   std::string ready_file;
   app.add_option("--ready-file", ready_file, "Made once the coordinator serves");
-  int drained = static_cast<int>(CoordinatorExit::kDrained);
+  int drained = static_cast<int>(coordinator::CoordinatorExit::kDrained);
   app.add_option("--drained-exit", drained, "Exit code of one that was told to go")
       ->check(CLI::Range(0, 255))
       ->capture_default_str();
@@ -60,22 +61,24 @@ int Main(int argc, char** argv) {
   // Worker processes of the same user cannot look into this one, where the job's key is.
   prctl(PR_SET_DUMPABLE, 0);
   signal(SIGTERM, EndEarly);
+  suspension::HoldContinue();
   AllowManyConnections();
   // The bundle brings its own OpenSSL: the configuration of the image's is for another one.
   OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
   SetUpLogging(json ? LogFormat::kJson : LogFormat::kTree, LogLevel::kInfo);
   const std::unique_ptr<Files> files = MakeSystemFiles();
-  Result<CoordinatorConfig> config = ReadConfig(config_path);
+  Result<coordinator::CoordinatorConfig> config = coordinator::ReadConfig(config_path);
   if (!config.ok()) {
     if (access(kTerminationLog, W_OK) == 0) {
-      LeaveLastWords(*files, kTerminationLog, LastErrorJson(config.error().message));
+      coordinator::LeaveLastWords(*files, kTerminationLog,
+                                  coordinator::LastErrorJson(config.error().message));
     }
     return CannotStart(config.error());
   }
   config->ready_file = ready_file;
-  const Result<CoordinatorExit> exit = RunCoordinator(*config, *files);
+  const Result<coordinator::CoordinatorExit> exit = coordinator::RunCoordinator(*config, *files);
   if (!exit.ok()) return CannotStart(exit.error());
-  return *exit == CoordinatorExit::kDrained ? drained : static_cast<int>(*exit);
+  return *exit == coordinator::CoordinatorExit::kDrained ? drained : static_cast<int>(*exit);
 }
 
 }  // namespace

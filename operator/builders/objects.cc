@@ -4,10 +4,12 @@
 #include <spdlog/fmt/fmt.h>
 #include <xxhash.h>
 
+#include "api/object_names.h"
+#include "base/json.h"
 #include "operator/builders/pod_parts.h"
 #include "operator/observed.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
 
 using nlohmann::json;
@@ -42,9 +44,13 @@ std::string CoordinatorPodName(const JobIdentity& job, int64_t incarnation) {
 std::string NodePodName(const JobIdentity& job, int32_t index, int64_t incarnation) {
   return fmt::format("{}-node-{}-{}", BaseName(job), index, incarnation);
 }
-std::string AccessSecretName(const JobIdentity& job) { return BaseName(job) + "-access"; }
+std::string AccessSecretName(const JobIdentity& job) {
+  return api::AccessSecretName(job.name, job.uid);
+}
 std::string CodeSnapshotName(const JobIdentity& job) { return BaseName(job) + "-code"; }
-std::string ServiceName(const JobIdentity& job) { return BaseName(job) + "-coordinator"; }
+std::string ServiceName(const JobIdentity& job) {
+  return api::CoordinatorServiceName(job.name, job.uid);
+}
 
 json CommonLabels(const JobIdentity& job) {
   return {{"app.kubernetes.io/name", "parallelrun"},
@@ -66,12 +72,34 @@ json ObjectMetadata(const JobIdentity& job, const std::string& name, const Label
   return {{"name", name},
           {"namespace", job.name_space},
           {"labels", std::move(labels)},
-          {"ownerReferences", json::array({{{"apiVersion", kApiVersion},
-                                            {"kind", kJobKind},
+          {"ownerReferences", json::array({{{"apiVersion", api::kApiVersion},
+                                            {"kind", api::kJobKind},
                                             {"name", job.name},
                                             {"uid", job.uid},
                                             {"controller", true},
                                             {"blockOwnerDeletion", true}}})}};
+}
+
+json StateClaim(const BuildContext& context) {
+  const JobIdentity& job = context.identity;
+  const json& of = context.spec.state.claim_template;
+  json metadata =
+      ObjectMetadata(job, api::StateClaimName(job.name, job.uid), context.options.job_labels);
+  const json& given = lenient::At(of, "metadata");
+  for (const auto& [key, value] : lenient::At(given, "labels").items()) {
+    metadata["labels"].emplace(key, value);  // ours win
+  }
+  if (const json& annotations = lenient::At(given, "annotations"); annotations.is_object()) {
+    metadata["annotations"] = annotations;
+  }
+  json spec = lenient::At(of, "spec");
+  if (!spec.contains("accessModes")) spec["accessModes"] = json::array({"ReadWriteOnce"});
+  json claim = {{"apiVersion", "v1"},
+                {"kind", "PersistentVolumeClaim"},
+                {"metadata", std::move(metadata)},
+                {"spec", std::move(spec)}};
+  Annotate(claim);
+  return claim;
 }
 
 json CoordinatorService(const BuildContext& context, int64_t incarnation) {
@@ -181,4 +209,4 @@ std::string ContentHash(const json& object) {
   return Hex(XXH3_64bits(text.data(), text.size()));
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

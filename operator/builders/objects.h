@@ -11,10 +11,10 @@
 #include "operator/credentials.h"
 #include "operator/options.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 
 struct BuildContext {
-  const JobSpec& spec;
+  const api::JobSpec& spec;
   JobIdentity identity;
   const OperatorOptions& options;
   std::string runtime_image;  // the job's own, pinned
@@ -43,6 +43,8 @@ std::string NodeSelector(const JobIdentity& job);
 
 nlohmann::json CoordinatorPod(const BuildContext& context, int64_t incarnation);
 nlohmann::json WorkerPod(const BuildContext& context, int32_t index, const PodNumber& number);
+// Of spec.state.volumeClaimTemplate, which must be there.
+nlohmann::json StateClaim(const BuildContext& context);
 nlohmann::json CoordinatorService(const BuildContext& context, int64_t incarnation);
 nlohmann::json CoordinatorNetworkPolicy(const BuildContext& context);
 
@@ -59,7 +61,10 @@ std::string CodeDigest(const nlohmann::json& config_map);
 // A hash of the object, for kContentAnnotation.
 std::string ContentHash(const nlohmann::json& object);
 
-// Whether a node's pod mounts `volume`: all but an output that only the coordinator touches.
-bool MountedOnNodes(const JobSpec& spec, const std::string& volume);
+// Where a pod has the keys of a store that spec.stores[].credentials names.
+std::string StoreKeysFolder(const api::ObjectStore& store);
 
-}  // namespace parallelrun
+// Whether a node's pod mounts `volume`: all but those that only the coordinator touches.
+bool MountedOnNodes(const api::JobSpec& spec, const std::string& volume);
+
+}  // namespace parallelrun::operators

@@ -6,24 +6,21 @@
 
 #include "operator/builders/objects.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 
 // metadata of an object of the job: name, namespace, labels, the owner.
 nlohmann::json ObjectMetadata(const JobIdentity& job, const std::string& name,
                               const Labels& more_labels);
-
-// The command line that starts a program of the bundle, whatever libraries the image has.
-nlohmann::json BundleCommand(const std::string& program, const std::vector<std::string>& arguments);
 
 // securityContext of a pod and of each of our containers; null where the platform decides.
 nlohmann::json PodSecurity(const OperatorOptions& options);
 nlohmann::json ContainerSecurity(const OperatorOptions& options);
 
 // The job's own volumes, each mounted at /mnt/<name>: read-only unless something is written there.
-void AddUserVolumes(const JobSpec& spec, bool on_nodes, nlohmann::json& volumes,
+void AddUserVolumes(const api::JobSpec& spec, bool on_nodes, nlohmann::json& volumes,
                     nlohmann::json& mounts);
 
 // Adds the affinity that keeps all pods of the job on one host.
 void KeepOnOneHost(const JobIdentity& job, nlohmann::json& pod);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

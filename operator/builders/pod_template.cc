@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
 
 using nlohmann::json;
@@ -163,4 +163,4 @@ void MergePodTemplate(const json& pod_template, const TemplateUse& use, json& po
   Restore(ours, pod);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

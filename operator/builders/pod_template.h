@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace parallelrun {
+namespace parallelrun::operators {
 
 // What of a template applies to a pod.
 struct TemplateUse {
@@ -18,4 +18,4 @@ struct TemplateUse {
 void MergePodTemplate(const nlohmann::json& pod_template, const TemplateUse& use,
                       nlohmann::json& pod);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

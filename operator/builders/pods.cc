@@ -1,21 +1,21 @@
 #include <algorithm>
 #include <limits>
 
+#include "api/pod_defaults.h"
+#include "api/store_users.h"
 #include "operator/builders/objects.h"
 #include "operator/builders/pod_parts.h"
 #include "operator/builders/pod_template.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
 
 using nlohmann::json;
 
-constexpr char kBundle[] = "/opt/parallelrun";
 constexpr char kConfigFolder[] = "/etc/parallelrun";
 constexpr char kWorkFolder[] = "/var/lib/parallelrun";
 constexpr char kReadyFile[] = "/var/lib/parallelrun/ready";
 constexpr char kHome[] = "/var/lib/parallelrun/home";
-constexpr int kUser = 65532;
 
 json EmptyDir(const char* name) { return {{"name", name}, {"emptyDir", json::object()}}; }
 
@@ -37,11 +37,16 @@ json Tolerations(int on_dead_host) {
   return out;
 }
 
+// Where the user's group is given to volumes, nobody else may read.
+int SecretMode(const OperatorOptions& options) {
+  return options.pod_security_defaults ? 0440 : 0444;
+}
+
 json AccessVolume(const BuildContext& context, json items) {
   return {{"name", "parallelrun-access"},
           {"secret",
            {{"secretName", AccessSecretName(context.identity)},
-            {"defaultMode", context.options.pod_security_defaults ? 0440 : 0444},
+            {"defaultMode", SecretMode(context.options)},
             {"items", std::move(items)}}}};
 }
 
@@ -87,7 +92,7 @@ json Secured(const BuildContext& context, json container) {
 }
 
 // The user's variables, and ours where the user has none of that name.
-json Environment(const JobSpec& spec) {
+json Environment(const api::JobSpec& spec) {
   json out = json::array();
   const auto set = [&](const char* name, const char* value) {
     const bool given =
@@ -103,8 +108,31 @@ json Environment(const JobSpec& spec) {
   return out;
 }
 
-void AddSideMounts(const JobSpec& spec, json& mounts) {
-  for (const SideInput& input : spec.side_inputs) {
+// The keys of stores that the job names, and no more of their Secrets: all for the coordinator,
+// and for nodes those of what they fetch.
+void AddStoreKeys(const BuildContext& context, bool on_node, json& volumes, json& mounts) {
+  const api::JobSpec& spec = context.spec;
+  for (size_t i = 0; i < spec.stores.size(); ++i) {
+    const api::ObjectStore& store = spec.stores[i];
+    const api::StoreCredentials& keys = store.credentials;
+    if (keys.secret_name.empty()) continue;
+    if (on_node && !api::NodesFetchFrom(spec, store.name)) continue;
+    json items = json::array(
+        {Item(keys.access_key_id, "accessKeyId"), Item(keys.secret_access_key, "secretAccessKey")});
+    if (!keys.session_token.empty()) items.push_back(Item(keys.session_token, "sessionToken"));
+    // A store's name need not be one of Kubernetes'.
+    const std::string name = "parallelrun-store-" + std::to_string(i);
+    volumes.push_back({{"name", name},
+                       {"secret",
+                        {{"secretName", keys.secret_name},
+                         {"defaultMode", SecretMode(context.options)},
+                         {"items", std::move(items)}}}});
+    mounts.push_back(Mount(name, StoreKeysFolder(store), true));
+  }
+}
+
+void AddSideMounts(const api::JobSpec& spec, json& mounts) {
+  for (const api::SideInput& input : spec.side_inputs) {
     if (input.mount_path.empty()) continue;
     json mount = Mount(input.from.volume, input.mount_path, true);
     if (input.from.path != ".") mount["subPath"] = input.from.path;
@@ -118,7 +146,7 @@ void AddSideMounts(const JobSpec& spec, json& mounts) {
 // meets a container that has just ended fails too.
 json AwaitReady(int period) {
   constexpr int kAtMost = 3600;
-  return {{"exec", {{"command", BundleCommand("parallelrun-agent", {"await", kReadyFile})}}},
+  return {{"exec", {{"command", api::InBundle("parallelrun-agent", {"await", kReadyFile})}}},
           {"periodSeconds", period},
           {"timeoutSeconds", kAtMost}};
 }
@@ -139,12 +167,12 @@ json StartupProbe() {
 }
 
 json WorkerContainer(const BuildContext& context, json mounts) {
-  const JobSpec& spec = context.spec;
+  const api::JobSpec& spec = context.spec;
   json worker = {
       {"name", "worker"},
       {"image", spec.environment.image},
       {"command",
-       BundleCommand(
+       api::InBundle(
            "parallelrun-agent",
            PodArguments({"--config", std::string(kConfigFolder) + "/agent.json", "--log-json"}))},
       {"startupProbe", StartupProbe()},
@@ -174,7 +202,7 @@ json CoordinatorContainer(const BuildContext& context, json mounts) {
       {"image", context.runtime_image},
       {"imagePullPolicy", context.options.runtime_image_pull_policy},
       {"command",
-       BundleCommand("parallelrun-coordinator",
+       api::InBundle("parallelrun-coordinator",
                      PodArguments({"--config", std::string(kConfigFolder) + "/coordinator.json",
                                    "--json-log"}))},
       {"ports",
@@ -204,46 +232,39 @@ json* Container(json& pod, const char* list, const char* name) {
 
 }  // namespace
 
-json BundleCommand(const std::string& program, const std::vector<std::string>& arguments) {
-  const std::string bundle = kBundle;
-  json command = {bundle + "/lib/ld.so", "--library-path", bundle + "/lib",
-                  bundle + "/bin/" + program};
-  for (const std::string& argument : arguments) command.push_back(argument);
-  return command;
-}
-
 json PodSecurity(const OperatorOptions& options) {
-  if (!options.pod_security_defaults) return nullptr;
-  return {{"runAsNonRoot", true},
-          {"runAsUser", kUser},
-          {"runAsGroup", kUser},
-          {"fsGroup", kUser},
-          {"fsGroupChangePolicy", "OnRootMismatch"},
-          {"seccompProfile", {{"type", "RuntimeDefault"}}}};
+  return options.pod_security_defaults ? api::DefaultPodSecurity() : nullptr;
 }
 
 json ContainerSecurity(const OperatorOptions& options) {
-  if (!options.pod_security_defaults) return nullptr;
-  return {{"allowPrivilegeEscalation", false}, {"capabilities", {{"drop", {"ALL"}}}}};
+  return options.pod_security_defaults ? api::DefaultContainerSecurity() : nullptr;
 }
 
-bool MountedOnNodes(const JobSpec& spec, const std::string& volume) {
-  if (spec.output.mount_on_nodes || volume != spec.output.to.volume) return true;
+std::string StoreKeysFolder(const api::ObjectStore& store) {
+  return "/etc/parallelrun-stores/" + store.name;
+}
+
+bool MountedOnNodes(const api::JobSpec& spec, const std::string& volume) {
+  if (volume == api::kStateVolume) return false;
+  const bool own = spec.output.store.empty()
+                       ? !spec.output.mount_on_nodes && volume == spec.output.to.volume
+                       : volume == spec.logs.volume || volume == spec.state.in.volume;
+  if (!own) return true;
   const auto reads = [&](const auto& one) { return one.from.volume == volume; };
   return std::any_of(spec.inputs.begin(), spec.inputs.end(), reads) ||
          std::any_of(spec.side_inputs.begin(), spec.side_inputs.end(), reads) ||
-         (spec.code.kind == CodeKind::kVolume && spec.code.name == volume);
+         (spec.code.kind == api::CodeKind::kVolume && spec.code.name == volume);
 }
 
-void AddUserVolumes(const JobSpec& spec, bool on_nodes, json& volumes, json& mounts) {
-  for (const Volume& volume : spec.volumes) {
+void AddUserVolumes(const api::JobSpec& spec, bool on_nodes, json& volumes, json& mounts) {
+  for (const api::Volume& volume : spec.volumes) {
     if (on_nodes && !MountedOnNodes(spec, volume.name)) continue;
-    const auto is = [&](const VolumePath& place) { return place.volume == volume.name; };
+    const auto is = [&](const api::VolumePath& place) { return place.volume == volume.name; };
     const auto reads = [&](const auto& one) { return is(one.from); };
     const bool written = is(spec.output.to) || is(spec.logs) || is(spec.state.in);
     const bool read = std::any_of(spec.inputs.begin(), spec.inputs.end(), reads) ||
                       std::any_of(spec.side_inputs.begin(), spec.side_inputs.end(), reads) ||
-                      (spec.code.kind == CodeKind::kVolume && spec.code.name == volume.name);
+                      (spec.code.kind == api::CodeKind::kVolume && spec.code.name == volume.name);
     volumes.push_back({{"name", volume.name}, {volume.kind, volume.source}});
     mounts.push_back(Mount(volume.name, "/mnt/" + volume.name, read && !written));
   }
@@ -292,7 +313,7 @@ std::string FailedHosts(const std::map<std::string, int32_t>& failed_hosts) {
 }
 
 json WorkerPod(const BuildContext& context, int32_t index, const PodNumber& number) {
-  const JobSpec& spec = context.spec;
+  const api::JobSpec& spec = context.spec;
   const std::string node = std::to_string(index);
   json pod = BarePod(context, NodePodName(context.identity, index, number.incarnation), "node",
                      number.incarnation);
@@ -309,10 +330,11 @@ json WorkerPod(const BuildContext& context, int32_t index, const PodNumber& numb
   volumes.push_back(
       AccessVolume(context, json::array({Item("agent.json", "agent.json"), Item("ca.crt", "ca.crt"),
                                          Item("node-" + node + ".json", "node.json")})));
-  json mounts = json::array(
-      {Mount("parallelrun-runtime", kBundle, true), Mount("parallelrun-work", kWorkFolder),
-       Mount("parallelrun-tmp", "/tmp"), Mount("parallelrun-access", kConfigFolder, true)});
-  if (spec.code.kind == CodeKind::kConfigMap) {
+  json mounts =
+      json::array({Mount("parallelrun-runtime", api::kBundleFolder, true),
+                   Mount("parallelrun-work", kWorkFolder), Mount("parallelrun-tmp", "/tmp"),
+                   Mount("parallelrun-access", kConfigFolder, true)});
+  if (spec.code.kind == api::CodeKind::kConfigMap) {
     volumes.push_back({{"name", "parallelrun-code"},
                        {"configMap", {{"name", CodeSnapshotName(context.identity)}}}});
     mounts.push_back(Mount("parallelrun-code", "/opt/code", true));
@@ -323,6 +345,7 @@ json WorkerPod(const BuildContext& context, int32_t index, const PodNumber& numb
          {"emptyDir", {{"medium", "Memory"}, {"sizeLimit", std::to_string(*spec.shared_memory)}}}});
     mounts.push_back(Mount("parallelrun-shm", "/dev/shm"));
   }
+  AddStoreKeys(context, true, volumes, mounts);
   AddUserVolumes(spec, true, volumes, mounts);
   AddSideMounts(spec, mounts);
 
@@ -335,7 +358,7 @@ json WorkerPod(const BuildContext& context, int32_t index, const PodNumber& numb
       context, {{"name", "runtime"},
                 {"image", context.runtime_image},
                 {"imagePullPolicy", context.options.runtime_image_pull_policy},
-                {"command", BundleCommand("parallelrun-agent", {"install", "/target"})},
+                {"command", api::InBundle("parallelrun-agent", {"install", "/target"})},
                 {"volumeMounts", json::array({Mount("parallelrun-runtime", "/target")})}})});
   out["containers"] = json::array({WorkerContainer(context, std::move(mounts))});
 
@@ -365,6 +388,7 @@ json CoordinatorPod(const BuildContext& context, int64_t incarnation) {
   json mounts =
       json::array({Mount("parallelrun-work", kWorkFolder), Mount("parallelrun-tmp", "/tmp"),
                    Mount("parallelrun-access", kConfigFolder, true)});
+  AddStoreKeys(context, false, volumes, mounts);
   AddUserVolumes(context.spec, false, volumes, mounts);
   json& out = pod["spec"];
   out["restartPolicy"] = "OnFailure";
@@ -379,4 +403,4 @@ json CoordinatorPod(const BuildContext& context, int64_t incarnation) {
   return pod;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

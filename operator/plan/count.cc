@@ -7,7 +7,7 @@
 
 #include "operator/plan/draft.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
 
 void CountNode(Draft& draft, const PodDigest& pod, const PodOutcome& end) {
@@ -112,4 +112,4 @@ void CountEnds(Draft& draft, bool running) {
   CountCoordinator(draft, running);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

@@ -10,13 +10,15 @@
 #include "operator/builders/objects.h"
 #include "operator/plan/plan.h"
 #include "operator/plan/pods.h"
+#include "reasons/reason.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 
 // Something that keeps the job from running as it should, as a reason and words for people.
 struct Obstacle {
   int rank = 0;  // the highest one is shown
-  std::string reason, message;
+  reasons::Reason reason;
+  std::string message;
   bool stalled = false;  // will not mend itself: somebody has to change something
   bool warning = true;   // false: nothing is wrong with the job
 };
@@ -33,7 +35,7 @@ struct Draft {
   const Observed& seen;
   const OperatorOptions& options;
   const WallTime now;
-  const JobSpec& spec;
+  const api::JobSpec& spec;
   const JobStatus& before;  // the status as it was read
   const JobIdentity identity;
   const PodGroups groups;
@@ -51,7 +53,9 @@ struct Draft {
   bool FirstVisit() const { return before.phase.empty(); }
   BuildContext Build() const;
   uint16_t CoordinatorPort() const;  // the job's own, once it has one
-  void Set(std::string_view type, Truth truth, std::string_view reason, std::string_view message);
+  void Set(std::string_view type, Truth truth, reasons::Reason reason, std::string_view message);
+  void Set(std::string_view type, Truth truth, const reasons::Said& reason,
+           std::string_view message);
   void Wake(WallTime at);
   void WakeIn(Duration pause) { Wake(now + pause); }
 
@@ -67,7 +71,8 @@ struct Draft {
 
   void DeletePod(const PodDigest& pod, const std::string& reason);
   void DeleteNodes(const std::string& reason);  // all that run
-  void Event(bool warning, std::string reason, std::string_view message);
+  void Event(bool warning, reasons::Reason reason, std::string_view message);
+  void Event(bool warning, reasons::Said reason, std::string_view message);
 };
 
 // end.cc: how a job ends.
@@ -101,4 +106,4 @@ void DecideWrite(Draft& draft);
 // ../status/events.cc: events that follow from the change of the status.
 void TellChanges(Draft& draft);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

@@ -5,10 +5,14 @@
 #include <cctype>
 
 #include "api/defaults.h"
+#include "base/count_of.h"
 #include "operator/plan/draft.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
+
+using reasons::Reason;
+using reasons::Said;
 
 // How long a coordinator may take to end by itself: logs are uploaded, the ledger is closed.
 constexpr Duration kCoordinatorGrace = seconds(60);
@@ -19,18 +23,18 @@ constexpr Duration kLookWhetherGone = seconds(2);
 constexpr char kTtlPassed[] = "ttlSecondsAfterFinished has passed";
 
 // A condition's reason must be a CamelCase word; this one came over the network.
-std::string ReasonWord(const std::string& reason, const char* otherwise) {
+std::string ReasonWord(const std::string& reason, Reason otherwise) {
   const bool word = !reason.empty() && reason.size() <= 128 && std::isalpha(reason[0]) != 0 &&
                     std::all_of(reason.begin(), reason.end(),
                                 [](unsigned char c) { return c < 0x80 && std::isalnum(c) != 0; });
-  return word ? reason : otherwise;
+  return word ? reason : std::string(otherwise);
 }
 
 // Of a job that has succeeded: the words that its coordinator has for one that did not go wholly
 // well stay; every other one is "Completed", the convention of conditions.
 std::string ReasonOfSuccess(const std::string& said) {
-  const bool not_well = said == kCompletedWithFailures || said == "ShutdownFailed";
-  return not_well ? said : kCompleted;
+  const bool not_well = said == kCompletedWithFailures || said == Reason("ShutdownFailed");
+  return not_well ? said : std::string(kCompleted);
 }
 
 CoordinatorVerdict OfReport(const ReportVerdict& verdict) {
@@ -56,17 +60,17 @@ std::optional<CoordinatorVerdict> OfLastWords(const Ended& ended, std::optional<
   if (verdict.succeeded) {
     verdict.reason = ReasonOfSuccess(verdict.reason);
   } else if (not_published) {
-    verdict.reason = "OutputNotPublished";
+    verdict.reason = Reason("OutputNotPublished");
   } else if (ended.exit_code == 2) {
-    verdict.reason = "CoordinatorCannotStart";
+    verdict.reason = Reason("CoordinatorCannotStart");
     if (verdict.message.empty()) verdict.message = "the coordinator cannot start: see its log";
   } else if (verdict.reason.empty()) {
-    verdict.reason = "JobFailed";
+    verdict.reason = Reason("JobFailed");
   }
   return verdict;
 }
 
-void Fail(Draft& draft, const std::string& reason, const std::string& message) {
+void Fail(Draft& draft, Reason reason, const std::string& message) {
   draft.Set("FailureTarget", Truth::kTrue, reason, message);
 }
 
@@ -101,17 +105,16 @@ void JudgeRestarts(Draft& draft) {
   const JobStatus& status = draft.status;
   // What the job itself has found counts, so its default is judged when the coordinator says that.
   const bool known = draft.report || draft.spec.node_restart_limit;
-  const int64_t limit = NodeRestartLimit(draft.spec, status.highest_node_count,
-                                         draft.report ? draft.report->FoundToEndNodes() : 0);
+  const int64_t limit = api::NodeRestartLimit(draft.spec, status.highest_node_count,
+                                              draft.report ? draft.report->FoundToEndNodes() : 0);
   if (known && status.nodes.against_limit > limit) {
     std::string last;
     for (const EventToEmit& event : draft.plan.events) {
       if (event.reason == "NodeFailed") last = "; the last one: " + event.message;
     }
     return Fail(draft, "NodeRestartLimitExceeded",
-                fmt::format("nodes failed {} times while no other node worked, nodeRestartLimit "
-                            "is {}{}",
-                            status.nodes.against_limit, limit, last));
+                fmt::format("nodes failed {} while no other node worked, nodeRestartLimit is {}{}",
+                            CountOf(status.nodes.against_limit, "time"), limit, last));
   }
   if (status.coordinator.fruitless > draft.spec.coordinator.restart_limit) {
     const PodDigest* const pod = draft.groups.coordinator.Highest();
@@ -122,9 +125,10 @@ void JudgeRestarts(Draft& draft) {
                          pod->main.ended->exit_code, words.error.empty() ? "" : ": ", words.error);
     }
     Fail(draft, "CoordinatorRestartLimitExceeded",
-         fmt::format("the coordinator was restarted {} times without a new result, "
+         fmt::format("the coordinator was restarted {} without a new result, "
                      "coordinator.restartLimit is {}{}{}",
-                     status.coordinator.fruitless, draft.spec.coordinator.restart_limit, last,
+                     CountOf(status.coordinator.fruitless, "time"),
+                     draft.spec.coordinator.restart_limit, last,
                      draft.finalizing ? "; every result is kept: fix the output's folder, and a "
                                         "job with output.ifExists: Resume publishes them"
                                       : ""));
@@ -135,12 +139,15 @@ void Complete(Draft& draft) {
   const int64_t failed = draft.report ? draft.report->failed : 0;
   std::string message = draft.verdict->message;
   if (draft.report && message.empty()) {
-    message = failed == 0 ? fmt::format("{} mini-batches succeeded", draft.report->succeeded)
-                          : fmt::format("{} of {} mini-batches failed, within the thresholds",
-                                        failed, draft.report->Settled());
+    message = failed == 0 ? CountOf(draft.report->succeeded, "mini-batch") + " succeeded"
+                          : fmt::format("{} of {} failed, within the thresholds", failed,
+                                        CountOf(draft.report->Settled(), "mini-batch"));
   }
-  draft.Set("Complete", Truth::kTrue, failed > 0 ? kCompletedWithFailures : draft.verdict->reason,
-            message);
+  if (failed > 0) {
+    draft.Set("Complete", Truth::kTrue, kCompletedWithFailures, message);
+  } else {
+    draft.Set("Complete", Truth::kTrue, Said{draft.verdict->reason}, message);
+  }
   draft.Set("FailureTarget", Truth::kFalse, kCompleted, "");
   draft.Set("Failed", Truth::kFalse, kCompleted, "");
   draft.status.completion_time = draft.now;
@@ -228,7 +235,9 @@ void FindVerdict(Draft& draft) {
 void JudgeJob(Draft& draft) {
   if (draft.verdict && draft.verdict->succeeded) return Complete(draft);
   if (draft.status.Is("FailureTarget")) return;
-  if (draft.verdict) return Fail(draft, draft.verdict->reason, draft.verdict->message);
+  if (const auto& verdict = draft.verdict) {
+    return draft.Set("FailureTarget", Truth::kTrue, Said{verdict->reason}, verdict->message);
+  }
   if (draft.spec.cancel && !draft.finalizing) {
     return Fail(draft, "Canceled", "spec.cancel is true");
   }
@@ -256,18 +265,19 @@ void EndFailed(Draft& draft) {
     draft.Set("Reconciling", Truth::kTrue, "Failing", "waiting for the pods to end");
     return;
   }
-  draft.Set("Failed", Truth::kTrue, target.reason, target.message);
-  draft.Set("Finished", Truth::kTrue, target.reason, target.message);
+  const Said why{target.reason};
+  draft.Set("Failed", Truth::kTrue, why, target.message);
+  draft.Set("Finished", Truth::kTrue, why, target.message);
   draft.Set("Complete", Truth::kFalse, "Failed", "");
   draft.Set("Reconciling", Truth::kFalse, "Failed", "");
-  draft.Set("Stalled", Truth::kTrue, target.reason, target.message);
+  draft.Set("Stalled", Truth::kTrue, why, target.message);
   draft.status.completion_time = draft.now;
 }
 
 void KeepEnded(Draft& draft) {
   JobStatus& status = draft.status;
   const bool complete = status.Is("Complete");
-  const std::string reason = complete ? "Completed" : "Failed";
+  const Reason reason = complete ? kCompleted : Reason("Failed");
   draft.DeleteNodes("the job is over");
   const WallTime end = status.completion_time.value_or(draft.now);
   // A coordinator that succeeded ends by itself; its pod keeps the log.
@@ -278,7 +288,7 @@ void KeepEnded(Draft& draft) {
   }
   // One condition for both ends: `kubectl wait` hears of one only.
   const Condition last = *status.Find(complete ? "Complete" : "Failed");
-  draft.Set("Finished", Truth::kTrue, last.reason, last.message);
+  draft.Set("Finished", Truth::kTrue, Said{last.reason}, last.message);
   draft.Set("NodesReady", Truth::kFalse, reason, "the job is over");
   draft.Set("Suspended", Truth::kFalse, reason, "");
   draft.Set("Reconciling", Truth::kFalse, reason, "");
@@ -296,4 +306,4 @@ void KeepEnded(Draft& draft) {
   draft.plan.actions.push_back(std::move(action));
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

@@ -7,8 +7,10 @@
 
 #include "operator/plan/draft.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
+
+using reasons::Reason;
 
 constexpr Duration kQuietPending = seconds(5);
 constexpr Duration kFirstEventsLast = seconds(10);
@@ -22,8 +24,8 @@ std::string NameOf(const PodDigest& pod) {
 }
 
 struct Known {
-  const char* seen;    // of a container or an event
-  const char* reason;  // of the condition: one word for what flips between several
+  const char* seen;  // of a container or an event
+  Reason reason;     // of the condition: one word for what flips between several
   int rank;
 };
 
@@ -56,7 +58,7 @@ const Known* Find(const Known (&list)[N], const std::string& seen) {
   return found == std::end(list) ? nullptr : found;
 }
 
-std::string Mend(const std::string& reason, const std::string& message) {
+std::string Mend(Reason reason, const std::string& message) {
   if (message.find("Multi-Attach") != std::string::npos) {
     return ": another host still holds the volume; if that host is gone for good, taint it "
            "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute";
@@ -128,7 +130,7 @@ void AddFailure(Draft& draft, const ApplyFailure& failure) {
   if (failure.at + kFailuresLast < draft.now || failure.reason == kNamespaceTerminating) return;
   const bool pod = failure.object.starts_with("pods/");
   const std::string& text = failure.message;
-  const auto add = [&](int rank, const char* reason, bool stalled, const std::string& mend = "",
+  const auto add = [&](int rank, Reason reason, bool stalled, const std::string& mend = "",
                        bool warning = true) {
     draft.obstacles.push_back(
         {rank, reason, failure.object + ": " + text + mend, stalled, warning});
@@ -150,7 +152,7 @@ void AddFailure(Draft& draft, const ApplyFailure& failure) {
   }
   if (failure.status == 403) return add(57, "Forbidden", false);
   if (failure.status == 422 || failure.status == 400) {
-    return add(59, pod ? "InvalidPodTemplate" : "Refused", true,
+    return add(59, pod ? Reason("InvalidPodTemplate") : Reason("Refused"), true,
                pod ? ": fix podTemplate, resources or volumes" : "");
   }
   add(12, "ApplyFailed", false);
@@ -196,4 +198,4 @@ void FindObstacles(Draft& draft) {
                    [](const Obstacle& a, const Obstacle& b) { return a.rank > b.rank; });
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

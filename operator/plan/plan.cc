@@ -4,8 +4,11 @@
 
 #include "operator/plan/draft.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
+
+using reasons::Reason;
+using reasons::Said;
 
 constexpr Duration kAbsentAgain = seconds(4);
 constexpr Duration kNamespaceAgain = seconds(60);
@@ -15,7 +18,7 @@ constexpr Duration kRefusedAgain = seconds(5);
 constexpr char kQueueLabel[] = "kueue.x-k8s.io/queue-name";
 constexpr char kAdmitted[] = "parallelrun.dev/admitted";
 
-bool WaitsInQueue(const JobMetadata& metadata) {
+bool WaitsInQueue(const api::JobMetadata& metadata) {
   if (!metadata.labels.contains(kQueueLabel)) return false;
   const auto admitted = metadata.annotations.find(kAdmitted);
   return admitted == metadata.annotations.end() || admitted->second != "true";
@@ -31,10 +34,10 @@ void SetAllConditions(Draft& draft) {
 }
 
 // Why a job cannot be read, in one message.
-std::string ProblemsText(const Problems& problems) {
+std::string ProblemsText(const api::Problems& problems) {
   std::string text;
-  for (const Problem& problem : problems) {
-    if (problem.severity != Problem::Severity::kError) continue;
+  for (const api::Problem& problem : problems) {
+    if (problem.severity != api::Problem::Severity::kError) continue;
     if (!text.empty()) text += "; ";
     text += problem.field + ": " + problem.what;
     if (!problem.mend.empty()) text += ": " + problem.mend;
@@ -44,7 +47,7 @@ std::string ProblemsText(const Problems& problems) {
 
 // False: the job cannot be read. Its pods, if it has any, are left as they are.
 bool Accept(Draft& draft) {
-  const ParsedJob& parsed = draft.seen.job.parsed;
+  const api::ParsedJob& parsed = draft.seen.job.parsed;
   if (!parsed.ok()) {
     const std::string text = ProblemsText(parsed.problems);
     draft.Set("Accepted", Truth::kFalse, "Invalid", text);
@@ -56,7 +59,7 @@ bool Accept(Draft& draft) {
   }
   draft.Set("Finished", Truth::kFalse, "NotFinished", "");  // it may be one that was mended
   if (!draft.before.Is("Accepted")) {
-    for (const Problem& problem : parsed.problems) {
+    for (const api::Problem& problem : parsed.problems) {
       draft.Event(true, "SpecWarning", problem.field + ": " + problem.what + ": " + problem.mend);
     }
   }
@@ -77,7 +80,7 @@ void ResetClock(Draft& draft) {
 
 // Stops the clock and the pods: first the nodes, which hand back what they hold, then the
 // coordinator.
-void Suspend(Draft& draft, const std::string& reason, const std::string& message) {
+void Suspend(Draft& draft, Reason reason, const std::string& message) {
   draft.DeleteNodes("the job is suspended");
   bool nodes_left = false;
   bool any_left = false;
@@ -93,9 +96,10 @@ void Suspend(Draft& draft, const std::string& reason, const std::string& message
     }
   }
   const bool done = !any_left;
-  draft.Set("Suspended", done ? Truth::kTrue : Truth::kFalse, done ? reason : "Suspending",
+  draft.Set("Suspended", done ? Truth::kTrue : Truth::kFalse, done ? reason : Reason("Suspending"),
             done ? message : "waiting for the pods to end");
-  draft.Set("Reconciling", done ? Truth::kFalse : Truth::kTrue, done ? reason : "Suspending", "");
+  draft.Set("Reconciling", done ? Truth::kFalse : Truth::kTrue,
+            done ? reason : Reason("Suspending"), "");
   draft.Set("NodesReady", Truth::kFalse, reason, message);
   draft.Set("Stalled", Truth::kFalse, reason, "");
   if (done) ResetClock(draft);
@@ -107,7 +111,7 @@ bool NamespaceEnds(Draft& draft) {
     const WallTime again = failure.at + kNamespaceAgain;
     if (failure.reason != kNamespaceTerminating || draft.now >= again) continue;
     draft.obstacles.push_back(
-        {101, failure.reason,
+        {101, kNamespaceTerminating,
          "namespace " + draft.identity.name_space + " is being deleted, and the job with it", true,
          false});
     draft.Wake(again);
@@ -140,7 +144,7 @@ void FollowUnread(Draft& draft) {
 }
 
 void Decide(Draft& draft) {
-  const JobMetadata& metadata = draft.seen.job.parsed.job.metadata;
+  const api::JobMetadata& metadata = draft.seen.job.parsed.job.metadata;
   FindVerdict(draft);
   if (draft.before.Over()) return KeepEnded(draft);
   if (!Accept(draft)) return FollowUnread(draft);
@@ -165,7 +169,7 @@ void Decide(Draft& draft) {
 
 Plan MakePlan(const Observed& observed, const OperatorOptions& options, WallTime now) {
   Draft draft(observed, options, now);
-  const JobSpec& spec = draft.spec;
+  const api::JobSpec& spec = draft.spec;
   const bool foreign = !spec.managed_by.empty() && spec.managed_by != kControllerName;
   // What is being deleted is the garbage collector's.
   if (observed.job.deleting || foreign) return std::move(draft.plan);
@@ -190,8 +194,8 @@ std::vector<FactKey> MissingFacts(const Plan& plan, const Observed& observed, Wa
 }
 
 nlohmann::json StatusObject(const ObservedJob& job, const JobStatus& status) {
-  return {{"apiVersion", kApiVersion},
-          {"kind", kJobKind},
+  return {{"apiVersion", api::kApiVersion},
+          {"kind", api::kJobKind},
           {"metadata", {{"name", job.name}, {"namespace", job.name_space}}},
           {"status", ToJson(status)}};
 }
@@ -222,9 +226,12 @@ uint16_t Draft::CoordinatorPort() const {
   return fixed != 0 ? fixed : options.coordinator_port;
 }
 
-void Draft::Set(std::string_view type, Truth truth, std::string_view reason,
-                std::string_view message) {
-  SetCondition(status, type, truth, reason, message, seen.job.generation, now);
+void Draft::Set(std::string_view type, Truth truth, Reason reason, std::string_view message) {
+  SetCondition(status, type, truth, reason.word(), message, seen.job.generation, now);
+}
+
+void Draft::Set(std::string_view type, Truth truth, const Said& reason, std::string_view message) {
+  SetCondition(status, type, truth, reason.word, message, seen.job.generation, now);
 }
 
 void Draft::Wake(WallTime at) {
@@ -285,8 +292,12 @@ void Draft::DeleteNodes(const std::string& reason) {
   }
 }
 
-void Draft::Event(bool warning, std::string reason, std::string_view message) {
-  plan.events.push_back({warning, std::move(reason), Shortened(message, kMaxMessage)});
+void Draft::Event(bool warning, Reason reason, std::string_view message) {
+  plan.events.push_back({warning, reason, Shortened(message, kMaxMessage)});
 }
 
-}  // namespace parallelrun
+void Draft::Event(bool warning, Said reason, std::string_view message) {
+  plan.events.push_back({warning, std::move(reason.word), Shortened(message, kMaxMessage)});
+}
+
+}  // namespace parallelrun::operators

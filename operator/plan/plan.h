@@ -24,7 +24,7 @@
 #include "operator/options.h"
 #include "operator/status/status.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 
 struct Action {
   enum class Kind {
@@ -90,4 +90,4 @@ std::vector<FactKey> MissingFacts(const Plan& plan, const Observed& observed, Wa
 // The body of the status write: apiVersion, kind, metadata.name and namespace, status.
 nlohmann::json StatusObject(const ObservedJob& job, const JobStatus& status);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

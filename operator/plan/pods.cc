@@ -5,8 +5,12 @@
 #include <algorithm>
 #include <array>
 
-namespace parallelrun {
+#include "reasons/reason.h"
+
+namespace parallelrun::operators {
 namespace {
+
+using reasons::Reason;
 
 constexpr Duration kFirstBackOff = seconds(10);
 constexpr Duration kLongestBackOff = seconds(600);
@@ -32,14 +36,17 @@ bool IsDisruption(const std::string& reason) {
 }
 
 // Names for the agent's exit codes (docs/coordinator-api.md).
+Reason OfExitCode(int32_t code) {
+  if (code == 1) return "AgentGaveUp";
+  if (code == 2) return "AgentCannotStart";
+  if (code == 4) return "AgentNoRoom";
+  return code > 128 ? Reason("Killed") : Reason("Error");
+}
+
 std::string ReasonOf(const Ended& ended) {
-  if (ended.reason != "Error" && ended.reason != "Completed" && !ended.reason.empty()) {
-    return ended.reason;
-  }
-  if (ended.exit_code == 1) return "AgentGaveUp";
-  if (ended.exit_code == 2) return "AgentCannotStart";
-  if (ended.exit_code == 4) return "AgentNoRoom";
-  return ended.exit_code > 128 ? "Killed" : "Error";
+  const bool says_more =
+      ended.reason != "Error" && ended.reason != "Completed" && !ended.reason.empty();
+  return says_more ? ended.reason : std::string(OfExitCode(ended.exit_code));
 }
 
 // A program in a pod that was told to go ends with 0, as one whose job is over; its last words tell
@@ -79,7 +86,7 @@ PodOutcome EndOfContainer(const Ended& ended, bool init) {
   PodOutcome end;
   end.exit_code = ended.exit_code;
   end.at = ended.finished;
-  end.reason = ReasonOf(ended);
+  end.reason = ended.reason;
   if (ended.reason == "OOMKilled") {
     end.cause = EndCause::kMemory;
     end.message =
@@ -87,17 +94,16 @@ PodOutcome EndOfContainer(const Ended& ended, bool init) {
         "processCountPerNode";
   } else if (init) {
     end.cause = EndCause::kJob;
-    end.reason = "RuntimeInstallFailed";
+    end.reason = Reason("RuntimeInstallFailed");
     end.message = fmt::format("init container runtime ended with exit code {}{}", ended.exit_code,
                               Words(ended.message));
   } else if (WasToldToGo(ended)) {
     end.cause = EndCause::kDrained;
-    end.reason = "Drained";
   } else if (ended.exit_code == 0) {
     end.cause = EndCause::kFinished;
-    end.reason = "Finished";
   } else {
     end.cause = EndCause::kJob;
+    end.reason = ReasonOf(ended);
     end.message =
         fmt::format("{}, exit code {}{}", end.reason, ended.exit_code, Words(ended.message));
     if (ended.reason == "StartError" || ended.reason == "ContainerCannotRun") {
@@ -133,7 +139,9 @@ PodOutcome EndOf(const PodDigest& pod) {
     return end;
   }
   // Deleted, or ended without a word of its containers (PodGC, disk pressure).
-  end.reason = pod.deletion ? "Deleted" : pod.reason.empty() ? "PodMissing" : pod.reason;
+  end.reason = pod.reason;
+  if (end.reason.empty()) end.reason = Reason("PodMissing");
+  if (pod.deletion) end.reason = Reason("Deleted");
   end.message = end.reason + Words(pod.message);
   return end;
 }
@@ -206,4 +214,4 @@ bool MayRun(const PodDigest& pod, WallTime now) {
 
 WallTime GivenUpAt(const PodDigest& pod) { return *pod.deletion + kDeadMachine; }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

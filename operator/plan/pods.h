@@ -9,7 +9,7 @@
 
 #include "operator/observed.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 
 enum class EndCause {
   kFinished,    // the agent was told that the job is over
@@ -65,4 +65,4 @@ bool MayRun(const PodDigest& pod, WallTime now);
 // When that changes by itself.
 WallTime GivenUpAt(const PodDigest& pod);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

@@ -3,12 +3,15 @@
 
 #include <algorithm>
 
+#include "api/fields/told.h"
+
 #include "operator/plan/draft.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
 
 using nlohmann::json;
+using reasons::Reason;
 
 constexpr Duration kRetryCreate = seconds(5);
 constexpr Duration kFailuresLast = seconds(60);
@@ -183,7 +186,7 @@ void KeepNode(Draft& draft, int32_t index, Creates& creates) {
     if (cause == EndCause::kFinished || cause == EndCause::kDrained) return;  // nothing is wrong
     const bool taken = cause == EndCause::kDisruption;
     draft.obstacles.push_back(
-        {taken ? 14 : 15, taken ? "NodeDisrupted" : "NodeBackOff",
+        {taken ? 14 : 15, taken ? Reason("NodeDisrupted") : Reason("NodeBackOff"),
          fmt::format("node {} {} ({}) and is made again at {}{}", index,
                      taken ? "was taken away" : "ended", EndOf(*group.Highest()).message,
                      Rfc3339(next.not_before),
@@ -264,6 +267,9 @@ json PodEnds(const Draft& draft) {
 
 void RunPods(Draft& draft) {
   EnsureAccess(draft);
+  if (!draft.spec.state.claim_template.is_null()) {
+    KeepObject(draft, FactKind::kClaim, "persistentvolumeclaims", StateClaim(draft.Build()));
+  }
   Creates creates(draft);
   const int64_t incarnation = KeepCoordinator(draft, creates);
   KeepObject(draft, FactKind::kService, "services", CoordinatorService(draft.Build(), incarnation));
@@ -280,15 +286,12 @@ void RunPods(Draft& draft) {
 }
 
 json ControlBody(const Draft& draft) {
-  const JobSpec& spec = draft.spec;
-  return {{"generation", draft.seen.job.generation},
-          {"nodeCount", spec.node_count},
-          {"errorThreshold", spec.error_threshold.value_or(-1)},
-          {"allowedFailedCount", spec.allowed_failed_count.value_or(-1)},
-          {"allowedFailedPercent", spec.allowed_failed_percent.value_or(100)},
-          {"drain", false},
-          {"cancel", draft.status.Is("FailureTarget")},
-          {"podEnds", PodEnds(draft)}};
+  json body = api::fields::FieldsForRunningJob(draft.spec);
+  body["generation"] = draft.seen.job.generation;
+  body["drain"] = false;
+  body["cancel"] = draft.status.Is("FailureTarget");
+  body["podEnds"] = PodEnds(draft);
+  return body;
 }
 
 void TalkToCoordinator(Draft& draft) {
@@ -328,4 +331,4 @@ void AskForProgress(Draft& draft) {
   draft.WakeIn(kLookAtProgress);  // what cannot wait plans the job by itself
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

@@ -6,12 +6,14 @@
 #include <tuple>
 
 #include "api/processes.h"
+#include "base/json.h"
 #include "operator/plan/draft.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
 
 using nlohmann::json;
+using reasons::Reason;
 
 constexpr Duration kFactsLast = seconds(300);
 constexpr Duration kChildrenLast = seconds(600);
@@ -29,11 +31,17 @@ bool Has(const std::vector<std::string>& list, const char* word) {
   return std::find(list.begin(), list.end(), word) != list.end();
 }
 
+Reason NotFound(FactKind kind) {
+  if (kind == FactKind::kSecret) return "SecretNotFound";
+  if (kind == FactKind::kClaim) return "PersistentVolumeClaimNotFound";
+  return "ConfigMapNotFound";
+}
+
 void CheckPresent(Draft& draft, FactKind kind, const std::string& name, const char* what,
                   const std::string& used_by) {
   const Fact* const fact = draft.Know(kind, name, kFactsLast);
   if (fact == nullptr || fact->state != Fact::State::kAbsent) return;
-  draft.obstacles.push_back({kMissing, std::string(what) + "NotFound",
+  draft.obstacles.push_back({kMissing, NotFound(kind),
                              fmt::format("there is no {} {} in namespace {} ({}): create it, and "
                                          "the job starts by itself",
                                          what, name, draft.identity.name_space, used_by),
@@ -43,21 +51,20 @@ void CheckPresent(Draft& draft, FactKind kind, const std::string& name, const ch
 // What a reference like secretKeyRef names, unless it is optional.
 void CheckReference(Draft& draft, const json& holder, const char* key, const char* name_key,
                     const std::string& used_by) {
-  if (!holder.is_object() || !holder.contains(key) || !holder[key].is_object()) return;
-  const json& reference = holder[key];
-  if (reference.value("optional", json()) == true || !reference.contains(name_key)) return;
-  if (!reference[name_key].is_string()) return;
+  const json& reference = lenient::At(holder, key);
+  const json& name = lenient::At(reference, name_key);
+  if (lenient::Boolean(reference, "optional") || !name.is_string()) return;
   const bool secret = std::string_view(key).starts_with("secret");
-  CheckPresent(draft, secret ? FactKind::kSecret : FactKind::kConfigMap,
-               reference[name_key].get<std::string>(), secret ? "Secret" : "ConfigMap", used_by);
+  CheckPresent(draft, secret ? FactKind::kSecret : FactKind::kConfigMap, name.get<std::string>(),
+               secret ? "Secret" : "ConfigMap", used_by);
 }
 
 void CheckEnvironment(Draft& draft) {
-  const Environment& environment = draft.spec.environment;
+  const api::Environment& environment = draft.spec.environment;
   for (const json& one : environment.env) {
-    if (!one.is_object() || !one.contains("valueFrom")) continue;
-    CheckReference(draft, one["valueFrom"], "secretKeyRef", "name", "spec.environment.env");
-    CheckReference(draft, one["valueFrom"], "configMapKeyRef", "name", "spec.environment.env");
+    const json& from = lenient::At(one, "valueFrom");
+    CheckReference(draft, from, "secretKeyRef", "name", "spec.environment.env");
+    CheckReference(draft, from, "configMapKeyRef", "name", "spec.environment.env");
   }
   for (const json& one : environment.env_from) {
     CheckReference(draft, one, "secretRef", "name", "spec.environment.envFrom");
@@ -69,8 +76,8 @@ void CheckEnvironment(Draft& draft) {
 // it, and it is told of for as long as nodes are not ready.
 void CheckPullSecrets(Draft& draft) {
   for (const json& one : draft.spec.environment.image_pull_secrets) {
-    if (!one.is_object() || !one.contains("name") || !one["name"].is_string()) continue;
-    const std::string name = one["name"];
+    if (!lenient::At(one, "name").is_string()) continue;
+    const std::string name = lenient::Text(one, "name");
     const Fact* const fact = draft.Know(FactKind::kSecret, name, kFactsLast);
     if (fact != nullptr && fact->state == Fact::State::kAbsent) {
       draft.obstacles.push_back(
@@ -80,18 +87,15 @@ void CheckPullSecrets(Draft& draft) {
 }
 
 // A claim that only one host, or only one pod, can mount.
-void CheckClaim(Draft& draft, const Volume& volume) {
-  if (!volume.source.is_object() || !volume.source.contains("claimName") ||
-      !volume.source["claimName"].is_string()) {
-    return;
-  }
-  const std::string claim = volume.source["claimName"];
+void CheckClaim(Draft& draft, const api::Volume& volume) {
+  if (!lenient::At(volume.source, "claimName").is_string()) return;
+  const std::string claim = lenient::Text(volume.source, "claimName");
   CheckPresent(draft, FactKind::kClaim, claim, "PersistentVolumeClaim",
                "spec.volumes: " + volume.name);
   const Fact* const fact = draft.Know(FactKind::kClaim, claim, kFactsLast);
   if (fact == nullptr || fact->state != Fact::State::kPresent) return;
   const std::vector<std::string>& modes = fact->access_modes;
-  const bool read_only = volume.source.value("readOnly", json()) == true;
+  const bool read_only = lenient::Boolean(volume.source, "readOnly");
   const bool shared =
       Has(modes, "ReadWriteMany") || (read_only && Has(modes, "ReadOnlyMany")) || modes.empty();
   if (shared || !MountedOnNodes(draft.spec, volume.name)) return;
@@ -110,14 +114,23 @@ void CheckClaim(Draft& draft, const Volume& volume) {
   draft.status.effective.one_host = true;
 }
 
+void CheckStores(Draft& draft) {
+  for (const api::ObjectStore& store : draft.spec.stores) {
+    const std::string& name = store.credentials.secret_name;
+    if (name.empty()) continue;
+    CheckPresent(draft, FactKind::kSecret, name, "Secret", "spec.stores: " + store.name);
+  }
+}
+
 void CheckVolumes(Draft& draft) {
   draft.status.effective.one_host = false;
-  for (const Volume& volume : draft.spec.volumes) {
+  for (const api::Volume& volume : draft.spec.volumes) {
     const json holder = {{volume.kind, volume.source}};
     const std::string used_by = "spec.volumes: " + volume.name;
     CheckReference(draft, holder, "secret", "secretName", used_by);
     CheckReference(draft, holder, "configMap", "name", used_by);
-    if (volume.kind == "persistentVolumeClaim") CheckClaim(draft, volume);
+    const bool made = volume.name == api::kStateVolume;  // with the pods
+    if (volume.kind == "persistentVolumeClaim" && !made) CheckClaim(draft, volume);
   }
 }
 
@@ -148,13 +161,14 @@ bool GoesFirst(const Draft& draft, const Rival& rival) {
 void CheckOutput(Draft& draft) {
   for (const Rival& rival : draft.seen.rivals) {
     if (!GoesFirst(draft, rival)) continue;
-    const Output& output = draft.spec.output;
+    const api::Output& output = draft.spec.output;
     draft.obstacles.push_back(
         {kOutputTaken, "OutputTaken",
-         fmt::format("job {}/{} publishes to the same output (volume {}, path {}) and is not over: "
+         fmt::format("job {}/{} publishes to the same output ({} {}, path {}) and is not over: "
                      "this job starts when it is; delete that job, or give one of them another "
                      "output.path",
-                     rival.name_space, rival.name, output.to.volume, output.to.path),
+                     rival.name_space, rival.name, output.store.empty() ? "volume" : "store",
+                     output.store.empty() ? output.to.volume : output.store, output.to.path),
          false, false});
     return draft.WakeIn(seconds(5));
   }
@@ -199,8 +213,9 @@ bool PrepareStart(Draft& draft) {
   CheckOldPods(draft);
   CheckOutput(draft);
   CheckEnvironment(draft);
+  CheckStores(draft);
   CheckVolumes(draft);
-  const ProcessCount processes = EffectiveProcessCount(draft.spec);
+  const api::ProcessCount processes = api::EffectiveProcessCount(draft.spec);
   effective.process_count_per_node = processes.count;
   effective.process_count_source = processes.source;
   // An upgraded operator never mixes versions within a job, over a suspension neither.
@@ -209,7 +224,7 @@ bool PrepareStart(Draft& draft) {
 }
 
 bool PrepareCode(Draft& draft) {
-  if (draft.spec.code.kind != CodeKind::kConfigMap) return true;
+  if (draft.spec.code.kind != api::CodeKind::kConfigMap) return true;
   std::string& digest = draft.status.effective.code_digest;
   const std::string name = CodeSnapshotName(draft.identity);
   const auto& facts = draft.seen.facts;
@@ -247,4 +262,4 @@ bool PrepareCode(Draft& draft) {
   return false;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

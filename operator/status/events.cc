@@ -4,8 +4,13 @@
 
 #include "operator/plan/draft.h"
 
-namespace parallelrun {
+#include "base/count_of.h"
+
+namespace parallelrun::operators {
 namespace {
+
+using reasons::Reason;
+using reasons::Said;
 
 // A node that fails in a job of a thousand is news; a thousand are not a thousand times more.
 constexpr size_t kMostEvents = 10;
@@ -15,31 +20,31 @@ bool Became(const Draft& draft, const char* type) {
 }
 
 void TellEnd(Draft& draft) {
-  const auto tell = [&](const char* type, bool warning, const std::string& reason) {
+  const auto tell = [&](const char* type, bool warning, std::optional<Reason> reason = {}) {
     if (!Became(draft, type)) return;
     const Condition& condition = *draft.status.Find(type);
-    draft.Event(warning, reason,
+    draft.Event(warning, Said{reason ? std::string(*reason) : condition.reason},
                 condition.reason + (condition.message.empty() ? "" : ": " + condition.message));
   };
   const Condition* const complete = draft.status.Find("Complete");
   // Rows are missing, or a shutdown() did not end well: whoever reads only the phase must hear it.
   const bool not_well = complete != nullptr && complete->reason != kCompleted;
-  tell("Complete", not_well, complete == nullptr ? kCompleted : complete->reason);
+  tell("Complete", not_well);
   // The cause is a long text, and Failed tells it a moment later: once is enough.
   if (Became(draft, "FailureTarget")) {
     draft.Event(true, "Failing", draft.status.Find("FailureTarget")->reason + ": its pods end");
   }
-  tell("Failed", true, "Failed");
-  tell("Suspended", false, "Suspended");
+  tell("Failed", true, Reason("Failed"));
+  tell("Suspended", false, Reason("Suspended"));
 }
 
 void TellObstacle(Draft& draft) {
   const Condition* const ready = draft.status.Find("NodesReady");
   const Condition* const earlier = draft.before.Find("NodesReady");
   if (ready == nullptr || draft.obstacles.empty()) return;
-  if (ready->reason != draft.obstacles.front().reason) return;
+  if (ready->reason != draft.obstacles.front().reason.word()) return;
   if (earlier != nullptr && earlier->reason == ready->reason) return;
-  draft.Event(draft.obstacles.front().warning, ready->reason, ready->message);
+  draft.Event(draft.obstacles.front().warning, draft.obstacles.front().reason, ready->message);
 }
 
 }  // namespace
@@ -56,18 +61,20 @@ void TellChanges(Draft& draft) {
   }
   if (status.start_time && !before.start_time) {
     draft.Event(false, "Started",
-                fmt::format("{} nodes of {} processes", status.nodes.desired,
-                            status.effective.process_count_per_node));
+                fmt::format("{} of {}", CountOf(status.nodes.desired, "node"),
+                            CountOf(status.effective.process_count_per_node, "process")));
   }
   if (status.coordinator.restarts > before.coordinator.restarts) {
-    draft.Event(true, "CoordinatorRestarted",
-                fmt::format("the coordinator was restarted {} times so far, {} of them since the "
-                            "last new result",
-                            status.coordinator.restarts, status.coordinator.fruitless));
+    draft.Event(
+        true, "CoordinatorRestarted",
+        fmt::format("the coordinator was restarted {} so far, {} of them since the last new "
+                    "result",
+                    CountOf(status.coordinator.restarts, "time"), status.coordinator.fruitless));
   }
   if (before.start_time && status.start_time && status.nodes.desired != before.nodes.desired) {
-    draft.Event(false, "Scaled",
-                fmt::format("from {} to {} nodes", before.nodes.desired, status.nodes.desired));
+    draft.Event(
+        false, "Scaled",
+        fmt::format("from {} to {}", before.nodes.desired, CountOf(status.nodes.desired, "node")));
   }
   // The job's first coordinator continues what another job began.
   if (status.progress && !before.progress && draft.report && !draft.report->warning.empty()) {
@@ -77,4 +84,4 @@ void TellChanges(Draft& draft) {
   TellEnd(draft);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

@@ -5,12 +5,14 @@
 #include <cmath>
 
 #include "api/sizes.h"
+#include "base/count_of.h"
 #include "operator/plan/draft.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
 
 using nlohmann::json;
+using reasons::Reason;
 
 constexpr Duration kBetweenProgress = seconds(10);
 constexpr Duration kBetweenCounts = seconds(2);
@@ -51,13 +53,13 @@ void ShowPods(Draft& draft) {
       fmt::format("https://{}:{}/", CoordinatorHost(draft.identity), draft.CoordinatorPort());
 }
 
-int64_t GpusOfNode(const JobSpec& spec) {
+int64_t GpusOfNode(const api::JobSpec& spec) {
   int64_t gpus = 0;
   if (!spec.resources.is_object() || !spec.resources.contains("limits")) return 0;
   for (const auto& [name, value] : spec.resources["limits"].items()) {
     if (!name.ends_with("/gpu") && !name.starts_with("nvidia.com/mig-")) continue;
     const auto amount =
-        ParseQuantity(value.is_string() ? value.get<std::string>() : value.dump(), 1);
+        api::ParseQuantity(value.is_string() ? value.get<std::string>() : value.dump(), 1);
     if (amount.ok()) gpus += *amount;
   }
   return gpus;
@@ -167,8 +169,8 @@ void ShowNodesReady(Draft& draft) {
   const Obstacle* const worst = draft.obstacles.empty() ? nullptr : &draft.obstacles.front();
   const PodDigest* const coordinator = draft.groups.coordinator.Live();
   const bool all = coordinator != nullptr && status.nodes.ready >= status.nodes.desired;
-  const std::string counts =
-      fmt::format("{} of {} nodes are ready", status.nodes.ready, status.nodes.desired);
+  const std::string counts = fmt::format("{} of {} ready", status.nodes.ready,
+                                         CountOf(status.nodes.desired, "node", "is", "are"));
   const bool made = coordinator != nullptr && status.replicas >= status.nodes.desired;
   if (worst != nullptr && (!all || worst->rank >= 20)) {
     std::string message = worst->message;
@@ -179,26 +181,27 @@ void ShowNodesReady(Draft& draft) {
   } else if (all) {
     draft.Set("NodesReady", Truth::kTrue, "AllReady", counts);
   } else {
-    draft.Set("NodesReady", Truth::kFalse, made ? "Starting" : "CreatingPods", counts);
+    draft.Set("NodesReady", Truth::kFalse, made ? Reason("Starting") : Reason("CreatingPods"),
+              counts);
   }
   draft.Set("Reconciling", made ? Truth::kFalse : Truth::kTrue,
-            made ? "PodsCreated" : "CreatingPods",
+            made ? Reason("PodsCreated") : Reason("CreatingPods"),
             made ? "" : "the job's pods are not all created");
   const bool stalled = worst != nullptr && worst->stalled;
   draft.Set("Stalled", stalled ? Truth::kTrue : Truth::kFalse,
-            stalled ? worst->reason : "NotStalled", stalled ? worst->message : "");
+            stalled ? worst->reason : Reason("NotStalled"), stalled ? worst->message : "");
 }
 
 // What the whole job waits for; "" if it is at work, whatever some of its nodes wait for.
 std::string WaitsFor(const Draft& draft) {
   if (draft.obstacles.empty()) return "";
   const Obstacle& worst = draft.obstacles.front();
-  if (draft.status.Find("NodesReady")->reason != worst.reason) return "";
+  if (draft.status.Find("NodesReady")->reason != worst.reason.word()) return "";
   const PodDigest* const coordinator = draft.groups.coordinator.Live();
   const bool paused = draft.report && !draft.report->paused.empty();
   const bool at_work = draft.status.phase == "Running" && draft.status.nodes.ready > 0 &&
                        coordinator != nullptr && coordinator->ready && !paused;
-  return at_work && !worst.stalled ? "" : Shortened(worst.reason, 64);
+  return at_work && !worst.stalled ? "" : std::string(worst.reason);
 }
 
 void ShowDisplay(Draft& draft) {
@@ -321,4 +324,4 @@ void DecideWrite(Draft& draft) {
   }
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

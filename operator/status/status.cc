@@ -8,7 +8,7 @@
 #include "base/escape.h"
 #include "operator/status/json.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
 
 using lenient::At;
@@ -48,8 +48,8 @@ ProgressStatus ParseProgress(const json& in) {
   out.listing_done = lenient::Boolean(in, "listingDone");
   out.per_second = Integer(in, "perSecond");
   out.percent = static_cast<int32_t>(Integer(in, "percent"));
-  out.estimated_completion = lenient::Time(in, "estimatedCompletionTime");
-  out.updated = lenient::Time(in, "updateTime").value_or(WallTime{});
+  out.estimated_completion = TimeAt(in, "estimatedCompletionTime");
+  out.updated = TimeAt(in, "updateTime").value_or(WallTime{});
   return out;
 }
 
@@ -183,12 +183,12 @@ JobStatus ParseStatus(const json& in) {
     out.conditions.push_back({Text(one, "type"), ReadTruth(Text(one, "status")),
                               Text(one, "reason"), Text(one, "message"),
                               Integer(one, "observedGeneration"),
-                              lenient::Time(one, "lastTransitionTime").value_or(WallTime{})});
+                              TimeAt(one, "lastTransitionTime").value_or(WallTime{})});
   }
-  out.start_time = lenient::Time(in, "startTime");
-  out.ready_time = lenient::Time(in, "readyTime");
-  out.completion_time = lenient::Time(in, "completionTime");
-  out.cleanup_time = lenient::Time(in, "cleanupTime");
+  out.start_time = TimeAt(in, "startTime");
+  out.ready_time = TimeAt(in, "readyTime");
+  out.completion_time = TimeAt(in, "completionTime");
+  out.cleanup_time = TimeAt(in, "cleanupTime");
   const json& nodes = At(in, "nodes");
   out.nodes = {static_cast<int32_t>(Integer(nodes, "desired")),
                static_cast<int32_t>(Integer(nodes, "ready")), Integer(nodes, "restarts"),
@@ -204,7 +204,7 @@ JobStatus ParseStatus(const json& in) {
   out.effective = ParseEffective(At(in, "effective"));
   const json& usage = At(in, "usage");
   out.usage = {Integer(usage, "nodeSeconds"), Integer(usage, "gpuSeconds"),
-               lenient::Time(usage, "updateTime").value_or(WallTime{})};
+               TimeAt(usage, "updateTime").value_or(WallTime{})};
   out.logs = Text(in, "logs");
   out.url = Text(in, "url");
   out.replicas = static_cast<int32_t>(Integer(in, "replicas"));
@@ -304,4 +304,4 @@ std::string Shortened(std::string_view text, size_t bytes) {
   return std::string(Front(text, room)) + std::string(kDots);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

@@ -11,8 +11,9 @@
 #include <vector>
 
 #include "base/time.h"
+#include "reasons/reason.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 
 enum class Truth { kUnknown, kFalse, kTrue };
 
@@ -35,8 +36,8 @@ inline constexpr const char* kConditionTypes[] = {"Accepted", "Suspended",   "No
 
 // Of a job that has succeeded, when all of it went well; otherwise the coordinator's own word
 // stands there, as for lost items.
-inline constexpr char kCompleted[] = "Completed";
-inline constexpr char kCompletedWithFailures[] = "CompletedWithFailures";
+inline constexpr reasons::Reason kCompleted("Completed");
+inline constexpr reasons::Reason kCompletedWithFailures("CompletedWithFailures");
 
 struct NodeCounts {
   int32_t desired = 0;
@@ -161,4 +162,4 @@ std::optional<WallTime> ParseRfc3339(std::string_view text);
 // At most `bytes` of UTF-8 text, cut between characters, ending in "..." when cut.
 std::string Shortened(std::string_view text, size_t bytes);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
@@ -20,19 +21,28 @@
 #include "agent/logs/log_upload.h"
 #include "agent/objects/fetcher.h"
 #include "agent/processes/node_processes.h"
+#include "agent/processes/process_tree.h"
 #include "base/escape.h"
+#include "base/files.h"
 #include "base/log.h"
 #include "base/ready_mark.h"
+#include "base/suspension.h"
+#include "store/object_stores.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
 
 constexpr Duration kLastLogs = seconds(10);
 constexpr Duration kLastLogsLost = seconds(1);
+constexpr Duration kStopAllLimit = seconds(5);
 constexpr Duration kMaxSleep = std::chrono::hours(1);
 constexpr size_t kMaxShown = 1000;
 // By them a pod that drained is known from one whose job is over: both may end with 0.
 constexpr char kDrainedWords[] = "drained: it was told to go, and holds nothing more";
+
+Result<std::unique_ptr<store::Store>> OpenJobStore(const JobStore& store, std::stop_token stop) {
+  return store::OpenObjectStore(store.wished, std::move(stop));
+}
 
 class Agent {
  public:
@@ -58,10 +68,11 @@ class Agent {
  private:
   void TellReady();
   void OnSignal();
+  static void StopWithWorkers();
   void SchedulePump();
   void Pump();
   void FetchObjects();
-  void Call(CallKind call, const ExchangeRequest& request);
+  void Call(CallKind call, const job::ExchangeRequest& request);
   void OnCalled(CallKind call, const Result<HttpResponse>& response);
   void OnRegisterAnswer(const HttpResponse& response);
 
@@ -79,10 +90,10 @@ class Agent {
   NodeProcesses processes_;
   std::unique_ptr<ObjectFetcher> fetcher_;  // of a job whose inputs lie in stores
   std::vector<ObjectsWanted> wanted_;
-  std::vector<agent::Key> let_go_;
+  std::vector<Key> let_go_;
   std::vector<WorkerAction> actions_;
   std::vector<MiniBatchNote> notes_;
-  ExchangeRequest request_;
+  job::ExchangeRequest request_;
   EventLoop::TimerId timer_ = EventLoop::TimerId::kNone;
   bool pump_scheduled_ = false;
   bool draining_ = false;
@@ -92,16 +103,30 @@ class Agent {
 
 AgentEnd Agent::Run() {
   for (const int signo : {SIGTERM, SIGINT}) loop_.OnSignal(signo, [this] { OnSignal(); });
+  loop_.OnSignal(SIGTSTP, [] { StopWithWorkers(); });
   SchedulePump();
   processes_.Start();
   loop_.Run();
   processes_.Finish();
-  fetcher_.reset();
+  if (fetcher_ && !fetcher_->Finish(ObjectFetcher::kEndLimit)) {
+    spdlog::warn("the objects of stores are not removed: their disk or a store hangs");
+  }
   if (core_.dropped_metrics() > 0) {
     spdlog::warn("{} metrics were lost: they came faster than they could be passed on",
                  core_.dropped_metrics());
   }
   return core_.end();
+}
+
+// Ctrl-Z: whatever runs below stops, and no time goes by.
+void Agent::StopWithWorkers() {
+  const std::vector<pid_t> stopped = StopDescendants(kStopAllLimit);
+  suspension::StopTime();
+  spdlog::info("stopped by a signal, with {} processes", stopped.size());
+  suspension::AwaitContinue();
+  for (const pid_t pid : stopped) kill(pid, SIGCONT);
+  suspension::ResumeTime();
+  spdlog::info("continued");
 }
 
 void Agent::OnSignal() {
@@ -162,7 +187,7 @@ void Agent::Pump() {
 
 void Agent::FetchObjects() {
   core_.TakeObjects(wanted_, let_go_);
-  for (const agent::Key key : let_go_) {
+  for (const Key key : let_go_) {
     if (fetcher_) fetcher_->LetGo(key);
   }
   for (const ObjectsWanted& wanted : wanted_) {
@@ -174,7 +199,7 @@ void Agent::FetchObjects() {
   }
 }
 
-void Agent::Call(CallKind call, const ExchangeRequest& request) {
+void Agent::Call(CallKind call, const job::ExchangeRequest& request) {
   HttpRequest http;
   http.method = "POST";
   http.path = "/v1/nodes/" + std::to_string(config_.node);
@@ -188,7 +213,7 @@ void Agent::Call(CallKind call, const ExchangeRequest& request) {
   } else {
     http.path += "/exchange";
     http.headers.push_back({"Content-Type", "application/octet-stream"});
-    http.body = Encode(request);
+    http.body = job::Encode(request);
     park = milliseconds(request.park_ms);
   }
   ExchangeThread& thread = call == CallKind::kPark ? park_ : report_;
@@ -210,7 +235,7 @@ void Agent::OnCalled(CallKind call, const Result<HttpResponse>& response) {
   }
   last_failure_.clear();
   if (call == CallKind::kRegister) return OnRegisterAnswer(*response);
-  const Result<ExchangeReply> reply = DecodeExchangeReply(response->body);
+  const Result<job::ExchangeReply> reply = job::DecodeExchangeReply(response->body);
   if (!reply) {
     spdlog::error("{}", reply.error().message);
     return core_.OnCallFailed(call, CallFailure::kUnreachable, now);
@@ -236,14 +261,15 @@ void Agent::OnRegisterAnswer(const HttpResponse& response) {
     spdlog::warn("./outputs is not there: {}", linked.error().message);
   }
   registered_ = std::move(*reply);
-  const Incarnation& incarnation = registered_.registration.incarnation;
+  const job::Incarnation& incarnation = registered_.registration.incarnation;
   spdlog::info("registered with epoch {} as incarnation {}", incarnation.epoch, incarnation.number);
   uploader_.SetLimit(registered_.job.log_limit);
   processes_.Monitor();
   if (!fetcher_ && !registered_.job.stores.empty()) {
     fetcher_ = std::make_unique<ObjectFetcher>(
-        loop_, ObjectFolder(config_.work_folder, config_.node), registered_.job.stores,
-        registered_.job.cache_bytes, [this](agent::Key key, Result<std::string> work) {
+        loop_, MakeSystemFiles(), ObjectFolder(config_.work_folder, config_.node),
+        registered_.job.stores, registered_.job.cache_bytes, OpenJobStore,
+        [this](Key key, Result<std::string> work) {
           if (work.ok()) {
             core_.OnFetched(key, std::move(*work));
           } else {
@@ -313,7 +339,7 @@ int RunAgent(const AgentConfig& config, const AgentOptions& options) {
   LogUploader logs(config.work_folder + "/logs", config.node, std::move(*log_client));
   AgentEnd end = AgentEnd::kNone;
   bool let_go_unready = false;
-  Incarnation incarnation;
+  job::Incarnation incarnation;
   {
     Agent agent(config, options, **client, logs);
     end = agent.Run();
@@ -337,4 +363,4 @@ int RunAgent(const AgentConfig& config, const AgentOptions& options) {
   return ExitCode(end, options);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

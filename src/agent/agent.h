@@ -5,7 +5,7 @@
 #include "agent/agent_config.h"
 #include "agent/core/agent_types.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 
 // Exit codes of an agent (docs/coordinator-api.md).
 inline constexpr int kAgentFinished = 0;
@@ -18,4 +18,4 @@ inline constexpr int kAgentNoRoom = 4;  // to start with; later there may be
 // returns its exit code. Call it on the program's main thread, once. Its messages go to the log.
 int RunAgent(const AgentConfig& config, const AgentOptions& options);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

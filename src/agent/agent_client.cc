@@ -3,15 +3,15 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <utility>
 
 #include "base/escape.h"
+#include "base/json.h"
+#include "base/small_file.h"
 #include "base/version.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
 
 constexpr Duration kLeaveTimeout = seconds(5);
@@ -25,6 +25,8 @@ const char* ReasonOf(AgentEnd end) {
   }
 }
 
+constexpr size_t kMaxAuthority = size_t{1} << 20;
+
 }  // namespace
 
 Result<HttpClientOptions> ClientOptions(const AgentConfig& config) {
@@ -35,14 +37,12 @@ Result<HttpClientOptions> ClientOptions(const AgentConfig& config) {
   options.repeat_posts = true;
   options.user_agent = std::string("parallelrun-agent/") + kVersion;
   if (!config.certificate_authority.empty()) {
-    std::ifstream file(config.certificate_authority);
-    std::stringstream pem;
-    pem << file.rdbuf();
-    if (!file || pem.str().empty()) {
+    Result<std::string> pem = ReadSmallFile(config.certificate_authority, kMaxAuthority);
+    if (!pem.ok() || pem->empty()) {
       return Error{Code::kNotFound,
                    "cannot read the certificate authority " + config.certificate_authority};
     }
-    options.ca_pem = pem.str();
+    options.ca_pem = *std::move(pem);
   }
   return options;
 }
@@ -65,11 +65,9 @@ std::string FailureWords(const Result<HttpResponse>& response) {
   constexpr size_t kMaxShown = 1000;
   if (!response) return response.error().message;
   std::string words = response->body;
-  const nlohmann::json body = nlohmann::json::parse(response->body, nullptr, false);
-  if (body.is_object() && body.contains("error") && body["error"].is_object()) {
-    const nlohmann::json message = body["error"].value("message", nlohmann::json());
-    if (message.is_string()) words = message.get<std::string>();
-  }
+  const nlohmann::json body = ParseJson(response->body).value_or(nullptr);
+  const nlohmann::json& message = lenient::AtPath(body, "/error/message");
+  if (message.is_string()) words = message.get<std::string>();
   return std::to_string(response->status) + " " + Printable(words, kMaxShown);
 }
 
@@ -88,7 +86,7 @@ void CallLimits::OnResult(CallKind call, const Result<HttpResponse>& response) {
   }
 }
 
-void Leave(HttpClient& client, uint32_t node, const Incarnation& incarnation, AgentEnd end) {
+void Leave(HttpClient& client, uint32_t node, const job::Incarnation& incarnation, AgentEnd end) {
   HttpRequest request;
   request.method = "POST";
   request.path = "/v1/nodes/" + std::to_string(node) + "/leave";
@@ -101,4 +99,4 @@ void Leave(HttpClient& client, uint32_t node, const Incarnation& incarnation, Ag
   if (!response) spdlog::debug("leaving: {}", response.error().message);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

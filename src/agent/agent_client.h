@@ -9,7 +9,7 @@
 #include "base/http/client.h"
 #include "base/time.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 
 // Reads the certificate authority, if there is one.
 Result<HttpClientOptions> ClientOptions(const AgentConfig& config);
@@ -37,6 +37,6 @@ class CallLimits {
 };
 
 // Says that the incarnation ends, and why. Best effort: the coordinator would find out.
-void Leave(HttpClient& client, uint32_t node, const Incarnation& incarnation, AgentEnd end);
+void Leave(HttpClient& client, uint32_t node, const job::Incarnation& incarnation, AgentEnd end);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

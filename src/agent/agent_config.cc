@@ -13,13 +13,14 @@
 
 #include "agent/processes/frames.h"
 #include "base/config_file.h"
+#include "base/json.h"
 #include "base/random.h"
 #include "base/version.h"
 #include "job/gpu_slots.h"
 #include "job/node_messages.h"
 #include "job/pod_name.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
 
 using Json = nlohmann::json;
@@ -27,58 +28,6 @@ using Json = nlohmann::json;
 constexpr size_t kMaxConfig = size_t{1} << 20;
 constexpr uint64_t kLeastLogLimit = uint64_t{64} << 10;
 constexpr uint64_t kMostSeconds = 366 * 86400;
-
-// Reads members of one JSON object; the first that is missing or of another type is the error.
-class Members {
- public:
-  Members(const Json& object, std::string what) : object_(object), what_(std::move(what)) {
-    if (!object_.is_object()) Fail("it is no JSON object");
-  }
-
-  std::string Text(const char* key) {
-    const Json* value = Find(key, Json::value_t::string);
-    return value == nullptr ? "" : value->get<std::string>();
-  }
-  std::string TextOr(const char* key, std::string missing) {
-    return Has(key) ? Text(key) : std::move(missing);
-  }
-  uint64_t Unsigned(const char* key, uint64_t most) {
-    const Json* value = Find(key, Json::value_t::number_unsigned);
-    if (value == nullptr) return 0;
-    const auto number = value->get<uint64_t>();
-    if (number > most) Fail(fmt::format("\"{}\" is above {}", key, most));
-    return number;
-  }
-  uint64_t UnsignedOr(const char* key, uint64_t most, uint64_t missing) {
-    return Has(key) ? Unsigned(key, most) : missing;
-  }
-  Json ValueOr(const char* key, Json missing) {
-    return Has(key) ? Value(key, missing.type()) : std::move(missing);
-  }
-  uint32_t U32(const char* key) { return static_cast<uint32_t>(Unsigned(key, UINT32_MAX)); }
-  Json Value(const char* key, Json::value_t type) {
-    const Json* value = Find(key, type);
-    return value == nullptr ? Json(type) : *value;
-  }
-  void Fail(const std::string& why) {
-    if (status_.ok()) status_ = Error{Code::kInvalid, what_ + ": " + why};
-  }
-  const Status& status() const { return status_; }
-
- private:
-  bool Has(const char* key) const { return object_.is_object() && object_.contains(key); }
-  const Json* Find(const char* key, Json::value_t type) {
-    if (!status_.ok()) return nullptr;
-    const auto it = object_.find(key);
-    if (it != object_.end() && it->type() == type) return &*it;
-    Fail(fmt::format("\"{}\" is missing or has the wrong type", key));
-    return nullptr;
-  }
-
-  const Json& object_;
-  std::string what_;
-  Status status_;
-};
 
 Result<JobSettings> ParseJob(const Json& object, Registration& registration) {
   Members in(object, "the job in the coordinator's answer");
@@ -111,25 +60,30 @@ Result<JobSettings> ParseJob(const Json& object, Registration& registration) {
       seconds(static_cast<int64_t>(in.Unsigned("runTimeoutSeconds", kMostSeconds)));
   registration.overhead_timeout =
       seconds(static_cast<int64_t>(in.Unsigned("overheadTimeoutSeconds", kMostSeconds)));
-  if (object.contains("shutdownTimeoutSeconds")) {
+  if (in.Has("shutdownTimeoutSeconds")) {
     registration.shutdown_timeout =
         seconds(static_cast<int64_t>(in.Unsigned("shutdownTimeoutSeconds", kMostSeconds)));
   }
-  registration.speculation = !object.contains("speculation") || object["speculation"] != false;
+  registration.speculation = in.BooleanOr("speculation", true);
   for (const Json& store : in.ValueOr("stores", Json::array())) {
     Members of(store, "a store in the coordinator's answer");
-    JobStore& known = job.stores.emplace_back(
-        JobStore{of.Text("name"), of.Text("url"), of.Text("region"), of.Text("endpoint"), {}});
-    const auto style = store.find("pathStyle");
-    if (style != store.end() && style->is_boolean()) known.path_style = style->get<bool>();
+    JobStore& known = job.stores.emplace_back();
+    known.name = of.Text("name");
+    known.wished = {of.Text("url"), of.Text("region"), of.Text("endpoint"), {}, {}};
+    if (of.Has("pathStyle")) known.wished.path_style = of.Boolean("pathStyle");
+    const Json keys = of.ValueOr("keys", Json::object());
+    known.wished.keys = {lenient::Text(keys, "folder"), lenient::Text(keys, "of")};
     if (!of.status().ok()) return of.status().error();
   }
   job.cache_bytes = in.UnsignedOr("cacheBytes", UINT64_MAX, 0);
   const Json worker = in.ValueOr("worker", Json::object());
   job.worker = worker.dump();
-  const auto async = worker.find("asyncMode");
-  registration.append_row = job.output_action == "AppendRow";
-  registration.async = async != worker.end() && *async == true;
+  if (job.output_action != "AppendRow") {
+    registration.rows = Rows::kNone;
+  } else if (lenient::Text(worker, "outputFormat") == "parquet") {
+    registration.rows = Rows::kRowGroup;
+  }
+  registration.async = lenient::Boolean(worker, "asyncMode");
   job.resource_monitor_interval = seconds(
       static_cast<int64_t>(in.UnsignedOr("resourceMonitorIntervalSeconds", kMostSeconds, 0)));
   job.log_limit = in.UnsignedOr("logLimitBytes", UINT64_MAX, job.log_limit);
@@ -151,22 +105,21 @@ bool ParseHex(const std::string& text, uint64_t& value) {
 Result<AgentConfig> ReadAgentConfig(const std::string& path) {
   const Result<std::string> text = ReadConfigFile(path, kMaxConfig);
   if (!text) return text.error();
-  Json config = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
-  if (!config.is_object() || !config.contains("nodeFile")) return ParseAgentConfig(*text);
-  if (!config["nodeFile"].is_string()) {
-    return Error{Code::kInvalid, path + ": \"nodeFile\" is no string"};
-  }
-  const std::string node_file = config["nodeFile"];
+  Json config = ParseJson(*text).value_or(nullptr);
+  Members in(config, path);
+  if (!in.Has("nodeFile")) return ParseAgentConfig(*text);
+  const std::string node_file = in.Text("nodeFile");
+  if (!in.status().ok()) return in.status().error();
   const Result<std::string> node_text = ReadConfigFile(node_file, kMaxConfig);
   if (!node_text) return node_text.error();
-  const Json node = Json::parse(*node_text, nullptr, /*allow_exceptions=*/false);
-  if (!node.is_object()) return Error{Code::kInvalid, node_file + " is no JSON object"};
-  config.update(node);
+  const std::optional<Json> node = ParseObject(*node_text);
+  if (!node) return Error{Code::kInvalid, node_file + " is no JSON object"};
+  config.update(*node);
   return ParseAgentConfig(config.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 Result<AgentConfig> ParseAgentConfig(std::string_view json) {
-  const Json parsed = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  const Json parsed = ParseJson(json).value_or(nullptr);
   Members in(parsed, "the agent's configuration");
   AgentConfig config;
   config.url = in.Text("url");
@@ -181,7 +134,7 @@ Result<AgentConfig> ParseAgentConfig(std::string_view json) {
 }
 
 Result<RegisterReply> ParseRegisterReply(std::string_view json) {
-  const Json parsed = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  const Json parsed = ParseJson(json).value_or(nullptr);
   Members in(parsed, "the coordinator's answer to the registration");
   RegisterReply reply;
   reply.run_id = in.Text("runId");
@@ -200,20 +153,25 @@ Result<RegisterReply> ParseRegisterReply(std::string_view json) {
   return reply;
 }
 
+Result<JobSettings> ParseJobSettings(std::string_view json) {
+  Registration unused;
+  return ParseJob(ParseJson(json).value_or(nullptr), unused);
+}
+
 std::string RegisterBody(const std::string& run_id, uint32_t node, uint32_t processes) {
   static const std::string instance = RandomHex(8);  // tells two agents of one name apart
   std::array<char, 256> host{};
   gethostname(host.data(), host.size() - 1);
-  Json body{{"protocol", kNodeProtocol},        {"release", kVersion}, {"processes", processes},
+  Json body{{"protocol", job::kNodeProtocol},   {"release", kVersion}, {"processes", processes},
             {"host", std::string(host.data())}, {"pid", getpid()},     {"instance", instance}};
-  if (const uint64_t pod = PodNumber(host.data(), fmt::format("node-{}", node)); pod != 0)
+  if (const uint64_t pod = job::PodNumber(host.data(), fmt::format("node-{}", node)); pod != 0)
     body["pod"] = pod;
   if (!run_id.empty()) body["runId"] = run_id;
   return body.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 std::string StartBody(const JobSettings& job, uint32_t node, uint32_t process) {
-  Json body = Json::parse(job.worker.empty() ? "{}" : job.worker);
+  Json body = ParseObject(job.worker).value_or(Json::object());
   body.update(Json{{"release", kVersion},
                    {"entryScript", job.entry_script},
                    {"arguments", job.arguments},
@@ -244,7 +202,8 @@ std::optional<std::vector<std::string>> FindGpus() {
     if (value == nullptr) return std::nullopt;
     return value;
   };
-  return GpuDevices(variable("CUDA_VISIBLE_DEVICES"), variable("NVIDIA_VISIBLE_DEVICES"), found);
+  return job::GpuDevices(variable("CUDA_VISIBLE_DEVICES"), variable("NVIDIA_VISIBLE_DEVICES"),
+                         found);
 }
 
 std::vector<std::string> WorkerEnvironment(const std::vector<std::string>& inherited,
@@ -273,4 +232,4 @@ std::vector<std::string> WorkerEnvironment(const std::vector<std::string>& inher
   return environment;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

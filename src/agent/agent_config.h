@@ -11,8 +11,9 @@
 
 #include "agent/core/agent_types.h"
 #include "base/error.h"
+#include "store/wished.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 
 struct AgentConfig {
   std::string url;
@@ -24,13 +25,10 @@ struct AgentConfig {
   std::string python_path;
 };
 
-// Where objects of inputs lie; credentials come from this process's own surroundings.
+// Where objects of inputs lie.
 struct JobStore {
   std::string name;
-  std::string url;
-  std::string region;
-  std::string endpoint;
-  std::optional<bool> path_style;
+  store::Wished wished;
 };
 
 // What the agent needs of the job.
@@ -60,6 +58,8 @@ struct RegisterReply {
 Result<AgentConfig> ReadAgentConfig(const std::string& path);
 Result<AgentConfig> ParseAgentConfig(std::string_view json);
 
+// The job in that answer alone, as the coordinator makes it (coordinator/start/config.h).
+Result<JobSettings> ParseJobSettings(std::string_view json);
 Result<RegisterReply> ParseRegisterReply(std::string_view json);
 // `processes` is 0 before the first answer has told it.
 std::string RegisterBody(const std::string& run_id, uint32_t node, uint32_t processes);
@@ -82,4 +82,4 @@ std::vector<std::string> WorkerEnvironment(const std::vector<std::string>& inher
                                            const JobSettings& job, const std::string& python_path,
                                            const GpuGrant& gpu);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

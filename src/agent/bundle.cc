@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
 
 namespace fs = std::filesystem;
@@ -63,4 +63,4 @@ Status InstallBundle(const std::string& bundle, const std::string& folder) {
   return Failed(error, "read the bundle " + bundle);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

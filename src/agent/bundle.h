@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 
 // The bundle that this program was started from: the parent of the folder of its executable, which
 // is `bin`, or `lib` where the bundle's own loader started it.
@@ -16,4 +16,4 @@ Result<std::string> OwnBundle();
 // that a copy may be repeated over one that was cut off, or over one in use.
 Status InstallBundle(const std::string& bundle, const std::string& folder);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

@@ -15,7 +15,7 @@
 
 #include "base/escape.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
 
 namespace fs = std::filesystem;
@@ -62,6 +62,17 @@ bool ChecksumHolds(const Header& header) {
     sum += own ? ' ' : static_cast<unsigned char>(header[i]);
   }
   return Octal(header, kChecksum) == sum;
+}
+
+// A disk that fills up takes a part first: only the next call says why.
+Status WriteAll(int file, std::string_view bytes, const fs::path& path) {
+  while (!bytes.empty()) {
+    const ssize_t n = write(file, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoError(errno, "write " + Printable(path.native(), kMaxShown));
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  return {};
 }
 
 bool LeftOut(const fs::path& path) {
@@ -211,6 +222,7 @@ class Unpacker {
     if (wanted) {
       std::error_code error;
       fs::create_directories(path.parent_path(), error);
+      if (error) return ErrnoError(error.value(), "make the folder of " + Shown(path));
       out = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode | 0600);
       if (out < 0) return ErrnoError(errno, "create " + Shown(path));
     }
@@ -219,9 +231,7 @@ class Unpacker {
     for (uint64_t left = size; left > 0 && status.ok();) {
       const size_t n = std::min<uint64_t>(left, buffer.size());
       status = Read(buffer.data(), n);
-      if (status.ok() && wanted && write(out, buffer.data(), n) != static_cast<ssize_t>(n)) {
-        status = ErrnoError(errno, "write " + Shown(path));
-      }
+      if (status.ok() && wanted) status = WriteAll(out, {buffer.data(), n}, path);
       left -= n;
     }
     if (wanted && close(out) != 0 && status.ok())
@@ -245,4 +255,4 @@ Status UnpackCode(const std::string& archive, const std::string& folder,
   return Unpacker(archive, folder, limits).Run();
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

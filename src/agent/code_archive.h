@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 
 inline constexpr char kCodeArchive[] = "code.tar.gz";
 
@@ -23,4 +23,4 @@ struct CodeArchiveLimits {
 Status UnpackCode(const std::string& archive, const std::string& folder,
                   const CodeArchiveLimits& limits = {});
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

@@ -12,7 +12,7 @@
 #include "agent/code_archive.h"
 #include "base/escape.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
 
 namespace fs = std::filesystem;
@@ -117,13 +117,16 @@ Result<std::vector<Entry>> Scan(const fs::path& root, const fs::path& work,
     if (error) return FsError(error, "read the code folder " + Shown(root));
     fs::path relative = it->path().lexically_relative(root);
     const fs::file_type type = it->symlink_status(error).type();
+    // A copy that lacks a file would fail in the script, far from the cause.
+    if (error) return FsError(error, "look at " + Shown(it->path()));
     if (LeftOut(relative, it->path(), work)) {
       if (type == fs::file_type::directory) it.disable_recursion_pending();
       continue;
     }
     if (type == fs::file_type::regular) {
       const uint64_t size = it->file_size(error);
-      bytes += error ? 0 : size;
+      if (error) return FsError(error, "look at " + Shown(it->path()));
+      bytes += size;
     }
     entries.push_back({std::move(relative), type});
     if (entries.size() > limits.files) {
@@ -193,4 +196,4 @@ Status LinkOutputs(const std::string& work_folder, const std::string& output_fol
   return {};
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

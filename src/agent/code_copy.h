@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 
 struct CodeCopyLimits {
   uint64_t bytes = uint64_t{256} << 20;
@@ -26,4 +26,4 @@ Status CopyCode(const std::string& code_folder, const std::string& work_folder,
 // Makes `outputs` a link to `output_folder`, and the folder if it is missing.
 Status LinkOutputs(const std::string& work_folder, const std::string& output_folder);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace parallelrun {
+namespace parallelrun::agent {
 
 ExchangeThread::ExchangeThread(EventLoop& loop, HttpClient& client)
     : loop_(loop), client_(client), thread_("exchange", [this] { Run(); }) {}
@@ -43,4 +43,4 @@ void ExchangeThread::Run() {
   }
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

@@ -14,7 +14,7 @@
 #include "base/http/client.h"
 #include "base/thread.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 
 class ExchangeThread {
  public:
@@ -48,4 +48,4 @@ class ExchangeThread {
   Thread thread_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

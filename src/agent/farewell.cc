@@ -5,7 +5,7 @@
 
 #include "base/escape.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 
 void LeaveFarewell(const std::string& path, const std::string& words) {
   constexpr size_t kMost = 4000;  // Printable may add a few bytes
@@ -17,4 +17,4 @@ void LeaveFarewell(const std::string& path, const std::string& words) {
   close(fd);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

@@ -3,10 +3,10 @@
 
 #include <string>
 
-namespace parallelrun {
+namespace parallelrun::agent {
 
 // One line of at most 4,096 bytes into `path`, in place; only if the file exists already. Any
 // failure is silent: the log has the same words.
 void LeaveFarewell(const std::string& path, const std::string& words);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

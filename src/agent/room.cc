@@ -6,7 +6,7 @@
 
 #include "base/escape.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
 
 // What a few processes print before the next look.
@@ -28,4 +28,4 @@ std::string WantOfRoom(const std::string& folder) {
                      no_files ? "inodes are" : "space is", Printable(folder, kMaxShown));
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

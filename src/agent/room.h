@@ -4,10 +4,10 @@
 
 #include <string>
 
-namespace parallelrun {
+namespace parallelrun::agent {
 
 // Why nothing should be begun that writes into `folder`, for people; "" while there is room, and
 // where that cannot be told.
 std::string WantOfRoom(const std::string& folder);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

@@ -8,7 +8,7 @@
 #include "api/node.h"
 #include "api/text.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 namespace {
 
 // Calls `literal` for text and `placeholder` for each name with how it was written.
@@ -174,4 +174,4 @@ std::string PlaceholderList(const std::vector<std::string>& names) {
   return list;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

@@ -11,7 +11,7 @@
 #include "api/job.h"
 #include "base/error.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 
 // The names that placeholders of this job may have: "inputs.images", "sideInputs.model", "output".
 std::vector<std::string> PlaceholderNames(const JobSpec& spec);
@@ -42,4 +42,4 @@ std::vector<std::string> FoldersOfOutput(const std::vector<std::string>& argumen
 // "$(inputs.images), $(output)".
 std::string PlaceholderList(const std::vector<std::string>& names);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

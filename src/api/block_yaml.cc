@@ -7,7 +7,7 @@
 
 #include "api/scalar.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 namespace {
 
 // Letters that have no meaning to YAML, and that nothing makes a number, a date or a boolean of.
@@ -163,4 +163,4 @@ Node MapNode(std::vector<Node::Field> fields) {
   return node;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

@@ -6,7 +6,7 @@
 
 #include "api/node.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 
 std::string BlockYaml(const Node& node);
 
@@ -18,4 +18,4 @@ std::string YamlText(const std::string& text);
 Node TextNode(std::string text);
 Node MapNode(std::vector<Node::Field> fields);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

@@ -3,8 +3,9 @@
 
 #include "api/arguments.h"
 #include "api/parse_parts.h"
+#include "base/json.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 namespace {
 
 const Volume* FindVolume(const JobSpec& spec, const std::string& name) {
@@ -32,6 +33,7 @@ class Checker {
     CheckOverlaps();
     CheckState();
     CheckPartitions();
+    CheckColumns();
     CheckPlaceholders();
   }
 
@@ -56,13 +58,25 @@ class Checker {
     }
   }
 
-  // An input lies on a volume or in a store. Of a cluster the fields themselves are refused.
+  // An input lies on a volume or in a store.
   void CheckStores() {
-    if (target_ == Target::kCluster) return;
+    for (size_t i = 0; i < spec_.stores.size(); ++i) {
+      const ObjectStore& store = spec_.stores[i];
+      if (store.url.empty() || store.url.starts_with("s3://")) continue;
+      const std::string field = "spec.stores[" + std::to_string(i) + "]";
+      if (!store.credentials.secret_name.empty()) {
+        AddError(problems_, field + ".credentials", "are keys of S3, and the store is Azure's",
+                 "leave them out: the pods' workload identity counts");
+      }
+      if (!store.region.empty() || store.path_style) {
+        AddError(problems_, field, "has a region or a pathStyle, which buckets of S3 have",
+                 "leave them out");
+      }
+    }
     for (size_t i = 0; i < spec_.inputs.size(); ++i) {
       const Input& input = spec_.inputs[i];
       const std::string field = InputPath(spec_, i);
-      if (HasProblem(field)) continue;
+      if (HasProblem(JoinPath("spec.inputs", i))) continue;
       if (input.from.volume.empty() == input.store.empty()) {
         AddError(problems_, field + ".volume",
                  input.store.empty() ? "is required" : "stands beside a store",
@@ -72,6 +86,68 @@ class Checker {
       } else if (!input.store.empty()) {
         CheckStore(input.store, field + ".store");
       }
+      if (input.access == Access::kUri && input.store.empty()) {
+        AddError(problems_, field + ".access", "Uri is for inputs in stores",
+                 "leave it out, run() gets the paths of a volume's files");
+      }
+    }
+    if (!HasProblem("spec.output")) CheckOutputStore();
+  }
+
+  // A prefix of keys in a form in which two names of one are the same; "" for an unknown store.
+  std::string InStore(const std::string& name, const std::string& path) const {
+    for (const ObjectStore& store : spec_.stores) {
+      if (store.name != name) continue;
+      std::string url = store.url;
+      while (url.ends_with('/')) url.pop_back();
+      return store.endpoint + " " + url + (path == "." ? "/" : "/" + path + "/");
+    }
+    return "";
+  }
+
+  void CheckOutputStore() {
+    const Output& output = spec_.output;
+    if (output.to.volume.empty() == output.store.empty()) {
+      AddError(problems_, "spec.output.volume",
+               output.store.empty() ? "is required" : "stands beside a store",
+               output.store.empty() ? "write the name of one of spec.volumes, or store with that "
+                                      "of one of spec.stores"
+                                    : "keep one of the two");
+    }
+    if (output.store.empty()) return;
+    CheckStore(output.store, "spec.output.store");
+    for (const ObjectStore& store : spec_.stores) {
+      if (store.name != output.store || store.url.starts_with("s3://")) continue;
+      AddError(problems_, "spec.output.store", "of Azure Blob Storage only inputs are read",
+               "write a store of S3, or a volume");
+    }
+    const auto needs_volume = [this](const VolumePath& place, const std::string& field) {
+      if (!place.volume.empty() || !spec_.state.claim_template.is_null()) return;
+      AddError(problems_, field, "is required with output.store",
+               "write the name of one of spec.volumes, or a state.volumeClaimTemplate for both: "
+               "logs and state lie in folders");
+    };
+    needs_volume(spec_.logs, "spec.logs.volume");
+    needs_volume(spec_.state.in, "spec.state.volume");
+    if (output.action == OutputAction::kSummaryOnly) {
+      AddError(problems_, "spec.output.action", "SummaryOnly leaves files, and a store takes rows",
+               "write AppendRow, or a volume in place of the store");
+    }
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) {
+      const Input& input = spec_.inputs[i];
+      if (input.store.empty() || !input.pattern.empty()) continue;
+      const std::string from = InStore(input.store, input.from.path);
+      if (from.empty() || !InStore(output.store, output.to.path).starts_with(from)) continue;
+      AddError(problems_, "spec.output.path",
+               "inside the input " + Quoted(input.name) + " would lie the output",
+               "write a path outside of it, or narrow the input's path");
+    }
+    for (const std::string& argument : spec_.arguments) {
+      if (argument.find("$(output)") == std::string::npos) continue;
+      AddError(problems_, "spec.arguments",
+               "$(output) is a folder for the script, and the output goes to a store",
+               "leave it out, or write a volume in place of output.store");
+      break;
     }
   }
 
@@ -108,6 +184,12 @@ class Checker {
     AddError(problems_, field, "there is no volume " + Quoted(name), mend);
   }
 
+  // Of logs or state: the default is the output's, which was looked at, or the claim's.
+  void CheckOwnVolume(const std::string& name, const std::string& field) {
+    const bool made = name == kStateVolume && !spec_.state.claim_template.is_null();
+    if (name != spec_.output.to.volume && !made) CheckVolume(name, field);
+  }
+
   void CheckVolumes() {
     if (spec_.code.kind == CodeKind::kVolume) CheckVolume(spec_.code.name, "spec.code.volume");
     for (size_t i = 0; i < spec_.inputs.size(); ++i) {
@@ -117,13 +199,8 @@ class Checker {
       CheckVolume(spec_.side_inputs[i].from.volume, JoinPath("spec.sideInputs", i) + ".volume");
     }
     CheckVolume(spec_.output.to.volume, "spec.output.volume");
-    // The defaults are the output's, which was looked at.
-    if (spec_.logs.volume != spec_.output.to.volume) {
-      CheckVolume(spec_.logs.volume, "spec.logs.volume");
-    }
-    if (spec_.state.in.volume != spec_.output.to.volume) {
-      CheckVolume(spec_.state.in.volume, "spec.state.volume");
-    }
+    CheckOwnVolume(spec_.logs.volume, "spec.logs.volume");
+    CheckOwnVolume(spec_.state.in.volume, "spec.state.volume");
   }
 
   void CheckWritable(const VolumePath& place, const std::string& field) {
@@ -139,8 +216,7 @@ class Checker {
     const bool read_only_kind = volume->kind == "configMap" || volume->kind == "secret" ||
                                 volume->kind == "downwardAPI" || volume->kind == "projected" ||
                                 volume->kind == "image";
-    const bool read_only =
-        volume->source.is_object() && volume->source.value("readOnly", nlohmann::json()) == true;
+    const bool read_only = lenient::Boolean(volume->source, "readOnly");
     if (read_only_kind || read_only) {
       AddError(problems_, field, "the volume " + Quoted(volume->name) + " is read-only",
                "write a volume that can be written to");
@@ -230,6 +306,21 @@ class Checker {
     return keys;
   }
 
+  void CheckColumns() {
+    const Output& output = spec_.output;
+    if (HasProblem("spec.output")) return;
+    const bool table =
+        output.format == OutputFormat::kCsv || output.format == OutputFormat::kParquet;
+    if (!output.columns.empty() && !table) {
+      AddError(problems_, "spec.output.columns", "are those of a table",
+               "write format: csv or format: parquet beside it, or remove it");
+    }
+    if (output.provenance && output.format == OutputFormat::kText) {
+      AddError(problems_, "spec.output.provenance", "needs rows that have names",
+               "write format: csv, jsonl or parquet beside it, or remove it");
+    }
+  }
+
   void CheckPartitions() {
     if (spec_.partition_keys.empty()) return;
     for (size_t i = 0; i < spec_.inputs.size(); ++i) {
@@ -273,4 +364,4 @@ void CheckJob(const Job& job, Target target, Problems& problems) {
   Checker(job, target, problems).Check();
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

@@ -1,8 +1,11 @@
 #include "api/defaults.h"
 
 #include <algorithm>
+#include <utility>
 
-namespace parallelrun {
+#include "api/object_names.h"
+
+namespace parallelrun::api {
 namespace {
 
 void FillPlace(VolumePath& place, const std::string& volume, const std::string& path) {
@@ -15,11 +18,30 @@ uint64_t DefaultMiniBatchSize(const JobSpec& spec) {
   return tabular ? 1 << 20 : 10;
 }
 
+// The claim is a volume like others to all but those who make it.
+void FillStateClaim(Job& job) {
+  JobSpec& spec = job.spec;
+  if (spec.state.claim_template.is_null()) return;
+  const bool there = std::any_of(spec.volumes.begin(), spec.volumes.end(),
+                                 [](const Volume& one) { return one.name == kStateVolume; });
+  if (!there) {
+    spec.volumes.push_back({kStateVolume,
+                            "persistentVolumeClaim",
+                            {{"claimName", StateClaimName(job.metadata.name, job.metadata.uid)}}});
+  }
+  FillPlace(spec.state.in, kStateVolume, "state");
+  // Logs lie beside the output, if that is a folder.
+  if (!spec.output.store.empty() && spec.logs.volume.empty()) {
+    FillPlace(spec.logs, kStateVolume, "logs");
+  }
+}
+
 }  // namespace
 
 void FillDefaults(Job& job) {
   JobSpec& spec = job.spec;
   const std::string& name = job.metadata.name;
+  FillStateClaim(job);
   if (spec.output.to.path.empty()) spec.output.to.path = name + "/output";
   FillPlace(spec.logs, spec.output.to.volume, name + "/logs");
   if (!spec.state.ephemeral) FillPlace(spec.state.in, spec.output.to.volume, name + "/state");
@@ -44,9 +66,15 @@ void FillDefaults(Job& job) {
   }
 }
 
+JobSpec DefaultSpec() {
+  Job job;
+  FillDefaults(job);
+  return std::move(job.spec);
+}
+
 int64_t NodeRestartLimit(const JobSpec& spec, int32_t highest_node_count, int64_t lost) {
   if (spec.node_restart_limit) return *spec.node_restart_limit;
   return 3 * static_cast<int64_t>(highest_node_count) + kDeathsOfOne * (lost + 1);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

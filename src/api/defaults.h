@@ -3,11 +3,13 @@
 
 #include "api/job.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 
 // Fills what is unset: empty paths and volumes, zero sizes and durations, null resources of the
 // coordinator. What is set stays; a second call changes nothing.
 void FillDefaults(Job& job);
+// Of a job that says nothing.
+JobSpec DefaultSpec();
 
 // So many deaths of nodes it takes at most until a mini-batch that ends its node has failed: one
 // that is nobody's fault yet, 11 until it is alone, of 2,048 that a node may hold, and 10 losses.
@@ -17,4 +19,4 @@ inline constexpr int64_t kDeathsOfOne = 22;
 // what it takes to find one mini-batch more than the `lost` that ended their nodes so far.
 int64_t NodeRestartLimit(const JobSpec& spec, int32_t highest_node_count, int64_t lost);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

@@ -8,7 +8,7 @@
 #include "api/text.h"
 #include "api/yaml_tree.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 namespace {
 
 std::string TextOf(const Node& node, std::string_view key) {
@@ -209,4 +209,4 @@ Document JsonDocument(const nlohmann::json& object) {
   return document;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

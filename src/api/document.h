@@ -12,7 +12,7 @@
 #include "api/node.h"
 #include "api/problem.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 
 inline constexpr size_t kMaxDocumentBytes = 1 << 20;
 inline constexpr int kMaxDocumentDepth = 64;
@@ -37,4 +37,4 @@ Document ReadForeignDocument(std::string_view text, PlainScalars plain = PlainSc
 // An object that was JSON already, as from the API server; no positions.
 Document JsonDocument(const nlohmann::json& object);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

@@ -1,6 +1,6 @@
 #include "api/enums.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 
 template <typename E>
 using Words = std::vector<std::pair<std::string_view, E>>;
@@ -10,6 +10,12 @@ const Words<InputKind>& EnumWords() {
   static const Words<InputKind> words = {{"files", InputKind::kFiles},
                                          {"tabular", InputKind::kTabular},
                                          {"jsonLines", InputKind::kJsonLines}};
+  return words;
+}
+
+template <>
+const Words<Access>& EnumWords() {
+  static const Words<Access> words = {{"Path", Access::kPath}, {"Uri", Access::kUri}};
   return words;
 }
 
@@ -61,7 +67,9 @@ const Words<OutputAction>& EnumWords() {
 template <>
 const Words<OutputFormat>& EnumWords() {
   static const Words<OutputFormat> words = {{"text", OutputFormat::kText},
-                                            {"jsonl", OutputFormat::kJsonl}};
+                                            {"jsonl", OutputFormat::kJsonl},
+                                            {"csv", OutputFormat::kCsv},
+                                            {"parquet", OutputFormat::kParquet}};
   return words;
 }
 
@@ -104,4 +112,4 @@ const Words<Profiling>& EnumWords() {
   return words;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

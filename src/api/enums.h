@@ -7,7 +7,7 @@
 
 #include "api/job.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 
 // All words of an enum, in the order in which messages list them.
 template <typename E>
@@ -15,6 +15,8 @@ const std::vector<std::pair<std::string_view, E>>& EnumWords();
 
 template <>
 const std::vector<std::pair<std::string_view, InputKind>>& EnumWords();
+template <>
+const std::vector<std::pair<std::string_view, Access>>& EnumWords();
 template <>
 const std::vector<std::pair<std::string_view, TabularFormat>>& EnumWords();
 template <>
@@ -48,4 +50,4 @@ std::string_view EnumWord(E value) {
   return "";
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

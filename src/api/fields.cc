@@ -5,7 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-namespace parallelrun {
+namespace parallelrun::api {
 namespace {
 
 constexpr char kLabelMend[] =
@@ -315,4 +315,4 @@ std::optional<std::string> ReadRelativePath(const Value& value) {
   return path.empty() ? "." : path;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

@@ -17,7 +17,7 @@
 #include "api/problem.h"
 #include "api/text.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 
 void AddError(Problems& problems, std::string field, std::string what, std::string mend = "");
 void AddWarning(Problems& problems, std::string field, std::string what, std::string mend = "");
@@ -119,4 +119,4 @@ nlohmann::json WithoutNulls(const Node& node);
 // A path below a volume, normalised ("a/b", "."); problems for absolute ones and for "..".
 std::optional<std::string> ReadRelativePath(const Value& value);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

@@ -11,24 +11,15 @@
 #include <string>
 #include <vector>
 
+#include "api/data.h"
 #include "base/time.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 
 inline constexpr char kApiVersion[] = "parallelrun.dev/v1alpha1";
 inline constexpr char kJobKind[] = "ParallelRunJob";
 
 enum class CodeKind { kJobFolder, kConfigMap, kVolume, kImage, kFolder };
-enum class InputKind { kFiles, kTabular, kJsonLines };
-enum class TabularFormat { kCsv, kTsv, kParquet };
-enum class HeaderMode { kAllFiles, kFirstFile, kNone };
-enum class ColumnType { kInteger, kNumber, kBoolean, kText };
-enum class Typing { kOnce, kPerMiniBatch };
-enum class BadRows { kFail, kSkip };
-enum class OutputAction { kAppendRow, kSummaryOnly };
-enum class OutputFormat { kText, kJsonl };
-enum class OutputOrder { kMiniBatch, kCompletion };
-enum class IfExists { kFail, kResume, kOverwrite, kRetryFailed };
 enum class ShortReturn { kKeep, kFail };
 enum class LoggingLevel { kWarning, kInfo, kDebug };
 enum class Profiling { kNone, kCProfile, kProfile };
@@ -70,80 +61,20 @@ struct Volume {
   bool operator==(const Volume&) const = default;
 };
 
-// Where objects lie: a bucket, or what is below a prefix of it.
-struct ObjectStore {
-  std::string name;
-  std::string url;                 // s3://bucket/prefix
-  std::string region;              // empty, as the next: what the tools around S3 are set to
-  std::string endpoint;            // of a server other than AWS
-  std::optional<bool> path_style;  // none: as the endpoint suggests
-  bool operator==(const ObjectStore&) const = default;
-};
-
 // What a node keeps of objects that its script reads.
 struct CacheOptions {
   uint64_t size = uint64_t{10} << 30;  // bytes
   bool operator==(const CacheOptions&) const = default;
 };
 
-struct VolumePath {
-  std::string volume;
-  std::string path;
-  bool operator==(const VolumePath&) const = default;
-};
-
-struct TabularOptions {
-  TabularFormat format = TabularFormat::kCsv;
-  std::string delimiter;  // default: "," (TSV: a tab)
-  HeaderMode header = HeaderMode::kAllFiles;
-  std::string encoding = "utf-8";
-  bool quoted_newlines = true;
-  Typing typing = Typing::kOnce;
-  std::map<std::string, ColumnType> dtypes = {};  // by column: in place of what is decided
-  std::vector<std::string> na_values = {};        // stand for a missing value, too
-  bool keep_default_na = true;
-  int32_t skip_rows = 0;     // lines at the front of each file
-  std::string comment = {};  // one character, or empty
-  std::string escape = {};   // likewise
-  BadRows bad_rows = BadRows::kFail;
-  uint64_t max_field_size = uint64_t{1} << 20;  // bytes
-  bool operator==(const TabularOptions&) const = default;
-};
-
-struct Input {
-  std::string name;
-  InputKind kind = InputKind::kFiles;
-  VolumePath from;           // of an input in a store only the path
-  std::string store = {};    // empty: it lies on the volume
-  std::string pattern = {};  // empty: every file
-  std::vector<std::string> exclude = {};
-  std::string partition_format = {};  // relative to the path; empty: none
-  TabularOptions tabular = {};        // kTabular only
-  bool operator==(const Input&) const = default;
-};
-
-struct SideInput {
-  std::string name;
-  VolumePath from;
-  std::string mount_path;  // empty: where the volume is mounted
-  bool operator==(const SideInput&) const = default;
-};
-
-struct Output {
-  VolumePath to;  // default path: <job>/output
-  OutputAction action = OutputAction::kAppendRow;
-  std::string file_name = "parallel_run_step.txt";
-  OutputFormat format = OutputFormat::kText;  // whatever the file is called
-  bool nan_as_null = false;                   // kJsonl: also infinite numbers
-  OutputOrder order = OutputOrder::kMiniBatch;
-  IfExists if_exists = IfExists::kFail;
-  bool mount_on_nodes = true;
-  bool operator==(const Output&) const = default;
-};
+// The volume of the claim that a cluster makes of StateOptions::claim_template; nobody else's
+// volume may have such a name.
+inline constexpr char kStateVolume[] = "parallelrun-state";
 
 struct StateOptions {
   VolumePath in;  // default: <job>/state on the output's volume; empty when ephemeral
   bool ephemeral = false;
+  nlohmann::json claim_template;  // {metadata, spec} of a PersistentVolumeClaim, or null
   bool operator==(const StateOptions&) const = default;
 };
 
@@ -165,7 +96,7 @@ struct JobSpec {
   std::vector<Input> inputs;  // all of one kind
   std::vector<SideInput> side_inputs;
   Output output;
-  VolumePath logs;  // default: <job>/logs on the output's volume
+  VolumePath logs;  // default: <job>/logs on the output's volume, if it has one
   StateOptions state;
   int32_t node_count = 1;
   std::optional<int32_t> process_count_per_node;  // none: see processes.h
@@ -209,4 +140,4 @@ struct Job {
   bool operator==(const Job&) const = default;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

@@ -3,7 +3,7 @@
 #include <cctype>
 #include <filesystem>
 
-namespace parallelrun {
+namespace parallelrun::api {
 
 std::string JobNameOf(const std::string& script) {
   std::string name;
@@ -18,4 +18,4 @@ std::string JobNameOf(const std::string& script) {
   return name.size() < 3 ? "job-" + (name.empty() ? "run" : name) : name;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

@@ -3,9 +3,9 @@
 
 #include <string>
 
-namespace parallelrun {
+namespace parallelrun::api {
 
 // Made of the script's name: lower case letters, digits and dashes.
 std::string JobNameOf(const std::string& script);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

@@ -5,7 +5,7 @@
 
 #include "base/escape.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 namespace {
 
 bool IsWordByte(char c) {
@@ -145,4 +145,4 @@ Position Locate(const Node& root, std::string_view path) {
   return best;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 
 struct Position {
   int line = 0;                             // 1-based; 0: not from a file
@@ -65,4 +65,4 @@ Result<std::vector<PathStep>> ParsePath(std::string_view path);
 // Where `path` stands in the tree: its key (or list item), or that of its deepest parent present.
 Position Locate(const Node& root, std::string_view path);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

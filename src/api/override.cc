@@ -6,7 +6,7 @@
 #include "api/scalar.h"
 #include "api/text.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 namespace {
 
 std::optional<Node> ReadScalar(std::string_view text) {
@@ -115,4 +115,4 @@ void ApplyOverrides(const std::vector<std::string>& overrides, Node& root, Probl
   }
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

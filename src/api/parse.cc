@@ -11,7 +11,7 @@
 #include "api/override.h"
 #include "api/parse_parts.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 namespace {
 
 // What is made of it stays a name of 63: NAME-01234-node-4999-999999.
@@ -120,4 +120,4 @@ ParsedJob ReadJob(const nlohmann::json& object, Target target, const Dialect& di
   return parsed;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

@@ -11,7 +11,7 @@
 #include "api/job.h"
 #include "api/problem.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 
 // Where the job shall run: a cluster needs an image and code that it can reach; a local run takes
 // the job file's folder for code, and no image.
@@ -43,4 +43,4 @@ ParsedJob ReadJob(const nlohmann::json& object, Target target, const Dialect& di
 // Checks a tree that was read.
 ParsedJob ParseJob(Node root, Target target, const Dialect& dialect = {});
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

@@ -1,14 +1,14 @@
 // Inputs and state: where what one says depends on another.
+#include <spdlog/fmt/fmt.h>
+
 #include <algorithm>
 
 #include "api/fields/read.h"
 #include "api/fields/sections.h"
 #include "api/parse_parts.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 namespace {
-
-constexpr size_t kMaxInputs = 32;
 
 // Reads the name, and joins it to the names that were `seen`, among which it must be the only one.
 void ReadName(Fields& fields, const fields::Field& field, void* input, const std::string& name,
@@ -44,7 +44,8 @@ Input ReadInput(const Value& map, Target target, std::vector<std::string>& seen)
 }  // namespace
 
 void ReadInputs(const Value& list, JobSpec& spec, Target target) {
-  const std::string mend = "write at most 32; put what belongs together below one folder";
+  const std::string mend =
+      fmt::format("write at most {}; put what belongs together below one folder", kMaxInputs);
   std::vector<std::string> seen;
   for (const Value& item : list.List(kMaxInputs, mend)) {
     spec.inputs.push_back(ReadInput(item, target, seen));
@@ -100,7 +101,12 @@ void ReadState(const Value& map, StateOptions& state) {
   if (state.ephemeral && !fields.Present({"volume", "path"}).empty()) {
     fields.Error("ephemeral state lies on no volume", "remove volume and path, or ephemeral");
   }
+  const auto claim = fields.Take("volumeClaimTemplate");
+  const bool other = !state.in.volume.empty() && state.in.volume != kStateVolume;
+  if (claim && (state.ephemeral || other)) {
+    claim->Error("stands beside a volume or ephemeral", "keep one of the three");
+  }
   fields.Finish();
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

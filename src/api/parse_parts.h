@@ -7,7 +7,7 @@
 #include "api/parse.h"
 #include "api/sizes.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 
 // parse_spec.cc: fields of the spec itself.
 void ReadEntryScript(const Value& value, std::string& out);
@@ -37,4 +37,4 @@ std::optional<int64_t> ReadQuantity(const Value& value, int64_t scale);
 // check.cc: what concerns several fields. `job` has its defaults.
 void CheckJob(const Job& job, Target target, Problems& problems);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

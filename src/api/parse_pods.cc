@@ -4,7 +4,7 @@
 #include "api/parse_parts.h"
 #include "api/sizes.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 namespace {
 
 void CheckName(Fields& fields, const std::string& field) {
@@ -191,4 +191,4 @@ nlohmann::json ReadPodTemplate(const Value& map) {
   return WithoutNulls(map.node);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

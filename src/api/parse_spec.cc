@@ -4,7 +4,7 @@
 #include "api/parse_parts.h"
 #include "api/sizes.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 
 void ReadEntryScript(const Value& value, std::string& out) {
   const auto text = value.NonEmptyString();
@@ -91,4 +91,4 @@ void ReadManagedBy(const Value& value, std::string& out) {
   }
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

@@ -5,7 +5,7 @@
 #include "api/fields/sections.h"
 #include "api/parse_parts.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 namespace {
 
 constexpr size_t kMaxVolumes = 64;
@@ -17,6 +17,10 @@ Volume ReadVolume(const Value& map) {
     if (!volume.name.empty() && !IsDnsLabel(volume.name)) {
       name->Error(Quoted(volume.name) + " cannot name a volume",
                   "write lower-case letters, digits and \"-\"");
+    }
+    if (volume.name == kStateVolume) {
+      name->Error(Quoted(volume.name) + " is the name of the claim of state.volumeClaimTemplate",
+                  "write another name");
     }
   }
   std::vector<std::string> given;
@@ -52,4 +56,4 @@ void ReadVolumes(const Value& list, JobSpec& spec) {
   }
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

@@ -4,7 +4,7 @@
 
 #include "base/escape.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 
 bool HasErrors(const Problems& problems) {
   return std::any_of(problems.begin(), problems.end(), [](const Problem& problem) {
@@ -30,4 +30,4 @@ std::string FormatProblem(const Problem& problem, std::string_view file) {
   return Printable(text, kMaxShown);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace parallelrun {
+namespace parallelrun::api {
 
 struct Problem {
   enum class Severity { kError, kWarning };
@@ -28,4 +28,4 @@ bool HasErrors(const Problems& problems);
 // from a flag has the flag in place of file and line; a value from neither has only the field.
 std::string FormatProblem(const Problem& problem, std::string_view file);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

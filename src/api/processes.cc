@@ -6,7 +6,7 @@
 
 #include "api/sizes.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 namespace {
 
 nlohmann::json WorkerResources(const JobSpec& spec) {
@@ -79,4 +79,4 @@ ProcessCount LocalProcessCount(const JobSpec& spec, unsigned cores) {
   return {Clamped(cores), "cores of this machine"};
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

@@ -5,7 +5,7 @@
 
 #include "api/job.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 
 struct ProcessCount {
   int32_t count = 1;
@@ -21,4 +21,4 @@ ProcessCount EffectiveProcessCount(const JobSpec& spec);
 // core.
 ProcessCount LocalProcessCount(const JobSpec& spec, unsigned cores);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

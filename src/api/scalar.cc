@@ -9,7 +9,7 @@
 #include <limits>
 #include <system_error>
 
-namespace parallelrun {
+namespace parallelrun::api {
 namespace {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
@@ -141,4 +141,4 @@ std::optional<Node> ResolveScalar(std::string_view text) {
   return NumberNode(value, text);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

@@ -8,7 +8,7 @@
 
 #include "api/node.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 
 // The value of plain text: null, boolean, integer, number or string. nullopt for infinity and
 // not-a-number, which JSON cannot carry.
@@ -17,4 +17,4 @@ std::optional<Node> ResolveScalar(std::string_view text);
 // A node for a number: an integer when it is a whole number that fits, as the API server does.
 Node NumberNode(double value, std::string_view text);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

@@ -1,14 +1,19 @@
 #include "api/settings.h"
 
+#include <spdlog/fmt/fmt.h>
+#include <xxhash.h>
+
 #include <algorithm>
+#include <initializer_list>
 #include <map>
 
 #include "api/enums.h"
 #include "api/fields/sections.h"
 #include "api/node.h"
 #include "api/to_json.h"
+#include "base/json.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 namespace {
 
 using nlohmann::json;
@@ -16,31 +21,44 @@ using nlohmann::json;
 constexpr int kMaxDepth = 16;  // a plan has five levels
 
 // Every leaf by its field path.
-bool Flatten(const json& value, const std::string& path, int depth,
-             std::map<std::string, std::string>& out) {
-  if (depth > kMaxDepth) return false;
+void Flatten(const json& value, const std::string& path, std::map<std::string, std::string>& out) {
   if (value.is_object()) {
     for (const auto& [key, field] : value.items()) {
-      if (!Flatten(field, JoinPath(path, key), depth + 1, out)) return false;
+      // A flag is no field of the job.
+      Flatten(field, key.starts_with("--") ? key : JoinPath(path, key), out);
     }
   } else if (value.is_array()) {
     for (size_t i = 0; i < value.size(); ++i) {
-      if (!Flatten(value[i], JoinPath(path, i), depth + 1, out)) return false;
+      Flatten(value[i], JoinPath(path, i), out);
     }
   } else {
     out[path] = CanonicalText(value);
   }
-  return true;
 }
 
 Result<std::map<std::string, std::string>> Leaves(std::string_view text) {
   const Error corrupt{Code::kCorrupt, "stored plan settings are not a JSON object"};
-  // Depth is bounded while parsing: nlohmann's own recursion is not.
-  const json value = json::parse(
-      text, [](int depth, json::parse_event_t, json&) { return depth <= kMaxDepth; }, false);
+  const std::optional<json> value = ParseJson(text, kMaxDepth);
   std::map<std::string, std::string> leaves;
-  if (!value.is_object() || !Flatten(value, "spec", 0, leaves)) return corrupt;
+  if (!value || !value->is_object()) return corrupt;
+  Flatten(*value, "spec", leaves);
   return leaves;
+}
+
+constexpr char kLimit[] = "--limit";
+constexpr char kChosen[] = "--sample or --only";
+
+// Which files were chosen, as a text that differs where they do.
+std::string ChosenText(const std::map<std::string, std::vector<uint64_t>>& files) {
+  uint64_t count = 0;
+  uint64_t digest = 0;
+  for (const auto& [input, names] : files) {
+    if (names.empty()) continue;
+    count += names.size();
+    digest = XXH3_64bits_withSeed(input.data(), input.size(), digest);
+    digest = XXH3_64bits_withSeed(names.data(), names.size() * sizeof names[0], digest);
+  }
+  return fmt::format("{} file{} ({:016x})", count, count == 1 ? "" : "s", digest);
 }
 
 // What failed may be read in another way (WrittenTypes), and what was refused with another bound.
@@ -53,9 +71,23 @@ void EraseAnew(const fields::FieldList& fields, json& object) {
   }
 }
 
+// These fields of `spec`.
+std::string FieldsOf(std::string_view job, std::initializer_list<const char*> keys) {
+  json settings = json::object();
+  const json parsed = ParseJson(job).value_or(nullptr);
+  const json& spec = lenient::At(parsed, "spec");
+  for (const char* key : keys) {
+    if (const json& said = lenient::At(spec, key); !said.is_null()) settings[key] = said;
+  }
+  return CanonicalText(settings);
+}
+
 }  // namespace
 
-std::string PlanSettings(const Job& job, const std::map<std::string, std::string>& volumes) {
+uint64_t FileDigest(std::string_view name) { return XXH3_64bits(name.data(), name.size()); }
+
+std::string PlanSettings(const Job& job, const std::map<std::string, std::string>& volumes,
+                         const Selection& selection) {
   json settings = {{"inputs", json::array()},
                    {"rankMiniBatchCount", job.spec.rank_mini_batch_count}};
   for (const Input& input : job.spec.inputs) {
@@ -74,35 +106,44 @@ std::string PlanSettings(const Job& job, const std::map<std::string, std::string
   } else {
     settings["partitionKeys"] = job.spec.partition_keys;
   }
-  // Rows of two formats are never in one output. The first one is left out: ledgers from before
-  // there were others do not have it.
+  // Rows of two formats, or with and without an origin, are never in one output. The first one is
+  // left out: ledgers from before there were others do not have it.
   if (job.spec.output.format != OutputFormat::kText) {
     settings["output"]["format"] = EnumWord(job.spec.output.format);
   }
+  if (job.spec.output.provenance) settings["output"]["provenance"] = true;
+  if (selection.limit) settings[kLimit] = *selection.limit;
+  if (selection.files) settings[kChosen] = ChosenText(*selection.files);
   return CanonicalText(settings);
 }
 
-std::string ScriptSettings(std::string_view job) {
-  json settings = json::object();
-  const json parsed = json::parse(job, nullptr, false);
-  const json spec = parsed.is_object() ? parsed.value("spec", json::object()) : json::object();
-  for (const char* key : {"entryScript", "arguments"}) {
-    if (spec.is_object() && spec.contains(key)) settings[key] = spec[key];
+std::string TrialOf(std::string_view plan_settings) {
+  const json settings = ParseJson(plan_settings).value_or(nullptr);
+  if (const uint64_t limit = lenient::Unsigned(settings, kLimit); limit > 0) {
+    return limit == 1 ? "the first item (--limit)"
+                      : fmt::format("the first {} items (--limit)", limit);
   }
-  return CanonicalText(settings);
+  const std::string chosen = lenient::Text(settings, kChosen);
+  if (chosen.empty()) return "";
+  return chosen.substr(0, chosen.find(" (")) + " (" + kChosen + ")";
+}
+
+std::string ScriptSettings(std::string_view job) {
+  return FieldsOf(job, {"entryScript", "arguments"});
+}
+
+std::string ThresholdSettings(std::string_view job) {
+  return FieldsOf(job,
+                  {"errorThreshold", "allowedFailedCount", "allowedFailedPercent", "shortReturn"});
 }
 
 std::string WrittenTypes(std::string_view job) {
   json types = json::object();
-  const json parsed = json::parse(job, nullptr, false);
-  const json spec = parsed.is_object() ? parsed.value("spec", json::object()) : json::object();
-  if (!spec.is_object() || !spec.contains("inputs")) return CanonicalText(types);
-  for (const json& input : spec["inputs"]) {
-    if (!input.is_object() || !input.contains("tabular")) continue;
-    const json& tabular = input["tabular"];
-    if (!tabular.is_object()) continue;
+  const json parsed = ParseJson(job).value_or(nullptr);
+  for (const json& input : lenient::List(lenient::At(parsed, "spec"), "inputs")) {
     for (const char* key : {"dtypes", "badRows"}) {
-      if (tabular.contains(key)) types[input.value("name", "")][key] = tabular[key];
+      const json& said = lenient::At(lenient::At(input, "tabular"), key);
+      if (!said.is_null()) types[lenient::Text(input, "name")][key] = said;
     }
   }
   return CanonicalText(types);
@@ -126,4 +167,4 @@ Result<std::vector<std::string>> Differences(std::string_view before, std::strin
   return lines;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

@@ -7,7 +7,7 @@
 
 #include "api/node.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 namespace {
 
 using Wide = unsigned __int128;
@@ -148,4 +148,4 @@ Result<int64_t> ParseQuantity(std::string_view text, int64_t scale) {
   return static_cast<int64_t>(whole);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

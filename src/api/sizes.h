@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 
 struct SizeText {
   uint64_t value = 0;     // a count, or bytes
@@ -22,4 +22,4 @@ Result<SizeText> ParseSize(std::string_view text);
 // whole units ("4Gi" -> 4294967296). Not negative, below 2^63.
 Result<int64_t> ParseQuantity(std::string_view text, int64_t scale);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

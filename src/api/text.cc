@@ -5,7 +5,7 @@
 #include <charconv>
 #include <cstdint>
 
-namespace parallelrun {
+namespace parallelrun::api {
 namespace {
 
 bool IsLetterOrDigit(char c) {
@@ -42,25 +42,6 @@ void AppendUtf8(std::string& out, uint32_t c) {
   out += static_cast<char>(0x80 | ((c >> 12) & 0x3F));
   out += static_cast<char>(0x80 | ((c >> 6) & 0x3F));
   out += static_cast<char>(0x80 | (c & 0x3F));
-}
-
-// Insertions, removals, replacements and swaps of neighbours that turn `a` into `b`.
-size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
-  for (size_t i = 0; i <= a.size(); ++i) {
-    for (size_t j = 0; j <= b.size(); ++j) {
-      if (i == 0 || j == 0) {
-        d[i][j] = i + j;
-        continue;
-      }
-      d[i][j] = std::min(
-          {d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0U : 1U)});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
-      }
-    }
-  }
-  return d[a.size()][b.size()];
 }
 
 }  // namespace
@@ -117,6 +98,24 @@ std::string_view Trim(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
   return text;
+}
+
+size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
+  for (size_t i = 0; i <= a.size(); ++i) {
+    for (size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        d[i][j] = i + j;
+        continue;
+      }
+      d[i][j] = std::min(
+          {d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0U : 1U)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+      }
+    }
+  }
+  return d[a.size()][b.size()];
 }
 
 std::string ClosestName(std::string_view name, const std::vector<std::string>& known) {
@@ -180,4 +179,4 @@ bool IsLabelName(std::string_view name) {
   return !name.empty() && IsLabelValue(name);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace parallelrun {
+namespace parallelrun::api {
 
 bool IsUtf8(std::string_view text);
 
@@ -21,6 +21,9 @@ std::string Squashed(std::string_view name);
 
 // Without the spaces at both ends. A view of `text`.
 std::string_view Trim(std::string_view text);
+
+// Insertions, removals, replacements and swaps of neighbours that turn `a` into `b`, in bytes.
+size_t EditDistance(std::string_view a, std::string_view b);
 
 // The known name that `name` is most likely meant to be, or "".
 std::string ClosestName(std::string_view name, const std::vector<std::string>& known);
@@ -38,4 +41,4 @@ bool IsLabelValue(std::string_view text);
 // What may name a label: what may be a value and is not empty, maybe behind "DOMAIN/".
 bool IsLabelName(std::string_view name);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

@@ -2,7 +2,7 @@
 
 #include "api/fields/sections.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 namespace {
 
 using nlohmann::json;
@@ -32,4 +32,4 @@ std::string CanonicalText(const json& json) {
   return json.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

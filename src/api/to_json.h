@@ -7,7 +7,7 @@
 
 #include "api/job.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 
 nlohmann::json ToJson(const Job& job);
 nlohmann::json ToJson(const Input& input);
@@ -15,4 +15,4 @@ nlohmann::json ToJson(const Input& input);
 // Compact text of canonical JSON; never throws (what is not UTF-8 becomes U+FFFD).
 std::string CanonicalText(const nlohmann::json& json);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

@@ -14,7 +14,7 @@
 #include "api/scalar.h"
 #include "api/text.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 namespace {
 
 Position At(const YAML::Mark& mark) { return {mark.line + 1, mark.column + 1, nullptr}; }
@@ -265,4 +265,4 @@ YamlTrees ReadYamlTrees(std::string_view text, PlainScalars plain) {
   }
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

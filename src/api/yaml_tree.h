@@ -8,7 +8,7 @@
 #include "api/node.h"
 #include "api/problem.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 
 struct YamlTree {
   Node root;
@@ -23,4 +23,4 @@ struct YamlTrees {
 };
 YamlTrees ReadYamlTrees(std::string_view text, PlainScalars plain);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::api

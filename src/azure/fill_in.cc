@@ -18,29 +18,31 @@ bool HasWord(const std::string& text) {
   return false;
 }
 
-void Find(const Node& node, std::string_view key, const std::string& path, Problems& problems) {
+void Find(const api::Node& node, std::string_view key, const std::string& path,
+          api::Problems& problems) {
   const bool open = HasWord(node.text) || node.text == kFillInImage ||
                     (key == "claimName" && node.text.starts_with(kFillInClaim));
-  if (node.kind == Node::Kind::kString && open) {
+  if (node.kind == api::Node::Kind::kString && open) {
     problems.push_back({.field = path,
-                        .what = Quoted(node.text) + " is still to be filled in",
+                        .what = api::Quoted(node.text) + " is still to be filled in",
                         .mend = "the comment beside it says with what",
                         .line = node.at.line,
                         .column = node.at.column});
   }
   for (size_t i = 0; i < node.items.size(); ++i) {
-    Find(node.items[i], "", JoinPath(path, i), problems);
+    Find(node.items[i], "", api::JoinPath(path, i), problems);
   }
-  for (const Node::Field& field : node.fields) {
-    Find(field.value, field.key, JoinPath(path, field.key), problems);
+  for (const api::Node::Field& field : node.fields) {
+    Find(field.value, field.key, api::JoinPath(path, field.key), problems);
   }
 }
 
 }  // namespace
 
-Problems FindFillIns(const Node& job) {
-  Problems problems;
-  if (const Node* const spec = job.kind == Node::Kind::kMap ? job.Find("spec") : nullptr) {
+api::Problems FindFillIns(const api::Node& job) {
+  api::Problems problems;
+  if (const api::Node* const spec =
+          job.kind == api::Node::Kind::kMap ? job.Find("spec") : nullptr) {
     Find(*spec, "", "spec", problems);
   }
   return problems;

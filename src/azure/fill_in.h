@@ -15,6 +15,6 @@ inline constexpr char kFillInImage[] = "registry.example/fill-in:1";
 inline constexpr std::string_view kFillInClaim = "fill-in-";  // and the volume's name
 
 // An error for each placeholder that is left in a job file, in the file's order.
-Problems FindFillIns(const Node& job);
+api::Problems FindFillIns(const api::Node& job);
 
 }  // namespace parallelrun::azure

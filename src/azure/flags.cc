@@ -16,18 +16,18 @@ namespace {
 constexpr int64_t kMaxTimeoutSeconds = 259200;
 constexpr int64_t kMaxInt = std::numeric_limits<int32_t>::max();
 
-using Reader = std::function<std::variant<Node, Misfit>(const std::string& value)>;
+using Reader = std::function<std::variant<api::Node, Misfit>(const std::string& value)>;
 
-Node IntegerNode(int64_t value) {
-  Node node;
-  node.kind = Node::Kind::kInteger;
+api::Node IntegerNode(int64_t value) {
+  api::Node node;
+  node.kind = api::Node::Kind::kInteger;
   node.integer = value;
   node.text = std::to_string(value);
   return node;
 }
 
 Reader Integer(int64_t least, int64_t most) {
-  return [=](const std::string& value) -> std::variant<Node, Misfit> {
+  return [=](const std::string& value) -> std::variant<api::Node, Misfit> {
     const std::string_view digits = std::string_view(value).substr(value.starts_with('+') ? 1 : 0);
     int64_t number = 0;
     const char* const end = digits.data() + digits.size();
@@ -36,7 +36,7 @@ Reader Integer(int64_t least, int64_t most) {
         "must be from " + std::to_string(least) + " to " + std::to_string(most);
     const std::string at_least = "must be at least " + std::to_string(least);
     if (digits.empty() || stop != end || error == std::errc::invalid_argument) {
-      return Misfit{Quoted(value) + " is not an integer", most == kMaxInt ? at_least : range};
+      return Misfit{api::Quoted(value) + " is not an integer", most == kMaxInt ? at_least : range};
     }
     if (error != std::errc() || number < least || number > most) {
       return Misfit{value + " is out of range", most == kMaxInt ? at_least : range};
@@ -46,45 +46,45 @@ Reader Integer(int64_t least, int64_t most) {
 }
 
 // Azure ML takes any number below one for none.
-std::variant<Node, Misfit> ReadRank(const std::string& value) {
-  std::variant<Node, Misfit> read = Integer(-kMaxInt, kMaxInt)(value);
-  if (auto* const node = std::get_if<Node>(&read)) {
+std::variant<api::Node, Misfit> ReadRank(const std::string& value) {
+  std::variant<api::Node, Misfit> read = Integer(-kMaxInt, kMaxInt)(value);
+  if (auto* const node = std::get_if<api::Node>(&read)) {
     *node = IntegerNode(std::max<int64_t>(node->integer, 0));
   }
   return read;
 }
 
-std::variant<Node, Misfit> ReadBool(const std::string& value) {
-  const std::string word = Squashed(value);
+std::variant<api::Node, Misfit> ReadBool(const std::string& value) {
+  const std::string word = api::Squashed(value);
   const bool yes = word == "true" || word == "yes" || word == "1";
   if (!yes && word != "false" && word != "no" && word != "0") {
-    return Misfit{Quoted(value) + " is neither True nor False", "write True or False"};
+    return Misfit{api::Quoted(value) + " is neither True nor False", "write True or False"};
   }
-  Node node;
-  node.kind = Node::Kind::kBool;
+  api::Node node;
+  node.kind = api::Node::Kind::kBool;
   node.boolean = yes;
   node.text = yes ? "true" : "false";
   return node;
 }
 
-std::variant<Node, Misfit> ReadPercent(const std::string& value) {
+std::variant<api::Node, Misfit> ReadPercent(const std::string& value) {
   double percent = 0;
   const char* const end = value.data() + value.size();
   const auto [stop, error] = std::from_chars(value.data(), end, percent);
   if (value.empty() || stop != end || error != std::errc() || !(percent >= 0 && percent <= 100)) {
-    return Misfit{Quoted(value) + " is not a percentage", "must be from 0 to 100"};
+    return Misfit{api::Quoted(value) + " is not a percentage", "must be from 0 to 100"};
   }
-  return NumberNode(percent, value);
+  return api::NumberNode(percent, value);
 }
 
-std::variant<Node, Misfit> ReadProfiling(const std::string& value) {
-  for (const auto& [word, profiling] : EnumWords<Profiling>()) {
-    if (Squashed(value) == Squashed(word)) return TextNode(std::string(word));
+std::variant<api::Node, Misfit> ReadProfiling(const std::string& value) {
+  for (const auto& [word, profiling] : api::EnumWords<api::Profiling>()) {
+    if (api::Squashed(value) == api::Squashed(word)) return api::TextNode(std::string(word));
   }
-  return Misfit{Quoted(value) + " is not a profiler", "write cProfile or profile"};
+  return Misfit{api::Quoted(value) + " is not a profiler", "write cProfile or profile"};
 }
 
-std::variant<Node, Misfit> ReadText(const std::string& value) { return TextNode(value); }
+std::variant<api::Node, Misfit> ReadText(const std::string& value) { return api::TextNode(value); }
 
 // argparse: a negative number is a value, any other word with a dash is a flag.
 bool IsValue(const std::string& word) {
@@ -176,7 +176,7 @@ std::vector<Found> FindFlags(const std::vector<std::string>& arguments) {
   return all;
 }
 
-std::variant<Node, Misfit> ReadValue(const Found& found) {
+std::variant<api::Node, Misfit> ReadValue(const Found& found) {
   if (!found.value) return Misfit{"has no value", "write the value as the next item"};
   return found.flag->read(*found.value);
 }

@@ -30,7 +30,7 @@ struct Flag {
   Role role = Role::kSystem;
   std::string field = {};  // kSets: the field of the spec, or empty; kReserved: what to write
   // kSets: the value as the field has it.
-  std::function<std::variant<Node, Misfit>(const std::string& value)> read = nullptr;
+  std::function<std::variant<api::Node, Misfit>(const std::string& value)> read = nullptr;
 };
 
 const std::vector<Flag>& Flags();
@@ -50,6 +50,6 @@ struct Found {
 std::vector<Found> FindFlags(const std::vector<std::string>& arguments);
 
 // The value of a flag that sets something.
-std::variant<Node, Misfit> ReadValue(const Found& found);
+std::variant<api::Node, Misfit> ReadValue(const Found& found);
 
 }  // namespace parallelrun::azure

@@ -50,7 +50,7 @@ std::string OldNameMend(std::string_view name) {
       {"sourcedirectory", "write spec.code"},
       {"taskoverheadtimeout", "write spec.taskOverheadTimeoutSeconds"},
   };
-  const auto found = mends.find(Squashed(name));
+  const auto found = mends.find(api::Squashed(name));
   return found == mends.end() ? std::string() : found->second;
 }
 

@@ -13,14 +13,14 @@ namespace {
 constexpr char kRows[] = "amlbi_mini_batch_rows";
 
 // The value of a map's field; a null is as good as none.
-const Node* FindIn(const Node& map, std::string_view name) {
-  const Node* const found = map.kind == Node::Kind::kMap ? map.Find(name) : nullptr;
-  return found != nullptr && found->kind != Node::Kind::kNull ? found : nullptr;
+const api::Node* FindIn(const api::Node& map, std::string_view name) {
+  const api::Node* const found = map.kind == api::Node::Kind::kMap ? map.Find(name) : nullptr;
+  return found != nullptr && found->kind != api::Node::Kind::kNull ? found : nullptr;
 }
 
-void Put(Node& map, const std::string& name, const Node& value) {
+void Put(api::Node& map, const std::string& name, const api::Node& value) {
   const auto known = std::find_if(map.fields.begin(), map.fields.end(),
-                                  [&](const Node::Field& field) { return field.key == name; });
+                                  [&](const api::Node::Field& field) { return field.key == name; });
   if (known == map.fields.end()) {
     map.fields.push_back({name, value.at, value});
   } else {
@@ -29,24 +29,25 @@ void Put(Node& map, const std::string& name, const Node& value) {
 }
 
 // As numbers, where both can be read as such: "20" is 20 for a size.
-bool Same(const Node& a, const Node& b) {
-  const auto size = [](const Node& node) -> std::optional<uint64_t> {
-    const bool scalar = node.kind == Node::Kind::kString || node.kind == Node::Kind::kInteger;
-    const auto read = ParseSize(scalar ? node.text : "");
+bool Same(const api::Node& a, const api::Node& b) {
+  const auto size = [](const api::Node& node) -> std::optional<uint64_t> {
+    const bool scalar =
+        node.kind == api::Node::Kind::kString || node.kind == api::Node::Kind::kInteger;
+    const auto read = api::ParseSize(scalar ? node.text : "");
     return read.ok() ? std::optional(read->value) : std::nullopt;
   };
-  if (a.kind == b.kind && a.kind == Node::Kind::kInteger) return a.integer == b.integer;
-  if (a.kind == b.kind && a.kind == Node::Kind::kNumber) return a.number == b.number;
+  if (a.kind == b.kind && a.kind == api::Node::Kind::kInteger) return a.integer == b.integer;
+  if (a.kind == b.kind && a.kind == api::Node::Kind::kNumber) return a.number == b.number;
   if (a.kind == b.kind && a.text == b.text) return true;
   return size(a) && size(a) == size(b);
 }
 
 class Arguments {
  public:
-  Arguments(Node& spec, Problems& problems, std::vector<std::string>& notes)
+  Arguments(api::Node& spec, api::Problems& problems, std::vector<std::string>& notes)
       : spec_(spec), problems_(problems), notes_(notes) {
-    for (const Node& item : spec.Find("arguments")->items) {
-      texts_.push_back(item.kind == Node::Kind::kString ? item.text : "");
+    for (const api::Node& item : spec.Find("arguments")->items) {
+      texts_.push_back(item.kind == api::Node::Kind::kString ? item.text : "");
       places_.push_back(item.at);
     }
   }
@@ -56,7 +57,7 @@ class Arguments {
     const bool named = texts_.empty() || texts_[0].empty() || texts_[0].starts_with('-') ||
                        texts_[0].starts_with('$');
     if (!named) {
-      Warn(0, Quoted(texts_[0]) + " does not start with \"-\"",
+      Warn(0, api::Quoted(texts_[0]) + " does not start with \"-\"",
            "the script gets it as it is; Azure ML takes only arguments with a name");
     }
     for (Found& found : FindFlags(texts_)) Judge(std::move(found));
@@ -79,12 +80,12 @@ class Arguments {
  private:
   struct Set {
     Found found;
-    Node value;
+    api::Node value;
   };
 
-  static std::string At(size_t index) { return JoinPath("spec.arguments", index); }
+  static std::string At(size_t index) { return api::JoinPath("spec.arguments", index); }
   void Warn(size_t index, std::string what, std::string mend) const {
-    problems_.push_back({.severity = Problem::Severity::kWarning,
+    problems_.push_back({.severity = api::Problem::Severity::kWarning,
                          .field = At(index),
                          .what = std::move(what),
                          .mend = std::move(mend)});
@@ -95,7 +96,7 @@ class Arguments {
     for (const Flag& flag : Flags()) {
       if (flag.name.starts_with("amlbi_")) names.push_back("--" + flag.name);
     }
-    return OrList(names);
+    return api::OrList(names);
   }
 
   void Judge(Found found) {
@@ -115,7 +116,7 @@ class Arguments {
   }
 
   void Check(Found found) {
-    std::variant<Node, Misfit> read = ReadValue(found);
+    std::variant<api::Node, Misfit> read = ReadValue(found);
     const Misfit* const misfit = std::get_if<Misfit>(&read);
     if (found.abbreviated) {
       const std::string name = "--" + found.flag->name;
@@ -130,7 +131,7 @@ class Arguments {
                            .mend = misfit->mend});
     }
     if (misfit != nullptr) return;
-    Node value = std::move(std::get<Node>(read));
+    api::Node value = std::move(std::get<api::Node>(read));
     value.at = places_[found.value_index];
     set_.push_back({std::move(found), std::move(value)});
   }
@@ -148,7 +149,7 @@ class Arguments {
     }
     // The number is lost where it cannot count lines; JudgeJsonLines says so.
     if (field.empty() || (name == kRows && !CountsLines())) return;
-    const Node* const own = FindIn(spec_, field);
+    const api::Node* const own = FindIn(spec_, field);
     if (own == nullptr) return Put(spec_, field, set.value);
     // One row is how the original says that miniBatchSize counts rows.
     if (Same(*own, set.value) || (name == kRows && *found.value == "1")) return;
@@ -159,14 +160,14 @@ class Arguments {
   }
 
   bool ReadsJsonLines() const {
-    const Node* const inputs = FindIn(spec_, "inputs");
+    const api::Node* const inputs = FindIn(spec_, "inputs");
     return inputs != nullptr && !inputs->items.empty() &&
            FindIn(inputs->items[0], "jsonLines") != nullptr;
   }
 
   // With partition keys the size decides nothing.
   bool CountsLines() const {
-    const Node* const keys = FindIn(spec_, "partitionKeys");
+    const api::Node* const keys = FindIn(spec_, "partitionKeys");
     return ReadsJsonLines() && (keys == nullptr || keys->items.empty());
   }
 
@@ -176,7 +177,7 @@ class Arguments {
            run_mode_->written + " " + *run_mode_->value + " is not known here",
            "it changes nothing; known is component");
     }
-    const bool other_format = format_ != nullptr && Squashed(*format_->value) != "jsonl";
+    const bool other_format = format_ != nullptr && api::Squashed(*format_->value) != "jsonl";
     if (other_format) {
       Warn(format_->value_index, format_->written + " " + *format_->value + " is not known here",
            "it changes nothing; known is jsonl, and spec.inputs says the kind of the input");
@@ -189,11 +190,11 @@ class Arguments {
     }
   }
 
-  Node& spec_;
-  Problems& problems_;
+  api::Node& spec_;
+  api::Problems& problems_;
   std::vector<std::string>& notes_;
   std::vector<std::string> texts_;
-  std::vector<Position> places_;
+  std::vector<api::Position> places_;
   std::vector<Set> set_;
   std::vector<std::string> ignored_;
   const Found* run_mode_ = nullptr;
@@ -214,13 +215,13 @@ const std::vector<std::string>& PredefinedFields() {
   return fields;
 }
 
-void ApplyPredefined(Node& job, Problems& problems, std::vector<std::string>& notes) {
-  if (job.kind != Node::Kind::kMap) return;
+void ApplyPredefined(api::Node& job, api::Problems& problems, std::vector<std::string>& notes) {
+  if (job.kind != api::Node::Kind::kMap) return;
   const auto spec = std::find_if(job.fields.begin(), job.fields.end(),
-                                 [](const Node::Field& field) { return field.key == "spec"; });
+                                 [](const api::Node::Field& field) { return field.key == "spec"; });
   if (spec == job.fields.end()) return;
-  const Node* const arguments = FindIn(spec->value, "arguments");
-  if (arguments == nullptr || arguments->kind != Node::Kind::kList) return;
+  const api::Node* const arguments = FindIn(spec->value, "arguments");
+  if (arguments == nullptr || arguments->kind != api::Node::Kind::kList) return;
   Arguments(spec->value, problems, notes).Apply();
 }
 

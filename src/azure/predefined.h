@@ -21,6 +21,6 @@ const std::vector<std::string>& PredefinedFields();
 // says something else. An abbreviation whose value does not fit is the script's own flag. Warnings
 // also for an unknown --amlbi_ flag and for names that Azure ML reserves; one note for flags
 // without a meaning here. What is set stands where its argument stands.
-void ApplyPredefined(Node& job, Problems& problems, std::vector<std::string>& notes);
+void ApplyPredefined(api::Node& job, api::Problems& problems, std::vector<std::string>& notes);
 
 }  // namespace parallelrun::azure

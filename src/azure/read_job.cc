@@ -7,21 +7,22 @@
 
 namespace parallelrun::azure {
 
-const Dialect& JobDialect() {
-  static const Dialect dialect{.translate = ApplyPredefined, .mend = OldNameMend};
+const api::Dialect& JobDialect() {
+  static const api::Dialect dialect{.translate = ApplyPredefined, .mend = OldNameMend};
   return dialect;
 }
 
-ParsedJob ReadJob(std::string_view text, const std::vector<std::string>& overrides, Target target) {
-  return parallelrun::ReadJob(text, overrides, target, JobDialect());
+api::ParsedJob ReadJob(std::string_view text, const std::vector<std::string>& overrides,
+                       api::Target target) {
+  return parallelrun::api::ReadJob(text, overrides, target, JobDialect());
 }
 
-ParsedJob ReadJob(const nlohmann::json& object, Target target) {
-  return parallelrun::ReadJob(object, target, JobDialect());
+api::ParsedJob ReadJob(const nlohmann::json& object, api::Target target) {
+  return parallelrun::api::ReadJob(object, target, JobDialect());
 }
 
-ParsedJob ParseJob(Node root, Target target) {
-  return parallelrun::ParseJob(std::move(root), target, JobDialect());
+api::ParsedJob ParseJob(api::Node root, api::Target target) {
+  return parallelrun::api::ParseJob(std::move(root), target, JobDialect());
 }
 
 }  // namespace parallelrun::azure

@@ -11,11 +11,12 @@
 
 namespace parallelrun::azure {
 
-const Dialect& JobDialect();
+const api::Dialect& JobDialect();
 
 // As those of api/parse.h.
-ParsedJob ReadJob(std::string_view text, const std::vector<std::string>& overrides, Target target);
-ParsedJob ReadJob(const nlohmann::json& object, Target target);
-ParsedJob ParseJob(Node root, Target target);
+api::ParsedJob ReadJob(std::string_view text, const std::vector<std::string>& overrides,
+                       api::Target target);
+api::ParsedJob ReadJob(const nlohmann::json& object, api::Target target);
+api::ParsedJob ParseJob(api::Node root, api::Target target);
 
 }  // namespace parallelrun::azure

@@ -11,8 +11,8 @@ WorkerFlags WorkerFlagsOf(const std::vector<std::string>& arguments) {
   // In their order: as in argparse, the last of several decides.
   for (const Found& found : FindFlags(arguments)) {
     if (found.flag == nullptr || found.flag->role != Role::kSets) continue;
-    const std::variant<Node, Misfit> read = ReadValue(found);
-    const Node* const value = std::get_if<Node>(&read);
+    const std::variant<api::Node, Misfit> read = ReadValue(found);
+    const api::Node* const value = std::get_if<api::Node>(&read);
     if (value == nullptr) continue;
     const std::string& name = found.flag->name;
     if (name == "append_row_dataframe_header") flags.append_row_dataframe_header = value->boolean;

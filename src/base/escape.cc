@@ -2,6 +2,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <cstdint>
 
 namespace parallelrun {
@@ -35,6 +36,9 @@ bool IsHidden(uint32_t c) {
          c == 0x2029 || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
 }
 
+// Nearly all that names are made of.
+bool StaysInJson(char c) { return static_cast<signed char>(c) >= 0x20 && c != '"' && c != '\\'; }
+
 }  // namespace
 
 std::string Printable(std::string_view user_text, size_t limit) {
@@ -63,7 +67,11 @@ std::string Printable(std::string_view user_text, size_t limit) {
 
 std::string JsonText(std::string_view bytes) {
   std::string text = "\"";
-  while (!bytes.empty()) {
+  while (true) {
+    const auto plain = std::find_if_not(bytes.begin(), bytes.end(), StaysInJson);
+    text.append(bytes.begin(), plain);
+    bytes.remove_prefix(static_cast<size_t>(plain - bytes.begin()));
+    if (bytes.empty()) return text + '"';
     const CodePoint c = DecodeUtf8(bytes);
     const auto byte = static_cast<unsigned char>(bytes[0]);
     if (c.size == 0) {
@@ -77,7 +85,6 @@ std::string JsonText(std::string_view bytes) {
     }
     bytes.remove_prefix(c.size == 0 ? 1 : c.size);
   }
-  return text + '"';
 }
 
 std::string_view Front(std::string_view text, size_t limit) {

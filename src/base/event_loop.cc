@@ -18,8 +18,16 @@ namespace {
 namespace asio = boost::asio;
 using ErrorCode = boost::system::error_code;
 using Executor = asio::io_context::executor_type;
-using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
-                                         asio::wait_traits<std::chrono::steady_clock>, Executor>;
+// Its timers stand still where time does (suspension.h).
+struct LoopClock {
+  using rep = Duration::rep;
+  using period = Duration::period;
+  using duration = Duration;
+  using time_point = Instant;
+  [[maybe_unused]] static constexpr bool is_steady = true;  // of any clock
+  static Instant now() { return SystemClock().Now(); }
+};
+using Timer = asio::basic_waitable_timer<LoopClock, asio::wait_traits<LoopClock>, Executor>;
 using Descriptor = asio::posix::basic_stream_descriptor<Executor>;
 
 struct TimerEntry {

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "base/error.h"
 
 namespace parallelrun {
+
+class Files;
 
 // All of a file that lies on this machine, or that whoever starts a program names; what the
 // coordinator keeps is read through `Files`. kInvalid: it has more than `limit` bytes. `flags` are
@@ -16,5 +19,15 @@ Result<std::string> ReadSmallFile(const std::string& path, size_t limit, int fla
 // Of an open descriptor, from where it stands: the first `most` bytes, or as many as there are.
 // `name` is for messages.
 Result<std::string> ReadBegin(int fd, size_t most, const std::string& name);
+
+// The same of a file that the coordinator keeps.
+Result<std::string> ReadBegin(const Files& files, const std::string& path, size_t most);
+
+// Of an open file, wherever it stands: up to `most` bytes from `offset` on, or the last ones.
+Result<std::string> ReadRange(int fd, uint64_t offset, size_t most, const std::string& name);
+Result<std::string> ReadEnd(int fd, size_t most, const std::string& name);
+
+// "" for what could not be read: where nothing rests on it.
+std::string OrEmpty(Result<std::string> text);
 
 }  // namespace parallelrun

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <spdlog/spdlog.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdlib>
 #include <exception>
@@ -17,6 +18,8 @@ namespace {
 
 constexpr size_t kMostNameBytes = 15;
 constexpr size_t kMaxShown = 1000;
+
+std::atomic<bool> any_left{false};
 
 [[noreturn]] void EndProcess(const char* name, const std::string& why) {
   spdlog::critical("this program ends, as its thread \"{}\" cannot go on: {}", name,
@@ -60,5 +63,14 @@ bool Thread::JoinFor(std::chrono::nanoseconds limit) {
   thread_.join();
   return true;
 }
+
+bool Thread::JoinOrLeave(std::chrono::nanoseconds limit) {
+  if (JoinFor(limit)) return true;
+  any_left = true;
+  thread_.detach();
+  return false;
+}
+
+bool Thread::AnyLeft() { return any_left; }
 
 }  // namespace parallelrun

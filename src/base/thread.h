@@ -24,6 +24,11 @@ class Thread {
   // Joins it, if its body ends within `limit`. False: it goes on, as what waits for a volume that
   // hangs does; who wants to end all the same leaves the process.
   bool JoinFor(std::chrono::nanoseconds limit);
+  // The same, but false: it is detached.
+  bool JoinOrLeave(std::chrono::nanoseconds limit);
+  // Whether JoinOrLeave has left any in this program. One that comes back late would use what is
+  // destroyed at exit, as the log: the program must leave by _Exit.
+  static bool AnyLeft();
 
  private:
   struct Ended;

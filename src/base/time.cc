@@ -4,18 +4,12 @@
 #include <time.h>
 
 namespace parallelrun {
-namespace {
 
-Duration Read(clockid_t id) {
+WallTime SystemClock::WallNow() const {
   timespec ts{};
-  clock_gettime(id, &ts);
-  return seconds(ts.tv_sec) + microseconds(ts.tv_nsec / 1000);
+  clock_gettime(CLOCK_REALTIME, &ts);
+  return WallTime(seconds(ts.tv_sec) + microseconds(ts.tv_nsec / 1000));
 }
-
-}  // namespace
-
-Instant SystemClock::Now() const { return Instant(Read(CLOCK_MONOTONIC)); }
-WallTime SystemClock::WallNow() const { return WallTime(Read(CLOCK_REALTIME)); }
 
 std::string Rfc3339(WallTime time) {
   const time_t whole = std::chrono::floor<seconds>(time.time_since_epoch()).count();

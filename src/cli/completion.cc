@@ -7,8 +7,9 @@
 #include "api/fields/walk.h"
 #include "api/text.h"
 #include "cli/run/quick_input.h"
+#include "reasons/words.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -16,11 +17,20 @@ using Words = std::vector<std::string>;
 // The fields of the spec, as `explain` takes them, or as --set does: the first item of a list.
 Words FieldPaths(const std::string& item, const std::string& end) {
   Words paths;
-  fields::EachField([&](std::string path, const fields::Field&, const fields::Field&) {
-    for (size_t at = 0; (at = path.find("[]", at)) != std::string::npos;) path.replace(at, 2, item);
-    paths.push_back(path + end);
-  });
+  api::fields::EachField(
+      [&](std::string path, const api::fields::Field&, const api::fields::Field&) {
+        for (size_t at = 0; (at = path.find("[]", at)) != std::string::npos;)
+          path.replace(at, 2, item);
+        paths.push_back(path + end);
+      });
   return paths;
+}
+
+// Fields, and the reasons of docs/messages.md.
+Words WhatIsExplained() {
+  Words words = FieldPaths("", "");
+  words.insert(words.end(), std::begin(reasons::kWords), std::end(reasons::kWords));
+  return words;
 }
 
 Words Shells() { return {"bash", "fish", "zsh"}; }
@@ -37,7 +47,7 @@ std::optional<Words> ValuesOf(const std::string& flag) {
 }
 
 std::optional<Words> ArgumentsOf(const std::string& command, const Words& commands) {
-  if (command == "explain") return FieldPaths("", "");
+  if (command == "explain") return WhatIsExplained();
   if (command == "completion") return Shells();
   if (command == "help") return commands;
   return std::nullopt;
@@ -168,7 +178,7 @@ Result<std::string> CompletionScript(const std::string& shell) {
   if (shell == "bash") return std::string(kBash);
   if (shell == "zsh") return std::string(kZsh);
   if (shell == "fish") return std::string(kFish);
-  return Error{Code::kInvalid, shell + " is none of " + OrList(Shells())};
+  return Error{Code::kInvalid, shell + " is none of " + api::OrList(Shells())};
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 
 struct CommandFlag {
   std::string name;  // "--volume"
@@ -35,4 +35,4 @@ std::string CompletionText(const Completion& completion);
 // The script that a shell reads; kInvalid names the shells that have one.
 Result<std::string> CompletionScript(const std::string& shell);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

@@ -10,7 +10,7 @@
 #include "cli/run/local_job.h"
 #include "cli/run/local_run.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 
 namespace fs = std::filesystem;
 
@@ -24,7 +24,7 @@ Result<std::string> ReadNeighbour(const fs::path& path) {
     return Error{Code::kNotFound, path.string() + " is not there"};
   }
   const uintmax_t bytes = fs::file_size(path, error);
-  if (error || bytes > kMaxDocumentBytes) {
+  if (error || bytes > api::kMaxDocumentBytes) {
     return Error{Code::kInvalid, path.string() + " is larger than 1 MiB"};
   }
   return ReadJobFile(path.string());
@@ -59,11 +59,11 @@ int ConvertFile(const std::string& file, const std::string& target, const std::s
     options.code_prefix = from.lexically_relative(fs::absolute(target).parent_path()).string();
   }
   const azure::Conversion conversion = azure::ConvertAzure(*text, options);
-  for (const Problem& problem : conversion.problems) say(FormatProblem(problem, file));
+  for (const api::Problem& problem : conversion.problems) say(api::FormatProblem(problem, file));
   if (conversion.yaml.empty()) return kExitUsage;
   const std::string label = target.empty() ? "the job" : target;
-  const ParsedJob parsed = azure::ReadJob(conversion.yaml, {}, Target::kLocal);
-  for (const Problem& problem : parsed.problems) say(FormatProblem(problem, label));
+  const api::ParsedJob parsed = azure::ReadJob(conversion.yaml, {}, api::Target::kLocal);
+  for (const api::Problem& problem : parsed.problems) say(api::FormatProblem(problem, label));
   if (target.empty()) {
     std::fputs(conversion.yaml.c_str(), stdout);
     return parsed.ok() ? kExitOk : kExitUsage;
@@ -79,4 +79,4 @@ int ConvertFile(const std::string& file, const std::string& target, const std::s
   return parsed.ok() ? kExitOk : kExitUsage;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

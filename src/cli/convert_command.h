@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace parallelrun {
+namespace parallelrun::cli {
 
 // For the commands that take a job file: what to do when `file` is one of Azure ML. Empty when it
 // is none, or cannot be read.
@@ -14,4 +14,4 @@ std::string SayConvert(const std::string& file);
 // do. Returns the exit code.
 int ConvertFile(const std::string& file, const std::string& target, const std::string& step);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

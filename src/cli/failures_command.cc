@@ -9,14 +9,16 @@
 #include <memory>
 #include <vector>
 
+#include "base/count_of.h"
 #include "base/escape.h"
 #include "base/files.h"
 #include "cli/failures_table.h"
 #include "cli/run/local_run.h"
+#include "cli/run/quick_output.h"
 #include "coordinator/log_tree/error_logs.h"
 #include "coordinator/log_tree/log_folder.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -106,13 +108,14 @@ class PathPrinter {
 
   int Finish() const {
     if (without_ > 0) {
-      fmt::print(stderr, "{} failures are not of files, and have no path\n", without_);
+      fmt::print(stderr, "{} of no file, so without a path\n",
+                 CountOf(without_, "failure", "is", "are"));
     }
     if (broken_ > 0) {
       fmt::print(stderr,
-                 "{} paths were left out, for they hold line breaks: print them with --paths -0, "
-                 "and read them with xargs -0\n",
-                 broken_);
+                 "{} left out because of line breaks: print them with --paths -0, and read "
+                 "them with xargs -0\n",
+                 CountOf(broken_, "path", "was", "were"));
     }
     return broken_ > 0 ? kExitFailed : kExitOk;
   }
@@ -159,10 +162,11 @@ int PrintNone(const FailuresRequest& request, const std::string& logs) {
   return kExitOk;
 }
 
-int PrintTable(const FailuresRequest& request, const FailureTable& table, const LogFolder& folder) {
+int PrintTable(const FailuresRequest& request, const FailureTable& table,
+               const coordinator::LogFolder& folder) {
   std::vector<ErrorGroup> groups = table.Groups();
   if (request.traceback) {
-    ErrorLogs logs(folder);
+    coordinator::ErrorLogs logs(folder);
     for (ErrorGroup& group : groups) {
       group.traceback = logs.Traceback(group.first.log, group.first.id, group.first.tries);
       if (group.traceback.empty()) group.traceback = "no traceback: Python could not write one";
@@ -180,7 +184,13 @@ int PrintFailures(const FailuresRequest& request) {
   fs::path start = fs::absolute(request.target).lexically_normal();
   if (!start.has_filename()) start = start.parent_path();  // "out/"
   const fs::path folder = fs::is_directory(start, ignored) ? start : start.parent_path();
-  const std::vector<fs::path> found = Exists(start) ? LogFolders(folder) : std::vector<fs::path>();
+  const fs::path beside = fs::path(RunFolderOf(start)) / "logs";
+  std::vector<fs::path> found;
+  if (IsLogFolder(beside)) {
+    found = {beside};
+  } else if (Exists(start)) {
+    found = LogFolders(folder);
+  }
   if (found.empty()) return NoLogs(start, request.target);
   if (found.size() > 1) {
     fmt::print(stderr, "{} holds several jobs: give one of them, such as {}\n",
@@ -189,7 +199,7 @@ int PrintFailures(const FailuresRequest& request) {
   }
   const std::unique_ptr<Files> files = MakeSystemFiles();
   const std::string path = found.front();
-  const Result<LogFolder> logs = LogFolder::Open(*files, path);
+  const Result<coordinator::LogFolder> logs = coordinator::LogFolder::Open(*files, path);
   if (!logs.ok()) {
     fmt::print(stderr, "{}\n", logs.error().message);
     return kExitFailed;
@@ -219,11 +229,11 @@ int PrintFailures(const FailuresRequest& request) {
   }
   const int exit = request.paths ? paths.Finish() : PrintTable(request, table, *logs);
   if (unread + *too_long > 0) {
-    fmt::print(stderr, "{} lines of {}/{} could not be read: somebody else has written there\n",
-               unread + *too_long, Printable(path, 1000), kFailures);
+    fmt::print(stderr, "{} of {}/{} could not be read: somebody else has written there\n",
+               CountOf(unread + *too_long, "line"), Printable(path, 1000), kFailures);
     return kExitFailed;
   }
   return exit;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

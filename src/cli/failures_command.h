@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace parallelrun {
+namespace parallelrun::cli {
 
 struct FailuresRequest {
   std::string target;  // the output, its folder, or the log folder
@@ -17,4 +17,4 @@ struct FailuresRequest {
 // there are no logs, or the run has no verdict yet.
 int PrintFailures(const FailuresRequest& request);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

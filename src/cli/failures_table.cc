@@ -6,10 +6,12 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/count_of.h"
 #include "base/escape.h"
+#include "base/json.h"
 #include "job/errors.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
 
 using nlohmann::json;
@@ -54,16 +56,6 @@ std::string Bytes(const std::string& marked) {
   return bytes;
 }
 
-std::string TextOf(const json& line, const char* key) {
-  const auto found = line.find(key);
-  return found != line.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-uint64_t NumberOf(const json& line, const char* key, uint64_t otherwise) {
-  const auto found = line.find(key);
-  return found != line.end() && found->is_number_unsigned() ? found->get<uint64_t>() : otherwise;
-}
-
 void Cut(std::string& text) { text = std::string(Front(text, kMostKept)); }
 
 std::string ErrorOf(const FailedLine& line) {
@@ -74,22 +66,27 @@ std::string ErrorOf(const FailedLine& line) {
 }  // namespace
 
 Result<FailedLine> ReadFailedLine(std::string_view text) {
-  const json line = json::parse(WithMarkedBytes(text), nullptr, false);
+  const json line = ParseJson(WithMarkedBytes(text)).value_or(nullptr);
   FailedLine failed;
-  if (line.is_object()) failed.type = TextOf(line, "type");
+  failed.type = lenient::Text(line, "type");
   if (failed.type.empty()) return Error{Code::kInvalid, "no line of failures.jsonl"};
-  failed.message = TextOf(line, "message");
-  failed.location = TextOf(line, "location");
-  failed.log = TextOf(line, "log");
-  failed.items = NumberOf(line, "items", 1);
-  failed.mini_batch = NumberOf(line, "miniBatch", 0);
-  failed.id = NumberOf(line, "id", failed.mini_batch);
+  failed.message = lenient::Text(line, "message");
+  failed.location = lenient::Text(line, "location");
+  failed.log = lenient::Text(line, "log");
+  failed.items = lenient::Unsigned(line, "items", 1);
+  failed.mini_batch = lenient::Unsigned(line, "miniBatch");
+  failed.id = lenient::Unsigned(line, "id", failed.mini_batch);
   failed.tries =
-      static_cast<uint32_t>(std::min<uint64_t>(NumberOf(line, "attempt", 0), UINT32_MAX));
-  failed.item = Bytes(TextOf(line, "item"));
-  const auto paths = line.find("paths");
-  if (paths != line.end() && paths->is_array()) {
-    for (const json& path : *paths) {
+      static_cast<uint32_t>(std::min<uint64_t>(lenient::Unsigned(line, "attempt"), UINT32_MAX));
+  failed.kind = lenient::Text(line, "kind");
+  failed.node =
+      static_cast<uint32_t>(std::min<uint64_t>(lenient::Unsigned(line, "node"), UINT32_MAX));
+  failed.process = lenient::Text(line, "process");
+  const json& final = lenient::At(line, "final");
+  failed.final = !final.is_boolean() || final.get<bool>();
+  failed.item = Bytes(lenient::Text(line, "item"));
+  if (lenient::At(line, "paths").is_array()) {
+    for (const json& path : lenient::List(line, "paths")) {
       if (path.is_string()) failed.paths.push_back(Bytes(path.get<std::string>()));
     }
   } else if (!failed.item.empty() && !failed.item.starts_with("rank ")) {
@@ -101,7 +98,7 @@ Result<FailedLine> ReadFailedLine(std::string_view text) {
 
 void FailureTable::Add(FailedLine line) {
   items_ += line.items;
-  std::string key = ErrorKey(line.type, line.message) + '\n' + line.location;
+  std::string key = job::ErrorKey(line.type, line.message) + '\n' + line.location;
   key.resize(std::min(key.size(), kMostKept));
   const auto found = index_.find(key);
   if (found == index_.end() && groups_.size() == kMostErrors) {
@@ -140,7 +137,7 @@ std::vector<ErrorGroup> FailureTable::Groups() const {
 std::string FailureText(const std::vector<ErrorGroup>& groups, const FailureTable& table,
                         const std::string& logs) {
   std::string text =
-      fmt::format("{} items failed; logs: {}\n", table.items(), Printable(logs, 4096));
+      fmt::format("{} failed; logs: {}\n", CountOf(table.items(), "item"), Printable(logs, 4096));
   size_t place = 4;  // "LINE"
   for (const ErrorGroup& group : groups) {
     place = std::max(place, Printable(group.first.location, 60).size());
@@ -193,4 +190,4 @@ std::string FailureJson(const std::vector<ErrorGroup>& groups, const FailureTabl
                      JsonText(logs), table.items(), table.other_items(), errors);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

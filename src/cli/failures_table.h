@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 
 // One line. Texts are as they were written, and not safe to show.
 struct FailedLine {
@@ -25,6 +25,10 @@ struct FailedLine {
   uint64_t mini_batch = 0;
   uint64_t id = 0;     // of the mini-batch or its piece, in the logs
   uint32_t tries = 0;  // 0: it did not fail as a whole, items of it did
+  std::string kind;    // as the coordinator sorts errors
+  uint32_t node = 0;
+  std::string process;
+  bool final = true;  // it is neither tried again nor split
 };
 
 // kInvalid where it is no such line.
@@ -69,4 +73,4 @@ std::string FailureText(const std::vector<ErrorGroup>& groups, const FailureTabl
 std::string FailureJson(const std::vector<ErrorGroup>& groups, const FailureTable& table,
                         const std::string& logs);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

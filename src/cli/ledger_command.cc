@@ -9,104 +9,108 @@
 #include "base/escape.h"
 #include "base/files.h"
 #include "cli/run/local_run.h"
+#include "cli/run/quick_output.h"
 #include "cli/verify_command.h"
 #include "coordinator/ledger/ledger.h"
 #include "job/job_state.h"
 #include "job/losses.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
 
 constexpr size_t kMostNamed = 10;
 
-std::string Text(const Fence& fence) { return fmt::format("{}.{}", fence.epoch, fence.number); }
+std::string Text(const job::Fence& fence) {
+  return fmt::format("{}.{}", fence.epoch, fence.number);
+}
 
 // One line that says what the record says; rows are only counted.
 struct Describe {
-  std::string operator()(const SealRecord& r) const {
+  std::string operator()(const job::SealRecord& r) const {
     return fmt::format("seal         of epoch {}, {} bytes, digest {:016x}", r.predecessor,
                        r.length, r.digest);
   }
-  std::string operator()(const SettingsRecord& r) const {
+  std::string operator()(const job::SettingsRecord& r) const {
     return fmt::format("settings     generation {}, at {}, code {:016x}", r.generation,
                        Rfc3339(WallTime(Duration(r.wall_us))), r.code_digest);
   }
-  std::string operator()(const PlanChunkRecord& r) const {
+  std::string operator()(const job::PlanChunkRecord& r) const {
     return fmt::format("plan chunk   mini-batches {} to {}, {} items, input {}", r.first,
                        r.first + r.Batches() - 1, r.Items(), r.input);
   }
-  std::string operator()(const TypesRecord& r) const {
+  std::string operator()(const job::TypesRecord& r) const {
     return fmt::format("types        input {}, {}", r.input, Printable(r.types, 1000));
   }
-  std::string operator()(const PlanEndRecord& r) const {
+  std::string operator()(const job::PlanEndRecord& r) const {
     return fmt::format("plan end     {} mini-batches, {} items", r.batches, r.items);
   }
-  std::string operator()(const RowsRecord& r) const {
-    return fmt::format("rows         mini-batch {}, fence {}, {} bytes", MiniBatchText(r.id),
+  std::string operator()(const job::RowsRecord& r) const {
+    return fmt::format("rows         mini-batch {}, fence {}, {} bytes", job::MiniBatchText(r.id),
                        Text(r.fence), r.rows.size());
   }
-  std::string operator()(const ResultRecord& r) const {
+  std::string operator()(const job::ResultRecord& r) const {
     return fmt::format(
         "result       mini-batch {}, fence {}, node {}, process{:03}, {} items, {} rows, {} bytes",
-        MiniBatchText(r.id), Text(r.fence), r.node, r.process, r.items_succeeded, r.row_count,
+        job::MiniBatchText(r.id), Text(r.fence), r.node, r.process, r.items_succeeded, r.row_count,
         r.rows.size());
   }
-  std::string operator()(const SkippedRecord& r) const {
-    return fmt::format("skipped      mini-batch {}, fence {}, {} items", MiniBatchText(r.id),
+  std::string operator()(const job::SkippedRecord& r) const {
+    return fmt::format("skipped      mini-batch {}, fence {}, {} items", job::MiniBatchText(r.id),
                        Text(r.fence), r.items);
   }
-  std::string operator()(const ShutdownRecord& r) const {
+  std::string operator()(const job::ShutdownRecord& r) const {
     const char* const ends[] = {"", "open", "closed", "failed", "cut off", "lost"};
     return fmt::format("shutdown     node {}, process{:03}, {}{}{}", r.node, r.process,
                        ends[static_cast<size_t>(r.end)], r.message.empty() ? "" : ": ",
                        Printable(r.message, 500));
   }
-  std::string operator()(const AgainRecord& r) const {
+  std::string operator()(const job::AgainRecord& r) const {
     return fmt::format("again        node {}, process{:03}, {} mini-batches", r.node, r.process,
                        r.results.size());
   }
-  std::string operator()(const FailedRecord& r) const {
+  std::string operator()(const job::FailedRecord& r) const {
     const char* const ends[] = {"", ", final", ", split"};
-    const OutputRanges& o = r.output;
+    const job::OutputRanges& o = r.output;
     const std::string output =
         o.known() ? fmt::format(" (bytes {} to {} of stdout, {} to {} of stderr)", o.stdout_begin,
                                 o.stdout_end, o.stderr_begin, o.stderr_end)
                   : "";
     return fmt::format("failed       mini-batch {}, fence {}, node {}, process{:03}{}: {}: {}{}",
-                       MiniBatchText(r.id), Text(r.fence), r.node, r.process,
+                       job::MiniBatchText(r.id), Text(r.fence), r.node, r.process,
                        ends[static_cast<size_t>(r.end)], Printable(r.kind, 100),
                        Printable(r.message, 500), output);
   }
-  std::string operator()(const LostRecord& r) const {
-    return fmt::format("lost         mini-batch {}, fence {}", MiniBatchText(r.id), Text(r.fence));
+  std::string operator()(const job::LostRecord& r) const {
+    return fmt::format("lost         mini-batch {}, fence {}", job::MiniBatchText(r.id),
+                       Text(r.fence));
   }
-  std::string operator()(const StartedRecord& r) const {
-    return fmt::format("started      mini-batch {}, fence {}{}", MiniBatchText(r.id), Text(r.fence),
-                       r.begun ? "" : ", handed back");
+  std::string operator()(const job::StartedRecord& r) const {
+    return fmt::format("started      mini-batch {}, fence {}{}", job::MiniBatchText(r.id),
+                       Text(r.fence), r.begun ? "" : ", handed back");
   }
-  std::string operator()(const CompanyRecord& r) const {
+  std::string operator()(const job::CompanyRecord& r) const {
     std::string ids;
     for (size_t i = 0; i < std::min<size_t>(r.ids.size(), kMostNamed); ++i) {
-      ids += (i == 0 ? "" : ", ") + MiniBatchText(r.ids[i]);
+      ids += (i == 0 ? "" : ", ") + job::MiniBatchText(r.ids[i]);
     }
     const size_t more = r.ids.size() - std::min<size_t>(r.ids.size(), kMostNamed);
     return fmt::format("company      at most {} on a node that holds one of mini-batches {}{}",
                        r.most, ids, more == 0 ? "" : fmt::format(" and {} more", more));
   }
-  std::string operator()(const VerdictRecord& r) const {
+  std::string operator()(const job::VerdictRecord& r) const {
     return fmt::format("verdict      {}, {}: {}",
-                       r.outcome == Outcome::kSucceeded ? "Succeeded" : "Failed",
+                       r.outcome == job::Outcome::kSucceeded ? "Succeeded" : "Failed",
                        Printable(r.reason, 100), Printable(r.message, 1000));
   }
-  std::string operator()(const PublishedRecord& r) const {
+  std::string operator()(const job::PublishedRecord& r) const {
     return fmt::format("published    {}, {} rows, {} bytes", Printable(r.path, 500), r.rows,
                        r.bytes);
   }
-  std::string operator()(const UnknownRecord& r) const {
+  std::string operator()(const job::UnknownRecord& r) const {
     return fmt::format("type {:<7} of a later version, {} bytes, passed over", r.type,
                        r.body.size());
   }
-  std::string operator()(const HeaderRecord& r) const {
+  std::string operator()(const job::HeaderRecord& r) const {
     return fmt::format("header       {}", Printable(r.line, 500));
   }
 };
@@ -115,13 +119,17 @@ struct Describe {
 
 int PrintLedger(const std::string& state_folder, bool records) {
   const std::unique_ptr<Files> files = MakeSystemFiles();
-  JobState state;
+  job::JobState state;
   uint64_t count = 0;
   uint32_t epoch = 0;
   std::string folder = std::filesystem::absolute(state_folder).lexically_normal();
   while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
-  const Result<uint64_t> run_id = Ledger::Inspect(
-      *files, folder, [&](const Record& record, const Place& place, const Place& rows) {
+  const std::string beside = RunFolderOf(folder) + "/state";
+  std::error_code absent;
+  if (std::filesystem::is_directory(beside, absent)) folder = beside;
+  const Result<uint64_t> run_id = coordinator::Ledger::Inspect(
+      *files, folder,
+      [&](const job::Record& record, const job::Place& place, const job::Place& rows) {
         ++count;
         epoch = place.epoch;
         if (records) {
@@ -134,14 +142,16 @@ int PrintLedger(const std::string& state_folder, bool records) {
     fmt::print(stderr, "{}\n", run_id.error().message);
     return run_id.error().code == Code::kNotFound ? kExitUsage : kExitFailed;
   }
-  const JobCounts& counts = state.counts();
+  const job::JobCounts& counts = state.counts();
   fmt::print("sound: {} records, the last of epoch {}, run {:016x}, generation {}\n", count, epoch,
              *run_id, state.settings() ? state.settings()->generation : 0);
   fmt::print("mini-batches: {} succeeded, {} failed, {} open, of {}{}\n", counts.succeeded,
              counts.failed, counts.planned - counts.succeeded - counts.failed,
              state.plan_ended() ? "" : "at least ", counts.planned);
-  const FailureRules rules = state.settings() ? RulesOf(state.settings()->job) : FailureRules{};
-  fmt::print("items: {}; rows: {}\n", ItemsText(counts, CountLosses(counts, rules)), counts.rows);
+  const job::FailureRules rules =
+      state.settings() ? job::RulesOf(state.settings()->job) : job::FailureRules{};
+  fmt::print("items: {}; rows: {}\n", job::ItemsText(counts, job::CountLosses(counts, rules)),
+             counts.rows);
   if (const auto& verdict = state.verdict()) {
     fmt::print("verdict: {}: {}\n", verdict->reason, Printable(verdict->message, 1000));
   }
@@ -152,4 +162,4 @@ int PrintLedger(const std::string& state_folder, bool records) {
   return kExitOk;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

@@ -3,11 +3,11 @@
 
 #include <string>
 
-namespace parallelrun {
+namespace parallelrun::cli {
 
 // Reads `state_folder`; prints a summary, with `records` a line for each record before it. The exit
 // status: 0 sound, 1 damaged or of another version, or the output is not what was published any
 // more; 2 not there.
 int PrintLedger(const std::string& state_folder, bool records);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

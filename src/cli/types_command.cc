@@ -1,8 +1,12 @@
 #include "cli/types_command.h"
 
+#include <spdlog/fmt/fmt.h>
+
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "api/enums.h"
@@ -10,11 +14,14 @@
 #include "base/files.h"
 #include "cli/run/local_job.h"
 #include "cli/run/local_run.h"
+#include "cli/run/quick_input.h"
 #include "coordinator/plan/input_store.h"
 #include "coordinator/plan/table_logs.h"
 #include "coordinator/types/decide_types.h"
+#include "coordinator/types/types_json.h"
+#include "store/wished.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
 
 int Refuse(const std::string& why) {
@@ -22,41 +29,68 @@ int Refuse(const std::string& why) {
   return kExitUsage;
 }
 
-PlanInput InputAt(const TypesRequest& request) {
-  PlanInput input;
+Result<coordinator::PlanInput> InputAt(const TypesRequest& request) {
+  coordinator::PlanInput input;
   input.name = "rows";
   input.root = Absolute(std::filesystem::current_path(), request.target);
-  input.kind = PlanKind::kDelimited;
+  input.kind = coordinator::PlanKind::kDelimited;
   input.tabular.delimiter = request.delimiter;
-  if (input.tabular.delimiter.empty())
-    input.tabular.delimiter = input.root.ends_with(".tsv") ? "\t" : ",";
+  if (!request.delimiter.empty()) return input;
+  const std::optional<NamedTables> tables = TablesNamed(request.target);
+  const bool tabular = !tables || tables->kind == api::InputKind::kTabular;
+  if (!tabular || (tables && tables->format == api::TabularFormat::kParquet)) {
+    return Error{Code::kInvalid,
+                 Printable(request.target, 4096) + " is " +
+                     (tabular ? "Parquet, whose files say the types of their columns"
+                              : "JSON lines, whose values have their types themselves") +
+                     ": types are decided for CSV and TSV"};
+  }
+  const bool tabs = tables && tables->format == api::TabularFormat::kTsv;
+  input.tabular.delimiter = tabs ? "\t" : ",";
   return input;
 }
 
-void Print(const TypedTable& table, const PlanInput& input) {
-  for (const TypedColumn& column : table.columns) {
-    const auto written = input.tabular.dtypes.find(column.name);
-    const bool is_written = written != input.tabular.dtypes.end();
-    std::string line = Printable(column.name, 1024) + "\t";
-    line += EnumWord(is_written ? written->second : column.type.type);
-    if (is_written) {
-      line += "\tas written";
-    } else if (column.type.missing) {
-      line += "\tsome missing";
-    } else if (!column.why.empty()) {
-      line += "\t" + column.why;
-    }
+struct ColumnShown {
+  std::string type;
+  std::string why;  // may be empty
+};
+
+ColumnShown Show(const coordinator::TypedColumn& column, const coordinator::PlanInput& input) {
+  const auto written = input.tabular.dtypes.find(column.name);
+  if (written != input.tabular.dtypes.end()) {
+    return {std::string(api::EnumWord(written->second)), "as written"};
+  }
+  return {std::string(api::EnumWord(column.type.type)),
+          column.type.missing ? "some missing" : column.why};
+}
+
+void Print(const coordinator::TypedTable& table, const coordinator::PlanInput& input) {
+  for (const coordinator::TypedColumn& column : table.columns) {
+    const ColumnShown shown = Show(column, input);
+    std::string line = Printable(column.name, 1024) + "\t" + shown.type;
+    if (!shown.why.empty()) line += "\t" + shown.why;
     std::printf("%s\n", line.c_str());
   }
+}
+
+// One input; a name of a column is bytes.
+std::string Json(const coordinator::TypedTable& table, const coordinator::PlanInput& input) {
+  std::string columns;
+  for (const coordinator::TypedColumn& column : table.columns) {
+    const ColumnShown shown = Show(column, input);
+    columns += fmt::format(R"({}{{"name":{},"type":{},"why":{}}})", columns.empty() ? "" : ",",
+                           JsonText(column.name), JsonText(shown.type), JsonText(shown.why));
+  }
+  return fmt::format(R"({{"name":{},"columns":[{}]}})", JsonText(input.name), columns);
 }
 
 }  // namespace
 
 int PrintTypes(const TypesRequest& request) {
   const std::string& target = request.target;
-  std::vector<PlanInput> inputs;
+  std::vector<coordinator::PlanInput> inputs;
   std::vector<std::string> forbidden;
-  std::vector<ObjectStore> stores;
+  std::map<std::string, store::Wished> stores;
   if (target.ends_with(".yaml") || target.ends_with(".yml") || target.ends_with(".json")) {
     RunRequest run;
     run.job_file = target;
@@ -68,24 +102,35 @@ int PrintTypes(const TypesRequest& request) {
     forbidden = job->layout.forbidden;
     stores = job->layout.stores;
   } else {
-    inputs.push_back(InputAt(request));
+    Result<coordinator::PlanInput> input = InputAt(request);
+    if (!input.ok()) return Refuse(input.error().message);
+    inputs.push_back(std::move(*input));
   }
   const std::unique_ptr<Files> files = MakeSystemFiles();
-  const OpenStore open =
-      RefusingTableLogs(InputStores(*files, std::move(forbidden), std::move(stores)));
+  const coordinator::OpenStore open = coordinator::RefusingTableLogs(
+      coordinator::InputStores(*files, std::move(forbidden), std::move(stores)));
   bool printed = false;
-  for (const PlanInput& input : inputs) {
-    if (input.kind != PlanKind::kDelimited) continue;
+  std::string tables;  // as JSON
+  for (const coordinator::PlanInput& input : inputs) {
+    if (input.kind != coordinator::PlanKind::kDelimited) continue;
     const std::unique_ptr<store::Store> store = open(input);
-    const Result<std::optional<TypedTable>> table = DecideTypes(input, *store, kWholeInput);
+    const Result<std::optional<coordinator::TypedTable>> table =
+        coordinator::DecideTypes(input, *store, coordinator::kWholeInput);
     if (!table.ok()) return Refuse(table.error().message);
     if (!*table) continue;
-    if (inputs.size() > 1) std::printf("inputs[%s]\n", input.name.c_str());
-    Print(**table, input);
+    if (request.json) {
+      tables += (printed ? "," : "") + Json(**table, input);
+    } else {
+      if (inputs.size() > 1) std::printf("inputs[%s]\n", input.name.c_str());
+      Print(**table, input);
+    }
+    const std::string asks = coordinator::AskAboutHeader(**table, input);
+    if (!asks.empty()) std::fprintf(stderr, "%s\n", asks.c_str());
     printed = true;
   }
+  if (printed && request.json) std::printf("{\"inputs\":[%s]}\n", tables.c_str());
   if (printed) return kExitOk;
   return Refuse(Printable(target, 4096) + " has no table of CSV or TSV with a row in it");
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

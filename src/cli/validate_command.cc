@@ -11,16 +11,16 @@
 #include "cli/run/local_run.h"
 #include "cli/run/preflight.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
 
 void Say(const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); }
 
 // What convert could not know: a local run needs no claim and no image, a cluster all of it.
-Problems StillToFillIn(const std::string& text, bool cluster) {
-  Problems problems = azure::FindFillIns(ReadDocument(text).job);
-  for (Problem& problem : problems) {
-    if (!cluster) problem.severity = Problem::Severity::kWarning;
+api::Problems StillToFillIn(const std::string& text, bool cluster) {
+  api::Problems problems = azure::FindFillIns(api::ReadDocument(text).job);
+  for (api::Problem& problem : problems) {
+    if (!cluster) problem.severity = api::Problem::Severity::kWarning;
   }
   return problems;
 }
@@ -50,11 +50,12 @@ int ValidateFiles(const std::vector<std::string>& files, bool cluster) {
       exit = kExitUsage;
       continue;
     }
-    ParsedJob parsed = azure::ReadJob(*text, {}, cluster ? Target::kCluster : Target::kLocal);
-    for (Problem& problem : StillToFillIn(*text, cluster)) {
+    api::ParsedJob parsed =
+        azure::ReadJob(*text, {}, cluster ? api::Target::kCluster : api::Target::kLocal);
+    for (api::Problem& problem : StillToFillIn(*text, cluster)) {
       parsed.problems.push_back(std::move(problem));
     }
-    for (const Problem& problem : parsed.problems) Say(FormatProblem(problem, file));
+    for (const api::Problem& problem : parsed.problems) Say(api::FormatProblem(problem, file));
     for (const std::string& note : parsed.notes) Say(file + ": " + note);
     std::vector<std::string> missing;
     if (parsed.ok() && !cluster) missing = WhatIsMissing(file);
@@ -65,4 +66,4 @@ int ValidateFiles(const std::vector<std::string>& files, bool cluster) {
   return exit;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-namespace parallelrun {
+namespace parallelrun::cli {
 
 // Prints the problems to stderr, `FILE: ok` to stdout; returns the exit status. Reads the files
 // alone: nothing that they name is looked at.
 int ValidateFiles(const std::vector<std::string>& files, bool cluster);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

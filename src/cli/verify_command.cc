@@ -6,22 +6,31 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <string_view>
 #include <vector>
 
+#include "api/settings.h"
+#include "base/count_of.h"
 #include "base/escape.h"
+#include "base/json.h"
 #include "cli/run/local_run.h"
+#include "cli/run/quick_output.h"
 #include "coordinator/ledger/ledger.h"
 #include "coordinator/output_file.h"
+#include "store/s3/s3_store.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
 
+constexpr std::string_view kScheme = "s3://";
+
 struct Found {
   std::string state_folder;
-  JobState state;
+  job::JobState state;
   std::string output;  // empty: none was published
 };
 
@@ -31,34 +40,59 @@ std::string Normal(const fs::path& path) {
   return text;
 }
 
-std::string TextAt(const json& job, const char* pointer) {
-  const json::json_pointer at(pointer);
-  return job.contains(at) && job[at].is_string() ? job[at].get<std::string>() : "";
+// Of a section of the spec.
+std::string TextOf(const json& job, const char* section, const char* key) {
+  return lenient::Text(lenient::At(lenient::At(job, "spec"), section), key);
 }
 
 // Where the output is now. Its volume may have been moved since, or be another folder here: on the
 // same volume the output still lies as before beside its state.
-std::string OutputOf(const std::string& state_folder, const JobState& state) {
+std::string OutputOf(const std::string& state_folder, const job::JobState& state) {
   const std::string& recorded = state.published()->path;
-  const json job = json::parse(state.settings() ? state.settings()->job : "", nullptr, false);
-  if (!job.is_object()) return recorded;
-  const std::string end = Normal(fs::path("/") / TextAt(job, "/spec/state/path"));
-  const bool beside = TextAt(job, "/spec/state/volume") == TextAt(job, "/spec/output/volume") &&
+  const json job = ParseJson(state.settings() ? state.settings()->job : "").value_or(nullptr);
+  if (!job.is_object() || recorded.starts_with(kScheme)) return recorded;
+  const std::string end = Normal(fs::path("/") / TextOf(job, "state", "path"));
+  const bool beside = TextOf(job, "state", "volume") == TextOf(job, "output", "volume") &&
                       end.size() > 1 && state_folder.ends_with(end);
   if (!beside) return recorded;
   const fs::path root = state_folder.substr(0, state_folder.size() - end.size());
   const std::string near =
-      (root / TextAt(job, "/spec/output/path") / fs::path(recorded).filename()).lexically_normal();
+      (root / TextOf(job, "output", "path") / fs::path(recorded).filename()).lexically_normal();
   std::error_code ignored;
   return fs::exists(near, ignored) ? near : recorded;
+}
+
+// Of an object of a store: all of it is read, by what the job says of that store.
+Result<std::string> DamageInStore(const std::string& url, const job::JobState& state) {
+  const json job = ParseJson(state.settings() ? state.settings()->job : "").value_or(nullptr);
+  store::Wished wished;
+  const std::string wanted = TextOf(job, "output", "store");
+  for (const json& store : lenient::List(lenient::At(job, "spec"), "stores")) {
+    if (lenient::Text(store, "name") != wanted) continue;
+    wished.region = lenient::Text(store, "region");
+    wished.endpoint = lenient::Text(store, "endpoint");
+    if (store.contains("pathStyle")) wished.path_style = lenient::Boolean(store, "pathStyle");
+  }
+  const size_t slash = url.rfind('/');
+  wished.url = url.substr(0, slash);
+  const Result<std::unique_ptr<store::Store>> store = store::s3::OpenStore(wished, {});
+  if (!store.ok()) return store.error();
+  const Result<std::unique_ptr<store::Object>> object = (*store)->Open(url.substr(slash + 1));
+  if (!object.ok() && object.error().code == Code::kNotFound) return std::string("is not there");
+  if (!object.ok()) return object.error();
+  return coordinator::DamageOf(
+      (*object)->found().size,
+      [&](uint64_t offset, std::span<char> to) { return (*object)->ReadAt(offset, to); },
+      *state.published());
 }
 
 // Nothing where there is no ledger.
 Result<std::unique_ptr<Found>> ReadState(const Files& files, const std::string& folder) {
   auto found = std::make_unique<Found>();
   found->state_folder = folder;
-  const Result<uint64_t> run = Ledger::Inspect(
-      files, folder, [&](const Record& record, const Place& place, const Place& rows) {
+  const Result<uint64_t> run = coordinator::Ledger::Inspect(
+      files, folder,
+      [&](const job::Record& record, const job::Place& place, const job::Place& rows) {
         return found->state.Apply(record, place, rows);
       });
   if (!run.ok() && run.error().code == Code::kNotFound) return std::unique_ptr<Found>();
@@ -68,7 +102,10 @@ Result<std::unique_ptr<Found>> ReadState(const Files& files, const std::string& 
 }
 
 // Where a state folder may be: itself, and on the output's volume as a job or a script has it.
-std::vector<fs::path> Candidates(const fs::path& folder) {
+std::vector<fs::path> Candidates(const fs::path& folder, const std::string& wanted) {
+  const fs::path beside = fs::path(RunFolderOf(wanted)) / "state";
+  std::error_code absent;
+  if (fs::is_directory(beside, absent)) return {beside};
   std::vector<fs::path> all = {folder, folder / "state", folder.parent_path() / "state"};
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
@@ -87,16 +124,20 @@ int NoLedger(const std::string& path) {
 
 }  // namespace
 
-int PrintOutput(const Files& files, const std::string& state_folder, const JobState& state) {
+int PrintOutput(const Files& files, const std::string& state_folder, const job::JobState& state) {
   const std::string path = OutputOf(state_folder, state);
-  const Result<std::string> damage = DamageOf(files, path, *state.published());
+  const Result<std::string> damage = path.starts_with(kScheme)
+                                         ? DamageInStore(path, state)
+                                         : coordinator::DamageOf(files, path, *state.published());
   if (!damage.ok()) {
     fmt::print(stderr, "{}\n", damage.error().message);
     return kExitFailed;
   }
   if (damage->empty()) {
-    fmt::print("whole: {} ({} rows, {} bytes)\n", Printable(path, 1000), state.published()->rows,
-               state.published()->bytes);
+    const std::string trial = state.settings() ? api::TrialOf(state.settings()->plan_settings) : "";
+    fmt::print("whole: {} ({}, {}){}\n", Printable(path, 1000),
+               CountOf(state.published()->rows, "row"), CountOf(state.published()->bytes, "byte"),
+               trial.empty() ? "" : ", of a trial on " + trial);
     return kExitOk;
   }
   fmt::print("damaged: {} {}; the job's command with --resume publishes it again\n",
@@ -106,23 +147,33 @@ int PrintOutput(const Files& files, const std::string& state_folder, const JobSt
 
 int VerifyOutput(const std::string& path) {
   const std::unique_ptr<Files> files = MakeSystemFiles();
-  const std::string wanted = Normal(path);
+  std::string wanted = Normal(path);
+  if (path.starts_with(kScheme)) {
+    // Its state lies where the command puts it, if nobody says otherwise.
+    const Result<QuickOutput> place = LookAtOutput(path);
+    if (!place.ok()) {
+      fmt::print(stderr, "{}\n", place.error().message);
+      return kExitUsage;
+    }
+    wanted = Normal(place->folder);
+  }
   std::error_code ignored;
   const bool folder = fs::is_directory(wanted, ignored);
   const fs::path start = folder ? fs::path(wanted) : fs::path(wanted).parent_path();
   std::unique_ptr<Found> fitting;
-  for (const fs::path& candidate : Candidates(start)) {
+  for (const fs::path& candidate : Candidates(start, wanted)) {
     Result<std::unique_ptr<Found>> found = ReadState(*files, Normal(candidate));
     if (!found.ok()) {
       fmt::print(stderr, "{}\n", found.error().message);
       return kExitFailed;
     }
     if (!*found) continue;
-    const bool given = (*found)->state_folder == wanted;
+    const bool given = (*found)->state_folder == wanted ||
+                       (*found)->state_folder == RunFolderOf(wanted) + "/state";
     const fs::path output = (*found)->output;
-    const bool fits = folder ? output.parent_path() == wanted || given ||
-                                   (*found)->state_folder.starts_with(wanted + "/")
-                             : output == wanted;
+    const bool below = folder && (output.parent_path() == wanted ||
+                                  (*found)->state_folder.starts_with(wanted + "/"));
+    const bool fits = given || below || output == wanted;
     if (!fits) continue;
     if (fitting) {
       fmt::print(stderr, "{} holds several jobs: give the output file or the state folder of one\n",
@@ -143,4 +194,4 @@ int VerifyOutput(const std::string& path) {
   return PrintOutput(*files, fitting->state_folder, fitting->state);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

@@ -9,7 +9,7 @@
 #include "base/mac.h"
 #include "job/node_messages.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 constexpr size_t kSmallBody = size_t{64} << 10;
@@ -43,7 +43,7 @@ std::variant<size_t, HttpResponse> Admit(const HttpRequest& request, const std::
         s[2].size() <= 6 && s[2].find_first_not_of("0123456789") == std::string::npos;
     if (is_index && Carries(request, key, "node:" + s[2])) {
       if (s[3] == "logs") return kLogBody;
-      if (s[3] == "exchange") return kMaxExchangeBytes;
+      if (s[3] == "exchange") return job::kMaxExchangeBytes;
       return kSmallBody;
     }
   }
@@ -64,4 +64,4 @@ std::variant<size_t, HttpResponse> Admit(const HttpRequest& request, const std::
   return ErrorResponse(401, "Permission", "the token is not valid for this call");
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

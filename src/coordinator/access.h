@@ -9,7 +9,7 @@
 
 #include "base/http/message.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 // Token of a role ("node:3", "viewer", "operator") under the job's key: hexadecimal HMAC-SHA256.
 std::string RoleToken(const std::string& key, std::string_view role);
@@ -21,4 +21,4 @@ HttpResponse ErrorResponse(int status, std::string_view code, const std::string&
 // the refusal. A path that does not exist is refused only after the token was found right.
 std::variant<size_t, HttpResponse> Admit(const HttpRequest& request, const std::string& key);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -6,13 +6,16 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "api/fields/told.h"
 #include "base/escape.h"
+#include "base/json.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using nlohmann::json;
 
+constexpr int64_t kMostNodes = 1'000'000;
 constexpr size_t kMaxPodEnds = 1000;
 constexpr size_t kMaxReason = 100;
 
@@ -41,24 +44,14 @@ bool Flag(const json& value, bool& out) {
   return true;
 }
 
-bool Percent(const json& value, std::optional<double>& out) {
-  if (!value.is_number()) return false;
-  const double percent = value.get<double>();
-  if (!(percent >= 0 && percent <= 100)) return false;
-  out = percent;
-  return true;
-}
-
 bool ParsePodEnd(const json& value, PodEnd& end) {
-  if (!value.is_object() || !value.contains("node") || !value.contains("incarnation") ||
-      !value.contains("reason") || !value["reason"].is_string()) {
-    return false;
-  }
-  end.reason = value["reason"].get<std::string>().substr(0, kMaxReason);
-  return Whole(value["node"], 0, 999'999, end.node) &&
-         Whole(value["incarnation"], 1, INT64_MAX, end.incarnation) &&
-         (!value.contains("exitCode") ||
-          Whole(value["exitCode"], INT32_MIN, INT32_MAX, end.exit_code));
+  const json& reason = lenient::At(value, "reason");
+  if (!reason.is_string()) return false;
+  end.reason = reason.get<std::string>().substr(0, kMaxReason);
+  const json& exit_code = lenient::At(value, "exitCode");
+  return Whole(lenient::At(value, "node"), 0, 999'999, end.node) &&
+         Whole(lenient::At(value, "incarnation"), 1, INT64_MAX, end.incarnation) &&
+         (exit_code.is_null() || Whole(exit_code, INT32_MIN, INT32_MAX, end.exit_code));
 }
 
 bool ParsePodEnds(const json& value, std::vector<PodEnd>& ends) {
@@ -71,50 +64,52 @@ bool ParsePodEnds(const json& value, std::vector<PodEnd>& ends) {
 
 }  // namespace
 
-Thresholds ControlRequest::ChangedFrom(const Thresholds& before) const {
-  Thresholds after = before;
-  const auto change = [](auto& threshold, const auto& said, auto otherwise) {
-    if (said && *said != threshold.value_or(otherwise)) threshold = said;
+job::Thresholds ControlRequest::ChangedFrom(const job::Thresholds& before) const {
+  const job::Thresholds said = job::ThresholdsOf(spec);
+  job::Thresholds after = before;
+  const auto change = [](auto& threshold, const auto& anew, auto otherwise) {
+    if (anew && *anew != threshold.value_or(otherwise)) threshold = anew;
   };
-  change(after.error_threshold, error_threshold, int64_t{-1});
-  change(after.allowed_failed_count, allowed_failed_count, int64_t{-1});
-  change(after.allowed_failed_percent, allowed_failed_percent, 100.0);
+  change(after.error_threshold, said.error_threshold, int64_t{-1});
+  change(after.allowed_failed_count, said.allowed_failed_count, int64_t{-1});
+  change(after.allowed_failed_percent, said.allowed_failed_percent, 100.0);
   return after;
 }
 
 Result<ControlRequest> ParseControl(const std::string& body) {
-  const json object = json::parse(body, nullptr, false);
-  if (!object.is_object()) {
+  const std::optional<json> object = ParseObject(body);
+  if (!object) {
     return Error{Code::kInvalid, "the body of control is not a JSON object"};
   }
   ControlRequest control;
   using Take = std::function<bool(const json&)>;
   const std::map<std::string, Take> keys{
       {"generation", [&](const json& v) { return Whole(v, 0, INT64_MAX, control.generation); }},
-      {"nodeCount", [&](const json& v) { return Whole(v, 0, 1'000'000, control.nodes); }},
-      {"errorThreshold",
-       [&](const json& v) { return Whole(v, -1, INT32_MAX, control.error_threshold); }},
-      {"allowedFailedCount",
-       [&](const json& v) { return Whole(v, -1, INT32_MAX, control.allowed_failed_count); }},
-      {"allowedFailedPercent",
-       [&](const json& v) { return Percent(v, control.allowed_failed_percent); }},
       {"drain", [&](const json& v) { return Flag(v, control.drain); }},
       {"cancel", [&](const json& v) { return Flag(v, control.cancel); }},
       {"podEnds", [&](const json& v) { return ParsePodEnds(v, control.pod_ends); }},
   };
-  for (const auto& [key, value] : object.items()) {
+  for (const auto& [key, value] : object->items()) {
     const auto found = keys.find(key);
-    if (found == keys.end()) {
+    const Status field =
+        found == keys.end() ? api::fields::CheckForRunningJob(key, value) : Status();
+    if (!field.ok() && field.error().code == Code::kNotFound) {
       return Error{Code::kInvalid, "control has no key " + Printable(key, 50)};
     }
-    if (!found->second(value)) {
+    if (!field.ok()) return Error{Code::kInvalid, "control: " + field.error().message};
+    if (found == keys.end()) {
+      control.spec[key] = value;
+    } else if (!found->second(value)) {
       return Error{
           Code::kInvalid,
           fmt::format("control: {} may not be {}", key,
                       Printable(value.dump(-1, ' ', true, json::error_handler_t::replace), 100))};
     }
   }
+  if (lenient::Integer(control.spec, "nodeCount") > kMostNodes) {
+    return Error{Code::kInvalid, fmt::format("control: nodeCount may not be above {}", kMostNodes)};
+  }
   return control;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

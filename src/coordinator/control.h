@@ -2,17 +2,19 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "job/losses.h"
+#include "reasons/reason.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 // What Kubernetes calls the end of a container that needed more memory than it may have.
-inline constexpr char kOutOfMemory[] = "OOMKilled";
+inline constexpr reasons::Reason kOutOfMemory("OOMKilled");
 
 // The pod of a node has ended.
 struct PodEnd {
@@ -25,19 +27,16 @@ struct PodEnd {
 // What is absent is left as it is.
 struct ControlRequest {
   std::optional<uint64_t> generation;
-  std::optional<uint32_t> nodes;
-  std::optional<int64_t> error_threshold;
-  std::optional<int64_t> allowed_failed_count;
-  std::optional<double> allowed_failed_percent;
+  nlohmann::json spec = nlohmann::json::object();  // fields that are said anew, each of them right
   bool drain = false;
   bool cancel = false;
   std::vector<PodEnd> pod_ends;
 
   // A number that is in force already changes nothing, whether it was written or is the default.
-  Thresholds ChangedFrom(const Thresholds& before) const;
+  job::Thresholds ChangedFrom(const job::Thresholds& before) const;
 };
 
 // kInvalid names the key that is wrong.
 Result<ControlRequest> ParseControl(const std::string& body);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -6,12 +6,15 @@
 #include <utility>
 #include <vector>
 
-#include "base/mutation.h"
+#include "base/json.h"
 #include "coordinator/item_names.h"
 #include "job/verdict.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
+
+// What a pod that is on its way out has for its last mini-batches: its grace.
+constexpr Duration kLastWork = seconds(60);
 
 constexpr uint32_t kMaxParkMs = 20'000;
 // Process names are unique within a node for ever: each incarnation gets a range of its own.
@@ -21,30 +24,31 @@ constexpr uint64_t kIncarnationsOfEpoch = 200;
 }  // namespace
 
 Coordinator::Coordinator(const CoordinatorLimits& limits, Ledger& ledger, PlanStore& plan,
-                         JobState& state, Instant now)
+                         job::JobState& state, Instant now)
     : limits_(limits),
       plan_(plan),
       working_(now),
       journal_(ledger, state),
-      availability_(state, ledger.epoch(), {limits.lease, limits.run_max_try, limits.speculation},
-                    ledger.fresh(), now),
+      availability_(
+          state, ledger.epoch(),
+          {limits.lease, static_cast<uint32_t>(limits.spec.run_max_try), limits.speculation},
+          ledger.fresh(), now),
       nodes_(limits.nodes),
       newest_(limits.look, now),
-      ending_(limits.rules, limits.shutdown_timeout, journal_),
+      ending_(limits.rules, limits.spec.shutdown_timeout, journal_),
       program_errors_(limits.processes, now),
-      standstill_({limits.progress_timeout, limits.first_task_timeout}, now),
-      attempts_({limits.run_max_try, limits.max_losses, limits.isolate_failures, limits.speculation,
-                 limits.slow_least},
-                journal_, availability_, plan),
+      standstill_({limits.spec.progress_update_timeout, limits.spec.first_task_creation_timeout},
+                  now),
+      attempts_(limits_, journal_, availability_, plan),
       told_(limits.speculation),
       answers_(limits.processes,
-               {journal_, availability_, nodes_, newest_, ending_, attempts_, plan}) {
+               {journal_, availability_, nodes_, newest_, ending_, attempts_, plan, standstill_}) {
   Decide(now);
 }
 
 // --- an exchange
 
-uint64_t Coordinator::Exchange(uint32_t index, const ExchangeRequest& request, Instant now,
+uint64_t Coordinator::Exchange(uint32_t index, const job::ExchangeRequest& request, Instant now,
                                Answer answer) {
   working_.Pass(now);
   const uint64_t exchange = answers_.waiters().Name();
@@ -76,8 +80,9 @@ uint64_t Coordinator::Exchange(uint32_t index, const ExchangeRequest& request, I
   intake.TakeFinished();
   if (!request.offered.empty()) nodes_.Offered(node, taken.compared);
   nodes_.Hear(node);
+  if (request.unheard) standstill_.NotHeard(index);
   if (taken.moved) standstill_.Moved(working_.At(now));
-  for (const Finished* const failed : taken.failed) {
+  for (const job::Finished* const failed : taken.failed) {
     if (state().counts().succeeded > 0) break;  // then no error is every attempt's
     program_errors_.AttemptFailed(index, failed->process, failed->id, Bounded(failed->error_kind),
                                   Bounded(failed->message));
@@ -107,40 +112,42 @@ uint64_t Coordinator::Exchange(uint32_t index, const ExchangeRequest& request, I
 }
 
 // What is said of processes; each is told at least once.
-void Coordinator::TakeEvents(uint32_t index, const ExchangeRequest& request, Intake::Taken& taken) {
+void Coordinator::TakeEvents(uint32_t index, const job::ExchangeRequest& request,
+                             Intake::Taken& taken) {
   Nodes::Node& node = *nodes_.Find(index);
-  for (const ProcessEvent& event : request.events) {
+  for (const job::ProcessEvent& event : request.events) {
     const std::string message(Bounded(event.message));
     const std::string where = event.log.empty() ? "" : fmt::format(" (log {})", Bounded(event.log));
     switch (event.kind) {
-      case ProcessEvent::Kind::kReady: nodes_.Ready(node); break;
-      case ProcessEvent::Kind::kInitFailed: program_errors_.InitFailed(message + where); break;
-      case ProcessEvent::Kind::kScriptUnusable:
+      case job::ProcessEvent::Kind::kReady: nodes_.Ready(node); break;
+      case job::ProcessEvent::Kind::kInitFailed: program_errors_.InitFailed(message + where); break;
+      case job::ProcessEvent::Kind::kScriptUnusable:
         // One that starts too late is not needed any more.
         if (phase() != Phase::kClosing) {
-          ending_.Conclude({Outcome::kFailed, "ScriptUnusable", message + where});
+          ending_.Conclude(job::FailedFor("ScriptUnusable", message + where));
         }
         break;
-      case ProcessEvent::Kind::kExited: break;
-      case ProcessEvent::Kind::kMetric: told_.AddMetric(index, event); break;
-      case ProcessEvent::Kind::kHeader:
-        if (!decided() && state().header().empty()) journal_.Add(HeaderRecord{event.message});
+      case job::ProcessEvent::Kind::kExited: break;
+      case job::ProcessEvent::Kind::kMetric: told_.AddMetric(index, event); break;
+      case job::ProcessEvent::Kind::kHeader:
+        if (!decided() && state().header().empty()) journal_.Add(job::HeaderRecord{event.message});
         break;
-      case ProcessEvent::Kind::kNoRoom: nodes_.NoRoom(node, message); break;
-      case ProcessEvent::Kind::kRanOut: node.ran_out = message; break;
-      case ProcessEvent::Kind::kGaveUp:
+      case job::ProcessEvent::Kind::kNoRoom: nodes_.NoRoom(node, message); break;
+      case job::ProcessEvent::Kind::kRanOut: node.ran_out = message; break;
+      case job::ProcessEvent::Kind::kWhere: standstill_.Where(index, event.process, message); break;
+      case job::ProcessEvent::Kind::kGaveUp:
         nodes_.GiveUp(node);
         program_errors_.GaveUp(message + where);
         break;
-      case ProcessEvent::Kind::kOwing:
+      case job::ProcessEvent::Kind::kOwing:
         ending_.LoseShutdowns(NotNamed(state().shutdowns().OpenOf(index), event.message),
                               "the process was gone");
         break;
-      case ProcessEvent::Kind::kOwes:
-      case ProcessEvent::Kind::kClosed:
-      case ProcessEvent::Kind::kCloseFailed:
-      case ProcessEvent::Kind::kCutOff:
-      case ProcessEvent::Kind::kCloseLost:
+      case job::ProcessEvent::Kind::kOwes:
+      case job::ProcessEvent::Kind::kClosed:
+      case job::ProcessEvent::Kind::kCloseFailed:
+      case job::ProcessEvent::Kind::kCutOff:
+      case job::ProcessEvent::Kind::kCloseLost:
         if (decided()) break;
         ending_.TakeShutdown(index, event);
         taken.position = std::max(taken.position, journal_.appended());
@@ -168,7 +175,15 @@ NodeRegistration Coordinator::Register(uint32_t index, const std::string& agent,
   return {node.incarnation, static_cast<uint32_t>(range * kProcessNames)};
 }
 
-void Coordinator::Leave(uint32_t index, const Incarnation& incarnation, Instant now) {
+bool Coordinator::HasToWait(uint32_t index, const std::string& agent, uint64_t pod, Instant now) {
+  working_.Pass(now);
+  if (nodes_.BeforeIt(index, agent, pod) != Nodes::Before::kMayLive) return false;
+  if (availability_.HeldCount(index) == 0) return false;
+  const Instant worked = working_.At(now);
+  return worked - nodes_.FirstAsked(index, pod, worked) < kLastWork;
+}
+
+void Coordinator::Leave(uint32_t index, const job::Incarnation& incarnation, Instant now) {
   working_.Pass(now);
   Nodes::Node* const node = nodes_.Find(index);
   if (node == nullptr || node->incarnation != incarnation) return;
@@ -216,8 +231,8 @@ void Coordinator::OnPodEnd(const PodEnd& end, Instant now) {
 
 // What expired was its agent's until it was heard of again.
 void Coordinator::Died(uint32_t index, const PodEnd* end, Instant now) {
-  std::vector<Held> held = availability_.HeldBy(index);
-  for (const Held& one : std::exchange(nodes_.Find(index)->expired, {})) {
+  std::vector<job::Held> held = availability_.HeldBy(index);
+  for (const job::Held& one : std::exchange(nodes_.Find(index)->expired, {})) {
     if (!state().settled(one.id)) held.push_back(one);
   }
   if (!held.empty()) standstill_.Moved(working_.At(now));
@@ -240,14 +255,14 @@ Status Coordinator::AddChunk(const std::string& encoded, Instant now) {
 void Coordinator::EndPlan(Instant now) {
   working_.Pass(now);
   if (!decided()) {
-    journal_.Add(PlanEndRecord{state().counts().planned, state().counts().items_planned});
+    journal_.Add(job::PlanEndRecord{state().counts().planned, state().counts().items_planned});
   }
   Decide(now);
   AnswerWoken(now);
 }
 
 void Coordinator::FailPlan(const Error& error, Instant now) {
-  ending_.Conclude({Outcome::kFailed, "InputUnusable", error.message});
+  ending_.Conclude(job::FailedFor("InputUnusable", error.message));
   AnswerWoken(now);
 }
 
@@ -271,19 +286,20 @@ void Coordinator::OnDurable(Instant now) {
 void Coordinator::Tick(Instant now) {
   working_.Pass(now);
   const Instant worked = working_.At(now);
-  for (const Held& held : availability_.Expire(worked)) {
+  for (const job::Held& held : availability_.Expire(worked)) {
     nodes_.Find(held.lease.node)->expired.push_back(held);
   }
   // Nobody offered them: their node died together with the earlier coordinator.
-  for (const BatchId id : availability_.TimePassed(worked)) {
+  for (const job::BatchId id : availability_.TimePassed(worked)) {
     const auto started = state().started().find(id);
     if (started != state().started().end()) attempts_.Lost(0, {id, started->second});
   }
   nodes_.ForgetSilent(worked, limits_.lease,
                       [&](uint32_t node) { return answers_.waiters().Has(node); });
   told_.Observe(state().counts().succeeded + state().counts().failed, now);
-  standstill_.Tick(worked, nodes_.AnyAtWork() && paused().empty() && newest_.unseen().empty() &&
-                               !newest_.Hangs(now));
+  const bool usable =
+      nodes_.AnyAtWork() && paused().empty() && newest_.unseen().empty() && !newest_.Hangs(now);
+  if (standstill_.Tick(worked, usable)) answers_.waiters().WakeAll();
   if (phase() == Phase::kRunning) {
     if (const auto late = standstill_.Overdue(state(), worked, [&] { return WhyStill(); })) {
       ending_.Conclude(*late);
@@ -308,10 +324,7 @@ void Coordinator::Unpause() {
   journal_.Unpause();
 }
 
-bool Coordinator::WantsLook(Instant now) const {
-  if (PARALLELRUN_MUTATED(kNoLookForNewer) && !ending_.verdict_durable()) return false;
-  return newest_.Wants(now);
-}
+bool Coordinator::WantsLook(Instant now) const { return newest_.Wants(now); }
 
 void Coordinator::OnLooked(Instant begun, const Status& seen, Instant now) {
   newest_.OnLooked(begun, seen, now);
@@ -327,7 +340,8 @@ void Coordinator::Control(const ControlRequest& control, Instant now) {
   if (generation >= control_generation_) {
     control_generation_ = generation;
     SetThresholds(control.ChangedFrom(rules().thresholds), now);
-    if (control.nodes) SetNodes(*control.nodes, now);
+    const std::optional<int64_t> nodes = lenient::MaybeInteger(control.spec, "nodeCount");
+    if (nodes) SetNodes(static_cast<uint32_t>(*nodes), now);
   }
   for (const PodEnd& end : control.pod_ends) OnPodEnd(end, now);
   if (control.drain) Drain(now);
@@ -341,7 +355,7 @@ void Coordinator::Drain(Instant now) {
 }
 
 void Coordinator::Cancel(Instant now) {
-  ending_.Conclude({Outcome::kFailed, "Canceled", "canceled by request"});
+  ending_.Conclude(job::FailedFor("Canceled", "canceled by request"));
   AnswerWoken(now);
 }
 
@@ -352,7 +366,7 @@ void Coordinator::SetNodes(uint32_t nodes, Instant now) {
   AnswerWoken(now);
 }
 
-void Coordinator::SetThresholds(const Thresholds& thresholds, Instant now) {
+void Coordinator::SetThresholds(const job::Thresholds& thresholds, Instant now) {
   if (!ending_.SetThresholds(thresholds, WallUs(now))) return;
   Decide(now);
   AnswerWoken(now);
@@ -363,13 +377,13 @@ void Coordinator::SetThresholds(const Thresholds& thresholds, Instant now) {
 void Coordinator::Decide(Instant now) {
   if (decided()) return;
   bool unread = false;  // then the verdict waits for its words
-  const auto items = [this, &unread](BatchId id) -> std::string {
+  const auto items = [this, &unread](job::BatchId id) -> std::string {
     if (plan_.AtHand(state(), id)) return ItemsOfMiniBatch(state(), plan_, id);
     unread = true;
     return "";
   };
   const Instant worked = working_.At(now);
-  if (const auto verdict = parallelrun::Decide(state(), rules(), items)) {
+  if (const auto verdict = parallelrun::job::Decide(state(), rules(), items)) {
     if (!unread) Follow(ending_.Finish(*verdict, worked));
   } else if (const auto early = program_errors_.Judge(state(), nodes_, worked, items)) {
     if (!unread) ending_.Conclude(*early);
@@ -381,7 +395,7 @@ void Coordinator::Follow(const Ending::Then& then) {
   if (then.wake) answers_.waiters().WakeAll();
 }
 
-void Coordinator::OnPublished(const PublishedRecord& published, Instant now) {
+void Coordinator::OnPublished(const job::PublishedRecord& published, Instant now) {
   ending_.Publish(published);
   AnswerWoken(now);
 }
@@ -394,6 +408,12 @@ uint64_t Coordinator::running() const {
 
 uint64_t Coordinator::pending() const {
   return availability_.pending() - (state().counts().pieces_open - availability_.live_pieces());
+}
+
+std::optional<std::pair<job::Held, Duration>> Coordinator::Slowest(Instant now) const {
+  std::optional<job::Held> slowest = availability_.Slowest();
+  if (!slowest) return std::nullopt;
+  return std::pair(*slowest, working_.At(now) - slowest->lease.started_at);
 }
 
 std::string Coordinator::WaitsFor() const {
@@ -413,4 +433,4 @@ std::string Coordinator::Check(Instant now) const {
   return wrong.empty() ? answers_.Check(now) : wrong;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -9,7 +9,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 #include "base/time.h"
@@ -29,11 +31,11 @@
 #include "job/availability.h"
 #include "job/losses.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 // What a node is told when it registers.
 struct NodeRegistration {
-  Incarnation incarnation;
+  job::Incarnation incarnation;
   uint32_t first_process = 0;
 };
 
@@ -41,20 +43,23 @@ class Coordinator {
  public:
   using Phase = Ending::Phase;
   // The reply's views are valid during the call. An error of kStale makes the agent register anew.
-  using Answer = std::function<void(const Result<ExchangeReply>&)>;
+  using Answer = std::function<void(const Result<job::ExchangeReply>&)>;
 
   // `state` holds what the ledger's history says, after Begin. All must outlive this object.
-  Coordinator(const CoordinatorLimits& limits, Ledger& ledger, PlanStore& plan, JobState& state,
-              Instant now);
+  Coordinator(const CoordinatorLimits& limits, Ledger& ledger, PlanStore& plan,
+              job::JobState& state, Instant now);
 
   // --- nodes
   // `agent` names the agent process: another one for the same node means that the one before died.
-  // `pod` is the number of its pod; 0: unknown. Ask Superseded first.
+  // `pod` is the number of its pod; 0: unknown. Ask Superseded and HasToWait first.
   NodeRegistration Register(uint32_t node, const std::string& agent, uint32_t processes,
                             Instant now, uint64_t pod = 0);
+  // Whether the agent should ask again later: that of the pod before it is at its last
+  // mini-batches.
+  bool HasToWait(uint32_t node, const std::string& agent, uint64_t pod, Instant now);
   // Calls `answer` once, now or at a later event. Gives a name for ConnectionGone.
-  uint64_t Exchange(uint32_t node, const ExchangeRequest& request, Instant now, Answer answer);
-  void Leave(uint32_t node, const Incarnation& incarnation, Instant now);
+  uint64_t Exchange(uint32_t node, const job::ExchangeRequest& request, Instant now, Answer answer);
+  void Leave(uint32_t node, const job::Incarnation& incarnation, Instant now);
   // The connection of an exchange is gone: nobody hears its answer any more.
   void ConnectionGone(uint64_t exchange, Instant now);
 
@@ -86,44 +91,52 @@ class Coordinator {
   void Cancel(Instant now);
   // Nodes with an index of `nodes` and above are drained.
   void SetNodes(uint32_t nodes, Instant now);
-  void SetThresholds(const Thresholds& thresholds, Instant now);
+  void SetThresholds(const job::Thresholds& thresholds, Instant now);
   void OnPodEnd(const PodEnd& end, Instant now);
 
   // A part of the plan that was not at hand has been read: what waited for it goes on.
   void OnPlanRead(Instant now);
 
+  // Who hears of each record, once it is in the state, in the middle of an event.
+  void Watch(std::function<void(const job::Record&)> watcher) {
+    journal_.Watch(std::move(watcher));
+  }
+
   // --- end: after kFinalizing, one of the first two
-  void OnPublished(const PublishedRecord& published, Instant now);
+  void OnPublished(const job::PublishedRecord& published, Instant now);
   void OnNothingToPublish() { ending_.NothingToPublish(); }
   // Answers every parked request; before the process ends.
   void Close(const Error& why) { answers_.Close(why); }
 
   // --- what it says: its parts, and what is put together of several
-  const JobState& state() const { return journal_.state(); }
+  const job::JobState& state() const { return journal_.state(); }
   bool decided() const { return journal_.decided(); }  // a verdict, durable or not
   const std::string& paused() const { return journal_.paused(); }
   Phase phase() const { return ending_.phase(); }
-  const FailureRules& rules() const { return ending_.rules(); }
-  const Availability& availability() const { return availability_; }
+  const job::FailureRules& rules() const { return ending_.rules(); }
+  const job::Availability& availability() const { return availability_; }
   const Nodes& nodes() const { return nodes_; }
   const Newest& newest() const { return newest_; }
   const Gates& gates() const { return answers_.gates(); }
   const ProgramErrors& program_errors() const { return program_errors_; }
+  const FailedAttempts& failed_attempts() const { return attempts_.failed(); }
   const Told& told() const { return told_; }
   Told& told() { return told_; }
   // Of the newest control that was applied.
   uint64_t control_generation() const { return control_generation_; }
-  Losses losses() const { return CountLosses(state().counts(), rules()); }
+  job::Losses losses() const { return job::CountLosses(state().counts(), rules()); }
   // Mini-batches; one that was split runs until all of its pieces are settled.
   uint64_t running() const;
   uint64_t pending() const;
+  // The mini-batch that is in run() for longest, as far as was heard, and for how long.
+  std::optional<std::pair<job::Held, Duration>> Slowest(Instant now) const;
   // Why the job, or one of its nodes, waits for its disk; "" when none does.
   std::string WaitsFor() const;
   // What is not as its invariants say, "": all is. Counts everything: for tests.
   std::string Check(Instant now) const;
 
  private:
-  void TakeEvents(uint32_t index, const ExchangeRequest& request, Intake::Taken& taken);
+  void TakeEvents(uint32_t index, const job::ExchangeRequest& request, Intake::Taken& taken);
   // The agent of a node died, and what it held with it; `end`: of its pod, where that was told.
   void Died(uint32_t index, const PodEnd* end, Instant now);
   void Decide(Instant now);
@@ -138,7 +151,7 @@ class Coordinator {
   PlanStore& plan_;
   WorkingTime working_;
   Journal journal_;
-  Availability availability_;
+  job::Availability availability_;
   Nodes nodes_;
   Newest newest_;
   Ending ending_;
@@ -150,4 +163,4 @@ class Coordinator {
   uint64_t control_generation_ = 0;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 Flusher::~Flusher() {
   End();
@@ -61,4 +61,4 @@ void Flusher::Run() {
   }
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

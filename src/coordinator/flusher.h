@@ -15,7 +15,7 @@
 #include "base/time.h"
 #include "coordinator/ledger/ledger.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class Flusher {
  public:
@@ -50,4 +50,4 @@ class Flusher {
   Thread thread_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

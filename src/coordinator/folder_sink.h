@@ -1,6 +1,6 @@
-// A file of a folder as a sink: the token is an empty file beside it, which is filled, synced, and
-// renamed onto the output's name (docs/ledger.md, "Publishing"). Whose token is gone publishes
-// nothing.
+// A file of a folder as a sink: the tokens are empty files beside it, which are filled, synced, and
+// renamed onto the names of the index and then of the output (docs/ledger.md, "Publishing"). Whose
+// tokens are gone publishes nothing.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,12 @@
 #include "coordinator/output_claim.h"
 #include "coordinator/sink.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
-// `files` outlives the sink. `held` is this run's claim to the output, which is looked at once more
+// `files` outlives the sink. `token` is the path of the epoch's, which was made when that was
+// claimed. `held` is this run's claim to the output, which is looked at once more
 // right before the rename.
-std::unique_ptr<Sink> MakeFolderSink(Files& files, std::string output_path, HeldOutput held);
+std::unique_ptr<Sink> MakeFolderSink(Files& files, std::string output_path, std::string token,
+                                     HeldOutput held);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

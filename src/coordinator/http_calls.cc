@@ -11,13 +11,14 @@
 
 #include "base/escape.h"
 #include "base/http/target.h"
+#include "base/json.h"
 #include "base/version.h"
 #include "coordinator/access.h"
 #include "coordinator/control.h"
 #include "coordinator/progress.h"
 #include "job/node_messages.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using nlohmann::json;
@@ -51,35 +52,34 @@ Error NoRoomForLogs() {
   return {Code::kUnavailable, "earlier uploads of logs are not written yet: try again later"};
 }
 
-// A JSON object of a body that is bounded already; nullopt for anything else.
-std::optional<json> ParseObject(const std::string& body) {
-  json value = json::parse(body, nullptr, false);
-  if (!value.is_object()) return std::nullopt;
-  return value;
-}
-
-uint64_t Number(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number_unsigned() ? found->get<uint64_t>() : 0;
-}
-
 std::string Text(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string()
-             ? found->get<std::string>().substr(0, kTextLimit)
-             : "";
+  return lenient::Text(object, key).substr(0, kTextLimit);
+}
+
+// A parameter of the query; nullopt for what is none.
+std::optional<uint64_t> Number(const HttpRequest& request, const char* name) {
+  const std::string digits = QueryParameter(request.query, name).value_or("");
+  const bool number = !digits.empty() && digits.size() <= 15 &&
+                      digits.find_first_not_of("0123456789") == std::string::npos;
+  return number ? std::optional<uint64_t>(std::stoull(digits)) : std::nullopt;
+}
+
+HttpResponse NeedsNumber(const char* name, const char* what) {
+  return ErrorResponse(400, "Invalid", fmt::format("the query needs {}=N, a {}", name, what));
 }
 
 }  // namespace
 
 HttpCalls::HttpCalls(Options options, Coordinator& coordinator, LogWriter& logs, EventLoop& loop,
-                     const SystemClock& clock, std::function<std::string()> progress)
+                     const SystemClock& clock, std::function<std::string()> progress,
+                     std::function<std::string(uint64_t after)> failures)
     : options_(std::move(options)),
       coordinator_(coordinator),
       logs_(logs),
       loop_(loop),
       clock_(clock),
       progress_(std::move(progress)),
+      failures_(std::move(failures)),
       heard_at_(clock.Now()) {}
 
 void HttpCalls::Handle(const std::shared_ptr<HttpExchange>& exchange) {
@@ -95,6 +95,13 @@ void HttpCalls::Handle(const std::shared_ptr<HttpExchange>& exchange) {
   }
   if (request.method == "GET" && request.path == "/v1/progress") {
     return exchange->Respond(JsonResponse(200, progress_()));
+  }
+  if (request.method == "GET" && request.path == "/v1/failures") {
+    const std::optional<uint64_t> after = Number(request, "after");
+    if (!after) return exchange->Respond(NeedsNumber("after", "number of a failed attempt"));
+    HttpResponse response = TextResponse(200, failures_(*after));
+    response.content_type = "application/jsonl";
+    return exchange->Respond(std::move(response));
   }
   if (request.method == "PUT" && request.path == "/v1/control") {
     return exchange->Respond(Control(request.body));
@@ -142,14 +149,15 @@ void HttpCalls::HandleNode(const std::shared_ptr<HttpExchange>& exchange, uint32
 HttpResponse HttpCalls::Register(uint32_t node, const std::string& body) {
   const std::optional<json> request = ParseObject(body);
   if (!request) return ErrorResponse(400, "Invalid", "the body of register is not a JSON object");
-  if (const uint64_t theirs = Number(*request, "protocol"); theirs != kNodeProtocol) {
+  if (const uint64_t theirs = lenient::Unsigned(*request, "protocol");
+      theirs != job::kNodeProtocol) {
     const std::string release = Text(*request, "release");
     return ErrorResponse(
         400, "Invalid",
         fmt::format("this agent speaks protocol {}, its coordinator protocol {}: they are of "
                     "different releases of ParallelRun, {} and {}; start the older one again (on a "
                     "cluster, delete its pod)",
-                    theirs, kNodeProtocol,
+                    theirs, job::kNodeProtocol,
                     release.empty() ? "one that does not say" : Printable(release, 40), kVersion));
   }
   const std::string run_id = fmt::format("{:016x}", options_.run_id);
@@ -160,16 +168,22 @@ HttpResponse HttpCalls::Register(uint32_t node, const std::string& body) {
         "the agent belongs to run " + Printable(theirs, 40) + ", this is run " + run_id);
   }
   const auto processes =
-      static_cast<uint32_t>(std::min<uint64_t>(Number(*request, "processes"), 4096));
+      static_cast<uint32_t>(std::min<uint64_t>(lenient::Unsigned(*request, "processes"), 4096));
   const std::string host = Text(*request, "host");
   const std::string agent =
-      fmt::format("{}:{}:{}", host, Number(*request, "pid"), Text(*request, "instance"));
-  const uint64_t pod = Number(*request, "pod");
+      fmt::format("{}:{}:{}", host, lenient::Unsigned(*request, "pid"), Text(*request, "instance"));
+  const uint64_t pod = lenient::Unsigned(*request, "pod");
   if (coordinator_.nodes().Superseded(node, agent, pod)) {
     return ErrorResponse(409, "Stale",
                          fmt::format("another agent has taken the place of node {}'s on {}: this "
                                      "one ends",
                                      node, Printable(host, 100)));
+  }
+  if (coordinator_.HasToWait(node, agent, pod, Now())) {
+    return ErrorResponse(503, "Unavailable",
+                         fmt::format("pod {} of node {} is at its last mini-batches: the next one "
+                                     "registers when they have ended, or after a minute",
+                                     coordinator_.nodes().Find(node)->pod, node));
   }
   const NodeRegistration registration = coordinator_.Register(
       node, agent, processes > 0 ? processes : options_.limits.processes, Now(), pod);
@@ -180,7 +194,7 @@ HttpResponse HttpCalls::Register(uint32_t node, const std::string& body) {
   answer["settingsDigest"] = fmt::format("{:016x}", options_.limits.settings_digest);
   answer["firstProcess"] = registration.first_process;
   answer["leaseSeconds"] = std::chrono::floor<seconds>(options_.limits.lease).count();
-  answer["job"] = json::parse(options_.agent_job);
+  answer["job"] = ParseJson(options_.agent_job).value_or(nullptr);
   return JsonResponse(200, answer.dump() + "\n");
 }
 
@@ -188,23 +202,24 @@ HttpResponse HttpCalls::Leave(uint32_t node, const std::string& body) {
   const std::optional<json> request = ParseObject(body);
   if (!request) return ErrorResponse(400, "Invalid", "the body of leave is not a JSON object");
   coordinator_.Leave(node,
-                     {static_cast<uint32_t>(Number(*request, "epoch")),
-                      static_cast<uint32_t>(Number(*request, "incarnation"))},
+                     {static_cast<uint32_t>(lenient::Unsigned(*request, "epoch")),
+                      static_cast<uint32_t>(lenient::Unsigned(*request, "incarnation"))},
                      Now());
   return JsonResponse(200, "{}\n");
 }
 
 void HttpCalls::Exchange(const std::shared_ptr<HttpExchange>& exchange, uint32_t node) {
-  const Result<ExchangeRequest> request = DecodeExchangeRequest(exchange->request().body);
+  const Result<job::ExchangeRequest> request = job::DecodeExchangeRequest(exchange->request().body);
   if (!request.ok()) {
-    const bool known = coordinator_.nodes().InForce(node, IncarnationOf(exchange->request().body));
+    const bool known =
+        coordinator_.nodes().InForce(node, job::IncarnationOf(exchange->request().body));
     return exchange->Respond(known ? Refusal(request.error()) : Refusal(RegisterAgain(node)));
   }
-  const auto answer = [exchange](const Result<ExchangeReply>& reply) {
+  const auto answer = [exchange](const Result<job::ExchangeReply>& reply) {
     if (!reply.ok()) return exchange->Respond(Refusal(reply.error()));
     HttpResponse response;
     response.content_type = "application/octet-stream";
-    response.body = Encode(*reply);
+    response.body = job::Encode(*reply);
     exchange->Respond(std::move(response));
   };
   const uint64_t name = coordinator_.Exchange(node, *request, Now(), answer);
@@ -225,18 +240,14 @@ std::optional<HttpResponse> HttpCalls::RefuseEarly(const HttpRequest& request) c
 void HttpCalls::WriteLog(const std::shared_ptr<HttpExchange>& exchange, uint32_t node,
                          const std::vector<std::string>& path) {
   HttpRequest& request = exchange->request();
-  const std::string offset = QueryParameter(request.query, "offset").value_or("");
-  if (offset.empty() || offset.size() > 15 ||
-      offset.find_first_not_of("0123456789") != std::string::npos) {
-    return exchange->Respond(
-        ErrorResponse(400, "Invalid", "the query needs offset=N, a number of bytes"));
-  }
+  const std::optional<uint64_t> offset = Number(request, "offset");
+  if (!offset) return exchange->Respond(NeedsNumber("offset", "number of bytes"));
   const auto gone = std::make_shared<std::atomic<bool>>(false);
   const uint64_t number = ++last_upload_;
   LogWriter::Upload upload;
   upload.node = node;
   upload.path = {path.begin() + 4, path.end()};
-  upload.offset = std::stoull(offset);
+  upload.offset = *offset;
   upload.truncate = QueryParameter(request.query, "truncate").value_or("") == "true";
   upload.bytes = std::move(request.body);
   upload.given_up = [gone] { return gone->load(); };
@@ -261,4 +272,4 @@ HttpResponse HttpCalls::Control(const std::string& body) {
   return JsonResponse(200, progress_());
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

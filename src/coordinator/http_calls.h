@@ -16,7 +16,7 @@
 #include "coordinator/coordinator.h"
 #include "coordinator/log_tree/log_writer.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class HttpCalls {
  public:
@@ -27,9 +27,11 @@ class HttpCalls {
     std::string agent_job;  // JSON text: `job` of the answer to register
   };
 
-  // All that is passed by reference must outlive it; `progress` makes the answer of /v1/progress.
+  // All that is passed by reference must outlive it; `progress` makes the answer of /v1/progress,
+  // `failures` that of /v1/failures, behind the failed attempt of that number.
   HttpCalls(Options options, Coordinator& coordinator, LogWriter& logs, EventLoop& loop,
-            const SystemClock& clock, std::function<std::string()> progress);
+            const SystemClock& clock, std::function<std::string()> progress,
+            std::function<std::string(uint64_t after)> failures);
 
   // The refusal of a call that there is no room for now, before its body is read. For the gate.
   std::optional<HttpResponse> RefuseEarly(const HttpRequest& request) const;
@@ -58,10 +60,11 @@ class HttpCalls {
   EventLoop& loop_;
   const SystemClock& clock_;
   const std::function<std::string()> progress_;
+  const std::function<std::string(uint64_t after)> failures_;
   Instant heard_at_;
   // Uploads that are being written: only this thread may let go of an exchange.
   std::map<uint64_t, std::shared_ptr<HttpExchange>> uploads_;
   uint64_t last_upload_ = 0;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

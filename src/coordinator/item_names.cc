@@ -4,9 +4,9 @@
 
 #include <vector>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
-std::string ItemsOfMiniBatch(const JobState& state, PlanStore& plan, BatchId id) {
+std::string ItemsOfMiniBatch(const job::JobState& state, PlanStore& plan, job::BatchId id) {
   const Result<std::vector<PlannedItem>> items = plan.Items(state, id);
   if (!items.ok() || items->empty() || items->front().path.empty()) return "";
   const PlannedItem& first = items->front();
@@ -15,4 +15,4 @@ std::string ItemsOfMiniBatch(const JobState& state, PlanStore& plan, BatchId id)
   return fmt::format("{}{} and {} more", of, first.path, items->size() - 1);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

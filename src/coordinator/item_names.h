@@ -7,10 +7,10 @@
 #include "coordinator/plan/plan_store.h"
 #include "job/job_state.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 // "/data/a.png and 9 more", "rows of /data/a.csv", not escaped; "" for a rank, and where the plan
 // cannot be read.
-std::string ItemsOfMiniBatch(const JobState& state, PlanStore& plan, BatchId id);
+std::string ItemsOfMiniBatch(const job::JobState& state, PlanStore& plan, job::BatchId id);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

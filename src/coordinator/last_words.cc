@@ -8,8 +8,9 @@
 
 #include "base/error.h"
 #include "base/escape.h"
+#include "base/json.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using nlohmann::json;
@@ -34,9 +35,8 @@ void CutTexts(json& value, size_t limit) {
 }  // namespace
 
 std::string LastWordsJson(const std::string& progress, const std::string& ended) {
-  json whole = {{"progress", json::parse(progress, nullptr, false)}};
+  json whole = {{"progress", ParseObject(progress).value_or(json::object())}};
   json& said = whole["progress"];
-  if (!said.is_object()) said = json::object();
   said.erase("nodes");
   said.erase("metrics");
   if (!ended.empty()) whole["ended"] = ended;
@@ -75,4 +75,4 @@ void LeaveLastWords(Files& files, const std::string& path, const std::string& wo
   if (!written.ok()) spdlog::warn("the last words are lost: {}", written.error().message);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

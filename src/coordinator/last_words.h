@@ -7,7 +7,7 @@
 
 #include "base/files.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 // Exit codes of the coordinator (docs/coordinator-api.md).
 enum class CoordinatorExit {
@@ -32,4 +32,4 @@ std::string LastErrorJson(const std::string& message);
 // for ""; what fails is logged.
 void LeaveLastWords(Files& files, const std::string& path, const std::string& words);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

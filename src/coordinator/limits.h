@@ -1,21 +1,23 @@
-// What a job's spec and its times say to the decisions of a coordinator. Plain data.
+// What a job's spec and its times say to the decisions of a coordinator. Plain data. What the spec
+// says as it stands is read from it where it acts, and copied nowhere on the way.
 #pragma once
 
 #include <cstdint>
 
+#include "api/defaults.h"
+#include "api/job.h"
 #include "base/time.h"
 #include "job/losses.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 struct CoordinatorLimits {
+  api::JobSpec spec = api::DefaultSpec();  // with its defaults filled in
   Duration lease = seconds(10);
   Duration look = seconds(1);          // for a newer epoch, at least so often: a tenth of a lease
   Duration broken_grace = seconds(2);  // for a node whose connection broke
-  uint32_t run_max_try = 3;
-  uint32_t max_losses = 10;  // then a mini-batch fails as LostTooOften
-  FailureRules rules;
-  bool isolate_failures = false;  // a mini-batch that used its tries is split
+  uint32_t max_losses = 10;            // then a mini-batch fails as LostTooOften
+  job::FailureRules rules = {};
   // At the tail, idle processes try what takes long a second time. Without it no two nodes may be
   // in run() of one mini-batch at once.
   bool speculation = false;
@@ -25,9 +27,6 @@ struct CoordinatorLimits {
   uint32_t processes = 1;             // of each
   uint64_t settings_digest = 0;
   Duration wall_offset{0};  // wall time less monotonic time: to tell when, never to decide
-  Duration progress_timeout = seconds(300);
-  Duration first_task_timeout = seconds(600);
-  Duration shutdown_timeout = seconds(300);
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

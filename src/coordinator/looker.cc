@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 Looker::Looker(const Clock& clock, std::function<Status()> look,
                std::function<void(Instant begun, const Status&)> looked)
@@ -50,4 +50,4 @@ void Looker::Run() {
   }
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -10,7 +10,7 @@
 #include "base/thread.h"
 #include "base/time.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class Looker {
  public:
@@ -41,4 +41,4 @@ class Looker {
   Thread thread_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -9,12 +9,12 @@
 #include "job/job_state.h"
 #include "job/losses.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 // The first `most` of them in the order of the input: files, ranges of rows, ranks, and
 // mini-batches of which only run() knows what it left out. Escaped. A part of the plan that cannot
 // be read is left out.
-std::vector<std::string> FirstLostItems(const JobState& state, const FailureRules& rules,
+std::vector<std::string> FirstLostItems(const job::JobState& state, const job::FailureRules& rules,
                                         PlanStore& plan, size_t most);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -11,12 +11,13 @@
 #include <vector>
 
 #include "base/escape.h"
-#include "base/mutation.h"
+#include "base/json.h"
+#include "base/small_file.h"
 #include "coordinator/ledger/claim.h"
 #include "coordinator/ledger/ledger.h"
 #include "job/job_state.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using nlohmann::json;
@@ -30,18 +31,10 @@ constexpr int kTries = 20;  // each lost to another run that starts right now
 
 enum class Owner { kOver, kAtWork, kUnknown };
 
-std::string Named(const OutputOwner& owner) {
-  return fmt::format("{} (uid {}, run {:016x}, since {}, state folder {})",
-                     Printable(owner.job, 200), Printable(owner.uid, 100), owner.run_id,
-                     Printable(owner.since, 40), Printable(owner.state_folder, 1000));
-}
-
 // The claim's text; nothing when there is none.
 Result<std::optional<std::string>> ReadClaim(const Files& files, const std::string& path) {
-  const Result<std::unique_ptr<File>> file = files.OpenRead(path);
-  if (!file.ok() && file.error().code == Code::kNotFound) return std::optional<std::string>();
-  if (!file.ok()) return file.error();
-  Result<std::string> text = (*file)->ReadAt(0, kMaxText);
+  Result<std::string> text = ReadBegin(files, path, kMaxText);
+  if (!text.ok() && text.error().code == Code::kNotFound) return std::optional<std::string>();
   if (!text.ok()) return text.error();
   return std::optional(std::move(*text));
 }
@@ -106,21 +99,14 @@ Status Displace(Files& files, const std::string& path, const std::string& text,
   return removed.ok() || removed.error().code == Code::kNotFound ? Status() : removed;
 }
 
-// Whether this is the state folder of the owner's run.
-bool IsStateOf(const Files& files, const std::string& folder, const OutputOwner& owner) {
-  if (folder.empty() || folder.front() != '/') return false;
-  const Result<std::optional<uint64_t>> run = RunOfEpoch(files, folder, owner.epoch);
-  return run.ok() && *run == owner.run_id;
-}
-
 bool HasEnded(const Files& files, const std::string& state_folder) {
-  JobState state;
-  const Result<uint64_t> run = Ledger::Inspect(
-      files, state_folder, [&](const Record& record, const Place& place, const Place& rows) {
-        return state.Apply(record, place, rows);
-      });
+  job::JobState state;
+  const Result<uint64_t> run =
+      Ledger::Inspect(files, state_folder,
+                      [&](const job::Record& record, const job::Place& place,
+                          const job::Place& rows) { return state.Apply(record, place, rows); });
   if (!run.ok() || !state.verdict()) return false;
-  const bool publishes = state.verdict()->outcome == Outcome::kSucceeded;
+  const bool publishes = state.verdict()->outcome == job::Outcome::kSucceeded;
   return !publishes || state.published();
 }
 
@@ -144,11 +130,8 @@ Owner Judge(const Files& files, const ClaimOptions& options, const OutputOwner& 
   return Owner::kUnknown;
 }
 
-Error Refusal(const ClaimOptions& options, const std::string& path, const OutputOwner& owner,
+Error Refusal(const std::string& output, const std::string& claim, const OutputOwner& owner,
               Owner state) {
-  const std::string output = options.output_file.empty()
-                                 ? options.output_folder
-                                 : options.output_folder + "/" + options.output_file;
   if (state == Owner::kAtWork) {
     return {Code::kExists,
             fmt::format("{} is what another run publishes to, which is at work: job {}; wait for "
@@ -159,7 +142,7 @@ Error Refusal(const ClaimOptions& options, const std::string& path, const Output
           fmt::format("{} is what another run publishes to: job {}. Whether that is over cannot be "
                       "seen from here: if it is, remove {} and start again; else wait for its end, "
                       "or choose another output",
-                      output, Named(owner), path)};
+                      output, Named(owner), claim)};
 }
 
 // Without its token a run publishes nothing, whoever was wrong about its end.
@@ -190,22 +173,53 @@ Status TakeOver(Files& files, const ClaimOptions& options, const std::string& pa
   const Result<std::optional<std::string>> text = ReadClaim(files, path);
   if (!text.ok()) return text.error();
   if (!*text) return {};
-  const std::optional<OutputOwner> owner = ParseClaim(**text);
-  if (!owner && !IsTorn(**text)) {
-    return Error{Code::kInvalid, path +
-                                     " is there, and no run of ParallelRun has made it: move it "
-                                     "away, or choose another output"};
-  }
-  if (owner) {
-    const Owner state =
-        PARALLELRUN_MUTATED(kClaimOfAnybody) ? Owner::kOver : Judge(files, options, *owner);
-    if (state != Owner::kOver) return Refusal(options, path, *owner, state);
-    if (Status removed = RemoveTokensOf(files, options, *owner); !removed.ok()) return removed;
+  const std::string output = options.output_file.empty()
+                                 ? options.output_folder
+                                 : options.output_folder + "/" + options.output_file;
+  const Judged judged = JudgeClaim(files, options, **text, path, output);
+  if (!judged.over) return judged.refused;
+  if (judged.owner) {
+    if (Status removed = RemoveTokensOf(files, options, *judged.owner); !removed.ok()) {
+      return removed;
+    }
   }
   return Displace(files, path, **text, ClaimText(options.owner));
 }
 
 }  // namespace
+
+std::string Named(const OutputOwner& owner) {
+  return fmt::format("{} (uid {}, run {:016x}, since {}, state folder {})",
+                     Printable(owner.job, 200), Printable(owner.uid, 100), owner.run_id,
+                     Printable(owner.since, 40), Printable(owner.state_folder, 1000));
+}
+
+// Whether this is the state folder of the owner's run.
+bool IsStateOf(const Files& files, const std::string& folder, const OutputOwner& owner) {
+  if (folder.empty() || folder.front() != '/') return false;
+  const Result<std::optional<uint64_t>> run = RunOfEpoch(files, folder, owner.epoch);
+  return run.ok() && *run == owner.run_id;
+}
+
+Judged JudgeClaim(const Files& files, const ClaimOptions& options, std::string_view text,
+                  const std::string& claim, const std::string& output) {
+  Judged judged;
+  judged.owner = ParseClaim(text);
+  if (!judged.owner) {
+    judged.over = IsTorn(text);
+    if (!judged.over) {
+      judged.refused =
+          Error{Code::kInvalid, claim +
+                                    " is there, and no run of ParallelRun has made it: move it "
+                                    "away, or choose another output"};
+    }
+    return judged;
+  }
+  const Owner state = Judge(files, options, *judged.owner);
+  judged.over = state == Owner::kOver;
+  if (!judged.over) judged.refused = Refusal(output, claim, *judged.owner, state);
+  return judged;
+}
 
 std::string ClaimName(const std::string& output_file) {
   return output_file.empty() ? fmt::format(".{}", kSuffix)
@@ -235,30 +249,25 @@ std::string ClaimText(const OutputOwner& owner) {
 
 std::optional<OutputOwner> ParseClaim(std::string_view text) {
   if (!text.starts_with(kBegin)) return std::nullopt;
-  const json value = json::parse(text, nullptr, false);
-  if (!value.is_object()) return std::nullopt;
+  const json value = ParseJson(text).value_or(nullptr);
   const auto word = [&value](const char* key, size_t limit) -> std::string {
-    const auto found = value.find(key);
-    if (found == value.end() || !found->is_string()) return "";
-    const auto& held = found->get_ref<const std::string&>();
+    std::string held = lenient::Text(value, key);
     return held.size() <= limit && held.find('\0') == std::string::npos ? held : "";
   };
   const std::string run = word("run", kBesideDigits);
   OutputOwner owner;
   const char* const end = run.data() + run.size();
   const auto read = std::from_chars(run.data(), end, owner.run_id, 16);
-  const json epoch = value.value("epoch", json());
-  if (run.size() != kBesideDigits || read.ptr != end || !epoch.is_number_unsigned() ||
-      epoch.get<uint64_t>() > std::numeric_limits<uint32_t>::max()) {
-    return std::nullopt;
-  }
-  owner.epoch = epoch.get<uint32_t>();
+  constexpr uint64_t kNone = UINT64_MAX;
+  const uint64_t epoch = lenient::Unsigned(value, "epoch", kNone);
+  if (run.size() != kBesideDigits || read.ptr != end || epoch > UINT32_MAX) return std::nullopt;
+  owner.epoch = static_cast<uint32_t>(epoch);
   owner.job = word("job", 1000);
   owner.uid = word("uid", 1000);
   owner.state_folder = word("state", kMaxPath);
   owner.near_state = word("nearState", kMaxPath);
   owner.host = word("host", 1000);
-  owner.in_pod = value.value("inPod", json()) == true;
+  owner.in_pod = lenient::Boolean(value, "inPod");
   owner.address = word("address", kMaxText);
   owner.since = word("since", 100);
   return owner;
@@ -328,4 +337,4 @@ Status RemoveLeftBeside(Files& files, const std::string& state_folder,
   return Displace(files, path, **text, state_folder);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/files.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 // Who has an output, as its file says. An epoch of a state folder has one run id for ever, so the
 // two of them tell whether a state folder is the owner's.
@@ -53,6 +53,22 @@ struct ClaimOptions {
   std::function<bool(const std::string& state_folder)> at_work;
 };
 
+// What becomes of a claim that is there.
+struct Judged {
+  bool over = false;                 // its owner: it may be taken over
+  std::optional<OutputOwner> owner;  // none of a torn claim
+  Status refused;  // where it is not over: kExists names the owner; kInvalid: no run has made it
+};
+// `claim`, the place of the claim, and `output` are for messages.
+Judged JudgeClaim(const Files& files, const ClaimOptions& options, std::string_view text,
+                  const std::string& claim, const std::string& output);
+
+// The owner, for messages.
+std::string Named(const OutputOwner& owner);
+
+// Whether this is the state folder of the owner's run.
+bool IsStateOf(const Files& files, const std::string& folder, const OutputOwner& owner);
+
 // Takes the output, also over from an owner that is over, whose tokens go first. kExists: somebody
 // else has it, who is named with what to do; kInvalid: a file that no run has made is in the way.
 Result<HeldOutput> ClaimOutput(Files& files, const ClaimOptions& options);
@@ -73,4 +89,4 @@ Status ReleaseOutput(Files& files, const HeldOutput& held);
 Status RemoveLeftBeside(Files& files, const std::string& state_folder,
                         const std::string& output_folder, const std::string& output_file);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

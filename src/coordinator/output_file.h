@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -13,7 +14,7 @@
 #include "base/files.h"
 #include "job/job_state.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class Sha256 {
  public:
@@ -25,17 +26,26 @@ class Sha256 {
   Sha256& operator=(const Sha256&) = delete;
 
   void Add(std::string_view bytes);
-  Digest Finish();  // once
+  Digest Finish();  // and begins anew
 
  private:
   struct Context;
   std::unique_ptr<Context> context_;
 };
 
-// How the file at `path` differs from what was published, in words that follow its name; "": not at
-// all. Reads the whole file; `step` is called after each MiB of it.
+// In lower case.
+std::string Hex(const Sha256::Digest& digest);
+
+// How bytes differ from what was published, in words that follow their name; "": not at all. Reads
+// all of them, up to a MiB at a time; `step` is called after each.
+using ReadBytes = std::function<Result<size_t>(uint64_t offset, std::span<char> to)>;
 Result<std::string> DamageOf(
-    const Files& files, const std::string& path, const Published& published,
+    uint64_t size, const ReadBytes& read, const job::Published& published,
     const std::function<void()>& step = [] {});
 
-}  // namespace parallelrun
+// The same of the file at `path`.
+Result<std::string> DamageOf(
+    const Files& files, const std::string& path, const job::Published& published,
+    const std::function<void()>& step = [] {});
+
+}  // namespace parallelrun::coordinator

@@ -7,15 +7,23 @@
 #include <utility>
 
 #include "coordinator/plan/source.h"
+#include "coordinator/types/parquet_types.h"
 #include "coordinator/types/types_json.h"
+#include "job/record_codec.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 // Bounds what the planner may be ahead of the disk: appended chunks wait in memory for their sync,
 // for as long as the disk is slow or full.
 constexpr size_t kMostOnTheWay = 8;
 constexpr size_t kColumnsLine = 2000;  // bytes of what is told of an input's columns
+
+std::string LineOfColumns(const std::string& types, const PlanInput& input) {
+  if (input.kind == PlanKind::kParquet) return ParquetColumnsLine(types, kColumnsLine);
+  const Result<TypedTable> table = TypesFromJson(types);
+  return table.ok() ? ColumnsLine(*table, input, kColumnsLine) : "";
+}
 
 // The columns that the files must have that are not planned yet.
 Status KeepTypes(std::string_view types, PlanInput& input) {
@@ -66,23 +74,23 @@ void Planning::Start() {
       return coordinator.FailPlan(kept.error(), of_.clock.Now());
     }
   }
-  std::optional<Place> last;
+  std::optional<job::Place> last;
   if (!of_.state.chunks().empty()) last = of_.state.chunks().back().place;
   thread_ = Thread("planner", [this, inputs = std::move(inputs), last]() mutable {
     Run(std::move(inputs), last);
   });
 }
 
-void Planning::Run(std::vector<PlanInput> inputs, std::optional<Place> last) {
+void Planning::Run(std::vector<PlanInput> inputs, std::optional<job::Place> last) {
   const auto fail = [this](const Error& error) { of_.loop.Post([this, error] { Fail(error); }); };
   PlanCursor cursor;
   if (last) {
     const Result<std::string> chunk = of_.ledger.Read(*last);
     if (stop_.stop_requested()) return;
     std::string_view bytes = chunk.ok() ? std::string_view(*chunk) : std::string_view();
-    const Result<DecodedRecord> decoded = DecodeRecord(bytes);
+    const Result<job::DecodedRecord> decoded = job::DecodeRecord(bytes);
     if (!decoded.ok()) return fail(decoded.error());
-    cursor = CursorAfter(std::get<PlanChunkRecord>(decoded->record), inputs);
+    cursor = CursorAfter(std::get<job::PlanChunkRecord>(decoded->record), inputs);
   }
   Planner planner(std::move(inputs), open_, cursor);
   for (;;) {
@@ -141,10 +149,8 @@ void Planning::TellTypes() {
   for (const auto& [index, types] : of_.state.types()) {
     if (index >= inputs_.size() || columns_.contains(index)) continue;
     const PlanInput& input = inputs_[index];
-    if (input.kind == PlanKind::kParquet) continue;  // its files tell
-    const Result<TypedTable> table = TypesFromJson(types);
-    if (!table.ok()) continue;  // who reads a mini-batch with it says so
-    std::string line = ColumnsLine(*table, input, kColumnsLine);
+    std::string line = LineOfColumns(types, input);
+    if (line.empty()) continue;  // who reads a mini-batch with it says so
     if (inputs_.size() > 1) line = fmt::format("{}: {}", PlaceOf(input), line);
     spdlog::info("{}", line);
     columns_[index] = std::move(line);
@@ -158,4 +164,4 @@ void Planning::TellNotes(const std::vector<std::string>& notes) {
   }
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

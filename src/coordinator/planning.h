@@ -23,13 +23,13 @@
 #include "coordinator/ledger/ledger.h"
 #include "coordinator/plan/planner.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class Planning {
  public:
   struct Of {
     Ledger& ledger;
-    const JobState& state;
+    const job::JobState& state;
     Coordinator& coordinator;
     EventLoop& loop;
     const Clock& clock;
@@ -58,7 +58,7 @@ class Planning {
 
  private:
   // Behind `last`, the last chunk that is planned.
-  void Run(std::vector<PlanInput> inputs, std::optional<Place> last);
+  void Run(std::vector<PlanInput> inputs, std::optional<job::Place> last);
   void Add(const std::string& chunk);
   void Fail(const Error& error);
   void TellTypes();
@@ -80,4 +80,4 @@ class Planning {
   Thread thread_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -1,4 +1,5 @@
 #include "coordinator/progress.h"
+#include "coordinator/output_file.h"
 
 #include <prometheus/counter.h>
 #include <prometheus/gauge.h>
@@ -6,15 +7,24 @@
 #include <prometheus/text_serializer.h>
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "api/settings.h"
+#include "base/escape.h"
+#include "base/json.h"
 #include "base/version.h"
+#include "job/failure_text.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using nlohmann::json;
+
+constexpr size_t kItem = 1000;  // bytes of a name, which JSON has only as text
+
+}  // namespace
 
 std::string StateName(const Coordinator& coordinator) {
   switch (coordinator.phase()) {
@@ -29,40 +39,28 @@ std::string StateName(const Coordinator& coordinator) {
     case Coordinator::Phase::kFinalizing: return "Finalizing";
     case Coordinator::Phase::kEnded:
       return coordinator.state().verdict() &&
-                     coordinator.state().verdict()->outcome == Outcome::kSucceeded
+                     coordinator.state().verdict()->outcome == job::Outcome::kSucceeded
                  ? "Succeeded"
                  : "Failed";
   }
   return "Unknown";
 }
 
-std::string Hex(const std::array<uint8_t, 32>& digest) {
-  std::string text;
-  for (const uint8_t byte : digest) text += fmt::format("{:02x}", byte);
-  return text;
-}
-
-}  // namespace
-
-std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTime started,
-                         const std::map<std::string, std::string>& metrics,
-                         const std::string& warning, const std::map<uint32_t, std::string>& columns,
-                         const std::vector<std::string>& left_out,
-                         const std::vector<std::string>& first_lost,
-                         const std::map<BatchId, std::string>& items) {
-  const JobState& state = coordinator.state();
-  const JobCounts& counts = state.counts();
-  const Losses losses = coordinator.losses();
+std::string ProgressJson(const Coordinator& coordinator, const ProgressFacts& facts, Instant now) {
+  const job::JobState& state = coordinator.state();
+  const job::JobCounts& counts = state.counts();
+  const job::Losses losses = coordinator.losses();
   const uint64_t settled = counts.succeeded + counts.failed;
   json out;
   out["release"] = kVersion;
-  out["epoch"] = epoch;
+  out["epoch"] = facts.epoch;
   out["generation"] = state.settings() ? state.settings()->generation : 0;
   out["controlGeneration"] = coordinator.control_generation();
   out["state"] = StateName(coordinator);
-  out["startedAt"] = Rfc3339(started);
+  out["startedAt"] = Rfc3339(facts.started);
   out["miniBatches"] = {{"total", state.plan_ended() ? json(counts.planned) : json(nullptr)},
                         {"planned", counts.planned},
+                        {"before", facts.settled_before},
                         {"succeeded", counts.succeeded},
                         {"failed", counts.failed},
                         {"lost", counts.lost},
@@ -88,44 +86,56 @@ std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTim
                             {"processes", node.processes},
                             {"held", coordinator.availability().HeldCount(index)}});
   }
+  out["slowest"] = nullptr;
+  if (const auto slowest = coordinator.Slowest(now)) {
+    const auto& [held, age] = *slowest;
+    const auto named = facts.items.find(held.id);
+    out["slowest"] = {{"miniBatch", job::WholeOf(held.id)},
+                      {"item", named == facts.items.end() ? "" : Printable(named->second, kItem)},
+                      {"node", held.lease.node},
+                      {"seconds", std::floor(ToSeconds(age))}};
+  }
   out["errors"] = json::array();
-  for (const DistinctError& e : state.errors().Top(kErrorsTold)) {
-    const auto named = items.find(e.batch);
-    out["errors"].push_back({{"kind", e.kind},
-                             {"message", e.message},
-                             {"count", e.count},
-                             {"miniBatch", e.batch},
-                             {"item", named == items.end() ? "" : named->second},
-                             {"node", e.node},
-                             {"process", fmt::format("process{:03}", e.process)},
-                             {"log", e.log}});
+  for (const job::DistinctError& e : state.errors().Top(kErrorsTold)) {
+    const auto named = facts.items.find(e.batch);
+    out["errors"].push_back(
+        {{"kind", e.kind},
+         {"message", e.message},
+         {"count", e.count},
+         {"miniBatch", e.batch},
+         {"item", named == facts.items.end() ? "" : Printable(named->second, kItem)},
+         {"node", e.node},
+         {"process", fmt::format("process{:03}", e.process)},
+         {"log", e.log}});
   }
   out["initFailures"] = {{"count", coordinator.program_errors().init_failures()},
                          {"message", coordinator.program_errors().init_error()}};
   out["failedAttempts"] = state.errors().total();
   out["paused"] = coordinator.WaitsFor();
-  out["warning"] = warning;
+  out["trial"] = state.settings() ? api::TrialOf(state.settings()->plan_settings) : "";
+  out["warning"] = facts.warning;
   out["columns"] = json::array();
-  for (const auto& [input, line] : columns) out["columns"].push_back(line);
-  out["leftOut"] = left_out;
+  for (const auto& [input, line] : facts.columns) out["columns"].push_back(line);
+  out["leftOut"] = facts.left_out;
   out["metrics"] = json::object();
-  for (const auto& [name, value] : metrics)
-    out["metrics"][name] = json::parse(value, nullptr, false);
+  for (const auto& [name, value] : facts.metrics)
+    out["metrics"][name] = ParseJson(value).value_or(nullptr);
   out["verdict"] = nullptr;
   if (const auto& verdict = state.verdict()) {
-    out["verdict"] = {{"outcome", verdict->outcome == Outcome::kSucceeded ? "Succeeded" : "Failed"},
-                      {"reason", verdict->reason},
-                      {"message", verdict->message}};
+    out["verdict"] = {
+        {"outcome", verdict->outcome == job::Outcome::kSucceeded ? "Succeeded" : "Failed"},
+        {"reason", verdict->reason},
+        {"message", verdict->message}};
   }
-  out["firstFailed"] = first_lost;
+  out["firstFailed"] = facts.first_lost;
   out["losses"] = nullptr;
   if (const auto& verdict = state.verdict();
-      verdict && verdict->outcome == Outcome::kSucceeded && losses.items > 0) {
+      verdict && verdict->outcome == job::Outcome::kSucceeded && losses.items > 0) {
     out["losses"] = {{"items", losses.items},
                      {"withoutElement", losses.missing},
                      {"skipped", losses.skipped},
                      {"allowed", losses.allowed},
-                     {"first", first_lost}};
+                     {"first", facts.first_lost}};
   }
   out["output"] = nullptr;
   if (const auto& published = state.published()) {
@@ -137,11 +147,49 @@ std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTim
   return out.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
+std::string FailureLines(const Coordinator& coordinator, PlanStore& plan, uint32_t epoch,
+                         uint64_t after) {
+  const FailedAttempts& failed = coordinator.failed_attempts();
+  const uint64_t from = std::max(failed.first(), std::min(after, failed.last()) + 1);
+  const uint64_t end = std::min(failed.last() + 1, from + kFailuresTold);
+  std::string lines = fmt::format("{{\"epoch\":{},\"last\":{},\"more\":{}}}\n", epoch, end - 1,
+                                  end <= failed.last());
+  for (uint64_t number = from; number < end; ++number) {
+    const FailedAttempt& one = failed.Of(number);
+    const job::FailureParts parts = job::SplitFailure(one.kind, one.message);
+    json line = {{"miniBatch", job::WholeOf(one.id)},
+                 {"id", one.id},
+                 {"attempt", one.attempt},
+                 {"final", one.final},
+                 {"kind", one.kind},
+                 {"type", parts.type.empty() ? one.kind : parts.type},
+                 {"message", parts.message},
+                 {"location", parts.location},
+                 {"node", one.node},
+                 {"process", fmt::format("process{:03}", one.process)},
+                 {"log", one.log},
+                 {"items", coordinator.state().batch(one.id).items}};
+    std::string paths;
+    if (plan.AtHand(coordinator.state(), one.id)) {
+      const Result<std::vector<PlannedItem>> items = plan.Items(coordinator.state(), one.id);
+      for (size_t i = 0; items.ok() && i < std::min(items->size(), kPathsTold); ++i) {
+        if ((*items)[i].path.empty()) continue;
+        // Bytes, which a json value cannot give back.
+        paths += (paths.empty() ? "" : ",") + JsonText((*items)[i].path);
+      }
+    }
+    std::string text = line.dump(-1, ' ', false, json::error_handler_t::replace);
+    text.replace(text.size() - 1, 1, ",\"paths\":[" + paths + "]}\n");
+    lines += text;
+  }
+  return lines;
+}
+
 std::string Metrics(const Coordinator& coordinator, uint32_t epoch) {
   // Made afresh for each scrape: the numbers live in JobState, once.
   prometheus::Registry registry;
-  const JobState& state = coordinator.state();
-  const JobCounts& counts = state.counts();
+  const job::JobState& state = coordinator.state();
+  const job::JobCounts& counts = state.counts();
   auto gauge = [&](const char* name, const char* help) -> prometheus::Family<prometheus::Gauge>& {
     return prometheus::BuildGauge().Name(name).Help(help).Register(registry);
   };
@@ -154,7 +202,7 @@ std::string Metrics(const Coordinator& coordinator, uint32_t epoch) {
                                coordinator.running()));
   auto& items = gauge("parallelrun_items", "Items of settled mini-batches by outcome.");
   items.Add({{"outcome", "succeeded"}}).Set(static_cast<double>(counts.items_succeeded));
-  const Losses losses = coordinator.losses();
+  const job::Losses losses = coordinator.losses();
   items.Add({{"outcome", "failed"}}).Set(static_cast<double>(losses.items));
   items.Add({{"outcome", "without_element"}}).Set(static_cast<double>(losses.reported));
   gauge("parallelrun_rows", "Rows of succeeded mini-batches.")
@@ -188,4 +236,4 @@ std::string Metrics(const Coordinator& coordinator, uint32_t epoch) {
   return prometheus::TextSerializer().Serialize(registry.Collect());
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

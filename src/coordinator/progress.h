@@ -9,23 +9,37 @@
 #include "coordinator/coordinator.h"
 #include "job/ids.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 inline constexpr size_t kErrorsTold = 5;
 
-// JSON text. `started` is when this coordinator started, `metrics` name to last value as JSON text,
-// `columns` what is told of the columns of each input whose types are decided, `left_out` of names
-// in the inputs that are no data, `first_lost` are names of items, `items` says what a mini-batch
-// is made of.
-std::string ProgressJson(const Coordinator& coordinator, uint32_t epoch, WallTime started,
-                         const std::map<std::string, std::string>& metrics,
-                         const std::string& warning,
-                         const std::map<uint32_t, std::string>& columns = {},
-                         const std::vector<std::string>& left_out = {},
-                         const std::vector<std::string>& first_lost = {},
-                         const std::map<BatchId, std::string>& items = {});
+// "Running": `state` of the progress.
+std::string StateName(const Coordinator& coordinator);
+
+// What the edge knows of a job besides its coordinator.
+struct ProgressFacts {
+  uint32_t epoch = 0;
+  WallTime started = {};        // of this coordinator
+  uint64_t settled_before = 0;  // mini-batches that were settled when it started
+  std::string warning{};
+  std::map<std::string, std::string> metrics{};  // name to last value, as JSON text
+  std::map<uint32_t, std::string> columns{};     // of each input whose types are decided
+  std::vector<std::string> left_out{};           // names in the inputs that are no data
+  std::vector<std::string> first_lost{};         // items, by name
+  std::map<job::BatchId, std::string> items{};   // what a mini-batch is made of
+};
+
+// JSON text.
+std::string ProgressJson(const Coordinator& coordinator, const ProgressFacts& facts, Instant now);
+
+// What `GET /v1/failures?after=N` answers, as JSON lines: failed attempts behind that one,
+// kFailuresTold at most, each with up to kPathsTold of its files where the plan is at hand.
+inline constexpr size_t kFailuresTold = 200;
+inline constexpr size_t kPathsTold = 20;
+std::string FailureLines(const Coordinator& coordinator, PlanStore& plan, uint32_t epoch,
+                         uint64_t after);
 
 // Prometheus text format.
 std::string Metrics(const Coordinator& coordinator, uint32_t epoch);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

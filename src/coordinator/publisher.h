@@ -5,32 +5,36 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
-#include "api/job.h"
+#include "api/data.h"
 #include "base/error.h"
 #include "coordinator/ledger/ledger.h"
 #include "coordinator/sink.h"
 #include "job/job_state.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 enum class RowOrder { kMiniBatch, kCompletion };
 
 struct PublishOptions {
   RowOrder order = RowOrder::kMiniBatch;
-  OutputFormat format = OutputFormat::kText;
+  api::OutputFormat format = api::OutputFormat::kText;
+  // Of kCsv and kParquet; empty: those of the first mini-batch with rows.
+  std::vector<std::string> columns{};
 };
 
 struct Publication {
-  Published published;
+  job::Published published;
   std::string set_aside;  // where what stood in the output's place is now; empty: nothing did
 };
 
-// kNoSpace: nothing was published, a later call starts over. kStale: a newer epoch took the token
-// away, so this coordinator is superseded. kExists: something that is not this run's is in the
-// output's place, or another run has claimed it. Memory stays flat in the size of
-// the output; by completion it takes 4 bytes a mini-batch.
-Result<Publication> PublishOutput(Sink& sink, const Ledger& ledger, const JobState& state,
+// kNoSpace, kUnavailable: nothing was published as far as is known, a later call starts over.
+// kStale: a newer epoch took the token away, so this coordinator is superseded. kExists: something
+// that is not this run's is in the output's place, or another run has claimed it. kInvalid: a
+// result does not fit the output's columns. Memory stays flat in the size of the output, but for
+// the footer of Parquet; by completion it takes 4 bytes a mini-batch.
+Result<Publication> PublishOutput(Sink& sink, const Ledger& ledger, const job::JobState& state,
                                   const PublishOptions& options);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

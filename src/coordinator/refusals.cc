@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 const char* Words(RefusedReport::Kind kind) {
@@ -34,9 +34,9 @@ const char* Words(RefusalReason why) {
 
 }  // namespace
 
-RefusedReport::Kind KindOf(const Finished& done) {
-  return done.kind == Finished::Kind::kFailed ? RefusedReport::Kind::kFailedAttempt
-                                              : RefusedReport::Kind::kResult;
+RefusedReport::Kind KindOf(const job::Finished& done) {
+  return done.kind == job::Finished::Kind::kFailed ? RefusedReport::Kind::kFailedAttempt
+                                                   : RefusedReport::Kind::kResult;
 }
 
 const char* RefusalName(RefusalReason why) {
@@ -53,7 +53,7 @@ const char* RefusalName(RefusalReason why) {
   return "";
 }
 
-void Refusals::Note(uint32_t node, uint64_t pod, const Incarnation& incarnation,
+void Refusals::Note(uint32_t node, uint64_t pod, const job::Incarnation& incarnation,
                     const RefusedReport& report) {
   ++counts_[static_cast<size_t>(report.why)];
   Untold& untold = untold_[{node, report.why}];
@@ -61,7 +61,7 @@ void Refusals::Note(uint32_t node, uint64_t pod, const Incarnation& incarnation,
   if (++untold.count > kTold) return;
   untold.first += fmt::format("{}{} of mini-batch {} (fence {}.{}, incarnation {}.{})",
                               untold.count == 1 ? "" : ", ", Words(report.kind),
-                              MiniBatchText(report.name.id), report.name.fence.epoch,
+                              job::MiniBatchText(report.name.id), report.name.fence.epoch,
                               report.name.fence.number, incarnation.epoch, incarnation.number);
 }
 
@@ -80,4 +80,4 @@ std::vector<Refusals::Line> Refusals::Take() {
   return lines;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -14,7 +14,7 @@
 #include "job/ids.h"
 #include "job/node_messages.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 enum class RefusalReason : uint8_t {
   kStale,
@@ -32,11 +32,11 @@ const char* RefusalName(RefusalReason why);
 
 struct RefusedReport {
   enum class Kind : uint8_t { kLease, kOffer, kResult, kFailedAttempt };
-  LeaseName name;
+  job::LeaseName name;
   Kind kind = Kind::kLease;
   RefusalReason why = RefusalReason::kStale;
 };
-RefusedReport::Kind KindOf(const Finished& done);
+RefusedReport::Kind KindOf(const job::Finished& done);
 
 class Refusals {
  public:
@@ -47,7 +47,7 @@ class Refusals {
   explicit Refusals(bool speculation) : speculation_(speculation) {}
 
   // `pod`: number of the incarnation's pod; 0: unknown.
-  void Note(uint32_t node, uint64_t pod, const Incarnation& incarnation,
+  void Note(uint32_t node, uint64_t pod, const job::Incarnation& incarnation,
             const RefusedReport& report);
 
   struct Line {
@@ -71,4 +71,4 @@ class Refusals {
   std::map<std::pair<uint32_t, RefusalReason>, Untold> untold_;  // by node
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

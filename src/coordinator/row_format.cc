@@ -2,7 +2,10 @@
 
 #include <utility>
 
-namespace parallelrun {
+#include "coordinator/csv_join.h"
+#include "coordinator/parquet/parquet_join.h"
+
+namespace parallelrun::coordinator {
 namespace {
 
 // Rows that end with a line feed each need nothing between them.
@@ -11,7 +14,7 @@ class LineFormat final : public RowFormat {
   explicit LineFormat(std::string header) : header_(std::move(header)) {}
 
   Status Begin(const Put& put) override { return header_.empty() ? Status() : put(header_); }
-  Status Add(std::string_view rows, const Put& put) override { return put(rows); }
+  Status Add(std::string_view rows, bool /*first*/, const Put& put) override { return put(rows); }
   Status End(const Put& /*put*/) override { return {}; }
 
  private:
@@ -20,10 +23,14 @@ class LineFormat final : public RowFormat {
 
 }  // namespace
 
-std::unique_ptr<RowFormat> MakeRowFormat(OutputFormat format, std::string header) {
-  // Each line of JSON names its own columns.
-  if (format == OutputFormat::kJsonl) header.clear();
-  return std::make_unique<LineFormat>(std::move(header));
+std::unique_ptr<RowFormat> MakeRowFormat(api::OutputFormat format, RowHeads heads) {
+  switch (format) {
+    case api::OutputFormat::kText: return std::make_unique<LineFormat>(std::move(heads.line));
+    case api::OutputFormat::kJsonl: break;
+    case api::OutputFormat::kCsv: return std::make_unique<CsvJoin>(std::move(heads.columns));
+    case api::OutputFormat::kParquet: return std::make_unique<ParquetJoin>(std::move(heads.typed));
+  }
+  return std::make_unique<LineFormat>("");  // each line of JSON names its own columns
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

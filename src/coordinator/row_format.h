@@ -3,15 +3,18 @@
 // object joins one file.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "api/job.h"
+#include "api/data.h"
 #include "base/error.h"
+#include "parquet/column.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class RowFormat {
  public:
@@ -21,14 +24,21 @@ class RowFormat {
   virtual ~RowFormat() = default;
   // In front of all rows.
   virtual Status Begin(const Put& put) = 0;
-  // For each part of a mini-batch's rows, in the order of the output.
-  virtual Status Add(std::string_view rows, const Put& put) = 0;
+  // For each part of a result's rows, in the order of the output; `first`: a result begins with it.
+  virtual Status Add(std::string_view rows, bool first, const Put& put) = 0;
   // Behind the last row.
   virtual Status End(const Put& put) = 0;
+  // About how many bytes it puts beside the rows of so many results.
+  virtual uint64_t Around(uint64_t /*results*/) const { return 0; }
 };
 
-// `header` is the line that the job's DataFrames told, with its line end; empty: none did. Formats
-// that have no place for it leave it out.
-std::unique_ptr<RowFormat> MakeRowFormat(OutputFormat format, std::string header);
+// What stands in front of rows, where a format has a place for it.
+struct RowHeads {
+  std::string line;                  // that the job's DataFrames told, with its line end, or empty
+  std::vector<std::string> columns;  // of the output
+  std::vector<parquet::Column> typed;  // the same of kParquet
+};
 
-}  // namespace parallelrun
+std::unique_ptr<RowFormat> MakeRowFormat(api::OutputFormat format, RowHeads heads);
+
+}  // namespace parallelrun::coordinator

@@ -6,16 +6,15 @@
 #include <csignal>
 
 #include "base/ready_mark.h"
+#include "base/suspension.h"
 #include "coordinator/access.h"
-#include "coordinator/item_names.h"
-#include "coordinator/log_tree/batch_report.h"
-#include "coordinator/log_tree/failed_items.h"
+#include "coordinator/last_reports.h"
+#include "coordinator/ledger/claim.h"
 #include "coordinator/log_tree/reports.h"
-#include "coordinator/lost_items.h"
 #include "coordinator/plan/input_store.h"
 #include "coordinator/progress.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 constexpr Duration kTick = milliseconds(200);
@@ -24,12 +23,11 @@ constexpr Duration kRefusalsInterval = seconds(1);
 constexpr Duration kDiskFullRetry = seconds(1);
 constexpr Duration kReportsLimit = std::chrono::hours(1);
 constexpr Duration kGiveBackLimit = seconds(30);
-constexpr size_t kMostLostNames = 5;
 
 }  // namespace
 
 CoordinatorServer::CoordinatorServer(ServerOptions options, Files& files, Ledger& ledger,
-                                     JobState& state, const LogFolder& folder, LogWriter& logs)
+                                     job::JobState& state, const LogFolder& folder, LogWriter& logs)
     : options_(std::move(options)),
       files_(files),
       ledger_(ledger),
@@ -37,12 +35,18 @@ CoordinatorServer::CoordinatorServer(ServerOptions options, Files& files, Ledger
       folder_(folder),
       logs_(logs),
       metrics_(logs),
-      chunks_([this](const Place& place) { return ledger_.Read(place); },
+      chunks_([this](const job::Place& place) { return ledger_.Read(place); },
               [this] { loop_.Post([this] { OnPlanRead(); }); }),
       plan_(chunks_, options_.inputs),
       coordinator_(options_.coordinator, ledger, plan_, state, clock_.Now()),
-      calls_({ledger.run_id(), ledger.epoch(), options_.coordinator, options_.agent_job},
-             coordinator_, logs, loop_, clock_, [this] { return Progress(); }),
+      names_(state, plan_, ledger, loop_),
+      begins_(state.counts().succeeded + state.counts().failed + state.errors().total() == 0),
+      calls_(
+          {ledger.run_id(), ledger.epoch(), options_.coordinator, options_.agent_job}, coordinator_,
+          logs, loop_, clock_, [this] { return Progress(); },
+          [this](uint64_t after) {
+            return FailureLines(coordinator_, plan_, ledger_.epoch(), after);
+          }),
       started_(clock_.WallNow()),
       planning_({ledger, state, coordinator_, loop_, clock_}, options_.inputs,
                 InputStores(files, options_.forbidden, options_.stores), [this] { AfterEvent(); }),
@@ -51,11 +55,19 @@ CoordinatorServer::CoordinatorServer(ServerOptions options, Files& files, Ledger
           clock_, [this] { return ledger_.CheckNewest(); },
           [this](Instant begun, const Status& newest) {
             loop_.Post([this, begun, newest] { OnLooked(begun, newest); });
-          }) {}
+          }) {
+  if (!options_.page) return;
+  page_source_.emplace(PageSource::Of{state_, coordinator_, names_, begins_ ? &waits_ : nullptr,
+                                      folder_.path(), clock_});
+  logs_shown_.emplace(loop_, folder_);
+  page_.emplace(
+      ledger_.epoch(), [this] { return page_source_->Now(); },
+      [this](const std::shared_ptr<HttpExchange>& exchange) { logs_shown_->Handle(exchange); });
+}
 
 CoordinatorServer::~CoordinatorServer() {
   (void)EndThreads(Duration());  // the parts wait for theirs when they go
-  for (Thread* thread : {&publisher_, &namer_, &reporter_}) {
+  for (Thread* thread : {&publisher_, &reporter_}) {
     if (thread->joinable()) thread->join();
   }
 }
@@ -67,7 +79,9 @@ bool CoordinatorServer::EndThreads(Duration limit) {
   ended = chunks_.Finish(left()) && ended;
   ended = planning_.Finish(left()) && ended;
   ended = flusher_.Finish(left()) && ended;
-  for (Thread* thread : {&publisher_, &namer_, &reporter_}) {
+  ended = (!logs_shown_ || logs_shown_->Finish(left())) && ended;
+  ended = names_.Finish(left()) && ended;
+  for (Thread* thread : {&publisher_, &reporter_}) {
     ended = (!thread->joinable() || thread->JoinFor(left())) && ended;
   }
   return ended;
@@ -77,6 +91,9 @@ Status CoordinatorServer::Listen() {
   Result<std::unique_ptr<HttpServer>> http = HttpServer::Start(
       loop_, options_.http,
       [this](const HttpRequest& request) -> std::variant<size_t, HttpResponse> {
+        if (page_) {
+          if (auto of_page = page_->Admit(request)) return std::move(*of_page);
+        }
         std::variant<size_t, HttpResponse> admitted = Admit(request, options_.key);
         if (!std::holds_alternative<size_t>(admitted)) return admitted;
         std::optional<HttpResponse> refusal = calls_.RefuseEarly(request);
@@ -84,6 +101,7 @@ Status CoordinatorServer::Listen() {
         return admitted;
       },
       [this](const std::shared_ptr<HttpExchange>& exchange) {
+        if (page_ && page_->Handle(exchange, Now())) return;
         calls_.Handle(exchange);
         AfterEvent();
       });
@@ -115,6 +133,12 @@ Result<CoordinatorExit> CoordinatorServer::Run() {
   };
   loop_.OnSignal(SIGTERM, hand_over);
   loop_.OnSignal(SIGINT, hand_over);
+  // Ctrl-Z of the command that has started it. The nodes do the same, so nothing expires.
+  loop_.OnSignal(SIGTSTP, [] {
+    suspension::StopTime();
+    suspension::AwaitContinue();
+    suspension::ResumeTime();
+  });
   flusher_.Start();
   planning_.Start();
   loop_.Post([this] { Tick(); });
@@ -182,8 +206,8 @@ void CoordinatorServer::OnOutputFolder(const Result<bool>& there) {
 
 void CoordinatorServer::OnPublished(const Result<Publication>& published) {
   if (published.ok()) {
-    const Published& output = published->published;
-    PublishedRecord record;
+    const job::Published& output = published->published;
+    job::PublishedRecord record;
     record.path = output.path;
     record.bytes = output.bytes;
     record.rows = output.rows;
@@ -198,13 +222,14 @@ void CoordinatorServer::OnPublished(const Result<Publication>& published) {
   } else if (published.error().code == Code::kStale) {
     spdlog::warn("superseded: {}", published.error().message);
     End(CoordinatorExit::kSuperseded, "superseded: " + published.error().message);
-  } else if (published.error().code == Code::kNoSpace) {
+  } else if (published.error().code == Code::kNoSpace ||
+             published.error().code == Code::kUnavailable) {
     coordinator_.Pause(published.error().message);
     loop_.After(kDiskFullRetry, [this] {
       publishing_ = false;
       AfterEvent();
     });
-  } else if (published.error().code == Code::kExists) {
+  } else if (published.error().code == Code::kExists || published.error().code == Code::kInvalid) {
     const std::string why = fmt::format(
         "the output is not published: {}. Every result is kept in {}: resume the job, which "
         "publishes them",
@@ -218,8 +243,11 @@ void CoordinatorServer::OnPublished(const Result<Publication>& published) {
 }
 
 std::string CoordinatorServer::Progress() const {
-  return ProgressJson(coordinator_, ledger_.epoch(), started_, metrics_.latest(), options_.warning,
-                      planning_.columns(), planning_.left_out(), first_lost_, items_);
+  return ProgressJson(
+      coordinator_,
+      {ledger_.epoch(), started_, settled_before_, options_.warning, metrics_.latest(),
+       planning_.columns(), planning_.left_out(), names_.first_lost(), names_.items()},
+      Now());
 }
 
 void CoordinatorServer::OnLooked(Instant begun, const Status& newest) {
@@ -247,12 +275,12 @@ void CoordinatorServer::AfterEvent() {
     case Coordinator::Phase::kEnded: {
       if (ended_at_ == Instant()) {
         ended_at_ = Now();
-        NameLosses();
+        names_.NameLast(coordinator_.rules(), [this] { AfterEvent(); });
       }
       const bool late = Now() - ended_at_ > options_.leave_limit;
-      if ((coordinator_.nodes().registered() == 0 && named_) || late) {
-        End(state_.verdict()->outcome == Outcome::kSucceeded ? CoordinatorExit::kSucceeded
-                                                             : CoordinatorExit::kFailed);
+      if ((coordinator_.nodes().registered() == 0 && names_.last_named()) || late) {
+        End(state_.verdict()->outcome == job::Outcome::kSucceeded ? CoordinatorExit::kSucceeded
+                                                                  : CoordinatorExit::kFailed);
       }
       break;
     }
@@ -275,7 +303,10 @@ void CoordinatorServer::Tick() {
     spdlog::warn("this epoch ends: {}", because);
     End(CoordinatorExit::kDrained, because);
   }
-  NameErrors();
+  const std::optional<job::Held> slowest = coordinator_.availability().Slowest();
+  names_.Name(slowest ? std::optional(slowest->id) : std::nullopt);
+  ObserveWaits();
+  if (page_) page_->Tick(Now());
   if (Now() >= overview_at_) {
     overview_at_ = Now() + kOverviewInterval;
     WriteOverview();
@@ -293,33 +324,18 @@ void CoordinatorServer::OnPlanRead() {
   AfterEvent();
 }
 
-// Those that are told. Each name costs a look into the plan, once.
-void CoordinatorServer::NameErrors() {
-  for (const DistinctError& error : state_.errors().Top(kErrorsTold)) {
-    if (!items_.contains(error.batch) && plan_.AtHand(state_, error.batch)) {
-      items_[error.batch] = ItemsOfMiniBatch(state_, plan_, error.batch);
-    }
+void CoordinatorServer::ObserveWaits() {
+  Waits::Look look;
+  for (const auto& [index, node] : coordinator_.nodes().all()) {
+    if (node.registered) look.processes += node.processes;
   }
-}
-
-// What the last words name. On a thread of its own, since it reads the plan, some of it perhaps
-// from a volume that hangs; the state does not change any more.
-void CoordinatorServer::NameLosses() {
-  namer_ = Thread("names", [this] {
-    PlanStore plan(ledger_);
-    std::map<BatchId, std::string> items;
-    for (const DistinctError& error : state_.errors().Top(kErrorsTold)) {
-      items[error.batch] = ItemsOfMiniBatch(state_, plan, error.batch);
-    }
-    std::vector<std::string> lost =
-        FirstLostItems(state_, coordinator_.rules(), plan, kMostLostNames);
-    loop_.Post([this, items = std::move(items), lost = std::move(lost)]() mutable {
-      items_ = std::move(items);
-      first_lost_ = std::move(lost);
-      named_ = true;
-      AfterEvent();
-    });
-  });
+  look.leased = coordinator_.running();
+  look.ready = coordinator_.pending();
+  look.listed = state_.plan_ended();
+  look.any_ready = coordinator_.nodes().any_ready();
+  look.works =
+      coordinator_.phase() == Coordinator::Phase::kRunning && coordinator_.WaitsFor().empty();
+  waits_.Observe(look, Now());
 }
 
 // Progress for people who read files: lost lines do no harm, so no sync and no error.
@@ -334,16 +350,12 @@ void CoordinatorServer::LogRefusals() {
   }
 }
 
-// On a thread of its own, since it reads the whole ledger; the state does not change any more.
-void CoordinatorServer::WriteLastReports() {
-  PlanStore plan(ledger_);  // the other one is the loop's
-  const FailureRules& rules = coordinator_.rules();
-  for (const Status& written :
-       {WriteReports(state_, rules, plan, folder_),
-        WriteBatchReports(files_, options_.state_folder, state_, rules, folder_),
-        WriteFailedItems(files_, options_.state_folder, state_, rules, plan, folder_,
-                         options_.dead_letters)}) {
-    if (!written.ok()) spdlog::warn("the reports are not complete: {}", written.error().message);
+// What the script has written itself, so that a run that starts over can remove it.
+void CoordinatorServer::NameResults() {
+  const Status named = options_.results ? options_.results->End() : Status();
+  if (!named.ok()) {
+    spdlog::warn("what this run has left in {} cannot be named: {}", options_.output_folder,
+                 named.error().message);
   }
 }
 
@@ -356,8 +368,17 @@ void CoordinatorServer::End(CoordinatorExit exit, const std::string& because) {
   WriteOverview();
   LogRefusals();
   const bool over = exit == CoordinatorExit::kSucceeded || exit == CoordinatorExit::kFailed;
-  reporter_ = Thread("reports", [this, over] {
-    if (over) WriteLastReports();
+  // Nobody of the run writes any more. Who only hands over to the next epoch leaves nodes at work.
+  const bool left = over || (coordinator_.phase() == Coordinator::Phase::kDraining &&
+                             coordinator_.nodes().registered() == 0);
+  const std::optional<Waits::Times> waits = begins_ ? std::optional(waits_.times()) : std::nullopt;
+  // The loop observes waits until it ends, so they come as they are now.
+  reporter_ = Thread("reports", [this, over, left, waits] {
+    if (over) {
+      WriteLastReports({state_, coordinator_.rules(), ledger_, waits, options_.dead_letters},
+                       files_, options_.state_folder, folder_, clock_.WallNow());
+    }
+    if (left) NameResults();
     GiveBack();
     loop_.Post([this] { Leave(); });
   });
@@ -386,15 +407,15 @@ void CoordinatorServer::EndFor(Error why) {
 void CoordinatorServer::GiveBack() {
   // A superseded coordinator's token is its successor's business.
   if (exit_ != CoordinatorExit::kSuperseded && !ledger_.token_path().empty()) {
-    const Status removed = files_.Remove(ledger_.token_path());
-    if (!removed.ok() && removed.error().code != Code::kNotFound) {
+    const Status removed = RemoveToken(files_, ledger_.token_path());
+    if (!removed.ok()) {
       spdlog::warn("{}", removed.error().message);
     }
   }
   // One that goes on with another epoch keeps its output.
   if (exit_ == CoordinatorExit::kSucceeded || exit_ == CoordinatorExit::kFailed ||
       exit_ == CoordinatorExit::kNotPublished) {
-    const Status released = ReleaseOutput(files_, options_.held);
+    const Status released = options_.give_back();
     if (!released.ok()) spdlog::warn("{}", released.error().message);
   }
 }
@@ -402,7 +423,8 @@ void CoordinatorServer::GiveBack() {
 void CoordinatorServer::Leave() {
   if (std::exchange(left_, true)) return;
   coordinator_.Close({Code::kUnavailable, "the coordinator ends"});
+  if (page_) page_->End();
   http_->Drain(seconds(2), [this] { loop_.Stop(); });
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

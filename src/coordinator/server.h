@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -21,13 +22,19 @@
 #include "coordinator/log_tree/log_writer.h"
 #include "coordinator/log_tree/metric_log.h"
 #include "coordinator/looker.h"
-#include "coordinator/output_claim.h"
+#include "coordinator/named_items.h"
+#include "coordinator/page/live_page.h"
+#include "coordinator/page/log_calls.h"
+#include "coordinator/page/page_source.h"
+#include "coordinator/page/waits.h"
 #include "coordinator/plan/chunk_reader.h"
 #include "coordinator/plan/planner.h"
 #include "coordinator/planning.h"
 #include "coordinator/publisher.h"
+#include "coordinator/result_manifest.h"
+#include "store/wished.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 struct ServerOptions {
   CoordinatorLimits coordinator;
@@ -36,16 +43,18 @@ struct ServerOptions {
   std::string key;                                // of the job; tokens are derived from it
   std::string agent_job;                          // JSON text: `job` of the answer to register
   std::string output_folder;
-  std::shared_ptr<Sink> sink;  // of the output; none with SummaryOnly
+  std::shared_ptr<Sink> sink;               // of the output; none with SummaryOnly
+  std::shared_ptr<ResultManifest> results;  // of what a script writes itself; or none
   PublishOptions publish;
-  HeldOutput held;            // the output, given back at the end
-  bool dead_letters = false;  // told of in a file of their own
-  std::string warning;        // of what an earlier run is continued with; shown
+  std::function<Status()> give_back = [] { return Status(); };  // the output, at the end
+  bool dead_letters = false;                                    // told of in a file of their own
+  std::string warning;  // of what an earlier run is continued with; shown
   std::string state_folder;
   std::string ready_file;  // made once it serves (base/ready_mark.h)
   std::vector<PlanInput> inputs;
-  std::vector<ObjectStore> stores;     // that inputs name
-  std::vector<std::string> forbidden;  // folders that the listing must not meet
+  std::map<std::string, store::Wished> stores;  // how each is asked, by name
+  std::vector<std::string> forbidden;           // folders that the listing must not meet
+  bool page = false;                            // the live page is served
   Duration leave_limit = seconds(30);  // how long nodes may take to upload their logs at the end
   Duration ownerless_limit = std::chrono::hours(24);  // without a node and a call: it ends drained
 };
@@ -54,7 +63,7 @@ class CoordinatorServer {
  public:
   // `ledger` has begun and `state` holds its history; all that is passed by reference must outlive
   // the server.
-  CoordinatorServer(ServerOptions options, Files& files, Ledger& ledger, JobState& state,
+  CoordinatorServer(ServerOptions options, Files& files, Ledger& ledger, job::JobState& state,
                     const LogFolder& folder, LogWriter& logs);
   // Waits for its threads. Where a volume hangs that may be for ever: ask EndThreads first.
   ~CoordinatorServer();
@@ -81,13 +90,12 @@ class CoordinatorServer {
   void Publish();
   void OnOutputFolder(const Result<bool>& there);
   void OnPublished(const Result<Publication>& published);
-  void NameErrors();
-  void NameLosses();
   void WriteOverview();
   void LogRefusals();
   void OnPlanRead();
   void OnLooked(Instant begun, const Status& newest);
-  void WriteLastReports();
+  void ObserveWaits();
+  void NameResults();
   void End(CoordinatorExit exit, const std::string& because = "");
   void EndFor(Error why);
   void GiveBack();
@@ -97,7 +105,7 @@ class CoordinatorServer {
   ServerOptions options_;
   Files& files_;
   Ledger& ledger_;
-  JobState& state_;
+  job::JobState& state_;
   const LogFolder folder_;
   LogWriter& logs_;
   MetricLog metrics_;
@@ -106,6 +114,12 @@ class CoordinatorServer {
   ChunkReader chunks_;
   PlanStore plan_;
   Coordinator coordinator_;
+  NamedItems names_;
+  Waits waits_;
+  std::optional<PageSource> page_source_;  // these three only with a page
+  std::optional<LogCalls> logs_shown_;
+  std::optional<LivePage> page_;
+  const bool begins_;  // no attempt of this run is older than this epoch
   HttpCalls calls_;
   WallTime started_;
   const Instant started_at_ = clock_.Now();
@@ -120,18 +134,14 @@ class CoordinatorServer {
   bool ending_ = false;
   bool left_ = false;
   Instant ended_at_;
-  bool named_ = false;                    // the two below are whole
-  std::vector<std::string> first_lost_;   // once it has ended
-  std::map<BatchId, std::string> items_;  // of the mini-batches that errors were first in
-
+  const uint64_t settled_before_ = state_.counts().succeeded + state_.counts().failed;
   bool publishing_ = false;
   // Each with a thread of its own.
   Planning planning_;
   Flusher flusher_;
   Thread publisher_;
-  Thread namer_;
   Thread reporter_;
   Looker looker_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

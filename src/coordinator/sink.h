@@ -5,8 +5,8 @@
 // Every call blocks, perhaps for as long as a volume hangs: never call one on a thread that takes
 // decisions. One thread at a time. A writer may not outlive its sink.
 //
-// Errors: kNoSpace where there is no room, and a later try may succeed; else what the volume or the
-// store says.
+// Errors: kNoSpace where there is no room, and kUnavailable where a store is away: a later try may
+// succeed, and starts over; else what the volume or the store says.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "job/job_state.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 enum class Committed : uint8_t {
   kDone,
@@ -34,8 +34,8 @@ struct Commit {
 
 // What may stand in the output's place and is replaced.
 struct Replaceable {
-  bool whatever = false;          // a person has said so
-  std::optional<Published> last;  // what this run published last: an earlier generation's
+  bool whatever = false;               // a person has said so
+  std::optional<job::Published> last;  // what this run published last: an earlier generation's
 };
 
 class Writer {
@@ -45,11 +45,13 @@ class Writer {
 
   // Behind what was appended before. Some of it may be written on an error.
   virtual Status Append(std::string_view bytes) = 0;
+  // The same of the output's index (docs/formats.md), which whoever sees the output can see too.
+  virtual Status AppendIndex(std::string_view bytes) = 0;
   // Makes what was appended durable, then visible, in one step that either happens or does not.
   // `written` says what that is. To be called once: whoever does not know how that ended (a crash,
   // an answer that was lost) begins and commits the same bytes again, which is kDone, since what is
   // there by then is told from what others publish.
-  virtual Result<Commit> End(const Published& written, const Replaceable& replaceable) = 0;
+  virtual Result<Commit> End(const job::Published& written, const Replaceable& replaceable) = 0;
 };
 
 class Sink {
@@ -60,11 +62,10 @@ class Sink {
   virtual std::string Location() const = 0;
   // Bytes that can be written; nothing where that cannot be told or does not end.
   virtual Result<std::optional<uint64_t>> Room() = 0;
-  // Starts, or starts over. The token was made when the epoch was claimed, and is ended by the next
-  // epoch before that reads anything (docs/ledger.md): so of two coordinators that both believe in
-  // themselves, the older one fails here or in End, with kStale. Its text is read by its own sink
-  // alone, and is no secret.
-  virtual Result<std::unique_ptr<Writer>> Begin(const std::string& token) = 0;
+  // Starts, or starts over. `bytes` is about what will be appended. A sink publishes by a token,
+  // which the next epoch ends before it decides anything (docs/ledger.md): so of two coordinators
+  // that both believe in themselves, the older one fails here or in End, with kStale.
+  virtual Result<std::unique_ptr<Writer>> Begin(uint64_t bytes) = 0;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -4,9 +4,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include "base/mutation.h"
-
-namespace parallelrun {
+namespace parallelrun::job {
 namespace {
 
 // An earlier epoch may have granted so much later than its successor began (it looks for one a
@@ -63,14 +61,11 @@ void Availability::Durable(uint64_t position) {
 }
 
 void Availability::Settle(BatchId id) {
-  const auto [first, second] = leases_.Of(id);
-  const bool leased = first != nullptr;
   // The node of the other one may have room for a suspect now.
-  freed_ = freed_ || second != nullptr;
+  freed_ = freed_ || leases_.Of(id)[1] != nullptr;
   while (Live* const live = leases_.Of(id)[0]) leases_.Remove(*live);
   holds_.Drop(id);
   Take(id);
-  if (PARALLELRUN_MUTATED(kExpiryWhileCommitting) && leased) Back(id);
 }
 
 void Availability::Split(BatchId id, uint64_t position) {
@@ -136,12 +131,10 @@ void Availability::OpenGate() {
 // --- leases
 
 uint32_t Availability::Company(BatchId id) const {
-  return state_.batch(id).losses >= kSuspectLosses ? 1 : state_.company(id);
+  return state_.batch(id).losses >= kSuspectLosses ? 1 : state_.companies().Of(id);
 }
 
-uint32_t Availability::CompanyOn(uint32_t node) const {
-  return PARALLELRUN_MUTATED(kSuspectInCompany) ? JobState::kAnyCompany : leases_.CompanyOn(node);
-}
+uint32_t Availability::CompanyOn(uint32_t node) const { return leases_.CompanyOn(node); }
 
 uint64_t Availability::Available(uint32_t node) const {
   const size_t held = HeldCount(node);
@@ -149,17 +142,8 @@ uint64_t Availability::Available(uint32_t node) const {
   const uint64_t of_suspects =
       company > held ? std::min<uint64_t>(apart_.size(), company - held) : 0;
   if (HoldsSuspect(node)) return of_suspects;
-  if (ready() > 0) return ready();
+  if (ready_.size() > 0) return ready_.size();
   return held == 0 ? of_suspects : 0;
-}
-
-// What was granted before goes before what never was, and pieces between the two: what has waited
-// longest is done first, and few are open at once.
-std::optional<BatchId> Availability::NextReady() const {
-  const std::optional<uint32_t> lowest = ready_.First();
-  if (lowest && (*lowest < fresh_ || ready_pieces_.empty())) return *lowest;
-  if (ready_pieces_.empty()) return std::nullopt;
-  return *ready_pieces_.begin();
 }
 
 std::optional<BatchId> Availability::NextSuspect(uint32_t node) const {
@@ -167,7 +151,7 @@ std::optional<BatchId> Availability::NextSuspect(uint32_t node) const {
   const Suspect next = apart_.First();
   const size_t held = HeldCount(node);
   const bool fits = HoldsSuspect(node) ? held < std::min(next.company, CompanyOn(node)) : held == 0;
-  if (!fits && !PARALLELRUN_MUTATED(kSuspectInCompany)) return std::nullopt;
+  if (!fits) return std::nullopt;
   return next.id;
 }
 
@@ -180,8 +164,8 @@ Availability::Live& Availability::Lend(BatchId id, const Asker& asker, Instant n
 }
 
 std::optional<LeaseName> Availability::Grant(const Asker& asker, Instant now) {
-  std::optional<BatchId> id = HoldsSuspect(asker.node) ? std::nullopt : NextReady();
-  if (id && !IsPiece(*id)) fresh_ = std::max(fresh_, *id + 1);
+  std::optional<BatchId> id = HoldsSuspect(asker.node) ? std::nullopt : ready_.First();
+  if (id) ready_.Granted(*id);
   if (!id) id = NextSuspect(asker.node);
   if (!id) return std::nullopt;
   return LeaseName{*id, Lend(*id, asker, now).lease.fence};
@@ -190,6 +174,12 @@ std::optional<LeaseName> Availability::Grant(const Asker& asker, Instant now) {
 bool Availability::HasSlow(Duration slow, Instant now) const {
   const std::optional<Instant> began = leases_.LongestOffered();
   return began && *began < now - slow;
+}
+
+std::optional<Held> Availability::Slowest() const {
+  const Live* const slowest = leases_.Slowest();
+  if (slowest == nullptr) return std::nullopt;
+  return Held{slowest->id, slowest->lease};
 }
 
 std::optional<LeaseName> Availability::GrantSecond(const Asker& asker, Duration slow, Instant now) {
@@ -207,8 +197,7 @@ std::optional<LeaseName> Availability::GrantSecond(const Asker& asker, Duration 
 void Availability::OfferSecond(BatchId id) {
   if (!rules_.speculation) return;
   const auto [first, second] = leases_.Of(id);
-  const bool tries = state_.batch(id).failed_attempts + 1U < rules_.max_try ||
-                     PARALLELRUN_MUTATED(kSpeculationIgnoresTries);
+  const bool tries = state_.batch(id).failed_attempts + 1U < rules_.max_try;
   leases_.Offer(*first, first->lease.started && second == nullptr && tries && !IsPiece(id) &&
                             state_.batch(id).losses == 0 && !Suspected(id));
 }
@@ -234,7 +223,6 @@ std::optional<Fence> Availability::Adopt(const Asker& asker, BatchId id, bool st
 
 Availability::Live* Availability::FindLive(const Incarnation& incarnation,
                                            const LeaseName& name) const {
-  if (PARALLELRUN_MUTATED(kNoFenceCheck)) return leases_.Of(name.id)[0];
   Live* const live = leases_.Find(name);
   return live != nullptr && live->lease.incarnation == incarnation ? live : nullptr;
 }
@@ -278,31 +266,20 @@ void Availability::EndLive(Live& live) {
 
 // --- indexes
 
-bool Availability::IsReady(BatchId id) const {
-  if (IsPiece(id)) return ready_pieces_.contains(id);
-  return ready_.Contains(static_cast<uint32_t>(id));
-}
-
 void Availability::Back(BatchId id) {
   if (holds_.Has(id) || leases_.Has(id)) return;
-  if (state_.settled(id) && !PARALLELRUN_MUTATED(kExpiryWhileCommitting)) return;
+  if (state_.settled(id)) return;
   freed_ = true;
   if (Suspected(id)) {
     apart_.Add({id, Company(id), state_.batch(id).losses});
-  } else if (IsPiece(id)) {
-    ready_pieces_.insert(id);
   } else {
-    ready_.Add(static_cast<uint32_t>(id));
+    ready_.Add(id);
   }
 }
 
 void Availability::Take(BatchId id) {
   apart_.Remove(id);
-  if (IsPiece(id)) {
-    ready_pieces_.erase(id);
-  } else {
-    ready_.Remove(static_cast<uint32_t>(id));
-  }
+  ready_.Remove(id);
 }
 
 void Availability::Free(const std::vector<BatchId>& ids) {
@@ -321,8 +298,6 @@ uint64_t Availability::pending() const {
 }
 
 std::string Availability::Check() const {
-  if (PARALLELRUN_MUTATED(kExpiryWhileCommitting))
-    return "";  // others must see that by its effects
   if (std::string wrong = leases_.Check(); !wrong.empty()) return wrong;
   uint64_t counted_ready = 0;
   uint64_t counted_apart = 0;
@@ -330,7 +305,7 @@ std::string Availability::Check() const {
   std::string wrong;
   const auto check = [&](BatchId id) {
     const State state = Of(id).state;
-    const bool ready = IsReady(id);
+    const bool ready = ready_.Contains(id);
     const bool apart = apart_.Contains(id);
     counted_ready += ready ? 1 : 0;
     counted_apart += apart ? 1 : 0;
@@ -347,9 +322,10 @@ std::string Availability::Check() const {
   for (BatchId id = 0; id < state_.counts().planned; ++id) check(id);
   for (const auto& [id, piece] : state_.pieces()) check(id);
   if (!wrong.empty()) return wrong;
-  if (counted_ready != ready() || counted_apart != apart_.size() || counted_pending != pending()) {
+  if (counted_ready != ready_.size() || counted_apart != apart_.size() ||
+      counted_pending != pending()) {
     return fmt::format("{} ready, {} apart and {} pending are called {}, {} and {}", counted_ready,
-                       counted_apart, counted_pending, ready(), apart_.size(), pending());
+                       counted_apart, counted_pending, ready_.size(), apart_.size(), pending());
   }
   for (const BatchId id : holds_.Ids()) {
     if (state_.known(id) && state_.settled(id)) return "a settled mini-batch is held";
@@ -357,4 +333,4 @@ std::string Availability::Check() const {
   return "";
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

@@ -8,11 +8,9 @@
 // any of them may have for company; nothing is granted while a hold is on it.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,10 +21,10 @@
 #include "job/job_state.h"
 #include "job/leases.h"
 #include "job/node_messages.h"
-#include "job/ready_ids.h"
+#include "job/ready_order.h"
 #include "job/suspects.h"
 
-namespace parallelrun {
+namespace parallelrun::job {
 
 struct LeaseRules {
   Duration lease = seconds(10);
@@ -108,7 +106,7 @@ class Availability {
   // Something may be had since the last call that could not be had before.
   bool TakeFreed() { return std::exchange(freed_, false); }
   // There is something that one node or another may get.
-  bool HasAny() const { return ready() > 0 || !apart_.empty(); }
+  bool HasAny() const { return ready_.size() > 0 || !apart_.empty(); }
   // Something is at work for longer than `slow`, and may get a second lease.
   bool HasSlow(Duration slow, Instant now) const;
   // At least as many as Grant would give the node now; 0 when it would give none.
@@ -142,6 +140,8 @@ class Availability {
   // Mini-batches with a lease, and how many of them are pieces.
   size_t live() const { return leases_.batches(); }
   size_t live_pieces() const { return leases_.pieces(); }
+  // What has been in run() for longest, as far as was heard. Looks at each lease.
+  std::optional<Held> Slowest() const;
   // Durable, not settled, not leased.
   uint64_t pending() const;
 
@@ -152,18 +152,15 @@ class Availability {
   using Live = Leases::Live;
 
   bool Known(BatchId id) const { return IsPiece(id) ? state_.known(id) : id < durable_; }
-  bool Suspected(BatchId id) const { return Company(id) != JobState::kAnyCompany; }
+  bool Suspected(BatchId id) const { return Company(id) != kAnyCompany; }
   uint32_t CompanyOn(uint32_t node) const;
-  bool HoldsSuspect(uint32_t node) const { return CompanyOn(node) != JobState::kAnyCompany; }
-  uint64_t ready() const { return ready_.size() + ready_pieces_.size(); }
-  bool IsReady(BatchId id) const;
+  bool HoldsSuspect(uint32_t node) const { return CompanyOn(node) != kAnyCompany; }
 
   // Nothing is in its way any more but, perhaps, holds: ready or apart without one.
   void Back(BatchId id);
   // Neither ready nor apart any more.
   void Take(BatchId id);
   void Free(const std::vector<BatchId>& ids);
-  std::optional<BatchId> NextReady() const;
   std::optional<BatchId> NextSuspect(uint32_t node) const;
   Live& Lend(BatchId id, const Asker& asker, Instant now);
   void EndLive(Live& live);
@@ -176,9 +173,7 @@ class Availability {
   uint64_t last_fence_ = 0;
   std::deque<std::pair<uint64_t, BatchId>> chunks_;  // not durable: position, ids below are in it
   BatchId durable_ = 0;                              // whole ids below are
-  BatchId fresh_ = 0;                                // never granted: whole ids from here on
-  ReadyIds ready_;
-  std::set<BatchId> ready_pieces_;
+  ReadyOrder ready_;
   Suspects apart_;
   Holds holds_;
   Leases leases_;
@@ -187,4 +182,4 @@ class Availability {
   bool freed_ = false;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace parallelrun {
+namespace parallelrun::job {
 
 std::string ErrorKey(std::string_view kind, std::string_view message) {
   std::string key(kind);
@@ -44,4 +44,4 @@ std::vector<DistinctError> DistinctErrors::Top(size_t n) const {
   return sorted;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

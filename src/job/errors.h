@@ -11,7 +11,7 @@
 
 #include "job/ids.h"
 
-namespace parallelrun {
+namespace parallelrun::job {
 
 struct DistinctError {
   std::string kind;
@@ -44,4 +44,4 @@ class DistinctErrors {
   uint64_t total_ = 0;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

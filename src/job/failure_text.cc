@@ -5,7 +5,7 @@
 
 #include "base/escape.h"
 
-namespace parallelrun {
+namespace parallelrun::job {
 namespace {
 
 // Whether it ends in ":31".
@@ -65,4 +65,4 @@ bool OfProgram(std::string_view kind, std::string_view text) {
   return std::find(std::begin(kTypes), std::end(kTypes), type) != std::end(kTypes);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace parallelrun {
+namespace parallelrun::job {
 
 struct FailureParts {
   std::string type;  // of the exception; empty: ParallelRun itself found it
@@ -25,4 +25,4 @@ FailureParts SplitFailure(std::string_view kind, std::string_view text);
 // the script that has it may be one that few items reach, and a module may be missing on one node.
 bool OfProgram(std::string_view kind, std::string_view text);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace parallelrun {
+namespace parallelrun::job {
 namespace {
 
 std::vector<std::string_view> Words(std::string_view list) {
@@ -85,4 +85,4 @@ void GpuSlots::Free(uint32_t process) {
   }
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

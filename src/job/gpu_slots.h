@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace parallelrun {
+namespace parallelrun::job {
 
 // The devices to hand out, as CUDA_VISIBLE_DEVICES names them; nullopt when there is no sign of
 // any GPU. The arguments are the variables of the node, nullopt where unset, and how many GPUs it
@@ -40,4 +40,4 @@ class GpuSlots {
   std::vector<Slot> slots_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

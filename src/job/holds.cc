@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace parallelrun {
+namespace parallelrun::job {
 
 void Holds::AddRetry(BatchId id, uint64_t position) {
   held_[id].retry = position;
@@ -88,4 +88,4 @@ bool Holds::EraseIfNone(BatchId id) {
   return true;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

@@ -15,7 +15,7 @@
 #include "base/time.h"
 #include "job/ids.h"
 
-namespace parallelrun {
+namespace parallelrun::job {
 
 class Holds {
  public:
@@ -70,4 +70,4 @@ class Holds {
   std::set<BatchId> withheld_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace parallelrun {
+namespace parallelrun::job {
 
 // A mini-batch; dense from 0, below 2³². One that is split becomes pieces, which are mini-batches
 // of their own: their id is that of the whole one plus k·2³², where k is the place in the tree of
@@ -72,4 +72,4 @@ enum class Cause : uint8_t {
   kMisfit = 6,
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

@@ -4,9 +4,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include "base/mutation.h"
-
-namespace parallelrun {
+namespace parallelrun::job {
 namespace {
 
 Error Impossible(const char* record, BatchId id, const char* why) {
@@ -23,7 +21,6 @@ MiniBatch Untried(uint32_t items) {
 }  // namespace
 
 Status JobState::Apply(const Record& record, const Place& record_place, const Place& rows) {
-  if (PARALLELRUN_MUTATED(kFreshTriesOnRestart) && record.index() == 0) StartGeneration();
   if (const auto* result = std::get_if<ResultRecord>(&record)) return ApplyResult(*result, rows);
   if (const auto* failed = std::get_if<FailedRecord>(&record)) return ApplyFailed(*failed);
   if (const auto* chunk = std::get_if<PlanChunkRecord>(&record)) {
@@ -119,7 +116,7 @@ Status JobState::ApplyResult(const ResultRecord& result, const Place& rows) {
   }
   failed_fences_.erase(result.id);
   started_.erase(result.id);
-  companies_.erase(result.id);
+  companies_.Forget(result.id);
   const uint32_t rest = batch->items - std::min(batch->items, result.items_succeeded);
   batch->state = MiniBatch::State::kSucceeded;
   batch->rows = rows;
@@ -188,14 +185,12 @@ Status JobState::ApplyFailed(const FailedRecord& failed) {
   failed_fences_.erase(failed.id);
   started_.erase(failed.id);
   if (split) {
-    companies_.erase(failed.id);
+    companies_.Forget(failed.id);
     Split(failed.id);
     return {};
   }
   if (failed.kind == kLostTooOften) ++counts_.lost;
-  if (!PARALLELRUN_MUTATED(kFailedPieceNotCounted) || !IsPiece(failed.id)) {
-    counts_.items_failed += batch->items;
-  }
+  counts_.items_failed += batch->items;
   if (IsPiece(failed.id)) {
     counts_.items_isolated += batch->items;
     SettlePiece(failed.id, false);
@@ -235,8 +230,7 @@ Status JobState::ApplyCompany(const CompanyRecord& company) {
   for (const BatchId id : company.ids) {
     if (!known(id)) return Impossible("company", id, "it is not planned");
     if (settled(id)) continue;
-    uint32_t& most = companies_.emplace(id, company.most).first->second;
-    most = std::min(most, company.most);
+    companies_.Add(id, company.most);
   }
   return {};
 }
@@ -336,7 +330,7 @@ void JobState::ReopenPieces() {
     const bool gone = tallies_.at(WholeOf(entry.first)).succeeded == 0;
     if (gone) parts_.erase(entry.first);
     if (gone) skipped_.erase(entry.first);
-    if (gone) companies_.erase(entry.first);
+    if (gone) companies_.Forget(entry.first);
     return gone;
   });
   std::erase_if(tallies_, [](const auto& entry) { return entry.second.succeeded == 0; });
@@ -374,25 +368,33 @@ uint64_t JobState::PartBytes(BatchId id, const Fence& fence) const {
 }
 
 std::vector<Place> JobState::RowsOf(BatchId id) const {
+  std::vector<RowsPart> parts;
+  AppendRows(id, parts);
   std::vector<Place> places;
-  AppendRows(id, places);
+  for (const RowsPart& part : parts) {
+    if (part.place.length > 0) places.push_back(part.place);
+  }
   return places;
 }
 
 // In the order of the items; the depth is that of the tree of halves, below 32.
-void JobState::AppendRows(BatchId id, std::vector<Place>& places) const {
+void JobState::AppendRows(BatchId id, std::vector<RowsPart>& parts) const {
   if (!tallies_.empty() && HasPieces(id) && pieces_.contains(FirstPiece(id))) {
-    AppendRows(FirstPiece(id), places);
-    AppendRows(SecondPiece(id), places);
+    AppendRows(FirstPiece(id), parts);
+    AppendRows(SecondPiece(id), parts);
     return;
   }
   if (StateOf(id) != MiniBatch::State::kSucceeded) return;
-  const auto parts = parts_.find(id);
-  if (parts != parts_.end()) {
-    places.insert(places.end(), parts->second.places.begin(), parts->second.places.end());
+  const size_t begin = parts.size();
+  const auto earlier = parts_.find(id);
+  if (earlier != parts_.end()) {
+    for (const Place& place : earlier->second.places) parts.push_back({place});
   }
   const Place last = IsPiece(id) ? pieces_.at(id).batch.rows : batches_.RowsOf(id);
-  if (last.length > 0) places.push_back(last);
+  if (last.length > 0 || parts.size() > begin) {
+    parts.push_back({last, false, true});
+    parts[begin].first = true;
+  }
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

@@ -4,70 +4,27 @@
 // this for the output and the reports. Pure, not thread-safe; 24 bytes a mini-batch.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/error.h"
+#include "job/companies.h"
 #include "job/errors.h"
 #include "job/ids.h"
+#include "job/job_facts.h"
 #include "job/mini_batches.h"
 #include "job/records.h"
 #include "job/shutdowns.h"
 
-namespace parallelrun {
+namespace parallelrun::job {
 
 // A part of a mini-batch that was split.
 struct Piece {
   MiniBatch batch;
   uint32_t first = 0;  // of its items, within the whole mini-batch
-};
-
-// Pieces are not counted as mini-batches: the whole one is, once.
-struct JobCounts {
-  uint64_t planned = 0;  // mini-batches
-  uint64_t succeeded = 0;
-  uint64_t failed = 0;
-  uint64_t split = 0;        // neither, so far
-  uint64_t pieces_open = 0;  // not settled
-  uint64_t items_planned = 0;
-  uint64_t items_succeeded = 0;
-  uint64_t items_missing = 0;   // run() returned no element for them: of results
-  uint64_t items_failed = 0;    // of failed mini-batches and pieces, and the skipped ones
-  uint64_t items_isolated = 0;  // of those failed: items of pieces
-  uint64_t items_skipped = 0;   // of those failed: left out of results
-  uint64_t rows = 0;
-  uint64_t lost = 0;  // that failed as kLostTooOften, pieces too
-};
-
-// The kind of the failed attempt that ends a mini-batch whose node died too often.
-inline constexpr std::string_view kLostTooOften = "LostTooOften";
-
-struct Verdict {
-  Outcome outcome = Outcome::kSucceeded;
-  std::string reason;
-  std::string message;
-};
-
-struct Published {
-  std::string path;
-  uint64_t bytes = 0;
-  uint64_t rows = 0;
-  std::array<uint8_t, 32> sha256{};
-};
-
-struct Settings {
-  uint32_t generation = 0;
-  int64_t wall_us = 0;
-  uint64_t code_digest = 0;
-  std::string resource_uid;
-  std::string plan_settings;
-  std::string job;
-  bool may_replace = false;
 };
 
 class JobState {
@@ -93,14 +50,8 @@ class JobState {
   uint32_t FirstItemOf(BatchId id) const { return IsPiece(id) ? pieces_.at(id).first : 0; }
   // Mini-batches with a loss on which run() had begun when that was last heard of them.
   const std::map<BatchId, Fence>& started() const { return started_; }
-  // How many mini-batches a node may hold at most while it holds this one.
-  static constexpr uint32_t kAnyCompany = UINT32_MAX;
-  uint32_t company(BatchId id) const {
-    const auto found = companies_.find(id);
-    return found == companies_.end() || found->second == kHeldOnce ? kAnyCompany : found->second;
-  }
-  // Its node died while it held it. Once is no suspicion: pods are killed, and machines are lost.
-  bool held_at_death(BatchId id) const { return companies_.contains(id); }
+  // Of those that were held at deaths and have not succeeded since; for all generations.
+  const Companies& companies() const { return companies_; }
   const JobCounts& counts() const { return counts_; }
   const std::optional<Settings>& settings() const { return settings_; }
   const std::optional<Verdict>& verdict() const { return verdict_; }
@@ -137,8 +88,13 @@ class JobState {
   uint64_t PartBytes(BatchId id, const Fence& fence) const;
   // Where the rows of a succeeded mini-batch lie, in order; those of its pieces, if it was split.
   std::vector<Place> RowsOf(BatchId id) const;
-  // The same, behind what `places` holds: an output has millions of them.
-  void AppendRows(BatchId id, std::vector<Place>& places) const;
+  // The same, behind what `parts` holds: an output has millions of them.
+  struct RowsPart {
+    Place place;
+    bool first = false;  // of its result: a mini-batch has several where it was split
+    bool last = false;   // in front of it stands how many rows the result has; it may be empty
+  };
+  void AppendRows(BatchId id, std::vector<RowsPart>& parts) const;
 
  private:
   Status ApplyChunk(const PlanChunkRecord& chunk, const Place& place);
@@ -179,8 +135,7 @@ class JobState {
   std::map<BatchId, Piece> pieces_;   // few: only with isolateFailures
   std::map<BatchId, Tally> tallies_;  // by whole mini-batch
   std::map<BatchId, Fence> started_;
-  // Of those that were held at deaths and have not succeeded since; for all generations.
-  std::map<BatchId, uint32_t> companies_;
+  Companies companies_;
   std::vector<Chunk> chunks_;
   std::map<BatchId, Parts> parts_;      // few: only results above one part
   std::map<BatchId, Skipped> skipped_;  // until the result that follows
@@ -198,4 +153,4 @@ class JobState {
   std::optional<Published> last_published_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

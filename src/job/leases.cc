@@ -5,7 +5,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
-namespace parallelrun {
+namespace parallelrun::job {
 
 Leases::Live& Leases::Add(BatchId id, const Lease& lease) {
   OfBatch& of = of_[id];
@@ -19,7 +19,7 @@ Leases::Live& Leases::Add(BatchId id, const Lease& lease) {
   OfNodeIndex& node = nodes_[lease.node];
   node.leases.Append(live);
   ++node.count;
-  if (lease.company != JobState::kAnyCompany) node.companies.insert(lease.company);
+  if (lease.company != kAnyCompany) node.companies.insert(lease.company);
   SortIn(live);
   return live;
 }
@@ -30,7 +30,7 @@ void Leases::Remove(Live& live) {
   const auto found = nodes_.find(live.lease.node);
   OfNodeIndex& node = found->second;
   node.leases.Remove(live);
-  if (const uint32_t company = live.lease.company; company != JobState::kAnyCompany) {
+  if (const uint32_t company = live.lease.company; company != kAnyCompany) {
     node.companies.erase(node.companies.find(company));
   }
   if (--node.count == 0) nodes_.erase(found);
@@ -112,7 +112,7 @@ size_t Leases::CountOf(uint32_t node) const {
 
 uint32_t Leases::CompanyOn(uint32_t node) const {
   const auto found = nodes_.find(node);
-  if (found == nodes_.end() || found->second.companies.empty()) return JobState::kAnyCompany;
+  if (found == nodes_.end() || found->second.companies.empty()) return kAnyCompany;
   return *found->second.companies.begin();
 }
 
@@ -133,6 +133,18 @@ Leases::Live* Leases::LongestElsewhere(uint32_t node) const {
     if (live->lease.node != node) return live;
   }
   return nullptr;
+}
+
+const Leases::Live* Leases::Slowest() const {
+  const Live* slowest = nullptr;
+  for (const auto& [id, of] : of_) {
+    for (const Live* const live : {of.first.get(), of.second.get()}) {
+      if (live == nullptr || !live->lease.started) continue;
+      const bool before = slowest == nullptr || live->lease.started_at < slowest->lease.started_at;
+      if (before) slowest = live;
+    }
+  }
+  return slowest;
 }
 
 std::optional<Instant> Leases::LongestOffered() const {
@@ -185,4 +197,4 @@ std::string Leases::Check() const {
   return live == 0 ? "" : "a lease is in no list of deadlines";
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

@@ -20,7 +20,7 @@
 #include "job/job_state.h"
 #include "job/node_messages.h"
 
-namespace parallelrun {
+namespace parallelrun::job {
 
 struct Lease {
   uint32_t node = 0;
@@ -28,9 +28,9 @@ struct Lease {
   Fence fence;
   Instant deadline;  // at this instant the lease is gone
   bool started = false;
-  Instant started_at = {};  // when that was heard
-  uint64_t request = 0;     // number of the node's request that it was granted in answer to
-  uint32_t company = JobState::kAnyCompany;  // that it may have
+  Instant started_at = {};         // when that was heard
+  uint64_t request = 0;            // number of the node's request that it was granted in answer to
+  uint32_t company = kAnyCompany;  // that it may have
 };
 
 struct Held {
@@ -75,6 +75,9 @@ class Leases {
   // Of those that are offered and that `node` does not hold, that which began first.
   Live* LongestElsewhere(uint32_t node) const;
 
+  // Of those that have begun, that which began first; nullptr without any. Looks at each.
+  const Live* Slowest() const;
+
   // When the first of those that are offered began.
   std::optional<Instant> LongestOffered() const;
 
@@ -110,4 +113,4 @@ class Leases {
   size_t pieces_ = 0;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

@@ -1,27 +1,18 @@
 #include "job/losses.h"
+#include "base/json.h"
 
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-namespace parallelrun {
+namespace parallelrun::job {
 namespace {
 
 using nlohmann::json;
 
-// The member of an object; null where there is none, or no object.
-json Member(const json& object, const char* key) {
-  return object.is_object() ? object.value(key, json()) : json();
-}
-
-std::optional<int64_t> Count(const json& spec, const char* key) {
-  const json value = Member(spec, key);
-  return value.is_number_integer() ? std::optional(value.get<int64_t>()) : std::nullopt;
-}
-
 std::optional<double> Percent(const json& spec, const char* key) {
-  const json value = Member(spec, key);
+  const json& value = lenient::At(spec, key);
   return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
 }
 
@@ -56,19 +47,23 @@ std::string ItemsText(const JobCounts& counts, const Losses& losses) {
   return text;
 }
 
+Thresholds ThresholdsOf(const json& spec) {
+  return {lenient::MaybeInteger(spec, "errorThreshold"),
+          lenient::MaybeInteger(spec, "allowedFailedCount"), Percent(spec, "allowedFailedPercent")};
+}
+
 FailureRules RulesOf(const std::string& job) {
-  const json spec = Member(json::parse(job, nullptr, false), "spec");
+  const json written = ParseJson(job).value_or(nullptr);
+  const json& spec = lenient::At(written, "spec");
   FailureRules rules;
-  rules.thresholds = {Count(spec, "errorThreshold"), Count(spec, "allowedFailedCount"),
-                      Percent(spec, "allowedFailedPercent")};
-  rules.append_row = Member(Member(spec, "output"), "action") != "SummaryOnly";
-  rules.short_return_fails = Member(spec, "shortReturn") == "Fail";
+  rules.thresholds = ThresholdsOf(spec);
+  rules.append_row = lenient::At(lenient::At(spec, "output"), "action") != "SummaryOnly";
+  rules.short_return_fails = lenient::At(spec, "shortReturn") == "Fail";
   return rules;
 }
 
 std::string WithThresholds(const std::string& job, const Thresholds& thresholds) {
-  json changed = json::parse(job, nullptr, false);
-  if (!changed.is_object()) changed = json::object();
+  json changed = ParseObject(job).value_or(json::object());
   json& spec = changed["spec"];
   const auto write = [&spec](const char* key, const auto& threshold) {
     if (threshold) spec[key] = *threshold;
@@ -79,4 +74,4 @@ std::string WithThresholds(const std::string& job, const Thresholds& thresholds)
   return changed.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

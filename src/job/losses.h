@@ -3,12 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
 #include "job/job_state.h"
 
-namespace parallelrun {
+namespace parallelrun::job {
 
 // Exceeded means strictly greater; only final failures count, so counts never go back. None: not
 // written; any number may fail then, but nobody has said so.
@@ -47,10 +48,13 @@ Losses CountLosses(const JobCounts& counts, const FailureRules& rules);
 // "98 succeeded, 0 failed, 2 without an element", for people.
 std::string ItemsText(const JobCounts& counts, const Losses& losses);
 
+// What a spec's JSON says of them.
+Thresholds ThresholdsOf(const nlohmann::json& spec);
+
 // What a job's JSON says of them; `job` without a word about something means its default.
 FailureRules RulesOf(const std::string& job);
 
 // Canonical JSON of a job with its thresholds replaced.
 std::string WithThresholds(const std::string& job, const Thresholds& thresholds);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

@@ -1,6 +1,6 @@
 #include "job/mini_batches.h"
 
-namespace parallelrun {
+namespace parallelrun::job {
 
 void MiniBatches::Add(uint32_t items) {
   if (size_ % kPage == 0) pages_.push_back(std::make_unique<Cell[]>(kPage));
@@ -43,4 +43,4 @@ MiniBatches::Cell MiniBatches::Pack(const MiniBatch& batch) {
 
 #pragma GCC diagnostic pop
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

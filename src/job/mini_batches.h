@@ -10,7 +10,7 @@
 
 #include "job/ids.h"
 
-namespace parallelrun {
+namespace parallelrun::job {
 
 struct MiniBatch {
   // kSplit: its pieces stand for it, and at least one of them is not settled. Once all are, the
@@ -101,4 +101,4 @@ class MiniBatches {
   std::unordered_map<BatchId, MiniBatch> wide_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

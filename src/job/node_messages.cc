@@ -2,7 +2,7 @@
 
 #include "base/bytes.h"
 
-namespace parallelrun {
+namespace parallelrun::job {
 namespace {
 
 void Put(Encoder& out, BatchId id, const Fence& fence) {
@@ -158,7 +158,7 @@ Result<ExchangeRequest> DecodeExchangeRequest(std::string_view bytes) {
   GetList(in, 13, r.events, [&](ProcessEvent& e) {
     e.process = in.U32();
     const uint8_t kind = in.U8();
-    if (kind < 1 || kind > static_cast<uint8_t>(ProcessEvent::Kind::kCloseLost)) return in.Fail();
+    if (kind < 1 || kind > static_cast<uint8_t>(ProcessEvent::Kind::kWhere)) return in.Fail();
     e.kind = static_cast<ProcessEvent::Kind>(kind);
     e.message = in.Text();
     if (e.message.size() > MaxMessage(e.kind)) return in.Fail();
@@ -199,7 +199,7 @@ Result<ExchangeReply> DecodeExchangeReply(std::string_view bytes) {
   ExchangeReply r;
   r.epoch = in.U32();
   const uint8_t directive = in.U8();
-  if (directive > static_cast<uint8_t>(Directive::kClose)) in.Fail();
+  if (directive > static_cast<uint8_t>(Directive::kWhere)) in.Fail();
   r.directive = static_cast<Directive>(directive);
   GetList(in, kNameSize, r.settled, [&](LeaseName& n) { Get(in, n); });
   GetList(in, kNameSize, r.refused, [&](LeaseName& n) { Get(in, n); });
@@ -219,4 +219,4 @@ Result<ExchangeReply> DecodeExchangeReply(std::string_view bytes) {
   return r;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

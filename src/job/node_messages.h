@@ -10,10 +10,10 @@
 #include "base/error.h"
 #include "job/ids.h"
 
-namespace parallelrun {
+namespace parallelrun::job {
 
 // Of register and exchange: raised with every change of either.
-inline constexpr uint32_t kNodeProtocol = 2;
+inline constexpr uint32_t kNodeProtocol = 3;
 
 struct HeldLease {
   BatchId id = 0;
@@ -76,6 +76,7 @@ struct ProcessEvent {
     kCloseFailed = 13,  // it raised: message and log
     kCutOff = 14,       // it was given no more time: message
     kCloseLost = 15,    // its process was gone before: message
+    kWhere = 16,        // where its script is in Python: message, and the log with all of it
   };
   uint32_t process = 0;
   Kind kind = Kind::kReady;
@@ -101,7 +102,13 @@ struct ExchangeRequest {
   std::vector<ProcessEvent> events;
 };
 
-enum class Directive : uint8_t { kGoOn = 0, kDrain = 1, kFinish = 2, kClose = 3 };
+enum class Directive : uint8_t {
+  kGoOn = 0,
+  kDrain = 1,
+  kFinish = 2,
+  kClose = 3,
+  kWhere = 4,  // go on, and tell where the processes are
+};
 
 struct LeaseName {
   BatchId id = 0;
@@ -143,4 +150,4 @@ Result<ExchangeRequest> DecodeExchangeRequest(std::string_view bytes);
 Incarnation IncarnationOf(std::string_view request);
 Result<ExchangeReply> DecodeExchangeReply(std::string_view bytes);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

@@ -4,7 +4,7 @@
 #include <cassert>
 #include <limits>
 
-namespace parallelrun {
+namespace parallelrun::job {
 namespace {
 
 constexpr uint8_t kFiles = 1;
@@ -349,4 +349,4 @@ PlanChunkRecord DecodePlanChunk(Decoder& from) {
   return r;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

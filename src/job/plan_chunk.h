@@ -11,7 +11,7 @@
 #include "base/bytes.h"
 #include "job/ids.h"
 
-namespace parallelrun {
+namespace parallelrun::job {
 
 // What each file of a chunk was when it was listed: bytes that the store of the input has given,
 // and only that reads (store/store.h). Of a file of a folder: 16 bytes, size and modification time.
@@ -116,4 +116,4 @@ void EncodePlanChunk(const PlanChunkRecord& chunk, Encoder& to);
 // Fails `from` when the bytes are no plan chunk, or one whose counts contradict each other.
 PlanChunkRecord DecodePlanChunk(Decoder& from);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <string>
 
-namespace parallelrun {
+namespace parallelrun::job {
 
 uint64_t PodNumber(std::string_view host, std::string_view role) {
   const std::string mark = "-" + std::string(role) + "-";
@@ -15,4 +15,4 @@ uint64_t PodNumber(std::string_view host, std::string_view role) {
   return error == std::errc() && end == digits.data() + digits.size() ? number : 0;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

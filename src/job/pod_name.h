@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <string_view>
 
-namespace parallelrun {
+namespace parallelrun::job {
 
 // n, of a pod with that role ("coordinator", "node-3"); 0 when the host is no such pod.
 uint64_t PodNumber(std::string_view host, std::string_view role);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

@@ -1,6 +1,6 @@
 #include "job/rate.h"
 
-namespace parallelrun {
+namespace parallelrun::job {
 
 void Rate::Observe(uint64_t done, Instant now) {
   if (samples_.size() >= 2 && now - samples_[samples_.size() - 2].time < kStep) {
@@ -25,4 +25,4 @@ std::optional<Duration> Rate::Remaining(uint64_t left) const {
   return Duration(static_cast<int64_t>(static_cast<double>(left) / rate * 1e6));
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

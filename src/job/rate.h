@@ -7,7 +7,7 @@
 
 #include "base/time.h"
 
-namespace parallelrun {
+namespace parallelrun::job {
 
 class Rate {
  public:
@@ -38,4 +38,4 @@ inline uint64_t GrantLimit(uint64_t want, uint64_t pending, uint64_t processes,
   return want < limit ? want : limit;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstddef>
 
-namespace parallelrun {
+namespace parallelrun::job {
 namespace {
 
 constexpr uint32_t kShift = 6;  // 64 bits a word
@@ -60,4 +60,4 @@ std::optional<uint32_t> ReadyIds::First() const {
   return static_cast<uint32_t>(at);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-namespace parallelrun {
+namespace parallelrun::job {
 
 class ReadyIds {
  public:
@@ -27,4 +27,4 @@ class ReadyIds {
   uint64_t size_ = 0;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

@@ -1,19 +1,17 @@
 // The ledger's records (docs/ledger.md). Plain data; text and rows are views into the bytes that
-// were decoded, or into the caller's memory when encoding. Pure, thread-safe.
+// were decoded, or into the caller's memory when encoding. Their bytes: record_codec.h.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
-#include "base/error.h"
 #include "job/ids.h"
 #include "job/plan_chunk.h"
 
-namespace parallelrun {
+namespace parallelrun::job {
 
 struct SealRecord {
   uint32_t predecessor = 0;  // epoch; 0: none
@@ -187,44 +185,4 @@ using Record = std::variant<SealRecord, SettingsRecord, PlanChunkRecord, PlanEnd
                             HeaderRecord, StartedRecord, TypesRecord, CompanyRecord, SkippedRecord,
                             ShutdownRecord, AgainRecord, UnknownRecord>;
 
-// Stored: never renumber.
-enum class RecordType : uint8_t {
-  kSeal = 1,
-  kSettings = 2,
-  kPlanChunk = 3,
-  kPlanEnd = 4,
-  kRows = 5,
-  kResult = 6,
-  kFailed = 7,
-  kLost = 8,
-  kVerdict = 9,
-  kPublished = 10,
-  kHeader = 11,
-  kStarted = 12,
-  kTypes = 13,
-  kCompany = 14,
-  kSkipped = 15,
-  kShutdown = 16,
-  kAgain = 17,
-};
-
-RecordType TypeOf(const Record& record);
-
-// Offset within an encoded record of this type at which its rows begin; 0: it has none.
-size_t RowsOffset(RecordType type);
-
-// Appends the record with its type and length. Returns the offset within the appended bytes at
-// which the rows of a RowsRecord or ResultRecord begin (0 for the others).
-size_t EncodeRecord(const Record& record, std::string& out);
-
-// One record and the place of its rows within `bytes`.
-struct DecodedRecord {
-  Record record;
-  size_t rows_offset = 0;
-};
-
-// Decodes the record at the front of `bytes` and removes it. kCorrupt when it is not whole, or of
-// a type that is not known and must be; the views in the result point into `bytes`.
-Result<DecodedRecord> DecodeRecord(std::string_view& bytes);
-
-}  // namespace parallelrun
+}  // namespace parallelrun::job

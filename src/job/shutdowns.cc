@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace parallelrun {
+namespace parallelrun::job {
 
 void Shutdowns::Apply(const ShutdownRecord& record) {
   const ProcessId id{record.node, record.process};
@@ -88,4 +88,4 @@ Shutdowns::Unclosed Shutdowns::unclosed() const {
   return all;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

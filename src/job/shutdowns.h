@@ -11,7 +11,7 @@
 
 #include "job/records.h"
 
-namespace parallelrun {
+namespace parallelrun::job {
 
 // A process of a node; its number is never given twice there.
 struct ProcessId {
@@ -59,4 +59,4 @@ class Shutdowns {
   uint64_t open_ = 0;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

@@ -10,7 +10,7 @@
 
 #include "job/ids.h"
 
-namespace parallelrun {
+namespace parallelrun::job {
 
 struct Suspect {
   BatchId id = 0;
@@ -53,4 +53,4 @@ class Suspects {
   std::set<std::pair<Rank, BatchId>> order_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

@@ -2,12 +2,14 @@
 
 #include <spdlog/fmt/fmt.h>
 
-namespace parallelrun {
+#include "base/count_of.h"
+
+namespace parallelrun::job {
 namespace {
 
 using NameItems = std::function<std::string(BatchId)>;
 
-Verdict Failed(std::string reason, std::string message, const JobState& state,
+Verdict Failed(reasons::Reason reason, std::string message, const JobState& state,
                const NameItems& items) {
   const std::vector<DistinctError> top = state.errors().Top(1);
   if (!top.empty()) {
@@ -18,7 +20,7 @@ Verdict Failed(std::string reason, std::string message, const JobState& state,
                            MiniBatchText(e.batch), names.empty() ? "" : ", ", names, e.node);
     message += e.log.empty() ? ")" : fmt::format(", log {})", e.log);
   }
-  return {Outcome::kFailed, std::move(reason), std::move(message)};
+  return FailedFor(reason, std::move(message));
 }
 
 bool Exceeds(uint64_t count, int64_t threshold) {
@@ -39,13 +41,17 @@ std::string Within(const Losses& losses, const char* before) {
   return text;
 }
 
+std::string AllOf(uint64_t batches) {
+  return batches == 1 ? "the only mini-batch" : fmt::format("all {} mini-batches", batches);
+}
+
 std::string ShutdownText(const Shutdowns::Unclosed& unclosed) {
   const Shutdowns::Process& how = unclosed.how;
   return fmt::format(
-      "shutdown() did not end well in {} process{} with the results of {} mini-batch{}, first in "
-      "process{:03} of node {}: {}{}",
-      unclosed.processes, unclosed.processes == 1 ? "" : "es", unclosed.results,
-      unclosed.results == 1 ? "" : "es", unclosed.first.number, unclosed.first.node, how.message,
+      "shutdown() did not end well in {} with the results of {}, first in process{:03} of node {}: "
+      "{}{}",
+      CountOf(unclosed.processes, "process"), CountOf(unclosed.results, "mini-batch"),
+      unclosed.first.number, unclosed.first.node, how.message,
       how.log.empty() ? "" : fmt::format(" (log {})", how.log));
 }
 
@@ -54,15 +60,16 @@ constexpr char kRetryShutdown[] =
 
 Verdict Succeeded(const JobCounts& counts, const Losses& losses, bool append_row) {
   if (losses.items == 0) {
-    std::string message = fmt::format("all {} mini-batches succeeded", counts.planned);
+    std::string message = AllOf(counts.planned) + " succeeded";
     if (losses.reported > 0) {
-      message += fmt::format("; {} items got no element from run()", losses.reported);
+      message += fmt::format("; {} got no element from run()", CountOf(losses.reported, "item"));
     }
     return {Outcome::kSucceeded, kComplete, message};
   }
   std::string message = fmt::format(
-      "{} of {} items {}: {} of {} mini-batches failed", losses.items, counts.items_planned,
-      append_row ? "have no row" : "have failed", counts.failed, counts.planned);
+      "{} of {} {} {}: {} of {} failed", losses.items, CountOf(counts.items_planned, "item"),
+      losses.items == 1 ? "has" : "have", append_row ? "no row" : "failed", counts.failed,
+      CountOf(counts.planned, "mini-batch"));
   if (losses.isolated > 0) {
     message +=
         fmt::format(", {} of them failed by themselves (see dead-letter.jsonl)", losses.isolated);
@@ -74,6 +81,10 @@ Verdict Succeeded(const JobCounts& counts, const Losses& losses, bool append_row
 
 }  // namespace
 
+Verdict FailedFor(reasons::Reason reason, std::string message) {
+  return {Outcome::kFailed, reason, std::move(message)};
+}
+
 std::optional<Verdict> Decide(const JobState& state, const FailureRules& rules,
                               const NameItems& items) {
   const JobCounts& counts = state.counts();
@@ -84,27 +95,29 @@ std::optional<Verdict> Decide(const JobState& state, const FailureRules& rules,
   if (Exceeds(losses.items, items_allowed)) {
     const std::string within = Within(losses, " (");
     return Failed("ErrorThresholdExceeded",
-                  fmt::format("{} items have failed{}{}; spec.errorThreshold allows {}",
-                              losses.items, within, within.empty() ? "" : ")", items_allowed),
+                  fmt::format("{} failed{}{}; spec.errorThreshold allows {}",
+                              CountOf(losses.items, "item", "has", "have"), within,
+                              within.empty() ? "" : ")", items_allowed),
                   state, items);
   }
   if (Exceeds(counts.failed, batches_allowed)) {
     return Failed("AllowedFailedCountExceeded",
-                  fmt::format("{} mini-batches have failed; spec.allowedFailedCount allows {}",
-                              counts.failed, batches_allowed),
+                  fmt::format("{} failed; spec.allowedFailedCount allows {}",
+                              CountOf(counts.failed, "mini-batch", "has", "have"), batches_allowed),
                   state, items);
   }
   if (state.plan_ended() && static_cast<double>(counts.failed) * 100 >
                                 percent_allowed * static_cast<double>(counts.planned)) {
-    return Failed(
-        "AllowedFailedPercentExceeded",
-        fmt::format("{} of {} mini-batches have failed; spec.allowedFailedPercent allows {} %",
-                    counts.failed, counts.planned, percent_allowed),
-        state, items);
+    return Failed("AllowedFailedPercentExceeded",
+                  fmt::format("{} of {} {} failed; spec.allowedFailedPercent allows {} %",
+                              counts.failed, CountOf(counts.planned, "mini-batch"),
+                              counts.failed == 1 ? "has" : "have", percent_allowed),
+                  state, items);
   }
   if (!state.all_settled()) return std::nullopt;
   if (counts.succeeded == 0) {
-    return Failed("NothingSucceeded", fmt::format("all {} mini-batches have failed", counts.failed),
+    return Failed("NothingSucceeded",
+                  AllOf(counts.failed) + (counts.failed == 1 ? " has failed" : " have failed"),
                   state, items);
   }
   if (rules.append_row && counts.rows == 0) {
@@ -115,9 +128,8 @@ std::optional<Verdict> Decide(const JobState& state, const FailureRules& rules,
   }
   const Shutdowns::Unclosed unclosed = state.shutdowns().unclosed();
   if (unclosed.processes > 0 && !rules.append_row) {
-    return Verdict{
-        Outcome::kFailed, kShutdownFailed,
-        ShutdownText(unclosed) + ". What it was to write may be missing" + kRetryShutdown};
+    return FailedFor(kShutdownFailed, ShutdownText(unclosed) +
+                                          ". What it was to write may be missing" + kRetryShutdown);
   }
   Verdict verdict = Succeeded(counts, losses, rules.append_row);
   if (unclosed.processes > 0) {
@@ -130,8 +142,8 @@ std::optional<Verdict> Decide(const JobState& state, const FailureRules& rules,
 Verdict ProgramVerdict(const JobState& state, const NameItems& items) {
   return Failed("ScriptUnusable",
                 "every worker process has failed by an error of the script itself, and nothing has "
-                "succeeded: correct it and start the job again",
+                "succeeded: fix it and run again",
                 state, items);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

@@ -7,16 +7,20 @@
 
 #include "job/job_state.h"
 #include "job/losses.h"
+#include "reasons/reason.h"
 
-namespace parallelrun {
+namespace parallelrun::job {
 
 // The reasons of a success: all items are there, or some have failed, within the thresholds.
-inline constexpr char kComplete[] = "Complete";
-inline constexpr char kWithFailures[] = "CompletedWithFailures";
+inline constexpr reasons::Reason kComplete("Complete");
+inline constexpr reasons::Reason kWithFailures("CompletedWithFailures");
 
 // What was run succeeded, but some shutdown() did not: a failure where the script itself writes the
 // results (SummaryOnly).
-inline constexpr char kShutdownFailed[] = "ShutdownFailed";
+inline constexpr reasons::Reason kShutdownFailed("ShutdownFailed");
+
+// Of a job that has failed.
+Verdict FailedFor(reasons::Reason reason, std::string message);
 
 // The verdict that the state calls for, or nullopt while the job goes on. With an appended output
 // file a run without a single row has failed. Processes that have not ended yet are not looked at.
@@ -27,4 +31,4 @@ std::optional<Verdict> Decide(const JobState& state, const FailureRules& rules,
 // Of a job in which every process has failed by an error of the program, and nothing succeeded.
 Verdict ProgramVerdict(const JobState& state, const std::function<std::string(BatchId)>& items);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

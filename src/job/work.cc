@@ -5,10 +5,12 @@
 
 #include <cassert>
 #include <cstring>
+#include <limits>
 
 #include "base/bytes.h"
+#include "job/record_codec.h"
 
-namespace parallelrun {
+namespace parallelrun::job {
 namespace {
 
 constexpr uint8_t kFilesWork = 1;
@@ -32,11 +34,21 @@ void PutFound(Encoder& to, bool in_store, uint64_t size, std::string_view versio
 
 // What the mini-batch gets, after the head that is common to all.
 
-void PutFiles(Encoder& to, bool in_store, std::string_view root, std::string_view names,
+// How Work names the files of a chunk.
+enum class Naming : uint8_t { kPaths, kObjects, kUrls };
+
+void PutFiles(Encoder& to, Naming naming, std::string_view root, std::string_view names,
               const std::string_view* versions, size_t files) {
   to.Text(root);
   to.Text(names);
-  for (size_t i = 0; i < files; ++i) PutVersion(to, in_store, versions[i]);
+  for (size_t i = 0; i < files; ++i) {
+    if (naming != Naming::kUrls) {
+      PutVersion(to, naming == Naming::kObjects, versions[i]);
+    } else {  // nothing is to be compared
+      to.U64(std::numeric_limits<uint64_t>::max());
+      to.I64(0);
+    }
+  }
 }
 
 std::string WithMembers(std::string_view format, const std::string& members) {
@@ -173,9 +185,18 @@ std::string WorkMaker::Members(uint32_t index, const Range& range) const {
   return members;
 }
 
+std::string_view WorkMaker::FileName(size_t file) const {
+  const std::string_view names = std::get<FilesChunk>(chunk_.content).names;
+  const size_t begin = name_starts_[file];
+  // The NUL before the next name belongs to neither.
+  const size_t end = file + 1 < name_starts_.size() ? name_starts_[file + 1] - 1 : names.size();
+  return names.substr(begin, end - begin);
+}
+
 std::string WorkMaker::Encode(uint32_t index, BatchId id, const Range& range) const {
   const uint32_t items = range.items;
-  const bool in_store = !chunk_.store.empty();
+  const bool in_store = !chunk_.store.empty() && !urls_;
+  const Naming naming = urls_ ? Naming::kUrls : in_store ? Naming::kObjects : Naming::kPaths;
   const std::string members = Members(index, range);
   std::string work;
   Encoder to(work);
@@ -197,7 +218,7 @@ std::string WorkMaker::Encode(uint32_t index, BatchId id, const Range& range) co
     const size_t names_end =
         end < name_starts_.size() ? name_starts_[end] - 1 : files->names.size();
     head(kFilesWork, "");
-    PutFiles(to, in_store, files->root, files->names.substr(names_begin, names_end - names_begin),
+    PutFiles(to, naming, files->root, files->names.substr(names_begin, names_end - names_begin),
              &files->versions[begin], items);
   } else if (const auto* tabular = std::get_if<TabularChunk>(&chunk_.content)) {
     const Slice& slice = tabular->slices[index];
@@ -211,7 +232,7 @@ std::string WorkMaker::Encode(uint32_t index, BatchId id, const Range& range) co
   } else if (const auto* groups = std::get_if<FileGroupsChunk>(&chunk_.content)) {
     const FileGroup& group = groups->groups[index];
     head(kFilesWork, group.context);
-    PutFiles(to, in_store, groups->root,
+    PutFiles(to, naming, groups->root,
              range.whole ? group.names : SomeNames(group.names, range.first, range.first + items),
              group.versions.data() + range.first, items);
   } else if (const auto* tables = std::get_if<TableGroupsChunk>(&chunk_.content)) {
@@ -241,4 +262,4 @@ uint64_t WorkDigest(const std::string& work) {
   return XXH3_64bits_digest(&state);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

@@ -10,9 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "job/record_codec.h"
 #include "job/records.h"
 
-namespace parallelrun {
+namespace parallelrun::job {
 
 // Makes the Work of the mini-batches of one chunk. Holds its own copy of the encoded record.
 class WorkMaker {
@@ -21,11 +22,17 @@ class WorkMaker {
   static Result<WorkMaker> FromRecord(std::string encoded);
 
   const PlanChunkRecord& chunk() const { return chunk_; }
+  // Of the `index`-th mini-batch, in the whole input.
+  uint64_t FirstItem(uint32_t index) const { return chunk_.first_item + item_starts_[index]; }
+  // Of the `file`-th file of a chunk of files.
+  std::string_view FileName(size_t file) const;
   // Of a table: the format of each Work has these members too; JSON without braces.
   void AddToFormat(std::string members) { format_members_ = std::move(members); }
   // The same for a member `pathValues`, with what `of` makes of the path of each slice, as JSON.
   using OfPath = std::function<std::string(std::string_view path)>;
   void AddPathValues(OfPath of) { path_values_ = std::move(of); }
+  // Files of a store: Work names them by their URLs, as files that nothing is known of.
+  void GiveUrls() { urls_ = true; }
   // The Work of the `index`-th mini-batch (below chunk().Batches()), with 0 failed attempts.
   // O(its own size).
   std::string Make(uint32_t index) const;
@@ -45,6 +52,7 @@ class WorkMaker {
   PlanChunkRecord chunk_;
   std::string format_members_;
   OfPath path_values_;
+  bool urls_ = false;
   std::vector<uint32_t> name_starts_;  // files: where each name begins in chunk_'s names
   std::vector<uint64_t> item_starts_;  // items of the chunk before each mini-batch
 };
@@ -55,4 +63,4 @@ void SetWorkAttempts(std::string& work, uint16_t failed_attempts);
 // XXH3-64 of Work with 0 failed attempts: the same mini-batch has the same digest in every epoch.
 uint64_t WorkDigest(const std::string& work);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

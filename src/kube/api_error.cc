@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/escape.h"
+#include "base/json.h"
 #include "kube/resource.h"
 
 namespace parallelrun::kube {
@@ -136,11 +137,8 @@ void TakeStatus(const nlohmann::json& body, ApiError& error) {
   if (const std::string text = TextAt(body, "/message"); !text.empty()) {
     error.message = WithoutGoFields(WithoutStructures(text));
   }
-  const nlohmann::json::json_pointer place("/details/retryAfterSeconds");
-  if (body.contains(place) && body.at(place).is_number_integer()) {
-    const int64_t value = body.at(place).get<int64_t>();
-    if (value > 0) error.retry_after = seconds(std::min(value, kLongestRetryAfter));
-  }
+  const int64_t value = lenient::Integer(lenient::At(body, "details"), "retryAfterSeconds");
+  if (value > 0) error.retry_after = seconds(std::min(value, kLongestRetryAfter));
 }
 
 void Finish(const std::string& call, ApiError& error) {
@@ -191,11 +189,7 @@ ApiError ApiErrorOf(const Error& error) {
 
 ApiError ApiErrorOfStatus(const nlohmann::json& status, const std::string& call) {
   ApiError error;
-  error.status = 500;
-  if (status.is_object()) {
-    const auto code = status.find("code");
-    if (code != status.end() && code->is_number_integer()) error.status = code->get<int>();
-  }
+  error.status = static_cast<int>(lenient::Integer(status, "code", 500));
   TakeStatus(status, error);
   if (error.Is("Expired") || error.Is("Gone")) error.status = 410;
   Finish(call, error);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/escape.h"
+#include "base/json.h"
 
 namespace parallelrun::kube {
 namespace {
@@ -73,7 +74,7 @@ void SetBody(HttpRequest& request, const char* content_type, const Json& body) {
 struct Client::Impl {
   ClientConfig config;
   ClientOptions options;
-  std::unique_ptr<RestClient> http;
+  std::unique_ptr<rest::RestClient> http;
   std::mutex mutex;
   std::condition_variable wake;
   bool cancelled = false;
@@ -148,13 +149,13 @@ struct Client::Impl {
 
 Result<std::unique_ptr<Client>> Client::Make(ClientConfig config, ClientOptions options) {
   auto impl = std::make_unique<Impl>();
-  RestClientOptions http;
+  rest::RestClientOptions http;
   http.base_url = config.server;
   http.verify_host = config.verify_host;
   http.user_agent = options.user_agent;
   http.max_response_bytes = kMaxResponse;
   http.tls = [ca = config.ca_pem, credentials = config.credentials] {
-    RestTls tls;
+    rest::RestTls tls;
     if (ca) tls.ca = ca();
     // On the thread of all connections, which must not wait; each call has asked for it before.
     if (credentials) {
@@ -164,7 +165,7 @@ Result<std::unique_ptr<Client>> Client::Make(ClientConfig config, ClientOptions 
     }
     return tls;
   };
-  Result<std::unique_ptr<RestClient>> made = RestClient::Make(std::move(http));
+  Result<std::unique_ptr<rest::RestClient>> made = rest::RestClient::Make(std::move(http));
   if (!made.ok()) return made.error().With(config.source);
   impl->http = std::move(*made);
   impl->config = std::move(config);
@@ -343,7 +344,7 @@ ApiResult<std::unique_ptr<EventSource>> Client::Watch(const Resource& resource,
   using Source = std::unique_ptr<EventSource>;
   return impl_->Authorized<Source>(
       call, [&](HttpRequest request, int& status) -> ApiResult<Source> {
-        Result<std::unique_ptr<RestStream>> stream =
+        Result<std::unique_ptr<rest::RestStream>> stream =
             impl_->http->Open(std::move(request), kWatchHeaders);
         if (!stream.ok()) return ApiErrorOf(stream.error().With(call.about));
         status = (*stream)->head().status;

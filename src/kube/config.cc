@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/base64.h"
 #include "base/escape.h"
-#include "kube/base64.h"
 #include "kube/text_file.h"
 
 namespace parallelrun::kube {

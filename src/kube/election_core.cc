@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/json.h"
 #include "kube/leader_election.h"
 #include "kube/resource.h"
 
@@ -18,11 +19,8 @@ std::string MicroTime(WallTime time) {
   return text;
 }
 
-int IntAt(const nlohmann::json& object, const char* path) {
-  const nlohmann::json::json_pointer place(path);
-  if (!object.is_object() || !object.contains(place)) return 0;
-  const nlohmann::json& value = object.at(place);
-  return value.is_number_integer() ? value.get<int>() : 0;
+int SpecInteger(const nlohmann::json& object, const char* key) {
+  return static_cast<int>(lenient::Integer(lenient::At(object, "spec"), key));
 }
 
 }  // namespace
@@ -45,10 +43,10 @@ Status CheckElectionTimes(const ElectionTimes& times) {
 LeaseRecord LeaseRecordOf(const nlohmann::json& lease) {
   LeaseRecord record;
   record.holder = TextAt(lease, "/spec/holderIdentity");
-  record.duration_seconds = IntAt(lease, "/spec/leaseDurationSeconds");
+  record.duration_seconds = SpecInteger(lease, "leaseDurationSeconds");
   record.acquire_time = TextAt(lease, "/spec/acquireTime");
   record.renew_time = TextAt(lease, "/spec/renewTime");
-  record.transitions = IntAt(lease, "/spec/leaseTransitions");
+  record.transitions = SpecInteger(lease, "leaseTransitions");
   record.resource_version = TextAt(lease, "/metadata/resourceVersion");
   return record;
 }

@@ -19,6 +19,7 @@
 
 #include "base/escape.h"
 #include "base/fd.h"
+#include "base/json.h"
 #include "kube/config.h"
 #include "kube/resource.h"
 #include "kube/text_file.h"
@@ -39,7 +40,7 @@ std::vector<std::string> EnvironmentOf(const ExecPlugin& plugin) {
                {"kind", "ExecCredential"},
                {"spec", {{"interactive", false}}}};
   if (!plugin.cluster_json.empty()) {
-    info["spec"]["cluster"] = Json::parse(plugin.cluster_json, nullptr, false);
+    info["spec"]["cluster"] = ParseJson(plugin.cluster_json).value_or(nullptr);
   }
   std::map<std::string, std::string> values = plugin.env;
   values["KUBERNETES_EXEC_INFO"] = info.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -1,5 +1,6 @@
-// The cache of an informer, without its threads: digests by key, an index, and who has seen what.
-// Thread-safe; a scope (one namespace, or the cluster) is written by one thread.
+// The cache of an informer, without its threads: what reflectors find becomes digests, and news of
+// them for a handler. Thread-safe; a scope (one namespace, or the cluster) is written by one
+// thread.
 #pragma once
 
 #include <spdlog/spdlog.h>
@@ -10,15 +11,16 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/escape.h"
+#include "kube/indexed_objects.h"
 #include "kube/reflector.h"
 #include "kube/resource.h"
+#include "kube/scopes_seen.h"
 
 namespace parallelrun::kube {
 
@@ -32,80 +34,62 @@ struct InformerEvent {
 template <typename Digest>
 class InformerStore {
  public:
-  using Pointer = std::shared_ptr<const Digest>;
+  using Objects = IndexedObjects<Digest>;
+  using Pointer = typename Objects::Pointer;
   using DigestFunction = std::function<std::optional<Digest>(const nlohmann::json&)>;
-  using IndexFunction = std::function<std::string(const Digest&)>;
+  using IndexFunction = typename Objects::IndexFunction;
   using Handler = std::function<void(const InformerEvent<Digest>&)>;
 
   InformerStore(DigestFunction digest, IndexFunction index, Handler handler)
-      : digest_(std::move(digest)), index_(std::move(index)), handler_(std::move(handler)) {}
+      : digest_(std::move(digest)), handler_(std::move(handler)), objects_(std::move(index)) {}
 
   // A writer for the objects of `name_space` ("": all). Before any thread reads.
   std::unique_ptr<ReflectorSink> MakeScope(const std::string& name_space) {
-    auto scope = std::make_unique<ScopeSink>(*this);
     const std::lock_guard lock(mutex_);
-    seen_[name_space];
-    scope->seen = &seen_[name_space];
-    return scope;
+    seen_.Add(name_space);
+    return std::make_unique<ScopeSink>(*this, name_space);
   }
 
   bool HasSynced() const {
     const std::lock_guard lock(mutex_);
-    for (const auto& [name_space, seen] : seen_) {
-      if (!seen.synced) return false;
-    }
-    return true;
+    return seen_.AllSynced();
   }
 
   bool HasSeen(const std::string& name_space, uint64_t resource_version) const {
     const std::lock_guard lock(mutex_);
-    auto found = seen_.find(name_space);
-    if (found == seen_.end()) found = seen_.find("");
-    return found != seen_.end() && found->second.version >= resource_version;
+    return seen_.HasSeen(name_space, resource_version);
   }
 
   Pointer Get(const std::string& key) const {
     const std::lock_guard lock(mutex_);
-    const auto found = objects_.find(key);
-    return found == objects_.end() ? nullptr : found->second.digest;
+    const Held* const held = objects_.Find(key);
+    return held == nullptr ? nullptr : held->digest;
   }
 
   std::vector<Pointer> Indexed(const std::string& value) const {
-    std::vector<Pointer> result;
     const std::lock_guard lock(mutex_);
-    const auto found = by_index_.find(value);
-    if (found == by_index_.end()) return result;
-    for (const std::string& key : found->second) result.push_back(objects_.at(key).digest);
-    return result;
+    return objects_.Indexed(value);
   }
 
   std::vector<std::pair<std::string, Pointer>> All() const {
     std::vector<std::pair<std::string, Pointer>> result;
     const std::lock_guard lock(mutex_);
-    result.reserve(objects_.size());
-    for (const auto& [key, object] : objects_) result.emplace_back(key, object.digest);
+    result.reserve(objects_.all().size());
+    for (const auto& [key, object] : objects_.all()) result.emplace_back(key, object.digest);
     return result;
   }
 
   size_t size() const {
     const std::lock_guard lock(mutex_);
-    return objects_.size();
+    return objects_.all().size();
   }
 
  private:
-  struct Held {
-    Pointer digest;
-    uint64_t version = 0;
-    const void* scope = nullptr;  // whose list it belongs to
-  };
-  struct Seen {
-    bool synced = false;
-    uint64_t version = 0;
-  };
+  using Held = typename Objects::Held;
   using Staged = std::unordered_map<std::string, Held>;
 
   struct ScopeSink final : ReflectorSink {
-    explicit ScopeSink(InformerStore& s) : store(s) {}
+    ScopeSink(InformerStore& s, std::string of) : store(s), name_space(std::move(of)) {}
     void BeginStage() override { staged.clear(); }
     void Stage(const nlohmann::json& object) override {
       std::string key = NameOf(object).Key();
@@ -120,7 +104,7 @@ class InformerStore {
       store.Replace(std::exchange(staged, {}), this);
       Reached(resource_version);
       const std::lock_guard lock(store.mutex_);
-      seen->synced = true;
+      store.seen_.Synced(name_space);
     }
     void Upsert(const nlohmann::json& object) override {
       const std::string key = NameOf(object).Key();
@@ -132,10 +116,10 @@ class InformerStore {
     void Reached(const std::string& resource_version) override {
       const uint64_t version = ParseResourceVersion(resource_version).value_or(0);
       const std::lock_guard lock(store.mutex_);
-      if (version > seen->version) seen->version = version;
+      store.seen_.Reached(name_space, version);
     }
     InformerStore& store;
-    Seen* seen = nullptr;
+    const std::string name_space;
     Staged staged;
   };
 
@@ -157,7 +141,7 @@ class InformerStore {
     std::vector<std::string> gone;
     {
       const std::lock_guard lock(mutex_);
-      for (const auto& [key, held] : objects_) {
+      for (const auto& [key, held] : objects_.all()) {
         if (held.scope == scope && !staged.contains(key)) gone.push_back(key);
       }
     }
@@ -171,17 +155,14 @@ class InformerStore {
     InformerEvent<Digest> event{key, nullptr, next ? next->digest : nullptr};
     {
       const std::lock_guard lock(mutex_);
-      const auto found = objects_.find(key);
-      if (found != objects_.end()) {
-        event.before = found->second.digest;
-        if (next && next->version != 0 && next->version == found->second.version) return;
-        Unindex(key, *event.before);
+      if (const Held* const held = objects_.Find(key)) {
+        event.before = held->digest;
+        if (next && next->version != 0 && next->version == held->version) return;
       }
       if (next) {
-        if (index_) by_index_[index_(*next->digest)].insert(key);
-        objects_[key] = std::move(*next);
-      } else if (found != objects_.end()) {
-        objects_.erase(found);
+        objects_.Put(key, std::move(*next));
+      } else {
+        objects_.Remove(key);
       }
     }
     if (event.before || event.after) Tell(event);
@@ -199,22 +180,12 @@ class InformerStore {
     }
   }
 
-  void Unindex(const std::string& key, const Digest& digest) {
-    if (!index_) return;
-    const auto found = by_index_.find(index_(digest));
-    if (found == by_index_.end()) return;
-    found->second.erase(key);
-    if (found->second.empty()) by_index_.erase(found);
-  }
-
   static constexpr size_t kShown = 300;
   const DigestFunction digest_;
-  const IndexFunction index_;
   const Handler handler_;
   mutable std::mutex mutex_;  // guards what follows
-  std::unordered_map<std::string, Held> objects_;
-  std::unordered_map<std::string, std::set<std::string>> by_index_;
-  std::unordered_map<std::string, Seen> seen_;
+  Objects objects_;
+  ScopesSeen seen_;
 };
 
 }  // namespace parallelrun::kube

@@ -3,36 +3,9 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
+
 namespace parallelrun::kube {
-namespace {
-
-constexpr int kMaxDepth = 128;
-
-// nlohmann::json has no bound of its own, and some of its functions recurse.
-bool TooDeep(std::string_view text) {
-  int depth = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') {
-        ++i;
-      } else if (c == '"') {
-        in_string = false;
-      }
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '{' || c == '[') {
-      if (++depth > kMaxDepth) return true;
-    } else if (c == '}' || c == ']') {
-      --depth;
-    }
-  }
-  return false;
-}
-
-}  // namespace
-
 std::string Resource::Name() const { return group.empty() ? plural : plural + "." + group; }
 
 std::string Resource::ApiVersion() const { return group.empty() ? version : group + "/" + version; }
@@ -76,32 +49,16 @@ std::optional<uint64_t> ResourceVersionOf(const nlohmann::json& object) {
 }
 
 const nlohmann::json* ControllerOf(const nlohmann::json& object) {
-  const nlohmann::json::json_pointer place("/metadata/ownerReferences");
-  if (!object.is_object() || !object.contains(place)) return nullptr;
-  const nlohmann::json& owners = object.at(place);
-  if (!owners.is_array()) return nullptr;
-  for (const nlohmann::json& owner : owners) {
-    if (!owner.is_object()) continue;
-    const auto controller = owner.find("controller");
-    if (controller != owner.end() && controller->is_boolean() && controller->get<bool>()) {
-      return &owner;
-    }
+  for (const nlohmann::json& owner :
+       lenient::List(lenient::At(object, "metadata"), "ownerReferences")) {
+    if (lenient::Boolean(owner, "controller")) return &owner;
   }
   return nullptr;
 }
 
 std::string TextAt(const nlohmann::json& object, const char* path) {
-  const nlohmann::json::json_pointer place(path);
-  if (!object.is_object() || !object.contains(place)) return "";
-  const nlohmann::json& value = object.at(place);
+  const nlohmann::json& value = lenient::AtPath(object, path);
   return value.is_string() ? value.get<std::string>() : "";
-}
-
-std::optional<nlohmann::json> ParseJson(std::string_view text) {
-  if (TooDeep(text)) return std::nullopt;
-  nlohmann::json value = nlohmann::json::parse(text, nullptr, false);
-  if (value.is_discarded()) return std::nullopt;
-  return value;
 }
 
 std::string PercentEncode(std::string_view text) {

@@ -52,9 +52,6 @@ const nlohmann::json* ControllerOf(const nlohmann::json& object);
 // The text at `path` ("/metadata/uid", a JSON pointer), or "" when there is no text.
 std::string TextAt(const nlohmann::json& object, const char* path);
 
-// Parses what came over the network: nothing when it is not JSON or nests deeper than 128 levels.
-std::optional<nlohmann::json> ParseJson(std::string_view text);
-
 // For a query: "a b" -> "a%20b".
 std::string PercentEncode(std::string_view text);
 

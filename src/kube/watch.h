@@ -65,12 +65,12 @@ class EventSource {
 class WatchStream final : public EventSource {
  public:
   // `call` is for messages: "watch pods". No byte for `silence_timeout` is an error.
-  WatchStream(std::unique_ptr<RestStream> stream, std::string call, Duration silence_timeout);
+  WatchStream(std::unique_ptr<rest::RestStream> stream, std::string call, Duration silence_timeout);
   ApiResult<std::optional<WatchEvent>> Next() override;
   void Cancel() override { stream_->Cancel(); }
 
  private:
-  std::unique_ptr<RestStream> stream_;
+  std::unique_ptr<rest::RestStream> stream_;
   const std::string call_;
   const Duration silence_timeout_;
   LineSplitter lines_;

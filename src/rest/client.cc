@@ -16,7 +16,7 @@
 #include "rest/tls_source.h"
 #include "rest/transfer.h"
 
-namespace parallelrun {
+namespace parallelrun::rest {
 namespace {
 
 namespace net = web::http;
@@ -322,4 +322,4 @@ Result<size_t> RestStream::Read(std::string& out, Duration silence) {
 
 void RestStream::Cancel() { transfer_->Cancel(); }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::rest

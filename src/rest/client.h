@@ -14,7 +14,7 @@
 #include "base/http/message.h"
 #include "base/time.h"
 
-namespace parallelrun {
+namespace parallelrun::rest {
 
 // What a TLS connection is made with, as PEM text.
 struct RestTls {
@@ -95,4 +95,4 @@ class RestClient {
 // ends last at exit and takes main's signal mask; the first call of a client does so otherwise.
 void InitRestThread();
 
-}  // namespace parallelrun
+}  // namespace parallelrun::rest

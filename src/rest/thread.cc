@@ -12,7 +12,7 @@
 #include "base/thread.h"
 #include "rest/client.h"
 
-namespace parallelrun {
+namespace parallelrun::rest {
 namespace {
 
 class RestThread {
@@ -54,4 +54,4 @@ void PostToRestThread(std::function<void()> work) {
 
 void InitRestThread() { RestThread::Instance(); }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::rest

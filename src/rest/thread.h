@@ -7,10 +7,10 @@
 
 #include <functional>
 
-namespace parallelrun {
+namespace parallelrun::rest {
 
 // Runs `work` there, after what was posted earlier. It must not throw and must not block. The first
 // call starts the thread; when the process exits, work that is ready by then is still done.
 void PostToRestThread(std::function<void()> work);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::rest

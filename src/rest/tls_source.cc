@@ -16,7 +16,7 @@ extern "C" __attribute__((visibility("default"))) int SSL_CTX_set_default_verify
   return 1;
 }
 
-namespace parallelrun {
+namespace parallelrun::rest {
 namespace {
 
 struct BioFree {
@@ -76,4 +76,4 @@ RestTls TlsSource::Get() {
   }
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::rest

@@ -9,7 +9,7 @@
 
 #include "rest/client.h"
 
-namespace parallelrun {
+namespace parallelrun::rest {
 
 // Asks the client's owner what a connection is made with, until the client is gone: the library may
 // be at a cancelled call for longer. Safe from every thread.
@@ -32,4 +32,4 @@ class TlsSource {
   bool closed_ = false;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::rest

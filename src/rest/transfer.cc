@@ -7,7 +7,7 @@
 #include "base/escape.h"
 #include "rest/thread.h"
 
-namespace parallelrun {
+namespace parallelrun::rest {
 namespace {
 
 constexpr size_t kMaxUnread = size_t{1} << 20;
@@ -146,4 +146,4 @@ pplx::task<size_t> RestStream::Transfer::_putn(const uint8_t* bytes, size_t coun
   return pplx::create_task(*writer_);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::rest

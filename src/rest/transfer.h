@@ -16,7 +16,7 @@
 #include "base/time.h"
 #include "rest/client.h"
 
-namespace parallelrun {
+namespace parallelrun::rest {
 
 // A stream buffer that takes bytes and makes the writer wait while nobody reads them. What the
 // base class has for reading is not used: cpprestsdk only writes.
@@ -88,4 +88,4 @@ class RestStream::Transfer final
   size_t writer_count_ = 0;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::rest

@@ -30,20 +30,21 @@ constexpr int kRuns = 6;
 constexpr char kOutput[] = "rows.txt";
 
 struct Epoch {
-  JobState state;
-  std::unique_ptr<Ledger> ledger;
+  job::JobState state;
+  std::unique_ptr<coordinator::Ledger> ledger;
 };
 
 Result<Epoch> Claim(Files& files, const std::string& folder, uint64_t nonce) {
   Epoch epoch;
-  LedgerOptions options;
+  coordinator::LedgerOptions options;
   options.state_folder = folder;
   options.output_folder = folder + "/out";
   options.output_file = kOutput;
   options.nonce = nonce;
   options.new_run_id = 1;
-  Result<std::unique_ptr<Ledger>> ledger = Ledger::Claim(
-      files, options, [&epoch](const Record& record, const Place& place, const Place& rows) {
+  Result<std::unique_ptr<coordinator::Ledger>> ledger = coordinator::Ledger::Claim(
+      files, options,
+      [&epoch](const job::Record& record, const job::Place& place, const job::Place& rows) {
         return epoch.state.Apply(record, place, rows);
       });
   if (!ledger.ok()) return ledger.error();
@@ -51,24 +52,24 @@ Result<Epoch> Claim(Files& files, const std::string& folder, uint64_t nonce) {
   return epoch;
 }
 
-PlanChunkRecord Chunk(uint64_t first, uint64_t count, std::string& names) {
+job::PlanChunkRecord Chunk(uint64_t first, uint64_t count, std::string& names) {
   names.clear();
   for (uint64_t i = first; i < first + count; ++i) {
     if (!names.empty()) names.push_back('\0');
     names += fmt::format("f{:07}", i);
   }
-  FilesChunk content;
+  job::FilesChunk content;
   content.root = "/in";
   content.names = names;
-  content.versions.assign(count, kNoVersion);
+  content.versions.assign(count, job::kNoVersion);
   return {first, first, 0, std::move(content)};
 }
 
 Status Write(Files& files, const std::string& folder, uint64_t batches) {
   Result<Epoch> epoch = Claim(files, folder, 1);
   if (!epoch.ok()) return epoch.error();
-  Ledger& ledger = *epoch->ledger;
-  SettingsRecord settings;
+  coordinator::Ledger& ledger = *epoch->ledger;
+  job::SettingsRecord settings;
   settings.generation = 1;
   settings.plan_settings = settings.job = "{}";
   settings.may_replace = true;  // each run publishes
@@ -78,10 +79,10 @@ Status Write(Files& files, const std::string& folder, uint64_t batches) {
     ledger.Append(Chunk(first, std::min(kFilesOfChunk, batches - first), names));
     if (const Result<uint64_t> flushed = ledger.Flush(); !flushed.ok()) return flushed.error();
   }
-  ledger.Append(PlanEndRecord{batches, batches});
+  ledger.Append(job::PlanEndRecord{batches, batches});
   for (uint64_t i = 0; i < batches; ++i) {
     const uint64_t turned = i ^ (kWindow - 1);
-    ResultRecord result;
+    job::ResultRecord result;
     result.id = turned < batches ? turned : i;
     result.fence = {ledger.epoch(), i + 1};
     result.items_succeeded = result.row_count = 1;
@@ -121,10 +122,12 @@ Status Measure(Files& files, const std::string& folder, uint64_t batches, int ru
   }
   const uint64_t held = PeakMegabytes();
   const auto end = std::chrono::steady_clock::now();
-  const RowOrder order = run % 2 == 0 ? RowOrder::kMiniBatch : RowOrder::kCompletion;
-  const std::unique_ptr<Sink> sink = MakeFolderSink(files, folder + "/out/" + kOutput, {});
-  const Result<Publication> published =
-      PublishOutput(*sink, *epoch->ledger, epoch->state, {.order = order});
+  const coordinator::RowOrder order =
+      run % 2 == 0 ? coordinator::RowOrder::kMiniBatch : coordinator::RowOrder::kCompletion;
+  const std::unique_ptr<coordinator::Sink> sink = coordinator::MakeFolderSink(
+      files, folder + "/out/" + kOutput, epoch->ledger->token_path(), {});
+  const Result<coordinator::Publication> published =
+      coordinator::PublishOutput(*sink, *epoch->ledger, epoch->state, {.order = order});
   if (!published.ok()) return published.error();
   if (published->published.rows != batches) {
     return Error{Code::kInternal, "the output does not have all rows"};
@@ -132,8 +135,9 @@ Status Measure(Files& files, const std::string& folder, uint64_t batches, int ru
   fmt::print(
       "{} committed mini-batches replayed in {:.2f} s, peak {} MB; published in the order of {} in "
       "{:.2f} s, peak {} MB\n",
-      batches, replayed, held, order == RowOrder::kMiniBatch ? "mini-batches" : "completion",
-      SecondsSince(end), PeakMegabytes());
+      batches, replayed, held,
+      order == coordinator::RowOrder::kMiniBatch ? "mini-batches" : "completion", SecondsSince(end),
+      PeakMegabytes());
   return {};
 }
 

@@ -48,8 +48,9 @@ def test_output_is_that_of_a_local_run(space, operator, tmp_path, name):
     assert out.read(path) == local
     # The claim of the output goes last, after the reports.
     beside = lambda: [Path(file).name for file in out.files(f"{name}/output/*")]  # noqa: E731
+    left = ["parallel_run_step.txt", "parallel_run_step.txt.index.jsonl"]
     wait_until(
-        lambda: beside() == ["parallel_run_step.txt"], lambda: f"only the output: {beside()}"
+        lambda: sorted(beside()) == left, lambda: f"only the output and its index: {beside()}"
     )
 
     gone = {"desired": 2, "ready": 0, "restarts": 0, "disruptions": 0, "againstLimit": 0}

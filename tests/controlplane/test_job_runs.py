@@ -85,6 +85,18 @@ def test_its_objects(world):
     assert [(p["name"], p["port"]) for p in service["spec"]["ports"]] == [("https", 8443)]
 
 
+def test_the_claim_of_the_state(world):
+    size = {"resources": {"requests": {"storage": "1Gi"}}}
+    uid = world.submit(state={"volumeClaimTemplate": {"spec": size}})["metadata"]["uid"]
+    world.until_condition("Complete", within=20)
+    name = f"digits-{uid.replace('-', '')[:5]}-state"
+    claim = world.client.get("PersistentVolumeClaim", world.namespace, name)
+    assert [owner["uid"] for owner in claim["metadata"]["ownerReferences"]] == [uid]
+    assert claim["spec"]["accessModes"] == ["ReadWriteOnce"]
+    assert claim["spec"]["resources"] == size["resources"]
+    assert list((world.kubelet.folder / "volumes" / name / "state").rglob("*.log"))
+
+
 def test_arguments_are_not_in_the_pods(world):
     world.kubelet.hold = lambda pod: True  # pods of a job that is over are gone
     world.submit(arguments=["--greeting", "$(output)/x", "--price", "$5"])

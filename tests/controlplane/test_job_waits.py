@@ -68,6 +68,34 @@ def test_missing_environment_source(world):
     world.until_condition("Complete", within=40)
 
 
+def test_missing_keys_of_a_store(world):
+    """And once they are there, pods mount those that are named, and nobody else says them."""
+    keys = {"AWS_ACCESS_KEY_ID": "AKIAPHOTOS0000000000", "AWS_SECRET_ACCESS_KEY": "very-secret"}
+    world.kubelet.work.may_finish.clear()
+    world.submit(
+        stores=[
+            {"name": "photos", "url": "s3://photos", "credentials": {"secretName": "photos-keys"}}
+        ]
+    )
+    until_told(world, "SecretNotFound", "Secret photos-keys", "spec.stores: photos")
+    assert nothing_runs(world)
+    secret = {"metadata": {"name": "photos-keys"}, "stringData": {**keys, "other": "not-named"}}
+    world.client.create("Secret", world.namespace, secret)
+    world.until_running()
+    (coordinator,) = world.coordinators()
+    mounted = [volume.get("secret", {}) for volume in coordinator["spec"]["volumes"]]
+    (secret,) = [one for one in mounted if one.get("secretName") == "photos-keys"]
+    assert [item["key"] for item in secret["items"]] == list(keys)
+    assert "photos-keys" not in json.dumps(world.nodes()), "no input lies there"
+    world.kubelet.work.may_finish.set()
+    world.until_condition("Complete", within=40)
+    everything = json.dumps([world.job(), world.client.list("Pod", world.namespace)])
+    configurations = list(world.kubelet.folder.rglob("coordinator.json"))
+    assert configurations
+    everything += "".join(path.read_text() for path in configurations)
+    assert [key for key in keys.values() if key in everything] == []
+
+
 def test_pod_template_that_the_server_refuses(world):
     world.submit(podTemplate={"spec": {"activeDeadlineSeconds": -5}})
     until_told(world, "activeDeadlineSeconds")

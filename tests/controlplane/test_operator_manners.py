@@ -158,7 +158,8 @@ def test_no_right_is_granted_in_vain(operators, world, audit):
         return True
 
     world.kubelet.hold = on_a_host  # so that its events are read
-    world.submit(ttlSecondsAfterFinished=1)
+    size = {"resources": {"requests": {"storage": "1Gi"}}}
+    world.submit(ttlSecondsAfterFinished=1, state={"volumeClaimTemplate": {"spec": size}})
     world.until(lambda: ("list", "events") in {r[:2] for r in audit.requests()}, within=30)
     first.kill()
     operators("--network-policies", "--job-labels=team=vision").start()  # all is to look otherwise

@@ -134,6 +134,12 @@ def test_the_life_of_a_release(cluster):
 def test_the_schema_explains_itself(release):
     told = release.kubectl("explain", "parallelrunjobs.spec.miniBatchSize")
     assert "DESCRIPTION" in told
+    went = " ".join(
+        release.kubectl("explain", "parallelrunjobs.spec.ttlSecondsAfterFinished").split()
+    )
+    assert "pods, Secret, Service and other objects go; the job and its output stay" in went
+    went = " ".join(release.kubectl("explain", "parallelrunjobs.spec.deleteAfterFinished").split())
+    assert "deletes the job too. Output, logs and ledger stay" in went
 
 
 def test_what_the_operator_may_do(release):

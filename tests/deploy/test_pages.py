@@ -55,6 +55,21 @@ def test_links_lead_somewhere(page):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+def test_the_page_warns_of_what_deletes_every_job():
+    """The base with the definition alone does; the others hold no definition (test_kustomize)."""
+    page = (ROOT / "docs/helm.md").read_text()
+    (section,) = re.findall(r"^## With kustomize\n(.*?)^## ", page, re.M | re.S)
+    assert (
+        "**`kubectl delete -k crds` deletes every job of the cluster, with its pods.**" in section
+    )
+    for base in re.findall(r"kubectl \w+ (?:--server-side )?-k ([\w/]+)", section):
+        assert (ROOT / base / "kustomization.yaml").exists(), base
+        held = {kind for kind, _, _ in render.kustomize(base)}
+        assert ("CustomResourceDefinition" in held) == (base == "crds"), base
+    for command in ("kubectl delete crd parallelrunjobs.parallelrun.dev", "helm uninstall"):
+        assert command in page
+
+
 def test_the_metrics_of_the_page_are_exported():
     page = (ROOT / "docs/monitoring.md").read_text()
     sources = [*ROOT.glob("src/coordinator/**/*.cc"), *ROOT.glob("operator/**/*.cc")]

@@ -8,6 +8,7 @@ import venv
 from pathlib import Path
 
 import pytest
+from pages import run_step, steps_of
 from support import render
 from support.render import ROOT
 
@@ -63,11 +64,16 @@ def test_install_run_and_uninstall(wheel, tmp_path):
         ([python, "-m", "parallelrun"], "by_module"),
     ):
         # The name is also called where another environment is active, and without a path.
-        told = render.run([*starts, *job, "--output", tmp_path / out], env=plain())
-        assert "Succeeded (Complete)" in told
-        assert "of the environment that this command was called from" in told
+        command = [*starts, *job, "--output", tmp_path / out]
+        told = subprocess.run(command, env=plain(), capture_output=True, text=True, timeout=120)
+        assert told.returncode == 0, told.stdout + told.stderr
+        assert "Succeeded (Complete)" in told.stdout
+        assert "of the environment that this command was called from" in told.stderr
         rows = (tmp_path / out / "parallel_run_step.txt").read_text()
         assert rows == f"{python}\n" * 3
+    # Where man(1) looks for it while the environment is active.
+    page = (environment / "share/man/man1/parallelrun.1").read_text()
+    assert page == render.run([environment / "bin/parallelrun", "help", "--man"], env=plain())
     modules = "import azureml_user.parallel_run, parallelrun.worker"
     render.run([python, "-c", modules], env=plain())
     # Tests of scripts too, by the command that lies beside the package.
@@ -75,8 +81,47 @@ def test_install_run_and_uninstall(wheel, tmp_path):
     test += f"{str(tmp_path / 'texts')!r}).rows)"
     assert render.run([python, "-c", test], env=plain()) == f"{[str(python)] * 3}\n"
 
+    # And jobs from Python, by what is in the wheel: the function's module lies beside.
+    (tmp_path / "who.py").write_text(SCRIPT)
+    call = f"import parallelrun, who; job = parallelrun.run(who.run, {str(tmp_path / 'texts')!r}, "
+    call += f"{str(tmp_path / 'by_python')!r}); print(job.result.state, list(job.rows()))"
+    told = render.run([python, "-c", call], env=plain(PYTHONPATH=str(tmp_path)))
+    assert told == f"Succeeded {[str(python)] * 3}\n"
+
     render.run([python, *PIP, "uninstall", "--yes", "parallelrun"], env=plain())
-    assert files_of(environment) == before
+    left = files_of(environment) - {"share", "share/man"}  # pip leaves what is empty
+    assert left == before
+
+
+def test_the_demo(wheel, tmp_path):
+    """It needs nothing but the wheel, and leaves every row."""
+    folder = tmp_path / "packages"
+    shutil.unpack_archive(wheel, folder, "zip")
+    (folder / "parallelrun/bundle/lib/ld.so").chmod(0o755)  # zip's own modes are lost in this way
+    command = [sys.executable, "-m", "parallelrun", "demo", str(tmp_path / "shown")]
+    environment = plain(PYTHONPATH=str(folder))
+    told = render.run(command, env=environment)
+    assert "could not convert string to float: 'n/a" in told
+    assert "All 120 rows, in the order of the input:" in told
+    rows = (tmp_path / "shown/out/parallel_run_step.txt").read_text().splitlines()
+    assert [row.split()[0] for row in rows] == [f"store-{store:03}" for store in range(120)]
+    again = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert again.returncode == 2
+    assert "shown is there already" in again.stderr
+
+
+def test_the_tour_needs_nothing_else(wheel, tmp_path):
+    """docs/tour.md, typed as it stands, where there is only Python and the wheel."""
+    venv.create(tmp_path / "env", with_pip=True)
+    python = tmp_path / "env/bin/python"
+    render.run([python, *PIP, *OFFLINE, wheel], env=plain())
+    folder = tmp_path / "tour"
+    folder.mkdir()
+    environment = plain(PATH=f"{python.parent}:/usr/bin:/bin")
+    for step in steps_of("docs/tour.md"):
+        run_step(step, "docs/tour.md", folder, environment)
+    assert len((folder / "totals.csv").read_text().splitlines()) == 21
+    assert (folder / "totals.csv.run/logs/report.html").exists()
 
 
 def test_a_wrong_word_has_the_commands_exit_status(wheel, tmp_path):

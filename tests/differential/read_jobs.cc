@@ -11,13 +11,14 @@ using namespace parallelrun;  // NOLINT(google-build-using-namespace)
 
 int main() {
   for (std::string line; std::getline(std::cin, line);) {
-    const ParsedJob job = azure::ReadJob(line, {}, Target::kCluster);
+    const api::ParsedJob job = azure::ReadJob(line, {}, api::Target::kCluster);
     if (job.ok()) {
-      std::cout << CanonicalText(ToJson(job.job)) << "\n";
+      std::cout << api::CanonicalText(api::ToJson(job.job)) << "\n";
       continue;
     }
     std::string problems;
-    for (const Problem& problem : job.problems) problems += FormatProblem(problem, "") + "; ";
+    for (const api::Problem& problem : job.problems)
+      problems += api::FormatProblem(problem, "") + "; ";
     std::cout << "refused: " << problems << "\n";
   }
   return std::cout.flush() ? 0 : 1;

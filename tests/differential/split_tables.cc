@@ -46,16 +46,16 @@ void Put(std::string& out, uint64_t value) {
 std::string Refused() { return std::string(1, '\0'); }
 
 std::string Cut(const std::string& head, const std::string& path, const std::string& encoding) {
-  std::unique_ptr<RowSplitter> splitter;
+  std::unique_ptr<coordinator::RowSplitter> splitter;
   std::string header;
   if (head[0] == 1) {
-    auto lines = LineSplitter::Open(DiskStore(), NameOnDisk(path));
+    auto lines = coordinator::LineSplitter::Open(DiskStore(), NameOnDisk(path));
     if (!lines.ok()) Die("the file cannot be opened");
     splitter = std::move(*lines);
   } else {
-    const CsvFormat format{std::string(1, head[1]), encoding, head[2] != 0};
-    if (!CheckCsvFormat(format).ok()) return Refused();
-    auto rows = CsvSplitter::Open(DiskStore(), NameOnDisk(path), format);
+    const coordinator::CsvFormat format{std::string(1, head[1]), encoding, head[2] != 0};
+    if (!coordinator::CheckCsvFormat(format).ok()) return Refused();
+    auto rows = coordinator::CsvSplitter::Open(DiskStore(), NameOnDisk(path), format);
     if (!rows.ok()) Die("the file cannot be opened");
     if (head[3] != 0) {
       const auto taken = (*rows)->TakeHeader();
@@ -64,7 +64,7 @@ std::string Cut(const std::string& head, const std::string& path, const std::str
     }
     splitter = std::move(*rows);
   }
-  std::vector<Slice> slices;
+  std::vector<job::Slice> slices;
   while (true) {
     const auto slice = splitter->Next(U32(head, 5));
     if (!slice.ok()) return Refused();
@@ -75,7 +75,7 @@ std::string Cut(const std::string& head, const std::string& path, const std::str
   Put(answer, header.size());
   Put(answer, slices.size());
   answer += header;
-  for (const Slice& slice : slices) {
+  for (const job::Slice& slice : slices) {
     Put(answer, slice.offset);
     Put(answer, slice.length);
     Put(answer, slice.rows);

@@ -16,38 +16,40 @@ using namespace parallelrun;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
-std::vector<Slice> Rest(RowSplitter& splitter, uint64_t size, size_t length) {
-  std::vector<Slice> slices;
+std::vector<job::Slice> Rest(coordinator::RowSplitter& splitter, uint64_t size, size_t length) {
+  std::vector<job::Slice> slices;
   if (splitter.compressed()) {
     // It may hold far more than it is long, and is cut into one.
     size = std::numeric_limits<uint64_t>::max();
     length = std::numeric_limits<size_t>::max();
   }
   while (true) {
-    const Result<std::optional<Slice>> slice = splitter.Next(size);
+    const Result<std::optional<job::Slice>> slice = splitter.Next(size);
     if (!slice.ok() || !*slice) return slices;
     slices.push_back(**slice);
-    const Slice& made = slices.back();
+    const job::Slice& made = slices.back();
     Expect(made.rows > 0, "a slice has no row");
     Expect(made.offset + made.length <= length, "a slice is longer than the file");
     if (slices.size() == 1) continue;
-    const Slice& before = slices[slices.size() - 2];
+    const job::Slice& before = slices[slices.size() - 2];
     Expect(made.offset == before.offset + before.length, "slices leave a gap");
   }
 }
 
-std::vector<Slice> Cut(const std::string& path, const CsvFormat& format, bool header, uint64_t size,
-                       size_t length, RowScanner::Kernel kernel) {
-  const auto splitter = CsvSplitter::Open(DiskStore(), NameOnDisk(path), format, kernel);
+std::vector<job::Slice> Cut(const std::string& path, const coordinator::CsvFormat& format,
+                            bool header, uint64_t size, size_t length,
+                            coordinator::RowScanner::Kernel kernel) {
+  const auto splitter =
+      coordinator::CsvSplitter::Open(DiskStore(), NameOnDisk(path), format, kernel);
   Expect(splitter.ok(), "the file cannot be opened");
   if (header && !(*splitter)->TakeHeader().ok()) return {};
   return Rest(**splitter, size, length);
 }
 
 void CutLines(const std::string& path, uint64_t lines, size_t length) {
-  const auto splitter = LineSplitter::Open(DiskStore(), NameOnDisk(path));
+  const auto splitter = coordinator::LineSplitter::Open(DiskStore(), NameOnDisk(path));
   Expect(splitter.ok(), "the file cannot be opened");
-  const std::vector<Slice> slices = Rest(**splitter, lines, length);
+  const std::vector<job::Slice> slices = Rest(**splitter, lines, length);
   if ((*splitter)->compressed()) return;
   for (size_t i = 0; i < slices.size(); ++i) {
     Expect(slices[i].rows <= lines, "a slice has too many lines");
@@ -59,14 +61,14 @@ void CutLines(const std::string& path, uint64_t lines, size_t length) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 4) return 0;
-  CsvFormat format;
+  coordinator::CsvFormat format;
   format.delimiter = std::string(1, static_cast<char>(data[0]));
   format.quoted_newlines = data[1] % 2 == 0;
   const bool header = data[1] / 2 % 2 == 0;
   constexpr const char* kEncodings[] = {"utf-8", "Latin_1", "shift-jis", "utf-16"};
   format.encoding = kEncodings[data[1] / 8 % 4];
   const uint64_t wanted = 1 + data[2] + uint64_t{data[3]} * 16;
-  if (!CheckCsvFormat(format).ok()) return 0;
+  if (!coordinator::CheckCsvFormat(format).ok()) return 0;
   static const int fd = memfd_create("fuzz", MFD_CLOEXEC);
   static const std::string path = "/proc/self/fd/" + std::to_string(fd);
   const size_t length = size - 4;
@@ -76,8 +78,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     CutLines(path, wanted, length);
     return 0;
   }
-  const auto best = Cut(path, format, header, wanted, length, RowScanner::Kernel::kBest);
-  const auto bytes = Cut(path, format, header, wanted, length, RowScanner::Kernel::kBytes);
+  const auto best =
+      Cut(path, format, header, wanted, length, coordinator::RowScanner::Kernel::kBest);
+  const auto bytes =
+      Cut(path, format, header, wanted, length, coordinator::RowScanner::Kernel::kBytes);
   Expect(best.size() == bytes.size(), "the kernels cut differently");
   for (size_t i = 0; i < best.size(); ++i) {
     Expect(best[i].offset == bytes[i].offset && best[i].length == bytes[i].length &&

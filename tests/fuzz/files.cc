@@ -24,12 +24,13 @@ void CheckParquet(std::string_view file, uint64_t size) {
   Expect(ftruncate(fd, 0) == 0 &&
              pwrite(fd, file.data(), file.size(), 0) == static_cast<ssize_t>(file.size()),
          "the input cannot be written");
-  if (const auto columns = ReadParquetColumns(DiskStore(), NameOnDisk(path)); columns.ok()) {
-    ParquetTypes types;
+  if (const auto columns = coordinator::ReadParquetColumns(DiskStore(), NameOnDisk(path));
+      columns.ok()) {
+    coordinator::ParquetTypes types;
     Expect(types.Add("a", *columns).ok(), "a file is refused for its own columns");
     if (types.Add("b", *columns).ok()) types.Json();
   }
-  const auto splitter = ParquetSplitter::Open(DiskStore(), NameOnDisk(path));
+  const auto splitter = coordinator::ParquetSplitter::Open(DiskStore(), NameOnDisk(path));
   if (!splitter.ok()) return;
   uint64_t next = 0;
   while (true) {
@@ -56,7 +57,7 @@ bool IsPath(std::string_view path) {
 }
 
 void CheckGlob(std::string_view pattern, std::string_view path) {
-  const Glob glob(pattern);
+  const coordinator::Glob glob(pattern);
   if (!IsPath(path) || !glob.Matches(path)) return;
   for (size_t at = 0; (at = path.find('/', at)) != std::string_view::npos; ++at) {
     Expect(glob.MayMatchBelow(path.substr(0, at)), "a folder with a match would not be read");
@@ -64,9 +65,9 @@ void CheckGlob(std::string_view pattern, std::string_view path) {
 }
 
 void CheckPartition(std::string_view text, std::string_view path) {
-  const auto format = PartitionFormat::Parse(text);
+  const auto format = coordinator::PartitionFormat::Parse(text);
   if (!format.ok()) return;
-  const auto context = PathContext::Make(std::string(text), format->names());
+  const auto context = coordinator::PathContext::Make(std::string(text), format->names());
   Expect(context.ok() || text.empty(), "a format that was read is refused");
   const auto values = format->Match(path);
   // What matches may name a day that is none.

@@ -18,18 +18,19 @@ using namespace parallelrun;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
-void CheckUse(const Job& job, const std::string& canonical) {
+void CheckUse(const api::Job& job, const std::string& canonical) {
   std::map<std::string, std::string> paths;
-  for (const std::string& name : PlaceholderNames(job.spec)) paths[name] = "/x";
-  Expect(ScriptArguments(job, paths).ok(), "a placeholder that was checked is not known");
-  for (const std::string& folder : FoldersOfOutput(job.spec.arguments)) {
+  for (const std::string& name : api::PlaceholderNames(job.spec)) paths[name] = "/x";
+  Expect(api::ScriptArguments(job, paths).ok(), "a placeholder that was checked is not known");
+  for (const std::string& folder : api::FoldersOfOutput(job.spec.arguments)) {
     Expect(!folder.starts_with('/') && ("/" + folder + "/").find("/../") == std::string::npos,
            "a folder leads away from the output");
   }
-  Expect(EffectiveProcessCount(job.spec).count > 0, "a node has no process");
+  Expect(api::EffectiveProcessCount(job.spec).count > 0, "a node has no process");
   Expect(azure::WorkerFlagsOf(job.spec.arguments) == azure::WorkerFlagsOf(job.spec.arguments),
          "the same arguments mean something else");
-  const auto same = Differences(ScriptSettings(canonical), ScriptSettings(canonical));
+  const auto same =
+      api::Differences(api::ScriptSettings(canonical), api::ScriptSettings(canonical));
   Expect(same.ok() && same->empty(), "a job differs from itself");
 }
 
@@ -43,17 +44,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     rest.remove_prefix(rest.find('\0') + 1);
     changes.emplace_back(rest.substr(0, rest.find('\0')));
   }
-  for (const Target target : {Target::kLocal, Target::kCluster}) {
-    const ParsedJob job = azure::ReadJob(text, changes, target);
-    for (const Problem& problem : job.problems) {
-      Expect(!FormatProblem(problem, "job.yaml").empty(), "a problem says nothing");
+  for (const api::Target target : {api::Target::kLocal, api::Target::kCluster}) {
+    const api::ParsedJob job = azure::ReadJob(text, changes, target);
+    for (const api::Problem& problem : job.problems) {
+      Expect(!api::FormatProblem(problem, "job.yaml").empty(), "a problem says nothing");
     }
     if (!job.ok()) continue;
-    const std::string canonical = CanonicalText(ToJson(job.job));
-    for (const ParsedJob& again : {azure::ReadJob(canonical, {}, target),
-                                   azure::ReadJob(nlohmann::json::parse(canonical), target)}) {
+    const std::string canonical = api::CanonicalText(api::ToJson(job.job));
+    for (const api::ParsedJob& again : {azure::ReadJob(canonical, {}, target),
+                                        azure::ReadJob(nlohmann::json::parse(canonical), target)}) {
       Expect(again.ok(), "a canonical job is refused");
-      Expect(CanonicalText(ToJson(again.job)) == canonical,
+      Expect(api::CanonicalText(api::ToJson(again.job)) == canonical,
              "a canonical job changes when read back");
     }
     CheckUse(job.job, canonical);

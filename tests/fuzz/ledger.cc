@@ -8,6 +8,7 @@
 #include "coordinator/ledger/ledger.h"
 #include "coordinator/ledger/log_format.h"
 #include "job/job_state.h"
+#include "job/record_codec.h"
 #include "job/work.h"
 #include "tests/fuzz/expect.h"
 #include "tests/support/fault_files.h"
@@ -17,74 +18,78 @@ using namespace parallelrun;  // NOLINT(google-build-using-namespace)
 namespace {
 
 constexpr char kFolder[] = "/job/state";
-constexpr LogHeader kHeader{.epoch = 1, .run_id = 7, .nonce = 9};
+constexpr coordinator::LogHeader kHeader{.epoch = 1, .run_id = 7, .nonce = 9};
 
 // A log of one epoch with all of `payload` in one group.
 std::string LogOf(std::string_view payload) {
   uint32_t records = 0;
   for (std::string_view rest = payload; !rest.empty(); ++records) {
-    if (!DecodeRecord(rest).ok()) break;
+    if (!job::DecodeRecord(rest).ok()) break;
   }
-  std::string log = EncodeLogHeader(kHeader);
-  std::string group(kGroupHeaderSize, '\0');
+  std::string log = coordinator::EncodeLogHeader(kHeader);
+  std::string group(coordinator::kGroupHeaderSize, '\0');
   group += payload;
-  WriteGroupHeader(kHeader, log.size(), records, log.size(), group.data(), group.size());
+  coordinator::WriteGroupHeader(kHeader, log.size(), records, log.size(), group.data(),
+                                group.size());
   return log + group;
 }
 
 // What the records say of a job adds up, or is refused.
-Status Apply(JobState& state, const Record& record, const Place& place, const Place& rows) {
+Status Apply(job::JobState& state, const job::Record& record, const job::Place& place,
+             const job::Place& rows) {
   constexpr uint64_t kMostPlanned = 100'000;  // bounds time and memory
   if (state.counts().planned > kMostPlanned) return {};
   const Status applied = state.Apply(record, place, rows);
-  const JobCounts& counts = state.counts();
+  const job::JobCounts& counts = state.counts();
   Expect(counts.planned == state.batches().size(), "mini-batches are not counted");
   Expect(counts.succeeded + counts.failed + counts.split <= counts.planned,
          "more mini-batches are settled than planned");
   return applied;
 }
 
-void CheckRecord(const Record& record) {
+void CheckRecord(const job::Record& record) {
   std::string once;
-  EncodeRecord(record, once);
+  job::EncodeRecord(record, once);
   std::string_view bytes = once;
-  const Result<DecodedRecord> back = DecodeRecord(bytes);
+  const Result<job::DecodedRecord> back = job::DecodeRecord(bytes);
   Expect(back.ok() && bytes.empty(), "an encoded record is refused");
   std::string twice;
-  EncodeRecord(back->record, twice);
+  job::EncodeRecord(back->record, twice);
   Expect(once == twice, "a record changes when it is written again");
-  if (!std::holds_alternative<PlanChunkRecord>(record)) return;
-  const Result<WorkMaker> maker = WorkMaker::FromRecord(once);
+  if (!std::holds_alternative<job::PlanChunkRecord>(record)) return;
+  const Result<job::WorkMaker> maker = job::WorkMaker::FromRecord(once);
   if (!maker.ok()) return;
   const uint32_t batches = maker->chunk().Batches();
   for (uint32_t index = 0; index < batches && index < 16; ++index) {
     std::string work = maker->Make(index);
-    const uint64_t digest = WorkDigest(work);
-    SetWorkAttempts(work, 3);
-    Expect(WorkDigest(work) == digest, "a digest depends on the attempts");
+    const uint64_t digest = job::WorkDigest(work);
+    job::SetWorkAttempts(work, 3);
+    Expect(job::WorkDigest(work) == digest, "a digest depends on the attempts");
     const uint32_t items = maker->chunk().ItemsOf(index);
-    if (items > 1) maker->MakePiece(index, FirstPiece(index), 0, items / 2);
+    if (items > 1) maker->MakePiece(index, job::FirstPiece(index), 0, items / 2);
   }
 }
 
 // The records of the ledger, without seals, and whether all of it could be read.
 std::pair<std::string, bool> Records(const FaultFiles& files) {
   std::string records;
-  JobState state;
-  const bool whole = Ledger::Inspect(files, kFolder,
-                                     [&](const Record& record, const Place& at, const Place& rows) {
-                                       CheckRecord(record);
-                                       if (!std::holds_alternative<SealRecord>(record)) {
-                                         EncodeRecord(record, records);
-                                       }
-                                       return Apply(state, record, at, rows);
-                                     })
-                         .ok();
-  for (BatchId id = 0; id < state.batches().size() && id < 16; ++id) {
+  job::JobState state;
+  const bool whole =
+      coordinator::Ledger::Inspect(
+          files, kFolder,
+          [&](const job::Record& record, const job::Place& at, const job::Place& rows) {
+            CheckRecord(record);
+            if (!std::holds_alternative<job::SealRecord>(record)) {
+              job::EncodeRecord(record, records);
+            }
+            return Apply(state, record, at, rows);
+          })
+          .ok();
+  for (job::BatchId id = 0; id < state.batches().size() && id < 16; ++id) {
     uint64_t bytes = 0;
-    for (const Place& place : state.RowsOf(id)) bytes += place.length;
-    Expect(bytes == 0 || state.batch(id).state == MiniBatch::State::kSucceeded ||
-               state.batch(id).state == MiniBatch::State::kSplit,
+    for (const job::Place& place : state.RowsOf(id)) bytes += place.length;
+    Expect(bytes == 0 || state.batch(id).state == job::MiniBatch::State::kSucceeded ||
+               state.batch(id).state == job::MiniBatch::State::kSplit,
            "a mini-batch that has not succeeded has rows");
   }
   return {records, whole};
@@ -97,13 +102,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view rest(reinterpret_cast<const char*>(data) + 1, size - 1);
   FaultFiles files;
   Expect(files.MakeFolders("/job/state/epochs").ok(), "no folder");
-  files.Put("/job/state/epochs/" + LogName(1), data[0] % 2 == 0 ? LogOf(rest) : std::string(rest));
+  files.Put("/job/state/epochs/" + coordinator::LogName(1),
+            data[0] % 2 == 0 ? LogOf(rest) : std::string(rest));
   const auto [before, whole] = Records(files);
-  const auto ledger =
-      Ledger::Claim(files, {.state_folder = kFolder, .nonce = 2, .new_run_id = 3},
-                    [](const Record&, const Place&, const Place&) { return Status(); });
+  const auto ledger = coordinator::Ledger::Claim(
+      files, {.state_folder = kFolder, .nonce = 2, .new_run_id = 3},
+      [](const job::Record&, const job::Place&, const job::Place&) { return Status(); });
   if (!ledger.ok()) return 0;
-  std::optional<SettingsRecord> settings;
+  std::optional<job::SettingsRecord> settings;
   if ((*ledger)->fresh()) settings.emplace();
   Expect((*ledger)->Begin(settings, std::nullopt).ok(), "an epoch that was claimed cannot begin");
   const auto [after, again] = Records(files);

@@ -16,18 +16,19 @@ template <typename Decode>
 void CheckExchange(std::string_view bytes, const Decode& decode) {
   const auto message = decode(bytes);
   if (!message.ok()) return;
-  const std::string once = Encode(*message);
+  const std::string once = job::Encode(*message);
   const auto again = decode(once);
   Expect(again.ok(), "an encoded message is refused");
-  Expect(Encode(*again) == once, "a message changes when it is written again");
+  Expect(job::Encode(*again) == once, "a message changes when it is written again");
 }
 
 // What a control says of the thresholds is what the job says then, whatever else it holds.
 void CheckControl(const std::string& body) {
-  const auto control = ParseControl(body);
-  const Thresholds now = control.ok() ? control->ChangedFrom({}) : RulesOf(body).thresholds;
-  const std::string job = WithThresholds(body, now);
-  Expect(RulesOf(job).thresholds == now, "thresholds change when they are written");
+  const auto control = coordinator::ParseControl(body);
+  const job::Thresholds now =
+      control.ok() ? control->ChangedFrom({}) : job::RulesOf(body).thresholds;
+  const std::string job = job::WithThresholds(body, now);
+  Expect(job::RulesOf(job).thresholds == now, "thresholds change when they are written");
 }
 
 }  // namespace
@@ -36,17 +37,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   switch (data[0] % 4) {
-    case 0: CheckExchange(bytes, DecodeExchangeRequest); break;
-    case 1: CheckExchange(bytes, DecodeExchangeReply); break;
+    case 0: CheckExchange(bytes, job::DecodeExchangeRequest); break;
+    case 1: CheckExchange(bytes, job::DecodeExchangeReply); break;
     case 2: CheckControl(std::string(bytes)); break;
     default:
-      ParseResult(bytes);
-      ParseRows(bytes);
-      ParseSequence(bytes);
-      ParseFailed(bytes);
-      ParseFailure(bytes);
-      IsMetric(bytes);
-      ItemsOfWork(bytes);
+      agent::ParseResult(bytes);
+      agent::ParseRows(bytes);
+      agent::ParseSequence(bytes);
+      agent::ParseFailed(bytes);
+      agent::ParseFailure(bytes);
+      agent::IsMetric(bytes);
+      agent::ItemsOfWork(bytes);
   }
   return 0;
 }

@@ -9,8 +9,8 @@
 #include "store/s3/surroundings.h"
 #include "tests/fuzz/expect.h"
 
-using namespace parallelrun;      // NOLINT(google-build-using-namespace)
-using namespace parallelrun::s3;  // NOLINT(google-build-using-namespace)
+using namespace parallelrun;             // NOLINT(google-build-using-namespace)
+using namespace parallelrun::store::s3;  // NOLINT(google-build-using-namespace)
 
 namespace {
 

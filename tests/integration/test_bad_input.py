@@ -35,7 +35,7 @@ def test_pattern_that_matches_nothing(work):
 
 def test_missing_input_folder(work):
     work.job(inputs=[{"name": "files", "files": {"volume": "data", "path": "images"}}])
-    refused(work, f"{work.data}/images does not exist", "check the volume and path")
+    refused(work, f"{work.data}/images does not exist", "correct where the input lies")
 
 
 def test_file_names_that_are_not_utf8_or_hold_line_breaks(work):
@@ -64,6 +64,10 @@ def test_file_names_that_are_not_utf8_or_hold_line_breaks(work):
     report = (work.logs / "sys" / "job_report" / "processed_mini-batches.csv").read_text()
     assert len(report.splitlines()) == 1 + len(list(csv.reader(report.splitlines()[1:])))
     assert r"bad\udcff\nname.txt" in result.output + report
+    # Where an error happened first, too, the bytes are told.
+    result = work.run("--overwrite", "--set", "spec.miniBatchSize=1", "spec.isolateFailures=false")
+    assert result.code == 0, result
+    assert rf" ({work.data}/bad\xff\nname.txt), node 0" in result.output
 
 
 def test_file_name_with_an_escape_sequence(work):
@@ -108,7 +112,7 @@ def test_output_that_exists(work):
     assert f"{work.output} exists" in result.output
     assert "--overwrite" in result.output
     assert work.output.stat() == before
-    assert os.listdir(work.output.parent) == [work.output.name]
+    assert work.beside_index() == [work.output.name]
     assert work.rows() == rows
     assert work.noted("calls") == calls
 

@@ -28,7 +28,7 @@ def test_missing_script(work):
 
 def test_syntax_error(work):
     script = "def init():\n    pass\n\ndef run(mini_batch)\n    return []\n"
-    refused(work, script, "score.py:4: ", "SyntaxError", "Correct the script", code=2)
+    refused(work, script, "score.py:4: ", "SyntaxError", "Fix the script", code=2)
 
 
 def test_no_run(work):

@@ -133,7 +133,7 @@ def test_every_row_once_under_random_kills_and_freezes(work, capsys):
 
     expected = "".join(f"{number} {number * number}\n" for number in range(MINI_BATCHES))
     assert work.output.read_text() == expected, f"seed {SEED}"
-    assert [path.name for path in work.output.parent.iterdir()] == [work.output.name]
+    assert work.beside_index() == [work.output.name]
 
     counts = f"{MINI_BATCHES} succeeded, 0 failed"
     assert f"{counts}, of {MINI_BATCHES}" in result.output, f"seed {SEED}\n{result}"

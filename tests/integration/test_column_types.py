@@ -1,6 +1,7 @@
 """Types of columns: decided once, and the same in every slice, retry and resume."""
 
 import csv
+import gzip
 import json
 import re
 
@@ -147,8 +148,10 @@ def test_a_value_that_does_not_fit_is_named_once_and_mended_by_a_retry(work):
     assert 'rows.dtypes.price: "number" -> "text"' in refused.output
     result = work.run("--retry-failed")
     assert result.code == 0, result
-    told = r'rows\.dtypes\.price: "number" -> "text" \((\d+) mini-batches were read before\)'
+    told = r'rows\.dtypes\.price: "number" -> "text" \((\d+) mini-batch\w* \w+ read before\)'
     assert int(re.search(told, result.output)[1]) == finished
+    summary = result.output[result.output.index("Succeeded (Complete)") :]
+    assert int(re.search(told, summary)[1]) == finished
     assert len(work.rows()) == 400
     assert json.loads(work.rows()[350]) == ["350", "abc"]
     types = [json.loads(line)["price"] for line in work.noted("types")]
@@ -225,7 +228,7 @@ def test_bad_rows_that_are_left_out_count_against_the_threshold(work):
     job(work, tabular={"badRows": "Skip"}, errorThreshold=0)
     result = work.run()
     assert result.code == 1, result
-    assert "1 items have failed (1 of them left out as bad rows)" in result.output
+    assert "1 item has failed (1 of them left out as bad rows)" in result.output
     result = work.run("--resume", "--set", "spec.errorThreshold=1")
     assert result.code == 0, result
     assert "99 succeeded, 1 failed" in result.output
@@ -242,5 +245,39 @@ def test_types_are_printed_from_all_bytes(work):
     job(work, tabular={"dtypes": {"id": "number"}})
     result = work.call("types", "job.yaml", "--volume", f"data={work.data}")
     assert "id\tnumber\tas written\n" in result.output, result
+    told = work.call("types", "job.yaml", "--volume", f"data={work.data}", "--json")
+    (told,) = json.loads(told.output)["inputs"]
+    number, text = told["columns"]
+    assert number == {"name": "id", "type": "number", "why": "as written"}
+    assert (text["name"], text["type"]) == ("zip", "text")
+    assert text["why"].startswith("007 has a leading zero")
     result = work.call("types", str(work.root / "nothing.csv"))
     assert result.code == 2, result
+
+
+def test_types_are_those_of_the_format_that_the_names_say(work):
+    rows = ["id\tzip", "1\t007"]
+    for name in ("a.tsv", "b.TSV", "c.tsv.gz"):
+        text = "\n".join(rows).encode() + b"\n"
+        (work.root / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
+        result = work.call("types", work.root / name)
+        assert result.code == 0, result
+        assert "id\tinteger\n" in result.output and "\nzip\ttext\t007" in result.output
+    (work.data / "a.tsv").write_text("id\tzip\n1\t2\n")
+    assert "zip\tinteger" in work.call("types", work.data).output
+    (work.root / "a.jsonl").write_text('{"a": 1}\n')
+    result = work.call("types", work.root / "a.jsonl")
+    assert result.code == 2, result
+    assert "is JSON lines" in result.output
+
+
+def test_a_table_without_a_header_is_asked_about(work):
+    table(work, "a.csv", "1,2.5,Ann", ["2,3.5,Bob"])
+    job(work)
+    asked = "if it is data, set tabular.header to None"
+    assert asked in work.run().output
+    assert asked in work.call("types", work.data).output
+    result = work.run("--overwrite", "--set", "spec.inputs[0].tabular.header=None")
+    assert result.code == 0, result
+    assert asked not in result.output
+    assert len(work.rows()) == 2

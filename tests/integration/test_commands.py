@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -72,6 +73,17 @@ def test_words_that_a_glob_without_quotes_made_are_all_input(work):
     assert result.code == 0, result
     rows = (work.root / "out" / "parallel_run_step.txt").read_text().splitlines()
     assert [" ".join(row.split()[:2]) for row in rows] == [f"row {index}" for index in range(12)]
+
+
+def test_what_two_globs_have_in_common_is_run_once_and_that_is_told(work):
+    work.files(12)
+    (work.root / "score.py").write_text(SCORE)
+    globs = ["data/*1.txt", "data/*0?.txt"]
+    result = work.call("run", "score.py", "--input", *globs, "--output", "out")
+    assert result.code == 0, result
+    rows = (work.root / "out" / "parallel_run_step.txt").read_text().splitlines()
+    assert [int(row.split()[1]) for row in rows] == [1, 11, 0, *range(2, 10)], result
+    assert "an input before this one has it too, and each file is run once" in result.output
 
 
 def test_a_word_too_many_is_no_argument_of_the_script(work):
@@ -222,6 +234,17 @@ def test_explain(work):
     assert "did you mean spec.nodeCount?" in result.output
 
 
+def test_explain_a_reason_and_an_exit_status(work):
+    result = work.call("explain", "NodeBackOff")
+    assert result.code == 0
+    page = (ROOT / "docs/cli.md").read_text()
+    assert result.output.rstrip().replace("\n", "\n    ").replace("    \n", "\n") in page
+    assert "what to do: " in work.call("explain", "3").output
+    result = work.call("explain", "NodeBakOff")
+    assert result.code == 2
+    assert "did you mean NodeBackOff?" in result.output
+
+
 def complete_in_bash(work, *words):
     """What bash offers for the last of `words`, as if Tab were pressed behind it."""
     program = Path(os.environ["PARALLELRUN_BIN"]) / "parallelrun"
@@ -243,6 +266,7 @@ def test_bash_completes_commands_flags_fields_and_files(work):
     assert complete_in_bash(work, "expl") == ["explain"]
     assert complete_in_bash(work, "run", "--over") == ["--overwrite"]
     assert complete_in_bash(work, "explain", "spec.errorT") == ["spec.errorThreshold"]
+    assert complete_in_bash(work, "explain", "NodeBack") == ["NodeBackOff"]
     # bash takes "=" for a word of its own.
     fields = complete_in_bash(work, "run", "--set", "=", "spec.nodeC")
     assert fields == ["spec.nodeCount="]
@@ -353,7 +377,7 @@ def test_overwrite_starts_over(work):
     assert result.code == 0, result
     assert work.rows() == rows
     assert len(work.noted("calls")) == 12
-    assert [path.name for path in work.output.parent.iterdir()] == [work.output.name]
+    assert work.beside_index() == [work.output.name]
 
 
 def test_resume_of_a_finished_job_changes_nothing(work):
@@ -425,3 +449,21 @@ def test_version_and_help(work):
     for word in ("run", "init", "validate"):
         assert word in result.output
     assert "--resume" in work.call("run", "--help").output
+
+
+def test_the_manual_page_has_every_flag_of_every_command(work):
+    page = work.call("help", "--man")
+    assert page.code == 0, page
+    shown = page.output.replace("\\-", "-").replace("\\fB", "").replace("\\fR", "")
+    sections = dict(part.split("\n", 1) for part in shown.split("\n.SS ")[1:])
+    helps = work.call("--help").output.split("Subcommands:\n")[1]
+    commands = [line.split()[0] for line in helps.splitlines() if re.match("  [a-z]", line)]
+    assert [title.split()[0] for title in sections] == commands
+    for title, section in sections.items():
+        told = work.call(title.split()[0], "--help").output
+        flags = set(re.findall(r"^  (?:-\w,)?(--[a-z-]+)", told, re.MULTILINE)) - {"--help"}
+        assert flags == set(re.findall(r"^(?:-\w, )?(--[a-z-]+)", section, re.MULTILINE)), title
+    if shutil.which("groff"):  # as man(1) calls it
+        words = ["groff", "-man", "-Tutf8", "-ww", "-z"]
+        checked = subprocess.run(words, input=page.output, capture_output=True, text=True)
+        assert checked.stderr == ""

@@ -242,6 +242,7 @@ def test_f8_global_row_index_names_side_files(work):
         "000000000_000000003.jsonl",
         "000000004_000000006.jsonl",
         "000000007_000000009.jsonl",
+        "parallel_run_step.txt.index.jsonl",
     ]
 
 

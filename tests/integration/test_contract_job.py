@@ -218,7 +218,10 @@ def test_s13_init_that_hangs_ends_the_job(work):
     assert result.code == 1, result
     assert first_line(work).startswith("Failed: NoProgress: no mini-batch was finished for ")
     assert "progressUpdateTimeoutSeconds" in first_line(work)
-    # Where each process was stands in its log.
+    # Where each process was, and where the rest of that stands.
+    assert re.search(
+        r": node 0, process00\d.*: init score\.py:3 \(score\.py:3\);", first_line(work)
+    )
     assert "user/stderr/<node>/<process>.stderr.txt" in first_line(work)
     for log in work.logs.glob("user/stderr/0/*"):
         assert 'score.py", line 3 in init' in log.read_text()
@@ -315,7 +318,7 @@ def test_f1_f3_one_file_of_a_given_name_without_header(work):
     work.job(output={"volume": "out", "fileName": "predictions.csv"})
     result = work.run()
     assert result.code == 0, result
-    assert [path.name for path in work.output.parent.iterdir()] == ["predictions.csv"]
+    assert work.beside_index("predictions.csv") == ["predictions.csv"]
     text = (work.output.parent / "predictions.csv").read_text(encoding="utf-8")
     assert text == "".join(row + "\n" for row in rows)
 

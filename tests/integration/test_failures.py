@@ -68,7 +68,7 @@ def test_allowed_failed_count(work):
     assert result.code == 1, result
     # What was there is replaced by a whole output, or not at all.
     assert work.output.read_bytes() == before
-    assert [path.name for path in work.output.parent.iterdir()] == [work.output.name]
+    assert work.beside_index() == [work.output.name]
 
 
 def test_nothing_succeeds(work):
@@ -104,7 +104,7 @@ def test_return_value_that_is_no_list(work, value):
 def test_too_few_rows(work):
     result = run_job(work, "if index == 2: return []", count=6, errorThreshold=0)
     assert result.code == 1, result
-    assert "1 items have failed (1 of them got no element from run())" in result.output
+    assert "1 item has failed (1 of them got no element from run())" in result.output
     tried = [line.split()[0] for line in work.noted("calls")]
     assert tried.count("2") == 1  # what it returned is kept
     result = work.run("--overwrite", "--set", "spec.errorThreshold=-1")

@@ -98,7 +98,7 @@ class Faults:
             assert node.wait_only().code == 0, node.output
         processes.expect_nothing_running()
         assert self.work.output.read_text() == "".join(f"{row}\n" for row in self.rows)
-        assert [path.name for path in self.work.output.parent.iterdir()] == [self.work.output.name]
+        assert self.work.beside_index() == [self.work.output.name]
         called = Counter(map(int, self.work.noted("called")))
         returned = Counter(map(int, self.work.noted("returned")))
         assert sorted(returned) == list(range(len(self.rows))), "rows of calls that never returned"

@@ -111,7 +111,7 @@ def test_kill_the_command(job):
     result = job.run("--resume", "--nodes", "2")
     assert result.code == 0, result
     assert job.rows() == job.expected
-    assert [path.name for path in job.output.parent.iterdir()] == [job.output.name]
+    assert job.beside_index() == [job.output.name]
 
 
 def test_kill_everything(job):

@@ -190,7 +190,7 @@ def test_the_paths_of_what_failed_are_bytes(work):
     told = subprocess.run(command, capture_output=True, timeout=60)
     assert told.returncode == 1, told
     assert sorted(told.stdout.splitlines()) == [path for path in wanted if b"\n" not in path]
-    assert b"1 paths were left out" in told.stderr
+    assert b"1 path was left out" in told.stderr
 
 
 def test_failures_says_what_it_cannot_tell(work):
@@ -212,7 +212,7 @@ def test_failures_says_what_it_cannot_tell(work):
     told = work.call("failures", logs)
     assert told.code == 1
     assert "\\x1b[1m\n" in told.output and "\x1b" not in told.output
-    assert "1 lines of" in told.output
+    assert "1 line of" in told.output
     (logs / "failures.jsonl").unlink()
     (logs / "failures.jsonl").symlink_to("/etc/passwd")
     told = work.call("failures", logs)

@@ -3,12 +3,14 @@ and what is damaged later."""
 
 import hashlib
 import shutil
+import signal
 
 import pytest
 from support.processes import expect_nothing_running
-from support.workspace import rows_without
+from support.workspace import drains, rows_without
 
 NAME = "parallel_run_step.txt"
+INDEX = f"{NAME}.index.jsonl"
 
 # Waits in each mini-batch until it is let go.
 WAITING = """
@@ -69,7 +71,7 @@ def test_of_two_jobs_with_one_output_the_second_is_refused(work, other):
     result = first.wait()
     assert result.code == 0, result
     assert work.rows() == rows_without(5)
-    assert beside(work) == [NAME]
+    assert beside(work) == [NAME, INDEX]
 
 
 def test_a_killed_job_does_not_keep_its_output(work, other):
@@ -84,13 +86,14 @@ def test_a_killed_job_does_not_keep_its_output(work, other):
     result = work.start("run", other.name).wait()
     assert result.code == 0, result
     assert work.rows() == rows_without(4)
-    assert beside(work) == [NAME]
+    assert beside(work) == [NAME, INDEX]
     # The killed one, if it is continued, does not replace what is the other one's.
-    bytes_before = output_of(work).read_bytes()
+    index = output_of(work).with_name(INDEX)
+    bytes_before = output_of(work).read_bytes(), index.read_bytes()
     result = work.run("--resume")
     assert result.code in (1, 2), result
     assert "move it away" in result.output
-    assert output_of(work).read_bytes() == bytes_before
+    assert (output_of(work).read_bytes(), index.read_bytes()) == bytes_before
 
 
 def test_a_folder_of_summary_only_is_one_jobs_too(work, other):
@@ -155,7 +158,7 @@ def test_a_users_file_that_looks_temporary_stays(work, name):
     assert work.run().code == 0
     assert work.run("--overwrite").code == 0
     assert kept.read_text() == "a user's"
-    assert beside(work) == sorted([name, NAME])
+    assert beside(work) == sorted([name, NAME, INDEX])
 
 
 def test_a_users_file_in_the_place_of_the_claim_is_named_and_stays(work):
@@ -201,7 +204,7 @@ def test_a_damaged_output_is_published_again(published, how, flag):
     assert hashlib.sha256(output_of(work).read_bytes()).digest() == whole
     assert len(work.noted("calls")) == calls
     aside = [] if how == "missing" else [f"{NAME}.set-aside-1"]
-    assert beside(work) == sorted([NAME, *aside])
+    assert beside(work) == sorted([NAME, INDEX, *aside])
     assert work.call("ledger", state).code == 0
 
 
@@ -339,8 +342,86 @@ def test_a_folder_of_own_results_that_is_not_empty_is_refused(work):
     work.make("mended")
     result = work.run("--resume")
     assert result.code == 0, result
-    assert "is there, and stays" not in result.output
+    assert "is there, and" not in result.output
     assert len(list(folder.glob("parts/*"))) == 3
+
+
+def test_overwrite_removes_what_the_run_before_has_left_and_nothing_else(work):
+    work.files(4)
+    work.script(OWN_RESULTS)
+    work.make("mended")
+    work.job(
+        output={"volume": "out", "action": "SummaryOnly"},
+        arguments=["--to", "$(output)/parts"],
+        processCountPerNode=1,
+    )
+    folder = work.out / "job" / "output"
+    assert work.run().code == 0
+    assert len(list(folder.glob("parts/*"))) == 4
+    for path in sorted(work.data.iterdir())[1:]:
+        path.unlink()
     result = work.run("--overwrite")
     assert result.code == 0, result
-    assert "is there, and stays where this run does not write it anew" in result.output
+    assert [path.name for path in folder.glob("parts/*")] == ["part-0.txt"]
+    assert "is there, and" not in result.output
+    (folder / "of-somebody.csv").write_text("x")
+    for _ in range(2):
+        result = work.run("--overwrite")
+        assert result.code == 0, result
+        assert "the output folder is not empty: of-somebody.csv is there, and" in result.output
+        assert (folder / "of-somebody.csv").exists()
+    assert [path.name for path in folder.glob("parts/*")] == ["part-0.txt"]
+
+
+def test_of_a_failed_run_overwrite_removes_what_it_had_written(work):
+    work.files(3)
+    work.script(OWN_RESULTS)
+    work.job(
+        output={"volume": "out", "action": "SummaryOnly"},
+        arguments=["--to", "$(output)/parts"],
+        runMaxTry=1,
+        errorThreshold=0,
+        processCountPerNode=1,
+    )
+    assert work.run().code == 1
+    folder = work.out / "job" / "output"
+    for path in folder.glob("parts/*"):
+        path.rename(path.with_suffix(".kept"))
+    kept = sorted(path.name for path in folder.glob("parts/*"))
+    assert kept  # what a user has saved of it
+    work.make("mended")
+    result = work.run("--overwrite")
+    assert result.code == 0, result
+    assert "the output folder is not empty: parts/part-" in result.output
+    there = sorted(path.name for path in folder.glob("parts/*"))
+    assert there == sorted([*kept, "part-0.txt", "part-1.txt", "part-2.txt"])
+
+
+def test_of_a_stopped_run_overwrite_removes_what_it_had_written(work):
+    """With mini-batches of another size the files have other names, too: none may be left."""
+    work.files(6)
+    work.script(
+        OWN_RESULTS.replace("def run", "from steps import wait_for\n\ndef run").replace(
+            "    return mini_batch", "    wait_for('go')\n    return mini_batch"
+        )
+    )
+    work.make("mended")
+    work.job(
+        output={"volume": "out", "action": "SummaryOnly"},
+        arguments=["--to", "$(output)/parts"],
+        processCountPerNode=1,
+    )
+    folder = work.out / "job" / "output"
+    command = work.start_job()
+    command.wait_for(lambda: list(folder.glob("parts/*")), "a result is written")
+    command.send(signal.SIGINT)
+    command.wait_for(lambda: drains(work.logs), "the node drains")
+    work.make("go")
+    assert command.wait().code == 130
+    (folder / "later.csv").write_text("x")
+    assert list(folder.glob("parts/*"))
+    result = work.run("--overwrite", "--set", 'spec.miniBatchSize="6"')
+    assert result.code == 0, result
+    assert [path.name for path in folder.glob("parts/*")] == ["part-0.txt"]
+    assert "the output folder is not empty: later.csv is there" in result.output
+    assert (folder / "later.csv").exists()

@@ -43,6 +43,7 @@ def test_an_integer_column_with_a_missing_value_is_a_number_in_all_row_groups(wo
         },
     )
     assert result.code == 0, result
+    assert "columns: id float64, big Int64, ok object" in result.output
     assert work.rows() == [
         f"id float64, big Int64, ok object: {row}"
         for row in (f"1.0 {2**60 + 1} True", "2.0 2 True", "  ", "4.0 4 False", "9.0 5 True")

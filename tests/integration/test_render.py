@@ -5,10 +5,12 @@ import io
 import os
 import random
 import shlex
+import subprocess
 import tarfile
 
 import pytest
 import yaml
+from support.command import BIN
 
 VOLUMES = [
     {"name": "data", "persistentVolumeClaim": {"claimName": "digits", "readOnly": True}},
@@ -117,6 +119,32 @@ def test_submit_hands_the_same_to_kubectl(work, job):
     assert words == ["--context=lab", "--namespace=team", "apply", *flags]
     assert "kubectl says so" in result.output
     assert "kubectl --context=lab --namespace=team get prj job --watch" in result.output
+
+
+def read_from_standard_input(work, text, **given):
+    """What `render -` says of a text, which comes by a pipe if nothing else is given."""
+    return subprocess.run(
+        [BIN / "parallelrun", "render", "-"],
+        cwd=work.root,
+        env=work.environment,
+        capture_output=True,
+        timeout=60,
+        **(given or {"input": text}),
+    )
+
+
+def test_a_job_from_standard_input(work, job):
+    text = work.job_file.read_bytes()
+    expected = work.call("render", "job.yaml").output.replace("job.yaml:", "the job:")
+    with work.job_file.open("rb") as file:
+        for done in (
+            read_from_standard_input(work, text),
+            read_from_standard_input(work, text, stdin=file),
+        ):
+            assert done.returncode == 0, done.stderr
+            assert (done.stderr + done.stdout).decode() == expected
+    wrong = read_from_standard_input(work, text.replace(b"miniBatchSize", b"miniBatchSizes"))
+    assert wrong.returncode == 2 and b"the job:" in wrong.stderr, wrong
 
 
 def test_submit_passes_on_what_kubectl_says(work, job):

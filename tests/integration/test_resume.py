@@ -59,6 +59,15 @@ def test_a_changed_script_and_argument_are_taken_with_a_warning(failed):
     assert "the code; " in warning
     assert 'spec.arguments[0]: (none) -> "--top"' in warning
     assert "Finished mini-batches keep their rows" in warning
+    assert f"  warning       {warning[9:]}\n" in result.output  # in the summary
+    # Who believes that the success is one of the corrected script hears better.
+    failed.script(SCRIPT + "\n# corrected once more\n")
+    calls = len(failed.noted("calls"))
+    result = failed.run("--resume", *words)
+    assert result.code == 0, result
+    assert len(failed.noted("calls")) == calls
+    assert "changed since the run was started: the code. It has finished" in result.output
+    assert "--overwrite" in result.output
 
 
 @pytest.mark.parametrize(

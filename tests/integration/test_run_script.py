@@ -79,7 +79,7 @@ def test_a_list_of_files_is_one_input_in_its_order(run, work):
         file.write_text("x")
     result = run("def run(mini_batch):\n    return mini_batch\n", files)
     assert result.rows == [str(file) for file in files]
-    assert result.verdict.startswith("Succeeded: Complete: all 1 mini-batches")
+    assert result.verdict.startswith("Succeeded: Complete: the only mini-batch")
     assert run(READS, files[0]).rows == ["x"]
 
 
@@ -185,6 +185,8 @@ def test_the_output_may_have_another_name(run, work):
 
 
 def test_what_is_wrong_with_the_call(run, work, monkeypatch):
+    with pytest.raises(ValueError, match="which Parquet has not"):
+        testing.run_script("score.py", files=[], settings={"output.format": "parquet"})
     with pytest.raises(TypeError, match="either files or rows"):
         testing.run_script(work.code / "score.py")
     with pytest.raises(FileNotFoundError, match=r"no entry script .*/none\.py"):
@@ -194,6 +196,7 @@ def test_what_is_wrong_with_the_call(run, work, monkeypatch):
     with pytest.raises(ScriptError, match=r"spec\.noSuchField: unknown field"):
         run(READS, settings={"noSuchField": 1})
     monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("PARALLELRUN_BIN", raising=False)
     with pytest.raises(RuntimeError, match="pip install parallelrun"):
         run(READS)
 

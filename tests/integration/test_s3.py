@@ -1,10 +1,14 @@
 """A bucket on a real server for S3: pages, names, ranges, changes, rights, keys, TLS."""
 
 import hashlib
+import shutil
+import subprocess
 
 import pytest
 from certificates import Authority
-from support.s3 import OWNER, Server, Store
+from s3_server import OWNER, Server
+from support.command import BIN
+from support.s3 import Store
 
 
 @pytest.fixture(scope="module")
@@ -196,6 +200,33 @@ def test_tls_is_trusted_by_its_certificate_alone(tmp_path):
         with Store("s3://trust", server.url, AWS_CA_BUNDLE=str(authority.certificate)) as store:
             assert store.ask("list")["names"] == ["a"]
         with Store("s3://trust", server.url) as store:
+            assert "certificate" in store.ask("list")["error"]
+    finally:
+        server.close()
+
+
+def test_a_system_without_certificates_has_those_of_the_bundle(tmp_path):
+    hidden = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
+    hidden += ['mount -t tmpfs none /etc/ssl && exec "$@"', "sh"]
+    if subprocess.run([*hidden, "true"], capture_output=True).returncode != 0:
+        pytest.skip("there are no namespaces of users here, in which certificates could be hidden")
+    authority = Authority(tmp_path / "pki")
+    cert, key = authority.issue("s3", "/CN=s3", "IP:127.0.0.1")
+    bundle = tmp_path / "bundle"
+    (bundle / "bin").mkdir(parents=True)
+    shutil.copy(BIN / "read_bucket", bundle / "bin")
+    server = Server(tmp_path / "s3", "--cert", cert, "--key", key)
+    try:
+        server.bucket("trust")
+        server.put("trust", "a", b"1")
+        program = [*hidden, bundle / "bin/read_bucket"]
+        with Store("s3://trust", server.url, program=program) as store:
+            assert "certificate" in store.ask("list")["error"]
+        shutil.copy(authority.certificate, bundle / "ca-certificates.crt")
+        with Store("s3://trust", server.url, program=program) as store:
+            assert store.ask("list")["names"] == ["a"]
+        # Where the system has some, those count alone.
+        with Store("s3://trust", server.url, program=program[-1:]) as store:
             assert "certificate" in store.ask("list")["error"]
     finally:
         server.close()

@@ -1,42 +1,16 @@
 """Inputs in a bucket: the output is that of a folder's run, whatever happens meanwhile."""
 
-import json
 import signal
 import sys
 from pathlib import Path
 
+import azurite_server
 import pytest
 from pages import run_step, steps_of
-from support import arrow, processes
+from s3_server import OWNER, REGION, Server
+from support import processes
 from support.command import BIN
-from support.s3 import OWNER, REGION, Server
-
-TEXTS = """
-from pathlib import Path
-
-def run(mini_batch):
-    paths = [Path(path) for path in mini_batch]
-    return [f"{path.parent.name} {path.name} {path.read_text()}" for path in paths]
-"""
-
-ROWS = """
-def run(frame):
-    return [f"{row.name_} {row.value}" for row in frame.itertuples()]
-"""
-
-LINES = """
-def run(lines):
-    return [f"{line['x']}" for line in lines]
-"""
-
-HELD = """
-from steps import note, wait_for
-
-def run(mini_batch):
-    note("runs", "run")
-    wait_for("open")
-    return [open(path).read() for path in mini_batch]
-"""
+from support.stored import HELD, TEXTS, copy, labelled_files, rows_of, table
 
 
 @pytest.fixture(scope="module")
@@ -61,28 +35,11 @@ def set_up(work, server, keys=OWNER, **variables):
         work.environment.update(AWS_ACCESS_KEY_ID=keys[0], AWS_SECRET_ACCESS_KEY=keys[1])
 
 
-def copy(server, bucket, folder, prefix="in"):
-    for path in sorted(folder.rglob("*")):
-        if path.is_file():
-            server.put(bucket, f"{prefix}/{path.relative_to(folder)}", path.read_bytes())
-
-
-def rows_of(work, *words):
-    python = ["--python", sys.executable]
-    result = work.call("run", "code/score.py", *words, "--output", "out", "--overwrite", *python)
-    assert result.code == 0, result
-    return (work.out / "parallel_run_step.txt").read_bytes()
-
-
 def test_files_of_a_bucket_give_what_those_of_a_folder_give(work, server):
     set_up(work, server)
     server.bucket("files")
-    for index in range(60):
-        path = work.data / f"label-{index % 3}" / f"{index:02} ü.txt"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(f"text {index}")
+    labelled_files(work)
     copy(server, "files", work.data)
-    work.script(TEXTS)
     here = rows_of(work, "--input", "data")
     assert rows_of(work, "--input", "s3://files/in/") == here
     assert here.count(b"\n") == 60
@@ -95,22 +52,8 @@ def test_tables_of_a_bucket_give_what_those_of_a_folder_give(work, server, kind)
     set_up(work, server)
     bucket = f"tables-{kind}"
     server.bucket(bucket)
-    work.script(LINES if kind == "jsonl" else ROWS)
-    path = work.data / f"t.{kind}"
-    if kind == "jsonl":
-        path.write_text("".join(json.dumps({"x": n}) + "\n" for n in range(2000)))
-    else:
-        import pandas
-
-        frame = pandas.DataFrame({"name_": [f"n{n}" for n in range(2000)], "value": range(2000)})
-        if kind == "csv":
-            frame.to_csv(path, index=False)
-        else:
-            pytest.importorskip("pyarrow")
-            work.environment["PYTHONPATH"] = arrow.python_path()
-            frame.to_parquet(path, row_group_size=300)
+    size = table(work, kind)
     copy(server, bucket, work.data)
-    size = ["--mini-batch-size", "100" if kind == "jsonl" else "2KB"]
     here = rows_of(work, "--input", f"data/t.{kind}", *size)
     assert here.count(b"\n") == 2000
     assert rows_of(work, "--input", f"s3://{bucket}/in/t.{kind}", *size) == here
@@ -188,11 +131,29 @@ def test_the_cache_is_as_large_as_it_may_be(work, server):
     result = work.run()
     assert result.code != 0
     text = result.output + work.log_text("**/*.txt") + work.log_text("**/*.json*")
-    assert "raise spec.cache.size, or lower miniBatchSize" in text, text
+    assert "raise spec.cache.size, lower miniBatchSize, or" in text, text
     in_bucket(work, "large", cache={"size": "310KB"})
     result = work.run("--overwrite")
     assert result.code == 0, result
     assert work.rows() == ["300000", "10000"]
+
+
+def test_urls_in_place_of_files(work, server):
+    set_up(work, server)
+    server.bucket("urls")
+    for name in ("a b.txt", "ü/b.txt"):
+        server.put("urls", f"in/{name}", b"x" * 300_000)
+    work.script("def run(mini_batch):\n    return list(mini_batch)\n")
+    work.job(
+        stores=[{"name": "bucket", "url": "s3://urls"}],
+        inputs=[{"name": "files", "files": {"store": "bucket", "path": "in", "access": "Uri"}}],
+        cache={"size": "100KB"},  # too small for one of them
+    )
+    result = work.run()
+    assert result.code == 0, result
+    assert work.rows() == ["s3://urls/in/a b.txt", "s3://urls/in/ü/b.txt"]
+    again = work.call("debug", str(work.out), "--mini-batch", "0")
+    assert "s3://urls/in/a b.txt" in again.output, again
 
 
 def refusal(work, url, *words):
@@ -236,11 +197,21 @@ def test_rights_and_keys(work, server):
     assert "no credentials for S3: set AWS_ACCESS_KEY_ID" in refusal(work, "s3://rights/in/")
 
 
-def test_the_page_of_stores(work, server):
-    set_up(work, server)
+@pytest.fixture
+def azurite(tmp_path):
+    running = azurite_server.Server(tmp_path / "azurite")
+    yield running
+    running.close()
+
+
+def test_the_page_of_stores(work, server, azurite):
+    set_up(work, server, AZURE_STORAGE_CONNECTION_STRING=azurite.connection_string())
+    azurite.container("photos")
     server.bucket("photos")
+    server.bucket("results")
     for name, size in (("a.png", 100), ("b.png", 200), ("notes.txt", 5)):
         server.put("photos", f"2026/{name}", bytes(size))
+        azurite.put("photos", f"2026/{name}", bytes(size))
     path = f"{BIN}:{Path(sys.executable).parent}:{work.environment['PATH']}"
     for step in steps_of("docs/stores.md"):
         run_step(step, "docs/stores.md", work.root, {**work.environment, "PATH": path})

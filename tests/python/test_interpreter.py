@@ -16,9 +16,13 @@ OWN = {"parallelrun", "azureml_user", "azureml", "mlflow"}
 
 # What each file may import beyond the standard library and the package itself.
 OTHERS = {
+    "parallelrun/function_script.py": {"cloudpickle"},
+    "parallelrun/output.py": {"pandas", "pyarrow"},
+    "parallelrun/progress.py": {"IPython", "tqdm"},
     "parallelrun/worker/table.py": {"numpy", "pandas", "pyarrow"},
     "parallelrun/worker/decompress.py": {"compression", "zstandard", "pyarrow"},
     "parallelrun/worker/leading_zeros.py": {"numpy"},
+    "parallelrun/worker/parquet_rows.py": {"pyarrow"},
     "parallelrun/worker/typed_parquet.py": {"pandas", "pyarrow"},
     "parallelrun/shims/mlmodel.py": {"yaml"},
     "parallelrun/shims/tree/azureml/core/dataset.py": {"pandas"},

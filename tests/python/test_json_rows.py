@@ -145,3 +145,24 @@ def test_a_dict_is_no_list_of_rows(launch):
 def test_rows_that_are_only_counted_need_not_be_json(launch):
     result = run_once(launch, "[object()]", outputAction="SummaryOnly").result()
     assert (result.rows, result.data) == (1, b"")
+
+
+def test_where_rows_come_from(launch):
+    def rows_of(returned):
+        data = run_once(launch, returned, provenance=True).result().data
+        return [json.loads(line) for line in data.decode().splitlines()]
+
+    def origin(file, row):
+        return {"_file": file, "_row": row, "_minibatch": 0}
+
+    assert rows_of("[{'a': '\"_row\": '}, {}]") == [
+        {"a": '"_row": ', **origin("/in/a", 0)},
+        origin("/in/b", 1),
+    ]
+    assert rows_of("pandas.DataFrame({'a': [1]})") == [{"a": 1, **origin(None, 0)}]
+    for returned, says in (
+        ("[{'a': 1}, {'_file': 1}]", "Row 1 (counted from 0)"),
+        ("[{'_file': 1}]", "with the column '_file', which output.provenance adds"),
+        ("['text']", "it is no object. Return a dict for each row"),
+    ):
+        assert says in run_once(launch, returned, provenance=True).failed().failure["message"]

@@ -6,11 +6,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
-#include <map>
+#include <sstream>
 #include <string>
 
-#include "base/mutation.h"
 #include "tests/simulation/plain_supervisor.h"
+#include "tests/simulation/planted.h"
 #include "tests/simulation/world.h"
 
 namespace parallelrun {
@@ -113,47 +113,24 @@ int RunCrowd(uint64_t seed, uint32_t nodes, bool trace) {
 }  // namespace
 }  // namespace simulation
 
-#ifdef PARALLELRUN_MUTATIONS
-Mutation active_mutation = Mutation::kNone;
+#ifdef PARALLELRUN_FAULTS
+namespace simulation {
+
+uint64_t planted_fault = 0;
 
 namespace {
-
-const std::map<std::string, Mutation> kMutations = {
-    {"seal-without-chain", Mutation::kSealWithoutChain},
-    {"rename-without-token", Mutation::kRenameWithoutToken},
-    {"listing-by-count", Mutation::kListingByCount},
-    {"offer-without-digest", Mutation::kOfferWithoutDigest},
-    {"no-copy-beyond-mark", Mutation::kNoCopyBeyondMark},
-    {"expiry-while-committing", Mutation::kExpiryWhileCommitting},
-    {"verdict-before-sync", Mutation::kVerdictBeforeSync},
-    {"verdict-before-shutdown", Mutation::kVerdictBeforeShutdown},
-    {"no-fence-check", Mutation::kNoFenceCheck},
-    {"acknowledge-before-sync", Mutation::kAcknowledgeBeforeSync},
-    {"folder-not-synced", Mutation::kFolderNotSynced},
-    {"run-max-try-ignored", Mutation::kRunMaxTryIgnored},
-    {"fresh-tries-on-restart", Mutation::kFreshTriesOnRestart},
-    {"suspect-in-company", Mutation::kSuspectInCompany},
-    {"held-set-not-halved", Mutation::kHeldSetNotHalved},
-    {"speculation-ignores-tries", Mutation::kSpeculationIgnoresTries},
-    {"failed-piece-not-counted", Mutation::kFailedPieceNotCounted},
-    {"run-outlives-lease", Mutation::kRunOutlivesLease},
-    {"overwrite-on-restart", Mutation::kOverwriteOnRestart},
-    {"overwrite-keeps-history", Mutation::kOverwriteKeepsHistory},
-    {"no-look-for-newer", Mutation::kNoLookForNewer},
-    {"publish-unchecked", Mutation::kPublishUnchecked},
-    {"claim-of-anybody", Mutation::kClaimOfAnybody},
-};
 
 // Each deliberate fault must be caught before seed `to`.
 int Prove(uint64_t from, uint64_t to, const std::string& only) {
   bool all = true;
-  for (const auto& [name, mutation] : kMutations) {
+  std::istringstream names(PARALLELRUN_FAULTS);
+  for (std::string name; names >> name;) {
     if (!only.empty() && only != name) continue;
-    active_mutation = mutation;
+    planted_fault = FaultId(name);
     uint64_t seed = from;
     std::string violation;
     for (; seed <= to && violation.empty(); ++seed) {
-      violation = simulation::RunSeed(seed, seed % 4 == 0, false).violation;
+      violation = RunSeed(seed, seed % 4 == 0, false).violation;
     }
     all = all && !violation.empty();
     fmt::print("{:<26} {}\n", name,
@@ -164,6 +141,7 @@ int Prove(uint64_t from, uint64_t to, const std::string& only) {
 }
 
 }  // namespace
+}  // namespace simulation
 #endif
 
 namespace {
@@ -184,15 +162,15 @@ int Main(int argc, char** argv) {
   app.add_flag("--go-on", go_on, "do not stop at the first violation");
   app.add_option("--recheck", recheck, "share of the seeds that are run twice and compared, as 1%");
   app.add_option("--mode", mode)->check(CLI::IsMember({"safety", "liveness", "both"}));
-#ifdef PARALLELRUN_MUTATIONS
+#ifdef PARALLELRUN_FAULTS
   bool prove = false;
-  std::string mutation;
+  std::string fault;
   app.add_flag("--prove", prove, "each deliberate fault must be caught within the seeds");
-  app.add_option("--mutation", mutation, "only this one");
+  app.add_option("--fault", fault, "only this one");
 #endif
   CLI11_PARSE(app, argc, argv);
-#ifdef PARALLELRUN_MUTATIONS
-  if (!mutation.empty()) active_mutation = kMutations.at(mutation);
+#ifdef PARALLELRUN_FAULTS
+  if (!fault.empty()) simulation::planted_fault = simulation::FaultId(fault);
 #endif
   if (nodes > 0) return simulation::RunCrowd(seed, nodes, trace);
   if (one->count() > 0) {
@@ -215,8 +193,8 @@ int Main(int argc, char** argv) {
   }
   const uint64_t from = std::stoull(seeds.substr(0, dash));
   const uint64_t to = std::stoull(seeds.substr(dash + 1));
-#ifdef PARALLELRUN_MUTATIONS
-  if (prove) return Prove(from, to, mutation);
+#ifdef PARALLELRUN_FAULTS
+  if (prove) return simulation::Prove(from, to, fault);
 #endif
   return simulation::RunAll(from, to, mode, std::stod(recheck), go_on);
 }

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/mac.h"
+
 namespace parallelrun::simulation {
 namespace {
 
-using State = MiniBatch::State;
+using State = job::MiniBatch::State;
 
 }  // namespace
 
@@ -16,18 +18,18 @@ void Oracle::Violated(const std::string& invariant, const std::string& what) {
   if (violation_.empty()) violation_ = invariant + ": " + what;
 }
 
-Fence& Oracle::Newest(uint32_t epoch, BatchId id) { return newest_fence_[{epoch, id}]; }
+job::Fence& Oracle::Newest(uint32_t epoch, job::BatchId id) { return newest_fence_[{epoch, id}]; }
 
 // --- epochs
 
-void Oracle::Claimed(uint32_t epoch, uint64_t read_at, uint32_t run, const JobState& state) {
+void Oracle::Claimed(uint32_t epoch, uint64_t read_at, uint32_t run, const job::JobState& state) {
   newest_claimed_ = std::max(newest_claimed_, epoch);
   const auto binds = [&](const Said& said) { return said.epoch < epoch && said.at < read_at; };
   const uint32_t generation = state.settings() ? state.settings()->generation : 0;
-  ForEach([&](BatchId id, const Batch& batch) {
+  ForEach([&](job::BatchId id, const Batch& batch) {
     const bool planned = state.known(id);
     // A piece that was leased before its split was durable is forgotten with it.
-    if (batch.meaning && binds(batch.meaning->first) && !planned && !IsPiece(id)) {
+    if (batch.meaning && binds(batch.meaning->first) && !planned && !job::IsPiece(id)) {
       Violated("8 same items", fmt::format("epoch {} does not know mini-batch {}, which epoch {} "
                                            "leased",
                                            epoch, id, batch.meaning->first.epoch));
@@ -37,21 +39,22 @@ void Oracle::Claimed(uint32_t epoch, uint64_t read_at, uint32_t run, const JobSt
          state.batch(id).fence != batch.success->second)) {
       Violated("2 acknowledged is never lost",
                fmt::format("epoch {} lost the result of mini-batch {} that epoch {} acknowledged",
-                           epoch, MiniBatchText(id), batch.success->first.epoch));
+                           epoch, job::MiniBatchText(id), batch.success->first.epoch));
     }
     uint32_t failed = 0;
     for (const FailedTry& f : batch.failed) {
       if (binds(f.said) && f.generation == generation) ++failed;
     }
     if (failed > 0 && (!planned || state.batch(id).failed_attempts < failed)) {
-      Violated(
-          "2 acknowledged is never lost",
-          fmt::format("epoch {} lost a failed attempt of mini-batch {}", epoch, MiniBatchText(id)));
+      Violated("2 acknowledged is never lost",
+               fmt::format("epoch {} lost a failed attempt of mini-batch {}", epoch,
+                           job::MiniBatchText(id)));
     }
   });
   for (const Told& told : told_) {
     if (told.epoch >= epoch || told.run != run || told.generation != generation) continue;
-    if (!state.verdict() || (state.verdict()->outcome == Outcome::kSucceeded) != told.succeeded) {
+    if (!state.verdict() ||
+        (state.verdict()->outcome == job::Outcome::kSucceeded) != told.succeeded) {
       Violated(
           "9 one verdict, durable before it is told",
           fmt::format("epoch {} does not know the verdict that epoch {} told", epoch, told.epoch));
@@ -67,27 +70,27 @@ void Oracle::Begins(uint32_t epoch, uint64_t read_at, uint32_t run, uint32_t gen
   if (epoch < newest_begun_) return;
   newest_begun_ = epoch;
   if (run == epoch) {
-    ForEach([&](BatchId id, const Batch& batch) {
+    ForEach([&](job::BatchId id, const Batch& batch) {
       if (!batch.meaning || uid_[batch.meaning->first.epoch] != uid) return;
       if (batch.meaning->first.epoch >= epoch || batch.meaning->first.at >= read_at) return;
       Violated("18 nothing is given up unasked",
                fmt::format("epoch {} starts over, though epoch {} of the same job leased "
                            "mini-batch {}",
-                           epoch, batch.meaning->first.epoch, MiniBatchText(id)));
+                           epoch, batch.meaning->first.epoch, job::MiniBatchText(id)));
     });
   }
   // Nothing that was said of an earlier run binds.
   const auto is_void = [&](const Said& said) {
     return said.epoch < epoch && (said.at >= read_at || said.epoch < run);
   };
-  ForEach([&](BatchId, Batch& batch) {
+  ForEach([&](job::BatchId, Batch& batch) {
     if (batch.meaning && is_void(batch.meaning->first)) batch.meaning.reset();
     if (batch.success && is_void(batch.success->first)) batch.success.reset();
     std::erase_if(batch.failed, [&](const FailedTry& f) { return is_void(f.said); });
   });
 }
 
-void Oracle::Planned(uint32_t epoch, BatchId first, const Items& files) {
+void Oracle::Planned(uint32_t epoch, job::BatchId first, const Items& files) {
   for (size_t at = 0; at < files.size(); at += scenario_.files_per_batch) {
     Items& items = planned_[{epoch, first++}];
     for (size_t i = at; i < std::min(files.size(), at + scenario_.files_per_batch); ++i) {
@@ -98,14 +101,14 @@ void Oracle::Planned(uint32_t epoch, BatchId first, const Items& files) {
 
 // --- coordinators
 
-void Oracle::Asked(const ExchangeRequest& request) {
-  for (const Finished& done : request.finished) reported_[{done.id, done.fence}] = done.kind;
+void Oracle::Asked(const job::ExchangeRequest& request) {
+  for (const job::Finished& done : request.finished) reported_[{done.id, done.fence}] = done.kind;
 }
 
-void Oracle::Replied(uint32_t epoch, const ExchangeReply& reply, const JobState& state) {
+void Oracle::Replied(uint32_t epoch, const job::ExchangeReply& reply, const job::JobState& state) {
   const Said said{epoch, Now()};
   const uint32_t generation = generation_[epoch];
-  for (const Leased& leased : reply.leased) {
+  for (const job::Leased& leased : reply.leased) {
     const DecodedWork work = DecodeWork(leased.work);
     leased_[{leased.id, leased.fence}] = work.items;
     if (work.id != leased.id) Violated("8 same items", "Work of another mini-batch");
@@ -130,7 +133,7 @@ void Oracle::Replied(uint32_t epoch, const ExchangeReply& reply, const JobState&
                            leased.id, batch.meaning->first.epoch));
     }
   }
-  for (const Adopted& adopted : reply.adopted) {
+  for (const job::Adopted& adopted : reply.adopted) {
     const Items& items = leased_[{adopted.id, adopted.old_fence}];
     const auto planned = planned_.find({epoch, adopted.id});
     if (planned != planned_.end() && planned->second != items) {
@@ -140,7 +143,7 @@ void Oracle::Replied(uint32_t epoch, const ExchangeReply& reply, const JobState&
     leased_[{adopted.id, adopted.fence}] = items;
     Newest(epoch, adopted.id) = std::max(Newest(epoch, adopted.id), adopted.fence);
   }
-  for (const LeaseName& name : reply.settled) {
+  for (const job::LeaseName& name : reply.settled) {
     const auto reported = reported_.find({name.id, name.fence});
     if (reported == reported_.end()) {
       Violated("3 only live fences count",
@@ -148,9 +151,9 @@ void Oracle::Replied(uint32_t epoch, const ExchangeReply& reply, const JobState&
                            name.fence.number, name.id));
       continue;
     }
-    if (reported->second == Finished::Kind::kReturned) continue;
+    if (reported->second == job::Finished::Kind::kReturned) continue;
     // A fence of this epoch was accepted here; one of an earlier epoch is a repeat.
-    if (name.fence.epoch == epoch && reported->second == Finished::Kind::kSucceeded) {
+    if (name.fence.epoch == epoch && reported->second == job::Finished::Kind::kSucceeded) {
       const auto [accepted, first] = accepted_.emplace(std::pair(epoch, name.id), name.fence);
       if (!first && accepted->second != name.fence) {
         Violated("1 exactly once",
@@ -165,7 +168,7 @@ void Oracle::Replied(uint32_t epoch, const ExchangeReply& reply, const JobState&
     }
     if (Stale(epoch)) continue;
     Batch& batch = At(name.id);
-    if (reported->second == Finished::Kind::kSucceeded) {
+    if (reported->second == job::Finished::Kind::kSucceeded) {
       if (batch.success && batch.success->second != name.fence) {
         Violated("1 exactly once",
                  fmt::format("two results of mini-batch {} were acknowledged", name.id));
@@ -185,7 +188,7 @@ void Oracle::Replied(uint32_t epoch, const ExchangeReply& reply, const JobState&
       }
     }
   }
-  for (BatchId id = 0; id < state.batches().size() && id < batches_.size(); ++id) {
+  for (job::BatchId id = 0; id < state.batches().size() && id < batches_.size(); ++id) {
     const Batch& batch = batches_[id];
     if (state.batches()[id].failed_attempts >
         batch.given - batch.ran_well + state.batches()[id].losses + containers_killed_) {
@@ -195,12 +198,12 @@ void Oracle::Replied(uint32_t epoch, const ExchangeReply& reply, const JobState&
                       id, state.batches()[id].failed_attempts, batch.given, batch.ran_well));
     }
   }
-  if (reply.directive == Directive::kFinish) TellVerdict(epoch, state);
+  if (reply.directive == job::Directive::kFinish) TellVerdict(epoch, state);
 }
 
-void Oracle::TellVerdict(uint32_t epoch, const JobState& state) {
+void Oracle::TellVerdict(uint32_t epoch, const job::JobState& state) {
   if (!state.verdict()) return Violated("9 one verdict", "the job is over without one");
-  const bool succeeded = state.verdict()->outcome == Outcome::kSucceeded;
+  const bool succeeded = state.verdict()->outcome == job::Outcome::kSucceeded;
   const uint32_t generation = generation_[epoch];
   for (const Told& told : told_) {
     if (told.run != run_[epoch] || told.generation != generation) continue;
@@ -215,29 +218,29 @@ void Oracle::TellVerdict(uint32_t epoch, const JobState& state) {
 
 // It is alone after one death that is nobody's fault yet, and so many as it takes to halve what a
 // node holds, on each node at most.
-void Oracle::EndsItsNode(BatchId id) {
+void Oracle::EndsItsNode(job::BatchId id) {
   const uint64_t halvings = std::bit_width(scenario_.files) * uint64_t{scenario_.nodes};
   const uint64_t most = halvings + scenario_.nodes + scenario_.max_losses;
   if (++At(id).deaths > most && scenario_.only_killers) {
-    Violated("19 what ends its node is found",
-             fmt::format("mini-batch {} ended its node {} times", MiniBatchText(id), most + 1));
+    Violated("19 what ends its node is found", fmt::format("mini-batch {} ended its node {} times",
+                                                           job::MiniBatchText(id), most + 1));
   }
 }
 
-void Oracle::CheckKillers(const JobState& state) {
+void Oracle::CheckKillers(const job::JobState& state) {
   if (!scenario_.only_killers) return;
-  ForEach([&](BatchId id, const Batch& batch) {
+  ForEach([&](job::BatchId id, const Batch& batch) {
     if (!batch.meaning || !state.known(id)) return;
     const bool failed = state.batch(id).state == State::kFailed;
     if (failed != input_.Killer(batch.meaning->second)) {
       Violated("19 what ends its node is found",
-               fmt::format("mini-batch {} has {}", MiniBatchText(id),
+               fmt::format("mini-batch {} has {}", job::MiniBatchText(id),
                            failed ? "failed, and did nothing" : "not failed"));
     }
   });
 }
 
-void Oracle::Ended(uint32_t epoch, bool succeeded, const JobState& state) {
+void Oracle::Ended(uint32_t epoch, bool succeeded, const job::JobState& state) {
   TellVerdict(epoch, state);
   CheckKillers(state);
   CheckShutdowns(state);
@@ -249,22 +252,26 @@ void Oracle::Ended(uint32_t epoch, bool succeeded, const JobState& state) {
 
 // Who is told of a success without more is right to believe that what shutdown() was to write is
 // there.
-void Oracle::CheckShutdowns(const JobState& state) {
+void Oracle::CheckShutdowns(const job::JobState& state) {
   if (!scenario_.shutdown) return;
-  const Verdict& verdict = *state.verdict();
+  const job::Verdict& verdict = *state.verdict();
   const bool told = verdict.message.find("shutdown() did not end well") != std::string::npos;
-  if (verdict.outcome != Outcome::kSucceeded || told) return;
-  ForEach([&](BatchId id, const Batch& batch) {
+  if (verdict.outcome != job::Outcome::kSucceeded || told) return;
+  ForEach([&](job::BatchId id, const Batch& batch) {
     const auto closed = [this](uint64_t worker) { return shut_down_.contains(worker); };
     if (!state.known(id) || state.StateOf(id) != State::kSucceeded) return;
-    if (state.pieces().contains(FirstPiece(id))) return;
+    if (state.pieces().contains(job::FirstPiece(id))) return;
     if (std::any_of(batch.by.begin(), batch.by.end(), closed)) return;
     Violated("28 no success before shutdown()",
-             fmt::format("nobody who ran mini-batch {} has shut down", MiniBatchText(id)));
+             fmt::format("nobody who ran mini-batch {} has shut down", job::MiniBatchText(id)));
   });
 }
 
-void Oracle::Renamed(uint32_t epoch, const std::string& bytes, const JobState& state) {
+void Oracle::Renamed(uint32_t epoch, const std::string& bytes, const std::string& index,
+                     const job::JobState& state) {
+  if (index.find(Sha256Hex(bytes)) == std::string::npos) {
+    Violated("29 an output has its index", "an output was shown beside no index of it");
+  }
   if (epoch < published_by_ || epoch < newest_claimed_) {
     Violated("7 never back to an older epoch",
              fmt::format("epoch {} published, though epoch {} had taken over and {} had published",
@@ -279,7 +286,7 @@ void Oracle::Renamed(uint32_t epoch, const std::string& bytes, const JobState& s
   CheckOutput(bytes, state);
 }
 
-void Oracle::CheckOutput(const std::string& bytes, const JobState& state) {
+void Oracle::CheckOutput(const std::string& bytes, const job::JobState& state) {
   std::set<uint32_t> there;
   uint32_t last = 0;
   for (size_t at = 0; at < bytes.size(); at += 7) {
@@ -298,10 +305,10 @@ void Oracle::CheckOutput(const std::string& bytes, const JobState& state) {
   }
   // Each mini-batch, or each piece of it, whole or not at all; acknowledged ones must be there.
   uint64_t rows = 0;
-  for (BatchId id = 0; id < batches_.size(); ++id) {
+  for (job::BatchId id = 0; id < batches_.size(); ++id) {
     if (!batches_[id].meaning) continue;
     for (const uint32_t file : batches_[id].meaning->second) rows += there.contains(file) ? 1 : 0;
-    if (!state.known(FirstPiece(id))) CheckBatch(id, there);
+    if (!state.known(job::FirstPiece(id))) CheckBatch(id, there);
   }
   for (const auto& [id, piece] : state.pieces()) {
     if (piece.batch.state != State::kSplit) CheckBatch(id, there);
@@ -318,7 +325,7 @@ void Oracle::CheckOutput(const std::string& bytes, const JobState& state) {
   }
 }
 
-void Oracle::CheckBatch(BatchId id, const std::set<uint32_t>& there) {
+void Oracle::CheckBatch(job::BatchId id, const std::set<uint32_t>& there) {
   const Batch& batch = At(id);
   if (!batch.meaning) return;
   size_t found = 0;
@@ -328,11 +335,12 @@ void Oracle::CheckBatch(BatchId id, const std::set<uint32_t>& there) {
     wanted += input_.Bad(file) ? 0 : 1;
   }
   if (found != 0 && found != wanted) {
-    Violated("1 exactly once", fmt::format("mini-batch {} is there in part", MiniBatchText(id)));
+    Violated("1 exactly once",
+             fmt::format("mini-batch {} is there in part", job::MiniBatchText(id)));
   }
   if (batch.success && found != wanted) {
     Violated("2 acknowledged is never lost",
-             fmt::format("mini-batch {} is not in the output", MiniBatchText(id)));
+             fmt::format("mini-batch {} is not in the output", job::MiniBatchText(id)));
   }
 }
 
@@ -346,53 +354,53 @@ bool Oracle::InnocentsSurvive() const {
          scenario_.max_losses >= 10 && containers_killed_ == 0;
 }
 
-void Oracle::RunBegins(BatchId id, uint64_t worker) {
+void Oracle::RunBegins(job::BatchId id, uint64_t worker) {
   if (!one_at_a_time_) return;
   const auto other = in_run_.lower_bound({id, 0});
   if (other != in_run_.end() && other->first == id) {
     Violated("16 no two at once without speculation",
              fmt::format("worker {:x} begins with mini-batch {}, which worker {:x} is at", worker,
-                         MiniBatchText(id), other->second));
+                         job::MiniBatchText(id), other->second));
   }
   in_run_.emplace(id, worker);
 }
 
-void Oracle::RunEnds(BatchId id, uint64_t worker) { in_run_.erase({id, worker}); }
+void Oracle::RunEnds(job::BatchId id, uint64_t worker) { in_run_.erase({id, worker}); }
 
 // Those that end their node, or share it once with one that does, are not the others' end.
-void Oracle::CheckLosses(const JobState& state) {
+void Oracle::CheckLosses(const job::JobState& state) {
   if (!InnocentsSurvive()) return;
   const auto off = [this](Fault fault) {
     return scenario_.weights[static_cast<size_t>(fault)] == 0;
   };
   const bool only_killers = off(Fault::kKillAgent) && off(Fault::kSecondAgent) &&
                             off(Fault::kDrainAgent) && off(Fault::kCutOff);
-  ForEach([&](BatchId id, const Batch& batch) {
+  ForEach([&](job::BatchId id, const Batch& batch) {
     if (!batch.meaning || !state.known(id) || state.batch(id).state != State::kFailed) return;
-    if (!state.pieces().empty() && HasPieces(id) && state.known(FirstPiece(id)))
+    if (!state.pieces().empty() && job::HasPieces(id) && state.known(job::FirstPiece(id)))
       return;  // its pieces
     const Items& items = batch.meaning->second;
     const bool lost = state.batch(id).losses >= scenario_.max_losses;
     if (lost && only_killers && !input_.Killer(items)) {
       Violated("13 suspects run alone",
-               fmt::format("mini-batch {} went down with another one", MiniBatchText(id)));
+               fmt::format("mini-batch {} went down with another one", job::MiniBatchText(id)));
     }
     const bool alone = !scenario_.isolate || items.size() == 1;
     // A killer may run into its time-out before its node dies.
     const bool bad = input_.Poison(items) || input_.Killer(items);
     if (!lost && (!alone || !bad)) {
-      Violated("14 only bad items fail",
-               fmt::format("mini-batch {} failed, with {} items", MiniBatchText(id), items.size()));
+      Violated("14 only bad items fail", fmt::format("mini-batch {} failed, with {} items",
+                                                     job::MiniBatchText(id), items.size()));
     }
   });
 }
 
-void Oracle::Replayed(uint32_t epoch, const JobState& memory, const JobState& replay) {
+void Oracle::Replayed(uint32_t epoch, const job::JobState& memory, const job::JobState& replay) {
   const auto differs = [&](const char* what) {
     Violated("10 memory is what a replay gives", fmt::format("epoch {}: {} differ", epoch, what));
   };
-  const JobCounts& a = memory.counts();
-  const JobCounts& b = replay.counts();
+  const job::JobCounts& a = memory.counts();
+  const job::JobCounts& b = replay.counts();
   if (a.planned != b.planned || a.succeeded != b.succeeded || a.failed != b.failed ||
       a.rows != b.rows || a.items_planned != b.items_planned ||
       a.items_succeeded != b.items_succeeded || a.items_failed != b.items_failed ||
@@ -404,15 +412,15 @@ void Oracle::Replayed(uint32_t epoch, const JobState& memory, const JobState& re
       a.items_isolated != b.items_isolated || memory.pieces().size() != replay.pieces().size()) {
     return differs("pieces");
   }
-  const auto compare = [&](BatchId id) {
-    MiniBatch x = memory.batch(id);
-    MiniBatch y = replay.batch(id);
+  const auto compare = [&](job::BatchId id) {
+    job::MiniBatch x = memory.batch(id);
+    job::MiniBatch y = replay.batch(id);
     // Rows that were copied lie elsewhere.
     x.rows.epoch = y.rows.epoch = 0;
     x.rows.offset = y.rows.offset = 0;
     if (x != y) differs("mini-batches");
   };
-  for (BatchId id = 0; id < memory.batches().size(); ++id) compare(id);
+  for (job::BatchId id = 0; id < memory.batches().size(); ++id) compare(id);
   for (const auto& [id, piece] : memory.pieces()) {
     if (!replay.known(id)) return differs("pieces");
     compare(id);
@@ -422,11 +430,12 @@ void Oracle::Replayed(uint32_t epoch, const JobState& memory, const JobState& re
   if (memory.plan_ended() != replay.plan_ended()) differs("ends of the plan");
 }
 
-void Oracle::Counts(uint32_t epoch, const JobState& state, uint64_t running, uint64_t pending) {
-  const JobCounts& counts = state.counts();
-  JobCounts own;
+void Oracle::Counts(uint32_t epoch, const job::JobState& state, uint64_t running,
+                    uint64_t pending) {
+  const job::JobCounts& counts = state.counts();
+  job::JobCounts own;
   // A made-up run() skips nothing, and returns no more elements than items.
-  const auto add_items = [&own](const MiniBatch& batch) {
+  const auto add_items = [&own](const job::MiniBatch& batch) {
     if (batch.state == State::kSucceeded) {
       own.items_succeeded += batch.items - batch.items_missing;
       own.items_missing += batch.items_missing;
@@ -434,14 +443,14 @@ void Oracle::Counts(uint32_t epoch, const JobState& state, uint64_t running, uin
       own.items_failed += batch.items;
     }
   };
-  for (BatchId id = 0; id < state.batches().size(); ++id) {
-    const MiniBatch& batch = state.batches()[id];
+  for (job::BatchId id = 0; id < state.batches().size(); ++id) {
+    const job::MiniBatch& batch = state.batches()[id];
     ++own.planned;
     own.items_planned += batch.items;
     if (batch.state == State::kSucceeded) ++own.succeeded;
     if (batch.state == State::kFailed) ++own.failed;
     if (batch.state == State::kSplit) ++own.split;
-    if (!state.known(FirstPiece(id))) add_items(batch);
+    if (!state.known(job::FirstPiece(id))) add_items(batch);
   }
   for (const auto& [id, piece] : state.pieces()) {
     add_items(piece.batch);

@@ -34,46 +34,48 @@ class Oracle {
 
   // --- epochs
   // A run is named by its first epoch: ifExists Overwrite begins another one.
-  void Claimed(uint32_t epoch, uint64_t read_at, uint32_t run, const JobState& state);
+  void Claimed(uint32_t epoch, uint64_t read_at, uint32_t run, const job::JobState& state);
   void Begins(uint32_t epoch, uint64_t read_at, uint32_t run, uint32_t generation,
               const std::string& uid);
   bool Stale(uint32_t epoch) const { return epoch < newest_begun_; }
   uint32_t newest_claimed() const { return newest_claimed_; }
 
   // --- planners: what an epoch itself planned, from mini-batch `first` on
-  void Planned(uint32_t epoch, BatchId first, const Items& files);
+  void Planned(uint32_t epoch, job::BatchId first, const Items& files);
 
   // --- workers
-  void Given(BatchId id) { ++At(id).given; }
-  void Succeeded(BatchId id, uint64_t worker) {
+  void Given(job::BatchId id) { ++At(id).given; }
+  void Succeeded(job::BatchId id, uint64_t worker) {
     ++At(id).ran_well;
     if (scenario_.shutdown) At(id).by.insert(worker);
   }
   // Its shutdown() has returned.
   void ShutsDown(uint64_t worker) { shut_down_.insert(worker); }
   // `worker` names a process of all nodes.
-  void RunBegins(BatchId id, uint64_t worker);
-  void RunEnds(BatchId id, uint64_t worker);
+  void RunBegins(job::BatchId id, uint64_t worker);
+  void RunEnds(job::BatchId id, uint64_t worker);
   // Kubernetes killed a container: what its node held is blamed for that, rightly or not.
   void ContainerKilled() { ++containers_killed_; }
 
   // --- coordinators
-  void Asked(const ExchangeRequest& request);
-  void Replied(uint32_t epoch, const ExchangeReply& reply, const JobState& state);
+  void Asked(const job::ExchangeRequest& request);
+  void Replied(uint32_t epoch, const job::ExchangeReply& reply, const job::JobState& state);
   // A person has its result, whose process did not close, made anew.
-  void RunsAgain(BatchId id) { At(id).success.reset(); }
+  void RunsAgain(job::BatchId id) { At(id).success.reset(); }
   // The coordinator ended with this verdict.
-  void Ended(uint32_t epoch, bool succeeded, const JobState& state);
+  void Ended(uint32_t epoch, bool succeeded, const job::JobState& state);
   // Somebody has put a file of his own where the output is to be.
   void ForeignFile() { foreign_file_ = true; }
   void ForeignFileGone() { foreign_file_ = false; }
-  void Renamed(uint32_t epoch, const std::string& bytes, const JobState& state);
+  // `index` is what lies in the index's place then.
+  void Renamed(uint32_t epoch, const std::string& bytes, const std::string& index,
+               const job::JobState& state);
   // What memory holds against a replay of the same bytes.
-  void Replayed(uint32_t epoch, const JobState& memory, const JobState& replay);
-  void Counts(uint32_t epoch, const JobState& state, uint64_t running, uint64_t pending);
+  void Replayed(uint32_t epoch, const job::JobState& memory, const job::JobState& replay);
+  void Counts(uint32_t epoch, const job::JobState& state, uint64_t running, uint64_t pending);
 
   // run() of that mini-batch is about to end its agent.
-  void EndsItsNode(BatchId id);
+  void EndsItsNode(job::BatchId id);
 
   const std::optional<std::string>& published() const { return published_; }
 
@@ -84,12 +86,12 @@ class Oracle {
   };
   struct FailedTry {
     Said said;
-    Fence fence;
+    job::Fence fence;
     uint32_t generation = 0;
   };
   struct Batch {
     std::optional<std::pair<Said, Items>> meaning;
-    std::optional<std::pair<Said, Fence>> success;
+    std::optional<std::pair<Said, job::Fence>> success;
     std::vector<FailedTry> failed;
     uint64_t given = 0;
     uint64_t deaths = 0;  // of agents, at its hands
@@ -102,25 +104,25 @@ class Oracle {
     uint32_t generation = 0;
     bool succeeded = false;
   };
-  Batch& At(BatchId id) {
-    if (IsPiece(id)) return pieces_[id];
+  Batch& At(job::BatchId id) {
+    if (job::IsPiece(id)) return pieces_[id];
     if (id >= batches_.size()) batches_.resize(id + 1);
     return batches_[id];
   }
   // Calls visit(id, batch) for all mini-batches and pieces.
   template <typename Visit>
   void ForEach(Visit visit) {
-    for (BatchId id = 0; id < batches_.size(); ++id) visit(id, batches_[id]);
+    for (job::BatchId id = 0; id < batches_.size(); ++id) visit(id, batches_[id]);
     for (auto& [id, piece] : pieces_) visit(id, piece);
   }
-  void CheckBatch(BatchId id, const std::set<uint32_t>& there);
-  void CheckLosses(const JobState& state);
-  void CheckKillers(const JobState& state);
-  void CheckShutdowns(const JobState& state);
+  void CheckBatch(job::BatchId id, const std::set<uint32_t>& there);
+  void CheckLosses(const job::JobState& state);
+  void CheckKillers(const job::JobState& state);
+  void CheckShutdowns(const job::JobState& state);
   bool InnocentsSurvive() const;
-  Fence& Newest(uint32_t epoch, BatchId id);
-  void TellVerdict(uint32_t epoch, const JobState& state);
-  void CheckOutput(const std::string& bytes, const JobState& state);
+  job::Fence& Newest(uint32_t epoch, job::BatchId id);
+  void TellVerdict(uint32_t epoch, const job::JobState& state);
+  void CheckOutput(const std::string& bytes, const job::JobState& state);
 
   const Scenario& scenario_;
   const SimInput& input_;
@@ -131,18 +133,18 @@ class Oracle {
   uint32_t newest_claimed_ = 0;
   uint32_t newest_begun_ = 0;
   std::vector<Batch> batches_;
-  std::map<BatchId, Batch> pieces_;
-  std::map<std::pair<BatchId, Fence>, Finished::Kind> reported_;
-  std::map<std::pair<uint32_t, BatchId>, Fence> newest_fence_;  // by epoch
-  std::map<std::pair<uint32_t, BatchId>, Fence> accepted_;      // by epoch
-  std::map<std::pair<uint32_t, BatchId>, Items> meanings_;      // by epoch
-  std::map<std::pair<uint32_t, BatchId>, Items> planned_;       // by epoch
-  std::map<std::pair<BatchId, Fence>, Items> leased_;           // what was leased under a fence
-  std::map<uint32_t, uint32_t> run_;                            // by epoch
-  std::map<uint32_t, std::string> uid_;                         // of the job, by epoch
-  std::map<uint32_t, uint32_t> generation_;                     // by epoch
-  std::set<uint64_t> shut_down_;                                // workers
-  std::set<std::pair<BatchId, uint64_t>> in_run_;               // where one_at_a_time_
+  std::map<job::BatchId, Batch> pieces_;
+  std::map<std::pair<job::BatchId, job::Fence>, job::Finished::Kind> reported_;
+  std::map<std::pair<uint32_t, job::BatchId>, job::Fence> newest_fence_;  // by epoch
+  std::map<std::pair<uint32_t, job::BatchId>, job::Fence> accepted_;      // by epoch
+  std::map<std::pair<uint32_t, job::BatchId>, Items> meanings_;           // by epoch
+  std::map<std::pair<uint32_t, job::BatchId>, Items> planned_;            // by epoch
+  std::map<std::pair<job::BatchId, job::Fence>, Items> leased_;  // what was leased under a fence
+  std::map<uint32_t, uint32_t> run_;                             // by epoch
+  std::map<uint32_t, std::string> uid_;                          // of the job, by epoch
+  std::map<uint32_t, uint32_t> generation_;                      // by epoch
+  std::set<uint64_t> shut_down_;                                 // workers
+  std::set<std::pair<job::BatchId, uint64_t>> in_run_;           // where one_at_a_time_
   std::vector<Told> told_;
   uint32_t published_by_ = 0;  // epoch
   std::optional<std::string> published_;

@@ -56,8 +56,8 @@ void PlainSupervisor::Supervise() {
 // As the operator does again and again, until a coordinator has acknowledged it.
 void PlainSupervisor::Tell() {
   if (!world_.coordinator(newest_) || (world_.faulty() && !world_.Chance(700))) return;
-  ControlRequest control;
-  control.nodes = wanted_;
+  coordinator::ControlRequest control;
+  control.spec["nodeCount"] = wanted_;
   for (const auto& [node, end] : pod_ends_) control.pod_ends.push_back(end);
   world_.OnCoordinator(newest_, world_.Delay(), [control](SimCoordinator& running) {
     if (running.running()) running.Control(control);
@@ -65,31 +65,34 @@ void PlainSupervisor::Tell() {
 }
 
 void PlainSupervisor::OnCoordinatorEnd(size_t, const SimCoordinator& coordinator,
-                                       CoordinatorExit exit) {
+                                       coordinator::CoordinatorExit exit) {
   if (coordinator.uid() != uid_) return;  // nobody asks any more how that job ended
   if (coordinator.refused()) {
-    return NewJob({IfExists::kResume, IfExists::kOverwrite, IfExists::kOverwrite});
+    return NewJob({api::IfExists::kResume, api::IfExists::kOverwrite, api::IfExists::kOverwrite});
   }
-  if (exit != CoordinatorExit::kSucceeded && exit != CoordinatorExit::kFailed) return;
-  const bool again =
-      exit == CoordinatorExit::kFailed || coordinator.failed_some() || world_.Chance(100);
+  if (exit != coordinator::CoordinatorExit::kSucceeded &&
+      exit != coordinator::CoordinatorExit::kFailed)
+    return;
+  const bool again = exit == coordinator::CoordinatorExit::kFailed || coordinator.failed_some() ||
+                     world_.Chance(100);
   if (again && new_jobs_ < scenario_.new_jobs) {
-    NewJob({IfExists::kRetryFailed, IfExists::kRetryFailed, IfExists::kResume, IfExists::kOverwrite,
-            IfExists::kFail});
+    NewJob({api::IfExists::kRetryFailed, api::IfExists::kRetryFailed, api::IfExists::kResume,
+            api::IfExists::kOverwrite, api::IfExists::kFail});
   } else {
-    world_.JobOver(exit == CoordinatorExit::kSucceeded);
+    world_.JobOver(exit == coordinator::CoordinatorExit::kSucceeded);
   }
 }
 
-void PlainSupervisor::OnAgentEnd(size_t id, AgentEnd end) {
+void PlainSupervisor::OnAgentEnd(size_t id, agent::AgentEnd end) {
   // With several jobs, it may have heard that from a coordinator of an earlier one.
-  if (end == AgentEnd::kFinished && new_jobs_ == 0) finished_[world_.agent(id)->node()] = true;
+  if (end == agent::AgentEnd::kFinished && new_jobs_ == 0)
+    finished_[world_.agent(id)->node()] = true;
 }
 
 void PlainSupervisor::OnAgentKilled(size_t id) {
   const SimAgent& agent = *world_.agent(id);
   if (agent.pod() == 0) return;
-  PodEnd& end = pod_ends_[agent.node()];
+  coordinator::PodEnd& end = pod_ends_[agent.node()];
   if (agent.pod() > end.incarnation) end = {agent.node(), agent.pod(), "Killed", 137};
 }
 
@@ -105,19 +108,19 @@ bool PlainSupervisor::Do(Fault fault) {
       return true;
     case Fault::kNewJob:
       if (new_jobs_ >= scenario_.new_jobs) return false;
-      NewJob({IfExists::kOverwrite, IfExists::kResume, IfExists::kFail});
+      NewJob({api::IfExists::kOverwrite, api::IfExists::kResume, api::IfExists::kFail});
       StartCoordinator();
       return true;
     default: return false;
   }
 }
 
-void PlainSupervisor::NewJob(std::initializer_list<IfExists> ways) {
+void PlainSupervisor::NewJob(std::initializer_list<api::IfExists> ways) {
   if_exists_ = ways.begin()[world_.rng().Below(ways.size())];
   uid_ = fmt::format("uid{}", ++new_jobs_);
   world_.Trace(fmt::format("a person applies {}, ifExists {}", uid_, static_cast<int>(if_exists_)));
   std::fill(finished_.begin(), finished_.end(), false);
-  if (if_exists_ != IfExists::kOverwrite) return;
+  if (if_exists_ != api::IfExists::kOverwrite) return;
   // Nothing is kept: the input may be another one, and nodes of one job do not know the other's
   // key.
   world_.input().Grow(world_.rng().Next());

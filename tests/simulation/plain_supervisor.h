@@ -19,8 +19,8 @@ class PlainSupervisor final : public Supervisor {
 
   void Start() override;
   void OnCoordinatorEnd(size_t id, const SimCoordinator& coordinator,
-                        CoordinatorExit exit) override;
-  void OnAgentEnd(size_t id, AgentEnd end) override;
+                        coordinator::CoordinatorExit exit) override;
+  void OnAgentEnd(size_t id, agent::AgentEnd end) override;
   void OnCoordinatorKilled(size_t) override {}
   void OnAgentKilled(size_t id) override;
   bool Do(Fault fault) override;
@@ -31,19 +31,19 @@ class PlainSupervisor final : public Supervisor {
   void Tell();
   void StartCoordinator();
   void StartAgent(uint32_t node);
-  void NewJob(std::initializer_list<IfExists> ways);
+  void NewJob(std::initializer_list<api::IfExists> ways);
 
   World& world_;
   const Scenario& scenario_;
   std::string uid_ = "uid";  // of the job that is wanted now
-  IfExists if_exists_ = IfExists::kFail;
+  api::IfExists if_exists_ = api::IfExists::kFail;
   uint32_t new_jobs_ = 0;
   uint32_t wanted_;  // nodes
   uint32_t access_ = 0;
   uint64_t last_pod_ = 0;
-  std::map<uint32_t, PodEnd> pod_ends_;  // the newest of each node
-  size_t newest_ = 0;                    // the coordinator that was started last
-  std::vector<bool> finished_;           // nodes that heard that the job is over
+  std::map<uint32_t, coordinator::PodEnd> pod_ends_;  // the newest of each node
+  size_t newest_ = 0;                                 // the coordinator that was started last
+  std::vector<bool> finished_;                        // nodes that heard that the job is over
 };
 
 }  // namespace parallelrun::simulation

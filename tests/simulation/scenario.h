@@ -66,7 +66,7 @@ struct Scenario {
   uint32_t chunk_files = 8;
   uint32_t run_max_try = 3;
   uint32_t max_losses = 10;
-  Thresholds thresholds;
+  job::Thresholds thresholds;
   bool append_row = true;
   uint32_t new_jobs = 0;  // on the same folders, by a person: with any ifExists
   bool isolate = false;

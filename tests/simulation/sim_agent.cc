@@ -7,8 +7,8 @@
 namespace parallelrun::simulation {
 namespace {
 
-AgentOptions Options(uint32_t node) {
-  AgentOptions options;
+agent::AgentOptions Options(uint32_t node) {
+  agent::AgentOptions options;
   options.node = node;
   options.away_limit = seconds(120);
   options.drain_grace = seconds(5);
@@ -50,13 +50,13 @@ void SimAgent::Pump() {
   }
   core_.Step(now);
   core_.TakeActions(actions_);
-  for (const WorkerAction& action : std::exchange(actions_, {})) Perform(action);
-  if (core_.end() != AgentEnd::kNone) {
+  for (const agent::WorkerAction& action : std::exchange(actions_, {})) Perform(action);
+  if (core_.end() != agent::AgentEnd::kNone) {
     exited_ = true;
     if (world_.tracing())
       world_.Trace(fmt::format("{} of node {} ends: {} {}", name_, node_,
                                static_cast<int>(core_.end()), core_.end_message()));
-    if (incarnation_.epoch != 0 && core_.end() != AgentEnd::kLost) {
+    if (incarnation_.epoch != 0 && core_.end() != agent::AgentEnd::kLost) {
       world_.Call(
           id_, node_, seconds(5),
           [node = node_, incarnation = incarnation_](SimCoordinator& c, const auto& reply) {
@@ -68,8 +68,8 @@ void SimAgent::Pump() {
     return world_.AgentExited(id_, core_.end());
   }
   for (;;) {
-    const CallKind call = core_.NextCall(now, request_);
-    if (call == CallKind::kNone) break;
+    const agent::CallKind call = core_.NextCall(now, request_);
+    if (call == agent::CallKind::kNone) break;
     Call(call);
   }
   const Instant wake = core_.WakeAt();
@@ -81,12 +81,12 @@ void SimAgent::Pump() {
 
 // --- calls
 
-void SimAgent::Call(CallKind call) {
+void SimAgent::Call(agent::CallKind call) {
   const auto answered = [call](SimAgent& a, const World::Answer& answer) {
     a.OnAnswer(call, answer);
   };
   const Duration timeout = clock_.Takes(world_.scenario().call_timeout);
-  if (call == CallKind::kRegister) {
+  if (call == agent::CallKind::kRegister) {
     return world_.Call(
         id_, node_, timeout,
         [name = name_, node = node_, pod = pod_, n = world_.scenario().processes, run = run_](
@@ -96,7 +96,7 @@ void SimAgent::Call(CallKind call) {
   SplitRows(request_);
   world_.Call(
       id_, node_, timeout + clock_.Takes(milliseconds(request_.park_ms)),
-      [node = node_, bytes = Encode(request_)](SimCoordinator& c, const auto& reply) {
+      [node = node_, bytes = job::Encode(request_)](SimCoordinator& c, const auto& reply) {
         c.Exchange(node, bytes, reply);
       },
       answered);
@@ -104,13 +104,13 @@ void SimAgent::Call(CallKind call) {
 
 // Has the first half of the rows of some results go ahead as parts, as an agent does with rows that
 // are too many for one request: of odd mini-batches in a request of its own.
-void SimAgent::SplitRows(ExchangeRequest& request) {
-  ExchangeRequest before;
+void SimAgent::SplitRows(job::ExchangeRequest& request) {
+  job::ExchangeRequest before;
   before.incarnation = request.incarnation;
   before.settings_digest = request.settings_digest;
-  for (Finished& done : request.finished) {
+  for (job::Finished& done : request.finished) {
     const size_t half = done.rows.size() / 2;
-    if (done.kind != Finished::Kind::kSucceeded || half == 0) continue;
+    if (done.kind != job::Finished::Kind::kSucceeded || half == 0) continue;
     if (done.id * 37 % 1000 >= world_.scenario().in_parts) continue;
     (done.id % 2 == 0 ? request : before)
         .parts.push_back({done.id, done.fence, 0, done.rows.substr(0, half)});
@@ -120,22 +120,22 @@ void SimAgent::SplitRows(ExchangeRequest& request) {
   if (before.parts.empty()) return;
   world_.Call(
       id_, node_, world_.scenario().call_timeout,
-      [node = node_, bytes = Encode(before)](SimCoordinator& c, const auto& reply) {
+      [node = node_, bytes = job::Encode(before)](SimCoordinator& c, const auto& reply) {
         c.Exchange(node, bytes, reply);
       },
       [](SimAgent&, const World::Answer&) {});
 }
 
-void SimAgent::OnAnswer(CallKind call, const World::Answer& answer) {
+void SimAgent::OnAnswer(agent::CallKind call, const World::Answer& answer) {
   const Instant now = Now();
   switch (answer.kind) {
     case World::Answer::Kind::kReply: {
-      const Result<ExchangeReply> reply = DecodeExchangeReply(answer.bytes);
+      const Result<job::ExchangeReply> reply = job::DecodeExchangeReply(answer.bytes);
       if (!reply.ok()) return world_.oracle().Violated("messages", reply.error().message);
       return core_.OnReply(call, *reply, now);
     }
     case World::Answer::Kind::kRegistered: {
-      Registration registration;
+      agent::Registration registration;
       run_ = answer.run;
       registration.incarnation = incarnation_ = answer.incarnation;
       registration.settings_digest = kSettingsDigest;
@@ -152,11 +152,14 @@ void SimAgent::OnAnswer(CallKind call, const World::Answer& answer) {
       }
       return core_.OnRegistered(registration, now);
     }
-    case World::Answer::Kind::kStale: return core_.OnCallFailed(call, CallFailure::kStale, now);
-    case World::Answer::Kind::kBusy: return core_.OnCallFailed(call, CallFailure::kBusy, now);
-    case World::Answer::Kind::kRefused: return core_.OnCallFailed(call, CallFailure::kRefused, now);
+    case World::Answer::Kind::kStale:
+      return core_.OnCallFailed(call, agent::CallFailure::kStale, now);
+    case World::Answer::Kind::kBusy:
+      return core_.OnCallFailed(call, agent::CallFailure::kBusy, now);
+    case World::Answer::Kind::kRefused:
+      return core_.OnCallFailed(call, agent::CallFailure::kRefused, now);
     case World::Answer::Kind::kNone:
-      return core_.OnCallFailed(call, CallFailure::kUnreachable, now);
+      return core_.OnCallFailed(call, agent::CallFailure::kUnreachable, now);
   }
 }
 
@@ -170,9 +173,9 @@ void SimAgent::OnWorker(uint32_t process, uint64_t life, Duration delay,
   });
 }
 
-void SimAgent::Perform(const WorkerAction& action) {
+void SimAgent::Perform(const agent::WorkerAction& action) {
   const uint32_t number = action.process;
-  if (action.kind == WorkerAction::Kind::kStart) {
+  if (action.kind == agent::WorkerAction::Kind::kStart) {
     Worker& worker = workers_[number];
     worker.life = ++lives_;
     const Scenario& s = world_.scenario();
@@ -182,7 +185,7 @@ void SimAgent::Perform(const WorkerAction& action) {
              [number, fails](SimAgent& a, Worker& w) {
                if (fails) return a.Exit(number, "was killed by signal 9");
                w.ready = true;
-               w.status.phase = Phase::kWaiting;
+               w.status.phase = agent::Phase::kWaiting;
                const bool shutdown = a.world_.scenario().shutdown;
                if (!a.core_.OnReady(number, shutdown, a.Now())) a.Exit(number, "was ended");
              });
@@ -192,24 +195,28 @@ void SimAgent::Perform(const WorkerAction& action) {
   if (it == workers_.end()) return;
   Worker& worker = it->second;
   switch (action.kind) {
-    case WorkerAction::Kind::kGive:
+    case agent::WorkerAction::Kind::kGive:
       worker.tasks.push_back({action.sequence, DecodeWork(action.work)});
       world_.oracle().Given(worker.tasks.back().work.id);
       Begin(number, worker);
       break;
-    case WorkerAction::Kind::kTakeBack: worker.taken_back = action.sequence; break;
-    case WorkerAction::Kind::kStop:
+    case agent::WorkerAction::Kind::kTakeBack: worker.taken_back = action.sequence; break;
+    case agent::WorkerAction::Kind::kStop:
       if (world_.scenario().shutdown) {
         OnWorker(number, worker.life, world_.Around(milliseconds(50)),
                  [number](SimAgent& a, Worker& w) { a.ShutDown(number, w); });
         break;
       }
       [[fallthrough]];
-    case WorkerAction::Kind::kKill:
+    case agent::WorkerAction::Kind::kKill:
       OnWorker(number, worker.life, world_.Around(milliseconds(5)),
                [number](SimAgent& a, Worker&) { a.Exit(number, "was killed by signal 9"); });
       break;
-    case WorkerAction::Kind::kStart: break;
+    case agent::WorkerAction::Kind::kWhere:
+      OnWorker(number, worker.life, world_.Around(milliseconds(20)),
+               [number](SimAgent& a, Worker&) { a.core_.OnWhere(number, "run score.py:1"); });
+      break;
+    case agent::WorkerAction::Kind::kStart: break;
   }
 }
 
@@ -219,7 +226,7 @@ void SimAgent::Begin(uint32_t number, Worker& worker) {
   worker.busy = true;
   const Task& task = worker.tasks.front();
   world_.oracle().RunBegins(task.work.id, WorkerName(number));
-  worker.status = {task.sequence, Phase::kRun, Now()};
+  worker.status = {task.sequence, agent::Phase::kRun, Now()};
   const Scenario& s = world_.scenario();
   const bool poison = world_.input().Poison(task.work.items);
   const bool fails = poison || (world_.faulty() && world_.Chance(s.flaky));
@@ -259,7 +266,7 @@ void SimAgent::ShutDown(uint32_t number, Worker& worker) {
 void SimAgent::PassOver(uint32_t number, Worker& worker) {
   const uint64_t sequence = worker.tasks.front().sequence;
   worker.tasks.pop_front();
-  worker.status = {sequence, Phase::kWaiting, Now()};
+  worker.status = {sequence, agent::Phase::kWaiting, Now()};
   if (!core_.OnPassedOver(number, sequence, Now())) return Exit(number, "was ended");
   Begin(number, worker);
 }
@@ -275,11 +282,11 @@ void SimAgent::EndTask(uint32_t number, Worker& worker, bool well) {
   const Task task = std::move(worker.tasks.front());
   worker.tasks.pop_front();
   worker.busy = false;
-  worker.status = {task.sequence, Phase::kWaiting, Now()};
+  worker.status = {task.sequence, agent::Phase::kWaiting, Now()};
   bool taken = true;
   if (well) {
     world_.oracle().Succeeded(task.work.id, WorkerName(number));
-    ResultAnswer answer;
+    agent::ResultAnswer answer;
     answer.sequence = task.sequence;
     const std::string rows = world_.input().Rows(task.work.items, answer.row_count);
     answer.items_succeeded = answer.row_count;
@@ -291,8 +298,8 @@ void SimAgent::EndTask(uint32_t number, Worker& worker, bool well) {
     answer.rows = std::string_view(rows).substr(sent);
     taken = taken && core_.OnResult(number, answer, Now());
   } else {
-    taken = core_.OnFailed(number, {task.sequence, 1000, Cause::kRun, "Exception", "it failed", ""},
-                           Now());
+    taken = core_.OnFailed(
+        number, {task.sequence, 1000, job::Cause::kRun, "Exception", "it failed", ""}, Now());
   }
   if (!taken) return Exit(number, "was ended");
   const uint32_t hangs = world_.scenario().hangs;

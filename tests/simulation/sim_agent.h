@@ -36,12 +36,12 @@ class SimAgent {
     std::deque<Task> tasks;
     bool busy = false;
     bool hung = false;  // a thread that run() left keeps the interpreter
-    StatusReading status;
+    agent::StatusReading status;
     uint64_t taken_back = 0;
   };
 
   Instant Now() const { return clock_.At(world_.now()); }
-  void Perform(const WorkerAction& action);
+  void Perform(const agent::WorkerAction& action);
   void Begin(uint32_t process, Worker& worker);  // with the task in front, if it can
   uint64_t WorkerName(uint32_t process) const { return uint64_t{id_} << 32 | process; }
   // Its run() has ended, or it has.
@@ -52,9 +52,9 @@ class SimAgent {
   void Exit(uint32_t process, const char* words);
   void OnWorker(uint32_t process, uint64_t life, Duration delay,
                 std::function<void(SimAgent&, Worker&)> event);
-  void Call(CallKind call);
-  void SplitRows(ExchangeRequest& request);
-  void OnAnswer(CallKind call, const World::Answer& answer);
+  void Call(agent::CallKind call);
+  void SplitRows(job::ExchangeRequest& request);
+  void OnAnswer(agent::CallKind call, const World::Answer& answer);
   void Wake();
 
   World& world_;
@@ -64,12 +64,12 @@ class SimAgent {
   const uint32_t access_;
   const uint64_t pod_;  // number; 0: it is no pod
   const std::string name_;
-  AgentCore core_;
-  ExchangeRequest request_;
-  std::vector<WorkerAction> actions_;
+  agent::AgentCore core_;
+  job::ExchangeRequest request_;
+  std::vector<agent::WorkerAction> actions_;
   std::map<uint32_t, Worker> workers_;
   uint64_t lives_ = 0;
-  Incarnation incarnation_;
+  job::Incarnation incarnation_;
   uint64_t run_ = 0;  // 0: not known yet
   Instant wake_at_ = Instant::max();
   bool exited_ = false;

@@ -11,6 +11,7 @@
 #include "coordinator/start/earlier_run.h"
 #include "coordinator/start/newest_pod.h"
 #include "coordinator/start/run_again.h"
+#include "job/record_codec.h"
 
 namespace parallelrun::simulation {
 namespace {
@@ -21,14 +22,14 @@ constexpr Duration kLeaveLimit = seconds(30);
 }  // namespace
 
 std::string RivalClaim() {
-  OutputOwner rival;
+  coordinator::OutputOwner rival;
   rival.job = "rival";
   rival.uid = "of another cluster";
   rival.run_id = 1;
   rival.epoch = 1;
   rival.state_folder = "/rival/state";
   rival.in_pod = true;
-  return ClaimText(rival);
+  return coordinator::ClaimText(rival);
 }
 
 SimCoordinator::SimCoordinator(World& world, size_t id, CoordinatorStart start)
@@ -40,7 +41,9 @@ SimCoordinator::SimCoordinator(World& world, size_t id, CoordinatorStart start)
   files_.OnRename([this](const std::string& to) {
     if (to != kOutputPath) return;
     if (world_.tracing()) world_.Trace(fmt::format("epoch {} publishes", epoch()));
-    world_.oracle().Renamed(epoch(), world_.disk().Contents(kOutputPath), state_);
+    const bool indexed = world_.disk().Has(kIndexPath);
+    world_.oracle().Renamed(epoch(), world_.disk().Contents(kOutputPath),
+                            indexed ? world_.disk().Contents(kIndexPath) : "", state_);
   });
 }
 
@@ -53,16 +56,16 @@ void SimCoordinator::Start() {
   if (start_.pod != 0) {
     Status entered = files_.MakeFolders(kStateFolder);
     if (entered.ok()) {
-      entered = EnterAsNewestPod(files_, kStateFolder, start_.uid,
-                                 fmt::format("job-coordinator-{}", start_.pod));
+      entered = coordinator::EnterAsNewestPod(files_, kStateFolder, start_.uid,
+                                              fmt::format("job-coordinator-{}", start_.pod));
     }
     if (!entered.ok()) {
       if (world_.tracing()) world_.Trace(entered.error().message);
-      return End(entered.error().code == Code::kStale ? CoordinatorExit::kSuperseded
-                                                      : CoordinatorExit::kCannotStart);
+      return End(entered.error().code == Code::kStale ? coordinator::CoordinatorExit::kSuperseded
+                                                      : coordinator::CoordinatorExit::kCannotStart);
     }
   }
-  LedgerOptions options;
+  coordinator::LedgerOptions options;
   options.state_folder = kStateFolder;
   if (s.append_row) {
     options.output_folder = kOutputFolder;
@@ -72,9 +75,10 @@ void SimCoordinator::Start() {
   options.new_run_id = world_.rng().Next();
   const uint64_t read_at = world_.oracle().Now();
   uint32_t run = 0;  // named by its first epoch
-  Result<std::unique_ptr<Ledger>> claimed = Ledger::Claim(
-      files_, options, [&](const Record& record, const Place& place, const Place& rows) {
-        const auto* seal = std::get_if<SealRecord>(&record);
+  Result<std::unique_ptr<coordinator::Ledger>> claimed = coordinator::Ledger::Claim(
+      files_, options,
+      [&](const job::Record& record, const job::Place& place, const job::Place& rows) {
+        const auto* seal = std::get_if<job::SealRecord>(&record);
         if (seal != nullptr && seal->predecessor == 0) run = place.epoch;
         return state_.Apply(record, place, rows);
       });
@@ -83,29 +87,30 @@ void SimCoordinator::Start() {
       world_.oracle().Violated("11 a sealed prefix never changes", claimed.error().message);
     }
     if (world_.tracing()) world_.Trace("the claim fails: " + claimed.error().message);
-    return End(CoordinatorExit::kCannotStart);
+    return End(coordinator::CoordinatorExit::kCannotStart);
   }
   ledger_ = std::move(*claimed);
   world_.oracle().Claimed(epoch(), read_at, run, state_);
 
-  std::optional<SettingsRecord> settings;
-  NewRun wanted;
+  std::optional<job::SettingsRecord> settings;
+  coordinator::NewRun wanted;
   wanted.if_exists = start_.if_exists;
   wanted.resource_uid = start_.uid;
   wanted.plan_settings = "{}";
   if (s.append_row) wanted.output_path = kOutputPath;
   wanted.output_there = world_.disk().Has(kOutputPath);
   wanted.in_pod = true;
-  if (AsksForDamage(wanted, state_)) {
-    const Result<std::string> damage = DamageOf(files_, kOutputPath, *state_.published());
-    if (!damage.ok()) return End(CoordinatorExit::kCannotStart);
+  if (coordinator::AsksForDamage(wanted, state_)) {
+    const Result<std::string> damage =
+        coordinator::DamageOf(files_, kOutputPath, *state_.published());
+    if (!damage.ok()) return End(coordinator::CoordinatorExit::kCannotStart);
     wanted.output_damage = *damage;
   }
-  const Result<StartDecision> decision = DecideStart(wanted, state_);
+  const Result<coordinator::StartDecision> decision = coordinator::DecideStart(wanted, state_);
   if (!decision.ok()) return Refuse(decision.error());
   if (const Status held = HoldOutput(); !held.ok()) {
     if (world_.tracing()) world_.Trace("the output is not to be had: " + held.error().message);
-    return End(CoordinatorExit::kCannotStart);
+    return End(coordinator::CoordinatorExit::kCannotStart);
   }
   if (decision->write_settings) {
     settings.emplace();
@@ -117,17 +122,18 @@ void SimCoordinator::Start() {
   }
   const uint32_t generation = settings ? settings->generation : state_.settings()->generation;
   if (decision->overwrite || run == 0) run = epoch();
-  if (decision->overwrite) state_ = JobState();
+  if (decision->overwrite) state_ = job::JobState();
   world_.oracle().Begins(epoch(), read_at, run, generation, start_.uid);
   const Status begun = ledger_->Begin(
       settings, decision->overwrite ? std::optional(world_.rng().Next()) : std::nullopt);
   if (!begun.ok()) {
     if (world_.tracing()) world_.Trace("the first group fails: " + begun.error().message);
-    return End(CoordinatorExit::kCannotStart);
+    return End(coordinator::CoordinatorExit::kCannotStart);
   }
   if (settings) static_cast<void>(state_.Apply(*settings, {}, {}));
   if (decision->run_again) {
-    if (const Status again = RunAgain(); !again.ok()) return End(CoordinatorExit::kDiskFailed);
+    if (const Status again = RunAgain(); !again.ok())
+      return End(coordinator::CoordinatorExit::kDiskFailed);
   }
   if (world_.tracing()) {
     world_.Trace(fmt::format("epoch {} begins, generation {}, {} planned, {} succeeded, {} failed",
@@ -135,30 +141,32 @@ void SimCoordinator::Start() {
                              state_.counts().succeeded, state_.counts().failed));
   }
 
-  CoordinatorLimits limits;
+  coordinator::CoordinatorLimits limits;
   limits.first_epoch = run;
   limits.lease = s.lease;
   limits.look = s.look;
   limits.broken_grace = s.broken_grace;
-  limits.run_max_try = s.run_max_try;
+  limits.spec.run_max_try = static_cast<int32_t>(s.run_max_try);
   limits.max_losses = s.max_losses;
   limits.rules = {s.thresholds, s.append_row, false};
-  limits.isolate_failures = s.isolate;
+  limits.spec.isolate_failures = s.isolate;
   limits.speculation = s.speculation;
   limits.slow_least = s.slow_least;
   limits.nodes = start_.nodes;
   limits.processes = s.processes;
-  limits.shutdown_timeout = s.shutdown_timeout;
+  limits.spec.shutdown_timeout = s.shutdown_timeout;
   limits.settings_digest = kSettingsDigest;
-  plan_ = std::make_unique<PlanStore>(static_cast<ChunkSource&>(*this));
-  coordinator_ = std::make_unique<Coordinator>(limits, *ledger_, *plan_, state_, Now());
-  if (!state_.plan_ended() && coordinator_->phase() == Coordinator::Phase::kRunning) {
+  plan_ = std::make_unique<coordinator::PlanStore>(static_cast<ChunkSource&>(*this));
+  coordinator_ =
+      std::make_unique<coordinator::Coordinator>(limits, *ledger_, *plan_, state_, Now());
+  if (!state_.plan_ended() && coordinator_->phase() == coordinator::Coordinator::Phase::kRunning) {
     if (!state_.chunks().empty()) {
       const Result<std::string> last = ledger_->Read(state_.chunks().back().place);
       std::string_view bytes = last.ok() ? std::string_view(*last) : std::string_view();
-      const Result<DecodedRecord> decoded = DecodeRecord(bytes);
-      if (!decoded.ok()) return End(CoordinatorExit::kDiskFailed);
-      cursor_ = CursorAfter(std::get<PlanChunkRecord>(decoded->record), {PlanInput()});
+      const Result<job::DecodedRecord> decoded = job::DecodeRecord(bytes);
+      if (!decoded.ok()) return End(coordinator::CoordinatorExit::kDiskFailed);
+      cursor_ = coordinator::CursorAfter(std::get<job::PlanChunkRecord>(decoded->record),
+                                         {coordinator::PlanInput()});
     }
     Later(world_.Around(s.listing), &SimCoordinator::PlanNext);
   }
@@ -166,7 +174,7 @@ void SimCoordinator::Start() {
 }
 
 Status SimCoordinator::HoldOutput() {
-  ClaimOptions options;
+  coordinator::ClaimOptions options;
   options.owner.job = "job";
   options.owner.uid = start_.uid;
   options.owner.run_id = ledger_->run_id();
@@ -177,7 +185,7 @@ Status SimCoordinator::HoldOutput() {
   options.output_file = world_.scenario().append_row ? kOutputFile : "";
   options.at_work = [](const std::string&) { return true; };
   if (Status made = files_.MakeFolders(kOutputFolder); !made.ok()) return made;
-  Result<HeldOutput> held = ClaimOutput(files_, options);
+  Result<coordinator::HeldOutput> held = coordinator::ClaimOutput(files_, options);
   if (!held.ok()) return held.error();
   held_ = std::move(*held);
   return {};
@@ -186,11 +194,11 @@ Status SimCoordinator::HoldOutput() {
 // A person has asked for what ifExists forbids; nobody else has.
 void SimCoordinator::Refuse(const Error& why) {
   if (world_.tracing()) world_.Trace("refused: " + why.message);
-  if (start_.if_exists == IfExists::kOverwrite || why.code != Code::kExists) {
+  if (start_.if_exists == api::IfExists::kOverwrite || why.code != Code::kExists) {
     return world_.oracle().Violated("a job may start", why.message);
   }
   refused_ = true;
-  End(CoordinatorExit::kCannotStart);
+  End(coordinator::CoordinatorExit::kCannotStart);
 }
 
 // --- calls
@@ -201,7 +209,11 @@ void SimCoordinator::Register(uint32_t node, const std::string& agent, uint64_t 
   if (of_another_run || coordinator_->nodes().Superseded(node, agent, pod)) {
     return reply({World::Answer::Kind::kRefused, {}, {}, 0, 0});
   }
-  const NodeRegistration registration = coordinator_->Register(node, agent, processes, Now(), pod);
+  if (coordinator_->HasToWait(node, agent, pod, Now())) {
+    return reply({World::Answer::Kind::kBusy, {}, {}, 0, 0});
+  }
+  const coordinator::NodeRegistration registration =
+      coordinator_->Register(node, agent, processes, Now(), pod);
   World::Answer answer;
   answer.kind = World::Answer::Kind::kRegistered;
   answer.incarnation = registration.incarnation;
@@ -211,21 +223,21 @@ void SimCoordinator::Register(uint32_t node, const std::string& agent, uint64_t 
 }
 
 void SimCoordinator::Exchange(uint32_t node, const std::string& bytes, const Reply& reply) {
-  const Result<ExchangeRequest> request = DecodeExchangeRequest(bytes);
+  const Result<job::ExchangeRequest> request = job::DecodeExchangeRequest(bytes);
   if (!request.ok()) return world_.oracle().Violated("messages", request.error().message);
   if (world_.tracing()) {
-    for (const Finished& done : request->finished) {
+    for (const job::Finished& done : request->finished) {
       world_.Trace(fmt::format("node {} ({}.{}) reports {} ({}.{}) to epoch {}: {}", node,
                                request->incarnation.epoch, request->incarnation.number, done.id,
                                done.fence.epoch, done.fence.number, epoch(),
-                               done.kind == Finished::Kind::kSucceeded ? "succeeded"
-                               : done.kind == Finished::Kind::kFailed  ? "failed"
-                                                                       : "returned"));
+                               done.kind == job::Finished::Kind::kSucceeded ? "succeeded"
+                               : done.kind == job::Finished::Kind::kFailed  ? "failed"
+                                                                            : "returned"));
     }
   }
   world_.oracle().Asked(*request);
   newest_[node] = coordinator_->Exchange(
-      node, *request, Now(), [this, node, reply](const Result<ExchangeReply>& said) {
+      node, *request, Now(), [this, node, reply](const Result<job::ExchangeReply>& said) {
         World::Answer answer;
         if (!said.ok()) {
           answer.kind = said.error().code == Code::kStale ? World::Answer::Kind::kStale
@@ -233,7 +245,7 @@ void SimCoordinator::Exchange(uint32_t node, const std::string& bytes, const Rep
           return reply(std::move(answer));
         }
         if (world_.tracing()) {
-          for (const LeaseName& name : said->settled) {
+          for (const job::LeaseName& name : said->settled) {
             world_.Trace(fmt::format("epoch {} settles {} ({}.{}) for node {}", epoch(), name.id,
                                      name.fence.epoch, name.fence.number, node));
           }
@@ -241,44 +253,44 @@ void SimCoordinator::Exchange(uint32_t node, const std::string& bytes, const Rep
         world_.oracle().Replied(epoch(), *said, state_);
         CheckCompany(node, *said);
         answer.kind = World::Answer::Kind::kReply;
-        answer.bytes = Encode(*said);
+        answer.bytes = job::Encode(*said);
         reply(std::move(answer));
       });
   world_.oracle().Counts(epoch(), state_, coordinator_->running(), coordinator_->pending());
 }
 
 // What was leased as a suspect has no more company than it may have.
-void SimCoordinator::CheckCompany(uint32_t node, const ExchangeReply& reply) {
+void SimCoordinator::CheckCompany(uint32_t node, const job::ExchangeReply& reply) {
   if (reply.leased.empty()) return;
-  for (const Leased& leased : reply.leased) {
-    const bool alone = state_.batch(leased.id).losses >= Availability::kSuspectLosses;
-    const uint32_t most = alone ? 1 : state_.company(leased.id);
-    if (most != JobState::kAnyCompany) suspects_[{leased.id, leased.fence}] = most;
+  for (const job::Leased& leased : reply.leased) {
+    const bool alone = state_.batch(leased.id).losses >= job::Availability::kSuspectLosses;
+    const uint32_t most = alone ? 1 : state_.companies().Of(leased.id);
+    if (most != job::kAnyCompany) suspects_[{leased.id, leased.fence}] = most;
   }
   if (suspects_.empty()) return;
-  const std::vector<Held> held = coordinator_->availability().HeldBy(node);
-  for (const Held& one : held) {
+  const std::vector<job::Held> held = coordinator_->availability().HeldBy(node);
+  for (const job::Held& one : held) {
     const auto suspect = suspects_.find({one.id, one.lease.fence});
     if (suspect == suspects_.end() || held.size() <= suspect->second) continue;
     world_.oracle().Violated("13 suspects run alone",
                              fmt::format("mini-batch {} is one of {} on node {}",
-                                         MiniBatchText(one.id), held.size(), node));
+                                         job::MiniBatchText(one.id), held.size(), node));
   }
 }
 
 Status SimCoordinator::RunAgain() {
-  const auto records = ResultsToRunAgain(files_, kStateFolder, state_);
+  const auto records = coordinator::ResultsToRunAgain(files_, kStateFolder, state_);
   if (!records.ok()) return records.error();
-  for (const AgainRecord& record : *records) {
-    for (const AgainRecord::Result& one : record.results) world_.oracle().RunsAgain(one.id);
-    const Ledger::Appended appended = ledger_->Append(record);
+  for (const job::AgainRecord& record : *records) {
+    for (const job::AgainRecord::Result& one : record.results) world_.oracle().RunsAgain(one.id);
+    const coordinator::Ledger::Appended appended = ledger_->Append(record);
     if (Status s = state_.Apply(record, appended.record, appended.rows); !s.ok()) return s;
   }
   const Result<uint64_t> flushed = ledger_->Flush();
   return flushed.ok() ? Status() : Status(flushed.error());
 }
 
-void SimCoordinator::Leave(uint32_t node, const Incarnation& incarnation) {
+void SimCoordinator::Leave(uint32_t node, const job::Incarnation& incarnation) {
   coordinator_->Leave(node, incarnation, Now());
 }
 void SimCoordinator::ConnectionGone(uint32_t node) {
@@ -288,9 +300,9 @@ void SimCoordinator::Drain() { coordinator_->Drain(Now()); }
 // A verdict that is durable is still brought to its end.
 void SimCoordinator::HandOver() {
   if (coordinator_->decided()) return;
-  End(CoordinatorExit::kDrained);
+  End(coordinator::CoordinatorExit::kDrained);
 }
-void SimCoordinator::Control(const ControlRequest& control) {
+void SimCoordinator::Control(const coordinator::ControlRequest& control) {
   coordinator_->Control(control, Now());
 }
 
@@ -298,7 +310,7 @@ void SimCoordinator::Control(const ControlRequest& control) {
 
 void SimCoordinator::PlanNext() {
   if (ending_) return;
-  const BatchId first = cursor_.next_batch;
+  const job::BatchId first = cursor_.next_batch;
   Items files;
   if (const std::optional<std::string> chunk = world_.input().NextChunk(cursor_, files)) {
     world_.oracle().Planned(epoch(), first, files);
@@ -312,7 +324,7 @@ void SimCoordinator::PlanNext() {
 }
 
 // Asked for the next one while it reads, it reads that afterwards, when it is asked for again.
-bool SimCoordinator::Ask(const Place& place) {
+bool SimCoordinator::Ask(const job::Place& place) {
   if (chunk_ && chunk_->first == place) return true;
   if (!wanted_chunk_) {
     wanted_chunk_ = place;
@@ -327,7 +339,7 @@ void SimCoordinator::ReadChunk() {
   if (!ending_) coordinator_->OnPlanRead(Now());
 }
 
-Result<std::string> SimCoordinator::Take(const Place&) {
+Result<std::string> SimCoordinator::Take(const job::Place&) {
   Result<std::string> bytes = std::move(chunk_->second);
   chunk_.reset();
   return bytes;
@@ -366,7 +378,7 @@ void SimCoordinator::OnFlushed(const Result<uint64_t>& flushed) {
     world_.OnCoordinator(id_, kDiskFullRetry, [](SimCoordinator& c) { c.flushing_ = false; });
   } else {
     if (world_.tracing()) world_.Trace("the ledger fails: " + flushed.error().message);
-    End(CoordinatorExit::kDiskFailed);
+    End(coordinator::CoordinatorExit::kDiskFailed);
   }
 }
 
@@ -375,12 +387,12 @@ void SimCoordinator::CompareWithReplay() {
       epoch() < world_.oracle().newest_claimed() || ledger_->appended() != ledger_->durable()) {
     return;
   }
-  JobState replay;
-  const Result<History> history =
-      ReplayHistory(world_.disk(), EpochsFolder(kStateFolder), epoch() + 1, ledger_->run_id(),
-                    [&](const Record& record, const Place& place, const Place& rows) {
-                      return replay.Apply(record, place, rows);
-                    });
+  job::JobState replay;
+  const Result<coordinator::History> history = coordinator::ReplayHistory(
+      world_.disk(), coordinator::EpochsFolder(kStateFolder), epoch() + 1, ledger_->run_id(),
+      [&](const job::Record& record, const job::Place& place, const job::Place& rows) {
+        return replay.Apply(record, place, rows);
+      });
   if (!history.ok()) {
     return world_.oracle().Violated("10 memory is what a replay gives", history.error().message);
   }
@@ -389,7 +401,7 @@ void SimCoordinator::CompareWithReplay() {
 
 std::string SimCoordinator::Describe() const {
   if (!coordinator_) return fmt::format("coordinator {} has not begun", id_);
-  const JobCounts& counts = state_.counts();
+  const job::JobCounts& counts = state_.counts();
   return fmt::format(
       "epoch {}: phase {}, {} planned{}, {} succeeded, {} failed, {} leased, {} nodes, {}{}{}",
       epoch(), static_cast<int>(coordinator_->phase()), counts.planned,
@@ -410,16 +422,18 @@ void SimCoordinator::Tick() {
 // --- end
 
 void SimCoordinator::Publish() {
-  const std::unique_ptr<Sink> sink = MakeFolderSink(files_, kOutputPath, held_);
-  Result<Publication> published = PublishOutput(*sink, *ledger_, state_, PublishOptions());
+  const std::unique_ptr<coordinator::Sink> sink =
+      coordinator::MakeFolderSink(files_, kOutputPath, ledger_->token_path(), held_);
+  Result<coordinator::Publication> published =
+      coordinator::PublishOutput(*sink, *ledger_, state_, coordinator::PublishOptions());
   world_.OnCoordinator(id_, world_.Around(world_.scenario().sync),
                        [published](SimCoordinator& c) { c.OnPublished(published); });
 }
 
-void SimCoordinator::OnPublished(const Result<Publication>& published) {
+void SimCoordinator::OnPublished(const Result<coordinator::Publication>& published) {
   if (published.ok()) {
-    const Published& output = published->published;
-    PublishedRecord record;
+    const job::Published& output = published->published;
+    job::PublishedRecord record;
     record.path = output.path;
     record.bytes = output.bytes;
     record.rows = output.rows;
@@ -427,28 +441,28 @@ void SimCoordinator::OnPublished(const Result<Publication>& published) {
     coordinator_->Unpause();
     coordinator_->OnPublished(record, Now());
   } else if (published.error().code == Code::kStale) {
-    End(CoordinatorExit::kSuperseded);
+    End(coordinator::CoordinatorExit::kSuperseded);
   } else if (published.error().code == Code::kNoSpace) {
     coordinator_->Pause(published.error().message);
     world_.OnCoordinator(id_, kDiskFullRetry, [](SimCoordinator& c) { c.publishing_ = false; });
   } else if (published.error().code == Code::kExists) {
     if (world_.tracing()) world_.Trace(published.error().message);
-    End(CoordinatorExit::kNotPublished);
+    End(coordinator::CoordinatorExit::kNotPublished);
   } else {
-    End(CoordinatorExit::kDiskFailed);
+    End(coordinator::CoordinatorExit::kDiskFailed);
   }
 }
 
 void SimCoordinator::AfterEvent() {
   if (ending_ || !coordinator_) return;
-  if (coordinator_->newest().superseded()) return End(CoordinatorExit::kSuperseded);
+  if (coordinator_->newest().superseded()) return End(coordinator::CoordinatorExit::kSuperseded);
   if (coordinator_->WantsLook(Now())) Look();
   if (!flushing_ && ledger_->appended() > ledger_->durable()) {
     flushing_ = true;
     Later(world_.Around(world_.scenario().sync), &SimCoordinator::Flush);
   }
   switch (coordinator_->phase()) {
-    case Coordinator::Phase::kFinalizing:
+    case coordinator::Coordinator::Phase::kFinalizing:
       if (!world_.scenario().append_row) {
         coordinator_->OnNothingToPublish();
         return AfterEvent();
@@ -458,36 +472,39 @@ void SimCoordinator::AfterEvent() {
         Later(world_.Around(world_.scenario().sync), &SimCoordinator::Publish);
       }
       break;
-    case Coordinator::Phase::kEnded: {
+    case coordinator::Coordinator::Phase::kEnded: {
       if (!ended_at_) ended_at_ = Now();
       if (coordinator_->nodes().registered() == 0 || Now() - *ended_at_ > kLeaveLimit) {
-        const bool succeeded = state_.verdict()->outcome == parallelrun::Outcome::kSucceeded;
+        const bool succeeded = state_.verdict()->outcome == parallelrun::job::Outcome::kSucceeded;
         world_.oracle().Ended(epoch(), succeeded, state_);
         CompareWithReplay();
-        End(succeeded ? CoordinatorExit::kSucceeded : CoordinatorExit::kFailed);
+        End(succeeded ? coordinator::CoordinatorExit::kSucceeded
+                      : coordinator::CoordinatorExit::kFailed);
       }
       break;
     }
-    case Coordinator::Phase::kDraining:
+    case coordinator::Coordinator::Phase::kDraining:
       if (coordinator_->nodes().registered() == 0 && ledger_->appended() == ledger_->durable()) {
-        End(CoordinatorExit::kDrained);
+        End(coordinator::CoordinatorExit::kDrained);
       }
       break;
     default: break;
   }
 }
 
-void SimCoordinator::End(CoordinatorExit exit) {
+void SimCoordinator::End(coordinator::CoordinatorExit exit) {
   if (ending_) return;
   ending_ = true;
   // A superseded coordinator's token is its successor's business.
-  if (exit != CoordinatorExit::kSuperseded && ledger_ && !ledger_->token_path().empty()) {
+  if (exit != coordinator::CoordinatorExit::kSuperseded && ledger_ &&
+      !ledger_->token_path().empty()) {
     static_cast<void>(files_.Remove(ledger_->token_path()));
   }
   if (ledger_) ledger_->GiveBackReserve();
-  if (exit == CoordinatorExit::kSucceeded || exit == CoordinatorExit::kFailed ||
-      exit == CoordinatorExit::kNotPublished) {
-    static_cast<void>(ReleaseOutput(files_, held_));
+  if (exit == coordinator::CoordinatorExit::kSucceeded ||
+      exit == coordinator::CoordinatorExit::kFailed ||
+      exit == coordinator::CoordinatorExit::kNotPublished) {
+    static_cast<void>(coordinator::ReleaseOutput(files_, held_));
   }
   if (coordinator_) coordinator_->Close({Code::kUnavailable, "the coordinator ends"});
   world_.Exited(id_, exit);

@@ -22,13 +22,14 @@ inline constexpr char kStateFolder[] = "/job/state";
 inline constexpr char kOutputFolder[] = "/job/output";
 inline constexpr char kOutputFile[] = "rows.txt";
 inline constexpr char kOutputPath[] = "/job/output/rows.txt";
+inline constexpr char kIndexPath[] = "/job/output/rows.txt.index.jsonl";
 inline constexpr char kClaimPath[] = "/job/output/.rows.txt.parallelrun-claim";
 inline constexpr char kForeignFile[] = "not of this run\n";
 // The claim of a job of which nobody can tell whether it is over.
 std::string RivalClaim();
 inline constexpr uint64_t kSettingsDigest = 77;
 
-class SimCoordinator : private ChunkSource {
+class SimCoordinator : private coordinator::ChunkSource {
  public:
   SimCoordinator(World& world, size_t id, CoordinatorStart start);
   SimCoordinator(const SimCoordinator&) = delete;
@@ -43,7 +44,7 @@ class SimCoordinator : private ChunkSource {
   uint64_t pod() const { return start_.pod; }
   bool ended() const { return ending_; }     // by itself
   bool refused() const { return refused_; }  // ifExists forbids what the job would do
-  const Coordinator* core() const { return coordinator_.get(); }
+  const coordinator::Coordinator* core() const { return coordinator_.get(); }
   uint32_t epoch() const { return ledger_ ? ledger_->epoch() : 0; }
   SimFiles& files() { return files_; }
   Instant frozen_until{};
@@ -52,25 +53,25 @@ class SimCoordinator : private ChunkSource {
   void Register(uint32_t node, const std::string& agent, uint64_t pod, uint32_t processes,
                 uint64_t run, const Reply& reply);
   void Exchange(uint32_t node, const std::string& bytes, const Reply& reply);
-  void Leave(uint32_t node, const Incarnation& incarnation);
+  void Leave(uint32_t node, const job::Incarnation& incarnation);
   void ConnectionGone(uint32_t node);
   void Drain();
   void HandOver();  // at a SIGTERM
-  void Control(const ControlRequest& control);
+  void Control(const coordinator::ControlRequest& control);
   // What became possible by the last event.
   void AfterEvent();
   void CompareWithReplay();
+  Instant Now() const { return clock_.At(world_.now()); }
   std::string Describe() const;
 
  private:
   // Plan chunks come later, as from a thread that reads.
-  bool Ask(const Place& place) override;
-  Result<std::string> Take(const Place& place) override;
+  bool Ask(const job::Place& place) override;
+  Result<std::string> Take(const job::Place& place) override;
   void ReadChunk();
 
-  Instant Now() const { return clock_.At(world_.now()); }
   void Refuse(const Error& why);
-  void CheckCompany(uint32_t node, const ExchangeReply& reply);
+  void CheckCompany(uint32_t node, const job::ExchangeReply& reply);
   void Tick();
   void PlanNext();
   void Look();
@@ -78,8 +79,8 @@ class SimCoordinator : private ChunkSource {
   void OnFlushed(const Result<uint64_t>& flushed);
   void Publish();
   Status HoldOutput();
-  void OnPublished(const Result<Publication>& published);
-  void End(CoordinatorExit exit);
+  void OnPublished(const Result<coordinator::Publication>& published);
+  void End(coordinator::CoordinatorExit exit);
   void Later(Duration delay, void (SimCoordinator::*event)());
 
   World& world_;
@@ -87,16 +88,16 @@ class SimCoordinator : private ChunkSource {
   const size_t id_;
   const CoordinatorStart start_;
   SimFiles files_;
-  std::unique_ptr<Ledger> ledger_;
-  JobState state_;
-  HeldOutput held_;
-  std::optional<Place> wanted_chunk_;
-  std::optional<std::pair<Place, Result<std::string>>> chunk_;  // read, and not taken
-  std::unique_ptr<PlanStore> plan_;
-  std::unique_ptr<Coordinator> coordinator_;
-  PlanCursor cursor_;
-  std::map<LeaseName, uint32_t> suspects_;  // leased, and the company that each may have
-  std::map<uint32_t, uint64_t> newest_;     // exchange of a node
+  std::unique_ptr<coordinator::Ledger> ledger_;
+  job::JobState state_;
+  coordinator::HeldOutput held_;
+  std::optional<job::Place> wanted_chunk_;
+  std::optional<std::pair<job::Place, Result<std::string>>> chunk_;  // read, and not taken
+  std::unique_ptr<coordinator::PlanStore> plan_;
+  std::unique_ptr<coordinator::Coordinator> coordinator_;
+  coordinator::PlanCursor cursor_;
+  std::map<job::LeaseName, uint32_t> suspects_;  // leased, and the company that each may have
+  std::map<uint32_t, uint64_t> newest_;          // exchange of a node
   bool flushing_ = false;
   bool publishing_ = false;
   bool ending_ = false;

@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "base/bytes.h"
-#include "base/mutation.h"
+#include "job/record_codec.h"
 #include "tests/support/fault_files.h"
 #include "tests/support/file_version.h"
 
@@ -57,16 +57,15 @@ std::string SimInput::Rows(const Items& items, uint32_t& rows) const {
   return text;
 }
 
-std::optional<std::string> SimInput::NextChunk(PlanCursor& cursor, Items& files) const {
+std::optional<std::string> SimInput::NextChunk(coordinator::PlanCursor& cursor,
+                                               Items& files) const {
   auto at = files_.begin();
-  if (PARALLELRUN_MUTATED(kListingByCount)) {
-    std::advance(at, std::min<size_t>(cursor.next_item, files_.size()));
-  } else if (!cursor.last_name.empty()) {
+  if (!cursor.last_name.empty()) {
     at = files_.upper_bound(static_cast<uint32_t>(std::stoul(cursor.last_name)));
   }
   if (at == files_.end()) return std::nullopt;
   std::string names;
-  FilesChunk chunk;
+  job::FilesChunk chunk;
   chunk.files_per_batch = scenario_.files_per_batch;
   chunk.root = "/in";
   for (; at != files_.end() && chunk.versions.size() < scenario_.chunk_files; ++at) {
@@ -76,13 +75,13 @@ std::optional<std::string> SimInput::NextChunk(PlanCursor& cursor, Items& files)
     chunk.versions.push_back(FileVersion(10, 1));
   }
   chunk.names = names;
-  PlanChunkRecord record;
+  job::PlanChunkRecord record;
   record.first = cursor.next_batch;
   record.first_item = cursor.next_item;
   record.content = chunk;
-  cursor = CursorAfter(record, {PlanInput()});
+  cursor = coordinator::CursorAfter(record, {coordinator::PlanInput()});
   std::string encoded;
-  EncodeRecord(record, encoded);
+  job::EncodeRecord(record, encoded);
   return encoded;
 }
 

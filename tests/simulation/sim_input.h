@@ -25,7 +25,7 @@ class SimInput {
   void Grow(uint64_t random);
 
   // The encoded chunk behind `cursor`, which moves on, and its files; nothing at the end.
-  std::optional<std::string> NextChunk(PlanCursor& cursor, Items& files) const;
+  std::optional<std::string> NextChunk(coordinator::PlanCursor& cursor, Items& files) const;
 
   bool Poison(uint32_t file) const { return Draw(file, 1) < scenario_.poison; }
   bool Bad(uint32_t file) const { return Draw(file, 2) < scenario_.bad; }
@@ -46,7 +46,7 @@ class SimInput {
 };
 
 struct DecodedWork {
-  BatchId id = 0;
+  job::BatchId id = 0;
   uint32_t attempts = 0;
   Items items;
 };

@@ -18,7 +18,7 @@ class SimCoordinator;
 // What a coordinator is started with.
 struct CoordinatorStart {
   std::string uid;  // of the job
-  IfExists if_exists = IfExists::kFail;
+  api::IfExists if_exists = api::IfExists::kFail;
   uint32_t access = 0;  // agents and coordinators that know each other's keys
   uint32_t nodes = 1;
   uint64_t pod = 0;  // number; 0: it is no pod
@@ -40,8 +40,8 @@ class Supervisor {
   virtual void Start() = 0;
   // Those that ended by themselves. They must not be ended or started in here.
   virtual void OnCoordinatorEnd(size_t id, const SimCoordinator& coordinator,
-                                CoordinatorExit exit) = 0;
-  virtual void OnAgentEnd(size_t id, AgentEnd end) = 0;
+                                coordinator::CoordinatorExit exit) = 0;
+  virtual void OnAgentEnd(size_t id, agent::AgentEnd end) = 0;
   // Those that were killed, by a fault. An agent is still there to be asked.
   virtual void OnCoordinatorKilled(size_t id) = 0;
   virtual void OnAgentKilled(size_t id) = 0;

@@ -257,7 +257,7 @@ bool World::Serves(uint32_t node) const {
                      [node](const auto& agent) { return agent && agent->node() == node; });
 }
 
-void World::Exited(size_t id, CoordinatorExit exit) {
+void World::Exited(size_t id, coordinator::CoordinatorExit exit) {
   const SimCoordinator& coordinator = *coordinators_[id];
   if (trace_)
     Trace(fmt::format("coordinator {} (epoch {}) ends: {}", id, coordinator.epoch(),
@@ -266,7 +266,7 @@ void World::Exited(size_t id, CoordinatorExit exit) {
   supervisor_->OnCoordinatorEnd(id, coordinator, exit);
 }
 
-void World::AgentExited(size_t id, AgentEnd end) {
+void World::AgentExited(size_t id, agent::AgentEnd end) {
   supervisor_->OnAgentEnd(id, end);
   LoseAgent(id);
 }

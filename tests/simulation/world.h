@@ -68,8 +68,8 @@ class World {
   struct Answer {
     enum class Kind { kReply, kRegistered, kStale, kBusy, kRefused, kNone };
     Kind kind = Kind::kNone;
-    std::string bytes;        // kReply
-    Incarnation incarnation;  // kRegistered
+    std::string bytes;             // kReply
+    job::Incarnation incarnation;  // kRegistered
     uint32_t first_process = 0;
     uint64_t run = 0;
   };
@@ -94,8 +94,8 @@ class World {
   void TakeForeignFileAway();
 
   // For actors: their own end.
-  void Exited(size_t coordinator, CoordinatorExit exit);
-  void AgentExited(size_t agent, AgentEnd end);
+  void Exited(size_t coordinator, coordinator::CoordinatorExit exit);
+  void AgentExited(size_t agent, agent::AgentEnd end);
   void AgentDies(size_t agent);  // without a word
 
   Duration Delay();  // of a message

@@ -1,5 +1,5 @@
-// read_bucket URL ENDPOINT REGION: one store of S3, asked by lines of JSON and answering so, a line
-// for a line. Credentials are those of its environment. ENDPOINT and REGION may be "".
+// read_bucket URL ENDPOINT REGION: one store of S3 or Azure, asked by lines of JSON and answering
+// so, a line for a line. Credentials are those of its environment. ENDPOINT and REGION may be "".
 //   {"do": "list", "after": "a/b", "without": ".git"}
 //       {"names": […], "sizes": […]}; the folders called so are left out
 //   {"do": "stat", "name": "a"}       {"size": 3, "version": "…"}, or {} where it is not there
@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/mac.h"
 #include "base/time.h"
+#include "store/azure_blob/azure_blob_store.h"
 #include "store/s3/s3_store.h"
 
 namespace parallelrun {
@@ -81,17 +82,36 @@ class Asked {
   std::unique_ptr<store::Object> object_;
 };
 
+constexpr int kMostRepeated = 3;
+constexpr size_t kPage = 100;  // of Azure, whose own would take a test a long time to fill
+
+Result<std::unique_ptr<store::Store>> InS3(const std::string& url, const std::string& endpoint,
+                                           const std::string& region) {
+  const Result<store::s3::Surroundings> around = store::s3::ReadSurroundings();
+  if (!around.ok()) return around.error();
+  store::s3::StoreOptions options;
+  options.url = url;
+  options.endpoint = endpoint;
+  options.region = region;
+  options.limits.most = kMostRepeated;
+  return store::s3::MakeStore(options, *around, std::make_shared<SystemClock>());
+}
+
+Result<std::unique_ptr<store::Store>> InAzure(const std::string& url, const std::string& endpoint) {
+  store::azure_blob::StoreOptions options;
+  options.url = url;
+  options.endpoint = endpoint;
+  options.page = kPage;
+  options.limits.most = kMostRepeated;
+  return store::azure_blob::MakeStore(options, store::azure_blob::ReadSurroundings(),
+                                      std::make_shared<SystemClock>());
+}
+
 int Main(int argc, char** argv) {
   if (argc != 4) return 2;
   SetUpLogging(LogFormat::kTerminal, LogLevel::kInfo);
-  const Result<s3::Surroundings> around = s3::ReadSurroundings();
-  s3::StoreOptions options;
-  options.url = argv[1];
-  options.endpoint = argv[2];
-  options.region = argv[3];
-  options.limits.most = 3;
-  auto store = around.ok() ? s3::MakeStore(options, *around, std::make_shared<SystemClock>())
-                           : Result<std::unique_ptr<store::Store>>(around.error());
+  const std::string url = argv[1];
+  auto store = url.starts_with("s3://") ? InS3(url, argv[2], argv[3]) : InAzure(url, argv[2]);
   if (!store.ok()) {
     std::cout << Told(store.error()).dump() << std::endl;
     return 1;

@@ -3,13 +3,14 @@
 
 #include <string>
 
+#include "job/record_codec.h"
 #include "job/records.h"
 
 namespace parallelrun {
 
-inline std::string Encoded(const Record& record) {
+inline std::string Encoded(const job::Record& record) {
   std::string bytes;
-  EncodeRecord(record, bytes);
+  job::EncodeRecord(record, bytes);
   return bytes;
 }
 

@@ -4,42 +4,52 @@
 
 namespace parallelrun {
 
-class MemorySink::Upload final : public Writer {
+class MemorySink::Upload final : public coordinator::Writer {
  public:
-  Upload(MemorySink& sink, std::string token) : sink_(sink), token_(std::move(token)) {}
+  explicit Upload(MemorySink& sink) : sink_(sink) {}
 
   Status Append(std::string_view bytes) override {
     bytes_.append(bytes);
     return {};
   }
 
-  Result<Commit> End(const Published& written, const Replaceable& replaceable) override {
-    if (!sink_.tokens_.contains(token_)) return Commit{Committed::kStale, token_ + " ended", ""};
+  Status AppendIndex(std::string_view bytes) override {
+    index_.append(bytes);
+    return {};
+  }
+
+  Result<coordinator::Commit> End(const job::Published& written,
+                                  const coordinator::Replaceable& replaceable) override {
+    if (sink_.stale_)
+      return coordinator::Commit{coordinator::Committed::kStale, "the token has ended", ""};
     if (sink_.object_ && !replaceable.whatever && !Ours(*sink_.object_, written, replaceable)) {
-      return Commit{Committed::kForeign, written.path + " is somebody else's", ""};
+      return coordinator::Commit{coordinator::Committed::kForeign,
+                                 written.path + " is somebody else's", ""};
     }
     sink_.object_ = {std::move(bytes_), written};
+    sink_.index_ = std::move(index_);
     if (std::exchange(sink_.lose_answer_, false)) {
       return Error{Code::kUnavailable, "the answer was lost"};
     }
-    return Commit{};
+    return coordinator::Commit{};
   }
 
  private:
-  static bool Ours(const Object& there, const Published& written, const Replaceable& replaceable) {
+  static bool Ours(const Object& there, const job::Published& written,
+                   const coordinator::Replaceable& replaceable) {
     if (!there.mark) return false;
     const auto& mark = there.mark->sha256;
     return mark == written.sha256 || (replaceable.last && mark == replaceable.last->sha256);
   }
 
   MemorySink& sink_;
-  const std::string token_;
   std::string bytes_;
+  std::string index_;
 };
 
-Result<std::unique_ptr<Writer>> MemorySink::Begin(const std::string& token) {
-  if (!tokens_.contains(token)) return Error{Code::kStale, token + " ended"};
-  return std::unique_ptr<Writer>(std::make_unique<Upload>(*this, token));
+Result<std::unique_ptr<coordinator::Writer>> MemorySink::Begin(uint64_t) {
+  if (stale_) return Error{Code::kStale, "the token has ended"};
+  return std::unique_ptr<coordinator::Writer>(std::make_unique<Upload>(*this));
 }
 
 }  // namespace parallelrun

@@ -1,22 +1,20 @@
-// A sink in memory, for tests: one object, and the tokens that may still publish it. Foreign is
+// A sink in memory, for tests: one object, and the token that may still publish it. Foreign is
 // what does not bear this run's mark, as in a store that cannot rename.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "coordinator/sink.h"
 
 namespace parallelrun {
 
-class MemorySink final : public Sink {
+class MemorySink final : public coordinator::Sink {
  public:
-  // As an epoch's claim does; and as its successor's does with it.
-  void MakeToken(const std::string& token) { tokens_.insert(token); }
-  void EndToken(const std::string& token) { tokens_.erase(token); }
+  // As the epoch's successor does.
+  void EndToken() { stale_ = true; }
   // What somebody else publishes.
   void Put(std::string bytes) { object_ = {std::move(bytes), std::nullopt}; }
   void Drop() { object_.reset(); }
@@ -26,19 +24,23 @@ class MemorySink final : public Sink {
 
   const std::string* object() const { return object_ ? &object_->bytes : nullptr; }
 
+  // That of the last object that was published.
+  const std::string& index() const { return index_; }
+
   std::string Location() const override { return "memory://out/rows.txt"; }
   Result<std::optional<uint64_t>> Room() override { return room_; }
-  Result<std::unique_ptr<Writer>> Begin(const std::string& token) override;
+  Result<std::unique_ptr<coordinator::Writer>> Begin(uint64_t bytes) override;
 
  private:
   class Upload;
   struct Object {
     std::string bytes;
-    std::optional<Published> mark;  // whose it is: none of ours without one
+    std::optional<job::Published> mark;  // whose it is: none of ours without one
   };
 
-  std::set<std::string> tokens_;
+  bool stale_ = false;
   std::optional<Object> object_;
+  std::string index_;
   std::optional<uint64_t> room_;
   bool lose_answer_ = false;
 };

@@ -25,7 +25,13 @@ def environment():
 
 
 def main():
-    """Becomes the command; does not return."""
+    """Becomes the command; does not return. `demo` is Python's own, and calls the command."""
+    if sys.argv[1:2] == ["demo"]:
+        # By its path: where this file was started by its name, the package is not on the path.
+        sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        from parallelrun import demo
+
+        sys.exit(demo.main(sys.argv[2:]))
     bundle = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bundle")
     library = os.path.join(bundle, "lib")
     loader = os.path.join(library, "ld.so")

@@ -95,7 +95,7 @@ annotations:
   verbs: [get, create, delete]
 - apiGroups: [""]
   resources: [persistentvolumeclaims]
-  verbs: [get]
+  verbs: [get, create, patch]
 - apiGroups: [""]
   resources: [events]
   verbs: [list, create, patch]

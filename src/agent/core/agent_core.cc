@@ -5,27 +5,25 @@
 #include <utility>
 
 #include "agent/processes/frames.h"
-#include "job/failure_text.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 
 namespace {
 
 constexpr uint32_t kAsyncDepth = 8;
 constexpr Duration kLook = milliseconds(100);  // between looks at the status pages
 constexpr Duration kStalled = seconds(2);
-constexpr Duration kHung = seconds(1);
 constexpr Duration kReportWait = milliseconds(3);  // for company, when answers come fast
 constexpr double kFastMicros = 1000;
 
 }  // namespace
 
 AgentCore::AgentCore(const AgentOptions& options, Instant now)
-    : options_(options), calls_(now), processes_(session_.terms()) {}
+    : options_(options), calls_(now), processes_(session_.terms()), lives_(options.node) {}
 
 // --- The coordinator's side.
 
-agent::ToSay AgentCore::WhatToSay() {
+ToSay AgentCore::WhatToSay() {
   // By the first exchange of an incarnation a coordinator knows what this node runs, and leases the
   // rest to others. So nothing is said before the processes are gone whose leases were over: one
   // that is being killed may still be in run() of what another node would begin with.
@@ -33,8 +31,8 @@ agent::ToSay AgentCore::WhatToSay() {
   return {session_.wanted(), held_.any(), held_.offers(), told_.any(), awaits_deaths_};
 }
 
-CallKind AgentCore::NextCall(Instant now, ExchangeRequest& request) {
-  calls_.WakeAt(agent::kNever);
+CallKind AgentCore::NextCall(Instant now, job::ExchangeRequest& request) {
+  calls_.WakeAt(kNever);
   if (ending_.done() || ending_.Mute()) return CallKind::kNone;
   if (const Duration away = calls_.Away(now); away >= options_.away_limit) {
     End(AgentEnd::kLost, Duration(0),
@@ -44,7 +42,7 @@ CallKind AgentCore::NextCall(Instant now, ExchangeRequest& request) {
   }
   const CallKind call = calls_.Next(now, WhatToSay());
   if (call == CallKind::kNone || call == CallKind::kRegister) return call;
-  agent::Flight& flight = calls_.Begin(call, session_.terms(), held_.any(), now, request);
+  Flight& flight = calls_.Begin(call, session_.terms(), held_.any(), now, request);
   if (flight.lists) held_.List(processes_.Begun(), flight, request);
   request.want = Want(now);
   flight.want = request.want;
@@ -77,7 +75,7 @@ bool AgentCore::Starving() const {
 // Calls, then Held, then Ending. What is refused goes before what is leased: a mini-batch may be
 // refused under its old fence and granted again, under a new one, by the same answer. What the
 // exchange reported and the answer did not settle is said again last, when settled ones are gone.
-void AgentCore::OnReply(CallKind call, const ExchangeReply& reply, Instant now) {
+void AgentCore::OnReply(CallKind call, const job::ExchangeReply& reply, Instant now) {
   const uint32_t asked = calls_.Of(call).incarnation.epoch;
   if (reply.epoch != asked) {
     // A newer coordinator answers at the same address: this node must register. An older one, which
@@ -86,26 +84,28 @@ void AgentCore::OnReply(CallKind call, const ExchangeReply& reply, Instant now) 
                         now);
   }
   const bool in_force = session_.InForce(calls_.Of(call).incarnation);
-  const agent::Flight flight = calls_.Answered(call, in_force, now);
+  const Flight flight = calls_.Answered(call, in_force, now);
   if (in_force) {
     held_.Confirm(flight.held, flight.sent);
     held_.HeardParts(flight.parts);
   }
   if (call == CallKind::kReport) told_.Heard();
   // What is durable is durable, whichever incarnation asked.
-  for (const LeaseName& name : reply.settled) Settle(name, now);
+  for (const job::LeaseName& name : reply.settled) Settle(name, now);
   if (in_force) {
-    for (const LeaseName& name : reply.refused) Refuse(name, now);
-    for (const Adopted& adopted : reply.adopted) Adopt(adopted, flight.sent, now);
+    for (const job::LeaseName& name : reply.refused) Refuse(name, now);
+    for (const job::Adopted& adopted : reply.adopted) Adopt(adopted, flight.sent, now);
   }
-  SayAgain(flight, now + agent::Calls::kRepeat);
-  for (const Leased& leased : reply.leased) AddLease(leased, !in_force, flight.sent, now);
-  if (in_force && reply.directive == Directive::kFinish) {
+  SayAgain(flight, now + Calls::kRepeat);
+  for (const job::Leased& leased : reply.leased) AddLease(leased, !in_force, flight.sent, now);
+  if (in_force && reply.directive == job::Directive::kFinish) {
     End(AgentEnd::kFinished, Duration(0), "", now);
-  } else if (in_force && reply.directive == Directive::kDrain) {
+  } else if (in_force && reply.directive == job::Directive::kDrain) {
     Drain(options_.drain_grace, now);
-  } else if (in_force && reply.directive == Directive::kClose) {
+  } else if (in_force && reply.directive == job::Directive::kClose) {
     Close(now);
+  } else if (in_force && reply.directive == job::Directive::kWhere) {
+    asked_where_ = true;  // when the pages are those of now
   }
   const bool hungry = call == CallKind::kReport ? Starving() : !reply.leased.empty();
   calls_.AfterReply(in_force && held_.offers(), hungry, now);
@@ -119,13 +119,13 @@ void AgentCore::OnCallFailed(CallKind call, CallFailure failure, Instant now) {
   const bool stale = failure == CallFailure::kStale && latest;
   const bool anew = stale && !session_.wanted();
   if (stale) session_.Want();
-  const agent::Flight flight = calls_.Failed(call, failure, latest, anew, now);
+  const Flight flight = calls_.Failed(call, failure, latest, anew, now);
   if (call == CallKind::kReport) told_.NotHeard();
   SayAgain(flight, now);
 }
 
 // What the exchange reported and its answer did not settle.
-void AgentCore::SayAgain(const agent::Flight& flight, Instant due) {
+void AgentCore::SayAgain(const Flight& flight, Instant due) {
   if (!session_.Latest(flight.incarnation)) return;
   if (held_.ReportAgain(flight.finished)) calls_.ReportBy(due);
 }
@@ -143,17 +143,15 @@ void AgentCore::OnRegistered(const Registration& registration, Instant now) {
     RefuseAll(now);
     processes_.KillAll();
   }
-  starts_.Grant(registration.first_process);
-  closing_.Forget();
+  lives_.Grant(registration.first_process);
+  ending_.Reopen();
   // What the last coordinator noted may not count; this one must know it before it takes a result.
-  for (const auto& [process, end] : closing_.owing()) {
-    told_.Add(process, ProcessEvent::Kind::kOwes, "");
-  }
+  told_.Add(lives_.Owes());
   TellRoom();
-  for (const LeaseName& name : held_.OfferAll(session_.OverBefore(now))) {
-    const agent::Batch& batch = held_.At(*held_.Find(name));
+  for (const job::LeaseName& name : held_.OfferAll(session_.OverBefore(now))) {
+    const Batch& batch = held_.At(*held_.Find(name));
     // Refused, its process would go on until it is looked at: it has no lease that could be over.
-    if (batch.state == agent::Batch::State::kGiven) {
+    if (batch.state == Batch::State::kGiven) {
       processes_.Kill(batch.process);
       awaits_deaths_ = true;
     }
@@ -161,41 +159,42 @@ void AgentCore::OnRegistered(const Registration& registration, Instant now) {
   }
 }
 
-void AgentCore::Adopt(const Adopted& adopted, Instant sent, Instant now) {
+void AgentCore::Adopt(const job::Adopted& adopted, Instant sent, Instant now) {
   const auto adoption = held_.Adopt(adopted, sent);
   if (!adoption) return;
   calls_.ForgetParts(adoption->key);  // the other exchange may have some under way
   if (adoption->report) calls_.ReportBy(now);
 }
 
-void AgentCore::AddLease(const Leased& leased, bool offered, Instant sent, Instant now) {
+void AgentCore::AddLease(const job::Leased& leased, bool offered, Instant sent, Instant now) {
   if (ending_.Mute()) return;
   const auto key = held_.Add(leased, offered, sent);
-  if (key && (ending_.begun() || closing_.begun())) Finish(*key, {}, now);
+  if (key && ending_.begins_nothing()) Finish(*key, {}, now);
 }
 
-void AgentCore::Settle(const LeaseName& name, Instant now) {
+void AgentCore::Settle(const job::LeaseName& name, Instant now) {
   const auto key = held_.Find(name);
   if (!key) return;
-  if (held_.At(*key).state == agent::Batch::State::kFinished) return held_.Forget(*key);
+  if (held_.At(*key).state == Batch::State::kFinished) return held_.Forget(*key);
   Refuse(name, now);  // somebody else did it
 }
 
-void AgentCore::Refuse(const LeaseName& name, Instant now) {
+void AgentCore::Refuse(const job::LeaseName& name, Instant now) {
   const auto key = held_.Find(name);
   if (key && held_.Refuse(*key)) processes_.Refused(held_.At(*key).process, *key, now);
 }
 
 void AgentCore::RefuseAll(Instant now) {
-  for (const LeaseName& name : held_.Names()) Refuse(name, now);
+  for (const job::LeaseName& name : held_.Names()) Refuse(name, now);
 }
 
 // --- The processes' side.
 
 void AgentCore::Step(Instant now) {
   if (now >= look_at_) Look(now);
+  if (std::exchange(asked_where_, false)) processes_.AskWhere();
   const bool room = shortage_.Room(now);
-  if (!ending_.begun() && !closing_.begun() && room) {
+  if (!ending_.begins_nothing() && room) {
     // All but one for each process that may soon take it, so that an idle node can.
     if (stalled_) Return(held_.Waiting(processes_.size() - processes_.late()), now);
     if (session_.ever()) StartMissing(now);
@@ -204,9 +203,9 @@ void AgentCore::Step(Instant now) {
     Return(held_.Waiting(0), now);
   }
   if (shortage_.RoomAgain(now)) calls_.ReportBy(now);  // the parked request wants nothing
-  if (ending_.begun() || closing_.begun()) EndProcesses(now);
-  const bool look = processes_.given() > 0 || ending_.begun() || closing_.begun();
-  step_wake_ = std::min(look ? look_at_ : agent::kNever, shortage_.WakeAt(now));
+  if (ending_.begins_nothing()) EndProcesses(now);
+  const bool look = processes_.given() > 0 || ending_.begins_nothing();
+  step_wake_ = std::min(look ? look_at_ : kNever, shortage_.WakeAt(now));
   step_wake_ = std::min(step_wake_, std::max(processes_.NextDeadline(), look_at_));
 }
 
@@ -215,10 +214,8 @@ void AgentCore::Look(Instant now) {
   const auto over = [this](Key key, Instant at) {
     return held_.Over(key, session_.OverBefore(at));
   };
-  const agent::Checked checked = processes_.Check(now, pace_.Long(), over);
-  for (uint32_t i = 0; i < checked.never_began; ++i) {
-    starts_.EndedIdle("it began with no mini-batch that it was given");
-  }
+  const Checked checked = processes_.Check(now, pace_.Long(), over);
+  for (uint32_t i = 0; i < checked.never_began; ++i) lives_.NeverBegan();
   for (const Key key : checked.taken_back) GiveAgain(key, held_.At(key).bounces, now);
   // While it is unclear what this node holds, nothing is handed back.
   stalled_ = !session_.terms().async && !session_.wanted() && !held_.offers() &&
@@ -227,13 +224,13 @@ void AgentCore::Look(Instant now) {
 
 void AgentCore::StartMissing(Instant now) {
   const uint32_t wanted = session_.terms().processes;
-  if (starts_.Enough(wanted)) {
+  if (auto why = lives_.WhyNoMore(wanted)) {
     if (processes_.size() > 0) return;
-    told_.Add(0, ProcessEvent::Kind::kGaveUp, starts_.WhyEnough());
-    return End(AgentEnd::kGaveUp, options_.drain_grace, starts_.WhyEnough(), now);
+    told_.Add({0, job::ProcessEvent::Kind::kGaveUp, *why});
+    return End(AgentEnd::kGaveUp, options_.drain_grace, *std::move(why), now);
   }
   while (processes_.size() < wanted) {
-    const auto number = starts_.Next();
+    const auto number = lives_.NextName();
     if (!number) return session_.Want();  // for another range of names
     // It may live where two epochs granted the same names: the later could not know the earlier.
     processes_.Start(*number);
@@ -247,7 +244,7 @@ void AgentCore::HandOut(Instant now) {
   const Instant over = session_.OverBefore(now);
   while (const auto key = held_.FirstWaiting()) {
     if (held_.Over(*key, over)) return;  // until it is renewed
-    const agent::Batch& batch = held_.At(*key);
+    const Batch& batch = held_.At(*key);
     // What came late with an answer of an earlier epoch may be with another node by now.
     if (batch.offered && !terms.speculation) return;  // until it is adopted
     const auto process = processes_.Idlest(depth, batch.bounces);
@@ -258,60 +255,46 @@ void AgentCore::HandOut(Instant now) {
 }
 
 bool AgentCore::OnReady(uint32_t process, bool shutdown, Instant) {
-  const agent::ProcessState state = processes_.StateOf(process);
-  if (state == agent::ProcessState::kKilled) return true;
-  if (state != agent::ProcessState::kStarting) return false;
+  const ProcessState state = processes_.StateOf(process);
+  if (state == ProcessState::kKilled) return true;
+  if (state != ProcessState::kStarting) return false;
   processes_.Ready(process);
-  starts_.Ready();
-  told_.Add(process, ProcessEvent::Kind::kReady, "");
-  if (shutdown) {
-    processes_.Owes(process);
-    closing_.Owes(process);
-    told_.Add(process, ProcessEvent::Kind::kOwes, "");
-  }
+  if (shutdown) processes_.Owes(process);
+  told_.Add(lives_.Ready(process, shutdown));
   return true;
 }
 
 bool AgentCore::OnStopped(uint32_t process, std::string failure, Instant now) {
-  const agent::ProcessState state = processes_.StateOf(process);
-  if (state == agent::ProcessState::kKilled) return true;
-  if (state != agent::ProcessState::kStopping) return false;
+  const ProcessState state = processes_.StateOf(process);
+  if (state == ProcessState::kKilled) return true;
+  if (state != ProcessState::kStopping) return false;
   processes_.Stopped(process, now);
-  closing_.Stopped(process, std::move(failure), agent::ErrorLog(options_.node, process));
+  lives_.Stopped(process, std::move(failure));
   return true;
 }
 
 void AgentCore::OnInitFailed(uint32_t process, std::string message, bool fatal, Instant now,
                              bool logged) {
-  if (processes_.StateOf(process) != agent::ProcessState::kStarting) return;
+  if (processes_.StateOf(process) != ProcessState::kStarting) return;
   if (!fatal && shortage_.measured()) return OnInitRanOut(process, std::move(message), now);
   processes_.StartFailed(process, now);
-  starts_.Failed(message);
-  const std::string log = logged ? agent::ErrorLog(options_.node, process) : "";
-  if (!fatal) {
-    told_.Add(process, ProcessEvent::Kind::kInitFailed, message, log);
-    // An import that finds nothing finds nothing the next time. But it may be this node alone that
-    // lacks it, so the job goes on elsewhere; and where a process was ready, it is something else.
-    if (starts_.any_ready() || !OfProgram("InitFailed", message) || ending_.begun()) return;
-    told_.Add(process, ProcessEvent::Kind::kGaveUp, message, log);
-    return End(AgentEnd::kGaveUp, options_.drain_grace, std::move(message), now);
-  }
-  if (ending_.begun()) return;
-  told_.Add(process, ProcessEvent::Kind::kScriptUnusable, message, log);
-  End(AgentEnd::kGaveUp, options_.drain_grace, std::move(message), now);
+  Lives::StartEnd start = lives_.StartFailed(process, message, fatal, logged, ending_.begun());
+  told_.Add(std::move(start.events));
+  if (start.gives_up) End(AgentEnd::kGaveUp, options_.drain_grace, std::move(message), now);
 }
 
 void AgentCore::OnInitRanOut(uint32_t process, std::string message, Instant now) {
-  if (processes_.StateOf(process) != agent::ProcessState::kStarting) return;
+  if (processes_.StateOf(process) != ProcessState::kStarting) return;
   processes_.StartFailed(process, now);
   RanOut(std::move(message), now);
 }
 
-bool AgentCore::OnTold(uint32_t process, ProcessEvent::Kind kind, std::string_view text) {
-  const size_t most = kind == ProcessEvent::Kind::kMetric ? kMaxMetricBytes : kMaxHeaderBytes;
-  if (processes_.StateOf(process) == agent::ProcessState::kGone || text.size() > most) return false;
+bool AgentCore::OnTold(uint32_t process, job::ProcessEvent::Kind kind, std::string_view text) {
+  const size_t most =
+      kind == job::ProcessEvent::Kind::kMetric ? job::kMaxMetricBytes : job::kMaxHeaderBytes;
+  if (processes_.StateOf(process) == ProcessState::kGone || text.size() > most) return false;
   if (!told_.Takes(kind)) return true;
-  told_.Add(process, kind, std::string(text), std::to_string(processes_.CountTold(process)));
+  told_.Add({process, kind, std::string(text), std::to_string(processes_.CountTold(process))});
   return true;
 }
 
@@ -322,29 +305,28 @@ bool AgentCore::OnRows(uint32_t process, uint64_t sequence, std::string_view row
   return true;
 }
 
-agent::Answered AgentCore::TakeAnswer(uint32_t process, uint64_t sequence, Instant now) {
-  const agent::Answered answered = processes_.Answer(process, sequence, now);
+Answered AgentCore::TakeAnswer(uint32_t process, uint64_t sequence, Instant now) {
+  const Answered answered = processes_.Answer(process, sequence, now);
   pace_.Add(answered.busy, now);
-  starts_.Answered();
+  lives_.Answered();
   return answered;
 }
 
 bool AgentCore::OnResult(uint32_t process, const ResultAnswer& answer, Instant now) {
   const auto key = processes_.Answerable(process, answer.sequence);
-  if (!key || !agent::WholeRows(held_.At(*key).rows, answer, session_.terms().append_row))
-    return false;
-  const agent::Answered answered = TakeAnswer(process, answer.sequence, now);
+  if (!key || !WholeRows(held_.At(*key).rows, answer, session_.terms().rows)) return false;
+  const Answered answered = TakeAnswer(process, answer.sequence, now);
   if (held_.At(*key).refused) return held_.Forget(*key), true;
   held_.AddRows(*key, answer.rows);
-  Finish(*key, agent::Succeeded(answer, answered.elapsed), now);
-  if (shortage_.Worked()) told_.Add(0, ProcessEvent::Kind::kRanOut, "");
+  Finish(*key, Succeeded(answer, answered.elapsed), now);
+  if (shortage_.Worked()) told_.Add({0, job::ProcessEvent::Kind::kRanOut});
   return true;
 }
 
 bool AgentCore::OnFailed(uint32_t process, FailedAnswer answer, Instant now) {
   const auto key = processes_.Answerable(process, answer.sequence);
   if (!key) return false;
-  const agent::Answered answered = TakeAnswer(process, answer.sequence, now);
+  const Answered answered = TakeAnswer(process, answer.sequence, now);
   if (held_.At(*key).refused) return held_.Forget(*key), true;
   held_.DropRows(*key);
   if (answer.kind == kNoSpaceKind || shortage_.measured()) {
@@ -352,8 +334,8 @@ bool AgentCore::OnFailed(uint32_t process, FailedAnswer answer, Instant now) {
     Finish(*key, {}, now);
     return true;
   }
-  if (answer.log.empty()) answer.log = agent::ErrorLog(options_.node, process);
-  Finish(*key, agent::Failed(std::move(answer), answered.elapsed), now);
+  if (answer.log.empty()) answer.log = ErrorLog(options_.node, process);
+  Finish(*key, Failed(std::move(answer), answered.elapsed), now);
   return true;
 }
 
@@ -366,52 +348,36 @@ bool AgentCore::OnPassedOver(uint32_t process, uint64_t sequence, Instant now) {
 
 // Processes, then ToBlame, then Held, then what is told.
 void AgentCore::OnExited(uint32_t process, const std::string& words, Instant now,
-                         const OutputRanges& output, const std::string& where) {
-  agent::Ended ended = processes_.Exited(process, shortage_.measured(), now);
+                         const job::OutputRanges& output, const std::string& where) {
+  Ended ended = processes_.Exited(process, shortage_.measured(), now);
   ended.killed_for.message += where;
-  if (ended.state == agent::ProcessState::kStarting && !shortage_.measured()) {
-    const std::string why = "while it was starting, it " + words;
-    starts_.Failed(why);
-    told_.Add(process, ProcessEvent::Kind::kInitFailed, why,
-              agent::StderrLog(options_.node, process));
-  } else if (ended.state == agent::ProcessState::kReady) {
-    if (ended.idle && !shortage_.measured()) starts_.EndedIdle("it " + words);
-    told_.Add(process, ProcessEvent::Kind::kExited, words,
-              agent::StderrLog(options_.node, process));
-  }
-  if (auto end =
-          closing_.Exited(process, words, ended.cut_off, session_.terms().shutdown_timeout)) {
-    told_.Add(process, end->kind, std::move(end->message), std::move(end->log));
-  }
-  for (const agent::Orphan& orphan : ended.orphans) {
-    EndOrphan(process, ended, orphan, words, output, now);
+  told_.Add(lives_.Exited(process, ended, words, shortage_.measured(),
+                          session_.terms().shutdown_timeout));
+  for (const Orphan& orphan : ended.orphans) {
+    const bool refused = held_.At(orphan.key).refused;
+    if (refused || orphan.fault == Fault::kNone || orphan.fault == Fault::kBounced) {
+      GiveAgain(orphan.key, orphan.bounces, now);
+      continue;
+    }
+    held_.DropRows(orphan.key);
+    Finish(orphan.key, OfDeath(options_.node, process, ended, orphan, words, output), now);
   }
 }
 
-void AgentCore::EndOrphan(uint32_t process, const agent::Ended& ended, const agent::Orphan& orphan,
-                          const std::string& words, const OutputRanges& output, Instant now) {
-  if (held_.At(orphan.key).refused) return held_.Forget(orphan.key);
-  if (orphan.fault == agent::Fault::kNone || orphan.fault == agent::Fault::kBounced) {
-    return GiveAgain(orphan.key, orphan.bounces, now);
-  }
-  FailedAnswer answer = orphan.fault == agent::Fault::kTimedOut
-                            ? agent::TimedOut(ended.killed_for)
-                            : agent::EndedProcess(process, words, orphan.ran);
-  answer.log = agent::StderrLog(options_.node, process);
-  if (orphan.at_work) answer.output = output;
-  held_.DropRows(orphan.key);
-  Finish(orphan.key, agent::Failed(std::move(answer), orphan.elapsed), now);
+void AgentCore::OnWhere(uint32_t process, std::string where) {
+  if (processes_.StateOf(process) == ProcessState::kGone) return;
+  told_.Add(lives_.Where(process, std::move(where)));
 }
 
 void AgentCore::GiveAgain(Key key, uint32_t bounces, Instant now) {
   if (held_.At(key).refused) return held_.Forget(key);
   held_.GiveAgain(key, bounces);
-  if (ending_.begun() || closing_.begun() || shortage_.measured()) Return({key}, now);
+  if (ending_.begins_nothing() || shortage_.measured()) Return({key}, now);
 }
 
-void AgentCore::Finish(Key key, agent::Outcome outcome, Instant now) {
-  const agent::Batch& batch = held_.At(key);
-  if (outcome.kind != Finished::Kind::kReturned) {
+void AgentCore::Finish(Key key, Outcome outcome, Instant now) {
+  const Batch& batch = held_.At(key);
+  if (outcome.kind != job::Finished::Kind::kReturned) {
     told_.Note({batch.process, batch.name.id, ItemsOfWork(batch.work), outcome.items_succeeded,
                 outcome.elapsed_ns, outcome.cpu_ns, outcome.run_ns, outcome.error_kind,
                 outcome.items_skipped});
@@ -443,26 +409,26 @@ void AgentCore::OnNotFetched(Key key, const Error& why, Instant now) {
   if (!held_.Fetches(key)) return;
   if (why.code == Code::kNoSpace) RanOut(why.message, now);
   if (why.code == Code::kNoSpace || why.code == Code::kUnavailable) return Finish(key, {}, now);
-  Finish(key, agent::NotFetched(why), now);
+  Finish(key, NotFetched(why), now);
 }
 
 // --- Want of space, and the end.
 
 void AgentCore::OnRoom(const std::string& why) {
-  if (shortage_.Measured(why)) told_.Add(0, ProcessEvent::Kind::kNoRoom, why);
+  if (shortage_.Measured(why)) told_.Add({0, job::ProcessEvent::Kind::kNoRoom, why});
 }
 
 void AgentCore::RanOut(std::string message, Instant now) {
   if (shortage_.RanOut(message, now)) {
-    told_.Add(0, ProcessEvent::Kind::kRanOut, std::move(message));
+    told_.Add({0, job::ProcessEvent::Kind::kRanOut, std::move(message)});
   }
 }
 
 // To a coordinator that has not heard it.
 void AgentCore::TellRoom() {
-  if (shortage_.measured()) told_.Add(0, ProcessEvent::Kind::kNoRoom, shortage_.why());
+  if (shortage_.measured()) told_.Add({0, job::ProcessEvent::Kind::kNoRoom, shortage_.why()});
   if (!shortage_.ran_out().empty()) {
-    told_.Add(0, ProcessEvent::Kind::kRanOut, shortage_.ran_out());
+    told_.Add({0, job::ProcessEvent::Kind::kRanOut, shortage_.ran_out()});
   }
 }
 
@@ -473,9 +439,9 @@ void AgentCore::Drain(Duration grace, Instant now) {
 
 void AgentCore::End(AgentEnd end, Duration grace, std::string message, Instant now) {
   switch (ending_.Begin(end, grace, std::move(message), now)) {
-    case agent::Ending::Then::kNothing: return;
-    case agent::Ending::Then::kReturn: return Return(held_.Waiting(0), now);
-    case agent::Ending::Then::kDrop:
+    case Ending::Then::kNothing: return;
+    case Ending::Then::kReturn: return Return(held_.Waiting(0), now);
+    case Ending::Then::kDrop:
       told_.Clear();  // there is nobody left to report to
       return RefuseAll(now);
   }
@@ -485,25 +451,17 @@ void AgentCore::End(AgentEnd end, Duration grace, std::string message, Instant n
 // so each is told which processes it may still wait for, behind all that was told of those that
 // ended.
 void AgentCore::Close(Instant now) {
-  if (ending_.begun() || !closing_.Begin(now)) return;
-  told_.Add(0, ProcessEvent::Kind::kOwing, closing_.OwingText());
+  if (!ending_.Close(now)) return;
+  told_.Add(lives_.Owing());
   Return(held_.Waiting(0), now);
 }
 
 void AgentCore::EndProcesses(Instant now) {
-  const Duration timeout = session_.terms().shutdown_timeout;
-  bool late = ending_.begun() && ending_.Late(now);
-  Instant stop_by =
-      ending_.begun() ? ending_.StopBy(timeout, options_.shutdown_limit, now) : agent::kNever;
-  if (closing_.begun()) {
-    late = late || now >= closing_.Deadline(timeout);
-    stop_by = std::min(stop_by, closing_.Deadline(timeout));
-  }
-  // When the job is over and nothing was finished for long, people look for what hung.
-  const Instant hung = ending_.begun() && ending_.Mute() ? now - kHung : Instant::min();
-  processes_.EndAll(late, stop_by, hung, now);
+  const Ending::Stay stay =
+      ending_.ProcessesStay(session_.terms().shutdown_timeout, options_.shutdown_limit, now);
+  processes_.EndAll(stay.over, stay.stop_by, stay.hung, now);
   if (processes_.size() > 0 || !ending_.begun()) return;
   ending_.NoProcessLeft(!held_.any() && !told_.any(), session_.ever(), now);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

@@ -19,21 +19,20 @@
 
 #include "agent/core/agent_types.h"
 #include "agent/core/calls.h"
-#include "agent/core/closing.h"
 #include "agent/core/ending.h"
 #include "agent/core/held.h"
+#include "agent/core/lives.h"
 #include "agent/core/outcome.h"
 #include "agent/core/pace.h"
 #include "agent/core/processes.h"
 #include "agent/core/session.h"
 #include "agent/core/shortage.h"
-#include "agent/core/starts.h"
 #include "agent/core/told.h"
 #include "base/time.h"
 #include "job/ids.h"
 #include "job/node_messages.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 
 class AgentCore {
  public:
@@ -45,9 +44,9 @@ class AgentCore {
 
   // The next call to make; kRegister, kReport and kPark may each be in flight once, and each
   // must be answered by one of the On… below. For the latter two `request` is what to send.
-  CallKind NextCall(Instant now, ExchangeRequest& request);
+  CallKind NextCall(Instant now, job::ExchangeRequest& request);
   void OnRegistered(const Registration& registration, Instant now);
-  void OnReply(CallKind call, const ExchangeReply& reply, Instant now);
+  void OnReply(CallKind call, const job::ExchangeReply& reply, Instant now);
   void OnCallFailed(CallKind call, CallFailure failure, Instant now);
 
   // The processes' side. `process` is the number in the kStart action. The answers give false
@@ -66,12 +65,15 @@ class AgentCore {
   bool OnPassedOver(uint32_t process, uint64_t sequence, Instant now);
   // False too when `text` is above the kind's bound. `kind` is kMetric or kHeader. A metric is
   // dropped while the coordinator takes none.
-  bool OnTold(uint32_t process, ProcessEvent::Kind kind, std::string_view text);
+  bool OnTold(uint32_t process, job::ProcessEvent::Kind kind, std::string_view text);
   void OnStatus(uint32_t process, const StatusReading& page) { processes_.Status(process, page); }
   // The process is gone, and everything that it had sent was handed in. `words` say how it ended,
   // `output` is that of the mini-batch that it worked on. `where` follows why it was killed.
   void OnExited(uint32_t process, const std::string& words, Instant now,
-                const OutputRanges& output = {}, const std::string& where = {});
+                const job::OutputRanges& output = {}, const std::string& where = {});
+
+  // Where its script is in Python, as the last kWhere asked; "": it did not say.
+  void OnWhere(uint32_t process, std::string where);
 
   // Why there is no room where this node writes; "" when there is. While there is none nothing is
   // begun, and no failure and no death is counted.
@@ -86,15 +88,15 @@ class AgentCore {
 
   // The objects of a mini-batch are on this node: `work` names their files. Or they will not be:
   // kStale, they are no more what was listed; kNoSpace, kUnavailable: it is no failure of theirs.
-  void OnFetched(agent::Key key, std::string work);
-  void OnNotFetched(agent::Key key, const Error& why, Instant now);
+  void OnFetched(Key key, std::string work);
+  void OnNotFetched(Key key, const Error& why, Instant now);
 
   // Time-outs, hand-outs, starts and ends of processes.
   void Step(Instant now);
   // Actions decided since the last call, in order.
   void TakeActions(std::vector<WorkerAction>& actions) { processes_.TakeActions(actions); }
   // Mini-batches whose objects are wanted, and not wanted any more, since the last call.
-  void TakeObjects(std::vector<ObjectsWanted>& wanted, std::vector<agent::Key>& let_go);
+  void TakeObjects(std::vector<ObjectsWanted>& wanted, std::vector<Key>& let_go);
   // Mini-batches that have come to an end since the last call, in order; above a bound the later
   // ones are lost.
   void TakeNotes(std::vector<MiniBatchNote>& notes) { told_.TakeNotes(notes); }
@@ -116,28 +118,24 @@ class AgentCore {
   uint64_t dropped_metrics() const { return told_.dropped_metrics(); }
 
  private:
-  using Key = agent::Key;
-
   // The coordinator's side.
-  agent::ToSay WhatToSay();
+  ToSay WhatToSay();
   uint32_t Want(Instant now) const;
   bool Starving() const;
-  void Adopt(const Adopted& adopted, Instant sent, Instant now);
-  void AddLease(const Leased& leased, bool offered, Instant sent, Instant now);
-  void Settle(const LeaseName& name, Instant now);
-  void Refuse(const LeaseName& name, Instant now);
+  void Adopt(const job::Adopted& adopted, Instant sent, Instant now);
+  void AddLease(const job::Leased& leased, bool offered, Instant sent, Instant now);
+  void Settle(const job::LeaseName& name, Instant now);
+  void Refuse(const job::LeaseName& name, Instant now);
   void RefuseAll(Instant now);
-  void SayAgain(const agent::Flight& flight, Instant due);
+  void SayAgain(const Flight& flight, Instant due);
 
   // The processes' side.
   void Look(Instant now);
   void StartMissing(Instant now);
   void HandOut(Instant now);
   void GiveAgain(Key key, uint32_t bounces, Instant now);
-  void EndOrphan(uint32_t process, const agent::Ended& ended, const agent::Orphan& orphan,
-                 const std::string& words, const OutputRanges& output, Instant now);
-  agent::Answered TakeAnswer(uint32_t process, uint64_t sequence, Instant now);
-  void Finish(Key key, agent::Outcome outcome, Instant now);
+  Answered TakeAnswer(uint32_t process, uint64_t sequence, Instant now);
+  void Finish(Key key, Outcome outcome, Instant now);
   void Return(const std::vector<Key>& keys, Instant now);
   void RanOut(std::string message, Instant now);
   void TellRoom();
@@ -146,21 +144,21 @@ class AgentCore {
   void End(AgentEnd end, Duration grace, std::string message, Instant now);
 
   const AgentOptions options_;
-  agent::Session session_;
-  agent::Calls calls_;
-  agent::Held held_;
-  agent::Processes processes_;
-  agent::Starts starts_;
+  Session session_;
+  Calls calls_;
+  Held held_;
+  Processes processes_;
+  Lives lives_;
   Pace pace_;
-  agent::Shortage shortage_;
-  agent::Told told_;
-  agent::Closing closing_;
-  agent::Ending ending_;
+  Shortage shortage_;
+  Told told_;
+  Ending ending_;
 
   bool awaits_deaths_ = false;  // of processes whose leases were over when it registered
   bool stalled_ = false;        // all processes are at long mini-batches
+  bool asked_where_ = false;    // the processes are, and it is not decided yet
   Instant look_at_{};           // next look at the status readings
-  Instant step_wake_ = agent::kNever;
+  Instant step_wake_ = kNever;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

@@ -8,7 +8,7 @@
 #include "base/time.h"
 #include "job/ids.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 
 struct AgentOptions {
   uint32_t node = 0;
@@ -23,9 +23,16 @@ struct AgentOptions {
   int drained_exit = 3;                           // kAgentDrained, or what stands for it in a pod
 };
 
+// What the rows of a result are.
+enum class Rows : uint8_t {
+  kNone,      // they are only counted
+  kLines,     // that end, as many as it says at least
+  kRowGroup,  // of Parquet, of as many as it says
+};
+
 // What the agent learns when it registers.
 struct Registration {
-  Incarnation incarnation;
+  job::Incarnation incarnation;
   uint64_t settings_digest = 0;
   uint32_t first_process = 0;
   uint32_t processes = 1;
@@ -35,7 +42,7 @@ struct Registration {
   Duration lease = seconds(10);
   bool speculation = true;  // false: run() must have ended when its lease has
   bool async = false;       // the script keeps several mini-batches in flight
-  bool append_row = true;   // results have rows; else they only count them
+  Rows rows = Rows::kLines;
 };
 
 // Process numbers that one incarnation may use (docs/coordinator-api.md).
@@ -91,18 +98,18 @@ inline constexpr char kNoSpaceKind[] = "NoSpace";
 struct FailedAnswer {
   uint64_t sequence = 0;
   uint64_t run_ns = 0;
-  Cause cause = Cause::kRun;
+  job::Cause cause = job::Cause::kRun;
   std::string kind;
   std::string message;
   std::string log;
   uint64_t cpu_ns = 0;
-  OutputRanges output{};
+  job::OutputRanges output{};
 };
 
 // A mini-batch that has come to an end on this node, for its log.
 struct MiniBatchNote {
   uint32_t process = 0;
-  BatchId id = 0;
+  job::BatchId id = 0;
   uint32_t items = 0;
   uint32_t items_succeeded = 0;
   uint64_t elapsed_ns = 0;
@@ -118,6 +125,7 @@ struct WorkerAction {
     kGive,      // send mini-batch `sequence`
     kTakeBack,  // all up to `sequence` that have not begun
     kStop,      // ask for shutdown()
+    kWhere,     // find out where it is in Python, within kStackWait
     kKill,
   };
   Kind kind = Kind::kStart;
@@ -130,7 +138,7 @@ struct WorkerAction {
   bool stack = false;
 };
 
-// A kill waits no longer than this for the stack of its process.
+// Nobody waits longer than this for the stack of a process.
 inline constexpr Duration kStackWait = milliseconds(500);
 
 // A mini-batch whose Work names objects: they are to be fetched.
@@ -147,12 +155,8 @@ enum class AgentEnd : uint8_t {
   kLost,    // the coordinator stayed away, or refused this node
 };
 
-namespace agent {
-
 using Key = uint64_t;  // this node's own name of a mini-batch that it holds; never reused
 
 inline constexpr Instant kNever = Instant::max();
 
-}  // namespace agent
-
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

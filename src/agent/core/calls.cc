@@ -55,7 +55,7 @@ bool Calls::ReportDue(Instant now, const ToSay& say) const {
 }
 
 Flight& Calls::Begin(CallKind call, const Registration& terms, bool holds, Instant now,
-                     ExchangeRequest& request) {
+                     job::ExchangeRequest& request) {
   const bool parks = call == CallKind::kPark;
   Flight& flight = flights_[parks ? 1 : 0];
   const Flight& other = flights_[parks ? 0 : 1];

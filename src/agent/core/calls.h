@@ -19,13 +19,14 @@ namespace parallelrun::agent {
 // An exchange under way, and what its answer is about.
 struct Flight {
   bool busy = false;
-  Incarnation incarnation;
+  job::Incarnation incarnation;
   uint64_t number = 0;  // of the request, within the incarnation
   Instant sent{};
   bool lists = false;    // it lists all that is held, which renews the leases
   bool unheard = false;  // it said that an earlier one got no answer
   uint32_t want = 0;
-  std::vector<LeaseName> held;  // as they were listed: a fence may change while it is under way
+  std::vector<job::LeaseName>
+      held;  // as they were listed: a fence may change while it is under way
   std::vector<Key> finished;
   std::vector<std::pair<Key, uint64_t>> parts;  // bytes of rows that are there once it is answered
 };
@@ -50,7 +51,7 @@ class Calls {
   // Fills in what every exchange says: whose it is, its number, what is under way beside it, and
   // how long it may be parked. The flight is there until its end.
   Flight& Begin(CallKind call, const Registration& terms, bool holds, Instant now,
-                ExchangeRequest& request);
+                job::ExchangeRequest& request);
   const Flight& Of(CallKind call) const { return flights_[call == CallKind::kPark ? 1 : 0]; }
 
   // The end of an exchange; what it carried is the caller's to settle. `in_force`: it is of the

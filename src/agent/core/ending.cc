@@ -6,6 +6,7 @@
 namespace parallelrun::agent {
 namespace {
 
+constexpr Duration kHung = seconds(1);
 constexpr Duration kLastReports = seconds(2);  // after the grace, for what is not settled yet
 
 }  // namespace
@@ -24,10 +25,27 @@ Ending::Then Ending::Begin(AgentEnd end, Duration grace, std::string message, In
 
 void Ending::Hurry(Duration grace, Instant now) { deadline_ = std::min(deadline_, now + grace); }
 
-// A drain has a time by which all must be over; when the job is over there is none.
-Instant Ending::StopBy(Duration timeout, Duration after_job, Instant now) const {
-  if (why_ == AgentEnd::kFinished) return now + std::min(timeout, after_job);
-  return std::min(now + timeout, deadline_);
+bool Ending::Close(Instant now) {
+  if (begins_nothing()) return false;
+  closes_ = now;
+  return true;
+}
+
+Ending::Stay Ending::ProcessesStay(Duration timeout, Duration after_job, Instant now) const {
+  Stay stay;
+  if (begun()) {
+    stay.over = now >= deadline_;
+    // A drain has a time by which all must be over; when the job is over there is none.
+    stay.stop_by = why_ == AgentEnd::kFinished ? now + std::min(timeout, after_job)
+                                               : std::min(now + timeout, deadline_);
+    // When the job is over and nothing was finished for long, people look for what hung.
+    if (Mute()) stay.hung = now - kHung;
+  }
+  if (closes_) {
+    stay.over = stay.over || now >= *closes_ + timeout;
+    stay.stop_by = std::min(stay.stop_by, *closes_ + timeout);
+  }
+  return stay;
 }
 
 void Ending::NoProcessLeft(bool all_said, bool registered, Instant now) {

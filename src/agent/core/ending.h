@@ -1,8 +1,10 @@
 // Ending: how the agent ends, and when it is done. An end that is begun stays the reason; a later
-// one may only hurry it. Pure; not thread-safe.
+// one may only hurry it. Before it the node may close: all mini-batches are settled, its processes
+// run their shutdown(), and it stays until the job is over. Pure; not thread-safe.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "agent/core/agent_types.h"
@@ -22,6 +24,13 @@ class Ending {
   // Within `grace` from now at the latest.
   void Hurry(Duration grace, Instant now);
 
+  // The coordinator says that all are settled. False when that is known, or an end has begun.
+  bool Close(Instant now);
+  // A new coordinator is there, which may need processes after all. It asks again if it does not.
+  void Reopen() { closes_.reset(); }
+
+  // Nothing more is begun: it closes, or an end has begun.
+  bool begins_nothing() const { return begun() || closes_; }
   bool begun() const { return why_ != AgentEnd::kNone; }
   // Nobody waits for what this node still says.
   bool Mute() const { return why_ == AgentEnd::kFinished || why_ == AgentEnd::kLost; }
@@ -29,11 +38,15 @@ class Ending {
   bool told_to_go() const { return draining() || why_ == AgentEnd::kFinished; }
   const std::string& message() const { return message_; }
 
-  // Processes that still work are killed.
-  bool Late(Instant now) const { return now >= deadline_; }
-  // When one that is asked for shutdown() now is killed, `timeout` later at the latest. Once the
-  // job is over nobody waits for it: `after_job` is all that it gets then.
-  Instant StopBy(Duration timeout, Duration after_job, Instant now) const;
+  // How long the processes may stay, while nothing more is begun.
+  struct Stay {
+    bool over = false;              // those that still work are killed
+    Instant stop_by = kNever;       // whoever is asked for shutdown() now is killed then
+    Instant hung = Instant::min();  // whoever was at one thing since before leaves its stack
+  };
+  // A shutdown() may take `timeout`. Once the job is over nobody waits for it: `after_job` is all
+  // that it gets then.
+  Stay ProcessesStay(Duration timeout, Duration after_job, Instant now) const;
 
   // No process is left. `all_said`: nothing is held, and nothing is to be told.
   void NoProcessLeft(bool all_said, bool registered, Instant now);
@@ -44,6 +57,7 @@ class Ending {
   AgentEnd why_ = AgentEnd::kNone;
   std::string message_;
   Instant deadline_ = kNever;
+  std::optional<Instant> closes_;  // since when
   bool done_ = false;
 };
 

@@ -11,8 +11,8 @@ constexpr size_t kEntryBytes = 96;  // at least what a finished mini-batch takes
 
 }  // namespace
 
-std::optional<Key> Held::Add(const Leased& leased, bool offered, Instant sent) {
-  const LeaseName name{leased.id, leased.fence};
+std::optional<Key> Held::Add(const job::Leased& leased, bool offered, Instant sent) {
+  const job::LeaseName name{leased.id, leased.fence};
   if (!names_.emplace(name, next_).second) return std::nullopt;
   const Key key = next_++;
   Batch& batch = batches_[key];
@@ -52,14 +52,14 @@ void Held::LetGo(Key key, Batch& batch) {
   if (std::exchange(batch.of_objects, false)) let_go_.push_back(key);
 }
 
-std::optional<Key> Held::Find(const LeaseName& name) const {
+std::optional<Key> Held::Find(const job::LeaseName& name) const {
   const auto it = names_.find(name);
   if (it == names_.end()) return std::nullopt;
   return it->second;
 }
 
-std::vector<LeaseName> Held::Names() const {
-  std::vector<LeaseName> names;
+std::vector<job::LeaseName> Held::Names() const {
+  std::vector<job::LeaseName> names;
   names.reserve(names_.size());
   for (const auto& [name, key] : names_) names.push_back(name);
   return names;
@@ -114,8 +114,8 @@ std::vector<Key> Held::Waiting(size_t keep) {
 
 // What was adopted since is not renewed by this answer: the coordinator knew it under a fence that
 // the request did not name, and may have leased it elsewhere by the time that would be added.
-void Held::Confirm(const std::vector<LeaseName>& names, Instant sent) {
-  for (const LeaseName& name : names) {
+void Held::Confirm(const std::vector<job::LeaseName>& names, Instant sent) {
+  for (const job::LeaseName& name : names) {
     const auto it = names_.find(name);
     if (it == names_.end()) continue;
     Batch& batch = batches_.at(it->second);
@@ -144,7 +144,7 @@ bool Held::Refuse(Key key) {
   return true;
 }
 
-std::optional<Held::Adoption> Held::Adopt(const Adopted& adopted, Instant sent) {
+std::optional<Held::Adoption> Held::Adopt(const job::Adopted& adopted, Instant sent) {
   const auto it = names_.find({adopted.id, adopted.old_fence});
   if (it == names_.end()) return std::nullopt;
   const Key key = it->second;
@@ -164,16 +164,16 @@ std::optional<Held::Adoption> Held::Adopt(const Adopted& adopted, Instant sent) 
   return Adoption{key, report};
 }
 
-std::vector<LeaseName> Held::OfferAll(Instant over_before) {
+std::vector<job::LeaseName> Held::OfferAll(Instant over_before) {
   unreported_.clear();  // an answer that adopts them says so
   offers_ = 0;
-  std::vector<LeaseName> dropped;
+  std::vector<job::LeaseName> dropped;
   for (auto& [key, batch] : batches_) {
     if (batch.refused) continue;
     // What was handed back may be here again, under a newer lease. Where one is over, an epoch that
     // this node never heard of may have leased it to a node that is not heard yet.
     batch.offered = batch.state == Batch::State::kFinished
-                        ? batch.outcome.kind != Finished::Kind::kReturned
+                        ? batch.outcome.kind != job::Finished::Kind::kReturned
                         : batch.confirmed > over_before;
     batch.rows_heard = 0;  // parts died with the incarnation that sent them
     if (batch.offered) {
@@ -211,7 +211,7 @@ bool Held::Finish(Key key, Outcome outcome) {
   LetGo(key, batch);
   if (batch.offered) {
     // Not this incarnation's yet: reported once it is adopted. What has not begun is just let go.
-    if (batch.outcome.kind == Finished::Kind::kReturned) Forget(key);
+    if (batch.outcome.kind == job::Finished::Kind::kReturned) Forget(key);
     return false;
   }
   unreported_.push_back(key);
@@ -233,7 +233,7 @@ void Held::Forget(Key key) {
 }
 
 void Held::List(const std::vector<std::pair<Key, bool>>& begun, Flight& flight,
-                ExchangeRequest& request) {
+                job::ExchangeRequest& request) {
   for (const auto& [key, is_begun] : begun) batches_.at(key).begun = is_begun;
   for (const auto& [key, batch] : batches_) {
     if (batch.refused || batch.offered) continue;
@@ -242,7 +242,7 @@ void Held::List(const std::vector<std::pair<Key, bool>>& begun, Flight& flight,
   }
 }
 
-void Held::Offer(ExchangeRequest& request) const {
+void Held::Offer(job::ExchangeRequest& request) const {
   if (offers_ == 0) return;
   for (const auto& [key, batch] : batches_) {
     if (!batch.offered) continue;
@@ -250,8 +250,8 @@ void Held::Offer(ExchangeRequest& request) const {
   }
 }
 
-bool Held::Report(Flight& flight, ExchangeRequest& request) {
-  size_t budget = kMaxRowsBytes;
+bool Held::Report(Flight& flight, job::ExchangeRequest& request) {
+  size_t budget = job::kMaxRowsBytes;
   while (!unreported_.empty()) {
     const auto it = batches_.find(unreported_.front());
     if (it != batches_.end() && !ReportOne(it->first, it->second, budget, flight, request)) {
@@ -264,14 +264,14 @@ bool Held::Report(Flight& flight, ExchangeRequest& request) {
 
 // False when it does not fit any more; a part of its rows may have been added.
 bool Held::ReportOne(Key key, const Batch& batch, size_t& budget, Flight& flight,
-                     ExchangeRequest& request) {
-  const LeaseName& name = batch.name;
+                     job::ExchangeRequest& request) {
+  const job::LeaseName& name = batch.name;
   const Outcome& outcome = batch.outcome;
   const std::string_view rows = std::string_view(batch.rows).substr(batch.rows_heard);
   const size_t texts = outcome.error_kind.size() + outcome.message.size() + outcome.log.size();
   const size_t cost = rows.size() + texts + kEntryBytes;
   if (cost > budget) {
-    if (rows.size() + kEntryBytes > kMaxRowsBytes && budget > kEntryBytes) {
+    if (rows.size() + kEntryBytes > job::kMaxRowsBytes && budget > kEntryBytes) {
       const std::string_view part = rows.substr(0, budget - kEntryBytes);
       request.parts.push_back({name.id, name.fence, batch.rows_heard, part});
       flight.parts.emplace_back(key, batch.rows_heard + part.size());
@@ -280,7 +280,7 @@ bool Held::ReportOne(Key key, const Batch& batch, size_t& budget, Flight& flight
     return false;
   }
   budget -= cost;
-  Finished finished;
+  job::Finished finished;
   finished.id = name.id;
   finished.fence = name.fence;
   finished.kind = outcome.kind;

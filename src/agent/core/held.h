@@ -25,7 +25,7 @@ namespace parallelrun::agent {
 
 struct Batch {
   enum class State : uint8_t { kFetches, kWaits, kGiven, kFinished };
-  LeaseName name;
+  job::LeaseName name;
   uint64_t digest = 0;
   std::string work;
   State state = State::kWaits;
@@ -42,7 +42,7 @@ struct Batch {
 };
 
 struct LeaseNameHash {
-  size_t operator()(const LeaseName& name) const {
+  size_t operator()(const job::LeaseName& name) const {
     return name.id * 0x9E3779B97F4A7C15U ^ (name.fence.number << 20) ^ name.fence.epoch;
   }
 };
@@ -50,10 +50,10 @@ struct LeaseNameHash {
 class Held {
  public:
   // Nothing if it is here already. It waits, or wants its objects first.
-  std::optional<Key> Add(const Leased& leased, bool offered, Instant sent);
+  std::optional<Key> Add(const job::Leased& leased, bool offered, Instant sent);
   const Batch& At(Key key) const { return batches_.at(key); }
-  std::optional<Key> Find(const LeaseName& name) const;
-  std::vector<LeaseName> Names() const;  // of all that are not refused
+  std::optional<Key> Find(const job::LeaseName& name) const;
+  std::vector<job::LeaseName> Names() const;  // of all that are not refused
 
   // Its objects are here: `work` names files in their place. False if it wants none any more.
   bool Fetched(Key key, std::string work);
@@ -71,7 +71,7 @@ class Held {
   std::vector<Key> Waiting(size_t keep);
 
   // What the coordinator says of them. Unknown names are ignored.
-  void Confirm(const std::vector<LeaseName>& names, Instant sent);
+  void Confirm(const std::vector<job::LeaseName>& names, Instant sent);
   void HeardParts(const std::vector<std::pair<Key, uint64_t>>& parts);
   // True if a process has it: it stays, refused, until the process lets go of it.
   bool Refuse(Key key);
@@ -81,10 +81,10 @@ class Held {
     Key key = 0;
     bool report = false;
   };
-  std::optional<Adoption> Adopt(const Adopted& adopted, Instant sent);
+  std::optional<Adoption> Adopt(const job::Adopted& adopted, Instant sent);
   // A new registration: all are offered, but for those whose lease may be over, and for what was
   // only to be handed back. Those are named.
-  std::vector<LeaseName> OfferAll(Instant over_before);
+  std::vector<job::LeaseName> OfferAll(Instant over_before);
   // It may be with another node by now.
   bool Over(Key key, Instant over_before) const;
 
@@ -96,10 +96,10 @@ class Held {
 
   // What an exchange says of them, within the bounds of one request.
   void List(const std::vector<std::pair<Key, bool>>& begun, Flight& flight,
-            ExchangeRequest& request);
-  void Offer(ExchangeRequest& request) const;
+            job::ExchangeRequest& request);
+  void Offer(job::ExchangeRequest& request) const;
   // True if more is left than fits.
-  bool Report(Flight& flight, ExchangeRequest& request);
+  bool Report(Flight& flight, job::ExchangeRequest& request);
   // An exchange reported these, and not all of them are settled. False if they are.
   bool ReportAgain(const std::vector<Key>& keys);
 
@@ -116,10 +116,10 @@ class Held {
  private:
   void LetGo(Key key, Batch& batch);
   bool ReportOne(Key key, const Batch& batch, size_t& budget, Flight& flight,
-                 ExchangeRequest& request);
+                 job::ExchangeRequest& request);
 
   std::unordered_map<Key, Batch> batches_;
-  std::unordered_map<LeaseName, Key, LeaseNameHash> names_;
+  std::unordered_map<job::LeaseName, Key, LeaseNameHash> names_;
   std::deque<Key> waiting_;   // may hold keys that are gone or wait no more
   std::deque<Key> fetching_;  // likewise
   std::vector<Key> wanting_;  // likewise

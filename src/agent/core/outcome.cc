@@ -5,19 +5,43 @@
 #include <algorithm>
 #include <utility>
 
+#include "parquet/row_group.h"
+#include "reasons/reason.h"
+
 namespace parallelrun::agent {
 namespace {
+
+using reasons::Reason;
 
 // A page may say that something began a moment from now: it is written by another process.
 uint64_t PositiveNs(Duration time) {
   return static_cast<uint64_t>(std::max<int64_t>(time.count(), 0)) * 1000;
 }
 
+FailedAnswer EndedProcess(uint32_t process, const std::string& words, Duration ran) {
+  FailedAnswer answer;
+  answer.run_ns = PositiveNs(ran);
+  answer.cause = job::Cause::kProcessEnded;
+  answer.kind = Reason("ProcessEnded");
+  answer.message = ProcessName(process) + " " + words;
+  return answer;
+}
+
+FailedAnswer TimedOut(const Overdue& overdue) {
+  FailedAnswer answer;
+  answer.run_ns = overdue.run_ns;
+  answer.cause = overdue.cause;
+  answer.kind =
+      overdue.cause == job::Cause::kRunTimeout ? Reason("RunTimeout") : Reason("OverheadTimeout");
+  answer.message = overdue.message;
+  return answer;
+}
+
 }  // namespace
 
 Outcome Succeeded(const ResultAnswer& answer, Duration elapsed) {
   Outcome outcome;
-  outcome.kind = Finished::Kind::kSucceeded;
+  outcome.kind = job::Finished::Kind::kSucceeded;
   outcome.run_ns = answer.run_ns;
   outcome.cpu_ns = answer.cpu_ns;
   outcome.elapsed_ns = std::max(PositiveNs(elapsed), answer.run_ns);
@@ -29,7 +53,7 @@ Outcome Succeeded(const ResultAnswer& answer, Duration elapsed) {
 
 Outcome Failed(FailedAnswer answer, Duration elapsed) {
   Outcome outcome;
-  outcome.kind = Finished::Kind::kFailed;
+  outcome.kind = job::Finished::Kind::kFailed;
   outcome.run_ns = answer.run_ns;
   outcome.cpu_ns = answer.cpu_ns;
   outcome.elapsed_ns = std::max(PositiveNs(elapsed), answer.run_ns);
@@ -43,37 +67,32 @@ Outcome Failed(FailedAnswer answer, Duration elapsed) {
 
 Outcome NotFetched(const Error& why) {
   FailedAnswer answer;
-  answer.cause = Cause::kInput;
-  answer.kind = why.code == Code::kStale ? "InputChanged" : "InputUnreadable";
+  answer.cause = job::Cause::kInput;
+  answer.kind = why.code == Code::kStale ? Reason("InputChanged") : Reason("InputUnreadable");
   answer.message = why.message;
   return Failed(std::move(answer), Duration(0));
 }
 
-FailedAnswer EndedProcess(uint32_t process, const std::string& words, Duration ran) {
-  FailedAnswer answer;
-  answer.run_ns = PositiveNs(ran);
-  answer.cause = Cause::kProcessEnded;
-  answer.kind = "ProcessEnded";
-  answer.message = ProcessName(process) + " " + words;
-  return answer;
+Outcome OfDeath(uint32_t node, uint32_t process, const Ended& ended, const Orphan& orphan,
+                const std::string& words, const job::OutputRanges& output) {
+  FailedAnswer answer = orphan.fault == Fault::kTimedOut ? TimedOut(ended.killed_for)
+                                                         : EndedProcess(process, words, orphan.ran);
+  answer.log = StderrLog(node, process);
+  if (orphan.at_work) answer.output = output;
+  return Failed(std::move(answer), orphan.elapsed);
 }
 
-FailedAnswer TimedOut(const Overdue& overdue) {
-  FailedAnswer answer;
-  answer.run_ns = overdue.run_ns;
-  answer.cause = overdue.cause;
-  answer.kind = overdue.cause == Cause::kRunTimeout ? "RunTimeout" : "OverheadTimeout";
-  answer.message = overdue.message;
-  return answer;
-}
-
-bool WholeRows(std::string_view parts, const ResultAnswer& answer, bool append_row) {
+bool WholeRows(std::string_view parts, const ResultAnswer& answer, Rows rows) {
   const std::string_view last = answer.rows.empty() ? parts : answer.rows;
-  if (!append_row) return last.empty();
+  if (rows == Rows::kNone) return last.empty();
+  if (rows == Rows::kRowGroup) {
+    if (answer.row_count == 0) return last.empty();
+    return parquet::IsRowGroup({parts, answer.rows}, answer.row_count);
+  }
   if (!last.empty() && last.back() != '\n') return false;
   size_t ends = 0;
-  for (const std::string_view rows : {parts, answer.rows}) {
-    ends += static_cast<size_t>(std::count(rows.begin(), rows.end(), '\n'));
+  for (const std::string_view lines : {parts, answer.rows}) {
+    ends += static_cast<size_t>(std::count(lines.begin(), lines.end(), '\n'));
     if (answer.row_count <= ends) return true;
   }
   return false;

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "agent/core/agent_types.h"
-#include "agent/core/overdue.h"
+#include "agent/core/process_facts.h"
 #include "base/error.h"
 #include "base/time.h"
 #include "job/ids.h"
@@ -16,31 +16,32 @@ namespace parallelrun::agent {
 
 // By default it is handed back: nothing came of it, and nothing is counted.
 struct Outcome {
-  Finished::Kind kind = Finished::Kind::kReturned;
+  job::Finished::Kind kind = job::Finished::Kind::kReturned;
   uint64_t run_ns = 0;
   uint64_t cpu_ns = 0;
   uint64_t elapsed_ns = 0;  // at least run_ns
   uint32_t items_succeeded = 0;
   uint32_t items_skipped = 0;
   uint32_t row_count = 0;
-  Cause cause = Cause::kRun;
+  job::Cause cause = job::Cause::kRun;
   std::string error_kind;
   std::string message;
   std::string log;
-  OutputRanges output{};
+  job::OutputRanges output{};
 };
 
 Outcome Succeeded(const ResultAnswer& answer, Duration elapsed);
 Outcome Failed(FailedAnswer answer, Duration elapsed);
 // Its objects cannot be had.
 Outcome NotFetched(const Error& why);
-// Its process died by it, or was killed for it.
-FailedAnswer EndedProcess(uint32_t process, const std::string& words, Duration ran);
-FailedAnswer TimedOut(const Overdue& overdue);
+// Its process, of that node, died by it as `words` say, or was killed for it. `output` is that of
+// the mini-batch that it worked on.
+Outcome OfDeath(uint32_t node, uint32_t process, const Ended& ended, const Orphan& orphan,
+                const std::string& words, const job::OutputRanges& output);
 
-// The rows of a result are lines that end, as many as it says at least: in the output others stand
-// before and behind them. `parts` came before the answer. Without `append_row` there are none.
-bool WholeRows(std::string_view parts, const ResultAnswer& answer, bool append_row);
+// Whether the rows of a result are what they must be: in the output others stand before and behind
+// them. `parts` came before the answer.
+bool WholeRows(std::string_view parts, const ResultAnswer& answer, Rows rows);
 
 // Where a process of that node writes, below the folder of logs.
 std::string StderrLog(uint32_t node, uint32_t process);

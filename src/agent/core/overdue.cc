@@ -19,12 +19,12 @@ std::optional<Overdue> OverdueAtWork(uint32_t process, const StatusReading& page
   if (elapsed <= limit) return std::nullopt;
   if (running) {
     return Overdue{
-        page.sequence, Nanoseconds(elapsed), Cause::kRunTimeout,
+        page.sequence, Nanoseconds(elapsed), job::Cause::kRunTimeout,
         fmt::format("run() took longer than {} (runInvocationTimeoutSeconds); {} was killed",
                     HumanDuration(limit), ProcessName(process))};
   }
   return Overdue{
-      page.sequence, 0, Cause::kOverheadTimeout,
+      page.sequence, 0, job::Cause::kOverheadTimeout,
       fmt::format("{} took longer than {} (taskOverheadTimeoutSeconds); {} was killed",
                   page.phase == Phase::kLoading ? "loading the mini-batch"
                                                 : "turning what run() returned into rows",
@@ -35,7 +35,7 @@ std::optional<Overdue> OverdueInFlight(uint32_t process, uint64_t sequence, Inst
                                        const Registration& terms, Instant now) {
   if (now - given <= terms.run_timeout) return std::nullopt;
   return Overdue{
-      sequence, Nanoseconds(now - given), Cause::kRunTimeout,
+      sequence, Nanoseconds(now - given), job::Cause::kRunTimeout,
       fmt::format("no result came within {} (runInvocationTimeoutSeconds) of handing the "
                   "mini-batch to the asynchronous script; {} was killed",
                   HumanDuration(terms.run_timeout), ProcessName(process))};
@@ -48,7 +48,7 @@ std::optional<Overdue> OverdueToBegin(const Holding& holding, const StatusReadin
   const Instant since = std::max({holding.given, holding.busy, page.since});
   if (now - since <= terms.overhead_timeout) return std::nullopt;
   return Overdue{
-      0, 0, Cause::kProcessEnded,
+      0, 0, job::Cause::kProcessEnded,
       fmt::format("{} was killed: it held {} mini-batches and began with none of them within {} "
                   "(taskOverheadTimeoutSeconds). They run again, without a failed attempt. Most "
                   "likely a thread that {} left behind keeps the interpreter, or something "

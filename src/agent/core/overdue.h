@@ -15,7 +15,7 @@ namespace parallelrun::agent {
 struct Overdue {
   uint64_t sequence = 0;  // the mini-batch to blame; 0: none
   uint64_t run_ns = 0;    // for which run() had gone on
-  Cause cause = Cause::kProcessEnded;
+  job::Cause cause = job::Cause::kProcessEnded;
   std::string message;  // for people
 };
 

@@ -7,7 +7,7 @@
 
 #include "base/time.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 
 class Pace {
  public:
@@ -72,4 +72,4 @@ class Pace {
   Instant window_start_{};
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

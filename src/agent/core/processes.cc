@@ -4,11 +4,10 @@
 
 #include <algorithm>
 
-namespace parallelrun {
+namespace parallelrun::agent {
 
 std::string ProcessName(uint32_t number) { return fmt::format("process{:03}", number); }
 
-namespace agent {
 namespace {
 
 constexpr Duration kExitGrace = seconds(5);      // after "init failed"
@@ -297,6 +296,16 @@ void Processes::EndAll(bool late, Instant stop_by, Instant hung, Instant now) {
   }
 }
 
+// Before init() nothing listens: the signal would end it.
+void Processes::AskWhere() {
+  for (const auto& [number, process] : processes_) {
+    const StatusReading& page = process.page;
+    if (process.state == ProcessState::kKilled) continue;
+    if (!page.Working() && page.phase != Phase::kInit) continue;
+    actions_.push_back({WorkerAction::Kind::kWhere, number, 0, {}});
+  }
+}
+
 void Processes::TakeActions(std::vector<WorkerAction>& actions) {
   actions.clear();
   actions.swap(actions_);
@@ -343,5 +352,4 @@ Instant Processes::NextDeadline() const {
   return next;
 }
 
-}  // namespace agent
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

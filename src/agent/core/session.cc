@@ -1,7 +1,5 @@
 #include "agent/core/session.h"
 
-#include "base/mutation.h"
-
 namespace parallelrun::agent {
 
 bool Session::Begin(const Registration& registration) {
@@ -17,7 +15,6 @@ bool Session::Begin(const Registration& registration) {
 // write the same side files at the same time, which a script without `speculation` need not stand.
 Instant Session::OverBefore(Instant now) const {
   if (terms_.speculation) return Instant::min();
-  if (PARALLELRUN_MUTATED(kRunOutlivesLease)) return Instant::min();
   return now - terms_.lease * 9 / 10;
 }
 

@@ -24,9 +24,9 @@ class Session {
   bool Begin(const Registration& registration);
 
   // It is the latest one, though the coordinator may have said already that it is so no more.
-  bool Latest(const Incarnation& asked) const { return asked == terms_.incarnation; }
+  bool Latest(const job::Incarnation& asked) const { return asked == terms_.incarnation; }
   // What was answered to it holds for this node as it is now.
-  bool InForce(const Incarnation& asked) const { return Latest(asked) && !wanted_; }
+  bool InForce(const job::Incarnation& asked) const { return Latest(asked) && !wanted_; }
 
   // Leases that were confirmed last at this time or before may be over: by this node's clock the
   // coordinator may have given them to another node. The beginning of time where two nodes may

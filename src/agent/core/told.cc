@@ -10,19 +10,22 @@ constexpr size_t kEventBytes = 96;  // at least what one takes in a request
 
 }  // namespace
 
-void Told::Add(uint32_t process, ProcessEvent::Kind kind, std::string message, std::string log) {
-  if (events_.size() >= kMaxEvents) return;
-  events_.push_back({process, kind, std::move(message), std::move(log)});
+void Told::Add(Event event) {
+  if (events_.size() < kMaxEvents) events_.push_back(std::move(event));
 }
 
-bool Told::Takes(ProcessEvent::Kind kind) {
-  if (kind != ProcessEvent::Kind::kMetric || events_.size() < kMaxMetrics) return true;
+void Told::Add(std::vector<Event> events) {
+  for (Event& event : events) Add(std::move(event));
+}
+
+bool Told::Takes(job::ProcessEvent::Kind kind) {
+  if (kind != job::ProcessEvent::Kind::kMetric || events_.size() < kMaxMetrics) return true;
   ++dropped_metrics_;
   return false;
 }
 
-bool Told::Report(ExchangeRequest& request) {
-  size_t budget = kMaxRowsBytes;
+bool Told::Report(job::ExchangeRequest& request) {
+  size_t budget = job::kMaxRowsBytes;
   for (const Event& event : events_) {
     const size_t cost = event.message.size() + event.log.size() + kEventBytes;
     if (cost > budget && !request.events.empty()) break;

@@ -14,6 +14,14 @@
 
 namespace parallelrun::agent {
 
+// What the coordinator is to hear of a process, or with 0 of the node.
+struct Event {
+  uint32_t process = 0;
+  job::ProcessEvent::Kind kind = job::ProcessEvent::Kind::kReady;
+  std::string message{};
+  std::string log{};
+};
+
 class Told {
  public:
   static constexpr size_t kMaxEvents = 1000;
@@ -21,13 +29,14 @@ class Told {
   static constexpr size_t kMaxNotes = 10'000;
 
   // Dropped above the bound.
-  void Add(uint32_t process, ProcessEvent::Kind kind, std::string message, std::string log = {});
+  void Add(Event event);
+  void Add(std::vector<Event> events);
   // False for a metric above its bound, which is counted and to be dropped.
-  bool Takes(ProcessEvent::Kind kind);
+  bool Takes(job::ProcessEvent::Kind kind);
 
   bool any() const { return !events_.empty(); }
   // Puts what fits into a report, which is under way then. True if that is all there is.
-  bool Report(ExchangeRequest& request);
+  bool Report(job::ExchangeRequest& request);
   void Heard();                        // the report was answered
   void NotHeard() { under_way_ = 0; }  // it was not
   void Clear();
@@ -39,13 +48,6 @@ class Told {
   uint64_t dropped_metrics() const { return dropped_metrics_; }
 
  private:
-  struct Event {
-    uint32_t process = 0;
-    ProcessEvent::Kind kind = ProcessEvent::Kind::kReady;
-    std::string message;
-    std::string log;
-  };
-
   std::deque<Event> events_;
   size_t under_way_ = 0;  // of them, in the report that is not answered yet
   std::vector<MiniBatchNote> notes_;

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
 
 constexpr uint64_t kStatBlock = 512;  // unit of st_blocks, whatever the file system's blocks are
@@ -32,4 +32,4 @@ uint64_t KeptFrom(int fd, uint64_t offset) {
   return data < 0 ? offset : static_cast<uint64_t>(data);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace parallelrun {
+namespace parallelrun::agent {
 
 // When `fd` (open for writing) takes more than `limit` bytes, drops all but its last `limit` / 2.
 // Where the file system knows no holes, the file begins again at size 0: then `fd` must be open
@@ -15,4 +15,4 @@ void TrimLog(int fd, uint64_t limit);
 // `fd` is open for reading.
 uint64_t KeptFrom(int fd, uint64_t offset);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

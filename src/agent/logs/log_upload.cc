@@ -8,14 +8,21 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "agent/logs/log_trim.h"
+#include "agent/logs/log_version.h"
 #include "base/escape.h"
 #include "base/http/target.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
 
 constexpr size_t kMaxPut = size_t{1} << 20;
@@ -24,6 +31,12 @@ constexpr size_t kMaxSegments = 8;
 constexpr size_t kMaxSegment = 255;
 constexpr Duration kPutTimeout = seconds(30);
 constexpr size_t kMaxShown = 500;
+
+// Whether a later round may reach what could not be looked at or opened: not what has gone, is a
+// link by now, or is kept from us.
+bool MayPass(int error) {
+  return error != ENOENT && error != ELOOP && error != EACCES && error != EPERM && error != ENXIO;
+}
 
 std::vector<std::string> Split(const std::string& path) {
   std::vector<std::string> segments;
@@ -66,32 +79,88 @@ std::string SecondHalf(const std::string& target) {
   return target.substr(0, dot) + ".1" + target.substr(dot);
 }
 
+// One thread runs them; the uploader asks it to end, and may be gone before it does.
+class LogUploader::Rounds {
+ public:
+  Rounds(std::string folder, uint32_t node, std::unique_ptr<HttpClient> client, Duration interval)
+      : folder_(std::move(folder)), node_(node), client_(std::move(client)), interval_(interval) {}
+
+  void Run();
+  // From other threads.
+  void SetLimit(uint64_t bytes) { limit_ = bytes; }
+  bool Finish(Duration limit);
+  void Stop();
+
+ private:
+  bool Round();
+  bool ScanFolder(int folder_fd, const std::string& relative, int depth);
+  // How far a file is uploaded.
+  struct Sent {
+    bool IsAllOf(const struct stat& info) const;
+
+    uint64_t bytes = 0;    // of the local file
+    bool rotated = false;  // kept in two halves: appended to, begun again at most
+    uint64_t offset = 0;   // in the target's half
+    bool second = false;   // half
+    LogVersion version;    // of a file that is not rotated
+    bool stale = false;    // the target holds what the file held before
+  };
+  void LookAt(int fd, const struct stat& info, Sent& sent);
+  bool UploadFile(int fd, const std::string& relative);
+  bool UploadRange(int fd, const std::string& target, Sent& sent, uint64_t end, bool& hopeless);
+  bool UploadHalves(int fd, const std::string& target, Sent& sent, uint64_t end, bool& hopeless);
+  bool Put(const std::string& target, uint64_t offset, bool truncate, std::string bytes,
+           bool& hopeless);
+  bool Stopping();
+
+  const std::string folder_;
+  const uint32_t node_;
+  const std::unique_ptr<HttpClient> client_;
+  const Duration interval_;
+  std::atomic<uint64_t> limit_{uint64_t{1} << 30};
+  std::map<std::string, Sent> sent_;  // by relative path; only on the thread
+  std::set<std::string> skipped_;     // cannot be uploaded; only on the thread
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool last_round_ = false;
+  bool stop_ = false;
+  bool complete_ = false;
+};
+
 LogUploader::LogUploader(std::string folder, uint32_t node, std::unique_ptr<HttpClient> client,
                          Duration interval)
-    : folder_(std::move(folder)),
-      node_(node),
-      client_(std::move(client)),
-      interval_(interval),
-      thread_("log upload", [this] { Run(); }) {}
+    : rounds_(std::make_shared<Rounds>(std::move(folder), node, std::move(client), interval)),
+      thread_("log upload", [rounds = rounds_] { rounds->Run(); }) {}
 
 LogUploader::~LogUploader() {
+  rounds_->Stop();
+  if (!thread_.JoinOrLeave(kEndLimit)) {
+    spdlog::warn("the upload of logs does not end: does the disk of the logs hang?");
+  }
+}
+
+void LogUploader::SetLimit(uint64_t bytes) { rounds_->SetLimit(bytes); }
+
+bool LogUploader::Finish(Duration limit) { return rounds_->Finish(limit); }
+
+void LogUploader::Rounds::Stop() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
   }
   changed_.notify_all();
   client_->Cancel();
-  thread_.join();
 }
 
-bool LogUploader::Finish(Duration limit) {
+bool LogUploader::Rounds::Finish(Duration limit) {
   std::unique_lock lock(mutex_);
   last_round_ = true;
   changed_.notify_all();
   return changed_.wait_for(lock, limit, [this] { return complete_; });
 }
 
-void LogUploader::Run() {
+void LogUploader::Rounds::Run() {
   for (bool again = false;;) {
     bool last = false;
     {
@@ -111,24 +180,33 @@ void LogUploader::Run() {
   }
 }
 
-bool LogUploader::Round() {
+bool LogUploader::Rounds::Round() {
   const int fd = open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0) return errno == ENOENT;
   return ScanFolder(fd, "", 0);
 }
 
 // Owns `folder_fd`. False when something is left that a later round may upload.
-bool LogUploader::ScanFolder(int folder_fd, const std::string& relative, int depth) {
+bool LogUploader::Rounds::ScanFolder(int folder_fd, const std::string& relative, int depth) {
   DIR* folder = fdopendir(folder_fd);
   if (folder == nullptr) return close(folder_fd), false;
   bool complete = true;
-  while (const dirent* entry = readdir(folder)) {
+  for (;;) {
+    errno = 0;
+    const dirent* const entry = readdir(folder);
+    if (entry == nullptr) {
+      complete = complete && errno == 0;
+      break;
+    }
     const std::string name = entry->d_name;
     if (name == "." || name == "..") continue;
     const std::string path = relative.empty() ? name : relative + "/" + name;
     if (skipped_.contains(path)) continue;
     struct stat info {};
-    if (fstatat(dirfd(folder), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    if (fstatat(dirfd(folder), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) {
+      complete = complete && !MayPass(errno);
+      continue;
+    }
     if (!S_ISDIR(info.st_mode) && !S_ISREG(info.st_mode)) continue;
     const auto known = sent_.find(path);
     if (S_ISREG(info.st_mode) &&
@@ -138,7 +216,10 @@ bool LogUploader::ScanFolder(int folder_fd, const std::string& relative, int dep
     // The kind was looked at by name: O_NOFOLLOW and O_NONBLOCK keep a swapped entry harmless.
     const int fd =
         openat(dirfd(folder), entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0) continue;
+    if (fd < 0) {
+      complete = complete && !MayPass(errno);
+      continue;
+    }
     if (S_ISDIR(info.st_mode) && depth < static_cast<int>(kMaxSegments)) {
       complete = ScanFolder(fd, path, depth + 1) && complete;
       continue;
@@ -151,7 +232,7 @@ bool LogUploader::ScanFolder(int folder_fd, const std::string& relative, int dep
   return complete;
 }
 
-bool LogUploader::UploadFile(int fd, const std::string& relative) {
+bool LogUploader::Rounds::UploadFile(int fd, const std::string& relative) {
   const std::optional<std::string> target = LogTarget(relative, node_);
   if (!target) {
     skipped_.insert(relative);
@@ -182,12 +263,12 @@ bool LogUploader::UploadFile(int fd, const std::string& relative) {
   return uploaded || hopeless;
 }
 
-bool LogUploader::Sent::IsAllOf(const struct stat& info) const {
+bool LogUploader::Rounds::Sent::IsAllOf(const struct stat& info) const {
   return bytes == static_cast<uint64_t>(info.st_size) && (rotated || version.Settled(info));
 }
 
 // Begins again with a file that holds no longer what was sent.
-void LogUploader::LookAt(int fd, const struct stat& info, Sent& sent) {
+void LogUploader::Rounds::LookAt(int fd, const struct stat& info, Sent& sent) {
   LogVersion version(fd, info);
   if (sent.version.known() && !sent.version.ContinuedBy(fd, info)) {
     sent.bytes = 0;
@@ -197,13 +278,13 @@ void LogUploader::LookAt(int fd, const struct stat& info, Sent& sent) {
   sent.version = version;
 }
 
-bool LogUploader::Stopping() {
+bool LogUploader::Rounds::Stopping() {
   const std::lock_guard lock(mutex_);
   return stop_;
 }
 
-bool LogUploader::UploadRange(int fd, const std::string& target, Sent& sent, uint64_t end,
-                              bool& hopeless) {
+bool LogUploader::Rounds::UploadRange(int fd, const std::string& target, Sent& sent, uint64_t end,
+                                      bool& hopeless) {
   while (sent.bytes < end || sent.stale) {
     std::string bytes(std::min<uint64_t>(kMaxPut, end - sent.bytes), '\0');
     const ssize_t n = pread(fd, bytes.data(), bytes.size(), static_cast<off_t>(sent.bytes));
@@ -218,8 +299,8 @@ bool LogUploader::UploadRange(int fd, const std::string& target, Sent& sent, uin
   return true;
 }
 
-bool LogUploader::UploadHalves(int fd, const std::string& target, Sent& sent, uint64_t end,
-                               bool& hopeless) {
+bool LogUploader::Rounds::UploadHalves(int fd, const std::string& target, Sent& sent, uint64_t end,
+                                       bool& hopeless) {
   const uint64_t half = std::max<uint64_t>(limit_ / 2, 1);
   while (sent.bytes < end) {
     Sent next = sent;
@@ -254,8 +335,8 @@ bool LogUploader::UploadHalves(int fd, const std::string& target, Sent& sent, ui
   return true;
 }
 
-bool LogUploader::Put(const std::string& target, uint64_t offset, bool truncate, std::string bytes,
-                      bool& hopeless) {
+bool LogUploader::Rounds::Put(const std::string& target, uint64_t offset, bool truncate,
+                              std::string bytes, bool& hopeless) {
   HttpRequest request;
   request.method = "PUT";
   request.path = "/v1/nodes/" + std::to_string(node_) + "/logs";
@@ -277,4 +358,4 @@ bool LogUploader::Put(const std::string& target, uint64_t offset, bool truncate,
   return false;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

@@ -11,22 +11,16 @@
 // are logged once per file and tried again each round, as long as a later try can help.
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 
-#include "agent/logs/log_version.h"
 #include "base/http/client.h"
 #include "base/thread.h"
 #include "base/time.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 
 // Where a file belongs in the log tree, or nullopt when its path has too many or too long
 // segments. `relative` is below the logs folder.
@@ -41,53 +35,24 @@ class LogUploader {
   // `folder` need not exist yet.
   LogUploader(std::string folder, uint32_t node, std::unique_ptr<HttpClient> client,
               Duration interval = seconds(1));
-  ~LogUploader();  // without a last round
+  // Without a last round. Where the disk hangs, the thread is left after kEndLimit
+  // (Thread::JoinOrLeave) with what it uses.
+  ~LogUploader();
   LogUploader(const LogUploader&) = delete;
   LogUploader& operator=(const LogUploader&) = delete;
 
   // Of files that are kept in two halves; 1 GiB if not set. Any thread.
-  void SetLimit(uint64_t bytes) { limit_ = bytes; }
+  void SetLimit(uint64_t bytes);
 
   // Uploads what is there by now, then stops; gives up after `limit`. True when all is uploaded.
   bool Finish(Duration limit);
 
+  static constexpr Duration kEndLimit = seconds(1);
+
  private:
-  void Run();
-  bool Round();
-  bool ScanFolder(int folder_fd, const std::string& relative, int depth);
-  // How far a file is uploaded.
-  struct Sent {
-    bool IsAllOf(const struct stat& info) const;
-
-    uint64_t bytes = 0;    // of the local file
-    bool rotated = false;  // kept in two halves: appended to, begun again at most
-    uint64_t offset = 0;   // in the target's half
-    bool second = false;   // half
-    LogVersion version;    // of a file that is not rotated
-    bool stale = false;    // the target holds what the file held before
-  };
-  void LookAt(int fd, const struct stat& info, Sent& sent);
-  bool UploadFile(int fd, const std::string& relative);
-  bool UploadRange(int fd, const std::string& target, Sent& sent, uint64_t end, bool& hopeless);
-  bool UploadHalves(int fd, const std::string& target, Sent& sent, uint64_t end, bool& hopeless);
-  bool Put(const std::string& target, uint64_t offset, bool truncate, std::string bytes,
-           bool& hopeless);
-  bool Stopping();
-
-  const std::string folder_;
-  const uint32_t node_;
-  const std::unique_ptr<HttpClient> client_;
-  const Duration interval_;
-  std::atomic<uint64_t> limit_{uint64_t{1} << 30};
-  std::map<std::string, Sent> sent_;  // by relative path; only on the thread
-  std::set<std::string> skipped_;     // cannot be uploaded; only on the thread
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool last_round_ = false;
-  bool stop_ = false;
-  bool complete_ = false;
+  class Rounds;  // what the thread does and has
+  const std::shared_ptr<Rounds> rounds_;
   Thread thread_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

@@ -1,12 +1,13 @@
 #include "agent/logs/log_version.h"
 
-#include <unistd.h>
 #include <xxhash.h>
 
 #include <algorithm>
 #include <string>
 
-namespace parallelrun {
+#include "base/small_file.h"
+
+namespace parallelrun::agent {
 namespace {
 
 constexpr uint64_t kBlock = uint64_t{32} << 10;
@@ -18,14 +19,15 @@ int64_t ChangedNs(const struct stat& info) {
 }
 
 // Of the first and last block of the first `size` bytes; of fewer where there are fewer by now.
-uint64_t Digest(int fd, uint64_t size) {
-  std::string bytes(std::min(size, 2 * kBlock), '\0');
-  const size_t first = std::min<size_t>(bytes.size(), kBlock);
-  const size_t last = bytes.size() - first;
-  ssize_t n = pread(fd, bytes.data(), first, 0);
-  if (last > 0) n += pread(fd, bytes.data() + first, last, static_cast<off_t>(size - last));
-  bytes.resize(static_cast<size_t>(std::max<ssize_t>(n, 0)));
-  return XXH3_64bits(bytes.data(), bytes.size());
+// Nothing where it cannot be read.
+std::optional<uint64_t> Digest(int fd, uint64_t size) {
+  const size_t first = std::min<uint64_t>(size, kBlock);
+  const size_t last = std::min<uint64_t>(size - first, kBlock);
+  Result<std::string> bytes = ReadRange(fd, 0, first, "a log");
+  const Result<std::string> end = ReadRange(fd, size - last, last, "a log");
+  if (!bytes.ok() || !end.ok()) return std::nullopt;
+  *bytes += *end;
+  return XXH3_64bits(bytes->data(), bytes->size());
 }
 
 }  // namespace
@@ -48,8 +50,11 @@ bool LogVersion::Settled(const struct stat& info) const {
 }
 
 bool LogVersion::ContinuedBy(int fd, const struct stat& info) const {
-  return inode_ == info.st_ino && size_ <= static_cast<uint64_t>(info.st_size) &&
-         digest_ == Digest(fd, size_);
+  if (inode_ != info.st_ino || size_ > static_cast<uint64_t>(info.st_size)) return false;
+  const std::optional<uint64_t> now = Digest(fd, size_);
+  // What cannot be read now has not been seen to be another one: to send it all anew would help
+  // nobody.
+  return !digest_ || !now || *digest_ == *now;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

@@ -5,8 +5,9 @@
 #include <sys/stat.h>
 
 #include <cstdint>
+#include <optional>
 
-namespace parallelrun {
+namespace parallelrun::agent {
 
 class LogVersion {
  public:
@@ -28,8 +29,8 @@ class LogVersion {
   uint64_t inode_ = 0;
   uint64_t size_ = 0;
   int64_t changed_ns_ = 0;
-  uint64_t digest_ = 0;
+  std::optional<uint64_t> digest_;  // none: it could not be read
   uint32_t looks_ = 1;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

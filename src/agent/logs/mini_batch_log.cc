@@ -15,7 +15,7 @@
 
 #include "agent/logs/log_trim.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
 
 double Seconds(uint64_t ns) { return static_cast<double>(ns) / 1e9; }
@@ -164,4 +164,4 @@ void MiniBatchLog::Flush(WallTime now, uint64_t limit) {
   }
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

@@ -13,7 +13,7 @@
 #include "agent/core/agent_types.h"
 #include "base/time.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 
 class MiniBatchLog {
  public:
@@ -66,4 +66,4 @@ std::string MiniBatchLine(const MiniBatchNote& note, const std::string& address,
 // The address of this machine as others see it; 127.0.0.1 if it has none.
 std::string OwnAddress();
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

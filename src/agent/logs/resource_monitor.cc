@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
@@ -9,30 +10,29 @@
 
 #include <algorithm>
 #include <array>
+#include <condition_variable>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <mutex>
 #include <sstream>
 #include <utility>
 
-namespace parallelrun {
+#include "agent/logs/resource_usage.h"
+#include "agent/processes/memory_group.h"
+#include "base/fd.h"
+#include "base/small_file.h"
+
+namespace parallelrun::agent {
 namespace {
 
 constexpr size_t kMaxProcesses = 2000;
 constexpr size_t kMaxRead = size_t{256} << 10;
 
-// Thousands of small files a sample: no streams, no large buffers.
+// "" of what is gone. A command line may be longer: its begin is enough.
 std::string ReadText(const std::string& path) {
-  std::string text;
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return text;
-  std::array<char, 4096> buffer;
-  while (text.size() < kMaxRead) {
-    const ssize_t n = read(fd, buffer.data(), buffer.size());
-    if (n <= 0) break;
-    text.append(buffer.data(), static_cast<size_t>(n));
-  }
-  close(fd);
-  return text;
+  const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  return fd.ok() ? OrEmpty(ReadBegin(fd.get(), kMaxRead, path)) : "";
 }
 
 void Append(const std::string& path, const char* header, const std::string& lines) {
@@ -94,29 +94,74 @@ std::vector<ProcessUsage> ReadProcesses(int self) {
 
 }  // namespace
 
+// One thread takes them; the monitor asks it to end, and may be gone before it does.
+class ResourceMonitor::Samples {
+ public:
+  explicit Samples(ResourceMonitorOptions options) : options_(std::move(options)) {}
+
+  void Run();
+  // From other threads.
+  void SetProcess(const std::string& name, int pid);
+  void Forget(const std::string& name);
+  void Stop();
+
+ private:
+  void Sample();
+  void SampleNode(WallTime now);
+  void SampleProcesses(WallTime now);
+  void SampleDisks(WallTime now);
+
+  const ResourceMonitorOptions options_;
+  const SystemClock clock_;
+  const MemoryGroup memory_;
+  // Of the reading before; only on the thread.
+  CpuTimes cpu_;
+  std::map<int, uint64_t> process_ticks_;  // by PID
+  uint64_t read_at_ticks_ = 0;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::string, int> processes_;
+  bool stop_ = false;
+};
+
 ResourceMonitor::ResourceMonitor(ResourceMonitorOptions options)
-    : options_(std::move(options)), thread_("resources", [this] { Run(); }) {}
+    : end_limit_(options.end_limit),
+      samples_(std::make_shared<Samples>(std::move(options))),
+      thread_("resources", [samples = samples_] { samples->Run(); }) {}
 
 ResourceMonitor::~ResourceMonitor() {
+  samples_->Stop();
+  if (!thread_.JoinOrLeave(end_limit_)) {
+    spdlog::warn("the node's last resource usage is not written: does a disk hang?");
+  }
+}
+
+void ResourceMonitor::SetProcess(const std::string& name, int pid) {
+  samples_->SetProcess(name, pid);
+}
+
+void ResourceMonitor::Forget(const std::string& name) { samples_->Forget(name); }
+
+void ResourceMonitor::Samples::Stop() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
   }
   changed_.notify_all();
-  thread_.join();
 }
 
-void ResourceMonitor::SetProcess(const std::string& name, int pid) {
+void ResourceMonitor::Samples::SetProcess(const std::string& name, int pid) {
   const std::lock_guard lock(mutex_);
   processes_[name] = pid;
 }
 
-void ResourceMonitor::Forget(const std::string& name) {
+void ResourceMonitor::Samples::Forget(const std::string& name) {
   const std::lock_guard lock(mutex_);
   processes_.erase(name);
 }
 
-void ResourceMonitor::Run() {
+void ResourceMonitor::Samples::Run() {
   for (bool last = false; !last;) {
     Sample();
     std::unique_lock lock(mutex_);
@@ -125,7 +170,7 @@ void ResourceMonitor::Run() {
   Sample();
 }
 
-void ResourceMonitor::Sample() {
+void ResourceMonitor::Samples::Sample() {
   const WallTime now = clock_.WallNow();
   std::error_code ignored;  // what cannot be written is left out
   std::filesystem::create_directories(options_.folder, ignored);
@@ -134,7 +179,7 @@ void ResourceMonitor::Sample() {
   SampleProcesses(now);
 }
 
-void ResourceMonitor::SampleNode(WallTime now) {
+void ResourceMonitor::Samples::SampleNode(WallTime now) {
   NodeUsage usage;
   const CpuTimes cpu = ParseCpuTimes(ReadText("/proc/stat"));
   if (cpu_.total > 0) usage.cpu_percent = CpuPercent(cpu_, cpu);
@@ -152,7 +197,7 @@ void ResourceMonitor::SampleNode(WallTime now) {
   Append(options_.folder + "/node_resource_usage.csv", kNodeUsageHeader, NodeUsageLine(usage, now));
 }
 
-void ResourceMonitor::SampleDisks(WallTime now) {
+void ResourceMonitor::Samples::SampleDisks(WallTime now) {
   std::string lines;
   for (const std::string& path : options_.disks) {
     struct statvfs info {};
@@ -167,7 +212,7 @@ void ResourceMonitor::SampleDisks(WallTime now) {
   Append(options_.folder + "/node_disk_usage.csv", kDiskUsageHeader, lines);
 }
 
-void ResourceMonitor::SampleProcesses(WallTime now) {
+void ResourceMonitor::Samples::SampleProcesses(WallTime now) {
   std::map<std::string, int> workers;
   {
     const std::lock_guard lock(mutex_);
@@ -204,4 +249,4 @@ void ResourceMonitor::SampleProcesses(WallTime now) {
   std::ofstream(table, std::ios::app) << ProcessTable(all, TicksPerSecond(), now_ticks);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

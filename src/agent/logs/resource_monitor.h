@@ -7,29 +7,26 @@
 // thread of its own. What cannot be read or written is left out.
 #pragma once
 
-#include <condition_variable>
-#include <cstdint>
-#include <map>
-#include <mutex>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "agent/logs/resource_usage.h"
-#include "agent/processes/memory_group.h"
 #include "base/thread.h"
 #include "base/time.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 
 struct ResourceMonitorOptions {
   std::string folder;
-  Duration interval{0};            // above 0
-  std::vector<std::string> disks;  // folders whose file systems are looked at
+  Duration interval{0};             // above 0
+  std::vector<std::string> disks;   // folders whose file systems are looked at
+  Duration end_limit = seconds(5);  // at its end; reading all processes takes its time
 };
 
 class ResourceMonitor {
  public:
   explicit ResourceMonitor(ResourceMonitorOptions options);
+  // Where a disk hangs, the thread is left after `end_limit` (Thread::JoinOrLeave).
   ~ResourceMonitor();
   ResourceMonitor(const ResourceMonitor&) = delete;
   ResourceMonitor& operator=(const ResourceMonitor&) = delete;
@@ -38,25 +35,10 @@ class ResourceMonitor {
   void Forget(const std::string& name);
 
  private:
-  void Run();
-  void Sample();
-  void SampleNode(WallTime now);
-  void SampleProcesses(WallTime now);
-  void SampleDisks(WallTime now);
-
-  const ResourceMonitorOptions options_;
-  const SystemClock clock_;
-  const MemoryGroup memory_;
-  // Of the reading before; only on the thread.
-  CpuTimes cpu_;
-  std::map<int, uint64_t> process_ticks_;  // by PID
-  uint64_t read_at_ticks_ = 0;
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<std::string, int> processes_;
-  bool stop_ = false;
+  class Samples;  // what the thread does and has
+  const Duration end_limit_;
+  const std::shared_ptr<Samples> samples_;
   Thread thread_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

@@ -6,7 +6,7 @@
 
 #include "base/escape.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
 
 constexpr uint64_t kSector = 512;  // of /proc/diskstats, whatever the disk's are
@@ -218,4 +218,4 @@ std::string ProcessTable(const std::vector<ProcessUsage>& processes, uint64_t ti
   return table;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

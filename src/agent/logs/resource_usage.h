@@ -11,7 +11,7 @@
 
 #include "base/time.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 
 // Of the machine, or of the container where it has limits of its own. Counters are since boot.
 struct NodeUsage {
@@ -80,4 +80,4 @@ std::string DiskUsageLine(const DiskUsage& usage, WallTime now);
 std::string ProcessTable(const std::vector<ProcessUsage>& processes, uint64_t ticks_per_second,
                          uint64_t now_ticks);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

@@ -46,14 +46,19 @@ std::optional<Cache::Step> Cache::Next() {
     const Number number = *waiting_.begin();
     Object& object = objects_.at(number);
     if (object.state != State::kLooked) break;
-    if (MakeRoom(object.bytes)) {
+    MakeRoom(object.bytes);
+    if (object.bytes <= size_ - promised_) {
       waiting_.erase(number);
       promised_ += object.bytes;
       object.state = State::kFetching;
       return Step{Step::Kind::kFetch, number, object.name};
     }
+    if (object.bytes <= size_ - promised_ + leaving_) break;  // until the files are removed
     // Else it waits until others let go of theirs.
     if (!FailTooLarge(std::set(object.wanted_by)) && !GiveWay()) break;
+  }
+  for (auto& [number, removal] : removals_) {
+    if (!std::exchange(removal.begun, true)) return Step{Step::Kind::kRemove, number};
   }
   for (const Number number : waiting_) {
     Object& object = objects_.at(number);
@@ -98,31 +103,40 @@ void Cache::Again(Number number) {
   if (object.wanted_by.empty()) Forget(number);
 }
 
+void Cache::Removed(Number number) {
+  const auto removed = removals_.find(number);
+  promised_ -= removed->second.bytes;
+  leaving_ -= removed->second.bytes;
+  removals_.erase(removed);
+}
+
 bool Cache::Wanted(Number number) const {
   const auto found = objects_.find(number);
   return found != objects_.end() && !found->second.wanted_by.empty();
 }
 
 // What was let go of first goes first.
-bool Cache::MakeRoom(uint64_t bytes) {
-  while (bytes > size_ - promised_ && !unused_.empty()) {
+void Cache::MakeRoom(uint64_t bytes) {
+  while (bytes > size_ - promised_ + leaving_ && !unused_.empty()) {
     const Number number = unused_.begin()->second;
     unused_.erase(unused_.begin());
-    promised_ -= objects_.at(number).bytes;
-    gone_.push_back(number);
+    const uint64_t leaves = objects_.at(number).bytes;
+    removals_[number].bytes = leaves;
+    leaving_ += leaves;
     Forget(number);
   }
-  return bytes <= size_ - promised_;
 }
 
 bool Cache::FailTooLarge(const std::set<Key>& wanted_by) {
   bool any = false;
   for (const Key key : wanted_by) {
     if (!NeverFits(key)) continue;
-    Fail(key, {Code::kInvalid,
-               fmt::format("the objects of a mini-batch take more than the {} bytes that a node "
-                           "keeps of them: raise spec.cache.size, or lower miniBatchSize",
-                           size_)});
+    Fail(key,
+         {Code::kInvalid,
+          fmt::format("the objects of a mini-batch take more than the {} bytes that a node "
+                      "keeps of them: raise spec.cache.size, lower miniBatchSize, or, where the "
+                      "script can read URLs, write access: Uri in the input",
+                      size_)});
     any = true;
   }
   return any;
@@ -136,7 +150,7 @@ bool Cache::GiveWay() {
   });
   const bool any_ready = std::any_of(mini_batches_.begin(), mini_batches_.end(),
                                      [](const auto& one) { return one.second.missing == 0; });
-  if (busy || any_ready || mini_batches_.size() < 2) return false;
+  if (busy || any_ready || leaving_ > 0 || mini_batches_.size() < 2) return false;
   Fail(mini_batches_.rbegin()->first, {Code::kUnavailable, "others have the room of its objects"});
   return true;
 }

@@ -6,7 +6,8 @@
 // which objects were wanted first, and never past one that waits: else two halves of mini-batches
 // could fill the cache, and each wait for the other for ever. Where that happens all the same, by
 // objects that several want, the last of these mini-batches gives way. What nobody wants any more
-// stays until its room is needed: the next mini-batch of the same table reads the same object.
+// stays until its room is needed: the next mini-batch of the same table reads the same object. Then
+// its file is removed, and only when it is gone has its room become free.
 //
 // Pure; not thread-safe. Sizes in bytes.
 #pragma once
@@ -35,12 +36,13 @@ class Cache {
   void Want(Key key, const std::vector<ObjectName>& objects);
   void Drop(Key key);
 
-  // What is to be done next. A look says how large an object is; a fetch has its room.
+  // What is to be done next. A look says how large an object is; a fetch has its room; what is to
+  // be removed is known no more, but for its number.
   struct Step {
-    enum class Kind : uint8_t { kLook, kFetch };
+    enum class Kind : uint8_t { kLook, kFetch, kRemove };
     Kind kind = Kind::kLook;
     Number number = 0;
-    ObjectName object;
+    ObjectName object{};
   };
   std::optional<Step> Next();
 
@@ -50,13 +52,12 @@ class Cache {
   void Fetched(Number number);
   void Failed(Number number, const Error& error);
   void Again(Number number);
+  void Removed(Number number);
 
   // Of mini-batches since the last call: all of their objects are here; one of them never will be,
   // or, with kUnavailable, they gave way and may be wanted again later.
   std::vector<Key> TakeReady() { return std::exchange(ready_, {}); }
   std::vector<std::pair<Key, Error>> TakeFailed() { return std::exchange(failed_, {}); }
-  // Objects whose files are to be removed before anything else is fetched.
-  std::vector<Number> TakeGone() { return std::exchange(gone_, {}); }
 
   // Of an object that is wanted.
   Number NumberOf(const ObjectName& object) const { return numbers_.at(object); }
@@ -77,7 +78,13 @@ class Cache {
     size_t missing = 0;  // of them
   };
 
-  bool MakeRoom(uint64_t bytes);
+  struct Removal {
+    uint64_t bytes = 0;
+    bool begun = false;
+  };
+
+  // Begins removals for so much room, as far as that helps.
+  void MakeRoom(uint64_t bytes);
   bool FailTooLarge(const std::set<Key>& wanted_by);
   bool GiveWay();
   void Unuse(Number number, Object& object);
@@ -92,11 +99,12 @@ class Cache {
   std::set<Number> waiting_;           // without room yet, in the order in which they get some
   std::map<uint64_t, Number> unused_;  // here, and wanted by nobody: the longest first
   uint64_t next_unused_ = 1;
+  std::map<Number, Removal> removals_;
   uint64_t promised_ = 0;
+  uint64_t leaving_ = 0;  // of it: what is being removed
   Number next_ = 1;
   std::vector<Key> ready_;
   std::vector<std::pair<Key, Error>> failed_;
-  std::vector<Number> gone_;
 };
 
 }  // namespace parallelrun::agent

@@ -1,18 +1,21 @@
-// Brings objects of stores onto this node's disk, as Cache decides, while the processes work. Each
-// object is a file of its own, in a folder with its number, below which stands its key: scripts
-// read labels from names and folders, and two objects called "a" and "a/b" can both be files.
+// Brings objects of stores onto this node's disk (ObjectFiles), as Cache decides, while the
+// processes work.
 //
 // A version that is not the planned one is kStale; a store that cannot be reached now is asked
-// again, for as long as the mini-batch is wanted.
+// again, for as long as the mini-batch is wanted; a disk that is full is kNoSpace, which costs no
+// try (AgentCore::OnNotFetched).
 //
-// Thread-safety: made, used and destroyed on the loop's thread, where `on_end` is called too; the
-// work is done on threads of its own. The folder is this object's, from its making, which removes
-// what a predecessor left there, to its end.
+// Thread-safety: made, used and destroyed on the loop's thread, where `on_end` is called too. All
+// that waits for a store or a disk is done on threads of its own, and the lock that it shares with
+// the loop is never held meanwhile: a disk that hangs holds up what needs it, and nothing else. The
+// folder is this object's, from its making, which removes what a predecessor left there, to its
+// end.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -20,9 +23,12 @@
 #include "agent/core/agent_types.h"
 #include "base/error.h"
 #include "base/event_loop.h"
+#include "base/files.h"
 #include "base/thread.h"
+#include "base/time.h"
+#include "store/store.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 
 // Where objects of a node lie: beside its working directory, which is another one for each agent,
 // so that the next agent finds what a killed one has left.
@@ -32,25 +38,37 @@ class ObjectFetcher {
  public:
   // Once for each mini-batch that is wanted, unless it is let go of before: its Work with files in
   // place of objects, or why there is none.
-  using OnEnd = std::function<void(agent::Key key, Result<std::string> work)>;
+  using OnEnd = std::function<void(Key key, Result<std::string> work)>;
 
-  ObjectFetcher(EventLoop& loop, std::string folder, std::vector<JobStore> stores, uint64_t bytes,
-                OnEnd on_end);
-  // Ends all requests, and removes the folder.
+  // Opens a store of the job, whose calls end once `stop` is asked for. On any thread.
+  using OpenStore = std::function<Result<std::unique_ptr<store::Store>>(const JobStore& store,
+                                                                        std::stop_token stop)>;
+
+  // `loop` must outlive it.
+  ObjectFetcher(EventLoop& loop, std::shared_ptr<Files> files, std::string folder,
+                std::vector<JobStore> stores, uint64_t bytes, OpenStore open, OnEnd on_end);
+  // Ends with kEndLimit, if Finish was not called.
   ~ObjectFetcher();
   ObjectFetcher(const ObjectFetcher&) = delete;
   ObjectFetcher& operator=(const ObjectFetcher&) = delete;
 
-  void Want(agent::Key key, std::string work);
+  void Want(Key key, std::string work);
   // The files of its objects may be removed.
-  void LetGo(agent::Key key);
+  void LetGo(Key key);
+
+  // Ends all requests, and removes the folder; `on_end` is not called any more. False: the disk or
+  // a store has hung for `limit`, and its threads are left (Thread::JoinOrLeave) with what they
+  // use. What they leave in the folder removes the next agent of this node, or the end of the run.
+  bool Finish(Duration limit);
+
+  static constexpr Duration kEndLimit = seconds(2);
 
  private:
   struct Shared;  // by the threads
-  static void Work(Shared& shared);
+  static void Work(Shared& shared, bool first);
 
   const std::shared_ptr<Shared> shared_;
   std::vector<Thread> threads_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

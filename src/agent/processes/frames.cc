@@ -6,27 +6,22 @@
 
 #include "base/bytes.h"
 #include "base/escape.h"
+#include "base/json.h"
 #include "job/failure_text.h"
 #include "job/node_messages.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
 
 constexpr size_t kMaxFailureMessage = 4096;
 constexpr size_t kMaxName = 256;
 
-// "" unless it is a string: what user code caused may have any shape.
-std::string StringOf(const nlohmann::json& object, const char* key) {
-  const auto it = object.find(key);
-  return it != object.end() && it->is_string() ? it->get<std::string>() : std::string();
-}
-
 // [from, to] of bytes; zeros unless it is one.
 std::pair<uint64_t, uint64_t> RangeOf(const nlohmann::json& object, const char* key) {
-  const auto it = object.find(key);
-  if (it == object.end() || !it->is_array() || it->size() != 2) return {};
-  const nlohmann::json& from = (*it)[0];
-  const nlohmann::json& to = (*it)[1];
+  const nlohmann::json& range = lenient::List(object, key);
+  if (range.size() != 2) return {};
+  const nlohmann::json& from = range[0];
+  const nlohmann::json& to = range[1];
   if (!from.is_number_unsigned() || !to.is_number_unsigned()) return {};
   return {from.get<uint64_t>(), to.get<uint64_t>()};
 }
@@ -87,28 +82,27 @@ std::optional<uint64_t> ParseSequence(std::string_view body) {
 }
 
 std::optional<FailureText> ParseFailure(std::string_view json) {
-  const auto parsed = nlohmann::json::parse(json, nullptr, /*allow_exceptions=*/false);
-  if (!parsed.is_object()) return std::nullopt;
+  const nlohmann::json parsed = ParseJson(json).value_or(nullptr);
   FailureText failure;
-  failure.kind = StringOf(parsed, "kind");
+  failure.kind = lenient::Text(parsed, "kind");
   if (failure.kind.empty() || failure.kind.size() > kMaxName) return std::nullopt;
-  const std::string type = StringOf(parsed, "type");
-  const std::string location = StringOf(parsed, "location");
+  const std::string type = lenient::Text(parsed, "type");
+  const std::string location = lenient::Text(parsed, "location");
   // What ParallelRun itself found wrong has its kind as its type: no need to say it twice.
-  failure.message = JoinFailure({type == failure.kind ? "" : Printable(type, kMaxName),
-                                 StringOf(parsed, "message"), Printable(location, 2 * kMaxName)},
-                                kMaxFailureMessage);
-  const auto fatal = parsed.find("fatal");
-  failure.fatal = fatal != parsed.end() && fatal->is_boolean() && fatal->get<bool>();
+  failure.message =
+      job::JoinFailure({type == failure.kind ? "" : Printable(type, kMaxName),
+                        lenient::Text(parsed, "message"), Printable(location, 2 * kMaxName)},
+                       kMaxFailureMessage);
+  failure.fatal = lenient::Boolean(parsed, "fatal");
   std::tie(failure.output.stdout_begin, failure.output.stdout_end) = RangeOf(parsed, "stdout");
   std::tie(failure.output.stderr_begin, failure.output.stderr_end) = RangeOf(parsed, "stderr");
   return failure;
 }
 
-Cause CauseOf(std::string_view kind) {
-  if (kind == "Misfit") return Cause::kMisfit;
+job::Cause CauseOf(std::string_view kind) {
+  if (kind == "Misfit") return job::Cause::kMisfit;
   const bool input = kind == "InputChanged" || kind == "InputUnreadable";
-  return input ? Cause::kInput : Cause::kRun;
+  return input ? job::Cause::kInput : job::Cause::kRun;
 }
 
 std::optional<FailedAnswer> ParseFailed(std::string_view body) {
@@ -129,8 +123,8 @@ std::optional<FailedAnswer> ParseFailed(std::string_view body) {
 }
 
 bool IsMetric(std::string_view body) {
-  if (body.size() > kMaxMetricBytes) return false;
-  return nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false).is_object();
+  if (body.size() > job::kMaxMetricBytes) return false;
+  return ParseObject(body).has_value();
 }
 
 uint32_t ItemsOfWork(std::string_view work) {
@@ -139,4 +133,4 @@ uint32_t ItemsOfWork(std::string_view work) {
   return in.U32();
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

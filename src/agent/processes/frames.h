@@ -8,7 +8,7 @@
 
 #include "agent/core/agent_types.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 
 inline constexpr size_t kFrameHead = 5;
 inline constexpr size_t kMaxFrameBody = size_t{64} << 20;
@@ -46,7 +46,7 @@ struct FailureText {
   std::string kind;
   std::string message;  // "ValueError: could not convert … (score.py:31)"
   bool fatal = false;
-  OutputRanges output{};
+  job::OutputRanges output{};
 };
 
 // Bodies; nullopt when they are not what the protocol says.
@@ -63,4 +63,4 @@ bool IsMetric(std::string_view body);
 // How many items a mini-batch has, by its Work.
 uint32_t ItemsOfWork(std::string_view work);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

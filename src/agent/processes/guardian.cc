@@ -19,7 +19,7 @@
 #include "agent/processes/spawn.h"
 #include "base/time.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
 
 constexpr Duration kKillLimit = seconds(10);
@@ -80,7 +80,9 @@ int Guard(int watch_fd, const std::vector<std::string>& command) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int signo : {SIGCHLD, SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signo);
+  for (const int signo : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGTSTP, SIGCONT}) {
+    sigaddset(&signals, signo);
+  }
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   const int signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
   const pid_t self = getpid();
@@ -104,6 +106,10 @@ int Guard(int watch_fd, const std::vector<std::string>& command) {
     if (poll(fds.data(), fds.size(), -1) < 0) continue;
     signalfd_siginfo info{};
     while (read(signal_fd, &info, sizeof(info)) == sizeof(info)) {
+      // Of these two, one that comes takes away the other that waits.
+      if (info.ssi_signo == SIGTSTP || info.ssi_signo == SIGCONT) {
+        kill(child, static_cast<int>(info.ssi_signo));
+      }
       if (info.ssi_signo != SIGTERM || passed_on) continue;
       passed_on = true;
       kill(child, SIGTERM);
@@ -118,4 +124,4 @@ int Guard(int watch_fd, const std::vector<std::string>& command) {
   return status == -1 ? 128 + SIGKILL : ExitStatus(status);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

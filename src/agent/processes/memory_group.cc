@@ -1,22 +1,20 @@
 #include "agent/processes/memory_group.h"
+#include "base/small_file.h"
 
 #include <spdlog/fmt/fmt.h>
 
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <sstream>
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
 
-std::string ReadSmall(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
+constexpr size_t kMaxRead = size_t{1} << 20;
+
+// "" where there is nothing.
+std::string ReadSmall(const std::string& path) { return OrEmpty(ReadSmallFile(path, kMaxRead)); }
 
 std::optional<uint64_t> Number(std::string_view text) {
   uint64_t value = 0;
@@ -144,4 +142,4 @@ std::string MemoryGroup::WhyKilled(std::optional<uint64_t> before, uint64_t peak
   return ". The usual cause is the kernel's out-of-memory killer: " + memory + kMend;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-namespace parallelrun {
+namespace parallelrun::agent {
 
 class MemoryGroup {
  public:
@@ -41,4 +41,4 @@ class MemoryGroup {
 // "3.98 GiB"
 std::string HumanBytes(uint64_t bytes);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

@@ -6,15 +6,19 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
+#include <sstream>
 
-namespace parallelrun {
+#include "base/small_file.h"
+
+namespace parallelrun::agent {
 namespace {
+
+constexpr size_t kMaxRead = 4096;
 
 // Resident, less what is shared with others (files, the parent's pages); bytes.
 uint64_t OwnBytes(const std::string& pid) {
-  std::ifstream statm("/proc/" + pid + "/statm");
+  std::istringstream statm(OrEmpty(ReadSmallFile("/proc/" + pid + "/statm", kMaxRead)));
   uint64_t size = 0;
   uint64_t resident = 0;
   uint64_t shared = 0;
@@ -58,4 +62,4 @@ std::optional<pid_t> MemoryWatch::Largest(const std::vector<pid_t>& leaders) {
   return largest;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

@@ -11,7 +11,7 @@
 
 #include "agent/processes/memory_group.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 
 // How much room is left free below `limit`: enough for what grows between two looks.
 uint64_t MemoryReserve(uint64_t limit);
@@ -35,4 +35,4 @@ class MemoryWatch {
   const std::optional<uint64_t> limit_;  // it does not change while a container runs
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

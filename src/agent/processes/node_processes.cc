@@ -13,7 +13,7 @@
 #include "agent/processes/spawn.h"
 #include "agent/room.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
 
 constexpr Duration kHousekeeping = milliseconds(250);
@@ -89,26 +89,40 @@ void NodeProcesses::Perform(const WorkerAction& action) {
         it->second->Note(std::string(action.why));
       }
       if (action.stack) {
-        it->second->AskForStack();
-        KillWithStack(action.process, 0, clock_.Now() + kStackWait);
+        AskForStack(action.process, [this](uint32_t number, const std::string& stack) {
+          if (!stack.empty()) where_[number] = ". Its Python stack: " + stack;
+          processes_.at(number)->Kill();
+        });
       } else {
         it->second->Kill();
       }
+      break;
+    case WorkerAction::Kind::kWhere:
+      AskForStack(action.process, [this](uint32_t number, const std::string& stack) {
+        core_.OnWhere(number, stack);
+        changed_();
+      });
       break;
     case WorkerAction::Kind::kStart: break;
   }
 }
 
+void NodeProcesses::AskForStack(uint32_t number, const WithStack& then) {
+  processes_.at(number)->AskForStack();
+  AwaitStack(number, 0, clock_.Now() + kStackWait, then);
+}
+
 // The agent has leases to renew meanwhile, so it looks again and again. What is written is whole
 // when nothing more came for one look.
-void NodeProcesses::KillWithStack(uint32_t number, size_t seen, Instant until) {
+void NodeProcesses::AwaitStack(uint32_t number, size_t seen, Instant until, const WithStack& then) {
   const auto it = processes_.find(number);
   if (it == processes_.end()) return;
   const std::string dump = it->second->SinceAsked();
   const bool whole = !dump.empty() && dump.size() == seen;
   if (!whole && clock_.Now() < until) {
-    loop_.After(kStackLook,
-                [this, number, size = dump.size(), until] { KillWithStack(number, size, until); });
+    loop_.After(kStackLook, [this, number, size = dump.size(), until, then] {
+      AwaitStack(number, size, until, then);
+    });
     return;
   }
   // Python looks for its package where the links lead.
@@ -116,11 +130,8 @@ void NodeProcesses::KillWithStack(uint32_t number, size_t seen, Instant until) {
   const std::string own =
       std::filesystem::canonical(config_.python_path + "/start_worker.py", ignored).parent_path();
   const std::string stack = PythonStack(dump, config_.work_folder, own);
-  if (!stack.empty()) {
-    where_[number] = ". Its Python stack: " + stack;
-    spdlog::warn("the Python stack of {}: {}", ProcessName(number), stack);
-  }
-  it->second->Kill();
+  if (!stack.empty()) spdlog::warn("the Python stack of {}: {}", ProcessName(number), stack);
+  then(number, stack);
 }
 
 void NodeProcesses::StartProcess(const WorkerAction& action) {
@@ -217,8 +228,8 @@ bool NodeProcesses::OnFrame(uint32_t number, FrameType type, std::string_view bo
                      ProcessName(number));
         return true;
       }
-      return core_.OnTold(number, ProcessEvent::Kind::kMetric, body);
-    case FrameType::kHeader: return core_.OnTold(number, ProcessEvent::Kind::kHeader, body);
+      return core_.OnTold(number, job::ProcessEvent::Kind::kMetric, body);
+    case FrameType::kHeader: return core_.OnTold(number, job::ProcessEvent::Kind::kHeader, body);
     default: return false;
   }
 }
@@ -291,4 +302,4 @@ void NodeProcesses::KeepHouse() {
   loop_.After(kHousekeeping, [this] { KeepHouse(); });
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

@@ -25,7 +25,7 @@
 #include "base/time.h"
 #include "job/gpu_slots.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 
 // The folder of what the agent itself logs.
 std::string NodeLogs(const AgentConfig& config);
@@ -52,8 +52,11 @@ class NodeProcesses {
 
  private:
   void StartProcess(const WorkerAction& action);
-  // Kills it once its stack is there, or when that took too long.
-  void KillWithStack(uint32_t number, size_t seen, Instant until);
+  // Calls `then` with its Python stack in one line once that is there, or with "" when it took too
+  // long; not at all if it ends before.
+  using WithStack = std::function<void(uint32_t number, const std::string& stack)>;
+  void AskForStack(uint32_t number, const WithStack& then);
+  void AwaitStack(uint32_t number, size_t seen, Instant until, const WithStack& then);
   bool OnFrame(uint32_t number, FrameType type, std::string_view body);
   // Tells the core whether there is room to write.
   void LookForRoom();
@@ -70,7 +73,7 @@ class NodeProcesses {
   MemoryGroup memory_;
   MemoryWatch memory_watch_{memory_};
   const std::optional<std::vector<std::string>> gpus_ = FindGpus();
-  GpuSlots gpu_slots_{gpus_.value_or(std::vector<std::string>())};
+  job::GpuSlots gpu_slots_{gpus_.value_or(std::vector<std::string>())};
   MiniBatchLog mini_batch_log_;
   std::unique_ptr<ResourceMonitor> monitor_;  // while it is on
   std::string no_room_;                       // as the core was told
@@ -78,4 +81,4 @@ class NodeProcesses {
   std::map<uint32_t, std::string> where_;  // it was in Python when it was killed
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

@@ -22,15 +22,17 @@
 #include "base/escape.h"
 #include "base/fd.h"
 #include "base/random.h"
+#include "base/small_file.h"
+#include "base/suspension.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
 
 constexpr size_t kReadBytes = size_t{256} << 10;
 constexpr int kReadsPerTurn = 16;
 constexpr size_t kMaxOutBytes = size_t{256} << 20;
 constexpr size_t kMaxLeftBytes = size_t{128} << 20;  // read after the end of a process
-constexpr off_t kTailBytes = 2048;
+constexpr size_t kTailBytes = 2048;
 constexpr uint64_t kMaxStackBytes = uint64_t{256} << 10;
 constexpr char kMarkName[] = "PARALLELRUN_PROCESS=";
 constexpr Duration kEndAfterClose = seconds(2);
@@ -65,12 +67,7 @@ int MakeStatusPage() {
 
 std::string Tail(const std::string& path) {
   const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  struct stat info {};
-  if (!file.ok() || fstat(file.get(), &info) != 0) return "";
-  std::string text(static_cast<size_t>(std::min<off_t>(info.st_size, kTailBytes)), '\0');
-  const off_t offset = info.st_size - static_cast<off_t>(text.size());
-  const ssize_t n = pread(file.get(), text.data(), text.size(), offset);
-  text.resize(n > 0 ? static_cast<size_t>(n) : 0);
+  std::string text = file.ok() ? OrEmpty(ReadEnd(file.get(), kTailBytes, path)) : "";
   while (!text.empty() && text.back() == '\n') text.pop_back();
   return text;
 }
@@ -169,16 +166,16 @@ StatusReading WorkerProcess::Status() const {
   reading.sequence = word >> 8;
   reading.phase =
       phase > static_cast<uint8_t>(Phase::kShutdown) ? Phase::kStarting : static_cast<Phase>(phase);
-  reading.since = Instant(microseconds(static_cast<int64_t>(since_ns / 1000)));
+  reading.since = suspension::OwnTime(Instant(microseconds(static_cast<int64_t>(since_ns / 1000))));
   return reading;
 }
 
-OutputRanges WorkerProcess::Output() const {
+job::OutputRanges WorkerProcess::Output() const {
   const auto end = [](int fd) {
     struct stat info {};
     return fstat(fd, &info) == 0 ? static_cast<uint64_t>(info.st_size) : 0;
   };
-  OutputRanges output;
+  job::OutputRanges output;
   output.stdout_end = end(stdout_);
   output.stderr_end = end(stderr_);
   output.stdout_begin = std::min(__atomic_load_n(page_ + 4, __ATOMIC_RELAXED), output.stdout_end);
@@ -290,10 +287,8 @@ std::string WorkerProcess::SinceAsked() const {
   if (end <= asked_at_) return "";
   const Fd file(open(stderr_path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file.ok()) return "";
-  std::string text(static_cast<size_t>(std::min<uint64_t>(end - asked_at_, kMaxStackBytes)), '\0');
-  const ssize_t n = pread(file.get(), text.data(), text.size(), static_cast<off_t>(asked_at_));
-  text.resize(n > 0 ? static_cast<size_t>(n) : 0);
-  return text;
+  const auto most = static_cast<size_t>(std::min<uint64_t>(end - asked_at_, kMaxStackBytes));
+  return OrEmpty(ReadRange(file.get(), asked_at_, most, stderr_path_));
 }
 
 void WorkerProcess::Note(const std::string& words) const {
@@ -354,4 +349,4 @@ std::string WorkerProcess::Words(const siginfo_t& info, uint64_t peak) const {
   return tail.empty() ? words : words + "; its stderr ended with: " + Printable(tail, kTailBytes);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

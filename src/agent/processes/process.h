@@ -23,7 +23,7 @@
 #include "base/time.h"
 #include "job/ids.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 
 struct ProcessSpec {
   std::vector<std::string> command;      // looked up in the PATH of `environment`
@@ -55,7 +55,7 @@ class WorkerProcess {
   // back"). Status tells when that is so.
   void TakeBack(uint64_t sequence);
   // Where on stdout and stderr the words are of the mini-batch that Status tells of, until now.
-  OutputRanges Output() const;
+  job::OutputRanges Output() const;
   pid_t pid() const { return pid_; }
 
   // Keeps stdout and stderr within `limit` bytes each on this machine's disk (log_trim.h).
@@ -120,4 +120,4 @@ class WorkerProcess {
   size_t sent_ = 0;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

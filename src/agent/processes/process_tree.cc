@@ -16,9 +16,13 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "base/small_file.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
+
+constexpr size_t kMaxStat = 512;
+constexpr size_t kMaxEnvironment = size_t{8} << 20;  // four times what execve takes by default
 
 Fd OpenOf(pid_t pid, const char* name) {
   std::array<char, 64> path{};
@@ -26,28 +30,30 @@ Fd OpenOf(pid_t pid, const char* name) {
   return Fd(open(path.data(), O_RDONLY | O_CLOEXEC));
 }
 
+struct Stat {
+  char state = 0;    // 'T': stopped
+  pid_t parent = 0;  // 0: of a process that has ended
+};
+
 // /proc/<pid>/stat is "pid (name) state parent …", and the name may hold anything.
-pid_t ParentOf(pid_t pid) {
+Stat StatOf(pid_t pid) {
   const Fd file = OpenOf(pid, "stat");
-  if (!file.ok()) return 0;
-  std::array<char, 512> text{};
-  if (read(file.get(), text.data(), text.size() - 1) <= 0) return 0;
-  const char* name_end = std::strrchr(text.data(), ')');
-  pid_t parent = 0;
+  if (!file.ok()) return {};
+  const std::string text = OrEmpty(ReadBegin(file.get(), kMaxStat, "stat"));
+  const char* name_end = std::strrchr(text.c_str(), ')');
+  Stat stat;
   // NOLINTNEXTLINE(cert-err34-c): the kernel's own number
-  if (name_end == nullptr || std::sscanf(name_end + 1, " %*c %d", &parent) != 1) return 0;
-  return parent;
+  if (name_end == nullptr || std::sscanf(name_end + 1, " %c %d", &stat.state, &stat.parent) != 2) {
+    return {};
+  }
+  return stat;
 }
 
 // What it was executed with; nothing of one that has ended, or is another user's.
 std::string EnvironmentOf(pid_t pid) {
   const Fd file = OpenOf(pid, "environ");
-  std::string text;
-  std::array<char, 4096> buffer{};
-  for (ssize_t n = 0; file.ok() && (n = read(file.get(), buffer.data(), buffer.size())) > 0;) {
-    text.append(buffer.data(), static_cast<size_t>(n));
-  }
-  return text;
+  if (!file.ok()) return "";
+  return OrEmpty(ReadBegin(file.get(), kMaxEnvironment, "environ"));
 }
 
 std::vector<pid_t> AllProcesses() {
@@ -69,7 +75,7 @@ std::set<pid_t> Descendants() {
     pid_t parent;
   };
   std::vector<Entry> all;
-  for (const pid_t pid : AllProcesses()) all.push_back({pid, ParentOf(pid)});
+  for (const pid_t pid : AllProcesses()) all.push_back({pid, StatOf(pid).parent});
   std::set<pid_t> found{getpid()};
   for (size_t before = 0; before != found.size();) {
     before = found.size();
@@ -138,10 +144,26 @@ void KillDescendants(Duration limit, const OnEnd& ended) {
   }
 }
 
+std::vector<pid_t> StopDescendants(Duration limit) {
+  const SystemClock clock;
+  const Instant deadline = clock.Now() + limit;
+  std::set<pid_t> seen;
+  std::vector<pid_t> stopped;
+  for (bool more = true; more && clock.Now() < deadline;) {
+    more = false;
+    FindDescendants([&](pid_t pid) {
+      if (!seen.insert(pid).second) return;
+      more = true;
+      if (StatOf(pid).state != 'T' && kill(pid, SIGSTOP) == 0) stopped.push_back(pid);
+    });
+  }
+  return stopped;
+}
+
 bool KillProcessesWith(const std::string& entry, Duration limit) {
   return StopAndKill(
       [&entry](const std::function<void(pid_t)>& found) { FindProcessesWith(entry, found); },
       SystemClock().Now() + limit);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

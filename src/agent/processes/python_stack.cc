@@ -4,7 +4,7 @@
 
 #include "base/escape.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
 
 constexpr size_t kMostCalls = 8;
@@ -67,4 +67,4 @@ std::string PythonStack(std::string_view dump, const std::string& code, const st
   return location.empty() ? text : text + " (" + location + ")";
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

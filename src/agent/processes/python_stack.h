@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace parallelrun {
+namespace parallelrun::agent {
 
 // "run score.py:30, helper score.py:12 (score.py:12)": the calls of the thread that got the signal,
 // which is the main thread, the innermost last; then the innermost in the user's code. Paths below
@@ -12,4 +12,4 @@ namespace parallelrun {
 // no call.
 std::string PythonStack(std::string_view dump, const std::string& code, const std::string& own);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <string_view>
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
 
 // What the child tells when it cannot go on.
@@ -182,4 +182,4 @@ void ReapOrphans(const std::function<bool(pid_t)>& is_ours) {
   }
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 
 // What to do when there is no process or thread to be had (EAGAIN).
 inline constexpr char kNoMoreProcesses[] =
@@ -36,4 +36,4 @@ Result<pid_t> Spawn(const SpawnSpec& spec);
 // this process because it is process 1 of a container, or their subreaper.
 void ReapOrphans(const std::function<bool(pid_t)>& is_ours);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

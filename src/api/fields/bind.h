@@ -16,7 +16,7 @@
 #include "api/parse.h"
 #include "base/time.h"
 
-namespace parallelrun::fields {
+namespace parallelrun::api::fields {
 
 // The JSON of a member's value; null where there is nothing to say. Sizes are text: beyond 2^53 a
 // JSON number would lose digits.
@@ -126,4 +126,4 @@ Field BoundIn(std::string name, Part Owner::*part, T Part::*member, Shape shape,
       });
 }
 
-}  // namespace parallelrun::fields
+}  // namespace parallelrun::api::fields

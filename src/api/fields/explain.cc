@@ -11,8 +11,9 @@
 #include "api/fields/walk.h"
 #include "api/node.h"
 #include "api/text.h"
+#include "base/wrap.h"
 
-namespace parallelrun::fields {
+namespace parallelrun::api::fields {
 namespace {
 
 using Kind = Shape::Kind;
@@ -81,19 +82,6 @@ std::string ListOfFields(const FieldList& fields) {
   return out;
 }
 
-std::string Wrapped(const std::string& text) {
-  constexpr size_t kWidth = 96;
-  std::string out;
-  size_t begin = 0;
-  while (text.size() - begin > kWidth) {
-    const size_t end = text.rfind(' ', begin + kWidth);
-    if (end == std::string::npos || end <= begin) break;
-    out += text.substr(begin, end - begin) + "\n";
-    begin = end + 1;
-  }
-  return out + text.substr(begin) + "\n";
-}
-
 std::string Told(const std::string& path, const Field& field, const Field& top) {
   std::string out = path + ": " + TypeText(field.shape) + "\n\n" + Wrapped(field.text) + "\n";
   const bool has_default = field.write && !field.shape.fields;
@@ -106,6 +94,24 @@ std::string Told(const std::string& path, const Field& field, const Field& top) 
   if (top.acts != 0) out += "used by: " + ActsText(top.acts) + "\n";
   const FieldList* const below = BelowOf(field.shape);
   return below == nullptr ? out : out + "\nfields:\n" + ListOfFields(*below);
+}
+
+// Of a table in Markdown.
+std::string Cell(std::string text) {
+  for (size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2)) {
+    text.insert(at, 1, '\\');
+  }
+  return text;
+}
+
+std::string_view ChangeWord(Change change) {
+  switch (change) {
+    case Change::kNever: return "";
+    case Change::kAnyTime: return "any time";
+    case Change::kWhileSuspended: return "suspended";
+    case Change::kOnlyOn: return "only to true";
+  }
+  return "";
 }
 
 }  // namespace
@@ -138,6 +144,18 @@ std::string DefaultText(const Field& field) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
+std::string FieldRows() {
+  std::string rows = "| field | type | default | may change | |\n|---|---|---|---|---|\n";
+  EachField([&](const std::string& path, const Field& field, const Field& top) {
+    const bool told = field.need != Need::kNone || field.write || !field.otherwise.empty();
+    rows += fmt::format("| `{}` | {} | {} | {} | {} |\n", path.substr(std::string("spec.").size()),
+                        Cell(TypeText(field.shape)),
+                        told && !field.shape.fields ? Cell(DefaultText(field)) : "",
+                        ChangeWord(top.change), Cell(field.text));
+  });
+  return rows;
+}
+
 Result<std::string> Explain(std::string_view path) {
   const std::string wanted = path.empty() ? "spec" : Plain(path);
   if (wanted == "spec") return "spec: object\n\nfields:\n" + ListOfFields(SpecFields());
@@ -159,4 +177,4 @@ Result<std::string> Explain(std::string_view path) {
                                                      : ": did you mean " + closest + "?")};
 }
 
-}  // namespace parallelrun::fields
+}  // namespace parallelrun::api::fields

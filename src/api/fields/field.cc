@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace parallelrun::fields {
+namespace parallelrun::api::fields {
 
 Shape Shape::With(CelRule rule) const& {
   Shape more = *this;
@@ -52,8 +52,13 @@ Field&& Field::Anew() && {
   return std::move(*this);
 }
 
-Field&& Field::OnlyHere() && {
-  only_here = true;
+Field&& Field::ToldToWorkers(std::string as) && {
+  worker_name = std::move(as);
+  return std::move(*this);
+}
+
+Field&& Field::SameAsNone(std::string json) && {
+  as_none = std::move(json);
   return std::move(*this);
 }
 
@@ -62,4 +67,4 @@ Field&& Field::On(std::vector<const Condition*> all) && {
   return std::move(*this);
 }
 
-}  // namespace parallelrun::fields
+}  // namespace parallelrun::api::fields

@@ -12,12 +12,12 @@
 #include <string>
 #include <vector>
 
-namespace parallelrun {
+namespace parallelrun::api {
 struct Value;
 enum class Target;
-}  // namespace parallelrun
+}  // namespace parallelrun::api
 
-namespace parallelrun::fields {
+namespace parallelrun::api::fields {
 
 struct Field;
 using FieldList = std::vector<Field>;
@@ -110,9 +110,12 @@ struct Field {
   std::function<void(const Value& value, void* owner, Target target)> read = nullptr;
   std::function<nlohmann::json(const void* owner)> write = nullptr;
   std::function<nlohmann::json()> initial = nullptr;  // `write` of an owner that nobody changed
-  // No cluster knows it yet: it is not in the CustomResourceDefinition, and refused for a cluster.
-  bool only_here = false;
   bool unless_initial = false;  // the default is left out: it then reads as plans of before
+  // By which name worker processes hear of it, unless it has its default; "": they do not.
+  std::string worker_name = {};
+  // The value, as JSON text, that says the same as none: a running job is told of it by that. ""
+  // where there always is a value.
+  std::string as_none = {};
 
   Field&& Required(std::string mend = "") &&;
   Field&& RequiredInCluster(std::string mend) &&;
@@ -122,8 +125,9 @@ struct Field {
   Field&& Otherwise(std::string words) &&;
   Field&& UnlessInitial() &&;
   Field&& Anew() &&;
-  Field&& OnlyHere() &&;
+  Field&& ToldToWorkers(std::string as) &&;
+  Field&& SameAsNone(std::string json) &&;
   Field&& On(std::vector<const Condition*> all) &&;
 };
 
-}  // namespace parallelrun::fields
+}  // namespace parallelrun::api::fields

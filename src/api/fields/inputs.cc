@@ -8,7 +8,7 @@
 #include "api/job.h"
 #include "api/text.h"
 
-namespace parallelrun::fields {
+namespace parallelrun::api::fields {
 namespace {
 
 constexpr size_t kName = 63;
@@ -16,17 +16,7 @@ constexpr size_t kText = 1024;
 
 const TabularOptions& Table(const void* input) { return static_cast<const Input*>(input)->tabular; }
 
-void ReadInputName(const Value& value, std::string& out) {
-  const auto name = value.NonEmptyString(kName);
-  if (!name) return;
-  out = *name;
-  const bool word = std::all_of(name->begin(), name->end(), [](char c) {
-    return c == '_' || c == '-' || (static_cast<unsigned char>(c) < 0x80 && std::isalnum(c) != 0);
-  });
-  if (word && name->front() != '-' && std::isdigit(name->front()) == 0) return;
-  value.Error(Quoted(*name) + " cannot name an input",
-              "write letters, digits, \"_\" and \"-\", a letter first");
-}
+void ReadInputName(const Value& value, std::string& out) { ReadPlainName(value, "an input", out); }
 
 void ReadMountPath(const Value& value, std::string& out) {
   const auto text = value.NonEmptyString();
@@ -148,13 +138,13 @@ Shape Mark() {
 // Which files: the same for every kind of input.
 FieldList Source() {
   return {
-      BoundIn("volume", &Input::from, &VolumePath::volume, Text(kName), "One of spec.volumes.")
-          .RequiredInCluster("write the name of one of spec.volumes"),
-      Bound("store", &Input::store, Text(kName), "In place of a volume: one of spec.stores.")
-          .OnlyHere(),
-      BoundIn("path", &Input::from, &VolumePath::path, Path(),
-              "Folder or file, relative to the volume; all of it if not given.")
-          .Otherwise("the volume's root"),
+      BoundIn("volume", &Input::from, &VolumePath::volume, Text(kName), "One of spec.volumes."),
+      Bound("store", &Input::store, Text(kName), "In place of a volume: one of spec.stores."),
+      BoundIn(
+          "path", &Input::from, &VolumePath::path, Path(),
+          "Folder or file, relative to the volume, or prefix of keys below the store's URL; all "
+          "of it if not given.")
+          .Otherwise("all of the volume or store"),
       Bound("pattern", &Input::pattern,
             Text(kText)
                 .With({R"(!self.startsWith("/") && !self.contains(".."))",
@@ -167,6 +157,16 @@ FieldList Source() {
       Bound("exclude", &Input::exclude, ListOf(Text(kText), 100, Shape::Merge::kAsSet),
             "Files and folders to leave out; patterns as in pattern."),
   };
+}
+
+FieldList FileFields() {
+  FieldList fields = Source();
+  fields.push_back(
+      Bound("access", &Input::access, WordsOf<Access>(),
+            "Of an input in a store, what run() gets: paths of files that the node has fetched "
+            "(Path, if not given), or the URLs of the objects (Uri).")
+          .UnlessInitial());
+  return fields;
 }
 
 // What plans of before have none of is left out where it is the default.
@@ -252,8 +252,16 @@ FieldList TableFields() {
 }
 
 // An input has one kind, whose fields are those of the input itself.
-Field OfKind(InputKind kind, FieldList fields, std::string text) {
-  const Shape shape = Object(std::move(fields));
+Field OfKind(InputKind kind, FieldList fields, std::string text, std::vector<CelRule> rules = {}) {
+  Shape shape =
+      Object(std::move(fields))
+          .With({"has(self.volume) || has(self.store)",
+                 "is required: write the name of one of spec.volumes, or store with that of one of "
+                 "spec.stores",
+                 ".volume"})
+          .With({"!has(self.volume) || !has(self.store)",
+                 "stands beside a store: keep one of the two", ".volume"});
+  for (CelRule& rule : rules) shape = std::move(shape).With(std::move(rule));
   return Both<Input>(
       std::string(EnumWord(kind)), shape, std::move(text),
       [kind, below = shape.fields](const Input& input) {
@@ -269,10 +277,14 @@ Field OfKind(InputKind kind, FieldList fields, std::string text) {
 
 const FieldList& InputFields() {
   static const FieldList fields = {
-      Bound("name", &Input::name, InputName(), "Name that placeholders and messages give.",
-            ReadInputName)
+      Bound("name", &Input::name, PlainName("an input"),
+            "Name that placeholders and messages give.", ReadInputName)
           .Required(),
-      OfKind(InputKind::kFiles, Source(), "Each file is an item; run() gets paths."),
+      OfKind(
+          InputKind::kFiles, FileFields(), "Each file is an item; run() gets paths.",
+          {{R"cel(!has(self.access) || self.access != "Uri" || has(self.store))cel",
+            "Uri is for inputs in stores: leave it out, run() gets the paths of a volume's files",
+            ".access"}}),
       OfKind(InputKind::kTabular, TableFields(), "Each row is an item; run() gets a DataFrame."),
       OfKind(InputKind::kJsonLines, Source(), "Each line is an item; run() gets a list of dict."),
       Bound(
@@ -289,7 +301,8 @@ const FieldList& InputFields() {
 
 const FieldList& SideInputFields() {
   static const FieldList fields = {
-      Bound("name", &SideInput::name, InputName(), "Name that placeholders give.", ReadInputName)
+      Bound("name", &SideInput::name, PlainName("an input"), "Name that placeholders give.",
+            ReadInputName)
           .Required(),
       BoundIn("volume", &SideInput::from, &VolumePath::volume, Text(kName), "One of spec.volumes.")
           .Required("write the name of one of spec.volumes"),
@@ -307,4 +320,4 @@ const FieldList& SideInputFields() {
   return fields;
 }
 
-}  // namespace parallelrun::fields
+}  // namespace parallelrun::api::fields

@@ -4,10 +4,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "api/fields/explain.h"
 #include "api/fields/schema.h"
 #include "api/fields/schema_yaml.h"
 
-namespace parallelrun::fields {
+namespace parallelrun::api::fields {
 namespace {
 
 constexpr std::string_view kBegin = "BEGIN made by script/fields: ";
@@ -16,6 +17,7 @@ constexpr std::string_view kEnd = "END made";
 std::optional<std::string> Make(std::string_view what, size_t indent) {
   if (what == "spec") return SchemaYaml(SpecSchema(), indent);
   if (what == "rules of the job") return SchemaYaml(JobRules(), indent);
+  if (what == "fields") return FieldRows();
   return std::nullopt;
 }
 
@@ -43,4 +45,4 @@ Result<std::string> WithMadeParts(const std::string& file) {
   return out;
 }
 
-}  // namespace parallelrun::fields
+}  // namespace parallelrun::api::fields

@@ -1,17 +1,18 @@
 // The parts of committed files that are made from the fields. Such a part stands between two lines:
 //   … BEGIN made by script/fields: WHAT
 //   … END made
-// WHAT is "spec" (its schema) or "rules of the job", both as YAML. Pure.
+// WHAT is "spec" (its schema) or "rules of the job", both as YAML, or "fields": a table in Markdown
+// with all of them. Pure.
 #pragma once
 
 #include <string>
 
 #include "base/error.h"
 
-namespace parallelrun::fields {
+namespace parallelrun::api::fields {
 
 // `file` with every such part as the fields are now. kInvalid: a begin without an end, or of
 // something that nobody knows.
 Result<std::string> WithMadeParts(const std::string& file);
 
-}  // namespace parallelrun::fields
+}  // namespace parallelrun::api::fields

@@ -11,7 +11,7 @@ int main(int argc, char** argv) {
     std::ifstream in(argv[i], std::ios::binary);
     std::stringstream text;
     text << in.rdbuf();
-    const auto made = parallelrun::fields::WithMadeParts(text.str());
+    const auto made = parallelrun::api::fields::WithMadeParts(text.str());
     if (!in || !made.ok()) {
       std::fprintf(stderr, "%s: %s\n", argv[i],
                    made.ok() ? "cannot be read" : made.error().message.c_str());

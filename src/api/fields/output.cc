@@ -2,12 +2,13 @@
 #include <algorithm>
 
 #include "api/fields/bind.h"
+#include "api/fields/read.h"
 #include "api/fields/sections.h"
 #include "api/fields/shapes.h"
 #include "api/job.h"
 #include "api/text.h"
 
-namespace parallelrun::fields {
+namespace parallelrun::api::fields {
 namespace {
 
 void ReadFileName(const Value& value, std::string& out) {
@@ -25,15 +26,52 @@ void ReadFileName(const Value& value, std::string& out) {
   }
 }
 
+// Of a claim that the operator makes; Kubernetes judges what stands in it.
+Field StateClaim() {
+  constexpr size_t kName = 253;
+  constexpr size_t kMostOfAnnotation = 32768;
+  const Shape storage = Object({Carried("storage", Quantity(), "How large it is, as 1Gi.")
+                                    .Required("write how large it is to be, as in storage: 1Gi")});
+  const Shape resources = Object({Carried("requests", storage, "What it is to have at least.")
+                                      .Required("write requests: {storage: 1Gi}")});
+  const Shape spec = Object(
+      {Carried("storageClassName", AnyText(kName),
+               "Its StorageClass; the cluster's default if not given."),
+       Carried("accessModes",
+               ListOf(Words({"ReadWriteOnce", "ReadWriteOncePod", "ReadWriteMany"}), 3),
+               "How it can be mounted; ReadWriteOnce if not given. Only the coordinator does."),
+       Carried("resources", resources, "How large it is.")
+           .Required("write resources: {requests: {storage: 1Gi}}")});
+  const Shape shape = Object(
+      {Carried(
+           "metadata",
+           Object({Carried("labels", MapOf(AnyText(kName), 64), "Labels."),
+                   Carried("annotations", MapOf(AnyText(kMostOfAnnotation), 64), "Annotations.")}),
+           "Labels and annotations of the claim."),
+       Carried("spec", spec, "As of a PersistentVolumeClaim.")
+           .Required("write spec: {resources: {requests: {storage: 1Gi}}}")});
+  return Bound(
+             "volumeClaimTemplate", &StateOptions::claim_template, shape,
+             "In place of a volume: the operator makes this claim, which is deleted with the job. "
+             "Beside an output in a store, logs lie on it too, if they name no volume.",
+             [shape](const Value& value, nlohmann::json& out) {
+               CheckShape(value, shape);
+               out = WithoutNulls(value.node);
+             })
+      .UnlessInitial();
+}
+
 }  // namespace
 
 const FieldList& OutputFields() {
   static const FieldList fields = {
       BoundIn("volume", &Output::to, &VolumePath::volume, Text(63),
-              "One of spec.volumes; also holds logs and state.")
-          .Required("write the name of one of spec.volumes"),
+              "One of spec.volumes; also holds logs and state."),
+      Bound("store", &Output::store, Text(63),
+            "In place of a volume: one of spec.stores. Logs and state then name a volume each."),
       BoundIn("path", &Output::to, &VolumePath::path, Path(),
-              "Folder of the output, relative to the volume; NAME/output if not given.")
+              "Folder of the output, relative to the volume, or prefix of its key; NAME/output if "
+              "not given.")
           .Otherwise("NAME/output"),
       Bound("action", &Output::action, WordsOf<OutputAction>(),
             "AppendRow: all rows in one file. SummaryOnly: the script writes its own, rows are "
@@ -48,13 +86,29 @@ const FieldList& OutputFields() {
                "bytes; the folder goes into output.path"}),
           "Name of the output file, at most 200 bytes.", ReadFileName)
           .ServerFills(),
-      Bound("format", &Output::format, WordsOf<OutputFormat>(),
-            "text: rows as str() has them (if not given). jsonl: each row as JSON on a line of its "
-            "own.")
+      Bound(
+          "format", &Output::format, WordsOf<OutputFormat>(),
+          "text: rows as str() has them (if not given). jsonl: each row as JSON on a line of its "
+          "own. csv: the names of the columns once, then the values of each row. parquet: a table "
+          "with types.")
+          .ToldToWorkers("outputFormat")
           .UnlessInitial(),
+      Bound("columns", &Output::columns, ListOf(Text(1000), 1000, Shape::Merge::kAsSet),
+            "With format csv or parquet, the columns of the output in their order; if not given, "
+            "those of the first mini-batch that has rows.")
+          .ToldToWorkers("outputColumns"),
       Bound("nanAsNull", &Output::nan_as_null, Boolean(),
             "With format jsonl, numbers that JSON does not have (NaN, infinite ones) become null; "
-            "if not given, they fail their mini-batch.")
+            "if not given, they fail their mini-batch. The same with csv and parquet inside of a "
+            "dict "
+            "or list.")
+          .ToldToWorkers("nanAsNull")
+          .UnlessInitial(),
+      Bound(
+          "provenance", &Output::provenance, Boolean(),
+          "With format jsonl, csv or parquet, each row also has _file, _row and _minibatch, which "
+          "say where it comes from.")
+          .ToldToWorkers("provenance")
           .UnlessInitial(),
       Bound("order", &Output::order, WordsOf<OutputOrder>(),
             "MiniBatch: the order of the input. Completion: the order in which mini-batches ended.")
@@ -93,8 +147,9 @@ const FieldList& StateFields() {
       Bound("ephemeral", &StateOptions::ephemeral, Boolean(),
             "true: the state is lost with the coordinator's pod, and so is a resume.")
           .UnlessInitial(),
+      StateClaim(),
   };
   return fields;
 }
 
-}  // namespace parallelrun::fields
+}  // namespace parallelrun::api::fields

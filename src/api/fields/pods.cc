@@ -6,7 +6,7 @@
 #include "api/job.h"
 #include "api/parse_parts.h"
 
-namespace parallelrun::fields {
+namespace parallelrun::api::fields {
 namespace {
 
 constexpr size_t kName = 63;
@@ -110,16 +110,19 @@ const FieldList& EnvironmentFields() {
   static const FieldList fields = {
       Bound("image", &Environment::image, Text(kText),
             "Any image with python3 (3.8 or newer), and pandas if the input is tabular.")
-          .RequiredInCluster("write an image with python3"),
+          .RequiredInCluster("write an image with python3")
+          .In(kOperator),
       Bound("python", &Environment::python, Text(kText),
             "The interpreter, on the path of the image or absolute.")
           .ServerFills(),
       Bound("imagePullPolicy", &Environment::image_pull_policy,
-            Words({"Always", "IfNotPresent", "Never"}), "As in a pod."),
+            Words({"Always", "IfNotPresent", "Never"}), "As in a pod.")
+          .In(kOperator),
       Bound("env", &Environment::env, ListOf(Variable(), 100),
             "Variables of the worker processes, as in a pod.", ReadEnv),
       Bound("envFrom", &Environment::env_from, ListOf(VariablesOf(), 100),
-            "ConfigMaps and Secrets whose keys become variables.", ReadEnvFrom),
+            "ConfigMaps and Secrets whose keys become variables.", ReadEnvFrom)
+          .In(kOperator),
       Bound("imagePullSecrets", &Environment::image_pull_secrets, ListOf(PullSecret(), 16),
             "Secrets for pulling the image.",
             [](const Value& list, nlohmann::json& out) {
@@ -127,7 +130,8 @@ const FieldList& EnvironmentFields() {
                 CheckShape(item, PullSecret());
                 out.push_back(WithoutNulls(item.node));
               }
-            }),
+            })
+          .In(kOperator),
   };
   return fields;
 }
@@ -162,12 +166,14 @@ const FieldList& CoordinatorFields() {
           "resources", &CoordinatorOptions::resources, ResourcesShape(),
           "What the coordinator gets; requests of 100m CPU and 128Mi, limits of 1 CPU and 512Mi if "
           "not given.",
-          ReadAmounts),
+          ReadAmounts)
+          .In(kOperator),
       Bound(
           "podTemplate", &CoordinatorOptions::pod_template, PodTemplateShape(),
           "Merged into the coordinator's pod, on top of spec.podTemplate without its nodeSelector "
           "and affinity.",
-          ReadTemplate),
+          ReadTemplate)
+          .In(kOperator),
       Bound("restartLimit", &CoordinatorOptions::restart_limit, Whole(0),
             "Restarts without a new durable result before the job fails.")
           .ServerFills(),
@@ -175,4 +181,4 @@ const FieldList& CoordinatorFields() {
   return fields;
 }
 
-}  // namespace parallelrun::fields
+}  // namespace parallelrun::api::fields

@@ -1,12 +1,14 @@
 #include "api/fields/read.h"
 
 #include <algorithm>
+#include <cctype>
 #include <nlohmann/json.hpp>
 
 #include "api/fields/bind.h"
 #include "api/parse_parts.h"
+#include "api/text.h"
 
-namespace parallelrun::fields {
+namespace parallelrun::api::fields {
 namespace {
 
 using Kind = Shape::Kind;
@@ -74,11 +76,6 @@ std::optional<Value> ReadField(Fields& map, const Field& field, void* owner, Tar
       field.need == Need::kAlways || (field.need == Need::kInCluster && target == Target::kCluster);
   std::optional<Value> value =
       needed ? map.Require(field.name, field.missing) : map.Take(field.name);
-  if (value && field.only_here && target == Target::kCluster) {
-    value->Error("is for `parallelrun run` alone so far, and not for a cluster",
-                 "mount the bucket as a volume there");
-    return value;
-  }
   if (value && field.read) field.read(*value, owner, target);
   return value;
 }
@@ -137,4 +134,17 @@ void CheckShape(const Value& value, const Shape& shape) {
   }
 }
 
-}  // namespace parallelrun::fields
+void ReadPlainName(const Value& value, const char* what, std::string& out) {
+  constexpr size_t kMost = 63;
+  const auto name = value.NonEmptyString(kMost);
+  if (!name) return;
+  out = *name;
+  const bool word = std::all_of(name->begin(), name->end(), [](char c) {
+    return c == '_' || c == '-' || (static_cast<unsigned char>(c) < 0x80 && std::isalnum(c) != 0);
+  });
+  if (word && name->front() != '-' && std::isdigit(name->front()) == 0) return;
+  value.Error(Quoted(*name) + " cannot name " + what,
+              "write letters, digits, \"_\" and \"-\", a letter first");
+}
+
+}  // namespace parallelrun::api::fields

@@ -1,11 +1,13 @@
 // Reads a map of a job file by a list of fields. Internal to src/api. Pure.
 #pragma once
 
+#include <string>
+
 #include "api/fields.h"
 #include "api/fields/field.h"
 #include "api/parse.h"
 
-namespace parallelrun::fields {
+namespace parallelrun::api::fields {
 
 // One field of `map`: missed where it is needed, or read into `owner`. The value, if it is there.
 std::optional<Value> ReadField(Fields& map, const Field& field, void* owner, Target target);
@@ -19,4 +21,7 @@ void ReadObject(const Value& map, const FieldList& list, void* owner, Target tar
 // An object that is carried through as it is: only looks whether it has this shape.
 void CheckShape(const Value& value, const Shape& shape);
 
-}  // namespace parallelrun::fields
+// A name that placeholders and messages give, of `what`: "an input", "a store".
+void ReadPlainName(const Value& value, const char* what, std::string& out);
+
+}  // namespace parallelrun::api::fields

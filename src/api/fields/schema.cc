@@ -5,7 +5,7 @@
 #include "api/fields/sections.h"
 #include "api/fields/shapes.h"
 
-namespace parallelrun::fields {
+namespace parallelrun::api::fields {
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -95,7 +95,6 @@ void AddShape(const Shape& shape, bool held, json& out) {
   for (const CelRule& rule : shape.rules) rules.push_back(RuleJson(rule));
   if (shape.fields) {
     for (const Field& field : *shape.fields) {
-      if (field.only_here) continue;
       if (field.need != Need::kNone) out["required"].push_back(field.name);
       out["properties"][field.name] = FieldJson(field, held);
     }
@@ -141,7 +140,6 @@ json ComesOrGoes() {
   std::string which;
   std::string last;
   for (const Field& field : SpecFields()) {
-    if (field.only_here) continue;
     if (field.change != Change::kNever || field.need != Need::kNone || field.server_fills) continue;
     const std::string now = "has(self.spec." + field.name + ")";
     const std::string before = "has(oldSelf.spec." + field.name + ")";
@@ -191,4 +189,4 @@ json SpecSchema() {
 
 json JobRules() { return {ComesOrGoes(), OnlyWhileSuspended()}; }
 
-}  // namespace parallelrun::fields
+}  // namespace parallelrun::api::fields

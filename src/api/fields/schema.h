@@ -7,7 +7,7 @@
 
 #include "api/fields/field.h"
 
-namespace parallelrun::fields {
+namespace parallelrun::api::fields {
 
 // The schema of spec.
 nlohmann::ordered_json SpecSchema();
@@ -16,4 +16,4 @@ nlohmann::ordered_json SpecSchema();
 // comes or goes.
 nlohmann::ordered_json JobRules();
 
-}  // namespace parallelrun::fields
+}  // namespace parallelrun::api::fields

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace parallelrun::fields {
+namespace parallelrun::api::fields {
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -111,4 +111,4 @@ std::string SchemaYaml(const json& value, size_t indent) {
   return out;
 }
 
-}  // namespace parallelrun::fields
+}  // namespace parallelrun::api::fields

@@ -4,18 +4,19 @@
 
 #include "api/fields/field.h"
 
-namespace parallelrun::fields {
+namespace parallelrun::api::fields {
 
-const FieldList& SpecFields();         // spec.cc: of JobSpec
-const FieldList& EnvironmentFields();  // pods.cc: of Environment
-const FieldList& CoordinatorFields();  // pods.cc: of CoordinatorOptions
-const FieldList& InputFields();        // inputs.cc: of Input
-const FieldList& SideInputFields();    // inputs.cc: of SideInput
-const FieldList& StoreFields();        // stores.cc: of ObjectStore
-const FieldList& CacheFields();        // stores.cc: of CacheOptions
-const FieldList& OutputFields();       // output.cc: of Output
-const FieldList& LogFields();          // output.cc: of VolumePath
-const FieldList& StateFields();        // output.cc: of StateOptions
+const FieldList& SpecFields();             // spec.cc: of JobSpec
+const FieldList& EnvironmentFields();      // pods.cc: of Environment
+const FieldList& CoordinatorFields();      // pods.cc: of CoordinatorOptions
+const FieldList& InputFields();            // inputs.cc: of Input
+const FieldList& SideInputFields();        // inputs.cc: of SideInput
+const FieldList& StoreFields();            // stores.cc: of ObjectStore
+const FieldList& StoreCredentialFields();  // stores.cc: of StoreCredentials
+const FieldList& CacheFields();            // stores.cc: of CacheOptions
+const FieldList& OutputFields();           // output.cc: of Output
+const FieldList& LogFields();              // output.cc: of VolumePath
+const FieldList& StateFields();            // output.cc: of StateOptions
 
 const FieldList& VolumeSources();  // volumes.cc: what a volume may be, by name
 
@@ -30,4 +31,4 @@ const std::vector<CelRule>& SpecRules();
 // Values of the fields of `fields` in `owner`, by name.
 nlohmann::json WriteFields(const FieldList& fields, const void* owner);
 
-}  // namespace parallelrun::fields
+}  // namespace parallelrun::api::fields

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace parallelrun::fields {
+namespace parallelrun::api::fields {
 
 using Kind = Shape::Kind;
 
@@ -54,10 +54,10 @@ Shape Path(const std::string& example) {
       .With({R"(!self.matches("[\\x00-\\x1f]"))", "holds a control character: remove it"});
 }
 
-Shape InputName() {
+Shape PlainName(const std::string& what) {
   return Text(63).With({R"(self.matches("^[A-Za-z_][-A-Za-z0-9_]*$"))",
-                        R"(cannot name an input: write letters, digits, "_" and "-", a letter )"
-                        "first, at most 63"});
+                        "cannot name " + what +
+                            R"(: write letters, digits, "_" and "-", a letter first, at most 63)"});
 }
 
 Shape Object(FieldList fields) {
@@ -84,4 +84,4 @@ Field Carried(std::string name, Shape shape, std::string text) {
   return {.name = std::move(name), .shape = std::move(shape), .text = std::move(text)};
 }
 
-}  // namespace parallelrun::fields
+}  // namespace parallelrun::api::fields

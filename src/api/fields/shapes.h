@@ -7,7 +7,7 @@
 #include "api/enums.h"
 #include "api/fields/field.h"
 
-namespace parallelrun::fields {
+namespace parallelrun::api::fields {
 
 inline constexpr int64_t kMostWhole = 2147483647;
 
@@ -21,7 +21,7 @@ Shape Words(std::vector<std::string> words);
 Shape Size();
 Shape Quantity();
 Shape Path(const std::string& example = "write images, not /images");  // relative to a volume
-Shape InputName();
+Shape PlainName(const std::string& what);                              // of "an input", "a store"
 Shape Object(FieldList fields);
 Shape Open();
 Shape ListOf(Shape items, size_t most, Shape::Merge merge = Shape::Merge::kUnsaid,
@@ -38,4 +38,4 @@ Shape WordsOf() {
 // A field of an object that is carried through as it is.
 Field Carried(std::string name, Shape shape, std::string text);
 
-}  // namespace parallelrun::fields
+}  // namespace parallelrun::api::fields

@@ -6,7 +6,7 @@
 #include "api/job.h"
 #include "api/parse_parts.h"
 
-namespace parallelrun::fields {
+namespace parallelrun::api::fields {
 namespace {
 
 using nlohmann::json;
@@ -28,6 +28,7 @@ json WriteCode(const JobSpec& spec) {
 json WriteVolumes(const JobSpec& spec) {
   json list;
   for (const Volume& volume : spec.volumes) {
+    if (volume.name == kStateVolume) continue;  // follows from the state
     json& written = list.emplace_back(json{{"name", volume.name}});
     if (!volume.kind.empty()) written[volume.kind] = volume.source;
   }
@@ -79,7 +80,10 @@ Field Own(std::string name, Shape shape, std::string text, Write write,
 Shape StateShape() {
   return Object(StateFields())
       .With({"!(has(self.ephemeral) && self.ephemeral && (has(self.volume) || has(self.path)))",
-             "ephemeral state lies on no volume: remove volume and path, or ephemeral"});
+             "ephemeral state lies on no volume: remove volume and path, or ephemeral"})
+      .With({"!has(self.volumeClaimTemplate) || (!has(self.volume) || self.volume == \"" +
+                 std::string(kStateVolume) + "\") && !(has(self.ephemeral) && self.ephemeral)",
+             "stands beside a volume or ephemeral: keep one of the three", ".volumeClaimTemplate"});
 }
 
 Shape InputShape() {
@@ -140,30 +144,30 @@ FieldList Data() {
           "node. Each has exactly one source.",
           WriteVolumes, ReadVolumes)
           .In(kCommand | kOperator | kCoordinator | kWorker),
-      Sections("stores", &JobSpec::stores, 32, Object(StoreFields()),
-               "Buckets of S3, or of servers that speak its protocol, that inputs lie in.",
-               ReadStores)
-          .OnlyHere()
-          .In(kCommand | kCoordinator | kWorker),
+      Sections(
+          "stores", &JobSpec::stores, kMaxInputs, Object(StoreFields()),
+          "Buckets of S3, or of servers that speak its protocol, that inputs or the output lie "
+          "in; containers of Azure Blob Storage, for inputs.",
+          ReadStores)
+          .In(kCommand | kCoordinator | kWorker | kOperator),
       Section("cache", &JobSpec::cache, CacheFields(),
               "The objects of stores that a node keeps while its script reads them.")
           .UnlessInitial()
-          .OnlyHere()
           .In(kWorker),
       Of("rankMiniBatchCount", &JobSpec::rank_mini_batch_count, Whole(0),
          "Above 0, that many mini-batches without input; 0 if not given.")
           .In(kCoordinator),
-      Sections("inputs", &JobSpec::inputs, 32, InputShape(),
+      Sections("inputs", &JobSpec::inputs, kMaxInputs, InputShape(),
                "The data, cut into mini-batches. All inputs are of one kind: files, tabular or "
                "jsonLines. Required unless rankMiniBatchCount is set.",
                ReadInputs)
           .In(kCoordinator | kWorker),
-      Sections("sideInputs", &JobSpec::side_inputs, 32, Object(SideInputFields()),
+      Sections("sideInputs", &JobSpec::side_inputs, kMaxInputs, Object(SideInputFields()),
                "Data that every node only reads whole, such as a model.", ReadSideInputs)
           .In(kOperator | kWorker),
       Section("output", &JobSpec::output, OutputFields(),
               "Where the result goes. The output file appears whole, when the job has succeeded.")
-          .Required("write output: {volume: VOLUME}")
+          .Required("write output: {volume: VOLUME}, or {store: STORE}")
           .In(kCoordinator | kOperator | kWorker),
       Section("logs", &JobSpec::logs, LogFields(),
               "Where the log tree goes; NAME/logs on the output's volume if not given.")
@@ -176,7 +180,7 @@ FieldList Data() {
           [](const JobSpec& spec) { return WriteFields(StateFields(), &spec.state); },
           [](const Value& map, JobSpec& spec, Target) { ReadState(map, spec.state); })
           .Otherwise("NAME/state on the output's volume")
-          .In(kCoordinator),
+          .In(kCoordinator | kOperator),
   };
 }
 
@@ -250,16 +254,19 @@ FieldList FailureRules() {
       Of("errorThreshold", &JobSpec::error_threshold, Whole(-1),
          "Items that may fail; -1, if not given, for any number. Items for which run() returned no "
          "element count only where this is 0 or more. May change while the job runs.")
+          .SameAsNone("-1")
           .Changes(Change::kAnyTime)
           .In(kCoordinator | kWorker),
       Of("allowedFailedCount", &JobSpec::allowed_failed_count, Whole(-1),
          "Mini-batches that may fail; -1, if not given, for any number. May change while the job "
          "runs.")
+          .SameAsNone("-1")
           .Changes(Change::kAnyTime)
           .In(kCoordinator),
       Of("allowedFailedPercent", &JobSpec::allowed_failed_percent, Number(0, 100),
          "Percent of all mini-batches that may fail; 100 if not given. May change while the job "
          "runs.")
+          .SameAsNone("100")
           .Changes(Change::kAnyTime)
           .In(kCoordinator),
       Of("shortReturn", &JobSpec::short_return, WordsOf<ShortReturn>(),
@@ -267,6 +274,7 @@ FieldList FailureRules() {
          "returned; "
          "Fail fails the attempt, which is tried again.")
           .ServerFills()
+          .ToldToWorkers("shortReturn")
           .In(kWorker),
       Of("runMaxTry", &JobSpec::run_max_try, Whole(1),
          "Tries of a mini-batch before it has failed.")
@@ -374,6 +382,7 @@ FieldList Watching() {
           .In(kWorker),
       Of("profiling", &JobSpec::profiling, WordsOf<Profiling>(),
          "Profiler of the worker processes; None if not given.")
+          .ToldToWorkers("profiling")
           .In(kWorker),
       Of("resourceMonitorIntervalSeconds", &JobSpec::resource_monitor_interval, Whole(0),
          "How often each node logs its use of CPU, memory and GPUs; 600 if not given, 0 for never.")
@@ -395,4 +404,4 @@ const FieldList& SpecFields() {
   return all;
 }
 
-}  // namespace parallelrun::fields
+}  // namespace parallelrun::api::fields

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace parallelrun::fields {
+namespace parallelrun::api::fields {
 
 const std::vector<CelRule>& SpecRules() {
   static const std::vector<CelRule> rules = {
@@ -25,80 +25,137 @@ const std::vector<CelRule>& SpecRules() {
        "a side input has the name of another input too: give each of inputs and "
        "sideInputs a name of its own",
        ".sideInputs"},
-      {"!has(self.inputs) || self.inputs.all(i, (!has(i.files) || has(self.volumes) "
-       "&& self.volumes.exists(v, v.name == i.files.volume)) && (!has(i.tabular) || "
-       "has(self.volumes) && self.volumes.exists(v, v.name == i.tabular.volume)) && "
-       "(!has(i.jsonLines) || has(self.volumes) && self.volumes.exists(v, v.name == "
+      {"!has(self.inputs) || self.inputs.all(i, (!has(i.files) || !has(i.files.volume) || "
+       "has(self.volumes) && self.volumes.exists(v, v.name == i.files.volume)) && "
+       "(!has(i.tabular) || !has(i.tabular.volume) || has(self.volumes) && "
+       "self.volumes.exists(v, v.name == i.tabular.volume)) && (!has(i.jsonLines) || "
+       "!has(i.jsonLines.volume) || has(self.volumes) && self.volumes.exists(v, v.name == "
        "i.jsonLines.volume)))",
        "there is no volume of the name that an input gives: write one of "
        "spec.volumes, or add it there",
+       ".inputs"},
+      {"!has(self.inputs) || self.inputs.all(i, (!has(i.files) || !has(i.files.store) || "
+       "has(self.stores) && self.stores.exists(s, s.name == i.files.store)) && "
+       "(!has(i.tabular) || !has(i.tabular.store) || has(self.stores) && "
+       "self.stores.exists(s, s.name == i.tabular.store)) && (!has(i.jsonLines) || "
+       "!has(i.jsonLines.store) || has(self.stores) && self.stores.exists(s, s.name == "
+       "i.jsonLines.store)))",
+       "there is no store of the name that an input gives: write one of spec.stores, or add it "
+       "there",
        ".inputs"},
       {"!has(self.sideInputs) || self.sideInputs.all(i, has(self.volumes) && "
        "self.volumes.exists(v, v.name == i.volume))",
        "there is no volume of the name that a side input gives: write one of "
        "spec.volumes, or add it there",
        ".sideInputs"},
-      {"has(self.volumes) && self.volumes.exists(v, v.name == self.output.volume)",
+      {"!has(self.output.columns) || size(self.output.columns) == 0 || has(self.output.format) && "
+       R"cel(self.output.format in ["csv", "parquet"])cel",
+       "are those of a table: write format: csv or format: parquet beside it, or remove it",
+       ".output.columns"},
+      {"!has(self.output.provenance) || !self.output.provenance || has(self.output.format) && "
+       R"cel(self.output.format != "text")cel",
+       "needs rows that have names: write format: csv, jsonl or parquet beside it, or remove it",
+       ".output.provenance"},
+      {"has(self.output.volume) || has(self.output.store)",
+       "is required: write the name of one of spec.volumes, or store with that of one of "
+       "spec.stores",
+       ".output.volume"},
+      {"!has(self.output.volume) || !has(self.output.store)",
+       "stands beside a store: keep one of the two", ".output.volume"},
+      {"!has(self.output.store) || has(self.stores) && "
+       "self.stores.exists(s, s.name == self.output.store)",
+       "there is no store of that name: write one of spec.stores, or add it there",
+       ".output.store"},
+      {"!has(self.output.store) || has(self.logs) && has(self.logs.volume) || "
+       "has(self.state) && has(self.state.volumeClaimTemplate)",
+       "is required with output.store: write the name of one of spec.volumes, or a "
+       "state.volumeClaimTemplate for both",
+       ".logs.volume"},
+      {"!has(self.output.store) || has(self.state) && (has(self.state.volume) || "
+       "has(self.state.volumeClaimTemplate))",
+       "is required with output.store: write the name of one of spec.volumes, or a "
+       "state.volumeClaimTemplate for both",
+       ".state.volume"},
+      {R"cel(!has(self.output.store) || self.output.action != "SummaryOnly")cel",
+       "SummaryOnly leaves files, and a store takes rows: write AppendRow, or a volume in place of "
+       "the store",
+       ".output.action"},
+      {R"cel(!has(self.output.store) || !has(self.arguments) || )cel"
+       R"cel(!self.arguments.exists(a, a.contains("$(output)")))cel",
+       "$(output) is a folder for the script, and the output goes to a store: leave it out, or "
+       "write a volume in place of output.store",
+       ".arguments"},
+      {"!has(self.output.volume) || has(self.volumes) && "
+       "self.volumes.exists(v, v.name == self.output.volume)",
        "there is no volume of that name: write one of spec.volumes, or add it there",
        ".output.volume"},
       {"!has(self.logs) || !has(self.logs.volume) || has(self.volumes) && "
-       "self.volumes.exists(v, v.name == self.logs.volume)",
+       "self.volumes.exists(v, v.name == self.logs.volume) || self.logs.volume == "
+       R"cel("parallelrun-state" && has(self.state) && has(self.state.volumeClaimTemplate))cel",
        "there is no volume of that name: write one of spec.volumes, or add it there",
        ".logs.volume"},
       {"!has(self.state) || !has(self.state.volume) || has(self.volumes) && "
-       "self.volumes.exists(v, v.name == self.state.volume)",
+       "self.volumes.exists(v, v.name == self.state.volume) || has(self.state.volumeClaimTemplate)",
        "there is no volume of that name: write one of spec.volumes, or add it there",
        ".state.volume"},
       {"!has(self.code.volume) || has(self.volumes) && self.volumes.exists(v, v.name "
        "== self.code.volume)",
        "there is no volume of that name: write one of spec.volumes, or add it there",
        ".code.volume"},
-      {"has(self.state) && has(self.state.ephemeral) && self.state.ephemeral || "
+      {"!has(self.output.volume) || has(self.state) && has(self.state.ephemeral) && "
+       "self.state.ephemeral || "
        "!has(self.volumes) || !self.volumes.exists(v, v.name == self.output.volume && "
        "(has(v.emptyDir) || has(v.ephemeral)))",
        "is lost with its pod: write a volume that stays, or state: {ephemeral: true} "
        "if that is meant",
        ".output.volume"},
-      {"!has(self.volumes) || !self.volumes.exists(v, v.name == self.output.volume && "
+      {"!has(self.output.volume) || !has(self.volumes) || "
+       "!self.volumes.exists(v, v.name == self.output.volume && "
        "(has(v.persistentVolumeClaim) && has(v.persistentVolumeClaim.readOnly) && "
        "v.persistentVolumeClaim.readOnly || has(v.nfs) && has(v.nfs.readOnly) && "
        "v.nfs.readOnly || has(v.csi) && has(v.csi.readOnly) && v.csi.readOnly || "
        "has(v.configMap) || has(v.secret) || has(v.image) || has(v.projected) || "
        "has(v.downwardAPI)))",
        "is read-only: write a volume that can be written to", ".output.volume"},
-      {"!has(self.inputs) || !self.inputs.exists(i, has(i.files) && i.files.volume == "
+      {"!has(self.output.volume) || !has(self.inputs) || !self.inputs.exists(i, has(i.files) && "
+       "has(i.files.volume) && i.files.volume == "
        R"cel(self.output.volume && (!has(i.files.path) || i.files.path in ["", ".", "./"] )cel"
        R"cel(|| has(self.output.path) && (self.output.path + "/").startsWith(i.files.path )cel"
        R"cel(+ "/"))))cel",
        "the output would lie inside the input: write a path outside of it, or narrow "
        "the input's path",
        ".output.path"},
-      {"!has(self.inputs) || !self.inputs.exists(i, has(i.tabular) && "
-       "i.tabular.volume == self.output.volume && (!has(i.tabular.path) || "
+      {"!has(self.output.volume) || !has(self.inputs) || !self.inputs.exists(i, has(i.tabular) && "
+       "has(i.tabular.volume) && i.tabular.volume == self.output.volume && (!has(i.tabular.path) "
+       "|| "
        R"cel(i.tabular.path in ["", ".", "./"] || has(self.output.path) && )cel"
        R"cel((self.output.path + "/").startsWith(i.tabular.path + "/"))))cel",
        "the output would lie inside the input: write a path outside of it, or narrow "
        "the input's path",
        ".output.path"},
-      {"!has(self.inputs) || !self.inputs.exists(i, has(i.jsonLines) && "
-       "i.jsonLines.volume == self.output.volume && (!has(i.jsonLines.path) || "
+      {"!has(self.output.volume) || !has(self.inputs) || !self.inputs.exists(i, "
+       "has(i.jsonLines) && has(i.jsonLines.volume) && i.jsonLines.volume == self.output.volume && "
+       "(!has(i.jsonLines.path) || "
        R"cel(i.jsonLines.path in ["", ".", "./"] || has(self.output.path) && )cel"
        R"cel((self.output.path + "/").startsWith(i.jsonLines.path + "/"))))cel",
        "the output would lie inside the input: write a path outside of it, or narrow "
        "the input's path",
        ".output.path"},
-      {"!(has(self.logs) && has(self.logs.path) && has(self.output.path) && "
+      {"!(has(self.output.volume) && has(self.logs) && has(self.logs.path) && "
+       "has(self.output.path) && "
        "self.logs.path == self.output.path && (has(self.logs.volume) ? "
        "self.logs.volume : self.output.volume) == self.output.volume)",
        "the log folder is the output too: write a path of its own", ".logs.path"},
-      {"!(has(self.state) && has(self.state.path) && has(self.output.path) && "
+      {"!(has(self.output.volume) && has(self.state) && has(self.state.path) && "
+       "has(self.output.path) && "
        "self.state.path == self.output.path && (has(self.state.volume) ? "
        "self.state.volume : self.output.volume) == self.output.volume)",
        "the state folder is the output too: write a path of its own", ".state.path"},
       {"!(has(self.state) && has(self.state.path) && has(self.logs) && "
        "has(self.logs.path) && self.state.path == self.logs.path && "
-       "(has(self.state.volume) ? self.state.volume : self.output.volume) == "
-       "(has(self.logs.volume) ? self.logs.volume : self.output.volume))",
+       "(has(self.state.volume) ? self.state.volume : has(self.output.volume) ? "
+       R"cel(self.output.volume : "") == (has(self.logs.volume) ? self.logs.volume : )cel"
+       R"cel(has(self.output.volume) ? self.output.volume : "")))cel",
        "the state folder is the log folder too: write a path of its own", ".state.path"},
       {"!self.suspend || !(has(self.state) && has(self.state.ephemeral) && "
        "self.state.ephemeral)",
@@ -125,4 +182,4 @@ const std::vector<CelRule>& SpecRules() {
   return rules;
 }
 
-}  // namespace parallelrun::fields
+}  // namespace parallelrun::api::fields

@@ -1,44 +1,99 @@
 // Stores of objects, and what a node keeps of them.
+
 #include "api/fields/bind.h"
+#include "api/fields/read.h"
 #include "api/fields/sections.h"
 #include "api/fields/shapes.h"
 #include "api/job.h"
 #include "api/text.h"
 
-namespace parallelrun::fields {
+namespace parallelrun::api::fields {
 namespace {
 
 constexpr size_t kName = 63;
 constexpr size_t kText = 1024;
 
+void ReadStoreName(const Value& value, std::string& out) { ReadPlainName(value, "a store", out); }
+
+constexpr const char* kUrls =
+    "write s3://BUCKET/PREFIX, abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX or "
+    "https://ACCOUNT.blob.core.windows.net/CONTAINER/PREFIX";
+
+// Of Azure's URLs what follows a '?' may be a signature, which is shown to nobody.
 void ReadStoreUrl(const Value& value, std::string& out) {
   const auto text = value.NonEmptyString(kText);
   if (!text) return;
-  out = *text;
-  if (!text->starts_with("s3://")) {
-    value.Error(Quoted(*text) + " is no store that is known", "write s3://BUCKET/PREFIX");
+  const std::string shown = Quoted(text->substr(0, text->find('?')));
+  const bool of_s3 = text->starts_with("s3://");
+  if (!of_s3 && !text->starts_with("abfss://") && !text->starts_with("https://")) {
+    value.Error(shown + " is no store that is known", kUrls);
+  } else if (!of_s3 && text->find('?') != std::string::npos) {
+    value.Error(shown + " has a ? behind it, as before a SAS, which is a secret",
+                "leave it out, and set AZURE_STORAGE_SAS_TOKEN");
+  } else {
+    out = *text;
   }
 }
 
 }  // namespace
 
+const FieldList& StoreCredentialFields() {
+  static const FieldList fields = {
+      Bound("secretName", &StoreCredentials::secret_name, Text(kMaxObjectName),
+            "Secret of the job's namespace.")
+          .Required("write the name of a Secret of the job's namespace"),
+      Bound("accessKeyId", &StoreCredentials::access_key_id, Text(kMaxObjectName),
+            "Key of it that holds the access key's id; AWS_ACCESS_KEY_ID if not given.")
+          .UnlessInitial(),
+      Bound("secretAccessKey", &StoreCredentials::secret_access_key, Text(kMaxObjectName),
+            "Key of it that holds the secret access key; AWS_SECRET_ACCESS_KEY if not given.")
+          .UnlessInitial(),
+      Bound("sessionToken", &StoreCredentials::session_token, Text(kMaxObjectName),
+            "Key of it that holds a session token; none if not given."),
+  };
+  return fields;
+}
+
 const FieldList& StoreFields() {
   static const FieldList fields = {
-      Bound("name", &ObjectStore::name, Text(kName), "Name that inputs give.").Required(),
-      Bound("url", &ObjectStore::url, Text(kText),
-            "s3://BUCKET, or s3://BUCKET/PREFIX for what is below the prefix.", ReadStoreUrl)
-          .Required("write s3://BUCKET/PREFIX"),
+      Bound("name", &ObjectStore::name, PlainName("a store"),
+            "Name that inputs and the output give.", ReadStoreName)
+          .Required(),
+      Bound("url", &ObjectStore::url,
+            Text(kText).With({R"RULE(self.matches("^(s3://|(abfss|https)://[^?]*$)"))RULE",
+                              "is no store that is known: write s3://BUCKET/PREFIX, "
+                              "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX or "
+                              "https://ACCOUNT.blob.core.windows.net/CONTAINER/PREFIX, without a "
+                              "SAS"}),
+            "s3://BUCKET, abfss://CONTAINER@ACCOUNT.dfs.core.windows.net or "
+            "https://ACCOUNT.blob.core.windows.net/CONTAINER; with /PREFIX for what is below it.",
+            ReadStoreUrl)
+          .Required(kUrls),
       Bound("region", &ObjectStore::region, Text(kName),
-            "Of the bucket; what AWS_REGION or the profile says if not given.")
+            "Of a bucket of S3; what AWS_REGION or the profile says if not given.")
           .Otherwise("AWS_REGION, or the profile's"),
-      Bound("endpoint", &ObjectStore::endpoint, Text(kText),
-            "URL of the server; what AWS_ENDPOINT_URL_S3 or the profile says, or AWS's own, if not "
-            "given.")
-          .Otherwise("AWS_ENDPOINT_URL_S3, or AWS's own"),
+      Bound(
+          "endpoint", &ObjectStore::endpoint, Text(kText),
+          "URL of the server. If not given, of S3 what AWS_ENDPOINT_URL_S3 or the profile says, or "
+          "AWS's own; of Azure that of AZURE_STORAGE_CONNECTION_STRING, or the account's own.")
+          .Otherwise("what the environment says, or the cloud's own"),
       Bound("pathStyle", &ObjectStore::path_style, Boolean(),
             "true: the bucket stands in the path of requests, false: in the host's name. If not "
             "given, in the host's name at AWS alone.")
           .Otherwise("false at AWS, true elsewhere"),
+      Both<ObjectStore>(
+          "credentials", Object(StoreCredentialFields()),
+          "In a cluster: keys of a Secret. If not given, the identity of the pods, as by the "
+          "serviceAccountName of podTemplate.",
+          [](const ObjectStore& store) {
+            return store.credentials.secret_name.empty()
+                       ? nlohmann::json()
+                       : WriteFields(StoreCredentialFields(), &store.credentials);
+          },
+          [](const Value& map, ObjectStore& store, Target target) {
+            ReadObject(map, StoreCredentialFields(), &store.credentials, target);
+          })
+          .Otherwise("the pods' identity"),
   };
   return fields;
 }
@@ -53,4 +108,4 @@ const FieldList& CacheFields() {
   return fields;
 }
 
-}  // namespace parallelrun::fields
+}  // namespace parallelrun::api::fields

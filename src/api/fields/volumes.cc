@@ -2,8 +2,9 @@
 // Kubernetes alone judges.
 #include "api/fields/sections.h"
 #include "api/fields/shapes.h"
+#include "api/job.h"
 
-namespace parallelrun::fields {
+namespace parallelrun::api::fields {
 namespace {
 
 constexpr size_t kShort = 63;
@@ -86,9 +87,12 @@ Shape VolumeShape() {
   FieldList fields = {
       Carried(
           "name",
-          Text(kShort).With(
-              {R"(self.matches("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"))",
-               R"(cannot name a volume: write lower-case letters, digits and "-", at most 63)"}),
+          Text(kShort)
+              .With(
+                  {R"(self.matches("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"))",
+                   R"(cannot name a volume: write lower-case letters, digits and "-", at most 63)"})
+              .With({std::string("self != \"") + kStateVolume + "\"",
+                     "is the name of the claim of state.volumeClaimTemplate: write another name"}),
           "Name that inputs and outputs give.")
           .Required()};
   std::string given;
@@ -103,4 +107,4 @@ Shape VolumeShape() {
       .With({given + ".filter(x, x).size() < 2", "has more than one source: keep exactly one"});
 }
 
-}  // namespace parallelrun::fields
+}  // namespace parallelrun::api::fields

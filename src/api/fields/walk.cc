@@ -2,7 +2,7 @@
 
 #include "api/fields/sections.h"
 
-namespace parallelrun::fields {
+namespace parallelrun::api::fields {
 namespace {
 
 void Walk(const FieldList& fields, const std::string& path, const Field* top,
@@ -21,4 +21,4 @@ void Walk(const FieldList& fields, const std::string& path, const Field* top,
 
 void EachField(const VisitField& visit) { Walk(SpecFields(), "spec", nullptr, visit); }
 
-}  // namespace parallelrun::fields
+}  // namespace parallelrun::api::fields

@@ -6,7 +6,7 @@
 
 #include "api/fields/field.h"
 
-namespace parallelrun::fields {
+namespace parallelrun::api::fields {
 
 // `top` is the field of spec that it lies in, which is itself for those.
 using VisitField =
@@ -15,4 +15,4 @@ using VisitField =
 // Every field, each before what lies below it, as "spec.inputs[].tabular.format".
 void EachField(const VisitField& visit);
 
-}  // namespace parallelrun::fields
+}  // namespace parallelrun::api::fields

@@ -4,7 +4,7 @@
 
 #include "api/fields/sections.h"
 
-namespace parallelrun::fields {
+namespace parallelrun::api::fields {
 
 nlohmann::json WriteFields(const FieldList& fields, const void* owner) {
   nlohmann::json out = nlohmann::json::object();
@@ -20,4 +20,4 @@ nlohmann::json WriteFields(const FieldList& fields, const void* owner) {
   return out;
 }
 
-}  // namespace parallelrun::fields
+}  // namespace parallelrun::api::fields

@@ -11,8 +11,8 @@
 namespace parallelrun::azure {
 namespace {
 
-std::string TextOf(const Node& map, std::string_view key) {
-  const Node* const found = map.Find(key);
+std::string TextOf(const api::Node& map, std::string_view key) {
+  const api::Node* const found = map.Find(key);
   return found != nullptr && IsScalar(*found) ? found->text : std::string();
 }
 
@@ -21,26 +21,26 @@ bool IsLiteralType(const std::string& type) {
   return type == "string" || type == "number" || type == "integer" || type == "boolean";
 }
 
-void ReadValue(const Node& node, const Node* parent_inputs, AzureInput& input, Draft& draft,
-               int depth = 0);
+void ReadValue(const api::Node& node, const api::Node* parent_inputs, AzureInput& input,
+               Draft& draft, int depth = 0);
 
 // Text that may be a binding to something of the pipeline.
-void ReadText(const std::string& text, const Node* parent_inputs, AzureInput& input, Draft& draft,
-              int depth) {
+void ReadText(const std::string& text, const api::Node* parent_inputs, AzureInput& input,
+              Draft& draft, int depth) {
   const std::string binding = BindingName(text);
   constexpr std::string_view kInputs = "parent.inputs.";
   if (binding.starts_with(kInputs)) {
-    const Node* const found =
+    const api::Node* const found =
         parent_inputs != nullptr ? parent_inputs->Find(binding.substr(kInputs.size())) : nullptr;
     if (found != nullptr && depth == 0) {
       ReadValue(*found, nullptr, input, draft, 1);
       return;
     }
-    draft.Lose(input.field, Quoted(text) + " is no input of the pipeline",
+    draft.Lose(input.field, api::Quoted(text) + " is no input of the pipeline",
                "fill in its volume and path");
     input.is_data = !IsLiteralType(input.type);
   } else if (binding.starts_with("parent.jobs.")) {
-    draft.Lose(input.field, Quoted(text) + " is the output of another step of the pipeline",
+    draft.Lose(input.field, api::Quoted(text) + " is the output of another step of the pipeline",
                "let that step write to a volume, and fill in the volume and the path");
     input.is_data = !IsLiteralType(input.type);
     if (input.is_data) input.path = text;
@@ -51,10 +51,10 @@ void ReadText(const std::string& text, const Node* parent_inputs, AzureInput& in
   }
 }
 
-void ReadValue(const Node& node, const Node* parent_inputs, AzureInput& input, Draft& draft,
-               int depth) {
+void ReadValue(const api::Node& node, const api::Node* parent_inputs, AzureInput& input,
+               Draft& draft, int depth) {
   if (IsScalar(node)) return ReadText(node.text, parent_inputs, input, draft, depth);
-  if (node.kind != Node::Kind::kMap) return;
+  if (node.kind != api::Node::Kind::kMap) return;
   const std::string type = TextOf(node, "type");
   if (input.type.empty()) input.type = type;
   if (input.mode.empty()) input.mode = TextOf(node, "mode");
@@ -74,20 +74,21 @@ void ReadValue(const Node& node, const Node* parent_inputs, AzureInput& input, D
 }  // namespace
 
 std::string BindingName(std::string_view text) {
-  text = Trim(text);
+  text = api::Trim(text);
   if (!text.starts_with("${{") || !text.ends_with("}}")) return "";
   const std::string_view inside = text.substr(3, text.size() - 5);
   if (inside.find('}') != std::string_view::npos) return "";
-  return std::string(Trim(inside));
+  return std::string(api::Trim(inside));
 }
 
-std::vector<AzureInput> ReadAzureInputs(const Node* inputs, const std::string& path,
-                                        const Node* parent_inputs, Draft& draft) {
+std::vector<AzureInput> ReadAzureInputs(const api::Node* inputs, const std::string& path,
+                                        const api::Node* parent_inputs, Draft& draft) {
   std::vector<AzureInput> read;
-  if (inputs == nullptr || inputs->kind != Node::Kind::kMap) return read;
-  if (parent_inputs != nullptr && parent_inputs->kind != Node::Kind::kMap) parent_inputs = nullptr;
-  for (const Node::Field& field : inputs->fields) {
-    AzureInput input{.name = field.key, .field = JoinPath(path, field.key)};
+  if (inputs == nullptr || inputs->kind != api::Node::Kind::kMap) return read;
+  if (parent_inputs != nullptr && parent_inputs->kind != api::Node::Kind::kMap)
+    parent_inputs = nullptr;
+  for (const api::Node::Field& field : inputs->fields) {
+    AzureInput input{.name = field.key, .field = api::JoinPath(path, field.key)};
     ReadValue(field.value, parent_inputs, input, draft);
     read.push_back(std::move(input));
   }
@@ -112,7 +113,7 @@ class ArgumentReader {
       const bool keep = AllKnown(inside);
       if (!keep) {
         draft_.Lose(field_,
-                    Quoted(text.substr(at, end + 2 - at)) + " has no value, and is left out",
+                    api::Quoted(text.substr(at, end + 2 - at)) + " has no value, and is left out",
                     "add it to spec.arguments if you want it");
       }
       text.replace(at, end + 2 - at, keep ? inside : "");
@@ -132,7 +133,7 @@ class ArgumentReader {
       const std::string name = BindingName(written);
       const std::optional<std::string> value = Find(name);
       if (!value) {
-        draft_.Lose(field_, Quoted(written) + " has no value here",
+        draft_.Lose(field_, api::Quoted(written) + " has no value here",
                     "replace FILL_IN in spec.arguments");
       }
       out += value.value_or(kFillIn);
@@ -219,7 +220,8 @@ std::string ResolveLiteral(const std::string& text, const std::string& field,
   for (const AzureInput& input : inputs) {
     if (binding == "inputs." + input.name && !input.value.empty()) return input.value;
   }
-  draft.Lose(field, Quoted(text) + " has no value here", "write the field if the default is wrong");
+  draft.Lose(field, api::Quoted(text) + " has no value here",
+             "write the field if the default is wrong");
   return "";
 }
 

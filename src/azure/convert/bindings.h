@@ -23,8 +23,8 @@ struct AzureInput {
   std::string field = {};  // where it stands
 };
 
-std::vector<AzureInput> ReadAzureInputs(const Node* inputs, const std::string& path,
-                                        const Node* parent_inputs, Draft& draft);
+std::vector<AzureInput> ReadAzureInputs(const api::Node* inputs, const std::string& path,
+                                        const api::Node* parent_inputs, Draft& draft);
 // "inputs.images" for "${{ inputs.images }}"; empty when `text` is not one binding.
 std::string BindingName(std::string_view text);
 // program_arguments: "$[[ ]]" opened or dropped, bindings replaced by `paths` (what a data binding

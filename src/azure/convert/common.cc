@@ -8,6 +8,7 @@
 
 #include "api/job_name.h"
 #include "api/text.h"
+#include "base/json.h"
 
 namespace parallelrun::azure {
 
@@ -16,7 +17,7 @@ std::string JobNameFrom(const std::string& text) {
   std::string name = text;
   std::replace(name.begin(), name.end(), '.', '-');
   std::replace(name.begin(), name.end(), '/', '-');
-  return JobNameOf(name);
+  return api::JobNameOf(name);
 }
 
 bool IsElsewhere(const std::string& address) {
@@ -49,23 +50,23 @@ void CheckAzureData(const std::string& address, const std::string& field, Draft&
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (lower.find("sql") != std::string::npos) {
-    draft.Lose(field, Quoted(address) + " looks like SQL data, which has no counterpart",
+    draft.Lose(field, api::Quoted(address) + " looks like SQL data, which has no counterpart",
                "export it to parquet files first");
   }
 }
 
-void ReadAzureEnvironment(const Node* node, const std::string& field, Draft& draft) {
+void ReadAzureEnvironment(const api::Node* node, const std::string& field, Draft& draft) {
   const std::string mend =
       "build an image with python3 and the packages, and fill in "
       "spec.environment.image";
   if (node == nullptr) return draft.Lose(field, "no environment is named", mend);
-  if (node->kind != Node::Kind::kMap) {
-    return draft.Lose(field, Quoted(node->text) + " is registered in a workspace", mend);
+  if (node->kind != api::Node::Kind::kMap) {
+    return draft.Lose(field, api::Quoted(node->text) + " is registered in a workspace", mend);
   }
   Section section(node, field, draft);
   draft.image = section.Text("image");
   // Version 1 has it below docker, in either spelling.
-  if (const Node* const docker = section.Take("docker"); docker != nullptr) {
+  if (const api::Node* const docker = section.Take("docker"); docker != nullptr) {
     Section v1(docker, section.PathOf("docker"), draft);
     for (const char* key : {"base_image", "baseImage", "image"}) {
       const std::string image = v1.Text(key);
@@ -85,11 +86,11 @@ void ReadAzureEnvironment(const Node* node, const std::string& field, Draft& dra
   if (draft.image.empty()) draft.Lose(field, "names no image", mend);
 }
 
-void ReadVariables(const Node* node, const std::string& field, Draft& draft) {
+void ReadVariables(const api::Node* node, const std::string& field, Draft& draft) {
   if (node == nullptr) return;
   Section section(node, field, draft);
   if (!section.there()) return;
-  for (const Node::Field& variable : node->fields) {
+  for (const api::Node::Field& variable : node->fields) {
     draft.environment.emplace_back(variable.key, section.Text(variable.key));
   }
 }
@@ -97,7 +98,7 @@ void ReadVariables(const Node* node, const std::string& field, Draft& draft) {
 void ReadCode(const std::string& code, const std::string& script, const std::string& field,
               Draft& draft) {
   if (IsElsewhere(code)) {
-    draft.Lose(field, Quoted(code) + " is not a folder on this machine",
+    draft.Lose(field, api::Quoted(code) + " is not a folder on this machine",
                "fetch it, and write the folder in spec.code.path");
   } else if (!code.empty()) {
     draft.code = code;
@@ -117,12 +118,12 @@ void ReadCode(const std::string& code, const std::string& script, const std::str
   }
 }
 
-void ReadAzureKeys(const Node* node, const std::string& field, const std::string& format,
+void ReadAzureKeys(const api::Node* node, const std::string& field, const std::string& format,
                    Draft& draft) {
   if (node == nullptr) return;
   nlohmann::json keys = node->ToJson();
   // A parameter of a pipeline holds the list as text.
-  if (keys.is_string()) keys = nlohmann::json::parse(keys.get<std::string>(), nullptr, false);
+  if (keys.is_string()) keys = ParseJson(keys.get<std::string>()).value_or(nullptr);
   if (!keys.is_array()) return draft.Lose(field, "is no list of keys", "write spec.partitionKeys");
   bool all = true;
   for (const nlohmann::json& key : keys) {
@@ -138,7 +139,8 @@ void ReadAzureKeys(const Node* node, const std::string& field, const std::string
         "check partitionFormat of spec.inputs[0]: write the partition_format of the dataset or "
         "MLTable");
   } else if (!all) {
-    draft.Lose(field, "the MLTable's partition format has not all of the keys: " + Quoted(format),
+    draft.Lose(field,
+               "the MLTable's partition format has not all of the keys: " + api::Quoted(format),
                "write one that has them in partitionFormat of spec.inputs[0]");
   }
 }
@@ -150,7 +152,7 @@ void SetInteger(const std::string& text, const std::string& field, const std::st
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number);
   if (error != std::errc() || stop != end || number < least || number >= INT32_MAX) {
-    return draft.Lose(field, Quoted(text) + " is not carried over", "write spec." + name);
+    return draft.Lose(field, api::Quoted(text) + " is not carried over", "write spec." + name);
   }
   draft.Set(name, std::to_string(number + add), field + (add == 0 ? "" : ", with the first try"));
 }
@@ -162,7 +164,7 @@ void SetPercent(const std::string& text, const std::string& field, const std::st
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number);
   if (error != std::errc() || stop != end || !(number >= 0 && number <= 100)) {
-    return draft.Lose(field, Quoted(text) + " is not carried over", "write spec." + name);
+    return draft.Lose(field, api::Quoted(text) + " is not carried over", "write spec." + name);
   }
   draft.Set(name, text, field);
 }
@@ -173,7 +175,8 @@ void SetLevel(const std::string& text, const std::string& field, Draft& draft) {
   std::transform(level.begin(), level.end(), level.begin(),
                  [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   if (level != "INFO" && level != "WARNING" && level != "DEBUG") {
-    return draft.Lose(field, Quoted(text) + " is not a logging level", "write spec.loggingLevel");
+    return draft.Lose(field, api::Quoted(text) + " is not a logging level",
+                      "write spec.loggingLevel");
   }
   draft.Set("loggingLevel", level, field);
 }

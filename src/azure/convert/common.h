@@ -13,12 +13,12 @@ std::string JobNameFrom(const std::string& text);
 bool IsElsewhere(const std::string& address);
 // The path within its storage, when the address says it: "azureml://datastores/a/paths/b/" -> "b".
 std::string PathInStorage(const std::string& address);
-void ReadAzureEnvironment(const Node* node, const std::string& field, Draft& draft);
-void ReadVariables(const Node* node, const std::string& field, Draft& draft);
+void ReadAzureEnvironment(const api::Node* node, const std::string& field, Draft& draft);
+void ReadVariables(const api::Node* node, const std::string& field, Draft& draft);
 void ReadCode(const std::string& code, const std::string& script, const std::string& field,
               Draft& draft);
 // `format`: where the keys stand in the paths, as an MLTable says it; empty when none does.
-void ReadAzureKeys(const Node* node, const std::string& field, const std::string& format,
+void ReadAzureKeys(const api::Node* node, const std::string& field, const std::string& format,
                    Draft& draft);
 void CheckAzureData(const std::string& address, const std::string& field, Draft& draft);
 // Adds spec.`name` with a whole number of at least `least`, reported otherwise.

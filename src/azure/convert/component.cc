@@ -12,8 +12,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kRegistry = "azureml://registries/";
 
-std::string TextOf(const Node& map, std::string_view key) {
-  const Node* const found = map.kind == Node::Kind::kMap ? map.Find(key) : nullptr;
+std::string TextOf(const api::Node& map, std::string_view key) {
+  const api::Node* const found = map.kind == api::Node::Kind::kMap ? map.Find(key) : nullptr;
   return found != nullptr && IsScalar(*found) ? found->text : "";
 }
 
@@ -49,7 +49,7 @@ void RefuseRegistered(const std::string& address, const std::string& field, Draf
   }
   const std::string whose =
       registry.empty() ? "registered in a workspace" : "of the registry " + registry;
-  draft.Refuse(field, Quoted(address) + " is a component " + whose + ", and not a file here",
+  draft.Refuse(field, api::Quoted(address) + " is a component " + whose + ", and not a file here",
                "fetch it: az ml component show --name " + name +
                    (version.empty() ? "" : " --version " + version) +
                    (label.empty() ? "" : " --label " + label) +
@@ -57,15 +57,15 @@ void RefuseRegistered(const std::string& address, const std::string& field, Draf
                    " > component.yml, and write component: ./component.yml here");
 }
 
-Node Scalar(const std::string& text) {
-  Node node;
-  node.kind = Node::Kind::kString;
+api::Node Scalar(const std::string& text) {
+  api::Node node;
+  node.kind = api::Node::Kind::kString;
   node.text = text;
   return node;
 }
 
-void Set(Node& map, const std::string& key, Node value) {
-  for (Node::Field& field : map.fields) {
+void Set(api::Node& map, const std::string& key, api::Node value) {
+  for (api::Node::Field& field : map.fields) {
     if (field.key == key) {
       field.value = std::move(value);
       return;
@@ -76,19 +76,19 @@ void Set(Node& map, const std::string& key, Node value) {
 
 // Maps are laid over each other, anything else takes the place of what was there. `in_inputs`: the
 // component says of each input what it is, and the step what its value is, often that alone.
-Node LaidOver(const Node& base, const Node& over, bool in_inputs) {
-  if (over.kind == Node::Kind::kNull) return base;
-  if (base.kind != Node::Kind::kMap) return over;
-  Node merged = base;
-  if (over.kind != Node::Kind::kMap) {
+api::Node LaidOver(const api::Node& base, const api::Node& over, bool in_inputs) {
+  if (over.kind == api::Node::Kind::kNull) return base;
+  if (base.kind != api::Node::Kind::kMap) return over;
+  api::Node merged = base;
+  if (over.kind != api::Node::Kind::kMap) {
     if (!in_inputs) return over;
     const bool data =
         TextOf(base, "type").find('_') != std::string::npos || TextOf(base, "type") == "mltable";
     Set(merged, data ? "path" : "value", over);
     return merged;
   }
-  for (const Node::Field& field : over.fields) {
-    const Node* const known = base.Find(field.key);
+  for (const api::Node::Field& field : over.fields) {
+    const api::Node* const known = base.Find(field.key);
     const bool inputs = field.key == "inputs" || field.key == "outputs";
     Set(merged, field.key,
         known != nullptr ? LaidOver(*known, field.value, in_inputs || inputs) : field.value);
@@ -98,9 +98,9 @@ Node LaidOver(const Node& base, const Node& over, bool in_inputs) {
 
 // The code's folder is said as seen from the component's file, and is that of the file when it is
 // not said.
-void MoveCode(Node& component, const fs::path& folder) {
-  for (Node::Field& field : component.fields) {
-    if (field.key != "task" || field.value.kind != Node::Kind::kMap) continue;
+void MoveCode(api::Node& component, const fs::path& folder) {
+  for (api::Node::Field& field : component.fields) {
+    if (field.key != "task" || field.value.kind != api::Node::Kind::kMap) continue;
     const std::string code = TextOf(field.value, "code");
     if (!IsElsewhere(code)) {
       const fs::path path = folder / (code.empty() ? "." : code);
@@ -110,9 +110,9 @@ void MoveCode(Node& component, const fs::path& folder) {
 }
 
 // The component that the step names or holds; null when it is not here.
-Document ReadComponent(const Node& component, const ConvertOptions& options) {
-  Document document;
-  if (component.kind == Node::Kind::kMap) {
+api::Document ReadComponent(const api::Node& component, const ConvertOptions& options) {
+  api::Document document;
+  if (component.kind == api::Node::Kind::kMap) {
     document.job = component;
     return document;
   }
@@ -120,44 +120,45 @@ Document ReadComponent(const Node& component, const ConvertOptions& options) {
   if (file.empty() || !options.read) return document;
   const Result<std::string> text = options.read(file);
   if (!text.ok()) return document;
-  document = ReadForeignDocument(*text, PlainScalars::kTexts);
-  if (document.job.kind == Node::Kind::kMap) MoveCode(document.job, fs::path(file).parent_path());
+  document = api::ReadForeignDocument(*text, api::PlainScalars::kTexts);
+  if (document.job.kind == api::Node::Kind::kMap)
+    MoveCode(document.job, fs::path(file).parent_path());
   return document;
 }
 
 }  // namespace
 
-bool IsParallelStep(const Node& step, const ConvertOptions& options) {
-  if (step.kind != Node::Kind::kMap) return false;
+bool IsParallelStep(const api::Node& step, const ConvertOptions& options) {
+  if (step.kind != api::Node::Kind::kMap) return false;
   if (step.Find("type") != nullptr) return TextOf(step, "type") == "parallel";
   if (step.Find("task") != nullptr) return true;
-  const Node* const component = step.Find("component");
+  const api::Node* const component = step.Find("component");
   if (component == nullptr) return false;
   return TextOf(ReadComponent(*component, options).job, "type") == "parallel";
 }
 
-std::optional<Node> WithComponent(const Node& step, const std::string& field,
-                                  const ConvertOptions& options, Draft& draft) {
-  const Node* const component = step.Find("component");
-  if (component == nullptr || component->kind == Node::Kind::kNull) return step;
-  const std::string at = JoinPath(field, "component");
+std::optional<api::Node> WithComponent(const api::Node& step, const std::string& field,
+                                       const ConvertOptions& options, Draft& draft) {
+  const api::Node* const component = step.Find("component");
+  if (component == nullptr || component->kind == api::Node::Kind::kNull) return step;
+  const std::string at = api::JoinPath(field, "component");
   const bool registered = IsScalar(*component) && FileOf(component->text).empty();
-  const Document document = ReadComponent(*component, options);
-  if (HasErrors(document.problems)) {
-    const Problem& first = document.problems.front();
+  const api::Document document = ReadComponent(*component, options);
+  if (api::HasErrors(document.problems)) {
+    const api::Problem& first = document.problems.front();
     draft.Refuse(at, component->text + ":" + std::to_string(first.line) + ": " + first.what,
                  first.mend);
     return std::nullopt;
   }
-  if (document.job.kind != Node::Kind::kMap) {
+  if (document.job.kind != api::Node::Kind::kMap) {
     if (step.Find("task") != nullptr) return step;  // which says all that a task needs
     if (registered) {
       RefuseRegistered(component->text, at, draft);
     } else {
-      draft.Refuse(
-          at,
-          "the component is in a file of its own, which is not here: " + Quoted(component->text),
-          "put it there, or convert that file");
+      draft.Refuse(at,
+                   "the component is in a file of its own, which is not here: " +
+                       api::Quoted(component->text),
+                   "put it there, or convert that file");
     }
     return std::nullopt;
   }
@@ -166,8 +167,8 @@ std::optional<Node> WithComponent(const Node& step, const std::string& field,
                  "give a step whose component is of type parallel");
     return std::nullopt;
   }
-  Node merged = LaidOver(document.job, step, false);
-  std::erase_if(merged.fields, [](const Node::Field& one) { return one.key == "component"; });
+  api::Node merged = LaidOver(document.job, step, false);
+  std::erase_if(merged.fields, [](const api::Node::Field& one) { return one.key == "component"; });
   return merged;
 }
 

@@ -17,13 +17,13 @@ namespace fs = std::filesystem;
 // What kind of file it is; kNone for one that is not Azure ML's, or of no use here.
 enum class Kind { kNone, kRunConfig, kParallel, kDeployment, kPipelineV1 };
 
-Kind KindOf(const Node& root) {
-  if (root.kind != Node::Kind::kMap) return Kind::kNone;
+Kind KindOf(const api::Node& root) {
+  if (root.kind != api::Node::Kind::kMap) return Kind::kNone;
   const auto has = [&](const char* key) { return root.Find(key) != nullptr; };
   // Where the name of the endpoint is said on the command line, a deployment of an MLflow model has
   // nothing of its own but the schema.
-  const Node* const schema = root.Find("$schema");
-  const std::string squashed = schema != nullptr ? Squashed(schema->text) : "";
+  const api::Node* const schema = root.Find("$schema");
+  const std::string squashed = schema != nullptr ? api::Squashed(schema->text) : "";
   if (squashed.find("batchdeployment") != std::string::npos) return Kind::kDeployment;
   if (has("parallel_run_config")) return Kind::kRunConfig;
   if (has("task") || has("jobs")) return Kind::kParallel;
@@ -31,10 +31,10 @@ Kind KindOf(const Node& root) {
   return has("pipeline") ? Kind::kPipelineV1 : Kind::kNone;
 }
 
-Draft ReadAny(const Node& root, const ConvertOptions& options) {
+Draft ReadAny(const api::Node& root, const ConvertOptions& options) {
   const std::string name = fs::path(options.file).stem().string();
   Draft draft{.source = "", .name = name};
-  if (root.kind != Node::Kind::kMap) {
+  if (root.kind != api::Node::Kind::kMap) {
     draft.Refuse("", "the file holds no map of fields", "give a YAML file of Azure ML");
     return draft;
   }
@@ -55,19 +55,20 @@ Draft ReadAny(const Node& root, const ConvertOptions& options) {
 }
 
 // Findings have the field that they are about; its line is looked up here.
-void Place(const Node& root, Problems& problems) {
-  for (Problem& problem : problems) problem.line = Locate(root, problem.field).line;
-  const auto order = [](const Problem& problem) {
+void Place(const api::Node& root, api::Problems& problems) {
+  for (api::Problem& problem : problems) problem.line = api::Locate(root, problem.field).line;
+  const auto order = [](const api::Problem& problem) {
     return problem.line > 0 ? problem.line : std::numeric_limits<int>::max();
   };
-  std::stable_sort(problems.begin(), problems.end(),
-                   [&](const Problem& a, const Problem& b) { return order(a) < order(b); });
+  std::stable_sort(
+      problems.begin(), problems.end(),
+      [&](const api::Problem& a, const api::Problem& b) { return order(a) < order(b); });
 }
 
 // Where Azure ML's file says nothing, any number of items may fail. Here that has to be written:
 // losses that no threshold speaks of are an exit status of their own.
 void AllowLosses(const std::string& yaml, Draft& draft) {
-  const ParsedJob parsed = azure::ReadJob(yaml, {}, Target::kLocal);
+  const api::ParsedJob parsed = azure::ReadJob(yaml, {}, api::Target::kLocal);
   if (parsed.job.spec.error_threshold) return;  // perhaps by an argument
   draft.Set("errorThreshold", "-1", "default of Azure ML: any number of items may fail");
 }
@@ -75,13 +76,13 @@ void AllowLosses(const std::string& yaml, Draft& draft) {
 }  // namespace
 
 Conversion ConvertAzure(std::string_view text, const ConvertOptions& options) {
-  Document document = ReadForeignDocument(text, PlainScalars::kTexts);
+  api::Document document = api::ReadForeignDocument(text, api::PlainScalars::kTexts);
   Conversion conversion;
   conversion.problems = std::move(document.problems);
-  if (HasErrors(conversion.problems)) return conversion;
+  if (api::HasErrors(conversion.problems)) return conversion;
   Draft draft = ReadAny(document.job, options);
   Place(document.job, draft.problems);
-  if (!HasErrors(draft.problems)) {
+  if (!api::HasErrors(draft.problems)) {
     AllowLosses(WriteDraft(draft, options.file, options.code_prefix), draft);
     conversion.yaml = WriteDraft(draft, options.file, options.code_prefix);
   }
@@ -90,9 +91,9 @@ Conversion ConvertAzure(std::string_view text, const ConvertOptions& options) {
 }
 
 std::string SayConvert(std::string_view text, const std::string& file) {
-  const Document document = ReadForeignDocument(text, PlainScalars::kTexts);
-  const Node& root = document.job;
-  if (root.kind != Node::Kind::kMap || root.Find("apiVersion") != nullptr ||
+  const api::Document document = api::ReadForeignDocument(text, api::PlainScalars::kTexts);
+  const api::Node& root = document.job;
+  if (root.kind != api::Node::Kind::kMap || root.Find("apiVersion") != nullptr ||
       root.Find("spec") != nullptr || KindOf(root) == Kind::kNone) {
     return "";
   }

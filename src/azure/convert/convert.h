@@ -25,7 +25,7 @@ struct Conversion {
   std::string yaml;  // the job file, with comments; empty when there are errors
   // Warnings: what could not be carried over, each at its field and line of the Azure ML file.
   // Errors: why there is nothing to convert.
-  Problems problems;
+  api::Problems problems;
 };
 
 Conversion ConvertAzure(std::string_view text, const ConvertOptions& options);

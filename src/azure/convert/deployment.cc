@@ -7,7 +7,7 @@
 
 namespace parallelrun::azure {
 
-Draft ReadRunConfig(const Node& root, const std::string& name) {
+Draft ReadRunConfig(const api::Node& root, const std::string& name) {
   Draft draft{.source = "a ParallelRunConfig", .name = JobNameFrom(name)};
   Section top(&root, "", draft);
   Section config = top.Map("parallel_run_config");
@@ -26,12 +26,12 @@ Draft ReadRunConfig(const Node& root, const std::string& name) {
   ReadAzureEnvironment(config.Take("environment"), config.PathOf("environment"), draft);
   ReadVariables(config.Take("environment_variables"), config.PathOf("environment_variables"),
                 draft);
-  draft.append = Squashed(config.Text("output_action")) != "summaryonly";
+  draft.append = api::Squashed(config.Text("output_action")) != "summaryonly";
   draft.file_name = config.Text("append_row_file_name");
   ReadAzureKeys(config.Take("partition_keys"), config.PathOf("partition_keys"), "", draft);
   const std::string size = config.Text("mini_batch_size");
   const bool bytes = !size.empty() && std::isalpha(static_cast<unsigned char>(size.back())) != 0;
-  if (bytes) draft.kind = InputKind::kTabular;
+  if (bytes) draft.kind = api::InputKind::kTabular;
   if (draft.partition_keys.empty()) draft.mini_batch_size = size;
   const auto integer = [&](const char* key, const char* field, int64_t least) {
     SetInteger(config.Text(key), config.PathOf(key), field, least, 0, draft);
@@ -63,9 +63,9 @@ std::string Either(Section& settings, Section& top, const std::string& key, std:
   return text.empty() ? old : text;
 }
 
-void ReadModel(const Node* model, const std::string& field, Draft& draft) {
+void ReadModel(const api::Node* model, const std::string& field, Draft& draft) {
   if (model == nullptr) return;
-  const Node* const path = model->kind == Node::Kind::kMap ? model->Find("path") : model;
+  const api::Node* const path = model->kind == api::Node::Kind::kMap ? model->Find("path") : model;
   const std::string address = path != nullptr ? path->text : "";
   draft.side_inputs.push_back({"model", PathInStorage(address), "was " + address});
   draft.Lose(field, "models are not fetched from a workspace",
@@ -75,7 +75,7 @@ void ReadModel(const Node* model, const std::string& field, Draft& draft) {
 
 }  // namespace
 
-Draft ReadBatchDeployment(const Node& root, const std::string& name) {
+Draft ReadBatchDeployment(const api::Node& root, const std::string& name) {
   Draft draft{.source = "a batch deployment", .name = JobNameFrom(name)};
   Section top(&root, "", draft);
   if (top.Text("type") == "pipeline") {
@@ -134,7 +134,7 @@ Draft ReadBatchDeployment(const Node& root, const std::string& name) {
   SetLevel(level, field, draft);
   const std::string size = Either(settings, top, "mini_batch_size", field);
   draft.mini_batch_size = size.empty() ? "10" : size;
-  draft.append = Squashed(Either(settings, top, "output_action", field)) != "summaryonly";
+  draft.append = api::Squashed(Either(settings, top, "output_action", field)) != "summaryonly";
   const std::string file_name = Either(settings, top, "output_file_name", field);
   draft.file_name = file_name.empty() ? "predictions.csv" : file_name;
   settings.Finish();

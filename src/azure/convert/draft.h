@@ -34,7 +34,7 @@ struct Draft {
   std::string image = {};  // empty: to fill in
   std::vector<std::pair<std::string, std::string>> environment = {};
   std::vector<DraftData> inputs = {};
-  InputKind kind = InputKind::kFiles;
+  api::InputKind kind = api::InputKind::kFiles;
   // How the columns of tabular inputs are read: fields of inputs[].tabular, and their YAML.
   std::vector<std::pair<std::string, std::string>> tabular = {};
   std::vector<DraftData> side_inputs = {};
@@ -50,10 +50,10 @@ struct Draft {
     std::string comment;
   };
   std::vector<Setting> settings = {};
-  Problems problems = {};
+  api::Problems problems = {};
 
   void Lose(std::string field, std::string what, std::string mend = "") {
-    problems.push_back({.severity = Problem::Severity::kWarning,
+    problems.push_back({.severity = api::Problem::Severity::kWarning,
                         .field = std::move(field),
                         .what = std::move(what),
                         .mend = std::move(mend)});
@@ -68,9 +68,10 @@ struct Draft {
 };
 
 // One for each kind of file.
-Draft ReadRunConfig(const Node& root, const std::string& name);
-Draft ReadParallelFile(const Node& root, const std::string& name, const ConvertOptions& options);
-Draft ReadBatchDeployment(const Node& root, const std::string& name);
+Draft ReadRunConfig(const api::Node& root, const std::string& name);
+Draft ReadParallelFile(const api::Node& root, const std::string& name,
+                       const ConvertOptions& options);
+Draft ReadBatchDeployment(const api::Node& root, const std::string& name);
 
 // As it is read back unchanged: JSON's quoting is YAML's too.
 std::string QuotedYaml(const std::string& text);

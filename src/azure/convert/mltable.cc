@@ -1,10 +1,13 @@
 #include "azure/convert/mltable.h"
 
+#include <spdlog/fmt/fmt.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
 
 #include "api/document.h"
+#include "api/job.h"
 #include "api/text.h"
 #include "azure/convert/common.h"
 
@@ -14,7 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kFileName[] = "MLTable";
-constexpr size_t kMaxInputs = 32;  // of a job
 
 std::vector<std::string> Split(const std::string& path) {
   std::vector<std::string> parts;
@@ -38,16 +40,16 @@ std::string EncodingWord(const std::string& encoding) {
       {"ascii", "ascii"},  {"utf8bom", "utf-8-sig"},   {"windows1252", "cp1252"},
       {"utf16", "utf-16"}, {"utf32", "utf-32"},
   };
-  const auto found = kWords.find(Squashed(encoding));
+  const auto found = kWords.find(api::Squashed(encoding));
   return found != kWords.end() ? found->second : encoding;
 }
 
 class TableReader {
  public:
   TableReader(const std::string& field, Draft& draft)
-      : field_(JoinPath(field, kFileName)), draft_(draft) {}
+      : field_(api::JoinPath(field, kFileName)), draft_(draft) {}
 
-  MLTable Read(const Node& root) {
+  MLTable Read(const api::Node& root) {
     Section top(&root, field_, draft_);
     ReadTransformations(top.Take("transformations"));
     KeepTypes();
@@ -58,25 +60,31 @@ class TableReader {
   }
 
  private:
-  void ReadPaths(const Node* paths) {
-    if (paths == nullptr || paths->kind != Node::Kind::kList || paths->items.empty()) {
+  void ReadPaths(const api::Node* paths) {
+    if (paths == nullptr || paths->kind != api::Node::Kind::kList || paths->items.empty()) {
       draft_.Lose(field_, "names no paths", "write path and pattern of spec.inputs[0]");
       return;
     }
-    if (paths->items.size() > kMaxInputs) {
-      draft_.Lose(field_, "names more than 32 paths, which is what a job may have of inputs",
-                  "put the files below one folder, or into a few patterns: the first 32 are here");
+    if (paths->items.size() > api::kMaxInputs) {
+      draft_.Lose(
+          field_,
+          fmt::format("names more than {} paths, which is what a job may have of inputs",
+                      api::kMaxInputs),
+          fmt::format(
+              "put the files below one folder, or into a few patterns: the first {} are here",
+              api::kMaxInputs));
     }
-    for (const Node& item : paths->items) {
-      if (table_.places.size() == kMaxInputs) return;
-      if (item.kind != Node::Kind::kMap) continue;
-      for (const Node::Field& one : item.fields) AddPlace(one.key, one.value.text);
+    for (const api::Node& item : paths->items) {
+      if (table_.places.size() == api::kMaxInputs) return;
+      if (item.kind != api::Node::Kind::kMap) continue;
+      for (const api::Node::Field& one : item.fields) AddPlace(one.key, one.value.text);
     }
   }
 
   void AddPlace(const std::string& kind, const std::string& written) {
     if (kind != "file" && kind != "folder" && kind != "pattern") {
-      draft_.Lose(JoinPath(field_, "paths"), Quoted(kind) + " is none of file, folder and pattern",
+      draft_.Lose(api::JoinPath(field_, "paths"),
+                  api::Quoted(kind) + " is none of file, folder and pattern",
                   "write path and pattern of an input for it");
       return;
     }
@@ -84,11 +92,11 @@ class TableReader {
     std::vector<std::string> parts =
         Split(elsewhere ? PathInStorage(written) : fs::path(written).lexically_normal().string());
     if (elsewhere) {
-      draft_.Lose(JoinPath(field_, "paths"), Quoted(written) + " is a place in the cloud",
+      draft_.Lose(api::JoinPath(field_, "paths"), api::Quoted(written) + " is a place in the cloud",
                   "fill in a volume that has it, and check path and pattern");
     } else if (!parts.empty() && (parts[0] == ".." || parts[0] == "/")) {
-      draft_.Lose(JoinPath(field_, "paths"),
-                  Quoted(written) + " is outside of the MLTable's folder",
+      draft_.Lose(api::JoinPath(field_, "paths"),
+                  api::Quoted(written) + " is outside of the MLTable's folder",
                   "let the volume be the folder that holds it, and check path and pattern");
       std::erase_if(parts, [](const std::string& part) { return part == ".." || part == "/"; });
     }
@@ -120,27 +128,27 @@ class TableReader {
     return parts.size() > levels ? std::min(parts.size() - levels, literal) : 0;
   }
 
-  void ReadTransformations(const Node* list) {
-    if (list == nullptr || list->kind != Node::Kind::kList) return;
-    for (const Node& item : list->items) {
+  void ReadTransformations(const api::Node* list) {
+    if (list == nullptr || list->kind != api::Node::Kind::kList) return;
+    for (const api::Node& item : list->items) {
       if (IsScalar(item)) {
         ReadOne(item.text, nullptr);
-      } else if (item.kind == Node::Kind::kMap) {
-        for (const Node::Field& one : item.fields) ReadOne(one.key, &one.value);
+      } else if (item.kind == api::Node::Kind::kMap) {
+        for (const api::Node::Field& one : item.fields) ReadOne(one.key, &one.value);
       }
     }
   }
 
-  void ReadOne(const std::string& name, const Node* value) {
-    const std::string field = JoinPath(field_, name);
+  void ReadOne(const std::string& name, const api::Node* value) {
+    const std::string field = api::JoinPath(field_, name);
     if (name == "extract_columns_from_partition_format") return ReadFormat(value, field);
     if (name == "convert_column_types") return ReadTypes(value, field);
-    const bool options = value != nullptr && value->kind == Node::Kind::kMap;
+    const bool options = value != nullptr && value->kind == api::Node::Kind::kMap;
     Section section(options ? value : nullptr, field, draft_);
     if (name == "read_delimited") {
       ReadDelimited(section);
     } else if (name == "read_parquet" || name == "read_delta_lake") {
-      table_.kind = InputKind::kTabular;
+      table_.kind = api::InputKind::kTabular;
       Set("format", "Parquet");
       if (name == "read_delta_lake") {
         draft_.Lose(field, "the files of a Delta table hold rows that were removed from it",
@@ -148,7 +156,7 @@ class TableReader {
         return;
       }
     } else if (name == "read_json_lines") {
-      table_.kind = InputKind::kJsonLines;
+      table_.kind = api::InputKind::kJsonLines;
       draft_.Lose(field, "run() gets a list of dict, not a DataFrame",
                   "begin run() with pandas.DataFrame(mini_batch)");
       section.Pass({"encoding", "invalid_lines"});
@@ -165,13 +173,13 @@ class TableReader {
   }
 
   void ReadDelimited(Section& section) {
-    table_.kind = InputKind::kTabular;
+    table_.kind = api::InputKind::kTabular;
     std::string delimiter = section.Text("delimiter");
     if (delimiter == "\\t") delimiter = "\t";  // in single quotes
     if (!delimiter.empty() && delimiter != ",") Set("delimiter", QuotedYaml(delimiter));
     const std::string encoding = EncodingWord(section.Text("encoding"));
     if (encoding.starts_with("utf-16") || encoding.starts_with("utf-32")) {
-      draft_.Lose(section.PathOf("encoding"), Quoted(encoding) + " cannot be cut into rows",
+      draft_.Lose(section.PathOf("encoding"), api::Quoted(encoding) + " cannot be cut into rows",
                   "convert the files to utf-8");
     } else if (!encoding.empty() && encoding != "utf-8") {
       Set("encoding", QuotedYaml(encoding));
@@ -181,7 +189,7 @@ class TableReader {
       draft_.Lose(section.PathOf("empty_as_string"), "an empty cell is a missing value",
                   "write keepDefaultNa: false in spec.inputs[0].tabular, or use fillna(\"\")");
     }
-    if (const Node* const infer = section.Take("infer_column_types");
+    if (const api::Node* const infer = section.Take("infer_column_types");
         infer != nullptr && IsScalar(*infer) && !IsTrueWord(infer->text)) {
       draft_.Lose(section.PathOf("infer_column_types"), "the types of columns are decided",
                   "write dtypes: {COLUMN: text} in spec.inputs[0].tabular");
@@ -189,7 +197,7 @@ class TableReader {
   }
 
   void ReadHeader(Section& section) {
-    const std::string header = Squashed(section.Text("header"));
+    const std::string header = api::Squashed(section.Text("header"));
     const std::string field = section.PathOf("header");
     if (header == "noheader") {
       Set("header", "None");
@@ -199,14 +207,15 @@ class TableReader {
       draft_.Lose(field, "the files of an input have the same columns",
                   "write one input, or one job, for each kind of file");
     } else if (!header.empty() && header != "allfilessameheaders") {
-      draft_.Lose(field, Quoted(header) + " is not known",
+      draft_.Lose(field, api::Quoted(header) + " is not known",
                   "write header of spec.inputs[0].tabular");
     }
   }
 
-  void ReadFormat(const Node* value, const std::string& field) {
-    const Node* text = value;
-    if (value != nullptr && value->kind == Node::Kind::kMap) text = value->Find("partition_format");
+  void ReadFormat(const api::Node* value, const std::string& field) {
+    const api::Node* text = value;
+    if (value != nullptr && value->kind == api::Node::Kind::kMap)
+      text = value->Find("partition_format");
     if (text == nullptr || !IsScalar(*text) || text->text.empty()) {
       return draft_.Lose(field, "names no format", "write partitionFormat of the input");
     }
@@ -214,34 +223,36 @@ class TableReader {
   }
 
   // {columns: [a, b], column_type: int}, or a list of such.
-  void ReadTypes(const Node* value, const std::string& field) {
+  void ReadTypes(const api::Node* value, const std::string& field) {
     static const std::map<std::string, std::string> kTypes = {
         {"int", "integer"}, {"float", "number"}, {"string", "text"}, {"boolean", "boolean"}};
     if (value == nullptr) return;
-    if (value->kind == Node::Kind::kList) {
-      for (const Node& item : value->items) ReadTypes(&item, field);
+    if (value->kind == api::Node::Kind::kList) {
+      for (const api::Node& item : value->items) ReadTypes(&item, field);
       return;
     }
-    const Node* const columns = value->kind == Node::Kind::kMap ? value->Find("columns") : nullptr;
-    const Node* const type = value->kind == Node::Kind::kMap ? value->Find("column_type") : nullptr;
+    const api::Node* const columns =
+        value->kind == api::Node::Kind::kMap ? value->Find("columns") : nullptr;
+    const api::Node* const type =
+        value->kind == api::Node::Kind::kMap ? value->Find("column_type") : nullptr;
     const auto known = type != nullptr ? kTypes.find(type->text) : kTypes.end();
     if (columns == nullptr || known == kTypes.end()) {
       return draft_.Lose(field, "columns are integer, number, boolean or text",
                          "convert them at the beginning of run()");
     }
-    std::vector<Node> names = columns->items;
+    std::vector<api::Node> names = columns->items;
     if (IsScalar(*columns)) names.push_back(*columns);
-    for (const Node& name : names) types_[name.text] = known->second;
+    for (const api::Node& name : names) types_[name.text] = known->second;
   }
 
   void KeepTypes() {
     if (types_.empty()) return;
     const bool parquet = std::any_of(table_.tabular.begin(), table_.tabular.end(),
                                      [](const auto& one) { return one.first == "format"; });
-    if (table_.kind == InputKind::kTabular && !parquet) {
+    if (table_.kind == api::InputKind::kTabular && !parquet) {
       Set("dtypes", types_.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     } else {
-      draft_.Lose(JoinPath(field_, "convert_column_types"),
+      draft_.Lose(api::JoinPath(field_, "convert_column_types"),
                   "these files say their types themselves",
                   "convert them at the beginning of run()");
     }
@@ -272,12 +283,13 @@ bool MayHoldIt(const DraftData& data) {
 }  // namespace
 
 std::optional<MLTable> ReadMLTable(std::string_view text, const std::string& field, Draft& draft) {
-  const Document document = ReadForeignDocument(text, PlainScalars::kTexts);
-  if (document.job.kind == Node::Kind::kMap && !HasErrors(document.problems)) {
+  const api::Document document = api::ReadForeignDocument(text, api::PlainScalars::kTexts);
+  if (document.job.kind == api::Node::Kind::kMap && !api::HasErrors(document.problems)) {
     return TableReader(field, draft).Read(document.job);
   }
-  const Problem first = document.problems.empty() ? Problem{.what = "it holds no map of fields"}
-                                                  : document.problems.front();
+  const api::Problem first = document.problems.empty()
+                                 ? api::Problem{.what = "it holds no map of fields"}
+                                 : document.problems.front();
   draft.Lose(field, "the MLTable cannot be read: " + first.what, first.mend);
   return std::nullopt;
 }

@@ -21,7 +21,8 @@ struct MLTable {
     std::string written = {};
   };
   std::vector<Place> places;
-  InputKind kind = InputKind::kFiles;  // unless a transformation reads what is in the files
+  api::InputKind kind =
+      api::InputKind::kFiles;  // unless a transformation reads what is in the files
   std::vector<std::pair<std::string, std::string>> tabular;  // as Draft::tabular
   std::string partition_format;                              // below each path; empty: none
 };

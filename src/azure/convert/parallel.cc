@@ -49,7 +49,7 @@ std::string PathOfData(const AzureInput& input) {
 
 class ParallelReader {
  public:
-  ParallelReader(const Node& step, const std::string& path, const ParentPipeline& parent,
+  ParallelReader(const api::Node& step, const std::string& path, const ParentPipeline& parent,
                  const ConvertOptions& options, Draft& draft)
       : section_(&step, path, draft),
         parent_(parent),
@@ -126,12 +126,12 @@ class ParallelReader {
     constexpr std::string_view kParent = "parent.outputs.";
     const std::string binding = BindingName(output.path.empty() ? output.value : output.path);
     if (!binding.starts_with(kParent)) return own;
-    const Node* const found =
-        parent_.outputs != nullptr && parent_.outputs->kind == Node::Kind::kMap
+    const api::Node* const found =
+        parent_.outputs != nullptr && parent_.outputs->kind == api::Node::Kind::kMap
             ? parent_.outputs->Find(binding.substr(kParent.size()))
             : nullptr;
-    const Node* const text =
-        found != nullptr && found->kind == Node::Kind::kMap ? found->Find(key) : nullptr;
+    const api::Node* const text =
+        found != nullptr && found->kind == api::Node::Kind::kMap ? found->Find(key) : nullptr;
     return text != nullptr ? text->text : "";
   }
 
@@ -146,7 +146,7 @@ class ParallelReader {
   void LosePlace(const AzureInput& output) {
     const std::string address = AddressOf(output);
     if (address.empty()) return;
-    draft_.Lose(output.field, Quoted(address) + " is a place in the cloud",
+    draft_.Lose(output.field, api::Quoted(address) + " is a place in the cloud",
                 "fill in the volume results, and write spec.output.path");
     draft_.places += (draft_.places.empty() ? "" : ", ") + output.name + " was " + address;
   }
@@ -204,7 +204,7 @@ class ParallelReader {
   void ReadTask(Section& task) {
     const std::string type = task.Text("type");
     if (!type.empty() && type != "run_function" && type != "function") {
-      draft_.Lose(task.PathOf("type"), Quoted(type) + " is not a Python function",
+      draft_.Lose(task.PathOf("type"), api::Quoted(type) + " is not a Python function",
                   "write an entry script with run(mini_batch)");
     }
     ReadCode(task.Text("code"), task.Text("entry_script"), task.PathOf("code"), draft_);
@@ -228,12 +228,12 @@ class ParallelReader {
       return word.starts_with("--amlbi_file_format");
     });
     if (json_lines) {
-      draft_.kind = InputKind::kJsonLines;
+      draft_.kind = api::InputKind::kJsonLines;
     } else if (table_) {
       draft_.kind = table_->kind;
       draft_.tabular = table_->tabular;
     } else if (data_.mode == "direct" || HasUnit(size)) {
-      draft_.kind = InputKind::kTabular;
+      draft_.kind = api::InputKind::kTabular;
       if (data_.path.ends_with(".parquet")) draft_.tabular = {{"format", "Parquet"}};
       draft_.Lose(data_.field.empty() ? field : data_.field,
                   "the columns' format is said in the MLTable, which is not read",
@@ -247,8 +247,8 @@ class ParallelReader {
                   table_ ? table_->partition_format : "", draft_);
     if (size.empty() || !draft_.partition_keys.empty()) return;
     draft_.mini_batch_size = size;
-    if (draft_.kind != InputKind::kTabular && HasUnit(size)) {
-      const bool lines = draft_.kind == InputKind::kJsonLines;
+    if (draft_.kind != api::InputKind::kTabular && HasUnit(size)) {
+      const bool lines = draft_.kind == api::InputKind::kJsonLines;
       draft_.mini_batch_size.clear();
       draft_.Lose(field,
                   (lines ? "JSON lines" : "files") + std::string(" are counted, not measured"),
@@ -288,7 +288,7 @@ class ParallelReader {
     if (!quantity.empty()) {
       draft_.Set("sharedMemory", quantity, resources.PathOf("shm_size"));
     } else if (!shared.empty()) {
-      draft_.Lose(resources.PathOf("shm_size"), Quoted(shared) + " is not a size",
+      draft_.Lose(resources.PathOf("shm_size"), api::Quoted(shared) + " is not a size",
                   "write spec.sharedMemory");
     }
     resources.Finish();
@@ -311,7 +311,7 @@ class ParallelReader {
 
 }  // namespace
 
-void ReadParallelStep(const Node& step, const std::string& path, const ParentPipeline& parent,
+void ReadParallelStep(const api::Node& step, const std::string& path, const ParentPipeline& parent,
                       const ConvertOptions& options, Draft& draft) {
   ParallelReader(step, path, parent, options, draft).Read();
 }

@@ -9,12 +9,12 @@ namespace parallelrun::azure {
 
 // What the bindings of a step may name; null for what there is not.
 struct ParentPipeline {
-  const Node* inputs = nullptr;
-  const Node* outputs = nullptr;
+  const api::Node* inputs = nullptr;
+  const api::Node* outputs = nullptr;
 };
 
 // `step`, which stands at `path`, into the draft.
-void ReadParallelStep(const Node& step, const std::string& path, const ParentPipeline& parent,
+void ReadParallelStep(const api::Node& step, const std::string& path, const ParentPipeline& parent,
                       const ConvertOptions& options, Draft& draft);
 
 }  // namespace parallelrun::azure

@@ -9,48 +9,50 @@
 namespace parallelrun::azure {
 namespace {
 
-std::string NameOf(const Node& job, const std::string& otherwise) {
-  const Node* const name = job.Find("name");
-  return JobNameFrom(name != nullptr && name->kind == Node::Kind::kString ? name->text : otherwise);
+std::string NameOf(const api::Node& job, const std::string& otherwise) {
+  const api::Node* const name = job.Find("name");
+  return JobNameFrom(name != nullptr && name->kind == api::Node::Kind::kString ? name->text
+                                                                               : otherwise);
 }
 
 }  // namespace
 
-Draft ReadParallelFile(const Node& root, const std::string& name, const ConvertOptions& options) {
+Draft ReadParallelFile(const api::Node& root, const std::string& name,
+                       const ConvertOptions& options) {
   const std::string& step = options.step;
   Draft draft{.source = "a v2 parallel job", .name = NameOf(root, name)};
-  const Node* const jobs = root.Find("jobs");
+  const api::Node* const jobs = root.Find("jobs");
   if (jobs == nullptr) {
     ReadParallelStep(root, "", {}, options, draft);
     return draft;
   }
   std::vector<std::string> names;
-  const Node* chosen = nullptr;
-  if (jobs->kind == Node::Kind::kMap) {
-    for (const Node::Field& job : jobs->fields) {
+  const api::Node* chosen = nullptr;
+  if (jobs->kind == api::Node::Kind::kMap) {
+    for (const api::Node::Field& job : jobs->fields) {
       if (!IsParallelStep(job.value, options)) continue;
       names.push_back(job.key);
       if (names.back() == step || (step.empty() && names.size() == 1)) chosen = &job.value;
     }
   }
   if (chosen == nullptr) {
-    draft.Refuse(
-        "jobs",
-        names.empty() ? "no step is of type parallel" : "there is no parallel step " + Quoted(step),
-        names.empty() ? "give a file with one" : "write --step " + OrList(names));
+    draft.Refuse("jobs",
+                 names.empty() ? "no step is of type parallel"
+                               : "there is no parallel step " + api::Quoted(step),
+                 names.empty() ? "give a file with one" : "write --step " + api::OrList(names));
     return draft;
   }
   if (step.empty() && names.size() > 1) {
     draft.Refuse("jobs", std::to_string(names.size()) + " steps are of type parallel",
-                 "write --step " + OrList(names));
+                 "write --step " + api::OrList(names));
     return draft;
   }
   std::string chosen_name;
-  for (const Node::Field& job : jobs->fields) {
+  for (const api::Node::Field& job : jobs->fields) {
     if (&job.value == chosen) {
       chosen_name = job.key;
     } else {
-      draft.Lose(JoinPath("jobs", job.key), "other steps of the pipeline are not converted",
+      draft.Lose(api::JoinPath("jobs", job.key), "other steps of the pipeline are not converted",
                  "run them in the order of the pipeline, with a workflow tool");
     }
   }
@@ -68,8 +70,8 @@ Draft ReadParallelFile(const Node& root, const std::string& name, const ConvertO
   }
   LoseCloud(pipeline);
   pipeline.Finish();
-  const std::string path = JoinPath("jobs", chosen_name);
-  const std::optional<Node> merged = WithComponent(*chosen, path, options, draft);
+  const std::string path = api::JoinPath("jobs", chosen_name);
+  const std::optional<api::Node> merged = WithComponent(*chosen, path, options, draft);
   if (!merged) return draft;
   ReadParallelStep(*merged, path, {root.Find("inputs"), root.Find("outputs")}, options, draft);
   return draft;

@@ -5,9 +5,9 @@
 
 namespace parallelrun::azure {
 
-bool IsScalar(const Node& node) {
-  return node.kind != Node::Kind::kMap && node.kind != Node::Kind::kList &&
-         node.kind != Node::Kind::kNull;
+bool IsScalar(const api::Node& node) {
+  return node.kind != api::Node::Kind::kMap && node.kind != api::Node::Kind::kList &&
+         node.kind != api::Node::Kind::kNull;
 }
 
 bool IsTrueWord(const std::string& word) {
@@ -16,28 +16,29 @@ bool IsTrueWord(const std::string& word) {
   return kWords.contains(word);
 }
 
-Section::Section(const Node* node, std::string path, Draft& draft)
-    : node_(node != nullptr && node->kind == Node::Kind::kMap ? node : nullptr),
+Section::Section(const api::Node* node, std::string path, Draft& draft)
+    : node_(node != nullptr && node->kind == api::Node::Kind::kMap ? node : nullptr),
       path_(std::move(path)),
       draft_(draft) {
-  if (node != nullptr && node_ == nullptr && node->kind != Node::Kind::kNull) {
-    draft_.Lose(path_, "is " + Describe(*node) + ", and is passed over", "write it out as a map");
+  if (node != nullptr && node_ == nullptr && node->kind != api::Node::Kind::kNull) {
+    draft_.Lose(path_, "is " + api::Describe(*node) + ", and is passed over",
+                "write it out as a map");
   }
 }
 
-const Node* Section::Take(const std::string& key) {
+const api::Node* Section::Take(const std::string& key) {
   taken_.push_back(key);
-  const Node* const found = node_ != nullptr ? node_->Find(key) : nullptr;
-  return found != nullptr && found->kind != Node::Kind::kNull ? found : nullptr;
+  const api::Node* const found = node_ != nullptr ? node_->Find(key) : nullptr;
+  return found != nullptr && found->kind != api::Node::Kind::kNull ? found : nullptr;
 }
 
 Section Section::Map(const std::string& key) { return {Take(key), PathOf(key), draft_}; }
 
 std::string Section::Text(const std::string& key) {
-  const Node* const found = Take(key);
+  const api::Node* const found = Take(key);
   if (found == nullptr) return "";
   if (IsScalar(*found)) return found->text;
-  draft_.Lose(PathOf(key), "is " + Describe(*found) + ", and is passed over",
+  draft_.Lose(PathOf(key), "is " + api::Describe(*found) + ", and is passed over",
               "see docs/migrating.md");
   return "";
 }
@@ -54,7 +55,7 @@ void Section::Lose(const std::string& key, const std::string& what, const std::s
 
 void Section::Finish() {
   if (node_ == nullptr) return;
-  for (const Node::Field& field : node_->fields) {
+  for (const api::Node::Field& field : node_->fields) {
     if (std::find(taken_.begin(), taken_.end(), field.key) != taken_.end()) continue;
     draft_.Lose(PathOf(field.key), "has no counterpart",
                 "see in docs/job.md whether a field says it");

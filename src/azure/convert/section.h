@@ -8,7 +8,7 @@
 
 namespace parallelrun::azure {
 
-bool IsScalar(const Node& node);
+bool IsScalar(const api::Node& node);
 
 // One of the words that Azure ML's schema takes for true.
 bool IsTrueWord(const std::string& word);
@@ -16,13 +16,13 @@ bool IsTrueWord(const std::string& word);
 // A map of the Azure ML file; what is never taken is reported in the end.
 class Section {
  public:
-  Section(const Node* node, std::string path, Draft& draft);
+  Section(const api::Node* node, std::string path, Draft& draft);
 
   bool there() const { return node_ != nullptr; }
   const std::string& path() const { return path_; }
-  std::string PathOf(const std::string& key) const { return JoinPath(path_, key); }
+  std::string PathOf(const std::string& key) const { return api::JoinPath(path_, key); }
   // The value; nullptr when it is absent or null.
-  const Node* Take(const std::string& key);
+  const api::Node* Take(const std::string& key);
   Section Map(const std::string& key);
   // A scalar as text; empty when absent. Anything else is reported.
   std::string Text(const std::string& key);
@@ -35,7 +35,7 @@ class Section {
   void Finish();
 
  private:
-  const Node* node_;
+  const api::Node* node_;
   std::string path_;
   Draft& draft_;
   std::vector<std::string> taken_;

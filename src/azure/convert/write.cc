@@ -77,8 +77,8 @@ class Writer {
   }
 
   void Head() {
-    Add("apiVersion: {}\nkind: {}\nmetadata:\n  name: {}\n", kApiVersion, kJobKind,
-        YamlText(draft_.name));
+    Add("apiVersion: {}\nkind: {}\nmetadata:\n  name: {}\n", api::kApiVersion, api::kJobKind,
+        api::YamlText(draft_.name));
     if (!draft_.description.empty()) {
       Add("  annotations: {{description: {}}}\n", QuotedYaml(draft_.description));
     }
@@ -111,8 +111,8 @@ class Writer {
       list += fmt::format(
           "    - {{name: {}, persistentVolumeClaim: {{claimName: {}{}, readOnly: true}}}}"
           "  # FILL IN the claim\n",
-          YamlText(volume), kFillInClaim, volume);
-      return of_inputs[data.name] = YamlText(volume);
+          api::YamlText(volume), kFillInClaim, volume);
+      return of_inputs[data.name] = api::YamlText(volume);
     };
     for (const DraftData& data : draft_.inputs) {
       inputs += fmt::format("    - name: {}\n      {}: {{volume: {}, path: {}{}}}{}",
@@ -159,7 +159,7 @@ class Writer {
     std::string text;
     if (!data.pattern.empty()) text += ", pattern: " + QuotedYaml(data.pattern);
     if (!data.exclude.empty()) text += ", exclude: " + nlohmann::json(data.exclude).dump();
-    if (draft_.kind != InputKind::kTabular) return text;
+    if (draft_.kind != api::InputKind::kTabular) return text;
     for (const auto& [field, value] : draft_.tabular) text += ", " + field + ": " + value;
     return text;
   }
@@ -171,9 +171,9 @@ class Writer {
 
   std::string_view Kind() const {
     switch (draft_.kind) {
-      case InputKind::kFiles: return "files";
-      case InputKind::kTabular: return "tabular";
-      case InputKind::kJsonLines: return "jsonLines";
+      case api::InputKind::kFiles: return "files";
+      case api::InputKind::kTabular: return "tabular";
+      case api::InputKind::kJsonLines: return "jsonLines";
     }
     return "";
   }
@@ -195,10 +195,10 @@ std::string WriteDraft(const Draft& draft, const std::string& file,
                                  OneLine(draft.source));
   text += "# Replace what is marked FILL IN, then check it: parallelrun validate FILE\n";
   if (!draft.problems.empty()) text += "#\n# Not carried over:\n";
-  for (const Problem& problem : draft.problems) {
-    Problem plain = problem;
-    plain.severity = Problem::Severity::kError;  // without the word "warning"
-    text += "#   " + OneLine(FormatProblem(plain, file)) + "\n";
+  for (const api::Problem& problem : draft.problems) {
+    api::Problem plain = problem;
+    plain.severity = api::Problem::Severity::kError;  // without the word "warning"
+    text += "#   " + OneLine(api::FormatProblem(plain, file)) + "\n";
   }
   return text + Writer(draft, code_prefix).Spec();
 }

@@ -91,6 +91,7 @@ const char* StatusText(int status) {
     case 413: return "Content Too Large";
     case 415: return "Unsupported Media Type";
     case 416: return "Range Not Satisfiable";
+    case 421: return "Misdirected Request";
     case 422: return "Unprocessable Content";
     case 429: return "Too Many Requests";
     case 431: return "Request Header Fields Too Large";

@@ -26,6 +26,7 @@ HttpExchange::HttpExchange(HttpRequest request, std::weak_ptr<HttpConnection> co
     : request_(std::move(request)), connection_(std::move(connection)) {}
 
 HttpExchange::~HttpExchange() {
+  End();
   if (!responded_) Respond(TextResponse(500, "the request was not answered\n"));
 }
 
@@ -33,6 +34,28 @@ void HttpExchange::Respond(HttpResponse response) {
   if (std::exchange(responded_, true)) return;
   on_gone_ = nullptr;
   if (const auto connection = connection_.lock()) connection->Respond(std::move(response));
+}
+
+void HttpExchange::Begin(HttpResponse head) {
+  if (std::exchange(responded_, true)) return;
+  begun_ = true;
+  if (const auto connection = connection_.lock()) connection->Begin(std::move(head));
+}
+
+void HttpExchange::Send(std::string part) {
+  if (!begun_) return;
+  if (const auto connection = connection_.lock()) connection->Add(std::move(part));
+}
+
+void HttpExchange::End() {
+  if (!std::exchange(begun_, false)) return;
+  on_gone_ = nullptr;
+  if (const auto connection = connection_.lock()) connection->End();
+}
+
+size_t HttpExchange::waiting() const {
+  const auto connection = connection_.lock();
+  return connection && begun_ ? connection->waiting() : 0;
 }
 
 void HttpExchange::MarkGone() {

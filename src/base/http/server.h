@@ -38,8 +38,16 @@ class HttpExchange {
 
   // Dropped silently when the client has gone. Only the first call counts.
   void Respond(HttpResponse response);
-  // Runs `callback` when the connection closes before Respond: at once when the client's end of
-  // file or reset arrives (a client that shuts down only its sending side counts as gone too).
+  // In place of Respond: an answer whose body comes in parts, from `head`'s on, until End, or until
+  // the exchange is let go. The connection is closed after it. A client that takes nothing of a
+  // part for the write limit is gone.
+  void Begin(HttpResponse head);
+  void Send(std::string part);
+  void End();
+  // Bytes of it that the client has not taken yet; they are in memory.
+  size_t waiting() const;
+  // Runs `callback` when the connection closes before Respond or End: at once when the client's end
+  // of file or reset arrives (a client that shuts down only its sending side counts as gone too).
   // Not called when the server itself is destroyed.
   void OnGone(std::function<void()> callback) { on_gone_ = std::move(callback); }
   bool gone() const { return gone_; }
@@ -52,6 +60,7 @@ class HttpExchange {
   std::weak_ptr<HttpConnection> connection_;
   std::function<void()> on_gone_;
   bool responded_ = false;
+  bool begun_ = false;
   bool gone_ = false;
 };
 

@@ -4,10 +4,17 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
+#include <array>
+#include <cstdlib>
+#include <filesystem>
 #include <memory>
+#include <system_error>
+#include <vector>
 
 namespace parallelrun {
 namespace {
+
+namespace fs = std::filesystem;
 
 // Trusts the PEM certificates and nothing else. False if there is none in it.
 bool TrustOnly(SSL_CTX* context, const std::string& pem) {
@@ -25,8 +32,43 @@ bool TrustOnly(SSL_CTX* context, const std::string& pem) {
   return count > 0;
 }
 
+// Where systems have their certificates that are built otherwise than Debian.
+constexpr std::array kElsewhere = {"/etc/ssl/certs/ca-certificates.crt",  // Alpine, Arch, Gentoo
+                                   "/etc/pki/tls/certs/ca-bundle.crt",    // Fedora, Red Hat
+                                   "/etc/ssl/ca-bundle.pem",              // SUSE
+                                   "/etc/ssl/cert.pem"};                  // Alpine, the BSDs
+
+// Whether OpenSSL's own place has something, or the user has named another one.
+bool OpenSslHasPlace() {
+  std::error_code error;
+  for (const char* name : {X509_get_default_cert_file_env(), X509_get_default_cert_dir_env()}) {
+    if (std::getenv(name) != nullptr) return true;  // NOLINT(concurrency-mt-unsafe): nobody sets it
+  }
+  if (fs::is_regular_file(X509_get_default_cert_file(), error)) return true;
+  const fs::directory_iterator folder(X509_get_default_cert_dir(), error);
+  return !error && folder != fs::directory_iterator();
+}
+
+// Of the bundle that this program lies in (script/bundle): an image may have none at all.
+std::string OwnCertificates() {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  return program.parent_path().parent_path() / "ca-certificates.crt";
+}
+
 void TrustSystem(SSL_CTX* context) {
-  X509_STORE_set_default_paths(SSL_CTX_get_cert_store(context));
+  X509_STORE* const store = SSL_CTX_get_cert_store(context);
+  X509_STORE_set_default_paths(store);
+  if (!OpenSslHasPlace()) {
+    std::vector<std::string> places(kElsewhere.begin(), kElsewhere.end());
+    places.push_back(OwnCertificates());
+    std::error_code error;
+    for (const std::string& place : places) {
+      if (fs::is_regular_file(place, error) && X509_STORE_load_file(store, place.c_str()) == 1) {
+        break;
+      }
+    }
+  }
   ERR_clear_error();  // without any, the handshake tells
 }
 

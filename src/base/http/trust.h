@@ -11,7 +11,8 @@ namespace parallelrun {
 bool IsUsablePem(const std::string& pem);
 
 // Makes `context` trust the PEM certificates `ca` and nobody else, or those of the system where it
-// is empty, and speak TLS 1.2 or later. With a text without a certificate nobody is trusted.
+// is empty (those that lie in the program's bundle where the system has none), and speak TLS 1.2 or
+// later. With a text without a certificate nobody is trusted. Reads files; any thread.
 void SetTrust(SSL_CTX* context, const std::string& ca);
 
 }  // namespace parallelrun

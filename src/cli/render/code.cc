@@ -7,12 +7,11 @@
 #include <cctype>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "agent/code_archive.h"
+#include "base/small_file.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -83,7 +82,7 @@ Result<std::vector<CodeFile>> Read(const std::string& folder, const CodeListing&
     bytes += one.size;
     sizes.emplace_back(one.size, one.path);
   }
-  const CodeArchiveLimits limits;
+  const agent::CodeArchiveLimits limits;
   if (bytes > limits.bytes || found.size() > limits.entries || listing.more) {
     return TooBig(fmt::format("the code folder {} holds {}{} in {} files", folder,
                               listing.more ? "at least " : "", Size(bytes), found.size()),
@@ -93,20 +92,18 @@ Result<std::vector<CodeFile>> Read(const std::string& folder, const CodeListing&
             [](const Found& a, const Found& b) { return a.path < b.path; });
   std::vector<CodeFile> files;
   for (const Found& one : found) {
-    std::ifstream in(one.file, std::ios::binary);
-    std::ostringstream content;
-    content << in.rdbuf();
-    if (!in) return Error{Code::kPermission, one.file.string() + " cannot be read"};
+    Result<std::string> content = ReadSmallFile(one.file, limits.bytes);
+    if (!content.ok()) return Error{Code::kPermission, one.file.string() + " cannot be read"};
     const bool executable =
         (fs::status(one.file).permissions() & fs::perms::owner_exec) != fs::perms::none;
-    files.push_back({one.path, content.str(), executable});
+    files.push_back({one.path, *std::move(content), executable});
   }
   return files;
 }
 
 bool IsKey(const std::string& path) {
-  return path.size() <= kMaxKey && !path.starts_with("..") && path != "." && path != kCodeArchive &&
-         std::all_of(path.begin(), path.end(), [](char c) {
+  return path.size() <= kMaxKey && !path.starts_with("..") && path != "." &&
+         path != agent::kCodeArchive && std::all_of(path.begin(), path.end(), [](char c) {
            const auto byte = static_cast<unsigned char>(c);
            return byte < 0x80 && (std::isalnum(byte) != 0 || c == '-' || c == '_' || c == '.');
          });
@@ -235,8 +232,8 @@ Result<std::map<std::string, std::string>> PackCode(const std::vector<CodeFile>&
                               Size(archive->size())),
                   std::move(sizes));
   }
-  packed[kCodeArchive] = std::move(*archive);
+  packed[agent::kCodeArchive] = std::move(*archive);
   return packed;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "cli/run/code_listing.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 
 inline constexpr size_t kMaxConfigMapBytes = 1 << 20;
 
@@ -29,4 +29,4 @@ Result<std::vector<CodeFile>> CollectCode(const CodeFolder& folder,
 // kInvalid, with the biggest files, when they do not fit.
 Result<std::map<std::string, std::string>> PackCode(const std::vector<CodeFile>& files);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

@@ -17,37 +17,41 @@
 #include "azure/convert/convert.h"
 #include "azure/fill_in.h"
 #include "azure/read_job.h"
+#include "base/json.h"
+#include "base/small_file.h"
 #include "cli/render/code.h"
 #include "cli/run/local_job.h"
 #include "cli/run/local_run.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-Node* Find(Node& map, const std::string& key) {
-  for (Node::Field& field : map.fields) {
+constexpr char kStandardInput[] = "-";
+
+api::Node* Find(api::Node& map, const std::string& key) {
+  for (api::Node::Field& field : map.fields) {
     if (field.key == key) return &field.value;
   }
   return nullptr;
 }
 
-bool Has(const Node& map, const std::string& key) {
-  const Node* const found = map.Find(key);
-  return found != nullptr && found->kind != Node::Kind::kNull;
+bool Has(const api::Node& map, const std::string& key) {
+  const api::Node* const found = map.Find(key);
+  return found != nullptr && found->kind != api::Node::Kind::kNull;
 }
 
-void Set(Node& map, const std::string& key, Node value) {
-  if (Node* const found = Find(map, key)) {
+void Set(api::Node& map, const std::string& key, api::Node value) {
+  if (api::Node* const found = Find(map, key)) {
     *found = std::move(value);
   } else {
     map.fields.push_back({key, {}, std::move(value)});
   }
 }
 
-Node ConfigMapCode(const std::string& name) {
-  return MapNode({{"configMap", {}, MapNode({{"name", {}, TextNode(name)}})}});
+api::Node ConfigMapCode(const std::string& name) {
+  return api::MapNode({{"configMap", {}, api::MapNode({{"name", {}, api::TextNode(name)}})}});
 }
 
 std::string Base64(const std::string& bytes) {
@@ -71,39 +75,41 @@ std::string HashOf(const std::map<std::string, std::string>& data) {
   return fmt::format("{:016x}", XXH3_64bits(all.data(), all.size())).substr(0, kDigits);
 }
 
-Node ConfigMap(const std::string& name, const Job& job,
-               const std::map<std::string, std::string>& data) {
-  Node texts = MapNode({});
-  Node binary = MapNode({});
+api::Node ConfigMap(const std::string& name, const api::Job& job,
+                    const std::map<std::string, std::string>& data) {
+  api::Node texts = api::MapNode({});
+  api::Node binary = api::MapNode({});
   for (const auto& [key, bytes] : data) {
-    const bool text = IsUtf8(bytes) && bytes.find('\0') == std::string::npos;
-    (text ? texts : binary).fields.push_back({key, {}, TextNode(text ? bytes : Base64(bytes))});
+    const bool text = api::IsUtf8(bytes) && bytes.find('\0') == std::string::npos;
+    (text ? texts : binary)
+        .fields.push_back({key, {}, api::TextNode(text ? bytes : Base64(bytes))});
   }
-  Node immutable;
-  immutable.kind = Node::Kind::kBool;
+  api::Node immutable;
+  immutable.kind = api::Node::Kind::kBool;
   immutable.boolean = true;
-  Node metadata = MapNode({{"name", {}, TextNode(name)}});
+  api::Node metadata = api::MapNode({{"name", {}, api::TextNode(name)}});
   if (!job.metadata.name_space.empty()) {
-    Set(metadata, "namespace", TextNode(job.metadata.name_space));
+    Set(metadata, "namespace", api::TextNode(job.metadata.name_space));
   }
   Set(metadata, "labels",
-      MapNode({{"app.kubernetes.io/instance", {}, TextNode(job.metadata.name)},
-               {"app.kubernetes.io/component", {}, TextNode("code")}}));
-  Node map = MapNode({{"apiVersion", {}, TextNode("v1")},
-                      {"kind", {}, TextNode("ConfigMap")},
-                      {"metadata", {}, std::move(metadata)},
-                      {"immutable", {}, std::move(immutable)}});
+      api::MapNode({{"app.kubernetes.io/instance", {}, api::TextNode(job.metadata.name)},
+                    {"app.kubernetes.io/component", {}, api::TextNode("code")}}));
+  api::Node map = api::MapNode({{"apiVersion", {}, api::TextNode("v1")},
+                                {"kind", {}, api::TextNode("ConfigMap")},
+                                {"metadata", {}, std::move(metadata)},
+                                {"immutable", {}, std::move(immutable)}});
   if (!texts.fields.empty()) Set(map, "data", std::move(texts));
   if (!binary.fields.empty()) Set(map, "binaryData", std::move(binary));
   return map;
 }
 
 // Folders that only mean something on this machine.
-Status CheckVolumes(const Job& job, const std::string& label, std::vector<std::string>& notes) {
+Status CheckVolumes(const api::Job& job, const std::string& label,
+                    std::vector<std::string>& notes) {
   for (size_t i = 0; i < job.spec.volumes.size(); ++i) {
-    const Volume& volume = job.spec.volumes[i];
+    const api::Volume& volume = job.spec.volumes[i];
     if (volume.kind != "hostPath") continue;
-    const std::string path = volume.source.value("path", "");
+    const std::string path = lenient::Text(volume.source, "path");
     const std::string field = fmt::format("{}: spec.volumes[{}].hostPath.path", label, i);
     if (!path.starts_with('/')) {
       return Error{Code::kInvalid,
@@ -111,122 +117,132 @@ Status CheckVolumes(const Job& job, const std::string& label, std::vector<std::s
                                "follow: write persistentVolumeClaim: {{claimName: CLAIM}} in its "
                                "place, or the absolute path of a folder that every machine of the "
                                "cluster has",
-                               field, Quoted(path))};
+                               field, api::Quoted(path))};
     }
     notes.push_back(
         fmt::format("{}: {} must be there on every machine of the cluster, with the "
                     "same content; a persistentVolumeClaim is what a cluster shares",
-                    field, Quoted(path)));
+                    field, api::Quoted(path)));
   }
   return {};
 }
 
 // The file's code is replaced where it is a folder of this machine: in `folder`, relative to the
 // job file or as the command line says; empty when the cluster has the code already.
-std::string LocalCode(const Node& spec, const RenderRequest& request, const fs::path& job_folder) {
+std::string LocalCode(const api::Node& spec, const RenderRequest& request,
+                      const fs::path& job_folder) {
   if (!request.code.empty()) return Absolute(fs::current_path(), request.code);
-  const Node* const code = spec.Find("code");
-  if (code == nullptr || code->kind == Node::Kind::kNull) return Absolute(job_folder, ".");
-  if (code->kind != Node::Kind::kMap || Has(*code, "configMap") || Has(*code, "volume") ||
+  const api::Node* const code = spec.Find("code");
+  if (code == nullptr || code->kind == api::Node::Kind::kNull) return Absolute(job_folder, ".");
+  if (code->kind != api::Node::Kind::kMap || Has(*code, "configMap") || Has(*code, "volume") ||
       Has(*code, "image") || !Has(*code, "path")) {
     return "";
   }
-  const Node* const path = code->Find("path");
-  return path->kind == Node::Kind::kString ? Absolute(job_folder, path->text) : "";
+  const api::Node* const path = code->Find("path");
+  return path->kind == api::Node::Kind::kString ? Absolute(job_folder, path->text) : "";
 }
 
-Result<std::map<std::string, std::string>> Pack(const Job& job, const std::string& folder,
+Result<std::map<std::string, std::string>> Pack(const api::Job& job, const std::string& folder,
                                                 const RenderRequest& request,
                                                 std::vector<std::string>& notes) {
   const Result<std::string> code = CheckCode(folder, job.spec.entry_script);
   if (!code.ok()) return code.error();
   std::vector<std::string> leave_out = {Absolute(fs::current_path(), request.job_file)};
-  for (const Volume& volume : job.spec.volumes) {
-    if (volume.kind == "hostPath") leave_out.push_back(volume.source.value("path", ""));
+  for (const api::Volume& volume : job.spec.volumes) {
+    if (volume.kind == "hostPath") leave_out.push_back(lenient::Text(volume.source, "path"));
   }
   const Result<std::vector<CodeFile>> files = CollectCode({folder, *code, leave_out}, notes);
   if (!files.ok()) return files.error();
   return PackCode(*files);
 }
 
-void Erase(Node& map, std::initializer_list<std::string_view> keys) {
-  std::erase_if(map.fields, [keys](const Node::Field& field) {
+void Erase(api::Node& map, std::initializer_list<std::string_view> keys) {
+  std::erase_if(map.fields, [keys](const api::Node::Field& field) {
     return std::find(keys.begin(), keys.end(), field.key) != keys.end();
   });
 }
 
 // What the API server and kubectl write into an object, which is there when the file came from
 // `kubectl get`: a new object is refused with it, or takes it for its own history.
-void EraseServersOwn(Node& metadata) {
+void EraseServersOwn(api::Node& metadata) {
   Erase(metadata, {"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
                    "deletionGracePeriodSeconds", "managedFields", "selfLink"});
-  Node* const annotations = Find(metadata, "annotations");
+  api::Node* const annotations = Find(metadata, "annotations");
   if (annotations == nullptr) return;
   Erase(*annotations, {"kubectl.kubernetes.io/last-applied-configuration"});
   if (annotations->fields.empty()) Erase(metadata, {"annotations"});
 }
 
-Result<RenderedJob> Render(Node root, const RenderRequest& request, RenderedJob rendered) {
-  const std::string& label = request.job_file;
+// For messages.
+std::string LabelOf(const RenderRequest& request) {
+  return request.job_file == kStandardInput ? "the job" : request.job_file;
+}
+
+Result<RenderedJob> Render(api::Node root, const RenderRequest& request, RenderedJob rendered) {
+  const std::string label = LabelOf(request);
   const fs::path job_folder = fs::absolute(request.job_file).parent_path();
-  Node* const spec = Find(root, "spec");
-  const bool readable = spec != nullptr && spec->kind == Node::Kind::kMap;
+  api::Node* const spec = Find(root, "spec");
+  const bool readable = spec != nullptr && spec->kind == api::Node::Kind::kMap;
   const std::string folder = readable ? LocalCode(*spec, request, job_folder) : "";
   if (!folder.empty()) Set(*spec, "code", ConfigMapCode("packed"));
 
-  ParsedJob parsed = azure::ParseJob(root, Target::kCluster);
-  for (Problem& open : azure::FindFillIns(root)) parsed.problems.push_back(std::move(open));
+  api::ParsedJob parsed = azure::ParseJob(root, api::Target::kCluster);
+  for (api::Problem& open : azure::FindFillIns(root)) parsed.problems.push_back(std::move(open));
   std::string problems;
-  for (const Problem& problem : parsed.problems) {
-    const std::string line = FormatProblem(problem, label);
+  for (const api::Problem& problem : parsed.problems) {
+    const std::string line = api::FormatProblem(problem, label);
     problems += (problems.empty() ? "" : "\n") + line;
     rendered.notes.push_back(line);
   }
   if (!parsed.ok()) return Error{Code::kInvalid, problems};
-  const Job& job = parsed.job;
+  const api::Job& job = parsed.job;
   if (Status s = CheckVolumes(job, label, rendered.notes); !s.ok()) return s.error();
   rendered.name = job.metadata.name;
   rendered.name_space = job.metadata.name_space;
+  rendered.losses_allowed =
+      job.spec.error_threshold || job.spec.allowed_failed_count || job.spec.allowed_failed_percent;
   if (!folder.empty()) {
     const auto data = Pack(job, folder, request, rendered.notes);
     if (!data.ok()) return data.error();
     const std::string name = job.metadata.name + "-code-" + HashOf(*data);
     Set(*spec, "code", ConfigMapCode(name));
-    rendered.text = BlockYaml(ConfigMap(name, job, *data)) + "---\n";
+    rendered.text = api::BlockYaml(ConfigMap(name, job, *data)) + "---\n";
   }
   Erase(root, {"status"});
-  Node& metadata = *Find(root, "metadata");  // or ParseJob had complained
+  api::Node& metadata = *Find(root, "metadata");  // or ParseJob had complained
   EraseServersOwn(metadata);
   if (Has(metadata, "ownerReferences")) {
     rendered.notes.push_back(label +
                              ": metadata.ownerReferences: the cluster deletes the job when its "
                              "owners are gone; remove the field from a copy that is to stay");
   }
-  rendered.text += BlockYaml(root);
+  rendered.text += api::BlockYaml(root);
   return rendered;
 }
 
 }  // namespace
 
 Result<RenderedJob> RenderJob(const RenderRequest& request) {
-  const Result<std::string> text = ReadJobFile(request.job_file);
+  const Result<std::string> text = request.job_file == "-"
+                                       ? ReadSmallFile("/dev/stdin", api::kMaxDocumentBytes)
+                                       : ReadJobFile(request.job_file);
   if (!text.ok()) return text.error();
-  if (std::string mend = azure::SayConvert(*text, request.job_file); !mend.empty()) {
+  if (std::string mend = azure::SayConvert(*text, LabelOf(request)); !mend.empty()) {
     return Error{Code::kInvalid, std::move(mend)};
   }
-  Document document = ReadDocument(*text);
-  Problems problems = std::move(document.problems);
-  if (!HasErrors(problems)) ApplyOverrides(request.overrides, document.job, problems);
-  if (HasErrors(problems)) {
+  api::Document document = api::ReadDocument(*text);
+  api::Problems problems = std::move(document.problems);
+  if (!api::HasErrors(problems)) api::ApplyOverrides(request.overrides, document.job, problems);
+  if (api::HasErrors(problems)) {
     std::string lines;
-    for (const Problem& problem : problems) {
-      lines += (lines.empty() ? "" : "\n") + FormatProblem(problem, request.job_file);
+    for (const api::Problem& problem : problems) {
+      lines += (lines.empty() ? "" : "\n") + api::FormatProblem(problem, LabelOf(request));
     }
     return Error{Code::kInvalid, lines};
   }
   RenderedJob rendered;
   for (const std::string& note : document.notes) {
-    rendered.notes.push_back(request.job_file + ": " + note);
+    rendered.notes.push_back(LabelOf(request) + ": " + note);
   }
   return Render(std::move(document.job), request, std::move(rendered));
 }
@@ -252,4 +268,4 @@ int PrintRendered(const RenderRequest& request) {
   return kExitOk;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

@@ -7,10 +7,10 @@
 
 #include "base/error.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 
 struct RenderRequest {
-  std::string job_file;
+  std::string job_file;                // "-": standard input, as a file of the current folder
   std::string code;                    // folder; empty: what the job says
   std::vector<std::string> overrides;  // spec.path=value
 };
@@ -20,6 +20,7 @@ struct RenderedJob {
   std::string name;
   std::string name_space;          // empty: not given
   std::vector<std::string> notes;  // for the user
+  bool losses_allowed = false;     // one of its thresholds speaks of items that fail
 };
 
 // All problems, one a line, ready to print; code kInvalid or kNotFound.
@@ -28,4 +29,4 @@ Result<RenderedJob> RenderJob(const RenderRequest& request);
 // Prints it to stdout, notes to stderr; returns the exit status.
 int PrintRendered(const RenderRequest& request);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

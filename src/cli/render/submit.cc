@@ -1,19 +1,22 @@
 #include "cli/render/submit.h"
 
-#include <spawn.h>
+#include <signal.h>
 #include <spdlog/fmt/fmt.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
-#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
+#include "cli/cluster/kubectl.h"
+#include "cli/follow/follow.h"
 #include "cli/run/local_run.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
 
 int Refuse(const std::string& why) {
@@ -21,66 +24,87 @@ int Refuse(const std::string& why) {
   return kExitUsage;
 }
 
-// Runs it with `input` as its standard input; its output goes where ours does.
-Result<int> Run(const std::vector<std::string>& words, const std::string& input) {
-  // A file and not a pipe: kubectl may end before it has read all.
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), &std::fclose);
-  if (file == nullptr || std::fwrite(input.data(), 1, input.size(), file.get()) != input.size() ||
-      std::fflush(file.get()) != 0 || std::fseek(file.get(), 0, SEEK_SET) != 0) {
-    return ErrnoError(errno, "keep the job in a temporary file");
+// Nothing in the way any more: an exit status where there is.
+std::optional<int> TakeAway(const KubectlWhere& where, const std::string& name) {
+  const Result<nlohmann::json> job = LookAtJob(where, name);
+  if (!job.ok()) return Refuse(job.error().message);
+  if (job->is_null()) return std::nullopt;
+  if (!EndOf(*job, true)) {
+    return Refuse(fmt::format("job {} goes on: end it first, with parallelrun stop", name));
   }
-  std::vector<char*> arguments;
-  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast): exec does not write to them
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, fileno(file.get()), STDIN_FILENO);
-  pid_t pid = 0;
-  const int error = posix_spawnp(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error == ENOENT) {
-    return Error{Code::kNotFound,
-                 words[0] +
-                     " is not on the path: install it, or take the output of `parallelrun "
-                     "render` to where it is"};
+  std::vector<std::string> words = where.Words();
+  words.insert(words.end(), {"delete", "parallelrunjobs.parallelrun.dev/" + name, "--wait=true",
+                             "--timeout=120s", "--ignore-not-found", "--output=name"});
+  const Result<KubectlAnswer> deleted = AskKubectl(words);
+  if (!deleted.ok()) return Refuse(deleted.error().message);
+  if (deleted->status != 0) return deleted->status;  // kubectl has said why
+  return std::nullopt;
+}
+
+// The job among what was applied.
+nlohmann::json AppliedJob(const std::string& output) {
+  const nlohmann::json applied = ParseJson(output).value_or(nullptr);
+  if (lenient::Text(applied, "kind") == "ParallelRunJob") return applied;
+  for (const nlohmann::json& object : lenient::List(applied, "items")) {
+    if (lenient::Text(object, "kind") == "ParallelRunJob") return object;
   }
-  if (error != 0) return ErrnoError(error, "start " + words[0]);
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0) {
-    if (errno != EINTR) return ErrnoError(errno, "wait for " + words[0]);
-  }
-  constexpr int kSignalled = 128;  // as a shell reports it
-  return WIFEXITED(status) ? WEXITSTATUS(status) : kSignalled + WTERMSIG(status);
+  return nullptr;
+}
+
+int Follow(const RenderedJob& rendered, const KubectlWhere& where, std::vector<std::string> apply,
+           Instant started) {
+  signal(SIGPIPE, SIG_IGN);  // who listens may go away
+  const Interruption interruption;
+  apply.emplace_back("--output=json");
+  const Result<KubectlAnswer> answer = AskKubectl(apply, rendered.text);
+  if (!answer.ok()) return Refuse(answer.error().message);
+  if (answer->status != 0) return answer->status;
+  const nlohmann::json job = AppliedJob(answer->output);
+  const nlohmann::json& metadata = lenient::At(job, "metadata");
+  FollowedJob followed{rendered.name, lenient::Text(metadata, "uid"), where,
+                       rendered.losses_allowed};
+  if (followed.uid.empty()) return Refuse("kubectl does not say which job it has applied");
+  followed.where.name_space = lenient::Text(metadata, "namespace");
+  EventStream stream(STDOUT_FILENO);
+  ClusterEvents events(stream, started);
+  const SystemClock clock;
+  events.Start(job, where.context, clock.Now());
+  for (const std::string& note : rendered.notes) events.Note(note, clock.Now());
+  return FollowToEnd(followed, interruption, events);
 }
 
 }  // namespace
 
 int Submit(const SubmitRequest& request) {
+  const Instant started = SystemClock().Now();
   const Result<RenderedJob> rendered = RenderJob(request.render);
   if (!rendered.ok()) return Refuse(rendered.error().message);
   for (const std::string& note : rendered->notes) std::fprintf(stderr, "%s\n", note.c_str());
-  std::vector<std::string> words = {"kubectl"};
-  std::string where;
-  const auto pass = [&](const char* flag, const std::string& value) {
-    if (value.empty()) return;
-    words.push_back(fmt::format("--{}={}", flag, value));
-    where += fmt::format(" --{}={}", flag, value);
-  };
-  pass("context", request.context);
-  pass("namespace", request.name_space.empty() ? rendered->name_space : request.name_space);
+  const KubectlWhere where{request.context,
+                           request.name_space.empty() ? rendered->name_space : request.name_space};
+  if (request.replace) {
+    if (const std::optional<int> refused = TakeAway(where, rendered->name)) return *refused;
+  }
+  std::vector<std::string> words = where.Words();
+  const std::string kubectl = fmt::format("{}", fmt::join(words, " "));
   words.insert(words.end(), {"apply", "--server-side", "--filename=-"});
   if (request.force_conflicts) words.emplace_back("--force-conflicts");
-  const Result<int> status = Run(words, rendered->text);
+  if (request.events) return Follow(*rendered, where, std::move(words), started);
+  const Result<int> status = RunKubectl(words, rendered->text);
+  if (!status.ok() && status.error().code == Code::kNotFound) {
+    return Refuse(status.error().message +
+                  ", or take the output of `parallelrun render` to where it is");
+  }
   if (!status.ok()) return Refuse(status.error().message);
   if (*status != 0) return *status;
   const std::string& name = rendered->name;
-  std::printf("watch it:     kubectl%s get prj %s --watch\n", where.c_str(), name.c_str());
-  std::printf("its events:   kubectl%s describe prj %s\n", where.c_str(), name.c_str());
-  std::printf(
-      "cancel it:    kubectl%s patch prj %s --type=merge -p '{\"spec\":{\"cancel\":true}}'\n",
-      where.c_str(), name.c_str());
+  std::printf("watch it:     %s get prj %s --watch\n", kubectl.c_str(), name.c_str());
+  std::printf("its page:     parallelrun page%s %s\n", kubectl.c_str() + sizeof("kubectl") - 1,
+              name.c_str());
+  std::printf("its events:   %s describe prj %s\n", kubectl.c_str(), name.c_str());
+  std::printf("cancel it:    %s patch prj %s --type=merge -p '{\"spec\":{\"cancel\":true}}'\n",
+              kubectl.c_str(), name.c_str());
   return kExitOk;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

@@ -5,16 +5,16 @@
 
 #include <filesystem>
 
-namespace parallelrun {
+namespace parallelrun::cli {
 
-PythonChoice ChoosePython(const std::string& flag, const JobSpec& spec,
+PythonChoice ChoosePython(const std::string& flag, const api::JobSpec& spec,
                           const std::function<const char*(const char*)>& variable) {
   if (!flag.empty()) {
     // The workers have a working directory of their own.
     const bool path = flag.find('/') != std::string::npos;
     return {path ? std::filesystem::absolute(flag).lexically_normal().string() : flag, ""};
   }
-  const std::string by_default = Environment().python;
+  const std::string by_default = api::Environment().python;
   if (spec.environment.python != by_default) return {spec.environment.python, ""};
   const char* caller = variable("PARALLELRUN_PYTHON");
   if (caller != nullptr && *caller == '/' && eaccess(caller, X_OK) == 0) {
@@ -31,4 +31,4 @@ PythonChoice ChoosePython(const std::string& flag, const JobSpec& spec,
   return {by_default, ""};
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

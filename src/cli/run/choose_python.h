@@ -6,7 +6,7 @@
 
 #include "api/job.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 
 struct PythonChoice {
   std::string program;  // a path, or a name to be looked up in PATH
@@ -16,7 +16,7 @@ struct PythonChoice {
 // `flag` (of --python) goes first, then what the job says, then the Python whose wheel started the
 // command (PARALLELRUN_PYTHON), then the active virtual environment (VIRTUAL_ENV, CONDA_PREFIX),
 // then python3 of the path. `variable` is getenv.
-PythonChoice ChoosePython(const std::string& flag, const JobSpec& spec,
+PythonChoice ChoosePython(const std::string& flag, const api::JobSpec& spec,
                           const std::function<const char*(const char*)>& variable);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

@@ -5,17 +5,17 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <optional>
-#include <sstream>
 #include <system_error>
 #include <utility>
 
+#include "base/count_of.h"
 #include "base/escape.h"
+#include "base/small_file.h"
 #include "cli/run/ignore_file.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -89,11 +89,9 @@ class Lister {
     for (const char* name : {".amlignore", ".gitignore"}) {
       std::error_code error;
       if (!fs::is_regular_file(folder / name, error)) continue;
-      std::ifstream in(folder / name, std::ios::binary);
-      if (!in || fs::file_size(folder / name, error) > kMaxIgnoreFile) continue;
-      std::ostringstream text;
-      text << in.rdbuf();
-      rules_.emplace_back(prefix.size(), IgnoreFile(text.str()));
+      const Result<std::string> text = ReadSmallFile(folder / name, kMaxIgnoreFile);
+      if (!text.ok()) continue;
+      rules_.emplace_back(prefix.size(), IgnoreFile(*text));
       return true;
     }
     return false;
@@ -185,9 +183,9 @@ std::string Biggest(const CodeListing& listing) {
     const auto& [name, part] = sorted[i];
     text += fmt::format("{}{} ({:.1f} MB{})", i == 0 ? "" : ", ", Printable(name, 200),
                         static_cast<double>(part.bytes) / 1e6,
-                        part.folder ? fmt::format(", {} files", part.files) : "");
+                        part.folder ? ", " + CountOf(part.files, "file") : "");
   }
   return text;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 
 struct CodeFolder {
   std::string path;                    // absolute
@@ -42,4 +42,4 @@ Result<CodeListing> ListCode(const CodeFolder& folder);
 // "data (1.1 GB, 40,000 files), model.bin (90.0 MB)": what takes most, by its name at the top.
 std::string Biggest(const CodeListing& listing);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

@@ -1,14 +1,17 @@
 #include "cli/run/code_root.h"
 
+#include <fcntl.h>
+
 #include <sys/stat.h>
 
 #include <filesystem>
-#include <fstream>
 #include <system_error>
 
+#include "base/fd.h"
+#include "base/small_file.h"
 #include "cli/run/local_job.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -20,11 +23,10 @@ bool IsJobFile(const fs::path& file) {
   const std::string suffix = file.extension();
   std::error_code ignored;
   if ((suffix != ".yaml" && suffix != ".yml") || !fs::is_regular_file(file, ignored)) return false;
-  std::ifstream in(file, std::ios::binary);
-  std::string text(kJobFileBegin, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(in.gcount()));
-  return ("\n" + text).find("\nkind: ParallelRunJob") != std::string::npos;
+  const Fd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.ok()) return false;
+  const Result<std::string> text = ReadBegin(fd.get(), kJobFileBegin, file);
+  return text.ok() && ("\n" + *text).find("\nkind: ParallelRunJob") != std::string::npos;
 }
 
 bool HasMarker(const fs::path& folder) {
@@ -73,4 +75,4 @@ Result<CodeRoot> FindCodeRoot(const std::string& script, const std::string& code
   return CodeRoot{folder, below};
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 
 struct CodeRoot {
   std::string folder;  // absolute
@@ -19,4 +19,4 @@ struct CodeRoot {
 Result<CodeRoot> FindCodeRoot(const std::string& script, const std::string& code,
                               const std::string& home);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

@@ -7,10 +7,12 @@
 #include <xxhash.h>
 
 #include <filesystem>
-#include <fstream>
 #include <utility>
 
-namespace parallelrun {
+#include "base/count_of.h"
+#include "base/small_file.h"
+
+namespace parallelrun::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -58,10 +60,10 @@ struct Copy {
       return {};
     }
     fs::copy_file(from, to);
-    std::ifstream in(from, std::ios::binary);
-    std::string content((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-    if (!in.good() && !in.eof()) return Error{Code::kPermission, "read " + from.string()};
-    Add(content);
+    // Of the copy: the file may change meanwhile.
+    const Result<std::string> content = ReadSmallFile(to, kMaxBytes);
+    if (!content.ok()) return content.error();
+    Add(*content);
     return {};
   }
 };
@@ -119,12 +121,11 @@ Status CheckRoom(const std::string& snapshot, size_t copies) {
   const uint64_t needed = copies * (taken + kRoomOfNode);
   if (free >= needed) return {};
   const auto megabytes = [](uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
-  return Error{
-      Code::kNoSpace,
-      fmt::format("{} has {:.1f} MB free, and code and logs of {} node{} take {:.1f} MB there: "
-                  "make room, or choose another temporary folder with TMPDIR",
-                  fs::path(snapshot).parent_path().parent_path().string(), megabytes(free), copies,
-                  copies == 1 ? "" : "s", megabytes(needed))};
+  return Error{Code::kNoSpace,
+               fmt::format("{} has {:.1f} MB free, and code and logs of {} take {:.1f} MB there: "
+                           "make room, or choose another temporary folder with TMPDIR",
+                           fs::path(snapshot).parent_path().parent_path().string(), megabytes(free),
+                           CountOf(copies, "node"), megabytes(needed))};
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

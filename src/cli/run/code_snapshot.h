@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "cli/run/code_listing.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 
 struct CodeSnapshot {
   uint64_t digest = 0;             // XXH3-64 over names, kinds, contents and what links say
@@ -25,4 +25,4 @@ Result<CodeSnapshot> SnapshotCode(const CodeFolder& code, const std::string& tar
 // there to begin with. kNoSpace with what to do.
 Status CheckRoom(const std::string& snapshot, size_t copies);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

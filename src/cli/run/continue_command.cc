@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
 
 // Also as --overwrite=true.
@@ -41,4 +41,4 @@ std::string ContinueCommand(const std::vector<std::string>& words,
   return line;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace parallelrun {
+namespace parallelrun::cli {
 
 // `words` are the command as main got it; `with_value` are the flags that take the next word as
 // their value, whatever it looks like; `flag` is --resume or --retry-failed. Quoted for a shell.
@@ -15,4 +15,4 @@ std::string ContinueCommand(const std::vector<std::string>& words,
 // One word, quoted where a shell would not leave it as it is.
 std::string ForShell(const std::string& word);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

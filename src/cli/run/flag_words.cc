@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
 
 // Whether `word` can be meant for the flag in front of it.
@@ -39,4 +39,4 @@ std::vector<std::string> EachWithItsFlag(const std::vector<std::string>& words) 
   return out;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
 
 // git's escapes, as a glob of ours has them: [*] for \*.
@@ -49,7 +49,7 @@ IgnoreFile::IgnoreFile(std::string_view text) {
     if (line.empty()) continue;
     std::string glob = Unescaped(line);
     if (glob.ends_with("/**")) glob += "/*";  // all below, and not the folder itself
-    rules_.push_back({Glob(tied ? glob : "**/" + glob), !back, folders_only});
+    rules_.push_back({coordinator::Glob(tied ? glob : "**/" + glob), !back, folders_only});
   }
 }
 
@@ -61,4 +61,4 @@ std::optional<bool> IgnoreFile::LeavesOut(std::string_view path, bool folder) co
   return std::nullopt;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

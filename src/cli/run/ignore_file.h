@@ -8,7 +8,7 @@
 
 #include "coordinator/plan/glob.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 
 class IgnoreFile {
  public:
@@ -21,11 +21,11 @@ class IgnoreFile {
 
  private:
   struct Rule {
-    Glob glob;
+    coordinator::Glob glob;
     bool leaves_out;
     bool folders_only;
   };
   std::vector<Rule> rules_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

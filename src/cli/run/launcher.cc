@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <spdlog/fmt/fmt.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -18,29 +17,24 @@
 #include "api/to_json.h"
 #include "base/escape.h"
 #include "base/files.h"
+#include "base/memory_file.h"
 #include "base/open_below.h"
 #include "base/random.h"
+#include "base/small_file.h"
 #include "base/version.h"
 #include "cli/run/code_snapshot.h"
 #include "coordinator/access.h"
 #include "coordinator/last_words.h"
 #include "coordinator/log_tree/log_folder.h"
+#include "coordinator/output_index.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
 
 using nlohmann::json;
 
-// A file in memory that a child reads from the start as /dev/fd/N: secrets stay off disk and
-// command lines.
-Result<Fd> MemoryFile(const std::string& text) {
-  Fd fd(memfd_create("parallelrun-config", MFD_CLOEXEC));
-  if (!fd.ok()) return ErrnoError(errno, "make a file in memory");
-  if (pwrite(fd.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
-    return ErrnoError(errno, "write a file in memory");
-  }
-  return fd;
-}
+// Of what a child reads from the start as /dev/fd/N, and of what it leaves.
+constexpr char kFileName[] = "parallelrun-config";
 
 Result<Fd> ListenOnLoopback(uint16_t& port) {
   Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -57,10 +51,17 @@ Result<Fd> ListenOnLoopback(uint16_t& port) {
   return fd;
 }
 
+json SelectionJson(const api::Selection& selection) {
+  json object = json::object();
+  if (selection.limit) object["limit"] = *selection.limit;
+  if (selection.files) object["files"] = *selection.files;
+  return object;
+}
+
 // `path` is below the folder of the logs.
 Result<Fd> AppendTo(const std::string& log_folder, const std::string& path) {
   const std::unique_ptr<Files> files = MakeSystemFiles();
-  const Result<LogFolder> folder = LogFolder::Open(*files, log_folder);
+  const Result<coordinator::LogFolder> folder = coordinator::LogFolder::Open(*files, log_folder);
   if (!folder.ok()) return folder.error();
   const std::string name = path.substr(log_folder.size() + 1);
   if (const Status made = folder->Append(name, ""); !made.ok()) return made.error();
@@ -84,7 +85,12 @@ Status Launcher::Prepare(const Programs& programs, const std::string& script) {
   programs_ = programs;
   CodeFolder code{job_.code_folder, script, job_.layout.forbidden};
   code.leave_out.push_back(folder_);
-  for (const PlanInput& input : job_.layout.inputs) code.leave_out.push_back(input.root);
+  for (const std::string& made :
+       {job_.layout.output_path, coordinator::IndexNameOf(job_.layout.output_path)}) {
+    code.leave_out.push_back(made);  // its folder may hold the code
+  }
+  for (const coordinator::PlanInput& input : job_.layout.inputs)
+    code.leave_out.push_back(input.root);
   Result<CodeSnapshot> snapshot = SnapshotCode(code, folder_ + "/code");
   if (!snapshot.ok()) return snapshot.error();
   code_digest_ = snapshot->digest;
@@ -99,7 +105,11 @@ Status Launcher::Prepare(const Programs& programs, const std::string& script) {
 
 std::string Launcher::Url() const { return fmt::format("http://127.0.0.1:{}", port_); }
 
-std::string Launcher::OperatorToken() const { return RoleToken(key_, "operator"); }
+std::string Launcher::OperatorToken() const { return coordinator::RoleToken(key_, "operator"); }
+
+std::string Launcher::PageUrl() const {
+  return fmt::format("{}/#t={}", Url(), coordinator::RoleToken(key_, "viewer"));
+}
 
 std::string Launcher::CoordinatorLog() const {
   return job_.layout.log_folder + "/sys/master_role.txt";
@@ -110,18 +120,15 @@ std::string Launcher::NodeLog(size_t index) const {
 }
 
 std::string Launcher::LastWords() const {
-  std::string words(kMaxLastWords, '\0');
-  const ssize_t size = pread(words_.get(), words.data(), words.size(), 0);
-  words.resize(static_cast<size_t>(std::max<ssize_t>(size, 0)));
-  return words;
+  return OrEmpty(ReadRange(words_.get(), 0, coordinator::kMaxLastWords, "the last words"));
 }
 
 Result<pid_t> Launcher::StartCoordinator() {
-  Result<Fd> words = MemoryFile("");
+  Result<Fd> words = MemoryFile(kFileName, "");
   if (!words.ok()) return words.error();
   words_ = std::move(*words);
   const json config = {{"release", kVersion},
-                       {"job", ToJson(job_.job)},
+                       {"job", api::ToJson(job_.job)},
                        {"volumes", job_.volumes},
                        {"key", key_},
                        {"listen", {{"fd", 3}}},
@@ -130,29 +137,33 @@ Result<pid_t> Launcher::StartCoordinator() {
                        {"overwrite", request_.overwrite},
                        {"retryFailed", request_.retry_failed},
                        {"scriptFolderFirst", request_.quick.has_value()},
+                       {"selection", SelectionJson(selection_)},
                        {"codeDigest", fmt::format("{:x}", code_digest_)},
                        {"nodes", job_.nodes},
                        {"processes", job_.processes},
+                       {"page", request_.page},
                        {"terminationMessage", "/dev/fd/5"}};
-  Result<Fd> file = MemoryFile(config.dump(-1, ' ', false, json::error_handler_t::replace));
+  Result<Fd> file =
+      MemoryFile(kFileName, config.dump(-1, ' ', false, json::error_handler_t::replace));
   if (!file.ok()) return file.error();
   Result<Fd> log = AppendTo(job_.layout.log_folder, CoordinatorLog());
   if (!log.ok()) return log.error();
   const Fd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  return Spawn({programs_.Command(programs_.coordinator, {"--config", "/dev/fd/4"}),
-                OwnEnvironment(),
-                "/",
-                {null.get(), log->get(), log->get(), listening_.get(), file->get(), words_.get()}});
+  return agent::Spawn(
+      {programs_.Command(programs_.coordinator, {"--config", "/dev/fd/4"}),
+       agent::OwnEnvironment(),
+       "/",
+       {null.get(), log->get(), log->get(), listening_.get(), file->get(), words_.get()}});
 }
 
 Result<Launcher::NodeProcess> Launcher::StartNode(size_t index, int attempt) {
   const json config = {{"url", Url()},
-                       {"token", RoleToken(key_, fmt::format("node:{}", index))},
+                       {"token", coordinator::RoleToken(key_, fmt::format("node:{}", index))},
                        {"node", index},
                        {"codeFolder", folder_ + "/code"},
                        {"workFolder", fmt::format("{}/node-{}-{}", folder_, index, attempt)},
                        {"pythonPath", programs_.python_package}};
-  Result<Fd> file = MemoryFile(config.dump());
+  Result<Fd> file = MemoryFile(kFileName, config.dump());
   if (!file.ok()) return file.error();
   Result<Fd> log = AppendTo(job_.layout.log_folder, NodeLog(index));
   if (!log.ok()) return log.error();
@@ -166,13 +177,13 @@ Result<Launcher::NodeProcess> Launcher::StartNode(size_t index, int attempt) {
     guard.push_back(std::move(word));
   }
   const Result<pid_t> pid =
-      Spawn({programs_.Command(programs_.agent, guard),
-             OwnEnvironment(),
-             "/",
-             {null.get(), log->get(), log->get(), read_end.get(), file->get()}});
+      agent::Spawn({programs_.Command(programs_.agent, guard),
+                    agent::OwnEnvironment(),
+                    "/",
+                    {null.get(), log->get(), log->get(), read_end.get(), file->get()}});
   if (!pid.ok()) return pid.error();
   node.guardian = *pid;
   return node;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

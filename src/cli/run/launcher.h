@@ -7,20 +7,24 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "api/selection.h"
 #include "base/error.h"
 #include "base/fd.h"
 #include "cli/run/local_job.h"
 #include "cli/run/programs.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 
 class Launcher {
  public:
   // `job` and `request` must outlive it. `folder` is the run's own, below TMPDIR.
   Launcher(const LocalJob& job, const RunRequest& request, std::string folder);
 
+  // What of the inputs is taken; all of them if it is not called.
+  void Take(api::Selection selection) { selection_ = std::move(selection); }
   // Copies the code, which holds `script`, into the folder, and listens on a free port of
   // 127.0.0.1.
   Status Prepare(const Programs& programs, const std::string& script);
@@ -30,6 +34,8 @@ class Launcher {
   // Of the coordinator.
   std::string Url() const;
   std::string OperatorToken() const;
+  // Of the live page, with the token of a viewer behind "#".
+  std::string PageUrl() const;
 
   Result<pid_t> StartCoordinator();
 
@@ -54,10 +60,11 @@ class Launcher {
   const std::string uid_;
   Programs programs_;
   uint64_t code_digest_ = 0;
+  api::Selection selection_;
   std::vector<std::string> notes_;
   uint16_t port_ = 0;
   Fd listening_;
   Fd words_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

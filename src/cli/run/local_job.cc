@@ -3,23 +3,26 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <filesystem>
-#include <fstream>
 #include <set>
-#include <sstream>
 #include <thread>
 
+#include "api/document.h"
+#include "api/fields/told.h"
 #include "api/processes.h"
 #include "azure/read_job.h"
+#include "base/json.h"
+#include "base/small_file.h"
 #include "cli/run/choose_python.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
 // Folders for the job's volumes: --volume first, then a hostPath's own path.
-Result<Volumes> MapVolumes(const Job& job, const RunRequest& request, const fs::path& job_folder) {
-  Volumes volumes;
+Result<coordinator::Volumes> MapVolumes(const api::Job& job, const RunRequest& request,
+                                        const fs::path& job_folder) {
+  coordinator::Volumes volumes;
   for (const std::string& flag : request.volumes) {
     const size_t equals = flag.find('=');
     if (equals == std::string::npos || equals == 0 || equals + 1 == flag.size()) {
@@ -28,14 +31,20 @@ Result<Volumes> MapVolumes(const Job& job, const RunRequest& request, const fs::
     volumes[flag.substr(0, equals)] = Absolute(fs::current_path(), flag.substr(equals + 1));
   }
   std::string known;
-  for (const Volume& volume : job.spec.volumes) {
+  for (const api::Volume& volume : job.spec.volumes) {
     known += (known.empty() ? "" : ", ") + volume.name;
-    if (volumes.contains(volume.name) || volume.kind != "hostPath") continue;
-    volumes[volume.name] = Absolute(job_folder, volume.source.value("path", "."));
+    if (volumes.contains(volume.name)) continue;
+    // Nobody makes a claim here.
+    if (volume.name == api::kStateVolume) {
+      volumes[volume.name] = Absolute(job_folder, job.metadata.name + ".run");
+    }
+    if (volume.kind != "hostPath") continue;
+    const std::string path = lenient::Text(volume.source, "path");
+    volumes[volume.name] = Absolute(job_folder, path.empty() ? "." : path);
   }
   for (const auto& [name, folder] : volumes) {
     const bool there = std::any_of(job.spec.volumes.begin(), job.spec.volumes.end(),
-                                   [&n = name](const Volume& v) { return v.name == n; });
+                                   [&n = name](const api::Volume& v) { return v.name == n; });
     if (!there) {
       return Error{Code::kInvalid,
                    fmt::format("--volume {}: the job has no such volume; it has: {}", name,
@@ -47,7 +56,7 @@ Result<Volumes> MapVolumes(const Job& job, const RunRequest& request, const fs::
 
 // What the job file leaves to --volume.
 void TakeSources(LocalJob& local) {
-  for (Volume& volume : local.job.spec.volumes) {
+  for (api::Volume& volume : local.job.spec.volumes) {
     const auto folder = local.volumes.find(volume.name);
     if (!volume.kind.empty() || folder == local.volumes.end()) continue;
     volume.kind = "hostPath";
@@ -55,19 +64,20 @@ void TakeSources(LocalJob& local) {
   }
 }
 
-std::string CodeFolder(const Job& job, const RunRequest& request, const fs::path& job_folder) {
+std::string CodeFolder(const api::Job& job, const RunRequest& request, const fs::path& job_folder) {
   if (!request.code.empty()) return Absolute(fs::current_path(), request.code);
-  const bool named = job.spec.code.kind == CodeKind::kFolder;
+  const bool named = job.spec.code.kind == api::CodeKind::kFolder;
   return Absolute(job_folder, named ? job.spec.code.path : ".");
 }
 
 // The volumes that something of the job lies on and that are no folder here, all at once.
-Status CheckMapped(const JobSpec& spec, const Volumes& volumes) {
-  std::set<std::string> used = {spec.output.to.volume, spec.logs.volume, spec.state.in.volume};
-  for (const Input& input : spec.inputs) {
+Status CheckMapped(const api::JobSpec& spec, const coordinator::Volumes& volumes) {
+  std::set<std::string> used = {spec.logs.volume, spec.state.in.volume};
+  if (spec.output.store.empty()) used.insert(spec.output.to.volume);
+  for (const api::Input& input : spec.inputs) {
     if (input.store.empty()) used.insert(input.from.volume);
   }
-  for (const SideInput& side : spec.side_inputs) used.insert(side.from.volume);
+  for (const api::SideInput& side : spec.side_inputs) used.insert(side.from.volume);
   std::vector<std::string> missing;
   for (const std::string& name : used) {
     if (!volumes.contains(name)) missing.push_back(name);
@@ -82,39 +92,31 @@ Status CheckMapped(const JobSpec& spec, const Volumes& volumes) {
 }
 
 // State that may be lost with its pod has no counterpart here: it is kept beside the logs.
-void KeepState(Job& job) {
+void KeepState(api::Job& job) {
   if (!job.spec.state.ephemeral) return;
   job.spec.state.ephemeral = false;
-  job.spec.state.in = {job.spec.output.to.volume, job.metadata.name + "/state"};
+  job.spec.state.in = {job.spec.logs.volume, job.metadata.name + "/state"};
 }
 
-std::vector<std::string> IgnoredFields(const JobSpec& spec) {
-  std::vector<std::string> fields;
-  const auto add = [&](bool set, const char* field) {
-    if (set) fields.emplace_back(field);
-  };
-  add(!spec.environment.image.empty(), "environment.image");
-  add(!spec.environment.env_from.empty(), "environment.envFrom");
-  add(!spec.resources.empty(), "resources");
-  add(!spec.pod_template.empty(), "podTemplate");
-  add(!spec.coordinator.pod_template.empty(), "coordinator.podTemplate");
-  add(spec.state.ephemeral, "state.ephemeral");
-  add(!spec.environment.image_pull_secrets.empty(), "environment.imagePullSecrets");
-  add(!spec.environment.image_pull_policy.empty(), "environment.imagePullPolicy");
-  add(spec.cancel, "cancel");
-  add(!spec.managed_by.empty(), "managedBy");
-  add(spec.delete_after_finished, "deleteAfterFinished");
-  add(spec.shared_memory.has_value(), "sharedMemory");
-  add(spec.suspend, "suspend");
-  add(spec.ttl_after_finished.has_value(), "ttlSecondsAfterFinished");
-  add(spec.active_deadline.has_value(), "activeDeadlineSeconds");
-  add(spec.startup_deadline.has_value(), "startupDeadlineSeconds");
+// What the operator alone acts on, and what others do of it in a cluster.
+std::vector<std::string> IgnoredFields(const api::JobSpec& spec) {
+  std::vector<std::string> fields = api::fields::FieldsOnlyForClusters(spec);
+  if (!spec.resources.empty()) fields.emplace_back("resources");
+  if (spec.state.ephemeral) fields.emplace_back("state.ephemeral");
+  if (!spec.state.claim_template.is_null()) fields.emplace_back("state.volumeClaimTemplate");
+  if (std::any_of(spec.stores.begin(), spec.stores.end(), [](const api::ObjectStore& store) {
+        return !store.credentials.secret_name.empty();
+      })) {
+    fields.emplace_back("stores[].credentials");
+  }
+  if (spec.cancel) fields.emplace_back("cancel");
   return fields;
 }
 
 void Describe(const RunRequest& request, LocalJob& local) {
-  const JobSpec& spec = local.job.spec;
-  const ProcessCount processes = LocalProcessCount(spec, std::thread::hardware_concurrency());
+  const api::JobSpec& spec = local.job.spec;
+  const api::ProcessCount processes =
+      api::LocalProcessCount(spec, std::thread::hardware_concurrency());
   local.processes = static_cast<uint32_t>(processes.count);
   local.processes_source = processes.source;
   local.nodes = request.nodes.value_or(1);
@@ -131,7 +133,7 @@ void Describe(const RunRequest& request, LocalJob& local) {
 }
 
 // Nobody has seen the job file that was made of the words of the command.
-void SpeakOfWhatWasTyped(const QuickJob& quick, Problem& problem) {
+void SpeakOfWhatWasTyped(const QuickJob& quick, api::Problem& problem) {
   problem.line = 0;
   if (!problem.flag.empty()) return;
   problem.flag = TypedAs(quick, problem.field);
@@ -177,13 +179,9 @@ Result<std::string> ReadJobFile(const std::string& path) {
                                       " is not there: give a job file (parallelrun init SCRIPT "
                                       "writes one) or an entry script that ends in .py"};
   }
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (!in || fs::is_directory(path, ignored)) {
-    return Error{Code::kPermission, path + " cannot be read as a file"};
-  }
-  return text.str();
+  Result<std::string> text = ReadSmallFile(path, api::kMaxDocumentBytes);
+  if (text.ok() || text.error().code == Code::kInvalid) return text;
+  return Error{Code::kPermission, path + " cannot be read as a file"};
 }
 
 Result<LocalJob> ReadLocalJob(const RunRequest& request) {
@@ -195,13 +193,13 @@ Result<LocalJob> ReadLocalJob(const RunRequest& request) {
   if (!text.ok()) return text.error();
   const std::string label = quick ? "" : request.job_file;
 
-  ParsedJob parsed = azure::ReadJob(*text, request.overrides, Target::kLocal);
+  api::ParsedJob parsed = azure::ReadJob(*text, request.overrides, api::Target::kLocal);
   std::string problems;
   LocalJob local;
-  for (Problem& problem : parsed.problems) {
+  for (api::Problem& problem : parsed.problems) {
     if (quick) SpeakOfWhatWasTyped(*request.quick, problem);
-    const std::string line = FormatProblem(problem, label);
-    if (problem.severity == Problem::Severity::kWarning) local.notes.push_back(line);
+    const std::string line = api::FormatProblem(problem, label);
+    if (problem.severity == api::Problem::Severity::kWarning) local.notes.push_back(line);
     problems += (problems.empty() ? "" : "\n") + line;
   }
   if (!parsed.ok()) return Error{Code::kInvalid, problems};
@@ -210,9 +208,14 @@ Result<LocalJob> ReadLocalJob(const RunRequest& request) {
   }
   local.job = std::move(parsed.job);
 
+  // A job that overwrites by itself may not lose the rows of all its items to a trial.
+  api::IfExists& if_exists = local.job.spec.output.if_exists;
+  if (request.select.some() && if_exists == api::IfExists::kOverwrite) {
+    if_exists = api::IfExists::kFail;
+  }
   Describe(request, local);
   KeepState(local.job);
-  Result<Volumes> volumes = MapVolumes(local.job, request, job_folder);
+  Result<coordinator::Volumes> volumes = MapVolumes(local.job, request, job_folder);
   if (!volumes.ok()) return volumes.error();
   local.volumes = std::move(*volumes);
   TakeSources(local);
@@ -230,10 +233,10 @@ Result<LocalJob> PrepareJob(const RunRequest& request) {
   if (const Status mapped = CheckMapped(local->job.spec, local->volumes); !mapped.ok()) {
     return mapped.error();
   }
-  Result<JobLayout> layout = LayOut(local->job, local->volumes);
+  Result<coordinator::JobLayout> layout = coordinator::LayOut(local->job, local->volumes);
   if (!layout.ok()) return layout.error();
   local->layout = std::move(*layout);
   return local;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

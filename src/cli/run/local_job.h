@@ -2,6 +2,7 @@
 // checked, every volume a folder, the code found.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -12,9 +13,19 @@
 #include "cli/run/quick_job.h"
 #include "coordinator/start/layout.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
+
+// Some of the input, to try a job on: at most one of the three.
+struct SelectWords {
+  std::optional<uint64_t> limit;   // items from the front
+  std::optional<uint64_t> sample;  // files, chosen by their names
+  std::vector<std::string> only;   // files
+
+  bool some() const { return limit || sample || !only.empty(); }
+};
 
 struct RunRequest {
+  std::vector<std::string> command;    // as it was typed, the program's name first
   std::string job_file;                // empty with `quick`
   std::optional<QuickJob> quick;       // a script in place of a job file
   std::vector<std::string> volumes;    // NAME=FOLDER
@@ -25,13 +36,20 @@ struct RunRequest {
   bool resume = false;
   bool overwrite = false;
   bool retry_failed = false;
+  bool page = false;            // served live, and its address printed
   bool allow_failures = false;  // losses are no exit status of their own
+  bool detach = false;          // go on in the background
+  bool events = false;          // on stdout, for programs; people read stderr then
+  std::string progress;         // bar, plain or none; empty: as it fits
+  bool quiet = false;           // says only what went wrong
+  SelectWords select;
+  bool dry_run = false;  // tell what a run would do, and write nothing
 };
 
 struct LocalJob {
-  Job job;
-  Volumes volumes;
-  JobLayout layout;
+  api::Job job;
+  coordinator::Volumes volumes;
+  coordinator::JobLayout layout;
   std::string code_folder;  // absolute; whether it is there, and the script, is not looked at
   std::string python_why;   // why spec.environment.python is what it is; empty: it was asked for
   uint32_t nodes = 1;
@@ -55,4 +73,4 @@ Result<std::string> CheckCode(const std::string& folder, const std::string& scri
 // Reads a whole job file; errors name it and say what a job file is.
 Result<std::string> ReadJobFile(const std::string& path);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

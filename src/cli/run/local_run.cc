@@ -3,86 +3,83 @@
 #include <signal.h>
 #include <spdlog/fmt/fmt.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <fstream>
-#include <functional>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
-#include <vector>
 
-#include "agent/agent.h"
-#include "agent/processes/process_tree.h"
-#include "api/defaults.h"
 #include "base/escape.h"
 #include "base/event_loop.h"
-#include "base/version.h"
-#include "cli/run/display.h"
-#include "cli/run/launcher.h"
-#include "cli/run/preflight.h"
+#include "base/json.h"
+#include "base/suspension.h"
+#include "cli/run/dry_run.h"
+#include "cli/run/preparation.h"
 #include "cli/run/progress_poller.h"
-#include "cli/run/progress_teller.h"
-#include "cli/run/run_folder.h"
-#include "coordinator/server.h"
-#include "coordinator/start/state_lock.h"
-#include "rest/client.h"
+#include "cli/run/run_teller.h"
+#include "cli/run/supervisor.h"
+#include "cli/runs/control_socket.h"
+#include "cli/runs/detach.h"
+#include "cli/runs/run_record.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
 
+using coordinator::CoordinatorExit;
 using nlohmann::json;
 
-constexpr Duration kStopLimit = seconds(30);
-constexpr Duration kOrphanLimit = seconds(10);
-constexpr Duration kVerdictLimit = seconds(20);
-constexpr Duration kRespawnDelay = milliseconds(200);
-constexpr Duration kRoomDelay = seconds(2);  // while a node has no room to start in
-// While there is no process to be had: between two attempts, and for all of them.
-constexpr Duration kProcessDelay = seconds(1);
-constexpr Duration kProcessLimit = seconds(60);
+constexpr Duration kTick = seconds(1);
+// A full disk holds up a stop for so long.
+constexpr Duration kFullDiskLimit = seconds(10);
 
-std::string LastLine(const std::string& path) {
-  std::ifstream in(path);
-  std::string line;
-  std::string last;
-  while (std::getline(in, line)) {
-    if (!line.empty()) last = line;
-  }
-  return Printable(last, 1000);
-}
-
+// From the words of the command to its exit status: what signals and other commands ask, and what
+// the end of a process means.
 class LocalRun {
  public:
   LocalRun(const LocalJob& job, const RunRequest& request, const NextCommands& next)
-      : job_(job), request_(request), next_(next), display_(stdout, isatty(STDOUT_FILENO) != 0) {}
+      : job_(job),
+        request_(request),
+        teller_(job, request, next, clock_),
+        prepared_(job, request) {}
 
   int Run() {
-    started_ = clock_.Now();
+    // Who reads what is said may go away before the job is over.
+    signal(SIGPIPE, SIG_IGN);
+    suspension::HoldContinue();
+    if (request_.dry_run) return DryRun();
+    teller_.Begin();
     if (const Status prepared = Prepare(); !prepared.ok()) return CannotStart(prepared.error());
-    loop_.OnSignal(SIGCHLD, [this] { Reap(); });
     for (const int signo : {SIGINT, SIGTERM, SIGHUP}) {
       loop_.OnSignal(signo, [this, signo] { Interrupt(signo); });
     }
+    if (signal(SIGTSTP, SIG_DFL) == SIG_IGN) {
+      signal(SIGTSTP, SIG_IGN);  // who started it wants no stops
+    } else {
+      loop_.OnSignal(SIGTSTP, [this] { Suspend(); });
+    }
+    // Without it the run cannot be found by other commands, and goes on all the same.
+    if (const Status open = control_.Open(job_.layout.state_folder); !open.ok()) {
+      teller_.Say("parallelrun ps will not see this run: " + open.error().message);
+    }
     loop_.Post([this] {
-      if (const Status started = StartAll(); !started.ok()) Finish(CannotStart(started.error()));
+      if (const Status started = StartAll(); !started.ok()) {
+        GiveUp(started.error().message, kExitUsage);
+      }
     });
     loop_.Run();
     return exit_;
   }
 
  private:
-  struct Node {
-    Launcher::NodeProcess process;  // guardian 0: not running
-    int restarts = 0;
-    bool over = false;  // finished, or given up
-  };
+  // --- the start
 
   int CannotStart(const Error& error) {
-    display_.Say(error.message);
-    return kExitUsage;
+    teller_.Alert(error.message);
+    exit_ = kExitUsage;
+    teller_.End(exit_, std::nullopt);
+    return exit_;
   }
 
   Status Prepare() {
@@ -90,248 +87,183 @@ class LocalRun {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     // Worker processes of the same user cannot look into this one, where the job's key is.
     prctl(PR_SET_DUMPABLE, 0);
-    if (const Status checked = Preflight(); !checked.ok()) return checked;
-    Result<std::unique_ptr<File>> lock = LockState(*files_, job_.layout.state_folder);
-    if (!lock.ok() && lock.error().code == Code::kUnavailable) return lock.error();
-    if (!lock.ok()) return Unusable(lock.error());
-    lock_ = std::move(*lock);
-
-    RestClientOptions options;
-    options.base_url = launcher_->Url();
-    options.token = [token = launcher_->OperatorToken()] { return token; };
-    options.user_agent = std::string("parallelrun/") + kVersion;
-    Result<std::unique_ptr<RestClient>> client = RestClient::Make(std::move(options));
+    if (const Status checked = prepared_.Check(); !checked.ok()) return checked;
+    if (const Status locked = prepared_.Lock(); !locked.ok()) return locked;
+    Result<std::unique_ptr<rest::RestClient>> client = prepared_.Client();
     if (!client.ok()) return client.error();
     client_ = std::move(*client);
-    nodes_.resize(job_.nodes);
+    Supervisor::Calls calls;
+    calls.coordinator_ended = [this](CoordinatorExit how) { return CoordinatorEnded(how); };
+    calls.give_up = [this](const std::string& why) { GiveUp(why); };
+    calls.gone = [this] { End(); };
+    processes_ = std::make_unique<Supervisor>(loop_, clock_, job_, prepared_.launcher(), teller_,
+                                              std::move(calls));
     return {};
   }
 
-  // Everything that is wrong and can be known now, in one list; nothing is written but below
-  // TMPDIR.
-  Status Preflight() {
-    const Result<Programs> programs = FindPrograms();
-    if (!programs.ok()) return programs.error();
-    std::vector<std::string> problems;
-    const Result<std::string> script = CheckCode(job_.code_folder, job_.job.spec.entry_script);
-    if (!script.ok()) problems.push_back("code: " + script.error().message);
-    // Beside it, what takes as long as Python does to start.
-    PythonCheck python(job_, request_, script.ok() ? *script : "", programs->python_package);
-    InitRestThread();
-    Status prepared = folder_.Make();
-    if (prepared.ok() && script.ok()) {
-      launcher_ = std::make_unique<Launcher>(job_, request_, folder_.path());
-      prepared = launcher_->Prepare(*programs, *script);
+  int DryRun() {
+    if (const Status checked = prepared_.Check(); !checked.ok()) {
+      return CannotStart(checked.error());
     }
-    InputSize size;
-    for (std::string& problem : CheckInputs(job_, request_, size)) {
-      problems.push_back(std::move(problem));
-    }
-    for (std::string& problem : CheckOutput(job_, request_)) {
-      problems.push_back(std::move(problem));
-    }
-    if (!prepared.ok()) problems.push_back(prepared.error().message);
-    const PythonReport report = python.Finish();
-    for (const PythonProblem& problem : report.problems) {
-      problems.push_back(problem.part + ": " + problem.text);
-    }
-    if (!problems.empty()) return Error{Code::kInvalid, ListOf(problems)};
-    facts_ = Facts(job_, report, size);
-    return {};
+    for (const std::string& note : prepared_.Notes()) teller_.Say(note);
+    const Result<PlanSize> plan = MeasurePlan(job_, prepared_.selection());
+    if (!plan.ok()) return CannotStart(plan.error());
+    teller_.Result(DryRunText(job_, *plan));
+    return kExitOk;
   }
-
-  // The folder that is to hold output, logs and state is of no use: what to do.
-  Error Unusable(const Error& why) const {
-    const std::string flag = request_.quick
-                                 ? "--output FOLDER"
-                                 : "--volume " + job_.job.spec.state.in.volume + "=FOLDER";
-    return {why.code,
-            fmt::format("the job's state folder cannot be used: {}; make room or correct the "
-                        "permissions there, or choose another folder with {}",
-                        why.message, flag)};
-  }
-
-  // --- children
 
   Status StartAll() {
-    for (const std::string& note : job_.notes) display_.Say(note);
-    for (const std::string& note : launcher_->notes()) display_.Say(note);
-    if (!facts_.empty()) display_.Say(facts_);
-    if (const Status started = StartCoordinator(); !started.ok()) return started;
-    for (size_t i = 0; i < nodes_.size(); ++i) {
-      if (const Status started = StartNode(i); !started.ok()) return started;
-    }
-    poller_ = std::make_unique<ProgressPoller>(
-        std::move(client_),
-        [this](json progress) {
-          loop_.Post([this, progress = std::move(progress)] { Show(progress); });
-        },
-        [this](std::string why) {
-          loop_.Post([this, why = std::move(why)] {
-            if (!stopping_) display_.Progress("  " + Printable(why, 2000), clock_.Now());
-          });
-        });
+    for (const std::string& note : prepared_.Notes()) teller_.Say(note);
+    if (request_.page) teller_.Say("page: " + prepared_.launcher().PageUrl());
+    if (const Status started = processes_->Start(); !started.ok()) return started;
+    ProgressPoller::Hears hears;
+    hears.progress = [this](json progress) {
+      loop_.Post([this, progress = std::move(progress)] { Show(progress); });
+    };
+    hears.wait = [this](std::string why) {
+      loop_.Post([this, why = std::move(why)] {
+        if (!stopping_) teller_.Waiting(why);
+      });
+    };
+    hears.failure = [this](FailedLine failed) {
+      loop_.Post([this, failed = std::move(failed)] {
+        if (!stopping_) teller_.Failure(failed);
+      });
+    };
+    poller_ = std::make_unique<ProgressPoller>(std::move(client_), std::move(hears));
+    Tick();
     if (draining_) poller_->Drain();  // interrupted before there was one
     return {};
   }
 
-  Status StartCoordinator() {
-    const Result<pid_t> pid = launcher_->StartCoordinator();
-    if (!pid.ok()) return pid.error();
-    coordinator_ = *pid;
-    return {};
-  }
+  // --- while it runs
 
-  Status StartNode(size_t index) {
-    Result<Launcher::NodeProcess> process = launcher_->StartNode(index, nodes_[index].restarts);
-    if (!process.ok()) return process.error();
-    nodes_[index].process = std::move(*process);
-    return {};
+  void Tick() {
+    teller_.Tick();
+    if (!stopping_) loop_.After(kTick, [this] { Tick(); });
   }
-
-  // What has ended unexpectedly. While other programs hold all the processes that there may be, the
-  // job waits for one, for a while.
-  void StartAgain(const std::function<Status()>& start, Duration delay, Instant since) {
-    loop_.After(delay, [this, start, since] {
-      if (stopping_) return;
-      const Status started = start();
-      if (started.ok()) return;
-      if (started.error().code != Code::kUnavailable || clock_.Now() - since > kProcessLimit) {
-        display_.Say(started.error().message);
-        return Finish(kExitFailed);
-      }
-      StartAgain(start, kProcessDelay, since);
-    });
-  }
-
-  void Reap() {
-    int status = 0;
-    for (pid_t pid = 0; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
-      if (pid == coordinator_) {
-        coordinator_ = 0;
-        OnCoordinatorExit(status);
-        continue;
-      }
-      for (size_t i = 0; i < nodes_.size(); ++i) {
-        if (nodes_[i].process.guardian == pid) {
-          nodes_[i].process = {};
-          OnNodeExit(i, status);
-        }
-      }
-    }
-    if (stopping_) CheckStopped();
-  }
-
-  void OnCoordinatorExit(int status) {
-    if (stopping_) return;
-    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    switch (static_cast<CoordinatorExit>(code)) {
-      case CoordinatorExit::kSucceeded: return Finish(StatusOfSuccess());
-      case CoordinatorExit::kFailed: return Finish(kExitFailed);
-      case CoordinatorExit::kDrained: return Finish(kExitSignal + stopped_by_);
-      case CoordinatorExit::kCannotStart: {
-        const std::optional<json> last = LastWords();
-        display_.Say(last && last->contains("error") ? (*last)["error"].get<std::string>()
-                                                     : LastLine(launcher_->CoordinatorLog()));
-        return Finish(teller_.shown() || crashes_ > 0 ? kExitFailed : kExitUsage);
-      }
-      case CoordinatorExit::kNotPublished: {
-        const std::optional<json> last = LastWords();
-        display_.Say(last && last->contains("ended") ? (*last)["ended"].get<std::string>()
-                                                     : LastLine(launcher_->CoordinatorLog()));
-        return Finish(kExitFailed);
-      }
-      default: break;
-    }
-    if (draining_) return Finish(kExitSignal + stopped_by_);
-    // Crashed, or the disk failed it: the next epoch goes on, as long as that brings the job
-    // forward.
-    crashes_ = teller_.succeeded() > succeeded_at_crash_ ? 1 : crashes_ + 1;
-    succeeded_at_crash_ = teller_.succeeded();
-    if (crashes_ > job_.job.spec.coordinator.restart_limit) {
-      display_.Say(fmt::format(
-          "the coordinator ended {} times without a new result; its log: {}; last: {}", crashes_,
-          launcher_->CoordinatorLog(), LastLine(launcher_->CoordinatorLog())));
-      return Finish(kExitFailed);
-    }
-    if (const Status there = CheckLocked(*files_, *lock_, job_.layout.state_folder); !there.ok()) {
-      display_.Say(there.error().message);
-      return Finish(kExitFailed);
-    }
-    display_.Say("the coordinator ended unexpectedly, starting the next one");
-    StartAgain([this] { return StartCoordinator(); }, kRespawnDelay, clock_.Now());
-  }
-
-  void OnNodeExit(size_t index, int status) {
-    Node& node = nodes_[index];
-    if (stopping_ || draining_) return;
-    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    if (code == 0 || code == 1 || code == 3) {  // finished, given up, drained
-      node.over = true;
-      finished_ = finished_ || code == 0;
-      return EndWithoutNodes(index);
-    }
-    if (code == kAgentNoRoom) {
-      const std::string why = LastLine(launcher_->NodeLog(index));
-      if (why != no_room_) display_.Say(fmt::format("paused: node {}: {}", index, why));
-      no_room_ = why;
-      return StartAgain([this, index] { return draining_ ? Status() : StartNode(index); },
-                        kRoomDelay, clock_.Now());
-    }
-    if (code == 2 || code == 127) {
-      display_.Say(
-          fmt::format("node {} cannot start: {}", index, LastLine(launcher_->NodeLog(index))));
-      return Finish(kExitFailed);
-    }
-    const auto nodes = static_cast<int32_t>(nodes_.size());
-    if (++restarts_ > NodeRestartLimit(job_.job.spec, nodes, teller_.lost())) {
-      display_.Say(fmt::format("nodes ended {} times, the last was node {}; its log: {}", restarts_,
-                               index, launcher_->NodeLog(index)));
-      return Finish(kExitFailed);
-    }
-    ++node.restarts;
-    display_.Say(fmt::format("node {} ended unexpectedly, replacing it", index));
-    StartAgain([this, index] { return draining_ ? Status() : StartNode(index); }, kRespawnDelay,
-               clock_.Now());
-  }
-
-  // Once the last node has ended by itself, the coordinator has all it needs for a verdict. One
-  // that finished has heard it: what is left is to publish, however long that takes.
-  void EndWithoutNodes(size_t last) {
-    for (const Node& node : nodes_) {
-      if (!node.over) return;
-    }
-    loop_.After(kVerdictLimit, [this, last] {
-      if (stopping_ || finished_) return;
-      display_.Say(fmt::format("no node is left, the last was node {}: {}", last,
-                               LastLine(launcher_->NodeLog(last))));
-      Finish(kExitFailed);
-    });
-  }
-
-  // --- progress
 
   void Show(json progress) {
-    if (!stopping_) teller_.Show(std::move(progress), clock_.Now());
+    Record();
+    if (stopping_) return;
+    teller_.Progress(std::move(progress));
+    if (control_.followed()) control_.Tell({{"progress", Shown()}});
+    EndIfFull();
+  }
+
+  // Once the coordinator has taken the run: of one that it refused, what is there is of the run
+  // before. Who comes later does without it, if it cannot be written.
+  void Record() {
+    if (recorded_) return;
+    recorded_ = true;
+    std::error_code unknown;
+    const Status written =
+        WriteRunRecord(job_.layout.state_folder,
+                       {request_.command, std::filesystem::current_path(unknown), job_.code_folder,
+                        request_.quick.has_value(), job_.job, job_.volumes});
+    if (!written.ok()) teller_.Say(written.error().message);
+    const Status begun = detached_.Begun(job_.layout.state_folder);
+    if (!begun.ok()) teller_.Say(begun.error().message);
+    if (!begun.ok() && begun.error().code == Code::kUnavailable) Interrupt(SIGTERM);
+  }
+
+  // A stop waits for what is finished to be durable, which a full disk may keep it from for ever.
+  void EndIfFull() {
+    const std::string paused = lenient::Text(*teller_.shown(), "paused");
+    if (!draining_ || paused.empty()) {
+      full_since_ = Instant();
+      return;
+    }
+    if (full_since_ == Instant()) full_since_ = clock_.Now();
+    if (clock_.Now() - full_since_ < kFullDiskLimit) return;
+    GiveUp(fmt::format("stopped without waiting longer: {}. What was not written yet is run again",
+                       Printable(paused, 2000)),
+           kExitSignal + stopped_by_);
+  }
+
+  // Ctrl-Z: the whole run stops, as one process would.
+  void Suspend() {
+    teller_.Say("stopped, with all its processes, until it is continued (fg)");
+    processes_->Suspend();
+    suspension::StopTime();
+    suspension::StopThisProcess();
+    suspension::ResumeTime();
+    processes_->Continue();
+    teller_.Say("continued");
+    teller_.Tick();
+  }
+
+  // --- what other commands ask
+
+  // What was shown last; null before anything was.
+  json Shown() const {
+    json progress = teller_.shown().value_or(json());
+    if (progress.is_object()) progress.erase("metrics");  // nobody shows them
+    return progress;
+  }
+
+  json StatusForOthers() const {
+    const coordinator::JobLayout& layout = job_.layout;
+    const json progress = Shown();
+    return {{"pid", getpid()},
+            {"output", OutputOf(request_, layout)},
+            {"logs", layout.log_folder},
+            {"state", layout.state_folder},
+            {"command", request_.command},
+            {"seconds", std::chrono::duration_cast<seconds>(teller_.Elapsed()).count()},
+            {"stopping", draining_ || stopping_},
+            {"line", progress.is_object() ? ProgressLine(progress) : "starts"},
+            {"progress", progress}};
+  }
+
+  void StopForOthers(bool now) {
+    if (!draining_) Interrupt(SIGTERM);
+    if (now && !stopping_) Interrupt(SIGTERM);
   }
 
   // --- the end
 
   void Interrupt(int signo) {
     if (draining_ || stopping_) {
-      display_.Say("stopping at once");
+      teller_.Stopping(true);
       if (!stopping_) Finish(kExitSignal + stopped_by_);
-      KillNodes();
+      processes_->KillNodes();
       return;
     }
     draining_ = true;
     stopped_by_ = signo;
-    display_.Say("finishing the mini-batches that run; Ctrl-C again stops at once");
+    teller_.Stopping(false);
+    processes_->Drain();
     if (poller_) poller_->Drain();
   }
 
-  void KillNodes() {
-    for (Node& node : nodes_) node.process.watch.Close();
+  // Whether the run is over with it.
+  bool CoordinatorEnded(CoordinatorExit how) {
+    if (how != CoordinatorExit::kCannotStart) Record();
+    switch (how) {
+      case CoordinatorExit::kSucceeded: Finish(StatusOfSuccess()); return true;
+      case CoordinatorExit::kFailed: Finish(kExitFailed); return true;
+      case CoordinatorExit::kDrained: Finish(kExitSignal + stopped_by_); return true;
+      case CoordinatorExit::kCannotStart: {
+        const bool began = teller_.shown() || processes_->crashed();
+        GiveUp(LastWord("error"), began ? kExitFailed : kExitUsage);
+        return true;
+      }
+      case CoordinatorExit::kNotPublished: GiveUp(LastWord("ended")); return true;
+      default: break;
+    }
+    if (draining_) {
+      Finish(kExitSignal + stopped_by_);
+    } else if (const Status there = prepared_.CheckLocked(); !there.ok()) {
+      GiveUp(there.error().message);
+    }
+    return stopping_;
+  }
+
+  // What keeps the run from going on.
+  void GiveUp(const std::string& why, int exit = kExitFailed) {
+    teller_.Alert(why);
+    Finish(exit);
   }
 
   // Ends the children; the loop stops once they are gone.
@@ -339,46 +271,25 @@ class LocalRun {
     if (stopping_) return;
     stopping_ = true;
     exit_ = exit;
-    if (coordinator_ != 0) kill(coordinator_, SIGKILL);
-    // Nothing is left to finish: what the coordinator did not wait for is void.
-    KillNodes();
-    loop_.After(kStopLimit, [this] {
-      display_.Say("some processes did not end within 30 s, and are killed");
-      End();
-    });
-    CheckStopped();
-  }
-
-  void CheckStopped() {
-    bool running = coordinator_ != 0;
-    for (const Node& node : nodes_) running = running || node.process.guardian != 0;
-    if (!running) End();
+    processes_->End();
   }
 
   void End() {
-    if (stopped_) return;
-    stopped_ = true;
-    // A guardian that did not end, and what one that was itself killed has left.
-    KillDescendants(kOrphanLimit, [](pid_t, int) {});
-    RemoveLeft();
-    if (exit_ != kExitUsage) Summarize();
+    prepared_.RemoveLeft(exit_ == kExitOk || exit_ == kExitLosses);
+    const std::optional<json> last = LastProgress();
+    control_.Tell({{"ended", exit_}, {"summary", teller_.SummaryText(last)}});
+    if (exit_ != kExitUsage) teller_.Summarize(last);
+    teller_.End(exit_, last);
     loop_.Stop();
   }
 
-  // A coordinator that was killed could not remove its token and its claim (docs/ledger.md). No
-  // other one is at work here: this command holds the state folder's lock.
-  void RemoveLeft() const {
-    const JobLayout& layout = job_.layout;
-    // What cannot be removed now the next run takes over.
-    static_cast<void>(
-        RemoveLeftBeside(*MakeSystemFiles(), layout.state_folder, layout.output_folder,
-                         layout.output_path.empty() ? "" : job_.job.spec.output.file_name));
-  }
+  std::optional<json> LastWords() const { return ParseObject(prepared_.launcher().LastWords()); }
 
-  std::optional<json> LastWords() const {
-    json last = json::parse(launcher_->LastWords(), nullptr, false);
-    if (!last.is_object()) return std::nullopt;
-    return last;
+  // One of its last words, or else what its log says last.
+  std::string LastWord(const char* key) const {
+    const std::optional<json> words = LastWords();
+    return words && words->contains(key) ? (*words)[key].get<std::string>()
+                                         : processes_->LastOfCoordinator();
   }
 
   // How far the job was, from the coordinator's last words; none if it had no time for them.
@@ -394,40 +305,24 @@ class LocalRun {
     return last && LostUnallowed(*last) && !request_.allow_failures ? kExitLosses : kExitOk;
   }
 
-  void Summarize() {
-    const std::string& logs = job_.layout.log_folder;
-    const char* const lost =
-        job_.job.spec.isolate_failures ? "/dead-letter.jsonl" : "/failures.jsonl";
-    teller_.Summarize(LastProgress(), {logs, logs + lost, next_.resume, next_.retry_failed},
-                      clock_.Now() - started_);
-  }
-
   const LocalJob& job_;
   const RunRequest& request_;
-  const NextCommands& next_;
-  Display display_;
-  ProgressTeller teller_{display_};
   SystemClock clock_;
-  Instant started_;
+  RunTeller teller_;
   EventLoop loop_;
-  const std::unique_ptr<Files> files_ = MakeSystemFiles();
-  std::unique_ptr<File> lock_;  // of the state folder
-  RunFolder folder_;
-  std::string facts_;  // what the preflight has found, for the user
-  std::unique_ptr<Launcher> launcher_;
-  std::unique_ptr<RestClient> client_;  // until the poller has it
-  pid_t coordinator_ = 0;
-  std::vector<Node> nodes_;
-  uint64_t succeeded_at_crash_ = 0;  // mini-batches
-  int crashes_ = 0;
-  int restarts_ = 0;
+  // In front of what the run holds: whoever waits for its end may begin the next one then.
+  ControlSocket control_{
+      loop_, {[this] { return StatusForOthers(); }, [this](bool now) { StopForOthers(now); }}};
+  Preparation prepared_;
+  DetachedRun detached_;
+  std::unique_ptr<rest::RestClient> client_;  // until the poller has it
+  std::unique_ptr<Supervisor> processes_;     // once prepared
   bool draining_ = false;
+  Instant full_since_;       // while it stops; Instant(): there is room
   int stopped_by_ = SIGINT;  // the signal that drains
   bool stopping_ = false;
-  bool stopped_ = false;
   int exit_ = kExitFailed;
-  bool finished_ = false;                   // a node was told of the verdict
-  std::string no_room_;                     // why a node could not start the last time
+  bool recorded_ = false;                   // what is run, for later commands
   std::unique_ptr<ProgressPoller> poller_;  // the last member: it posts to the loop
 };
 
@@ -438,4 +333,4 @@ int RunLocally(const LocalJob& job, const RunRequest& request, const NextCommand
   return run.Run();
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

@@ -6,7 +6,7 @@
 
 #include "cli/run/local_job.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 
 // Exit statuses of the command.
 inline constexpr int kExitOk = 0;
@@ -24,4 +24,4 @@ struct NextCommands {
 // Runs the job to its end; returns the exit status.
 int RunLocally(const LocalJob& job, const RunRequest& request, const NextCommands& next);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

@@ -15,7 +15,7 @@
 #include "cli/run/programs.h"
 #include "coordinator/plan/glob.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -25,6 +25,84 @@ constexpr uint64_t kMostNames = 1000;                // looked at below one inpu
 constexpr uint64_t kLeastRoom = uint64_t{64} << 10;  // for the first records of ledger and logs
 
 std::string Shown(const std::string& path) { return Printable(path, 4096); }
+
+std::string NoFile(const coordinator::PlanInput& input) {
+  if (input.pattern.empty()) {
+    return fmt::format("no file below {}: put files there, or correct where the input lies",
+                       Shown(input.root));
+  }
+  return fmt::format(
+      "no file matches pattern {} below {}: correct the pattern, or where the input lies",
+      Shown(input.pattern), Shown(input.root));
+}
+
+// Whether one of the inputs was looked at to its end, so that it can be said that nothing is there.
+bool CountFiles(const coordinator::PlanInput& input, InputSize& size) {
+  const coordinator::Glob pattern(input.pattern);
+  std::vector<coordinator::Glob> excluded(input.exclude.begin(), input.exclude.end());
+  std::error_code error;
+  fs::recursive_directory_iterator entry(input.root,
+                                         fs::directory_options::follow_directory_symlink, error);
+  uint64_t seen = 0;
+  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    if (++seen > kMostNames) return false;
+    const std::string path = entry->path().lexically_relative(input.root);
+    const bool out = entry->path().filename().string().starts_with(".") ||
+                     std::any_of(excluded.begin(), excluded.end(),
+                                 [&](const coordinator::Glob& glob) { return glob.Matches(path); });
+    std::error_code unknown;
+    if (out || entry->path().filename() == "lost+found") entry.disable_recursion_pending();
+    if (out || !entry->is_regular_file(unknown) || !pattern.Matches(path)) continue;
+    ++size.files;
+    const uint64_t bytes = entry->file_size(unknown);
+    if (!unknown) size.bytes += bytes;
+  }
+  return !error;
+}
+
+std::string LabelOf(const RunRequest& request, const coordinator::PlanInput& input) {
+  return request.quick ? "--input" : fmt::format("inputs[{}]", input.name);
+}
+
+// How another place is chosen for what is to be written.
+std::string Elsewhere(const RunRequest& request, const std::string& volume) {
+  if (!request.quick) return fmt::format("another folder with --volume {}=FOLDER", volume);
+  if (!request.quick->output.url.empty()) return "another folder with --state FOLDER";
+  return request.quick->output.file.empty() ? "another folder with --output FOLDER"
+                                            : "another file with --output FILE";
+}
+
+// The folder itself, or what is there of the way to it.
+fs::path NearestThere(fs::path folder) {
+  std::error_code ignored;
+  while (!fs::exists(folder, ignored) && folder.has_relative_path()) folder = folder.parent_path();
+  return folder;
+}
+
+std::string CannotWrite(const std::string& folder, const std::string& elsewhere) {
+  const fs::path there = NearestThere(folder);
+  std::error_code ignored;
+  if (!fs::is_directory(there, ignored)) {
+    return fmt::format("{} is no folder: move it away, or choose {}", Shown(there), elsewhere);
+  }
+  if (eaccess(there.c_str(), W_OK | X_OK) != 0) {
+    return fmt::format("{} cannot be written: {}; correct the permissions there, or choose {}",
+                       Shown(there), std::strerror(errno), elsewhere);
+  }
+  struct statvfs facts {};
+  if (statvfs(there.c_str(), &facts) != 0 || facts.f_blocks == 0) return "";  // it does not tell
+  const uint64_t free = uint64_t{geteuid() == 0 ? facts.f_bfree : facts.f_bavail} * facts.f_frsize;
+  if (free >= kLeastRoom) return "";
+  return fmt::format("No space left on device: {} has {} free; make room there, or choose {}",
+                     Shown(folder), Bytes(free), elsewhere);
+}
+
+bool StartsAnew(const LocalJob& job, const RunRequest& request) {
+  return !request.resume && !request.retry_failed && !request.overwrite &&
+         job.job.spec.output.if_exists == api::IfExists::kFail;
+}
+
+}  // namespace
 
 std::string Bytes(uint64_t bytes) {
   constexpr uint64_t kUnit = 1000;
@@ -40,91 +118,11 @@ std::string Bytes(uint64_t bytes) {
   return fmt::format("{:.1f} {}", value, *unit);
 }
 
-std::string NoFile(const PlanInput& input) {
-  if (input.pattern.empty()) {
-    return fmt::format("no file below {}: put files there, or correct volume and path",
-                       Shown(input.root));
-  }
-  return fmt::format("no file matches pattern {} below {}: correct pattern and path",
-                     Shown(input.pattern), Shown(input.root));
-}
-
-// Whether one of the inputs was looked at to its end, so that it can be said that nothing is there.
-bool CountFiles(const PlanInput& input, InputSize& size) {
-  const Glob pattern(input.pattern);
-  std::vector<Glob> excluded(input.exclude.begin(), input.exclude.end());
-  std::error_code error;
-  fs::recursive_directory_iterator entry(input.root,
-                                         fs::directory_options::follow_directory_symlink, error);
-  uint64_t seen = 0;
-  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
-    if (++seen > kMostNames) return false;
-    const std::string path = entry->path().lexically_relative(input.root);
-    const bool out = entry->path().filename().string().starts_with(".") ||
-                     std::any_of(excluded.begin(), excluded.end(),
-                                 [&](const Glob& glob) { return glob.Matches(path); });
-    std::error_code unknown;
-    if (out || entry->path().filename() == "lost+found") entry.disable_recursion_pending();
-    if (out || !entry->is_regular_file(unknown) || !pattern.Matches(path)) continue;
-    ++size.files;
-    const uint64_t bytes = entry->file_size(unknown);
-    if (!unknown) size.bytes += bytes;
-  }
-  return !error;
-}
-
-std::string LabelOf(const RunRequest& request, const PlanInput& input) {
-  return request.quick ? "--input" : fmt::format("inputs[{}]", input.name);
-}
-
-// How another place is chosen for what is to be written.
-std::string Elsewhere(const RunRequest& request, const std::string& volume) {
-  return request.quick ? "--output FOLDER" : fmt::format("--volume {}=FOLDER", volume);
-}
-
-// The folder itself, or what is there of the way to it.
-fs::path NearestThere(fs::path folder) {
-  std::error_code ignored;
-  while (!fs::exists(folder, ignored) && folder.has_relative_path()) folder = folder.parent_path();
-  return folder;
-}
-
-std::string CannotWrite(const std::string& folder, const std::string& elsewhere) {
-  const fs::path there = NearestThere(folder);
-  std::error_code ignored;
-  if (!fs::is_directory(there, ignored)) {
-    return fmt::format("{} is no folder: move it away, or choose another folder with {}",
-                       Shown(there), elsewhere);
-  }
-  if (eaccess(there.c_str(), W_OK | X_OK) != 0) {
-    return fmt::format(
-        "{} cannot be written: {}; correct the permissions there, or choose "
-        "another folder with {}",
-        Shown(there), std::strerror(errno), elsewhere);
-  }
-  struct statvfs facts {};
-  if (statvfs(there.c_str(), &facts) != 0 || facts.f_blocks == 0) return "";  // it does not tell
-  const uint64_t free = uint64_t{geteuid() == 0 ? facts.f_bfree : facts.f_bavail} * facts.f_frsize;
-  if (free >= kLeastRoom) return "";
-  return fmt::format(
-      "No space left on device: {} has {} free; make room there, or choose another "
-      "folder with {}",
-      Shown(folder), Bytes(free), elsewhere);
-}
-
-bool StartsAnew(const LocalJob& job, const RunRequest& request) {
-  return !request.resume && !request.retry_failed && !request.overwrite &&
-         job.job.spec.output.if_exists == IfExists::kFail;
-}
-
-}  // namespace
-
-std::string CheckInput(const PlanInput& input, InputSize& size) {
+std::string CheckInput(const coordinator::PlanInput& input, InputSize& size) {
   std::error_code error;
   const fs::file_status found = fs::status(input.root, error);
   if (found.type() == fs::file_type::not_found) {
-    return fmt::format("{} does not exist; check the volume and path of the input",
-                       Shown(input.root));
+    return fmt::format("{} does not exist; correct where the input lies", Shown(input.root));
   }
   const bool folder = found.type() == fs::file_type::directory;
   if (eaccess(input.root.c_str(), folder ? R_OK | X_OK : R_OK) != 0) {
@@ -147,9 +145,9 @@ std::string CheckInput(const PlanInput& input, InputSize& size) {
 std::vector<std::string> CheckInputs(const LocalJob& job, const RunRequest& request,
                                      InputSize& size) {
   std::vector<std::string> problems;
-  for (const PlanInput& input : job.layout.inputs) {
+  for (const coordinator::PlanInput& input : job.layout.inputs) {
     // Of a store the coordinator tells at once what is wrong.
-    if (input.kind == PlanKind::kRanks || !input.store.empty()) continue;
+    if (input.kind == coordinator::PlanKind::kRanks || !input.store.empty()) continue;
     const std::string problem = CheckInput(input, size);
     if (!problem.empty()) problems.push_back(LabelOf(request, input) + ": " + problem);
   }
@@ -159,43 +157,45 @@ std::vector<std::string> CheckInputs(const LocalJob& job, const RunRequest& requ
 }
 
 std::vector<std::string> CheckOutput(const LocalJob& job, const RunRequest& request) {
-  const JobSpec& spec = job.job.spec;
-  const JobLayout& layout = job.layout;
+  const api::JobSpec& spec = job.job.spec;
+  const coordinator::JobLayout& layout = job.layout;
   std::vector<std::string> problems;
   std::set<std::string> told;
-  for (const auto& [folder, volume] : {std::pair{layout.output_folder, spec.output.to.volume},
-                                       std::pair{layout.log_folder, spec.logs.volume},
-                                       std::pair{layout.state_folder, spec.state.in.volume}}) {
+  const bool in_store = !layout.output_store.empty();
+  const std::string& own = in_store ? spec.state.in.volume : spec.output.to.volume;
+  for (const auto& [folder, volume] :
+       {std::pair{layout.output_folder, own}, std::pair{layout.log_folder, spec.logs.volume},
+        std::pair{layout.state_folder, spec.state.in.volume}}) {
     // One folder that cannot be written stands in the way of all that are to lie below it.
     if (!told.insert(NearestThere(folder)).second) continue;
     const std::string problem = CannotWrite(folder, Elsewhere(request, volume));
     if (!problem.empty()) problems.push_back("output: " + problem);
   }
   std::error_code ignored;
-  if (StartsAnew(job, request) && fs::exists(layout.output_path, ignored)) {
+  // Of a store the coordinator tells at once.
+  if (!in_store && StartsAnew(job, request) && fs::exists(layout.output_path, ignored)) {
     problems.push_back(fmt::format(
-        "output: {} exists: start over with --overwrite, which replaces it, or choose another "
-        "folder with {}",
+        "output: {} exists: start over with --overwrite, which replaces it, or choose {}",
         Shown(layout.output_path), Elsewhere(request, spec.output.to.volume)));
   }
   return problems;
 }
 
 std::vector<std::string> CheckJobFile(LocalJob job) {
-  const JobSpec& spec = job.job.spec;
+  const api::JobSpec& spec = job.job.spec;
   std::vector<std::string> problems;
   std::string script;
   const bool code_here =
-      spec.code.kind == CodeKind::kJobFolder || spec.code.kind == CodeKind::kFolder;
+      spec.code.kind == api::CodeKind::kJobFolder || spec.code.kind == api::CodeKind::kFolder;
   if (code_here) {
     Result<std::string> found = CheckCode(job.code_folder, spec.entry_script);
     if (!found.ok()) problems.push_back("code: " + found.error().message);
     if (found.ok()) script = std::move(*found);
   }
-  for (const Input& input : spec.inputs) {
+  for (const api::Input& input : spec.inputs) {
     const auto volume = job.volumes.find(input.from.volume);
     if (volume == job.volumes.end()) continue;  // a claim, say: --volume will tell where it is
-    PlanInput& seen = job.layout.inputs.emplace_back();
+    coordinator::PlanInput& seen = job.layout.inputs.emplace_back();
     seen.name = input.name;
     seen.root = Absolute(volume->second, input.from.path);
     seen.pattern = input.pattern;
@@ -233,4 +233,4 @@ std::string ListOf(const std::vector<std::string>& problems) {
   return text;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

@@ -10,7 +10,7 @@
 #include "cli/run/local_job.h"
 #include "cli/run/python_check.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 
 // The input as far as it was looked at.
 struct InputSize {
@@ -21,7 +21,7 @@ struct InputSize {
 
 // Adds what the input holds; "", or what is wrong with it, without its name. What only a listing
 // to the end can tell is left to the coordinator.
-std::string CheckInput(const PlanInput& input, InputSize& size);
+std::string CheckInput(const coordinator::PlanInput& input, InputSize& size);
 
 // Those of the job's layout, each problem with the input's name.
 std::vector<std::string> CheckInputs(const LocalJob& job, const RunRequest& request,
@@ -34,10 +34,13 @@ std::vector<std::string> CheckOutput(const LocalJob& job, const RunRequest& requ
 // volumes. For the job as ReadLocalJob makes it.
 std::vector<std::string> CheckJobFile(LocalJob job);
 
+// "3.4 MB".
+std::string Bytes(uint64_t bytes);
+
 // "Python 3.11.2 (/usr/bin/python3); 120 input files, 3.4 MB".
 std::string Facts(const LocalJob& job, const PythonReport& python, const InputSize& size);
 
 // The one list. `problems` is not empty.
 std::string ListOf(const std::vector<std::string>& problems);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-namespace parallelrun {
+namespace parallelrun::cli {
 
 namespace fs = std::filesystem;
 
@@ -34,4 +34,4 @@ Result<Programs> ProgramsAround(const std::string& executable) {
   return programs;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 
 struct Programs {
   // What starts the programs of a bundle (script/bundle), each with its path behind it; empty where
@@ -28,4 +28,4 @@ Result<Programs> FindPrograms();
 // loader.
 Result<Programs> ProgramsAround(const std::string& executable);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

@@ -1,24 +1,27 @@
 #include "cli/run/progress_poller.h"
 
+#include <spdlog/fmt/fmt.h>
+
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <utility>
 
+#include "base/json.h"
 #include "base/time.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
+
+using nlohmann::json;
 
 constexpr Duration kPoll = milliseconds(300);
 constexpr Duration kCallLimit = seconds(5);
 
 }  // namespace
 
-ProgressPoller::ProgressPoller(std::unique_ptr<RestClient> client,
-                               std::function<void(nlohmann::json)> show,
-                               std::function<void(std::string)> wait)
+ProgressPoller::ProgressPoller(std::unique_ptr<rest::RestClient> client, Hears hears)
     : client_(std::move(client)),
-      show_(std::move(show)),
-      wait_(std::move(wait)),
+      hears_(std::move(hears)),
       thread_("progress", [this] { Run(); }) {}
 
 ProgressPoller::~ProgressPoller() {
@@ -54,12 +57,13 @@ void ProgressPoller::Run() {
     const Result<HttpResponse> response = client_->Send(std::move(request), kCallLimit);
     const bool answered = response.ok() && response->status == 200;
     if (response.ok() && (answered || response->status == 503)) {
-      nlohmann::json body = nlohmann::json::parse(response->body, nullptr, false);
-      const nlohmann::json::json_pointer message("/error/message");
+      nlohmann::json body = ParseJson(response->body).value_or(nullptr);
+      const nlohmann::json& message = lenient::AtPath(body, "/error/message");
       if (answered && body.is_object()) {
-        show_(std::move(body));
-      } else if (!answered && body.contains(message) && body[message].is_string()) {
-        wait_(body[message].get<std::string>());
+        AskForFailures(body);
+        hears_.progress(std::move(body));
+      } else if (!answered && message.is_string()) {
+        hears_.wait(message.get<std::string>());
       }
     }
     lock.lock();
@@ -68,4 +72,29 @@ void ProgressPoller::Run() {
   }
 }
 
-}  // namespace parallelrun
+void ProgressPoller::AskForFailures(const nlohmann::json& progress) {
+  const uint64_t epoch = lenient::Unsigned(progress, "epoch");
+  if (epoch != epoch_) last_failure_ = 0;
+  epoch_ = epoch;
+  if (lenient::Unsigned(progress, "failedAttempts") == 0) return;
+  for (bool more = true; more;) {
+    HttpRequest request;
+    request.path = "/v1/failures";
+    request.query = fmt::format("after={}", last_failure_);
+    const Result<HttpResponse> response = client_->Send(std::move(request), kCallLimit);
+    if (!response.ok() || response->status != 200) return;
+    std::istringstream lines(response->body);
+    std::string line;
+    std::getline(lines, line);
+    const json head = ParseJson(line).value_or(nullptr);
+    if (lenient::Unsigned(head, "epoch") != epoch) return;
+    last_failure_ = lenient::Unsigned(head, "last");
+    more = lenient::Boolean(head, "more");
+    while (std::getline(lines, line)) {
+      Result<FailedLine> failed = ReadFailedLine(line);
+      if (failed.ok()) hears_.failure(std::move(*failed));
+    }
+  }
+}
+
+}  // namespace parallelrun::cli

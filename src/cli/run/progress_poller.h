@@ -2,6 +2,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -9,16 +10,20 @@
 #include <string>
 
 #include "base/thread.h"
+#include "cli/failures_table.h"
 #include "rest/client.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 
 class ProgressPoller {
  public:
-  // On the poller's thread, about three times a second while the coordinator answers, `show` gets
-  // the progress (docs/coordinator-api.md), or `wait` why there is none yet.
-  ProgressPoller(std::unique_ptr<RestClient> client, std::function<void(nlohmann::json)> show,
-                 std::function<void(std::string)> wait);
+  // Called on the poller's thread, about three times a second while the coordinator answers.
+  struct Hears {
+    std::function<void(nlohmann::json)> progress;  // docs/coordinator-api.md
+    std::function<void(std::string)> wait;         // why there is none yet
+    std::function<void(FailedLine)> failure;       // each attempt that has failed since
+  };
+  ProgressPoller(std::unique_ptr<rest::RestClient> client, Hears hears);
   ~ProgressPoller();  // neither runs afterwards
 
   // Until the coordinator has heard it.
@@ -26,15 +31,17 @@ class ProgressPoller {
 
  private:
   void Run();
+  void AskForFailures(const nlohmann::json& progress);
 
-  const std::unique_ptr<RestClient> client_;
-  const std::function<void(nlohmann::json)> show_;
-  const std::function<void(std::string)> wait_;
-  std::mutex mutex_;  // guards the two below
+  const std::unique_ptr<rest::RestClient> client_;
+  const Hears hears_;
+  uint64_t epoch_ = 0;         // the poller's own: which coordinator numbered the next
+  uint64_t last_failure_ = 0;  // that was heard
+  std::mutex mutex_;           // guards the two below
   bool stop_ = false;
   bool drain_ = false;
   std::condition_variable wake_;
   Thread thread_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

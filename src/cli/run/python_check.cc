@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -18,9 +19,11 @@
 #include "agent/processes/spawn.h"
 #include "azure/worker_flags.h"
 #include "base/escape.h"
+#include "base/json.h"
+#include "base/small_file.h"
 #include "base/time.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
 
 constexpr Duration kLimit = seconds(20);
@@ -33,44 +36,45 @@ constexpr char kCommand[] =
     "sys.path[:] = path; preflight.main(sys.argv[2:]); preflight.os._exit(0)";  // no time to tidy
                                                                                 // up
 
-std::string FunctionsOf(const JobSpec& spec) {
+std::string FunctionsOf(const api::JobSpec& spec) {
   return azure::WorkerFlagsOf(spec.arguments).async_mode
              ? "enqueue,check_all_tasks_processed,get_finished_batch_result,"
                "get_processing_batch_number"
              : "run";
 }
 
-// What reads the inputs, with why it is needed.
-std::vector<std::string> NeedsOf(const JobSpec& spec) {
+// What reads the inputs and writes the output, with why it is needed.
+std::vector<std::string> NeedsOf(const api::JobSpec& spec) {
   std::vector<std::string> needs;
-  for (const Input& input : spec.inputs) {
-    if (input.kind != InputKind::kTabular || spec.rank_mini_batch_count > 0) continue;
-    const bool parquet = input.tabular.format == TabularFormat::kParquet;
+  for (const api::Input& input : spec.inputs) {
+    if (input.kind != api::InputKind::kTabular || spec.rank_mini_batch_count > 0) continue;
+    const bool parquet = input.tabular.format == api::TabularFormat::kParquet;
     if (needs.empty()) needs = {"pandas", "it reads the tabular input"};
     if (parquet && needs.size() == 2) {
       needs.insert(needs.end(), {"pyarrow", "it reads Parquet"});
     }
   }
+  const bool writes = spec.output.format == api::OutputFormat::kParquet &&
+                      spec.output.action == api::OutputAction::kAppendRow;
+  if (writes && std::find(needs.begin(), needs.end(), "pyarrow") == needs.end()) {
+    needs.insert(needs.end(), {"pyarrow", "it writes Parquet"});
+  }
   return needs;
 }
 
-std::vector<std::string> EnvironmentOf(const JobSpec& spec, const std::string& python_package) {
-  JobSettings settings;
+std::vector<std::string> EnvironmentOf(const api::JobSpec& spec,
+                                       const std::string& python_package) {
+  agent::JobSettings settings;
   settings.python = spec.environment.python;
   for (const nlohmann::json& entry : spec.environment.env) {
-    if (entry.contains("value") && entry["value"].is_string()) {
-      settings.environment.emplace_back(entry["name"], entry["value"]);
-    }
+    if (!lenient::At(entry, "value").is_string()) continue;
+    settings.environment.emplace_back(lenient::Text(entry, "name"), lenient::Text(entry, "value"));
   }
-  return WorkerEnvironment(OwnEnvironment(), settings, python_package, {});
+  return agent::WorkerEnvironment(agent::OwnEnvironment(), settings, python_package, {});
 }
 
 std::string LastLineOf(int fd) {
-  std::string text(4096, '\0');
-  const off_t size = lseek(fd, 0, SEEK_END);
-  const off_t from = std::max<off_t>(0, size - static_cast<off_t>(text.size()));
-  const ssize_t n = pread(fd, text.data(), text.size(), from);
-  text.resize(static_cast<size_t>(std::max<ssize_t>(n, 0)));
+  std::string text = OrEmpty(ReadEnd(fd, 4096, "what it said"));
   while (!text.empty() && text.back() == '\n') text.pop_back();
   return Printable(text.substr(text.rfind('\n') + 1), 1000);
 }
@@ -101,7 +105,7 @@ PythonReport ReadPythonReport(const std::string& answer) {
 PythonCheck::PythonCheck(const LocalJob& job, const RunRequest& request, const std::string& script,
                          const std::string& python_package)
     : python_(job.job.spec.environment.python) {
-  const JobSpec& spec = job.job.spec;
+  const api::JobSpec& spec = job.job.spec;
   const std::string& root = job.code_folder;
   // As Launcher has it: with a job file, the root alone.
   std::string own_folder;
@@ -112,7 +116,7 @@ PythonCheck::PythonCheck(const LocalJob& job, const RunRequest& request, const s
   const Fd write_end(pipe[1]);
   errors_ = Fd(memfd_create("parallelrun-python", MFD_CLOEXEC));
   const Fd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  SpawnSpec python;
+  agent::SpawnSpec python;
   python.command = {
       python_, "-W",       "ignore",         "-c", kCommand, python_package + "/parallelrun", root,
       script,  own_folder, FunctionsOf(spec)};
@@ -120,7 +124,7 @@ PythonCheck::PythonCheck(const LocalJob& job, const RunRequest& request, const s
   python.environment = EnvironmentOf(spec, python_package);
   python.folder = script.empty() ? "/" : root;
   python.descriptors = {null.get(), write_end.get(), errors_.get()};
-  const Result<pid_t> pid = Spawn(python);
+  const Result<pid_t> pid = agent::Spawn(python);
   if (pid.ok()) {
     pid_ = *pid;
   } else {
@@ -172,4 +176,4 @@ PythonReport PythonCheck::Finish() {
   return report;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

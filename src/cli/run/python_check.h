@@ -14,7 +14,7 @@
 #include "base/fd.h"
 #include "cli/run/local_job.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 
 struct PythonProblem {
   std::string part;  // "python" or "script"
@@ -51,4 +51,4 @@ class PythonCheck {
   std::optional<std::string> cannot_start_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

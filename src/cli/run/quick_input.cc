@@ -14,29 +14,28 @@
 #include "cli/run/continue_command.h"
 #include "cli/run/local_job.h"
 #include "coordinator/plan/glob.h"
-#include "store/s3/s3_store.h"
+#include "store/object_stores.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMostSources = 32;  // a job's inputs
 constexpr size_t kMostNames = 1000;  // looked at below each, to know what it holds
 constexpr char kWildcards[] = "*?[";
 
 struct Format {
   const char* name;  // of --format
   const char* shown;
-  InputKind kind;
-  TabularFormat tabular = TabularFormat::kCsv;
+  api::InputKind kind;
+  api::TabularFormat tabular = api::TabularFormat::kCsv;
 };
 constexpr Format kFormats[] = {
-    {"files", "files", InputKind::kFiles},
-    {"csv", "CSV", InputKind::kTabular, TabularFormat::kCsv},
-    {"tsv", "TSV", InputKind::kTabular, TabularFormat::kTsv},
-    {"jsonl", "JSON lines", InputKind::kJsonLines},
-    {"parquet", "Parquet", InputKind::kTabular, TabularFormat::kParquet},
+    {"files", "files", api::InputKind::kFiles},
+    {"csv", "CSV", api::InputKind::kTabular, api::TabularFormat::kCsv},
+    {"tsv", "TSV", api::InputKind::kTabular, api::TabularFormat::kTsv},
+    {"jsonl", "JSON lines", api::InputKind::kJsonLines},
+    {"parquet", "Parquet", api::InputKind::kTabular, api::TabularFormat::kParquet},
 };
 
 const Format* FormatNamed(const std::string& name) {
@@ -89,7 +88,7 @@ QuickSource GlobSource(const fs::path& glob) {
 QuickSource StoreSource(std::string url, const std::string& pattern) {
   const bool below = url.ends_with('/');
   while (url.ends_with('/')) url.pop_back();
-  const size_t bucket_end = std::min(url.find('/', sizeof("s3://") - 1), url.size());
+  const size_t bucket_end = std::min(url.find('/', url.find("://") + 3), url.size());
   size_t cut = url.size();
   if (const size_t wild = url.find_first_of(kWildcards, bucket_end); wild != std::string::npos) {
     cut = url.rfind('/', wild);
@@ -101,7 +100,7 @@ QuickSource StoreSource(std::string url, const std::string& pattern) {
 }
 
 QuickSource SourceOf(const std::string& word, const std::string& pattern) {
-  if (word.starts_with("s3://")) return StoreSource(word, pattern);
+  if (store::IsStoreUrl(word)) return StoreSource(word, pattern);
   const fs::path path = Absolute(fs::current_path(), word);
   std::error_code ignored;
   if (fs::is_regular_file(path, ignored)) return {path.parent_path(), path.filename(), ""};
@@ -126,7 +125,7 @@ struct Held {
       return;
     }
     // Text can be read so; of Parquet the parts are compressed, and never the file.
-    compressed |= suffix.compressed && suffix.table->tabular == TabularFormat::kParquet;
+    compressed |= suffix.compressed && suffix.table->tabular == api::TabularFormat::kParquet;
     if (tables.empty()) first = file.filename();
     ++tables[suffix.table];
   }
@@ -134,9 +133,9 @@ struct Held {
 
 // The names of a store come over the network: what is wrong with it is said here.
 Status LookInStore(const QuickSource& source, Held& held) {
-  const auto store = s3::OpenStore({source.folder, "", "", {}}, {});
+  const auto store = store::OpenObjectStore({source.folder, "", "", {}, {}}, {});
   if (!store.ok()) return store.error();
-  const Glob glob(source.pattern);
+  const coordinator::Glob glob(source.pattern);
   const auto hidden = [](std::string_view path) {
     return path.substr(path.rfind('/') + 1).starts_with('.');
   };
@@ -155,16 +154,16 @@ Status LookInStore(const QuickSource& source, Held& held) {
     if (!name.filename().string().starts_with("_")) held.Add(name);
   }
   if (!held.tables.empty() || held.others > 0) return {};
-  return Error{
-      Code::kInvalid,
-      fmt::format("no object{} below {}: correct bucket and prefix; one object is "
-                  "named by a glob (s3://BUCKET/PREFIX/*.png)",
-                  source.pattern.empty() ? "" : " matches " + source.pattern, source.folder)};
+  return Error{Code::kInvalid,
+               fmt::format("no object{} below {}: correct bucket and prefix; one object is "
+                           "named by a glob ({}/*.png)",
+                           source.pattern.empty() ? "" : " matches " + source.pattern,
+                           source.folder, source.folder)};
 }
 
 void Look(const QuickSource& source, Held& held) {
   if (!source.path.empty()) return held.Add(source.path);
-  const Glob glob(source.pattern);
+  const coordinator::Glob glob(source.pattern);
   std::error_code error;
   fs::recursive_directory_iterator entry(source.folder,
                                          fs::directory_options::skip_permission_denied, error);
@@ -201,20 +200,38 @@ std::string CommandWith(const std::vector<std::string>& words, const std::string
   return text;
 }
 
+// "2 files of CSV and 1 file of TSV".
+std::string Counted(const Held& held) {
+  std::vector<std::string> kinds;
+  for (const auto& [table, count] : held.tables) {
+    kinds.push_back(fmt::format("{} {} of {}", count, count == 1 ? "file" : "files", table->shown));
+  }
+  return (held.more ? "at least " : "") + fmt::format("{}", fmt::join(kinds, " and "));
+}
+
 Error AskBack(const InputWords& input, const Held& held) {
   const Format& table = *held.tables.begin()->first;
-  const size_t count = held.tables.begin()->second;
   const std::string rows =
       fmt::format("  {}\n      run() gets the rows of all of them, as one table",
                   CommandWith(input.command, table.name));
   const std::string files = fmt::format("  {}\n      run() gets the paths of the files",
                                         CommandWith(input.command, "files"));
   return Error{Code::kInvalid,
-               fmt::format("--input {}: {}{} {} ({}{}). Say how they are to be read:\n{}\n{}",
-                           input.words.front(), held.more ? "at least " : "", count,
-                           count == 1 ? std::string("file of ") + table.shown
-                                      : std::string("files of ") + table.shown,
-                           held.first, count == 1 ? "" : ", …", rows, files)};
+               fmt::format("--input {}: {} ({}{}). Say how they are to be read:\n{}\n{}",
+                           input.words.front(), Counted(held), held.first,
+                           held.tables.begin()->second == 1 ? "" : ", …", rows, files)};
+}
+
+// A job reads tables of one kind.
+Error AskForOneKind(const InputWords& input, const Held& held) {
+  const char* const name = held.tables.begin()->first->name;
+  return Error{Code::kInvalid,
+               fmt::format("--input {}: {} ({}, …). Say how they are to be read:\n  {}\n      "
+                           "run() gets the paths of the files\n  --format {} --pattern '**/*.{}' "
+                           "in its place, and the like for each kind, into an output of its "
+                           "own\n      run() gets the rows of these",
+                           input.words.front(), Counted(held), held.first,
+                           CommandWith(input.command, "files"), name, name)};
 }
 
 Result<const Format*> Decide(const InputWords& input, const QuickInput& out, std::string& note) {
@@ -227,14 +244,21 @@ Result<const Format*> Decide(const InputWords& input, const QuickInput& out, std
       return Error{Code::kInvalid, "--input: " + looked.error().message};
     }
   }
-  const bool all_tables = held.tables.size() == 1 && held.others == 0;
-  if (!all_tables) return kFormats;
+  if (held.tables.empty()) return kFormats;
+  if (held.others > 0) {
+    note = fmt::format(
+        "{} holds {}, and other files: run() gets the paths of all of them; for rows "
+        "write --format {}, with --pattern or a glob for the tables alone",
+        input.words.front(), Counted(held), held.tables.begin()->first->name);
+    return kFormats;
+  }
   if (held.compressed) {
     return Error{Code::kInvalid,
                  fmt::format("--input {}: {} is a compressed file of Parquet, which cannot be read "
                              "by parts: decompress it, or give run() the paths:\n  {}",
                              input.words.front(), held.first, CommandWith(input.command, "files"))};
   }
+  if (held.tables.size() > 1) return AskForOneKind(input, held);
   const QuickSource& first = out.sources.front();
   const bool one_object = first.in_store && !first.pattern.empty() && !HasWildcard(first.pattern);
   const bool one_file = out.sources.size() == 1 && (one_object || !first.path.empty());
@@ -245,7 +269,27 @@ Result<const Format*> Decide(const InputWords& input, const QuickInput& out, std
   return table;
 }
 
+// Whether `outer` has `inner` in it. Of two globs only a listing tells; the planner gives each file
+// to the first.
+bool Holds(const QuickSource& outer, const QuickSource& inner) {
+  if (!outer.path.empty() || outer.in_store != inner.in_store) return false;
+  const std::string within = outer.folder.ends_with('/') ? outer.folder : outer.folder + "/";
+  const std::string place = inner.path.empty() ? inner.folder : inner.folder + "/" + inner.path;
+  if (!(place + "/").starts_with(within)) return false;
+  if (outer.pattern.empty()) return true;
+  return !inner.path.empty() &&
+         coordinator::Glob(outer.pattern).Matches(place.substr(within.size()));
+}
+
 }  // namespace
+
+std::optional<NamedTables> TablesNamed(const std::string& path) {
+  Held held;
+  Look(SourceOf(path, ""), held);
+  if (held.tables.size() != 1) return std::nullopt;
+  const Format& table = *held.tables.begin()->first;
+  return NamedTables{table.kind, table.tabular};
+}
 
 const std::vector<std::string>& InputFormats() {
   static const std::vector<std::string> names = [] {
@@ -258,16 +302,18 @@ const std::vector<std::string>& InputFormats() {
 
 Result<QuickInput> LookAtInput(const InputWords& input) {
   QuickInput out;
-  if (input.words.size() > kMostSources) {
+  if (input.words.size() > api::kMaxInputs) {
     return Error{
         Code::kInvalid,
         fmt::format("--input has {} words, and a job takes {}: put a glob in quotes, so that "
                     "the shell leaves it as it is (--input 'images/*.png'), or name the "
                     "folder",
-                    input.words.size(), kMostSources)};
+                    input.words.size(), api::kMaxInputs)};
   }
   std::set<std::string> known;
   for (const std::string& word : input.words) {
+    // What is no secret may be told in full from here on.
+    if (store::MayHoldSecret(word)) return store::StoreUrl(word, "").error().With("--input");
     QuickSource source = SourceOf(word, input.pattern);
     if (!known.insert(source.folder + "/" + source.path + "/" + source.pattern).second) {
       return Error{Code::kInvalid,
@@ -276,6 +322,14 @@ Result<QuickInput> LookAtInput(const InputWords& input) {
     if (!input.pattern.empty() && source.pattern != input.pattern) {
       return Error{Code::kInvalid, "--pattern is for folders, and --input names " + word +
                                        ", which is none: leave --pattern out"};
+    }
+    for (size_t i = 0; i < out.sources.size(); ++i) {
+      const bool before = Holds(out.sources[i], source);
+      if (!before && !Holds(source, out.sources[i])) continue;
+      return Error{Code::kInvalid,
+                   fmt::format("--input names {1}, and {0}, which has it in it: each of its items "
+                               "would be run twice",
+                               before ? input.words[i] : word, before ? word : input.words[i])};
     }
     out.sources.push_back(std::move(source));
   }
@@ -286,4 +340,4 @@ Result<QuickInput> LookAtInput(const InputWords& input) {
   return out;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

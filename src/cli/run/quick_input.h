@@ -4,13 +4,14 @@
 // here, or asked back.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "api/job.h"
+#include "api/data.h"
 #include "base/error.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 
 struct InputWords {
   std::vector<std::string> words;    // of --input, at least one
@@ -28,11 +29,19 @@ struct QuickSource {
 };
 
 struct QuickInput {
-  InputKind kind = InputKind::kFiles;
-  TabularFormat format = TabularFormat::kCsv;  // kTabular only
+  api::InputKind kind = api::InputKind::kFiles;
+  api::TabularFormat format = api::TabularFormat::kCsv;  // kTabular only
   std::vector<QuickSource> sources;
   std::string note;  // how a table is read that nobody has called one; "": nothing to tell
 };
+
+// The one kind of tables that a file, or the files below a folder, are named as; nullopt: none, or
+// several. Reads names only, and of a folder some thousand.
+struct NamedTables {
+  api::InputKind kind = api::InputKind::kTabular;
+  api::TabularFormat format = api::TabularFormat::kCsv;  // kTabular only
+};
+std::optional<NamedTables> TablesNamed(const std::string& path);
 
 // What --format takes.
 const std::vector<std::string>& InputFormats();
@@ -40,4 +49,4 @@ const std::vector<std::string>& InputFormats();
 // Reads names, at most some thousands, and no contents. An error is kInvalid and says what to type.
 Result<QuickInput> LookAtInput(const InputWords& input);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

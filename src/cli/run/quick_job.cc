@@ -7,10 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "api/block_yaml.h"
+#include "api/enums.h"
 #include "api/job_name.h"
 #include "cli/run/local_job.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
 
 // A string as YAML reads it back unchanged: JSON's quoting is YAML's too.
@@ -22,20 +23,20 @@ std::string InputName(size_t index) {
   return index == 0 ? "input" : fmt::format("input-{}", index + 1);
 }
 
-const char* KindName(InputKind kind) {
+const char* KindName(api::InputKind kind) {
   switch (kind) {
-    case InputKind::kFiles: return "files";
-    case InputKind::kTabular: return "tabular";
-    case InputKind::kJsonLines: return "jsonLines";
+    case api::InputKind::kFiles: return "files";
+    case api::InputKind::kTabular: return "tabular";
+    case api::InputKind::kJsonLines: return "jsonLines";
   }
   return "";
 }
 
-const char* FormatName(TabularFormat format) {
+const char* FormatName(api::TabularFormat format) {
   switch (format) {
-    case TabularFormat::kCsv: return "CSV";
-    case TabularFormat::kTsv: return "TSV";
-    case TabularFormat::kParquet: return "Parquet";
+    case api::TabularFormat::kCsv: return "CSV";
+    case api::TabularFormat::kTsv: return "TSV";
+    case api::TabularFormat::kParquet: return "Parquet";
   }
   return "";
 }
@@ -45,7 +46,7 @@ std::string InputLine(const QuickInput& input, size_t index) {
   std::string text = (source.in_store ? "store: " : "volume: ") + InputName(index);
   if (!source.path.empty()) text += ", path: " + Quoted(source.path);
   if (!source.pattern.empty()) text += ", pattern: " + Quoted(source.pattern);
-  if (input.kind == InputKind::kTabular) {
+  if (input.kind == api::InputKind::kTabular) {
     text += std::string(", format: ") + FormatName(input.format);
   }
   return fmt::format("    - {{name: {}, {}: {{{}}}}}\n", InputName(index), KindName(input.kind),
@@ -54,6 +55,24 @@ std::string InputLine(const QuickInput& input, size_t index) {
 
 std::string FromHere(const std::string& path) {
   return Absolute(std::filesystem::current_path(), path);
+}
+
+const char* VolumeOf(const QuickOutput& output) { return output.url.empty() ? "output" : "run"; }
+
+std::string OutputLines(const QuickOutput& output) {
+  std::string file;
+  std::string beside;
+  if (!output.file.empty()) file = ", fileName: " + Quoted(output.file);
+  if (!output.file.empty() && output.url.empty()) beside = RunFolderOf(output.file) + "/";
+  if (output.format != api::OutputFormat::kText) {
+    file += fmt::format(", format: {}", api::EnumWord(output.format));
+  }
+  return fmt::format(
+      "  output: {{{}: output, path: .{}}}\n"
+      "  logs: {{volume: {}, path: {}}}\n"
+      "  state: {{volume: {}, path: {}}}\n",
+      output.url.empty() ? "volume" : "store", file, VolumeOf(output),
+      api::YamlText(beside + "logs"), VolumeOf(output), api::YamlText(beside + "state"));
 }
 
 }  // namespace
@@ -67,7 +86,7 @@ std::string QuickJobYaml(const QuickJob& job, const std::string& job_folder) {
   std::string text;
   text += "apiVersion: parallelrun.dev/v1alpha1\n";
   text += "kind: ParallelRunJob\n";
-  text += fmt::format("metadata: {{name: {}}}\n", YamlText(JobNameOf(job.script)));
+  text += fmt::format("metadata: {{name: {}}}\n", api::YamlText(api::JobNameOf(job.script)));
   text += "spec:\n";
   if (job.script.find('/') != std::string::npos) {
     text += "  # Modules are looked for in the code folder, not in the script's own.\n";
@@ -83,6 +102,9 @@ std::string QuickJobYaml(const QuickJob& job, const std::string& job_folder) {
     if (!source.in_store) continue;
     stores += fmt::format("    - {{name: {}, url: {}}}\n", InputName(i), Quoted(source.folder));
   }
+  if (!job.output.url.empty()) {
+    stores += fmt::format("    - {{name: output, url: {}}}\n", Quoted(job.output.url));
+  }
   if (!stores.empty()) text += "  stores:\n" + stores;
   text += "  volumes:\n";
   for (size_t i = 0; i < job.input.sources.size(); ++i) {
@@ -90,13 +112,11 @@ std::string QuickJobYaml(const QuickJob& job, const std::string& job_folder) {
     text += fmt::format("    - {{name: {}, hostPath: {{path: {}}}}}\n", InputName(i),
                         Quoted(job.input.sources[i].folder));
   }
-  text +=
-      fmt::format("    - {{name: output, hostPath: {{path: {}}}}}\n", Quoted(FromHere(job.output)));
+  text += fmt::format("    - {{name: {}, hostPath: {{path: {}}}}}\n", VolumeOf(job.output),
+                      Quoted(FromHere(job.output.folder)));
   text += "  inputs:\n";
   for (size_t i = 0; i < job.input.sources.size(); ++i) text += InputLine(job.input, i);
-  text += "  output: {volume: output, path: .}\n";
-  text += "  logs: {volume: output, path: logs}\n";
-  text += "  state: {volume: output, path: state}\n";
+  text += OutputLines(job.output);
   text += fmt::format("  processCountPerNode: {}\n", job.processes);
   if (!job.mini_batch_size.empty()) {
     text += fmt::format("  miniBatchSize: {}\n", Quoted(job.mini_batch_size));
@@ -112,10 +132,13 @@ std::string TypedAs(const QuickJob& job, const std::string& field) {
   if (below("spec.inputs") && field.ends_with(".pattern")) return "--pattern";
   const auto folders = std::count_if(job.input.sources.begin(), job.input.sources.end(),
                                      [](const QuickSource& one) { return !one.in_store; });
-  const bool outputs = below(fmt::format("spec.volumes[{}]", folders));
-  if (outputs || below("spec.output")) return "--output";
+  const auto stores = static_cast<std::ptrdiff_t>(job.input.sources.size()) - folders;
+  const bool folder =
+      below(fmt::format("spec.volumes[{}]", folders)) || below("spec.logs") || below("spec.state");
+  if (folder) return job.output.url.empty() ? "--output" : "--state";
+  if (below(fmt::format("spec.stores[{}]", stores)) || below("spec.output")) return "--output";
   if (below("spec.inputs") || below("spec.volumes") || below("spec.stores")) return "--input";
   return below("spec.entryScript") || below("metadata.name") ? job.script : "";
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

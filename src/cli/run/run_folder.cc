@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <system_error>
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -80,4 +80,4 @@ Status RunFolder::Make() {
   return {};
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 
 class RunFolder {
  public:
@@ -26,4 +26,4 @@ class RunFolder {
   int lock_ = -1;  // held while this command lives, whatever ends it
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

@@ -6,13 +6,16 @@
 #include <deque>
 #include <utility>
 
-#include "base/mutation.h"
 #include "job/rate.h"
+#include "job/verdict.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
-Directive Answers::DirectiveFor(uint32_t node) const {
-  return of_.ending.DirectiveFor(of_.nodes.Expected(node));
+job::Directive Answers::DirectiveFor(const Waiter& waiting) const {
+  const job::Directive what = of_.ending.DirectiveFor(of_.nodes.Expected(waiting.node));
+  const bool ask =
+      what == job::Directive::kGoOn && of_.standstill.Asks(waiting.node, waiting.incarnation);
+  return ask ? job::Directive::kWhere : what;
 }
 
 bool Answers::MayLease(const Waiter& waiting, Instant now) const {
@@ -23,11 +26,12 @@ bool Answers::MayLease(const Waiter& waiting, Instant now) const {
 uint64_t Answers::Grants(const Waiter& waiting, Instant now) const {
   if (!MayLease(waiting, now)) return 0;
   const uint64_t all = uint64_t{std::max(of_.nodes.expected(), 1U)} * std::max(processes_, 1U);
-  return GrantLimit(waiting.want, of_.availability.Available(waiting.node),
-                    of_.nodes.Find(waiting.node)->processes, all);
+  return job::GrantLimit(waiting.want, of_.availability.Available(waiting.node),
+                         of_.nodes.Find(waiting.node)->processes, all);
 }
 
-std::optional<LeaseName> Answers::GrantSecond(const Waiter& waiting, Instant now, Instant worked) {
+std::optional<job::LeaseName> Answers::GrantSecond(const Waiter& waiting, Instant now,
+                                                   Instant worked) {
   const std::optional<Duration> slow = of_.attempts.Slow();
   if (!slow || !MayLease(waiting, now)) return std::nullopt;
   if (of_.availability.HeldCount(waiting.node) >= of_.nodes.Find(waiting.node)->processes) {
@@ -48,9 +52,7 @@ void Answers::PlanRead() {
 }
 
 // A verdict is told once it is durable, so that nobody leaves for one that a crash undoes.
-bool Answers::MayTell() const {
-  return of_.ending.phase() != Ending::Phase::kDeciding || PARALLELRUN_MUTATED(kVerdictBeforeSync);
-}
+bool Answers::MayTell() const { return of_.ending.phase() != Ending::Phase::kDeciding; }
 
 void Answers::AnswerWoken(Instant now, Instant worked) {
   waiters_.ParksOver(now);
@@ -67,10 +69,8 @@ void Answers::AnswerWoken(Instant now, Instant worked) {
     if (waiting == nullptr) return waiters_.AllSeen();
     last = waiting->exchange;
     // Nor those that came later: they stay woken, and the look that they wait for is on its way.
-    const bool may = of_.newest.MayAnswer(waiting->arrived, now);
-    if (!may && !PARALLELRUN_MUTATED(kNoLookForNewer)) return;
-    const bool durable =
-        PARALLELRUN_MUTATED(kAcknowledgeBeforeSync) || waiting->position <= of_.journal.durable();
+    if (!of_.newest.MayAnswer(waiting->arrived, now)) return;
+    const bool durable = waiting->position <= of_.journal.durable();
     if (durable && TryAnswer(*waiting, now, worked)) {
       of_.nodes.CallEnded(waiting->node);
       waiters_.Answered(*waiting);
@@ -82,24 +82,27 @@ void Answers::AnswerWoken(Instant now, Instant worked) {
 
 bool Answers::Concerns(const Waiter& waiting, Instant now) const {
   if (waiting.news || waiting.park_until <= now) return true;
-  switch (DirectiveFor(waiting.node)) {
-    case Directive::kGoOn: return false;
-    case Directive::kDrain:
-    case Directive::kFinish: return true;
+  switch (DirectiveFor(waiting)) {
+    case job::Directive::kGoOn: return false;
+    case job::Directive::kDrain:
+    case job::Directive::kFinish:
+    case job::Directive::kWhere: return true;
     // Once is enough for as long as shutdown() takes: its agent stays, and asks again and again.
-    case Directive::kClose: return !of_.ending.closing().WasTold(waiting.node, waiting.incarnation);
+    case job::Directive::kClose:
+      return !of_.ending.closing().WasTold(waiting.node, waiting.incarnation);
   }
   return true;
 }
 
 bool Answers::TryAnswer(Waiter& waiting, Instant now, Instant worked) {
-  const Directive what = DirectiveFor(waiting.node);  // a verdict from here on is not durable
+  const job::Directive what = DirectiveFor(waiting);  // a verdict from here on is not durable
   const uint64_t grants = Grants(waiting, now);
-  std::optional<LeaseName> lease = grants == 0 ? GrantSecond(waiting, now, worked) : std::nullopt;
+  std::optional<job::LeaseName> lease =
+      grants == 0 ? GrantSecond(waiting, now, worked) : std::nullopt;
   if (grants == 0 && !lease && !Concerns(waiting, now)) return false;
   std::deque<std::string> works;  // stable addresses for the reply's views
   size_t bytes = 0;
-  for (uint64_t i = 0; (lease || i < grants) && bytes < kMaxRowsBytes; ++i) {
+  for (uint64_t i = 0; (lease || i < grants) && bytes < job::kMaxRowsBytes; ++i) {
     if (!lease) {
       lease = of_.availability.Grant({waiting.node, waiting.incarnation, waiting.number}, worked);
     }
@@ -112,7 +115,7 @@ bool Answers::TryAnswer(Waiter& waiting, Instant now, Instant worked) {
     Result<PlannedWork> work = of_.plan.Work(of_.journal.state(), lease->id);
     if (!work.ok()) {
       of_.availability.End(*lease);
-      of_.ending.Conclude({Outcome::kFailed, "LedgerUnreadable", work.error().message});
+      of_.ending.Conclude(job::FailedFor("LedgerUnreadable", work.error().message));
       break;
     }
     of_.attempts.NoteLastChance(lease->id);
@@ -124,7 +127,8 @@ bool Answers::TryAnswer(Waiter& waiting, Instant now, Instant worked) {
   if (plan_unread_ && works.empty() && !Concerns(waiting, now)) return false;
   waiting.reply.epoch = of_.journal.epoch();
   waiting.reply.directive = what;
-  if (what == Directive::kClose) of_.ending.closing().Told(waiting.node, waiting.incarnation);
+  if (what == job::Directive::kClose) of_.ending.closing().Told(waiting.node, waiting.incarnation);
+  if (what == job::Directive::kWhere) of_.standstill.Asked(waiting.node, waiting.incarnation);
   waiting.answer(waiting.reply);
   return true;
 }
@@ -143,4 +147,4 @@ std::string Answers::Check(Instant now) const {
   return "";
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

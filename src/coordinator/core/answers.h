@@ -14,22 +14,24 @@
 #include "coordinator/core/gates.h"
 #include "coordinator/core/newest.h"
 #include "coordinator/core/nodes.h"
+#include "coordinator/core/standstill.h"
 #include "coordinator/core/waiters.h"
 #include "coordinator/plan/plan_store.h"
 #include "job/availability.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class Answers {
  public:
   struct Parts {
     Journal& journal;
-    Availability& availability;
+    job::Availability& availability;
     Nodes& nodes;
     Newest& newest;
     Ending& ending;
     Attempts& attempts;
     PlanStore& plan;
+    Standstill& standstill;
   };
   // `processes`: of each node that is expected.
   Answers(uint32_t processes, const Parts& parts)
@@ -61,8 +63,8 @@ class Answers {
   bool MayLease(const Waiter& waiting, Instant now) const;
   uint64_t Grants(const Waiter& waiting, Instant now) const;
   // For a process that would be idle, what takes much longer than the others did.
-  std::optional<LeaseName> GrantSecond(const Waiter& waiting, Instant now, Instant worked);
-  Directive DirectiveFor(uint32_t node) const;
+  std::optional<job::LeaseName> GrantSecond(const Waiter& waiting, Instant now, Instant worked);
+  job::Directive DirectiveFor(const Waiter& waiting) const;
 
   const uint32_t processes_;
   const Parts of_;
@@ -73,4 +75,4 @@ class Answers {
   bool plan_unread_ = false;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -5,15 +5,15 @@
 #include <algorithm>
 #include <string>
 
-#include "base/mutation.h"
+#include "base/count_of.h"
 #include "coordinator/item_names.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 constexpr double kSlowFactor = 3;  // times the mean
 
-AttemptTimes Times(const Finished& done, int64_t wall_us) {
+job::AttemptTimes Times(const job::Finished& done, int64_t wall_us) {
   return {done.elapsed_ns, done.cpu_ns, wall_us};
 }
 
@@ -22,21 +22,21 @@ AttemptTimes Times(const Finished& done, int64_t wall_us) {
 // --- what its agent says
 
 // So that the next epoch knows it, should the node die together with this coordinator.
-void Attempts::Began(const HeldLease& held) {
-  const JobState& state = journal_.state();
+void Attempts::Began(const job::HeldLease& held) {
+  const job::JobState& state = journal_.state();
   if (!held.started || journal_.decided() || state.batch(held.id).losses == 0) return;
   const auto known = state.started().find(held.id);
   if (known != state.started().end() && known->second == held.fence) return;
-  journal_.Add(StartedRecord{held.id, held.fence, true});
+  journal_.Add(job::StartedRecord{held.id, held.fence, true});
 }
 
-uint64_t Attempts::Succeeded(uint32_t node, const Finished& done, int64_t wall_us) {
+uint64_t Attempts::Succeeded(uint32_t node, const job::Finished& done, int64_t wall_us) {
   if (done.items_skipped > 0) {
-    journal_.Add(SkippedRecord{done.id, done.fence, done.items_skipped});
+    journal_.Add(job::SkippedRecord{done.id, done.fence, done.items_skipped});
   }
   const uint64_t position = journal_.Add(
-      ResultRecord{done.id, done.fence, node, done.process, done.run_ns, done.items_succeeded,
-                   done.row_count, done.rows, Times(done, wall_us)});
+      job::ResultRecord{done.id, done.fence, node, done.process, done.run_ns, done.items_succeeded,
+                        done.row_count, done.rows, Times(done, wall_us)});
   availability_.Settle(done.id);
   last_chances_.erase(done.id);
   elapsed_seconds_ += static_cast<double>(done.elapsed_ns) / 1e9;
@@ -44,9 +44,9 @@ uint64_t Attempts::Succeeded(uint32_t node, const Finished& done, int64_t wall_u
   return position;
 }
 
-uint64_t Attempts::Failed(uint32_t node, const Finished& done, int64_t wall_us) {
-  const LeaseName name{done.id, done.fence};
-  FailedRecord failed;
+uint64_t Attempts::Failed(uint32_t node, const job::Finished& done, int64_t wall_us) {
+  const job::LeaseName name{done.id, done.fence};
+  job::FailedRecord failed;
   failed.id = done.id;
   failed.fence = done.fence;
   failed.node = node;
@@ -62,45 +62,47 @@ uint64_t Attempts::Failed(uint32_t node, const Finished& done, int64_t wall_us) 
   return Fail(failed, name);
 }
 
-AttemptEnd Attempts::EndOf(const LeaseName& name, Cause cause) const {
-  const MiniBatch& batch = journal_.state().batch(name.id);
-  const bool splits = rules_.isolate_failures && batch.items > 1 && HasPieces(name.id);
+job::AttemptEnd Attempts::EndOf(const job::LeaseName& name, job::Cause cause) const {
+  const job::MiniBatch& batch = journal_.state().batch(name.id);
+  const bool splits = limits_.spec.isolate_failures && batch.items > 1 && job::HasPieces(name.id);
   // A piece of several items needs no second try: splitting it loses nothing. What does not fit the
   // types of the columns will not fit them then.
-  const bool once = cause == Cause::kMisfit || (splits && IsPiece(name.id));
-  uint32_t tries = once ? 1 : rules_.max_try;
-  if (PARALLELRUN_MUTATED(kRunMaxTryIgnored)) ++tries;
+  const bool once = cause == job::Cause::kMisfit || (splits && job::IsPiece(name.id));
+  const uint32_t tries = once ? 1 : static_cast<uint32_t>(limits_.spec.run_max_try);
   // While another lease of it is live, that one may still succeed.
   if (batch.failed_attempts + 1U < tries || availability_.LiveBeside(name)) {
-    return AttemptEnd::kAgain;
+    return job::AttemptEnd::kAgain;
   }
-  return splits ? AttemptEnd::kSplit : AttemptEnd::kFinal;
+  return splits ? job::AttemptEnd::kSplit : job::AttemptEnd::kFinal;
 }
 
-uint64_t Attempts::Fail(const FailedRecord& failed, const LeaseName& lease) {
+uint64_t Attempts::Fail(const job::FailedRecord& failed, const job::LeaseName& lease) {
   const uint64_t position = journal_.Add(failed);
-  if (failed.end != AttemptEnd::kAgain) last_chances_.erase(failed.id);
+  failed_.Add({failed.id, journal_.state().batch(failed.id).failed_attempts,
+               failed.end == job::AttemptEnd::kFinal, failed.node, failed.process,
+               std::string(failed.kind), std::string(failed.message), std::string(failed.log)});
+  if (failed.end != job::AttemptEnd::kAgain) last_chances_.erase(failed.id);
   switch (failed.end) {
-    case AttemptEnd::kAgain: availability_.Retry(lease, position); break;
-    case AttemptEnd::kSplit: availability_.Split(failed.id, position); break;
-    case AttemptEnd::kFinal: availability_.Settle(failed.id); break;
+    case job::AttemptEnd::kAgain: availability_.Retry(lease, position); break;
+    case job::AttemptEnd::kSplit: availability_.Split(failed.id, position); break;
+    case job::AttemptEnd::kFinal: availability_.Settle(failed.id); break;
   }
   return position;
 }
 
 // What was recorded as begun would be a loss for the next epoch, which finds nobody who offers it.
-void Attempts::HandBack(const LeaseName& name) {
+void Attempts::HandBack(const job::LeaseName& name) {
   const auto& began = journal_.state().started();
   const auto found = began.find(name.id);
   if (!journal_.decided() && found != began.end() && found->second == name.fence) {
-    journal_.Add(StartedRecord{name.id, name.fence, false});
+    journal_.Add(job::StartedRecord{name.id, name.fence, false});
   }
   availability_.End(name);
 }
 
-void Attempts::NoteLastChance(BatchId id) {
-  const JobState& state = journal_.state();
-  const bool last = state.batch(id).losses + 1U >= rules_.max_losses && !state.settled(id);
+void Attempts::NoteLastChance(job::BatchId id) {
+  const job::JobState& state = journal_.state();
+  const bool last = state.batch(id).losses + 1U >= limits_.max_losses && !state.settled(id);
   if (!last || last_chances_.contains(id)) return;
   last_chances_[id] = ItemsOfMiniBatch(state, plan_, id);
 }
@@ -108,38 +110,38 @@ void Attempts::NoteLastChance(BatchId id) {
 // --- its node is gone
 
 void Attempts::HandBackAll(uint32_t node) {
-  for (const Held& one : availability_.HeldBy(node)) HandBack({one.id, one.lease.fence});
+  for (const job::Held& one : availability_.HeldBy(node)) HandBack({one.id, one.lease.fence});
 }
 
 void Attempts::SetAside(uint32_t node) {
-  for (const Held& one : availability_.HeldBy(node)) {
+  for (const job::Held& one : availability_.HeldBy(node)) {
     availability_.HoldElsewhere(one.id, one.lease.deadline);
     HandBack({one.id, one.lease.fence});
   }
 }
 
 // What an agent told last is old when run() takes milliseconds: any that it held may have ended it.
-void Attempts::NarrowDown(const std::vector<Held>& held) {
-  if (held.size() < 2 || journal_.decided() || PARALLELRUN_MUTATED(kHeldSetNotHalved)) return;
-  CompanyRecord once{kHeldOnce, {}};
-  CompanyRecord again{static_cast<uint32_t>(held.size() / 2), {}};
-  for (const Held& one : held) {
-    (journal_.state().held_at_death(one.id) ? again : once).ids.push_back(one.id);
+void Attempts::NarrowDown(const std::vector<job::Held>& held) {
+  if (held.size() < 2 || journal_.decided()) return;
+  job::CompanyRecord once{job::kHeldOnce, {}};
+  job::CompanyRecord again{static_cast<uint32_t>(held.size() / 2), {}};
+  for (const job::Held& one : held) {
+    (journal_.state().companies().HeldAtDeath(one.id) ? again : once).ids.push_back(one.id);
   }
   if (!once.ids.empty()) journal_.Add(once);
   if (!again.ids.empty()) journal_.Add(again);
 }
 
-void Attempts::NodeDied(uint32_t node, const std::vector<Held>& held, const PodEnd* end,
+void Attempts::NodeDied(uint32_t node, const std::vector<job::Held>& held, const PodEnd* end,
                         int64_t wall_us) {
   NarrowDown(held);
-  const auto began = [](const Held& one) { return one.lease.started; };
+  const auto began = [](const job::Held& one) { return one.lease.started; };
   const auto begun = std::count_if(held.begin(), held.end(), began);
   // What was alone had begun: a script may end its node faster than the agent can tell.
   const bool alone = held.size() == 1;
   const bool memory = end != nullptr && end->reason == kOutOfMemory && (alone || begun == 1);
-  for (const Held& one : held) {
-    const LeaseName name{one.id, one.lease.fence};
+  for (const job::Held& one : held) {
+    const job::LeaseName name{one.id, one.lease.fence};
     const bool counts = alone || began(one);
     if (!counts || journal_.decided()) {
       HandBack(name);
@@ -152,29 +154,30 @@ void Attempts::NodeDied(uint32_t node, const std::vector<Held>& held, const PodE
   }
 }
 
-void Attempts::Lost(uint32_t node, const LeaseName& name) {
+void Attempts::Lost(uint32_t node, const job::LeaseName& name) {
   if (journal_.decided()) return availability_.End(name);
-  journal_.Add(LostRecord{name.id, name.fence});
+  journal_.Add(job::LostRecord{name.id, name.fence});
   availability_.Reconsider(name.id);
   const uint16_t losses = journal_.state().batch(name.id).losses;
-  if (losses < rules_.max_losses || availability_.LiveBeside(name)) return availability_.End(name);
+  if (losses < limits_.max_losses || availability_.LiveBeside(name)) return availability_.End(name);
   const std::string items = ItemsOfLost(name.id);
   const std::string message = fmt::format(
-      "mini-batch {}{} ended its node: {} times a node died that ran it or held nothing else; look "
-      "for what ends the whole node, such as memory, fix it, and try again what failed",
-      MiniBatchText(name.id), items.empty() ? "" : " (" + items + ")", losses);
+      "mini-batch {}{} ends its node: {} died that ran it or held nothing else; look for what "
+      "ends a whole node, such as memory, fix it, and run again what failed",
+      job::MiniBatchText(name.id), items.empty() ? "" : " (" + items + ")",
+      CountOf(losses, "node"));
   // Without the lease's fence: nobody reported this, so that no later report is a repeat of it.
-  FailedRecord failed;
+  job::FailedRecord failed;
   failed.id = name.id;
   failed.node = node;
-  failed.cause = Cause::kProcessEnded;
-  failed.end = AttemptEnd::kFinal;
-  failed.kind = kLostTooOften;
+  failed.cause = job::Cause::kProcessEnded;
+  failed.end = job::AttemptEnd::kFinal;
+  failed.kind = job::kLostTooOften;
   failed.message = Bounded(message);
   Fail(failed, name);
 }
 
-std::string Attempts::ItemsOfLost(BatchId id) {
+std::string Attempts::ItemsOfLost(job::BatchId id) {
   const auto noted = last_chances_.find(id);
   if (noted != last_chances_.end()) return noted->second;
   const bool at_hand = plan_.AtHand(journal_.state(), id);
@@ -182,18 +185,18 @@ std::string Attempts::ItemsOfLost(BatchId id) {
 }
 
 // Without the lease's fence: nobody reported this, so that no later report is a repeat of it.
-void Attempts::FailForMemory(const LeaseName& name, const PodEnd& end, int64_t wall_us) {
+void Attempts::FailForMemory(const job::LeaseName& name, const PodEnd& end, int64_t wall_us) {
   const std::string message = fmt::format(
       "the container of node {} was killed for lack of memory (OOMKilled, exit status {}) while "
       "this was the only mini-batch that ran there: raise spec.resources.limits.memory, or lower "
       "spec.miniBatchSize",
       end.node, end.exit_code);
-  FailedRecord failed;
+  job::FailedRecord failed;
   failed.id = name.id;
   failed.node = end.node;
-  failed.cause = Cause::kProcessEnded;
+  failed.cause = job::Cause::kProcessEnded;
   failed.end = EndOf(name, failed.cause);
-  failed.kind = kOutOfMemory;
+  failed.kind = kOutOfMemory.word();
   failed.message = message;
   failed.times.finished_us = wall_us;
   Fail(failed, name);
@@ -202,13 +205,13 @@ void Attempts::FailForMemory(const LeaseName& name, const PodEnd& end, int64_t w
 // --- a second lease
 
 std::optional<Duration> Attempts::Slow() const {
-  if (!rules_.speculation || elapsed_results_ == 0 || !journal_.state().plan_ended()) {
+  if (!limits_.speculation || elapsed_results_ == 0 || !journal_.state().plan_ended()) {
     return std::nullopt;
   }
   if (availability_.pending() > 0) return std::nullopt;
   const double mean = elapsed_seconds_ / static_cast<double>(elapsed_results_);
   const auto much = Duration(static_cast<int64_t>(kSlowFactor * mean * 1e6));
-  return std::max(much, rules_.slow_least);
+  return std::max(much, limits_.slow_least);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

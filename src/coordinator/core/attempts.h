@@ -8,43 +8,40 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/time.h"
 #include "coordinator/control.h"
+#include "coordinator/core/failed_attempts.h"
 #include "coordinator/core/journal.h"
+#include "coordinator/limits.h"
 #include "coordinator/plan/plan_store.h"
 #include "job/availability.h"
 #include "job/node_messages.h"
 
-namespace parallelrun {
-
-struct AttemptRules {
-  uint32_t max_try = 3;
-  uint32_t max_losses = 10;
-  bool isolate_failures = false;
-  bool speculation = false;
-  Duration slow_least = seconds(10);
-};
+namespace parallelrun::coordinator {
 
 class Attempts {
  public:
-  Attempts(const AttemptRules& rules, Journal& journal, Availability& availability, PlanStore& plan)
-      : rules_(rules), journal_(journal), availability_(availability), plan_(plan) {}
+  // What is passed by reference must outlive it.
+  Attempts(CoordinatorLimits limits, Journal& journal, job::Availability& availability,
+           PlanStore& plan)
+      : limits_(std::move(limits)), journal_(journal), availability_(availability), plan_(plan) {}
 
   // --- what its agent says, of a lease that is live and its own; `wall_us`: now, since 1970. Those
   // that record give the position.
   // run() has begun, or has not yet.
-  void Began(const HeldLease& held);
+  void Began(const job::HeldLease& held);
   // All of its rows are there.
-  uint64_t Succeeded(uint32_t node, const Finished& done, int64_t wall_us);
-  uint64_t Failed(uint32_t node, const Finished& done, int64_t wall_us);
+  uint64_t Succeeded(uint32_t node, const job::Finished& done, int64_t wall_us);
+  uint64_t Failed(uint32_t node, const job::Finished& done, int64_t wall_us);
   // It was not run, or its answer was never heard: nobody's loss.
-  void HandBack(const LeaseName& name);
+  void HandBack(const job::LeaseName& name);
 
   // It is leased, and its chunk is at hand. Where one more loss is one too many, the words for that
   // name its items: they are kept, since the disk is not asked then.
-  void NoteLastChance(BatchId id);
+  void NoteLastChance(job::BatchId id);
 
   // --- its node is gone, and what it held
   // The node has left, or its pod was taken away.
@@ -53,30 +50,35 @@ class Attempts {
   // as it may believe that it has them.
   void SetAside(uint32_t node);
   // The node died with `held`; `end`: of its pod, where that was told.
-  void NodeDied(uint32_t node, const std::vector<Held>& held, const PodEnd* end, int64_t wall_us);
+  void NodeDied(uint32_t node, const std::vector<job::Held>& held, const PodEnd* end,
+                int64_t wall_us);
   // run() had begun under that lease when its node died, or nothing else was held.
-  void Lost(uint32_t node, const LeaseName& name);
+  void Lost(uint32_t node, const job::LeaseName& name);
 
   // What runs longer than this may be tried a second time; nullopt while nothing may be.
   std::optional<Duration> Slow() const;
 
+  // Those of this epoch.
+  const FailedAttempts& failed() const { return failed_; }
+
  private:
   // What one more failed attempt means.
-  AttemptEnd EndOf(const LeaseName& name, Cause cause) const;
+  job::AttemptEnd EndOf(const job::LeaseName& name, job::Cause cause) const;
   // Records it and ends its lease.
-  uint64_t Fail(const FailedRecord& failed, const LeaseName& lease);
-  void FailForMemory(const LeaseName& name, const PodEnd& end, int64_t wall_us);
-  void NarrowDown(const std::vector<Held>& held);
+  uint64_t Fail(const job::FailedRecord& failed, const job::LeaseName& lease);
+  void FailForMemory(const job::LeaseName& name, const PodEnd& end, int64_t wall_us);
+  void NarrowDown(const std::vector<job::Held>& held);
   // As they were noted, or as they are at hand; "": nobody waits for the disk to tell.
-  std::string ItemsOfLost(BatchId id);
+  std::string ItemsOfLost(job::BatchId id);
 
-  const AttemptRules rules_;
+  const CoordinatorLimits limits_;
   Journal& journal_;
-  Availability& availability_;
+  job::Availability& availability_;
   PlanStore& plan_;
-  std::map<BatchId, std::string> last_chances_;  // their items; none of what is settled
-  double elapsed_seconds_ = 0;                   // of the results of this epoch
-  uint64_t elapsed_results_ = 0;                 // and their number
+  std::map<job::BatchId, std::string> last_chances_;  // their items; none of what is settled
+  double elapsed_seconds_ = 0;                        // of the results of this epoch
+  uint64_t elapsed_results_ = 0;                      // and their number
+  FailedAttempts failed_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <set>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 // For an agent that was away for a moment, for what it kills, and for its report.
@@ -27,27 +27,28 @@ bool Closing::Overdue(Instant worked) const {
   return began_ && worked - *began_ > timeout_ + kSlack;
 }
 
-void Closing::Told(uint32_t node, const Incarnation& incarnation) {
-  Incarnation& told = told_[node];
+void Closing::Told(uint32_t node, const job::Incarnation& incarnation) {
+  job::Incarnation& told = told_[node];
   told = std::max(told, incarnation);
 }
 
-bool Closing::WasTold(uint32_t node, const Incarnation& incarnation) const {
+bool Closing::WasTold(uint32_t node, const job::Incarnation& incarnation) const {
   const auto found = told_.find(node);
   return found != told_.end() && found->second >= incarnation;
 }
 
-ProcessEnd EndOf(ProcessEvent::Kind kind) {
+job::ProcessEnd EndOf(job::ProcessEvent::Kind kind) {
   switch (kind) {
-    case ProcessEvent::Kind::kClosed: return ProcessEnd::kClosed;
-    case ProcessEvent::Kind::kCloseFailed: return ProcessEnd::kFailed;
-    case ProcessEvent::Kind::kCutOff: return ProcessEnd::kCutOff;
-    case ProcessEvent::Kind::kCloseLost: return ProcessEnd::kLost;
-    default: return ProcessEnd::kOpen;
+    case job::ProcessEvent::Kind::kClosed: return job::ProcessEnd::kClosed;
+    case job::ProcessEvent::Kind::kCloseFailed: return job::ProcessEnd::kFailed;
+    case job::ProcessEvent::Kind::kCutOff: return job::ProcessEnd::kCutOff;
+    case job::ProcessEvent::Kind::kCloseLost: return job::ProcessEnd::kLost;
+    default: return job::ProcessEnd::kOpen;
   }
 }
 
-std::vector<ProcessId> NotNamed(std::vector<ProcessId> processes, std::string_view numbers) {
+std::vector<job::ProcessId> NotNamed(std::vector<job::ProcessId> processes,
+                                     std::string_view numbers) {
   std::set<uint32_t> named;
   const char* at = numbers.data();
   const char* const end = at + numbers.size();
@@ -58,8 +59,8 @@ std::vector<ProcessId> NotNamed(std::vector<ProcessId> processes, std::string_vi
     at = read.ptr == at ? at + 1 : read.ptr;
   }
   std::erase_if(processes,
-                [&named](const ProcessId& process) { return named.contains(process.number); });
+                [&named](const job::ProcessId& process) { return named.contains(process.number); });
   return processes;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

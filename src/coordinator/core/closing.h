@@ -13,7 +13,7 @@
 #include "job/node_messages.h"
 #include "job/shutdowns.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class Closing {
  public:
@@ -31,21 +31,22 @@ class Closing {
 
   // --- whether a node was told, in the incarnation that is in force
   // An older one may be answered last.
-  void Told(uint32_t node, const Incarnation& incarnation);
-  bool WasTold(uint32_t node, const Incarnation& incarnation) const;
+  void Told(uint32_t node, const job::Incarnation& incarnation);
+  bool WasTold(uint32_t node, const job::Incarnation& incarnation) const;
 
  private:
   const Duration timeout_;
   std::optional<Instant> began_;
   uint64_t position_ = 0;
   bool tells_ = false;
-  std::map<uint32_t, Incarnation> told_;
+  std::map<uint32_t, job::Incarnation> told_;
 };
 
 // What one of the events kOwes and kClosed to kCloseLost says.
-ProcessEnd EndOf(ProcessEvent::Kind kind);
+job::ProcessEnd EndOf(job::ProcessEvent::Kind kind);
 
 // Those whose number is not among `numbers`, which is the text of an event kOwing.
-std::vector<ProcessId> NotNamed(std::vector<ProcessId> processes, std::string_view numbers);
+std::vector<job::ProcessId> NotNamed(std::vector<job::ProcessId> processes,
+                                     std::string_view numbers);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -1,23 +1,22 @@
 #include "coordinator/core/ending.h"
 
-#include "base/mutation.h"
 #include "job/verdict.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
-Ending::Ending(const FailureRules& rules, Duration shutdown_timeout, Journal& journal)
+Ending::Ending(const job::FailureRules& rules, Duration shutdown_timeout, Journal& journal)
     : rules_(rules), journal_(journal), closing_(shutdown_timeout) {
-  const JobState& state = journal.state();
+  const job::JobState& state = journal.state();
   if (!state.verdict()) return;
-  phase_ = state.verdict()->outcome == Outcome::kSucceeded && !state.published()
+  phase_ = state.verdict()->outcome == job::Outcome::kSucceeded && !state.published()
                ? Phase::kFinalizing
                : Phase::kEnded;
 }
 
-Directive Ending::DirectiveFor(bool expected) const {
-  if (journal_.decided()) return Directive::kFinish;
-  if (drains_ || !expected) return Directive::kDrain;
-  return closing_.tells() ? Directive::kClose : Directive::kGoOn;
+job::Directive Ending::DirectiveFor(bool expected) const {
+  if (journal_.decided()) return job::Directive::kFinish;
+  if (drains_ || !expected) return job::Directive::kDrain;
+  return closing_.tells() ? job::Directive::kClose : job::Directive::kGoOn;
 }
 
 // --- people
@@ -27,13 +26,13 @@ void Ending::Drain() {
   if (phase_ == Phase::kRunning) phase_ = Phase::kDraining;
 }
 
-bool Ending::SetThresholds(const Thresholds& thresholds, int64_t wall_us) {
-  const std::optional<Settings>& in_force = journal_.state().settings();
+bool Ending::SetThresholds(const job::Thresholds& thresholds, int64_t wall_us) {
+  const std::optional<job::Settings>& in_force = journal_.state().settings();
   if (journal_.decided() || thresholds == rules_.thresholds || !in_force) return false;
   rules_.thresholds = thresholds;
-  const Settings before = *in_force;
-  const std::string job = WithThresholds(before.job, thresholds);
-  SettingsRecord settings;
+  const job::Settings before = *in_force;
+  const std::string job = job::WithThresholds(before.job, thresholds);
+  job::SettingsRecord settings;
   settings.generation = before.generation;
   settings.wall_us = wall_us;
   settings.code_digest = before.code_digest;
@@ -47,37 +46,37 @@ bool Ending::SetThresholds(const Thresholds& thresholds, int64_t wall_us) {
 // --- shutdown() of processes
 
 // Told at least once, and not again once it is durable: the next epoch must know it too.
-void Ending::TakeShutdown(uint32_t node, const ProcessEvent& event) {
-  const ProcessEnd end = EndOf(event.kind);
+void Ending::TakeShutdown(uint32_t node, const job::ProcessEvent& event) {
+  const job::ProcessEnd end = EndOf(event.kind);
   if (journal_.decided() || journal_.state().shutdowns().Knows({node, event.process}, end)) return;
   journal_.Add(
-      ShutdownRecord{node, event.process, end, Bounded(event.message), Bounded(event.log)});
+      job::ShutdownRecord{node, event.process, end, Bounded(event.message), Bounded(event.log)});
 }
 
-void Ending::LoseShutdowns(const std::vector<ProcessId>& processes, const std::string& why) {
+void Ending::LoseShutdowns(const std::vector<job::ProcessId>& processes, const std::string& why) {
   if (journal_.decided()) return;
-  for (const ProcessId& process : processes) {
-    journal_.Add(ShutdownRecord{process.node, process.number, ProcessEnd::kLost,
-                                why + " before its shutdown() had ended", ""});
+  for (const job::ProcessId& process : processes) {
+    journal_.Add(job::ShutdownRecord{process.node, process.number, job::ProcessEnd::kLost,
+                                     why + " before its shutdown() had ended", ""});
   }
 }
 
 // --- the verdict
 
-void Ending::Conclude(const Verdict& verdict) {
+void Ending::Conclude(const job::Verdict& verdict) {
   if (journal_.decided()) return;
   phase_ = Phase::kDeciding;
-  VerdictRecord record;
+  job::VerdictRecord record;
   record.outcome = verdict.outcome;
   record.reason = verdict.reason;
   record.message = verdict.message;
   verdict_position_ = journal_.Add(record);
 }
 
-Ending::Then Ending::Finish(const Verdict& verdict, Instant worked) {
-  const bool done = verdict.outcome == Outcome::kSucceeded || verdict.reason == kShutdownFailed;
-  const bool waits = done && journal_.state().shutdowns().AnyOpen() &&
-                     !PARALLELRUN_MUTATED(kVerdictBeforeShutdown);
+Ending::Then Ending::Finish(const job::Verdict& verdict, Instant worked) {
+  const bool done =
+      verdict.outcome == job::Outcome::kSucceeded || verdict.reason == job::kShutdownFailed;
+  const bool waits = done && journal_.state().shutdowns().AnyOpen();
   if (!waits) {
     Conclude(verdict);
     return {};
@@ -107,13 +106,13 @@ Ending::Then Ending::Durable(Instant now) {
 Ending::Then Ending::Looked(Instant begun, bool none) {
   if (phase_ != Phase::kDeciding || !verdict_durable_at_) return {};
   if (!none || begun < *verdict_durable_at_) return {.look = true};
-  phase_ = journal_.state().verdict()->outcome == Outcome::kSucceeded ? Phase::kFinalizing
-                                                                      : Phase::kEnded;
+  phase_ = journal_.state().verdict()->outcome == job::Outcome::kSucceeded ? Phase::kFinalizing
+                                                                           : Phase::kEnded;
   return {.wake = true};
 }
 
-void Ending::Publish(const PublishedRecord& published) {
+void Ending::Publish(const job::PublishedRecord& published) {
   published_position_ = journal_.Add(published);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

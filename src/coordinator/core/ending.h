@@ -16,7 +16,7 @@
 #include "job/node_messages.h"
 #include "job/shutdowns.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class Ending {
  public:
@@ -35,12 +35,12 @@ class Ending {
   };
 
   // Where the journal has a verdict already, what is left is to publish, and to tell.
-  Ending(const FailureRules& rules, Duration shutdown_timeout, Journal& journal);
+  Ending(const job::FailureRules& rules, Duration shutdown_timeout, Journal& journal);
 
   Phase phase() const { return phase_; }
-  const FailureRules& rules() const { return rules_; }
+  const job::FailureRules& rules() const { return rules_; }
   // What a node is told that is part of the job, or is not any more.
-  Directive DirectiveFor(bool expected) const;
+  job::Directive DirectiveFor(bool expected) const;
   // Told of kClose once, an agent stays and asks again and again.
   Closing& closing() { return closing_; }
   const Closing& closing() const { return closing_; }
@@ -48,17 +48,17 @@ class Ending {
   // --- people
   void Drain();
   // Records them, unless they are in force already. False: nothing has changed.
-  bool SetThresholds(const Thresholds& thresholds, int64_t wall_us);
+  bool SetThresholds(const job::Thresholds& thresholds, int64_t wall_us);
 
   // --- shutdown() of processes
-  void TakeShutdown(uint32_t node, const ProcessEvent& event);
+  void TakeShutdown(uint32_t node, const job::ProcessEvent& event);
   // They will not be heard of any more.
-  void LoseShutdowns(const std::vector<ProcessId>& processes, const std::string& why);
+  void LoseShutdowns(const std::vector<job::ProcessId>& processes, const std::string& why);
 
   // --- the verdict; the first one stands
-  void Conclude(const Verdict& verdict);
+  void Conclude(const job::Verdict& verdict);
   // All is settled, as `verdict` says: concludes, once the processes have run shutdown().
-  Then Finish(const Verdict& verdict, Instant worked);
+  Then Finish(const job::Verdict& verdict, Instant worked);
 
   // --- what comes with time
   Then Durable(Instant now);
@@ -68,11 +68,11 @@ class Ending {
   bool verdict_durable() const { return verdict_durable_at_.has_value(); }
 
   // --- the output
-  void Publish(const PublishedRecord& published);
+  void Publish(const job::PublishedRecord& published);
   void NothingToPublish() { phase_ = Phase::kEnded; }
 
  private:
-  FailureRules rules_;
+  job::FailureRules rules_;
   Journal& journal_;
   Phase phase_ = Phase::kRunning;
   Closing closing_;
@@ -82,4 +82,4 @@ class Ending {
   uint64_t published_position_ = 0;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

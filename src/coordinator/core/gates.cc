@@ -1,10 +1,8 @@
 #include "coordinator/core/gates.h"
 
-#include "base/mutation.h"
+namespace parallelrun::coordinator {
 
-namespace parallelrun {
-
-Gate Gates::MayGet(uint32_t node, const Incarnation& incarnation, Instant arrived,
+Gate Gates::MayGet(uint32_t node, const job::Incarnation& incarnation, Instant arrived,
                    Instant now) const {
   switch (ending_.phase()) {
     case Ending::Phase::kRunning: break;
@@ -16,13 +14,11 @@ Gate Gates::MayGet(uint32_t node, const Incarnation& incarnation, Instant arrive
   }
   if (!journal_.paused().empty()) return Gate::kDiskFull;
   if (newest_.superseded()) return Gate::kSuperseded;
-  if (!newest_.MayAnswer(arrived, now) && !PARALLELRUN_MUTATED(kNoLookForNewer)) {
-    return Gate::kEpochUnsure;
-  }
+  if (!newest_.MayAnswer(arrived, now)) return Gate::kEpochUnsure;
   if (availability_.awaits_nodes()) return Gate::kNotAllHeard;
   if (!nodes_.Expected(node)) return Gate::kNotExpected;
   if (!nodes_.InForce(node, incarnation)) return Gate::kNotInForce;
   return nodes_.Find(node)->offers_open ? Gate::kOffersOpen : Gate::kOpen;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -13,7 +13,7 @@
 #include "coordinator/core/nodes.h"
 #include "job/availability.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 // In the order in which they are asked: the first that is shut is the answer.
 enum class Gate : uint8_t {
@@ -33,7 +33,7 @@ enum class Gate : uint8_t {
 class Gates {
  public:
   Gates(const Ending& ending, const Journal& journal, const Newest& newest,
-        const Availability& availability, const Nodes& nodes)
+        const job::Availability& availability, const Nodes& nodes)
       : ending_(ending),
         journal_(journal),
         newest_(newest),
@@ -41,14 +41,15 @@ class Gates {
         nodes_(nodes) {}
 
   // For an agent of that incarnation whose request came at `arrived`.
-  Gate MayGet(uint32_t node, const Incarnation& incarnation, Instant arrived, Instant now) const;
+  Gate MayGet(uint32_t node, const job::Incarnation& incarnation, Instant arrived,
+              Instant now) const;
 
  private:
   const Ending& ending_;
   const Journal& journal_;
   const Newest& newest_;
-  const Availability& availability_;
+  const job::Availability& availability_;
   const Nodes& nodes_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

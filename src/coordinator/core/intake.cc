@@ -4,12 +4,11 @@
 #include <optional>
 #include <set>
 
-#include "base/mutation.h"
+namespace parallelrun::coordinator {
 
-namespace parallelrun {
-
-Intake::Intake(uint32_t node, const ExchangeRequest& request, Instant worked, int64_t wall_us,
-               Journal& journal, Availability& availability, Attempts& attempts, PlanStore& plan)
+Intake::Intake(uint32_t node, const job::ExchangeRequest& request, Instant worked, int64_t wall_us,
+               Journal& journal, job::Availability& availability, Attempts& attempts,
+               PlanStore& plan)
     : asker_{node, request.incarnation, request.number},
       request_(request),
       worked_(worked),
@@ -21,19 +20,19 @@ Intake::Intake(uint32_t node, const ExchangeRequest& request, Instant worked, in
 
 void Intake::TakeUnheard() {
   if (!request_.unheard) return;
-  std::set<LeaseName> held;
-  for (const HeldLease& lease : request_.held) held.insert({lease.id, lease.fence});
-  for (const Held& one : availability_.HeldBy(asker_.node)) {
-    const Lease& lease = one.lease;
+  std::set<job::LeaseName> held;
+  for (const job::HeldLease& lease : request_.held) held.insert({lease.id, lease.fence});
+  for (const job::Held& one : availability_.HeldBy(asker_.node)) {
+    const job::Lease& lease = one.lease;
     if (lease.incarnation != request_.incarnation || lease.request >= request_.number) continue;
     // What came with the other request, which is still open, may be on its way.
-    const LeaseName name{one.id, lease.fence};
+    const job::LeaseName name{one.id, lease.fence};
     if (lease.request != request_.open && !held.contains(name)) attempts_.HandBack(name);
   }
 }
 
 void Intake::TakeHeld() {
-  for (const HeldLease& held : request_.held) {
+  for (const job::HeldLease& held : request_.held) {
     if (availability_.Renew(asker_.incarnation, held, worked_)) {
       attempts_.Began(held);
       continue;
@@ -50,8 +49,8 @@ void Intake::TakeHeld() {
 }
 
 void Intake::TakeOffered() {
-  for (const OfferedLease& offer : request_.offered) {
-    const LeaseName name{offer.id, offer.fence};
+  for (const job::OfferedLease& offer : request_.offered) {
+    const job::LeaseName name{offer.id, offer.fence};
     if (Repeated(name)) continue;
     const bool known = journal_.state().known(offer.id);
     if (known && !plan_.AtHand(journal_.state(), offer.id)) {
@@ -63,8 +62,7 @@ void Intake::TakeOffered() {
       taken_.compared = false;  // the disk: it is offered again
       continue;
     }
-    const bool same =
-        PARALLELRUN_MUTATED(kOfferWithoutDigest) || (digest.ok() && *digest == offer.digest);
+    const bool same = digest.ok() && *digest == offer.digest;
     if (!same) {
       RefuseAndHold(name, RefusedReport::Kind::kOffer,
                     digest.ok() ? RefusalReason::kContent : RefusalReason::kUnknown);
@@ -75,14 +73,14 @@ void Intake::TakeOffered() {
   }
 }
 
-void Intake::Adopt(const LeaseName& name, RefusedReport::Kind kind, bool started) {
-  std::optional<Fence> adopted;
+void Intake::Adopt(const job::LeaseName& name, RefusedReport::Kind kind, bool started) {
+  std::optional<job::Fence> adopted;
   if (!journal_.decided()) adopted = availability_.Adopt(asker_, name.id, started, worked_);
   if (!adopted) return RefuseAndHold(name, kind, WhyRefused(name.id));
   taken_.reply.adopted.push_back({name.id, name.fence, *adopted});
 }
 
-bool Intake::Repeated(const LeaseName& name) {
+bool Intake::Repeated(const job::LeaseName& name) {
   if (!journal_.state().Recorded(name.id, name.fence)) return false;
   // Recorded, perhaps a moment ago: the answer waits for all that was appended so far.
   WaitFor(journal_.appended());
@@ -91,19 +89,19 @@ bool Intake::Repeated(const LeaseName& name) {
 }
 
 void Intake::TakeParts() {
-  for (const RowsPart& part : request_.parts) {
-    const LeaseName name{part.id, part.fence};
+  for (const job::RowsPart& part : request_.parts) {
+    const job::LeaseName name{part.id, part.fence};
     if (journal_.decided() || !availability_.Has(asker_.incarnation, name)) continue;
     if (part.offset != journal_.state().PartBytes(part.id, part.fence)) continue;  // a repeat
-    WaitFor(journal_.Add(RowsRecord{part.id, part.fence, part.rows}));
+    WaitFor(journal_.Add(job::RowsRecord{part.id, part.fence, part.rows}));
   }
 }
 
 void Intake::TakeFinished() {
-  std::set<LeaseName> adopted_now;  // held, and told again under the new fence
-  for (const Adopted& one : taken_.reply.adopted) adopted_now.insert({one.id, one.old_fence});
-  for (const Finished& done : request_.finished) {
-    const LeaseName name{done.id, done.fence};
+  std::set<job::LeaseName> adopted_now;  // held, and told again under the new fence
+  for (const job::Adopted& one : taken_.reply.adopted) adopted_now.insert({one.id, one.old_fence});
+  for (const job::Finished& done : request_.finished) {
+    const job::LeaseName name{done.id, done.fence};
     if (Repeated(name) || adopted_now.contains(name)) continue;
     if (journal_.decided() || !availability_.Has(asker_.incarnation, name)) {
       TakeLate(done);
@@ -113,26 +111,26 @@ void Intake::TakeFinished() {
   }
 }
 
-void Intake::TakeLate(const Finished& done) {
-  const LeaseName name{done.id, done.fence};
-  std::optional<Fence> adopted;
-  if (!journal_.decided() && done.kind == Finished::Kind::kSucceeded) {
+void Intake::TakeLate(const job::Finished& done) {
+  const job::LeaseName name{done.id, done.fence};
+  std::optional<job::Fence> adopted;
+  if (!journal_.decided() && done.kind == job::Finished::Kind::kSucceeded) {
     adopted = availability_.Adopt(asker_, done.id, true, worked_);
   }
   if (adopted) {
     taken_.reply.adopted.push_back({done.id, done.fence, *adopted});
-  } else if (done.kind == Finished::Kind::kReturned) {
+  } else if (done.kind == job::Finished::Kind::kReturned) {
     taken_.reply.refused.push_back(name);  // as good as taken
   } else {
     Refuse(name, KindOf(done), WhyRefused(done.id));
   }
 }
 
-void Intake::TakeOne(const Finished& done) {
-  const LeaseName name{done.id, done.fence};
+void Intake::TakeOne(const job::Finished& done) {
+  const job::LeaseName name{done.id, done.fence};
   switch (done.kind) {
-    case Finished::Kind::kReturned: attempts_.HandBack(name); break;
-    case Finished::Kind::kSucceeded:
+    case job::Finished::Kind::kReturned: attempts_.HandBack(name); break;
+    case job::Finished::Kind::kSucceeded:
       if (done.rows_offset != journal_.state().PartBytes(done.id, done.fence)) {
         availability_.End(name);  // run it again
         return Refuse(name, KindOf(done), RefusalReason::kIncomplete);
@@ -140,7 +138,7 @@ void Intake::TakeOne(const Finished& done) {
       WaitFor(attempts_.Succeeded(asker_.node, done, wall_us_));
       taken_.moved = true;
       break;
-    case Finished::Kind::kFailed:
+    case job::Finished::Kind::kFailed:
       WaitFor(attempts_.Failed(asker_.node, done, wall_us_));
       taken_.failed.push_back(&done);
       taken_.moved = true;
@@ -151,18 +149,19 @@ void Intake::TakeOne(const Finished& done) {
 
 // --- what is not taken
 
-void Intake::Refuse(const LeaseName& name, RefusedReport::Kind kind, RefusalReason why) {
+void Intake::Refuse(const job::LeaseName& name, RefusedReport::Kind kind, RefusalReason why) {
   taken_.reply.refused.push_back(name);
   taken_.refused.push_back({name, kind, why});
 }
 
-void Intake::RefuseAndHold(const LeaseName& name, RefusedReport::Kind kind, RefusalReason why) {
+void Intake::RefuseAndHold(const job::LeaseName& name, RefusedReport::Kind kind,
+                           RefusalReason why) {
   Refuse(name, kind, why);
   availability_.HoldRefused(name.id, worked_);
 }
 
 // Of what is not leased to whom it comes from, and cannot be adopted.
-RefusalReason Intake::WhyRefused(BatchId id) const {
+RefusalReason Intake::WhyRefused(job::BatchId id) const {
   if (journal_.decided()) return RefusalReason::kJobOver;
   if (!journal_.state().known(id)) return RefusalReason::kUnknown;
   if (journal_.state().settled(id)) return RefusalReason::kSettled;
@@ -171,4 +170,4 @@ RefusalReason Intake::WhyRefused(BatchId id) const {
 
 void Intake::WaitFor(uint64_t position) { taken_.position = std::max(taken_.position, position); }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

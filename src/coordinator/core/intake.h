@@ -15,23 +15,24 @@
 #include "job/availability.h"
 #include "job/node_messages.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class Intake {
  public:
   // What came of it.
   struct Taken {
-    ExchangeReply reply;    // settled, refused, adopted
-    uint64_t position = 0;  // the answer waits until the ledger is durable up to here
-    bool compared = true;   // every offer; false: one is made again, once its chunk is read
-    bool moved = false;     // an attempt has ended
-    std::vector<const Finished*> failed;  // attempts that were recorded as failed; of the request
+    job::ExchangeReply reply;  // settled, refused, adopted
+    uint64_t position = 0;     // the answer waits until the ledger is durable up to here
+    bool compared = true;      // every offer; false: one is made again, once its chunk is read
+    bool moved = false;        // an attempt has ended
+    std::vector<const job::Finished*>
+        failed;  // attempts that were recorded as failed; of the request
     std::vector<RefusedReport> refused;
   };
 
   // All must outlive this. `worked`, `wall_us`: now, as working time and as wall time.
-  Intake(uint32_t node, const ExchangeRequest& request, Instant worked, int64_t wall_us,
-         Journal& journal, Availability& availability, Attempts& attempts, PlanStore& plan);
+  Intake(uint32_t node, const job::ExchangeRequest& request, Instant worked, int64_t wall_us,
+         Journal& journal, job::Availability& availability, Attempts& attempts, PlanStore& plan);
 
   // Ends the leases of answers that the node will never see.
   void TakeUnheard();
@@ -44,27 +45,27 @@ class Intake {
 
  private:
   // It has that mini-batch, and goes on if nobody else does.
-  void Adopt(const LeaseName& name, RefusedReport::Kind kind, bool started);
-  void TakeOne(const Finished& done);
+  void Adopt(const job::LeaseName& name, RefusedReport::Kind kind, bool started);
+  void TakeOne(const job::Finished& done);
   // Not under a lease of its own that is live.
-  void TakeLate(const Finished& done);
+  void TakeLate(const job::Finished& done);
   // Acknowledges `name` if its record is in the ledger already.
-  bool Repeated(const LeaseName& name);
-  void Refuse(const LeaseName& name, RefusedReport::Kind kind, RefusalReason why);
+  bool Repeated(const job::LeaseName& name);
+  void Refuse(const job::LeaseName& name, RefusedReport::Kind kind, RefusalReason why);
   // It may be in run() of it all the same, for as long as it has not heard.
-  void RefuseAndHold(const LeaseName& name, RefusedReport::Kind kind, RefusalReason why);
-  RefusalReason WhyRefused(BatchId id) const;
+  void RefuseAndHold(const job::LeaseName& name, RefusedReport::Kind kind, RefusalReason why);
+  RefusalReason WhyRefused(job::BatchId id) const;
   void WaitFor(uint64_t position);
 
-  const Asker asker_;
-  const ExchangeRequest& request_;
+  const job::Asker asker_;
+  const job::ExchangeRequest& request_;
   const Instant worked_;
   const int64_t wall_us_;
   Journal& journal_;
-  Availability& availability_;
+  job::Availability& availability_;
   Attempts& attempts_;
   PlanStore& plan_;
   Taken taken_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,7 +14,7 @@
 #include "coordinator/ledger/ledger.h"
 #include "job/job_state.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 // Text that a node sends goes to the ledger and into memory; agents cut it too.
 inline std::string_view Bounded(std::string_view text) { return Front(text, size_t{4} << 10); }
@@ -21,15 +22,18 @@ inline std::string_view Bounded(std::string_view text) { return Front(text, size
 class Journal {
  public:
   // `state` holds what the ledger's history says, after Begin. Both must outlive this.
-  Journal(Ledger& ledger, JobState& state) : ledger_(ledger), state_(state) {}
+  Journal(Ledger& ledger, job::JobState& state) : ledger_(ledger), state_(state) {}
 
   // Decisions check before they record, so that the state takes every record. Gives its position:
   // it is durable once durable() is not below.
-  uint64_t Add(const Record& record);
+  uint64_t Add(const job::Record& record);
   // What the planner gives, as it is encoded. An error: these bytes cannot follow what came before.
   Result<uint64_t> AddChunk(const std::string& encoded);
 
-  const JobState& state() const { return state_; }
+  // Who hears of each record, once it is in the state.
+  void Watch(std::function<void(const job::Record&)> watcher) { watcher_ = std::move(watcher); }
+
+  const job::JobState& state() const { return state_; }
   // There is a verdict, durable or not: nothing of mini-batches is recorded any more.
   bool decided() const { return state_.verdict().has_value(); }
   uint32_t epoch() const { return ledger_.epoch(); }
@@ -44,8 +48,9 @@ class Journal {
 
  private:
   Ledger& ledger_;
-  JobState& state_;
+  job::JobState& state_;
   std::string paused_;
+  std::function<void(const job::Record&)> watcher_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 constexpr Duration kGoneLimit = seconds(5);         // a volume may forget a name for a moment
@@ -58,4 +58,4 @@ bool Newest::Fresh(Instant now) const {
 
 bool Newest::Hangs(Instant now) const { return now - looked_at_ >= look_ + kLate; }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

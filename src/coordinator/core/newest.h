@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/time.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class Newest {
  public:
@@ -64,4 +64,4 @@ class Newest {
   std::string unseen_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -5,7 +5,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 constexpr size_t kAgentsRemembered = 100;
@@ -27,6 +27,15 @@ Nodes::Before Nodes::BeforeIt(uint32_t index, const std::string& agent, uint64_t
   if (node == nullptr || node->agent.empty() || node->agent == agent) return Before::kNone;
   // The end of a pod is told. One of which it was not may be at its work still, on its way out.
   return pod > node->pod && node->pod > node->ended_pod ? Before::kMayLive : Before::kDied;
+}
+
+Instant Nodes::FirstAsked(uint32_t index, uint64_t pod, Instant worked) {
+  Node& node = nodes_[index];
+  if (node.next_pod != pod) {
+    node.next_pod = pod;
+    node.next_asked = worked;
+  }
+  return node.next_asked;
 }
 
 Nodes::Node& Nodes::Register(uint32_t index, const std::string& agent, uint64_t pod,
@@ -64,7 +73,7 @@ bool Nodes::Superseded(uint32_t index, const std::string& agent, uint64_t pod) c
   return std::find(before.begin(), before.end(), agent) != before.end();
 }
 
-bool Nodes::InForce(uint32_t index, const Incarnation& incarnation) const {
+bool Nodes::InForce(uint32_t index, const job::Incarnation& incarnation) const {
   const Node* const node = Find(index);
   return node != nullptr && node->registered && node->incarnation == incarnation;
 }
@@ -145,8 +154,8 @@ void Nodes::Expect(uint32_t count) {
   for (const auto& [index, node] : nodes_) Count(node);
 }
 
-std::vector<ProcessId> Nodes::OfNobody(std::vector<ProcessId> processes) const {
-  std::erase_if(processes, [this](const ProcessId& process) {
+std::vector<job::ProcessId> Nodes::OfNobody(std::vector<job::ProcessId> processes) const {
+  std::erase_if(processes, [this](const job::ProcessId& process) {
     const Node* const node = Find(process.node);
     return process.node < expected_ || (node != nullptr && (node->registered || node->silent));
   });
@@ -202,4 +211,4 @@ std::string Nodes::WaitsFor() const {
   return "";
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

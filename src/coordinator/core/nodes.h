@@ -18,13 +18,13 @@
 #include "job/leases.h"
 #include "job/shutdowns.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class Nodes {
  public:
   struct Node {
     uint32_t index = 0;
-    Incarnation incarnation;
+    job::Incarnation incarnation;
     std::string agent;
     uint64_t pod = 0;                    // number; 0: unknown
     uint64_t ended_pod = 0;              // the newest pod whose end was told
@@ -40,9 +40,11 @@ class Nodes {
     std::map<uint32_t, uint64_t> metrics;  // process to the number of its last metric
     Instant seen;                          // last call; while one is open, it is there
     bool watched = false;                  // its silence is looked for
-    std::vector<Held> expired;             // of its agent
+    std::vector<job::Held> expired;        // of its agent
     bool heard = false;                    // in this epoch: what it holds is known
     bool offers_open = false;              // some could not be compared, and are offered again
+    uint64_t next_pod = 0;                 // of the agent that waits for this one's last work
+    Instant next_asked;                    // first
   };
 
   // `expected`: how many are to come.
@@ -60,12 +62,14 @@ class Nodes {
     kMayLive,  // its pod was replaced, and may be at its work still, on its way out
   };
   Before BeforeIt(uint32_t index, const std::string& agent, uint64_t pod) const;
+  // When the agent of that pod asked for the first time while the one before it is in force.
+  Instant FirstAsked(uint32_t index, uint64_t pod, Instant worked);
   // The node is there, with a new incarnation of that epoch.
   Node& Register(uint32_t index, const std::string& agent, uint64_t pod, uint32_t processes,
                  uint32_t epoch, Instant worked);
   // Another agent of that node has taken the place of this one, which may not register any more.
   bool Superseded(uint32_t index, const std::string& agent, uint64_t pod) const;
-  bool InForce(uint32_t index, const Incarnation& incarnation) const;
+  bool InForce(uint32_t index, const job::Incarnation& incarnation) const;
   // It left, or its end was told: nobody waits for it.
   void Depart(Node& node);
 
@@ -95,7 +99,7 @@ class Nodes {
   // Only a changed number sends anybody away.
   bool Expected(uint32_t index) const { return !limited_ || index < expected_; }
   // Those whose node is neither there nor expected.
-  std::vector<ProcessId> OfNobody(std::vector<ProcessId> processes) const;
+  std::vector<job::ProcessId> OfNobody(std::vector<job::ProcessId> processes) const;
   // Each of them has told in this epoch what it holds.
   bool AllHeard() const { return counts_.heard == expected_; }
 
@@ -138,4 +142,4 @@ class Nodes {
   Instant ticked_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/count_of.h"
 #include "job/failure_text.h"
 #include "job/verdict.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 // Before that, a fault that passes (a volume that is mounted late) may have spent the budget.
@@ -33,28 +34,27 @@ void ProgramErrors::KilledInInit(uint32_t node, uint32_t processes) {
       node);
 }
 
-void ProgramErrors::AttemptFailed(uint32_t node, uint32_t process, BatchId id,
+void ProgramErrors::AttemptFailed(uint32_t node, uint32_t process, job::BatchId id,
                                   std::string_view kind, std::string_view message) {
-  if (!OfProgram(kind, message)) return;
+  if (!job::OfProgram(kind, message)) return;
   failed_[node].insert(process);
-  failed_at_.insert(WholeOf(id));
+  failed_at_.insert(job::WholeOf(id));
 }
 
-std::optional<Verdict> ProgramErrors::Judge(
-    const JobState& state, const Nodes& nodes, Instant worked,
-    const std::function<std::string(BatchId)>& items) const {
-  if (AllFailed(state, nodes.expected())) return ProgramVerdict(state, items);
+std::optional<job::Verdict> ProgramErrors::Judge(
+    const job::JobState& state, const Nodes& nodes, Instant worked,
+    const std::function<std::string(job::BatchId)>& items) const {
+  if (AllFailed(state, nodes.expected())) return job::ProgramVerdict(state, items);
   if (!NoneStarts(state, nodes, worked)) return std::nullopt;
-  return Verdict{
-      Outcome::kFailed, "InitFailed",
-      fmt::format("init() failed in every process ({} times): {}", init_failures_, init_error_)};
+  return job::FailedFor("InitFailed", fmt::format("init() failed in every process ({}): {}",
+                                                  CountOf(init_failures_, "time"), init_error_));
 }
 
 // A name that is not defined fails each mini-batch at each try, for hours perhaps. But one branch
 // of the script may have it that few items reach, and a module may be missing on one node: so it
 // takes the word of every process of every node, on more than one mini-batch, and not one that
 // succeeded.
-bool ProgramErrors::AllFailed(const JobState& state, uint32_t nodes) const {
+bool ProgramErrors::AllFailed(const job::JobState& state, uint32_t nodes) const {
   if (state.counts().succeeded > 0 || failed_at_.size() < 2) return false;
   uint64_t failed = 0;
   for (const auto& [node, processes] : failed_) {
@@ -64,7 +64,8 @@ bool ProgramErrors::AllFailed(const JobState& state, uint32_t nodes) const {
 }
 
 // Every expected node has given up on init(), or the budget of the whole job is spent.
-bool ProgramErrors::NoneStarts(const JobState& state, const Nodes& nodes, Instant worked) const {
+bool ProgramErrors::NoneStarts(const job::JobState& state, const Nodes& nodes,
+                               Instant worked) const {
   const size_t gave_up = nodes.gave_up();
   if (gave_up > 0 && gave_up >= nodes.expected()) return true;
   const uint64_t budget = uint64_t{2} * nodes.expected() * processes_;
@@ -72,4 +73,4 @@ bool ProgramErrors::NoneStarts(const JobState& state, const Nodes& nodes, Instan
          state.counts().succeeded + state.counts().failed == 0 && !nodes.any_ready();
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -17,7 +17,7 @@
 #include "job/ids.h"
 #include "job/job_state.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class ProgramErrors {
  public:
@@ -31,12 +31,12 @@ class ProgramErrors {
   // A node's container ran out of memory before one of its processes was ready.
   void KilledInInit(uint32_t node, uint32_t processes);
   // Until one has succeeded.
-  void AttemptFailed(uint32_t node, uint32_t process, BatchId id, std::string_view kind,
+  void AttemptFailed(uint32_t node, uint32_t process, job::BatchId id, std::string_view kind,
                      std::string_view message);
 
   // --- what it means; nullopt: the job goes on
-  std::optional<Verdict> Judge(const JobState& state, const Nodes& nodes, Instant worked,
-                               const std::function<std::string(BatchId)>& items) const;
+  std::optional<job::Verdict> Judge(const job::JobState& state, const Nodes& nodes, Instant worked,
+                                    const std::function<std::string(job::BatchId)>& items) const;
 
   // Worker processes that did not come through their start, in this epoch, and the last one's
   // error.
@@ -44,8 +44,8 @@ class ProgramErrors {
   const std::string& init_error() const { return init_error_; }
 
  private:
-  bool AllFailed(const JobState& state, uint32_t nodes) const;
-  bool NoneStarts(const JobState& state, const Nodes& nodes, Instant worked) const;
+  bool AllFailed(const job::JobState& state, uint32_t nodes) const;
+  bool NoneStarts(const job::JobState& state, const Nodes& nodes, Instant worked) const;
 
   const uint32_t processes_;
   const Instant started_;
@@ -53,7 +53,7 @@ class ProgramErrors {
   std::string init_error_;
   // Of errors of the program: the processes of each node, and the mini-batches.
   std::map<uint32_t, std::set<uint32_t>> failed_;
-  std::set<BatchId> failed_at_;
+  std::set<job::BatchId> failed_at_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -3,50 +3,124 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <vector>
 
-namespace parallelrun {
+#include "base/escape.h"
+#include "job/verdict.h"
+
+namespace parallelrun::coordinator {
 namespace {
 
-// Agents have the processes write them when they hear of the verdict.
-constexpr char kStacks[] =
-    "where each process is in Python stands at the end of its log, "
-    "user/stderr/<node>/<process>.stderr.txt; fix that, or raise "
-    "spec.progressUpdateTimeoutSeconds";
+constexpr char kRaise[] = "fix that, or raise spec.progressUpdateTimeoutSeconds";
+constexpr char kLogs[] = "user/stderr/<node>/<process>.stderr.txt";
+// An answer takes a second where nodes are busy, and a parked request is woken for it.
+constexpr Duration kAskBefore = seconds(10);
+constexpr size_t kMostProcesses = 1'000;  // that are kept
+constexpr size_t kMostPlaces = 3;         // that are told
+constexpr size_t kMostBytes = 500;        // of a place
+
+// Its end: there the innermost calls are.
+std::string Shortened(std::string_view where) {
+  if (where.size() <= kMostBytes) return Printable(where, 2 * kMostBytes);
+  where.remove_prefix(where.size() - kMostBytes);
+  where.remove_prefix(std::min(where.find(", "), where.size()));
+  return "..." + Printable(where, 2 * kMostBytes);
+}
 
 }  // namespace
 
-// What came right before this is progress of now: it is not moved beyond that.
-void Standstill::Tick(Instant worked, bool usable) {
-  if (!usable) moved_ = std::min(moved_ + (worked - ticked_), worked);
-  ticked_ = worked;
+void Standstill::Moved(Instant worked) {
+  moved_ = worked;
+  asking_ = false;
+  asked_.clear();
+  where_.clear();
 }
 
-std::optional<Verdict> Standstill::Overdue(const JobState& state, Instant worked,
-                                           const std::function<std::string()>& why) const {
-  const JobCounts& counts = state.counts();
+// What came right before this is progress of now: it is not moved beyond that.
+bool Standstill::Tick(Instant worked, bool usable) {
+  if (!usable) moved_ = std::min(moved_ + (worked - ticked_), worked);
+  ticked_ = worked;
+  const Duration before = std::min(kAskBefore, limits_.progress / 2);
+  const bool asked = std::exchange(asking_, worked - moved_ >= limits_.progress - before);
+  return asking_ && !asked;
+}
+
+bool Standstill::Asks(uint32_t node, const job::Incarnation& incarnation) const {
+  if (!asking_) return false;
+  const auto asked = asked_.find(node);
+  return asked == asked_.end() || asked->second != incarnation;
+}
+
+void Standstill::Where(uint32_t node, uint32_t process, std::string_view where) {
+  if (!asking_ || where_.size() >= kMostProcesses) return;
+  where_.insert_or_assign({node, process}, Shortened(where));
+}
+
+// Where most of them are first. Agents have the processes write their whole stacks when they ask,
+// and again when they hear of the verdict.
+std::string Standstill::Places() const {
+  struct Spot {
+    std::string where;
+    std::string first;
+    size_t processes = 0;
+  };
+  std::map<std::string_view, Spot> by_where;
+  for (const auto& [process, where] : where_) {
+    Spot& place = by_where[where];
+    if (place.processes++ > 0) continue;
+    place.where = where;
+    place.first = fmt::format("node {}, process{:03}", process.first, process.second);
+  }
+  std::vector<Spot> places;
+  for (auto& [where, place] : by_where) places.push_back(std::move(place));
+  std::stable_sort(places.begin(), places.end(),
+                   [](const Spot& a, const Spot& b) { return a.processes > b.processes; });
+  std::string text;
+  size_t others = where_.size();
+  for (size_t i = 0; i < std::min(kMostPlaces, places.size()); ++i) {
+    const Spot& place = places[i];
+    others -= place.processes;
+    const std::string more =
+        place.processes == 1 ? "" : fmt::format(" and {} more", place.processes - 1);
+    text += fmt::format("{}{}{}: {}", text.empty() ? "" : "; ", place.first, more, place.where);
+  }
+  if (others > 0) text += fmt::format("; {} more elsewhere", others);
+  return text;
+}
+
+std::optional<job::Verdict> Standstill::Overdue(const job::JobState& state, Instant worked,
+                                                const std::function<std::string()>& why) const {
+  const job::JobCounts& counts = state.counts();
   const bool done = counts.succeeded + counts.failed == counts.planned;
   if (!done || state.plan_ended()) {
     if (worked - moved_ <= limits_.progress) return std::nullopt;
-    const std::string waits = why();
-    return Verdict{Outcome::kFailed, "NoProgress",
-                   fmt::format("no mini-batch was finished for {}: {}",
-                               HumanDuration(limits_.progress), waits.empty() ? kStacks : waits)};
+    std::string waits = why();
+    if (waits.empty() && where_.empty()) {
+      waits = fmt::format("where each process is in Python stands at the end of its log, {}; {}",
+                          kLogs, kRaise);
+    } else if (waits.empty()) {
+      waits = fmt::format("{}; {}. The whole stacks are at the end of {}", Places(), kRaise, kLogs);
+    }
+    return job::FailedFor("NoProgress", fmt::format("no mini-batch was finished for {}: {}",
+                                                    HumanDuration(limits_.progress), waits));
   }
   // The processes have nothing to do: what is waited for is the listing.
   if (counts.planned == 0) {
     if (worked - started_ <= limits_.first_task) return std::nullopt;
-    return Verdict{Outcome::kFailed, "FirstTaskTimeout",
-                   fmt::format("no mini-batch was planned within {}: the listing of the input is "
-                               "too slow; raise spec.firstTaskCreationTimeoutSeconds",
-                               HumanDuration(limits_.first_task))};
+    return job::FailedFor(
+        "FirstTaskTimeout",
+        fmt::format("no mini-batch was planned within {}: the listing of the input is "
+                    "too slow; raise spec.firstTaskCreationTimeoutSeconds",
+                    HumanDuration(limits_.first_task)));
   }
   const Duration most = std::max(limits_.first_task, limits_.progress);
   if (worked - moved_ <= most) return std::nullopt;
-  return Verdict{Outcome::kFailed, "FirstTaskTimeout",
-                 fmt::format("all {} mini-batches that are planned are finished, and no other was "
-                             "planned for {}: the listing of the input is too slow; raise "
-                             "spec.firstTaskCreationTimeoutSeconds",
-                             counts.planned, HumanDuration(most))};
+  return job::FailedFor(
+      "FirstTaskTimeout",
+      fmt::format("all {} mini-batches that are planned are finished, and no other was "
+                  "planned for {}: the listing of the input is too slow; raise "
+                  "spec.firstTaskCreationTimeoutSeconds",
+                  counts.planned, HumanDuration(most)));
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

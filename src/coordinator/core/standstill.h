@@ -1,16 +1,22 @@
 // Standstill knows when something last moved, and says when nothing has for too long. Only time
 // that could be used counts: none in which nobody could work, or in which the volume of the state
-// took nothing. Times are working time. Pure; not thread-safe.
+// took nothing. A while before that it has the nodes asked where their processes are, so that the
+// verdict can tell. Times are working time. Pure; not thread-safe.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "base/time.h"
+#include "job/ids.h"
 #include "job/job_state.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class Standstill {
  public:
@@ -23,20 +29,35 @@ class Standstill {
 
   // A mini-batch was planned or finished, or a node died of one: what is lost again and again comes
   // to an end by that.
-  void Moved(Instant worked) { moved_ = worked; }
-  // Each second or oftener; `usable`: somebody could work since the last one.
-  void Tick(Instant worked, bool usable);
+  void Moved(Instant worked);
+  // Each second or oftener; `usable`: somebody could work since the last one. True when the nodes
+  // are to be asked from now on.
+  bool Tick(Instant worked, bool usable);
+
+  // Whether this agent of the node is to be asked where its processes are; each is asked once.
+  bool Asks(uint32_t node, const job::Incarnation& incarnation) const;
+  void Asked(uint32_t node, const job::Incarnation& incarnation) { asked_[node] = incarnation; }
+  // An answer to the node was lost, which may have asked it.
+  void NotHeard(uint32_t node) { asked_.erase(node); }
+  // What it says, of each process; told at least once.
+  void Where(uint32_t node, uint32_t process, std::string_view where);
 
   // The verdict when nothing has moved for too long. `why` says what is waited for, "": for the
   // script, as far as is known.
-  std::optional<Verdict> Overdue(const JobState& state, Instant worked,
-                                 const std::function<std::string()>& why) const;
+  std::optional<job::Verdict> Overdue(const job::JobState& state, Instant worked,
+                                      const std::function<std::string()>& why) const;
 
  private:
+  std::string Places() const;
+
   const Limits limits_;
   const Instant started_;
   Instant moved_;
   Instant ticked_;
+  // Since something moved last:
+  bool asking_ = false;
+  std::map<uint32_t, job::Incarnation> asked_;                  // by node
+  std::map<std::pair<uint32_t, uint32_t>, std::string> where_;  // by node and process
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

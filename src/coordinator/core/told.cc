@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <charconv>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
-void Told::AddMetric(uint32_t node, const ProcessEvent& event) {
+void Told::AddMetric(uint32_t node, const job::ProcessEvent& event) {
   uint64_t number = 0;
   std::from_chars(event.log.data(), event.log.data() + event.log.size(), number);
   uint64_t& last = last_metric_[{node, event.process}];
@@ -14,7 +14,7 @@ void Told::AddMetric(uint32_t node, const ProcessEvent& event) {
   metrics_.push_back({node, event.process, std::string(event.message)});
 }
 
-void Told::Refuse(uint32_t node, uint64_t pod, const Incarnation& incarnation,
+void Told::Refuse(uint32_t node, uint64_t pod, const job::Incarnation& incarnation,
                   std::vector<RefusedReport> reports) {
   std::stable_sort(reports.begin(), reports.end(),
                    [](const auto& a, const auto& b) { return a.name < b.name; });
@@ -24,12 +24,12 @@ void Told::Refuse(uint32_t node, uint64_t pod, const Incarnation& incarnation,
   }
 }
 
-void Told::RefuseAll(uint32_t node, const ExchangeRequest& request) {
-  for (const Finished& done : request.finished) {
-    if (done.kind == Finished::Kind::kReturned) continue;
+void Told::RefuseAll(uint32_t node, const job::ExchangeRequest& request) {
+  for (const job::Finished& done : request.finished) {
+    if (done.kind == job::Finished::Kind::kReturned) continue;
     refusals_.Note(node, 0, request.incarnation,
                    {{done.id, done.fence}, KindOf(done), RefusalReason::kStale});
   }
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

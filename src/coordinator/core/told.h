@@ -15,7 +15,7 @@
 #include "job/node_messages.h"
 #include "job/rate.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class Told {
  public:
@@ -29,28 +29,28 @@ class Told {
     std::string json;
   };
   // Told at least once; its number within its process makes a repeat known.
-  void AddMetric(uint32_t node, const ProcessEvent& event);
+  void AddMetric(uint32_t node, const job::ProcessEvent& event);
   // Those since the last call.
   std::vector<Metric> TakeMetrics() { return std::exchange(metrics_, {}); }
 
   // --- what is not taken
   // Of one exchange. What is finished is among the held too: it counts once, as what came of it.
-  void Refuse(uint32_t node, uint64_t pod, const Incarnation& incarnation,
+  void Refuse(uint32_t node, uint64_t pod, const job::Incarnation& incarnation,
               std::vector<RefusedReport> reports);
   // What came with an incarnation that is not in force.
-  void RefuseAll(uint32_t node, const ExchangeRequest& request);
+  void RefuseAll(uint32_t node, const job::ExchangeRequest& request);
   const Refusals& refusals() const { return refusals_; }
   std::vector<Refusals::Line> TakeRefusals() { return refusals_.Take(); }
 
   // --- how fast it goes
   void Observe(uint64_t settled, Instant now) { rate_.Observe(settled, now); }
-  const Rate& rate() const { return rate_; }
+  const job::Rate& rate() const { return rate_; }
 
  private:
   std::vector<Metric> metrics_;
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> last_metric_;  // number, by node and process
   Refusals refusals_;
-  Rate rate_;
+  job::Rate rate_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

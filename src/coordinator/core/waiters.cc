@@ -1,6 +1,6 @@
 #include "coordinator/core/waiters.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 void Waiters::Add(Waiter waiter) {
   const uint64_t exchange = waiter.exchange;
@@ -95,4 +95,4 @@ void Waiters::Forget(const Waiter& waiter) {
   hungry_.erase(waiter.exchange);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

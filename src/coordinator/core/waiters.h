@@ -17,21 +17,21 @@
 #include "job/ids.h"
 #include "job/node_messages.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 struct Waiter {
   uint64_t exchange = 0;  // its name
   uint32_t node = 0;
-  Incarnation incarnation;
+  job::Incarnation incarnation;
   uint64_t number = 0;  // of the node's request
   uint32_t want = 0;
   Instant arrived;
   Instant park_until;
   uint64_t position = 0;  // the answer waits until the ledger is durable up to here
   bool news = false;      // there is something to say besides leases
-  ExchangeReply reply;
+  job::ExchangeReply reply;
   // The reply's views are valid during the call.
-  std::function<void(const Result<ExchangeReply>&)> answer;
+  std::function<void(const Result<job::ExchangeReply>&)> answer;
 };
 
 class Waiters {
@@ -82,4 +82,4 @@ class Waiters {
   uint64_t durable_ = 0;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -5,7 +5,7 @@
 
 #include "base/time.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class WorkingTime {
  public:
@@ -27,4 +27,4 @@ class WorkingTime {
   Duration lost_{0};
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -9,14 +9,14 @@
 #include <string_view>
 #include <vector>
 
-#include "base/mutation.h"
 #include "coordinator/ledger/history.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 constexpr int kClaimTries = 100;  // each lost to another coordinator that starts right now
 constexpr std::string_view kTokenSuffix = ".tmp";
+constexpr std::string_view kIndexSuffix = ".index.tmp";
 constexpr size_t kHexDigits = 16;
 
 Error NotExclusive(const std::string& path) {
@@ -38,7 +38,7 @@ Status CheckBegun(const Files& files, const LedgerOptions& options) {
   return Error{
       Code::kCorrupt,
       fmt::format("{}/{} is missing, but {} tells that the ledger had begun: restore it, or "
-                  "remove the state folder to start the job anew",
+                  "remove the state folder to start the job from the beginning",
                   EpochsFolder(options.state_folder), LogName(1), begun)};
 }
 
@@ -90,7 +90,8 @@ Status CheckNonce(const Files& files, const std::string& path, const LogHeader& 
 }  // namespace
 
 std::string NameOf(const Token& token, const std::string& output_file) {
-  return fmt::format(".{}.{:016x}.{}{}", output_file, token.run_id, token.epoch, kTokenSuffix);
+  return fmt::format(".{}.{:016x}.{}{}", output_file, token.run_id, token.epoch,
+                     token.of_index ? kIndexSuffix : kTokenSuffix);
 }
 
 std::optional<Token> ParseToken(std::string_view name, const std::string& output_file) {
@@ -101,9 +102,22 @@ std::optional<Token> ParseToken(std::string_view name, const std::string& output
   Token token;
   std::from_chars(text + run_at, text + epoch_at - 1, token.run_id, 16);
   std::from_chars(text + epoch_at, text + name.size(), token.epoch);
+  token.of_index = name.ends_with(kIndexSuffix);
   // Only what this program writes: no other spelling of the same numbers.
   return token.epoch > 0 && NameOf(token, output_file) == name ? std::optional(token)
                                                                : std::nullopt;
+}
+
+std::string IndexTokenOf(const std::string& token_path) {
+  return token_path.substr(0, token_path.size() - kTokenSuffix.size()) + std::string(kIndexSuffix);
+}
+
+Status RemoveToken(Files& files, const std::string& token_path) {
+  for (const std::string& path : {token_path, IndexTokenOf(token_path)}) {
+    Status removed = files.Remove(path);
+    if (!removed.ok() && removed.error().code != Code::kNotFound) return removed;
+  }
+  return {};
 }
 
 Result<std::optional<uint64_t>> RunOfEpoch(const Files& files, const std::string& state_folder,
@@ -146,7 +160,7 @@ Result<uint32_t> HighestEpoch(const Files& files, const std::string& folder) {
     if (epochs[i] != i + 1) {
       return Error{Code::kCorrupt,
                    fmt::format("{}/{} is missing, but later logs are there: restore it, or start "
-                               "the job anew with another state folder",
+                               "the job from the beginning with another state folder",
                                folder, LogName(static_cast<uint32_t>(i + 1)))};
     }
   }
@@ -191,8 +205,7 @@ Result<ClaimedEpoch> ClaimEpoch(Files& files, const LedgerOptions& options) {
     return s.error();
   }
   if (Status s = claimed.log->Sync(); !s.ok()) return s.error();
-  if (Status s = PARALLELRUN_MUTATED(kFolderNotSynced) ? Status() : files.SyncFolder(folder);
-      !s.ok()) {
+  if (Status s = files.SyncFolder(folder); !s.ok()) {
     return s.error();
   }
   const uint32_t epoch = claimed.header.epoch;
@@ -207,11 +220,13 @@ Result<ClaimedEpoch> ClaimEpoch(Files& files, const LedgerOptions& options) {
   if (Status s = files.MakeFolders(options.output_folder); !s.ok()) return s.error();
   claimed.token_path =
       options.output_folder + "/" + NameOf({claimed.header.run_id, epoch}, options.output_file);
-  const Result<std::unique_ptr<File>> token = files.CreateExclusive(claimed.token_path);
-  if (!token.ok()) return token.error();
-  // In this order: a successor that is not seen here has yet to remove the token made above.
+  for (const std::string& path : {claimed.token_path, IndexTokenOf(claimed.token_path)}) {
+    const Result<std::unique_ptr<File>> token = files.CreateExclusive(path);
+    if (!token.ok()) return token.error();
+  }
+  // In this order: a successor that is not seen here has yet to remove the tokens made above.
   if (Status newest = CheckNewestEpoch(files, folder, epoch); !newest.ok()) {
-    Status removed = files.Remove(claimed.token_path);  // tidiness only: it is never used
+    Status removed = RemoveToken(files, claimed.token_path);  // tidiness only: none is ever used
     return newest.error();
   }
   const Status removed =
@@ -220,4 +235,4 @@ Result<ClaimedEpoch> ClaimEpoch(Files& files, const LedgerOptions& options) {
   return claimed;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

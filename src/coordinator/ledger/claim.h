@@ -13,7 +13,7 @@
 #include "coordinator/ledger/ledger.h"
 #include "coordinator/ledger/log_format.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 struct ClaimedEpoch {
   LogHeader header;
@@ -25,14 +25,21 @@ struct ClaimedEpoch {
 // cannot create a file exclusively, or the ledger has an unknown format.
 Result<ClaimedEpoch> ClaimEpoch(Files& files, const LedgerOptions& options);
 
-// The empty file beside the output whose rename publishes.
+// The empty files beside the output whose renames publish: that of the output and that of its
+// index.
 struct Token {
   uint64_t run_id = 0;  // of its epoch's log
   uint32_t epoch = 0;
+  bool of_index = false;
 };
 std::string NameOf(const Token& token, const std::string& output_file);
 // Nothing for any other name, however like one it looks.
 std::optional<Token> ParseToken(std::string_view name, const std::string& output_file);
+
+// The token of the index beside one of an output, both absolute.
+std::string IndexTokenOf(const std::string& token_path);
+// Removes the two of an epoch; what is not there is fine.
+Status RemoveToken(Files& files, const std::string& token_path);
 
 // Removes, durably, the tokens of epochs below `below` that the logs of this state folder own.
 Status RemoveTokens(Files& files, const std::string& state_folder, const std::string& output_folder,
@@ -52,4 +59,4 @@ Result<uint32_t> HighestEpoch(const Files& files, const std::string& epochs_fold
 // kStale when the log after that of `epoch` is there.
 Status CheckNewestEpoch(const Files& files, const std::string& epochs_folder, uint32_t epoch);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

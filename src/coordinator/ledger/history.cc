@@ -6,17 +6,17 @@
 #include <string_view>
 #include <vector>
 
-#include "base/mutation.h"
 #include "coordinator/ledger/log_format.h"
+#include "job/record_codec.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 constexpr size_t kPeekBlockSize = 4096;
 
 struct Peeked {
   std::optional<LogHeader> header;
-  std::optional<SealRecord> seal;
+  std::optional<job::SealRecord> seal;
 };
 
 // Header and seal of a log, where they are there and whole.
@@ -25,16 +25,17 @@ Result<Peeked> Peek(const Files& files, const std::string& folder, uint32_t epoc
   Result<LogReader> reader = LogReader::Open(files, path, epoch, std::nullopt, kPeekBlockSize);
   if (!reader.ok()) {
     if (reader.error().code != Code::kNotFound) return reader.error();
-    return Error{Code::kCorrupt, path +
-                                     " is missing: restore it, or start the job anew with "
-                                     "another state folder"};
+    return Error{Code::kCorrupt,
+                 path +
+                     " is missing: restore it, or start the job from the beginning with "
+                     "another state folder"};
   }
   const Result<std::optional<LogGroup>> group = reader->Next();
   if (!group.ok()) return group.error();
   if (!*group) return Peeked{reader->header(), std::nullopt};
   std::string_view payload = (*group)->payload;
-  const Result<DecodedRecord> first = DecodeRecord(payload);
-  const auto* seal = first.ok() ? std::get_if<SealRecord>(&first->record) : nullptr;
+  const Result<job::DecodedRecord> first = job::DecodeRecord(payload);
+  const auto* seal = first.ok() ? std::get_if<job::SealRecord>(&first->record) : nullptr;
   if (seal == nullptr || seal->predecessor >= epoch) {
     return reader->Corrupt((*group)->offset,
                            "the first record is not the seal of an earlier epoch");
@@ -49,9 +50,7 @@ class Replay {
 
   // The part of a log that a seal counts.
   Status SealedPart(uint32_t epoch, uint64_t length) {
-    const auto sealed =
-        PARALLELRUN_MUTATED(kSealWithoutChain) ? std::nullopt : std::optional(length);
-    Result<LogReader> reader = LogReader::Open(files_, Path(epoch), epoch, sealed);
+    Result<LogReader> reader = LogReader::Open(files_, Path(epoch), epoch, length);
     if (!reader.ok()) return reader.error();
     for (;;) {
       const Result<std::optional<LogGroup>> group = reader->Next();
@@ -86,8 +85,7 @@ class Replay {
       held.back().group.payload = held.back().payload;
     }
     for (const Held& h : held) {
-      Status s = PARALLELRUN_MUTATED(kNoCopyBeyondMark) ? Counted(*reader, epoch, h.group)
-                                                        : Copied(*reader, h.group, claiming);
+      Status s = Copied(*reader, h.group, claiming);
       if (!s.ok()) return s;
     }
     return {};
@@ -109,12 +107,12 @@ class Replay {
     for (uint32_t i = 0; i < group.header.records; ++i) {
       const uint64_t at = group.end() - left.size();
       const size_t before = left.size();
-      const Result<DecodedRecord> decoded = DecodeRecord(left);
+      const Result<job::DecodedRecord> decoded = job::DecodeRecord(left);
       if (!decoded.ok()) return reader.Corrupt(at, decoded.error().message);
-      if (const auto* seal = std::get_if<SealRecord>(&decoded->record)) {
+      if (const auto* seal = std::get_if<job::SealRecord>(&decoded->record)) {
         if (Status s = CheckSeal(reader, at, *seal); !s.ok()) return s;
       }
-      const Place place{epoch, at, static_cast<uint32_t>(before - left.size())};
+      const job::Place place{epoch, at, static_cast<uint32_t>(before - left.size())};
       if (Status s = Visit(*decoded, place); !s.ok()) return s;
     }
     if (!left.empty()) return reader.Corrupt(group.offset, "a group holds more than its records");
@@ -127,11 +125,11 @@ class Replay {
     for (uint32_t i = 0; i < group.header.records; ++i) {
       const uint64_t at = group.end() - left.size();
       const std::string_view encoded = left;
-      const Result<DecodedRecord> decoded = DecodeRecord(left);
+      const Result<job::DecodedRecord> decoded = job::DecodeRecord(left);
       if (!decoded.ok()) return reader.Corrupt(at, decoded.error().message);
       // The seal of a predecessor whose first group may get lost: the claiming epoch takes its
       // place in the chain, with the history that it sealed.
-      if (const auto* seal = std::get_if<SealRecord>(&decoded->record)) {
+      if (const auto* seal = std::get_if<job::SealRecord>(&decoded->record)) {
         if (Status s = CheckSeal(reader, at, *seal); !s.ok()) return s;
         continue;
       }
@@ -142,7 +140,7 @@ class Replay {
       if (kSealSize + history_.copied.size() > kMaxGroupPayload) {
         return reader.Corrupt(at, "more records lie beyond the durable ones than one flush writes");
       }
-      const Place place{claiming, copy, static_cast<uint32_t>(size)};
+      const job::Place place{claiming, copy, static_cast<uint32_t>(size)};
       if (Status s = Visit(*decoded, place); !s.ok()) return s;
     }
     if (!left.empty()) return reader.Corrupt(group.offset, "a group holds more than its records");
@@ -150,8 +148,8 @@ class Replay {
   }
 
   // What a seal counts must be what was replayed before it.
-  Status CheckSeal(const LogReader& reader, uint64_t at, const SealRecord& seal) const {
-    const SealRecord& replayed = history_.seal;
+  Status CheckSeal(const LogReader& reader, uint64_t at, const job::SealRecord& seal) const {
+    const job::SealRecord& replayed = history_.seal;
     if (seal.predecessor != replayed.predecessor || seal.length != replayed.length ||
         seal.digest != replayed.digest) {
       return reader.Corrupt(
@@ -161,9 +159,9 @@ class Replay {
     return {};
   }
 
-  Status Visit(const DecodedRecord& decoded, const Place& place) {
-    history_.has_settings |= TypeOf(decoded.record) == RecordType::kSettings;
-    Place rows;
+  Status Visit(const job::DecodedRecord& decoded, const job::Place& place) {
+    history_.has_settings |= job::TypeOf(decoded.record) == job::RecordType::kSettings;
+    job::Place rows;
     if (const size_t offset = decoded.rows_offset; offset != 0) {
       rows = {place.epoch, place.offset + offset, place.length - static_cast<uint32_t>(offset)};
     }
@@ -182,7 +180,7 @@ Result<History> ReplayHistory(const Files& files, const std::string& epochs_fold
                               uint64_t run_id, const Ledger::Visitor& visit) {
   Replay replay(files, epochs_folder, visit);
   replay.Start(run_id);
-  std::optional<SealRecord> seal;
+  std::optional<job::SealRecord> seal;
   uint32_t predecessor = epoch;
   while (!seal && --predecessor > 0) {
     const Result<Peeked> peeked = Peek(files, epochs_folder, predecessor);
@@ -191,7 +189,7 @@ Result<History> ReplayHistory(const Files& files, const std::string& epochs_fold
   }
   if (!seal) return std::move(replay.history());
 
-  std::vector<SealRecord> chain;  // newest first
+  std::vector<job::SealRecord> chain;  // newest first
   for (; seal->predecessor != 0;) {
     chain.push_back(*seal);
     const Result<Peeked> peeked = Peek(files, epochs_folder, seal->predecessor);
@@ -224,4 +222,4 @@ Result<std::optional<uint64_t>> RunIdBelow(const Files& files, const std::string
   return std::optional<uint64_t>();
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

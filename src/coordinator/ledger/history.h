@@ -11,10 +11,10 @@
 #include "coordinator/ledger/ledger.h"
 #include "coordinator/ledger/log_reader.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 struct History {
-  SealRecord seal;  // with which the claiming epoch counts this history
+  job::SealRecord seal;  // with which the claiming epoch counts this history
   uint64_t run_id = 0;
   bool has_settings = false;
   // Encoded records that lie whole in the predecessor's log but may not be durable there: the
@@ -37,4 +37,4 @@ inline constexpr uint32_t kSealSize = 25;
 // Where in the log of the claiming epoch the copied records begin.
 inline constexpr uint64_t kCopiedAt = kLogHeaderSize + kGroupHeaderSize + kSealSize;
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

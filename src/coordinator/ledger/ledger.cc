@@ -8,12 +8,12 @@
 #include <limits>
 #include <utility>
 
-#include "base/mutation.h"
 #include "coordinator/ledger/claim.h"
 #include "coordinator/ledger/history.h"
 #include "coordinator/ledger/pending.h"
+#include "job/record_codec.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 // Kept free behind the log, so that a job can end with a reason although the disk is full.
@@ -34,7 +34,7 @@ struct Ledger::State {
         fresh(!history.has_settings) {}
 
   std::string LogPath(uint32_t epoch) const { return epochs_folder + "/" + LogName(epoch); }
-  Appended PlaceOf(const Result<Pending::Added>& added, RecordType type);
+  Appended PlaceOf(const Result<Pending::Added>& added, job::RecordType type);
   Status MakeRoom(const Round& round);
   Status Reserve(uint64_t end);
   void TrimEarlier();
@@ -110,19 +110,19 @@ uint64_t Ledger::durable() const { return state_->durable.load(std::memory_order
 uint64_t Ledger::appended() const { return state_->appended; }
 const std::string& Ledger::token_path() const { return state_->token_path; }
 
-Status Ledger::Begin(const std::optional<SettingsRecord>& settings,
+Status Ledger::Begin(const std::optional<job::SettingsRecord>& settings,
                      std::optional<uint64_t> overwrite_run_id) {
   State& s = *state_;
   if (!s.begun) {
     s.begun = true;
-    if (overwrite_run_id && !PARALLELRUN_MUTATED(kOverwriteKeepsHistory)) {
+    if (overwrite_run_id) {
       s.run_id = *overwrite_run_id;
       s.history = History{};
       s.history.seal.digest = *overwrite_run_id;
     }
     // One group, so that there is no seal without what it takes over.
     std::string first;
-    EncodeRecord(s.history.seal, first);
+    job::EncodeRecord(s.history.seal, first);
     assert(first.size() == kSealSize);
     first.append(s.history.copied);
     const auto added = s.pending.AddGroup(first, 1 + s.history.copied_records);
@@ -137,15 +137,15 @@ Status Ledger::Begin(const std::optional<SettingsRecord>& settings,
   return s.Reserve(*flushed);
 }
 
-Ledger::Appended Ledger::Append(const Record& record) {
+Ledger::Appended Ledger::Append(const job::Record& record) {
   assert(state_->begun);
-  return state_->PlaceOf(state_->pending.Add(record), TypeOf(record));
+  return state_->PlaceOf(state_->pending.Add(record), job::TypeOf(record));
 }
 
 Ledger::Appended Ledger::AppendEncoded(std::string_view encoded) {
   assert(state_->begun && !encoded.empty());
   return state_->PlaceOf(state_->pending.AddEncoded(encoded),
-                         RecordType{static_cast<uint8_t>(encoded.front())});
+                         job::RecordType{static_cast<uint8_t>(encoded.front())});
 }
 
 Result<uint64_t> Ledger::Flush() {
@@ -164,12 +164,12 @@ Result<uint64_t> Ledger::Flush() {
   return durable();
 }
 
-Ledger::Appended Ledger::State::PlaceOf(const Result<Pending::Added>& added, RecordType type) {
+Ledger::Appended Ledger::State::PlaceOf(const Result<Pending::Added>& added, job::RecordType type) {
   assert(added.ok());  // else the record is over the limit
   if (!added.ok()) return Appended{std::numeric_limits<uint64_t>::max(), {}, {}};
-  const Place record{header.epoch, added->offset, added->length};
-  Place rows;
-  if (const auto skip = static_cast<uint32_t>(RowsOffset(type)); skip != 0) {
+  const job::Place record{header.epoch, added->offset, added->length};
+  job::Place rows;
+  if (const auto skip = static_cast<uint32_t>(job::RowsOffset(type)); skip != 0) {
     rows = {record.epoch, record.offset + skip, record.length - skip};
   }
   appended = record.offset + record.length;
@@ -261,7 +261,7 @@ Result<const File*> Ledger::State::LogOf(uint32_t epoch) {
   return file.get();
 }
 
-Result<std::string> Ledger::Read(const Place& place) const {
+Result<std::string> Ledger::Read(const job::Place& place) const {
   State& s = *state_;
   if (place.epoch == s.header.epoch && !s.begun) {  // Begin will write it there
     return s.history.copied.substr(place.offset - kCopiedAt, place.length);
@@ -289,4 +289,4 @@ Status Ledger::CheckNewest() const {
   return CheckNewestEpoch(state_->files, state_->epochs_folder, state_->header.epoch);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

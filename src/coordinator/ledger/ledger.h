@@ -19,7 +19,7 @@
 #include "base/files.h"
 #include "job/records.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 struct LedgerOptions {
   std::string state_folder;   // absolute; made if missing
@@ -34,7 +34,8 @@ class Ledger {
   // Called for each record of the history, in order, seals included. `record` is the place of the
   // whole encoded record (type and length included), `rows` that of its rows (empty: it has none).
   // An error ends the claim.
-  using Visitor = std::function<Status(const Record&, const Place& record, const Place& rows)>;
+  using Visitor =
+      std::function<Status(const job::Record&, const job::Place& record, const job::Place& rows)>;
 
   // Steps 1 to 3 of "Claiming an epoch". kCorrupt names file and offset; kStale: a higher epoch
   // appeared; kPermission and kNoSpace as the file system says.
@@ -56,17 +57,17 @@ class Ledger {
   // `overwrite_run_id` starts anew with an empty history
   // under that run id (the caller then forgets what it replayed). kNoSpace: call it again, the
   // first call's group is written. Any other error is final.
-  Status Begin(const std::optional<SettingsRecord>& settings,
+  Status Begin(const std::optional<job::SettingsRecord>& settings,
                std::optional<uint64_t> overwrite_run_id);
 
   struct Appended {
     uint64_t position = 0;  // durable once durable() >= position
-    Place record;
-    Place rows;
+    job::Place record;
+    job::Place rows;
   };
   // Buffers a record; no I/O. After Begin. A record over 64 MiB - 1 KiB is a programmer's error: it
   // is dropped, its position never becomes durable, and Flush fails with kInvalid.
-  Appended Append(const Record& record);
+  Appended Append(const job::Record& record);
   // The same for a record that is encoded already.
   Appended AppendEncoded(std::string_view encoded);
 
@@ -80,7 +81,7 @@ class Ledger {
   uint64_t appended() const;  // position of the last record appended
 
   // Bytes of any epoch's log. kUnavailable: not durable yet; kCorrupt: the log ends before them.
-  Result<std::string> Read(const Place& place) const;
+  Result<std::string> Read(const job::Place& place) const;
 
   // kStale when a higher epoch has been claimed.
   Status CheckNewest() const;
@@ -94,4 +95,4 @@ class Ledger {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -11,7 +11,7 @@
 #include "base/escape.h"
 #include "base/version.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 constexpr std::string_view kMagic = "PRLEDGER";
@@ -112,4 +112,4 @@ std::optional<uint32_t> EpochOfLogName(std::string_view name) {
   return epoch;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 inline constexpr uint32_t kLogFormat = 2;        // that is written
 inline constexpr uint32_t kOldestLogFormat = 1;  // that is read
@@ -56,4 +56,4 @@ uint64_t ExtendDigest(uint64_t digest, uint64_t group_checksum);
 std::string LogName(uint32_t epoch);
 std::optional<uint32_t> EpochOfLogName(std::string_view name);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

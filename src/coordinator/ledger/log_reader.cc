@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 constexpr size_t kSmallestRecord = 5;
@@ -143,4 +143,4 @@ Error LogReader::Corrupt(uint64_t offset, const std::string& what) const {
   return {Code::kCorrupt, fmt::format("{} at {}: {}: {}", path_, offset, what, kDamagedMend)};
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

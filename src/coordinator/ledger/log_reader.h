@@ -14,11 +14,12 @@
 #include "base/files.h"
 #include "coordinator/ledger/log_format.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 // What to do about a log that is damaged, or was put back.
 inline constexpr char kDamagedMend[] =
-    "restore the state folder from a copy, or start the job anew with another state folder";
+    "restore the state folder from a copy, or start the job from the beginning with another state "
+    "folder";
 
 struct LogGroup {
   uint64_t offset = 0;  // of the group in the log
@@ -72,4 +73,4 @@ class LogReader {
   uint64_t block_offset_ = 0;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -1,10 +1,12 @@
 #include "coordinator/ledger/pending.h"
 
+#include "job/record_codec.h"
+
 #include <spdlog/fmt/fmt.h>
 
 #include <utility>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 constexpr size_t kGroupTarget = size_t{1} << 20;
@@ -13,20 +15,20 @@ constexpr size_t kSpareLimit = size_t{8} << 20;  // memory kept between two flus
 
 // Who may use the room that is kept for the end. What is written beside one of these, in the same
 // round, must be one of them too, or that room is of no use to any of them.
-bool EndsJob(RecordType type) {
-  return type == RecordType::kFailed || type == RecordType::kVerdict ||
-         type == RecordType::kPublished;
+bool EndsJob(job::RecordType type) {
+  return type == job::RecordType::kFailed || type == job::RecordType::kVerdict ||
+         type == job::RecordType::kPublished;
 }
 
 }  // namespace
 
-Result<Pending::Added> Pending::Add(const Record& record) {
-  return Insert(1, EndsJob(TypeOf(record)), kMaxRecordSize,
-                [&](std::string& out) { EncodeRecord(record, out); });
+Result<Pending::Added> Pending::Add(const job::Record& record) {
+  return Insert(1, EndsJob(job::TypeOf(record)), kMaxRecordSize,
+                [&](std::string& out) { job::EncodeRecord(record, out); });
 }
 
 Result<Pending::Added> Pending::AddEncoded(std::string_view encoded) {
-  return Insert(1, EndsJob(RecordType{static_cast<uint8_t>(encoded.front())}), kMaxRecordSize,
+  return Insert(1, EndsJob(job::RecordType{static_cast<uint8_t>(encoded.front())}), kMaxRecordSize,
                 [&](std::string& out) { out.append(encoded); });
 }
 
@@ -99,4 +101,4 @@ void Pending::Recycle(Round round) {
   spare_ = std::move(round.bytes);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

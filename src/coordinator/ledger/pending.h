@@ -17,7 +17,7 @@
 #include "coordinator/ledger/log_format.h"
 #include "job/records.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 struct Round {
   struct Group {
@@ -42,7 +42,7 @@ class Pending {
     uint32_t length = 0;
   };
   // kInvalid: the record is longer than kMaxRecordSize; Take then fails for ever.
-  Result<Added> Add(const Record& record);
+  Result<Added> Add(const job::Record& record);
   Result<Added> AddEncoded(std::string_view encoded);
   // Several encoded records that must become durable together: one group of their own.
   Result<Added> AddGroup(std::string_view encoded, uint32_t records);
@@ -65,4 +65,4 @@ class Pending {
   std::optional<Error> refused_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

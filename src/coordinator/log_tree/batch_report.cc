@@ -8,7 +8,7 @@
 #include "base/escape.h"
 #include "base/time.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 constexpr char kHeader[] =
@@ -34,20 +34,20 @@ struct Sum {
 
 double Seconds(uint64_t ns) { return static_cast<double>(ns) / 1e9; }
 
-const char* StatusOf(Cause cause) {
+const char* StatusOf(job::Cause cause) {
   switch (cause) {
-    case Cause::kRun: return "RUN_EXCEPTION";
-    case Cause::kRunTimeout: return "RUN_TIMEOUT";
-    case Cause::kProcessEnded: return "PROCESS_ENDED";
-    case Cause::kOverheadTimeout: return "LOAD_TIMEOUT";
-    case Cause::kInput:
-    case Cause::kMisfit: return "LOAD_FAILED";
+    case job::Cause::kRun: return "RUN_EXCEPTION";
+    case job::Cause::kRunTimeout: return "RUN_TIMEOUT";
+    case job::Cause::kProcessEnded: return "PROCESS_ENDED";
+    case job::Cause::kOverheadTimeout: return "LOAD_TIMEOUT";
+    case job::Cause::kInput:
+    case job::Cause::kMisfit: return "LOAD_FAILED";
   }
   return "FAILED";
 }
 
 // Keys of the detail, its quotes doubled as within a field.
-std::string OutputText(const OutputRanges& o) {
+std::string OutputText(const job::OutputRanges& o) {
   if (!o.known()) return "";
   return fmt::format(",\"\"stdout\"\":[{},{}],\"\"stderr\"\":[{},{}]", o.stdout_begin, o.stdout_end,
                      o.stderr_begin, o.stderr_end);
@@ -55,22 +55,22 @@ std::string OutputText(const OutputRanges& o) {
 
 // One attempt, whatever became of it.
 struct Attempt {
-  BatchId id = 0;
+  job::BatchId id = 0;
   uint32_t node = 0;
   uint32_t process = 0;
   uint32_t succeeded = 0;
   uint64_t run_ns = 0;
-  AttemptTimes times;
+  job::AttemptTimes times;
   std::string_view status;
   std::string_view kind;
   std::string_view message;
   uint32_t rows = 0;
-  OutputRanges output{};
+  job::OutputRanges output{};
 };
 
 class Report {
  public:
-  Report(const JobState& state, const FailureRules& rules, const LogFolder& folder)
+  Report(const job::JobState& state, const job::FailureRules& rules, const LogFolder& folder)
       : state_(state),
         rules_(rules),
         folder_(folder),
@@ -78,10 +78,10 @@ class Report {
     batches_.Add(kHeader);
   }
 
-  Status Visit(const Record& record) {
-    if (const auto* settings = std::get_if<SettingsRecord>(&record)) {
+  Status Visit(const job::Record& record) {
+    if (const auto* settings = std::get_if<job::SettingsRecord>(&record)) {
       generation_ = settings->generation;
-    } else if (const auto* r = std::get_if<ResultRecord>(&record)) {
+    } else if (const auto* r = std::get_if<job::ResultRecord>(&record)) {
       Add({r->id,
            r->node,
            r->process,
@@ -93,7 +93,7 @@ class Report {
            "",
            r->row_count,
            {}});
-    } else if (const auto* f = std::get_if<FailedRecord>(&record)) {
+    } else if (const auto* f = std::get_if<job::FailedRecord>(&record)) {
       Add({f->id, f->node, f->process, 0, f->run_ns, f->times, StatusOf(f->cause), f->kind,
            f->message, 0, f->output});
     }
@@ -123,7 +123,7 @@ class Report {
 
  private:
   void Add(const Attempt& a) {
-    const MiniBatch batch = state_.known(a.id) ? state_.batch(a.id) : MiniBatch();
+    const job::MiniBatch batch = state_.known(a.id) ? state_.batch(a.id) : job::MiniBatch();
     const uint32_t items = batch.items;
     const uint32_t picked = ++picked_[a.id];
     if (a.kind.empty()) picked_.erase(a.id);  // settled: no further attempt follows
@@ -138,8 +138,8 @@ class Report {
                    "{},{},process{:03},{},{},{},{},{:.6f},{:.6f},{:.6f},{},{},{},\"{{\"\"node\"\":{"
                    "},\"\"generation\"\":{},"
                    "\"\"rows\"\":{}{}}}\"\n",
-                   MiniBatchText(a.id), picked, a.process, start_text_, items, a.succeeded, failed,
-                   Seconds(a.times.elapsed_ns), Seconds(a.times.cpu_ns), Seconds(a.run_ns),
+                   job::MiniBatchText(a.id), picked, a.process, start_text_, items, a.succeeded,
+                   failed, Seconds(a.times.elapsed_ns), Seconds(a.times.cpu_ns), Seconds(a.run_ns),
                    a.status, CsvField(Printable(a.kind, 100)), CsvField(Printable(a.message, 500)),
                    a.node, generation_, a.rows, OutputText(a.output));
     if (lines_.size() > kBlock) Flush();
@@ -167,15 +167,15 @@ class Report {
                        s.items, s.succeeded, s.failed, s.elapsed, s.cpu, s.run);
   }
 
-  const JobState& state_;
-  const FailureRules& rules_;
+  const job::JobState& state_;
+  const job::FailureRules& rules_;
   const LogFolder folder_;
   NewLogFile batches_;
   std::string lines_;  // not added yet
   int64_t start_second_ = -1;
   std::string start_text_;  // of start_second_
   uint32_t generation_ = 0;
-  std::map<BatchId, uint32_t> picked_;  // of mini-batches with failed attempts
+  std::map<job::BatchId, uint32_t> picked_;  // of mini-batches with failed attempts
   std::map<uint32_t, Sum> nodes_;
   std::map<std::pair<uint32_t, uint32_t>, Sum> processes_;
 };
@@ -197,14 +197,16 @@ std::string CsvField(std::string_view text) {
   return quoted + '"';
 }
 
-Status WriteBatchReports(const Files& files, const std::string& state_folder, const JobState& state,
-                         const FailureRules& rules, const LogFolder& folder) {
+Status WriteBatchReports(const Files& files, const std::string& state_folder,
+                         const job::JobState& state, const job::FailureRules& rules,
+                         const LogFolder& folder) {
   Report report(state, rules, folder);
   const Result<uint64_t> read = Ledger::Inspect(
-      files, state_folder,
-      [&](const Record& record, const Place&, const Place&) { return report.Visit(record); });
+      files, state_folder, [&](const job::Record& record, const job::Place&, const job::Place&) {
+        return report.Visit(record);
+      });
   if (!read.ok()) return read.error();
   return report.Finish();
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

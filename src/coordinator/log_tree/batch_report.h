@@ -10,14 +10,15 @@
 #include "job/job_state.h"
 #include "job/losses.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 // Reads the ledger in `state_folder` and writes the three files into sys/job_report of `folder`.
-Status WriteBatchReports(const Files& files, const std::string& state_folder, const JobState& state,
-                         const FailureRules& rules, const LogFolder& folder);
+Status WriteBatchReports(const Files& files, const std::string& state_folder,
+                         const job::JobState& state, const job::FailureRules& rules,
+                         const LogFolder& folder);
 
 // A field of a CSV file: quoted where needed, and never something that a spreadsheet would take for
 // a formula.
 std::string CsvField(std::string_view text);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <memory>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 constexpr uint64_t kMostLogBytes = uint64_t{64} << 20;
@@ -13,7 +13,7 @@ constexpr size_t kMostTraceback = size_t{64} << 10;
 
 }  // namespace
 
-std::string ErrorLogs::Traceback(const std::string& log, BatchId id, uint32_t attempt) {
+std::string ErrorLogs::Traceback(const std::string& log, job::BatchId id, uint32_t attempt) {
   if (log.empty()) return "";
   Open(log);
   const std::string heading = fmt::format("|mini-batch {}, attempt {}: ", id, attempt);
@@ -39,4 +39,4 @@ void ErrorLogs::Open(const std::string& log) {
   if (text.ok()) text_ = std::move(*text);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -9,7 +9,7 @@
 #include "coordinator/log_tree/log_folder.h"
 #include "job/ids.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class ErrorLogs {
  public:
@@ -17,7 +17,7 @@ class ErrorLogs {
 
   // Of one attempt, found by the heading that the worker gives it; at most 64 KiB. "" when it is
   // not there. `log` is below the folder.
-  std::string Traceback(const std::string& log, BatchId id, uint32_t attempt);
+  std::string Traceback(const std::string& log, job::BatchId id, uint32_t attempt);
 
  private:
   void Open(const std::string& log);
@@ -27,4 +27,4 @@ class ErrorLogs {
   std::string text_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

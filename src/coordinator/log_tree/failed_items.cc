@@ -7,11 +7,13 @@
 #include <optional>
 #include <utility>
 
+#include "base/count_of.h"
 #include "base/escape.h"
 #include "coordinator/log_tree/error_logs.h"
 #include "job/failure_text.h"
+#include "reasons/reason.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using nlohmann::json;
@@ -46,7 +48,7 @@ class Lines {
 
 class FailedItems {
  public:
-  FailedItems(const JobState& state, const FailureRules& rules, PlanStore& plan,
+  FailedItems(const job::JobState& state, const job::FailureRules& rules, PlanStore& plan,
               const LogFolder& folder, bool dead_letters)
       : state_(state),
         rules_(rules),
@@ -56,12 +58,12 @@ class FailedItems {
         letters_(folder, kDeadLetters),
         dead_letters_(dead_letters) {}
 
-  Status Visit(const Record& record) {
-    if (const auto* settings = std::get_if<SettingsRecord>(&record)) {
+  Status Visit(const job::Record& record) {
+    if (const auto* settings = std::get_if<job::SettingsRecord>(&record)) {
       generation_ = settings->generation;
     }
-    if (const auto* result = std::get_if<ResultRecord>(&record)) return VisitResult(*result);
-    const auto* failed = std::get_if<FailedRecord>(&record);
+    if (const auto* result = std::get_if<job::ResultRecord>(&record)) return VisitResult(*result);
+    const auto* failed = std::get_if<job::FailedRecord>(&record);
     const bool counts = failed != nullptr && state_.settings() &&
                         generation_ == state_.settings()->generation && state_.known(failed->id);
     return counts ? VisitFailed(*failed) : Status();
@@ -75,9 +77,9 @@ class FailedItems {
 
  private:
   // A line for what was skipped, and one for what is without an element.
-  Status VisitResult(const ResultRecord& result) {
+  Status VisitResult(const job::ResultRecord& result) {
     if (!state_.known(result.id)) return {};
-    const MiniBatch batch = state_.batch(result.id);
+    const job::MiniBatch batch = state_.batch(result.id);
     const uint32_t items = batch.items;
     const uint32_t skipped = batch.items_skipped;
     const uint32_t failed = rules_.FailedOf(batch.items_missing, skipped);
@@ -88,26 +90,27 @@ class FailedItems {
       const std::string log =
           fmt::format("user/files/{}/skipped_rows.process{:03}.txt", result.node, result.process);
       AddOfResult(result, *planned, "skipped", skipped,
-                  {{"kind", "SkippedRows"},
-                   {"message", fmt::format("{} of {} rows do not fit the columns and were left "
-                                           "out; they are listed in {}",
-                                           skipped, items, log)},
+                  {{"kind", reasons::Reason("SkippedRows").word()},
+                   {"message", fmt::format("{} of {} left out for not fitting the columns; "
+                                           "see {}",
+                                           skipped, CountOf(items, "row", "was", "were"), log)},
                    {"log", log}});
     }
     if (failed > skipped) {
       // Which items these are, only run() knows.
       AddOfResult(result, *planned, "withoutElement", failed - skipped,
-                  {{"kind", "ShortReturn"},
-                   {"message", fmt::format("run() returned {} elements for {} items",
-                                           result.items_succeeded, items - skipped)}});
+                  {{"kind", reasons::Reason("ShortReturn").word()},
+                   {"message", fmt::format("run() returned {} for {}",
+                                           CountOf(result.items_succeeded, "element"),
+                                           CountOf(items - skipped, "item"))}});
     }
     return {};
   }
 
   // `lost` items of the mini-batch: how many they are is under `key` among the dead letters.
-  void AddOfResult(const ResultRecord& result, const std::vector<PlannedItem>& planned,
+  void AddOfResult(const job::ResultRecord& result, const std::vector<PlannedItem>& planned,
                    const char* key, uint32_t lost, json line) {
-    line["miniBatch"] = WholeOf(result.id);
+    line["miniBatch"] = job::WholeOf(result.id);
     line["node"] = result.node;
     line["process"] = fmt::format("process{:03}", result.process);
     if (!planned.empty()) line["firstItem"] = planned.front().first_item;
@@ -129,15 +132,16 @@ class FailedItems {
 
   // The last attempt of what has not succeeded: it failed, or the job ended before it was tried
   // again. What was split has pieces, which have lines of their own.
-  Status VisitFailed(const FailedRecord& failed) {
-    const MiniBatch batch = state_.batch(failed.id);
-    const bool stands = batch.fence == failed.fence && (batch.state == MiniBatch::State::kFailed ||
-                                                        batch.state == MiniBatch::State::kPending);
+  Status VisitFailed(const job::FailedRecord& failed) {
+    const job::MiniBatch batch = state_.batch(failed.id);
+    const bool stands =
+        batch.fence == failed.fence && (batch.state == job::MiniBatch::State::kFailed ||
+                                        batch.state == job::MiniBatch::State::kPending);
     if (!stands) return {};
     const Result<std::vector<PlannedItem>> items = plan_.Items(state_, failed.id);
     if (!items.ok()) return items.error();
     for (const PlannedItem& item : *items) {
-      json line = {{"miniBatch", WholeOf(failed.id)},
+      json line = {{"miniBatch", job::WholeOf(failed.id)},
                    {"items", item.rows},
                    {"firstItem", item.first_item},
                    {"kind", failed.kind},
@@ -145,7 +149,7 @@ class FailedItems {
                    {"process", fmt::format("process{:03}", failed.process)},
                    {"log", failed.log}};
       AddFailure(line, failed, batch, item);
-      if (dead_letters_ && batch.state == MiniBatch::State::kFailed) {
+      if (dead_letters_ && batch.state == job::MiniBatch::State::kFailed) {
         AddLetter(std::move(line), failed, batch, item);
       }
     }
@@ -153,20 +157,20 @@ class FailedItems {
   }
 
   // One line for each file; one for all rows of a mini-batch, which lie together.
-  void AddFailure(json line, const FailedRecord& failed, const MiniBatch& batch,
+  void AddFailure(json line, const job::FailedRecord& failed, const job::MiniBatch& batch,
                   const PlannedItem& item) {
-    const FailureParts parts = SplitFailure(failed.kind, failed.message);
+    const job::FailureParts parts = job::SplitFailure(failed.kind, failed.message);
     line["type"] = parts.type.empty() ? std::string(failed.kind) : parts.type;
     line["message"] = parts.message;
     line["location"] = parts.location;
     line["attempt"] = batch.failed_attempts;
     line["id"] = failed.id;
     const std::string name =
-        item.path.empty() ? fmt::format("rank {}", WholeOf(failed.id)) : item.path;
+        item.path.empty() ? fmt::format("rank {}", job::WholeOf(failed.id)) : item.path;
     failures_.Add(line, "\"item\":" + JsonText(name));
   }
 
-  void AddLetter(json line, const FailedRecord& failed, const MiniBatch& batch,
+  void AddLetter(json line, const job::FailedRecord& failed, const job::MiniBatch& batch,
                  const PlannedItem& item) {
     line["message"] = failed.message;
     line["attempts"] = batch.failed_attempts;
@@ -179,8 +183,8 @@ class FailedItems {
     letters_.Add(line, item.path.empty() ? "" : "\"path\":" + JsonText(item.path));
   }
 
-  const JobState& state_;
-  const FailureRules& rules_;
+  const job::JobState& state_;
+  const job::FailureRules& rules_;
   PlanStore& plan_;
   ErrorLogs logs_;
   Lines failures_;
@@ -191,17 +195,18 @@ class FailedItems {
 
 }  // namespace
 
-Status WriteFailedItems(const Files& files, const std::string& state_folder, const JobState& state,
-                        const FailureRules& rules, PlanStore& plan, const LogFolder& folder,
-                        bool dead_letters) {
+Status WriteFailedItems(const Files& files, const std::string& state_folder,
+                        const job::JobState& state, const job::FailureRules& rules, PlanStore& plan,
+                        const LogFolder& folder, bool dead_letters) {
   FailedItems items(state, rules, plan, folder, dead_letters);
-  const bool any = CountLosses(state.counts(), rules).items > 0 || state.errors().total() > 0;
+  const bool any = job::CountLosses(state.counts(), rules).items > 0 || state.errors().total() > 0;
   if (!any) return items.Publish();  // a ledger may be long
   const Result<uint64_t> read = Ledger::Inspect(
-      files, state_folder,
-      [&](const Record& record, const Place&, const Place&) { return items.Visit(record); });
+      files, state_folder, [&](const job::Record& record, const job::Place&, const job::Place&) {
+        return items.Visit(record);
+      });
   if (!read.ok()) return read.error();
   return items.Publish();
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -13,12 +13,12 @@
 #include "job/job_state.h"
 #include "job/losses.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 // Publishes the files in `folder`, or removes them when nothing has failed. `state` is what the
 // ledger in `state_folder` says.
-Status WriteFailedItems(const Files& files, const std::string& state_folder, const JobState& state,
-                        const FailureRules& rules, PlanStore& plan, const LogFolder& folder,
-                        bool dead_letters);
+Status WriteFailedItems(const Files& files, const std::string& state_folder,
+                        const job::JobState& state, const job::FailureRules& rules, PlanStore& plan,
+                        const LogFolder& folder, bool dead_letters);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

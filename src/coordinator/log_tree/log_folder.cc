@@ -4,7 +4,7 @@
 
 #include "base/random.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 constexpr size_t kBlock = size_t{1} << 16;
@@ -157,4 +157,4 @@ Status NewLogFile::Publish() {
   return {};
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

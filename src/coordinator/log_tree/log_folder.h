@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/files.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class LogFolder {
  public:
@@ -78,4 +78,4 @@ class NewLogFile {
   bool published_ = false;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 constexpr size_t kMaxSegments = 8;
@@ -63,4 +63,4 @@ Status LogSink::Write(uint32_t node, const std::vector<std::string>& segments, u
   return (*file)->WriteAt(offset, bytes);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

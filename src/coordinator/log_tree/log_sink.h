@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "coordinator/log_tree/log_folder.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class LogSink {
  public:
@@ -32,4 +32,4 @@ class LogSink {
   LogFolder folder_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 constexpr size_t kMostAtOnce = size_t{64} << 10;
@@ -109,4 +109,4 @@ void LogWriter::Run() {
   }
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

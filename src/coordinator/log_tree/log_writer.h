@@ -20,7 +20,7 @@
 #include "base/time.h"
 #include "coordinator/log_tree/log_sink.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class LogWriter {
  public:
@@ -77,4 +77,4 @@ class LogWriter {
   Thread thread_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

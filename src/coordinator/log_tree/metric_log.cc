@@ -3,9 +3,12 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
-namespace parallelrun {
+#include "base/json.h"
+
+namespace parallelrun::coordinator {
 
 using nlohmann::json;
 
@@ -13,20 +16,20 @@ void MetricLog::Add(const std::vector<Told::Metric>& metrics) {
   if (metrics.empty()) return;
   std::string lines;
   for (const Told::Metric& metric : metrics) {
-    json value = json::parse(metric.json, nullptr, false);
-    if (!value.is_object() || !value.contains("name") || !value["name"].is_string()) continue;
-    value["node"] = metric.node;
-    value["process"] = fmt::format("process{:03}", metric.process);
+    std::optional<json> value = ParseObject(metric.json);
+    if (!value || !lenient::At(*value, "name").is_string()) continue;
+    (*value)["node"] = metric.node;
+    (*value)["process"] = fmt::format("process{:03}", metric.process);
     const auto dump = [](const json& v) {
       return v.dump(-1, ' ', false, json::error_handler_t::replace);
     };
-    lines += dump(value) + "\n";
-    const std::string name = value["name"].get<std::string>().substr(0, 100);
-    if (value.contains("value") && (latest_.size() < kMaxNames || latest_.contains(name))) {
-      latest_[name] = dump(value["value"]);
+    lines += dump(*value) + "\n";
+    const std::string name = lenient::Text(*value, "name").substr(0, 100);
+    if (value->contains("value") && (latest_.size() < kMaxNames || latest_.contains(name))) {
+      latest_[name] = dump((*value)["value"]);
     }
   }
   writer_.Append("user/metrics.jsonl", std::move(lines));
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -11,7 +11,7 @@
 #include "coordinator/core/told.h"
 #include "coordinator/log_tree/log_writer.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class MetricLog {
  public:
@@ -30,4 +30,4 @@ class MetricLog {
   std::map<std::string, std::string> latest_;  // values as JSON text
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

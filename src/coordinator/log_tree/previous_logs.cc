@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 constexpr char kPrevious[] = "previous";
@@ -25,7 +25,8 @@ bool IsOfRun(const std::string& name) {
   // What a report was made beside may be left of a coordinator that died.
   const std::string whole = name.substr(0, name.find(".tmp-"));
   return whole == "user" || whole == "perf" || whole == "failures.jsonl" ||
-         whole == "dead-letter.jsonl" || (whole.starts_with("job_") && whole.ends_with(".txt"));
+         whole == "report.html" || whole == "dead-letter.jsonl" ||
+         (whole.starts_with("job_") && whole.ends_with(".txt"));
 }
 
 void AddPart(const LogFolder& folder, std::string name, bool (*goes)(const std::string& name),
@@ -118,4 +119,4 @@ Result<std::string> SetLogsAside(const LogFolder& folder, OpenLogs open, WallTim
   return aside;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -10,7 +10,7 @@
 #include "base/time.h"
 #include "coordinator/log_tree/log_folder.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 constexpr size_t kPreviousKept = 10;  // of these folders; the oldest go
 
@@ -24,4 +24,4 @@ enum class OpenLogs {
 // middle has lost nothing, and may be done again, which sets aside what was left.
 Result<std::string> SetLogsAside(const LogFolder& folder, OpenLogs open, WallTime now);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -4,10 +4,11 @@
 
 #include <utility>
 
+#include "base/count_of.h"
 #include "base/escape.h"
 #include "coordinator/item_names.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 constexpr size_t kMessageBytes = 4096;
@@ -19,7 +20,7 @@ std::string ClockText(Duration duration) {
 
 // What follows the processing: concatenating the rows, and the result.
 std::string EndOf(const Coordinator& coordinator) {
-  const JobState& state = coordinator.state();
+  const job::JobState& state = coordinator.state();
   if (coordinator.phase() == Coordinator::Phase::kClosing) {
     return " Waiting for the processes to end their shutdown().";
   }
@@ -28,19 +29,20 @@ std::string EndOf(const Coordinator& coordinator) {
   }
   if (coordinator.phase() != Coordinator::Phase::kEnded || !state.verdict()) return "";
   return fmt::format(" {}: {}.",
-                     state.verdict()->outcome == Outcome::kSucceeded ? "Succeeded" : "Failed",
+                     state.verdict()->outcome == job::Outcome::kSucceeded ? "Succeeded" : "Failed",
                      state.verdict()->reason);
 }
 
 }  // namespace
 
-std::string JobErrors(const JobState& state, PlanStore& plan, const std::string& log_folder) {
-  const std::vector<DistinctError> errors = state.errors().Top(DistinctErrors::kLimit);
+std::string JobErrors(const job::JobState& state, PlanStore& plan, const std::string& log_folder) {
+  const std::vector<job::DistinctError> errors = state.errors().Top(job::DistinctErrors::kLimit);
   if (errors.empty()) return "No attempt of a mini-batch has failed.\n";
   std::string text = fmt::format(
-      "{} attempts have failed, with {} distinct errors{}:\n", state.errors().total(),
-      errors.size(), errors.size() == DistinctErrors::kLimit ? " (more are not listed)" : "");
-  for (const DistinctError& e : errors) {
+      "{} failed, with {}{}:\n", CountOf(state.errors().total(), "attempt", "has", "have"),
+      CountOf(errors.size(), "distinct error"),
+      errors.size() == job::DistinctErrors::kLimit ? " (more are not listed)" : "");
+  for (const job::DistinctError& e : errors) {
     const std::string items = ItemsOfMiniBatch(state, plan, e.batch);
     text += fmt::format(
         "\n{} x {}: {}\n  first in mini-batch {}{}, node {}, process{:03}{}\n", e.count,
@@ -52,23 +54,23 @@ std::string JobErrors(const JobState& state, PlanStore& plan, const std::string&
   return text;
 }
 
-std::string JobResult(const JobState& state, const FailureRules& rules, PlanStore& plan,
+std::string JobResult(const job::JobState& state, const job::FailureRules& rules, PlanStore& plan,
                       const std::string& log_folder) {
   std::string text;
   if (const auto& verdict = state.verdict()) {
     text += fmt::format("{}: {}: {}\n",
-                        verdict->outcome == Outcome::kSucceeded ? "Succeeded" : "Failed",
+                        verdict->outcome == job::Outcome::kSucceeded ? "Succeeded" : "Failed",
                         verdict->reason, Printable(verdict->message, kMessageBytes));
   } else {
     text += "Unfinished: the job has no verdict yet\n";
   }
-  const JobCounts& counts = state.counts();
+  const job::JobCounts& counts = state.counts();
   text += fmt::format("\nMini-batches: {} succeeded, {} failed, of {}{}\n", counts.succeeded,
                       counts.failed, state.plan_ended() ? "" : "at least ", counts.planned);
-  text += "Items: " + ItemsText(counts, CountLosses(counts, rules)) + "\n";
+  text += "Items: " + job::ItemsText(counts, job::CountLosses(counts, rules)) + "\n";
   if (const auto& published = state.published()) {
-    text += fmt::format("Output: {} ({} rows, {} bytes)\n", published->path, published->rows,
-                        published->bytes);
+    text += fmt::format("Output: {} ({}, {})\n", published->path, CountOf(published->rows, "row"),
+                        CountOf(published->bytes, "byte"));
   }
   return text + "\n" + JobErrors(state, plan, log_folder);
 }
@@ -80,6 +82,9 @@ std::string LogReadme() {
          "\n"
          "job_result.txt                             start here: the result, and the root cause of "
          "a failure\n"
+         "report.html                                the run in pictures, with advice: open it in "
+         "a "
+         "browser\n"
          "failures.jsonl                             the items that failed, one a line\n"
          "dead-letter.jsonl                          with isolateFailures: the items that failed\n"
          "job_error.txt                              the distinct errors with their counts\n"
@@ -107,8 +112,8 @@ std::string OverviewName(WallTime now) {
 }
 
 std::string OverviewLine(const Coordinator& coordinator, Duration elapsed, WallTime now) {
-  const JobState& state = coordinator.state();
-  const JobCounts& counts = state.counts();
+  const job::JobState& state = coordinator.state();
+  const job::JobCounts& counts = state.counts();
   const uint64_t settled = counts.succeeded + counts.failed;
   std::string line = Rfc3339(now) + " ";
   if (!state.plan_ended()) {
@@ -130,7 +135,7 @@ std::string OverviewLine(const Coordinator& coordinator, Duration elapsed, WallT
   return line + end + "\n";
 }
 
-Status WriteReports(const JobState& state, const FailureRules& rules, PlanStore& plan,
+Status WriteReports(const job::JobState& state, const job::FailureRules& rules, PlanStore& plan,
                     const LogFolder& folder) {
   const std::string errors = JobErrors(state, plan, folder.path());
   const std::pair<const char*, std::string> reports[] = {
@@ -149,4 +154,4 @@ Status WriteReports(const JobState& state, const FailureRules& rules, PlanStore&
   return first;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

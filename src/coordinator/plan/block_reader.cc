@@ -7,7 +7,7 @@
 
 #include "base/escape.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 Result<std::unique_ptr<BlockReader>> BlockReader::Open(store::Store& store, const std::string& name,
                                                        std::stop_token stop) {
@@ -46,4 +46,4 @@ Result<std::string> BlockReader::ReadAt(uint64_t offset, size_t size) const {
                fmt::format("{} became shorter while it was read", Printable(path_, 4096))};
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -12,7 +12,7 @@
 #include "coordinator/plan/read_window.h"
 #include "store/store.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class BlockReader : public ReadWindow {
  public:
@@ -40,4 +40,4 @@ class BlockReader : public ReadWindow {
   const std::unique_ptr<char[]> buffer_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
-ChunkReader::ChunkReader(std::function<Result<std::string>(const Place&)> read,
+ChunkReader::ChunkReader(std::function<Result<std::string>(const job::Place&)> read,
                          std::function<void()> came)
     : read_(std::move(read)), came_(std::move(came)), thread_("plan chunks", [this] { Run(); }) {}
 
@@ -26,7 +26,7 @@ bool ChunkReader::Finish(Duration limit) {
   return !thread_.joinable() || thread_.JoinFor(limit);
 }
 
-bool ChunkReader::Ask(const Place& place) {
+bool ChunkReader::Ask(const job::Place& place) {
   const std::lock_guard lock(mutex_);
   for (const auto& [at, bytes] : read_chunks_) {
     if (at == place) return true;
@@ -38,7 +38,7 @@ bool ChunkReader::Ask(const Place& place) {
   return false;
 }
 
-Result<std::string> ChunkReader::Take(const Place& place) {
+Result<std::string> ChunkReader::Take(const job::Place& place) {
   const std::lock_guard lock(mutex_);
   const auto found = std::find_if(read_chunks_.begin(), read_chunks_.end(),
                                   [&](const auto& chunk) { return chunk.first == place; });
@@ -55,7 +55,7 @@ void ChunkReader::Run() {
   for (;;) {
     wake_.wait(lock, [this] { return !asked_.empty() || ends_; });
     if (ends_) return;
-    const Place place = asked_.front();  // stays there: nobody asks for it a second time
+    const job::Place place = asked_.front();  // stays there: nobody asks for it a second time
     lock.unlock();
     Result<std::string> bytes = read_(place);
     lock.lock();
@@ -68,4 +68,4 @@ void ChunkReader::Run() {
   }
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -15,19 +15,20 @@
 #include "base/time.h"
 #include "coordinator/plan/plan_store.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class ChunkReader final : public ChunkSource {
  public:
   // `read` reads, and `came` is called after each chunk; both in the thread.
-  ChunkReader(std::function<Result<std::string>(const Place&)> read, std::function<void()> came);
+  ChunkReader(std::function<Result<std::string>(const job::Place&)> read,
+              std::function<void()> came);
   // Waits for a read that goes on: ask Finish first.
   ~ChunkReader() override;
   ChunkReader(const ChunkReader&) = delete;
   ChunkReader& operator=(const ChunkReader&) = delete;
 
-  bool Ask(const Place& place) override;
-  Result<std::string> Take(const Place& place) override;
+  bool Ask(const job::Place& place) override;
+  Result<std::string> Take(const job::Place& place) override;
 
   // No more begins. False: one goes on for longer than `limit`.
   bool Finish(Duration limit);
@@ -39,14 +40,14 @@ class ChunkReader final : public ChunkSource {
 
   void Run();
 
-  const std::function<Result<std::string>(const Place&)> read_;
+  const std::function<Result<std::string>(const job::Place&)> read_;
   const std::function<void()> came_;
   std::mutex mutex_;  // guards all below but the thread
   std::condition_variable wake_;
-  std::deque<Place> asked_;  // the first one is being read
-  std::deque<std::pair<Place, Result<std::string>>> read_chunks_;
+  std::deque<job::Place> asked_;  // the first one is being read
+  std::deque<std::pair<job::Place, Result<std::string>>> read_chunks_;
   bool ends_ = false;
   Thread thread_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -9,7 +9,7 @@
 #include "base/escape.h"
 #include "coordinator/types/row_fields.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 constexpr size_t kMaxHeader = 1024 * 1024;
@@ -143,10 +143,10 @@ Result<std::string> CsvSplitter::TakeHeader() {
   return header;
 }
 
-Result<std::optional<Slice>> CsvSplitter::Next(uint64_t size) {
+Result<std::optional<job::Slice>> CsvSplitter::Next(uint64_t size) {
   const auto slice = TakeRows(size, nullptr);
   if (!slice.ok()) return slice.error();
-  return slice->rows == 0 ? std::optional<Slice>() : std::optional<Slice>(*slice);
+  return slice->rows == 0 ? std::optional<job::Slice>() : std::optional<job::Slice>(*slice);
 }
 
 // Only now are the lines before it counted, from the front of the file.
@@ -157,7 +157,7 @@ Error CsvSplitter::AtField(const std::string& what) {
           fmt::format("{}:{}: {}", Printable(reader_->path(), 4096), *before + 1, what)};
 }
 
-Result<Slice> CsvSplitter::TakeRows(uint64_t least, std::string* copy) {
+Result<job::Slice> CsvSplitter::TakeRows(uint64_t least, std::string* copy) {
   TextReader& reader = *reader_;
   const auto pass = [&](size_t size) {
     if (copy != nullptr) copy->append(reader.rest().substr(0, size));
@@ -200,7 +200,7 @@ Result<Slice> CsvSplitter::TakeRows(uint64_t least, std::string* copy) {
                                              "miniBatchSize",
                                              Printable(reader.path(), 4096), rows)};
   }
-  return Slice{begin, reader.offset() - begin, static_cast<uint32_t>(rows)};
+  return job::Slice{begin, reader.offset() - begin, static_cast<uint32_t>(rows)};
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

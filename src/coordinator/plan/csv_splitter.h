@@ -20,7 +20,7 @@
 #include "coordinator/plan/row_splitter.h"
 #include "coordinator/plan/text_reader.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 struct CsvFormat {
   std::string delimiter = ",";
@@ -60,7 +60,7 @@ class CsvSplitter : public RowSplitter {
   // passed over.
   void Seek(uint64_t offset) override;
   // The next slice: ends with the first row that ends at or after `size` bytes. nullopt at the end.
-  Result<std::optional<Slice>> Next(uint64_t size) override;
+  Result<std::optional<job::Slice>> Next(uint64_t size) override;
 
  private:
   CsvSplitter(std::unique_ptr<TextReader> reader, RowFormat format, RowScanner scanner)
@@ -68,7 +68,7 @@ class CsvSplitter : public RowSplitter {
   Status PassLines(uint32_t lines);
   // Scans up to the end of a row as RowScanner::Scan does; appends what it passes to `copy`, if
   // any.
-  Result<Slice> TakeRows(uint64_t least, std::string* copy);
+  Result<job::Slice> TakeRows(uint64_t least, std::string* copy);
   // kInvalid at the field that began so many bytes before the next one. Nothing is read then.
   Error AtField(const std::string& what);
 
@@ -78,4 +78,4 @@ class CsvSplitter : public RowSplitter {
   RowScanner scanner_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

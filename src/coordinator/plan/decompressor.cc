@@ -9,7 +9,7 @@
 #include <new>
 #include <string>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using namespace std::string_view_literals;
@@ -100,4 +100,4 @@ std::unique_ptr<Decompressor> MakeDecompressor(std::string_view begin) {
   return nullptr;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

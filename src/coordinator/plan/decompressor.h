@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class Decompressor {
  public:
@@ -33,4 +33,4 @@ class Decompressor {
 // By the first four bytes of a file; nullptr where they are of neither.
 std::unique_ptr<Decompressor> MakeDecompressor(std::string_view begin);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -8,7 +8,7 @@
 #include "coordinator/plan/partition_format.h"
 #include "coordinator/plan/source.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using Chunk = Result<std::optional<std::string>>;
@@ -27,7 +27,8 @@ class FileSource : public PlanSource {
     }
     const uint64_t per_batch =
         std::clamp<uint64_t>(input_.batch_size, 1, std::numeric_limits<uint32_t>::max());
-    const uint64_t wanted = std::max(per_batch, FilesWanted(at) / per_batch * per_batch);
+    const uint64_t wanted = std::min(std::max(per_batch, FilesWanted(at) / per_batch * per_batch),
+                                     input_.most_items - at.next_item);
     Files found;
     while (found.versions.size() < wanted) {
       const auto more = AddFile(found);
@@ -40,11 +41,13 @@ class FileSource : public PlanSource {
     if (!input_.partition_format.empty()) {
       return EncodeChunk(input_, Groups(root, found, per_batch), at);
     }
-    return EncodeChunk(
-        input_,
-        FilesChunk{static_cast<uint32_t>(per_batch), root, found.names, ViewsOf(found.versions)},
-        at);
+    return EncodeChunk(input_,
+                       job::FilesChunk{static_cast<uint32_t>(per_batch), root, found.names,
+                                       ViewsOf(found.versions)},
+                       at);
   }
+
+  LeftOut left_out() const override { return listing_ ? listing_->left_out() : LeftOut(); }
 
  private:
   struct Files {  // of a chunk
@@ -59,7 +62,7 @@ class FileSource : public PlanSource {
 
   // False at the end of the listing.
   Result<bool> AddFile(Files& found) {
-    const auto next = listing_->Next();
+    auto next = listing_->Next();
     if (!next.ok()) return next.error();
     if (!*next) return false;
     std::string name((*next)->name);
@@ -92,8 +95,8 @@ class FileSource : public PlanSource {
   }
 
   // A mini-batch has a context when all of its files have the same.
-  FileGroupsChunk Groups(const std::string& root, const Files& found, size_t per_batch) const {
-    FileGroupsChunk chunk;
+  job::FileGroupsChunk Groups(const std::string& root, const Files& found, size_t per_batch) const {
+    job::FileGroupsChunk chunk;
     chunk.root = root;
     const std::vector<std::string_view> versions = ViewsOf(found.versions);
     const std::string_view names = found.names;
@@ -125,4 +128,4 @@ std::unique_ptr<PlanSource> MakeFileSource(const PlanInput& input, store::Store&
   return std::make_unique<FileSource>(input, store);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -2,7 +2,7 @@
 
 #include "coordinator/plan/utf8.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 constexpr std::string_view kAnyFolders = "**";
@@ -131,4 +131,4 @@ bool Glob::MayMatchBelow(std::string_view folder) const {
   return at < parts_.size();
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

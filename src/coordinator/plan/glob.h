@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class Glob {
  public:
@@ -26,4 +26,4 @@ class Glob {
   std::vector<std::string> parts_;  // names of the pattern, "**" among them
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

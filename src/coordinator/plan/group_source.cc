@@ -11,7 +11,7 @@
 #include "coordinator/plan/row_files.h"
 #include "coordinator/plan/source.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using Chunk = Result<std::optional<std::string>>;
@@ -72,8 +72,8 @@ class GroupSource : public PlanSource {
   }
 
   Chunk NextFiles(PlanCursor& at) {
-    const uint64_t wanted = FilesWanted(at);
-    FileGroupsChunk chunk;
+    const uint64_t wanted = std::min(FilesWanted(at), input_.most_items - at.next_item);
+    job::FileGroupsChunk chunk;
     std::deque<std::string> names;  // of the groups
     std::deque<std::vector<store::Version>> versions;
     const std::string root = store_.Location("");
@@ -81,7 +81,7 @@ class GroupSource : public PlanSource {
     size_t bytes = 0;
     uint32_t group = at.next_group;
     for (; group < grouping_->size() && files < wanted; ++group) {
-      FileGroup found;
+      job::FileGroup found;
       std::string joined;
       std::vector<store::Version> found_versions;
       size_t beyond = 0;
@@ -118,7 +118,7 @@ class GroupSource : public PlanSource {
   // The rows of one group.
   struct Table {
     std::deque<std::string> texts;  // that the slices point to
-    std::vector<TableSlice> slices;
+    std::vector<job::TableSlice> slices;
     size_t text_bytes = 0;
     uint64_t row_bytes = 0;
     bool compressed = false;  // some of its files
@@ -127,13 +127,15 @@ class GroupSource : public PlanSource {
   Chunk NextTables(PlanCursor& at) {
     const uint64_t wanted = SlicesWanted(at);
     bool compressed = false;
-    TableGroupsChunk chunk;
+    job::TableGroupsChunk chunk;
     std::deque<Table> tables;  // stay where they are: the chunk points into them
     size_t files = 0;
     size_t bytes = 0;
     uint64_t row_bytes = 0;
+    uint64_t rows = 0;
+    const uint64_t most_rows = input_.most_items - at.next_item;
     while (at.next_group < grouping_->size() && chunk.groups.size() < wanted &&
-           files < kMostFiles && row_bytes < kMostSliceBytes) {
+           files < kMostFiles && row_bytes < kMostSliceBytes && rows < most_rows) {
       auto table = Held(at.next_group);
       if (!table.ok()) return table.error();
       const size_t size = table->text_bytes + grouping_->context(at.next_group).size() +
@@ -151,6 +153,7 @@ class GroupSource : public PlanSource {
       row_bytes += table->row_bytes;
       compressed = compressed || table->compressed;
       chunk.groups.push_back({context, std::move(table->slices)});
+      rows += chunk.groups.back().Rows();
       tables.push_back(std::move(*table));
     }
     if (chunk.groups.empty()) return Chunk(std::nullopt);
@@ -198,8 +201,8 @@ class GroupSource : public PlanSource {
     return table;
   }
 
-  Result<TableSlice> WholeFile(RowSplitter& splitter) const {
-    TableSlice whole;
+  Result<job::TableSlice> WholeFile(RowSplitter& splitter) const {
+    job::TableSlice whole;
     whole.size = splitter.found().size;
     while (true) {
       const auto slice = splitter.Next(std::numeric_limits<uint64_t>::max());
@@ -229,4 +232,4 @@ std::unique_ptr<PlanSource> MakeGroupSource(const PlanInput& input, store::Store
   return std::make_unique<GroupSource>(input, store);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -11,7 +11,7 @@
 #include "coordinator/plan/partition_format.h"
 #include "coordinator/plan/source.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 Result<Grouping> Grouping::Make(const PlanInput& input, store::Store& store) {
   const auto contexts = PathContext::Make(input.partition_format, input.partition_keys);
@@ -47,4 +47,4 @@ std::string_view Grouping::name(size_t group, size_t file) const {
   return std::string_view(names_).substr(name.offset, name.length);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -13,7 +13,7 @@
 #include "coordinator/plan/planner.h"
 #include "store/store.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class Grouping {
  public:
@@ -44,4 +44,4 @@ class Grouping {
   uint64_t digest_ = 0;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

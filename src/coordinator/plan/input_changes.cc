@@ -10,14 +10,14 @@
 #include <optional>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 #include "base/escape.h"
+#include "coordinator/plan/chunk_files.h"
 #include "coordinator/plan/listing.h"
 #include "coordinator/plan/row_files.h"
 #include "coordinator/plan/source.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 constexpr size_t kShownPath = 4096;
@@ -56,33 +56,6 @@ class Planned {
 };
 static_assert(sizeof(Planned) == 12);
 
-// Calls `visit(path, version)` for each file of a chunk; for a table once in each chunk.
-template <typename Visit>
-void EachFile(const PlanChunkRecord& chunk, Visit visit) {
-  const auto each_name = [&visit](std::string_view root, std::string_view names,
-                                  const std::vector<std::string_view>& versions) {
-    const std::string folder(root);
-    for (const std::string_view version : versions) {
-      const size_t end = std::min(names.find('\0'), names.size());
-      visit(JoinPath(folder, names.substr(0, end)), version);
-      names.remove_prefix(std::min(end + 1, names.size()));
-    }
-  };
-  if (const auto* files = std::get_if<FilesChunk>(&chunk.content)) {
-    each_name(files->root, files->names, files->versions);
-  } else if (const auto* groups = std::get_if<FileGroupsChunk>(&chunk.content)) {
-    for (const FileGroup& group : groups->groups) {
-      each_name(groups->root, group.names, group.versions);
-    }
-  } else if (const auto* table = std::get_if<TabularChunk>(&chunk.content)) {
-    visit(table->path, table->version);
-  } else if (const auto* tables = std::get_if<TableGroupsChunk>(&chunk.content)) {
-    for (const TableGroup& group : tables->groups) {
-      for (const TableSlice& slice : group.slices) visit(slice.path, slice.version);
-    }
-  }
-}
-
 void Add(InputChanges::Files& to, const PlanInput& input, std::string_view path,
          std::string_view what) {
   if (to.count++ >= InputChanges::kMostNamed) return;
@@ -94,7 +67,7 @@ class Comparison {
  public:
   Comparison(const ReadPlan& read, bool plan_ended, const std::vector<PlanInput>& inputs,
              const OpenStore& open, const std::function<void()>& step)
-      : read_(read), plan_ended_(plan_ended), inputs_(inputs), step_(step) {
+      : read_(read), plan_ended_(plan_ended && !Limited(inputs)), inputs_(inputs), step_(step) {
     for (const PlanInput& input : inputs) stores_.push_back(open(input));
   }
 
@@ -116,9 +89,15 @@ class Comparison {
   }
 
  private:
+  // What lies behind the last item that was to be taken is no file that was added.
+  static bool Limited(const std::vector<PlanInput>& inputs) {
+    return std::any_of(inputs.begin(), inputs.end(),
+                       [](const PlanInput& input) { return input.most_items != kAllItems; });
+  }
+
   Status ReadPlanned() {
-    const Status read = read_([this](const PlanChunkRecord& chunk) {
-      EachFile(chunk, [&](std::string_view path, std::string_view version) {
+    const Status read = read_([this](const job::PlanChunkRecord& chunk) {
+      EachPlannedFile(chunk, [&](std::string_view path, std::string_view version) {
         const uint64_t digest = DigestOf(chunk.input, path);
         if (planned_.empty() || planned_.back().path() != digest) {
           planned_.emplace_back(digest, DigestOf(version));
@@ -191,8 +170,8 @@ class Comparison {
 
   // Reads the plan again, for the names and for what the files were.
   Status NameDifferences() {
-    return read_([this](const PlanChunkRecord& chunk) {
-      EachFile(chunk, [&](std::string_view path, std::string_view before) {
+    return read_([this](const job::PlanChunkRecord& chunk) {
+      EachPlannedFile(chunk, [&](std::string_view path, std::string_view before) {
         Planned* planned = Find(DigestOf(chunk.input, path));
         if (planned == nullptr || planned->found() == Planned::kSame) return;
         const auto now = now_.find(planned->path());
@@ -227,4 +206,4 @@ Result<InputChanges> FindInputChanges(const ReadPlan& read, bool plan_ended,
   return Comparison(read, plan_ended, inputs, open, step).Run();
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -13,7 +13,7 @@
 #include "coordinator/plan/planner.h"
 #include "job/plan_chunk.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 struct InputChanges {
   static constexpr size_t kMostNamed = 10;
@@ -28,7 +28,7 @@ struct InputChanges {
 };
 
 // Calls its argument with each planned chunk, in order. May be called twice.
-using ReadPlan = std::function<Status(const std::function<void(const PlanChunkRecord&)>&)>;
+using ReadPlan = std::function<Status(const std::function<void(const job::PlanChunkRecord&)>&)>;
 
 // `inputs` are those of the plan; `plan_ended` says that all of them were listed to the end. Errors
 // are those of `read` and of Planner::Next. `step` is called for each file that was looked at.
@@ -36,4 +36,4 @@ Result<InputChanges> FindInputChanges(const ReadPlan& read, bool plan_ended,
                                       const std::vector<PlanInput>& inputs, const OpenStore& open,
                                       const std::function<void()>& step);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

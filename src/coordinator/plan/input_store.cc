@@ -1,15 +1,14 @@
 #include "coordinator/plan/input_store.h"
 
-#include <algorithm>
 #include <cassert>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "store/folder/folder_store.h"
-#include "store/s3/s3_store.h"
+#include "store/object_stores.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 // What cannot be opened, as a store: each call tells why.
@@ -32,13 +31,13 @@ class NoStore final : public store::Store {
   const std::string place_;
 };
 
-std::unique_ptr<store::Store> OpenObjects(const std::vector<ObjectStore>& stores,
+std::unique_ptr<store::Store> OpenObjects(const std::map<std::string, store::Wished>& stores,
                                           const PlanInput& input) {
-  const auto found = std::find_if(stores.begin(), stores.end(),
-                                  [&](const ObjectStore& one) { return one.name == input.store; });
+  const auto found = stores.find(input.store);
   assert(found != stores.end());
-  auto made =
-      s3::OpenStore({input.root, found->region, found->endpoint, found->path_style}, input.stop);
+  store::Wished wished = found->second;
+  wished.url = input.root;
+  auto made = store::OpenObjectStore(wished, input.stop);
   if (!made.ok()) return std::make_unique<NoStore>(made.error(), input.root);
   return std::move(*made);
 }
@@ -53,11 +52,11 @@ OpenStore FolderStores(const Files& files, std::vector<std::string> forbidden) {
 }
 
 OpenStore InputStores(const Files& files, std::vector<std::string> forbidden,
-                      std::vector<ObjectStore> stores) {
+                      std::map<std::string, store::Wished> stores) {
   return [folders = FolderStores(files, std::move(forbidden)),
           stores = std::move(stores)](const PlanInput& input) {
     return input.store.empty() ? folders(input) : OpenObjects(stores, input);
   };
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

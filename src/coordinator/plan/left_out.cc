@@ -4,7 +4,7 @@
 
 #include "base/escape.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 // Of Spark, Hadoop and Databricks: ends of writes, what was begun and committed, unfinished parts.
@@ -24,23 +24,29 @@ bool IsData(DataNames names, std::string_view name) {
   return !name.starts_with('_') || partition;
 }
 
-void LeftOut::Add(std::string_view path) {
+void CountedNames::Add(std::string_view path) {
   if (names_.contains(path)) return;
   if (names_.empty() || path < first_) first_ = path;
   more_ = names_.size() == kMost;
   if (!more_) names_.emplace(path);
 }
 
-std::string LeftOutLine(const LeftOut& left_out, DataNames names) {
-  if (left_out.names() == 0) return "";
-  return fmt::format("{} left out, the first {}: {}",
-                     left_out.more()         ? fmt::format("more than {} names are", LeftOut::kMost)
-                     : left_out.names() == 1 ? "1 name is"
-                                             : fmt::format("{} names are", left_out.names()),
-                     Printable(left_out.first(), 1024),
-                     names == DataNames::kAsSpark
-                         ? "in Parquet folders a name with _ in front is no data"
-                         : "marks of the program that wrote the folder are no data");
+std::vector<std::string> LeftOut::Lines(DataNames names) const {
+  std::vector<std::string> lines;
+  const auto add = [&lines](const CountedNames& counted, const char* one, const char* because) {
+    if (counted.names() == 0) return;
+    const std::string count =
+        counted.more()         ? fmt::format("more than {} {}s are", CountedNames::kMost, one)
+        : counted.names() == 1 ? fmt::format("1 {} is", one)
+                               : fmt::format("{} {}s are", counted.names(), one);
+    lines.push_back(fmt::format("{} left out, the first {}: {}", count,
+                                Printable(counted.first(), 1024), because));
+  };
+  add(no_data_, "name",
+      names == DataNames::kAsSpark ? "in Parquet folders a name with _ in front is no data"
+                                   : "marks of the program that wrote the folder are no data");
+  add(of_others_, "file", "an input before this one has it too, and each file is run once");
+  return lines;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

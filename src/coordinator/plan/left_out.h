@@ -1,13 +1,15 @@
-// Names among the files of a table that are none of its data: what the programs that write tables
-// leave beside them. Pure, thread-safe.
+// What an input has no items of though it lies there: among the files of a table names that are
+// none of its data, as the programs that write tables leave them, and files that an input before it
+// means. Pure, thread-safe.
 #pragma once
 
 #include <cstdint>
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 enum class DataNames : uint8_t {
   kAll,      // files: whoever gives paths to a script means all of them
@@ -18,9 +20,9 @@ enum class DataNames : uint8_t {
 // The name of a file or folder, without the path to it.
 bool IsData(DataNames names, std::string_view name);
 
-// What a listing left out for its name. Folders count once, with all below them; a store may ask
-// about a name again, so that they are remembered, up to kMost.
-class LeftOut {
+// Names that are counted once: a store may ask about one again, so that they are remembered, up to
+// kMost.
+class CountedNames {
  public:
   static constexpr size_t kMost = 1000;
 
@@ -35,7 +37,19 @@ class LeftOut {
   std::string first_;
 };
 
-// "2 names are left out, the first _SUCCESS: …"; empty where there is none.
-std::string LeftOutLine(const LeftOut& left_out, DataNames names);
+// What a listing left out. Folders count once, with all below them.
+class LeftOut {
+ public:
+  void AddNoData(std::string_view path) { no_data_.Add(path); }
+  void AddOfOther(std::string_view path) { of_others_.Add(path); }
 
-}  // namespace parallelrun
+  bool of_others() const { return of_others_.names() > 0; }
+  // "2 names are left out, the first _SUCCESS: …", a line for each reason.
+  std::vector<std::string> Lines(DataNames names) const;
+
+ private:
+  CountedNames no_data_;
+  CountedNames of_others_;
+};
+
+}  // namespace parallelrun::coordinator

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 Result<std::unique_ptr<LineSplitter>> LineSplitter::Open(store::Store& store,
                                                          const std::string& name,
@@ -17,7 +17,7 @@ Result<std::unique_ptr<LineSplitter>> LineSplitter::Open(store::Store& store,
   return std::unique_ptr<LineSplitter>(new LineSplitter(std::move(*reader)));
 }
 
-Result<std::optional<Slice>> LineSplitter::Next(uint64_t lines) {
+Result<std::optional<job::Slice>> LineSplitter::Next(uint64_t lines) {
   TextReader& reader = *reader_;
   const uint64_t wanted = std::clamp<uint64_t>(lines, 1, std::numeric_limits<uint32_t>::max());
   Status filled = reader.rest().empty() ? reader.Fill() : Status();
@@ -38,8 +38,8 @@ Result<std::optional<Slice>> LineSplitter::Next(uint64_t lines) {
   }
   if (!filled.ok()) return filled.error();
   if (content) ++found;  // the last line has no LF
-  if (found == 0) return std::optional<Slice>();
-  return std::optional<Slice>(Slice{begin, reader.offset() - begin, found});
+  if (found == 0) return std::optional<job::Slice>();
+  return std::optional<job::Slice>(job::Slice{begin, reader.offset() - begin, found});
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

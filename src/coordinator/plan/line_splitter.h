@@ -14,7 +14,7 @@
 #include "coordinator/plan/row_splitter.h"
 #include "coordinator/plan/text_reader.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class LineSplitter : public RowSplitter {
  public:
@@ -25,7 +25,7 @@ class LineSplitter : public RowSplitter {
   bool compressed() const override { return reader_->compressed(); }
   void Seek(uint64_t offset) override { reader_->Seek(offset); }
   // The next `lines` lines, or what is left; ends behind the LF of the last one.
-  Result<std::optional<Slice>> Next(uint64_t lines) override;
+  Result<std::optional<job::Slice>> Next(uint64_t lines) override;
 
  private:
   explicit LineSplitter(std::unique_ptr<TextReader> reader) : reader_(std::move(reader)) {}
@@ -33,4 +33,4 @@ class LineSplitter : public RowSplitter {
   const std::unique_ptr<TextReader> reader_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -3,23 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/selection.h"
 #include "coordinator/plan/source.h"
 
-namespace parallelrun {
-namespace {
-
-std::string_view LastPart(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
-bool Hidden(std::string_view path) { return LastPart(path).starts_with('.'); }
-
-}  // namespace
+namespace parallelrun::coordinator {
 
 Listing::Listing(const PlanInput& input, store::Store& store, std::string after)
-    : input_(input),
-      store_(store),
-      pattern_(input.pattern),
-      exclude_(input.exclude.begin(), input.exclude.end()),
-      after_(std::move(after)) {}
+    : input_(input), store_(store), names_(input), after_(std::move(after)) {}
 
 Status Listing::Start() {
   if (started_) return {};
@@ -45,26 +35,33 @@ Error Listing::Over(const Error& error) {
 }
 
 store::Wanted Listing::Wants() {
-  return {[this](std::string_view path) {
-            return !Hidden(path) && pattern_.Matches(path) && !Excluded(path) && CountsAsData(path);
-          },
-          [this](std::string_view path) {
-            return !Hidden(path) && LastPart(path) != "lost+found" &&
-                   pattern_.MayMatchBelow(path) && !Excluded(path) && CountsAsData(path);
-          }};
+  return {
+      [this](std::string_view path) {
+        return names_.Means(path) && CountsAsData(path) && Chosen(path) && !IsOfOther(path);
+      },
+      [this](std::string_view path) { return names_.MayMeanBelow(path) && CountsAsData(path); }};
 }
 
 bool Listing::CountsAsData(std::string_view path) {
   if (IsData(DataNamesOf(input_.kind), LastPart(path))) return true;
   // Whoever names one file as the input means it.
   if (store_.Location(path) == WithoutSlash(input_.root)) return true;
-  left_out_.Add(path);
+  left_out_.AddNoData(path);
   return false;
 }
 
-bool Listing::Excluded(std::string_view path) const {
-  return std::any_of(exclude_.begin(), exclude_.end(),
-                     [&](const Glob& glob) { return glob.Matches(path); });
+bool Listing::IsOfOther(std::string_view path) {
+  if (input_.before.empty()) return false;
+  const std::string location = store_.Location(path);
+  const bool others = std::any_of(input_.before.begin(), input_.before.end(),
+                                  [&](const auto& names) { return names->HasAt(location); });
+  if (others) left_out_.AddOfOther(path);
+  return others;
+}
+
+bool Listing::Chosen(std::string_view path) const {
+  return !input_.only ||
+         std::binary_search(input_.only->begin(), input_.only->end(), api::FileDigest(path));
 }
 
 Result<std::optional<store::Found>> Look(const PlanInput& input, store::Store& store,
@@ -74,4 +71,4 @@ Result<std::optional<store::Found>> Look(const PlanInput& input, store::Store& s
   return found;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

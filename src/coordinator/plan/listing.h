@@ -4,8 +4,9 @@
 //
 // Left out: names that begin with a dot, folders named lost+found, what the pattern does not match,
 // what an exclude pattern matches (a folder that one matches is left out with all below it), and of
-// tables what is no data by its name (left_out.h), but for a root that is a file.
-// What becomes of links: store/folder/folder_store.h.
+// tables what is no data by its name (left_out.h), but for a root that is a file. And what an input
+// before it means: a file belongs to the first input that means it. And, where only some are to be
+// taken (PlanInput::only), all others. What becomes of links: store/folder/folder_store.h.
 //
 // Blocking I/O. Not thread-safe.
 #pragma once
@@ -17,12 +18,12 @@
 #include <vector>
 
 #include "base/error.h"
-#include "coordinator/plan/glob.h"
+#include "coordinator/plan/input_names.h"
 #include "coordinator/plan/left_out.h"
 #include "coordinator/plan/planner.h"
 #include "store/store.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class Listing {
  public:
@@ -39,20 +40,20 @@ class Listing {
   // input's `stop` was asked for, else those of the store. After an error the listing is over.
   Result<std::optional<store::Listed>> Next();
 
-  // What was left out for its name so far. A listing that goes on behind a name counts what its
-  // store still meets on the way.
+  // What was left out so far, for its name or as another input's. A listing that goes on behind a
+  // name counts what its store still meets on the way.
   const LeftOut& left_out() const { return left_out_; }
 
  private:
   store::Wanted Wants();
   bool CountsAsData(std::string_view path);
-  bool Excluded(std::string_view path) const;
+  bool IsOfOther(std::string_view path);
+  bool Chosen(std::string_view path) const;
   Error Over(const Error& error);
 
   const PlanInput& input_;
   store::Store& store_;
-  const Glob pattern_;
-  const std::vector<Glob> exclude_;
+  const InputNames names_;
   const std::string after_;
   bool started_ = false;
   std::unique_ptr<store::Listing> listing_;  // none once it is over
@@ -63,4 +64,4 @@ class Listing {
 Result<std::optional<store::Found>> Look(const PlanInput& input, store::Store& store,
                                          const std::string& name);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

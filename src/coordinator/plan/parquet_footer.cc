@@ -3,10 +3,13 @@
 #include <limits>
 #include <optional>
 
-#include "coordinator/plan/thrift_reader.h"
+#include "parquet/thrift_reader.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
+
+using parquet::ThriftReader;
+using parquet::ThriftType;
 
 // A count that must be there and not be negative.
 uint64_t Count(ThriftReader& from, const std::optional<int64_t>& value) {
@@ -66,4 +69,4 @@ Result<std::vector<ParquetRowGroup>> ParseParquetFooter(std::string_view footer)
   return *std::move(groups);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

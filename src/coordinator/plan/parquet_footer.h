@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 struct ParquetRowGroup {
   uint64_t rows = 0;
@@ -20,4 +20,4 @@ struct ParquetRowGroup {
 // `footer` is the FileMetaData alone. kInvalid, without the name of the file, when it is not one.
 Result<std::vector<ParquetRowGroup>> ParseParquetFooter(std::string_view footer);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

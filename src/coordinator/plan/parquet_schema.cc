@@ -6,10 +6,13 @@
 #include <cstring>
 #include <utility>
 
-#include "coordinator/plan/thrift_reader.h"
+#include "parquet/thrift_reader.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
+
+using parquet::ThriftReader;
+using parquet::ThriftType;
 
 using Kind = ParquetType::Kind;
 
@@ -383,4 +386,4 @@ Result<std::vector<ParquetColumn>> ParseParquetColumns(std::string_view footer) 
   return columns;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

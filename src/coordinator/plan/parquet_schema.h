@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 // Of a column, as readers see it.
 struct ParquetType {
@@ -60,4 +60,4 @@ struct ParquetColumn {
 // file, when it is not one.
 Result<std::vector<ParquetColumn>> ParseParquetColumns(std::string_view footer);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

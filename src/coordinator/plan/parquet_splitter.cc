@@ -11,7 +11,7 @@
 #include "base/escape.h"
 #include "coordinator/plan/block_reader.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 constexpr std::string_view kMagic = "PAR1";
@@ -81,25 +81,25 @@ ParquetSplitter::ParquetSplitter(std::string path, store::Found found,
                                  std::vector<ParquetRowGroup> groups)
     : path_(std::move(path)), found_(std::move(found)), groups_(std::move(groups)) {}
 
-Result<std::optional<Slice>> ParquetSplitter::Next(uint64_t size) {
+Result<std::optional<job::Slice>> ParquetSplitter::Next(uint64_t size) {
   while (next_ < groups_.size() && groups_[next_].rows == 0) ++next_;
   const uint64_t begin = next_;
   uint64_t rows = 0;
   uint64_t bytes = 0;
   // A row group without rows goes with the ones before it.
-  while (next_ < groups_.size() && next_ - begin < TabularChunk::kMostRowGroups &&
+  while (next_ < groups_.size() && next_ - begin < job::TabularChunk::kMostRowGroups &&
          (rows == 0 || bytes < size || groups_[next_].rows == 0)) {
     rows += groups_[next_].rows;
     bytes += groups_[next_].bytes;
     ++next_;
   }
-  if (rows == 0) return std::optional<Slice>();
+  if (rows == 0) return std::optional<job::Slice>();
   if (rows > std::numeric_limits<uint32_t>::max()) {
     return Error{Code::kInvalid, fmt::format("{}: a mini-batch of {} rows is too large; lower "
                                              "miniBatchSize, or write smaller row groups",
                                              Printable(path_, 4096), rows)};
   }
-  return std::optional<Slice>(Slice{begin, next_ - begin, static_cast<uint32_t>(rows)});
+  return std::optional<job::Slice>(job::Slice{begin, next_ - begin, static_cast<uint32_t>(rows)});
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -15,7 +15,7 @@
 #include "coordinator/plan/row_splitter.h"
 #include "store/store.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class ParquetSplitter : public RowSplitter {
  public:
@@ -26,7 +26,7 @@ class ParquetSplitter : public RowSplitter {
   const store::Found& found() const override { return found_; }
   void Seek(uint64_t row_group) override { next_ = row_group; }
   // The next row groups that together have at least `size` bytes in the file.
-  Result<std::optional<Slice>> Next(uint64_t size) override;
+  Result<std::optional<job::Slice>> Next(uint64_t size) override;
 
  private:
   ParquetSplitter(std::string path, store::Found found, std::vector<ParquetRowGroup> groups);
@@ -40,4 +40,4 @@ class ParquetSplitter : public RowSplitter {
 // The columns of a file, none where it has no row. Errors are those of ParquetSplitter::Open.
 Result<std::vector<ParquetColumn>> ReadParquetColumns(store::Store& store, const std::string& name);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -8,7 +8,7 @@
 
 #include "base/escape.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
@@ -227,4 +227,4 @@ std::string PathContext::Values(std::string_view path) const {
   return values + ']';
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

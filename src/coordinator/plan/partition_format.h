@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class PartitionFormat {
  public:
@@ -69,4 +69,4 @@ class PathContext {
   std::vector<size_t> picked_;  // of the format's names
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -12,39 +12,37 @@
 #include "coordinator/types/parquet_types.h"
 #include "coordinator/types/types_json.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
-// The `at`-th of NUL-joined names.
-std::string_view NameAt(std::string_view names, size_t at) {
-  for (; at > 0; --at) names.remove_prefix(names.find('\0') + 1);
-  return names.substr(0, names.find('\0'));
-}
-
 // `items` items of the `index`-th mini-batch of a chunk, from its `first`-th on.
-std::vector<PlannedItem> ItemsOf(const PlanChunkRecord& chunk, uint32_t index, uint32_t first,
+std::vector<PlannedItem> ItemsOf(const job::WorkMaker& maker, uint32_t index, uint32_t first,
                                  uint32_t items) {
-  uint64_t first_item = chunk.first_item + first;
-  for (uint32_t i = 0; i < index; ++i) first_item += chunk.ItemsOf(i);
+  const job::PlanChunkRecord& chunk = maker.chunk();
+  uint64_t first_item = maker.FirstItem(index) + first;
   std::vector<PlannedItem> found;
-  const auto add_files = [&](std::string_view root, std::string_view names, size_t from) {
-    for (uint32_t i = 0; i < items; ++i) {
-      const std::string path = fmt::format("{}/{}", root, NameAt(names, from + i));
-      found.push_back({path, first_item + i, 1, false, 0, 0, 0});
-    }
+  const auto add = [&](uint32_t i, std::string_view root, std::string_view name) {
+    found.push_back({fmt::format("{}/{}", root, name), first_item + i, 1, false, 0, 0, 0});
   };
-  if (const auto* files = std::get_if<FilesChunk>(&chunk.content)) {
-    add_files(files->root, files->names, size_t{index} * files->files_per_batch + first);
-  } else if (const auto* groups = std::get_if<FileGroupsChunk>(&chunk.content)) {
-    add_files(groups->root, groups->groups[index].names, first);
-  } else if (const auto* tabular = std::get_if<TabularChunk>(&chunk.content)) {
-    const Slice& slice = tabular->slices[index];
+  if (const auto* files = std::get_if<job::FilesChunk>(&chunk.content)) {
+    const size_t from = size_t{index} * files->files_per_batch + first;
+    for (uint32_t i = 0; i < items; ++i) add(i, files->root, maker.FileName(from + i));
+  } else if (const auto* groups = std::get_if<job::FileGroupsChunk>(&chunk.content)) {
+    std::string_view names = groups->groups[index].names;
+    for (uint32_t i = 0; i < first; ++i) names.remove_prefix(names.find('\0') + 1);
+    for (uint32_t i = 0; i < items; ++i) {
+      const size_t end = names.find('\0');
+      add(i, groups->root, names.substr(0, end));
+      if (end != std::string_view::npos) names.remove_prefix(end + 1);
+    }
+  } else if (const auto* tabular = std::get_if<job::TabularChunk>(&chunk.content)) {
+    const job::Slice& slice = tabular->slices[index];
     found.push_back(
         {std::string(tabular->path), first_item, items, true, slice.offset, slice.length, first});
-  } else if (const auto* tables = std::get_if<TableGroupsChunk>(&chunk.content)) {
+  } else if (const auto* tables = std::get_if<job::TableGroupsChunk>(&chunk.content)) {
     uint32_t skip = first;
     uint32_t left = items;
-    for (const TableSlice& slice : tables->groups[index].slices) {
+    for (const job::TableSlice& slice : tables->groups[index].slices) {
       const uint32_t here = std::min(left, slice.rows - std::min(skip, slice.rows));
       if (here > 0) {
         found.push_back(
@@ -67,8 +65,8 @@ bool HasColumns(PlanKind kind) {
 class LedgerChunks final : public ChunkSource {
  public:
   explicit LedgerChunks(const Ledger& ledger) : ledger_(ledger) {}
-  bool Ask(const Place&) override { return true; }
-  Result<std::string> Take(const Place& place) override { return ledger_.Read(place); }
+  bool Ask(const job::Place&) override { return true; }
+  Result<std::string> Take(const job::Place& place) override { return ledger_.Read(place); }
 
  private:
   const Ledger& ledger_;
@@ -80,14 +78,15 @@ std::unique_ptr<ChunkSource> PlanStore::SourceOf(const Ledger& ledger) {
   return std::make_unique<LedgerChunks>(ledger);
 }
 
-bool PlanStore::AtHand(const JobState& state, BatchId id) {
-  const JobState::Chunk& chunk = state.ChunkOf(id);
+bool PlanStore::AtHand(const job::JobState& state, job::BatchId id) {
+  const job::JobState::Chunk& chunk = state.ChunkOf(id);
   const bool kept = std::any_of(makers_.begin(), makers_.end(),
                                 [&](const auto& m) { return m.first == chunk.first; });
   return kept || source_.Ask(chunk.place);
 }
 
-Result<const WorkMaker*> PlanStore::MakerOf(const JobState& state, const JobState::Chunk& chunk) {
+Result<const job::WorkMaker*> PlanStore::MakerOf(const job::JobState& state,
+                                                 const job::JobState::Chunk& chunk) {
   const auto found = std::find_if(makers_.begin(), makers_.end(),
                                   [&](const auto& m) { return m.first == chunk.first; });
   if (found != makers_.end()) {
@@ -96,7 +95,7 @@ Result<const WorkMaker*> PlanStore::MakerOf(const JobState& state, const JobStat
   }
   Result<std::string> bytes = source_.Take(chunk.place);
   if (!bytes.ok()) return bytes.error();
-  Result<WorkMaker> maker = WorkMaker::FromRecord(std::move(*bytes));
+  Result<job::WorkMaker> maker = job::WorkMaker::FromRecord(std::move(*bytes));
   if (!maker.ok()) return maker.error();
   if (const Status added = AddReading(state, *maker); !added.ok()) return added.error();
   makers_.emplace_front(chunk.first, std::move(*maker));
@@ -104,12 +103,13 @@ Result<const WorkMaker*> PlanStore::MakerOf(const JobState& state, const JobStat
   return &makers_.front().second;
 }
 
-// How tables are read beside what the chunks say, which stay as they are: the types are decided
+// How the input is read beside what the chunks say, which stay as they are: the types are decided
 // once, in front of the input's chunks, and what stands in a file's path is made of the path.
-Status PlanStore::AddReading(const JobState& state, WorkMaker& maker) const {
+Status PlanStore::AddReading(const job::JobState& state, job::WorkMaker& maker) const {
   const uint32_t index = maker.chunk().input;
   if (index >= inputs_.size()) return {};
   const PlanInput& input = inputs_[index];
+  if (input.urls) maker.GiveUrls();
   std::string members;
   const auto types = state.types().find(index);
   if (types != state.types().end() && input.kind == PlanKind::kParquet) {
@@ -131,41 +131,42 @@ Status PlanStore::AddReading(const JobState& state, WorkMaker& maker) const {
   return {};
 }
 
-Result<std::string> PlanStore::Make(const JobState& state, BatchId id) {
-  const JobState::Chunk& chunk = state.ChunkOf(id);
-  const Result<const WorkMaker*> maker = MakerOf(state, chunk);
+Result<std::string> PlanStore::Make(const job::JobState& state, job::BatchId id) {
+  const job::JobState::Chunk& chunk = state.ChunkOf(id);
+  const Result<const job::WorkMaker*> maker = MakerOf(state, chunk);
   if (!maker.ok()) return maker.error();
-  const auto index = static_cast<uint32_t>(WholeOf(id) - chunk.first);
-  if (!IsPiece(id)) return (*maker)->Make(index);
+  const auto index = static_cast<uint32_t>(job::WholeOf(id) - chunk.first);
+  if (!job::IsPiece(id)) return (*maker)->Make(index);
   return (*maker)->MakePiece(index, id, state.FirstItemOf(id), state.batch(id).items);
 }
 
-Result<PlannedWork> PlanStore::Work(const JobState& state, BatchId id) {
+Result<PlannedWork> PlanStore::Work(const job::JobState& state, job::BatchId id) {
   Result<std::string> work = Make(state, id);
   if (!work.ok()) return work.error();
   PlannedWork planned{std::move(*work), 0};
-  planned.digest = WorkDigest(planned.work);
+  planned.digest = job::WorkDigest(planned.work);
   // The script sees at most 65,535 earlier attempts; the ledger counts them all.
-  SetWorkAttempts(planned.work,
-                  static_cast<uint16_t>(std::min(state.batch(id).failed_attempts, 0xffffU)));
+  job::SetWorkAttempts(planned.work,
+                       static_cast<uint16_t>(std::min(state.batch(id).failed_attempts, 0xffffU)));
   return planned;
 }
 
-Result<uint64_t> PlanStore::Digest(const JobState& state, BatchId id) {
+Result<uint64_t> PlanStore::Digest(const job::JobState& state, job::BatchId id) {
   if (!state.known(id)) {
-    return Error{Code::kNotFound, fmt::format("mini-batch {} is not planned", MiniBatchText(id))};
+    return Error{Code::kNotFound,
+                 fmt::format("mini-batch {} is not planned", job::MiniBatchText(id))};
   }
   const Result<std::string> work = Make(state, id);
   if (!work.ok()) return work.error();
-  return WorkDigest(*work);
+  return job::WorkDigest(*work);
 }
 
-Result<std::vector<PlannedItem>> PlanStore::Items(const JobState& state, BatchId id) {
-  const JobState::Chunk& chunk = state.ChunkOf(id);
-  const Result<const WorkMaker*> maker = MakerOf(state, chunk);
+Result<std::vector<PlannedItem>> PlanStore::Items(const job::JobState& state, job::BatchId id) {
+  const job::JobState::Chunk& chunk = state.ChunkOf(id);
+  const Result<const job::WorkMaker*> maker = MakerOf(state, chunk);
   if (!maker.ok()) return maker.error();
-  return ItemsOf((*maker)->chunk(), static_cast<uint32_t>(WholeOf(id) - chunk.first),
+  return ItemsOf(**maker, static_cast<uint32_t>(job::WholeOf(id) - chunk.first),
                  state.FirstItemOf(id), state.batch(id).items);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

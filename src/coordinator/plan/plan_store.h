@@ -16,7 +16,7 @@
 #include "job/job_state.h"
 #include "job/work.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 struct PlannedWork {
   std::string work;  // with the number of failed attempts set
@@ -41,8 +41,8 @@ class ChunkSource {
   virtual ~ChunkSource() = default;
   // Whether Take answers at once, if only with an error. False: it is being read, and whoever owns
   // the source is told when it came.
-  virtual bool Ask(const Place& place) = 0;
-  virtual Result<std::string> Take(const Place& place) = 0;
+  virtual bool Ask(const job::Place& place) = 0;
+  virtual Result<std::string> Take(const job::Place& place) = 0;
 };
 
 class PlanStore {
@@ -56,24 +56,25 @@ class PlanStore {
 
   // Whether what follows answers without a wait for the chunk of a planned mini-batch. False: the
   // chunk is being read.
-  bool AtHand(const JobState& state, BatchId id);
+  bool AtHand(const job::JobState& state, job::BatchId id);
 
-  Result<PlannedWork> Work(const JobState& state, BatchId id);
+  Result<PlannedWork> Work(const job::JobState& state, job::BatchId id);
   // kNotFound when the mini-batch is not planned.
-  Result<uint64_t> Digest(const JobState& state, BatchId id);
-  Result<std::vector<PlannedItem>> Items(const JobState& state, BatchId id);
+  Result<uint64_t> Digest(const job::JobState& state, job::BatchId id);
+  Result<std::vector<PlannedItem>> Items(const job::JobState& state, job::BatchId id);
 
  private:
   static constexpr size_t kKept = 4;
   static std::unique_ptr<ChunkSource> SourceOf(const Ledger& ledger);
-  Result<std::string> Make(const JobState& state, BatchId id);
-  Result<const WorkMaker*> MakerOf(const JobState& state, const JobState::Chunk& chunk);
-  Status AddReading(const JobState& state, WorkMaker& maker) const;
+  Result<std::string> Make(const job::JobState& state, job::BatchId id);
+  Result<const job::WorkMaker*> MakerOf(const job::JobState& state,
+                                        const job::JobState::Chunk& chunk);
+  Status AddReading(const job::JobState& state, job::WorkMaker& maker) const;
 
   const std::unique_ptr<ChunkSource> own_;
   ChunkSource& source_;
   const std::vector<PlanInput> inputs_;
-  std::list<std::pair<BatchId, WorkMaker>> makers_;  // by first id, last used first
+  std::list<std::pair<job::BatchId, job::WorkMaker>> makers_;  // by first id, last used first
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -11,8 +11,9 @@
 #include "coordinator/plan/table_logs.h"
 #include "coordinator/types/decide_parquet.h"
 #include "coordinator/types/decide_types.h"
+#include "job/record_codec.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using Chunk = Result<std::optional<std::string>>;
@@ -24,11 +25,11 @@ std::string_view LastName(std::string_view names) {
   return names.substr(nul == std::string_view::npos ? 0 : nul + 1);
 }
 
-void GoBehind(const FilesChunk& chunk, const PlanInput&, PlanCursor& cursor) {
+void GoBehind(const job::FilesChunk& chunk, const PlanInput&, PlanCursor& cursor) {
   cursor.last_name = LastName(chunk.names);
 }
 
-void GoBehind(const TabularChunk& chunk, const PlanInput& input, PlanCursor& cursor) {
+void GoBehind(const job::TabularChunk& chunk, const PlanInput& input, PlanCursor& cursor) {
   cursor.last_name = NameOf(chunk.path, input);
   // Of a compressed file there is nothing to go on with, whatever becomes of it.
   cursor.next_offset = IsCompressed(chunk.format)
@@ -38,15 +39,15 @@ void GoBehind(const TabularChunk& chunk, const PlanInput& input, PlanCursor& cur
   cursor.header = chunk.header;
 }
 
-void GoBehind(const RankChunk&, const PlanInput&, PlanCursor&) {}  // its ids are its ranks
+void GoBehind(const job::RankChunk&, const PlanInput&, PlanCursor&) {}  // its ids are its ranks
 
-void GoBehind(const FileGroupsChunk& chunk, const PlanInput&, PlanCursor& cursor) {
+void GoBehind(const job::FileGroupsChunk& chunk, const PlanInput&, PlanCursor& cursor) {
   cursor.last_name = LastName(chunk.groups.back().names);
   cursor.listing = chunk.place.listing;
   cursor.next_group = chunk.place.next_group;
 }
 
-void GoBehind(const TableGroupsChunk& chunk, const PlanInput& input, PlanCursor& cursor) {
+void GoBehind(const job::TableGroupsChunk& chunk, const PlanInput& input, PlanCursor& cursor) {
   cursor.last_name = NameOf(chunk.groups.back().slices.back().path, input);
   cursor.header = chunk.groups.back().slices.back().header;
   cursor.listing = chunk.place.listing;
@@ -59,10 +60,12 @@ class RankSource : public PlanSource {
   explicit RankSource(const PlanInput& input) : input_(input) {}
 
   Result<std::optional<std::string>> Next(PlanCursor& at) override {
-    if (at.next_batch >= input_.batch_size) return Chunk(std::nullopt);
-    const uint64_t left = input_.batch_size - at.next_batch;
+    const uint64_t end = std::min(input_.batch_size, input_.most_items);
+    if (at.next_batch >= end) return Chunk(std::nullopt);
+    const uint64_t left = end - at.next_batch;
     return EncodeChunk(
-        input_, RankChunk{static_cast<uint32_t>(std::min<uint64_t>(left, RankChunk::kMost))}, at);
+        input_,
+        job::RankChunk{static_cast<uint32_t>(std::min<uint64_t>(left, job::RankChunk::kMost))}, at);
   }
 
  private:
@@ -101,6 +104,8 @@ DataNames DataNamesOf(PlanKind kind) {
 
 std::string PlaceOf(const PlanInput& input) { return fmt::format("inputs[{}]", input.name); }
 
+std::string_view LastPart(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
 std::string_view WithoutSlash(std::string_view path) {
   while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
   return path;
@@ -112,11 +117,11 @@ std::string JoinPath(const std::string& folder, std::string_view name) {
 
 std::string_view NameOf(std::string_view path, const PlanInput& input) {
   const std::string_view root = WithoutSlash(input.root);
-  if (path == root) return path.substr(path.rfind('/') + 1);
+  if (path == root) return LastPart(path);
   return path.substr(root == "/" ? 1 : root.size() + 1);
 }
 
-PlanCursor CursorAfter(const PlanChunkRecord& chunk, const std::vector<PlanInput>& inputs) {
+PlanCursor CursorAfter(const job::PlanChunkRecord& chunk, const std::vector<PlanInput>& inputs) {
   PlanCursor cursor;
   cursor.input = chunk.input;
   cursor.next_batch = chunk.first + chunk.Batches();
@@ -137,6 +142,8 @@ struct Planner::State {
   Result<std::optional<std::string>> Next() {
     for (; at.input < inputs.size(); LeaveInput()) {
       PlanInput& input = inputs[at.input];
+      if (at.next_item >= input.most_items) break;
+      if (input.only && input.only->empty()) continue;
       if (!store) store = open(input);
       // Where chunks were planned without them, all mini-batches are read so.
       if (!source && input.decide_types && !found) {
@@ -150,7 +157,8 @@ struct Planner::State {
         found = true;
         return chunk;
       }
-      if (!found) return NothingFound(inputs[at.input]);
+      // What it means is planned, by an input before it.
+      if (!found && !source->left_out().of_others()) return NothingFound(inputs[at.input]);
     }
     return Result<std::optional<std::string>>(std::nullopt);
   }
@@ -164,7 +172,7 @@ struct Planner::State {
       if (!parquet.ok()) return parquet.error();
       if (parquet->empty()) return Chunk(std::nullopt);
       const std::string types = parquet->Json();
-      EncodeRecord(TypesRecord{at.input, types}, record);
+      job::EncodeRecord(job::TypesRecord{at.input, types}, record);
       return Chunk(std::move(record));
     }
     const auto table = DecideTypes(input, *store);
@@ -172,14 +180,16 @@ struct Planner::State {
     if (!*table) return Chunk(std::nullopt);
     for (const TypedColumn& column : (*table)->columns) input.columns.push_back(column.name);
     const std::string types = ToJson(**table);
-    EncodeRecord(TypesRecord{at.input, types}, record);
+    job::EncodeRecord(job::TypesRecord{at.input, types}, record);
     return Chunk(std::move(record));
   }
 
   void LeaveInput() {
     const PlanInput& input = inputs[at.input];
-    const std::string line = LeftOutLine(source->left_out(), DataNamesOf(input.kind));
-    if (!line.empty()) notes.push_back(PlaceOf(input) + ": " + line);
+    const LeftOut left_out = source ? source->left_out() : LeftOut();
+    for (const std::string& line : left_out.Lines(DataNamesOf(input.kind))) {
+      notes.push_back(PlaceOf(input) + ": " + line);
+    }
     PlanCursor next;
     next.input = at.input + 1;
     next.next_batch = at.next_batch;
@@ -193,12 +203,13 @@ struct Planner::State {
   Error NothingFound(const PlanInput& input) const {
     const std::string matched =
         input.pattern.empty() ? "" : fmt::format(" matches pattern {}", input.pattern);
-    const std::string left_out = LeftOutLine(source->left_out(), DataNamesOf(input.kind));
+    const std::string left_out =
+        fmt::format("{}", fmt::join(source->left_out().Lines(DataNamesOf(input.kind)), "; "));
     return {Code::kInvalid,
             fmt::format("{}: no file{} below {}{}: {}{}", PlaceOf(input), matched,
                         Printable(input.root, 4096), at.last_name.empty() ? "" : " holds a row",
-                        input.pattern.empty() ? "put files there, or correct volume and path"
-                                              : "put files there, or correct pattern and path",
+                        input.pattern.empty() ? "put files there, or correct where the input lies"
+                                              : "put files there, or correct the pattern",
                         left_out.empty() ? "" : " (" + left_out + ")")};
   }
 };
@@ -217,4 +228,4 @@ std::vector<std::string> Planner::TakeNotes() { return std::exchange(state_->not
 uint64_t Planner::batches() const { return state_->at.next_batch; }
 uint64_t Planner::items() const { return state_->at.next_item; }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -16,14 +16,18 @@
 #include <string_view>
 #include <vector>
 
-#include "api/job.h"
+#include "api/data.h"
 #include "base/error.h"
 #include "job/records.h"
 #include "store/store.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
+
+class InputNames;
 
 enum class PlanKind { kFiles, kDelimited, kParquet, kJsonLines, kRanks };
+
+constexpr uint64_t kAllItems = UINT64_MAX;
 
 // One input with its volume resolved to a folder.
 struct PlanInput {
@@ -39,7 +43,7 @@ struct PlanInput {
   std::vector<std::string> partition_keys;  // not empty: a mini-batch for each of their values
   // kDelimited only. With the header of the first file, that of the first one that is not empty
   // stands for all; a later file that repeats it has it taken off.
-  TabularOptions tabular = {.delimiter = ","};
+  api::TabularOptions tabular = {.delimiter = ","};
   // The types of the columns are decided in front of the first chunk; Next() gives them.
   bool decide_types = false;
   // Once they are: the columns that each file with a header of its own must have. Empty: any.
@@ -47,6 +51,15 @@ struct PlanInput {
   // By name, the store that it lies in, whose URL is then the begin of the root; empty: a folder of
   // a volume.
   std::string store = {};
+  bool urls = false;  // kFiles in a store: Work has the URLs of the objects, which nobody fetches
+  // Inputs before it that may mean files of it, which are theirs then (input_names.h).
+  std::vector<std::shared_ptr<const InputNames>> before = {};
+  // Items are planned until the job has so many, those of the inputs before this one counted. A
+  // mini-batch that cannot be cut may have more: a group, a compressed file, row groups of Parquet.
+  uint64_t most_items = kAllItems;
+  // FileDigest() of the only names that are listed, sorted; an empty list is an input without
+  // files.
+  std::optional<std::vector<uint64_t>> only = {};
   // Once it is asked for, Next() gives up: within a block of the file it reads, an entry of the
   // folder it lists, or a file it asks the size of.
   std::stop_token stop{};
@@ -59,14 +72,14 @@ struct PlanCursor {
   uint64_t next_offset = 0;  // what RowSplitter::Seek takes in that file
   store::Found found;        // of that file when it was planned, where parts of files are
   std::string header;        // of the last table planned: with kFirstFile it stands for all
-  BatchId next_batch = 0;
+  job::BatchId next_batch = 0;
   uint64_t next_item = 0;
   uint64_t listing = 0;  // with partition keys: see GroupPlace
   uint32_t next_group = 0;
 };
 
 // The cursor after `chunk`, made from `inputs[chunk.input]`.
-PlanCursor CursorAfter(const PlanChunkRecord& chunk, const std::vector<PlanInput>& inputs);
+PlanCursor CursorAfter(const job::PlanChunkRecord& chunk, const std::vector<PlanInput>& inputs);
 
 // A file's path relative to the folder of its input's listing.
 std::string_view NameOf(std::string_view path, const PlanInput& input);
@@ -101,4 +114,4 @@ class Planner {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class ReadWindow {
  public:
@@ -34,4 +34,4 @@ class ReadWindow {
   std::string_view rest_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

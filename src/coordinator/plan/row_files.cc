@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/escape.h"
+#include "base/json.h"
 #include "coordinator/plan/csv_splitter.h"
 #include "coordinator/plan/line_splitter.h"
 #include "coordinator/plan/listing.h"
@@ -14,7 +15,7 @@
 #include "coordinator/plan/source.h"
 #include "coordinator/types/table_header.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 char CharOf(const std::string& mark) { return mark.empty() ? '\0' : mark.front(); }
@@ -22,7 +23,7 @@ char CharOf(const std::string& mark) { return mark.empty() ? '\0' : mark.front()
 }  // namespace
 
 CsvFormat FormatOf(const PlanInput& input) {
-  const TabularOptions& table = input.tabular;
+  const api::TabularOptions& table = input.tabular;
   return {.delimiter = table.delimiter,
           .encoding = table.encoding,
           .quoted_newlines = table.quoted_newlines,
@@ -52,13 +53,16 @@ Status RowFiles::Prepare(std::string header) {
   if (input_.kind != PlanKind::kDelimited) return {};
   const Status format = CheckCsvFormat(FormatOf(input_));
   if (!format.ok()) return format.error().With(PlaceOf(input_));
-  if (input_.tabular.header != HeaderMode::kFirstFile) return {};
+  if (input_.tabular.header != api::HeaderMode::kFirstFile) return {};
   first_header_ = std::move(header);
   return ReadFirstHeader();
 }
 
 Status RowFiles::ReadFirstHeader() {
-  Listing files(input_, store_);
+  // The first file's header stands for all, also where its rows are those of another input.
+  PlanInput own = input_;
+  own.before.clear();
+  Listing files(own, store_);
   while (first_header_.empty()) {
     const auto next = files.Next();
     if (!next.ok()) return next.error();
@@ -93,10 +97,10 @@ Result<RowFiles::Opened> RowFiles::OpenDelimited(const std::string& name) const 
   auto opened = CsvSplitter::Open(store_, name, FormatOf(input_));
   if (!opened.ok()) return opened.error();
   std::string header;
-  if (input_.tabular.header != HeaderMode::kNone) {
+  if (input_.tabular.header != api::HeaderMode::kNone) {
     auto row = (*opened)->TakeHeader();
     if (!row.ok()) return row.error();
-    if (input_.tabular.header == HeaderMode::kAllFiles || name == first_name_) {
+    if (input_.tabular.header == api::HeaderMode::kAllFiles || name == first_name_) {
       header = std::move(*row);
     } else {
       // One header for all, to the byte: a restart knows that of the last chunk only.
@@ -111,7 +115,8 @@ Result<RowFiles::Opened> RowFiles::OpenDelimited(const std::string& name) const 
 }
 
 Status RowFiles::CheckColumns(const std::string& path, const std::string& header) const {
-  if (input_.columns.empty() || input_.tabular.header != HeaderMode::kAllFiles || header.empty())
+  if (input_.columns.empty() || input_.tabular.header != api::HeaderMode::kAllFiles ||
+      header.empty())
     return {};
   const std::string other = DifferenceOfColumns(input_.columns, NamesOf(header, input_));
   return other.empty() ? Status() : OtherColumns(path, other);
@@ -122,8 +127,7 @@ uint64_t RowFiles::Opened::SliceSize(uint64_t wanted) const {
 }
 
 bool IsCompressed(std::string_view format) {
-  const auto said = nlohmann::json::parse(format, nullptr, false);
-  return said.is_object() && said.value("compressed", false);
+  return lenient::Boolean(ParseJson(format).value_or(nullptr), "compressed");
 }
 
 std::string RowFiles::Format(bool compressed) const {
@@ -136,4 +140,4 @@ std::string RowFiles::Format(bool compressed) const {
   return format.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -13,7 +13,7 @@
 #include "coordinator/plan/row_splitter.h"
 #include "store/store.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 // How the delimited text of an input is read.
 CsvFormat FormatOf(const PlanInput& input);
@@ -55,4 +55,4 @@ class RowFiles {
 // Whether a format says that files are compressed.
 bool IsCompressed(std::string_view format);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

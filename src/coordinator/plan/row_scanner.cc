@@ -7,7 +7,7 @@
 #include <immintrin.h>
 #endif
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 constexpr size_t kBlock = 64;
@@ -245,4 +245,4 @@ size_t RowScanner::ScanBlocks(std::string_view, size_t begin, size_t, uint64_t&)
 
 #endif
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -17,7 +17,7 @@
 #include <limits>
 #include <string_view>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 inline constexpr uint64_t kAnyField = std::numeric_limits<uint64_t>::max();
 
@@ -82,4 +82,4 @@ class RowScanner {
   std::array<bool, 256> stops_{};  // bytes that matter within an unquoted field
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -1,5 +1,6 @@
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/escape.h"
@@ -8,14 +9,14 @@
 #include "coordinator/plan/row_files.h"
 #include "coordinator/plan/source.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using Chunk = Result<std::optional<std::string>>;
 
-RowKind RowKindOf(PlanKind kind) {
-  if (kind == PlanKind::kJsonLines) return RowKind::kJsonLines;
-  return kind == PlanKind::kParquet ? RowKind::kParquet : RowKind::kDelimited;
+job::RowKind RowKindOf(PlanKind kind) {
+  if (kind == PlanKind::kJsonLines) return job::RowKind::kJsonLines;
+  return kind == PlanKind::kParquet ? job::RowKind::kParquet : job::RowKind::kDelimited;
 }
 
 // Mini-batches that are slices of files, file by file.
@@ -36,15 +37,18 @@ class RowSource : public PlanSource {
         if (!*opened) return Chunk(std::nullopt);
       }
       const uint64_t most = SlicesWanted(at);
-      TabularChunk rows;
-      for (uint64_t bytes = 0; rows.slices.size() < most && bytes < kMostSliceBytes;) {
-        const auto slice = file_.splitter->Next(file_.SliceSize(input_.batch_size));
+      job::TabularChunk rows;
+      uint64_t left = input_.most_items - at.next_item;
+      for (uint64_t bytes = 0; rows.slices.size() < most && bytes < kMostSliceBytes && left > 0;) {
+        const auto slice = NextSlice(left);
         if (!slice.ok()) return slice.error().With(PlaceOf(input_));
         if (!*slice) break;
         if (file_.splitter->compressed() && !rows.slices.empty()) return TooManyRows(at.last_name);
         if (!file_.splitter->compressed()) bytes += (*slice)->length;
         rows.slices.push_back(**slice);
+        left -= std::min<uint64_t>(left, (*slice)->rows);
       }
+      if (rows.slices.empty() && left == 0) return Chunk(std::nullopt);
       if (rows.slices.empty()) {
         file_.splitter.reset();
         continue;
@@ -104,6 +108,21 @@ class RowSource : public PlanSource {
                         PlaceOf(input_), Printable(store_.Location(name), 4096))};
   }
 
+  // The next slice, of at most so many rows where the file can be cut there.
+  Result<std::optional<job::Slice>> NextSlice(uint64_t most_rows) {
+    RowSplitter& splitter = *file_.splitter;
+    uint64_t size = file_.SliceSize(input_.batch_size);
+    auto slice = splitter.Next(size);
+    const bool whole = splitter.compressed() || input_.kind == PlanKind::kParquet;
+    while (!whole && slice.ok() && *slice && (*slice)->rows > most_rows && size > 1) {
+      splitter.Seek((*slice)->offset);
+      // Of a size that one has seen: that of JSON lines is no number of bytes.
+      size = std::max<uint64_t>(1, std::min<uint64_t>(size, (*slice)->length) / 2);
+      slice = splitter.Next(size);
+    }
+    return slice;
+  }
+
   // False at the end of the listing.
   Result<bool> OpenNext(PlanCursor& at) {
     while (!file_.splitter) {
@@ -128,7 +147,7 @@ class RowSource : public PlanSource {
     return {};
   }
 
-  std::optional<std::string> Encoded(TabularChunk rows, PlanCursor& at) const {
+  std::optional<std::string> Encoded(job::TabularChunk rows, PlanCursor& at) const {
     const std::string path = store_.Location(at.last_name);
     const std::string format = files_.Format(file_.splitter->compressed());
     rows.kind = RowKindOf(input_.kind);
@@ -156,4 +175,4 @@ std::unique_ptr<PlanSource> MakeRowSource(const PlanInput& input, store::Store& 
   return std::make_unique<RowSource>(input, store);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -8,7 +8,7 @@
 #include "job/plan_chunk.h"
 #include "store/store.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class RowSplitter {
  public:
@@ -22,7 +22,7 @@ class RowSplitter {
   virtual void Seek(uint64_t offset) = 0;
   // The next slice of about `size` bytes (JSON lines: of `size` lines), with at least one row;
   // nullopt at the end.
-  virtual Result<std::optional<Slice>> Next(uint64_t size) = 0;
+  virtual Result<std::optional<job::Slice>> Next(uint64_t size) = 0;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

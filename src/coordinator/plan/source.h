@@ -12,10 +12,11 @@
 #include "base/error.h"
 #include "coordinator/plan/left_out.h"
 #include "coordinator/plan/planner.h"
+#include "job/record_codec.h"
 #include "job/records.h"
 #include "store/store.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class PlanSource {
  public:
@@ -48,11 +49,12 @@ uint64_t SlicesWanted(const PlanCursor& at);
 // Encodes the chunk of `input` at `at`, and moves `at` behind it.
 template <typename Content>
 std::optional<std::string> EncodeChunk(const PlanInput& input, Content content, PlanCursor& at) {
-  PlanChunkRecord chunk{at.next_batch, at.next_item, at.input, std::move(content), input.store};
+  job::PlanChunkRecord chunk{at.next_batch, at.next_item, at.input, std::move(content),
+                             input.store};
   at.next_batch += chunk.Batches();
   at.next_item += chunk.Items();
   std::string record;
-  EncodeRecord(std::move(chunk), record);
+  job::EncodeRecord(std::move(chunk), record);
   return record;
 }
 
@@ -62,7 +64,8 @@ std::vector<std::string_view> ViewsOf(const std::vector<store::Version>& version
 // "inputs[NAME]", for messages.
 std::string PlaceOf(const PlanInput& input);
 DataNames DataNamesOf(PlanKind kind);
+std::string_view LastPart(std::string_view path);      // behind its last slash
 std::string_view WithoutSlash(std::string_view path);  // at its end; "/" stays
 std::string JoinPath(const std::string& folder, std::string_view name);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -10,7 +10,7 @@
 #include "coordinator/plan/glob.h"
 #include "coordinator/plan/source.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 struct TableLog {
@@ -168,4 +168,4 @@ OpenStore RefusingTableLogs(OpenStore open) {
   };
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

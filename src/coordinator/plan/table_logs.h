@@ -5,7 +5,7 @@
 
 #include "coordinator/plan/planner.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 // `open`, but what is opened for an input of tables lists no table that has a log, and no part of
 // one: a part is as wrong as the whole. Its listings end with kInvalid there, before any name where
@@ -13,4 +13,4 @@ namespace parallelrun {
 // look into is taken for none. Who names the log's folder in `exclude` means it.
 OpenStore RefusingTableLogs(OpenStore open);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

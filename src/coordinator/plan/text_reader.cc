@@ -7,7 +7,7 @@
 
 #include "base/escape.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
@@ -44,10 +44,11 @@ Result<std::unique_ptr<TextReader>> TextReader::Open(store::Store& store, const 
                                                      bool skip_mark, std::stop_token stop) {
   auto bytes = BlockReader::Open(store, name, stop);
   if (!bytes.ok()) return bytes.error();
-  auto begin = (*bytes)->ReadAt(0, std::min<uint64_t>(kMarkBytes, (*bytes)->found().size));
-  if (!begin.ok()) return begin.error();
+  // The block that its caller wants first, mostly: in a bucket each read is a request.
+  if (const Status filled = (*bytes)->Fill(); !filled.ok()) return filled.error();
+  std::string begin((*bytes)->rest().substr(0, kMarkBytes));
   return std::unique_ptr<TextReader>(
-      new TextReader(std::move(*bytes), std::move(*begin), skip_mark, std::move(stop)));
+      new TextReader(std::move(*bytes), std::move(begin), skip_mark, std::move(stop)));
 }
 
 TextReader::TextReader(std::unique_ptr<BlockReader> bytes, std::string begin, bool skip_mark,
@@ -70,10 +71,12 @@ Status TextReader::Fill() {
 }
 
 Status TextReader::FillPlain() {
-  bytes_->Seek(offset());
-  const Status filled = bytes_->Fill();
+  if (bytes_->offset() != offset() || bytes_->rest().empty()) {
+    bytes_->Seek(offset());
+    if (const Status filled = bytes_->Fill(); !filled.ok()) return filled;
+  }
   Show(bytes_->rest());
-  return filled;
+  return {};
 }
 
 Status TextReader::FillDecompressed() {
@@ -150,4 +153,4 @@ Result<uint64_t> TextReader::LineEndsBefore(uint64_t end) {
   return count;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -16,7 +16,7 @@
 #include "coordinator/plan/read_window.h"
 #include "store/store.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class TextReader : public ReadWindow {
  public:
@@ -54,4 +54,4 @@ class TextReader : public ReadWindow {
   std::unique_ptr<char[]> buffer_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 // Values from here on stand for a byte that begins no character: kBadByte + byte.
 constexpr char32_t kBadByte = 0x110000;
@@ -31,4 +31,4 @@ inline char32_t NextCharacter(std::string_view text, size_t& pos) {
   return value;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -2,23 +2,29 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <charconv>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "api/arguments.h"
 #include "api/enums.h"
+#include "api/fields/told.h"
+#include "api/store_users.h"
 #include "azure/read_job.h"
 #include "azure/worker_flags.h"
 #include "base/config_file.h"
 #include "base/escape.h"
+#include "base/json.h"
 #include "base/version.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using nlohmann::json;
 
 constexpr size_t kMaxConfigBytes = size_t{4} << 20;
+constexpr char kOwnOutputs[] = "/var/lib/parallelrun/outputs";
 constexpr size_t kNodeConnections = 4;  // a node keeps three: reports, parked calls, logs
 
 Error Wrong(const std::string& key, const std::string& why) {
@@ -42,19 +48,21 @@ Status ParseAddress(const std::string& key, const std::string& address, HttpServ
 }
 
 Result<HttpServerOptions> ParseListen(const json& listen) {
+  Members in(listen, "configuration: listen");
   HttpServerOptions http;
-  if (listen.contains("fd") && listen["fd"].is_number_unsigned()) {
-    http.listen_fd = listen["fd"].get<int>();
+  if (in.Has("fd")) {
+    http.listen_fd = static_cast<int>(in.Unsigned("fd", INT32_MAX));
+    if (!in.status().ok()) return in.status().error();
     return http;
   }
-  if (!listen.contains("address") || !listen["address"].is_string()) {
-    return Wrong("listen", "needs fd, or address as HOST:PORT");
-  }
-  if (const Status parsed = ParseAddress("listen.address", listen["address"], http); !parsed.ok()) {
+  if (!in.Has("address")) return Wrong("listen", "needs fd, or address as HOST:PORT");
+  const std::string address = in.Text("address");
+  http.tls_chain_file = in.TextOr("certificate", "");
+  http.tls_key_file = in.TextOr("privateKey", "");
+  if (!in.status().ok()) return in.status().error();
+  if (const Status parsed = ParseAddress("listen.address", address, http); !parsed.ok()) {
     return parsed.error();
   }
-  http.tls_chain_file = listen.value("certificate", "");
-  http.tls_key_file = listen.value("privateKey", "");
   if (http.tls_chain_file.empty() != http.tls_key_file.empty()) {
     return Wrong("listen", "certificate and privateKey come together");
   }
@@ -65,17 +73,17 @@ uint64_t WholeSeconds(Duration duration) {
   return static_cast<uint64_t>(std::chrono::ceil<seconds>(duration).count());
 }
 
-const char* LevelName(LoggingLevel level) {
+const char* LevelName(api::LoggingLevel level) {
   switch (level) {
-    case LoggingLevel::kWarning: return "WARNING";
-    case LoggingLevel::kInfo: return "INFO";
-    case LoggingLevel::kDebug: return "DEBUG";
+    case api::LoggingLevel::kWarning: return "WARNING";
+    case api::LoggingLevel::kInfo: return "INFO";
+    case api::LoggingLevel::kDebug: return "DEBUG";
   }
   return "INFO";
 }
 
 // Keys of the start frame that the agent passes on unread (docs/worker-protocol.md).
-json WorkerKeys(const Job& job, const JobLayout& layout) {
+json WorkerKeys(const api::Job& job, const JobLayout& layout) {
   const azure::WorkerFlags flags = azure::WorkerFlagsOf(job.spec.arguments);
   const std::string& name_space = job.metadata.name_space;
   json worker = {{"runId", (name_space.empty() ? "local" : name_space) + "." + job.metadata.name},
@@ -83,26 +91,23 @@ json WorkerKeys(const Job& job, const JobLayout& layout) {
                  {"appendRowDataframeHeader", flags.append_row_dataframe_header},
                  {"appendRowSafeOutput", flags.append_row_safe_output},
                  {"componentMode", flags.component_mode},
-                 {"mixedTypes", flags.mixed_types},
-                 {"shortReturn", EnumWord(job.spec.short_return)}};
-  for (const SideInput& side : job.spec.side_inputs) {
+                 {"mixedTypes", flags.mixed_types}};
+  worker.update(api::fields::FieldsForWorkers(job.spec));
+  for (const api::SideInput& side : job.spec.side_inputs) {
     const auto path = layout.placeholders.find("sideInputs." + side.name);
     if (path == layout.placeholders.end()) continue;
     worker["sideInputs"][side.name] = path->second;
     if (side.name == "model") worker["modelFolder"] = path->second;
   }
-  if (job.spec.output.format != OutputFormat::kText) {
-    worker["outputFormat"] = EnumWord(job.spec.output.format);
-    worker["nanAsNull"] = job.spec.output.nan_as_null;
-  }
-  if (job.spec.profiling == Profiling::kCProfile) worker["profiling"] = "cProfile";
-  if (job.spec.profiling == Profiling::kProfile) worker["profiling"] = "profile";
   return worker;
 }
 
-// In a pod a side input may be mounted at a path of its own.
+// What is elsewhere on a node than it is for the coordinator.
 JobLayout OnNodes(const CoordinatorConfig& config, JobLayout layout) {
-  for (const SideInput& side : config.job.spec.side_inputs) {
+  // With an output in a store no volume is for what the script writes itself.
+  if (config.in_pod() && !layout.output_store.empty()) layout.output_folder = kOwnOutputs;
+  // In a pod a side input may be mounted at a path of its own.
+  for (const api::SideInput& side : config.job.spec.side_inputs) {
     if (config.in_pod() && !side.mount_path.empty()) {
       layout.placeholders["sideInputs." + side.name] = side.mount_path;
     }
@@ -110,49 +115,87 @@ JobLayout OnNodes(const CoordinatorConfig& config, JobLayout layout) {
   return layout;
 }
 
+Result<api::Selection> SelectionOf(const json& object) {
+  Members in(object, "configuration: selection");
+  api::Selection selection;
+  if (object.contains("limit")) selection.limit = in.Unsigned("limit", UINT64_MAX);
+  const json files = in.ValueOr("files", json::object());
+  if (object.contains("files")) selection.files.emplace();
+  for (const auto& [input, digests] : files.items()) {
+    std::vector<uint64_t>& chosen = (*selection.files)[input];
+    for (const json& digest : digests) {
+      if (!digest.is_number_unsigned()) return Wrong("selection.files." + input, "is no digest");
+      chosen.push_back(digest.get<uint64_t>());
+    }
+    std::sort(chosen.begin(), chosen.end());
+  }
+  if (!in.status().ok()) return in.status().error();
+  return selection;
+}
+
 // What it does not know beside the job is passed over: an operator may be newer.
 Result<CoordinatorConfig> FromObject(const json& object) {
+  Members in(object, "configuration");
   CoordinatorConfig config;
-  try {
-    ParsedJob parsed = azure::ReadJob(object.at("job"), Target::kLocal);
-    if (!parsed.ok()) {
-      std::string problems = "configuration: job:";
-      for (const Problem& problem : parsed.problems)
-        problems += "\n" + FormatProblem(problem, "job");
-      return Error{Code::kInvalid, problems};
+  const json job = in.Value("job", json::value_t::object);
+  const json volumes = in.Value("volumes", json::value_t::object);
+  const json store_keys = in.ValueOr("storeKeys", json::object());
+  const auto read_folders = [](const json& from, const char* key,
+                               std::map<std::string, std::string>& folders) -> Status {
+    for (const auto& [name, folder] : from.items()) {
+      if (!folder.is_string()) return Wrong(fmt::format("{}.{}", key, name), "is no path");
+      folders[name] = folder.get<std::string>();
     }
-    config.job = std::move(parsed.job);
-    for (const auto& [name, folder] : object.at("volumes").items()) {
-      config.volumes[name] = folder.get<std::string>();
-    }
-    config.key = object.at("key").get<std::string>();
-    Result<HttpServerOptions> http = ParseListen(object.at("listen"));
-    if (!http.ok()) return http.error();
-    config.http = std::move(*http);
-    if (const std::string address = object.value("metricsListen", ""); !address.empty()) {
-      const Status metrics = ParseAddress("metricsListen", address, config.metrics_http.emplace());
-      if (!metrics.ok()) return metrics.error();
-      LimitPublicPort(*config.metrics_http);
-    }
-    config.resource_uid = object.at("resourceUid").get<std::string>();
-    config.resume = object.value("resume", false);
-    config.overwrite = object.value("overwrite", false);
-    config.retry_failed = object.value("retryFailed", false);
-    const std::string digest = object.value("codeDigest", std::string("0"));
-    const char* end = digest.data() + digest.size();
-    if (const auto read = std::from_chars(digest.data(), end, config.code_digest, 16);
-        read.ec != std::errc() || read.ptr != end) {
-      return Wrong("codeDigest", "must be 1 to 16 hexadecimal digits");
-    }
-    config.script_folder_first = object.value("scriptFolderFirst", false);
-    config.nodes = object.at("nodes").get<uint32_t>();
-    config.http.max_connections =
-        std::max(config.http.max_connections, kNodeConnections * config.nodes);
-    config.processes = object.at("processes").get<uint32_t>();
-    config.termination_message = object.value("terminationMessage", "");
-    config.ownerless_limit = seconds(object.value("ownerlessSeconds", uint32_t{24 * 3600}));
-  } catch (const std::exception& e) {
-    return Error{Code::kInvalid, std::string("configuration: ") + e.what()};
+    return {};
+  };
+  if (Status s = read_folders(volumes, "volumes", config.volumes); !s.ok()) return s.error();
+  if (Status s = read_folders(store_keys, "storeKeys", config.store_keys); !s.ok()) {
+    return s.error();
+  }
+  config.installation = in.TextOr("installation", "");
+  config.key = in.Text("key");
+  const json listen = in.Value("listen", json::value_t::object);
+  const std::string metrics_address = in.TextOr("metricsListen", "");
+  config.resource_uid = in.Text("resourceUid");
+  config.resume = in.BooleanOr("resume", false);
+  config.overwrite = in.BooleanOr("overwrite", false);
+  config.retry_failed = in.BooleanOr("retryFailed", false);
+  const json selection = in.ValueOr("selection", json::object());
+  const std::string digest = in.TextOr("codeDigest", "0");
+  config.script_folder_first = in.BooleanOr("scriptFolderFirst", false);
+  config.nodes = in.U32("nodes");
+  config.processes = in.U32("processes");
+  config.termination_message = in.TextOr("terminationMessage", "");
+  config.page = in.BooleanOr("page", false);
+  config.ownerless_limit = seconds(in.UnsignedOr("ownerlessSeconds", UINT32_MAX, 24 * 3600));
+  if (!in.status().ok()) return in.status().error();
+
+  api::ParsedJob parsed = azure::ReadJob(job, api::Target::kLocal);
+  if (!parsed.ok()) {
+    std::string problems = "configuration: job:";
+    for (const api::Problem& problem : parsed.problems)
+      problems += "\n" + api::FormatProblem(problem, "job");
+    return Error{Code::kInvalid, problems};
+  }
+  config.job = std::move(parsed.job);
+  Result<api::Selection> taken = SelectionOf(selection);
+  if (!taken.ok()) return taken.error();
+  config.selection = std::move(*taken);
+  Result<HttpServerOptions> http = ParseListen(listen);
+  if (!http.ok()) return http.error();
+  config.http = std::move(*http);
+  config.http.max_connections =
+      std::max(config.http.max_connections, kNodeConnections * config.nodes);
+  if (!metrics_address.empty()) {
+    const Status metrics =
+        ParseAddress("metricsListen", metrics_address, config.metrics_http.emplace());
+    if (!metrics.ok()) return metrics.error();
+    LimitPublicPort(*config.metrics_http);
+  }
+  const char* end = digest.data() + digest.size();
+  if (const auto read = std::from_chars(digest.data(), end, config.code_digest, 16);
+      read.ec != std::errc() || read.ptr != end) {
+    return Wrong("codeDigest", "must be 1 to 16 hexadecimal digits");
   }
   if (config.key.size() < 32) return Wrong("key", "needs at least 32 characters");
   return config;
@@ -161,14 +204,14 @@ Result<CoordinatorConfig> FromObject(const json& object) {
 }  // namespace
 
 Result<CoordinatorConfig> ParseConfig(const std::string& text) {
-  const json object = json::parse(text, nullptr, false);
-  if (!object.is_object()) return Error{Code::kInvalid, "configuration: not a JSON object"};
-  Result<CoordinatorConfig> config = FromObject(object);
+  const std::optional<json> object = ParseObject(text);
+  if (!object) return Error{Code::kInvalid, "configuration: not a JSON object"};
+  Result<CoordinatorConfig> config = FromObject(*object);
   if (config.ok()) return config;
   // An operator that was upgraded writes for the image that a job began with.
-  const auto release = object.find("release");
-  if (release == object.end() || !release->is_string() || *release == kVersion) return config;
-  const std::string writer = Printable(release->get<std::string>(), 40);
+  const std::string release = lenient::Text(*object, "release");
+  if (release.empty() || release == kVersion) return config;
+  const std::string writer = Printable(release, 40);
   return Error{
       config.error().code,
       fmt::format("{}\nparallelrun {} wrote this, and this is parallelrun {}: use {}, or a "
@@ -184,33 +227,36 @@ Result<CoordinatorConfig> ReadConfig(const std::string& path) {
 
 Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& mounted) {
   const JobLayout layout = OnNodes(config, mounted);
-  const JobSpec& spec = config.job.spec;
+  const api::JobSpec& spec = config.job.spec;
   const Result<std::vector<std::string>> arguments =
-      ScriptArguments(config.job, layout.placeholders);
+      api::ScriptArguments(config.job, layout.placeholders);
   if (!arguments.ok()) return arguments.error();
   json environment = json::object();
   for (const json& entry : spec.environment.env) {
     // In a pod, and with valueFrom, they are the kubelet's business, which also fills in $(NAME).
     // Locally a variable with valueFrom comes from the caller's shell.
-    if (!config.in_pod() && entry.contains("value"))
-      environment[entry.at("name").get<std::string>()] = entry.at("value");
+    const json& value = lenient::At(entry, "value");
+    if (!config.in_pod() && !value.is_null()) environment[lenient::Text(entry, "name")] = value;
   }
   json worker = WorkerKeys(config.job, layout);
   if (config.script_folder_first) worker["scriptFolderFirst"] = true;
   json stores = json::array();
-  for (const ObjectStore& store : spec.stores) {
+  for (const api::ObjectStore& store : spec.stores) {
+    if (!api::NodesFetchFrom(spec, store.name)) continue;
     json& told = stores.emplace_back(json{{"name", store.name},
                                           {"url", store.url},
                                           {"region", store.region},
                                           {"endpoint", store.endpoint}});
     if (store.path_style) told["pathStyle"] = *store.path_style;
+    const store::KeyFiles& keys = layout.stores.at(store.name).keys;
+    if (!keys.folder.empty()) told["keys"] = {{"folder", keys.folder}, {"of", keys.of}};
   }
   const json job = {
       {"entryScript", spec.entry_script},
       {"arguments", *arguments},
       {"outputFolder", layout.output_folder},
       {"outputAction",
-       spec.output.action == OutputAction::kAppendRow ? "AppendRow" : "SummaryOnly"},
+       spec.output.action == api::OutputAction::kAppendRow ? "AppendRow" : "SummaryOnly"},
       {"loggingLevel", LevelName(spec.logging_level)},
       {"processes", config.processes},
       {"runTimeoutSeconds", WholeSeconds(spec.run_invocation_timeout)},
@@ -228,4 +274,4 @@ Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& m
   return job.dump();
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

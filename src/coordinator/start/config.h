@@ -2,20 +2,24 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
 #include "api/job.h"
+#include "api/selection.h"
 #include "base/error.h"
 #include "base/http/server.h"
 #include "base/time.h"
 #include "coordinator/start/layout.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 struct CoordinatorConfig {
-  Job job;
+  api::Job job;
   Volumes volumes;
+  std::map<std::string, std::string> store_keys;  // folders of key files, by the store's name
+  std::string installation;  // tells the clusters apart that one bucket serves; empty: local
   std::string key;
   HttpServerOptions http;
   std::optional<HttpServerOptions> metrics_http;
@@ -24,10 +28,12 @@ struct CoordinatorConfig {
   bool overwrite = false;
   bool retry_failed = false;
   uint64_t code_digest = 0;
+  api::Selection selection;
   bool script_folder_first = false;  // on sys.path, in front of the code root
   uint32_t nodes = 1;
   uint32_t processes = 1;           // of each node
   std::string termination_message;  // file that gets the last words as JSON; empty: none
+  bool page = false;                // the live page is served
   Duration ownerless_limit = std::chrono::hours(24);
   std::string ready_file;  // made once it serves; empty: none. Of the command line
 
@@ -35,7 +41,7 @@ struct CoordinatorConfig {
   bool in_pod() const { return http.listen_fd < 0; }
   // Two run() at once on the same items are no harm where only rows count.
   bool speculation() const {
-    return job.spec.speculation.value_or(job.spec.output.action == OutputAction::kAppendRow);
+    return job.spec.speculation.value_or(job.spec.output.action == api::OutputAction::kAppendRow);
   }
 };
 
@@ -47,4 +53,4 @@ Result<CoordinatorConfig> ReadConfig(const std::string& path);
 // What an agent is told of the job, as JSON text.
 Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& layout);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "api/settings.h"
+#include "base/count_of.h"
 #include "base/escape.h"
-#include "base/mutation.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 constexpr size_t kMaxChanges = 1000;  // bytes of what is told of them
@@ -20,30 +20,36 @@ std::string Lines(const std::vector<std::string>& lines) {
 }
 
 // How a user asks for it: a pod has no command line.
-std::string AskFor(const NewRun& run, IfExists wanted) {
-  const bool resume = wanted == IfExists::kResume;
+std::string AskFor(const NewRun& run, api::IfExists wanted) {
+  const bool resume = wanted == api::IfExists::kResume;
   if (run.in_pod) return resume ? "output.ifExists: Resume" : "output.ifExists: Overwrite";
   return resume ? "--resume" : "--overwrite";
 }
 
-bool HasFinished(const JobState& state) {
-  return state.published() || (state.verdict() && state.verdict()->outcome == Outcome::kSucceeded);
+bool HasFinished(const job::JobState& state) {
+  return state.published() ||
+         (state.verdict() && state.verdict()->outcome == job::Outcome::kSucceeded);
 }
 
 // There is nothing to keep, and nobody who may still be at work on it: a state folder is locked by
 // the command that works on it, and a job on a cluster says when it is over.
-bool NothingToKeep(const NewRun& run, const JobState& state) {
-  const JobCounts& counts = state.counts();
+bool NothingToKeep(const NewRun& run, const job::JobState& state) {
+  const job::JobCounts& counts = state.counts();
   const bool over = state.verdict() || !run.in_pod;
   return over && counts.succeeded + counts.split == 0 && !run.output_there;
 }
 
-std::vector<std::string> ChangesOfRun(const NewRun& run, const Settings& before) {
+// Other thresholds count at once, but for a run that was judged by its own.
+std::vector<std::string> ChangesOfRun(const NewRun& run, const job::Settings& before, bool judged) {
   std::vector<std::string> changes;
   if (before.code_digest != run.code_digest) changes.emplace_back("the code");
-  const Result<std::vector<std::string>> others =
-      Differences(ScriptSettings(before.job), ScriptSettings(run.job));
-  if (others.ok()) changes.insert(changes.end(), others->begin(), others->end());
+  const auto add = [&](std::string (*part)(std::string_view)) {
+    const Result<std::vector<std::string>> others =
+        api::Differences(part(before.job), part(run.job));
+    if (others.ok()) changes.insert(changes.end(), others->begin(), others->end());
+  };
+  add(api::ScriptSettings);
+  if (judged) add(api::ThresholdSettings);
   return changes;
 }
 
@@ -54,23 +60,22 @@ Error OtherTypes(const NewRun& run, const std::vector<std::string>& differences)
   return {Code::kInvalid,
           "the run cannot be resumed with other types of columns than it was begun with:" +
               Lines(differences) + "\nwrite them as they were, run the rest with the new ones by " +
-              retry + ", or start over with " + AskFor(run, IfExists::kOverwrite)};
+              retry + ", or start over with " + AskFor(run, api::IfExists::kOverwrite)};
 }
 
 Result<StartDecision> DecideFresh(const NewRun& run) {
   StartDecision decision;
   decision.write_settings = true;
-  decision.may_replace = run.if_exists == IfExists::kOverwrite;
+  decision.may_replace = run.if_exists == api::IfExists::kOverwrite;
   decision.logs_aside = decision.may_replace && !run.had_output;
-  if (decision.may_replace) decision.stays = run.lies_there;
   if (!run.output_there || decision.may_replace) return decision;
-  const std::string overwriting = AskFor(run, IfExists::kOverwrite);
+  const std::string overwriting = AskFor(run, api::IfExists::kOverwrite);
   if (run.output_path.empty()) {
     return Error{Code::kExists,
                  fmt::format("{} is not empty ({} is there), and that is not of a run that could "
                              "be continued: among it nobody could tell what this run has written. "
-                             "Move it away, choose another folder, or start with {}, which leaves "
-                             "it there",
+                             "Move it away, choose another folder, or start with {}, which only "
+                             "removes what a finished run of this job has left",
                              run.output_folder, Printable(run.lies_there, 300), overwriting)};
   }
   return Error{Code::kExists, run.output_path +
@@ -85,25 +90,28 @@ void StartOver(StartDecision& decision) {
   decision.logs_aside = true;
 }
 
-Error Refused(const NewRun& run, const JobState& state) {
-  const std::string overwriting = AskFor(run, IfExists::kOverwrite);
+Error Refused(const NewRun& run, const job::JobState& state) {
+  const std::string overwriting = AskFor(run, api::IfExists::kOverwrite);
   if (!HasFinished(state)) {
     return {Code::kExists,
             fmt::format("an unfinished run of this job is in {}: continue it with {}, or start "
                         "over with {}",
-                        run.state_folder, AskFor(run, IfExists::kResume), overwriting)};
+                        run.state_folder, AskFor(run, api::IfExists::kResume), overwriting)};
   }
+  const std::string trial = api::TrialOf(state.settings()->plan_settings);
   return {Code::kExists,
-          fmt::format("{} exists: this job has finished already; start over with {}, or choose "
-                      "another output",
-                      run.output_path.empty() ? run.output_folder : run.output_path, overwriting)};
+          fmt::format("{} exists: {} has finished already; start over with {}, or choose another "
+                      "output",
+                      run.output_path.empty() ? run.output_folder : run.output_path,
+                      trial.empty() ? "this job" : "a trial of this job, of " + trial + ",",
+                      overwriting)};
 }
 
 Error NotTheSame(const NewRun& run, const std::vector<std::string>& differences) {
   return {Code::kInvalid,
           "the run cannot be continued, since its mini-batches would not be the same:" +
               Lines(differences) + "\nundo the change, or start over with " +
-              AskFor(run, IfExists::kOverwrite)};
+              AskFor(run, api::IfExists::kOverwrite)};
 }
 
 // "and 7 more", or nothing.
@@ -125,41 +133,40 @@ Result<StartDecision> WithFinished(const NewRun& run, const StartDecision& decis
       "this run has finished, and its inputs have changed since:" + Lines(lines) +
           "\nits output is that of the files as they were; for one of those that are there "
           "now start over with " +
-          AskFor(run, IfExists::kOverwrite)};
+          AskFor(run, api::IfExists::kOverwrite)};
 }
 
 }  // namespace
 
-bool AsksForDamage(const NewRun& run, const JobState& state) {
+bool AsksForDamage(const NewRun& run, const job::JobState& state) {
   const bool goes_on =
-      run.if_exists == IfExists::kResume || run.if_exists == IfExists::kRetryFailed;
+      run.if_exists == api::IfExists::kResume || run.if_exists == api::IfExists::kRetryFailed;
   return goes_on && run.output_there && state.published() && state.settings() &&
          state.settings()->resource_uid != run.resource_uid;
 }
 
-Result<StartDecision> DecideStart(const NewRun& run, const JobState& state) {
+Result<StartDecision> DecideStart(const NewRun& run, const job::JobState& state) {
   if (!state.settings()) return DecideFresh(run);
   StartDecision decision;
-  const Settings& before = *state.settings();
+  const job::Settings& before = *state.settings();
   // The same job, whose coordinator was restarted: what a person asked for was done by then.
-  if (before.resource_uid == run.resource_uid && !PARALLELRUN_MUTATED(kOverwriteOnRestart)) {
+  if (before.resource_uid == run.resource_uid) {
     return decision;
   }
   decision.write_settings = true;
-  if (run.if_exists == IfExists::kOverwrite) {
+  if (run.if_exists == api::IfExists::kOverwrite) {
     StartOver(decision);
     decision.may_replace = true;
-    decision.stays = run.lies_there;
     return decision;
   }
   const bool nothing = NothingToKeep(run, state);
-  if (run.if_exists == IfExists::kFail) {
+  if (run.if_exists == api::IfExists::kFail) {
     if (!nothing) return Refused(run, state);
     StartOver(decision);
     return decision;
   }
   const Result<std::vector<std::string>> changes =
-      Differences(before.plan_settings, run.plan_settings);
+      api::Differences(before.plan_settings, run.plan_settings);
   if (!changes.ok()) return changes.error();
   if (!changes->empty()) {
     if (!nothing) return NotTheSame(run, *changes);
@@ -167,17 +174,18 @@ Result<StartDecision> DecideStart(const NewRun& run, const JobState& state) {
     return decision;
   }
   const Result<std::vector<std::string>> types =
-      Differences(WrittenTypes(before.job), WrittenTypes(run.job));
+      api::Differences(api::WrittenTypes(before.job), api::WrittenTypes(run.job));
   if (!types.ok()) return types.error();
   if (!types->empty() && nothing) {
     StartOver(decision);
     return decision;
   }
-  if (!types->empty() && run.if_exists != IfExists::kRetryFailed) return OtherTypes(run, *types);
-  const JobCounts& counts = state.counts();
+  if (!types->empty() && run.if_exists != api::IfExists::kRetryFailed)
+    return OtherTypes(run, *types);
+  const job::JobCounts& counts = state.counts();
   // With an appended file every row is there, whatever a shutdown() had to write besides: only who
   // asks for it has them run again. Without one, what it had to write is the result.
-  const bool asks = run.if_exists == IfExists::kRetryFailed;
+  const bool asks = run.if_exists == api::IfExists::kRetryFailed;
   const bool unclosed = !state.shutdowns().NotClosed().empty();
   const bool retry = asks && (counts.failed + counts.items_isolated > 0 || unclosed);
   // Every row is in the ledger.
@@ -190,18 +198,16 @@ Result<StartDecision> DecideStart(const NewRun& run, const JobState& state) {
   decision.run_again = decision.continues && unclosed && (asks || run.output_path.empty());
   decision.may_replace = before.may_replace;
   if (run.output_there) decision.damage = run.output_damage;
-  if (decision.continues) {
-    decision.taken = ChangesOfRun(run, before);
-    for (const std::string& type : *types) {
-      decision.taken.push_back(fmt::format("{} ({} mini-batches were read before)",
-                                           type.substr(type.find('.') + 1), counts.succeeded));
-    }
+  decision.changed = ChangesOfRun(run, before, decision.has_finished);
+  for (const std::string& type : *types) {
+    decision.changed.push_back(fmt::format("{} ({} read before)", type.substr(type.find('.') + 1),
+                                           CountOf(counts.succeeded, "mini-batch", "was", "were")));
   }
   decision.generation = before.generation + 1;
   return decision;
 }
 
-Result<StartDecision> DecideWithInputs(const NewRun& run, const JobState& state,
+Result<StartDecision> DecideWithInputs(const NewRun& run, const job::JobState& state,
                                        const StartDecision& decision, const InputChanges& changes) {
   if (decision.has_finished) return WithFinished(run, decision, changes);
   if (changes.differ.count == 0) return decision;
@@ -218,17 +224,14 @@ Result<StartDecision> DecideWithInputs(const NewRun& run, const JobState& state,
 
 std::string WarningOf(const StartDecision& decision, const InputChanges& changes) {
   std::string warning;
-  if (!decision.stays.empty()) {
-    return fmt::format(
-        "the output folder is not empty, since the script's own files of an earlier run are not "
-        "removed: {} is there, and stays where this run does not write it anew",
-        Printable(decision.stays, 300));
-  }
-  if (!decision.taken.empty()) {
+  if (!decision.changed.empty()) {
     warning = fmt::format(
-        "changed since the run was started: {}. Finished mini-batches keep their rows, the others "
-        "are run with the new",
-        Printable(fmt::format("{}", fmt::join(decision.taken, "; ")), kMaxChanges));
+        "changed since the run was started: {}. {}",
+        Printable(fmt::format("{}", fmt::join(decision.changed, "; ")), kMaxChanges),
+        decision.has_finished
+            ? "It has finished, so that nothing is run or judged again, and its output is as it "
+              "was: for another one start over with --overwrite (output.ifExists: Overwrite)"
+            : "Finished mini-batches keep their rows, the others are run with the new");
   }
   if (changes.added.count > 0 && !decision.overwrite) {
     std::vector<std::string> files = changes.added.named;
@@ -244,4 +247,4 @@ std::string WarningOf(const StartDecision& decision, const InputChanges& changes
   return warning;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

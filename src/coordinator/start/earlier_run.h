@@ -5,16 +5,16 @@
 #include <string>
 #include <vector>
 
-#include "api/job.h"
+#include "api/data.h"
 #include "base/error.h"
 #include "coordinator/plan/input_changes.h"
 #include "job/job_state.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 // Who starts, with what, and what is there besides the ledger.
 struct NewRun {
-  IfExists if_exists = IfExists::kFail;
+  api::IfExists if_exists = api::IfExists::kFail;
   std::string resource_uid;
   uint64_t code_digest = 0;
   std::string plan_settings;
@@ -35,12 +35,11 @@ struct NewRun {
 struct StartDecision {
   bool write_settings = false;
   uint32_t generation = 1;
-  bool overwrite = false;          // with an empty history
-  bool logs_aside = false;         // those that lie there are not of this run
-  bool may_replace = false;        // whatever is in the output's place
-  std::vector<std::string> taken;  // what makes run() another one than before, a line each
-  std::string damage;              // of the output, which is published again
-  std::string stays;  // with SummaryOnly: in the output folder, though nothing of this run
+  bool overwrite = false;            // with an empty history
+  bool logs_aside = false;           // those that lie there are not of this run
+  bool may_replace = false;          // whatever is in the output's place
+  std::vector<std::string> changed;  // what makes run() another one than before, a line each
+  std::string damage;                // of the output, which is published again
   // Results whose process did not end its shutdown() are void.
   bool run_again = false;
   // A person continues the run: its files must be those that were planned.
@@ -52,18 +51,18 @@ struct StartDecision {
 
 // Whether it matters that the output still is what was published: to a person who continues a run
 // that had published it.
-bool AsksForDamage(const NewRun& run, const JobState& state);
+bool AsksForDamage(const NewRun& run, const job::JobState& state);
 
 // kExists and kInvalid say what a user can do instead.
-Result<StartDecision> DecideStart(const NewRun& run, const JobState& state);
+Result<StartDecision> DecideStart(const NewRun& run, const job::JobState& state);
 
 // What becomes of a decision that continues the run, with the files that are there now. Files that
 // were added change no mini-batch: they are left out. Of a run that has finished any change is told
 // as an error: nothing will be done about it.
-Result<StartDecision> DecideWithInputs(const NewRun& run, const JobState& state,
+Result<StartDecision> DecideWithInputs(const NewRun& run, const job::JobState& state,
                                        const StartDecision& decision, const InputChanges& changes);
 
 // What a person who continues a run should know; empty when run() and the files are what they were.
 std::string WarningOf(const StartDecision& decision, const InputChanges& changes);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

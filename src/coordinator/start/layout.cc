@@ -2,14 +2,16 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <filesystem>
 
-#include "store/s3/address.h"
+#include "coordinator/plan/input_names.h"
+#include "store/object_stores.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
-Result<std::string> Resolve(const VolumePath& where, const Volumes& volumes,
+Result<std::string> Resolve(const api::VolumePath& where, const Volumes& volumes,
                             const std::string& field) {
   const auto found = volumes.find(where.volume);
   if (found == volumes.end()) {
@@ -23,34 +25,57 @@ Result<std::string> Resolve(const VolumePath& where, const Volumes& volumes,
   return text;
 }
 
-// Of an input in a store: its URL, and the path behind it.
-Result<std::string> ResolveStore(const JobSpec& spec, const Input& input,
-                                 const std::string& field) {
-  for (const ObjectStore& store : spec.stores) {
-    if (store.name != input.store) continue;
-    const Result<s3::Address> address = s3::ParseAddress(store.url);
-    if (!address.ok()) return address.error().With(field);
-    return address->Url(input.from.path == "." ? "" : input.from.path);
+// What lies in a store: its URL, and the path behind it.
+Result<std::string> ResolveStore(const api::JobSpec& spec, const std::string& name,
+                                 const std::string& path, const std::string& field) {
+  for (const api::ObjectStore& store : spec.stores) {
+    if (store.name != name) continue;
+    Result<std::string> url = store::StoreUrl(store.url, path == "." ? "" : path);
+    if (!url.ok()) return url.error().With(field);
+    return url;
   }
-  return Error{Code::kInvalid, fmt::format("{}: there is no store \"{}\"", field, input.store)};
+  return Error{Code::kInvalid, fmt::format("{}: there is no store \"{}\"", field, name)};
 }
 
-PlanKind Kind(const Input& input) {
-  if (input.kind == InputKind::kFiles) return PlanKind::kFiles;
-  if (input.kind == InputKind::kJsonLines) return PlanKind::kJsonLines;
-  return input.tabular.format == TabularFormat::kParquet ? PlanKind::kParquet
-                                                         : PlanKind::kDelimited;
+Status PlaceOutput(const api::JobSpec& spec, const Volumes& volumes, JobLayout& layout) {
+  const api::Output& output = spec.output;
+  if (output.store.empty()) {
+    Result<std::string> folder = Resolve(output.to, volumes, "spec.output");
+    if (!folder.ok()) return folder.error();
+    layout.output_folder = std::move(*folder);
+    layout.placeholders["output"] = layout.output_folder;
+    if (output.action == api::OutputAction::kAppendRow) {
+      layout.output_path = layout.output_folder + "/" + output.file_name;
+    }
+    return {};
+  }
+  layout.output_store = output.store;
+  layout.output_name = (output.to.path == "." ? "" : output.to.path + "/") + output.file_name;
+  Result<std::string> url = ResolveStore(spec, output.store, layout.output_name, "spec.output");
+  if (!url.ok()) return url.error();
+  layout.output_path = std::move(*url);
+  const std::filesystem::path beside = layout.state_folder;
+  layout.output_folder = beside.parent_path() / "outputs";
+  return {};
 }
 
-Status AddInput(const JobSpec& spec, size_t index, const Volumes& volumes, JobLayout& layout) {
-  const Input& input = spec.inputs[index];
+PlanKind Kind(const api::Input& input) {
+  if (input.kind == api::InputKind::kFiles) return PlanKind::kFiles;
+  if (input.kind == api::InputKind::kJsonLines) return PlanKind::kJsonLines;
+  return input.tabular.format == api::TabularFormat::kParquet ? PlanKind::kParquet
+                                                              : PlanKind::kDelimited;
+}
+
+Status AddInput(const api::JobSpec& spec, size_t index, const Volumes& volumes, JobLayout& layout) {
+  const api::Input& input = spec.inputs[index];
   const std::string field = fmt::format("spec.inputs[{}] ({})", index, input.name);
-  const Result<std::string> root =
-      input.store.empty() ? Resolve(input.from, volumes, field) : ResolveStore(spec, input, field);
+  const Result<std::string> root = input.store.empty()
+                                       ? Resolve(input.from, volumes, field)
+                                       : ResolveStore(spec, input.store, input.from.path, field);
   if (!root.ok()) return root.error();
   layout.placeholders["inputs." + input.name] = *root;
   if (spec.rank_mini_batch_count > 0) return {};  // the script may read it, nobody splits it
-  if (input.kind == InputKind::kJsonLines && !spec.partition_keys.empty()) {
+  if (input.kind == api::InputKind::kJsonLines && !spec.partition_keys.empty()) {
     return Error{Code::kInvalid, field +
                                      ": JSON lines cannot be grouped by spec.partitionKeys: "
                                      "remove the keys, or give the data as files or tabular"};
@@ -59,6 +84,7 @@ Status AddInput(const JobSpec& spec, size_t index, const Volumes& volumes, JobLa
   plan.name = input.name;
   plan.root = *root;
   plan.store = input.store;
+  plan.urls = input.access == api::Access::kUri;
   plan.pattern = input.pattern;
   plan.exclude = input.exclude;
   plan.kind = Kind(input);
@@ -67,33 +93,40 @@ Status AddInput(const JobSpec& spec, size_t index, const Volumes& volumes, JobLa
   plan.partition_keys = spec.partition_keys;
   plan.tabular = input.tabular;
   const bool table = plan.kind == PlanKind::kDelimited || plan.kind == PlanKind::kParquet;
-  plan.decide_types = table && input.tabular.typing == Typing::kOnce;
+  plan.decide_types = table && input.tabular.typing == api::Typing::kOnce;
   layout.inputs.push_back(std::move(plan));
   return {};
 }
 
+// Whether inputs lie below the folder of the output, where nothing but that file and what stands
+// beside it is written: it is no part of them.
+bool MayHoldInputs(const JobLayout& layout) {
+  const std::string below = layout.output_folder + "/";
+  return !layout.output_path.empty() &&
+         std::any_of(layout.inputs.begin(), layout.inputs.end(),
+                     [&below](const PlanInput& input) { return input.root.starts_with(below); }) &&
+         std::none_of(layout.inputs.begin(), layout.inputs.end(), [&below](const PlanInput& input) {
+           return below.starts_with(input.root + "/");
+         });
+}
+
 }  // namespace
 
-Result<JobLayout> LayOut(const Job& job, const Volumes& volumes) {
-  const JobSpec& spec = job.spec;
+Result<JobLayout> LayOut(const api::Job& job, const Volumes& volumes,
+                         const std::map<std::string, std::string>& store_keys) {
+  const api::JobSpec& spec = job.spec;
   JobLayout layout;
-  const Result<std::string> output = Resolve(spec.output.to, volumes, "spec.output");
-  if (!output.ok()) return output.error();
-  layout.output_folder = *output;
-  if (spec.output.action == OutputAction::kAppendRow) {
-    layout.output_path = *output + "/" + spec.output.file_name;
-  }
   const Result<std::string> logs = Resolve(spec.logs, volumes, "spec.logs");
   if (!logs.ok()) return logs.error();
   layout.log_folder = *logs;
   const Result<std::string> state = Resolve(spec.state.in, volumes, "spec.state");
   if (!state.ok()) return state.error();
   layout.state_folder = *state;
-
-  layout.placeholders["output"] = *output;
+  if (Status placed = PlaceOutput(spec, volumes, layout); !placed.ok()) return placed.error();
   for (size_t i = 0; i < spec.inputs.size(); ++i) {
     if (Status added = AddInput(spec, i, volumes, layout); !added.ok()) return added.error();
   }
+  ShareNames(layout.inputs);
   if (spec.rank_mini_batch_count > 0) {
     PlanInput ranks;
     ranks.name = "rankMiniBatchCount";
@@ -102,15 +135,32 @@ Result<JobLayout> LayOut(const Job& job, const Volumes& volumes) {
     layout.inputs.push_back(std::move(ranks));
   }
   for (size_t i = 0; i < spec.side_inputs.size(); ++i) {
-    const SideInput& side = spec.side_inputs[i];
+    const api::SideInput& side = spec.side_inputs[i];
     const Result<std::string> path =
         Resolve(side.from, volumes, fmt::format("spec.sideInputs[{}] ({})", i, side.name));
     if (!path.ok()) return path.error();
     layout.placeholders["sideInputs." + side.name] = *path;
   }
-  layout.stores = spec.stores;
-  layout.forbidden = {layout.output_folder, layout.log_folder, layout.state_folder};
+  for (const api::ObjectStore& store : spec.stores) {
+    store::Wished& wished = layout.stores[store.name];
+    wished = {store.url, store.region, store.endpoint, store.path_style, {}};
+    const auto keys = store_keys.find(store.name);
+    if (keys == store_keys.end()) continue;
+    wished.keys = {keys->second, "Secret " + store.credentials.secret_name};
+  }
+  layout.forbidden = {layout.log_folder, layout.state_folder};
+  if (!MayHoldInputs(layout)) layout.forbidden.push_back(layout.output_folder);
   return layout;
 }
 
-}  // namespace parallelrun
+void TakeOnly(const api::Selection& selection, std::vector<PlanInput>& inputs) {
+  for (PlanInput& input : inputs) {
+    input.most_items = selection.limit.value_or(kAllItems);
+    if (!selection.files) continue;
+    const auto chosen = selection.files->find(input.name);
+    input.only.emplace();
+    if (chosen != selection.files->end()) input.only = chosen->second;
+  }
+}
+
+}  // namespace parallelrun::coordinator

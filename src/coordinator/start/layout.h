@@ -7,28 +7,40 @@
 #include <vector>
 
 #include "api/job.h"
+#include "api/selection.h"
 #include "base/error.h"
 #include "coordinator/plan/planner.h"
+#include "store/wished.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 using Volumes = std::map<std::string, std::string>;  // name to absolute folder
 
 struct JobLayout {
   std::string output_folder;
-  std::string output_path;  // of the appended file; empty with SummaryOnly
+  std::string output_path;  // of the appended file, or its URL; empty with SummaryOnly
+  // Of an output in a store; else both are empty. The output folder is then for what the script
+  // writes besides.
+  std::string output_store;
+  std::string output_name;  // in the store
   std::string log_folder;
   std::string state_folder;
   std::vector<PlanInput> inputs;  // with rank mini-batches just one, which has no folder
   // What $(inputs.NAME), $(sideInputs.NAME) and $(output) stand for.
   std::map<std::string, std::string> placeholders;
-  std::vector<ObjectStore> stores;  // that inputs name
-  // Folders that no input may contain: output, logs and state.
+  std::map<std::string, store::Wished> stores;  // how each is asked, by name
+  // Folders that no input may contain or lie in: logs, state, and that of the output, unless inputs
+  // lie below that and the output is one file.
   std::vector<std::string> forbidden;
 };
 
-// kInvalid names the field of a volume that is not mapped, or of an input that cannot be grouped by
-// the partition keys.
-Result<JobLayout> LayOut(const Job& job, const Volumes& volumes);
+// `store_keys`: the folders of files with the keys of stores (store::KeyFiles), by name; of the
+// others, credentials are what this process is set up with. kInvalid names the field of a volume
+// that is not mapped, or of an input that cannot be grouped by the partition keys.
+Result<JobLayout> LayOut(const api::Job& job, const Volumes& volumes,
+                         const std::map<std::string, std::string>& store_keys = {});
 
-}  // namespace parallelrun
+// Leaves of the inputs what was selected.
+void TakeOnly(const api::Selection& selection, std::vector<PlanInput>& inputs);
+
+}  // namespace parallelrun::coordinator

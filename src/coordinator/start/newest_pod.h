@@ -8,11 +8,11 @@
 #include "base/error.h"
 #include "base/files.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 // kStale when a newer pod of the same job has started on this state folder; else notes this one in
 // it. `host` is the pod's name; for any other host nothing is done.
 Status EnterAsNewestPod(Files& files, const std::string& state_folder,
                         const std::string& resource_uid, const std::string& host);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

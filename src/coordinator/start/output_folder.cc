@@ -1,15 +1,18 @@
 #include "coordinator/start/output_folder.h"
 
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <memory>
 
 #include "api/arguments.h"
+#include "base/count_of.h"
+#include "base/escape.h"
 #include "coordinator/output_claim.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
-
-constexpr char kOfTheFileSystem[] = "lost+found";  // at the top of a volume
 
 bool IsOneOf(const std::vector<std::string>& folders, const std::string& path) {
   return std::find(folders.begin(), folders.end(), path) != folders.end();
@@ -28,8 +31,7 @@ Result<std::string> Look(const Folder& folder, const std::string& root, const st
   std::vector<std::string> to_enter;
   const Status listed = folder.Entries([&](const std::string& name, EntryKind kind) -> Status {
     const std::string path = root + "/" + below + name;
-    if (below.empty() && (name == kOfTheFileSystem || IsClaimFile(name, ""))) return {};
-    if (IsOneOf(own.folders, path)) return {};
+    if (IsOwn(own, root, below + name)) return {};
     const bool enters =
         LeadsTo(own.folders, path) || LeadsTo(own.made, path) || IsOneOf(own.made, path);
     if (enters && (kind == EntryKind::kFolder || kind == EntryKind::kUnknown)) {
@@ -51,6 +53,13 @@ Result<std::string> Look(const Folder& folder, const std::string& root, const st
   return std::string();
 }
 
+void WarnOfManifest(const Error& why) {
+  spdlog::warn(
+      "what this run writes into its output folder cannot be told from what lies there, so that "
+      "starting over will leave it there: {}",
+      Printable(why.message, 1000));
+}
+
 }  // namespace
 
 Result<std::string> FirstOfOthers(const Files& files, const std::string& output_folder,
@@ -60,9 +69,21 @@ Result<std::string> FirstOfOthers(const Files& files, const std::string& output_
   return Look(**folder, output_folder == "/" ? "" : output_folder, "", own);
 }
 
+OwnPlaces OwnPlacesOf(const CoordinatorConfig& config, const JobLayout& layout) {
+  OwnPlaces own;
+  own.folders = {layout.log_folder, layout.state_folder};
+  for (const auto& [name, path] : layout.placeholders) {
+    if (name != "output") own.folders.push_back(path);  // inputs
+  }
+  for (const std::string& folder : api::FoldersOfOutput(config.job.spec.arguments)) {
+    own.made.push_back(layout.output_folder + "/" + folder);
+  }
+  return own;
+}
+
 Status LookAtOutput(const CoordinatorConfig& config, const JobLayout& layout, const Files& files,
                     NewRun& run) {
-  const JobSpec& spec = config.job.spec;
+  const api::JobSpec& spec = config.job.spec;
   const bool summary = layout.output_path.empty();
   if (spec.state.ephemeral && config.in_pod()) {
     const Result<bool> had = IsClaimedBy(files, layout.output_folder,
@@ -76,19 +97,32 @@ Status LookAtOutput(const CoordinatorConfig& config, const JobLayout& layout, co
     return {};
   }
   if (run.had_output) return {};
-  OwnPlaces own;
-  own.folders = {layout.log_folder, layout.state_folder};
-  for (const auto& [name, path] : layout.placeholders) {
-    if (name != "output") own.folders.push_back(path);  // inputs
-  }
-  for (const std::string& folder : FoldersOfOutput(spec.arguments)) {
-    own.made.push_back(layout.output_folder + "/" + folder);
-  }
-  const Result<std::string> found = FirstOfOthers(files, layout.output_folder, own);
+  const Result<std::string> found =
+      FirstOfOthers(files, layout.output_folder, OwnPlacesOf(config, layout));
   if (!found.ok()) return found.error();
   run.lies_there = *found;
   run.output_there = !found->empty();
   return {};
 }
 
-}  // namespace parallelrun
+std::string BeginResults(bool with_nothing, const JobLayout& layout, const OwnPlaces& own,
+                         const Files& files, ResultManifest& manifest) {
+  if (!with_nothing && !manifest.IsOfAnotherRun()) {
+    if (const Status noted = manifest.GoOn(); !noted.ok()) WarnOfManifest(noted.error());
+    return "";
+  }
+  const Result<uint64_t> removed = manifest.Begin();
+  if (!removed.ok()) WarnOfManifest(removed.error());
+  if (removed.ok() && *removed > 0) {
+    spdlog::info("{} of the earlier run removed from {}", CountOf(*removed, "file", "is", "are"),
+                 layout.output_folder);
+  }
+  const Result<std::string> stays = FirstOfOthers(files, layout.output_folder, own);
+  if (!stays.ok() || stays->empty()) return "";
+  return fmt::format(
+      "the output folder is not empty: {} is there, and stays where this run does not write it "
+      "anew, since it is not known to be what an earlier run of this job has left",
+      Printable(*stays, 300));
+}
+
+}  // namespace parallelrun::coordinator

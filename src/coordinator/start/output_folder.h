@@ -4,21 +4,18 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "coordinator/own_places.h"
+#include "coordinator/result_manifest.h"
 #include "coordinator/start/config.h"
 #include "coordinator/start/earlier_run.h"
 #include "coordinator/start/layout.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
-// What is no result of an earlier run; absolute paths.
-struct OwnPlaces {
-  std::vector<std::string> folders;  // of the job, with all that lies in them
-  std::vector<std::string> made;     // what the job makes before it begins: counts by what is in it
-};
+OwnPlaces OwnPlacesOf(const CoordinatorConfig& config, const JobLayout& layout);
 
 // The first name that is found of something else, relative to the folder; empty: nothing is there.
 // Goes no deeper than the job's own folders do, and follows no link.
@@ -29,4 +26,11 @@ Result<std::string> FirstOfOthers(const Files& files, const std::string& output_
 Status LookAtOutput(const CoordinatorConfig& config, const JobLayout& layout, const Files& files,
                     NewRun& run);
 
-}  // namespace parallelrun
+// Before anybody writes there. A run that begins with an empty history: removes what an earlier run
+// has left, and notes what stays; also where its first coordinator ended before it could. One that
+// goes on: notes what has come since it ended. What a person should know; empty when there is
+// nothing. What cannot be done is told in the log: the run can do without.
+std::string BeginResults(bool with_nothing, const JobLayout& layout, const OwnPlaces& own,
+                         const Files& files, ResultManifest& manifest);
+
+}  // namespace parallelrun::coordinator

@@ -5,7 +5,7 @@
 
 #include "coordinator/ledger/ledger.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 // Of one record, so that it is far below what a record may be.
@@ -13,24 +13,25 @@ constexpr size_t kMostResults = size_t{1} << 16;
 
 }  // namespace
 
-Result<std::vector<AgainRecord>> ResultsToRunAgain(const Files& files,
-                                                   const std::string& state_folder,
-                                                   const JobState& state) {
-  std::map<ProcessId, AgainRecord> open;
-  for (const ProcessId& process : state.shutdowns().NotClosed()) {
+Result<std::vector<job::AgainRecord>> ResultsToRunAgain(const Files& files,
+                                                        const std::string& state_folder,
+                                                        const job::JobState& state) {
+  std::map<job::ProcessId, job::AgainRecord> open;
+  for (const job::ProcessId& process : state.shutdowns().NotClosed()) {
     open[process] = {process.node, process.number, {}};
   }
-  std::vector<AgainRecord> records;
+  std::vector<job::AgainRecord> records;
   if (open.empty()) return records;
-  const auto visit = [&](const Record& record, const Place&, const Place&) -> Status {
-    const auto* const result = std::get_if<ResultRecord>(&record);
+  const auto visit = [&](const job::Record& record, const job::Place&,
+                         const job::Place&) -> Status {
+    const auto* const result = std::get_if<job::ResultRecord>(&record);
     if (result == nullptr) return {};
     const auto found = open.find({result->node, result->process});
     if (found == open.end() || !state.known(result->id)) return {};
-    const MiniBatch now = state.batch(result->id);
+    const job::MiniBatch now = state.batch(result->id);
     // Another one may have taken the place of a result that was void before.
-    if (now.state != MiniBatch::State::kSucceeded || now.fence != result->fence) return {};
-    AgainRecord& again = found->second;
+    if (now.state != job::MiniBatch::State::kSucceeded || now.fence != result->fence) return {};
+    job::AgainRecord& again = found->second;
     again.results.push_back({result->id, result->items_succeeded, result->row_count});
     if (again.results.size() == kMostResults) {
       records.push_back(std::exchange(again, {again.node, again.process, {}}));
@@ -45,4 +46,4 @@ Result<std::vector<AgainRecord>> ResultsToRunAgain(const Files& files,
   return records;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -10,12 +10,12 @@
 #include "base/files.h"
 #include "job/job_state.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 // For each process that has results and did not close, which results these are: read from the
 // ledger, since memory does not keep who gave which. `state` is what that ledger says.
-Result<std::vector<AgainRecord>> ResultsToRunAgain(const Files& files,
-                                                   const std::string& state_folder,
-                                                   const JobState& state);
+Result<std::vector<job::AgainRecord>> ResultsToRunAgain(const Files& files,
+                                                        const std::string& state_folder,
+                                                        const job::JobState& state);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -17,24 +17,25 @@
 #include "api/output_address.h"
 #include "api/settings.h"
 #include "api/to_json.h"
+#include "base/count_of.h"
 #include "base/log.h"
 #include "base/random.h"
-#include "coordinator/folder_sink.h"
 #include "coordinator/last_words.h"
+#include "coordinator/ledger/claim.h"
 #include "coordinator/log_tree/previous_logs.h"
-#include "coordinator/output_file.h"
 #include "coordinator/plan/input_store.h"
 #include "coordinator/progress.h"
 #include "coordinator/start/earlier_run.h"
 #include "coordinator/start/newest_pod.h"
 #include "coordinator/start/output_folder.h"
+#include "coordinator/start/output_place.h"
 #include "coordinator/start/run_again.h"
 #include "coordinator/start/start_server.h"
 #include "coordinator/start/state_lock.h"
 #include "coordinator/types/types_json.h"
 #include "job/work.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 // Longer than any write takes on a volume that works.
@@ -43,17 +44,17 @@ constexpr Duration kLastLinesLimit = seconds(2);
 constexpr char kOwnLog[] = "sys/master_role.txt";
 
 // spec.output.ifExists as the job says it, unless the command line says otherwise.
-IfExists WhatIfExists(const CoordinatorConfig& config) {
-  if (config.overwrite) return IfExists::kOverwrite;
-  if (config.retry_failed) return IfExists::kRetryFailed;
-  if (config.resume) return IfExists::kResume;
+api::IfExists WhatIfExists(const CoordinatorConfig& config) {
+  if (config.overwrite) return api::IfExists::kOverwrite;
+  if (config.retry_failed) return api::IfExists::kRetryFailed;
+  if (config.resume) return api::IfExists::kResume;
   return config.job.spec.output.if_exists;
 }
 
 // What the state folder holds, and what it is continued with.
 struct Opened {
   std::unique_ptr<Ledger> ledger;
-  JobState state;
+  job::JobState state;
   uint32_t first_epoch = 0;  // of the run
   std::string plan_settings;
   std::string job;  // canonical JSON
@@ -62,15 +63,16 @@ struct Opened {
 // The files that were planned, beside those that are there now.
 Result<InputChanges> Compare(const JobLayout& layout, const Opened& opened, const Files& files,
                              StartServer& starting) {
-  const JobState& state = opened.state;
+  const job::JobState& state = opened.state;
   starting.Begin("compares the files of the inputs with those that were planned", "files");
   spdlog::info("{} mini-batches were planned before: looking for files that have changed since",
                state.counts().planned);
-  const ReadPlan read = [&](const std::function<void(const PlanChunkRecord&)>& visit) -> Status {
-    for (const JobState::Chunk& chunk : state.chunks()) {
+  const ReadPlan read =
+      [&](const std::function<void(const job::PlanChunkRecord&)>& visit) -> Status {
+    for (const job::JobState::Chunk& chunk : state.chunks()) {
       Result<std::string> bytes = opened.ledger->Read(chunk.place);
       if (!bytes.ok()) return bytes.error();
-      const Result<WorkMaker> maker = WorkMaker::FromRecord(std::move(*bytes));
+      const Result<job::WorkMaker> maker = job::WorkMaker::FromRecord(std::move(*bytes));
       if (!maker.ok()) return maker.error();
       visit(maker->chunk());
     }
@@ -82,7 +84,7 @@ Result<InputChanges> Compare(const JobLayout& layout, const Opened& opened, cons
 }
 
 // What is written anew for columns that are decided names some of them.
-Status CheckTypes(const JobLayout& layout, const JobState& state) {
+Status CheckTypes(const JobLayout& layout, const job::JobState& state) {
   for (const auto& [index, types] : state.types()) {
     const Result<TypedTable> table = TypesFromJson(types);
     if (!table.ok()) return table.error();
@@ -98,7 +100,8 @@ struct Decided {
 };
 
 Result<Decided> Decide(const CoordinatorConfig& config, const JobLayout& layout,
-                       const Opened& opened, Files& files, StartServer& starting) {
+                       const Opened& opened, Files& files, OutputPlace& output,
+                       StartServer& starting) {
   NewRun run;
   run.if_exists = WhatIfExists(config);
   run.resource_uid = config.resource_uid;
@@ -109,14 +112,13 @@ Result<Decided> Decide(const CoordinatorConfig& config, const JobLayout& layout,
   run.output_folder = layout.output_folder;
   run.output_path = layout.output_path;
   run.in_pod = config.in_pod();
-  if (Status looked = LookAtOutput(config, layout, files, run); !looked.ok()) {
-    return looked.error();
-  }
-  const JobState& state = opened.state;
+  if (Status looked = output.Look(run); !looked.ok()) return looked.error();
+  const job::JobState& state = opened.state;
   if (AsksForDamage(run, state)) {
     starting.Begin("compares the output with what was published", "MiB");
     const Result<std::string> damage =
-        DamageOf(files, layout.output_path, *state.published(), [&] { starting.Step(); });
+        output.Damage(*state.published(), opened.ledger->run_id(), state.settings()->generation,
+                      [&] { starting.Step(); });
     if (!damage.ok()) return damage.error();
     run.output_damage = *damage;
   }
@@ -132,7 +134,6 @@ Result<Decided> Decide(const CoordinatorConfig& config, const JobLayout& layout,
   if (!changes.ok()) return changes.error();
   const Result<StartDecision> with_inputs = DecideWithInputs(run, state, *decision, *changes);
   if (!with_inputs.ok()) return with_inputs.error();
-  if (with_inputs->has_finished) return Decided{*with_inputs, ""};
   return Decided{*with_inputs, WarningOf(*with_inputs, *changes)};
 }
 
@@ -141,7 +142,7 @@ Result<Opened> Claim(const CoordinatorConfig& config, const JobLayout& layout, F
   starting.Begin("reads the ledger", "records");
   LedgerOptions options;
   options.state_folder = layout.state_folder;
-  if (!layout.output_path.empty()) {
+  if (!layout.output_path.empty() && layout.output_store.empty()) {
     options.output_folder = layout.output_folder;
     options.output_file = config.job.spec.output.file_name;
   }
@@ -149,8 +150,9 @@ Result<Opened> Claim(const CoordinatorConfig& config, const JobLayout& layout, F
   options.new_run_id = RandomU64();
   Opened opened;
   Result<std::unique_ptr<Ledger>> claimed = Ledger::Claim(
-      files, options, [&](const Record& record, const Place& place, const Place& rows) {
-        const auto* seal = std::get_if<SealRecord>(&record);
+      files, options,
+      [&](const job::Record& record, const job::Place& place, const job::Place& rows) {
+        const auto* seal = std::get_if<job::SealRecord>(&record);
         if (seal != nullptr && seal->predecessor == 0) opened.first_epoch = place.epoch;
         starting.Step();
         return opened.state.Apply(record, place, rows);
@@ -159,14 +161,14 @@ Result<Opened> Claim(const CoordinatorConfig& config, const JobLayout& layout, F
   opened.ledger = std::move(*claimed);
   if (opened.first_epoch == 0) opened.first_epoch = opened.ledger->epoch();
   if (!layout.output_path.empty()) opened.state.OutputIsAt(layout.output_path);
-  opened.plan_settings = PlanSettings(config.job, config.volumes);
-  opened.job = CanonicalText(ToJson(config.job));
+  opened.plan_settings = api::PlanSettings(config.job, config.volumes, config.selection);
+  opened.job = api::CanonicalText(api::ToJson(config.job));
   return opened;
 }
 
 // Writes the first group of the epoch, with what was decided.
 Status Begin(const CoordinatorConfig& config, const StartDecision& decision, Opened& opened) {
-  SettingsRecord settings;
+  job::SettingsRecord settings;
   settings.generation = decision.generation;
   settings.wall_us = SystemClock().WallNow().time_since_epoch().count();
   settings.code_digest = config.code_digest;
@@ -175,7 +177,7 @@ Status Begin(const CoordinatorConfig& config, const StartDecision& decision, Ope
   settings.job = opened.job;
   settings.may_replace = decision.may_replace;
   if (decision.overwrite) {
-    opened.state = JobState();
+    opened.state = job::JobState();
     opened.first_epoch = opened.ledger->epoch();
   }
   Status begun =
@@ -190,32 +192,28 @@ Status RunAgain(const JobLayout& layout, const Files& files, Opened& opened) {
   const auto again = ResultsToRunAgain(files, layout.state_folder, opened.state);
   if (!again.ok()) return again.error();
   uint64_t results = 0;
-  for (const AgainRecord& record : *again) {
+  for (const job::AgainRecord& record : *again) {
     const Ledger::Appended appended = opened.ledger->Append(record);
     if (Status s = opened.state.Apply(record, appended.record, appended.rows); !s.ok()) return s;
     results += record.results.size();
   }
   const Result<uint64_t> flushed = opened.ledger->Flush();
   if (!flushed.ok()) return flushed.error();
-  spdlog::warn(
-      "{} mini-batches are run again: the processes that had run them did not end their "
-      "shutdown()",
-      results);
+  spdlog::warn("{} again: the processes that had run them did not end their shutdown()",
+               CountOf(results, "mini-batch", "is run", "are run"));
   return {};
 }
 
 CoordinatorLimits Limits(const CoordinatorConfig& config, const Opened& opened) {
-  const JobSpec& spec = config.job.spec;
   const std::string& plan = opened.plan_settings;
   CoordinatorLimits limits;
+  limits.spec = config.job.spec;
   limits.first_epoch = opened.first_epoch;
-  limits.run_max_try = static_cast<uint32_t>(spec.run_max_try);
   // Those in force: a control may have changed them, and a run that stays finished keeps its own.
   const auto& settings = opened.state.settings();
-  limits.rules = RulesOf(settings ? settings->job : opened.job);
+  limits.rules = job::RulesOf(settings ? settings->job : opened.job);
   // A pod's end is told (podEnds), with what it means for its mini-batches: they wait for that.
   if (config.in_pod()) limits.broken_grace = limits.lease;
-  limits.isolate_failures = spec.isolate_failures;
   limits.speculation = config.speculation();
   const SystemClock clock;
   limits.wall_offset = clock.WallNow().time_since_epoch() - clock.Now().time_since_epoch();
@@ -223,25 +221,31 @@ CoordinatorLimits Limits(const CoordinatorConfig& config, const Opened& opened) 
   limits.processes = config.processes;
   // Work of one setting is never mixed with another's: see offers in docs/coordinator-api.md.
   limits.settings_digest = XXH3_64bits_withSeed(plan.data(), plan.size(), config.code_digest);
-  limits.progress_timeout = spec.progress_update_timeout;
-  limits.shutdown_timeout = spec.shutdown_timeout;
-  limits.first_task_timeout = spec.first_task_creation_timeout;
   return limits;
 }
 
 // A coordinator that does not start publishes nothing: neither a token nor a claim of its own stays
-// in the output folder.
-Error Refuse(const Ledger& ledger, Files& files, const HeldOutput& held, const Error& why) {
-  if (const Status released = ReleaseOutput(files, held); !released.ok()) {
+// where the output goes.
+Error Refuse(const Ledger& ledger, Files& files, OutputPlace& output, const Error& why) {
+  if (const Status released = output.GiveBack(); !released.ok()) {
     spdlog::warn("{}", released.error().message);
   }
   if (!ledger.token_path().empty()) {
-    if (const Status removed = files.Remove(ledger.token_path()); !removed.ok()) {
+    if (const Status removed = RemoveToken(files, ledger.token_path()); !removed.ok()) {
       spdlog::warn("{}", removed.error().message);
     }
   }
   if (why.code != Code::kNoSpace) return why;
-  return {why.code, why.message + "; make room there, then start the job again"};
+  return {why.code, why.message + "; make room there, and run again"};
+}
+
+// As the workers name them.
+std::vector<std::string> ColumnsOf(const api::Output& output) {
+  std::vector<std::string> columns = output.columns;
+  if (output.provenance && !columns.empty()) {
+    for (const char* name : {"_file", "_row", "_minibatch"}) columns.emplace_back(name);
+  }
+  return columns;
 }
 
 std::string HostName() {
@@ -251,10 +255,10 @@ std::string HostName() {
 }
 
 // Nobody else publishes there meanwhile.
-Result<HeldOutput> HoldOutput(const CoordinatorConfig& config, const JobLayout& layout,
-                              const Opened& opened, Files& files) {
-  const JobSpec& spec = config.job.spec;
-  const JobMetadata& metadata = config.job.metadata;
+Status HoldOutput(const CoordinatorConfig& config, const JobLayout& layout, const Opened& opened,
+                  Files& files, OutputPlace& output) {
+  const api::JobSpec& spec = config.job.spec;
+  const api::JobMetadata& metadata = config.job.metadata;
   ClaimOptions options;
   OutputOwner& owner = options.owner;
   owner.job = (metadata.name_space.empty() ? "" : metadata.name_space + "/") + metadata.name;
@@ -268,14 +272,18 @@ Result<HeldOutput> HoldOutput(const CoordinatorConfig& config, const JobLayout& 
   }
   owner.host = HostName();
   owner.in_pod = config.in_pod();
-  if (owner.in_pod) owner.address = OutputAddress(metadata.name_space, spec);
+  if (owner.in_pod) owner.address = api::OutputAddress(metadata.name_space, spec);
+  // Other clusters may use the same bucket, and of their jobs no operator here knows.
+  if (!layout.output_store.empty()) {
+    owner.address = config.installation.empty() ? "" : config.installation + " " + owner.address;
+  }
   owner.since = Rfc3339(SystemClock().WallNow());
   options.output_folder = layout.output_folder;
   if (!layout.output_path.empty()) options.output_file = spec.output.file_name;
-  const std::optional<Settings>& settings = opened.state.settings();
+  const std::optional<job::Settings>& settings = opened.state.settings();
   options.first_start = !settings || settings->resource_uid != config.resource_uid;
   options.at_work = [&files](const std::string& folder) { return StateIsLocked(files, folder); };
-  return ClaimOutput(files, options);
+  return output.Hold(options);
 }
 
 // Some thread waits for a volume that hangs, and could be waited for for ever.
@@ -288,8 +296,9 @@ Result<HeldOutput> HoldOutput(const CoordinatorConfig& config, const JobLayout& 
 // `writer` is the one of the log tree, once there is one.
 Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files,
                               std::shared_ptr<LogWriter>& writer) {
-  const Result<JobLayout> layout = LayOut(config.job, config.volumes);
+  Result<JobLayout> layout = LayOut(config.job, config.volumes, config.store_keys);
   if (!layout.ok()) return layout.error();
+  TakeOnly(config.selection, layout->inputs);
   Result<std::string> agent_job = AgentJob(config, *layout);
   if (!agent_job.ok()) return agent_job.error();
   std::optional<StartServer> starting(
@@ -319,11 +328,18 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files,
   Result<Opened> opened = Claim(config, *layout, files, *starting);
   if (!opened.ok()) return opened.error();
   Ledger& ledger = *opened->ledger;
-  JobState& state = opened->state;
-  const Result<Decided> decided = Decide(config, *layout, *opened, files, *starting);
-  if (!decided.ok()) return Refuse(ledger, files, {}, decided.error());
-  const Result<HeldOutput> held = HoldOutput(config, *layout, *opened, files);
-  if (!held.ok()) return Refuse(ledger, files, {}, held.error());
+  job::JobState& state = opened->state;
+  const Result<std::unique_ptr<OutputPlace>> place = OpenOutput(config, *layout, files);
+  if (!place.ok()) return place.error();
+  OutputPlace& output = **place;
+  if (const Status ended = output.EndOlder(ledger.epoch()); !ended.ok()) {
+    return Refuse(ledger, files, output, ended.error());
+  }
+  const Result<Decided> decided = Decide(config, *layout, *opened, files, output, *starting);
+  if (!decided.ok()) return Refuse(ledger, files, output, decided.error());
+  if (const Status held = HoldOutput(config, *layout, *opened, files, output); !held.ok()) {
+    return Refuse(ledger, files, output, held.error());
+  }
   const StartDecision& decision = decided->decision;
   if (decision.logs_aside) {
     // Before the run begins: one that has begun is not started over by who comes again, and would
@@ -331,21 +347,32 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files,
     starting->Begin("sets the logs of the earlier run aside", "steps");
     const OpenLogs open = config.in_pod() ? OpenLogs::kCoordinator : OpenLogs::kCoordinatorAndNodes;
     const Result<std::string> aside = SetLogsAside(log_folder, open, SystemClock().WallNow());
-    if (!aside.ok()) return Refuse(ledger, files, *held, aside.error());
+    if (!aside.ok()) return Refuse(ledger, files, output, aside.error());
     if (!aside->empty()) {
       spdlog::info("the logs of the earlier run are in {}/{} now", log_folder.path(), *aside);
     }
   }
+  const bool with_nothing = !state.settings() || decision.overwrite;
   if (const Status begun = Begin(config, decision, *opened); !begun.ok()) {
-    return Refuse(ledger, files, *held, begun.error());
+    return Refuse(ledger, files, output, begun.error());
   }
   if (decision.run_again) {
     if (const Status again = RunAgain(*layout, files, *opened); !again.ok()) {
-      return Refuse(ledger, files, *held, again.error());
+      return Refuse(ledger, files, output, again.error());
     }
   }
-  if (!decided->warning.empty()) spdlog::warn("{}", decided->warning);
-  for (const std::string& folder : FoldersOfOutput(config.job.spec.arguments)) {
+  std::string warning = decided->warning;
+  std::shared_ptr<ResultManifest> results;
+  if (layout->output_path.empty()) {
+    const OwnPlaces own = OwnPlacesOf(config, *layout);
+    results = std::make_shared<ResultManifest>(
+        files, ResultManifest::Places{layout->output_folder, layout->state_folder, own},
+        ledger.run_id());
+    const std::string left = BeginResults(with_nothing, *layout, own, files, *results);
+    if (!left.empty()) warning = left;  // of a run that begins there is no other
+  }
+  if (!warning.empty()) spdlog::warn("{}", warning);
+  for (const std::string& folder : api::FoldersOfOutput(config.job.spec.arguments)) {
     const Status made = files.MakeFolders(layout->output_folder + "/" + folder);
     if (!made.ok()) spdlog::warn("{}", made.error().message);  // the script may do without
   }
@@ -360,19 +387,21 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files,
   server_options.ownerless_limit = config.ownerless_limit;
   server_options.key = config.key;
   server_options.agent_job = std::move(*agent_job);
-  server_options.warning = decided->warning;
+  server_options.warning = warning;
+  server_options.results = std::move(results);
   server_options.output_folder = layout->output_folder;
-  if (!layout->output_path.empty()) {
-    server_options.sink = MakeFolderSink(files, layout->output_path, *held);
-  }
-  server_options.publish.order = config.job.spec.output.order == OutputOrder::kMiniBatch
+  server_options.sink =
+      output.MakeSink(ledger, state.settings() ? state.settings()->generation : 0);
+  server_options.publish.order = config.job.spec.output.order == api::OutputOrder::kMiniBatch
                                      ? RowOrder::kMiniBatch
                                      : RowOrder::kCompletion;
   server_options.publish.format = config.job.spec.output.format;
-  server_options.held = *held;
+  server_options.publish.columns = ColumnsOf(config.job.spec.output);
+  server_options.give_back = [&output] { return output.GiveBack(); };
   server_options.dead_letters = config.job.spec.isolate_failures;
   server_options.state_folder = layout->state_folder;
   server_options.ready_file = config.ready_file;
+  server_options.page = config.page;
   server_options.inputs = layout->inputs;
   server_options.forbidden = layout->forbidden;
   server_options.stores = layout->stores;
@@ -384,6 +413,7 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files,
     LeaveLastWords(files, config.termination_message,
                    LastWordsJson(server.Progress(), server.ended_because()));
   }
+  output.Stop();
   // What it writes for the server first.
   const bool written = writer->Finish(kThreadsLimit);
   const bool ended = server.EndThreads(kThreadsLimit) && written;
@@ -419,4 +449,4 @@ Result<CoordinatorExit> RunCoordinator(const CoordinatorConfig& config, Files& f
   return why;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

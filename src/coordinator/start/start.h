@@ -7,10 +7,10 @@
 #include "coordinator/server.h"
 #include "coordinator/start/config.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 // An error is CoordinatorExit::kCannotStart, with the one message that the user needs. Leaves the
 // last words where the configuration says, whatever the end.
 Result<CoordinatorExit> RunCoordinator(const CoordinatorConfig& config, Files& files);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

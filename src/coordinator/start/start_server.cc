@@ -8,7 +8,7 @@
 
 #include "coordinator/access.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 constexpr Duration kWatch = seconds(1);
@@ -87,4 +87,4 @@ HttpResponse StartServer::Answer(const HttpRequest& request) {
   return TextResponse(lives ? 200 : 503, (lives ? "ok: " : "") + words + "\n");
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -16,7 +16,7 @@
 #include "base/thread.h"
 #include "base/time.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class StartServer {
  public:
@@ -60,4 +60,4 @@ class StartServer {
   Thread thread_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -4,8 +4,9 @@
 #include <unistd.h>
 
 #include "base/escape.h"
+#include "base/small_file.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 constexpr size_t kMostPid = 20;
@@ -14,8 +15,7 @@ std::string LockOf(const std::string& folder) { return folder + "/lock"; }
 
 // The number of the process that has the lock, as it says.
 std::string HolderOf(const Files& files, const std::string& path) {
-  const Result<std::unique_ptr<File>> file = files.OpenRead(path);
-  const Result<std::string> pid = file.ok() ? (*file)->ReadAt(0, kMostPid) : file.error();
+  const Result<std::string> pid = ReadBegin(files, path, kMostPid);
   return pid.ok() && !pid->empty() ? Printable(*pid, kMostPid) : "unknown";
 }
 
@@ -53,4 +53,4 @@ Status CheckLocked(const Files& files, const File& lock, const std::string& fold
                            folder)};
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

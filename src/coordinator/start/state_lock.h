@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/files.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 // Makes the folder if need be. The lock is held until the handle goes, whatever ends this process.
 // kUnavailable: another one has it, which the message names.
@@ -21,4 +21,4 @@ bool StateIsLocked(const Files& files, const std::string& folder);
 // would a coordinator of this one.
 Status CheckLocked(const Files& files, const File& lock, const std::string& folder);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 // Of a row: what is longer is an open quote, or nothing that types could be guessed from.
@@ -82,4 +82,4 @@ const BlockReading* Choose(const BlockReading& outside, const BlockReading& with
   return same ? &outside : nullptr;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -12,7 +12,7 @@
 #include "coordinator/types/field_class.h"
 #include "coordinator/types/row_fields.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 // Where a block lies, and how it is read.
 struct BlockPlace {
@@ -61,4 +61,4 @@ class BlockReading {
 // Of two readings of one block, the one that fits; nullptr where neither does for certain.
 const BlockReading* Choose(const BlockReading& outside, const BlockReading& within);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

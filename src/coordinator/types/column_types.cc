@@ -11,7 +11,7 @@
 
 #include "base/escape.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 constexpr size_t kMostText = 64;  // bytes of a value that are kept
@@ -59,23 +59,24 @@ DecidedType DecideType(FieldBits bits, bool all) {
   using namespace field;
   constexpr FieldBits kNumeric = kInteger | kBig | kFraction;
   const auto has = [bits](FieldBits some) { return (bits & some) != 0; };
-  if (has(kLost)) return {ColumnType::kText, false, LowestOf(bits & kLost)};
+  if (has(kLost)) return {api::ColumnType::kText, false, LowestOf(bits & kLost)};
   if (has(kWord)) {
-    return {ColumnType::kText, false, has(kNumeric | kBoolean) ? kWord : FieldBits{0}};
+    return {api::ColumnType::kText, false, has(kNumeric | kBoolean) ? kWord : FieldBits{0}};
   }
   if (has(kBoolean)) {
-    if (has(kNumeric)) return {ColumnType::kText, false, kBoolean};
-    return {ColumnType::kBoolean, has(kMissing), 0};
+    if (has(kNumeric)) return {api::ColumnType::kText, false, kBoolean};
+    return {api::ColumnType::kBoolean, has(kMissing), 0};
   }
   // A double beside it would lose digits.
-  if (has(kBig) && has(kMissing | kFraction)) return {ColumnType::kText, false, kBig};
-  if (has(kFraction)) return {ColumnType::kNumber, false, has(kInteger) ? kFraction : FieldBits{0}};
+  if (has(kBig) && has(kMissing | kFraction)) return {api::ColumnType::kText, false, kBig};
+  if (has(kFraction))
+    return {api::ColumnType::kNumber, false, has(kInteger) ? kFraction : FieldBits{0}};
   if (has(kInteger | kBig)) {
-    if (has(kMissing)) return {ColumnType::kNumber, false, kMissing};
-    return {ColumnType::kInteger, false, 0};
+    if (has(kMissing)) return {api::ColumnType::kNumber, false, kMissing};
+    return {api::ColumnType::kInteger, false, 0};
   }
   // Nothing but missing values says nothing of those that were not seen.
-  return {all ? ColumnType::kNumber : ColumnType::kText, false, 0};
+  return {all ? api::ColumnType::kNumber : api::ColumnType::kText, false, 0};
 }
 
 std::string ReasonOf(const DecidedType& type, const SeenColumn& seen) {
@@ -121,4 +122,4 @@ std::vector<std::string> ColumnNames(std::vector<std::string> header) {
   return names;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

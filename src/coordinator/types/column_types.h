@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "api/job.h"
+#include "api/data.h"
 #include "coordinator/types/field_class.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 // Where a field is, for people.
 struct FieldPlace {
@@ -52,7 +52,7 @@ class SeenColumn {
 };
 
 struct DecidedType {
-  ColumnType type = ColumnType::kText;
+  api::ColumnType type = api::ColumnType::kText;
   bool missing = false;      // boolean only: values may be missing
   FieldBits because_of = 0;  // what makes it another type than its other fields; 0: nothing does
   bool operator==(const DecidedType&) const = default;
@@ -68,4 +68,4 @@ std::string ReasonOf(const DecidedType& type, const SeenColumn& seen);
 // by its position from 0, one that is there already is `a.1`.
 std::vector<std::string> ColumnNames(std::vector<std::string> header);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

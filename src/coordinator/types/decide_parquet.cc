@@ -6,7 +6,7 @@
 #include "coordinator/plan/parquet_splitter.h"
 #include "coordinator/plan/source.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 Result<ParquetTypes> DecideParquetTypes(const PlanInput& input, store::Store& store) {
   ParquetTypes types;
@@ -29,4 +29,4 @@ Result<ParquetTypes> DecideParquetTypes(const PlanInput& input, store::Store& st
   }
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -9,10 +9,10 @@
 #include "coordinator/plan/planner.h"
 #include "coordinator/types/parquet_types.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 // Reads the footers of all files. Empty for an input without a row; errors name input and file:
 // those of Planner::Next and of ParquetTypes::Add.
 Result<ParquetTypes> DecideParquetTypes(const PlanInput& input, store::Store& store);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

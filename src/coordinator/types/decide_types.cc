@@ -18,7 +18,7 @@
 #include "coordinator/types/sample.h"
 #include "coordinator/types/table_header.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 // "12 GB", "640 KB", "87 bytes": for people.
@@ -40,8 +40,6 @@ std::string Grouped(uint64_t number) {
   for (size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
   return text;
 }
-
-std::string_view LastPart(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 class TypesReader {
  public:
@@ -73,7 +71,7 @@ class TypesReader {
  private:
   Status List(size_t most) {
     while (names_.size() < most) {
-      const auto next = listing_.Next();
+      auto next = listing_.Next();
       if (!next.ok()) return next.error();
       if (!*next) {
         complete_ = true;
@@ -158,7 +156,7 @@ class TypesReader {
   // The first file's columns are those of the table; the others have the same, in any order.
   Status TakeColumns(const std::string& name, const std::string& header) {
     std::vector<std::string> names;
-    if (input_.tabular.header == HeaderMode::kNone) {
+    if (input_.tabular.header == api::HeaderMode::kNone) {
       if (!columns_.empty()) return {};
       auto file = CsvSplitter::Open(store_, name, FormatOf(input_));
       if (!file.ok()) return file.error();
@@ -266,4 +264,4 @@ Result<std::optional<TypedTable>> DecideTypes(const PlanInput& input, store::Sto
   return TypesReader(input, store).Decide(limit);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

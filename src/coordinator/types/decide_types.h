@@ -12,7 +12,7 @@
 #include "coordinator/plan/planner.h"
 #include "coordinator/types/types_json.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 // How much is read, at most, before a sample has to do.
 struct TypesLimit {
@@ -27,4 +27,4 @@ extern const TypesLimit kWholeInput;
 Result<std::optional<TypedTable>> DecideTypes(const PlanInput& input, store::Store& store,
                                               const TypesLimit& limit = kSampleLimit);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <system_error>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 // Of pandas 3; the older ones have all but None.
@@ -185,4 +185,4 @@ FieldBits Classify(std::string_view text, const MissingWords& missing) {
   return ClassOfFraction(number, text);
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 // Bits: a column holds several.
 using FieldBits = uint16_t;
@@ -55,4 +55,4 @@ class MissingWords {
 // The bit of `text`, which is unquoted: quotes carry no meaning.
 FieldBits Classify(std::string_view text, const MissingWords& missing);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

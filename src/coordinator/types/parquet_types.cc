@@ -8,8 +8,9 @@
 #include <utility>
 
 #include "base/escape.h"
+#include "base/json.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using Kind = ParquetType::Kind;
@@ -197,4 +198,22 @@ std::string ParquetFormatMembers(std::string_view json) {
   return std::string(json.size() < 2 ? "" : json.substr(1, json.size() - 2));
 }
 
-}  // namespace parallelrun
+std::string ParquetColumnsLine(std::string_view json, size_t most) {
+  const nlohmann::json types = ParseJson(json).value_or(nullptr);
+  const nlohmann::json& columns = lenient::List(types, "columns");
+  std::string line;
+  size_t told = 0;
+  for (const nlohmann::json& column : columns) {
+    if (line.size() > most) break;
+    line +=
+        (told++ == 0 ? "columns: " : ", ") + Printable(lenient::Text(column, "name"), kMostName);
+    const std::string cast = lenient::Text(column, "cast");
+    const std::string dtype = lenient::Text(column, "dtype");
+    if (const std::string& type = dtype.empty() ? cast : dtype; !type.empty()) line += " " + type;
+    if (!cast.empty()) line += " (files differ)";
+  }
+  if (told < columns.size()) line += fmt::format(" and {} more", columns.size() - told);
+  return line;
+}
+
+}  // namespace parallelrun::coordinator

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "coordinator/plan/parquet_schema.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class ParquetTypes {
  public:
@@ -40,4 +40,9 @@ class ParquetTypes {
 // The members in what Json() gave, without braces.
 std::string ParquetFormatMembers(std::string_view json);
 
-}  // namespace parallelrun
+// What people are told of what Json() gave: "columns: id float64, big Int64, name, when
+// timestamp[us] (files differ)", cut off behind about `most` bytes. A column without a type is as
+// its files have it. Empty where `json` is not what Json() wrote.
+std::string ParquetColumnsLine(std::string_view json, size_t most);
+
+}  // namespace parallelrun::coordinator

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 bool EndsLine(char c) { return c == '\n' || c == '\r'; }
@@ -174,4 +174,4 @@ bool RowFields::TakeQuoted(std::string_view bytes, bool last, size_t& at, std::s
   }
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -13,7 +13,7 @@
 
 #include "coordinator/plan/row_scanner.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class RowFields {
  public:
@@ -68,4 +68,4 @@ class RowFields {
 // How many lines end in `text`; CR LF is one.
 uint64_t CountLineEnds(std::string_view text);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

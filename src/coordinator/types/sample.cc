@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 constexpr size_t kMostFiles = 100;
@@ -44,4 +44,4 @@ Sample PlanSample(const std::vector<uint64_t>& sizes, bool complete, uint64_t mo
   return sample;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

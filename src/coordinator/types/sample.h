@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 // Up to so many bytes every one is read.
 constexpr uint64_t kMostSampleBytes = 64'000'000;
@@ -35,4 +35,4 @@ struct Sample {
 // files there are.
 Sample PlanSample(const std::vector<uint64_t>& sizes, bool complete, uint64_t most_bytes);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

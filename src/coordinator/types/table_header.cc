@@ -10,7 +10,7 @@
 #include "coordinator/types/column_types.h"
 #include "coordinator/types/row_fields.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 constexpr size_t kMostNamed = 3;
@@ -97,8 +97,9 @@ std::string DifferenceOfColumns(const std::vector<std::string>& table,
 Error OtherColumns(const std::string& path, const std::string& difference) {
   return {Code::kInvalid,
           fmt::format("{} {}: the files of an input have the same columns, in any order. Correct "
-                      "it, leave it out with exclude, or set tabular.typing to PerMiniBatch",
+                      "it, leave it out with exclude, set tabular.header to None if no file has a "
+                      "header, or tabular.typing to PerMiniBatch",
                       Printable(path, 4096), difference)};
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -9,7 +9,7 @@
 #include "coordinator/plan/planner.h"
 #include "coordinator/plan/row_scanner.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 // How the rows of an input are told apart.
 RowFormat RowFormatOf(const PlanInput& input);
@@ -33,4 +33,4 @@ std::string DifferenceOfColumns(const std::vector<std::string>& table,
 // Of a file whose columns differ so.
 Error OtherColumns(const std::string& path, const std::string& difference);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -9,9 +9,10 @@
 #include "api/enums.h"
 #include "api/text.h"
 #include "base/escape.h"
+#include "base/json.h"
 #include "coordinator/plan/source.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using nlohmann::json;
@@ -22,13 +23,13 @@ std::string Dump(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-const ColumnType* WrittenType(const TypedColumn& column, const PlanInput& input) {
+const api::ColumnType* WrittenType(const TypedColumn& column, const PlanInput& input) {
   const auto found = input.tabular.dtypes.find(column.name);
   return found == input.tabular.dtypes.end() ? nullptr : &found->second;
 }
 
-std::optional<ColumnType> TypeOf(const json& word) {
-  for (const auto& [known, type] : EnumWords<ColumnType>()) {
+std::optional<api::ColumnType> TypeOf(const std::string& word) {
+  for (const auto& [known, type] : api::EnumWords<api::ColumnType>()) {
     if (word == known) return type;
   }
   return std::nullopt;
@@ -39,7 +40,7 @@ std::optional<ColumnType> TypeOf(const json& word) {
 std::string ToJson(const TypedTable& table) {
   json columns = json::array();
   for (const TypedColumn& column : table.columns) {
-    json one = {{"name", column.name}, {"type", EnumWord(column.type.type)}};
+    json one = {{"name", column.name}, {"type", api::EnumWord(column.type.type)}};
     if (column.raw) one["raw"] = true;
     if (column.type.missing) one["missing"] = true;
     if (!column.why.empty()) one["why"] = column.why;
@@ -54,24 +55,22 @@ std::string ToJson(const TypedTable& table) {
 Result<TypedTable> TypesFromJson(std::string_view text) {
   const Error corrupt{Code::kCorrupt, "the stored types of columns are not what was written"};
   constexpr int kDepth = 4;
-  const json value = json::parse(
-      text, [](int depth, json::parse_event_t, json&) { return depth <= kDepth; }, false);
-  if (!value.is_object() || !value.contains("columns")) return corrupt;
+  const json value = ParseJson(text, kDepth).value_or(nullptr);
+  Members in(value, "types");
   TypedTable table;
-  try {
-    table.all = value.value("all", false);
-    table.from = value.value("from", "");
-    for (const json& one : value["columns"]) {
-      const std::optional<ColumnType> type = TypeOf(one.at("type"));
-      if (!type) return corrupt;
-      table.columns.push_back({one.at("name").get<std::string>(),
-                               one.value("raw", false),
-                               {*type, one.value("missing", false), 0},
-                               one.value("why", "")});
-    }
-  } catch (const json::exception&) {
-    return corrupt;
+  table.all = in.BooleanOr("all", false);
+  table.from = in.TextOr("from", "");
+  for (const json& one : in.Value("columns", json::value_t::array)) {
+    Members of(one, "a column");
+    const std::optional<api::ColumnType> type = TypeOf(of.Text("type"));
+    TypedColumn& column = table.columns.emplace_back();
+    column.name = of.Text("name");
+    column.raw = of.BooleanOr("raw", false);
+    column.why = of.TextOr("why", "");
+    column.type = {type.value_or(api::ColumnType{}), of.BooleanOr("missing", false), 0};
+    if (!type || !of.status().ok()) return corrupt;
   }
+  if (!in.status().ok()) return corrupt;
   return table;
 }
 
@@ -80,7 +79,7 @@ Status CheckWrittenTypes(const TypedTable& table, const PlanInput& input) {
   for (const TypedColumn& column : table.columns) names.push_back(column.name);
   for (const auto& [name, type] : input.tabular.dtypes) {
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    const std::string closest = ClosestName(name, names);
+    const std::string closest = api::ClosestName(name, names);
     constexpr size_t kMostNames = 1000;
     return Error{Code::kInvalid,
                  fmt::format("{}: tabular.dtypes names the column \"{}\", and no file has it{}; "
@@ -95,12 +94,12 @@ Status CheckWrittenTypes(const TypedTable& table, const PlanInput& input) {
 std::string FormatMembers(const TypedTable& table, const PlanInput& input) {
   json columns = json::array();
   for (const TypedColumn& column : table.columns) {
-    const ColumnType* written = WrittenType(column, input);
-    const ColumnType type = written == nullptr ? column.type.type : *written;
-    json one = {{"name", column.name}, {"type", EnumWord(type)}};
+    const api::ColumnType* written = WrittenType(column, input);
+    const api::ColumnType type = written == nullptr ? column.type.type : *written;
+    json one = {{"name", column.name}, {"type", api::EnumWord(type)}};
     if (column.raw) one["raw"] = true;
     // A boolean that somebody wrote may be missing: who knows it cannot say so otherwise.
-    if (type == ColumnType::kBoolean && (written != nullptr || column.type.missing)) {
+    if (type == api::ColumnType::kBoolean && (written != nullptr || column.type.missing)) {
       one["missing"] = true;
     }
     if (written != nullptr) one["written"] = true;
@@ -114,8 +113,30 @@ std::string FormatMembers(const TypedTable& table, const PlanInput& input) {
   }
   if (!input.tabular.comment.empty()) members += ",\"comment\":" + Dump(input.tabular.comment);
   if (!input.tabular.escape.empty()) members += ",\"escape\":" + Dump(input.tabular.escape);
-  if (input.tabular.bad_rows == BadRows::kSkip) members += R"(,"badRows":"Skip")";
+  if (input.tabular.bad_rows == api::BadRows::kSkip) members += R"(,"badRows":"Skip")";
   return members;
+}
+
+std::string AskAboutHeader(const TypedTable& table, const PlanInput& input) {
+  if (input.tabular.header == api::HeaderMode::kNone) return "";
+  if (table.columns.size() == 1) {
+    for (const char* other : {";", "\t", "|", ","}) {
+      if (input.tabular.delimiter == other) continue;
+      if (table.columns.front().name.find(other) == std::string::npos) continue;
+      return fmt::format("is \"{}\" the delimiter? Then set tabular.delimiter",
+                         Printable(other, 8));
+    }
+  }
+  const MissingWords none({}, false);
+  size_t numbers = 0;
+  for (const TypedColumn& column : table.columns) {
+    const api::ColumnType type = column.type.type;
+    if (type != api::ColumnType::kInteger && type != api::ColumnType::kNumber) continue;
+    if ((Classify(column.name, none) & (field::kWord | field::kBoolean)) != 0) return "";
+    ++numbers;
+  }
+  if (numbers == 0) return "";
+  return "the first row gives them their names: if it is data, set tabular.header to None";
 }
 
 std::string ColumnsLine(const TypedTable& table, const PlanInput& input, size_t most) {
@@ -124,18 +145,19 @@ std::string ColumnsLine(const TypedTable& table, const PlanInput& input, size_t 
   size_t told = 0;
   for (const TypedColumn& column : table.columns) {
     if (told > 0 && line.size() > most) break;
-    const ColumnType* written = WrittenType(column, input);
+    const api::ColumnType* written = WrittenType(column, input);
     std::string why = written != nullptr ? "as written" : column.why;
     if (written == nullptr && column.type.missing) why = "some missing";
     line += fmt::format("{}{} {}", told == 0 ? ": " : ", ", Printable(column.name, kMostName),
-                        EnumWord(written == nullptr ? column.type.type : *written));
+                        api::EnumWord(written == nullptr ? column.type.type : *written));
     if (!why.empty()) line += fmt::format(" ({})", why);
     ++told;
   }
   if (told < table.columns.size()) {
     line += fmt::format(" and {} more: see parallelrun types", table.columns.size() - told);
   }
+  if (const std::string asks = AskAboutHeader(table, input); !asks.empty()) line += "; " + asks;
   return line;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

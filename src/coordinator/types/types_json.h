@@ -12,7 +12,7 @@
 #include "coordinator/plan/planner.h"
 #include "coordinator/types/column_types.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 struct TypedColumn {
   std::string name;
@@ -38,8 +38,13 @@ Status CheckWrittenTypes(const TypedTable& table, const PlanInput& input);
 // What the format of each Work says of the columns: members of a JSON object, without braces.
 std::string FormatMembers(const TypedTable& table, const PlanInput& input);
 
+// Asks about a header that looks wrong though everything can be read: a first row that may be one
+// of the data, since every column of numbers has a number for its name, or one column whose name
+// holds another delimiter. Empty: nothing to ask.
+std::string AskAboutHeader(const TypedTable& table, const PlanInput& input);
+
 // "columns: id integer, zip text (00239 has a leading zero, in/a.csv:17)", cut off behind about
 // `most` bytes.
 std::string ColumnsLine(const TypedTable& table, const PlanInput& input, size_t most);
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

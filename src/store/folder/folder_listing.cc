@@ -44,7 +44,7 @@ Result<std::unique_ptr<OpenRoot>> OpenFolderRoot(const Files& files, const std::
   const Result<FileFacts> facts = files.Stat(path);
   if (!facts.ok() && facts.error().code == Code::kNotFound) {
     return Error{Code::kNotFound,
-                 fmt::format("{} does not exist; check the volume and path of the input", path)};
+                 fmt::format("{} does not exist; correct where the input lies", path)};
   }
   if (!facts.ok()) return facts.error();
   auto root = std::make_unique<OpenRoot>();

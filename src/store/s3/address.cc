@@ -8,7 +8,7 @@
 #include "base/http/client/url.h"
 #include "base/http/target.h"
 
-namespace parallelrun::s3 {
+namespace parallelrun::store::s3 {
 namespace {
 
 constexpr std::string_view kScheme = "s3://";
@@ -118,4 +118,4 @@ std::string EncodedKey(std::string_view key) {
   }
 }
 
-}  // namespace parallelrun::s3
+}  // namespace parallelrun::store::s3

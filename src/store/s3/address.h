@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-namespace parallelrun::s3 {
+namespace parallelrun::store::s3 {
 
 struct Address {
   std::string bucket;
@@ -52,4 +52,4 @@ bool IsRegion(std::string_view text);
 // A key as a part of a path: percent-encoded, but for '/'.
 std::string EncodedKey(std::string_view key);
 
-}  // namespace parallelrun::s3
+}  // namespace parallelrun::store::s3

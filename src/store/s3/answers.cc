@@ -7,15 +7,17 @@
 #include <string_view>
 
 #include "base/http/target.h"
+#include "base/json.h"
 #include "store/s3/timestamps.h"
 
-namespace parallelrun::s3 {
+namespace parallelrun::store::s3 {
 namespace {
 
 using nlohmann::json;
 
 constexpr size_t kMostEtag = 250;
-constexpr size_t kMostKey = 4096;  // S3's are 1,024; others may allow more
+constexpr size_t kMostUploadId = 2048;  // AWS's have about 150
+constexpr size_t kMostKey = 4096;       // S3's are 1,024; others may allow more
 
 // Entities beyond XML's own five are not known to it, and nothing is read from anywhere: a document
 // cannot grow. A key that is one space is a text, and not nothing.
@@ -57,11 +59,6 @@ Result<ListedKey> ParseKey(const pugi::xml_node& contents, bool encoded) {
   return listed;
 }
 
-std::string TextOf(const json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 }  // namespace
 
 Result<ListPage> ParseListPage(const std::string& body) {
@@ -81,11 +78,6 @@ Result<ListPage> ParseListPage(const std::string& body) {
   return page;
 }
 
-std::string PlainEtag(std::string_view etag) {
-  const bool quoted = etag.size() >= 2 && etag.front() == '"' && etag.back() == '"';
-  return std::string(quoted ? etag.substr(1, etag.size() - 2) : etag);
-}
-
 std::optional<ErrorBody> ParseErrorBody(const std::string& body) {
   pugi::xml_document document;
   if (!Load(document, body)) return std::nullopt;
@@ -94,6 +86,19 @@ std::optional<ErrorBody> ParseErrorBody(const std::string& body) {
   if (!error) return std::nullopt;
   return ErrorBody{error.child_value("Code"), error.child_value("Message"),
                    error.child_value("Region")};
+}
+
+Result<std::string> ParseUploadId(const std::string& body) {
+  pugi::xml_document document;
+  if (!Load(document, body)) return NotExpected("not XML");
+  std::string id = document.child("InitiateMultipartUploadResult").child_value("UploadId");
+  if (id.empty() || id.size() > kMostUploadId) return NotExpected("no upload");
+  return id;
+}
+
+bool IsCompleted(const std::string& body) {
+  pugi::xml_document document;
+  return Load(document, body) && document.child("CompleteMultipartUploadResult");
 }
 
 Result<SessionKeys> ParseAssumedRole(const std::string& body) {
@@ -114,17 +119,16 @@ Result<SessionKeys> ParseAssumedRole(const std::string& body) {
 }
 
 Result<SessionKeys> ParseKeysJson(const std::string& body) {
-  const json object = json::parse(body, nullptr, false);
+  const json object = ParseJson(body).value_or(nullptr);
   const Error wrong{Code::kCorrupt, "the answer has no credentials in it"};
-  if (!object.is_object()) return wrong;
   SessionKeys session;
-  session.keys = {TextOf(object, "AccessKeyId"), TextOf(object, "SecretAccessKey"),
-                  TextOf(object, "Token")};
-  const std::string ends = TextOf(object, "Expiration");
+  session.keys = {lenient::Text(object, "AccessKeyId"), lenient::Text(object, "SecretAccessKey"),
+                  lenient::Text(object, "Token")};
+  const std::string ends = lenient::Text(object, "Expiration");
   session.ends = ParseIsoTime(ends);
   const bool whole = !session.keys.id.empty() && !session.keys.secret.empty();
   if (!whole || (!ends.empty() && !session.ends)) return wrong;
   return session;
 }
 
-}  // namespace parallelrun::s3
+}  // namespace parallelrun::store::s3

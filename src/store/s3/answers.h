@@ -9,9 +9,10 @@
 
 #include "base/error.h"
 #include "base/time.h"
+#include "store/objects/refusal.h"
 #include "store/s3/sign.h"
 
-namespace parallelrun::s3 {
+namespace parallelrun::store::s3 {
 
 struct ListedKey {
   std::string key;
@@ -28,18 +29,14 @@ struct ListPage {
 // they are encoded: asked for it, not every server does it.
 Result<ListPage> ParseListPage(const std::string& body);
 
-// An ETag without the quotes around it: servers are at odds about them between a list and a HEAD.
-std::string PlainEtag(std::string_view etag);
-
-// What an answer that is an error says; every field may be empty.
-struct ErrorBody {
-  std::string code;  // "NoSuchBucket"
-  std::string message;
-  std::string region;  // where the bucket is, or which region the signature should name
-};
-
 // Nothing where the body is not an error's. A body of status 200 may be one.
 std::optional<ErrorBody> ParseErrorBody(const std::string& body);
+
+// The id that CreateMultipartUpload gives, as it is. kCorrupt for anything else.
+Result<std::string> ParseUploadId(const std::string& body);
+
+// Whether a body of status 200 tells that the parts have become an object.
+bool IsCompleted(const std::string& body);
 
 struct SessionKeys {
   Keys keys;
@@ -52,4 +49,4 @@ Result<SessionKeys> ParseAssumedRole(const std::string& body);
 // The JSON that a container's endpoint and an instance's metadata service answer; likewise.
 Result<SessionKeys> ParseKeysJson(const std::string& body);
 
-}  // namespace parallelrun::s3
+}  // namespace parallelrun::store::s3

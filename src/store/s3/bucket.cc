@@ -1,24 +1,26 @@
 #include "store/s3/bucket.h"
 
+#include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
 
-#include <cstring>
 #include <utility>
 
-#include "base/random.h"
-#include "store/s3/pause.h"
+#include "base/escape.h"
+#include "store/objects/http_date.h"
+#include "store/s3/answers.h"
+#include "store/s3/look.h"
+#include "store/s3/outcome.h"
 #include "store/s3/sign.h"
-#include "store/s3/timestamps.h"
 
-namespace parallelrun::s3 {
+namespace parallelrun::store::s3 {
 namespace {
 
 constexpr size_t kMostBody = size_t{16} * 1024 * 1024;  // 1,000 keys of 1,024 bytes, encoded: 3 MiB
 constexpr size_t kConnections = 32;
-constexpr int kToldFrom = 3;  // repetitions, before the log says that it waits
-constexpr Duration kToldAgain = seconds(10);
+constexpr size_t kShown = 300;
 constexpr int kBadRequest = 400;
 constexpr int kForbidden = 403;
+constexpr int kConflict = 409;
 constexpr const char* kRegionHeader = "x-amz-bucket-region";
 
 ErrorBody BodyOf(const HttpResponse& response, bool into_span) {
@@ -46,6 +48,7 @@ Result<std::unique_ptr<Bucket>> Bucket::Make(BucketOptions options,
 Bucket::Bucket(BucketOptions options, std::unique_ptr<Credentials> credentials)
     : options_(std::move(options)),
       credentials_(std::move(credentials)),
+      asker_(options_.address.Url(""), options_.limits, options_.clock, options_.stop),
       on_stop_(options_.stop, [this] {
         const std::lock_guard lock(mutex_);
         if (current_) current_->client->Cancel();
@@ -77,8 +80,8 @@ std::shared_ptr<Bucket::Target> Bucket::Current() {
 }
 
 // A refused HEAD has no body that says why; the same as a GET has one.
-Bucket::Answered Bucket::Try(const Question& question, const Target& target, const Keys& keys) {
-  if (question.action != Action::kStat) return Send(question, "GET", target, keys);
+Answered Bucket::Try(Question& question, const Target& target, const Keys& keys) {
+  if (question.action != Action::kStat) return Send(question, question.method, target, keys);
   Answered answered = Send(question, "HEAD", target, keys);
   const int status = answered.refusal.status;
   if (status != kBadRequest && status != kForbidden) return answered;
@@ -88,45 +91,28 @@ Bucket::Answered Bucket::Try(const Question& question, const Target& target, con
   return why.refusal.body.code.empty() ? std::move(answered) : std::move(why);
 }
 
-Bucket::Answered Bucket::Send(const Question& question, const char* method, const Target& target,
-                              const Keys& keys) {
+Answered Bucket::Send(Question& question, const std::string& method, const Target& target,
+                      const Keys& keys) {
   HttpCall call;
   call.request.method = method;
   const bool list = question.action == Action::kList;
   call.request.path = target.server.path_prefix + "/" + (list ? "" : EncodedKey(question.key));
   call.request.query = question.query;
   call.request.headers = question.headers;
+  call.request.body = std::move(question.body);
   Sign(call.request, target.server.host, keys, {target.server.region},
        options_.clock->WallNow() + Duration(skew_.load()));
-  size_t filled = 0;
-  const bool into_span = !question.into.empty();
-  if (into_span) {
-    call.max_sink_bytes = question.into.size();
-    call.sink = [&](std::string_view piece) -> Status {
-      std::memcpy(question.into.data() + filled, piece.data(), piece.size());
-      filled += piece.size();
-      return {};
-    };
-  }
-  Answered answered{target.client->Send(call, options_.deadline), {}, Outcome::kBroken};
-  if (!answered.response.ok()) {
-    const Error& error = answered.response.error();
-    answered.refusal.broken = error.message;
-    const bool later = error.code == Code::kUnavailable || error.code == Code::kTimeout;
-    if (!later) answered.outcome = Outcome::kFinal;
-    return answered;
-  }
+  Answered answered = SendInto(*target.client, call, options_.deadline, question.into);
+  question.body = std::move(call.request.body);
+  if (!answered.refusal.broken.empty()) return answered;
   const HttpResponse& response = *answered.response;
-  answered.refusal.status = response.status;
-  answered.refusal.body = BodyOf(response, into_span);
+  answered.refusal.body = BodyOf(response, !question.into.empty());
   answered.refusal.request_id = response.Header("x-amz-request-id");
   const std::string& region = answered.refusal.body.region;
   const bool other_region = IsRegion(region) && region != target.server.region;
   answered.outcome = OutcomeOf(response.status, answered.refusal.body.code, other_region);
-  if (answered.outcome == Outcome::kDone && filled < question.into.size()) {
-    answered.outcome = Outcome::kBroken;
-    answered.refusal = {};
-    answered.refusal.broken = "the answer has fewer bytes than were asked for";
+  if (response.status == kConflict && question.repeats_conflicts) {
+    answered.outcome = Outcome::kServerFault;
   }
   return answered;
 }
@@ -161,44 +147,45 @@ bool Bucket::Move(const std::string& from, const std::string& to) {
   return true;
 }
 
-void Bucket::TellThatItWaits(const Answered& answered) {
-  const int64_t now = options_.clock->Now().time_since_epoch().count();
-  int64_t told = told_.load();
-  if (told > now - kToldAgain.count() || !told_.compare_exchange_strong(told, now)) return;
-  spdlog::warn("{}: {}; trying again for up to {}", options_.address.Url(""),
-               answered.outcome == Outcome::kThrottled ? "throttled by the store"
-                                                       : "the store does not answer as it should",
-               HumanDuration(options_.limits.in_all));
+Result<HttpResponse> Bucket::Ask(Question question) {
+  Keys keys;
+  std::shared_ptr<Target> target;
+  return asker_.Ask({[&]() -> Status {
+                       Result<Keys> got = credentials_->Get();
+                       if (!got.ok()) return got.error();
+                       keys = std::move(*got);
+                       return {};
+                     },
+                     [&] {
+                       target = Current();
+                       return Try(question, *target, keys);
+                     },
+                     [&](const Answered& answered) { return Mend(answered, *target, keys); },
+                     [&](const Answered& answered) {
+                       return Explain(
+                           {question.action, options_.address, question.key, credentials_->told()},
+                           target->server, answered.refusal);
+                     }});
 }
 
-Result<HttpResponse> Bucket::Ask(const Question& question) {
-  const Instant begin = options_.clock->Now();
-  Attempts attempts;
-  while (true) {
-    const Error stopped{Code::kUnavailable, options_.address.Url("") + ": stopped"};
-    if (options_.stop.stop_requested()) return stopped;
-    const Result<Keys> keys = credentials_->Get();
-    if (options_.stop.stop_requested()) return stopped;
-    if (!keys.ok()) return keys.error().With(options_.address.Url(""));
-    const std::shared_ptr<Target> target = Current();
-    Answered answered = Try(question, *target, *keys);
-    if (answered.outcome == Outcome::kDone) return std::move(answered.response);
-    std::optional<Duration> after;
-    if (answered.response.ok()) after = ParseRetryAfter(answered.response->Header("Retry-After"));
-    attempts.since_first = options_.clock->Now() - begin;
-    answered.refusal.repeated = attempts.repeated;
-    const std::optional<Duration> wait =
-        NextWait(answered.outcome, attempts, options_.limits, after, RandomU64());
-    if (options_.stop.stop_requested()) return stopped;
-    const bool unsendable = !answered.response.ok() && answered.outcome == Outcome::kFinal;
-    if (unsendable) return answered.response.error();
-    if (!wait || !Mend(answered, *target, *keys)) {
-      return Explain({question.action, options_.address, question.key, credentials_->told()},
-                     target->server, answered.refusal);
-    }
-    if (attempts.repeated >= kToldFrom) TellThatItWaits(answered);
-    if (!Pause(*wait, options_.stop)) return stopped;
-  }
+Result<HttpResponse> Bucket::Read(const std::string& key, HttpHeaders headers,
+                                  std::span<char> into) {
+  Question question;
+  question.action = Action::kRead;
+  question.key = key;
+  question.headers = std::move(headers);
+  question.into = into;
+  return Ask(std::move(question));
 }
 
-}  // namespace parallelrun::s3
+Result<std::optional<Found>> Bucket::Stat(const std::string& key) {
+  Result<std::optional<Looked>> looked = LookAt(*this, key);
+  if (!looked.ok()) return looked.error();
+  return *looked ? std::optional(std::move((*looked)->found)) : std::nullopt;
+}
+
+std::string Bucket::Place(const std::string& key) const {
+  return fmt::format("s3://{}/{}", options_.address.bucket, Printable(key, kShown));
+}
+
+}  // namespace parallelrun::store::s3

@@ -14,18 +14,24 @@
 #include "base/error.h"
 #include "base/http/client.h"
 #include "base/time.h"
+#include "store/objects/asking.h"
+#include "store/objects/object.h"
+#include "store/objects/retry.h"
 #include "store/s3/address.h"
 #include "store/s3/credentials.h"
 #include "store/s3/failure.h"
-#include "store/s3/retry.h"
 
-namespace parallelrun::s3 {
+namespace parallelrun::store::s3 {
 
 struct Question {
   Action action = Action::kList;
   std::string key;  // of an object; for kList the prefix, which is only told in messages
   std::string query;
   HttpHeaders headers;
+  std::string method = "GET";  // kStat has its own
+  std::string body;
+  // 409, another write of the same object at the same time, is worth another try.
+  bool repeats_conflicts = false;
   // What the answer's body fills to the last byte, in place of HttpResponse::body.
   std::span<char> into;
 };
@@ -43,14 +49,19 @@ struct BucketOptions {
   std::stop_token stop;
 };
 
-class Bucket {
+class Bucket final : public ObjectServer {
  public:
   // kInvalid: an endpoint, a region or certificates that cannot be such.
   static Result<std::unique_ptr<Bucket>> Make(BucketOptions options,
                                               std::unique_ptr<Credentials> credentials);
 
   // An answer 2xx. Errors: as Explain has them, and those of the credentials.
-  Result<HttpResponse> Ask(const Question& question);
+  Result<HttpResponse> Ask(Question question);
+
+  Result<HttpResponse> Read(const std::string& key, HttpHeaders headers,
+                            std::span<char> into) override;
+  Result<std::optional<Found>> Stat(const std::string& key) override;
+  std::string Place(const std::string& key) const override;
 
   const Address& address() const { return options_.address; }
 
@@ -60,31 +71,26 @@ class Bucket {
     Server server;
     std::unique_ptr<HttpClient> client;
   };
-  struct Answered {
-    Result<HttpResponse> response;
-    Refusal refusal;
-    Outcome outcome = Outcome::kFinal;
-  };
 
   Bucket(BucketOptions options, std::unique_ptr<Credentials> credentials);
   static Result<std::shared_ptr<Target>> MakeTarget(const BucketOptions& options,
                                                     const std::string& region);
   std::shared_ptr<Target> Current();
-  Answered Try(const Question& question, const Target& target, const Keys& keys);
-  Answered Send(const Question& question, const char* method, const Target& target,
+  // The question's body is lent to the request meanwhile, since it may be large.
+  Answered Try(Question& question, const Target& target, const Keys& keys);
+  Answered Send(Question& question, const std::string& method, const Target& target,
                 const Keys& keys);
   bool Mend(const Answered& answered, const Target& target, const Keys& keys);
   bool Move(const std::string& from, const std::string& to);
-  void TellThatItWaits(const Answered& answered);
 
   const BucketOptions options_;
   const std::unique_ptr<Credentials> credentials_;
-  std::atomic<int64_t> skew_{0};          // microseconds that the server's clock is ahead of ours
-  std::atomic<int64_t> told_{INT64_MIN};  // when the log said last that it waits
-  std::mutex mutex_;                      // guards what follows
+  Asker asker_;
+  std::atomic<int64_t> skew_{0};  // microseconds that the server's clock is ahead of ours
+  std::mutex mutex_;              // guards what follows
   std::shared_ptr<Target> current_;
   std::shared_ptr<Target> first_;                      // before the move, if there was one
   std::stop_callback<std::function<void()>> on_stop_;  // last: what it uses is there
 };
 
-}  // namespace parallelrun::s3
+}  // namespace parallelrun::store::s3

@@ -10,10 +10,11 @@
 #include "base/http/client.h"
 #include "base/http/target.h"
 #include "base/random.h"
-#include "store/s3/pause.h"
-#include "store/s3/retry.h"
+#include "store/objects/pause.h"
+#include "store/objects/retry.h"
+#include "store/s3/outcome.h"
 
-namespace parallelrun::s3 {
+namespace parallelrun::store::s3 {
 namespace {
 
 constexpr size_t kShown = 300;
@@ -71,6 +72,23 @@ Error Refused(const HttpResponse& response, const std::string& why) {
 
 Result<SessionKeys> Fetch(const Keys& keys, const FetchOptions&) {
   return SessionKeys{keys, std::nullopt};
+}
+
+Result<SessionKeys> Fetch(const KeyFiles& files, const FetchOptions&) {
+  SessionKeys session;
+  for (const auto& [name, part] : {std::pair{"accessKeyId", &session.keys.id},
+                                   std::pair{"secretAccessKey", &session.keys.secret},
+                                   std::pair{"sessionToken", &session.keys.token}}) {
+    Result<std::string> read = ReadTrimmed(files.folder + "/" + name);
+    const bool needed = part != &session.keys.token;
+    if (!read.ok() && (needed || read.error().code != Code::kNotFound)) return read.error();
+    if (!read.ok()) continue;
+    if (read->empty()) {
+      return Error{Code::kPermission, fmt::format("its {} is empty", name)};
+    }
+    *part = std::move(*read);
+  }
+  return session;
 }
 
 Result<SessionKeys> Fetch(const WebIdentity& identity, const FetchOptions& options) {
@@ -162,4 +180,4 @@ Result<SessionKeys> FetchKeys(const Source& source, const FetchOptions& options)
   return keys.error().With("credentials for S3: " + source.told);
 }
 
-}  // namespace parallelrun::s3
+}  // namespace parallelrun::store::s3

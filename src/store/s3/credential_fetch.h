@@ -10,7 +10,7 @@
 #include "store/s3/answers.h"
 #include "store/s3/credential_source.h"
 
-namespace parallelrun::s3 {
+namespace parallelrun::store::s3 {
 
 struct FetchOptions {
   std::string ca_pem;              // trusted in place of the system's; may be empty
@@ -22,4 +22,4 @@ struct FetchOptions {
 // succeed.
 Result<SessionKeys> FetchKeys(const Source& source, const FetchOptions& options);
 
-}  // namespace parallelrun::s3
+}  // namespace parallelrun::store::s3

@@ -9,12 +9,10 @@
 #include "base/http/client/url.h"
 #include "store/s3/address.h"
 
-namespace parallelrun::s3 {
+namespace parallelrun::store::s3 {
 namespace {
 
 constexpr size_t kShown = 300;
-constexpr Duration kEarly = seconds(5 * 60);  // before their end
-constexpr Duration kAtLeast = seconds(60);    // for credentials that have ended by our clock
 
 // What is not our affair: each would start programs or open a browser, or needs a request of its
 // own.
@@ -130,11 +128,6 @@ Result<Source> SourceOf(const Surroundings& around, const std::string& region) {
   return Source{InstanceMetadata{endpoint}, "the role of this instance"};
 }
 
-std::optional<Validity> ValidityOf(std::optional<Duration> life) {
-  if (!life) return std::nullopt;
-  // Ended when they came: our clock may be wrong, and the server knows better.
-  if (*life <= Duration{0}) return Validity{kAtLeast, kAtLeast};
-  return Validity{std::max(*life - kEarly, *life / 2), *life};
-}
+Source SourceOf(const KeyFiles& files) { return {files, Printable(files.of, kShown)}; }
 
-}  // namespace parallelrun::s3
+}  // namespace parallelrun::store::s3

@@ -16,8 +16,9 @@
 #include "base/time.h"
 #include "store/s3/sign.h"
 #include "store/s3/surroundings.h"
+#include "store/wished.h"
 
-namespace parallelrun::s3 {
+namespace parallelrun::store::s3 {
 
 struct WebIdentity {
   std::string token_file;
@@ -33,11 +34,13 @@ struct ContainerEndpoint {
 struct InstanceMetadata {
   std::string endpoint;
 };
-
 struct Source {
-  std::variant<Keys, WebIdentity, ContainerEndpoint, InstanceMetadata> from;
+  std::variant<Keys, KeyFiles, WebIdentity, ContainerEndpoint, InstanceMetadata> from;
   std::string told;  // for messages: nothing secret
 };
+
+// The files accessKeyId, secretAccessKey and, if there is one, sessionToken.
+Source SourceOf(const KeyFiles& files);
 
 // kInvalid for what is set up by half, or in a way that is not understood; kPermission when there
 // is nothing at all.
@@ -46,13 +49,4 @@ Result<Source> SourceOf(const Surroundings& around, const std::string& region);
 // "AKIA…MPLE": enough to find it, and no more.
 std::string ShownId(const std::string& id);
 
-// Since credentials came. From the first time on new ones are asked for, and the old ones serve
-// while there are none; after the second the old ones serve no more.
-struct Validity {
-  Duration renew;
-  Duration end;
-};
-// `life`: from now to their end; nothing: they do not end.
-std::optional<Validity> ValidityOf(std::optional<Duration> life);
-
-}  // namespace parallelrun::s3
+}  // namespace parallelrun::store::s3

@@ -2,10 +2,14 @@
 
 #include <spdlog/spdlog.h>
 
-namespace parallelrun::s3 {
+#include "store/objects/validity.h"
+
+namespace parallelrun::store::s3 {
 namespace {
 
 constexpr Duration kRetry = seconds(10);  // after a renewal that failed
+// Whoever changes files changes them in place, without a word of when.
+constexpr Duration kLifeOfFiles = seconds(60);
 
 }  // namespace
 
@@ -22,6 +26,7 @@ Result<Keys> Credentials::Get() {
   }
   std::optional<Duration> life;
   if (fetched->ends) life = *fetched->ends - clock_->WallNow();
+  if (std::holds_alternative<KeyFiles>(source_.from)) life = kLifeOfFiles;
   const std::optional<Validity> validity = ValidityOf(life);
   held_ = std::move(fetched->keys);
   renew_.reset();
@@ -37,4 +42,4 @@ void Credentials::Ended(const Keys& keys) {
   if (held_ && held_->id == keys.id && held_->token == keys.token) held_.reset();
 }
 
-}  // namespace parallelrun::s3
+}  // namespace parallelrun::store::s3

@@ -13,7 +13,7 @@
 #include "store/s3/credential_fetch.h"
 #include "store/s3/credential_source.h"
 
-namespace parallelrun::s3 {
+namespace parallelrun::store::s3 {
 
 class Credentials {
  public:
@@ -37,4 +37,4 @@ class Credentials {
   Instant end_;
 };
 
-}  // namespace parallelrun::s3
+}  // namespace parallelrun::store::s3

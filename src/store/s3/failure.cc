@@ -7,12 +7,13 @@
 
 #include "base/escape.h"
 
-namespace parallelrun::s3 {
+namespace parallelrun::store::s3 {
 namespace {
 
 constexpr size_t kShown = 500;  // of a key, or of what a server said
 constexpr int kForbidden = 403;
 constexpr int kNotFound = 404;
+constexpr int kConflict = 409;
 constexpr int kPreconditionFailed = 412;
 
 // The codes that say enough by themselves, once it is said what to do.
@@ -25,6 +26,10 @@ constexpr std::array kKnown{
     Known{"NoSuchBucket", Code::kNotFound,
           "there is no bucket {bucket} at {server}: check its name and the endpoint"},
     Known{"NoSuchKey", Code::kNotFound, "there is no such key in bucket {bucket}"},
+    Known{"NoSuchUpload", Code::kNotFound,
+          "the upload is not there any more: it was completed, or somebody, or a rule of bucket "
+          "{bucket}, has ended it"},
+    Known{"NotImplemented", Code::kInvalid, "{server} does not know such a request"},
     Known{
         "InvalidAccessKeyId", Code::kPermission,
         "{server} does not know the access key: check {credential}, and that it is meant for this "
@@ -69,8 +74,18 @@ std::string Filled(std::string_view words, const Request& request, const Server&
 
 // The permission that S3 wants for it.
 const char* RightFor(Action action) {
-  return action == Action::kList ? "s3:ListBucket" : "s3:GetObject";
+  switch (action) {
+    case Action::kList: return "s3:ListBucket";
+    case Action::kStat:
+    case Action::kRead: return "s3:GetObject";
+    case Action::kWrite: return "s3:PutObject";
+    case Action::kRemove: return "s3:DeleteObject";
+    case Action::kEndUpload: return "s3:AbortMultipartUpload";
+  }
+  return "";
 }
+
+bool Reads(Action action) { return action == Action::kStat || action == Action::kRead; }
 
 std::string Resource(const Request& request) {
   const std::string bucket = "arn:aws:s3:::" + request.address.bucket;
@@ -80,19 +95,10 @@ std::string Resource(const Request& request) {
 std::string Denied(const Request& request) {
   std::string words = fmt::format("{} is missing on {}: grant it to {}", RightFor(request.action),
                                   Resource(request), request.credential);
-  if (request.action != Action::kList) {
+  if (Reads(request.action)) {
     words += "; without s3:ListBucket on the bucket, S3 says so of objects that are not there too";
   }
   return words;
-}
-
-// What the server itself said, as evidence behind our words.
-std::string Said(const Refusal& refusal) {
-  std::string said = fmt::format("{}", refusal.status);
-  if (!refusal.body.code.empty()) said += " " + Printable(refusal.body.code, kShown);
-  if (!refusal.body.message.empty()) said += ", " + Printable(refusal.body.message, kShown);
-  if (!refusal.request_id.empty()) said += ", request " + Printable(refusal.request_id, kShown);
-  return said;
 }
 
 struct Meaning {
@@ -110,7 +116,10 @@ Meaning MeaningOf(const Request& request, const Server& server, const Refusal& r
       return {Code::kNotFound, request.action == Action::kList
                                    ? Filled("there is no such bucket at {server}", request, server)
                                    : "there is no such object"};
-    case kPreconditionFailed: return {Code::kStale, "it was changed since it was opened"};
+    case kConflict: return {Code::kUnavailable, "somebody else writes the same object right now"};
+    case kPreconditionFailed:
+      return {Code::kStale, Reads(request.action) ? "it was changed since it was opened"
+                                                  : "what is there is not what was expected"};
     default: break;
   }
   const bool later = refusal.status >= 500 || refusal.status == 429 || refusal.status == 408;
@@ -127,7 +136,8 @@ Meaning MeaningOf(const Request& request, const Server& server, const Refusal& r
 }  // namespace
 
 Error Explain(const Request& request, const Server& server, const Refusal& refusal) {
-  static constexpr std::array kVerbs{"listing", "looking at", "reading"};
+  static constexpr std::array kVerbs{"listing", "looking at", "reading",
+                                     "writing", "removing",   "ending the upload of"};
   const std::string url = "s3://" + request.address.bucket + "/" + request.key;
   const std::string place =
       fmt::format("{} {} (region {})", kVerbs[static_cast<size_t>(request.action)],
@@ -142,4 +152,4 @@ Error Explain(const Request& request, const Server& server, const Refusal& refus
   return Error{meaning.code, fmt::format("{} ({})", meaning.words, Said(refusal))}.With(place);
 }
 
-}  // namespace parallelrun::s3
+}  // namespace parallelrun::store::s3

@@ -5,12 +5,12 @@
 #include <string>
 
 #include "base/error.h"
+#include "store/objects/refusal.h"
 #include "store/s3/address.h"
-#include "store/s3/answers.h"
 
-namespace parallelrun::s3 {
+namespace parallelrun::store::s3 {
 
-enum class Action { kList, kStat, kRead };
+enum class Action { kList, kStat, kRead, kWrite, kRemove, kEndUpload };
 
 // What was asked for.
 struct Request {
@@ -20,17 +20,9 @@ struct Request {
   std::string credential;  // in words: "AWS_ACCESS_KEY_ID of the environment (AKIA…MPLE)"
 };
 
-// How it ended.
-struct Refusal {
-  int status = 0;  // 0: there was no answer
-  ErrorBody body;
-  std::string request_id;  // what the server's people ask for
-  std::string broken;      // in place of an answer: what the connection said
-  int repeated = 0;        // how often it was sent again
-};
-
-// kNotFound for a key or bucket that is not there, kPermission where keys or rights are at fault,
-// kStale for a version that is gone, kUnavailable where a later try may succeed, else kInvalid.
+// kNotFound for a key, a bucket or an upload that is not there, kPermission where keys or rights
+// are at fault, kStale for a version that is gone, kUnavailable where a later try may succeed, else
+// kInvalid.
 Error Explain(const Request& request, const Server& server, const Refusal& refusal);
 
-}  // namespace parallelrun::s3
+}  // namespace parallelrun::store::s3

@@ -7,7 +7,7 @@
 #include "base/escape.h"
 #include "base/http/target.h"
 
-namespace parallelrun::s3 {
+namespace parallelrun::store::s3 {
 namespace {
 
 // The last character there is: behind "a/" and it there is nothing in the folder "a" worth a
@@ -15,13 +15,9 @@ namespace {
 constexpr std::string_view kLastCharacter = "\xf4\x8f\xbf\xbf";
 constexpr size_t kShown = 300;
 
-bool IsIn(std::string_view name, std::string_view folder) {
-  return name.size() > folder.size() && name[folder.size()] == '/' && name.starts_with(folder);
-}
-
 }  // namespace
 
-Listing::Listing(Bucket& bucket, store::Wanted wanted, const std::string& after)
+Listing::Listing(Bucket& bucket, Wanted wanted, const std::string& after)
     : bucket_(bucket), wanted_(std::move(wanted)) {
   if (!after.empty()) after_ = last_ = bucket.address().KeyOf(after);
 }
@@ -42,29 +38,14 @@ Status Listing::NextPage() {
   return {};
 }
 
-// Asks about each folder on the way once, as long as names of it follow each other.
-bool Listing::IsLeftOut(std::string_view name) {
-  if (!kept_out_.empty() && IsIn(name, kept_out_)) return true;
-  while (!let_in_.empty() && !IsIn(name, let_in_)) {
-    let_in_.erase(let_in_.rfind('/') == std::string::npos ? 0 : let_in_.rfind('/'));
-  }
-  for (size_t slash = name.find('/', let_in_.empty() ? 0 : let_in_.size() + 1);
-       slash != std::string_view::npos; slash = name.find('/', slash + 1)) {
-    const std::string_view folder = name.substr(0, slash);
-    if (!wanted_.below(folder)) return kept_out_ = folder, true;
-    let_in_ = folder;
-  }
-  return !wanted_.name(name);
-}
-
-Result<std::optional<store::Listed>> Listing::Next() {
+Result<std::optional<Listed>> Listing::Next() {
   while (true) {
     while (at_ == page_.keys.size()) {
-      if (!page_.more) return std::optional<store::Listed>();
+      if (!page_.more) return std::optional<Listed>();
       // Of a folder that nobody wants no more pages are asked for.
       const Address& address = bucket_.address();
-      if (!kept_out_.empty() && IsIn(address.NameOf(after_), kept_out_)) {
-        after_ = address.KeyOf(kept_out_ + "/").append(kLastCharacter);
+      if (!after_.empty() && wanted_.IsKeptOut(address.NameOf(after_))) {
+        after_ = address.KeyOf(wanted_.kept_out() + "/").append(kLastCharacter);
       }
       if (const Status next = NextPage(); !next.ok()) return next.error();
     }
@@ -79,11 +60,11 @@ Result<std::optional<store::Listed>> Listing::Next() {
     }
     last_ = listed.key;
     const std::string_view name = std::string_view(listed.key).substr(root.size());
-    if (name.empty() || name.ends_with('/') || IsLeftOut(name)) continue;
-    store::Listed out{name, std::nullopt};
-    if (!listed.etag.empty()) out.found = store::Found{listed.size, store::Version(listed.etag)};
+    if (name.empty() || name.ends_with('/') || !wanted_.Takes(name)) continue;
+    Listed out{name, std::nullopt};
+    if (!listed.etag.empty()) out.found = Found{listed.size, Version(listed.etag)};
     return std::optional(std::move(out));
   }
 }
 
-}  // namespace parallelrun::s3
+}  // namespace parallelrun::store::s3

@@ -7,32 +7,30 @@
 #include <optional>
 #include <string>
 
+#include "store/objects/wanted_names.h"
 #include "store/s3/answers.h"
 #include "store/s3/bucket.h"
 #include "store/store.h"
 
-namespace parallelrun::s3 {
+namespace parallelrun::store::s3 {
 
 class Listing final : public store::Listing {
  public:
   // Names behind `after`; "": all. The bucket must outlive it.
-  Listing(Bucket& bucket, store::Wanted wanted, const std::string& after);
+  Listing(Bucket& bucket, Wanted wanted, const std::string& after);
 
   // Left out, beside what is not wanted: keys that end in '/', which are how consoles make folders.
-  Result<std::optional<store::Listed>> Next() override;
+  Result<std::optional<Listed>> Next() override;
 
  private:
   Status NextPage();
-  bool IsLeftOut(std::string_view name);
 
   Bucket& bucket_;
-  const store::Wanted wanted_;
-  std::string after_;     // a key: the next page begins behind it; "" at the begin
-  std::string last_;      // the key that came last: the server must keep to the order
-  std::string kept_out_;  // the folder that `below` refused last
-  std::string let_in_;    // the folder in which the last name lies, as far as `below` was asked
+  WantedNames wanted_;
+  std::string after_;  // a key: the next page begins behind it; "" at the begin
+  std::string last_;   // the key that came last: the server must keep to the order
   ListPage page_{{}, true};
   size_t at_ = 0;
 };
 
-}  // namespace parallelrun::s3
+}  // namespace parallelrun::store::s3

@@ -3,43 +3,21 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <stop_token>
-#include <string>
 
 #include "base/error.h"
 #include "base/time.h"
-#include "store/s3/address.h"
-#include "store/s3/bucket.h"
+#include "store/s3/open_bucket.h"
 #include "store/s3/surroundings.h"
 #include "store/store.h"
 
-namespace parallelrun::s3 {
-
-struct StoreOptions {
-  std::string url;     // s3://bucket/prefix
-  std::string region;  // these three: empty, as Surroundings has it
-  std::string endpoint;
-  std::optional<Style> style;
-  RetryLimits limits;
-  Duration first_byte = seconds(30);  // of an answer
-  std::stop_token stop;               // ends all waits
-};
+namespace parallelrun::store::s3 {
 
 // Asks nobody yet. kInvalid, kPermission: what the user has to mend, in words.
-Result<std::unique_ptr<store::Store>> MakeStore(const StoreOptions& options,
-                                                const Surroundings& around,
-                                                std::shared_ptr<const Clock> clock);
-
-// What a job says of a store.
-struct Wished {
-  std::string url;
-  std::string region;
-  std::string endpoint;
-  std::optional<bool> path_style;
-};
+Result<std::unique_ptr<Store>> MakeStore(const StoreOptions& options, const Surroundings& around,
+                                         std::shared_ptr<const Clock> clock);
 
 // The same with what this process is set up with (ReadSurroundings), by the system's clock.
-Result<std::unique_ptr<store::Store>> OpenStore(const Wished& wished, std::stop_token stop);
+Result<std::unique_ptr<Store>> OpenStore(const Wished& wished, std::stop_token stop);
 
-}  // namespace parallelrun::s3
+}  // namespace parallelrun::store::s3

@@ -10,7 +10,7 @@
 #include "base/mac.h"
 #include "store/s3/timestamps.h"
 
-namespace parallelrun::s3 {
+namespace parallelrun::store::s3 {
 namespace {
 
 constexpr std::string_view kAlgorithm = "AWS4-HMAC-SHA256";
@@ -109,4 +109,4 @@ void Sign(HttpRequest& request, const std::string& host, const Keys& keys, const
                    HmacSha256Hex(key, text))});
 }
 
-}  // namespace parallelrun::s3
+}  // namespace parallelrun::store::s3

@@ -11,7 +11,7 @@
 #include "base/http/message.h"
 #include "base/time.h"
 
-namespace parallelrun::s3 {
+namespace parallelrun::store::s3 {
 
 struct Keys {
   std::string id;      // AKIA…; not a secret, and shown in part
@@ -36,4 +36,4 @@ std::string StringToSign(const std::string& canonical, const Scope& scope, WallT
 void Sign(HttpRequest& request, const std::string& host, const Keys& keys, const Scope& scope,
           WallTime now);
 
-}  // namespace parallelrun::s3
+}  // namespace parallelrun::store::s3

@@ -8,7 +8,7 @@
 
 #include "base/small_file.h"
 
-namespace parallelrun::s3 {
+namespace parallelrun::store::s3 {
 namespace {
 
 constexpr size_t kMostFile = 1024 * 1024;
@@ -147,4 +147,4 @@ Result<Surroundings> ReadSurroundings() {
   return read;
 }
 
-}  // namespace parallelrun::s3
+}  // namespace parallelrun::store::s3

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-namespace parallelrun::s3 {
+namespace parallelrun::store::s3 {
 
 using Profile = std::map<std::string, std::string>;  // by name: "region", "aws_access_key_id"
 using Profiles = std::map<std::string, Profile>;
@@ -45,4 +45,4 @@ Result<Surroundings> ReadSurroundings();
 // A small text file, without white space at its ends. kInvalid: it is larger than 1 MiB.
 Result<std::string> ReadTrimmed(const std::string& path);
 
-}  // namespace parallelrun::s3
+}  // namespace parallelrun::store::s3

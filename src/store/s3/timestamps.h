@@ -6,7 +6,7 @@
 
 #include "base/time.h"
 
-namespace parallelrun::s3 {
+namespace parallelrun::store::s3 {
 
 // "20150830T123600Z": of signatures.
 std::string CompactTime(WallTime time);
@@ -14,7 +14,4 @@ std::string CompactTime(WallTime time);
 // "2015-08-30T12:36:00Z", with or without a fraction, which is left out: when credentials end.
 std::optional<WallTime> ParseIsoTime(const std::string& text);
 
-// "Sun, 30 Aug 2015 12:36:00 GMT": the header Date.
-std::optional<WallTime> ParseHttpDate(const std::string& text);
-
-}  // namespace parallelrun::s3
+}  // namespace parallelrun::store::s3

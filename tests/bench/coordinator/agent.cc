@@ -39,7 +39,8 @@ Agent::Agent(boost::asio::io_context& io, boost::asio::ssl::context& tls,
       instance_("bench" + std::to_string(settings_.node)),
       wake_(io),
       random_(settings_.node + 1) {
-  const std::string token = RoleToken(settings_.key, "node:" + std::to_string(settings_.node));
+  const std::string token =
+      coordinator::RoleToken(settings_.key, "node:" + std::to_string(settings_.node));
   report_.channel = std::make_unique<Channel>(io, tls, server, token);
   park_.channel = std::make_unique<Channel>(io, tls, server, token);
   for (size_t i = 0; i < settings_.processes; ++i) {
@@ -95,7 +96,7 @@ uint32_t Agent::Want() const {
 }
 
 void Agent::Register() {
-  json body = {{"protocol", kNodeProtocol},
+  json body = {{"protocol", job::kNodeProtocol},
                {"processes", settings_.processes},
                {"host", "bench"},
                {"pid", 1},
@@ -137,7 +138,7 @@ void Agent::Send(Flight& flight, bool parks) {
   flight.incarnation = incarnation_;
   flight.unheard = false;
   flight.finished.clear();
-  ExchangeRequest request;
+  job::ExchangeRequest request;
   request.incarnation = incarnation_;
   request.settings_digest = settings_digest_;
   request.number = flight.number;
@@ -157,14 +158,14 @@ void Agent::Send(Flight& flight, bool parks) {
   } else {
     if (std::exchange(tells_ready_, false)) {
       for (uint32_t i = 0; i < settings_.processes; ++i) {
-        request.events.push_back({i, ProcessEvent::Kind::kReady, "", ""});
+        request.events.push_back({i, job::ProcessEvent::Kind::kReady, "", ""});
       }
     }
     for (auto& [id, batch] : batches_) {
       if (batch.offered) {
         request.offered.push_back({id, batch.name.fence, batch.digest});
       } else if (batch.state == State::kFinished && !batch.told) {
-        Finished done;
+        job::Finished done;
         done.id = id;
         done.fence = batch.name.fence;
         done.run_ns = done.elapsed_ns =
@@ -177,7 +178,7 @@ void Agent::Send(Flight& flight, bool parks) {
       }
     }
   }
-  flight.channel->Post(exchange_path_, Encode(request),
+  flight.channel->Post(exchange_path_, job::Encode(request),
                        [this, &flight, parks](const Channel::Answer& answer) {
                          OnAnswer(flight, parks, answer);
                          Pump();
@@ -188,7 +189,7 @@ void Agent::OnAnswer(Flight& flight, bool parks, const Channel::Answer& answer) 
   const Time now = Clock::now();
   flight.busy = false;
   if (answer.status != 200) return OnFailure(flight, answer.status);
-  const Result<ExchangeReply> reply = DecodeExchangeReply(answer.body);
+  const Result<job::ExchangeReply> reply = job::DecodeExchangeReply(answer.body);
   if (!reply.ok()) return OnFailure(flight, 0);
   if (parks) {
     ++figures_->parked;
@@ -201,7 +202,7 @@ void Agent::OnAnswer(Flight& flight, bool parks, const Channel::Answer& answer) 
   if (flight.unheard && lost_ < flight.number) lost_ = 0;
   TakeReply(*reply);
   bool open = false;
-  for (const BatchId id : flight.finished) {
+  for (const job::BatchId id : flight.finished) {
     const auto found = batches_.find(id);
     if (found == batches_.end()) continue;
     found->second.told = false;
@@ -212,18 +213,18 @@ void Agent::OnAnswer(Flight& flight, bool parks, const Channel::Answer& answer) 
   Work();
 }
 
-void Agent::TakeReply(const ExchangeReply& reply) {
-  const auto forget = [this](const LeaseName& name) {
+void Agent::TakeReply(const job::ExchangeReply& reply) {
+  const auto forget = [this](const job::LeaseName& name) {
     const auto found = batches_.find(name.id);
     if (found == batches_.end() || found->second.name != name) return false;
     // What a process is at ends by itself; the mini-batch is not told of then.
     batches_.erase(found);
     return true;
   };
-  for (const LeaseName& name : reply.settled) figures_->settled += forget(name) ? 1 : 0;
-  for (const LeaseName& name : reply.refused) figures_->refused += forget(name) ? 1 : 0;
-  for (const Adopted& adopted : reply.adopted) Adopt(adopted);
-  for (const Leased& leased : reply.leased) {
+  for (const job::LeaseName& name : reply.settled) figures_->settled += forget(name) ? 1 : 0;
+  for (const job::LeaseName& name : reply.refused) figures_->refused += forget(name) ? 1 : 0;
+  for (const job::Adopted& adopted : reply.adopted) Adopt(adopted);
+  for (const job::Leased& leased : reply.leased) {
     Batch batch;
     batch.name = {leased.id, leased.fence};
     batch.digest = leased.digest;
@@ -231,7 +232,7 @@ void Agent::TakeReply(const ExchangeReply& reply) {
   }
 }
 
-void Agent::Adopt(const Adopted& adopted) {
+void Agent::Adopt(const job::Adopted& adopted) {
   const auto found = batches_.find(adopted.id);
   if (found == batches_.end() || found->second.name.fence != adopted.old_fence) return;
   Batch& batch = found->second;
@@ -243,7 +244,7 @@ void Agent::Adopt(const Adopted& adopted) {
 
 void Agent::OnFailure(Flight& flight, unsigned status) {
   ++figures_->failed;
-  for (const BatchId id : flight.finished) {
+  for (const job::BatchId id : flight.finished) {
     if (const auto found = batches_.find(id); found != batches_.end()) found->second.told = false;
   }
   if (status == 409) must_register_ = true;
@@ -268,7 +269,7 @@ void Agent::Work() {
   }
 }
 
-void Agent::OnWorked(size_t process, BatchId id) {
+void Agent::OnWorked(size_t process, job::BatchId id) {
   idle_.insert(process);
   if (const auto found = batches_.find(id); found != batches_.end()) {
     found->second.state = State::kFinished;

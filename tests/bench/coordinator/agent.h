@@ -42,7 +42,7 @@ class Agent {
   using Time = Clock::time_point;
   enum class State { kQueued, kRunning, kFinished };
   struct Batch {
-    LeaseName name;
+    job::LeaseName name;
     uint64_t digest = 0;
     State state = State::kQueued;
     bool offered = false;  // to be adopted under the incarnation in force
@@ -54,9 +54,9 @@ class Agent {
     bool busy = false;
     bool unheard = false;
     uint64_t number = 0;
-    Incarnation incarnation;
+    job::Incarnation incarnation;
     Time sent;
-    std::vector<BatchId> finished;
+    std::vector<job::BatchId> finished;
   };
 
   void Pump();
@@ -64,11 +64,11 @@ class Agent {
   void OnRegistered(const Channel::Answer& answer);
   void Send(Flight& flight, bool parks);
   void OnAnswer(Flight& flight, bool parks, const Channel::Answer& answer);
-  void TakeReply(const ExchangeReply& reply);
-  void Adopt(const Adopted& adopted);
+  void TakeReply(const job::ExchangeReply& reply);
+  void Adopt(const job::Adopted& adopted);
   void OnFailure(Flight& flight, unsigned status);
   void Work();
-  void OnWorked(size_t process, BatchId id);
+  void OnWorked(size_t process, job::BatchId id);
   bool ReportDue(Time now) const;
   uint32_t Want() const;
 
@@ -80,9 +80,9 @@ class Agent {
   std::vector<boost::asio::steady_timer> processes_;
   std::set<size_t> idle_;  // of them
   std::minstd_rand random_;
-  std::map<BatchId, Batch> batches_;
+  std::map<job::BatchId, Batch> batches_;
   std::string run_id_;
-  Incarnation incarnation_;
+  job::Incarnation incarnation_;
   uint64_t settings_digest_ = 0;
   bool must_register_ = true;
   bool tells_ready_ = false;

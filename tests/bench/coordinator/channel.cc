@@ -50,7 +50,7 @@ void Channel::Write() {
 
 void Channel::Read() {
   parser_.emplace();
-  parser_->body_limit(kMaxExchangeBytes);
+  parser_->body_limit(job::kMaxExchangeBytes);
   http::async_read(*stream_, buffer_, *parser_,
                    [this](Code failed, size_t) { End(failed ? 0 : parser_->get().result_int()); });
 }

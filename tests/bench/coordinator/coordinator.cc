@@ -112,20 +112,20 @@ int RunCoordinator(const CoordinatorSettings& s) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   spdlog::set_level(spdlog::level::warn);
   const std::unique_ptr<Files> files = MakeSystemFiles();
-  JobState state;
-  LedgerOptions options;
+  job::JobState state;
+  coordinator::LedgerOptions options;
   options.state_folder = s.folder + "/state";
   options.nonce = static_cast<uint64_t>(getpid());
   options.new_run_id = 1;
   if (const Status made = files->MakeFolders(options.state_folder); !made.ok()) {
     Fail(made.error().message);
   }
-  const auto apply = [&state](const Record& record, const Place& place, const Place& rows) {
-    return state.Apply(record, place, rows);
-  };
-  const std::unique_ptr<Ledger> ledger = Must(Ledger::Claim(*files, options, apply));
-  std::optional<SettingsRecord> settings;
-  if (ledger->fresh()) settings = SettingsRecord{1, 1, 2, "bench", "{}", "{}"};
+  const auto apply = [&state](const job::Record& record, const job::Place& place,
+                              const job::Place& rows) { return state.Apply(record, place, rows); };
+  const std::unique_ptr<coordinator::Ledger> ledger =
+      Must(coordinator::Ledger::Claim(*files, options, apply));
+  std::optional<job::SettingsRecord> settings;
+  if (ledger->fresh()) settings = job::SettingsRecord{1, 1, 2, "bench", "{}", "{}"};
   if (const Status begun = ledger->Begin(settings, std::nullopt); !begun.ok()) {
     Fail(begun.error().message);
   }
@@ -134,7 +134,7 @@ int RunCoordinator(const CoordinatorSettings& s) {
       Fail(applied.error().message);
     }
   }
-  ServerOptions server;
+  coordinator::ServerOptions server;
   server.coordinator.nodes = s.nodes;
   server.coordinator.processes = s.processes;
   server.coordinator.settings_digest = 7;
@@ -148,15 +148,16 @@ int RunCoordinator(const CoordinatorSettings& s) {
   server.agent_job = "{}";
   server.output_folder = s.folder + "/out";
   server.state_folder = options.state_folder;
-  PlanInput ranks;
+  coordinator::PlanInput ranks;
   ranks.name = "ranks";
-  ranks.kind = PlanKind::kRanks;
+  ranks.kind = coordinator::PlanKind::kRanks;
   ranks.batch_size = s.batches;
   server.inputs = {ranks};
-  LogSink sink = Must(LogSink::Open(*files, s.folder + "/logs"));
-  const LogFolder folder = sink.folder();
-  LogWriter logs(std::move(sink));
-  CoordinatorServer coordinator(std::move(server), *files, *ledger, state, folder, logs);
+  coordinator::LogSink sink = Must(coordinator::LogSink::Open(*files, s.folder + "/logs"));
+  const coordinator::LogFolder folder = sink.folder();
+  coordinator::LogWriter logs(std::move(sink));
+  coordinator::CoordinatorServer coordinator(std::move(server), *files, *ledger, state, folder,
+                                             logs);
   return static_cast<int>(Must(coordinator.Run()));
 }
 

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 from support import images, words
@@ -203,13 +204,21 @@ class Job:
         other lines, "NODES: READY: 2", there may be more.
         """
 
+        closest = []  # what may be said for a while only is over when the wait is
+
         def wrong():
             table = self.kube.kubectl("get", "prj", self.name, "-n", self.namespace)
             told = self.describe()
-            return words.differences(told, table, row, conditions, events, lines)
+            found = words.differences(told, table, row, conditions, events, lines)
+            if not closest or len(found) < len(closest):
+                closest[:] = found
+            return found
 
         wait_until(
-            lambda: not wrong(), lambda: "\n".join([*wrong(), self.tell()]), limit, pause=0.5
+            lambda: not wrong(),
+            lambda: "\n".join([*wrong(), "the closest that was seen:", *closest, self.tell()]),
+            limit,
+            pause=0.5,
         )
 
     def says_it_succeeded(self, count, *events, lines=()):
@@ -218,7 +227,7 @@ class Job:
         self.says(
             f"{self.name} Succeeded 100% ({count}/{count}) 0 0/2",
             {**words.OVER, "Complete": f"True {done}", "Finished": f"True {done}"},
-            "Normal Started: 2 nodes of 1 processes",
+            "Normal Started: 2 nodes of 1 process",
             *events,
             f"Normal Completed: {done}",
             lines=lines,
@@ -242,6 +251,13 @@ class Job:
             name = pod["metadata"]["name"]
             said.append(f"--- {name}\n{self.kube.log(self.namespace, name)[-1500:]}")
         return "\n".join(said)
+
+
+def begun_twice(out):
+    """The marks of mini-batches that have more than one."""
+    found = marks(out)
+    count = Counter(mark[0] for mark in found)
+    return [mark for mark in found if count[mark[0]] > 1]
 
 
 def marks(out):

@@ -4,7 +4,8 @@
     10.X.0.(10+i)     node i
     10.X.(10+i).0/24  the pods of node i
     10.X.128.0/20     Services
-    10.X.255.0/30     the link to this machine, which can so reach the API server and every pod
+    10.X.255.0/30     the link to this machine, which can so reach the API server and every pod, and
+                      which pods reach at `here`
 
 All but the link is inside the cluster's network namespaces, and the link ends with them.
 """
@@ -43,6 +44,7 @@ class Network:
         self.first_service = f"{self._block}.128.1"
         self.pods = f"{self._block}.0.0/17"
         here, there = f"{self._block}.255.1", f"{self._block}.255.2"
+        self.here = here
         for line in (
             f"address add {here}/30 dev {self.link}",
             f"link set {self.link} up",

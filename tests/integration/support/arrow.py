@@ -1,15 +1,24 @@
-"""pyarrow for the tests and their jobs: Debian 12 has no package of it."""
+"""pyarrow for the tests and their jobs, and readers of outputs for the tests alone.
+
+Debian 12 has no packages of them; script/bootstrap test puts them here for the system's Python.
+"""
 
 import os
 import sys
 from pathlib import Path
 
-# script/bootstrap test puts it here for the system's Python.
-FOLDER = (
-    Path(__file__).resolve().parents[3] / "build/tools" / f"pyarrow-{sys.implementation.cache_tag}"
-)
-if FOLDER.is_dir() and str(FOLDER) not in sys.path:
-    sys.path.append(str(FOLDER))
+TOOLS = Path(__file__).resolve().parents[3] / "build/tools"
+FOLDER = TOOLS / f"pyarrow-{sys.implementation.cache_tag}"
+
+
+def _add(folder):
+    if folder.is_dir() and str(folder) not in sys.path:
+        sys.path.append(str(folder))
+
+
+_add(FOLDER)
+_add(TOOLS / f"duckdb-{sys.implementation.cache_tag}")
+_add(TOOLS / f"polars-{sys.implementation.cache_tag}")
 
 
 def python_path():

@@ -34,7 +34,7 @@ class Process:
             return "coordinator"
         if program == "parallelrun-agent":
             return "guardian" if "guard" in self.words else "agent"
-        if program == "versitygw":
+        if program == "versitygw" or any(word.endswith("/azurite-blob") for word in self.words[:3]):
             return "server"
         if any(word.endswith("/start_worker.py") for word in self.words):
             return "worker"

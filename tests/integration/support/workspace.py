@@ -41,10 +41,16 @@ class Workspace:
         self.data = root / "data"
         self.out = root / "out"
         self.temporary = root / "tmp"
-        for folder in (self.code, self.data, self.temporary):
+        self.runtime = root / "runtime"
+        for folder in (self.code, self.data, self.temporary, self.runtime):
             folder.mkdir()
         shutil.copy(STEPS, self.code)
-        self.environment = {**os.environ, "TMPDIR": str(self.temporary), "TEST_FOLDER": str(root)}
+        self.environment = {
+            **os.environ,
+            "TMPDIR": str(self.temporary),
+            "XDG_RUNTIME_DIR": str(self.runtime),
+            "TEST_FOLDER": str(root),
+        }
         self.job_file = root / "job.yaml"
         self.commands = []
 
@@ -132,6 +138,12 @@ class Workspace:
     @property
     def logs(self):
         return self.out / "job" / "logs"
+
+    def beside_index(self, name="parallel_run_step.txt"):
+        """What lies in the folder of a published output, but for its index, which must be there."""
+        names = sorted(path.name for path in self.output.parent.iterdir())
+        names.remove(f"{name}.index.jsonl")
+        return names
 
     def rows(self):
         return self.output.read_text().splitlines()

@@ -4,7 +4,7 @@
 
 namespace parallelrun::simulation {
 
-const PodDigest* ApiServer::Find(const std::string& name) const {
+const operators::PodDigest* ApiServer::Find(const std::string& name) const {
   const auto found = pods_.find(name);
   return found == pods_.end() ? nullptr : &found->second;
 }
@@ -14,7 +14,7 @@ void ApiServer::StoreJob(StoredJob job) {
   jobs_.push_back(std::move(job));
 }
 
-void ApiServer::StorePod(PodDigest pod) {
+void ApiServer::StorePod(operators::PodDigest pod) {
   changes_.push_back({++version_, pod.name, pod});
   pods_[pod.name] = std::move(pod);
   changed_();

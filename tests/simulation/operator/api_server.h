@@ -19,13 +19,13 @@ struct StoredJob {
   int64_t generation = 1;
   int32_t node_count = 1;
   bool suspend = false, cancel = false, deleting = false;
-  JobStatus status;
+  operators::JobStatus status;
 };
 
 struct PodChange {
   int64_t version = 0;
   std::string name;
-  std::optional<PodDigest> pod;  // none: it is gone
+  std::optional<operators::PodDigest> pod;  // none: it is gone
 };
 
 class ApiServer {
@@ -36,23 +36,23 @@ class ApiServer {
   const StoredJob& job() const { return jobs_.back(); }
   const std::vector<StoredJob>& jobs() const { return jobs_; }
   const std::vector<PodChange>& changes() const { return changes_; }
-  const std::map<std::string, PodDigest>& pods() const { return pods_; }
+  const std::map<std::string, operators::PodDigest>& pods() const { return pods_; }
   // By name; nullptr: there is none.
-  const PodDigest* Find(const std::string& name) const;
+  const operators::PodDigest* Find(const std::string& name) const;
   int64_t version() const { return version_; }
 
   void StoreJob(StoredJob job);
-  void StorePod(PodDigest pod);
+  void StorePod(operators::PodDigest pod);
   void RemovePod(const std::string& name);
 
-  std::map<FactKey, Fact> objects;
+  std::map<operators::FactKey, operators::Fact> objects;
 
  private:
   const std::function<void()> changed_;
   int64_t version_ = 1;
   std::vector<StoredJob> jobs_;
   std::vector<PodChange> changes_;
-  std::map<std::string, PodDigest> pods_;
+  std::map<std::string, operators::PodDigest> pods_;
 };
 
 }  // namespace parallelrun::simulation

@@ -16,8 +16,8 @@ namespace {
 
 constexpr WallTime kEpoch{seconds(1'000'000)};
 
-const ParsedJob& BaseJob() {
-  static const ParsedJob kJob = ReadJob(nlohmann::json::parse(R"({
+const api::ParsedJob& BaseJob() {
+  static const api::ParsedJob kJob = api::ReadJob(nlohmann::json::parse(R"({
       "apiVersion": "parallelrun.dev/v1alpha1", "kind": "ParallelRunJob",
       "metadata": {"name": "sim", "namespace": "default"},
       "spec": {"entryScript": "score.py", "code": {"configMap": {"name": "code"}},
@@ -25,7 +25,7 @@ const ParsedJob& BaseJob() {
         "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}],
         "inputs": [{"name": "in", "files": {"volume": "v", "path": "in"}}],
         "output": {"volume": "v"}}})"),
-                                        Target::kCluster);
+                                                  api::Target::kCluster);
   return kJob;
 }
 
@@ -71,9 +71,9 @@ Cluster::Cluster(World& world)
   first.node_count = static_cast<int32_t>(world.scenario().nodes);
   first.suspend = Chance(100);
   code_there_ = !Chance(200);
-  Fact claim;
+  operators::Fact claim;
   claim.access_modes = {Chance(500) ? "ReadWriteMany" : "ReadWriteOnce"};
-  api_.objects[{FactKind::kClaim, "c"}] = claim;
+  api_.objects[{operators::FactKind::kClaim, "c"}] = claim;
   api_.StoreJob(first);
 }
 
@@ -107,7 +107,7 @@ void Cluster::StepUser() {
   if (Chance(200)) code_there_ = true;
   if (GoesWrong(50)) {  // somebody deletes what is not theirs
     std::erase_if(api_.objects,
-                  [](const auto& one) { return one.first.kind == FactKind::kService; });
+                  [](const auto& one) { return one.first.kind == operators::FactKind::kService; });
   }
   StoredJob changed = api_.job();
   ++changed.generation;
@@ -129,8 +129,8 @@ void Cluster::StepUser() {
 
 bool Cluster::Do(Fault fault) {
   switch (fault) {
-    case Fault::kSecondCoordinator: return kubelet_.LoseHost(PodRole::kCoordinator);
-    case Fault::kSecondAgent: return kubelet_.LoseHost(PodRole::kNode);
+    case Fault::kSecondCoordinator: return kubelet_.LoseHost(operators::PodRole::kCoordinator);
+    case Fault::kSecondAgent: return kubelet_.LoseHost(operators::PodRole::kNode);
     case Fault::kScale: {
       StoredJob changed = api_.job();
       ++changed.generation;
@@ -158,7 +158,7 @@ void Cluster::Heal() {
 // Never more live pods of an index than one, whatever is terminating.
 void Cluster::CheckPods() {
   if (two_operators_) return;
-  std::map<std::pair<PodRole, int32_t>, int> live;
+  std::map<std::pair<operators::PodRole, int32_t>, int> live;
   for (const auto& [name, pod] : api_.pods()) {
     if (pod.Live() && ++live[{pod.role, pod.index}] > 1) Violated("two live pods: " + name);
   }
@@ -184,16 +184,16 @@ void Cluster::CheckEnd() {
 
 // What the job says of itself is what its ledger says.
 void Cluster::CheckStatus() {
-  const JobStatus& status = api_.job().status;
-  JobState ledger;
-  const Result<History> history =
-      ReplayHistory(world_.disk(), EpochsFolder(kStateFolder), world_.oracle().newest_claimed() + 1,
-                    0, [&](const Record& record, const Place& place, const Place& rows) {
-                      return ledger.Apply(record, place, rows);
-                    });
+  const operators::JobStatus& status = api_.job().status;
+  job::JobState ledger;
+  const Result<coordinator::History> history = coordinator::ReplayHistory(
+      world_.disk(), coordinator::EpochsFolder(kStateFolder), world_.oracle().newest_claimed() + 1,
+      0, [&](const job::Record& record, const job::Place& place, const job::Place& rows) {
+        return ledger.Apply(record, place, rows);
+      });
   if (!history.ok()) return Violated(history.error().message);
   const auto& verdict = ledger.verdict();
-  const bool succeeded = verdict && verdict->outcome == Outcome::kSucceeded;
+  const bool succeeded = verdict && verdict->outcome == job::Outcome::kSucceeded;
   if (status.Is("Complete")) {
     if (!succeeded) return Violated("Complete without a verdict of success");
     if (!status.progress || status.progress->percent != 100) {

@@ -25,10 +25,11 @@ class Cluster final : public Supervisor {
   explicit Cluster(World& world);
 
   void Start() override;
-  void OnCoordinatorEnd(size_t, const SimCoordinator& coordinator, CoordinatorExit exit) override {
+  void OnCoordinatorEnd(size_t, const SimCoordinator& coordinator,
+                        coordinator::CoordinatorExit exit) override {
     kubelet_.OnCoordinatorEnd(coordinator, exit);
   }
-  void OnAgentEnd(size_t id, AgentEnd end) override { kubelet_.OnAgentEnd(id, end); }
+  void OnAgentEnd(size_t id, agent::AgentEnd end) override { kubelet_.OnAgentEnd(id, end); }
   void OnCoordinatorKilled(size_t id) override { kubelet_.OnCoordinatorKilled(id); }
   void OnAgentKilled(size_t id) override { kubelet_.OnAgentKilled(id); }
   bool Do(Fault fault) override;
@@ -41,8 +42,8 @@ class Cluster final : public Supervisor {
   World& world() { return world_; }
   ApiServer& api() { return api_; }
   Kubelet& kubelet() { return kubelet_; }
-  const ParsedJob& job() const { return job_; }
-  const OperatorOptions& options() const { return options_; }
+  const api::ParsedJob& job() const { return job_; }
+  const operators::OperatorOptions& options() const { return options_; }
   WallTime Wall() const;
   bool Chance(uint32_t of_1000) { return world_.Chance(of_1000); }
   // What goes wrong on this cluster, while there are faults.
@@ -69,8 +70,8 @@ class Cluster final : public Supervisor {
   ApiServer api_;
   Kubelet kubelet_;
   const bool two_operators_;
-  ParsedJob job_;
-  OperatorOptions options_;
+  api::ParsedJob job_;
+  operators::OperatorOptions options_;
   bool code_there_ = true;
   bool was_suspended_ = false;
   uint32_t rate_;

@@ -19,9 +19,9 @@ constexpr Duration kGrace = seconds(10);
 constexpr Duration kFirstBackOff = seconds(10);
 
 // As of a pod: what was told to go ends with 0 too, and says so.
-int32_t ExitCode(AgentEnd end) {
-  const bool in_order = end == AgentEnd::kFinished || end == AgentEnd::kDrained;
-  return in_order ? kAgentFinished : kAgentGaveUp;
+int32_t ExitCode(agent::AgentEnd end) {
+  const bool in_order = end == agent::AgentEnd::kFinished || end == agent::AgentEnd::kDrained;
+  return in_order ? agent::kAgentFinished : agent::kAgentGaveUp;
 }
 
 // As Kubernetes keeps times.
@@ -33,12 +33,12 @@ void Kubelet::Step() {
   std::vector<std::string> names;
   for (const auto& [name, pod] : cluster_.api().pods()) names.push_back(name);
   for (const std::string& name : names) {
-    if (const PodDigest* const pod = cluster_.api().Find(name)) StepPod(*pod);
+    if (const operators::PodDigest* const pod = cluster_.api().Find(name)) StepPod(*pod);
   }
   EndGone();
 }
 
-void Kubelet::StepPod(PodDigest pod) {
+void Kubelet::StepPod(operators::PodDigest pod) {
   if (silent_.contains(pod.name)) {
     if (pod.deletion || pod.Terminal() || !cluster_.Chance(50)) return;
     pod.deletion = WholeSeconds(cluster_.Wall()) + seconds(30);  // the taint is not tolerated
@@ -66,9 +66,9 @@ void Kubelet::StepPod(PodDigest pod) {
 
 // That a node has failed is remembered, unless others than the operator took its pod away, or the
 // user changed the job meanwhile.
-void Kubelet::CheckMade(const PodDigest& pod) {
+void Kubelet::CheckMade(const operators::PodDigest& pod) {
   const auto failure = failed_.find(pod.index);
-  if (pod.role != PodRole::kNode || failure == failed_.end()) return;
+  if (pod.role != operators::PodRole::kNode || failure == failed_.end()) return;
   const bool changed = failure->second.generation != cluster_.api().job().generation;
   const bool waited = cluster_.Wall() >= failure->second.at + kFirstBackOff - seconds(1);
   if (!changed && (!waited || pod.failures == 0)) {
@@ -81,14 +81,14 @@ void Kubelet::CheckMade(const PodDigest& pod) {
 void Kubelet::EndGone() {
   for (auto it = containers_.begin(); it != containers_.end();) {
     Container& container = it->second;
-    const PodDigest* const pod = cluster_.api().Find(container.pod);
+    const operators::PodDigest* const pod = cluster_.api().Find(container.pod);
     const bool gone = (pod == nullptr || pod->uid != it->first) && !silent_.contains(container.pod);
     if (gone) Kill(container);
     it = gone ? containers_.erase(it) : std::next(it);
   }
 }
 
-void Kubelet::StartContainer(PodDigest pod) {
+void Kubelet::StartContainer(operators::PodDigest pod) {
   if (cluster_.GoesWrong(30)) {
     pod.main.waiting_reason = "ImagePullBackOff";
     return cluster_.api().StorePod(std::move(pod));
@@ -96,7 +96,7 @@ void Kubelet::StartContainer(PodDigest pod) {
   if (!cluster_.Chance(500)) return;
   World& world = cluster_.world();
   pod.main.waiting_reason.clear();
-  pod.phase = PodPhase::kRunning;
+  pod.phase = operators::PodPhase::kRunning;
   pod.main.running = pod.ready = true;
   pod.ip = "10.0.0.1";
   Container& container = containers_[pod.uid];
@@ -106,32 +106,36 @@ void Kubelet::StartContainer(PodDigest pod) {
   const uint64_t number = container.number = static_cast<uint64_t>(pod.incarnation);
   const auto index = static_cast<uint32_t>(pod.index);
   cluster_.api().StorePod(pod);
-  if (pod.role == PodRole::kNode) {
+  if (pod.role == operators::PodRole::kNode) {
     container.process = world.StartAgent({index, 0, number});
     return;
   }
   const auto nodes = static_cast<uint32_t>(cluster_.api().job().node_count);
-  const size_t process = world.StartCoordinator({"uid", IfExists::kFail, 0, nodes, number});
+  const size_t process = world.StartCoordinator({"uid", api::IfExists::kFail, 0, nodes, number});
   if (!container.ended) container.process = process;
 }
 
-void Kubelet::TellEnd(PodDigest pod, Container& container) {
-  const Ended ended = *std::exchange(container.ended, std::nullopt);
+void Kubelet::TellEnd(operators::PodDigest pod, Container& container) {
+  const operators::Ended ended = *std::exchange(container.ended, std::nullopt);
   world().Trace(fmt::format("{} ends with {} {}", pod.name, ended.exit_code, ended.reason));
   pod.main.running = pod.ready = false;
   pod.main.ended = ended;
   pod.main.ended->started = pod.created;
   pod.main.ended->finished = WholeSeconds(cluster_.Wall());
-  const bool again = pod.role == PodRole::kCoordinator && ended.exit_code != 0 && !pod.deletion;
+  const bool again =
+      pod.role == operators::PodRole::kCoordinator && ended.exit_code != 0 && !pod.deletion;
   if (again) {  // restartPolicy OnFailure
     ++pod.main.restarts;
   } else {
-    pod.phase = ended.exit_code == 0 ? PodPhase::kSucceeded : PodPhase::kFailed;
+    pod.phase =
+        ended.exit_code == 0 ? operators::PodPhase::kSucceeded : operators::PodPhase::kFailed;
     if (container.evicted) pod.reason = "Evicted";
-    pod.lingers = pod.role == PodRole::kNode && !container.evicted && cluster_.Chance(500);
+    pod.lingers =
+        pod.role == operators::PodRole::kNode && !container.evicted && cluster_.Chance(500);
   }
-  const bool in_order = ended.exit_code == kAgentFinished;
-  if (pod.role == PodRole::kNode && !in_order && !container.evicted && !container.out_of_memory) {
+  const bool in_order = ended.exit_code == agent::kAgentFinished;
+  if (pod.role == operators::PodRole::kNode && !in_order && !container.evicted &&
+      !container.out_of_memory) {
     ++own_failures_;
     if (!pod.deletion)
       failed_[pod.index] = {pod.name, cluster_.Wall(), cluster_.api().job().generation};
@@ -139,12 +143,12 @@ void Kubelet::TellEnd(PodDigest pod, Container& container) {
   cluster_.api().StorePod(std::move(pod));
 }
 
-void Kubelet::Terminate(const PodDigest& pod) {
+void Kubelet::Terminate(const operators::PodDigest& pod) {
   const auto found = containers_.find(pod.uid);
   const bool runs = found != containers_.end() && found->second.process;
   if (runs && !std::exchange(found->second.told, true)) {
     const size_t process = *found->second.process;
-    if (pod.role == PodRole::kNode) {
+    if (pod.role == operators::PodRole::kNode) {
       world().OnAgent(process, Duration(0), [](SimAgent& agent) { agent.Drain(); });
     } else {
       world().OnCoordinator(process, Duration(0), [](SimCoordinator& coordinator) {
@@ -163,14 +167,14 @@ void Kubelet::Terminate(const PodDigest& pod) {
   cluster_.api().RemovePod(pod.name);
 }
 
-void Kubelet::Misbehave(const PodDigest& pod, Container& container) {
+void Kubelet::Misbehave(const operators::PodDigest& pod, Container& container) {
   if (!container.process) return;
   if (cluster_.GoesWrong(4)) {
     container.out_of_memory = cluster_.Chance(500);
     world().oracle().ContainerKilled();
     Kill(container);
   } else if (cluster_.GoesWrong(2)) {
-    container.evicted = pod.role == PodRole::kNode;
+    container.evicted = pod.role == operators::PodRole::kNode;
     Kill(container);
   } else if (cluster_.GoesWrong(2)) {
     world().Trace("the host of " + pod.name + " dies");
@@ -183,7 +187,7 @@ void Kubelet::Misbehave(const PodDigest& pod, Container& container) {
   }
 }
 
-bool Kubelet::LoseHost(PodRole role) {
+bool Kubelet::LoseHost(operators::PodRole role) {
   for (const auto& [uid, container] : containers_) {
     if (container.role != role || !container.process || silent_.contains(container.pod)) continue;
     world().Trace("the host of " + container.pod + " is not reached any more");
@@ -196,7 +200,7 @@ bool Kubelet::LoseHost(PodRole role) {
 
 void Kubelet::Kill(Container& container) {
   if (!container.process) return;
-  if (container.role == PodRole::kNode) {
+  if (container.role == operators::PodRole::kNode) {
     world().KillAgent(*container.process);
   } else {
     world().KillCoordinator(*container.process);
@@ -205,7 +209,7 @@ void Kubelet::Kill(Container& container) {
 
 // --- how processes end
 
-Kubelet::Container* Kubelet::Find(PodRole role, size_t id) {
+Kubelet::Container* Kubelet::Find(operators::PodRole role, size_t id) {
   for (auto& [uid, container] : containers_) {
     if (container.role == role && container.process == id) return &container;
   }
@@ -217,32 +221,37 @@ void Kubelet::NoteEnd(Container* container, int32_t exit_code, const std::string
   container->process.reset();
   const char* reason = exit_code == 0 ? "Completed" : "Error";
   if (exit_code == kKilled && container->out_of_memory) reason = "OOMKilled";
-  container->ended = Ended{exit_code, reason, message, {}, {}};
+  container->ended = operators::Ended{exit_code, reason, message, {}, {}};
 }
 
-void Kubelet::OnCoordinatorEnd(const SimCoordinator& coordinator, CoordinatorExit exit) {
-  const bool drained = exit == CoordinatorExit::kDrained;
+void Kubelet::OnCoordinatorEnd(const SimCoordinator& coordinator,
+                               coordinator::CoordinatorExit exit) {
+  const bool drained = exit == coordinator::CoordinatorExit::kDrained;
   const std::string words =
       coordinator.core() == nullptr
-          ? LastErrorJson("it cannot start")
-          : LastWordsJson(ProgressJson(*coordinator.core(), coordinator.epoch(), {}, {}, ""),
-                          drained ? "ended by a signal" : "");
+          ? coordinator::LastErrorJson("it cannot start")
+          : coordinator::LastWordsJson(
+                coordinator::ProgressJson(*coordinator.core(), {coordinator.epoch()},
+                                          coordinator.Now()),
+                drained ? "ended by a signal" : "");
   for (auto& [uid, container] : containers_) {
     // Of one that cannot start the process is not known yet.
     const bool this_one =
-        container.role == PodRole::kCoordinator && container.number == coordinator.pod();
+        container.role == operators::PodRole::kCoordinator && container.number == coordinator.pod();
     if (this_one) NoteEnd(&container, drained ? 0 : static_cast<int32_t>(exit), words);
   }
 }
 
 void Kubelet::OnCoordinatorKilled(size_t id) {
-  NoteEnd(Find(PodRole::kCoordinator, id), kKilled, "");
+  NoteEnd(Find(operators::PodRole::kCoordinator, id), kKilled, "");
 }
-void Kubelet::OnAgentEnd(size_t id, AgentEnd end) {
-  const char* const words = end == AgentEnd::kDrained ? "drained: it was told to go" : "";
-  NoteEnd(Find(PodRole::kNode, id), ExitCode(end), words);
+void Kubelet::OnAgentEnd(size_t id, agent::AgentEnd end) {
+  const char* const words = end == agent::AgentEnd::kDrained ? "drained: it was told to go" : "";
+  NoteEnd(Find(operators::PodRole::kNode, id), ExitCode(end), words);
 }
-void Kubelet::OnAgentKilled(size_t id) { NoteEnd(Find(PodRole::kNode, id), kKilled, ""); }
+void Kubelet::OnAgentKilled(size_t id) {
+  NoteEnd(Find(operators::PodRole::kNode, id), kKilled, "");
+}
 
 std::optional<size_t> Kubelet::CoordinatorOf(const std::string& pod_uid) const {
   const auto found = containers_.find(pod_uid);

@@ -29,17 +29,17 @@ class Kubelet {
   void Heal() { silent_.clear(); }
 
   // A host with such a pod is not reached any more; what runs there goes on.
-  bool LoseHost(PodRole role);
+  bool LoseHost(operators::PodRole role);
 
-  void OnCoordinatorEnd(const SimCoordinator& coordinator, CoordinatorExit exit);
+  void OnCoordinatorEnd(const SimCoordinator& coordinator, coordinator::CoordinatorExit exit);
   void OnCoordinatorKilled(size_t id);
-  void OnAgentEnd(size_t id, AgentEnd end);
+  void OnAgentEnd(size_t id, agent::AgentEnd end);
   void OnAgentKilled(size_t id);
 
   // The process of a coordinator's pod, if it runs.
   std::optional<size_t> CoordinatorOf(const std::string& pod_uid) const;
   // A pod is made: not at once, if the one before it failed.
-  void CheckMade(const PodDigest& pod);
+  void CheckMade(const operators::PodDigest& pod);
   // Some host was not reached: what went on there was unknown.
   bool lost_hosts() const { return lost_hosts_; }
   // Ends of nodes that count against nodeRestartLimit.
@@ -47,12 +47,12 @@ class Kubelet {
 
  private:
   struct Container {
-    PodRole role = PodRole::kNode;
+    operators::PodRole role = operators::PodRole::kNode;
     std::string pod;      // name
     uint64_t number = 0;  // of the pod
     std::optional<size_t> process;
-    std::optional<Ended> ended;  // the kubelet has still to say so
-    bool told = false;           // SIGTERM
+    std::optional<operators::Ended> ended;  // the kubelet has still to say so
+    bool told = false;                      // SIGTERM
     bool out_of_memory = false;
     bool evicted = false;
   };
@@ -63,15 +63,15 @@ class Kubelet {
     int64_t generation = 0;  // of the job then
   };
 
-  void StepPod(PodDigest pod);
+  void StepPod(operators::PodDigest pod);
   void EndGone();
-  void StartContainer(PodDigest pod);
-  void TellEnd(PodDigest pod, Container& container);
-  void Terminate(const PodDigest& pod);
-  void Misbehave(const PodDigest& pod, Container& container);
+  void StartContainer(operators::PodDigest pod);
+  void TellEnd(operators::PodDigest pod, Container& container);
+  void Terminate(const operators::PodDigest& pod);
+  void Misbehave(const operators::PodDigest& pod, Container& container);
   void Kill(Container& container);
   // Of that process.
-  Container* Find(PodRole role, size_t id);
+  Container* Find(operators::PodRole role, size_t id);
   void NoteEnd(Container* container, int32_t exit_code, const std::string& message);
   World& world();
 

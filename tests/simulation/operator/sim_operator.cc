@@ -71,11 +71,11 @@ void SimOperator::CatchUp() {
   }
 }
 
-Observed SimOperator::See() const {
+operators::Observed SimOperator::See() const {
   const StoredJob& stored = cluster_.api().jobs()[memory_.jobs_seen - 1];
-  Observed seen;
+  operators::Observed seen;
   seen.job.parsed = cluster_.job();
-  JobSpec& spec = seen.job.parsed.job.spec;
+  api::JobSpec& spec = seen.job.parsed.job.spec;
   spec.node_count = stored.node_count;
   spec.suspend = stored.suspend;
   spec.cancel = stored.cancel;
@@ -96,21 +96,22 @@ Observed SimOperator::See() const {
   return seen;
 }
 
-std::optional<Plan> SimOperator::PlanWithFacts() {
+std::optional<operators::Plan> SimOperator::PlanWithFacts() {
   for (int round = 0; round < kFactRounds; ++round) {
-    const Observed seen = See();
+    const operators::Observed seen = See();
     const WallTime now = cluster_.Wall();
-    Plan plan = MakePlan(seen, cluster_.options(), now);
+    operators::Plan plan = operators::MakePlan(seen, cluster_.options(), now);
     ++plans_;
-    const std::vector<FactKey> missing = MissingFacts(plan, seen, now);
+    const std::vector<operators::FactKey> missing = operators::MissingFacts(plan, seen, now);
     if (missing.empty()) return plan;
-    for (const FactKey& key : missing) {
+    for (const operators::FactKey& key : missing) {
       const auto& objects = cluster_.api().objects;
       const auto found = objects.find(key);
-      Fact fact = found == objects.end() ? Fact{} : found->second;
-      if (found == objects.end()) fact.state = Fact::State::kAbsent;
-      if (key == FactKey{FactKind::kConfigMap, "code"} && cluster_.code_there()) {
-        fact.state = Fact::State::kPresent;
+      operators::Fact fact = found == objects.end() ? operators::Fact{} : found->second;
+      if (found == objects.end()) fact.state = operators::Fact::State::kAbsent;
+      if (key == operators::FactKey{operators::FactKind::kConfigMap, "code"} &&
+          cluster_.code_there()) {
+        fact.state = operators::Fact::State::kPresent;
       }
       fact.read = now;
       memory_.facts[key] = fact;
@@ -122,7 +123,7 @@ std::optional<Plan> SimOperator::PlanWithFacts() {
 bool SimOperator::Reconcile() {
   const StoredJob& based_on = cluster_.api().jobs()[memory_.jobs_seen - 1];
   if (based_on.version < memory_.wrote) return memory_.due = true;  // its own write is not there
-  const std::optional<Plan> plan = PlanWithFacts();
+  const std::optional<operators::Plan> plan = PlanWithFacts();
   if (!plan) {
     cluster_.Violated("the facts that a plan needs lead to ever more questions");
     return true;
@@ -130,7 +131,7 @@ bool SimOperator::Reconcile() {
   CheckPlan(*plan);
   Watch(*plan);
   const size_t made = memory_.made.size();
-  for (const Action& action : plan->actions) {
+  for (const operators::Action& action : plan->actions) {
     if (cluster_.GoesWrong(3)) {
       cluster_.world().Trace("the operator dies before " + action.Target());
       return false;
@@ -152,11 +153,11 @@ bool SimOperator::Reconcile() {
   return true;
 }
 
-void SimOperator::CheckPlan(const Plan& plan) const {
+void SimOperator::CheckPlan(const operators::Plan& plan) const {
   const StoredJob& seen = cluster_.api().jobs()[memory_.jobs_seen - 1];
   const bool over = seen.status.Over() || seen.deleting;
-  for (const Action& action : plan.actions) {
-    const bool makes = action.kind == Action::Kind::kCreate && action.resource == "pods";
+  for (const operators::Action& action : plan.actions) {
+    const bool makes = action.kind == operators::Action::Kind::kCreate && action.resource == "pods";
     if (makes && over) cluster_.Violated("a pod for a job that is over: " + action.name);
     if (makes && !cluster_.two_operators() && cluster_.api().job().status.Over()) {
       cluster_.Violated("a pod after the end");
@@ -174,32 +175,33 @@ void SimOperator::CheckPlan(const Plan& plan) const {
   }
 }
 
-void SimOperator::Do(const Action& action) {
+void SimOperator::Do(const operators::Action& action) {
   memory_.failures.erase(action.Target());
   auto& objects = cluster_.api().objects;
   switch (action.kind) {
-    case Action::Kind::kCreate:
-    case Action::Kind::kApply: {
+    case operators::Action::Kind::kCreate:
+    case operators::Action::Kind::kApply: {
       if (action.resource == "pods") return CreatePod(action);
-      const FactKey key{
-          action.resource == "services" ? FactKind::kService : FactKind::kNetworkPolicy,
-          action.name};
-      if (action.kind == Action::Kind::kApply || !objects.contains(key)) {
-        objects[key] = DigestFact(action.object, cluster_.Wall());
+      const operators::FactKey key{action.resource == "services"
+                                       ? operators::FactKind::kService
+                                       : operators::FactKind::kNetworkPolicy,
+                                   action.name};
+      if (action.kind == operators::Action::Kind::kApply || !objects.contains(key)) {
+        objects[key] = operators::DigestFact(action.object, cluster_.Wall());
       }
       memory_.facts.erase(key);
       return;
     }
-    case Action::Kind::kSnapshotCode: return SnapshotCode();
-    case Action::Kind::kDelete: return Delete(action);
-    case Action::Kind::kEnsureAccess:
-    case Action::Kind::kControl: return;  // Watch sends it
+    case operators::Action::Kind::kSnapshotCode: return SnapshotCode();
+    case operators::Action::Kind::kDelete: return Delete(action);
+    case operators::Action::Kind::kEnsureAccess:
+    case operators::Action::Kind::kControl: return;  // Watch sends it
   }
 }
 
-void SimOperator::CreatePod(const Action& action) {
+void SimOperator::CreatePod(const operators::Action& action) {
   ApiServer& api = cluster_.api();
-  if (const PodDigest* const there = api.Find(action.name)) {  // by the same controller
+  if (const operators::PodDigest* const there = api.Find(action.name)) {  // by the same controller
     memory_.made[action.name] = {api.version(), *there};
     return;
   }
@@ -212,7 +214,7 @@ void SimOperator::CreatePod(const Action& action) {
     cluster_.Violated("a name is used again: " + action.name);
   }
   cluster_.world().Trace("create " + action.name + ": " + action.reason);
-  PodDigest pod = DigestPod(action.object);
+  operators::PodDigest pod = operators::DigestPod(action.object);
   if (!cluster_.two_operators()) cluster_.kubelet().CheckMade(pod);
   pod.uid = fmt::format("pod-{}", api.version() + 1);
   pod.created = std::chrono::floor<seconds>(cluster_.Wall());
@@ -223,24 +225,26 @@ void SimOperator::CreatePod(const Action& action) {
 void SimOperator::SnapshotCode() {
   const WallTime now = cluster_.Wall();
   if (!cluster_.code_there()) {
-    Fact absent;
-    absent.state = Fact::State::kAbsent;
+    operators::Fact absent;
+    absent.state = operators::Fact::State::kAbsent;
     absent.read = now;
-    memory_.facts[{FactKind::kConfigMap, "code"}] = absent;
+    memory_.facts[{operators::FactKind::kConfigMap, "code"}] = absent;
     return;
   }
-  const JobIdentity identity{"default", "sim", kUid, {}};
-  const json copy = CodeSnapshot(identity, {{"data", {{"score.py", "x"}}}});
-  const FactKey key{FactKind::kConfigMap, CodeSnapshotName(identity)};
-  memory_.facts[key] = cluster_.api().objects.try_emplace(key, DigestFact(copy, now)).first->second;
+  const operators::JobIdentity identity{"default", "sim", kUid, {}};
+  const json copy = operators::CodeSnapshot(identity, {{"data", {{"score.py", "x"}}}});
+  const operators::FactKey key{operators::FactKind::kConfigMap,
+                               operators::CodeSnapshotName(identity)};
+  memory_.facts[key] =
+      cluster_.api().objects.try_emplace(key, operators::DigestFact(copy, now)).first->second;
 }
 
-void SimOperator::Delete(const Action& action) {
+void SimOperator::Delete(const operators::Action& action) {
   ApiServer& api = cluster_.api();
-  const PodDigest* const found = api.Find(action.name);
+  const operators::PodDigest* const found = api.Find(action.name);
   if (found == nullptr || found->uid != action.uid) return;
   cluster_.world().Trace("delete " + action.name + ": " + action.reason);
-  PodDigest pod = *found;
+  operators::PodDigest pod = *found;
   if (pod.deletion) return;
   if (pod.Terminal()) return api.RemovePod(action.name);
   pod.deletion = std::chrono::floor<seconds>(cluster_.Wall()) + seconds(60);
@@ -248,13 +252,13 @@ void SimOperator::Delete(const Action& action) {
 }
 
 // False: somebody else has written; planned again with what is new.
-bool SimOperator::WriteStatus(const Plan& plan) {
+bool SimOperator::WriteStatus(const operators::Plan& plan) {
   ApiServer& api = cluster_.api();
   if (api.job().version != api.jobs()[memory_.jobs_seen - 1].version) return false;
   StoredJob changed = api.job();
-  const json written = ToJson(plan.status);  // with times in whole seconds
-  changed.status = ParseStatus(written);
-  if (ToJson(changed.status) != written) {
+  const json written = operators::ToJson(plan.status);  // with times in whole seconds
+  changed.status = operators::ParseStatus(written);
+  if (operators::ToJson(changed.status) != written) {
     cluster_.Violated("a status is not read back as it was written");
   }
   const int64_t restarts = changed.status.nodes.restarts;
@@ -272,12 +276,12 @@ bool SimOperator::WriteStatus(const Plan& plan) {
 
 // --- the coordinator's calls
 
-void SimOperator::Watch(const Plan& plan) {
+void SimOperator::Watch(const operators::Plan& plan) {
   const std::string pod = plan.pull ? plan.pull->pod_uid : "";
   if (memory_.view.pod_uid != pod) {
     ++calls_;  // what comes of a call in flight is not stored
     memory_.in_flight = false;
-    memory_.view = CoordinatorView();
+    memory_.view = operators::CoordinatorView();
     memory_.view.pod_uid = pod;
     memory_.significant.clear();
     memory_.control.clear();
@@ -285,9 +289,9 @@ void SimOperator::Watch(const Plan& plan) {
   }
   memory_.watch = plan.pull;
   if (!plan.pull) return;
-  for (const Action& action : plan.actions) {
-    if (action.kind != Action::Kind::kControl) continue;
-    const CoordinatorView& view = memory_.view;
+  for (const operators::Action& action : plan.actions) {
+    if (action.kind != operators::Action::Kind::kControl) continue;
+    const operators::CoordinatorView& view = memory_.view;
     // One that was restarted in its pod has forgotten it.
     const bool lost = view.report && view.acknowledged &&
                       view.report->control_generation < view.acknowledged->at("generation");
@@ -313,18 +317,19 @@ void SimOperator::CallCoordinator() {
   world.OnCoordinator(*process, world.Delay(), [&world, control, answer](SimCoordinator& running) {
     if (!running.running()) return;
     if (!control.empty()) {
-      const Result<ControlRequest> request = ParseControl(control);
+      const Result<coordinator::ControlRequest> request = coordinator::ParseControl(control);
       if (!request.ok()) return world.oracle().Violated("messages", request.error().message);
       running.Control(*request);
     }
-    const std::string progress = ProgressJson(*running.core(), running.epoch(), {}, {}, "");
+    const std::string progress =
+        coordinator::ProgressJson(*running.core(), {running.epoch()}, running.Now());
     world.After(world.Delay(), [answer, progress] { answer(progress); });
   });
 }
 
 // As CoordinatorPool does.
 void SimOperator::OnAnswer(const std::string& control, const std::optional<std::string>& progress) {
-  CoordinatorView& view = memory_.view;
+  operators::CoordinatorView& view = memory_.view;
   const WallTime now = cluster_.Wall();
   memory_.in_flight = false;
   if (!progress) {
@@ -334,7 +339,7 @@ void SimOperator::OnAnswer(const std::string& control, const std::optional<std::
     return;
   }
   const json said = json::parse(*progress);
-  const std::string significant = Significant(said);
+  const std::string significant = operators::Significant(said);
   // The first word after an acknowledgement shows what came of it.
   const bool first = view.acknowledged && view.pulled == view.acknowledged_at;
   if (significant != memory_.significant || first || !view.error.empty()) memory_.due = true;
@@ -348,7 +353,7 @@ void SimOperator::OnAnswer(const std::string& control, const std::optional<std::
     }
   }
   memory_.significant = significant;
-  view.report = ParseReport(said);
+  view.report = operators::ParseReport(said);
   view.pulled = now;
   view.error.clear();
   memory_.call_at = now + (memory_.watch ? memory_.watch->max_age : Duration(seconds(1)));

@@ -29,16 +29,17 @@ class SimOperator {
   // All that a restart forgets.
   struct Memory {
     size_t jobs_seen = 0, pods_seen = 0;  // how far its two watches have come
-    std::map<std::string, PodDigest> cache;
-    std::map<std::string, std::pair<int64_t, PodDigest>> made;  // until the cache shows them
-    int64_t wrote = 0;                                          // version of its last status write
-    std::map<FactKey, Fact> facts;
-    std::map<std::string, ApplyFailure> failures;
+    std::map<std::string, operators::PodDigest> cache;
+    std::map<std::string, std::pair<int64_t, operators::PodDigest>>
+        made;           // until the cache shows them
+    int64_t wrote = 0;  // version of its last status write
+    std::map<operators::FactKey, operators::Fact> facts;
+    std::map<std::string, operators::ApplyFailure> failures;
     bool due = true;  // something has changed
     std::optional<WallTime> wake;
     // Calls of the coordinator.
-    std::optional<PullRequest> watch;
-    CoordinatorView view;
+    std::optional<operators::PullRequest> watch;
+    operators::CoordinatorView view;
     std::string significant;
     std::string control;  // to be sent
     bool in_flight = false;
@@ -46,16 +47,16 @@ class SimOperator {
   };
 
   void CatchUp();
-  Observed See() const;
+  operators::Observed See() const;
   bool Reconcile();  // false: it has died
-  std::optional<Plan> PlanWithFacts();
-  void CheckPlan(const Plan& plan) const;
-  void Do(const Action& action);
-  void CreatePod(const Action& action);
+  std::optional<operators::Plan> PlanWithFacts();
+  void CheckPlan(const operators::Plan& plan) const;
+  void Do(const operators::Action& action);
+  void CreatePod(const operators::Action& action);
   void SnapshotCode();
-  void Delete(const Action& action);
-  bool WriteStatus(const Plan& plan);
-  void Watch(const Plan& plan);
+  void Delete(const operators::Action& action);
+  bool WriteStatus(const operators::Plan& plan);
+  void Watch(const operators::Plan& plan);
   void CallCoordinator();
   void OnAnswer(const std::string& control, const std::optional<std::string>& progress);
 

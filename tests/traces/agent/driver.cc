@@ -10,7 +10,7 @@
 //                               report leases it these; told is only what it does then
 //   registered [epoch=N] [first=N] [settings=N]       the coordinator takes its registration
 //   answer report|park [leases=…] [settled=…] [refused=…] [adopted=…] [epoch=N] [finish] [drain]
-//                               [close]
+//                               [close] [where]
 //                               lists of mini-batches; settled=all: all that was reported
 //   lost CALL | busy CALL | stale CALL | refused CALL    what becomes of the call: no answer, 503,
 //   409,
@@ -23,6 +23,7 @@
 //   result P BATCH [rows=N] | fails P BATCH why=TEXT [no-space] | passes-over P BATCH
 //   stopped P [why=TEXT]        shutdown() has returned, or raised
 //   exits P why=TEXT
+//   is-at P [where=TEXT]        where it is in Python, as it was asked
 //   tells P TEXT                a metric
 //   room | no-room why=TEXT     as measured where the node writes
 //   drain [grace=S] | stop      a first signal, a second one
@@ -47,9 +48,10 @@
 namespace parallelrun::trace {
 namespace {
 
-const std::map<std::string, Phase>& Phases() {
-  static const std::map<std::string, Phase> phases = {
-      {"loading", Phase::kLoading}, {"run", Phase::kRun}, {"rows", Phase::kRows}};
+const std::map<std::string, agent::Phase>& Phases() {
+  static const std::map<std::string, agent::Phase> phases = {{"loading", agent::Phase::kLoading},
+                                                             {"run", agent::Phase::kRun},
+                                                             {"rows", agent::Phase::kRows}};
   return phases;
 }
 
@@ -74,13 +76,13 @@ class Driver {
  private:
   using Verb = void (Driver::*)(Command&);
   struct Worker {
-    StatusReading page;
-    std::vector<std::pair<uint64_t, BatchId>> given;  // sequences, not answered
+    agent::StatusReading page;
+    std::vector<std::pair<uint64_t, job::BatchId>> given;  // sequences, not answered
   };
   struct Sent {  // a call that is not answered
     uint32_t epoch = 0;
     Instant until{};  // parked
-    std::vector<LeaseName> finished;
+    std::vector<job::LeaseName> finished;
   };
 
   static const std::map<std::string, Verb>& Verbs() {
@@ -103,6 +105,7 @@ class Driver {
         {"passes-over", &Driver::PassesOver},
         {"stopped", &Driver::Stopped},
         {"exits", &Driver::Exits},
+        {"is-at", &Driver::IsAt},
         {"tells", &Driver::Tells},
         {"room", &Driver::Room},
         {"no-room", &Driver::Room},
@@ -133,7 +136,7 @@ class Driver {
     terms_.shutdown_timeout = seconds(command.Number("shutdown-timeout", 300));
     options_.drain_grace = seconds(command.Number("drain-grace", 40));
     if (core_) command.Wrong("there is one already");
-    core_ = std::make_unique<AgentCore>(options_, now_);
+    core_ = std::make_unique<agent::AgentCore>(options_, now_);
   }
 
   void BeginWork(Command& command) {
@@ -142,22 +145,22 @@ class Driver {
     Register({1, 1}, 0);
     Pump();
     for (auto& [number, worker] : workers_) {
-      worker.page = {0, Phase::kWaiting, now_};
+      worker.page = {0, agent::Phase::kWaiting, now_};
       core_->OnReady(number, shutdown_, now_);
     }
-    Reply(CallKind::kPark, {});  // a newer exchange ends the older one
+    Reply(agent::CallKind::kPark, {});  // a newer exchange ends the older one
     Pump();
     muted_ = false;
-    ExchangeReply reply;
+    job::ExchangeReply reply;
     AddLeases(command, reply);
-    Reply(CallKind::kReport, reply);
+    Reply(agent::CallKind::kReport, reply);
   }
 
   // The coordinator's side.
 
   void Registered(Command& command) {
     Pump();
-    if (!in_flight_.contains(CallKind::kRegister)) return command.Wrong("it did not ask");
+    if (!in_flight_.contains(agent::CallKind::kRegister)) return command.Wrong("it did not ask");
     const auto epoch = static_cast<uint32_t>(command.Number("epoch", terms_.incarnation.epoch));
     const uint32_t number = terms_.incarnation.number + 1;
     terms_.settings_digest = command.Number("settings", terms_.settings_digest);
@@ -165,24 +168,24 @@ class Driver {
              static_cast<uint32_t>(command.Number("first", 1000 * (number - 1))));
   }
 
-  void Register(const Incarnation& incarnation, uint32_t first) {
-    in_flight_.erase(CallKind::kRegister);
+  void Register(const job::Incarnation& incarnation, uint32_t first) {
+    in_flight_.erase(agent::CallKind::kRegister);
     terms_.incarnation = incarnation;
     terms_.first_process = first;
     core_->OnRegistered(terms_, now_);
   }
 
-  CallKind Call(Command& command) {
+  agent::CallKind Call(Command& command) {
     const std::string word = command.Word("call");
-    const CallKind call = word == "report" ? CallKind::kReport
-                          : word == "park" ? CallKind::kPark
-                                           : CallKind::kRegister;
+    const agent::CallKind call = word == "report" ? agent::CallKind::kReport
+                                 : word == "park" ? agent::CallKind::kPark
+                                                  : agent::CallKind::kRegister;
     if (!in_flight_.contains(call)) command.Wrong("there is no " + word + " under way");
     return call;
   }
 
-  std::vector<LeaseName> Names(Command& command, const std::string& key) {
-    std::vector<LeaseName> names;
+  std::vector<job::LeaseName> Names(Command& command, const std::string& key) {
+    std::vector<job::LeaseName> names;
     for (const std::string& word : command.List(key)) {
       const auto found = leases_.find(command.NumberIn(word));
       if (found == leases_.end()) {
@@ -195,10 +198,10 @@ class Driver {
   }
 
   void Answer(Command& command) {
-    const CallKind call = Call(command);
+    const agent::CallKind call = Call(command);
     const auto sent = in_flight_.find(call);
     if (sent == in_flight_.end()) return;
-    ExchangeReply reply;
+    job::ExchangeReply reply;
     reply.epoch = static_cast<uint32_t>(command.Number("epoch", sent->second.epoch));
     if (command.Text("settled", "") == "all") {
       reply.settled = sent->second.finished;
@@ -206,26 +209,27 @@ class Driver {
       reply.settled = Names(command, "settled");
     }
     reply.refused = Names(command, "refused");
-    for (const LeaseName& name : Names(command, "adopted")) {
-      const LeaseName now = Lease(name.id, terms_.incarnation.epoch);
+    for (const job::LeaseName& name : Names(command, "adopted")) {
+      const job::LeaseName now = Lease(name.id, terms_.incarnation.epoch);
       reply.adopted.push_back({name.id, name.fence, now.fence});
     }
     AddLeases(command, reply);
-    if (command.Flag("finish")) reply.directive = Directive::kFinish;
-    if (command.Flag("drain")) reply.directive = Directive::kDrain;
-    if (command.Flag("close")) reply.directive = Directive::kClose;
+    if (command.Flag("finish")) reply.directive = job::Directive::kFinish;
+    if (command.Flag("drain")) reply.directive = job::Directive::kDrain;
+    if (command.Flag("close")) reply.directive = job::Directive::kClose;
+    if (command.Flag("where")) reply.directive = job::Directive::kWhere;
     Reply(call, reply);
   }
 
   // The Work of a mini-batch is its number, so that what is given can be named.
-  void AddLeases(Command& command, ExchangeReply& reply) {
+  void AddLeases(Command& command, job::ExchangeReply& reply) {
     for (const std::string& word : command.List("leases")) {
-      const LeaseName name = Lease(command.NumberIn(word), terms_.incarnation.epoch);
+      const job::LeaseName name = Lease(command.NumberIn(word), terms_.incarnation.epoch);
       reply.leased.push_back({name.id, name.fence, name.id, *work_.insert(word).first});
     }
   }
 
-  void Reply(CallKind call, ExchangeReply reply) {
+  void Reply(agent::CallKind call, job::ExchangeReply reply) {
     const auto sent = in_flight_.find(call);
     if (sent == in_flight_.end()) return;
     if (reply.epoch == 0) reply.epoch = sent->second.epoch;
@@ -233,16 +237,17 @@ class Driver {
     core_->OnReply(call, reply, now_);
   }
 
-  LeaseName Lease(BatchId id, uint32_t epoch) {
+  job::LeaseName Lease(job::BatchId id, uint32_t epoch) {
     return leases_[id] = {id, {epoch, ++fences_[epoch]}};
   }
 
   void NotAnswered(Command& command) {
-    static const std::map<std::string, CallFailure> failures = {{"lost", CallFailure::kUnreachable},
-                                                                {"busy", CallFailure::kBusy},
-                                                                {"stale", CallFailure::kStale},
-                                                                {"refused", CallFailure::kRefused}};
-    const CallKind call = Call(command);
+    static const std::map<std::string, agent::CallFailure> failures = {
+        {"lost", agent::CallFailure::kUnreachable},
+        {"busy", agent::CallFailure::kBusy},
+        {"stale", agent::CallFailure::kStale},
+        {"refused", agent::CallFailure::kRefused}};
+    const agent::CallKind call = Call(command);
     if (in_flight_.erase(call) > 0) core_->OnCallFailed(call, failures.at(command.name()), now_);
   }
 
@@ -273,7 +278,7 @@ class Driver {
 
   void Ready(Command& command) {
     const uint32_t process = Process(command);
-    workers_[process].page = {0, Phase::kWaiting, now_};
+    workers_[process].page = {0, agent::Phase::kWaiting, now_};
     Took(core_->OnReady(process, shutdown_, now_), process);
   }
 
@@ -291,7 +296,7 @@ class Driver {
 
   void At(Command& command) {
     const uint32_t process = Process(command);
-    StatusReading& page = workers_[process].page;
+    agent::StatusReading& page = workers_[process].page;
     page.sequence = Sequence(command, process);
     const auto phase = Phases().find(command.Word("phase"));
     if (phase == Phases().end()) return command.Wrong("that is no phase");
@@ -304,9 +309,14 @@ class Driver {
   }
 
   void Waits(Command& command) {
-    StatusReading& page = workers_[Process(command)].page;
-    page.phase = Phase::kWaiting;
+    agent::StatusReading& page = workers_[Process(command)].page;
+    page.phase = agent::Phase::kWaiting;
     page.since = now_;
+  }
+
+  void IsAt(Command& command) {
+    const uint32_t process = Process(command);
+    core_->OnWhere(process, command.Text("where", ""));
   }
 
   void Rows(Command& command) {
@@ -318,7 +328,7 @@ class Driver {
 
   void Result(Command& command) {
     const uint32_t process = Process(command);
-    ResultAnswer answer;
+    agent::ResultAnswer answer;
     answer.sequence = Sequence(command, process);
     answer.run_ns = 1'000'000;
     answer.items_succeeded = 1;
@@ -333,9 +343,9 @@ class Driver {
 
   void Fails(Command& command) {
     const uint32_t process = Process(command);
-    FailedAnswer answer;
+    agent::FailedAnswer answer;
     answer.sequence = Sequence(command, process);
-    answer.kind = command.Flag("no-space") ? kNoSpaceKind : "Exception";
+    answer.kind = command.Flag("no-space") ? agent::kNoSpaceKind : "Exception";
     answer.message = command.Text("why");
     Answered(process, answer.sequence);
     Took(core_->OnFailed(process, std::move(answer), now_), process);
@@ -357,7 +367,7 @@ class Driver {
 
   void Tells(Command& command) {
     const uint32_t process = Process(command);
-    Took(core_->OnTold(process, ProcessEvent::Kind::kMetric, command.Word("text")), process);
+    Took(core_->OnTold(process, job::ProcessEvent::Kind::kMetric, command.Word("text")), process);
   }
 
   void Room(Command& command) {
@@ -402,14 +412,14 @@ class Driver {
   // True if that may have changed something.
   bool EndCalls() {
     for (const auto& [call, sent] : in_flight_) {
-      if (!alone_ && (!answered_ || call == CallKind::kRegister)) continue;
+      if (!alone_ && (!answered_ || call == agent::CallKind::kRegister)) continue;
       if (!alone_ && now_ < sent.until) continue;
-      const CallKind ended = call;
+      const agent::CallKind ended = call;
       if (alone_) {
         in_flight_.erase(ended);
-        core_->OnCallFailed(ended, CallFailure::kUnreachable, now_);
+        core_->OnCallFailed(ended, agent::CallFailure::kUnreachable, now_);
       } else {
-        ExchangeReply reply;
+        job::ExchangeReply reply;
         reply.settled = sent.finished;
         Reply(ended, reply);
       }
@@ -422,27 +432,28 @@ class Driver {
     if (ended_) return;
     for (const auto& [number, worker] : workers_) core_->OnStatus(number, worker.page);
     core_->Step(now_);
-    std::vector<WorkerAction> actions;
+    std::vector<agent::WorkerAction> actions;
     core_->TakeActions(actions);
-    for (const WorkerAction& action : actions) Say(action);
-    if (core_->end() != AgentEnd::kNone) {
+    for (const agent::WorkerAction& action : actions) Say(action);
+    if (core_->end() != agent::AgentEnd::kNone) {
       ended_ = true;
       const std::string& why = core_->end_message();
       return Line(fmt::format("the agent ends: {}{}", EndWords(core_->end()),
                               why.empty() ? "" : ": " + why));
     }
     for (;;) {
-      const CallKind call = core_->NextCall(now_, request_);
-      if (call == CallKind::kNone) break;
+      const agent::CallKind call = core_->NextCall(now_, request_);
+      if (call == agent::CallKind::kNone) break;
       Sent& sent = in_flight_[call];
       sent = {};
-      if (call == CallKind::kRegister) {
+      if (call == agent::CallKind::kRegister) {
         if (!alone_) Line("asks to be registered");
         continue;
       }
       sent.epoch = request_.incarnation.epoch;
       sent.until = now_ + milliseconds(request_.park_ms);
-      for (const Finished& one : request_.finished) sent.finished.push_back({one.id, one.fence});
+      for (const job::Finished& one : request_.finished)
+        sent.finished.push_back({one.id, one.fence});
       if (alone_ || (answered_ && IsPlain(request_))) continue;
       for (const std::string& line : LinesOf(call, request_)) Line(line);
     }
@@ -450,18 +461,18 @@ class Driver {
 
   // What it does, in words.
 
-  void Say(const WorkerAction& action) {
+  void Say(const agent::WorkerAction& action) {
     const uint32_t process = action.process;
     switch (action.kind) {
-      case WorkerAction::Kind::kStart:
+      case agent::WorkerAction::Kind::kStart:
         workers_[process] = {};
         return Line(fmt::format("starts process {}", process));
-      case WorkerAction::Kind::kGive: {
-        const BatchId id = std::stoull(std::string(action.work));
+      case agent::WorkerAction::Kind::kGive: {
+        const job::BatchId id = std::stoull(std::string(action.work));
         workers_[process].given.emplace_back(action.sequence, id);
         return Line(fmt::format("gives {} to process {}", id, process));
       }
-      case WorkerAction::Kind::kTakeBack: {
+      case agent::WorkerAction::Kind::kTakeBack: {
         taken_back_[process] = action.sequence;
         std::string ids;
         for (const auto& [sequence, id] : workers_[process].given) {
@@ -470,17 +481,19 @@ class Driver {
         }
         return Line(fmt::format("takes {} back from process {}", ids, process));
       }
-      case WorkerAction::Kind::kStop:
+      case agent::WorkerAction::Kind::kStop:
         return Line(fmt::format("asks process {} for shutdown()", process));
-      case WorkerAction::Kind::kKill:
+      case agent::WorkerAction::Kind::kWhere:
+        return Line(fmt::format("asks process {} where it is", process));
+      case agent::WorkerAction::Kind::kKill:
         return Line(fmt::format("kills process {}{}", process,
                                 action.why.empty() ? "" : ": " + std::string(action.why)));
     }
   }
 
-  AgentOptions options_;
-  Registration terms_;
-  std::unique_ptr<AgentCore> core_;
+  agent::AgentOptions options_;
+  agent::Registration terms_;
+  std::unique_ptr<agent::AgentCore> core_;
   Instant now_{seconds(1000)};
   bool passing_ = false;
   bool shutdown_ = false;
@@ -489,11 +502,11 @@ class Driver {
   bool ended_ = false;
   bool muted_ = false;
   Instant passing_since_{};
-  ExchangeRequest request_;
-  std::map<CallKind, Sent> in_flight_;
+  job::ExchangeRequest request_;
+  std::map<agent::CallKind, Sent> in_flight_;
   std::map<uint32_t, Worker> workers_;
-  std::map<uint32_t, uint64_t> taken_back_;  // by process
-  std::map<BatchId, LeaseName> leases_;      // the last one
+  std::map<uint32_t, uint64_t> taken_back_;        // by process
+  std::map<job::BatchId, job::LeaseName> leases_;  // the last one
   std::set<std::string> work_;
   std::map<uint32_t, uint64_t> fences_;  // by epoch
   std::string said_;

@@ -9,12 +9,12 @@
 
 namespace parallelrun::trace {
 
-const char* EndWords(AgentEnd end);
+const char* EndWords(agent::AgentEnd end);
 
 // It has no news: at most a list of what is held, and what is wanted.
-bool IsPlain(const ExchangeRequest& request);
+bool IsPlain(const job::ExchangeRequest& request);
 
 // The first line says what kind it is; what it tells stands below, indented.
-std::vector<std::string> LinesOf(CallKind call, const ExchangeRequest& request);
+std::vector<std::string> LinesOf(agent::CallKind call, const job::ExchangeRequest& request);
 
 }  // namespace parallelrun::trace

@@ -37,6 +37,7 @@
 #include <vector>
 
 #include "coordinator/ledger/log_format.h"
+#include "job/record_codec.h"
 #include "tests/traces/coordinator/words.h"
 #include "tests/traces/trace.h"
 #include "tests/unit/coordinator/core_harness.h"
@@ -44,7 +45,7 @@
 namespace parallelrun::trace {
 namespace {
 
-using Phase = Coordinator::Phase;
+using Phase = coordinator::Coordinator::Phase;
 
 const char* PhaseName(Phase phase) {
   switch (phase) {
@@ -81,8 +82,8 @@ class Driver {
  private:
   using Verb = void (Driver::*)(Command&);
   struct Node {
-    Incarnation incarnation;
-    std::map<LeaseName, bool> holds;  // whether run() works on it
+    job::Incarnation incarnation;
+    std::map<job::LeaseName, bool> holds;  // whether run() works on it
   };
 
   static const std::map<std::string, Verb>& Verbs() {
@@ -118,21 +119,21 @@ class Driver {
     return verbs;
   }
 
-  void Begin(const CoordinatorLimits& limits) {
-    h_ = std::make_unique<CoordinatorHarness>(limits);
+  void Begin(const coordinator::CoordinatorLimits& limits) {
+    h_ = std::make_unique<coordinator::CoordinatorHarness>(limits);
     NoteDurable(false);
   }
-  Coordinator& core() { return *h_->core; }
+  coordinator::Coordinator& core() { return *h_->core; }
   void Line(const std::string& line) { said_ += line + "\n"; }
 
   // --- plan
   void Plan(Command& c) {
     const uint64_t batches = c.NumberWord("number of mini-batches");
     const auto items = static_cast<uint32_t>(c.Number("items", 1));
-    TabularChunk chunk;
+    job::TabularChunk chunk;
     chunk.path = "/in/rows.csv";
     chunk.format = "{}";
-    PlanChunkRecord record;
+    job::PlanChunkRecord record;
     record.first = h_->state.counts().planned;
     record.first_item = h_->state.counts().items_planned;
     for (uint64_t i = record.first; i < record.first + batches; ++i) {
@@ -140,7 +141,7 @@ class Driver {
     }
     record.content = chunk;
     std::string encoded;
-    EncodeRecord(record, encoded);
+    job::EncodeRecord(record, encoded);
     const Status added = core().AddChunk(encoded, h_->now());
     if (!added.ok()) Line(std::string("error ") + added.error().message);
     if (c.Flag("more")) return;
@@ -160,7 +161,7 @@ class Driver {
   void Join(Command& c) {
     const uint32_t node = ReadNode(c);
     const auto processes = static_cast<uint32_t>(c.Number("processes", 1));
-    const NodeRegistration told =
+    const coordinator::NodeRegistration told =
         core().Register(node, c.Text("agent", "a"), processes, h_->now(), c.Number("pod", 0));
     nodes_[node] = {told.incarnation, {}};
     Line(fmt::format("node {} is {}, its processes are numbered from {}", node,
@@ -169,41 +170,41 @@ class Driver {
 
   void Exchange(Command& c) {
     const uint32_t node = ReadNode(c);
-    ExchangeRequest request = ReadRequest(c, node);
+    job::ExchangeRequest request = ReadRequest(c, node);
     Send(node, request, true);
   }
 
-  ExchangeRequest ReadRequest(Command& c, uint32_t node) {
+  job::ExchangeRequest ReadRequest(Command& c, uint32_t node) {
     texts_.clear();
-    const Incarnation as =
+    const job::Incarnation as =
         c.Has("as") ? ReadIncarnation(c, c.Text("as")) : Known(c, node).incarnation;
-    ExchangeRequest request = h_->Request(as, static_cast<uint32_t>(c.Number("want", 0)),
-                                          static_cast<uint32_t>(c.Number("park", 0)) * 1000);
+    job::ExchangeRequest request = h_->Request(as, static_cast<uint32_t>(c.Number("want", 0)),
+                                               static_cast<uint32_t>(c.Number("park", 0)) * 1000);
     request.settings_digest = c.Number("settings", request.settings_digest);
     request.number = c.Number("number", 0);
     request.open = c.Number("open", 0);
     request.unheard = c.Flag("unheard");
     Node& known = nodes_[node];
     for (const std::string& text : c.List("held")) {
-      const LeaseName name = ReadLease(c, text);
+      const job::LeaseName name = ReadLease(c, text);
       request.held.push_back({name.id, name.fence, false});
     }
     for (const std::string& text : c.List("began")) {
-      const LeaseName name = ReadLease(c, text);
+      const job::LeaseName name = ReadLease(c, text);
       request.held.push_back({name.id, name.fence, true});
       known.holds[name] = true;
     }
     const bool changed = c.Flag("changed");
     for (const std::string& text : c.List("offers")) {
-      const LeaseName name = ReadLease(c, text);
+      const job::LeaseName name = ReadLease(c, text);
       request.offered.push_back({name.id, name.fence, digests_[name.id] + (changed ? 1 : 0)});
     }
     if (c.Has("part")) {
-      const LeaseName name = ReadLease(c, c.Text("part"));
+      const job::LeaseName name = ReadLease(c, c.Text("part"));
       request.parts.push_back({name.id, name.fence, c.Number("offset", 0), "one\n"});
     }
     request.finished = ReadFinished(c, h_->state);
-    for (const Finished& done : request.finished) known.holds.erase({done.id, done.fence});
+    for (const job::Finished& done : request.finished) known.holds.erase({done.id, done.fence});
     if (c.Has("event")) {
       request.events.push_back({static_cast<uint32_t>(c.Number("process", 0)),
                                 ReadEvent(c, c.Text("event")), Keep(c.Text("why", "")), ""});
@@ -217,13 +218,13 @@ class Driver {
   }
 
   // `told`: an answer that says nothing is told too.
-  void Send(uint32_t node, const ExchangeRequest& request, bool told) {
+  void Send(uint32_t node, const job::ExchangeRequest& request, bool told) {
     struct Waiting {
       bool open = true;
       uint64_t number = 0;  // 0: it was answered at once
     };
     auto waiting = std::make_shared<Waiting>();
-    const auto heard = [this, node, told, waiting](const Result<ExchangeReply>& reply) {
+    const auto heard = [this, node, told, waiting](const Result<job::ExchangeReply>& reply) {
       waiting->open = false;
       if (reply.ok()) Note(node, *reply);
       const std::string text = Say(reply);
@@ -239,18 +240,18 @@ class Driver {
     waits_[waiting->number] = exchange;
     Line(fmt::format("#{}, node {} waits for the answer", waiting->number, node));
   }
-  void Note(uint32_t node, const ExchangeReply& reply) {
+  void Note(uint32_t node, const job::ExchangeReply& reply) {
     Node& known = nodes_[node];
-    for (const Leased& l : reply.leased) {
+    for (const job::Leased& l : reply.leased) {
       known.holds[{l.id, l.fence}] = false;
       digests_[l.id] = l.digest;
     }
-    for (const Adopted& a : reply.adopted) {
+    for (const job::Adopted& a : reply.adopted) {
       known.holds[{a.id, a.fence}] = known.holds[{a.id, a.old_fence}];
       known.holds.erase({a.id, a.old_fence});
     }
-    for (const LeaseName& name : reply.refused) known.holds.erase(name);
-    for (const LeaseName& name : reply.settled) known.holds.erase(name);
+    for (const job::LeaseName& name : reply.refused) known.holds.erase(name);
+    for (const job::LeaseName& name : reply.settled) known.holds.erase(name);
   }
 
   void Gone(Command& c) {
@@ -286,14 +287,14 @@ class Driver {
   }
   void NoteDurable(bool told) {
     size_t number = 0;
-    const auto visit = [&](const Record& record, const Place&, const Place&) {
+    const auto visit = [&](const job::Record& record, const job::Place&, const job::Place&) {
       // A seal that is not known to be durable itself is not told.
-      if (std::holds_alternative<SealRecord>(record) || number++ < records_) return Status();
+      if (std::holds_alternative<job::SealRecord>(record) || number++ < records_) return Status();
       const std::string text = Say(record);
       if (told && !text.empty()) Line("durable: " + text);
       return Status();
     };
-    const auto read = Ledger::Inspect(h_->files, "/job/state", visit);
+    const auto read = coordinator::Ledger::Inspect(h_->files, "/job/state", visit);
     ASSERT_TRUE(read.ok()) << read.error().message;
     records_ = number;
   }
@@ -306,7 +307,7 @@ class Driver {
     }
     for (uint64_t i = 0; i < times; ++i) {
       for (const uint32_t node : alive) {
-        ExchangeRequest request = h_->Request(nodes_[node].incarnation);
+        job::ExchangeRequest request = h_->Request(nodes_[node].incarnation);
         for (const auto& [name, began] : nodes_[node].holds) {
           request.held.push_back({name.id, name.fence, began});
         }
@@ -325,7 +326,7 @@ class Driver {
     Line(fmt::format("epoch {}", h_->ledger->epoch()));
   }
   void NewerEpoch(Command&) {
-    h_->files.Put("/job/state/epochs/" + LogName(h_->ledger->epoch() + 1), "");
+    h_->files.Put("/job/state/epochs/" + coordinator::LogName(h_->ledger->epoch() + 1), "");
   }
 
   // --- people and the cluster
@@ -335,10 +336,10 @@ class Driver {
     core().SetNodes(static_cast<uint32_t>(c.NumberWord("number of nodes")), h_->now());
   }
   void Control(Command& c) {
-    ControlRequest control;
+    coordinator::ControlRequest control;
     control.generation = c.Number("generation");
-    if (c.Has("nodes")) control.nodes = static_cast<uint32_t>(c.Number("nodes"));
-    if (c.Has("error-threshold")) control.error_threshold = c.Number("error-threshold");
+    if (c.Has("nodes")) control.spec["nodeCount"] = c.Number("nodes");
+    if (c.Has("error-threshold")) control.spec["errorThreshold"] = c.Number("error-threshold");
     control.drain = c.Flag("drain");
     control.cancel = c.Flag("cancel");
     core().Control(control, h_->now());
@@ -349,7 +350,7 @@ class Driver {
   void Unpause(Command&) { core().Unpause(); }
   void OnPublished(Command& c) {
     const std::string path = c.Text("path");
-    PublishedRecord record;
+    job::PublishedRecord record;
     record.path = path;
     record.bytes = c.Number("bytes");
     record.rows = c.Number("rows");
@@ -360,12 +361,12 @@ class Driver {
 
   // --- what it says when asked
   void Counts(Command&) {
-    const JobCounts& counts = h_->state.counts();
-    const Losses losses = core().losses();
+    const job::JobCounts& counts = h_->state.counts();
+    const job::Losses losses = core().losses();
     Line(fmt::format("mini-batches: {} planned, {} running, {} pending, {} succeeded, {} failed",
                      counts.planned, core().running(), core().pending(), counts.succeeded,
                      counts.failed));
-    Line(fmt::format("items: {}", ItemsText(counts, losses)));
+    Line(fmt::format("items: {}", job::ItemsText(counts, losses)));
     if (!core().WaitsFor().empty()) Line("waits: " + core().WaitsFor());
   }
   void NodesThere(Command&) {
@@ -394,13 +395,13 @@ class Driver {
     const auto& verdict = h_->state.verdict();
     if (phase_ != Phase::kDeciding || !verdict) return;
     Line(fmt::format("verdict: {}, {}: {}",
-                     verdict->outcome == Outcome::kSucceeded ? "Succeeded" : "Failed",
+                     verdict->outcome == job::Outcome::kSucceeded ? "Succeeded" : "Failed",
                      verdict->reason, verdict->message));
   }
 
-  std::unique_ptr<CoordinatorHarness> h_;
+  std::unique_ptr<coordinator::CoordinatorHarness> h_;
   std::map<uint32_t, Node> nodes_;
-  std::map<BatchId, uint64_t> digests_;
+  std::map<job::BatchId, uint64_t> digests_;
   std::vector<std::unique_ptr<std::string>> texts_;
   std::map<uint64_t, uint64_t> waits_;  // number in the text to that of the coordinator
   size_t records_ = 0;                  // that were told, or stood there before

@@ -31,7 +31,7 @@ std::pair<uint64_t, uint64_t> ReadPair(Command& command, const std::string& text
 
 }  // namespace
 
-LeaseName ReadLease(Command& command, const std::string& text) {
+job::LeaseName ReadLease(Command& command, const std::string& text) {
   const size_t at = text.find('@');
   if (at == std::string::npos) {
     command.Wrong("\"" + text + "\" is not MINI-BATCH@EPOCH.NUMBER");
@@ -39,7 +39,7 @@ LeaseName ReadLease(Command& command, const std::string& text) {
   }
   const std::string id = text.substr(0, at);
   const size_t slash = id.find('/');
-  LeaseName name;
+  job::LeaseName name;
   name.id = command.NumberIn(id.substr(0, slash));
   if (slash != std::string::npos) name.id += command.NumberIn(id.substr(slash + 1)) << 32;
   const auto [epoch, number] = ReadPair(command, text.substr(at + 1));
@@ -47,23 +47,24 @@ LeaseName ReadLease(Command& command, const std::string& text) {
   return name;
 }
 
-Incarnation ReadIncarnation(Command& command, const std::string& text) {
+job::Incarnation ReadIncarnation(Command& command, const std::string& text) {
   const auto [epoch, number] = ReadPair(command, text);
   return {static_cast<uint32_t>(epoch), static_cast<uint32_t>(number)};
 }
 
-Cause ReadCause(Command& command, const std::string& text) {
-  static const std::map<std::string, Cause> words = {{"run", Cause::kRun},
-                                                     {"run-timeout", Cause::kRunTimeout},
-                                                     {"process-ended", Cause::kProcessEnded},
-                                                     {"overhead-timeout", Cause::kOverheadTimeout},
-                                                     {"input", Cause::kInput},
-                                                     {"misfit", Cause::kMisfit}};
+job::Cause ReadCause(Command& command, const std::string& text) {
+  static const std::map<std::string, job::Cause> words = {
+      {"run", job::Cause::kRun},
+      {"run-timeout", job::Cause::kRunTimeout},
+      {"process-ended", job::Cause::kProcessEnded},
+      {"overhead-timeout", job::Cause::kOverheadTimeout},
+      {"input", job::Cause::kInput},
+      {"misfit", job::Cause::kMisfit}};
   return ReadWord(command, text, words);
 }
 
-ProcessEvent::Kind ReadEvent(Command& command, const std::string& text) {
-  using Kind = ProcessEvent::Kind;
+job::ProcessEvent::Kind ReadEvent(Command& command, const std::string& text) {
+  using Kind = job::ProcessEvent::Kind;
   static const std::map<std::string, Kind> words = {{"init-failed", Kind::kInitFailed},
                                                     {"script-unusable", Kind::kScriptUnusable},
                                                     {"ready", Kind::kReady},
@@ -78,12 +79,13 @@ ProcessEvent::Kind ReadEvent(Command& command, const std::string& text) {
                                                     {"closed", Kind::kClosed},
                                                     {"close-failed", Kind::kCloseFailed},
                                                     {"cut-off", Kind::kCutOff},
-                                                    {"close-lost", Kind::kCloseLost}};
+                                                    {"close-lost", Kind::kCloseLost},
+                                                    {"where", Kind::kWhere}};
   return ReadWord(command, text, words);
 }
 
-Thresholds ReadThresholds(Command& c) {
-  Thresholds t;
+job::Thresholds ReadThresholds(Command& c) {
+  job::Thresholds t;
   if (c.Has("error-threshold")) t.error_threshold = c.Number("error-threshold");
   if (c.Has("failed-count")) t.allowed_failed_count = c.Number("failed-count");
   if (c.Has("failed-percent")) {
@@ -92,8 +94,8 @@ Thresholds ReadThresholds(Command& c) {
   return t;
 }
 
-CoordinatorLimits ReadLimits(Command& c) {
-  CoordinatorLimits limits;
+coordinator::CoordinatorLimits ReadLimits(Command& c) {
+  coordinator::CoordinatorLimits limits;
   const auto whole = [&c](const char* key, uint32_t otherwise) {
     return static_cast<uint32_t>(c.Number(key, otherwise));
   };
@@ -102,29 +104,30 @@ CoordinatorLimits ReadLimits(Command& c) {
   };
   limits.nodes = whole("nodes", limits.nodes);
   limits.processes = whole("processes", limits.processes);
-  limits.run_max_try = whole("tries", limits.run_max_try);
+  limits.spec.run_max_try = static_cast<int32_t>(whole("tries", 3));
   limits.max_losses = whole("losses", limits.max_losses);
   limits.speculation = c.Flag("speculation");
-  limits.isolate_failures = c.Flag("isolate");
+  limits.spec.isolate_failures = c.Flag("isolate");
   limits.rules.short_return_fails = c.Flag("short-return-fails");
   limits.slow_least = time("slow", limits.slow_least);
-  limits.progress_timeout = time("progress-timeout", limits.progress_timeout);
-  limits.first_task_timeout = time("first-task-timeout", limits.first_task_timeout);
-  limits.shutdown_timeout = time("shutdown-timeout", limits.shutdown_timeout);
+  limits.spec.progress_update_timeout = time("progress-timeout", seconds(300));
+  limits.spec.first_task_creation_timeout =
+      time("first-task-timeout", limits.spec.first_task_creation_timeout);
+  limits.spec.shutdown_timeout = time("shutdown-timeout", limits.spec.shutdown_timeout);
   limits.rules.append_row = !c.Flag("summary-only");
   limits.rules.thresholds = ReadThresholds(c);
   return limits;
 }
 
-std::vector<Finished> ReadFinished(Command& c, const JobState& state) {
-  using Kind = Finished::Kind;
-  std::vector<Finished> finished;
+std::vector<job::Finished> ReadFinished(Command& c, const job::JobState& state) {
+  using Kind = job::Finished::Kind;
+  std::vector<job::Finished> finished;
   for (const auto& [key, kind] : {std::pair{"done", Kind::kSucceeded},
                                   {"failed", Kind::kFailed},
                                   {"returned", Kind::kReturned}}) {
     for (const std::string& text : c.List(key)) {
-      const LeaseName name = ReadLease(c, text);
-      Finished done = CoordinatorHarness::Done(name, kind);
+      const job::LeaseName name = ReadLease(c, text);
+      job::Finished done = coordinator::CoordinatorHarness::Done(name, kind);
       done.process = static_cast<uint32_t>(c.Number("process", 0));
       if (kind == Kind::kSucceeded) {
         const uint64_t items = state.known(name.id) ? state.batch(name.id).items : 1;

@@ -12,20 +12,20 @@
 
 namespace parallelrun::trace {
 
-std::string Say(const LeaseName& name);
-std::string Say(const Incarnation& incarnation);
+std::string Say(const job::LeaseName& name);
+std::string Say(const job::Incarnation& incarnation);
 // What an exchange was answered: "leased 0@1.1; settled 3@1.2; drain".
-std::string Say(const Result<ExchangeReply>& reply);
+std::string Say(const Result<job::ExchangeReply>& reply);
 // What a record says; "" for those by which only a coordinator's start shows.
-std::string Say(const Record& record);
+std::string Say(const job::Record& record);
 
-LeaseName ReadLease(Command& command, const std::string& text);
-Incarnation ReadIncarnation(Command& command, const std::string& text);
-Cause ReadCause(Command& command, const std::string& text);
-ProcessEvent::Kind ReadEvent(Command& command, const std::string& text);
-Thresholds ReadThresholds(Command& command);
-CoordinatorLimits ReadLimits(Command& command);
+job::LeaseName ReadLease(Command& command, const std::string& text);
+job::Incarnation ReadIncarnation(Command& command, const std::string& text);
+job::Cause ReadCause(Command& command, const std::string& text);
+job::ProcessEvent::Kind ReadEvent(Command& command, const std::string& text);
+job::Thresholds ReadThresholds(Command& command);
+coordinator::CoordinatorLimits ReadLimits(Command& command);
 // What done=…, failed=… and returned=… say.
-std::vector<Finished> ReadFinished(Command& command, const JobState& state);
+std::vector<job::Finished> ReadFinished(Command& command, const job::JobState& state);
 
 }  // namespace parallelrun::trace

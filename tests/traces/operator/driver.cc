@@ -38,8 +38,10 @@ namespace {
 
 using nlohmann::json;
 
-const char* TruthName(Truth truth) {
-  return truth == Truth::kTrue ? "True" : truth == Truth::kFalse ? "False" : "Unknown";
+const char* TruthName(operators::Truth truth) {
+  return truth == operators::Truth::kTrue    ? "True"
+         : truth == operators::Truth::kFalse ? "False"
+                                             : "Unknown";
 }
 
 class Driver {
@@ -106,7 +108,7 @@ class Driver {
     if (names.empty()) world_.StartAll();
   }
   void End(Command& c) {
-    PodDigest& pod = world_.Pod(c.Word("pod"));
+    operators::PodDigest& pod = world_.Pod(c.Word("pod"));
     world_.End(pod, static_cast<int>(c.Number("exit")), c.Text("reason", ""), Message(c));
   }
   // A container's last words; those of a coordinator are JSON.
@@ -114,13 +116,13 @@ class Driver {
     return c.Has("error") ? json{{"error", c.Text("error")}}.dump() : c.Text("message", "");
   }
   void Restarted(Command& c) {
-    PodDigest& pod = world_.Pod(c.Word("pod"));
+    operators::PodDigest& pod = world_.Pod(c.Word("pod"));
     ++pod.main.restarts;
-    pod.main.ended =
-        Ended{static_cast<int32_t>(c.Number("exit")), "Error", Message(c), pod.created, world_.now};
+    pod.main.ended = operators::Ended{static_cast<int32_t>(c.Number("exit")), "Error", Message(c),
+                                      pod.created, world_.now};
   }
   void Pod(Command& c) {
-    PodDigest& pod = world_.Pod(c.Word("pod"));
+    operators::PodDigest& pod = world_.Pod(c.Word("pod"));
     if (c.Has("waiting")) {
       pod.main.waiting_reason = c.Text("waiting");
       pod.main.waiting_message = c.Text("why", "");
@@ -140,8 +142,8 @@ class Driver {
       return static_cast<int>(c.Number(key, otherwise));
     };
     const std::string state = c.Word("state");
-    json progress =
-        PlanWorld::Progress(state, count("succeeded", 0), count("failed", 0), count("total", 100));
+    json progress = operators::PlanWorld::Progress(state, count("succeeded", 0), count("failed", 0),
+                                                   count("total", 100));
     if (c.Has("verdict")) {
       progress["verdict"] = {{"outcome", c.Text("verdict")},
                              {"reason", c.Text("reason", "")},
@@ -154,7 +156,7 @@ class Driver {
     world_.Say(progress);
   }
   void Refuse(Command& c) {
-    ApplyFailure failure;
+    operators::ApplyFailure failure;
     const std::string prefix = c.Word("prefix");
     failure.status = static_cast<int>(c.Number("status"));
     failure.reason = c.Text("reason");
@@ -165,7 +167,7 @@ class Driver {
   void AddRival(Command& c) {
     const std::string name = c.Word("name");
     world_.rivals.push_back({"default", name, "0a1b2c3d-0000-4000-8000-000000000009",
-                             PlanWorld::At("2026-11-21T09:30:00Z"), c.Flag("begun"),
+                             operators::PlanWorld::At("2026-11-21T09:30:00Z"), c.Flag("begun"),
                              c.Flag("waits")});
   }
   void NoRival(Command&) { world_.rivals.clear(); }
@@ -180,7 +182,7 @@ class Driver {
   // --- what the operator does
   void Plan(Command& c) {
     world_.now += seconds(c.Number("in", 0));
-    const parallelrun::Plan plan = world_.Turn();
+    const parallelrun::operators::Plan plan = world_.Turn();
     Tell();
     if (plan.wake) {
       const auto pause = std::chrono::ceil<seconds>(*plan.wake - world_.now);
@@ -196,24 +198,28 @@ class Driver {
       if (!line.empty()) Line(line);
     }
     for (; told_ < world_.events.size(); ++told_) {
-      const EventToEmit& event = world_.events[told_];
+      const operators::EventToEmit& event = world_.events[told_];
       Line(
           fmt::format("{} {}: {}", event.warning ? "warns" : "tells", event.reason, event.message));
     }
     TellStatus();
   }
-  std::string Say(const Action& action) {
+  std::string Say(const operators::Action& action) {
     const std::string name = Short(action.name);
     const std::string why = action.reason.empty() ? "" : ": " + action.reason;
     switch (action.kind) {
-      case Action::Kind::kCreate:
+      case operators::Action::Kind::kCreate:
         return fmt::format("creates {}/{}{}", action.resource, name, Peculiar(action.object));
-      case Action::Kind::kApply: return fmt::format("applies {}/{}", action.resource, name);
-      case Action::Kind::kEnsureAccess:  // each plan that makes pods may need
+      case operators::Action::Kind::kApply:
+        return fmt::format("applies {}/{}", action.resource, name);
+      case operators::Action::Kind::kEnsureAccess:  // each plan that makes pods may need
         return std::exchange(access_, true) ? "" : "ensures that the access secret is there";
-      case Action::Kind::kSnapshotCode: return fmt::format("copies the code of {}", name);
-      case Action::Kind::kDelete: return fmt::format("deletes {}/{}{}", action.resource, name, why);
-      case Action::Kind::kControl: return "tells the coordinator: " + SayControl(action.object);
+      case operators::Action::Kind::kSnapshotCode:
+        return fmt::format("copies the code of {}", name);
+      case operators::Action::Kind::kDelete:
+        return fmt::format("deletes {}/{}{}", action.resource, name, why);
+      case operators::Action::Kind::kControl:
+        return "tells the coordinator: " + SayControl(action.object);
     }
     std::abort();
   }
@@ -261,9 +267,9 @@ class Driver {
     return text;
   }
   void TellStatus() {
-    const JobStatus status = world_.Status();
+    const operators::JobStatus status = world_.Status();
     std::map<std::string, std::string> lines;
-    for (const Condition& condition : status.conditions) {
+    for (const operators::Condition& condition : status.conditions) {
       const std::string message = condition.message.empty() ? "" : ": " + condition.message;
       lines[condition.type] = fmt::format("  {} is {}, {}{}", condition.type,
                                           TruthName(condition.status), condition.reason, message);
@@ -293,7 +299,7 @@ class Driver {
     }
   }
 
-  PlanWorld world_;
+  operators::PlanWorld world_;
   bool planned_ = false;
   bool access_ = false;                        // that was told
   std::map<std::string, std::string> images_;  // by container, of the pod made last

@@ -4,7 +4,7 @@
 
 #include "base/time.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
 
 Result<HttpResponse> Answer(int status) {
@@ -52,4 +52,4 @@ TEST(AgentClient, ACoordinatorThatAnsweredIsWaitedForLonger) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

@@ -3,15 +3,17 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <zlib.h>
 
+#include <csignal>
 #include <cstring>
 
 #include "agent/code_copy.h"
 #include "tests/support/temp_folder.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
 
 using ::testing::HasSubstr;
@@ -167,6 +169,21 @@ TEST_F(CodeArchive, AMountedConfigMapIsPlainFiles) {
   EXPECT_THAT(names, ::testing::UnorderedElementsAre("score.py", "helper.py", "logs"));
 }
 
+// A disk that fills up takes a part of a write first: the cause must still be told, because a node
+// without room is started again later, and one with a bad archive is not.
+TEST_F(CodeArchive, WhatDoesNotFitIsToldByItsCause) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{100'000, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const std::string refusal = Refusal(Tar().Add("big.bin", std::string(200'000, 'b')).End());
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_THAT(refusal, HasSubstr("big.bin"));
+  EXPECT_THAT(refusal, HasSubstr("File too large"));
+}
+
 TEST_F(CodeArchive, AMountedArchiveIsUnpacked) {
   fs::create_directories(folder.path("code/..2026_11_21"));
   ASSERT_TRUE(Unpack(Tar().Add("pkg/score.py", "print(1)\n").End()).ok());
@@ -185,4 +202,4 @@ TEST_F(CodeArchive, AMountedArchiveIsUnpacked) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

@@ -21,15 +21,15 @@
 #include "tests/support/source_folder.h"
 #include "tests/support/temp_folder.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 struct Told {
-  Finished::Kind kind;
-  Cause cause;
+  job::Finished::Kind kind;
+  job::Cause cause;
   uint32_t items = 0;
   std::string rows;
   std::string message;
@@ -56,7 +56,7 @@ class ScriptedCoordinator {
   }
   uint16_t port() const { return port_; }
 
-  std::map<BatchId, Told> outcomes;
+  std::map<job::BatchId, Told> outcomes;
   std::map<std::string, std::string> logs;
   std::vector<std::string> left;
   std::vector<int> events;
@@ -69,7 +69,7 @@ class ScriptedCoordinator {
   std::string unauthorized;
 
  private:
-  std::string Work(BatchId id) const {
+  std::string Work(job::BatchId id) const {
     std::string work;
     Encoder out(work);
     out.U8(1);
@@ -131,7 +131,8 @@ class ScriptedCoordinator {
 
   void Exchange(const std::shared_ptr<HttpExchange>& exchange) {
     ++exchanges;
-    const Result<ExchangeRequest> request = DecodeExchangeRequest(exchange->request().body);
+    const Result<job::ExchangeRequest> request =
+        job::DecodeExchangeRequest(exchange->request().body);
     ASSERT_TRUE(request.ok());
     if (exchanges == restart_after) {
       ++epoch_;
@@ -141,25 +142,25 @@ class ScriptedCoordinator {
     if (released_) {  // a newer request releases the parked one
       Answer(*std::exchange(released_, nullptr), 0, {});
     }
-    ExchangeReply reply;
-    for (const ProcessEvent& event : request->events)
+    job::ExchangeReply reply;
+    for (const job::ProcessEvent& event : request->events)
       events.push_back(static_cast<int>(event.kind));
-    for (const OfferedLease& offer : request->offered) {
+    for (const job::OfferedLease& offer : request->offered) {
       ++offered;
       leased_.insert(offer.id);
       reply.adopted.push_back({offer.id, offer.fence, {epoch_, ++fence_}});
     }
-    for (const Finished& f : request->finished) {
+    for (const job::Finished& f : request->finished) {
       reply.settled.push_back({f.id, f.fence});
       EXPECT_EQ(f.fence.epoch, epoch_);
-      if (f.kind == Finished::Kind::kReturned) {
+      if (f.kind == job::Finished::Kind::kReturned) {
         leased_.erase(f.id);
         continue;
       }
       outcomes[f.id] = {f.kind, f.cause, f.items_succeeded, std::string(f.rows),
                         std::string(f.message)};
     }
-    for (const HeldLease& held : request->held) {
+    for (const job::HeldLease& held : request->held) {
       if (held.started && drain_at_start) {
         drain_at_start = false;
         kill(getpid(), SIGTERM);
@@ -179,22 +180,22 @@ class ScriptedCoordinator {
   bool Over() const { return outcomes.size() == files_.size(); }
   size_t Pending() const {
     size_t count = 0;
-    for (BatchId id = 0; id < files_.size(); ++id) {
+    for (job::BatchId id = 0; id < files_.size(); ++id) {
       if (!leased_.contains(id) && !outcomes.contains(id)) ++count;
     }
     return count;
   }
 
-  void Answer(HttpExchange& exchange, uint32_t want, ExchangeReply reply) {
+  void Answer(HttpExchange& exchange, uint32_t want, job::ExchangeReply reply) {
     reply.epoch = epoch_;
-    if (Over()) reply.directive = Directive::kFinish;
+    if (Over()) reply.directive = job::Directive::kFinish;
     std::deque<std::string> works;
-    for (BatchId id = 0; id < files_.size() && works.size() < want; ++id) {
+    for (job::BatchId id = 0; id < files_.size() && works.size() < want; ++id) {
       if (outcomes.contains(id) || !leased_.insert(id).second) continue;
       works.push_back(Work(id));
       reply.leased.push_back({id, {epoch_, ++fence_}, id, works.back()});
     }
-    HttpResponse response = TextResponse(200, Encode(reply));
+    HttpResponse response = TextResponse(200, job::Encode(reply));
     exchange.Respond(std::move(response));
   }
 
@@ -205,7 +206,7 @@ class ScriptedCoordinator {
   uint16_t port_ = 0;
   uint32_t epoch_ = 1;
   uint64_t fence_ = 0;
-  std::set<BatchId> leased_;
+  std::set<job::BatchId> leased_;
   std::shared_ptr<HttpExchange> released_;
   std::thread thread_;
 };
@@ -268,21 +269,25 @@ TEST_F(AgentEndToEnd, RunsAJob) {
   ASSERT_THAT(coordinator.outcomes, SizeIs(200));
   for (const auto& [id, outcome] : coordinator.outcomes) {
     if (id == 3 || id == 50) continue;
-    EXPECT_EQ(outcome.kind, Finished::Kind::kSucceeded) << id << " " << outcome.message;
+    EXPECT_EQ(outcome.kind, job::Finished::Kind::kSucceeded) << id << " " << outcome.message;
     EXPECT_EQ(outcome.rows, "F" + std::to_string(id) + "\n");
     EXPECT_EQ(outcome.items, 1U);
   }
   const Told& raised = coordinator.outcomes[3];
-  EXPECT_EQ(raised.cause, Cause::kRun);
+  EXPECT_EQ(raised.cause, job::Cause::kRun);
   EXPECT_THAT(raised.message, HasSubstr("ValueError: cannot read f3 (score.py:"));
   const Told& exited = coordinator.outcomes[50];
-  EXPECT_EQ(exited.cause, Cause::kProcessEnded);
+  EXPECT_EQ(exited.cause, job::Cause::kProcessEnded);
   EXPECT_THAT(exited.message, HasSubstr("exited with status 5"));
   EXPECT_THAT(coordinator.left, ::testing::ElementsAre("finished"));
   EXPECT_EQ(coordinator.unauthorized, "");
   EXPECT_THAT(coordinator.logs["user/stdout/0/process000.stdout.txt"],
               HasSubstr("arguments ['--tag', 'T'] fast " + folder_.path("out")));
-  EXPECT_THAT(coordinator.logs["sys/node/0/process000.txt"], HasSubstr(": done, total 1, "));
+  // Which process does what is chance: the one that ends with "exit" may have done nothing else.
+  EXPECT_TRUE(std::any_of(coordinator.logs.begin(), coordinator.logs.end(), [](const auto& log) {
+    return log.first.starts_with("sys/node/0/process") &&
+           log.second.find(": done, total 1, ") != std::string::npos;
+  }));
   EXPECT_THAT(coordinator.logs["user/files/0/mine.txt"], HasSubstr("a log of my own"));
   EXPECT_TRUE(std::any_of(coordinator.logs.begin(), coordinator.logs.end(), [](const auto& log) {
     return log.first.starts_with("user/error/0/") &&
@@ -293,9 +298,9 @@ TEST_F(AgentEndToEnd, RunsAJob) {
 TEST_F(AgentEndToEnd, ATimeOutFailsTheAttempt) {
   ScriptedCoordinator coordinator(folder_, Files(4, {{1, "hang"}}));
   EXPECT_EQ(Run(coordinator), kAgentFinished);
-  EXPECT_EQ(coordinator.outcomes[1].cause, Cause::kRunTimeout);
+  EXPECT_EQ(coordinator.outcomes[1].cause, job::Cause::kRunTimeout);
   EXPECT_THAT(coordinator.outcomes[1].message, HasSubstr("run() took longer than 2.0s"));
-  EXPECT_EQ(coordinator.outcomes[2].kind, Finished::Kind::kSucceeded);
+  EXPECT_EQ(coordinator.outcomes[2].kind, job::Finished::Kind::kSucceeded);
 }
 
 TEST_F(AgentEndToEnd, SurvivesAnotherCoordinator) {
@@ -311,14 +316,14 @@ TEST_F(AgentEndToEnd, AScriptThatIsNotThereEndsTheNode) {
   ScriptedCoordinator coordinator(folder_, Files(4));
   EXPECT_EQ(Run(coordinator), kAgentGaveUp);
   EXPECT_THAT(coordinator.events,
-              ::testing::Contains(static_cast<int>(ProcessEvent::Kind::kScriptUnusable)));
+              ::testing::Contains(static_cast<int>(job::ProcessEvent::Kind::kScriptUnusable)));
 }
 
 TEST_F(AgentEndToEnd, SigtermDrains) {
   ScriptedCoordinator coordinator(folder_, Files(8, {{0, "slow"}, {1, "slow"}}));
   coordinator.drain_at_start = true;
   EXPECT_EQ(Run(coordinator), kAgentDrained);
-  EXPECT_EQ(coordinator.outcomes[0].kind, Finished::Kind::kSucceeded);
+  EXPECT_EQ(coordinator.outcomes[0].kind, job::Finished::Kind::kSucceeded);
   EXPECT_LT(coordinator.outcomes.size(), 8U);
   EXPECT_THAT(coordinator.left, ::testing::ElementsAre("drained"));
 }
@@ -335,7 +340,7 @@ def run(mini_batch):
 )");
   ScriptedCoordinator coordinator(folder_, Files(1));
   EXPECT_EQ(Run(coordinator), kAgentFinished);
-  EXPECT_EQ(coordinator.outcomes[0].kind, Finished::Kind::kSucceeded)
+  EXPECT_EQ(coordinator.outcomes[0].kind, job::Finished::Kind::kSucceeded)
       << coordinator.outcomes[0].message;
 }
 
@@ -387,4 +392,4 @@ TEST_F(AgentEndToEnd, ATakenWorkFolderIsRefused) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

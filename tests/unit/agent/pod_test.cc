@@ -17,7 +17,7 @@
 #include "base/version.h"
 #include "tests/support/temp_folder.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
 
 using ::testing::HasSubstr;
@@ -170,4 +170,4 @@ TEST(AgentPod, OrphansAreReapedAndOnesOwnAreNot) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

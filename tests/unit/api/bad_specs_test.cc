@@ -10,7 +10,7 @@
 #include "azure/read_job.h"
 #include "tests/support/source_folder.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 namespace {
 
 nlohmann::json Table() {
@@ -60,4 +60,4 @@ TEST(BadSpecs, EachIsRefusedForItsReason) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::api

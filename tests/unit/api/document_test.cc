@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace parallelrun {
+namespace parallelrun::api {
 namespace {
 
 // A ParallelRunJob whose spec is the given text.
@@ -261,4 +261,4 @@ TEST(Document, NamesTheLineOfASyntaxError) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::api

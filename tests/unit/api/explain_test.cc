@@ -5,7 +5,7 @@
 
 #include "api/fields/walk.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 namespace {
 
 using ::testing::HasSubstr;
@@ -70,4 +70,4 @@ TEST(Explain, EachFieldHasATypeATextAndSomebodyWhoUsesIt) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::api

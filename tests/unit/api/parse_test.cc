@@ -7,11 +7,12 @@
 
 #include "api/to_json.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kExample[] = R"(apiVersion: parallelrun.dev/v1alpha1
 kind: ParallelRunJob
@@ -105,7 +106,7 @@ spec:
       partitionFormat: "{user}/{day}.p"
   sideInputs: [{name: model, volume: data, path: m, mountPath: /models}]
   output: {volume: out, path: ., action: SummaryOnly, fileName: r.csv, order: Completion,
-           ifExists: Resume, mountOnNodes: false}
+           format: csv, columns: [a, "b c"], provenance: true, ifExists: Resume, mountOnNodes: false}
   logs: {path: l}
   state: {volume: out, path: s}
   nodeCount: 0
@@ -370,17 +371,50 @@ TEST(Override, ErrorsNameTheFlag) {
               ElementsAre(HasSubstr("is not a field path")));
 }
 
-// What is said of the inputs of a job that names stores, on one machine.
-std::string SaidOfStores(const std::string& stores, const std::string& files, Target target) {
+// What is said of a job that names stores.
+std::string SaidOfStores(const std::string& stores, const std::string& files, Target target,
+                         const std::string& output = "output: {volume: out}") {
   const ParsedJob parsed = ReadJob(
       "apiVersion: parallelrun.dev/v1alpha1\nkind: ParallelRunJob\nmetadata: {name: digits}\n"
       "spec:\n  entryScript: score.py\n  volumes: [{name: out, hostPath: {path: /o}}]\n"
-      "  output: {volume: out}\n  stores: [" +
-          stores + "]\n  inputs: [{name: images, files: {" + files + "}}]\n",
+      "  " +
+          output + "\n  stores: [" + stores + "]\n  inputs: [{name: images, files: {" + files +
+          "}}]\n",
       {}, target);
   std::string said;
   for (const Problem& problem : parsed.problems) said += FormatProblem(problem, "") + "\n";
   return said;
+}
+
+TEST(Stores, UrlsAreOfObjectsAlone) {
+  const std::string bucket = "{name: bucket, url: 's3://b/a/'}";
+  EXPECT_EQ(SaidOfStores(bucket, "store: bucket, access: Uri", Target::kLocal), "");
+  EXPECT_THAT(SaidOfStores(bucket, "volume: in, access: Uri", Target::kLocal),
+              AllOf(HasSubstr("spec.inputs[0].files.access"), HasSubstr("Uri is for inputs in")));
+}
+
+TEST(Stores, AnOutputInAStoreHasLogsAndStateInFolders) {
+  const std::string bucket = "{name: bucket, url: 's3://b/a/'}, {name: all, url: 's3://b'}";
+  const std::string folders = "\n  logs: {volume: out}\n  state: {volume: out}\n";
+  const auto said = [&](const std::string& output,
+                        const std::string& files = "volume: out, path: i") {
+    return SaidOfStores(bucket, files, Target::kLocal, output);
+  };
+  EXPECT_EQ(said("output: {store: bucket}" + folders), "");
+  EXPECT_THAT(said("output: {store: bucket}"),
+              AllOf(HasSubstr("spec.logs.volume"), HasSubstr("spec.state.volume"),
+                    HasSubstr("logs and state lie in folders")));
+  EXPECT_THAT(said("output: {store: bucket, volume: out}" + folders),
+              HasSubstr("stands beside a store: keep one of the two"));
+  EXPECT_THAT(said("output: {path: a}" + folders), HasSubstr("is required"));
+  EXPECT_THAT(said("output: {store: none}" + folders), HasSubstr("there is no store \"none\""));
+  EXPECT_THAT(said("output: {store: bucket, action: SummaryOnly}" + folders),
+              HasSubstr("SummaryOnly leaves files"));
+  EXPECT_THAT(said("arguments: ['--to=$(output)/x']\n  output: {store: bucket}" + folders),
+              HasSubstr("$(output) is a folder for the script"));
+  EXPECT_THAT(said("output: {store: bucket, path: x}" + folders, "store: all, path: a"),
+              HasSubstr("inside the input \"images\" would lie the output"));
+  EXPECT_EQ(said("output: {store: bucket, path: x}" + folders, "store: all, path: ab"), "");
 }
 
 TEST(Stores, AnInputLiesOnAVolumeOrInAStore) {
@@ -394,13 +428,55 @@ TEST(Stores, AnInputLiesOnAVolumeOrInAStore) {
               HasSubstr("keep one of the two"));
   EXPECT_THAT(SaidOfStores(bucket, "path: a", Target::kLocal),
               HasSubstr("is required: write the name of one of spec.volumes, or store"));
-  EXPECT_THAT(SaidOfStores("{name: bucket, url: 'https://b'}", "store: bucket", Target::kLocal),
+  EXPECT_THAT(SaidOfStores("{name: bucket, url: 'ftp://b'}", "store: bucket", Target::kLocal),
               HasSubstr("write s3://BUCKET/PREFIX"));
   EXPECT_THAT(SaidOfStores(bucket + ", " + bucket, "store: bucket", Target::kLocal),
               HasSubstr("bucket"));
-  EXPECT_THAT(SaidOfStores(bucket, "store: bucket", Target::kCluster),
-              HasSubstr("so far, and not for a cluster"));
+}
+
+TEST(Stores, AContainerOfAzureIsReadAndHasNoSignatureInItsUrl) {
+  const auto said = [](const std::string& url, const std::string& more = "",
+                       const std::string& output = "output: {volume: out}\n") {
+    return SaidOfStores("{name: blobs, url: '" + url + "'" + more + "}", "store: blobs",
+                        Target::kLocal, output);
+  };
+  const std::string url = "abfss://photos@data.dfs.core.windows.net/2026";
+  EXPECT_EQ(said(url), "");
+  EXPECT_EQ(said("https://data.blob.core.windows.net/photos/2026"), "");
+  for (const std::string& with :
+       {url + "?sv=1&sig=SECRET", std::string("https://data.blob.core.windows.net/p?sig=SECRET")}) {
+    EXPECT_THAT(said(with), AllOf(HasSubstr("AZURE_STORAGE_SAS_TOKEN"), Not(HasSubstr("SECRET"))));
+  }
+  EXPECT_THAT(said(url, ", region: eu-west-1"), HasSubstr("which buckets of S3 have"));
+  EXPECT_THAT(said(url, ", credentials: {secretName: keys}"), HasSubstr("are keys of S3"));
+  EXPECT_THAT(said(url, "",
+                   "output: {store: blobs, path: o}\n  logs: {volume: out}\n  state: {volume: "
+                   "out}\n"),
+              HasSubstr("of Azure Blob Storage only inputs are read"));
+}
+
+TEST(Stores, ASecretOfTheClusterHoldsTheKeysOfOne) {
+  const auto read = [](const std::string& credentials) {
+    return ReadJob(
+        "apiVersion: parallelrun.dev/v1alpha1\nkind: ParallelRunJob\nmetadata: {name: digits}\n"
+        "spec:\n  entryScript: score.py\n  volumes: [{name: out, hostPath: {path: /o}}]\n"
+        "  code: {image: {path: /app}}\n  environment: {image: i}\n  output: {volume: out}\n"
+        "  stores: [{name: bucket, url: 's3://b', credentials: {" +
+            credentials + "}}]\n  inputs: [{name: images, files: {store: bucket}}]\n",
+        {}, Target::kCluster);
+  };
+  const auto credentials = [&](const std::string& said) {
+    const ParsedJob parsed = read(said);
+    EXPECT_THAT(Lines(parsed), ElementsAre());
+    return parsed.job.spec.stores.at(0).credentials;
+  };
+  EXPECT_EQ(credentials("secretName: keys"),
+            (StoreCredentials{"keys", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", ""}));
+  EXPECT_EQ(credentials("secretName: keys, accessKeyId: id, secretAccessKey: k, sessionToken: t"),
+            (StoreCredentials{"keys", "id", "k", "t"}));
+  EXPECT_THAT(Lines(read("accessKeyId: id")),
+              ElementsAre(HasSubstr("spec.stores[0].credentials.secretName")));
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::api

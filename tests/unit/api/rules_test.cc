@@ -8,6 +8,7 @@
 #include "api/arguments.h"
 #include "api/defaults.h"
 #include "api/node.h"
+#include "api/output_address.h"
 #include "api/problem.h"
 #include "api/processes.h"
 #include "api/settings.h"
@@ -15,11 +16,29 @@
 #include "api/text.h"
 #include "api/to_json.h"
 
-namespace parallelrun {
+namespace parallelrun::api {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+
+TEST(OutputAddress, IsTheSameForTwoJobsThatPublishToOneObject) {
+  JobSpec spec;
+  spec.stores = {{"a", "s3://bucket/of/", "", "http://h", {}, {}},
+                 {"b", "s3://bucket", "", "http://h", {}, {}}};
+  spec.output.store = "a";
+  spec.output.to.path = "2026";
+  spec.output.file_name = "rows.txt";
+  const std::string address = OutputAddress("one", spec);
+  EXPECT_EQ(address, R"(["store","http://h","s3://bucket/of/2026/rows.txt"])");
+  EXPECT_EQ(OutputAddress("other", spec), address) << "a bucket is not a namespace's";
+  spec.output.store = "b";
+  EXPECT_NE(OutputAddress("one", spec), address);
+  spec.output.to.path = "of/2026";
+  EXPECT_EQ(OutputAddress("one", spec), address);
+  spec.stores[1].endpoint = "http://other";
+  EXPECT_NE(OutputAddress("one", spec), address);
+}
 
 TEST(Sizes, MiniBatchSize) {
   const struct {
@@ -223,6 +242,10 @@ TEST(Settings, OnlyWhatDecidesAMiniBatchId) {
   other.spec.output.format = OutputFormat::kJsonl;
   EXPECT_THAT(*Differences(PlanSettings(job, kFolders), PlanSettings(other, kFolders)),
               ElementsAre("spec.output.format: (none) -> \"jsonl\""));
+  other.spec.output.provenance = true;
+  EXPECT_THAT(*Differences(PlanSettings(job, kFolders), PlanSettings(other, kFolders)),
+              ElementsAre("spec.output.format: (none) -> \"jsonl\"",
+                          "spec.output.provenance: (none) -> true"));
   EXPECT_EQ(PlanSettings(job, kFolders).find("output"), std::string::npos);
   // What may be said anew is no part of it, so a ledger of before there was such a field fits too.
   other = job;
@@ -241,6 +264,39 @@ TEST(Settings, OnlyWhatDecidesAMiniBatchId) {
       ElementsAre("spec.miniBatchSize: 10 -> (none)", "spec.partitionKeys[0]: (none) -> \"user\""));
   EXPECT_THAT(*Differences(PlanSettings(job, kFolders), PlanSettings(job, {{"data", "/b"}})),
               ElementsAre("spec.volumes.data: \"/a\" -> \"/b\""));
+}
+
+TEST(Settings, WhatATrialTakes) {
+  const Job job = PlanJob();
+  const std::string all = PlanSettings(job, kFolders);
+  Selection some;
+  EXPECT_EQ(PlanSettings(job, kFolders, some), all);
+  some.limit = 20;
+  EXPECT_THAT(*Differences(PlanSettings(job, kFolders, some), all),
+              ElementsAre("--limit: 20 -> (none)"));
+  // An input that nothing is taken of may be named or not.
+  Selection chosen;
+  chosen.files = {{"images", {1, 2}}, {"masks", {}}};
+  Selection same;
+  same.files = {{"images", {1, 2}}};
+  EXPECT_EQ(PlanSettings(job, kFolders, chosen), PlanSettings(job, kFolders, same));
+  Selection other;
+  other.files = {{"images", {1, 3}}};
+  EXPECT_NE(PlanSettings(job, kFolders, chosen), PlanSettings(job, kFolders, other));
+  EXPECT_NE(PlanSettings(job, kFolders, chosen), all);
+}
+
+TEST(Settings, ATrialSaysWhatItTakes) {
+  const Job job = PlanJob();
+  EXPECT_EQ(TrialOf(PlanSettings(job, kFolders)), "");
+  EXPECT_EQ(TrialOf(PlanSettings(job, kFolders, {.limit = 1, .files = {}})),
+            "the first item (--limit)");
+  EXPECT_EQ(TrialOf(PlanSettings(job, kFolders, {.limit = 20, .files = {}})),
+            "the first 20 items (--limit)");
+  Selection chosen;
+  chosen.files = {{"images", {1, 2}}};
+  EXPECT_EQ(TrialOf(PlanSettings(job, kFolders, chosen)), "2 files (--sample or --only)");
+  EXPECT_EQ(TrialOf("no JSON"), "");
 }
 
 TEST(Settings, HowColumnsAreReadButNotTheTypesThatPeopleWrite) {
@@ -364,4 +420,4 @@ TEST(Text, Utf8) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::api

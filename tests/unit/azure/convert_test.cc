@@ -43,9 +43,10 @@ Conversion Convert(const std::string& file) {
                       {.file = file, .step = "", .code_prefix = "", .read = ReadSample});
 }
 
-std::string Text(const Problems& problems) {
+std::string Text(const api::Problems& problems) {
   std::string text;
-  for (const Problem& problem : problems) text += FormatProblem(problem, "azure.yml") + "\n";
+  for (const api::Problem& problem : problems)
+    text += api::FormatProblem(problem, "azure.yml") + "\n";
   return text;
 }
 
@@ -213,10 +214,10 @@ TEST(Convert, EverySampleBecomesAJobThatReads) {
   for (const Case& one : Cases()) {
     SCOPED_TRACE(one.file);
     const Conversion conversion = Convert(one.file);
-    ASSERT_FALSE(HasErrors(conversion.problems)) << Text(conversion.problems);
-    const ParsedJob parsed = azure::ReadJob(conversion.yaml, {}, Target::kLocal);
+    ASSERT_FALSE(api::HasErrors(conversion.problems)) << Text(conversion.problems);
+    const api::ParsedJob parsed = azure::ReadJob(conversion.yaml, {}, api::Target::kLocal);
     ASSERT_TRUE(parsed.ok()) << Text(parsed.problems) << conversion.yaml;
-    const json spec = ToJson(parsed.job)["spec"];
+    const json spec = api::ToJson(parsed.job)["spec"];
     EXPECT_EQ(Overlaid(spec, json::parse(one.spec)), spec) << conversion.yaml;
     const std::string report = Text(conversion.problems);
     for (const char* loss : one.losses) EXPECT_THAT(report, HasSubstr(loss));
@@ -227,9 +228,9 @@ TEST(Convert, EverySampleBecomesAJobThatReads) {
 TEST(Convert, OnlyTheCodeKeepsTheJobFromACluster) {
   for (const Case& one : Cases()) {
     SCOPED_TRACE(one.file);
-    const ParsedJob parsed = azure::ReadJob(Convert(one.file).yaml, {}, Target::kCluster);
-    for (const Problem& problem : parsed.problems) {
-      if (problem.severity == Problem::Severity::kWarning) continue;
+    const api::ParsedJob parsed = azure::ReadJob(Convert(one.file).yaml, {}, api::Target::kCluster);
+    for (const api::Problem& problem : parsed.problems) {
+      if (problem.severity == api::Problem::Severity::kWarning) continue;
       EXPECT_EQ(problem.field, "spec.code.path") << problem.what;
     }
   }
@@ -263,7 +264,7 @@ TEST(Convert, TheMLTableItselfIsNeverData) {
                          "\", mode: direct}}\ninput_data: ${{inputs.a}}\n"
                          "task: {code: ., entry_script: s.py, environment: {image: \"i:1\"}}\n",
                      {.file = "a.yml", .step = "", .code_prefix = "", .read = ReadSample});
-    const ParsedJob parsed = azure::ReadJob(conversion.yaml, {}, Target::kLocal);
+    const api::ParsedJob parsed = azure::ReadJob(conversion.yaml, {}, api::Target::kLocal);
     ASSERT_TRUE(parsed.ok()) << Text(parsed.problems) << conversion.yaml;
     EXPECT_EQ(parsed.job.spec.inputs[0].exclude, std::vector<std::string>{"**/MLTable"});
     EXPECT_THAT(Text(conversion.problems), HasSubstr("MLTable, which is not read"));
@@ -315,9 +316,9 @@ TEST(Convert, PlacesOfAnMLTable) {
         {.file = "a.yml", .step = "", .code_prefix = "", .read = [&](const std::string&) {
            return Result<std::string>(table);
          }});
-    const ParsedJob parsed = azure::ReadJob(conversion.yaml, {}, Target::kLocal);
+    const api::ParsedJob parsed = azure::ReadJob(conversion.yaml, {}, api::Target::kLocal);
     ASSERT_TRUE(parsed.ok()) << Text(parsed.problems) << conversion.yaml;
-    const Input& input = parsed.job.spec.inputs[0];
+    const api::Input& input = parsed.job.spec.inputs[0];
     EXPECT_EQ(input.from.path, one.path);
     EXPECT_EQ(input.pattern, one.pattern);
     EXPECT_EQ(input.partition_format, one.format);
@@ -351,7 +352,7 @@ TEST(Convert, AComponentOfARegistryIsNamedAsWhatItIs) {
 TEST(Convert, WhatIsLeftToFillInIsFound) {
   const auto open = [](const std::string& yaml) {
     std::vector<std::string> fields;
-    for (const Problem& problem : FindFillIns(ReadDocument(yaml).job)) {
+    for (const api::Problem& problem : FindFillIns(api::ReadDocument(yaml).job)) {
       EXPECT_GT(problem.line, 0);
       fields.push_back(problem.field);
     }
@@ -400,7 +401,7 @@ TEST(Convert, OddTextStaysOneValue) {
       "  environment: {image: \"i:1\"}\n"
       "  program_arguments: \"--x 'a b' \\\"${{inputs.a}}/c\\\" --y \\\\\\\\ '' --z=$${{no}}\"\n",
       {.file = "odd\n.yml", .step = "", .code_prefix = "../src"});
-  const ParsedJob parsed = azure::ReadJob(conversion.yaml, {}, Target::kLocal);
+  const api::ParsedJob parsed = azure::ReadJob(conversion.yaml, {}, api::Target::kLocal);
   ASSERT_TRUE(parsed.ok()) << Text(parsed.problems) << conversion.yaml;
   EXPECT_EQ(parsed.job.metadata.annotations.at("description"), "a: b # c\n}d");
   EXPECT_EQ(parsed.job.spec.code.path, "../src/dir with: colon");
@@ -427,9 +428,9 @@ TEST(Convert, WordsThatYamlTakesForBooleansAreNames) {
       "  environment: {image: \"i:1\", environment_variables: {on: yes, NO: 1_000}}\n"
       "  program_arguments: --n ${{inputs.n}} --on ${{inputs.on}} --big ${{inputs.N}}\n",
       {.file = "a.yml", .step = "", .code_prefix = ""});
-  const ParsedJob parsed = azure::ReadJob(conversion.yaml, {}, Target::kLocal);
+  const api::ParsedJob parsed = azure::ReadJob(conversion.yaml, {}, api::Target::kLocal);
   ASSERT_TRUE(parsed.ok()) << Text(conversion.problems) << Text(parsed.problems) << conversion.yaml;
-  const JobSpec& spec = parsed.job.spec;
+  const api::JobSpec& spec = parsed.job.spec;
   EXPECT_EQ(parsed.job.metadata.name, "off");
   EXPECT_EQ(spec.inputs[0].name, "y");
   EXPECT_EQ(spec.arguments,
@@ -477,7 +478,7 @@ TEST(Convert, RefusesWhatItCannotRead) {
     const Conversion conversion =
         ConvertAzure(one.text, {.file = "a.yml", .step = "", .code_prefix = ""});
     EXPECT_TRUE(conversion.yaml.empty());
-    EXPECT_TRUE(HasErrors(conversion.problems));
+    EXPECT_TRUE(api::HasErrors(conversion.problems));
     EXPECT_THAT(Text(conversion.problems), HasSubstr(one.says));
   }
 }

@@ -15,14 +15,14 @@ TEST(OldNames, AreAnsweredWithTheNewOnes) {
 
 TEST(OldNames, AreWordsOfThisRoomAlone) {
   const nlohmann::json job = {{"spec", {{"instance_count", 2}}}};
-  const auto mend = [](const ParsedJob& parsed) {
-    for (const Problem& problem : parsed.problems) {
+  const auto mend = [](const api::ParsedJob& parsed) {
+    for (const api::Problem& problem : parsed.problems) {
       if (problem.field == "spec.instance_count") return problem.mend;
     }
     return std::string("no problem");
   };
-  EXPECT_EQ(mend(azure::ReadJob(job, Target::kLocal)), "write spec.nodeCount");
-  EXPECT_EQ(mend(parallelrun::ReadJob(job, Target::kLocal)), "");
+  EXPECT_EQ(mend(azure::ReadJob(job, api::Target::kLocal)), "write spec.nodeCount");
+  EXPECT_EQ(mend(parallelrun::api::ReadJob(job, api::Target::kLocal)), "");
 }
 
 }  // namespace

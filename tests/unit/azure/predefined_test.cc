@@ -21,9 +21,9 @@ using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-ParsedJob Read(const std::vector<std::string>& arguments, const json& more = json::object()) {
-  json job = {{"apiVersion", kApiVersion},
-              {"kind", kJobKind},
+api::ParsedJob Read(const std::vector<std::string>& arguments, const json& more = json::object()) {
+  json job = {{"apiVersion", api::kApiVersion},
+              {"kind", api::kJobKind},
               {"metadata", {{"name", "digits"}}},
               {"spec",
                {{"entryScript", "score.py"},
@@ -34,14 +34,17 @@ ParsedJob Read(const std::vector<std::string>& arguments, const json& more = jso
                 {"output", {{"volume", "out"}}}}}};
   job["spec"]["arguments"] = arguments;
   job["spec"].merge_patch(more);
-  return azure::ReadJob(job, Target::kLocal);
+  return azure::ReadJob(job, api::Target::kLocal);
 }
 
-WorkerFlags FlagsOf(const ParsedJob& parsed) { return WorkerFlagsOf(parsed.job.spec.arguments); }
+WorkerFlags FlagsOf(const api::ParsedJob& parsed) {
+  return WorkerFlagsOf(parsed.job.spec.arguments);
+}
 
-std::string Text(const ParsedJob& parsed) {
+std::string Text(const api::ParsedJob& parsed) {
   std::string text;
-  for (const Problem& problem : parsed.problems) text += FormatProblem(problem, "") + "\n";
+  for (const api::Problem& problem : parsed.problems)
+    text += api::FormatProblem(problem, "") + "\n";
   for (const std::string& note : parsed.notes) text += "note: " + note + "\n";
   return text;
 }
@@ -72,15 +75,15 @@ TEST(Predefined, EachSetsItsField) {
   };
   for (const auto& one : cases) {
     SCOPED_TRACE(json(one.arguments).dump());
-    const ParsedJob parsed = Read(one.arguments);
+    const api::ParsedJob parsed = Read(one.arguments);
     EXPECT_EQ(Text(parsed), "");
-    json spec = ToJson(parsed.job)["spec"];
+    json spec = api::ToJson(parsed.job)["spec"];
     const json before = spec;
     spec.merge_patch(json::parse(one.spec));
     EXPECT_EQ(spec, before);
     EXPECT_EQ(parsed.job.spec.arguments, one.arguments);
     // A second reading of the canonical form says nothing new.
-    const ParsedJob again = azure::ReadJob(ToJson(parsed.job), Target::kLocal);
+    const api::ParsedJob again = azure::ReadJob(api::ToJson(parsed.job), api::Target::kLocal);
     EXPECT_EQ(Text(again), "");
     EXPECT_EQ(again.job, parsed.job);
   }
@@ -88,7 +91,7 @@ TEST(Predefined, EachSetsItsField) {
 
 TEST(Predefined, WorkerFlagsFollowFromTheArguments) {
   EXPECT_EQ(FlagsOf(Read({})), WorkerFlags{});
-  const ParsedJob parsed =
+  const api::ParsedJob parsed =
       Read({"--append_row_dataframe_header", "True", "--append_row_safe_output=true",
             "--amlbi_dataframe_mixed_types", "TRUE", "--amlbi_async_mode", "1",
             "--amlbi_pf_enabled", "True", "--amlbi_pf_run_mode", "component"});
@@ -99,7 +102,7 @@ TEST(Predefined, WorkerFlagsFollowFromTheArguments) {
                         .async_mode = true,
                         .component_mode = true};
   EXPECT_EQ(FlagsOf(parsed), all);
-  EXPECT_EQ(azure::ReadJob(ToJson(parsed.job), Target::kLocal).job, parsed.job);
+  EXPECT_EQ(azure::ReadJob(api::ToJson(parsed.job), api::Target::kLocal).job, parsed.job);
   EXPECT_EQ(FlagsOf(Read({"--append_row_dataframe_header", "False", "--amlbi_pf_run_mode",
                           "component", "--amlbi_pf_enabled", "false"})),
             WorkerFlags{});
@@ -107,9 +110,10 @@ TEST(Predefined, WorkerFlagsFollowFromTheArguments) {
 
 TEST(Predefined, EachFieldIsInTheTable) {
   for (const std::string& name : PredefinedFields()) {
-    const fields::FieldList& all = fields::SpecFields();
-    const auto field = std::find_if(all.begin(), all.end(),
-                                    [&](const fields::Field& known) { return known.name == name; });
+    const api::fields::FieldList& all = api::fields::SpecFields();
+    const auto field = std::find_if(all.begin(), all.end(), [&](const api::fields::Field& known) {
+      return known.name == name;
+    });
     ASSERT_NE(field, all.end()) << name;
     // What is there wins over the argument, so the API server must not write the default.
     EXPECT_FALSE(field->server_fills) << name;
@@ -139,7 +143,7 @@ TEST(Predefined, WrongValuesAreProblemsAtTheirItem) {
   };
   for (const auto& one : cases) {
     SCOPED_TRACE(json(one.arguments).dump());
-    const ParsedJob parsed = Read(one.arguments);
+    const api::ParsedJob parsed = Read(one.arguments);
     EXPECT_FALSE(parsed.ok());
     EXPECT_EQ(parsed.problems.size(), 1U) << Text(parsed);
     EXPECT_THAT(Text(parsed), HasSubstr(one.says));
@@ -147,7 +151,7 @@ TEST(Predefined, WrongValuesAreProblemsAtTheirItem) {
 }
 
 TEST(Predefined, TheFieldWinsWithAWarning) {
-  const ParsedJob parsed = Read({"--error_threshold", "5"}, {{"errorThreshold", -1}});
+  const api::ParsedJob parsed = Read({"--error_threshold", "5"}, {{"errorThreshold", -1}});
   EXPECT_TRUE(parsed.ok());
   EXPECT_EQ(parsed.job.spec.error_threshold, -1);
   EXPECT_THAT(Text(parsed), HasSubstr("warning: spec.arguments[1]: --error_threshold 5 has no "
@@ -157,7 +161,7 @@ TEST(Predefined, TheFieldWinsWithAWarning) {
 
 TEST(Predefined, ANullIsNoField) {
   // As text: a merge patch would take it away.
-  Document document = ReadDocument(R"(
+  api::Document document = api::ReadDocument(R"(
 apiVersion: parallelrun.dev/v1alpha1
 kind: ParallelRunJob
 metadata: {name: digits}
@@ -169,22 +173,22 @@ spec:
     - "5"
 )");
   std::vector<std::string> notes;
-  Problems problems;
+  api::Problems problems;
   ApplyPredefined(document.job, problems, notes);
-  const Node* const set = document.job.Find("spec")->Find("errorThreshold");
+  const api::Node* const set = document.job.Find("spec")->Find("errorThreshold");
   ASSERT_NE(set, nullptr);
   EXPECT_EQ(set->integer, 5);
   // What is wrong with it is told where it was written.
-  EXPECT_EQ(Locate(document.job, "spec.errorThreshold").line, 10);
+  EXPECT_EQ(api::Locate(document.job, "spec.errorThreshold").line, 10);
   EXPECT_TRUE(problems.empty());
 }
 
 TEST(Predefined, OnlyAListOfArgumentsIsRead) {
   for (const char* text : {"spec: 1", "spec: {arguments: 1}", "[]", "spec: {}",
                            "spec: {arguments: [1, null, [a], {b: c}]}"}) {
-    Node job = ReadForeignDocument(text).job;
+    api::Node job = api::ReadForeignDocument(text).job;
     const json before = job.ToJson();
-    Problems problems;
+    api::Problems problems;
     std::vector<std::string> notes;
     ApplyPredefined(job, problems, notes);
     EXPECT_EQ(job.ToJson(), before) << text;
@@ -193,20 +197,20 @@ TEST(Predefined, OnlyAListOfArgumentsIsRead) {
 }
 
 TEST(Predefined, AbbreviationsAsArgparseTakesThem) {
-  const ParsedJob parsed = Read({"--resource_monitor_interva", "20"});
+  const api::ParsedJob parsed = Read({"--resource_monitor_interva", "20"});
   EXPECT_EQ(parsed.job.spec.resource_monitor_interval, seconds(20));
   EXPECT_THAT(Text(parsed), HasSubstr("warning: spec.arguments[1]: --resource_monitor_interva is "
                                       "taken for --resource_monitor_interval"));
   // Ambiguous, and one whose value cannot be meant: the script's own.
   EXPECT_EQ(Text(Read({"--pro", "3"})), "");
   EXPECT_EQ(Text(Read({"--append", "True"})), "");
-  const ParsedJob own = Read({"--task", "segmentation"});
+  const api::ParsedJob own = Read({"--task", "segmentation"});
   EXPECT_TRUE(own.ok());
   EXPECT_THAT(Text(own), HasSubstr("--task is taken for the script's own"));
 }
 
 TEST(Predefined, UnknownInternalFlagsAreNamed) {
-  const ParsedJob parsed = Read({"--amlbi_turbo", "1"});
+  const api::ParsedJob parsed = Read({"--amlbi_turbo", "1"});
   EXPECT_TRUE(parsed.ok());
   EXPECT_THAT(Text(parsed), HasSubstr("warning: spec.arguments[0]: --amlbi_turbo is not known"));
   EXPECT_THAT(Text(Read({"--resume_from", "run1"})),
@@ -214,7 +218,7 @@ TEST(Predefined, UnknownInternalFlagsAreNamed) {
 }
 
 TEST(Predefined, FlagsWithoutMeaningGetOneNote) {
-  const ParsedJob parsed =
+  const api::ParsedJob parsed =
       Read({"--copy_logs_to_parent", "True", "--push_metrics_to_parent", "True"});
   EXPECT_EQ(Text(parsed),
             "note: spec.arguments: --copy_logs_to_parent, --push_metrics_to_parent have no meaning "
@@ -222,7 +226,7 @@ TEST(Predefined, FlagsWithoutMeaningGetOneNote) {
 }
 
 TEST(Predefined, ReservedNamesAndTheLeadingDash) {
-  const ParsedJob parsed = Read({"model.pkl", "--mini_batch_size", "4", "--output", "x"});
+  const api::ParsedJob parsed = Read({"model.pkl", "--mini_batch_size", "4", "--output", "x"});
   EXPECT_TRUE(parsed.ok());
   EXPECT_EQ(parsed.problems.size(), 2U) << Text(parsed);
   EXPECT_THAT(Text(parsed), HasSubstr("spec.arguments[0]: \"model.pkl\" does not start with"));
@@ -233,10 +237,10 @@ TEST(Predefined, ReservedNamesAndTheLeadingDash) {
 TEST(Predefined, JsonLines) {
   const std::vector<std::string> rows = {"--amlbi_file_format", "jsonl", "--amlbi_mini_batch_rows",
                                          "3"};
-  const ParsedJob parsed = Read(rows, kJsonLines);
+  const api::ParsedJob parsed = Read(rows, kJsonLines);
   EXPECT_EQ(Text(parsed), "");
   EXPECT_EQ(parsed.job.spec.mini_batch_size, 3U);
-  EXPECT_EQ(azure::ReadJob(ToJson(parsed.job), Target::kLocal).job, parsed.job);
+  EXPECT_EQ(azure::ReadJob(api::ToJson(parsed.job), api::Target::kLocal).job, parsed.job);
 
   json sized = kJsonLines;
   sized["miniBatchSize"] = 20;
@@ -255,8 +259,8 @@ const std::map<std::string, std::string> kPaths = {{"inputs.images", "/mnt/data"
 
 std::vector<std::string> Argv(const std::vector<std::string>& arguments,
                               const json& more = json::object()) {
-  const ParsedJob parsed = Read(arguments, more);
-  const auto argv = ScriptArguments(parsed.job, kPaths);
+  const api::ParsedJob parsed = Read(arguments, more);
+  const auto argv = api::ScriptArguments(parsed.job, kPaths);
   if (!argv.ok()) return {argv.error().message};
   return *argv;
 }
@@ -289,9 +293,9 @@ TEST(ScriptArguments, TheUsersOwnFlagIsNotShadowed) {
 }
 
 TEST(ScriptArguments, AnUnknownPlaceholderIsAnError) {
-  Job job = Read({}).job;
+  api::Job job = Read({}).job;
   job.spec.arguments = {"$(inputs.nothing)"};
-  const auto argv = ScriptArguments(job, kPaths);
+  const auto argv = api::ScriptArguments(job, kPaths);
   ASSERT_FALSE(argv.ok());
   EXPECT_THAT(argv.error().message, HasSubstr("$(inputs.nothing)"));
 }

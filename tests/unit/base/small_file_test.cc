@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "base/fd.h"
 #include "tests/support/disk_files.h"
 #include "tests/support/temp_folder.h"
 
@@ -40,6 +41,28 @@ TEST_F(SmallFileTest, OneThatTellsNoSizeIsReadToItsEnd) {
   const Result<std::string> text = ReadSmallFile("/proc/self/stat", 4096);
   ASSERT_TRUE(text.ok()) << text.error().message;
   EXPECT_FALSE(text->empty());
+}
+
+TEST_F(SmallFileTest, PartsOfItAreReadWhereverItStands) {
+  std::string bytes(40'000, 'x');
+  bytes += "end";
+  const std::string path = With(bytes);
+  const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  ASSERT_TRUE(fd.ok());
+  EXPECT_EQ(*ReadEnd(fd.get(), 3, "it"), "end");
+  EXPECT_EQ(*ReadEnd(fd.get(), 100'000, "it"), bytes);
+  EXPECT_EQ(*ReadRange(fd.get(), 39'999, 3, "it"), "xen");
+  EXPECT_EQ(*ReadRange(fd.get(), 50'000, 3, "it"), "");
+  EXPECT_EQ(*ReadBegin(fd.get(), 2, "it"), "xx");
+  EXPECT_EQ(ReadBegin(fd.get(), 100'000, "it")->size(), bytes.size() - 2);
+  EXPECT_THAT(ReadEnd(-1, 3, "it").error().message, HasSubstr("read it"));
+}
+
+TEST_F(SmallFileTest, OneThatTheCoordinatorKeepsIsReadThroughFiles) {
+  const std::string path = With("begin and more");
+  EXPECT_EQ(*ReadBegin(DiskFiles(), path, 5), "begin");
+  EXPECT_EQ(ReadBegin(DiskFiles(), path + "x", 5).error().code, Code::kNotFound);
+  EXPECT_EQ(OrEmpty(ReadBegin(DiskFiles(), path + "x", 5)), "");
 }
 
 TEST_F(SmallFileTest, WhatIsNotThereOrNoFileIsToldByName) {

@@ -1,4 +1,4 @@
-// escape, random, mac, log.
+// escape, count_of, wrap, random, mac, log.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
@@ -6,10 +6,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/count_of.h"
 #include "base/escape.h"
 #include "base/log.h"
 #include "base/mac.h"
 #include "base/random.h"
+#include "base/wrap.h"
 
 namespace parallelrun {
 namespace {
@@ -113,6 +115,34 @@ TEST_F(LogTest, TextStartsWithTimeAndLevel) {
   spdlog::debug("hello");
   const std::string out = testing::internal::GetCapturedStderr();
   EXPECT_THAT(out, testing::MatchesRegex("[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{3} DEBUG hello\n"));
+}
+
+TEST(CountOf, OneAndMany) {
+  EXPECT_EQ(CountOf(0, "item"), "0 items");
+  EXPECT_EQ(CountOf(1, "item"), "1 item");
+  EXPECT_EQ(CountOf(2, "item"), "2 items");
+  EXPECT_EQ(CountOf(1, "mini-batch"), "1 mini-batch");
+  EXPECT_EQ(CountOf(3, "mini-batch"), "3 mini-batches");
+  EXPECT_EQ(CountOf(2, "process"), "2 processes");
+  EXPECT_EQ(CountOf(18446744073709551615U, "byte"), "18446744073709551615 bytes");
+}
+
+TEST(CountOf, ItsVerb) {
+  EXPECT_EQ(CountOf(1, "item", "has", "have"), "1 item has");
+  EXPECT_EQ(CountOf(2, "item", "has", "have"), "2 items have");
+}
+
+TEST(Wrap, BreaksAtSpaces) {
+  EXPECT_EQ(Wrapped("short"), "short\n");
+  const std::string word(60, 'x');
+  EXPECT_EQ(Wrapped(word + " " + word), word + "\n" + word + "\n");
+  EXPECT_EQ(Wrapped("a " + word + " " + word, 4), "a " + word + "\n    " + word + "\n");
+}
+
+TEST(Wrap, ALongWordStaysWhole) {
+  const std::string word(200, 'x');
+  EXPECT_EQ(Wrapped(word), word + "\n");
+  EXPECT_EQ(Wrapped(word + " b"), word + "\nb\n");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <future>
+#include <memory>
 #include <stdexcept>
 #include <string>
 
@@ -29,6 +30,20 @@ TEST(ThreadTest, WhoWaitsForItMayGiveUp) {
   released.set_value();
   EXPECT_TRUE(thread.JoinFor(std::chrono::hours(1)));
   EXPECT_FALSE(thread.joinable());
+}
+
+TEST(ThreadTest, WhoLeavesItBehindIsToldSo) {
+  auto released = std::make_shared<std::promise<void>>();
+  auto gone_on = std::make_shared<std::promise<void>>();
+  Thread thread("hangs", [released, gone_on] {
+    released->get_future().wait();
+    gone_on->set_value();
+  });
+  EXPECT_FALSE(thread.JoinOrLeave(std::chrono::milliseconds(1)));
+  EXPECT_FALSE(thread.joinable());
+  EXPECT_TRUE(Thread::AnyLeft());
+  released->set_value();
+  gone_on->get_future().wait();
 }
 
 void Die(void (*raise)()) {

@@ -10,7 +10,7 @@
 #include "cli/run/ignore_file.h"
 #include "tests/support/temp_folder.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -120,7 +120,7 @@ TEST_F(CodeSnapshotTest, AFolderOfDataIsNotCode) {
   ASSERT_FALSE(taken.ok());
   EXPECT_THAT(taken.error().message, HasSubstr("--code"));
   EXPECT_THAT(taken.error().message,
-              HasSubstr("what takes most: data (314.6 MB, 1 files), models (3.0 MB, 1 files)"));
+              HasSubstr("what takes most: data (314.6 MB, 1 file), models (3.0 MB, 1 file)"));
   EXPECT_FALSE(fs::exists(folder_ + "/copy")) << "nothing is copied in vain";
 }
 
@@ -236,4 +236,4 @@ TEST(IgnoreFileTest, SpeaksTheLanguageOfGit) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
 
 using testing::Contains;
@@ -84,4 +84,4 @@ TEST(Completion, Scripts) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
 
 std::string Continue(std::vector<std::string> words, const std::string& flag = "--resume") {
@@ -44,4 +44,4 @@ TEST(ContinueCommand, QuotesForAShell) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

@@ -8,7 +8,7 @@
 #include "api/parse.h"
 #include "cli/run/quick_job.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
 
 using nlohmann::json;
@@ -25,8 +25,9 @@ json Progress() {
 }
 
 Leads LeadsOf(const std::string& resume) {
-  return {"/out/logs", "/out/my logs/report.csv", resume,
-          "parallelrun run job.yaml --retry-failed"};
+  return {"/out/logs", "/out/my logs/report.csv",
+          resume,      "parallelrun run job.yaml --retry-failed",
+          false,       [](const std::string&) { return true; }};
 }
 
 // 20 of 1797 items, 2 of them without an element.
@@ -60,11 +61,27 @@ TEST(DisplayTest, WhileTheListingGoesOnTotalsAreAtLeast) {
 
 TEST(DisplayTest, TheSummaryNamesTheErrorsAndHowToContinue) {
   const std::string text =
-      Summary(Progress(), LeadsOf("parallelrun run job.yaml --resume"), seconds(3));
+      Summary(Progress(), LeadsOf("parallelrun run job.yaml --resume"), seconds(3), 0);
   EXPECT_NE(text.find("3 x Exception: no\\x1b[31m such file"), std::string::npos) << text;
   EXPECT_NE(text.find("/out/logs/user/error/0/process001.txt"), std::string::npos);
   EXPECT_NE(text.find("To continue: parallelrun run job.yaml --resume"), std::string::npos);
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
+}
+
+TEST(DisplayTest, TheSummaryNamesTheReportThatIsThere) {
+  Leads leads = LeadsOf("again");
+  const std::string line = "  report        /out/logs/report.html\n";
+  EXPECT_NE(Summary(Progress(), leads, seconds(3), 0).find(line), std::string::npos);
+  leads.is_there = [](const std::string&) { return false; };
+  EXPECT_EQ(Summary(Progress(), leads, seconds(3), 0).find(line), std::string::npos);
+}
+
+TEST(DisplayTest, TheSummaryOfATrialSaysSo) {
+  json progress = Progress();
+  progress["trial"] = "the first 20 items (--limit)";
+  EXPECT_NE(Summary(progress, LeadsOf("again"), seconds(3), 0)
+                .find("  trial         of the first 20 items (--limit) alone\n"),
+            std::string::npos);
 }
 
 TEST(DisplayTest, ASuccessDoesNotAskToContinue) {
@@ -72,10 +89,22 @@ TEST(DisplayTest, ASuccessDoesNotAskToContinue) {
   progress["state"] = "Succeeded";
   progress["verdict"] = {{"reason", "Complete"}, {"message", "all 180 mini-batches succeeded"}};
   progress["output"] = {{"path", "/out/x.txt"}, {"rows", 610}, {"bytes", 7000}};
-  const std::string text = Summary(progress, LeadsOf("again"), seconds(3));
+  const std::string text = Summary(progress, LeadsOf("again"), seconds(3), 0);
   EXPECT_EQ(text.find("Succeeded (Complete): all 180 mini-batches succeeded"), 0u);
   EXPECT_NE(text.find("/out/x.txt (610 rows, 7000 bytes)"), std::string::npos);
   EXPECT_EQ(text.find("To continue"), std::string::npos);
+}
+
+// What was true of it at its start is true of what it gave, and the start may have been hours ago.
+TEST(DisplayTest, TheSummaryRepeatsTheWarning) {
+  json progress = Progress();
+  EXPECT_EQ(Summary(progress, LeadsOf("again"), seconds(3), 0).find("warning"), std::string::npos);
+  progress["warning"] = "changed since the run was started: rows.dtypes.zip\x1b";
+  const std::string text = Summary(progress, LeadsOf("again"), seconds(3), 0);
+  EXPECT_NE(
+      text.find("\n  warning       changed since the run was started: rows.dtypes.zip\\x1b\n"),
+      std::string::npos)
+      << text;
 }
 
 TEST(DisplayTest, AFailureBeforeTheFirstMiniBatchDoesNotAskToContinue) {
@@ -84,7 +113,7 @@ TEST(DisplayTest, AFailureBeforeTheFirstMiniBatchDoesNotAskToContinue) {
   progress["verdict"] = {{"reason", "InputUnusable"}, {"message", "/ini does not exist"}};
   progress["miniBatches"]["succeeded"] = 0;
   progress["miniBatches"]["failed"] = 0;
-  const std::string text = Summary(progress, LeadsOf("again"), seconds(3));
+  const std::string text = Summary(progress, LeadsOf("again"), seconds(3), 0);
   EXPECT_NE(text.find("Nothing has been done yet: fix it and run again"), std::string::npos)
       << text;
   EXPECT_EQ(text.find("To continue"), std::string::npos);
@@ -93,7 +122,7 @@ TEST(DisplayTest, AFailureBeforeTheFirstMiniBatchDoesNotAskToContinue) {
 TEST(DisplayTest, LossesAreNamedWithWhatToDo) {
   const json progress = WithLosses();
   EXPECT_TRUE(LostUnallowed(progress));
-  const std::string text = Summary(progress, LeadsOf("again"), seconds(3));
+  const std::string text = Summary(progress, LeadsOf("again"), seconds(3), 0);
   EXPECT_EQ(text.find("Finished with losses: 20 of 1797 items have no row: 2 of 180 mini-batches "
                       "failed (CompletedWithFailures)\n"),
             0U)
@@ -112,26 +141,32 @@ TEST(DisplayTest, LossesThatWereAllowedAreNoFailure) {
   json progress = WithLosses();
   progress["losses"]["allowed"] = true;
   EXPECT_FALSE(LostUnallowed(progress));
-  const std::string text = Summary(progress, LeadsOf("again"), seconds(3));
+  std::string text = Summary(progress, LeadsOf("again"), seconds(3), 0);
   EXPECT_EQ(text.find("Finished with losses: "), 0U);
   EXPECT_EQ(text.find("--allow-failures"), std::string::npos);
+  progress["losses"]["allowed"] = false;
+  Leads leads = LeadsOf("again");
+  leads.failures_allowed = true;
+  text = Summary(progress, leads, seconds(3), 0);
+  EXPECT_EQ(text.find("Finished with losses: "), 0U);
+  EXPECT_EQ(text.find("The exit status is 3"), std::string::npos);
 }
 
 TEST(DisplayTest, WhatRunLeftOutIsNotRetried) {
   json progress = WithLosses();
   progress["losses"]["items"] = 2;
-  const std::string text = Summary(progress, LeadsOf("again"), seconds(3));
+  const std::string text = Summary(progress, LeadsOf("again"), seconds(3), 0);
   EXPECT_EQ(text.find("--retry-failed"), std::string::npos) << text;
 }
 
 TEST(DisplayTest, RowsThatWereLeftOutAreNotRetried) {
   json progress = WithLosses();
   progress["losses"]["skipped"] = 17;
-  std::string text = Summary(progress, LeadsOf("again"), seconds(3));
+  std::string text = Summary(progress, LeadsOf("again"), seconds(3), 0);
   EXPECT_NE(text.find("\nTo retry them: "), std::string::npos) << text;
   EXPECT_NE(text.find("\nRows that were left out are not retried: "), std::string::npos) << text;
   progress["losses"]["skipped"] = 18;
-  text = Summary(progress, LeadsOf("again"), seconds(3));
+  text = Summary(progress, LeadsOf("again"), seconds(3), 0);
   EXPECT_EQ(text.find("--retry-failed"), std::string::npos) << text;
 }
 
@@ -139,7 +174,7 @@ TEST(DisplayTest, MissingItemsThatAreNoLossAreCounted) {
   json progress = Progress();
   EXPECT_FALSE(LostUnallowed(progress));
   progress["items"]["withoutElement"] = 5;
-  const std::string text = Summary(progress, LeadsOf("again"), seconds(3));
+  const std::string text = Summary(progress, LeadsOf("again"), seconds(3), 0);
   EXPECT_NE(text.find("610 succeeded, 20 failed, 5 without an element\n"), std::string::npos);
 }
 
@@ -149,15 +184,19 @@ TEST(DisplayTest, WhatFailedIsNamed) {
   progress["verdict"] = {{"reason", "ErrorThresholdExceeded"}, {"message", "20 items have failed"}};
   progress["firstFailed"] = {"/in/a\x1b.png"};
   progress["errors"][0]["item"] = "/in/a\x1b.png and 9 more";
-  std::string text = Summary(progress, LeadsOf("again"), seconds(3));
+  std::string text = Summary(progress, LeadsOf("again"), seconds(3), 0);
   for (const char* line :
        {"first in mini-batch 7 (/in/a\\x1b.png and 9 more), node 0, process001; see /out/logs/user",
         "\nFailed, to begin with:\n  /in/a\\x1b.png\nTo see them: less '/out/my "
         "logs/report.csv'\nGrouped by error: parallelrun failures /out/logs\n"}) {
     EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
   }
+  Leads gone = LeadsOf("again");
+  gone.is_there = [](const std::string&) { return false; };
+  text = Summary(progress, gone, seconds(3), 0);
+  EXPECT_EQ(text.find("see "), std::string::npos) << text;
   progress["errors"][0]["log"] = "";
-  text = Summary(progress, LeadsOf("again"), seconds(3));
+  text = Summary(progress, LeadsOf("again"), seconds(3), 0);
   EXPECT_EQ(text.find("; see "), std::string::npos) << text;
 }
 
@@ -176,11 +215,11 @@ TEST(QuickJobTest, FieldsAreWhatWasTyped) {
 }
 
 TEST(QuickJobTest, NamesAreMadeValid) {
-  EXPECT_EQ(JobNameOf("score.py"), "score");
-  EXPECT_EQ(JobNameOf("/x/My_Script.v2.py"), "my-script-v2");
-  EXPECT_EQ(JobNameOf("1_up.py"), "job-up");
-  EXPECT_EQ(JobNameOf("--.py"), "job-run");
-  EXPECT_EQ(JobNameOf(std::string(50, 'a') + ".py").size(), 40u);
+  EXPECT_EQ(api::JobNameOf("score.py"), "score");
+  EXPECT_EQ(api::JobNameOf("/x/My_Script.v2.py"), "my-script-v2");
+  EXPECT_EQ(api::JobNameOf("1_up.py"), "job-up");
+  EXPECT_EQ(api::JobNameOf("--.py"), "job-run");
+  EXPECT_EQ(api::JobNameOf(std::string(50, 'a') + ".py").size(), 40u);
 }
 
 TEST(QuickJobTest, TheJobFileIsOneThatThisProgramReads) {
@@ -188,21 +227,68 @@ TEST(QuickJobTest, TheJobFileIsOneThatThisProgramReads) {
   quick.script = "my script.py";
   const std::string folder = "/data/with: odd 'name\"";
   quick.input.sources = {{folder, "", "**/*.png"}, {"/more", "a: b.txt", ""}};
-  quick.output = "/out";
+  quick.output.folder = "/out";
   quick.mini_batch_size = "5";
   quick.arguments = {"--model", "a b", "--flag=#1"};
   quick.processes = 3;
-  const ParsedJob parsed = ReadJob(QuickJobYaml(quick, ""), {}, Target::kLocal);
-  for (const Problem& problem : parsed.problems) ADD_FAILURE() << FormatProblem(problem, "quick");
+  const api::ParsedJob parsed = api::ReadJob(QuickJobYaml(quick, ""), {}, api::Target::kLocal);
+  for (const api::Problem& problem : parsed.problems)
+    ADD_FAILURE() << api::FormatProblem(problem, "quick");
   ASSERT_TRUE(parsed.ok());
-  const JobSpec& spec = parsed.job.spec;
+  const api::JobSpec& spec = parsed.job.spec;
   EXPECT_EQ(spec.entry_script, "my script.py");
   EXPECT_EQ(spec.volumes[0].source["path"], folder);
   EXPECT_EQ(spec.inputs[0].pattern, "**/*.png");
-  EXPECT_EQ(spec.inputs[1].from, (VolumePath{"input-2", "a: b.txt"}));
+  EXPECT_EQ(spec.inputs[1].from, (api::VolumePath{"input-2", "a: b.txt"}));
   EXPECT_EQ(spec.arguments, quick.arguments);
   EXPECT_EQ(spec.mini_batch_size, 5u);
   EXPECT_EQ(spec.process_count_per_node, 3);
+}
+
+TEST(QuickJobTest, AFileHasItsFormatAndItsLogsAndStateBesideIt) {
+  QuickJob quick;
+  quick.script = "score.py";
+  quick.input.sources = {{"/data", "", ""}};
+  quick.output = *LookAtOutput("/out/my scores.csv");
+  const api::ParsedJob parsed = api::ReadJob(QuickJobYaml(quick, ""), {}, api::Target::kLocal);
+  for (const api::Problem& problem : parsed.problems)
+    ADD_FAILURE() << api::FormatProblem(problem, "quick");
+  const api::JobSpec& spec = parsed.job.spec;
+  EXPECT_EQ(spec.volumes[1].source["path"], "/out");
+  EXPECT_EQ(spec.output.file_name, "my scores.csv");
+  EXPECT_EQ(spec.output.format, api::OutputFormat::kCsv);
+  EXPECT_EQ(spec.logs, (api::VolumePath{"output", "my scores.csv.run/logs"}));
+  EXPECT_EQ(spec.state.in, (api::VolumePath{"output", "my scores.csv.run/state"}));
+}
+
+TEST(QuickOutputTest, TheSuffixSaysWhatIsWritten) {
+  const auto format_of = [](const std::string& word) { return LookAtOutput(word)->format; };
+  EXPECT_EQ(format_of("a.csv"), api::OutputFormat::kCsv);
+  EXPECT_EQ(format_of("A.CSV"), api::OutputFormat::kCsv);
+  EXPECT_EQ(format_of("b/a.jsonl"), api::OutputFormat::kJsonl);
+  EXPECT_EQ(format_of("a.Parquet"), api::OutputFormat::kParquet);
+  EXPECT_EQ(format_of("a.csv.txt"), api::OutputFormat::kText);
+  EXPECT_EQ(LookAtOutput("b/a.txt")->file, "a.txt");
+  EXPECT_EQ(LookAtOutput("b/a.txt")->folder, "b");
+  EXPECT_EQ(LookAtOutput("a.txt")->folder, ".");
+  EXPECT_EQ(LookAtOutput("/a.txt")->folder, "/");
+}
+
+TEST(QuickOutputTest, AnythingElseIsAFolder) {
+  for (const std::string word : {"out", "out/v1.2", "a.csv/", ".csv", "/", ".", "..", "/proc"}) {
+    const auto output = LookAtOutput(word);
+    ASSERT_TRUE(output.ok()) << word;
+    EXPECT_EQ(output->file, "") << word;
+    EXPECT_EQ(output->folder, word);
+  }
+}
+
+TEST(QuickOutputTest, AFormatThatIsNotWrittenIsNoFolder) {
+  const auto output = LookAtOutput("scores.Feather");
+  ASSERT_FALSE(output.ok());
+  EXPECT_NE(output.error().message.find("ends in .csv, .jsonl, .parquet or .txt, or a folder, as "
+                                        "scores.Feather/"),
+            std::string::npos);
 }
 
 // Without quotes it would be a boolean, and no name.
@@ -210,8 +296,8 @@ TEST(QuickJobTest, AScriptMayBeNamedAsABoolean) {
   QuickJob quick;
   quick.script = "yes.py";
   quick.input.sources = {{"/data", "", ""}};
-  quick.output = "/out";
-  const ParsedJob parsed = ReadJob(QuickJobYaml(quick, ""), {}, Target::kLocal);
+  quick.output.folder = "/out";
+  const api::ParsedJob parsed = api::ReadJob(QuickJobYaml(quick, ""), {}, api::Target::kLocal);
   ASSERT_TRUE(parsed.ok());
   EXPECT_EQ(parsed.job.metadata.name, "yes");
 }
@@ -219,22 +305,23 @@ TEST(QuickJobTest, AScriptMayBeNamedAsABoolean) {
 TEST(QuickJobTest, EveryFormatIsOneThatThisProgramReads) {
   QuickJob quick;
   quick.script = "score.py";
-  quick.output = "/out";
+  quick.output.folder = "/out";
   quick.input.sources = {{"/data", "rows", ""}};
-  for (const auto& [kind, format] : {std::pair{InputKind::kTabular, TabularFormat::kCsv},
-                                     std::pair{InputKind::kTabular, TabularFormat::kTsv},
-                                     std::pair{InputKind::kTabular, TabularFormat::kParquet},
-                                     std::pair{InputKind::kJsonLines, TabularFormat::kCsv}}) {
+  for (const auto& [kind, format] :
+       {std::pair{api::InputKind::kTabular, api::TabularFormat::kCsv},
+        std::pair{api::InputKind::kTabular, api::TabularFormat::kTsv},
+        std::pair{api::InputKind::kTabular, api::TabularFormat::kParquet},
+        std::pair{api::InputKind::kJsonLines, api::TabularFormat::kCsv}}) {
     quick.input.kind = kind;
     quick.input.format = format;
-    const ParsedJob parsed = ReadJob(QuickJobYaml(quick, ""), {}, Target::kLocal);
+    const api::ParsedJob parsed = api::ReadJob(QuickJobYaml(quick, ""), {}, api::Target::kLocal);
     ASSERT_TRUE(parsed.ok());
     EXPECT_EQ(parsed.job.spec.inputs[0].kind, kind);
-    if (kind == InputKind::kTabular) {
+    if (kind == api::InputKind::kTabular) {
       EXPECT_EQ(parsed.job.spec.inputs[0].tabular.format, format);
     }
   }
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

@@ -7,7 +7,7 @@
 
 #include "cli/failures_table.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
 
 using testing::ElementsAre;
@@ -113,7 +113,7 @@ TEST(FailureTextTable, IsReadAtAGlance) {
   auto groups = table.Groups();
   groups[0].traceback = "Traceback (most recent call last)\n  File \"score.py\", line 6\n";
   EXPECT_EQ(FailureText(groups, table, "/out/logs"),
-            "1 items failed; logs: /out/logs\n"
+            "1 item failed; logs: /out/logs\n"
             "    ITEMS  TRIES  LINE        ERROR\n"
             "        1      3  score.py:6  ValueError: bad\n"
             "                              first: /data/1 (mini-batch 1, "
@@ -154,4 +154,4 @@ TEST(FailureJsonTest, HoldsEachError) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

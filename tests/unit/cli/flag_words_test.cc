@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -27,4 +27,4 @@ TEST(FlagWordsTest, WhatCannotBeMeantForTheFlagIsLeftAlone) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

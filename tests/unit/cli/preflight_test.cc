@@ -11,7 +11,7 @@
 #include "cli/run/choose_python.h"
 #include "cli/run/code_root.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -36,8 +36,8 @@ class PreflightTest : public testing::Test {
   }
   std::string At(const std::string& name) { return folder_ + "/" + name; }
 
-  PlanInput Input(const std::string& name, const std::string& pattern = "") {
-    PlanInput input;
+  coordinator::PlanInput Input(const std::string& name, const std::string& pattern = "") {
+    coordinator::PlanInput input;
     input.name = "images";
     input.root = At(name);
     input.pattern = pattern;
@@ -84,7 +84,7 @@ TEST_F(PreflightTest, AnInputThatIsNotThereOrHoldsNothing) {
   File("in/.hidden");
   EXPECT_THAT(CheckInput(Input("in"), size), HasSubstr("no file below " + At("in")));
   File("in/old/a.txt");
-  PlanInput excluded = Input("in");
+  coordinator::PlanInput excluded = Input("in");
   excluded.exclude = {"old"};
   EXPECT_THAT(CheckInput(excluded, size), HasSubstr("no file below"));
   EXPECT_THAT(CheckInput(Input("in", "*.png"), size), HasSubstr("no file matches pattern *.png"));
@@ -155,7 +155,7 @@ TEST(PythonReportTest, IsReadFromTextsThatEndWithZero) {
 TEST_F(PreflightTest, TheFlagThenTheJobThenTheCallersThenTheActiveEnvironment) {
   std::map<std::string, std::string> variables;
   const auto choose = [&](const std::string& flag, const std::string& job) {
-    JobSpec spec;
+    api::JobSpec spec;
     if (!job.empty()) spec.environment.python = job;
     return ChoosePython(flag, spec, [&](const char* name) {
       return variables.contains(name) ? variables[name].c_str() : nullptr;
@@ -208,4 +208,4 @@ TEST_F(PreflightTest, ACodeFolderThatIsNamedHoldsTheScript) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

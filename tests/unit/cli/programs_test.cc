@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -63,4 +63,4 @@ TEST_F(ProgramsTest, WhatIsMissingIsNamed) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
 
 using nlohmann::json;
@@ -35,7 +35,7 @@ class ProgressTellerTest : public ::testing::Test {
 
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> out_{std::tmpfile(), &std::fclose};
   long read_ = 0;
-  Display display_{out_.get(), false};
+  Display display_{out_.get(), out_.get(), {}, Instant()};
   ProgressTeller teller_{display_};
 };
 
@@ -100,9 +100,13 @@ TEST_F(ProgressTellerTest, TheSummaryTakesTheLastWordsOrWhatWasShown) {
   EXPECT_NE(shown.find("180"), std::string::npos) << shown;
   json last = Progress();
   last["warning"] = "heard at the end only";
+  last["columns"] = {"columns: id integer"};
+  last["leftOut"] = {"left out: _SUCCESS"};
   teller_.Summarize(last, {}, seconds(1));
-  EXPECT_EQ(Said().find("warning: heard at the end only\n"), 0u);
+  EXPECT_EQ(Said().find("warning: heard at the end only\ncolumns: id integer\n"
+                        "left out: _SUCCESS\n"),
+            0u);
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

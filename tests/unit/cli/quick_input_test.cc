@@ -11,7 +11,7 @@
 
 #include "tests/support/temp_folder.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
 
 using testing::ElementsAre;
@@ -47,29 +47,51 @@ class QuickInputTest : public testing::Test {
 
 TEST_F(QuickInputTest, FoldersFilesAndGlobs) {
   File("in/a.txt");
-  const std::string b = File("in/deep/b.txt");
-  const auto looked = Look({At("in"), b, At("in/*/c?.txt"), At("in/**/*.txt")});
+  const std::string b = File("other/deep/b.txt");
+  const auto looked = Look({At("in"), b, At("more/*/c?.txt"), At("more/**/*.txt")});
   ASSERT_TRUE(looked.ok()) << looked.error().message;
-  EXPECT_EQ(looked->kind, InputKind::kFiles);
-  EXPECT_THAT(
-      looked->sources,
-      ElementsAre(QuickSource{At("in"), "", ""}, QuickSource{At("in/deep"), "b.txt", ""},
-                  QuickSource{At("in"), "", "*/c?.txt"}, QuickSource{At("in"), "", "**/*.txt"}));
+  EXPECT_EQ(looked->kind, api::InputKind::kFiles);
+  EXPECT_THAT(looked->sources,
+              ElementsAre(QuickSource{At("in"), "", ""}, QuickSource{At("other/deep"), "b.txt", ""},
+                          QuickSource{At("more"), "", "*/c?.txt"},
+                          QuickSource{At("more"), "", "**/*.txt"}));
   EXPECT_EQ(looked->note, "");
 }
 
 // With a format nobody asks the store.
 TEST_F(QuickInputTest, UrlsOfStores) {
-  const auto looked = Look({"s3://b", "s3://b/in/", "s3://b/in/*/c?.png", "s3://b/in/t.csv",
-                            "s3://b/in/t.csv/", "s3://b/*.csv"},
+  const auto looked = Look({"s3://a", "s3://b/in/", "s3://b/x/*/c?.png", "s3://b/x/t.csv",
+                            "s3://b/x/t.csv/", "s3://b/*.csv"},
                            "csv");
   ASSERT_TRUE(looked.ok()) << looked.error().message;
-  EXPECT_THAT(looked->sources, ElementsAre(QuickSource{"s3://b", "", "", true},
+  EXPECT_THAT(looked->sources, ElementsAre(QuickSource{"s3://a", "", "", true},
                                            QuickSource{"s3://b/in", "", "", true},
-                                           QuickSource{"s3://b/in", "", "*/c?.png", true},
-                                           QuickSource{"s3://b/in", "", "t.csv", true},
-                                           QuickSource{"s3://b/in/t.csv", "", "", true},
+                                           QuickSource{"s3://b/x", "", "*/c?.png", true},
+                                           QuickSource{"s3://b/x", "", "t.csv", true},
+                                           QuickSource{"s3://b/x/t.csv", "", "", true},
                                            QuickSource{"s3://b", "", "*.csv", true}));
+}
+
+TEST_F(QuickInputTest, UrlsOfAzure) {
+  const std::string abfss = "abfss://photos@data.dfs.core.windows.net";
+  const std::string https = "https://data.blob.core.windows.net/photos";
+  const std::string other = "abfss://other@data.dfs.core.windows.net";
+  const auto looked = Look({other, abfss + "/in/", https + "/x/*.png", https + "/t.csv"}, "csv");
+  ASSERT_TRUE(looked.ok()) << looked.error().message;
+  EXPECT_THAT(looked->sources, ElementsAre(QuickSource{other, "", "", true},
+                                           QuickSource{abfss + "/in", "", "", true},
+                                           QuickSource{https + "/x", "", "*.png", true},
+                                           QuickSource{https, "", "t.csv", true}));
+}
+
+TEST_F(QuickInputTest, ASignatureInAUrlIsShownToNobody) {
+  for (const char* url : {"https://data.blob.core.windows.net/photos/a.csv?sv=1&sig=SECRET",
+                          "abfss://photos@data.dfs.core.windows.net/in/?sv=1&sig=SECRET"}) {
+    const auto looked = Look({url});
+    ASSERT_FALSE(looked.ok());
+    EXPECT_THAT(looked.error().message, HasSubstr("AZURE_STORAGE_SAS_TOKEN"));
+    EXPECT_EQ(looked.error().message.find("SECRET"), std::string::npos) << looked.error().message;
+  }
 }
 
 TEST_F(QuickInputTest, AFileWhoseNameIsAGlobIsAFile) {
@@ -79,21 +101,22 @@ TEST_F(QuickInputTest, AFileWhoseNameIsAGlobIsAFile) {
 
 TEST_F(QuickInputTest, OneTableFileIsReadAsATableAndSaysSo) {
   for (const auto& [name, kind, format, shown] :
-       {std::tuple{"a.CSV", InputKind::kTabular, TabularFormat::kCsv, "CSV"},
-        std::tuple{"a.tsv", InputKind::kTabular, TabularFormat::kTsv, "TSV"},
-        std::tuple{"a.parquet", InputKind::kTabular, TabularFormat::kParquet, "Parquet"},
-        std::tuple{"a.ndjson", InputKind::kJsonLines, TabularFormat::kCsv, "JSON lines"},
-        std::tuple{"a.jsonl", InputKind::kJsonLines, TabularFormat::kCsv, "JSON lines"},
-        std::tuple{"b.csv.gz", InputKind::kTabular, TabularFormat::kCsv, "CSV"},
-        std::tuple{"b.tsv.zst", InputKind::kTabular, TabularFormat::kTsv, "TSV"},
-        std::tuple{"b.jsonl.GZ", InputKind::kJsonLines, TabularFormat::kCsv, "JSON lines"}}) {
+       {std::tuple{"a.CSV", api::InputKind::kTabular, api::TabularFormat::kCsv, "CSV"},
+        std::tuple{"a.tsv", api::InputKind::kTabular, api::TabularFormat::kTsv, "TSV"},
+        std::tuple{"a.parquet", api::InputKind::kTabular, api::TabularFormat::kParquet, "Parquet"},
+        std::tuple{"a.ndjson", api::InputKind::kJsonLines, api::TabularFormat::kCsv, "JSON lines"},
+        std::tuple{"a.jsonl", api::InputKind::kJsonLines, api::TabularFormat::kCsv, "JSON lines"},
+        std::tuple{"b.csv.gz", api::InputKind::kTabular, api::TabularFormat::kCsv, "CSV"},
+        std::tuple{"b.tsv.zst", api::InputKind::kTabular, api::TabularFormat::kTsv, "TSV"},
+        std::tuple{"b.jsonl.GZ", api::InputKind::kJsonLines, api::TabularFormat::kCsv,
+                   "JSON lines"}}) {
     const std::string path = File(name);
     const auto looked = Look({path});
     ASSERT_TRUE(looked.ok());
     EXPECT_EQ(looked->kind, kind) << name;
     EXPECT_EQ(looked->format, format) << name;
     EXPECT_THAT(looked->note, HasSubstr(std::string("is read as a table of ") + shown));
-    EXPECT_EQ(Look({path}, "files")->kind, InputKind::kFiles);
+    EXPECT_EQ(Look({path}, "files")->kind, api::InputKind::kFiles);
   }
 }
 
@@ -108,21 +131,49 @@ TEST_F(QuickInputTest, AFolderOfTablesIsAskedBackWithBothCommands) {
                 HasSubstr("parallelrun run score.py --input in --format csv -- -x 'a b'\n"));
     EXPECT_THAT(refusal, HasSubstr("--input in --format files -- -x 'a b'\n"));
   }
-  EXPECT_EQ(Look({At("in")}, "csv")->kind, InputKind::kTabular);
-  EXPECT_EQ(Look({At("in")}, "files")->kind, InputKind::kFiles);
+  EXPECT_EQ(Look({At("in")}, "csv")->kind, api::InputKind::kTabular);
+  EXPECT_EQ(Look({At("in")}, "files")->kind, api::InputKind::kFiles);
   EXPECT_THAT(Refusal({At("in/one.csv"), At("in/deep/two.csv")}), HasSubstr("2 files of CSV"));
 }
 
 TEST_F(QuickInputTest, FilesBesideTablesMakeItAFolderOfFiles) {
   File("in/one.csv");
   File("in/notes.txt");
-  EXPECT_EQ(Look({At("in")})->kind, InputKind::kFiles);
+  EXPECT_EQ(Look({At("in")})->kind, api::InputKind::kFiles);
+  EXPECT_THAT(Look({At("in")})->note,
+              HasSubstr("holds 1 file of CSV, and other files: run() gets the paths of all"));
+  EXPECT_EQ(Look({At("in")}, "files")->note, "");
   EXPECT_THAT(Refusal({At("in")}, "", "*.csv"), HasSubstr("1 file of CSV")) << "only these count";
+}
+
+TEST_F(QuickInputTest, TablesOfSeveralKindsAreAskedBackToo) {
+  File("in/one.csv");
+  File("in/two.tsv");
+  File("in/three.tsv.gz");
+  for (const std::string& word : {At("in"), At("in/*")}) {
+    const std::string refusal = Refusal({word});
+    EXPECT_THAT(refusal, HasSubstr("1 file of CSV and 2 files of TSV"));
+    EXPECT_THAT(refusal, HasSubstr("--input in --format files -- -x 'a b'\n"));
+    EXPECT_THAT(refusal, HasSubstr("--format csv --pattern '**/*.csv'"));
+  }
+  EXPECT_EQ(Look({At("in")}, "files")->kind, api::InputKind::kFiles);
 }
 
 TEST_F(QuickInputTest, CompressedParquetIsNotTakenForFilesWithoutAWord) {
   EXPECT_THAT(Refusal({File("a.parquet.gz")}), HasSubstr("a.parquet.gz is a compressed file"));
-  EXPECT_EQ(Look({At("a.parquet.gz")}, "files")->kind, InputKind::kFiles);
+  EXPECT_EQ(Look({At("a.parquet.gz")}, "files")->kind, api::InputKind::kFiles);
+}
+
+TEST_F(QuickInputTest, TheTablesOfAFileOrAFolderAreKnownByName) {
+  EXPECT_EQ(TablesNamed(File("a.TSV.gz"))->format, api::TabularFormat::kTsv);
+  EXPECT_EQ(TablesNamed(File("a.ndjson"))->kind, api::InputKind::kJsonLines);
+  EXPECT_FALSE(TablesNamed(File("a.dat")));
+  File("in/a.tsv");
+  File("in/deep/b.tsv");
+  File("in/README");
+  EXPECT_EQ(TablesNamed(At("in"))->format, api::TabularFormat::kTsv);
+  File("in/c.csv");
+  EXPECT_FALSE(TablesNamed(At("in")));
 }
 
 TEST_F(QuickInputTest, MoreWordsThanAJobTakesAreAGlobWithoutQuotes) {
@@ -140,5 +191,21 @@ TEST_F(QuickInputTest, WhatWouldRunTwiceOrNotAtAllIsRefused) {
   EXPECT_THAT(Refusal({file}, "", "*.txt"), HasSubstr("--pattern is for folders"));
 }
 
+TEST_F(QuickInputTest, WhatOneWordHasInItNoOtherOneNames) {
+  const std::string file = File("in/deep/a.txt");
+  File("in/b.txt");
+  File("inner/a.txt");
+  for (const std::vector<std::string>& words : {std::vector<std::string>{At("in"), file},
+                                                {file, At("in")},
+                                                {At("in"), At("in/deep")},
+                                                {At("in"), At("in/*.txt")},
+                                                {At("in/**/*.txt"), file}}) {
+    EXPECT_THAT(Refusal(words), HasSubstr("which has it in it")) << words[1];
+  }
+  EXPECT_EQ(Look({At("in"), At("inner")})->sources.size(), 2U);
+  EXPECT_EQ(Look({At("in/*.txt"), file})->sources.size(), 2U);
+  EXPECT_EQ(Look({At("in"), At("in/deep")}, "", "*.txt")->sources.size(), 2U) << "no folders in *";
+}
+
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

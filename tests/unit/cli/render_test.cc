@@ -14,7 +14,7 @@
 #include "cli/render/code.h"
 #include "tests/support/temp_folder.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -46,7 +46,7 @@ class Render : public ::testing::Test {
     const std::string& text = rendered->text;
     for (size_t at = 0; at < text.size();) {
       const size_t end = std::min(text.find("---\n", at), text.size());
-      const Document document = ReadForeignDocument(text.substr(at, end - at));
+      const api::Document document = api::ReadForeignDocument(text.substr(at, end - at));
       EXPECT_TRUE(document.problems.empty()) << text;
       documents.push_back(document.job.ToJson());
       at = end + 4;
@@ -93,7 +93,7 @@ TEST_F(Render, PutsTheCodeIntoAConfigMap) {
   EXPECT_EQ(map["data"], json({{"score.py", "def run(batch):\n    return batch\n"}}));
   const std::string name = map["metadata"]["name"];
   EXPECT_THAT(name, ::testing::StartsWith("digits-code-"));
-  json expected = ReadDocument(kJob).job.ToJson();
+  json expected = api::ReadDocument(kJob).job.ToJson();
   expected["spec"]["inputs"][0].erase("partitionFormat");
   expected["spec"]["code"] = {{"configMap", {{"name", name}}}};
   EXPECT_EQ(documents[1], expected);
@@ -173,7 +173,7 @@ TEST_F(Render, AFolderBecomesAnArchiveThatTheAgentUnpacks) {
   EXPECT_EQ(PackCode(*files)->at("code.tar.gz"), packed->at("code.tar.gz"));
   Write("code.tar.gz", packed->at("code.tar.gz"));
   fs::create_directory(root_ / "unpacked");
-  const Status unpacked = UnpackCode(At("code.tar.gz"), At("unpacked"));
+  const Status unpacked = agent::UnpackCode(At("code.tar.gz"), At("unpacked"));
   ASSERT_TRUE(unpacked.ok()) << unpacked.error().message;
   const auto again = CollectCode({At("unpacked"), "", {}}, notes);
   ASSERT_EQ(again->size(), files->size());
@@ -226,12 +226,12 @@ TEST(BlockYaml, IsReadBackUnchanged) {
                         {"list", {text, {{"a", text}, {"b", {1, true, 2.5}}}}},
                         {text.get<std::string>() + "x", {{"empty", json::object()}}},
                         {"none", json::array()}};
-    const std::string yaml = BlockYaml(JsonDocument(value).job);
-    const Document document = ReadForeignDocument(yaml);
+    const std::string yaml = api::BlockYaml(api::JsonDocument(value).job);
+    const api::Document document = api::ReadForeignDocument(yaml);
     ASSERT_TRUE(document.problems.empty()) << yaml;
     EXPECT_EQ(document.job.ToJson(), value) << yaml;
   }
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

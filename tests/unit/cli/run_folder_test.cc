@@ -15,7 +15,7 @@
 
 #include "tests/support/temp_folder.h"
 
-namespace parallelrun {
+namespace parallelrun::cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -126,4 +126,4 @@ TEST_F(RunFolderTest, AFolderThatIsNotThereIsNamed) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::cli

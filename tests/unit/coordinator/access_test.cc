@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 constexpr char kKey[] = "0123456789abcdef0123456789abcdef";
@@ -71,4 +71,4 @@ TEST(AccessTest, BodiesAreBoundedByWhatTheyCarry) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

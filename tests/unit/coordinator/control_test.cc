@@ -5,9 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/fields/told.h"
 #include "tests/unit/coordinator/core_harness.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 TEST(Control, EveryKeyIsOptionalAndTyped) {
@@ -17,9 +18,9 @@ TEST(Control, EveryKeyIsOptionalAndTyped) {
           "podEnds": [{"node": 2, "incarnation": 5, "reason": "OOMKilled", "exitCode": 137}]})");
   ASSERT_TRUE(all.ok()) << all.error().message;
   EXPECT_EQ(all->generation, 7U);
-  EXPECT_EQ(all->nodes, 3U);
-  EXPECT_EQ(all->ChangedFrom({}), (Thresholds{5, std::nullopt, 12.5}));
-  EXPECT_EQ(all->ChangedFrom({5, 3, 12.5}), (Thresholds{5, -1, 12.5}));
+  EXPECT_EQ(all->spec["nodeCount"], 3);
+  EXPECT_EQ(all->ChangedFrom({}), (job::Thresholds{5, std::nullopt, 12.5}));
+  EXPECT_EQ(all->ChangedFrom({5, 3, 12.5}), (job::Thresholds{5, -1, 12.5}));
   EXPECT_TRUE(all->drain);
   EXPECT_FALSE(all->cancel);
   ASSERT_EQ(all->pod_ends.size(), 1U);
@@ -28,8 +29,23 @@ TEST(Control, EveryKeyIsOptionalAndTyped) {
 
   const Result<ControlRequest> none = ParseControl("{}");
   ASSERT_TRUE(none.ok());
-  EXPECT_FALSE(none->generation || none->nodes);
-  EXPECT_EQ(none->ChangedFrom({1, 2, 3}), (Thresholds{1, 2, 3}));
+  EXPECT_FALSE(none->generation);
+  EXPECT_TRUE(none->spec.empty());
+  EXPECT_EQ(none->ChangedFrom({1, 2, 3}), (job::Thresholds{1, 2, 3}));
+}
+
+// What the operator says of a job is what the coordinator takes, whatever fields there come to be.
+TEST(Control, AllThatMayBeSaidAnewIsTaken) {
+  api::JobSpec spec;
+  spec.node_count = 4;
+  spec.allowed_failed_percent = 12.5;
+  const nlohmann::json said = api::fields::FieldsForRunningJob(spec);
+  const Result<ControlRequest> control = ParseControl(said.dump());
+  ASSERT_TRUE(control.ok()) << control.error().message;
+  EXPECT_EQ(control->spec, said);
+  EXPECT_EQ(control->spec["nodeCount"], 4);
+  EXPECT_EQ(control->ChangedFrom({7, 7, 7}), (job::Thresholds{-1, -1, 12.5}));
+  EXPECT_EQ(control->ChangedFrom({}), (job::Thresholds{std::nullopt, std::nullopt, 12.5}));
 }
 
 TEST(Control, WhatIsWrongIsNamed) {
@@ -45,39 +61,40 @@ TEST(Control, WhatIsWrongIsNamed) {
     EXPECT_FALSE(parsed.ok()) << body;
     if (parsed.ok()) continue;
     EXPECT_EQ(parsed.error().code, Code::kInvalid) << body;
+    EXPECT_NE(parsed.error().message.find("control"), std::string::npos) << parsed.error().message;
   }
 }
 
 TEST(CoordinatorControl, NodesAboveTheCountAreDrainedAndMayComeBack) {
   CoordinatorHarness h;
   h.Plan(4);
-  const Incarnation first = h.Join(0, "a");
-  const Incarnation second = h.Join(1, "b");
+  const job::Incarnation first = h.Join(0, "a");
+  const job::Incarnation second = h.Join(1, "b");
   const auto parked = h.Send(1, h.Request(second, 0, 20'000));
   EXPECT_EQ(parked->answers, 0);
   h.core->SetNodes(1, h.now());
-  EXPECT_EQ(parked->directive, Directive::kDrain);  // at once, not when its park is over
+  EXPECT_EQ(parked->directive, job::Directive::kDrain);  // at once, not when its park is over
   EXPECT_EQ(parked->answers, 1);
   EXPECT_TRUE(h.Send(1, h.Request(second, 1))->leased.empty());
   EXPECT_EQ(h.Send(0, h.Request(first, 1))->leased.size(), 1U);
   h.core->Leave(1, second, h.now());
 
   h.core->SetNodes(2, h.now());
-  const Incarnation third = h.Join(1, "c");
+  const job::Incarnation third = h.Join(1, "c");
   const auto said = h.Send(1, h.Request(third, 1));
-  EXPECT_EQ(said->directive, Directive::kGoOn);
+  EXPECT_EQ(said->directive, job::Directive::kGoOn);
   EXPECT_EQ(said->leased.size(), 1U);
 }
 
 TEST(CoordinatorControl, NoNodesPauseTheJobAndDoNotEndIt) {
   CoordinatorHarness h;
   h.Plan(2);
-  const Incarnation node = h.Join(0);
-  ExchangeRequest gave_up = h.Request(node);
-  gave_up.events.push_back({0, ProcessEvent::Kind::kInitFailed, "no", ""});
+  const job::Incarnation node = h.Join(0);
+  job::ExchangeRequest gave_up = h.Request(node);
+  gave_up.events.push_back({0, job::ProcessEvent::Kind::kInitFailed, "no", ""});
   h.Send(0, gave_up);
   h.core->SetNodes(0, h.now());
-  EXPECT_EQ(h.Send(0, h.Request(node, 1))->directive, Directive::kDrain);
+  EXPECT_EQ(h.Send(0, h.Request(node, 1))->directive, job::Directive::kDrain);
   h.core->Leave(0, node, h.now());
   h.Advance(std::chrono::hours(48));
   EXPECT_EQ(h.core->phase(), Coordinator::Phase::kRunning);
@@ -87,12 +104,12 @@ TEST(CoordinatorControl, NoNodesPauseTheJobAndDoNotEndIt) {
 
 TEST(CoordinatorControl, AChangedThresholdDecidesAndOutlivesTheEpoch) {
   CoordinatorLimits limits;
-  limits.run_max_try = 1;
+  limits.spec.run_max_try = 1;
   limits.rules.thresholds.error_threshold = 5;
   CoordinatorHarness h(limits);
   h.Plan(4);
-  const Incarnation node = h.Join(0);
-  h.Report(0, node, h.Lease(0, node), Finished::Kind::kFailed);
+  const job::Incarnation node = h.Join(0);
+  h.Report(0, node, h.Lease(0, node), job::Finished::Kind::kFailed);
   h.Sync();
   const uint64_t before = h.ledger->appended();
   h.core->SetThresholds({5, {}, {}}, h.now());
@@ -105,7 +122,7 @@ TEST(CoordinatorControl, AChangedThresholdDecidesAndOutlivesTheEpoch) {
   h.Start();  // the next epoch
   EXPECT_EQ(h.state.settings()->generation, 1U);
   EXPECT_EQ(h.state.counts().failed, 1U);  // a settings record of one generation forgets nothing
-  EXPECT_EQ(RulesOf(h.state.settings()->job).thresholds, (Thresholds{3, {}, {}}));
+  EXPECT_EQ(job::RulesOf(h.state.settings()->job).thresholds, (job::Thresholds{3, {}, {}}));
   h.core->SetThresholds({0, {}, {}}, h.now());
   EXPECT_EQ(h.core->phase(), Coordinator::Phase::kDeciding);
   EXPECT_EQ(h.state.verdict()->reason, "ErrorThresholdExceeded");
@@ -113,7 +130,7 @@ TEST(CoordinatorControl, AChangedThresholdDecidesAndOutlivesTheEpoch) {
 
 struct PodEnds : CoordinatorHarness {
   explicit PodEnds(CoordinatorLimits given = {}) : CoordinatorHarness(given) {}
-  Incarnation JoinPod(uint32_t node, uint64_t pod) {
+  job::Incarnation JoinPod(uint32_t node, uint64_t pod) {
     return core->Register(node, "pod" + std::to_string(pod), 2, now(), pod).incarnation;
   }
   void End(uint32_t node, uint64_t pod, const std::string& reason) {
@@ -123,12 +140,12 @@ struct PodEnds : CoordinatorHarness {
 
 TEST(CoordinatorControl, TheOnlyMiniBatchOfAnOomKilledPodFails) {
   CoordinatorLimits limits;
-  limits.run_max_try = 2;
+  limits.spec.run_max_try = 2;
   PodEnds h(limits);
   h.Plan(1);
   for (uint64_t pod = 5; pod < 7; ++pod) {
-    const Incarnation node = h.JoinPod(0, pod);
-    const LeaseName name = h.Lease(0, node);
+    const job::Incarnation node = h.JoinPod(0, pod);
+    const job::LeaseName name = h.Lease(0, node);
     h.Hold(0, node, name);
     h.End(0, pod, "OOMKilled");
     h.End(0, pod, "OOMKilled");  // told again: nothing more
@@ -138,7 +155,7 @@ TEST(CoordinatorControl, TheOnlyMiniBatchOfAnOomKilledPodFails) {
     EXPECT_EQ(h.state.batches()[0].losses, 0U);
   }
   EXPECT_EQ(h.state.verdict()->reason, "NothingSucceeded");
-  const std::vector<DistinctError> errors = h.state.errors().Top(1);
+  const std::vector<job::DistinctError> errors = h.state.errors().Top(1);
   EXPECT_EQ(errors[0].kind, "OOMKilled");
   EXPECT_NE(errors[0].message.find("spec.resources.limits.memory"), std::string::npos);
 }
@@ -146,9 +163,9 @@ TEST(CoordinatorControl, TheOnlyMiniBatchOfAnOomKilledPodFails) {
 TEST(CoordinatorControl, OfSeveralNoneIsBlamedForTheEndOfItsPod) {
   PodEnds h;
   h.Plan(3);
-  const Incarnation node = h.JoinPod(0, 5);
-  const LeaseName a = h.Lease(0, node);
-  const LeaseName b = h.Lease(0, node);
+  const job::Incarnation node = h.JoinPod(0, 5);
+  const job::LeaseName a = h.Lease(0, node);
+  const job::LeaseName b = h.Lease(0, node);
   h.Lease(0, node);  // waits
   h.Hold(0, node, a);
   h.Hold(0, node, b);
@@ -164,17 +181,17 @@ TEST(CoordinatorControl, OfSeveralNoneIsBlamedForTheEndOfItsPod) {
 TEST(CoordinatorControl, APodThatEndsBeforeItCouldTellWhatItBegan) {
   PodEnds h;
   h.Plan(2);
-  Incarnation node;
+  job::Incarnation node;
   for (const uint64_t pod : {4U, 5U}) {  // the first time it may have been anything
     node = h.JoinPod(0, pod);
     h.Lease(0, node);
     h.Lease(0, node);
     h.End(0, pod, "OOMKilled");
   }
-  for (const BatchId id : {0U, 1U}) {
+  for (const job::BatchId id : {0U, 1U}) {
     EXPECT_EQ(h.state.batches()[id].losses, 0U);
     EXPECT_EQ(h.state.batches()[id].failed_attempts, 0U);
-    EXPECT_EQ(h.state.company(id), 1U);
+    EXPECT_EQ(h.state.companies().Of(id), 1U);
   }
   node = h.JoinPod(0, 6);
   ASSERT_EQ(h.Lease(0, node).id, 0U);
@@ -185,7 +202,7 @@ TEST(CoordinatorControl, APodThatEndsBeforeItCouldTellWhatItBegan) {
 TEST(CoordinatorControl, AnEvictedPodLosesNothing) {
   PodEnds h;
   h.Plan(1);
-  const Incarnation node = h.JoinPod(0, 5);
+  const job::Incarnation node = h.JoinPod(0, 5);
   h.Hold(0, node, h.Lease(0, node));
   h.End(0, 5, "Evicted");
   EXPECT_EQ(h.core->pending(), 1U);
@@ -196,7 +213,7 @@ TEST(CoordinatorControl, AnEvictedPodLosesNothing) {
 TEST(CoordinatorControl, TheEndOfAnotherPodIsNotThisOnes) {
   PodEnds h;
   h.Plan(1);
-  const Incarnation node = h.JoinPod(0, 6);
+  const job::Incarnation node = h.JoinPod(0, 6);
   h.Hold(0, node, h.Lease(0, node));
   h.End(0, 5, "OOMKilled");  // the one before, told late
   h.End(3, 5, "OOMKilled");  // of a node that nobody knows
@@ -210,10 +227,10 @@ TEST(CoordinatorControl, TheEndOfAnotherPodIsNotThisOnes) {
 TEST(CoordinatorControl, WhatAReplacedPodHoldsWaitsUntilItsEndIsToldOrItsLeaseIsOver) {
   PodEnds h;
   h.Plan(1);
-  const Incarnation old = h.JoinPod(0, 5);
+  const job::Incarnation old = h.JoinPod(0, 5);
   h.Hold(0, old, h.Lease(0, old));
   h.Advance(seconds(1));
-  const Incarnation next = h.JoinPod(0, 6);
+  const job::Incarnation next = h.JoinPod(0, 6);
   EXPECT_EQ(h.state.batches()[0].losses, 0U) << "nobody knows why it went";
   for (auto second = seconds(1); second < h.limits.lease; second += seconds(1)) {
     EXPECT_TRUE(h.Send(0, h.Request(next, 1))->leased.empty());
@@ -226,19 +243,69 @@ TEST(CoordinatorControl, WhatAReplacedPodHoldsWaitsUntilItsEndIsToldOrItsLeaseIs
 TEST(CoordinatorControl, AReplacedPodWhoseEndWasToldHoldsUpNobody) {
   PodEnds h;
   h.Plan(1);
-  const Incarnation old = h.JoinPod(0, 5);
+  const job::Incarnation old = h.JoinPod(0, 5);
   h.Hold(0, old, h.Lease(0, old));
   h.End(0, 5, "Killed");
   EXPECT_EQ(h.state.batches()[0].losses, 1U);
-  const Incarnation next = h.JoinPod(0, 6);
+  const job::Incarnation next = h.JoinPod(0, 6);
   EXPECT_EQ(h.Send(0, h.Request(next, 1))->leased.size(), 1U);
+}
+
+// The work of a pod's grace is not thrown away for that its successor comes up faster.
+TEST(CoordinatorControl, TheNextPodWaitsForTheLastWorkOfTheOneBefore) {
+  PodEnds h;
+  h.Plan(1);
+  const job::Incarnation old = h.JoinPod(0, 5);
+  EXPECT_FALSE(h.core->HasToWait(0, "pod6", 6, h.now())) << "nothing is held";
+  const job::LeaseName lease = h.Lease(0, old);
+  h.Hold(0, old, lease);
+  EXPECT_TRUE(h.core->HasToWait(0, "pod6", 6, h.now()));
+  EXPECT_FALSE(h.core->HasToWait(1, "pod6", 6, h.now())) << "another node";
+  EXPECT_FALSE(h.core->HasToWait(0, "elsewhere", 0, h.now())) << "its pod's number is unknown";
+  h.core->Leave(0, old, h.now());
+  EXPECT_FALSE(h.core->HasToWait(0, "pod6", 6, h.now())) << "it has left";
+  EXPECT_EQ(h.core->running(), 0U);
+}
+
+TEST(CoordinatorControl, TheNextPodWaitsForNoneThatIsSilent) {
+  PodEnds h;
+  h.Plan(1);
+  const job::Incarnation old = h.JoinPod(0, 5);
+  h.Hold(0, old, h.Lease(0, old));
+  EXPECT_TRUE(h.core->HasToWait(0, "pod6", 6, h.now()));
+  for (int i = 0; i < 11; ++i) h.Advance(seconds(1));
+  EXPECT_FALSE(h.core->HasToWait(0, "pod6", 6, h.now())) << "its lease is over";
+}
+
+TEST(CoordinatorControl, TheNextPodWaitsForAMinuteAtMost) {
+  PodEnds h;
+  h.Plan(1);
+  const job::Incarnation old = h.JoinPod(0, 5);
+  const job::LeaseName lease = h.Lease(0, old);
+  for (int i = 0; i < 60; ++i) {
+    h.Hold(0, old, lease);
+    ASSERT_TRUE(h.core->HasToWait(0, "pod6", 6, h.now())) << i;
+    h.Advance(seconds(1));
+  }
+  h.Hold(0, old, lease);
+  EXPECT_FALSE(h.core->HasToWait(0, "pod6", 6, h.now()));
+  EXPECT_TRUE(h.core->HasToWait(0, "pod7", 7, h.now())) << "a later one has its own";
+}
+
+TEST(CoordinatorControl, TheNextPodWaitsForNoneWhoseEndWasTold) {
+  PodEnds h;
+  h.Plan(1);
+  const job::Incarnation old = h.JoinPod(0, 5);
+  h.Hold(0, old, h.Lease(0, old));
+  h.End(0, 5, "Deleted");
+  EXPECT_FALSE(h.core->HasToWait(0, "pod6", 6, h.now()));
 }
 
 // Outside of pods with a number, only what is on the line tells the dead agent from its successor.
 TEST(CoordinatorControl, AConnectionThatBrokeIsNobodysWhenThePodsNumberIsUnknown) {
   PodEnds h;
   h.Plan(1);
-  const Incarnation node = h.Join(0);
+  const job::Incarnation node = h.Join(0);
   h.Hold(0, node, h.Lease(0, node));
   const auto parked = h.Send(0, h.Request(node, 0, 1000));
   EXPECT_EQ(parked->answers, 0);
@@ -279,4 +346,4 @@ TEST(CoordinatorControl, OneOfTwoAgentsOfANodeIsSuperseded) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

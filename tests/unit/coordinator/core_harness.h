@@ -11,13 +11,14 @@
 #include <vector>
 
 #include "coordinator/coordinator.h"
+#include "job/record_codec.h"
 #include "tests/support/fault_files.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class CoordinatorHarness {
  public:
-  explicit CoordinatorHarness(CoordinatorLimits given = {}) : limits(given) {
+  explicit CoordinatorHarness(CoordinatorLimits given = {}) : limits(std::move(given)) {
     limits.settings_digest = 77;
     Start(1);
   }
@@ -25,17 +26,17 @@ class CoordinatorHarness {
   CoordinatorLimits limits;
   FaultFiles files;
   std::unique_ptr<Ledger> ledger;
-  JobState state;
+  job::JobState state;
   std::unique_ptr<PlanStore> plan;
   std::unique_ptr<Coordinator> core;
 
   struct Said {
     std::optional<Error> error;
-    Directive directive = Directive::kGoOn;
-    std::vector<LeaseName> settled;
-    std::vector<LeaseName> refused;
-    std::vector<Adopted> adopted;
-    std::vector<LeaseName> leased;
+    job::Directive directive = job::Directive::kGoOn;
+    std::vector<job::LeaseName> settled;
+    std::vector<job::LeaseName> refused;
+    std::vector<job::Adopted> adopted;
+    std::vector<job::LeaseName> leased;
     std::vector<uint64_t> digests;
     int answers = 0;
     uint64_t exchange = 0;
@@ -60,19 +61,19 @@ class CoordinatorHarness {
     core.reset();
     plan.reset();
     ledger.reset();
-    state = JobState();
+    state = job::JobState();
     LedgerOptions options;
     options.state_folder = "/job/state";
     options.nonce = ++nonce_;
     options.new_run_id = 9;
-    auto claimed =
-        Ledger::Claim(files, options, [&](const Record& r, const Place& p, const Place& rows) {
+    auto claimed = Ledger::Claim(
+        files, options, [&](const job::Record& r, const job::Place& p, const job::Place& rows) {
           return state.Apply(r, p, rows);
         });
     ASSERT_TRUE(claimed.ok()) << claimed.error().message;
     ledger = std::move(*claimed);
-    std::optional<SettingsRecord> settings;
-    if (generation > 0) settings = SettingsRecord{generation, 1, 2, "uid", "{}", "{}"};
+    std::optional<job::SettingsRecord> settings;
+    if (generation > 0) settings = job::SettingsRecord{generation, 1, 2, "uid", "{}", "{}"};
     ASSERT_TRUE(ledger->Begin(settings, std::nullopt).ok());
     if (settings) {
       ASSERT_TRUE(state.Apply(*settings, {}, {}).ok());
@@ -94,36 +95,36 @@ class CoordinatorHarness {
     Sync();
   }
   void SlicesInto(uint32_t batches) {
-    TabularChunk chunk;
+    job::TabularChunk chunk;
     chunk.path = "/in/rows.csv";
     chunk.format = "{}";
     const uint64_t first = state.counts().planned;
     for (uint64_t i = first; i < first + batches; ++i) chunk.slices.push_back({i * 10, 10, 1});
-    PlanChunkRecord record;
+    job::PlanChunkRecord record;
     record.first = first;
     record.first_item = state.counts().items_planned;
     record.content = chunk;
     std::string encoded;
-    EncodeRecord(record, encoded);
+    job::EncodeRecord(record, encoded);
     ASSERT_TRUE(core->AddChunk(encoded, now_).ok());
   }
-  Incarnation Join(uint32_t node, const std::string& agent = "a", uint32_t processes = 1) {
+  job::Incarnation Join(uint32_t node, const std::string& agent = "a", uint32_t processes = 1) {
     return core->Register(node, agent, processes, now_).incarnation;
   }
-  ExchangeRequest Request(const Incarnation& incarnation, uint32_t want = 0,
-                          uint32_t park_ms = 0) const {
-    ExchangeRequest request;
+  job::ExchangeRequest Request(const job::Incarnation& incarnation, uint32_t want = 0,
+                               uint32_t park_ms = 0) const {
+    job::ExchangeRequest request;
     request.incarnation = incarnation;
     request.settings_digest = limits.settings_digest;
     request.want = want;
     request.park_ms = park_ms;
     return request;
   }
-  std::shared_ptr<Said> Send(uint32_t node, const ExchangeRequest& request) {
+  std::shared_ptr<Said> Send(uint32_t node, const job::ExchangeRequest& request) {
     auto said = std::make_shared<Said>();
     Look();
     said->exchange =
-        core->Exchange(node, request, now_, [said](const Result<ExchangeReply>& reply) {
+        core->Exchange(node, request, now_, [said](const Result<job::ExchangeReply>& reply) {
           ++said->answers;
           if (!reply.ok()) {
             said->error = reply.error();
@@ -133,7 +134,7 @@ class CoordinatorHarness {
           said->settled = reply->settled;
           said->refused = reply->refused;
           said->adopted = reply->adopted;
-          for (const Leased& l : reply->leased) {
+          for (const job::Leased& l : reply->leased) {
             said->leased.push_back({l.id, l.fence});
             said->digests.push_back(l.digest);
           }
@@ -142,32 +143,34 @@ class CoordinatorHarness {
     Check();
     return said;
   }
-  LeaseName Lease(uint32_t node, const Incarnation& incarnation) {
+  job::LeaseName Lease(uint32_t node, const job::Incarnation& incarnation) {
     const auto said = Send(node, Request(incarnation, 1));
     EXPECT_EQ(said->leased.size(), 1U);
-    return said->leased.empty() ? LeaseName{} : said->leased[0];
+    return said->leased.empty() ? job::LeaseName{} : said->leased[0];
   }
-  static Finished Done(const LeaseName& name, Finished::Kind kind = Finished::Kind::kSucceeded) {
-    Finished done;
+  static job::Finished Done(const job::LeaseName& name,
+                            job::Finished::Kind kind = job::Finished::Kind::kSucceeded) {
+    job::Finished done;
     done.id = name.id;
     done.fence = name.fence;
     done.kind = kind;
-    done.items_succeeded = kind == Finished::Kind::kSucceeded ? 1 : 0;
+    done.items_succeeded = kind == job::Finished::Kind::kSucceeded ? 1 : 0;
     done.row_count = done.items_succeeded;
     if (done.row_count > 0) done.rows = "row\n";
     done.error_kind = "Exception";
     done.message = "it failed";
     return done;
   }
-  std::shared_ptr<Said> Report(uint32_t node, const Incarnation& incarnation, const LeaseName& name,
-                               Finished::Kind kind = Finished::Kind::kSucceeded) {
-    ExchangeRequest request = Request(incarnation);
+  std::shared_ptr<Said> Report(uint32_t node, const job::Incarnation& incarnation,
+                               const job::LeaseName& name,
+                               job::Finished::Kind kind = job::Finished::Kind::kSucceeded) {
+    job::ExchangeRequest request = Request(incarnation);
     request.finished.push_back(Done(name, kind));
     return Send(node, request);
   }
-  std::shared_ptr<Said> Hold(uint32_t node, const Incarnation& incarnation, const LeaseName& name,
-                             bool started = true) {
-    ExchangeRequest request = Request(incarnation);
+  std::shared_ptr<Said> Hold(uint32_t node, const job::Incarnation& incarnation,
+                             const job::LeaseName& name, bool started = true) {
+    job::ExchangeRequest request = Request(incarnation);
     request.held.push_back({name.id, name.fence, started});
     return Send(node, request);
   }
@@ -179,4 +182,4 @@ class CoordinatorHarness {
   uint64_t nonce_ = 0;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -5,7 +5,7 @@
 
 #include "coordinator/ledger/log_format.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using ::testing::ElementsAre;
@@ -13,13 +13,13 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-using Kind = Finished::Kind;
+using Kind = job::Finished::Kind;
 using Phase = Coordinator::Phase;
 
 TEST(CoordinatorCore, GrantsOnlyWhatIsDurablyPlanned) {
   CoordinatorHarness h;
   h.SlicesInto(2);
-  const Incarnation in = h.Join(0);
+  const job::Incarnation in = h.Join(0);
   EXPECT_THAT(h.Send(0, h.Request(in, 1))->leased, IsEmpty());
   h.Sync();
   EXPECT_THAT(h.Send(0, h.Request(in, 1))->leased, SizeIs(1));
@@ -27,7 +27,7 @@ TEST(CoordinatorCore, GrantsOnlyWhatIsDurablyPlanned) {
 
 TEST(CoordinatorCore, AParkedRequestIsAnsweredWhenThereIsWorkOrItsTimeIsOver) {
   CoordinatorHarness h;
-  const Incarnation in = h.Join(0);
+  const job::Incarnation in = h.Join(0);
   const auto early = h.Send(0, h.Request(in, 1, 1000));
   EXPECT_EQ(early->answers, 0);
   h.Plan(1, false);
@@ -40,7 +40,7 @@ TEST(CoordinatorCore, AParkedRequestIsAnsweredWhenThereIsWorkOrItsTimeIsOver) {
 
 TEST(CoordinatorCore, ANewerRequestReleasesTheParkedOne) {
   CoordinatorHarness h;
-  const Incarnation in = h.Join(0);
+  const job::Incarnation in = h.Join(0);
   const auto parked = h.Send(0, h.Request(in, 1, 20'000));
   h.Send(0, h.Request(in));
   EXPECT_EQ(parked->answers, 1);
@@ -48,10 +48,10 @@ TEST(CoordinatorCore, ANewerRequestReleasesTheParkedOne) {
 
 TEST(CoordinatorCore, AnotherIncarnationOrSettingIsStale) {
   CoordinatorHarness h;
-  const Incarnation old = h.Join(0);
+  const job::Incarnation old = h.Join(0);
   h.Join(0);
   EXPECT_EQ(h.Send(0, h.Request(old))->error->code, Code::kStale);
-  ExchangeRequest request = h.Request(h.Join(1));
+  job::ExchangeRequest request = h.Request(h.Join(1));
   request.settings_digest = 1;
   EXPECT_EQ(h.Send(1, request)->error->code, Code::kStale);
   EXPECT_EQ(h.Send(5, h.Request({1, 1}))->error->code, Code::kStale);
@@ -70,7 +70,7 @@ TEST(CoordinatorCore, HearingOfAHigherEpochMakesItLook) {
 TEST(CoordinatorCore, NobodyIsAnsweredOnALookThatIsTooOld) {
   CoordinatorHarness h;
   h.Plan(2);
-  const Incarnation in = h.Join(0);
+  const job::Incarnation in = h.Join(0);
   h.looks = false;
   const Instant begun = h.now();
   h.core->OnLooked(begun, {}, h.now());
@@ -112,8 +112,8 @@ TEST(CoordinatorCore, AHigherEpochWithoutALogIsStale) {
 TEST(CoordinatorCore, AResultIsSettledOnceDurableAndARepeatGetsTheSameAnswer) {
   CoordinatorHarness h;
   h.Plan(2);
-  const Incarnation in = h.Join(0);
-  const LeaseName lease = h.Lease(0, in);
+  const job::Incarnation in = h.Join(0);
+  const job::LeaseName lease = h.Lease(0, in);
   const auto said = h.Report(0, in, lease);
   EXPECT_EQ(said->answers, 0);
   const auto repeat = h.Report(0, in, lease);
@@ -128,10 +128,10 @@ TEST(CoordinatorCore, AResultIsSettledOnceDurableAndARepeatGetsTheSameAnswer) {
 TEST(CoordinatorCore, SkippedItemsAreToldRightInFrontOfTheirResult) {
   CoordinatorHarness h;
   h.Plan(2);
-  const Incarnation in = h.Join(0);
-  ExchangeRequest request = h.Request(in);
+  const job::Incarnation in = h.Join(0);
+  job::ExchangeRequest request = h.Request(in);
   for (const uint32_t skipped : {0U, 1U}) {
-    Finished done = h.Done(h.Lease(0, in));
+    job::Finished done = h.Done(h.Lease(0, in));
     done.items_succeeded = 1 - skipped;
     done.items_skipped = skipped;
     request.finished.push_back(done);
@@ -139,12 +139,12 @@ TEST(CoordinatorCore, SkippedItemsAreToldRightInFrontOfTheirResult) {
   h.Send(0, request);
   h.Sync();
   std::vector<std::string> told;
-  const auto read =
-      Ledger::Inspect(h.files, "/job/state", [&](const Record& record, const Place&, const Place&) {
-        if (const auto* skipped = std::get_if<SkippedRecord>(&record)) {
+  const auto read = Ledger::Inspect(
+      h.files, "/job/state", [&](const job::Record& record, const job::Place&, const job::Place&) {
+        if (const auto* skipped = std::get_if<job::SkippedRecord>(&record)) {
           told.push_back(fmt::format("{} of {}", skipped->items, skipped->id));
           EXPECT_EQ(skipped->fence, request.finished[1].fence);
-        } else if (const auto* result = std::get_if<ResultRecord>(&record)) {
+        } else if (const auto* result = std::get_if<job::ResultRecord>(&record)) {
           told.push_back(fmt::format("result {}", result->id));
         }
         return Status();
@@ -160,8 +160,8 @@ TEST(CoordinatorCore, SkippedItemsAreToldRightInFrontOfTheirResult) {
 TEST(CoordinatorCore, ReturnedMiniBatchesAreLeasedAgain) {
   CoordinatorHarness h;
   h.Plan(1);
-  const Incarnation in = h.Join(0);
-  const LeaseName lease = h.Lease(0, in);
+  const job::Incarnation in = h.Join(0);
+  const job::LeaseName lease = h.Lease(0, in);
   EXPECT_THAT(h.Report(0, in, lease, Kind::kReturned)->settled, ElementsAre(lease));
   EXPECT_EQ(h.Lease(0, in).id, lease.id);
   EXPECT_EQ(h.state.batches()[0].failed_attempts, 0U);
@@ -170,10 +170,10 @@ TEST(CoordinatorCore, ReturnedMiniBatchesAreLeasedAgain) {
 TEST(CoordinatorCore, AResultOfAFenceThatWasLeasedToAnotherNodeIsRefused) {
   CoordinatorHarness h;
   h.Plan(1);
-  const Incarnation a = h.Join(0);
-  const LeaseName lease = h.Lease(0, a);
+  const job::Incarnation a = h.Join(0);
+  const job::LeaseName lease = h.Lease(0, a);
   for (int i = 0; i < 11; ++i) h.Advance(seconds(1));
-  const Incarnation again = h.Join(0, "a");
+  const job::Incarnation again = h.Join(0, "a");
   EXPECT_EQ(h.Lease(1, h.Join(1)).id, lease.id);
   EXPECT_THAT(h.Report(0, again, lease)->refused, ElementsAre(lease));
   EXPECT_EQ(h.state.counts().succeeded, 0U);
@@ -181,13 +181,13 @@ TEST(CoordinatorCore, AResultOfAFenceThatWasLeasedToAnotherNodeIsRefused) {
 
 TEST(CoordinatorCore, AFailedAttemptIsTriedAgainUntilTheTriesAreUsed) {
   CoordinatorLimits limits;
-  limits.run_max_try = 2;
+  limits.spec.run_max_try = 2;
   limits.rules.thresholds.allowed_failed_count = 0;
   CoordinatorHarness h(limits);
   h.Plan(2);
-  const Incarnation in = h.Join(0);
+  const job::Incarnation in = h.Join(0);
   for (int attempt = 0; attempt < 2; ++attempt) {
-    const LeaseName lease = h.Lease(0, in);
+    const job::LeaseName lease = h.Lease(0, in);
     EXPECT_EQ(lease.id, 0U);
     h.Report(0, in, lease, Kind::kFailed);
     EXPECT_EQ(h.state.verdict().has_value(), attempt == 1);
@@ -200,11 +200,11 @@ TEST(CoordinatorCore, AFailedAttemptIsTriedAgainUntilTheTriesAreUsed) {
 TEST(CoordinatorCore, OffersAreAdoptedByTheirDigestOnly) {
   CoordinatorHarness h;
   h.Plan(2);
-  Incarnation in = h.Join(0);
+  job::Incarnation in = h.Join(0);
   const auto first = h.Send(0, h.Request(in, 1));
   h.Start();
   in = h.Join(0);
-  ExchangeRequest request = h.Request(in);
+  job::ExchangeRequest request = h.Request(in);
   request.offered.push_back({first->leased[0].id, first->leased[0].fence, first->digests[0] + 1});
   EXPECT_THAT(h.Send(0, request)->refused, SizeIs(1));
   request.offered[0].digest = first->digests[0];
@@ -220,14 +220,14 @@ TEST(CoordinatorCore, OffersAreAdoptedByTheirDigestOnly) {
 TEST(CoordinatorCore, PartsOfRowsAreTakenOnceAndInOrder) {
   CoordinatorHarness h;
   h.Plan(1);
-  const Incarnation in = h.Join(0);
-  const LeaseName lease = h.Lease(0, in);
-  ExchangeRequest request = h.Request(in);
+  const job::Incarnation in = h.Join(0);
+  const job::LeaseName lease = h.Lease(0, in);
+  job::ExchangeRequest request = h.Request(in);
   request.parts.push_back({lease.id, lease.fence, 0, "one\n"});
   h.Send(0, request);
   h.Send(0, request);  // a repeat
   EXPECT_EQ(h.state.PartBytes(lease.id, lease.fence), 4U);
-  ExchangeRequest last = h.Request(in);
+  job::ExchangeRequest last = h.Request(in);
   last.finished.push_back(h.Done(lease));
   last.finished[0].rows_offset = 4;
   h.Send(0, last);
@@ -237,9 +237,9 @@ TEST(CoordinatorCore, PartsOfRowsAreTakenOnceAndInOrder) {
 TEST(CoordinatorCore, AResultWhosePartIsMissingIsRefused) {
   CoordinatorHarness h;
   h.Plan(1);
-  const Incarnation in = h.Join(0);
-  const LeaseName lease = h.Lease(0, in);
-  ExchangeRequest request = h.Request(in);
+  const job::Incarnation in = h.Join(0);
+  const job::LeaseName lease = h.Lease(0, in);
+  job::ExchangeRequest request = h.Request(in);
   request.finished.push_back(h.Done(lease));
   request.finished[0].rows_offset = 4;
   EXPECT_THAT(h.Send(0, request)->refused, ElementsAre(lease));
@@ -249,24 +249,24 @@ TEST(CoordinatorCore, AResultWhosePartIsMissingIsRefused) {
 TEST(CoordinatorCore, DrainLeasesNothingMore) {
   CoordinatorHarness h;
   h.Plan(2);
-  const Incarnation in = h.Join(0);
+  const job::Incarnation in = h.Join(0);
   h.core->Drain(h.now());
   const auto said = h.Send(0, h.Request(in, 1, 1000));
   EXPECT_THAT(said->leased, IsEmpty());
-  EXPECT_EQ(said->directive, Directive::kDrain);
+  EXPECT_EQ(said->directive, job::Directive::kDrain);
   h.core->Leave(0, in, h.now());
   EXPECT_EQ(h.core->nodes().registered(), 0U);
 }
 
 TEST(CoordinatorCore, NoProgressFailsTheJobButNotWhileNobodyWorks) {
   CoordinatorLimits limits;
-  limits.progress_timeout = seconds(5);
+  limits.spec.progress_update_timeout = seconds(5);
   CoordinatorHarness h(limits);
   h.Plan(1);
   for (int i = 0; i < 20; ++i) h.Advance(seconds(1));
   EXPECT_EQ(h.core->phase(), Phase::kRunning);
-  const Incarnation in = h.Join(0);
-  const LeaseName lease = h.Lease(0, in);
+  const job::Incarnation in = h.Join(0);
+  const job::LeaseName lease = h.Lease(0, in);
   for (int i = 0; i < 7 && !h.state.verdict(); ++i) {
     h.Hold(0, in, lease);
     h.Advance(seconds(1));
@@ -279,16 +279,16 @@ TEST(CoordinatorCore, NoProgressFailsTheJobButNotWhileNobodyWorks) {
 TEST(CoordinatorCore, AnErrorOfTheProgramEndsTheJobOnceEveryProcessHasIt) {
   CoordinatorLimits limits;
   limits.nodes = 2;
-  limits.run_max_try = 3;
+  limits.spec.run_max_try = 3;
   for (const bool one_succeeds : {false, true}) {
     CoordinatorHarness h(limits);
     h.Plan(9);
-    const Incarnation nodes[] = {h.Join(0), h.Join(1, "b")};
+    const job::Incarnation nodes[] = {h.Join(0), h.Join(1, "b")};
     const auto end = [&](uint32_t node, bool succeeds) {
-      const LeaseName lease = h.Lease(node, nodes[node]);
-      ExchangeRequest request = h.Request(nodes[node]);
+      const job::LeaseName lease = h.Lease(node, nodes[node]);
+      job::ExchangeRequest request = h.Request(nodes[node]);
       request.finished = {
-          h.Done(lease, succeeds ? Finished::Kind::kSucceeded : Finished::Kind::kFailed)};
+          h.Done(lease, succeeds ? job::Finished::Kind::kSucceeded : job::Finished::Kind::kFailed)};
       request.finished[0].error_kind = "Exception";
       request.finished[0].message = "NameError: name 'x' is not defined (score.py:4)";
       h.Send(node, request);
@@ -308,25 +308,25 @@ TEST(CoordinatorCore, AnErrorOfTheProgramEndsTheJobOnceEveryProcessHasIt) {
 
 TEST(CoordinatorCore, ANodeWithoutRoomIsNoLackOfProgress) {
   CoordinatorLimits limits;
-  limits.progress_timeout = seconds(5);
+  limits.spec.progress_update_timeout = seconds(5);
   CoordinatorHarness h(limits);
   h.Plan(1);
-  const Incarnation in = h.Join(0);
-  const auto say = [&](ProcessEvent::Kind kind, const char* what) {
-    ExchangeRequest request = h.Request(in);
+  const job::Incarnation in = h.Join(0);
+  const auto say = [&](job::ProcessEvent::Kind kind, const char* what) {
+    job::ExchangeRequest request = h.Request(in);
     request.events.push_back({0, kind, what, ""});
     h.Send(0, request);
   };
-  say(ProcessEvent::Kind::kNoRoom, "no space is left in /tmp/x");
+  say(job::ProcessEvent::Kind::kNoRoom, "no space is left in /tmp/x");
   for (int i = 0; i < 20; ++i) {
     h.Send(0, h.Request(in));
     h.Advance(seconds(1));
   }
   EXPECT_FALSE(h.state.verdict());
   EXPECT_EQ(h.core->WaitsFor(), "node 0: no space is left in /tmp/x");
-  say(ProcessEvent::Kind::kNoRoom, "");
+  say(job::ProcessEvent::Kind::kNoRoom, "");
   EXPECT_EQ(h.core->WaitsFor(), "");
-  say(ProcessEvent::Kind::kRanOut, "OSError: [Errno 28]");
+  say(job::ProcessEvent::Kind::kRanOut, "OSError: [Errno 28]");
   for (int i = 0; i < 7 && !h.state.verdict(); ++i) {
     h.Send(0, h.Request(in));
     h.Advance(seconds(1));
@@ -340,11 +340,11 @@ TEST(CoordinatorCore, ANodeWithoutRoomIsNoLackOfProgress) {
 // Its agent was stopped, or its host is frozen: nobody would ever hear of it otherwise.
 TEST(CoordinatorCore, ANodeThatFallsSilentEndsTheJobInTheEnd) {
   CoordinatorLimits limits;
-  limits.progress_timeout = seconds(30);
+  limits.spec.progress_update_timeout = seconds(30);
   for (const bool left : {false, true}) {
     CoordinatorHarness h(limits);
     h.Plan(1);
-    const Incarnation in = h.Join(0);
+    const job::Incarnation in = h.Join(0);
     h.Lease(0, in);
     if (left) h.core->Leave(0, in, h.now());
     for (int i = 0; i < 31; ++i) h.Advance(seconds(1));
@@ -359,11 +359,11 @@ TEST(CoordinatorCore, ANodeThatFallsSilentEndsTheJobInTheEnd) {
 // With partition keys nothing of an input is planned before all of it is listed.
 TEST(CoordinatorCore, WhereAllThatIsPlannedIsDoneItIsTheListingThatIsSlow) {
   CoordinatorLimits limits;
-  limits.progress_timeout = seconds(5);
-  limits.first_task_timeout = seconds(9);
+  limits.spec.progress_update_timeout = seconds(5);
+  limits.spec.first_task_creation_timeout = seconds(9);
   for (const bool planned : {true, false}) {
     CoordinatorHarness h(limits);
-    const Incarnation in = h.Join(0);
+    const job::Incarnation in = h.Join(0);
     if (planned) {
       h.Plan(1, false);
       h.Report(0, in, h.Lease(0, in));
@@ -384,10 +384,10 @@ TEST(CoordinatorCore, WhereAllThatIsPlannedIsDoneItIsTheListingThatIsSlow) {
 // No job fails sooner by its listing than by its work.
 TEST(CoordinatorCore, ALaterListingHasTheLongerOfTheTwoTimes) {
   CoordinatorLimits limits;
-  limits.progress_timeout = seconds(5);
-  limits.first_task_timeout = seconds(2);
+  limits.spec.progress_update_timeout = seconds(5);
+  limits.spec.first_task_creation_timeout = seconds(2);
   CoordinatorHarness h(limits);
-  const Incarnation in = h.Join(0);
+  const job::Incarnation in = h.Join(0);
   h.Plan(1, false);
   h.Report(0, in, h.Lease(0, in));
   h.Sync();
@@ -405,8 +405,8 @@ TEST(CoordinatorCore, ALaterListingHasTheLongerOfTheTwoTimes) {
 TEST(CoordinatorCore, ANodeThatGaveUpFailsTheJobWhenItWasTheLast) {
   CoordinatorHarness h;
   h.Plan(1);
-  ExchangeRequest request = h.Request(h.Join(0));
-  request.events.push_back({0, ProcessEvent::Kind::kGaveUp, "no model", ""});
+  job::ExchangeRequest request = h.Request(h.Join(0));
+  request.events.push_back({0, job::ProcessEvent::Kind::kGaveUp, "no model", ""});
   h.Send(0, request);
   EXPECT_EQ(h.state.verdict()->reason, "InitFailed");
 }
@@ -414,8 +414,8 @@ TEST(CoordinatorCore, ANodeThatGaveUpFailsTheJobWhenItWasTheLast) {
 TEST(CoordinatorCore, AFrozenCoordinatorExpiresNobodyWhenItWakes) {
   CoordinatorHarness h;
   h.Plan(1);
-  const Incarnation in = h.Join(0);
-  const LeaseName lease = h.Lease(0, in);
+  const job::Incarnation in = h.Join(0);
+  const job::LeaseName lease = h.Lease(0, in);
   h.Advance(seconds(60));
   EXPECT_EQ(h.core->running(), 1U);
   EXPECT_EQ(h.core->nodes().registered(), 1U);
@@ -425,9 +425,9 @@ TEST(CoordinatorCore, AFrozenCoordinatorExpiresNobodyWhenItWakes) {
 TEST(CoordinatorCore, TimeThatTheCoordinatorLostIsNoLackOfProgress) {
   for (const bool planned : {true, false}) {
     CoordinatorHarness h;
-    const Incarnation in = h.Join(0);
+    const job::Incarnation in = h.Join(0);
     if (planned) h.Plan(1);
-    const LeaseName lease = planned ? h.Lease(0, in) : LeaseName{};
+    const job::LeaseName lease = planned ? h.Lease(0, in) : job::LeaseName{};
     h.Advance(seconds(3600));  // stopped, or waiting for a mount
     EXPECT_EQ(h.core->phase(), Phase::kRunning) << h.state.verdict()->message;
     // Its own time counts on.
@@ -442,15 +442,15 @@ TEST(CoordinatorCore, TimeThatTheCoordinatorLostIsNoLackOfProgress) {
 
 TEST(CoordinatorCore, WhatIsFinishedRightBeforeALateTickIsProgressOfNow) {
   CoordinatorLimits limits;
-  limits.progress_timeout = seconds(5);
+  limits.spec.progress_update_timeout = seconds(5);
   CoordinatorHarness h(limits);
   h.Plan(2);
-  const Incarnation in = h.Join(0);
-  const LeaseName first = h.Lease(0, in);
+  const job::Incarnation in = h.Join(0);
+  const job::LeaseName first = h.Lease(0, in);
   h.Pass(seconds(3600));
   h.Report(0, in, first);
   h.Sync();
-  const LeaseName second = h.Lease(0, in);
+  const job::LeaseName second = h.Lease(0, in);
   h.Advance(seconds(0));
   for (int i = 0; i < 7 && !h.state.verdict(); ++i) {
     h.Hold(0, in, second);
@@ -463,7 +463,7 @@ TEST(CoordinatorCore, WhatIsFinishedRightBeforeALateTickIsProgressOfNow) {
 TEST(CoordinatorCore, ASilentNodeIsForgottenAndItsLeaseExpires) {
   CoordinatorHarness h;
   h.Plan(1);
-  const Incarnation in = h.Join(0);
+  const job::Incarnation in = h.Join(0);
   h.Lease(0, in);
   for (int i = 0; i < 11; ++i) h.Advance(seconds(1));
   EXPECT_EQ(h.core->nodes().registered(), 0U);
@@ -476,22 +476,22 @@ TEST(CoordinatorCore, ASilentNodeIsForgottenAndItsLeaseExpires) {
 TEST(CoordinatorCore, NobodyIsToldOfAVerdictBeforeItIsDurable) {
   CoordinatorHarness h;
   h.Plan(1);
-  const Incarnation in = h.Join(0);
-  const Incarnation other = h.Join(1);
-  const LeaseName lease = h.Lease(0, in);
+  const job::Incarnation in = h.Join(0);
+  const job::Incarnation other = h.Join(1);
+  const job::LeaseName lease = h.Lease(0, in);
   const auto parked = h.Send(1, h.Request(other, 1, 20'000));
   h.Report(0, in, lease);
   ASSERT_TRUE(h.state.verdict());
   EXPECT_EQ(parked->answers, 0);
   EXPECT_EQ(h.Send(1, h.Request(other))->answers, 0);
   h.Sync();
-  EXPECT_EQ(parked->directive, Directive::kFinish);
+  EXPECT_EQ(parked->directive, job::Directive::kFinish);
 }
 
 TEST(CoordinatorCore, AVerdictWaitsForALookThatBeganOnceItWasDurable) {
   CoordinatorHarness h;
   h.Plan(1);
-  const Incarnation in = h.Join(0);
+  const job::Incarnation in = h.Join(0);
   h.Report(0, in, h.Lease(0, in));
   h.looks = false;
   const Instant before = h.now();
@@ -511,7 +511,7 @@ TEST(CoordinatorCore, AVerdictWaitsUntilItCanBeSeenThatNoNewerEpochIsThere) {
   for (const bool newer : {false, true}) {
     CoordinatorHarness h;
     h.Plan(1);
-    const Incarnation in = h.Join(0);
+    const job::Incarnation in = h.Join(0);
     const auto said = h.Report(0, in, h.Lease(0, in));
     ASSERT_TRUE(h.ledger->Flush().ok());
     h.files.FailOperation(1, {Code::kInternal, "stat: Stale file handle"});
@@ -533,8 +533,8 @@ TEST(CoordinatorCore, AResultOfAMiniBatchThatWasLostTooOftenIsNotCalledDurable) 
   limits.max_losses = 1;
   CoordinatorHarness h(limits);
   h.Plan(2);
-  Incarnation in = h.Join(0, "first");
-  const LeaseName lease = h.Lease(0, in);
+  job::Incarnation in = h.Join(0, "first");
+  const job::LeaseName lease = h.Lease(0, in);
   h.Hold(0, in, lease);
   h.Join(0, "second");
   ASSERT_EQ(h.state.counts().failed, 1U);
@@ -547,14 +547,14 @@ TEST(CoordinatorCore, AResultOfAMiniBatchThatWasLostTooOftenIsNotCalledDurable) 
 
 TEST(CoordinatorCore, ALateResultOfAnEarlierGenerationIsNotCalledDurable) {
   CoordinatorLimits limits;
-  limits.run_max_try = 1;
+  limits.spec.run_max_try = 1;
   CoordinatorHarness h(limits);
   h.Plan(2);
-  const LeaseName lease = h.Lease(0, h.Join(0));
+  const job::LeaseName lease = h.Lease(0, h.Join(0));
   h.Report(0, {1, 1}, lease, Kind::kFailed);
   h.Sync();
   h.Start(2);
-  const Incarnation in = h.Join(0);
+  const job::Incarnation in = h.Join(0);
   const auto said = h.Report(0, in, lease);
   EXPECT_THAT(said->settled, IsEmpty());
   EXPECT_THAT(said->adopted, SizeIs(1));
@@ -563,16 +563,16 @@ TEST(CoordinatorCore, ALateResultOfAnEarlierGenerationIsNotCalledDurable) {
 TEST(CoordinatorCore, WhatANodeSaysOfAFailureIsBounded) {
   CoordinatorHarness h;
   h.Plan(1);
-  const Incarnation in = h.Join(0);
+  const job::Incarnation in = h.Join(0);
   const std::string text = std::string(4095, 'x') + "\u00e9" + std::string(10'000, 'y');
-  ExchangeRequest request = h.Request(in);
+  job::ExchangeRequest request = h.Request(in);
   request.finished.push_back(h.Done(h.Lease(0, in), Kind::kFailed));
   request.finished[0].message = text;
   h.Send(0, request);
   ASSERT_EQ(h.state.errors().total(), 1U);
   EXPECT_EQ(h.state.errors().Top(1)[0].message, std::string(4095, 'x'));
   request = h.Request(in);
-  request.events.push_back({0, ProcessEvent::Kind::kGaveUp, text, ""});
+  request.events.push_back({0, job::ProcessEvent::Kind::kGaveUp, text, ""});
   h.Send(0, request);
   ASSERT_TRUE(h.state.verdict());
   EXPECT_THAT(h.state.verdict()->message, EndsWith(": " + std::string(4095, 'x')));
@@ -581,8 +581,8 @@ TEST(CoordinatorCore, WhatANodeSaysOfAFailureIsBounded) {
 TEST(CoordinatorCore, AFailedAttemptThatIsToldAgainAfterAnotherOneCountsOnce) {
   CoordinatorHarness h;
   h.Plan(1);
-  Incarnation in = h.Join(0);
-  const LeaseName first = h.Lease(0, in);
+  job::Incarnation in = h.Join(0);
+  const job::LeaseName first = h.Lease(0, in);
   h.Report(0, in, first, Kind::kFailed);
   h.Sync();
   h.Report(0, in, h.Lease(0, in), Kind::kFailed);
@@ -608,4 +608,4 @@ TEST(CoordinatorCore, NothingIsPlannedAfterTheVerdict) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

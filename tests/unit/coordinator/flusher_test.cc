@@ -4,13 +4,13 @@
 
 #include "tests/unit/coordinator/core/journal_harness.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 class FlusherTest : public JournalHarness, public ::testing::Test {
  protected:
   FlusherTest() { flusher_.Start(); }
-  void Append() { journal->Add(HeaderRecord{"a,b\n"}); }
+  void Append() { journal->Add(job::HeaderRecord{"a,b\n"}); }
   bool Durable() const { return ledger->durable() == ledger->appended(); }
 
   EventLoop loop_;
@@ -55,4 +55,4 @@ TEST_F(FlusherTest, AfterItsRestItSyncsAgain) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

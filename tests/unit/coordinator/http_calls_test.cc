@@ -14,13 +14,17 @@
 #include "tests/support/temp_folder.h"
 #include "tests/unit/coordinator/core_harness.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 struct Line : HttpConnection {
   std::vector<HttpResponse> answers;
   void Start() override {}
   void Respond(HttpResponse response) override { answers.push_back(std::move(response)); }
+  void Begin(HttpResponse) override {}
+  void Add(std::string) override {}
+  void End() override {}
+  size_t waiting() const override { return 0; }
   void CheckDeadline(SteadyTime) override {}
   std::optional<SteadyTime> WaitsSince() const override { return std::nullopt; }
   void CloseIfIdle() override {}
@@ -41,8 +45,13 @@ struct HttpCallsTest : testing::Test {
   SystemClock clock;
   std::shared_ptr<Line> line = std::make_shared<Line>();
   EventLoop loop;
-  HttpCalls calls{{9, 1, job.limits, "{}"},        *job.core, logs, loop, clock,
-                  [] { return std::string("{}"); }};
+  HttpCalls calls{{9, 1, job.limits, "{}"},
+                  *job.core,
+                  logs,
+                  loop,
+                  clock,
+                  [] { return std::string("{}"); },
+                  [](uint64_t after) { return fmt::format("behind {}", after); }};
 
   std::shared_ptr<HttpExchange> Post(const std::string& path, const std::string& body) {
     HttpRequest request;
@@ -61,19 +70,20 @@ struct HttpCallsTest : testing::Test {
 
 // Those of another release may say an exchange in another way, but its incarnation first.
 TEST_F(HttpCallsTest, AnAgentOfAnotherProtocolHearsThatAndNoDecodingError) {
-  ExchangeRequest known;
+  job::ExchangeRequest known;
   known.incarnation = job.Join(0);
-  EXPECT_EQ(Status("/v1/nodes/0/exchange", Encode(known) + "more"), 400);
-  ExchangeRequest unknown = known;
+  EXPECT_EQ(Status("/v1/nodes/0/exchange", job::Encode(known) + "more"), 400);
+  job::ExchangeRequest unknown = known;
   ++unknown.incarnation.number;
-  EXPECT_EQ(Status("/v1/nodes/0/exchange", Encode(unknown) + "more"), 409);
+  EXPECT_EQ(Status("/v1/nodes/0/exchange", job::Encode(unknown) + "more"), 409);
   EXPECT_EQ(Status("/v1/nodes/0/exchange", ""), 409);
 
-  const std::string body = fmt::format(R"({{"protocol": {}, "processes": 1}})", kNodeProtocol + 1);
+  const std::string body =
+      fmt::format(R"({{"protocol": {}, "processes": 1}})", job::kNodeProtocol + 1);
   EXPECT_EQ(Status("/v1/nodes/0/register", body), 400);
   EXPECT_NE(line->answers.back().body.find(
                 fmt::format("this agent speaks protocol {}, its coordinator protocol {}",
-                            kNodeProtocol + 1, kNodeProtocol)),
+                            job::kNodeProtocol + 1, job::kNodeProtocol)),
             std::string::npos);
   EXPECT_NE(line->answers.back().body.find("one that does not say"), std::string::npos);
   EXPECT_EQ(Status("/v1/nodes/0/register", R"({"protocol": 99, "release": "9.8.7"})"), 400);
@@ -83,15 +93,28 @@ TEST_F(HttpCallsTest, AnAgentOfAnotherProtocolHearsThatAndNoDecodingError) {
 }
 
 TEST_F(HttpCallsTest, AParkedCallEndsWithItsConnection) {
-  ExchangeRequest request = job.Request(job.Join(0), 1, 20'000);
-  const auto parked = Post("/v1/nodes/0/exchange", Encode(request));
+  job::ExchangeRequest request = job.Request(job.Join(0), 1, 20'000);
+  const auto parked = Post("/v1/nodes/0/exchange", job::Encode(request));
   parked->MarkGone();
   job.Plan(1);
   EXPECT_EQ(job.core->running(), 0U) << "nothing is leased to who has gone";
-  Post("/v1/nodes/0/exchange", Encode(request));
+  Post("/v1/nodes/0/exchange", job::Encode(request));
   EXPECT_EQ(job.core->running(), 1U);
   ASSERT_EQ(line->answers.size(), 1U);
   EXPECT_EQ(line->answers[0].status, 200);
+}
+
+TEST_F(HttpCallsTest, FailuresAreAskedForBehindANumber) {
+  HttpRequest request;
+  request.path = "/v1/failures";
+  for (const char* const query : {"after=7", "", "after=x", "after=-1"}) {
+    request.query = query;
+    calls.Handle(std::make_shared<HttpExchange>(HttpRequest(request), line));
+  }
+  ASSERT_EQ(line->answers.size(), 4U);
+  EXPECT_EQ(line->answers[0].status, 200);
+  EXPECT_EQ(line->answers[0].body, "behind 7");
+  for (size_t i = 1; i < 4; ++i) EXPECT_EQ(line->answers[i].status, 400);
 }
 
 struct HttpUploadTest : HttpCallsTest {
@@ -142,8 +165,8 @@ TEST_F(HttpUploadTest, AVolumeThatHangsHoldsUpUploadsOnly) {
   const auto waits = Put(1, "offset=0", "other\n");
   // Leases and results go on.
   job.Plan(1);
-  const Incarnation incarnation = job.Join(0);
-  const LeaseName lease = job.Lease(0, incarnation);
+  const job::Incarnation incarnation = job.Join(0);
+  const job::LeaseName lease = job.Lease(0, incarnation);
   job.Report(0, incarnation, lease);
   job.Sync();
   EXPECT_EQ(job.state.counts().succeeded, 1U);
@@ -185,4 +208,4 @@ TEST_F(HttpCallsTest, AStateFolderThatNobodyCouldLookAtForLongIsTold) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

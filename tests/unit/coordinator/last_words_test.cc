@@ -9,7 +9,7 @@
 #include "tests/support/sanitized.h"
 #include "tests/support/temp_folder.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using nlohmann::json;
@@ -99,4 +99,4 @@ TEST(LastWordsTest, AreWrittenInPlace) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

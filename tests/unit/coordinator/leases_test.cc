@@ -6,7 +6,7 @@
 #include "coordinator/ledger/log_format.h"
 #include "tests/unit/coordinator/core_harness.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using ::testing::IsEmpty;
@@ -20,20 +20,21 @@ CoordinatorLimits With(bool speculation, uint32_t nodes = 1) {
 }
 
 // A request with numbers; `held` is all that its node has.
-ExchangeRequest Numbered(const CoordinatorHarness& h, const Incarnation& in, uint64_t number,
-                         const std::vector<LeaseName>& held, bool unheard, uint32_t want = 0) {
-  ExchangeRequest request = h.Request(in, want);
+job::ExchangeRequest Numbered(const CoordinatorHarness& h, const job::Incarnation& in,
+                              uint64_t number, const std::vector<job::LeaseName>& held,
+                              bool unheard, uint32_t want = 0) {
+  job::ExchangeRequest request = h.Request(in, want);
   request.number = number;
   request.unheard = unheard;
-  for (const LeaseName& name : held) request.held.push_back({name.id, name.fence, false});
+  for (const job::LeaseName& name : held) request.held.push_back({name.id, name.fence, false});
   return request;
 }
 
 TEST(CoordinatorLeases, WhatWasLeasedInAnAnswerThatGotLostIsPendingAtOnce) {
   CoordinatorHarness h;
   h.Plan(20);
-  const Incarnation in = h.Join(0);
-  const LeaseName kept = h.Send(0, Numbered(h, in, 1, {}, false, 1))->leased.at(0);
+  const job::Incarnation in = h.Join(0);
+  const job::LeaseName kept = h.Send(0, Numbered(h, in, 1, {}, false, 1))->leased.at(0);
   ASSERT_THAT(h.Send(0, Numbered(h, in, 2, {kept}, false, 3))->leased, SizeIs(3));  // lost
   EXPECT_EQ(h.core->running(), 4U);
   EXPECT_THAT(h.Send(0, Numbered(h, in, 3, {kept}, true))->refused, IsEmpty());
@@ -46,9 +47,9 @@ TEST(CoordinatorLeases, WhatWasLeasedInAnAnswerThatGotLostIsPendingAtOnce) {
 TEST(CoordinatorLeases, AnAnswerThatIsStillUnderWayIsNotLost) {
   CoordinatorHarness h;
   h.Plan(20);
-  const Incarnation in = h.Join(0);
-  const LeaseName coming = h.Send(0, Numbered(h, in, 1, {}, false, 1))->leased.at(0);
-  ExchangeRequest request = Numbered(h, in, 3, {}, true);
+  const job::Incarnation in = h.Join(0);
+  const job::LeaseName coming = h.Send(0, Numbered(h, in, 1, {}, false, 1))->leased.at(0);
+  job::ExchangeRequest request = Numbered(h, in, 3, {}, true);
   request.open = 1;
   h.Send(0, request);
   EXPECT_EQ(h.core->running(), 1U);
@@ -59,8 +60,8 @@ TEST(CoordinatorLeases, AnAnswerThatIsStillUnderWayIsNotLost) {
 TEST(CoordinatorLeases, ARequestThatComesLateEndsNothingOfLaterAnswers) {
   CoordinatorHarness h;
   h.Plan(20);
-  const Incarnation in = h.Join(0);
-  const LeaseName lease = h.Send(0, Numbered(h, in, 5, {}, false, 1))->leased.at(0);
+  const job::Incarnation in = h.Join(0);
+  const job::LeaseName lease = h.Send(0, Numbered(h, in, 5, {}, false, 1))->leased.at(0);
   h.Send(0, Numbered(h, in, 4, {}, true));
   EXPECT_EQ(h.core->running(), 1U);
   EXPECT_THAT(h.Report(0, in, lease)->refused, IsEmpty());
@@ -69,12 +70,12 @@ TEST(CoordinatorLeases, ARequestThatComesLateEndsNothingOfLaterAnswers) {
 TEST(CoordinatorLeases, AnAdoptionThatWasNotHeardIsMadeAgain) {
   CoordinatorHarness h;
   h.Plan(1);
-  Incarnation in = h.Join(0);
+  job::Incarnation in = h.Join(0);
   const auto leased = h.Send(0, Numbered(h, in, 1, {}, false, 1));
   ASSERT_THAT(leased->leased, SizeIs(1));
   h.Start();
   in = h.Join(0);
-  ExchangeRequest offer = Numbered(h, in, 1, {}, false);
+  job::ExchangeRequest offer = Numbered(h, in, 1, {}, false);
   offer.offered.push_back({0, leased->leased[0].fence, leased->digests[0]});
   ASSERT_THAT(h.Send(0, offer)->adopted, SizeIs(1));  // lost
   offer.number = 2;
@@ -90,14 +91,14 @@ TEST(CoordinatorLeases, AnAdoptionThatWasNotHeardIsMadeAgain) {
 TEST(CoordinatorLeases, WhatExpiredWhileItsNodeWasThereIsAdoptedAndItsResultToldAgain) {
   CoordinatorHarness h(With(true));
   h.Plan(1);
-  const Incarnation in = h.Join(0);
-  const LeaseName lease = h.Lease(0, in);
+  const job::Incarnation in = h.Join(0);
+  const job::LeaseName lease = h.Lease(0, in);
   for (int i = 0; i < 11; ++i) {
     h.Send(0, h.Request(in));
     h.Advance(seconds(1));
   }
   ASSERT_EQ(h.core->running(), 0U);
-  ExchangeRequest request = h.Request(in);
+  job::ExchangeRequest request = h.Request(in);
   request.held.push_back({lease.id, lease.fence, true});
   request.finished.push_back(h.Done(lease));
   const auto said = h.Send(0, request);
@@ -111,7 +112,7 @@ TEST(CoordinatorLeases, ABrokenConnectionShortensThemOnlyWhereTwoMayRunAtOnce) {
   for (const bool speculation : {true, false}) {
     CoordinatorHarness h(With(speculation));
     h.Plan(1);
-    const Incarnation node = h.Join(0);
+    const job::Incarnation node = h.Join(0);
     h.Lease(0, node);
     h.core->ConnectionGone(h.Send(0, h.Request(node, 0, 1000))->exchange, h.now());
     h.Advance(seconds(2));
@@ -126,9 +127,9 @@ TEST(CoordinatorLeases, WithoutSpeculationANewEpochWaitsForEveryNode) {
   h.Plan(4);
   EXPECT_THAT(h.Send(0, h.Request(h.Join(0), 1))->leased, SizeIs(1)) << "the first one does not";
   h.Start();
-  const Incarnation one = h.Join(1);
+  const job::Incarnation one = h.Join(1);
   EXPECT_THAT(h.Send(1, h.Request(one, 4))->leased, IsEmpty());
-  const Incarnation zero = h.Join(0);
+  const job::Incarnation zero = h.Join(0);
   EXPECT_THAT(h.Send(1, h.Request(one, 4))->leased, IsEmpty()) << "it has told nothing yet";
   h.Send(0, h.Request(zero));
   EXPECT_THAT(h.Send(1, h.Request(one, 1))->leased, SizeIs(1));
@@ -138,7 +139,7 @@ TEST(CoordinatorLeases, WithoutSpeculationANewEpochWaitsForALeaseAndATenthAtMost
   CoordinatorHarness h(With(false, 2));
   h.Plan(4);
   h.Start();
-  const Incarnation one = h.Join(1);
+  const job::Incarnation one = h.Join(1);
   for (int i = 0; i < 10; ++i) {
     EXPECT_THAT(h.Send(1, h.Request(one, 4))->leased, IsEmpty());
     h.Advance(seconds(1));
@@ -152,7 +153,7 @@ TEST(CoordinatorLeases, WithoutSpeculationTheSecondEpochWaitsWhateverItFound) {
   CoordinatorHarness h(With(false, 2));
   h.Start();
   h.Plan(1);
-  const Incarnation one = h.Join(1);
+  const job::Incarnation one = h.Join(1);
   EXPECT_THAT(h.Send(1, h.Request(one, 1))->leased, IsEmpty());
   h.Send(0, h.Request(h.Join(0)));
   EXPECT_THAT(h.Send(1, h.Request(one, 1))->leased, SizeIs(1));
@@ -162,21 +163,21 @@ TEST(CoordinatorLeases, WithoutSpeculationTheSecondEpochWaitsWhateverItFound) {
 TEST(CoordinatorLeases, WithoutSpeculationWhatWasOfferedTwiceWaits) {
   CoordinatorHarness h(With(false, 2));
   h.Plan(1);
-  const Incarnation before = h.Join(0);
+  const job::Incarnation before = h.Join(0);
   const auto leased = h.Send(0, h.Request(before, 1));
-  const LeaseName name = leased->leased.at(0);
+  const job::LeaseName name = leased->leased.at(0);
   h.Start();
-  const std::vector<Incarnation> nodes{h.Join(0), h.Join(1)};
-  LeaseName adopted = name;
+  const std::vector<job::Incarnation> nodes{h.Join(0), h.Join(1)};
+  job::LeaseName adopted = name;
   for (uint32_t node = 0; node < 2; ++node) {
-    ExchangeRequest offers = h.Request(nodes[node]);
+    job::ExchangeRequest offers = h.Request(nodes[node]);
     offers.offered = {{name.id, name.fence, leased->digests.at(0)}};
     const auto said = h.Send(node, offers);
     EXPECT_THAT(said->adopted, SizeIs(node == 0 ? 1 : 0));
     EXPECT_THAT(said->refused, SizeIs(node == 0 ? 0 : 1));
     if (node == 0) adopted.fence = said->adopted.at(0).fence;
   }
-  h.Report(0, nodes[0], adopted, Finished::Kind::kReturned);
+  h.Report(0, nodes[0], adopted, job::Finished::Kind::kReturned);
   for (int i = 0; i < 11; ++i) {
     EXPECT_THAT(h.Send(0, h.Request(nodes[0], 1))->leased, IsEmpty());
     h.Advance(seconds(1));
@@ -188,8 +189,8 @@ TEST(CoordinatorLeases, WithoutSpeculationWhatWasOfferedTwiceWaits) {
 TEST(CoordinatorLeases, WithoutSpeculationWhatWasOfferedTooEarlyWaits) {
   CoordinatorHarness h(With(false, 1));
   h.Start();
-  const Incarnation in = h.Join(0);
-  ExchangeRequest offers = h.Request(in);
+  const job::Incarnation in = h.Join(0);
+  job::ExchangeRequest offers = h.Request(in);
   offers.offered = {{0, {1, 1}, 7}};
   EXPECT_THAT(h.Send(0, offers)->refused, SizeIs(1));
   h.Plan(2);
@@ -205,9 +206,9 @@ TEST(CoordinatorLeases, WithoutSpeculationARetryWaitsUntilItsFailureIsDurable) {
   for (const bool speculation : {false, true}) {
     CoordinatorHarness h(With(speculation, 2));
     h.Plan(1);
-    const Incarnation zero = h.Join(0);
-    const Incarnation one = h.Join(1);
-    const auto failed = h.Report(0, zero, h.Lease(0, zero), Finished::Kind::kFailed);
+    const job::Incarnation zero = h.Join(0);
+    const job::Incarnation one = h.Join(1);
+    const auto failed = h.Report(0, zero, h.Lease(0, zero), job::Finished::Kind::kFailed);
     const auto asks = h.Send(1, h.Request(one, 1, 10'000));
     EXPECT_EQ(asks->answers, speculation ? 1 : 0);
     h.Sync();
@@ -219,7 +220,7 @@ TEST(CoordinatorLeases, WithoutSpeculationARetryWaitsUntilItsFailureIsDurable) {
 TEST(CoordinatorLeases, NothingIsAnsweredWithoutALookForANewerEpoch) {
   CoordinatorHarness h;
   h.Plan(2);
-  const Incarnation node = h.Join(0);
+  const job::Incarnation node = h.Join(0);
   h.Lease(0, node);
   h.files.Put("/job/state/epochs/" + LogName(2), "");
   h.looks = false;  // the volume is slow
@@ -241,13 +242,14 @@ TEST(CoordinatorLeases, WithSpeculationANewEpochWaitsForNobody) {
 TEST(CoordinatorLeases, ARenewalWaitsForNoSync) {
   CoordinatorHarness h;
   h.Plan(20);
-  const Incarnation in = h.Join(0);
-  const LeaseName lease = h.Lease(0, in);
-  const LeaseName other = h.Lease(0, in);
+  const job::Incarnation in = h.Join(0);
+  const job::LeaseName lease = h.Lease(0, in);
+  const job::LeaseName other = h.Lease(0, in);
   const auto report = h.Report(0, in, lease);
   EXPECT_EQ(report->answers, 0);  // not durable yet
-  ExchangeRequest renewal = h.Request(in);
-  for (const LeaseName& name : {lease, other}) renewal.held.push_back({name.id, name.fence, true});
+  job::ExchangeRequest renewal = h.Request(in);
+  for (const job::LeaseName& name : {lease, other})
+    renewal.held.push_back({name.id, name.fence, true});
   const auto renewed = h.Send(0, renewal);
   EXPECT_EQ(renewed->answers, 1);
   EXPECT_THAT(renewed->settled, IsEmpty());
@@ -258,4 +260,4 @@ TEST(CoordinatorLeases, ARenewalWaitsForNoSync) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

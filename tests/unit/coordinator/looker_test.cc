@@ -6,7 +6,7 @@
 #include <chrono>
 #include <future>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 TEST(LookerTest, WhoAsksWhileALookGoesOnGetsOneThatBeginsLater) {
@@ -46,4 +46,4 @@ TEST(LookerTest, WhoAsksWhileALookGoesOnGetsOneThatBeginsLater) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

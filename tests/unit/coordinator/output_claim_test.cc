@@ -9,7 +9,7 @@
 #include "coordinator/ledger/ledger.h"
 #include "tests/support/fault_files.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using ::testing::AllOf;
@@ -30,7 +30,8 @@ class OutputClaimTest : public ::testing::Test {
     ledger.nonce = run + 100;
     ledger.new_run_id = run;
     Result<std::unique_ptr<Ledger>> opened = Ledger::Claim(
-        files, ledger, [](const Record&, const Place&, const Place&) { return Status(); });
+        files, ledger,
+        [](const job::Record&, const job::Place&, const job::Place&) { return Status(); });
     EXPECT_TRUE(opened.ok()) << opened.error().message;
     ClaimOptions options;
     options.owner = {name,   "uid-" + name, run, (*opened)->epoch(),    ledger.state_folder, "",
@@ -114,13 +115,13 @@ TEST_F(OutputClaimTest, WhoseStateIsGoneIsOverOnTheSameHostOnly) {
 TEST_F(OutputClaimTest, APodIsOverWithItsVerdict) {
   ClaimOptions a = Job("a", 1);
   a.owner.in_pod = true;
-  ASSERT_TRUE(ledgers_[0]->Begin(SettingsRecord{}, std::nullopt).ok());
+  ASSERT_TRUE(ledgers_[0]->Begin(job::SettingsRecord{}, std::nullopt).ok());
   ASSERT_TRUE(ClaimOutput(files_, a).ok());
   ClaimOptions b = Job("b", 2);
   b.owner.in_pod = true;
   ASSERT_FALSE(ClaimOutput(files_, b).ok());
-  VerdictRecord verdict;
-  verdict.outcome = Outcome::kFailed;
+  job::VerdictRecord verdict;
+  verdict.outcome = job::Outcome::kFailed;
   ledgers_[0]->Append(verdict);
   ASSERT_TRUE(ledgers_[0]->Flush().ok());
   EXPECT_TRUE(ClaimOutput(files_, b).ok());
@@ -260,4 +261,4 @@ TEST(OutputClaimText, IsReadBack) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

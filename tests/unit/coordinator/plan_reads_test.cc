@@ -6,24 +6,24 @@
 
 #include "tests/unit/coordinator/core_harness.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-using Kind = Finished::Kind;
+using Kind = job::Finished::Kind;
 
 // Chunks are there once they are let through, until they are taken.
 class SlowChunks final : public ChunkSource {
  public:
   explicit SlowChunks(const Ledger& ledger) : ledger_(ledger) {}
-  bool Ask(const Place& place) override {
+  bool Ask(const job::Place& place) override {
     const bool there = std::find(there_.begin(), there_.end(), place) != there_.end();
     if (!there) (quick_ ? there_ : asked_).push_back(place);
     return there;
   }
-  Result<std::string> Take(const Place& place) override {
+  Result<std::string> Take(const job::Place& place) override {
     EXPECT_EQ(std::erase(there_, place), 1U) << "taken without having come";
     return ledger_.Read(place);
   }
@@ -34,8 +34,8 @@ class SlowChunks final : public ChunkSource {
 
  private:
   const Ledger& ledger_;
-  std::vector<Place> asked_;
-  std::vector<Place> there_;
+  std::vector<job::Place> asked_;
+  std::vector<job::Place> there_;
   bool quick_ = false;
 };
 
@@ -60,7 +60,7 @@ class PlanReads : public ::testing::Test {
 
   CoordinatorHarness h_{[] {
     CoordinatorLimits limits;
-    limits.run_max_try = 1;
+    limits.spec.run_max_try = 1;
     return limits;
   }()};
   std::optional<SlowChunks> chunks_;
@@ -68,7 +68,7 @@ class PlanReads : public ::testing::Test {
 
 TEST_F(PlanReads, WhoWantsWorkWaitsForItAndIsWokenByIt) {
   h_.Plan(3);
-  const Incarnation in = h_.Join(0);
+  const job::Incarnation in = h_.Join(0);
   const auto waits = h_.Send(0, h_.Request(in, 1, 1000));
   EXPECT_EQ(waits->answers, 0);
   EXPECT_TRUE(chunks_->asked());
@@ -89,14 +89,14 @@ TEST_F(PlanReads, NobodyIsToldAgainAndAgainToWaitAndAParkEndsAllTheSame) {
 
 TEST_F(PlanReads, AResultIsTakenWhileWorkIsNotAtHand) {
   h_.Plan(1, false);
-  const Incarnation in = h_.Join(0);
+  const job::Incarnation in = h_.Join(0);
   const auto first = h_.Send(0, h_.Request(in, 1, 1000));
   Read();
   h_.Plan(1);
   ReadSlowly();
   // Nothing of the plan is in memory now, and the volume does not answer.
-  const Incarnation again = h_.Join(0);
-  ExchangeRequest request = h_.Request(again, 1, 1000);
+  const job::Incarnation again = h_.Join(0);
+  job::ExchangeRequest request = h_.Request(again, 1, 1000);
   request.held.push_back({first->leased[0].id, first->leased[0].fence, true});
   const auto said = h_.Send(0, request);
   EXPECT_THAT(said->adopted, SizeIs(1));
@@ -109,7 +109,7 @@ TEST_F(PlanReads, AnOfferIsAdoptedOnceItCanBeCompared) {
   Read();
   ASSERT_THAT(leased->leased, SizeIs(1));
   ReadSlowly();
-  ExchangeRequest request = h_.Request(h_.Join(0));
+  job::ExchangeRequest request = h_.Request(h_.Join(0));
   request.offered.push_back({0, leased->leased[0].fence, leased->digests[0]});
   const auto early = h_.Send(0, request);
   EXPECT_EQ(early->answers, 1);
@@ -130,8 +130,8 @@ TEST_F(PlanReads, ANodeIsHeardOnceItsOffersAreCompared) {
   h_.Start();
   ReadSlowly();
   const auto other = h_.Send(1, h_.Request(h_.Join(1), 2, 20'000));
-  const Incarnation in = h_.Join(0);
-  ExchangeRequest request = h_.Request(in);
+  const job::Incarnation in = h_.Join(0);
+  job::ExchangeRequest request = h_.Request(in);
   request.offered.push_back({0, leased->leased[0].fence, leased->digests[0]});
   EXPECT_THAT(h_.Send(0, request)->adopted, IsEmpty());
   h_.Send(0, h_.Request(in));
@@ -153,7 +153,7 @@ TEST_F(PlanReads, ANodeIsGivenNothingWhileOneOfItsOffersIsOpen) {
   h_.Start();
   ReadSlowly();
   chunks_->Hurry();
-  ExchangeRequest request = h_.Request(h_.Join(0), 2);
+  job::ExchangeRequest request = h_.Request(h_.Join(0), 2);
   request.offered.push_back({0, leased->leased[0].fence, leased->digests[0]});
   const auto early = h_.Send(0, request);
   EXPECT_THAT(early->adopted, IsEmpty());
@@ -166,13 +166,13 @@ TEST_F(PlanReads, ANodeIsGivenNothingWhileOneOfItsOffersIsOpen) {
 
 TEST_F(PlanReads, AVerdictWaitsForTheNamesThatItSays) {
   h_.Plan(1);
-  const Incarnation in = h_.Join(0);
+  const job::Incarnation in = h_.Join(0);
   const auto leased = h_.Send(0, h_.Request(in, 1, 1000));
   Read();
   ASSERT_THAT(leased->leased, SizeIs(1));
   ReadSlowly();
-  const Incarnation again = h_.Join(0);
-  ExchangeRequest request = h_.Request(again);
+  const job::Incarnation again = h_.Join(0);
+  job::ExchangeRequest request = h_.Request(again);
   request.held.push_back({0, leased->leased[0].fence, true});
   const auto adopted = h_.Send(0, request);
   ASSERT_THAT(adopted->adopted, SizeIs(1));
@@ -184,4 +184,4 @@ TEST_F(PlanReads, AVerdictWaitsForTheNamesThatItSays) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -9,7 +9,7 @@
 #include "coordinator/progress.h"
 #include "tests/unit/coordinator/core_harness.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using ::testing::ElementsAre;
@@ -17,7 +17,7 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-using Kind = Finished::Kind;
+using Kind = job::Finished::Kind;
 
 uint64_t All(const CoordinatorHarness& h) {
   uint64_t all = 0;
@@ -41,11 +41,11 @@ Refusals::Line TakeOne(CoordinatorHarness& h) {
 TEST(CoordinatorRefusals, TheLateResultOfAFrozenNodeIsCountedAndTold) {
   CoordinatorHarness h;
   h.Plan(2);
-  const Incarnation frozen = h.core->Register(0, "a", 1, h.now(), 5).incarnation;
+  const job::Incarnation frozen = h.core->Register(0, "a", 1, h.now(), 5).incarnation;
   const auto leased = h.Send(0, h.Request(frozen, 1));
-  const LeaseName lease = leased->leased.at(0);
+  const job::LeaseName lease = leased->leased.at(0);
   for (int i = 0; i < 11; ++i) h.Advance(seconds(1));
-  const Incarnation other = h.Join(1, "b");
+  const job::Incarnation other = h.Join(1, "b");
   h.Report(1, other, h.Lease(1, other));
   h.Sync();
   ASSERT_EQ(h.state.counts().succeeded, 1U);
@@ -58,8 +58,8 @@ TEST(CoordinatorRefusals, TheLateResultOfAFrozenNodeIsCountedAndTold) {
             "refused of node 0, as this incarnation is not in force: a result of mini-batch 0 "
             "(fence 1.1, incarnation 1.1)");
 
-  const Incarnation again = h.core->Register(0, "a", 1, h.now(), 5).incarnation;
-  ExchangeRequest offer = h.Request(again);
+  const job::Incarnation again = h.core->Register(0, "a", 1, h.now(), 5).incarnation;
+  job::ExchangeRequest offer = h.Request(again);
   offer.offered.push_back({lease.id, lease.fence, leased->digests.at(0)});
   EXPECT_THAT(h.Send(0, offer)->refused, ElementsAre(lease));
   EXPECT_EQ(Count(h, RefusalReason::kSettled), 1U);
@@ -75,15 +75,15 @@ TEST(CoordinatorRefusals, TheLateResultOfAFrozenNodeIsCountedAndTold) {
 TEST(CoordinatorRefusals, WhatIsNotTheReportersChangesNothing) {
   CoordinatorHarness h;
   h.Plan(3);
-  const Incarnation a = h.Join(0, "a");
-  const Incarnation b = h.Join(1, "b");
-  const LeaseName of_b = h.Lease(1, b);
-  const LeaseName old = h.Lease(0, a);
+  const job::Incarnation a = h.Join(0, "a");
+  const job::Incarnation b = h.Join(1, "b");
+  const job::LeaseName of_b = h.Lease(1, b);
+  const job::LeaseName old = h.Lease(0, a);
   ASSERT_THAT(h.Report(0, a, old, Kind::kReturned)->settled, ElementsAre(old));
   ASSERT_EQ(h.Lease(0, a).id, old.id);
   const uint64_t bytes = h.ledger->appended();
   for (const Kind kind : {Kind::kSucceeded, Kind::kFailed}) {
-    for (const LeaseName& name : {of_b, old, LeaseName{99, {1, 99}}}) {
+    for (const job::LeaseName& name : {of_b, old, job::LeaseName{99, {1, 99}}}) {
       EXPECT_THAT(h.Report(0, a, name, kind)->refused, ElementsAre(name));
     }
   }
@@ -106,10 +106,10 @@ TEST(CoordinatorRefusals, WhatIsNotTheReportersChangesNothing) {
 TEST(CoordinatorRefusals, WhatIsToldAgainIsNoRefusal) {
   CoordinatorHarness h;
   h.Plan(3);
-  const Incarnation in = h.Join(0);
-  const LeaseName done = h.Lease(0, in);
-  const LeaseName failed = h.Lease(0, in);
-  const LeaseName back = h.Lease(0, in);
+  const job::Incarnation in = h.Join(0);
+  const job::LeaseName done = h.Lease(0, in);
+  const job::LeaseName failed = h.Lease(0, in);
+  const job::LeaseName back = h.Lease(0, in);
   for (int times = 0; times < 2; ++times) {
     h.Report(0, in, done);
     h.Report(0, in, failed, Kind::kFailed);
@@ -123,7 +123,7 @@ TEST(CoordinatorRefusals, WhatIsToldAgainIsNoRefusal) {
 TEST(CoordinatorRefusals, AFailedAttemptOfALeaseThatIsOverIsNotATry) {
   CoordinatorHarness h;
   h.Plan(1);
-  const LeaseName lease = h.Lease(0, h.Join(0));
+  const job::LeaseName lease = h.Lease(0, h.Join(0));
   for (int i = 0; i < 11; ++i) h.Advance(seconds(1));
   EXPECT_THAT(h.Report(0, h.Join(0), lease, Kind::kFailed)->refused, ElementsAre(lease));
   EXPECT_EQ(Count(h, RefusalReason::kExpired), 1U);
@@ -133,16 +133,16 @@ TEST(CoordinatorRefusals, AFailedAttemptOfALeaseThatIsOverIsNotATry) {
 TEST(CoordinatorRefusals, OffersOfOtherContentAndResultsWithAHole) {
   CoordinatorHarness h;
   h.Plan(2);
-  Incarnation in = h.Join(0);
+  job::Incarnation in = h.Join(0);
   const auto leased = h.Send(0, h.Request(in, 1));
-  ExchangeRequest hole = h.Request(in);
+  job::ExchangeRequest hole = h.Request(in);
   hole.finished.push_back(h.Done(leased->leased.at(0)));
   hole.finished[0].rows_offset = 4;
   h.Send(0, hole);
   EXPECT_EQ(Count(h, RefusalReason::kIncomplete), 1U);
   h.Start();
   in = h.Join(0);
-  ExchangeRequest offer = h.Request(in);
+  job::ExchangeRequest offer = h.Request(in);
   offer.offered.push_back({0, leased->leased[0].fence, leased->digests.at(0) + 1});
   offer.offered.push_back({99, leased->leased[0].fence, 0});
   h.Send(0, offer);
@@ -153,10 +153,10 @@ TEST(CoordinatorRefusals, OffersOfOtherContentAndResultsWithAHole) {
 TEST(CoordinatorRefusals, WhatIsHeldAndFinishedCountsOnceAsWhatCameOfIt) {
   CoordinatorHarness h;
   h.Plan(1);
-  const LeaseName lease = h.Lease(0, h.Join(0));
+  const job::LeaseName lease = h.Lease(0, h.Join(0));
   for (int i = 0; i < 11; ++i) h.Advance(seconds(1));
   h.Lease(1, h.Join(1));
-  ExchangeRequest request = h.Request(h.Join(0));
+  job::ExchangeRequest request = h.Request(h.Join(0));
   request.held.push_back({lease.id, lease.fence, true});
   request.finished.push_back(h.Done(lease));
   h.Send(0, request);
@@ -167,12 +167,12 @@ TEST(CoordinatorRefusals, WhatIsHeldAndFinishedCountsOnceAsWhatCameOfIt) {
 TEST(CoordinatorRefusals, AfterTheVerdictItIsInTheOrderOfThings) {
   CoordinatorLimits limits;
   limits.rules.thresholds.allowed_failed_count = 0;
-  limits.run_max_try = 1;
+  limits.spec.run_max_try = 1;
   CoordinatorHarness h(limits);
   h.Plan(2);
-  const Incarnation in = h.Join(0);
-  const LeaseName bad = h.Lease(0, in);
-  const LeaseName late = h.Lease(0, in);
+  const job::Incarnation in = h.Join(0);
+  const job::LeaseName bad = h.Lease(0, in);
+  const job::LeaseName late = h.Lease(0, in);
   h.Report(0, in, bad, Kind::kFailed);
   ASSERT_TRUE(h.state.verdict());
   h.Report(0, in, late);
@@ -184,10 +184,10 @@ TEST(CoordinatorRefusals, AfterTheVerdictItIsInTheOrderOfThings) {
 TEST(CoordinatorRefusals, AFloodIsALineForEachReason) {
   CoordinatorHarness h;
   h.Plan(1);
-  const Incarnation in = h.Join(0);
+  const job::Incarnation in = h.Join(0);
   for (int round = 0; round < 10; ++round) {
-    ExchangeRequest flood = h.Request(in);
-    for (BatchId id = 1; id <= 1000; ++id) flood.finished.push_back(h.Done({id, {1, id}}));
+    job::ExchangeRequest flood = h.Request(in);
+    for (job::BatchId id = 1; id <= 1000; ++id) flood.finished.push_back(h.Done({id, {1, id}}));
     h.Send(0, flood);
     flood.incarnation.number = 77;
     h.Send(0, flood);
@@ -216,4 +216,4 @@ TEST(CoordinatorRefusals, TheMetricHasEachReason) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

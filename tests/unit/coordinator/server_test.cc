@@ -18,7 +18,7 @@
 #include "job/node_messages.h"
 #include "tests/support/fault_files.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using nlohmann::json;
@@ -37,10 +37,11 @@ struct ServedJob {
     ledger_options.new_run_id = 9;
     EXPECT_TRUE(files.MakeFolders("/job/output").ok());
     auto claimed = Ledger::Claim(
-        files, ledger_options, [](const Record&, const Place&, const Place&) { return Status(); });
+        files, ledger_options,
+        [](const job::Record&, const job::Place&, const job::Place&) { return Status(); });
     EXPECT_TRUE(claimed.ok());
     ledger = std::move(*claimed);
-    const SettingsRecord settings{1, 1, 2, "uid", "{}", "{}"};
+    const job::SettingsRecord settings{1, 1, 2, "uid", "{}", "{}"};
     EXPECT_TRUE(ledger->Begin(settings, std::nullopt).ok());
     EXPECT_TRUE(state.Apply(settings, {}, {}).ok());
     auto sink = LogSink::Open(files, "/job/logs");
@@ -62,7 +63,7 @@ struct ServedJob {
 
   FaultFiles files;
   std::unique_ptr<Ledger> ledger;
-  JobState state;
+  job::JobState state;
   std::optional<LogFolder> folder;
   std::optional<LogWriter> logs;
   ServerOptions options;
@@ -135,13 +136,13 @@ TEST(CoordinatorServerTest, ThePlannerWaitsForADiskThatIsFull) {
   ServedJob job;
   job.files.SetCapacity(job.files.used());
   job.options.ownerless_limit = seconds(1);  // ends the run
-  job.PlanRanks(kChunks * RankChunk::kMost);
+  job.PlanRanks(kChunks * job::RankChunk::kMost);
   CoordinatorServer server(std::move(job.options), job.files, *job.ledger, job.state, *job.folder,
                            *job.logs);
   const auto exit = server.Run();
   ASSERT_TRUE(exit.ok()) << exit.error().message;
   EXPECT_EQ(*exit, CoordinatorExit::kDrained);
-  EXPECT_LE(job.state.counts().planned, kChunks / 2 * RankChunk::kMost);
+  EXPECT_LE(job.state.counts().planned, kChunks / 2 * job::RankChunk::kMost);
   EXPECT_TRUE(job.logs->Finish(std::chrono::hours(1)));
   EXPECT_TRUE(server.EndThreads(std::chrono::hours(1)));
 }
@@ -149,12 +150,12 @@ TEST(CoordinatorServerTest, ThePlannerWaitsForADiskThatIsFull) {
 // A job whose log volume hangs from its first upload until all is settled.
 void RunOnAHangingLogVolume(FaultFiles& files, uint16_t port) {
   const Caller agent(port);
-  const auto [status, text] =
-      agent.Call("POST /v1/nodes/0/register", "node:0",
-                 fmt::format(R"({{"protocol": {}, "processes": 1, "host": "a"}})", kNodeProtocol));
+  const auto [status, text] = agent.Call(
+      "POST /v1/nodes/0/register", "node:0",
+      fmt::format(R"({{"protocol": {}, "processes": 1, "host": "a"}})", job::kNodeProtocol));
   ASSERT_EQ(status, 200) << text;
   const json registered = json::parse(text);
-  ExchangeRequest request;
+  job::ExchangeRequest request;
   request.incarnation = {registered["epoch"].get<uint32_t>(),
                          registered["incarnation"].get<uint32_t>()};
   request.settings_digest =
@@ -172,17 +173,18 @@ void RunOnAHangingLogVolume(FaultFiles& files, uint16_t port) {
   for (size_t settled = 0; settled < 3;) {
     request.want = 1;
     request.park_ms = 1000;
-    const auto [code, bytes] = agent.Call("POST /v1/nodes/0/exchange", "node:0", Encode(request));
+    const auto [code, bytes] =
+        agent.Call("POST /v1/nodes/0/exchange", "node:0", job::Encode(request));
     ASSERT_EQ(code, 200) << bytes;
-    const Result<ExchangeReply> reply = DecodeExchangeReply(bytes);
+    const Result<job::ExchangeReply> reply = job::DecodeExchangeReply(bytes);
     ASSERT_TRUE(reply.ok()) << reply.error().message;
     settled += reply->settled.size();
     request.finished.clear();
-    for (const Leased& leased : reply->leased) {
-      Finished done;
+    for (const job::Leased& leased : reply->leased) {
+      job::Finished done;
       done.id = leased.id;
       done.fence = leased.fence;
-      done.kind = Finished::Kind::kSucceeded;
+      done.kind = job::Finished::Kind::kSucceeded;
       done.items_succeeded = 1;
       request.finished.push_back(done);
     }
@@ -222,14 +224,14 @@ TEST(CoordinatorServerTest, AJobGoesOnWhileItsLogVolumeHangsAndNothingIsWrittenT
 }
 
 // A node that registers, and what it may say next.
-ExchangeRequest Join(const Caller& agent, uint32_t node, std::string* registered = nullptr) {
-  const auto [status, text] =
-      agent.Call(fmt::format("POST /v1/nodes/{}/register", node), fmt::format("node:{}", node),
-                 fmt::format(R"({{"protocol": {}, "processes": 1, "host": "a"}})", kNodeProtocol));
+job::ExchangeRequest Join(const Caller& agent, uint32_t node, std::string* registered = nullptr) {
+  const auto [status, text] = agent.Call(
+      fmt::format("POST /v1/nodes/{}/register", node), fmt::format("node:{}", node),
+      fmt::format(R"({{"protocol": {}, "processes": 1, "host": "a"}})", job::kNodeProtocol));
   EXPECT_EQ(status, 200) << text;
   if (registered != nullptr) *registered = text;
   const json told = json::parse(text);
-  ExchangeRequest request;
+  job::ExchangeRequest request;
   request.incarnation = {told["epoch"].get<uint32_t>(), told["incarnation"].get<uint32_t>()};
   request.settings_digest = std::stoull(told["settingsDigest"].get<std::string>(), nullptr, 16);
   return request;
@@ -245,24 +247,25 @@ void RunOnAHangingLedger(FaultFiles& files, const std::string& log, uint16_t por
   }
   const Caller first(port);
   const Caller second(port);
-  ExchangeRequest wants = Join(first, 0);
-  ExchangeRequest renews = Join(second, 1);
+  job::ExchangeRequest wants = Join(first, 0);
+  job::ExchangeRequest renews = Join(second, 1);
   wants.want = 1;
   wants.park_ms = 20'000;
   // Once it is known that this is the newest epoch, answers wait for no look.
-  EXPECT_EQ(second.Call("POST /v1/nodes/1/exchange", "node:1", Encode(renews)).first, 200);
+  EXPECT_EQ(second.Call("POST /v1/nodes/1/exchange", "node:1", job::Encode(renews)).first, 200);
   files.Hang(log);
-  first.Send("POST /v1/nodes/0/exchange", "node:0", Encode(wants));
+  first.Send("POST /v1/nodes/0/exchange", "node:0", job::Encode(wants));
   files.AwaitHanging();
 
   EXPECT_EQ(viewer.Call("GET /v1/progress", "viewer").first, 200);
-  const auto [code, bytes] = second.Call("POST /v1/nodes/1/exchange", "node:1", Encode(renews));
+  const auto [code, bytes] =
+      second.Call("POST /v1/nodes/1/exchange", "node:1", job::Encode(renews));
   ASSERT_EQ(code, 200) << bytes;
-  EXPECT_TRUE(DecodeExchangeReply(bytes)->leased.empty());
+  EXPECT_TRUE(job::DecodeExchangeReply(bytes)->leased.empty());
 
   files.Hang("");
   const std::string answer = first.Receive().second;
-  const Result<ExchangeReply> reply = DecodeExchangeReply(answer);
+  const Result<job::ExchangeReply> reply = job::DecodeExchangeReply(answer);
   ASSERT_TRUE(reply.ok()) << reply.error().message;
   EXPECT_EQ(reply->leased.size(), 1U);
   EXPECT_EQ(
@@ -319,4 +322,4 @@ TEST(CoordinatorServerTest, AnOutputFolderThatHangsIsLeftWithoutKeepingAnybodyWa
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

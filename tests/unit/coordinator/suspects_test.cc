@@ -1,26 +1,27 @@
 // Mini-batches whose nodes die, that fail until they are split, and that take too long.
 #include <gmock/gmock.h>
 
+#include "job/record_codec.h"
 #include "tests/unit/coordinator/core_harness.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-using Kind = Finished::Kind;
+using Kind = job::Finished::Kind;
 
-std::vector<BatchId> Ids(const std::vector<LeaseName>& names) {
-  std::vector<BatchId> ids;
-  for (const LeaseName& name : names) ids.push_back(name.id);
+std::vector<job::BatchId> Ids(const std::vector<job::LeaseName>& names) {
+  std::vector<job::BatchId> ids;
+  for (const job::LeaseName& name : names) ids.push_back(name.id);
   return ids;
 }
 
 // Has node 0's agent die `times` times while run() works on mini-batch 0.
 void LoseTheFirst(CoordinatorHarness& h, int times) {
   for (int i = 0; i < times; ++i) {
-    const Incarnation in = h.Join(0, "agent" + std::to_string(i));
+    const job::Incarnation in = h.Join(0, "agent" + std::to_string(i));
     h.Hold(0, in, h.Lease(0, in));
   }
   h.Join(0, "agent" + std::to_string(times));
@@ -31,9 +32,9 @@ TEST(Suspects, AfterTwoLossesItIsLeasedLastAndAlone) {
   h.Plan(40);
   LoseTheFirst(h, 2);
   ASSERT_EQ(h.state.batches()[0].losses, 2U);
-  const Incarnation in = h.Join(0, "agent2");
-  const Incarnation other = h.Join(1);
-  std::vector<LeaseName> leased;
+  const job::Incarnation in = h.Join(0, "agent2");
+  const job::Incarnation other = h.Join(1);
+  std::vector<job::LeaseName> leased;
   for (int i = 0; i < 39; ++i) leased.push_back(h.Lease(0, in));
   EXPECT_THAT(h.Send(0, h.Request(in, 5))->leased, IsEmpty());
   EXPECT_THAT(Ids(h.Send(1, h.Request(other, 5))->leased), ElementsAre(0));
@@ -44,12 +45,12 @@ TEST(Suspects, AParkedRequestIsNotAnsweredWithNothing) {
   CoordinatorHarness h;
   h.Plan(2);
   LoseTheFirst(h, 2);
-  const Incarnation in = h.Join(0, "agent2");
-  const LeaseName normal = h.Lease(0, in);
+  const job::Incarnation in = h.Join(0, "agent2");
+  const job::LeaseName normal = h.Lease(0, in);
   ASSERT_EQ(normal.id, 1U);
   const auto parked = h.Send(0, h.Request(in, 1, 20'000));
   EXPECT_EQ(parked->answers, 0);
-  ExchangeRequest done = h.Request(in, 1);
+  job::ExchangeRequest done = h.Request(in, 1);
   done.finished.push_back(h.Done(normal));
   const auto said = h.Send(0, done);
   h.Sync();
@@ -59,7 +60,7 @@ TEST(Suspects, AParkedRequestIsNotAnsweredWithNothing) {
 TEST(Suspects, ADeathThatIsHeardOfAfterTheLeaseExpiredIsALoss) {
   CoordinatorHarness h;
   h.Plan(2);
-  const Incarnation in = h.Join(0, "first");
+  const job::Incarnation in = h.Join(0, "first");
   h.Hold(0, in, h.Lease(0, in));
   h.Advance(seconds(1));
   for (int i = 0; i < 12; ++i) h.Advance(seconds(1));
@@ -72,8 +73,8 @@ TEST(Suspects, ADeathThatIsHeardOfAfterTheLeaseExpiredIsALoss) {
 TEST(Suspects, AnAgentThatComesBackLostNothing) {
   CoordinatorHarness h;
   h.Plan(2);
-  Incarnation in = h.Join(0, "first");
-  const LeaseName lease = h.Lease(0, in);
+  job::Incarnation in = h.Join(0, "first");
+  const job::LeaseName lease = h.Lease(0, in);
   h.Hold(0, in, lease);
   for (int i = 0; i < 12; ++i) h.Advance(seconds(1));
   in = h.Join(0, "first");
@@ -88,12 +89,12 @@ TEST(Suspects, WhatHadStartedUnderAnEarlierEpochAndIsNotOfferedIsALoss) {
   CoordinatorHarness h(limits);
   h.Plan(2);
   LoseTheFirst(h, 1);
-  const Incarnation in = h.Join(0, "agent1");
+  const job::Incarnation in = h.Join(0, "agent1");
   h.Hold(0, in, h.Lease(0, in));
   h.Sync();
   h.Start();
   ASSERT_EQ(h.state.started().size(), 1U);
-  const Incarnation later = h.Join(1);
+  const job::Incarnation later = h.Join(1);
   const auto other = h.Send(1, h.Request(later, 5));
   ASSERT_THAT(Ids(other->leased), ElementsAre(1));
   for (int i = 0; i < 10; ++i) {
@@ -110,13 +111,13 @@ TEST(Suspects, WhatIsOfferedToTheNextEpochIsNoLoss) {
   CoordinatorHarness h;
   h.Plan(2);
   LoseTheFirst(h, 1);
-  Incarnation in = h.Join(0, "agent1");
+  job::Incarnation in = h.Join(0, "agent1");
   const auto leased = h.Send(0, h.Request(in, 1));
   h.Hold(0, in, leased->leased[0]);
   h.Sync();
   h.Start();
   in = h.Join(0, "agent1");
-  ExchangeRequest offer = h.Request(in);
+  job::ExchangeRequest offer = h.Request(in);
   offer.offered.push_back({0, leased->leased[0].fence, leased->digests[0]});
   const auto said = h.Send(0, offer);
   ASSERT_THAT(said->adopted, SizeIs(1));
@@ -131,7 +132,7 @@ TEST(Suspects, WhatWasHandedBackIsNoLossInTheNextEpoch) {
   CoordinatorHarness h;
   h.Plan(2);
   LoseTheFirst(h, 1);
-  const Incarnation in = h.Join(0, "agent1");
+  const job::Incarnation in = h.Join(0, "agent1");
   h.Hold(0, in, h.Lease(0, in));
   h.core->Leave(0, in, h.now());
   h.Sync();
@@ -143,20 +144,20 @@ TEST(Suspects, WhatWasHandedBackIsNoLossInTheNextEpoch) {
 
 // Node 0 leases what it can get, and dies if `killer` is among it; else it finishes that. Returns
 // how many times it died until all is settled.
-int DeathsUntilSettled(CoordinatorHarness& h, BatchId killer, uint32_t want) {
+int DeathsUntilSettled(CoordinatorHarness& h, job::BatchId killer, uint32_t want) {
   int deaths = 0;
   while (!h.state.verdict() && deaths < 100) {
-    const Incarnation in = h.Join(0, "agent" + std::to_string(deaths));
+    const job::Incarnation in = h.Join(0, "agent" + std::to_string(deaths));
     for (;;) {
       const auto said = h.Send(0, h.Request(in, want));
       if (said->leased.empty()) break;
-      const std::vector<BatchId> ids = Ids(said->leased);
+      const std::vector<job::BatchId> ids = Ids(said->leased);
       if (std::find(ids.begin(), ids.end(), killer) != ids.end()) {
         ++deaths;
         break;
       }
-      ExchangeRequest done = h.Request(in);
-      for (const LeaseName& name : said->leased) done.finished.push_back(h.Done(name));
+      job::ExchangeRequest done = h.Request(in);
+      for (const job::LeaseName& name : said->leased) done.finished.push_back(h.Done(name));
       h.Send(0, done);
       h.Sync();
     }
@@ -179,9 +180,9 @@ TEST(Killers, OneAmongManyIsAloneAfterAsManyDeathsAsItTakesToHalveThem) {
   EXPECT_EQ(h.state.counts().succeeded, 4095U);
   EXPECT_EQ(h.state.counts().lost, 1U);
   ASSERT_EQ(h.state.errors().Top(1).size(), 1U);
-  const DistinctError error = h.state.errors().Top(1)[0];
+  const job::DistinctError error = h.state.errors().Top(1)[0];
   EXPECT_EQ(error.kind, "LostTooOften");
-  EXPECT_THAT(error.message, ::testing::HasSubstr("mini-batch 1000 (rows of /in/rows.csv) ended "));
+  EXPECT_THAT(error.message, ::testing::HasSubstr("mini-batch 1000 (rows of /in/rows.csv) ends "));
 }
 
 // A node that held the first eight has died, for whatever reason.
@@ -195,9 +196,9 @@ TEST(Killers, ADeathAloneMakesNoSuspects) {
   LoseANode(h);
   const auto held = h.Send(0, h.Request(h.Join(0, "first"), 8));
   ASSERT_THAT(held->leased, SizeIs(8));
-  for (const LeaseName& name : held->leased) {
+  for (const job::LeaseName& name : held->leased) {
     EXPECT_LT(name.id, 8U) << "again at once, before all others";
-    EXPECT_EQ(h.state.company(name.id), JobState::kAnyCompany);
+    EXPECT_EQ(h.state.companies().Of(name.id), job::kAnyCompany);
   }
 }
 
@@ -205,13 +206,13 @@ TEST(Killers, WhatWasHeldBesideOneIsNobodysLoss) {
   CoordinatorHarness h;
   h.Plan(40);
   LoseANode(h);
-  const Incarnation in = h.Join(0, "first");
+  const job::Incarnation in = h.Join(0, "first");
   const auto held = h.Send(0, h.Request(in, 8));
   ASSERT_THAT(held->leased, SizeIs(8));
   h.Join(0, "second");
-  for (const LeaseName& name : held->leased) {
+  for (const job::LeaseName& name : held->leased) {
     EXPECT_EQ(h.state.batch(name.id).losses, 0U);
-    EXPECT_EQ(h.state.company(name.id), 4U);
+    EXPECT_EQ(h.state.companies().Of(name.id), 4U);
   }
   EXPECT_EQ(h.core->pending(), 40U);
 }
@@ -224,10 +225,10 @@ TEST(Killers, TheNextEpochGoesOnWhereTheLastOneWas) {
   h.Join(0, "second");
   h.Sync();
   h.Start();
-  for (const LeaseName& name : held->leased) EXPECT_EQ(h.state.company(name.id), 4U);
+  for (const job::LeaseName& name : held->leased) EXPECT_EQ(h.state.companies().Of(name.id), 4U);
   // Nor does a person who continues the run start it over.
   h.Start(2);
-  EXPECT_EQ(h.state.company(held->leased[0].id), 4U);
+  EXPECT_EQ(h.state.companies().Of(held->leased[0].id), 4U);
 }
 
 // Cut off first: nobody held them any more when the death was heard of.
@@ -239,19 +240,19 @@ TEST(Killers, ADeathThatIsHeardOfAfterTheLeasesExpiredCountsToo) {
   for (int i = 0; i < 12; ++i) h.Advance(seconds(1));
   ASSERT_EQ(h.core->running(), 0U);
   h.Join(0, "second");
-  for (const LeaseName& name : held->leased) EXPECT_EQ(h.state.company(name.id), 4U);
+  for (const job::LeaseName& name : held->leased) EXPECT_EQ(h.state.companies().Of(name.id), 4U);
 }
 
 TEST(Killers, AnAgentThatLeavesOrComesBackTellsNothingOfWhatItHeld) {
   CoordinatorHarness h;
   h.Plan(40);
-  Incarnation in = h.Join(0, "first");
+  job::Incarnation in = h.Join(0, "first");
   const auto held = h.Send(0, h.Request(in, 8));
   in = h.Join(0, "first");
   h.core->Leave(0, in, h.now());
   h.Join(0, "second");
-  for (const LeaseName& name : held->leased) {
-    EXPECT_EQ(h.state.company(name.id), JobState::kAnyCompany);
+  for (const job::LeaseName& name : held->leased) {
+    EXPECT_EQ(h.state.companies().Of(name.id), job::kAnyCompany);
   }
 }
 
@@ -259,20 +260,20 @@ TEST(Killers, AnAgentThatLeavesOrComesBackTellsNothingOfWhatItHeld) {
 
 CoordinatorLimits Isolating(uint32_t tries = 2) {
   CoordinatorLimits limits;
-  limits.isolate_failures = true;
-  limits.run_max_try = tries;
+  limits.spec.isolate_failures = true;
+  limits.spec.run_max_try = static_cast<int32_t>(tries);
   return limits;
 }
 
 void PlanFour(CoordinatorHarness& h) {
-  TabularChunk chunk;
+  job::TabularChunk chunk;
   chunk.path = "/in/rows.csv";
   chunk.format = "{}";
   chunk.slices.push_back({0, 40, 4});
-  PlanChunkRecord record;
+  job::PlanChunkRecord record;
   record.content = chunk;
   std::string encoded;
-  EncodeRecord(record, encoded);
+  job::EncodeRecord(record, encoded);
   ASSERT_TRUE(h.core->AddChunk(encoded, h.now()).ok());
   h.core->EndPlan(h.now());
   h.Sync();
@@ -281,15 +282,15 @@ void PlanFour(CoordinatorHarness& h) {
 TEST(Isolation, AMiniBatchThatUsedItsTriesIsSplitDownToTheBadItem) {
   CoordinatorHarness h(Isolating());
   PlanFour(h);
-  const Incarnation in = h.Join(0);
+  const job::Incarnation in = h.Join(0);
   std::vector<std::string> failed;
   while (!h.state.verdict()) {
-    const LeaseName lease = h.Lease(0, in);
-    const MiniBatch& batch = h.state.batch(lease.id);
+    const job::LeaseName lease = h.Lease(0, in);
+    const job::MiniBatch& batch = h.state.batch(lease.id);
     const uint32_t first = h.state.FirstItemOf(lease.id);
     const bool bad = first <= 2 && 2 < first + batch.items;
-    if (bad) failed.push_back(MiniBatchText(lease.id));
-    ExchangeRequest request = h.Request(in);
+    if (bad) failed.push_back(job::MiniBatchText(lease.id));
+    job::ExchangeRequest request = h.Request(in);
     request.finished.push_back(h.Done(lease, bad ? Kind::kFailed : Kind::kSucceeded));
     request.finished[0].items_succeeded = bad ? 0 : batch.items;
     h.Send(0, request);
@@ -304,13 +305,13 @@ TEST(Isolation, AMiniBatchThatUsedItsTriesIsSplitDownToTheBadItem) {
 }
 
 // Mini-batches that are reported as failed by `cause` until all are settled.
-std::vector<std::string> FailAll(CoordinatorHarness& h, Cause cause) {
-  const Incarnation in = h.Join(0);
+std::vector<std::string> FailAll(CoordinatorHarness& h, job::Cause cause) {
+  const job::Incarnation in = h.Join(0);
   std::vector<std::string> failed;
   while (!h.state.verdict()) {
-    const LeaseName lease = h.Lease(0, in);
-    failed.push_back(MiniBatchText(lease.id));
-    ExchangeRequest request = h.Request(in);
+    const job::LeaseName lease = h.Lease(0, in);
+    failed.push_back(job::MiniBatchText(lease.id));
+    job::ExchangeRequest request = h.Request(in);
     request.finished.push_back(h.Done(lease, Kind::kFailed));
     request.finished[0].cause = cause;
     h.Send(0, request);
@@ -321,45 +322,45 @@ std::vector<std::string> FailAll(CoordinatorHarness& h, Cause cause) {
 
 TEST(Misfits, AreNotTriedAgain) {
   CoordinatorLimits limits;
-  limits.run_max_try = 3;
+  limits.spec.run_max_try = 3;
   CoordinatorHarness input(limits);
   input.Plan(1);
-  EXPECT_THAT(FailAll(input, Cause::kInput), ElementsAre("0", "0", "0"));
+  EXPECT_THAT(FailAll(input, job::Cause::kInput), ElementsAre("0", "0", "0"));
   CoordinatorHarness misfit(limits);
   misfit.Plan(1);
-  EXPECT_THAT(FailAll(misfit, Cause::kMisfit), ElementsAre("0"));
+  EXPECT_THAT(FailAll(misfit, job::Cause::kMisfit), ElementsAre("0"));
 }
 
 TEST(Misfits, AreSplitDownToTheRowWithoutASecondTry) {
   CoordinatorHarness h(Isolating(3));
   PlanFour(h);
-  EXPECT_THAT(FailAll(h, Cause::kMisfit),
+  EXPECT_THAT(FailAll(h, job::Cause::kMisfit),
               ::testing::UnorderedElementsAre("0", "0/2", "0/3", "0/4", "0/5", "0/6", "0/7"));
 }
 
 TEST(Isolation, ItGoesOnInTheNextEpochAndAcceptsWhatIsOffered) {
   CoordinatorHarness h(Isolating(1));
   PlanFour(h);
-  Incarnation in = h.Join(0);
+  job::Incarnation in = h.Join(0);
   h.Report(0, in, h.Lease(0, in), Kind::kFailed);
   h.Sync();
   const auto leased = h.Send(0, h.Request(in, 1));
   h.Start();
   in = h.Join(0);
-  ExchangeRequest offer = h.Request(in, 5);
+  job::ExchangeRequest offer = h.Request(in, 5);
   offer.offered.push_back({leased->leased[0].id, leased->leased[0].fence, leased->digests[0]});
   const auto said = h.Send(0, offer);
   ASSERT_THAT(said->adopted, SizeIs(1));
-  EXPECT_EQ(said->adopted[0].id, FirstPiece(0));
-  EXPECT_THAT(Ids(said->leased), ElementsAre(SecondPiece(0)));
+  EXPECT_EQ(said->adopted[0].id, job::FirstPiece(0));
+  EXPECT_THAT(Ids(said->leased), ElementsAre(job::SecondPiece(0)));
 }
 
 TEST(Isolation, WithoutItAMiniBatchFailsWhole) {
   CoordinatorLimits limits;
-  limits.run_max_try = 1;
+  limits.spec.run_max_try = 1;
   CoordinatorHarness h(limits);
   PlanFour(h);
-  const Incarnation in = h.Join(0);
+  const job::Incarnation in = h.Join(0);
   h.Report(0, in, h.Lease(0, in), Kind::kFailed);
   EXPECT_EQ(h.state.counts().failed, 1U);
   EXPECT_EQ(h.state.counts().items_failed, 4U);
@@ -373,7 +374,7 @@ struct Stragglers {
     slow = h.Join(0);
     idle = h.Join(1);
     first = h.Lease(0, slow);
-    const LeaseName other = h.Lease(1, idle);
+    const job::LeaseName other = h.Lease(1, idle);
     h.Report(1, idle, other);
     h.Sync();
   }
@@ -388,9 +389,9 @@ struct Stragglers {
     return said;
   }
   CoordinatorHarness h;
-  Incarnation slow;
-  Incarnation idle;
-  LeaseName first;
+  job::Incarnation slow;
+  job::Incarnation idle;
+  job::LeaseName first;
 };
 
 TEST(Speculation, AnIdleNodeTriesWhatTakesLongAndTheFirstResultCounts) {
@@ -420,7 +421,7 @@ TEST(Speculation, BothMayFailWithoutATryTooMany) {
   CoordinatorLimits limits;
   limits.speculation = true;
   limits.slow_least = seconds(1);
-  limits.run_max_try = 2;
+  limits.spec.run_max_try = 2;
   Stragglers s(limits);
   const auto said = s.Wait(3);
   ASSERT_THAT(said->leased, SizeIs(1));
@@ -432,4 +433,4 @@ TEST(Speculation, BothMayFailWithoutATryTooMany) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

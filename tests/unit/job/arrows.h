@@ -10,7 +10,7 @@
 #include "job/availability.h"
 #include "tests/support/source_folder.h"
 
-namespace parallelrun {
+namespace parallelrun::job {
 
 struct Arrow {
   std::string from;
@@ -47,4 +47,4 @@ inline std::vector<Arrow> DrawnArrows() {
   return arrows;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::job

@@ -9,7 +9,7 @@
 #include "job/availability.h"
 #include "tests/unit/job/arrows.h"
 
-namespace parallelrun {
+namespace parallelrun::job {
 namespace {
 
 const Instant kBegun{seconds(1000)};
@@ -243,4 +243,4 @@ TEST(AvailabilityArrows, AreThoseOfThePage) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::job

@@ -8,7 +8,7 @@
 #include "job/leases.h"
 #include "job/ready_ids.h"
 
-namespace parallelrun {
+namespace parallelrun::job {
 namespace {
 
 using ::testing::ElementsAre;
@@ -148,4 +148,4 @@ TEST(Leases, TheSecondOfTwoIsTheOnlyOneWhenTheFirstEnds) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::job

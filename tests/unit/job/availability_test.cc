@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace parallelrun {
+namespace parallelrun::job {
 namespace {
 
 using ::testing::ElementsAre;
@@ -325,4 +325,4 @@ TEST_F(SpeculationTest, AResultEndsBoth) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::job

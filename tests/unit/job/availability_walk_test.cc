@@ -11,7 +11,7 @@
 #include "job/availability.h"
 #include "tests/unit/job/arrows.h"
 
-namespace parallelrun {
+namespace parallelrun::job {
 namespace {
 
 using State = Availability::State;
@@ -48,9 +48,9 @@ class Model {
     }
   }
   uint32_t Company(BatchId id) const {
-    return state_.batch(id).losses >= 2 ? 1 : state_.company(id);
+    return state_.batch(id).losses >= 2 ? 1 : state_.companies().Of(id);
   }
-  bool Suspect(BatchId id) const { return Company(id) != JobState::kAnyCompany; }
+  bool Suspect(BatchId id) const { return Company(id) != kAnyCompany; }
   bool Known(BatchId id) const { return IsPiece(id) ? state_.known(id) : id < allowed_; }
   State Of(BatchId id) const {
     const Batch batch = Find(id);
@@ -79,14 +79,14 @@ class Model {
     return held;
   }
   uint32_t CompanyOn(uint32_t node) const {
-    uint32_t least = JobState::kAnyCompany;
+    uint32_t least = kAnyCompany;
     for (const ModelLease& lease : OfNode(node)) least = std::min(least, lease.company);
     return least;
   }
   // What Grant gives the node.
   std::optional<BatchId> Next(uint32_t node) const {
     const size_t held = OfNode(node).size();
-    const bool suspect = CompanyOn(node) != JobState::kAnyCompany;
+    const bool suspect = CompanyOn(node) != kAnyCompany;
     using Rank = std::array<uint64_t, 3>;
     std::map<Rank, BatchId> ready;
     std::map<Rank, BatchId> apart;
@@ -104,7 +104,7 @@ class Model {
     return fits ? std::optional(id) : std::nullopt;
   }
   std::optional<BatchId> NextSecond(uint32_t node) const {
-    if (!speculation_ || CompanyOn(node) != JobState::kAnyCompany) return std::nullopt;
+    if (!speculation_ || CompanyOn(node) != kAnyCompany) return std::nullopt;
     std::optional<std::pair<Instant, BatchId>> slowest;
     for (const auto& [id, batch] : batches_) {
       if (batch.leases.size() != 1 || IsPiece(id) || Suspect(id)) continue;
@@ -436,4 +436,4 @@ TEST(AvailabilityWalk, SaysWhatAPlainModelSays) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::job

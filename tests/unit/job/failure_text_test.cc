@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace parallelrun {
+namespace parallelrun::job {
 namespace {
 
 TEST(FailureTextTest, ALineAndItsPartsAgain) {
@@ -50,4 +50,4 @@ TEST(FailureTextTest, WhichErrorsAreOfTheProgram) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::job

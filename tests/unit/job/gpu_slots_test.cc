@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace parallelrun {
+namespace parallelrun::job {
 namespace {
 
 using ::testing::ElementsAre;
@@ -62,4 +62,4 @@ TEST(GpuDevices, NvidiaVisibleDevicesGivesIdsOrACount) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::job

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace parallelrun {
+namespace parallelrun::job {
 namespace {
 
 FailureRules Rules(Thresholds thresholds, bool append_row = true, bool short_return_fails = false) {
@@ -101,4 +101,4 @@ TEST(Losses, ItemsForPeople) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::job

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-namespace parallelrun {
+namespace parallelrun::job {
 namespace {
 
 using State = MiniBatch::State;
@@ -143,4 +143,4 @@ TEST(MiniBatchesTest, ARandomWalkBesideAPlainArray) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::job

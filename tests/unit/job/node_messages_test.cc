@@ -9,7 +9,7 @@
 
 #include "tests/support/source_folder.h"
 
-namespace parallelrun {
+namespace parallelrun::job {
 namespace {
 
 ExchangeRequest Request() {
@@ -54,7 +54,8 @@ ExchangeRequest Request() {
               {1, ProcessEvent::Kind::kMetric, "{}", "1"},
               {2, ProcessEvent::Kind::kHeader, "a b", "2"},
               {0, ProcessEvent::Kind::kNoRoom, "no space left", ""},
-              {0, ProcessEvent::Kind::kRanOut, "", ""}};
+              {0, ProcessEvent::Kind::kRanOut, "", ""},
+              {2, ProcessEvent::Kind::kWhere, "run score.py:30", "log"}};
   return r;
 }
 
@@ -85,7 +86,7 @@ TEST(NodeMessagesTest, AnotherFormatIsAnotherProtocol) {
     return "raise kNodeProtocol, and keep " + folder + "/" + name +
            " in tests/fuzz/corpus/protocol";
   };
-  EXPECT_EQ(kNodeProtocol, 2U);
+  EXPECT_EQ(kNodeProtocol, 3U);
   EXPECT_TRUE(Kept("request") == request) << why("request", request);
   EXPECT_TRUE(Kept("reply") == reply) << why("reply", reply);
 }
@@ -144,7 +145,7 @@ TEST(NodeMessagesTest, EventsAreBounded) {
   EXPECT_FALSE(taken(Kind::kMetric, kMaxMetricBytes + 1));
   EXPECT_TRUE(taken(Kind::kHeader, kMaxHeaderBytes));
   EXPECT_FALSE(taken(Kind::kHeader, kMaxHeaderBytes + 1));
-  EXPECT_FALSE(taken(static_cast<Kind>(16), 0));
+  EXPECT_FALSE(taken(static_cast<Kind>(17), 0));
   EXPECT_FALSE(taken(static_cast<Kind>(0), 0));
 }
 
@@ -155,4 +156,4 @@ TEST(NodeMessagesTest, AHostileCountSizesNothing) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::job

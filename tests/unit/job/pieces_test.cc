@@ -5,7 +5,7 @@
 #include "job/job_state.h"
 #include "job/verdict.h"
 
-namespace parallelrun {
+namespace parallelrun::job {
 namespace {
 
 std::string Unnamed(BatchId) { return ""; }
@@ -177,4 +177,4 @@ TEST_F(PiecesTest, ANewGenerationPutsTogetherWhatFailedWhole) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::job

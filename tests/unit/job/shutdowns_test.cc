@@ -8,7 +8,7 @@
 #include "job/job_state.h"
 #include "job/verdict.h"
 
-namespace parallelrun {
+namespace parallelrun::job {
 namespace {
 
 using ::testing::ElementsAre;
@@ -172,4 +172,4 @@ TEST_F(ShutdownState, APieceIsRunAgainByItself) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::job

@@ -5,10 +5,10 @@
 #include "job/rate.h"
 #include "job/verdict.h"
 
-namespace parallelrun {
+namespace parallelrun::job {
 namespace {
 
-std::string Unnamed(BatchId) { return ""; }
+std::string NoItems(BatchId) { return ""; }
 
 PlanChunkRecord Chunk(BatchId first, uint64_t first_item, uint32_t slices, uint32_t rows) {
   TabularChunk tabular;
@@ -52,7 +52,7 @@ class JobStateTest : public ::testing::Test {
   std::optional<Verdict> Decided(std::optional<int64_t> items = {},
                                  std::optional<int64_t> batches = {},
                                  std::optional<double> percent = {}) {
-    return Decide(state_, {{items, batches, percent}, true, false}, Unnamed);
+    return Decide(state_, {{items, batches, percent}, true, false}, NoItems);
   }
 
   JobState state_;
@@ -273,7 +273,7 @@ TEST_F(JobStateTest, NoRowsFailsOnlyAppendedOutput) {
   Plan(1, 5);
   Succeed(0, 5, 0);
   EXPECT_EQ(Decided()->reason, "NoRows");
-  EXPECT_EQ(Decide(state_, {{}, false, false}, Unnamed)->reason, "Complete");
+  EXPECT_EQ(Decide(state_, {{}, false, false}, NoItems)->reason, "Complete");
 }
 
 TEST_F(JobStateTest, AShortReturnCountsItsMissingItemsWhereAThresholdIsWritten) {
@@ -288,7 +288,7 @@ TEST_F(JobStateTest, AShortReturnCountsItsMissingItemsWhereAThresholdIsWritten) 
     EXPECT_EQ(Decided(threshold)->reason, "Complete");
     EXPECT_NE(Decided(threshold)->message.find("2 items got no element"), std::string::npos);
   }
-  EXPECT_EQ(Decide(state_, {{1, {}, {}}, false, false}, Unnamed)->reason,
+  EXPECT_EQ(Decide(state_, {{1, {}, {}}, false, false}, NoItems)->reason,
             "Complete");  // SummaryOnly
 }
 
@@ -333,4 +333,4 @@ TEST(JobState, WhatWasPublishedIsWhereItsFolderIsNow) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::job

@@ -7,7 +7,7 @@
 #include "tests/support/encoded.h"
 #include "tests/support/file_version.h"
 
-namespace parallelrun {
+namespace parallelrun::job {
 namespace {
 
 using namespace std::string_literals;
@@ -122,6 +122,20 @@ TEST(WorkTest, OfAnInputInAStore) {
   const std::string part = Maker(slices).Make(0);
   EXPECT_EQ(part[1], 1);
   EXPECT_NE(part.find("x\n\xa0\x0f\0\0\0\0\0\0\2v1\2\0\0\0{}"sv), std::string::npos);
+}
+
+// Nobody fetches them, so that there is nothing to compare.
+TEST(WorkTest, UrlsOfAnInputInAStore) {
+  PlanChunkRecord files = kFiles;
+  files.store = "bucket";
+  std::get<FilesChunk>(files.content).root = "s3://b/in";
+  std::get<FilesChunk>(files.content).versions = {"v1", "longer", "v3"};
+  WorkMaker maker = Maker(files);
+  maker.GiveUrls();
+  const std::string unknown = "\xff\xff\xff\xff\xff\xff\xff\xff\0\0\0\0\0\0\0\0"s;
+  EXPECT_EQ(maker.Make(0)[1], 0);
+  EXPECT_TRUE(maker.Make(0).ends_with("\x09\0\0\0s3://b/in\5\0\0\0a\0b/c"s + unknown + unknown));
+  EXPECT_TRUE(maker.MakePiece(0, 7, 1, 1).ends_with("s3://b/in\3\0\0\0b/c"s + unknown));
 }
 
 TEST(WorkTest, JsonLinesOfAMiniBatch) {
@@ -360,4 +374,4 @@ TEST(WorkTest, DigestIsXxh3OfTheBytes) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::job

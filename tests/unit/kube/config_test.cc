@@ -1,6 +1,7 @@
 // Where the API server is and who we are: kubeconfigs, the pod's files, tokens that change,
 // plugins.
 #include "kube/config.h"
+#include "base/base64.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -11,7 +12,6 @@
 #include <future>
 #include <nlohmann/json.hpp>
 
-#include "kube/base64.h"
 #include "tests/support/temp_folder.h"
 
 namespace parallelrun::kube {

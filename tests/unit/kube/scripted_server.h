@@ -21,7 +21,7 @@
 
 #include "tests/unit/base/http/fixture.h"
 
-namespace parallelrun {
+namespace parallelrun::kube {
 
 // One connection, in the hands of the script.
 class ScriptedConnection {
@@ -178,4 +178,4 @@ class ScriptedServer {
   std::list<std::thread> threads_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::kube

@@ -51,17 +51,6 @@ TEST(KubeWatchEvent, KindsAndWhatIsNone) {
   }
 }
 
-TEST(KubeJson, DepthIsBounded) {
-  const auto nested = [](int depth) {
-    return std::string(static_cast<size_t>(depth), '[') + "\"]]}}\\\"\"" +
-           std::string(static_cast<size_t>(depth), ']');
-  };
-  EXPECT_TRUE(ParseJson(nested(128)));
-  EXPECT_FALSE(ParseJson(nested(129)));
-  EXPECT_FALSE(ParseJson(nested(1'000'000)));
-  EXPECT_TRUE(ParseJson("[[],[],{}]"));
-}
-
 HttpResponse Answer(int status, const std::string& body) {
   HttpResponse response;
   response.status = status;

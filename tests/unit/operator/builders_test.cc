@@ -8,7 +8,7 @@
 #include "operator/builders/pod_template.h"
 #include "operator/observed.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
 
 using nlohmann::json;
@@ -37,8 +37,9 @@ class OperatorBuilders : public testing::Test {
   }
 
   BuildContext Context() {
-    parsed = ReadJob(object, Target::kCluster);
-    for (const Problem& problem : parsed.problems) ADD_FAILURE() << problem.field << problem.what;
+    parsed = api::ReadJob(object, api::Target::kCluster);
+    for (const api::Problem& problem : parsed.problems)
+      ADD_FAILURE() << problem.field << problem.what;
     return {parsed.job.spec,
             {"default", "digits", "0a1b2c3d-0000-4000-8000-000000000001", {}},
             options,
@@ -61,7 +62,7 @@ class OperatorBuilders : public testing::Test {
 
   OperatorOptions options;
   json object;
-  ParsedJob parsed;
+  api::ParsedJob parsed;
   bool one_host = false;
 };
 
@@ -202,6 +203,74 @@ TEST_F(OperatorBuilders, AnOutputOfTheCoordinatorAloneIsNotOnNodes) {
   object["spec"]["output"]["mountOnNodes"] = false;
   EXPECT_EQ(Worker().dump().find("/mnt/out"), std::string::npos);
   EXPECT_NE(Coordinator().dump().find("/mnt/out"), std::string::npos);
+}
+
+TEST_F(OperatorBuilders, PodsHaveTheKeysOfStoresThatTheJobNamesAndNoMore) {
+  object["spec"]["stores"] = json::parse(R"([
+      {"name": "photos", "url": "s3://photos", "credentials": {"secretName": "read-only"}},
+      {"name": "results", "url": "s3://results",
+       "credentials": {"secretName": "writer", "accessKeyId": "id", "secretAccessKey": "key",
+                       "sessionToken": "token"}},
+      {"name": "public", "url": "s3://public"}])");
+  object["spec"]["inputs"] = json::parse(R"([{"name": "images", "files": {"store": "photos"}}])");
+  object["spec"]["output"] = {{"store", "results"}};
+  object["spec"]["logs"] = {{"volume", "out"}};
+  object["spec"]["state"] = {{"volume", "out"}};
+  const json coordinator = Coordinator();
+  const json& mounts = coordinator["spec"]["containers"][0]["volumeMounts"];
+  EXPECT_EQ(Find(mounts, "mountPath", "/etc/parallelrun-stores/photos"), json::parse(R"(
+      {"name": "parallelrun-store-0", "mountPath": "/etc/parallelrun-stores/photos",
+       "readOnly": true})"));
+  Find(mounts, "mountPath", "/etc/parallelrun-stores/results");
+  const json& volumes = coordinator["spec"]["volumes"];
+  EXPECT_EQ(Find(volumes, "name", "parallelrun-store-0")["secret"], json::parse(R"(
+      {"secretName": "read-only", "defaultMode": 288,
+       "items": [{"key": "AWS_ACCESS_KEY_ID", "path": "accessKeyId"},
+                 {"key": "AWS_SECRET_ACCESS_KEY", "path": "secretAccessKey"}]})"));
+  EXPECT_EQ(Find(volumes, "name", "parallelrun-store-1")["secret"]["items"], json::parse(R"(
+      [{"key": "id", "path": "accessKeyId"}, {"key": "key", "path": "secretAccessKey"},
+       {"key": "token", "path": "sessionToken"}])"));
+  EXPECT_EQ(coordinator.dump().find("/etc/parallelrun-stores/public"), std::string::npos);
+
+  const json worker = Worker();
+  Find(worker["spec"]["containers"][0]["volumeMounts"], "mountPath",
+       "/etc/parallelrun-stores/photos");
+  EXPECT_EQ(worker.dump().find("writer"), std::string::npos) << "nodes only read";
+  EXPECT_EQ(worker.dump().find("/mnt/out"), std::string::npos)
+      << "logs and state are the coordinator's";
+
+  object["spec"]["inputs"][0]["files"]["access"] = "Uri";
+  EXPECT_EQ(Worker().dump().find("/etc/parallelrun-stores"), std::string::npos)
+      << "of what a script reads itself no node needs a key";
+}
+
+TEST_F(OperatorBuilders, TheClaimOfTheStateIsMadeForTheCoordinatorAlone) {
+  object["metadata"]["uid"] = Context().identity.uid;
+  object["spec"]["stores"] = json::parse(R"([{"name": "photos", "url": "s3://photos"}])");
+  object["spec"]["inputs"] = json::parse(R"([{"name": "images", "files": {"store": "photos"}}])");
+  object["spec"]["output"] = {{"store", "photos"}, {"path", "scores"}};
+  object["spec"]["inputs"][0]["files"]["path"] = "in";
+  object["spec"].erase("volumes");
+  object["spec"].erase("sideInputs");
+  object["spec"]["state"] = json::parse(R"({"volumeClaimTemplate": {
+      "metadata": {"labels": {"tier": "bronze", "parallelrun.dev/job": "another"},
+                   "annotations": {"note": "1"}},
+      "spec": {"resources": {"requests": {"storage": "1Gi"}}}}})");
+  const json claim = StateClaim(Context());
+  EXPECT_EQ(claim["metadata"]["name"], "digits-0a1b2-state");
+  EXPECT_EQ(claim["metadata"]["labels"]["tier"], "bronze");
+  EXPECT_EQ(claim["metadata"]["labels"]["parallelrun.dev/job"], "digits") << "ours win";
+  EXPECT_EQ(claim["metadata"]["annotations"]["note"], "1");
+  EXPECT_EQ(claim["metadata"]["ownerReferences"][0]["kind"], "ParallelRunJob");
+  EXPECT_EQ(claim["spec"], json::parse(R"({"accessModes": ["ReadWriteOnce"],
+                                           "resources": {"requests": {"storage": "1Gi"}}})"));
+  const json coordinator = Coordinator();
+  EXPECT_EQ(Find(coordinator["spec"]["volumes"], "name", "parallelrun-state"), json::parse(R"(
+      {"name": "parallelrun-state", "persistentVolumeClaim": {"claimName": "digits-0a1b2-state"}})"));
+  const json& mount = Find(coordinator["spec"]["containers"][0]["volumeMounts"], "mountPath",
+                           "/mnt/parallelrun-state");
+  EXPECT_FALSE(mount.contains("readOnly"));
+  EXPECT_EQ(Worker().dump().find("parallelrun-state"), std::string::npos);
 }
 
 TEST_F(OperatorBuilders, PodsPassPodSecurityRestricted) {
@@ -420,4 +489,4 @@ TEST_F(OperatorBuilders, SecretsAndCodeAreCarriedAsTheyAre) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

@@ -12,7 +12,7 @@
 
 #include "tests/unit/operator/fake_coordinator.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
 
 using nlohmann::json;
@@ -240,4 +240,4 @@ TEST(CoordinatorPool, ANewPodIsAskedInPlaceOfTheOld) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

@@ -13,7 +13,7 @@
 #include "coordinator/access.h"
 #include "coordinator/start/config.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
 
 using nlohmann::json;
@@ -70,8 +70,9 @@ AccessContent Content() {
           {{"name", "out"}, {"persistentVolumeClaim", {{"claimName", "out"}}}}}},
         {"inputs", {{{"name", "images"}, {"files", {{"volume", "src"}, {"path", "in"}}}}}},
         {"output", {{"volume", "out"}}}}}};
-  ParsedJob parsed = ReadJob(object, Target::kCluster);
-  for (const Problem& problem : parsed.problems) ADD_FAILURE() << FormatProblem(problem, "job");
+  api::ParsedJob parsed = api::ReadJob(object, api::Target::kCluster);
+  for (const api::Problem& problem : parsed.problems)
+    ADD_FAILURE() << api::FormatProblem(problem, "job");
   AccessContent content;
   content.job = parsed.job;
   content.code_digest = "00ab";
@@ -162,7 +163,8 @@ TEST(Credentials, AClockBehindTheCreationIsTheCreation) {
 TEST(Credentials, TheCoordinatorReadsItsConfiguration) {
   const JobCredentials made = Derive(kKey, kJob, kCreated);
   const auto data = AccessSecretData(made, kJob, Content());
-  const Result<CoordinatorConfig> config = ParseConfig(data.at("coordinator.json"));
+  const Result<coordinator::CoordinatorConfig> config =
+      coordinator::ParseConfig(data.at("coordinator.json"));
   ASSERT_TRUE(config.ok()) << config.error().message;
   EXPECT_EQ(config->key, made.key);
   EXPECT_EQ(config->resource_uid, kJob.uid);
@@ -175,7 +177,28 @@ TEST(Credentials, TheCoordinatorReadsItsConfiguration) {
   EXPECT_EQ(config->metrics_http->host, "");
   EXPECT_EQ(config->metrics_http->port, 9102);
   EXPECT_FALSE(config->resume);
-  EXPECT_EQ(data.at("viewer"), RoleToken(made.key, "viewer"));
+  EXPECT_EQ(data.at("viewer"), coordinator::RoleToken(made.key, "viewer"));
+}
+
+TEST(Credentials, TheCoordinatorHearsWhereTheKeysOfStoresAreMounted) {
+  AccessContent content = Content();
+  api::ObjectStore named{"photos", "s3://photos", "", "", {}, {"photos-keys", "id", "key", ""}};
+  api::ObjectStore unnamed{"public", "s3://public", "", "", {}, {}};
+  content.job.spec.stores = {named, unnamed};
+  const JobCredentials made = Derive(kKey, kJob, kCreated);
+  const auto data = AccessSecretData(made, kJob, content);
+  const json config = json::parse(data.at("coordinator.json"));
+  EXPECT_EQ(config["storeKeys"], json({{"photos", "/etc/parallelrun-stores/photos"}}));
+  EXPECT_EQ(config["installation"], made.installation);
+}
+
+TEST(Credentials, AnInstallationIsTheSameForAllItsJobs) {
+  JobIdentity other = kJob;
+  other.uid[0] = other.uid[0] == '0' ? '1' : '0';
+  const std::string one = Derive(kKey, kJob, kCreated).installation;
+  EXPECT_EQ(one.size(), 16u);
+  EXPECT_EQ(one, Derive(kKey, other, kCreated).installation);
+  EXPECT_NE(one, Derive(MakeOperatorKey(), kJob, kCreated).installation);
 }
 
 TEST(Credentials, EveryNodeGetsATokenOfItsOwn) {
@@ -189,7 +212,7 @@ TEST(Credentials, EveryNodeGetsATokenOfItsOwn) {
   std::set<std::string> tokens;
   for (const int node : {0, 1, 2}) {
     const json own = json::parse(data.at("node-" + std::to_string(node) + ".json"));
-    EXPECT_EQ(own["token"], RoleToken(made.key, "node:" + std::to_string(node)));
+    EXPECT_EQ(own["token"], coordinator::RoleToken(made.key, "node:" + std::to_string(node)));
     EXPECT_EQ(own["node"], node);
     tokens.insert(own["token"]);
   }
@@ -215,4 +238,4 @@ TEST(Credentials, TheOperatorsKeyIsRandomAndOfOneLength) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

@@ -23,7 +23,7 @@
 #include "base/time.h"
 #include "kube/client.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 
 inline HttpResponse StatusAnswer(int code, const std::string& reason, const std::string& message) {
   using nlohmann::json;
@@ -181,4 +181,4 @@ class FakeApi {
   std::unique_ptr<kube::Client> client_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

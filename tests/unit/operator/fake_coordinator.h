@@ -17,7 +17,7 @@
 #include "operator/credentials.h"
 #include "tests/unit/base/http/fixture.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 
 class FakeCoordinator {
  public:
@@ -94,4 +94,4 @@ class FakeCoordinator {
   std::unique_ptr<TestServer> server_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

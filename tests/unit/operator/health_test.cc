@@ -10,7 +10,7 @@
 #include "rest/client.h"
 #include "tests/unit/base/http/fixture.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
 
 struct Servers {
@@ -26,9 +26,9 @@ struct Servers {
   }
   static HttpResponse Ask(uint16_t port, const std::string& path,
                           const std::string& method = "GET") {
-    RestClientOptions options;
+    rest::RestClientOptions options;
     options.base_url = "http://127.0.0.1:" + std::to_string(port);
-    auto client = RestClient::Make(options);
+    auto client = rest::RestClient::Make(options);
     HttpRequest request;
     request.method = method;
     request.path = path;
@@ -97,4 +97,4 @@ TEST(OperatorHealth, AnAddressThatCannotBeListenedOnIsNamed) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

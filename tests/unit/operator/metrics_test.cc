@@ -9,7 +9,7 @@
 
 #include "operator/process_usage.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
 
 constexpr Instant kNow{seconds(1000)};
@@ -238,4 +238,4 @@ TEST(OperatorMetrics, WorkInProgressHasAnAge) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

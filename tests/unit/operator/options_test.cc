@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
 
 ParsedOptions Parse(std::vector<std::string> arguments) {
@@ -134,4 +134,4 @@ TEST(OperatorOptions, AddressesMayBeIpv6) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

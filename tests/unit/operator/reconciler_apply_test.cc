@@ -12,7 +12,7 @@
 #include "operator/facts.h"
 #include "tests/unit/operator/fake_api.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
 
 using nlohmann::json;
@@ -342,4 +342,4 @@ TEST(OperatorFacts, WhatCannotBeReadSaysWhetherThatMayPass) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

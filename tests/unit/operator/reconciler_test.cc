@@ -16,7 +16,7 @@
 #include "tests/unit/operator/fake_api.h"
 #include "tests/unit/operator/fake_coordinator.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
 
 using nlohmann::json;
@@ -372,4 +372,4 @@ TEST_F(ReconcilerTest, AnUnreadableJobOnlyGetsAStatus) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

@@ -14,7 +14,7 @@
 #include "operator/credentials.h"
 #include "tests/support/source_folder.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
 
 using nlohmann::json;
@@ -28,7 +28,7 @@ json Kept() {
 }
 
 // What the operator writes today for the job of that file.
-json Written(const Job& job) {
+json Written(const api::Job& job) {
   OperatorKey key;
   key.bytes = std::string(32, 'k');
   const JobIdentity identity{"team", "digits", "4f6a0f0e-0000-4000-8000-000000000001",
@@ -42,7 +42,7 @@ json Written(const Job& job) {
 }
 
 TEST(ReleaseTest, ACoordinatorReadsWhatTheOperatorOf010Wrote) {
-  const Result<CoordinatorConfig> config = ParseConfig(Kept().dump());
+  const Result<coordinator::CoordinatorConfig> config = coordinator::ParseConfig(Kept().dump());
   ASSERT_TRUE(config.ok()) << config.error().message;
   EXPECT_EQ(config->nodes, 2U);
   EXPECT_EQ(config->job.spec.inputs.size(), 2U);
@@ -50,8 +50,8 @@ TEST(ReleaseTest, ACoordinatorReadsWhatTheOperatorOf010Wrote) {
 
 TEST(ReleaseTest, OfAJobThatUsesNothingNewTheOperatorWritesWhatThatOf010Wrote) {
   const json kept = Kept();
-  const ParsedJob parsed = ReadJob(kept["job"], Target::kCluster);
-  ASSERT_TRUE(parsed.ok()) << FormatProblem(parsed.problems.front(), "job");
+  const api::ParsedJob parsed = api::ReadJob(kept["job"], api::Target::kCluster);
+  ASSERT_TRUE(parsed.ok()) << api::FormatProblem(parsed.problems.front(), "job");
   const json written = Written(parsed.job);
   for (const auto& [key, value] : kept.items()) EXPECT_TRUE(written.contains(key)) << key;
   if (written["job"] == kept["job"]) return;
@@ -64,4 +64,4 @@ TEST(ReleaseTest, OfAJobThatUsesNothingNewTheOperatorWritesWhatThatOf010Wrote) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

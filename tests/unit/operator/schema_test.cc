@@ -14,7 +14,7 @@
 #include "operator/status/status.h"
 #include "tests/support/source_folder.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
 
 using nlohmann::json;
@@ -26,7 +26,7 @@ json Served() {
   std::ifstream file(SourceFolder() + "crds/parallelrunjobs.parallelrun.dev.yaml");
   std::stringstream text;
   text << file.rdbuf();
-  const Document document = ReadForeignDocument(text.str());
+  const api::Document document = api::ReadForeignDocument(text.str());
   EXPECT_TRUE(document.problems.empty());
   const json definition = document.job.ToJson();
   json schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
@@ -167,4 +167,4 @@ TEST(SchemaCheck, WhatIsNotThereAtAllIsSaid) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

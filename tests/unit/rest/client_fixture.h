@@ -9,7 +9,7 @@
 #include "rest/client.h"
 #include "tests/unit/base/http/fixture.h"
 
-namespace parallelrun {
+namespace parallelrun::rest {
 
 class RestClientTest : public testing::Test {
  protected:
@@ -36,4 +36,4 @@ class RestClientTest : public testing::Test {
   }
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::rest

@@ -12,7 +12,7 @@
 #include "tests/unit/kube/scripted_server.h"
 #include "tests/unit/rest/client_fixture.h"
 
-namespace parallelrun {
+namespace parallelrun::rest {
 namespace {
 
 TEST_F(RestClientTest, SendsAndReceives) {
@@ -238,4 +238,4 @@ TEST_F(Ipv6ClientTest, OrTheNameToVerify) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::rest

@@ -11,7 +11,7 @@
 #include "tests/unit/kube/scripted_server.h"
 #include "tests/unit/rest/client_fixture.h"
 
-namespace parallelrun {
+namespace parallelrun::rest {
 namespace {
 
 class RestClientTlsTest : public RestClientTest {
@@ -112,7 +112,7 @@ TEST_F(RestClientTlsTest, TheNameToVerifyReplacesTheHostOfTheUrl) {
   const TestCertificate named("DNS:coordinator.default.svc");
   std::mutex mutex;
   std::string request;
-  ScriptedServer server(named, [&](ScriptedConnection& connection) {
+  kube::ScriptedServer server(named, [&](kube::ScriptedConnection& connection) {
     const std::string text = connection.ReadRequest();
     const std::lock_guard lock(mutex);
     request = text;
@@ -139,9 +139,9 @@ TEST_F(RestClientTlsTest, TheNameToVerifyReplacesTheHostOfTheUrl) {
 
 TEST_F(RestClientTlsTest, AClientCertificateIsShown) {
   const TestCertificate mine, other;
-  ScriptedServer server(
+  kube::ScriptedServer server(
       pair_,
-      [](ScriptedConnection& connection) {
+      [](kube::ScriptedConnection& connection) {
         connection.ReadRequest();
         connection.Respond(200, "{}");
         connection.WaitForClient();
@@ -163,7 +163,7 @@ TEST_F(RestClientTlsTest, AClientCertificateIsShown) {
 
 TEST_F(RestClientTlsTest, ACertificateThatRotatesIsTakenWithTheNextConnection) {
   const TestCertificate next;
-  ScriptedServer server(pair_, [](ScriptedConnection& connection) {
+  kube::ScriptedServer server(pair_, [](kube::ScriptedConnection& connection) {
     connection.ReadRequest();
     connection.Respond(200, "{}", "Connection: close\r\n");
   });
@@ -188,4 +188,4 @@ TEST_F(RestClientTlsTest, ACertificateThatRotatesIsTakenWithTheNextConnection) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::rest

@@ -8,13 +8,13 @@
 #include "tests/unit/kube/scripted_server.h"
 #include "tests/unit/rest/client_fixture.h"
 
-namespace parallelrun {
+namespace parallelrun::rest {
 namespace {
 
 // What every test of streams does: GET / on a server that plays `script`.
 class RestStreamTest : public RestClientTest {
  protected:
-  Result<std::unique_ptr<RestStream>> Open(ScriptedServer& server) {
+  Result<std::unique_ptr<RestStream>> Open(kube::ScriptedServer& server) {
     RestClientOptions options;
     options.base_url = server.url();
     options.ca_pem = pair_.certificate;
@@ -29,7 +29,7 @@ class RestStreamTest : public RestClientTest {
 
 TEST_F(RestStreamTest, BytesComeAsTheyAreSentAndTheEndIsTold) {
   std::promise<void> first_read;
-  ScriptedServer server(pair_, [&](ScriptedConnection& connection) {
+  kube::ScriptedServer server(pair_, [&](kube::ScriptedConnection& connection) {
     connection.ReadRequest();
     connection.BeginStream();
     connection.Chunk("one");
@@ -54,7 +54,7 @@ TEST_F(RestStreamTest, BytesComeAsTheyAreSentAndTheEndIsTold) {
 }
 
 TEST_F(RestStreamTest, ACutStreamIsAnError) {
-  ScriptedServer server(pair_, [](ScriptedConnection& connection) {
+  kube::ScriptedServer server(pair_, [](kube::ScriptedConnection& connection) {
     connection.ReadRequest();
     connection.BeginStream();
     connection.Chunk("one");
@@ -71,7 +71,7 @@ TEST_F(RestStreamTest, ACutStreamIsAnError) {
 
 TEST_F(RestStreamTest, SilenceIsATimeoutAndDoesNotEndTheStream) {
   std::promise<void> silent;
-  ScriptedServer server(pair_, [&](ScriptedConnection& connection) {
+  kube::ScriptedServer server(pair_, [&](kube::ScriptedConnection& connection) {
     connection.ReadRequest();
     connection.BeginStream();
     silent.get_future().wait();
@@ -90,7 +90,7 @@ TEST_F(RestStreamTest, SilenceIsATimeoutAndDoesNotEndTheStream) {
 }
 
 TEST_F(RestStreamTest, CancelWakesTheReader) {
-  ScriptedServer server(pair_, [](ScriptedConnection& connection) {
+  kube::ScriptedServer server(pair_, [](kube::ScriptedConnection& connection) {
     connection.ReadRequest();
     connection.BeginStream();
     connection.WaitForClient();
@@ -114,7 +114,7 @@ TEST_F(RestStreamTest, CancelWakesTheReader) {
 TEST_F(RestStreamTest, ASlowReaderSlowsTheSenderDown) {
   constexpr size_t kPieces = 64;  // of 1 MiB: far more than sockets hold
   std::atomic<size_t> sent{0};
-  ScriptedServer server(pair_, [&](ScriptedConnection& connection) {
+  kube::ScriptedServer server(pair_, [&](kube::ScriptedConnection& connection) {
     connection.ReadRequest();
     connection.BeginStream();
     const std::string piece(size_t{1} << 20, 'x');
@@ -141,7 +141,7 @@ TEST_F(RestStreamTest, ASlowReaderSlowsTheSenderDown) {
 
 TEST_F(RestStreamTest, AStreamThatIsDroppedUnreadClosesItsConnection) {
   std::promise<void> closed;
-  ScriptedServer server(pair_, [&](ScriptedConnection& connection) {
+  kube::ScriptedServer server(pair_, [&](kube::ScriptedConnection& connection) {
     connection.ReadRequest();
     connection.BeginStream();
     const std::string piece(size_t{1} << 20, 'x');
@@ -157,7 +157,7 @@ TEST_F(RestStreamTest, AStreamThatIsDroppedUnreadClosesItsConnection) {
 }
 
 TEST_F(RestStreamTest, AnAnswerOverTheLimitIsRefusedAlsoWithoutALength) {
-  ScriptedServer server(pair_, [](ScriptedConnection& connection) {
+  kube::ScriptedServer server(pair_, [](kube::ScriptedConnection& connection) {
     connection.ReadRequest();
     connection.BeginStream();
     while (connection.Chunk(std::string(100'000, 'x'))) {
@@ -175,7 +175,7 @@ TEST_F(RestStreamTest, AnAnswerOverTheLimitIsRefusedAlsoWithoutALength) {
 }
 
 TEST_F(RestStreamTest, OpenKeepsItsDeadline) {
-  ScriptedServer server(pair_, [](ScriptedConnection& connection) {
+  kube::ScriptedServer server(pair_, [](kube::ScriptedConnection& connection) {
     connection.ReadRequest();
     connection.WaitForClient();
   });
@@ -189,4 +189,4 @@ TEST_F(RestStreamTest, OpenKeepsItsDeadline) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::rest

@@ -35,7 +35,7 @@ _DISTRIBUTIONS = {
     "sklearn": "scikit-learn",
     "yaml": "pyyaml",
 }
-_MEND = "Correct the script and start the job again."
+_MEND = "Fix the script and run again."
 
 _standard_path = []  # sys.path without the user's code
 

@@ -13,23 +13,25 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any, Mapping, NamedTuple, Sequence
 
-# Of a log's end, so that a script that prints without end costs no memory here.
-_LOG_BYTES = 8 << 20
+from parallelrun.command import command as _command
+from parallelrun.command import stop as _stop
+from parallelrun.failures import (
+    code_words,
+    decoded,
+    failure_lines,
+    read_end,
+    traceback_in,
+    traceback_of,
+)
 
 # What `run()` returned was no answer: a mistake of the script, whatever the item.
 _REFUSED = ("BadReturn", "ShortReturn")
-
-# How long a command that was told to stop may take, with its nodes, before it is killed.
-_STOP_S = 20
-
-_ENTRY = re.compile(r"^\d{4}-\d\d-\d\d [\d:,]+\|\w+\|\d+\|\d+\|", re.M)
 
 
 class Failure(NamedTuple):
@@ -114,10 +116,13 @@ def run_script(
     An exception in `run()`, a process that ends and a time-out of `run()` are no errors here but
     `failures`, as a job goes on after them. Raises ScriptError and ScriptTimeout as they say;
     FileNotFoundError if the script or a file is missing; TypeError if not exactly one of `files`
-    and `rows` is given; RuntimeError if the command is not installed.
+    and `rows` is given; ValueError if the settings ask for Parquet, which has no lines;
+    RuntimeError if the command is not installed.
     """
     if (files is None) == (rows is None):
         raise TypeError("run_script() takes either files or rows")
+    if (settings or {}).get("output.format") == "parquet":
+        raise ValueError("rows are lines here, which Parquet has not: leave output.format out")
     script = Path(os.path.abspath(script))
     if not script.is_file():
         raise FileNotFoundError(f"there is no entry script {script}")
@@ -143,17 +148,6 @@ def run_script(
         return run.result(status)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _command() -> list[str]:
-    """The words that start the command: that of the wheel, which lies beside, or that of PATH."""
-    package = Path(__file__).resolve().parent
-    if (package / "bundle").is_dir():
-        return [sys.executable, str(package / "__main__.py")]
-    found = shutil.which("parallelrun")
-    if found is None:
-        raise RuntimeError("the command parallelrun is not there: pip install parallelrun")
-    return [found]
 
 
 def _of_files(folder: Path, files: Any) -> list[str]:
@@ -207,9 +201,8 @@ class _Run:
         self._temporary = folder / "tmp"
         self._temporary.mkdir()
         # The nodes' copies of the code, and the links, in words of whoever wrote the test.
-        copies = re.escape(str(self._temporary)) + r"/parallelrun-[^/]+/node-\d+-\d+(?=/)"
         links = re.escape(str(folder / "files")) + r"/\d{9}(?=/)"
-        self._places = ((re.compile(copies), code), (re.compile(links), ""))
+        self._places = (code_words(str(self._temporary), code), (re.compile(links), ""))
 
     def call(self, words: list[str], timeout: float) -> int:
         """Runs the command and returns its exit status; nothing of it runs afterwards."""
@@ -247,11 +240,11 @@ class _Run:
         if late or (status != 0 and not failures):
             said = verdict or self._read(self._folder / "command.txt")
             errors = sorted(self._logs.glob("user/error/*/*.txt"))
-            traceback = next(filter(None, map(_traceback, map(self._read, errors))), "")
+            traceback = next(filter(None, map(traceback_in, map(self._read, errors))), "")
             raise ScriptError(f"{said.strip()}\n{traceback}".rstrip(), failures)
         # Settings and arguments may give the output another name; without rows there is none.
-        output = re.search(r"^Output: (.+) \(\d+ rows", report, re.M)
-        text = self._plain(_decoded(Path(output.group(1)).read_bytes())) if output else ""
+        output = re.search(r"^Output: (.+) \(\d+ rows?, ", report, re.M)
+        text = self._plain(decoded(Path(output.group(1)).read_bytes())) if output else ""
         return ScriptResult(
             rows=text.split("\n")[:-1],
             failures=failures,
@@ -262,35 +255,21 @@ class _Run:
         )
 
     def _failures(self) -> list[Failure]:
-        path = self._logs / "failures.jsonl"
-        if not path.exists():
-            return []
         found = []
-        with open(path, encoding="utf-8") as lines:
-            for line in lines:
-                about = json.loads(line)
-                item = self._plain(about.get("item", ""))
-                found.append(
-                    Failure(
-                        item="" if item.startswith(f"{self._folder}/") else item,
-                        type=about["type"],
-                        message=self._plain(about["message"]),
-                        traceback=self._traceback_of(about),
-                        location=about["location"],
-                        first_item=about["firstItem"],
-                        items=about["items"],
-                    )
+        for about in failure_lines(self._logs):
+            item = self._plain(about.get("item", ""))
+            found.append(
+                Failure(
+                    item="" if item.startswith(f"{self._folder}/") else item,
+                    type=about["type"],
+                    message=self._plain(about["message"]),
+                    traceback=traceback_of(self._logs, about, self._plain),
+                    location=about["location"],
+                    first_item=about["firstItem"],
+                    items=about["items"],
                 )
+            )
         return found
-
-    def _traceback_of(self, about: Mapping[str, Any]) -> str:
-        if not about["log"]:
-            return ""
-        begins = f"mini-batch {about['id']}, attempt {about['attempt']}: "
-        for entry in _ENTRY.split(self._read(self._logs / about["log"])):
-            if entry.startswith(begins):
-                return _traceback(entry)
-        return ""
 
     def _log(self, kind: str) -> str:
         return "".join(self._read(path) for path in sorted(self._logs.glob(f"user/{kind}/*/*")))
@@ -301,39 +280,10 @@ class _Run:
 
     def _read(self, path: Path) -> str:
         """The end of a log; empty if it is not there."""
-        if not path.is_file():
-            return ""
-        with open(path, "rb") as log:
-            log.seek(max(0, path.stat().st_size - _LOG_BYTES))
-            return self._plain(_decoded(log.read(_LOG_BYTES)))
+        return read_end(path, self._plain)
 
     def _plain(self, text: str) -> str:
         """The text with the paths of the code and of the files as the caller knows them."""
         for copied, original in self._places:
             text = copied.sub(lambda _, original=original: original, text)
         return text
-
-
-def _decoded(data: bytes) -> str:
-    return data.decode("utf-8", "surrogateescape")
-
-
-def _traceback(entry: str) -> str:
-    """Of an entry of the error log; empty if it has none."""
-    last = _ENTRY.split(entry + "\n")[-1]
-    _, begin, rest = last.partition("Traceback (most recent call last):\n")
-    return begin + rest.partition("\nWhat it wrote: ")[0].rstrip("\n") if begin else ""
-
-
-def _stop(command: subprocess.Popen[bytes]) -> None:
-    """Ends the command, whose nodes end with it: in order, if it obeys, with stacks in the log."""
-    for _ in range(_STOP_S * 4):
-        if command.poll() is not None:
-            return
-        command.send_signal(signal.SIGTERM)
-        try:
-            command.wait(0.25)
-        except subprocess.TimeoutExpired:
-            continue
-    os.killpg(command.pid, signal.SIGKILL)
-    command.wait()

@@ -30,7 +30,10 @@ constexpr auto kLingerTime = seconds(2);
 constexpr size_t kLingerBytes = 1024 * 1024;
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
-std::string ResponseHead(const HttpResponse& response, bool keep_alive) {
+enum class Length { kSaid, kUntilClosed };
+
+std::string ResponseHead(const HttpResponse& response, bool keep_alive,
+                         Length length = Length::kSaid) {
   std::string head;
   head.reserve(256);
   auto out = std::back_inserter(head);
@@ -41,7 +44,7 @@ std::string ResponseHead(const HttpResponse& response, bool keep_alive) {
   for (const HttpHeader& header : response.headers) {
     fmt::format_to(out, "{}: {}\r\n", header.name, header.value);
   }
-  if (response.status != 204 && response.status != 304) {
+  if (response.status != 204 && response.status != 304 && length == Length::kSaid) {
     fmt::format_to(out, "Content-Length: {}\r\n", response.body.size());
   }
   head += keep_alive ? "\r\n" : "Connection: close\r\n\r\n";
@@ -89,6 +92,34 @@ class StreamConnection final : public HttpConnection {
     Send(std::move(response));
   }
 
+  void Begin(HttpResponse head) override {
+    if (phase_ != Phase::kHandling) return;
+    if (!IsSendable(head) || is_head_) return Respond(std::move(head));
+    phase_ = Phase::kParts;
+    keep_alive_ = false;
+    written_ = 0;
+    out_ = ResponseHead(head, false, Length::kUntilClosed) + head.body;
+    if (!writing_) WriteMore();
+  }
+
+  void Add(std::string part) override {
+    if (phase_ != Phase::kParts || part.empty()) return;
+    parts_ += part;
+    if (!writing_) OnWritten({}, 0);
+  }
+
+  // What waits is sent, as the rest of an answer.
+  void End() override {
+    if (phase_ != Phase::kParts) return;
+    exchange_.reset();
+    phase_ = Phase::kWriting;
+    if (!writing_) OnWritten({}, 0);
+  }
+
+  size_t waiting() const override {
+    return phase_ == Phase::kParts ? out_.size() - written_ + parts_.size() : 0;
+  }
+
   void CheckDeadline(SteadyTime now) override {
     if (now >= deadline_) Close(true);
   }
@@ -117,7 +148,7 @@ class StreamConnection final : public HttpConnection {
   }
 
  private:
-  enum class Phase { kHandshake, kHead, kBody, kHandling, kWriting, kLinger, kClosed };
+  enum class Phase { kHandshake, kHead, kBody, kHandling, kParts, kWriting, kLinger, kClosed };
 
   std::shared_ptr<StreamConnection> Self() {
     return std::static_pointer_cast<StreamConnection>(shared_from_this());
@@ -136,7 +167,8 @@ class StreamConnection final : public HttpConnection {
 
   void ReadMore() {
     if (reading_ || phase_ == Phase::kClosed) return;
-    const bool busy = phase_ == Phase::kHandling || phase_ == Phase::kWriting;
+    const bool busy =
+        phase_ == Phase::kHandling || phase_ == Phase::kParts || phase_ == Phase::kWriting;
     if (busy && pending_.size() >= kMaxPipelined) return;  // BeginRequest reads on
     reading_ = true;
     stream_.async_read_some(asio::buffer(chunk_),
@@ -262,14 +294,16 @@ class StreamConnection final : public HttpConnection {
 
   void WriteContinue(std::string_view rest) {
     writing_ = true;
-    stream_.async_write_some(asio::buffer(rest.data(), rest.size()),
-                             [self = Self(), rest](ErrorCode ec, size_t n) {
-                               self->writing_ = false;
-                               if (self->phase_ == Phase::kClosed) return;
-                               if (ec) return self->Close(true);
-                               if (n < rest.size()) return self->WriteContinue(rest.substr(n));
-                               if (self->phase_ == Phase::kWriting) self->WriteMore();
-                             });
+    stream_.async_write_some(
+        asio::buffer(rest.data(), rest.size()), [self = Self(), rest](ErrorCode ec, size_t n) {
+          self->writing_ = false;
+          if (self->phase_ == Phase::kClosed) return;
+          if (ec) return self->Close(true);
+          if (n < rest.size()) return self->WriteContinue(rest.substr(n));
+          if (self->phase_ == Phase::kWriting || self->phase_ == Phase::kParts) {
+            self->WriteMore();
+          }
+        });
   }
 
   void WriteMore() {
@@ -290,6 +324,15 @@ class StreamConnection final : public HttpConnection {
     if (written_ < out_.size() + body_out_.size()) return WriteMore();
     out_ = {};
     body_out_ = {};
+    written_ = 0;
+    if (!parts_.empty()) {
+      out_ = std::exchange(parts_, {});
+      return WriteMore();
+    }
+    if (phase_ == Phase::kParts) {
+      deadline_ = SteadyTime::max();  // the next part takes its time
+      return;
+    }
     if (keep_alive_ && !host_->draining) return BeginRequest(host_->options.keep_alive_timeout);
     phase_ = Phase::kLinger;
     since_ = std::chrono::steady_clock::now();
@@ -319,6 +362,7 @@ class StreamConnection final : public HttpConnection {
   std::string pending_;  // received, not parsed yet
   std::string out_;
   std::string body_out_;
+  std::string parts_;  // behind what is being written
   std::array<char, kReadBytes> chunk_;
 };
 

@@ -34,6 +34,11 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   virtual void Start() = 0;
   // Takes the answer of the exchange in flight.
   virtual void Respond(HttpResponse response) = 0;
+  // Takes it in parts; what is added after the connection has closed is dropped.
+  virtual void Begin(HttpResponse head) = 0;
+  virtual void Add(std::string part) = 0;
+  virtual void End() = 0;
+  virtual size_t waiting() const = 0;  // bytes of the parts
   // Closes at once if the wait in progress is over its limit.
   virtual void CheckDeadline(SteadyTime now) = 0;
   // Since when it waits for its first request, or for the client to go after the last answer: what

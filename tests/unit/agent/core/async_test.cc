@@ -5,7 +5,7 @@
 
 #include "tests/unit/agent/core/harness.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
 
 using ::testing::ElementsAre;
@@ -62,7 +62,7 @@ TEST(AgentCoreAsync, TheLimitCountsFromTheHandOutOfEach) {
   h.Exit(0, "was killed by signal 9 (SIGKILL)");
   ASSERT_TRUE(h.NextReport());
   ASSERT_THAT(h.request.finished, SizeIs(2));
-  EXPECT_EQ(h.request.finished[1].cause, Cause::kRunTimeout);
+  EXPECT_EQ(h.request.finished[1].cause, job::Cause::kRunTimeout);
   EXPECT_THAT(std::string(h.request.finished[1].message), HasSubstr("no result came within"));
 }
 
@@ -70,10 +70,10 @@ TEST(AgentCoreAsync, TheLimitCountsFromTheHandOutOfEach) {
 TEST(AgentCoreAsync, ThoseThatWereThereAtADeathAreTriedAlone) {
   AsyncHarness h;
   h.BeginWith(5);
-  std::map<uint64_t, BatchId> ids;
+  std::map<uint64_t, job::BatchId> ids;
   h.Work(0, 5, Phase::kWaiting, h.now());
   h.Exit(0);
-  std::vector<BatchId> failed;
+  std::vector<job::BatchId> failed;
   uint32_t process = 1;
   size_t answered = 0;
   for (int round = 0; round < 10 && answered < 5; ++round) {
@@ -94,20 +94,21 @@ TEST(AgentCoreAsync, ThoseThatWereThereAtADeathAreTriedAlone) {
   }
   ASSERT_TRUE(h.NextReport());
   ASSERT_THAT(h.request.finished, SizeIs(5));
-  for (const Finished& f : h.request.finished) {
-    EXPECT_EQ(f.kind, f.id == 4 ? Finished::Kind::kFailed : Finished::Kind::kSucceeded) << f.id;
+  for (const job::Finished& f : h.request.finished) {
+    EXPECT_EQ(f.kind, f.id == 4 ? job::Finished::Kind::kFailed : job::Finished::Kind::kSucceeded)
+        << f.id;
   }
 }
 
 TEST(AgentCoreTold, MetricsAndHeadersArriveInOrderBeforeTheResult) {
   CoreHarness h;
   h.BeginWith(1);
-  using Kind = ProcessEvent::Kind;
+  using Kind = job::ProcessEvent::Kind;
   EXPECT_TRUE(h.core.OnTold(0, Kind::kHeader, "a b"));
   EXPECT_TRUE(h.core.OnTold(0, Kind::kMetric, "{}"));
   EXPECT_FALSE(h.core.OnTold(7, Kind::kMetric, "{}"));
-  EXPECT_FALSE(h.core.OnTold(0, Kind::kMetric, std::string(kMaxMetricBytes + 1, 'x')));
-  EXPECT_FALSE(h.core.OnTold(0, Kind::kHeader, std::string(kMaxHeaderBytes + 1, 'x')));
+  EXPECT_FALSE(h.core.OnTold(0, Kind::kMetric, std::string(job::kMaxMetricBytes + 1, 'x')));
+  EXPECT_FALSE(h.core.OnTold(0, Kind::kHeader, std::string(job::kMaxHeaderBytes + 1, 'x')));
   h.Succeed(0, 1);
   ASSERT_TRUE(h.NextReport());
   ASSERT_THAT(h.request.events, SizeIs(2));
@@ -128,12 +129,12 @@ TEST(AgentCoreTold, MetricsAndHeadersArriveInOrderBeforeTheResult) {
 TEST(AgentCoreTold, WhatDoesNotFitGoesFirstAndFloodsAreBounded) {
   CoreHarness h;
   h.BeginWith(1);
-  using Kind = ProcessEvent::Kind;
-  const std::string header(kMaxHeaderBytes, 'h');
+  using Kind = job::ProcessEvent::Kind;
+  const std::string header(job::kMaxHeaderBytes, 'h');
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(h.core.OnTold(0, Kind::kHeader, header));
   h.Succeed(0, 1);
   ASSERT_TRUE(h.NextReport());
-  EXPECT_LE(Encode(h.request).size(), kMaxExchangeBytes);
+  EXPECT_LE(job::Encode(h.request).size(), job::kMaxExchangeBytes);
   EXPECT_LT(h.request.events.size(), 100U);
   EXPECT_THAT(h.request.finished, IsEmpty());
   h.Answer(h.Reply());
@@ -173,4 +174,4 @@ TEST(AgentCoreTold, NotesSayWhatBecameOfEachMiniBatch) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

@@ -13,7 +13,9 @@ struct BlameCase {
   Fault fault;
 };
 
-Death AtWork(uint64_t begun) { return {.at_work = true, .begun = begun, .first = 5, .held = 3}; }
+Death DiedAtWork(uint64_t begun) {
+  return {.at_work = true, .begun = begun, .first = 5, .held = 3};
+}
 
 Death AtNone(uint64_t begun) { return {.begun = begun, .first = 5, .held = 3}; }
 
@@ -34,10 +36,10 @@ Death WithoutRoom(Death death) {
 
 TEST(Blame, TableOfCases) {
   const BlameCase cases[] = {
-      {"it was at work", AtWork(5), {5, 0}, Fault::kItsOwn},
-      {"the second was at work", AtWork(6), {6, 0}, Fault::kItsOwn},
-      {"it was behind the one at work", AtWork(5), {6, 0}, Fault::kNone},
-      {"it was in front of the one at work", AtWork(6), {5, 2}, Fault::kNone},
+      {"it was at work", DiedAtWork(5), {5, 0}, Fault::kItsOwn},
+      {"the second was at work", DiedAtWork(6), {6, 0}, Fault::kItsOwn},
+      {"it was behind the one at work", DiedAtWork(5), {6, 0}, Fault::kNone},
+      {"it was in front of the one at work", DiedAtWork(6), {5, 2}, Fault::kNone},
 
       {"in front, at none: the first time", AtNone(4), {5, 0}, Fault::kBounced},
       {"the second time", AtNone(4), {5, 1}, Fault::kBounced},
@@ -45,15 +47,15 @@ TEST(Blame, TableOfCases) {
       {"at none, and not in front", AtNone(4), {6, 2}, Fault::kNone},
       {"the page is that of another process", AtNone(99), {6, 2}, Fault::kNone},
 
-      {"killed, and at work", Killed(AtWork(5), 0), {5, 2}, Fault::kNone},
+      {"killed, and at work", Killed(DiedAtWork(5), 0), {5, 2}, Fault::kNone},
       {"killed, and at none", Killed(AtNone(4), 0), {5, 2}, Fault::kNone},
-      {"killed for it", Killed(AtWork(5), 5), {5, 0}, Fault::kTimedOut},
-      {"killed for another one", Killed(AtWork(5), 5), {6, 2}, Fault::kNone},
-      {"killed for it, which ended meanwhile", Killed(AtWork(6), 5), {6, 2}, Fault::kNone},
+      {"killed for it", Killed(DiedAtWork(5), 5), {5, 0}, Fault::kTimedOut},
+      {"killed for another one", Killed(DiedAtWork(5), 5), {6, 2}, Fault::kNone},
+      {"killed for it, which ended meanwhile", Killed(DiedAtWork(6), 5), {6, 2}, Fault::kNone},
       {"killed for it, which was not begun", Killed(AtNone(4), 5), {5, 2}, Fault::kNone},
 
-      {"no room, and at work", WithoutRoom(AtWork(5)), {5, 2}, Fault::kNone},
-      {"no room, and killed for it", WithoutRoom(Killed(AtWork(5), 5)), {5, 2}, Fault::kNone},
+      {"no room, and at work", WithoutRoom(DiedAtWork(5)), {5, 2}, Fault::kNone},
+      {"no room, and killed for it", WithoutRoom(Killed(DiedAtWork(5), 5)), {5, 2}, Fault::kNone},
 
       {"alone in flight", Async(5, 1), {5, 0}, Fault::kItsOwn},
       {"alone, and not begun", Async(4, 1), {5, 0}, Fault::kBounced},

@@ -31,7 +31,7 @@ struct CallsHarness {
   Calls calls;
   Registration terms;
   ToSay say;
-  ExchangeRequest request;
+  job::ExchangeRequest request;
 };
 
 TEST(Calls, ARegistrationComesFirstAndAlone) {

@@ -5,7 +5,7 @@
 
 #include "tests/unit/agent/core/harness.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
 
 using ::testing::ElementsAre;
@@ -63,8 +63,8 @@ TEST(AgentCore, AShortRunIsGivenManyAtOnceAndWantIsCapped) {
   h.Advance(milliseconds(3));
   ASSERT_TRUE(h.NextReport());
   EXPECT_EQ(h.request.want, 2047U);
-  ExchangeReply reply = h.SettleAll();
-  for (BatchId id = 2; id < 2049; ++id) reply.leased.push_back(CoreHarness::Lease(id));
+  job::ExchangeReply reply = h.SettleAll();
+  for (job::BatchId id = 2; id < 2049; ++id) reply.leased.push_back(CoreHarness::Lease(id));
   h.Answer(reply);
   EXPECT_LE(h.given[0].size(), 257U);
   EXPECT_GE(h.given[0].size(), 3U);
@@ -98,7 +98,7 @@ TEST(AgentCore, RenewsEachSecondWithStarted) {
   EXPECT_EQ(h.request.park_ms, 1000U);
   ASSERT_THAT(h.request.held, SizeIs(2));
   int started = 0;
-  for (const HeldLease& held : h.request.held) started += held.started ? 1 : 0;
+  for (const job::HeldLease& held : h.request.held) started += held.started ? 1 : 0;
   EXPECT_EQ(started, 1);
   // The parked answer does not come: the report side renews.
   h.Advance(seconds(2));
@@ -109,7 +109,7 @@ TEST(AgentCore, RenewsEachSecondWithStarted) {
 TEST(AgentCore, SendsBigRowsInParts) {
   CoreHarness h;
   h.BeginWith(1);
-  const std::string part(kMaxRowsBytes, 'x');
+  const std::string part(job::kMaxRowsBytes, 'x');
   EXPECT_TRUE(h.core.OnRows(0, 1, part));
   EXPECT_TRUE(h.core.OnRows(0, 1, part));
   EXPECT_TRUE(h.Succeed(0, 1, "tai\n"));
@@ -119,18 +119,18 @@ TEST(AgentCore, SendsBigRowsInParts) {
     ASSERT_TRUE(h.NextReport());
     ASSERT_LT(++exchanges, 10);
     size_t rows = 0;
-    for (const RowsPart& p : h.request.parts) {
+    for (const job::RowsPart& p : h.request.parts) {
       EXPECT_EQ(p.offset, received);
       received += p.rows.size();
       rows += p.rows.size();
     }
-    for (const Finished& f : h.request.finished) rows += f.rows.size();
-    EXPECT_LE(rows, kMaxRowsBytes);
+    for (const job::Finished& f : h.request.finished) rows += f.rows.size();
+    EXPECT_LE(rows, job::kMaxRowsBytes);
     if (!h.request.finished.empty()) break;
     h.Answer(h.Reply());
   }
   EXPECT_EQ(h.request.finished[0].rows_offset, received);
-  EXPECT_EQ(received + h.request.finished[0].rows.size(), 2 * kMaxRowsBytes + 4);
+  EXPECT_EQ(received + h.request.finished[0].rows.size(), 2 * job::kMaxRowsBytes + 4);
   h.Answer(h.SettleAll());
   EXPECT_EQ(h.core.held(), 0U);
 }
@@ -138,7 +138,7 @@ TEST(AgentCore, SendsBigRowsInParts) {
 TEST(AgentCore, PartsStartAgainWithANewIncarnation) {
   CoreHarness h;
   h.BeginWith(1);
-  EXPECT_TRUE(h.core.OnRows(0, 1, std::string(kMaxRowsBytes, 'x')));
+  EXPECT_TRUE(h.core.OnRows(0, 1, std::string(job::kMaxRowsBytes, 'x')));
   EXPECT_TRUE(h.Succeed(0, 1, std::string(999, 'y') + '\n'));
   ASSERT_TRUE(h.NextReport());
   ASSERT_THAT(h.request.parts, SizeIs(1));
@@ -155,13 +155,13 @@ TEST(AgentCore, PartsStartAgainWithANewIncarnation) {
   ASSERT_THAT(h.request.offered, SizeIs(1));
   EXPECT_EQ(h.request.offered[0].digest, 0U);
   EXPECT_EQ(h.request.offered[0].fence.number, 100U);
-  ExchangeReply reply = h.Reply();
+  job::ExchangeReply reply = h.Reply();
   reply.adopted.push_back({0, {1, 100}, {2, 5}});
   h.Answer(reply);
   ASSERT_TRUE(h.NextReport());
   ASSERT_THAT(h.request.parts, SizeIs(1));
   EXPECT_EQ(h.request.parts[0].offset, 0U);
-  EXPECT_EQ(h.request.parts[0].fence, (Fence{2, 5}));
+  EXPECT_EQ(h.request.parts[0].fence, (job::Fence{2, 5}));
 }
 
 TEST(AgentCore, ReRegistrationOffersAndKeepsWorking) {
@@ -180,7 +180,7 @@ TEST(AgentCore, ReRegistrationOffersAndKeepsWorking) {
   ASSERT_TRUE(h.NextReport());
   EXPECT_THAT(h.request.offered, SizeIs(3));
   EXPECT_THAT(h.request.held, IsEmpty());
-  ExchangeReply reply = h.Reply();
+  job::ExchangeReply reply = h.Reply();
   reply.adopted.push_back({0, {1, 100}, {2, 1}});
   reply.refused.push_back({2, {1, 102}});
   h.Answer(reply);
@@ -189,7 +189,7 @@ TEST(AgentCore, ReRegistrationOffersAndKeepsWorking) {
   ASSERT_TRUE(h.NextReport());
   EXPECT_THAT(h.request.offered, SizeIs(1));
   ASSERT_THAT(h.request.finished, SizeIs(1));
-  EXPECT_EQ(h.request.finished[0].fence, (Fence{2, 1}));
+  EXPECT_EQ(h.request.finished[0].fence, (job::Fence{2, 1}));
   // New processes take the new names, the old ones stay.
   h.Exit(0);
   EXPECT_THAT(h.started, ElementsAre(0, 10000));
@@ -235,7 +235,7 @@ TEST(AgentCore, LeasesOfAnAnswerToAnEarlierIncarnationAreOffered) {
   h.Advance(seconds(3));
   ASSERT_EQ(h.Next(), CallKind::kReport);
   h.core.OnCallFailed(CallKind::kReport, CallFailure::kStale, h.now());
-  ExchangeReply reply = h.Reply();
+  job::ExchangeReply reply = h.Reply();
   reply.leased.push_back(CoreHarness::Lease(5));
   h.Answer(reply, CallKind::kPark);
   h.Advance(seconds(1));
@@ -258,10 +258,10 @@ TEST(AgentCore, ALateAnswerToAnEarlierIncarnationOnlySettlesAndLeavesOffers) {
   ASSERT_EQ(h.Next(), CallKind::kRegister);
   h.registration.incarnation = {1, 2};
   h.core.OnRegistered(h.registration, h.now());
-  ExchangeReply reply = h.Reply();
+  job::ExchangeReply reply = h.Reply();
   reply.leased.push_back(CoreHarness::Lease(5));
   reply.refused.push_back({1, {1, 101}});
-  reply.directive = Directive::kDrain;
+  reply.directive = job::Directive::kDrain;
   h.Answer(reply, CallKind::kPark);
   EXPECT_TRUE(h.Succeed(0, 1));
   ASSERT_TRUE(h.NextReport());
@@ -283,7 +283,7 @@ TEST(AgentCore, RefusedQueuedIsForgottenAndRefusedRunningIsKilled) {
   h.Work(0, 1, Phase::kRun, h.now());
   h.Advance(seconds(1));
   ASSERT_EQ(h.Next(), CallKind::kPark);
-  ExchangeReply reply = h.Reply();
+  job::ExchangeReply reply = h.Reply();
   reply.refused = {{0, {1, 100}}, {1, {1, 101}}, {9, {1, 9}}};
   h.Answer(reply, CallKind::kPark);
   EXPECT_THAT(h.killed, IsEmpty());  // a short run() may still end by itself
@@ -414,7 +414,7 @@ TEST(AgentCore, AnAnswerOfALowerEpochIsNotTaken) {
   CoreHarness h;
   h.registration.incarnation = {4, 1};
   h.Begin();
-  ExchangeReply reply;
+  job::ExchangeReply reply;
   reply.epoch = 3;
   reply.leased.push_back(CoreHarness::Lease(1, 3));
   h.Answer(reply);
@@ -422,4 +422,4 @@ TEST(AgentCore, AnAnswerOfALowerEpochIsNotTaken) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

@@ -8,14 +8,43 @@ namespace {
 using Then = Ending::Then;
 constexpr Instant kAsked(seconds(100));
 
+Ending::Stay Stay(const Ending& ending, Instant now) {
+  return ending.ProcessesStay(seconds(300), seconds(30), now);
+}
+
+TEST(Ending, ClosingBeginsOnceAndIsForgottenForANewCoordinator) {
+  Ending ending;
+  EXPECT_TRUE(ending.Close(kAsked));
+  EXPECT_FALSE(ending.Close(kAsked + seconds(5)));
+  EXPECT_TRUE(ending.begins_nothing());
+  EXPECT_FALSE(ending.begun());
+  EXPECT_EQ(Stay(ending, kAsked + seconds(5)).stop_by, kAsked + seconds(300));
+  EXPECT_FALSE(Stay(ending, kAsked + seconds(299)).over);
+  EXPECT_TRUE(Stay(ending, kAsked + seconds(300)).over);
+  ending.Reopen();
+  EXPECT_FALSE(ending.begins_nothing());
+}
+
+TEST(Ending, WhatClosesAndIsDrainedHasTheEarlierOfBothTimes) {
+  Ending ending;
+  ending.Close(kAsked);
+  ending.Begin(AgentEnd::kDrained, seconds(25), "", kAsked);
+  EXPECT_EQ(Stay(ending, kAsked).stop_by, kAsked + seconds(25));
+  EXPECT_TRUE(Stay(ending, kAsked + seconds(25)).over);
+  Ending drained;
+  drained.Begin(AgentEnd::kDrained, seconds(25), "", kAsked);
+  EXPECT_FALSE(drained.Close(kAsked)) << "it ends anyway";
+}
+
 TEST(Ending, ADrainReturnsAndHasATimeByWhichItIsOver) {
   Ending ending;
   EXPECT_FALSE(ending.begun());
   EXPECT_EQ(ending.Begin(AgentEnd::kDrained, seconds(25), "", kAsked), Then::kReturn);
   EXPECT_TRUE(ending.draining());
-  EXPECT_FALSE(ending.Late(kAsked + seconds(24)));
-  EXPECT_TRUE(ending.Late(kAsked + seconds(25)));
-  EXPECT_EQ(ending.StopBy(seconds(300), seconds(30), kAsked), kAsked + seconds(25));
+  EXPECT_FALSE(Stay(ending, kAsked + seconds(24)).over);
+  EXPECT_TRUE(Stay(ending, kAsked + seconds(25)).over);
+  EXPECT_EQ(Stay(ending, kAsked).stop_by, kAsked + seconds(25));
+  EXPECT_EQ(Stay(ending, kAsked).hung, Instant::min()) << "somebody waits for what it finishes";
   // Nobody answers: two seconds for the last reports.
   ending.NoProcessLeft(false, true, kAsked + seconds(26));
   EXPECT_FALSE(ending.done());
@@ -43,11 +72,11 @@ TEST(Ending, WhatBeganStaysTheReasonAndMayOnlyBeHurried) {
   ending.Begin(AgentEnd::kDrained, seconds(25), "", kAsked);
   EXPECT_EQ(ending.Begin(AgentEnd::kGaveUp, seconds(0), "why", kAsked), Then::kNothing);
   EXPECT_TRUE(ending.draining());
-  EXPECT_FALSE(ending.Late(kAsked));
+  EXPECT_FALSE(Stay(ending, kAsked).over);
   ending.Hurry(seconds(99), kAsked);
-  EXPECT_TRUE(ending.Late(kAsked + seconds(25)));
+  EXPECT_TRUE(Stay(ending, kAsked + seconds(25)).over);
   ending.Hurry(seconds(0), kAsked);
-  EXPECT_TRUE(ending.Late(kAsked));
+  EXPECT_TRUE(Stay(ending, kAsked).over);
 }
 
 TEST(Ending, WhoGaveUpSaysSoThoughTheJobEndsMeanwhile) {
@@ -66,8 +95,9 @@ TEST(Ending, WhenTheJobIsOverShutdownHasItsWholeLimit) {
   Ending ending;
   EXPECT_EQ(ending.Begin(AgentEnd::kFinished, seconds(0), "", kAsked), Then::kDrop);
   EXPECT_TRUE(ending.Mute());
-  EXPECT_EQ(ending.StopBy(seconds(300), seconds(30), kAsked), kAsked + seconds(30));
-  EXPECT_EQ(ending.StopBy(seconds(5), seconds(30), kAsked), kAsked + seconds(5));
+  EXPECT_EQ(Stay(ending, kAsked).stop_by, kAsked + seconds(30));
+  EXPECT_EQ(ending.ProcessesStay(seconds(5), seconds(30), kAsked).stop_by, kAsked + seconds(5));
+  EXPECT_EQ(Stay(ending, kAsked).hung, kAsked - seconds(1));
   EXPECT_EQ(ending.Begin(AgentEnd::kLost, seconds(0), "", kAsked), Then::kNothing);
   ending.NoProcessLeft(false, true, kAsked);
   EXPECT_EQ(ending.end(), AgentEnd::kFinished);

@@ -9,7 +9,7 @@
 
 #include "agent/core/agent_core.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 
 class CoreHarness {
  public:
@@ -30,7 +30,8 @@ class CoreHarness {
   std::vector<uint32_t> killed;
   std::string why;  // the last one was killed
   std::vector<uint32_t> stopped;
-  ExchangeRequest request;
+  std::vector<uint32_t> asked_where;
+  job::ExchangeRequest request;
 
   Instant now() const { return now_; }
   void Advance(Duration by) {
@@ -48,6 +49,7 @@ class CoreHarness {
         case WorkerAction::Kind::kGive: given[action.process].push_back(action.sequence); break;
         case WorkerAction::Kind::kTakeBack: taken_back[action.process] = action.sequence; break;
         case WorkerAction::Kind::kStop: stopped.push_back(action.process); break;
+        case WorkerAction::Kind::kWhere: asked_where.push_back(action.process); break;
         case WorkerAction::Kind::kKill:
           killed.push_back(action.process);
           why = action.why;
@@ -68,19 +70,19 @@ class CoreHarness {
     ASSERT_EQ(Next(), CallKind::kReport);
   }
 
-  ExchangeReply Reply() const {
-    ExchangeReply reply;
+  job::ExchangeReply Reply() const {
+    job::ExchangeReply reply;
     reply.epoch = registration.incarnation.epoch;
     return reply;
   }
-  static Leased Lease(BatchId id, uint32_t epoch = 1) {
+  static job::Leased Lease(job::BatchId id, uint32_t epoch = 1) {
     return {id, {epoch, id + 100}, id * 7, "work"};
   }
   // Begin, with mini-batches 0 … count-1 leased in the first answer.
   void BeginWith(uint32_t count) {
     Begin();
-    ExchangeReply reply = Reply();
-    for (BatchId id = 0; id < count; ++id) reply.leased.push_back(Lease(id));
+    job::ExchangeReply reply = Reply();
+    for (job::BatchId id = 0; id < count; ++id) reply.leased.push_back(Lease(id));
     core.OnReply(CallKind::kReport, reply, now_);
     Step();
   }
@@ -94,7 +96,7 @@ class CoreHarness {
     return ok;
   }
   void Exit(uint32_t process, const std::string& words = "exited with status 3",
-            const OutputRanges& output = {}) {
+            const job::OutputRanges& output = {}) {
     core.OnExited(process, words, now_, output);
     Step();
   }
@@ -106,13 +108,13 @@ class CoreHarness {
       if (call != CallKind::kPark) return false;
     }
   }
-  void Answer(const ExchangeReply& reply, CallKind call = CallKind::kReport) {
+  void Answer(const job::ExchangeReply& reply, CallKind call = CallKind::kReport) {
     core.OnReply(call, reply, now_);
     Step();
   }
-  ExchangeReply SettleAll() const {
-    ExchangeReply reply = Reply();
-    for (const Finished& f : request.finished) reply.settled.push_back({f.id, f.fence});
+  job::ExchangeReply SettleAll() const {
+    job::ExchangeReply reply = Reply();
+    for (const job::Finished& f : request.finished) reply.settled.push_back({f.id, f.fence});
     return reply;
   }
 
@@ -120,4 +122,4 @@ class CoreHarness {
   Instant now_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

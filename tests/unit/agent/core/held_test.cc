@@ -13,13 +13,15 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 constexpr Instant kSent(seconds(100));
-constexpr LeaseName kFirst{0, {1, 100}};
+constexpr job::LeaseName kFirst{0, {1, 100}};
 
-Leased LeaseOf(BatchId id, uint32_t epoch = 1) { return {id, {epoch, 100 + id}, 7, "work"}; }
+job::Leased LeaseOf(job::BatchId id, uint32_t epoch = 1) {
+  return {id, {epoch, 100 + id}, 7, "work"};
+}
 
-Outcome Result() {
+Outcome SomeOutcome() {
   Outcome outcome;
-  outcome.kind = Finished::Kind::kSucceeded;
+  outcome.kind = job::Finished::Kind::kSucceeded;
   return outcome;
 }
 
@@ -56,11 +58,11 @@ TEST(Held, AResultIsReportedUntilItIsSettled) {
   const Key key = *held.Add(LeaseOf(0), false, kSent);
   held.Give(key, 3);
   held.AddRows(key, "a\nb\n");
-  EXPECT_TRUE(held.Finish(key, Result()));
+  EXPECT_TRUE(held.Finish(key, SomeOutcome()));
   EXPECT_EQ(held.unfinished(), 0U);
   for (int times = 0; times < 3; ++times) {
     Flight flight;
-    ExchangeRequest request;
+    job::ExchangeRequest request;
     EXPECT_FALSE(held.Report(flight, request)) << "nothing is left";
     ASSERT_THAT(request.finished, SizeIs(1));
     EXPECT_EQ(request.finished[0].rows, "a\nb\n");
@@ -86,7 +88,7 @@ TEST(Held, ARefusedOneStaysWhileAProcessHasIt) {
   EXPECT_EQ(held.unfinished(), 0U);
   EXPECT_FALSE(held.Find(kFirst)) << "its name means nothing any more";
   Flight flight;
-  ExchangeRequest request;
+  job::ExchangeRequest request;
   held.List({}, flight, request);
   EXPECT_THAT(request.held, IsEmpty());
   held.Forget(waits);
@@ -112,12 +114,12 @@ TEST(Held, ANewRegistrationIsOfferedWhatIsWorthIt) {
   held.Add(LeaseOf(2), false, kSent);  // its lease may be over
   const Key back = *held.Add(LeaseOf(3), false, kSent);
   held.Give(fresh, 0);
-  held.Finish(done, Result());
+  held.Finish(done, SomeOutcome());
   held.Finish(back, {});
-  const std::vector<LeaseName> dropped = held.OfferAll(kSent);
+  const std::vector<job::LeaseName> dropped = held.OfferAll(kSent);
   EXPECT_THAT(dropped, SizeIs(2));
   EXPECT_TRUE(held.offers());
-  ExchangeRequest request;
+  job::ExchangeRequest request;
   held.Offer(request);
   ASSERT_THAT(request.offered, SizeIs(2));
   EXPECT_LE(request.offered[0].id, 1U);
@@ -132,7 +134,7 @@ TEST(Held, WhatIsAdoptedIsReportedUnderItsNewFenceFromItsFirstRow) {
   const Key key = *held.Add(LeaseOf(0), false, kSent);
   held.Give(key, 0);
   held.AddRows(key, "row\n");
-  held.Finish(key, Result());
+  held.Finish(key, SomeOutcome());
   held.OfferAll(Instant::min());
   held.HeardParts({{key, 2}});  // under the fence before
   const auto adoption = held.Adopt({0, {1, 100}, {2, 1}}, kSent + seconds(9));
@@ -142,10 +144,10 @@ TEST(Held, WhatIsAdoptedIsReportedUnderItsNewFenceFromItsFirstRow) {
   EXPECT_FALSE(held.offers());
   EXPECT_FALSE(held.Over(key, kSent + seconds(8))) << "the adoption confirms it";
   Flight flight;
-  ExchangeRequest request;
+  job::ExchangeRequest request;
   held.Report(flight, request);
   ASSERT_THAT(request.finished, SizeIs(1));
-  EXPECT_EQ(request.finished[0].fence, (Fence{2, 1}));
+  EXPECT_EQ(request.finished[0].fence, (job::Fence{2, 1}));
   EXPECT_EQ(request.finished[0].rows_offset, 0U);
   EXPECT_FALSE(held.Adopt({0, {1, 100}, {2, 2}}, kSent)) << "the old name is gone";
 }
@@ -162,7 +164,7 @@ TEST(Held, ALeaseIsOverByWhenItWasConfirmedLast) {
   Held held;
   const Key key = *held.Add(LeaseOf(0), false, kSent);
   EXPECT_TRUE(held.Over(key, kSent));
-  const LeaseName name = held.At(key).name;
+  const job::LeaseName name = held.At(key).name;
   held.Confirm({name, {99, {1, 99}}}, kSent + seconds(1));
   EXPECT_FALSE(held.Over(key, kSent));
   held.Confirm({name}, kSent);
@@ -178,7 +180,7 @@ TEST(Held, ALeaseIsOverByWhenItWasConfirmedLast) {
 TEST(Held, AnAnswerRenewsNoLeaseThatItsRequestNamedOtherwise) {
   Held held;
   const Key key = *held.Add(LeaseOf(0), false, kSent);
-  const LeaseName before = held.At(key).name;
+  const job::LeaseName before = held.At(key).name;
   ASSERT_TRUE(held.Adopt({before.id, before.fence, {2, 7}}, kSent));
   held.Confirm({before}, kSent + seconds(1));
   EXPECT_TRUE(held.Over(key, kSent));
@@ -189,17 +191,17 @@ TEST(Held, AnAnswerRenewsNoLeaseThatItsRequestNamedOtherwise) {
 TEST(Held, RowsThatFitIntoNoRequestGoInParts) {
   Held held;
   const Key key = *held.Add(LeaseOf(0), false, kSent);
-  held.AddRows(key, std::string(kMaxRowsBytes + 10, 'x'));
-  held.Finish(key, Result());
+  held.AddRows(key, std::string(job::kMaxRowsBytes + 10, 'x'));
+  held.Finish(key, SomeOutcome());
   Flight first;
-  ExchangeRequest request;
+  job::ExchangeRequest request;
   EXPECT_TRUE(held.Report(first, request));
   ASSERT_THAT(request.parts, SizeIs(1));
-  EXPECT_LT(request.parts[0].rows.size(), kMaxRowsBytes);
+  EXPECT_LT(request.parts[0].rows.size(), job::kMaxRowsBytes);
   EXPECT_THAT(request.finished, IsEmpty());
   held.HeardParts(first.parts);
   Flight second;
-  ExchangeRequest rest;
+  job::ExchangeRequest rest;
   EXPECT_FALSE(held.Report(second, rest));
   ASSERT_THAT(rest.finished, SizeIs(1));
   EXPECT_EQ(rest.finished[0].rows_offset, first.parts[0].second);
@@ -222,7 +224,7 @@ TEST(Held, WhatHasBegunIsListedSo) {
   held.Give(key, 0);
   for (const bool begun : {false, true}) {
     Flight flight;
-    ExchangeRequest request;
+    job::ExchangeRequest request;
     held.List({{key, begun}}, flight, request);
     ASSERT_THAT(request.held, SizeIs(1));
     EXPECT_EQ(request.held[0].started, begun);

@@ -5,7 +5,7 @@
 #include "agent/core/agent_core.h"
 #include "tests/unit/agent/core/harness.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
 
 using ::testing::ElementsAre;
@@ -123,7 +123,7 @@ TEST(AgentCoreLease, WhatComesLateFromAnEarlierEpochIsBegunOnceItIsAdopted) {
     h.Answer(h.Reply());
     h.Advance(seconds(1));
     ASSERT_EQ(h.Next(), CallKind::kPark);
-    ExchangeReply late = h.Reply();
+    job::ExchangeReply late = h.Reply();
     late.leased.push_back(CoreHarness::Lease(4));
     h.registration.incarnation = {2, 1};
     h.core.OnRegistered(h.registration, h.now());
@@ -132,7 +132,7 @@ TEST(AgentCoreLease, WhatComesLateFromAnEarlierEpochIsBegunOnceItIsAdopted) {
     h.Advance(seconds(1));
     ASSERT_TRUE(h.NextReport());
     ASSERT_THAT(h.request.offered, SizeIs(1));
-    ExchangeReply reply = h.Reply();
+    job::ExchangeReply reply = h.Reply();
     reply.adopted.push_back({4, {1, 104}, {2, 1}});
     h.Answer(reply);
     EXPECT_THAT(h.given[0], SizeIs(1));
@@ -151,7 +151,7 @@ TEST(AgentCoreLease, WhatIsHeldAndHadExpiredGoesOnUnderItsNewFence) {
     }
     ASSERT_EQ(h.Next(), finished ? CallKind::kReport : CallKind::kPark);
     ASSERT_THAT(h.request.held, SizeIs(1));
-    ExchangeReply reply = h.Reply();
+    job::ExchangeReply reply = h.Reply();
     reply.adopted.push_back({0, {1, 100}, {1, 500}});
     h.Answer(reply, finished ? CallKind::kReport : CallKind::kPark);
     EXPECT_THAT(h.killed, IsEmpty());
@@ -161,7 +161,7 @@ TEST(AgentCoreLease, WhatIsHeldAndHadExpiredGoesOnUnderItsNewFence) {
     }
     ASSERT_TRUE(h.NextReport());
     ASSERT_THAT(h.request.finished, SizeIs(1));
-    EXPECT_EQ(h.request.finished[0].fence, (Fence{1, 500}));
+    EXPECT_EQ(h.request.finished[0].fence, (job::Fence{1, 500}));
     h.Answer(h.SettleAll());
     EXPECT_EQ(h.core.held(), 0U);
   }
@@ -172,13 +172,13 @@ TEST(AgentCoreLease, UnderANewFenceRowsAreSentFromTheirBeginning) {
   for (const bool under_way : {false, true}) {
     CoreHarness h;
     h.BeginWith(1);
-    EXPECT_TRUE(h.core.OnRows(0, 1, std::string(kMaxRowsBytes, 'x')));
+    EXPECT_TRUE(h.core.OnRows(0, 1, std::string(job::kMaxRowsBytes, 'x')));
     h.Advance(seconds(1));
     ASSERT_EQ(h.Next(), CallKind::kPark);
     EXPECT_TRUE(h.Succeed(0, 1, std::string(999, 'y') + '\n'));
     ASSERT_EQ(h.Next(), CallKind::kReport);
     ASSERT_THAT(h.request.parts, SizeIs(1));
-    ExchangeReply adopts = h.Reply();
+    job::ExchangeReply adopts = h.Reply();
     adopts.adopted.push_back({0, {1, 100}, {1, 500}});
     if (under_way) {
       h.Answer(adopts, CallKind::kPark);
@@ -190,7 +190,7 @@ TEST(AgentCoreLease, UnderANewFenceRowsAreSentFromTheirBeginning) {
     h.Advance(seconds(1));
     ASSERT_TRUE(h.NextReport());
     ASSERT_THAT(h.request.parts, SizeIs(1));
-    EXPECT_EQ(h.request.parts[0].fence, (Fence{1, 500}));
+    EXPECT_EQ(h.request.parts[0].fence, (job::Fence{1, 500}));
     EXPECT_EQ(h.request.parts[0].offset, 0U);
   }
 }
@@ -202,7 +202,7 @@ TEST(AgentCoreLease, WhatWasHandedBackIsNotOffered) {
   h.Advance(seconds(3));  // 2 is one too many behind a long one
   ASSERT_TRUE(h.NextReport());
   ASSERT_THAT(h.request.finished, SizeIs(1));
-  ASSERT_EQ(h.request.finished[0].kind, Finished::Kind::kReturned);
+  ASSERT_EQ(h.request.finished[0].kind, job::Finished::Kind::kReturned);
   h.core.OnCallFailed(CallKind::kReport, CallFailure::kStale, h.now());
   h.Advance(seconds(1));
   ASSERT_EQ(h.Next(), CallKind::kRegister);
@@ -276,4 +276,4 @@ TEST(AgentCoreLease, AnAnswerThatGotLostIsToldUntilThatIsAnswered) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

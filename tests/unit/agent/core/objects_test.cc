@@ -7,7 +7,7 @@
 
 #include "tests/unit/agent/core/harness.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
 
 using ::testing::ElementsAre;
@@ -16,16 +16,16 @@ using ::testing::IsEmpty;
 class Objects : public CoreHarness, public ::testing::Test {
  protected:
   // Work that names objects, as far as the core looks.
-  static Leased OfObjects(BatchId id) {
+  static job::Leased OfObjects(job::BatchId id) {
     static const std::string kWork = std::string("\1\1", 2) + std::string(38, '\0');
-    Leased leased = Lease(id);
+    job::Leased leased = Lease(id);
     leased.work = kWork;
     return leased;
   }
   void BeginWithObjects(uint32_t count) {
     Begin();
-    ExchangeReply reply = Reply();
-    for (BatchId id = 0; id < count; ++id) reply.leased.push_back(OfObjects(id));
+    job::ExchangeReply reply = Reply();
+    for (job::BatchId id = 0; id < count; ++id) reply.leased.push_back(OfObjects(id));
     Answer(reply);
     Take();
   }
@@ -35,8 +35,8 @@ class Objects : public CoreHarness, public ::testing::Test {
     for (const ObjectsWanted& one : wanted) keys.push_back(one.key);
   }
   std::vector<ObjectsWanted> wanted;
-  std::vector<agent::Key> keys;
-  std::vector<agent::Key> let_go;
+  std::vector<Key> keys;
+  std::vector<Key> let_go;
 };
 
 TEST_F(Objects, AreFetchedBeforeAProcessGetsTheWork) {
@@ -51,7 +51,7 @@ TEST_F(Objects, AreFetchedBeforeAProcessGetsTheWork) {
 
 TEST_F(Objects, AreLetGoOfWhenTheResultIsThere) {
   BeginWithObjects(1);
-  const agent::Key key = keys[0];
+  const Key key = keys[0];
   core.OnFetched(key, std::string(40, '\0'));
   Step();
   Take();
@@ -67,9 +67,9 @@ TEST_F(Objects, ThatChangedFailTheMiniBatch) {
   Step();
   ASSERT_TRUE(NextReport());
   ASSERT_EQ(request.finished.size(), 1U);
-  EXPECT_EQ(request.finished[0].kind, Finished::Kind::kFailed);
+  EXPECT_EQ(request.finished[0].kind, job::Finished::Kind::kFailed);
   EXPECT_EQ(request.finished[0].error_kind, "InputChanged");
-  EXPECT_EQ(request.finished[0].cause, Cause::kInput);
+  EXPECT_EQ(request.finished[0].cause, job::Cause::kInput);
   Take();
   EXPECT_EQ(let_go.size(), 1U);
 }
@@ -80,7 +80,7 @@ TEST_F(Objects, ThatGaveWayAreHandedBackWithoutAFailure) {
   Step();
   ASSERT_TRUE(NextReport());
   ASSERT_EQ(request.finished.size(), 1U);
-  EXPECT_EQ(request.finished[0].kind, Finished::Kind::kReturned);
+  EXPECT_EQ(request.finished[0].kind, job::Finished::Kind::kReturned);
 }
 
 TEST_F(Objects, ThatAreUnderWayWhenTheNodeDrainsAreHandedBack) {
@@ -95,11 +95,11 @@ TEST_F(Objects, ThatAreUnderWayWhenTheNodeDrainsAreHandedBack) {
 
 TEST_F(Objects, OfARefusedMiniBatchAreWantedNoMore) {
   BeginWithObjects(1);
-  const agent::Key key = keys[0];
+  const Key key = keys[0];
   Advance(seconds(5));  // the lease is to be renewed
   const CallKind call = Next();
   ASSERT_TRUE(call == CallKind::kReport || call == CallKind::kPark);
-  ExchangeReply reply = Reply();
+  job::ExchangeReply reply = Reply();
   reply.refused.push_back({0, Lease(0).fence});
   Answer(reply, call);
   Take();
@@ -110,4 +110,4 @@ TEST_F(Objects, OfARefusedMiniBatchAreWantedNoMore) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

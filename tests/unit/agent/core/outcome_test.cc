@@ -5,7 +5,9 @@
 namespace parallelrun::agent {
 namespace {
 
-TEST(Outcome, ByDefaultItIsHandedBack) { EXPECT_EQ(Outcome().kind, Finished::Kind::kReturned); }
+TEST(Outcome, ByDefaultItIsHandedBack) {
+  EXPECT_EQ(Outcome().kind, job::Finished::Kind::kReturned);
+}
 
 TEST(Outcome, NothingTakesLessTimeThanItsRun) {
   ResultAnswer answer;
@@ -16,29 +18,69 @@ TEST(Outcome, NothingTakesLessTimeThanItsRun) {
 }
 
 TEST(Outcome, ADeathAndATimeOutSayWhatTheyWere) {
-  const FailedAnswer died = EndedProcess(7, "exited with status 3", milliseconds(2));
-  EXPECT_EQ(died.cause, Cause::kProcessEnded);
+  const auto of = [](const Ended& ended, const Orphan& orphan) {
+    job::OutputRanges output;
+    output.stdout_end = 5;
+    return OfDeath(3, 7, ended, orphan, "exited with status 3", output);
+  };
+  Orphan orphan;
+  orphan.fault = Fault::kItsOwn;
+  orphan.ran = milliseconds(2);
+  orphan.at_work = true;
+  const Outcome died = of({}, orphan);
+  EXPECT_EQ(died.kind, job::Finished::Kind::kFailed);
+  EXPECT_EQ(died.cause, job::Cause::kProcessEnded);
   EXPECT_EQ(died.message, "process007 exited with status 3");
+  EXPECT_EQ(died.log, "user/stderr/3/process007.stderr.txt");
   EXPECT_EQ(died.run_ns, 2'000'000U);
-  EXPECT_EQ(EndedProcess(7, "", milliseconds(-2)).run_ns, 0U);
-  EXPECT_EQ(TimedOut({1, 9, Cause::kRunTimeout, "late"}).kind, "RunTimeout");
-  EXPECT_EQ(TimedOut({1, 0, Cause::kOverheadTimeout, "late"}).kind, "OverheadTimeout");
-  EXPECT_EQ(Failed(TimedOut({1, 9, Cause::kRunTimeout, "late"}), seconds(1)).message, "late");
+  EXPECT_EQ(died.output.stdout_end, 5U);
+  orphan.ran = milliseconds(-2);
+  orphan.at_work = false;
+  EXPECT_EQ(of({}, orphan).run_ns, 0U);
+  EXPECT_EQ(of({}, orphan).output.stdout_end, 0U) << "that of another one";
+  orphan.fault = Fault::kTimedOut;
+  Ended ended;
+  ended.killed_for = {1, 9, job::Cause::kRunTimeout, "late"};
+  EXPECT_EQ(of(ended, orphan).error_kind, "RunTimeout");
+  EXPECT_EQ(of(ended, orphan).message, "late");
+  ended.killed_for.cause = job::Cause::kOverheadTimeout;
+  EXPECT_EQ(of(ended, orphan).error_kind, "OverheadTimeout");
 }
 
 TEST(Outcome, RowsAreLinesThatEndAndAsManyAsSaid) {
   ResultAnswer answer;
   answer.rows = "b\n";
   answer.row_count = 2;
-  EXPECT_TRUE(WholeRows("a\n", answer, true));
-  EXPECT_FALSE(WholeRows("", answer, true)) << "one is missing";
-  EXPECT_FALSE(WholeRows("a\n", answer, false)) << "there are to be none";
+  EXPECT_TRUE(WholeRows("a\n", answer, Rows::kLines));
+  EXPECT_FALSE(WholeRows("", answer, Rows::kLines)) << "one is missing";
+  EXPECT_FALSE(WholeRows("a\n", answer, Rows::kNone)) << "there are to be none";
   answer.rows = "b";
-  EXPECT_FALSE(WholeRows("a\n", answer, true)) << "it does not end";
+  EXPECT_FALSE(WholeRows("a\n", answer, Rows::kLines)) << "it does not end";
   answer.rows = "";
   answer.row_count = 1;
-  EXPECT_TRUE(WholeRows("a\n", answer, true));
-  EXPECT_FALSE(WholeRows("a", answer, true));
+  EXPECT_TRUE(WholeRows("a\n", answer, Rows::kLines));
+  EXPECT_FALSE(WholeRows("a", answer, Rows::kLines));
+}
+
+TEST(Outcome, RowsOfParquetAreOneRowGroupOfAsManyAsSaid) {
+  ResultAnswer answer;
+  answer.row_count = 2;
+  answer.rows = "\"columns\":[{\"name\":\"a\",\"type\":\"null\"}]}\n";
+  const std::string begin = R"({"rows":2,"codec":"none",)";
+  EXPECT_TRUE(WholeRows(begin, answer, Rows::kRowGroup));
+  EXPECT_FALSE(WholeRows(begin, answer, Rows::kNone));
+  EXPECT_FALSE(WholeRows("", answer, Rows::kRowGroup)) << "the first part is missing";
+  answer.row_count = 1;
+  EXPECT_FALSE(WholeRows(begin, answer, Rows::kRowGroup)) << "another number";
+  answer.row_count = 2;
+  answer.rows = "a\nb\n";
+  EXPECT_FALSE(WholeRows("", answer, Rows::kRowGroup)) << "lines";
+  answer.rows = "";
+  EXPECT_FALSE(WholeRows("", answer, Rows::kRowGroup)) << "nothing";
+  answer.row_count = 0;
+  EXPECT_TRUE(WholeRows("", answer, Rows::kRowGroup)) << "no rows";
+  answer.rows = "a";
+  EXPECT_FALSE(WholeRows("", answer, Rows::kRowGroup)) << "no rows, and bytes";
 }
 
 }  // namespace

@@ -21,13 +21,13 @@ TEST(Overdue, EachPhaseHasItsLimit) {
   struct Case {
     Phase phase;
     Duration limit;
-    Cause cause;
+    job::Cause cause;
     const char* words;
   };
   for (const Case& one :
-       {Case{Phase::kLoading, seconds(600), Cause::kOverheadTimeout, "loading the mini-batch"},
-        Case{Phase::kRun, seconds(60), Cause::kRunTimeout, "run() took longer than 1m00s"},
-        Case{Phase::kRows, seconds(600), Cause::kOverheadTimeout, "into rows took longer"}}) {
+       {Case{Phase::kLoading, seconds(600), job::Cause::kOverheadTimeout, "loading the mini-batch"},
+        Case{Phase::kRun, seconds(60), job::Cause::kRunTimeout, "run() took longer than 1m00s"},
+        Case{Phase::kRows, seconds(600), job::Cause::kOverheadTimeout, "into rows took longer"}}) {
     const StatusReading page{7, one.phase, kBegan};
     const Instant last = kBegan + one.limit;
     EXPECT_FALSE(OverdueAtWork(3, page, Limits(), last));
@@ -46,7 +46,7 @@ TEST(Overdue, InFlightCountsFromTheHandOut) {
   const auto overdue = OverdueInFlight(0, 7, kBegan, Limits(), kBegan + seconds(61));
   ASSERT_TRUE(overdue);
   EXPECT_EQ(overdue->sequence, 7U);
-  EXPECT_EQ(overdue->cause, Cause::kRunTimeout);
+  EXPECT_EQ(overdue->cause, job::Cause::kRunTimeout);
   EXPECT_EQ(overdue->run_ns, 61'000'000'000U);
 }
 

@@ -6,7 +6,7 @@
 #include "agent/core/agent_core.h"
 #include "tests/unit/agent/core/harness.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
 
 using ::testing::ElementsAre;
@@ -33,16 +33,16 @@ struct TimeoutCase {
   Phase phase;
   Duration after;
   bool killed;
-  Cause cause;
+  job::Cause cause;
 };
 
 TEST(AgentCoreProcess, TimeOutsByPhase) {
   const TimeoutCase cases[] = {
-      {Phase::kRun, seconds(59), false, Cause::kRun},
-      {Phase::kRun, seconds(61), true, Cause::kRunTimeout},
-      {Phase::kLoading, seconds(61), false, Cause::kRun},
-      {Phase::kLoading, seconds(601), true, Cause::kOverheadTimeout},
-      {Phase::kRows, seconds(601), true, Cause::kOverheadTimeout},
+      {Phase::kRun, seconds(59), false, job::Cause::kRun},
+      {Phase::kRun, seconds(61), true, job::Cause::kRunTimeout},
+      {Phase::kLoading, seconds(61), false, job::Cause::kRun},
+      {Phase::kLoading, seconds(601), true, job::Cause::kOverheadTimeout},
+      {Phase::kRows, seconds(601), true, job::Cause::kOverheadTimeout},
   };
   for (const TimeoutCase& c : cases) {
     SCOPED_TRACE(static_cast<int>(c.phase));
@@ -106,7 +106,7 @@ TEST(AgentCoreProcess, AProcessHasTheWholeLimitToBegin) {
   idle.Begin();
   idle.Work(0, 0, Phase::kWaiting, idle.now());
   idle.Advance(seconds(9999));
-  ExchangeReply reply = idle.Reply();
+  job::ExchangeReply reply = idle.Reply();
   reply.leased.push_back(CoreHarness::Lease(0));
   idle.Answer(reply);
   idle.Advance(seconds(599));
@@ -134,7 +134,7 @@ TEST(AgentCoreProcess, ProcessesThatNeverBeginAreGivenUp) {
 
 // What the process wrote last is the mini-batch's at work, and of no other that is handed back.
 TEST(AgentCoreProcess, ADeathTellsWhichOutputIsTheMiniBatchs) {
-  const OutputRanges output{10, 25, 3, 4};
+  const job::OutputRanges output{10, 25, 3, 4};
   for (const bool timed_out : {false, true}) {
     SCOPED_TRACE(timed_out);
     TwoGiven h;
@@ -156,7 +156,7 @@ TEST(AgentCoreProcess, ADeathTellsWhichOutputIsTheMiniBatchs) {
   }
   ASSERT_TRUE(idle.NextReport());
   ASSERT_THAT(idle.request.finished, SizeIs(1));  // blamed, but it had not begun
-  EXPECT_EQ(idle.request.finished[0].output, OutputRanges{});
+  EXPECT_EQ(idle.request.finished[0].output, job::OutputRanges{});
 }
 
 TEST(AgentCoreProcess, AnAnswerThatCameBeforeTheKillCounts) {
@@ -170,7 +170,7 @@ TEST(AgentCoreProcess, AnAnswerThatCameBeforeTheKillCounts) {
   h.Exit(0, "was killed by signal 9 (SIGKILL)");
   ASSERT_TRUE(h.NextReport());
   ASSERT_THAT(h.request.finished, SizeIs(1));
-  EXPECT_EQ(h.request.finished[0].kind, Finished::Kind::kSucceeded);
+  EXPECT_EQ(h.request.finished[0].kind, job::Finished::Kind::kSucceeded);
   EXPECT_EQ(h.core.held(), 2U);
 }
 
@@ -182,10 +182,10 @@ TEST(AgentCoreProcess, ADeathIsTheFaultOfTheMiniBatchAtWork) {
   ASSERT_TRUE(h.NextReport());
   ASSERT_THAT(h.request.finished, SizeIs(1));
   EXPECT_EQ(h.request.finished[0].id, 1U);
-  EXPECT_EQ(h.request.finished[0].cause, Cause::kProcessEnded);
+  EXPECT_EQ(h.request.finished[0].cause, job::Cause::kProcessEnded);
   EXPECT_EQ(h.request.finished[0].message, "process000 was killed by signal 11 (SIGSEGV)");
   ASSERT_THAT(h.request.events, SizeIs(1));
-  EXPECT_EQ(h.request.events[0].kind, ProcessEvent::Kind::kExited);
+  EXPECT_EQ(h.request.events[0].kind, job::ProcessEvent::Kind::kExited);
 }
 
 TEST(AgentCoreProcess, ADeathBetweenMiniBatchesIsNobodysFaultThreeTimes) {
@@ -203,7 +203,7 @@ TEST(AgentCoreProcess, ADeathBetweenMiniBatchesIsNobodysFaultThreeTimes) {
   h.Exit(process);
   ASSERT_TRUE(h.NextReport());
   ASSERT_THAT(h.request.finished, SizeIs(1));
-  EXPECT_EQ(h.request.finished[0].cause, Cause::kProcessEnded);
+  EXPECT_EQ(h.request.finished[0].cause, job::Cause::kProcessEnded);
 }
 
 TEST(AgentCoreProcess, AnswersOutOfOrderAreNotTaken) {
@@ -232,7 +232,7 @@ TEST(AgentCoreProcess, RowsAreWholeLinesAndAsManyAsItSays) {
           Case{"a\n", "b\n", 2, true}, Case{"a\n", "", 1, true}, Case{"a", "", 1, false},
           Case{"a\n", "b\n", 4'000'000'000, false}}) {
       CoreHarness h;
-      h.registration.append_row = append_row;
+      h.registration.rows = append_row ? Rows::kLines : Rows::kNone;
       h.BeginWith(1);
       if (*one.part != '\0') {
         EXPECT_TRUE(h.core.OnRows(0, 1, one.part));
@@ -249,11 +249,12 @@ TEST(AgentCoreProcess, PartsOfAFailedAttemptAreVoid) {
   CoreHarness h;
   h.BeginWith(1);
   EXPECT_TRUE(h.core.OnRows(0, 1, "half"));
-  EXPECT_TRUE(h.core.OnFailed(0, {1, 5, Cause::kRun, "Exception", "ValueError: x", ""}, h.now()));
+  EXPECT_TRUE(
+      h.core.OnFailed(0, {1, 5, job::Cause::kRun, "Exception", "ValueError: x", ""}, h.now()));
   h.Step();
   ASSERT_TRUE(h.NextReport());
   ASSERT_THAT(h.request.finished, SizeIs(1));
-  EXPECT_EQ(h.request.finished[0].kind, Finished::Kind::kFailed);
+  EXPECT_EQ(h.request.finished[0].kind, job::Finished::Kind::kFailed);
   EXPECT_EQ(h.request.finished[0].log, "user/error/0/process000.txt");
   EXPECT_THAT(h.request.parts, IsEmpty());
 }
@@ -274,8 +275,8 @@ TEST(AgentCoreProcess, GivesUpAfterThreeTimesTheProcesses) {
   EXPECT_THAT(h.started, SizeIs(7));
   EXPECT_EQ(h.core.end(), AgentEnd::kNone);  // not yet told
   ASSERT_EQ(h.Next(), CallKind::kReport);
-  EXPECT_EQ(h.request.events.front().kind, ProcessEvent::Kind::kInitFailed);
-  EXPECT_EQ(h.request.events.back().kind, ProcessEvent::Kind::kGaveUp);
+  EXPECT_EQ(h.request.events.front().kind, job::ProcessEvent::Kind::kInitFailed);
+  EXPECT_EQ(h.request.events.back().kind, job::ProcessEvent::Kind::kGaveUp);
   h.Answer(h.Reply());
   EXPECT_EQ(h.core.end(), AgentEnd::kGaveUp);
 }
@@ -292,7 +293,7 @@ TEST(AgentCoreProcess, AnImportThatFindsNothingIsNotTriedAgain) {
   EXPECT_THAT(h.started, SizeIs(2));
   ASSERT_EQ(h.Next(), CallKind::kReport);
   ASSERT_FALSE(h.request.events.empty());
-  EXPECT_EQ(h.request.events.back().kind, ProcessEvent::Kind::kGaveUp);
+  EXPECT_EQ(h.request.events.back().kind, job::ProcessEvent::Kind::kGaveUp);
   EXPECT_EQ(h.request.events.back().message, why);
   EXPECT_EQ(h.request.events.back().log, "user/error/0/process000.txt");
   h.Answer(h.Reply());
@@ -367,7 +368,7 @@ TEST(AgentCoreProcess, AFatalFailureEndsTheNodeAtOnce) {
   h.Exit(1);
   ASSERT_EQ(h.Next(), CallKind::kReport);
   ASSERT_THAT(h.request.events, SizeIs(1));
-  EXPECT_EQ(h.request.events[0].kind, ProcessEvent::Kind::kScriptUnusable);
+  EXPECT_EQ(h.request.events[0].kind, job::ProcessEvent::Kind::kScriptUnusable);
   h.Answer(h.Reply());
   EXPECT_EQ(h.core.end(), AgentEnd::kGaveUp);
   EXPECT_THAT(h.core.end_message(), HasSubstr("score.py"));
@@ -406,9 +407,9 @@ TEST(AgentCoreProcess, DrainReturnsTheUnstartedAndFinishesTheRest) {
   h.Step();
   ASSERT_TRUE(h.NextReport());
   ASSERT_THAT(h.request.finished, SizeIs(2));
-  EXPECT_EQ(h.request.finished[0].kind, Finished::Kind::kReturned);
+  EXPECT_EQ(h.request.finished[0].kind, job::Finished::Kind::kReturned);
   EXPECT_EQ(h.request.want, 0U);
-  ExchangeReply reply = h.SettleAll();
+  job::ExchangeReply reply = h.SettleAll();
   reply.leased.push_back(CoreHarness::Lease(9));  // crossed the drain
   h.Answer(reply);
   ASSERT_TRUE(h.NextReport());
@@ -438,7 +439,7 @@ TEST(AgentCoreProcess, ADrainKillsWhatIsLateWithoutBlame) {
   h.Exit(0, "was killed by signal 9 (SIGKILL)");
   ASSERT_TRUE(h.NextReport());
   ASSERT_THAT(h.request.finished, SizeIs(1));
-  EXPECT_EQ(h.request.finished[0].kind, Finished::Kind::kReturned);
+  EXPECT_EQ(h.request.finished[0].kind, job::Finished::Kind::kReturned);
   // Nobody answers: it ends all the same.
   h.core.OnCallFailed(CallKind::kReport, CallFailure::kUnreachable, h.now());
   h.Advance(seconds(3));
@@ -459,8 +460,8 @@ TEST(AgentCoreProcess, ASecondSignalStopsNow) {
 TEST(AgentCoreProcess, FinishStopsTheIdleAndKillsTheBusy) {
   CoreHarness h(2);
   h.BeginWith(1);
-  ExchangeReply reply = h.Reply();
-  reply.directive = Directive::kFinish;
+  job::ExchangeReply reply = h.Reply();
+  reply.directive = job::Directive::kFinish;
   h.Advance(seconds(3));
   ASSERT_TRUE(h.NextReport());
   h.Answer(reply);
@@ -492,13 +493,13 @@ TEST(AgentCoreProcess, ANewRangeOfNamesIsAskedFor) {
     EXPECT_TRUE(h.core.OnReady(process, false, h.now()));
     h.Step();
     // Somebody answers now and then, so that the node is not given up.
-    h.core.OnFailed(process, {h.given[process].at(0), 1, Cause::kRun, "Exception", "x", ""},
+    h.core.OnFailed(process, {h.given[process].at(0), 1, job::Cause::kRun, "Exception", "x", ""},
                     h.now());
     if (h.core.held() < 5) {
       h.Advance(milliseconds(1));
     }
     while (h.NextReport()) {
-      ExchangeReply reply = h.SettleAll();
+      job::ExchangeReply reply = h.SettleAll();
       reply.leased.push_back(CoreHarness::Lease(process + 10));
       h.Answer(reply);
       if (h.request.finished.empty()) break;
@@ -513,4 +514,4 @@ TEST(AgentCoreProcess, ANewRangeOfNamesIsAskedFor) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

@@ -117,7 +117,7 @@ TEST(Processes, WhatIsOverItsTimeEndsItsProcessAndIsToBlame) {
   const Ended ended = h.processes.Exited(0, false, h.now);
   ASSERT_THAT(ended.orphans, SizeIs(1));
   EXPECT_EQ(ended.orphans[0].fault, Fault::kTimedOut);
-  EXPECT_EQ(ended.killed_for.cause, Cause::kRunTimeout);
+  EXPECT_EQ(ended.killed_for.cause, job::Cause::kRunTimeout);
 }
 
 TEST(Processes, InAsyncModeTheOldestOverItsTimeIsToBlame) {

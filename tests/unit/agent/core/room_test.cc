@@ -7,7 +7,7 @@
 #include "agent/core/agent_core.h"
 #include "tests/unit/agent/core/harness.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
 
 using ::testing::ElementsAre;
@@ -27,10 +27,10 @@ struct RoomHarness : CoreHarness {
     Step();
   }
   // Of the report that is due, which is answered.
-  std::vector<std::string> Told(ProcessEvent::Kind kind) {
+  std::vector<std::string> Told(job::ProcessEvent::Kind kind) {
     std::vector<std::string> told;
     if (!NextReport()) return told;
-    for (const ProcessEvent& event : request.events) {
+    for (const job::ProcessEvent& event : request.events) {
       if (event.kind == kind) told.emplace_back(event.message);
     }
     Answer(SettleAll());
@@ -47,12 +47,12 @@ TEST(AgentCoreRoom, WithoutRoomNothingIsBegunAndWhatWaitsGoesBack) {
   ASSERT_TRUE(h.NextReport());
   EXPECT_EQ(h.request.want, 0U);
   ASSERT_THAT(h.request.events, SizeIs(1));
-  EXPECT_EQ(h.request.events[0].kind, ProcessEvent::Kind::kNoRoom);
+  EXPECT_EQ(h.request.events[0].kind, job::ProcessEvent::Kind::kNoRoom);
   EXPECT_EQ(h.request.events[0].message, kWhy);
   ASSERT_THAT(h.request.finished, SizeIs(1));
   EXPECT_EQ(h.request.finished[0].id, 1U);
-  EXPECT_EQ(h.request.finished[0].kind, Finished::Kind::kReturned);
-  ExchangeReply reply = h.SettleAll();
+  EXPECT_EQ(h.request.finished[0].kind, job::Finished::Kind::kReturned);
+  job::ExchangeReply reply = h.SettleAll();
   reply.leased.push_back(CoreHarness::Lease(5));  // it crossed
   h.Answer(reply);
   EXPECT_THAT(h.given[0], SizeIs(1));
@@ -61,7 +61,7 @@ TEST(AgentCoreRoom, WithoutRoomNothingIsBegunAndWhatWaitsGoesBack) {
   h.Advance(seconds(1));
   ASSERT_TRUE(h.NextReport());
   EXPECT_GT(h.request.want, 0U);
-  EXPECT_EQ(h.request.events.back().kind, ProcessEvent::Kind::kNoRoom);
+  EXPECT_EQ(h.request.events.back().kind, job::ProcessEvent::Kind::kNoRoom);
   EXPECT_EQ(h.request.events.back().message, "");
 }
 
@@ -72,7 +72,7 @@ TEST(AgentCoreRoom, WithoutRoomNoFailureAndNoDeathIsCounted) {
   h.Fail(1, "Exception");
   ASSERT_TRUE(h.NextReport());
   ASSERT_THAT(h.request.finished, SizeIs(1));
-  EXPECT_EQ(h.request.finished[0].kind, Finished::Kind::kReturned);
+  EXPECT_EQ(h.request.finished[0].kind, job::Finished::Kind::kReturned);
   h.Answer(h.SettleAll());
 
   RoomHarness dies;
@@ -82,7 +82,7 @@ TEST(AgentCoreRoom, WithoutRoomNoFailureAndNoDeathIsCounted) {
   dies.Exit(0, "was killed by signal 7 (SIGBUS)");
   ASSERT_TRUE(dies.NextReport());
   ASSERT_THAT(dies.request.finished, SizeIs(1));
-  EXPECT_EQ(dies.request.finished[0].kind, Finished::Kind::kReturned);
+  EXPECT_EQ(dies.request.finished[0].kind, job::Finished::Kind::kReturned);
   EXPECT_THAT(dies.started, SizeIs(1));  // its successor waits too
   dies.core.OnRoom("");
   dies.Step();
@@ -99,7 +99,7 @@ TEST(AgentCoreRoom, ARunThatRunsOutOfSpaceIsTriedLaterAndLater) {
     h.Fail(sequence, kNoSpaceKind);
     ASSERT_TRUE(h.NextReport());
     ASSERT_THAT(h.request.finished, SizeIs(1));
-    EXPECT_EQ(h.request.finished[0].kind, Finished::Kind::kReturned);
+    EXPECT_EQ(h.request.finished[0].kind, job::Finished::Kind::kReturned);
     EXPECT_EQ(h.request.want, 0U);
     h.Answer(h.SettleAll());
     h.Advance(seconds(wait) - milliseconds(1));
@@ -107,27 +107,28 @@ TEST(AgentCoreRoom, ARunThatRunsOutOfSpaceIsTriedLaterAndLater) {
     h.Advance(milliseconds(1));
     ASSERT_TRUE(h.NextReport());
     EXPECT_GT(h.request.want, 0U);
-    ExchangeReply reply = h.Reply();
+    job::ExchangeReply reply = h.Reply();
     reply.leased.push_back({9, {1, 200 + sequence}, 1, "work"});
     h.Answer(reply);
     ASSERT_EQ(h.given[0].back(), ++sequence);
   }
   ASSERT_TRUE(h.Succeed(0, sequence));
-  EXPECT_THAT(h.Told(ProcessEvent::Kind::kRanOut), ElementsAre(""));
+  EXPECT_THAT(h.Told(job::ProcessEvent::Kind::kRanOut), ElementsAre(""));
 }
 
 TEST(AgentCoreRoom, ItIsToldOnceAndAgainToANewEpoch) {
   RoomHarness h;
   h.BeginWith(2);
   h.Fail(1, kNoSpaceKind);
-  EXPECT_THAT(h.Told(ProcessEvent::Kind::kRanOut), ElementsAre("OSError: [Errno 28] (s.py:3)"));
+  EXPECT_THAT(h.Told(job::ProcessEvent::Kind::kRanOut),
+              ElementsAre("OSError: [Errno 28] (s.py:3)"));
   h.core.OnRoom(kWhy);
-  EXPECT_THAT(h.Told(ProcessEvent::Kind::kNoRoom), ElementsAre(kWhy));
+  EXPECT_THAT(h.Told(job::ProcessEvent::Kind::kNoRoom), ElementsAre(kWhy));
   h.core.OnRoom(kWhy);
   EXPECT_FALSE(h.NextReport());
   h.registration.incarnation = {2, 1};
   h.core.OnRegistered(h.registration, h.now());
-  EXPECT_THAT(h.Told(ProcessEvent::Kind::kNoRoom), ElementsAre(kWhy));
+  EXPECT_THAT(h.Told(job::ProcessEvent::Kind::kNoRoom), ElementsAre(kWhy));
 }
 
 TEST(AgentCoreRoom, AnInitThatRunsOutOfSpaceIsNoFailedInit) {
@@ -146,4 +147,4 @@ TEST(AgentCoreRoom, AnInitThatRunsOutOfSpaceIsNoFailedInit) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

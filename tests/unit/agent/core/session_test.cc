@@ -5,7 +5,7 @@
 namespace parallelrun::agent {
 namespace {
 
-Registration Terms(Incarnation incarnation, uint64_t settings) {
+Registration Terms(job::Incarnation incarnation, uint64_t settings) {
   Registration terms;
   terms.incarnation = incarnation;
   terms.settings_digest = settings;

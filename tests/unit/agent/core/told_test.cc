@@ -9,17 +9,17 @@ namespace parallelrun::agent {
 namespace {
 
 using ::testing::SizeIs;
-using Kind = ProcessEvent::Kind;
+using Kind = job::ProcessEvent::Kind;
 
 TEST(Told, WhatIsAnsweredIsForgottenAndNothingElse) {
   Told told;
-  told.Add(1, Kind::kReady, "");
-  told.Add(2, Kind::kExited, "exited with status 3", "log");
-  ExchangeRequest request;
+  told.Add({1, Kind::kReady});
+  told.Add({2, Kind::kExited, "exited with status 3", "log"});
+  job::ExchangeRequest request;
   EXPECT_TRUE(told.Report(request));
   ASSERT_THAT(request.events, SizeIs(2));
   EXPECT_EQ(request.events[1].message, "exited with status 3");
-  told.Add(3, Kind::kReady, "");  // while the report is under way
+  told.Add({3, Kind::kReady});  // while the report is under way
   told.Heard();
   request.events.clear();
   EXPECT_TRUE(told.Report(request));
@@ -32,24 +32,24 @@ TEST(Told, WhatIsAnsweredIsForgottenAndNothingElse) {
 
 TEST(Told, ClearingWhileAReportIsUnderWayIsTheEndOfIt) {
   Told told;
-  told.Add(1, Kind::kReady, "");
-  ExchangeRequest request;
+  told.Add({1, Kind::kReady});
+  job::ExchangeRequest request;
   told.Report(request);
   told.Clear();
-  told.Add(2, Kind::kReady, "");
+  told.Add({2, Kind::kReady});
   told.Heard();
   EXPECT_TRUE(told.any()) << "the answer was about the one that is gone";
 }
 
 TEST(Told, AReportHasABound) {
   Told told;
-  const std::string half(kMaxRowsBytes / 2, 'x');
-  for (int i = 0; i < 3; ++i) told.Add(0, Kind::kHeader, half);
-  ExchangeRequest request;
+  const std::string half(job::kMaxRowsBytes / 2, 'x');
+  for (int i = 0; i < 3; ++i) told.Add({0, Kind::kHeader, half});
+  job::ExchangeRequest request;
   EXPECT_FALSE(told.Report(request));
   EXPECT_THAT(request.events, SizeIs(1));
   Told big;
-  big.Add(0, Kind::kHeader, std::string(kMaxRowsBytes + 1, 'x'));
+  big.Add({0, Kind::kHeader, std::string(job::kMaxRowsBytes + 1, 'x')});
   request.events.clear();
   EXPECT_TRUE(big.Report(request)) << "one goes in any case";
 }
@@ -58,13 +58,13 @@ TEST(Told, MetricsLeaveRoomForWhatMatters) {
   Told told;
   for (size_t i = 0; i < Told::kMaxMetrics; ++i) {
     ASSERT_TRUE(told.Takes(Kind::kMetric));
-    told.Add(0, Kind::kMetric, "{}");
+    told.Add({0, Kind::kMetric, "{}"});
   }
   EXPECT_FALSE(told.Takes(Kind::kMetric));
   EXPECT_EQ(told.dropped_metrics(), 1U);
   EXPECT_TRUE(told.Takes(Kind::kHeader));
-  for (size_t i = 0; i < Told::kMaxEvents; ++i) told.Add(0, Kind::kExited, "");
-  ExchangeRequest request;
+  for (size_t i = 0; i < Told::kMaxEvents; ++i) told.Add({0, Kind::kExited});
+  job::ExchangeRequest request;
   told.Report(request);
   EXPECT_THAT(request.events, SizeIs(Told::kMaxEvents));
 }

@@ -4,7 +4,7 @@
 #include "agent/core/agent_core.h"
 #include "tests/unit/agent/core/harness.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
 
 using ::testing::ElementsAre;
@@ -54,7 +54,7 @@ TEST(AgentCoreWaiting, WhatWaitsBehindALongOneGoesToAnIdleProcess) {
   ASSERT_TRUE(h.NextReport());
   ASSERT_THAT(h.request.finished, SizeIs(1));
   EXPECT_EQ(h.request.finished[0].id, 2U);
-  EXPECT_EQ(h.request.finished[0].kind, Finished::Kind::kSucceeded);
+  EXPECT_EQ(h.request.finished[0].kind, job::Finished::Kind::kSucceeded);
   h.Answer(h.SettleAll());
   EXPECT_EQ(h.core.held(), 0U);
   EXPECT_THAT(h.killed, IsEmpty());
@@ -101,8 +101,8 @@ TEST(AgentCoreWaiting, AProcessThatIsLateGetsNothing) {
   h.Start();
   h.Advance(milliseconds(1100));
   ASSERT_EQ(h.Next(), CallKind::kPark);
-  ExchangeReply reply = h.Reply();
-  for (BatchId id = 10; id < 20; ++id) reply.leased.push_back(CoreHarness::Lease(id));
+  job::ExchangeReply reply = h.Reply();
+  for (job::BatchId id = 10; id < 20; ++id) reply.leased.push_back(CoreHarness::Lease(id));
   h.Answer(reply, CallKind::kPark);
   EXPECT_THAT(h.given[0], SizeIs(3));
   EXPECT_GT(h.given[1].size(), 1U);
@@ -122,9 +122,9 @@ TEST(AgentCoreWaiting, ADeathFailsTheLongOneOnly) {
   ASSERT_TRUE(h.NextReport());
   ASSERT_THAT(h.request.finished, SizeIs(2));
   EXPECT_EQ(h.request.finished[0].id, 2U);
-  EXPECT_EQ(h.request.finished[0].cause, Cause::kRunTimeout);
+  EXPECT_EQ(h.request.finished[0].cause, job::Cause::kRunTimeout);
   EXPECT_EQ(h.request.finished[1].id, 3U);
-  EXPECT_EQ(h.request.finished[1].kind, Finished::Kind::kSucceeded);
+  EXPECT_EQ(h.request.finished[1].kind, job::Finished::Kind::kSucceeded);
 }
 
 TEST(AgentCoreWaiting, ANodeWhoseProcessesAreAllLateHandsEverythingBack) {
@@ -144,7 +144,8 @@ TEST(AgentCoreWaiting, ANodeWhoseProcessesAreAllLateHandsEverythingBack) {
   h.Advance(milliseconds(100));
   ASSERT_TRUE(h.NextReport());
   EXPECT_THAT(h.request.finished, SizeIs(2));
-  for (const Finished& f : h.request.finished) EXPECT_EQ(f.kind, Finished::Kind::kReturned);
+  for (const job::Finished& f : h.request.finished)
+    EXPECT_EQ(f.kind, job::Finished::Kind::kReturned);
   EXPECT_EQ(h.request.want, 0U);
   h.Answer(h.SettleAll());
   EXPECT_EQ(h.core.held(), 1U);
@@ -156,4 +157,4 @@ TEST(AgentCoreWaiting, ANodeWhoseProcessesAreAllLateHandsEverythingBack) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

@@ -17,7 +17,7 @@
 #include "base/http/server.h"
 #include "base/http/target.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
@@ -113,4 +113,4 @@ class LogServer {
   std::thread thread_;
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

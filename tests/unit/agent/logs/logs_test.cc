@@ -15,7 +15,7 @@
 #include "tests/support/temp_folder.h"
 #include "tests/unit/agent/logs/log_server.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
 
 using ::testing::EndsWith;
@@ -158,4 +158,4 @@ TEST(AgentMiniBatchLog, TheLastSecondIsToldAtTheEnd) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

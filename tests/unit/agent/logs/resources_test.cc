@@ -1,23 +1,31 @@
 // The resource monitor: the texts it reads, the lines it writes, and its files.
 #include "agent/logs/resource_usage.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <thread>
 
 #include "agent/logs/resource_monitor.h"
 #include "agent/processes/memory_group.h"
+#include "base/fd.h"
 #include "tests/support/temp_folder.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
 
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::StartsWith;
+
+namespace fs = std::filesystem;
 
 const WallTime kNow{seconds(1'795'252'500)};  // 2026-11-21T09:15:00Z
 
@@ -160,6 +168,31 @@ TEST(ResourceMonitorTest, SamplesAtItsStartAndEnd) {
   EXPECT_GE(tables, 1U);
 }
 
+// Whether a thread of this process has that name.
+bool AnyThreadIs(const std::string& name) {
+  for (const auto& thread : fs::directory_iterator("/proc/self/task")) {
+    std::ifstream file(thread.path() / "comm");
+    std::string comm;
+    if (std::getline(file, comm) && comm == name) return true;
+  }
+  return false;
+}
+
+// A pipe that nobody reads stands for a disk that hangs: to open it waits for ever.
+TEST(ResourceMonitorTest, ItsEndDoesNotWaitForADiskThatHangs) {
+  const TempFolder t;
+  fs::create_directories(t.path("perf"));
+  const std::string pipe = t.path("perf/node_resource_usage.csv");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  {
+    const ResourceMonitor monitor({t.path("perf"), std::chrono::hours(1), {}, milliseconds(1)});
+    while (!AnyThreadIs("resources")) std::this_thread::yield();
+  }
+  const Fd reader(open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));  // lets it go on
+  while (AnyThreadIs("resources")) std::this_thread::yield();
+  EXPECT_TRUE(fs::exists(t.path("perf/processes_resource_usage.csv")));
+}
+
 TEST(ResourceMonitorTest, OnlyItsOwnProcessesAreShownWithTheirWords) {
   const TempFolder t;
   { const ResourceMonitor monitor({t.path("perf/0"), std::chrono::hours(1), {}}); }
@@ -189,4 +222,4 @@ TEST(ResourceMonitorTest, OnlyItsOwnProcessesAreShownWithTheirWords) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

@@ -7,12 +7,17 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <future>
+#include <memory>
+#include <thread>
+#include <utility>
 
 #include "agent/logs/log_trim.h"
+#include "base/thread.h"
 #include "tests/support/temp_folder.h"
 #include "tests/unit/agent/logs/log_server.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
 
 using ::testing::EndsWith;
@@ -75,6 +80,30 @@ TEST(AgentLogUpload, GivesUpAtTheLimit) {
   t.Write("logs/x", "x");
   LogUploader uploader(t.path("logs"), 0, server.Client(), milliseconds(5));
   EXPECT_FALSE(uploader.Finish(milliseconds(100)));
+}
+
+TEST(AgentLogUpload, ItsEndDoesNotWaitForWhatHangs) {
+  const TempFolder t;
+  t.Write("logs/x", "x");
+  auto hangs = std::make_shared<std::promise<void>>();
+  auto released = std::make_shared<std::promise<void>>();
+  HttpClientOptions options;
+  options.base_url = "http://127.0.0.1:1";
+  options.token = [hangs, released] {
+    hangs->set_value();
+    released->get_future().wait();
+    return std::string();
+  };
+  const std::weak_ptr<std::promise<void>> kept = released;
+  {
+    LogUploader uploader(t.path("logs"), 0, std::move(*HttpClient::Make(std::move(options))),
+                         milliseconds(1));
+    hangs->get_future().wait();
+    EXPECT_FALSE(uploader.Finish(milliseconds(1)));
+  }
+  EXPECT_TRUE(Thread::AnyLeft());
+  std::exchange(released, nullptr)->set_value();
+  while (!kept.expired()) std::this_thread::yield();  // the thread has ended, with its client
 }
 
 TEST(AgentLogUpload, ALongOutputIsKeptInTwoHalves) {
@@ -204,4 +233,4 @@ TEST(AgentLogUpload, NamesOfTheSecondHalf) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

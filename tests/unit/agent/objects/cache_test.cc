@@ -11,6 +11,7 @@
 namespace parallelrun::agent {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -25,8 +26,10 @@ void Work(Cache& cache, uint64_t bytes) {
   while (const auto step = cache.Next()) {
     if (step->kind == Kind::kLook) {
       cache.Looked(step->number, bytes);
-    } else {
+    } else if (step->kind == Kind::kFetch) {
       cache.Fetched(step->number);
+    } else {
+      cache.Removed(step->number);
     }
   }
 }
@@ -74,11 +77,36 @@ TEST(Cache, WhatNobodyWantsGoesWhenItsRoomIsNeeded) {
   Work(cache, 50);
   cache.Drop(2);
   cache.Drop(1);
-  EXPECT_THAT(cache.TakeGone(), IsEmpty());
+  EXPECT_FALSE(cache.Next());
   cache.Want(3, {Named("c")});
-  Work(cache, 50);
-  EXPECT_THAT(cache.TakeGone(), ElementsAre(2)) << "b was let go of first";
+  cache.Looked(cache.Next()->number, 50);
+  const auto removal = cache.Next();
+  ASSERT_TRUE(removal);
+  EXPECT_EQ(removal->kind, Kind::kRemove);
+  EXPECT_EQ(removal->number, 2U) << "b was let go of first";
+  EXPECT_FALSE(cache.Next()) << "its bytes are on the disk until its file is removed";
   EXPECT_EQ(cache.promised(), 100U);
+  cache.Removed(removal->number);
+  Work(cache, 50);
+  EXPECT_THAT(cache.TakeReady(), Contains(3));
+  EXPECT_EQ(cache.promised(), 100U);
+}
+
+TEST(Cache, NobodyGivesWayWhileRoomIsBeingMade) {
+  Cache cache(100);
+  cache.Want(1, {Named("a")});
+  Work(cache, 100);
+  cache.Drop(1);
+  cache.Want(2, {Named("b")});
+  cache.Want(3, {Named("c")});
+  cache.Looked(cache.Next()->number, 60);
+  const auto removal = cache.Next();
+  ASSERT_EQ(removal->kind, Kind::kRemove);
+  cache.Looked(cache.Next()->number, 60);
+  EXPECT_FALSE(cache.Next());
+  EXPECT_THAT(cache.TakeFailed(), IsEmpty());
+  cache.Removed(removal->number);
+  EXPECT_EQ(cache.Next()->object, Named("b"));
 }
 
 TEST(Cache, NobodyGetsRoomPastOneThatWaits) {
@@ -94,8 +122,9 @@ TEST(Cache, NobodyGetsRoomPastOneThatWaits) {
   cache.Looked(look->number, 60);
   EXPECT_FALSE(cache.Next()) << "the first mini-batch has the room";
   cache.Drop(1);
-  ASSERT_TRUE(cache.Next());
-  EXPECT_TRUE(cache.Next()) << "then the small one, too";
+  cache.Removed(cache.Next()->number);
+  EXPECT_EQ(cache.Next()->object, Named("large"));
+  EXPECT_EQ(cache.Next()->object, Named("small"));
 }
 
 TEST(Cache, AMiniBatchThatNeverFitsFailsInWords) {
@@ -172,17 +201,18 @@ TEST(Cache, NeverPromisesMoreThanItsSizeAndServesEverybody) {
       }
       if (auto step = cache.Next()) at_work.push_back(*step);
       ASSERT_LE(cache.promised(), 100U);
-      cache.TakeGone();
       if (!at_work.empty() && below(2) == 0) {
         const size_t i = below(static_cast<uint32_t>(at_work.size()));
         const Cache::Step step = at_work[i];
         at_work.erase(at_work.begin() + i);
-        if (below(20) == 0) {
+        if (step.kind != Kind::kRemove && below(20) == 0) {
           cache.Again(step.number);
         } else if (step.kind == Kind::kLook) {
           cache.Looked(step.number, std::stoul(step.object.location.substr(7)) * 3);
-        } else {
+        } else if (step.kind == Kind::kFetch) {
           cache.Fetched(step.number);
+        } else {
+          cache.Removed(step.number);
         }
       }
       for (const auto& [key, error] : cache.TakeFailed()) wants.erase(key);

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "job/record_codec.h"
 #include "job/records.h"
 #include "job/work.h"
 
@@ -13,10 +14,10 @@ namespace {
 
 using ::testing::ElementsAre;
 
-std::string WorkOf(PlanChunkRecord chunk, uint32_t index = 0) {
+std::string WorkOf(job::PlanChunkRecord chunk, uint32_t index = 0) {
   std::string record;
-  EncodeRecord(std::move(chunk), record);
-  return WorkMaker::FromRecord(std::move(record))->Make(index);
+  job::EncodeRecord(std::move(chunk), record);
+  return job::WorkMaker::FromRecord(std::move(record))->Make(index);
 }
 
 // The bytes of a file that nobody looked at: it was compared when it was fetched.
@@ -24,8 +25,8 @@ const std::string kNotLooked("\xff\xff\xff\xff\xff\xff\xff\xff\0\0\0\0\0\0\0\0",
 
 std::string Numbered(const ObjectName& object) { return "7/" + object.version; }
 
-PlanChunkRecord Files(std::string_view store) {
-  FilesChunk files{2, "s3://b/in", std::string_view("a\0b/c\0d", 7), {"v1", "v2", "v3"}};
+job::PlanChunkRecord Files(std::string_view store) {
+  job::FilesChunk files{2, "s3://b/in", std::string_view("a\0b/c\0d", 7), {"v1", "v2", "v3"}};
   if (store.empty()) {
     files.root = "/c";
     files.names = std::string_view("7/v1\0007/v2\0007/v3", 14);
@@ -51,17 +52,18 @@ TEST(WorkObjects, FilesTakeTheirPlace) {
 }
 
 TEST(WorkObjects, OfTables) {
-  for (const RowKind kind : {RowKind::kDelimited, RowKind::kJsonLines, RowKind::kParquet}) {
-    TabularChunk there{"s3://b/t.csv", 4000, "v1", "x\n", "{}", {{10, 20, 3}, {30, 5, 1}}};
+  for (const job::RowKind kind :
+       {job::RowKind::kDelimited, job::RowKind::kJsonLines, job::RowKind::kParquet}) {
+    job::TabularChunk there{"s3://b/t.csv", 4000, "v1", "x\n", "{}", {{10, 20, 3}, {30, 5, 1}}};
     there.kind = kind;
-    TabularChunk here = there;
+    job::TabularChunk here = there;
     here.path = "/c/7/v1";
     here.version = kNotLooked;
     const std::string work = WorkOf({0, 0, 0, there, "bucket"}, 1);
     EXPECT_THAT(*ObjectsOf(work), ElementsAre(ObjectName{"bucket", "s3://b/t.csv", "v1"}));
     const std::string with_files = WithFiles(work, "/c", Numbered);
     // The length of a Parquet file, which no reader asks for, comes from its version there.
-    if (kind == RowKind::kParquet) {
+    if (kind == job::RowKind::kParquet) {
       EXPECT_EQ(with_files.size(), WorkOf({0, 0, 0, here, ""}, 1).size());
       EXPECT_NE(with_files.find("/c/7/v1"), std::string::npos);
     } else {
@@ -71,9 +73,9 @@ TEST(WorkObjects, OfTables) {
 }
 
 TEST(WorkObjects, OfGroupsOfTables) {
-  TableSlice a{"s3://b/a", "h\n", 1, 2, 3, 50, "v1"};
-  TableSlice b{"s3://b/b", "h\n", 4, 5, 6, 60, "v2"};
-  TableGroupsChunk chunk;
+  job::TableSlice a{"s3://b/a", "h\n", 1, 2, 3, 50, "v1"};
+  job::TableSlice b{"s3://b/b", "h\n", 4, 5, 6, 60, "v2"};
+  job::TableGroupsChunk chunk;
   chunk.format = "{}";
   chunk.groups = {{"{}", {a, b}}};
   const std::string work = WorkOf({0, 0, 0, chunk, "bucket"});

@@ -11,7 +11,7 @@
 #include <functional>
 #include <string>
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
 
 // Runs Guard in a forked process; the test holds the writing end of the watch pipe, and the
@@ -122,4 +122,4 @@ TEST(AgentGuardian, ACommandThatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

@@ -19,7 +19,7 @@
 #include "job/node_messages.h"
 #include "tests/support/temp_folder.h"
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
 
 using ::testing::Contains;
@@ -100,7 +100,7 @@ print("error", file=sys.stderr, flush=True)
 os._exit(1)
 )");
   EXPECT_THAT(End(*process), HasSubstr("exited with status 1"));
-  EXPECT_EQ(process->Output(), (OutputRanges{15, 23, 0, 6}));
+  EXPECT_EQ(process->Output(), (job::OutputRanges{15, 23, 0, 6}));
 }
 
 TEST_F(AgentProcess, TalksBothWays) {
@@ -342,9 +342,9 @@ TEST(AgentFrames, TheKindOfAFailureTellsItsCause) {
   const auto cause = [](const std::string& kind) {
     return ParseFailed(std::string(24, '\0') + R"({"kind":")" + kind + R"(","type":"x"})")->cause;
   };
-  EXPECT_EQ(cause("Exception"), Cause::kRun);
-  EXPECT_EQ(cause("InputUnreadable"), Cause::kInput);
-  EXPECT_EQ(cause("Misfit"), Cause::kMisfit);
+  EXPECT_EQ(cause("Exception"), job::Cause::kRun);
+  EXPECT_EQ(cause("InputUnreadable"), job::Cause::kInput);
+  EXPECT_EQ(cause("Misfit"), job::Cause::kMisfit);
 }
 
 TEST(AgentConfigTest, TheEnvironmentOfAWorker) {
@@ -421,7 +421,7 @@ TEST(AgentFrames, MetricsAreBoundedObjects) {
   EXPECT_TRUE(IsMetric(R"({"name": "loss", "value": 0.5})"));
   EXPECT_FALSE(IsMetric("[1]"));
   EXPECT_FALSE(IsMetric("{"));
-  EXPECT_FALSE(IsMetric("{\"a\": \"" + std::string(kMaxMetricBytes, 'x') + "\"}"));
+  EXPECT_FALSE(IsMetric("{\"a\": \"" + std::string(job::kMaxMetricBytes, 'x') + "\"}"));
 }
 
 TEST(AgentConfigTest, WhatIsMissingIsNamed) {
@@ -454,4 +454,4 @@ TEST(AgentConfigTest, WhatIsTheNodesOwnStandsInAFileOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace parallelrun {
+namespace parallelrun::agent {
 namespace {
 
 constexpr char kDump[] =
@@ -48,4 +48,4 @@ TEST(PythonStackTest, WhatIsNoStack) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::agent

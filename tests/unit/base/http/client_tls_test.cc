@@ -215,7 +215,7 @@ TEST_F(HttpClientTlsTest, LargeBodiesGoBothWays) {
 // A connection that ends without TLS's own goodbye may have been cut by anybody on the way: where
 // only the end tells that the answer is whole, it is not.
 TEST_F(HttpClientTlsTest, AnEndWithoutGoodbyeIsACut) {
-  ScriptedServer server(pair_, [](ScriptedConnection& connection) {
+  kube::ScriptedServer server(pair_, [](kube::ScriptedConnection& connection) {
     connection.ReadRequest();
     connection.Write("HTTP/1.1 200 OK\r\n\r\nhalf");
   });

@@ -410,6 +410,98 @@ TEST(HttpServer, AClientThatGoesWhileParkedIsNoticed) {
   RawClient next(server.port());  // the server is well
 }
 
+TEST(HttpServer, AnswersInParts) {
+  Parking parking;
+  TestServer server({}, parking.Handler());
+  RawClient client(server.port());
+  client.Send(kGet);
+  parking.Await();
+  server.OnLoop([&] {
+    parking.parked[0]->Begin(TextResponse(200, "one "));
+    parking.parked[0]->Send("two ");
+    parking.parked[0]->Send("three ");
+    return 0;
+  });
+  const std::string head = client.ReadResponse();  // up to where the body begins
+  EXPECT_EQ(StatusOf(head), 200);
+  EXPECT_TRUE(Closes(head));
+  EXPECT_EQ(head.find("Content-Length"), std::string::npos);
+  while (server.OnLoop([&] { return parking.parked[0]->waiting(); }) > 0) {
+  }
+  server.OnLoop([&] {
+    parking.parked[0]->Send("four");
+    parking.parked[0]->End();
+    parking.parked[0]->Send("nothing more");
+    return 0;
+  });
+  EXPECT_EQ(client.ReadToEnd(), "one two three four");
+  server.OnLoop([&] { return parking.parked.clear(), 0; });
+}
+
+TEST(HttpServer, WhatIsLetGoInPartsEndsThere) {
+  TestServer server({}, [](const std::shared_ptr<HttpExchange>& exchange) {
+    exchange->Begin(TextResponse(200, "all "));
+    exchange->Send("of it");
+  });
+  RawClient client(server.port());
+  client.Send(kGet);
+  EXPECT_EQ(BodyOf(client.ReadToEnd()), "all of it");
+}
+
+TEST(HttpServer, PartsOfAnyLengthArriveInOrder) {
+  std::string all;
+  for (int i = 0; i < 300'000; ++i) all += fmt::format("{} ", i);
+  TestServer server({}, [&](const std::shared_ptr<HttpExchange>& exchange) {
+    exchange->Begin(TextResponse(200, ""));
+    for (size_t at = 0; at < all.size(); at += 9'999) exchange->Send(all.substr(at, 9'999));
+  });
+  RawClient client(server.port());
+  client.Send(kGet);
+  EXPECT_EQ(BodyOf(client.ReadToEnd()), all);
+}
+
+TEST(HttpServer, AClientThatGoesBetweenPartsIsNoticed) {
+  std::promise<void> gone;
+  std::shared_ptr<HttpExchange> kept;
+  TestServer server({}, [&](const std::shared_ptr<HttpExchange>& exchange) {
+    kept = exchange;
+    exchange->OnGone([&] { gone.set_value(); });
+    exchange->Begin(TextResponse(200, "one"));
+  });
+  {
+    RawClient client(server.port());
+    client.Send(kGet);
+    client.ReadResponse();
+  }
+  gone.get_future().get();
+  EXPECT_TRUE(server.OnLoop([&] {
+    const bool known = kept->gone();
+    kept->Send("nobody reads this");
+    const bool nothing = kept->waiting() == 0;
+    kept.reset();
+    return known && nothing;
+  }));
+}
+
+TEST(HttpServer, AClientThatTakesNoPartIsClosed) {
+  HttpServerOptions options;
+  options.write_idle_timeout = milliseconds(60);
+  Parking parking;
+  TestServer server(options, parking.Handler());
+  RawClient client(server.port());
+  client.Send(kGet);
+  parking.Await();
+  EXPECT_GT(server.OnLoop([&] {
+    parking.parked[0]->Begin(TextResponse(200, ""));
+    parking.parked[0]->Send(std::string(64 << 20, 'x'));  // more than sockets buffer
+    return parking.parked[0]->waiting();
+  }),
+            size_t{32} << 20);
+  while (!server.OnLoop([&] { return parking.parked[0]->gone(); })) {
+  }
+  server.OnLoop([&] { return parking.parked.clear(), 0; });
+}
+
 TEST(HttpServer, AnExchangeLetGoAnswers500) {
   TestServer server({}, [](const auto&) {});
   RawClient client(server.port());

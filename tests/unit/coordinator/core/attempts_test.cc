@@ -6,37 +6,46 @@
 
 #include "tests/unit/coordinator/core/journal_harness.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
+
+CoordinatorLimits WithTries(int32_t tries, bool isolate = false) {
+  CoordinatorLimits limits;
+  limits.spec.run_max_try = tries;
+  limits.spec.isolate_failures = isolate;
+  return limits;
+}
 
 class AttemptsTest : public ::testing::Test {
  protected:
-  using State = Availability::State;
+  using State = job::Availability::State;
   static constexpr int64_t kWall = 17;
 
-  void Make(const AttemptRules& rules, uint32_t batches, uint32_t items = 1) {
-    LeaseRules leases;
-    leases.max_try = rules.max_try;
-    leases.speculation = rules.speculation;
+  void Make(const CoordinatorLimits& limits, uint32_t batches, uint32_t items = 1) {
+    job::LeaseRules leases;
+    leases.max_try = static_cast<uint32_t>(limits.spec.run_max_try);
+    leases.speculation = limits.speculation;
     h_ = std::make_unique<JournalHarness>(leases);
     h_->Plan(batches, items);
-    attempts_ = std::make_unique<Attempts>(rules, *h_->journal, *h_->availability, *h_->plan);
+    limits_ = limits;
+    attempts_ = std::make_unique<Attempts>(limits_, *h_->journal, *h_->availability, *h_->plan);
   }
-  State StateOf(BatchId id) const { return h_->availability->Of(id).state; }
-  void Fail(const LeaseName& name, Cause cause = Cause::kRun) {
-    Finished done = JournalHarness::Done(name, Finished::Kind::kFailed);
+  State StateOf(job::BatchId id) const { return h_->availability->Of(id).state; }
+  void Fail(const job::LeaseName& name, job::Cause cause = job::Cause::kRun) {
+    job::Finished done = JournalHarness::Done(name, job::Finished::Kind::kFailed);
     done.cause = cause;
     attempts_->Failed(0, done, kWall);
     h_->Sync();
   }
   // The node says that run() has begun.
-  Held Begin(uint32_t node, const LeaseName& name) const {
-    const HeldLease held{name.id, name.fence, true};
+  job::Held Begin(uint32_t node, const job::LeaseName& name) const {
+    const job::HeldLease held{name.id, name.fence, true};
     EXPECT_TRUE(h_->availability->Renew({1, node + 1}, held, JournalHarness::kStart));
     attempts_->Began(held);
     return h_->availability->HeldBy(node).front();
   }
 
+  CoordinatorLimits limits_;
   std::unique_ptr<JournalHarness> h_;
   std::unique_ptr<Attempts> attempts_;
 };
@@ -50,7 +59,7 @@ TEST_F(AttemptsTest, AResultSettlesAndWaitsForItsRecord) {
 }
 
 TEST_F(AttemptsTest, AFailureIsTriedAgainUntilTheTriesAreUsed) {
-  Make({.max_try = 2}, 1);
+  Make(WithTries(2), 1);
   Fail(h_->Lease(0));
   EXPECT_EQ(StateOf(0), State::kReady);
   Fail(h_->Lease(0));
@@ -59,25 +68,25 @@ TEST_F(AttemptsTest, AFailureIsTriedAgainUntilTheTriesAreUsed) {
 }
 
 TEST_F(AttemptsTest, WhatDoesNotFitItsTypesWillNotFitThenEither) {
-  Make({.max_try = 3}, 1);
-  Fail(h_->Lease(0), Cause::kMisfit);
+  Make(WithTries(3), 1);
+  Fail(h_->Lease(0), job::Cause::kMisfit);
   EXPECT_EQ(h_->state.counts().failed, 1U);
 }
 
 TEST_F(AttemptsTest, TheLastFailureOfSeveralItemsSplitsThemWhereTheyAreIsolated) {
-  Make({.max_try = 1, .isolate_failures = true}, 1, 4);
+  Make(WithTries(1, true), 1, 4);
   Fail(h_->Lease(0));
   EXPECT_EQ(StateOf(0), State::kSplit);
   // A piece needs no second try: splitting it loses nothing.
-  const LeaseName piece = h_->Lease(0);
-  EXPECT_TRUE(IsPiece(piece.id));
+  const job::LeaseName piece = h_->Lease(0);
+  EXPECT_TRUE(job::IsPiece(piece.id));
   Fail(piece);
   EXPECT_EQ(StateOf(piece.id), State::kSplit);
 }
 
 TEST_F(AttemptsTest, WhatIsHandedBackIsNobodysLoss) {
   Make({}, 1);
-  const LeaseName name = h_->Lease(0);
+  const job::LeaseName name = h_->Lease(0);
   attempts_->HandBack(name);
   EXPECT_EQ(StateOf(0), State::kReady);
   EXPECT_EQ(h_->state.batch(0).losses, 0U);
@@ -85,7 +94,7 @@ TEST_F(AttemptsTest, WhatIsHandedBackIsNobodysLoss) {
 
 TEST_F(AttemptsTest, WhatHadBegunOnANodeThatDiedIsALossAndWhatOnlyWaitedThereIsNot) {
   Make({}, 2);
-  const LeaseName began = h_->Lease(0);
+  const job::LeaseName began = h_->Lease(0);
   h_->Lease(0);
   Begin(0, began);
   attempts_->NodeDied(0, h_->availability->HeldBy(0), nullptr, kWall);
@@ -104,7 +113,7 @@ TEST_F(AttemptsTest, WhatWasAloneHadBegun) {
 TEST_F(AttemptsTest, ALossTooManyIsAFailureWithoutTheFenceOfTheLease) {
   Make({.max_losses = 2}, 1);
   attempts_->Lost(0, h_->Lease(0));
-  const LeaseName last = h_->Lease(0);
+  const job::LeaseName last = h_->Lease(0);
   attempts_->Lost(3, last);
   EXPECT_EQ(h_->state.counts().lost, 1U);
   EXPECT_EQ(StateOf(0), State::kSettled);
@@ -114,8 +123,8 @@ TEST_F(AttemptsTest, ALossTooManyIsAFailureWithoutTheFenceOfTheLease) {
 // Reads the ledger until its volume hangs.
 struct VolumeThatHangs final : public ChunkSource {
   explicit VolumeThatHangs(const Ledger& of) : ledger(of) {}
-  bool Ask(const Place&) override { return !hangs; }
-  Result<std::string> Take(const Place& place) override {
+  bool Ask(const job::Place&) override { return !hangs; }
+  Result<std::string> Take(const job::Place& place) override {
     EXPECT_FALSE(hangs);
     return ledger.Read(place);
   }
@@ -136,21 +145,21 @@ TEST_F(AttemptsTest, ALossTooManyNamesTheItemsThatWereNotedAndAsksNoDisk) {
     h_->availability->Plan(*position, i + 1);
   }
   h_->Sync();
-  const LeaseName noted = h_->Lease(0);
+  const job::LeaseName noted = h_->Lease(0);
   attempts.NoteLastChance(noted.id);
-  const LeaseName other = h_->Lease(0);
+  const job::LeaseName other = h_->Lease(0);
   for (uint64_t i = 1; i < kChunks; ++i) ASSERT_TRUE(plan.Digest(h_->state, i).ok());
   volume.hangs = true;
   attempts.Lost(0, noted);
   const std::string named = h_->state.errors().Top(1).at(0).message;
-  EXPECT_NE(named.find("mini-batch 0 (rows of /in/rows.csv) ended"), std::string::npos) << named;
+  EXPECT_NE(named.find("mini-batch 0 (rows of /in/rows.csv) ends"), std::string::npos) << named;
   attempts.Lost(0, other);
   EXPECT_EQ(h_->state.counts().lost, 2U) << "though nobody can say what is in it";
 }
 
 TEST_F(AttemptsTest, TheOnlyOneThatRanWhenTheMemoryWasUsedUpHasFailed) {
-  Make({.max_try = 1}, 2);
-  const LeaseName began = h_->Lease(0);
+  Make(WithTries(1), 2);
+  const job::LeaseName began = h_->Lease(0);
   h_->Lease(0);
   Begin(0, began);
   const PodEnd end{0, 1, kOutOfMemory, 137};
@@ -172,7 +181,7 @@ TEST_F(AttemptsTest, WhatAReplacedAgentHeldIsNobodyElsesWhileItMayGoOn) {
 TEST_F(AttemptsTest, ThatASuspectHasBegunIsRecordedOnceAndTakenBackWithIt) {
   Make({}, 1);
   attempts_->Lost(0, h_->Lease(0));
-  const LeaseName name = h_->Lease(0);
+  const job::LeaseName name = h_->Lease(0);
   Begin(0, name);
   const uint64_t appended = h_->journal->appended();
   Begin(0, name);
@@ -185,7 +194,7 @@ TEST_F(AttemptsTest, ThatASuspectHasBegunIsRecordedOnceAndTakenBackWithIt) {
 TEST_F(AttemptsTest, SlowIsSeveralTimesTheMeanAndNeverLittle) {
   Make({.speculation = true, .slow_least = seconds(10)}, 2);
   EXPECT_FALSE(attempts_->Slow()) << "nothing has ended yet";
-  Finished done = JournalHarness::Done(h_->Lease(0));
+  job::Finished done = JournalHarness::Done(h_->Lease(0));
   done.elapsed_ns = 20'000'000'000;
   attempts_->Succeeded(0, done, kWall);
   EXPECT_FALSE(attempts_->Slow()) << "there is something else to do";
@@ -195,10 +204,10 @@ TEST_F(AttemptsTest, SlowIsSeveralTimesTheMeanAndNeverLittle) {
 
 TEST_F(AttemptsTest, NothingIsRecordedAfterTheVerdict) {
   Make({}, 2);
-  const LeaseName began = h_->Lease(0);
+  const job::LeaseName began = h_->Lease(0);
   h_->Lease(0);
-  const Held held = Begin(0, began);
-  h_->journal->Add(VerdictRecord{Outcome::kFailed, 0, "Canceled", ""});
+  const job::Held held = Begin(0, began);
+  h_->journal->Add(job::VerdictRecord{job::Outcome::kFailed, 0, "Canceled", ""});
   const uint64_t appended = h_->journal->appended();
   attempts_->NodeDied(0, h_->availability->HeldBy(0), nullptr, kWall);
   attempts_->Lost(0, {held.id, held.lease.fence});
@@ -207,4 +216,4 @@ TEST_F(AttemptsTest, NothingIsRecordedAfterTheVerdict) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -5,12 +5,12 @@
 
 #include "tests/unit/coordinator/core_harness.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using Kind = ProcessEvent::Kind;
+using Kind = job::ProcessEvent::Kind;
 
 constexpr Instant kBegan{seconds(1000)};
 
@@ -45,8 +45,8 @@ TEST(CoordinatorClosing, ANodeIsToldOnceInEachIncarnation) {
 }
 
 TEST(CoordinatorClosing, WhoIsNotNamedIsGone) {
-  const std::vector<ProcessId> all = {{0, 1}, {0, 12}, {0, 120}};
-  EXPECT_THAT(NotNamed(all, "12 120"), ElementsAre(ProcessId{0, 1}));
+  const std::vector<job::ProcessId> all = {{0, 1}, {0, 12}, {0, 120}};
+  EXPECT_THAT(NotNamed(all, "12 120"), ElementsAre(job::ProcessId{0, 1}));
   EXPECT_THAT(NotNamed(all, "1 12 120"), IsEmpty());
   EXPECT_THAT(NotNamed(all, ""), ElementsAre(all[0], all[1], all[2]));
   EXPECT_THAT(NotNamed(all, "x 1,99999999999999999999"), ElementsAre(all[1], all[2]));
@@ -66,11 +66,11 @@ class ClosingJob : public CoordinatorHarness, public ::testing::Test {
     Sync();
   }
   std::shared_ptr<Said> Tell(Kind kind, std::string_view message = "") {
-    ExchangeRequest request = Request(node);
+    job::ExchangeRequest request = Request(node);
     request.events.push_back({0, kind, message, ""});
     return Send(0, request);
   }
-  Incarnation node;
+  job::Incarnation node;
 };
 
 TEST_F(ClosingJob, AParkedNodeIsToldOnceAndThenLeftInPeace) {
@@ -78,10 +78,10 @@ TEST_F(ClosingJob, AParkedNodeIsToldOnceAndThenLeftInPeace) {
   const auto first = Send(0, Request(node, 0, 20'000));
   const auto second = Send(0, Request(node, 0, 20'000));
   EXPECT_EQ(second->answers, 0) << "it would ask again and again";
-  EXPECT_EQ(first->directive, Directive::kClose);
-  ExchangeRequest unheard = Request(node, 0, 20'000);
+  EXPECT_EQ(first->directive, job::Directive::kClose);
+  job::ExchangeRequest unheard = Request(node, 0, 20'000);
   unheard.unheard = true;
-  EXPECT_EQ(Send(0, unheard)->directive, Directive::kClose) << "the answer may have been that";
+  EXPECT_EQ(Send(0, unheard)->directive, job::Directive::kClose) << "the answer may have been that";
 }
 
 TEST_F(ClosingJob, ALostProcessIsDurableBeforeItsNodeForgetsIt) {
@@ -95,7 +95,7 @@ TEST_F(ClosingJob, ALostProcessIsDurableBeforeItsNodeForgetsIt) {
 TEST_F(ClosingJob, ANodeThatLeavesOrIsNotExpectedIsNotWaitedFor) {
   core->Leave(0, node, now());
   ASSERT_TRUE(state.verdict());
-  EXPECT_EQ(state.verdict()->outcome, Outcome::kFailed);
+  EXPECT_EQ(state.verdict()->outcome, job::Outcome::kFailed);
 }
 
 TEST_F(ClosingJob, APodThatEndedIsNotWaitedFor) {
@@ -107,7 +107,7 @@ TEST_F(ClosingJob, APodThatEndedIsNotWaitedFor) {
 TEST_F(ClosingJob, ADrainHurriesItsNodes) {
   core->Drain(now());
   EXPECT_EQ(core->phase(), Coordinator::Phase::kClosing);
-  EXPECT_EQ(Send(0, Request(node, 0, 20'000))->directive, Directive::kDrain);
+  EXPECT_EQ(Send(0, Request(node, 0, 20'000))->directive, job::Directive::kDrain);
 }
 
 TEST_F(ClosingJob, ACancelEndsItAtOnce) {
@@ -124,7 +124,7 @@ TEST_F(ClosingJob, TheNextEpochWaitsForTheSameProcesses) {
   EXPECT_FALSE(state.verdict());
   Tell(Kind::kClosed);
   Sync();
-  EXPECT_EQ(state.verdict()->outcome, Outcome::kSucceeded);
+  EXPECT_EQ(state.verdict()->outcome, job::Outcome::kSucceeded);
 }
 
 TEST_F(ClosingJob, OfANodeThatNeverComesTheJobEndsAllTheSame) {
@@ -137,10 +137,10 @@ TEST_F(ClosingJob, OfANodeThatNeverComesTheJobEndsAllTheSame) {
 TEST(CoordinatorWithoutShutdown, DoesNotClose) {
   CoordinatorHarness h;
   h.Plan(1);
-  const Incarnation node = h.Join(0);
+  const job::Incarnation node = h.Join(0);
   h.Report(0, node, h.Lease(0, node));
   EXPECT_EQ(h.core->phase(), Coordinator::Phase::kDeciding);
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -4,17 +4,17 @@
 
 #include "tests/unit/coordinator/core/journal_harness.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 class EndingTest : public ::testing::Test {
  protected:
   using Phase = Ending::Phase;
   static constexpr Instant kNow = JournalHarness::kStart;
-  void Owe() { h_.journal->Add(ShutdownRecord{0, 0, ProcessEnd::kOpen, "", ""}); }
+  void Owe() { h_.journal->Add(job::ShutdownRecord{0, 0, job::ProcessEnd::kOpen, "", ""}); }
 
-  const Verdict good_{Outcome::kSucceeded, "Complete", ""};
-  const Verdict bad_{Outcome::kFailed, "Canceled", ""};
+  const job::Verdict good_{job::Outcome::kSucceeded, "Complete", ""};
+  const job::Verdict bad_{job::Outcome::kFailed, "Canceled", ""};
   JournalHarness h_;
   Ending ending_{{}, seconds(300), *h_.journal};
 };
@@ -63,9 +63,9 @@ TEST_F(EndingTest, WhatIsPublishedIsDurableBeforeTheEnd) {
 }
 
 TEST_F(EndingTest, ALaterEpochGoesOnFromTheVerdict) {
-  h_.journal->Add(VerdictRecord{Outcome::kSucceeded, 0, "Complete", ""});
+  h_.journal->Add(job::VerdictRecord{job::Outcome::kSucceeded, 0, "Complete", ""});
   EXPECT_EQ(Ending({}, seconds(300), *h_.journal).phase(), Phase::kFinalizing);
-  h_.journal->Add(PublishedRecord{});
+  h_.journal->Add(job::PublishedRecord{});
   EXPECT_EQ(Ending({}, seconds(300), *h_.journal).phase(), Phase::kEnded);
 }
 
@@ -73,10 +73,10 @@ TEST_F(EndingTest, ASuccessWaitsForProcessesThatRunShutdownAndAFailureDoesNot) {
   Owe();
   EXPECT_FALSE(ending_.Finish(good_, kNow).wake) << "the results are not durable";
   EXPECT_EQ(ending_.phase(), Phase::kClosing);
-  EXPECT_EQ(ending_.DirectiveFor(true), Directive::kGoOn);
+  EXPECT_EQ(ending_.DirectiveFor(true), job::Directive::kGoOn);
   h_.Sync();
   EXPECT_TRUE(ending_.Durable(kNow).wake);
-  EXPECT_EQ(ending_.DirectiveFor(true), Directive::kClose);
+  EXPECT_EQ(ending_.DirectiveFor(true), job::Directive::kClose);
   EXPECT_FALSE(ending_.Finish(good_, kNow).wake) << "it closes already";
   EXPECT_FALSE(h_.state.verdict());
   ending_.Finish(bad_, kNow);
@@ -84,7 +84,7 @@ TEST_F(EndingTest, ASuccessWaitsForProcessesThatRunShutdownAndAFailureDoesNot) {
 }
 
 TEST_F(EndingTest, AShutdownIsRecordedOnceHoweverOftenItIsTold) {
-  const ProcessEvent closed{0, ProcessEvent::Kind::kClosed, "", ""};
+  const job::ProcessEvent closed{0, job::ProcessEvent::Kind::kClosed, "", ""};
   Owe();
   ending_.TakeShutdown(0, closed);
   const uint64_t appended = h_.journal->appended();
@@ -100,17 +100,17 @@ TEST_F(EndingTest, ProcessesOfWhichNothingWillBeHeardAreLost) {
 }
 
 TEST_F(EndingTest, NodesAreToldWhatIsNearest) {
-  EXPECT_EQ(ending_.DirectiveFor(true), Directive::kGoOn);
-  EXPECT_EQ(ending_.DirectiveFor(false), Directive::kDrain);
+  EXPECT_EQ(ending_.DirectiveFor(true), job::Directive::kGoOn);
+  EXPECT_EQ(ending_.DirectiveFor(false), job::Directive::kDrain);
   ending_.Drain();
   EXPECT_EQ(ending_.phase(), Phase::kDraining);
-  EXPECT_EQ(ending_.DirectiveFor(true), Directive::kDrain);
+  EXPECT_EQ(ending_.DirectiveFor(true), job::Directive::kDrain);
   ending_.Conclude(bad_);
-  EXPECT_EQ(ending_.DirectiveFor(true), Directive::kFinish);
+  EXPECT_EQ(ending_.DirectiveFor(true), job::Directive::kFinish);
 }
 
 TEST_F(EndingTest, OtherThresholdsAreRecordedOnceAndNotAfterTheVerdict) {
-  Thresholds few = ending_.rules().thresholds;
+  job::Thresholds few = ending_.rules().thresholds;
   few.error_threshold = 3;
   EXPECT_TRUE(ending_.SetThresholds(few, 5));
   EXPECT_EQ(h_.state.settings()->wall_us, 5);
@@ -122,4 +122,4 @@ TEST_F(EndingTest, OtherThresholdsAreRecordedOnceAndNotAfterTheVerdict) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

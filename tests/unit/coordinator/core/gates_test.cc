@@ -4,7 +4,7 @@
 
 #include "tests/unit/coordinator/core_harness.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 // A node that may get what is planned; each test shuts one gate.
@@ -18,7 +18,7 @@ class GatesTest : public CoordinatorHarness, public ::testing::Test {
   // Asked now, of the node or another one.
   Gate MayGet(uint32_t index = 0) const { return core->gates().MayGet(index, node, now(), now()); }
 
-  Incarnation node;
+  job::Incarnation node;
 };
 
 TEST_F(GatesTest, AVerdictIsTheEndDurableOrNot) {
@@ -29,8 +29,8 @@ TEST_F(GatesTest, AVerdictIsTheEndDurableOrNot) {
 }
 
 TEST_F(GatesTest, AJobThatClosesHasNothingLeft) {
-  ExchangeRequest owes = Request(node);
-  owes.events.push_back({0, ProcessEvent::Kind::kOwes, "", ""});
+  job::ExchangeRequest owes = Request(node);
+  owes.events.push_back({0, job::ProcessEvent::Kind::kOwes, "", ""});
   Send(0, owes);
   Sync();
   for (int i = 0; i < 4; ++i) Report(0, node, Lease(0, node));
@@ -85,4 +85,4 @@ TEST_F(GatesTest, WhatStandsForTheWholeJobIsNamedFirst) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -8,7 +8,7 @@
 
 #include "tests/unit/coordinator/core/journal_harness.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using ::testing::ElementsAre;
@@ -18,13 +18,13 @@ class IntakeTest : public JournalHarness, public ::testing::Test {
  protected:
   void SetUp() override { Plan(3); }
   // A request of the node's first incarnation, after those in answer to which it got leases.
-  ExchangeRequest Request(uint32_t node = 0) const {
-    ExchangeRequest request;
+  job::ExchangeRequest Request(uint32_t node = 0) const {
+    job::ExchangeRequest request;
     request.incarnation = {1, node + 1};
     request.number = 5;
     return request;
   }
-  Intake::Taken Take(const ExchangeRequest& request, uint32_t node = 0) {
+  Intake::Taken Take(const job::ExchangeRequest& request, uint32_t node = 0) {
     Intake intake(node, request, kStart, 17, *journal, *availability, attempts_, *plan);
     intake.TakeUnheard();
     intake.TakeHeld();
@@ -38,10 +38,10 @@ class IntakeTest : public JournalHarness, public ::testing::Test {
 };
 
 TEST_F(IntakeTest, AResultIsSettledAndItsAnswerWaitsForTheRecord) {
-  ExchangeRequest request = Request();
+  job::ExchangeRequest request = Request();
   request.finished = {Done(Lease(0))};
   const Intake::Taken taken = Take(request);
-  EXPECT_THAT(taken.reply.settled, ElementsAre(LeaseName{0, {1, 1}}));
+  EXPECT_THAT(taken.reply.settled, ElementsAre(job::LeaseName{0, {1, 1}}));
   EXPECT_EQ(taken.position, journal->appended());
   EXPECT_TRUE(taken.moved);
   const uint64_t appended = journal->appended();
@@ -50,14 +50,14 @@ TEST_F(IntakeTest, AResultIsSettledAndItsAnswerWaitsForTheRecord) {
 }
 
 TEST_F(IntakeTest, AFailedAttemptIsAFactForWhoeverJudgesTheProgram) {
-  ExchangeRequest request = Request();
-  request.finished = {Done(Lease(0), Finished::Kind::kFailed)};
+  job::ExchangeRequest request = Request();
+  request.finished = {Done(Lease(0), job::Finished::Kind::kFailed)};
   EXPECT_THAT(Take(request).failed, ElementsAre(&request.finished[0]));
 }
 
 TEST_F(IntakeTest, WhatIsNotItsOwnIsRefusedWithAReason) {
-  const LeaseName name = Lease(0);
-  ExchangeRequest request = Request(1);
+  const job::LeaseName name = Lease(0);
+  job::ExchangeRequest request = Request(1);
   request.finished = {Done(name)};
   const Intake::Taken taken = Take(request, 1);
   EXPECT_THAT(taken.reply.refused, ElementsAre(name));
@@ -67,9 +67,9 @@ TEST_F(IntakeTest, WhatIsNotItsOwnIsRefusedWithAReason) {
 }
 
 TEST_F(IntakeTest, ALateResultOfWhatNobodyHasIsAdoptedAndToldAgain) {
-  const LeaseName name = Lease(0);
+  const job::LeaseName name = Lease(0);
   availability->End(name);
-  ExchangeRequest request = Request();
+  job::ExchangeRequest request = Request();
   request.finished = {Done(name)};
   const Intake::Taken taken = Take(request);
   ASSERT_EQ(taken.reply.adopted.size(), 1U);
@@ -78,10 +78,11 @@ TEST_F(IntakeTest, ALateResultOfWhatNobodyHasIsAdoptedAndToldAgain) {
 }
 
 TEST_F(IntakeTest, ALateFailureAndALateReturnAreNotAdopted) {
-  const LeaseName name = Lease(0);
+  const job::LeaseName name = Lease(0);
   availability->End(name);
-  ExchangeRequest request = Request();
-  request.finished = {Done(name, Finished::Kind::kFailed), Done(name, Finished::Kind::kReturned)};
+  job::ExchangeRequest request = Request();
+  request.finished = {Done(name, job::Finished::Kind::kFailed),
+                      Done(name, job::Finished::Kind::kReturned)};
   const Intake::Taken taken = Take(request);
   EXPECT_THAT(taken.reply.adopted, IsEmpty());
   EXPECT_THAT(taken.reply.refused, ElementsAre(name, name));
@@ -89,10 +90,10 @@ TEST_F(IntakeTest, ALateFailureAndALateReturnAreNotAdopted) {
 }
 
 TEST_F(IntakeTest, WhatAnAnswerGrantedThatWasNeverHeardIsHandedBack) {
-  const LeaseName unheard = Lease(0, 2);
-  const LeaseName held = Lease(0, 3);
-  const LeaseName open = Lease(0, 4);
-  ExchangeRequest request = Request();
+  const job::LeaseName unheard = Lease(0, 2);
+  const job::LeaseName held = Lease(0, 3);
+  const job::LeaseName open = Lease(0, 4);
+  job::ExchangeRequest request = Request();
   request.unheard = true;
   request.open = 4;
   request.held = {{held.id, held.fence, false}};
@@ -105,7 +106,7 @@ TEST_F(IntakeTest, WhatAnAnswerGrantedThatWasNeverHeardIsHandedBack) {
 TEST_F(IntakeTest, AnOfferIsAdoptedByItsDigest) {
   const Result<uint64_t> digest = plan->Digest(state, 1);
   ASSERT_TRUE(digest.ok());
-  ExchangeRequest request = Request();
+  job::ExchangeRequest request = Request();
   request.offered = {{1, {0, 9}, *digest}, {2, {0, 8}, *digest + 1}, {77, {0, 7}, 1}};
   const Intake::Taken taken = Take(request);
   ASSERT_EQ(taken.reply.adopted.size(), 1U);
@@ -118,14 +119,14 @@ TEST_F(IntakeTest, AnOfferIsAdoptedByItsDigest) {
 
 // Chunks that never come.
 struct HangingChunks final : public ChunkSource {
-  bool Ask(const Place&) override { return false; }
-  Result<std::string> Take(const Place&) override { return Error{Code::kUnavailable, ""}; }
+  bool Ask(const job::Place&) override { return false; }
+  Result<std::string> Take(const job::Place&) override { return Error{Code::kUnavailable, ""}; }
 };
 
 TEST_F(IntakeTest, AnOfferThatCannotBeComparedYetIsNeitherAdoptedNorRefused) {
   HangingChunks chunks;
   const auto before = std::exchange(plan, std::make_unique<PlanStore>(chunks));
-  ExchangeRequest request = Request();
+  job::ExchangeRequest request = Request();
   request.offered = {{1, {0, 9}, 1}, {77, {0, 7}, 1}};
   const Intake::Taken taken = Take(request);
   EXPECT_FALSE(taken.compared);
@@ -135,8 +136,8 @@ TEST_F(IntakeTest, AnOfferThatCannotBeComparedYetIsNeitherAdoptedNorRefused) {
 }
 
 TEST_F(IntakeTest, AResultWhosePartsAreNotAllThereIsRunAgain) {
-  const LeaseName name = Lease(0);
-  ExchangeRequest request = Request();
+  const job::LeaseName name = Lease(0);
+  job::ExchangeRequest request = Request();
   request.parts = {{name.id, name.fence, 0, "row\n"}, {name.id, name.fence, 9, "gap\n"}};
   request.finished = {Done(name)};
   request.finished[0].rows_offset = 8;
@@ -148,9 +149,9 @@ TEST_F(IntakeTest, AResultWhosePartsAreNotAllThereIsRunAgain) {
 }
 
 TEST_F(IntakeTest, AfterTheVerdictNothingIsTaken) {
-  const LeaseName name = Lease(0);
-  journal->Add(VerdictRecord{Outcome::kFailed, 0, "Canceled", ""});
-  ExchangeRequest request = Request();
+  const job::LeaseName name = Lease(0);
+  journal->Add(job::VerdictRecord{job::Outcome::kFailed, 0, "Canceled", ""});
+  job::ExchangeRequest request = Request();
   request.finished = {Done(name)};
   const Intake::Taken taken = Take(request);
   ASSERT_EQ(taken.refused.size(), 1U);
@@ -158,4 +159,4 @@ TEST_F(IntakeTest, AfterTheVerdictNothingIsTaken) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -4,12 +4,12 @@
 
 #include "tests/unit/coordinator/core/journal_harness.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 TEST(Journal, WhatIsAddedIsInTheStateAtOnceAndDurableAfterASync) {
   JournalHarness h;
-  const uint64_t position = h.journal->Add(PlanEndRecord{0, 0});
+  const uint64_t position = h.journal->Add(job::PlanEndRecord{0, 0});
   EXPECT_TRUE(h.journal->state().plan_ended());
   EXPECT_EQ(h.journal->appended(), position);
   EXPECT_LT(h.journal->durable(), position);
@@ -20,7 +20,7 @@ TEST(Journal, WhatIsAddedIsInTheStateAtOnceAndDurableAfterASync) {
 TEST(Journal, AVerdictDecidesBeforeItIsDurable) {
   JournalHarness h;
   EXPECT_FALSE(h.journal->decided());
-  h.journal->Add(VerdictRecord{Outcome::kFailed, 0, "Canceled", ""});
+  h.journal->Add(job::VerdictRecord{job::Outcome::kFailed, 0, "Canceled", ""});
   EXPECT_TRUE(h.journal->decided());
 }
 
@@ -48,4 +48,4 @@ TEST(Journal, TextIsBoundedAndItsCharactersStayWhole) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 const Instant kFirstLook{seconds(1000)};
@@ -102,4 +102,4 @@ TEST(Newest, ALogThatIsGoneForLongIsLost) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 const Instant kMorning{seconds(1000)};
@@ -10,10 +10,10 @@ using Before = Nodes::Before;
 
 TEST(Nodes, OnlyTheLastRegistrationIsInForce) {
   Nodes nodes(2);
-  const Incarnation first = nodes.Register(0, "a", 0, 1, 7, kMorning).incarnation;
+  const job::Incarnation first = nodes.Register(0, "a", 0, 1, 7, kMorning).incarnation;
   EXPECT_TRUE(nodes.InForce(0, first));
   EXPECT_FALSE(nodes.InForce(1, first));
-  const Incarnation second = nodes.Register(0, "a", 0, 1, 7, kMorning).incarnation;
+  const job::Incarnation second = nodes.Register(0, "a", 0, 1, 7, kMorning).incarnation;
   EXPECT_FALSE(nodes.InForce(0, first));
   EXPECT_TRUE(nodes.InForce(0, second));
   EXPECT_EQ(nodes.Find(0)->registrations, 2U);
@@ -157,4 +157,4 @@ TEST(Nodes, OffersOfBeforeARegistrationAreNotWaitedFor) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 class ProgramErrorsTest : public ::testing::Test {
@@ -13,11 +13,11 @@ class ProgramErrorsTest : public ::testing::Test {
 
   std::string Judge(Instant worked = kStart) const {
     const auto verdict =
-        errors_.Judge(state_, nodes_, worked, [](BatchId) { return std::string(); });
+        errors_.Judge(state_, nodes_, worked, [](job::BatchId) { return std::string(); });
     return verdict ? verdict->reason : "";
   }
 
-  JobState state_;
+  job::JobState state_;
   Nodes nodes_{2};
   ProgramErrors errors_{1, kStart};
 };
@@ -70,4 +70,4 @@ TEST_F(ProgramErrorsTest, AContainerWithoutMemoryIsAFailedStartOfEachOfItsProces
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -4,7 +4,7 @@
 
 #include "tests/unit/coordinator/core/journal_harness.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 class StandstillTest : public ::testing::Test {
@@ -47,6 +47,56 @@ TEST_F(StandstillTest, WhatCameRightBeforeATickIsProgressOfNowAndNotOfLater) {
   EXPECT_NE(Overdue(seconds(311)), "");
 }
 
+TEST_F(StandstillTest, NodesAreAskedOnceEachBeforeTheEnd) {
+  h_.Plan(1);
+  const job::Incarnation first{1, 1};
+  EXPECT_FALSE(still_.Tick(kStart + seconds(289), true));
+  EXPECT_FALSE(still_.Asks(0, first));
+  EXPECT_TRUE(still_.Tick(kStart + seconds(290), true));
+  EXPECT_FALSE(still_.Tick(kStart + seconds(291), true)) << "they are woken once";
+  EXPECT_TRUE(still_.Asks(0, first));
+  still_.Asked(0, first);
+  EXPECT_FALSE(still_.Asks(0, first));
+  EXPECT_TRUE(still_.Asks(1, first));
+  EXPECT_TRUE(still_.Asks(0, {1, 2})) << "another agent";
+  still_.NotHeard(0);
+  EXPECT_TRUE(still_.Asks(0, first));
+  still_.Moved(kStart + seconds(292));
+  EXPECT_FALSE(still_.Asks(0, first));
+  EXPECT_FALSE(still_.Tick(kStart + seconds(300), true));
+}
+
+TEST_F(StandstillTest, ItSaysWhereTheProcessesAreThoseFirstWhereMostAre) {
+  h_.Plan(1);
+  still_.Where(0, 7, "too early");
+  still_.Tick(kStart + seconds(290), true);
+  still_.Where(0, 0, "init score.py:3");
+  still_.Where(0, 1, "run score.py:30");
+  still_.Where(1, 1000, "run score.py:30");
+  still_.Where(1, 1000, "run score.py:30");  // again
+  still_.Where(1, 1001, "load score.py:7");
+  still_.Where(2, 0, "last score.py:9");
+  EXPECT_EQ(
+      Overdue(seconds(301)),
+      "NoProgress: no mini-batch was finished for 5m00s: node 0, process001 and 1 more: run "
+      "score.py:30; node 0, process000: init score.py:3; node 2, process000: last score.py:9; 1 "
+      "more elsewhere; fix that, or raise spec.progressUpdateTimeoutSeconds. The whole stacks "
+      "are at the end of user/stderr/<node>/<process>.stderr.txt");
+  EXPECT_NE(Overdue(seconds(301), "node 3 is silent").find("node 3 is silent"), std::string::npos);
+}
+
+TEST_F(StandstillTest, OfALongPlaceItsInnermostCallsStay) {
+  h_.Plan(1);
+  still_.Tick(kStart + seconds(290), true);
+  std::string deep;
+  for (int i = 0; i < 100; ++i) deep += "call deep.py:" + std::to_string(i) + ", ";
+  still_.Where(0, 0, deep + "last deep.py:9 (deep.py:9)");
+  const std::string said = Overdue(seconds(301));
+  EXPECT_LT(said.size(), 900U);
+  EXPECT_NE(said.find("process000: ..., call deep.py:"), std::string::npos) << said;
+  EXPECT_NE(said.find("last deep.py:9 (deep.py:9);"), std::string::npos) << said;
+}
+
 TEST_F(StandstillTest, AListingThatPlansNothingIsTooSlow) {
   EXPECT_EQ(Overdue(seconds(600)), "");
   EXPECT_EQ(Overdue(seconds(601)).substr(0, 58),
@@ -57,10 +107,10 @@ TEST_F(StandstillTest, WhereAllThatIsPlannedIsDoneTheListingHasTheLongerTime) {
   const auto position = h_.journal->AddChunk(h_.Chunk(1));
   h_.availability->Plan(*position, 1);
   h_.Sync();
-  h_.journal->Add(ResultRecord{0, h_.Lease(0).fence, 0, 0, 1, 1, 0, "", {}});
+  h_.journal->Add(job::ResultRecord{0, h_.Lease(0).fence, 0, 0, 1, 1, 0, "", {}});
   EXPECT_EQ(Overdue(seconds(600)), "");
   EXPECT_EQ(Overdue(seconds(601)).substr(0, 40), "FirstTaskTimeout: all 1 mini-batches tha");
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

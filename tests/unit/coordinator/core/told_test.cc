@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
-ProcessEvent MetricEvent(uint32_t process, std::string_view number, std::string_view json) {
-  return {process, ProcessEvent::Kind::kMetric, json, number};
+job::ProcessEvent MetricEvent(uint32_t process, std::string_view number, std::string_view json) {
+  return {process, job::ProcessEvent::Kind::kMetric, json, number};
 }
 
 TEST(Told, AMetricThatIsToldAgainCountsOnceForItsProcess) {
@@ -25,7 +25,7 @@ TEST(Told, AMetricThatIsToldAgainCountsOnceForItsProcess) {
 
 TEST(Told, WhatIsHeldAndFinishedIsRefusedOnceAsWhatCameOfIt) {
   Told told(false);
-  const LeaseName name{4, {1, 2}};
+  const job::LeaseName name{4, {1, 2}};
   told.Refuse(0, 0, {1, 1},
               {{name, RefusedReport::Kind::kLease, RefusalReason::kLeased},
                {{5, {1, 3}}, RefusedReport::Kind::kLease, RefusalReason::kExpired},
@@ -37,11 +37,11 @@ TEST(Told, WhatIsHeldAndFinishedIsRefusedOnceAsWhatCameOfIt) {
 
 TEST(Told, OfAnIncarnationThatIsNotInForceAllIsRefusedButWhatItHandsBack) {
   Told told(false);
-  ExchangeRequest request;
-  Finished done;
+  job::ExchangeRequest request;
+  job::Finished done;
   request.finished = {done, done, done};
-  request.finished[0].kind = Finished::Kind::kReturned;
-  request.finished[1].kind = Finished::Kind::kFailed;
+  request.finished[0].kind = job::Finished::Kind::kReturned;
+  request.finished[1].kind = job::Finished::Kind::kFailed;
   told.RefuseAll(0, request);
   EXPECT_EQ(told.refusals().count(RefusalReason::kStale), 2U);
 }
@@ -54,4 +54,4 @@ TEST(Told, TheRateIsOfWhatIsSettled) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using ::testing::ElementsAre;
@@ -104,4 +104,4 @@ TEST_F(WaitersTest, WhoseConnectionIsGoneIsNotWoken) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

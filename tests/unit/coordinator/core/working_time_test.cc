@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 const Instant kStart{seconds(1000)};
@@ -19,4 +19,4 @@ TEST(WorkingTime, WhatWasLostIsTakenOffOnce) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -1,10 +1,11 @@
 #include <gmock/gmock.h>
 
 #include "base/bytes.h"
+#include "coordinator/ledger/claim.h"
 #include "tests/support/fault_files.h"
 #include "tests/unit/coordinator/ledger/ledger_testing.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using ::testing::ElementsAre;
@@ -27,6 +28,7 @@ TEST(LedgerClaimTest, FreshFolder) {
   EXPECT_TRUE(ledger.fresh());
   EXPECT_EQ(ledger.token_path(), TokenOf(1));
   EXPECT_TRUE(files.Has(TokenOf(1)));
+  EXPECT_TRUE(files.Has(IndexTokenOf(TokenOf(1))));
   EXPECT_THAT(claimed->records, IsEmpty());
   EXPECT_TRUE(ledger.CheckNewest().ok());
   EXPECT_EQ(files.Contents(LogOfEpoch(1)).size(), kLogHeaderSize);
@@ -186,13 +188,17 @@ TEST(LedgerClaimTest, TokensOfLowerEpochsGo) {
                                             "/job/output/.rows.txt.0000000000abcdef.01.tmp",
                                             "/job/output/.rows.txt.0000000000abcdef.0.tmp",
                                             "/job/output/.rows.txt.0000000000abcdef.1.x.tmp",
-                                            "/job/output/.rows.txt.0000000000abcdef.1x.tmp"};
+                                            "/job/output/.rows.txt.0000000000abcdef.1x.tmp",
+                                            "/job/output/.rows.txt.0000000000abcdef.1.index",
+                                            "/job/output/.rows.txt.index.tmp"};
   Start(files);
   for (const std::string& path : foreign) files.Put(path, "");
   for (const std::string& path : {other_run, higher, other_file}) files.Put(path, "");
   Start(files);
   EXPECT_FALSE(files.Has(TokenOf(1)));
+  EXPECT_FALSE(files.Has(IndexTokenOf(TokenOf(1))));
   EXPECT_TRUE(files.Has(TokenOf(2)));
+  EXPECT_TRUE(files.Has(IndexTokenOf(TokenOf(2))));
   EXPECT_TRUE(files.Has(other_run));
   EXPECT_TRUE(files.Has(higher));
   EXPECT_TRUE(files.Has(other_file));
@@ -281,4 +287,4 @@ TEST(LedgerClaimTest, VisitorsErrorEndsTheClaim) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -7,7 +7,7 @@
 #include "tests/support/sanitized.h"
 #include "tests/unit/coordinator/ledger/ledger_testing.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using ::testing::ElementsAre;
@@ -283,7 +283,8 @@ TEST(LedgerSpaceTest, JobCanEndOnAFullDisk) {
   }
   EXPECT_EQ(status.error().code, Code::kNoSpace);
   EXPECT_GT(number, 10u);
-  const std::string verdict = Encoded(VerdictRecord{Outcome::kFailed, 1, "NoSpace", "full"});
+  const std::string verdict =
+      Encoded(job::VerdictRecord{job::Outcome::kFailed, 1, "NoSpace", "full"});
   // Not past results that wait: they come first in the log.
   EXPECT_EQ(Commit(*first.ledger, {verdict}).error().code, Code::kNoSpace);
 
@@ -307,7 +308,8 @@ TEST(LedgerSpaceTest, ReserveIsKeptForTheEnd) {
   ASSERT_GT(room, uint64_t{256} << 10);
   expected.push_back(ResultOf(1, room - (256 << 10) - 200));
   ASSERT_TRUE(Commit(*first.ledger, {expected.back()}).ok());
-  const std::string verdict = Encoded(VerdictRecord{Outcome::kFailed, 1, "NoSpace", "full"});
+  const std::string verdict =
+      Encoded(job::VerdictRecord{job::Outcome::kFailed, 1, "NoSpace", "full"});
   for (const std::string& record : {FailureOf(1), FailureOf(2), verdict}) {
     ASSERT_TRUE(Commit(*first.ledger, {record}).ok());
     expected.push_back(record);
@@ -367,7 +369,8 @@ TEST(LedgerSpaceTest, TheReserveOfACrashedEpochIsPassedOn) {
   }
   files.SetCapacity(files.used() + 2000);
   Claimed second = Start(files);
-  const std::string verdict = Encoded(VerdictRecord{Outcome::kFailed, 1, "NoSpace", "full"});
+  const std::string verdict =
+      Encoded(job::VerdictRecord{job::Outcome::kFailed, 1, "NoSpace", "full"});
   ASSERT_TRUE(Commit(*second.ledger, {ResultOf(2, 100'000), verdict}).ok());
   files.Crash(CrashMode::kLoseAll);
   files.SetCapacity(std::nullopt);
@@ -397,4 +400,4 @@ TEST(LedgerSpaceTest, ReservesSeldom) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

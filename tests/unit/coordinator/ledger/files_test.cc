@@ -8,7 +8,7 @@
 #include "tests/support/temp_folder.h"
 #include "tests/unit/coordinator/ledger/ledger_testing.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using ::testing::ElementsAre;
@@ -85,4 +85,4 @@ TEST_F(LedgerFilesTest, AppendsWhileFlushing) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

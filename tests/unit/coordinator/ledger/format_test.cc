@@ -14,7 +14,7 @@
 #include "tests/support/source_folder.h"
 #include "tests/unit/coordinator/ledger/ledger_testing.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using ::testing::AllOf;
@@ -45,14 +45,15 @@ uint32_t FormatOf(const FaultFiles& files, uint32_t epoch) {
 }
 
 struct Job {
-  JobState state;
+  job::JobState state;
   std::unique_ptr<Ledger> ledger;
 };
 
 Job Continue(FaultFiles& files) {
   Job job;
   Result<std::unique_ptr<Ledger>> ledger = Ledger::Claim(
-      files, TestOptions(), [&job](const Record& record, const Place& place, const Place& rows) {
+      files, TestOptions(),
+      [&job](const job::Record& record, const job::Place& place, const job::Place& rows) {
         return job.state.Apply(record, place, rows);
       });
   EXPECT_TRUE(ledger.ok()) << ledger.error().message;
@@ -63,15 +64,15 @@ Job Continue(FaultFiles& files) {
 
 std::vector<std::string> Rows(const Job& job) {
   std::vector<std::string> rows;
-  for (BatchId id = 0; id < job.state.batches().size(); ++id) {
-    for (const Place& place : job.state.RowsOf(id)) rows.push_back(*job.ledger->Read(place));
+  for (job::BatchId id = 0; id < job.state.batches().size(); ++id) {
+    for (const job::Place& place : job.state.RowsOf(id)) rows.push_back(*job.ledger->Read(place));
   }
   return rows;
 }
 
 void ExpectFormat1(const Job& job) {
-  const JobState& state = job.state;
-  const JobCounts& counts = state.counts();
+  const job::JobState& state = job.state;
+  const job::JobCounts& counts = state.counts();
   EXPECT_EQ(counts.planned, 8U);
   EXPECT_EQ(counts.succeeded, 7U);
   EXPECT_EQ(counts.failed, 1U);
@@ -84,7 +85,7 @@ void ExpectFormat1(const Job& job) {
   EXPECT_EQ(counts.rows, 23U);
   EXPECT_EQ(counts.lost, 1U);
   EXPECT_EQ(state.batch(4).losses, 2U);
-  EXPECT_EQ(state.company(4), 1U);
+  EXPECT_EQ(state.companies().Of(4), 1U);
   EXPECT_EQ(state.types().at(0), R"({"columns":[{"name":"id","type":"integer"}],"all":true})");
   EXPECT_EQ(state.header(), "id name\n");
   EXPECT_EQ(state.settings()->resource_uid, "uid");
@@ -105,12 +106,12 @@ TEST(LedgerFormatTest, ALedgerOfFormat1GoesOnInThisOne) {
     ExpectFormat1(job);
     // The verdict lay beyond the mark, in a log of format 1.
     EXPECT_EQ(FormatOf(files, 3), 2U);
-    SettingsRecord again = TestSettings(2);
+    job::SettingsRecord again = TestSettings(2);
     again.resource_uid = "another";
-    ASSERT_TRUE(Commit(*job.ledger, {Encoded(again), Encoded(LostRecord{4, {3, 1}})}).ok());
+    ASSERT_TRUE(Commit(*job.ledger, {Encoded(again), Encoded(job::LostRecord{4, {3, 1}})}).ok());
     const std::string rows = "four\n";
     ASSERT_TRUE(
-        Commit(*job.ledger, {Encoded(ResultRecord{4, {3, 2}, 0, 0, 5, 5, 1, rows, {}})}).ok());
+        Commit(*job.ledger, {Encoded(job::ResultRecord{4, {3, 2}, 0, 0, 5, 5, 1, rows, {}})}).ok());
   }
   EXPECT_EQ(FormatOf(files, 1), 1U);
   EXPECT_EQ(files.Contents(LogOfEpoch(1)), Stored(1)) << "what was written stays as it is";
@@ -164,7 +165,9 @@ TEST(LedgerFormatTest, ALaterFormatIsRefusedByTheVersionThatReadsIt) {
                     HasSubstr("use parallelrun 9.8.7, which wrote it, or a later one")));
   EXPECT_EQ(files.Contents(LogOfEpoch(1)), before);
   EXPECT_FALSE(files.Has(LogOfEpoch(2)));
-  const auto nothing = [](const Record&, const Place&, const Place&) { return Status(); };
+  const auto nothing = [](const job::Record&, const job::Place&, const job::Place&) {
+    return Status();
+  };
   EXPECT_EQ(Ledger::Inspect(files, "/job/state", nothing).error().code, Code::kInvalid);
 }
 
@@ -180,7 +183,7 @@ TEST(LedgerFormatTest, TheVersionOfALaterFormatIsNotTrusted) {
 }
 
 std::string OfType(uint8_t type, const std::string& body) {
-  return Encoded(UnknownRecord{type, body});
+  return Encoded(job::UnknownRecord{type, body});
 }
 
 // A program of the same format that knows more types was at work in between.
@@ -231,4 +234,4 @@ TEST(LedgerFormatTest, ATypeThatMustBeKnownIsCorruption) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

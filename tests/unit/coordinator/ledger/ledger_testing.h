@@ -15,7 +15,7 @@
 #include "coordinator/ledger/log_format.h"
 #include "tests/support/encoded.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 inline constexpr uint64_t kTestRun = 0xabcdef;
 inline const std::string kTestLogs = "/job/state/epochs";
@@ -25,15 +25,24 @@ inline std::string LogOfEpoch(uint32_t epoch) { return kTestLogs + "/" + LogName
 // A result of about `size` bytes that no other number makes.
 inline std::string ResultOf(uint64_t number, size_t size = 100) {
   const std::string rows = std::to_string(number) + std::string(size, 'r') + "\n";
-  return Encoded(ResultRecord{number, {1, number}, 0, 0, 5, 1, 1, rows, {}});
+  return Encoded(job::ResultRecord{number, {1, number}, 0, 0, 5, 1, 1, rows, {}});
 }
 
 inline std::string FailureOf(uint64_t number) {
-  return Encoded(FailedRecord{
-      number, {1, number}, 0, 0, 5, Cause::kRun, AttemptEnd::kFinal, "E", "m", "log", {}});
+  return Encoded(job::FailedRecord{number,
+                                   {1, number},
+                                   0,
+                                   0,
+                                   5,
+                                   job::Cause::kRun,
+                                   job::AttemptEnd::kFinal,
+                                   "E",
+                                   "m",
+                                   "log",
+                                   {}});
 }
 
-inline SettingsRecord TestSettings(uint32_t generation = 1) {
+inline job::SettingsRecord TestSettings(uint32_t generation = 1) {
   return {generation, 1, 2, "uid", "{}", "{\"name\":\"job\"}"};
 }
 
@@ -44,9 +53,9 @@ inline bool IsPrefix(const std::vector<std::string>& part, const std::vector<std
 struct Claimed {
   std::unique_ptr<Ledger> ledger;
   std::vector<std::string> records;  // replayed, encoded, without seals
-  std::vector<Place> places;         // one a record
-  std::vector<Place> rows;
-  std::vector<SealRecord> seals;
+  std::vector<job::Place> places;    // one a record
+  std::vector<job::Place> rows;
+  std::vector<job::SealRecord> seals;
 };
 
 inline LedgerOptions TestOptions() {
@@ -63,8 +72,9 @@ inline LedgerOptions TestOptions() {
 inline Result<Claimed> TryClaim(Files& files, const LedgerOptions& options = TestOptions()) {
   Claimed claimed;
   Result<std::unique_ptr<Ledger>> ledger = Ledger::Claim(
-      files, options, [&](const Record& record, const Place& place, const Place& rows) {
-        if (const auto* seal = std::get_if<SealRecord>(&record)) {
+      files, options,
+      [&](const job::Record& record, const job::Place& place, const job::Place& rows) {
+        if (const auto* seal = std::get_if<job::SealRecord>(&record)) {
           claimed.seals.push_back(*seal);
           return Status();
         }
@@ -103,4 +113,4 @@ inline Status Commit(Ledger& ledger, const std::vector<std::string>& records) {
   return {};
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

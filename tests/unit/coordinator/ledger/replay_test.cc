@@ -6,7 +6,7 @@
 #include "tests/support/sanitized.h"
 #include "tests/unit/coordinator/ledger/ledger_testing.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using ::testing::ElementsAre;
@@ -16,10 +16,10 @@ TEST(LedgerReplayTest, WhatWasFlushedComesBackInOrderAndPlace) {
   FaultFiles files;
   Claimed first = Start(files);
   Ledger& ledger = *first.ledger;
-  const std::string rows = Encoded(RowsRecord{5, {1, 1}, "part\n"});
+  const std::string rows = Encoded(job::RowsRecord{5, {1, 1}, "part\n"});
   const auto a = ledger.AppendEncoded(rows);
-  const auto b = ledger.Append(ResultRecord{5, {1, 1}, 0, 0, 9, 1, 2, "rest\n", {}});
-  const auto c = ledger.Append(LostRecord{6, {1, 2}});
+  const auto b = ledger.Append(job::ResultRecord{5, {1, 1}, 0, 0, 9, 1, 2, "rest\n", {}});
+  const auto c = ledger.Append(job::LostRecord{6, {1, 2}});
   EXPECT_LT(a.position, b.position);
   EXPECT_LT(b.position, c.position);
   EXPECT_LT(ledger.durable(), a.position);
@@ -35,7 +35,7 @@ TEST(LedgerReplayTest, WhatWasFlushedComesBackInOrderAndPlace) {
   const Claimed second = Start(files);
   ASSERT_EQ(second.records.size(), 3u);
   EXPECT_EQ(second.records[0], rows);
-  EXPECT_EQ(second.records[2], Encoded(LostRecord{6, {1, 2}}));
+  EXPECT_EQ(second.records[2], Encoded(job::LostRecord{6, {1, 2}}));
   EXPECT_EQ(*second.ledger->Read(second.rows[0]), "part\n");
   EXPECT_EQ(*second.ledger->Read(second.rows[1]), "rest\n");
   EXPECT_EQ(second.rows[2].length, 0u);
@@ -82,8 +82,9 @@ TEST(LedgerReplayTest, ManyEpochs) {
 TEST(LedgerReplayTest, InspectionCountsLogsOnly) {
   FaultFiles files;
   const auto inspect = [&] {
-    return Ledger::Inspect(files, "/job/state",
-                           [](const Record&, const Place&, const Place&) { return Status(); });
+    return Ledger::Inspect(
+        files, "/job/state",
+        [](const job::Record&, const job::Place&, const job::Place&) { return Status(); });
   };
   EXPECT_EQ(inspect().error().code, Code::kNotFound);
   ASSERT_TRUE(files.MakeFolders(kTestLogs).ok());
@@ -229,10 +230,10 @@ TEST(LedgerReplayTest, GroupsAndRoundsOfBigRecords) {
 TEST(LedgerReplayTest, LargestTailCanBeCopied) {
   FaultFiles files;
   Claimed first = Start(files);
-  const std::string empty = Encoded(ResultRecord{});
+  const std::string empty = Encoded(job::ResultRecord{});
   const size_t size = kSanitized ? kMaxRecordSize / 8 : kMaxRecordSize;
   const std::string largest =
-      Encoded(ResultRecord{1, {}, 0, 0, 0, 0, 0, std::string(size - empty.size(), 'x'), {}});
+      Encoded(job::ResultRecord{1, {}, 0, 0, 0, 0, 0, std::string(size - empty.size(), 'x'), {}});
   ASSERT_EQ(largest.size(), size);
   ASSERT_TRUE(Commit(*first.ledger, {largest}).ok());
   for (int i = 0; i < (kSanitized ? 1 : 3); ++i) {
@@ -374,7 +375,7 @@ TEST(LedgerDamageTest, DamageInTheMiddleNamesFileAndOffset) {
   for (uint64_t i = 0; i < 50; ++i) ASSERT_TRUE(Commit(*first.ledger, {ResultOf(i)}).ok());
   std::string log = files.Contents(LogOfEpoch(1));
   Claimed probe = Start(files);
-  const Place place = probe.places[20];
+  const job::Place place = probe.places[20];
   ASSERT_EQ(place.epoch, 1u);
   FaultFiles copy;
   log[place.offset + 50] ^= 1;
@@ -407,4 +408,4 @@ TEST(LedgerDamageTest, BadReads) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -12,7 +12,7 @@
 #include "tests/support/fault_files.h"
 #include "tests/unit/coordinator/core_harness.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using ::testing::Each;
@@ -22,11 +22,11 @@ using ::testing::Not;
 constexpr char kLogs[] = "/job/logs";
 
 // All that a coordinator does there in its life.
-Status WriteAll(Files& files, const JobState& state, const std::string& state_folder,
+Status WriteAll(Files& files, const job::JobState& state, const std::string& state_folder,
                 PlanStore& plan) {
   Result<LogSink> sink = LogSink::Open(files, kLogs);
   if (!sink.ok()) return sink.error();
-  const FailureRules rules;
+  const job::FailureRules rules;
   const Status steps[] = {
       sink->Write(0, {"user", "stdout", "0", "a.txt"}, 0, "first\n"),
       sink->Write(0, {"user", "stdout", "0", "a.txt"}, 6, "second\n"),
@@ -101,4 +101,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& way) { return std::string(way.param.name); });
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -12,7 +12,7 @@
 #include "tests/support/disk_files.h"
 #include "tests/support/temp_folder.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 namespace fs = std::filesystem;
@@ -107,4 +107,4 @@ TEST_F(LogFolderTest, ALogFolderThatIsGoneIsAnError) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -11,7 +11,7 @@
 #include "tests/support/disk_files.h"
 #include "tests/support/temp_folder.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 namespace fs = std::filesystem;
@@ -92,4 +92,4 @@ TEST_F(LogSinkTest, APipeInTheWayDoesNotBlock) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

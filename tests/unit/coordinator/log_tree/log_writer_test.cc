@@ -9,7 +9,7 @@
 
 #include "tests/support/fault_files.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 constexpr Duration kLong = std::chrono::hours(1);
@@ -110,4 +110,4 @@ TEST_F(LogWriterTest, TheOldestLinesGoFirst) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -14,11 +14,10 @@
 #include "tests/support/fault_files.h"
 #include "tests/support/temp_folder.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 const WallTime kNow = WallTime(std::chrono::seconds(1795471067));  // 2026-11-23T21:57:47Z
@@ -38,6 +37,7 @@ const char* const kOfARun[] = {"user/stdout/0/process000.stdout.txt",
                                "job_error.txt.tmp-01234567",
                                "job_progress_overview.20261123.txt",
                                "failures.jsonl",
+                               "report.html",
                                "dead-letter.jsonl"};
 const char* const kThatStay[] = {"readme.txt", "notes.md", "sys/master_role.txt"};
 
@@ -197,4 +197,4 @@ TEST(PreviousLogsFaults, WhatFailsInTheMiddleHasLostNothingAndIsDoneAgain) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

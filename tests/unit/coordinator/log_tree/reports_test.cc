@@ -4,7 +4,7 @@
 
 #include "base/time.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 TEST(Reports, S17TheOverviewIsANewFileEachDayUtc) {
@@ -15,4 +15,4 @@ TEST(Reports, S17TheOverviewIsANewFileEachDayUtc) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -12,7 +12,7 @@
 #include "tests/unit/coordinator/plan/folder.h"
 #include "tests/unit/coordinator/plan/plans.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using ::testing::AllOf;
@@ -135,7 +135,7 @@ TEST(InputChangesTest, Tables) {
   for (int i = 0; i < 1000; ++i) rows += "row " + std::to_string(i) + "\n";
   folder.Write("a.csv", rows);
   folder.Write("empty.csv", "h\n");
-  for (const HeaderMode header : {HeaderMode::kAllFiles, HeaderMode::kFirstFile}) {
+  for (const api::HeaderMode header : {api::HeaderMode::kAllFiles, api::HeaderMode::kFirstFile}) {
     folder.Write("a.csv", rows);
     const Planned planned({Rows(folder.path(), 10, header)});
     ASSERT_GT(planned.chunks(), 2U);
@@ -194,4 +194,4 @@ TEST(InputChangesTest, AFolderThatIsGoneIsAnError) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

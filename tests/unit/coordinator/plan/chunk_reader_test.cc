@@ -6,12 +6,12 @@
 #include <chrono>
 #include <future>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 // Reads what it is asked for, each once it is released; `came` are the chunks that came.
 struct SlowReads {
-  Result<std::string> Read(const Place& place) {
+  Result<std::string> Read(const job::Place& place) {
     begun.set_value();
     release.get_future().wait();
     ++reads;
@@ -27,9 +27,9 @@ struct SlowReads {
 TEST(ChunkReaderTest, WhatIsAskedForTwiceIsReadOnceAndTakenOnce) {
   SlowReads disk;
   std::promise<void> came;
-  ChunkReader reader([&](const Place& place) { return disk.Read(place); },
+  ChunkReader reader([&](const job::Place& place) { return disk.Read(place); },
                      [&] { came.set_value(); });
-  const Place place{1, 30, 5};
+  const job::Place place{1, 30, 5};
   EXPECT_FALSE(reader.Ask(place));
   disk.begun.get_future().wait();
   EXPECT_FALSE(reader.Ask(place)) << "it is being read";
@@ -46,7 +46,7 @@ TEST(ChunkReaderTest, WhatIsAskedForTwiceIsReadOnceAndTakenOnce) {
 TEST(ChunkReaderTest, AnErrorIsTakenAsOne) {
   SlowReads disk;
   std::promise<void> came;
-  ChunkReader reader([&](const Place& place) { return disk.Read(place); },
+  ChunkReader reader([&](const job::Place& place) { return disk.Read(place); },
                      [&] { came.set_value(); });
   disk.release.set_value();
   reader.Ask({9, 30, 5});
@@ -59,7 +59,7 @@ TEST(ChunkReaderTest, WhatNobodyTakesMakesRoomForTheRest) {
   constexpr uint64_t kChunks = 6;
   std::promise<void> all;
   std::atomic<uint64_t> came = 0;
-  ChunkReader reader([](const Place& place) { return Result(std::to_string(place.offset)); },
+  ChunkReader reader([](const job::Place& place) { return Result(std::to_string(place.offset)); },
                      [&] {
                        if (++came == kChunks) all.set_value();
                      });
@@ -72,7 +72,7 @@ TEST(ChunkReaderTest, WhatNobodyTakesMakesRoomForTheRest) {
 
 TEST(ChunkReaderTest, OneThatHangsIsNotWaitedForLongerThanAsked) {
   SlowReads disk;
-  ChunkReader reader([&](const Place& place) { return disk.Read(place); }, [] {});
+  ChunkReader reader([&](const job::Place& place) { return disk.Read(place); }, [] {});
   reader.Ask({1, 30, 5});
   disk.begun.get_future().wait();
   reader.Ask({1, 60, 5});
@@ -83,4 +83,4 @@ TEST(ChunkReaderTest, OneThatHangsIsNotWaitedForLongerThanAsked) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

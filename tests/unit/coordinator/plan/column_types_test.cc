@@ -9,7 +9,7 @@
 #include "api/enums.h"
 #include "coordinator/types/field_class.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 FieldBits BitsOf(const std::vector<std::string>& fields,
@@ -22,7 +22,7 @@ FieldBits BitsOf(const std::vector<std::string>& fields,
 std::string TypeOf(const std::vector<std::string>& fields, bool all = true,
                    const MissingWords& missing = MissingWords()) {
   const DecidedType type = DecideType(BitsOf(fields, missing), all);
-  return std::string(EnumWord(type.type)) + (type.missing ? "?" : "");
+  return std::string(api::EnumWord(type.type)) + (type.missing ? "?" : "");
 }
 
 struct Texts {
@@ -148,4 +148,4 @@ TEST(ColumnTypesTest, NamesAreThoseOfPandas) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

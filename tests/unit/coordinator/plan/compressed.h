@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 inline std::string Gzipped(std::string_view text) {
   z_stream stream{};
@@ -30,4 +30,4 @@ inline std::string Zstded(std::string_view text) {
   return packed;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

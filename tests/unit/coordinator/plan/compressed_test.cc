@@ -14,7 +14,7 @@
 #include "tests/unit/coordinator/plan/folder.h"
 #include "tests/unit/coordinator/plan/plans.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using namespace std::string_literals;
@@ -159,14 +159,14 @@ TEST_F(CompressedTest, GroupsAndAHeaderThatStandsForAll) {
   folder_.Write("a/1", Gzipped("h\n1\n"));
   folder_.Write("a/2", "2\n3\n");
   folder_.Write("b/1", Zstded("4\n5\n"));
-  PlanInput input = Rows(folder_.path(), 1, HeaderMode::kFirstFile);
+  PlanInput input = Rows(folder_.path(), 1, api::HeaderMode::kFirstFile);
   input.partition_format = "{key}/{n}";
   input.partition_keys = {"key"};
   const Plan plan = PlanFromEverywhere({input});
   EXPECT_EQ(plan.items, 5u);
   EXPECT_EQ(plan.table_groups(0).format,
             R"({"compressed":true,"delimiter":",","encoding":"utf-8"})");
-  const TableSlice& slice = plan.table_groups(1).groups[0].slices[0];
+  const job::TableSlice& slice = plan.table_groups(1).groups[0].slices[0];
   EXPECT_EQ(slice.offset, 0u);
   EXPECT_EQ(slice.length, 4u);
 }
@@ -216,4 +216,4 @@ TEST_F(CompressedTest, WhatHoldsMuchIsReadInPieces) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -5,15 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "job/record_codec.h"
 #include "tests/unit/coordinator/plan/folder.h"
 #include "tests/unit/coordinator/plan/plans.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 class DecideTypesTest : public testing::Test {
  protected:
-  PlanInput Input(HeaderMode header = HeaderMode::kAllFiles) const {
+  PlanInput Input(api::HeaderMode header = api::HeaderMode::kAllFiles) const {
     return Rows(folder_.path(), 10, header);
   }
 
@@ -53,17 +54,46 @@ TEST_F(DecideTypesTest, OtherColumnsAreAnErrorWithTheFile) {
             "inputs[rows]: " + folder_.path() +
                 "/b.csv has no column \"name\", and has the additional column \"nam\": the files "
                 "of an input have the same columns, in any order. Correct it, leave it out with "
-                "exclude, or set tabular.typing to PerMiniBatch");
+                "exclude, set tabular.header to None if no file has a header, or tabular.typing to "
+                "PerMiniBatch");
 }
 
 TEST_F(DecideTypesTest, HeaderModes) {
   folder_.Write("a.csv", "1,x\n");
   folder_.Write("b.csv", "2,7\n");
-  EXPECT_EQ(Line(Input(HeaderMode::kNone)),
+  EXPECT_EQ(Line(Input(api::HeaderMode::kNone)),
             "columns: Column1 integer, Column2 text (x is no number, in/a.csv:1)");
   folder_.Write("0.csv", "id,name\n5,6\n");
-  EXPECT_EQ(Line(Input(HeaderMode::kFirstFile)),
+  EXPECT_EQ(Line(Input(api::HeaderMode::kFirstFile)),
             "columns: id integer, name text (x is no number, in/a.csv:1)");
+}
+
+// A table without a header loses its first row, and all else looks right.
+TEST_F(DecideTypesTest, NamesThatLookLikeValuesAreAskedAbout) {
+  const std::string asked =
+      "; the first row gives them their names: if it is data, set tabular.header to None";
+  folder_.Write("a.csv", "1,-2.5,Ann\n2,3.5,Bob\n");
+  EXPECT_EQ(Line(Input()), "columns: 1 integer, -2.5 number, Ann text" + asked);
+  EXPECT_EQ(Line(Input(api::HeaderMode::kFirstFile)).find(asked) == std::string::npos, false);
+  EXPECT_EQ(Line(Input(api::HeaderMode::kNone)).find(asked), std::string::npos);
+  for (const char* table :
+       {"id,2024,2025\n1,5,6\n", "country,name\nde,Ann\n", "ok,inf.\nTrue,x\n"}) {
+    folder_.Write("a.csv", table);
+    EXPECT_EQ(Line(Input()).find(asked), std::string::npos) << table;
+  }
+}
+
+TEST_F(DecideTypesTest, OneColumnWhoseNameHoldsADelimiterIsAskedAbout) {
+  folder_.Write("a.csv", "id;zip\n1;00239\n");
+  EXPECT_EQ(Line(Input()),
+            "columns: id;zip text; is \";\" the delimiter? Then set tabular.delimiter");
+  folder_.Write("a.csv", "id\tzip\n1\t00239\n");
+  EXPECT_EQ(Line(Input()),
+            "columns: id\\tzip text; is \"\\t\" the delimiter? Then set tabular.delimiter");
+  folder_.Write("a.csv", "id;zip,ok\n1,2\n");
+  EXPECT_EQ(Line(Input()), "columns: id;zip integer, ok integer");
+  folder_.Write("a.csv", "\"name, first name\"\nx\n");
+  EXPECT_EQ(Line(Input()), "columns: name, first name text");
 }
 
 TEST_F(DecideTypesTest, MarksAndEncodings) {
@@ -115,9 +145,9 @@ TEST_F(DecideTypesTest, ASampleSeesTheEndOfAFile) {
 TEST_F(DecideTypesTest, WhatAPersonWroteIsTaken) {
   folder_.Write("a.csv", "id,zip\n1,2\n");
   PlanInput input = Input();
-  input.tabular.dtypes = {{"zip", ColumnType::kText}};
+  input.tabular.dtypes = {{"zip", api::ColumnType::kText}};
   EXPECT_EQ(Line(input), "columns: id integer, zip text (as written)");
-  input.tabular.dtypes = {{"zpi", ColumnType::kText}};
+  input.tabular.dtypes = {{"zpi", api::ColumnType::kText}};
   EXPECT_EQ(Line(input),
             "inputs[rows]: tabular.dtypes names the column \"zpi\", and no file has it: did you "
             "mean \"zip\"?; the columns are: id, zip");
@@ -134,7 +164,7 @@ TEST_F(DecideTypesTest, LinesAtTheFrontAndCommentsAreNoRows) {
   ASSERT_EQ(plan.error, "");
   EXPECT_EQ(plan.rows(0).header, "id,n # of them\n");
   EXPECT_EQ(plan.items, 1U);
-  input.tabular.header = HeaderMode::kFirstFile;
+  input.tabular.header = api::HeaderMode::kFirstFile;
   folder_.Write("b.csv", "other\n\n7,8\n");
   EXPECT_EQ(Line(input), "columns: id integer, n  integer");
   EXPECT_EQ(MakePlan({input}).items, 2U);
@@ -143,7 +173,7 @@ TEST_F(DecideTypesTest, LinesAtTheFrontAndCommentsAreNoRows) {
 TEST_F(DecideTypesTest, WorkSaysHowColumnsAreRead) {
   folder_.Write("a.csv", "id,zip,ok\n1,2,true\n2,3,\n");
   PlanInput input = Input();
-  input.tabular.dtypes = {{"zip", ColumnType::kText}};
+  input.tabular.dtypes = {{"zip", api::ColumnType::kText}};
   const auto table = DecideTypes(input, *FolderStores(DiskFiles())(input));
   ASSERT_TRUE(table.ok() && *table);
   const auto kept = TypesFromJson(ToJson(**table));
@@ -158,7 +188,7 @@ TEST_F(DecideTypesTest, WorkSaysHowColumnsAreRead) {
   EXPECT_TRUE(FormatMembers(*kept, input).ends_with(R"(,"na":["-"])"));
   input.tabular.comment = "#";
   input.tabular.escape = "\\";
-  input.tabular.bad_rows = BadRows::kSkip;
+  input.tabular.bad_rows = api::BadRows::kSkip;
   EXPECT_TRUE(FormatMembers(*kept, input)
                   .ends_with(R"(,"na":["-"],"comment":"#","escape":"\\","badRows":"Skip")"));
   EXPECT_EQ(TypesFromJson("{}").error().code, Code::kCorrupt);
@@ -175,19 +205,19 @@ TEST_F(DecideTypesTest, ThePlannerGivesThemInFrontOfTheFirstChunkOnce) {
   auto next = planner.Next();
   ASSERT_TRUE(next.ok() && *next);
   std::string_view bytes = **next;
-  const auto decoded = DecodeRecord(bytes);
+  const auto decoded = job::DecodeRecord(bytes);
   ASSERT_TRUE(decoded.ok());
-  const auto& types = std::get<TypesRecord>(decoded->record);
+  const auto& types = std::get<job::TypesRecord>(decoded->record);
   EXPECT_EQ(types.input, 0U);
   EXPECT_EQ(types.types, R"({"all":true,"columns":[{"name":"id","type":"integer"}]})");
   next = planner.Next();
   ASSERT_TRUE(next.ok() && *next);
   std::string_view chunk_bytes = **next;
-  const auto chunk = DecodeRecord(chunk_bytes);
+  const auto chunk = job::DecodeRecord(chunk_bytes);
   ASSERT_TRUE(chunk.ok());
   // Who goes on behind a chunk that was planned without types goes on without.
   Planner rest({input}, FolderStores(DiskFiles()),
-               CursorAfter(std::get<PlanChunkRecord>(chunk->record), {input}));
+               CursorAfter(std::get<job::PlanChunkRecord>(chunk->record), {input}));
   next = rest.Next();
   EXPECT_TRUE(next.ok() && !*next);
 }
@@ -203,4 +233,4 @@ TEST_F(DecideTypesTest, AFileThatIsPlannedLaterHasTheSameColumns) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -11,7 +11,7 @@
 
 #include "tests/support/temp_folder.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class PlanFolder {
  public:
@@ -36,4 +36,4 @@ class PlanFolder {
   const std::string path_ = temp_.path();
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -4,7 +4,7 @@
 
 #include "coordinator/plan/glob.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 struct Case {
@@ -95,4 +95,4 @@ TEST(PlanGlobTest, ManyStarsTakeNoExponentialTime) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

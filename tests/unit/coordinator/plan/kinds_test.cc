@@ -11,7 +11,7 @@
 #include "tests/unit/coordinator/plan/parquet.h"
 #include "tests/unit/coordinator/plan/plans.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using ::testing::ElementsAre;
@@ -35,9 +35,9 @@ std::vector<std::pair<std::string, std::vector<std::string>>> GroupsOf(const Pla
                                                                        const std::string& root) {
   std::vector<std::pair<std::string, std::vector<std::string>>> found;
   for (const auto& chunk : plan.chunks) {
-    if (const auto* files = std::get_if<FileGroupsChunk>(&chunk->record.content)) {
+    if (const auto* files = std::get_if<job::FileGroupsChunk>(&chunk->record.content)) {
       EXPECT_EQ(files->root, root);
-      for (const FileGroup& group : files->groups) {
+      for (const job::FileGroup& group : files->groups) {
         std::string_view names = group.names;
         auto& [context, list] = found.emplace_back(group.context, std::vector<std::string>());
         for (size_t i = 0; i < group.versions.size(); ++i) {
@@ -47,9 +47,10 @@ std::vector<std::pair<std::string, std::vector<std::string>>> GroupsOf(const Pla
         }
       }
     } else {
-      for (const TableGroup& group : std::get<TableGroupsChunk>(chunk->record.content).groups) {
+      for (const job::TableGroup& group :
+           std::get<job::TableGroupsChunk>(chunk->record.content).groups) {
         auto& [context, list] = found.emplace_back(group.context, std::vector<std::string>());
-        for (const TableSlice& slice : group.slices) {
+        for (const job::TableSlice& slice : group.slices) {
           list.emplace_back(slice.path.substr(root.size() + 1));
         }
       }
@@ -79,7 +80,7 @@ TEST_F(PlanKindsTest, JsonLinesAreCountedAndTheFirstChunkIsSmall) {
   const Plan plan = PlanFromEverywhere({input});
   EXPECT_THAT(plan.Batches(), ElementsAre(1, 1, 2, 4, 8, 16, 32, 64, 128, 245, 2));
   EXPECT_EQ(plan.items, 1004u);
-  EXPECT_EQ(plan.rows(0).kind, RowKind::kJsonLines);
+  EXPECT_EQ(plan.rows(0).kind, job::RowKind::kJsonLines);
   EXPECT_EQ(plan.rows(0).path, folder_ / "a.jsonl");
   EXPECT_EQ(plan.rows(0).format, R"({"encoding":"utf-8"})");
   EXPECT_EQ(plan.rows(0).header, "");
@@ -93,7 +94,7 @@ TEST_F(PlanKindsTest, JsonLinesWithoutALine) {
   folder_.Write("a.jsonl", "\n \n");
   EXPECT_EQ(MakePlan({Of(PlanKind::kJsonLines, folder_.path(), 2)}).error,
             "Invalid: inputs[images]: no file below " + folder_.path() +
-                " holds a row: put files there, or correct volume and path");
+                " holds a row: put files there, or correct where the input lies");
 }
 
 // --- rank mini-batches
@@ -192,7 +193,7 @@ TEST_F(PlanKindsTest, D11TablesByPartitionKeys) {
   EXPECT_EQ(plan.items, 5u);
   EXPECT_EQ(plan.chunks[0]->record.ItemsOf(0), 3u);
   EXPECT_EQ(plan.table_groups(0).format, R"({"delimiter":",","encoding":"utf-8"})");
-  const TableSlice& slice = plan.table_groups(0).groups[0].slices[0];
+  const job::TableSlice& slice = plan.table_groups(0).groups[0].slices[0];
   EXPECT_EQ(slice.header, "week,sold\n");
   EXPECT_EQ(slice.offset, 10u);
   EXPECT_EQ(slice.length, 8u);
@@ -205,7 +206,7 @@ TEST_F(PlanKindsTest, D11TheFirstFilesHeaderStandsForAllGroups) {
   folder_.Write("b/1.csv", "2\n3\n");
   folder_.Write("c/1.csv", "h\n4\n");
   const Plan plan = PlanFromEverywhere(
-      {Keyed(Rows(folder_.path(), 1, HeaderMode::kFirstFile), "{key}/{n}.csv", {"key"})});
+      {Keyed(Rows(folder_.path(), 1, api::HeaderMode::kFirstFile), "{key}/{n}.csv", {"key"})});
   EXPECT_EQ(plan.items, 4u);
   EXPECT_EQ(plan.table_groups(1).groups[0].slices[0].header, "h\n");
   EXPECT_EQ(plan.table_groups(1).groups[0].slices[0].offset, 0u);
@@ -247,7 +248,7 @@ TEST_F(PlanKindsTest, ParquetByRowGroups) {
   const Plan plan = PlanFromEverywhere({Of(PlanKind::kParquet, folder_.path(), 1)});
   EXPECT_THAT(plan.Batches(), ElementsAre(1, 1, 1, 3));
   EXPECT_EQ(plan.items, 50u);
-  EXPECT_EQ(plan.rows(3).kind, RowKind::kParquet);
+  EXPECT_EQ(plan.rows(3).kind, job::RowKind::kParquet);
   EXPECT_EQ(plan.rows(3).path, folder_ / "b.parquet");
   EXPECT_EQ(plan.rows(3).slices[2].offset, 2u);
   EXPECT_EQ(plan.rows(3).slices[2].rows, 5u);
@@ -263,7 +264,7 @@ TEST_F(PlanKindsTest, ParquetByPartitionKeys) {
   EXPECT_THAT(plan.Batches(), ElementsAre(1));
   EXPECT_EQ(plan.items, 50u);
   EXPECT_EQ(plan.table_groups(0).format, R"({"format":"parquet"})");
-  const TableSlice& slice = plan.table_groups(0).groups[0].slices[1];
+  const job::TableSlice& slice = plan.table_groups(0).groups[0].slices[1];
   EXPECT_EQ(slice.offset, 0u);
   EXPECT_EQ(slice.length, slice.size);
   EXPECT_EQ(slice.rows, 25u);
@@ -299,4 +300,4 @@ TEST_F(PlanKindsTest, AFileThatIsNoParquetFailsThePlan) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -13,7 +13,7 @@
 #include "tests/unit/coordinator/plan/places.h"
 #include "tests/unit/coordinator/plan/plans.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using ::testing::ElementsAre;
@@ -39,7 +39,8 @@ Names ListedIn(store::Store& store, const PlanInput& input, const std::string& a
     if (!*name) break;
     all.emplace_back((*name)->name);
   }
-  all.push_back(LeftOutLine(listing.left_out(), DataNamesOf(input.kind)));
+  const Names lines = listing.left_out().Lines(DataNamesOf(input.kind));
+  all.push_back(lines.empty() ? "" : lines.front());
   return all;
 }
 
@@ -82,15 +83,18 @@ TEST(LeftOutTest, OfOtherTablesKnownMarksOnly) {
 // A store may ask about a name as often as it likes.
 TEST(LeftOutTest, EachNameCountsOnce) {
   LeftOut left_out;
-  for (const char* name : {"b", "a", "b"}) left_out.Add(name);
-  EXPECT_THAT(LeftOutLine(left_out, DataNames::kAsSpark),
-              StartsWith("2 names are left out, the first a:"));
-  for (size_t i = 2; i < LeftOut::kMost; ++i) left_out.Add("b" + std::to_string(i));
-  EXPECT_THAT(LeftOutLine(left_out, DataNames::kAsSpark), StartsWith("1000 names are left out"));
-  left_out.Add("_");
-  left_out.Add("a");
-  EXPECT_THAT(LeftOutLine(left_out, DataNames::kAsSpark),
-              StartsWith("more than 1000 names are left out, the first _:"));
+  const auto lines = [&left_out] { return left_out.Lines(DataNames::kAsSpark); };
+  for (const char* name : {"b", "a", "b"}) left_out.AddNoData(name);
+  EXPECT_THAT(lines(), ElementsAre(StartsWith("2 names are left out, the first a:")));
+  for (size_t i = 2; i < CountedNames::kMost; ++i) left_out.AddNoData("b" + std::to_string(i));
+  EXPECT_THAT(lines(), ElementsAre(StartsWith("1000 names are left out")));
+  left_out.AddNoData("_");
+  left_out.AddNoData("a");
+  EXPECT_THAT(lines(), ElementsAre(StartsWith("more than 1000 names are left out, the first _:")));
+  left_out.AddOfOther("x.csv");
+  EXPECT_THAT(lines(), ElementsAre(StartsWith("more than 1000 names"),
+                                   StartsWith("1 file is left out, the first x.csv: an input "
+                                              "before this one has it too")));
 }
 
 TYPED_TEST(LeftOutNamesTest, AFolderThatSparkWrote) {
@@ -264,4 +268,4 @@ TEST(LeftOutTest, WhereNothingIsLeftThePlanSaysWhy) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

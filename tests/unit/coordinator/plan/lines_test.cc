@@ -9,7 +9,7 @@
 #include "tests/support/disk_store.h"
 #include "tests/unit/coordinator/plan/folder.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using ::testing::ElementsAre;
@@ -23,10 +23,10 @@ class PlanLinesTest : public ::testing::Test {
   // out the same.
   Lines Cut(const std::string& text, uint64_t lines) {
     const std::string path = folder_.Write("a.jsonl", text);
-    std::vector<Slice> slices = SlicesFrom(path, 0, lines);
+    std::vector<job::Slice> slices = SlicesFrom(path, 0, lines);
     Lines cut;
     for (size_t i = 0; i < slices.size(); ++i) {
-      const Slice& slice = slices[i];
+      const job::Slice& slice = slices[i];
       cut.emplace_back(text.substr(slice.offset, slice.length), slice.rows);
       const auto rest = SlicesFrom(path, slice.offset + slice.length, lines);
       EXPECT_EQ(rest.size(), slices.size() - i - 1);
@@ -37,11 +37,12 @@ class PlanLinesTest : public ::testing::Test {
     return cut;
   }
 
-  static std::vector<Slice> SlicesFrom(const std::string& path, uint64_t offset, uint64_t lines) {
+  static std::vector<job::Slice> SlicesFrom(const std::string& path, uint64_t offset,
+                                            uint64_t lines) {
     const auto splitter = LineSplitter::Open(DiskStore(), NameOnDisk(path));
     EXPECT_TRUE(splitter.ok());
     (*splitter)->Seek(offset);
-    std::vector<Slice> slices;
+    std::vector<job::Slice> slices;
     while (true) {
       const auto slice = (*splitter)->Next(lines);
       EXPECT_TRUE(slice.ok());
@@ -99,4 +100,4 @@ TEST_F(PlanLinesTest, AMissingFile) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

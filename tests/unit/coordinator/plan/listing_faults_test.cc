@@ -12,7 +12,7 @@
 #include "coordinator/plan/planner.h"
 #include "tests/support/fault_files.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using ::testing::ElementsAre;
@@ -124,4 +124,4 @@ TEST(PlanListingFaultsTest, APlanIsWholeOrFails) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

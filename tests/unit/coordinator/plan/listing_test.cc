@@ -16,7 +16,7 @@
 #include "tests/unit/coordinator/plan/folder.h"
 #include "tests/unit/coordinator/plan/places.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using ::testing::ElementsAre;
@@ -314,4 +314,4 @@ TEST(PlanListingTest, ALookFollowsLinksAndMissesWhatIsGone) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

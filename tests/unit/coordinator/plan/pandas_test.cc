@@ -11,7 +11,7 @@
 #include "tests/support/disk_store.h"
 #include "tests/unit/coordinator/plan/folder.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 // Arguments: the manifest. One line a slice: file, kind, delimiter, header in hex, offset, length,
@@ -195,4 +195,4 @@ TEST_F(PlanPandasTest, CommentsAndEscapes) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 inline constexpr std::string_view kParquetFooterHex =
     "1504193c35001806736368656d61150400150425021802696400150c250218047465787425004c1c0000001632"
@@ -105,4 +105,4 @@ inline std::string ParquetFile(const std::string& footer) {
   return file + "PAR1";
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

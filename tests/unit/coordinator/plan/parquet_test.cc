@@ -12,7 +12,7 @@
 #include "tests/support/disk_store.h"
 #include "tests/unit/coordinator/plan/folder.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using ::testing::HasSubstr;
@@ -119,14 +119,14 @@ TEST(ParquetFooterTest, HostileBytesDoNoHarm) {
 
 class PlanParquetTest : public ::testing::Test {
  protected:
-  std::vector<Slice> Cut(const std::string& file, uint64_t size, uint64_t from = 0) {
+  std::vector<job::Slice> Cut(const std::string& file, uint64_t size, uint64_t from = 0) {
     const auto splitter =
         ParquetSplitter::Open(DiskStore(), NameOnDisk(folder_.Write("a.parquet", file)));
     EXPECT_TRUE(splitter.ok());
     if (!splitter.ok()) return {};
     EXPECT_EQ((*splitter)->found().size, file.size());
     (*splitter)->Seek(from);
-    std::vector<Slice> slices;
+    std::vector<job::Slice> slices;
     while (true) {
       const auto slice = (*splitter)->Next(size);
       EXPECT_TRUE(slice.ok());
@@ -149,7 +149,7 @@ TEST_F(PlanParquetTest, RowGroupsAreJoinedUpToTheSize) {
   const std::string file = ParquetFile(ParquetFooter());
   const auto cut = [&](uint64_t size, uint64_t from = 0) {
     std::vector<std::vector<uint64_t>> found;
-    for (const Slice& s : Cut(file, size, from)) found.push_back({s.offset, s.length, s.rows});
+    for (const job::Slice& s : Cut(file, size, from)) found.push_back({s.offset, s.length, s.rows});
     return found;
   };
   using Found = std::vector<std::vector<uint64_t>>;
@@ -184,4 +184,4 @@ TEST_F(PlanParquetTest, WhatIsNoParquetIsRefusedByName) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

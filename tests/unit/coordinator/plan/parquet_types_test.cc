@@ -11,7 +11,7 @@
 
 #include "tests/unit/coordinator/plan/parquet.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using ::testing::HasSubstr;
@@ -152,6 +152,8 @@ TEST(ParquetTypesTest, ColumnsAreMatchedByName) {
   ASSERT_TRUE(types.Add("/in/a.parquet", {Column(kInt64), b}).ok());
   ASSERT_TRUE(types.Add("/in/b.parquet", {b, Column(kInt64)}).ok());
   EXPECT_EQ(types.Json(), R"({"columns":[{"dtype":"int64","name":"a"},{"name":"b"}]})");
+  EXPECT_EQ(ParquetColumnsLine(types.Json(), 100), "columns: a int64, b");
+  EXPECT_EQ(ParquetColumnsLine(types.Json(), 10), "columns: a int64 and 1 more");
   EXPECT_EQ(ParquetFormatMembers(types.Json()),
             R"("columns":[{"dtype":"int64","name":"a"},{"name":"b"}])");
   EXPECT_THAT(types.Add("/in/c.parquet", {b}).error().message,
@@ -222,4 +224,4 @@ TEST(ParquetSchemaTest, HostileBytesDoNoHarm) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

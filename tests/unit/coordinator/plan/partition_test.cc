@@ -6,7 +6,7 @@
 
 #include "coordinator/plan/partition_format.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using ::testing::ElementsAre;
@@ -165,4 +165,4 @@ TEST(PathContextTest, AKeyThatIsNotInTheFormat) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -14,7 +14,7 @@
 #include "tests/support/memory_store.h"
 #include "tests/unit/coordinator/plan/folder.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 class FolderPlace : public PlanFolder {
  public:
@@ -52,4 +52,4 @@ class MemoryPlace {
 
 using Places = ::testing::Types<FolderPlace, MemoryPlace>;
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

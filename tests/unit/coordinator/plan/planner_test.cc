@@ -13,7 +13,7 @@
 #include "tests/unit/coordinator/plan/places.h"
 #include "tests/unit/coordinator/plan/plans.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using ::testing::ElementsAre;
@@ -40,7 +40,7 @@ class PlanPlannerTest : public ::testing::Test {
     return MakePlanOn(place_.Stores(), InPlace(inputs), from);
   }
   Plan PlanFromEverywhere(const std::vector<PlanInput>& inputs) {
-    return parallelrun::PlanFromEverywhere(InPlace(inputs), place_.Stores());
+    return parallelrun::coordinator::PlanFromEverywhere(InPlace(inputs), place_.Stores());
   }
   static std::vector<PlanInput> InPlace(std::vector<PlanInput> inputs) {
     for (PlanInput& input : inputs) input.store = Place::kStore;
@@ -108,11 +108,11 @@ TEST_F(PlanFolderTest, AnInputThatHoldsNothingIsAnError) {
   PlanInput input = FilesInput(this->place_ / "b", 1);
   EXPECT_EQ(this->MakePlan({FilesInput(this->place_ / "a", 1), input}).error,
             "Invalid: inputs[images]: no file below " + this->place_.path() +
-                "/b: put files there, or correct volume and path");
+                "/b: put files there, or correct where the input lies");
   input.pattern = "**/*.png";
   EXPECT_EQ(this->MakePlan({input}).error,
             "Invalid: inputs[images]: no file matches pattern **/*.png below " +
-                (this->place_ / "b") + ": put files there, or correct pattern and path");
+                (this->place_ / "b") + ": put files there, or correct the pattern");
   EXPECT_THAT(this->MakePlan({FilesInput(this->place_ / "c", 1)}).error,
               HasSubstr("NotFound: inputs[images]: "));
   this->place_.Write("b/empty.csv");
@@ -157,9 +157,10 @@ TEST_F(PlanMemoryTest, AnotherVersionIsNotGoneOnWithInTheMiddle) {
 
 TEST_F(PlanFolderTest, ForbiddenFolder) {
   this->WriteFiles(1, "out/");
-  EXPECT_THAT(
-      parallelrun::MakePlan({FilesInput(this->place_.path(), 1)}, {}, {this->place_ / "out"}).error,
-      HasSubstr("Invalid: inputs[images]: the folder " + this->place_.path() + "/out"));
+  EXPECT_THAT(parallelrun::coordinator::MakePlan({FilesInput(this->place_.path(), 1)}, {},
+                                                 {this->place_ / "out"})
+                  .error,
+              HasSubstr("Invalid: inputs[images]: the folder " + this->place_.path() + "/out"));
 }
 
 TYPED_TEST(PlanPlannerTest, TabularChunks) {
@@ -172,7 +173,7 @@ TYPED_TEST(PlanPlannerTest, TabularChunks) {
       this->PlanFromEverywhere({Rows(this->place_.path(), 20)});  // two rows of 12 bytes
   EXPECT_THAT(plan.Batches(), ElementsAre(1, 1, 2, 4, 8, 16, 32, 64, 128, 244, 1));
   EXPECT_EQ(plan.items, 1001u);
-  const TabularChunk& first = plan.rows(0);
+  const job::TabularChunk& first = plan.rows(0);
   EXPECT_EQ(first.path, this->place_ / "a.csv");
   EXPECT_EQ(first.size, text.size());
   EXPECT_EQ(first.header, "id,text\n");
@@ -190,7 +191,7 @@ TEST_F(PlanFolderTest, TabularChunksAreBoundedInBytesToo) {
     file.put('\n');
   }
   file.close();
-  PlanInput input = Rows(this->place_.path(), 16 << 20, HeaderMode::kNone);
+  PlanInput input = Rows(this->place_.path(), 16 << 20, api::HeaderMode::kNone);
   input.tabular.max_field_size = 64 << 20;
   EXPECT_THAT(this->MakePlan({input}).Batches(), ElementsAre(1, 1, 2, 4, 2));
 }
@@ -200,7 +201,7 @@ TYPED_TEST(PlanPlannerTest, HeaderModes) {
   this->place_.Write("1.csv", "h\r\n1\r\n2\r\n");
   this->place_.Write("2.csv", "3\n4\n");
   this->place_.Write("3.csv", "h\n5\n");
-  const auto headers = [&](HeaderMode mode) {
+  const auto headers = [&](api::HeaderMode mode) {
     const Plan plan = this->PlanFromEverywhere({Rows(this->place_.path(), 100, mode)});
     std::vector<std::pair<std::string, uint64_t>> found;
     for (size_t i = 0; i < plan.chunks.size(); ++i) {
@@ -209,17 +210,18 @@ TYPED_TEST(PlanPlannerTest, HeaderModes) {
     return found;
   };
   using Found = std::vector<std::pair<std::string, uint64_t>>;
-  EXPECT_EQ(headers(HeaderMode::kAllFiles), (Found{{"h\r\n", 2}, {"3\n", 1}, {"h\n", 1}}));
-  EXPECT_EQ(headers(HeaderMode::kNone), (Found{{"", 3}, {"", 2}, {"", 2}}));
+  EXPECT_EQ(headers(api::HeaderMode::kAllFiles), (Found{{"h\r\n", 2}, {"3\n", 1}, {"h\n", 1}}));
+  EXPECT_EQ(headers(api::HeaderMode::kNone), (Found{{"", 3}, {"", 2}, {"", 2}}));
   // A file that repeats the first one's header has one.
-  EXPECT_EQ(headers(HeaderMode::kFirstFile), (Found{{"h\r\n", 2}, {"h\r\n", 2}, {"h\r\n", 1}}));
+  EXPECT_EQ(headers(api::HeaderMode::kFirstFile),
+            (Found{{"h\r\n", 2}, {"h\r\n", 2}, {"h\r\n", 1}}));
 }
 
 TYPED_TEST(PlanPlannerTest, FirstFileMayHoldTheHeaderOnly) {
   this->place_.Write("1.csv", "a,b");
   this->place_.Write("2.csv", "1,2\n3,4\n");
   const Plan plan =
-      this->PlanFromEverywhere({Rows(this->place_.path(), 1, HeaderMode::kFirstFile)});
+      this->PlanFromEverywhere({Rows(this->place_.path(), 1, api::HeaderMode::kFirstFile)});
   EXPECT_THAT(plan.Batches(), ElementsAre(1, 1));
   EXPECT_EQ(plan.rows(0).header, "a,b\n");
   EXPECT_EQ(plan.rows(0).slices[0].offset, 0u);
@@ -231,7 +233,7 @@ TYPED_TEST(PlanPlannerTest, ARestartKeepsTheHeaderOfTheFirstFile) {
   this->place_.Write("2.csv", "3,4\n5,6\n");
   this->place_.Write("3.csv", "a,b\n7,8\n");
   this->place_.Write("4.csv", "9,10\n");
-  const PlanInput input = Rows(this->place_.path(), 1, HeaderMode::kFirstFile);
+  const PlanInput input = Rows(this->place_.path(), 1, api::HeaderMode::kFirstFile);
   const Plan plan = this->PlanFromEverywhere({input});
   ASSERT_THAT(plan.Batches(), ElementsAre(1, 1, 1, 1, 1));
   const auto expect_same_rest = [&] {
@@ -254,7 +256,7 @@ TYPED_TEST(PlanPlannerTest, ARestartKeepsTheHeaderOfTheFirstFile) {
 TYPED_TEST(PlanPlannerTest, ARestartKeepsTheHeaderOfTheFirstFileOfGroups) {
   this->place_.Write("k1/1.csv", "a,b\n1,2\n");
   this->place_.Write("k2/1.csv", "3,4\n");
-  PlanInput input = Rows(this->place_.path(), 1, HeaderMode::kFirstFile);
+  PlanInput input = Rows(this->place_.path(), 1, api::HeaderMode::kFirstFile);
   input.partition_format = "{key}/{n}.csv";
   input.partition_keys = {"key"};
   const Plan plan = this->PlanFromEverywhere({input});
@@ -295,7 +297,7 @@ TYPED_TEST(PlanPlannerTest, EndsWithTheJobWhateverThereIsToPlan) {
   std::stop_source job;
   job.request_stop();
   PlanInput files = FilesInput(this->place_.path(), 1);
-  PlanInput rows = Rows(this->place_.path(), 1, HeaderMode::kFirstFile);
+  PlanInput rows = Rows(this->place_.path(), 1, api::HeaderMode::kFirstFile);
   PlanInput groups = rows;
   groups.partition_format = "{key}/{n}.csv";
   groups.partition_keys = {"key"};
@@ -381,4 +383,4 @@ TYPED_TEST(PlanPlannerTest, AFilePlannedToItsEndMayChangeOrGo) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

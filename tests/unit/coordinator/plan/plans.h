@@ -11,10 +11,11 @@
 #include "base/bytes.h"
 #include "coordinator/plan/input_store.h"
 #include "coordinator/plan/planner.h"
+#include "job/record_codec.h"
 #include "job/records.h"
 #include "tests/support/disk_files.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 
 inline PlanInput FilesInput(const std::string& root, uint64_t batch_size) {
   PlanInput input;
@@ -25,7 +26,7 @@ inline PlanInput FilesInput(const std::string& root, uint64_t batch_size) {
 }
 
 inline PlanInput Rows(const std::string& root, uint64_t batch_size,
-                      HeaderMode header = HeaderMode::kAllFiles) {
+                      api::HeaderMode header = api::HeaderMode::kAllFiles) {
   PlanInput input = FilesInput(root, batch_size);
   input.name = "rows";
   input.kind = PlanKind::kDelimited;
@@ -39,25 +40,26 @@ inline int64_t ModifiedNs(std::string_view version) { return Decoder(version.sub
 
 struct Chunk {
   std::string encoded;
-  PlanChunkRecord record;  // points into `encoded`
+  job::PlanChunkRecord record;  // points into `encoded`
 };
 
 struct Plan {
   std::vector<std::unique_ptr<Chunk>> chunks;
   std::string error;
   uint64_t batches = 0, items = 0;
+  std::vector<std::string> notes;
 
-  const FilesChunk& files(size_t i) const {
-    return std::get<FilesChunk>(chunks[i]->record.content);
+  const job::FilesChunk& files(size_t i) const {
+    return std::get<job::FilesChunk>(chunks[i]->record.content);
   }
-  const TabularChunk& rows(size_t i) const {
-    return std::get<TabularChunk>(chunks[i]->record.content);
+  const job::TabularChunk& rows(size_t i) const {
+    return std::get<job::TabularChunk>(chunks[i]->record.content);
   }
-  const FileGroupsChunk& file_groups(size_t i) const {
-    return std::get<FileGroupsChunk>(chunks[i]->record.content);
+  const job::FileGroupsChunk& file_groups(size_t i) const {
+    return std::get<job::FileGroupsChunk>(chunks[i]->record.content);
   }
-  const TableGroupsChunk& table_groups(size_t i) const {
-    return std::get<TableGroupsChunk>(chunks[i]->record.content);
+  const job::TableGroupsChunk& table_groups(size_t i) const {
+    return std::get<job::TableGroupsChunk>(chunks[i]->record.content);
   }
   std::vector<uint32_t> Batches() const {
     std::vector<uint32_t> counts;
@@ -80,13 +82,14 @@ inline Plan MakePlanOn(const OpenStore& stores, const std::vector<PlanInput>& in
     auto chunk = std::make_unique<Chunk>();
     chunk->encoded = std::move(**next);
     std::string_view bytes = chunk->encoded;
-    auto decoded = DecodeRecord(bytes);
+    auto decoded = job::DecodeRecord(bytes);
     EXPECT_TRUE(decoded.ok() && bytes.empty());
-    chunk->record = std::get<PlanChunkRecord>(decoded->record);
+    chunk->record = std::get<job::PlanChunkRecord>(decoded->record);
     plan.chunks.push_back(std::move(chunk));
   }
   plan.batches = planner.batches();
   plan.items = planner.items();
+  plan.notes = planner.TakeNotes();
   return plan;
 }
 
@@ -105,7 +108,7 @@ inline Plan PlanFromEverywhere(const std::vector<PlanInput>& inputs,
   uint64_t batches = 0;
   uint64_t items = 0;
   for (size_t i = 0; i < plan.chunks.size(); ++i) {
-    const PlanChunkRecord& record = plan.chunks[i]->record;
+    const job::PlanChunkRecord& record = plan.chunks[i]->record;
     EXPECT_EQ(record.first, batches);
     EXPECT_EQ(record.first_item, items);
     batches += record.Batches();
@@ -124,4 +127,4 @@ inline Plan PlanFromEverywhere(const std::vector<PlanInput>& inputs,
   return plan;
 }
 
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

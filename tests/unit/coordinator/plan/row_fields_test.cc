@@ -8,7 +8,7 @@
 #include "coordinator/types/block_types.h"
 #include "coordinator/types/sample.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using Table = std::vector<std::vector<std::string>>;
@@ -133,4 +133,4 @@ TEST(SampleTest, AHundredFilesWithTheFirstAndTheLast) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -11,7 +11,7 @@
 #include "tests/support/disk_store.h"
 #include "tests/unit/coordinator/plan/folder.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using ::testing::HasSubstr;
@@ -349,4 +349,4 @@ TEST(PlanSplitterTest, AScanEndsWhenItsJobDoes) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

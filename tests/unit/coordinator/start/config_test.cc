@@ -9,18 +9,18 @@
 #include "base/version.h"
 #include "coordinator/start/config.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 TEST(CoordinatorConfigTest, SpeculationIsOffWhereTheScriptsEffectsAreTheResult) {
   const struct {
-    OutputAction action;
+    api::OutputAction action;
     std::optional<bool> asked;
     bool speculation;
-  } cases[] = {{OutputAction::kAppendRow, std::nullopt, true},
-               {OutputAction::kSummaryOnly, std::nullopt, false},
-               {OutputAction::kAppendRow, false, false},
-               {OutputAction::kSummaryOnly, true, true}};
+  } cases[] = {{api::OutputAction::kAppendRow, std::nullopt, true},
+               {api::OutputAction::kSummaryOnly, std::nullopt, false},
+               {api::OutputAction::kAppendRow, false, false},
+               {api::OutputAction::kSummaryOnly, true, true}};
   for (const auto& c : cases) {
     CoordinatorConfig config;
     config.job.spec.output.action = c.action;
@@ -41,6 +41,34 @@ constexpr char kConfig[] = R"({
                    "output": {"volume": "data", "path": "out"}}},
   "volumes": {"data": "/data"}, "key": "0123456789abcdef0123456789abcdef",
   "listen": {"address": "127.0.0.1:0"}, "resourceUid": "u", "nodes": 2, "processes": 1})";
+
+TEST(CoordinatorConfigTest, NodesHearWhereTheKeysOfTheStoresAreThatTheyRead) {
+  nlohmann::json config = nlohmann::json::parse(kConfig);
+  nlohmann::json& spec = config["job"]["spec"];
+  spec["stores"] = nlohmann::json::parse(R"([
+      {"name": "photos", "url": "s3://photos", "credentials": {"secretName": "read-only"}},
+      {"name": "results", "url": "s3://results", "credentials": {"secretName": "writer"}}])");
+  spec["inputs"] = nlohmann::json::parse(R"([{"name": "images", "files": {"store": "photos"}}])");
+  spec["output"] = {{"store", "results"}};
+  spec["logs"] = spec["state"] = {{"volume", "data"}};
+  config["storeKeys"] = {{"photos", "/keys/photos"}, {"results", "/keys/results"}};
+  const Result<CoordinatorConfig> parsed = ParseConfig(config.dump());
+  ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+  const auto layout = LayOut(parsed->job, parsed->volumes, parsed->store_keys);
+  ASSERT_TRUE(layout.ok()) << layout.error().message;
+  EXPECT_EQ(layout->stores.at("results").keys.folder, "/keys/results");
+  const Result<std::string> told = AgentJob(*parsed, *layout);
+  ASSERT_TRUE(told.ok()) << told.error().message;
+  const nlohmann::json job = nlohmann::json::parse(*told);
+  ASSERT_EQ(job["stores"].size(), 1u);
+  EXPECT_EQ(job["stores"][0]["keys"],
+            nlohmann::json::parse(R"({"folder": "/keys/photos", "of": "Secret read-only"})"));
+  // No volume is mounted there for what the script writes itself.
+  EXPECT_EQ(job["outputFolder"], "/var/lib/parallelrun/outputs");
+
+  config["storeKeys"]["photos"] = 5;
+  EXPECT_THAT(ParseConfig(config.dump()).error().message, testing::HasSubstr("storeKeys.photos"));
+}
 
 TEST(CoordinatorConfigTest, EveryNodeMayKeepItsConnections) {
   const Result<CoordinatorConfig> few = ParseConfig(kConfig);
@@ -75,6 +103,39 @@ TEST(CoordinatorConfigTest, ListensWhereItIsTold) {
   }
 }
 
+TEST(CoordinatorConfigTest, WhatIsMissingOrOfAnotherTypeIsNamed) {
+  const struct {
+    const char* path;
+    nlohmann::json value;  // null: it is taken away
+    const char* why;
+  } cases[] = {{"/nodes", {}, "\"nodes\" is missing"},
+               {"/nodes", -1, "\"nodes\" is missing or has the wrong type"},
+               {"/nodes", uint64_t{1} << 32, "\"nodes\" is above 4294967295"},
+               {"/key", 7, "\"key\""},
+               {"/key", "short", "key: needs at least 32"},
+               {"/volumes", "x", "\"volumes\""},
+               {"/volumes/data", 7, "volumes.data"},
+               {"/resume", "yes", "\"resume\""},
+               {"/listen", {}, "\"listen\""},
+               {"/listen/address", {}, "needs fd, or address"},
+               {"/listen/address", 80, "listen: \"address\""},
+               {"/listen/certificate", "/tls.crt", "come together"},
+               {"/codeDigest", "xyz", "hexadecimal"}};
+  for (const auto& one : cases) {
+    nlohmann::json config = nlohmann::json::parse(kConfig);
+    const nlohmann::json::json_pointer place(one.path);
+    if (one.value.is_null()) {
+      config[place.parent_pointer()].erase(place.back());
+    } else {
+      config[place] = one.value;
+    }
+    const Result<CoordinatorConfig> parsed = ParseConfig(config.dump());
+    ASSERT_FALSE(parsed.ok()) << one.path;
+    EXPECT_THAT(parsed.error().message, testing::StartsWith("configuration: ")) << one.path;
+    EXPECT_THAT(parsed.error().message, testing::HasSubstr(one.why)) << one.path;
+  }
+}
+
 // An operator that was upgraded while the job was suspended, or its pod was replaced.
 TEST(CoordinatorConfigTest, WhatALaterReleaseAddsIsPassedOver) {
   nlohmann::json config = nlohmann::json::parse(kConfig);
@@ -102,4 +163,4 @@ TEST(CoordinatorConfigTest, WhatCannotBeReadIsRefusedNamingTheReleaseThatWroteIt
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using ::testing::AllOf;
@@ -26,14 +26,14 @@ enum class Left {
   kDoneInPart
 };
 
-JobState StateOf(Left left) {
-  JobState state;
-  const auto apply = [&state](const Record& record) {
+job::JobState StateOf(Left left) {
+  job::JobState state;
+  const auto apply = [&state](const job::Record& record) {
     const Status applied = state.Apply(record, {}, {});
     EXPECT_TRUE(applied.ok()) << applied.error().message;
   };
   if (left == Left::kNothing) return state;
-  SettingsRecord settings;
+  job::SettingsRecord settings;
   settings.generation = 4;
   settings.code_digest = 7;
   settings.resource_uid = "before";
@@ -41,17 +41,17 @@ JobState StateOf(Left left) {
   settings.job = kJob;
   apply(settings);
   if (left == Left::kBegun) return state;
-  PlanChunkRecord chunk;
-  chunk.content = RankChunk{2};
+  job::PlanChunkRecord chunk;
+  chunk.content = job::RankChunk{2};
   apply(chunk);
-  apply(PlanEndRecord{2, 2});
+  apply(job::PlanEndRecord{2, 2});
   const bool any = left != Left::kNothingSucceeded;
-  ResultRecord result;
+  job::ResultRecord result;
   result.items_succeeded = 1;
   if (any) apply(result);
   if (left == Left::kSomeSucceeded) return state;
-  FailedRecord failed;
-  failed.end = AttemptEnd::kFinal;
+  job::FailedRecord failed;
+  failed.end = job::AttemptEnd::kFinal;
   if (!any) apply(failed);
   failed.id = result.id = 1;
   if (left == Left::kDone) {
@@ -60,12 +60,13 @@ JobState StateOf(Left left) {
     apply(failed);
   }
   const bool succeeded = left == Left::kDone || left == Left::kDoneInPart;
-  apply(VerdictRecord{succeeded ? Outcome::kSucceeded : Outcome::kFailed, 1, "R", "m"});
-  if (succeeded) apply(PublishedRecord{"/out/o.txt", 1, 1, {}});
+  apply(job::VerdictRecord{succeeded ? job::Outcome::kSucceeded : job::Outcome::kFailed, 1, "R",
+                           "m"});
+  if (succeeded) apply(job::PublishedRecord{"/out/o.txt", 1, 1, {}});
   return state;
 }
 
-NewRun Asking(IfExists if_exists, bool output_there = false) {
+NewRun Asking(api::IfExists if_exists, bool output_there = false) {
   NewRun run;
   run.if_exists = if_exists;
   run.resource_uid = "new";
@@ -82,8 +83,8 @@ NewRun Asking(IfExists if_exists, bool output_there = false) {
 constexpr Left kAllLeft[] = {Left::kNothing,   Left::kBegun, Left::kSomeSucceeded,
                              Left::kFailed,    Left::kDone,  Left::kNothingSucceeded,
                              Left::kDoneInPart};
-constexpr IfExists kAllWishes[] = {IfExists::kFail, IfExists::kResume, IfExists::kOverwrite,
-                                   IfExists::kRetryFailed};
+constexpr api::IfExists kAllWishes[] = {api::IfExists::kFail, api::IfExists::kResume,
+                                        api::IfExists::kOverwrite, api::IfExists::kRetryFailed};
 
 std::string JobWith(const std::string& dtypes) {
   return R"({"spec":{"entryScript":"a.py","arguments":["-x"],"inputs":[{"name":"in","tabular":{"dtypes":)" +
@@ -91,21 +92,21 @@ std::string JobWith(const std::string& dtypes) {
 }
 
 TEST(EarlierRun, OtherTypesOfColumnsAreTakenByARetryOnlyAndSaid) {
-  const JobState state = StateOf(Left::kFailed);
-  NewRun run = Asking(IfExists::kResume);
+  const job::JobState state = StateOf(Left::kFailed);
+  NewRun run = Asking(api::IfExists::kResume);
   run.job = JobWith(R"({"price":"text"})");
   const Result<StartDecision> resumed = DecideStart(run, state);
   ASSERT_FALSE(resumed.ok());
   EXPECT_THAT(resumed.error().message,
               AllOf(HasSubstr("\n  spec.in.dtypes.price: (none) -> \"text\"\n"),
                     HasSubstr("run the rest with the new ones by --retry-failed")));
-  run.if_exists = IfExists::kRetryFailed;
+  run.if_exists = api::IfExists::kRetryFailed;
   const Result<StartDecision> retried = DecideStart(run, state);
   ASSERT_TRUE(retried.ok());
   EXPECT_THAT(WarningOf(*retried, {}),
-              HasSubstr("in.dtypes.price: (none) -> \"text\" (1 mini-batches were read before)"));
+              HasSubstr("in.dtypes.price: (none) -> \"text\" (1 mini-batch was read before)"));
   // Where nothing had succeeded, there is nothing to mix.
-  run.if_exists = IfExists::kResume;
+  run.if_exists = api::IfExists::kResume;
   const Result<StartDecision> over = DecideStart(run, StateOf(Left::kNothingSucceeded));
   ASSERT_TRUE(over.ok());
   EXPECT_TRUE(over->overwrite);
@@ -115,8 +116,8 @@ TEST(EarlierRun, OtherTypesOfColumnsAreTakenByARetryOnlyAndSaid) {
 // Overwrite; what goes on raises the generation by one; who comes again decides nothing.
 TEST(EarlierRun, NothingIsGivenUpUnasked) {
   for (const Left left : kAllLeft) {
-    const JobState state = StateOf(left);
-    for (const IfExists wish : kAllWishes) {
+    const job::JobState state = StateOf(left);
+    for (const api::IfExists wish : kAllWishes) {
       for (int bits = 0; bits < 8; ++bits) {
         NewRun run = Asking(wish, (bits & 1) != 0);
         run.in_pod = (bits & 2) != 0;
@@ -125,13 +126,13 @@ TEST(EarlierRun, NothingIsGivenUpUnasked) {
         SCOPED_TRACE(testing::Message()
                      << static_cast<int>(left) << " " << static_cast<int>(wish) << " " << bits);
         if (!decided.ok()) {
-          EXPECT_NE(wish, IfExists::kOverwrite);
+          EXPECT_NE(wish, api::IfExists::kOverwrite);
           EXPECT_THAT(decided.error().message,
                       HasSubstr(run.in_pod ? "output.ifExists: Overwrite" : "--overwrite"));
           continue;
         }
         const bool kept_something = state.counts().succeeded > 0 || run.output_there;
-        if (wish == IfExists::kOverwrite) {
+        if (wish == api::IfExists::kOverwrite) {
           EXPECT_EQ(decided->overwrite, left != Left::kNothing);
         } else if (kept_something) {
           EXPECT_FALSE(decided->overwrite);
@@ -154,33 +155,35 @@ TEST(EarlierRun, NothingIsGivenUpUnasked) {
 }
 
 TEST(EarlierRun, AFailedRunWithoutAResultIsStartedOver) {
-  for (const IfExists wish : {IfExists::kFail, IfExists::kResume}) {
+  for (const api::IfExists wish : {api::IfExists::kFail, api::IfExists::kResume}) {
     NewRun run = Asking(wish);
     run.plan_settings = kOtherPlan;
     EXPECT_TRUE(DecideStart(run, StateOf(Left::kNothingSucceeded))->overwrite);
     EXPECT_TRUE(DecideStart(run, StateOf(Left::kBegun))->overwrite);
   }
   // On a cluster another job may still be at work on it.
-  NewRun pod = Asking(IfExists::kFail);
+  NewRun pod = Asking(api::IfExists::kFail);
   pod.in_pod = true;
   EXPECT_FALSE(DecideStart(pod, StateOf(Left::kBegun)).ok());
   EXPECT_TRUE(DecideStart(pod, StateOf(Left::kNothingSucceeded))->overwrite);
 }
 
 TEST(EarlierRun, AFinishedRunGoesOnOnlyToRetryWhatFailed) {
+  EXPECT_FALSE(DecideStart(Asking(api::IfExists::kResume, true), StateOf(Left::kDoneInPart))
+                   ->write_settings);
   EXPECT_FALSE(
-      DecideStart(Asking(IfExists::kResume, true), StateOf(Left::kDoneInPart))->write_settings);
-  EXPECT_FALSE(
-      DecideStart(Asking(IfExists::kRetryFailed, true), StateOf(Left::kDone))->write_settings);
-  const auto retry = DecideStart(Asking(IfExists::kRetryFailed, true), StateOf(Left::kDoneInPart));
+      DecideStart(Asking(api::IfExists::kRetryFailed, true), StateOf(Left::kDone))->write_settings);
+  const auto retry =
+      DecideStart(Asking(api::IfExists::kRetryFailed, true), StateOf(Left::kDoneInPart));
   EXPECT_TRUE(retry->write_settings);
   EXPECT_EQ(retry->generation, 5U);
   EXPECT_FALSE(retry->overwrite);
-  EXPECT_TRUE(DecideStart(Asking(IfExists::kRetryFailed), StateOf(Left::kFailed))->write_settings);
+  EXPECT_TRUE(
+      DecideStart(Asking(api::IfExists::kRetryFailed), StateOf(Left::kFailed))->write_settings);
 }
 
 TEST(EarlierRun, AnOutputThatIsGoneIsPublishedAgain) {
-  for (const IfExists wish : {IfExists::kResume, IfExists::kRetryFailed}) {
+  for (const api::IfExists wish : {api::IfExists::kResume, api::IfExists::kRetryFailed}) {
     NewRun run = Asking(wish);
     const auto decided = DecideStart(run, StateOf(Left::kDone));
     EXPECT_TRUE(decided->write_settings);
@@ -192,11 +195,11 @@ TEST(EarlierRun, AnOutputThatIsGoneIsPublishedAgain) {
 }
 
 TEST(EarlierRun, AnOutputThatIsDamagedIsPublishedAgainAndToldOf) {
-  NewRun run = Asking(IfExists::kResume, true);
+  NewRun run = Asking(api::IfExists::kResume, true);
   EXPECT_TRUE(AsksForDamage(run, StateOf(Left::kDone)));
   EXPECT_FALSE(AsksForDamage(run, StateOf(Left::kSomeSucceeded)));
-  EXPECT_FALSE(AsksForDamage(Asking(IfExists::kOverwrite, true), StateOf(Left::kDone)));
-  EXPECT_FALSE(AsksForDamage(Asking(IfExists::kResume, false), StateOf(Left::kDone)));
+  EXPECT_FALSE(AsksForDamage(Asking(api::IfExists::kOverwrite, true), StateOf(Left::kDone)));
+  EXPECT_FALSE(AsksForDamage(Asking(api::IfExists::kResume, false), StateOf(Left::kDone)));
   EXPECT_FALSE(DecideStart(run, StateOf(Left::kDone))->write_settings);
   run.output_damage = "has 0 bytes, 1 were published";
   const auto decided = DecideStart(run, StateOf(Left::kDone));
@@ -211,49 +214,65 @@ TEST(EarlierRun, AnOutputThatIsDamagedIsPublishedAgainAndToldOf) {
 
 // A person who has said so once does not have to say it again.
 TEST(EarlierRun, ARunThatMayReplaceKeepsThat) {
-  EXPECT_TRUE(DecideStart(Asking(IfExists::kOverwrite, true), JobState())->may_replace);
-  EXPECT_TRUE(DecideStart(Asking(IfExists::kOverwrite), StateOf(Left::kDone))->may_replace);
-  EXPECT_FALSE(DecideStart(Asking(IfExists::kFail), JobState())->may_replace);
-  JobState state = StateOf(Left::kSomeSucceeded);
-  SettingsRecord settings;
+  EXPECT_TRUE(DecideStart(Asking(api::IfExists::kOverwrite, true), job::JobState())->may_replace);
+  EXPECT_TRUE(DecideStart(Asking(api::IfExists::kOverwrite), StateOf(Left::kDone))->may_replace);
+  EXPECT_FALSE(DecideStart(Asking(api::IfExists::kFail), job::JobState())->may_replace);
+  job::JobState state = StateOf(Left::kSomeSucceeded);
+  job::SettingsRecord settings;
   settings.generation = 4;
   settings.plan_settings = kPlan;
   settings.job = kJob;
   settings.may_replace = true;
   ASSERT_TRUE(state.Apply(settings, {}, {}).ok());
-  EXPECT_TRUE(DecideStart(Asking(IfExists::kResume), state)->may_replace);
+  EXPECT_TRUE(DecideStart(Asking(api::IfExists::kResume), state)->may_replace);
 }
 
 TEST(EarlierRun, RefusalsSayWhatCanBeDone) {
-  const auto unfinished = DecideStart(Asking(IfExists::kFail), StateOf(Left::kSomeSucceeded));
+  const auto unfinished = DecideStart(Asking(api::IfExists::kFail), StateOf(Left::kSomeSucceeded));
   EXPECT_THAT(unfinished.error().message, HasSubstr("--resume"));
-  const auto finished = DecideStart(Asking(IfExists::kFail, true), StateOf(Left::kDone));
+  const auto finished = DecideStart(Asking(api::IfExists::kFail, true), StateOf(Left::kDone));
   EXPECT_THAT(finished.error().message, HasSubstr("finished already"));
-  NewRun other = Asking(IfExists::kRetryFailed, true);
+  NewRun other = Asking(api::IfExists::kRetryFailed, true);
   other.plan_settings = kOtherPlan;
   EXPECT_THAT(DecideStart(other, StateOf(Left::kDoneInPart)).error().message,
               HasSubstr("miniBatchSize"));
-  EXPECT_THAT(DecideStart(Asking(IfExists::kFail, true), StateOf(Left::kNothing)).error().message,
-              HasSubstr("move it away"));
+  EXPECT_THAT(
+      DecideStart(Asking(api::IfExists::kFail, true), StateOf(Left::kNothing)).error().message,
+      HasSubstr("move it away"));
 }
 
 TEST(EarlierRun, ChangedCodeIsTaken) {
-  NewRun run = Asking(IfExists::kResume);
-  EXPECT_THAT(DecideStart(run, StateOf(Left::kFailed))->taken, IsEmpty());
+  NewRun run = Asking(api::IfExists::kResume);
+  EXPECT_THAT(DecideStart(run, StateOf(Left::kFailed))->changed, IsEmpty());
   run.code_digest = 8;
   run.job = R"({"spec":{"entryScript":"a.py","arguments":["-y"],"nodeCount":2}})";
-  EXPECT_THAT(DecideStart(run, StateOf(Left::kFailed))->taken,
+  EXPECT_THAT(DecideStart(run, StateOf(Left::kFailed))->changed,
               ElementsAre("the code", R"(spec.arguments[0]: "-x" -> "-y")"));
-  run.output_there = true;
-  EXPECT_THAT(DecideStart(run, StateOf(Left::kDone))->taken, IsEmpty());
+}
+
+TEST(EarlierRun, OfAFinishedRunChangedCodeIsToldOf) {
+  NewRun run = Asking(api::IfExists::kResume, true);
+  EXPECT_EQ(WarningOf(*DecideStart(run, StateOf(Left::kDone)), {}), "");
+  run.code_digest = 8;
+  const auto decided = DecideStart(run, StateOf(Left::kDone));
+  EXPECT_TRUE(decided->has_finished && !decided->write_settings);
+  EXPECT_THAT(WarningOf(*decided, {}),
+              AllOf(HasSubstr("changed since the run was started: the code. It has finished"),
+                    HasSubstr("--overwrite")));
+  run.code_digest = 7;
+  run.job = R"({"spec":{"entryScript":"a.py","arguments":["-x"],"errorThreshold":0}})";
+  EXPECT_THAT(DecideStart(run, StateOf(Left::kDoneInPart))->changed,
+              ElementsAre("spec.errorThreshold: (none) -> 0"));
+  run.output_there = false;
+  EXPECT_THAT(DecideStart(run, StateOf(Left::kFailed))->changed, IsEmpty()) << "it counts at once";
 }
 
 TEST(EarlierRun, OtherFilesAreRefusedUnlessThereIsNothingToKeep) {
-  const NewRun run = Asking(IfExists::kResume);
+  const NewRun run = Asking(api::IfExists::kResume);
   InputChanges changes;
   changes.differ = {12, {"inputs[in]: /in/a is gone"}};
   changes.added = {1, {"inputs[in]: /in/b"}};
-  const JobState failed = StateOf(Left::kFailed);
+  const job::JobState failed = StateOf(Left::kFailed);
   const Result<StartDecision> decision = DecideStart(run, failed);
   ASSERT_TRUE(decision.ok() && decision->continues);
   const auto refused = DecideWithInputs(run, failed, *decision, changes);
@@ -262,7 +281,7 @@ TEST(EarlierRun, OtherFilesAreRefusedUnlessThereIsNothingToKeep) {
       refused.error().message,
       AllOf(HasSubstr("\n  inputs[in]: /in/a is gone\n  and 11 more\n"), HasSubstr("--overwrite")));
 
-  const JobState nothing = StateOf(Left::kNothingSucceeded);
+  const job::JobState nothing = StateOf(Left::kNothingSucceeded);
   const auto over = DecideWithInputs(run, nothing, *DecideStart(run, nothing), changes);
   ASSERT_TRUE(over.ok());
   EXPECT_TRUE(over->overwrite && over->write_settings);
@@ -271,25 +290,25 @@ TEST(EarlierRun, OtherFilesAreRefusedUnlessThereIsNothingToKeep) {
 }
 
 TEST(EarlierRun, AddedFilesAreLeftOutWithAWarning) {
-  const NewRun run = Asking(IfExists::kRetryFailed);
+  const NewRun run = Asking(api::IfExists::kRetryFailed);
   InputChanges changes;
   EXPECT_EQ(WarningOf(StartDecision(), changes), "");
   changes.added = {3, {"inputs[in]: /in/b", "inputs[in]: /in/\nc"}};
-  const JobState failed = StateOf(Left::kFailed);
+  const job::JobState failed = StateOf(Left::kFailed);
   StartDecision decision = *DecideWithInputs(run, failed, *DecideStart(run, failed), changes);
   EXPECT_TRUE(decision.continues);
   EXPECT_EQ(decision.generation, 5U);
   EXPECT_THAT(WarningOf(decision, changes),
               AllOf(HasSubstr("not part of this run: inputs[in]: /in/b; "),
                     HasSubstr("; and 1 more"), Not(HasSubstr("\n"))));
-  decision.taken = {"the code"};
+  decision.changed = {"the code"};
   EXPECT_THAT(WarningOf(decision, changes), AllOf(HasSubstr("since the run was started: the code"),
                                                   HasSubstr("with the new. Added")));
 }
 
 TEST(EarlierRun, AFinishedRunOfOtherFilesIsNoSuccess) {
-  const NewRun run = Asking(IfExists::kResume, true);
-  const JobState done = StateOf(Left::kDone);
+  const NewRun run = Asking(api::IfExists::kResume, true);
+  const job::JobState done = StateOf(Left::kDone);
   const StartDecision decision = *DecideStart(run, done);
   EXPECT_TRUE(decision.has_finished && !decision.continues);
   EXPECT_TRUE(DecideWithInputs(run, done, decision, {}).ok());
@@ -304,35 +323,40 @@ TEST(EarlierRun, AFinishedRunOfOtherFilesIsNoSuccess) {
 }
 
 TEST(EarlierRun, ResultsAreVoidWhereShutdownWasToWriteThemOrWhoAsks) {
-  JobState failed = StateOf(Left::kSomeSucceeded);
-  const ProcessId by{0, 0};
-  const auto apply = [&](const Record& record) { ASSERT_TRUE(failed.Apply(record, {}, {}).ok()); };
-  apply(ShutdownRecord{by.node, by.number, ProcessEnd::kOpen, "", ""});
-  NewRun run = Asking(IfExists::kResume);
+  job::JobState failed = StateOf(Left::kSomeSucceeded);
+  const job::ProcessId by{0, 0};
+  const auto apply = [&](const job::Record& record) {
+    ASSERT_TRUE(failed.Apply(record, {}, {}).ok());
+  };
+  apply(job::ShutdownRecord{by.node, by.number, job::ProcessEnd::kOpen, "", ""});
+  NewRun run = Asking(api::IfExists::kResume);
   EXPECT_FALSE(DecideStart(run, failed)->run_again) << "it has no result yet";
-  for (BatchId id = 0; id < failed.counts().planned; ++id) {
-    if (!failed.settled(id)) apply(ResultRecord{id, {9, 1}, 0, 0, 0, 1, 1, "", {}});
+  for (job::BatchId id = 0; id < failed.counts().planned; ++id) {
+    if (!failed.settled(id)) apply(job::ResultRecord{id, {9, 1}, 0, 0, 0, 1, 1, "", {}});
   }
   EXPECT_FALSE(DecideStart(run, failed)->run_again) << "its rows are there";
-  EXPECT_TRUE(DecideStart(Asking(IfExists::kRetryFailed), failed)->run_again);
+  EXPECT_TRUE(DecideStart(Asking(api::IfExists::kRetryFailed), failed)->run_again);
   run.output_path.clear();
   EXPECT_TRUE(DecideStart(run, failed)->run_again);
 }
 
 // Who comes again has nothing to compare.
 TEST(EarlierRun, FilesAreComparedWhenAPersonContinues) {
-  EXPECT_TRUE(DecideStart(Asking(IfExists::kResume), StateOf(Left::kSomeSucceeded))->continues);
-  EXPECT_TRUE(DecideStart(Asking(IfExists::kRetryFailed), StateOf(Left::kDoneInPart))->continues);
-  EXPECT_FALSE(DecideStart(Asking(IfExists::kResume, true), StateOf(Left::kDoneInPart))->continues);
-  EXPECT_FALSE(DecideStart(Asking(IfExists::kOverwrite), StateOf(Left::kFailed))->continues);
-  EXPECT_FALSE(DecideStart(Asking(IfExists::kResume), StateOf(Left::kNothing))->continues);
-  NewRun again = Asking(IfExists::kResume);
+  EXPECT_TRUE(
+      DecideStart(Asking(api::IfExists::kResume), StateOf(Left::kSomeSucceeded))->continues);
+  EXPECT_TRUE(
+      DecideStart(Asking(api::IfExists::kRetryFailed), StateOf(Left::kDoneInPart))->continues);
+  EXPECT_FALSE(
+      DecideStart(Asking(api::IfExists::kResume, true), StateOf(Left::kDoneInPart))->continues);
+  EXPECT_FALSE(DecideStart(Asking(api::IfExists::kOverwrite), StateOf(Left::kFailed))->continues);
+  EXPECT_FALSE(DecideStart(Asking(api::IfExists::kResume), StateOf(Left::kNothing))->continues);
+  NewRun again = Asking(api::IfExists::kResume);
   again.resource_uid = "before";
   EXPECT_FALSE(DecideStart(again, StateOf(Left::kFailed))->continues);
 }
 
 // The script writes its own results there: those of an earlier run would stand among them.
-NewRun AskingForSummary(IfExists if_exists, const std::string& lies_there) {
+NewRun AskingForSummary(api::IfExists if_exists, const std::string& lies_there) {
   NewRun run = Asking(if_exists, !lies_there.empty());
   run.output_path = "";
   run.lies_there = lies_there;
@@ -340,8 +364,9 @@ NewRun AskingForSummary(IfExists if_exists, const std::string& lies_there) {
 }
 
 TEST(EarlierRun, AFolderOfResultsThatIsNotEmptyIsRefused) {
-  for (const IfExists wish : {IfExists::kFail, IfExists::kResume, IfExists::kRetryFailed}) {
-    const JobState nothing;
+  for (const api::IfExists wish :
+       {api::IfExists::kFail, api::IfExists::kResume, api::IfExists::kRetryFailed}) {
+    const job::JobState nothing;
     const Result<StartDecision> refused =
         DecideStart(AskingForSummary(wish, "part-0.csv"), nothing);
     ASSERT_FALSE(refused.ok());
@@ -352,10 +377,10 @@ TEST(EarlierRun, AFolderOfResultsThatIsNotEmptyIsRefused) {
     EXPECT_TRUE(DecideStart(AskingForSummary(wish, ""), nothing).ok());
   }
   // What a run that came to nothing had written by then is no less there.
-  const JobState failed = StateOf(Left::kNothingSucceeded);
-  EXPECT_TRUE(DecideStart(AskingForSummary(IfExists::kFail, ""), failed).ok());
+  const job::JobState failed = StateOf(Left::kNothingSucceeded);
+  EXPECT_TRUE(DecideStart(AskingForSummary(api::IfExists::kFail, ""), failed).ok());
   const Result<StartDecision> refused =
-      DecideStart(AskingForSummary(IfExists::kFail, "part-0.csv"), failed);
+      DecideStart(AskingForSummary(api::IfExists::kFail, "part-0.csv"), failed);
   ASSERT_FALSE(refused.ok());
   EXPECT_THAT(refused.error().message, AllOf(HasSubstr("--resume"), HasSubstr("--overwrite")));
 }
@@ -363,36 +388,27 @@ TEST(EarlierRun, AFolderOfResultsThatIsNotEmptyIsRefused) {
 TEST(EarlierRun, WhatARunContinuesItMayHaveWritten) {
   for (const Left left : {Left::kSomeSucceeded, Left::kFailed, Left::kNothingSucceeded}) {
     const Result<StartDecision> resumed =
-        DecideStart(AskingForSummary(IfExists::kResume, "part-0.csv"), StateOf(left));
+        DecideStart(AskingForSummary(api::IfExists::kResume, "part-0.csv"), StateOf(left));
     ASSERT_TRUE(resumed.ok()) << resumed.error().message;
     EXPECT_FALSE(resumed->overwrite);
     EXPECT_EQ(WarningOf(*resumed, {}), "");
   }
 }
 
-TEST(EarlierRun, WhatAnOverwriteLeavesInAFolderOfResultsIsSaid) {
-  for (const Left left : kAllLeft) {
-    const Result<StartDecision> over =
-        DecideStart(AskingForSummary(IfExists::kOverwrite, "part-0.csv"), StateOf(left));
-    ASSERT_TRUE(over.ok());
-    EXPECT_THAT(WarningOf(*over, {}), HasSubstr("part-0.csv is there, and stays"));
-  }
-}
-
 TEST(EarlierRun, TheLogsOfARunThatIsStartedOverAreSetAside) {
   for (const Left left : kAllLeft) {
-    for (const IfExists wish : kAllWishes) {
+    for (const api::IfExists wish : kAllWishes) {
       const Result<StartDecision> decided = DecideStart(Asking(wish), StateOf(left));
       if (!decided.ok()) continue;
       // Also where its state is gone, if somebody says so.
-      const bool expected = decided->overwrite || wish == IfExists::kOverwrite;
+      const bool expected = decided->overwrite || wish == api::IfExists::kOverwrite;
       EXPECT_EQ(decided->logs_aside, expected) << static_cast<int>(left) << static_cast<int>(wish);
     }
   }
-  NewRun again = Asking(IfExists::kOverwrite);
+  NewRun again = Asking(api::IfExists::kOverwrite);
   again.had_output = true;  // they are its own
   EXPECT_FALSE(DecideStart(again, {})->logs_aside);
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -3,15 +3,15 @@
 
 #include "coordinator/start/layout.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Job JobOf(InputKind kind) {
-  Job job;
-  Input input;
+api::Job JobOf(api::InputKind kind) {
+  api::Job job;
+  api::Input input;
   input.name = "in";
   input.kind = kind;
   input.from = {"data", "a/b"};
@@ -27,21 +27,41 @@ Job JobOf(InputKind kind) {
 const Volumes kVolumes = {{"data", "/volumes/data"}};
 
 TEST(PlanLayoutTest, EveryKindOfInput) {
-  const auto kind_of = [](const Job& job) {
+  const auto kind_of = [](const api::Job& job) {
     const auto layout = LayOut(job, kVolumes);
     EXPECT_TRUE(layout.ok());
     return layout->inputs.at(0).kind;
   };
-  EXPECT_EQ(kind_of(JobOf(InputKind::kFiles)), PlanKind::kFiles);
-  EXPECT_EQ(kind_of(JobOf(InputKind::kJsonLines)), PlanKind::kJsonLines);
-  EXPECT_EQ(kind_of(JobOf(InputKind::kTabular)), PlanKind::kDelimited);
-  Job parquet = JobOf(InputKind::kTabular);
-  parquet.spec.inputs[0].tabular.format = TabularFormat::kParquet;
+  EXPECT_EQ(kind_of(JobOf(api::InputKind::kFiles)), PlanKind::kFiles);
+  EXPECT_EQ(kind_of(JobOf(api::InputKind::kJsonLines)), PlanKind::kJsonLines);
+  EXPECT_EQ(kind_of(JobOf(api::InputKind::kTabular)), PlanKind::kDelimited);
+  api::Job parquet = JobOf(api::InputKind::kTabular);
+  parquet.spec.inputs[0].tabular.format = api::TabularFormat::kParquet;
   EXPECT_EQ(kind_of(parquet), PlanKind::kParquet);
 }
 
+TEST(PlanLayoutTest, AnInputMayLieBelowTheFolderOfAnOutputThatIsOneFile) {
+  const auto forbidden = [](const api::Job& job) { return LayOut(job, kVolumes)->forbidden; };
+  const std::string logs = "/volumes/data/logs";
+  const std::string state = "/volumes/data/state";
+  api::Job job = JobOf(api::InputKind::kFiles);
+  EXPECT_THAT(forbidden(job), ElementsAre(logs, state, "/volumes/data/out"));
+  job.spec.output.to.path = "a";
+  EXPECT_THAT(forbidden(job), ElementsAre(logs, state));
+  job.spec.output.action = api::OutputAction::kSummaryOnly;
+  EXPECT_THAT(forbidden(job), ElementsAre(logs, state, "/volumes/data/a"));
+  job.spec.output.action = api::OutputAction::kAppendRow;
+  job.spec.output.to.path = "a/b";
+  EXPECT_THAT(forbidden(job), ElementsAre(logs, state, "/volumes/data/a/b")) << "it is the input";
+  job.spec.output.to.path = "a";
+  job.spec.inputs.push_back(job.spec.inputs[0]);
+  job.spec.inputs[1].from.path = "";
+  EXPECT_THAT(forbidden(job), ElementsAre(logs, state, "/volumes/data/a"))
+      << "and another holds it";
+}
+
 TEST(PlanLayoutTest, D8PartitionKeysWinOverTheSize) {
-  Job job = JobOf(InputKind::kFiles);
+  api::Job job = JobOf(api::InputKind::kFiles);
   job.spec.partition_keys = {"user"};
   const auto layout = LayOut(job, kVolumes);
   ASSERT_TRUE(layout.ok());
@@ -51,7 +71,7 @@ TEST(PlanLayoutTest, D8PartitionKeysWinOverTheSize) {
 }
 
 TEST(PlanLayoutTest, RankMiniBatchesLeaveTheInputsWhole) {
-  Job job = JobOf(InputKind::kJsonLines);
+  api::Job job = JobOf(api::InputKind::kJsonLines);
   job.spec.rank_mini_batch_count = 12;
   const auto layout = LayOut(job, kVolumes);
   ASSERT_TRUE(layout.ok());
@@ -62,8 +82,8 @@ TEST(PlanLayoutTest, RankMiniBatchesLeaveTheInputsWhole) {
 }
 
 TEST(PlanLayoutTest, AnInputInAStoreIsBelowItsUrl) {
-  Job job = JobOf(InputKind::kFiles);
-  job.spec.stores = {{"bucket", "s3://bucket/in/", "", "", {}}};
+  api::Job job = JobOf(api::InputKind::kFiles);
+  job.spec.stores = {{"bucket", "s3://bucket/in/", "", "", {}, {}}};
   job.spec.inputs[0].from = {"", "a/b"};
   job.spec.inputs[0].store = "bucket";
   const auto layout = LayOut(job, kVolumes);
@@ -79,8 +99,43 @@ TEST(PlanLayoutTest, AnInputInAStoreIsBelowItsUrl) {
   EXPECT_THAT(refused.error().message, HasSubstr("spec.inputs[0] (in)"));
 }
 
+TEST(PlanLayoutTest, AnOutputInAStoreLeavesAFolderBesideTheState) {
+  api::Job job = JobOf(api::InputKind::kFiles);
+  job.spec.stores = {{"bucket", "s3://bucket/of/results/", "", "", {}, {}}};
+  job.spec.output.to = {"", "2026"};
+  job.spec.output.store = "bucket";
+  job.spec.output.file_name = "rows.txt";
+  const auto layout = LayOut(job, kVolumes);
+  ASSERT_TRUE(layout.ok()) << layout.error().message;
+  EXPECT_EQ(layout->output_path, "s3://bucket/of/results/2026/rows.txt");
+  EXPECT_EQ(layout->output_store, "bucket");
+  EXPECT_EQ(layout->output_name, "2026/rows.txt");
+  EXPECT_EQ(layout->output_folder, "/volumes/data/outputs");
+  EXPECT_FALSE(layout->placeholders.contains("output"));
+  job.spec.output.to.path = ".";
+  EXPECT_EQ(LayOut(job, kVolumes)->output_name, "rows.txt");
+}
+
+TEST(PlanLayoutTest, AStoreWhoseKeysAreFilesIsAskedWithThem) {
+  api::Job job = JobOf(api::InputKind::kFiles);
+  job.spec.stores = {{"in", "s3://in", "eu", "http://h", true, {"photos-keys", "id", "key", ""}},
+                     {"out", "s3://out", "", "", {}, {}}};
+  const auto layout = LayOut(job, kVolumes, {{"in", "/keys/in"}});
+  ASSERT_TRUE(layout.ok()) << layout.error().message;
+  const store::Wished& in = layout->stores.at("in");
+  EXPECT_EQ(in.url, "s3://in");
+  EXPECT_EQ(in.region, "eu");
+  EXPECT_EQ(in.endpoint, "http://h");
+  EXPECT_EQ(in.path_style, true);
+  EXPECT_EQ(in.keys.folder, "/keys/in");
+  EXPECT_EQ(in.keys.of, "Secret photos-keys");
+  EXPECT_EQ(layout->stores.at("out").keys.folder, "");
+  // A run on this machine has no such files, whatever its job says.
+  EXPECT_EQ(LayOut(job, kVolumes)->stores.at("in").keys.folder, "");
+}
+
 TEST(PlanLayoutTest, JsonLinesCannotBeGrouped) {
-  Job job = JobOf(InputKind::kJsonLines);
+  api::Job job = JobOf(api::InputKind::kJsonLines);
   job.spec.partition_keys = {"user"};
   const auto layout = LayOut(job, kVolumes);
   ASSERT_FALSE(layout.ok());
@@ -89,4 +144,4 @@ TEST(PlanLayoutTest, JsonLinesCannotBeGrouped) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -5,17 +5,17 @@
 #include "job/pod_name.h"
 #include "tests/support/temp_folder.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 TEST(PodName, ItsNumberIsTheLastPart) {
-  EXPECT_EQ(PodNumber("digits-1a2b3-coordinator-4", "coordinator"), 4U);
-  EXPECT_EQ(PodNumber("digits-1a2b3-node-2-17", "node-2"), 17U);
-  EXPECT_EQ(PodNumber("node-2-node-2-5", "node-2"), 5U);
+  EXPECT_EQ(job::PodNumber("digits-1a2b3-coordinator-4", "coordinator"), 4U);
+  EXPECT_EQ(job::PodNumber("digits-1a2b3-node-2-17", "node-2"), 17U);
+  EXPECT_EQ(job::PodNumber("node-2-node-2-5", "node-2"), 5U);
   for (const char* host :
        {"", "laptop", "digits-1a2b3-node-3-17", "digits-1a2b3-node-2-", "digits-1a2b3-node-2-x",
         "digits-1a2b3-node-2-5.example", "digits-1a2b3-node-2-99999999999999999999"}) {
-    EXPECT_EQ(PodNumber(host, "node-2"), 0U) << host;
+    EXPECT_EQ(job::PodNumber(host, "node-2"), 0U) << host;
   }
 }
 
@@ -40,4 +40,4 @@ TEST(NewestPod, AnOlderOneMayNotComeBack) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -11,7 +11,7 @@
 #include "tests/support/disk_files.h"
 #include "tests/support/temp_folder.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 namespace fs = std::filesystem;
@@ -50,6 +50,12 @@ TEST_F(OutputFolderTest, WhatIsTheJobsOwnDoesNotCount) {
   fs::create_directories(out_ + "/side");
   fs::create_directories(out_ + "/deep/er");
   EXPECT_EQ(Found(), "");
+}
+
+TEST_F(OutputFolderTest, AFolderOfTheJobThatHoldsTheOutputHidesNothing) {
+  own_.folders = {temp_.path(), out_, ""};
+  Put("part-0.csv");
+  EXPECT_EQ(Found(), "part-0.csv");
 }
 
 TEST_F(OutputFolderTest, AllElseDoes) {
@@ -100,5 +106,33 @@ TEST_F(OutputFolderTest, AJobWithEphemeralStateThatHadTheOutputBeforeGoesOn) {
   EXPECT_TRUE(other.output_there);
 }
 
+// A coordinator may end at any moment, also between the begin of a history and what follows it.
+TEST_F(OutputFolderTest, WhatTheFirstCoordinatorOfARunCouldNotRemoveTheNextOneDoes) {
+  const std::string state = temp_.path() + "/state";
+  fs::create_directories(state);
+  const auto of = [&](uint64_t run) {
+    return ResultManifest(DiskFiles(), {out_, state, own_}, run);
+  };
+  JobLayout layout;
+  layout.output_folder = out_;
+  const auto begin = [&](bool with_nothing, uint64_t run) {
+    ResultManifest manifest = of(run);
+    return BeginResults(with_nothing, layout, own_, DiskFiles(), manifest);
+  };
+  EXPECT_EQ(begin(true, 1), "");
+  Put("old.csv");
+  ASSERT_TRUE(of(1).End().ok());
+  Put("of-somebody.csv");
+  EXPECT_EQ(begin(false, 1), "");  // the run goes on, and has its own results
+  EXPECT_EQ(Found(), "of-somebody.csv");
+  EXPECT_TRUE(fs::exists(out_ + "/old.csv"));
+
+  EXPECT_THAT(begin(false, 2), testing::HasSubstr("not empty: of-somebody.csv is there"));
+  EXPECT_FALSE(fs::exists(out_ + "/old.csv"));
+  Put("new.csv");
+  EXPECT_EQ(begin(false, 2), "");
+  EXPECT_TRUE(fs::exists(out_ + "/new.csv"));
+}
+
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

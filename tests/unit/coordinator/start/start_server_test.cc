@@ -14,7 +14,7 @@
 #include "base/http/client.h"
 #include "coordinator/access.h"
 
-namespace parallelrun {
+namespace parallelrun::coordinator {
 namespace {
 
 using ::testing::HasSubstr;
@@ -138,4 +138,4 @@ TEST(StartServerTest, AStartOfAMomentIsNotSeen) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::coordinator

@@ -4,7 +4,7 @@
 
 #include "tests/unit/operator/plan/world.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
 
 using nlohmann::json;
@@ -482,4 +482,4 @@ TEST(OperatorPlanEnd, NoDeadlineEndsAJobThatPublishes) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

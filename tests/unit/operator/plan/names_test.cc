@@ -4,7 +4,7 @@
 
 #include "tests/unit/operator/plan/world.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
 
 using nlohmann::json;
@@ -253,4 +253,4 @@ TEST(OperatorPlanNames, ARunningJobIsNotPlannedEverySecond) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

@@ -6,7 +6,7 @@
 #include "operator/plan/pods.h"
 #include "tests/unit/operator/plan/world.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
 
 using nlohmann::json;
@@ -212,10 +212,10 @@ TEST(OperatorPlanNodes, EndsAreToldApart) {
     const char* reason;
     EndCause cause;
     const char* expected;
-  } cases[] = {{0, "Completed", EndCause::kFinished, "Finished"},
+  } cases[] = {{0, "Completed", EndCause::kFinished, "Completed"},
                {1, "Error", EndCause::kJob, "AgentGaveUp"},
                {2, "Error", EndCause::kJob, "AgentCannotStart"},
-               {3, "Error", EndCause::kDrained, "Drained"},
+               {3, "Error", EndCause::kDrained, "Error"},
                {4, "Error", EndCause::kJob, "AgentNoRoom"},
                {137, "OOMKilled", EndCause::kMemory, "OOMKilled"},
                {137, "Error", EndCause::kJob, "Killed"},
@@ -640,7 +640,7 @@ TEST(OperatorPlanNodes, OfManyEndsTheNewestAreTold) {
   world.TurnIn(seconds(1));
   const std::string body = world.view.acknowledged->dump();
   EXPECT_LT(body.size(), 64U << 10);
-  EXPECT_TRUE(ParseControl(body).ok());
+  EXPECT_TRUE(coordinator::ParseControl(body).ok());
   const json& ends = world.view.acknowledged->at("podEnds");
   ASSERT_EQ(ends.size(), 500U);
   EXPECT_EQ(ends[0]["node"], 599);
@@ -648,4 +648,4 @@ TEST(OperatorPlanNodes, OfManyEndsTheNewestAreTold) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

@@ -4,9 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "api/object_names.h"
 #include "tests/unit/operator/plan/world.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
 
 using nlohmann::json;
@@ -237,6 +238,48 @@ TEST(OperatorPlan, MissingSecretsAndClaimsAreNamed) {
   EXPECT_EQ(world.Reason("NodesReady"), "PersistentVolumeClaimNotFound");
   world.AddClaim("results", "ReadWriteMany");
   world.TurnIn(seconds(5));
+  EXPECT_EQ(world.Live(), 3);
+}
+
+TEST(OperatorPlan, TheSecretOfAStoreIsWaitedFor) {
+  PlanWorld world;
+  world.spec()["stores"] = json::parse(
+      R"([{"name": "photos", "url": "s3://photos", "credentials": {"secretName": "photos-keys"}},
+          {"name": "public", "url": "s3://public"}])");
+  world.Turn();
+  EXPECT_EQ(world.Live(), 0);
+  EXPECT_EQ(world.Reason("NodesReady"), "SecretNotFound");
+  EXPECT_THAT(world.Message("NodesReady"),
+              AllOf(HasSubstr("Secret photos-keys"), HasSubstr("spec.stores: photos")));
+  world.there[{FactKind::kSecret, "photos-keys"}] = {};
+  world.TurnIn(seconds(5));
+  EXPECT_EQ(world.Live(), 3);
+}
+
+TEST(OperatorPlan, TheClaimOfTheStateIsMadeWithThePodsAndWaitedForByNobody) {
+  PlanWorld world;
+  world.spec()["state"] = json::parse(
+      R"({"volumeClaimTemplate": {"spec": {"resources": {"requests": {"storage": "1Gi"}}}}})");
+  world.Turn();
+  EXPECT_EQ(world.Live(), 3);
+  const std::string name = api::StateClaimName(world.job().name, world.uid());
+  ASSERT_TRUE(world.there.contains({FactKind::kClaim, name}));
+  EXPECT_FALSE(world.Status().effective.one_host) << "no node mounts it";
+  world.there[{FactKind::kClaim, name}].owner_uid = "another";
+  world.facts.clear();
+  world.TurnIn(seconds(700));
+  EXPECT_EQ(world.Reason("NodesReady"), "NameTaken");
+}
+
+TEST(OperatorPlan, AClaimOfTheCoordinatorAloneLeavesNodesFree) {
+  PlanWorld world;
+  world.AddClaim("results", "ReadWriteOnce");
+  world.spec()["stores"] = json::parse(R"([{"name": "photos", "url": "s3://photos"}])");
+  world.spec()["output"] = {{"store", "photos"}, {"path", "scores"}};
+  world.spec()["logs"] = {{"volume", "out"}};
+  world.spec()["state"] = {{"volume", "out"}};
+  world.Turn();
+  EXPECT_FALSE(world.Status().effective.one_host);
   EXPECT_EQ(world.Live(), 3);
 }
 
@@ -512,4 +555,4 @@ TEST(OperatorPlan, AJobKeepsThePortItStartedWith) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

@@ -12,7 +12,7 @@
 #include "operator/builders/objects.h"
 #include "operator/plan/plan.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 
 class PlanWorld {
  public:
@@ -251,10 +251,11 @@ class PlanWorld {
 
  private:
   static FactKey KeyOf(const Action& action) {
-    const FactKind kind = action.resource == "services"     ? FactKind::kService
-                          : action.resource == "secrets"    ? FactKind::kSecret
-                          : action.resource == "configmaps" ? FactKind::kConfigMap
-                                                            : FactKind::kNetworkPolicy;
+    const FactKind kind = action.resource == "services"                 ? FactKind::kService
+                          : action.resource == "secrets"                ? FactKind::kSecret
+                          : action.resource == "configmaps"             ? FactKind::kConfigMap
+                          : action.resource == "persistentvolumeclaims" ? FactKind::kClaim
+                                                                        : FactKind::kNetworkPolicy;
     return {kind, action.name};
   }
   void Read(const FactKey& key) {
@@ -294,4 +295,4 @@ class PlanWorld {
   }
 };
 
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

@@ -7,7 +7,7 @@
 #include "operator/report.h"
 #include "tests/unit/operator/plan/world.h"
 
-namespace parallelrun {
+namespace parallelrun::operators {
 namespace {
 
 using nlohmann::json;
@@ -247,4 +247,4 @@ TEST(OperatorStatus, LastWordsOfEveryKindAreRead) {
 }
 
 }  // namespace
-}  // namespace parallelrun
+}  // namespace parallelrun::operators

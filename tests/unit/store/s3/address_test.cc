@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace parallelrun::s3 {
+namespace parallelrun::store::s3 {
 namespace {
 
 TEST(S3Address, IsABucketAndPerhapsAPrefix) {
@@ -83,4 +83,4 @@ TEST(S3Address, KeysAreEncodedButForTheirSlashes) {
 }
 
 }  // namespace
-}  // namespace parallelrun::s3
+}  // namespace parallelrun::store::s3

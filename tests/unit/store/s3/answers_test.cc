@@ -6,7 +6,7 @@
 
 #include "store/s3/timestamps.h"
 
-namespace parallelrun::s3 {
+namespace parallelrun::store::s3 {
 namespace {
 
 std::string ListXml(const std::string& inner) {
@@ -125,4 +125,4 @@ TEST(S3Answers, JsonThatHoldsNoKeysIsRefused) {
 }
 
 }  // namespace
-}  // namespace parallelrun::s3
+}  // namespace parallelrun::store::s3

@@ -10,7 +10,7 @@
 
 #include "tests/unit/store/s3/small_s3.h"
 
-namespace parallelrun::s3 {
+namespace parallelrun::store::s3 {
 namespace {
 
 using testing::ElementsAre;
@@ -304,4 +304,4 @@ TEST(S3BadDays, NoMessageHoldsASecret) {
 }
 
 }  // namespace
-}  // namespace parallelrun::s3
+}  // namespace parallelrun::store::s3

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace parallelrun::s3 {
+namespace parallelrun::store::s3 {
 namespace {
 
 const std::map<std::string, std::string> kKeyVariables{
@@ -138,15 +138,6 @@ TEST(S3CredentialSource, MessagesShowPartsOfIdsAndNoSecrets) {
   EXPECT_EQ(source->told, "AWS_ACCESS_KEY_ID of the environment (AKIA…MPLE)");
 }
 
-TEST(S3CredentialSource, RenewedFiveMinutesBeforeTheEndOrAtHalfTime) {
-  EXPECT_FALSE(ValidityOf(std::nullopt));
-  EXPECT_EQ(ValidityOf(seconds(3600))->renew, seconds(3300));
-  EXPECT_EQ(ValidityOf(seconds(3600))->end, seconds(3600));
-  EXPECT_EQ(ValidityOf(seconds(400))->renew, seconds(200));
-  // Ended when they come: a clock is wrong, and they are tried.
-  EXPECT_EQ(ValidityOf(seconds(-3600))->end, seconds(60));
-}
-
 TEST(S3Surroundings, FilesOfProfiles) {
   const Profiles config = ParseProfiles(
       "# of aws configure\n[default]\nregion = eu-west-1\ns3 =\n  addressing_style = path\n"
@@ -185,4 +176,4 @@ TEST(S3Surroundings, WhatIsNearestToTheJobCounts) {
 }
 
 }  // namespace
-}  // namespace parallelrun::s3
+}  // namespace parallelrun::store::s3

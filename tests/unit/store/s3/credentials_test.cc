@@ -16,7 +16,7 @@
 #include "store/s3/timestamps.h"
 #include "tests/unit/store/s3/small_s3.h"
 
-namespace parallelrun::s3 {
+namespace parallelrun::store::s3 {
 namespace {
 
 using testing::HasSubstr;
@@ -209,6 +209,37 @@ TEST_F(S3CredentialsTest, ATokenWithALineBreakIsNotSent) {
   EXPECT_EQ(giver.heard().size(), 0u);
 }
 
+TEST_F(S3CredentialsTest, KeysInFilesAreReadAnewEachHalfMinute) {
+  const auto write = [&](const char* name, const std::string& text) {
+    std::ofstream(folder_ / name, std::ios::trunc) << text << "\n";
+  };
+  write("accessKeyId", "AKIAOLD0000000000001");
+  write("secretAccessKey", kSecret);
+  Credentials credentials = From(SourceOf(KeyFiles{folder_, "Secret photos-keys"}));
+  EXPECT_EQ(credentials.told(), "Secret photos-keys");
+  const Result<Keys> keys = credentials.Get();
+  ASSERT_TRUE(keys.ok()) << keys.error().message;
+  EXPECT_EQ(keys->id, "AKIAOLD0000000000001");
+  EXPECT_EQ(keys->secret, kSecret);
+  EXPECT_EQ(keys->token, "") << "there need be none";
+
+  write("accessKeyId", "AKIANEW0000000000002");
+  write("sessionToken", "token");
+  EXPECT_EQ(IdOf(credentials), "AKIAOLD0000000000001");
+  clock_->now += seconds(31);
+  EXPECT_EQ(IdOf(credentials), "AKIANEW0000000000002");
+  EXPECT_EQ(credentials.Get()->token, "token");
+}
+
+TEST_F(S3CredentialsTest, KeysThatAreNotWholeAreToldByTheirSecret) {
+  Credentials credentials = From(SourceOf(KeyFiles{folder_, "Secret photos-keys"}));
+  EXPECT_THAT(IdOf(credentials), AllOf(HasSubstr("Secret photos-keys"), HasSubstr("accessKeyId")));
+  std::ofstream(folder_ / "accessKeyId") << "AKIAOLD0000000000001";
+  std::ofstream(folder_ / "secretAccessKey") << "\n";
+  const std::string said = IdOf(credentials);
+  EXPECT_THAT(said, AllOf(HasSubstr("its secretAccessKey is empty"), Not(HasSubstr("AKIAOLD"))));
+}
+
 TEST_F(S3CredentialsTest, FilesAreReadWithinABound) {
   EXPECT_EQ(*ReadTrimmed(File(" \na b\r\n")), "a b");
   EXPECT_EQ(ReadTrimmed(File(std::string(2'000'000, 'a'))).error().code, Code::kInvalid);
@@ -217,4 +248,4 @@ TEST_F(S3CredentialsTest, FilesAreReadWithinABound) {
 }
 
 }  // namespace
-}  // namespace parallelrun::s3
+}  // namespace parallelrun::store::s3

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace parallelrun::s3 {
+namespace parallelrun::store::s3 {
 namespace {
 
 Error Explained(Action action, int status, const std::string& code = "",
@@ -96,4 +96,4 @@ TEST(S3Failure, WhatAServerSaysIsMadeHarmlessAndShort) {
 }
 
 }  // namespace
-}  // namespace parallelrun::s3
+}  // namespace parallelrun::store::s3

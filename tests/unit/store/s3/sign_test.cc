@@ -9,7 +9,7 @@
 
 #include "store/s3/timestamps.h"
 
-namespace parallelrun::s3 {
+namespace parallelrun::store::s3 {
 namespace {
 
 constexpr const char* kSuiteHost = "example.amazonaws.com";
@@ -129,12 +129,10 @@ TEST(S3Timestamps, AreReadAsTheyAreWritten) {
   EXPECT_EQ(CompactTime(*time), "20150830T123600Z");
   EXPECT_EQ(ParseIsoTime("2015-08-30T12:36:00.123Z"), time);
   EXPECT_EQ(ParseIsoTime("2015-08-30T12:36:00+00:00"), time);
-  EXPECT_EQ(ParseHttpDate("Sun, 30 Aug 2015 12:36:00 GMT"), time);
   for (const char* wrong : {"", "2015-08-30", "2015-08-30T12:36:00", "2015-08-30T12:36:00+02:00"}) {
     EXPECT_FALSE(ParseIsoTime(wrong)) << wrong;
   }
-  EXPECT_FALSE(ParseHttpDate("Sun, 30 Aug 2015 12:36:00 CET"));
 }
 
 }  // namespace
-}  // namespace parallelrun::s3
+}  // namespace parallelrun::store::s3

@@ -16,30 +16,9 @@
 #include "base/http/target.h"
 #include "store/s3/s3_store.h"
 #include "tests/unit/base/http/plain_server.h"
+#include "tests/unit/store/small_server.h"
 
-namespace parallelrun::s3 {
-
-// One request, as it came.
-struct Heard {
-  std::string head;
-  std::string method, path, query, body;
-
-  explicit Heard(const std::string& text) : head(text.substr(0, text.find("\r\n\r\n") + 2)) {
-    method = head.substr(0, head.find(' '));
-    const size_t begin = method.size() + 1;
-    const std::string target = head.substr(begin, head.find(' ', begin) - begin);
-    path = PercentDecode(target.substr(0, target.find('?'))).value_or("");
-    if (target.find('?') != std::string::npos) query = target.substr(target.find('?') + 1);
-    body = text.substr(std::min(text.size(), head.size() + 2));
-  }
-  // "" if it is not there.
-  std::string Header(const std::string& name) const {
-    const size_t at = head.find("\r\n" + name + ": ");
-    if (at == std::string::npos) return "";
-    const size_t begin = at + name.size() + 4;
-    return head.substr(begin, head.find("\r\n", begin) - begin);
-  }
-};
+namespace parallelrun::store::s3 {
 
 class SmallS3 {
  public:
@@ -82,8 +61,7 @@ class SmallS3 {
   std::string url() const { return server_.url(); }
 
   static std::string Reply(int status, const std::string& body, const std::string& headers = "") {
-    return fmt::format("HTTP/1.1 {} X\r\nContent-Length: {}\r\n{}\r\n{}", status, body.size(),
-                       headers, body);
+    return store::Reply(status, body, headers);
   }
   static std::string ErrorXml(const std::string& code, const std::string& more = "") {
     return fmt::format("<Error><Code>{}</Code><Message>m</Message>{}</Error>", code, more);
@@ -170,37 +148,12 @@ inline StoreOptions QuickOptions(const SmallS3& server, const std::string& url =
   return options;
 }
 
-inline std::unique_ptr<store::Store> StoreAt(
+inline std::unique_ptr<Store> StoreAt(
     const StoreOptions& options, const Surroundings& around = StaticKeys(),
     std::shared_ptr<const Clock> clock = std::make_shared<SystemClock>()) {
-  Result<std::unique_ptr<store::Store>> made = MakeStore(options, around, std::move(clock));
+  Result<std::unique_ptr<Store>> made = MakeStore(options, around, std::move(clock));
   EXPECT_TRUE(made.ok()) << made.error().message;
   return std::move(*made);
 }
 
-inline store::Wanted Everything() {
-  const auto yes = [](std::string_view) { return true; };
-  return {yes, yes};
-}
-
-struct AllNames {
-  std::vector<std::string> names;
-  std::vector<store::Found> found;  // of those, where the listing told it
-  std::string error;
-};
-
-inline AllNames ListAll(store::Store& store, const std::string& after = "",
-                        store::Wanted wanted = Everything()) {
-  AllNames all;
-  Result<std::unique_ptr<store::Listing>> listing = store.List(std::move(wanted), after);
-  EXPECT_TRUE(listing.ok());
-  while (true) {
-    const Result<std::optional<store::Listed>> next = (*listing)->Next();
-    if (!next.ok()) all.error = next.error().message;
-    if (!next.ok() || !*next) return all;
-    all.names.emplace_back((*next)->name);
-    if ((*next)->found) all.found.push_back(*(*next)->found);
-  }
-}
-
-}  // namespace parallelrun::s3
+}  // namespace parallelrun::store::s3

@@ -7,13 +7,13 @@
 
 #include "tests/unit/store/s3/small_s3.h"
 
-namespace parallelrun::s3 {
+namespace parallelrun::store::s3 {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::string ReadSome(store::Object& object, uint64_t offset, size_t size) {
+std::string ReadSome(Object& object, uint64_t offset, size_t size) {
   std::string bytes(size, '?');
   const Result<size_t> read = object.ReadAt(offset, bytes);
   EXPECT_TRUE(read.ok()) << read.error().message;
@@ -21,7 +21,7 @@ std::string ReadSome(store::Object& object, uint64_t offset, size_t size) {
   return bytes;
 }
 
-Error ReadError(store::Object& object) {
+Error ReadError(Object& object) {
   std::string bytes(2, '?');
   const Result<size_t> read = object.ReadAt(0, bytes);
   EXPECT_FALSE(read.ok());
@@ -78,7 +78,7 @@ TEST(S3StoreList, FolderMarkersAndWhatIsNotWantedAreLeftOut) {
   for (const char* key : {"in/", "in/a/", "in/a/1.csv", "in/a/2.txt", "in/b.csv"})
     server.Put(key, "");
   const auto store = StoreAt(QuickOptions(server, "s3://bucket/in"));
-  store::Wanted wanted = Everything();
+  Wanted wanted = Everything();
   wanted.name = [](std::string_view name) { return name.ends_with(".csv"); };
   EXPECT_THAT(ListAll(*store, "", wanted).names, ElementsAre("a/1.csv", "b.csv"));
 }
@@ -89,7 +89,7 @@ TEST(S3StoreList, AFolderThatNobodyWantsIsPassedOver) {
   for (const char* key : {"a/.git/1", "a/b/1", "a/b/2", "b/.git/x/y", "c"}) server.Put(key, "");
   const auto store = StoreAt(QuickOptions(server));
   std::vector<std::string> asked;
-  store::Wanted wanted = Everything();
+  Wanted wanted = Everything();
   wanted.below = [&](std::string_view folder) {
     asked.emplace_back(folder);
     return !folder.ends_with(".git");
@@ -141,7 +141,7 @@ TEST(S3StoreRead, AnyRangeAndFewerBytesOnlyAtTheEnd) {
   EXPECT_EQ(ReadSome(**object, 0, 0), "");
   EXPECT_EQ(ReadSome(**store->Open("empty"), 0, 4), "");
   EXPECT_EQ(store->Location("a"), "s3://bucket/in/a");
-  EXPECT_EQ(store->Difference(store::Version("a"), store::Version("b")), "had ETag a, has b");
+  EXPECT_EQ(store->Difference(Version("a"), Version("b")), "had ETag a, has b");
 }
 
 TEST(S3StoreRead, WhatWasChangedOrDeletedMeanwhileIsToldAndNotRead) {
@@ -205,4 +205,4 @@ TEST(S3StoreRead, AnObjectWithoutAnETagCannotBePinned) {
 }
 
 }  // namespace
-}  // namespace parallelrun::s3
+}  // namespace parallelrun::store::s3

@@ -45,7 +45,7 @@ class Failure(Exception):
 
 def from_exception(kind, error, root, message=None, fatal=False):
     """A failure because `error` was raised; `root` is the folder of the user's code."""
-    frames = _user_frames(error)
+    frames = user_frames(error)
     location = _location(error, frames, root)
     if kind in _OF_THE_SCRIPT and _ran_out(error):
         kind = "NoSpace"
@@ -112,7 +112,7 @@ def _type_name(error):
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _user_frames(error):
+def user_frames(error):
     """The traceback without the frames of this package and of the import system."""
     frames = error.__traceback__
     while frames is not None:

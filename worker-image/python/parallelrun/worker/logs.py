@@ -21,6 +21,15 @@ def set_up(level):
         sys.meta_path.insert(0, _LoggingFinder(level))
 
 
+def flush():
+    """Sends on what the script has written to stdout and stderr."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:  # the script may have put anything there
+            pass
+
+
 def formatter():
     """Lines as `2026-03-01 12:00:00,123|INFO|pid|tid|message`, in UTC like all other logs."""
     import logging

@@ -2,7 +2,6 @@
 
 import os
 import struct
-import sys
 from time import process_time_ns
 
 from parallelrun import shims
@@ -188,7 +187,7 @@ class Worker:
     def answer(self, sequence, body, began, ended, mark, items, skipped, returned):
         """Encodes what the script returned for the mini-batch of `body` and sends it."""
         try:
-            succeeded, rows, data = self._encode(returned, items)
+            succeeded, rows, data = self._encode(returned, items, body)
         except Failure as failure:
             self.fail(sequence, body, ended - began, mark, failure)
             return
@@ -204,9 +203,9 @@ class Worker:
             sequence, ended - began, self._cpu_ns - cpu_ns, succeeded, skipped, rows, data, ended
         )
 
-    def _encode_first(self, returned, items):
+    def _encode_first(self, returned, items, body):
         """Takes the place of the encoder until a header line is sent."""
-        encoded = self._encoder.encode(returned, items)
+        encoded = self._encoder.encode(returned, items, body)
         header = self._encoder.take_header(returned, encoded[1])
         if header is None:
             return encoded
@@ -248,9 +247,5 @@ class Worker:
         """Ends the process with 1, whatever threads the script left behind."""
         if self._profiler is not None:
             self._profiler.write()
-        for stream in (sys.stdout, sys.stderr):
-            try:
-                stream.flush()
-            except Exception:  # the script may have put anything there
-                pass
+        logs.flush()
         os._exit(1)

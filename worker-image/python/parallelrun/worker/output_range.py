@@ -1,7 +1,8 @@
 """Which bytes of the process's stdout and stderr files came of a mini-batch."""
 
 import os
-import sys
+
+from parallelrun.worker import logs
 
 # Two system calls would be a tenth of what an empty mini-batch costs, so a mark serves all those
 # that begin within this time.
@@ -22,7 +23,7 @@ def mark():
 
 def last_words(began):
     """The last line on stderr since a mark, "" where nothing was written or it is no file."""
-    _flush()
+    logs.flush()
     ended = mark()
     if began is None or ended is None:
         return ""
@@ -37,16 +38,8 @@ def last_words(began):
 
 def since(began):
     """{"stdout": [from, to], "stderr": [from, to]} from a mark until now."""
-    _flush()
+    logs.flush()
     ended = mark()
     if began is None or ended is None:
         return {}
     return {"stdout": [began[0], ended[0]], "stderr": [began[1], ended[1]]}
-
-
-def _flush():
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except Exception:  # the script may have put anything there
-            pass

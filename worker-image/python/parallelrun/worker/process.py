@@ -17,9 +17,12 @@ current = None
 
 
 class Process:
-    """The start frame. Paths are absolute: the script may change the working directory."""
+    """The start frame. Paths are absolute: the script may change the working directory.
 
-    def __init__(self, start, root):
+    root: the folder of the code. work: the folder that gets logs, in a job the same one.
+    """
+
+    def __init__(self, start, root, work=None):
         self.start = start
         self.root = root
         self.entry_script = start["entryScript"]
@@ -29,6 +32,8 @@ class Process:
         self.output_folder = start["outputFolder"]
         self.summary_only = start["outputAction"] == "SummaryOnly"
         self.output_format = start.get("outputFormat", "text")
+        self.provenance = start.get("provenance", False)
+        self.output_columns = start.get("outputColumns", [])
         self.nan_as_null = start.get("nanAsNull", False)
         self.short_return_fails = start.get("shortReturn", "Keep") == "Fail"
         self.logging_level = start["loggingLevel"]
@@ -44,7 +49,7 @@ class Process:
         self.profiling = start.get("profiling", "")
         self.image = start.get("image", "")
         self.stack_signal = start.get("stackSignal", 0)
-        logs = os.path.join(self.root, "logs")
+        logs = os.path.join(work or root, "logs")
         user_logs = os.path.join(logs, "user")
         self.profile = os.path.join(logs, "sys", "node", self.node, self.name + ".profile")
         self.metrics_log = os.path.join(user_logs, f"metrics.{self.name}.jsonl")
@@ -57,8 +62,8 @@ class Process:
         self.error_log = os.path.join(user_logs, "error", self.node, self.name + ".txt")
 
 
-def begin(body):
-    """Reads the start frame and makes it `current`."""
+def begin(body, work=None):
+    """Reads the start frame and makes it `current`; `work` is as Process has it."""
     global current
     try:
         start = json.loads(bytes(body))
@@ -67,7 +72,7 @@ def begin(body):
                 f"the agent is release {start['release']} and this package is release {RELEASE}; "
                 "both must come from the same worker image"
             )
-        current = Process(start, os.getcwd())
+        current = Process(start, os.getcwd(), work)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ProtocolError(f"the start frame cannot be read: {error!r}") from error
     return current

@@ -5,6 +5,7 @@ import json
 import os
 import sys
 
+from parallelrun.worker import work
 from parallelrun.worker.failure import Failure
 
 _TEXT = {str}
@@ -34,18 +35,30 @@ class RowEncoder:
         self._to_csv = {"sep": " ", "header": False, "index": False}
         self._to_csv.update(_read_settings(process.root))
         self.header = None
-        self._json = None
+        self._provenance = process.output_format != "text" and process.provenance
+        self._rows = None  # what encodes them where the format is not text
         if process.output_format == "jsonl":
             from parallelrun.worker.json_rows import JsonRows
 
-            self._json = JsonRows(process.nan_as_null, run_location)
+            self._rows = JsonRows(process.nan_as_null, run_location)
+        elif process.output_format == "csv":
+            from parallelrun.worker.csv_rows import CsvRows
+
+            self._rows = CsvRows(process.output_columns, process.nan_as_null, run_location)
+        elif process.output_format == "parquet" and not process.summary_only:
+            from parallelrun.worker.parquet_rows import ParquetRows
+
+            self._rows = ParquetRows(process.output_columns, process.nan_as_null, run_location)
         elif process.dataframe_header and not process.summary_only:
             # Aliases of columns, if the settings give them, else the columns' own names.
             self.header = self._to_csv["header"] or True
             self._to_csv["header"] = False
 
-    def encode(self, returned, items):
-        """(items succeeded, rows, bytes of the rows). Raises Failure for a wrong value."""
+    def encode(self, returned, items, body=b""):
+        """(items succeeded, rows, bytes of the rows). Raises Failure for a wrong value.
+
+        `body` is the batch frame, where that is still there.
+        """
         if isinstance(returned, (list, tuple)):
             lines = returned
         else:
@@ -60,8 +73,9 @@ class RowEncoder:
             )
         if self._summary_only or not count:
             data = b""
-        elif self._json is not None:
-            data = self._json.encode(returned)
+        elif self._rows is not None:
+            origin = self._origin(body, items) if self._provenance else None
+            data = self._rows.encode(returned, origin)
         elif lines is None:
             data = _to_bytes(returned.to_csv(**self._to_csv))
             _check_lines(data, count)
@@ -69,6 +83,11 @@ class RowEncoder:
             texts = _join(_output_of if self._component_mode else str, lines, count)
             data = _to_bytes(texts + "\n")
         return min(count, items), count, data
+
+    def _origin(self, body, items):
+        from parallelrun.worker.origin import Origin
+
+        return Origin(work.index_of(body), work.files_of(body), items)
 
     def take_header(self, returned, rows):
         """The header line as bytes, once: for the first DataFrame with rows; else None."""

@@ -8,7 +8,7 @@ import sys
 from parallelrun.worker import output_range
 from parallelrun.worker.failure import Failure, from_exception, relative
 
-_MEND = "Correct the script and start the job again."
+_MEND = "Fix the script and run again."
 _VARARGS, _VARKEYWORDS = 0x04, 0x08  # inspect's CO_…; importing inspect costs 12 ms
 
 

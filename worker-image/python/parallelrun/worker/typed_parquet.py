@@ -64,7 +64,7 @@ def _as_decided(path, values, table, name, dtype):
         raise Failure(
             "Misfit",
             f"{path}: column {name!r} has no missing value by the file's footer, and has one in "
-            "its rows. Write the file anew with another program.",
+            "its rows. Write the file again with another program.",
         )
     if dtype in ("Int64", "UInt64"):
         import pandas

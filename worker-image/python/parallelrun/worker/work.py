@@ -21,6 +21,24 @@ def describe(body):
     return f"mini-batch {index}, attempt {retries + 1}"
 
 
+def index_of(body):
+    """The mini-batch of a batch frame, or of its head; of a piece, the whole one."""
+    return _HEAD.unpack_from(body)[4] & 0xFFFFFFFF
+
+
+def files_of(body):
+    """The files that it is made of; none where that is not known, as of a head alone."""
+    if len(body) <= _HEAD.size:
+        return []
+    _, kind, _, _, _, _, _, size = _HEAD.unpack_from(body)
+    position = _HEAD.size + size
+    if kind == _FILES:
+        return _read_paths(body, position)[0]
+    if kind in (_TABULAR, _JSON_LINES):
+        return [read_path(body, position)[0]]
+    return []
+
+
 def load(body, with_context, root):
     """Items that are left, how many were skipped, mini-batch and context (or None).
 
@@ -62,11 +80,15 @@ def load(body, with_context, root):
     return items, skipped, mini_batch, context
 
 
-def _load_files(body, position, items):
+def _read_paths(body, position):
     root, position = read_path(body, position)
     names, position = read_path(body, position)
     folder = root if root.endswith("/") else root + "/"
-    paths = [folder + name for name in names.split("\0")]
+    return [folder + name for name in names.split("\0")], root, position
+
+
+def _load_files(body, position, items):
+    paths, root, position = _read_paths(body, position)
     if len(paths) != items or len(body) - position != items * _STAMP.size:
         raise ProtocolError(f"work of {items} files names {len(paths)}")
     for path in paths:

@@ -1,0 +1,80 @@
+#include "agent/objects/object_files.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace parallelrun::agent {
+namespace {
+
+constexpr size_t kPart = size_t{8} << 20;
+
+Status RemoveTree(Folder& in, const std::string& name) {
+  const Result<std::unique_ptr<Folder>> folder = in.OpenFolder(name);
+  if (folder.ok()) {
+    std::vector<std::string> entries;
+    const Status listed = (*folder)->Entries([&entries](const std::string& entry, EntryKind) {
+      entries.push_back(entry);
+      return Status();
+    });
+    if (!listed.ok()) return listed;
+    for (const std::string& entry : entries) {
+      // What is no folder cannot be opened as one, and is removed by its name.
+      if (const Status gone = RemoveTree(**folder, entry); !gone.ok()) return gone;
+    }
+  }
+  const Status removed = in.Remove(name);
+  return removed.ok() || removed.error().code == Code::kNotFound ? Status() : removed;
+}
+
+}  // namespace
+
+Status ObjectFiles::Begin() {
+  if (const Status gone = End(); !gone.ok()) return gone;
+  if (const Status made = files_.MakeFolders(folder_); !made.ok()) return made;
+  Result<std::unique_ptr<Folder>> opened = files_.OpenFolder(folder_, Links::kRefuse);
+  if (!opened.ok()) return opened.error();
+  below_ = std::move(*opened);
+  return {};
+}
+
+Status ObjectFiles::Write(uint64_t number, const std::string& name, const store::Object& object) {
+  const std::string path = std::to_string(number) + "/" + name;
+  for (size_t at = path.find('/'); at != std::string::npos; at = path.find('/', at + 1)) {
+    const Status made = below_->MakeFolder(path.substr(0, at));
+    if (!made.ok() && made.error().code != Code::kExists) {
+      static_cast<void>(Remove(number));  // the first error tells
+      return made;
+    }
+  }
+  Status written = WriteNew(path, object);
+  if (!written.ok()) static_cast<void>(Remove(number));
+  return written;
+}
+
+Status ObjectFiles::WriteNew(const std::string& path, const store::Object& object) {
+  const Result<std::unique_ptr<File>> file = below_->CreateExclusive(path);
+  if (!file.ok()) return file.error();
+  const uint64_t size = object.found().size;
+  std::vector<char> part(static_cast<size_t>(std::min<uint64_t>(size, kPart)));
+  for (uint64_t at = 0; at < size;) {
+    const Result<size_t> read = object.ReadAt(at, part);
+    if (!read.ok()) return read.error();
+    if (*read == 0) return Error{Code::kStale, "it is shorter than it was"};
+    const Status written = (*file)->WriteAt(at, {part.data(), *read});
+    if (!written.ok()) return written;
+    at += *read;
+  }
+  return {};
+}
+
+Status ObjectFiles::Remove(uint64_t number) { return RemoveTree(*below_, std::to_string(number)); }
+
+Status ObjectFiles::End() {
+  const Result<std::unique_ptr<Folder>> holds =
+      files_.OpenFolder(FolderOf(folder_), Links::kRefuse);
+  if (!holds.ok()) return holds.error().code == Code::kNotFound ? Status() : holds.error();
+  return RemoveTree(**holds, folder_.substr(folder_.rfind('/') + 1));
+}
+
+}  // namespace parallelrun::agent

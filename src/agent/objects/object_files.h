@@ -1,0 +1,43 @@
+// The files that objects become on a node's disk: each in a folder with its number, below which
+// stands its key: scripts read labels from names and folders, and two objects called "a" and "a/b"
+// can both be files. Nothing of it must outlive the machine, so nothing is synced.
+//
+// Thread-safe, but for Begin, which comes first, and for two calls about one number. Blocking.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "store/store.h"
+
+namespace parallelrun::agent {
+
+class ObjectFiles {
+ public:
+  // The folder is this object's, as long as it lives; `files` must outlive it.
+  ObjectFiles(Files& files, std::string folder) : files_(files), folder_(std::move(folder)) {}
+
+  const std::string& folder() const { return folder_; }
+
+  // Removes what a predecessor left, and makes the folder.
+  Status Begin();
+  // The object as FOLDER/number/name, where `name` is a path without "." and "..". On an error
+  // nothing of it stays. kStale: it is shorter than it was.
+  Status Write(uint64_t number, const std::string& name, const store::Object& object);
+  // What is not there is removed already.
+  Status Remove(uint64_t number);
+  // The folder, with all that is in it.
+  Status End();
+
+ private:
+  Status WriteNew(const std::string& path, const store::Object& object);
+
+  Files& files_;
+  const std::string folder_;
+  std::unique_ptr<Folder> below_;
+};
+
+}  // namespace parallelrun::agent

@@ -1,0 +1,108 @@
+// What a job reads and writes, as plain data: a part of job.h, where its conventions stand, for
+// those who know data and nothing else of a job.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace parallelrun::api {
+
+enum class InputKind { kFiles, kTabular, kJsonLines };
+enum class Access { kPath, kUri };
+enum class TabularFormat { kCsv, kTsv, kParquet };
+enum class HeaderMode { kAllFiles, kFirstFile, kNone };
+enum class ColumnType { kInteger, kNumber, kBoolean, kText };
+enum class Typing { kOnce, kPerMiniBatch };
+enum class BadRows { kFail, kSkip };
+enum class OutputAction { kAppendRow, kSummaryOnly };
+enum class OutputFormat { kText, kJsonl, kCsv, kParquet };
+enum class OutputOrder { kMiniBatch, kCompletion };
+enum class IfExists { kFail, kResume, kOverwrite, kRetryFailed };
+
+// Which keys of a Secret in the job's namespace a cluster asks a store with.
+struct StoreCredentials {
+  std::string secret_name;  // empty: the pods' own identity
+  std::string access_key_id = "AWS_ACCESS_KEY_ID";
+  std::string secret_access_key = "AWS_SECRET_ACCESS_KEY";
+  std::string session_token;  // empty: there is none
+  bool operator==(const StoreCredentials&) const = default;
+};
+
+// Where objects lie: a bucket, or what is below a prefix of it.
+struct ObjectStore {
+  std::string name;
+  std::string url;                 // s3://bucket/prefix
+  std::string region;              // empty, as the next: what the tools around S3 are set to
+  std::string endpoint;            // of a server other than AWS
+  std::optional<bool> path_style;  // none: as the endpoint suggests
+  StoreCredentials credentials = {};
+  bool operator==(const ObjectStore&) const = default;
+};
+
+struct VolumePath {
+  std::string volume;
+  std::string path;
+  bool operator==(const VolumePath&) const = default;
+};
+
+struct TabularOptions {
+  TabularFormat format = TabularFormat::kCsv;
+  std::string delimiter;  // default: "," (TSV: a tab)
+  HeaderMode header = HeaderMode::kAllFiles;
+  std::string encoding = "utf-8";
+  bool quoted_newlines = true;
+  Typing typing = Typing::kOnce;
+  std::map<std::string, ColumnType> dtypes = {};  // by column: in place of what is decided
+  std::vector<std::string> na_values = {};        // stand for a missing value, too
+  bool keep_default_na = true;
+  int32_t skip_rows = 0;     // lines at the front of each file
+  std::string comment = {};  // one character, or empty
+  std::string escape = {};   // likewise
+  BadRows bad_rows = BadRows::kFail;
+  uint64_t max_field_size = uint64_t{1} << 20;  // bytes
+  bool operator==(const TabularOptions&) const = default;
+};
+
+struct Input {
+  std::string name;
+  InputKind kind = InputKind::kFiles;
+  VolumePath from;           // of an input in a store only the path
+  std::string store = {};    // empty: it lies on the volume
+  std::string pattern = {};  // empty: every file
+  std::vector<std::string> exclude = {};
+  Access access = Access::kPath;      // kFiles only; kUri wants a store
+  std::string partition_format = {};  // relative to the path; empty: none
+  TabularOptions tabular = {};        // kTabular only
+  bool operator==(const Input&) const = default;
+};
+
+struct SideInput {
+  std::string name;
+  VolumePath from;
+  std::string mount_path;  // empty: where the volume is mounted
+  bool operator==(const SideInput&) const = default;
+};
+
+struct Output {
+  VolumePath to;           // default path: <job>/output; in a store only the path
+  std::string store = {};  // empty: on the volume
+  OutputAction action = OutputAction::kAppendRow;
+  std::string file_name = "parallel_run_step.txt";
+  OutputFormat format = OutputFormat::kText;  // whatever the file is called
+  std::vector<std::string> columns;           // kCsv, kParquet; empty: those of the first rows
+  bool nan_as_null = false;  // also infinite numbers; of tables those inside of values
+  bool provenance = false;   // but of kText: columns that say where a row comes from
+  OutputOrder order = OutputOrder::kMiniBatch;
+  IfExists if_exists = IfExists::kFail;
+  bool mount_on_nodes = true;
+  bool operator==(const Output&) const = default;
+};
+
+// Each of inputs, sideInputs and stores has at most so many.
+inline constexpr size_t kMaxInputs = 32;
+
+}  // namespace parallelrun::api

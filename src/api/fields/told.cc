@@ -1,0 +1,91 @@
+#include "api/fields/told.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "api/defaults.h"
+#include "api/document.h"
+#include "api/fields.h"
+#include "api/fields/sections.h"
+#include "api/parse.h"
+#include "base/json.h"
+
+namespace parallelrun::api::fields {
+namespace {
+
+using nlohmann::json;
+
+bool IsForRunningJob(const Field& field) {
+  return field.change == Change::kAnyTime && (field.acts & kCoordinator) != 0;
+}
+
+// Each field that is written, and not its default: those of the spec, and those of its objects.
+template <typename Visit>
+void EachSaid(const JobSpec& spec, const Visit& visit) {
+  for (const Field& field : SpecFields()) {
+    if (!field.write) continue;
+    const json value = field.write(&spec);
+    if (value.is_null() || value == field.initial()) continue;
+    visit(field.name, field, value);
+    if (!value.is_object() || !field.shape.fields) continue;
+    for (const Field& below : *field.shape.fields) {
+      const auto said = value.find(below.name);
+      if (said == value.end() || (below.initial && *said == below.initial())) continue;
+      visit(field.name + "." + below.name, below, *said);
+    }
+  }
+}
+
+}  // namespace
+
+json FieldsForWorkers(const JobSpec& spec) {
+  json told = json::object();
+  EachSaid(spec, [&told](const std::string&, const Field& field, const json& value) {
+    if (!field.worker_name.empty()) told[field.worker_name] = value;
+  });
+  return told;
+}
+
+std::vector<std::string> FieldsOnlyForClusters(const JobSpec& spec) {
+  Job unsaid;
+  FillDefaults(unsaid);
+  std::map<std::string, json> filled;
+  EachSaid(unsaid.spec, [&filled](const std::string& path, const Field&, const json& value) {
+    filled[path] = value;
+  });
+  std::vector<std::string> paths;
+  EachSaid(spec, [&](const std::string& path, const Field& field, const json& value) {
+    const auto same = filled.find(path);
+    if (same != filled.end() && same->second == value) return;
+    if (field.acts == kOperator) paths.push_back(path);
+  });
+  return paths;
+}
+
+json FieldsForRunningJob(const JobSpec& spec) {
+  json told = json::object();
+  for (const Field& field : SpecFields()) {
+    if (!IsForRunningJob(field)) continue;
+    const json value = field.write(&spec);
+    told[field.name] = value.is_null() ? ParseJson(field.as_none).value_or(nullptr) : value;
+  }
+  return told;
+}
+
+Status CheckForRunningJob(const std::string& name, const json& value) {
+  const auto& all = SpecFields();
+  const auto field = std::find_if(all.begin(), all.end(), [&name](const Field& one) {
+    return one.name == name && IsForRunningJob(one);
+  });
+  if (field == all.end()) return Error{Code::kNotFound, name + ": there is no such field"};
+  Document document = JsonDocument(value);
+  if (document.problems.empty()) {
+    JobSpec read;
+    field->read(Value{document.job, name, document.problems}, &read, Target::kLocal);
+  }
+  if (document.problems.empty()) return {};
+  return Error{Code::kInvalid, FormatProblem(document.problems.front(), "")};
+}
+
+}  // namespace parallelrun::api::fields

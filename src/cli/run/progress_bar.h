@@ -1,0 +1,22 @@
+// The line that shows on a terminal how far a run is: a bar, and as much of the rest as there is
+// room for, what matters most first. Made from the coordinator's progress
+// (docs/coordinator-api.md). Names in it are escaped. Pure.
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "base/time.h"
+
+namespace parallelrun::cli {
+
+struct BarStyle {
+  size_t columns = 80;  // of the terminal; the last one stays free
+  bool colour = false;
+};
+
+// `elapsed` since the command started.
+std::string ProgressBar(const nlohmann::json& progress, Duration elapsed, const BarStyle& style);
+
+}  // namespace parallelrun::cli

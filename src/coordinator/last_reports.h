@@ -1,0 +1,30 @@
+// The reports that a coordinator writes once its job is over.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/files.h"
+#include "base/time.h"
+#include "coordinator/ledger/ledger.h"
+#include "coordinator/log_tree/log_folder.h"
+#include "coordinator/page/waits.h"
+#include "job/job_state.h"
+#include "job/losses.h"
+
+namespace parallelrun::coordinator {
+
+struct EndedJob {
+  const job::JobState& state;  // which does not change any more
+  const job::FailureRules& rules;
+  const Ledger& ledger;
+  std::optional<Waits::Times> waits;  // none, if this epoch has not seen all of them
+  bool dead_letters = false;          // told of in a file of their own
+};
+
+// Reads the whole ledger, so not on the loop's thread. `state_folder` holds what is half written.
+// One that cannot be written is told in the log, and the others are written all the same.
+void WriteLastReports(const EndedJob& ended, Files& files, const std::string& state_folder,
+                      const LogFolder& folder, WallTime now);
+
+}  // namespace parallelrun::coordinator

@@ -1,0 +1,68 @@
+// Reads parts of a job's logs for who looks at them, in a thread of its own: the volume may hang,
+// and the decisions must not.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "base/thread.h"
+#include "base/time.h"
+#include "coordinator/log_tree/log_folder.h"
+
+namespace parallelrun::coordinator {
+
+struct LogPart {
+  uint64_t from = 0;  // of the bytes, in the file
+  uint64_t size = 0;  // of the file
+  std::string bytes;
+};
+
+inline constexpr size_t kMostLogPart = size_t{64} << 10;
+
+// From byte `from` on, or the end of the file; at most kMostLogPart. What is beyond the end is an
+// empty part there. kNotFound, kPermission (a link), kInvalid (no file).
+Result<LogPart> ReadLogPart(const LogFolder& folder, const std::string& name,
+                            std::optional<uint64_t> from);
+
+class LogReader {
+ public:
+  static constexpr size_t kMostWaiting = 32;
+  using Answer = std::function<void(Result<LogPart>)>;  // in the thread
+
+  explicit LogReader(LogFolder folder);
+  // Waits for a read that goes on: ask Finish first.
+  ~LogReader();
+  LogReader(const LogReader&) = delete;
+  LogReader& operator=(const LogReader&) = delete;
+
+  // As ReadLogPart. False: too many wait already.
+  bool Ask(std::string name, std::optional<uint64_t> from, Answer answer);
+  // What waits is forgotten. False: a read goes on for longer than `limit`.
+  bool Finish(Duration limit);
+
+ private:
+  struct Asked {
+    std::string name;
+    std::optional<uint64_t> from;
+    Answer answer;
+  };
+
+  void End();
+  void Run();
+
+  const LogFolder folder_;
+  std::mutex mutex_;  // guards the queue and the flag
+  std::condition_variable wake_;
+  std::deque<Asked> waiting_;
+  bool ends_ = false;
+  Thread thread_;
+};
+
+}  // namespace parallelrun::coordinator

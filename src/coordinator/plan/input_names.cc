@@ -1,0 +1,71 @@
+#include "coordinator/plan/input_names.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "coordinator/plan/source.h"
+
+namespace parallelrun::coordinator {
+namespace {
+
+bool Hidden(std::string_view path) { return LastPart(path).starts_with('.'); }
+
+bool IsAtOrBelow(std::string_view place, std::string_view folder) {
+  if (!place.starts_with(folder)) return false;
+  return place.size() == folder.size() || folder.ends_with('/') || place[folder.size()] == '/';
+}
+
+}  // namespace
+
+InputNames::InputNames(const PlanInput& input)
+    : root_(WithoutSlash(input.root)),
+      kind_(input.kind),
+      pattern_(input.pattern),
+      exclude_(input.exclude.begin(), input.exclude.end()) {}
+
+bool InputNames::Means(std::string_view path) const {
+  return !Hidden(path) && pattern_.Matches(path) && !Excluded(path);
+}
+
+bool InputNames::MayMeanBelow(std::string_view folder) const {
+  return !Hidden(folder) && LastPart(folder) != "lost+found" && pattern_.MayMatchBelow(folder) &&
+         !Excluded(folder);
+}
+
+bool InputNames::HasAt(std::string_view location) const {
+  if (!IsAtOrBelow(location, root_)) return false;
+  if (location == root_) return Means(LastPart(location));  // the root is a file
+  return HasBelow(location.substr(root_.size() + (root_.ends_with('/') ? 0 : 1)));
+}
+
+bool InputNames::HasBelow(std::string_view path) const {
+  const DataNames names = DataNamesOf(kind_);
+  for (size_t slash = path.find('/'); slash != std::string_view::npos;
+       slash = path.find('/', slash + 1)) {
+    const std::string_view folder = path.substr(0, slash);
+    if (!MayMeanBelow(folder) || !IsData(names, LastPart(folder))) return false;
+  }
+  return Means(path) && IsData(names, LastPart(path));
+}
+
+bool InputNames::Excluded(std::string_view path) const {
+  return std::any_of(exclude_.begin(), exclude_.end(),
+                     [&](const Glob& glob) { return glob.Matches(path); });
+}
+
+void ShareNames(std::vector<PlanInput>& inputs) {
+  for (size_t i = 1; i < inputs.size(); ++i) {
+    PlanInput& input = inputs[i];
+    if (input.kind == PlanKind::kRanks) continue;
+    for (size_t j = 0; j < i; ++j) {
+      const PlanInput& other = inputs[j];
+      if (other.kind != input.kind || other.store != input.store) continue;
+      const std::string_view mine = WithoutSlash(input.root);
+      const std::string_view theirs = WithoutSlash(other.root);
+      if (!IsAtOrBelow(mine, theirs) && !IsAtOrBelow(theirs, mine)) continue;
+      input.before.push_back(std::make_shared<const InputNames>(other));
+    }
+  }
+}
+
+}  // namespace parallelrun::coordinator

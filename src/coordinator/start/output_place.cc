@@ -1,0 +1,116 @@
+#include "coordinator/start/output_place.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <stop_token>
+#include <utility>
+
+#include "coordinator/folder_sink.h"
+#include "coordinator/output_file.h"
+#include "coordinator/start/output_folder.h"
+#include "coordinator/store_output/open.h"
+#include "coordinator/store_output/store_claim.h"
+#include "coordinator/store_output/store_sink.h"
+#include "coordinator/store_output/upload_notes.h"
+
+namespace parallelrun::coordinator {
+namespace {
+
+class FolderPlace final : public OutputPlace {
+ public:
+  FolderPlace(const CoordinatorConfig& config, const JobLayout& layout, Files& files)
+      : config_(config), layout_(layout), files_(files) {}
+
+  // Their tokens are removed when the epoch is claimed.
+  Status EndOlder(uint32_t) override { return {}; }
+  Status Look(NewRun& run) override { return LookAtOutput(config_, layout_, files_, run); }
+  Result<std::string> Damage(const job::Published& published, uint64_t, uint32_t,
+                             const std::function<void()>& step) override {
+    return DamageOf(files_, layout_.output_path, published, step);
+  }
+  Status Hold(const ClaimOptions& options) override {
+    Result<HeldOutput> held = ClaimOutput(files_, options);
+    if (!held.ok()) return held.error();
+    held_ = std::move(*held);
+    return {};
+  }
+  Status GiveBack() override { return ReleaseOutput(files_, held_); }
+  std::shared_ptr<Sink> MakeSink(const Ledger& ledger, uint32_t) override {
+    if (layout_.output_path.empty()) return nullptr;
+    return MakeFolderSink(files_, layout_.output_path, ledger.token_path(), held_);
+  }
+
+ private:
+  const CoordinatorConfig& config_;
+  const JobLayout& layout_;
+  Files& files_;
+  HeldOutput held_;
+};
+
+class StorePlace final : public OutputPlace {
+ public:
+  StorePlace(const JobLayout& layout, Files& files) : layout_(layout), files_(files) {}
+
+  Status Open() {
+    Result<std::unique_ptr<store::WriteStore>> store = OpenOutputStore(layout_, stop_.get_token());
+    if (!store.ok()) return store.error();
+    store_ = std::move(*store);
+    return {};
+  }
+
+  Status EndOlder(uint32_t epoch) override {
+    return EndNotedUploads(files_, layout_.state_folder, epoch - 1, *store_, layout_.output_name);
+  }
+  Status Look(NewRun& run) override {
+    const Result<std::optional<store::Stored>> there = store_->Look(layout_.output_name);
+    if (!there.ok()) return there.error();
+    run.output_there = there->has_value();
+    if (*there) at_start_ = (*there)->found.version;
+    return {};
+  }
+  Result<std::string> Damage(const job::Published& published, uint64_t run_id, uint32_t generation,
+                             const std::function<void()>& step) override {
+    return DamageInStore(*store_, layout_.output_name, published, {run_id, generation}, step);
+  }
+  Status Hold(const ClaimOptions& options) override {
+    Result<HeldOutput> held = ClaimInStore(*store_, files_, layout_.output_name, options);
+    if (!held.ok()) return held.error();
+    held_ = std::move(*held);
+    return {};
+  }
+  Status GiveBack() override { return ReleaseInStore(*store_, held_); }
+  std::shared_ptr<Sink> MakeSink(const Ledger& ledger, uint32_t generation) override {
+    StoreSinkOptions options;
+    options.name = layout_.output_name;
+    options.state_folder = layout_.state_folder;
+    options.epoch = ledger.epoch();
+    options.mark = {ledger.run_id(), generation};
+    options.at_start = at_start_;
+    options.held = held_;
+    options.newest = [&ledger] { return ledger.CheckNewest(); };
+    return MakeStoreSink(files_, *store_, std::move(options));
+  }
+  void Stop() override { stop_.request_stop(); }
+
+ private:
+  const JobLayout& layout_;
+  Files& files_;
+  std::stop_source stop_;
+  std::unique_ptr<store::WriteStore> store_;
+  store::Expected at_start_;
+  HeldOutput held_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<OutputPlace>> OpenOutput(const CoordinatorConfig& config,
+                                                const JobLayout& layout, Files& files) {
+  if (layout.output_store.empty()) {
+    return std::unique_ptr<OutputPlace>(std::make_unique<FolderPlace>(config, layout, files));
+  }
+  auto place = std::make_unique<StorePlace>(layout, files);
+  if (Status opened = place->Open(); !opened.ok()) return opened.error();
+  return std::unique_ptr<OutputPlace>(std::move(place));
+}
+
+}  // namespace parallelrun::coordinator

@@ -1,0 +1,47 @@
+// Where a job's output goes, as its start and its end see it: a folder, or a store. Blocking I/O;
+// for one thread at a time, but for Stop.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "coordinator/ledger/ledger.h"
+#include "coordinator/output_claim.h"
+#include "coordinator/sink.h"
+#include "coordinator/start/config.h"
+#include "coordinator/start/earlier_run.h"
+#include "coordinator/start/layout.h"
+
+namespace parallelrun::coordinator {
+
+class OutputPlace {
+ public:
+  virtual ~OutputPlace() = default;
+
+  // Nothing that epochs before this one have begun becomes an output any more. Before anything is
+  // decided.
+  virtual Status EndOlder(uint32_t epoch) = 0;
+  // Fills in what DecideStart must know of what is there.
+  virtual Status Look(NewRun& run) = 0;
+  // How what is there differs from what that run has published, in words that follow its name; "":
+  // not at all. `step` is called now and then.
+  virtual Result<std::string> Damage(const job::Published& published, uint64_t run_id,
+                                     uint32_t generation, const std::function<void()>& step) = 0;
+  // Nobody else publishes there from now on.
+  virtual Status Hold(const ClaimOptions& options) = 0;
+  // Lets go of it, if it is held.
+  virtual Status GiveBack() = 0;
+  // None with SummaryOnly. After Hold; the place and the ledger must outlive it.
+  virtual std::shared_ptr<Sink> MakeSink(const Ledger& ledger, uint32_t generation) = 0;
+  // Ends what waits for a store.
+  virtual void Stop() {}
+};
+
+// All of these must outlive it. kInvalid, kPermission: a store that cannot be used, in words.
+Result<std::unique_ptr<OutputPlace>> OpenOutput(const CoordinatorConfig& config,
+                                                const JobLayout& layout, Files& files);
+
+}  // namespace parallelrun::coordinator

@@ -1,0 +1,25 @@
+// The store that a job's output goes to, from what its job file says.
+#pragma once
+
+#include <memory>
+#include <stop_token>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/time.h"
+#include "coordinator/start/layout.h"
+#include "store/write_store.h"
+
+namespace parallelrun::coordinator {
+
+// `patience`: for how long one request is repeated. Asks nobody yet; kInvalid, kPermission: what
+// the user has to mend, in words.
+Result<std::unique_ptr<store::WriteStore>> OpenOutputStore(const JobLayout& layout,
+                                                           std::stop_token stop,
+                                                           Duration patience = seconds(180));
+
+// Removes what coordinators of this job have left in its store, uploads and claim. For whoever
+// knows that none is at work any more. Takes some seconds at most where the store is away.
+Status RemoveLeftInStore(Files& files, const JobLayout& layout);
+
+}  // namespace parallelrun::coordinator

@@ -1,0 +1,136 @@
+#include "store/azure_blob/listing.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <functional>
+#include <string_view>
+
+#include "base/escape.h"
+#include "base/http/target.h"
+
+namespace parallelrun::store::azure_blob {
+namespace {
+
+constexpr size_t kShown = 300;
+
+}  // namespace
+
+Status Level::NextPage(Container& container) {
+  Question question;
+  question.key = prefix_;
+  question.query =
+      fmt::format("restype=container&comp=list&include=metadata&maxresults={}", container.page());
+  if (by_folder_) question.query += "&delimiter=%2F";
+  if (!prefix_.empty()) question.query += "&prefix=" + PercentEncode(prefix_);
+  if (!marker_.empty()) question.query += "&marker=" + PercentEncode(marker_);
+  const Result<HttpResponse> answer = container.Ask(question);
+  if (!answer.ok()) return answer.error();
+  Result<ListPage> page = ParseListPage(answer->body);
+  const std::string place = "listing " + container.address().Url("");
+  if (!page.ok()) return page.error().With(place);
+  if (begun_ && page->marker == marker_ && !marker_.empty()) {
+    return Error{Code::kCorrupt, place + ": the server gives the same page again and again"};
+  }
+  begun_ = true;
+  marker_ = std::move(page->marker);
+  const auto is_folder = [](const ListedBlob& blob) { return blob.is_folder; };
+  if (!by_folder_ && std::any_of(page->blobs.begin(), page->blobs.end(), is_folder)) {
+    met_folders_ = true;
+    return {};
+  }
+  const auto hold = [&](std::string key, std::optional<Found> found) -> Status {
+    if (!key.starts_with(prefix_)) {
+      return Error{Code::kCorrupt,
+                   fmt::format("{}: the server lists others than asked for (\"{}\")", place,
+                               Printable(key, kShown))};
+    }
+    held_.push_back({std::move(key), std::move(found)});
+    std::push_heap(held_.begin(), held_.end(), std::greater<>());
+    return {};
+  };
+  for (ListedBlob& blob : page->blobs) {
+    reached_ = std::max(reached_, blob.name);
+    if (blob.is_folder || blob.name.ends_with('/')) continue;
+    std::optional<Found> found;
+    if (!blob.etag.empty()) found = Found{blob.size, Version(blob.etag)};
+    if (Status held = hold(std::move(blob.name), std::move(found)); !held.ok()) return held;
+  }
+  for (std::string& folder : page->folders) {
+    // Where a folder stands in the server's order it may be without its '/'.
+    reached_ = std::max(reached_, folder.substr(0, folder.size() - 1));
+    if (Status held = hold(std::move(folder), std::nullopt); !held.ok()) return held;
+  }
+  return {};
+}
+
+Result<std::optional<Level::Entry>> Level::Next(Container& container) {
+  while (true) {
+    while (!begun_ || (!marker_.empty() && (held_.empty() || held_.front().key > reached_))) {
+      if (Status next = NextPage(container); !next.ok()) return next.error();
+      if (met_folders_) return std::optional<Entry>();
+    }
+    if (held_.empty()) return std::optional<Entry>();
+    std::pop_heap(held_.begin(), held_.end(), std::greater<>());
+    Entry entry = std::move(held_.back());
+    held_.pop_back();
+    if (entry.key == given_) continue;  // a folder that goes on in the next page
+    given_ = entry.key;
+    return std::optional(std::move(entry));
+  }
+}
+
+Listing::Listing(Container& container, Wanted wanted, const std::string& after)
+    : container_(container),
+      root_(container.address().KeyOf("")),
+      wanted_(std::move(wanted)),
+      after_(after.empty() ? "" : container.address().KeyOf(after)),
+      last_(after_) {
+  open_.emplace_back(root_, false);
+}
+
+bool Listing::IsBefore(const std::string& key) const {
+  return key <= after_ && !(key.ends_with('/') && after_.starts_with(key));
+}
+
+Error Listing::OutOfOrder(const std::string& key) const {
+  return {
+      Code::kCorrupt,
+      fmt::format("listing {}: the server does not list blobs in the order of their bytes "
+                  "(\"{}\" behind \"{}\"); characters beyond U+FFFF in names have another "
+                  "order there",
+                  container_.address().Url(""), Printable(key, kShown), Printable(last_, kShown))};
+}
+
+Result<std::optional<Listed>> Listing::Next() {
+  while (!open_.empty()) {
+    Result<std::optional<Level::Entry>> next = open_.back().Next(container_);
+    if (!next.ok()) return next.error();
+    if (open_.back().met_folders()) {
+      after_ = last_;
+      open_.back() = Level(root_, true);
+      continue;
+    }
+    if (!*next) {
+      open_.pop_back();
+      continue;
+    }
+    Level::Entry& entry = **next;
+    if (IsBefore(entry.key)) continue;
+    const bool is_folder = entry.key.ends_with('/');
+    if (entry.key <= last_ && !(is_folder && after_.starts_with(entry.key))) {
+      return OutOfOrder(entry.key);
+    }
+    if (is_folder) {
+      if (!wanted_.LetsIn(std::string_view(entry.key).substr(root_.size()))) continue;
+      open_.emplace_back(std::move(entry.key), true);
+      continue;
+    }
+    last_ = std::move(entry.key);
+    const std::string_view name = std::string_view(last_).substr(root_.size());
+    if (wanted_.Takes(name)) return std::optional(Listed{name, std::move(entry.found)});
+  }
+  return std::optional<Listed>();
+}
+
+}  // namespace parallelrun::store::azure_blob

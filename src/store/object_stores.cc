@@ -1,0 +1,35 @@
+#include "store/object_stores.h"
+
+#include <utility>
+
+#include "store/azure_blob/address.h"
+#include "store/azure_blob/azure_blob_store.h"
+#include "store/s3/address.h"
+#include "store/s3/s3_store.h"
+
+namespace parallelrun::store {
+namespace {
+
+bool IsS3(std::string_view url) { return url.starts_with("s3://"); }
+
+}  // namespace
+
+bool IsStoreUrl(std::string_view text) { return IsS3(text) || azure_blob::IsUrl(text); }
+
+bool MayHoldSecret(std::string_view url) { return azure_blob::MayHoldSas(url); }
+
+Result<std::string> StoreUrl(const std::string& url, std::string_view path) {
+  if (IsS3(url)) {
+    const Result<s3::Address> address = s3::ParseAddress(url);
+    return address.ok() ? Result<std::string>(address->Url(path)) : address.error();
+  }
+  const Result<azure_blob::Address> address = azure_blob::ParseAddress(url);
+  return address.ok() ? Result<std::string>(address->Url(path)) : address.error();
+}
+
+Result<std::unique_ptr<Store>> OpenObjectStore(const Wished& wished, std::stop_token stop) {
+  return IsS3(wished.url) ? s3::OpenStore(wished, std::move(stop))
+                          : azure_blob::OpenStore(wished, std::move(stop));
+}
+
+}  // namespace parallelrun::store

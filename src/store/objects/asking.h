@@ -1,0 +1,61 @@
+// A question to a server of objects: sent, sent again where that may help, and what came of it.
+// What differs between servers are the steps.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+
+#include "base/error.h"
+#include "base/http/client.h"
+#include "base/time.h"
+#include "store/objects/refusal.h"
+#include "store/objects/retry.h"
+
+namespace parallelrun::store {
+
+struct Answered {
+  Result<HttpResponse> response;
+  Refusal refusal;
+  Outcome outcome = Outcome::kFinal;
+};
+
+// Sends it once. The body of an answer 2xx fills `into`, unless that is empty, to the last byte. Of
+// a whole answer the status alone is set, and the outcome is the caller's to find; else
+// `refusal.broken` says why there is none.
+Answered SendInto(HttpClient& client, HttpCall& call, Duration deadline, std::span<char> into);
+
+// Repeats questions to one server. Thread-safe; blocks. Once there is a stop, what waits ends soon,
+// and all else fails at once.
+class Asker {
+ public:
+  struct Steps {
+    std::function<Status()> prove;              // gets the credentials of the next request
+    std::function<Answered()> send;             // with those
+    std::function<bool(const Answered&)> mend;  // whether one more request makes sense
+    std::function<Error(const Answered&)> explain;
+  };
+
+  // `where`: the server's place, for messages.
+  Asker(std::string where, RetryLimits limits, std::shared_ptr<const Clock> clock,
+        std::stop_token stop);
+
+  // An answer 2xx. Errors: what `prove` and `explain` say, and kUnavailable after a stop.
+  Result<HttpResponse> Ask(const Steps& steps);
+
+ private:
+  void TellThatItWaits(Outcome outcome);
+
+  const std::string where_;
+  const RetryLimits limits_;
+  const std::shared_ptr<const Clock> clock_;
+  const std::stop_token stop_;
+  std::atomic<int64_t> told_{INT64_MIN};  // when the log said last that it waits
+};
+
+}  // namespace parallelrun::store

@@ -1,0 +1,91 @@
+#include "store/objects/object.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/escape.h"
+
+namespace parallelrun::store {
+namespace {
+
+constexpr size_t kShown = 300;
+
+std::string TextOf(const Found& found) {
+  return fmt::format("{} bytes, ETag {}", found.size, Printable(found.version.bytes(), kShown));
+}
+
+std::string DifferenceOf(const Found& was, const Found& is) {
+  return "had " + TextOf(was) + "; has " + TextOf(is);
+}
+
+class ServedObject final : public Object {
+ public:
+  ServedObject(ObjectServer& server, std::string key, Found found)
+      : server_(server), key_(std::move(key)), found_(std::move(found)) {}
+
+  const Found& found() const override { return found_; }
+
+  Result<size_t> ReadAt(uint64_t offset, std::span<char> to) const override {
+    if (offset >= found_.size || to.empty()) return size_t{0};
+    const std::span<char> into =
+        to.first(static_cast<size_t>(std::min<uint64_t>(to.size(), found_.size - offset)));
+    const uint64_t last = offset + into.size() - 1;
+    const Result<HttpResponse> answer =
+        server_.Read(key_,
+                     {{"Range", fmt::format("bytes={}-{}", offset, last)},
+                      {"If-Match", fmt::format("\"{}\"", found_.version.bytes())}},
+                     into);
+    if (!answer.ok()) return Changed(answer.error());
+    const std::string range = fmt::format("bytes {}-{}/", offset, last);
+    const bool whole = offset == 0 && into.size() == found_.size;
+    const bool right =
+        answer->status == 206 ? answer->Header("Content-Range").starts_with(range) : whole;
+    if (right) return into.size();
+    return Error{Code::kInvalid, server_.Place(key_) +
+                                     ": the server gives other bytes than those asked for (Range)"};
+  }
+
+ private:
+  // Says how it changed, if it did.
+  Error Changed(Error error) const {
+    const std::string place = server_.Place(key_);
+    if (error.code == Code::kNotFound) {
+      return {Code::kStale, place + " was deleted since it was opened"};
+    }
+    if (error.code == Code::kInternal) {
+      return {Code::kInvalid, place + ": the server gives more bytes than were asked for (Range)"};
+    }
+    if (error.code != Code::kStale) return error;
+    const Result<std::optional<Found>> now = server_.Stat(key_);
+    if (!now.ok()) return error;
+    return {Code::kStale,
+            place + (*now ? " was changed since it was opened: it " + DifferenceOf(found_, **now)
+                          : " was deleted since it was opened")};
+  }
+
+  ObjectServer& server_;
+  const std::string key_;
+  const Found found_;
+};
+
+}  // namespace
+
+std::unique_ptr<Object> MakeObject(ObjectServer& server, std::string key, Found found) {
+  return std::make_unique<ServedObject>(server, std::move(key), std::move(found));
+}
+
+Result<std::unique_ptr<Object>> OpenObject(ObjectServer& server, const std::string& key) {
+  Result<std::optional<Found>> found = server.Stat(key);
+  if (!found.ok()) return found.error();
+  if (!*found) return Error{Code::kNotFound, server.Place(key) + ": there is no such object"};
+  return MakeObject(server, key, std::move(**found));
+}
+
+std::string DifferenceOfEtags(const Version& was, const Version& is) {
+  return fmt::format("had ETag {}, has {}", Printable(was.bytes(), kShown),
+                     Printable(is.bytes(), kShown));
+}
+
+}  // namespace parallelrun::store

@@ -1,0 +1,27 @@
+#include "store/objects/refusal.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include "base/escape.h"
+
+namespace parallelrun::store {
+namespace {
+
+constexpr size_t kShown = 500;  // of what a server said
+
+}  // namespace
+
+std::string Said(const Refusal& refusal) {
+  std::string said = fmt::format("{}", refusal.status);
+  if (!refusal.body.code.empty()) said += " " + Printable(refusal.body.code, kShown);
+  if (!refusal.body.message.empty()) said += ", " + Printable(refusal.body.message, kShown);
+  if (!refusal.request_id.empty()) said += ", request " + Printable(refusal.request_id, kShown);
+  return said;
+}
+
+std::string PlainEtag(std::string_view etag) {
+  const bool quoted = etag.size() >= 2 && etag.front() == '"' && etag.back() == '"';
+  return std::string(quoted ? etag.substr(1, etag.size() - 2) : etag);
+}
+
+}  // namespace parallelrun::store

@@ -1,0 +1,22 @@
+// What is there under a key: one HEAD.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "base/http/message.h"
+#include "store/s3/bucket.h"
+#include "store/store.h"
+
+namespace parallelrun::store::s3 {
+
+struct Looked {
+  Found found;
+  HttpHeaders headers;
+};
+
+// Nothing: it is not there. kInvalid for an object without size or ETag.
+Result<std::optional<Looked>> LookAt(Bucket& bucket, const std::string& key);
+
+}  // namespace parallelrun::store::s3

@@ -1,0 +1,215 @@
+#include "store/s3/s3_write_store.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/escape.h"
+#include "base/http/target.h"
+#include "store/objects/object.h"
+#include "store/s3/answers.h"
+#include "store/s3/look.h"
+
+namespace parallelrun::store::s3 {
+namespace {
+
+constexpr uint64_t kSmallestPart = uint64_t{5} << 20;
+constexpr uint32_t kMostParts = 10000;
+constexpr size_t kShown = 300;
+constexpr std::string_view kMark = "x-amz-meta-";
+
+HttpHeader ConditionOf(const Expected& expected) {
+  if (!expected) return {"If-None-Match", "*"};
+  return {"If-Match", fmt::format("\"{}\"", expected->bytes())};
+}
+
+std::string Lower(std::string text) {
+  for (char& c : text) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return text;
+}
+
+Marks MarksOf(const HttpHeaders& headers) {
+  Marks marks;
+  for (const HttpHeader& header : headers) {
+    const std::string name = Lower(header.name);
+    if (name.starts_with(kMark)) marks.emplace(name.substr(kMark.size()), header.value);
+  }
+  return marks;
+}
+
+// What an ETag may hold that XML must not.
+std::string XmlText(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '&') {
+      escaped += "&amp;";
+    } else if (c == '<') {
+      escaped += "&lt;";
+    } else {
+      escaped += c;
+    }
+  }
+  return escaped;
+}
+
+class S3Upload final : public Upload {
+ public:
+  S3Upload(Bucket& bucket, std::string key, std::string id)
+      : bucket_(bucket), key_(std::move(key)), id_(std::move(id)) {}
+
+  const std::string& id() const override { return id_; }
+
+  Status Send(uint32_t number, std::string bytes) override {
+    Question question = About();
+    question.method = "PUT";
+    question.query = fmt::format("partNumber={}&uploadId={}", number, PercentEncode(id_));
+    question.body = std::move(bytes);
+    const Result<HttpResponse> answer = bucket_.Ask(std::move(question));
+    if (!answer.ok()) return answer.error();
+    std::string etag = PlainEtag(answer->Header("ETag"));
+    if (etag.empty()) return Error{Code::kInvalid, Place() + ": the server gives a part no ETag"};
+    const std::lock_guard lock(mutex_);
+    etags_[number] = std::move(etag);
+    return {};
+  }
+
+  Status Complete(const Expected& expected) override {
+    std::string body = "<CompleteMultipartUpload>";
+    {
+      const std::lock_guard lock(mutex_);
+      for (const auto& [number, etag] : etags_) {
+        body += fmt::format("<Part><PartNumber>{}</PartNumber><ETag>\"{}\"</ETag></Part>", number,
+                            XmlText(etag));
+      }
+    }
+    Question question = About();
+    question.method = "POST";
+    question.query = "uploadId=" + PercentEncode(id_);
+    question.headers = {ConditionOf(expected), {"Content-Type", "application/xml"}};
+    question.body = body + "</CompleteMultipartUpload>";
+    const Result<HttpResponse> answer = bucket_.Ask(std::move(question));
+    if (!answer.ok()) return answer.error();
+    if (IsCompleted(answer->body)) return {};
+    return Error{Code::kUnavailable,
+                 Place() + ": the server does not say whether the upload was completed"};
+  }
+
+ private:
+  Question About() const {
+    Question question;
+    question.action = Action::kWrite;
+    question.key = key_;
+    return question;
+  }
+  std::string Place() const {
+    return fmt::format("s3://{}/{}", bucket_.address().bucket, Printable(key_, kShown));
+  }
+
+  Bucket& bucket_;
+  const std::string key_;
+  const std::string id_;
+  std::mutex mutex_;                       // guards what follows
+  std::map<uint32_t, std::string> etags_;  // of the parts that were sent, by number
+};
+
+class S3WriteStore final : public WriteStore {
+ public:
+  explicit S3WriteStore(std::unique_ptr<Bucket> bucket) : bucket_(std::move(bucket)) {}
+
+  std::string Location(const std::string& name) const override {
+    return bucket_->address().Url(name);
+  }
+  Parts parts() const override { return {kSmallestPart, kMostParts}; }
+
+  Result<std::optional<Stored>> Look(const std::string& name) override {
+    Result<std::optional<Looked>> looked = LookAt(*bucket_, KeyOf(name));
+    if (!looked.ok()) return looked.error();
+    if (!*looked) return std::optional<Stored>();
+    return std::optional(Stored{(*looked)->found, MarksOf((*looked)->headers)});
+  }
+
+  Result<std::optional<Text>> Read(const std::string& name) override {
+    Result<HttpResponse> answer = bucket_->Ask(About(Action::kRead, name));
+    if (!answer.ok() && answer.error().code == Code::kNotFound) return std::optional<Text>();
+    if (!answer.ok()) return answer.error();
+    std::string etag = PlainEtag(answer->Header("ETag"));
+    if (etag.empty() || etag.size() > Version::kMost) {
+      return Error{Code::kInvalid, Location(name) + ": the server tells no ETag"};
+    }
+    return std::optional(Text{std::move(answer->body), Version(std::move(etag))});
+  }
+
+  std::unique_ptr<store::Object> Open(const std::string& name, const Found& found) override {
+    return MakeObject(*bucket_, KeyOf(name), found);
+  }
+
+  Status Put(const std::string& name, const std::string& text, const Expected& expected) override {
+    Question question = About(Action::kWrite, name);
+    question.method = "PUT";
+    question.headers = {ConditionOf(expected)};
+    question.body = text;
+    question.repeats_conflicts = true;
+    const Result<HttpResponse> answer = bucket_->Ask(std::move(question));
+    if (answer.ok()) return {};
+    // What was to be replaced, and is gone, is not what was expected either.
+    const bool gone = expected && answer.error().code == Code::kNotFound;
+    return gone ? Error{Code::kStale, answer.error().message} : answer.error();
+  }
+
+  Status Remove(const std::string& name) override {
+    Question question = About(Action::kRemove, name);
+    question.method = "DELETE";
+    return UnlessGone(bucket_->Ask(std::move(question)));
+  }
+
+  Result<std::unique_ptr<Upload>> Begin(const std::string& name, const Marks& marks) override {
+    Question question = About(Action::kWrite, name);
+    question.method = "POST";
+    question.query = "uploads=";
+    for (const auto& [mark, value] : marks) {
+      question.headers.push_back({std::string(kMark) + mark, value});
+    }
+    const Result<HttpResponse> answer = bucket_->Ask(std::move(question));
+    if (!answer.ok()) return answer.error();
+    Result<std::string> id = ParseUploadId(answer->body);
+    if (!id.ok()) return id.error().With(Location(name));
+    return std::unique_ptr<Upload>(
+        std::make_unique<S3Upload>(*bucket_, KeyOf(name), std::move(*id)));
+  }
+
+  Status EndUpload(const std::string& name, const std::string& id) override {
+    Question question = About(Action::kEndUpload, name);
+    question.method = "DELETE";
+    question.query = "uploadId=" + PercentEncode(id);
+    return UnlessGone(bucket_->Ask(std::move(question)));
+  }
+
+ private:
+  std::string KeyOf(const std::string& name) const { return bucket_->address().KeyOf(name); }
+  Question About(Action action, const std::string& name) const {
+    Question question;
+    question.action = action;
+    question.key = KeyOf(name);
+    return question;
+  }
+  static Status UnlessGone(const Result<HttpResponse>& answer) {
+    if (answer.ok() || answer.error().code == Code::kNotFound) return {};
+    return answer.error();
+  }
+
+  const std::unique_ptr<Bucket> bucket_;
+};
+
+}  // namespace
+
+std::unique_ptr<WriteStore> MakeWriteStore(std::unique_ptr<Bucket> bucket) {
+  return std::make_unique<S3WriteStore>(std::move(bucket));
+}
+
+}  // namespace parallelrun::store::s3

@@ -1,0 +1,127 @@
+"""A job whose input and output lie in buckets: a ReadWriteOnce claim is all that it mounts."""
+
+import base64
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from s3_server import Server
+from support import jobs
+from support.kube import wait_until
+
+# Each run() asks the test, which answers when they may go on.
+SCRIPT = """\
+import sys
+import urllib.request
+from pathlib import Path
+
+
+def run(mini_batch):
+    urllib.request.urlopen(sys.argv[1], timeout=900).read()
+    return [Path(path).read_text() for path in mini_batch]
+"""
+
+
+@pytest.fixture
+def server(cluster, work):
+    if cluster is None:
+        pytest.skip("it needs a server that the pods reach: not with --kubeconfig")
+    server = Server(work / "s3", host=cluster.network.here)
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def gate(cluster):
+    """Counts those who ask, and holds them until `go` is set."""
+
+    class Held(BaseHTTPRequestHandler):
+        def do_GET(self):  # noqa: N802: the base class says so
+            self.server.asked += 1
+            self.server.go.wait(600)
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    listening = ThreadingHTTPServer((cluster.network.here, 0), Held)
+    listening.daemon_threads = True
+    listening.asked = 0
+    listening.go = threading.Event()
+    listening.url = f"http://{cluster.network.here}:{listening.server_port}/"
+    threading.Thread(target=listening.serve_forever, daemon=True).start()
+    yield listening
+    listening.go.set()
+    listening.shutdown()
+    listening.server_close()
+
+
+def keys_of(space, name, keys):
+    data = {"AWS_ACCESS_KEY_ID": keys[0], "AWS_SECRET_ACCESS_KEY": keys[1]}
+    metadata = {"name": name, "namespace": space.name}
+    space.kube.apply(
+        {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": data}
+    )
+
+
+def test_a_job_of_stores_outlives_its_pods(space, operator, server, gate):
+    files, output = jobs.rows(8)
+    for bucket in ("photos", "results"):
+        server.bucket(bucket)
+    reader, writer = server.user("reader"), server.user("writer")
+    server.allow("photos", (reader, "s3:ListBucket", ""), (reader, "s3:GetObject", "/*"))
+    writes = ["s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"]
+    server.allow("results", (writer, "s3:ListBucket", ""), (writer, writes, "/*"))
+    for name, content in files.items():
+        server.put("photos", name, content)
+    keys_of(space, "reader-keys", reader)
+    keys_of(space, "writer-keys", writer)
+    kept = space.volume("run", mode="ReadWriteOnce")
+    space.code(SCRIPT)
+    manifest = jobs.manifest(
+        space.name,
+        "stores",
+        volumes=[jobs.volume("run")],
+        stores=[
+            {
+                "name": name,
+                "url": f"s3://{name}",
+                "endpoint": server.url,
+                "region": "eu-west-1",
+                "credentials": {"secretName": secret},
+            }
+            for name, secret in (("photos", "reader-keys"), ("results", "writer-keys"))
+        ],
+        inputs=[{"name": "rows", "files": {"store": "photos", "path": "in"}}],
+        output={"store": "results", "path": "2026", "fileName": "rows.txt"},
+        logs={"volume": "run", "path": "logs"},
+        state={"volume": "run", "path": "state"},
+    )
+    manifest["spec"]["arguments"] = [gate.url]
+    job = space.apply(manifest)
+    nodes = job.workers(2)
+    wait_until(lambda: gate.asked >= 2, lambda: f"two mini-batches that run\n{job.tell()}", 120)
+    assert not job.status["effective"]["oneHost"], "nodes mount no claim"
+    assert "writer-keys" not in json.dumps(nodes), "nodes do not write"
+
+    at_once = ["-n", space.name, "--grace-period=0", "--force"]
+    for pod in (job.pod("coordinator"), nodes[0]):
+        space.kube.kubectl("delete", "pod", pod["metadata"]["name"], *at_once)
+    gate.go.set()
+    job.succeeded()
+    # The job has its verdict before its coordinator gives the output back: that is the last thing it does.
+    wait_until(lambda: not job.pod("coordinator"), lambda: f"its end\n{job.tell()}", 60)
+
+    found = [path for path in (server.root / "results").rglob("*") if path.is_file()]
+    assert sorted(str(path.relative_to(server.root / "results")) for path in found) == [
+        "2026/rows.txt",
+        "2026/rows.txt.index.jsonl",
+    ]
+    assert (server.root / "results/2026/rows.txt").read_bytes() == output
+    assert job.status["output"]["path"] == "s3://results/2026/rows.txt"
+    told = json.dumps([job.get(), job.pods()]) + job.describe()
+    told += "".join(kept.read(name).decode(errors="replace") for name in kept.files())
+    for secret in (reader[1], writer[1]):
+        assert secret not in told and base64.b64encode(secret.encode()).decode() not in told

@@ -1,0 +1,138 @@
+// Objects of a store on a disk that hangs: what that holds up, and what it does not.
+#include "agent/objects/fetcher.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "agent/objects/work_objects.h"
+#include "job/record_codec.h"
+#include "job/records.h"
+#include "job/work.h"
+#include "tests/support/fault_files.h"
+#include "tests/support/memory_store.h"
+
+namespace parallelrun::agent {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr Duration kLong = seconds(60);  // ends a test that hangs
+
+class ObjectFetcherTest : public ::testing::Test {
+ protected:
+  ObjectFetcherTest() { EXPECT_TRUE(disk_->MakeFolders("/work").ok()); }
+  ~ObjectFetcherTest() override { disk_->Hang(""); }
+
+  void Begin(uint64_t cache_bytes) {
+    JobStore store;
+    store.name = "bucket";
+    fetcher_ = std::make_unique<ObjectFetcher>(
+        loop_, disk_, "/work/objects-0", std::vector<JobStore>{store}, cache_bytes,
+        [objects = objects_](const JobStore&, std::stop_token stop) {
+          return Result(objects->Open("memory://bucket", std::move(stop)));
+        },
+        [this](Key key, Result<std::string> work) {
+          ended_.insert_or_assign(key, std::move(work));
+          if (key == awaited_) loop_.Stop();
+        });
+  }
+  void Put(const std::string& name, size_t bytes) {
+    objects_->Put("memory://bucket/" + name, std::string(bytes, name[0]));
+  }
+  // Work of one file.
+  std::string WorkOf(const std::string& name) {
+    job::FilesChunk files{1, "memory://bucket", name, {}};
+    const auto opened = objects_->Open("memory://bucket")->Open(name);
+    files.versions = {(*opened)->found().version.bytes()};
+    std::string record;
+    job::EncodeRecord(job::PlanChunkRecord{0, 1, 0, files, "bucket"}, record);
+    return job::WorkMaker::FromRecord(std::move(record))->Make(0);
+  }
+  void Want(Key key, const std::string& name) { fetcher_->Want(key, WorkOf(name)); }
+  // Until that mini-batch has its objects, or has none.
+  const Result<std::string>& Await(Key key) {
+    awaited_ = key;
+    const auto timer = loop_.After(kLong, [this] { loop_.Stop(); });
+    if (!ended_.contains(key)) loop_.Run();
+    loop_.Cancel(timer);
+    return ended_.try_emplace(key, Error{Code::kTimeout, "nothing came of it"}).first->second;
+  }
+
+  EventLoop loop_;
+  std::shared_ptr<FaultFiles> disk_ = std::make_shared<FaultFiles>();
+  std::shared_ptr<MemoryObjects> objects_ = std::make_shared<MemoryObjects>();
+  std::unique_ptr<ObjectFetcher> fetcher_;
+  Key awaited_ = 0;
+  std::map<Key, Result<std::string>> ended_;
+};
+
+TEST_F(ObjectFetcherTest, ObjectsBecomeFilesUntilItsEnd) {
+  Put("a", 10);
+  Begin(100);
+  Want(1, "a");
+  const Result<std::string>& work = Await(1);
+  ASSERT_TRUE(work.ok()) << work.error().message;
+  EXPECT_THAT(*work, HasSubstr("/work/objects-0"));
+  EXPECT_EQ(disk_->Contents("/work/objects-0/1/a"), "aaaaaaaaaa");
+  EXPECT_TRUE(fetcher_->Finish(kLong));
+  EXPECT_EQ(disk_->List("/work")->size(), 0U);
+}
+
+TEST_F(ObjectFetcherTest, AFileWhoseRemovalHangsHoldsUpOnlyWhatWaitsForItsRoom) {
+  Put("a", 60);
+  Put("b", 40);
+  Put("c", 60);
+  Begin(100);
+  Want(1, "a");
+  ASSERT_TRUE(Await(1).ok());
+  Want(2, "b");
+  ASSERT_TRUE(Await(2).ok());
+  fetcher_->LetGo(1);
+  disk_->Hang("/work/objects-0/1");
+  Want(3, "c");
+  disk_->AwaitHanging();
+  // The loop's calls come back, and who needs no room of it is served.
+  Want(4, "b");
+  EXPECT_TRUE(Await(4).ok());
+  fetcher_->LetGo(4);
+  EXPECT_FALSE(ended_.contains(3));
+  disk_->Hang("");
+  EXPECT_TRUE(Await(3).ok());
+  EXPECT_FALSE(disk_->Has("/work/objects-0/1/a"));
+}
+
+TEST_F(ObjectFetcherTest, AFolderThatHangsHoldsUpNoCall) {
+  Put("a", 10);
+  disk_->Hang("/work");
+  Begin(100);
+  disk_->AwaitHanging();
+  Want(1, "a");
+  disk_->Hang("");
+  EXPECT_TRUE(Await(1).ok());
+}
+
+TEST_F(ObjectFetcherTest, ItsEndDoesNotWaitForADiskThatHangs) {
+  Put("a", 10);
+  Begin(100);
+  disk_->Hang("/work/objects-0/1");
+  Want(1, "a");
+  disk_->AwaitHanging();
+  EXPECT_FALSE(fetcher_->Finish(milliseconds(1)));
+  fetcher_.reset();
+  // The thread that is left has all that it uses, and calls nobody.
+  const std::weak_ptr<FaultFiles> disk = std::exchange(disk_, nullptr);
+  disk.lock()->Hang("");
+  while (!disk.expired()) std::this_thread::yield();
+  loop_.Post([this] { loop_.Stop(); });
+  loop_.Run();
+  EXPECT_FALSE(ended_.contains(1));
+  disk_ = std::make_shared<FaultFiles>();
+}
+
+}  // namespace
+}  // namespace parallelrun::agent
