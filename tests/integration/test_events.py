@@ -10,7 +10,7 @@ import subprocess
 import pytest
 from support.command import PROGRAM, ROOT
 from support.processes import expect_nothing_running, wait_until
-from support.workspace import rows_without
+from support.workspace import drains, rows_without
 
 PAGE = (ROOT / "docs/events.md").read_text()
 
@@ -200,6 +200,7 @@ def test_one_that_is_stopped_says_so(work, signo):
     events.command.wait_for(lambda: len(work.noted("held")) == 2, "two are held")
     events.command.send(signo)
     events.command.wait_for(lambda: events.of("stopping"), "it says that it stops")
+    events.command.wait_for(lambda: drains(work.logs), "the node has heard of it")
     work.make("go")
     result, told = events.wait()
     end = told[-1]

@@ -46,6 +46,8 @@ class Page:
         self.url = re.search(r"page: (\S+)", self.command.output)[1]
         self.port = int(re.search(r":(\d+)/", self.url)[1])
         self.token = self.url.partition("#t=")[2]
+        # A coordinator that still starts has no page yet.
+        self.command.wait_for(lambda: self.ask("/").status == 200, "the page is there")
 
     def until_it_waits(self):
         self.command.wait_for(lambda: "5" in self.work.noted("calls"), "the sixth mini-batch")
