@@ -40,7 +40,9 @@ class Page:
         self.work = work
         work.files(20)
         work.script(WAITS)
-        work.job(processCountPerNode=1, runMaxTry=1, allowedFailedCount=1)
+        # A browser on a busy machine takes longer than run() may by default.
+        limits = {"runMaxTry": 1, "allowedFailedCount": 1, "runInvocationTimeoutSeconds": 3600}
+        work.job(processCountPerNode=1, **limits)
         self.command = work.start_job("--page", *words)
         self.command.wait_for_text("page: http")
         self.url = re.search(r"page: (\S+)", self.command.output)[1]
