@@ -6,6 +6,7 @@ with Browser(tmp_path / "profile") as browser:
 """
 
 import base64
+import fcntl
 import json
 import os
 import select
@@ -53,8 +54,9 @@ class Browser:
         theirs_in, ours_out = os.pipe()
 
         def as_three_and_four():
-            # Above both first, so that neither is closed before it was copied.
-            reads, writes = os.dup2(theirs_in, 30), os.dup2(theirs_out, 31)
+            # Copies first, of free numbers, so that neither is closed before it was copied.
+            reads = fcntl.fcntl(theirs_in, fcntl.F_DUPFD, 5)
+            writes = fcntl.fcntl(theirs_out, fcntl.F_DUPFD, 5)
             os.dup2(reads, 3)
             os.dup2(writes, 4)
 
