@@ -111,7 +111,7 @@ def test_a_job_of_stores_outlives_its_pods(space, operator, server, gate):
         space.kube.kubectl("delete", "pod", pod["metadata"]["name"], *at_once)
     gate.go.set()
     job.succeeded()
-    # The job has its verdict before its coordinator gives the output back: that is the last thing it does.
+    # The job has its verdict before its coordinator gives the output back, the last thing it does.
     wait_until(lambda: not job.pod("coordinator"), lambda: f"its end\n{job.tell()}", 60)
 
     found = [path for path in (server.root / "results").rglob("*") if path.is_file()]
