@@ -7,7 +7,7 @@ of one folder are read as one translation unit that includes them. Where that fi
 does not compile because two sources use one name for different things, each half is read again.
 
 A source that was found clean is not read again until it or SETTINGS (a digest of what else counts)
-changes: that is remembered in build/lint/.
+changes: that is remembered outside the tree, for all clones of this machine.
 """
 
 import hashlib
@@ -21,7 +21,8 @@ from pathlib import Path
 
 GROUP = 8  # sources in a translation unit: more need gigabytes
 ALONE = 12  # so few are read one by one, and so are held to include what they use
-NOTES = Path("build/lint")
+FOLDER = Path("build/lint")
+NOTES = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "parallelrun/lint"
 
 
 def stamp(source, settings):
@@ -52,7 +53,7 @@ def together(entry, members):
 
     `entry` is the compile command of one of them.
     """
-    folder = NOTES / ("unit-" + hashlib.sha256("\n".join(members).encode()).hexdigest()[:16])
+    folder = FOLDER / ("unit-" + hashlib.sha256("\n".join(members).encode()).hexdigest()[:16])
     folder.mkdir(parents=True, exist_ok=True)
     unit = folder.resolve() / "unit.cc"
     unit.write_text(
@@ -74,6 +75,7 @@ def main():
     commands = {os.path.relpath(entry["file"]): entry for entry in database}
     # A source that this build leaves out has no compile command.
     todo = [s for s in sources if s in commands and not stamp(s, settings).exists()]
+    NOTES.mkdir(parents=True, exist_ok=True)
     failed = False
 
     def check(members):
