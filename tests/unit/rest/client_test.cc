@@ -94,8 +94,10 @@ TEST_F(RestClientTest, DeadlineIsKept) {
   const auto took = std::chrono::steady_clock::now() - begin;
   ASSERT_FALSE(response.ok());
   EXPECT_EQ(response.error().code, Code::kTimeout) << response.error().message;
+  // Silence alone, which is a time-out too, would be told in other words.
+  EXPECT_NE(response.error().message.find("no answer within 100ms"), std::string::npos)
+      << response.error().message;
   EXPECT_GE(took, milliseconds(100));
-  EXPECT_LT(took, seconds(25)) << "silence ends a call after 30";
   // The connection was closed, and the server saw it.
   while (server.OnLoop([&] { return server.server().connections(); }) != 0) {
   }

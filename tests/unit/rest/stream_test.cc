@@ -186,6 +186,8 @@ TEST_F(RestStreamTest, OpenKeepsItsDeadline) {
   const auto stream = (*client)->Open(Post("/", ""), milliseconds(100));
   ASSERT_FALSE(stream.ok());
   EXPECT_EQ(stream.error().code, Code::kTimeout);
+  EXPECT_NE(stream.error().message.find("no answer within 100ms"), std::string::npos)
+      << stream.error().message;
 }
 
 }  // namespace

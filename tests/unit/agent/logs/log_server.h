@@ -59,7 +59,7 @@ class LogServer {
   // Until the file is that.
   void Await(const std::string& name, const std::string& text) {
     std::unique_lock lock(mutex_);
-    EXPECT_TRUE(changed_.wait_for(lock, seconds(20), [&] { return files[name] == text; }))
+    EXPECT_TRUE(changed_.wait_for(lock, seconds(60), [&] { return files[name] == text; }))
         << name << " is " << files[name];
   }
 

@@ -58,6 +58,7 @@ TEST(AgentLogs, AScriptThatPrintsWithoutEndFillsNoDisk) {
   const MemoryGroup memory("/nonexistent");
   LogServer server;
   const std::string path = t.path("logs/user/stdout/0/process000.stdout.txt");
+  constexpr uint64_t kPrinted = 10 * kMiB;
   {
     LogUploader uploader(t.path("logs"), 0, server.Client(), milliseconds(10));
     uploader.SetLimit(kMiB);
@@ -74,19 +75,19 @@ TEST(AgentLogs, AScriptThatPrintsWithoutEndFillsNoDisk) {
       (*process)->TrimLogs(kMiB);
       struct stat info {};
       if (stat(path.c_str(), &info) == 0) printed = static_cast<uint64_t>(info.st_size);
-      if (printed > 50 * kMiB) return loop.Stop();
+      if (printed > kPrinted) return loop.Stop();
       loop.After(milliseconds(1), look);
     };
     look();
-    const EventLoop::TimerId watchdog = loop.After(seconds(50), [&loop] { loop.Stop(); });
+    const EventLoop::TimerId watchdog = loop.After(seconds(60), [&loop] { loop.Stop(); });
     loop.Run();
     loop.Cancel(watchdog);
     (*process)->Kill();
     (*process)->TrimLogs(kMiB);
-    EXPECT_GT(printed, 50 * kMiB);
+    EXPECT_GT(printed, kPrinted);
     EXPECT_LE(OnDisk(path), 2 * kMiB);  // what was written between two looks comes on top
     process->reset();
-    EXPECT_TRUE(uploader.Finish(seconds(20)));
+    EXPECT_TRUE(uploader.Finish(seconds(60)));
   }
   EXPECT_LE(server.most, kMiB + 1000);
   EXPECT_THAT(server.files["user/stdout/0/process000.stdout.txt"], HasSubstr("[ParallelRun: "));

@@ -52,7 +52,7 @@ TEST(AgentLogUpload, SendsWhatGrowsAndFollowsNoLinks) {
     fs::create_symlink(t.path(), t.path("logs/folder"));
     mkfifo(t.path("logs/pipe").c_str(), 0600);
     std::ofstream(t.path("logs/user/stdout/0/process000.stdout.txt"), std::ios::app) << "two\n";
-    EXPECT_TRUE(uploader.Finish(seconds(20)));
+    EXPECT_TRUE(uploader.Finish(seconds(60)));
   }
   EXPECT_EQ(server.files["user/stdout/0/process000.stdout.txt"], "one\ntwo\n");
   EXPECT_EQ(server.files["user/files/0/mine/\xC3\xA4 b%.txt"], big);
@@ -115,7 +115,7 @@ TEST(AgentLogUpload, ALongOutputIsKeptInTwoHalves) {
   {
     LogUploader uploader(t.path("logs"), 0, server.Client(), std::chrono::hours(1));
     uploader.SetLimit(kMiB);
-    ASSERT_TRUE(uploader.Finish(seconds(20)));
+    ASSERT_TRUE(uploader.Finish(seconds(60)));
   }
   EXPECT_TRUE(server.files["user/files/0/mine.txt"] == text);  // not an output of a process
   const std::string first = server.files["user/stdout/0/process000.stdout.txt"];
@@ -143,7 +143,7 @@ TEST(AgentLogUpload, WhatWasDroppedBeforeItsUploadIsMarked) {
   close(fd);
   {
     LogUploader uploader(t.path("logs"), 0, server.Client(), std::chrono::hours(1));
-    ASSERT_TRUE(uploader.Finish(seconds(20)));
+    ASSERT_TRUE(uploader.Finish(seconds(60)));
   }
   const std::string log = server.files["user/stderr/0/process000.stderr.txt"];
   EXPECT_THAT(log.substr(0, 60), StartsWith("\n[ParallelRun: "));
@@ -193,7 +193,7 @@ TEST(AgentLogUpload, AFileWrittenAnewIsUploadedAnew) {
         } else {
           t.Write("logs/table.csv", c.after);
         }
-        ASSERT_TRUE(uploader.Finish(seconds(20)));
+        ASSERT_TRUE(uploader.Finish(seconds(60)));
       }
       EXPECT_TRUE(server.files["user/files/0/table.csv"] == c.after)
           << server.files["user/files/0/table.csv"].substr(0, 100);
@@ -217,7 +217,7 @@ TEST(AgentLogUpload, WhatWasAppendedIsSentOnce) {
     }
     ASSERT_EQ(futimens(fd, nullptr), 0);  // touched
     close(fd);
-    ASSERT_TRUE(uploader.Finish(seconds(20)));
+    ASSERT_TRUE(uploader.Finish(seconds(60)));
   }
   EXPECT_TRUE(server.files["user/files/0/mine.txt"] == text);
   EXPECT_EQ(server.received, text.size());
