@@ -34,8 +34,9 @@ Result<bool> Talk::Run() {
     }
     if (answer_.done()) break;
     if (moved) since_ = std::chrono::steady_clock::now();
-    // A peer that always has a byte ready must not keep us beyond our time.
-    if (moved && !asked && since_ < limits_.whole) continue;
+    // A peer that always has a byte ready must not keep us beyond our time: a wait would find it.
+    if (moved && since_ >= limits_.whole) return Error{Code::kTimeout, ""};
+    if (moved && !asked) continue;
     if (const Status waited = Wait(); !waited.ok()) return waited.error();
   }
   if (sent_) return answer_.keeps_alive();
