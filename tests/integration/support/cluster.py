@@ -8,46 +8,22 @@ import hashlib
 import hmac
 import json
 import os
-import random
 import shutil
-import socket
 import ssl
 import subprocess
 import sys
 import tarfile
 import urllib.error
 import urllib.request
-from pathlib import Path
 
 from certificates import Authority
+from ports import free_port
 
 from support.command import BIN
 from support.processes import wait_until
 
 KEY = "5e" * 32
 PACKAGE = BIN.parent / "lib" / "parallelrun" / "python"
-
-
-_ports = set()
-
-
-def free_port():
-    """Programs bind it later, and again: below those that the kernel gives to whoever connects, and
-    each worker of pytest has ports of its own."""
-    kernels = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text()
-    below = max(int(kernels.split()[0]), 20_000)
-    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
-    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-    while True:
-        port = random.randrange(10_000 + worker, below, workers)
-        with socket.socket() as probe:
-            try:
-                probe.bind(("0.0.0.0", port))
-            except OSError:
-                continue
-        if port not in _ports:
-            _ports.add(port)
-            return port
 
 
 def token(role):
