@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from support import processes
 from support.cluster import ClusterJob, make_bundle, on_host
+from support.command import PATIENCE
+from waits import wait_until
 
 # Shows its environment, so that what must not be there is seen.
 SHOW = """
@@ -97,7 +99,7 @@ def test_who_may_read_what(cluster):
     def plain(path):
         url = f"http://127.0.0.1:{cluster.metrics_port}{path}"
         try:
-            with urllib.request.urlopen(url, timeout=30) as answer:
+            with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, ""
@@ -352,7 +354,7 @@ def test_an_oom_killed_pod_fails_its_only_mini_batch(cluster):
     def told():
         return cluster.control(podEnds=[pod])["errors"]
 
-    processes.wait_until(told, "the end is taken")
+    wait_until(told, "the end is taken")
     error = told()[0]
     assert (error["kind"], error["count"]) == ("OOMKilled", 1)
     cluster.work.make("go")
@@ -478,7 +480,7 @@ def test_as_process_one(cluster):
     assert node.wait_only().code == 3, node.output
     assert set(cluster.work.noted("parent")) == {"1"}
     assert set(cluster.work.noted("zombies")) == {"0"}
-    processes.wait_until(
+    wait_until(
         lambda: not [p for p in processes.running() if "sleep" in p.words], "nothing is left"
     )
     node = cluster.start_node(0)
@@ -526,7 +528,7 @@ def memory_group():
     except OSError as error:
         pytest.skip(f"no cgroup can be made: {error}")
     yield group
-    processes.wait_until(lambda: not (group / "cgroup.procs").read_text(), "the group is empty")
+    wait_until(lambda: not (group / "cgroup.procs").read_text(), "the group is empty")
     group.rmdir()
 
 

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.command import ROOT
+from support.command import PATIENCE, ROOT
 
 SCORE = """
 import sys
@@ -256,7 +256,7 @@ def complete_in_bash(work, *words):
         printf '%s\\n' "${{COMPREPLY[@]}}"
     """
     call = ["bash", "--norc", "-c", script]
-    told = subprocess.run(call, capture_output=True, text=True, timeout=60, cwd=work.root)
+    told = subprocess.run(call, capture_output=True, text=True, timeout=PATIENCE, cwd=work.root)
     assert told.returncode == 0, told.stderr
     assert told.stderr == ""
     return told.stdout.split()
@@ -281,7 +281,7 @@ def test_other_shells_read_their_script(work):
     for shell in ("zsh", "fish"):
         if shutil.which(shell):
             script = work.call("completion", shell).output
-            read = subprocess.run([shell, "-n"], input=script, text=True, timeout=60)
+            read = subprocess.run([shell, "-n"], input=script, text=True, timeout=PATIENCE)
             assert read.returncode == 0, shell
 
 

@@ -9,8 +9,9 @@ import subprocess
 
 import pytest
 from support.command import PROGRAM, ROOT
-from support.processes import expect_nothing_running, wait_until
-from support.workspace import drains, rows_without
+from support.processes import expect_nothing_running
+from support.workspace import rows_without
+from waits import wait_for_process, wait_until
 
 PAGE = (ROOT / "docs/events.md").read_text()
 
@@ -153,7 +154,8 @@ def test_a_reader_that_goes_away_ends_nothing(work):
         run = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=said, env=work.environment)
         assert json.loads(run.stdout.readline())["event"] == "start"
         run.stdout.close()
-        assert run.wait(120) == 0, (work.root / "said.txt").read_text()
+        told = work.root / "said.txt"
+        assert wait_for_process(run, told.read_text, 120.0) == 0, told.read_text()
     expect_nothing_running()
     assert work.rows() == rows
 
@@ -185,7 +187,7 @@ def test_a_reader_that_does_not_read_holds_up_nothing(work):
         os.set_blocking(reads, True)
         with os.fdopen(reads, "rb") as events:
             told = [json.loads(line) for line in events]
-        assert run.wait(60) == 0
+        assert wait_for_process(run, "the command ends", 60.0) == 0
     expect_nothing_running()
     assert told[0]["event"] == "start"
     assert told[-1]["event"] == "end"

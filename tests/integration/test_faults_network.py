@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from support import processes
 from support.cluster import ClusterJob, make_certificates
+from support.command import PATIENCE
 from support.faulty_network import FaultyProxy, Namespace
 
 LEASE_SECONDS = 10
@@ -82,7 +83,7 @@ class Faults:
     def refused(self, reason):
         """What this coordinator did not take, by its metrics."""
         url = f"http://127.0.0.1:{self.cluster.metrics_port}/metrics"
-        with urllib.request.urlopen(url, timeout=30) as answer:
+        with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
             text = answer.read().decode()
         label = f'parallelrun_refused_reports_total{{reason="{reason}"}} '
         return next(
@@ -246,7 +247,7 @@ def clock(work):
     shim = work.root / "clock_shim.so"
     source = Path(__file__).parent / "support" / "clock_shim.c"
     subprocess.run(
-        [compiler, "-shared", "-fPIC", "-O1", "-o", shim, source], check=True, timeout=60
+        [compiler, "-shared", "-fPIC", "-O1", "-o", shim, source], check=True, timeout=PATIENCE
     )
     step = work.root / "step"
 

@@ -8,7 +8,8 @@ import pytest
 from support import processes
 from support.cluster import ClusterJob
 from support.command import PROGRAM
-from support.processes import expect_nothing_running, wait_until
+from support.processes import expect_nothing_running
+from waits import wait_until
 
 LEAKS = """
 import os, threading

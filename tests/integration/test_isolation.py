@@ -300,7 +300,7 @@ def run(mini_batch, context):
         first = not there("stuck")
         note("stuck", index)
         if first:
-            wait_for("never", 1000)
+            wait_for("never")
     return [open(path).read() for path in mini_batch]
 """
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from support import processes
 from support.command import PROGRAM
-from support.processes import expect_nothing_running, wait_until
+from support.processes import expect_nothing_running
 from support.terminal import Terminal
+from waits import wait_until
 
 # Gives the shell the terminal, which it needs for job control.
 SHELL = [

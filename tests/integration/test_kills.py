@@ -2,7 +2,8 @@
 
 import pytest
 from support import processes
-from support.processes import expect_nothing_running, wait_until
+from support.processes import expect_nothing_running
+from waits import wait_until
 
 COUNT = 300
 

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.command import PROGRAM
+from support.command import PATIENCE, PROGRAM
 from support.refusal import expect_no_output
 from support.workspace import rows_without
 
@@ -183,11 +183,11 @@ def test_the_paths_of_what_failed_are_bytes(work):
     command = [PROGRAM, "failures", work.out, "--paths"]
     wanted = sorted(os.fsencode(work.data) + b"/" + name for name in names)
 
-    told = subprocess.run([*command, "-0"], capture_output=True, timeout=60)
+    told = subprocess.run([*command, "-0"], capture_output=True, timeout=PATIENCE)
     assert told.returncode == 0, told
     assert sorted(told.stdout.split(b"\0")[:-1]) == wanted
 
-    told = subprocess.run(command, capture_output=True, timeout=60)
+    told = subprocess.run(command, capture_output=True, timeout=PATIENCE)
     assert told.returncode == 1, told
     assert sorted(told.stdout.splitlines()) == [path for path in wanted if b"\n" not in path]
     assert b"1 path was left out" in told.stderr

@@ -12,6 +12,7 @@ import threading
 import browser
 import pytest
 from browser import Browser
+from support.command import PATIENCE
 
 needs_browser = pytest.mark.skipif(
     browser.PROGRAM is None or browser.AXE is None, reason="script/bootstrap test installs them"
@@ -55,7 +56,7 @@ class Page:
         self.command.wait_for(lambda: "5" in self.work.noted("calls"), "the sixth mini-batch")
 
     def ask(self, path, method="GET", token="", host=None, **headers):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         headers = {name.replace("_", "-"): value for name, value in headers.items()}
         if token:
             headers["Authorization"] = "Bearer " + token

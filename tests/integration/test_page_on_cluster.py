@@ -14,6 +14,7 @@ import browser
 import pytest
 from browser import Browser
 from support.cluster import ClusterJob, token
+from support.command import PATIENCE
 
 needs_browser = pytest.mark.skipif(
     browser.PROGRAM is None or browser.AXE is None, reason="script/bootstrap test installs them"
@@ -151,7 +152,7 @@ class Shown:
         self.token = self.url.partition("#t=")[2]
 
     def ask(self, path, bearer=""):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         connection.request("GET", path, headers={"Authorization": f"Bearer {bearer}"})
         return connection.getresponse()
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from support import power_cut
+from support.command import PATIENCE
 
 CUTS = int(os.environ.get("POWER_CUTS") or 6)
 SEED = int(os.environ.get("POWER_CUT_SEED") or random.randrange(1 << 32))
@@ -41,7 +42,7 @@ def recorder(tmp_path_factory, sanitized):
     library = tmp_path_factory.mktemp("recorder") / "disk_recorder.so"
     source = Path(__file__).parent / "support" / "disk_recorder.c"
     subprocess.run(
-        [compiler, "-shared", "-fPIC", "-O1", "-o", library, source], check=True, timeout=60
+        [compiler, "-shared", "-fPIC", "-O1", "-o", library, source], check=True, timeout=PATIENCE
     )
     return library
 

@@ -11,8 +11,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from support.command import BIN, ROOT
-from support.processes import expect_nothing_running, wait_until
+from support.command import BIN, PATIENCE, ROOT, communicate
+from support.processes import expect_nothing_running
+from waits import wait_until
 
 sys.path.append(str(ROOT / "worker-image/python"))
 
@@ -90,7 +91,7 @@ def read(mini_batch):
 def test_a_function_of_a_module(start, work):
     rows = work.files(5)
     job = start(module(work, "reads", READS).read)
-    result = job.wait(timeout=120)
+    result = job.wait(timeout=PATIENCE)
     assert result.ok
     assert (result.state, result.reason) == ("Succeeded", "Complete")
     assert (result.items.total, result.items.succeeded, result.items.failed) == (5, 5, 0)
@@ -317,7 +318,7 @@ def test_ctrl_c_leaves_what_resume_continues(work):
             lambda: "the nodes are told to stop",
         )
         work.make("go")
-        said, _ = caller.communicate(timeout=120)
+        said, _ = communicate(caller, "the program ends")
     finally:
         caller.kill()
     assert said == "interrupted True\n6\n"
@@ -335,7 +336,7 @@ while not os.path.exists("held"):
     time.sleep(0.01)
 """
     caller = python(work, code)
-    said, _ = caller.communicate(timeout=120)
+    said, _ = communicate(caller, "the program ends")
     assert caller.returncode == 0, said
     expect_nothing_running()
 
@@ -352,7 +353,7 @@ try:
 except TypeError as error:
     print(error)
 """
-    said, _ = python(work, code).communicate(timeout=60)
+    said, _ = communicate(python(work, code), "the program ends")
     assert "needs cloudpickle. pip install 'parallelrun[notebook]'" in said
 
 
@@ -368,7 +369,7 @@ def read(mini_batch):
     return [add(open(path).read()) for path in mini_batch]
 print(list(parallelrun.run(read, "data", "out").rows()))
 """
-    said, _ = python(work, code, NOTEBOOK_PYTHON).communicate(timeout=120)
+    said, _ = communicate(python(work, code, NOTEBOOK_PYTHON), "it ends")
     assert said == "['row 0and', 'row 1and', 'row 2and']\n"
     expect_nothing_running()
 
@@ -393,12 +394,12 @@ def test_the_notebook_of_the_docs(work):
     code = f"""
 import nbformat, nbclient
 book = nbformat.read({str(ROOT / "docs/notebook.ipynb")!r}, 4)
-nbclient.NotebookClient(book, timeout=300, resources={{"metadata": {{"path": "."}}}}).execute()
+nbclient.NotebookClient(book, timeout=None, resources={{"metadata": {{"path": "."}}}}).execute()
 for cell in book.cells:
     for output in cell.get("outputs", []):
         print(output.get("text") or output.get("data", {{}}).get("text/plain", ""))
 """
-    said, _ = python(work, code, NOTEBOOK_PYTHON).communicate(timeout=400)
+    said, _ = communicate(python(work, code, NOTEBOOK_PYTHON), "it ends", 400)
     assert "day-07.txt ValueError could not convert string to float: 'n/a" in said, said
     assert "all 2 mini-batches succeeded" in said, said
     assert "mini-batches" in said  # the progress that tqdm shows
@@ -416,7 +417,7 @@ import parallelrun
 from reads_3 import read
 print(parallelrun.run(read, "data", "out").result.rows)
 """
-    said, _ = python(work, code).communicate(timeout=60)
+    said, _ = communicate(python(work, code), "the program ends")
     assert said == "3\n"
 
 

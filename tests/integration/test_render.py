@@ -10,7 +10,7 @@ import tarfile
 
 import pytest
 import yaml
-from support.command import BIN
+from support.command import BIN, PATIENCE
 
 VOLUMES = [
     {"name": "data", "persistentVolumeClaim": {"claimName": "digits", "readOnly": True}},
@@ -128,7 +128,7 @@ def read_from_standard_input(work, text, **given):
         cwd=work.root,
         env=work.environment,
         capture_output=True,
-        timeout=60,
+        timeout=PATIENCE,
         **(given or {"input": text}),
     )
 

@@ -8,20 +8,18 @@ import stat
 import pytest
 from support import processes
 from support.command import PROGRAM
-from support.processes import expect_nothing_running, wait_until
+from support.processes import expect_nothing_running
 from support.terminal import Terminal
 from support.workspace import drains
+from waits import wait_until
 
 # Each mini-batch waits for the test, but for the first.
 HOLDS = """
 import os
 import time
 
-def wait_for(name, limit=100):
-    end = time.monotonic() + limit
+def wait_for(name):
     while not os.path.exists(os.path.join(os.environ["TEST_FOLDER"], name)):
-        if time.monotonic() > end:
-            raise TimeoutError(name)
         time.sleep(0.005)
 
 def run(mini_batch):

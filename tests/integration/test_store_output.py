@@ -9,6 +9,7 @@ from s3_server import OWNER, REGION, Server
 from support import processes
 from support.faulty_store import FaultyStore
 from support.stored import HELD
+from waits import wait_until
 
 # Rows of many kB, so that a few files make an output of several parts.
 LARGE = """
@@ -252,7 +253,7 @@ def test_a_command_that_is_killed_at_random_is_resumed(work, server, seed):
         for _ in range(3):
             reached = len(proxy.asked) + chance.randrange(1, 25)
             command = work.start(*words(f"s3://{bucket}/scores.txt", "--resume"))
-            processes.wait_until(
+            wait_until(
                 lambda reached=reached, command=command: (
                     len(proxy.asked) >= reached or command.ended
                 ),

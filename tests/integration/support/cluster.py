@@ -18,9 +18,9 @@ import urllib.request
 
 from certificates import Authority
 from ports import free_port
+from waits import wait_until
 
-from support.command import BIN
-from support.processes import wait_until
+from support.command import BIN, PATIENCE
 
 KEY = "5e" * 32
 PACKAGE = BIN.parent / "lib" / "parallelrun" / "python"
@@ -177,7 +177,9 @@ class ClusterJob:
             request.add_header("Authorization", f"Bearer {token(role)}")
         data = None if body is None else json.dumps(body).encode()
         try:
-            with urllib.request.urlopen(request, data, timeout=30, context=self.context) as answer:
+            with urllib.request.urlopen(
+                request, data, timeout=PATIENCE, context=self.context
+            ) as answer:
                 return answer.status, json.load(answer)
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()

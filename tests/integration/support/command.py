@@ -11,12 +11,28 @@ import threading
 import time
 from pathlib import Path
 
+from waits import LONGER, Limit, TooLate, wait_for_process, wait_until
+
 from support import processes
-from support.processes import wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
 BIN = Path(os.environ.get("PARALLELRUN_BIN") or ROOT / "build/release/bin").resolve()
 PROGRAM = BIN / "parallelrun"
+
+
+# Seconds that a wait without a clock of its own may take, as a socket's.
+PATIENCE = 30 * (1 + LONGER)
+
+
+def communicate(process, what, limit=120.0):
+    """As Popen.communicate()."""
+    wait = Limit(limit)
+    while True:
+        try:
+            return process.communicate(timeout=0.5)
+        except subprocess.TimeoutExpired:
+            if wait.over():
+                raise TooLate(f"not within {limit} s: {what}") from None
 
 
 class Result:
@@ -102,13 +118,12 @@ class Command:
         return result
 
     def wait_only(self, limit=240.0):
-        try:
-            code = self._popen.wait(limit)
-        except subprocess.TimeoutExpired:
-            raise AssertionError(f"still running after {limit} s:\n{self.output}") from None
+        code = wait_for_process(self._popen, lambda: f"the command ends\n{self.output}", limit)
         seconds = time.monotonic() - self.started
         if self._reader:
-            self._reader.join(10)
+            wait = Limit(10)
+            while self._reader.is_alive() and not wait.over():
+                self._reader.join(0.1)
         return Result(code, self.output, seconds)
 
     def close(self):

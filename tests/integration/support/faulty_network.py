@@ -10,6 +10,8 @@ import struct
 import subprocess
 import threading
 
+from support.command import PATIENCE
+
 
 class FaultyProxy:
     """Passes connections on to a port of this machine. All attributes may change on the way.
@@ -184,7 +186,7 @@ class Namespace:
         ip("link", "set", self.cable, "up")
 
     def close(self):
-        subprocess.run(["ip", "netns", "delete", self.name], check=False, timeout=30)
+        subprocess.run(["ip", "netns", "delete", self.name], check=False, timeout=PATIENCE)
 
     def __enter__(self):
         return self
@@ -194,6 +196,6 @@ class Namespace:
 
 
 def ip(*words):
-    done = subprocess.run(["ip", *words], capture_output=True, text=True, timeout=30)
+    done = subprocess.run(["ip", *words], capture_output=True, text=True, timeout=PATIENCE)
     if done.returncode != 0:
         raise OSError(f"ip {' '.join(words)}: {done.stderr.strip()}")

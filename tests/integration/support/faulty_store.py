@@ -7,6 +7,8 @@ import socket
 import threading
 import urllib.parse
 
+from support.command import PATIENCE
+
 BUSY = b"<Error><Code>SlowDown</Code><Message>Reduce your request rate.</Message></Error>"
 BROKEN = b"<Error><Code>InternalError</Code><Message>We met an error.</Message></Error>"
 
@@ -98,7 +100,7 @@ class FaultyStore:
             status, answer = (503, BUSY) if fault == "busy" else (200, BROKEN)
             self._answer(handler, status, answer, {}, False)
             return
-        connection = http.client.HTTPConnection("127.0.0.1", self.target, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.target, timeout=PATIENCE)
         try:
             connection.putrequest(
                 handler.command, handler.path, skip_host=True, skip_accept_encoding=True

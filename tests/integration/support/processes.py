@@ -10,6 +10,8 @@ import signal
 import time
 from pathlib import Path
 
+from waits import Limit
+
 _PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -80,22 +82,18 @@ def running(role=None):
     return [process for process in wanted if role is None or process.role == role]
 
 
-def wait_until(condition, what, limit=60.0):
-    """Polls until condition() is true; returns its value."""
-    end = time.monotonic() + limit
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() > end:
-            raise AssertionError(f"not within {limit} s: {what() if callable(what) else what}")
+def left_after(limit=20.0):
+    """What still runs when what was sent SIGKILL, or has lost its parent, had time to be gone."""
+    wait = Limit(limit)
+    while (left := running()) and not wait.over():
         time.sleep(0.01)
+    return left
 
 
-def expect_nothing_running(limit=20.0):
-    """The limit is for processes that have been sent SIGKILL and are not quite gone: on a machine
-    that is busy they take their time, and what is left over by mistake sleeps for longer."""
-    wait_until(lambda: not running(), lambda: f"these end: {running()}", limit)
+def expect_nothing_running(about=""):
+    """A process that is left over is no wait that was too short, so this is no TooLate."""
+    left = left_after()
+    assert not left, f"left running: {left}" + (f" ({about})" if about else "")
 
 
 def kill_all():

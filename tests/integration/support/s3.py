@@ -6,7 +6,7 @@ import subprocess
 
 from s3_server import OWNER, REGION
 
-from support.command import PROGRAM
+from support.command import PATIENCE, PROGRAM
 
 
 class Store:
@@ -33,7 +33,7 @@ class Store:
         return self
 
     def __exit__(self, *_):
-        self.log = self.process.communicate(timeout=60)[1]
+        self.log = self.process.communicate(timeout=PATIENCE)[1]
 
     def ask(self, do, **words):
         self.process.stdin.write(json.dumps({"do": do, **words}) + "\n")

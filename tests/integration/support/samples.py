@@ -4,14 +4,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from support.command import ROOT
+from support.command import PATIENCE, ROOT
 
 SAMPLES = ROOT / "deploy" / "samples"
 
 
 def make_data(name, folder):
     command = [sys.executable, SAMPLES / name / "make_data.py", folder]
-    subprocess.run(command, check=True, timeout=240)
+    subprocess.run(command, check=True, timeout=2 * PATIENCE)
     return Path(folder)
 
 

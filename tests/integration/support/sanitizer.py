@@ -4,14 +4,16 @@ import os
 import re
 import subprocess
 
-from support.command import PROGRAM
+from support.command import PATIENCE, PROGRAM
 
 _LIBRARIES = {"asan": "libasan.so", "tsan": "libtsan.so"}
 
 
 def sanitizer():
     """Its name, or None."""
-    done = subprocess.run(["ldd", PROGRAM], check=True, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        ["ldd", PROGRAM], check=True, capture_output=True, text=True, timeout=PATIENCE
+    )
     return next((name for name, library in _LIBRARIES.items() if library in done.stdout), None)
 
 

@@ -5,7 +5,8 @@ import pty
 import select
 import signal
 import subprocess
-import time
+
+from waits import Limit, TooLate, wait_for_process
 
 
 class Terminal:
@@ -31,10 +32,11 @@ class Terminal:
 
     def expect(self, text, limit=60.0):
         """Waits until the text stands behind what was expected before."""
-        end = time.monotonic() + limit
+        wait = Limit(limit)
         while (found := self.output.find(text, self._seen)) < 0:
-            if time.monotonic() > end or not self._read(end):
-                raise AssertionError(f"{text!r} does not come:\n{self.output}")
+            if wait.over():
+                raise TooLate(f"{text!r} does not come:\n{self.output}")
+            assert self._read(), f"it ended before {text!r}:\n{self.output}"
         self._seen = found + len(text)
 
     def type(self, line):
@@ -45,10 +47,10 @@ class Terminal:
 
     def wait(self, limit=60.0):
         """The exit status, once the command has ended."""
-        end = time.monotonic() + limit
-        while time.monotonic() < end and self._read(end):
+        wait = Limit(limit)
+        while not wait.over() and self._read():
             pass
-        return self._popen.wait(max(0.1, end - time.monotonic()))
+        return wait_for_process(self._popen, lambda: f"it ends:\n{self.output}", limit)
 
     def close(self):
         if self._popen.poll() is None:
@@ -56,9 +58,9 @@ class Terminal:
             self._popen.wait()
         os.close(self._ours)
 
-    def _read(self, end):
-        """False at the end of the output."""
-        ready, _, _ = select.select([self._ours], [], [], max(0.0, end - time.monotonic()))
+    def _read(self, pause=0.1):
+        """What has come, or comes soon; False at the end of the output."""
+        ready, _, _ = select.select([self._ours], [], [], pause)
         if not ready:
             return True
         try:

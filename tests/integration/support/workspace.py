@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import sys
-import time
 from pathlib import Path
 
 from support import processes
@@ -118,11 +117,8 @@ class Workspace:
 
     def close(self):
         """Ends what runs; returns what that was. Whose parent was killed may be about to end."""
-        end = time.monotonic() + 20
-        while all(command.ended for command in self.commands) and processes.running():
-            if time.monotonic() > end:
-                break
-            time.sleep(0.01)
+        if all(command.ended for command in self.commands):
+            processes.left_after()
         left = processes.kill_all()
         for command in self.commands:
             command.close()
