@@ -16,8 +16,10 @@ from support.command import PATIENCE
 class FaultyProxy:
     """Passes connections on to a port of this machine. All attributes may change on the way.
 
-    delay   seconds that each byte is under way
-    loss    the share of reads that are followed by a stall, as a lost packet makes TCP wait
+    delay     seconds that each byte is under way
+    loss      the share of reads that are followed by a stall, as a lost packet makes TCP wait
+    requests  how many records of data have come from below, by the heads of TLS's records
+    withheld  how many reads of what a silenced connection was answered
     """
 
     def __init__(self, target, delay=0.0, loss=0.0, seed=0):
@@ -25,6 +27,10 @@ class FaultyProxy:
         self.delay = delay
         self.loss = loss
         self.faults = 0
+        self.requests = 0
+        self.withheld = 0
+        self._silent = False
+        self._silenced = set()  # connections
         self._random = random.Random(seed)
         self._sockets = set()
         self._held = set()
@@ -38,8 +44,13 @@ class FaultyProxy:
         """Nothing moves "up" (to the coordinator) or "down", and nobody is told."""
         self._call(lambda: self._held.update(directions))
 
+    def silence(self):
+        """Of each request that begins from now on the answer does not come. Connections are made
+        as ever."""
+        self._call(lambda: setattr(self, "_silent", True))
+
     def release(self):
-        self._call(self._held.clear)
+        self._call(self._release)
 
     def cut(self):
         """Resets every connection; returns how many there were."""
@@ -82,6 +93,16 @@ class FaultyProxy:
         async with server:
             await server.serve_forever()
 
+    def _release(self):
+        self._silent = False
+        self._silenced.clear()
+        self._held.clear()
+
+    def _request(self, connection):
+        self.requests += 1
+        if self._silent:
+            self._silenced.add(connection)
+
     def _cut(self):
         for writer in self._sockets:
             # With this option a close is a reset.
@@ -104,21 +125,29 @@ class FaultyProxy:
             writer.transport.abort()
             return
         self._sockets |= {writer, up[1]}
+        connection = Records(self._request)
         try:
-            await asyncio.gather(self._pass(reader, up[1], "up"), self._pass(up[0], writer, "down"))
+            await asyncio.gather(
+                self._pass(reader, up[1], "up", connection),
+                self._pass(up[0], writer, "down", connection),
+            )
         finally:
             for one in (writer, up[1]):
                 self._sockets.discard(one)
                 one.transport.abort()
 
-    async def _pass(self, reader, writer, direction):
+    async def _pass(self, reader, writer, direction, connection):
         waiting = asyncio.Queue(maxsize=64)
 
         async def deliver():
             while True:
                 due, data = await waiting.get()
                 await asyncio.sleep(due - self._loop.time())
-                while direction in self._held:
+                silent = direction == "down" and connection in self._silenced
+                self.withheld += silent
+                while direction in self._held or (
+                    direction == "down" and connection in self._silenced
+                ):
                     await asyncio.sleep(0.01)
                 if not data:
                     writer.close()
@@ -134,6 +163,8 @@ class FaultyProxy:
                     data = await reader.read(1 << 16)
                 except OSError:
                     data = b""
+                if direction == "up":
+                    connection.see(data)
                 stall = 0.0
                 if self._random.random() < self.loss:
                     stall = self._random.uniform(0.2, 0.6)
@@ -147,6 +178,33 @@ class FaultyProxy:
             pass
         finally:
             delivery.cancel()
+
+
+class Records:
+    """Sees the data of a client of TLS 1.3 pass; `request` is called with this at the beginning of
+    each record of data. The first one of them ends the handshake, and is none."""
+
+    def __init__(self, request):
+        self._request = request
+        self._head = b""
+        self._left = 0  # bytes of the record that passes
+        self._data = 0  # records
+
+    def see(self, data):
+        while data:
+            if self._left > 0:
+                taken = min(self._left, len(data))
+                self._left -= taken
+            else:
+                taken = min(5 - len(self._head), len(data))
+                self._head += data[:taken]
+                if len(self._head) == 5:
+                    kind, _, self._left = struct.unpack("!BHH", self._head)
+                    self._head = b""
+                    self._data += kind == 23
+                    if kind == 23 and self._data > 1:
+                        self._request(self)
+            data = data[taken:]
 
 
 class Namespace:
