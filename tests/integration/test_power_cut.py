@@ -1,8 +1,8 @@
 """The power goes while a job runs: all that the real command and its coordinator had not synced is
 forgotten, or some of it, and the run is continued from what is left (support/power_cut.py).
 
-    POWER_CUTS        how many cuts are continued from; each takes about a second (script/soak)
-    POWER_CUT_SEED    what decides about them; printed
+    POWER_CUTS        how many cuts are continued from, each about a second; 3 unless told
+    POWER_CUT_SEED    what decides about them; the same unless told (script/soak), and printed
 """
 
 import os
@@ -17,8 +17,8 @@ import pytest
 from support import power_cut
 from support.command import PATIENCE
 
-CUTS = int(os.environ.get("POWER_CUTS") or 6)
-SEED = int(os.environ.get("POWER_CUT_SEED") or random.randrange(1 << 32))
+CUTS = int(os.environ.get("POWER_CUTS") or 3)
+SEED = int(os.environ.get("POWER_CUT_SEED") or 1)
 MINI_BATCHES = 24
 
 # A row that is longer than a page, so that half of it can be lost.
