@@ -6,7 +6,6 @@ import pytest
 def refused(work, *words, arguments=()):
     result = work.run(*arguments)
     assert result.code == 2, result
-    assert result.seconds < 60
     for word in words:
         assert word in result.output, (word, result)
     assert "Traceback" not in result.output

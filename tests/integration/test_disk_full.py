@@ -94,9 +94,10 @@ def test_no_room_for_the_output(small_disk):
     command = work.start_job(terminal=True)
     command.wait_for_text("PAUSED")
     assert not work.output.exists()
-    # The nodes have ended. For longer than a verdict is waited for, the command waits for room.
-    with pytest.raises(AssertionError, match="still running"):
-        command.wait_only(25)
+    # The nodes have ended, and it says so again: it waits for room, and not for them.
+    command.wait_for(lambda: not processes.running("agent"), "the nodes have ended")
+    before = command.output.count("PAUSED")
+    command.wait_for(lambda: command.output.count("PAUSED") >= before + 2, "it waits for room")
     subprocess.run(["mount", "-o", "remount,size=40m", work.out], check=True)
     result = command.wait()
     assert result.code == 0, result
@@ -134,7 +135,6 @@ def test_temporary_folder_that_is_full(small_disk):
     work.environment["TMPDIR"] = str(work.out)
     result = work.run("--volume", f"out={work.root}/elsewhere")
     assert result.code in (1, 2), result
-    assert result.seconds < 60
     assert "No space left on device" in result.output
     assert "TMPDIR" in result.output
     assert [p.name for p in work.out.iterdir()] == ["ballast"]

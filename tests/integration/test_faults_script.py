@@ -57,11 +57,12 @@ def run(mini_batch):
 def test_a_script_that_blocks_every_signal_is_ended_all_the_same(work):
     rows = work.files(3)
     work.script(DEAF)
-    work.job(runInvocationTimeoutSeconds=1, runMaxTry=2)
+    # So many tries are for the other ones, on a machine that is busy.
+    work.job(runInvocationTimeoutSeconds=1, runMaxTry=6)
     result = work.run()
     assert result.code == 3, result
     assert work.rows() == [rows[0], rows[2]]
-    assert work.noted("called").count("row 1") == 2
+    assert work.noted("called").count("row 1") == 6
     expect_nothing_running()
 
 
@@ -141,14 +142,15 @@ def test_a_script_that_forks_until_it_may_no_more(work, few_processes):
     work.script(BOMB)
     cluster = ClusterJob(work)
     cluster.mount_code()
-    spec = {"runInvocationTimeoutSeconds": 2, "runMaxTry": 2}
+    # So many tries are for the other ones, on a machine that is busy.
+    spec = {"runInvocationTimeoutSeconds": 2, "runMaxTry": 5}
     coordinator = cluster.start_coordinator(nodes=1, spec=spec)
     space = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
     node = cluster.start_node(0, before=[*within(few_processes), *space])
     assert coordinator.wait_only().code == 0, coordinator.output + node.output
     assert node.wait_only().code == 0, node.output
     assert work.rows() == rows[:1] + rows[2:]
-    assert work.noted("called").count("row 1") == 2
+    assert work.noted("called").count("row 1") == 5
     assert refusals(few_processes) > 0  # it got as far as it may
     expect_nothing_running()
 

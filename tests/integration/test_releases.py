@@ -5,8 +5,10 @@ import shutil
 import signal
 
 import pytest
+from support import processes
 from support.cluster import ClusterJob
 from support.command import BIN, ROOT
+from support.workspace import drains
 
 THIS_VERSION = re.search(r"VERSION ([\d.]+) LANG", (ROOT / "CMakeLists.txt").read_text())[1]
 LATER = BIN.parent / "later" / "bin"
@@ -52,6 +54,7 @@ def stopped_amid(work, program):
     command = work.start("run", work.job_file.name, program=program)
     command.wait_for(lambda: work.noted("held"), "some are done and one is held")
     command.send(signal.SIGINT)
+    command.wait_for(lambda: drains(work.logs), "the node has heard of it")
     work.make("go")
     command.wait_only()
     (work.root / "hold").unlink()
@@ -149,12 +152,13 @@ def test_a_job_that_is_applied_again_goes_on_with_the_later_image(mixed):
         "some are done and one is held",
     )
     coordinator.send(signal.SIGTERM)
-    work.make("go")
     assert coordinator.wait_only().code == 3, coordinator.output
     node.send(signal.SIGKILL)
     node.wait_only()
+    processes.expect_nothing_running()
     done, called = succeeded(work), len(work.noted("calls"))
     assert 0 < done < FILES
+    work.make("go")
 
     mixed.programs = LATER
     coordinator, node = mixed.start_coordinator(nodes=1), mixed.start_node(0)

@@ -1,5 +1,7 @@
 """A job ends only when its processes have run shutdown(): a script may write its results there."""
 
+import re
+
 SCRIPT = """
 from steps import note, there
 
@@ -52,5 +54,5 @@ def test_a_shutdown_that_hangs_is_cut_off(work):
     work.job(processCountPerNode=1, shutdownTimeoutSeconds=1)
     result = work.run("--set", "spec.output.action=SummaryOnly")
     assert result.code == 1, result
-    assert "shutdown() was cut off after 1." in result.output
+    assert re.search(r"shutdown\(\) was cut off after \d", result.output)
     assert "raise spec.shutdownTimeoutSeconds" in result.output

@@ -72,7 +72,7 @@ def test_second_ctrl_c_stops_at_once(held):
     held.command.send(signal.SIGINT)
     held.command.wait_for_text("Ctrl-C again stops at once")
     held.command.send(signal.SIGINT)
-    result = held.command.wait(limit=55)  # run() itself would go on for a minute
+    result = held.command.wait()  # run() itself waits for ever
     assert result.code == 130, result
     assert "stopping at once" in result.output
     assert "To continue: " in result.output
@@ -94,7 +94,7 @@ def test_ctrl_c_while_the_script_starts(work):
     command = work.start_job()
     command.wait_for(lambda: len(work.noted("init")) == 2, "init() runs")
     command.send(signal.SIGINT)
-    result = command.wait(limit=90)  # init() itself would go on for longer
+    result = command.wait()  # init() itself waits for ever
     assert result.code == 130, result
     work.make("go")
     result = work.run("--resume")
