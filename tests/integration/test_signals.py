@@ -102,6 +102,38 @@ def test_ctrl_c_while_the_script_starts(work):
     assert work.rows() == [f"row {index}" for index in range(5)]
 
 
+@pytest.mark.parametrize(
+    ("signo", "words"),
+    [
+        (signal.SIGINT, []),
+        (signal.SIGTERM, []),
+        (signal.SIGHUP, []),
+        (signal.SIGINT, ["--dry-run"]),
+    ],
+)
+def test_a_signal_before_anything_was_started(work, signo, words):
+    """What it has made until then is gone, too: the fixture looks at TMPDIR."""
+    rows = work.files(3)
+    work.script()
+    os.mkfifo(work.root / "never")
+    python = work.root / "python"  # it is asked about the script, and never answers
+    python.write_text(f"#!/bin/sh\necho asked > {work.root}/asked\nexec cat {work.root}/never\n")
+    python.chmod(0o755)
+    work.job(environment={"python": str(python)})
+    command = work.start_job(*words)
+    command.wait_for(lambda: work.noted("asked"), "Python is asked")
+    command.send(signo)
+    result = command.wait()
+    assert result.code == 128 + signo, result
+    assert "Ctrl-C again stops at once" in result.output
+    assert "stopped before anything was started" in result.output
+    assert list(work.temporary.iterdir()) == []
+    assert not work.out.exists()
+    work.job()
+    assert work.run().code == 0
+    assert work.rows() == rows
+
+
 def test_second_command_on_the_same_job(held):
     result = held.start_job().wait_only()
     assert result.code == 2, result

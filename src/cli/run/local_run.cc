@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/suspension.h"
 #include "cli/run/dry_run.h"
+#include "cli/run/early_signals.h"
 #include "cli/run/preparation.h"
 #include "cli/run/progress_poller.h"
 #include "cli/run/run_teller.h"
@@ -50,10 +51,13 @@ class LocalRun {
     suspension::HoldContinue();
     if (request_.dry_run) return DryRun();
     teller_.Begin();
-    if (const Status prepared = Prepare(); !prepared.ok()) return CannotStart(prepared.error());
+    const Status prepared = Prepare();
     for (const int signo : {SIGINT, SIGTERM, SIGHUP}) {
       loop_.OnSignal(signo, [this, signo] { Interrupt(signo); });
     }
+    // Only now nothing comes any more that would not be heard by the loop.
+    if (early_.came() != 0) return StoppedEarly();
+    if (!prepared.ok()) return CannotStart(prepared.error());
     if (signal(SIGTSTP, SIG_DFL) == SIG_IGN) {
       signal(SIGTSTP, SIG_IGN);  // who started it wants no stops
     } else {
@@ -82,12 +86,21 @@ class LocalRun {
     return exit_;
   }
 
+  // Whatever went wrong by it, it is the signal that is told.
+  int StoppedEarly() {
+    teller_.Alert("stopped before anything was started; the same command begins again");
+    exit_ = kExitSignal + early_.came();
+    teller_.End(exit_, std::nullopt);
+    return exit_;
+  }
+
   Status Prepare() {
     // Orphans of a guardian that was killed come to us, to be ended with the rest.
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     // Worker processes of the same user cannot look into this one, where the job's key is.
     prctl(PR_SET_DUMPABLE, 0);
-    if (const Status checked = prepared_.Check(); !checked.ok()) return checked;
+    if (const Status checked = prepared_.Check(early_.fd()); !checked.ok()) return checked;
+    if (early_.came() != 0) return {};
     if (const Status locked = prepared_.Lock(); !locked.ok()) return locked;
     Result<std::unique_ptr<rest::RestClient>> client = prepared_.Client();
     if (!client.ok()) return client.error();
@@ -102,11 +115,12 @@ class LocalRun {
   }
 
   int DryRun() {
-    if (const Status checked = prepared_.Check(); !checked.ok()) {
-      return CannotStart(checked.error());
-    }
+    const Status checked = prepared_.Check(early_.fd());
+    if (early_.came() != 0) return StoppedEarly();
+    if (!checked.ok()) return CannotStart(checked.error());
     for (const std::string& note : prepared_.Notes()) teller_.Say(note);
     const Result<PlanSize> plan = MeasurePlan(job_, prepared_.selection());
+    if (early_.came() != 0) return StoppedEarly();
     if (!plan.ok()) return CannotStart(plan.error());
     teller_.Result(DryRunText(job_, *plan));
     return kExitOk;
@@ -307,6 +321,7 @@ class LocalRun {
 
   const LocalJob& job_;
   const RunRequest& request_;
+  EarlySignals early_;  // until the loop has them; longer than what is to be taken away
   SystemClock clock_;
   RunTeller teller_;
   EventLoop loop_;

@@ -14,7 +14,7 @@
 
 namespace parallelrun::cli {
 
-Status Preparation::Check() {
+Status Preparation::Check(int stop) {
   const Result<Programs> programs = FindPrograms();
   if (!programs.ok()) return programs.error();
   std::vector<std::string> problems;
@@ -42,7 +42,7 @@ Status Preparation::Check() {
     if (chosen.ok()) chosen_ = std::move(*chosen);
   }
   if (launcher_) launcher_->Take(chosen_.selection);
-  const PythonReport report = python.Finish();
+  const PythonReport report = python.Finish(stop);
   for (const PythonProblem& problem : report.problems) {
     problems.push_back(problem.part + ": " + problem.text);
   }

@@ -23,8 +23,9 @@ class Preparation {
   // Both must outlive it.
   Preparation(const LocalJob& job, const RunRequest& request) : job_(job), request_(request) {}
 
-  // Nothing is written but below TMPDIR. kInvalid: the list of what is wrong.
-  Status Check();
+  // Nothing is written but below TMPDIR. kInvalid: the list of what is wrong. Once `stop`, a file
+  // descriptor, is readable, Python is not waited for.
+  Status Check(int stop);
   // Makes and locks the state folder; after Check. kUnavailable: another command works there.
   Status Lock();
   // Whether what Lock locked still has its name.

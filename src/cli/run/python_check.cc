@@ -138,7 +138,7 @@ PythonCheck::~PythonCheck() {
   waitpid(pid_, nullptr, 0);
 }
 
-PythonReport PythonCheck::Finish() {
+PythonReport PythonCheck::Finish(int stop) {
   if (cannot_start_) {
     return {"", "", {{"python", fmt::format("{}; {}", *cannot_start_, kChoose)}}};
   }
@@ -149,11 +149,12 @@ PythonReport PythonCheck::Finish() {
   std::array<char, 65536> buffer{};
   while (answer.size() < kMaxAnswer) {
     const auto left = std::chrono::duration_cast<milliseconds>(until - clock.Now()).count();
-    pollfd wait{answer_.get(), POLLIN, 0};
+    std::array<pollfd, 2> waits{pollfd{answer_.get(), POLLIN, 0}, pollfd{stop, POLLIN, 0}};
     if (left <= 0) return {};
-    const int ready = poll(&wait, 1, static_cast<int>(left));
+    const int ready = poll(waits.data(), waits.size(), static_cast<int>(left));
     if (ready < 0 && errno != EINTR) return {};
     if (ready <= 0) continue;
+    if (waits[1].revents != 0) return {};
     const ssize_t n = read(answer_.get(), buffer.data(), buffer.size());
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) break;

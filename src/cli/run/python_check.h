@@ -41,7 +41,8 @@ class PythonCheck {
   PythonCheck& operator=(const PythonCheck&) = delete;
 
   // Waits for the answer. One that does not come within 20 s is no problem: the workers will tell.
-  PythonReport Finish();
+  // Nor is one that has not come when `stop`, a file descriptor, is readable.
+  PythonReport Finish(int stop = -1);
 
  private:
   const std::string python_;
