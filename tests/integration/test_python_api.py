@@ -11,9 +11,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from support.command import BIN, PATIENCE, ROOT, communicate
+from support.command import BIN, PATIENCE, ROOT
 from support.processes import expect_nothing_running
-from waits import wait_until
+from waits import communicate, wait_until
 
 sys.path.append(str(ROOT / "worker-image/python"))
 

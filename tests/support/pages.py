@@ -14,6 +14,8 @@ import re
 import subprocess
 from pathlib import Path
 
+from waits import communicate
+
 ROOT = Path(__file__).resolve().parents[2]
 
 _BLOCK = re.compile(
@@ -69,17 +71,17 @@ def run_step(step, page, folder, environment, limit=180):
     if step.kind == "python":
         (folder / _FILE_NAME.match(step.text)[1]).write_text(step.text)
         return
-    result = subprocess.run(
+    bash = subprocess.Popen(
         ["bash", "-euo", "pipefail", "-c", step.text],
         cwd=folder,
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        timeout=limit,
         text=True,
     )
-    told = f"{where}:\n{step.text}printed\n{result.stdout}"
-    assert result.returncode == 0, f"exit status {result.returncode} of {told}"
-    missing = first_missing(step.shown, result.stdout)
+    output, _ = communicate(bash, f"{where} ends:\n{step.text}", limit)
+    told = f"{where}:\n{step.text}printed\n{output}"
+    assert bash.returncode == 0, f"exit status {bash.returncode} of {told}"
+    missing = first_missing(step.shown, output)
     assert missing is None, f"the page shows {missing!r}, but {told}"

@@ -4,6 +4,7 @@ Time in which something here waited for a processor or a disk is added to a limi
 the limit itself: a hang still ends within minutes.
 """
 
+import subprocess
 import time
 from pathlib import Path
 
@@ -47,6 +48,18 @@ def wait_until(condition, what, limit=60.0, pause=0.01):
 def wait_for_process(process, what, limit):
     """The exit status of a subprocess.Popen, once it has ended; `what` as for wait_until."""
     return wait_until(lambda: process.poll() is not None and (process.returncode,), what, limit)[0]
+
+
+def communicate(process, what, limit=120.0):
+    """As Popen.communicate(); who comes too late is killed."""
+    wait = Limit(limit)
+    while True:
+        try:
+            return process.communicate(timeout=0.5)
+        except subprocess.TimeoutExpired:
+            if wait.over():
+                process.kill()
+                raise TooLate(f"not within {limit} s: {what}") from None
 
 
 def stalled():

@@ -11,7 +11,7 @@ import threading
 import time
 from pathlib import Path
 
-from waits import LONGER, Limit, TooLate, wait_for_process, wait_until
+from waits import LONGER, Limit, wait_for_process, wait_until
 
 from support import processes
 
@@ -22,17 +22,6 @@ PROGRAM = BIN / "parallelrun"
 
 # Seconds that a wait without a clock of its own may take, as a socket's.
 PATIENCE = 30 * (1 + LONGER)
-
-
-def communicate(process, what, limit=120.0):
-    """As Popen.communicate()."""
-    wait = Limit(limit)
-    while True:
-        try:
-            return process.communicate(timeout=0.5)
-        except subprocess.TimeoutExpired:
-            if wait.over():
-                raise TooLate(f"not within {limit} s: {what}") from None
 
 
 class Result:
