@@ -14,6 +14,7 @@ import xml.etree.ElementTree
 from pathlib import Path
 
 from s3_server import listening_port
+from waits import Limit, TooLate, wait_for_process
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -50,22 +51,22 @@ class Server:
         self.process = subprocess.Popen(
             command, env=environment, cwd=folder, stdout=self.log, stderr=subprocess.STDOUT
         )
-        limit = time.monotonic() + 120
+        wait = Limit(120)
         self.port = None
         while self.port is None:
-            assert self.process.poll() is None and time.monotonic() < limit, (
-                folder / "log"
-            ).read_text()
+            assert self.process.poll() is None, (folder / "log").read_text()
+            if wait.over():
+                raise TooLate(f"it does not listen: {(folder / 'log').read_text()}")
             try:
                 self.port = listening_port(self.process.pid)
             except FileNotFoundError:  # it has ended, and its log says why
-                self.process.wait(60)
+                wait_for_process(self.process, "the server ends", 60)
             time.sleep(0.01)
         self.endpoint = f"http://127.0.0.1:{self.port}/{ACCOUNT}"
 
     def close(self):
         self.process.terminate()
-        self.process.wait(60)
+        wait_for_process(self.process, "the server ends", 60)
         self.log.close()
 
     def connection_string(self, key=KEY):
@@ -106,7 +107,7 @@ class Server:
         lines += [f"/{ACCOUNT}{path}", *(f"{name}:{query[name]}" for name in sorted(query))]
         all_headers["Authorization"] = f"SharedKey {ACCOUNT}:{mac(chr(10).join(lines))}"
         target = path + ("?" + urllib.parse.urlencode(query) if query else "")
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=180)
         connection.request(method, target, body, all_headers)
         response = connection.getresponse()
         answer = response.read()

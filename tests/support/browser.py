@@ -13,8 +13,9 @@ import select
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
+
+from waits import Limit, TooLate, wait_until
 
 PROGRAM = next(
     (p for p in map(shutil.which, ("chromium", "chromium-browser", "chrome")) if p), None
@@ -84,7 +85,7 @@ class Browser:
         try:
             self.call("Browser.close")
             self._process.wait(10)
-        except (RuntimeError, TimeoutError, OSError, subprocess.TimeoutExpired):
+        except (RuntimeError, TooLate, OSError, subprocess.TimeoutExpired):
             pass
         try:
             os.killpg(self._process.pid, signal.SIGKILL)
@@ -102,20 +103,21 @@ class Browser:
         if session:
             message["sessionId"] = session
         os.write(self._out, json.dumps(message).encode() + b"\0")
-        end = time.monotonic() + LIMIT
+        wait = Limit(LIMIT)
         while True:
-            answer = self._receive(end, method)
+            answer = self._receive(wait, method)
             if answer.get("id") == self._last:
                 if "error" in answer:
                     raise RuntimeError(f"{method}: {answer['error']}")
                 return answer["result"]
             self.events.append(answer)
 
-    def _receive(self, end, what):
+    def _receive(self, wait, what):
         while b"\0" not in self._rest:
-            ready, _, _ = select.select([self._in], [], [], max(0, end - time.monotonic()))
-            if not ready:
-                raise TimeoutError(f"the browser did not answer {what} within {LIMIT} s")
+            if not select.select([self._in], [], [], 0.5)[0]:
+                if wait.over():
+                    raise TooLate(f"the browser did not answer {what} within {LIMIT} s")
+                continue
             data = os.read(self._in, 1 << 20)
             if not data:
                 raise RuntimeError(
@@ -166,12 +168,7 @@ class Tab:
         return result["result"].get("value")
 
     def wait_for(self, expression):
-        end = time.monotonic() + LIMIT
-        while not (value := self.value(expression)):
-            if time.monotonic() > end:
-                raise TimeoutError(f"not within {LIMIT} s: {expression}")
-            time.sleep(0.02)
-        return value
+        return wait_until(lambda: self.value(expression), expression, LIMIT, pause=0.02)
 
     def text(self):
         return self.value("document.body.innerText")

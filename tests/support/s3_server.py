@@ -13,6 +13,8 @@ import time
 import urllib.parse
 from pathlib import Path
 
+from waits import Limit, TooLate, wait_for_process
+
 ROOT = Path(__file__).resolve().parents[2]
 
 OWNER = ("AKIAOWNEROWNEROWNER0", "secret-of-the-owner")
@@ -82,19 +84,19 @@ class Server:
         self.process = subprocess.Popen(
             command, env=environment, stdout=self.log, stderr=subprocess.STDOUT
         )
-        limit = time.monotonic() + 60
+        wait = Limit(60)
         self.port = None
         while self.port is None:
-            assert self.process.poll() is None and time.monotonic() < limit, (
-                folder / "log"
-            ).read_text()
+            assert self.process.poll() is None, (folder / "log").read_text()
+            if wait.over():
+                raise TooLate(f"it does not listen: {(folder / 'log').read_text()}")
             self.port = listening_port(self.process.pid)
             time.sleep(0.01)
         self.url = f"{'https' if self.tls else 'http'}://{host}:{self.port}"
 
     def close(self):
         self.process.terminate()
-        self.process.wait(60)
+        wait_for_process(self.process, "the server ends", 60)
         self.log.close()
 
     def request(self, method, path, query="", body=b"", expect=200):
@@ -121,10 +123,10 @@ class Server:
         )
         if self.tls:
             connection = http.client.HTTPSConnection(
-                self.host, self.port, context=ssl._create_unverified_context(), timeout=60
+                self.host, self.port, context=ssl._create_unverified_context(), timeout=180
             )
         else:
-            connection = http.client.HTTPConnection(self.host, self.port, timeout=60)
+            connection = http.client.HTTPConnection(self.host, self.port, timeout=180)
         connection.request(method, path + ("?" + query if query else ""), body, headers)
         response = connection.getresponse()
         answer = response.read()
@@ -153,7 +155,7 @@ class Server:
             "ADMIN_REGION": REGION,
         }
         subprocess.run(
-            [program(), *words], env=environment, check=True, stdout=subprocess.DEVNULL, timeout=60
+            [program(), *words], env=environment, check=True, stdout=subprocess.DEVNULL, timeout=180
         )
         return keys
 
