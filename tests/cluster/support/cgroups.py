@@ -3,6 +3,8 @@
 import time
 from pathlib import Path
 
+from waits import Limit
+
 _TOP = Path("/sys/fs/cgroup")
 
 
@@ -34,8 +36,8 @@ def left(prefix):
 
 def remove(prefix):
     """A group can be removed once its processes are gone, which takes the kernel a moment."""
-    end = time.monotonic() + 30
-    while left(prefix) and time.monotonic() < end:
+    limit = Limit(30)
+    while left(prefix) and not limit.over():
         for top in left(prefix):
             below = sorted((p for p in top.rglob("*") if p.is_dir()), key=lambda p: -len(p.parts))
             for group in [*below, top]:

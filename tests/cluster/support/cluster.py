@@ -14,6 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
 
+from waits import Limit
+
 from support import cgroups, images, namespaces
 from support.namespaces import CannotStart, Machine
 from support.network import Network
@@ -198,9 +200,9 @@ class Cluster:
 
     def _start_api_server(self):
         program = self.control.start("kube-apiserver", *self._apiserver_words)
-        end = time.monotonic() + 120
+        limit = Limit(120)
         while self.kubectl("get", "--raw", "/readyz", check=False).returncode != 0:
-            if not program.running or time.monotonic() > end:
+            if not program.running or limit.over():
                 raise CannotStart(f"the API server did not start:\n{program.tail()}")
             time.sleep(0.2)
 
@@ -226,12 +228,11 @@ class Cluster:
 
         How soon kubelets come back after a minute without an API server is Kubernetes' own.
         """
-        limit = 180
-        end = time.monotonic() + limit
+        limit = Limit(180)
         while not all(self._open(node, since) for node in self._known_nodes()):
-            if time.monotonic() > end:
+            if limit.over():
                 logs = "\n".join(node.machine.programs["kubelet"].tail() for node in self.nodes)
-                raise CannotStart(f"the nodes were not ready within {limit} s:\n{logs}")
+                raise CannotStart(f"the nodes were not ready within {limit.seconds} s:\n{logs}")
             for node in self.nodes:
                 node.keep_kubelet()
             time.sleep(0.3)

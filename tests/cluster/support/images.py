@@ -13,6 +13,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from waits import Limit
+
 ROOT = Path(__file__).resolve().parents[3]
 BUILD = Path(os.environ.get("PARALLELRUN_BIN") or ROOT / "build/release/bin").resolve().parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "parallelrun"
@@ -155,9 +157,9 @@ address = "{socket}"
     )
     with open(work / "containerd.log", "w") as log:
         process = subprocess.Popen(["containerd", "-c", configuration], stdout=log, stderr=log)
-    end = time.monotonic() + 30
+    limit = Limit(30)
     while subprocess.run(["ctr", "-a", socket, "version"], capture_output=True).returncode != 0:
-        if process.poll() is not None or time.monotonic() > end:
+        if process.poll() is not None or limit.over():
             process.kill()
             raise ImageFailed(
                 f"containerd did not start:\n{(work / 'containerd.log').read_text()[-2000:]}"

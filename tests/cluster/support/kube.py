@@ -2,10 +2,11 @@
 
 import json
 import subprocess
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
+
+import waits
 
 _PATHS = {
     "pods": "/api/v1",
@@ -19,15 +20,8 @@ _PATHS = {
 
 
 def wait_until(condition, what, limit=120.0, pause=0.2):
-    """Polls until condition() is true; returns its value. `what`: words, or a function."""
-    end = time.monotonic() + limit
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() > end:
-            raise AssertionError(f"not within {limit} s: {what() if callable(what) else what}")
-        time.sleep(pause)
+    """waits.wait_until, for a cluster: more patient, and it asks less often."""
+    return waits.wait_until(condition, what, limit, pause)
 
 
 class Kube:

@@ -13,6 +13,8 @@ import threading
 import time
 from pathlib import Path
 
+from waits import Limit
+
 # Takes no notice of SIGCHLD, so the kernel reaps what is orphaned inside.
 _HOLD = "trap '' CHLD; mount --make-rshared /; exec -a {name} sleep infinity"
 
@@ -91,8 +93,8 @@ class Machine:
 
     def _wait_for(self, marker):
         wanted = marker.encode()
-        end = time.monotonic() + 30
-        while time.monotonic() < end:
+        limit = Limit(30)
+        while not limit.over():
             if self._popen.poll() is not None:
                 said = self._popen.stderr.read().decode()
                 raise CannotStart(f"the namespaces of {self.name} could not be made: {said}")

@@ -5,6 +5,8 @@ import shutil
 import subprocess
 import time
 
+from waits import Limit
+
 from support import cgroups, images
 from support.namespaces import CannotStart, Machine
 
@@ -148,9 +150,9 @@ conf_dir = "{self.folder}/cni"
         self.machine.run("bash", "-ec", "\n".join(lines))
         self._cluster.network.plug_in(self._cluster.control, self.machine, self.index)
         self.machine.start("containerd", "containerd", "-c", self.folder / "containerd.toml")
-        end = time.monotonic() + 90
+        limit = Limit(90)
         while not self._containerd_answers():
-            if time.monotonic() > end or not self.machine.programs["containerd"].running:
+            if limit.over() or not self.machine.programs["containerd"].running:
                 raise CannotStart(
                     f"containerd of {self.name}:\n{self.machine.programs['containerd'].tail()}"
                 )

@@ -7,7 +7,6 @@ that this discovery gives them.
 import json
 import os
 import re
-import socket
 import subprocess
 import textwrap
 import urllib.error
@@ -15,6 +14,7 @@ import urllib.parse
 import urllib.request
 
 import yaml
+from ports import free_port
 
 from support import images
 from support.kube import wait_until
@@ -72,9 +72,7 @@ class Prometheus:
         file.write_text(
             yaml.safe_dump({"global": short, "rule_files": [rules], "scrape_configs": configs})
         )
-        with socket.socket() as listener:
-            listener.bind(("127.0.0.1", 0))
-            address = f"127.0.0.1:{listener.getsockname()[1]}"
+        address = f"127.0.0.1:{free_port()}"
         self._url = f"http://{address}"
         self._log = folder / "log"
         words = ["prometheus", f"--config.file={file}", f"--storage.tsdb.path={folder / 'data'}"]
