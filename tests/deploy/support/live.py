@@ -5,23 +5,18 @@ import json
 import os
 import socket
 import subprocess
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from pathlib import Path
 
 import yaml
+from ports import free_port
+from waits import wait_until
 
 from support.render import ROOT
 
 BIN = Path(os.environ.get("PARALLELRUN_BIN", ROOT / "build/release/bin"))
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def get(url):
@@ -31,14 +26,15 @@ def get(url):
 
 def wait_for(condition, process, log, seconds=60):
     """Calls the condition until it is true; fails if the process ends, or after some time."""
-    deadline = time.monotonic() + seconds
-    while True:
+
+    def holds():
         with contextlib.suppress(urllib.error.URLError, ConnectionError, TimeoutError):
             if condition():
-                return
+                return True
         assert process.poll() is None, f"{process.args[0]} ended: {log.read_text()}"
-        assert time.monotonic() < deadline, f"not after {seconds} s: {log.read_text()[-3000:]}"
-        time.sleep(0.1)
+        return False
+
+    wait_until(holds, lambda: log.read_text()[-3000:], seconds, pause=0.1)
 
 
 @contextlib.contextmanager
