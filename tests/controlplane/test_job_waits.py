@@ -5,7 +5,7 @@ import json
 
 from support.bad_specs import cases, job_of
 
-SOON = 5.0  # on a machine that is not busy with anything else: support.client.stalled
+SOON = 5.0  # on a machine that is not busy with anything else: waits.Limit
 
 
 def nothing_runs(world):
@@ -21,10 +21,11 @@ def told(world, *words, name="digits"):
 
 
 def until_told(world, *words, name="digits", within=SOON):
-    try:
-        return world.until(lambda: told(world, *words, name=name), within)
-    except AssertionError:
-        raise AssertionError(f"no condition says {words}: {world.status(name)}") from None
+    return world.until(
+        lambda: told(world, *words, name=name),
+        within,
+        what=lambda: f"a condition that says {words}\n{world.told(name)}",
+    )
 
 
 def test_missing_code(world):

@@ -10,7 +10,8 @@ import ssl
 import threading
 import time
 import urllib.parse
-from pathlib import Path
+
+from waits import Limit, TooLate
 
 CORE = {"Pod", "Secret", "ConfigMap", "Service", "Event", "Namespace", "Node", "ServiceAccount"}
 PLURALS = {
@@ -169,10 +170,10 @@ class Client:
                 raise
 
 
-def eventually(check, within=10.0, every=0.05):
+def eventually(check, within=10.0, every=0.05, what=None):
     """Calls `check` until it neither fails an assertion nor returns a false value; returns what it
-    returned. On a busy machine it is given longer (stalled)."""
-    began, waited = time.monotonic(), stalled()
+    returned. `what` is what did not come, for TooLate: text, or a function that makes it."""
+    limit = Limit(within)
     while True:
         problem = None
         try:
@@ -181,25 +182,9 @@ def eventually(check, within=10.0, every=0.05):
                 return value
         except (AssertionError, KeyError, IndexError, TypeError) as e:
             problem = e
-        extra = min(stalled() - waited, LONGER * within)
-        if time.monotonic() - began > within + extra:
+        if limit.over():
+            told = (what() if callable(what) else what) or check.__doc__ or check.__qualname__
             if problem is not None:
-                raise problem
-            raise AssertionError(f"not so within {within} s: {check.__doc__ or check.__qualname__}")
+                told += f": {type(problem).__name__}: {problem}"
+            raise TooLate(f"not within {within} s: {told}") from problem
         time.sleep(every)
-
-
-LONGER = 5  # so many times its limit is added to a wait at most
-
-
-def stalled():
-    """Seconds since the start of this machine in which something waited for a processor or a disk:
-    a limit in seconds is a promise for a machine that has them to give."""
-    total = 0
-    for what in ("cpu", "io"):
-        try:
-            some = Path(f"/proc/pressure/{what}").read_text().partition("\n")[0]
-        except OSError:  # this kernel does not say
-            continue
-        total += int(some.rpartition("total=")[2])
-    return total / 1e6

@@ -1,10 +1,13 @@
 """Jobs for the tests, and short words for what tests do with them and look at."""
 
 import copy
+import itertools
 import json
 
 from support.client import eventually
 from support.pods import ended, role
+
+MARKER = "marker-"  # names of the jobs of until_passed begin so
 
 
 def spec(**changes):
@@ -31,6 +34,7 @@ class World:
         self.namespace = namespace
         self.kubelet = kubelet
         self.operator = operator
+        self._markers = itertools.count(1)
 
     # -- making things -----------------------------------------------------------------------------
 
@@ -78,6 +82,10 @@ class World:
 
     def status(self, name="digits"):
         return self.job(name).get("status", {})
+
+    def told(self, name="digits"):
+        """All of its status, for people."""
+        return json.dumps(self.status(name), indent=1)
 
     def phase(self, name="digits"):
         return self.status(name).get("phase")
@@ -137,8 +145,24 @@ class World:
 
     # -- waiting -----------------------------------------------------------------------------------
 
-    def until(self, check, within=10.0):
-        return eventually(check, within)
+    def until(self, check, within=10.0, what=None):
+        return eventually(check, within, what=what)
+
+    def until_passed(self):
+        """Waits until the operator has done what follows from all that it has heard of jobs so far,
+        and told its events: another job is suspended and then changed, which comes after that in
+        its watch, its queue and its events."""
+        name = f"{MARKER}{next(self._markers)}"
+        self.submit(name, needed=False, suspend=True)
+        self.until(lambda: [e for e in self.events(name) if e[0] == "Suspended"], within=20)
+        self.change(name, nodeCount=3)
+
+        def seen():
+            job = self.job(name)
+            return job["status"]["observedGeneration"] == job["metadata"]["generation"]
+
+        self.until(seen, within=20)
+        self.until(self.operator.idle, within=20)
 
     def until_condition(self, kind, status="True", reason=None, name="digits", within=10.0):
         """Waits for a condition; returns it. Fails with all of the status."""
@@ -151,13 +175,9 @@ class World:
                 else None
             )
 
-        try:
-            return eventually(holds, within)
-        except AssertionError:
-            raise AssertionError(
-                f"no {kind}={status} {reason or ''} within {within} s:\n"
-                f"{json.dumps(self.status(name), indent=1)}"
-            ) from None
+        return eventually(
+            holds, within, what=lambda: f"{kind}={status} {reason or ''}\n{self.told(name)}"
+        )
 
     def until_running(self, name="digits", nodes=2, within=15.0):
         """Waits until the coordinator and so many nodes are ready."""
@@ -168,9 +188,4 @@ class World:
                 status.get("nodes", {}).get("ready") == nodes and status.get("phase") == "Running"
             )
 
-        try:
-            eventually(runs, within)
-        except AssertionError:
-            raise AssertionError(
-                f"not running within {within} s:\n{json.dumps(self.status(name), indent=1)}"
-            ) from None
+        eventually(runs, within, what=lambda: f"running\n{self.told(name)}")

@@ -233,9 +233,10 @@ class Kubelet:
             ],
         )
 
-    def terminated(self, pod, code, reason=None, message=None, lingers=False):
+    def terminated(self, pod, code, reason=None, message=None, lingers=False, ago=0):
         """The container ended for good. `lingers`: the pod has not yet; a kubelet says so a moment
-        later, when it knows that none of its containers runs."""
+        later, when it knows that none of its containers runs. `ago`: it ended so many seconds ago,
+        and the kubelet tells it late: what waits from its end on has so much less to wait."""
         self.forget(pod)
         phase = "Succeeded" if code == 0 else "Failed"
         return self.status(
@@ -244,7 +245,7 @@ class Kubelet:
             conditions=conditions_of(
                 PodScheduled=True, Initialized=True, ContainersReady=False, Ready=False
             ),
-            containerStatuses=[container_status(pod, terminated_state(code, reason, message))],
+            containerStatuses=[container_status(pod, terminated_state(code, reason, message, ago))],
         )
 
     def failed(self, pod, reason, message, disruption=None, containers=False):

@@ -9,9 +9,11 @@ import threading
 import urllib.error
 import urllib.request
 
+from ports import free_port
+from waits import wait_for_process
+
 from support.client import eventually
 from support.coordinator import BIN
-from support.plane import free_port
 
 OPERATOR = BIN / "parallelrun-operator"
 SYSTEM = "parallelrun-system"
@@ -92,6 +94,14 @@ class Operator:
                     total += float(match[3])
         return total
 
+    def idle(self):
+        """nothing is in its queue, and nothing is worked on"""
+        text = self.get("metrics")[1]
+        return all(
+            re.search(rf"^{name}(\{{.*\}})? 0$", text, re.MULTILINE)
+            for name in ("workqueue_depth", "controller_runtime_active_workers")
+        )
+
     def tail(self, lines=15):
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
 
@@ -104,4 +114,4 @@ class Operator:
     def stop(self):
         """As a pod's deletion: SIGTERM; returns the exit status."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(60)
+        return wait_for_process(self.process, "the end of the operator after SIGTERM", 60)

@@ -11,9 +11,7 @@ import base64
 import contextlib
 import json
 import os
-import random
 import signal
-import socket
 import ssl
 import subprocess
 import threading
@@ -23,6 +21,8 @@ import urllib.request
 from pathlib import Path
 
 from certificates import Authority, openssl
+from ports import free_port
+from waits import Limit
 
 HERE = Path(__file__).resolve().parent.parent
 START_SECONDS = 60
@@ -64,28 +64,6 @@ def definitions():
         for file in sorted(folder.glob("*.yaml"))
         if "kind: CustomResourceDefinition" in file.read_text()
     ]
-
-
-_reserved = set()
-
-
-def free_port():
-    """A port nobody listens on, and that no earlier call in this process has returned.
-
-    Programs bind it later, and again: it is below those that the kernel gives to whoever connects.
-    """
-    kernels = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text()
-    below = max(int(kernels.split()[0]), 20_000)
-    while True:
-        port = random.randrange(10_000, below)
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        if port not in _reserved:
-            _reserved.add(port)
-            return port
 
 
 class Plane:
@@ -174,10 +152,10 @@ class Plane:
             )
 
     def _wait(self, name, ready):
-        until = time.monotonic() + START_SECONDS
+        limit = Limit(START_SECONDS)
         while not ready():
             status = self.processes[name].poll()
-            if status is None and time.monotonic() < until:
+            if status is None and not limit.over():
                 time.sleep(0.05)
                 continue
             tail = "\n".join(
@@ -344,7 +322,7 @@ class Plane:
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=240,  # ends a hang
         )
         if check and done.returncode != 0:
             raise AssertionError(f"kubectl {' '.join(map(str, arguments))}: {done.stderr.strip()}")

@@ -1,21 +1,29 @@
 """Shapes of pods and of their status, as kubelets read and write them."""
 
 import base64
-import itertools
-import os
-from datetime import datetime, timezone
+import threading
+from datetime import datetime, timedelta, timezone
 
-_addresses = itertools.count(1)
-_block = 1 + os.getpid() % 250  # so that several test runs on a machine do not meet
+from ports import free_port
+
+_addresses = []
+_lock = threading.Lock()
 
 
 def next_address():
-    n = next(_addresses)
-    return f"127.{_block}.{n // 250}.{n % 250 + 1}"
+    """An address of loopback that no other test run on this machine uses: a port that is this
+    run's alone gives it a block of them."""
+    with _lock:
+        if not _addresses:
+            own = free_port()
+            _addresses.extend(f"127.{own >> 8}.{own & 255}.{n}" for n in range(254, 0, -1))
+        return _addresses.pop()
 
 
-def now():
-    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+def now(ago=0):
+    """This moment, or so many seconds before it."""
+    moment = datetime.now(timezone.utc) - timedelta(seconds=ago)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def role(pod):
@@ -52,12 +60,12 @@ def conditions_of(**states):
     return [{"type": t, "status": str(s), "lastTransitionTime": now()} for t, s in states.items()]
 
 
-def terminated_state(code, reason, message):
+def terminated_state(code, reason, message, ago=0):
     state = {
         "exitCode": code,
         "reason": reason or ("Completed" if code == 0 else "Error"),
-        "startedAt": now(),
-        "finishedAt": now(),
+        "startedAt": now(ago),
+        "finishedAt": now(ago),
         "containerID": "test://1",
     }
     if message:
