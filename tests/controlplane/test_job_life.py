@@ -1,5 +1,6 @@
 """Suspend, scale, cancel, deadlines, deletion, and the operator's own death at any of these."""
 
+import re
 import time
 
 import pytest
@@ -116,8 +117,11 @@ def test_observed_generation_waits_for_the_coordinator(running):
     running.kubelet.body(coordinator).process.send_signal(19)  # SIGSTOP: it answers nothing
     try:
         before = running.status()["observedGeneration"]
-        running.change(errorThreshold=7)
-        time.sleep(3)
+        generation = running.change(errorThreshold=7)["metadata"]["generation"]
+        running.until(
+            lambda: re.search(rf'is told .*"generation":{generation}\b', running.operator.said())
+        )
+        running.until_passed()
         assert running.status()["observedGeneration"] == before
     finally:
         running.kubelet.body(coordinator).process.send_signal(18)
@@ -164,7 +168,7 @@ def test_nothing_runs_after_the_end(running):
     running.until(lambda: running.pods() == [])
     running.change(nodeCount=5)
     running.change(suspend=True)
-    time.sleep(1.5)
+    running.until_passed()
     assert running.pods() == []
     assert running.phase() == "Succeeded"
 
@@ -240,7 +244,7 @@ def test_a_new_job_waits_for_the_pods_of_the_old(running):
             "spec": spec(output={"volume": "out", "ifExists": "Overwrite"}),
         },
     )
-    time.sleep(3)
+    running.until_passed()
     assert [p["metadata"]["uid"] for p in running.coordinators(live=False)] == [
         old["metadata"]["uid"]
     ]
@@ -351,7 +355,7 @@ def test_deleted_while_the_operator_is_away(running):
     running.client.delete("ParallelRunJob", running.namespace, "digits")
     running.until(lambda: children(running, uid) == [], within=30)
     running.operator.start()
-    time.sleep(1)
+    running.until_passed()
     assert children(running, uid) == []
 
 
@@ -420,5 +424,5 @@ def test_ended_jobs_refuse_to_be_revived(running):
         running.change(cancel=False)
     running.operator.kill()
     running.operator.start()
-    time.sleep(1)
+    running.until_passed()
     assert running.pods() == []

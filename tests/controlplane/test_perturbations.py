@@ -8,6 +8,7 @@ import pytest
 from support.job import World
 from support.proxy import Proxy
 from support.proxy import through as kubeconfig_through
+from waits import Limit
 
 
 @pytest.fixture
@@ -52,8 +53,8 @@ def until_crashed_through(world, proxy, over, limit=60):
             break
         written = len(proxy.writes)
         world.operator.start(wait=False)
-        until = time.monotonic() + 20
-        while world.operator.process.poll() is None and not over() and time.monotonic() < until:
+        wait = Limit(20)
+        while world.operator.process.poll() is None and not over() and not wait.over():
             time.sleep(0.05)
         if len(proxy.writes) == written and over():
             break
@@ -130,7 +131,7 @@ def test_nothing_is_made_before_all_pods_are_known(world, proxy):
         return status == 503 and "caches" in text
 
     world.until(tells)
-    time.sleep(1)
+    world.until(lambda: world.operator.metric("workqueue_depth") == 1)  # it knows of the job
     assert (world.pods(live=False), world.status()) == ([], {})
     proxy.hold = lambda method, path: False
     world.until_condition("Complete", within=30)
@@ -171,11 +172,13 @@ def test_what_happens_while_the_watches_are_cut(world, proxy):
     world.submit()
     world.until_running()
     proxy.watches_refused = True
+    world.until(lambda: proxy.watches == 0)
     old = world.nodes()
     world.kubelet.failed(old[0], "Evicted", "The node was low on resource: memory.")
     world.kubelet.vanish(old[1])
     world.change(nodeCount=3)
-    time.sleep(1)
+    refused = proxy.refused_watches
+    world.until(lambda: proxy.refused_watches > refused, within=40)
     proxy.watches_refused = False
     gone = {pod["metadata"]["uid"] for pod in old}
 

@@ -94,6 +94,16 @@ class Operator:
                     total += float(match[3])
         return total
 
+    def looks(self):
+        """How often it has looked at a job."""
+        return self.metric("controller_runtime_reconcile_total")
+
+    def until_looked(self, times=2):
+        """Waits until it has looked at its jobs so many times more: at one that runs it does so
+        every 5 seconds. What it began before this call may count as the first."""
+        before = eventually(self.looks)
+        eventually(lambda: self.looks() >= before + times, within=60)
+
     def idle(self):
         """nothing is in its queue, and nothing is worked on"""
         text = self.get("metrics")[1]
@@ -102,8 +112,11 @@ class Operator:
             for name in ("workqueue_depth", "controller_runtime_active_workers")
         )
 
+    def said(self):
+        return self.log.read_text(errors="replace")
+
     def tail(self, lines=15):
-        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+        return "\n".join(self.said().splitlines()[-lines:])
 
     def kill(self):
         """As a crash: SIGKILL."""

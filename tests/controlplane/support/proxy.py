@@ -19,7 +19,8 @@ class Proxy:
     but events and leases); if it returns True the operator never hears the answer. While
     `hold(method, path)` is true a request is not passed on. A status that `refuse(method, path)`
     returns is the answer to it in place of the API server's. `watch_delay` is how many seconds late
-    watches tell what happens; `watches_refused` ends and refuses them.
+    watches tell what happens; `watches_refused` ends and refuses them. `watches` is how many there
+    are, `refused_watches` how many were refused so far.
     """
 
     def __init__(self, plane):
@@ -28,7 +29,10 @@ class Proxy:
         self.refuse = lambda method, path: None
         self.watch_delay = 0.0
         self.watches_refused = False
+        self.watches = 0
+        self.refused_watches = 0
         self.writes = []
+        self._lock = threading.Lock()
         pki = plane.data / "pki"
         proxy = self
 
@@ -47,6 +51,11 @@ class Proxy:
         self.url = f"https://127.0.0.1:{self._server.server_address[1]}"
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()
+
+    def count(self, watches=0, refused=0):
+        with self._lock:
+            self.watches += watches
+            self.refused_watches += refused
 
     def close(self):
         self._server.shutdown()
@@ -77,6 +86,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def _pass_on(self):
         watch = "watch=1" in self.path or "watch=true" in self.path
         if watch and self.owner.watches_refused:
+            self.owner.count(refused=1)
             self.close_connection = True
             return
         while self.owner.hold(self.command, self.path.partition("?")[0]):
@@ -94,7 +104,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             server.request(self.command, self.path, body, headers)
             answer = server.getresponse()
             if watch and answer.status == 200:
-                self._stream(answer)
+                self.owner.count(watches=1)
+                try:
+                    self._stream(answer)
+                finally:
+                    self.owner.count(watches=-1)
             else:
                 self._answer(answer)
         finally:
