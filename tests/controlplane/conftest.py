@@ -33,6 +33,23 @@ def pytest_addoption(parser):
     )
 
 
+def pytest_configure(config):
+    if config.getoption("--kubeconfig") and config.getoption("numprocesses", None):
+        raise pytest.UsageError("one process for the one control plane of --kubeconfig, without -n")
+
+
+# With -n, each process has a control plane of its own. The files that take longest begin first.
+FIRST = ["pods_fail", "operator_manners", "job_life", "job_waits", "chaos", "perturbations"]
+
+
+def pytest_collection_modifyitems(items):
+    def place(item):
+        name = item.path.stem.removeprefix("test_")
+        return FIRST.index(name) if name in FIRST else len(FIRST)
+
+    items.sort(key=place)
+
+
 @pytest.fixture(scope="session")
 def plane(request):
     """A control plane with the CRDs and the operator's rights as they are shipped."""
