@@ -161,9 +161,9 @@ def operator(kube):
         "-n",
         namespace,
         "deployment/parallelrun-operator",
-        "--timeout=90s",
+        "--timeout=280s",
     ]
-    done = kube.kubectl(*rolled, check=False)
+    done = kube.kubectl(*rolled, check=False, limit=300)
     if done.returncode != 0:
         said = kube.kubectl("describe", "pods", "-n", namespace)
         for pod in kube.list("pods", namespace):

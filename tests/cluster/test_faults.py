@@ -319,7 +319,7 @@ def keep_operator_from(space, namespace, node):
     try:
         space.kube.kubectl("delete", "pod", "-n", namespace, "--all")
         rolled = ["rollout", "status", "-n", namespace, "deployment/parallelrun-operator"]
-        space.kube.kubectl(*rolled, "--timeout=60s")
+        space.kube.kubectl(*rolled, "--timeout=280s", limit=300)
     finally:
         space.kube.uncordon(node)
 
@@ -338,7 +338,7 @@ def test_a_node_is_drained(space, operator):
         f"parallelrun.dev/job={job.name}",
     ]
     try:
-        space.kube.kubectl("drain", node, *drain, "--timeout=90s")
+        space.kube.kubectl("drain", node, *drain, "--timeout=280s", limit=300)
         wait_until(lambda: job.status["nodes"]["disruptions"] == 1, job.tell)
         data.write(jobs.GO)
         job.succeeded()
