@@ -1,12 +1,15 @@
-"""Reads a JUnit report of ctest or pytest: `junit_report.py REPORT`.
+"""Reads JUnit reports of ctest and pytest.
 
-Prints "PASSED FAILED SKIPPED" on stdout, and each failing test with its output on stderr.
+`junit_report.py REPORT` prints "PASSED FAILED SKIPPED" on stdout, and each failing test with its
+output on stderr. `junit_report.py --slowest REPORT...` prints the ten slowest tests of each.
 """
 
 import sys
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 LINES_SHOWN = 120
+SLOWEST = 10
 
 
 def text_of(case):
@@ -42,5 +45,19 @@ def main(report):
     print(passed, failed, skipped)
 
 
+def slowest(report):
+    cases = [
+        (float(case.get("time") or 0), case.get("name"))
+        for case in ElementTree.parse(report).iter("testcase")
+    ]
+    cases.sort(key=lambda case: -case[0])
+    told = ", ".join(f"{name} {seconds:.1f} s" for seconds, name in cases[:SLOWEST])
+    print(f"slowest of {Path(report).stem}: {told}")
+
+
 if __name__ == "__main__":
-    main(sys.argv[1])
+    if sys.argv[1] == "--slowest":
+        for path in sys.argv[2:]:
+            slowest(path)
+    else:
+        main(sys.argv[1])
