@@ -14,6 +14,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from support import render
 
 
+def pytest_configure(config):
+    config.addinivalue_line(
+        "markers", "long: its tool takes minutes to build, so it is left out of the gate"
+    )
+
+
 @pytest.fixture(scope="session")
 def chart():
     """The chart's objects with its default values, as `helm install` would make them."""

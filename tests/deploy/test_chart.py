@@ -464,11 +464,13 @@ def test_the_crd_accepts_the_samples(schema_folder, sample):
         assert "Invalid: 0, Errors: 0" in conform(schema_folder, text)
 
 
+@pytest.mark.long
 def test_helm_unittest():
     told = render.run([render.tool("helm-unittest"), "--strict", CHART])
     assert re.search(r"Tests: +(\d+) passed, \1 total", told), told
 
 
+@pytest.mark.long
 def test_kube_score():
     """Best practices, but for those that are not this chart's to decide."""
     ignored = [
