@@ -14,6 +14,13 @@ namespace parallelrun {
 // bytes, never within a character or escape, and then ends in "...".
 std::string Printable(std::string_view user_text, size_t limit);
 
+// How many bytes of it messages show: enough to know it by, and no peer can make a message so long
+// that nobody reads it.
+inline constexpr size_t kShownShort = 200;     // a word of the user's, or a part of a longer text
+inline constexpr size_t kShown = 300;          // a name, a key, a URL, what a library said
+inline constexpr size_t kShownLong = 500;      // a path, or what a server said
+inline constexpr size_t kShownLongest = 1000;  // a whole error, which nothing else tells
+
 // `bytes` as a text of JSON, its quotes included. A byte that is not UTF-8 becomes \udcXX, as
 // Python's surrogateescape spells it, so that equal texts are equal bytes.
 std::string JsonText(std::string_view bytes);

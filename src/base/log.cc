@@ -23,8 +23,6 @@
 namespace parallelrun {
 namespace {
 
-constexpr size_t kMaxShown = 500;
-
 thread_local const LogSubject* current = nullptr;
 
 const char* LevelName(spdlog::level::level_enum level) {
@@ -244,7 +242,7 @@ void LogToFile(const std::string& path) {
     spdlog::default_logger()->sinks().push_back(std::move(sink));
     spdlog::default_logger()->flush_on(spdlog::level::debug);
   } catch (const spdlog::spdlog_ex& error) {
-    spdlog::warn("the log cannot be written to {}: {}", Printable(path, kMaxShown), error.what());
+    spdlog::warn("the log cannot be written to {}: {}", Printable(path, kShownLong), error.what());
   }
 }
 

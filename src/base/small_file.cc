@@ -17,8 +17,6 @@
 namespace parallelrun {
 namespace {
 
-constexpr size_t kShown = 1000;
-
 // `read_some`(to, size, how much was read before it) as read(2).
 template <class ReadSome>
 Result<std::string> ReadUpTo(size_t most, const std::string& name, const ReadSome& read_some) {
@@ -27,7 +25,7 @@ Result<std::string> ReadUpTo(size_t most, const std::string& name, const ReadSom
   while (text.size() < most) {
     const size_t wanted = std::min(buffer.size(), most - text.size());
     const ssize_t n = Retry([&] { return read_some(buffer.data(), wanted, text.size()); });
-    if (n < 0) return ErrnoError(errno, "read " + Printable(name, kShown));
+    if (n < 0) return ErrnoError(errno, "read " + Printable(name, kShownLongest));
     if (n == 0) break;
     text.append(buffer.data(), static_cast<size_t>(n));
   }
@@ -54,19 +52,19 @@ Result<std::string> ReadRange(int fd, uint64_t offset, size_t most, const std::s
 
 Result<std::string> ReadEnd(int fd, size_t most, const std::string& name) {
   struct stat facts {};
-  if (fstat(fd, &facts) != 0) return ErrnoError(errno, "read " + Printable(name, kShown));
+  if (fstat(fd, &facts) != 0) return ErrnoError(errno, "read " + Printable(name, kShownLongest));
   const auto size = static_cast<uint64_t>(facts.st_size);
   return ReadRange(fd, size - std::min<uint64_t>(size, most), most, name);
 }
 
 Result<std::string> ReadSmallFile(const std::string& path, size_t limit, int flags) {
   const Fd fd(Retry([&] { return open(path.c_str(), O_RDONLY | O_CLOEXEC | flags); }));
-  if (!fd.ok()) return ErrnoError(errno, "read " + Printable(path, kShown));
+  if (!fd.ok()) return ErrnoError(errno, "read " + Printable(path, kShownLongest));
   Result<std::string> text = ReadBegin(fd.get(), limit + 1, path);
   if (!text.ok() || text->size() <= limit) return text;
   const bool large = limit >> 20 > 0;
   return Error{Code::kInvalid,
-               fmt::format("read {}: it has more than {} {}", Printable(path, kShown),
+               fmt::format("read {}: it has more than {} {}", Printable(path, kShownLongest),
                            large ? limit >> 20 : limit, large ? "MiB" : "bytes")};
 }
 

@@ -17,13 +17,12 @@ namespace parallelrun {
 namespace {
 
 constexpr size_t kMostNameBytes = 15;
-constexpr size_t kMaxShown = 1000;
 
 std::atomic<bool> any_left{false};
 
 [[noreturn]] void EndProcess(const char* name, const std::string& why) {
   spdlog::critical("this program ends, as its thread \"{}\" cannot go on: {}", name,
-                   Printable(why, kMaxShown));
+                   Printable(why, kShownLongest));
   spdlog::default_logger()->flush();
   std::_Exit(kThreadFailed);
 }

@@ -20,8 +20,6 @@
 namespace parallelrun {
 namespace {
 
-constexpr size_t kShown = 300;  // of a part of a request, in a message
-
 SteadyTime Now() { return std::chrono::steady_clock::now(); }
 
 // Headers that the client writes itself: a second one would let two readers see two requests.

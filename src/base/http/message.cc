@@ -43,6 +43,14 @@ const std::string* FindHeader(const HttpHeaders& headers, std::string_view name)
   return nullptr;
 }
 
+std::string LowerCase(std::string_view name) {
+  std::string lower(name);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
+}
+
 bool IsSafeHeader(const HttpHeader& header) {
   return !header.name.empty() && std::all_of(header.name.begin(), header.name.end(), IsTokenByte) &&
          std::all_of(header.value.begin(), header.value.end(), IsValueByte);

@@ -16,6 +16,9 @@ using HttpHeaders = std::vector<HttpHeader>;
 // The first header called `name` (upper and lower case are the same), or nullptr.
 const std::string* FindHeader(const HttpHeaders& headers, std::string_view name);
 
+// The name of a header with ASCII's letters in lower case: one spelling of all that mean the same.
+std::string LowerCase(std::string_view name);
+
 // A name is a token; a value has no control byte but a tab. What fails this must never be written
 // to a connection: a line break in it would start a header, or a message, of the sender's choice.
 bool IsSafeHeader(const HttpHeader& header);

@@ -7,8 +7,6 @@
 namespace parallelrun {
 namespace {
 
-constexpr size_t kShown = 200;  // of a path, in a message
-
 int HexValue(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -78,7 +76,7 @@ std::optional<std::string> QueryParameter(std::string_view query, std::string_vi
 
 Result<std::vector<std::string>> PathSegments(std::string_view path) {
   const auto refuse = [path](const char* why) {
-    return Error{Code::kInvalid, "path " + Printable(path, kShown) + ": " + why};
+    return Error{Code::kInvalid, "path " + Printable(path, kShownShort) + ": " + why};
   };
   if (path.empty() || path[0] != '/') return refuse("it must start with /");
   std::vector<std::string> segments;

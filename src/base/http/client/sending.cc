@@ -13,7 +13,7 @@ namespace {
 // A body this small travels in one piece with its head.
 constexpr size_t kJoinBytes = 16 * 1024;
 // Of a file, at a time.
-constexpr uint64_t kPieceBytes = 64 * 1024;
+constexpr uint64_t kFileBytes = 64 * 1024;
 
 }  // namespace
 
@@ -33,7 +33,7 @@ Result<std::string_view> Sending::Next() {
   if (!rest_.empty()) {
     next_ = std::exchange(rest_, {});
   } else if (file_ && file_->size > 0) {
-    piece_.resize(std::min(file_->size, kPieceBytes));
+    piece_.resize(std::min(file_->size, kFileBytes));
     const ssize_t n =
         pread(file_->fd, piece_.data(), piece_.size(), static_cast<off_t>(file_->offset));
     if (n < 0) return ErrnoError(errno, "read the file to send");

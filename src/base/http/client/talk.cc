@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kReadBytes = 64 * 1024;
 // Sent before it is looked whether the server says something already.
-constexpr size_t kPieceBytes = 64 * 1024;
+constexpr size_t kWriteBytes = 64 * 1024;
 
 }  // namespace
 
@@ -54,7 +54,7 @@ Result<bool> Talk::Send() {
     sent_ = true;
     return false;
   }
-  const Result<Moved> moved = wire_.Write(next->substr(0, kPieceBytes));
+  const Result<Moved> moved = wire_.Write(next->substr(0, kWriteBytes));
   if (!moved) {
     failed_ = moved.error();
     return true;  // to listen: it may have said why
