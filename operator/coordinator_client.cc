@@ -16,7 +16,6 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMaxAnswer = size_t{1} << 20;
-constexpr size_t kShown = 300;
 
 // Between 0.8 and 1.2 times `period`, so that a thousand jobs do not call at the same moment.
 Duration Jittered(Duration period) {

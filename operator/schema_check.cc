@@ -124,14 +124,14 @@ Status CheckServedSchema(kube::Client& client) {
   if (missing.empty()) return {};
   if (missing.front().starts_with("kind ")) return absent;
   const size_t count = missing.size();
-  constexpr size_t kShown = 5;
-  if (count > kShown) missing.resize(kShown);
+  constexpr size_t kMostNamed = 5;
+  if (count > kMostNamed) missing.resize(kMostNamed);
   return Error{
       Code::kStale,
       fmt::format("the CustomResourceDefinition in the cluster is older than this operator "
                   "({}): it lacks {} field{}: {}{}. To fix it: {}",
                   kVersion, count, count == 1 ? "" : "s", fmt::join(missing, ", "),
-                  count > kShown ? ", ..." : "", kMend)};
+                  count > kMostNamed ? ", ..." : "", kMend)};
 }
 
 }  // namespace parallelrun::operators

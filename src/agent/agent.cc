@@ -36,7 +36,6 @@ constexpr Duration kLastLogs = seconds(10);
 constexpr Duration kLastLogsLost = seconds(1);
 constexpr Duration kStopAllLimit = seconds(5);
 constexpr Duration kMaxSleep = std::chrono::hours(1);
-constexpr size_t kMaxShown = 1000;
 // By them a pod that drained is known from one whose job is over: both may end with 0.
 constexpr char kDrainedWords[] = "drained: it was told to go, and holds nothing more";
 
@@ -283,7 +282,7 @@ void Agent::OnRegisterAnswer(const HttpResponse& response) {
 
 // For the log, and where Kubernetes looks.
 int CannotStart(const AgentOptions& options, const Error& error) {
-  spdlog::error("{}", Printable(error.message, kMaxShown));
+  spdlog::error("{}", Printable(error.message, kShownLongest));
   LeaveFarewell(options.farewell, error.message);
   return error.code == Code::kNoSpace ? kAgentNoRoom : kAgentCannotStart;
 }
@@ -347,7 +346,7 @@ int RunAgent(const AgentConfig& config, const AgentOptions& options) {
     incarnation = agent.registered().registration.incarnation;
     if (const std::string words = LastWords(agent, config); !words.empty()) {
       spdlog::log(end == AgentEnd::kDrained ? spdlog::level::info : spdlog::level::err, "{}",
-                  Printable(words, kMaxShown));
+                  Printable(words, kShownLongest));
       LeaveFarewell(options.farewell, words);
     }
     (*client)->Cancel();  // a parked call ends now; the agent waits for it

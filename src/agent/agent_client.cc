@@ -62,13 +62,12 @@ CallFailure FailureOf(CallKind call, const Result<HttpResponse>& response) {
 }
 
 std::string FailureWords(const Result<HttpResponse>& response) {
-  constexpr size_t kMaxShown = 1000;
   if (!response) return response.error().message;
   std::string words = response->body;
   const nlohmann::json body = ParseJson(response->body).value_or(nullptr);
   const nlohmann::json& message = lenient::AtPath(body, "/error/message");
   if (message.is_string()) words = message.get<std::string>();
-  return std::to_string(response->status) + " " + Printable(words, kMaxShown);
+  return std::to_string(response->status) + " " + Printable(words, kShownLongest);
 }
 
 Duration CallLimits::Of(CallKind call, Duration park) const {

@@ -21,7 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kBlock = 512;
-constexpr size_t kMaxShown = 300;
 constexpr uint64_t kMaxExtension = uint64_t{64} << 10;  // a long name, a pax header
 constexpr size_t kMaxPath = 4096;
 
@@ -69,7 +68,7 @@ Status WriteAll(int file, std::string_view bytes, const fs::path& path) {
   while (!bytes.empty()) {
     const ssize_t n = write(file, bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoError(errno, "write " + Printable(path.native(), kMaxShown));
+    if (n < 0) return ErrnoError(errno, "write " + Printable(path.native(), kShown));
     bytes.remove_prefix(static_cast<size_t>(n));
   }
   return {};
@@ -105,7 +104,7 @@ class Unpacker {
   }
 
  private:
-  static std::string Shown(const std::string& text) { return Printable(text, kMaxShown); }
+  static std::string Shown(const std::string& text) { return Printable(text, kShown); }
 
   Error Bad(const std::string& why) const {
     return {Code::kInvalid, fmt::format("the code archive {}: {}", Shown(archive_), why)};

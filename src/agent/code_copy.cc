@@ -17,9 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxShown = 500;
-
-std::string Shown(const fs::path& path) { return Printable(path.native(), kMaxShown); }
+std::string Shown(const fs::path& path) { return Printable(path.native(), kShownLong); }
 
 Error FsError(const std::error_code& error, const std::string& what) {
   return ErrnoError(error.value(), what);

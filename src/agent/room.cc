@@ -12,7 +12,6 @@ namespace {
 // What a few processes print before the next look.
 constexpr uint64_t kLeastBytes = uint64_t{256} << 10;
 constexpr uint64_t kLeastFiles = 16;
-constexpr size_t kMaxShown = 500;
 
 }  // namespace
 
@@ -25,7 +24,7 @@ std::string WantOfRoom(const std::string& folder) {
   const bool no_files = facts.f_files > 0 && files < kLeastFiles;
   if (bytes >= kLeastBytes && !no_files) return "";
   return fmt::format("no {} left in {}, where the node keeps its code, logs and temporary files",
-                     no_files ? "inodes are" : "space is", Printable(folder, kMaxShown));
+                     no_files ? "inodes are" : "space is", Printable(folder, kShownLong));
 }
 
 }  // namespace parallelrun::agent

@@ -11,7 +11,6 @@
 namespace parallelrun::kube {
 namespace {
 
-constexpr size_t kShown = 1000;
 constexpr int64_t kLongestRetryAfter = 3600;  // seconds; more is not believed
 
 // What a server means that sends no Status, such as a proxy before it.
@@ -144,7 +143,7 @@ void TakeStatus(const nlohmann::json& body, ApiError& error) {
 void Finish(const std::string& call, ApiError& error) {
   if (error.reason.empty()) error.reason = ReasonOf(error.status);
   if (error.message.empty()) error.message = "the server sent no message";
-  error.message = Printable(call + ": " + error.message + " (" + error.reason + ")", kShown);
+  error.message = Printable(call + ": " + error.message + " (" + error.reason + ")", kShownLongest);
   error.code = CodeOf(error);
 }
 

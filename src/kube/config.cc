@@ -15,8 +15,6 @@
 namespace parallelrun::kube {
 namespace {
 
-constexpr size_t kShown = 200;
-
 // Known from the field's place: "kubeconfig /x: users[y].user.tokenFile".
 Error Wrong(const std::string& place, const std::string& what) {
   return {Code::kInvalid, place + ": " + what};
@@ -70,15 +68,16 @@ Result<Fields> Find(const Fields& file, const char* list, const std::string& nam
     for (const YAML::Node& entry : entries) {
       if (!entry.IsMap() || !entry["name"].IsDefined() || !entry["name"].IsScalar()) continue;
       if (entry["name"].Scalar() != name) continue;
-      Fields found{entry[inner].IsDefined() ? entry[inner] : YAML::Node(),
-                   fmt::format("{}: {}[{}].{}", file.place, list, Printable(name, kShown), inner),
-                   file.folder};
+      Fields found{
+          entry[inner].IsDefined() ? entry[inner] : YAML::Node(),
+          fmt::format("{}: {}[{}].{}", file.place, list, Printable(name, kShownShort), inner),
+          file.folder};
       if (!found.node.IsMap() && !found.node.IsNull()) return Wrong(found.place, "must be a map");
       return found;
     }
   }
   return Error{Code::kNotFound,
-               fmt::format("{}: {} has no \"{}\"", file.place, list, Printable(name, kShown))};
+               fmt::format("{}: {} has no \"{}\"", file.place, list, Printable(name, kShownShort))};
 }
 
 Status ReadCluster(const Fields& cluster, ClientConfig& config) {
@@ -277,7 +276,7 @@ Result<ClientConfig> KubeconfigConfig(const std::string& path, const std::string
     const Result<Fields> cluster = Find(file, "clusters", *cluster_name, "cluster");
     if (!cluster.ok()) return cluster.error().With(context->Place("cluster"));
     ClientConfig config;
-    config.source = place + ", context " + Printable(*name, kShown);
+    config.source = place + ", context " + Printable(*name, kShownShort);
     config.name_space = name_space->empty() ? "default" : *name_space;
     if (Status read = ReadCluster(*cluster, config); !read.ok()) return read.error();
     if (user_name->empty()) {
@@ -291,9 +290,9 @@ Result<ClientConfig> KubeconfigConfig(const std::string& path, const std::string
     config.credentials = std::move(*credentials);
     return config;
   } catch (const YAML::Exception& e) {
-    return Wrong(place, fmt::format("line {}: {}", e.mark.line + 1, Printable(e.msg, kShown)));
+    return Wrong(place, fmt::format("line {}: {}", e.mark.line + 1, Printable(e.msg, kShownShort)));
   } catch (const std::exception& e) {
-    return Wrong(place, Printable(e.what(), kShown));
+    return Wrong(place, Printable(e.what(), kShownShort));
   }
 }
 

@@ -33,7 +33,6 @@ using Json = nlohmann::json;
 using Steady = std::chrono::steady_clock;
 
 constexpr size_t kMaxOutput = size_t{1} << 20;
-constexpr size_t kShown = 200;
 
 std::vector<std::string> EnvironmentOf(const ExecPlugin& plugin) {
   Json info = {{"apiVersion", plugin.api_version},
@@ -217,7 +216,7 @@ class Exec final : public CredentialSource {
   }
 
   Result<Made> Run() const {
-    const std::string place = plugin_.place + ": " + Printable(plugin_.command, kShown);
+    const std::string place = plugin_.place + ": " + Printable(plugin_.command, kShownShort);
     const Result<std::string> text = RunPlugin(plugin_);
     if (!text.ok()) return text.error().With(place);
     const std::optional<Json> answer = ParseJson(*text);
@@ -240,7 +239,7 @@ class Exec final : public CredentialSource {
       made.expires = ParseTime(expires);
       if (!made.expires) {
         return Error{Code::kInvalid, place + ": status.expirationTimestamp is not a time: " +
-                                         Printable(expires, kShown)};
+                                         Printable(expires, kShownShort)};
       }
     }
     return made;

@@ -180,7 +180,6 @@ class InformerStore {
     }
   }
 
-  static constexpr size_t kShown = 300;
   const DigestFunction digest_;
   const Handler handler_;
   mutable std::mutex mutex_;  // guards what follows

@@ -18,7 +18,6 @@ const Resource& Leases() {
 
 constexpr double kJitter = 1.2;
 constexpr Duration kRenewAgain = seconds(1);  // after a renewal that failed
-constexpr size_t kShown = 200;
 
 Duration Jittered(Duration period) {
   const double random = static_cast<double>(RandomU64() >> 11) * 0x1p-53;
@@ -151,7 +150,7 @@ void LeaderElector::Tell() {
   told_ = core_.holder();
   if (told_ != options_.identity) {
     spdlog::info("leader election: the leader is {}",
-                 told_.empty() ? "nobody" : Printable(told_, kShown));
+                 told_.empty() ? "nobody" : Printable(told_, kShownShort));
   }
   if (options_.on_new_leader) options_.on_new_leader(told_);
 }

@@ -10,8 +10,6 @@
 namespace parallelrun::kube {
 namespace {
 
-constexpr size_t kShown = 200;
-
 ApiError Broken(Code code, const std::string& call, const std::string& what) {
   ApiError error;
   error.code = code;
@@ -71,7 +69,7 @@ ApiResult<std::optional<WatchEvent>> WatchStream::Next() {
         return Broken(Code::kCorrupt, call_, "an event is larger than 8 MiB");
       std::optional<WatchEvent> event = ParseWatchEvent(*line);
       if (!event) {
-        return Broken(Code::kCorrupt, call_, "not a watch event: " + Printable(*line, kShown));
+        return Broken(Code::kCorrupt, call_, "not a watch event: " + Printable(*line, kShownShort));
       }
       if (event->type == WatchEventType::kError) return ApiErrorOfStatus(event->object, call_);
       return event;

@@ -25,7 +25,6 @@ using net::client::http_client_config;
 using Transfer = RestStream::Transfer;
 using Limit = std::chrono::steady_clock::time_point;
 
-constexpr size_t kShown = 300;  // of a library's message
 // A stream's silence is measured by its reader; the library's own time-out comes behind that, and
 // also passes while a slow reader makes the sender wait.
 constexpr Duration kStreamTimeout = seconds(600);

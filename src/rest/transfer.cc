@@ -14,7 +14,6 @@ constexpr size_t kMaxUnread = size_t{1} << 20;
 // A cancelled call ends within milliseconds, but a name look-up cannot be cancelled: after this it
 // is left to end by itself.
 constexpr Duration kCancelGrace = milliseconds(200);
-constexpr size_t kShown = 300;  // of a library's message
 
 // The only way to make the library's handle of a stream buffer of one's own.
 class Handle : public concurrency::streams::streambuf<uint8_t> {

@@ -30,7 +30,6 @@ constexpr uint64_t kMaxFile = uint64_t{1} << 30;
 constexpr size_t kMaxSegments = 8;
 constexpr size_t kMaxSegment = 255;
 constexpr Duration kPutTimeout = seconds(30);
-constexpr size_t kMaxShown = 500;
 
 // Whether a later round may reach what could not be looked at or opened: not what has gone, is a
 // link by now, or is kept from us.
@@ -237,7 +236,7 @@ bool LogUploader::Rounds::UploadFile(int fd, const std::string& relative) {
   if (!target) {
     skipped_.insert(relative);
     spdlog::warn("the log file {} is not uploaded: its path has too many or too long segments",
-                 Printable(relative, kMaxShown));
+                 Printable(relative, kShownLong));
     return true;
   }
   Sent& sent = sent_[relative];
@@ -257,7 +256,7 @@ bool LogUploader::Rounds::UploadFile(int fd, const std::string& relative) {
   const bool full = uploaded && !rotated && end > kMaxFile;
   if (full) {
     spdlog::warn("the log file {} is above 1 GiB: the rest is not uploaded",
-                 Printable(relative, kMaxShown));
+                 Printable(relative, kShownLong));
   }
   if (full || hopeless) skipped_.insert(relative);
   return uploaded || hopeless;
@@ -353,7 +352,7 @@ bool LogUploader::Rounds::Put(const std::string& target, uint64_t offset, bool t
   hopeless = response->status == 400 || response->status == 403 || response->status == 413;
   if (hopeless) {
     spdlog::warn("the log file {} is not uploaded: the coordinator answered {}",
-                 Printable(target, kMaxShown), response->status);
+                 Printable(target, kShownLong), response->status);
   }
   return false;
 }

@@ -23,13 +23,12 @@ namespace fs = std::filesystem;
 
 constexpr size_t kThreads = 16;          // small objects take a round trip each
 constexpr Duration kPause = seconds(1);  // after a store could not be reached
-constexpr size_t kMaxShown = 500;
-constexpr size_t kLongestName = 255;  // of a file, as Linux takes it
+constexpr size_t kLongestName = 255;     // of a file, as Linux takes it
 constexpr char kListedAgain[] =
     "Do not change the input while a job reads it. A job that starts over (--overwrite, or "
     "output.ifExists: Overwrite) lists it afresh.";
 
-std::string Shown(const std::string& text) { return Printable(text, kMaxShown); }
+std::string Shown(const std::string& text) { return Printable(text, kShownLong); }
 
 // Whether a name can be a path below a folder, and none that leads out of it.
 bool IsPath(std::string_view name) {

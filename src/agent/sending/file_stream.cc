@@ -10,7 +10,6 @@ namespace {
 
 constexpr size_t kHeader = 5;  // the kind, and the length of the body
 constexpr size_t kMostPart = NAME_MAX;
-constexpr size_t kShown = 300;
 
 std::string Frame(FrameKind kind, std::string_view body) {
   std::string frame;

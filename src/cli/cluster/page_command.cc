@@ -22,7 +22,6 @@ namespace parallelrun::cli {
 namespace {
 
 constexpr Duration kPause = seconds(2);  // between two tries
-constexpr size_t kShown = 300;
 constexpr size_t kTokenDigits = 64;
 // What a coordinator's certificate is good for at this end of a forwarded port.
 constexpr char kServerName[] = "localhost";

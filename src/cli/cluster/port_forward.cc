@@ -19,7 +19,6 @@ namespace {
 constexpr std::string_view kForwarding = "Forwarding from 127.0.0.1:";
 constexpr std::string_view kHandling = "Handling connection";
 constexpr size_t kMostLine = 4096;
-constexpr size_t kShown = 300;
 
 }  // namespace
 

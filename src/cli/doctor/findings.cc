@@ -19,9 +19,8 @@ constexpr uint64_t kSharedWanted = 64 * kMegabyte;  // more than it, as containe
 constexpr uint64_t kFilesWanted = 1024;
 constexpr uint64_t kProcessesWanted = 200;
 constexpr uint64_t kMemoryPerProcess = 500 * kMegabyte;
-constexpr size_t kShown = 1000;
 
-std::string Shown(const std::string& text) { return Printable(text, kShown); }
+std::string Shown(const std::string& text) { return Printable(text, kShownLongest); }
 
 class Findings {
  public:

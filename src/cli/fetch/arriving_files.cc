@@ -16,8 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kShown = 1000;
-
 std::string Normal(const std::string& path) {
   std::string text = fs::absolute(path).lexically_normal();
   while (text.size() > 1 && text.back() == '/') text.pop_back();
@@ -33,7 +31,7 @@ Result<std::unique_ptr<ArrivingFiles>> ArrivingFiles::Begin(Files& files,
   const bool there = fs::exists(fs::symlink_status(normal, error));
   if (there && !(fs::is_directory(fs::symlink_status(normal, error)) &&
                  fs::is_empty(normal, error) && !error)) {
-    return Error{Code::kExists, Printable(normal, kShown) +
+    return Error{Code::kExists, Printable(normal, kShownLongest) +
                                     " is there, and no empty folder: name one that is not there"};
   }
   if (there && fs::equivalent(normal, fs::current_path(error), error)) {
@@ -104,7 +102,7 @@ Status ArrivingFiles::Add(std::string_view bytes) {
 
 Status ArrivingFiles::CheckMust() {
   if (!must_) return {};
-  const std::string name = Printable(must_->name, kShown);
+  const std::string name = Printable(must_->name, kShownLongest);
   if (!must_came_) return Error{Code::kNotFound, name + " is not there"};
   if (must_->sha256.empty()) return {};
   const std::string sha256 = coordinator::Hex(must_digest_.Finish());
@@ -114,7 +112,8 @@ Status ArrivingFiles::CheckMust() {
       fmt::format("{} is not what the job published: {} bytes with the SHA-256 {}, and not "
                   "{} with {}. Apply the job anew with output.ifExists: Resume, which "
                   "publishes it again",
-                  name, must_bytes_, sha256, must_->bytes, Printable(must_->sha256, kShown))};
+                  name, must_bytes_, sha256, must_->bytes,
+                  Printable(must_->sha256, kShownLongest))};
 }
 
 Status ArrivingFiles::Finish() {

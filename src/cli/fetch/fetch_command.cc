@@ -28,7 +28,6 @@ using nlohmann::json;
 
 constexpr Duration kPause = milliseconds(500);
 constexpr int kTries = 3;
-constexpr size_t kShown = 1000;
 constexpr char kRights[] =
     "fetch needs the rights to get parallelrunjobs, to list and create pods and pods/exec, and to "
     "get and delete pods; ask who runs the cluster";
@@ -69,7 +68,7 @@ class Fetching {
     }
     if (Status finished = (*arriving)->Finish(); !finished.ok()) return Refuse(finished.error());
     fmt::print("{} file{}, {} bytes: {}\n", files_came_, files_came_ == 1 ? "" : "s", bytes_came_,
-               Printable((*arriving)->target(), kShown));
+               Printable((*arriving)->target(), kShownLongest));
     return kExitOk;
   }
 
@@ -143,7 +142,7 @@ class Fetching {
     if (!made.ok()) return made.error();
     if (made->status != 0) return Error{Code::kPermission, kRights};
     Say("the job's coordinator is gone: pod " + name + " reads its volume " +
-        Printable(wanted.volume, kShown));
+        Printable(wanted.volume, kShownLongest));
     return {};
   }
 
@@ -186,7 +185,7 @@ class Fetching {
     if (*status != 0 && !came) {
       return Error{Code::kUnavailable,
                    fmt::format("nothing comes from pod {} (kubectl has said why). {}",
-                               Printable(source.pod, kShown), kRights)};
+                               Printable(source.pod, kShownLongest), kRights)};
     }
     if (Status ended = reader.End(); !ended.ok()) return ended;
     files_came_ = reader.files();

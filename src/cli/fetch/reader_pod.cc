@@ -14,8 +14,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kShown = 500;
-
 const json& ContainerOf(const json& pod_spec, const char* name) {
   static const json kNone;
   for (const json& container : lenient::List(pod_spec, "containers")) {
@@ -101,7 +99,7 @@ Result<json> ReaderPod(const json& job, const json& coordinator, const ReaderReq
   }
   if (image.empty()) return Error{Code::kUnavailable, "the job has not begun: it has no files yet"};
   if (!volume.is_object()) {
-    return Error{Code::kCorrupt, "the job has no volume " + Printable(request.volume, kShown)};
+    return Error{Code::kCorrupt, "the job has no volume " + Printable(request.volume, kShownLong)};
   }
   container["image"] = image;
   // It does nothing; what reads is executed beside it, and this ends with the pod.
@@ -142,7 +140,7 @@ std::string WhyNotRunning(const json& pod) {
   if (phase == "Failed" || phase == "Succeeded") {
     return Printable("it has ended: " + phase + " " + lenient::Text(status, "reason") + " " +
                          lenient::Text(status, "message"),
-                     kShown);
+                     kShownLong);
   }
   for (const json& container : lenient::List(status, "containerStatuses")) {
     if (lenient::Text(container, "name") != kReaderContainer) continue;
@@ -152,15 +150,15 @@ std::string WhyNotRunning(const json& pod) {
     const std::string reason = lenient::Text(waiting, "reason");
     const std::string message = lenient::Text(waiting, "message");
     if (!reason.empty()) {
-      return Printable(message.empty() ? reason : reason + ": " + message, kShown);
+      return Printable(message.empty() ? reason : reason + ": " + message, kShownLong);
     }
   }
   for (const json& condition : lenient::List(status, "conditions")) {
     if (lenient::Text(condition, "type") != "PodScheduled") continue;
     const std::string message = lenient::Text(condition, "message");
-    if (!message.empty()) return Printable("no host takes it: " + message, kShown);
+    if (!message.empty()) return Printable("no host takes it: " + message, kShownLong);
   }
-  return phase.empty() ? "Pending" : Printable(phase, kShown);
+  return phase.empty() ? "Pending" : Printable(phase, kShownLong);
 }
 
 }  // namespace parallelrun::cli

@@ -17,7 +17,6 @@ using nlohmann::json;
 
 constexpr char kMounts[] = "/mnt/";
 constexpr std::string_view kScheme = "s3://";
-constexpr size_t kShown = 300;
 
 std::string NameOf(const json& job) { return lenient::Text(lenient::At(job, "metadata"), "name"); }
 

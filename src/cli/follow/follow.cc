@@ -18,7 +18,6 @@ using nlohmann::json;
 constexpr Duration kPause = seconds(1);
 // Without an answer of the cluster. The job goes on all the same.
 constexpr Duration kMostSilence = seconds(600);
-constexpr size_t kShown = 300;
 
 std::vector<std::string> Words(const KubectlWhere& where, const std::vector<std::string>& more) {
   std::vector<std::string> words = where.Words();

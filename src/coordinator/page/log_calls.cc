@@ -13,15 +13,14 @@ namespace parallelrun::coordinator {
 namespace {
 
 constexpr size_t kMostPath = 1000;
-constexpr size_t kShown = 200;
 
 // Whether a path stays below the log folder by its words alone; links in it are the folder's care.
 bool IsLogPath(const std::string& path) {
   return !path.empty() && path.size() <= kMostPath && PathSegments("/" + path).ok();
 }
 
-HttpResponse Told(const std::string& path, const Result<LogPart>& part) {
-  const std::string shown = Printable(path, kShown);
+HttpResponse PartResponse(const std::string& path, const Result<LogPart>& part) {
+  const std::string shown = Printable(path, kShownShort);
   if (!part.ok() && part.error().code == Code::kNotFound) {
     return ErrorResponse(404, "NotFound", "there is no log " + shown + " (yet)");
   }
@@ -61,7 +60,7 @@ void LogCalls::Handle(const std::shared_ptr<HttpExchange>& exchange) {
   const bool asked = reader_.Ask(*path, from, [this, number, path = *path](Result<LogPart> part) {
     loop_.Post([this, number, path, part = std::move(part)] {
       const auto found = asked_.find(number);
-      found->second->Respond(Told(path, part));
+      found->second->Respond(PartResponse(path, part));
       asked_.erase(found);
     });
   });

@@ -15,7 +15,6 @@ namespace {
 
 constexpr int kLevel = 1;           // as workers have it
 constexpr double kBeyond = 0x1p63;  // the first number that an int64 does not hold
-constexpr size_t kMostName = 200;
 
 Error NoPage() { return {Code::kCorrupt, "a page of whole numbers cannot be read"}; }
 
@@ -57,7 +56,7 @@ Result<DoublePage> ToDoubles(const parquet::Page& page, std::string_view bytes,
       return Error{Code::kInvalid,
                    fmt::format("has {} in the column {}, where other mini-batches have numbers of "
                                "type double, which do not hold it. Have run() return it as a text",
-                               whole, Printable(column.name, kMostName))};
+                               whole, Printable(column.name, kShownShort))};
     }
     std::memcpy(decoded->data() + at, &number, sizeof number);
   }

@@ -14,9 +14,8 @@ using parquet::Column;
 using parquet::Type;
 
 constexpr size_t kShownColumns = 20;
-constexpr size_t kMostName = 200;
 
-std::string Name(const std::string& name) { return Printable(name, kMostName); }
+std::string Name(const std::string& name) { return Printable(name, kShownShort); }
 
 // "text text, score double".
 std::string Listed(const std::vector<Column>& columns) {

@@ -14,8 +14,6 @@ using parquet::Chunk;
 using parquet::Column;
 using parquet::Type;
 
-constexpr size_t kMostName = 200;
-
 Error Cut() { return {Code::kCorrupt, "the rows of a mini-batch end within a row group"}; }
 
 }  // namespace
@@ -59,7 +57,7 @@ Status ParquetJoin::TakeColumn(size_t column) {
   const auto place = places_.find(from.name);
   if (place == places_.end()) {
     return Error{Code::kInvalid, fmt::format("has the column {}, which the output lacks",
-                                             Printable(from.name, kMostName))};
+                                             Printable(from.name, kShownShort))};
   }
   column_ = place->second;
   const Column& to = footer_.columns()[column_];
@@ -67,7 +65,7 @@ Status ParquetJoin::TakeColumn(size_t column) {
   if (from.list != to.list || (from.type != to.type && !to_doubles_)) {
     return Error{Code::kInvalid,
                  fmt::format("has {} in the column {}, and the output {}", parquet::TypeText(from),
-                             Printable(from.name, kMostName), parquet::TypeText(to))};
+                             Printable(from.name, kShownShort), parquet::TypeText(to))};
   }
   chunks_[column_].codec = head_.codec;
   chunks_[column_].offset = offset_;

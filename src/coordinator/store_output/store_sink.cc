@@ -20,7 +20,6 @@ namespace {
 constexpr char kRun[] = "parallelrun-run";
 constexpr char kGeneration[] = "parallelrun-generation";
 constexpr size_t kRunDigits = 16;
-constexpr size_t kShown = 300;
 constexpr size_t kIndexBegin = 100;
 constexpr int kCompleteTries = 10;  // each of which found another object in the output's place
 

@@ -17,7 +17,6 @@ constexpr std::string_view kHttps = "https://";
 constexpr std::string_view kForms =
     "write abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX, or "
     "https://ACCOUNT.blob.core.windows.net/CONTAINER/PREFIX";
-constexpr size_t kShown = 200;  // of a text of the user, in a message
 constexpr size_t kLongestAccount = 24;
 constexpr size_t kShortest = 3;  // of an account's name and a container's
 constexpr size_t kLongestContainer = 63;
@@ -91,7 +90,7 @@ bool MayHoldSas(std::string_view text) {
 }
 
 Result<Address> ParseAddress(const std::string& url) {
-  const std::string shown = Printable(url.substr(0, url.find('?')), kShown);
+  const std::string shown = Printable(url.substr(0, url.find('?')), kShownShort);
   const auto wrong = [&](std::string_view why) {
     return Error{Code::kInvalid, fmt::format("{}: {}", shown, why)};
   };
@@ -117,11 +116,11 @@ Result<Address> ParseAddress(const std::string& url) {
   if (!domain || !IsDomain(*domain)) return wrong(kForms);
   address.domain = *domain;
   if (!IsAccount(address.account)) {
-    return wrong("\"" + Printable(address.account, kShown) +
+    return wrong("\"" + Printable(address.account, kShownShort) +
                  "\" is not a name of an account, which has 3 to 24 lower-case letters and digits");
   }
   if (!IsContainer(address.container)) {
-    return wrong("\"" + Printable(address.container, kShown) +
+    return wrong("\"" + Printable(address.container, kShownShort) +
                  "\" is not a name of a container, which has 3 to 63 lower-case letters, digits "
                  "and single hyphens");
   }
@@ -145,7 +144,8 @@ Result<Server> ServerOf(const Address& address, const std::string& endpoint) {
       fmt::format("https://{}.{}", address.account, *WithService(address.domain, "dfs", "blob"));
   const std::string& base = endpoint.empty() ? own : endpoint;
   const Result<HttpUrl> url = ParseHttpUrl(base);
-  if (!url.ok()) return url.error().With("the endpoint \"" + Printable(endpoint, kShown) + "\"");
+  if (!url.ok())
+    return url.error().With("the endpoint \"" + Printable(endpoint, kShownShort) + "\"");
   Server server;
   server.host = url->HostHeader();
   server.url = (url->tls ? "https://" : "http://") + server.host;

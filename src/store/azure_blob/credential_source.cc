@@ -16,8 +16,6 @@
 namespace parallelrun::store::azure_blob {
 namespace {
 
-constexpr size_t kShown = 300;
-
 constexpr const char* kConnection = "AZURE_STORAGE_CONNECTION_STRING";
 constexpr const char* kAccount = "AZURE_STORAGE_ACCOUNT";
 constexpr const char* kKey = "AZURE_STORAGE_KEY";

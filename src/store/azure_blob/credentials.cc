@@ -20,7 +20,6 @@
 namespace parallelrun::store::azure_blob {
 namespace {
 
-constexpr size_t kShown = 500;
 constexpr size_t kMostAnswer = 256 * 1024;
 constexpr size_t kMostTokenFile = 1024 * 1024;
 constexpr Duration kDeadline = seconds(10);       // of one request
@@ -73,13 +72,13 @@ Result<Token> FetchToken(const WorkloadIdentity& identity, const std::stop_token
       PercentEncode("urn:ietf:params:oauth:client-assertion-type:jwt-bearer"),
       PercentEncode(*assertion));
   const Result<HttpResponse> response = Ask(**client, request, stop);
-  if (!response.ok()) return response.error().With(Printable(identity.authority, kShown));
+  if (!response.ok()) return response.error().With(Printable(identity.authority, kShownLong));
   if (response->status == 200) return ParseToken(response->body);
   const bool later = OutcomeOfStatus(response->status) != Outcome::kFinal;
   return Error{later ? Code::kUnavailable : Code::kPermission,
                fmt::format("{} answered {} {}; does the identity trust this service account?",
-                           Printable(identity.authority, kShown), response->status,
-                           Printable(ParseTokenError(response->body), kShown))};
+                           Printable(identity.authority, kShownLong), response->status,
+                           Printable(ParseTokenError(response->body), kShownLong))};
 }
 
 }  // namespace

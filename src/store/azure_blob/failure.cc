@@ -11,12 +11,6 @@
 namespace parallelrun::store::azure_blob {
 namespace {
 
-constexpr size_t kShown = 500;  // of a name, or of what a server said
-constexpr int kUnauthorized = 401;
-constexpr int kForbidden = 403;
-constexpr int kNotFound = 404;
-constexpr int kPreconditionFailed = 412;
-
 // The codes that say enough by themselves, once it is said what to do.
 struct Known {
   std::string_view code;
@@ -64,7 +58,8 @@ std::string Denied(const Request& request, const Proof& proof) {
 std::string NotBelieved(const Request& request, const Server& server, const Proof& proof) {
   if (std::holds_alternative<SharedKey>(proof)) {
     return fmt::format("the key does not belong to account {} at {}: check {}",
-                       request.address.account, Printable(server.host, kShown), request.credential);
+                       request.address.account, Printable(server.host, kShownLong),
+                       request.credential);
   }
   if (std::holds_alternative<Sas>(proof)) {
     return fmt::format(
@@ -83,7 +78,7 @@ struct Meaning {
 
 Meaning MeaningOf(const Request& request, const Server& server, const Proof& proof,
                   const Refusal& refusal) {
-  const std::string host = Printable(server.host, kShown);
+  const std::string host = Printable(server.host, kShownLong);
   for (const Known& known : kKnown) {
     if (refusal.body.code != known.code) continue;
     return {known.error, fmt::format(fmt::runtime(known.words), request.address.container,
@@ -135,7 +130,7 @@ Error Explain(const Request& request, const Server& server, const Proof& proof,
   Address root = request.address;
   root.prefix.clear();
   const std::string place = fmt::format("{} {}", kVerbs[static_cast<size_t>(request.action)],
-                                        Printable(root.Url("") + "/" + request.key, kShown));
+                                        Printable(root.Url("") + "/" + request.key, kShownLong));
   if (refusal.status == 0) {
     return Error{Code::kUnavailable,
                  fmt::format("{}, sent {} times; check the account's name, the network and the "

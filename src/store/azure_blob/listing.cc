@@ -10,12 +10,6 @@
 #include "base/http/target.h"
 
 namespace parallelrun::store::azure_blob {
-namespace {
-
-constexpr size_t kShown = 300;
-
-}  // namespace
-
 Status Level::NextPage(Container& container) {
   Question question;
   question.key = prefix_;

@@ -10,8 +10,6 @@
 namespace parallelrun::store {
 namespace {
 
-constexpr size_t kShown = 300;
-
 std::string TextOf(const Found& found) {
   return fmt::format("{} bytes, ETag {}", found.size, Printable(found.version.bytes(), kShown));
 }

@@ -5,17 +5,11 @@
 #include "base/escape.h"
 
 namespace parallelrun::store {
-namespace {
-
-constexpr size_t kShown = 500;  // of what a server said
-
-}  // namespace
-
 std::string Said(const Refusal& refusal) {
   std::string said = fmt::format("{}", refusal.status);
-  if (!refusal.body.code.empty()) said += " " + Printable(refusal.body.code, kShown);
-  if (!refusal.body.message.empty()) said += ", " + Printable(refusal.body.message, kShown);
-  if (!refusal.request_id.empty()) said += ", request " + Printable(refusal.request_id, kShown);
+  if (!refusal.body.code.empty()) said += " " + Printable(refusal.body.code, kShownLong);
+  if (!refusal.body.message.empty()) said += ", " + Printable(refusal.body.message, kShownLong);
+  if (!refusal.request_id.empty()) said += ", request " + Printable(refusal.request_id, kShownLong);
   return said;
 }
 

@@ -6,6 +6,14 @@
 
 namespace parallelrun::store {
 
+// Of HTTP, with the same meaning in the answers of all of them.
+inline constexpr int kBadRequest = 400;
+inline constexpr int kUnauthorized = 401;
+inline constexpr int kForbidden = 403;
+inline constexpr int kNotFound = 404;
+inline constexpr int kConflict = 409;
+inline constexpr int kPreconditionFailed = 412;
+
 // What an answer that is an error says; every field may be empty.
 struct ErrorBody {
   std::string code;  // "NoSuchBucket", "ContainerNotFound"

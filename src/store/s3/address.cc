@@ -12,7 +12,6 @@ namespace parallelrun::store::s3 {
 namespace {
 
 constexpr std::string_view kScheme = "s3://";
-constexpr size_t kShown = 200;    // of a text of the user, in a message
 constexpr size_t kShortest = 3;   // of a bucket's name
 constexpr size_t kLongest = 255;  // before 2018; 63 since
 constexpr size_t kLongestKey = 1024;
@@ -52,7 +51,7 @@ std::string Address::Url(std::string_view name) const {
 
 Result<Address> ParseAddress(const std::string& url) {
   const auto wrong = [&](const std::string& why) {
-    return Error{Code::kInvalid, Printable(url, kShown) + ": " + why};
+    return Error{Code::kInvalid, Printable(url, kShownShort) + ": " + why};
   };
   if (!url.starts_with(kScheme)) return wrong("write s3://BUCKET/PREFIX");
   std::string_view rest = std::string_view(url).substr(kScheme.size());
@@ -61,7 +60,7 @@ Result<Address> ParseAddress(const std::string& url) {
     return wrong("ARNs are not understood; write the alias of the access point as the bucket");
   }
   if (!IsBucket(bucket)) {
-    return wrong("\"" + Printable(bucket, kShown) +
+    return wrong("\"" + Printable(bucket, kShownShort) +
                  "\" is not a name of a bucket, which has 3 to 63 lower-case letters, digits, "
                  "dots and hyphens; write s3://BUCKET/PREFIX");
   }
@@ -83,7 +82,7 @@ std::string DomainOf(const std::string& region) {
 Result<Server> ServerOf(const std::string& bucket, const std::string& region,
                         const std::string& endpoint, std::optional<Style> style) {
   if (!IsRegion(region)) {
-    return Error{Code::kInvalid, "\"" + Printable(region, kShown) +
+    return Error{Code::kInvalid, "\"" + Printable(region, kShownShort) +
                                      "\" is not a region; write one as eu-central-1"};
   }
   Server server;
@@ -93,7 +92,7 @@ Result<Server> ServerOf(const std::string& bucket, const std::string& region,
       at_aws ? fmt::format("https://s3.{}.{}", region, DomainOf(region)) : endpoint;
   Result<HttpUrl> url = ParseHttpUrl(base);
   if (!url.ok()) {
-    return url.error().With("the endpoint \"" + Printable(endpoint, kShown) + "\"");
+    return url.error().With("the endpoint \"" + Printable(endpoint, kShownShort) + "\"");
   }
   const Style usual = at_aws && IsHostPart(bucket) ? Style::kVirtualHost : Style::kPath;
   server.path_prefix = url->prefix;

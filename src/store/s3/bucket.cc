@@ -17,10 +17,6 @@ namespace {
 
 constexpr size_t kMostBody = size_t{16} * 1024 * 1024;  // 1,000 keys of 1,024 bytes, encoded: 3 MiB
 constexpr size_t kConnections = 32;
-constexpr size_t kShown = 300;
-constexpr int kBadRequest = 400;
-constexpr int kForbidden = 403;
-constexpr int kConflict = 409;
 constexpr const char* kRegionHeader = "x-amz-bucket-region";
 
 ErrorBody BodyOf(const HttpResponse& response, bool into_span) {

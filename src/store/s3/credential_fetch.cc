@@ -17,7 +17,6 @@
 namespace parallelrun::store::s3 {
 namespace {
 
-constexpr size_t kShown = 300;
 constexpr size_t kMostAnswer = 256 * 1024;
 constexpr RetryLimits kLimits{3, milliseconds(100), seconds(2), seconds(15)};
 

@@ -12,8 +12,6 @@
 namespace parallelrun::store::s3 {
 namespace {
 
-constexpr size_t kShown = 300;
-
 // What is not our affair: each would start programs or open a browser, or needs a request of its
 // own.
 constexpr std::array kNotUnderstood{"credential_process", "sso_session", "sso_start_url",

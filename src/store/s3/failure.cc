@@ -10,12 +10,6 @@
 namespace parallelrun::store::s3 {
 namespace {
 
-constexpr size_t kShown = 500;  // of a key, or of what a server said
-constexpr int kForbidden = 403;
-constexpr int kNotFound = 404;
-constexpr int kConflict = 409;
-constexpr int kPreconditionFailed = 412;
-
 // The codes that say enough by themselves, once it is said what to do.
 struct Known {
   std::string_view code;
@@ -53,7 +47,7 @@ constexpr std::array kKnown{
 };
 
 std::string Filled(std::string_view words, const Request& request, const Server& server) {
-  const auto host = Printable(server.host, kShown);
+  const auto host = Printable(server.host, kShownLong);
   const auto filled = [&](std::string_view name) -> std::string_view {
     if (name == "bucket") return request.address.bucket;
     if (name == "region") return server.region;
@@ -89,7 +83,8 @@ bool Reads(Action action) { return action == Action::kStat || action == Action::
 
 std::string Resource(const Request& request) {
   const std::string bucket = "arn:aws:s3:::" + request.address.bucket;
-  return request.action == Action::kList ? bucket : bucket + "/" + Printable(request.key, kShown);
+  return request.action == Action::kList ? bucket
+                                         : bucket + "/" + Printable(request.key, kShownLong);
 }
 
 std::string Denied(const Request& request) {
@@ -141,7 +136,7 @@ Error Explain(const Request& request, const Server& server, const Refusal& refus
   const std::string url = "s3://" + request.address.bucket + "/" + request.key;
   const std::string place =
       fmt::format("{} {} (region {})", kVerbs[static_cast<size_t>(request.action)],
-                  Printable(url, kShown), server.region);
+                  Printable(url, kShownLong), server.region);
   if (refusal.status == 0) {
     return Error{Code::kUnavailable,
                  fmt::format("{}, sent {} times; check the network and the endpoint",

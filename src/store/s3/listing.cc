@@ -13,7 +13,6 @@ namespace {
 // The last character there is: behind "a/" and it there is nothing in the folder "a" worth a
 // listing.
 constexpr std::string_view kLastCharacter = "\xf4\x8f\xbf\xbf";
-constexpr size_t kShown = 300;
 
 }  // namespace
 

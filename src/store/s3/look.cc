@@ -10,12 +10,6 @@
 #include "store/s3/answers.h"
 
 namespace parallelrun::store::s3 {
-namespace {
-
-constexpr size_t kShown = 300;
-
-}  // namespace
-
 Result<std::optional<Looked>> LookAt(Bucket& bucket, const std::string& key) {
   Question question;
   question.action = Action::kStat;

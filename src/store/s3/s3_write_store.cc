@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/escape.h"
+#include "base/http/message.h"
 #include "base/http/target.h"
 #include "store/objects/object.h"
 #include "store/s3/answers.h"
@@ -19,7 +20,6 @@ namespace {
 
 constexpr uint64_t kSmallestPart = uint64_t{5} << 20;
 constexpr uint32_t kMostParts = 10000;
-constexpr size_t kShown = 300;
 constexpr std::string_view kMark = "x-amz-meta-";
 
 HttpHeader ConditionOf(const Expected& expected) {
@@ -27,17 +27,10 @@ HttpHeader ConditionOf(const Expected& expected) {
   return {"If-Match", fmt::format("\"{}\"", expected->bytes())};
 }
 
-std::string Lower(std::string text) {
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return text;
-}
-
 Marks MarksOf(const HttpHeaders& headers) {
   Marks marks;
   for (const HttpHeader& header : headers) {
-    const std::string name = Lower(header.name);
+    const std::string name = LowerCase(header.name);
     if (name.starts_with(kMark)) marks.emplace(name.substr(kMark.size()), header.value);
   }
   return marks;

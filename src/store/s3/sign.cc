@@ -16,14 +16,6 @@ namespace {
 constexpr std::string_view kAlgorithm = "AWS4-HMAC-SHA256";
 constexpr size_t kDay = 8;  // of "20150830T123600Z"
 
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
-}
-
 // Without spaces at the ends, and with one in place of several between.
 std::string Squeezed(std::string_view value) {
   std::string squeezed;
@@ -41,7 +33,7 @@ std::map<std::string, std::string> SignedHeaders(const HttpRequest& request,
                                                  const std::string& host) {
   std::map<std::string, std::string> all{{"host", host}};
   for (const HttpHeader& header : request.headers) {
-    const auto [at, is_new] = all.try_emplace(Lower(header.name), Squeezed(header.value));
+    const auto [at, is_new] = all.try_emplace(LowerCase(header.name), Squeezed(header.value));
     if (!is_new) at->second += "," + Squeezed(header.value);
   }
   return all;
