@@ -9,10 +9,10 @@
 #include <limits>
 #include <system_error>
 
+#include "api/text.h"
+
 namespace parallelrun::api {
 namespace {
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 template <size_t n>
 bool IsOneOf(std::string_view text, const std::array<std::string_view, n>& words) {

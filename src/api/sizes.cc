@@ -6,14 +6,13 @@
 #include <optional>
 
 #include "api/node.h"
+#include "api/text.h"
 
 namespace parallelrun::api {
 namespace {
 
 using Wide = unsigned __int128;
 constexpr Wide kMost = static_cast<Wide>(std::numeric_limits<int64_t>::max());
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 Error BadSize(std::string_view text, const std::string& mend) {
   return {Code::kInvalid, Quoted(text) + " is not a size: " + mend};

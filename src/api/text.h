@@ -7,6 +7,9 @@
 
 namespace parallelrun::api {
 
+// Of ASCII, in whatever locale.
+inline bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
 bool IsUtf8(std::string_view text);
 
 // Characters, not bytes, as the API server counts them for maxLength.

@@ -11,9 +11,6 @@
 namespace parallelrun::api::fields {
 namespace {
 
-constexpr size_t kName = 63;
-constexpr size_t kText = 1024;
-
 const TabularOptions& Table(const void* input) { return static_cast<const Input*>(input)->tabular; }
 
 void ReadInputName(const Value& value, std::string& out) { ReadPlainName(value, "an input", out); }
@@ -52,7 +49,7 @@ void ReadDelimiter(const Value& value, std::string& out) {
 }
 
 void ReadEncoding(const Value& value, std::string& out) {
-  const auto text = value.NonEmptyString(kName);
+  const auto text = value.NonEmptyString(kMostName);
   if (!text) return;
   out = *text;
   const std::string name = Squashed(*text);
@@ -129,7 +126,7 @@ Field OfTable(std::string name, T TabularOptions::*member, Shape shape, std::str
 }
 
 Shape Mark() {
-  return Text(kText).With(
+  return Text(kMostText).With(
       {R"(self.matches("^[!#-/:-@\\[-`{-~]$"))",
        "cannot be told from data: write one character that is no letter, digit, "
        R"(blank or quote, as in "#")"});
@@ -138,15 +135,15 @@ Shape Mark() {
 // Which files: the same for every kind of input.
 FieldList Source() {
   return {
-      BoundIn("volume", &Input::from, &VolumePath::volume, Text(kName), "One of spec.volumes."),
-      Bound("store", &Input::store, Text(kName), "In place of a volume: one of spec.stores."),
+      BoundIn("volume", &Input::from, &VolumePath::volume, Text(kMostName), "One of spec.volumes."),
+      Bound("store", &Input::store, Text(kMostName), "In place of a volume: one of spec.stores."),
       BoundIn(
           "path", &Input::from, &VolumePath::path, Path(),
           "Folder or file, relative to the volume, or prefix of keys below the store's URL; all "
           "of it if not given.")
           .Otherwise("all of the volume or store"),
       Bound("pattern", &Input::pattern,
-            Text(kText)
+            Text(kMostText)
                 .With({R"(!self.startsWith("/") && !self.contains(".."))",
                        "leaves the input's path: write it relative, as in **/*.png"})
                 .With({R"(!self.contains("{"))",
@@ -154,7 +151,7 @@ FieldList Source() {
                        "pattern"}),
             "Which files, relative to the path, as **/*.png; every file if not given.", ReadPattern)
           .Otherwise("every file"),
-      Bound("exclude", &Input::exclude, ListOf(Text(kText), 100, Shape::Merge::kAsSet),
+      Bound("exclude", &Input::exclude, ListOf(Text(kMostText), 100, Shape::Merge::kAsSet),
             "Files and folders to leave out; patterns as in pattern."),
   };
 }
@@ -176,11 +173,12 @@ FieldList TableFields() {
       OfTable("format", &TabularOptions::format, WordsOf<TabularFormat>(),
               "Parquet needs pyarrow in the image.")
           .ServerFills(),
-      OfTable(
-          "delimiter", &TabularOptions::delimiter,
-          Text(kText).With({R"(self.matches("^[^\n\r\"\x80-\U0010ffff]$"))",
-                            R"(cannot separate columns: write one character, as in ";" or "\t")"}),
-          "One character between columns; a comma, or a tab for TSV, if not given.", ReadDelimiter)
+      OfTable("delimiter", &TabularOptions::delimiter,
+              Text(kMostText).With(
+                  {R"(self.matches("^[^\n\r\"\x80-\U0010ffff]$"))",
+                   R"(cannot separate columns: write one character, as in ";" or "\t")"}),
+              "One character between columns; a comma, or a tab for TSV, if not given.",
+              ReadDelimiter)
           .Otherwise("a comma, or a tab for TSV")
           .On({&kIsText}),
       OfTable(
@@ -190,7 +188,7 @@ FieldList TableFields() {
           .On({&kIsText}),
       OfTable(
           "encoding", &TabularOptions::encoding,
-          Text(kName).With(
+          Text(kMostName).With(
               {R"cel(!self.matches("^[-_ ]*[uU][-_ ]*[tT][-_ ]*[fF][-_ ]*(1[-_ ]*6|3[-_ ]*2)"))cel",
                "cannot be cut into rows by its bytes: convert the files to utf-8"}),
           "Any but UTF-16 and UTF-32; utf-8 if not given.", ReadEncoding)
@@ -211,7 +209,7 @@ FieldList TableFields() {
           .Anew()
           .On({&kIsText, &kTypesAreDecided}),
       OfTable("naValues", &TabularOptions::na_values,
-              ListOf(AnyText(kText), 100, Shape::Merge::kWhole),
+              ListOf(AnyText(kMostText), 100, Shape::Merge::kWhole),
               "Texts that stand for a missing value, too.")
           .On({&kIsText, &kTypesAreDecided}),
       OfTable(
@@ -289,9 +287,9 @@ const FieldList& InputFields() {
       OfKind(InputKind::kJsonLines, Source(), "Each line is an item; run() gets a list of dict."),
       Bound(
           "partitionFormat", &Input::partition_format,
-          Text(kText).With({R"(self.matches("^[^{}]*([{][^{}]+[}][^{}]*)+$"))",
-                            "names no keys: write each key in braces, as in "
-                            "{user}/{season}/{genre}.wav"}),
+          Text(kMostText).With({R"(self.matches("^[^{}]*([{][^{}]+[}][^{}]*)+$"))",
+                                "names no keys: write each key in braces, as in "
+                                "{user}/{season}/{genre}.wav"}),
           "Names parts of each file's path below the input's path, as {user}/{season}/{genre}.wav; "
           "the whole path must match.",
           ReadPartitionFormat),
@@ -304,16 +302,18 @@ const FieldList& SideInputFields() {
       Bound("name", &SideInput::name, PlainName("an input"), "Name that placeholders give.",
             ReadInputName)
           .Required(),
-      BoundIn("volume", &SideInput::from, &VolumePath::volume, Text(kName), "One of spec.volumes.")
+      BoundIn("volume", &SideInput::from, &VolumePath::volume, Text(kMostName),
+              "One of spec.volumes.")
           .Required("write the name of one of spec.volumes"),
       BoundIn("path", &SideInput::from, &VolumePath::path, Path(),
               "Folder or file, relative to the volume; all of it if not given.")
           .Otherwise("the volume's root"),
       Bound("mountPath", &SideInput::mount_path,
-            Text(kText).With({R"cel(self.matches("^/+[^/:]") && !self.contains(":") && )cel"
-                              R"cel(!self.matches("/[.][.](/|$)"))cel",
-                              R"(is no place for a folder: write an absolute path without ":" and )"
-                              R"("..", as in /models)"}),
+            Text(kMostText).With(
+                {R"cel(self.matches("^/+[^/:]") && !self.contains(":") && )cel"
+                 R"cel(!self.matches("/[.][.](/|$)"))cel",
+                 R"(is no place for a folder: write an absolute path without ":" and )"
+                 R"("..", as in /models)"}),
             "Where it is mounted, absolute; below /mnt if not given.", ReadMountPath)
           .Otherwise("below /mnt"),
   };

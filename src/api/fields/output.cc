@@ -28,14 +28,13 @@ void ReadFileName(const Value& value, std::string& out) {
 
 // Of a claim that the operator makes; Kubernetes judges what stands in it.
 Field StateClaim() {
-  constexpr size_t kName = 253;
   constexpr size_t kMostOfAnnotation = 32768;
   const Shape storage = Object({Carried("storage", Quantity(), "How large it is, as 1Gi.")
                                     .Required("write how large it is to be, as in storage: 1Gi")});
   const Shape resources = Object({Carried("requests", storage, "What it is to have at least.")
                                       .Required("write requests: {storage: 1Gi}")});
   const Shape spec = Object(
-      {Carried("storageClassName", AnyText(kName),
+      {Carried("storageClassName", AnyText(kMostObjectName),
                "Its StorageClass; the cluster's default if not given."),
        Carried("accessModes",
                ListOf(Words({"ReadWriteOnce", "ReadWriteOncePod", "ReadWriteMany"}), 3),
@@ -45,7 +44,7 @@ Field StateClaim() {
   const Shape shape = Object(
       {Carried(
            "metadata",
-           Object({Carried("labels", MapOf(AnyText(kName), 64), "Labels."),
+           Object({Carried("labels", MapOf(AnyText(kMostObjectName), 64), "Labels."),
                    Carried("annotations", MapOf(AnyText(kMostOfAnnotation), 64), "Annotations.")}),
            "Labels and annotations of the claim."),
        Carried("spec", spec, "As of a PersistentVolumeClaim.")

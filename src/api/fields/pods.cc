@@ -9,18 +9,14 @@
 namespace parallelrun::api::fields {
 namespace {
 
-constexpr size_t kName = 63;
-constexpr size_t kObjectName = 253;
-constexpr size_t kText = 1024;
-
 Shape KeyOf(const std::string& what) {
-  return Object({Carried("name", Text(kObjectName), "The " + what + ".").Required(),
-                 Carried("key", Text(kObjectName), "The key.").Required(),
+  return Object({Carried("name", Text(kMostObjectName), "The " + what + ".").Required(),
+                 Carried("key", Text(kMostObjectName), "The key.").Required(),
                  Carried("optional", Boolean(), "Whether it may be missing.")});
 }
 
 Shape WholeOf() {
-  return Object({Carried("name", Text(kObjectName), "Its name.").Required(),
+  return Object({Carried("name", Text(kMostObjectName), "Its name.").Required(),
                  Carried("optional", Boolean(), "Whether it may be missing.")});
 }
 
@@ -28,16 +24,17 @@ Shape VariableSource() {
   return Object(
              {Carried("configMapKeyRef", KeyOf("ConfigMap"), "A key of a ConfigMap."),
               Carried("secretKeyRef", KeyOf("Secret"), "A key of a Secret."),
-              Carried("fieldRef",
-                      Object({Carried("fieldPath", Text(kText), "As in metadata.name.").Required(),
-                              Carried("apiVersion", Text(kName), "Version of the path; v1.")}),
-                      "A field of the pod."),
               Carried(
-                  "resourceFieldRef",
-                  Object({Carried("resource", Text(kObjectName), "As in limits.memory.").Required(),
-                          Carried("containerName", Text(kName), "The container."),
-                          Carried("divisor", Quantity(), "The unit; 1 if not given.")}),
-                  "A request or limit of the container.")})
+                  "fieldRef",
+                  Object({Carried("fieldPath", Text(kMostText), "As in metadata.name.").Required(),
+                          Carried("apiVersion", Text(kMostName), "Version of the path; v1.")}),
+                  "A field of the pod."),
+              Carried("resourceFieldRef",
+                      Object({Carried("resource", Text(kMostObjectName), "As in limits.memory.")
+                                  .Required(),
+                              Carried("containerName", Text(kMostName), "The container."),
+                              Carried("divisor", Quantity(), "The unit; 1 if not given.")}),
+                      "A request or limit of the container.")})
       .With({"[has(self.configMapKeyRef), has(self.secretKeyRef), has(self.fieldRef), "
              "has(self.resourceFieldRef)].exists_one(x, x)",
              "needs exactly one of configMapKeyRef, secretKeyRef, fieldRef and resourceFieldRef"});
@@ -45,19 +42,20 @@ Shape VariableSource() {
 
 Shape Variable() {
   constexpr size_t kMostOfValue = 32768;
-  return Object({Carried("name",
-                         Text(kText).With({R"(!self.contains("="))",
-                                           "cannot name a variable: write name and value apart"}),
-                         "Name of the variable.")
-                     .Required(),
-                 Carried("value", AnyText(kMostOfValue), "Its value; numbers are quoted."),
-                 Carried("valueFrom", VariableSource(), "Where its value comes from instead.")})
+  return Object(
+             {Carried("name",
+                      Text(kMostText).With({R"(!self.contains("="))",
+                                            "cannot name a variable: write name and value apart"}),
+                      "Name of the variable.")
+                  .Required(),
+              Carried("value", AnyText(kMostOfValue), "Its value; numbers are quoted."),
+              Carried("valueFrom", VariableSource(), "Where its value comes from instead.")})
       .With({"!(has(self.value) && has(self.valueFrom))",
              "has both value and valueFrom: keep one of them"});
 }
 
 Shape VariablesOf() {
-  return Object({Carried("prefix", AnyText(kObjectName), "Goes before each name."),
+  return Object({Carried("prefix", AnyText(kMostObjectName), "Goes before each name."),
                  Carried("configMapRef", WholeOf(), "A ConfigMap."),
                  Carried("secretRef", WholeOf(), "A Secret.")})
       .With({"has(self.configMapRef) != has(self.secretRef)",
@@ -65,7 +63,7 @@ Shape VariablesOf() {
 }
 
 Shape PullSecret() {
-  return Object({Carried("name", Text(kObjectName), "Name of the Secret.").Required()});
+  return Object({Carried("name", Text(kMostObjectName), "Name of the Secret.").Required()});
 }
 
 void ReadTemplate(const Value& map, nlohmann::json& out) { out = ReadPodTemplate(map); }
@@ -77,23 +75,24 @@ Shape CodeShape() {
   return Object(
              {Carried(
                   "configMap",
-                  Object({Carried("name", Text(kObjectName), "Name of the ConfigMap.").Required()}),
+                  Object({Carried("name", Text(kMostObjectName), "Name of the ConfigMap.")
+                              .Required()}),
                   "A ConfigMap of this namespace that holds plain files, or one code.tar.gz with "
                   "folders, of at most 1 MiB. It is copied once, when the job starts."),
-              Carried("volume", Text(kName),
+              Carried("volume", Text(kMostName),
                       "One of spec.volumes, which holds the code in the folder path."),
               Carried("path", Path("write it without the first \"/\""),
                       "With volume: the folder in it. Alone it is a folder on the user's machine, "
                       "which only the command line can pack."),
-              Carried(
-                  "image",
-                  Object({Carried("path",
-                                  Text(kText).With({R"(self.startsWith("/"))",
-                                                    "is relative: write the folder in the image, "
-                                                    "as in /app"}),
-                                  "Absolute path of the folder in the image, as /app.")
-                              .Required()}),
-                  "The code is in the worker's image already.")})
+              Carried("image",
+                      Object({Carried("path",
+                                      Text(kMostText).With(
+                                          {R"(self.startsWith("/"))",
+                                           "is relative: write the folder in the image, "
+                                           "as in /app"}),
+                                      "Absolute path of the folder in the image, as /app.")
+                                  .Required()}),
+                      "The code is in the worker's image already.")})
       .With({"has(self.configMap) || has(self.volume) || has(self.image) || has(self.path)",
              "has no source: write exactly one of configMap, volume (with path) and image"})
       .With({"[has(self.configMap), has(self.volume), has(self.image)].filter(x, x).size() + "
@@ -108,11 +107,11 @@ Shape CodeShape() {
 
 const FieldList& EnvironmentFields() {
   static const FieldList fields = {
-      Bound("image", &Environment::image, Text(kText),
+      Bound("image", &Environment::image, Text(kMostText),
             "Any image with python3 (3.8 or newer), and pandas if the input is tabular.")
           .RequiredInCluster("write an image with python3")
           .In(kOperator),
-      Bound("python", &Environment::python, Text(kText),
+      Bound("python", &Environment::python, Text(kMostText),
             "The interpreter, on the path of the image or absolute.")
           .ServerFills(),
       Bound("imagePullPolicy", &Environment::image_pull_policy,
@@ -139,8 +138,8 @@ const FieldList& EnvironmentFields() {
 Shape ResourcesShape() {
   constexpr size_t kMostAmounts = 32;
   const Shape claim =
-      Object({Carried("name", Text(kName), "One of the pod's resourceClaims.").Required(),
-              Carried("request", Text(kName), "One request of it.")});
+      Object({Carried("name", Text(kMostName), "One of the pod's resourceClaims.").Required(),
+              Carried("request", Text(kMostName), "One request of it.")});
   return Object(
       {Carried("limits", MapOf(Quantity(), kMostAmounts),
                "What it may use at most, as 4Gi of memory."),
@@ -152,7 +151,7 @@ Shape ResourcesShape() {
 Shape PodTemplateShape() {
   constexpr size_t kMostOfAnnotation = 32768;
   return Object({Carried("metadata",
-                         Object({Carried("labels", MapOf(AnyText(kName), 64), "Labels."),
+                         Object({Carried("labels", MapOf(AnyText(kMostName), 64), "Labels."),
                                  Carried("annotations", MapOf(AnyText(kMostOfAnnotation), 64),
                                          "Annotations.")}),
                          "Labels and annotations of the pods."),

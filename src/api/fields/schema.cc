@@ -8,14 +8,14 @@
 namespace parallelrun::api::fields {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 using Kind = Shape::Kind;
 
 constexpr char kRules[] = "x-kubernetes-validations";
 constexpr char kFixed[] = "delete the job and create it anew, or give the new one another name";
 
-json RuleJson(const CelRule& rule) {
-  json out = {{"rule", rule.rule}};
+ordered_json RuleJson(const CelRule& rule) {
+  ordered_json out = {{"rule", rule.rule}};
   if (!rule.field.empty()) out["fieldPath"] = rule.field;
   out["message"] = rule.message;
   return out;
@@ -40,7 +40,7 @@ const char* TypeName(Kind kind) {
   return nullptr;
 }
 
-void AddMerge(Shape::Merge merge, json& out) {
+void AddMerge(Shape::Merge merge, ordered_json& out) {
   switch (merge) {
     case Shape::Merge::kUnsaid: return;
     case Shape::Merge::kAsSet: out["x-kubernetes-list-type"] = "set"; return;
@@ -52,7 +52,7 @@ void AddMerge(Shape::Merge merge, json& out) {
   }
 }
 
-void AddBounds(const Shape& shape, json& out) {
+void AddBounds(const Shape& shape, ordered_json& out) {
   switch (shape.kind) {
     case Kind::kWhole: out["format"] = "int32"; [[fallthrough]];
     case Kind::kMode:
@@ -79,19 +79,19 @@ void AddBounds(const Shape& shape, json& out) {
   }
 }
 
-json FieldJson(const Field& field, bool held);
+ordered_json FieldJson(const Field& field, bool held);
 
 // `held`: each field below has to stay as it is.
-void AddShape(const Shape& shape, bool held, json& out) {
+void AddShape(const Shape& shape, bool held, ordered_json& out) {
   if (shape.items) {
-    json items = json::object();
+    ordered_json items = ordered_json::object();
     if (const char* const type = TypeName(shape.items->kind)) items["type"] = type;
     if (TypeName(shape.items->kind) == nullptr) items["x-kubernetes-int-or-string"] = true;
     AddBounds(*shape.items, items);
     AddShape(*shape.items, false, items);
     out[shape.kind == Kind::kList ? "items" : "additionalProperties"] = std::move(items);
   }
-  json rules = json::array();
+  ordered_json rules = ordered_json::array();
   for (const CelRule& rule : shape.rules) rules.push_back(RuleJson(rule));
   if (shape.fields) {
     for (const Field& field : *shape.fields) {
@@ -108,15 +108,15 @@ void AddShape(const Shape& shape, bool held, json& out) {
   if (!rules.empty()) out[kRules] = std::move(rules);
 }
 
-json FieldJson(const Field& field, bool held) {
-  json out = json::object();
+ordered_json FieldJson(const Field& field, bool held) {
+  ordered_json out = ordered_json::object();
   if (const char* const type = TypeName(field.shape.kind)) {
     out["type"] = type;
   } else {
     out["x-kubernetes-int-or-string"] = true;
   }
   AddBounds(field.shape, out);
-  if (field.server_fills) out["default"] = json(field.initial());
+  if (field.server_fills) out["default"] = ordered_json(field.initial());
   out["description"] = field.text;
   AddShape(field.shape, false, out);
   if (held && field.change == Change::kNever) {
@@ -135,7 +135,7 @@ constexpr char kStatusIsWritten[] =
 
 // A field that may not change may neither come nor go. What is required or filled in is always
 // there.
-json ComesOrGoes() {
+ordered_json ComesOrGoes() {
   std::string same;
   std::string which;
   std::string last;
@@ -157,7 +157,7 @@ json ComesOrGoes() {
       {"fieldPath", ".spec"}};
 }
 
-json OnlyWhileSuspended() {
+ordered_json OnlyWhileSuspended() {
   std::string names;
   std::string there;
   std::string same;
@@ -178,15 +178,15 @@ json OnlyWhileSuspended() {
 
 }  // namespace
 
-json SpecSchema() {
-  json out = {{"type", "object"},
-              {"description", "What to run, over which data, and with how many nodes."}};
+ordered_json SpecSchema() {
+  ordered_json out = {{"type", "object"},
+                      {"description", "What to run, over which data, and with how many nodes."}};
   Shape spec = Object(SpecFields());
   spec.rules = SpecRules();
   AddShape(spec, true, out);
   return out;
 }
 
-json JobRules() { return {ComesOrGoes(), OnlyWhileSuspended()}; }
+ordered_json JobRules() { return {ComesOrGoes(), OnlyWhileSuspended()}; }
 
 }  // namespace parallelrun::api::fields

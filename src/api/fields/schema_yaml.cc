@@ -8,14 +8,14 @@
 namespace parallelrun::api::fields {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 constexpr size_t kWidth = 110;
 
 bool IsWord(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 // Text that YAML takes for nothing else, within a flow too.
-std::string Scalar(const json& value) {
+std::string Scalar(const ordered_json& value) {
   if (!value.is_string()) return value.dump();
   const auto& text = value.get_ref<const std::string&>();
   constexpr std::string_view kOthers = " ._/()$;+'-0123456789";
@@ -34,10 +34,10 @@ std::string Scalar(const json& value) {
   return single ? "'" + text + "'" : value.dump();
 }
 
-std::string Flow(const json& value) {
+std::string Flow(const ordered_json& value) {
   std::string out;
   if (value.is_array()) {
-    for (const json& item : value) out += (out.empty() ? "" : ", ") + Scalar(item);
+    for (const ordered_json& item : value) out += (out.empty() ? "" : ", ") + Scalar(item);
     return "[" + out + "]";
   }
   for (const auto& [key, below] : value.items()) {
@@ -47,12 +47,12 @@ std::string Flow(const json& value) {
   return "{" + out + "}";
 }
 
-bool IsFlat(const json& value) {
-  return std::all_of(value.begin(), value.end(), [](const json& below) {
+bool IsFlat(const ordered_json& value) {
+  return std::all_of(value.begin(), value.end(), [](const ordered_json& below) {
     return !below.is_structured() ||
-           (below.is_array() && std::none_of(below.begin(), below.end(), [](const json& item) {
-              return item.is_structured();
-            }));
+           (below.is_array() &&
+            std::none_of(below.begin(), below.end(),
+                         [](const ordered_json& item) { return item.is_structured(); }));
   });
 }
 
@@ -79,7 +79,7 @@ bool MayFold(const std::string& text) {
 }
 
 // What stands behind a key or a dash that ends at `column`; lines below are indented by `indent`.
-std::string Below(const json& value, size_t column, size_t indent) {
+std::string Below(const ordered_json& value, size_t column, size_t indent) {
   const std::string flow = value.is_structured() ? Flow(value) : Scalar(value);
   const bool flat = !value.is_structured() || IsFlat(value);
   const bool short_enough = column + 1 + flow.size() <= kWidth;
@@ -92,11 +92,11 @@ std::string Below(const json& value, size_t column, size_t indent) {
 
 }  // namespace
 
-std::string SchemaYaml(const json& value, size_t indent) {
+std::string SchemaYaml(const ordered_json& value, size_t indent) {
   const std::string margin(indent, ' ');
   std::string out;
   if (value.is_array()) {
-    for (const json& item : value) {
+    for (const ordered_json& item : value) {
       std::string below = Below(item, indent + 1, indent + 2);
       // The first key of an object stands behind the dash.
       if (below.starts_with("\n")) below = " " + below.substr(1 + indent + 2);

@@ -10,6 +10,11 @@
 namespace parallelrun::api::fields {
 
 inline constexpr int64_t kMostWhole = 2147483647;
+// The most characters that texts have: of what Kubernetes takes for a label or for the name of an
+// object, and of all else, as a path.
+inline constexpr size_t kMostName = 63;
+inline constexpr size_t kMostObjectName = 253;
+inline constexpr size_t kMostText = 1024;
 
 Shape Boolean();
 Shape Whole(int64_t least, int64_t most = kMostWhole);

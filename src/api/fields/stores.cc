@@ -10,9 +10,6 @@
 namespace parallelrun::api::fields {
 namespace {
 
-constexpr size_t kName = 63;
-constexpr size_t kText = 1024;
-
 void ReadStoreName(const Value& value, std::string& out) { ReadPlainName(value, "a store", out); }
 
 constexpr const char* kUrls =
@@ -21,7 +18,7 @@ constexpr const char* kUrls =
 
 // Of Azure's URLs what follows a '?' may be a signature, which is shown to nobody.
 void ReadStoreUrl(const Value& value, std::string& out) {
-  const auto text = value.NonEmptyString(kText);
+  const auto text = value.NonEmptyString(kMostText);
   if (!text) return;
   const std::string shown = Quoted(text->substr(0, text->find('?')));
   const bool of_s3 = text->starts_with("s3://");
@@ -59,21 +56,22 @@ const FieldList& StoreFields() {
       Bound("name", &ObjectStore::name, PlainName("a store"),
             "Name that inputs and the output give.", ReadStoreName)
           .Required(),
-      Bound("url", &ObjectStore::url,
-            Text(kText).With({R"RULE(self.matches("^(s3://|(abfss|https)://[^?]*$)"))RULE",
-                              "is no store that is known: write s3://BUCKET/PREFIX, "
-                              "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX or "
-                              "https://ACCOUNT.blob.core.windows.net/CONTAINER/PREFIX, without a "
-                              "SAS"}),
-            "s3://BUCKET, abfss://CONTAINER@ACCOUNT.dfs.core.windows.net or "
-            "https://ACCOUNT.blob.core.windows.net/CONTAINER; with /PREFIX for what is below it.",
-            ReadStoreUrl)
+      Bound(
+          "url", &ObjectStore::url,
+          Text(kMostText).With({R"RULE(self.matches("^(s3://|(abfss|https)://[^?]*$)"))RULE",
+                                "is no store that is known: write s3://BUCKET/PREFIX, "
+                                "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX or "
+                                "https://ACCOUNT.blob.core.windows.net/CONTAINER/PREFIX, without a "
+                                "SAS"}),
+          "s3://BUCKET, abfss://CONTAINER@ACCOUNT.dfs.core.windows.net or "
+          "https://ACCOUNT.blob.core.windows.net/CONTAINER; with /PREFIX for what is below it.",
+          ReadStoreUrl)
           .Required(kUrls),
-      Bound("region", &ObjectStore::region, Text(kName),
+      Bound("region", &ObjectStore::region, Text(kMostName),
             "Of a bucket of S3; what AWS_REGION or the profile says if not given.")
           .Otherwise("AWS_REGION, or the profile's"),
       Bound(
-          "endpoint", &ObjectStore::endpoint, Text(kText),
+          "endpoint", &ObjectStore::endpoint, Text(kMostText),
           "URL of the server. If not given, of S3 what AWS_ENDPOINT_URL_S3 or the profile says, or "
           "AWS's own; of Azure that of AZURE_STORAGE_CONNECTION_STRING, or the account's own.")
           .Otherwise("what the environment says, or the cloud's own"),

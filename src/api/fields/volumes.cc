@@ -7,18 +7,14 @@
 namespace parallelrun::api::fields {
 namespace {
 
-constexpr size_t kShort = 63;
-constexpr size_t kName = 253;
-constexpr size_t kText = 1024;
-
 Field ReadOnly() { return Carried("readOnly", Boolean(), "Mounts it read-only."); }
 
 Field FilesOf(const std::string& source, const std::string& name, const std::string& text) {
-  const Shape key = Object({Carried("key", Text(kName), "The key.").Required(),
-                            Carried("path", Text(kText), "Its file.").Required(),
+  const Shape key = Object({Carried("key", Text(kMostObjectName), "The key.").Required(),
+                            Carried("path", Text(kMostText), "Its file.").Required(),
                             Carried("mode", Mode(), "Mode of the file.")});
   return Carried(source,
-                 Object({Carried(name, Text(kName), "Its name.").Required(),
+                 Object({Carried(name, Text(kMostObjectName), "Its name.").Required(),
                          Carried("items", ListOf(key, 100), "Only these keys."),
                          Carried("defaultMode", Mode(), "Mode of the files."),
                          Carried("optional", Boolean(), "Whether it may be missing.")}),
@@ -32,18 +28,19 @@ FieldList MakeSources() {
       Carried("azureFile", Open(), "As in a pod."),
       Carried("cinder", Open(), "As in a pod."),
       FilesOf("configMap", "name", "Files of a ConfigMap, read-only."),
-      Carried("csi",
-              Object({Carried("driver", Text(kName), "Name of the driver.").Required(), ReadOnly(),
-                      Carried("fsType", AnyText(kShort), "File system."),
-                      Carried("volumeAttributes", MapOf(AnyText(4096), 64),
-                              "What the driver asks for."),
-                      Carried("nodePublishSecretRef",
-                              Object({Carried("name", Text(kName), "Its name.").Required()}),
-                              "Secret that the driver gets.")}),
-              "A volume of a CSI driver, as of an object store."),
+      Carried(
+          "csi",
+          Object(
+              {Carried("driver", Text(kMostObjectName), "Name of the driver.").Required(),
+               ReadOnly(), Carried("fsType", AnyText(kMostName), "File system."),
+               Carried("volumeAttributes", MapOf(AnyText(4096), 64), "What the driver asks for."),
+               Carried("nodePublishSecretRef",
+                       Object({Carried("name", Text(kMostObjectName), "Its name.").Required()}),
+                       "Secret that the driver gets.")}),
+          "A volume of a CSI driver, as of an object store."),
       Carried("downwardAPI", Open(), "As in a pod; read-only."),
       Carried("emptyDir",
-              Object({Carried("medium", AnyText(kShort), "Memory for a folder in memory."),
+              Object({Carried("medium", AnyText(kMostName), "Memory for a folder in memory."),
                       Carried("sizeLimit", Quantity(), "As 10Gi.")}),
               "An empty folder of each pod, lost with it."),
       Carried("ephemeral", Open(), "A claim for each pod"),
@@ -51,24 +48,25 @@ FieldList MakeSources() {
       Carried("flexVolume", Open(), "As in a pod."),
       Carried("gcePersistentDisk", Open(), "As in a pod."),
       Carried("hostPath",
-              Object({Carried("path", Text(kText), "The folder.").Required(),
-                      Carried("type", AnyText(kShort), "As in a pod.")}),
+              Object({Carried("path", Text(kMostText), "The folder.").Required(),
+                      Carried("type", AnyText(kMostName), "As in a pod.")}),
               "A folder of each machine, the same on all of them."),
       Carried("image",
-              Object({Carried("reference", Text(kText), "The image.").Required(),
+              Object({Carried("reference", Text(kMostText), "The image.").Required(),
                       Carried("pullPolicy", Words({"Always", "IfNotPresent", "Never"}),
                               "As in a pod.")}),
               "The files of an image, read-only."),
       Carried("iscsi", Open(), "As in a pod."),
-      Carried("nfs",
-              Object({Carried("server", Text(kName), "Host name or address.").Required(),
-                      Carried("path", Text(kText), "Folder that the server exports.").Required(),
-                      ReadOnly()}),
-              "A folder of an NFS server."),
       Carried(
-          "persistentVolumeClaim",
-          Object({Carried("claimName", Text(kName), "Name of the claim.").Required(), ReadOnly()}),
-          "A claim of this namespace. With more than one node it must allow ReadWriteMany."),
+          "nfs",
+          Object({Carried("server", Text(kMostObjectName), "Host name or address.").Required(),
+                  Carried("path", Text(kMostText), "Folder that the server exports.").Required(),
+                  ReadOnly()}),
+          "A folder of an NFS server."),
+      Carried("persistentVolumeClaim",
+              Object({Carried("claimName", Text(kMostObjectName), "Name of the claim.").Required(),
+                      ReadOnly()}),
+              "A claim of this namespace. With more than one node it must allow ReadWriteMany."),
       Carried("portworxVolume", Open(), "As in a pod."),
       Carried("projected", Open(), "As in a pod; read-only."),
       FilesOf("secret", "secretName", "Files of a Secret, read-only."),
@@ -87,7 +85,7 @@ Shape VolumeShape() {
   FieldList fields = {
       Carried(
           "name",
-          Text(kShort)
+          Text(kMostName)
               .With(
                   {R"(self.matches("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"))",
                    R"(cannot name a volume: write lower-case letters, digits and "-", at most 63)"})
