@@ -11,11 +11,6 @@
 namespace parallelrun::azure {
 namespace {
 
-std::string TextOf(const api::Node& map, std::string_view key) {
-  const api::Node* const found = map.Find(key);
-  return found != nullptr && IsScalar(*found) ? found->text : std::string();
-}
-
 // A type of a value rather than of data.
 bool IsLiteralType(const std::string& type) {
   return type == "string" || type == "number" || type == "integer" || type == "boolean";

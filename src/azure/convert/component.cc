@@ -4,6 +4,7 @@
 
 #include "api/document.h"
 #include "azure/convert/common.h"
+#include "azure/convert/section.h"
 
 namespace parallelrun::azure {
 namespace {
@@ -11,11 +12,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kRegistry = "azureml://registries/";
-
-std::string TextOf(const api::Node& map, std::string_view key) {
-  const api::Node* const found = map.kind == api::Node::Kind::kMap ? map.Find(key) : nullptr;
-  return found != nullptr && IsScalar(*found) ? found->text : "";
-}
 
 // "./a.yml" for "file:./a.yml"; empty for what is registered somewhere.
 std::string FileOf(const std::string& component) {

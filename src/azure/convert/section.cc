@@ -10,6 +10,11 @@ bool IsScalar(const api::Node& node) {
          node.kind != api::Node::Kind::kNull;
 }
 
+std::string TextOf(const api::Node& node, std::string_view key) {
+  const api::Node* const found = node.kind == api::Node::Kind::kMap ? node.Find(key) : nullptr;
+  return found != nullptr && IsScalar(*found) ? found->text : "";
+}
+
 bool IsTrueWord(const std::string& word) {
   static const std::set<std::string> kWords = {"t", "T",   "true", "True", "TRUE", "1",  "y",
                                                "Y", "yes", "Yes",  "YES",  "on",   "On", "ON"};

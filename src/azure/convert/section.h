@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "azure/convert/draft.h"
@@ -9,6 +10,9 @@
 namespace parallelrun::azure {
 
 bool IsScalar(const api::Node& node);
+
+// The scalar of this name as text; "" where there is none, or `node` is no map.
+std::string TextOf(const api::Node& node, std::string_view key);
 
 // One of the words that Azure ML's schema takes for true.
 bool IsTrueWord(const std::string& word);
