@@ -22,7 +22,7 @@
 namespace parallelrun::agent {
 namespace {
 
-constexpr Duration kKillLimit = seconds(10);
+constexpr Duration kKillDescendantsLimit = seconds(10);
 constexpr int kForkSeconds = 60;
 constexpr int kCannotStart = 127;
 
@@ -120,7 +120,7 @@ int Guard(int watch_fd, const std::vector<std::string>& command) {
     const ssize_t n = read(watch_fd, ignored.data(), ignored.size());
     if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN)) break;
   }
-  KillDescendants(kKillLimit, ended);
+  KillDescendants(kKillDescendantsLimit, ended);
   return status == -1 ? 128 + SIGKILL : ExitStatus(status);
 }
 

@@ -11,10 +11,12 @@
 namespace parallelrun::agent {
 namespace {
 
-constexpr size_t kMaxRead = size_t{1} << 20;
+constexpr size_t kMostOfGroup = size_t{1} << 20;  // of a file of the cgroup
 
 // "" where there is nothing.
-std::string ReadSmall(const std::string& path) { return OrEmpty(ReadSmallFile(path, kMaxRead)); }
+std::string ReadSmall(const std::string& path) {
+  return OrEmpty(ReadSmallFile(path, kMostOfGroup));
+}
 
 std::optional<uint64_t> Number(std::string_view text) {
   uint64_t value = 0;

@@ -14,11 +14,11 @@
 namespace parallelrun::agent {
 namespace {
 
-constexpr size_t kMaxRead = 4096;
+constexpr size_t kMostOfStatm = 4096;
 
 // Resident, less what is shared with others (files, the parent's pages); bytes.
 uint64_t OwnBytes(const std::string& pid) {
-  std::istringstream statm(OrEmpty(ReadSmallFile("/proc/" + pid + "/statm", kMaxRead)));
+  std::istringstream statm(OrEmpty(ReadSmallFile("/proc/" + pid + "/statm", kMostOfStatm)));
   uint64_t size = 0;
   uint64_t resident = 0;
   uint64_t shared = 0;

@@ -36,14 +36,15 @@ constexpr size_t kTailBytes = 2048;
 constexpr uint64_t kMaxStackBytes = uint64_t{256} << 10;
 constexpr char kMarkName[] = "PARALLELRUN_PROCESS=";
 constexpr Duration kEndAfterClose = seconds(2);
-constexpr Duration kKillLimit = seconds(2);  // at a time: the agent has leases to renew meanwhile
+// At a time: the agent has leases to renew meanwhile.
+constexpr Duration kKillMarkedLimit = seconds(2);
 constexpr Duration kKillAgain = milliseconds(100);
 constexpr Duration kKnownAfter = milliseconds(100);  // what was written into the page
 
 // A process that forks faster than it is found goes on meanwhile, and takes what its successor
 // needs.
 void KillLeft(EventLoop& loop, const std::string& mark) {
-  if (KillProcessesWith(mark, kKillLimit)) return;
+  if (KillProcessesWith(mark, kKillMarkedLimit)) return;
   loop.After(kKillAgain, [&loop, mark] { KillLeft(loop, mark); });
 }
 
