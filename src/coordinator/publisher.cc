@@ -23,7 +23,7 @@
 namespace parallelrun::coordinator {
 namespace {
 
-constexpr size_t kBlock = size_t{1} << 20;
+constexpr size_t kOutputBlock = size_t{1} << 20;
 constexpr uint64_t kSpareBytes = uint64_t{1} << 20;  // left free behind the output
 constexpr uint32_t kHeadPiece = uint32_t{64} << 10;
 constexpr uint64_t kIndexLine = 256;  // about what one takes; room is not promised
@@ -42,7 +42,7 @@ class Blocks {
   explicit Blocks(Write write) : write_(std::move(write)) {}
   Status Add(std::string_view bytes) {
     buffer_.append(bytes);
-    return buffer_.size() < kBlock ? Status() : Flush();
+    return buffer_.size() < kOutputBlock ? Status() : Flush();
   }
   Status Flush() {
     Status written = write_(buffer_);
@@ -67,7 +67,7 @@ class RowReader {
     const bool inside = place.epoch == window_.epoch && place.offset >= window_.offset &&
                         place.offset + place.length <= window_.offset + bytes_.size();
     if (!inside) {
-      const auto length = std::max<size_t>(place.length, std::min(kBlock, size_t{64} << 10));
+      const auto length = std::max<size_t>(place.length, std::min(kOutputBlock, size_t{64} << 10));
       // A window near the end of a log is cut short by the ledger; only our rows must be there.
       Result<std::string> read =
           ledger_.Read({place.epoch, place.offset, static_cast<uint32_t>(length)});

@@ -19,7 +19,7 @@ namespace {
 
 constexpr char kName[] = "manifest.jsonl";
 constexpr int kFormat = 1;
-constexpr size_t kBlock = size_t{1} << 20;
+constexpr size_t kManifestBlock = size_t{1} << 20;
 constexpr size_t kMostLine = size_t{64}
                              << 10;  // a path has at most 4 KiB, three times that encoded
 
@@ -29,7 +29,7 @@ uint64_t HashOf(const std::string& path) { return XXH3_64bits(path.data(), path.
 Status EachLine(const File& file, const std::function<bool(std::string_view)>& each) {
   std::string rest;
   for (uint64_t offset = 0;;) {
-    const Result<std::string> block = file.ReadAt(offset, kBlock);
+    const Result<std::string> block = file.ReadAt(offset, kManifestBlock);
     if (!block.ok()) return block.error();
     if (block->empty()) return {};
     offset += block->size();
@@ -72,7 +72,7 @@ class ResultManifest::Writer {
       text_ += fmt::format(",\"bytes\":{},\"modifiedNs\":{}", entry.bytes, entry.modified_ns);
     }
     text_ += "}\n";
-    if (text_.size() >= kBlock) Write();
+    if (text_.size() >= kManifestBlock) Write();
   }
   size_t names() const { return names_; }
 

@@ -16,7 +16,6 @@ constexpr char kHeader[] =
     "Seconds,"
     "Process Seconds,Run Method Seconds,Status,Error Category,Error Message,Mini-batch "
     "Detail(JSON)\n";
-constexpr size_t kBlock = size_t{1} << 16;
 constexpr char kSumHeader[] =
     "Processed Mini-batches,Failed Attempts,Total,Succeeded,Failed,Elapsed Seconds,Process Seconds,"
     "Run Method Seconds\n";
@@ -142,7 +141,7 @@ class Report {
                    failed, Seconds(a.times.elapsed_ns), Seconds(a.times.cpu_ns), Seconds(a.run_ns),
                    a.status, CsvField(Printable(a.kind, 100)), CsvField(Printable(a.message, 500)),
                    a.node, generation_, a.rows, OutputText(a.output));
-    if (lines_.size() > kBlock) Flush();
+    if (lines_.size() > kLogBlock) Flush();
     for (Sum* sum : {&nodes_[a.node], &processes_[{a.node, a.process}]}) {
       ++sum->attempts;
       sum->failed_attempts += a.kind.empty() ? 0 : 1;

@@ -7,7 +7,6 @@
 namespace parallelrun::coordinator {
 namespace {
 
-constexpr size_t kBlock = size_t{1} << 16;
 // Of what RemoveAll enters: whoever writes there cannot make the stack overflow.
 constexpr int kMostLevels = 100;
 
@@ -139,7 +138,7 @@ NewLogFile::~NewLogFile() {
 
 void NewLogFile::Add(std::string_view text) {
   waiting_.append(text);
-  if (waiting_.size() >= kBlock) Write();
+  if (waiting_.size() >= kLogBlock) Write();
 }
 
 void NewLogFile::Write() {

@@ -3,6 +3,7 @@
 // throws. A copy is another handle of the same folder. Thread-safe.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -52,6 +53,10 @@ class LogFolder {
   std::shared_ptr<Folder> root_;
   std::string path_;
 };
+
+// Text of so many bytes is gathered before it is written: a volume far away takes long for each
+// write.
+inline constexpr size_t kLogBlock = size_t{1} << 16;
 
 // A file of the log tree that takes its name once it is whole. What was not published is removed.
 class NewLogFile {

@@ -19,11 +19,11 @@ using nlohmann::json;
 constexpr size_t kMostProcesses = 200;
 constexpr size_t kMostSettings = 500;
 
-double Seconds(uint64_t ns) { return std::round(static_cast<double>(ns) / 1e3) / 1e6; }
-double Seconds(Duration duration) { return static_cast<double>(duration.count()) / 1e6; }
+double JsonSeconds(uint64_t ns) { return std::round(static_cast<double>(ns) / 1e3) / 1e6; }
+double JsonSeconds(Duration duration) { return static_cast<double>(duration.count()) / 1e6; }
 
 json SeriesJson(const Figures& figures) {
-  json out = {{"step", Seconds(figures.series().step())}};
+  json out = {{"step", JsonSeconds(figures.series().step())}};
   std::vector<uint64_t> succeeded;
   std::vector<uint64_t> failed;
   std::vector<double> mean;
@@ -32,8 +32,8 @@ json SeriesJson(const Figures& figures) {
     const uint64_t attempts = point.succeeded + point.failed;
     succeeded.push_back(point.succeeded);
     failed.push_back(point.failed);
-    mean.push_back(attempts == 0 ? 0 : Seconds(point.run_ns / attempts));
-    longest.push_back(Seconds(point.longest_ns));
+    mean.push_back(attempts == 0 ? 0 : JsonSeconds(point.run_ns / attempts));
+    longest.push_back(JsonSeconds(point.longest_ns));
   }
   out["succeeded"] = succeeded;
   out["failed"] = failed;
@@ -41,7 +41,7 @@ json SeriesJson(const Figures& figures) {
   out["longest"] = longest;
   out["cuts"] = json::array();
   for (const Figures::Cut& cut : figures.cuts()) {
-    out["cuts"].push_back({Seconds(cut.at), Seconds(cut.length)});
+    out["cuts"].push_back({JsonSeconds(cut.at), JsonSeconds(cut.length)});
   }
   return out;
 }
@@ -78,10 +78,10 @@ json ProcessesJson(const Figures& figures) {
                     {"attempts", sums.attempts},
                     {"failed", sums.failed},
                     {"items", sums.items},
-                    {"span", Seconds(sums.span_ns())},
-                    {"elapsed", Seconds(sums.elapsed_ns)},
-                    {"run", Seconds(sums.run_ns)},
-                    {"cpu", Seconds(sums.cpu_ns)}});
+                    {"span", JsonSeconds(sums.span_ns())},
+                    {"elapsed", JsonSeconds(sums.elapsed_ns)},
+                    {"run", JsonSeconds(sums.run_ns)},
+                    {"cpu", JsonSeconds(sums.cpu_ns)}});
   }
   return {{"count", count}, {"list", list}};
 }
@@ -119,9 +119,9 @@ json SlowestJson(const std::vector<SlowAttempt>& slowest) {
                     {"items", a.items},
                     {"node", a.node},
                     {"process", fmt::format("process{:03}", a.process)},
-                    {"run", Seconds(a.run_ns)},
-                    {"elapsed", Seconds(a.times.elapsed_ns)},
-                    {"cpu", Seconds(a.times.cpu_ns)},
+                    {"run", JsonSeconds(a.run_ns)},
+                    {"elapsed", JsonSeconds(a.times.elapsed_ns)},
+                    {"cpu", JsonSeconds(a.times.cpu_ns)},
                     {"succeeded", a.succeeded}});
   }
   return list;
@@ -167,7 +167,7 @@ json PageData(const PageFacts& facts) {
               {"begunAt", facts.figures.begun_us() == 0
                               ? json(nullptr)
                               : json(Rfc3339(WallTime(Duration(facts.figures.begun_us()))))},
-              {"seconds", Seconds(facts.figures.length())},
+              {"seconds", JsonSeconds(facts.figures.length())},
               {"logFolder", facts.log_folder},
               {"trial", state.settings() ? api::TrialOf(state.settings()->plan_settings) : ""}};
   out["verdict"] = nullptr;
@@ -190,7 +190,7 @@ json PageData(const PageFacts& facts) {
     out["cause"] = facts.live->cause;
     out["miniBatches"]["running"] = facts.live->running;
     out["remaining"] =
-        facts.live->remaining ? json(Seconds(*facts.live->remaining)) : json(nullptr);
+        facts.live->remaining ? json(JsonSeconds(*facts.live->remaining)) : json(nullptr);
     out["slowestRunning"] = nullptr;
     if (const auto& slowest = facts.live->slowest) {
       out["slowestRunning"] = {{"miniBatch", job::MiniBatchText(slowest->id)},

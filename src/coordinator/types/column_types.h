@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -12,6 +13,9 @@
 #include "coordinator/types/field_class.h"
 
 namespace parallelrun::coordinator {
+
+// Of the name of a column in a message: bytes.
+inline constexpr size_t kMostColumnName = 64;
 
 // Where a field is, for people.
 struct FieldPlace {

@@ -18,7 +18,7 @@ using Kind = ParquetType::Kind;
 constexpr int64_t kExact = int64_t{1} << 53;  // up to here a double holds each whole number
 constexpr int kMostDigits = 38;               // of a decimal of 128 bits
 constexpr size_t kMostPath = 4096;
-constexpr size_t kMostName = 256;
+constexpr size_t kMostParquetName = 256;
 
 bool Whole(const ParquetType& type) {
   return type.kind == Kind::kInteger || type.kind == Kind::kUnsigned;
@@ -92,7 +92,7 @@ std::optional<ParquetRange> Both(const std::optional<ParquetRange>& a,
                       std::max(a->max * factor_a, b->max * factor_b)};
 }
 
-std::string Name(const std::string& name) { return '"' + Printable(name, kMostName) + '"'; }
+std::string Name(const std::string& name) { return '"' + Printable(name, kMostParquetName) + '"'; }
 
 Error Refusal(std::string_view path, const std::string& what) {
   return {Code::kInvalid, fmt::format("{}: {}; write the files alike, or name those that differ in "
@@ -205,8 +205,8 @@ std::string ParquetColumnsLine(std::string_view json, size_t most) {
   size_t told = 0;
   for (const nlohmann::json& column : columns) {
     if (line.size() > most) break;
-    line +=
-        (told++ == 0 ? "columns: " : ", ") + Printable(lenient::Text(column, "name"), kMostName);
+    line += (told++ == 0 ? "columns: " : ", ") +
+            Printable(lenient::Text(column, "name"), kMostParquetName);
     const std::string cast = lenient::Text(column, "cast");
     const std::string dtype = lenient::Text(column, "dtype");
     if (const std::string& type = dtype.empty() ? cast : dtype; !type.empty()) line += " " + type;

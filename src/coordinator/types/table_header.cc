@@ -14,7 +14,6 @@ namespace parallelrun::coordinator {
 namespace {
 
 constexpr size_t kMostNamed = 3;
-constexpr size_t kMostName = 64;  // bytes of it in a message
 
 bool HasHighByte(std::string_view name) {
   return std::any_of(name.begin(), name.end(),
@@ -38,7 +37,7 @@ std::string AsCharacters(std::string_view bytes) {
 std::string Listed(const std::vector<std::string>& names) {
   std::string text;
   for (size_t i = 0; i < names.size() && i < kMostNamed; ++i) {
-    text += fmt::format("{}\"{}\"", i == 0 ? "" : ", ", Printable(names[i], kMostName));
+    text += fmt::format("{}\"{}\"", i == 0 ? "" : ", ", Printable(names[i], kMostColumnName));
   }
   if (names.size() > kMostNamed) text += fmt::format(" and {} more", names.size() - kMostNamed);
   return text;

@@ -17,8 +17,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kMostName = 64;  // bytes of it for people
-
 std::string Dump(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -84,7 +82,7 @@ Status CheckWrittenTypes(const TypedTable& table, const PlanInput& input) {
     return Error{Code::kInvalid,
                  fmt::format("{}: tabular.dtypes names the column \"{}\", and no file has it{}; "
                              "the columns are: {}",
-                             PlaceOf(input), Printable(name, kMostName),
+                             PlaceOf(input), Printable(name, kMostColumnName),
                              closest.empty() ? "" : ": did you mean \"" + closest + "\"?",
                              Printable(fmt::format("{}", fmt::join(names, ", ")), kMostNames))};
   }
@@ -148,7 +146,7 @@ std::string ColumnsLine(const TypedTable& table, const PlanInput& input, size_t 
     const api::ColumnType* written = WrittenType(column, input);
     std::string why = written != nullptr ? "as written" : column.why;
     if (written == nullptr && column.type.missing) why = "some missing";
-    line += fmt::format("{}{} {}", told == 0 ? ": " : ", ", Printable(column.name, kMostName),
+    line += fmt::format("{}{} {}", told == 0 ? ": " : ", ", Printable(column.name, kMostColumnName),
                         api::EnumWord(written == nullptr ? column.type.type : *written));
     if (!why.empty()) line += fmt::format(" ({})", why);
     ++told;
