@@ -142,7 +142,7 @@ struct Digest {
   }
 };
 
-struct Text {
+struct KeptText {
   std::string text;
   uint64_t rows = 0;
   bool cut = false;
@@ -190,7 +190,7 @@ Result<RowsOfRun> ReadRows(const Files& files, const std::string& state_folder) 
 std::map<job::BatchId, BatchTexts> ReadTexts(const Files& files, const std::string& state_folder,
                                              const std::set<job::BatchId>& wanted) {
   job::JobState state;
-  Results<Text> results;
+  Results<KeptText> results;
   std::map<job::BatchId, BatchTexts> all;
   const auto is_wanted = [&](job::BatchId id) { return wanted.contains(job::WholeOf(id)); };
   // It was read before: what cannot be read now is left out.
@@ -215,7 +215,7 @@ std::map<job::BatchId, BatchTexts> ReadTexts(const Files& files, const std::stri
       }));
   for (auto& [id, texts] : all) {
     std::string text;
-    results.Each(state, id, [&, &kept = texts](const Text& part) {
+    results.Each(state, id, [&, &kept = texts](const KeptText& part) {
       kept.cut = kept.cut || part.cut;
       text += part.text;
     });

@@ -25,7 +25,7 @@ constexpr size_t kMostNamed = 5;
 constexpr uint64_t kMaxIgnoreFile = 1 << 20;
 
 // Names in a line, the first few of them.
-struct Named {
+struct FirstNames {
   std::vector<std::string> first;
   size_t count = 0;
 
@@ -148,8 +148,8 @@ class Lister {
   const CodeFolder& folder_;
   Rules rules_;  // of the folders on the way
   CodeListing listing_;
-  Named unreadable_;
-  Named ignored_;
+  FirstNames unreadable_;
+  FirstNames ignored_;
 };
 
 }  // namespace

@@ -16,8 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMostNames = 1000;     // looked at in one folder
-constexpr size_t kJobFileBegin = 4096;  // bytes in which a job file says what it is
+constexpr size_t kMostNamesOfFolder = 1000;  // looked at in one folder
+constexpr size_t kJobFileBegin = 4096;       // bytes in which a job file says what it is
 
 bool IsJobFile(const fs::path& file) {
   const std::string suffix = file.extension();
@@ -37,7 +37,7 @@ bool HasMarker(const fs::path& folder) {
   size_t seen = 0;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
-    if (++seen > kMostNames) return false;
+    if (++seen > kMostNamesOfFolder) return false;
     if (IsJobFile(entry->path())) return true;
   }
   return false;

@@ -28,7 +28,6 @@ using nlohmann::json;
 
 constexpr Duration kPlainInterval = seconds(10);
 constexpr size_t kMessageBytes = 600;
-constexpr double kSlowSeconds = 5;  // from then on it is worth a word
 constexpr size_t kWaitingBytes = 2000;
 
 // Where to look, if there is something; "" for nothing.

@@ -64,7 +64,8 @@ void TakeSources(LocalJob& local) {
   }
 }
 
-std::string CodeFolder(const api::Job& job, const RunRequest& request, const fs::path& job_folder) {
+std::string CodeFolderOf(const api::Job& job, const RunRequest& request,
+                         const fs::path& job_folder) {
   if (!request.code.empty()) return Absolute(fs::current_path(), request.code);
   const bool named = job.spec.code.kind == api::CodeKind::kFolder;
   return Absolute(job_folder, named ? job.spec.code.path : ".");
@@ -219,7 +220,7 @@ Result<LocalJob> ReadLocalJob(const RunRequest& request) {
   if (!volumes.ok()) return volumes.error();
   local.volumes = std::move(*volumes);
   TakeSources(local);
-  local.code_folder = CodeFolder(local.job, request, job_folder);
+  local.code_folder = CodeFolderOf(local.job, request, job_folder);
   const PythonChoice python =
       ChoosePython(request.python, local.job.spec, [](const char* name) { return getenv(name); });
   local.job.spec.environment.python = python.program;

@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kScriptPart[] = "script";             // of preflight.py
-constexpr uint64_t kMostNames = 1000;                // looked at below one input
+constexpr uint64_t kMostNamesOfInput = 1000;         // looked at below one input
 constexpr uint64_t kLeastRoom = uint64_t{64} << 10;  // for the first records of ledger and logs
 
 std::string Shown(const std::string& path) { return Printable(path, 4096); }
@@ -45,7 +45,7 @@ bool CountFiles(const coordinator::PlanInput& input, InputSize& size) {
                                          fs::directory_options::follow_directory_symlink, error);
   uint64_t seen = 0;
   for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
-    if (++seen > kMostNames) return false;
+    if (++seen > kMostNamesOfInput) return false;
     const std::string path = entry->path().lexically_relative(input.root);
     const bool out = entry->path().filename().string().starts_with(".") ||
                      std::any_of(excluded.begin(), excluded.end(),

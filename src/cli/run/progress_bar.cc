@@ -19,7 +19,6 @@ using nlohmann::json;
 constexpr size_t kLongestBar = 30;
 constexpr size_t kShortestBar = 12;  // with its brackets
 constexpr size_t kNarrow = 60;       // columns below which words are short
-constexpr double kSlowSeconds = 5;   // from then on it is worth a word
 constexpr size_t kMostText = 400;
 
 constexpr char kRed[] = "\x1b[31m";

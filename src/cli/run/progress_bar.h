@@ -11,6 +11,9 @@
 
 namespace parallelrun::cli {
 
+// What has run for so long is worth a word.
+inline constexpr double kSlowSeconds = 5;
+
 struct BarStyle {
   size_t columns = 80;  // of the terminal; the last one stays free
   bool colour = false;

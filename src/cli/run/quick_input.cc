@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMostNames = 1000;  // looked at below each, to know what it holds
+constexpr size_t kMostNamesBelow = 1000;  // looked at below each, to know what it holds
 constexpr char kWildcards[] = "*?[";
 
 struct Format {
@@ -148,7 +148,7 @@ Status LookInStore(const QuickSource& source, Held& held) {
     const auto next = (*listing)->Next();
     if (!next.ok()) return next.error();
     if (!*next) break;
-    held.more = seen == kMostNames;
+    held.more = seen == kMostNamesBelow;
     if (held.more) break;
     const fs::path name((*next)->name);
     if (!name.filename().string().starts_with("_")) held.Add(name);
@@ -169,7 +169,7 @@ void Look(const QuickSource& source, Held& held) {
                                          fs::directory_options::skip_permission_denied, error);
   size_t seen = 0;
   for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
-    if (++seen > kMostNames) {
+    if (++seen > kMostNamesBelow) {
       held.more = true;
       return;
     }

@@ -25,8 +25,8 @@ constexpr std::array kWritten = {
 constexpr std::array<std::string_view, 11> kOthers = {
     ".tsv", ".json", ".pq", ".arrow", ".feather", ".avro", ".orc", ".xlsx", ".gz", ".zst", ".zip"};
 
-// In lower case; "" without one.
-std::string SuffixOf(const fs::path& name) {
+// "" without one.
+std::string LowerSuffix(const fs::path& name) {
   std::string suffix = name.extension();
   std::transform(suffix.begin(), suffix.end(), suffix.begin(),
                  [](unsigned char c) { return std::tolower(c); });
@@ -35,7 +35,7 @@ std::string SuffixOf(const fs::path& name) {
 
 // Nothing: it is no file. kInvalid: a file of a format that is not written.
 Result<std::optional<api::OutputFormat>> FormatOf(const fs::path& path, const std::string& word) {
-  const std::string suffix = SuffixOf(path.filename());
+  const std::string suffix = LowerSuffix(path.filename());
   for (const auto& [known, format] : kWritten) {
     if (suffix == known) return std::optional(format);
   }

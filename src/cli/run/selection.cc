@@ -26,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMostFilesChosen = 100'000;  // they stand in the coordinator's configuration
-constexpr size_t kMostNamed = 5;
+constexpr size_t kMostMissing = 5;            // of them a message names
 
 // Calls `each` for every name of every input: the input's, the file's and where that is.
 Status EachName(const LocalJob& job,
@@ -84,9 +84,9 @@ Result<Chosen> Sample(uint64_t wanted, const LocalJob& job) {
 
 // What a person may call a file: its path, its name below the input's root, or the end of that.
 // What is said most exactly counts, and more of it must stand for one file.
-class Named {
+class NamedFiles {
  public:
-  explicit Named(const std::vector<std::string>& words) : words_(words), found_(words.size()) {
+  explicit NamedFiles(const std::vector<std::string>& words) : words_(words), found_(words.size()) {
     for (size_t i = 0; i < words.size(); ++i) {
       std::string absolute = Absolute(fs::current_path(), words[i]);
       by_text_.emplace(words[i], i);
@@ -191,9 +191,10 @@ class Near {
 
 // Lists the inputs once more: nothing will be run.
 Error NotThere(std::vector<std::string> missing, const LocalJob& job) {
-  const std::string more =
-      missing.size() > kMostNamed ? fmt::format(" and {} more", missing.size() - kMostNamed) : "";
-  missing.resize(std::min(missing.size(), kMostNamed));
+  const std::string more = missing.size() > kMostMissing
+                               ? fmt::format(" and {} more", missing.size() - kMostMissing)
+                               : "";
+  missing.resize(std::min(missing.size(), kMostMissing));
   std::vector<Near> near(missing.begin(), missing.end());
   const Status listed =
       EachName(job, [&](const coordinator::PlanInput&, std::string_view name, const store::Store&) {
@@ -211,7 +212,7 @@ Error NotThere(std::vector<std::string> missing, const LocalJob& job) {
 }
 
 Result<Chosen> Only(const std::vector<std::string>& words, const LocalJob& job) {
-  Named named(words);
+  NamedFiles named(words);
   const Status listed =
       EachName(job, [&](const coordinator::PlanInput& input, std::string_view name,
                         const store::Store& store) { named.Look(input, name, store); });
