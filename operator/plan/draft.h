@@ -7,12 +7,18 @@
 #include <string_view>
 #include <vector>
 
+#include "base/time.h"
 #include "operator/builders/objects.h"
 #include "operator/plan/plan.h"
 #include "operator/plan/pods.h"
 #include "reasons/reason.h"
 
 namespace parallelrun::operators {
+
+// What was read of an object that the operator has made is taken for true for so long.
+inline constexpr Duration kChildrenLast = seconds(600);
+// A refusal of the API server is told for so long after it.
+inline constexpr Duration kFailuresLast = seconds(60);
 
 // Something that keeps the job from running as it should, as a reason and words for people.
 struct Obstacle {

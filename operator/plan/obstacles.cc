@@ -16,7 +16,6 @@ constexpr Duration kQuietPending = seconds(5);
 constexpr Duration kFirstEventsLast = seconds(10);
 constexpr Duration kEventsLast = seconds(30);
 constexpr Duration kYoungPod = seconds(20);  // its events are read twice by then
-constexpr Duration kFailuresLast = seconds(60);
 constexpr int kMostEventReads = 5;
 
 std::string NameOf(const PodDigest& pod) {

@@ -14,8 +14,6 @@ using nlohmann::json;
 using reasons::Reason;
 
 constexpr Duration kRetryCreate = seconds(5);
-constexpr Duration kFailuresLast = seconds(60);
-constexpr Duration kChildrenLast = seconds(600);
 // While something seems to be missing.
 constexpr Duration kChildrenLastInDoubt = seconds(30);
 constexpr Duration kLookAtProgress = seconds(5);

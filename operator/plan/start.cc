@@ -16,7 +16,6 @@ using nlohmann::json;
 using reasons::Reason;
 
 constexpr Duration kFactsLast = seconds(300);
-constexpr Duration kChildrenLast = seconds(600);
 
 // Ranks of obstacles; those of pods are in obstacles.cc, 10 to 60.
 constexpr int kNameTaken = 100;
