@@ -24,7 +24,7 @@ std::string Dump(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-json Part(const json& from, std::initializer_list<const char*> keys) {
+json MembersOf(const json& from, std::initializer_list<const char*> keys) {
   json part = json::object();
   for (const char* const key : keys) {
     if (from.contains(key)) part[key] = from[key];
@@ -33,17 +33,17 @@ json Part(const json& from, std::initializer_list<const char*> keys) {
 }
 
 json BatchesOf(const json& progress) {
-  return Part(lenient::At(progress, "miniBatches"),
-              {"total", "planned", "before", "succeeded", "failed", "running", "pending"});
+  return MembersOf(lenient::At(progress, "miniBatches"),
+                   {"total", "planned", "before", "succeeded", "failed", "running", "pending"});
 }
 
 json ItemsOf(const json& progress) {
-  return Part(lenient::At(progress, "items"), {"total", "succeeded", "failed"});
+  return MembersOf(lenient::At(progress, "items"), {"total", "succeeded", "failed"});
 }
 
 json Counts(const json& progress) {
   json counts =
-      Part(progress, {"rows", "perSecond", "secondsRemaining", "slowest", "failedAttempts"});
+      MembersOf(progress, {"rows", "perSecond", "secondsRemaining", "slowest", "failedAttempts"});
   counts["phase"] = lenient::At(progress, "state");
   counts["miniBatches"] = BatchesOf(progress);
   counts["items"] = ItemsOf(progress);
