@@ -1,3 +1,4 @@
+import signal
 import sys
 from pathlib import Path
 
@@ -14,6 +15,10 @@ from support.workspace import Workspace
 def pytest_sessionstart():
     if not PROGRAM.exists():
         pytest.exit(f"{PROGRAM} is not built: run script/build, or set PARALLELRUN_BIN", 2)
+    # A shell starts what it runs in the background with SIGINT ignored, and so would be all that
+    # the tests start, some of which they press Ctrl-C for.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 # The files that take longest begin first, one on each worker. A worker whose file holds one test,

@@ -11,10 +11,10 @@ import subprocess
 import termios
 
 import pytest
-from support.command import PATIENCE, PROGRAM
+from support.command import PROGRAM
 from support.processes import expect_nothing_running
 from support.workspace import drains
-from waits import wait_for_process, wait_until
+from waits import communicate, wait_for_process, wait_until
 
 HELD = """
 from steps import note, wait_for
@@ -136,34 +136,39 @@ def test_no_colour_where_none_is_wanted(held):
     ("words", "environment"), [(["--progress", "plain"], {}), ([], {"TERM": "dumb"})]
 )
 def test_plain_lines_on_a_terminal(held, words, environment):
-    held.make("go")
     screen = Screen(held, 100, *words, **environment)
+    screen.wait_for(" mini-batches, ")
+    held.make("go")
     assert screen.wait() == 3
     assert "\x1b" not in screen.text
-    assert " mini-batches, " in screen.text
 
 
-def parts(work, *words):
-    """The command without a terminal: its exit status, stdout and stderr."""
-    run = subprocess.run(
-        [str(PROGRAM), "run", work.job_file.name, *words],
-        cwd=work.root,
-        env=work.environment,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
+def parts(work, *words, until=""):
+    """The command without a terminal: its exit status, stdout and stderr. Once it has said `until`
+    on the latter, the test says go."""
+    said = work.root / "stderr.txt"
+    with open(said, "w") as errors:
+        run = subprocess.Popen(
+            [str(PROGRAM), "run", work.job_file.name, *words],
+            cwd=work.root,
+            env=work.environment,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        )
+    if until:
+        wait_until(lambda: until in said.read_text(), said.read_text)
+        work.make("go")
+    out, _ = communicate(run, "the command ends")
     expect_nothing_running()
-    return run.returncode, run.stdout, run.stderr
+    return run.returncode, out, said.read_text()
 
 
 def test_only_the_summary_goes_to_stdout(held):
-    held.make("go")
-    code, out, err = parts(held)
+    code, out, err = parts(held, until=" mini-batches, ")
     assert code == 3
     assert out.startswith("Finished with losses: ")
     assert "Python " in err
-    assert " mini-batches, " in err
 
 
 def test_no_progress_and_nothing_but_trouble(work):
