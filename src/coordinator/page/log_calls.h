@@ -10,7 +10,7 @@
 #include "base/event_loop.h"
 #include "base/http/server.h"
 #include "base/time.h"
-#include "coordinator/log_tree/log_reader.h"
+#include "coordinator/log_tree/log_part_reader.h"
 
 namespace parallelrun::coordinator {
 
@@ -28,7 +28,7 @@ class LogCalls {
   std::map<uint64_t, std::shared_ptr<HttpExchange>>
       asked_;  // by number: the thread has these alone
   uint64_t last_ = 0;
-  LogReader reader_;
+  LogPartReader reader_;
 };
 
 }  // namespace parallelrun::coordinator

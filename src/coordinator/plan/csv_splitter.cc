@@ -91,7 +91,7 @@ Result<std::unique_ptr<CsvSplitter>> CsvSplitter::Open(store::Store& store, cons
                                                        RowScanner::Kernel kernel) {
   auto reader = TextReader::Open(store, name, IsUtf8(PlainEncoding(format.encoding)), format.stop);
   if (!reader.ok()) return reader.error();
-  const RowFormat rows{format.delimiter[0], format.quoted_newlines, format.comment, format.escape,
+  const RowSyntax rows{format.delimiter[0], format.quoted_newlines, format.comment, format.escape,
                        format.max_field_size};
   std::unique_ptr<CsvSplitter> splitter(
       new CsvSplitter(std::move(*reader), rows, RowScanner(rows, kernel)));

@@ -63,7 +63,7 @@ class CsvSplitter : public RowSplitter {
   Result<std::optional<job::Slice>> Next(uint64_t size) override;
 
  private:
-  CsvSplitter(std::unique_ptr<TextReader> reader, RowFormat format, RowScanner scanner)
+  CsvSplitter(std::unique_ptr<TextReader> reader, RowSyntax format, RowScanner scanner)
       : reader_(std::move(reader)), format_(format), scanner_(scanner) {}
   Status PassLines(uint32_t lines);
   // Scans up to the end of a row as RowScanner::Scan does; appends what it passes to `copy`, if
@@ -73,7 +73,7 @@ class CsvSplitter : public RowSplitter {
   Error AtField(const std::string& what);
 
   const std::unique_ptr<TextReader> reader_;
-  const RowFormat format_;
+  const RowSyntax format_;
   uint64_t front_ = 0;  // behind the lines that are passed over
   RowScanner scanner_;
 };

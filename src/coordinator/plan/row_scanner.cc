@@ -53,7 +53,7 @@ __attribute__((target("avx2,pclmul"))) inline uint64_t PrefixXor(uint64_t bits) 
 
 }  // namespace
 
-RowScanner::RowScanner(RowFormat format, Kernel kernel)
+RowScanner::RowScanner(RowSyntax format, Kernel kernel)
     : format_(format),
       blocks_(kernel == Kernel::kBest && HasBlockKernel() && format.comment == 0 &&
               format.escape == 0 && format.max_field >= kBlock) {

@@ -21,7 +21,7 @@ namespace parallelrun::coordinator {
 
 inline constexpr uint64_t kAnyField = std::numeric_limits<uint64_t>::max();
 
-struct RowFormat {
+struct RowSyntax {
   char delimiter = ',';
   bool quoted = true;
   char comment = 0;  // from it on, outside of quotes, the rest of the line is left out; 0: none
@@ -33,7 +33,7 @@ class RowScanner {
  public:
   enum class Kernel { kBest, kBytes };
 
-  explicit RowScanner(RowFormat format, Kernel kernel = Kernel::kBest);
+  explicit RowScanner(RowSyntax format, Kernel kernel = Kernel::kBest);
 
   struct Step {
     size_t used = 0;
@@ -75,7 +75,7 @@ class RowScanner {
   Step ScanBytes(std::string_view bytes, size_t begin, size_t end, size_t least, uint64_t& rows);
   size_t ScanBlocks(std::string_view bytes, size_t begin, size_t least, uint64_t& rows);
 
-  RowFormat format_;
+  RowSyntax format_;
   bool blocks_;  // ScanBlocks may be used
   At at_ = At::kRowStart;
   uint64_t field_ = 0;

@@ -11,7 +11,7 @@ constexpr size_t kMostRow = 8 * 1024 * 1024;
 
 }  // namespace
 
-BlockReading::BlockReading(RowFormat format, const MissingWords& missing, size_t columns,
+BlockReading::BlockReading(RowSyntax format, const MissingWords& missing, size_t columns,
                            BlockPlace place, From from)
     : missing_(missing),
       place_(std::move(place)),

@@ -28,7 +28,7 @@ class BlockReading {
  public:
   enum class From : uint8_t { kRow, kOutsideQuotes, kWithinQuotes };
 
-  BlockReading(RowFormat format, const MissingWords& missing, size_t columns, BlockPlace place,
+  BlockReading(RowSyntax format, const MissingWords& missing, size_t columns, BlockPlace place,
                From from);
 
   void Feed(std::string_view bytes);

@@ -46,7 +46,7 @@ class TypesReader {
   TypesReader(const PlanInput& input, store::Store& store)
       : input_(input),
         store_(store),
-        format_(RowFormatOf(input)),
+        format_(RowSyntaxOf(input)),
         missing_(input.tabular.na_values, input.tabular.keep_default_na),
         files_(input, store),
         listing_(input, store) {}
@@ -236,7 +236,7 @@ class TypesReader {
 
   const PlanInput& input_;
   store::Store& store_;
-  const RowFormat format_;
+  const RowSyntax format_;
   const MissingWords missing_;
   RowFiles files_;
   Listing listing_;

@@ -17,7 +17,7 @@ uint64_t CountLineEnds(std::string_view text) {
   return ends;
 }
 
-RowFields::RowFields(RowFormat format) : format_(format), in_quotes_("\"") {
+RowFields::RowFields(RowSyntax format) : format_(format), in_quotes_("\"") {
   for (const char c : {'\n', '\r', '"', format.delimiter}) {
     stops_[static_cast<unsigned char>(c)] = true;
   }

@@ -18,7 +18,7 @@ namespace parallelrun::coordinator {
 class RowFields {
  public:
   // With `format.quoted` false a line end within quotes ends the row all the same.
-  explicit RowFields(RowFormat format);
+  explicit RowFields(RowSyntax format);
 
   // Takes the next row off `bytes`, of which nothing follows where `last`; false when they hold no
   // whole row any more. Lines that are no rows are passed over.
@@ -51,7 +51,7 @@ class RowFields {
   bool IsEscape(char c) const { return format_.escape != 0 && c == format_.escape; }
   std::string& Scratch();
 
-  const RowFormat format_;
+  const RowSyntax format_;
   std::string in_quotes_;          // bytes that matter within quotes
   std::array<bool, 256> stops_{};  // bytes that matter within an unquoted field
   size_t used_ = 0;

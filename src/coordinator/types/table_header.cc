@@ -45,14 +45,14 @@ std::string Listed(const std::vector<std::string>& names) {
 
 }  // namespace
 
-RowFormat RowFormatOf(const PlanInput& input) {
+RowSyntax RowSyntaxOf(const PlanInput& input) {
   const auto of = [](const std::string& mark) { return mark.empty() ? '\0' : mark.front(); };
   return {of(input.tabular.delimiter), input.tabular.quoted_newlines, of(input.tabular.comment),
           of(input.tabular.escape)};
 }
 
 std::vector<std::string> NamesOf(std::string_view header, const PlanInput& input) {
-  RowFields row(RowFormatOf(input));
+  RowFields row(RowSyntaxOf(input));
   if (!row.Next(header, true)) return {};
   std::vector<std::string> names(row.fields().begin(), row.fields().end());
   if (!IsUtf8Encoding(input.tabular.encoding)) {
@@ -62,7 +62,7 @@ std::vector<std::string> NamesOf(std::string_view header, const PlanInput& input
 }
 
 std::vector<std::string> NumberedNames(std::string_view row_text, const PlanInput& input) {
-  RowFields row(RowFormatOf(input));
+  RowFields row(RowSyntaxOf(input));
   if (!row.Next(row_text, true)) return {};
   std::vector<std::string> names;
   for (size_t i = 0; i < row.fields().size(); ++i) names.push_back(fmt::format("Column{}", i + 1));

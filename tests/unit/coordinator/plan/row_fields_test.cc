@@ -20,7 +20,7 @@ struct Read {
 };
 
 // In parts of `part` bytes.
-Read ReadAll(std::string_view text, size_t part, RowFormat format = {}) {
+Read ReadAll(std::string_view text, size_t part, RowSyntax format = {}) {
   RowFields fields(format);
   Read read;
   std::string held;
@@ -56,7 +56,7 @@ TEST(RowFieldsTest, WithoutQuotedNewlinesEveryLineEndEndsARow) {
 }
 
 TEST(RowFieldsTest, CommentsAndEscapes) {
-  const RowFormat format{',', true, '#', '\\'};
+  const RowSyntax format{',', true, '#', '\\'};
   const std::string text =
       "# \"not\" a row\na,b#c\n  # a row\n\"x#y\",\\N\r\n\"say \\\"hi\\\"\",\\,\n#last";
   const Table rows = {{"a", "b"}, {"  "}, {"x#y", "N"}, {"say \"hi\"", ","}};

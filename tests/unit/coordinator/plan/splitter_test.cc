@@ -287,7 +287,7 @@ TEST(PlanSplitterTest, KernelsAgreeWithEachOtherAndWithTheRules) {
   for (int round = 0; round < 3000; ++round) {
     const std::string text =
         RandomText(random, alphabets[static_cast<size_t>(round) % 6], random() % 2000);
-    const RowFormat format{",\t a"[random() % 4], random() % 4 != 0};
+    const RowSyntax format{",\t a"[random() % 4], random() % 4 != 0};
     const uint64_t size = 1 + random() % (random() % 2 == 0 ? 40 : 1000);
     const std::vector<Cut> expected = Naive(text, format.delimiter, format.quoted, size);
     for (const Kernel kernel : {Kernel::kBest, Kernel::kBytes}) {

@@ -1,4 +1,4 @@
-#include "coordinator/log_tree/log_reader.h"
+#include "coordinator/log_tree/log_part_reader.h"
 
 #include <algorithm>
 #include <memory>
@@ -24,15 +24,15 @@ Result<LogPart> ReadLogPart(const LogFolder& folder, const std::string& name,
   return part;
 }
 
-LogReader::LogReader(LogFolder folder)
+LogPartReader::LogPartReader(LogFolder folder)
     : folder_(std::move(folder)), thread_("read logs", [this] { Run(); }) {}
 
-LogReader::~LogReader() {
+LogPartReader::~LogPartReader() {
   End();
   if (thread_.joinable()) thread_.join();
 }
 
-bool LogReader::Ask(std::string name, std::optional<uint64_t> from, Answer answer) {
+bool LogPartReader::Ask(std::string name, std::optional<uint64_t> from, Answer answer) {
   {
     const std::lock_guard lock(mutex_);
     if (ends_ || waiting_.size() >= kMostWaiting) return false;
@@ -42,7 +42,7 @@ bool LogReader::Ask(std::string name, std::optional<uint64_t> from, Answer answe
   return true;
 }
 
-void LogReader::End() {
+void LogPartReader::End() {
   {
     const std::lock_guard lock(mutex_);
     ends_ = true;
@@ -50,12 +50,12 @@ void LogReader::End() {
   wake_.notify_one();
 }
 
-bool LogReader::Finish(Duration limit) {
+bool LogPartReader::Finish(Duration limit) {
   End();
   return !thread_.joinable() || thread_.JoinFor(limit);
 }
 
-void LogReader::Run() {
+void LogPartReader::Run() {
   std::unique_lock lock(mutex_);
   for (;;) {
     wake_.wait(lock, [this] { return ends_ || !waiting_.empty(); });

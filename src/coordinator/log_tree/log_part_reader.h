@@ -31,16 +31,16 @@ inline constexpr size_t kMostLogPart = size_t{64} << 10;
 Result<LogPart> ReadLogPart(const LogFolder& folder, const std::string& name,
                             std::optional<uint64_t> from);
 
-class LogReader {
+class LogPartReader {
  public:
   static constexpr size_t kMostWaiting = 32;
   using Answer = std::function<void(Result<LogPart>)>;  // in the thread
 
-  explicit LogReader(LogFolder folder);
+  explicit LogPartReader(LogFolder folder);
   // Waits for a read that goes on: ask Finish first.
-  ~LogReader();
-  LogReader(const LogReader&) = delete;
-  LogReader& operator=(const LogReader&) = delete;
+  ~LogPartReader();
+  LogPartReader(const LogPartReader&) = delete;
+  LogPartReader& operator=(const LogPartReader&) = delete;
 
   // As ReadLogPart. False: too many wait already.
   bool Ask(std::string name, std::optional<uint64_t> from, Answer answer);

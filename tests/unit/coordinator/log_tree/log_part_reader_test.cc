@@ -1,4 +1,4 @@
-#include "coordinator/log_tree/log_reader.h"
+#include "coordinator/log_tree/log_part_reader.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -18,9 +18,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class LogReaderTest : public ::testing::Test {
+class LogPartReaderTest : public ::testing::Test {
  protected:
-  LogReaderTest() {
+  LogPartReaderTest() {
     fs::create_directories(root_ + "/user");
     std::ofstream(root_ + "/user/short.txt") << "one\ntwo\n";
     std::ofstream(root_ + "/user/long.txt") << std::string(100'000, 'a') << "the end";
@@ -38,7 +38,7 @@ class LogReaderTest : public ::testing::Test {
   const std::string root_ = temp_.path() + "/logs";
 };
 
-TEST_F(LogReaderTest, WithoutAPlaceItIsTheEnd) {
+TEST_F(LogPartReaderTest, WithoutAPlaceItIsTheEnd) {
   const Result<LogPart> part = Read("user/long.txt");
   ASSERT_TRUE(part.ok());
   EXPECT_EQ(part->size, 100'007U);
@@ -48,7 +48,7 @@ TEST_F(LogReaderTest, WithoutAPlaceItIsTheEnd) {
   EXPECT_EQ(Read("user/short.txt")->bytes, "one\ntwo\n");
 }
 
-TEST_F(LogReaderTest, FromAPlaceOnItIsWhatFollows) {
+TEST_F(LogPartReaderTest, FromAPlaceOnItIsWhatFollows) {
   EXPECT_EQ(Read("user/short.txt", 4)->bytes, "two\n");
   EXPECT_EQ(Read("user/long.txt", 0)->bytes.size(), kMostLogPart);
   // One that became shorter says how long it is.
@@ -58,7 +58,7 @@ TEST_F(LogReaderTest, FromAPlaceOnItIsWhatFollows) {
   EXPECT_EQ(beyond->bytes, "");
 }
 
-TEST_F(LogReaderTest, NoLinkAndNothingButAFileIsRead) {
+TEST_F(LogPartReaderTest, NoLinkAndNothingButAFileIsRead) {
   std::ofstream(temp_.path() + "/secret") << "not ours";
   fs::create_symlink(temp_.path() + "/secret", root_ + "/user/link.txt");
   fs::create_directory_symlink(temp_.path(), root_ + "/away");
@@ -70,16 +70,16 @@ TEST_F(LogReaderTest, NoLinkAndNothingButAFileIsRead) {
   EXPECT_EQ(Read("user/none.txt").error().code, Code::kNotFound);
 }
 
-TEST_F(LogReaderTest, TooManyThatWaitAreTurnedAway) {
+TEST_F(LogPartReaderTest, TooManyThatWaitAreTurnedAway) {
   std::promise<void> begun;
   std::promise<void> go;
-  LogReader reader(Open());
+  LogPartReader reader(Open());
   ASSERT_TRUE(reader.Ask("user/short.txt", {}, [&](const Result<LogPart>&) {
     begun.set_value();
     go.get_future().wait();
   }));
   begun.get_future().wait();  // the thread is at it: the others wait
-  for (size_t i = 0; i < LogReader::kMostWaiting; ++i) {
+  for (size_t i = 0; i < LogPartReader::kMostWaiting; ++i) {
     EXPECT_TRUE(reader.Ask("user/short.txt", {}, [](const Result<LogPart>&) {}));
   }
   EXPECT_FALSE(reader.Ask("user/short.txt", {}, [](const Result<LogPart>&) {}));
