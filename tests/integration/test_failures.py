@@ -146,8 +146,15 @@ def test_time_out_of_every_try(work):
 
 @pytest.mark.parametrize("spoil", ["return undefined", "import no_such_module", "return None"])
 def test_an_error_of_the_program_ends_the_job_early(work, spoil):
-    # What comes after half of the 300 calls would never end.
-    held = "if len(open(os.path.join(FOLDER, 'calls')).readlines()) > 150: wait_for('never')\n    "
+    # It takes an error in each process, so both begin before one of them goes on; and what comes
+    # after half of the 300 calls would never end.
+    held = """def calls():
+        return open(os.path.join(FOLDER, "calls")).readlines()
+    while len({line.split()[1] for line in calls()}) < 2:
+        time.sleep(0.01)
+    if len(calls()) > 150:
+        wait_for("never")
+    """
     result = run_job(work, held + spoil, count=100)
     assert result.code == 1, result
     assert "Failed (ScriptUnusable)" in result.output
