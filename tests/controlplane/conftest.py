@@ -126,7 +126,7 @@ def namespace(request, admin):
             },
         },
     )
-    eventually(lambda: admin.find("ServiceAccount", name, "default"))
+    eventually(lambda: admin.find("ServiceAccount", name, "default"), within=60)
     yield name
     admin.delete_if_there("Namespace", None, name)
 

@@ -66,7 +66,7 @@ class Client:
         self._thread = threading.local()
 
     def request(
-        self, method, path, body=None, content_type="application/json", query=None, timeout=30
+        self, method, path, body=None, content_type="application/json", query=None, timeout=120
     ):
         if query:
             path += "?" + urllib.parse.urlencode(query)

@@ -62,7 +62,7 @@ class Operator:
                 env=self._environment,
             )
         if wait:
-            eventually(self.ready, within=15)
+            eventually(self.ready, within=60)
         return self
 
     def ready(self):
