@@ -10,7 +10,7 @@ import subprocess
 import pytest
 from support.command import PROGRAM, ROOT
 from support.processes import expect_nothing_running
-from support.workspace import rows_without
+from support.workspace import drains, rows_without
 from waits import wait_for_process, wait_until
 
 PAGE = (ROOT / "docs/events.md").read_text()
