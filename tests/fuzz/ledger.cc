@@ -106,7 +106,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
             data[0] % 2 == 0 ? LogOf(rest) : std::string(rest));
   const auto [before, whole] = Records(files);
   const auto ledger = coordinator::Ledger::Claim(
-      files, {.state_folder = kFolder, .nonce = 2, .new_run_id = 3},
+      files,
+      {.state_folder = kFolder,
+       .output_folder = "",
+       .output_file = "",
+       .nonce = 2,
+       .new_run_id = 3},
       [](const job::Record&, const job::Place&, const job::Place&) { return Status(); });
   if (!ledger.ok()) return 0;
   std::optional<job::SettingsRecord> settings;

@@ -27,6 +27,7 @@
 namespace parallelrun {
 
 constexpr int kPatienceMs = 60'000;  // no test waits for anything longer
+constexpr const char* kGet = "GET /a?q=1 HTTP/1.1\r\nHost: x\r\n\r\n";
 
 inline sockaddr_in6 Ipv6Loopback(uint16_t port) {
   sockaddr_in6 address{};

@@ -17,8 +17,6 @@
 namespace parallelrun {
 namespace {
 
-constexpr const char* kGet = "GET /a?q=1 HTTP/1.1\r\nHost: x\r\n\r\n";
-
 std::string Post(const std::string& path, const std::string& headers, const std::string& body) {
   return "POST " + path + " HTTP/1.1\r\nHost: x\r\n" + headers + "\r\n" + body;
 }

@@ -9,7 +9,6 @@
 namespace parallelrun {
 namespace {
 
-constexpr const char* kGet = "GET /a?q=1 HTTP/1.1\r\nHost: x\r\n\r\n";
 constexpr const char* kName = "DNS:coordinator.example";
 
 // A tunnel on the loop of a plain server, which also runs; what it said goes to `errors`.
