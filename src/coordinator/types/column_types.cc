@@ -56,7 +56,8 @@ const SeenColumn::First& SeenColumn::FirstOf(FieldBits bit) const {
 }
 
 DecidedType DecideType(FieldBits bits, bool all) {
-  using namespace field;
+  using field::kBig, field::kBoolean, field::kFraction, field::kInteger, field::kLost,
+      field::kMissing, field::kWord;
   constexpr FieldBits kNumeric = kInteger | kBig | kFraction;
   const auto has = [bits](FieldBits some) { return (bits & some) != 0; };
   if (has(kLost)) return {api::ColumnType::kText, false, LowestOf(bits & kLost)};
