@@ -1,10 +1,15 @@
 """Files and tables as they were listed, and as they are found."""
 
 import pytest
-from fake_agent import files_work, stamp_of, table_work
+from fake_agent import files_work, slice_of, stamp_of, table_group_work, table_work
 
 ROWS = b"id,name\n1,a\n2,b\n3,c\n4,d\n"
 HEADER = b"id,name\n"
+# Of a format: what it says of types where they are not decided, and where they are.
+TYPES = (
+    {},
+    {"columns": [{"name": "x", "type": "integer"}, {"name": "y", "type": "text"}]},
+)
 
 
 @pytest.fixture
@@ -60,56 +65,89 @@ def test_table_without_header(launch, table):
     assert agent.stdout_path.read_text().startswith("['Column1', 'Column2'] ")
 
 
-def test_table_delimiter_and_index(launch, tmp_path):
+@pytest.mark.parametrize("typed", [False, True], ids=["by pandas", "decided"])
+def test_rows_that_end_with_a_delimiter(launch, tmp_path, typed):
     # One field more than the header has: pandas would take the first column for the index.
     path = tmp_path / "rows.tsv"
-    path.write_bytes(b"1\t2 3\t\n4\t5\t\n")
+    path.write_bytes(b'1\t2 3\t\n\n4\t5\t""\n')
     agent = launch("table.py")
     agent.ready()
-    agent.run_table(path, 2, header=b"x\ty\n", delimiter="\t")
+    form = {"delimiter": "\t", "encoding": "utf-8", "delimiterAtEnd": True, **TYPES[typed]}
+    agent.run(table_work(path, 2, header=b"x\ty\n", form=form))
     assert agent.result().data == b'1 "2 3" 2\n4 5 2\n'
 
 
+@pytest.mark.parametrize("typed", [False, True], ids=["by pandas", "decided"])
 @pytest.mark.parametrize(
-    ("rows", "data"),
+    ("rows", "line", "said"),
     [
-        (b"1,2,\n4,5,\n", b"1 2 2\n4 5 2\n"),
-        (b"0,2,\n1,5,\n", b"0 2 2\n1 5 2\n"),
-        (b"1,2,,,\n,5\n", b"1.0 2 2\n 5 2\n"),
-        (b' \n\n"1",2\n4,"5"\n', b"1 2 2\n4 5 2\n"),
+        # One value too many, whatever stands in the field that is left over.
+        (b"1,2\n0,1,\n", 2, "the row has 3 fields, and the table 2 columns"),
+        (b'1,2\n0,1,""\n', 2, "the row has 3 fields, and the table 2 columns"),
+        (b"1,2\n0,1,NA\n", 2, "the row has 3 fields, and the table 2 columns"),
+        (b"1,2\n0,1,,\n", 2, "the row has 4 fields, and the table 2 columns"),
+        # Also of the first row of a slice, of which pandas drops it.
+        (b"0,1,\n1,2\n", 1, "the row has 3 fields, and the table 2 columns"),
+        (b"1,2,3\n4,5\n", 1, "the row has 3 fields, and the table 2 columns"),
+        (b",,\n4,5\n7,8,9\n", 1, "the row has 3 fields, and the table 2 columns"),
+        (b"1,2,3,,\n4\n", 1, "the row has 5 fields, and the table 2 columns"),
+        (b" \n\n1,2,3\n4,5\n", 3, "the row has 3 fields, and the table 2 columns"),
+        (b'"a\nb",2\n1,"x,y",3\n', 3, "the row has 3 fields, and the table 2 columns"),
+        pytest.param(b"1,%s,3\n4,5\n" % (b"x" * 200_000), 1, "the row has 3", id="a long field"),
+        (b"a,2,3\nb,5,6\n", 1, "the table 2 columns (do the rows begin with names? "),
     ],
 )
-def test_table_fields_beyond_the_header_may_be_empty(launch, tmp_path, rows, data):
+def test_rows_with_too_many_fields(launch, tmp_path, rows, line, said, typed):
     path = tmp_path / "rows.csv"
     path.write_bytes(rows)
     agent = launch("table.py")
     agent.ready()
-    agent.run_table(path, 2, header=b"x,y\n")
-    assert agent.result().data == data
-
-
-@pytest.mark.parametrize(
-    ("rows", "fields"),
-    [
-        (b"1,2,3\n4,5,6\n", 3),
-        (b"0,2,3\n1,5,6\n", 3),
-        (b"1,2,\n4,5,6\n", 3),
-        (b",,\n4,5\n7,8,9\n", 3),
-        (b"1,2,3,,\n4\n", 5),
-        (b" \n\n1,2,3\n4,5\n", 3),
-        pytest.param(b"1,%s,3\n4,5\n" % (b"x" * 200_000), 3, id="a long field"),
-    ],
-)
-def test_table_fields_beyond_the_header_are_not_lost(launch, tmp_path, rows, fields):
-    path = tmp_path / "rows.csv"
-    path.write_bytes(rows)
-    agent = launch("table.py")
-    agent.ready()
-    agent.run_table(path, 2, header=b"x,y\n")
+    form = {"delimiter": ",", "encoding": "utf-8", **TYPES[typed]}
+    agent.run(table_work(path, 2, header=b"x,y\n", form=form))
     failure = agent.failed().failure
-    assert (failure["kind"], failure["fatal"]) == ("InputUnreadable", False)
-    where = f"{path}, bytes 0 to {len(rows)}, cannot be read: "
-    assert failure["message"].startswith(f"{where}rows have {fields} fields, and the header has 2.")
+    assert (failure["kind"], failure["fatal"]) == (("InputUnreadable", "Misfit")[typed], False)
+    assert failure["message"].startswith(f"{path}:{line}: ")
+    assert said in failure["message"]
+
+
+@pytest.mark.parametrize("typed", [False, True], ids=["by pandas", "decided"])
+@pytest.mark.parametrize(
+    ("rows", "line", "said"),
+    [
+        (b"1,2,\n4,5\n", 2, "the row has 2 fields, and the first of the file a last, empty one"),
+        (b"1,2,\n4,\n", 2, "the row has 2 fields, and the first of the file a last, empty one"),
+        (b"1,2,\n4,5,6\n", 2, "the row has 3 fields, and the table 2 columns"),
+        (b"1,2,\n4,5,,\n", 2, "the row has 4 fields, and the table 2 columns"),
+        (b'4,"5,\n",6\n', 1, "the row has 3 fields, and the table 2 columns"),
+    ],
+)
+def test_rows_that_do_not_end_with_a_delimiter_as_the_others(
+    launch, tmp_path, rows, line, said, typed
+):
+    path = tmp_path / "rows.csv"
+    path.write_bytes(rows)
+    agent = launch("table.py")
+    agent.ready()
+    form = {"delimiter": ",", "encoding": "utf-8", "delimiterAtEnd": True, **TYPES[typed]}
+    agent.run(table_work(path, 2, header=b"x,y\n", form=form))
+    message = agent.failed().failure["message"]
+    assert message.startswith(f"{path}:{line}: ")
+    assert said in message
+
+
+@pytest.mark.parametrize("typed", [False, True], ids=["by pandas", "decided"])
+def test_of_a_group_the_first_row_of_each_file_tells_how_its_rows_end(launch, typed):
+    plain = launch.write("one.csv", "x,y\n1,a\n")
+    ended = launch.write("two.csv", "x,y\n3,c,\n4,d,\n")
+    named = launch.write("three.csv", "x,y\n5,e\n6,f,\n")
+    agent = launch("table.py")
+    agent.ready()
+    form = {"delimiter": ",", "encoding": "utf-8", "delimiterAtEnd": "FirstRow", **TYPES[typed]}
+    slices = [slice_of(path, 4, None, b"x,y\n") for path in (plain, ended)]
+    agent.run(table_group_work(slices, 3, form=form))
+    assert agent.result().data.split() == [b"1", b"a", b"3", b"3", b"c", b"3", b"4", b"d", b"3"]
+    agent.run(table_group_work([slice_of(named, 4, None, b"x,y\n")], 2, form=form))
+    assert agent.failed().failure["message"].startswith(f"{named}:3: the row has 3 fields")
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "UTF_8", "utf-8-sig"])

@@ -21,7 +21,7 @@ OTHERS = {
     "parallelrun/progress.py": {"IPython", "tqdm"},
     "parallelrun/worker/table.py": {"numpy", "pandas", "pyarrow"},
     "parallelrun/worker/decompress.py": {"compression", "zstandard", "pyarrow"},
-    "parallelrun/worker/leading_zeros.py": {"numpy"},
+    "parallelrun/worker/plain_rows.py": {"numpy"},
     "parallelrun/worker/parquet_rows.py": {"pyarrow"},
     "parallelrun/worker/typed_parquet.py": {"pandas", "pyarrow"},
     "parallelrun/shims/mlmodel.py": {"yaml"},

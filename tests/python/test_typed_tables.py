@@ -138,20 +138,37 @@ def test_numbers_that_fit(text, value, read):
 # --- rows
 
 
-@pytest.mark.parametrize("rows", [b"1\n2,3\n", b"1,\n2,3\n", b"1,,\n2,3\n", b"1,,,,\n2,3,\n"])
-def test_short_rows_and_last_delimiters(rows, read):
+@pytest.mark.parametrize("rows", [b"1\n2,3\n", b"1,\n2,3\n"])
+def test_short_rows(rows, read):
     first, second = values_of(read(rows, [INTEGER, NUMBER]))
     assert first == [1, 2]
     assert str(second) == "[nan, 3.0]"
 
 
-@pytest.mark.parametrize(("row", "fields"), [(b"1,2,3", 3), (b"1,2,,4", 4), (b'1,2,"3\n,"', 3)])
+@pytest.mark.parametrize(
+    ("row", "fields"), [(b"1,2,3", 3), (b"1,2,,4", 4), (b'1,2,"3\n,"', 3), (b"1,2,", 3)]
+)
 def test_a_row_with_too_many_fields(row, fields, refusal):
     for rows in (b"7,8\n" + row + b"\n7\n", row + b"\n7,8\n"):
         line = 1 if rows.startswith(row) else 2
         found = refusal(rows, [INTEGER, NUMBER])
         assert found.startswith(f"rows.csv:{line}: the row has {fields} fields, ")
         assert "and the table 2 columns. Fix the file, or write badRows: Skip" in found
+
+
+@pytest.mark.parametrize("options", [{}, {"escape": "\\"}, {"comment": "#"}])
+def test_rows_that_end_with_a_delimiter(options, read, refusal):
+    # Also with zeros to be looked for, a column in another place, and a piece of the slice.
+    ended = dict(delimiterAtEnd=True, header=b"zip,id\n", **options)
+    frame = read(b'"a,",1,\n\nb,2,""\r\n', [INTEGER, TEXT], **ended)
+    assert values_of(frame) == [[1, 2], ["a,", "b"]]
+    assert values_of(read(b"a,1,\nb,2\nc,3,\n", [INTEGER, TEXT], window=(2, 1), **ended)) == [
+        *([3], ["c"])
+    ]
+    assert refusal(b"a,1,\nb,2\nc,3,\n", [INTEGER, TEXT], **ended).startswith("rows.csv:2: the row")
+    assert 'the value is "007"' in refusal(b"a,007,\n", [INTEGER, TEXT], **ended)
+    skipped = read(b"a,1,\nb,2\nc,3,\nd,,4\n", [INTEGER, TEXT], badRows="Skip", **ended)
+    assert values_of(skipped) == [[1, 3], ["a", "c"]]
 
 
 def test_columns_come_by_name(read, refusal):

@@ -13,6 +13,7 @@ namespace parallelrun::coordinator {
 namespace {
 
 constexpr size_t kMaxHeader = 1024 * 1024;
+constexpr size_t kMostPeeked = 8 * 1024 * 1024;
 
 // "UTF_8" and "utf-8" are the same to Python.
 std::string PlainEncoding(std::string_view encoding) {
@@ -141,6 +142,30 @@ Result<std::string> CsvSplitter::TakeHeader() {
   if (format_.comment != 0 && row.Next(header, true)) header.erase(0, row.begin());
   if (header.back() != '\n' && header.back() != '\r') header += '\n';
   return header;
+}
+
+// Mostly it is whole in what was read: in a bucket each read is a request.
+Result<std::string> CsvSplitter::PeekRow() {
+  TextReader& reader = *reader_;
+  if (reader.rest().empty()) {
+    if (const Status filled = reader.Fill(); !filled.ok()) return filled.error();
+  }
+  const uint64_t begin = reader.offset();
+  RowFields row(format_);
+  const bool all = !compressed() && begin + reader.rest().size() >= found().size;
+  if (row.Next(reader.rest(), all)) {
+    return std::string(reader.rest().substr(row.begin(), row.used() - row.begin()));
+  }
+  std::string text;
+  for (bool taken = false; !taken && !reader.rest().empty() && text.size() < kMostPeeked;) {
+    text += reader.rest();
+    reader.Pass(reader.rest().size());
+    if (const Status filled = reader.Fill(); !filled.ok()) return filled.error();
+    taken = row.Next(text, reader.rest().empty());
+    if (taken) text = text.substr(row.begin(), row.used() - row.begin());
+  }
+  reader.Seek(begin);
+  return text;
 }
 
 Result<std::optional<job::Slice>> CsvSplitter::Next(uint64_t size) {

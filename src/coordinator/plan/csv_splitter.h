@@ -54,6 +54,8 @@ class CsvSplitter : public RowSplitter {
   // Takes the first row off, with its line end (an LF if it has none); empty when nothing is left.
   // kInvalid when it is longer than 1 MiB.
   Result<std::string> TakeHeader();
+  // The row that comes next, or the front of a long one; it is not passed. Empty at the end.
+  Result<std::string> PeekRow();
   // Where it goes on.
   uint64_t offset() const { return reader_->offset(); }
   // Goes on at `offset`, where a row begins; 0 is behind a byte order mark and the lines that are

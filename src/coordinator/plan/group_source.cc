@@ -158,7 +158,7 @@ class GroupSource : public PlanSource {
     }
     if (chunk.groups.empty()) return Chunk(std::nullopt);
     chunk.place = {grouping_->digest(), at.next_group};
-    const std::string format = files_.Format(compressed);
+    const std::string format = files_.Format(compressed, RowFiles::RowEnd::kAsFirstRow);
     chunk.format = format;
     return EncodeChunk(input_, std::move(chunk), at);
   }

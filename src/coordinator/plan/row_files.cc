@@ -110,8 +110,14 @@ Result<RowFiles::Opened> RowFiles::OpenDelimited(const std::string& name) const 
   }
   if (const Status same = CheckColumns(store_.Location(name), header); !same.ok())
     return same.error();
+  bool delimiter_at_end = false;
+  if (!header.empty()) {
+    const auto row = (*opened)->PeekRow();
+    if (!row.ok()) return row.error();
+    delimiter_at_end = EndsWithDelimiter(header, *row, input_);
+  }
   const uint64_t begin = (*opened)->offset();
-  return Opened{std::move(*opened), std::move(header), begin};
+  return Opened{std::move(*opened), std::move(header), begin, delimiter_at_end};
 }
 
 Status RowFiles::CheckColumns(const std::string& path, const std::string& header) const {
@@ -130,13 +136,19 @@ bool IsCompressed(std::string_view format) {
   return lenient::Boolean(ParseJson(format).value_or(nullptr), "compressed");
 }
 
-std::string RowFiles::Format(bool compressed) const {
+std::string RowFiles::Format(bool compressed, RowEnd end) const {
   if (input_.kind == PlanKind::kParquet) return R"({"format":"parquet"})";
   nlohmann::json format = {{"encoding", "utf-8"}};
   if (input_.kind == PlanKind::kDelimited) {
     format = {{"delimiter", input_.tabular.delimiter}, {"encoding", input_.tabular.encoding}};
   }
   if (compressed) format["compressed"] = true;
+  if (input_.kind == PlanKind::kDelimited && end == RowEnd::kDelimiter) {
+    format["delimiterAtEnd"] = true;
+  }
+  if (input_.kind == PlanKind::kDelimited && end == RowEnd::kAsFirstRow) {
+    format["delimiterAtEnd"] = "FirstRow";
+  }
   return format.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

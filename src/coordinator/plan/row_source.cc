@@ -149,7 +149,9 @@ class RowSource : public PlanSource {
 
   std::optional<std::string> Encoded(job::TabularChunk rows, PlanCursor& at) const {
     const std::string path = store_.Location(at.last_name);
-    const std::string format = files_.Format(file_.splitter->compressed());
+    const std::string format = files_.Format(
+        file_.splitter->compressed(),
+        file_.delimiter_at_end ? RowFiles::RowEnd::kDelimiter : RowFiles::RowEnd::kNothing);
     rows.kind = RowKindOf(input_.kind);
     rows.path = path;
     rows.size = file_.splitter->found().size;

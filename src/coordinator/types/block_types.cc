@@ -47,7 +47,10 @@ void BlockReading::TakeRows(bool last) {
 void BlockReading::TakeRow() {
   const std::vector<std::string_view>& texts = fields_.fields();
   const bool cut = std::exchange(cut_row_, false);
-  if (from_ != From::kRow && (fields_.stray_quote() || (!cut && texts.size() != columns_.size()))) {
+  const size_t width = columns_.size() + (place_.delimiter_at_end ? 1 : 0);
+  if (!cut && texts.size() > width) ++wide_rows_;
+  if (!cut && texts.size() < width) ++short_rows_;
+  if (from_ != From::kRow && (fields_.stray_quote() || (!cut && texts.size() != width))) {
     ++odd_rows_;
     return;
   }

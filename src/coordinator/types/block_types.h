@@ -21,6 +21,8 @@ struct BlockPlace {
   uint64_t line = 0;       // of its first byte, from 1; 0: not known
   bool begins_row = true;  // a row begins with it
   bool ends_file = true;   // nothing follows it
+  // Behind the last column of its rows: EndsWithDelimiter (table_header.h).
+  bool delimiter_at_end = false;
 };
 
 // One reading of a block.
@@ -38,6 +40,9 @@ class BlockReading {
   uint64_t rows() const { return rows_; }
   // Rows that are left out, for they do not look like those of the table.
   uint64_t odd_rows() const { return odd_rows_; }
+  // Rows whose number of fields is not that of the table.
+  uint64_t wide_rows() const { return wide_rows_; }
+  uint64_t short_rows() const { return short_rows_; }
   // A row was too long to be one: the rest was not read.
   bool given_up() const { return given_up_; }
 
@@ -55,6 +60,8 @@ class BlockReading {
   std::vector<SeenColumn> columns_;
   uint64_t rows_ = 0;
   uint64_t odd_rows_ = 0;
+  uint64_t wide_rows_ = 0;
+  uint64_t short_rows_ = 0;
   bool given_up_ = false;
 };
 

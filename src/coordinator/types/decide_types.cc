@@ -100,18 +100,20 @@ class TypesReader {
       return header.error().With(PlaceOf(input_));
     }
     if (columns_.empty()) return {};  // nothing but blank lines
+    if (opened->delimiter_at_end && at_end_.empty()) at_end_ = ShownAs(name);
     auto reader =
         TextReader::Open(store_, name, IsUtf8Encoding(input_.tabular.encoding), input_.stop);
     if (!reader.ok()) return reader.error().With(PlaceOf(input_));
     if ((*reader)->compressed()) {
-      const Status front = ReadFront(**reader, name, opened->begin);
+      const Status front = ReadFront(**reader, name, *opened);
       return front.ok() ? front : Status(front.error().With(PlaceOf(input_)));
     }
     for (const SampleBlock& block : sampled.blocks) {
       const bool begins = block.begin == 0;
       const uint64_t begin = begins ? opened->begin : block.begin;
       if (begin >= block.end) continue;
-      BlockPlace place{ShownAs(name), begin, 0, begins, block.end >= sizes_[sampled.file]};
+      BlockPlace place{ShownAs(name),           begin, 0, begins, block.end >= sizes_[sampled.file],
+                       opened->delimiter_at_end};
       if (begins) {
         const auto before = (*reader)->LineEndsBefore(begin);
         if (!before.ok()) return before.error().With(PlaceOf(input_));
@@ -129,13 +131,15 @@ class TypesReader {
 
   // The front of a compressed file: how much it holds nobody can tell without reading it, and what
   // stands in its middle neither. Its share of what may be read, and what the files before it left.
-  Status ReadFront(TextReader& reader, const std::string& name, uint64_t begin) {
+  Status ReadFront(TextReader& reader, const std::string& name, const RowFiles::Opened& file) {
     budget_ += share_;
-    const auto before = reader.LineEndsBefore(begin);
+    const auto before = reader.LineEndsBefore(file.begin);
     if (!before.ok()) return before.error();
-    BlockReading reading(format_, missing_, columns_.size(),
-                         {ShownAs(name), begin, 1 + *before, true, true}, BlockReading::From::kRow);
-    reader.Seek(begin);
+    BlockReading reading(
+        format_, missing_, columns_.size(),
+        {ShownAs(name), file.begin, 1 + *before, true, true, file.delimiter_at_end},
+        BlockReading::From::kRow);
+    reader.Seek(file.begin);
     uint64_t taken = 0;
     bool ended = false;
     while (taken < budget_ && !ended && !reading.given_up()) {
@@ -149,8 +153,15 @@ class TypesReader {
     if (!ended || reading.given_up()) all_ = false;
     budget_ -= std::min(taken, budget_);
     decompressed_ += taken;
-    for (size_t i = 0; i < order_.size(); ++i) seen_[order_[i]].Append(reading.columns()[i]);
+    Take(reading);
     return {};
+  }
+
+  void Take(const BlockReading& reading) {
+    for (size_t i = 0; i < order_.size(); ++i) seen_[order_[i]].Append(reading.columns()[i]);
+    rows_ += reading.rows();
+    wide_rows_ += reading.wide_rows();
+    short_rows_ += reading.short_rows();
   }
 
   // The first file's columns are those of the table; the others have the same, in any order.
@@ -204,15 +215,14 @@ class TypesReader {
     const BlockReading* chosen = quotes ? Choose(first, second) : &first;
     if (chosen == nullptr) return {};
     if (chosen->given_up()) all_ = false;
-    for (size_t i = 0; i < order_.size(); ++i) {
-      seen_[order_[i]].Append(chosen->columns()[i]);
-    }
+    Take(*chosen);
     return {};
   }
 
   TypedTable Table(const Sample& sample) const {
     TypedTable table;
     table.all = all_;
+    table.delimiter_at_end = at_end_;
     if (!all_) {
       const uint64_t total = std::accumulate(sizes_.begin(), sizes_.end(), uint64_t{0});
       table.from = HumanSize(decompressed_ > 0 ? decompressed_ : sample.bytes);
@@ -251,6 +261,10 @@ class TypesReader {
   std::vector<std::string> columns_;
   std::vector<size_t> order_;  // which of them each column of the file at hand is
   std::vector<SeenColumn> seen_;
+  std::string at_end_;  // the first file whose rows end with a delimiter, as it is told
+  uint64_t rows_ = 0;   // that were read
+  uint64_t wide_rows_ = 0;
+  uint64_t short_rows_ = 0;
 };
 
 }  // namespace

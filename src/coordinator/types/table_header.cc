@@ -69,6 +69,15 @@ std::vector<std::string> NumberedNames(std::string_view row_text, const PlanInpu
   return names;
 }
 
+bool EndsWithDelimiter(std::string_view header, std::string_view first_row,
+                       const PlanInput& input) {
+  RowFields named(RowSyntaxOf(input));
+  RowFields row(RowSyntaxOf(input));
+  return named.Next(header, true) && row.Next(first_row, true) &&
+         row.fields().size() == named.fields().size() + 1 && row.fields().back().empty() &&
+         !named.fields().back().empty();
+}
+
 bool IsRawName(std::string_view name, const PlanInput& input) {
   return !IsUtf8Encoding(input.tabular.encoding) && HasHighByte(name);
 }

@@ -22,6 +22,12 @@ std::vector<std::string> NamesOf(std::string_view header, const PlanInput& input
 // Column1 and so on, as many as `row` has fields: where files have no header.
 std::vector<std::string> NumberedNames(std::string_view row, const PlanInput& input);
 
+// Whether the rows of a file end with a delimiter behind which there is no column, as its first row
+// alone says: it has one field more than the header, which is empty, and the header has none such.
+// All rows of the file are then like it, or bad. Without this a value too many would shift a row
+// whose last field is empty, and nobody would notice.
+bool EndsWithDelimiter(std::string_view header, std::string_view first_row, const PlanInput& input);
+
 // Whether a name holds bytes that stand as characters.
 bool IsRawName(std::string_view name, const PlanInput& input);
 

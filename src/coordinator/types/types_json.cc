@@ -47,6 +47,7 @@ std::string ToJson(const TypedTable& table) {
   json out = {{"columns", std::move(columns)}};
   if (table.all) out["all"] = true;
   if (!table.from.empty()) out["from"] = table.from;
+  if (!table.delimiter_at_end.empty()) out["delimiterAtEnd"] = table.delimiter_at_end;
   return Dump(out);
 }
 
@@ -58,6 +59,7 @@ Result<TypedTable> TypesFromJson(std::string_view text) {
   TypedTable table;
   table.all = in.BooleanOr("all", false);
   table.from = in.TextOr("from", "");
+  table.delimiter_at_end = in.TextOr("delimiterAtEnd", "");
   for (const json& one : in.Value("columns", json::value_t::array)) {
     Members of(one, "a column");
     const std::optional<api::ColumnType> type = TypeOf(of.Text("type"));
@@ -153,6 +155,10 @@ std::string ColumnsLine(const TypedTable& table, const PlanInput& input, size_t 
   }
   if (told < table.columns.size()) {
     line += fmt::format(" and {} more: see parallelrun types", table.columns.size() - told);
+  }
+  if (!table.delimiter_at_end.empty()) {
+    line += fmt::format("; the rows of {} end with a delimiter, behind which there is no column",
+                        Printable(table.delimiter_at_end, 1024));
   }
   if (const std::string asks = AskAboutHeader(table, input); !asks.empty()) line += "; " + asks;
   return line;

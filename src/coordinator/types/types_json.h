@@ -22,8 +22,9 @@ struct TypedColumn {
 };
 
 struct TypedTable {
-  bool all = false;  // every byte was read
-  std::string from;  // for people: what was read, where that is not everything
+  bool all = false;              // every byte was read
+  std::string from;              // for people: what was read, where that is not everything
+  std::string delimiter_at_end;  // for people: the first file whose rows end with one, if any
   std::vector<TypedColumn> columns;
 };
 

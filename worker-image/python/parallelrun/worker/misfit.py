@@ -19,9 +19,14 @@ def failure(path, offset, data, spans, bad, options):
     """The failure of a slice because of `bad`; `spans` are where the rows that were read lie."""
     where = path
     if bad.row is not None and bad.row < len(spans):
-        before = line_ends_in_front(path, offset)
-        where = f"{path}:{before + line_ends(data, 0, spans[bad.row][0]) + 1}"
+        where = place_of(path, offset, data, spans[bad.row])
     return Failure("Misfit", f"{where}: {_reason(bad, options)}. {_advice(bad, options)}")
+
+
+def place_of(path, offset, data, span):
+    """File and line of the row at `span` of `data`, which begins at the offset."""
+    before = line_ends_in_front(path, offset)
+    return f"{path}:{before + line_ends(data, 0, span[0]) + 1}"
 
 
 def describe(path, offset, data, spans, found, options):

@@ -124,7 +124,7 @@ def _read(path, offsets, header, stamp, options, root, rows):
             return frame
         compressed = options.get("compressed", False)
         data = listed.read_slice(path, offset, length, stamp, header, compressed)
-        return _parse(pandas, data, len(header), options)
+        return _parse(pandas, path, offset, data, header, options)
     except Failure:
         raise
     except ImportError as error:
@@ -144,7 +144,9 @@ def _image():
     return f" {image}" if image else ""
 
 
-def _parse(pandas, data, header_size, options):
+def _parse(pandas, path, offset, data, header, options):
+    from parallelrun.worker import row_shape
+
     settings = {
         "sep": options["delimiter"],
         "encoding": options["encoding"],
@@ -159,37 +161,43 @@ def _parse(pandas, data, header_size, options):
         settings["encoding"] = "utf-8"
         if data.startswith(codecs.BOM_UTF8):
             marked = codecs.BOM_UTF8 + data
-    frame = pandas.read_csv(io.BytesIO(marked), header=0 if header_size else None, **settings)
-    if not header_size:
+    rows = data[len(header) :] if header else data
+    _refuse(path, offset, rows, row_shape.with_nul(rows, options), options)
+    if not header:
+        frame = pandas.read_csv(io.BytesIO(marked), header=None, **settings)
         frame.columns = [f"Column{number}" for number in range(1, len(frame.columns) + 1)]
-    elif _begins_wide(data, settings):
-        # pandas has dropped the last fields. It warns at most, and some versions do not.
-        rows = pandas.read_csv(io.BytesIO(data[header_size:]), header=None, **settings)
-        _check_lost(pandas, rows, len(frame.columns))
+        return frame
+    width = len(row_shape.first_row(header, options))
+    at_end = row_shape.delimiter_at_end(header, rows, options)
+
+    def refuse_misshapen():
+        found = row_shape.misshapen(rows, width, at_end, options)
+        _refuse(path, offset, rows, found, options)
+
+    # Of the first row pandas drops what is too many; it warns at most, and some versions do not.
+    if len(row_shape.first_row(rows, options)) > width + at_end:
+        refuse_misshapen()
+    try:
+        frame = pandas.read_csv(io.BytesIO(marked), header=0, **settings)
+    except pandas.errors.ParserError as error:
+        if row_shape.is_too_wide(error):
+            refuse_misshapen()
+        raise
+    if at_end and not row_shape.all_end_empty(rows, width, len(frame), options):
+        refuse_misshapen()
     return frame
 
 
-def _begins_wide(data, settings):
-    """Whether the first row may have more fields than the header; pandas refuses later ones."""
-    import csv
+def _refuse(path, offset, data, found, options):
+    """Raises for the first of the rows that were found, (row, reason)."""
+    if not found:
+        return
+    from parallelrun.worker import misfit
+    from parallelrun.worker.table_rows import Rows
 
-    text = io.TextIOWrapper(io.BytesIO(data), settings["encoding"], newline="")
-    rows = csv.reader(text, delimiter=settings["sep"])
-    try:
-        header = len(next(rows, ()))
-        # Lines of blanks are no rows for pandas.
-        return header < next((len(row) for row in rows if len(row) > 1 or "".join(row).strip()), 0)
-    except csv.Error:  # a field that is longer than it takes
-        return True
-
-
-def _check_lost(pandas, rows, named):
-    """Raises unless all that rows have beyond the header is empty, as after a last delimiter."""
-    if rows.iloc[:, named:].notna().any(axis=None):
-        raise pandas.errors.ParserError(
-            f"rows have {len(rows.columns)} fields, and the header has {named}. Complete the "
-            "header, or quote fields that hold the delimiter."
-        )
+    row, reason = found[0]
+    where = misfit.place_of(path, offset, data, list(Rows(data, options))[row])
+    raise Failure("InputUnreadable", f"{where}: {reason}. Fix the file, or leave it out.")
 
 
 def _read_parquet(pandas, path, row_groups):

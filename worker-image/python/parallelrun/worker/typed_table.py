@@ -7,16 +7,14 @@ What comes out otherwise is a misfit: it is found in the slice as text, and name
 
 import codecs
 import io
-import re
 
-from parallelrun.worker import column_types, listed, misfit
+from parallelrun.worker import column_types, listed, misfit, row_shape
 from parallelrun.worker.leading_zeros import suspects
 from parallelrun.worker.misfit import Misfit
 from parallelrun.worker.table_rows import Rows
 
 _SETTLES = {"integer": b'"0"', "number": b'"0.5"', "boolean": b'"True"', "text": b'"x"'}
 _EXACT = 2**53  # from here on a double may stand for another whole number
-_TOO_WIDE = re.compile(r"Expected \d+ fields in line \d+, saw \d+")
 
 
 def read(pandas, path, offsets, header, stamp, options, window):
@@ -30,6 +28,7 @@ def read(pandas, path, offsets, header, stamp, options, window):
     order = _file_order(path, header, options)
     compressed = options.get("compressed", False)
     data = listed.read_slice(path, *offsets, stamp, compressed=compressed)
+    options["delimiterAtEnd"] = row_shape.delimiter_at_end(header, data, options)
     rows = Rows(data, options)
     kept = total = None
     if window is not None:
@@ -55,6 +54,10 @@ def _named(column, options):
     if not column.get("raw"):
         return column
     return {**column, "name": str(column["name"].encode("latin-1"), options["encoding"])}
+
+
+def _whole_rows(found):
+    return [Misfit(row, -1, None, (), reason) for row, reason in found]
 
 
 def _join(data, spans):
@@ -91,19 +94,19 @@ class _Table:
         self._options = options
         self._columns = [options["columns"][place] for place in order]
         self._width = len(order)
+        self._at_end = options["delimiterAtEnd"]
         self._read = None
 
     def misfits(self):
         """What does not fit, the first row first; of a column all, or its dtype alone."""
         try:
-            wide = self._read_typed()
+            bad = _whole_rows(row_shape.with_nul(self._data, self._options)) or self._read_typed()
         except UnicodeDecodeError:
-            undecodable = self._undecodable()
-            if not undecodable:
+            bad = self._undecodable()
+            if not bad:
                 raise
-            return undecodable
-        if wide:
-            return wide
+        if bad:
+            return bad
         wrong = [i for i in range(self._width) if not self._as_decided(i)]
         looked_at = sorted({*wrong, *self._rounded(), *self._leading_zeros()})
         if not looked_at:
@@ -136,32 +139,27 @@ class _Table:
         return frame
 
     def _read_typed(self):
-        """Reads the rows; what is returned are those with more fields than the table."""
+        """Reads the rows; what is returned are those with another number of fields."""
         kinds = [column["type"] for column in self._columns]
-        for extra in range(2):
-            try:
-                self._read = self._parse([*kinds, *["text"] * extra])
-                break
-            except self._pandas.errors.ParserError as error:
-                if not _TOO_WIDE.search(str(error)):
-                    raise
-        else:
-            # More than a last delimiter, in some rows.
-            fields = [rows.fields(begin)[0] for rows in [self._rows()] for begin, _ in rows]
-            extra = max(map(len, fields)) - self._width
-            wide = [row for row, found in enumerate(fields) if any(found[self._width :])]
-            if wide:
-                return [self._wide(row, len(fields[row])) for row in wide]
-            self._read = self._parse([*kinds, *["text"] * extra])
-        if not extra:
+        try:
+            self._read = self._parse([*kinds, *["text"] * self._at_end])
+        except self._pandas.errors.ParserError as error:
+            if not row_shape.is_too_wide(error):
+                raise
+            misshapen = self._misshapen()
+            if not misshapen:
+                raise
+            return misshapen
+        rows = len(self._read) - 1
+        if not self._at_end or row_shape.all_end_empty(
+            self._data, self._width, rows, self._options
+        ):
             return []
-        beyond = self._read.iloc[1:, self._width :]
-        rows = (beyond.notna() & (beyond != "")).any(axis=1).to_numpy().nonzero()[0]
-        return [self._wide(int(row), self._width + 1) for row in rows]
+        return self._misshapen()
 
-    def _wide(self, row, fields):
-        reason = f"the row has {fields} fields, and the table {self._width} columns"
-        return Misfit(row, -1, None, (), reason)
+    def _misshapen(self):
+        found = row_shape.misshapen(self._data, self._width, self._at_end, self._options)
+        return _whole_rows(found)
 
     def _rows(self):
         return Rows(self._data, self._options)
@@ -173,9 +171,8 @@ class _Table:
                 str(self._data[begin:end], _encoding(self._options))
             except UnicodeDecodeError as error:
                 byte = error.object[error.start]
-                reason = f"the byte 0x{byte:02x} is not {self._options['encoding']}"
-                bad.append(Misfit(row, -1, None, (), reason))
-        return bad
+                bad.append((row, f"the byte 0x{byte:02x} is not {self._options['encoding']}"))
+        return _whole_rows(bad)
 
     def _as_decided(self, i):
         column = self._columns[i]
@@ -217,7 +214,7 @@ class _Table:
         if not self._options.get("escape") and not self._options.get("comment"):
             delimiter = ord(self._options["delimiter"])
             rows = len(self._read) - 1
-            found = suspects(self._data, delimiter, self._width, rows, want)
+            found = suspects(self._data, delimiter, self._width + self._at_end, rows, want)
         return want if found is None else found
 
     def _read_as_text(self, looked_at):

@@ -1,0 +1,82 @@
+"""Rows that pandas does not read as they stand: of too many fields, or with a NUL byte in them.
+
+What is too many in a row is dropped where it is empty, and then the values before it may stand one
+column too far right without a word; versions before 3 end a field at a NUL byte.
+"""
+
+import re
+
+from parallelrun.worker import plain_rows
+from parallelrun.worker.table_rows import Rows
+
+_TOO_WIDE = re.compile(r"Expected \d+ fields in line \d+, saw \d+")
+
+
+def is_too_wide(error):
+    """Whether a ParserError of pandas is about the number of fields of a row."""
+    return _TOO_WIDE.search(str(error)) is not None
+
+
+def delimiter_at_end(header, data, options):
+    """Whether a delimiter ends each row, behind the last column; the planner tells it of a file.
+
+    A slice of a group is a whole file, whose first row tells it.
+    """
+    told = options.get("delimiterAtEnd", False)
+    if told != "FirstRow" or not header:
+        return told is True
+    names = first_row(header, options)
+    row = first_row(data, options)
+    return len(row) == len(names) + 1 and not row[-1] and bool(names and names[-1])
+
+
+def first_row(data, options):
+    """Its fields, none where there is no row."""
+    rows = Rows(data, options)
+    for begin, _ in rows:
+        return rows.fields(begin)[0]
+    return []
+
+
+def all_end_empty(data, width, rows, options):
+    """Whether it is told at once that all rows have one field behind `width` columns, an empty one.
+
+    False where that takes a look at each row.
+    """
+    if options.get("escape") or options.get("comment"):
+        return False
+    return plain_rows.end_empty(data, ord(options["delimiter"]), width + 1, rows)
+
+
+def misshapen(data, width, at_end, options):
+    """(row, reason) of each row whose number of fields is not that of the table."""
+    rows = Rows(data, options)
+    found = []
+    row = -1
+    named = True  # all that were found have one field more
+    for row, (begin, _) in enumerate(rows):
+        fields, _ = rows.fields(begin)
+        count = len(fields)
+        if at_end and count <= width:
+            reason = f"the row has {count} fields, and the first of the file a last, empty one more"
+            found.append((row, f"{reason} than the table has columns"))
+        elif count > width + at_end or (at_end and fields[-1]):
+            found.append((row, f"the row has {count} fields, and the table {width} columns"))
+            named = named and count == width + 1
+    if named and not at_end and len(found) == row + 1:
+        # As R's write.table() has it.
+        row, reason = found[0]
+        found[0] = (row, f"{reason} (do the rows begin with names? Give these a column too)")
+    return found
+
+
+def with_nul(data, options):
+    """(row, reason) of each row that holds a NUL byte."""
+    if b"\0" not in data:
+        return []
+    reason = "the row holds a NUL byte, which is no text"
+    return [
+        (row, reason)
+        for row, (begin, end) in enumerate(Rows(data, options))
+        if data.find(b"\0", begin, end) >= 0
+    ]
