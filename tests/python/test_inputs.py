@@ -150,6 +150,37 @@ def test_of_a_group_the_first_row_of_each_file_tells_how_its_rows_end(launch, ty
     assert agent.failed().failure["message"].startswith(f"{named}:3: the row has 3 fields")
 
 
+@pytest.mark.parametrize("typed", [False, True], ids=["by pandas", "decided"])
+@pytest.mark.parametrize(
+    "row",
+    [b"2,b\0c", b"2,\0", b'2,"b\0"', b"2\0,b", b"\x002,b"],
+    ids=["within", "alone", "in quotes", "of a number", "in front"],
+)
+def test_a_nul_byte_in_a_table(launch, tmp_path, row, typed):
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b'x,y\n1,"a\n"\n\n' + row + b"\n3,d\n")
+    agent = launch("table.py")
+    agent.ready()
+    form = {"delimiter": ",", "encoding": "utf-8", **TYPES[typed]}
+    agent.run(table_work(path, 3, offset=4, header=b"x,y\n", form=form))
+    failure = agent.failed().failure
+    assert failure["kind"] == ("InputUnreadable", "Misfit")[typed]
+    assert failure["message"].startswith(f"{path}:5: the row holds a NUL byte, which is no text. ")
+    if typed:
+        agent.run(table_work(path, 3, offset=4, header=b"x,y\n", form={**form, "badRows": "Skip"}))
+        assert agent.result(skipped=1).data == b'1 "a\n" 2\n3 d 2\n'
+
+
+@pytest.mark.parametrize("typed", [False, True], ids=["by pandas", "decided"])
+def test_a_nul_byte_in_a_table_without_a_header(launch, tmp_path, typed):
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b"1,a\n2,b\0\n")
+    agent = launch("table.py")
+    agent.ready()
+    agent.run(table_work(path, 2, form={"delimiter": ",", "encoding": "utf-8", **TYPES[typed]}))
+    assert agent.failed().failure["message"].startswith(f"{path}:2: the row holds a NUL byte")
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "UTF_8", "utf-8-sig"])
 def test_a_byte_order_mark_within_a_table_is_data(launch, tmp_path, encoding):
     # As two files with marks that were put together; the second one begins a slice.

@@ -110,6 +110,11 @@ Result<RowFiles::Opened> RowFiles::OpenDelimited(const std::string& name) const 
   }
   if (const Status same = CheckColumns(store_.Location(name), header); !same.ok())
     return same.error();
+  if (header.find('\0') != std::string::npos) {
+    return Error{Code::kInvalid, Printable(store_.Location(name), 4096) +
+                                     ": its header holds a NUL byte, which is no text: remove it, "
+                                     "or leave the file out with pattern or exclude"};
+  }
   bool delimiter_at_end = false;
   if (!header.empty()) {
     const auto row = (*opened)->PeekRow();

@@ -79,6 +79,14 @@ TEST_F(RowEndTest, CommentsAndEscapesAreNoFields) {
   EXPECT_EQ(FormatOf("#x\na,b\n# y,\n1,2\\,\n", input), kPlain);
 }
 
+TEST_F(RowEndTest, AHeaderWithANulIsRefused) {
+  using std::string_literals::operator""s;
+  EXPECT_EQ(FormatOf("a,b\0c\n1,2\n"s), "Invalid: inputs[rows]: " + (folder_ / "a.csv") +
+                                            ": its header holds a NUL byte, which is no text: "
+                                            "remove it, or leave the file out with pattern or "
+                                            "exclude");
+}
+
 TEST_F(RowEndTest, ItIsToldWithTheTypes) {
   folder_.Write("1.csv", "a,b\n1,2\n");
   folder_.Write("2.csv", "a,b\n1,2,\n3,007,\n");
