@@ -5,6 +5,8 @@ import gzip
 import json
 import re
 
+import pytest
+
 SHOW = """
 import json
 from steps import note, there
@@ -233,6 +235,53 @@ def test_bad_rows_that_are_left_out_count_against_the_threshold(work):
     assert result.code == 0, result
     assert "99 succeeded, 1 failed" in result.output
     assert len(work.rows()) == 99
+
+
+@pytest.mark.parametrize("typing", ["Once", "PerMiniBatch"])
+@pytest.mark.parametrize("grouped", [False, True], ids=["slices", "groups"])
+def test_rows_that_end_with_a_delimiter_keep_their_values(typing, grouped, work):
+    # The first file's rows do not, and a group holds files of both kinds.
+    table(work, "a_1.csv", "id,name", ["1,x", "2,y"])
+    table(work, "a_2.csv", "id,name", ["3,z,", '4,"w,",'] * 20)
+    (work.data / "b_1.csv.gz").write_bytes(gzip.compress(b"name,id\nv,5,\n"))
+    rows = {"name": "rows", "tabular": {"volume": "data", "typing": typing}}
+    if grouped:
+        rows["partitionFormat"] = "{kind}_{n}.{rest}"
+        work.job(inputs=[rows], partitionKeys=["kind"], miniBatchSize=None)
+    else:
+        work.job(inputs=[rows], miniBatchSize=20)
+    work.script(SHOW.replace("frame.astype", "frame[['id', 'name']].astype"))
+    result = work.run()
+    assert result.code == 0, result
+    found = [json.loads(row) for row in work.rows()]
+    assert found == [["1", "x"], ["2", "y"], *([["3", "z"], ["4", "w,"]] * 20), ["5", "v"]]
+    if typing == "Once":
+        assert "a_2.csv end with a delimiter, behind which there is no column" in result.output
+
+
+@pytest.mark.parametrize(
+    ("rows", "bad"),
+    [
+        (["1,x", "Smith, John,7,"], "t.csv:3: the row has 4 fields, and the table 2 columns"),
+        (["1,x", "2,y,"], "t.csv:3: the row has 3 fields, and the table 2 columns"),
+        (["1,x,", "2,y"], "t.csv:3: the row has 2 fields, and the first of the file a last, empty"),
+        (["1,x", "2,y\0z"], "t.csv:3: the row holds a NUL byte"),
+    ],
+)
+def test_a_row_that_is_not_as_wide_as_its_header_is_named(rows, bad, work):
+    header = "id,name"
+    table(work, "t.csv", header, rows)
+    job(work)
+    result = work.run()
+    assert result.code != 0, result
+    assert bad in result.output, result
+
+
+def test_what_types_prints_is_of_tables_that_a_run_takes(work):
+    table(work, "d.csv", "a,b", [*["1,x"] * 500, '2,"open', *["3,y"] * 500])
+    result = work.call("types", work.data / "d.csv")
+    assert result.code == 2, result
+    assert "d.csv:502: the quote that this field begins with is still open" in result.output, result
 
 
 def test_types_are_printed_from_all_bytes(work):

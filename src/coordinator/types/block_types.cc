@@ -1,7 +1,11 @@
 #include "coordinator/types/block_types.h"
 
+#include <spdlog/fmt/fmt.h>
+
 #include <algorithm>
 #include <utility>
+
+#include "api/text.h"
 
 namespace parallelrun::coordinator {
 namespace {
@@ -12,10 +16,11 @@ constexpr size_t kMostRow = 8 * 1024 * 1024;
 }  // namespace
 
 BlockReading::BlockReading(RowSyntax format, const MissingWords& missing, size_t columns,
-                           BlockPlace place, From from)
+                           BlockPlace place, From from, BadRowsWanted wanted)
     : missing_(missing),
       place_(std::move(place)),
       from_(from),
+      wanted_(wanted),
       fields_(format),
       offset_(place_.offset),
       cut_row_(from != From::kRow),
@@ -56,10 +61,8 @@ void BlockReading::TakeRow() {
   }
   if (cut) return;
   ++rows_;
-  const auto place = [&] {
-    return FieldPlace{place_.file, place_.line == 0 ? 0 : place_.line + fields_.lines(),
-                      offset_ + fields_.begin()};
-  };
+  if (wanted_.any && !bad_row_) LookAtRow(width);
+  const auto place = [&] { return PlaceOfRow(); };
   for (size_t i = 0; i < columns_.size(); ++i) {
     if (columns_[i].settled()) continue;
     // A field that a short row does not have is missing. Rows that are too long are refused when
@@ -68,6 +71,29 @@ void BlockReading::TakeRow() {
     const FieldBits bit = i < texts.size() ? Classify(text, missing_) : field::kMissing;
     columns_[i].Add(bit, text, place);
   }
+}
+
+FieldPlace BlockReading::PlaceOfRow() const {
+  return {place_.file, place_.line == 0 ? 0 : place_.line + fields_.lines(),
+          offset_ + fields_.begin()};
+}
+
+// As the worker does (row_shape.py, typed_table.py).
+void BlockReading::LookAtRow(size_t width) {
+  const std::string_view row =
+      std::string_view(text_).substr(fields_.begin(), fields_.used() - fields_.begin());
+  const std::vector<std::string_view>& texts = fields_.fields();
+  std::string what;
+  if (row.find('\0') != std::string_view::npos) {
+    what = "a NUL byte, which is no text";
+  } else if (texts.size() > width ||
+             (place_.delimiter_at_end && (texts.size() != width || !texts.back().empty()))) {
+    what = fmt::format("{} fields, and the table {} columns{}", texts.size(), columns_.size(),
+                       place_.delimiter_at_end ? " and a delimiter behind them" : "");
+  } else if (wanted_.utf8 && !api::IsUtf8(row)) {
+    what = "bytes that are not UTF-8";
+  }
+  if (!what.empty()) bad_row_ = BadRow{PlaceOfRow(), std::move(what)};
 }
 
 const BlockReading* Choose(const BlockReading& outside, const BlockReading& within) {

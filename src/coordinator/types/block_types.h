@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,13 +26,24 @@ struct BlockPlace {
   bool delimiter_at_end = false;
 };
 
+// Which rows are looked for that no mini-batch would take.
+struct BadRowsWanted {
+  bool any = false;
+  bool utf8 = false;  // bytes that are not UTF-8 make one
+};
+
+struct BadRow {
+  FieldPlace place;
+  std::string what;  // it is or has, for people
+};
+
 // One reading of a block.
 class BlockReading {
  public:
   enum class From : uint8_t { kRow, kOutsideQuotes, kWithinQuotes };
 
   BlockReading(RowSyntax format, const MissingWords& missing, size_t columns, BlockPlace place,
-               From from);
+               From from, BadRowsWanted wanted = {});
 
   void Feed(std::string_view bytes);
   void Finish();
@@ -43,16 +55,21 @@ class BlockReading {
   // Rows whose number of fields is not that of the table.
   uint64_t wide_rows() const { return wide_rows_; }
   uint64_t short_rows() const { return short_rows_; }
+  // The first of those that are wanted.
+  const std::optional<BadRow>& bad_row() const { return bad_row_; }
   // A row was too long to be one: the rest was not read.
   bool given_up() const { return given_up_; }
 
  private:
   void TakeRows(bool last);
   void TakeRow();
+  FieldPlace PlaceOfRow() const;
+  void LookAtRow(size_t width);
 
   const MissingWords& missing_;
   const BlockPlace place_;
   const From from_;
+  const BadRowsWanted wanted_;
   RowFields fields_;
   std::string text_;      // what is not taken yet
   uint64_t offset_ = 0;   // of text_ in the file
@@ -62,6 +79,7 @@ class BlockReading {
   uint64_t odd_rows_ = 0;
   uint64_t wide_rows_ = 0;
   uint64_t short_rows_ = 0;
+  std::optional<BadRow> bad_row_;
   bool given_up_ = false;
 };
 

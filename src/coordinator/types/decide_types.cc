@@ -56,6 +56,7 @@ class TypesReader {
     if (const Status listed = List(limit.names); !listed.ok()) return listed.error();
     const Sample sample = PlanSample(sizes_, complete_, limit.bytes);
     all_ = sample.all;
+    rows_checked_ = limit.check_rows;
     share_ = limit.bytes / std::max<size_t>(sample.files.size(), 1);
     for (const SampleFile& file : sample.files) {
       if (const Status read = ReadFile(file); !read.ok()) return read.error();
@@ -101,6 +102,10 @@ class TypesReader {
     }
     if (columns_.empty()) return {};  // nothing but blank lines
     if (opened->delimiter_at_end && at_end_.empty()) at_end_ = ShownAs(name);
+    if (rows_checked_) {
+      const Status cut = CutToTheEnd(*opened->splitter);
+      if (!cut.ok()) return cut.error().With(PlaceOf(input_));
+    }
     auto reader =
         TextReader::Open(store_, name, IsUtf8Encoding(input_.tabular.encoding), input_.stop);
     if (!reader.ok()) return reader.error().With(PlaceOf(input_));
@@ -125,6 +130,21 @@ class TypesReader {
     return {};
   }
 
+  // What the plan of a run refuses is found here too.
+  static Status CutToTheEnd(RowSplitter& splitter) {
+    while (true) {
+      const auto slice = splitter.Next(splitter.compressed() ? std::numeric_limits<uint64_t>::max()
+                                                             : kMostSliceBytes);
+      if (!slice.ok()) return slice.error();
+      if (!*slice) return {};
+    }
+  }
+
+  BadRowsWanted BadOnes() const {
+    return {rows_checked_ && input_.tabular.bad_rows == api::BadRows::kFail,
+            IsUtf8Encoding(input_.tabular.encoding)};
+  }
+
   std::string ShownAs(const std::string& name) const {
     return JoinPath(std::string(LastPart(store_.Location(""))), name);
   }
@@ -138,7 +158,7 @@ class TypesReader {
     BlockReading reading(
         format_, missing_, columns_.size(),
         {ShownAs(name), file.begin, 1 + *before, true, true, file.delimiter_at_end},
-        BlockReading::From::kRow);
+        BlockReading::From::kRow, BadOnes());
     reader.Seek(file.begin);
     uint64_t taken = 0;
     bool ended = false;
@@ -153,15 +173,21 @@ class TypesReader {
     if (!ended || reading.given_up()) all_ = false;
     budget_ -= std::min(taken, budget_);
     decompressed_ += taken;
-    Take(reading);
-    return {};
+    return Take(reading);
   }
 
-  void Take(const BlockReading& reading) {
+  Status Take(const BlockReading& reading) {
+    if (reading.bad_row()) {
+      const BadRow& bad = *reading.bad_row();
+      return Error{Code::kInvalid,
+                   fmt::format("{}:{}: the row has {}: fix the file, or write badRows: Skip",
+                               Printable(bad.place.file, 4096), bad.place.line, bad.what)};
+    }
     for (size_t i = 0; i < order_.size(); ++i) seen_[order_[i]].Append(reading.columns()[i]);
     rows_ += reading.rows();
     wide_rows_ += reading.wide_rows();
     short_rows_ += reading.short_rows();
+    return {};
   }
 
   // The first file's columns are those of the table; the others have the same, in any order.
@@ -197,7 +223,7 @@ class TypesReader {
     const bool quotes = !place.begins_row && input_.tabular.quoted_newlines;
     const size_t columns = columns_.size();
     BlockReading first(format_, missing_, columns, place,
-                       place.begins_row ? From::kRow : From::kOutsideQuotes);
+                       place.begins_row ? From::kRow : From::kOutsideQuotes, BadOnes());
     BlockReading second(format_, missing_, columns, place, From::kWithinQuotes);
     reader.Seek(place.offset);
     while (reader.offset() < end) {
@@ -215,8 +241,7 @@ class TypesReader {
     const BlockReading* chosen = quotes ? Choose(first, second) : &first;
     if (chosen == nullptr) return {};
     if (chosen->given_up()) all_ = false;
-    Take(*chosen);
-    return {};
+    return Take(*chosen);
   }
 
   TypedTable Table(const Sample& sample) const {
@@ -254,6 +279,7 @@ class TypesReader {
   std::vector<uint64_t> sizes_;
   bool complete_ = false;  // the listing came to its end
   bool all_ = false;
+  bool rows_checked_ = false;
   // Of compressed files, in bytes of what they hold.
   uint64_t share_ = 0;
   uint64_t budget_ = 0;
@@ -269,9 +295,9 @@ class TypesReader {
 
 }  // namespace
 
-const TypesLimit kSampleLimit = {kMostSampleBytes, kMostSampleNames};
+const TypesLimit kSampleLimit = {kMostSampleBytes, kMostSampleNames, false};
 const TypesLimit kWholeInput = {std::numeric_limits<uint64_t>::max(),
-                                std::numeric_limits<size_t>::max()};
+                                std::numeric_limits<size_t>::max(), true};
 
 Result<std::optional<TypedTable>> DecideTypes(const PlanInput& input, store::Store& store,
                                               const TypesLimit& limit) {

@@ -18,12 +18,16 @@ namespace parallelrun::coordinator {
 struct TypesLimit {
   uint64_t bytes = 0;
   size_t names = 0;
+  // A row, or a quote that is open at the end, which would end or fail a run is an error: who asks
+  // for all of it wants to hear that it can be read.
+  bool check_rows = false;
 };
 extern const TypesLimit kSampleLimit;
 extern const TypesLimit kWholeInput;
 
 // nullopt for an input without a table. Errors name input and file: those of Planner::Next, and
-// kInvalid for a file with other columns and a written type of a column that is not there.
+// kInvalid for a file with other columns, a written type of a column that is not there, and, where
+// rows are checked, the first bad one.
 Result<std::optional<TypedTable>> DecideTypes(const PlanInput& input, store::Store& store,
                                               const TypesLimit& limit = kSampleLimit);
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "job/record_codec.h"
+#include "tests/unit/coordinator/plan/compressed.h"
 #include "tests/unit/coordinator/plan/folder.h"
 #include "tests/unit/coordinator/plan/plans.h"
 
@@ -94,6 +95,45 @@ TEST_F(DecideTypesTest, OneColumnWhoseNameHoldsADelimiterIsAskedAbout) {
   EXPECT_EQ(Line(Input()), "columns: id;zip integer, ok integer");
   folder_.Write("a.csv", "\"name, first name\"\nx\n");
   EXPECT_EQ(Line(Input()), "columns: name, first name text");
+}
+
+// What people are told to fit every row is no type of a file that a run refuses.
+TEST_F(DecideTypesTest, WhoReadsAllOfItHearsOfTheFirstBadRow) {
+  using std::string_literals::operator""s;
+  const struct {
+    std::string rows;
+    const char* bad;
+  } cases[] = {
+      {"1,x\n2,\"y\n3,z\n", ":3: the quote that this field begins with is still open at the end"},
+      {"1,x\n2," + std::string(2'000'000, 'y') + "\n", ":3: a field is longer than 1048576 bytes"},
+      {"1,\"x\n\"\n\n2,y,\n", ":5: the row has 3 fields, and the table 2 columns"},
+      {"1,x,\n2,y\n", ":3: the row has 2 fields, and the table 2 columns and a delimiter behind"},
+      {"1,x,\n2,y,z\n", ":3: the row has 3 fields, and the table 2 columns and a delimiter behind"},
+      {"1,x\n2,\0\n"s, ":3: the row has a NUL byte, which is no text"},
+      {"1,x\n2,caf\xE9\n3,\0\n"s, ":3: the row has bytes that are not UTF-8"},
+  };
+  for (const bool packed : {false, true}) {
+    for (const auto& [rows, bad] : cases) {
+      const std::string text = "id,name\n" + rows;
+      folder_.Write("a.csv", packed ? Gzipped(text) : text);
+      const std::string line = Line(Input(), kWholeInput);
+      EXPECT_NE(line.find("a.csv"s + bad), std::string::npos) << line;
+      EXPECT_EQ(line.find("inputs[rows]: "), 0u) << line;
+    }
+  }
+  folder_.Write("a.csv", "id,name\n1,x,\n2,caf\xC3\xA9,\n");
+  EXPECT_EQ(Line(Input(), kWholeInput).find("columns: id integer, name text"), 0u);
+}
+
+TEST_F(DecideTypesTest, BadRowsThatAreSkippedAndOtherEncodingsAreNoErrors) {
+  folder_.Write("a.csv", "id,name\n1,caf\xE9\n2,y,z\n");
+  PlanInput input = Input();
+  input.tabular.bad_rows = api::BadRows::kSkip;
+  EXPECT_EQ(Line(input, kWholeInput).find("columns: id integer, name text"), 0u);
+  folder_.Write("a.csv", "id,name\n1,caf\xE9\n");
+  input = Input();
+  input.tabular.encoding = "latin-1";
+  EXPECT_EQ(Line(input, kWholeInput).find("columns: id integer, name text"), 0u);
 }
 
 TEST_F(DecideTypesTest, MarksAndEncodings) {
