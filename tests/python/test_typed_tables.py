@@ -156,6 +156,18 @@ def test_a_row_with_too_many_fields(row, fields, refusal):
         assert "and the table 2 columns. Fix the file, or write badRows: Skip" in found
 
 
+def test_a_row_with_too_many_fields_names_the_dialect_that_was_seen(refusal):
+    seen = 'the delimiter seems to be ";": write delimiter: ";"'
+    found = refusal(b"1;2,5\n", [TEXT], dialect=seen)
+    assert found == (
+        "rows.csv:1: the row has 2 fields, and the table 1 columns (do the rows begin with names? "
+        'Give these a column too). The delimiter seems to be ";": write delimiter: ";", and start '
+        "over. Fix the file, or write badRows: Skip (--retry-failed takes it)."
+    )
+    found = refusal(b"x\n", [INTEGER], dialect=seen)
+    assert "delimiter" not in found
+
+
 @pytest.mark.parametrize("options", [{}, {"escape": "\\"}, {"comment": "#"}])
 def test_rows_that_end_with_a_delimiter(options, read, refusal):
     # Also with zeros to be looked for, a column in another place, and a piece of the slice.

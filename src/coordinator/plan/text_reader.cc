@@ -11,8 +11,39 @@ namespace parallelrun::coordinator {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-constexpr size_t kMarkBytes = 4;  // bytes that tell how a file is compressed
+constexpr size_t kMarkBytes = 4;    // bytes that tell how a file is compressed
+constexpr size_t kLookedAt = 4096;  // bytes that tell an encoding
 constexpr size_t kBufferSize = 256 * 1024;
+
+// The encoding of UTF-16 and UTF-32, by their mark or because most every other byte is a NUL, as
+// that of plain letters is; empty for others. Told before all else: by bytes such a file is no
+// table at all, and each of its rows would be found bad for a reason that helps nobody.
+std::string_view WideEncoding(std::string_view begin) {
+  using std::string_view_literals::operator""sv;
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kMarks = {{
+      {"\xFF\xFE\0\0"sv, "utf-32"},
+      {"\0\0\xFE\xFF"sv, "utf-32"},
+      {"\xFF\xFE", "utf-16"},
+      {"\xFE\xFF", "utf-16"},
+  }};
+  for (const auto& [mark, name] : kMarks) {
+    if (begin.starts_with(mark)) return name;
+  }
+  begin = begin.substr(0, std::min(begin.size(), kLookedAt) / 4 * 4);
+  std::array<size_t, 4> nuls{};  // by the place in four bytes
+  for (size_t i = 0; i < begin.size(); ++i) nuls[i % 4] += begin[i] == '\0' ? 1 : 0;
+  const size_t all = begin.size() / 4;
+  const auto are = [&](std::array<bool, 4> wide) {
+    for (size_t i = 0; i < 4; ++i) {
+      if (wide[i] ? nuls[i] * 4 < all * 3 : nuls[i] != 0) return false;
+    }
+    return all > 0;
+  };
+  if (are({false, true, true, true})) return "utf-32le";
+  if (are({true, true, true, false})) return "utf-32be";
+  if (are({false, true, false, true})) return "utf-16le";
+  return are({true, false, true, false}) ? "utf-16be" : "";
+}
 
 // What begins so is no text, whatever its name is; its rows would be read as rubbish.
 Status CheckIsText(std::string_view begin, const std::string& path, bool decompressed) {
@@ -29,6 +60,13 @@ Status CheckIsText(std::string_view begin, const std::string& path, bool decompr
                  fmt::format("{} is compressed {}({}), and rows are read from plain text, gzip and "
                              "zstd: decompress it, or leave it out with pattern or exclude",
                              Printable(path, 4096), decompressed ? "twice " : "", name)};
+  }
+  if (const std::string_view wide = WideEncoding(begin); !wide.empty()) {
+    return Error{
+        Code::kInvalid,
+        fmt::format("{} is {} text, which cannot be cut into rows by its bytes: convert it "
+                    "(`iconv -f {} -t utf-8`), or leave it out with pattern or exclude",
+                    Printable(path, 4096), wide, wide)};
   }
   if (begin.starts_with("PAR1")) {
     return Error{Code::kInvalid, Printable(path, 4096) +

@@ -15,6 +15,7 @@
 #include "coordinator/plan/source.h"
 #include "coordinator/plan/text_reader.h"
 #include "coordinator/types/block_types.h"
+#include "coordinator/types/dialect.h"
 #include "coordinator/types/sample.h"
 #include "coordinator/types/table_header.h"
 
@@ -101,6 +102,7 @@ class TypesReader {
       return header.error().With(PlaceOf(input_));
     }
     if (columns_.empty()) return {};  // nothing but blank lines
+    header_ = opened->header;
     if (opened->delimiter_at_end && at_end_.empty()) at_end_ = ShownAs(name);
     if (rows_checked_) {
       const Status cut = CutToTheEnd(*opened->splitter);
@@ -164,6 +166,7 @@ class TypesReader {
     bool ended = false;
     while (taken < budget_ && !ended && !reading.given_up()) {
       if (const Status filled = reader.Fill(); !filled.ok()) return filled;
+      KeepFront(reader.rest());
       reading.Feed(reader.rest());
       ended = reader.rest().empty();
       taken += reader.rest().size();
@@ -176,17 +179,25 @@ class TypesReader {
     return Take(reading);
   }
 
+  std::string Dialect() const { return DialectAdvice(front_, counts_, input_); }
+
+  // Of the first file: what people are asked about is in most files the same.
+  void KeepFront(std::string_view bytes) {
+    if (front_.empty()) front_ = header_ + std::string(bytes.substr(0, kDialectFront));
+  }
+
   Status Take(const BlockReading& reading) {
+    for (size_t i = 0; i < order_.size(); ++i) seen_[order_[i]].Append(reading.columns()[i]);
+    counts_.rows += reading.rows();
+    counts_.wide += reading.wide_rows();
+    counts_.few += reading.short_rows();
     if (reading.bad_row()) {
       const BadRow& bad = *reading.bad_row();
       return Error{Code::kInvalid,
-                   fmt::format("{}:{}: the row has {}: fix the file, or write badRows: Skip",
-                               Printable(bad.place.file, 4096), bad.place.line, bad.what)};
+                   fmt::format("{}:{}: the row has {}: fix the file, or write badRows: Skip{}{}",
+                               Printable(bad.place.file, 4096), bad.place.line, bad.what,
+                               Dialect().empty() ? "" : "; ", Dialect())};
     }
-    for (size_t i = 0; i < order_.size(); ++i) seen_[order_[i]].Append(reading.columns()[i]);
-    rows_ += reading.rows();
-    wide_rows_ += reading.wide_rows();
-    short_rows_ += reading.short_rows();
     return {};
   }
 
@@ -229,6 +240,7 @@ class TypesReader {
     while (reader.offset() < end) {
       if (const Status filled = reader.Fill(); !filled.ok()) return filled;
       if (reader.rest().empty()) break;
+      KeepFront(reader.rest());
       const uint64_t left = end - std::min(end, reader.offset());
       const std::string_view bytes = reader.rest().substr(0, left);
       first.Feed(bytes);
@@ -248,6 +260,7 @@ class TypesReader {
     TypedTable table;
     table.all = all_;
     table.delimiter_at_end = at_end_;
+    table.dialect = Dialect();
     if (!all_) {
       const uint64_t total = std::accumulate(sizes_.begin(), sizes_.end(), uint64_t{0});
       table.from = HumanSize(decompressed_ > 0 ? decompressed_ : sample.bytes);
@@ -288,9 +301,9 @@ class TypesReader {
   std::vector<size_t> order_;  // which of them each column of the file at hand is
   std::vector<SeenColumn> seen_;
   std::string at_end_;  // the first file whose rows end with a delimiter, as it is told
-  uint64_t rows_ = 0;   // that were read
-  uint64_t wide_rows_ = 0;
-  uint64_t short_rows_ = 0;
+  RowCounts counts_;
+  std::string header_;  // of the file at hand
+  std::string front_;   // of the first one: its header, and rows
 };
 
 }  // namespace

@@ -47,6 +47,7 @@ std::string ToJson(const TypedTable& table) {
   json out = {{"columns", std::move(columns)}};
   if (table.all) out["all"] = true;
   if (!table.from.empty()) out["from"] = table.from;
+  if (!table.dialect.empty()) out["dialect"] = table.dialect;
   if (!table.delimiter_at_end.empty()) out["delimiterAtEnd"] = table.delimiter_at_end;
   return Dump(out);
 }
@@ -59,6 +60,7 @@ Result<TypedTable> TypesFromJson(std::string_view text) {
   TypedTable table;
   table.all = in.BooleanOr("all", false);
   table.from = in.TextOr("from", "");
+  table.dialect = in.TextOr("dialect", "");
   table.delimiter_at_end = in.TextOr("delimiterAtEnd", "");
   for (const json& one : in.Value("columns", json::value_t::array)) {
     Members of(one, "a column");
@@ -113,20 +115,14 @@ std::string FormatMembers(const TypedTable& table, const PlanInput& input) {
   }
   if (!input.tabular.comment.empty()) members += ",\"comment\":" + Dump(input.tabular.comment);
   if (!input.tabular.escape.empty()) members += ",\"escape\":" + Dump(input.tabular.escape);
+  if (!table.dialect.empty()) members += ",\"dialect\":" + Dump(table.dialect);
   if (input.tabular.bad_rows == api::BadRows::kSkip) members += R"(,"badRows":"Skip")";
   return members;
 }
 
 std::string AskAboutHeader(const TypedTable& table, const PlanInput& input) {
+  if (!table.dialect.empty()) return table.dialect;
   if (input.tabular.header == api::HeaderMode::kNone) return "";
-  if (table.columns.size() == 1) {
-    for (const char* other : {";", "\t", "|", ","}) {
-      if (input.tabular.delimiter == other) continue;
-      if (table.columns.front().name.find(other) == std::string::npos) continue;
-      return fmt::format("is \"{}\" the delimiter? Then set tabular.delimiter",
-                         Printable(other, 8));
-    }
-  }
   const MissingWords none({}, false);
   size_t numbers = 0;
   for (const TypedColumn& column : table.columns) {

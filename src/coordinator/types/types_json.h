@@ -24,6 +24,7 @@ struct TypedColumn {
 struct TypedTable {
   bool all = false;              // every byte was read
   std::string from;              // for people: what was read, where that is not everything
+  std::string dialect;           // for people: what DialectAdvice says
   std::string delimiter_at_end;  // for people: the first file whose rows end with one, if any
   std::vector<TypedColumn> columns;
 };
@@ -39,9 +40,9 @@ Status CheckWrittenTypes(const TypedTable& table, const PlanInput& input);
 // What the format of each Work says of the columns: members of a JSON object, without braces.
 std::string FormatMembers(const TypedTable& table, const PlanInput& input);
 
-// Asks about a header that looks wrong though everything can be read: a first row that may be one
-// of the data, since every column of numbers has a number for its name, or one column whose name
-// holds another delimiter. Empty: nothing to ask.
+// Asks about a table that looks wrong though it can be read: by its dialect, or a header that may
+// be a row of the data, since every column of numbers has a number for its name. Empty: nothing to
+// ask.
 std::string AskAboutHeader(const TypedTable& table, const PlanInput& input);
 
 // "columns: id integer, zip text (00239 has a leading zero, in/a.csv:17)", cut off behind about

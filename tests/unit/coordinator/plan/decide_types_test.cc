@@ -87,14 +87,74 @@ TEST_F(DecideTypesTest, NamesThatLookLikeValuesAreAskedAbout) {
 TEST_F(DecideTypesTest, OneColumnWhoseNameHoldsADelimiterIsAskedAbout) {
   folder_.Write("a.csv", "id;zip\n1;00239\n");
   EXPECT_EQ(Line(Input()),
-            "columns: id;zip text; is \";\" the delimiter? Then set tabular.delimiter");
+            "columns: id;zip text; the delimiter seems to be \";\": write delimiter: \";\"");
   folder_.Write("a.csv", "id\tzip\n1\t00239\n");
   EXPECT_EQ(Line(Input()),
-            "columns: id\\tzip text; is \"\\t\" the delimiter? Then set tabular.delimiter");
-  folder_.Write("a.csv", "id;zip,ok\n1,2\n");
-  EXPECT_EQ(Line(Input()), "columns: id;zip integer, ok integer");
-  folder_.Write("a.csv", "\"name, first name\"\nx\n");
-  EXPECT_EQ(Line(Input()), "columns: name, first name text");
+            "columns: id\\tzip text; the delimiter seems to be \"\\t\": write delimiter: \"\\t\"");
+  folder_.Write("a.csv", "id|zip;city\n1|00239;x\n");
+  EXPECT_NE(Line(Input()).find("write delimiter: \";\""), std::string::npos) << "of equal ones";
+  folder_.Write("a.csv", "id|zip;city\n1|00239\n2|00240\n");
+  EXPECT_NE(Line(Input()).find("write delimiter: \"|\""), std::string::npos) << "the one that fits";
+  for (const char* plain : {"id;zip,ok\n1,2\n", "\"name, first name\"\nx\n", "\"a;b\"\nx\n"}) {
+    folder_.Write("a.csv", plain);
+    EXPECT_EQ(Line(Input()).find("delimiter"), std::string::npos) << plain;
+  }
+}
+
+TEST_F(DecideTypesTest, OtherDialectsAreToldWithTheFieldsToWrite) {
+  const struct {
+    const char* text;
+    const char* delimiter;
+    const char* says;  // empty: nothing about delimiters, and commas
+  } cases[] = {
+      {"sep=;\nid;n\n1;2\n", ",",
+       "the first line names \";\" as the delimiter: write delimiter: "
+       "\";\" and skipRows: 1"},
+      {"\"sep=;\"\r\nid;n\r\n1;2\r\n", ";", "write delimiter: \";\" and skipRows: 1"},
+      {"id;price\n1;2,5\n2;3,5\n", ",",
+       "the delimiter seems to be \";\": write delimiter: \";\"; "
+       "2,5 has a decimal comma: such columns are text, turn them "
+       "into numbers in run()"},
+      {"id;price\n1;-1.234,5\n", ";", "; -1.234,5 has a decimal comma"},
+      {"id,n\tm\n1,x\t2\n2,y,z\t3\n", ",", "the delimiter seems to be \"\\t\""},
+      {"a,b\n1,2\n3\n4,5\n", ",",
+       "; of 3 rows that were read 0 have more fields than the header, "
+       "and 1 fewer"},
+      {"id;price\n1;2.5\n", ";", ""},
+      {"a,b\n1,\"2,5\"\n", ",", ""},
+  };
+  for (const auto& [text, delimiter, says] : cases) {
+    folder_.Write("a.csv", text);
+    PlanInput input = Input();
+    input.tabular.delimiter = delimiter;
+    const std::string line = Line(input);
+    EXPECT_NE(line.find(says), std::string::npos) << line;
+    if (*says == '\0') {
+      EXPECT_EQ(line.find(';'), std::string::npos) << line;
+    }
+  }
+}
+
+TEST_F(DecideTypesTest, TheFormatOfEachWorkHoldsWhatTheDialectSeemsToBe) {
+  folder_.Write("a.csv", "id;n\n1;2,5\n");
+  const PlanInput input = Input();
+  const auto table = DecideTypes(input, *FolderStores(DiskFiles())(input));
+  ASSERT_TRUE(table.ok() && *table);
+  const auto again = TypesFromJson(ToJson(**table));
+  ASSERT_TRUE(again.ok());
+  EXPECT_NE(FormatMembers(*again, input)
+                .find(R"("dialect":"the delimiter seems to be \";\": write delimiter: \";\")"),
+            std::string::npos);
+}
+
+// A row or a file of which all is wide is told with it.
+TEST_F(DecideTypesTest, ABadRowIsToldWithTheDialect) {
+  folder_.Write("a.csv", "id;price\n1;2,5\n2;3,5\n");
+  const std::string line = Line(Input(), kWholeInput);
+  EXPECT_NE(line.find(":2: the row has 2 fields, and the table 1 columns: fix the file, or write "
+                      "badRows: Skip; the delimiter seems to be \";\""),
+            std::string::npos)
+      << line;
 }
 
 // What people are told to fit every row is no type of a file that a run refuses.

@@ -294,6 +294,34 @@ TEST_F(PlanKindsTest, S81WhatIsNoTextFailsThePlan) {
   EXPECT_EQ(MakePlan({Of(PlanKind::kDelimited, folder_.path(), 1)}).error, "");
 }
 
+TEST_F(PlanKindsTest, WideEncodingsAreToldBeforeAllElse) {
+  using std::string_literals::operator""s;
+  const struct {
+    std::string mark;
+    size_t before, behind;  // NULs around each character
+    const char* says;
+  } cases[] = {
+      {"\xFF\xFE", 0, 1, "is utf-16 text"},         {"\xFE\xFF", 1, 0, "is utf-16 text"},
+      {"\xFF\xFE\0\0"s, 0, 3, "is utf-32 text"},    {"\0\0\xFE\xFF"s, 3, 0, "is utf-32 text"},
+      {"", 0, 1, "(`iconv -f utf-16le -t utf-8`)"}, {"", 1, 0, "(`iconv -f utf-16be -t utf-8`)"},
+      {"", 0, 3, "(`iconv -f utf-32le -t utf-8`)"}, {"", 3, 0, "(`iconv -f utf-32be -t utf-8`)"},
+  };
+  for (const PlanKind kind : {PlanKind::kDelimited, PlanKind::kJsonLines}) {
+    for (const auto& [mark, before, behind, says] : cases) {
+      std::string text = mark;
+      for (const char c : "id;name\n1;x\n"s) {
+        text += std::string(before, '\0') + c + std::string(behind, '\0');
+      }
+      folder_.Write("a.csv", text);
+      const std::string error = MakePlan({Of(kind, folder_.path(), 1)}).error;
+      EXPECT_THAT(error, HasSubstr((folder_ / "a.csv") + " is utf-"));
+      EXPECT_THAT(error, HasSubstr(says));
+    }
+  }
+  folder_.Write("a.csv", "a,b\n\0,\0\n\0,\0\n"s);
+  EXPECT_EQ(MakePlan({Of(PlanKind::kDelimited, folder_.path(), 1)}).error, "");
+}
+
 TEST_F(PlanKindsTest, AFileThatIsNoParquetFailsThePlan) {
   folder_.Write("a.parquet", "this is text, not a table");
   EXPECT_THAT(MakePlan({Of(PlanKind::kParquet, folder_.path(), 1)}).error,

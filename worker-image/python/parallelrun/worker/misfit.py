@@ -11,8 +11,9 @@ _MOST_VALUE = 64
 
 # The row of those that were read, None where only the column is known; the place of the column in
 # the table, -1 where it is the whole row; the value, None for a missing one; all values of that
-# column; and what is wrong where it is not the value.
-Misfit = namedtuple("Misfit", "row place value values reason", defaults=("",))
+# column; what is wrong where it is not the value; and what to do about a whole row, if more is
+# known than that the file has to be mended.
+Misfit = namedtuple("Misfit", "row place value values reason advice", defaults=("", ""))
 
 
 def failure(path, offset, data, spans, bad, options):
@@ -59,6 +60,12 @@ def other_columns(path, table, found):
     )
 
 
+def about_dialect(options):
+    """What the planner says of the dialect that the table seems to have: a sentence, or nothing."""
+    said = options.get("dialect", "")
+    return f"{said[0].upper()}{said[1:]}, and start over." if "write delimiter" in said else ""
+
+
 def _some(names):
     rest = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
     return _quoted(names[0]) + rest
@@ -77,7 +84,8 @@ def _reason(bad, options):
 
 def _advice(bad, options):
     if bad.place < 0:
-        return "Fix the file, or write badRows: Skip (--retry-failed takes it)."
+        first = f"{bad.advice} " if bad.advice else ""
+        return f"{first}Fix the file, or write badRows: Skip (--retry-failed takes it)."
     column = options["columns"][bad.place]
     kind = column_types.type_to_write(column, bad.value, bad.values)
     return f"Write dtypes: {{{_key(column['name'])}: {kind}}} (--retry-failed takes it)."

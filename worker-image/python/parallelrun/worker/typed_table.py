@@ -56,8 +56,8 @@ def _named(column, options):
     return {**column, "name": str(column["name"].encode("latin-1"), options["encoding"])}
 
 
-def _whole_rows(found):
-    return [Misfit(row, -1, None, (), reason) for row, reason in found]
+def _whole_rows(found, advice=""):
+    return [Misfit(row, -1, None, (), reason, advice) for row, reason in found]
 
 
 def _join(data, spans):
@@ -159,7 +159,7 @@ class _Table:
 
     def _misshapen(self):
         found = row_shape.misshapen(self._data, self._width, self._at_end, self._options)
-        return _whole_rows(found)
+        return _whole_rows(found, misfit.about_dialect(self._options))
 
     def _rows(self):
         return Rows(self._data, self._options)
