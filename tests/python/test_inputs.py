@@ -1,7 +1,14 @@
 """Files and tables as they were listed, and as they are found."""
 
 import pytest
-from fake_agent import files_work, slice_of, stamp_of, table_group_work, table_work
+from fake_agent import (
+    files_work,
+    json_lines_work,
+    slice_of,
+    stamp_of,
+    table_group_work,
+    table_work,
+)
 
 ROWS = b"id,name\n1,a\n2,b\n3,c\n4,d\n"
 HEADER = b"id,name\n"
@@ -179,6 +186,31 @@ def test_a_nul_byte_in_a_table_without_a_header(launch, tmp_path, typed):
     agent.ready()
     agent.run(table_work(path, 2, form={"delimiter": ",", "encoding": "utf-8", **TYPES[typed]}))
     assert agent.failed().failure["message"].startswith(f"{path}:2: the row holds a NUL byte")
+
+
+@pytest.mark.parametrize("header", [b"", b"x,y\n"], ids=["without a header", "with one"])
+@pytest.mark.parametrize("typed", [False, True], ids=["by pandas", "decided"])
+def test_bytes_of_another_encoding_name_the_field_to_write(launch, tmp_path, typed, header):
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b"1,a\n\n2,caf\xe9\n")
+    agent = launch("table.py")
+    agent.ready()
+    form = {"delimiter": ",", "encoding": "utf-8", **TYPES[typed]}
+    agent.run(table_work(path, 2, header=header, form=form))
+    message = agent.failed().failure["message"]
+    assert message.startswith(f"{path}:3: the byte 0xe9 is not utf-8. Write the encoding that the ")
+    assert "encoding: latin-1" in message
+
+
+def test_bytes_of_another_encoding_in_json_lines(launch, tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'{"a": 1}\n{"a": "caf\xe9"}\n')
+    agent = launch("returns.py", "mini_batch")
+    agent.ready()
+    agent.run(json_lines_work(path, 2))
+    message = agent.failed().failure["message"]
+    assert message.startswith(f"{path}, line 2, cannot be read: ")
+    assert message.endswith("JSON is UTF-8: convert the file (iconv -f latin-1 -t utf-8)")
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "UTF_8", "utf-8-sig"])

@@ -343,9 +343,19 @@ def test_zeros_in_shapes_that_are_not_plain(text, refusal):
 
 def test_bytes_that_are_not_of_the_encoding(refusal, read):
     found = refusal(b"1,a\n2,\xff\n", [INTEGER, TEXT])
-    assert found.startswith("rows.csv:2: the byte 0xff is not utf-8. Fix the file")
+    assert found.startswith("rows.csv:2: the byte 0xff is not utf-8. Write the encoding that the ")
+    assert "as encoding: latin-1 (or cp1252, gbk, …), in place of utf-8" in found
+    assert "or write badRows: Skip" in found
     frame = read(b"1,a\n2,\xff\n", [INTEGER, TEXT], badRows="Skip")
     assert values_of(frame) == [[1], ["a"]]
+
+
+def test_a_header_that_is_not_of_the_encoding(refusal):
+    columns = [INTEGER, {"name": "caf\xe9", "type": "text"}]
+    found = refusal(b"1,a\n", columns, header=b"id,caf\xe9\n")
+    assert found.startswith(
+        "rows.csv: in its header the byte 0xe9 is not utf-8. Write the encoding"
+    )
 
 
 # --- pieces and groups

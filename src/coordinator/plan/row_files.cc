@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/text.h"
 #include "base/escape.h"
 #include "base/json.h"
 #include "coordinator/plan/csv_splitter.h"
@@ -114,6 +115,12 @@ Result<RowFiles::Opened> RowFiles::OpenDelimited(const std::string& name) const 
     return Error{Code::kInvalid, Printable(store_.Location(name), 4096) +
                                      ": its header holds a NUL byte, which is no text: remove it, "
                                      "or leave the file out with pattern or exclude"};
+  }
+  if (IsUtf8Encoding(input_.tabular.encoding) && !api::IsUtf8(header)) {
+    return Error{Code::kInvalid,
+                 Printable(store_.Location(name), 4096) +
+                     ": its header is not UTF-8: write the encoding that the file is in, as "
+                     "encoding: latin-1 (or cp1252, gbk), or convert it (iconv)"};
   }
   bool delimiter_at_end = false;
   if (!header.empty()) {

@@ -91,7 +91,8 @@ void BlockReading::LookAtRow(size_t width) {
     what = fmt::format("{} fields, and the table {} columns{}", texts.size(), columns_.size(),
                        place_.delimiter_at_end ? " and a delimiter behind them" : "");
   } else if (wanted_.utf8 && !api::IsUtf8(row)) {
-    what = "bytes that are not UTF-8";
+    what =
+        "bytes that are not UTF-8 (write the encoding that the file is in, as encoding: latin-1)";
   }
   if (!what.empty()) bad_row_ = BadRow{PlaceOfRow(), std::move(what)};
 }

@@ -21,8 +21,8 @@ class RowEndTest : public testing::Test {
   std::string FormatOf(const std::string& text, PlanInput input) const {
     folder_.Write("a.csv", text);
     input.root = folder_.path();
-    const Plan plan = PlanFromEverywhere({input});
-    return plan.chunks.empty() ? plan.error : std::string(plan.rows(0).format);
+    if (const Plan plan = MakePlan({input}); !plan.error.empty()) return plan.error;
+    return std::string(PlanFromEverywhere({input}).rows(0).format);
   }
   std::string FormatOf(const std::string& text) const { return FormatOf(text, Rows("", 1)); }
 
@@ -32,7 +32,9 @@ class RowEndTest : public testing::Test {
 TEST_F(RowEndTest, TheFirstRowAloneSaysIt) {
   for (const char* text :
        {"a,b\n1,2,\n3,4,\n", "a,b\n1,2,\n3,4\n", "a,b\n1,2,", "a,b\n1,2,\"\"\n", "a,b\r\n1,2,\r\n",
-        "a,b\n\n  \n1,2,\n", "a\n1,\n", "a,b\n\"x\ny\",\"z,\",\n", "\xEF\xBB\xBFa,b\n1,2,\n"}) {
+        "a,b\n\n  \n1,2,\n", "a\n1,\n", "a,b\n\"x\ny\",\"z,\",\n",
+        "\xEF\xBB\xBF"
+        "a,b\n1,2,\n"}) {
     EXPECT_EQ(FormatOf(text), kAtEnd) << text;
   }
   for (const char* text :
@@ -85,6 +87,16 @@ TEST_F(RowEndTest, AHeaderWithANulIsRefused) {
                                             ": its header holds a NUL byte, which is no text: "
                                             "remove it, or leave the file out with pattern or "
                                             "exclude");
+}
+
+TEST_F(RowEndTest, AHeaderThatIsNotUtf8NamesTheEncoding) {
+  EXPECT_EQ(FormatOf("a,caf\xE9\n1,2\n"),
+            "Invalid: inputs[rows]: " + (folder_ / "a.csv") +
+                ": its header is not UTF-8: write the encoding that the file is in, as encoding: "
+                "latin-1 (or cp1252, gbk), or convert it (iconv)");
+  PlanInput input = Rows("", 1);
+  input.tabular.encoding = "latin-1";
+  EXPECT_EQ(FormatOf("a,caf\xE9\n1,2\n", input), R"({"delimiter":",","encoding":"latin-1"})");
 }
 
 TEST_F(RowEndTest, ItIsToldWithTheTypes) {

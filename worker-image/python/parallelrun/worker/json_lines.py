@@ -46,6 +46,8 @@ def _value(line, encoding, path, offset, number, root):
         except OSError as second:
             raise listed.unreadable(path, second, root) from None
         failure = listed.unreadable(f"{path}, line {place},", error, root)
+        if isinstance(error, UnicodeDecodeError):
+            failure.message += ". JSON is UTF-8: convert the file (iconv -f latin-1 -t utf-8)"
         failure.location = f"{path}:{place}"
         raise failure from None
 

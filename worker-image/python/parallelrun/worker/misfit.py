@@ -60,6 +60,24 @@ def other_columns(path, table, found):
     )
 
 
+def about_encoding(encoding):
+    """What to do about bytes that are not of the encoding, as a sentence."""
+    return (
+        "Write the encoding that the file is in, as encoding: latin-1 (or cp1252, gbk, …), in "
+        f"place of {encoding}, and start over; or convert the file to it (iconv)."
+    )
+
+
+def undecodable_header(path, error, encoding):
+    """The failure of a file whose header is not of the encoding."""
+    byte = error.object[error.start]
+    return Failure(
+        "Misfit",
+        f"{path}: in its header the byte 0x{byte:02x} is not {encoding}. "
+        f"{about_encoding(encoding)}",
+    )
+
+
 def about_dialect(options):
     """What the planner says of the dialect that the table seems to have: a sentence, or nothing."""
     said = options.get("dialect", "")

@@ -70,6 +70,18 @@ def misshapen(data, width, at_end, options):
     return found
 
 
+def undecodable(data, encoding, options):
+    """(row, reason) of each row that is not of the encoding."""
+    found = []
+    for row, (begin, end) in enumerate(Rows(data, options)):
+        try:
+            str(data[begin:end], encoding)
+        except UnicodeDecodeError as error:
+            byte = error.object[error.start]
+            found.append((row, f"the byte 0x{byte:02x} is not {options['encoding']}"))
+    return found
+
+
 def with_nul(data, options):
     """(row, reason) of each row that holds a NUL byte."""
     if b"\0" not in data:

@@ -146,6 +146,7 @@ def _image():
 
 def _parse(pandas, path, offset, data, header, options):
     from parallelrun.worker import row_shape
+    from parallelrun.worker.misfit import about_encoding
 
     settings = {
         "sep": options["delimiter"],
@@ -162,9 +163,18 @@ def _parse(pandas, path, offset, data, header, options):
         if data.startswith(codecs.BOM_UTF8):
             marked = codecs.BOM_UTF8 + data
     rows = data[len(header) :] if header else data
+
+    def read(header):
+        try:
+            return pandas.read_csv(io.BytesIO(marked), header=header, **settings)
+        except UnicodeDecodeError:
+            found = row_shape.undecodable(rows, settings["encoding"], options)
+            _refuse(path, offset, rows, found, options, about_encoding(options["encoding"]))
+            raise
+
     _refuse(path, offset, rows, row_shape.with_nul(rows, options), options)
     if not header:
-        frame = pandas.read_csv(io.BytesIO(marked), header=None, **settings)
+        frame = read(header=None)
         frame.columns = [f"Column{number}" for number in range(1, len(frame.columns) + 1)]
         return frame
     width = len(row_shape.first_row(header, options))
@@ -178,7 +188,7 @@ def _parse(pandas, path, offset, data, header, options):
     if len(row_shape.first_row(rows, options)) > width + at_end:
         refuse_misshapen()
     try:
-        frame = pandas.read_csv(io.BytesIO(marked), header=0, **settings)
+        frame = read(header=0)
     except pandas.errors.ParserError as error:
         if row_shape.is_too_wide(error):
             refuse_misshapen()
@@ -188,7 +198,7 @@ def _parse(pandas, path, offset, data, header, options):
     return frame
 
 
-def _refuse(path, offset, data, found, options):
+def _refuse(path, offset, data, found, options, advice="Fix the file, or leave it out."):
     """Raises for the first of the rows that were found, (row, reason)."""
     if not found:
         return
@@ -197,7 +207,7 @@ def _refuse(path, offset, data, found, options):
 
     row, reason = found[0]
     where = misfit.place_of(path, offset, data, list(Rows(data, options))[row])
-    raise Failure("InputUnreadable", f"{where}: {reason}. Fix the file, or leave it out.")
+    raise Failure("InputUnreadable", f"{where}: {reason}. {advice}")
 
 
 def _read_parquet(pandas, path, row_groups):

@@ -71,7 +71,10 @@ def _file_order(path, header, options):
         return list(range(len(columns)))
     fields, _ = Rows(header, options).fields(0)
     encoding = _encoding(options)
-    found = column_types.names([str(field, encoding) for field in fields or ()])
+    try:
+        found = column_types.names([str(field, encoding) for field in fields or ()])
+    except UnicodeDecodeError as error:
+        raise misfit.undecodable_header(path, error, options["encoding"]) from None
     places = {column["name"]: place for place, column in enumerate(columns)}
     if places.keys() != set(found):
         raise misfit.other_columns(path, list(places), found)
@@ -102,9 +105,10 @@ class _Table:
         try:
             bad = _whole_rows(row_shape.with_nul(self._data, self._options)) or self._read_typed()
         except UnicodeDecodeError:
-            bad = self._undecodable()
-            if not bad:
+            found = row_shape.undecodable(self._data, _encoding(self._options), self._options)
+            if not found:
                 raise
+            bad = _whole_rows(found, misfit.about_encoding(self._options["encoding"]))
         if bad:
             return bad
         wrong = [i for i in range(self._width) if not self._as_decided(i)]
@@ -160,19 +164,6 @@ class _Table:
     def _misshapen(self):
         found = row_shape.misshapen(self._data, self._width, self._at_end, self._options)
         return _whole_rows(found, misfit.about_dialect(self._options))
-
-    def _rows(self):
-        return Rows(self._data, self._options)
-
-    def _undecodable(self):
-        bad = []
-        for row, (begin, end) in enumerate(self._rows()):
-            try:
-                str(self._data[begin:end], _encoding(self._options))
-            except UnicodeDecodeError as error:
-                byte = error.object[error.start]
-                bad.append((row, f"the byte 0x{byte:02x} is not {self._options['encoding']}"))
-        return _whole_rows(bad)
 
     def _as_decided(self, i):
         column = self._columns[i]
