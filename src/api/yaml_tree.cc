@@ -46,6 +46,32 @@ int DepthOf(const Node& node) {
   return depth + 1;
 }
 
+std::string_view LineAt(std::string_view text, int line) {
+  for (; line > 1 && !text.empty(); --line) {
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  }
+  return text.substr(0, text.find('\n'));
+}
+
+bool IsIndentedWithTab(std::string_view line) {
+  const size_t begin = line.find_first_not_of(" \t\r");
+  return begin != std::string_view::npos && line.substr(0, begin).find('\t') != std::string::npos;
+}
+
+// A tab where a line is indented is no YAML, and the parser speaks of the map or list that it does
+// not find there, or of the one that the line before had begun.
+Problem NoYaml(std::string_view text, const YAML::Exception& error) {
+  const Position at = At(error.mark);
+  for (const int line : {at.line, at.line + 1}) {
+    if (at.line < 1 || !IsIndentedWithTab(LineAt(text, line))) continue;
+    return {.what = "not YAML: a tab indents this line",
+            .mend = "write spaces in its place",
+            .line = line,
+            .column = 1};
+  }
+  return {.what = "not YAML: " + error.msg, .line = at.line, .column = at.column};
+}
+
 // Builds one tree from the parser's events.
 class TreeBuilder final : public YAML::EventHandler {
  public:
@@ -258,8 +284,7 @@ YamlTrees ReadYamlTrees(std::string_view text, PlainScalars plain) {
   } catch (const ReadStopped& stopped) {
     return {{}, {stopped.problem}};
   } catch (const YAML::Exception& error) {
-    const Position at = At(error.mark);
-    return {{}, {{.what = "not YAML: " + error.msg, .line = at.line, .column = at.column}}};
+    return {{}, {NoYaml(text, error)}};
   } catch (const std::exception& error) {
     return {{}, {{.what = std::string("cannot be read: ") + error.what()}}};
   }

@@ -160,9 +160,9 @@ def test_a_row_with_too_many_fields_names_the_dialect_that_was_seen(refusal):
     seen = 'the delimiter seems to be ";": write delimiter: ";"'
     found = refusal(b"1;2,5\n", [TEXT], dialect=seen)
     assert found == (
-        "rows.csv:1: the row has 2 fields, and the table 1 columns (do the rows begin with names? "
-        'Give these a column too). The delimiter seems to be ";": write delimiter: ";", and start '
-        "over. Fix the file, or write badRows: Skip (--retry-failed takes it)."
+        'rows.csv:1: the row has 2 fields, and the table 1 columns. The delimiter seems to be ";": '
+        'write delimiter: ";", and start over. Fix the file, or write badRows: Skip '
+        "(--retry-failed takes it)."
     )
     found = refusal(b"x\n", [INTEGER], dialect=seen)
     assert "delimiter" not in found
@@ -306,6 +306,21 @@ def test_a_missing_value_beside_what_no_double_holds(refusal):
 def test_the_first_misfit_is_named(refusal):
     found = refusal(b"1,2,x\n1,,x\n,a,x\n", [INTEGER, {"name": "n", "type": "integer"}, TEXT])
     assert found.startswith('rows.csv:2: column "n" is integer, and the value is missing')
+
+
+def test_all_columns_that_do_not_fit_are_named(refusal):
+    columns = [INTEGER, NUMBER, BOOLEAN, {"name": "count", "type": "integer"}, TEXT]
+    found = refusal(b"1,2.5,True,3,x\n1.5,y,True,4,x\n7,3,no,,x\n8,3,True,5,x\n", columns)
+    assert found == (
+        'rows.csv:2: column "id" is integer, and the value is "1.5". Write dtypes: {id: number, '
+        "price: text, ok: text, count: number} (--retry-failed takes it)."
+    )
+    # A later value of a column may need another type than its first one.
+    assert "dtypes: {id: text}" in refusal(b"1\n1.5\nx\n", [INTEGER])
+    assert "dtypes: {id: text}" in refusal(b"1\nx\n1.5\n", [INTEGER])
+    many = [{"name": f"c{i}", "type": "integer"} for i in range(30)]
+    found = refusal(b",".join([b"x"] * 30) + b"\n", many)
+    assert found.endswith("c19: text}, and the types of 10 more columns (--retry-failed takes it).")
 
 
 def test_hostile_values_and_names_are_escaped_and_cut(refusal):

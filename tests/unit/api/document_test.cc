@@ -260,5 +260,26 @@ TEST(Document, NamesTheLineOfASyntaxError) {
   EXPECT_NE(problem.find("not YAML"), std::string::npos) << problem;
 }
 
+TEST(Document, ATabThatIndentsALineIsCalledSo) {
+  const struct {
+    const char* text;
+    int line;
+  } cases[] = {
+      {"kind: x\nspec:\n\ta: 1\n", 3},
+      {"kind: x\nspec:\n  a: 1\n\tb: 2\n", 4},
+      {"kind: x\nspec:\n  - a\n  \t- b\n", 4},
+      {"kind: x\nspec:\n  a:\r\n\t\t- b\n", 4},
+      {"\tkind: x\n", 1},
+  };
+  for (const auto& [text, line] : cases) {
+    EXPECT_EQ(FirstProblem(ReadDocument(text)),
+              "job.yaml:" + std::to_string(line) +
+                  ": not YAML: a tab indents this line: write spaces in its place");
+  }
+  for (const char* text : {"spec: |\n  a\n  \tb\nx: [1,\n", "a:\tb\nc: [\n"}) {
+    EXPECT_EQ(FirstProblem(ReadDocument(text)).find("tab"), std::string::npos) << text;
+  }
+}
+
 }  // namespace
 }  // namespace parallelrun::api

@@ -8,6 +8,7 @@ from parallelrun.worker.failure import Failure
 from parallelrun.worker.table_rows import line_ends, line_ends_in_front
 
 _MOST_VALUE = 64
+_MOST_COLUMNS = 20
 
 # The row of those that were read, None where only the column is known; the place of the column in
 # the table, -1 where it is the whole row; the value, None for a missing one; all values of that
@@ -16,12 +17,13 @@ _MOST_VALUE = 64
 Misfit = namedtuple("Misfit", "row place value values reason advice", defaults=("", ""))
 
 
-def failure(path, offset, data, spans, bad, options):
-    """The failure of a slice because of `bad`; `spans` are where the rows that were read lie."""
+def failure(path, offset, data, spans, found, options):
+    """The failure of a slice because of what was found; `spans` are where its rows lie."""
+    first = found[0]
     where = path
-    if bad.row is not None and bad.row < len(spans):
-        where = place_of(path, offset, data, spans[bad.row])
-    return Failure("Misfit", f"{where}: {_reason(bad, options)}. {_advice(bad, options)}")
+    if first.row is not None and first.row < len(spans):
+        where = place_of(path, offset, data, spans[first.row])
+    return Failure("Misfit", f"{where}: {_reason(first, options)}. {_advice(found, options)}")
 
 
 def place_of(path, offset, data, span):
@@ -100,13 +102,22 @@ def _reason(bad, options):
     return f"{is_type}, and the value is {value}"
 
 
-def _advice(bad, options):
-    if bad.place < 0:
-        first = f"{bad.advice} " if bad.advice else ""
-        return f"{first}Fix the file, or write badRows: Skip (--retry-failed takes it)."
-    column = options["columns"][bad.place]
-    kind = column_types.type_to_write(column, bad.value, bad.values)
-    return f"Write dtypes: {{{_key(column['name'])}: {kind}}} (--retry-failed takes it)."
+def _advice(found, options):
+    """What to do about all of it: who mends one column at a time runs the job as often."""
+    first = found[0]
+    if first.place < 0:
+        more = f"{first.advice} " if first.advice else ""
+        return f"{more}Fix the file, or write badRows: Skip (--retry-failed takes it)."
+    kinds = {}
+    for bad in found:
+        kind = column_types.type_to_write(options["columns"][bad.place], bad.value, bad.values)
+        # One of them that only a text holds decides.
+        kinds[bad.place] = kind if kinds.get(bad.place, kind) == kind else "text"
+    names = [f"{_key(options['columns'][place]['name'])}: {kind}" for place, kind in kinds.items()]
+    told = ", ".join(names[:_MOST_COLUMNS])
+    more = len(names) - _MOST_COLUMNS
+    others = f", and the types of {more} more columns" if more > 0 else ""
+    return f"Write dtypes: {{{told}}}{others} (--retry-failed takes it)."
 
 
 def _quoted(text):

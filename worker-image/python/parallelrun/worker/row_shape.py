@@ -53,7 +53,7 @@ def misshapen(data, width, at_end, options):
     rows = Rows(data, options)
     found = []
     row = -1
-    named = True  # all that were found have one field more
+    named = width > 1  # all that were found have one field more
     for row, (begin, _) in enumerate(rows):
         fields, _ = rows.fields(begin)
         count = len(fields)

@@ -163,21 +163,8 @@ def _parse(pandas, path, offset, data, header, options):
         if data.startswith(codecs.BOM_UTF8):
             marked = codecs.BOM_UTF8 + data
     rows = data[len(header) :] if header else data
-
-    def read(header):
-        try:
-            return pandas.read_csv(io.BytesIO(marked), header=header, **settings)
-        except UnicodeDecodeError:
-            found = row_shape.undecodable(rows, settings["encoding"], options)
-            _refuse(path, offset, rows, found, options, about_encoding(options["encoding"]))
-            raise
-
     _refuse(path, offset, rows, row_shape.with_nul(rows, options), options)
-    if not header:
-        frame = read(header=None)
-        frame.columns = [f"Column{number}" for number in range(1, len(frame.columns) + 1)]
-        return frame
-    width = len(row_shape.first_row(header, options))
+    width = len(row_shape.first_row(header or rows, options))
     at_end = row_shape.delimiter_at_end(header, rows, options)
 
     def refuse_misshapen():
@@ -188,13 +175,19 @@ def _parse(pandas, path, offset, data, header, options):
     if len(row_shape.first_row(rows, options)) > width + at_end:
         refuse_misshapen()
     try:
-        frame = read(header=0)
+        frame = pandas.read_csv(io.BytesIO(marked), header=0 if header else None, **settings)
     except pandas.errors.ParserError as error:
         if row_shape.is_too_wide(error):
             refuse_misshapen()
         raise
+    except UnicodeDecodeError:
+        found = row_shape.undecodable(rows, settings["encoding"], options)
+        _refuse(path, offset, rows, found, options, about_encoding(options["encoding"]))
+        raise
     if at_end and not row_shape.all_end_empty(rows, width, len(frame), options):
         refuse_misshapen()
+    if not header:
+        frame.columns = [f"Column{number}" for number in range(1, len(frame.columns) + 1)]
     return frame
 
 

@@ -44,7 +44,7 @@ def read(pandas, path, offsets, header, stamp, options, window):
         left_out = {found.row for found in bad}
         skips = options.get("badRows") == "Skip" and left_out.issubset(range(len(kept)))
         if not skips or len(left_out) == len(kept):
-            raise misfit.failure(path, offsets[0], data, kept, bad[0], options)
+            raise misfit.failure(path, offsets[0], data, kept, bad, options)
         skipped += misfit.describe(path, offsets[0], data, kept, bad, options)
         kept = [span for row, span in enumerate(kept) if row not in left_out]
 
