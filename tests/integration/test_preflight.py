@@ -4,6 +4,8 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 TABLE = {"name": "rows", "tabular": {"volume": "data"}}
 
 
@@ -84,7 +86,8 @@ def test_an_interpreter_that_is_too_old_or_cannot_start(work):
     work.script()
     work.job(environment=None)
     old = work.root / "old"
-    old.write_text("#!/bin/sh\nprintf '3.6.15\\0/usr/bin/python3.6\\0'\n")
+    mark = r"\000parallelrun-preflight\000"
+    old.write_text(f"#!/bin/sh\nprintf '{mark}3.6.15\\000/usr/bin/python3.6{mark}'\n")
     broken = work.root / "broken"
     broken.write_text("#!/bin/sh\necho 'no encodings here' >&2\nexit 1\n")
     for path in (old, broken):
@@ -94,6 +97,41 @@ def test_an_interpreter_that_is_too_old_or_cannot_start(work):
     words = [f"{broken} ended with status 1: no encodings here", "--python PATH"]
     refused(work, *words, arguments=["--python", "./broken"])
     refused(work, "no_such_python is not in the PATH", arguments=["--python", "no_such_python"])
+
+
+GREETINGS = {
+    "sitecustomize": "print('Welcome, see the intranet for help')",
+    "usercustomize": "print('2.7 is no longer supported here')",
+    "flushed": "print('loaded', flush=True)",
+    "a child that stays": "import subprocess; subprocess.Popen(['sleep', '600'])",
+}
+
+
+@pytest.mark.parametrize("how", [*GREETINGS, "wrapper", "without an end"])
+def test_a_python_that_prints_at_its_start_is_like_any_other(work, how):
+    rows = work.files(3)
+    work.script()
+    work.job()
+    arguments = []
+    if how in GREETINGS:
+        site = work.root / "site"
+        site.mkdir()
+        name = how if how.endswith("customize") else "sitecustomize"
+        (site / f"{name}.py").write_text(GREETINGS[how] + "\n")
+        work.environment["PYTHONPATH"] = str(site)
+    else:
+        wrapper = work.root / "python-module"
+        greets = "echo module python/3 loaded" if how == "wrapper" else "test $# -gt 6 && exec yes"
+        wrapper.write_text(f'#!/bin/sh\n{greets}\nexec {sys.executable} "$@"\n')
+        wrapper.chmod(0o755)
+        arguments = ["--python", str(wrapper)]
+    result = work.run(*arguments)
+    if how == "without an end":
+        assert result.code == 2, result
+        assert f"{wrapper} prints without an end and does not answer" in result.output
+        return
+    assert result.code == 0, result
+    assert work.rows() == rows
 
 
 def test_a_script_that_changes_where_modules_are_looked_for_is_believed(work):

@@ -168,7 +168,8 @@ def test_the_answer(tmp_path):
         cwd=tmp_path,
         check=True,
     ).stdout
-    version, program, part, told, end = answer.split(b"\0")
+    front, mark, version, program, part, told, back, end = answer.split(b"\0")
+    assert (front, mark) == (b"", back)
     assert version.decode() == ".".join(map(str, sys.version_info[:3]))
     assert program.decode() == sys.executable
     assert part == b"python"

@@ -28,6 +28,7 @@ namespace {
 
 constexpr Duration kLimit = seconds(20);
 constexpr size_t kMaxAnswer = 1 << 20;
+constexpr std::string_view kMark = "parallelrun-preflight";  // of preflight.py
 constexpr char kChoose[] = "choose another with --python PATH, or in spec.environment.python";
 
 // Imported rather than run by its path: then it is compiled once, and not each time.
@@ -88,13 +89,21 @@ bool TooOld(const std::string& version) {
 
 }  // namespace
 
-PythonReport ReadPythonReport(const std::string& answer) {
+std::optional<PythonReport> ReadPythonReport(std::string_view printed) {
+  const std::string mark = std::string(1, '\0').append(kMark) + '\0';
+  const size_t begin = printed.find(mark);
+  if (begin == std::string_view::npos) return std::nullopt;
+  // The zero byte of its last text is the first of the mark.
+  const std::string_view rest = printed.substr(begin + mark.size());
+  const size_t whole = rest.find(mark);
+  if (whole == std::string_view::npos) return std::nullopt;
+  const std::string_view answer = rest.substr(0, whole + 1);
   std::vector<std::string> texts;
   for (size_t from = 0, end = 0; (end = answer.find('\0', from)) != std::string::npos;
        from = end + 1) {
-    texts.push_back(Printable(std::string_view(answer).substr(from, end - from), 8192));
+    texts.push_back(Printable(answer.substr(from, end - from), 8192));
   }
-  if (texts.size() < 2) return {};
+  if (texts.size() < 2) return std::nullopt;
   PythonReport report{texts[0], texts[1], {}};
   for (size_t i = 2; i + 1 < texts.size(); i += 2) {
     report.problems.push_back({texts[i], texts[i + 1]});
@@ -134,7 +143,7 @@ PythonCheck::PythonCheck(const LocalJob& job, const RunRequest& request, const s
 
 PythonCheck::~PythonCheck() {
   if (pid_ == 0) return;
-  kill(pid_, SIGKILL);
+  kill(-pid_, SIGKILL);
   waitpid(pid_, nullptr, 0);
 }
 
@@ -145,9 +154,10 @@ PythonReport PythonCheck::Finish(int stop) {
   if (pid_ == 0) return {};
   SystemClock clock;
   const Instant until = clock.Now() + kLimit;
-  std::string answer;
+  std::string printed;
+  std::optional<PythonReport> answer;
   std::array<char, 65536> buffer{};
-  while (answer.size() < kMaxAnswer) {
+  while (!answer && printed.size() < kMaxAnswer) {
     const auto left = std::chrono::duration_cast<milliseconds>(until - clock.Now()).count();
     std::array<pollfd, 2> waits{pollfd{answer_.get(), POLLIN, 0}, pollfd{stop, POLLIN, 0}};
     if (left <= 0) return {};
@@ -158,12 +168,18 @@ PythonReport PythonCheck::Finish(int stop) {
     const ssize_t n = read(answer_.get(), buffer.data(), buffer.size());
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) break;
-    answer.append(buffer.data(), static_cast<size_t>(n));
+    printed.append(buffer.data(), static_cast<size_t>(n));
+    answer = ReadPythonReport(printed);
   }
+  const bool endless = !answer && printed.size() >= kMaxAnswer;
+  if (answer || endless) kill(-pid_, SIGKILL);  // with what its greeting has started
   int status = 0;
   waitpid(std::exchange(pid_, 0), &status, 0);
-  PythonReport report = ReadPythonReport(answer);
-  if (report.version.empty()) {
+  PythonReport report = answer.value_or(PythonReport());
+  if (endless) {
+    report.problems = {{"python", fmt::format("{} prints without an end and does not answer; {}",
+                                              python_, kChoose)}};
+  } else if (!answer) {
     const std::string how = WIFEXITED(status)
                                 ? fmt::format("ended with status {}", WEXITSTATUS(status))
                                 : fmt::format("was killed by signal {}", WTERMSIG(status));

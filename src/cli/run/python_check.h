@@ -8,6 +8,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/job.h"
@@ -28,8 +29,10 @@ struct PythonReport {
   std::vector<PythonProblem> problems;
 };
 
-// What preflight.py has answered. Pure.
-PythonReport ReadPythonReport(const std::string& answer);
+// What preflight.py has answered, in all that came from standard output: an interpreter that
+// greets, by its sitecustomize or a wrapper, prints more than the answer. Nothing: it is not whole.
+// Pure.
+std::optional<PythonReport> ReadPythonReport(std::string_view printed);
 
 class PythonCheck {
  public:

@@ -142,14 +142,24 @@ TEST(PreflightFactsTest, AreOneLine) {
             "nothing was started; fix it and run again:\n  python: a\n  output: b");
 }
 
-TEST(PythonReportTest, IsReadFromTextsThatEndWithZero) {
+TEST(PythonReportTest, IsToldApartFromWhatElseIsPrinted) {
   using std::string_literals::operator""s;
-  const PythonReport report = ReadPythonReport("3.8.1\0/p\0script\0s.py:1: no\x1b[1m\0cut off"s);
-  EXPECT_EQ(report.version, "3.8.1");
-  EXPECT_EQ(report.program, "/p");
-  EXPECT_THAT(report.problems, ElementsAre(PythonProblem{"script", "s.py:1: no\\x1b[1m"}));
-  EXPECT_EQ(ReadPythonReport("").version, "");
-  EXPECT_EQ(ReadPythonReport("3.8.1").version, "");
+  const std::string mark = "\0parallelrun-preflight\0"s;
+  const std::string answer = mark + "3.8.1\0/p\0script\0s.py:1: no\x1b[1m"s + mark;
+  for (const std::string& printed :
+       {answer, "Welcome\n" + answer, "2.7 is no longer supported\n" + answer + "bye\n",
+        "zero \0 byte"s + answer}) {
+    const std::optional<PythonReport> report = ReadPythonReport(printed);
+    ASSERT_TRUE(report) << printed;
+    EXPECT_EQ(report->version, "3.8.1");
+    EXPECT_EQ(report->program, "/p");
+    EXPECT_THAT(report->problems, ElementsAre(PythonProblem{"script", "s.py:1: no\\x1b[1m"}));
+  }
+  EXPECT_TRUE(ReadPythonReport(mark + "3.8.1\0/p"s + mark)->problems.empty());
+  for (const std::string& printed :
+       {""s, "3.8.1\0/p\0"s, mark, mark + "3.8.1\0/p\0"s, "Welcome\n"s + mark + "3.8.1"s + mark}) {
+    EXPECT_FALSE(ReadPythonReport(printed)) << printed;
+  }
 }
 
 TEST_F(PreflightTest, TheFlagThenTheJobThenTheCallersThenTheActiveEnvironment) {

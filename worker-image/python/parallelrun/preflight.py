@@ -6,7 +6,9 @@ ROOT is the code folder, SCRIPT a path below it ("": none to look at), OWN_FOLDE
 modules are looked for in first ("": the root), FUNCTIONS names joined by commas, each MODULE one
 that the job needs, and why. Answers on standard output with texts that each end with a zero byte:
 the version, the path of the interpreter, then a part ("python" or "script") and what is wrong with
-it, in turn. The script is parsed, and never executed.
+it, in turn; an empty text and a mark stand before them, the mark once more behind them. What else
+is on standard output (the greeting of a sitecustomize, of a wrapper of a module system) is no part
+of it. The script is parsed, and never executed.
 
 The command waits for it: it is imported (src/cli/run/python_check.cc), so that it is compiled once,
 and imports nothing itself where all is well (`re` and `json` cost as much as the rest). Older
@@ -16,6 +18,7 @@ interpreters are told too, so Python 2 must be able to compile this.
 import os
 import sys
 
+_MARK = "parallelrun-preflight"  # as src/cli/run/python_check.cc knows it
 _AST_ONLY = 0x400  # ast.PyCF_ONLY_AST
 _STAND_INS = ("azureml", "mlflow", "mltable", "opencensus")  # of parallelrun.shims
 _MOST_FILES = 200  # of the user's code are read, to learn whether one changes where modules lie
@@ -250,12 +253,13 @@ def _quoted(path):
 
 
 def main(arguments):
-    answer = [".".join(map(str, sys.version_info[:3])), sys.executable]
+    answer = ["", _MARK, ".".join(map(str, sys.version_info[:3])), sys.executable]
     if sys.version_info >= (3, 8):  # noqa: UP036 - the command tells older ones
         root, script, own_folder, functions = arguments[:4]
         needs = list(zip(arguments[4::2], arguments[5::2]))
         for problem in look(root, script, own_folder, functions.split(","), needs):
             answer.extend(problem)
+    answer.append(_MARK)
     text = "".join(one + "\0" for one in answer)
     if not isinstance(text, bytes):
         text = text.encode("utf-8", "backslashreplace")
