@@ -2,9 +2,11 @@
 
 import os
 import signal
+import sys
 
 import pytest
 from support import processes
+from support.command import PROGRAM
 from support.workspace import drains
 
 # More than two processes can have been given when a drain begins: what they have, they finish.
@@ -53,6 +55,24 @@ def test_drain_and_resume(held, signo):
     assert result.code == 0, result
     assert held.rows() == held.expected
     assert sorted(map(int, held.noted("started"))) == list(range(COUNT))
+
+
+@pytest.mark.parametrize("signo", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
+def test_what_is_ignored_for_it_does_not_end_it(work, signo):
+    """As nohup has SIGHUP ignored, and a shell SIGINT of what runs in a script's background."""
+    rows = work.files(COUNT)
+    work.script(SCRIPT)
+    work.job()
+    ignoring = "import os, signal, sys; signal.signal(int(sys.argv[1]), signal.SIG_IGN); "
+    ignoring += "os.execv(sys.argv[2], sys.argv[2:])"
+    words = ["-c", ignoring, int(signo), PROGRAM, "run", work.job_file.name]
+    command = work.start(*words, program=sys.executable)
+    command.wait_for(lambda: work.noted("held"), "a process is held")
+    command.send(signo)
+    work.make("go")
+    result = command.wait()
+    assert result.code == 0, result
+    assert work.rows() == rows
 
 
 def test_ctrl_c_on_a_terminal_reaches_every_process(held):

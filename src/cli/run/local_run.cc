@@ -17,6 +17,7 @@
 #include "base/suspension.h"
 #include "cli/run/dry_run.h"
 #include "cli/run/early_signals.h"
+#include "cli/run/hangups.h"
 #include "cli/run/preparation.h"
 #include "cli/run/progress_poller.h"
 #include "cli/run/run_teller.h"
@@ -52,7 +53,7 @@ class LocalRun {
     if (request_.dry_run) return DryRun();
     teller_.Begin();
     const Status prepared = Prepare();
-    for (const int signo : {SIGINT, SIGTERM, SIGHUP}) {
+    for (const int signo : early_.heard()) {
       loop_.OnSignal(signo, [this, signo] { Interrupt(signo); });
     }
     // Only now nothing comes any more that would not be heard by the loop.
@@ -238,6 +239,7 @@ class LocalRun {
   // --- the end
 
   void Interrupt(int signo) {
+    if (hangups_.IsRepeated(signo, clock_.Now())) return;
     if (draining_ || stopping_) {
       teller_.Stopping(true);
       if (!stopping_) Finish(kExitSignal + stopped_by_);
@@ -321,6 +323,7 @@ class LocalRun {
 
   const LocalJob& job_;
   const RunRequest& request_;
+  Hangups hangups_;
   EarlySignals early_;  // until the loop has them; longer than what is to be taken away
   SystemClock clock_;
   RunTeller teller_;

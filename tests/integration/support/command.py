@@ -20,6 +20,11 @@ BIN = Path(os.environ.get("PARALLELRUN_BIN") or ROOT / "build/release/bin").reso
 PROGRAM = BIN / "parallelrun"
 
 
+# Whoever started the tests may have them ignore these (nohup): what they start would, too.
+for _signo in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+    if signal.getsignal(_signo) == signal.SIG_IGN:
+        signal.signal(_signo, lambda *_: None)
+
 # Seconds that a wait without a clock of its own may take, as a socket's.
 PATIENCE = 30 * (1 + LONGER)
 
