@@ -1,7 +1,5 @@
 #include "coordinator/last_reports.h"
 
-#include <spdlog/spdlog.h>
-
 #include "coordinator/log_tree/batch_report.h"
 #include "coordinator/log_tree/failed_items.h"
 #include "coordinator/log_tree/reports.h"
@@ -10,9 +8,10 @@
 
 namespace parallelrun::coordinator {
 
-void WriteLastReports(const EndedJob& ended, Files& files, const std::string& state_folder,
-                      const LogFolder& folder, WallTime now) {
+std::string WriteLastReports(const EndedJob& ended, Files& files, const std::string& state_folder,
+                             const LogFolder& folder, WallTime now) {
   PlanStore plan(ended.ledger);
+  std::string wrong;
   for (const Status& written :
        {WriteReports(ended.state, ended.rules, plan, folder),
         WriteBatchReports(files, state_folder, ended.state, ended.rules, folder),
@@ -20,8 +19,9 @@ void WriteLastReports(const EndedJob& ended, Files& files, const std::string& st
                          ended.dead_letters),
         WriteRunReport(files, state_folder, ended.state, ended.rules, plan, folder, ended.waits,
                        now)}) {
-    if (!written.ok()) spdlog::warn("the reports are not complete: {}", written.error().message);
+    if (!written.ok()) wrong += (wrong.empty() ? "" : "; ") + written.error().message;
   }
+  return wrong.empty() ? "" : "the reports of the job are not complete: " + wrong;
 }
 
 }  // namespace parallelrun::coordinator

@@ -23,8 +23,9 @@ struct EndedJob {
 };
 
 // Reads the whole ledger, so not on the loop's thread. `state_folder` holds what is half written.
-// One that cannot be written is told in the log, and the others are written all the same.
-void WriteLastReports(const EndedJob& ended, Files& files, const std::string& state_folder,
-                      const LogFolder& folder, WallTime now);
+// One that cannot be written does not keep the others from it. Says what was wrong, in a line; "":
+// nothing.
+std::string WriteLastReports(const EndedJob& ended, Files& files, const std::string& state_folder,
+                             const LogFolder& folder, WallTime now);
 
 }  // namespace parallelrun::coordinator

@@ -374,26 +374,38 @@ void CoordinatorServer::End(CoordinatorExit exit, const std::string& because) {
   const std::optional<Waits::Times> waits = begins_ ? std::optional(waits_.times()) : std::nullopt;
   // The loop observes waits until it ends, so they come as they are now.
   reporter_ = Thread("reports", [this, over, left, waits] {
+    std::string wrong;
     if (over) {
-      WriteLastReports({state_, coordinator_.rules(), ledger_, waits, options_.dead_letters},
-                       files_, options_.state_folder, folder_, clock_.WallNow());
+      wrong =
+          WriteLastReports({state_, coordinator_.rules(), ledger_, waits, options_.dead_letters},
+                           files_, options_.state_folder, folder_, clock_.WallNow());
     }
     if (left) NameResults();
     GiveBack();
-    loop_.Post([this] { Leave(); });
+    loop_.Post([this, wrong] {
+      if (!wrong.empty()) Warn(wrong);
+      Leave();
+    });
   });
   // Then nobody answers any more, and who supervises this process ends it.
   loop_.After(over ? kReportsLimit : kGiveBackLimit, [this, over] {
     if (left_) return;
     if (over) {
-      spdlog::error("the reports are not complete after {}: does the volume of {} hang?",
-                    HumanDuration(kReportsLimit), folder_.path());
+      Warn(fmt::format(
+          "the reports of the job are not complete after {}: does the volume of {} hang?",
+          HumanDuration(kReportsLimit), folder_.path()));
     } else {
       spdlog::error("{} could not be left in order within {}: does its volume hang?",
                     options_.output_folder, HumanDuration(kGiveBackLimit));
     }
     Leave();
   });
+}
+
+// For whoever reads the progress, which is in the last words too.
+void CoordinatorServer::Warn(const std::string& what) {
+  spdlog::warn("{}", what);
+  options_.warning += (options_.warning.empty() ? "" : "; ") + what;
 }
 
 // No next epoch could go on either.

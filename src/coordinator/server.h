@@ -97,6 +97,7 @@ class CoordinatorServer {
   void ObserveWaits();
   void NameResults();
   void End(CoordinatorExit exit, const std::string& because = "");
+  void Warn(const std::string& what);
   void EndFor(Error why);
   void GiveBack();
   void Leave();

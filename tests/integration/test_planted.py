@@ -54,7 +54,7 @@ def test_a_log_folder_that_is_a_link_gets_no_report(work):
     assert result.code == 0, result
     assert work.rows() == rows
     assert list(theirs.iterdir()) == []
-    assert "the reports are not complete" in work.log_text("sys/master_role.txt")
+    assert "the reports of the job are not complete" in work.log_text("sys/master_role.txt")
 
 
 def test_a_report_that_cannot_be_renamed_changes_no_verdict(work):
@@ -73,5 +73,5 @@ def test_a_report_that_cannot_be_renamed_changes_no_verdict(work):
     assert "Succeeded (Complete)" in result.output
     assert work.rows() == rows
     log = work.log_text("sys/master_role.txt")
-    assert "the reports are not complete" in log
+    assert "the reports of the job are not complete" in log
     assert "processed_mini-batches.csv" in log

@@ -37,6 +37,41 @@ def run(mini_batch):
 """
 
 
+HELD = """
+from steps import note, wait_for
+
+def run(mini_batch):
+    note("held", 0)
+    wait_for("go")
+    return [open(path).read() for path in mini_batch]
+"""
+
+REPORTS = (
+    "job_result.txt",
+    "report.html",
+    "user/error.txt",
+    "sys/job_report/processed_mini-batches.csv",
+)
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_report_that_cannot_be_written_is_told(work, name):
+    """And the others are there: a folder stands in its place."""
+    rows = work.files(2)
+    work.script(HELD)
+    work.job()
+    command = work.start_job()
+    command.wait_for(lambda: work.noted("held"), "a process is held")
+    (work.logs / name / "in the way").mkdir(parents=True)
+    work.make("go")
+    result = command.wait()
+    assert result.code == 0, result
+    assert work.rows() == rows
+    assert "the reports of the job are not complete" in result.output
+    assert name in result.output.partition("not complete")[2]
+    assert all((work.logs / other).is_file() for other in REPORTS if other != name)
+
+
 def report_of(work):
     return (work.logs / "report.html").read_text()
 
