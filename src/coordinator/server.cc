@@ -285,8 +285,13 @@ void CoordinatorServer::AfterEvent() {
       break;
     }
     case Coordinator::Phase::kDraining:
-      if (coordinator_.nodes().registered() == 0 && ledger_.appended() == ledger_.durable()) {
+      if (coordinator_.nodes().registered() > 0) break;
+      if (ledger_.appended() == ledger_.durable()) {
         End(CoordinatorExit::kDrained, "drained by request");
+      } else if (!coordinator_.paused().empty()) {
+        // Nobody waits for what does not fit; the next epoch finds what is durable.
+        End(CoordinatorExit::kDrained,
+            "drained by request, without what there is no room for: " + coordinator_.paused());
       }
       break;
     default: break;

@@ -125,6 +125,26 @@ def test_ctrl_c_while_the_disk_is_full(small_disk):
     assert work.rows() == [f"{index} " + "x" * 20_000 for index in range(40)]
 
 
+def test_one_ctrl_c_is_enough_while_the_disk_is_full(small_disk):
+    work = small_disk
+    work.files(40)
+    work.script(SLOW)
+    work.job()
+    command = work.start_job(terminal=True)
+    command.wait_for(lambda: len(work.noted("calls")) >= 6, "the job runs")
+    ballast = fill(work)
+    work.make("filled")
+    command.wait_for_text("PAUSED")
+    command.send(signal.SIGTERM)
+    result = command.wait()
+    assert result.code == 143, result
+    assert "stopping at once" not in result.output
+    ballast.unlink()
+    result = work.run("--resume")
+    assert result.code == 0, result
+    assert work.rows() == [f"{index} " + "x" * 20_000 for index in range(40)]
+
+
 def test_temporary_folder_that_is_full(small_disk):
     """The command's own folder, with the copies of the code, is elsewhere than the output."""
     work = small_disk
