@@ -7,6 +7,7 @@
 #include "azure/convert/convert.h"
 #include "azure/fill_in.h"
 #include "azure/read_job.h"
+#include "cli/run/code_listing.h"
 #include "cli/run/local_job.h"
 #include "cli/run/local_run.h"
 #include "cli/run/preflight.h"
@@ -25,12 +26,24 @@ api::Problems StillToFillIn(const std::string& text, bool cluster) {
   return problems;
 }
 
+// What of the code a run will leave out, and nobody would expect.
+void SayWhatIsLeftOut(const LocalJob& job, const std::string& file) {
+  if (job.job.spec.code.kind != api::CodeKind::kJobFolder &&
+      job.job.spec.code.kind != api::CodeKind::kFolder) {
+    return;
+  }
+  CodeFolder code{job.code_folder, job.job.spec.entry_script, {}};
+  for (const auto& [name, folder] : job.volumes) code.leave_out.push_back(folder);
+  if (const std::string note = OwnFolders(code); !note.empty()) Say(file + ": " + note);
+}
+
 // A cluster has other folders and another Python.
 std::vector<std::string> WhatIsMissing(const std::string& file) {
   RunRequest request;
   request.job_file = file;
   Result<LocalJob> job = ReadLocalJob(request);
   if (!job.ok()) return {job.error().message};
+  SayWhatIsLeftOut(*job, file);
   return CheckJobFile(std::move(*job));
 }
 

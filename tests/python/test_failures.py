@@ -1,5 +1,6 @@
 """Failed attempts: what is reported, and that the process goes on."""
 
+import os
 import time
 
 import pytest
@@ -34,6 +35,29 @@ def test_run_raises(launch, what, type_, message):
     log = agent.log("user/error/0/process000.txt")
     assert "|mini-batch 4, attempt 2: " in log
     assert failure["traceback"] in log
+    assert agent.stop() == (None, 0)
+
+
+@pytest.mark.parametrize("name", ["outputs/model.json", "./outputs/a/b.bin", "logs/last.txt"])
+def test_a_folder_that_is_the_jobs_own_is_told(launch, name):
+    error = f"FileNotFoundError(2, 'No such file or directory', {name!r})"
+    agent = launch("failing.py", "run", error)
+    agent.ready()
+    agent.run_files(["bad"])
+    own = os.path.normpath(name).split(os.sep)[0]
+    told = agent.failed().failure["message"]
+    assert f"./{own} is its own folder" in told
+    assert "./model" in told
+    assert agent.stop() == (None, 0)
+    assert "./model" in launch("failing.py", "init", error).init_failure()["message"]
+
+
+@pytest.mark.parametrize("what", ["'model/outputs'", "None", "3", "b'outputs/x'"])
+def test_no_other_folder_is_told(launch, what):
+    agent = launch("failing.py", "run", f"FileNotFoundError(2, 'none', {what})")
+    agent.ready()
+    agent.run_files(["bad"])
+    assert "own folder" not in agent.failed().failure["message"]
     assert agent.stop() == (None, 0)
 
 

@@ -2,8 +2,9 @@
 // cluster's.
 //
 // Never code: .git, __pycache__, virtual environments, the folders `logs` and `outputs` at the top,
-// and the job's own inputs and outputs. Left out as well: what .amlignore says, or .gitignore where
-// a folder has no .amlignore; and what cannot be read. The entry script always stays.
+// what earlier runs have left (earlier_runs.h), and the job's own inputs and outputs. Left out as
+// well: what .amlignore says, or .gitignore where a folder has no .amlignore; and what cannot be
+// read. The entry script always stays.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +40,15 @@ struct CodeListing {
 // kPermission when the folder itself cannot be read.
 Result<CodeListing> ListCode(const CodeFolder& folder);
 
+// A line that names the folders `outputs` and `logs` of the code, where they hold something: what a
+// training has left in ./outputs would not be found there, and nobody would know why. "": none.
+std::string OwnFolders(const CodeFolder& folder);
+
 // "data (1.1 GB, 40,000 files), model.bin (90.0 MB)": what takes most, by its name at the top.
 std::string Biggest(const CodeListing& listing);
+
+// The folder that takes most of those that hold no Python file, below none of the same kind, and
+// are not on the way to `script`; "": there is none.
+std::string BiggestOfData(const CodeListing& listing, const std::string& script);
 
 }  // namespace parallelrun::cli

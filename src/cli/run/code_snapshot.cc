@@ -7,9 +7,11 @@
 #include <xxhash.h>
 
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "base/count_of.h"
+#include "base/escape.h"
 #include "base/small_file.h"
 
 namespace parallelrun::cli {
@@ -19,6 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kMaxBytes = uint64_t{256} << 20;
 constexpr uint64_t kMaxFiles = 20'000;
+constexpr size_t kMostLeftOut = 10;                  // folders of data; each costs a listing
 constexpr uint64_t kRoomOfNode = uint64_t{1} << 20;  // logs, before they are uploaded
 
 // What a link says in the copy: a relative way out of the code would lead elsewhere from there.
@@ -68,8 +71,11 @@ struct Copy {
   }
 };
 
-Status CheckSize(const std::string& code, const CodeListing& listing) {
-  if (listing.bytes <= kMaxBytes && listing.files <= kMaxFiles && !listing.more) return {};
+bool Fits(const CodeListing& listing) {
+  return listing.bytes <= kMaxBytes && listing.files <= kMaxFiles && !listing.more;
+}
+
+Error TooBig(const std::string& code, const CodeListing& listing) {
   return Error{
       Code::kInvalid,
       fmt::format("the code folder {} holds {}{:.1f} MB in {} files, and the most is {} MiB in {}; "
@@ -79,12 +85,37 @@ Status CheckSize(const std::string& code, const CodeListing& listing) {
                   listing.files, kMaxBytes >> 20, kMaxFiles, Biggest(listing))};
 }
 
+// Of what is too much, folders of data stay out, the biggest first: beside many a script lies what
+// it was tried on.
+Result<CodeListing> ListWhatFits(CodeFolder code) {
+  std::string left_out;
+  std::optional<CodeListing> whole;  // of which is told, where leaving out does not help
+  for (size_t tries = 0;;) {
+    Result<CodeListing> listing = ListCode(code);
+    if (!listing.ok()) return listing.error();
+    if (Fits(*listing)) {
+      if (!left_out.empty()) {
+        listing->notes.push_back(fmt::format(
+            "left out of the code, of which at most {} MiB in {} files are copied: {} (no Python "
+            "file there). The script does not find what it reads from there by a relative path: "
+            "name it as an input or a side input, or by its whole path",
+            kMaxBytes >> 20, kMaxFiles, left_out));
+      }
+      return listing;
+    }
+    const std::string data = ++tries > kMostLeftOut ? "" : BiggestOfData(*listing, code.script);
+    if (!whole) whole = std::move(*listing);
+    if (data.empty()) return TooBig(code.path, *whole);
+    left_out += (left_out.empty() ? "" : ", ") + Printable(data, kShownShort);
+    code.leave_out.push_back(code.path + "/" + data);
+  }
+}
+
 }  // namespace
 
 Result<CodeSnapshot> SnapshotCode(const CodeFolder& code, const std::string& target) {
-  Result<CodeListing> listing = ListCode(code);
+  Result<CodeListing> listing = ListWhatFits(code);
   if (!listing.ok()) return listing.error();
-  if (const Status small = CheckSize(code.path, *listing); !small.ok()) return small.error();
   XXH3_state_t* digest = XXH3_createState();
   XXH3_64bits_reset(digest);
   Copy copy{code.path, target, digest};

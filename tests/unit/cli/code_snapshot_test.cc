@@ -116,12 +116,33 @@ TEST_F(CodeSnapshotTest, AFolderOfDataIsNotCode) {
   fs::resize_file((std::ofstream(code() + "/data/huge"), code() + "/data/huge"),
                   300ULL << 20);  // sparse
   Write("models/a.bin", std::string(3'000'000, 'x'));
+  Take();
+  EXPECT_FALSE(Copied("data"));
+  EXPECT_TRUE(Copied("models/a.bin")) << "there is room for it";
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("files are copied: data (no Python file there)")));
+  // With a module in it nobody knows.
+  Write("data/deep/helper.py", "");
   const Result<CodeSnapshot> taken = SnapshotCode({code(), "score.py", {}}, folder_ + "/copy");
   ASSERT_FALSE(taken.ok());
   EXPECT_THAT(taken.error().message, HasSubstr("--code"));
   EXPECT_THAT(taken.error().message,
-              HasSubstr("what takes most: data (314.6 MB, 1 file), models (3.0 MB, 1 file)"));
+              HasSubstr("what takes most: data (314.6 MB, 2 files), models (3.0 MB, 1 file)"));
   EXPECT_FALSE(fs::exists(folder_ + "/copy")) << "nothing is copied in vain";
+}
+
+TEST(CodeListingTest, OfDataTheOutermostFolderWithoutPythonIsMeant) {
+  using Kind = CodeEntry::Kind;
+  CodeListing listing;
+  listing.entries = {{"a", Kind::kFolder, 0},        {"a/huge.bin", Kind::kFile, 900},
+                     {"a/x.py", Kind::kFile, 1},     {"b", Kind::kFolder, 0},
+                     {"b/c", Kind::kFolder, 0},      {"b/c/1.bin", Kind::kFile, 50},
+                     {"b/d.bin", Kind::kFile, 60},   {"b.bin", Kind::kFile, 999},
+                     {"e", Kind::kFolder, 0},        {"e/f", Kind::kFolder, 0},
+                     {"e/f/1.bin", Kind::kFile, 70}, {"e/score.R", Kind::kFile, 1}};
+  EXPECT_EQ(BiggestOfData(listing, "s.py"), "b");
+  EXPECT_EQ(BiggestOfData(listing, "b/score.sh"), "e");
+  listing.entries.resize(3);
+  EXPECT_EQ(BiggestOfData(listing, "s.py"), "");
 }
 
 // Both bytes and files are limited, so either may be what is too much.
@@ -147,9 +168,43 @@ TEST_F(CodeSnapshotTest, EnvironmentsLogsAndOutputsAreNeverCode) {
   Write("logs/a.txt", "");
   Write("outputs/a.txt", "");
   EXPECT_EQ(Take(), before);
-  EXPECT_TRUE(notes_.empty());
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("left out of the code: outputs, logs. While a job")));
+  EXPECT_EQ(Take({code() + "/logs", code() + "/outputs"}), before);
+  EXPECT_TRUE(notes_.empty()) << "the job's own, as everybody knows";
   Write("pkg/logs/code.py", "");
   EXPECT_NE(Take(), before) << "only at the top";
+}
+
+TEST_F(CodeSnapshotTest, WhatEarlierRunsHaveLeftIsNoCode) {
+  const uint64_t before = Take();
+  const auto run = [&](const std::string& state) {
+    Write(state + "/run.json", "{}");
+    Write(state + "/epochs/000001.log", "");
+  };
+  run("out/state");
+  Write("out/parallel_run_step.txt", "rows");
+  Write("out/logs/user/a.txt", "");
+  run("pkg/deep/digits.state");
+  run("scores.csv.run/state");
+  Write("scores.csv", "rows");
+  Write("scores.csv.index.jsonl", "");
+  run("state");
+  Write("logs/report.html", "");
+  EXPECT_EQ(Take(), before);
+  EXPECT_FALSE(Copied("out"));
+  EXPECT_TRUE(notes_.empty()) << notes_[0];
+  // What only looks so: checkpoints of a training, a module beside a run, a table.
+  Write("checkpoints/epochs/1.bin", "");
+  run("jobs/state");
+  Write("jobs/logs/a.txt", "");
+  Write("jobs/helper.py", "");
+  Write("other.csv", "");
+  Take();
+  EXPECT_TRUE(Copied("checkpoints/epochs/1.bin"));
+  EXPECT_TRUE(Copied("jobs/helper.py"));
+  EXPECT_FALSE(Copied("jobs/state"));
+  EXPECT_FALSE(Copied("jobs/logs"));
+  EXPECT_TRUE(Copied("other.csv"));
 }
 
 TEST_F(CodeSnapshotTest, WhatGitignoreSaysIsLeftOutAndTold) {

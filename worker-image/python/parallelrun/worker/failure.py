@@ -50,7 +50,7 @@ def from_exception(kind, error, root, message=None, fatal=False):
     if kind in _OF_THE_SCRIPT and _ran_out(error):
         kind = "NoSpace"
     if message is None:
-        message = text_of(error) + _last_words(error)
+        message = text_of(error) + _last_words(error) + _own_folder(error, root)
     failure = Failure(kind, message, location, fatal)
     failure.type = _type_name(error)
     failure.traceback = _format(error, frames)
@@ -66,6 +66,20 @@ def _ran_out(error):
         if error is None:
             break
     return False
+
+
+def _own_folder(error, root):
+    """Why a file is not there that lies in ./outputs or ./logs beside the script."""
+    name = getattr(error, "filename", None)
+    if not isinstance(error, FileNotFoundError) or not isinstance(name, str):
+        return ""
+    folder = relative(os.path.abspath(name), root).split(os.sep)[0]
+    if folder not in ("outputs", "logs"):
+        return ""
+    return (
+        f" While a job runs, ./{folder} is its own folder, and not the one of the code: what the "
+        "script reads belongs into another folder, as ./model."
+    )
 
 
 def _last_words(error):
