@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.command import PATIENCE, ROOT
+from support.command import PATIENCE, PROGRAM, ROOT
 
 SCORE = """
 import sys
@@ -73,6 +73,23 @@ def test_words_that_a_glob_without_quotes_made_are_all_input(work):
     assert result.code == 0, result
     rows = (work.root / "out" / "parallel_run_step.txt").read_text().splitlines()
     assert [" ".join(row.split()[:2]) for row in rows] == [f"row {index}" for index in range(12)]
+
+
+def test_brackets_of_what_is_there_are_no_pattern(work):
+    home = work.root / "[DE]"
+    for name in ("[DE]/data/right.txt", "D/data/wrong.txt", "[DE]/[a,b]/right.txt"):
+        (work.root / name).parent.mkdir(parents=True)
+        (work.root / name).write_text(name)
+    (home / "score.py").write_text(SCORE)
+    for number, word in enumerate(("data/*.txt", "data/r?ght.txt", "[a,b]", "[a,b]/*")):
+        out = home / f"out{number}"
+        words = ["score.py", "--input", word, "--output", str(out), "--only", "right.txt"]
+        command = "import os, sys; os.chdir(sys.argv[1]); os.execv(sys.argv[2], sys.argv[2:])"
+        wrapped = [sys.executable, "-c", command, str(home), str(PROGRAM), "run", *words]
+        result = work.start(*wrapped[1:], program=wrapped[0]).wait()
+        assert result.code == 0, (word, result)
+        (row,) = (out / "parallel_run_step.txt").read_text().splitlines()
+        assert row.split()[0] == f"[DE]/{'[a,b]' if ',' in word else 'data'}/right.txt"
 
 
 def test_what_two_globs_have_in_common_is_run_once_and_that_is_told(work):

@@ -26,6 +26,13 @@ namespace {
 
 void Print(const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); }
 
+// Several words, each as it was typed: CLI11 would take "[a,b]" for a list of two, and its brackets
+// away.
+CLI::Option* AsTyped(CLI::Option* option) {
+  constexpr int kMostWords = 1 << 20;
+  return option->expected(1, kMostWords)->allow_extra_args(false);
+}
+
 // The words of an entry script without a job file.
 struct QuickWords {
   QuickJob job;
@@ -37,7 +44,7 @@ struct QuickWords {
 void AddQuickOptions(CLI::App& command, QuickWords& words) {
   QuickJob& quick = words.job;
   InputWords& input = words.input;
-  command.add_option("--input", input.words, "Folders, files or globs of the input");
+  AsTyped(command.add_option("--input", input.words, "Folders, files or globs of the input"));
   command
       .add_option("--format", input.format,
                   "files: run() gets paths; csv, tsv, jsonl or parquet: it gets rows")
@@ -174,7 +181,7 @@ CLI::Option* AddTrialOptions(CLI::App& run, RunRequest& request) {
                                        "Take N files from everywhere, the same ones each time")
                             ->check(CLI::PositiveNumber)
                             ->excludes(limit);
-  run.add_option("--only", select.only, "Take these files of the input only")
+  AsTyped(run.add_option("--only", select.only, "Take these files of the input only"))
       ->excludes(limit)
       ->excludes(sample);
   return run.add_flag("--dry-run", request.dry_run,

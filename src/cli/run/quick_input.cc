@@ -22,7 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMostNamesBelow = 1000;  // looked at below each, to know what it holds
-constexpr char kWildcards[] = "*?[";
 
 struct Format {
   const char* name;  // of --format
@@ -67,47 +66,6 @@ Suffix SuffixOf(const fs::path& file) {
   if (last.size() > 1) out.table = FormatNamed(last.substr(1));
   if (out.table == kFormats) out.table = nullptr;  // a file called x.files
   return out;
-}
-
-bool HasWildcard(const std::string& text) {
-  return text.find_first_of(kWildcards) != std::string::npos;
-}
-
-// The folder of a glob is what stands before its first name with a wildcard.
-QuickSource GlobSource(const fs::path& glob) {
-  fs::path folder;
-  fs::path pattern;
-  for (const fs::path& part : glob) {
-    const bool wild = HasWildcard(part);
-    (wild || !pattern.empty() ? pattern : folder) /= part;
-  }
-  return {folder, "", pattern};
-}
-
-// A URL is what is below a prefix, a glob, or one table: keys have no folders to look at.
-QuickSource StoreSource(std::string url, const std::string& pattern) {
-  const bool below = url.ends_with('/');
-  while (url.ends_with('/')) url.pop_back();
-  const size_t bucket_end = std::min(url.find('/', url.find("://") + 3), url.size());
-  size_t cut = url.size();
-  if (const size_t wild = url.find_first_of(kWildcards, bucket_end); wild != std::string::npos) {
-    cut = url.rfind('/', wild);
-  } else if (!below && bucket_end < url.size() && SuffixOf(url).table != nullptr) {
-    cut = url.rfind('/');
-  }
-  if (cut == url.size()) return {url, "", pattern, true};
-  return {url.substr(0, cut), "", url.substr(cut + 1), true};
-}
-
-QuickSource SourceOf(const std::string& word, const std::string& pattern) {
-  if (store::IsStoreUrl(word)) return StoreSource(word, pattern);
-  const fs::path path = Absolute(fs::current_path(), word);
-  std::error_code ignored;
-  if (fs::is_regular_file(path, ignored)) return {path.parent_path(), path.filename(), ""};
-  if (!fs::exists(path, ignored) && HasWildcard(word)) {
-    return GlobSource(path);
-  }
-  return {path, "", pattern};
 }
 
 // What a source holds: how many files of each kind of table, and of none.
@@ -290,6 +248,8 @@ std::optional<NamedTables> TablesNamed(const std::string& path) {
   const Format& table = *held.tables.begin()->first;
   return NamedTables{table.kind, table.tabular};
 }
+
+bool NamesATable(const std::string& file) { return SuffixOf(file).table != nullptr; }
 
 const std::vector<std::string>& InputFormats() {
   static const std::vector<std::string> names = [] {

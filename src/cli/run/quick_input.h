@@ -10,6 +10,7 @@
 
 #include "api/data.h"
 #include "base/error.h"
+#include "cli/run/quick_source.h"
 
 namespace parallelrun::cli {
 
@@ -18,14 +19,6 @@ struct InputWords {
   std::string pattern;               // of --pattern, for folders; "": every file
   std::string format;                // of --format; "": not given
   std::vector<std::string> command;  // as it was typed, to be told with --format in it
-};
-
-struct QuickSource {
-  std::string folder;   // absolute; of a store its URL
-  std::string path;     // of the one file in it; "": a folder
-  std::string pattern;  // of a folder's files; "": all
-  bool in_store = false;
-  bool operator==(const QuickSource&) const = default;
 };
 
 struct QuickInput {
@@ -42,6 +35,9 @@ struct NamedTables {
   api::TabularFormat format = api::TabularFormat::kCsv;  // kTabular only
 };
 std::optional<NamedTables> TablesNamed(const std::string& path);
+
+// Whether a file of this name is one of a table, by its suffix.
+bool NamesATable(const std::string& file);
 
 // What --format takes.
 const std::vector<std::string>& InputFormats();

@@ -99,6 +99,27 @@ TEST_F(QuickInputTest, AFileWhoseNameIsAGlobIsAFile) {
   EXPECT_EQ(Look({odd})->sources[0].path, "a[1].txt");
 }
 
+TEST_F(QuickInputTest, OnlyWhatWasTypedIsAPattern) {
+  File("[DE]/in/a.txt");
+  File("D/in/b.txt");
+  File("data (v2) [raw]/x.txt");
+  File("[DE]/data?/deep/y.txt");
+  const std::string before = std::filesystem::current_path();
+  std::filesystem::current_path(At("[DE]"));
+  const auto here = Look({"in/*.txt", "./in/r?ght.txt", "../D/i[n]/*", "data?/**/*.txt"});
+  std::filesystem::current_path(before);
+  ASSERT_TRUE(here.ok()) << here.error().message;
+  EXPECT_THAT(here->sources, ElementsAre(QuickSource{At("[DE]/in"), "", "*.txt"},
+                                         QuickSource{At("[DE]/in"), "", "r?ght.txt"},
+                                         QuickSource{At("D"), "", "i[n]/*"},
+                                         QuickSource{At("[DE]/data?"), "", "**/*.txt"}));
+  const auto whole = Look({At("[DE]/in/*.txt"), At("data (v2) [raw]/*.txt"), At("[D]/in/*.txt")});
+  ASSERT_TRUE(whole.ok()) << whole.error().message;
+  EXPECT_THAT(whole->sources, ElementsAre(QuickSource{At("[DE]/in"), "", "*.txt"},
+                                          QuickSource{At("data (v2) [raw]"), "", "*.txt"},
+                                          QuickSource{folder_, "", "[D]/in/*.txt"}));
+}
+
 TEST_F(QuickInputTest, OneTableFileIsReadAsATableAndSaysSo) {
   for (const auto& [name, kind, format, shown] :
        {std::tuple{"a.CSV", api::InputKind::kTabular, api::TabularFormat::kCsv, "CSV"},
