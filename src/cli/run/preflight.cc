@@ -13,7 +13,7 @@
 
 #include "base/escape.h"
 #include "cli/run/programs.h"
-#include "coordinator/plan/glob.h"
+#include "coordinator/plan/input_names.h"
 
 namespace parallelrun::cli {
 namespace {
@@ -38,8 +38,7 @@ std::string NoFile(const coordinator::PlanInput& input) {
 
 // Whether one of the inputs was looked at to its end, so that it can be said that nothing is there.
 bool CountFiles(const coordinator::PlanInput& input, InputSize& size) {
-  const coordinator::Glob pattern(input.pattern);
-  std::vector<coordinator::Glob> excluded(input.exclude.begin(), input.exclude.end());
+  const coordinator::InputNames names(input);
   std::error_code error;
   fs::recursive_directory_iterator entry(input.root,
                                          fs::directory_options::follow_directory_symlink, error);
@@ -47,12 +46,9 @@ bool CountFiles(const coordinator::PlanInput& input, InputSize& size) {
   for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
     if (++seen > kMostNamesOfInput) return false;
     const std::string path = entry->path().lexically_relative(input.root);
-    const bool out = entry->path().filename().string().starts_with(".") ||
-                     std::any_of(excluded.begin(), excluded.end(),
-                                 [&](const coordinator::Glob& glob) { return glob.Matches(path); });
     std::error_code unknown;
-    if (out || entry->path().filename() == "lost+found") entry.disable_recursion_pending();
-    if (out || !entry->is_regular_file(unknown) || !pattern.Matches(path)) continue;
+    if (!names.MayMeanBelow(path)) entry.disable_recursion_pending();
+    if (!entry->is_regular_file(unknown) || !names.Means(path)) continue;
     ++size.files;
     const uint64_t bytes = entry->file_size(unknown);
     if (!unknown) size.bytes += bytes;

@@ -14,6 +14,7 @@
 #include "cli/run/continue_command.h"
 #include "cli/run/local_job.h"
 #include "coordinator/plan/glob.h"
+#include "coordinator/plan/input_names.h"
 #include "store/object_stores.h"
 
 namespace parallelrun::cli {
@@ -89,18 +90,22 @@ struct Held {
   }
 };
 
+coordinator::InputNames NamesOf(const QuickSource& source) {
+  coordinator::PlanInput input;
+  input.root = source.folder;
+  input.pattern = source.pattern;
+  return coordinator::InputNames(input);
+}
+
 // The names of a store come over the network: what is wrong with it is said here.
 Status LookInStore(const QuickSource& source, Held& held) {
   const auto store = store::OpenObjectStore({source.folder, "", "", {}, {}}, {});
   if (!store.ok()) return store.error();
-  const coordinator::Glob glob(source.pattern);
-  const auto hidden = [](std::string_view path) {
-    return path.substr(path.rfind('/') + 1).starts_with('.');
-  };
-  auto listing = (*store)->List(
-      {[&](std::string_view name) { return !hidden(name) && glob.Matches(name); },
-       [&](std::string_view folder) { return !hidden(folder) && glob.MayMatchBelow(folder); }},
-      "");
+  const coordinator::InputNames names = NamesOf(source);
+  auto listing =
+      (*store)->List({[&](std::string_view name) { return names.Means(name); },
+                      [&](std::string_view folder) { return names.MayMeanBelow(folder); }},
+                     "");
   if (!listing.ok()) return listing.error();
   for (size_t seen = 0;; ++seen) {
     const auto next = (*listing)->Next();
@@ -121,24 +126,25 @@ Status LookInStore(const QuickSource& source, Held& held) {
 
 void Look(const QuickSource& source, Held& held) {
   if (!source.path.empty()) return held.Add(source.path);
-  const coordinator::Glob glob(source.pattern);
+  const coordinator::InputNames names = NamesOf(source);
   std::error_code error;
   fs::recursive_directory_iterator entry(source.folder,
-                                         fs::directory_options::skip_permission_denied, error);
+                                         fs::directory_options::skip_permission_denied |
+                                             fs::directory_options::follow_directory_symlink,
+                                         error);
   size_t seen = 0;
   for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
     if (++seen > kMostNamesBelow) {
       held.more = true;
       return;
     }
-    const std::string name = entry->path().filename();
-    // What tools leave beside data (_SUCCESS, .crc) says nothing of what the data is.
-    const bool marker = name.starts_with(".") || name.starts_with("_");
+    const std::string path = entry->path().lexically_relative(source.folder);
+    if (!names.MayMeanBelow(path)) entry.disable_recursion_pending();
+    // What tools leave beside data (_SUCCESS) says nothing of what the data is.
+    const bool marker = entry->path().filename().string().starts_with("_");
     std::error_code unknown;
     if (marker || !entry->is_regular_file(unknown)) continue;
-    if (glob.Matches(entry->path().lexically_relative(source.folder).string())) {
-      held.Add(entry->path());
-    }
+    if (names.Means(path)) held.Add(entry->path());
   }
 }
 

@@ -10,6 +10,18 @@ namespace {
 
 bool Hidden(std::string_view path) { return LastPart(path).starts_with('.'); }
 
+// Whether the pattern's part for this folder has the dot itself.
+bool NamesHiddenFolder(std::string_view pattern, std::string_view folder) {
+  while (true) {
+    const size_t end = pattern.find('/');
+    if (end == std::string_view::npos || pattern.substr(0, end) == "**") return false;
+    const size_t slash = folder.find('/');
+    if (slash == std::string_view::npos) return pattern.starts_with('.');
+    pattern.remove_prefix(end + 1);
+    folder.remove_prefix(slash + 1);
+  }
+}
+
 bool IsAtOrBelow(std::string_view place, std::string_view folder) {
   if (!place.starts_with(folder)) return false;
   return place.size() == folder.size() || folder.ends_with('/') || place[folder.size()] == '/';
@@ -20,21 +32,26 @@ bool IsAtOrBelow(std::string_view place, std::string_view folder) {
 InputNames::InputNames(const PlanInput& input)
     : root_(WithoutSlash(input.root)),
       kind_(input.kind),
+      pattern_text_(input.pattern),
       pattern_(input.pattern),
       exclude_(input.exclude.begin(), input.exclude.end()) {}
 
 bool InputNames::Means(std::string_view path) const {
-  return !Hidden(path) && pattern_.Matches(path) && !Excluded(path);
+  return (!Hidden(path) || Hidden(pattern_text_)) && MeansRoot(path);
+}
+
+bool InputNames::MeansRoot(std::string_view name) const {
+  return pattern_.Matches(name) && !Excluded(name);
 }
 
 bool InputNames::MayMeanBelow(std::string_view folder) const {
-  return !Hidden(folder) && LastPart(folder) != "lost+found" && pattern_.MayMatchBelow(folder) &&
-         !Excluded(folder);
+  return (!Hidden(folder) || NamesHiddenFolder(pattern_text_, folder)) &&
+         LastPart(folder) != "lost+found" && pattern_.MayMatchBelow(folder) && !Excluded(folder);
 }
 
 bool InputNames::HasAt(std::string_view location) const {
   if (!IsAtOrBelow(location, root_)) return false;
-  if (location == root_) return Means(LastPart(location));  // the root is a file
+  if (location == root_) return MeansRoot(LastPart(location));  // the root is a file
   return HasBelow(location.substr(root_.size() + (root_.ends_with('/') ? 0 : 1)));
 }
 

@@ -16,9 +16,12 @@ class InputNames {
  public:
   explicit InputNames(const PlanInput& input);
 
-  // Of a file in a folder that may hold some.
+  // Of a file in a folder that may hold some. What begins with a dot is meant by a pattern that has
+  // the dot too, as a shell takes it: `.cache/*.txt`, `**/.env`.
   bool Means(std::string_view path) const;
   bool MayMeanBelow(std::string_view folder) const;
+  // Of the one file that is the root, whatever its name begins with.
+  bool MeansRoot(std::string_view name) const;
 
   // Whether the listing of the input has the file at this location (Store::Location).
   bool HasAt(std::string_view location) const;
@@ -29,6 +32,7 @@ class InputNames {
 
   std::string root_;  // without a slash at its end
   PlanKind kind_;
+  std::string pattern_text_;
   Glob pattern_;
   std::vector<Glob> exclude_;
 };

@@ -37,15 +37,20 @@ Error Listing::Over(const Error& error) {
 store::Wanted Listing::Wants() {
   return {
       [this](std::string_view path) {
-        return names_.Means(path) && CountsAsData(path) && Chosen(path) && !IsOfOther(path);
+        const bool hidden_root = path.starts_with('.') && IsRoot(path) && names_.MeansRoot(path);
+        return (names_.Means(path) || hidden_root) && CountsAsData(path) && Chosen(path) &&
+               !IsOfOther(path);
       },
       [this](std::string_view path) { return names_.MayMeanBelow(path) && CountsAsData(path); }};
 }
 
+bool Listing::IsRoot(std::string_view path) const {
+  return store_.Location(path) == WithoutSlash(input_.root);
+}
+
 bool Listing::CountsAsData(std::string_view path) {
   if (IsData(DataNamesOf(input_.kind), LastPart(path))) return true;
-  // Whoever names one file as the input means it.
-  if (store_.Location(path) == WithoutSlash(input_.root)) return true;
+  if (IsRoot(path)) return true;
   left_out_.AddNoData(path);
   return false;
 }

@@ -2,11 +2,12 @@
 // (store/store.h), without what no mini-batch is to have. A listing can go on behind any name
 // without reading what sorts before it.
 //
-// Left out: names that begin with a dot, folders named lost+found, what the pattern does not match,
-// what an exclude pattern matches (a folder that one matches is left out with all below it), and of
-// tables what is no data by its name (left_out.h), but for a root that is a file. And what an input
-// before it means: a file belongs to the first input that means it. And, where only some are to be
-// taken (PlanInput::only), all others. What becomes of links: store/folder/folder_store.h.
+// Left out: names that begin with a dot, but for a root that is one or a pattern that names the
+// dot, folders named lost+found, what the pattern does not match, what an exclude pattern matches
+// (a folder that one matches is left out with all below it), and of tables what is no data by its
+// name (left_out.h), but for a root that is a file. And what an input before it means: a file
+// belongs to the first input that means it. And, where only some are to be taken (PlanInput::only),
+// all others. What becomes of links: store/folder/folder_store.h.
 //
 // Blocking I/O. Not thread-safe.
 #pragma once
@@ -46,6 +47,8 @@ class Listing {
 
  private:
   store::Wanted Wants();
+  // Whoever names one file as the input means it.
+  bool IsRoot(std::string_view path) const;
   bool CountsAsData(std::string_view path);
   bool IsOfOther(std::string_view path);
   bool Chosen(std::string_view path) const;

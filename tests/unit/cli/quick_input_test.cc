@@ -180,6 +180,23 @@ TEST_F(QuickInputTest, TablesOfSeveralKindsAreAskedBackToo) {
   EXPECT_EQ(Look({At("in")}, "files")->kind, api::InputKind::kFiles);
 }
 
+TEST_F(QuickInputTest, TablesBehindALinkToTheirFolderAreAskedBackToo) {
+  File("tables/one.csv");
+  std::filesystem::create_directory(At("in"));
+  std::filesystem::create_directory_symlink(At("tables"), At("in/link"));
+  std::filesystem::create_directory_symlink(At("tables"), At("link"));
+  std::filesystem::create_directory_symlink(At("in"), At("in/circle"));
+  EXPECT_THAT(Refusal({At("in")}), HasSubstr("of CSV"));
+  EXPECT_THAT(Refusal({At("link")}), HasSubstr("1 file of CSV"));
+  EXPECT_THAT(Refusal({At("in/*/*.csv")}), HasSubstr("of CSV"));
+}
+
+TEST_F(QuickInputTest, AHiddenTableIsOneWhereItIsNamed) {
+  EXPECT_EQ(Look({File("in/.a.csv")})->kind, api::InputKind::kTabular);
+  EXPECT_THAT(Refusal({At("in/.*.csv")}), HasSubstr("1 file of CSV"));
+  EXPECT_EQ(Look({At("in")})->kind, api::InputKind::kFiles) << "nothing is there";
+}
+
 TEST_F(QuickInputTest, CompressedParquetIsNotTakenForFilesWithoutAWord) {
   EXPECT_THAT(Refusal({File("a.parquet.gz")}), HasSubstr("a.parquet.gz is a compressed file"));
   EXPECT_EQ(Look({At("a.parquet.gz")}, "files")->kind, api::InputKind::kFiles);

@@ -53,6 +53,17 @@ bool Has(const PlanInput& input, const std::string& location) {
   return InputNames(input).HasAt(location);
 }
 
+TEST(InputNamesTest, HiddenNamesAreMeantByWhoeverWritesTheDot) {
+  EXPECT_TRUE(Has(NamedInput("a", "/data/.in.csv"), "/data/.in.csv"));
+  EXPECT_TRUE(Has(NamedInput("a", "/data/in", ".a*"), "/data/in/.a.png"));
+  EXPECT_TRUE(Has(NamedInput("a", "/data/in", "**/.a.png"), "/data/in/b/.a.png"));
+  EXPECT_TRUE(Has(NamedInput("a", "/data/in", "b/.c/*"), "/data/in/b/.c/a.png"));
+  EXPECT_FALSE(Has(NamedInput("a", "/data/in", "b/.c/*"), "/data/in/b/.c/.a.png"));
+  EXPECT_FALSE(Has(NamedInput("a", "/data/in", "*/*/*"), "/data/in/b/.c/a.png"));
+  EXPECT_FALSE(Has(NamedInput("a", "/data/in", "**/.c/*"), "/data/in/b/.c/a.png"));
+  EXPECT_FALSE(Has(NamedInput("a", "/data/in", "?a.png"), "/data/in/.a.png"));
+}
+
 TEST(InputNamesTest, WhatItsListingHas) {
   PlanInput input = NamedInput("a", "/data/in/", "**/*.png");
   input.exclude = {"old", "**/x*.png"};

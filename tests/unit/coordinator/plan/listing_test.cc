@@ -229,6 +229,8 @@ TYPED_TEST(PlanNamesTest, TheRootMayBeOneFile) {
   const Settings one = In(folder / "rows.csv");
   const auto store = this->StoreOf(one);
   EXPECT_THAT(AllFromEverywhereIn(*store, one), ElementsAre("rows.csv"));
+  folder.Write(".hidden.csv", "a\n1\n");
+  EXPECT_THAT(this->All(In(folder / ".hidden.csv")), ElementsAre(".hidden.csv"));
   EXPECT_EQ(store->Location(""), folder.path());
   EXPECT_EQ(Look(one, *store, "rows.csv").value()->size, 4u);
   EXPECT_THAT(this->All(In(folder.path() + "//")), ElementsAre("other", "rows.csv"));
