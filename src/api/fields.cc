@@ -5,6 +5,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "api/text.h"
+
 namespace parallelrun::api {
 namespace {
 
@@ -292,6 +294,12 @@ std::optional<std::string> ReadRelativePath(const Value& value) {
     const std::string rest = first == std::string::npos ? "." : text->substr(first);
     value.Error(Quoted(*text) + " is absolute, but paths are relative to the volume",
                 "write " + rest);
+    return std::nullopt;
+  }
+  if (!SchemeOf(*text).empty()) {
+    value.Error("is a URL, but paths are relative to the volume",
+                "name what is in a store as one: stores: [{name: data, url: URL}], and store: data "
+                "in place of the volume");
     return std::nullopt;
   }
   std::string path;

@@ -100,6 +100,17 @@ std::string_view Trim(std::string_view text) {
   return text;
 }
 
+std::string_view SchemeOf(std::string_view text) {
+  const size_t end = text.find("://");
+  if (end == std::string_view::npos || end < 2) return "";
+  const std::string_view scheme = text.substr(0, end);
+  const bool letter = std::isalpha(static_cast<unsigned char>(scheme.front())) != 0;
+  const bool known = std::all_of(scheme.begin(), scheme.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '+' || c == '-' || c == '.';
+  });
+  return letter && known ? scheme : "";
+}
+
 size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i) {

@@ -37,6 +37,9 @@ std::string OrList(const std::vector<std::string>& words);
 // ^[a-z0-9]([-a-z0-9]*[a-z0-9])?$, at most 63.
 bool IsDnsLabel(std::string_view name);
 
+// "s3" of "s3://bucket/x": the scheme of what is meant as a URL; "" of what can be a path.
+std::string_view SchemeOf(std::string_view text);
+
 // What may be the value of a label: nothing, or at most 63 letters, digits, "-", "_" and ".", the
 // first and the last a letter or digit.
 bool IsLabelValue(std::string_view text);

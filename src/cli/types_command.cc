@@ -13,6 +13,7 @@
 #include "base/escape.h"
 #include "base/files.h"
 #include "cli/run/local_job.h"
+#include "cli/run/local_place.h"
 #include "cli/run/local_run.h"
 #include "cli/run/quick_input.h"
 #include "coordinator/plan/input_store.h"
@@ -30,6 +31,11 @@ int Refuse(const std::string& why) {
 }
 
 Result<coordinator::PlanInput> InputAt(const TypesRequest& request) {
+  const Status here =
+      MustBePath("the table", request.target,
+                 "types are decided here for files and folders of this machine, and "
+                 "for what is in a store by a job file that names it");
+  if (!here.ok()) return here.error();
   coordinator::PlanInput input;
   input.name = "rows";
   input.root = Absolute(std::filesystem::current_path(), request.target);

@@ -163,6 +163,29 @@ def test_init_writes_a_job_that_runs(work):
     assert work.call(*words, "--file", "my job.yaml").code == 2
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["score.py", "--input", "data", "--output", "gs://bucket/out"], "--output is a URL"),
+        (["score.py", "--input", "data", "--output", "https://host/out.csv"], "--output: rows go"),
+        (["score.py", "--input", "gs://bucket/in", "--output", "out"], "--input is a URL"),
+        (["job.yaml", "--volume", "out=s3://bucket/out"], "--volume out is a URL"),
+        (["job.yaml", "--set", "spec.output.path=s3://bucket/out"], "spec.output.path: is a URL"),
+        (["job.yaml", "--set", "spec.volumes[1].hostPath.path=s3://b/x"], "volume out is a URL"),
+    ],
+)
+def test_a_url_becomes_no_folder(work, words, told):
+    work.files(1)
+    work.script()
+    (work.root / "score.py").write_text(SCORE)
+    work.job()
+    before = sorted(work.root.iterdir())
+    result = work.call("run", *words)
+    assert (result.code, told in result.output) == (2, True), result
+    log = work.root / "command-0.txt"
+    assert sorted(path for path in work.root.iterdir() if path != log) == before
+
+
 def test_script_that_is_missing(work):
     result = work.call("run", "score.py", "--input", "data", "--output", "out")
     assert result.code == 2

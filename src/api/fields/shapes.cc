@@ -51,6 +51,8 @@ Shape Path(const std::string& example) {
              "is absolute, but paths are relative to the volume: " + example})
       .With({R"cel(!self.matches("(^|/)[.][.](/|$)"))cel",
              R"(leaves the volume with "..": write the path without it)"})
+      .With({R"(!self.matches("^[A-Za-z][-A-Za-z0-9+.]+://"))",
+             "is a URL, but paths are relative to the volume: name it as one of stores"})
       .With({R"(!self.matches("[\\x00-\\x1f]"))", "holds a control character: remove it"});
 }
 

@@ -19,6 +19,7 @@
 #include "cli/fetch/arriving_files.h"
 #include "cli/fetch/reader_pod.h"
 #include "cli/follow/cluster_events.h"
+#include "cli/run/local_place.h"
 #include "cli/run/local_run.h"
 
 namespace parallelrun::cli {
@@ -50,6 +51,8 @@ class Fetching {
   Fetching& operator=(const Fetching&) = delete;
 
   int Run() {
+    const Status here = MustBePath("the folder", request_.folder, "files come to this machine");
+    if (!here.ok()) return Refuse(here.error());
     Result<std::unique_ptr<ArrivingFiles>> arriving =
         ArrivingFiles::Begin(*files_, request_.folder);
     if (!arriving.ok()) return Refuse(arriving.error());

@@ -13,11 +13,16 @@
 #include "base/json.h"
 #include "base/small_file.h"
 #include "cli/run/choose_python.h"
+#include "cli/run/local_place.h"
 
 namespace parallelrun::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr char kVolumeIsAFolder[] =
+    "a volume is a folder of this machine; what lies in S3 or Azure Blob Storage is named by "
+    "spec.stores";
 
 // Folders for the job's volumes: --volume first, then a hostPath's own path.
 Result<coordinator::Volumes> MapVolumes(const api::Job& job, const RunRequest& request,
@@ -28,7 +33,11 @@ Result<coordinator::Volumes> MapVolumes(const api::Job& job, const RunRequest& r
     if (equals == std::string::npos || equals == 0 || equals + 1 == flag.size()) {
       return Error{Code::kInvalid, "--volume " + flag + ": write --volume NAME=FOLDER"};
     }
-    volumes[flag.substr(0, equals)] = Absolute(fs::current_path(), flag.substr(equals + 1));
+    const std::string name = flag.substr(0, equals);
+    const std::string folder = flag.substr(equals + 1);
+    const Status here = MustBePath("--volume " + name, folder, kVolumeIsAFolder);
+    if (!here.ok()) return here.error();
+    volumes[name] = Absolute(fs::current_path(), folder);
   }
   std::string known;
   for (const api::Volume& volume : job.spec.volumes) {
@@ -40,6 +49,9 @@ Result<coordinator::Volumes> MapVolumes(const api::Job& job, const RunRequest& r
     }
     if (volume.kind != "hostPath") continue;
     const std::string path = lenient::Text(volume.source, "path");
+    const Status here =
+        MustBePath(fmt::format("hostPath.path of volume {}", volume.name), path, kVolumeIsAFolder);
+    if (!here.ok()) return here.error();
     volumes[volume.name] = Absolute(job_folder, path.empty() ? "." : path);
   }
   for (const auto& [name, folder] : volumes) {

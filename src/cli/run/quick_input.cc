@@ -12,7 +12,7 @@
 
 #include "api/text.h"
 #include "cli/run/continue_command.h"
-#include "cli/run/local_job.h"
+#include "cli/run/local_place.h"
 #include "coordinator/plan/glob.h"
 #include "coordinator/plan/input_names.h"
 #include "store/object_stores.h"
@@ -280,6 +280,13 @@ Result<QuickInput> LookAtInput(const InputWords& input) {
   for (const std::string& word : input.words) {
     // What is no secret may be told in full from here on.
     if (store::MayHoldSecret(word)) return store::StoreUrl(word, "").error().With("--input");
+    if (!store::IsStoreUrl(word)) {
+      const Status here = MustBePath("--input", word,
+                                     "inputs are folders and files of this machine, S3 "
+                                     "(s3://BUCKET/PREFIX/) and Azure Blob Storage (abfss://...); "
+                                     "copy what lies elsewhere to one of these first");
+      if (!here.ok()) return here.error();
+    }
     QuickSource source = SourceOf(word, input.pattern);
     if (!known.insert(source.folder + "/" + source.path + "/" + source.pattern).second) {
       return Error{Code::kInvalid,

@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "cli/run/local_place.h"
 #include "store/object_stores.h"
 #include "store/s3/address.h"
 
@@ -71,12 +72,19 @@ Result<QuickOutput> InStore(const std::string& word, const std::string& state) {
 }  // namespace
 
 Result<QuickOutput> LookAtOutput(const std::string& word, const std::string& state) {
+  const Status state_here =
+      MustBePath("--state", state, "logs and state lie in a folder of this machine");
+  if (!state_here.ok()) return state_here.error();
   if (word.starts_with(kScheme)) return InStore(word, state);
   if (store::IsStoreUrl(word)) {
     return Error{Code::kInvalid,
                  "--output: rows go to a folder or to S3 (s3://BUCKET/PREFIX/); of Azure Blob "
                  "Storage only inputs are read"};
   }
+  const Status folder_here = MustBePath("--output", word,
+                                        "rows go to a folder of this machine or to S3 "
+                                        "(s3://BUCKET/PREFIX/)");
+  if (!folder_here.ok()) return folder_here.error();
   if (!state.empty()) {
     return Error{Code::kInvalid,
                  "--state goes with an output in a store (--output s3://BUCKET/PREFIX/): logs and "

@@ -84,6 +84,13 @@ TEST_F(QuickInputTest, UrlsOfAzure) {
                                            QuickSource{https, "", "t.csv", true}));
 }
 
+TEST_F(QuickInputTest, AUrlThatNobodyReadsIsNoFolderOfThisMachine) {
+  for (const char* url : {"gs://bucket/in/*.csv", "http://host/a.csv", "wasbs://c@a.host/in"}) {
+    EXPECT_THAT(Refusal({url}), HasSubstr("s3://BUCKET/PREFIX/")) << url;
+  }
+  EXPECT_THAT(Refusal({"file:///data/in"}), HasSubstr("without file://"));
+}
+
 TEST_F(QuickInputTest, ASignatureInAUrlIsShownToNobody) {
   for (const char* url : {"https://data.blob.core.windows.net/photos/a.csv?sv=1&sig=SECRET",
                           "abfss://photos@data.dfs.core.windows.net/in/?sv=1&sig=SECRET"}) {

@@ -6,6 +6,7 @@ namespace parallelrun::cli {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 TEST(QuickOutputTest, AUrlNamesAPrefixOrTheFile) {
   const struct {
@@ -33,6 +34,21 @@ TEST(QuickOutputTest, AUrlNamesAPrefixOrTheFile) {
   EXPECT_EQ(LookAtOutput("s3://bucket/a", "kept")->folder, "kept");
   EXPECT_EQ(LookAtOutput("s3://bucket/a.csv")->format, api::OutputFormat::kCsv);
   EXPECT_EQ(LookAtOutput("s3://bucket/a.parquet")->format, api::OutputFormat::kParquet);
+}
+
+// Each would be a folder of the current one, with the rows in it.
+TEST(QuickOutputTest, NoUrlBecomesAFolder) {
+  for (const char* url : {"gs://bucket/out/", "https://example.com/out", "hdfs://host:8020/out",
+                          "S3://bucket/out.csv", "sftp://ann:SECRET@host/out"}) {
+    const auto looked = LookAtOutput(url);
+    ASSERT_FALSE(looked.ok()) << url;
+    EXPECT_THAT(looked.error().message, HasSubstr("s3://BUCKET/PREFIX/")) << url;
+    EXPECT_THAT(looked.error().message, Not(HasSubstr("SECRET")));
+  }
+  EXPECT_THAT(LookAtOutput("file:///data/out").error().message, HasSubstr("without file://"));
+  EXPECT_THAT(LookAtOutput("s3://bucket/out", "s3://bucket/state").error().message,
+              HasSubstr("--state is a URL"));
+  EXPECT_EQ(LookAtOutput("a:b/c")->folder, "a:b/c");
 }
 
 TEST(QuickOutputTest, WhatIsWrongIsSaid) {
