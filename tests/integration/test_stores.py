@@ -79,6 +79,22 @@ def held_job(work, server, bucket, count, **fields):
     return rows
 
 
+def test_a_url_of_one_object_is_that_object(work, server):
+    set_up(work, server)
+    server.bucket("single")
+    for name in ("photo.png", "photo.png.old", "deep/object", "deep/below/other"):
+        server.put("single", name, name.encode())
+    work.script(TEXTS)
+    for url, words, name in [
+        ("s3://single/photo.png", [], b"photo.png"),
+        ("s3://single/deep/object", [], b"deep/object"),
+        ("s3://single/deep/below", [], b"deep/below/other"),
+        ("s3://single/deep/below/other", ["--format", "files"], b"deep/below/other"),
+    ]:
+        rows = rows_of(work, "--input", url, *words).splitlines()
+        assert [row.split(b" ")[-1] for row in rows] == [name], url
+
+
 def test_an_agent_that_is_killed_is_replaced_and_leaves_nothing(work, server):
     rows = held_job(work, server, "killed", 40)
     command = work.start_job()

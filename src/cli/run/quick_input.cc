@@ -117,17 +117,17 @@ Status LookInStore(const QuickSource& source, Held& held) {
     if (!name.filename().string().starts_with("_")) held.Add(name);
   }
   if (!held.tables.empty() || held.others > 0) return {};
-  return Error{Code::kInvalid,
-               fmt::format("no object{} below {}: correct bucket and prefix; one object is "
-                           "named by a glob ({}/*.png)",
-                           source.pattern.empty() ? "" : " matches " + source.pattern,
-                           source.folder, source.folder)};
+  return Error{
+      Code::kInvalid,
+      fmt::format("no object{} below {}: correct bucket and prefix",
+                  source.pattern.empty() ? "" : " matches " + source.pattern, source.folder)};
 }
 
 void Look(const QuickSource& source, Held& held) {
   if (!source.path.empty()) return held.Add(source.path);
   const coordinator::InputNames names = NamesOf(source);
   std::error_code error;
+  // Links to folders too, as the planner follows them.
   fs::recursive_directory_iterator entry(source.folder,
                                          fs::directory_options::skip_permission_denied |
                                              fs::directory_options::follow_directory_symlink,
@@ -288,6 +288,11 @@ Result<QuickInput> LookAtInput(const InputWords& input) {
       if (!here.ok()) return here.error();
     }
     QuickSource source = SourceOf(word, input.pattern);
+    if (source.in_store && MayBeOneObject(word)) {
+      Result<std::optional<QuickSource>> object = OneObject(word);
+      if (!object.ok()) return object.error().With("--input");
+      if (*object) source = std::move(**object);
+    }
     if (!known.insert(source.folder + "/" + source.path + "/" + source.pattern).second) {
       return Error{Code::kInvalid,
                    "--input names " + word + " twice: each item would be run twice"};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "cli/run/local_job.h"
 #include "cli/run/quick_input.h"
@@ -45,6 +46,23 @@ QuickSource StoreSource(std::string url, const std::string& pattern) {
 }
 
 }  // namespace
+
+bool MayBeOneObject(const std::string& url) {
+  const size_t slash = url.rfind('/');
+  return !HasWildcard(url) && slash + 1 < url.size() && !NamesATable(url) &&
+         store::StoreUrl(url.substr(0, slash), "").ok();
+}
+
+Result<std::optional<QuickSource>> OneObject(const std::string& url) {
+  const size_t slash = url.rfind('/');
+  QuickSource object{url.substr(0, slash), "", url.substr(slash + 1), true};
+  const auto store = store::OpenObjectStore({object.folder, "", "", {}, {}}, {});
+  if (!store.ok()) return store.error();
+  const Result<std::optional<store::Found>> found = (*store)->Stat(object.pattern);
+  if (!found.ok() && found.error().code != Code::kPermission) return found.error();
+  if (!found.ok() || !*found) return std::optional<QuickSource>();
+  return std::optional(std::move(object));
+}
 
 bool HasWildcard(const std::string& text) {
   return text.find_first_of(kWildcards) != std::string::npos;

@@ -5,7 +5,10 @@
 // gives the rows of other files without a word.
 #pragma once
 
+#include <optional>
 #include <string>
+
+#include "base/error.h"
 
 namespace parallelrun::cli {
 
@@ -22,5 +25,11 @@ bool HasWildcard(const std::string& text);
 // `pattern` is that of --pattern, for a word that names a folder. Looks at names of this machine,
 // and asks no store.
 QuickSource SourceOf(const std::string& word, const std::string& pattern);
+
+// A URL that may be one object or a prefix, by its words alone: a key, no slash at its end.
+bool MayBeOneObject(const std::string& url);
+// Asks the store whether there is an object under it; nothing where there is none. What keeps it
+// from knowing is told by whoever lists: nobody may be allowed to ask for one that is not there.
+Result<std::optional<QuickSource>> OneObject(const std::string& url);
 
 }  // namespace parallelrun::cli

@@ -27,7 +27,8 @@ Result<std::optional<Looked>> LookAt(Bucket& bucket, const std::string& key) {
     return Error{
         Code::kInvalid,
         fmt::format("s3://{}/{}: the server tells no size or no ETag, without which nobody "
-                    "knows whether an object was changed",
+                    "knows whether an object was changed. A file that was put into the server's "
+                    "folder has none: put it there through S3 (aws s3 cp)",
                     bucket.address().bucket, Printable(key, kShown))};
   }
   looked.found.version = Version(etag);
