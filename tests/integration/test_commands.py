@@ -210,6 +210,12 @@ def test_script_that_is_missing(work):
         (["rn", "job.yaml"], "rn is not a command: did you mean run?"),
         (["--verison"], "--verison is not a flag of parallelrun: did you mean --version?"),
         (["run", "job.yaml", "--nodes", "many"], "--nodes"),
+        (["run", "score.py", "-i", "data"], "-i is not a flag of run: did you mean --input?"),
+        (["run", "score.py", "--workers=4"], "--workers is not a flag of run: did you mean --pro"),
+        (["convert", "a.yaml", "-j"], "-j is not a flag of convert\n"),
+        (["status"], "status is not a command: did you mean ps?"),
+        (["resume", "out"], "resume is not a command: did you mean run ... --resume?"),
+        (["run"], "Say what to run: parallelrun run JOB.yaml, or parallelrun run SCRIPT.py "),
         ([], "Which command? run, init, validate,"),
     ],
 )
@@ -218,7 +224,7 @@ def test_words_that_are_mistyped(work, words, told):
     assert result.code == 2
     assert told in result.output
     command = " ".join(
-        ["parallelrun", *[word for word in words[:1] if word not in ("rn", "--verison")]]
+        ["parallelrun", *[word for word in words[:1] if word in ("run", "validate", "convert")]]
     )
     assert result.output.endswith(f"See {command} --help\n")
 

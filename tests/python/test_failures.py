@@ -52,6 +52,17 @@ def test_a_folder_that_is_the_jobs_own_is_told(launch, name):
     assert "./model" in launch("failing.py", "init", error).init_failure()["message"]
 
 
+def test_a_breakpoint_says_where_one_can_type(launch):
+    script = "def run(m):\n    breakpoint()\n    return m\n"
+    agent = launch("score.py", files={"score.py": script})
+    agent.ready()
+    agent.run_files()
+    failure = agent.failed().failure
+    assert failure["type"] == "bdb.BdbQuit"
+    assert "parallelrun debug OUT --item FILE" in failure["message"]
+    assert agent.stop() == (None, 0)
+
+
 @pytest.mark.parametrize("what", ["'model/outputs'", "None", "3", "b'outputs/x'"])
 def test_no_other_folder_is_told(launch, what):
     agent = launch("failing.py", "run", f"FileNotFoundError(2, 'none', {what})")

@@ -267,7 +267,8 @@ def test_a_module_beside_a_script_in_a_folder_is_named(launch, beside):
 def test_a_module_that_is_nowhere_is_to_be_installed(launch):
     files = {"src/score.py": "import no_such_module.part\n" + NAMED}
     failure = launch("src/score.py", files=files).init_failure()
-    assert failure["message"].endswith("Install it in the image, or put it into the code folder.")
+    assert f"Install it: {sys.executable} " in failure["message"]
+    assert failure["message"].endswith("A module of your own belongs into the code folder.")
 
 
 def test_an_init_that_is_async_is_awaited(launch):

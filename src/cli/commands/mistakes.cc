@@ -1,6 +1,8 @@
 #include "cli/commands/mistakes.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
 
 #include "api/text.h"
 
@@ -19,6 +21,71 @@ std::vector<std::string> FlagsOf(const CLI::App* app) {
   return flags;
 }
 
+// What other tools call our flags and commands, which are not like them.
+const std::map<std::string, std::string>& ByOtherNames() {
+  static const std::map<std::string, std::string> names = {{"-i", "--input"},
+                                                           {"-o", "--output"},
+                                                           {"-j", "--processes"},
+                                                           {"--jobs", "--processes"},
+                                                           {"--workers", "--processes"},
+                                                           {"--num-workers", "--processes"},
+                                                           {"--parallel", "--processes"},
+                                                           {"--threads", "--processes"},
+                                                           {"-n", "--processes"},
+                                                           {"--batch-size", "--mini-batch-size"},
+                                                           {"-f", "--overwrite"},
+                                                           {"--force", "--overwrite"},
+                                                           {"--continue", "--resume"},
+                                                           {"--retry", "--retry-failed"},
+                                                           {"--glob", "--pattern"},
+                                                           {"--include", "--pattern"},
+                                                           {"--silent", "--quiet"},
+                                                           {"--background", "--detach"},
+                                                           {"--dryrun", "--dry-run"},
+                                                           {"-v", "--version"}};
+  return names;
+}
+const std::map<std::string, std::string>& CommandsByOtherNames() {
+  static const std::map<std::string, std::string> names = {{"status", "ps"},
+                                                           {"list", "ps"},
+                                                           {"ls", "ps"},
+                                                           {"jobs", "ps"},
+                                                           {"kill", "stop"},
+                                                           {"cancel", "stop"},
+                                                           {"delete", "stop"},
+                                                           {"log", "logs"},
+                                                           {"watch", "attach"},
+                                                           {"resume", "run ... --resume"},
+                                                           {"continue", "run ... --resume"},
+                                                           {"retry", "run ... --retry-failed"},
+                                                           {"start", "run"},
+                                                           {"exec", "run"},
+                                                           {"check", "validate"},
+                                                           {"lint", "validate"},
+                                                           {"apply", "submit"},
+                                                           {"create", "init"},
+                                                           {"new", "init"},
+                                                           {"download", "fetch"},
+                                                           {"errors", "failures"},
+                                                           {"diff", "compare"}};
+  return names;
+}
+
+std::string MeantFlag(const std::string& flag, const std::vector<std::string>& known) {
+  const auto other = ByOtherNames().find(flag);
+  if (other == ByOtherNames().end() ||
+      std::find(known.begin(), known.end(), other->second) == known.end()) {
+    return Meant(flag, known);
+  }
+  return ": did you mean " + other->second + "?";
+}
+
+std::string MeantCommand(const std::string& word, const std::vector<std::string>& known) {
+  const auto other = CommandsByOtherNames().find(word);
+  return other == CommandsByOtherNames().end() ? Meant(word, known)
+                                               : ": did you mean " + other->second + "?";
+}
+
 }  // namespace
 
 std::string Meant(const std::string& word, const std::vector<std::string>& known) {
@@ -34,14 +101,21 @@ std::string WhatIsWrong(const CLI::App* app, const CLI::Error& error) {
   const std::string word = unknown.empty() ? "" : unknown.front();
   if (word.starts_with("-")) {
     const std::string flag = word.substr(0, word.find('='));
-    return flag + " is not a flag of " + command->get_name() + Meant(flag, FlagsOf(app)) + "\n" +
-           help;
+    return flag + " is not a flag of " + command->get_name() + MeantFlag(flag, FlagsOf(app)) +
+           "\n" + help;
   }
   if (command == app) {
     std::vector<std::string> names;
     for (const CLI::App* one : app->get_subcommands(nullptr)) names.push_back(one->get_name());
     if (word.empty()) return "Which command? " + api::OrList(names) + "\n" + help;
-    return word + " is not a command" + Meant(word, names) + "\n" + help;
+    return word + " is not a command" + MeantCommand(word, names) + "\n" + help;
+  }
+  const bool no_job = word.empty() && command->get_name() == "run" &&
+                      dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+  if (no_job) {
+    return "Say what to run: parallelrun run JOB.yaml, or parallelrun run SCRIPT.py --input IN "
+           "--output OUT\n" +
+           help;
   }
   return (word.empty() ? std::string(error.what()) : word + ": one word too many") + "\n" + help;
 }

@@ -238,7 +238,7 @@ Command RunCommand(CLI::App& app, const Typed& typed) {
       ->check(CLI::IsMember({"bar", "plain", "none"}));
   run->add_flag("-q,--quiet", request.quiet, "Say only what went wrong");
   AddTrialOptions(*run, request)->excludes(detach)->excludes(events);
-  run->footer("What stands behind -- is the script's arguments.");
+  run->footer("What follows -- is passed to the script.");
   return {run, [run, words, typed] {
             const auto next = [&, with_value = FlagsWithValue(*run)](const char* flag) {
               return ContinueCommand(typed.words, with_value, flag);

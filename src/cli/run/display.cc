@@ -89,6 +89,11 @@ std::string StartFailures(const json& progress) {
                      Printable(Text(failures, "message"), kMessageBytes));
 }
 
+// The first line of every run: "0 of at least 0 mini-batches, 0 failed" says nothing to anybody.
+bool NothingIsListed(const json& batches) {
+  return At(batches, "total").is_null() && Unsigned(batches, "planned") == 0;
+}
+
 // While more may be planned.
 const char* AtLeast(const json& batches) {
   return At(batches, "total").is_null() ? "at least " : "";
@@ -155,10 +160,12 @@ std::string RateText(double per_second) {
 std::string ProgressLine(const json& progress) {
   const json& batches = At(progress, "miniBatches");
   const uint64_t done = Unsigned(batches, "succeeded") + Unsigned(batches, "failed");
-  std::string line = fmt::format("{} of {}{}", done, AtLeast(batches),
-                                 CountOf(Unsigned(batches, "planned"), "mini-batch"));
-  line += fmt::format(", {}, {} failed", RateText(Number(progress, "perSecond")),
-                      Unsigned(batches, "failed"));
+  std::string line =
+      NothingIsListed(batches)
+          ? kListing
+          : fmt::format("{} of {}{}, {}, {} failed", done, AtLeast(batches),
+                        CountOf(Unsigned(batches, "planned"), "mini-batch"),
+                        RateText(Number(progress, "perSecond")), Unsigned(batches, "failed"));
   if (const std::optional<int64_t> left = MaybeInteger(progress, "secondsRemaining")) {
     line += fmt::format(", {} left", HumanDuration(seconds(*left)));
   }
@@ -221,7 +228,7 @@ std::string Summary(const json& progress, const Leads& leads, Duration elapsed, 
   text += StartFailures(progress);
   text += Failures(progress, leads);
   if (state == "Failed" && settled == 0) {
-    text += "Nothing has been done yet: fix it and run again\n";
+    text += "No mini-batch has finished: fix the error above and run the same command again\n";
   } else if (state != "Succeeded") {
     text += fmt::format("To continue: {}\n", leads.resume);
   }

@@ -10,6 +10,7 @@
 #include "api/fields/told.h"
 #include "api/processes.h"
 #include "azure/read_job.h"
+#include "base/count_of.h"
 #include "base/json.h"
 #include "base/small_file.h"
 #include "cli/run/choose_python.h"
@@ -100,8 +101,9 @@ Status CheckMapped(const api::JobSpec& spec, const coordinator::Volumes& volumes
   for (const std::string& name : missing) add += " --volume " + name + "=FOLDER";
   return Error{
       Code::kInvalid,
-      fmt::format("volume{} \"{}\" {} no folder here: add{}", missing.size() == 1 ? "" : "s",
-                  fmt::join(missing, "\", \""), missing.size() == 1 ? "is" : "are", add)};
+      fmt::format("the job names {} \"{}\": say which folder of this machine stands for {}:{}",
+                  missing.size() == 1 ? "the volume" : "the volumes", fmt::join(missing, "\", \""),
+                  missing.size() == 1 ? "it" : "each", add)};
 }
 
 // State that may be lost with its pod has no counterpart here: it is kept beside the logs.
@@ -134,9 +136,10 @@ void Describe(const RunRequest& request, LocalJob& local) {
   local.processes_source = processes.source;
   local.nodes = request.nodes.value_or(1);
   if (static_cast<int32_t>(local.nodes) != spec.node_count) {
-    local.notes.push_back(fmt::format("{} x {} here (the job asks {} x {}); --nodes N changes it",
-                                      local.nodes, local.processes, spec.node_count,
-                                      local.processes));
+    local.notes.push_back(fmt::format(
+        "running {} with {} on this machine; the job file asks for {}, which --nodes {} gives",
+        CountOf(local.nodes, "node"), CountOf(local.processes, "process"),
+        CountOf(static_cast<uint64_t>(spec.node_count), "node"), spec.node_count));
   }
   const std::vector<std::string> ignored = IgnoredFields(spec);
   if (!ignored.empty()) {

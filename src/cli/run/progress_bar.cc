@@ -61,9 +61,13 @@ std::vector<Part> PartsOf(const json& progress, Duration elapsed, bool narrow) {
   const uint64_t planned = lenient::Unsigned(batches, "planned");
   const bool listed = !lenient::At(batches, "total").is_null();
   std::vector<Part> parts;
-  parts.push_back({0, narrow ? fmt::format("{}/{}{}", done, planned, listed ? "" : "+")
-                             : fmt::format("{} of {}{}", done, listed ? "" : "at least ",
-                                           CountOf(planned, "mini-batch"))});
+  std::string count = fmt::format("{}/{}{}", done, planned, listed ? "" : "+");
+  if (!narrow) {
+    count = !listed && planned == 0 ? kListing
+                                    : fmt::format("{} of {}{}", done, listed ? "" : "at least ",
+                                                  CountOf(planned, "mini-batch"));
+  }
+  parts.push_back({0, std::move(count)});
   parts.push_back({7, RateText(lenient::Number(progress, "perSecond"))});
   parts.push_back({failed > 0 ? 2 : 9, fmt::format("{} failed", failed), failed > 0 ? kRed : ""});
   parts.push_back({4, Whole(std::chrono::floor<seconds>(elapsed).count())});

@@ -11,6 +11,8 @@
 
 namespace parallelrun::cli {
 
+// In place of a count, while nothing is listed.
+inline constexpr char kListing[] = "listing the input";
 // What has run for so long is worth a word.
 inline constexpr double kSlowSeconds = 5;
 

@@ -150,10 +150,9 @@ Result<SessionKeys> Fetch(const InstanceMetadata& metadata, const FetchOptions& 
   const Result<HttpResponse> token = (*giver)->Ask(session);
   if (!token.ok()) {
     return Error{Code::kPermission,
-                 "nothing else is set up, and the instance's metadata service does not answer (" +
-                     token.error().message +
-                     "): set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write a profile with "
-                     "aws configure; in a container on EC2, a web identity, or a hop limit of 2"};
+                 "its metadata service does not answer; a container on EC2 needs a web identity, "
+                 "or a hop limit of 2; " +
+                     token.error().message};
   }
   if (token->status != 200) return Refused(*token, "");
   HttpRequest request;
@@ -176,6 +175,14 @@ Result<SessionKeys> FetchKeys(const Source& source, const FetchOptions& options)
   Result<SessionKeys> keys =
       std::visit([&](const auto& from) { return Fetch(from, options); }, source.from);
   if (keys.ok()) return keys;
+  // Who has set up nothing has not heard of that role, which is asked last.
+  if (std::holds_alternative<InstanceMetadata>(source.from) &&
+      keys.error().code == Code::kPermission) {
+    return Error{Code::kPermission,
+                 fmt::format("no credentials for S3 were found: set AWS_ACCESS_KEY_ID and "
+                             "AWS_SECRET_ACCESS_KEY, or AWS_PROFILE ({}: {})",
+                             source.told, keys.error().message)};
+  }
   return keys.error().With("credentials for S3: " + source.told);
 }
 

@@ -59,6 +59,16 @@ TEST(DisplayTest, WhileTheListingGoesOnTotalsAreAtLeast) {
       "63 of at least 180 mini-batches, 20.5/s, 2 failed, 1 node, Draining, PAUSED: disk full");
 }
 
+TEST(DisplayTest, BeforeAnythingIsListedThereIsNothingToCount) {
+  json progress = Progress();
+  progress["miniBatches"] = {{"total", nullptr}, {"planned", 0}, {"succeeded", 0}, {"failed", 0}};
+  progress["secondsRemaining"] = nullptr;
+  progress["state"] = "Starting";
+  EXPECT_EQ(ProgressLine(progress), "listing the input, 1 node, Starting");
+  progress["miniBatches"]["total"] = 0;
+  EXPECT_EQ(ProgressLine(progress).find("0 of 0 mini-batches"), 0U);
+}
+
 TEST(DisplayTest, TheSummaryNamesTheErrorsAndHowToContinue) {
   const std::string text =
       Summary(Progress(), LeadsOf("parallelrun run job.yaml --resume"), seconds(3), 0);
@@ -114,7 +124,7 @@ TEST(DisplayTest, AFailureBeforeTheFirstMiniBatchDoesNotAskToContinue) {
   progress["miniBatches"]["succeeded"] = 0;
   progress["miniBatches"]["failed"] = 0;
   const std::string text = Summary(progress, LeadsOf("again"), seconds(3), 0);
-  EXPECT_NE(text.find("Nothing has been done yet: fix it and run again"), std::string::npos)
+  EXPECT_NE(text.find("fix the error above and run the same command again"), std::string::npos)
       << text;
   EXPECT_EQ(text.find("To continue"), std::string::npos);
 }

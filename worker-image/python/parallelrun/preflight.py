@@ -233,6 +233,11 @@ def _missing(missing, root):
     return text
 
 
+def how_to_install(module):
+    """The command that installs what has this module, into this interpreter."""
+    return _install([_DISTRIBUTIONS.get(module, module)])
+
+
 def _install(packages):
     """The command that installs them into this interpreter."""
     python, packages = _quoted(sys.executable), " ".join(packages)

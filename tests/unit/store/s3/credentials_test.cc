@@ -153,7 +153,14 @@ TEST_F(S3CredentialsTest, AnInstanceWithoutARoleAndNoInstanceAtAllAreTold) {
                                                   : SmallS3::Reply(404, ""));
   });
   EXPECT_THAT(From({InstanceMetadata{bare.url()}, "the node"}).Get().error().message,
-              HasSubstr("this instance has no role"));
+              AllOf(HasSubstr("no credentials for S3 were found: set AWS_ACCESS_KEY_ID"),
+                    HasSubstr("this instance has no role")));
+  // Many a machine that is none of AWS's has something there that refuses.
+  SmallS3 refuses([](PlainConnection& connection, const Heard&, size_t) {
+    return connection.Write(SmallS3::Reply(403, ""));
+  });
+  EXPECT_THAT(From({InstanceMetadata{refuses.url()}, "the node"}).Get().error().message,
+              HasSubstr("no credentials for S3 were found: set AWS_ACCESS_KEY_ID"));
   std::string gone;
   {
     const SmallS3 server;

@@ -50,7 +50,7 @@ def from_exception(kind, error, root, message=None, fatal=False):
     if kind in _OF_THE_SCRIPT and _ran_out(error):
         kind = "NoSpace"
     if message is None:
-        message = text_of(error) + _last_words(error) + _own_folder(error, root)
+        message = text_of(error) + _last_words(error) + _own_folder(error, root) + _debugger(error)
     failure = Failure(kind, message, location, fatal)
     failure.type = _type_name(error)
     failure.traceback = _format(error, frames)
@@ -79,6 +79,16 @@ def _own_folder(error, root):
     return (
         f" While a job runs, ./{folder} is its own folder, and not the one of the code: what the "
         "script reads belongs into another folder, as ./model."
+    )
+
+
+def _debugger(error):
+    """What breakpoint() and pdb.set_trace() say, where nobody can type."""
+    if _type_name(error) != "bdb.BdbQuit":
+        return ""
+    return (
+        "A debugger has no terminal here: remove breakpoint() or pdb.set_trace(), or run the item "
+        "in your terminal with `parallelrun debug OUT --item FILE`."
     )
 
 

@@ -50,9 +50,9 @@ def append_error(path, title, failure):
         f"{title}: {failure.type}: {failure.message}\n{failure.traceback}"
     )
     if failure.output:
-        ranges = failure.output.items()
-        wrote = ", ".join(f"bytes {begin} to {end} of {name}" for name, (begin, end) in ranges)
-        text += f"What it wrote: {wrote}\n"
+        ranges = [(name, *part) for name, part in failure.output.items() if part[0] < part[1]]
+        wrote = ", ".join(f"bytes {begin} to {end} of {name}" for name, begin, end in ranges)
+        text += f"What it wrote: {wrote}\n" if wrote else ""
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "a", encoding="utf-8", errors="backslashreplace") as log:

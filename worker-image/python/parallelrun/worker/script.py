@@ -130,7 +130,15 @@ def _mend_import(name, location, root):
                 f"{found} is there, but modules are looked for in the code folder, not in {folder} "
                 f"below it: import {package}.{name}."
             )
-    return "Install it in the image, or put it into the code folder."
+    own = "A module of your own belongs into the code folder."
+    if not name:
+        return f"Install it (on a cluster: in the image). {own}"
+    from parallelrun import preflight  # no process needs it where all is well
+
+    return (
+        f"Install it: {preflight.how_to_install(name.partition('.')[0])} (on a cluster: in the "
+        f"image). {own}"
+    )
 
 
 def _find(root, entry):
