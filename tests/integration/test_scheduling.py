@@ -45,4 +45,4 @@ def test_all_processes_and_nodes_take_part(work):
     work.make("go")
     result = command.wait()
     assert result.code == 0, result
-    assert "3 x 2 here" in result.output
+    assert "running 3 nodes with 2 processes on this machine" in result.output

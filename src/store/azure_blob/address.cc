@@ -113,6 +113,12 @@ Result<Address> ParseAddress(const std::string& url) {
   address.account = TakeUntil(place, '.');
   const std::optional<std::string> domain =
       https ? WithService(place, "blob", "dfs") : WithService(place, "dfs", "dfs");
+  if (https && !domain) {
+    return wrong(
+        fmt::format("no web address but those of Azure Blob Storage is read: download what "
+                    "is there; of a container {}",
+                    kForms));
+  }
   if (!domain || !IsDomain(*domain)) return wrong(kForms);
   address.domain = *domain;
   if (!IsAccount(address.account)) {

@@ -91,6 +91,24 @@ TEST_F(QuickInputTest, AUrlThatNobodyReadsIsNoFolderOfThisMachine) {
   EXPECT_THAT(Refusal({"file:///data/in"}), HasSubstr("without file://"));
 }
 
+TEST_F(QuickInputTest, WhatMayBeOneObject) {
+  for (const char* url :
+       {"s3://b0b/x", "s3://b0b/x/photo.png", "https://data.blob.core.windows.net/photos/a.png",
+        "abfss://photos@data.dfs.core.windows.net/a"}) {
+    EXPECT_TRUE(MayBeOneObject(url)) << url;
+  }
+  // A bucket, a prefix, a pattern, and a table, which is one object anyway.
+  for (const char* url :
+       {"s3://b0b", "s3://b0b/", "s3://b0b/x/", "s3://b0b/*.png", "s3://b0b/t.csv",
+        "https://data.blob.core.windows.net/photos", "abfss://photos@data.dfs.core.windows.net"}) {
+    EXPECT_FALSE(MayBeOneObject(url)) << url;
+  }
+}
+
+TEST_F(QuickInputTest, AWebAddressIsNotRead) {
+  EXPECT_THAT(Refusal({"https://example.com/data/a.csv"}), HasSubstr("no web address but those"));
+}
+
 TEST_F(QuickInputTest, ASignatureInAUrlIsShownToNobody) {
   for (const char* url : {"https://data.blob.core.windows.net/photos/a.csv?sv=1&sig=SECRET",
                           "abfss://photos@data.dfs.core.windows.net/in/?sv=1&sig=SECRET"}) {
