@@ -1,5 +1,6 @@
 """What run() returns as rows of JSON, read back by the readers that people have."""
 
+import collections
 import dataclasses
 import datetime
 import io
@@ -27,7 +28,7 @@ def encoded(returned, nan_as_null=False):
     loop = []
     loop.append(loop)
     names = {"Box": Box, "Odd": Odd, "loop": loop}
-    names.update(datetime=datetime, numpy=numpy, pandas=pandas)
+    names.update(collections=collections, datetime=datetime, numpy=numpy, pandas=pandas)
     return JsonRows(nan_as_null, "made.py").encode(eval(returned, names))
 
 
@@ -37,6 +38,7 @@ def encoded(returned, nan_as_null=False):
         ("['a b', 1, 2.5, None, True]", ["a b", 1, 2.5, None, True]),
         ("[{'k': 1, 'l': [1, {'m': None}]}]", [{"k": 1, "l": [1, {"m": None}]}]),
         ("[{1: 'a', None: 'b', False: 'c'}]", [{"1": "a", "null": "b", "false": "c"}]),
+        ("[{numpy.str_('k'): [{2: numpy.int64(3)}]}]", [{"k": [{"2": 3}]}]),
         ("(('x', 1),)", [["x", 1]]),
         ("['\\n\\r\\u2028']", ["\n\r\u2028"]),
         ("['\\u00e9 \\U0001f600']", ["\u00e9 \U0001f600"]),
@@ -93,6 +95,13 @@ def test_pandas_takes_what_was_written():
         ("[{'a': Odd()}]", "['a'] is of type Odd. Convert it to a dict"),
         ("[b'x']", "it is of type bytes. Decode it."),
         ("[{('x', 1): 2}]", "a dict with the key ('x', 1)"),
+        ("[{1: 'a', '1': 'b'}]", "it is a dict with two keys '1'. Rename one."),
+        ("[{'in': [{True: 1, 'true': 2}]}]", "['in'][0] is a dict with two keys 'true'"),
+        ("[{None: 1, 'null': 2}]", "two keys 'null'"),
+        ("[({1.5: 1, '1.5': 2},)]", "[0] is a dict with two keys '1.5'"),
+        ("[Box({1: 'a', '1': 'b'}, ())]", "['label'] is a dict with two keys '1'"),
+        ("[{'s': pandas.Series([{2: 'a', '2': 'b'}])}]", "two keys '2'"),
+        ("[collections.Counter({3: 1, '3': 2})]", "two keys '3'"),
         ("[{float('nan'): 2}]", "a dict with the key nan"),
         ("[{'s': {1}}]", "['s'] is of type set"),
         ("[numpy.timedelta64(1, 's')]", "of type timedelta64"),

@@ -12,6 +12,8 @@ from parallelrun.worker.failure import Failure
 _FIT = "Convert it to a dict, a list, a text, a number, True, False or None."
 _NO_NUMBER = "JSON has no such number. Return None, or set output.nanAsNull: true in the job."
 _MAX_SHOWN = 200  # characters
+_TEXT = {str}
+_LEAVES = {str, int, float, bool, type(None)}
 
 
 class Refused(Exception):
@@ -29,22 +31,33 @@ class JsonText:
 
     def __init__(self, nan_as_null):
         self._nan_as_null = nan_as_null
+        self._steps = []  # what stands for the values that JSON does not know
         self._encode = json.JSONEncoder(
-            ensure_ascii=False, allow_nan=False, default=one_step
+            ensure_ascii=False, allow_nan=False, default=self._step
         ).encode
 
     def of(self, value):
         """The value as JSON on one line, for `to_utf8`. Raises Refused."""
         try:
-            return self._encode(value)
+            text = self._encode(value)
+            if _keys_are_texts([value, *self._steps]):
+                return text
         except (Refused, ValueError, TypeError, RecursionError):
             pass  # where it is, and whether it can be helped, only a slower look tells
+        finally:
+            self._steps.clear()
         try:
             return self._encode(self._plain(value, ""))
         except RecursionError:
             raise Refused("", "nested too deep, or holds itself", _FIT) from None
         except (ValueError, TypeError) as error:
             raise Refused("", f"refused: {error}"[:_MAX_SHOWN], _FIT) from None
+
+    def _step(self, value):
+        step = one_step(value)
+        if not isinstance(step, str):
+            self._steps.append(step)
+        return step
 
     def _plain(self, value, place):
         """`value` of what JSON knows alone."""
@@ -70,6 +83,27 @@ class JsonText:
             return self._plain(one_step(value), place)
         except Refused as refused:
             raise Refused(refused.place or place, refused.what, refused.mend) from None
+
+
+def _keys_are_texts(values):
+    """Whether all keys of all dicts in values that were encoded, so hold no loop, are texts.
+
+    json writes a key 1 and a key "1" of one dict alike, and readers drop one of the two values.
+    """
+    waiting = values
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            if not _TEXT.issuperset(map(type, value)) and not all(
+                isinstance(key, str) for key in value
+            ):
+                return False
+            value = value.values()
+        elif not isinstance(value, (list, tuple)):
+            continue
+        if not _LEAVES.issuperset(map(type, value)):
+            waiting += [item for item in value if isinstance(item, (dict, list, tuple))]
+    return True
 
 
 def bad_row(row, form, refused, location):
