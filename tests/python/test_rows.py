@@ -1,6 +1,9 @@
 """What run() returns, and the bytes that come of it."""
 
+import csv
+import io
 import json
+import re
 
 import pytest
 
@@ -77,6 +80,81 @@ def test_c7_arrays_are_written_whole(launch, returned, data):
     result = agent.result()
     assert result.data == data.encode()
     assert result.rows == 2 - returned.startswith("[numpy")
+
+
+RANGE = f"[{' '.join(f'{i:4}' for i in range(1536))}]"
+FRAMES = "pandas.DataFrame({'file': ['a', 'b'], 'vector': "
+
+
+@pytest.mark.parametrize(
+    ("cells", "field"),
+    [
+        pytest.param("[numpy.arange(1536)] * 2})", RANGE, id="arrays"),
+        pytest.param("[numpy.arange(1536), '...']})", RANGE, id="an array beside a text"),
+        pytest.param(
+            "[[numpy.zeros(1001)]] * 2})", f"[array([{', '.join(['0.'] * 1001)}])]", id="in a list"
+        ),
+        pytest.param("[{'v': numpy.ones(40)}] * 2})", f"{{'v': array([{', '.join(['1.'] * 40)}])}}",
+                     id="a wide one in a dict"),
+    ],
+)  # fmt: skip
+def test_c8_arrays_in_cells_are_written_whole(launch, cells, field):
+    agent = launch("returns.py", FRAMES + cells)
+    run_once(agent)
+    read = list(csv.reader(io.StringIO(agent.result().data.decode()), delimiter=" "))
+    assert [row[0] for row in read] == ["a", "b"]
+    assert read[0][1] == field
+    assert read[1][1] in (field, "...")
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        pytest.param("[pandas.Series(range(500))]", id="a Series"),
+        pytest.param("[[pandas.Series(range(500))]]", id="a Series in a list"),
+        pytest.param("[pandas.DataFrame({'n': range(500)})]", id="a DataFrame"),
+        pytest.param("[pandas.DataFrame([range(500)])]", id="a wide DataFrame"),
+        pytest.param("[pandas.Index(range(500), dtype=object)]", id="an Index"),
+        pytest.param("[pandas.array(range(500))]", id="an array of pandas"),
+        pytest.param(FRAMES + "[pandas.Series(range(500))] * 2})", id="a Series in a cell"),
+    ],
+)
+def test_what_pandas_shortens_is_written_whole(launch, returned):
+    agent = launch("returns.py", returned)
+    run_once(agent)
+    data = agent.result().data
+    assert b"..." not in data
+    assert {*range(500)} <= {*map(int, re.findall(rb"\d+", data))}
+
+
+@pytest.mark.parametrize(
+    ("returned", "place"),
+    [
+        ("['x', pandas.Categorical(map(str, range(500)))]", "Row 1 (counted from 0)"),
+        ("[['x', {'k': pandas.Categorical(map(str, range(500)))}]]", "[1]['k'] is of type"),
+        (FRAMES + "['', pandas.Categorical(map(str, range(500)))]})", "['vector'] is of type"),
+        ("[numpy and pyarrow.array(range(500))]", "it is of type pyarrow.lib.Int64Array"),
+        ("[pyarrow.array(range(500))]", "it is of type pyarrow.lib.Int64Array"),
+    ],
+)
+def test_what_has_no_whole_text_is_refused(launch, returned, place):
+    if "pyarrow" in returned:
+        pytest.importorskip("pyarrow")
+    agent = launch("returns.py", returned)
+    run_once(agent)
+    failure = agent.failed().failure
+    assert failure["kind"] == "BadReturn"
+    assert place in failure["message"]
+    assert "whose text leaves out its middle. Convert it with .tolist()" in failure["message"]
+
+
+@pytest.mark.parametrize(
+    "returned", ["[['...'], numpy.array(['\u2026'])]", "[pandas.array(['...'])[0], 1]"]
+)
+def test_texts_with_dots_are_texts(launch, returned):
+    agent = launch("returns.py", returned)
+    run_once(agent)
+    assert agent.result().rows == 2
 
 
 def test_undecodable_file_names_come_back_as_they_are(launch):

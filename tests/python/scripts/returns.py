@@ -19,7 +19,7 @@ async def promise():
 
 def run(mini_batch):
     names = {"mini_batch": mini_batch, "Loud": Loud, "Named": Named, "promise": promise}
-    for name in ("pandas", "numpy"):
+    for name in ("pandas", "numpy", "pyarrow"):
         if name in sys.argv[1]:
             names[name] = __import__(name)
     return eval(sys.argv[1], names)

@@ -5,10 +5,9 @@ import json
 import os
 import sys
 
-from parallelrun.worker import work
+from parallelrun.worker import whole_text, work
 from parallelrun.worker.failure import Failure
 
-_TEXT = {str}
 _SETTINGS = "parallel_run_step.settings.json"
 _RETURN_THIS = (
     "Return a list, a tuple or a pandas DataFrame with one element or row for each item that was "
@@ -77,10 +76,11 @@ class RowEncoder:
             origin = self._origin(body, items) if self._provenance else None
             data = self._rows.encode(returned, origin)
         elif lines is None:
-            data = _to_bytes(returned.to_csv(**self._to_csv))
+            data = _to_bytes(whole_text.table(returned, self._to_csv, self._run_location))
             _check_lines(data, count)
         else:
-            texts = _join(_output_of if self._component_mode else str, lines, count)
+            to_text = _output_of if self._component_mode else str
+            texts = whole_text.lines(to_text, lines, count, self._run_location)
             data = _to_bytes(texts + "\n")
         return min(count, items), count, data
 
@@ -133,24 +133,6 @@ def _check_lines(data, count):
             f"{_SETTINGS}, such as lineterminator.",
             location=_SETTINGS,
         )
-
-
-def _join(to_text, elements, count):
-    """The elements as lines, with numpy's arrays whole.
-
-    For reading, numpy leaves out the middle of more than 1,000 values and breaks long lines.
-    """
-    numpy = sys.modules.get("numpy")
-    if numpy is None:
-        return "\n".join(map(to_text, elements))
-    if to_text is str and _TEXT.issuperset(map(type, elements)):
-        return "\n".join(iter(elements))  # as their str(), and faster
-    text = "\n".join(map(to_text, elements))
-    # Changing the options takes as long as many elements, and arrays may lie deep inside of them.
-    if "..." in text or text.count("\n") >= count:
-        with numpy.printoptions(threshold=sys.maxsize, linewidth=sys.maxsize):
-            text = "\n".join(map(to_text, elements))
-    return text
 
 
 def _output_of(element):
