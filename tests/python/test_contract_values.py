@@ -63,7 +63,16 @@ def test_s3_json_lines_slice_and_byte_order_mark(launch):
 
 
 @pytest.mark.parametrize(
-    ("bad", "type_"), [(b"{]", "json.decoder.JSONDecodeError"), (b"\xff", "UnicodeDecodeError")]
+    ("bad", "type_"),
+    [
+        (b"{]", "json.decoder.JSONDecodeError"),
+        (b"\xff", "UnicodeDecodeError"),
+        (b"[1, 2]", "TypeError"),
+        (b"null", "TypeError"),
+        (b"NaN", "TypeError"),
+        (b'"text"', "TypeError"),
+        (b"{} {}", "json.decoder.JSONDecodeError"),
+    ],
 )
 def test_s3_a_bad_json_line_is_named(launch, bad, type_):
     path = launch.folder / "rows.jsonl"
@@ -75,6 +84,33 @@ def test_s3_a_bad_json_line_is_named(launch, bad, type_):
     assert (failure["kind"], failure["type"]) == ("InputUnreadable", type_)
     assert failure["message"].startswith(f"{path}, line 4, cannot be read: ")
     assert failure["location"] == f"{path}:4"
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        (b"[1, 2]", "an array"),
+        (b"3.5", "a number"),
+        (b"-Infinity", "a number"),
+        (b"true", "a truth value"),
+    ],
+)
+def test_s3_a_json_line_that_is_no_object_says_what_it_is(launch, line, kind):
+    path = launch.folder / "rows.jsonl"
+    path.write_bytes(line + b"\n")
+    agent = launch("chat.py")
+    agent.ready()
+    agent.run(json_lines_work(path, 1))
+    message = agent.failed().failure["message"]
+    assert f"it holds {kind}, and a line is a JSON object" in message
+
+
+def test_s3_numbers_that_json_lacks_are_read_as_python_writes_them(launch):
+    path = launch.write("rows.jsonl", '{"text": [NaN, Infinity, -Infinity]}\n')
+    agent = launch("returns.py", "[mini_batch[0]['text']]")
+    agent.ready()
+    agent.run(json_lines_work(path, 1))
+    assert agent.result().data == b"[nan, inf, -inf]\n"
 
 
 def test_s3_json_lines_that_changed_or_are_gone(launch):

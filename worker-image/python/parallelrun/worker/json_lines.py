@@ -1,4 +1,7 @@
-"""JSON lines: a slice of a file to a list with one value for each line."""
+"""JSON lines: a slice of a file to a list with one dict for each line.
+
+NaN, Infinity and -Infinity are such numbers: JSON lacks them, but Python's json writes them.
+"""
 
 import json
 import sys
@@ -7,6 +10,7 @@ from parallelrun.worker import decompress, listed
 from parallelrun.worker.failure import Failure
 
 _BLOCK = 1 << 20
+_KINDS = {list: "an array", str: "a text", bool: "a truth value", type(None): "null"}
 
 
 def load(body, position, root):
@@ -39,8 +43,12 @@ def load(body, position, root):
 def _value(line, encoding, path, offset, number, root):
     try:
         text = line.decode(encoding)
-        return json.loads(text[1:] if text.startswith("\ufeff") else text)
-    except (ValueError, LookupError, RecursionError) as error:
+        value = json.loads(text[1:] if text.startswith("\ufeff") else text)
+        if type(value) is dict:
+            return value
+        kind = _KINDS.get(type(value), "a number")
+        raise TypeError(f"it holds {kind}, and a line is a JSON object: {{...}}")
+    except (ValueError, LookupError, RecursionError, TypeError) as error:
         try:
             place = _lines_before(path, offset) + number + 1
         except OSError as second:
