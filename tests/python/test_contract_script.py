@@ -4,6 +4,7 @@ import json
 import os
 
 import pytest
+from fake_agent import RUNNING
 
 
 def one(agent, names=("a",), **work):
@@ -144,13 +145,55 @@ def test_b17_swallowed_init_and_none(launch):
     assert agent.stdout_path.read_text().startswith("init failed: ")
 
 
-def test_b18_a_generator_is_refused_with_advice(launch):
+def test_b18_what_a_generator_yields_are_the_rows(launch):
     agent = launch("yields.py")
+    result = one(agent, ["a", "b", "c"])
+    assert (result.succeeded, result.rows, result.data) == (3, 3, b"True\nTrue\nTrue\n")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return (work(path) for path in mini_batch)",
+        "return map(work, mini_batch)",
+        "return filter(work, mini_batch)",
+        "yield from map(work, mini_batch)",
+        "return zip(map(work, mini_batch))",
+    ],
+)
+def test_b18_what_is_read_is_a_part_of_run(launch, body):
+    """It counts as run(): for its time limit, for its failures and for what it prints."""
+    text = f"def work(path):\n    raise KeyError(path)\ndef run(mini_batch):\n    {body}\n"
+    agent = launch("lazy.py", files={"lazy.py": text})
+    agent.ready()
+    agent.run_files(["a"])
+    failure = agent.failed().failure
+    assert (failure["kind"], failure["type"]) == ("Exception", "KeyError")
+    assert failure["location"] == "lazy.py:2"
+
+
+def test_b18_the_status_page_shows_run_while_it_is_read(launch):
+    text = (
+        "import signal\n"
+        "def run(mini_batch):\n"
+        "    open('begun', 'w').close()\n"
+        "    signal.pause()\n"
+        "    yield from mini_batch\n"
+    )
+    agent = launch("slow.py", files={"slow.py": text})
+    os.mkfifo(agent.code / "begun")
+    agent.ready()
+    agent.run_files(["a"], sequence=3)
+    (agent.code / "begun").read_text()  # once it is read
+    assert agent.phase() == (3, RUNNING)
+
+
+def test_b18_a_generator_that_is_async_is_refused(launch):
+    text = "async def run(mini_batch):\n    yield mini_batch\n"
+    agent = launch("lazy.py", files={"lazy.py": text})
     agent.ready()
     agent.run_files()
-    failure = agent.failed().failure
-    assert failure["kind"] == "BadReturn"
-    assert "contains yield: collect the elements in a list" in failure["message"]
+    assert "Define it with def, not async def" in agent.failed().failure["message"]
 
 
 def test_b19_subprocesses_share_stdout_and_stderr(launch, tmp_path):

@@ -242,7 +242,7 @@ def test_summary_only_counts_and_sends_nothing(launch):
         ("'text'", "Return [text]"),
         ("b'text'", "Return [text]"),
         ("{'k': 1}", "Return a list"),
-        ("(x for x in mini_batch)", "yield"),
+        ("iter(mini_batch)", "type list_iterator. Return a list"),
         ("promise()", "asyncio.run()"),
         ("3", "type int. Return a list"),
         ("{1, 2}", "type set. Return a list"),

@@ -7,6 +7,7 @@ from parallelrun.worker import channel as frames
 from parallelrun.worker import output_range, work
 from parallelrun.worker.channel import ProtocolError
 from parallelrun.worker.failure import Failure, from_exception
+from parallelrun.worker.rows import read_out
 from parallelrun.worker.status import LOADING, RUNNING, WAITING
 
 # The contract has no way for the script to say that something is finished: it is asked.
@@ -155,6 +156,11 @@ class AsyncLoop:
             )
             self._fail(batch, Failure("BadReturn", message, self._script.location))
         else:
+            try:
+                returned = read_out(returned)
+            except BaseException as raised:  # the script's code runs in there
+                self._fail(batch, from_exception("Exception", raised, self._worker.process.root))
+                return
             now = monotonic_ns()
             self._worker.answer(
                 batch.sequence,

@@ -15,7 +15,7 @@ from parallelrun import shims
 from parallelrun.worker import logs, process, script, work
 from parallelrun.worker.channel import ProtocolError
 from parallelrun.worker.failure import Failure, from_exception, user_frames
-from parallelrun.worker.rows import RowEncoder
+from parallelrun.worker.rows import RowEncoder, read_out
 
 FAILED, CANNOT_START, INTERRUPTED = 1, 2, 130
 
@@ -73,7 +73,7 @@ class _Session:
         )
         given = (mini_batch,) if context is None else (mini_batch, context)
         _say(f"run() of {work.describe(body)}, {items} item{'' if items == 1 else 's'}")
-        returned = self._call("run()", user.run, *given)
+        returned = self._call("run()", lambda: read_out(user.run(*given)))
         encoder = RowEncoder(this, user.location)
         _, rows, data = self._guarded("what run() returned", encoder.encode, returned, items)
         self._show(rows, bytes(data))

@@ -9,7 +9,7 @@ from parallelrun.worker import channel as frames
 from parallelrun.worker import logs, output_range, process, script, work
 from parallelrun.worker.channel import AgentGone, Channel, ProtocolError
 from parallelrun.worker.failure import Failure, from_exception
-from parallelrun.worker.rows import RowEncoder
+from parallelrun.worker.rows import RowEncoder, read_out
 from parallelrun.worker.status import (
     ENCODING,
     IMPORTING,
@@ -176,6 +176,7 @@ class Worker:
         began = page.enter(sequence, RUNNING)
         try:
             returned = user.run(mini_batch) if context is None else user.run(mini_batch, context)
+            returned = read_out(returned)
         except BaseException as error:  # sys.exit() fails the attempt, no more
             run_ns = page.enter(sequence, ENCODING) - began
             failure = from_exception("Exception", error, self.process.root)

@@ -15,12 +15,20 @@ _RETURN_THIS = (
 )
 _ADVICE = {
     "NoneType": f"{_RETURN_THIS}, an empty list when there is none.",
-    "generator": "It contains yield: collect the elements in a list and return that.",
+    "async_generator": "Define it with def, not async def, and yield or return there.",
     "coroutine": "Define it with def, not async def, and call asyncio.run() inside.",
     "str": "Return [text] for one row.",
     "bytes": "Return [text] for one row, decoded.",
     "dict": "Return a list: [result] for one row, or list(result.items()).",
 }
+
+
+_LAZY = (type(_ for _ in ()), map, filter, zip)
+
+
+def read_out(returned):
+    """What run() returned; what it yields is read to its end, as that is when the script works."""
+    return list(returned) if type(returned) in _LAZY else returned
 
 
 class RowEncoder:
