@@ -109,10 +109,16 @@ def init():
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-@pytest.mark.parametrize("script", ["score.py", "src/deep/score.py"])
+@pytest.mark.parametrize(
+    "script",
+    ["score.py", "src/deep/score.py", "score.v2.py", "src/score.v2.py", "a-b/score.py", "json.py"],
+)
 def test_s23_children_have_the_stand_ins(launch, method, script):
     text = SCORE.format(imports=IN_CHILDREN, value=f"in_child({method!r}, 0)")
-    agent = launch(script, "--x", "1", files={script: text}, **store(launch, **{"m/1/a": "x"}))
+    # Neither a module of our name nor another script of that name may take the place of ours.
+    others = {"parallelrun.py": "", **({"score.py": "1 / 0"} if "a-b" in script else {})}
+    files = {script: text, **others}
+    agent = launch(script, "--x", "1", files=files, **store(launch, **{"m/1/a": "x"}))
     agent.ready()
     agent.run_files()
     row = "('process000', 'output', 'a', ['--x', '1'])"

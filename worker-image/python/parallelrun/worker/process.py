@@ -49,6 +49,7 @@ class Process:
         self.profiling = start.get("profiling", "")
         self.image = start.get("image", "")
         self.stack_signal = start.get("stackSignal", 0)
+        self.module = start.get("module")  # of a child: name and path of the script's module
         logs = os.path.join(work or root, "logs")
         user_logs = os.path.join(logs, "user")
         self.profile = os.path.join(logs, "sys", "node", self.node, self.name + ".profile")
@@ -90,12 +91,23 @@ def set_environment(process):
 def prepare_children(process):
     """Lets children that the script starts by spawn or forkserver begin with child.py.
 
-    They import what the main module is called; by its path they would start a worker.
+    They run the file that the main module is said to be.
     """
-    module_spec = type(sys.__spec__)  # importlib.machinery has it too, and costs an import
-    sys.modules["__main__"].__spec__ = module_spec("parallelrun.worker.child", None)
+    main = sys.modules["__main__"]
+    main.__spec__ = None
+    main.__file__ = os.path.join(os.path.dirname(os.path.abspath(__file__)), "child.py")
+    _tell_children(process, None)
+
+
+def tell_children_of_script(process, name, path):
+    """Its module has this name, by which they get its functions."""
+    _tell_children(process, [name, path])
+
+
+def _tell_children(process, module):
     start = {key: value for key, value in process.start.items() if key not in _NOT_THEIRS}
-    os.environ[_START] = json.dumps({"root": process.root, "arguments": [], **start})
+    start.update(root=process.root, arguments=[], module=module)
+    os.environ[_START] = json.dumps(start)
 
 
 def begin_child():

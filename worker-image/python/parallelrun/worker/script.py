@@ -7,6 +7,7 @@ import sys
 
 from parallelrun.worker import output_range
 from parallelrun.worker.failure import Failure, from_exception, relative
+from parallelrun.worker.process import tell_children_of_script
 
 _MEND = "Fix the script and run again."
 _VARARGS, _VARKEYWORDS = 0x04, 0x08  # inspect's CO_…; importing inspect costs 12 ms
@@ -91,7 +92,7 @@ def load(process):
     sys.argv = [path, *process.arguments]
     file = relative(path, process.root)
     try:
-        module = _import(path, parts)
+        module = _import(path, parts, process)
         return (AsyncScript if process.async_mode else Script)(module, path, process.root)
     except Failure:
         raise
@@ -165,9 +166,11 @@ def _find(root, entry):
     )
 
 
-def _import(path, parts):
+def _import(path, parts, process):
     """Imports the file under its dotted name, its package first, so relative imports work."""
     *packages, name = parts
+    if "." in name:  # score.v2.py: pickle would look for a package `score`
+        name = f"entry_script_{name.replace('.', '_')}"
     if packages and all(package.isidentifier() for package in packages):
         parent = importlib.import_module(".".join(packages))
         name = f"{parent.__name__}.{name}"
@@ -185,6 +188,7 @@ def _import(path, parts):
     except ValueError as error:
         raise SyntaxError(str(error), (path, 1, None, None)) from None
     sys.modules[name] = module
+    tell_children_of_script(process, name, path)
     exec(code, module.__dict__)  # noqa: S102 - running the user's script is what this is for
     return module
 
