@@ -56,3 +56,43 @@ def test_a_shutdown_that_hangs_is_cut_off(work):
     assert result.code == 1, result
     assert re.search(r"shutdown\(\) was cut off after \d", result.output)
     assert "raise spec.shutdownTimeoutSeconds" in result.output
+
+
+AT_EXIT = """
+import atexit
+from steps import note, there
+
+gathered = []
+
+def run(mini_batch):
+    gathered.extend(open(path).read() for path in mini_batch)
+    return mini_batch
+
+@atexit.register
+def write():
+    if there("hangs"):
+        atexit.no_such_name if there("raises") else __import__("signal").pause()
+    note("written", *gathered)
+"""
+
+
+def test_what_is_written_at_exit_is_there_at_the_end(work):
+    summary_only = ["--set", "spec.output.action=SummaryOnly"]
+    work.files(4)
+    work.script(AT_EXIT)
+    work.job(processCountPerNode=1, shutdownTimeoutSeconds=1)
+    work.make("hangs")
+    result = work.run(*summary_only)
+    assert result.code == 1, result
+    assert "shutdown() was cut off" in result.output
+    assert "what the script gave to atexit" in result.output
+    work.make("raises")
+    result = work.run("--retry-failed", *summary_only)
+    assert result.code == 1, result
+    assert "ShutdownFailed" in result.output
+    assert "no_such_name" in result.output
+    (work.root / "hangs").unlink()
+    result = work.run("--retry-failed", *summary_only)
+    assert result.code == 0, result
+    (written,) = work.noted("written")
+    assert all(f"row {index}" in written for index in range(4))

@@ -4,7 +4,7 @@ import json
 import os
 
 import pytest
-from fake_agent import RUNNING
+from fake_agent import RUNNING, STOP, STOPPED, frame
 
 
 def one(agent, names=("a",), **work):
@@ -36,6 +36,102 @@ def test_b2_shutdown_is_optional_and_called_once(launch):
     one(agent)
     assert agent.owes == 0
     assert agent.stop() == (None, 0)
+
+
+AT_THE_END = """
+import atexit, os, threading, time
+from concurrent.futures import ThreadPoolExecutor
+rows = []
+def write(name):
+    go.wait()
+    with open(name, "w") as file:
+        file.writelines(rows)
+go = threading.Event()
+{imports}
+def init():
+    {init}
+def run(mini_batch):
+    {run}
+    rows.extend(os.path.basename(path) for path in mini_batch)
+    return mini_batch
+def shutdown():
+    go.set()
+"""
+
+
+@pytest.mark.parametrize(
+    ("imports", "init", "run"),
+    [
+        ("atexit.register(write, 'own')", "pass", "pass"),
+        ("", "atexit.register(lambda: write('own'))", "pass"),
+        ("", "pass", "atexit.register(write, 'own')"),
+        ("", "pass", "threading.Thread(target=write, args=('own',)).start()"),
+        ("pool = ThreadPoolExecutor(1)", "pass", "pool.submit(write, 'own')"),
+    ],
+)
+def test_b2_what_a_script_leaves_for_the_end_is_a_part_of_it(launch, imports, init, run):
+    agent = score(launch, AT_THE_END.format(imports=imports, init=init, run=run))
+    one(agent, ["a", "b"])
+    agent.send(frame(STOP))
+    assert agent.expect(STOPPED) == b""
+    assert (agent.code / "own").read_text() == "ab"
+    assert agent.wait() == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "owes"),
+    [
+        ("import atexit\natexit.register(print, 'by the script')", 1),
+        ("import atexit\n@atexit.register\ndef end(): print('by the script')", 1),
+        ("import atexit\ndef init(): atexit.register(print, 'by the script')", 1),
+        ("import logging, multiprocessing.util", 0),
+    ],
+)
+def test_b2_what_is_given_to_atexit_is_waited_for_like_a_shutdown(launch, text, owes):
+    agent = score(launch, f"{text}\ndef run(mini_batch): return mini_batch\n")
+    one(agent)
+    assert agent.owes == owes
+    assert agent.stop() == (None, 0)
+    assert agent.stdout_path.read_text().count("by the script") == owes
+
+
+def test_b2_a_handler_of_atexit_that_raises_is_told(launch):
+    text = (
+        "import atexit\n"
+        "def end():\n"
+        "    raise OSError('no such table')\n"
+        "atexit.register(end)\n"
+        "def run(mini_batch): return mini_batch\n"
+    )
+    agent = score(launch, text)
+    one(agent)
+    failure, code = agent.stop()
+    assert (failure["type"], failure["location"], code) == ("OSError", "score.py:3", 0)
+    assert "|atexit: OSError: no such table" in agent.log("user/error/0/process000.txt")
+
+
+def test_b2_a_thread_that_goes_on_is_named(launch):
+    text = (
+        "import signal, threading\n"
+        "def run(mini_batch):\n"
+        "    threading.Thread(target=signal.sigwait, args=([10],), name='feeder').start()\n"
+        "    return mini_batch\n"
+    )
+    agent = score(launch, f"import signal\nsignal.pthread_sigmask(0, [10])\n{text}")
+    one(agent)
+    agent.send(frame(STOP))
+    while "waits for threads of the script: feeder" not in agent.stderr_path.read_text():
+        assert agent.process.poll() is None
+    os.kill(agent.process.pid, 10)
+    assert agent.expect(STOPPED) == b""
+
+
+def test_b2_a_shutdown_that_is_async_is_awaited(launch):
+    text = "def run(mini_batch): return mini_batch\nasync def shutdown(): print('awaited')\n"
+    agent = score(launch, text)
+    one(agent)
+    assert agent.stop() == (None, 0)
+    assert agent.stdout_path.read_text() == "awaited\n"
 
 
 def test_b3_init_runs_once_in_each_process(launch):

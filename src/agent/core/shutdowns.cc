@@ -40,7 +40,8 @@ std::optional<ShutdownEnd> Shutdowns::Exited(uint32_t process, const std::string
   const std::string why =
       *cut_off < timeout
           ? "its node had no more time (a drain, a preemption, or the end of its pod)"
-          : "raise spec.shutdownTimeoutSeconds if it needs more";
+          : "raise spec.shutdownTimeoutSeconds if it, a thread of the script or what the "
+            "script gave to atexit needs more";
   return ShutdownEnd{
       job::ProcessEvent::Kind::kCutOff,
       fmt::format("shutdown() was cut off after {}: {}", HumanDuration(*cut_off), why)};

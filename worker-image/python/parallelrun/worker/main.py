@@ -7,6 +7,7 @@ from time import process_time_ns
 from parallelrun import shims
 from parallelrun.worker import channel as frames
 from parallelrun.worker import logs, output_range, process, script, work
+from parallelrun.worker.at_exit import AtExit
 from parallelrun.worker.channel import AgentGone, Channel, ProtocolError
 from parallelrun.worker.failure import Failure, from_exception
 from parallelrun.worker.rows import RowEncoder, read_out
@@ -38,6 +39,14 @@ def main(socket_descriptor, page_descriptor):
     return 0
 
 
+def _call(function):
+    returned = function()
+    if hasattr(returned, "__await__"):  # async def: without it, its body would never run
+        import asyncio
+
+        asyncio.run(_wait_for(returned))
+
+
 async def _wait_for(awaitable):
     return await awaitable
 
@@ -53,6 +62,7 @@ class Worker:
         self._encoder = None
         self._encode = None
         self._profiler = None
+        self._at_exit = None
         self._cpu_ns = 0
         self._mark = None
         self._marked = 0
@@ -75,6 +85,7 @@ class Worker:
         self.process.output_mark = output_range.mark()
         shims.install()
         began = self.page.enter(0, IMPORTING)
+        self._at_exit = AtExit(self.process.root)
         try:
             self._load()
         except Failure as failure:
@@ -82,7 +93,7 @@ class Worker:
             self.channel.send(frames.INIT_FAILED, failure.to_json())
             return False
         ready = self.page.enter(0, WAITING)
-        owes = self.script.shutdown is not None
+        owes = self.script.shutdown is not None or self._at_exit.any
         self.channel.send(frames.READY, _U64.pack(ready - began) + bytes([owes]))
         return True
 
@@ -102,18 +113,11 @@ class Worker:
             self._encode = self._encode_first
         if self.script.init is not None:
             try:
-                self._call_init()
+                _call(self.script.init)
             except BaseException as error:  # sys.exit() in init() is a failure too
                 raise script.init_failed(error, "init()", self.process) from None
         if self._profiler is not None:
             self._profiler.catch_sigterm()  # the script may have caught it for itself
-
-    def _call_init(self):
-        returned = self.script.init()
-        if hasattr(returned, "__await__"):  # async def: without it, its body would never run
-            import asyncio
-
-            asyncio.run(_wait_for(returned))
 
     def serve(self):
         """Runs mini-batches until the agent says stop."""
@@ -228,21 +232,27 @@ class Worker:
         self.channel.failed(sequence, run_ns, self._cpu_ns - cpu_ns, failure.to_json())
 
     def stop(self):
-        """Calls shutdown() and says goodbye."""
+        """Calls shutdown(), does what the script left for the end, and says goodbye."""
         self.channel.flush()
         self.page.enter(0, STOPPING)
         body = b""
         if self.script.shutdown is not None:
             try:
-                self.script.shutdown()
+                _call(self.script.shutdown)
             except BaseException as error:  # its results are safe all the same
-                failure = from_exception("Exception", error, self.process.root)
-                logs.append_error(self.process.error_log, "shutdown()", failure)
-                body = failure.to_json()
+                body = self._failed_at_end("shutdown()", error)
         if self._profiler is not None:
             self._profiler.write()
+        error = self._at_exit.run()
+        if error is not None:
+            body = body or self._failed_at_end("atexit", error)
         self.send_waiting()
         self.channel.send(frames.STOPPED, body)
+
+    def _failed_at_end(self, where, error):
+        failure = from_exception("Exception", error, self.process.root)
+        logs.append_error(self.process.error_log, where, failure)
+        return failure.to_json()
 
     def exit_now(self):
         """Ends the process with 1, whatever threads the script left behind."""
