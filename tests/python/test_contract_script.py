@@ -344,6 +344,29 @@ def test_s6_root_logging_goes_to_stdout(launch):
     assert "|INFO|" in agent.stdout_path.read_text()
 
 
+@pytest.mark.parametrize("level", ["level=10", "level=10, format='%(message)s', filename='own'"])
+def test_s6_basic_config_changes_nothing_unless_forced(launch, level):
+    text = (
+        "import logging, sys\n"
+        f"logging.basicConfig({level})\n"
+        "def run(mini_batch):\n"
+        "    logging.info('seen')\n"
+        "    logging.debug('not seen')\n"
+        "    logging.getLogger().setLevel(logging.DEBUG)\n"
+        "    logging.debug('asked for')\n"
+        "    logging.basicConfig(level=20, format='own: %(message)s', force=True)\n"
+        "    logging.info('forced')\n"
+        "    return mini_batch\n"
+    )
+    agent = score(launch, text)
+    one(agent)
+    said = agent.stdout_path.read_text()
+    assert [line.split("|")[-1] for line in said.splitlines()] == ["seen", "asked for"]
+    assert said.startswith("2")  # with the time, as every line of a log
+    assert agent.stderr_path.read_text() == "own: forced\n"
+    assert not (agent.code / "own").exists()
+
+
 def test_s7_environment_variables(launch):
     (launch.folder / "store" / "heart").mkdir(parents=True)
     agent = launch("batch_endpoint.py", modelFolder=f"{launch.folder}/store")
