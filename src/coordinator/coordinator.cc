@@ -119,7 +119,10 @@ void Coordinator::TakeEvents(uint32_t index, const job::ExchangeRequest& request
     const std::string message(Bounded(event.message));
     const std::string where = event.log.empty() ? "" : fmt::format(" (log {})", Bounded(event.log));
     switch (event.kind) {
-      case job::ProcessEvent::Kind::kReady: nodes_.Ready(node); break;
+      case job::ProcessEvent::Kind::kReady:
+        nodes_.Ready(node);
+        program_errors_.ProcessReady(index, event.process);
+        break;
       case job::ProcessEvent::Kind::kInitFailed: program_errors_.InitFailed(message + where); break;
       case job::ProcessEvent::Kind::kScriptUnusable:
         // One that starts too late is not needed any more.
@@ -127,7 +130,9 @@ void Coordinator::TakeEvents(uint32_t index, const job::ExchangeRequest& request
           ending_.Conclude(job::FailedFor("ScriptUnusable", message + where));
         }
         break;
-      case job::ProcessEvent::Kind::kExited: break;
+      case job::ProcessEvent::Kind::kExited:
+        program_errors_.ProcessGone(index, event.process);
+        break;
       case job::ProcessEvent::Kind::kMetric: told_.AddMetric(index, event); break;
       case job::ProcessEvent::Kind::kHeader:
         if (!decided() && state().header().empty()) journal_.Add(job::HeaderRecord{event.message});

@@ -37,6 +37,7 @@ void ProgramErrors::KilledInInit(uint32_t node, uint32_t processes) {
 void ProgramErrors::AttemptFailed(uint32_t node, uint32_t process, job::BatchId id,
                                   std::string_view kind, std::string_view message) {
   if (!job::OfProgram(kind, message)) return;
+  ++attempts_;
   failed_[node].insert(process);
   failed_at_.insert(job::WholeOf(id));
 }
@@ -53,14 +54,33 @@ std::optional<job::Verdict> ProgramErrors::Judge(
 // A name that is not defined fails each mini-batch at each try, for hours perhaps. But one branch
 // of the script may have it that few items reach, and a module may be missing on one node: so it
 // takes the word of every process of every node, on more than one mini-batch, and not one that
-// succeeded.
+// succeeded. Of processes that have no mini-batch to say it of, or are still starting while the
+// others try each one again and again, nobody waits for the word.
 bool ProgramErrors::AllFailed(const job::JobState& state, uint32_t nodes) const {
   if (state.counts().succeeded > 0 || failed_at_.size() < 2) return false;
   uint64_t failed = 0;
   for (const auto& [node, processes] : failed_) {
     failed += std::min<uint64_t>(processes.size(), processes_);
   }
-  return failed >= uint64_t{nodes} * processes_;
+  const uint64_t all = uint64_t{nodes} * processes_;
+  if (failed >= all) return true;
+  if (failed_.size() < nodes) return false;
+  const bool each = state.plan_ended() && failed_at_.size() >= state.counts().planned;
+  return each || (attempts_ >= all && AllReadyFailed(nodes));
+}
+
+bool ProgramErrors::AllReadyFailed(uint32_t nodes) const {
+  uint32_t told = 0;  // nodes whose living processes are known
+  for (const auto& [node, ready] : ready_) {
+    if (ready.empty()) continue;
+    const auto failed = failed_.find(node);
+    if (failed == failed_.end()) return false;
+    if (!std::includes(failed->second.begin(), failed->second.end(), ready.begin(), ready.end())) {
+      return false;
+    }
+    ++told;
+  }
+  return told >= nodes;
 }
 
 // Every expected node has given up on init(), or the budget of the whole job is spent.

@@ -30,6 +30,9 @@ class ProgramErrors {
   void GaveUp(std::string why);
   // A node's container ran out of memory before one of its processes was ready.
   void KilledInInit(uint32_t node, uint32_t processes);
+  // It came through init(); it is gone.
+  void ProcessReady(uint32_t node, uint32_t process) { ready_[node].insert(process); }
+  void ProcessGone(uint32_t node, uint32_t process) { ready_[node].erase(process); }
   // Until one has succeeded.
   void AttemptFailed(uint32_t node, uint32_t process, job::BatchId id, std::string_view kind,
                      std::string_view message);
@@ -45,6 +48,7 @@ class ProgramErrors {
 
  private:
   bool AllFailed(const job::JobState& state, uint32_t nodes) const;
+  bool AllReadyFailed(uint32_t nodes) const;
   bool NoneStarts(const job::JobState& state, const Nodes& nodes, Instant worked) const;
 
   const uint32_t processes_;
@@ -53,7 +57,9 @@ class ProgramErrors {
   std::string init_error_;
   // Of errors of the program: the processes of each node, and the mini-batches.
   std::map<uint32_t, std::set<uint32_t>> failed_;
+  uint64_t attempts_ = 0;
   std::set<job::BatchId> failed_at_;
+  std::map<uint32_t, std::set<uint32_t>> ready_;  // processes that live, as told in this epoch
 };
 
 }  // namespace parallelrun::coordinator

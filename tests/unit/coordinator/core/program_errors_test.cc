@@ -30,6 +30,50 @@ TEST_F(ProgramErrorsTest, EveryProcessOfEveryNodeMustHaveFailedByIt) {
   EXPECT_NE(Judge(), "");
 }
 
+TEST_F(ProgramErrorsTest, ProcessesThatAreStillStartingAreNotWaitedFor) {
+  ProgramErrors errors(4, kStart);  // of each of two nodes
+  const auto judge = [&] {
+    return errors.Judge(state_, nodes_, kStart, [](job::BatchId) { return ""; }).has_value();
+  };
+  for (uint32_t node : {0, 1}) errors.ProcessReady(node, 0);
+  errors.ProcessReady(1, 1);
+  for (job::BatchId attempt = 0; attempt < 4; ++attempt) {
+    for (uint32_t node : {0, 1}) {
+      EXPECT_FALSE(judge());
+      errors.AttemptFailed(node, 0, attempt, kRaised, kText);
+    }
+  }
+  EXPECT_FALSE(judge()) << "one that is ready has not said it";
+  errors.AttemptFailed(1, 1, 4, kRaised, kText);
+  EXPECT_TRUE(judge());
+  errors.ProcessReady(0, 2);
+  EXPECT_FALSE(judge());
+  errors.ProcessGone(0, 2);
+  EXPECT_TRUE(judge());
+}
+
+TEST_F(ProgramErrorsTest, MoreProcessesThanMiniBatches) {
+  ProgramErrors errors(8, kStart);
+  const auto judge = [&] {
+    return errors.Judge(state_, nodes_, kStart, [](job::BatchId) { return ""; }).has_value();
+  };
+  job::PlanChunkRecord chunk;
+  job::TabularChunk table;
+  table.slices = {{0, 10, 5}, {10, 10, 5}, {20, 10, 5}};
+  chunk.content = table;
+  ASSERT_TRUE(state_.Apply(chunk, {}, {}).ok());
+  for (uint32_t node : {0, 1}) {
+    for (uint32_t process = 0; process < 6; ++process) errors.ProcessReady(node, process);
+  }
+  errors.AttemptFailed(0, 0, 0, kRaised, kText);
+  errors.AttemptFailed(1, 0, 1, kRaised, kText);
+  errors.AttemptFailed(0, 1, 2, kRaised, kText);
+  EXPECT_FALSE(judge()) << "there may be more mini-batches";
+  const job::PlanEndRecord end{state_.counts().planned, state_.counts().items_planned};
+  ASSERT_TRUE(state_.Apply(end, {}, {}).ok());
+  EXPECT_TRUE(judge());
+}
+
 TEST_F(ProgramErrorsTest, OneMiniBatchAloneMayBeWhatIsWrong) {
   errors_.AttemptFailed(0, 0, 1, kRaised, kText);
   errors_.AttemptFailed(1, 0, 1, kRaised, kText);
