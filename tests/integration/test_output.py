@@ -425,3 +425,27 @@ def test_of_a_stopped_run_overwrite_removes_what_it_had_written(work):
     assert [path.name for path in folder.glob("parts/*")] == ["part-0.txt"]
     assert "the output folder is not empty: later.csv is there" in result.output
     assert (folder / "later.csv").exists()
+
+
+@pytest.mark.parametrize("arguments", [[], ["$(output)"]])
+def test_files_in_the_working_folder_are_named_at_the_end(work, arguments):
+    work.files(4)
+    work.script(
+        "import os, sys\n"
+        "def run(mini_batch):\n"
+        "    folder = sys.argv[-1] if '/' in sys.argv[-1] else 'own'\n"
+        "    os.makedirs(folder, exist_ok=True)\n"
+        "    for path in mini_batch:\n"
+        "        open(os.path.join(folder, os.path.basename(path)), 'w').close()\n"
+        "        open(os.path.join('outputs', 'kept ' + os.path.basename(path)), 'w').close()\n"
+        "    return mini_batch\n"
+    )
+    work.job(**({"arguments": arguments} if arguments else {}))
+    result = work.run()
+    assert result.code == 0, result
+    told = "the script wrote 4 files into its working folder"
+    assert (told in result.output) == (not arguments), result
+    assert ("own/000000.txt, own/000001.txt, own/000002.txt and 1 more" in result.output) == (
+        not arguments
+    )
+    assert "kept 000003.txt" in beside(work)
