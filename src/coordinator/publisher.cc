@@ -275,7 +275,10 @@ Result<Publication> PublishOutput(Sink& sink, const Ledger& ledger, const job::J
   });
   Blocks index_lines([&writer](std::string_view block) { return writer.AppendIndex(block); });
   OutputIndex index([&index_lines](std::string_view line) { return index_lines.Add(line); });
+  uint64_t lines = 0;
+  const bool text = options.format == api::OutputFormat::kText;
   const RowFormat::Put put = [&](std::string_view bytes) {
+    if (text) lines += static_cast<uint64_t>(std::count(bytes.begin(), bytes.end(), '\n'));
     index.Add(bytes);
     return rows.Add(bytes);
   };
@@ -284,6 +287,7 @@ Result<Publication> PublishOutput(Sink& sink, const Ledger& ledger, const job::J
   const std::string trial = state.settings() ? api::TrialOf(state.settings()->plan_settings) : "";
   if (const Status s = index.Begin(name, trial); !s.ok()) return s.error();
   if (const Status s = (*format)->Begin(put); !s.ok()) return s.error();
+  lines = 0;
   Copier copier(ledger, state, **format, put, index);
   const Status copied = batches.Each(
       [&copier](job::BatchId id, const auto& parts) { return copier.Copy(id, parts); });
@@ -300,7 +304,7 @@ Result<Publication> PublishOutput(Sink& sink, const Ledger& ledger, const job::J
   if (!commit.ok()) return commit.error();
   if (commit->end == Committed::kStale) return Error{Code::kStale, std::move(commit->why)};
   if (commit->end == Committed::kForeign) return Error{Code::kExists, std::move(commit->why)};
-  return Publication{written, std::move(commit->set_aside)};
+  return Publication{written, std::move(commit->set_aside), lines};
 }
 
 }  // namespace parallelrun::coordinator

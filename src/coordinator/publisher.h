@@ -27,6 +27,7 @@ struct PublishOptions {
 struct Publication {
   job::Published published;
   std::string set_aside;  // where what stood in the output's place is now; empty: nothing did
+  uint64_t lines = 0;     // of kText, without a header: more than rows where rows hold line breaks
 };
 
 // kNoSpace, kUnavailable: nothing was published as far as is known, a later call starts over.

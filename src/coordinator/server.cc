@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "base/count_of.h"
 #include "base/ready_mark.h"
 #include "base/suspension.h"
 #include "coordinator/access.h"
@@ -216,6 +217,12 @@ void CoordinatorServer::OnPublished(const Result<Publication>& published) {
       spdlog::warn("{} was not what had been published there, and is {} now", output.path,
                    published->set_aside);
     }
+    if (published->lines > output.rows) {
+      Warn(fmt::format(
+          "the {} of the output are {}: some hold line breaks, so a line is no row. With "
+          "output.format: jsonl (--output FILE.jsonl) each row is one line",
+          CountOf(output.rows, "row"), CountOf(published->lines, "line")));
+    }
     coordinator_.Unpause();
     coordinator_.OnPublished(record, Now());
     AfterEvent();
@@ -240,6 +247,11 @@ void CoordinatorServer::OnPublished(const Result<Publication>& published) {
     spdlog::error("the output cannot be written: {}", published.error().message);
     End(CoordinatorExit::kDiskFailed, "the output cannot be written: " + published.error().message);
   }
+}
+
+void CoordinatorServer::Warn(const std::string& what) {
+  spdlog::warn("{}", what);
+  options_.warning += (options_.warning.empty() ? "" : ". Also: ") + what;
 }
 
 std::string CoordinatorServer::Progress() const {
@@ -405,12 +417,6 @@ void CoordinatorServer::End(CoordinatorExit exit, const std::string& because) {
     }
     Leave();
   });
-}
-
-// For whoever reads the progress, which is in the last words too.
-void CoordinatorServer::Warn(const std::string& what) {
-  spdlog::warn("{}", what);
-  options_.warning += (options_.warning.empty() ? "" : "; ") + what;
 }
 
 // No next epoch could go on either.

@@ -77,6 +77,8 @@ class CoordinatorServer {
 
   // What /v1/progress answers.
   std::string Progress() const;
+  // Shown while it runs and at its end.
+  void Warn(const std::string& what);
   // Why Run ended early, in words; "" when the job was over.
   const std::string& ended_because() const { return ended_because_; }
 
@@ -97,7 +99,6 @@ class CoordinatorServer {
   void ObserveWaits();
   void NameResults();
   void End(CoordinatorExit exit, const std::string& because = "");
-  void Warn(const std::string& what);
   void EndFor(Error why);
   void GiveBack();
   void Leave();

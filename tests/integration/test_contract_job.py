@@ -50,6 +50,21 @@ def test_c10_one_header_in_the_whole_output(work):
     assert rows.count(rows[0]) == 1
 
 
+@pytest.mark.parametrize(
+    ("script", "lines"),
+    [
+        ("def run(b):\n    return ['two\\nlines'] + b[1:]\n", 7),
+        ("def run(b):\n    return b\n", None),
+    ],
+)
+def test_c11_more_lines_than_rows_are_told(work, script, lines):
+    result = run_job(work, script, 6, miniBatchSize="6")
+    assert result.code == 0, result
+    words = f"the 6 rows of the output are {lines} lines"
+    assert (words in result.output) == (lines is not None), result
+    assert ("output.format: jsonl" in result.output) == (lines is not None)
+
+
 def test_c13_no_row_at_all_fails_a_job_that_appends(work):
     result = run_job(work, "def run(b):\n    return []\n")
     assert result.code == 1, result

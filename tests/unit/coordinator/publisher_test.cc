@@ -235,6 +235,16 @@ TEST_F(PublisherTest, AHeaderIsThereOnceWhereTheFormatHasOne) {
   EXPECT_EQ(*lines.object(), "zero\nfirst part of two\nsecond part of two\n");
 }
 
+TEST_F(PublisherTest, LinesOfTextAreCounted) {
+  Append(job::HeaderRecord{"a b\n"});
+  for (const auto format : {api::OutputFormat::kText, api::OutputFormat::kJsonl}) {
+    MemorySink sink;
+    const auto published = PublishTo(sink, {.format = format});
+    ASSERT_TRUE(published.ok());
+    EXPECT_EQ(published->lines, format == api::OutputFormat::kText ? 3U : 0U);
+  }
+}
+
 std::vector<json> Lines(const std::string& index) {
   std::vector<json> lines;
   std::istringstream text(index);
