@@ -135,7 +135,10 @@ void Coordinator::TakeEvents(uint32_t index, const job::ExchangeRequest& request
         break;
       case job::ProcessEvent::Kind::kMetric: told_.AddMetric(index, event); break;
       case job::ProcessEvent::Kind::kHeader:
+        // The process holds its rows back until it knows in which order their columns stand.
         if (!decided() && state().header().empty()) journal_.Add(job::HeaderRecord{event.message});
+        taken.reply.header = state().header();
+        taken.position = std::max(taken.position, journal_.appended());
         break;
       case job::ProcessEvent::Kind::kNoRoom: nodes_.NoRoom(node, message); break;
       case job::ProcessEvent::Kind::kRanOut: node.ran_out = message; break;

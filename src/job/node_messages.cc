@@ -191,6 +191,7 @@ std::string Encode(const ExchangeReply& reply) {
     out.U64(l.digest);
     out.Text(l.work);
   });
+  out.Text(reply.header);
   return bytes;
 }
 
@@ -215,6 +216,8 @@ Result<ExchangeReply> DecodeExchangeReply(std::string_view bytes) {
     l.digest = in.U64();
     l.work = in.Text();
   });
+  r.header = in.Text();
+  if (r.header.size() > kMaxHeaderBytes) in.Fail();
   if (!in.Done()) return Error{Code::kInvalid, "malformed exchange reply"};
   return r;
 }

@@ -13,7 +13,7 @@
 namespace parallelrun::job {
 
 // Of register and exchange: raised with every change of either.
-inline constexpr uint32_t kNodeProtocol = 3;
+inline constexpr uint32_t kNodeProtocol = 4;
 
 struct HeldLease {
   BatchId id = 0;
@@ -136,6 +136,7 @@ struct ExchangeReply {
   std::vector<LeaseName> refused;
   std::vector<Adopted> adopted;
   std::vector<Leased> leased;
+  std::string_view header;  // that of the job, where the request told one; else empty
 };
 
 // Bound of a body, and how many bytes of rows one exchange may carry.

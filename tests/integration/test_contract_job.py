@@ -50,6 +50,32 @@ def test_c10_one_header_in_the_whole_output(work):
     assert rows.count(rows[0]) == 1
 
 
+PETS = """
+import os
+import pandas
+
+def run(mini_batch):
+    # As get_dummies() and pivots make them: the columns come in the order of the values.
+    names = [os.path.basename(path) for path in mini_batch]
+    kinds = ["cat", "dog"] if int(names[0][:6]) % 2 else ["dog", "cat"]
+    frame = pandas.DataFrame({"name": names})
+    for kind in kinds:
+        frame[kind] = [f"{kind} of {name}" for name in names]
+    return frame
+"""
+
+
+def test_c10_values_stand_under_their_columns_in_the_whole_output(work):
+    arguments = ["--append_row_dataframe_header", "True"]
+    result = run_job(work, PETS, 40, arguments=arguments, processCountPerNode=4, miniBatchSize="1")
+    assert result.code == 0, result
+    rows = list(csv.DictReader(work.rows(), delimiter=" "))
+    assert len(rows) == 40
+    for row in rows:
+        assert row["cat"] == f"cat of {row['name']}"
+        assert row["dog"] == f"dog of {row['name']}"
+
+
 @pytest.mark.parametrize(
     ("script", "lines"),
     [

@@ -19,7 +19,7 @@ TIMEOUT_S = 120
 # The worker's python3 may be another one than that of the tests: WORKER_PYTHON=python3.8 pytest
 PYTHON = os.environ.get("WORKER_PYTHON", sys.executable)
 
-START, BATCH, STOP = 1, 2, 3
+START, BATCH, STOP, HEADER_OF_JOB = range(1, 5)
 READY, INIT_FAILED, RESULT, ROWS, FAILED, STOPPED, METRIC, HEADER, PASSED_OVER = range(16, 25)
 STARTING, IMPORTING, WAITING, LOADING, RUNNING, ENCODING, STOPPING = range(7)
 
@@ -210,8 +210,11 @@ class FakeAgent:
         body = self.expect(FAILED)
         return Failed(*struct.unpack_from("<QQQ", body), json.loads(body[24:]))
 
-    def header(self):
-        return self.expect(HEADER)
+    def header(self, of_the_job=None):
+        """The header that the process tells; it is told that of the job, or its own."""
+        body = self.expect(HEADER)
+        self.send(frame(HEADER_OF_JOB, body if of_the_job is None else of_the_job))
+        return body
 
     def metric(self):
         return json.loads(self.expect(METRIC))

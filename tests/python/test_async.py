@@ -3,7 +3,17 @@
 import time
 
 import pytest
-from fake_agent import RUNNING, STOP, STOPPED, WAITING, batch, files_work, frame
+from fake_agent import (
+    HEADER,
+    HEADER_OF_JOB,
+    RUNNING,
+    STOP,
+    STOPPED,
+    WAITING,
+    batch,
+    files_work,
+    frame,
+)
 
 
 def start(launch, how):
@@ -142,3 +152,28 @@ def test_s4_2_the_same_mini_batch_twice_is_a_protocol_error(launch):
     send(agent, 1)
     assert agent.wait() == 1
     assert "mini-batch 0 was sent while it is in flight" in agent.stderr_path.read_text()
+
+
+def test_c10_frames_come_in_front_of_the_header_of_the_job(launch):
+    script = (
+        "import pandas\n"
+        "done = {}\n"
+        "def enqueue(data, context):\n"
+        "    done[context.minibatch_index] = {'ret': pandas.DataFrame({'a': [1], 'b': [2]})}\n"
+        "def check_all_tasks_processed(): return not done\n"
+        "def get_processing_batch_number(): return len(done)\n"
+        "def get_finished_batch_result():\n"
+        "    global done\n"
+        "    finished, done = done, {}\n"
+        "    return finished\n"
+    )
+    start = {"asyncMode": True, "appendRowDataframeHeader": True, "headers": True}
+    agent = launch("frames.py", files={"frames.py": script}, **start)
+    agent.ready()
+    send(agent, 1)
+    received = agent.receive()
+    assert received == (HEADER, b"a b\n")
+    send(agent, 1, first=1)  # the process waits, and nothing follows this one
+    agent.send(frame(HEADER_OF_JOB, b"b a\n"))
+    assert [agent.result().data for _ in range(2)] == [b"2 1\n"] * 2
+    assert agent.stop() == (None, 0)

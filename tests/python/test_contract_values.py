@@ -335,6 +335,78 @@ def test_c10_dataframe_header_once(launch, to_csv, header):
         assert agent.result().rows == 2
 
 
+UNDER_HEADER = {"appendRowDataframeHeader": True, "headers": True}
+
+
+def frames(launch, expression, to_csv=None, **start):
+    """An agent whose script returns the frame that `expression` makes of the name of its file."""
+    agent = launch("returns.py", expression, files=settings(**(to_csv or {})), **start)
+    agent.ready()
+    return agent
+
+
+CELLS = "pandas.DataFrame({name: [name.upper()] for name in mini_batch[0][4:]})"
+
+
+@pytest.mark.parametrize(
+    ("to_csv", "header", "first", "second"),
+    [
+        ({}, b"b a\n", b"B A\n", b"B A\n"),
+        ({"sep": ";", "index": True}, b";b;a\n", b"0;B;A\n", b"0;B;A\n"),
+        ({"quoting": 1}, b'"b" "a"\n', b'"B" "A"\n', b'"B" "A"\n'),
+    ],
+)
+def test_c10_columns_stand_under_the_header_of_the_job(launch, to_csv, header, first, second):
+    agent = frames(launch, CELLS, to_csv, **UNDER_HEADER)
+    agent.run_files(["ab"])
+    agent.run_files(["ba"], sequence=2)  # comes while the process waits for the header
+    agent.header(of_the_job=header)
+    assert agent.result().data == first
+    assert agent.result().data == second
+    agent.run_files(["abc"], sequence=3)
+    failure = agent.failed().failure
+    assert failure["kind"] == "BadReturn"
+    assert "the columns " in failure["message"]
+    assert "a, b, c, and the header of the output has " in failure["message"]
+    agent.run_files(["ab"], sequence=4)
+    assert agent.result().data == first
+
+
+@pytest.mark.parametrize("job", [b"a\n", b"a b c\n", b"a c\n", b"a b\nx y\n"])
+def test_c10_other_columns_than_those_of_the_header_are_refused(launch, job):
+    agent = frames(launch, CELLS, **UNDER_HEADER)
+    for sequence in (1, 2):
+        agent.run_files(["ab"], sequence=sequence)
+        if sequence == 1:
+            agent.header(of_the_job=job)
+        failure = agent.failed().failure
+        assert "run() returned a DataFrame with the columns a, b, and" in failure["message"]
+
+
+def test_c10_columns_of_one_name_have_no_order(launch):
+    twice = "pandas.DataFrame([list(mini_batch[0][4:])], columns=list(mini_batch[0][4:]))"
+    agent = frames(launch, twice, **UNDER_HEADER)
+    agent.run_files(["aab"])
+    agent.header()
+    assert agent.result().data == b"a a b\n"
+    agent.run_files(["aba"], sequence=2)
+    assert "BadReturn" in agent.failed().failure["kind"]
+
+
+@pytest.mark.parametrize("start", [{}, UNDER_HEADER])
+def test_other_columns_without_names_are_told_once(launch, start):
+    aliases = {"header": ["x", "y"]} if start else {}
+    agent = frames(launch, CELLS, aliases, **start)
+    for sequence, names in enumerate(("ab", "ba", "ba"), 1):
+        agent.run_files([names], sequence=sequence)
+        if start and sequence == 1:
+            assert agent.header() == b"x y\n"
+        assert agent.result().data == f"{names[0].upper()} {names[1].upper()}\n".encode()
+    agent.stop()
+    said = agent.stderr_path.read_text()
+    assert said.count("b, a after a, b. Return the same columns in the same order") == 1
+
+
 def test_c10_lists_have_no_header(launch):
     start = {"appendRowDataframeHeader": True, "headers": True}
     assert data_of(launch, "['x']", **start) == "x\n"

@@ -216,6 +216,7 @@ void SimAgent::Perform(const agent::WorkerAction& action) {
       OnWorker(number, worker.life, world_.Around(milliseconds(20)),
                [number](SimAgent& a, Worker&) { a.core_.OnWhere(number, "run score.py:1"); });
       break;
+    case agent::WorkerAction::Kind::kHeader:  // its rows have none
     case agent::WorkerAction::Kind::kStart: break;
   }
 }

@@ -96,6 +96,7 @@ void AgentCore::OnReply(CallKind call, const job::ExchangeReply& reply, Instant 
     for (const job::LeaseName& name : reply.refused) Refuse(name, now);
     for (const job::Adopted& adopted : reply.adopted) Adopt(adopted, flight.sent, now);
   }
+  if (in_force && !reply.header.empty()) processes_.TellHeader(reply.header);
   SayAgain(flight, now + Calls::kRepeat);
   for (const job::Leased& leased : reply.leased) AddLease(leased, !in_force, flight.sent, now);
   if (in_force && reply.directive == job::Directive::kFinish) {
@@ -294,6 +295,7 @@ bool AgentCore::OnTold(uint32_t process, job::ProcessEvent::Kind kind, std::stri
       kind == job::ProcessEvent::Kind::kMetric ? job::kMaxMetricBytes : job::kMaxHeaderBytes;
   if (processes_.StateOf(process) == ProcessState::kGone || text.size() > most) return false;
   if (!told_.Takes(kind)) return true;
+  if (kind == job::ProcessEvent::Kind::kHeader) processes_.AwaitHeader(process);
   told_.Add({process, kind, std::string(text), std::to_string(processes_.CountTold(process))});
   return true;
 }

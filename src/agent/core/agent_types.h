@@ -125,6 +125,7 @@ struct WorkerAction {
     kGive,      // send mini-batch `sequence`
     kTakeBack,  // all up to `sequence` that have not begun
     kStop,      // ask for shutdown()
+    kHeader,    // tell it the header of the job, `work`
     kWhere,     // find out where it is in Python, within kStackWait
     kKill,
   };

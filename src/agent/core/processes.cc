@@ -296,6 +296,15 @@ void Processes::EndAll(bool late, Instant stop_by, Instant hung, Instant now) {
   }
 }
 
+void Processes::TellHeader(std::string_view header) {
+  header_ = header;
+  for (auto& [number, process] : processes_) {
+    if (!std::exchange(process.awaits_header, false)) continue;
+    if (process.state == ProcessState::kKilled) continue;
+    actions_.push_back({WorkerAction::Kind::kHeader, number, 0, header_});
+  }
+}
+
 // Before init() nothing listens: the signal would end it.
 void Processes::AskWhere() {
   for (const auto& [number, process] : processes_) {

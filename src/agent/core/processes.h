@@ -75,6 +75,11 @@ class Processes {
   // than until `stop_by` either. Who was at one thing since before `hung` leaves its stack.
   void EndAll(bool late, Instant stop_by, Instant hung, Instant now);
 
+  // It has told its header, and waits for that of the job.
+  void AwaitHeader(uint32_t number) { processes_.at(number).awaits_header = true; }
+  // Tells it to all that wait.
+  void TellHeader(std::string_view header);
+
   // Finds out where those are in Python that are at something: one that waits for work is nowhere.
   void AskWhere();
 
@@ -105,6 +110,7 @@ class Processes {
     bool owes = false;
     bool answered = false;
     bool late = false;
+    bool awaits_header = false;
     uint64_t taken_back = 0;  // what has not begun up to this sequence
     uint64_t told = 0;        // metrics and headers
     Overdue killed_for;
@@ -123,7 +129,8 @@ class Processes {
   const Registration& terms_;
   std::map<uint32_t, Process> processes_;  // by number
   uint64_t sequence_ = 0;
-  size_t given_ = 0;  // refused ones too
+  size_t given_ = 0;    // refused ones too
+  std::string header_;  // of the job; actions point into it
   std::vector<WorkerAction> actions_;
 };
 

@@ -21,6 +21,7 @@ enum class FrameType : uint8_t {
   kStart = 1,
   kBatch = 2,
   kStop = 3,
+  kHeaderOfJob = 4,
   kReady = 16,
   kInitFailed = 17,
   kResult = 18,

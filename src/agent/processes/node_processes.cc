@@ -83,6 +83,9 @@ void NodeProcesses::Perform(const WorkerAction& action) {
       break;
     case WorkerAction::Kind::kTakeBack: it->second->TakeBack(action.sequence); break;
     case WorkerAction::Kind::kStop: AppendFrame(it->second->out(), FrameType::kStop, ""); break;
+    case WorkerAction::Kind::kHeader:
+      AppendFrame(it->second->out(), FrameType::kHeaderOfJob, action.work);
+      break;
     case WorkerAction::Kind::kKill:
       if (!action.why.empty()) {
         spdlog::warn("{}", action.why);

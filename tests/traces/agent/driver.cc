@@ -24,7 +24,7 @@
 //   stopped P [why=TEXT]        shutdown() has returned, or raised
 //   exits P why=TEXT
 //   is-at P [where=TEXT]        where it is in Python, as it was asked
-//   tells P TEXT                a metric
+//   tells P TEXT [header]       a metric, or its header
 //   room | no-room why=TEXT     as measured where the node writes
 //   drain [grace=S] | stop      a first signal, a second one
 //   pass SECONDS | pass 20ms    time goes by. What is only a list of what is held is not told
@@ -214,6 +214,8 @@ class Driver {
       reply.adopted.push_back({name.id, name.fence, now.fence});
     }
     AddLeases(command, reply);
+    const std::string header = command.Text("header", "");
+    reply.header = header;
     if (command.Flag("finish")) reply.directive = job::Directive::kFinish;
     if (command.Flag("drain")) reply.directive = job::Directive::kDrain;
     if (command.Flag("close")) reply.directive = job::Directive::kClose;
@@ -367,7 +369,9 @@ class Driver {
 
   void Tells(Command& command) {
     const uint32_t process = Process(command);
-    Took(core_->OnTold(process, job::ProcessEvent::Kind::kMetric, command.Word("text")), process);
+    const auto kind = command.Flag("header") ? job::ProcessEvent::Kind::kHeader
+                                             : job::ProcessEvent::Kind::kMetric;
+    Took(core_->OnTold(process, kind, command.Word("text")), process);
   }
 
   void Room(Command& command) {
@@ -483,6 +487,8 @@ class Driver {
       }
       case agent::WorkerAction::Kind::kStop:
         return Line(fmt::format("asks process {} for shutdown()", process));
+      case agent::WorkerAction::Kind::kHeader:
+        return Line(fmt::format("tells process {} the header {}", process, action.work));
       case agent::WorkerAction::Kind::kWhere:
         return Line(fmt::format("asks process {} where it is", process));
       case agent::WorkerAction::Kind::kKill:

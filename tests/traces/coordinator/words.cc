@@ -106,6 +106,7 @@ std::string Say(const Result<job::ExchangeReply>& reply) {
   add("adopted", reply->adopted, [](const job::Adopted& a) {
     return OfLease(a.id, a.old_fence) + " as " + OfLease(a.id, a.fence);
   });
+  if (!reply->header.empty()) parts.push_back(fmt::format("the header is {}", reply->header));
   if (reply->directive == job::Directive::kDrain) parts.emplace_back("drain");
   if (reply->directive == job::Directive::kFinish) parts.emplace_back("finish");
   if (reply->directive == job::Directive::kClose) parts.emplace_back("close");

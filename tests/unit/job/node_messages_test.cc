@@ -67,6 +67,7 @@ ExchangeReply Reply() {
   reply.refused = {{2, {3, 2}}};
   reply.adopted = {{3, {2, 9}, {3, 3}}};
   reply.leased = {{4, {3, 4}, 77, "work"}};
+  reply.header = "a b\n";
   return reply;
 }
 
@@ -86,7 +87,7 @@ TEST(NodeMessagesTest, AnotherFormatIsAnotherProtocol) {
     return "raise kNodeProtocol, and keep " + folder + "/" + name +
            " in tests/fuzz/corpus/protocol";
   };
-  EXPECT_EQ(kNodeProtocol, 3U);
+  EXPECT_EQ(kNodeProtocol, 4U);
   EXPECT_TRUE(Kept("request") == request) << why("request", request);
   EXPECT_TRUE(Kept("reply") == reply) << why("reply", reply);
 }
@@ -122,6 +123,7 @@ TEST(NodeMessagesTest, ReplyRoundTrip) {
   ASSERT_TRUE(decoded.ok());
   EXPECT_EQ(Encode(*decoded), bytes);
   EXPECT_EQ(decoded->leased[0].work, "work");
+  EXPECT_EQ(decoded->header, "a b\n");
   EXPECT_EQ(decoded->adopted[0].fence.number, 3u);
 }
 

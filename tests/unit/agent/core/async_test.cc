@@ -126,6 +126,30 @@ TEST(AgentCoreTold, MetricsAndHeadersArriveInOrderBeforeTheResult) {
   EXPECT_EQ(h.request.events[1].log, "2");
 }
 
+TEST(AgentCoreTold, WhoToldAHeaderIsToldThatOfTheJob) {
+  CoreHarness h;
+  h.registration.processes = 3;
+  h.Begin();
+  using Kind = job::ProcessEvent::Kind;
+  EXPECT_TRUE(h.core.OnTold(0, Kind::kHeader, "a b"));
+  EXPECT_TRUE(h.core.OnTold(2, Kind::kHeader, "b a"));
+  ASSERT_TRUE(h.NextReport());
+  // The answer is lost, so they are told by that of the next report.
+  h.core.OnCallFailed(CallKind::kReport, CallFailure::kUnreachable, h.now());
+  h.Advance(seconds(2));
+  EXPECT_THAT(h.told_headers, IsEmpty());
+  ASSERT_TRUE(h.NextReport());
+  EXPECT_THAT(h.request.events, SizeIs(2));
+  job::ExchangeReply reply = h.Reply();
+  reply.header = "a b";
+  h.Answer(reply);
+  h.Step();
+  EXPECT_THAT(h.told_headers, ElementsAre(std::pair(0U, "a b"), std::pair(2U, "a b")));
+  h.core.OnReply(CallKind::kPark, reply, h.now());
+  h.Step();
+  EXPECT_THAT(h.told_headers, SizeIs(2));
+}
+
 TEST(AgentCoreTold, WhatDoesNotFitGoesFirstAndFloodsAreBounded) {
   CoreHarness h;
   h.BeginWith(1);

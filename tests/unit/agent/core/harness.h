@@ -31,6 +31,7 @@ class CoreHarness {
   std::string why;  // the last one was killed
   std::vector<uint32_t> stopped;
   std::vector<uint32_t> asked_where;
+  std::vector<std::pair<uint32_t, std::string>> told_headers;
   job::ExchangeRequest request;
 
   Instant now() const { return now_; }
@@ -49,6 +50,9 @@ class CoreHarness {
         case WorkerAction::Kind::kGive: given[action.process].push_back(action.sequence); break;
         case WorkerAction::Kind::kTakeBack: taken_back[action.process] = action.sequence; break;
         case WorkerAction::Kind::kStop: stopped.push_back(action.process); break;
+        case WorkerAction::Kind::kHeader:
+          told_headers.emplace_back(action.process, action.work);
+          break;
         case WorkerAction::Kind::kWhere: asked_where.push_back(action.process); break;
         case WorkerAction::Kind::kKill:
           killed.push_back(action.process);

@@ -6,9 +6,10 @@ Plain reads and writes on the descriptor: the `socket` module alone costs 5 ms o
 import fcntl
 import os
 import struct
+from collections import deque
 from time import monotonic_ns
 
-START, BATCH, STOP = 1, 2, 3
+START, BATCH, STOP, HEADER_OF_JOB = range(1, 5)
 READY, INIT_FAILED, RESULT, ROWS, FAILED, STOPPED, METRIC, HEADER, PASSED_OVER = range(16, 25)
 
 MAX_BODY = 64 << 20
@@ -54,6 +55,7 @@ class Channel:
         self._end = 0
         self._held = bytearray()
         self._oldest = 0
+        self._later = deque()  # frames that came in front of one that was waited for
         os.register_at_fork(after_in_child=self._detach)
 
     def _detach(self):
@@ -63,6 +65,23 @@ class Channel:
 
     def take(self):
         """The next complete frame as (type, body), or None. The body lives until `fill`."""
+        if self._later:
+            return self._later.popleft()
+        return self._take_new()
+
+    def wait_for(self, frame_type):
+        """The body of the next frame of that type; what comes in front of it is taken later."""
+        self._buffer = memoryview(bytearray(self._buffer))  # bodies that were taken live on
+        while True:
+            frame = self._take_new()
+            if frame is None:
+                self._read()
+            elif frame[0] == frame_type:
+                return bytes(frame[1])
+            else:
+                self._later.append((frame[0], memoryview(bytes(frame[1]))))
+
+    def _take_new(self):
         start = self._start
         body = start + 5
         if body > self._end:
@@ -80,12 +99,18 @@ class Channel:
         """Waits at most that long for bytes from the agent; True when `fill` will not block."""
         import select
 
+        if self._later:
+            return True
         poll = select.poll()
         poll.register(self._descriptor, select.POLLIN)
         return bool(poll.poll(timeout_ms))
 
     def fill(self):
         """Waits for bytes from the agent. Raises AgentGone at the end of the stream."""
+        if not self._later:
+            self._read()
+
+    def _read(self):
         self._make_room()
         try:
             count = os.readv(self._descriptor, (self._buffer[self._end :],))

@@ -21,7 +21,6 @@ from parallelrun.worker.status import (
 )
 
 _U64 = struct.Struct("<Q")
-_MAX_HEADER = 64 << 10
 
 
 def main(socket_descriptor, page_descriptor):
@@ -59,7 +58,6 @@ class Worker:
         self.page = page
         self.process = None
         self.script = None
-        self._encoder = None
         self._encode = None
         self._profiler = None
         self._at_exit = None
@@ -107,10 +105,7 @@ class Worker:
         self.script = load(self.process)
         if self._profiler is not None:
             self._profiler.wrap_functions(self.script)
-        self._encoder = RowEncoder(self.process, self.script.location)
-        self._encode = self._encoder.encode
-        if self._encoder.header is not None:
-            self._encode = self._encode_first
+        self._encode = RowEncoder(self.process, self.script.location, self._ask_header).encode
         if self.script.init is not None:
             try:
                 _call(self.script.init)
@@ -208,20 +203,13 @@ class Worker:
             sequence, ended - began, self._cpu_ns - cpu_ns, succeeded, skipped, rows, data, ended
         )
 
-    def _encode_first(self, returned, items, body):
-        """Takes the place of the encoder until a header line is sent."""
-        encoded = self._encoder.encode(returned, items, body)
-        header = self._encoder.take_header(returned, encoded[1])
-        if header is None:
-            return encoded
-        self._encode = self._encoder.encode
+    def _ask_header(self, header):
+        """Tells the agent the header line of a DataFrame, and gives that of the job."""
         if not self.process.takes_header:
             logs.say("the header line of the DataFrame is left out: this agent takes none")
-        elif len(header) > _MAX_HEADER:
-            logs.say(f"the header line of the DataFrame is left out: it has {len(header)} bytes")
-        else:
-            self.channel.send(frames.HEADER, header)
-        return encoded
+            return header
+        self.channel.send(frames.HEADER, header)
+        return self.channel.wait_for(frames.HEADER_OF_JOB)
 
     def fail(self, sequence, body, run_ns, mark, failure):
         """Logs and sends the failed attempt of the mini-batch of `body`."""

@@ -7,6 +7,7 @@ import sys
 
 from parallelrun.worker import whole_text, work
 from parallelrun.worker.failure import Failure
+from parallelrun.worker.frame_columns import FrameColumns
 
 _SETTINGS = "parallel_run_step.settings.json"
 _RETURN_THIS = (
@@ -34,14 +35,15 @@ def read_out(returned):
 class RowEncoder:
     """Counts and encodes returned values. One per process."""
 
-    def __init__(self, process, run_location):
+    def __init__(self, process, run_location, ask_header=None):
+        """`ask_header`: tells the agent a header and gives that of the job; None: as told."""
         self._summary_only = process.summary_only
         self._short_return_fails = process.short_return_fails
         self._component_mode = process.component_mode
         self._run_location = run_location
         self._to_csv = {"sep": " ", "header": False, "index": False}
         self._to_csv.update(_read_settings(process.root))
-        self.header = None
+        self._frames = None  # which columns the rows of DataFrames have as text
         self._provenance = process.output_format != "text" and process.provenance
         self._rows = None  # what encodes them where the format is not text
         if process.output_format == "jsonl":
@@ -56,9 +58,15 @@ class RowEncoder:
             from parallelrun.worker.parquet_rows import ParquetRows
 
             self._rows = ParquetRows(process.output_columns, process.nan_as_null, run_location)
-        elif process.dataframe_header and not process.summary_only:
-            # Aliases of columns, if the settings give them, else the columns' own names.
-            self.header = self._to_csv["header"] or True
+        elif not process.summary_only:
+            self._take_frames(process.dataframe_header, ask_header)
+
+    def _take_frames(self, with_header, ask_header):
+        # Aliases of columns, if the settings give them, else the columns' own names.
+        options = {**self._to_csv, "header": self._to_csv["header"] or True}
+        ask = (ask_header or (lambda header: header)) if with_header else None
+        self._frames = FrameColumns(options, ask, self._run_location)
+        if with_header:
             self._to_csv["header"] = False
 
     def encode(self, returned, items, body=b""):
@@ -84,8 +92,10 @@ class RowEncoder:
             origin = self._origin(body, items) if self._provenance else None
             data = self._rows.encode(returned, origin)
         elif lines is None:
-            data = _to_bytes(whole_text.table(returned, self._to_csv, self._run_location))
-            _check_lines(data, count)
+            data = self._table(returned, count)
+            ordered = self._frames.in_order(returned)  # not before: a header is for rows
+            if ordered is not returned:
+                data = self._table(ordered, count)
         else:
             to_text = _output_of if self._component_mode else str
             texts = whole_text.lines(to_text, lines, count, self._run_location)
@@ -97,17 +107,10 @@ class RowEncoder:
 
         return Origin(work.index_of(body), work.files_of(body), items)
 
-    def take_header(self, returned, rows):
-        """The header line as bytes, once: for the first DataFrame with rows; else None."""
-        if not rows or isinstance(returned, (list, tuple)):
-            return None
-        pandas = sys.modules.get("pandas")
-        if pandas is None or not isinstance(returned, pandas.DataFrame):
-            return None
-        options = {**self._to_csv, "header": self.header}
-        header = _to_bytes(returned.iloc[:0].to_csv(**options))
-        self.header = None  # not before: aliases that do not fit fail this attempt and the next
-        return header
+    def _table(self, frame, count):
+        data = _to_bytes(whole_text.table(frame, self._to_csv, self._run_location))
+        _check_lines(data, count)
+        return data
 
     def _check(self, returned):
         """What to print line by line, or None for a DataFrame."""
