@@ -427,13 +427,14 @@ def test_of_a_stopped_run_overwrite_removes_what_it_had_written(work):
     assert (folder / "later.csv").exists()
 
 
-@pytest.mark.parametrize("arguments", [[], ["$(output)"]])
+@pytest.mark.parametrize("arguments", [[], ["--to", "$(output)"]])
 def test_files_in_the_working_folder_are_named_at_the_end(work, arguments):
     work.files(4)
     work.script(
         "import os, sys\n"
         "def run(mini_batch):\n"
-        "    folder = sys.argv[-1] if '/' in sys.argv[-1] else 'own'\n"
+        "    words = sys.argv\n"
+        "    folder = words[words.index('--to') + 1] if '--to' in words else 'own'\n"
         "    os.makedirs(folder, exist_ok=True)\n"
         "    for path in mini_batch:\n"
         "        open(os.path.join(folder, os.path.basename(path)), 'w').close()\n"

@@ -129,7 +129,7 @@ TEST(AgentCoreTold, MetricsAndHeadersArriveInOrderBeforeTheResult) {
 TEST(AgentCoreTold, WhoToldAHeaderIsToldThatOfTheJob) {
   CoreHarness h;
   h.registration.processes = 3;
-  h.Begin();
+  h.BeginWith(0);
   using Kind = job::ProcessEvent::Kind;
   EXPECT_TRUE(h.core.OnTold(0, Kind::kHeader, "a b"));
   EXPECT_TRUE(h.core.OnTold(2, Kind::kHeader, "b a"));
