@@ -79,7 +79,7 @@ NAMED = "def run(mini_batch):\n    return [__name__]\n"
     [
         ("my-script.py", "my-script"),
         ("step-1/score.py", "score"),
-        ("v1.2.py", "v1.2"),
+        ("v1.2.py", "entry_script_v1_2"),
         ("json.py", "entry_script_json"),
         ("time.py", "entry_script_time"),
         ("pack/__init__.py", "pack"),
