@@ -301,7 +301,8 @@ class Checker {
     std::vector<std::string> keys;
     for (size_t at = format.find('{'); at != std::string::npos; at = format.find('{', at + 1)) {
       const size_t end = format.find_first_of("}:", at);
-      if (end != std::string::npos) keys.push_back(format.substr(at + 1, end - at - 1));
+      if (end == std::string::npos || end == at + 1) continue;  // {} has no name
+      keys.push_back(format.substr(at + 1, end - at - 1));
     }
     return keys;
   }

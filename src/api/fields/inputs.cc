@@ -97,8 +97,8 @@ void ReadPartitionFormat(const Value& value, std::string& out) {
     if ((*text)[at] == '}') good = false;
     if ((*text)[at] != '{') continue;
     const size_t end = text->find_first_of("{}", at + 1);
-    good = end != std::string::npos && (*text)[end] == '}' && end > at + 1;
-    ++keys;
+    good = end != std::string::npos && (*text)[end] == '}';
+    if (end != at + 1) ++keys;  // {} is any text, without a name
     at = good ? end : at;
   }
   if (!good || keys == 0) {
@@ -287,11 +287,12 @@ const FieldList& InputFields() {
       OfKind(InputKind::kJsonLines, Source(), "Each line is an item; run() gets a list of dict."),
       Bound(
           "partitionFormat", &Input::partition_format,
-          Text(kMostText).With({R"(self.matches("^[^{}]*([{][^{}]+[}][^{}]*)+$"))",
-                                "names no keys: write each key in braces, as in "
-                                "{user}/{season}/{genre}.wav"}),
+          Text(kMostText).With(
+              {R"(self.matches("^([^{}]|[{][}])*[{][^{}]+[}]([^{}]|[{][^{}]*[}])*$"))",
+               "names no keys: write each key in braces, as in "
+               "{user}/{season}/{genre}.wav"}),
           "Names parts of each file's path below the input's path, as {user}/{season}/{genre}.wav; "
-          "the whole path must match.",
+          "the whole path must match. {} is any part of a name that is no column.",
           ReadPartitionFormat),
   };
   return fields;

@@ -66,7 +66,8 @@ Result<PartitionFormat> PartitionFormat::Parse(std::string_view format) {
     format.remove_prefix(close + 1);
     const size_t colon = std::min(inside.find(':'), inside.size());
     const std::string name(inside.substr(0, colon));
-    if (name.empty()) return BadFormat(whole, "a key has no name");
+    const bool any = inside.empty();
+    if (name.empty() && !any) return BadFormat(whole, "a key has no name");
     if (std::find(parsed.names_.begin(), parsed.names_.end(), name) != parsed.names_.end()) {
       return BadFormat(whole, fmt::format("the key {} stands in it twice", Printable(name, 256)));
     }
@@ -75,10 +76,14 @@ Result<PartitionFormat> PartitionFormat::Parse(std::string_view format) {
       return BadFormat(whole, fmt::format("no date stands behind the colon of the key {}",
                                           Printable(name, 256)));
     }
-    if (!date && !parsed.parts_.empty() && parsed.parts_.back().kind == Part::Kind::kName) {
+    if (!date && !parsed.parts_.empty() && IsText(parsed.parts_.back())) {
       return BadFormat(whole, fmt::format("nothing stands in front of the key {}, so that nobody "
                                           "can tell where it begins",
-                                          Printable(name, 256)));
+                                          any ? "{}" : Printable(name, 256)));
+    }
+    if (any) {
+      parsed.parts_.push_back({Part::Kind::kAny, ""});
+      continue;
     }
     const std::string letters(date ? inside.substr(colon + 1) : std::string_view());
     if (IsDate(letters) && !IsGoodDate(letters)) {
@@ -120,8 +125,9 @@ struct PartitionFormat::Attempt {
       if (rest.size() < size || !MatchesDate(part.text, rest)) return false;
       return Taken(index, at, size);
     }
+    const bool any = part.kind == Part::Kind::kAny;
     for (size_t size = std::min(rest.find('/'), rest.size()); size > 0; --size) {
-      if (Taken(index, at, size)) return true;
+      if (any ? From(index + 1, at + size) : Taken(index, at, size)) return true;
     }
     return false;
   }

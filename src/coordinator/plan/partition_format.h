@@ -3,7 +3,8 @@
 // input's root must match. `{name}` is one character or more, none of them '/'; where several ways
 // match, an earlier name gets as much as it can. `{name:yyyy/MM/dd}` is digits as written: the
 // letters y, M, d, H, m and s are a digit each, all else is itself. With yyyy among them it is a
-// date. Time is at most (format × path²). Immutable, thread-safe.
+// date. `{}` is as `{name}`, but nobody gets its value. Time is at most (format × path²).
+// Immutable, thread-safe.
 #pragma once
 
 #include <map>
@@ -32,11 +33,14 @@ class PartitionFormat {
 
  private:
   struct Part {
-    enum class Kind { kLiteral, kName, kDate };
+    enum class Kind { kLiteral, kName, kDate, kAny };
     Kind kind;
     std::string text;  // literal, or the date's letters
   };
   struct Attempt;
+  static bool IsText(const Part& part) {
+    return part.kind == Part::Kind::kName || part.kind == Part::Kind::kAny;
+  }
 
   std::vector<Part> parts_;
   std::vector<std::string> names_;

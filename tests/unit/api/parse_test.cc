@@ -103,7 +103,7 @@ spec:
       partitionFormat: "{user}/{day:yyyy-MM}.tsv"
     - name: others
       tabular: {volume: data, path: c, format: Parquet}
-      partitionFormat: "{user}/{day}.p"
+      partitionFormat: "{user}/{day}/{}.p"
   sideInputs: [{name: model, volume: data, path: m, mountPath: /models}]
   output: {volume: out, path: ., action: SummaryOnly, fileName: r.csv, order: Completion,
            format: csv, columns: [a, "b c"], provenance: true, ifExists: Resume, mountOnNodes: false}

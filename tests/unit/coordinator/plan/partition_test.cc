@@ -50,6 +50,24 @@ TEST(PartitionFormatTest, TheWholePathMatchesOrNothing) {
   EXPECT_EQ(Match("{user}", ""), std::nullopt);
 }
 
+// What stands for the file's name was a column of each table, which no script expects.
+TEST(PartitionFormatTest, BracesWithoutANameAreAnyTextAndNoColumn) {
+  EXPECT_EQ(Match("{Store}/{Brand}/{}", "1000/tropicana/week.csv"), (Values{"1000", "tropicana"}));
+  EXPECT_EQ(Match("{}/{a}.{}", "x/b.c.csv"), (Values{"b.c"}));
+  EXPECT_EQ(Match("{Store}/{}", "1000/tropicana/week.csv"), std::nullopt) << "no '/' in it";
+  EXPECT_EQ(Match("{Store}/{}", "1000/"), std::nullopt) << "one character or more";
+  EXPECT_THAT(PartitionFormat::Parse("{a}/{}/{b}")->names(), ElementsAre("a", "b"));
+  EXPECT_THAT(BadFormat("{a}{}"), HasSubstr("nothing stands in front of the key {}"));
+  EXPECT_THAT(BadFormat("{}{a}"), HasSubstr("nothing stands in front of the key a"));
+  EXPECT_THAT(BadFormat("{}"), HasSubstr("it has no key"));
+  EXPECT_THAT(BadFormat("{:yyyy}"), HasSubstr("a key has no name"));
+  const auto context = PathContext::Make("{Store}/{}", {});
+  ASSERT_TRUE(context.ok());
+  EXPECT_EQ(*context->Of("7/a.csv"), R"({"Store":"7"})");
+  EXPECT_EQ(context->Columns(), R"([{"name":"Store"}])");
+  EXPECT_EQ(context->Values("7/a.csv"), R"(["7"])");
+}
+
 TEST(PartitionFormatTest, AnEarlierNameGetsAsMuchAsItCan) {
   EXPECT_EQ(Match("{file_name}.{extension}", "a.b.csv"), (Values{"a.b", "csv"}));
   EXPECT_EQ(Match("{a}-{b}-x", "1-2-3-x"), (Values{"1-2", "3"}));
@@ -96,7 +114,7 @@ TEST(PartitionFormatTest, BadFormatsSayWhy) {
   EXPECT_THAT(BadFormat("{a"), HasSubstr("not closed"));
   EXPECT_THAT(BadFormat("{a{b}}"), HasSubstr("not closed"));
   EXPECT_THAT(BadFormat("a}"), HasSubstr("not opened"));
-  EXPECT_THAT(BadFormat("{}"), HasSubstr("no name"));
+  EXPECT_THAT(BadFormat("{}"), HasSubstr("it has no key"));
   EXPECT_THAT(BadFormat("{:yyyy}"), HasSubstr("no name"));
   EXPECT_THAT(BadFormat("{day:}"), HasSubstr("no date stands behind the colon of the key day"));
   EXPECT_THAT(BadFormat("{a}/{a}"), HasSubstr("the key a stands in it twice"));
