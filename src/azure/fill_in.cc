@@ -3,10 +3,8 @@
 #include <cctype>
 
 namespace parallelrun::azure {
-namespace {
 
-// As a word: "--to=FILL_IN/x", and not FILL_INSIDE.
-bool HasWord(const std::string& text) {
+bool IsOpen(std::string_view text) {
   const auto part_of_word = [&](size_t at) {
     const auto byte = at < text.size() ? static_cast<unsigned char>(text[at]) : ' ';
     return byte == '_' || std::isalnum(byte) != 0;
@@ -18,9 +16,11 @@ bool HasWord(const std::string& text) {
   return false;
 }
 
+namespace {
+
 void Find(const api::Node& node, std::string_view key, const std::string& path,
           api::Problems& problems) {
-  const bool open = HasWord(node.text) || node.text == kFillInImage ||
+  const bool open = IsOpen(node.text) || node.text == kFillInImage ||
                     (key == "claimName" && node.text.starts_with(kFillInClaim));
   if (node.kind == api::Node::Kind::kString && open) {
     problems.push_back({.field = path,

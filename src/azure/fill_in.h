@@ -14,6 +14,9 @@ inline constexpr char kFillInScript[] = "FILL_IN.py";
 inline constexpr char kFillInImage[] = "registry.example/fill-in:1";
 inline constexpr std::string_view kFillInClaim = "fill-in-";  // and the volume's name
 
+// Whether `text` has kFillIn as a word of its own: "--to=FILL_IN/x", and not FILL_INSIDE.
+bool IsOpen(std::string_view text);
+
 // An error for each placeholder that is left in a job file, in the file's order.
 api::Problems FindFillIns(const api::Node& job);
 

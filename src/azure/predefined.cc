@@ -5,6 +5,7 @@
 
 #include "api/sizes.h"
 #include "api/text.h"
+#include "azure/fill_in.h"
 #include "azure/flags.h"
 
 namespace parallelrun::azure {
@@ -116,6 +117,8 @@ class Arguments {
   }
 
   void Check(Found found) {
+    // Nothing is known of it yet, which is no mistake; whoever runs the job is told (fill_in.h).
+    if (found.value && IsOpen(*found.value)) return;
     std::variant<api::Node, Misfit> read = ReadValue(found);
     const Misfit* const misfit = std::get_if<Misfit>(&read);
     if (found.abbreviated) {

@@ -14,4 +14,8 @@ std::string SayConvert(const std::string& file);
 // do. Returns the exit code.
 int ConvertFile(const std::string& file, const std::string& target, const std::string& step);
 
+// The same for each parallel step of a pipeline job, into a file of its name in `folder`, which is
+// made. Nothing is written when one of them is there already.
+int ConvertEachStep(const std::string& file, const std::string& folder);
+
 }  // namespace parallelrun::cli

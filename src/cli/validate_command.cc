@@ -17,11 +17,14 @@ namespace {
 
 void Say(const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); }
 
-// What convert could not know: a local run needs no claim and no image, a cluster all of it.
+// What convert could not know. A local run needs no claim and no image; nothing stands for the
+// rest.
 api::Problems StillToFillIn(const std::string& text, bool cluster) {
   api::Problems problems = azure::FindFillIns(api::ReadDocument(text).job);
   for (api::Problem& problem : problems) {
-    if (!cluster) problem.severity = api::Problem::Severity::kWarning;
+    const bool stood_for =
+        problem.field.starts_with("spec.volumes[") || problem.field == "spec.environment.image";
+    if (!cluster && stood_for) problem.severity = api::Problem::Severity::kWarning;
   }
   return problems;
 }

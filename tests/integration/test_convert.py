@@ -121,3 +121,62 @@ def test_the_commands_for_job_files_say_convert(work):
             assert result.code == 2, result
             told = f"{file} is a file of Azure ML, and no job file yet: parallelrun convert {file} "
             assert result.output == told + "-o job.yaml makes one of it\n", result
+
+
+OPEN = """
+type: parallel
+inputs:
+  rows: {type: uri_folder, path: ./data/in}
+  workers: {type: integer}
+input_data: ${{inputs.rows}}
+task:
+  code: ./code
+  entry_script: score.py
+  environment: {image: "images.example/rows:1"}
+  program_arguments: --process_count_per_node ${{inputs.workers}}
+"""
+
+
+def test_an_open_value_has_a_file_and_no_command_takes_it_for_one(work):
+    write(work)
+    (work.root / "open.yml").write_text(OPEN)
+    made = work.call("convert", "open.yml", "-o", "open.yaml")
+    assert made.code == 0, made
+    assert "replace FILL_IN in spec.arguments[1]: the integer workers" in made.output
+    assert (
+        "to run it here: parallelrun run open.yaml --volume rows=data/in --volume results=FOLDER\n"
+    ) in made.output
+    line = 1 + (work.root / "open.yaml").read_text().split("\n").index(
+        '    - "FILL_IN"  # FILL IN: the integer workers'
+    )
+    told = f'open.yaml:{line}: spec.arguments[1]: "FILL_IN" is still to be filled in'
+    checked = work.call("validate", "open.yaml")
+    assert checked.code == 2 and told in checked.output, checked
+    volumes = ["--volume", "rows=data/in", "--volume", f"results={work.out}"]
+    ran = work.call("run", "open.yaml", *volumes)
+    assert ran.code == 2, ran
+    assert 'spec.arguments[1]: "FILL_IN" is still to be filled in' in ran.output
+
+
+STEPS = """
+type: pipeline
+jobs:
+  first: {type: parallel, task: {entry_script: score.py, code: ./code}}
+  Second_one: {type: parallel, task: {entry_script: score.py, code: ./code}}
+  far: {type: parallel, component: "azureml:far:1"}
+"""
+
+
+def test_all_steps_of_a_pipeline_become_files(work):
+    write(work)
+    (work.root / "steps.yml").write_text(STEPS)
+    assert "with -o" in work.call("convert", "steps.yml", "--all-steps").output
+    made = work.call("convert", "steps.yml", "--all-steps", "-o", "jobs")
+    assert made.code == 2, "one of them is not here"
+    assert "jobs.far.component: " in made.output
+    names = {path.name for path in (work.root / "jobs").iterdir()}
+    assert names == {"first.yaml", "second-one.yaml"}
+    assert 'code: {path: "../code"}' in (work.root / "jobs" / "first.yaml").read_text()
+    again = work.call("convert", "steps.yml", "--all-steps", "-o", "jobs")
+    assert again.code == 2
+    assert "first.yaml exists: name another folder with -o" in again.output

@@ -116,7 +116,9 @@ class ArgumentReader {
     return text;
   }
 
+  // With a mark for each binding that has no value, which the cutting into words leaves whole.
   std::string Replace(const std::string& text) {
+    for (mark_ = "\x1f"; AnyHas(text, mark_);) mark_ += '\x1f';
     std::string out;
     size_t at = 0;
     while (at < text.size()) {
@@ -125,19 +127,94 @@ class ArgumentReader {
       if (end == std::string::npos) break;
       out += text.substr(at, open - at);
       const std::string written = text.substr(open, end + 2 - open);
-      const std::string name = BindingName(written);
-      const std::optional<std::string> value = Find(name);
-      if (!value) {
-        draft_.Lose(field_, api::Quoted(written) + " has no value here",
-                    "replace FILL_IN in spec.arguments");
-      }
-      out += value.value_or(kFillIn);
+      const std::optional<std::string> value = Find(BindingName(written));
+      out += value ? *value : MarkOf(written);
       at = end + 2;
     }
     return out + text.substr(at);
   }
 
+  // The marks in `word`, the argument of that number, become placeholders.
+  std::string Open(std::string word, size_t number) {
+    std::string belongs;
+    for (size_t i = 0; i < open_.size(); ++i) {
+      const std::string mark = mark_ + std::to_string(i) + mark_;
+      bool found = false;
+      for (size_t at = word.find(mark); at != std::string::npos; at = word.find(mark, at)) {
+        word.replace(at, mark.size(), kFillIn);
+        found = true;
+      }
+      if (!found) continue;
+      open_[i].places.push_back(api::JoinPath("spec.arguments", number));
+      belongs += (belongs.empty() ? "" : "; ") + WhatBelongs(open_[i].written);
+    }
+    if (!belongs.empty()) draft_.open_arguments[number] = belongs;
+    return word;
+  }
+
+  // Each of them once, wherever it stands.
+  void Report() {
+    for (const OpenBinding& one : open_) {
+      const AzureInput* const input = InputOf(BindingName(one.written));
+      std::string where;
+      for (const std::string& place : one.places) where += (where.empty() ? "" : ", ") + place;
+      const bool optional = input != nullptr && input->optional;
+      draft_.Lose(field_,
+                  api::Quoted(one.written) +
+                      (optional ? " is optional and has no value here, and stands outside of $[[ ]]"
+                                : " has no value here"),
+                  "replace FILL_IN in " + where + ": " + WhatBelongs(one.written) +
+                      (optional ? "; or remove it there, with the name before it" : ""));
+    }
+  }
+
  private:
+  struct OpenBinding {
+    std::string written;
+    std::vector<std::string> places;
+  };
+
+  // Whether a text that can come into the arguments has `part`.
+  bool AnyHas(const std::string& text, const std::string& part) const {
+    return text.find(part) != std::string::npos ||
+           std::any_of(inputs_.begin(), inputs_.end(),
+                       [&](const AzureInput& input) {
+                         return input.value.find(part) != std::string::npos;
+                       }) ||
+           std::any_of(paths_.begin(), paths_.end(), [&](const auto& path) {
+             return path.second.find(part) != std::string::npos;
+           });
+  }
+
+  std::string MarkOf(const std::string& written) {
+    const std::string name = BindingName(written);
+    size_t i = 0;
+    while (i < open_.size() && BindingName(open_[i].written) != name) ++i;
+    if (i == open_.size()) open_.push_back({written, {}});
+    return mark_ + std::to_string(i) + mark_;
+  }
+
+  const AzureInput* InputOf(std::string name) const {
+    if (name.ends_with(".path")) name.resize(name.size() - 5);
+    for (const AzureInput& input : inputs_) {
+      if (name == "inputs." + input.name) return &input;
+    }
+    return nullptr;
+  }
+
+  std::string WhatBelongs(const std::string& written) const {
+    const std::string name = BindingName(written);
+    if (const AzureInput* const input = InputOf(name)) {
+      if (input->is_data) {
+        return "$(sideInputs." + input->name + "), with " + input->name + " in spec.sideInputs";
+      }
+      const std::string kind = input->type.empty() ? "value" : input->type;
+      return "the " + kind + " " + input->name;
+    }
+    if (name.starts_with("outputs.")) return "$(output), or a path below it";
+    return "the value of " + api::Quoted(written);
+  }
+
   std::optional<std::string> Find(const std::string& name) const {
     const auto path = paths_.find(name);
     if (path != paths_.end()) return path->second;
@@ -163,6 +240,8 @@ class ArgumentReader {
   const std::vector<AzureInput>& inputs_;
   const std::map<std::string, std::string>& paths_;
   Draft& draft_;
+  std::string mark_;
+  std::vector<OpenBinding> open_;
 };
 
 // Words as a POSIX shell cuts them, without any expansion.
@@ -200,12 +279,15 @@ std::vector<std::string> Words(const std::string& text) {
 
 }  // namespace
 
-std::vector<std::string> ReadProgramArguments(const std::string& text, const std::string& field,
-                                              const std::vector<AzureInput>& inputs,
-                                              const std::map<std::string, std::string>& paths,
-                                              Draft& draft) {
+void ReadProgramArguments(const std::string& text, const std::string& field,
+                          const std::vector<AzureInput>& inputs,
+                          const std::map<std::string, std::string>& paths, Draft& draft) {
   ArgumentReader reader(field, inputs, paths, draft);
-  return Words(reader.Replace(reader.OpenOptional(text)));
+  for (std::string& word : Words(reader.Replace(reader.OpenOptional(text)))) {
+    const size_t number = draft.arguments.size();
+    draft.arguments.push_back(reader.Open(std::move(word), number));
+  }
+  reader.Report();
 }
 
 std::string ResolveLiteral(const std::string& text, const std::string& field,

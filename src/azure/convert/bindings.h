@@ -27,12 +27,12 @@ std::vector<AzureInput> ReadAzureInputs(const api::Node* inputs, const std::stri
                                         const api::Node* parent_inputs, Draft& draft);
 // "inputs.images" for "${{ inputs.images }}"; empty when `text` is not one binding.
 std::string BindingName(std::string_view text);
-// program_arguments: "$[[ ]]" opened or dropped, bindings replaced by `paths` (what a data binding
-// becomes) or by literals, cut into words as a shell does.
-std::vector<std::string> ReadProgramArguments(const std::string& text, const std::string& field,
-                                              const std::vector<AzureInput>& inputs,
-                                              const std::map<std::string, std::string>& paths,
-                                              Draft& draft);
+// program_arguments, added to draft.arguments: "$[[ ]]" opened or dropped, bindings replaced by
+// `paths` (what a data binding becomes) or by literals, cut into words as a shell does. A binding
+// without a value becomes a placeholder, with what belongs there in draft.open_arguments.
+void ReadProgramArguments(const std::string& text, const std::string& field,
+                          const std::vector<AzureInput>& inputs,
+                          const std::map<std::string, std::string>& paths, Draft& draft);
 // `text` when it is a literal, the value of the input when it is a binding; else empty, reported.
 std::string ResolveLiteral(const std::string& text, const std::string& field,
                            const std::vector<AzureInput>& inputs, Draft& draft);

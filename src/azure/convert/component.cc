@@ -1,5 +1,6 @@
 #include "azure/convert/component.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "api/document.h"
@@ -29,8 +30,13 @@ std::string PartBehind(const std::string& address, std::string_view before) {
   return address.substr(begin, address.find('/', begin) - begin);
 }
 
-// azureml://registries/R/components/N/versions/V, azureml:N:V and azureml:N@LABEL.
-void RefuseRegistered(const std::string& address, const std::string& field, Draft& draft) {
+// What is a component at this address, and how to get it: azureml://registries/R/components/N/
+// versions/V, azureml:N:V and azureml:N@LABEL.
+struct Registered {
+  std::string what;
+  std::string mend;
+};
+Registered WhereRegistered(const std::string& address) {
   std::string name = PartBehind(address, "/components/");
   std::string version = PartBehind(address, "/versions/");
   std::string label = PartBehind(address, "/labels/");
@@ -45,12 +51,36 @@ void RefuseRegistered(const std::string& address, const std::string& field, Draf
   }
   const std::string whose =
       registry.empty() ? "registered in a workspace" : "of the registry " + registry;
-  draft.Refuse(field, api::Quoted(address) + " is a component " + whose + ", and not a file here",
-               "fetch it: az ml component show --name " + name +
-                   (version.empty() ? "" : " --version " + version) +
-                   (label.empty() ? "" : " --label " + label) +
-                   (registry.empty() ? "" : " --registry-name " + registry) +
-                   " > component.yml, and write component: ./component.yml here");
+  return {api::Quoted(address) + " is a component " + whose + ", and not a file here",
+          "fetch it: az ml component show --name " + name +
+              (version.empty() ? "" : " --version " + version) +
+              (label.empty() ? "" : " --label " + label) +
+              (registry.empty() ? "" : " --registry-name " + registry) +
+              " > component.yml, and write component: ./component.yml here"};
+}
+
+// What a step says of a component that is not here: `inputs.data = azureml:digits:1, ...`.
+void SayKnown(const api::Node& node, const std::string& path, std::vector<std::string>& known) {
+  constexpr size_t kLongestPath = 100;
+  if (path.size() > kLongestPath) return;
+  if (IsScalar(node)) return known.push_back(path + " = " + api::Quoted(node.text));
+  if (node.kind != api::Node::Kind::kMap) return;
+  for (const api::Node::Field& field : node.fields) {
+    if (path.empty() && (field.key == "component" || field.key == "type")) continue;
+    SayKnown(field.value, api::JoinPath(path, field.key), known);
+  }
+}
+
+// Bounded: somebody else wrote the file.
+std::string KnownOf(const api::Node& step) {
+  constexpr size_t kMost = 12;
+  std::vector<std::string> known;
+  SayKnown(step, "", known);
+  if (known.empty()) return "";
+  std::string text = "; what is known of the step: ";
+  for (size_t i = 0; i < std::min(kMost, known.size()); ++i)
+    text += (i == 0 ? "" : ", ") + known[i];
+  return known.size() > kMost ? text + ", and more" : text;
 }
 
 api::Node Scalar(const std::string& text) {
@@ -122,8 +152,6 @@ api::Document ReadComponent(const api::Node& component, const ConvertOptions& op
   return document;
 }
 
-}  // namespace
-
 bool IsParallelStep(const api::Node& step, const ConvertOptions& options) {
   if (step.kind != api::Node::Kind::kMap) return false;
   if (step.Find("type") != nullptr) return TextOf(step, "type") == "parallel";
@@ -131,6 +159,27 @@ bool IsParallelStep(const api::Node& step, const ConvertOptions& options) {
   const api::Node* const component = step.Find("component");
   if (component == nullptr) return false;
   return TextOf(ReadComponent(*component, options).job, "type") == "parallel";
+}
+
+}  // namespace
+
+std::vector<std::string> ParallelSteps(const api::Node& jobs, const ConvertOptions& options) {
+  std::vector<std::string> names;
+  if (jobs.kind != api::Node::Kind::kMap) return names;
+  for (const api::Node::Field& job : jobs.fields) {
+    if (IsParallelStep(job.value, options)) names.push_back(job.key);
+  }
+  return names;
+}
+
+bool LoseRegistered(const api::Node& step, const std::string& field, Draft& draft) {
+  const bool typed = step.kind == api::Node::Kind::kMap && step.Find("type") != nullptr;
+  const std::string component = TextOf(step, "component");
+  if (typed || component.empty() || !FileOf(component).empty()) return false;
+  const Registered where = WhereRegistered(component);
+  draft.Lose(api::JoinPath(field, "component"),
+             where.what + ", which may be a parallel one" + KnownOf(step), where.mend);
+  return true;
 }
 
 std::optional<api::Node> WithComponent(const api::Node& step, const std::string& field,
@@ -149,7 +198,8 @@ std::optional<api::Node> WithComponent(const api::Node& step, const std::string&
   if (document.job.kind != api::Node::Kind::kMap) {
     if (step.Find("task") != nullptr) return step;  // which says all that a task needs
     if (registered) {
-      RefuseRegistered(component->text, at, draft);
+      const Registered where = WhereRegistered(component->text);
+      draft.Refuse(at, where.what + KnownOf(step), where.mend);
     } else {
       draft.Refuse(at,
                    "the component is in a file of its own, which is not here: " +

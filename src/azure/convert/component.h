@@ -3,13 +3,18 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "azure/convert/draft.h"
 
 namespace parallelrun::azure {
 
-// Whether the step says itself, or its component does, that it is a parallel one.
-bool IsParallelStep(const api::Node& step, const ConvertOptions& options);
+// The names of those steps of a pipeline that are parallel ones, as they say themselves or their
+// components do.
+std::vector<std::string> ParallelSteps(const api::Node& jobs, const ConvertOptions& options);
+// Reports a step whose component is registered somewhere, so that nobody here knows whether it is a
+// parallel one, with what the step says of it. False: it is none of these.
+bool LoseRegistered(const api::Node& step, const std::string& field, Draft& draft);
 
 // The component of `step`, which stands at `field`, with what the step says laid over it: the paths
 // of a component's file are as seen from the file of the step. The step again where it names none.

@@ -6,7 +6,10 @@
 
 #include "api/document.h"
 #include "api/text.h"
+#include "azure/convert/component.h"
 #include "azure/convert/draft.h"
+#include "azure/fill_in.h"
+#include "azure/flags.h"
 #include "azure/read_job.h"
 
 namespace parallelrun::azure {
@@ -69,7 +72,11 @@ void Place(const api::Node& root, api::Problems& problems) {
 // losses that no threshold speaks of are an exit status of their own.
 void AllowLosses(const std::string& yaml, Draft& draft) {
   const api::ParsedJob parsed = azure::ReadJob(yaml, {}, api::Target::kLocal);
-  if (parsed.job.spec.error_threshold) return;  // perhaps by an argument
+  if (parsed.job.spec.error_threshold) return;  // perhaps by an argument, whose value may be open
+  for (const Found& found : FindFlags(draft.arguments)) {
+    const bool open = found.value && IsOpen(*found.value);
+    if (found.flag != nullptr && found.flag->name == "error_threshold" && open) return;
+  }
   draft.Set("errorThreshold", "-1", "default of Azure ML: any number of items may fail");
 }
 
@@ -83,11 +90,31 @@ Conversion ConvertAzure(std::string_view text, const ConvertOptions& options) {
   Draft draft = ReadAny(document.job, options);
   Place(document.job, draft.problems);
   if (!api::HasErrors(draft.problems)) {
-    AllowLosses(WriteDraft(draft, options.file, options.code_prefix), draft);
-    conversion.yaml = WriteDraft(draft, options.file, options.code_prefix);
+    AllowLosses(WriteDraft(draft, options.file, options.code_prefix).yaml, draft);
+    Written written = WriteDraft(draft, options.file, options.code_prefix);
+    conversion.yaml = std::move(written.yaml);
+    conversion.volumes = std::move(written.volumes);
   }
   conversion.problems = std::move(draft.problems);
   return conversion;
+}
+
+std::vector<StepConversion> ConvertAllSteps(std::string_view text, const ConvertOptions& options) {
+  const api::Document document = api::ReadForeignDocument(text, api::PlainScalars::kTexts);
+  const api::Node& root = document.job;
+  const api::Node* const jobs = root.kind == api::Node::Kind::kMap ? root.Find("jobs") : nullptr;
+  std::vector<StepConversion> all;
+  if (!api::HasErrors(document.problems) && jobs != nullptr) {
+    ConvertOptions one = options;
+    one.all_steps = true;
+    for (const std::string& step : ParallelSteps(*jobs, options)) {
+      one.step = step;
+      all.push_back({step, ConvertAzure(text, one)});
+    }
+  }
+  // Not a pipeline, or one without a parallel step: that is said as for one step.
+  if (all.empty()) all.push_back({"", ConvertAzure(text, options)});
+  return all;
 }
 
 std::string SayConvert(std::string_view text, const std::string& file) {

@@ -67,7 +67,9 @@ void ReadModel(const api::Node* model, const std::string& field, Draft& draft) {
   if (model == nullptr) return;
   const api::Node* const path = model->kind == api::Node::Kind::kMap ? model->Find("path") : model;
   const std::string address = path != nullptr ? path->text : "";
-  draft.side_inputs.push_back({"model", PathInStorage(address), "was " + address});
+  DraftData side{.name = "model", .path = PathInStorage(address), .comment = "was " + address};
+  if (!address.empty() && !IsElsewhere(address)) side.folder = address;
+  draft.side_inputs.push_back(std::move(side));
   draft.Lose(field, "models are not fetched from a workspace",
              "put the model's folder on the volume of the side input model, which is "
              "AZUREML_MODEL_DIR");
@@ -87,14 +89,18 @@ Draft ReadBatchDeployment(const api::Node& root, const std::string& name) {
   draft.description = top.Text("description");
   Section code = top.Map("code_configuration");
   const std::string script = code.Text("scoring_script");
-  ReadCode(code.Text("code"), script.empty() ? "score.py" : script, code.PathOf("code"), draft);
-  code.Finish();
-  if (script.empty()) {
+  const std::string folder = code.Text("code");
+  if (!script.empty()) {
+    ReadCode(folder, script, code.PathOf("code"), draft);
+  } else {
+    // No name for it is made up: whoever wrote that file into the job would look for it.
+    if (!folder.empty() && !IsElsewhere(folder)) draft.code = folder;
     draft.Lose("code_configuration",
                "there is no scoring script: Azure ML makes one for MLflow models",
-               "write score.py with init() and run(mini_batch), which loads the model from "
-               "AZUREML_MODEL_DIR");
+               "write one with init() and run(mini_batch), which loads the model from "
+               "AZUREML_MODEL_DIR, and name it in spec.entryScript");
   }
+  code.Finish();
   ReadModel(top.Take("model"), "model", draft);
   ReadAzureEnvironment(top.Take("environment"), "environment", draft);
   ReadVariables(top.Take("environment_variables"), "environment_variables", draft);

@@ -1,6 +1,7 @@
 // Internal to `parallelrun convert`: the job as read from Azure ML's YAML, before it is written.
 #pragma once
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,8 @@ struct DraftData {
   std::vector<std::string> exclude = {};
   std::string partition_format = {};
   std::string volume_of = {};  // the input whose volume it lies on, too; empty: one of its own
+  // What its volume is on this machine, as seen from the Azure ML file; empty: not known.
+  std::string folder = {};
 };
 
 struct Draft {
@@ -31,6 +34,8 @@ struct Draft {
   std::string entry_script = {};
   std::string code = ".";
   std::vector<std::string> arguments = {};
+  // What belongs in the place of their placeholders, by the number of the argument.
+  std::map<size_t, std::string> open_arguments = {};
   std::string image = {};  // empty: to fill in
   std::vector<std::pair<std::string, std::string>> environment = {};
   std::vector<DraftData> inputs = {};
@@ -75,6 +80,10 @@ Draft ReadBatchDeployment(const api::Node& root, const std::string& name);
 
 // As it is read back unchanged: JSON's quoting is YAML's too.
 std::string QuotedYaml(const std::string& text);
-std::string WriteDraft(const Draft& draft, const std::string& file, const std::string& code_prefix);
+struct Written {
+  std::string yaml;
+  std::vector<VolumeFolder> volumes;  // in the order of the job
+};
+Written WriteDraft(const Draft& draft, const std::string& file, const std::string& code_prefix);
 
 }  // namespace parallelrun::azure

@@ -119,11 +119,11 @@ class TableReader {
     std::string& format = table_.partition_format;
     if (format.empty()) return elsewhere ? literal : 0;
     if (std::find(parts.begin(), parts.end(), "**") != parts.end()) return literal;
-    // Of folders alone, as /year={y}/month={m}: ours speaks of the whole path.
+    // Of folders alone, as /year={y}/month={m}: ours speaks of the whole path, the name included.
     const bool folders = format.find('=') != std::string::npos &&
                          parts.back().find('=') == std::string::npos &&
                          format.rfind('=') > format.rfind('/') + 1;
-    if (folders && !format.ends_with("/{file}")) format += "/{file}";
+    if (folders && !format.ends_with("/{file}")) format += "/{}";
     const auto levels = static_cast<size_t>(std::count(format.begin(), format.end(), '/')) + 1;
     return parts.size() > levels ? std::min(parts.size() - levels, literal) : 0;
   }
@@ -314,6 +314,8 @@ std::vector<DraftData> InputsOf(const std::optional<MLTable>& table, const Draft
     one.path = place.path;
     one.pattern = place.pattern;
     if (!place.written.empty()) one.comment += ": " + place.written;
+    // The table lies here, what it names does not.
+    if (IsElsewhere(place.written)) one.folder.clear();
     if (table) one.partition_format = table->partition_format;
     if (of_table && MayHoldIt(one)) one.exclude = {std::string("**/") + kFileName};
     if (!inputs.empty()) {

@@ -47,6 +47,16 @@ std::string PathOfData(const AzureInput& input) {
   return path.empty() || path == "." || path == ".." ? kFillIn : path;
 }
 
+// What the volume of an input is here; empty: the file names no place on this machine.
+std::string FolderOfData(const AzureInput& input) {
+  if (input.path.empty() || IsElsewhere(input.path)) return "";
+  const std::filesystem::path path = std::filesystem::path(input.path).lexically_normal();
+  const bool file =
+      input.type == "uri_file" || path.filename() == "MLTable" || !path.has_filename();
+  const std::string folder = (file ? path.parent_path() : path).string();
+  return folder.empty() ? "." : folder;
+}
+
 class ParallelReader {
  public:
   ParallelReader(const api::Node& step, const std::string& path, const ParentPipeline& parent,
@@ -185,7 +195,8 @@ class ParallelReader {
                            .path = PathOfData(input),
                            .comment = input.path.empty()
                                           ? input.type + " without a path in this file"
-                                          : "was " + input.path};
+                                          : "was " + input.path,
+                           .folder = FolderOfData(input)};
       if (!main) {
         draft_.side_inputs.push_back(data);
         continue;
@@ -211,10 +222,7 @@ class ParallelReader {
     ReadAzureEnvironment(task.Take("environment"), task.PathOf("environment"), draft_);
     // The service writes `args` for what its command line calls program_arguments.
     for (const char* key : {"program_arguments", "args"}) {
-      for (std::string& word :
-           ReadProgramArguments(task.Text(key), task.PathOf(key), inputs_, paths_, draft_)) {
-        draft_.arguments.push_back(std::move(word));
-      }
+      ReadProgramArguments(task.Text(key), task.PathOf(key), inputs_, paths_, draft_);
     }
     task.Lose("model", "a model is a side input here", "add it to spec.sideInputs as model");
     task.Finish();

@@ -1,4 +1,5 @@
 // A file with one parallel job or component, or with a pipeline that has a parallel step.
+#include <algorithm>
 #include <optional>
 
 #include "api/text.h"
@@ -15,6 +16,14 @@ std::string NameOf(const api::Node& job, const std::string& otherwise) {
                                                                                : otherwise);
 }
 
+// The steps that may be parallel ones.
+void LoseAllRegistered(const api::Node& jobs, Draft& draft) {
+  if (jobs.kind != api::Node::Kind::kMap) return;
+  for (const api::Node::Field& job : jobs.fields) {
+    LoseRegistered(job.value, api::JoinPath("jobs", job.key), draft);
+  }
+}
+
 }  // namespace
 
 Draft ReadParallelFile(const api::Node& root, const std::string& name,
@@ -26,35 +35,31 @@ Draft ReadParallelFile(const api::Node& root, const std::string& name,
     ReadParallelStep(root, "", {}, options, draft);
     return draft;
   }
-  std::vector<std::string> names;
-  const api::Node* chosen = nullptr;
-  if (jobs->kind == api::Node::Kind::kMap) {
-    for (const api::Node::Field& job : jobs->fields) {
-      if (!IsParallelStep(job.value, options)) continue;
-      names.push_back(job.key);
-      if (names.back() == step || (step.empty() && names.size() == 1)) chosen = &job.value;
-    }
+  const std::vector<std::string> names = ParallelSteps(*jobs, options);
+  const std::string chosen_name = step.empty() && names.size() == 1 ? names[0] : step;
+  const bool there = std::find(names.begin(), names.end(), chosen_name) != names.end();
+  if (!there && names.size() > 1 && step.empty()) {
+    draft.Refuse("jobs", std::to_string(names.size()) + " steps are of type parallel",
+                 "write --step " + api::OrList(names) + ", or --all-steps");
+    return draft;
   }
-  if (chosen == nullptr) {
+  if (!there) LoseAllRegistered(*jobs, draft);
+  if (!there) {
     draft.Refuse("jobs",
                  names.empty() ? "no step is of type parallel"
                                : "there is no parallel step " + api::Quoted(step),
                  names.empty() ? "give a file with one" : "write --step " + api::OrList(names));
     return draft;
   }
-  if (step.empty() && names.size() > 1) {
-    draft.Refuse("jobs", std::to_string(names.size()) + " steps are of type parallel",
-                 "write --step " + api::OrList(names));
-    return draft;
-  }
-  std::string chosen_name;
+  const api::Node* const chosen = jobs->Find(chosen_name);
   for (const api::Node::Field& job : jobs->fields) {
-    if (&job.value == chosen) {
-      chosen_name = job.key;
-    } else {
-      draft.Lose(api::JoinPath("jobs", job.key), "other steps of the pipeline are not converted",
-                 "run them in the order of the pipeline, with a workflow tool");
-    }
+    const std::string field = api::JoinPath("jobs", job.key);
+    const bool parallel = std::find(names.begin(), names.end(), job.key) != names.end();
+    // With all steps the other parallel ones are jobs of their own.
+    if (job.key == chosen_name || (options.all_steps && parallel)) continue;
+    if (LoseRegistered(job.value, field, draft)) continue;
+    draft.Lose(field, "other steps of the pipeline are not converted",
+               "run them in the order of the pipeline, with a workflow tool");
   }
   draft.source = "the parallel step " + chosen_name + " of a pipeline job";
   draft.name = JobNameFrom(chosen_name);

@@ -46,7 +46,7 @@ std::string VolumeName(const std::string& name, std::vector<std::string>& taken)
 std::string PartitionFormat(const std::vector<std::string>& keys) {
   std::string format;
   for (const std::string& key : keys) format += "{" + key + "}/";
-  return format + "{file}";
+  return format + "{}";  // any name, which is no column
 }
 
 std::string CodePath(const std::string& code, const std::string& prefix) {
@@ -63,11 +63,11 @@ class Writer {
   Writer(const Draft& draft, const std::string& code_prefix)
       : draft_(draft), code_prefix_(code_prefix) {}
 
-  std::string Spec() {
+  Written Spec() {
     Head();
     Data();
     Rules();
-    return std::move(text_);
+    return {std::move(text_), std::move(folders_)};
   }
 
  private:
@@ -88,7 +88,11 @@ class Writer {
     Add("  code: {{path: {}}}  # a folder, as seen from this file\n",
         QuotedYaml(CodePath(draft_.code, code_prefix_)));
     if (!draft_.arguments.empty()) Add("  arguments:\n");
-    for (const std::string& argument : draft_.arguments) Add("    - {}\n", QuotedYaml(argument));
+    for (size_t i = 0; i < draft_.arguments.size(); ++i) {
+      const auto open = draft_.open_arguments.find(i);
+      Add("    - {}{}", QuotedYaml(draft_.arguments[i]),
+          Comment(open == draft_.open_arguments.end() ? "" : "FILL IN: " + open->second));
+    }
     Add("  environment:\n    image: {}{}",
         QuotedYaml(draft_.image.empty() ? kFillInImage : draft_.image),
         Comment(draft_.image.empty() ? "FILL IN: an image with python3 and your packages" : ""));
@@ -108,6 +112,7 @@ class Writer {
       const auto shared = of_inputs.find(data.volume_of);
       if (shared != of_inputs.end()) return shared->second;
       const std::string volume = VolumeName(data.name, volumes);
+      folders_.push_back({volume, data.folder});
       list += fmt::format(
           "    - {{name: {}, persistentVolumeClaim: {{claimName: {}{}, readOnly: true}}}}"
           "  # FILL IN the claim\n",
@@ -181,6 +186,7 @@ class Writer {
   const Draft& draft_;
   const std::string& code_prefix_;
   std::string text_;
+  std::vector<VolumeFolder> folders_;
 };
 
 }  // namespace
@@ -189,8 +195,7 @@ std::string QuotedYaml(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-std::string WriteDraft(const Draft& draft, const std::string& file,
-                       const std::string& code_prefix) {
+Written WriteDraft(const Draft& draft, const std::string& file, const std::string& code_prefix) {
   std::string text = fmt::format("# Made from {} ({}) by parallelrun convert.\n", OneLine(file),
                                  OneLine(draft.source));
   text += "# Replace what is marked FILL IN, then check it: parallelrun validate FILE\n";
@@ -200,7 +205,9 @@ std::string WriteDraft(const Draft& draft, const std::string& file,
     plain.severity = api::Problem::Severity::kError;  // without the word "warning"
     text += "#   " + OneLine(api::FormatProblem(plain, file)) + "\n";
   }
-  return text + Writer(draft, code_prefix).Spec();
+  Written written = Writer(draft, code_prefix).Spec();
+  written.yaml.insert(0, text);
+  return written;
 }
 
 }  // namespace parallelrun::azure

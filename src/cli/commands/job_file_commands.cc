@@ -75,6 +75,7 @@ Command ConvertCommand(CLI::App& app) {
     std::string file;
     std::string converted;
     std::string step;
+    bool all_steps = false;
   };
   CLI::App* convert = app.add_subcommand("convert", "Make a job file from a YAML file of Azure ML");
   const auto words = std::make_shared<Words>();
@@ -83,9 +84,18 @@ Command ConvertCommand(CLI::App& app) {
                    "parallel_run_config, parallel job or component, pipeline job, batch deployment")
       ->required();
   convert->add_option("-o,--output", words->converted,
-                      "The job file to write; standard output if not given");
-  convert->add_option("--step", words->step, "Which parallel step of a pipeline job");
-  return {convert, [words] { return ConvertFile(words->file, words->converted, words->step); }};
+                      "The job file to write; standard output if not given. With --all-steps: "
+                      "the folder of the files, one for each step");
+  CLI::Option* const step =
+      convert->add_option("--step", words->step, "Which parallel step of a pipeline job");
+  convert
+      ->add_flag("--all-steps", words->all_steps,
+                 "Every parallel step of a pipeline job, each into a file of its name")
+      ->excludes(step);
+  return {convert, [words] {
+            return words->all_steps ? ConvertEachStep(words->file, words->converted)
+                                    : ConvertFile(words->file, words->converted, words->step);
+          }};
 }
 
 Command TypesCommand(CLI::App& app) {

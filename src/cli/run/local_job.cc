@@ -9,6 +9,8 @@
 #include "api/document.h"
 #include "api/fields/told.h"
 #include "api/processes.h"
+#include "api/text.h"
+#include "azure/fill_in.h"
 #include "azure/read_job.h"
 #include "base/count_of.h"
 #include "base/json.h"
@@ -148,6 +150,19 @@ void Describe(const RunRequest& request, LocalJob& local) {
   }
 }
 
+// What convert left open in the arguments, for which nothing here stands: the script would take the
+// placeholder for a value.
+Status CheckFilledIn(const api::JobSpec& spec, const std::string& label) {
+  for (size_t i = 0; i < spec.arguments.size(); ++i) {
+    if (!azure::IsOpen(spec.arguments[i])) continue;
+    return Error{Code::kInvalid,
+                 fmt::format("{}: spec.arguments[{}]: {} is still to be filled in: the comment "
+                             "beside it says with what",
+                             label, i, api::Quoted(spec.arguments[i]))};
+  }
+  return {};
+}
+
 // Nobody has seen the job file that was made of the words of the command.
 void SpeakOfWhatWasTyped(const QuickJob& quick, api::Problem& problem) {
   problem.line = 0;
@@ -223,6 +238,9 @@ Result<LocalJob> ReadLocalJob(const RunRequest& request) {
     local.notes.push_back(quick ? note : label + ": " + note);
   }
   local.job = std::move(parsed.job);
+  if (const Status open = CheckFilledIn(local.job.spec, label); !quick && !open.ok()) {
+    return open.error();
+  }
 
   // A job that overwrites by itself may not lose the rows of all its items to a trial.
   api::IfExists& if_exists = local.job.spec.output.if_exists;

@@ -73,7 +73,7 @@ const std::vector<Case>& Cases() {
        R"json({"entryScript": "steps/iris.py", "code": {"path": "."},
            "environment": {"image": "registry.example/fill-in:1"},
            "inputs": [{"name": "input", "tabular": {"volume": "input", "format": "CSV"},
-                       "partitionFormat": "{store}/{brand}/{file}"}],
+                       "partitionFormat": "{store}/{brand}/{}"}],
            "partitionKeys": ["store", "brand"], "output": {"action": "SummaryOnly"},
            "errorThreshold": -1})json",
        {":2: warning: parallel_run_config.environment: \"azureml:tables:3\" is registered",
@@ -102,7 +102,7 @@ const std::vector<Case>& Cases() {
            "arguments": ["--bands", "4", "--prepared", "$(sideInputs.prepared)"],
            "environment": {"env": [{"name": "OMP_NUM_THREADS", "value": "1"}]},
            "inputs": [{"name": "sales", "tabular": {"volume": "sales", "path": "sales/2024"},
-                       "partitionFormat": "{Store}/{Brand}/{file}"}],
+                       "partitionFormat": "{Store}/{Brand}/{}"}],
            "sideInputs": [{"name": "prepared", "path": "."}],
            "partitionKeys": ["Store", "Brand"], "errorThreshold": -1,
            "output": {"action": "AppendRow", "fileName": "forecast.csv"}})json",
@@ -140,13 +140,13 @@ const std::vector<Case>& Cases() {
        {":3: warning: endpoint_name: ", ":5: warning: model: ", ":8: warning: compute: ",
         ":7: warning: environment.conda_file: "}},
       {"deployment_defaults.yml",
-       R"json({"entryScript": "score.py", "output": {"fileName": "predictions.csv"},
+       R"json({"entryScript": "FILL_IN.py", "output": {"fileName": "predictions.csv"},
            "miniBatchSize": "10", "processCountPerNode": 1, "runMaxTry": 4,
            "runInvocationTimeoutSeconds": 30, "errorThreshold": -1,
            "sideInputs": [{"name": "model"}]})json",
        {"code_configuration: there is no scoring script", "environment: no environment is named"}},
       {"deployment_mlflow.yml",
-       R"json({"entryScript": "score.py", "nodeCount": 2, "miniBatchSize": "2",
+       R"json({"entryScript": "FILL_IN.py", "nodeCount": 2, "miniBatchSize": "2",
            "sideInputs": [{"name": "model"}]})json",
        {"code_configuration: there is no scoring script"}},
       {"mltable.yml",
@@ -161,7 +161,7 @@ const std::vector<Case>& Cases() {
         "at the beginning of run()",
         "MLTable.convert_column_types: columns are integer, number, boolean or text"}},
       {"mltable_partitions.yml",
-       R"json({"inputs": [{"name": "sales", "partitionFormat": "region={region}/{file}",
+       R"json({"inputs": [{"name": "sales", "partitionFormat": "region={region}/{}",
              "tabular": {"volume": "sales", "path": "2024", "pattern": "region=*/*.parquet",
                          "format": "Parquet"}}],
            "partitionKeys": ["region"]})json",
@@ -369,11 +369,112 @@ TEST(Convert, WhatIsLeftToFillInIsFound) {
   all.emplace_back("spec.sideInputs[1].path");
   EXPECT_EQ(open(yaml), all);
   EXPECT_THAT(open(Convert("deployment_mlflow.yml").yaml),
-              testing::Contains("spec.environment.image"));
+              testing::IsSupersetOf({"spec.entryScript", "spec.environment.image"}))
+      << "nobody has written a script for an MLflow model";
   EXPECT_THAT(open("apiVersion: v1\nspec: {arguments: [--a, FILL_IN/x, fill-in-y, REFILL_IN, "
                    "FILL_INSIDE, --a=FILL_IN]}\n"),
               testing::ElementsAre("spec.arguments[1]", "spec.arguments[5]"));
   EXPECT_TRUE(open("a: [").empty());
+}
+
+constexpr char kOpenValues[] =
+    "type: parallel\n"
+    "inputs:\n"
+    "  rows: {type: uri_folder, path: ./in}\n"
+    "  workers: {type: integer}\n"
+    "  limit: {type: integer}\n"
+    "  note: {type: string, optional: true}\n"
+    "  extra: {type: uri_folder, optional: true}\n"
+    "input_data: ${{inputs.rows}}\n"
+    "task:\n"
+    "  code: .\n"
+    "  entry_script: s.py\n"
+    "  environment: {image: \"i:1\"}\n"
+    "  program_arguments: >-\n"
+    "    --process_count_per_node ${{inputs.workers}} --error_threshold=${{inputs.limit}}\n"
+    "    --note 'a ${{inputs.note}} b' --extra ${{inputs.extra.path}} --again ${{inputs.workers}}\n"
+    "    --plots ${{outputs.plots}} --odd ${{name of nothing}}\n";
+
+// Such a job had no file at all: FILL_IN is not an integer.
+TEST(Convert, AnOpenValueIsAPlaceholderWhateverItIsTheValueOf) {
+  const Conversion conversion =
+      ConvertAzure(kOpenValues, {.file = "a.yml", .step = "", .code_prefix = ""});
+  const api::ParsedJob parsed = azure::ReadJob(conversion.yaml, {}, api::Target::kLocal);
+  ASSERT_TRUE(parsed.ok()) << Text(parsed.problems) << conversion.yaml;
+  EXPECT_EQ(
+      parsed.job.spec.arguments,
+      (std::vector<std::string>{"--process_count_per_node", "FILL_IN", "--error_threshold=FILL_IN",
+                                "--note", "a FILL_IN b", "--extra", "FILL_IN", "--again", "FILL_IN",
+                                "--plots", "FILL_IN", "--odd", "FILL_IN"}));
+  EXPECT_FALSE(parsed.job.spec.process_count_per_node);
+  EXPECT_FALSE(parsed.job.spec.error_threshold) << "the argument is to say it";
+  const std::string report = Text(conversion.problems);
+  // Once, with each place and what belongs there.
+  EXPECT_THAT(report, HasSubstr("\"${{inputs.workers}}\" has no value here: replace FILL_IN in "
+                                "spec.arguments[1], spec.arguments[8]: the integer workers\n"));
+  EXPECT_EQ(report.find("inputs.workers"), report.rfind("inputs.workers"));
+  EXPECT_THAT(report, HasSubstr("in spec.arguments[10]: $(output), or a path below it"));
+  EXPECT_THAT(conversion.yaml, HasSubstr("- \"FILL_IN\"  # FILL IN: the integer workers\n"));
+  EXPECT_THAT(conversion.yaml,
+              HasSubstr("- \"--error_threshold=FILL_IN\"  # FILL IN: the integer limit\n"));
+}
+
+TEST(Convert, AnOptionalInputWithoutAValueSaysWhichAndWhatToDo) {
+  const Conversion conversion =
+      ConvertAzure(kOpenValues, {.file = "a.yml", .step = "", .code_prefix = ""});
+  const std::string report = Text(conversion.problems);
+  EXPECT_THAT(report,
+              HasSubstr("\"${{inputs.note}}\" is optional and has no value here, and stands "
+                        "outside of $[[ ]]: replace FILL_IN in spec.arguments[4]: the "
+                        "string note; or remove it there, with the name before it\n"));
+  EXPECT_THAT(report, HasSubstr("\"${{inputs.extra.path}}\" is optional and has no value here"));
+  EXPECT_THAT(report, HasSubstr("in spec.arguments[6]: $(sideInputs.extra), with extra in "
+                                "spec.sideInputs; or remove it there"));
+}
+
+// Values of others may hold what marks an open one while the words are cut.
+TEST(Convert, NoValueIsTakenForAMark) {
+  const Conversion conversion = ConvertAzure(
+      "type: parallel\n"
+      "inputs: {rows: {type: uri_folder, path: in}, odd: {type: string, default: "
+      "\"\\x1f0\\x1f\"}}\n"
+      "input_data: ${{inputs.rows}}\n"
+      "task: {code: ., entry_script: s.py, environment: {image: \"i:1\"},\n"
+      "       program_arguments: \"--a ${{inputs.odd}} --b ${{inputs.none}} \\x1f1\\x1f\"}\n",
+      {.file = "a.yml", .step = "", .code_prefix = ""});
+  const api::ParsedJob parsed = azure::ReadJob(conversion.yaml, {}, api::Target::kLocal);
+  ASSERT_TRUE(parsed.ok()) << Text(parsed.problems) << conversion.yaml;
+  EXPECT_EQ(parsed.job.spec.arguments, (std::vector<std::string>{"--a",
+                                                                 "\x1f"
+                                                                 "0\x1f",
+                                                                 "--b", "FILL_IN",
+                                                                 "\x1f"
+                                                                 "1\x1f"}));
+}
+
+TEST(Convert, FoldersOfThisMachineAreToldByVolume) {
+  const auto folders = [](const std::string& text) {
+    std::string all;
+    const Conversion conversion =
+        ConvertAzure(text, {.file = "a.yml", .step = "", .code_prefix = "", .read = ReadSample});
+    for (const VolumeFolder& one : conversion.volumes) {
+      all += one.volume + "=" + one.folder + " ";
+    }
+    return all;
+  };
+  EXPECT_EQ(folders("type: parallel\n"
+                    "inputs:\n"
+                    "  a: {type: uri_folder, path: ./data/in/}\n"
+                    "  b: {type: uri_file, path: ../lists/words.txt}\n"
+                    "  c: {type: uri_file, path: words.txt}\n"
+                    "  d: {type: uri_folder, path: azureml://datastores/a/paths/b/}\n"
+                    "  e: {type: uri_folder}\n"
+                    "input_data: ${{inputs.a}}\n"
+                    "task: {code: ., entry_script: s.py, environment: {image: \"i:1\"}}\n"),
+            "a=data/in b=../lists c=. d= e= ");
+  EXPECT_EQ(folders(Sample("mltable.yml")), "table=iris-table ");
+  EXPECT_EQ(folders("endpoint_name: e\nmodel: {path: ./heart/model}\n"),
+            "input= model=./heart/model ");
 }
 
 TEST(Convert, OtherCommandsSayConvert) {
@@ -449,11 +550,69 @@ TEST(Convert, AStepIsChosenByName) {
   const Conversion open = ConvertAzure(text, {.file = "p.yml", .step = "", .code_prefix = ""});
   EXPECT_TRUE(open.yaml.empty());
   EXPECT_THAT(Text(open.problems),
-              HasSubstr(":1: jobs: 2 steps are of type parallel: write --step one or two"));
+              HasSubstr(":1: jobs: 2 steps are of type parallel: write --step one or two, or "
+                        "--all-steps"));
   const Conversion two = ConvertAzure(text, {.file = "p.yml", .step = "two", .code_prefix = ""});
   EXPECT_THAT(two.yaml, HasSubstr("entryScript: \"two.py\""));
   const Conversion none = ConvertAzure(text, {.file = "p.yml", .step = "three", .code_prefix = ""});
   EXPECT_THAT(Text(none.problems), HasSubstr("no parallel step \"three\""));
+}
+
+TEST(Convert, AllParallelStepsBecomeJobs) {
+  const std::string text =
+      "jobs:\n"
+      "  one: {type: parallel, task: {entry_script: one.py}}\n"
+      "  between: {type: command}\n"
+      "  two: {type: parallel, task: {entry_script: two.py}}\n"
+      "  three: {type: parallel, component: \"azureml:three:1\"}\n";
+  const auto all = ConvertAllSteps(text, {.file = "p.yml", .step = "", .code_prefix = ""});
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[0].step, "one");
+  EXPECT_THAT(all[0].conversion.yaml, HasSubstr("entryScript: \"one.py\""));
+  EXPECT_THAT(all[0].conversion.yaml, HasSubstr("jobs.between: other steps"));
+  EXPECT_THAT(all[0].conversion.yaml, Not(HasSubstr("jobs.two"))) << "it has a file of its own";
+  EXPECT_THAT(all[1].conversion.yaml, HasSubstr("name: two\n"));
+  EXPECT_TRUE(all[2].conversion.yaml.empty()) << "the others are there all the same";
+  EXPECT_THAT(Text(all[2].conversion.problems), HasSubstr("jobs.three.component: "));
+  // Any other file has one job.
+  EXPECT_EQ(
+      ConvertAllSteps(Sample("deployment.yml"), {.file = "d.yml", .step = {}, .code_prefix = {}})
+          .size(),
+      1U);
+  for (const char* none : {"jobs: {a: {type: command}}\n", "a: [\n", ""}) {
+    const auto refused = ConvertAllSteps(none, {.file = "p.yml", .step = "", .code_prefix = ""});
+    ASSERT_EQ(refused.size(), 1U);
+    EXPECT_TRUE(api::HasErrors(refused[0].conversion.problems));
+  }
+}
+
+// Nobody here knows whether they are parallel ones; the file said only that no step is.
+TEST(Convert, StepsOfARegistryAreNamedWithWhatIsKnownOfThem) {
+  const std::string answer =
+      "  answer:\n"
+      "    component: azureml://registries/models/components/batch_score/labels/latest\n"
+      "    compute: azureml:gpu\n"
+      "    inputs: {data: {type: uri_file, path: ./gsm8k.jsonl}, rows: 5}\n";
+  const Conversion none =
+      ConvertAzure("jobs:\n" + answer, {.file = "p.yml", .step = {}, .code_prefix = {}});
+  EXPECT_TRUE(none.yaml.empty());
+  const std::string report = Text(none.problems);
+  EXPECT_THAT(report, HasSubstr("jobs.answer.component: "));
+  EXPECT_THAT(report,
+              HasSubstr("is a component of the registry models, and not a file here, which "
+                        "may be a parallel one; what is known of the step: compute = "
+                        "\"azureml:gpu\", inputs.data.type = \"uri_file\", inputs.data.path "
+                        "= \"./gsm8k.jsonl\", inputs.rows = \"5\": fetch it: az ml component "
+                        "show --name batch_score --label latest --registry-name models"));
+  EXPECT_THAT(report, HasSubstr("no step is of type parallel"));
+  // Beside one that can be converted, and where it is asked for by name.
+  const std::string both =
+      "jobs:\n" + answer + "  b: {type: parallel, task: {entry_script: b.py}}\n";
+  EXPECT_THAT(ConvertAzure(both, {.file = "p.yml", .step = {}, .code_prefix = {}}).yaml,
+              HasSubstr("jobs.answer.component: "));
+  EXPECT_THAT(
+      Text(ConvertAzure(both, {.file = "p.yml", .step = "answer", .code_prefix = {}}).problems),
+      HasSubstr("what is known of the step: compute"));
 }
 
 TEST(Convert, RefusesWhatItCannotRead) {
