@@ -149,6 +149,8 @@ PodDigest DigestPod(const json& pod) {
   out.incarnation = LabelNumber(labels, "parallelrun.dev/incarnation", 0);
   out.failures =
       static_cast<int32_t>(LabelNumber(At(metadata, "annotations"), "parallelrun.dev/failures", 0));
+  out.setbacks =
+      static_cast<int32_t>(LabelNumber(At(metadata, "annotations"), "parallelrun.dev/setbacks", 0));
   out.failed_hosts =
       ReadFailedHosts(Text(At(metadata, "annotations"), "parallelrun.dev/failed-hosts"));
   out.created = TimeAt(metadata, "creationTimestamp").value_or(WallTime{});

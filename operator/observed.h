@@ -65,6 +65,9 @@ struct PodDigest {
   int64_t incarnation = 0;  // 0: its labels could not be read
   int32_t failures = 0;     // of this index, one after another, before this pod: back-off
   std::map<std::string, int32_t> failed_hosts;  // where these were
+  // Ends of this index before this pod that were nobody's fault and slow it down, one after
+  // another.
+  int32_t setbacks = 0;
   PodPhase phase = PodPhase::kPending;
   // A node whose agent has ended, but whose sidecars still run: `phase` is the agent\'s.
   bool lingers = false;

@@ -28,6 +28,7 @@ struct PodNumber {
   int64_t incarnation = 1;
   int32_t failures = 0;                           // consecutive ones of this index before
   std::map<std::string, int32_t> failed_hosts{};  // where these were
+  int32_t setbacks = 0;  // ends in a row that were nobody's fault, and slow it down
 };
 
 std::string CoordinatorPodName(const JobIdentity& job, int64_t incarnation);

@@ -324,6 +324,9 @@ json WorkerPod(const BuildContext& context, int32_t index, const PodNumber& numb
   if (const std::string hosts = FailedHosts(number.failed_hosts); !hosts.empty()) {
     pod["metadata"]["annotations"]["parallelrun.dev/failed-hosts"] = hosts;
   }
+  if (number.setbacks > 0) {
+    pod["metadata"]["annotations"]["parallelrun.dev/setbacks"] = std::to_string(number.setbacks);
+  }
 
   json volumes = json::array(
       {EmptyDir("parallelrun-runtime"), EmptyDir("parallelrun-work"), EmptyDir("parallelrun-tmp")});

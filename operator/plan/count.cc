@@ -19,7 +19,12 @@ void CountNode(Draft& draft, const PodDigest& pod, const PodOutcome& end) {
     case EndCause::kDisruption:
       ++counts.disruptions;
       return draft.Event(false, "NodeDisrupted", what);
+    case EndCause::kRefused:
+      ++counts.disruptions;
+      return draft.Event(pod.setbacks + 1 >= kSetbacksToWarn, "NodeDisrupted", what);
+    case EndCause::kPressure: ++counts.disruptions; return draft.Event(true, "NodeDisrupted", what);
     case EndCause::kMemory: ++counts.disruptions; return draft.Event(true, "NodeOutOfMemory", what);
+    case EndCause::kDisk: ++counts.disruptions; return draft.Event(true, "NodeOutOfDisk", what);
     case EndCause::kJob: {
       ++counts.restarts;
       draft.plan.failed_nodes.push_back(end.reason);
@@ -37,7 +42,7 @@ bool WasTakenAway(const PodGroup& group, int64_t incarnation) {
     if (pod->incarnation != incarnation) continue;
     if (pod->Live()) return false;
     const EndCause cause = EndOf(*pod).cause;
-    return cause == EndCause::kDisruption || cause == EndCause::kDrained;
+    return NobodysFault(cause) || cause == EndCause::kDrained;
   }
   return true;  // gone without a trace: somebody took it away
 }

@@ -1,34 +1,15 @@
-// Internal to the planner: what a job's pods mean. Which one stands for a node, why one ended, and
-// when its successor may be made. Pure.
+// Internal to the planner: what a job's pods mean. Which one stands for a node, and when its
+// successor may be made. Pure.
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "operator/observed.h"
+#include "operator/plan/ends.h"
 
 namespace parallelrun::operators {
-
-enum class EndCause {
-  kFinished,    // the agent was told that the job is over
-  kDrained,     // it left in order
-  kDisruption,  // Kubernetes or somebody took the pod away
-  kMemory,      // the whole container ran out of memory: the coordinator judges the mini-batches
-  kJob,         // anything else: counts against nodeRestartLimit
-};
-
-struct PodOutcome {
-  EndCause cause = EndCause::kDisruption;
-  std::string reason;   // "Evicted", "OOMKilled", "AgentGaveUp"
-  std::string message;  // for people
-  int32_t exit_code = -1;
-  WallTime at{};  // zero: not known
-};
-
-// Of a pod that is not Live().
-PodOutcome EndOf(const PodDigest& pod);
 
 // The pods of one index, or the coordinator's, by incarnation.
 struct PodGroup {
@@ -51,11 +32,13 @@ std::string CountedName(const PodDigest& node);
 // it is always the same, so that a stale cache's create fails with AlreadyExists.
 int64_t NextIncarnation(const PodGroup& group, int64_t highest_used);
 
-// When a node's next pod may be made, how many failures in a row it follows, and where these were.
+// When a node's next pod may be made, how many failures in a row it follows, how many ends that
+// are nobody's fault and slow it down all the same, and which hosts it had better not go to.
 struct Succession {
   WallTime not_before{};
   int32_t failures = 0;
-  std::map<std::string, int32_t> failed_hosts;
+  std::map<std::string, int32_t> failed_hosts{};
+  int32_t setbacks = 0;
 };
 Succession SuccessionOf(const PodGroup& group);
 

@@ -154,12 +154,16 @@ int64_t KeepCoordinator(Draft& draft, Creates& creates) {
   const PodDigest* const last = group.Highest();
   if (last != nullptr) {
     const PodOutcome end = EndOf(*last);
-    // One that its kubelet turned away; one that ran is replaced at once.
-    const bool refused =
-        end.cause == EndCause::kDisruption && last->Terminal() && !last->main.ended;
+    // One that its kubelet turned away; one that ran and was taken away is replaced at once.
+    const bool refused = NobodysFault(end.cause) && last->Terminal() && !last->main.ended;
+    const bool paused = end.cause == EndCause::kJob || end.cause == EndCause::kDisk ||
+                        end.cause == EndCause::kPressure;
     WallTime again{};
-    if (end.cause == EndCause::kJob) again = end.at + kCoordinatorPause;
-    if (refused) again = last->created + kCoordinatorPause;
+    if (paused && end.at != WallTime{}) {
+      again = end.at + kCoordinatorPause;
+    } else if (refused || paused) {
+      again = last->created + kCoordinatorPause;
+    }
     if (draft.now < again) return draft.Wake(again), last->incarnation;
   }
   if (!draft.status.start_time) draft.status.start_time = draft.now;
@@ -180,22 +184,24 @@ void KeepNode(Draft& draft, int32_t index, Creates& creates) {
   const Succession next = SuccessionOf(group);
   if (draft.now < next.not_before) {
     draft.Wake(next.not_before);
-    const EndCause cause = EndOf(*group.Highest()).cause;
-    if (cause == EndCause::kFinished || cause == EndCause::kDrained) return;  // nothing is wrong
-    const bool taken = cause == EndCause::kDisruption;
+    const PodOutcome end = EndOf(*group.Highest());
+    // Nothing is wrong.
+    if (end.cause == EndCause::kFinished || end.cause == EndCause::kDrained) return;
+    const bool taken = NobodysFault(end.cause);
+    const bool warning = !taken || end.cause == EndCause::kPressure ||
+                         (end.cause == EndCause::kRefused && next.setbacks >= kSetbacksToWarn);
     draft.obstacles.push_back(
         {taken ? 14 : 15, taken ? Reason("NodeDisrupted") : Reason("NodeBackOff"),
          fmt::format("node {} {} ({}) and is made again at {}{}", index,
-                     taken ? "was taken away" : "ended", EndOf(*group.Highest()).message,
-                     Rfc3339(next.not_before),
+                     taken ? "was taken away" : "ended", end.message, Rfc3339(next.not_before),
                      draft.OthersWork(index) ? "; the other nodes go on with its work" : ""),
-         false, !taken});
+         false, warning});
     return;
   }
   if (creates.Full()) return;
   creates.Pod(WorkerPod(draft.Build(), index,
                         {NextIncarnation(group, draft.status.highest_incarnation), next.failures,
-                         next.failed_hosts}),
+                         next.failed_hosts, next.setbacks}),
               group.pods.empty() ? "the job wants this node" : "its predecessor ended");
 }
 

@@ -16,6 +16,10 @@ namespace parallelrun::coordinator {
 // What Kubernetes calls the end of a container that needed more memory than it may have.
 inline constexpr reasons::Reason kOutOfMemory("OOMKilled");
 
+// A pod that was evicted for a limit of its own on the disk. What a host does that runs short is
+// told by another word.
+inline constexpr char kOwnDiskFull[] = "Evicted";
+
 // The pod of a node has ended.
 struct PodEnd {
   uint32_t node = 0;

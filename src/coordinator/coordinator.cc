@@ -215,6 +215,8 @@ void Coordinator::ConnectionGone(uint64_t exchange, Instant now) {
 
 void Coordinator::OnPodEnd(const PodEnd& end, Instant now) {
   working_.Pass(now);
+  // Also of one that never came so far as to register.
+  standstill_.Ended(end.node, end.incarnation, end.reason);
   Nodes::Node* const found = nodes_.Find(end.node);
   if (found == nullptr || end.incarnation <= found->ended_pod) return;
   Nodes::Node& node = *found;
@@ -223,13 +225,16 @@ void Coordinator::OnPodEnd(const PodEnd& end, Instant now) {
   const bool other = node.pod != 0 ? node.pod != end.incarnation : answers_.waiters().Has(end.node);
   if (other) return;
   const bool memory = end.reason == kOutOfMemory;
-  if (memory || end.reason == "Killed" || end.reason == "Error") {
+  const bool disk = end.reason == kOwnDiskFull;
+  if (memory || disk || end.reason == "Killed" || end.reason == "Error") {
     Died(end.node, &end, now);
   } else {
     node.expired.clear();
     attempts_.HandBackAll(end.node);
   }
-  if (memory && !node.ever_ready) program_errors_.KilledInInit(end.node, node.processes);
+  if ((memory || disk) && !node.ever_ready) {
+    program_errors_.KilledInInit(end.node, node.processes, disk);
+  }
   nodes_.Depart(node);
   ending_.LoseShutdowns(state().shutdowns().OpenOf(end.node), "its pod has ended");
   answers_.waiters().Release(end.node, now);
@@ -305,8 +310,10 @@ void Coordinator::Tick(Instant now) {
   nodes_.ForgetSilent(worked, limits_.lease,
                       [&](uint32_t node) { return answers_.waiters().Has(node); });
   told_.Observe(state().counts().succeeded + state().counts().failed, now);
-  const bool usable =
-      nodes_.AnyAtWork() && paused().empty() && newest_.unseen().empty() && !newest_.Hangs(now);
+  // Where nodes end again and again, somebody could work: else a job whose pods are taken away as
+  // soon as they are made would never end.
+  const bool tried = nodes_.AnyAtWork() || standstill_.InVain();
+  const bool usable = tried && paused().empty() && newest_.unseen().empty() && !newest_.Hangs(now);
   if (standstill_.Tick(worked, usable)) answers_.waiters().WakeAll();
   if (phase() == Phase::kRunning) {
     if (const auto late = standstill_.Overdue(state(), worked, [&] { return WhyStill(); })) {
@@ -433,6 +440,7 @@ std::string Coordinator::WaitsFor() const {
 std::string Coordinator::WhyStill() const {
   if (std::string silent = nodes_.Silent(); !silent.empty()) return silent;
   if (std::string waits = WaitsFor(); !waits.empty()) return waits;
+  if (std::string ends = standstill_.InVainText(); !ends.empty()) return ends;
   return nodes_.registered() == 0 ? "no node is there" : "";
 }
 

@@ -86,9 +86,11 @@ constexpr Entry kWhatNodesWaitFor[] = {
      "Fix that error. The other nodes go on with the work; too many failures end the job "
      "(`nodeRestartLimit`)."},
     {"NodeDisrupted", kObstacle,
-     "A node was taken away, by a drain, a preemption, a lost host or a deleted pod. It is made "
-     "again, and nothing counts against a limit.",
-     "Nothing."},
+     "A node was taken away: by a drain, a preemption, a lost host, a deleted pod, or by a host "
+     "that runs short or has no room for it. It is made again, and nothing counts against a "
+     "limit.",
+     "Nothing. Where it is a Warning, look at the host that the pod was on: it has too little of "
+     "what the message names, or the job requests less than it uses."},
     {"ApplyFailed", kObstacle,
      "The API server, or a webhook that it asks, fails again and again; or the copy of the code "
      "could not be read.",
@@ -164,6 +166,10 @@ constexpr Entry kOtherEvents[] = {
      "Fix what the message says."},
     {"NodeOutOfMemory", kEvent, "The container of a node used more memory than it may.",
      "Raise `resources.limits.memory`, or lower `processCountPerNode`."},
+    {"NodeOutOfDisk", kEvent,
+     "The pod of a node was evicted, since it used more disk than its own limits allow.",
+     "Raise `ephemeral-storage` of `resources.limits` or the `sizeLimit` of the volume that the "
+     "message names, or have the script write less. It is made again, later each time."},
     {"CoordinatorRestarted", kEvent, "The coordinator was restarted. No result is lost.",
      "If it happens again, read its log: `kubectl logs --previous` of its pod."},
 };

@@ -116,8 +116,8 @@ def test_disruptions_do_not_count_as_restarts(world):
     world.until_running(nodes=8)
     old = [world.node(index) for index in range(8)]
     failures = [
-        ("Evicted", None),
-        ("Evicted", "TerminationByKubelet"),
+        ("Evicted", "TerminationByKubelet"),  # its host ran short
+        ("OutOfcpu", None),
         ("Terminated", "TerminationByKubelet"),  # a machine that shuts down
         ("Preempting", None),
         ("NodeShutdown", None),
@@ -132,6 +132,66 @@ def test_disruptions_do_not_count_as_restarts(world):
         replaced(world, pod, index, within=20)
     world.until(lambda: counts(world) == (0, 8))
     finish(world)
+
+
+def told_of(world, reason):
+    """The events of that reason, as (type, message)."""
+    events = world.client.list(
+        "Event", world.namespace, fieldSelector=f"involvedObject.name=digits,reason={reason}"
+    )
+    return [(e["type"], e["message"]) for e in events]
+
+
+def node_pods_without_host(world):
+    """The tests alone say what becomes of nodes."""
+    world.kubelet.scripted = lambda pod: pod["metadata"]["labels"]["parallelrun.dev/role"] == "node"
+
+
+def test_a_node_that_fills_its_own_disk_comes_back_later_each_time(world):
+    """It was made again at once, for ever, without a Warning."""
+    world.kubelet.work.may_finish.clear()
+    node_pods_without_host(world)
+    world.submit(nodeCount=1)
+    world.until(lambda: world.status()["nodes"]["ready"] == 1)
+    why = 'Usage of EmptyDir volume "work" exceeds the limit "1Gi". '
+    old = world.node(0)
+    for ends in (1, 2):
+        pause = 10 * ends
+        end = ended_at(world.kubelet.failed(old, "Evicted", why, containers=True, ago=pause - 10))
+        until_counts(world, (0, ends))
+        told = world.until_condition("NodesReady", "False", reason="NodeBackOff")
+        assert 'Evicted: Usage of EmptyDir volume "work" exceeds the limit "1Gi"' in told["message"]
+        assert "raise ephemeral-storage of resources.limits" in told["message"]
+        new = replaced(world, old, within=45)
+        assert made(new) - end >= pause
+        assert new["metadata"]["annotations"]["parallelrun.dev/failures"] == str(ends)
+        world.until(lambda: world.status()["nodes"]["ready"] == 1)
+        old = new
+    told = world.until(lambda: told_of(world, "NodeOutOfDisk"))
+    assert {kind for kind, _ in told} == {"Warning"}
+    assert told_of(world, "NodeDisrupted") == []
+
+
+def test_a_host_that_runs_short_is_avoided(world):
+    """Nobody's fault: free, but warned of, and elsewhere."""
+    world.kubelet.work.may_finish.clear()
+    node_pods_without_host(world)
+    world.submit(nodeCount=1)
+    world.until(lambda: world.status()["nodes"]["ready"] == 1)
+    why = "The node was low on resource: memory. Container worker was using 18Gi, request is 0. "
+    old = world.node(0)
+    world.kubelet.failed(old, "Evicted", why, "TerminationByKubelet", containers=True, ago=6)
+    new = replaced(world, old)
+    until_counts(world, (0, 1))
+    assert new["metadata"]["annotations"]["parallelrun.dev/failures"] == "0"
+    assert new["metadata"]["annotations"]["parallelrun.dev/setbacks"] == "1"
+    wish = new["spec"]["affinity"]["nodeAffinity"]
+    (term,) = wish["preferredDuringSchedulingIgnoredDuringExecution"]
+    assert term["preference"]["matchFields"][0]["values"] == [old["spec"]["nodeName"]]
+    told = world.until(lambda: told_of(world, "NodeDisrupted"))
+    for kind, message in told:
+        assert kind == "Warning"
+        assert "using 18Gi, request is 0; its host ran short" in message
 
 
 def test_out_of_memory_of_the_whole_container(running):

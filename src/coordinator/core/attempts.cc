@@ -163,7 +163,7 @@ void Attempts::Lost(uint32_t node, const job::LeaseName& name) {
   const std::string items = ItemsOfLost(name.id);
   const std::string message = fmt::format(
       "mini-batch {}{} ends its node: {} died that ran it or held nothing else; look for what "
-      "ends a whole node, such as memory, fix it, and run again what failed",
+      "ends a whole node, such as memory or a full disk, fix it, and run again what failed",
       job::MiniBatchText(name.id), items.empty() ? "" : " (" + items + ")",
       CountOf(losses, "node"));
   // Without the lease's fence: nobody reported this, so that no later report is a repeat of it.

@@ -26,12 +26,16 @@ void ProgramErrors::GaveUp(std::string why) {
   if (init_error_.empty()) init_error_ = std::move(why);
 }
 
-void ProgramErrors::KilledInInit(uint32_t node, uint32_t processes) {
+void ProgramErrors::KilledInInit(uint32_t node, uint32_t processes, bool disk) {
   init_failures_ += processes;
   init_error_ = fmt::format(
-      "the container of node {} was killed for lack of memory (OOMKilled) before init() had "
-      "ended: raise spec.resources.limits.memory, or lower spec.processCountPerNode",
-      node);
+      "the {} before init() had ended: {}",
+      disk ? fmt::format(
+                 "pod of node {} was evicted, since it used more disk than its limits allow,", node)
+           : fmt::format("container of node {} was killed for lack of memory (OOMKilled)", node),
+      disk ? "raise ephemeral-storage of spec.resources.limits or the sizeLimit of its volume, or "
+             "have init() write less"
+           : "raise spec.resources.limits.memory, or lower spec.processCountPerNode");
 }
 
 void ProgramErrors::AttemptFailed(uint32_t node, uint32_t process, job::BatchId id,

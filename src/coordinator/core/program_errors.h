@@ -28,8 +28,9 @@ class ProgramErrors {
   void InitFailed(std::string why);
   // A node has tried init() for the last time.
   void GaveUp(std::string why);
-  // A node's container ran out of memory before one of its processes was ready.
-  void KilledInInit(uint32_t node, uint32_t processes);
+  // A node's container ran out of memory, or `disk`: of the disk that it may use, before one of its
+  // processes was ready.
+  void KilledInInit(uint32_t node, uint32_t processes, bool disk);
   // It came through init(); it is gone.
   void ProcessReady(uint32_t node, uint32_t process) { ready_[node].insert(process); }
   void ProcessGone(uint32_t node, uint32_t process) { ready_[node].erase(process); }

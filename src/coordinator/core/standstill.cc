@@ -19,6 +19,7 @@ constexpr size_t kMostProcesses = 1'000;  // that are kept
 constexpr size_t kMostPlaces = 3;         // that are told
 constexpr size_t kMostBytes = 500;        // of a place
 
+constexpr uint32_t kEndsForFree = 5;
 // Its end: there the innermost calls are.
 std::string Shortened(std::string_view where) {
   if (where.size() <= kMostBytes) return Printable(where, 2 * kMostBytes);
@@ -35,6 +36,27 @@ void Standstill::Moved(Instant worked) {
   asked_.clear();
   where_.clear();
 }
+  in_vain_.reset();
+  if (!std::exchange(any_ended_, false)) return;
+  for (auto& [node, ends] : ends_) ends.in_a_row = 0;
+}
+
+void Standstill::Ended(uint32_t node, uint64_t pod, std::string_view reason) {
+  Ends& ends = ends_[node];
+  if (pod <= ends.pod) return;
+  any_ended_ = true;
+  ends.pod = pod;
+  ends.reason = Printable(reason, kMostBytes);
+  if (++ends.in_a_row > kEndsForFree && !in_vain_) in_vain_ = node;
+}
+
+std::string Standstill::InVainText() const {
+  if (!in_vain_) return "";
+  const Ends& ends = ends_.at(*in_vain_);
+  return fmt::format(
+      "the pod of node {} ended {} times in a row, the last time with {}: the events of the job "
+      "say why",
+      *in_vain_, ends.in_a_row, ends.reason);
 
 // What came right before this is progress of now: it is not moved beyond that.
 bool Standstill::Tick(Instant worked, bool usable) {

@@ -30,6 +30,13 @@ class Standstill {
   // A mini-batch was planned or finished, or a node died of one: what is lost again and again comes
   // to an end by that.
   void Moved(Instant worked);
+  // The pod of a node with that number has ended; told at least once. Whoever took it away: where
+  // one node ends more than five times before anything moves, the job tries in vain, and its time
+  // counts.
+  void Ended(uint32_t node, uint64_t pod, std::string_view reason);
+  bool InVain() const { return in_vain_.has_value(); }
+  // Which node, how often, and how the last time; "": none.
+  std::string InVainText() const;
   // Each second or oftener; `usable`: somebody could work since the last one. True when the nodes
   // are to be asked from now on.
   bool Tick(Instant worked, bool usable);
@@ -49,6 +56,11 @@ class Standstill {
 
  private:
   std::string Places() const;
+  struct Ends {
+    uint64_t pod = 0;  // the newest whose end was told
+    uint32_t in_a_row = 0;
+    std::string reason;  // of the last one
+  };
 
   const Limits limits_;
   const Instant started_;
@@ -57,6 +69,9 @@ class Standstill {
   // Since something moved last:
   bool asking_ = false;
   std::map<uint32_t, job::Incarnation> asked_;                  // by node
+  std::map<uint32_t, Ends> ends_;  // by node
+  bool any_ended_ = false;
+  std::optional<uint32_t> in_vain_;  // the first node that ended too often
   std::map<std::pair<uint32_t, uint32_t>, std::string> where_;  // by node and process
 };
 

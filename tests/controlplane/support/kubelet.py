@@ -248,9 +248,9 @@ class Kubelet:
             containerStatuses=[container_status(pod, terminated_state(code, reason, message, ago))],
         )
 
-    def failed(self, pod, reason, message, disruption=None, containers=False):
+    def failed(self, pod, reason, message, disruption=None, containers=False, ago=0):
         """The pod failed as a whole: Evicted, NodeShutdown, Preempting, UnexpectedAdmissionError,
-        ..."""
+        ... `containers`: they are killed by that, `ago` seconds before the kubelet tells."""
         self.forget(pod)
         conditions = conditions_of(PodScheduled=True, ContainersReady=False, Ready=False)
         if disruption:
@@ -264,7 +264,11 @@ class Kubelet:
                 }
             )
         more = (
-            {"containerStatuses": [container_status(pod, terminated_state(137, "Error", None))]}
+            {
+                "containerStatuses": [
+                    container_status(pod, terminated_state(137, "Error", None, ago))
+                ]
+            }
             if containers
             else {}
         )

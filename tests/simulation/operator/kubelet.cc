@@ -130,6 +130,7 @@ void Kubelet::TellEnd(operators::PodDigest pod, Container& container) {
     pod.phase =
         ended.exit_code == 0 ? operators::PodPhase::kSucceeded : operators::PodPhase::kFailed;
     if (container.evicted) pod.reason = "Evicted";
+    if (container.host_short) pod.disruption = "TerminationByKubelet";
     pod.lingers =
         pod.role == operators::PodRole::kNode && !container.evicted && cluster_.Chance(500);
   }
@@ -175,6 +176,8 @@ void Kubelet::Misbehave(const operators::PodDigest& pod, Container& container) {
     Kill(container);
   } else if (cluster_.GoesWrong(2)) {
     container.evicted = pod.role == operators::PodRole::kNode;
+    container.host_short = container.evicted && cluster_.Chance(500);
+    if (container.evicted && !container.host_short) world().oracle().ContainerKilled();
     Kill(container);
   } else if (cluster_.GoesWrong(2)) {
     world().Trace("the host of " + pod.name + " dies");

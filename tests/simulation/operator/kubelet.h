@@ -54,7 +54,8 @@ class Kubelet {
     std::optional<operators::Ended> ended;  // the kubelet has still to say so
     bool told = false;                      // SIGTERM
     bool out_of_memory = false;
-    bool evicted = false;
+    bool evicted = false;     // for its own disk, or
+    bool host_short = false;  // since its host ran short
   };
 
   struct Failure {

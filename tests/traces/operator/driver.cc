@@ -11,7 +11,7 @@
 //   end POD exit=N [reason=WORD] [message=TEXT] [error=TEXT]
 //   restarted POD exit=N [error=TEXT]     the kubelet has started its container again
 //   pod POD [waiting=REASON] [why=TEXT] [unschedulable=TEXT] [host=NAME] [host-silent]
-//          [disruption=REASON] [deleted]    what its status says
+//          [reason=WORD] [message=TEXT] [disruption=REASON] [deleted]    what its status says
 //   reap                        pods whose deletion was asked for are gone
 //   told STATE succeeded=N [failed=N] [total=N] [verdict=WORD] [reason=WORD] [message=TEXT]
 //                               what the coordinator says of its progress
@@ -129,6 +129,8 @@ class Driver {
     }
     if (c.Has("unschedulable")) pod.unschedulable = c.Text("unschedulable");
     if (c.Has("host")) pod.node_name = c.Text("host");
+    pod.reason = c.Text("reason", pod.reason);
+    pod.message = c.Text("message", pod.message);
     if (c.Has("disruption")) pod.disruption = c.Text("disruption");
     if (c.Flag("host-silent")) {
       pod.host_silent = true;

@@ -204,10 +204,49 @@ TEST(CoordinatorControl, AnEvictedPodLosesNothing) {
   h.Plan(1);
   const job::Incarnation node = h.JoinPod(0, 5);
   h.Hold(0, node, h.Lease(0, node));
-  h.End(0, 5, "Evicted");
+  h.End(0, 5, "TerminationByKubelet");
   EXPECT_EQ(h.core->pending(), 1U);
   EXPECT_EQ(h.state.batches()[0].losses, 0U);
   EXPECT_EQ(h.core->nodes().registered(), 0U);
+}
+
+// What it ran may have filled the disk: it is not run for ever.
+TEST(CoordinatorControl, APodThatFilledItsOwnDiskCountsForWhatItRan) {
+  PodEnds h;
+  h.Plan(1);
+  const job::Incarnation node = h.JoinPod(0, 5);
+  h.Hold(0, node, h.Lease(0, node));
+  h.End(0, 5, "Evicted");
+  EXPECT_EQ(h.state.batches()[0].losses, 1U);
+}
+
+TEST(CoordinatorControl, ADiskThatDoesNotSufficeForInitEndsTheJob) {
+  PodEnds h;
+  h.Plan(1);
+  for (uint64_t pod = 1; pod <= 2; ++pod) {
+    h.JoinPod(0, pod);
+    for (int i = 0; i < 61; ++i) h.Advance(seconds(1));
+    h.End(0, pod, "Evicted");
+  }
+  ASSERT_TRUE(h.state.verdict());
+  EXPECT_EQ(h.state.verdict()->reason, "InitFailed");
+  EXPECT_THAT(h.state.verdict()->message, testing::HasSubstr("more disk than its limits allow"));
+}
+
+// None of them ever came so far as to register: the job would have waited for ever.
+TEST(CoordinatorControl, PodsThatEndAgainAndAgainAreNoProgress) {
+  for (const uint64_t ends : {5U, 6U}) {
+    PodEnds h;
+    h.Plan(1);
+    for (uint64_t pod = 1; pod <= ends; ++pod) h.End(0, pod, "OutOfcpu");
+    for (int i = 0; i < 301 && !h.state.verdict(); ++i) h.Advance(seconds(1));
+    ASSERT_EQ(h.state.verdict().has_value(), ends == 6);
+    if (ends == 5) continue;
+    EXPECT_EQ(h.state.verdict()->reason, "NoProgress");
+    EXPECT_THAT(h.state.verdict()->message,
+                testing::HasSubstr("the pod of node 0 ended 6 times in a row, the last time with "
+                                   "OutOfcpu"));
+  }
 }
 
 TEST(CoordinatorControl, TheEndOfAnotherPodIsNotThisOnes) {

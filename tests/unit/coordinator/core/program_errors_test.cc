@@ -108,9 +108,13 @@ TEST_F(ProgramErrorsTest, TheBudgetOfStartsIsTheWholeJobsAndNotSpentInAMoment) {
 }
 
 TEST_F(ProgramErrorsTest, AContainerWithoutMemoryIsAFailedStartOfEachOfItsProcesses) {
-  errors_.KilledInInit(1, 4);
+  errors_.KilledInInit(1, 4, false);
   EXPECT_EQ(errors_.init_failures(), 4U);
   EXPECT_NE(errors_.init_error().find("node 1 was killed for lack of memory"), std::string::npos);
+  errors_.KilledInInit(2, 4, true);
+  EXPECT_EQ(errors_.init_failures(), 8U);
+  EXPECT_NE(errors_.init_error().find("node 2 was evicted, since it used more disk"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -47,6 +47,28 @@ TEST_F(StandstillTest, WhatCameRightBeforeATickIsProgressOfNowAndNotOfLater) {
   EXPECT_NE(Overdue(seconds(311)), "");
 }
 
+// A node that is evicted in init() again and again is there for seconds only, and its job had no
+// end.
+TEST_F(StandstillTest, ANodeThatEndsAgainAndAgainTriesInVain) {
+  for (uint64_t pod = 1; pod <= 5; ++pod) {
+    still_.Ended(0, pod, "Evicted");
+    still_.Ended(0, pod, "Evicted");        // told again
+    still_.Ended(1, 100 - pod, "Deleted");  // late news of an older pod
+  }
+  for (uint32_t node = 2; node < 100; ++node) still_.Ended(node, 200 + node, "Deleted");
+  EXPECT_FALSE(still_.InVain()) << "a whole job that is taken away once is no loop";
+  EXPECT_EQ(still_.InVainText(), "");
+  still_.Ended(0, 6, "Evicted");
+  EXPECT_TRUE(still_.InVain());
+  EXPECT_EQ(still_.InVainText(),
+            "the pod of node 0 ended 6 times in a row, the last time with Evicted: the events of "
+            "the job say why");
+  still_.Moved(kStart + seconds(1));
+  EXPECT_FALSE(still_.InVain()) << "there is a result";
+  still_.Ended(0, 7, "Evicted");
+  EXPECT_FALSE(still_.InVain());
+}
+
 TEST_F(StandstillTest, NodesAreAskedOnceEachBeforeTheEnd) {
   h_.Plan(1);
   const job::Incarnation first{1, 1};

@@ -202,11 +202,6 @@ TEST(OperatorPlanNodes, EndsAreToldApart) {
   pod.phase = PodPhase::kFailed;
   EXPECT_EQ(EndOf(pod).cause, EndCause::kDisruption) << "empty containerStatuses (PodGC)";
   EXPECT_EQ(EndOf(pod).reason, "PodMissing");
-  for (const char* reason : {"Evicted", "NodeLost", "OutOfcpu", "UnexpectedAdmissionError"}) {
-    pod.reason = reason;
-    EXPECT_EQ(EndOf(pod).cause, EndCause::kDisruption) << reason;
-  }
-  pod.reason = "";
   const struct {
     int code;
     const char* reason;
@@ -621,7 +616,7 @@ TEST(OperatorPlanNodes, ACoordinatorThatIsTakenAwayWhileItRunsIsReplacedAtOnce) 
   PlanWorld evicted;
   evicted.RunJob();
   evicted.End(evicted.Pod("coordinator-1"), 137);
-  evicted.Pod("coordinator-1").reason = "Evicted";
+  evicted.Pod("coordinator-1").disruption = "EvictionByEvictionAPI";
   evicted.Turn();
   EXPECT_TRUE(evicted.Has("coordinator-2"));
 }
