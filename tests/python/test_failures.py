@@ -31,6 +31,9 @@ def test_run_raises(launch, what, type_, message):
     assert failure["location"] == "failing.py:10"
     assert failure["traceback"].startswith("Traceback (most recent call last):\n")
     assert "parallelrun" not in failure["traceback"]
+    # The node's copy of the code is gone when somebody reads it.
+    assert '  File "failing.py", line 10, in ' in failure["traceback"]
+    assert str(agent.code) not in failure["traceback"]
     assert agent.result().data == b"/in/good\n"
     log = agent.log("user/error/0/process000.txt")
     assert "|mini-batch 4, attempt 2: " in log

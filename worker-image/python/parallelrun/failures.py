@@ -11,6 +11,8 @@ from typing import Any, Callable, Iterator, Mapping
 LOG_BYTES = 8 << 20
 
 _ENTRY = re.compile(r"^\d{4}-\d\d-\d\d [\d:,]+\|\w+\|\d+\|\d+\|", re.M)
+# In a traceback; its file is named relative to the code.
+_FRAME = re.compile(r'^(  File ")(?=[^/<"\n][^"\n]*", line \d)', re.M)
 
 Words = Callable[[str], str]
 """Makes a text of the logs one of the caller's: with paths as the caller knows them."""
@@ -57,7 +59,11 @@ def decoded(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
-def code_words(temporary: str, code: str) -> tuple[re.Pattern[str], str]:
-    """What a node's copy of the code below `temporary` is called, and what it is a copy of."""
+def with_code(text: str, temporary: str, code: str) -> str:
+    """The text with the files of the code as the caller knows them.
+
+    They are named below a node's copy in `temporary`, or, in a traceback, relative to the code.
+    """
     copies = re.escape(temporary) + r"/parallelrun-[^/]+/node-\d+-\d+(?=/)"
-    return re.compile(copies), code
+    text = re.sub(copies, lambda _: code, text)
+    return _FRAME.sub(lambda found: f"{found.group(1)}{code}/", text) if code else text

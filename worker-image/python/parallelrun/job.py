@@ -25,7 +25,7 @@ from typing import IO, Any, Generator, Iterator, Mapping, Sequence
 
 from parallelrun import function_script, output
 from parallelrun.command import command, stop
-from parallelrun.failures import code_words, decoded, failure_lines, traceback_of
+from parallelrun.failures import decoded, failure_lines, traceback_of, with_code
 from parallelrun.progress import Shown, progress_for
 
 # How often a wait looks whether it was interrupted, and shows what is new.
@@ -447,8 +447,7 @@ class Job:
 
     def _plain(self, code: str, text: str) -> str:
         """The text with the paths of the code as the caller knows them."""
-        copied, original = code_words(self._temporary, code)
-        return copied.sub(lambda _: original, text)
+        return with_code(text, self._temporary, code)
 
     def _again(self, flag: str, script: Any) -> Job:
         if not self._over:

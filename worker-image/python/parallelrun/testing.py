@@ -22,12 +22,12 @@ from typing import Any, Mapping, NamedTuple, Sequence
 from parallelrun.command import command as _command
 from parallelrun.command import stop as _stop
 from parallelrun.failures import (
-    code_words,
     decoded,
     failure_lines,
     read_end,
     traceback_in,
     traceback_of,
+    with_code,
 )
 
 # What `run()` returned was no answer: a mistake of the script, whatever the item.
@@ -201,8 +201,8 @@ class _Run:
         self._temporary = folder / "tmp"
         self._temporary.mkdir()
         # The nodes' copies of the code, and the links, in words of whoever wrote the test.
-        links = re.escape(str(folder / "files")) + r"/\d{9}(?=/)"
-        self._places = (code_words(str(self._temporary), code), (re.compile(links), ""))
+        self._code = code
+        self._links = re.compile(re.escape(str(folder / "files")) + r"/\d{9}(?=/)")
 
     def call(self, words: list[str], timeout: float) -> int:
         """Runs the command and returns its exit status; nothing of it runs afterwards."""
@@ -284,6 +284,4 @@ class _Run:
 
     def _plain(self, text: str) -> str:
         """The text with the paths of the code and of the files as the caller knows them."""
-        for copied, original in self._places:
-            text = copied.sub(lambda _, original=original: original, text)
-        return text
+        return self._links.sub("", with_code(text, str(self._temporary), self._code))

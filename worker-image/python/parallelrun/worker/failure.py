@@ -26,8 +26,16 @@ class Failure(Exception):
         self.message = message
         self.location = location
         self.traceback = ""
+        self.root = ""  # of the code that it names
         self.fatal = fatal
         self.output = {}  # where its output is: "stdout" and "stderr", [from, to] in bytes
+
+    def logged(self):
+        """The traceback for whoever reads it later, when the node's copy of the code is gone.
+
+        Its files are named relative to the code, as in `location`.
+        """
+        return self.traceback.replace(self.root + os.sep, "") if self.root else self.traceback
 
     def to_json(self):
         """The failure JSON of docs/worker-protocol.md."""
@@ -36,7 +44,7 @@ class Failure(Exception):
             "type": self.type,
             "message": cut(self.message, _MAX_MESSAGE),
             "location": cut(self.location, _MAX_MESSAGE),
-            "traceback": cut(self.traceback, _MAX_TRACEBACK),
+            "traceback": cut(self.logged(), _MAX_TRACEBACK),
             "fatal": self.fatal,
             **self.output,
         }
@@ -54,6 +62,7 @@ def from_exception(kind, error, root, message=None, fatal=False):
     failure = Failure(kind, message, location, fatal)
     failure.type = _type_name(error)
     failure.traceback = _format(error, frames)
+    failure.root = root
     return failure
 
 

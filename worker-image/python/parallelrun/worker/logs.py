@@ -47,7 +47,7 @@ def append_error(path, title, failure):
     stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(now))
     text = (
         f"{stamp},{int(now % 1 * 1000):03d}|ERROR|{os.getpid()}|{threading.get_ident()}|"
-        f"{title}: {failure.type}: {failure.message}\n{failure.traceback}"
+        f"{title}: {failure.type}: {failure.message}\n{failure.logged()}"
     )
     if failure.output:
         ranges = [(name, *part) for name, part in failure.output.items() if part[0] < part[1]]
