@@ -170,6 +170,7 @@ void Agent::Pump() {
   processes_.Log(notes_);
   processes_.Flush();
   FetchObjects();
+  if (core_.TakeAsked() && fetcher_) core_.OnWaits(fetcher_->WaitsFor());
   if (core_.end() != AgentEnd::kNone) return loop_.Stop();
   for (;;) {
     const CallKind call = core_.NextCall(now, request_);

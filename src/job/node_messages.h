@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,6 +60,8 @@ struct Finished {
 };
 
 struct ProcessEvent {
+  // In place of a process, with kWhere: what the whole node waits for.
+  static constexpr uint32_t kWholeNode = std::numeric_limits<uint32_t>::max();
   enum class Kind : uint8_t {
     kInitFailed = 1,
     kScriptUnusable = 2,

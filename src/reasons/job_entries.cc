@@ -55,8 +55,10 @@ constexpr Entry kEndsOfAJob[] = {
      "Look at the path that the message names, correct `inputs` or the data, and run again."},
     {"NoProgress", kEnd,
      "No mini-batch was finished within `progressUpdateTimeoutSeconds`. The message says where the "
-     "processes are in Python, or which nodes have fallen silent.",
-     "Find out what the script waits for at that line. If a mini-batch may take this long, raise "
+     "processes are in Python, which nodes have fallen silent or end again and again, or which "
+     "store gives nothing.",
+     "Find out what the script waits for at that line, or see to the store or the nodes. If a "
+     "mini-batch may take this long, raise "
      "`progressUpdateTimeoutSeconds` or lower `miniBatchSize`. `--resume` keeps what is finished."},
     {"FirstTaskTimeout", kEnd,
      "The listing of the input planned nothing for `firstTaskCreationTimeoutSeconds`, and nothing "

@@ -107,6 +107,7 @@ void AgentCore::OnReply(CallKind call, const job::ExchangeReply& reply, Instant 
     Close(now);
   } else if (in_force && reply.directive == job::Directive::kWhere) {
     asked_where_ = true;  // when the pages are those of now
+    asked_node_ = true;
   }
   const bool hungry = call == CallKind::kReport ? Starving() : !reply.leased.empty();
   calls_.AfterReply(in_force && held_.offers(), hungry, now);
@@ -369,6 +370,11 @@ void AgentCore::OnExited(uint32_t process, const std::string& words, Instant now
 void AgentCore::OnWhere(uint32_t process, std::string where) {
   if (processes_.StateOf(process) == ProcessState::kGone) return;
   told_.Add(lives_.Where(process, std::move(where)));
+}
+
+void AgentCore::OnWaits(std::string why) {
+  if (why.empty()) return;
+  told_.Add({job::ProcessEvent::kWholeNode, job::ProcessEvent::Kind::kWhere, std::move(why)});
 }
 
 void AgentCore::GiveAgain(Key key, uint32_t bounces, Instant now) {

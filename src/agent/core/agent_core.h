@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "agent/core/agent_types.h"
@@ -74,6 +75,11 @@ class AgentCore {
 
   // Where its script is in Python, as the last kWhere asked; "": it did not say.
   void OnWhere(uint32_t process, std::string where);
+
+  // Whether the coordinator has asked, since the last call, where its processes are: then the node
+  // says what they wait for outside of Python, "": nothing.
+  bool TakeAsked() { return std::exchange(asked_node_, false); }
+  void OnWaits(std::string why);
 
   // Why there is no room where this node writes; "" when there is. While there is none nothing is
   // begun, and no failure and no death is counted.
@@ -156,6 +162,7 @@ class AgentCore {
 
   bool awaits_deaths_ = false;  // of processes whose leases were over when it registered
   bool stalled_ = false;        // all processes are at long mini-batches
+  bool asked_node_ = false;     // likewise
   bool asked_where_ = false;    // the processes are, and it is not decided yet
   Instant look_at_{};           // next look at the status readings
   Instant step_wake_ = kNever;

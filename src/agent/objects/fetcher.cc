@@ -13,6 +13,7 @@
 
 #include "agent/objects/cache.h"
 #include "agent/objects/object_files.h"
+#include "agent/objects/store_trouble.h"
 #include "base/escape.h"
 #include "store/objects/pause.h"
 
@@ -76,6 +77,13 @@ Result<std::unique_ptr<store::Object>> Look(store::Store& store, const ObjectNam
                  fmt::format("{} is not what was listed: it {}. {}", Shown(object.location),
                              store.Difference(planned, now), kListedAgain)};
   }
+  // A server that gives all objects one ETag does not tell that by it.
+  const uint64_t size = (*there)->found().size;
+  if (object.size != ObjectName::kAnySize && size != object.size) {
+    return Error{Code::kStale,
+                 fmt::format("{} is not what was listed: it had {} bytes, has {}. {}",
+                             Shown(object.location), object.size, size, kListedAgain)};
+  }
   return there;
 }
 
@@ -113,6 +121,7 @@ struct ObjectFetcher::Shared {
   std::map<Key, std::string> works;  // of those that want objects
   std::map<std::string, std::unique_ptr<store::Store>> opened;
   std::map<Cache::Number, std::unique_ptr<store::Object>> objects;  // looked at, to be fetched
+  StoreTrouble trouble;
 
   // What came of a step.
   struct Done {
@@ -121,6 +130,7 @@ struct ObjectFetcher::Shared {
   };
 
   // With the mutex.
+  void Begin(const Cache::Step& step);
   void TellEnds();
   void Post(Key key, Result<std::string> work);
   void End(const Cache::Step& step, Done done);
@@ -137,6 +147,15 @@ void ObjectFetcher::Shared::Post(Key key, Result<std::string> work) {
              work = std::make_shared<Result<std::string>>(std::move(work))] {
     if (*alive) (*call)(key, std::move(*work));
   });
+}
+
+// Its store is asked from now on; to remove a file asks none.
+void ObjectFetcher::Shared::Begin(const Cache::Step& step) {
+  if (step.kind == Cache::Step::Kind::kRemove) return;
+  for (const JobStore& store : stores) {
+    if (store.name != step.object.store) continue;
+    trouble.Begins(step.number, store.wished.url, SystemClock().WallNow());
+  }
 }
 
 void ObjectFetcher::Shared::TellEnds() {
@@ -195,8 +214,10 @@ void ObjectFetcher::Shared::End(const Cache::Step& step, Done done) {
   if (!done.status.ok()) {
     const Error& error = done.status.error();
     const bool later = error.code == Code::kUnavailable || error.code == Code::kTimeout;
+    trouble.Ends(step.number, later ? error.message : "", SystemClock().WallNow());
     return later ? cache.Again(step.number) : cache.Failed(step.number, error);
   }
+  trouble.Ends(step.number, "", SystemClock().WallNow());
   switch (step.kind) {
     case Kind::kRemove: return cache.Removed(step.number);
     case Kind::kFetch: return cache.Fetched(step.number);
@@ -228,6 +249,7 @@ void ObjectFetcher::Work(Shared& shared, bool first) {
     if (auto looked = shared.objects.extract(step->number)) object = std::move(looked.mapped());
     Shared::Done done{*shared.begun, nullptr};
     if (done.status.ok()) {
+      shared.Begin(*step);
       lock.unlock();
       done = shared.Do(*step, std::move(object));
       if (!done.status.ok() && done.status.error().code == Code::kUnavailable &&
@@ -283,6 +305,11 @@ void ObjectFetcher::Want(Key key, std::string work) {
   shared_->cache.Want(key, *objects);
   shared_->TellEnds();
   shared_->changed.notify_all();
+}
+
+std::string ObjectFetcher::WaitsFor() const {
+  const std::lock_guard lock(shared_->mutex);
+  return shared_->trouble.Text(SystemClock().WallNow());
 }
 
 void ObjectFetcher::LetGo(Key key) {

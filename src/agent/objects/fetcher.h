@@ -56,6 +56,9 @@ class ObjectFetcher {
   // The files of its objects may be removed.
   void LetGo(Key key);
 
+  // Which store gives no objects now, for people; empty: all do (StoreTrouble).
+  std::string WaitsFor() const;
+
   // Ends all requests, and removes the folder; `on_end` is not called any more. False: the disk or
   // a store has hung for `limit`, and its threads are left (Thread::JoinOrLeave) with what they
   // use. What they leave in the folder removes the next agent of this node, or the end of the run.

@@ -48,8 +48,9 @@ class Translation {
   std::string TakeWork() { return std::move(work_); }
 
  private:
-  std::string FileOfObject(std::string location, std::string_view version) {
-    return file_of_({std::string(store_), std::move(location), std::string(version)});
+  std::string FileOfObject(std::string location, std::string_view version,
+                           uint64_t size = ObjectName::kAnySize) {
+    return file_of_({std::string(store_), std::move(location), std::string(version), size});
   }
 
   void PutFound() {
@@ -82,10 +83,10 @@ class Translation {
     const uint64_t offset = from_.U64();
     const uint64_t length = from_.U64();
     const std::string_view header = with_header ? from_.Text() : std::string_view();
-    from_.U64();  // size of the object
+    const uint64_t size = from_.U64();
     const std::string_view version = from_.Bytes(from_.U8());
     if (!from_.ok()) return;
-    to_.Text(folder_ + "/" + FileOfObject(std::move(location), version));
+    to_.Text(folder_ + "/" + FileOfObject(std::move(location), version, size));
     to_.U64(offset);
     to_.U64(length);
     if (with_header) to_.Text(header);

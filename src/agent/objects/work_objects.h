@@ -2,7 +2,9 @@
 // their place, which is what a worker process reads. Pure; any thread.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +18,10 @@ struct ObjectName {
   std::string store;     // one of the job's, by name
   std::string location;  // as its store says it: "s3://bucket/a/b.txt"
   std::string version;
+  // Bytes, where the Work says it, which that of tables and lines does.
+  uint64_t size = kAnySize;
+
+  static constexpr uint64_t kAnySize = std::numeric_limits<uint64_t>::max();
   auto operator<=>(const ObjectName&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/escape.h"
+#include "job/node_messages.h"
 #include "job/verdict.h"
 
 namespace parallelrun::coordinator {
@@ -18,8 +19,8 @@ constexpr Duration kAskBefore = seconds(10);
 constexpr size_t kMostProcesses = 1'000;  // that are kept
 constexpr size_t kMostPlaces = 3;         // that are told
 constexpr size_t kMostBytes = 500;        // of a place
-
 constexpr uint32_t kEndsForFree = 5;
+
 // Its end: there the innermost calls are.
 std::string Shortened(std::string_view where) {
   if (where.size() <= kMostBytes) return Printable(where, 2 * kMostBytes);
@@ -35,7 +36,6 @@ void Standstill::Moved(Instant worked) {
   asking_ = false;
   asked_.clear();
   where_.clear();
-}
   in_vain_.reset();
   if (!std::exchange(any_ended_, false)) return;
   for (auto& [node, ends] : ends_) ends.in_a_row = 0;
@@ -57,6 +57,7 @@ std::string Standstill::InVainText() const {
       "the pod of node {} ended {} times in a row, the last time with {}: the events of the job "
       "say why",
       *in_vain_, ends.in_a_row, ends.reason);
+}
 
 // What came right before this is progress of now: it is not moved beyond that.
 bool Standstill::Tick(Instant worked, bool usable) {
@@ -85,18 +86,24 @@ std::string Standstill::Places() const {
     std::string where;
     std::string first;
     size_t processes = 0;
+    bool whole_node = false;
   };
   std::map<std::string_view, Spot> by_where;
   for (const auto& [process, where] : where_) {
     Spot& place = by_where[where];
     if (place.processes++ > 0) continue;
     place.where = where;
-    place.first = fmt::format("node {}, process{:03}", process.first, process.second);
+    place.whole_node = process.second == job::ProcessEvent::kWholeNode;
+    place.first = place.whole_node
+                      ? fmt::format("node {}", process.first)
+                      : fmt::format("node {}, process{:03}", process.first, process.second);
   }
   std::vector<Spot> places;
   for (auto& [where, place] : by_where) places.push_back(std::move(place));
-  std::stable_sort(places.begin(), places.end(),
-                   [](const Spot& a, const Spot& b) { return a.processes > b.processes; });
+  // What nodes wait for is why their processes have nothing to do.
+  std::stable_sort(places.begin(), places.end(), [](const Spot& a, const Spot& b) {
+    return std::pair(a.whole_node, a.processes) > std::pair(b.whole_node, b.processes);
+  });
   std::string text;
   size_t others = where_.size();
   for (size_t i = 0; i < std::min(kMostPlaces, places.size()); ++i) {
@@ -110,6 +117,13 @@ std::string Standstill::Places() const {
   return text;
 }
 
+// Not for the script alone.
+bool Standstill::NodesWait() const {
+  return std::any_of(where_.begin(), where_.end(), [](const auto& one) {
+    return one.first.second == job::ProcessEvent::kWholeNode;
+  });
+}
+
 std::optional<job::Verdict> Standstill::Overdue(const job::JobState& state, Instant worked,
                                                 const std::function<std::string()>& why) const {
   const job::JobCounts& counts = state.counts();
@@ -120,6 +134,8 @@ std::optional<job::Verdict> Standstill::Overdue(const job::JobState& state, Inst
     if (waits.empty() && where_.empty()) {
       waits = fmt::format("where each process is in Python stands at the end of its log, {}; {}",
                           kLogs, kRaise);
+    } else if (waits.empty() && NodesWait()) {
+      waits = fmt::format("{}. See to it, and continue the run", Places());
     } else if (waits.empty()) {
       waits = fmt::format("{}; {}. The whole stacks are at the end of {}", Places(), kRaise, kLogs);
     }

@@ -46,7 +46,8 @@ class Standstill {
   void Asked(uint32_t node, const job::Incarnation& incarnation) { asked_[node] = incarnation; }
   // An answer to the node was lost, which may have asked it.
   void NotHeard(uint32_t node) { asked_.erase(node); }
-  // What it says, of each process; told at least once.
+  // What it says, of each process, or of the whole node (ProcessEvent::kWholeNode); told at least
+  // once.
   void Where(uint32_t node, uint32_t process, std::string_view where);
 
   // The verdict when nothing has moved for too long. `why` says what is waited for, "": for the
@@ -55,23 +56,24 @@ class Standstill {
                                       const std::function<std::string()>& why) const;
 
  private:
-  std::string Places() const;
   struct Ends {
     uint64_t pod = 0;  // the newest whose end was told
     uint32_t in_a_row = 0;
     std::string reason;  // of the last one
   };
+  std::string Places() const;
+  bool NodesWait() const;
 
   const Limits limits_;
   const Instant started_;
   Instant moved_;
   Instant ticked_;
   // Since something moved last:
-  bool asking_ = false;
-  std::map<uint32_t, job::Incarnation> asked_;                  // by node
   std::map<uint32_t, Ends> ends_;  // by node
   bool any_ended_ = false;
   std::optional<uint32_t> in_vain_;  // the first node that ended too often
+  bool asking_ = false;
+  std::map<uint32_t, job::Incarnation> asked_;                  // by node
   std::map<std::pair<uint32_t, uint32_t>, std::string> where_;  // by node and process
 };
 

@@ -4,9 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "agent/objects/work_objects.h"
@@ -31,9 +34,14 @@ class ObjectFetcherTest : public ::testing::Test {
   void Begin(uint64_t cache_bytes) {
     JobStore store;
     store.name = "bucket";
+    store.wished.url = "memory://bucket";
     fetcher_ = std::make_unique<ObjectFetcher>(
         loop_, disk_, "/work/objects-0", std::vector<JobStore>{store}, cache_bytes,
-        [objects = objects_](const JobStore&, std::stop_token stop) {
+        [this, objects = objects_](const JobStore&, std::stop_token stop) {
+          if (gone_) {
+            return Result<std::unique_ptr<store::Store>>(
+                Error{Code::kUnavailable, "memory://bucket: connection refused"});
+          }
           return Result(objects->Open("memory://bucket", std::move(stop)));
         },
         [this](Key key, Result<std::string> work) {
@@ -67,6 +75,7 @@ class ObjectFetcherTest : public ::testing::Test {
   std::shared_ptr<FaultFiles> disk_ = std::make_shared<FaultFiles>();
   std::shared_ptr<MemoryObjects> objects_ = std::make_shared<MemoryObjects>();
   std::unique_ptr<ObjectFetcher> fetcher_;
+  std::atomic<bool> gone_ = false;  // the store
   Key awaited_ = 0;
   std::map<Key, Result<std::string>> ended_;
 };
@@ -104,6 +113,42 @@ TEST_F(ObjectFetcherTest, AFileWhoseRemovalHangsHoldsUpOnlyWhatWaitsForItsRoom) 
   disk_->Hang("");
   EXPECT_TRUE(Await(3).ok());
   EXPECT_FALSE(disk_->Has("/work/objects-0/1/a"));
+}
+
+TEST_F(ObjectFetcherTest, AStoreThatWentAwayIsToldUntilItAnswers) {
+  Put("a", 10);
+  gone_ = true;
+  Begin(100);
+  EXPECT_EQ(fetcher_->WaitsFor(), "");
+  Want(1, "a");
+  const auto until = std::chrono::steady_clock::now() + kLong;
+  while (fetcher_->WaitsFor().empty() && std::chrono::steady_clock::now() < until) {
+    std::this_thread::yield();
+  }
+  EXPECT_THAT(fetcher_->WaitsFor(),
+              testing::AllOf(HasSubstr("the store memory://bucket has given nothing since "),
+                             HasSubstr("; its last answer: memory://bucket: connection refused")));
+  gone_ = false;
+  EXPECT_TRUE(Await(1).ok());
+  EXPECT_EQ(fetcher_->WaitsFor(), "");
+}
+
+// Some servers give all objects one ETag.
+TEST_F(ObjectFetcherTest, ATableOfAnotherSizeIsAnotherOne) {
+  Put("a", 10);
+  Begin(100);
+  const auto opened = objects_->Open("memory://bucket")->Open("a");
+  const std::string version((*opened)->found().version.bytes());
+  for (const uint64_t size : {10U, 11U}) {
+    const job::TabularChunk table{"memory://bucket/a", size, version, "x\n", "{}", {{0, 5, 1}}};
+    std::string record;
+    job::EncodeRecord(job::PlanChunkRecord{0, 0, 0, table, "bucket"}, record);
+    fetcher_->Want(size, job::WorkMaker::FromRecord(std::move(record))->Make(0));
+    EXPECT_EQ(Await(size).ok(), size == 10) << size;
+  }
+  EXPECT_EQ(Await(11).error().code, Code::kStale);
+  EXPECT_THAT(Await(11).error().message,
+              HasSubstr("memory://bucket/a is not what was listed: it had 11 bytes, has 10. Do "));
 }
 
 TEST_F(ObjectFetcherTest, AFolderThatHangsHoldsUpNoCall) {

@@ -60,7 +60,7 @@ TEST(WorkObjects, OfTables) {
     here.path = "/c/7/v1";
     here.version = kNotLooked;
     const std::string work = WorkOf({0, 0, 0, there, "bucket"}, 1);
-    EXPECT_THAT(*ObjectsOf(work), ElementsAre(ObjectName{"bucket", "s3://b/t.csv", "v1"}));
+    EXPECT_THAT(*ObjectsOf(work), ElementsAre(ObjectName{"bucket", "s3://b/t.csv", "v1", 4000}));
     const std::string with_files = WithFiles(work, "/c", Numbered);
     // The length of a Parquet file, which no reader asks for, comes from its version there.
     if (kind == job::RowKind::kParquet) {

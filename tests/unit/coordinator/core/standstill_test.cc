@@ -88,6 +88,20 @@ TEST_F(StandstillTest, NodesAreAskedOnceEachBeforeTheEnd) {
   EXPECT_FALSE(still_.Tick(kStart + seconds(300), true));
 }
 
+// The hint at Python led nobody to the store that had gone away.
+TEST_F(StandstillTest, WhatAWholeNodeWaitsForComesBeforeItsProcesses) {
+  h_.Plan(1);
+  still_.Tick(kStart + seconds(290), true);
+  still_.Where(1, 0, "run (score.py:3)");
+  still_.Where(1, 1, "run (score.py:3)");
+  still_.Where(0, job::ProcessEvent::kWholeNode, "the store s3://box has given nothing");
+  EXPECT_EQ(
+      Overdue(seconds(301)),
+      "NoProgress: no mini-batch was finished for 5m00s: node 0: the store s3://box has given "
+      "nothing; node 1, process000 and 1 more: run (score.py:3). See to it, and continue the "
+      "run");
+}
+
 TEST_F(StandstillTest, ItSaysWhereTheProcessesAreThoseFirstWhereMostAre) {
   h_.Plan(1);
   still_.Where(0, 7, "too early");
