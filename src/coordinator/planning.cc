@@ -17,10 +17,13 @@ namespace {
 // Bounds what the planner may be ahead of the disk: appended chunks wait in memory for their sync,
 // for as long as the disk is slow or full.
 constexpr size_t kMostOnTheWay = 8;
-constexpr size_t kColumnsLine = 2000;  // bytes of what is told of an input's columns
+constexpr size_t kColumnsLine = 2000;   // bytes of what is told of an input's columns
+constexpr size_t kWarnedColumns = 500;  // bytes of the names in a warning of them
 
 std::string LineOfColumns(const std::string& types, const PlanInput& input) {
-  if (input.kind == PlanKind::kParquet) return ParquetColumnsLine(types, kColumnsLine);
+  if (input.kind == PlanKind::kParquet) {
+    return ParquetColumnsLine(types, kColumnsLine) + ParquetNullsWarning(types, kWarnedColumns);
+  }
   const Result<TypedTable> table = TypesFromJson(types);
   return table.ok() ? ColumnsLine(*table, input, kColumnsLine) : "";
 }

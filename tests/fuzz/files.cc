@@ -24,7 +24,8 @@ void CheckParquet(std::string_view file, uint64_t size) {
   Expect(ftruncate(fd, 0) == 0 &&
              pwrite(fd, file.data(), file.size(), 0) == static_cast<ssize_t>(file.size()),
          "the input cannot be written");
-  if (const auto columns = coordinator::ReadParquetColumns(DiskStore(), NameOnDisk(path));
+  coordinator::NullReads reads;
+  if (const auto columns = coordinator::ReadParquetColumns(DiskStore(), NameOnDisk(path), reads);
       columns.ok()) {
     coordinator::ParquetTypes types;
     Expect(types.Add("a", *columns).ok(), "a file is refused for its own columns");

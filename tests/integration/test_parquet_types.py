@@ -17,10 +17,11 @@ def run(mini_batch):
 """
 
 
-def run(work, *words, **tables):
+def run(work, *words, options=None, **tables):
     for name, columns in tables.items():
         table = pyarrow.table(columns)
-        parquet.write_table(table, work.data / f"{name}.parquet", row_group_size=2)
+        path = work.data / f"{name}.parquet"
+        parquet.write_table(table, path, row_group_size=2, **(options or {}))
     work.script(TYPES)
     work.job(
         inputs=[{"name": "rows", "tabular": {"volume": "data", "format": "Parquet"}}],
@@ -62,3 +63,34 @@ def test_a_file_with_another_column_is_refused_by_name(work):
     result = run(work, a={"id": [1, 2]}, b={"id": [3], "more": [4]})
     assert result.code == 1, result
     assert f'{work.data}/b.parquet: it has a column "more", which' in result.output
+
+
+@pytest.mark.parametrize("page", ["1.0", "2.0"])
+@pytest.mark.parametrize("codec", ["NONE", "SNAPPY", "GZIP", "ZSTD"])
+def test_types_are_kept_where_the_footer_counts_no_missing_values(work, codec, page):
+    """As Impala, old parquet-mr and parquet-rs write it: ids became 4.0."""
+    result = run(
+        work,
+        options={"write_statistics": False, "compression": codec, "data_page_version": page},
+        a={
+            "id": pyarrow.array([4, 5, 6], pyarrow.int32()),
+            "ok": [True, False, True],
+            "no": pyarrow.array([1, None, 2], pyarrow.int32()),
+        },
+    )
+    assert result.code == 0, result
+    assert "columns: id int32, ok bool, no float64\n" in result.output
+    assert work.rows() == [
+        f"id int32, ok bool, no float64: {row}" for row in ("4 True 1.0", "5 False ", "6 True 2.0")
+    ]
+
+
+def test_what_no_page_tells_is_warned_of(work):
+    result = run(
+        work,
+        options={"write_statistics": False, "compression": "LZ4"},
+        a={"id": pyarrow.array([4, 5], pyarrow.int32()), "name": ["x", "y"]},
+    )
+    assert result.code == 0, result
+    assert "columns: id float64, name; warning: the files do not say whether" in result.output
+    assert "in the column id (float64), so it is read as if some were" in result.output

@@ -16,54 +16,8 @@ using parquet::ThriftType;
 
 using Kind = ParquetType::Kind;
 
-// Numbers of the format: physical types, then converted ones and logical ones.
-enum Physical { kBool, kInt32, kInt64, kInt96, kFloat32, kDouble, kByteArray, kFixed };
-enum Converted {
-  kUtf8 = 0,
-  kEnum = 4,
-  kDecimalOld = 5,
-  kDateOld = 6,
-  kTimeMillis = 7,
-  kTimeMicros = 8,
-  kTimestampMillis = 9,
-  kTimestampMicros = 10,
-  kUint8 = 11,
-  kUint64 = 14,
-  kInt8 = 15,
-  kInt64Old = 18,
-  kJson = 19,
-};
-enum Logical {
-  kString = 1,
-  kEnumeration = 4,
-  kDecimal = 5,
-  kDate = 6,
-  kTime = 7,
-  kTimestamp = 8,
-  kWhole = 10,
-  kUnknown = 11,
-  kJsonText = 12,
-  kFloat16 = 15,
-};
 constexpr int64_t kRequired = 0;
 constexpr int64_t kRepeated = 2;
-
-struct LogicalType {
-  int64_t id = 0;  // 0: none
-  int64_t first = 0;
-  int64_t second = 0;
-};
-
-struct Element {
-  int64_t physical = -1;
-  int64_t repetition = kRequired;
-  std::string_view name;
-  int64_t children = 0;
-  int64_t converted = -1;
-  int64_t scale = 0;
-  int64_t precision = 0;
-  LogicalType logical;
-};
 
 bool IsInteger(ThriftType type) { return type == ThriftType::kI32 || type == ThriftType::kI64; }
 bool IsBool(ThriftType type) { return type == ThriftType::kTrue || type == ThriftType::kFalse; }
@@ -86,8 +40,8 @@ void EachStruct(ThriftReader& from, Take take) {
 }
 
 // Two numbers, which is what each of these types has: a boolean is 0 or 1, a union its member.
-LogicalType ReadLogical(ThriftReader& from) {
-  LogicalType logical;
+ParquetLogical ReadLogical(ThriftReader& from) {
+  ParquetLogical logical;
   EachField(from, [&](const auto& type) {
     if (type.type != ThriftType::kStruct) return false;
     logical.id = type.id;
@@ -112,8 +66,8 @@ LogicalType ReadLogical(ThriftReader& from) {
   return logical;
 }
 
-Element ReadElement(ThriftReader& from) {
-  Element e;
+ParquetElement ReadElement(ThriftReader& from) {
+  ParquetElement e;
   EachField(from, [&](const auto& field) {
     if (field.id == 4 && field.type == ThriftType::kBinary) return e.name = from.Binary(), true;
     if (field.id == 10 && field.type == ThriftType::kStruct) {
@@ -133,94 +87,12 @@ Element ReadElement(ThriftReader& from) {
   return e;
 }
 
-ParquetType Of(Kind kind) {
-  ParquetType type;
-  type.kind = kind;
-  return type;
-}
-
-ParquetType OfBits(Kind kind, int64_t bits) {
-  ParquetType type = Of(kind);
-  type.bits = static_cast<int>(bits);
-  return type;
-}
-
-ParquetType OfUnit(Kind kind, int unit, bool utc) {
-  ParquetType type = Of(kind);
-  type.unit = unit;
-  type.utc = utc;
-  return type;
-}
-
-ParquetType OfDecimal(int64_t precision, int64_t scale) {
-  ParquetType type = Of(Kind::kDecimal);
-  type.precision = static_cast<int>(std::clamp<int64_t>(precision, 0, 1000));
-  type.scale = static_cast<int>(std::clamp<int64_t>(scale, -1000, 1000));
-  return type;
-}
-
-std::optional<ParquetType> TypeOfLogical(const LogicalType& logical) {
-  const int unit = static_cast<int>(std::clamp<int64_t>(logical.second, 1, 3)) * 3;
-  switch (logical.id) {
-    case kString:
-    case kEnumeration:
-    case kJsonText: return Of(Kind::kText);
-    case kDecimal: return OfDecimal(logical.second, logical.first);
-    case kDate: return Of(Kind::kDate);
-    case kTime: return OfUnit(Kind::kTime, unit, false);
-    case kTimestamp: return OfUnit(Kind::kTimestamp, unit, logical.first != 0);
-    case kWhole:
-      return OfBits(logical.second != 0 ? Kind::kInteger : Kind::kUnsigned,
-                    std::clamp<int64_t>(logical.first, 8, 64));
-    case kUnknown: return Of(Kind::kNull);
-    case kFloat16: return OfBits(Kind::kFloat, 16);
-    default: return std::nullopt;
-  }
-}
-
-std::optional<ParquetType> TypeOfConverted(const Element& e) {
-  const int64_t converted = e.converted;
-  if (converted >= kUint8 && converted <= kUint64) {
-    return OfBits(Kind::kUnsigned, 8 << (converted - kUint8));
-  }
-  if (converted >= kInt8 && converted <= kInt64Old) {
-    return OfBits(Kind::kInteger, 8 << (converted - kInt8));
-  }
-  switch (converted) {
-    case kUtf8:
-    case kEnum:
-    case kJson: return Of(Kind::kText);
-    case kDecimalOld: return OfDecimal(e.precision, e.scale);
-    case kDateOld: return Of(Kind::kDate);
-    case kTimeMillis: return OfUnit(Kind::kTime, 3, false);
-    case kTimeMicros: return OfUnit(Kind::kTime, 6, false);
-    case kTimestampMillis: return OfUnit(Kind::kTimestamp, 3, true);
-    case kTimestampMicros: return OfUnit(Kind::kTimestamp, 6, true);
-    default: return std::nullopt;
-  }
-}
-
-ParquetType TypeOf(const Element& e) {
-  if (auto type = TypeOfLogical(e.logical)) return *std::move(type);
-  if (auto type = TypeOfConverted(e)) return *std::move(type);
-  switch (e.physical) {
-    case kBool: return Of(Kind::kBoolean);
-    case kInt32: return OfBits(Kind::kInteger, 32);
-    case kInt64: return OfBits(Kind::kInteger, 64);
-    case kInt96: return OfUnit(Kind::kTimestamp, 9, false);
-    case kFloat32: return OfBits(Kind::kFloat, 32);
-    case kDouble: return OfBits(Kind::kFloat, 64);
-    case kByteArray:
-    case kFixed: return Of(Kind::kBytes);
-    default: return Of(Kind::kOther);
-  }
-}
-
 // A column while the footer is read.
 struct Reading {
   ParquetColumn column;
   bool leaf = true;
   bool required = false;
+  bool told = false;   // that it has nulls
   bool ranged = true;  // so far
   bool valued = false;
 };
@@ -236,7 +108,7 @@ Schema ReadSchema(ThriftReader& from) {
   Schema schema;
   uint64_t within = 0;  // elements that are still to come of the column at hand
   EachStruct(from, [&](uint64_t index) {
-    const Element e = ReadElement(from);
+    const ParquetElement e = ReadElement(from);
     if (index == 0) return;  // the root
     const bool leaf = e.children <= 0;
     if (within > 0) {
@@ -266,18 +138,35 @@ Schema ReadSchema(ThriftReader& from) {
 }
 
 struct Statistics {
-  std::optional<int64_t> nulls;
+  std::optional<int64_t> nulls;   // some writers say -1 where they do not know
   std::optional<int64_t> values;  // with the nulls
   std::string_view min;
   std::string_view max;
+  ParquetChunk chunk;
 };
+
+uint64_t NotNegative(int64_t value) { return static_cast<uint64_t>(std::max<int64_t>(value, 0)); }
 
 Statistics ReadStatistics(ThriftReader& from) {
   Statistics s;
+  uint64_t dictionary = 0;  // where its page begins, if there is one
   EachField(from, [&](const auto& chunk) {
+    if (IsInteger(chunk.type)) {
+      if (chunk.id == 6) return s.chunk.index_offset = NotNegative(from.Integer()), true;
+      if (chunk.id == 7) return s.chunk.index_bytes = NotNegative(from.Integer()), true;
+    }
     if (chunk.id != 3 || chunk.type != ThriftType::kStruct) return false;
     EachField(from, [&](const auto& data) {
-      if (data.id == 5 && data.type == ThriftType::kI64) return s.values = from.Integer(), true;
+      if (IsInteger(data.type)) {
+        switch (data.id) {
+          case 4: s.chunk.codec = from.Integer(); return true;
+          case 5: s.values = from.Integer(); return true;
+          case 7: s.chunk.bytes = NotNegative(from.Integer()); return true;
+          case 9: s.chunk.offset = NotNegative(from.Integer()); return true;
+          case 11: dictionary = NotNegative(from.Integer()); return true;
+          default: return false;
+        }
+      }
       if (data.id != 12 || data.type != ThriftType::kStruct) return false;
       EachField(from, [&](const auto& field) {
         if (field.id == 3 && field.type == ThriftType::kI64) {
@@ -292,7 +181,15 @@ Statistics ReadStatistics(ThriftReader& from) {
     });
     return true;
   });
+  if (s.nulls && *s.nulls < 0) s.nulls.reset();
+  s.chunk.values = NotNegative(s.values.value_or(0));
+  if (dictionary > 0) s.chunk.offset = std::min(s.chunk.offset, dictionary);
   return s;
+}
+
+// Whether pandas makes another type of the column where values are missing.
+bool NullsDecide(const ParquetType& type) {
+  return type.kind == Kind::kBoolean || type.kind == Kind::kInteger || type.kind == Kind::kUnsigned;
 }
 
 // As they are stored: 4 or 8 bytes, little-endian.
@@ -311,7 +208,11 @@ std::optional<int64_t> Stored(std::string_view bytes, bool is_unsigned) {
 
 void Take(const Statistics& s, Reading& into) {
   ParquetColumn& column = into.column;
-  if (!into.required && s.nulls.value_or(1) != 0) column.nulls = true;
+  if (!into.required && s.nulls.value_or(1) != 0) {
+    into.told = into.told || s.nulls;
+    column.nulls = true;
+    if (!into.told && NullsDecide(column.type)) column.untold.push_back(s.chunk);
+  }
   if (s.values && s.nulls && *s.nulls == *s.values) return;  // no value
   const bool is_unsigned = column.type.kind == Kind::kUnsigned;
   const auto min = Stored(s.min, is_unsigned);
@@ -342,25 +243,6 @@ void ReadRowGroup(ThriftReader& from, Schema& schema) {
 
 }  // namespace
 
-std::string TypeText(const ParquetType& type) {
-  const char* unit = type.unit == 3 ? "ms" : type.unit == 6 ? "us" : "ns";
-  switch (type.kind) {
-    case Kind::kNull: return "null";
-    case Kind::kBoolean: return "boolean";
-    case Kind::kInteger: return fmt::format("int{}", type.bits);
-    case Kind::kUnsigned: return fmt::format("uint{}", type.bits);
-    case Kind::kFloat: return fmt::format("float{}", type.bits);
-    case Kind::kText: return "text";
-    case Kind::kBytes: return "bytes";
-    case Kind::kDate: return "date";
-    case Kind::kTime: return fmt::format("time[{}]", unit);
-    case Kind::kTimestamp: return fmt::format("timestamp[{}{}]", unit, type.utc ? ", UTC" : "");
-    case Kind::kDecimal: return fmt::format("decimal({}, {})", type.precision, type.scale);
-    case Kind::kOther: break;
-  }
-  return type.text.empty() ? "a type that is not known" : "nested";
-}
-
 Result<std::vector<ParquetColumn>> ParseParquetColumns(std::string_view footer) {
   ThriftReader from(footer);
   std::optional<Schema> schema;
@@ -376,6 +258,7 @@ Result<std::vector<ParquetColumn>> ParseParquetColumns(std::string_view footer) 
   }
   std::vector<ParquetColumn> columns;
   for (Reading& reading : schema->columns) {
+    if (reading.told) reading.column.untold.clear();
     if (!reading.ranged) {
       reading.column.range.reset();
     } else if (!reading.valued) {

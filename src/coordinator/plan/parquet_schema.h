@@ -10,37 +10,10 @@
 #include <vector>
 
 #include "base/error.h"
+#include "coordinator/plan/parquet_nulls.h"
+#include "coordinator/plan/parquet_type.h"
 
 namespace parallelrun::coordinator {
-
-// Of a column, as readers see it.
-struct ParquetType {
-  enum class Kind : uint8_t {
-    kOther,  // nested, or not known: `text` is all of it
-    kNull,   // without a value
-    kBoolean,
-    kInteger,   // of `bits`
-    kUnsigned,  // of `bits`
-    kFloat,     // of `bits`
-    kText,
-    kBytes,
-    kDate,
-    kTime,       // in `unit`
-    kTimestamp,  // in `unit`, of a zone where `utc`
-    kDecimal,    // of `precision` digits, `scale` of them behind the point
-  };
-  Kind kind = Kind::kOther;
-  int bits = 0;
-  int unit = 0;  // digits behind the second: 3, 6 or 9
-  bool utc = false;
-  int precision = 0;
-  int scale = 0;
-  std::string text = {};
-  bool operator==(const ParquetType&) const = default;
-};
-
-// For people: "int64", "timestamp[us, UTC]".
-std::string TypeText(const ParquetType& type);
 
 struct ParquetRange {
   int64_t min = 0;
@@ -50,10 +23,13 @@ struct ParquetRange {
 struct ParquetColumn {
   std::string name;
   ParquetType type;
-  bool nulls = false;  // it has some, or the footer does not say
+  bool nulls = false;  // it has some, or nobody says
   // Of what is stored as integers, where the footer tells it of each row group and it is below 2⁶³;
   // from 0 to 0 where there is no value.
   std::optional<ParquetRange> range = {};
+  // Where the footer neither says that it has some nor that it has none, and that decides how it is
+  // read: the row groups of which it does not say. Their `nulls` is true.
+  std::vector<ParquetChunk> untold = {};
 };
 
 // The columns at the top. `footer` is the FileMetaData alone; kInvalid, without the name of the

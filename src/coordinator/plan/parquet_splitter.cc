@@ -26,12 +26,12 @@ Error Bad(const std::string& path, std::string_view why) {
 }
 
 struct Footer {
-  store::Found found;
+  std::unique_ptr<BlockReader> file;
   std::string bytes;
 };
 
 Result<Footer> ReadFooter(store::Store& store, const std::string& name) {
-  const auto reader = BlockReader::Open(store, name);
+  auto reader = BlockReader::Open(store, name);
   if (!reader.ok()) return reader.error();
   const std::string& path = (*reader)->path();
   const uint64_t size = (*reader)->found().size;
@@ -47,7 +47,24 @@ Result<Footer> ReadFooter(store::Store& store, const std::string& name) {
   if (length > kMostFooter) return Bad(path, "its footer is larger than 256 MiB");
   auto footer = (*reader)->ReadAt(size - kTailSize - length, length);
   if (!footer.ok()) return footer.error();
-  return Footer{(*reader)->found(), *std::move(footer)};
+  return Footer{std::move(*reader), *std::move(footer)};
+}
+
+// Says of the column whether it has missing values, as far as its pages tell.
+Status AskPages(const BlockReader& file, ParquetColumn& column, NullReads& reads) {
+  if (!column.untold.empty() && !reads.settled.contains(column.name)) {
+    Nulls all = Nulls::kNone;
+    for (const ParquetChunk& chunk : column.untold) {
+      const auto nulls = FindNulls(file, chunk, reads.left);
+      if (!nulls.ok()) return nulls.error();
+      all = *nulls;
+      if (all != Nulls::kNone) break;
+    }
+    column.nulls = all != Nulls::kNone;
+    if (all != Nulls::kUntold) column.untold.clear();
+  }
+  if (column.nulls) reads.settled.insert(column.name);
+  return {};
 }
 
 }  // namespace
@@ -60,11 +77,11 @@ Result<std::unique_ptr<ParquetSplitter>> ParquetSplitter::Open(store::Store& sto
   auto groups = ParseParquetFooter(footer->bytes);
   if (!groups.ok()) return Bad(path, groups.error().message);
   return std::unique_ptr<ParquetSplitter>(
-      new ParquetSplitter(path, footer->found, std::move(*groups)));
+      new ParquetSplitter(path, footer->file->found(), std::move(*groups)));
 }
 
-Result<std::vector<ParquetColumn>> ReadParquetColumns(store::Store& store,
-                                                      const std::string& name) {
+Result<std::vector<ParquetColumn>> ReadParquetColumns(store::Store& store, const std::string& name,
+                                                      NullReads& reads) {
   const auto footer = ReadFooter(store, name);
   if (!footer.ok()) return footer.error();
   const std::string path = store.Location(name);
@@ -74,6 +91,11 @@ Result<std::vector<ParquetColumn>> ReadParquetColumns(store::Store& store,
   if (std::none_of(groups->begin(), groups->end(), has_rows)) return std::vector<ParquetColumn>();
   auto columns = ParseParquetColumns(footer->bytes);
   if (!columns.ok()) return Bad(path, columns.error().message);
+  for (ParquetColumn& column : *columns) {
+    if (const Status asked = AskPages(*footer->file, column, reads); !asked.ok()) {
+      return asked.error();
+    }
+  }
   return columns;
 }
 

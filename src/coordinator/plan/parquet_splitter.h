@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,16 @@ class ParquetSplitter : public RowSplitter {
   uint64_t next_ = 0;
 };
 
-// The columns of a file, none where it has no row. Errors are those of ParquetSplitter::Open.
-Result<std::vector<ParquetColumn>> ReadParquetColumns(store::Store& store, const std::string& name);
+// What may still be asked of an input's pages. A column that may have missing values anywhere is
+// read as one that has some, so of it nothing more needs to be known.
+struct NullReads {
+  uint64_t left = kMostNullReads;
+  std::set<std::string> settled = {};  // names of columns
+};
+
+// The columns of a file, none where it has no row. Where the footer does not say whether they have
+// missing values, the pages are asked. Errors are those of ParquetSplitter::Open.
+Result<std::vector<ParquetColumn>> ReadParquetColumns(store::Store& store, const std::string& name,
+                                                      NullReads& reads);
 
 }  // namespace parallelrun::coordinator

@@ -10,6 +10,7 @@ namespace parallelrun::coordinator {
 
 Result<ParquetTypes> DecideParquetTypes(const PlanInput& input, store::Store& store) {
   ParquetTypes types;
+  NullReads reads;
   Listing listing(input, store);
   while (true) {
     const auto next = listing.Next();
@@ -19,7 +20,7 @@ Result<ParquetTypes> DecideParquetTypes(const PlanInput& input, store::Store& st
       return Error{Code::kUnavailable, PlaceOf(input) + ": its files are not read: the job ended"};
     }
     const std::string name((*next)->name);
-    auto columns = ReadParquetColumns(store, name);
+    auto columns = ReadParquetColumns(store, name, reads);
     if (!columns.ok() && columns.error().code == Code::kNotFound) continue;  // gone by now
     if (!columns.ok()) return columns.error().With(PlaceOf(input));
     if (columns->empty()) continue;

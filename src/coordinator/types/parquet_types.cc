@@ -132,7 +132,8 @@ Status ParquetTypes::Add(std::string_view path, std::vector<ParquetColumn> colum
   if (columns_.empty()) {
     first_path_ = path;
     for (ParquetColumn& column : columns) {
-      columns_.push_back({std::move(column), std::string(path), false});
+      const bool untold = !std::exchange(column.untold, {}).empty();
+      columns_.push_back({std::move(column), std::string(path), false, untold});
     }
     return {};
   }
@@ -174,8 +175,10 @@ Status ParquetTypes::Merge(std::string_view path, const ParquetColumn& column, M
   all.range = Both(all.range, column.range, factor(all.type), factor(column.type));
   into.cast = into.cast || !(all.type == *type) || !(column.type == *type);
   if (!(all.type == *type)) into.path = path;
-  all.nulls =
-      all.nulls || column.nulls || column.type.kind == Kind::kNull || all.type.kind == Kind::kNull;
+  const bool none = column.type.kind == Kind::kNull || all.type.kind == Kind::kNull;
+  const bool told = none || (all.nulls && !into.untold) || (column.nulls && column.untold.empty());
+  into.untold = !told && (into.untold || !column.untold.empty());
+  all.nulls = all.nulls || column.nulls || none;
   all.type = *std::move(type);
   return {};
 }
@@ -188,6 +191,7 @@ std::string ParquetTypes::Json() const {
     if (merged.cast) {
       if (const auto cast = CastOf(merged.column.type); !cast.empty()) column["cast"] = cast;
     }
+    if (merged.untold) column["untold"] = true;
     columns.push_back(std::move(column));
   }
   const nlohmann::json types = {{"columns", std::move(columns)}};
@@ -196,6 +200,25 @@ std::string ParquetTypes::Json() const {
 
 std::string ParquetFormatMembers(std::string_view json) {
   return std::string(json.size() < 2 ? "" : json.substr(1, json.size() - 2));
+}
+
+std::string ParquetNullsWarning(std::string_view json, size_t most) {
+  const nlohmann::json types = ParseJson(json).value_or(nullptr);
+  std::string names;
+  size_t columns = 0;
+  for (const nlohmann::json& column : lenient::List(types, "columns")) {
+    if (!lenient::Boolean(column, "untold")) continue;
+    if (columns++ > 0 && names.size() <= most) names += ", ";
+    if (names.size() > most) continue;
+    names += fmt::format("{} ({})", Printable(lenient::Text(column, "name"), kMostParquetName),
+                         lenient::Text(column, "dtype"));
+  }
+  if (columns == 0) return "";
+  return fmt::format(
+      "; warning: the files do not say whether values are missing in {}{}, so {} read as if some "
+      "were; to keep whole numbers and truth values, write the files again with null counts in "
+      "their statistics, as pyarrow and DuckDB do",
+      columns == 1 ? "the column " : "the columns ", names, columns == 1 ? "it is" : "they are");
 }
 
 std::string ParquetColumnsLine(std::string_view json, size_t most) {

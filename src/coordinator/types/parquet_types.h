@@ -30,6 +30,8 @@ class ParquetTypes {
     ParquetColumn column;
     std::string path;   // of the file that its type is from
     bool cast = false;  // some file has another type
+    // No file says that it has missing values, and some do not say that it has none.
+    bool untold = false;
   };
   Status Merge(std::string_view path, const ParquetColumn& column, Merged& into) const;
 
@@ -44,5 +46,9 @@ std::string ParquetFormatMembers(std::string_view json);
 // timestamp[us] (files differ)", cut off behind about `most` bytes. A column without a type is as
 // its files have it. Empty where `json` is not what Json() wrote.
 std::string ParquetColumnsLine(std::string_view json, size_t most);
+
+// What stands behind that line: the columns that are read as if values were missing because nobody
+// says that none is, with about `most` bytes of their names. Empty where there is no such column.
+std::string ParquetNullsWarning(std::string_view json, size_t most);
 
 }  // namespace parallelrun::coordinator
