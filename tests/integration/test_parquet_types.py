@@ -94,3 +94,26 @@ def test_what_no_page_tells_is_warned_of(work):
     assert result.code == 0, result
     assert "columns: id float64, name; warning: the files do not say whether" in result.output
     assert "in the column id (float64), so it is read as if some were" in result.output
+
+
+def test_durations_and_periods_are_what_they_are(work):
+    """They are stored as integers, so the footer says that they are such."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(
+        {
+            "d": pandas.to_timedelta(["1s", "2s", None]),
+            "p": pandas.period_range("2020-01", periods=3, freq="M"),
+            "ok": pandas.array([True, False, True], "boolean"),
+        }
+    )
+    frame.to_parquet(work.data / "a.parquet", row_group_size=2)
+    result = run(work)
+    assert result.code == 0, result
+    assert work.rows() == [
+        f"d timedelta64[ns], p period[M], ok bool: {row}"
+        for row in (
+            '"0 days 00:00:01" 2020-01 True',
+            '"0 days 00:00:02" 2020-02 False',
+            " 2020-03 True",
+        )
+    ]

@@ -98,7 +98,7 @@ def test_a_footer_that_lies_is_a_misfit(values, dtype, read):
     with pytest.raises(Failure) as raised:
         read(pyarrow.table({"a": values}), [{"name": "a", "dtype": dtype}])
     assert raised.value.kind == "Misfit"
-    assert "rows.parquet: column 'a' has no missing value by" in raised.value.message
+    assert "rows.parquet: column 'a' has no missing value by what" in raised.value.message
 
 
 def test_a_named_index_comes_first(tmp_path):
@@ -120,3 +120,37 @@ def test_pandas_own_integers(tmp_path):
     found = typed_parquet.read(str(path), {"format": "parquet", "columns": columns})
     assert types_of(found) == ["float64"]
     assert str(found["a"].tolist()) == "[1.0, nan]"
+
+
+@pytest.mark.parametrize(
+    ("values", "decided", "dtype"),
+    [
+        (pandas.to_timedelta(["1s", "2s", "3s"]), "int64", "timedelta64[ns]"),
+        (pandas.to_timedelta(["1s", "2s", None]), "float64", "timedelta64[ns]"),
+        (pandas.to_timedelta(["1s", "2s", None]), "Int64", "timedelta64[ns]"),
+        (pandas.period_range("2020-01", periods=3, freq="M"), "int64", "period[M]"),
+        (pandas.PeriodIndex(["2020-01", "2020-02", None], freq="M"), "float64", "period[M]"),
+        (pandas.array([True, False, True], "boolean"), "bool", "bool"),
+        (pandas.array([True, False, None], "boolean"), "object", "object"),
+        (pandas.array([1, 2, 3], "Int8"), "int8", "int8"),
+    ],
+)
+def test_what_only_the_schema_of_pyarrow_tells(tmp_path, values, decided, dtype):
+    """Durations were refused: "has no missing value by the footer, and has one in its rows"."""
+    path = tmp_path / "rows.parquet"
+    whole = pandas.DataFrame({"a": values})
+    whole.to_parquet(path, row_group_size=2)
+    form = {"format": "parquet", "columns": [{"name": "a", "dtype": decided}]}
+    frames = [typed_parquet.read(str(path), {**form, "rowGroups": [group]}) for group in (0, 1)]
+    assert [types_of(frame) for frame in frames] == [[dtype]] * 2
+    for found, expected in zip(pandas.concat(frames)["a"], whole["a"]):
+        assert pandas.isna(found) if pandas.isna(expected) else found == expected
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_durations_of_each_unit(unit, read):
+    values = pyarrow.array([1, None, 3, 4], pyarrow.duration(unit))
+    frames = [read(pyarrow.table({"a": values}), [{"name": "a", "dtype": "float64"}], [0])]
+    frames.append(read(pyarrow.table({"a": values}), [{"name": "a", "dtype": "float64"}], [1]))
+    assert all(frame["a"].dtype.kind == "m" for frame in frames)
+    assert frames[1]["a"][0] == pandas.Timedelta(3, unit)

@@ -11,8 +11,11 @@ from parallelrun.worker.table import with_plain_index
 
 def read(path, options):
     """The DataFrame of the file, or of some of its row groups, by the columns of the format."""
+    from pandas.io.parquet import get_engine
     from pyarrow import parquet
 
+    # Makes the types of pandas' own (periods) known to Arrow, which else gives their integers.
+    get_engine("pyarrow")
     groups = options.get("rowGroups")
     with parquet.ParquetFile(for_arrow(path)) as file:
         table = file.read() if groups is None else file.read_row_groups(groups)
@@ -28,8 +31,10 @@ def read(path, options):
     frame = frame[index + own]
     for name in index + own:
         dtype = columns[name].get("dtype") if name in columns else None
-        if dtype is not None and str(frame[name].dtype) != dtype:
-            frame[name] = _as_decided(path, frame[name], table, name, dtype)
+        if dtype is None or str(frame[name].dtype) == dtype:
+            continue
+        if _is_stored_as_it_is(table.schema.field(name).type):
+            frame[name] = _as_decided(path, table, name, dtype)
     return frame
 
 
@@ -57,14 +62,29 @@ def _arrow_type(text):
     return {"time32": pyarrow.time32, "time64": pyarrow.time64}[kind](arguments[0])
 
 
-def _as_decided(path, values, table, name, dtype):
+def _is_stored_as_it_is(kind):
+    """Whether the values are what the footer says, from which the planner took the type.
+
+    Durations and pandas' periods are stored as integers, and only the schema that pyarrow leaves in
+    the file tells them apart. pandas makes the same of them in every row group.
+    """
+    from pyarrow import types
+
+    tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_null)
+    return any(test(kind) for test in tests)
+
+
+def _as_decided(path, table, name, dtype):
+    # Without the note of a type of pandas' own ("boolean", "bool[pyarrow]"), which one file may
+    # have and the next one not.
+    values = table.select([name]).replace_schema_metadata(None).to_pandas()[name]
     whole = dtype.startswith(("int", "uint"))
-    if dtype == "bool" or (whole and values.dtype.kind not in "iu"):
-        # A footer that says so is not believed blindly: astype() would make something of it.
+    if (dtype == "bool" and values.dtype != "bool") or (whole and values.dtype.kind not in "iu"):
+        # A file that says so is not believed blindly: astype() would make something of it.
         raise Failure(
             "Misfit",
-            f"{path}: column {name!r} has no missing value by the file's footer, and has one in "
-            "its rows. Write the file again with another program.",
+            f"{path}: column {name!r} has no missing value by what the file says of it, and has "
+            "one in its rows. Write the file again with another program.",
         )
     if dtype in ("Int64", "UInt64"):
         import pandas
