@@ -117,3 +117,27 @@ def test_durations_and_periods_are_what_they_are(work):
             " 2020-03 True",
         )
     ]
+
+
+def test_row_groups_count_where_the_footer_says_no_row(work):
+    """As repeated_no_annotation.parquet of parquet-testing: "not that of a Parquet file"."""
+    path = work.data / "a.parquet"
+    parquet.write_table(pyarrow.table({"id": range(6)}), path, store_schema=False)
+    whole = path.read_bytes()
+    rows = b"\x16\x0c\x19\x1c"  # field 3: 6, field 4: a list of one struct
+    assert whole.count(rows) == 1
+    path.write_bytes(whole.replace(rows, b"\x16\x00\x19\x1c"))
+    result = run(work)
+    assert result.code == 0, result
+    assert work.rows() == [f"id int64: {number}" for number in range(6)]
+
+
+def test_two_columns_of_one_name_are_refused(work):
+    table = pyarrow.Table.from_arrays([pyarrow.array([1, 2])] * 2, names=["id", "id"])
+    parquet.write_table(table, work.data / "a.parquet")
+    result = run(work)
+    assert result.code == 1, result
+    assert f'{work.data}/a.parquet: it has two columns "id"' in result.output
+    again = run(work, "--set", "spec.inputs[0].tabular.typing=PerMiniBatch")
+    assert again.code == 0, again
+    assert work.rows() == ["id int64, id int64: 1 1", "id int64, id int64: 2 2"]

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "base/escape.h"
@@ -94,6 +95,15 @@ std::optional<ParquetRange> Both(const std::optional<ParquetRange>& a,
 
 std::string Name(const std::string& name) { return '"' + Printable(name, kMostParquetName) + '"'; }
 
+// nullptr: each column has a name of its own.
+const std::string* NamedTwice(const std::vector<ParquetColumn>& columns) {
+  std::set<std::string_view> names;
+  for (const ParquetColumn& column : columns) {
+    if (!names.insert(column.name).second) return &column.name;
+  }
+  return nullptr;
+}
+
 Error Refusal(std::string_view path, const std::string& what) {
   return {Code::kInvalid, fmt::format("{}: {}; write the files alike, or name those that differ in "
                                       "inputs[].exclude",
@@ -129,6 +139,13 @@ std::string CastOf(const ParquetType& type) {
 }  // namespace
 
 Status ParquetTypes::Add(std::string_view path, std::vector<ParquetColumn> columns) {
+  if (const auto* const twice = NamedTwice(columns); twice != nullptr) {
+    return Error{Code::kInvalid,
+                 fmt::format("{}: it has two columns {}, and a column is known by its name; write "
+                             "the file with other names, or write typing: PerMiniBatch, which "
+                             "leaves both to pandas",
+                             Printable(path, kMostPath), Name(*twice))};
+  }
   if (columns_.empty()) {
     first_path_ = path;
     for (ParquetColumn& column : columns) {

@@ -17,7 +17,8 @@ namespace parallelrun::coordinator {
 class ParquetTypes {
  public:
   // One file more. kInvalid, with both files' names, where its columns are others, or cannot be
-  // cast to what the files before have, or these to it, without loss.
+  // cast to what the files before have, or these to it, without loss; with its own, where two of
+  // its columns have one name.
   Status Add(std::string_view path, std::vector<ParquetColumn> columns);
 
   bool empty() const { return columns_.empty(); }

@@ -73,7 +73,8 @@ TEST(ParquetFooterTest, SkipsEveryTypeOfField) {
 
 TEST(ParquetFooterTest, CountsThatContradictEachOther) {
   EXPECT_TRUE(ParseParquetFooter(Footer({{5, 50}}, 5)).ok());
-  EXPECT_FALSE(ParseParquetFooter(Footer({{5, 50}}, 6)).ok());
+  EXPECT_EQ(ParseParquetFooter(Footer({{5, 50}, {3, 9}}, 6)).error().message,
+            "its footer says that it has 6 rows, and its row groups have 8");
   EXPECT_FALSE(ParseParquetFooter(Footer({}, 6)).ok());
   std::string negative = Footer({{5, 50}}, 5);
   negative[3] = 9;  // -5 rows
@@ -81,6 +82,14 @@ TEST(ParquetFooterTest, CountsThatContradictEachOther) {
   EXPECT_FALSE(ParseParquetFooter("\0"sv).ok());
   EXPECT_FALSE(ParseParquetFooter("\x26\x00\x00"sv).ok());  // no row groups
   EXPECT_FALSE(ParseParquetFooter("").ok());
+}
+
+TEST(ParquetFooterTest, RowGroupsCountWhereTheTotalWasLeftAtNothing) {
+  const auto groups = ParseParquetFooter(Footer({{4, 50}, {2, 50}}, 0));
+  ASSERT_TRUE(groups.ok());
+  ASSERT_EQ(groups->size(), 2u);
+  EXPECT_EQ((*groups)[0].rows, 4u);
+  EXPECT_EQ((*groups)[1].rows, 2u);
 }
 
 TEST(ParquetFooterTest, CutOffAnywhereIsAnError) {

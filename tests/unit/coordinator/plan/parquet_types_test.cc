@@ -164,6 +164,19 @@ TEST(ParquetTypesTest, ColumnsAreMatchedByName) {
               HasSubstr("/in/d.parquet: it has a column \"c\", which /in/a.parquet has not"));
 }
 
+TEST(ParquetTypesTest, TwoColumnsOfOneNameAreRefused) {
+  ParquetTypes types;
+  ParquetColumn b = Column(kInt64);
+  b.name = "b";
+  const std::string said =
+      "/in/a.parquet: it has two columns \"a\", and a column is known by its name; write the file "
+      "with other names, or write typing: PerMiniBatch, which leaves both to pandas";
+  const std::vector<ParquetColumn> twice = {Column(kInt64), b, Column(kInt64)};
+  EXPECT_EQ(types.Add("/in/a.parquet", twice).error().message, said);
+  ASSERT_TRUE(types.Add("/in/b.parquet", {Column(kInt64), b}).ok());
+  EXPECT_EQ(types.Add("/in/a.parquet", twice).error().message, said) << "behind a good one, too";
+}
+
 // --- footers
 
 TEST(ParquetSchemaTest, ReadsWhatArrowWrites) {
