@@ -14,9 +14,15 @@
 namespace parallelrun::cli {
 namespace {
 
-// A string as YAML reads it back unchanged: JSON's quoting is YAML's too.
+// A string as YAML reads it back unchanged: JSON's quoting is YAML's too, but for the delete
+// character. No YAML file may hold that, and a word of the command line may.
 std::string Quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::string quoted =
+      nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  for (size_t at = 0; (at = quoted.find('\x7F', at)) != std::string::npos;) {
+    quoted.replace(at, 1, "\\u007f");
+  }
+  return quoted;
 }
 
 std::string InputName(size_t index) {

@@ -255,6 +255,23 @@ TEST(QuickJobTest, TheJobFileIsOneThatThisProgramReads) {
   EXPECT_EQ(spec.process_count_per_node, 3);
 }
 
+// No YAML file may hold a delete character: the words of the command line were said to be "a
+// control character in the file".
+TEST(QuickJobTest, WordsMayHoldWhatYamlFilesMayNot) {
+  const std::string odd = "a\x7F\x01\t\u0085\u2028\uFEFFb";
+  QuickJob quick;
+  quick.script = "score.py";
+  quick.input.sources = {{"/in/" + odd, "", "*" + odd}};
+  quick.output.folder = "/out" + odd;
+  quick.arguments = {odd};
+  const api::ParsedJob parsed = api::ReadJob(QuickJobYaml(quick, ""), {}, api::Target::kLocal);
+  for (const api::Problem& problem : parsed.problems)
+    ADD_FAILURE() << api::FormatProblem(problem, "quick");
+  EXPECT_EQ(parsed.job.spec.arguments, quick.arguments);
+  EXPECT_EQ(parsed.job.spec.inputs[0].pattern, "*" + odd);
+  EXPECT_EQ(parsed.job.spec.volumes[0].source["path"], "/in/" + odd);
+}
+
 TEST(QuickJobTest, AFileHasItsFormatAndItsLogsAndStateBesideIt) {
   QuickJob quick;
   quick.script = "score.py";
