@@ -139,13 +139,15 @@ constexpr Entry kFailedAttempts[] = {
      "Do not change the input of a job while it runs. Run again with `--overwrite`, on a cluster "
      "with `output.ifExists: Overwrite`: the input is listed again."},
     {"InputUnreadable", kFailure, "A file cannot be read or parsed.",
-     "The message names it. Correct the file, its rights or the format, or leave it out with "
-     "`inputs[].exclude`, and run again."},
+     "The message names it. Correct its rights, and run again with `--retry-failed`. A file that "
+     "was itself corrected is run alone, with `--only` and another output; or leave it out with "
+     "`inputs[].exclude`, and start over."},
     {"Misfit", kFailure,
      "A value does not fit the type of its column, or a file has other columns than the others. It "
      "is not tried again.",
-     "The message names file, line, column and value, and what to write in `dtypes`. Correct the "
-     "data, or run again with these `dtypes` and `--retry-failed`."},
+     "The message names file, line, column and value, and what to write in `dtypes`. Run again "
+     "with these `dtypes` and `--retry-failed`; or correct the file, and run it alone, with "
+     "`--only` and another output."},
     {"SkippedRows", kFailure,
      "`badRows: Skip` left out rows that do not fit the columns. The mini-batch succeeded without "
      "them.",

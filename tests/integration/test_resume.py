@@ -108,6 +108,7 @@ def test_files_that_are_not_those_that_were_planned_are_refused(failed, flag):
     assert f"\n  inputs[files]: {gone} is gone\n" in result.output
     assert f"\n  inputs[files]: {changed} had 5 bytes, has 8\n" in result.output
     assert "undo the change, or start over with --overwrite" in result.output
+    assert "by --only FILE with another output" in result.output
     assert len(failed.noted("calls")) == failed.tried
     # Undone: as if nothing had been.
     (failed.root / "aside").rename(gone)

@@ -114,6 +114,16 @@ Error NotTheSame(const NewRun& run, const std::vector<std::string>& differences)
               AskFor(run, api::IfExists::kOverwrite)};
 }
 
+// Whoever has mended a bad file and is refused for it wants the rows of that file, and to keep the
+// others.
+std::string MendedAlone(const NewRun& run) {
+  return run.in_pod
+             ? "; files that were mended can be run by a job of their own (inputs[].pattern) "
+               "with another output, and the rows of this one stay"
+             : "; files that were mended can be run alone, by --only FILE with another "
+               "output, and the rows of this one stay";
+}
+
 // "and 7 more", or nothing.
 std::string Others(const InputChanges::Files& files) {
   const uint64_t others = files.count - files.named.size();
@@ -219,7 +229,8 @@ Result<StartDecision> DecideWithInputs(const NewRun& run, const job::JobState& s
   }
   std::vector<std::string> lines = changes.differ.named;
   if (const std::string others = Others(changes.differ); !others.empty()) lines.push_back(others);
-  return NotTheSame(run, lines);
+  const Error refused = NotTheSame(run, lines);
+  return Error{refused.code, refused.message + MendedAlone(run)};
 }
 
 std::string WarningOf(const StartDecision& decision, const InputChanges& changes) {

@@ -279,7 +279,12 @@ TEST(EarlierRun, OtherFilesAreRefusedUnlessThereIsNothingToKeep) {
   ASSERT_FALSE(refused.ok());
   EXPECT_THAT(
       refused.error().message,
-      AllOf(HasSubstr("\n  inputs[in]: /in/a is gone\n  and 11 more\n"), HasSubstr("--overwrite")));
+      AllOf(HasSubstr("\n  inputs[in]: /in/a is gone\n  and 11 more\n"), HasSubstr("--overwrite"),
+            HasSubstr("files that were mended can be run alone, by --only FILE")));
+  NewRun pod = run;
+  pod.in_pod = true;
+  EXPECT_THAT(DecideWithInputs(pod, failed, *decision, changes).error().message,
+              AllOf(HasSubstr("by a job of their own"), Not(HasSubstr("--"))));
 
   const job::JobState nothing = StateOf(Left::kNothingSucceeded);
   const auto over = DecideWithInputs(run, nothing, *DecideStart(run, nothing), changes);
