@@ -21,7 +21,7 @@ enum class EndCause {
   kJob,         // anything else: counts against nodeRestartLimit
 };
 
-// The first three of those that are free.
+// Whether it is free.
 bool NobodysFault(EndCause cause);
 
 struct PodOutcome {

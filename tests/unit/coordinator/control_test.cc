@@ -1,9 +1,11 @@
 // PUT /v1/control: what its body may be, and what the coordinator makes of it.
 #include "coordinator/control.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "api/fields/told.h"
 #include "tests/unit/coordinator/core_harness.h"
@@ -129,7 +131,7 @@ TEST(CoordinatorControl, AChangedThresholdDecidesAndOutlivesTheEpoch) {
 }
 
 struct PodEnds : CoordinatorHarness {
-  explicit PodEnds(CoordinatorLimits given = {}) : CoordinatorHarness(given) {}
+  explicit PodEnds(CoordinatorLimits given = {}) : CoordinatorHarness(std::move(given)) {}
   job::Incarnation JoinPod(uint32_t node, uint64_t pod) {
     return core->Register(node, "pod" + std::to_string(pod), 2, now(), pod).incarnation;
   }
