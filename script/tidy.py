@@ -6,10 +6,12 @@ BUILD_FOLDER has the compile commands. Most of clang-tidy's time goes into heade
 of one folder are read as one translation unit that includes them. Where that finds something, or
 does not compile because two sources use one name for different things, each half is read again.
 
-A source that was found clean is not read again until it or SETTINGS (a digest of what else counts)
-changes: that is remembered outside the tree, for all clones of this machine.
+A source that was found clean is not read again until it, a header of ours that it includes, or
+SETTINGS (a digest of what else counts) changes: that is remembered outside the tree, for all clones
+of this machine.
 """
 
+import functools
 import hashlib
 import json
 import os
@@ -25,8 +27,29 @@ FOLDER = Path("build/lint")
 NOTES = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "parallelrun/lint"
 
 
+@functools.cache
+def included(path):
+    """The headers of ours that a file includes itself."""
+    found = []
+    for name in re.findall(r'^#include "([^"]+)"', path.read_text(), re.MULTILINE):
+        places = [folder / name for folder in (Path("src"), Path(), path.parent)]
+        found += [place for place in places if place.is_file()][:1]
+    return found
+
+
 def stamp(source, settings):
-    return NOTES / hashlib.sha256(settings.encode() + Path(source).read_bytes()).hexdigest()[:40]
+    """The note that this source, with its headers as they are, is clean."""
+    files = {}  # in the order in which they are met
+    waiting = [Path(source)]
+    while waiting:
+        path = waiting.pop()
+        if path not in files:
+            files[path] = path.read_bytes()
+            waiting += included(path)
+    digest = hashlib.sha256(settings.encode())
+    for path, content in files.items():
+        digest.update(f"{path} {len(content)}\n".encode() + content)
+    return NOTES / digest.hexdigest()[:40]
 
 
 def groups(sources):
