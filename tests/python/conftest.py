@@ -19,6 +19,11 @@ if PYARROW.is_dir() and "WORKER_PYTHON" not in os.environ:
 from fake_agent import FakeAgent  # noqa: E402 - the path must be set first
 
 
+def code_in(folder):
+    """A copy of the entry scripts as the code of a process in `folder`."""
+    return shutil.copytree(HERE / "scripts", folder / "code", dirs_exist_ok=True)
+
+
 @pytest.fixture
 def launch(tmp_path):
     """launch("script.py", *arguments, files={name: text}, **start) -> FakeAgent.
@@ -29,8 +34,7 @@ def launch(tmp_path):
     agents = []
 
     def start(script, *arguments, files=None, **options):
-        code = tmp_path / "code"
-        shutil.copytree(HERE / "scripts", code, dirs_exist_ok=True)
+        code = code_in(tmp_path)
         for name, content in (files or {}).items():
             (code / name).parent.mkdir(parents=True, exist_ok=True)
             (code / name).write_text(content)
@@ -47,5 +51,27 @@ def launch(tmp_path):
     start.folder = tmp_path
     start.write = write
     yield start
+    for agent in agents:
+        agent.close()
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory):
+    """reader() -> a FakeAgent that is ready, whose script returns the table that it gets.
+
+    One process for all tests of a file, which ask it for a result or a failure: most of the time of
+    such a test was a start of Python that imports pandas. A new one where the last has ended.
+    """
+    agents = []
+
+    def ready():
+        if not agents or agents[-1].process.poll() is not None:
+            folder = tmp_path_factory.mktemp("reader")
+            code_in(folder)
+            agents.append(FakeAgent(folder, entryScript="table.py", arguments=[]))
+            agents[-1].ready()
+        return agents[-1]
+
+    yield ready
     for agent in agents:
         agent.close()

@@ -73,12 +73,11 @@ def test_table_without_header(launch, table):
 
 
 @pytest.mark.parametrize("typed", [False, True], ids=["by pandas", "decided"])
-def test_rows_that_end_with_a_delimiter(launch, tmp_path, typed):
+def test_rows_that_end_with_a_delimiter(reader, tmp_path, typed):
     # One field more than the header has: pandas would take the first column for the index.
     path = tmp_path / "rows.tsv"
     path.write_bytes(b'1\t2 3\t\n\n4\t5\t""\n')
-    agent = launch("table.py")
-    agent.ready()
+    agent = reader()
     form = {"delimiter": "\t", "encoding": "utf-8", "delimiterAtEnd": True, **TYPES[typed]}
     agent.run(table_work(path, 2, header=b"x\ty\n", form=form))
     assert agent.result().data == b'1 "2 3" 2\n4 5 2\n'
@@ -104,11 +103,10 @@ def test_rows_that_end_with_a_delimiter(launch, tmp_path, typed):
         (b"a,2,3\nb,5,6\n", 1, "the table 2 columns (do the rows begin with names? "),
     ],
 )
-def test_rows_with_too_many_fields(launch, tmp_path, rows, line, said, typed):
+def test_rows_with_too_many_fields(reader, tmp_path, rows, line, said, typed):
     path = tmp_path / "rows.csv"
     path.write_bytes(rows)
-    agent = launch("table.py")
-    agent.ready()
+    agent = reader()
     form = {"delimiter": ",", "encoding": "utf-8", **TYPES[typed]}
     agent.run(table_work(path, 2, header=b"x,y\n", form=form))
     failure = agent.failed().failure
@@ -129,12 +127,11 @@ def test_rows_with_too_many_fields(launch, tmp_path, rows, line, said, typed):
     ],
 )
 def test_rows_that_do_not_end_with_a_delimiter_as_the_others(
-    launch, tmp_path, rows, line, said, typed
+    reader, tmp_path, rows, line, said, typed
 ):
     path = tmp_path / "rows.csv"
     path.write_bytes(rows)
-    agent = launch("table.py")
-    agent.ready()
+    agent = reader()
     form = {"delimiter": ",", "encoding": "utf-8", "delimiterAtEnd": True, **TYPES[typed]}
     agent.run(table_work(path, 2, header=b"x,y\n", form=form))
     message = agent.failed().failure["message"]
@@ -143,12 +140,11 @@ def test_rows_that_do_not_end_with_a_delimiter_as_the_others(
 
 
 @pytest.mark.parametrize("typed", [False, True], ids=["by pandas", "decided"])
-def test_of_a_group_the_first_row_of_each_file_tells_how_its_rows_end(launch, typed):
+def test_of_a_group_the_first_row_of_each_file_tells_how_its_rows_end(launch, reader, typed):
     plain = launch.write("one.csv", "x,y\n1,a\n")
     ended = launch.write("two.csv", "x,y\n3,c,\n4,d,\n")
     named = launch.write("three.csv", "x,y\n5,e\n6,f,\n")
-    agent = launch("table.py")
-    agent.ready()
+    agent = reader()
     form = {"delimiter": ",", "encoding": "utf-8", "delimiterAtEnd": "FirstRow", **TYPES[typed]}
     slices = [slice_of(path, 4, None, b"x,y\n") for path in (plain, ended)]
     agent.run(table_group_work(slices, 3, form=form))
@@ -163,11 +159,10 @@ def test_of_a_group_the_first_row_of_each_file_tells_how_its_rows_end(launch, ty
     [b"2,b\0c", b"2,\0", b'2,"b\0"', b"2\0,b", b"\x002,b"],
     ids=["within", "alone", "in quotes", "of a number", "in front"],
 )
-def test_a_nul_byte_in_a_table(launch, tmp_path, row, typed):
+def test_a_nul_byte_in_a_table(reader, tmp_path, row, typed):
     path = tmp_path / "rows.csv"
     path.write_bytes(b'x,y\n1,"a\n"\n\n' + row + b"\n3,d\n")
-    agent = launch("table.py")
-    agent.ready()
+    agent = reader()
     form = {"delimiter": ",", "encoding": "utf-8", **TYPES[typed]}
     agent.run(table_work(path, 3, offset=4, header=b"x,y\n", form=form))
     failure = agent.failed().failure
@@ -179,22 +174,20 @@ def test_a_nul_byte_in_a_table(launch, tmp_path, row, typed):
 
 
 @pytest.mark.parametrize("typed", [False, True], ids=["by pandas", "decided"])
-def test_a_nul_byte_in_a_table_without_a_header(launch, tmp_path, typed):
+def test_a_nul_byte_in_a_table_without_a_header(reader, tmp_path, typed):
     path = tmp_path / "rows.csv"
     path.write_bytes(b"1,a\n2,b\0\n")
-    agent = launch("table.py")
-    agent.ready()
+    agent = reader()
     agent.run(table_work(path, 2, form={"delimiter": ",", "encoding": "utf-8", **TYPES[typed]}))
     assert agent.failed().failure["message"].startswith(f"{path}:2: the row holds a NUL byte")
 
 
 @pytest.mark.parametrize("header", [b"", b"x,y\n"], ids=["without a header", "with one"])
 @pytest.mark.parametrize("typed", [False, True], ids=["by pandas", "decided"])
-def test_bytes_of_another_encoding_name_the_field_to_write(launch, tmp_path, typed, header):
+def test_bytes_of_another_encoding_name_the_field_to_write(reader, tmp_path, typed, header):
     path = tmp_path / "rows.csv"
     path.write_bytes(b"1,a\n\n2,caf\xe9\n")
-    agent = launch("table.py")
-    agent.ready()
+    agent = reader()
     form = {"delimiter": ",", "encoding": "utf-8", **TYPES[typed]}
     agent.run(table_work(path, 2, header=header, form=form))
     message = agent.failed().failure["message"]
@@ -214,13 +207,12 @@ def test_bytes_of_another_encoding_in_json_lines(launch, tmp_path):
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "UTF_8", "utf-8-sig"])
-def test_a_byte_order_mark_within_a_table_is_data(launch, tmp_path, encoding):
+def test_a_byte_order_mark_within_a_table_is_data(reader, tmp_path, encoding):
     # As two files with marks that were put together; the second one begins a slice.
     mark = b"\xef\xbb\xbf"
     path = tmp_path / "rows.csv"
     path.write_bytes(mark + b"1,2\n" + mark + b'"a,b"\n')
-    agent = launch("table.py")
-    agent.ready()
+    agent = reader()
     form = {"delimiter": ",", "encoding": encoding}
     agent.run_table(path, 1, offset=7, length=9, form=form)
     assert agent.result().data == b'"' + mark + b'""a" "b""" 1\n'
@@ -235,11 +227,10 @@ def test_table_context(launch, table):
     assert f"Subset(source='{table}', first_item=100, items=4)" in row
 
 
-def test_table_that_cannot_be_parsed(launch, tmp_path):
+def test_table_that_cannot_be_parsed(reader, tmp_path):
     path = tmp_path / "rows.csv"
     path.write_bytes(b'1,2\n1,"2\n')
-    agent = launch("table.py")
-    agent.ready()
+    agent = reader()
     agent.run_table(path, 2)
     failure = agent.failed().failure
     found = (failure["kind"], failure["type"], failure["fatal"])
@@ -247,27 +238,24 @@ def test_table_that_cannot_be_parsed(launch, tmp_path):
     assert f"{path}, bytes 0 to 9, cannot be read" in failure["message"]
 
 
-def test_a_wide_row_of_a_table_without_a_header(launch, tmp_path):
+def test_a_wide_row_of_a_table_without_a_header(reader, tmp_path):
     path = tmp_path / "rows.csv"
     path.write_bytes(b"1,2\n\n1,2,3\n")
-    agent = launch("table.py")
-    agent.ready()
+    agent = reader()
     agent.run_table(path, 2)
     message = agent.failed().failure["message"]
     assert message.startswith(f"{path}:3: the row has 3 fields, and the table 2 columns. ")
 
 
-def test_changed_table(launch, table):
-    agent = launch("table.py")
-    agent.ready()
+def test_changed_table(reader, table):
+    agent = reader()
     work = {"header": HEADER, "stamp": (len(ROWS), stamp_of(table)[1] - 1)}
     agent.run_table(table, 4, **work)
     assert agent.failed().failure["kind"] == "InputChanged"
 
 
-def test_truncated_table(launch, table):
-    agent = launch("table.py")
-    agent.ready()
+def test_truncated_table(reader, table):
+    agent = reader()
     agent.run_table(table, 4, length=len(ROWS) + 1, stamp=(2**64 - 1, 0))
     assert agent.failed().failure["kind"] == "InputChanged"
 
