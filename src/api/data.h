@@ -13,6 +13,8 @@ namespace parallelrun::api {
 
 enum class InputKind { kFiles, kTabular, kJsonLines };
 enum class Access { kPath, kUri };
+// Which inputs without an item are no mistake: none, those whose place is there, all.
+enum class AllowEmpty { kNever, kExisting, kMissing };
 enum class TabularFormat { kCsv, kTsv, kParquet };
 enum class HeaderMode { kAllFiles, kFirstFile, kNone };
 enum class ColumnType { kInteger, kNumber, kBoolean, kText };
@@ -76,7 +78,8 @@ struct Input {
   std::vector<std::string> exclude = {};
   Access access = Access::kPath;      // kFiles only; kUri wants a store
   std::string partition_format = {};  // relative to the path; empty: none
-  TabularOptions tabular = {};        // kTabular only
+  AllowEmpty allow_empty = AllowEmpty::kNever;
+  TabularOptions tabular = {};  // kTabular only
   bool operator==(const Input&) const = default;
 };
 

@@ -20,6 +20,14 @@ const Words<Access>& EnumWords() {
 }
 
 template <>
+const Words<AllowEmpty>& EnumWords() {
+  static const Words<AllowEmpty> words = {{"Never", AllowEmpty::kNever},
+                                          {"Existing", AllowEmpty::kExisting},
+                                          {"Missing", AllowEmpty::kMissing}};
+  return words;
+}
+
+template <>
 const Words<TabularFormat>& EnumWords() {
   static const Words<TabularFormat> words = {{"CSV", TabularFormat::kCsv},
                                              {"TSV", TabularFormat::kTsv},

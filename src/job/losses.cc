@@ -57,6 +57,12 @@ FailureRules RulesOf(const std::string& job) {
   const json& spec = lenient::At(written, "spec");
   FailureRules rules;
   rules.thresholds = ThresholdsOf(spec);
+  for (const json& input : lenient::List(spec, "inputs")) {
+    const std::string allowed = lenient::Text(input, "allowEmpty");
+    if (allowed.empty() || allowed == "Never") continue;
+    if (!rules.may_be_empty.empty()) rules.may_be_empty += ", ";
+    rules.may_be_empty += fmt::format("inputs[{}]", lenient::Text(input, "name"));
+  }
   rules.append_row = lenient::At(lenient::At(spec, "output"), "action") != "SummaryOnly";
   rules.short_return_fails = lenient::At(spec, "shortReturn") == "Fail";
   return rules;

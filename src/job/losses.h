@@ -25,6 +25,8 @@ struct FailureRules {
   Thresholds thresholds;
   bool append_row = true;           // the job has an appended output file
   bool short_return_fails = false;  // fewer elements than items fail an attempt
+  // The inputs that may be without an item, "inputs[a], inputs[b]"; empty: none may.
+  std::string may_be_empty = {};
 
   // Items for which a run() that succeeded returned no element are failed ones. They may change
   // their kind with the thresholds: the ledger only says how many there are.

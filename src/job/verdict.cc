@@ -115,6 +115,12 @@ std::optional<Verdict> Decide(const JobState& state, const FailureRules& rules,
                   state, items);
   }
   if (!state.all_settled()) return std::nullopt;
+  if (counts.planned == 0 && !rules.may_be_empty.empty()) {
+    return Verdict{Outcome::kSucceeded, kComplete,
+                   fmt::format("EMPTY: there was no item in {}, which allowEmpty permits, so there "
+                               "was nothing to run",
+                               rules.may_be_empty)};
+  }
   if (counts.succeeded == 0) {
     return Failed("NothingSucceeded",
                   AllOf(counts.failed) + (counts.failed == 1 ? " has failed" : " have failed"),

@@ -52,7 +52,8 @@ constexpr Entry kEndsOfAJob[] = {
      "the image lacks. The whole traceback is in `user/error`."},
     {"InputUnusable", kEnd,
      "An input is missing, empty, cannot be listed, or holds a name that cannot be used.",
-     "Look at the path that the message names, correct `inputs` or the data, and run again."},
+     "Look at the path that the message names, correct `inputs` or the data, and run again. Where "
+     "no item is no mistake, write `allowEmpty` into that input."},
     {"NoProgress", kEnd,
      "No mini-batch was finished within `progressUpdateTimeoutSeconds`. The message says where the "
      "processes are in Python, which nodes have fallen silent or end again and again, or which "

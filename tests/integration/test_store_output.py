@@ -175,6 +175,21 @@ def test_an_object_that_appears_meanwhile_stays(work, server):
     expect_published(server, "meanwhile", rows)
 
 
+def test_nothing_replaces_rows_only_where_that_is_meant(work, server):
+    set_up(work, server.url)
+    work.script()
+    server.bucket("empty")
+    server.put("empty", "scores.txt", b"row 0\n")
+    asked = words("s3://empty/scores.txt", "--overwrite")
+    result = work.call(*asked, "--allow-empty")
+    assert result.code == 1, result
+    assert "would replace one that has something in it" in result.output
+    assert (server.root / "empty/scores.txt").read_bytes() == b"row 0\n"
+    result = work.call(*asked, "--allow-empty=Missing")
+    assert result.code == 0, result
+    expect_published(server, "empty", b"")
+
+
 def test_overwrite_replaces_what_was_there_and_not_what_came(work, server):
     set_up(work, server.url)
     work.script(HELD)

@@ -294,6 +294,12 @@ const FieldList& InputFields() {
           "Names parts of each file's path below the input's path, as {user}/{season}/{genre}.wav; "
           "the whole path must match. {} is any part of a name that is no column.",
           ReadPartitionFormat),
+      Bound("allowEmpty", &Input::allow_empty, WordsOf<AllowEmpty>(),
+            "Whether it may have no item: Never (if not given); Existing, where a file without "
+            "rows, or a folder, is there; Missing, also where nothing is, or no file matches, and "
+            "in place of an output that has rows.")
+          .UnlessInitial()
+          .Anew(),
   };
   return fields;
 }

@@ -53,6 +53,12 @@ void AddQuickOptions(CLI::App& command, QuickWords& words) {
         if (std::find(known.begin(), known.end(), word) != known.end()) return std::string();
         return word + " is none of " + api::OrList(known) + Meant(word, known);
       });
+  // Alone it is the careful one.
+  command
+      .add_flag("--allow-empty{Existing}", input.allow_empty,
+                "An input that is there may have no item; --allow-empty=Missing: it need not be "
+                "there")
+      ->check(CLI::IsMember({"Existing", "Missing", "Never"}));
   command.add_option(
       "--output", words.output,
       "Folder for the output, logs and state; or a file: .csv, .jsonl, .parquet, .txt; "
@@ -118,6 +124,7 @@ std::optional<QuickJob> QuickJobOf(const QuickWords& words, const std::string& c
   quick.code = std::move(root->folder);
   quick.script = std::move(root->script);
   quick.input = std::move(*looked);
+  quick.allow_empty = words.input.allow_empty;
   if (!quick.input.note.empty()) Print(quick.input.note);
   if (!quick.output.url.empty()) {
     const std::filesystem::path here = std::filesystem::current_path();
@@ -144,10 +151,11 @@ int Run(const RunWords& words, const NextCommands& next) {
     if (!request.quick) return kExitUsage;
   } else {
     const QuickWords& quick = words.quick;
-    if (!quick.input.words.empty() || !quick.output.empty() || !quick.job.arguments.empty()) {
+    if (!quick.input.words.empty() || !quick.output.empty() || !quick.job.arguments.empty() ||
+        !quick.input.allow_empty.empty()) {
       Print(
-          "--input, --output and arguments go with an entry script; a job file says them itself "
-          "(change it with --set)");
+          "--input, --allow-empty, --output and arguments go with an entry script; a job file says "
+          "them itself (change it with --set)");
       return kExitUsage;
     }
     request.job_file = target;

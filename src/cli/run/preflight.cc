@@ -117,7 +117,9 @@ std::string Bytes(uint64_t bytes) {
 std::string CheckInput(const coordinator::PlanInput& input, InputSize& size) {
   std::error_code error;
   const fs::file_status found = fs::status(input.root, error);
+  const bool may_be_missing = input.allow_empty == api::AllowEmpty::kMissing;
   if (found.type() == fs::file_type::not_found) {
+    if (may_be_missing) return "";
     return fmt::format("{} does not exist; correct where the input lies", Shown(input.root));
   }
   const bool folder = found.type() == fs::file_type::directory;
@@ -135,7 +137,9 @@ std::string CheckInput(const coordinator::PlanInput& input, InputSize& size) {
   size.files += own.files;
   size.bytes += own.bytes;
   size.more |= !all;
-  return all && own.files == 0 ? NoFile(input) : "";
+  const bool may_be_empty =
+      may_be_missing || (input.allow_empty != api::AllowEmpty::kNever && input.pattern.empty());
+  return all && own.files == 0 && !may_be_empty ? NoFile(input) : "";
 }
 
 std::vector<std::string> CheckInputs(const LocalJob& job, const RunRequest& request,
@@ -196,6 +200,7 @@ std::vector<std::string> CheckJobFile(LocalJob job) {
     seen.root = Absolute(volume->second, input.from.path);
     seen.pattern = input.pattern;
     seen.exclude = input.exclude;
+    seen.allow_empty = input.allow_empty;
   }
   InputSize size;
   const std::vector<std::string> inputs = CheckInputs(job, {}, size);

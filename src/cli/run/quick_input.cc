@@ -10,6 +10,7 @@
 #include <set>
 #include <system_error>
 
+#include "api/enums.h"
 #include "api/text.h"
 #include "cli/run/continue_command.h"
 #include "cli/run/local_place.h"
@@ -98,7 +99,7 @@ coordinator::InputNames NamesOf(const QuickSource& source) {
 }
 
 // The names of a store come over the network: what is wrong with it is said here.
-Status LookInStore(const QuickSource& source, Held& held) {
+Status LookInStore(const QuickSource& source, bool may_be_missing, Held& held) {
   const auto store = store::OpenObjectStore({source.folder, "", "", {}, {}}, {});
   if (!store.ok()) return store.error();
   const coordinator::InputNames names = NamesOf(source);
@@ -116,7 +117,7 @@ Status LookInStore(const QuickSource& source, Held& held) {
     const fs::path name((*next)->name);
     if (!name.filename().string().starts_with("_")) held.Add(name);
   }
-  if (!held.tables.empty() || held.others > 0) return {};
+  if (!held.tables.empty() || held.others > 0 || may_be_missing) return {};
   return Error{
       Code::kInvalid,
       fmt::format("no object{} below {}: correct bucket and prefix",
@@ -201,10 +202,11 @@ Error AskForOneKind(const InputWords& input, const Held& held) {
 Result<const Format*> Decide(const InputWords& input, const QuickInput& out, std::string& note) {
   if (!input.format.empty()) return FormatNamed(input.format);
   Held held;
+  const bool may_be_missing = input.allow_empty == api::EnumWord(api::AllowEmpty::kMissing);
   for (const QuickSource& source : out.sources) {
     if (!source.in_store) {
       Look(source, held);
-    } else if (const Status looked = LookInStore(source, held); !looked.ok()) {
+    } else if (const Status looked = LookInStore(source, may_be_missing, held); !looked.ok()) {
       return Error{Code::kInvalid, "--input: " + looked.error().message};
     }
   }

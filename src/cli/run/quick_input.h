@@ -18,6 +18,7 @@ struct InputWords {
   std::vector<std::string> words;    // of --input, at least one
   std::string pattern;               // of --pattern, for folders; "": every file
   std::string format;                // of --format; "": not given
+  std::string allow_empty;           // of --allow-empty; "": not given
   std::vector<std::string> command;  // as it was typed, to be told with --format in it
 };
 

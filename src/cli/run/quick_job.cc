@@ -47,7 +47,8 @@ const char* FormatName(api::TabularFormat format) {
   return "";
 }
 
-std::string InputLine(const QuickInput& input, size_t index) {
+std::string InputLine(const QuickJob& job, size_t index) {
+  const QuickInput& input = job.input;
   const QuickSource& source = input.sources[index];
   std::string text = (source.in_store ? "store: " : "volume: ") + InputName(index);
   if (!source.path.empty()) text += ", path: " + Quoted(source.path);
@@ -55,8 +56,9 @@ std::string InputLine(const QuickInput& input, size_t index) {
   if (input.kind == api::InputKind::kTabular) {
     text += std::string(", format: ") + FormatName(input.format);
   }
-  return fmt::format("    - {{name: {}, {}: {{{}}}}}\n", InputName(index), KindName(input.kind),
-                     text);
+  const std::string empty = job.allow_empty.empty() ? "" : ", allowEmpty: " + job.allow_empty;
+  return fmt::format("    - {{name: {}, {}: {{{}}}{}}}\n", InputName(index), KindName(input.kind),
+                     text, empty);
 }
 
 std::string FromHere(const std::string& path) {
@@ -121,7 +123,7 @@ std::string QuickJobYaml(const QuickJob& job, const std::string& job_folder) {
   text += fmt::format("    - {{name: {}, hostPath: {{path: {}}}}}\n", VolumeOf(job.output),
                       Quoted(FromHere(job.output.folder)));
   text += "  inputs:\n";
-  for (size_t i = 0; i < job.input.sources.size(); ++i) text += InputLine(job.input, i);
+  for (size_t i = 0; i < job.input.sources.size(); ++i) text += InputLine(job, i);
   text += OutputLines(job.output);
   text += fmt::format("  processCountPerNode: {}\n", job.processes);
   if (!job.mini_batch_size.empty()) {
@@ -136,6 +138,7 @@ std::string TypedAs(const QuickJob& job, const std::string& field) {
   if (below("spec.processCountPerNode")) return "--processes";
   if (below("spec.arguments")) return "behind --";
   if (below("spec.inputs") && field.ends_with(".pattern")) return "--pattern";
+  if (below("spec.inputs") && field.ends_with(".allowEmpty")) return "--allow-empty";
   const auto folders = std::count_if(job.input.sources.begin(), job.input.sources.end(),
                                      [](const QuickSource& one) { return !one.in_store; });
   const auto stores = static_cast<std::ptrdiff_t>(job.input.sources.size()) - folders;

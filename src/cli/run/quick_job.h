@@ -11,9 +11,10 @@
 namespace parallelrun::cli {
 
 struct QuickJob {
-  std::string script;  // path of the entry script, below `code`
-  std::string code;    // absolute folder
-  QuickInput input;    // at least one source
+  std::string script;       // path of the entry script, below `code`
+  std::string code;         // absolute folder
+  QuickInput input;         // at least one source
+  std::string allow_empty;  // of all inputs, as a job file has it; empty: none may be
   QuickOutput output;
   std::string mini_batch_size;         // empty: the default
   std::vector<std::string> arguments;  // of the script

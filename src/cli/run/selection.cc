@@ -76,6 +76,7 @@ Result<Chosen> Sample(uint64_t wanted, const LocalJob& job) {
         if (lowest.size() > wanted) lowest.erase(std::prev(lowest.end()));
       });
   if (!listed.ok()) return listed.error();
+  if (lowest.empty()) return Chosen{};  // what that means is said of the inputs as they are
   std::map<std::string, std::vector<uint64_t>> files;
   for (const File& file : lowest) files[file.input].push_back(file.digest);
   return Chosen{Of(std::move(files)), fmt::format("--sample: {} of {} taken", lowest.size(),

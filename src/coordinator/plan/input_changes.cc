@@ -74,7 +74,8 @@ class Comparison {
   Result<InputChanges> Run() {
     const Status planned = ReadPlanned();
     if (!planned.ok()) return planned.error();
-    if (planned_.empty()) return InputChanges();
+    // Of an input that was empty, all that is there by now was added.
+    if (planned_.empty() && !plan_ended_) return InputChanges();
     for (uint32_t input = 0; input < inputs_.size(); ++input) {
       if (!plan_ended_ && input > end_.input) break;
       const Status listed = List(input);

@@ -15,9 +15,16 @@ Status Listing::Start() {
   if (started_) return {};
   started_ = true;
   auto listing = store_.List(Wants(), after_);
+  if (!listing.ok() && MayBeMissing(listing.error())) return {};
   if (!listing.ok()) return Over(listing.error());
   listing_ = std::move(*listing);
   return {};
+}
+
+// A bucket is always there: only what lies in it comes and goes.
+bool Listing::MayBeMissing(const Error& error) const {
+  return error.code == Code::kNotFound && input_.store.empty() && after_.empty() &&
+         input_.allow_empty == api::AllowEmpty::kMissing;
 }
 
 Result<std::optional<store::Listed>> Listing::Next() {

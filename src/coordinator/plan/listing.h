@@ -34,7 +34,7 @@ class Listing {
   Listing(const Listing&) = delete;
   Listing& operator=(const Listing&) = delete;
 
-  // Looks at the root; Next() does it where it was not done.
+  // Looks at the root; Next() does it where it was not done. One that may be missing has no names.
   Status Start();
   // The next name, or nullopt at the end; its view holds until the next call. A name is bytes: what
   // is no UTF-8 and line breaks are in it as they are. Errors name the input: kUnavailable once the
@@ -47,6 +47,7 @@ class Listing {
 
  private:
   store::Wanted Wants();
+  bool MayBeMissing(const Error& error) const;
   // Whoever names one file as the input means it.
   bool IsRoot(std::string_view path) const;
   bool CountsAsData(std::string_view path);

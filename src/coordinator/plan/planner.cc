@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/enums.h"
 #include "base/escape.h"
 #include "coordinator/plan/row_files.h"
 #include "coordinator/plan/source.h"
@@ -158,7 +159,12 @@ struct Planner::State {
         return chunk;
       }
       // What it means is planned, by an input before it.
-      if (!found && !source->left_out().of_others()) return NothingFound(inputs[at.input]);
+      if (found || source->left_out().of_others()) continue;
+      if (const Status empty = MayBeEmpty(input); !empty.ok()) return empty.error();
+      TellEmpty(input);
+    }
+    if (at.next_batch == 0) {
+      if (const Status replaces = MayReplace(); !replaces.ok()) return replaces.error();
     }
     return Result<std::optional<std::string>>(std::nullopt);
   }
@@ -198,6 +204,39 @@ struct Planner::State {
     found = false;
     source.reset();
     store.reset();
+  }
+
+  // --- inputs without an item
+
+  // Only what is there may be empty without more words: a prefix that was misspelt lists nothing
+  // either, and so does a pattern, and yesterday's output would be replaced by nothing.
+  Status MayBeEmpty(const PlanInput& input) const {
+    if (input.allow_empty == api::AllowEmpty::kMissing) return {};
+    const Error nothing = NothingFound(input);
+    if (input.allow_empty == api::AllowEmpty::kNever) return nothing;
+    const bool there = input.store.empty() || source->left_out().no_data();
+    if (!at.last_name.empty() || (there && input.pattern.empty())) return {};
+    return Error{nothing.code, nothing.message +
+                                   "; allowEmpty: Existing is for what is there: write Missing "
+                                   "where nothing may be"};
+  }
+
+  Status MayReplace() const {
+    for (const PlanInput& input : inputs) {
+      if (!input.replaces || input.allow_empty != api::AllowEmpty::kExisting) continue;
+      return Error{Code::kInvalid,
+                   PlaceOf(input) +
+                       ": it is empty, and the output of no row would replace one that has "
+                       "something in it: correct where the input lies, or write allowEmpty: "
+                       "Missing where that is meant"};
+    }
+    return {};
+  }
+
+  void TellEmpty(const PlanInput& input) {
+    notes.push_back(fmt::format("{}: EMPTY: no item below {}, which allowEmpty: {} permits",
+                                PlaceOf(input), Printable(input.root, 4096),
+                                api::EnumWord(input.allow_empty)));
   }
 
   Error NothingFound(const PlanInput& input) const {

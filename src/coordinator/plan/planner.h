@@ -52,6 +52,9 @@ struct PlanInput {
   // a volume.
   std::string store = {};
   bool urls = false;  // kFiles in a store: Work has the URLs of the objects, which nobody fetches
+  api::AllowEmpty allow_empty = api::AllowEmpty::kNever;
+  // An output that has something in it would be replaced by one of no row.
+  bool replaces = false;
   // Inputs before it that may mean files of it, which are theirs then (input_names.h).
   std::vector<std::shared_ptr<const InputNames>> before = {};
   // Items are planned until the job has so many, those of the inputs before this one counted. A
@@ -98,7 +101,8 @@ class Planner {
   // folder, a table that has a log of its own, a symbolic link to nowhere, an encoding
   // or delimiter that cannot be cut, a file that does not match the partition format or is no
   // Parquet, an input without files or rows, and one that changed while its groups were planned;
-  // else what the file system says. After an error the planner is done: make a new one.
+  // else what the file system says. An input that may be empty is passed over, and a note says so.
+  // After an error the planner is done: make a new one.
   Result<std::optional<std::string>> Next();
 
   // What people are told of the inputs whose listing has ended since the last call: names that were

@@ -2,6 +2,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <optional>
 #include <vector>
 
 #include "api/settings.h"
@@ -63,7 +64,21 @@ Error OtherTypes(const NewRun& run, const std::vector<std::string>& differences)
               retry + ", or start over with " + AskFor(run, api::IfExists::kOverwrite)};
 }
 
+// Results are removed when the run begins, and that the inputs are empty is known when all of them
+// were listed.
+Status MayOverwrite(const NewRun& run) {
+  const bool overwrites = run.if_exists == api::IfExists::kOverwrite;
+  if (!overwrites || !run.output_path.empty() || run.empty_if_existing.empty()) return {};
+  return Error{Code::kInvalid,
+               fmt::format("{}: allowEmpty: Existing does not go with {} of output.action: "
+                           "SummaryOnly, which removes the results of the earlier run before it is "
+                           "known that nothing takes their place: write allowEmpty: Missing where "
+                           "that is meant, or choose another folder for each run",
+                           run.empty_if_existing, AskFor(run, api::IfExists::kOverwrite))};
+}
+
 Result<StartDecision> DecideFresh(const NewRun& run) {
+  if (const Status may = MayOverwrite(run); !may.ok()) return may.error();
   StartDecision decision;
   decision.write_settings = true;
   decision.may_replace = run.if_exists == api::IfExists::kOverwrite;
@@ -148,6 +163,12 @@ Result<StartDecision> WithFinished(const NewRun& run, const StartDecision& decis
 
 }  // namespace
 
+bool HoldsRows(const NewRun& run, const job::JobState& state) {
+  const std::optional<job::Published>& own = state.published();
+  const bool of_nothing = own && own->rows == 0 && own->bytes == run.output_bytes;
+  return run.output_bytes > 0 && !of_nothing;
+}
+
 bool AsksForDamage(const NewRun& run, const job::JobState& state) {
   const bool goes_on =
       run.if_exists == api::IfExists::kResume || run.if_exists == api::IfExists::kRetryFailed;
@@ -164,6 +185,7 @@ Result<StartDecision> DecideStart(const NewRun& run, const job::JobState& state)
     return decision;
   }
   decision.write_settings = true;
+  if (const Status may = MayOverwrite(run); !may.ok()) return may.error();
   if (run.if_exists == api::IfExists::kOverwrite) {
     StartOver(decision);
     decision.may_replace = true;

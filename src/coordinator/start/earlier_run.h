@@ -24,7 +24,9 @@ struct NewRun {
   std::string output_path;  // of the appended file; empty with SummaryOnly
   // A file at that path; with SummaryOnly whatever lies in the folder and is not the job's own.
   bool output_there = false;
-  std::string lies_there;  // with SummaryOnly: a name of it
+  std::string lies_there;         // with SummaryOnly: a name of it
+  uint64_t output_bytes = 0;      // of the file
+  std::string empty_if_existing;  // "inputs[day]": one with allowEmpty: Existing, if there is one
   // How it differs from what the run had published, in words; empty: not at all, or nobody looked.
   std::string output_damage;
   // This very job had the output before: its state was lost with an earlier pod.
@@ -48,6 +50,10 @@ struct StartDecision {
   // those.
   bool has_finished = false;
 };
+
+// Whether an output without rows would replace rows, as far as anybody knows: of the run itself it
+// is known what it has published.
+bool HoldsRows(const NewRun& run, const job::JobState& state);
 
 // Whether it matters that the output still is what was published: to a person who continues a run
 // that had published it.

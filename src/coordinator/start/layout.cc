@@ -91,6 +91,7 @@ Status AddInput(const api::JobSpec& spec, size_t index, const Volumes& volumes, 
   plan.batch_size = spec.mini_batch_size;
   plan.partition_format = input.partition_format;
   plan.partition_keys = spec.partition_keys;
+  plan.allow_empty = input.allow_empty;
   plan.tabular = input.tabular;
   const bool table = plan.kind == PlanKind::kDelimited || plan.kind == PlanKind::kParquet;
   plan.decide_types = table && input.tabular.typing == api::Typing::kOnce;

@@ -94,6 +94,9 @@ Status LookAtOutput(const CoordinatorConfig& config, const JobLayout& layout, co
   if (!summary) {
     const Result<bool> there = files.Exists(layout.output_path);
     run.output_there = there.ok() && *there;
+    if (!run.output_there) return {};
+    const Result<FileFacts> facts = files.Stat(layout.output_path);
+    if (facts.ok()) run.output_bytes = facts->size;
     return {};
   }
   if (run.had_output) return {};

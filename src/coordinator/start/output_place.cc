@@ -65,7 +65,9 @@ class StorePlace final : public OutputPlace {
     const Result<std::optional<store::Stored>> there = store_->Look(layout_.output_name);
     if (!there.ok()) return there.error();
     run.output_there = there->has_value();
-    if (*there) at_start_ = (*there)->found.version;
+    if (!*there) return {};
+    at_start_ = (*there)->found.version;
+    run.output_bytes = (*there)->found.size;
     return {};
   }
   Result<std::string> Damage(const job::Published& published, uint64_t run_id, uint32_t generation,

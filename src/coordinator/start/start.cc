@@ -24,6 +24,7 @@
 #include "coordinator/ledger/claim.h"
 #include "coordinator/log_tree/previous_logs.h"
 #include "coordinator/plan/input_store.h"
+#include "coordinator/plan/source.h"
 #include "coordinator/progress.h"
 #include "coordinator/start/earlier_run.h"
 #include "coordinator/start/newest_pod.h"
@@ -97,6 +98,7 @@ Status CheckTypes(const JobLayout& layout, const job::JobState& state) {
 struct Decided {
   StartDecision decision;
   std::string warning;
+  bool holds_rows = false;  // what is in the output's place
 };
 
 Result<Decided> Decide(const CoordinatorConfig& config, const JobLayout& layout,
@@ -112,6 +114,9 @@ Result<Decided> Decide(const CoordinatorConfig& config, const JobLayout& layout,
   run.output_folder = layout.output_folder;
   run.output_path = layout.output_path;
   run.in_pod = config.in_pod();
+  for (const PlanInput& input : layout.inputs) {
+    if (input.allow_empty == api::AllowEmpty::kExisting) run.empty_if_existing = PlaceOf(input);
+  }
   if (Status looked = output.Look(run); !looked.ok()) return looked.error();
   const job::JobState& state = opened.state;
   if (AsksForDamage(run, state)) {
@@ -125,7 +130,7 @@ Result<Decided> Decide(const CoordinatorConfig& config, const JobLayout& layout,
   const Result<StartDecision> decision = DecideStart(run, state);
   if (!decision.ok()) return decision.error();
   if (!decision->continues && !decision->has_finished) {
-    return Decided{*decision, WarningOf(*decision, {})};
+    return Decided{*decision, WarningOf(*decision, {}), HoldsRows(run, state)};
   }
   if (decision->continues) {
     if (const Status known = CheckTypes(layout, state); !known.ok()) return known.error();
@@ -134,7 +139,7 @@ Result<Decided> Decide(const CoordinatorConfig& config, const JobLayout& layout,
   if (!changes.ok()) return changes.error();
   const Result<StartDecision> with_inputs = DecideWithInputs(run, state, *decision, *changes);
   if (!with_inputs.ok()) return with_inputs.error();
-  return Decided{*with_inputs, WarningOf(*with_inputs, *changes)};
+  return Decided{*with_inputs, WarningOf(*with_inputs, *changes), HoldsRows(run, state)};
 }
 
 Result<Opened> Claim(const CoordinatorConfig& config, const JobLayout& layout, Files& files,
@@ -356,6 +361,9 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files,
   if (const Status begun = Begin(config, decision, *opened); !begun.ok()) {
     return Refuse(ledger, files, output, begun.error());
   }
+  // Of a restarted coordinator, too: the settings are those that the run was begun with.
+  const bool replaces = decided->holds_rows && state.settings() && state.settings()->may_replace;
+  for (PlanInput& input : layout->inputs) input.replaces = replaces;
   if (decision.run_again) {
     if (const Status again = RunAgain(*layout, files, *opened); !again.ok()) {
       return Refuse(ledger, files, output, again.error());

@@ -254,6 +254,7 @@ TEST(Settings, OnlyWhatDecidesAMiniBatchId) {
   other.spec.inputs[0].tabular.max_field_size = 5;
   other.spec.inputs[0].tabular.dtypes = {{"a", ColumnType::kText}};
   other.spec.inputs[0].tabular.bad_rows = BadRows::kSkip;
+  other.spec.inputs[0].allow_empty = AllowEmpty::kExisting;
   EXPECT_EQ(PlanSettings(other, kFolders), PlanSettings(table, kFolders));
   EXPECT_EQ(PlanSettings(table, kFolders).find("maxFieldSize"), std::string::npos);
 

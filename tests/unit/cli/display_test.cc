@@ -253,6 +253,13 @@ TEST(QuickJobTest, TheJobFileIsOneThatThisProgramReads) {
   EXPECT_EQ(spec.arguments, quick.arguments);
   EXPECT_EQ(spec.mini_batch_size, 5u);
   EXPECT_EQ(spec.process_count_per_node, 3);
+  EXPECT_EQ(spec.inputs[1].allow_empty, api::AllowEmpty::kNever);
+  quick.allow_empty = "Missing";
+  const api::ParsedJob may = api::ReadJob(QuickJobYaml(quick, ""), {}, api::Target::kLocal);
+  ASSERT_TRUE(may.ok());
+  for (const api::Input& input : may.job.spec.inputs) {
+    EXPECT_EQ(input.allow_empty, api::AllowEmpty::kMissing);
+  }
 }
 
 // No YAML file may hold a delete character: the words of the command line were said to be "a

@@ -91,6 +91,22 @@ TEST_F(PreflightTest, AnInputThatIsNotThereOrHoldsNothing) {
   EXPECT_EQ(CheckInput(Input("in"), size), "");
 }
 
+TEST_F(PreflightTest, AnInputThatMayBeEmpty) {
+  InputSize size;
+  coordinator::PlanInput input = Input("in");
+  input.allow_empty = api::AllowEmpty::kExisting;
+  EXPECT_THAT(CheckInput(input, size), HasSubstr("does not exist"));
+  File("in/.hidden");
+  EXPECT_EQ(CheckInput(input, size), "");
+  input.pattern = "*.png";
+  EXPECT_THAT(CheckInput(input, size), HasSubstr("no file matches"));
+  input.allow_empty = api::AllowEmpty::kMissing;
+  EXPECT_EQ(CheckInput(input, size), "");
+  input = Input("none");
+  input.allow_empty = api::AllowEmpty::kMissing;
+  EXPECT_EQ(CheckInput(input, size), "");
+}
+
 TEST_F(PreflightTest, OfALargeInputOnlyTheBeginningIsLookedAt) {
   for (int i = 0; i < 1001; ++i) File("in/" + std::to_string(i), "");
   InputSize size;

@@ -62,6 +62,12 @@ TEST_F(SelectionTest, ASampleDependsOnNamesAlone) {
             "--sample: 42 of 42 files are taken");
 }
 
+TEST_F(SelectionTest, ASampleOfNothingIsEverything) {
+  for (coordinator::PlanInput& input : job_.layout.inputs) input.pattern = "*.jpg";
+  const auto chosen = ChooseItems({.limit = {}, .sample = 10, .only = {}}, job_);
+  EXPECT_EQ(chosen->selection, api::Selection());
+}
+
 TEST_F(SelectionTest, OnlyTakesPathsNamesAndTheirEnds) {
   const auto chosen = ChooseItems(
       {.limit = {}, .sample = {}, .only = {folder_ / "a/12.png", "17.png", "new.png"}}, job_);

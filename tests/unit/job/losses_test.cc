@@ -70,15 +70,20 @@ TEST(Losses, AreAllowedByAThresholdThatSpeaksOfThem) {
 
 TEST(Losses, TheRulesAreWhatTheJobSays) {
   const FailureRules said = RulesOf(R"({"spec": {"errorThreshold": 5, "allowedFailedPercent": 2.5,
-      "output": {"action": "SummaryOnly"}, "shortReturn": "Fail"}})");
+      "output": {"action": "SummaryOnly"}, "shortReturn": "Fail", "inputs": [{"name": "a"},
+      {"name": "b", "allowEmpty": "Existing"}, {"name": "c", "allowEmpty": "Never"},
+      {"name": "d", "allowEmpty": "Missing"}]}})");
   EXPECT_EQ(said.thresholds, (Thresholds{5, std::nullopt, 2.5}));
   EXPECT_FALSE(said.append_row);
   EXPECT_TRUE(said.short_return_fails);
+  EXPECT_EQ(said.may_be_empty, "inputs[b], inputs[d]");
   for (const char* odd : {"{}", "no json", "[]", R"({"spec": 7})",
-                          R"({"spec": {"errorThreshold": "5", "output": 1, "shortReturn": 2}})"}) {
+                          R"({"spec": {"errorThreshold": "5", "output": 1, "shortReturn": 2}})",
+                          R"({"spec": {"inputs": [7, {"name": "a", "allowEmpty": true}]}})"}) {
     const FailureRules rules = RulesOf(odd);
     EXPECT_EQ(rules.thresholds, Thresholds()) << odd;
     EXPECT_TRUE(rules.append_row && !rules.short_return_fails) << odd;
+    EXPECT_EQ(rules.may_be_empty, "") << odd;
   }
 }
 

@@ -269,11 +269,38 @@ TEST_F(JobStateTest, NothingSucceededIsAFailureWithItsCause) {
   EXPECT_NE(verdict->message.find("no such column"), std::string::npos);
 }
 
+TEST_F(JobStateTest, NoItemAtAllIsASuccessOnlyWhereTheJobSaysSo) {
+  FailureRules rules;
+  rules.may_be_empty = "inputs[day]";
+  EXPECT_FALSE(Decide(state_, rules, NoItems)) << "it is not listed yet";
+  Apply(PlanEndRecord{0, 0});
+  EXPECT_EQ(Decided()->reason, "NothingSucceeded");
+  for (const bool append_row : {true, false}) {
+    rules.append_row = append_row;
+    const auto verdict = Decide(state_, rules, NoItems);
+    EXPECT_EQ(verdict->outcome, Outcome::kSucceeded);
+    EXPECT_EQ(verdict->reason, "Complete");
+    EXPECT_EQ(verdict->message.find("EMPTY: there was no item in inputs[day]"), 0U);
+  }
+}
+
+TEST_F(JobStateTest, WhatMayBeEmptyMayNotFail) {
+  Plan(1, 5);
+  FailureRules rules;
+  rules.may_be_empty = "inputs[day]";
+  EXPECT_FALSE(Decide(state_, rules, NoItems));
+  FailAttempt(0, true);
+  EXPECT_EQ(Decide(state_, rules, NoItems)->reason, "NothingSucceeded");
+}
+
 TEST_F(JobStateTest, NoRowsFailsOnlyAppendedOutput) {
   Plan(1, 5);
   Succeed(0, 5, 0);
   EXPECT_EQ(Decided()->reason, "NoRows");
   EXPECT_EQ(Decide(state_, {{}, false, false}, NoItems)->reason, "Complete");
+  FailureRules rules;
+  rules.may_be_empty = "inputs[day]";  // it was not
+  EXPECT_EQ(Decide(state_, rules, NoItems)->reason, "NoRows");
 }
 
 TEST_F(JobStateTest, AShortReturnCountsItsMissingItemsWhereAThresholdIsWritten) {

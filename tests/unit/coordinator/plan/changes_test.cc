@@ -116,6 +116,23 @@ TEST(InputChangesTest, OfAPlanThatHasNotEnded) {
   ExpectNothing(Planned({input}, 0).Changes());
 }
 
+// A run of an empty day says that it has succeeded: not once the data has come.
+TEST(InputChangesTest, OfAPlanThatWasEmpty) {
+  const PlanFolder folder;
+  folder.Write("rows/empty.csv", "h\n");
+  PlanInput rows = Rows(folder / "rows", 10);
+  PlanInput late = FilesInput(folder / "late", 1);
+  rows.allow_empty = late.allow_empty = api::AllowEmpty::kMissing;
+  const Planned planned({rows, late});
+  ASSERT_EQ(planned.chunks(), 0U);
+  ExpectNothing(planned.Changes());
+  folder.Write("rows/a.csv", "h\nrow\n");
+  folder.Write("late/a.png", "x");
+  EXPECT_THAT(planned.Changes().added.named,
+              ElementsAre("inputs[rows]: " + (folder / "rows/a.csv"),
+                          "inputs[images]: " + (folder / "late/a.png")));
+}
+
 TEST(InputChangesTest, EachInputHasItsFiles) {
   const PlanFolder folder;
   folder.Write("one/a", "text");
@@ -191,6 +208,16 @@ TEST(InputChangesTest, AFolderThatIsGoneIsAnError) {
       true, inputs, FolderStores(DiskFiles()), [] {});
   ASSERT_FALSE(changes.ok());
   EXPECT_THAT(changes.error().message, AllOf(HasSubstr("inputs[images]"), HasSubstr("/in")));
+}
+
+TEST(InputChangesTest, WhereAFolderMayBeMissingItsFilesAreGone) {
+  const PlanFolder folder;
+  folder.Write("in/a", "text");
+  PlanInput input = FilesInput(folder / "in", 1);
+  input.allow_empty = api::AllowEmpty::kMissing;
+  const Planned planned({input});
+  std::filesystem::remove_all(folder / "in");
+  EXPECT_THAT(planned.Changes().differ.named, ElementsAre(HasSubstr("in/a is gone")));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/memory_store.h"
 #include "tests/unit/coordinator/plan/folder.h"
 #include "tests/unit/coordinator/plan/parquet.h"
 #include "tests/unit/coordinator/plan/plans.h"
@@ -95,6 +96,86 @@ TEST_F(PlanKindsTest, JsonLinesWithoutALine) {
   EXPECT_EQ(MakePlan({Of(PlanKind::kJsonLines, folder_.path(), 2)}).error,
             "Invalid: inputs[images]: no file below " + folder_.path() +
                 " holds a row: put files there, or correct where the input lies");
+}
+
+// --- inputs without an item
+
+PlanInput MayBeEmpty(PlanInput input, api::AllowEmpty allowed) {
+  input.allow_empty = allowed;
+  return input;
+}
+
+TEST_F(PlanKindsTest, OnlyWhatIsThereMayBeEmptyWithoutMoreWords) {
+  using api::AllowEmpty;
+  folder_.Write("rows/a.csv", "id\n");
+  folder_.Write("lines/a.jsonl", "\n");
+  folder_.Write("empty/.hidden", "x");
+  for (const std::string_view footer : kEmptyParquetFootersHex) {
+    const std::string name = "groups/" + std::to_string(footer.size()) + ".parquet";
+    folder_.Write(name, ParquetFile(FromHex(footer)));
+  }
+  PlanInput pattern = FilesInput(folder_.path(), 1);
+  pattern.pattern = "*.png";
+  const std::vector<PlanInput> there = {Rows(folder_ / "rows", 1),
+                                        Rows(folder_ / "rows/a.csv", 1),
+                                        Of(PlanKind::kJsonLines, folder_ / "lines", 1),
+                                        FilesInput(folder_ / "empty", 1),
+                                        Rows(folder_ / "empty", 1),
+                                        Of(PlanKind::kParquet, folder_ / "groups", 1)};
+  for (const PlanInput& input : there) {
+    EXPECT_NE(MakePlan({MayBeEmpty(input, AllowEmpty::kNever)}).error, "") << input.root;
+    for (const AllowEmpty allowed : {AllowEmpty::kExisting, AllowEmpty::kMissing}) {
+      const Plan plan = MakePlan({MayBeEmpty(input, allowed)});
+      EXPECT_EQ(plan.error, "") << input.root;
+      EXPECT_EQ(plan.batches, 0u);
+      ASSERT_FALSE(plan.notes.empty());
+      EXPECT_THAT(plan.notes.back(), HasSubstr("EMPTY: no item below " + input.root));
+    }
+  }
+  for (const PlanInput& input :
+       {pattern, FilesInput(folder_ / "none", 1), Rows(folder_ / "no", 1)}) {
+    EXPECT_NE(MakePlan({MayBeEmpty(input, AllowEmpty::kExisting)}).error, "") << input.root;
+    EXPECT_EQ(MakePlan({MayBeEmpty(input, AllowEmpty::kMissing)}).error, "") << input.root;
+  }
+}
+
+// Of a prefix nobody knows whether it is there, but for what lies below it.
+TEST_F(PlanKindsTest, APrefixIsThereByWhatLiesBelowIt) {
+  using api::AllowEmpty;
+  MemoryObjects objects;
+  objects.Put("memory://bucket/day/_SUCCESS", "");
+  objects.Put("memory://bucket/header/a.csv", "id\n");
+  // A bucket lists nothing below such a prefix; the store in memory says that it does not exist.
+  objects.Put("memory://bucket/dya/.hidden", "");
+  const OpenStore stores = [&objects](const PlanInput& input) { return objects.Open(input.root); };
+  const auto error = [&](const std::string& prefix, AllowEmpty allowed, const char* pattern = "") {
+    PlanInput input = MayBeEmpty(Rows("memory://bucket/" + prefix, 1), allowed);
+    input.store = "bucket";
+    input.pattern = pattern;
+    return MakePlanOn(stores, {input}).error;
+  };
+  for (const char* there : {"day", "header"}) {
+    EXPECT_THAT(error(there, AllowEmpty::kNever), HasSubstr("no file"));
+    EXPECT_EQ(error(there, AllowEmpty::kExisting), "");
+    EXPECT_EQ(error(there, AllowEmpty::kMissing), "");
+  }
+  EXPECT_THAT(error("dya", AllowEmpty::kExisting), HasSubstr("write Missing"));
+  EXPECT_EQ(error("dya", AllowEmpty::kMissing), "");
+  EXPECT_THAT(error("day", AllowEmpty::kExisting, "*.csv"), HasSubstr("write Missing"));
+  EXPECT_EQ(error("header", AllowEmpty::kExisting, "*.csv"), "");
+}
+
+TEST_F(PlanKindsTest, AnOutputWithRowsIsNotReplacedByNothing) {
+  using api::AllowEmpty;
+  folder_.Write("rows/a.csv", "id\n");
+  folder_.Write("more/a.csv", "id\n1\n");
+  PlanInput empty = MayBeEmpty(Rows(folder_ / "rows", 1), AllowEmpty::kExisting);
+  empty.replaces = true;
+  EXPECT_THAT(MakePlan({empty}).error, HasSubstr("would replace one that has something"));
+  EXPECT_EQ(MakePlan({MayBeEmpty(empty, AllowEmpty::kMissing)}).error, "");
+  const Plan plan = MakePlan({empty, Rows(folder_ / "more", 1)});
+  EXPECT_EQ(plan.error, "");
+  EXPECT_EQ(plan.batches, 1u);
 }
 
 // --- rank mini-batches

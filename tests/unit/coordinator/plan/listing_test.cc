@@ -237,6 +237,14 @@ TYPED_TEST(PlanNamesTest, TheRootMayBeOneFile) {
   EXPECT_THAT(this->All(In(folder / "gone")),
               ElementsAre(AllOf(HasSubstr("NotFound: inputs[images]: " + folder.path() + "/gone"),
                                 HasSubstr("does not exist"))));
+  Settings may_be_missing = In(folder / "gone");
+  may_be_missing.allow_empty = api::AllowEmpty::kMissing;
+  EXPECT_THAT(All(may_be_missing), IsEmpty());
+  // Not in the midst of it, and no bucket.
+  const auto gone = StoreOf(may_be_missing);
+  EXPECT_THAT(AllIn(*gone, may_be_missing, "a"), ElementsAre(HasSubstr("does not exist")));
+  may_be_missing.store = "bucket";
+  EXPECT_THAT(AllIn(*gone, may_be_missing), ElementsAre(HasSubstr("does not exist")));
 }
 
 TEST(PlanListingTest, RefusesForbiddenFolders) {

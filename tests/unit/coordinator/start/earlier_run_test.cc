@@ -400,6 +400,46 @@ TEST(EarlierRun, WhatARunContinuesItMayHaveWritten) {
   }
 }
 
+TEST(EarlierRun, ResultsAreNotRemovedForWhatMayBeEmpty) {
+  for (const Left left : {Left::kNothing, Left::kDone, Left::kFailed}) {
+    const job::JobState state = StateOf(left);
+    NewRun run = AskingForSummary(api::IfExists::kOverwrite, "part-0.csv");
+    EXPECT_TRUE(DecideStart(run, state).ok());
+    run.empty_if_existing = "inputs[day]";
+    const Result<StartDecision> refused = DecideStart(run, state);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_THAT(refused.error().message,
+                AllOf(HasSubstr("inputs[day]: allowEmpty: Existing does not go with --overwrite"),
+                      HasSubstr("write allowEmpty: Missing")));
+    run.resource_uid = "before";  // the same job, which has begun
+    EXPECT_EQ(DecideStart(run, state).ok(), left != Left::kNothing);
+    run = AskingForSummary(api::IfExists::kResume, "");
+    run.empty_if_existing = "inputs[day]";
+    EXPECT_TRUE(DecideStart(run, state).ok());
+    run = Asking(api::IfExists::kOverwrite, true);  // it stays until the new one is there
+    run.empty_if_existing = "inputs[day]";
+    EXPECT_TRUE(DecideStart(run, state).ok());
+  }
+}
+
+TEST(EarlierRun, WhatHoldsRows) {
+  NewRun run = Asking(api::IfExists::kOverwrite, true);
+  const job::JobState done = StateOf(Left::kDone);
+  EXPECT_FALSE(HoldsRows(run, done)) << "a text file of no row";
+  run.output_bytes = 1;
+  EXPECT_TRUE(HoldsRows(run, done));
+  EXPECT_TRUE(HoldsRows(run, job::JobState())) << "nobody knows of what";
+  // A header alone, or Parquet without a row group.
+  job::JobState empty = StateOf(Left::kBegun);
+  ASSERT_TRUE(empty.Apply(job::PlanEndRecord{0, 0}, {}, {}).ok());
+  ASSERT_TRUE(
+      empty.Apply(job::VerdictRecord{job::Outcome::kSucceeded, 1, "R", "EMPTY"}, {}, {}).ok());
+  ASSERT_TRUE(empty.Apply(job::PublishedRecord{"/out/o.txt", 1, 0, {}}, {}, {}).ok());
+  EXPECT_FALSE(HoldsRows(run, empty));
+  run.output_bytes = 2;
+  EXPECT_TRUE(HoldsRows(run, empty)) << "another file is there by now";
+}
+
 TEST(EarlierRun, TheLogsOfARunThatIsStartedOverAreSetAside) {
   for (const Left left : kAllLeft) {
     for (const api::IfExists wish : kAllWishes) {
