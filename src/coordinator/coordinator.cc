@@ -309,7 +309,9 @@ void Coordinator::Tick(Instant now) {
   }
   nodes_.ForgetSilent(worked, limits_.lease,
                       [&](uint32_t node) { return answers_.waiters().Has(node); });
-  told_.Observe(state().counts().succeeded + state().counts().failed, now);
+  told_.Observe(
+      {state().counts().succeeded + state().counts().failed, running(), nodes_.processes()},
+      worked);
   // Where nodes end again and again, somebody could work: else a job whose pods are taken away as
   // soon as they are made would never end.
   const bool tried = nodes_.AnyAtWork() || standstill_.InVain();

@@ -46,6 +46,12 @@ std::string StateName(const Coordinator& coordinator) {
   return "Unknown";
 }
 
+std::optional<Duration> TimeLeft(const Coordinator& coordinator) {
+  const job::JobState& state = coordinator.state();
+  if (!state.plan_ended()) return std::nullopt;
+  return coordinator.told().rate().Remaining(state.counts().planned);
+}
+
 std::string ProgressJson(const Coordinator& coordinator, const ProgressFacts& facts, Instant now) {
   const job::JobState& state = coordinator.state();
   const job::JobCounts& counts = state.counts();
@@ -73,9 +79,7 @@ std::string ProgressJson(const Coordinator& coordinator, const ProgressFacts& fa
   out["listingDone"] = state.plan_ended();
   out["rows"] = counts.rows;
   out["perSecond"] = std::round(coordinator.told().rate().PerSecond() * 100) / 100;
-  const std::optional<Duration> left =
-      state.plan_ended() ? coordinator.told().rate().Remaining(counts.planned - settled)
-                         : std::nullopt;
+  const std::optional<Duration> left = TimeLeft(coordinator);
   out["secondsRemaining"] =
       left ? json(static_cast<int64_t>(std::ceil(ToSeconds(*left)))) : json(nullptr);
   out["nodes"] = json::array();

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@ inline constexpr size_t kErrorsTold = 5;
 
 // "Running": `state` of the progress.
 std::string StateName(const Coordinator& coordinator);
+
+// Until the last mini-batch is done; nullopt while that is not known, or not how many there are.
+std::optional<Duration> TimeLeft(const Coordinator& coordinator);
 
 // What the edge knows of a job besides its coordinator.
 struct ProgressFacts {

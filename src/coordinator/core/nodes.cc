@@ -169,6 +169,7 @@ void Nodes::Count(const Node& node, int by) {
     if (counts) of += static_cast<size_t>(by);
   };
   count(counts_.registered, node.registered);
+  if (node.registered) counts_.processes += static_cast<size_t>(by) * node.processes;
   count(counts_.without_room, node.registered && !node.no_room.empty());
   count(counts_.ready, node.ever_ready);
   count(counts_.gave_up, node.gave_up && Expected(node.index));

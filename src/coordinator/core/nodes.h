@@ -105,6 +105,7 @@ class Nodes {
 
   // --- counts
   size_t registered() const { return counts_.registered; }
+  size_t processes() const { return counts_.processes; }  // of these
   // Of those expected, how many gave up on init().
   size_t gave_up() const { return counts_.gave_up; }
   bool any_ready() const { return counts_.ready > 0; }
@@ -120,6 +121,7 @@ class Nodes {
  private:
   struct Counts {
     size_t registered = 0;
+    size_t processes = 0;     // of these
     size_t without_room = 0;  // of these
     size_t ready = 0;
     size_t gave_up = 0;  // of those expected

@@ -7,6 +7,7 @@
 #include "base/count_of.h"
 #include "base/escape.h"
 #include "coordinator/item_names.h"
+#include "coordinator/progress.h"
 
 namespace parallelrun::coordinator {
 namespace {
@@ -128,9 +129,7 @@ std::string OverviewLine(const Coordinator& coordinator, Duration elapsed, WallT
   line += fmt::format("Processed {} of {}{} mini batches in {}, {} failed.", settled,
                       state.plan_ended() ? "" : "at least ", counts.planned, ClockText(elapsed),
                       counts.failed);
-  const std::optional<Duration> left =
-      state.plan_ended() ? coordinator.told().rate().Remaining(counts.planned - settled)
-                         : std::nullopt;
+  const std::optional<Duration> left = TimeLeft(coordinator);
   if (left && end.empty()) line += fmt::format(" Estimated remaining time {}.", ClockText(*left));
   return line + end + "\n";
 }

@@ -32,11 +32,8 @@ nlohmann::json PageSource::Now() {
   for (const Figures::Attempt& attempt : figures_.figures().slowest()) {
     slowest.push_back({attempt, ""});
   }
-  const job::JobCounts& counts = state.counts();
-  const uint64_t left = counts.planned - counts.succeeded - counts.failed;
   LiveFacts live{StateName(coordinator), coordinator.WaitsFor(), coordinator.running(),
-                 state.plan_ended() ? coordinator.told().rate().Remaining(left) : std::nullopt,
-                 std::nullopt};
+                 TimeLeft(coordinator), std::nullopt};
   if (const auto running = coordinator.Slowest(of_.clock.Now())) {
     const auto& [held, age] = *running;
     live.slowest = {held.id, held.lease.node, age, of_.names.Shown(held.id)};

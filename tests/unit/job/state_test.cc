@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "job/rate.h"
 #include "job/verdict.h"
 
 namespace parallelrun::job {
@@ -317,35 +316,6 @@ TEST_F(JobStateTest, AShortReturnCountsItsMissingItemsWhereAThresholdIsWritten) 
   }
   EXPECT_EQ(Decide(state_, {{1, {}, {}}, false, false}, NoItems)->reason,
             "Complete");  // SummaryOnly
-}
-
-// --- rate
-
-TEST(RateTest, RateAndRemainingTime) {
-  Rate rate;
-  EXPECT_EQ(rate.PerSecond(), 0);
-  EXPECT_FALSE(rate.Remaining(10));
-  EXPECT_EQ(rate.Remaining(0), Duration(0));
-  const Instant start{seconds(100)};
-  for (int i = 0; i <= 10; ++i) rate.Observe(static_cast<uint64_t>(i) * 20, start + seconds(i));
-  EXPECT_DOUBLE_EQ(rate.PerSecond(), 20);
-  EXPECT_EQ(rate.Remaining(40), Duration(seconds(2)));
-}
-
-TEST(RateTest, ForgetsWhatIsLongAgo) {
-  Rate rate;
-  const Instant start{seconds(100)};
-  for (int i = 0; i <= 60; ++i) rate.Observe(static_cast<uint64_t>(i) * 100, start + seconds(i));
-  for (int i = 61; i <= 100; ++i) rate.Observe(6000, start + seconds(i));
-  EXPECT_EQ(rate.PerSecond(), 0);
-}
-
-TEST(GrantLimitTest, BigLeasesFirstSingleOnesAtTheTail) {
-  EXPECT_EQ(GrantLimit(1000, 0, 2, 4), 0u);
-  EXPECT_EQ(GrantLimit(0, 10, 2, 4), 0u);
-  EXPECT_EQ(GrantLimit(1000, 400, 2, 4), 100u);
-  EXPECT_EQ(GrantLimit(50, 400, 2, 4), 50u);
-  EXPECT_EQ(GrantLimit(50, 1, 2, 4), 1u);
 }
 
 // The ledger keeps the path of that time; the folder may have been moved since.

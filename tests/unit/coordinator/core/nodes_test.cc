@@ -63,6 +63,18 @@ TEST(Nodes, WhoSaysNothingAndHasNoCallOpenIsForgotten) {
   EXPECT_FALSE(nodes.AnyAtWork());
 }
 
+TEST(Nodes, TheProcessesAreThoseOfNodesThatAreThere) {
+  Nodes nodes(2);
+  EXPECT_EQ(nodes.processes(), 0U);
+  nodes.Register(0, "a", 0, 2, 7, kMorning);
+  nodes.Register(1, "b", 0, 3, 7, kMorning);
+  EXPECT_EQ(nodes.processes(), 5U);
+  nodes.Register(1, "b", 0, 4, 7, kMorning);
+  EXPECT_EQ(nodes.processes(), 6U);
+  nodes.Depart(*nodes.Find(0));
+  EXPECT_EQ(nodes.processes(), 4U);
+}
+
 TEST(Nodes, ACallThatWasOpenAtATickCountsUpToIt) {
   Nodes nodes(1);
   nodes.Register(0, "a", 0, 1, 7, kMorning);
