@@ -58,11 +58,16 @@ FailureParts SplitFailure(std::string_view kind, std::string_view text) {
 
 bool OfProgram(std::string_view kind, std::string_view text) {
   if (kind == "BadReturn") return true;
+  if (OfDebugger(kind, text)) return true;
   const std::string type = SplitFailure(kind, text).type;
   constexpr std::string_view kTypes[] = {"NameError",          "UnboundLocalError", "ImportError",
                                          "SyntaxError",        "IndentationError",  "TabError",
                                          "ModuleNotFoundError"};
   return std::find(std::begin(kTypes), std::end(kTypes), type) != std::end(kTypes);
+}
+
+bool OfDebugger(std::string_view kind, std::string_view text) {
+  return SplitFailure(kind, text).type == "bdb.BdbQuit";
 }
 
 }  // namespace parallelrun::job

@@ -25,4 +25,8 @@ FailureParts SplitFailure(std::string_view kind, std::string_view text);
 // the script that has it may be one that few items reach, and a module may be missing on one node.
 bool OfProgram(std::string_view kind, std::string_view text);
 
+// Whether a debugger has ended for want of a terminal, as breakpoint() makes it: it will have none
+// at the next try.
+bool OfDebugger(std::string_view kind, std::string_view text);
+
 }  // namespace parallelrun::job

@@ -124,6 +124,33 @@ def test_a_breakpoint_of_the_script(failed, terminal):
     assert session.wait() == 0
 
 
+@pytest.mark.parametrize("call", ["breakpoint()", "__import__('pdb').set_trace()"])
+def test_a_breakpoint_in_a_run_costs_one_attempt(work, call):
+    (work.root / "score.py").write_text(
+        "def run(mini_batch):\n"
+        f"    if mini_batch[0].endswith('002.txt'):\n        {call}\n"
+        "    return mini_batch\n"
+    )
+    for index in range(4):
+        (work.data / f"{index:03}.txt").write_text("")
+    words = ["run", "score.py", "--input", "data", "--output", "out", "--mini-batch-size", "1"]
+    result = work.call(*words)
+    assert result.code == 3, result
+    assert "  1 x Exception: bdb.BdbQuit: A debugger has no terminal here" in result.output
+    assert "parallelrun debug OUT --item FILE" in result.output
+
+
+def test_a_breakpoint_in_init_ends_a_run_at_its_first_process(work):
+    (work.root / "score.py").write_text(
+        "def init():\n    breakpoint()\n\n\ndef run(mini_batch):\n    return mini_batch\n"
+    )
+    (work.data / "a.txt").write_text("")
+    result = work.call("run", "score.py", "--input", "data", "--output", "out", "--processes", "1")
+    assert result.code == 1, result
+    assert "init() failed in every process (1 time): bdb.BdbQuit: A debugger" in result.output
+    assert "parallelrun debug OUT --item FILE" in result.output
+
+
 def test_ctrl_c_ends_it(failed, terminal):
     (failed.root / "score.py").write_text(
         "import time\n\ndef run(mini_batch):\n    print('begun', flush=True)\n    time.sleep(600)\n"

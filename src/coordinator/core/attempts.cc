@@ -7,6 +7,7 @@
 
 #include "base/count_of.h"
 #include "coordinator/item_names.h"
+#include "job/failure_text.h"
 
 namespace parallelrun::coordinator {
 namespace {
@@ -53,21 +54,22 @@ uint64_t Attempts::Failed(uint32_t node, const job::Finished& done, int64_t wall
   failed.process = done.process;
   failed.run_ns = done.run_ns;
   failed.cause = done.cause;
-  failed.end = EndOf(name, failed.cause);
   failed.kind = Bounded(done.error_kind);
   failed.message = Bounded(done.message);
+  // What does not fit the types of the columns will not fit them then.
+  failed.end = EndOf(
+      name, failed.cause == job::Cause::kMisfit || job::OfDebugger(failed.kind, failed.message));
   failed.log = Bounded(done.log);
   failed.output = done.output;
   failed.times = Times(done, wall_us);
   return Fail(failed, name);
 }
 
-job::AttemptEnd Attempts::EndOf(const job::LeaseName& name, job::Cause cause) const {
+job::AttemptEnd Attempts::EndOf(const job::LeaseName& name, bool hopeless) const {
   const job::MiniBatch& batch = journal_.state().batch(name.id);
   const bool splits = limits_.spec.isolate_failures && batch.items > 1 && job::HasPieces(name.id);
-  // A piece of several items needs no second try: splitting it loses nothing. What does not fit the
-  // types of the columns will not fit them then.
-  const bool once = cause == job::Cause::kMisfit || (splits && job::IsPiece(name.id));
+  // A piece of several items needs no second try: splitting it loses nothing.
+  const bool once = hopeless || (splits && job::IsPiece(name.id));
   const uint32_t tries = once ? 1 : static_cast<uint32_t>(limits_.spec.run_max_try);
   // While another lease of it is live, that one may still succeed.
   if (batch.failed_attempts + 1U < tries || availability_.LiveBeside(name)) {
@@ -195,7 +197,7 @@ void Attempts::FailForMemory(const job::LeaseName& name, const PodEnd& end, int6
   failed.id = name.id;
   failed.node = end.node;
   failed.cause = job::Cause::kProcessEnded;
-  failed.end = EndOf(name, failed.cause);
+  failed.end = EndOf(name, false);
   failed.kind = kOutOfMemory.word();
   failed.message = message;
   failed.times.finished_us = wall_us;

@@ -63,7 +63,8 @@ class Attempts {
 
  private:
   // What one more failed attempt means.
-  job::AttemptEnd EndOf(const job::LeaseName& name, job::Cause cause) const;
+  // `hopeless`: the next try would fail as this one did.
+  job::AttemptEnd EndOf(const job::LeaseName& name, bool hopeless) const;
   // Records it and ends its lease.
   uint64_t Fail(const job::FailedRecord& failed, const job::LeaseName& lease);
   void FailForMemory(const job::LeaseName& name, const PodEnd& end, int64_t wall_us);

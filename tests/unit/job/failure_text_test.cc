@@ -49,5 +49,14 @@ TEST(FailureTextTest, WhichErrorsAreOfTheProgram) {
   EXPECT_FALSE(OfProgram("InputUnreadable", "NameError: no"));
 }
 
+TEST(FailureTextTest, ADebuggerWithoutATerminalIsAnErrorOfTheProgram) {
+  for (const char* kind : {"Exception", "InitFailed"}) {
+    EXPECT_TRUE(OfDebugger(kind, "bdb.BdbQuit: A debugger has no terminal here (score.py:3)"));
+    EXPECT_TRUE(OfProgram(kind, "bdb.BdbQuit: A debugger has no terminal here (score.py:3)"));
+    EXPECT_FALSE(OfDebugger(kind, "ValueError: bdb.BdbQuit: no (score.py:3)"));
+  }
+  EXPECT_FALSE(OfDebugger("RunTimeout", "bdb.BdbQuit: x"));
+}
+
 }  // namespace
 }  // namespace parallelrun::job

@@ -73,6 +73,18 @@ TEST_F(AttemptsTest, WhatDoesNotFitItsTypesWillNotFitThenEither) {
   EXPECT_EQ(h_->state.counts().failed, 1U);
 }
 
+TEST_F(AttemptsTest, ADebuggerHasNoTerminalAtTheNextTryEither) {
+  Make(WithTries(3), 2);
+  job::Finished done = JournalHarness::Done(h_->Lease(0), job::Finished::Kind::kFailed);
+  done.message = "bdb.BdbQuit: A debugger has no terminal here (score.py:3)";
+  attempts_->Failed(0, done, kWall);
+  EXPECT_EQ(h_->state.counts().failed, 1U);
+  done = JournalHarness::Done(h_->Lease(0), job::Finished::Kind::kFailed);
+  done.message = "NameError: name 'x' is not defined (score.py:3)";
+  attempts_->Failed(0, done, kWall);
+  EXPECT_EQ(h_->state.counts().failed, 1U) << "another node may have what this one lacks";
+}
+
 TEST_F(AttemptsTest, TheLastFailureOfSeveralItemsSplitsThemWhereTheyAreIsolated) {
   Make(WithTries(1, true), 1, 4);
   Fail(h_->Lease(0));
