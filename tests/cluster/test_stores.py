@@ -37,7 +37,7 @@ def gate(cluster):
     """Counts those who ask, and holds them until `go` is set."""
 
     class Held(BaseHTTPRequestHandler):
-        def do_GET(self):  # noqa: N802: the base class says so
+        def do_GET(self):
             self.server.asked += 1
             self.server.go.wait(600)
             self.send_response(200)

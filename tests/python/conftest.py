@@ -8,6 +8,7 @@ import pytest
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 sys.path.insert(0, str(HERE.parents[1] / "worker-image" / "python"))
+sys.path.append(str(HERE.parent / "support"))
 
 # script/bootstrap test puts pyarrow here for the system's Python: Debian 12 has no package of it.
 PYARROW = HERE.parents[1] / "build" / "tools" / f"pyarrow-{sys.implementation.cache_tag}"

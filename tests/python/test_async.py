@@ -1,7 +1,5 @@
 """Async mode, contract section 4.2: several mini-batches in flight in one process."""
 
-import time
-
 import pytest
 from fake_agent import (
     HEADER,
@@ -14,6 +12,7 @@ from fake_agent import (
     files_work,
     frame,
 )
+from waits import wait_until
 
 
 def start(launch, how):
@@ -48,17 +47,12 @@ def test_s4_2_several_in_flight_are_answered_in_any_order(launch):
 def test_s4_2_the_status_page_shows_the_oldest(launch):
     agent = start(launch, "reversed")
     send(agent, 2)
-    deadline = time.monotonic() + 120
-    while agent.phase() != (100, RUNNING) and time.monotonic() < deadline:
-        pass
-    assert agent.phase() == (100, RUNNING)
+    wait_until(lambda: agent.phase() == (100, RUNNING), "the oldest one runs")
     since = agent.entered()
     send(agent, 1, first=2)
     for _ in range(3):
         agent.result()
-    while agent.phase()[1] != WAITING and time.monotonic() < deadline:
-        pass
-    assert agent.phase() == (0, WAITING)
+    wait_until(lambda: agent.phase() == (0, WAITING), "nothing runs")
     assert agent.entered() > since
 
 

@@ -5,6 +5,7 @@ import os
 
 import pytest
 from fake_agent import RUNNING, STOP, STOPPED, frame
+from waits import wait_until
 
 
 def one(agent, names=("a",), **work):
@@ -120,8 +121,11 @@ def test_b2_a_thread_that_goes_on_is_named(launch):
     agent = score(launch, f"import signal\nsignal.pthread_sigmask(0, [10])\n{text}")
     one(agent)
     agent.send(frame(STOP))
-    while "waits for threads of the script: feeder" not in agent.stderr_path.read_text():
-        assert agent.process.poll() is None
+    named = "waits for threads of the script: feeder"
+    wait_until(
+        lambda: named in agent.stderr_path.read_text() or agent.process.poll() is not None, named
+    )
+    assert agent.process.poll() is None
     os.kill(agent.process.pid, 10)
     assert agent.expect(STOPPED) == b""
 

@@ -2,7 +2,6 @@
 
 import os
 import re
-import time
 
 import fake_agent
 import pytest
@@ -19,6 +18,7 @@ from fake_agent import (
     files_work,
     frame,
 )
+from waits import wait_until
 
 LOG_LINE = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\|%s\|\d+\|\d+\|%s"
 
@@ -299,13 +299,14 @@ def test_a_signal_has_the_stacks_written_to_the_log(launch, tmp_path):
     agent = launch("score.py", files={"score.py": script}, stackSignal=60)
     agent.ready()
     agent.run_files(sequence=5)
-    while agent.phase() != (5, RUNNING):
-        time.sleep(0.001)
-    dump = ""
-    while '", line 5 in helper' not in dump:  # it may be on its way there
+    wait_until(lambda: agent.phase() == (5, RUNNING), "run() has begun")
+
+    def dumped():
         agent.process.send_signal(60)
-        time.sleep(0.02)
-        dump = agent.stderr_path.read_text()
+        return '", line 5 in helper' in agent.stderr_path.read_text()
+
+    wait_until(dumped, "the stack of helper()", pause=0.02)  # it may be on its way there
+    dump = agent.stderr_path.read_text()
     assert "Current thread 0x" in dump
     assert f'File "{agent.code}/score.py", line 10 in run' in dump
     assert agent.process.poll() is None  # it has survived that
