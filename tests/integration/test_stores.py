@@ -95,6 +95,51 @@ def test_a_url_of_one_object_is_that_object(work, server):
         assert [row.split(b" ")[-1] for row in rows] == [name], url
 
 
+def test_a_path_of_one_object_in_a_job_file_is_that_object(work, server):
+    set_up(work, server)
+    server.bucket("keys")
+    for name in ("in/photo.png", "in/photo.png.old", "in/deep/object", "in/deep/below/other"):
+        server.put("keys", name, name.encode())
+    work.script(TEXTS)
+    stores = [{"name": "all", "url": "s3://keys"}, {"name": "in", "url": "s3://keys/in"}]
+    for store, path, name in [
+        ("all", "in/photo.png", "in/photo.png"),
+        ("in", "photo.png", "in/photo.png"),
+        ("in", "deep/object", "in/deep/object"),
+        ("in", "deep/below", "in/deep/below/other"),
+    ]:
+        work.job(
+            stores=stores,
+            inputs=[{"name": "one", "files": {"store": store, "path": path}}],
+            output={"volume": "out", "ifExists": "Overwrite"},
+        )
+        result = work.run()
+        assert result.code == 0, result
+        assert [row.split(" ")[-1] for row in work.rows()] == [name], path
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("tabular", "t.csv"), ("tabular", "t"), ("jsonLines", "t.jsonl")]
+)
+def test_a_path_of_one_table_in_a_job_file_is_that_table(work, server, kind, name):
+    set_up(work, server)
+    bucket = f"one-{name.replace('.', '-')}"
+    server.bucket(bucket)
+    lines = kind == "jsonLines"
+    table(work, "jsonl" if lines else "csv")
+    path = work.data / ("t.jsonl" if lines else "t.csv")
+    server.put(bucket, f"in/{name}", path.read_bytes())
+    server.put(bucket, f"in/{name}.old", b"not a table")
+    work.job(
+        stores=[{"name": "bucket", "url": f"s3://{bucket}"}],
+        inputs=[{"name": "one", kind: {"store": "bucket", "path": f"in/{name}"}}],
+    )
+    result = work.run()
+    assert result.code == 0, result
+    rows = [f"{n}" if lines else f"n{n} {n}" for n in range(2000)]
+    assert work.rows() == rows
+
+
 def test_an_agent_that_is_killed_is_replaced_and_leaves_nothing(work, server):
     rows = held_job(work, server, "killed", 40)
     command = work.start_job()

@@ -139,8 +139,8 @@ FieldList Source() {
       Bound("store", &Input::store, Text(kMostName), "In place of a volume: one of spec.stores."),
       BoundIn(
           "path", &Input::from, &VolumePath::path, Path(),
-          "Folder or file, relative to the volume, or prefix of keys below the store's URL; all "
-          "of it if not given.")
+          "Folder or file, relative to the volume; below the store's URL the key of one object, or "
+          "a prefix of keys. All of it if not given.")
           .Otherwise("all of the volume or store"),
       Bound("pattern", &Input::pattern,
             Text(kMostText)

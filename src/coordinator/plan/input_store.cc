@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "coordinator/plan/object_or_prefix.h"
 #include "store/folder/folder_store.h"
 #include "store/object_stores.h"
 
@@ -31,15 +32,30 @@ class NoStore final : public store::Store {
   const std::string place_;
 };
 
+std::unique_ptr<store::Store> OpenAt(store::Wished wished, const std::string& url,
+                                     const PlanInput& input) {
+  wished.url = url;
+  auto made = store::OpenObjectStore(wished, input.stop);
+  if (!made.ok()) return std::make_unique<NoStore>(made.error(), url);
+  return std::move(*made);
+}
+
+// The URL of a store itself is a prefix: only what is below it is found by nodes.
+bool MayBeOneObject(const store::Wished& wished, const PlanInput& input) {
+  const Result<std::string> whole = store::StoreUrl(wished.url, "");
+  return input.pattern.empty() && whole.ok() && input.root.size() > whole->size();
+}
+
 std::unique_ptr<store::Store> OpenObjects(const std::map<std::string, store::Wished>& stores,
                                           const PlanInput& input) {
   const auto found = stores.find(input.store);
   assert(found != stores.end());
-  store::Wished wished = found->second;
-  wished.url = input.root;
-  auto made = store::OpenObjectStore(wished, input.stop);
-  if (!made.ok()) return std::make_unique<NoStore>(made.error(), input.root);
-  return std::move(*made);
+  const store::Wished& wished = found->second;
+  auto below = OpenAt(wished, input.root, input);
+  if (!MayBeOneObject(wished, input)) return below;
+  const size_t slash = input.root.rfind('/');
+  return ObjectOrPrefix(std::move(below), OpenAt(wished, input.root.substr(0, slash), input),
+                        input.root.substr(slash + 1));
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ namespace parallelrun::coordinator {
 OpenStore FolderStores(const Files& files, std::vector<std::string> forbidden = {});
 
 // An input is that, or names one of `stores` (how each is asked, by name), which must be there.
+// Without a pattern its path there is the key of one object, or a prefix (object_or_prefix.h).
 // What such a store needs that cannot be had (credentials, an endpoint) is the error of each call
 // of it.
 OpenStore InputStores(const Files& files, std::vector<std::string> forbidden,
