@@ -3,10 +3,13 @@
 
 #include "api/arguments.h"
 #include "api/parse_parts.h"
+#include "base/escape.h"
 #include "base/json.h"
 
 namespace parallelrun::api {
 namespace {
+
+constexpr char kOutside[] = "write a path outside of it, or narrow the input's path";
 
 const Volume* FindVolume(const JobSpec& spec, const std::string& name) {
   for (const Volume& volume : spec.volumes) {
@@ -139,8 +142,7 @@ class Checker {
       const std::string from = InStore(input.store, input.from.path);
       if (from.empty() || !InStore(output.store, output.to.path).starts_with(from)) continue;
       AddError(problems_, "spec.output.path",
-               "inside the input " + Quoted(input.name) + " would lie the output",
-               "write a path outside of it, or narrow the input's path");
+               "the output is inside the input " + Quoted(input.name), kOutside);
     }
     for (const std::string& argument : spec_.arguments) {
       if (argument.find("$(output)") == std::string::npos) continue;
@@ -248,6 +250,15 @@ class Checker {
     return place.path == "." ? root + "/" : root + "/" + place.path + "/";
   }
 
+  // As its owner knows it: on the host, or in its volume. Whole: paths differ at their end.
+  std::string Shown(const VolumePath& place) const {
+    std::string root = Root(place);
+    if (!root.starts_with("host ")) return '"' + Printable(place.path, kShownLong) + '"';
+    root = root.substr(5);
+    while (root.size() > 1 && root.ends_with('/')) root.pop_back();
+    return '"' + Printable(root, kShownLong) + '"';
+  }
+
   void CheckOverlaps() {
     const struct {
       const char* field;
@@ -260,18 +271,19 @@ class Checker {
       const VolumePath& from = spec_.inputs[i].from;
       std::string field;
       std::string inside;
+      bool several = false;
       for (const auto& one : written) {
         if (from.volume.empty() || one.place.volume.empty()) continue;
         if (!Root(one.place).starts_with(Root(from))) continue;
         if (field.empty()) field = std::string(one.field) + ".path";
-        inside +=
-            (inside.empty() ? "" : ", ") + std::string(one.what) + " (" + one.place.path + ")";
+        several = !inside.empty();
+        inside += (several ? ", " : "") + std::string(one.what) + " (" + Shown(one.place) + ")";
       }
       if (inside.empty()) continue;
       AddError(problems_, field,
-               "inside the input " + Quoted(spec_.inputs[i].name) + " (" + from.path +
-                   ") would lie " + inside,
-               "write a path outside of it, or narrow the input's path");
+               inside + (several ? " are" : " is") + " inside the input " +
+                   Quoted(spec_.inputs[i].name) + " (" + Shown(from) + ")",
+               kOutside);
     }
     for (const auto& one : written) {
       for (const auto& other : written) {

@@ -157,7 +157,7 @@ void CoordinatorServer::OnFlushed(const Result<uint64_t>& flushed) {
     planning_.Durable();
   } else if (flushed.error().code == Code::kNoSpace) {
     if (coordinator_.paused().empty()) {
-      spdlog::error("paused: {}; free some space and the job goes on by itself",
+      spdlog::error("paused: {}; make room there, and the job goes on by itself",
                     flushed.error().message);
     }
     coordinator_.Pause(flushed.error().message);

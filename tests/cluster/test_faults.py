@@ -459,13 +459,9 @@ def test_a_volume_fills_while_the_job_runs(space, operator, cluster):
     job = space.apply(jobs.manifest(space.name, "squeezed", volumes=volumes, arguments=arguments))
     wait_until(lambda: len(jobs.marks(marks)) > 4, lambda: f"the first results\n{job.tell()}")
     fill(cluster, folder)
-    paused = "CoordinatorPaused: reserve room in /mnt/out/squeezed/state/epochs/<n>.log: No space "
-    paused += (
-        "left on device: <n> KiB more are needed; <n> KiB behind the results are kept so that "
-    )
-    paused += (
-        "the job can end with a reason; make room on the volume, and the job goes on by itself"
-    )
+    paused = "CoordinatorPaused: the disk of /mnt/out/squeezed/state/epochs is full, <n> KiB "
+    paused += "more are needed (reserve room in /mnt/out/squeezed/state/epochs/<n>.log: No space "
+    paused += "left on device); make room on the volume, and the job goes on by itself"
     job.says(
         "squeezed CoordinatorPaused <n>% (<n>/200) 0 2/2<eta>",
         {**WORKS, "NodesReady": f"True {paused}"},

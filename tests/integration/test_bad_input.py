@@ -152,7 +152,13 @@ def test_output_folder_that_is_read_only(work):
 def test_output_inside_the_input(work):
     work.files(3)
     work.out = work.data / "out"
-    refused(work, 'inside the input "files"', "spec.output.path", code=2)
+    refused(
+        work,
+        f'the output ("{work.out}/job/output"), the log folder ("{work.out}/job/logs"), the state',
+        f'are inside the input "files" ("{work.data}")',
+        "spec.output.path",
+        code=2,
+    )
 
 
 # While the first file is worked on, something happens to the others, named by their numbers.

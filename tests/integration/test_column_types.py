@@ -59,7 +59,7 @@ def test_a_late_leading_zero_makes_the_column_text_in_every_slice(work):
     assert len(read_types(work)) == 1
     found = [json.loads(row) for row in work.rows()]
     assert found == [row.split(",") for row in rows]
-    told = r"columns: id integer, zip text \(00239 has a leading zero, \S*a\.csv:392\)"
+    told = r'columns: id integer, zip text \("00239" has a leading zero, \S*a\.csv:392\)'
     assert re.search(told, result.output), result
     assert re.search(told, work.log_text("sys/master_role.txt"))
 
@@ -126,7 +126,7 @@ def test_a_resume_reads_as_the_run_began(work):
     assert result.code == 0, result
     assert read_types(work) == before
     assert [json.loads(row) for row in work.rows()] == [row.split(",") for row in rows]
-    assert "zip text (007 has a leading zero" in result.output
+    assert 'zip text ("007" has a leading zero' in result.output
 
 
 def test_a_value_that_does_not_fit_is_named_once_and_mended_by_a_retry(work):
@@ -290,7 +290,7 @@ def test_types_are_printed_from_all_bytes(work):
         result = work.call("types", *words)
         assert result.code == 0, result
         assert "id\tinteger\n" in result.output
-        assert re.search(r"zip\ttext\t007 has a leading zero, \S+a\.csv:3\n", result.output)
+        assert re.search(r'zip\ttext\t"007" has a leading zero, \S+a\.csv:3\n', result.output)
     job(work, tabular={"dtypes": {"id": "number"}})
     result = work.call("types", "job.yaml", "--volume", f"data={work.data}")
     assert "id\tnumber\tas written\n" in result.output, result
@@ -299,7 +299,7 @@ def test_types_are_printed_from_all_bytes(work):
     number, text = told["columns"]
     assert number == {"name": "id", "type": "number", "why": "as written"}
     assert (text["name"], text["type"]) == ("zip", "text")
-    assert text["why"].startswith("007 has a leading zero")
+    assert text["why"].startswith('"007" has a leading zero')
     result = work.call("types", str(work.root / "nothing.csv"))
     assert result.code == 2, result
 
@@ -311,7 +311,7 @@ def test_types_are_those_of_the_format_that_the_names_say(work):
         (work.root / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
         result = work.call("types", work.root / name)
         assert result.code == 0, result
-        assert "id\tinteger\n" in result.output and "\nzip\ttext\t007" in result.output
+        assert "id\tinteger\n" in result.output and '\nzip\ttext\t"007"' in result.output
     (work.data / "a.tsv").write_text("id\tzip\n1\t2\n")
     assert "zip\tinteger" in work.call("types", work.data).output
     (work.root / "a.jsonl").write_text('{"a": 1}\n')

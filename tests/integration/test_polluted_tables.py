@@ -14,7 +14,7 @@ READ = {
     "line ends in quotes": (b'a,b\n1,"x\n\ny"\n', "a\tinteger\nb\ttext\n"),
     "quotes in quotes": (b'a,b\n1,"say ""x"""\n', "a\tinteger\nb\ttext\n"),
     "a quote within a field": (b'a,b\n1,5" disk\n', "a\tinteger\nb\ttext\n"),
-    "short rows": (b"a,b\n1,x\n2\n", "1 fewer"),
+    "short rows": (b"a,b\n1,x\n2\n", "1 of the 2 rows read has fewer fields than the header"),
     "a delimiter at the end of each row": (b"a,b\n1,x,\n2,y,\n", "a\tinteger\nb\ttext\n"),
     "a delimiter at the end of each line": (b"a,b,\n1,x,\n", "Unnamed: 2\tnumber"),
     "two columns of one name": (b"a,a\n1,x\n", "a\tinteger\na.1\ttext\n"),

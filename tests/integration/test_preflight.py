@@ -37,7 +37,7 @@ def test_everything_that_is_wrong_is_told_at_once(work):
     assert result.code == 2, result
     for word in (
         f"\n  inputs[files]: {work.data}/images does not exist",
-        f"\n  output: {work.out} is no folder: move it away, or choose another folder with --vol",
+        f"\n  output: {work.out} is not a folder: move it away, or choose another folder with --",
         "\n  script: score.py:1: there is no function run()",
         "\n  python: No module named 'not_there' (score.py:1)",
     ):

@@ -122,24 +122,21 @@ const std::vector<CelRule>& SpecRules() {
        R"cel(self.output.volume && (!has(i.files.path) || i.files.path in ["", ".", "./"] )cel"
        R"cel(|| has(self.output.path) && (self.output.path + "/").startsWith(i.files.path )cel"
        R"cel(+ "/"))))cel",
-       "the output would lie inside the input: write a path outside of it, or narrow "
-       "the input's path",
+       "the output is inside the input: write a path outside of it, or narrow the input's path",
        ".output.path"},
       {"!has(self.output.volume) || !has(self.inputs) || !self.inputs.exists(i, has(i.tabular) && "
        "has(i.tabular.volume) && i.tabular.volume == self.output.volume && (!has(i.tabular.path) "
        "|| "
        R"cel(i.tabular.path in ["", ".", "./"] || has(self.output.path) && )cel"
        R"cel((self.output.path + "/").startsWith(i.tabular.path + "/"))))cel",
-       "the output would lie inside the input: write a path outside of it, or narrow "
-       "the input's path",
+       "the output is inside the input: write a path outside of it, or narrow the input's path",
        ".output.path"},
       {"!has(self.output.volume) || !has(self.inputs) || !self.inputs.exists(i, "
        "has(i.jsonLines) && has(i.jsonLines.volume) && i.jsonLines.volume == self.output.volume && "
        "(!has(i.jsonLines.path) || "
        R"cel(i.jsonLines.path in ["", ".", "./"] || has(self.output.path) && )cel"
        R"cel((self.output.path + "/").startsWith(i.jsonLines.path + "/"))))cel",
-       "the output would lie inside the input: write a path outside of it, or narrow "
-       "the input's path",
+       "the output is inside the input: write a path outside of it, or narrow the input's path",
        ".output.path"},
       {"!(has(self.output.volume) && has(self.logs) && has(self.logs.path) && "
        "has(self.output.path) && "

@@ -124,7 +124,8 @@ void ReadAzureKeys(const api::Node* node, const std::string& field, const std::s
   nlohmann::json keys = node->ToJson();
   // A parameter of a pipeline holds the list as text.
   if (keys.is_string()) keys = ParseJson(keys.get<std::string>()).value_or(nullptr);
-  if (!keys.is_array()) return draft.Lose(field, "is no list of keys", "write spec.partitionKeys");
+  if (!keys.is_array())
+    return draft.Lose(field, "is not a list of keys", "write spec.partitionKeys");
   bool all = true;
   for (const nlohmann::json& key : keys) {
     if (!key.is_string()) continue;

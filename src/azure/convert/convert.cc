@@ -51,7 +51,7 @@ Draft ReadAny(const api::Node& root, const ConvertOptions& options) {
       return draft;
     case Kind::kNone: break;
   }
-  draft.Refuse("", "this is no file of Azure ML that can be converted",
+  draft.Refuse("", "this is not a file of Azure ML that can be converted",
                "give a v1 file with parallel_run_config, a v2 parallel job, component or pipeline "
                "job, or a batch deployment");
   return draft;

@@ -12,7 +12,7 @@ Draft ReadRunConfig(const api::Node& root, const std::string& name) {
   Section top(&root, "", draft);
   Section config = top.Map("parallel_run_config");
   if (!config.there()) {
-    draft.Refuse("parallel_run_config", "is no map of settings",
+    draft.Refuse("parallel_run_config", "is not a map of settings",
                  "convert the file that it names, or write the settings out");
     return draft;
   }

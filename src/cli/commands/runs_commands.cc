@@ -111,8 +111,8 @@ Command RerunCommand(CLI::App& app, const Typed& typed) {
       ->required();
   rerun->allow_extras();
   rerun->footer(
-      "Flags are those of run, in place of those that were given; what stands behind -- is the "
-      "script's arguments, likewise.");
+      "Flags are those of run, and replace those that were given. Everything after -- is passed to "
+      "the script, in place of the words before.");
   return {rerun, [rerun, target, arguments = typed.script] {
             return Rerun(*target, rerun->remaining(), arguments);
           }};

@@ -210,7 +210,8 @@ class Fetching {
     if (!answer.ok()) return answer.error();
     if (answer->status != 0) return Error{Code::kNotFound, ""};
     std::optional<json> object = ParseObject(answer->output);
-    if (!object) return Error{Code::kInvalid, "kubectl says something that is no object"};
+    if (!object)
+      return Error{Code::kInvalid, "kubectl has answered something that is not a JSON object"};
     return std::move(*object);
   }
 

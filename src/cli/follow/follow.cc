@@ -42,7 +42,8 @@ Result<json> LookAtJob(const KubectlWhere& where, const std::string& name) {
   if (answer->status != 0) return Error{Code::kUnavailable, "kubectl could not tell"};
   if (answer->output.empty()) return json();
   std::optional<json> job = ParseObject(answer->output);
-  if (!job) return Error{Code::kUnavailable, "kubectl says something that is no object"};
+  if (!job)
+    return Error{Code::kUnavailable, "kubectl has answered something that is not a JSON object"};
   return std::move(*job);
 }
 

@@ -59,7 +59,7 @@ Status AddLink(const fs::path& root, const std::string& path, std::vector<Found>
   const fs::path inside = target.lexically_relative(fs::canonical(root));
   if (error || inside.empty() || *inside.begin() == ".." || !fs::is_regular_file(target)) {
     return Error{Code::kInvalid,
-                 fmt::format("{} is a link to {}, which is no file of the code folder: put the "
+                 fmt::format("{} is a link to {}, which is not a file of the code folder: put the "
                              "file or folder itself there",
                              link.string(), fs::read_symlink(link).string())};
   }

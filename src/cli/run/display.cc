@@ -171,14 +171,14 @@ std::string ProgressLine(const json& progress) {
   }
   size_t nodes = 0;
   for (const json& node : List(progress, "nodes")) nodes += Boolean(node, "registered") ? 1 : 0;
-  line += ", " + CountOf(nodes, "node");
+  const std::string state = Text(progress, "state");
+  if (NodesAreTold(nodes, state)) line += ", " + CountOf(nodes, "node");
   const json& slowest = At(progress, "slowest");
   if (const double age = Number(slowest, "seconds"); age >= kSlowSeconds) {
     line += fmt::format(", slowest {}", HumanDuration(seconds(static_cast<int64_t>(age))));
     const std::string item = Text(slowest, "item");
     if (!item.empty()) line += " (" + Printable(item, 200) + ")";
   }
-  const std::string state = Text(progress, "state");
   if (state != "Running") line += ", " + state;
   const std::string paused = Text(progress, "paused");
   if (!paused.empty()) line += ", PAUSED: " + Printable(paused, 200);

@@ -79,7 +79,7 @@ std::string CannotWrite(const std::string& folder, const std::string& elsewhere)
   const fs::path there = NearestThere(folder);
   std::error_code ignored;
   if (!fs::is_directory(there, ignored)) {
-    return fmt::format("{} is no folder: move it away, or choose {}", Shown(there), elsewhere);
+    return fmt::format("{} is not a folder: move it away, or choose {}", Shown(there), elsewhere);
   }
   if (eaccess(there.c_str(), W_OK | X_OK) != 0) {
     return fmt::format("{} cannot be written: {}; correct the permissions there, or choose {}",

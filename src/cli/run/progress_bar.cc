@@ -87,8 +87,8 @@ std::vector<Part> PartsOf(const json& progress, Duration elapsed, bool narrow) {
   for (const json& node : lenient::List(progress, "nodes")) {
     nodes += lenient::Boolean(node, "registered") ? 1 : 0;
   }
-  parts.push_back({10, CountOf(nodes, "node")});
   const std::string state = lenient::Text(progress, "state");
+  if (NodesAreTold(nodes, state)) parts.push_back({10, CountOf(nodes, "node")});
   if (state != "Running") parts.push_back({1, state});
   const std::string paused = lenient::Text(progress, "paused");
   if (!paused.empty()) parts.push_back({1, "PAUSED: " + Printable(paused, kMostText), kYellow});

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 
 #include "base/time.h"
 
@@ -13,6 +14,10 @@ namespace parallelrun::cli {
 
 // In place of a count, while nothing is listed.
 inline constexpr char kListing[] = "listing the input";
+// That no node is there is no news at the start; later it is.
+inline bool NodesAreTold(size_t nodes, std::string_view state) {
+  return nodes > 0 || state != "Starting";
+}
 // What has run for so long is worth a word.
 inline constexpr double kSlowSeconds = 5;
 

@@ -29,8 +29,10 @@ void ProgressTeller::Show(json progress, Instant now) {
   // Whole, once: the progress line is cut at the width of the terminal.
   const std::string paused = lenient::Text(progress, "paused");
   if (paused != paused_ && !paused.empty()) {
-    display_.Say(fmt::format("paused: {}; the job goes on by itself as soon as it can",
-                             Printable(paused, kMaxReason)));
+    display_.Say(fmt::format(
+        "paused: {}. The job goes on by itself as soon as it can; or stop it, and continue later "
+        "with --resume",
+        Printable(paused, kMaxReason)));
   }
   paused_ = paused;
   display_.Progress(progress, now);

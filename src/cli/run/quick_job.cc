@@ -136,7 +136,7 @@ std::string TypedAs(const QuickJob& job, const std::string& field) {
   const auto below = [&field](const std::string& path) { return field.starts_with(path); };
   if (below("spec.miniBatchSize")) return "--mini-batch-size";
   if (below("spec.processCountPerNode")) return "--processes";
-  if (below("spec.arguments")) return "behind --";
+  if (below("spec.arguments")) return "after --";
   if (below("spec.inputs") && field.ends_with(".pattern")) return "--pattern";
   if (below("spec.inputs") && field.ends_with(".allowEmpty")) return "--allow-empty";
   const auto folders = std::count_if(job.input.sources.begin(), job.input.sources.end(),

@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/escape.h"
 #include "coordinator/ledger/claim.h"
 #include "coordinator/ledger/history.h"
 #include "coordinator/ledger/pending.h"
@@ -18,6 +19,7 @@ namespace {
 
 // Kept free behind the log, so that a job can end with a reason although the disk is full.
 constexpr uint64_t kEndReserve = uint64_t{256} << 10;
+constexpr size_t kFolderShown = 1000;                 // bytes
 constexpr uint64_t kReserveStep = uint64_t{4} << 20;  // a reservation is a system call
 
 }  // namespace
@@ -230,11 +232,9 @@ Status Ledger::State::Reserve(uint64_t end) {
     return {};
   }
   if (made.error().code != Code::kNoSpace) return made;
-  return Error{
-      Code::kNoSpace,
-      fmt::format("{}: {} KiB more are needed; {} KiB behind the results are kept so that the job "
-                  "can end with a reason",
-                  made.error().message, (needed - reserved + 1023) >> 10, kEndReserve >> 10)};
+  return Error{Code::kNoSpace, fmt::format("the disk of {} is full, {} KiB more are needed ({})",
+                                           Printable(epochs_folder, kFolderShown),
+                                           (needed - reserved + 1023) >> 10, made.error().message)};
 }
 
 // The seal is durable, so what counts of those logs is fixed: one that is written to all the same,

@@ -264,7 +264,7 @@ std::string WarningOf(const StartDecision& decision, const InputChanges& changes
         decision.has_finished
             ? "It has finished, so that nothing is run or judged again, and its output is as it "
               "was: for another one start over with --overwrite (output.ifExists: Overwrite)"
-            : "Finished mini-batches keep their rows, the others are run with the new");
+            : "Finished mini-batches keep their rows, and the rest runs with what has changed");
   }
   if (changes.added.count > 0 && !decision.overwrite) {
     std::vector<std::string> files = changes.added.named;

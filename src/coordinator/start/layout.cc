@@ -16,8 +16,8 @@ Result<std::string> Resolve(const api::VolumePath& where, const Volumes& volumes
   const auto found = volumes.find(where.volume);
   if (found == volumes.end()) {
     return Error{Code::kInvalid,
-                 fmt::format("{}: volume \"{}\" is no folder here: add --volume {}=FOLDER", field,
-                             where.volume, where.volume)};
+                 fmt::format("{}: volume \"{}\" is not a folder here: add --volume {}=FOLDER",
+                             field, where.volume, where.volume)};
   }
   std::filesystem::path path = std::filesystem::path(found->second) / where.path;
   std::string text = path.lexically_normal();

@@ -30,7 +30,7 @@ std::string_view WhatIs(FieldBits bit) {
     case field::kBeyond: return "is beyond 64 bits";
     case field::kNoDouble:
     case field::kOddExponent: return "is beyond a double";
-    default: return "is no number";
+    default: return "is not a number";
   }
 }
 
@@ -89,7 +89,9 @@ std::string ReasonOf(const DecidedType& type, const SeenColumn& seen) {
           : fmt::format("{}, byte {}", Printable(first.place.file, 4096), first.place.offset);
   const std::string_view beside =
       type.because_of == field::kBig ? ", which a number would round" : "";
-  const std::string text = first.text.empty() ? "an empty field" : Printable(first.text, kMostText);
+  // In quotes, for a blank at its front or end is often why.
+  const std::string text =
+      first.text.empty() ? "an empty field" : '"' + Printable(first.text, kMostText) + '"';
   return fmt::format("{} {}{}, {}", text, WhatIs(type.because_of), beside, place);
 }
 

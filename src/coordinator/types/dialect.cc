@@ -58,12 +58,26 @@ std::string AboutDecimalCommas(const DialectRows& rows) {
     for (const std::string& field : rows[i]) {
       if (!HasDecimalComma(field)) continue;
       return fmt::format(
-          "{} has a decimal comma: such columns are text, turn them into numbers in "
+          "\"{}\" has a decimal comma: such columns are text, turn them into numbers in "
           "run()",
           Printable(field, 32));
     }
   }
   return "";
+}
+
+// "2 of the 30 rows read have more fields than the header, and 1 has fewer"
+std::string AboutWidths(const RowCounts& counts, bool header) {
+  const auto have = [](uint64_t rows) { return rows == 1 ? "has" : "have"; };
+  const bool wide = counts.wide > 0;
+  const uint64_t odd = wide ? counts.wide : counts.few;
+  std::string text = counts.rows == 1 ? "the only row read"
+                                      : fmt::format("{} of the {} rows read", odd, counts.rows);
+  text += fmt::format(" {} {} fields than the {}", have(odd), wide ? "more" : "fewer",
+                      header ? "header" : "first row");
+  if (wide && counts.few > 0)
+    text += fmt::format(", and {} {} fewer", counts.few, have(counts.few));
+  return text;
 }
 
 // A line that spreadsheets write in front of the header: "sep=;".
@@ -120,8 +134,7 @@ std::string DialectAdvice(std::string_view front, const RowCounts& counts, const
     advice = fmt::format("the delimiter seems to be {}: write delimiter: {}", Quoted(*other),
                          Quoted(*other));
   } else if (many_odd) {
-    advice = fmt::format("of {} rows that were read {} have more fields than the {}, and {} fewer",
-                         counts.rows, counts.wide, header ? "header" : "first row", counts.few);
+    advice = AboutWidths(counts, header);
   }
   const char delimiter = other.value_or(input.tabular.delimiter.front());
   if (delimiter == ',') return advice;

@@ -45,7 +45,7 @@ std::string FormatMembers(const TypedTable& table, const PlanInput& input);
 // ask.
 std::string AskAboutHeader(const TypedTable& table, const PlanInput& input);
 
-// "columns: id integer, zip text (00239 has a leading zero, in/a.csv:17)", cut off behind about
+// "columns: id integer, zip text ("00239" has a leading zero, in/a.csv:17)", cut off behind about
 // `most` bytes.
 std::string ColumnsLine(const TypedTable& table, const PlanInput& input, size_t most);
 

@@ -413,7 +413,7 @@ TEST(Stores, AnOutputInAStoreHasLogsAndStateInFolders) {
   EXPECT_THAT(said("arguments: ['--to=$(output)/x']\n  output: {store: bucket}" + folders),
               HasSubstr("$(output) is a folder for the script"));
   EXPECT_THAT(said("output: {store: bucket, path: x}" + folders, "store: all, path: a"),
-              HasSubstr("inside the input \"images\" would lie the output"));
+              HasSubstr("the output is inside the input \"images\""));
   EXPECT_EQ(said("output: {store: bucket, path: x}" + folders, "store: all, path: ab"), "");
 }
 

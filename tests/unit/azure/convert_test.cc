@@ -622,7 +622,7 @@ TEST(Convert, RefusesWhatItCannotRead) {
   } cases[] = {
       {"", "the file is empty"},
       {"- a\n", "holds no map"},
-      {"a: 1\n", "no file of Azure ML"},
+      {"a: 1\n", "not a file of Azure ML"},
       {"a: 1\n---\nb: 2\n", "several documents"},
       {"a: [\n", ":"},
       {"task: {}\ntask: {}\n", "task"},

@@ -65,6 +65,10 @@ TEST(DisplayTest, BeforeAnythingIsListedThereIsNothingToCount) {
   progress["secondsRemaining"] = nullptr;
   progress["state"] = "Starting";
   EXPECT_EQ(ProgressLine(progress), "listing the input, 1 node, Starting");
+  progress["nodes"] = json::array();
+  EXPECT_EQ(ProgressLine(progress), "listing the input, Starting");
+  progress["state"] = "Running";
+  EXPECT_EQ(ProgressLine(progress), "listing the input, 0 nodes");
   progress["miniBatches"]["total"] = 0;
   EXPECT_EQ(ProgressLine(progress).find("0 of 0 mini-batches"), 0U);
 }

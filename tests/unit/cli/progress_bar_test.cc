@@ -83,6 +83,11 @@ TEST(ProgressBarTest, BeforeAnythingIsPlannedItIsEmpty) {
   progress["state"] = "Starting";
   EXPECT_EQ(Bar(progress, 80).find("[    "), 0U);
   EXPECT_NE(Bar(progress, 80).find("listing the input"), std::string::npos);
+  EXPECT_NE(Bar(progress, 120).find(", 1 node"), std::string::npos);
+  progress["nodes"] = json::array();
+  EXPECT_EQ(Bar(progress, 120).find("node"), std::string::npos);
+  progress["state"] = "Running";
+  EXPECT_NE(Bar(progress, 120).find(", 0 nodes"), std::string::npos);
 }
 
 }  // namespace

@@ -52,19 +52,22 @@ TEST_F(ProgressTellerTest, AWarningIsSaidOnceUntilThereIsAnotherOne) {
 }
 
 TEST_F(ProgressTellerTest, APauseIsSaidAgainWhenItCameBack) {
+  const std::string kPaused =
+      ". The job goes on by itself as soon as it can; or stop it, and continue later with "
+      "--resume\n";
   json progress = Progress();
   teller_.Show(progress, Instant(seconds(1)));
   static_cast<void>(Said());
   progress["paused"] = "disk full\x1b[2J";
   teller_.Show(progress, Instant(seconds(2)));
-  EXPECT_EQ(Said(), "paused: disk full\\x1b[2J; the job goes on by itself as soon as it can\n");
+  EXPECT_EQ(Said(), "paused: disk full\\x1b[2J" + kPaused);
   teller_.Show(progress, Instant(seconds(3)));
   progress["paused"] = "";
   teller_.Show(progress, Instant(seconds(4)));
   EXPECT_EQ(Said(), "");
   progress["paused"] = "disk full";
   teller_.Show(progress, Instant(seconds(5)));
-  EXPECT_EQ(Said(), "paused: disk full; the job goes on by itself as soon as it can\n");
+  EXPECT_EQ(Said(), "paused: disk full" + kPaused);
 }
 
 TEST_F(ProgressTellerTest, EachLineAboutTheInputsIsSaidOnce) {

@@ -576,7 +576,7 @@ function live(root) {
   root.append(banner, views);
   if (!token) {
     root.prepend(el("h1", {}, "ParallelRun"));
-    setText(banner, "This page needs the whole address that the command has printed, with what stands behind #.");
+    setText(banner, "Open the whole address that the command has printed, with the part after #.");
     return;
   }
   const authorized = (url, headers) => fetch(url, { headers: { Authorization: "Bearer " + token, ...headers }, cache: "no-store", credentials: "omit" });

@@ -118,13 +118,14 @@ std::string Why(const std::vector<std::string>& fields) {
 }
 
 TEST(ColumnTypesTest, TheFirstFieldThatDecidedIsTheReason) {
-  EXPECT_EQ(Why({"12", "00239", "007"}), "00239 has a leading zero, in/a.csv:3");
-  EXPECT_EQ(Why({"12", "abc"}), "abc is no number, in/a.csv:3");
+  EXPECT_EQ(Why({"12", "00239", "007"}), "\"00239\" has a leading zero, in/a.csv:3");
+  EXPECT_EQ(Why({"12", "abc"}), "\"abc\" is not a number, in/a.csv:3");
+  EXPECT_EQ(Why({"12", " John"}), "\" John\" is not a number, in/a.csv:3");
   EXPECT_EQ(Why({"12", "", "13"}), "an empty field is missing, in/a.csv:3");
-  EXPECT_EQ(Why({"12", "1.5"}), "1.5 is a number, in/a.csv:3");
+  EXPECT_EQ(Why({"12", "1.5"}), "\"1.5\" is a number, in/a.csv:3");
   EXPECT_EQ(Why({"9007199254740993", ""}),
-            "9007199254740993 is an integer, which a number would round, in/a.csv:2");
-  EXPECT_EQ(Why({"1", "True"}), "True is a boolean, in/a.csv:3");
+            "\"9007199254740993\" is an integer, which a number would round, in/a.csv:2");
+  EXPECT_EQ(Why({"1", "True"}), "\"True\" is a boolean, in/a.csv:3");
   for (const std::string plain : {"1", "1.5", "abc", "True", ""}) EXPECT_EQ(Why({plain}), "");
 }
 

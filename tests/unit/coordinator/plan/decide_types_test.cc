@@ -38,7 +38,7 @@ TEST_F(DecideTypesTest, AllOfTheInputDecides) {
   folder_.Write("a.csv", "id,zip,ok\n1,1234,True\n2,5678,\n");
   folder_.Write("b.csv", "id,zip,ok\n\n3,\"00239\",False\n,77,True\n");
   EXPECT_EQ(Line(Input()),
-            "columns: id number (an empty field is missing, in/b.csv:4), zip text (00239 has a "
+            "columns: id number (an empty field is missing, in/b.csv:4), zip text (\"00239\" has a "
             "leading zero, in/b.csv:3), ok boolean (some missing)");
 }
 
@@ -63,10 +63,10 @@ TEST_F(DecideTypesTest, HeaderModes) {
   folder_.Write("a.csv", "1,x\n");
   folder_.Write("b.csv", "2,7\n");
   EXPECT_EQ(Line(Input(api::HeaderMode::kNone)),
-            "columns: Column1 integer, Column2 text (x is no number, in/a.csv:1)");
+            "columns: Column1 integer, Column2 text (\"x\" is not a number, in/a.csv:1)");
   folder_.Write("0.csv", "id,name\n5,6\n");
   EXPECT_EQ(Line(Input(api::HeaderMode::kFirstFile)),
-            "columns: id integer, name text (x is no number, in/a.csv:1)");
+            "columns: id integer, name text (\"x\" is not a number, in/a.csv:1)");
 }
 
 // A table without a header loses its first row, and all else looks right.
@@ -113,13 +113,14 @@ TEST_F(DecideTypesTest, OtherDialectsAreToldWithTheFieldsToWrite) {
       {"\"sep=;\"\r\nid;n\r\n1;2\r\n", ";", "write delimiter: \";\" and skipRows: 1"},
       {"id;price\n1;2,5\n2;3,5\n", ",",
        "the delimiter seems to be \";\": write delimiter: \";\"; "
-       "2,5 has a decimal comma: such columns are text, turn them "
+       "\"2,5\" has a decimal comma: such columns are text, turn them "
        "into numbers in run()"},
-      {"id;price\n1;-1.234,5\n", ";", "; -1.234,5 has a decimal comma"},
+      {"id;price\n1;-1.234,5\n", ";", "; \"-1.234,5\" has a decimal comma"},
       {"id,n\tm\n1,x\t2\n2,y,z\t3\n", ",", "the delimiter seems to be \"\\t\""},
-      {"a,b\n1,2\n3\n4,5\n", ",",
-       "; of 3 rows that were read 0 have more fields than the header, "
-       "and 1 fewer"},
+      {"a,b\n1,2\n3\n4,5\n", ",", "; 1 of the 3 rows read has fewer fields than the header"},
+      {"a,b\n1,2\n3,4,5\n6,7,8\n9\n", ",",
+       "; 2 of the 4 rows read have more fields than the header, and 1 has fewer"},
+      {"a,b\n1,2,3\n", ",", "; the only row read has more fields than the header"},
       {"id;price\n1;2.5\n", ";", ""},
       {"a,b\n1,\"2,5\"\n", ",", ""},
   };
@@ -129,6 +130,7 @@ TEST_F(DecideTypesTest, OtherDialectsAreToldWithTheFieldsToWrite) {
     input.tabular.delimiter = delimiter;
     const std::string line = Line(input);
     EXPECT_NE(line.find(says), std::string::npos) << line;
+    EXPECT_EQ(line.find(" 0 "), std::string::npos) << line;
     if (*says == '\0') {
       EXPECT_EQ(line.find(';'), std::string::npos) << line;
     }
@@ -237,7 +239,7 @@ TEST_F(DecideTypesTest, ASampleSeesTheEndOfAFile) {
   for (int i = 0; i < 10'000; ++i) text += std::to_string(i) + ",77\n";
   folder_.Write("a.csv", text + "1,007\n");
   const std::string line = Line(Input(), {3'000, 10});
-  EXPECT_TRUE(line.ends_with("id integer, zip text (007 has a leading zero, in/a.csv, byte " +
+  EXPECT_TRUE(line.ends_with("id integer, zip text (\"007\" has a leading zero, in/a.csv, byte " +
                              std::to_string(text.size()) + ")"))
       << line;
 }

@@ -112,7 +112,7 @@ TEST_F(RowEndTest, ItIsToldWithTheTypes) {
   EXPECT_NE(line.find("2.csv end with a delimiter, behind which there is no column"),
             std::string::npos)
       << line;
-  EXPECT_EQ(line.find("columns: a integer, b text (007 has a leading zero"), 0u) << line;
+  EXPECT_EQ(line.find("columns: a integer, b text (\"007\" has a leading zero"), 0u) << line;
 }
 
 }  // namespace

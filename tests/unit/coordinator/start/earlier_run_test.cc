@@ -307,8 +307,9 @@ TEST(EarlierRun, AddedFilesAreLeftOutWithAWarning) {
               AllOf(HasSubstr("not part of this run: inputs[in]: /in/b; "),
                     HasSubstr("; and 1 more"), Not(HasSubstr("\n"))));
   decision.changed = {"the code"};
-  EXPECT_THAT(WarningOf(decision, changes), AllOf(HasSubstr("since the run was started: the code"),
-                                                  HasSubstr("with the new. Added")));
+  EXPECT_THAT(WarningOf(decision, changes),
+              AllOf(HasSubstr("since the run was started: the code"),
+                    HasSubstr("the rest runs with what has changed. Added")));
 }
 
 TEST(EarlierRun, AFinishedRunOfOtherFilesIsNoSuccess) {
