@@ -1,5 +1,8 @@
 """kill -9 of each of the job's processes: every row is there, once, in order."""
 
+import shutil
+import signal
+
 import pytest
 from support import processes
 from support.processes import expect_nothing_running
@@ -113,6 +116,47 @@ def test_kill_the_command(job):
     assert result.code == 0, result
     assert job.rows() == job.expected
     assert job.beside_index() == [job.output.name]
+
+
+# What each worker process has started, beside itself.
+STARTS = """
+import os, subprocess, sys
+from steps import note, wait_for
+
+def run(mini_batch):
+    sleep = [sys.executable, "-c", "import time; time.sleep(1000)"]
+    note("started", subprocess.Popen(sleep).pid)
+    note("started", subprocess.Popen(sleep, start_new_session=True).pid)
+    # One without a parent, as daemons are.
+    subprocess.run(["sh", "-c", "setsid sleep 1000 & echo $!"], stdout=subprocess.DEVNULL)
+    if os.fork() == 0:
+        wait_for("never")
+    note("held", mini_batch[0])
+    wait_for("never")
+"""
+
+
+@pytest.mark.parametrize(
+    ("role", "before"),
+    [
+        ("command", signal.SIGCONT),  # nothing
+        ("command", signal.SIGTSTP),  # all below it is stopped too
+        ("guardian", signal.SIGSTOP),
+        ("agent", signal.SIGSTOP),
+    ],
+)
+def test_what_the_script_has_started_ends_with_the_command(work, role, before):
+    work.files(2)
+    work.script(STARTS)
+    work.job()
+    command = work.start_job()
+    command.wait_for(lambda: len(work.noted("held")) == 2, "both processes are held")
+    victim(role).kill(before)
+    command.send(signal.SIGKILL)
+    command.wait_only()
+    expect_nothing_running()
+    for folder in work.temporary.glob("parallelrun-*"):  # as the next run would
+        shutil.rmtree(folder)
 
 
 def test_kill_everything(job):

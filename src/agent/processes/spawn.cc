@@ -58,6 +58,7 @@ struct Child {
   const int* descriptors;
   int descriptor_count;
   int errors;  // close-on-exec
+  int end_signal;
 };
 
 [[noreturn]] void Die(const Child& child, int stage) {
@@ -73,7 +74,7 @@ void CloseOnExecFrom(int first) {
 }
 
 [[noreturn]] void RunChild(const Child& child) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  prctl(PR_SET_PDEATHSIG, child.end_signal);
   if (getppid() != child.parent) _exit(127);  // it had died before that
   setpgid(0, 0);
   for (int signo = 1; signo < NSIG; ++signo) signal(signo, SIG_DFL);
@@ -141,7 +142,8 @@ Result<pid_t> Spawn(const SpawnSpec& spec) {
                       spec.folder.c_str(),
                       moved.data(),
                       static_cast<int>(moved.size()),
-                      high};
+                      high,
+                      spec.end_signal};
     sigset_t all;
     sigset_t before;
     sigfillset(&all);

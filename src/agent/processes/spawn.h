@@ -2,6 +2,7 @@
 // thread only: the child dies with the thread that started it.
 #pragma once
 
+#include <signal.h>
 #include <sys/types.h>
 
 #include <functional>
@@ -23,13 +24,14 @@ struct SpawnSpec {
   std::vector<std::string> environment;  // all of it, NAME=value
   std::string folder;                    // working directory
   std::vector<int> descriptors;          // become 0, 1, 2, …
+  int end_signal = SIGKILL;              // what it gets when this thread ends
 };
 
 // This process's own, as SpawnSpec takes it.
 std::vector<std::string> OwnEnvironment();
 
 // Forks, and waits until the program is executed. The child leads its own process group, has
-// default signal dispositions and an empty mask, and gets SIGKILL when this thread ends.
+// default signal dispositions and an empty mask, and gets `end_signal` when this thread ends.
 Result<pid_t> Spawn(const SpawnSpec& spec);
 
 // Takes leave of children that have ended and that `is_ours` does not know: orphans that came to

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <spdlog/fmt/fmt.h>
 #include <sys/socket.h>
 
@@ -176,11 +177,15 @@ Result<Launcher::NodeProcess> Launcher::StartNode(size_t index, int attempt) {
   for (std::string& word : programs_.Command(programs_.agent, {"--config", "/dev/fd/4"})) {
     guard.push_back(std::move(word));
   }
+  // It outlives this process, to kill what is left, and goes on for that if it was stopped. Killed
+  // with it, it left all that the script had started; and of what it had stopped already, to kill
+  // it then, a child of the agent that was not yet to die with its parent.
   const Result<pid_t> pid =
       agent::Spawn({programs_.Command(programs_.agent, guard),
                     agent::OwnEnvironment(),
                     "/",
-                    {null.get(), log->get(), log->get(), read_end.get(), file->get()}});
+                    {null.get(), log->get(), log->get(), read_end.get(), file->get()},
+                    SIGCONT});
   if (!pid.ok()) return pid.error();
   node.guardian = *pid;
   return node;
