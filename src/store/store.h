@@ -30,10 +30,11 @@
 
 namespace parallelrun::store {
 
-// Which state of an object was seen: size and modification time of a file, the ETag of an object.
-// It stands in the plan, so that whoever reads later knows whether it reads what was planned: equal
-// versions, equal bytes. Others only compare and keep it; its own store alone reads what it says,
-// and never changes how it is written, because it lies in ledgers.
+// Which state of an object was seen: size and modification time of a file, ETag and size of an
+// object. It stands in the plan, so that whoever reads later knows whether it reads what was
+// planned: equal versions, equal bytes. Others only compare and keep it; its own store alone reads
+// what it says, and where it writes it in another way than earlier releases it knows theirs,
+// because it lies in ledgers.
 class Version {
  public:
   static constexpr size_t kMost = 255;  // bytes: a plan counts them in one
@@ -114,6 +115,12 @@ class Store {
   virtual Result<std::string> RealRoot() { return Location(""); }
   // How two states of one object differ, for people: "had 8 bytes, has 9".
   virtual std::string Difference(const Version& was, const Version& is) const = 0;
+  // The same version as an earlier release has written it into the plan of a run that goes on.
+  virtual Version AsBefore(const Version& version) const { return version; }
+  // Whether what was planned, maybe by an earlier release, is what is there now.
+  bool IsStill(const Version& planned, const Version& now) const {
+    return planned == now || planned == AsBefore(now);
+  }
 };
 
 }  // namespace parallelrun::store

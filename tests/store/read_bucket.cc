@@ -2,7 +2,7 @@
 // so, a line for a line. Credentials are those of its environment. ENDPOINT and REGION may be "".
 //   {"do": "list", "after": "a/b", "without": ".git"}
 //       {"names": […], "sizes": […]}; the folders called so are left out
-//   {"do": "stat", "name": "a"}       {"size": 3, "version": "…"}, or {} where it is not there
+//   {"do": "stat", "name": "a"}       {"size": 3, "version": "ETag"}, or {} where it is not there
 //   {"do": "open", "name": "a"}       the same; what is read next is of this object
 //   {"do": "read", "offset": 0, "size": 10}      {"size": 3, "sha256": "…"}
 // An error is {"error": message, "code": name}.
@@ -16,6 +16,7 @@
 #include "base/mac.h"
 #include "base/time.h"
 #include "store/azure_blob/azure_blob_store.h"
+#include "store/objects/object_version.h"
 #include "store/s3/s3_store.h"
 
 namespace parallelrun {
@@ -26,7 +27,7 @@ using nlohmann::json;
 json Told(const Error& error) { return {{"error", error.message}, {"code", CodeName(error.code)}}; }
 
 json Told(const store::Found& found) {
-  return {{"size", found.size}, {"version", std::string(found.version.bytes())}};
+  return {{"size", found.size}, {"version", std::string(store::EtagOf(found.version))}};
 }
 
 json List(store::Store& store, const std::string& after, const std::string& without) {

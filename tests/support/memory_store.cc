@@ -157,6 +157,9 @@ class MemoryStore final : public store::Store {
   std::string Difference(const Version& was, const Version& is) const override {
     return "was " + std::string(was.bytes()) + ", is " + std::string(is.bytes());
   }
+  Version AsBefore(const Version& version) const override {
+    return Version("earlier " + std::string(version.bytes()));
+  }
 
  private:
   const MemoryObjects& objects_;

@@ -1,5 +1,6 @@
 // A store in memory, for tests: objects by name, whose version counts what was put there. Names
-// need no folders: "a" and "a/b" may both be there, as in a bucket. Thread-safe.
+// need no folders: "a" and "a/b" may both be there, as in a bucket. Its versions are "put 3", and
+// were "earlier put 3" once. Thread-safe.
 #pragma once
 
 #include <cstdint>

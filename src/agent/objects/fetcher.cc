@@ -72,12 +72,12 @@ Result<std::unique_ptr<store::Object>> Look(store::Store& store, const ObjectNam
   if (!there.ok()) return there.error();
   const store::Version planned{std::string(object.version)};
   const store::Version& now = (*there)->found().version;
-  if (now != planned) {
+  if (!store.IsStill(planned, now)) {
     return Error{Code::kStale,
                  fmt::format("{} is not what was listed: it {}. {}", Shown(object.location),
                              store.Difference(planned, now), kListedAgain)};
   }
-  // A server that gives all objects one ETag does not tell that by it.
+  // In the plan of an earlier release the version does not tell it.
   const uint64_t size = (*there)->found().size;
   if (object.size != ObjectName::kAnySize && size != object.size) {
     return Error{Code::kStale,

@@ -140,7 +140,7 @@ class Comparison {
       if (!found.ok()) return found.error();
       if (!*found) continue;
       if (Planned* planned = Find(DigestOf(number, path)); planned != nullptr) {
-        Compare(*planned, (*found)->version);
+        Compare(*planned, store, (*found)->version);
       } else if (to_the_end || in_order) {
         if (!rows) {
           const Status prepared = rows.emplace(input, store).Prepare("");
@@ -151,9 +151,10 @@ class Comparison {
     }
   }
 
-  void Compare(Planned& planned, const store::Version& now) {
-    planned.set_found(planned.HasVersion(DigestOf(now.bytes())) ? Planned::kSame
-                                                                : Planned::kChanged);
+  void Compare(Planned& planned, const store::Store& store, const store::Version& now) {
+    const bool same = planned.HasVersion(DigestOf(now.bytes())) ||
+                      planned.HasVersion(DigestOf(store.AsBefore(now).bytes()));
+    planned.set_found(same ? Planned::kSame : Planned::kChanged);
     if (planned.found() == Planned::kChanged && now_.size() < InputChanges::kMostNamed) {
       now_[planned.path()] = now;
     }

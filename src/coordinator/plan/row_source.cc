@@ -86,7 +86,7 @@ class RowSource : public PlanSource {
     if (!opened.ok()) return opened;
     if (!file_.splitter) return NotPlannedYet(Code::kNotFound, name, "is gone", "back");
     const store::Found& now = file_.splitter->found();
-    if (now.version != at.found.version) {
+    if (!store_.IsStill(at.found.version, now.version)) {
       return NotPlannedYet(Code::kInvalid, name, store_.Difference(at.found.version, now.version),
                            "back as it was");
     }

@@ -153,6 +153,9 @@ class CheckedStore final : public store::Store {
   std::string Difference(const store::Version& was, const store::Version& is) const override {
     return store_->Difference(was, is);
   }
+  store::Version AsBefore(const store::Version& version) const override {
+    return store_->AsBefore(version);
+  }
 
  private:
   const std::unique_ptr<store::Store> store_;

@@ -6,13 +6,13 @@
 
 #include "base/http/target.h"
 #include "base/json.h"
+#include "store/objects/object_version.h"
 
 namespace parallelrun::store::azure_blob {
 namespace {
 
 using nlohmann::json;
 
-constexpr size_t kMostEtag = 250;
 constexpr size_t kMostName = 4096;    // bytes; Azure's have up to 1,024 characters
 constexpr size_t kMostMarker = 8192;  // it goes into a URL
 constexpr size_t kMostToken = 64 * 1024;

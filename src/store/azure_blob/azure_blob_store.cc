@@ -4,6 +4,7 @@
 
 #include "store/azure_blob/listing.h"
 #include "store/objects/object.h"
+#include "store/objects/object_version.h"
 
 namespace parallelrun::store::azure_blob {
 namespace {
@@ -27,8 +28,9 @@ class AzureBlobStore final : public Store {
     return container_->address().Url(name);
   }
   std::string Difference(const Version& was, const Version& is) const override {
-    return DifferenceOfEtags(was, is);
+    return DifferenceOfObjects(was, is);
   }
+  Version AsBefore(const Version& version) const override { return WithoutSize(version); }
 
  private:
   const std::unique_ptr<Container> container_;

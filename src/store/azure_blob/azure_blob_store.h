@@ -1,5 +1,5 @@
 // Blobs in a container of Azure Blob Storage as a Store. A name is the blob's without the prefix of
-// the store's URL; a version is the ETag without its quotes. See README.md.
+// the store's URL; a version is the ETag without its quotes, and the size. See README.md.
 #pragma once
 
 #include <memory>

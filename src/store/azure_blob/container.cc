@@ -11,6 +11,7 @@
 #include "store/azure_blob/answers.h"
 #include "store/azure_blob/sign.h"
 #include "store/objects/http_date.h"
+#include "store/objects/object_version.h"
 
 namespace parallelrun::store::azure_blob {
 namespace {
@@ -126,14 +127,14 @@ Result<std::optional<Found>> Container::Stat(const std::string& key) {
   const char* end = length.data() + length.size();
   const auto [stopped, error] = std::from_chars(length.data(), end, found.size);
   const std::string etag = PlainEtag(answer->Header("ETag"));
-  const bool usable = !etag.empty() && etag.size() <= Version::kMost;
+  const bool usable = !etag.empty() && etag.size() <= kMostEtag;
   if (error != std::errc() || stopped != end || !usable) {
     return Error{Code::kInvalid,
                  Place(key) +
                      ": the server tells no size or no ETag, without which nobody knows "
                      "whether a blob was changed"};
   }
-  found.version = Version(etag);
+  found.version = VersionOf(etag, found.size);
   return std::optional(std::move(found));
 }
 

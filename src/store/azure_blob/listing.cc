@@ -8,6 +8,7 @@
 
 #include "base/escape.h"
 #include "base/http/target.h"
+#include "store/objects/object_version.h"
 
 namespace parallelrun::store::azure_blob {
 Status Level::NextPage(Container& container) {
@@ -47,7 +48,7 @@ Status Level::NextPage(Container& container) {
     reached_ = std::max(reached_, blob.name);
     if (blob.is_folder || blob.name.ends_with('/')) continue;
     std::optional<Found> found;
-    if (!blob.etag.empty()) found = Found{blob.size, Version(blob.etag)};
+    if (!blob.etag.empty()) found = Found{blob.size, VersionOf(blob.etag, blob.size)};
     if (Status held = hold(std::move(blob.name), std::move(found)); !held.ok()) return held;
   }
   for (std::string& folder : page->folders) {

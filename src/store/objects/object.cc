@@ -6,12 +6,13 @@
 #include <utility>
 
 #include "base/escape.h"
+#include "store/objects/object_version.h"
 
 namespace parallelrun::store {
 namespace {
 
 std::string TextOf(const Found& found) {
-  return fmt::format("{} bytes, ETag {}", found.size, Printable(found.version.bytes(), kShown));
+  return fmt::format("{} bytes, ETag {}", found.size, Printable(EtagOf(found.version), kShown));
 }
 
 std::string DifferenceOf(const Found& was, const Found& is) {
@@ -33,7 +34,7 @@ class ServedObject final : public Object {
     const Result<HttpResponse> answer =
         server_.Read(key_,
                      {{"Range", fmt::format("bytes={}-{}", offset, last)},
-                      {"If-Match", fmt::format("\"{}\"", found_.version.bytes())}},
+                      {"If-Match", fmt::format("\"{}\"", EtagOf(found_.version))}},
                      into);
     if (!answer.ok()) return Changed(answer.error());
     const std::string range = fmt::format("bytes {}-{}/", offset, last);
@@ -79,11 +80,6 @@ Result<std::unique_ptr<Object>> OpenObject(ObjectServer& server, const std::stri
   if (!found.ok()) return found.error();
   if (!*found) return Error{Code::kNotFound, server.Place(key) + ": there is no such object"};
   return MakeObject(server, key, std::move(**found));
-}
-
-std::string DifferenceOfEtags(const Version& was, const Version& is) {
-  return fmt::format("had ETag {}, has {}", Printable(was.bytes(), kShown),
-                     Printable(is.bytes(), kShown));
 }
 
 }  // namespace parallelrun::store

@@ -33,7 +33,4 @@ std::unique_ptr<Object> MakeObject(ObjectServer& server, std::string key, Found 
 // What is there now under a key. kNotFound: nothing.
 Result<std::unique_ptr<Object>> OpenObject(ObjectServer& server, const std::string& key);
 
-// How two versions that are ETags differ: "had ETag a, has b".
-std::string DifferenceOfEtags(const Version& was, const Version& is);
-
 }  // namespace parallelrun::store

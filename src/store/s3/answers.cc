@@ -8,6 +8,7 @@
 
 #include "base/http/target.h"
 #include "base/json.h"
+#include "store/objects/object_version.h"
 #include "store/s3/timestamps.h"
 
 namespace parallelrun::store::s3 {
@@ -15,7 +16,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kMostEtag = 250;
 constexpr size_t kMostUploadId = 2048;  // AWS's have about 150
 constexpr size_t kMostKey = 4096;       // S3's are 1,024; others may allow more
 

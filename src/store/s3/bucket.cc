@@ -7,6 +7,7 @@
 
 #include "base/escape.h"
 #include "store/objects/http_date.h"
+#include "store/objects/object_version.h"
 #include "store/s3/answers.h"
 #include "store/s3/look.h"
 #include "store/s3/outcome.h"
@@ -177,7 +178,9 @@ Result<HttpResponse> Bucket::Read(const std::string& key, HttpHeaders headers,
 Result<std::optional<Found>> Bucket::Stat(const std::string& key) {
   Result<std::optional<Looked>> looked = LookAt(*this, key);
   if (!looked.ok()) return looked.error();
-  return *looked ? std::optional(std::move((*looked)->found)) : std::nullopt;
+  if (!*looked) return std::optional<Found>();
+  const Found& found = (*looked)->found;
+  return std::optional(Found{found.size, VersionOf(found.version.bytes(), found.size)});
 }
 
 std::string Bucket::Place(const std::string& key) const {

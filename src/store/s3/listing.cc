@@ -6,6 +6,7 @@
 
 #include "base/escape.h"
 #include "base/http/target.h"
+#include "store/objects/object_version.h"
 
 namespace parallelrun::store::s3 {
 namespace {
@@ -61,7 +62,7 @@ Result<std::optional<Listed>> Listing::Next() {
     const std::string_view name = std::string_view(listed.key).substr(root.size());
     if (name.empty() || name.ends_with('/') || !wanted_.Takes(name)) continue;
     Listed out{name, std::nullopt};
-    if (!listed.etag.empty()) out.found = Found{listed.size, Version(listed.etag)};
+    if (!listed.etag.empty()) out.found = Found{listed.size, VersionOf(listed.etag, listed.size)};
     return std::optional(std::move(out));
   }
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/escape.h"
+#include "store/objects/object_version.h"
 #include "store/s3/answers.h"
 
 namespace parallelrun::store::s3 {
@@ -22,7 +23,7 @@ Result<std::optional<Looked>> LookAt(Bucket& bucket, const std::string& key) {
   const char* end = length.data() + length.size();
   const auto [stopped, error] = std::from_chars(length.data(), end, looked.found.size);
   const std::string etag = PlainEtag(answer->Header("ETag"));
-  const bool usable = !etag.empty() && etag.size() <= Version::kMost;
+  const bool usable = !etag.empty() && etag.size() <= kMostEtag;
   if (error != std::errc() || stopped != end || !usable) {
     return Error{
         Code::kInvalid,

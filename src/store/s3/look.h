@@ -12,7 +12,7 @@
 namespace parallelrun::store::s3 {
 
 struct Looked {
-  Found found;
+  Found found;  // its version is the ETag alone, as writes have it
   HttpHeaders headers;
 };
 

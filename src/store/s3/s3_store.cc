@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "store/objects/object.h"
+#include "store/objects/object_version.h"
 #include "store/s3/listing.h"
 
 namespace parallelrun::store::s3 {
@@ -26,8 +27,9 @@ class S3Store final : public Store {
     return bucket_->address().Url(name);
   }
   std::string Difference(const Version& was, const Version& is) const override {
-    return DifferenceOfEtags(was, is);
+    return DifferenceOfObjects(was, is);
   }
+  Version AsBefore(const Version& version) const override { return WithoutSize(version); }
 
  private:
   const std::unique_ptr<Bucket> bucket_;

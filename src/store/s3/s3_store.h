@@ -1,5 +1,5 @@
 // Objects in a bucket of S3, or of what speaks it, as a Store. A name is the key without the prefix
-// of the store's URL; a version is the ETag without its quotes. See README.md.
+// of the store's URL; a version is the ETag without its quotes, and the size. See README.md.
 #pragma once
 
 #include <memory>

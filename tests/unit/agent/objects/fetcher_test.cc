@@ -52,11 +52,15 @@ class ObjectFetcherTest : public ::testing::Test {
   void Put(const std::string& name, size_t bytes) {
     objects_->Put("memory://bucket/" + name, std::string(bytes, name[0]));
   }
-  // Work of one file.
-  std::string WorkOf(const std::string& name) {
-    job::FilesChunk files{1, "memory://bucket", name, {}};
+  std::string VersionOf(const std::string& name) {
     const auto opened = objects_->Open("memory://bucket")->Open(name);
-    files.versions = {(*opened)->found().version.bytes()};
+    return std::string((*opened)->found().version.bytes());
+  }
+  // Work of one file.
+  std::string WorkOf(const std::string& name) { return WorkOf(name, VersionOf(name)); }
+  static std::string WorkOf(const std::string& name, const std::string& version) {
+    job::FilesChunk files{1, "memory://bucket", name, {}};
+    files.versions = {version};
     std::string record;
     job::EncodeRecord(job::PlanChunkRecord{0, 1, 0, files, "bucket"}, record);
     return job::WorkMaker::FromRecord(std::move(record))->Make(0);
@@ -133,12 +137,23 @@ TEST_F(ObjectFetcherTest, AStoreThatWentAwayIsToldUntilItAnswers) {
   EXPECT_EQ(fetcher_->WaitsFor(), "");
 }
 
-// Some servers give all objects one ETag.
+TEST_F(ObjectFetcherTest, AVersionAsAnEarlierReleaseHasPlannedIt) {
+  for (const char* name : {"a", "b"}) Put(name, 10);
+  Begin(100);
+  fetcher_->Want(1, WorkOf("a", "earlier " + VersionOf("a")));
+  EXPECT_TRUE(Await(1).ok());
+  const std::string before = "earlier " + VersionOf("b");
+  Put("b", 10);
+  fetcher_->Want(2, WorkOf("b", before));
+  ASSERT_FALSE(Await(2).ok());
+  EXPECT_EQ(Await(2).error().code, Code::kStale);
+}
+
+// In the plans of earlier releases the versions of such objects may all be one.
 TEST_F(ObjectFetcherTest, ATableOfAnotherSizeIsAnotherOne) {
   Put("a", 10);
   Begin(100);
-  const auto opened = objects_->Open("memory://bucket")->Open("a");
-  const std::string version((*opened)->found().version.bytes());
+  const std::string version = VersionOf("a");
   for (const uint64_t size : {10U, 11U}) {
     const job::TabularChunk table{"memory://bucket/a", size, version, "x\n", "{}", {{0, 5, 1}}};
     std::string record;

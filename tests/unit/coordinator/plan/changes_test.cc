@@ -9,6 +9,7 @@
 
 #include "coordinator/plan/input_changes.h"
 #include "coordinator/plan/input_store.h"
+#include "tests/support/memory_store.h"
 #include "tests/unit/coordinator/plan/folder.h"
 #include "tests/unit/coordinator/plan/plans.h"
 
@@ -143,6 +144,28 @@ TEST(InputChangesTest, EachInputHasItsFiles) {
   const Planned planned({one, two});
   folder.Write("two/a", "texts");
   EXPECT_THAT(planned.Changes().differ.named, ElementsAre(HasSubstr("inputs[others]: ")));
+}
+
+TEST(InputChangesTest, VersionsAsAnEarlierReleaseHasPlannedThem) {
+  MemoryObjects objects;
+  for (const char* name : {"a", "b"}) objects.Put("memory://in/" + std::string(name), "text");
+  PlanInput input = FilesInput("memory://in", 2);
+  input.store = "bucket";
+  const std::vector<std::string_view> versions = {"earlier put 1", "earlier put 2"};
+  const job::FilesChunk files{2, "memory://in", std::string_view("a\0b", 3), versions};
+  const job::PlanChunkRecord chunk{0, 0, 0, files, "bucket"};
+  const auto changes = [&] {
+    return FindInputChanges(
+               [&chunk](const auto& visit) -> Status {
+                 visit(chunk);
+                 return {};
+               },
+               true, {input}, [&](const PlanInput&) { return objects.Open("memory://in"); }, [] {})
+        .value();
+  };
+  ExpectNothing(changes());
+  objects.Put("memory://in/b", "text");
+  EXPECT_THAT(changes().differ.named, ElementsAre(HasSubstr("/b was earlier put 2, is put 3")));
 }
 
 // One file of many slices is one difference; a file without a row is no file.

@@ -50,6 +50,10 @@ class SmallAzure {
     const std::lock_guard lock(mutex_);
     blobs_[name] = {bytes, fmt::format("0x{:X}", ++puts_), is_marker};
   }
+  void PutAs(const std::string& name, const std::string& bytes, const std::string& etag) {
+    const std::lock_guard lock(mutex_);
+    blobs_[name] = {bytes, etag, false};
+  }
   void Remove(const std::string& name) {
     const std::lock_guard lock(mutex_);
     blobs_.erase(name);

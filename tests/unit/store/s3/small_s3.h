@@ -50,6 +50,10 @@ class SmallS3 {
     const std::lock_guard lock(mutex_);
     objects_[key] = {bytes, fmt::format("{:x}-{}", std::hash<std::string>()(bytes), ++puts_)};
   }
+  void PutAs(const std::string& key, const std::string& bytes, const std::string& etag) {
+    const std::lock_guard lock(mutex_);
+    objects_[key] = {bytes, etag};
+  }
   void Remove(const std::string& key) {
     const std::lock_guard lock(mutex_);
     objects_.erase(key);

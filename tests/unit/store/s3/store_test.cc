@@ -144,6 +144,23 @@ TEST(S3StoreRead, AnyRangeAndFewerBytesOnlyAtTheEnd) {
   EXPECT_EQ(store->Difference(Version("a"), Version("b")), "had ETag a, has b");
 }
 
+TEST(S3StoreRead, AnotherSizeIsAnotherVersionAlsoWhereAllObjectsHaveOneEtag) {
+  SmallS3 server;
+  server.PutAs("a", "12345678", "one");
+  const auto store = StoreAt(QuickOptions(server));
+  const Version planned = ListAll(*store).found[0].version;
+  EXPECT_TRUE(store->IsStill(planned, store->Stat("a").value()->version));
+  EXPECT_TRUE(store->IsStill(Version("one"), planned)) << "in the plan of an earlier release";
+  EXPECT_FALSE(store->IsStill(Version("two"), planned));
+  server.PutAs("a", "123456789", "one");
+  const auto object = store->Open("a");
+  ASSERT_TRUE(object.ok()) << object.error().message;
+  const Version now = (*object)->found().version;
+  EXPECT_FALSE(store->IsStill(planned, now));
+  EXPECT_EQ(store->Difference(planned, now), "had 8 bytes, has 9");
+  EXPECT_EQ(ReadSome(**object, 0, 9), "123456789") << "what is asked for is the ETag alone";
+}
+
 TEST(S3StoreRead, WhatWasChangedOrDeletedMeanwhileIsToldAndNotRead) {
   SmallS3 server;
   for (const char* key : {"grown", "same", "gone"}) server.Put(key, "12345678");

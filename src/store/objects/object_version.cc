@@ -1,0 +1,48 @@
+#include "store/objects/object_version.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/escape.h"
+
+namespace parallelrun::store {
+namespace {
+
+std::optional<uint64_t> SizeOf(const Version& version) {
+  const size_t end = EtagOf(version).size();
+  if (end == version.bytes().size()) return std::nullopt;
+  Decoder from(version.bytes().substr(end + 1));
+  const uint64_t size = from.U64();
+  return from.ok() ? std::optional(size) : std::nullopt;
+}
+
+}  // namespace
+
+Version VersionOf(std::string_view etag, uint64_t size) {
+  std::string bytes(etag);
+  bytes += '\0';
+  Encoder(bytes).U64(size);
+  return Version(std::move(bytes));
+}
+
+std::string_view EtagOf(const Version& version) {
+  return version.bytes().substr(0, std::min(version.bytes().find('\0'), version.bytes().size()));
+}
+
+Version WithoutSize(const Version& version) { return Version(std::string(EtagOf(version))); }
+
+std::string DifferenceOfObjects(const Version& was, const Version& is) {
+  const std::optional<uint64_t> before = SizeOf(was);
+  const std::optional<uint64_t> now = SizeOf(is);
+  if (EtagOf(was) == EtagOf(is) && before && now) {
+    return fmt::format("had {} bytes, has {}", *before, *now);
+  }
+  return fmt::format("had ETag {}, has {}", Printable(EtagOf(was), kShown),
+                     Printable(EtagOf(is), kShown));
+}
+
+}  // namespace parallelrun::store

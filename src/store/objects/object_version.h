@@ -1,0 +1,29 @@
+// The version of an object on a server: its ETag, a NUL, and its size as u64. The size is in it
+// since there are servers that give all objects one ETag. Plans of earlier releases have the ETag
+// alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "store/store.h"
+
+namespace parallelrun::store {
+
+// Bytes of the longest ETag that a version has room for.
+inline constexpr size_t kMostEtag = Version::kMost - 1 - sizeof(uint64_t);
+
+// `etag` has no NUL, as no header has, and at most kMostEtag bytes.
+Version VersionOf(std::string_view etag, uint64_t size);
+
+// Of one with or without a size.
+std::string_view EtagOf(const Version& version);
+// The same without its size.
+Version WithoutSize(const Version& version);
+
+// How two of them differ: "had ETag a, has b", or "had 8 bytes, has 9".
+std::string DifferenceOfObjects(const Version& was, const Version& is);
+
+}  // namespace parallelrun::store
