@@ -134,14 +134,19 @@ class FakeAgent:
         page = os.memfd_create("page")
         os.ftruncate(page, 4096)
         self._page = memoryview(mmap.mmap(page, 4096)).cast("Q")
-        # Out of the way of 3 and 4, so that neither dup2 overwrites the other's source.
-        ends = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 50) for end in (theirs.fileno(), page)]
+        self._stacks = os.memfd_create("stacks")
+        # Out of the way of 3 to 5, so that no dup2 overwrites another's source.
+        ends = [
+            fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 50)
+            for end in (theirs.fileno(), page, self._stacks)
+        ]
         theirs.close()
         os.close(page)
 
         def place_descriptors():
             os.dup2(ends[0], 3)
             os.dup2(ends[1], 4)
+            os.dup2(ends[2], 5)
             os.setpgid(0, 0)
 
         with open(self.stdout_path, "wb") as out, open(self.stderr_path, "wb") as err:
@@ -166,6 +171,10 @@ class FakeAgent:
     @property
     def stderr_path(self):
         return self.folder / "stderr.txt"
+
+    def stacks(self):
+        """What faulthandler has written."""
+        return os.pread(self._stacks, 1 << 20, 0).decode()
 
     def send(self, data):
         self.socket.sendall(data)
@@ -267,3 +276,4 @@ class FakeAgent:
             pass
         self.process.wait()
         self.socket.close()
+        os.close(self._stacks)

@@ -32,7 +32,7 @@ def start():
     if sys.version_info < (3, 8):  # noqa: UP036 - here the older ones are told
         return refuse(sys.version_info, sys.executable, 3)
     # Before anything else: what the user's script starts must not inherit the agent's descriptors.
-    for descriptor in (3, 4):
+    for descriptor in (3, 4, 5):
         os.set_inheritable(descriptor, False)
     # This folder stands in front for these imports alone, which the interpreter does by itself
     # unless PYTHONSAFEPATH is set. For the script, the user's packages come first: PYTHONPATH names
@@ -42,7 +42,7 @@ def start():
     from parallelrun.worker.main import main
 
     del sys.path[0]
-    return main(3, 4)
+    return main(3, 4, 5)
 
 
 if __name__ == "__main__":

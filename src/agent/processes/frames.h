@@ -13,7 +13,7 @@ namespace parallelrun::agent {
 inline constexpr size_t kFrameHead = 5;
 inline constexpr size_t kMaxFrameBody = size_t{64} << 20;
 inline constexpr size_t kStatusPageBytes = 4096;
-// A worker process that gets it writes its Python stacks to stderr: a signal that scripts and
+// A worker process that gets it writes its Python stacks: a signal that scripts and
 // libraries leave alone.
 inline constexpr int kStackSignal = 60;
 

@@ -128,11 +128,13 @@ void NodeProcesses::AwaitStack(uint32_t number, size_t seen, Instant until, cons
     });
     return;
   }
-  // Python looks for its package where the links lead.
+  // Python looks for its package, and for the code, where the links lead.
   std::error_code ignored;
   const std::string own =
       std::filesystem::canonical(config_.python_path + "/start_worker.py", ignored).parent_path();
-  const std::string stack = PythonStack(dump, config_.work_folder, own);
+  const std::string code = std::filesystem::weakly_canonical(config_.work_folder, ignored);
+  it->second->Append(WholeStacks(dump, code));
+  const std::string stack = PythonStack(dump, code, own);
   if (!stack.empty()) spdlog::warn("the Python stack of {}: {}", ProcessName(number), stack);
   then(number, stack);
 }

@@ -21,6 +21,7 @@
 #include "base/bytes.h"
 #include "base/escape.h"
 #include "base/fd.h"
+#include "base/memory_file.h"
 #include "base/random.h"
 #include "base/small_file.h"
 #include "base/suspension.h"
@@ -33,7 +34,7 @@ constexpr int kReadsPerTurn = 16;
 constexpr size_t kMaxOutBytes = size_t{256} << 20;
 constexpr size_t kMaxLeftBytes = size_t{128} << 20;  // read after the end of a process
 constexpr size_t kTailBytes = 2048;
-constexpr uint64_t kMaxStackBytes = uint64_t{256} << 10;
+constexpr size_t kMaxStackBytes = size_t{256} << 10;
 constexpr char kMarkName[] = "PARALLELRUN_PROCESS=";
 constexpr Duration kEndAfterClose = seconds(2);
 // At a time: the agent has leases to renew meanwhile.
@@ -64,6 +65,11 @@ int MakeStatusPage() {
   }
   fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   return fd;
+}
+
+uint64_t SizeOfOpen(int fd) {
+  struct stat info {};
+  return fstat(fd, &info) == 0 ? static_cast<uint64_t>(info.st_size) : 0;
 }
 
 std::string Tail(const std::string& path) {
@@ -102,6 +108,9 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(EventLoop& loop,
   if (mapped == MAP_FAILED) return ErrnoError(errno, "mmap");
   p->page_ = static_cast<uint64_t*>(mapped);
   p->stderr_path_ = spec.stderr_path;
+  Result<Fd> stacks = MemoryFile("parallelrun-stacks", "");
+  if (!stacks.ok()) return stacks.error();
+  p->stacks_ = std::move(*stacks);
   p->oom_kills_ = memory.OomKills();
 
   p->mark_ = kMarkName + RandomHex(16);
@@ -109,10 +118,11 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(EventLoop& loop,
   // The outer job's, where the script of a job runs a job.
   std::erase_if(environment, [](const std::string& entry) { return entry.starts_with(kMarkName); });
   environment.push_back(p->mark_);
-  const Result<pid_t> pid = Spawn({spec.command,
-                                   std::move(environment),
-                                   spec.work_folder,
-                                   {null.get(), p->stdout_, p->stderr_, theirs.get(), page.get()}});
+  const Result<pid_t> pid =
+      Spawn({spec.command,
+             std::move(environment),
+             spec.work_folder,
+             {null.get(), p->stdout_, p->stderr_, theirs.get(), page.get(), p->stacks_.get()}});
   if (!pid) return pid.error();
   p->pid_ = *pid;
   p->reaped_ = false;
@@ -172,13 +182,9 @@ StatusReading WorkerProcess::Status() const {
 }
 
 job::OutputRanges WorkerProcess::Output() const {
-  const auto end = [](int fd) {
-    struct stat info {};
-    return fstat(fd, &info) == 0 ? static_cast<uint64_t>(info.st_size) : 0;
-  };
   job::OutputRanges output;
-  output.stdout_end = end(stdout_);
-  output.stderr_end = end(stderr_);
+  output.stdout_end = SizeOfOpen(stdout_);
+  output.stderr_end = SizeOfOpen(stderr_);
   output.stdout_begin = std::min(__atomic_load_n(page_ + 4, __ATOMIC_RELAXED), output.stdout_end);
   output.stderr_begin = std::min(__atomic_load_n(page_ + 5, __ATOMIC_RELAXED), output.stderr_end);
   return output;
@@ -279,23 +285,17 @@ void WorkerProcess::TrimLogs(uint64_t limit) const {
 
 void WorkerProcess::AskForStack() {
   if (reaped_) return;
-  asked_at_ = Output().stderr_end;
+  asked_at_ = SizeOfOpen(stacks_.get());
   kill(pid_, kStackSignal);
 }
 
 std::string WorkerProcess::SinceAsked() const {
-  const uint64_t end = Output().stderr_end;
-  if (end <= asked_at_) return "";
-  const Fd file(open(stderr_path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!file.ok()) return "";
-  const auto most = static_cast<size_t>(std::min<uint64_t>(end - asked_at_, kMaxStackBytes));
-  return OrEmpty(ReadRange(file.get(), asked_at_, most, stderr_path_));
+  return OrEmpty(ReadRange(stacks_.get(), asked_at_, kMaxStackBytes, "the stacks"));
 }
 
-void WorkerProcess::Note(const std::string& words) const {
-  const std::string line = "parallelrun: " + words + "\n";
-  // Where that cannot be written nothing is lost but a line: the message has the same words.
-  [[maybe_unused]] const ssize_t written = write(stderr_, line.data(), line.size());
+void WorkerProcess::Append(const std::string& text) const {
+  // Where that cannot be written nothing is lost but a help: the message has the same words.
+  [[maybe_unused]] const ssize_t written = write(stderr_, text.data(), text.size());
 }
 
 void WorkerProcess::Kill(const std::string& words) {

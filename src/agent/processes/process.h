@@ -20,6 +20,7 @@
 #include "agent/processes/memory_group.h"
 #include "base/error.h"
 #include "base/event_loop.h"
+#include "base/fd.h"
 #include "base/time.h"
 #include "job/ids.h"
 
@@ -61,12 +62,13 @@ class WorkerProcess {
   // Keeps stdout and stderr within `limit` bytes each on this machine's disk (log_trim.h).
   void TrimLogs(uint64_t limit) const;
 
-  // Asks Python for its stacks, which it writes to stderr a moment later.
+  // Asks Python for its stacks, which it writes a moment later.
   void AskForStack();
-  // What came on stderr since then, bounded.
+  // What it has written of them since then, bounded.
   std::string SinceAsked() const;
-  // A line of our own at the end of its stderr, for whoever is led there.
-  void Note(const std::string& words) const;
+  // Text of our own at the end of its stderr, for whoever is led there; Note: a line.
+  void Append(const std::string& text) const;
+  void Note(const std::string& words) const { Append("parallelrun: " + words + "\n"); }
   // Such a line on how it ended, once Output was read: it is no output of a mini-batch.
   void NoteEnd() const {
     if (!last_note_.empty()) Note(last_note_);
@@ -100,6 +102,7 @@ class WorkerProcess {
   int socket_ = -1;
   int stdout_ = -1;
   int stderr_ = -1;
+  Fd stacks_;  // in memory
   uint64_t* page_ = nullptr;
   uint64_t taken_back_ = 0;        // word 3
   uint64_t known_taken_back_ = 0;  // what it was before
@@ -108,7 +111,7 @@ class WorkerProcess {
   std::string mark_;   // in the environment of all that it starts
   std::string fault_;  // why we ended it, when it broke the protocol
   std::optional<uint64_t> oom_kills_;
-  uint64_t asked_at_ = 0;  // bytes of stderr
+  uint64_t asked_at_ = 0;  // bytes of the stacks
   std::string last_note_;  // of how it ended, where nobody here ended it without a word
   EventLoop::WatchId reading_ = EventLoop::WatchId::kNone;
   EventLoop::WatchId writing_ = EventLoop::WatchId::kNone;

@@ -1,5 +1,6 @@
 #include "agent/processes/python_stack.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "base/escape.h"
@@ -16,9 +17,10 @@ struct Call {
   bool users = false;
 };
 
+constexpr std::string_view kFile = "  File \"";
+
 // `  File "/code/score.py", line 12 in helper`
 bool ReadCall(std::string_view line, const std::string& code, const std::string& own, Call& call) {
-  constexpr std::string_view kFile = "  File \"";
   constexpr std::string_view kLine = "\", line ";
   if (!line.starts_with(kFile)) return false;
   const size_t end = line.rfind(kLine);
@@ -65,6 +67,21 @@ std::string PythonStack(std::string_view dump, const std::string& code, const st
   }
   if (text.empty()) return any ? "no call of the script" : "";
   return location.empty() ? text : text + " (" + location + ")";
+}
+
+std::string WholeStacks(std::string_view dump, const std::string& code) {
+  const std::string in_code = std::string(kFile) + code + "/";
+  std::string text;
+  while (!dump.empty()) {
+    std::string_view line = dump.substr(0, dump.find('\n'));
+    dump.remove_prefix(std::min(dump.size(), line.size() + 1));
+    if (line.starts_with(in_code)) {
+      text += kFile;
+      line.remove_prefix(in_code.size());
+    }
+    text.append(line) += '\n';
+  }
+  return text;
 }
 
 }  // namespace parallelrun::agent

@@ -1,4 +1,4 @@
-// What faulthandler of Python writes of a process that hangs, in one line. Pure; any thread.
+// What faulthandler of Python writes of a process that hangs, for people. Pure; any thread.
 #pragma once
 
 #include <string>
@@ -11,5 +11,9 @@ namespace parallelrun::agent {
 // `code` are relative; calls of the worker, whose package is in `own`, are left out. "": there is
 // no call.
 std::string PythonStack(std::string_view dump, const std::string& code, const std::string& own);
+
+// All of it, with the paths below `code` relative, as tracebacks have them: that is a copy, and
+// gone when somebody reads this.
+std::string WholeStacks(std::string_view dump, const std::string& code);
 
 }  // namespace parallelrun::agent

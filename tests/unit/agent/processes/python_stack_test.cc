@@ -26,6 +26,15 @@ TEST(PythonStackTest, TheCallsOfTheMainThreadTheInnermostLast) {
             "(models/net.py:12)");
 }
 
+TEST(PythonStackTest, AllOfItNamesNoCopyOfTheCode) {
+  EXPECT_EQ(WholeStacks("Thread 0x1:\n  File \"/code/a/b.py\", line 1 in f\n"
+                        "  File \"/code2/a.py\", line 2 in g\n  \"/code/c\"\n\nno end",
+                        "/code"),
+            "Thread 0x1:\n  File \"a/b.py\", line 1 in f\n"
+            "  File \"/code2/a.py\", line 2 in g\n  \"/code/c\"\n\nno end\n");
+  EXPECT_EQ(WholeStacks("", "/code"), "");
+}
+
 TEST(PythonStackTest, WithoutACallOfTheScript) {
   const std::string own =
       "Current thread 0x1 (most recent call first):\n"

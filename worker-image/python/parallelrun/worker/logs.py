@@ -86,14 +86,15 @@ def say(message):
         pass
 
 
-def tell_stacks_on(signal_number):
-    """Has a signal write the stacks of all threads to stderr, also when nothing else runs any more.
+def tell_stacks_on(signal_number, descriptor):
+    """Has a signal write the stacks of all threads there, also when nothing else runs any more.
 
-    To the file that stderr is now, whatever the script makes of it, and out of its way.
+    The descriptor is moved out of the way of the script.
     """
     if signal_number:
-        stderr = fcntl.fcntl(2, fcntl.F_DUPFD_CLOEXEC, _OUT_OF_THE_WAY)
-        faulthandler.register(signal_number, file=stderr, all_threads=True)
+        stacks = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _OUT_OF_THE_WAY)
+        faulthandler.register(signal_number, file=stacks, all_threads=True)
+    os.close(descriptor)
 
 
 class _LoggingFinder:

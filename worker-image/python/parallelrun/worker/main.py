@@ -23,9 +23,9 @@ from parallelrun.worker.status import (
 _U64 = struct.Struct("<Q")
 
 
-def main(socket_descriptor, page_descriptor):
+def main(socket_descriptor, page_descriptor, stacks_descriptor):
     """Serves the agent until it says stop. Returns the exit code, or ends the process."""
-    worker = Worker(Channel(socket_descriptor), StatusPage(page_descriptor))
+    worker = Worker(Channel(socket_descriptor), StatusPage(page_descriptor), stacks_descriptor)
     try:
         if not worker.start():
             worker.exit_now()
@@ -53,9 +53,10 @@ async def _wait_for(awaitable):
 class Worker:
     """Calls the script; everything happens on the main thread, as scripts expect."""
 
-    def __init__(self, channel, page):
+    def __init__(self, channel, page, stacks):
         self.channel = channel
         self.page = page
+        self._stacks = stacks
         self.process = None
         self.script = None
         self._encode = None
@@ -79,7 +80,7 @@ class Worker:
         process.set_environment(self.process)
         process.prepare_children(self.process)
         logs.set_up(self.process.logging_level)
-        logs.tell_stacks_on(self.process.stack_signal)
+        logs.tell_stacks_on(self.process.stack_signal, self._stacks)
         self.process.output_mark = output_range.mark()
         shims.install()
         began = self.page.enter(0, IMPORTING)
