@@ -62,6 +62,7 @@ std::optional<Report> ParseReport(const json& in) {
   out.seconds_remaining = MaybeCount(in, "secondsRemaining");
   out.paused = Shortened(Text(in, "paused"), kMostErrorBytes);
   out.warning = Shortened(Text(in, "warning"), kMaxMessage);
+  out.late_warning = Shortened(Text(in, "lateWarning"), kMaxMessage);
   for (const json& node : lenient::List(in, "nodes")) {
     if (out.registered.size() == kMostNodes) break;
     if (!lenient::Boolean(node, "registered")) continue;

@@ -80,6 +80,7 @@ void TellChanges(Draft& draft) {
   if (status.progress && !before.progress && draft.report && !draft.report->warning.empty()) {
     draft.Event(true, "ContinuedWithChanges", draft.report->warning);
   }
+  if (status.warning != before.warning) draft.Event(true, "RunWarning", status.warning);
   TellObstacle(draft);
   TellEnd(draft);
 }

@@ -148,6 +148,7 @@ void ShowReport(Draft& draft) {
     progress.updated = draft.now;
     status.progress = progress;
     if (report.output) status.output = report.output;
+    if (!report.late_warning.empty()) status.warning = report.late_warning;
   }
 }
 

@@ -206,6 +206,7 @@ JobStatus ParseStatus(const json& in) {
   out.usage = {Integer(usage, "nodeSeconds"), Integer(usage, "gpuSeconds"),
                TimeAt(usage, "updateTime").value_or(WallTime{})};
   out.logs = Text(in, "logs");
+  out.warning = Text(in, "warning");
   out.url = Text(in, "url");
   out.replicas = static_cast<int32_t>(Integer(in, "replicas"));
   out.selector = Text(in, "selector");
@@ -247,6 +248,7 @@ json ToJson(const JobStatus& status) {
   };
   add("phase", status.phase);
   add("logs", status.logs);
+  add("warning", status.warning);
   add("url", status.url);
   add("selector", status.selector);
   AddTime(out, "startTime", status.start_time);

@@ -134,6 +134,7 @@ struct JobStatus {
   EffectiveStatus effective;
   UsageStatus usage;
   std::string logs, url;
+  std::string warning;  // what has come up while it ran
   int32_t replicas = 0;
   std::string selector;
   DisplayStatus display;

@@ -22,6 +22,7 @@
 #include "agent/objects/fetcher.h"
 #include "agent/processes/node_processes.h"
 #include "agent/processes/process_tree.h"
+#include "agent/stray_files.h"
 #include "base/escape.h"
 #include "base/files.h"
 #include "base/log.h"
@@ -330,6 +331,7 @@ int RunAgent(const AgentConfig& config, const AgentOptions& options) {
     if (copied.error().code == Code::kNoSpace) RemoveHalfCopy(config.work_folder);
     return CannotStart(options, copied.error());
   }
+  const StrayFiles stray(config.work_folder);
   if (options.log_to_file) LogToFile(NodeLogs(config) + "/_main.txt");
   const Result<HttpClientOptions> client_options = ClientOptions(config);
   if (!client_options) return CannotStart(options, client_options.error());
@@ -357,7 +359,9 @@ int RunAgent(const AgentConfig& config, const AgentOptions& options) {
     if (!complete) spdlog::warn("not all logs were uploaded");
     // The first client is cancelled for good.
     const Result<std::unique_ptr<HttpClient>> last = HttpClient::Make(*client_options);
-    if (last && end != AgentEnd::kLost) Leave(**last, config.node, incarnation, end);
+    if (last && end != AgentEnd::kLost) {
+      Leave(**last, config.node, incarnation, end, stray.Look());
+    }
   }
   if (let_go_unready) std::this_thread::sleep_for(3 * kLookForMark);  // who waits sees the mark
   return ExitCode(end, options);

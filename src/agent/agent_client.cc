@@ -85,14 +85,16 @@ void CallLimits::OnResult(CallKind call, const Result<HttpResponse>& response) {
   }
 }
 
-void Leave(HttpClient& client, uint32_t node, const job::Incarnation& incarnation, AgentEnd end) {
+void Leave(HttpClient& client, uint32_t node, const job::Incarnation& incarnation, AgentEnd end,
+           const StrayFiles::Found& stray) {
   HttpRequest request;
   request.method = "POST";
   request.path = "/v1/nodes/" + std::to_string(node) + "/leave";
   request.headers.push_back({"Content-Type", "application/json"});
   request.body = nlohmann::json{{"epoch", incarnation.epoch},
                                 {"incarnation", incarnation.number},
-                                {"reason", ReasonOf(end)}}
+                                {"reason", ReasonOf(end)},
+                                {"strayFiles", {{"count", stray.count}, {"first", stray.first}}}}
                      .dump();
   const Result<HttpResponse> response = client.Send(std::move(request), kLeaveTimeout);
   if (!response) spdlog::debug("leaving: {}", response.error().message);

@@ -6,6 +6,7 @@
 
 #include "agent/agent_config.h"
 #include "agent/core/agent_types.h"
+#include "agent/stray_files.h"
 #include "base/http/client.h"
 #include "base/time.h"
 
@@ -36,7 +37,9 @@ class CallLimits {
   Duration exchange_ = kMost;
 };
 
-// Says that the incarnation ends, and why. Best effort: the coordinator would find out.
-void Leave(HttpClient& client, uint32_t node, const job::Incarnation& incarnation, AgentEnd end);
+// Says that the incarnation ends, why, and what files go with it. Best effort: the coordinator
+// would find out that it ended.
+void Leave(HttpClient& client, uint32_t node, const job::Incarnation& incarnation, AgentEnd end,
+           const StrayFiles::Found& stray);
 
 }  // namespace parallelrun::agent

@@ -201,6 +201,11 @@ HttpResponse HttpCalls::Register(uint32_t node, const std::string& body) {
 HttpResponse HttpCalls::Leave(uint32_t node, const std::string& body) {
   const std::optional<json> request = ParseObject(body);
   if (!request) return ErrorResponse(400, "Invalid", "the body of leave is not a JSON object");
+  const json& stray = lenient::AtPath(*request, "/strayFiles");
+  stray_.Count(lenient::Unsigned(stray, "count"));
+  for (const json& name : lenient::List(stray, "first")) {
+    if (name.is_string()) stray_.Add(name.get<std::string>());
+  }
   coordinator_.Leave(node,
                      {static_cast<uint32_t>(lenient::Unsigned(*request, "epoch")),
                       static_cast<uint32_t>(lenient::Unsigned(*request, "incarnation"))},

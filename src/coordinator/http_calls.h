@@ -15,6 +15,7 @@
 #include "base/time.h"
 #include "coordinator/coordinator.h"
 #include "coordinator/log_tree/log_writer.h"
+#include "coordinator/stray_names.h"
 
 namespace parallelrun::coordinator {
 
@@ -42,6 +43,8 @@ class HttpCalls {
 
   // The last call with a token; at first, when this was made.
   Instant heard_at() const { return heard_at_; }
+  // What the nodes that have left took with them.
+  const StrayNames& stray() const { return stray_; }
 
  private:
   void HandleNode(const std::shared_ptr<HttpExchange>& exchange, uint32_t node,
@@ -62,6 +65,7 @@ class HttpCalls {
   const std::function<std::string()> progress_;
   const std::function<std::string(uint64_t after)> failures_;
   Instant heard_at_;
+  StrayNames stray_;
   // Uploads that are being written: only this thread may let go of an exchange.
   std::map<uint64_t, std::shared_ptr<HttpExchange>> uploads_;
   uint64_t last_upload_ = 0;

@@ -118,6 +118,7 @@ std::string ProgressJson(const Coordinator& coordinator, const ProgressFacts& fa
   out["paused"] = coordinator.WaitsFor();
   out["trial"] = state.settings() ? api::TrialOf(state.settings()->plan_settings) : "";
   out["warning"] = facts.warning;
+  out["lateWarning"] = facts.late_warning;
   out["columns"] = json::array();
   for (const auto& [input, line] : facts.columns) out["columns"].push_back(line);
   out["leftOut"] = facts.left_out;

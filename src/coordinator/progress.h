@@ -26,6 +26,7 @@ struct ProgressFacts {
   WallTime started = {};        // of this coordinator
   uint64_t settled_before = 0;  // mini-batches that were settled when it started
   std::string warning{};
+  std::string late_warning{};                    // what of it came after the start
   std::map<std::string, std::string> metrics{};  // name to last value, as JSON text
   std::map<uint32_t, std::string> columns{};     // of each input whose types are decided
   std::vector<std::string> left_out{};           // names in the inputs that are no data

@@ -251,15 +251,17 @@ void CoordinatorServer::OnPublished(const Result<Publication>& published) {
 
 void CoordinatorServer::Warn(const std::string& what) {
   spdlog::warn("{}", what);
-  options_.warning += (options_.warning.empty() ? "" : ". Also: ") + what;
+  for (std::string* const text : {&options_.warning, &late_warning_}) {
+    *text += (text->empty() ? "" : ". Also: ") + what;
+  }
 }
 
 std::string CoordinatorServer::Progress() const {
-  return ProgressJson(
-      coordinator_,
-      {ledger_.epoch(), started_, settled_before_, options_.warning, metrics_.latest(),
-       planning_.columns(), planning_.left_out(), names_.first_lost(), names_.items()},
-      Now());
+  return ProgressJson(coordinator_,
+                      {ledger_.epoch(), started_, settled_before_, options_.warning, late_warning_,
+                       metrics_.latest(), planning_.columns(), planning_.left_out(),
+                       names_.first_lost(), names_.items()},
+                      Now());
 }
 
 void CoordinatorServer::OnLooked(Instant begun, const Status& newest) {
@@ -381,6 +383,7 @@ void CoordinatorServer::End(CoordinatorExit exit, const std::string& because) {
   ending_ = true;
   exit_ = exit;
   ended_because_ = because;
+  if (const std::string stray = calls_.stray().Words(); !stray.empty()) Warn(stray);
   planning_.Stop();
   WriteOverview();
   LogRefusals();

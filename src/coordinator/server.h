@@ -131,6 +131,7 @@ class CoordinatorServer {
   std::unique_ptr<HttpServer> metrics_http_;
   Instant heard_at_ = clock_.Now();  // when a node was last there
   std::string ended_because_;
+  std::string late_warning_;   // of options_.warning, what has come since the start
   std::optional<Error> lost_;  // what this epoch cannot do without
   CoordinatorExit exit_ = CoordinatorExit::kDiskFailed;
   bool ending_ = false;

@@ -158,6 +158,11 @@ constexpr Entry kOtherEvents[] = {
     {"Scaled", kEvent, "`nodeCount` has changed.", "Nothing."},
     {"SpecWarning", kEvent, "The job can be read, and something in it is most likely not meant so.",
      "Correct the field that the message names."},
+    {"RunWarning", kEvent,
+     "The job has found something that is no failure and most likely not meant so. The message "
+     "says "
+     "what; it stays in `status.warning`.",
+     "Do what the message says before the next run."},
     {"ContinuedWithChanges", kEvent,
      "The job continues an earlier one, and something has changed since. The message says what.",
      "If that is not right, delete the job and apply it with `output.ifExists: Overwrite`."},

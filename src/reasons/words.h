@@ -34,7 +34,7 @@ inline constexpr std::string_view kWords[] = {
     // Other conditions, and events.
     "Valid", "Invalid", "Pending", "Suspended", "Queued", "Suspending", "NotSuspended",
     "PodsCreated", "Failing", "Failed", "NotFinished", "NotStalled", "Started", "Scaled",
-    "SpecWarning", "ContinuedWithChanges", "NodeFailed", "NodeOutOfMemory", "NodeOutOfDisk",
-    "CoordinatorRestarted"};
+    "SpecWarning", "RunWarning", "ContinuedWithChanges", "NodeFailed", "NodeOutOfMemory",
+    "NodeOutOfDisk", "CoordinatorRestarted"};
 
 }  // namespace parallelrun::reasons

@@ -138,6 +138,11 @@ void ClusterEvents::Seen(const json& job, WallTime wall, Instant now) {
   } else {
     waiting_.clear();
   }
+  const std::string warning = lenient::Text(status, "warning");
+  if (warning != warning_ && !warning.empty()) {
+    Add("warning", {{"text", warning}}, now, EventStream::Keep::kWhileThereIsRoom);
+  }
+  warning_ = warning;
   if (!status.contains("progress")) return;
   json counts = Counts(status, wall);
   // The time that is left passes by itself.

@@ -45,6 +45,7 @@ class ClusterEvents {
   EventStream& stream_;
   const Instant started_;
   std::string phase_;
+  std::string warning_;
   std::string waiting_;
   nlohmann::json progress_;  // as it was told last
 };

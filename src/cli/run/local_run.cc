@@ -295,7 +295,6 @@ class LocalRun {
     const std::optional<json> last = LastProgress();
     control_.Tell({{"ended", exit_}, {"summary", teller_.SummaryText(last)}});
     if (exit_ != kExitUsage) teller_.Summarize(last);
-    if (const std::string stray = prepared_.StrayFiles(); !stray.empty()) teller_.Say(stray);
     teller_.End(exit_, last);
     loop_.Stop();
   }

@@ -14,7 +14,6 @@
 #include "cli/run/local_job.h"
 #include "cli/run/run_folder.h"
 #include "cli/run/selection.h"
-#include "cli/run/stray_files.h"
 #include "rest/client.h"
 
 namespace parallelrun::cli {
@@ -39,9 +38,6 @@ class Preparation {
   Launcher& launcher() const { return *launcher_; }
   // Of the coordinator that the launcher will start.
   Result<std::unique_ptr<rest::RestClient>> Client() const;
-
-  // What is about to go with the run, as a line; "": nothing of the script's.
-  std::string StrayFiles() const { return cli::StrayFiles(folder_.path()); }
 
   // A coordinator that was killed could not remove its token and its claim (docs/ledger.md). No
   // other one is at work here while the lock is held. `published`: it has ended well.

@@ -1,6 +1,7 @@
 #include "coordinator/server.h"
 
 #include <arpa/inet.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <spdlog/fmt/fmt.h>
 #include <sys/socket.h>
@@ -200,7 +201,9 @@ void RunOnAHangingLogVolume(FaultFiles& files, uint16_t port) {
     while (code == 503) code = Caller(port).Call(upload + offset, "node:0", bytes).first;
     EXPECT_EQ(code, 200);
   }
-  const auto left = agent.Call("POST /v1/nodes/0/leave", "node:0", registered.dump());
+  json goodbye = registered;
+  goodbye["strayFiles"] = {{"count", 2}, {"first", {"own/b.csv", "own/a.csv"}}};
+  const auto left = agent.Call("POST /v1/nodes/0/leave", "node:0", goodbye.dump());
   EXPECT_EQ(left.first, 200);
 }
 
@@ -217,6 +220,10 @@ TEST(CoordinatorServerTest, AJobGoesOnWhileItsLogVolumeHangsAndNothingIsWrittenT
   agent.join();
   ASSERT_TRUE(exit.ok()) << exit.error().message;
   EXPECT_EQ(*exit, CoordinatorExit::kSucceeded) << job.state.verdict()->message;
+  const json progress = json::parse(server.Progress());
+  EXPECT_THAT(progress["lateWarning"].get<std::string>(),
+              testing::StartsWith("the script wrote 2 files into its working folder"));
+  EXPECT_EQ(progress["warning"], progress["lateWarning"]);
   EXPECT_TRUE(job.logs->Finish(std::chrono::hours(1)));
   EXPECT_TRUE(server.EndThreads(std::chrono::hours(1)));
   EXPECT_EQ(job.files.Contents("/job/logs/user/stdout/0/a.txt"), "one\ntwo\n");

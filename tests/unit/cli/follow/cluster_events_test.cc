@@ -86,18 +86,20 @@ class ClusterEventsTest : public testing::Test {
 };
 
 TEST_F(ClusterEventsTest, EachThingIsToldOnce) {
-  const json waits = Job(R"({"phase": "Starting", "conditions": [{"type": "NodesReady",
+  const json waits = Job(
+      R"({"phase": "Starting", "warning": "rows hold line breaks", "conditions": [{"type": "NodesReady",
     "status": "False", "reason": "Unschedulable", "message": "0/2"}]})");
   events_->Start(waits, "lab", Instant());
   for (int i = 0; i < 3; ++i) events_->Seen(waits, WallTime(), Instant());
   const std::vector<json> told = Told();
-  ASSERT_EQ(told.size(), 3U);
+  ASSERT_EQ(told.size(), 4U);
   EXPECT_EQ(told[0]["event"], "start");
   EXPECT_EQ(told[0]["namespace"], "team");
   EXPECT_EQ(told[0]["context"], "lab");
   EXPECT_EQ(told[0]["nodes"], 3);
   EXPECT_EQ(told[1], (json{{"event", "phase"}, {"phase", "Starting"}}));
   EXPECT_EQ(told[2], (json{{"event", "waiting"}, {"text", "Unschedulable: 0/2"}}));
+  EXPECT_EQ(told[3], (json{{"event", "warning"}, {"text", "rows hold line breaks"}}));
 }
 
 TEST_F(ClusterEventsTest, ProgressHasTheKeysOfALocalRun) {

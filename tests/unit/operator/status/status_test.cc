@@ -183,6 +183,23 @@ TEST(OperatorStatus, WhatAContinuedJobRunsDifferentlyIsToldOnce) {
   EXPECT_EQ(world.Told("ContinuedWithChanges"), 1);
 }
 
+TEST(OperatorStatus, WhatComesUpWhileAJobRunsIsToldOnceAndStays) {
+  PlanWorld world;
+  world.Turn();
+  world.StartAll();
+  world.TurnIn(seconds(1));
+  json progress = PlanWorld::Progress("Running", 1, 0, 100);
+  progress["lateWarning"] = "the script wrote 1 file into its working folder";
+  world.Say(progress);
+  world.TurnIn(seconds(10));
+  EXPECT_EQ(world.Told("RunWarning"), 1);
+  EXPECT_EQ(world.Told("ContinuedWithChanges"), 0);
+  world.Say(PlanWorld::Progress("Running", 2, 0, 100));  // of another epoch
+  world.TurnIn(seconds(10));
+  EXPECT_EQ(world.Told("RunWarning"), 1);
+  EXPECT_EQ(world.Status().warning, "the script wrote 1 file into its working folder");
+}
+
 // Which bytes ran is known once a node has pulled them; that stays when the pods are gone.
 TEST(OperatorStatus, TheImageIsShownByItsDigest) {
   PlanWorld world;
