@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 SCRIPT = """
 from steps import note, there
 
@@ -74,12 +76,16 @@ def write():
         atexit.no_such_name if there("raises") else __import__("signal").pause()
     note("written", *gathered)
 """
+LATE = AT_EXIT.replace("@atexit.register\n", "").replace(
+    "    return", "    if len(gathered) == 1:\n        atexit.register(write)\n    return"
+)
 
 
-def test_what_is_written_at_exit_is_there_at_the_end(work):
+@pytest.mark.parametrize("script", [AT_EXIT, LATE], ids=["as it is imported", "in run()"])
+def test_what_is_written_at_exit_is_there_at_the_end(work, script):
     summary_only = ["--set", "spec.output.action=SummaryOnly"]
     work.files(4)
-    work.script(AT_EXIT)
+    work.script(script)
     work.job(processCountPerNode=1, shutdownTimeoutSeconds=1)
     work.make("hangs")
     result = work.run(*summary_only)

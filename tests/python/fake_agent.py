@@ -20,7 +20,7 @@ TIMEOUT_S = 120
 PYTHON = os.environ.get("WORKER_PYTHON", sys.executable)
 
 START, BATCH, STOP, HEADER_OF_JOB = range(1, 5)
-READY, INIT_FAILED, RESULT, ROWS, FAILED, STOPPED, METRIC, HEADER, PASSED_OVER = range(16, 25)
+READY, INIT_FAILED, RESULT, ROWS, FAILED, STOPPED, METRIC, HEADER, PASSED_OVER, OWES = range(16, 26)
 STARTING, IMPORTING, WAITING, LOADING, RUNNING, ENCODING, STOPPING = range(7)
 
 Result = collections.namedtuple("Result", "sequence run_ns cpu_ns succeeded rows data")
@@ -193,8 +193,11 @@ class FakeAgent:
             self._bytes += data
 
     def expect(self, frame_type):
-        """The body of the next frame, which must have this type."""
+        """The body of the next frame, which must have this type; it may say first that it owes."""
         received = self.receive()
+        if received == (OWES, b"") and not self.owes:
+            self.owes = 1
+            received = self.receive()
         assert received is not None, self.stderr_path.read_text()
         assert received[0] == frame_type, received
         return received[1]

@@ -96,6 +96,91 @@ def test_b2_what_is_given_to_atexit_is_waited_for_like_a_shutdown(launch, text, 
     assert agent.stdout_path.read_text().count("by the script") == owes
 
 
+BEGUN = """
+import atexit, multiprocessing, os, threading, time
+from concurrent.futures import ThreadPoolExecutor
+def wait():
+    while not os.path.exists("go"):
+        time.sleep(0.005)
+    print("by the script", flush=True)
+def begin():
+    {begin}
+def init():
+    {init}
+def run(mini_batch):
+    {run}
+    return mini_batch
+"""
+
+
+@pytest.mark.parametrize(
+    ("begin", "owes"),
+    [
+        ("atexit.register(wait)", 1),
+        ("threading.Thread(target=wait).start()", 1),
+        ("ThreadPoolExecutor(1).submit(wait)", 1),
+        ("multiprocessing.get_context('fork').Process(target=wait).start()", 1),
+        ("threading.Thread(target=wait, daemon=True).start()", 0),
+    ],
+)
+@pytest.mark.parametrize("where", ["init", "run"])
+def test_b2_what_is_begun_is_waited_for_like_a_shutdown(launch, begin, where, owes):
+    places = {"init": "pass", "run": "pass", where: "begin()"}
+    agent = score(launch, BEGUN.format(begin=begin, **places))
+    agent.ready()
+    assert agent.owes == (owes if where == "init" else 0)
+    agent.run_files()
+    agent.result()
+    assert agent.owes == owes
+    (agent.code / "go").touch()
+    assert agent.stop() == (None, 0)
+    assert "by the script" in agent.stdout_path.read_text() or not owes
+
+
+AT_REST = """
+import concurrent.futures, multiprocessing, time
+from parallelrun.worker import at_exit
+def init():
+    global pool
+    pool = concurrent.futures.{executor}
+def run(mini_batch):
+    lengths = list(pool.map(len, mini_batch))
+    while at_exit._at_work():  # it says that it has a result a moment before it rests
+        time.sleep(0.001)
+    return lengths
+"""
+
+
+@pytest.mark.parametrize(
+    "executor",
+    [
+        "ThreadPoolExecutor(2)",
+        "ProcessPoolExecutor(2, multiprocessing.get_context('fork'))",
+    ],
+)
+def test_b2_an_executor_at_rest_is_not_waited_for(launch, executor):
+    agent = score(launch, AT_REST.format(executor=executor))
+    one(agent, ["a", "b"])
+    assert agent.owes == 0
+    assert agent.stop() == (None, 0)
+
+
+def test_b2_a_thread_that_only_looks_like_one_of_an_executor_is_waited_for(launch):
+    text = (
+        "import threading, time\n"
+        "def run(mini_batch):\n"
+        "    global odd\n"
+        "    odd = threading.Thread(target=time.sleep, args=(0.1,))\n"
+        "    odd.pending_work_items = 3\n"
+        "    odd.start()\n"
+        "    return mini_batch\n"
+    )
+    agent = score(launch, text)
+    one(agent)
+    assert agent.owes == 1
+    assert agent.stop() == (None, 0)
+
+
 def test_b2_a_handler_of_atexit_that_raises_is_told(launch):
     text = (
         "import atexit\n"

@@ -266,6 +266,15 @@ bool AgentCore::OnReady(uint32_t process, bool shutdown, Instant) {
   return true;
 }
 
+bool AgentCore::OnOwes(uint32_t process) {
+  const ProcessState state = processes_.StateOf(process);
+  if (state == ProcessState::kKilled) return true;
+  if (state != ProcessState::kReady && state != ProcessState::kStopping) return false;
+  processes_.Owes(process);
+  told_.Add(lives_.Owes(process));
+  return true;
+}
+
 bool AgentCore::OnStopped(uint32_t process, std::string failure, Instant now) {
   const ProcessState state = processes_.StateOf(process);
   if (state == ProcessState::kKilled) return true;

@@ -52,8 +52,10 @@ class AgentCore {
 
   // The processes' side. `process` is the number in the kStart action. The answers give false
   // when the process may not say that now: the edge ends it then.
-  // `shutdown`: its script has one.
+  // `shutdown`: its script has one, or leaves something else for the end of the process.
   bool OnReady(uint32_t process, bool shutdown, Instant now);
+  // Since then it has left something.
+  bool OnOwes(uint32_t process);
   // shutdown() has returned, or raised with that message. False when nobody had asked for it.
   bool OnStopped(uint32_t process, std::string failure, Instant now);
   // `logged`: the log of its errors has it.

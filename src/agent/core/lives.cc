@@ -16,11 +16,16 @@ std::optional<std::string> Lives::WhyNoMore(uint32_t wanted) const {
 std::vector<Event> Lives::Ready(uint32_t process, bool shutdown) {
   starts_.Ready();
   std::vector<Event> events{{process, Kind::kReady}};
-  if (shutdown) {
-    shutdowns_.Owes(process);
-    events.push_back({process, Kind::kOwes});
+  for (Event& event : shutdown ? Owes(process) : std::vector<Event>()) {
+    events.push_back(std::move(event));
   }
   return events;
+}
+
+std::vector<Event> Lives::Owes(uint32_t process) {
+  if (shutdowns_.owes(process)) return {};
+  shutdowns_.Owes(process);
+  return {{process, Kind::kOwes}};
 }
 
 Lives::StartEnd Lives::StartFailed(uint32_t process, const std::string& message, bool fatal,

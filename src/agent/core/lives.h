@@ -27,8 +27,10 @@ class Lives {
   // Why a node with `wanted` processes starts no more; nullopt: it does.
   std::optional<std::string> WhyNoMore(uint32_t wanted) const;
 
-  // `shutdown`: its script has one.
+  // `shutdown`: its script has one, or leaves something else for the end of the process.
   std::vector<Event> Ready(uint32_t process, bool shutdown);
+  // It has left something since then.
+  std::vector<Event> Owes(uint32_t process);
   void Answered() { starts_.Answered(); }
   // It is killed, as it began with no mini-batch ever.
   void NeverBegan() { starts_.EndedIdle("it began with no mini-batch that it was given"); }

@@ -22,7 +22,7 @@ struct ShutdownEnd {
 
 class Shutdowns {
  public:
-  // The process is ready, and its script has a shutdown().
+  // The process is ready, and its script has a shutdown(), or leaves something else for its end.
   void Owes(uint32_t process) { owing_.try_emplace(process); }
   bool owes(uint32_t process) const { return owing_.contains(process); }
   const auto& owing() const { return owing_; }

@@ -31,6 +31,7 @@ enum class FrameType : uint8_t {
   kMetric = 22,
   kHeader = 23,
   kPassedOver = 24,
+  kOwes = 25,
 };
 
 // Appends a whole frame.
@@ -51,7 +52,7 @@ struct FailureText {
 };
 
 // Bodies; nullopt when they are not what the protocol says.
-// Whether the script has a shutdown().
+// Whether something of the script's is left for the end of the process, as a shutdown().
 std::optional<bool> ParseReady(std::string_view body);
 std::optional<ResultAnswer> ParseResult(std::string_view body);
 std::optional<RowsFrame> ParseRows(std::string_view body);

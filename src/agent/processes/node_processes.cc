@@ -219,6 +219,7 @@ bool NodeProcesses::OnFrame(uint32_t number, FrameType type, std::string_view bo
       const std::optional<uint64_t> sequence = ParseSequence(body);
       return sequence && core_.OnPassedOver(number, *sequence, now);
     }
+    case FrameType::kOwes: return core_.OnOwes(number);
     case FrameType::kStopped: {
       if (body.empty()) return core_.OnStopped(number, "", now);
       std::optional<FailureText> failure = ParseFailure(body);

@@ -251,7 +251,7 @@ bool WorkerProcess::HandleFrames() {
     const uint32_t length = head.U32();
     const uint8_t type = head.U8();
     if (length > kMaxFrameBody || type < static_cast<uint8_t>(FrameType::kReady) ||
-        type > static_cast<uint8_t>(FrameType::kPassedOver)) {
+        type > static_cast<uint8_t>(FrameType::kOwes)) {
       Fail(
           "sent something that is not of the worker protocol, and was killed; only ParallelRun "
           "may write to descriptor 3");

@@ -48,6 +48,23 @@ TEST(AgentCoreClosing, AHungShutdownHangsNobody) {
   EXPECT_EQ(h.core.end(), AgentEnd::kFinished);
 }
 
+TEST(AgentCoreClosing, WhatIsLeftForTheEndLaterIsToldOnceInFrontOfTheResult) {
+  CoreHarness h;
+  h.Begin();
+  job::ExchangeReply reply = h.Reply();
+  reply.leased.push_back(CoreHarness::Lease(0));
+  h.Answer(reply);
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(h.core.OnOwes(0));
+  ASSERT_TRUE(h.Succeed(0, 1));
+  ASSERT_TRUE(h.NextReport());
+  EXPECT_THAT(Kinds(h.request), ElementsAre(Kind::kOwes));
+  EXPECT_EQ(h.request.finished.size(), 1U);
+  h.Exit(0, "was killed by signal 9");
+  h.Answer(h.SettleAll());
+  ASSERT_TRUE(h.NextReport());
+  EXPECT_THAT(Kinds(h.request), ElementsAre(Kind::kExited, Kind::kCloseLost));
+}
+
 TEST(AgentCoreClosing, NothingIsBegunAnyMoreAndWhoStartsIsKilled) {
   CoreHarness h(2);
   h.Begin();

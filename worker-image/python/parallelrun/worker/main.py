@@ -62,6 +62,7 @@ class Worker:
         self._encode = None
         self._profiler = None
         self._at_exit = None
+        self._owes = False  # the agent knows that something is left for the end
         self._cpu_ns = 0
         self._mark = None
         self._marked = 0
@@ -92,8 +93,8 @@ class Worker:
             self.channel.send(frames.INIT_FAILED, failure.to_json())
             return False
         ready = self.page.enter(0, WAITING)
-        owes = self.script.shutdown is not None or self._at_exit.any
-        self.channel.send(frames.READY, _U64.pack(ready - began) + bytes([owes]))
+        self._owes = self.script.shutdown is not None or self._at_exit.owes()
+        self.channel.send(frames.READY, _U64.pack(ready - began) + bytes([self._owes]))
         return True
 
     def _load(self):
@@ -198,6 +199,9 @@ class Worker:
             failure = from_exception("Exception", error, self.process.root)
             self.fail(sequence, body, ended - began, mark, failure)
             return
+        if not self._owes and self._at_exit.owes():  # since run() was called
+            self._owes = True
+            self.channel.send(frames.OWES, b"")
         cpu_ns, self._cpu_ns = self._cpu_ns, process_time_ns()
         self.page.finish()
         self.channel.result(
