@@ -42,11 +42,8 @@ const std::map<std::string, std::string>& ByOtherNames() {
                                                            {"--silent", "--quiet"},
                                                            {"--background", "--detach"},
                                                            {"--dryrun", "--dry-run"},
-                                                           {"-v", "--version"}};
-  return names;
-}
-const std::map<std::string, std::string>& CommandsByOtherNames() {
-  static const std::map<std::string, std::string> names = {{"status", "ps"},
+                                                           {"-v", "--version"},
+                                                           {"status", "ps"},
                                                            {"list", "ps"},
                                                            {"ls", "ps"},
                                                            {"jobs", "ps"},
@@ -71,19 +68,13 @@ const std::map<std::string, std::string>& CommandsByOtherNames() {
   return names;
 }
 
-std::string MeantFlag(const std::string& flag, const std::vector<std::string>& known) {
-  const auto other = ByOtherNames().find(flag);
-  if (other == ByOtherNames().end() ||
-      std::find(known.begin(), known.end(), other->second) == known.end()) {
-    return Meant(flag, known);
-  }
+// The same of one of those names, if what it stands for begins with one of the known ones.
+std::string MeantByOthers(const std::string& word, const std::vector<std::string>& known) {
+  const auto other = ByOtherNames().find(word);
+  if (other == ByOtherNames().end()) return Meant(word, known);
+  const std::string begin = other->second.substr(0, other->second.find(' '));
+  if (std::find(known.begin(), known.end(), begin) == known.end()) return Meant(word, known);
   return ": did you mean " + other->second + "?";
-}
-
-std::string MeantCommand(const std::string& word, const std::vector<std::string>& known) {
-  const auto other = CommandsByOtherNames().find(word);
-  return other == CommandsByOtherNames().end() ? Meant(word, known)
-                                               : ": did you mean " + other->second + "?";
 }
 
 }  // namespace
@@ -101,14 +92,14 @@ std::string WhatIsWrong(const CLI::App* app, const CLI::Error& error) {
   const std::string word = unknown.empty() ? "" : unknown.front();
   if (word.starts_with("-")) {
     const std::string flag = word.substr(0, word.find('='));
-    return flag + " is not a flag of " + command->get_name() + MeantFlag(flag, FlagsOf(app)) +
+    return flag + " is not a flag of " + command->get_name() + MeantByOthers(flag, FlagsOf(app)) +
            "\n" + help;
   }
   if (command == app) {
     std::vector<std::string> names;
     for (const CLI::App* one : app->get_subcommands(nullptr)) names.push_back(one->get_name());
     if (word.empty()) return "Which command? " + api::OrList(names) + "\n" + help;
-    return word + " is not a command" + MeantCommand(word, names) + "\n" + help;
+    return word + " is not a command" + MeantByOthers(word, names) + "\n" + help;
   }
   const bool no_job = word.empty() && command->get_name() == "run" &&
                       dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
