@@ -3,15 +3,13 @@
 // nothing is flushed any more, and the ledger's reserve goes back to the disk. Belongs to the loop.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <utility>
 
+#include "base/errands.h"
 #include "base/error.h"
 #include "base/event_loop.h"
-#include "base/thread.h"
 #include "base/time.h"
 #include "coordinator/ledger/ledger.h"
 
@@ -27,27 +25,19 @@ class Flusher {
   Flusher(const Flusher&) = delete;
   Flusher& operator=(const Flusher&) = delete;
 
-  void Start();
   // If there is something to make durable and no sync goes on.
   void Flush();
   // The disk is full: the next sync is not tried for `pause`. `again` follows.
   void Rest(Duration pause, std::function<void()> again);
   // What was asked for is still done, then nothing more. False: it takes longer than `limit`.
-  bool Finish(Duration limit);
+  bool Finish(Duration limit) { return thread_.Finish(limit); }
 
  private:
-  void Run();
-  void End();
-
   Ledger& ledger_;
   EventLoop& loop_;
   const std::function<void(const Result<uint64_t>&)> flushed_;
   bool flushing_ = false;  // asked for, and what came of it was not heard; or it rests
-  std::mutex mutex_;       // guards the two below
-  std::condition_variable wake_;
-  bool wanted_ = false;
-  bool ends_ = false;
-  Thread thread_;
+  Errands thread_{"ledger flush", 1, Errands::AtEnd::kDoes};
 };
 
 }  // namespace parallelrun::coordinator

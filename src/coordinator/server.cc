@@ -140,7 +140,6 @@ Result<CoordinatorExit> CoordinatorServer::Run() {
     suspension::AwaitContinue();
     suspension::ResumeTime();
   });
-  flusher_.Start();
   planning_.Start();
   loop_.Post([this] { Tick(); });
   loop_.Run();
@@ -383,8 +382,8 @@ void CoordinatorServer::End(CoordinatorExit exit, const std::string& because) {
   ending_ = true;
   exit_ = exit;
   ended_because_ = because;
-  if (const std::string stray = calls_.stray().Words(); !stray.empty()) Warn(stray);
   planning_.Stop();
+  if (const std::string stray = calls_.stray().Words(); !stray.empty()) Warn(stray);
   WriteOverview();
   LogRefusals();
   const bool over = exit == CoordinatorExit::kSucceeded || exit == CoordinatorExit::kFailed;

@@ -24,48 +24,10 @@ Result<LogPart> ReadLogPart(const LogFolder& folder, const std::string& name,
   return part;
 }
 
-LogPartReader::LogPartReader(LogFolder folder)
-    : folder_(std::move(folder)), thread_("read logs", [this] { Run(); }) {}
-
-LogPartReader::~LogPartReader() {
-  End();
-  if (thread_.joinable()) thread_.join();
-}
-
 bool LogPartReader::Ask(std::string name, std::optional<uint64_t> from, Answer answer) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (ends_ || waiting_.size() >= kMostWaiting) return false;
-    waiting_.push_back({std::move(name), from, std::move(answer)});
-  }
-  wake_.notify_one();
-  return true;
-}
-
-void LogPartReader::End() {
-  {
-    const std::lock_guard lock(mutex_);
-    ends_ = true;
-  }
-  wake_.notify_one();
-}
-
-bool LogPartReader::Finish(Duration limit) {
-  End();
-  return !thread_.joinable() || thread_.JoinFor(limit);
-}
-
-void LogPartReader::Run() {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    wake_.wait(lock, [this] { return ends_ || !waiting_.empty(); });
-    if (ends_) return;
-    const Asked asked = std::move(waiting_.front());
-    waiting_.pop_front();
-    lock.unlock();
-    asked.answer(ReadLogPart(folder_, asked.name, asked.from));
-    lock.lock();
-  }
+  return thread_.Ask([this, name = std::move(name), from, answer = std::move(answer)] {
+    answer(ReadLogPart(folder_, name, from));
+  });
 }
 
 }  // namespace parallelrun::coordinator

@@ -2,17 +2,15 @@
 // and the decisions must not.
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 
+#include "base/errands.h"
 #include "base/error.h"
-#include "base/thread.h"
 #include "base/time.h"
 #include "coordinator/log_tree/log_folder.h"
 
@@ -36,33 +34,17 @@ class LogPartReader {
   static constexpr size_t kMostWaiting = 32;
   using Answer = std::function<void(Result<LogPart>)>;  // in the thread
 
-  explicit LogPartReader(LogFolder folder);
-  // Waits for a read that goes on: ask Finish first.
-  ~LogPartReader();
-  LogPartReader(const LogPartReader&) = delete;
-  LogPartReader& operator=(const LogPartReader&) = delete;
+  explicit LogPartReader(LogFolder folder) : folder_(std::move(folder)) {}
 
   // As ReadLogPart. False: too many wait already.
   bool Ask(std::string name, std::optional<uint64_t> from, Answer answer);
-  // What waits is forgotten. False: a read goes on for longer than `limit`.
-  bool Finish(Duration limit);
+  // What waits is forgotten. False: a read goes on for longer than `limit`. Where it does, so does
+  // the end of this.
+  bool Finish(Duration limit) { return thread_.Finish(limit); }
 
  private:
-  struct Asked {
-    std::string name;
-    std::optional<uint64_t> from;
-    Answer answer;
-  };
-
-  void End();
-  void Run();
-
   const LogFolder folder_;
-  std::mutex mutex_;  // guards the queue and the flag
-  std::condition_variable wake_;
-  std::deque<Asked> waiting_;
-  bool ends_ = false;
-  Thread thread_;
+  Errands thread_{"read logs", kMostWaiting, Errands::AtEnd::kForgets};
 };
 
 }  // namespace parallelrun::coordinator

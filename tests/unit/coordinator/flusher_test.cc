@@ -9,7 +9,6 @@ namespace {
 
 class FlusherTest : public JournalHarness, public ::testing::Test {
  protected:
-  FlusherTest() { flusher_.Start(); }
   void Append() { journal->Add(job::HeaderRecord{"a,b\n"}); }
   bool Durable() const { return ledger->durable() == ledger->appended(); }
 
