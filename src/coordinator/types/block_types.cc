@@ -97,6 +97,10 @@ void BlockReading::LookAtRow(size_t width) {
   if (!what.empty()) bad_row_ = BadRow{PlaceOfRow(), std::move(what)};
 }
 
+bool IsCertain(const BlockReading& outside, const BlockReading& within) {
+  return !outside.given_up() && outside.rows() > 0 && within.odd_rows() > outside.odd_rows();
+}
+
 const BlockReading* Choose(const BlockReading& outside, const BlockReading& within) {
   if (outside.given_up() != within.given_up()) return outside.given_up() ? &within : &outside;
   // A block without quotes is one open field, if it begins within some.

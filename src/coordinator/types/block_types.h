@@ -83,6 +83,10 @@ class BlockReading {
   bool given_up_ = false;
 };
 
+// Whether Choose takes the one that has read all of its block, whatever the other one finds behind
+// what it has read so far.
+bool IsCertain(const BlockReading& outside, const BlockReading& within);
+
 // Of two readings of one block, the one that fits; nullptr where neither does for certain.
 const BlockReading* Choose(const BlockReading& outside, const BlockReading& within);
 

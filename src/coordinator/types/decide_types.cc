@@ -42,6 +42,9 @@ std::string Grouped(uint64_t number) {
   return text;
 }
 
+// Bytes, by which a reading is looked at that may be wrong.
+constexpr size_t kPart = 16 * 1024;
+
 class TypesReader {
  public:
   TypesReader(const PlanInput& input, store::Store& store)
@@ -229,6 +232,19 @@ class TypesReader {
     return {};
   }
 
+  // `take` is called with each part in turn, until it returns false.
+  template <typename Take>
+  static Status EachPart(TextReader& reader, uint64_t begin, uint64_t end, Take take) {
+    reader.Seek(begin);
+    while (reader.offset() < end) {
+      if (const Status filled = reader.Fill(); !filled.ok()) return filled;
+      const uint64_t left = end - std::min(end, reader.offset());
+      if (reader.rest().empty() || !take(reader.rest().substr(0, left))) break;
+      reader.Pass(reader.rest().size());
+    }
+    return {};
+  }
+
   Status ReadBlock(TextReader& reader, const BlockPlace& place, uint64_t end) {
     using From = BlockReading::From;
     const bool quotes = !place.begins_row && input_.tabular.quoted_newlines;
@@ -236,20 +252,29 @@ class TypesReader {
     BlockReading first(format_, missing_, columns, place,
                        place.begins_row ? From::kRow : From::kOutsideQuotes, BadOnes());
     BlockReading second(format_, missing_, columns, place, From::kWithinQuotes);
-    reader.Seek(place.offset);
-    while (reader.offset() < end) {
-      if (const Status filled = reader.Fill(); !filled.ok()) return filled;
-      if (reader.rest().empty()) break;
-      KeepFront(reader.rest());
-      const uint64_t left = end - std::min(end, reader.offset());
-      const std::string_view bytes = reader.rest().substr(0, left);
+    // A wrong reading is mostly told by its first rows, and left there.
+    uint64_t second_end = quotes ? place.offset : end;
+    bool left = !quotes;
+    Status read = EachPart(reader, place.offset, end, [&](std::string_view bytes) {
+      KeepFront(bytes);
       first.Feed(bytes);
-      if (quotes) second.Feed(bytes);
-      reader.Pass(reader.rest().size());
-      if (first.given_up() && (!quotes || second.given_up())) break;
-    }
+      for (size_t at = 0; at < bytes.size() && !left; at += kPart) {
+        const std::string_view part = bytes.substr(at, kPart);
+        second.Feed(part);
+        second_end += part.size();
+        left = IsCertain(first, second);
+      }
+      return !first.given_up() || !(left || second.given_up());
+    });
     first.Finish();
-    if (quotes) second.Finish();
+    if (read.ok() && quotes && !IsCertain(first, second)) {
+      read = EachPart(reader, second_end, end, [&](std::string_view bytes) {
+        second.Feed(bytes);
+        return !second.given_up();
+      });
+      second.Finish();
+    }
+    if (!read.ok()) return read;
     const BlockReading* chosen = quotes ? Choose(first, second) : &first;
     if (chosen == nullptr) return {};
     if (chosen->given_up()) all_ = false;

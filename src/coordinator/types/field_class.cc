@@ -29,8 +29,9 @@ bool IsWord(std::string_view text, std::string_view word) {
 }
 
 std::string_view TakeDigits(std::string_view& text) {
-  const auto* const end = std::find_if_not(text.begin(), text.end(), IsDigit);
-  const std::string_view digits(text.begin(), static_cast<size_t>(end - text.begin()));
+  size_t end = 0;
+  while (end < text.size() && IsDigit(text[end])) ++end;
+  const std::string_view digits = text.substr(0, end);
   text.remove_prefix(digits.size());
   return digits;
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
 #include <string>
 #include <vector>
 
@@ -103,6 +104,33 @@ TEST(BlockTypesTest, TheStateOfQuotesIsTheOneThatFits) {
   ExpectChosen("2\n\"a\nb\",2\n\"c,d\",3\n\"e\",4\n", false, 3);
   ExpectChosen("some text, more\nof it\",7\n\"x,\ny\",8\n\"z\",9\n", true, 2);
   ExpectChosen("text\nwith, commas\n\",1\n2,3\n4,5\n", true, 2);
+}
+
+TEST(BlockTypesTest, AReadingThatIsLeftEarlyIsNotTheOneThatFits) {
+  std::mt19937 random(5);
+  int certain = 0;
+  for (int round = 0; round < 2000; ++round) {
+    std::string block = random() % 2 == 0 ? "text, more\n\"," : "";
+    for (size_t n = random() % 30; n > 0; --n) {
+      constexpr std::string_view kRows[] = {"1,2\n", "\"a\nb\",2\n", "\"c,d\",\"x\"\n", "1\n",
+                                            "x\"y,z\n"};
+      block += kRows[random() % 8 < 5 ? random() % 3 : random() % 5];
+    }
+    const BlockReading outside = Reading(block, BlockReading::From::kOutsideQuotes, 2);
+    const BlockReading within = Reading(block, BlockReading::From::kWithinQuotes, 2);
+    static const MissingWords missing;
+    BlockReading left({}, missing, 2, {"in/a.csv", 100, 0, false, true},
+                      BlockReading::From::kWithinQuotes);
+    for (size_t at = 0; at < block.size(); at += 5) {
+      left.Feed(std::string_view(block).substr(at, 5));
+      if (!IsCertain(outside, left)) continue;
+      ++certain;
+      EXPECT_EQ(Choose(outside, left), &outside) << block;
+      EXPECT_EQ(Choose(outside, within), &outside) << block;
+      break;
+    }
+  }
+  EXPECT_GT(certain, 100);
 }
 
 // --- sample
