@@ -139,6 +139,14 @@ Result<WorkMaker> WorkMaker::FromRecord(std::string encoded) {
     maker.item_starts_.push_back(items);
     items += maker.chunk_.ItemsOf(i);
   }
+  if (auto may_lose = MayLoseOf(maker.chunk_)) {
+    maker.may_lose_ = std::make_unique<MayLose>(std::move(*may_lose));
+    const std::string_view format = maker.may_lose_->format;
+    if (auto* rows = std::get_if<TabularChunk>(&maker.chunk_.content)) rows->format = format;
+    if (auto* tables = std::get_if<TableGroupsChunk>(&maker.chunk_.content)) {
+      tables->format = format;
+    }
+  }
   if (const auto* files = std::get_if<FilesChunk>(&maker.chunk_.content)) {
     maker.name_starts_.reserve(files->versions.size());
     maker.name_starts_.push_back(0);
@@ -178,6 +186,7 @@ std::string WorkMaker::Members(uint32_t index, const Range& range) const {
     }
     add("\"pathValues\":[" + values + "]");
   }
+  if (may_lose_) add(may_lose_->of_batch[index]);
   if (!range.whole) {
     // Only some rows of what the Work names are meant.
     add("\"rows\":[" + std::to_string(range.first) + "," + std::to_string(range.items) + "]");

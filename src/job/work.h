@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "job/may_lose.h"
 #include "job/record_codec.h"
 #include "job/records.h"
 
@@ -50,6 +51,7 @@ class WorkMaker {
   std::string Encode(uint32_t index, BatchId id, const Range& range) const;
   std::unique_ptr<std::string> encoded_;  // stable address: chunk_ points into it
   PlanChunkRecord chunk_;
+  std::unique_ptr<MayLose> may_lose_;  // chunk_ points into it too
   std::string format_members_;
   OfPath path_values_;
   bool urls_ = false;

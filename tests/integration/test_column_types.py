@@ -277,6 +277,30 @@ def test_a_row_that_is_not_as_wide_as_its_header_is_named(rows, bad, work):
     assert bad in result.output, result
 
 
+def test_what_the_sample_has_not_seen_is_told_or_kept(work):
+    # Blocks of 21 MB are read at the front, in the middle and at the end.
+    odd = {28: "007", 31: "+1", 34: " 5", 61: '"-08"', 64: '""+9'}
+    texts = ["00239", "+1", " 5", '" 007"']
+    wide = "x" * 1_000_000
+    rows = [f"{i},{odd.get(i, i)},{texts[i % 4]},{wide}" for i in range(92)]
+    table(work, "a.csv", "id,n,zip,wide", rows)
+    job(work, size="8mb", tabular={"badRows": "Skip"}, errorThreshold=None)
+    work.script(SHOW.replace("frame.astype", "frame[['id', 'n', 'zip']].astype"))
+    result = work.run()
+    assert result.code == 3, result
+    assert "id integer, n integer, zip text" in result.output, result
+    assert len(read_types(work)) == 1
+    lost = {i for i in odd if i != 34}  # a blank alone is no part of a number
+    found = {int(row[0]): row[1:] for row in map(json.loads, work.rows())}
+    assert found == {
+        i: ["5" if i == 34 else str(i), texts[i % 4].strip('"')] for i in range(92) if i not in lost
+    }
+    listed = work.log_text("user/files/0/skipped_rows.*.txt")
+    for i in lost:
+        value = odd[i].replace('"', "")
+        assert f'a.csv:{i + 2}: column "n" is integer, and the value is "{value}"' in listed
+
+
 def test_what_types_prints_is_of_tables_that_a_run_takes(work):
     table(work, "d.csv", "a,b", [*["1,x"] * 500, '2,"open', *["3,y"] * 500])
     result = work.call("types", work.data / "d.csv")

@@ -8,7 +8,7 @@ from fake_agent import slice_of, table_group_work, table_work
 
 pandas = pytest.importorskip("pandas")
 
-from parallelrun.worker import column_types, typed_table  # noqa: E402 - they need no pandas, but
+from parallelrun.worker import column_types, leading_zeros, typed_table  # noqa: E402 - they need no pandas, but
 from parallelrun.worker.failure import Failure  # noqa: E402 - what they are asked for does
 
 INTEGER = {"name": "id", "type": "integer"}
@@ -354,6 +354,81 @@ def test_zeros_are_not_looked_for_where_all_was_read(read):
 )
 def test_zeros_in_shapes_that_are_not_plain(text, refusal):
     assert 'the value is "008"' in refusal(text, [INTEGER, TEXT])
+
+
+@pytest.mark.parametrize("value", ['""007', '"0"07', '"-"07', '""+7'])
+def test_zeros_behind_a_closing_quote(value, refusal):
+    rows = f'7,"a"\n{value},x\n'.encode()
+    assert refusal(rows, [INTEGER, TEXT]).startswith('rows.csv:2: column "id" is integer')
+
+
+@pytest.mark.parametrize("delimiter", [" ", "\t", "+"])
+def test_zeros_behind_a_delimiter_that_is_quoted(delimiter, refusal, read):
+    rows = f'7{delimiter}"a"\n"{delimiter}007"{delimiter}x\n'.encode()
+    assert "007. Write" in refusal(rows, [INTEGER, TEXT], delimiter=delimiter).replace('"', "")
+    empty = f"7{delimiter}{delimiter}8\n\n".encode()
+    columns = [INTEGER, NUMBER, {"name": "count", "type": "integer"}]
+    assert values_of(read(empty, columns, delimiter=delimiter))[::2] == [[7], [8]]
+
+
+# --- what the planner has seen
+
+
+@pytest.fixture
+def looked(monkeypatch):
+    """The columns that were looked at for zeros, for each time."""
+    times = []
+
+    def suspects(data, delimiter, width, rows, want):
+        times.append(want)
+        return leading_zeros.suspects(data, delimiter, width, rows, want)
+
+    monkeypatch.setattr(typed_table, "suspects", suspects)
+    return times
+
+
+def test_a_slice_that_loses_nothing_is_not_looked_at(read, looked):
+    rows = b"7,1.5,008\n9,2.5,009\n"
+    columns = [INTEGER, NUMBER, TEXT]
+    expected = [[7, 9], [1.5, 2.5], ["008", "009"]]
+    for may_lose in (0, 0b100):
+        assert values_of(read(rows, columns, mayLose=may_lose)) == expected
+    assert looked == []
+    # In the order of the file, and of those alone that may lose something.
+    assert values_of(read(rows, columns, mayLose=0b110)) == expected
+    by_name = read(b"x,7\n", [INTEGER, TEXT], header=b"zip,id\n", mayLose=0b10)
+    assert values_of(by_name) == [[7], ["x"]]
+    # From an earlier program: nothing is known.
+    assert values_of(read(rows, columns)) == expected
+    assert looked == [[1], [1], [0, 1]]
+
+
+def test_a_slice_that_may_lose_something_is_looked_at(refusal):
+    columns = [INTEGER, NUMBER, TEXT]
+    found = refusal(b"7,1.5,x\n+9,2.5,y\n", columns, mayLose=1)
+    assert found.startswith('rows.csv:2: column "id" is integer')
+    assert 'column "price"' in refusal(b"7,02.5,x\n", columns, mayLose=0b10)
+
+
+def test_columns_behind_the_last_bit_share_it(read, refusal, looked):
+    columns = [{"name": f"c{i}", "type": "integer"} for i in range(70)]
+    rows = b",".join([b"7"] * 66 + [b"007"] + [b"7"] * 3) + b"\n"
+    assert 'column "c66"' in refusal(rows, columns, mayLose=1 << 63)
+    read(rows.replace(b"007", b"7"), columns, mayLose=1)
+    assert looked == [list(range(63, 70)), [0]]
+
+
+def test_each_slice_of_a_group_has_its_own(launch):
+    one = launch.write("one.csv", "id,zip\n1,a\n2,b\n")
+    two = launch.write("two.csv", "zip,id\nc,3\nd,+4\n")
+    slices = [slice_of(one, 7, None, b"id,zip\n"), slice_of(two, 7, None, b"zip,id\n")]
+    agent = launch("table.py")
+    agent.ready()
+    agent.run(table_group_work(slices, 4, form=form_of([INTEGER, TEXT], mayLose=[0, 0b10])))
+    assert f'{two}:3: column "id" is integer' in agent.failed().failure["message"]
+    form = form_of([INTEGER, TEXT], mayLose=[0])
+    agent.run(table_work(one, 2, offset=7, header=b"id,zip\n", form=form))
+    assert agent.result().data == b"1 a 2\n2 b 2\n"
 
 
 def test_bytes_that_are_not_of_the_encoding(refusal, read):

@@ -92,8 +92,8 @@ Result<std::unique_ptr<CsvSplitter>> CsvSplitter::Open(store::Store& store, cons
                                                        RowScanner::Kernel kernel) {
   auto reader = TextReader::Open(store, name, IsUtf8(PlainEncoding(format.encoding)), format.stop);
   if (!reader.ok()) return reader.error();
-  const RowSyntax rows{format.delimiter[0], format.quoted_newlines, format.comment, format.escape,
-                       format.max_field_size};
+  const RowSyntax rows{format.delimiter[0], format.quoted_newlines, format.comment,
+                       format.escape,       format.max_field_size,  format.fronts};
   std::unique_ptr<CsvSplitter> splitter(
       new CsvSplitter(std::move(*reader), rows, RowScanner(rows, kernel)));
   if (const Status passed = splitter->PassLines(format.skip_rows); !passed.ok()) {
@@ -220,6 +220,7 @@ Result<job::Slice> CsvSplitter::TakeRows(uint64_t least, std::string* copy) {
         "close or remove it");
   }
   if (reader.rest().empty()) scanner_.Finish(rows);
+  may_lose_ = scanner_.TakeMayLose();
   if (rows > std::numeric_limits<uint32_t>::max()) {
     return Error{Code::kInvalid, fmt::format("{}: a mini-batch of {} rows is too large; lower "
                                              "miniBatchSize",

@@ -31,6 +31,7 @@ struct CsvFormat {
   uint32_t skip_rows = 0;  // lines at the front
   // Bytes. With a bound, a quote that is still open at the end of the file is an error too.
   uint64_t max_field_size = kAnyField;
+  bool fronts = false;     // may_lose() is asked for
   std::stop_token stop{};  // see TextReader
 };
 
@@ -63,6 +64,7 @@ class CsvSplitter : public RowSplitter {
   void Seek(uint64_t offset) override;
   // The next slice: ends with the first row that ends at or after `size` bytes. nullopt at the end.
   Result<std::optional<job::Slice>> Next(uint64_t size) override;
+  uint64_t may_lose() const override { return may_lose_; }
 
  private:
   CsvSplitter(std::unique_ptr<TextReader> reader, RowSyntax format, RowScanner scanner)
@@ -78,6 +80,7 @@ class CsvSplitter : public RowSplitter {
   const RowSyntax format_;
   uint64_t front_ = 0;  // behind the lines that are passed over
   RowScanner scanner_;
+  uint64_t may_lose_ = 0;  // of the rows that were taken last
 };
 
 }  // namespace parallelrun::coordinator

@@ -10,6 +10,7 @@
 #include "coordinator/plan/listing.h"
 #include "coordinator/plan/row_files.h"
 #include "coordinator/plan/source.h"
+#include "job/may_lose.h"
 
 namespace parallelrun::coordinator {
 namespace {
@@ -119,6 +120,7 @@ class GroupSource : public PlanSource {
   struct Table {
     std::deque<std::string> texts;  // that the slices point to
     std::vector<job::TableSlice> slices;
+    std::vector<uint64_t> may_lose;  // of each
     size_t text_bytes = 0;
     uint64_t row_bytes = 0;
     bool compressed = false;  // some of its files
@@ -128,6 +130,7 @@ class GroupSource : public PlanSource {
     const uint64_t wanted = SlicesWanted(at);
     bool compressed = false;
     job::TableGroupsChunk chunk;
+    std::vector<std::vector<uint64_t>> may_lose;
     std::deque<Table> tables;  // stay where they are: the chunk points into them
     size_t files = 0;
     size_t bytes = 0;
@@ -153,12 +156,14 @@ class GroupSource : public PlanSource {
       row_bytes += table->row_bytes;
       compressed = compressed || table->compressed;
       chunk.groups.push_back({context, std::move(table->slices)});
+      may_lose.push_back(std::move(table->may_lose));
       rows += chunk.groups.back().Rows();
       tables.push_back(std::move(*table));
     }
     if (chunk.groups.empty()) return Chunk(std::nullopt);
     chunk.place = {grouping_->digest(), at.next_group};
-    const std::string format = files_.Format(compressed, RowFiles::RowEnd::kAsFirstRow);
+    std::string format = files_.Format(compressed, RowFiles::RowEnd::kAsFirstRow);
+    if (files_.TellMayLose()) format = job::WithMayLose(format, may_lose);
     chunk.format = format;
     return EncodeChunk(input_, std::move(chunk), at);
   }
@@ -179,7 +184,8 @@ class GroupSource : public PlanSource {
       auto file = files_.Open(name);
       if (!file.ok()) return file.error();
       if (!file->splitter) continue;  // removed since it was listed
-      auto slice = WholeFile(*file->splitter);
+      uint64_t may_lose = 0;
+      auto slice = WholeFile(*file->splitter, may_lose);
       if (!slice.ok()) return slice.error().With(PlaceOf(input_));
       if (slice->rows == 0) continue;
       rows += slice->rows;
@@ -191,6 +197,7 @@ class GroupSource : public PlanSource {
                           BeyondFileBytes(file->splitter->found().version);
       table.row_bytes += slice->length;
       table.slices.push_back(*slice);
+      table.may_lose.push_back(may_lose);
     }
     if (rows > std::numeric_limits<uint32_t>::max()) {
       return Error{Code::kInvalid,
@@ -201,7 +208,7 @@ class GroupSource : public PlanSource {
     return table;
   }
 
-  Result<job::TableSlice> WholeFile(RowSplitter& splitter) const {
+  Result<job::TableSlice> WholeFile(RowSplitter& splitter, uint64_t& may_lose) const {
     job::TableSlice whole;
     whole.size = splitter.found().size;
     while (true) {
@@ -210,6 +217,7 @@ class GroupSource : public PlanSource {
       if (!*slice) break;
       if (whole.rows == 0) whole.offset = (*slice)->offset;
       whole.rows += (*slice)->rows;
+      may_lose |= splitter.may_lose();
       whole.length = (*slice)->offset + (*slice)->length - whole.offset;
     }
     if (input_.kind == PlanKind::kParquet) {

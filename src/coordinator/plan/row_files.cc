@@ -32,6 +32,7 @@ CsvFormat FormatOf(const PlanInput& input) {
           .escape = CharOf(table.escape),
           .skip_rows = static_cast<uint32_t>(table.skip_rows),
           .max_field_size = table.max_field_size,
+          .fronts = table.typing == api::Typing::kOnce,
           .stop = input.stop};
 }
 
@@ -146,6 +147,11 @@ uint64_t RowFiles::Opened::SliceSize(uint64_t wanted) const {
 
 bool IsCompressed(std::string_view format) {
   return lenient::Boolean(ParseJson(format).value_or(nullptr), "compressed");
+}
+
+// Where each mini-batch has types of its own, nobody asks.
+bool RowFiles::TellMayLose() const {
+  return input_.kind == PlanKind::kDelimited && FormatOf(input_).fronts;
 }
 
 std::string RowFiles::Format(bool compressed, RowEnd end) const {

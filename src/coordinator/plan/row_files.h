@@ -45,6 +45,8 @@ class RowFiles {
   // What the reader of a slice must know of its file, as JSON. `compressed`: some of the files are.
   // kAsFirstRow is for slices that are whole files: the first row of each says it.
   std::string Format(bool compressed, RowEnd end) const;
+  // Whether its slices say what they may lose (RowSplitter::may_lose).
+  bool TellMayLose() const;
 
  private:
   Status ReadFirstHeader();

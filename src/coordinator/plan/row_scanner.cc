@@ -49,6 +49,29 @@ __attribute__((target("avx2,pclmul"))) inline uint64_t PrefixXor(uint64_t bits) 
       _mm_clmulepi64_si128(_mm_set_epi64x(0, static_cast<int64_t>(bits)), ones, 0)));
 }
 
+// From `first` to `last`.
+__attribute__((target("avx2"))) inline uint64_t Within(__m256i low, __m256i high, char first,
+                                                       char last) {
+  const __m256i from = _mm256_set1_epi8(first);
+  const __m256i size = _mm256_set1_epi8(static_cast<char>(last - first));
+  low = _mm256_sub_epi8(low, from);
+  high = _mm256_sub_epi8(high, from);
+  return Bits(_mm256_cmpeq_epi8(_mm256_min_epu8(low, size), low),
+              _mm256_cmpeq_epi8(_mm256_min_epu8(high, size), high));
+}
+
+// As FieldFronts::Bits has them.
+struct Fronts {
+  uint64_t loose, minus, zeros, digits;
+};
+
+__attribute__((target("avx2"))) inline Fronts FrontsOf(__m256i low, __m256i high) {
+  return {EqualEither(low, high, _mm256_set1_epi8('+'), _mm256_set1_epi8(' ')) |
+              Within(low, high, '\t', '\r'),
+          Equal(low, high, _mm256_set1_epi8('-')), Equal(low, high, _mm256_set1_epi8('0')),
+          Within(low, high, '0', '9')};
+}
+
 #endif
 
 }  // namespace
@@ -56,7 +79,8 @@ __attribute__((target("avx2,pclmul"))) inline uint64_t PrefixXor(uint64_t bits) 
 RowScanner::RowScanner(RowSyntax format, Kernel kernel)
     : format_(format),
       blocks_(kernel == Kernel::kBest && HasBlockKernel() && format.comment == 0 &&
-              format.escape == 0 && format.max_field >= kBlock) {
+              format.escape == 0 && format.max_field >= kBlock),
+      fronts_(format.delimiter, format.quoted) {
   stops_['\n'] = stops_['\r'] = true;
   stops_['"'] = format.quoted;
   // A NUL is never one of them: it is what is not set.
@@ -80,6 +104,7 @@ void RowScanner::Finish(uint64_t& rows) {
   if (!NoRow()) ++rows;
   at_ = At::kRowStart;
   field_ = 0;
+  fronts_.NextRow();
 }
 
 // Measures the fields in bytes without a quote or a line end; false behind the one that is too
@@ -104,12 +129,33 @@ bool RowScanner::PassRun(std::string_view run, size_t& passed) {
   return true;
 }
 
+// A byte that is no run: the first one of a field, its quote, or what ends it.
+void RowScanner::LookAtFront(char c) {
+  const bool quote = c == '"' && format_.quoted;
+  const bool blank = (c == ' ' || c == '\t') && c != format_.delimiter;
+  if (EndsLine(c)) {
+    fronts_.NextRow();
+  } else if (blank && (at_ == At::kRowStart || at_ == At::kBlank)) {
+    // It may be a line of blanks, which is no row.
+  } else if (at_ == At::kBlank || (at_ == At::kQuoteInQuoted && !quote && c != format_.delimiter)) {
+    fronts_.Odd();
+    fronts_.Run({&c, 1});
+  } else if (c == format_.delimiter) {
+    fronts_.NextField();
+  } else if (!quote || at_ == At::kField || at_ == At::kQuoteInQuoted) {
+    const bool text = (format_.escape == 0 || c != format_.escape) &&
+                      (format_.comment == 0 || c != format_.comment);
+    if (text) fronts_.Text({&c, 1});
+  }
+}
+
 RowScanner::Step RowScanner::ScanBytes(std::string_view bytes, size_t begin, size_t end,
                                        size_t least, uint64_t& rows) {
   size_t pos = begin;
   while (pos < end) {
     if (at_ == At::kEscaped || at_ == At::kEscapedInQuoted) {
       at_ = at_ == At::kEscaped ? At::kField : At::kQuoted;
+      if (format_.fronts) fronts_.Text(bytes.substr(pos, 1));
       ++pos;
       if (++field_ > format_.max_field) return {pos, false, true};
       continue;
@@ -122,6 +168,7 @@ RowScanner::Step RowScanner::ScanBytes(std::string_view bytes, size_t begin, siz
       const char c = bytes[pos++];
       if (c == format_.escape) at_ = At::kEscapedInQuoted;
       if (c == '"') at_ = At::kQuoteInQuoted;
+      if (format_.fronts && at_ == At::kQuoted) fronts_.Text({&c, 1});
       if (++field_ > format_.max_field) return {pos, false, true};
       continue;
     }
@@ -132,6 +179,7 @@ RowScanner::Step RowScanner::ScanBytes(std::string_view bytes, size_t begin, siz
               ? end
               : static_cast<size_t>(static_cast<const char*>(quote) - bytes.data()) + 1;
       field_ += to - pos;
+      if (format_.fronts) fronts_.Text(bytes.substr(pos, to - pos - (quote == nullptr ? 0 : 1)));
       pos = to;
       if (field_ > format_.max_field) return {pos, false, true};
       if (quote == nullptr) return {end};
@@ -142,6 +190,7 @@ RowScanner::Step RowScanner::ScanBytes(std::string_view bytes, size_t begin, siz
       // Delimiters are run over: one matters only in front of a quote, or at the end.
       const size_t run = pos;
       while (pos < end && !stops_[static_cast<unsigned char>(bytes[pos])]) ++pos;
+      if (format_.fronts) fronts_.Run(bytes.substr(run, pos - run));
       size_t passed = 0;
       if (!PassRun(bytes.substr(run, pos - run), passed)) return {run + passed, false, true};
       if (pos > run && bytes[pos - 1] == format_.delimiter) at_ = At::kFieldStart;
@@ -151,6 +200,7 @@ RowScanner::Step RowScanner::ScanBytes(std::string_view bytes, size_t begin, siz
     // An escape in front of it would have been met above.
     field_ = EndsLine(c) || c == format_.delimiter ? 0 : field_ + 1;
     if (field_ > format_.max_field) return {pos, false, true};
+    if (format_.fronts) LookAtFront(c);
     if (EndsLine(c)) {
       if (!NoRow()) ++rows;
       at_ = At::kRowStart;
@@ -187,6 +237,8 @@ __attribute__((target("avx2,pclmul,popcnt"))) size_t RowScanner::ScanBlocks(std:
   const __m256i delimiter = _mm256_set1_epi8(format_.delimiter);
   const __m256i space = _mm256_set1_epi8(format_.delimiter == ' ' ? '\t' : ' ');
   const __m256i tab = _mm256_set1_epi8(format_.delimiter == '\t' ? ' ' : '\t');
+  FieldFronts::Carry carry{at_ == At::kRowStart || at_ == At::kFieldStart, at_ == At::kQuoted,
+                           at_ == At::kQuoteInQuoted};
 
   uint64_t in_quotes = at_ == At::kQuoted ? ~uint64_t{0} : 0;  // all bits: the block begins so
   uint64_t row_start = at_ == At::kRowStart ? 1 : 0;
@@ -200,11 +252,12 @@ __attribute__((target("avx2,pclmul,popcnt"))) size_t RowScanner::ScanBlocks(std:
     const __m256i high = _mm256_loadu_si256(block + 1);
     const uint64_t ends = EqualEither(low, high, line_feed, carriage_return);
     const uint64_t blanks = EqualEither(low, high, space, tab);
+    uint64_t quotes = 0;
     uint64_t quoted = 0;
     uint64_t fields = 0;
     const uint64_t bounds = Equal(low, high, delimiter) | ends;
     if (format_.quoted) {
-      const uint64_t quotes = Equal(low, high, quote);
+      quotes = Equal(low, high, quote);
       fields = bounds | quotes;
       quoted = PrefixXor(quotes) ^ in_quotes;
       // A quote that would open a field in the midst of one is text.
@@ -220,6 +273,16 @@ __attribute__((target("avx2,pclmul,popcnt"))) size_t RowScanner::ScanBlocks(std:
     if (pos + first - field_begin > format_.max_field) break;
     if (between != 0) field_begin = pos + kBlock - static_cast<uint64_t>(__builtin_clzll(between));
     rows += static_cast<uint64_t>(__builtin_popcountll(row_ends & ~starts));
+    if (format_.fronts) {
+      if (!format_.quoted) quotes = Equal(low, high, quote);
+      const Fronts found = FrontsOf(low, high);
+      const uint64_t closes = quotes & ~quoted;
+      fronts_.Block({between, row_ends, bounds, quotes, closes, found.loose, found.minus,
+                     found.zeros, found.digits},
+                    carry);
+      const uint64_t opens = quotes & quoted;
+      carry = {between >> 63 != 0, opens >> 63 != 0, closes >> 63 != 0};
+    }
     in_quotes = quoted >> 63 != 0 ? ~uint64_t{0} : 0;
     row_start = row_ends >> 63;
     may_open = fields >> 63;

@@ -8,7 +8,10 @@
 // CPU has both; blocks with a stray quote, a blank at the front of a line, or the end that is
 // looked for are left to the byte-wise scanner, which every other CPU uses throughout, and every
 // text with comments or escapes. The encoding
-// must be such that bytes below 0x80 stand for ASCII. Pure; not thread-safe.
+// must be such that bytes below 0x80 stand for ASCII.
+//
+// On the way it may look at what each field begins with, for types: pandas takes a plus, zeros and
+// blanks in front of a number for nothing. Pure; not thread-safe.
 #pragma once
 
 #include <array>
@@ -16,6 +19,8 @@
 #include <cstdint>
 #include <limits>
 #include <string_view>
+
+#include "coordinator/plan/field_fronts.h"
 
 namespace parallelrun::coordinator {
 
@@ -27,6 +32,7 @@ struct RowSyntax {
   char comment = 0;  // from it on, outside of quotes, the rest of the line is left out; 0: none
   char escape = 0;   // what follows it is text; 0: none
   uint64_t max_field = kAnyField;  // bytes of one field, its quotes included
+  bool fronts = false;             // TakeMayLose() is asked for
 };
 
 class RowScanner {
@@ -50,6 +56,10 @@ class RowScanner {
   // Whether a quote is open: at the end of a text it has swallowed what stands behind it.
   bool open() const { return at_ == At::kQuoted || at_ == At::kEscapedInQuoted; }
 
+  // The columns that may hold what a number loses, as docs/ledger.md has them under `mayLose`, of
+  // the rows that were scanned since the last call.
+  uint64_t TakeMayLose() { return fronts_.Take(); }
+
   // Ends the text: adds the row that has no line end, if there is one, and starts over.
   void Finish(uint64_t& rows);
 
@@ -72,6 +82,7 @@ class RowScanner {
   }
 
   bool PassRun(std::string_view run, size_t& passed);
+  void LookAtFront(char c);
   Step ScanBytes(std::string_view bytes, size_t begin, size_t end, size_t least, uint64_t& rows);
   size_t ScanBlocks(std::string_view bytes, size_t begin, size_t least, uint64_t& rows);
 
@@ -79,6 +90,7 @@ class RowScanner {
   bool blocks_;  // ScanBlocks may be used
   At at_ = At::kRowStart;
   uint64_t field_ = 0;
+  FieldFronts fronts_;             // with format_.fronts
   std::array<bool, 256> stops_{};  // bytes that matter within an unquoted field
 };
 

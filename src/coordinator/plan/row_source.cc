@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "base/escape.h"
 #include "coordinator/plan/listing.h"
 #include "coordinator/plan/partition_format.h"
 #include "coordinator/plan/row_files.h"
 #include "coordinator/plan/source.h"
+#include "job/may_lose.h"
 
 namespace parallelrun::coordinator {
 namespace {
@@ -38,6 +40,7 @@ class RowSource : public PlanSource {
       }
       const uint64_t most = SlicesWanted(at);
       job::TabularChunk rows;
+      std::vector<uint64_t> may_lose;  // of each slice
       uint64_t left = input_.most_items - at.next_item;
       for (uint64_t bytes = 0; rows.slices.size() < most && bytes < kMostSliceBytes && left > 0;) {
         const auto slice = NextSlice(left);
@@ -46,6 +49,7 @@ class RowSource : public PlanSource {
         if (file_.splitter->compressed() && !rows.slices.empty()) return TooManyRows(at.last_name);
         if (!file_.splitter->compressed()) bytes += (*slice)->length;
         rows.slices.push_back(**slice);
+        may_lose.push_back(file_.splitter->may_lose());
         left -= std::min<uint64_t>(left, (*slice)->rows);
       }
       if (rows.slices.empty() && left == 0) return Chunk(std::nullopt);
@@ -56,7 +60,7 @@ class RowSource : public PlanSource {
       at.next_offset = file_.splitter->compressed()
                            ? file_.splitter->found().size
                            : rows.slices.back().offset + rows.slices.back().length;
-      return Encoded(std::move(rows), at);
+      return Encoded(std::move(rows), may_lose, at);
     }
   }
 
@@ -147,11 +151,13 @@ class RowSource : public PlanSource {
     return {};
   }
 
-  std::optional<std::string> Encoded(job::TabularChunk rows, PlanCursor& at) const {
+  std::optional<std::string> Encoded(job::TabularChunk rows, const std::vector<uint64_t>& may_lose,
+                                     PlanCursor& at) const {
     const std::string path = store_.Location(at.last_name);
-    const std::string format = files_.Format(
+    std::string format = files_.Format(
         file_.splitter->compressed(),
         file_.delimiter_at_end ? RowFiles::RowEnd::kDelimiter : RowFiles::RowEnd::kNothing);
+    if (files_.TellMayLose()) format = job::WithMayLose(format, may_lose);
     rows.kind = RowKindOf(input_.kind);
     rows.path = path;
     rows.size = file_.splitter->found().size;

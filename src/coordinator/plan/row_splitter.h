@@ -23,6 +23,9 @@ class RowSplitter {
   // The next slice of about `size` bytes (JSON lines: of `size` lines), with at least one row;
   // nullopt at the end.
   virtual Result<std::optional<job::Slice>> Next(uint64_t size) = 0;
+  // Of delimited text, where it was asked for: which columns of the slice that was given last may
+  // hold what a number loses (job/may_lose.h).
+  virtual uint64_t may_lose() const { return 0; }
 };
 
 }  // namespace parallelrun::coordinator

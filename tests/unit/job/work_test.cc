@@ -317,6 +317,45 @@ TEST(WorkTest, TheFormatOfATableMayHaveMore) {
   EXPECT_TRUE(maker.MakePiece(0, 7, 1, 1).ends_with(R"("columns":[],"rows":[1,1]})"));
 }
 
+TEST(WorkTest, OfWhatTheChunkSaysOfItsSlicesEachWorkHasItsOwn) {
+  PlanChunkRecord record = kSlices;
+  auto& rows = std::get<TabularChunk>(record.content);
+  const std::string plain = R"({"delimiter":",","encoding":"utf-8"})";
+  const std::string told = WithMayLose(plain, {0, 5, ~uint64_t{0}});
+  EXPECT_EQ(told, R"({"delimiter":",","encoding":"utf-8","mayLose":[0,5,18446744073709551615]})");
+  rows.format = told;
+  WorkMaker maker = Maker(record);
+  EXPECT_TRUE(maker.Make(0).ends_with(R"({"delimiter":",","encoding":"utf-8","mayLose":[0]})"));
+  EXPECT_TRUE(maker.Make(2).ends_with(R"("utf-8","mayLose":[18446744073709551615]})"));
+  maker.AddToFormat(R"("columns":[])");
+  EXPECT_TRUE(maker.MakePiece(1, 7, 1, 1)
+                  .ends_with(R"("encoding":"utf-8","columns":[],"mayLose":[5],"rows":[1,1]})"));
+
+  const TableSlice slice{"/in/z.csv", "x\n", 2, 9, 7, 11, FileVersion(11, 0)};
+  TableGroupsChunk groups{{1, 9}, "", {{"", {slice}}, {"", {slice, slice}}}};
+  const std::string of_groups = WithMayLose("{}", {{3}, {0, 4}});
+  EXPECT_EQ(of_groups, R"({"mayLose":[[3],[0,4]]})");
+  groups.format = of_groups;
+  maker = Maker({8, 0, 0, groups});
+  EXPECT_TRUE(maker.Make(0).ends_with(R"({"mayLose":[3]})"));
+  EXPECT_TRUE(maker.Make(1).ends_with(R"({"mayLose":[0,4]})"));
+}
+
+TEST(WorkTest, WhatAChunkSaysOfOtherSlicesIsNotTaken) {
+  const auto work = [](std::string_view format) {
+    PlanChunkRecord record = kSlices;
+    std::get<TabularChunk>(record.content).format = format;
+    return Maker(record).Make(0);
+  };
+  // As one that says nothing is passed on: by these bytes a restart knows its mini-batches.
+  EXPECT_TRUE(work(R"({"encoding":"utf-8", "delimiter":","})")
+                  .ends_with(R"({"encoding":"utf-8", "delimiter":","})"));
+  for (const char* wrong : {R"({"mayLose":[1,2]})", R"({"mayLose":[1,2,-3]})",
+                            R"({"mayLose":[1,2,"3"]})", R"({"mayLose":7})", R"({"a":"mayLose"})"}) {
+    EXPECT_TRUE(work(wrong).ends_with(wrong)) << wrong;
+  }
+}
+
 TEST(WorkTest, WhatStandsInThePathsIsSaidOfEachSlice) {
   const auto length = [](std::string_view path) { return std::to_string(path.size()); };
   WorkMaker maker = Maker(kSlices);

@@ -25,12 +25,14 @@ inline PlanInput FilesInput(const std::string& root, uint64_t batch_size) {
   return input;
 }
 
+// As with typing: PerMiniBatch: the format then says nothing of each slice.
 inline PlanInput Rows(const std::string& root, uint64_t batch_size,
                       api::HeaderMode header = api::HeaderMode::kAllFiles) {
   PlanInput input = FilesInput(root, batch_size);
   input.name = "rows";
   input.kind = PlanKind::kDelimited;
   input.tabular.header = header;
+  input.tabular.typing = api::Typing::kPerMiniBatch;
   return input;
 }
 

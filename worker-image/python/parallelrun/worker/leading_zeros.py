@@ -17,12 +17,12 @@ def suspects(data, delimiter, width, rows, want):
     found = []
     for i in want:
         at = starts[:, i]
-        empty = bytes_[at] == _LINE_END  # the last field of its row, and nothing in it
+        empty = (bytes_[at] == _LINE_END) | (bytes_[at] == delimiter)  # also where that is a blank
         if quoted:
             at = at + (bytes_[at] == _QUOTE)
         first = bytes_[at]
         blank = (first == _BLANK) | ((first >= 9) & (first <= 13))
-        if ((first == _PLUS) | (blank & (first != delimiter) & ~empty)).any():
+        if (((first == _PLUS) | blank) & ~empty).any():
             found.append(i)  # a plus, or blanks in front of anything
             continue
         at = at + (first == _MINUS)

@@ -6,7 +6,8 @@ _QUOTE, _LINE_END = b'"\n'
 def starts(data, delimiter, width, rows):
     """The bytes, where the fields begin in them, row by row, and whether some are quoted.
 
-    None where they are not plainly `rows` rows of `width` fields each, as with short rows.
+    None where they are not plainly `rows` rows of `width` fields each, as with short rows, or with
+    text behind a closing quote, which belongs to the field.
     """
     import numpy as np
 
@@ -20,7 +21,12 @@ def starts(data, delimiter, width, rows):
     ends = (bytes_ == delimiter) | (bytes_ == _LINE_END)
     quoted = b'"' in data
     if quoted:
-        ends &= ~np.bitwise_xor.accumulate((bytes_ == _QUOTE).view(np.uint8)).view(bool)
+        quotes = bytes_ == _QUOTE
+        within = np.bitwise_xor.accumulate(quotes.view(np.uint8)).view(bool)
+        behind = np.flatnonzero(quotes & ~within) + 1
+        if not (ends | quotes)[behind].all():
+            return None
+        ends &= ~within
     ends = np.flatnonzero(ends)
     lines = bytes_[ends] == _LINE_END
     if len(ends) != width * rows or lines.sum() != rows or not lines[width - 1 :: width].all():

@@ -33,7 +33,12 @@ def load(body, position, grouped, root):
     options = json.loads(bytes(form))
     source = slices[0][0] if slices else ""
     rows = _Rows(options)
-    frames = [_read(*part, options, root, rows) for part in slices]
+    # Of each slice its own.
+    told = options.pop("mayLose", None) or [None] * count
+    frames = [
+        _read(*part, options if may_lose is None else {**options, "mayLose": may_lose}, root, rows)
+        for part, may_lose in zip(slices, told)
+    ]
     if count == 1:
         _append_path_columns(frames[0], [len(frames[0])], options)
         return rows.of(frames[0]), source, rows.bad

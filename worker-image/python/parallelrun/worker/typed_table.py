@@ -199,6 +199,8 @@ class _Table:
     def _leading_zeros(self):
         """Columns that may hold zeros or a plus in front, which pandas swallows."""
         want = self._strict(("integer", "number"))
+        if "mayLose" in self._options:  # by the planner, which has seen each byte
+            want = [i for i in want if self._options["mayLose"] >> min(i, 63) & 1]
         if not want or self._options.get("all"):
             return ()
         found = None
