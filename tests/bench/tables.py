@@ -72,10 +72,10 @@ def make_small(folder, count):
 
 def seconds_of(command, folder):
     started = time.monotonic()
-    done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     took = time.monotonic() - started
     if done.returncode != 0:
-        sys.exit(f"{command} failed:\n{done.stdout}")
+        sys.exit(f"{command} failed:\n{done.stdout}{done.stderr}")
     return took, done.stdout
 
 
