@@ -53,7 +53,8 @@ struct VolumePath {
 
 struct TabularOptions {
   TabularFormat format = TabularFormat::kCsv;
-  std::string delimiter;  // default: "," (TSV: a tab)
+  std::string delimiter;     // default: "," (TSV: a tab)
+  std::string quote = "\"";  // "None": fields are not quoted
   HeaderMode header = HeaderMode::kAllFiles;
   std::string encoding = "utf-8";
   bool quoted_newlines = true;

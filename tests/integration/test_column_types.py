@@ -301,6 +301,33 @@ def test_what_the_sample_has_not_seen_is_told_or_kept(work):
         assert f'a.csv:{i + 2}: column "n" is integer, and the value is "{value}"' in listed
 
 
+@pytest.mark.parametrize("typing", ["Once", "PerMiniBatch"])
+@pytest.mark.parametrize("grouped", [False, True], ids=["slices", "groups"])
+def test_another_character_may_quote_fields_or_none(typing, grouped, work):
+    quoted = [[str(i), f"it's, row\n{i}", '"'] for i in range(30)]
+    lines = ["id,'na,me',x", *(f"{i},'it''s, row\n{i}',\"" for i in range(30))]
+    plain = [[str(i), '5" pipe', '"open'] for i in range(30)]
+    others = ["id,name,x", *(f'{i},5" pipe,"open' for i in range(30))]
+    for quote, rows, expected in (("'", lines, quoted), ("None", others, plain)):
+        for path in work.data.iterdir():
+            path.unlink()
+        table(work, "a_1.csv", rows[0], rows[1:20])
+        (work.data / "b_1.csv.gz").write_bytes(
+            gzip.compress("\n".join([rows[0], *rows[20:]]).encode())
+        )
+        of = {"volume": "data", "typing": typing, "quote": quote}
+        more = {"partitionFormat": "{kind}_{n}.{rest}"} if grouped else {}
+        fields = {"partitionKeys": ["kind"]} if grouped else {}
+        size = None if grouped else 100
+        work.job(inputs=[{"name": "rows", "tabular": of, **more}], miniBatchSize=size, **fields)
+        work.script(SHOW.replace("frame.astype", "frame.iloc[:, :3].astype"))
+        result = work.run("--overwrite")
+        assert result.code == 0, result
+        assert [json.loads(row) for row in work.rows()] == expected
+        named = {tuple(json.loads(types))[:2] for types in work.noted("types")}
+        assert ("id", "na,me" if quote == "'" else "name") in named
+
+
 def test_what_types_prints_is_of_tables_that_a_run_takes(work):
     table(work, "d.csv", "a,b", [*["1,x"] * 500, '2,"open', *["3,y"] * 500])
     result = work.call("types", work.data / "d.csv")

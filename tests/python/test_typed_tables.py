@@ -242,6 +242,32 @@ def test_words_comment_and_escape(read, refusal):
     )
 
 
+@pytest.mark.parametrize("delimiter", list(",;.0ecx"))
+def test_fields_that_another_character_quotes_or_none(delimiter, read, refusal):
+    def rows(*table):
+        return b"".join(delimiter.join(row).encode() + b"\n" for row in table)
+
+    columns = [INTEGER, NUMBER, BOOLEAN, TEXT]
+    options = {"delimiter": delimiter, "quote": "'"}
+    quoted = rows(("'7'", "'2.5'", "'True'", "'it''s\n\"'"), ("'8'", "", "'False'", '"a'))
+    assert str(values_of(read(quoted, columns, **options))) == str(
+        [[7, 8], [2.5, float("nan")], [True, False], ["it's\n\"", '"a']]
+    )
+    found = refusal(rows(("'7'", "'a'"), ("'008'", "'b'")), [INTEGER, TEXT], **options)
+    assert 'rows.csv:2: column "id" is integer, and the value is "008"' in found
+    options["quote"] = ""
+    plain = rows(("7", '"A'), ("8", '"'), ("9", "'B"))
+    assert values_of(read(plain, [INTEGER, TEXT], **options)) == [[7, 8, 9], ['"A', '"', "'B"]]
+    found = refusal(rows(("7", '"A'), ("+8", '"')), [INTEGER, TEXT], **options)
+    assert 'rows.csv:2: column "id" is integer, and the value is "+8"' in found
+
+
+def test_a_quote_that_is_no_quote_is_none(refusal):
+    found = refusal(b'"7",x\n', [INTEGER, TEXT], quote="'")
+    assert 'the value is "\\"7\\""' in found
+    assert "rows.csv:1: the row has 3 fields" in refusal(b"7,'a,b'\n", [INTEGER, TEXT], quote="")
+
+
 # --- misfits
 
 
@@ -379,9 +405,9 @@ def looked(monkeypatch):
     """The columns that were looked at for zeros, for each time."""
     times = []
 
-    def suspects(data, delimiter, width, rows, want):
+    def suspects(data, delimiter, width, rows, want, quote):
         times.append(want)
-        return leading_zeros.suspects(data, delimiter, width, rows, want)
+        return leading_zeros.suspects(data, delimiter, width, rows, want, quote)
 
     monkeypatch.setattr(typed_table, "suspects", suspects)
     return times
@@ -532,7 +558,7 @@ POOL = [
     *("1E-3", "-0", "9007199254740993", "9223372036854775807", "9223372036854775808", "1e309"),
     *("18446744073709551616", "1e-400", "0e9999", "inf", "-Infinity", "nan", "NA", "NULL"),
     *("None", "True", "false", "tRUE", "x", "yes", "0x1", "1_000", "2020-01-01", "1;5", "é"),
-    *("", "", " 4", "5 ", "  ", "a b", 'q"q', "two\nlines", "c,d", " True", " NA"),
+    *("", "", " 4", "5 ", "  ", "a b", 'q"q', "it's", "''", "two\nlines", "c,d", " True", " NA"),
 ]
 KINDS = (
     lambda pick: str(pick.randrange(-999, 999)),
@@ -572,9 +598,9 @@ def decide(texts):
     return {"type": "integer"}, True
 
 
-def quoted(text, delimiter, pick):
-    if any(c in text for c in (delimiter, '"', "\n")) or pick.random() < 0.05:
-        return '"' + text.replace('"', '""') + '"'
+def quoted(text, delimiter, quote, pick):
+    if quote and (any(c in text for c in (delimiter, quote, "\n")) or pick.random() < 0.05):
+        return quote + text.replace(quote, quote * 2) + quote
     return text
 
 
@@ -596,12 +622,15 @@ def test_slices_joined_are_the_whole_file(seed, tmp_path):
     delimiter = pick.choice(",;\t|")
     end = pick.choice(("\n", "\r\n"))
     width = pick.randrange(1, 6)
+    quote = pick.choice(('"', '"', "'", ""))
     kinds = [pick.choice(KINDS) for _ in range(width)]
     table = [[kind(pick) for kind in kinds] for _ in range(pick.randrange(1, 30))]
+    if not quote:
+        table = [[text.translate({ord(delimiter): "_", 10: "_"}) for text in row] for row in table]
     if width == 1:
         table = [row for row in table if row[0].strip(" \t")] or [["1"]]
     rows = [
-        (delimiter.join(quoted(text, delimiter, pick) for text in row) + end).encode()
+        (delimiter.join(quoted(text, delimiter, quote, pick) for text in row) + end).encode()
         for row in table
     ]
     texts = [[None if t in column_types.MISSING_WORDS else t for t in row] for row in table]
@@ -617,6 +646,7 @@ def test_slices_joined_are_the_whole_file(seed, tmp_path):
         low_memory=False,
         na_values=list(column_types.MISSING_WORDS),
         keep_default_na=False,
+        **({"quotechar": quote} if quote else {"quoting": 3}),
     )
     cuts = sorted(
         {0, len(rows), *(pick.randrange(len(rows) + 1) for _ in range(pick.randrange(6)))}
@@ -625,7 +655,7 @@ def test_slices_joined_are_the_whole_file(seed, tmp_path):
     for first, last in zip(cuts, cuts[1:]):
         offset = len(header) + sum(map(len, rows[:first]))
         length = sum(map(len, rows[first:last]))
-        form = form_of(columns, delimiter=delimiter, all=pick.random() < 0.5)
+        form = form_of(columns, delimiter=delimiter, quote=quote, all=pick.random() < 0.5)
         frame, _, _ = typed_table.read(
             pandas, str(path), (offset, length), header, (2**64 - 1, 0), form, None
         )

@@ -1,5 +1,6 @@
 // Inputs and side inputs.
 #include <algorithm>
+#include <cctype>
 
 #include "api/fields/bind.h"
 #include "api/fields/read.h"
@@ -87,6 +88,16 @@ void ReadMark(const Value& value, std::string& out) {
   }
 }
 
+void ReadQuote(const Value& value, std::string& out) {
+  const auto text = value.NonEmptyString();
+  if (!text) return;
+  out = *text;
+  const auto byte = static_cast<unsigned char>(text->front());
+  if (*text == "None" || (text->size() == 1 && std::ispunct(byte) != 0 && byte < 0x80)) return;
+  value.Error(Quoted(*text) + " cannot be told from data",
+              "write one character that is no letter, digit or blank, as in \"'\", or None");
+}
+
 void ReadPartitionFormat(const Value& value, std::string& out) {
   const auto text = value.NonEmptyString();
   if (!text) return;
@@ -117,6 +128,20 @@ const Condition kIsText = {
     R"(self.format != "Parquet")", "has no meaning for Parquet: remove it",
     [](const void* input) { return Table(input).format != TabularFormat::kParquet; },
     "has no meaning for Parquet", "remove it"};
+
+const Condition kIsNoOtherMark = {
+    R"(self.quote != (has(self.delimiter) ? self.delimiter : )"
+    R"(self.format == "TSV" ? "\t" : ",") && )"
+    R"((!has(self.comment) || self.comment != self.quote) && )"
+    R"((!has(self.escape) || self.escape != self.quote))",
+    "is the delimiter, the comment or the escape too: write another one",
+    [](const void* input) {
+      const TabularOptions& table = Table(input);
+      const bool comma = table.delimiter.empty() && table.format == TabularFormat::kCsv;
+      return table.quote != (comma ? "," : table.delimiter) && table.quote != table.comment &&
+             table.quote != table.escape;
+    },
+    "is the delimiter, the comment or the escape too", "write another one"};
 
 template <typename T, typename... Read>
 Field OfTable(std::string name, T TabularOptions::*member, Shape shape, std::string text,
@@ -181,6 +206,17 @@ FieldList TableFields() {
               ReadDelimiter)
           .Otherwise("a comma, or a tab for TSV")
           .On({&kIsText}),
+      OfTable("quote", &TabularOptions::quote,
+              Text(kMostText).With(
+                  {R"(self == "None" || self.matches("^[!-/:-@\\[-`{-~]$"))",
+                   "cannot be told from data: write one character that is no letter, digit or "
+                   R"(blank, as in "'", or None)"}),
+              "The character that quotes fields; the quotation mark if not given. None says that "
+              "fields are not quoted.",
+              ReadQuote)
+          .Otherwise("the quotation mark")
+          .UnlessInitial()
+          .On({&kIsText, &kIsNoOtherMark}),
       OfTable(
           "header", &TabularOptions::header, WordsOf<HeaderMode>(),
           "Which files begin with a line of column names: AllFiles (if not given), FirstFile for "

@@ -64,7 +64,7 @@ bool IsUtf8Encoding(std::string_view encoding) { return IsUtf8(PlainEncoding(enc
 Status CheckCsvFormat(const CsvFormat& format) {
   const std::string_view delimiter = format.delimiter;
   if (delimiter.size() != 1 || delimiter == "\"" || delimiter == "\n" || delimiter == "\r" ||
-      static_cast<unsigned char>(delimiter[0]) >= 0x80) {
+      delimiter[0] == format.quote || static_cast<unsigned char>(delimiter[0]) >= 0x80) {
     return Error{Code::kInvalid,
                  fmt::format("tabular.delimiter \"{}\" must be one ASCII character that is neither "
                              "a quote nor a line break",
@@ -73,12 +73,14 @@ Status CheckCsvFormat(const CsvFormat& format) {
   const std::string plain = PlainEncoding(format.encoding);
   if (IsUtf8(plain) || IsAsciiPlus(plain)) return {};
   if (HasLetterBytes(plain)) {
-    if (!MayBeInCharacter(delimiter[0])) return {};
+    const bool quote = MayBeInCharacter(format.quote);
+    if (!MayBeInCharacter(delimiter[0]) && !quote) return {};
+    const std::string_view mark = quote ? std::string_view(&format.quote, 1) : delimiter;
     return Error{Code::kInvalid,
-                 fmt::format("tabular.delimiter \"{}\" may be a part of a character in {}; convert "
+                 fmt::format("tabular.{} \"{}\" may be a part of a character in {}; convert "
                              "the files to utf-8 (`iconv -f {} -t utf-8`)",
-                             Printable(delimiter, 64), Printable(format.encoding, 64),
-                             Printable(format.encoding, 64))};
+                             quote ? "quote" : "delimiter", Printable(mark, 64),
+                             Printable(format.encoding, 64), Printable(format.encoding, 64))};
   }
   return Error{Code::kInvalid,
                fmt::format("tabular.encoding \"{}\" cannot be cut at row boundaries; convert the "
@@ -92,8 +94,10 @@ Result<std::unique_ptr<CsvSplitter>> CsvSplitter::Open(store::Store& store, cons
                                                        RowScanner::Kernel kernel) {
   auto reader = TextReader::Open(store, name, IsUtf8(PlainEncoding(format.encoding)), format.stop);
   if (!reader.ok()) return reader.error();
-  const RowSyntax rows{format.delimiter[0], format.quoted_newlines, format.comment,
-                       format.escape,       format.max_field_size,  format.fronts};
+  const RowSyntax rows{format.delimiter[0],   format.quoted_newlines && format.quote != 0,
+                       format.comment,        format.escape,
+                       format.max_field_size, format.fronts,
+                       format.quote};
   std::unique_ptr<CsvSplitter> splitter(
       new CsvSplitter(std::move(*reader), rows, RowScanner(rows, kernel)));
   if (const Status passed = splitter->PassLines(format.skip_rows); !passed.ok()) {
@@ -118,7 +122,7 @@ Status CsvSplitter::PassLines(uint32_t lines) {
       carriage_return = false;
       continue;
     }
-    if (c == '"' && format_.quoted) quoted = !quoted;
+    if (c == format_.quote && format_.quoted) quoted = !quoted;
     carriage_return = c == '\r' && !quoted;
     if (!quoted && (c == '\n' || c == '\r')) --lines;
   }

@@ -32,11 +32,12 @@ struct CsvFormat {
   // Bytes. With a bound, a quote that is still open at the end of the file is an error too.
   uint64_t max_field_size = kAnyField;
   bool fronts = false;     // may_lose() is asked for
+  char quote = '"';        // 0: none
   std::stop_token stop{};  // see TextReader
 };
 
-// kInvalid, with the mend, unless the delimiter is one ASCII character other than a quote or line
-// end, and the encoding one in which the bytes of these three stand for nothing else.
+// kInvalid, with the mend, unless the delimiter is one ASCII character other than the quote or a
+// line end, and the encoding one in which the bytes of these three stand for nothing else.
 Status CheckCsvFormat(const CsvFormat& format);
 
 // Bytes are UTF-8, or ASCII, which is a part of it.

@@ -26,7 +26,9 @@ void FieldFronts::LookAt(char c) {
 
 void FieldFronts::Text(std::string_view text) {
   for (size_t i = 0; i < text.size() && front_ != Front::kPast; ++i) LookAt(text[i]);
-  if (!quoted_ && text.find('"') != std::string_view::npos) found_ = ~uint64_t{0};
+  if (!quoted_ && quote_ != 0 && text.find(quote_) != std::string_view::npos) {
+    found_ = ~uint64_t{0};
+  }
 }
 
 void FieldFronts::Run(std::string_view run) {

@@ -14,9 +14,10 @@ namespace parallelrun::coordinator {
 
 class FieldFronts {
  public:
-  // Without `quoted` nobody knows which delimiters stand within quotes, nor what a field begins
-  // with behind some: a quote then says all columns.
-  FieldFronts(char delimiter, bool quoted) : delimiter_(delimiter), quoted_(quoted) {}
+  // Where there is a quote (not 0), but not `quoted`, nobody knows which delimiters stand within
+  // quotes, nor what a field begins with behind some: a quote then says all columns.
+  FieldFronts(char delimiter, char quote, bool quoted)
+      : delimiter_(delimiter), quote_(quote), quoted_(quoted && quote != 0) {}
 
   // Since the last call.
   uint64_t Take() { return std::exchange(found_, 0); }
@@ -61,6 +62,7 @@ class FieldFronts {
   void Mark(uint64_t at, uint64_t delimiters, uint64_t row_ends);
 
   char delimiter_;
+  char quote_;
   bool quoted_;
   Front front_ = Front::kNothing;  // what was seen of the text of the field at hand
   uint64_t column_ = 0;

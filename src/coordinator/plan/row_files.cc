@@ -33,6 +33,7 @@ CsvFormat FormatOf(const PlanInput& input) {
           .skip_rows = static_cast<uint32_t>(table.skip_rows),
           .max_field_size = table.max_field_size,
           .fronts = table.typing == api::Typing::kOnce,
+          .quote = QuoteOf(input),
           .stop = input.stop};
 }
 
@@ -159,6 +160,9 @@ std::string RowFiles::Format(bool compressed, RowEnd end) const {
   nlohmann::json format = {{"encoding", "utf-8"}};
   if (input_.kind == PlanKind::kDelimited) {
     format = {{"delimiter", input_.tabular.delimiter}, {"encoding", input_.tabular.encoding}};
+  }
+  if (input_.kind == PlanKind::kDelimited && QuoteOf(input_) != '"') {
+    format["quote"] = QuoteOf(input_) == 0 ? "" : input_.tabular.quote;
   }
   if (compressed) format["compressed"] = true;
   if (input_.kind == PlanKind::kDelimited && end == RowEnd::kDelimiter) {

@@ -80,9 +80,10 @@ RowScanner::RowScanner(RowSyntax format, Kernel kernel)
     : format_(format),
       blocks_(kernel == Kernel::kBest && HasBlockKernel() && format.comment == 0 &&
               format.escape == 0 && format.max_field >= kBlock),
-      fronts_(format.delimiter, format.quoted) {
+      fronts_(format.delimiter, format.quote, format.quoted) {
   stops_['\n'] = stops_['\r'] = true;
-  stops_['"'] = format.quoted;
+  if (format_.quote == 0) format_.quoted = false;
+  stops_[static_cast<unsigned char>(format_.quote)] = format_.quoted;
   // A NUL is never one of them: it is what is not set.
   if (format.comment != 0) stops_[static_cast<unsigned char>(format.comment)] = true;
   if (format.escape != 0) stops_[static_cast<unsigned char>(format.escape)] = true;
@@ -131,7 +132,7 @@ bool RowScanner::PassRun(std::string_view run, size_t& passed) {
 
 // A byte that is no run: the first one of a field, its quote, or what ends it.
 void RowScanner::LookAtFront(char c) {
-  const bool quote = c == '"' && format_.quoted;
+  const bool quote = c == format_.quote && format_.quoted;
   const bool blank = (c == ' ' || c == '\t') && c != format_.delimiter;
   if (EndsLine(c)) {
     fronts_.NextRow();
@@ -167,13 +168,13 @@ RowScanner::Step RowScanner::ScanBytes(std::string_view bytes, size_t begin, siz
     if (at_ == At::kQuoted && format_.escape != 0) {
       const char c = bytes[pos++];
       if (c == format_.escape) at_ = At::kEscapedInQuoted;
-      if (c == '"') at_ = At::kQuoteInQuoted;
+      if (c == format_.quote) at_ = At::kQuoteInQuoted;
       if (format_.fronts && at_ == At::kQuoted) fronts_.Text({&c, 1});
       if (++field_ > format_.max_field) return {pos, false, true};
       continue;
     }
     if (at_ == At::kQuoted) {
-      const void* quote = std::memchr(bytes.data() + pos, '"', end - pos);
+      const void* quote = std::memchr(bytes.data() + pos, format_.quote, end - pos);
       const size_t to =
           quote == nullptr
               ? end
@@ -205,7 +206,7 @@ RowScanner::Step RowScanner::ScanBytes(std::string_view bytes, size_t begin, siz
       if (!NoRow()) ++rows;
       at_ = At::kRowStart;
       if (pos >= least && rows > 0) return {pos, true};
-    } else if (c == '"' && format_.quoted) {
+    } else if (c == format_.quote && format_.quoted) {
       at_ = at_ == At::kBlank || at_ == At::kField ? At::kField : At::kQuoted;
     } else if (c == format_.delimiter) {
       at_ = At::kFieldStart;
@@ -233,7 +234,7 @@ __attribute__((target("avx2,pclmul,popcnt"))) size_t RowScanner::ScanBlocks(std:
   if (at_ == At::kBlank) return begin;
   const __m256i line_feed = _mm256_set1_epi8('\n');
   const __m256i carriage_return = _mm256_set1_epi8('\r');
-  const __m256i quote = _mm256_set1_epi8('"');
+  const __m256i quote = _mm256_set1_epi8(format_.quote);
   const __m256i delimiter = _mm256_set1_epi8(format_.delimiter);
   const __m256i space = _mm256_set1_epi8(format_.delimiter == ' ' ? '\t' : ' ');
   const __m256i tab = _mm256_set1_epi8(format_.delimiter == '\t' ? ' ' : '\t');
@@ -274,7 +275,7 @@ __attribute__((target("avx2,pclmul,popcnt"))) size_t RowScanner::ScanBlocks(std:
     if (between != 0) field_begin = pos + kBlock - static_cast<uint64_t>(__builtin_clzll(between));
     rows += static_cast<uint64_t>(__builtin_popcountll(row_ends & ~starts));
     if (format_.fronts) {
-      if (!format_.quoted) quotes = Equal(low, high, quote);
+      if (!format_.quoted && format_.quote != 0) quotes = Equal(low, high, quote);
       const Fronts found = FrontsOf(low, high);
       const uint64_t closes = quotes & ~quoted;
       fronts_.Block({between, row_ends, bounds, quotes, closes, found.loose, found.minus,
@@ -297,7 +298,7 @@ __attribute__((target("avx2,pclmul,popcnt"))) size_t RowScanner::ScanBlocks(std:
   } else if (last == format_.delimiter) {
     at_ = At::kFieldStart;
   } else {
-    at_ = last == '"' && format_.quoted ? At::kQuoteInQuoted : At::kField;
+    at_ = last == format_.quote && format_.quoted ? At::kQuoteInQuoted : At::kField;
   }
   return pos;
 }

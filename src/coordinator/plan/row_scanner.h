@@ -1,8 +1,8 @@
 // Finds where rows of delimited text end, and counts them, as pandas.read_csv (C engine) does:
-// LF, CR LF and a lone CR end a row; a '"' opens a quoted field only where a field begins, `""`
+// LF, CR LF and a lone CR end a row; a quote opens a quoted field only where a field begins, `""`
 // within one is a quote, and line ends within one are text; a line without a byte, or with blanks
-// and tabs only, or that begins with a comment, is no row. With `quoted` false a '"' is an ordinary
-// byte, which is right where no quoted field holds a line end.
+// and tabs only, or that begins with a comment, is no row. With `quoted` false a quote is an
+// ordinary byte, which is right where no quoted field holds a line end.
 //
 // Runs of ordinary 64-byte blocks are counted with AVX2 and a carry-less multiplication where the
 // CPU has both; blocks with a stray quote, a blank at the front of a line, or the end that is
@@ -33,6 +33,7 @@ struct RowSyntax {
   char escape = 0;   // what follows it is text; 0: none
   uint64_t max_field = kAnyField;  // bytes of one field, its quotes included
   bool fronts = false;             // TakeMayLose() is asked for
+  char quote = '"';                // 0: none
 };
 
 class RowScanner {

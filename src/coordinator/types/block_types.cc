@@ -26,7 +26,7 @@ BlockReading::BlockReading(RowSyntax format, const MissingWords& missing, size_t
       cut_row_(from != From::kRow),
       columns_(columns) {
   if (from != From::kWithinQuotes) return;
-  text_ = "\"";  // the one in front of the block
+  text_ = format.quote;  // the one in front of the block
   --offset_;
 }
 

@@ -247,7 +247,7 @@ class TypesReader {
 
   Status ReadBlock(TextReader& reader, const BlockPlace& place, uint64_t end) {
     using From = BlockReading::From;
-    const bool quotes = !place.begins_row && input_.tabular.quoted_newlines;
+    const bool quotes = !place.begins_row && input_.tabular.quoted_newlines && format_.quote != 0;
     const size_t columns = columns_.size();
     BlockReading first(format_, missing_, columns, place,
                        place.begins_row ? From::kRow : From::kOutsideQuotes, BadOnes());

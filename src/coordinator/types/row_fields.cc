@@ -17,12 +17,12 @@ uint64_t CountLineEnds(std::string_view text) {
   return ends;
 }
 
-RowFields::RowFields(RowSyntax format) : format_(format), in_quotes_("\"") {
-  for (const char c : {'\n', '\r', '"', format.delimiter}) {
+RowFields::RowFields(RowSyntax format) : format_(format), in_quotes_(1, format.quote) {
+  for (const char c : {'\n', '\r', format.delimiter}) {
     stops_[static_cast<unsigned char>(c)] = true;
   }
   // A NUL is never one of them: it is what is not set.
-  for (const char c : {format.comment, format.escape}) {
+  for (const char c : {format.quote, format.comment, format.escape}) {
     if (c != 0) stops_[static_cast<unsigned char>(c)] = true;
   }
   if (format.escape != 0) in_quotes_ += format.escape;
@@ -85,7 +85,7 @@ bool RowFields::Next(std::string_view bytes, bool last) {
 
 RowFields::Took RowFields::TakeField(std::string_view bytes, bool last, size_t& at) {
   std::string_view field;
-  const bool quoted = at < bytes.size() && bytes[at] == '"';
+  const bool quoted = at < bytes.size() && IsQuote(bytes[at]);
   if (quoted && !TakeQuoted(bytes, last, ++at, field)) return Took::kMore;
   if (!quoted && !TakePlain(bytes, last, at, nullptr, field)) return Took::kMore;
   if (at < bytes.size() && IsComment(bytes[at])) {
@@ -116,7 +116,7 @@ bool RowFields::TakePlain(std::string_view bytes, bool last, size_t& at, std::st
   size_t begin = at;
   while (true) {
     while (at < bytes.size() && !stops_[static_cast<unsigned char>(bytes[at])]) ++at;
-    if (at < bytes.size() && bytes[at] == '"') {
+    if (at < bytes.size() && IsQuote(bytes[at])) {
       stray_ = true;
       ++at;
       continue;
@@ -138,7 +138,8 @@ bool RowFields::TakeQuoted(std::string_view bytes, bool last, size_t& at, std::s
   std::string* text = nullptr;
   while (true) {
     const size_t begin = at;
-    at = in_quotes_.size() == 1 ? bytes.find('"', begin) : bytes.find_first_of(in_quotes_, begin);
+    at = in_quotes_.size() == 1 ? bytes.find(format_.quote, begin)
+                                : bytes.find_first_of(in_quotes_, begin);
     at = std::min(at, bytes.size());
     if (at == bytes.size() && !last) return false;
     const std::string_view part = bytes.substr(begin, at - begin);
@@ -149,7 +150,7 @@ bool RowFields::TakeQuoted(std::string_view bytes, bool last, size_t& at, std::s
       if (!TakeEscaped(bytes, last, at, *text)) return false;
       continue;
     }
-    const bool closed = at < bytes.size() && bytes[at] == '"';
+    const bool closed = at < bytes.size() && IsQuote(bytes[at]);
     if (closed && ++at == bytes.size() && !last) return false;
     const bool over =
         !closed || at == bytes.size() || bytes[at] == format_.delimiter || EndsLine(bytes[at]);
@@ -163,7 +164,7 @@ bool RowFields::TakeQuoted(std::string_view bytes, bool last, size_t& at, std::s
       field = *text;
       return true;
     }
-    if (bytes[at] == '"') {
+    if (IsQuote(bytes[at])) {
       text->push_back(bytes[at++]);
       continue;
     }

@@ -47,8 +47,17 @@ std::string Listed(const std::vector<std::string>& names) {
 
 RowSyntax RowSyntaxOf(const PlanInput& input) {
   const auto of = [](const std::string& mark) { return mark.empty() ? '\0' : mark.front(); };
-  return {of(input.tabular.delimiter), input.tabular.quoted_newlines, of(input.tabular.comment),
-          of(input.tabular.escape)};
+  return {of(input.tabular.delimiter),
+          input.tabular.quoted_newlines,
+          of(input.tabular.comment),
+          of(input.tabular.escape),
+          kAnyField,
+          false,
+          QuoteOf(input)};
+}
+
+char QuoteOf(const PlanInput& input) {
+  return input.tabular.quote == "None" ? '\0' : input.tabular.quote.front();
 }
 
 std::vector<std::string> NamesOf(std::string_view header, const PlanInput& input) {

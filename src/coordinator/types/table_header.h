@@ -13,6 +13,8 @@ namespace parallelrun::coordinator {
 
 // How the rows of an input are told apart.
 RowSyntax RowSyntaxOf(const PlanInput& input);
+// What quotes its fields; 0: nothing does.
+char QuoteOf(const PlanInput& input);
 
 // The names of the columns that a header line holds, as pandas makes them of it. In an encoding
 // other than UTF-8 a byte of 0x80 and above stands as the character of that number: whoever knows

@@ -108,6 +108,10 @@ const MayLoseCase kCases[] = {
     {"1,\"7\"\n", kAllColumns, {',', false}},
     {"x\"y,1\n", kAllColumns, {',', false}},
     {" \"\n", kAllColumns, {',', false}},
+    {"1,\"7\"07,007\n", 4, {',', true, 0, 0, kAnyField, false, '\''}},
+    {"'007',\"+\",'\n'\n", 5, {',', true, 0, 0, kAnyField, false, '\''}},
+    {"\"007\",\"\"7,+1\n", 4, {',', true, 0, 0, kAnyField, false, 0}},
+    {"\"+1,1\"\n", 0, {',', false, 0, 0, kAnyField, false, 0}},
     // Comments and escapes.
     {"1,2#,+3\n# 007\n4,5\n", 0, {',', true, '#'}},
     {"  # 007\n", 1, {',', true, '#'}},  // a row of blanks
@@ -166,8 +170,9 @@ TEST(MayLoseAnywhereTest, NothingIsLeftOutAndThePartsDoNotMatter) {
     if (random() % 8 == 0) syntax.comment = '#';
     if (random() % 8 == 0) syntax.escape = '\\';
     syntax.quoted = random() % 8 != 0;
+    syntax.quote = "\"\"\"'\0"[random() % 5];
     // Mostly of one kind, so that whole blocks are plain as well.
-    constexpr std::string_view kSome = "x7xyz1234500--++ \t\v\r\n\n\n,,,,,;\"\"\"\"#\\";
+    constexpr std::string_view kSome = "x7xyz1234500--++ \t\v\r\n\n\n,,,,,;\"\"''\"\"'#\\";
     const std::string_view from = kSome.substr(random() % 14, 8 + random() % 30);
     std::string text;
     for (size_t n = random() % 400; n > 0; --n) {

@@ -68,6 +68,16 @@ TEST(RowFieldsTest, CommentsAndEscapes) {
   }
 }
 
+TEST(RowFieldsTest, AnotherCharacterMayQuoteOrNone) {
+  RowSyntax format;
+  format.quote = '\'';
+  EXPECT_EQ(ReadAll("'a,\n''b',\"c\nd\",'\"'\n", 64, format).rows,
+            (Table{{"a,\n'b", "\"c"}, {"d\"", "\""}}));
+  format.quote = 0;
+  EXPECT_EQ(ReadAll("'a,\"b\nc\",\"\"d\n", 64, format).rows,
+            (Table{{"'a", "\"b"}, {"c\"", "\"\"d"}}));
+}
+
 TEST(RowFieldsTest, ATabMaySeparate) {
   EXPECT_EQ(ReadAll("\t1\n\t\n", 64, {'\t', true}).rows, (Table{{"", "1"}, {"", ""}}));
 }

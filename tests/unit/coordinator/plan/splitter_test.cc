@@ -127,6 +127,43 @@ TEST(PlanSplitterTest, WithoutQuotedNewlinesEveryLineIsARow) {
             (std::vector<Cut>{{0, 3, 1}, {3, 3, 1}, {6, 2, 1}}));
 }
 
+TEST(PlanSplitterTest, AnotherCharacterMayQuoteOrNone) {
+  PlanFolder folder;
+  std::mt19937 random(11);
+  constexpr std::string_view kBytes = "abcdefgh,,\n\r\"\"''";
+  for (int round = 0; round < 300; ++round) {
+    std::string text;
+    for (size_t n = random() % 300; n > 0; --n) text += kBytes[random() % kBytes.size()];
+    std::string swapped = text;
+    for (char& c : swapped) c = c == '"' ? '\'' : c == '\'' ? '"' : c;
+    const uint64_t size = 1 + random() % 100;
+    for (const Kernel kernel : {Kernel::kBest, Kernel::kBytes}) {
+      CsvFormat format;
+      format.quote = '\'';
+      ASSERT_EQ(Split(folder.Write("x.csv", swapped), format, size, kernel),
+                Naive(text, ',', true, size))
+          << ::testing::PrintToString(swapped);
+      format.quote = 0;
+      ASSERT_EQ(Split(folder.Write("x.csv", text), format, size, kernel),
+                Naive(text, ',', false, size))
+          << ::testing::PrintToString(text);
+    }
+  }
+}
+
+TEST(PlanSplitterTest, WhatQuotesIsNoDelimiter) {
+  CsvFormat format;
+  format.quote = ';';
+  EXPECT_TRUE(CheckCsvFormat(format).ok());
+  format.delimiter = ";";
+  EXPECT_FALSE(CheckCsvFormat(format).ok());
+  format = {};
+  format.quote = '|';
+  format.encoding = "gbk";
+  EXPECT_THAT(CheckCsvFormat(format).error().message,
+              HasSubstr("tabular.quote \"|\" may be a part of a character in gbk"));
+}
+
 TEST(PlanSplitterTest, MarkIsTextInOtherEncodings) {
   PlanFolder folder;
   CsvFormat format;

@@ -2,15 +2,15 @@
 
 from parallelrun.worker import plain_rows
 
-_QUOTE, _PLUS, _MINUS, _ZERO, _NINE, _BLANK, _LINE_END = b'"+-09 \n'
+_PLUS, _MINUS, _ZERO, _NINE, _BLANK, _LINE_END = b"+-09 \n"
 
 
-def suspects(data, delimiter, width, rows, want):
+def suspects(data, delimiter, width, rows, want, quote):
     """Those of the columns `want` that may hold one, by their place in the file.
 
     None where the bytes are not plainly `rows` rows of `width` fields each.
     """
-    plain = plain_rows.starts(data, delimiter, width, rows)
+    plain = plain_rows.starts(data, delimiter, width, rows, quote)
     if plain is None:
         return None
     bytes_, starts, quoted = plain
@@ -19,7 +19,7 @@ def suspects(data, delimiter, width, rows, want):
         at = starts[:, i]
         empty = (bytes_[at] == _LINE_END) | (bytes_[at] == delimiter)  # also where that is a blank
         if quoted:
-            at = at + (bytes_[at] == _QUOTE)
+            at = at + (bytes_[at] == quote)
         first = bytes_[at]
         blank = (first == _BLANK) | ((first >= 9) & (first <= 13))
         if (((first == _PLUS) | blank) & ~empty).any():

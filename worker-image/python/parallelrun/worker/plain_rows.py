@@ -1,13 +1,14 @@
 """Where the fields of delimited text begin, told from its bytes at once, of plain rows."""
 
-_QUOTE, _LINE_END = b'"\n'
+_LINE_END = ord("\n")
 
 
-def starts(data, delimiter, width, rows):
+def starts(data, delimiter, width, rows, quote):
     """The bytes, where the fields begin in them, row by row, and whether some are quoted.
 
-    None where they are not plainly `rows` rows of `width` fields each, as with short rows, or with
-    text behind a closing quote, which belongs to the field.
+    `quote` is its byte, None where there is none. None where they are not plainly `rows` rows of
+    `width` fields each, as with short rows, or with text behind a closing quote, which belongs to
+    the field.
     """
     import numpy as np
 
@@ -19,9 +20,9 @@ def starts(data, delimiter, width, rows):
         data += b"\n"
     bytes_ = np.frombuffer(data + b"\0\0\0", np.uint8)
     ends = (bytes_ == delimiter) | (bytes_ == _LINE_END)
-    quoted = b'"' in data
+    quoted = quote is not None and bytes([quote]) in data
     if quoted:
-        quotes = bytes_ == _QUOTE
+        quotes = bytes_ == quote
         within = np.bitwise_xor.accumulate(quotes.view(np.uint8)).view(bool)
         behind = np.flatnonzero(quotes & ~within) + 1
         if not (ends | quotes)[behind].all():
@@ -34,9 +35,9 @@ def starts(data, delimiter, width, rows):
     return bytes_, np.concatenate(([0], ends[:-1] + 1)).reshape(rows, width), quoted
 
 
-def end_empty(data, delimiter, width, rows):
+def end_empty(data, delimiter, width, rows, quote):
     """Whether they are plainly such rows, and nothing stands in the last field of each."""
-    found = starts(data, delimiter, width, rows)
+    found = starts(data, delimiter, width, rows, quote)
     if found is None:
         return False
     bytes_, begins, _ = found

@@ -4,12 +4,25 @@ What is too many in a row is dropped where it is empty, and then the values befo
 column too far right without a word; versions before 3 end a field at a NUL byte.
 """
 
+import csv
 import re
 
 from parallelrun.worker import plain_rows
 from parallelrun.worker.table_rows import Rows
 
 _TOO_WIDE = re.compile(r"Expected \d+ fields in line \d+, saw \d+")
+
+
+def quote_of(options):
+    """The byte that quotes fields, or None."""
+    quote = options.get("quote", '"')
+    return ord(quote) if quote else None
+
+
+def quoting(options):
+    """What pandas must know of it."""
+    quote = options.get("quote", '"')
+    return {"quotechar": quote} if quote else {"quoting": csv.QUOTE_NONE}
 
 
 def is_too_wide(error):
@@ -45,7 +58,8 @@ def all_end_empty(data, width, rows, options):
     """
     if options.get("escape") or options.get("comment"):
         return False
-    return plain_rows.end_empty(data, ord(options["delimiter"]), width + 1, rows)
+    delimiter, quote = ord(options["delimiter"]), quote_of(options)
+    return plain_rows.end_empty(data, delimiter, width + 1, rows, quote)
 
 
 def misshapen(data, width, at_end, options):

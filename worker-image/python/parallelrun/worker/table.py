@@ -160,6 +160,7 @@ def _parse(pandas, path, offset, data, header, options):
         "index_col": False,
         # One type for a whole column, not one per internal chunk.
         "low_memory": False,
+        **row_shape.quoting(options),
     }
     marked = data
     if codecs.lookup(options["encoding"]).name in ("utf-8", "utf-8-sig"):

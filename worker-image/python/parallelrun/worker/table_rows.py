@@ -9,7 +9,11 @@ import re
 from parallelrun.worker import decompress
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
-_QUOTE = b'"'
+
+
+def _any_of(characters):
+    """Finds one of them, if there are any."""
+    return re.compile(b"[" + re.escape(characters) + b"]" if characters else b"(?!)")
 
 
 class Rows:
@@ -20,10 +24,9 @@ class Rows:
         self._delimiter = options["delimiter"].encode()
         self._escape = options.get("escape", "").encode()
         self._comment = options.get("comment", "").encode()
-        special = _QUOTE + self._escape + self._comment
-        self._special = re.compile(b"[" + re.escape(special) + b"]")
-        in_quotes = re.escape(_QUOTE + self._escape)
-        self._in_quotes = re.compile(b"[" + in_quotes + b"]")
+        self._quote = options.get("quote", '"').encode()  # empty: none
+        self._special = _any_of(self._quote + self._escape + self._comment)
+        self._in_quotes = _any_of(self._quote + self._escape)
         in_field = re.escape(self._delimiter + self._escape + self._comment) + rb"\r\n"
         self._in_field = re.compile(b"[" + in_field + b"]")
         self._blanks = b" \t".replace(self._delimiter, b"")
@@ -59,7 +62,7 @@ class Rows:
         """The text of the field at `position`, what is behind it, and whether that is a field."""
         data = self.data
         parts = []
-        if data.startswith(_QUOTE, position):
+        if self._quote and data.startswith(self._quote, position):
             position = self._quoted(position + 1, parts)
         while True:
             found = self._in_field.search(data, position)
@@ -86,7 +89,7 @@ class Rows:
                 return len(data)
             parts.append(data[position : found.start()])
             position = found.end()
-            if found.group() == self._escape or data.startswith(_QUOTE, position):
+            if found.group() == self._escape or data.startswith(self._quote, position):
                 parts.append(data[position : position + 1])
                 position += 1
             else:

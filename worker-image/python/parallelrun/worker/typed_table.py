@@ -13,7 +13,13 @@ from parallelrun.worker.leading_zeros import suspects
 from parallelrun.worker.misfit import Misfit
 from parallelrun.worker.table_rows import Rows
 
-_SETTLES = {"integer": b'"0"', "number": b'"0.5"', "boolean": b'"True"', "text": b'"x"'}
+# Each has one without the delimiter, whatever that is.
+_SETTLES = {
+    "integer": (b"0", b"1"),
+    "number": (b"0.5", b"1e-1"),
+    "boolean": (b"True", b"FALSE"),
+    "text": (b"x", b"y"),
+}
 _EXACT = 2**53  # from here on a double may stand for another whole number
 
 
@@ -207,7 +213,14 @@ class _Table:
         if not self._options.get("escape") and not self._options.get("comment"):
             delimiter = ord(self._options["delimiter"])
             rows = len(self._read) - 1
-            found = suspects(self._data, delimiter, self._width + self._at_end, rows, want)
+            found = suspects(
+                self._data,
+                delimiter,
+                self._width + self._at_end,
+                rows,
+                want,
+                row_shape.quote_of(self._options),
+            )
         return want if found is None else found
 
     def _read_as_text(self, looked_at):
@@ -225,8 +238,13 @@ class _Table:
 
     def _parse(self, kinds):
         delimiter = self._options["delimiter"].encode()
-        header = delimiter.join(b'"c%d"' % i for i in range(len(kinds)))
-        settles = delimiter.join(_SETTLES[kind] for kind in kinds)
+        quote = self._options.get("quote", '"').encode()
+
+        def row(kinds):
+            texts = [next(t for t in _SETTLES[kind] if delimiter not in t) for kind in kinds]
+            return delimiter.join(quote + text + quote for text in texts)
+
+        header, settles = row(["text"] * len(kinds)), row(kinds)
         return self._pandas.read_csv(
             io.BytesIO(b"\n".join((header, settles, self._data))),
             sep=self._options["delimiter"],
@@ -240,4 +258,5 @@ class _Table:
             keep_default_na=False,
             comment=self._options.get("comment"),
             escapechar=self._options.get("escape"),
+            **row_shape.quoting(self._options),
         )
