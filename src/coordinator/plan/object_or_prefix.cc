@@ -60,6 +60,9 @@ class ObjectOrPrefixStore final : public store::Store {
   std::string Difference(const store::Version& was, const store::Version& is) const override {
     return below_->Difference(was, is);
   }
+  store::Version AsBefore(const store::Version& version) const override {
+    return below_->AsBefore(version);
+  }
 
  private:
   // What failed is tried again by the next call.

@@ -45,6 +45,18 @@ TEST(ObjectOrPrefix, AnObjectOfThatKeyIsAll) {
   EXPECT_FALSE(*(*unwanted)->Next());
 }
 
+TEST(ObjectOrPrefix, TheVersionInThePlanOfAnEarlierReleaseIsKnown) {
+  SmallS3 server;
+  server.PutAs("in/a", "12345678", "one");
+  for (const char* name : {"a", "b"}) {
+    const auto store = PathOf(server, name);
+    const store::Version now =
+        StoreAt(QuickOptions(server, "s3://bucket/in"))->Stat("a").value()->version;
+    EXPECT_TRUE(store->IsStill(store::Version("one"), now));
+    EXPECT_FALSE(store->IsStill(store::Version("two"), now));
+  }
+}
+
 TEST(ObjectOrPrefix, ElseItIsAPrefix) {
   SmallS3 server;
   for (const char* key : {"in/a.old", "in/a/b", "in/a/c/d", "in/b"}) server.Put(key, key);
