@@ -22,15 +22,15 @@ Duration Jittered(Duration period) {
   return period * 8 / 10 + period * static_cast<int64_t>(RandomU64() % 401) / 1000;
 }
 
-Result<std::unique_ptr<rest::RestClient>> MakeClient(const CoordinatorAddress& address) {
-  rest::RestClientOptions options;
+Result<std::unique_ptr<rest_client::RestClient>> MakeClient(const CoordinatorAddress& address) {
+  rest_client::RestClientOptions options;
   options.base_url = address.url;
   options.token = [token = address.token] { return token; };
   options.ca_pem = address.ca_pem;
   options.verify_host = address.server_name;
   options.user_agent = "parallelrun-operator";
   options.max_response_bytes = kMaxAnswer;
-  return rest::RestClient::Make(std::move(options));
+  return rest_client::RestClient::Make(std::move(options));
 }
 
 }  // namespace
@@ -38,7 +38,8 @@ Result<std::unique_ptr<rest::RestClient>> MakeClient(const CoordinatorAddress& a
 struct CoordinatorPool::Entry {
   std::string job;
   CoordinatorAddress address;
-  std::shared_ptr<rest::RestClient> client;  // made by the first call, off the caller's thread
+  std::shared_ptr<rest_client::RestClient>
+      client;  // made by the first call, off the caller's thread
   CoordinatorAnswer answer;
   std::string significant;
   std::string control;  // to be sent; "" for nothing
@@ -195,13 +196,13 @@ std::shared_ptr<CoordinatorPool::Entry> CoordinatorPool::Take(std::unique_lock<s
 }
 
 CoordinatorPool::Outcome CoordinatorPool::Call(Entry& entry, const std::string& control) {
-  std::shared_ptr<rest::RestClient> client;
+  std::shared_ptr<rest_client::RestClient> client;
   {
     const std::lock_guard lock(mutex_);
     client = entry.client;
   }
   if (!client) {
-    Result<std::unique_ptr<rest::RestClient>> made = MakeClient(entry.address);
+    Result<std::unique_ptr<rest_client::RestClient>> made = MakeClient(entry.address);
     if (!made.ok()) return {nullptr, made.error().message, false};
     client = std::move(*made);
     const std::lock_guard lock(mutex_);

@@ -22,7 +22,7 @@
 #include "base/error.h"
 #include "base/thread.h"
 #include "base/time.h"
-#include "rest/client.h"
+#include "rest_client/client.h"
 
 namespace parallelrun::operators {
 

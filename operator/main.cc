@@ -13,7 +13,7 @@
 #include "base/version.h"
 #include "kube/config.h"
 #include "operator/operator.h"
-#include "rest/client.h"
+#include "rest_client/client.h"
 
 namespace parallelrun::operators {
 namespace {
@@ -23,11 +23,11 @@ namespace {
 std::string WhyNotReady(const std::string& url) {
   const size_t host = url.find("://");
   const size_t path = host == std::string::npos ? host : url.find('/', host + 3);
-  rest::RestClientOptions options;
+  rest_client::RestClientOptions options;
   options.base_url = url.substr(0, path);
   HttpRequest request;
   request.path = path == std::string::npos ? "/" : url.substr(path);
-  const auto client = rest::RestClient::Make(options);
+  const auto client = rest_client::RestClient::Make(options);
   if (!client.ok()) return client.error().message;
   const auto answer = (*client)->Send(request, seconds(10));
   if (!answer.ok()) return answer.error().message;
@@ -87,7 +87,7 @@ int Main(int argc, char** argv) {
   // An arena keeps what its threads once needed, and there are as many threads here as there are
   // jobs that start.
   mallopt(M_ARENA_MAX, 2);
-  rest::InitRestThread();
+  rest_client::InitRestThread();
   if (!parsed.check_url.empty()) return Check(parsed.check_url);
   SetUpLogging(parsed.options.log_format, parsed.options.log_level);
   return Run(parsed.options);

@@ -11,9 +11,9 @@
 #include "cli/run/local_run.h"
 #include "cli/run/quick_output.h"
 #include "cli/verify_command.h"
-#include "coordinator/ledger/ledger.h"
 #include "job/job_state.h"
 #include "job/losses.h"
+#include "ledger/ledger.h"
 
 namespace parallelrun::cli {
 namespace {
@@ -127,7 +127,7 @@ int PrintLedger(const std::string& state_folder, bool records) {
   const std::string beside = RunFolderOf(folder) + "/state";
   std::error_code absent;
   if (std::filesystem::is_directory(beside, absent)) folder = beside;
-  const Result<uint64_t> run_id = coordinator::Ledger::Inspect(
+  const Result<uint64_t> run_id = ledger::Ledger::Inspect(
       *files, folder,
       [&](const job::Record& record, const job::Place& place, const job::Place& rows) {
         ++count;

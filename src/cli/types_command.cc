@@ -16,10 +16,10 @@
 #include "cli/run/local_place.h"
 #include "cli/run/local_run.h"
 #include "cli/run/quick_input.h"
-#include "coordinator/plan/input_store.h"
-#include "coordinator/plan/table_logs.h"
-#include "coordinator/types/decide_types.h"
-#include "coordinator/types/types_json.h"
+#include "plan/columns/decide_types.h"
+#include "plan/columns/types_json.h"
+#include "plan/input_store.h"
+#include "plan/table_logs.h"
 #include "store/wished.h"
 
 namespace parallelrun::cli {
@@ -30,16 +30,16 @@ int Refuse(const std::string& why) {
   return kExitUsage;
 }
 
-Result<coordinator::PlanInput> InputAt(const TypesRequest& request) {
+Result<plan::PlanInput> InputAt(const TypesRequest& request) {
   const Status here =
       MustBePath("the table", request.target,
                  "types are decided here for files and folders of this machine, and "
                  "for what is in a store by a job file that names it");
   if (!here.ok()) return here.error();
-  coordinator::PlanInput input;
+  plan::PlanInput input;
   input.name = "rows";
   input.root = Absolute(std::filesystem::current_path(), request.target);
-  input.kind = coordinator::PlanKind::kDelimited;
+  input.kind = plan::PlanKind::kDelimited;
   input.tabular.delimiter = request.delimiter;
   if (!request.delimiter.empty()) return input;
   const std::optional<NamedTables> tables = TablesNamed(request.target);
@@ -61,7 +61,7 @@ struct ColumnShown {
   std::string why;  // may be empty
 };
 
-ColumnShown Show(const coordinator::TypedColumn& column, const coordinator::PlanInput& input) {
+ColumnShown Show(const plan::TypedColumn& column, const plan::PlanInput& input) {
   const auto written = input.tabular.dtypes.find(column.name);
   if (written != input.tabular.dtypes.end()) {
     return {std::string(api::EnumWord(written->second)), "as written"};
@@ -70,8 +70,8 @@ ColumnShown Show(const coordinator::TypedColumn& column, const coordinator::Plan
           column.type.missing ? "some missing" : column.why};
 }
 
-void Print(const coordinator::TypedTable& table, const coordinator::PlanInput& input) {
-  for (const coordinator::TypedColumn& column : table.columns) {
+void Print(const plan::TypedTable& table, const plan::PlanInput& input) {
+  for (const plan::TypedColumn& column : table.columns) {
     const ColumnShown shown = Show(column, input);
     std::string line = Printable(column.name, 1024) + "\t" + shown.type;
     if (!shown.why.empty()) line += "\t" + shown.why;
@@ -80,9 +80,9 @@ void Print(const coordinator::TypedTable& table, const coordinator::PlanInput& i
 }
 
 // One input; a name of a column is bytes.
-std::string Json(const coordinator::TypedTable& table, const coordinator::PlanInput& input) {
+std::string Json(const plan::TypedTable& table, const plan::PlanInput& input) {
   std::string columns;
-  for (const coordinator::TypedColumn& column : table.columns) {
+  for (const plan::TypedColumn& column : table.columns) {
     const ColumnShown shown = Show(column, input);
     columns += fmt::format(R"({}{{"name":{},"type":{},"why":{}}})", columns.empty() ? "" : ",",
                            JsonText(column.name), JsonText(shown.type), JsonText(shown.why));
@@ -94,7 +94,7 @@ std::string Json(const coordinator::TypedTable& table, const coordinator::PlanIn
 
 int PrintTypes(const TypesRequest& request) {
   const std::string& target = request.target;
-  std::vector<coordinator::PlanInput> inputs;
+  std::vector<plan::PlanInput> inputs;
   std::vector<std::string> forbidden;
   std::map<std::string, store::Wished> stores;
   if (target.ends_with(".yaml") || target.ends_with(".yml") || target.ends_with(".json")) {
@@ -108,20 +108,20 @@ int PrintTypes(const TypesRequest& request) {
     forbidden = job->layout.forbidden;
     stores = job->layout.stores;
   } else {
-    Result<coordinator::PlanInput> input = InputAt(request);
+    Result<plan::PlanInput> input = InputAt(request);
     if (!input.ok()) return Refuse(input.error().message);
     inputs.push_back(std::move(*input));
   }
   const std::unique_ptr<Files> files = MakeSystemFiles();
-  const coordinator::OpenStore open = coordinator::RefusingTableLogs(
-      coordinator::InputStores(*files, std::move(forbidden), std::move(stores)));
+  const plan::OpenStore open =
+      plan::RefusingTableLogs(plan::InputStores(*files, std::move(forbidden), std::move(stores)));
   bool printed = false;
   std::string tables;  // as JSON
-  for (const coordinator::PlanInput& input : inputs) {
-    if (input.kind != coordinator::PlanKind::kDelimited) continue;
+  for (const plan::PlanInput& input : inputs) {
+    if (input.kind != plan::PlanKind::kDelimited) continue;
     const std::unique_ptr<store::Store> store = open(input);
-    const Result<std::optional<coordinator::TypedTable>> table =
-        coordinator::DecideTypes(input, *store, coordinator::kWholeInput);
+    const Result<std::optional<plan::TypedTable>> table =
+        plan::DecideTypes(input, *store, plan::kWholeInput);
     if (!table.ok()) return Refuse(table.error().message);
     if (!*table) continue;
     if (request.json) {
@@ -130,7 +130,7 @@ int PrintTypes(const TypesRequest& request) {
       if (inputs.size() > 1) std::printf("inputs[%s]\n", input.name.c_str());
       Print(**table, input);
     }
-    const std::string asks = coordinator::AskAboutHeader(**table, input);
+    const std::string asks = plan::AskAboutHeader(**table, input);
     if (!asks.empty()) std::fprintf(stderr, "%s\n", asks.c_str());
     printed = true;
   }

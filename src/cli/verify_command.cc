@@ -16,8 +16,8 @@
 #include "base/json.h"
 #include "cli/run/local_run.h"
 #include "cli/run/quick_output.h"
-#include "coordinator/ledger/ledger.h"
-#include "coordinator/output_file.h"
+#include "ledger/ledger.h"
+#include "output/output_file.h"
 #include "store/s3/s3_store.h"
 
 namespace parallelrun::cli {
@@ -80,7 +80,7 @@ Result<std::string> DamageInStore(const std::string& url, const job::JobState& s
   const Result<std::unique_ptr<store::Object>> object = (*store)->Open(url.substr(slash + 1));
   if (!object.ok() && object.error().code == Code::kNotFound) return std::string("is not there");
   if (!object.ok()) return object.error();
-  return coordinator::DamageOf(
+  return output::DamageOf(
       (*object)->found().size,
       [&](uint64_t offset, std::span<char> to) { return (*object)->ReadAt(offset, to); },
       *state.published());
@@ -90,7 +90,7 @@ Result<std::string> DamageInStore(const std::string& url, const job::JobState& s
 Result<std::unique_ptr<Found>> ReadState(const Files& files, const std::string& folder) {
   auto found = std::make_unique<Found>();
   found->state_folder = folder;
-  const Result<uint64_t> run = coordinator::Ledger::Inspect(
+  const Result<uint64_t> run = ledger::Ledger::Inspect(
       files, folder,
       [&](const job::Record& record, const job::Place& place, const job::Place& rows) {
         return found->state.Apply(record, place, rows);
@@ -128,7 +128,7 @@ int PrintOutput(const Files& files, const std::string& state_folder, const job::
   const std::string path = OutputOf(state_folder, state);
   const Result<std::string> damage = path.starts_with(kScheme)
                                          ? DamageInStore(path, state)
-                                         : coordinator::DamageOf(files, path, *state.published());
+                                         : output::DamageOf(files, path, *state.published());
   if (!damage.ok()) {
     fmt::print(stderr, "{}\n", damage.error().message);
     return kExitFailed;

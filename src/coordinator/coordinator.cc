@@ -23,8 +23,8 @@ constexpr uint64_t kIncarnationsOfEpoch = 200;
 
 }  // namespace
 
-Coordinator::Coordinator(const CoordinatorLimits& limits, Ledger& ledger, PlanStore& plan,
-                         job::JobState& state, Instant now)
+Coordinator::Coordinator(const CoordinatorLimits& limits, ledger::Ledger& ledger,
+                         plan::PlanStore& plan, job::JobState& state, Instant now)
     : limits_(limits),
       plan_(plan),
       working_(now),

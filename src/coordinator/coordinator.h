@@ -46,7 +46,7 @@ class Coordinator {
   using Answer = std::function<void(const Result<job::ExchangeReply>&)>;
 
   // `state` holds what the ledger's history says, after Begin. All must outlive this object.
-  Coordinator(const CoordinatorLimits& limits, Ledger& ledger, PlanStore& plan,
+  Coordinator(const CoordinatorLimits& limits, ledger::Ledger& ledger, plan::PlanStore& plan,
               job::JobState& state, Instant now);
 
   // --- nodes
@@ -148,7 +148,7 @@ class Coordinator {
   }
 
   const CoordinatorLimits limits_;
-  PlanStore& plan_;
+  plan::PlanStore& plan_;
   WorkingTime working_;
   Journal journal_;
   job::Availability availability_;

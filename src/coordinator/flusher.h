@@ -11,14 +11,15 @@
 #include "base/error.h"
 #include "base/event_loop.h"
 #include "base/time.h"
-#include "coordinator/ledger/ledger.h"
+#include "ledger/ledger.h"
 
 namespace parallelrun::coordinator {
 
 class Flusher {
  public:
   // `flushed` gets what Ledger::Flush gave, on the loop.
-  Flusher(Ledger& ledger, EventLoop& loop, std::function<void(const Result<uint64_t>&)> flushed)
+  Flusher(ledger::Ledger& ledger, EventLoop& loop,
+          std::function<void(const Result<uint64_t>&)> flushed)
       : ledger_(ledger), loop_(loop), flushed_(std::move(flushed)) {}
   // Waits for a sync that goes on. Where a volume hangs that may be for ever: ask Finish first.
   ~Flusher();
@@ -33,7 +34,7 @@ class Flusher {
   bool Finish(Duration limit) { return thread_.Finish(limit); }
 
  private:
-  Ledger& ledger_;
+  ledger::Ledger& ledger_;
   EventLoop& loop_;
   const std::function<void(const Result<uint64_t>&)> flushed_;
   bool flushing_ = false;  // asked for, and what came of it was not heard; or it rests

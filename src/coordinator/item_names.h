@@ -4,13 +4,13 @@
 
 #include <string>
 
-#include "coordinator/plan/plan_store.h"
 #include "job/job_state.h"
+#include "plan/plan_store.h"
 
 namespace parallelrun::coordinator {
 
 // "/data/a.png and 9 more", "rows of /data/a.csv", not escaped; "" for a rank, and where the plan
 // cannot be read.
-std::string ItemsOfMiniBatch(const job::JobState& state, PlanStore& plan, job::BatchId id);
+std::string ItemsOfMiniBatch(const job::JobState& state, plan::PlanStore& plan, job::BatchId id);
 
 }  // namespace parallelrun::coordinator

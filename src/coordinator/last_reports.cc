@@ -4,13 +4,13 @@
 #include "coordinator/log_tree/failed_items.h"
 #include "coordinator/log_tree/reports.h"
 #include "coordinator/page/run_report.h"
-#include "coordinator/plan/plan_store.h"
+#include "plan/plan_store.h"
 
 namespace parallelrun::coordinator {
 
 std::string WriteLastReports(const EndedJob& ended, Files& files, const std::string& state_folder,
                              const LogFolder& folder, WallTime now) {
-  PlanStore plan(ended.ledger);
+  plan::PlanStore plan(ended.ledger);
   std::string wrong;
   for (const Status& written :
        {WriteReports(ended.state, ended.rules, plan, folder),

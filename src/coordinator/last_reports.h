@@ -6,18 +6,18 @@
 
 #include "base/files.h"
 #include "base/time.h"
-#include "coordinator/ledger/ledger.h"
 #include "coordinator/log_tree/log_folder.h"
 #include "coordinator/page/waits.h"
 #include "job/job_state.h"
 #include "job/losses.h"
+#include "ledger/ledger.h"
 
 namespace parallelrun::coordinator {
 
 struct EndedJob {
   const job::JobState& state;  // which does not change any more
   const job::FailureRules& rules;
-  const Ledger& ledger;
+  const ledger::Ledger& ledger;
   std::optional<Waits::Times> waits;  // none, if this epoch has not seen all of them
   bool dead_letters = false;          // told of in a file of their own
 };

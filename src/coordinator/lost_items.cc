@@ -12,7 +12,8 @@ constexpr size_t kNameBytes = 300;
 
 class Names {
  public:
-  Names(const job::JobState& state, const job::FailureRules& rules, PlanStore& plan, size_t most)
+  Names(const job::JobState& state, const job::FailureRules& rules, plan::PlanStore& plan,
+        size_t most)
       : state_(state), rules_(rules), plan_(plan), most_(most) {}
 
   std::vector<std::string> Collect() && {
@@ -30,7 +31,7 @@ class Names {
     }
     const job::MiniBatch batch = state_.batch(id);
     if (batch.state == job::MiniBatch::State::kFailed) {
-      for (const PlannedItem& item : Items(id)) Add(NameOf(item, id));
+      for (const plan::PlannedItem& item : Items(id)) Add(NameOf(item, id));
     } else if (batch.state == job::MiniBatch::State::kSucceeded) {
       const uint32_t failed = rules_.FailedOf(batch.items_missing, batch.items_skipped);
       if (failed > 0) AddShort(id, failed);
@@ -38,14 +39,14 @@ class Names {
   }
 
   void AddShort(job::BatchId id, uint32_t failed) {
-    const std::vector<PlannedItem> items = Items(id);
+    const std::vector<plan::PlannedItem> items = Items(id);
     if (items.empty()) return;
     Add(fmt::format("{} of the {} of mini-batch {}, the first of which is {}", failed,
                     CountOf(state_.batch(id).items, "item"), job::MiniBatchText(id),
                     NameOf(items.front(), id)));
   }
 
-  static std::string NameOf(const PlannedItem& item, job::BatchId id) {
+  static std::string NameOf(const plan::PlannedItem& item, job::BatchId id) {
     if (item.path.empty()) return fmt::format("rank {}", job::WholeOf(id));
     const std::string path = Printable(item.path, kNameBytes);
     if (!item.in_file) return path;
@@ -53,10 +54,10 @@ class Names {
                        item.first_item);
   }
 
-  std::vector<PlannedItem> Items(job::BatchId id) {
+  std::vector<plan::PlannedItem> Items(job::BatchId id) {
     if (names_.size() >= most_) return {};
-    Result<std::vector<PlannedItem>> items = plan_.Items(state_, id);
-    return items.ok() ? std::move(*items) : std::vector<PlannedItem>();
+    Result<std::vector<plan::PlannedItem>> items = plan_.Items(state_, id);
+    return items.ok() ? std::move(*items) : std::vector<plan::PlannedItem>();
   }
 
   void Add(std::string name) {
@@ -65,7 +66,7 @@ class Names {
 
   const job::JobState& state_;
   const job::FailureRules& rules_;
-  PlanStore& plan_;
+  plan::PlanStore& plan_;
   const size_t most_;
   std::vector<std::string> names_;
 };
@@ -73,7 +74,7 @@ class Names {
 }  // namespace
 
 std::vector<std::string> FirstLostItems(const job::JobState& state, const job::FailureRules& rules,
-                                        PlanStore& plan, size_t most) {
+                                        plan::PlanStore& plan, size_t most) {
   return Names(state, rules, plan, most).Collect();
 }
 

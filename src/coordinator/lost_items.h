@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "coordinator/plan/plan_store.h"
 #include "job/job_state.h"
 #include "job/losses.h"
+#include "plan/plan_store.h"
 
 namespace parallelrun::coordinator {
 
@@ -15,6 +15,6 @@ namespace parallelrun::coordinator {
 // mini-batches of which only run() knows what it left out. Escaped. A part of the plan that cannot
 // be read is left out.
 std::vector<std::string> FirstLostItems(const job::JobState& state, const job::FailureRules& rules,
-                                        PlanStore& plan, size_t most);
+                                        plan::PlanStore& plan, size_t most);
 
 }  // namespace parallelrun::coordinator

@@ -35,7 +35,7 @@ void NamedItems::Name(std::optional<job::BatchId> slowest) {
 
 void NamedItems::NameLast(const job::FailureRules& rules, std::function<void()> done) {
   thread_ = Thread("names", [this, &rules, done = std::move(done)] {
-    PlanStore plan(ledger_);  // the other one is the loop's
+    plan::PlanStore plan(ledger_);  // the other one is the loop's
     std::map<job::BatchId, std::string> items;
     for (const job::DistinctError& error : state_.errors().Top(kErrorsTold)) {
       items[error.batch] = ItemsOfMiniBatch(state_, plan, error.batch);

@@ -10,17 +10,18 @@
 
 #include "base/event_loop.h"
 #include "base/thread.h"
-#include "coordinator/ledger/ledger.h"
-#include "coordinator/plan/plan_store.h"
 #include "job/job_state.h"
 #include "job/losses.h"
+#include "ledger/ledger.h"
+#include "plan/plan_store.h"
 
 namespace parallelrun::coordinator {
 
 class NamedItems {
  public:
   // All outlive it.
-  NamedItems(const job::JobState& state, PlanStore& plan, const Ledger& ledger, EventLoop& loop)
+  NamedItems(const job::JobState& state, plan::PlanStore& plan, const ledger::Ledger& ledger,
+             EventLoop& loop)
       : state_(state), plan_(plan), ledger_(ledger), loop_(loop) {}
   // Waits for its thread, which reads the ledger.
   ~NamedItems();
@@ -44,8 +45,8 @@ class NamedItems {
 
  private:
   const job::JobState& state_;
-  PlanStore& plan_;
-  const Ledger& ledger_;
+  plan::PlanStore& plan_;
+  const ledger::Ledger& ledger_;
   EventLoop& loop_;
   std::map<job::BatchId, std::string> items_;
   std::optional<job::BatchId> slowest_;

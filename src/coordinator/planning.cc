@@ -6,10 +6,10 @@
 #include <string_view>
 #include <utility>
 
-#include "coordinator/plan/source.h"
-#include "coordinator/types/parquet_types.h"
-#include "coordinator/types/types_json.h"
 #include "job/record_codec.h"
+#include "plan/columns/parquet_types.h"
+#include "plan/columns/types_json.h"
+#include "plan/source.h"
 
 namespace parallelrun::coordinator {
 namespace {
@@ -20,27 +20,28 @@ constexpr size_t kMostOnTheWay = 8;
 constexpr size_t kColumnsLine = 2000;   // bytes of what is told of an input's columns
 constexpr size_t kWarnedColumns = 500;  // bytes of the names in a warning of them
 
-std::string LineOfColumns(const std::string& types, const PlanInput& input) {
-  if (input.kind == PlanKind::kParquet) {
-    return ParquetColumnsLine(types, kColumnsLine) + ParquetNullsWarning(types, kWarnedColumns);
+std::string LineOfColumns(const std::string& types, const plan::PlanInput& input) {
+  if (input.kind == plan::PlanKind::kParquet) {
+    return plan::ParquetColumnsLine(types, kColumnsLine) +
+           plan::ParquetNullsWarning(types, kWarnedColumns);
   }
-  const Result<TypedTable> table = TypesFromJson(types);
-  return table.ok() ? ColumnsLine(*table, input, kColumnsLine) : "";
+  const Result<plan::TypedTable> table = plan::TypesFromJson(types);
+  return table.ok() ? plan::ColumnsLine(*table, input, kColumnsLine) : "";
 }
 
 // The columns that the files must have that are not planned yet.
-Status KeepTypes(std::string_view types, PlanInput& input) {
+Status KeepTypes(std::string_view types, plan::PlanInput& input) {
   input.decide_types = false;
-  if (input.kind == PlanKind::kParquet) return {};
-  const Result<TypedTable> table = TypesFromJson(types);
+  if (input.kind == plan::PlanKind::kParquet) return {};
+  const Result<plan::TypedTable> table = plan::TypesFromJson(types);
   if (!table.ok()) return table.error();
-  for (const TypedColumn& column : table->columns) input.columns.push_back(column.name);
+  for (const plan::TypedColumn& column : table->columns) input.columns.push_back(column.name);
   return {};
 }
 
 }  // namespace
 
-Planning::Planning(const Of& of, std::vector<PlanInput> inputs, OpenStore open,
+Planning::Planning(const Of& of, std::vector<plan::PlanInput> inputs, plan::OpenStore open,
                    std::function<void()> after_event)
     : of_(of),
       inputs_(std::move(inputs)),
@@ -70,8 +71,8 @@ void Planning::Start() {
   TellTypes();
   Coordinator& coordinator = of_.coordinator;
   if (of_.state.plan_ended() || coordinator.phase() != Coordinator::Phase::kRunning) return;
-  std::vector<PlanInput> inputs = inputs_;
-  for (PlanInput& input : inputs) input.stop = stop_.get_token();
+  std::vector<plan::PlanInput> inputs = inputs_;
+  for (plan::PlanInput& input : inputs) input.stop = stop_.get_token();
   for (const auto& [index, types] : of_.state.types()) {
     if (const Status kept = KeepTypes(types, inputs[index]); !kept.ok()) {
       return coordinator.FailPlan(kept.error(), of_.clock.Now());
@@ -84,18 +85,18 @@ void Planning::Start() {
   });
 }
 
-void Planning::Run(std::vector<PlanInput> inputs, std::optional<job::Place> last) {
+void Planning::Run(std::vector<plan::PlanInput> inputs, std::optional<job::Place> last) {
   const auto fail = [this](const Error& error) { of_.loop.Post([this, error] { Fail(error); }); };
-  PlanCursor cursor;
+  plan::PlanCursor cursor;
   if (last) {
     const Result<std::string> chunk = of_.ledger.Read(*last);
     if (stop_.stop_requested()) return;
     std::string_view bytes = chunk.ok() ? std::string_view(*chunk) : std::string_view();
     const Result<job::DecodedRecord> decoded = job::DecodeRecord(bytes);
     if (!decoded.ok()) return fail(decoded.error());
-    cursor = CursorAfter(std::get<job::PlanChunkRecord>(decoded->record), inputs);
+    cursor = plan::CursorAfter(std::get<job::PlanChunkRecord>(decoded->record), inputs);
   }
-  Planner planner(std::move(inputs), open_, cursor);
+  plan::Planner planner(std::move(inputs), open_, cursor);
   for (;;) {
     Result<std::optional<std::string>> next = planner.Next();
     if (stop_.stop_requested()) return;
@@ -151,10 +152,10 @@ void Planning::Durable() {
 void Planning::TellTypes() {
   for (const auto& [index, types] : of_.state.types()) {
     if (index >= inputs_.size() || columns_.contains(index)) continue;
-    const PlanInput& input = inputs_[index];
+    const plan::PlanInput& input = inputs_[index];
     std::string line = LineOfColumns(types, input);
     if (line.empty()) continue;  // who reads a mini-batch with it says so
-    if (inputs_.size() > 1) line = fmt::format("{}: {}", PlaceOf(input), line);
+    if (inputs_.size() > 1) line = fmt::format("{}: {}", plan::PlaceOf(input), line);
     spdlog::info("{}", line);
     columns_[index] = std::move(line);
   }

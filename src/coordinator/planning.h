@@ -20,15 +20,15 @@
 #include "base/thread.h"
 #include "base/time.h"
 #include "coordinator/coordinator.h"
-#include "coordinator/ledger/ledger.h"
-#include "coordinator/plan/planner.h"
+#include "ledger/ledger.h"
+#include "plan/planner.h"
 
 namespace parallelrun::coordinator {
 
 class Planning {
  public:
   struct Of {
-    Ledger& ledger;
+    ledger::Ledger& ledger;
     const job::JobState& state;
     Coordinator& coordinator;
     EventLoop& loop;
@@ -36,7 +36,7 @@ class Planning {
   };
   // `open` opens what the inputs lie in, on the thread. `after_event` follows each call of the
   // Coordinator that comes from the loop.
-  Planning(const Of& of, std::vector<PlanInput> inputs, OpenStore open,
+  Planning(const Of& of, std::vector<plan::PlanInput> inputs, plan::OpenStore open,
            std::function<void()> after_event);
   // Waits for the thread. Where a volume hangs that may be for ever: ask Finish first.
   ~Planning();
@@ -58,15 +58,15 @@ class Planning {
 
  private:
   // Behind `last`, the last chunk that is planned.
-  void Run(std::vector<PlanInput> inputs, std::optional<job::Place> last);
+  void Run(std::vector<plan::PlanInput> inputs, std::optional<job::Place> last);
   void Add(const std::string& chunk);
   void Fail(const Error& error);
   void TellTypes();
   void TellNotes(const std::vector<std::string>& notes);
 
   const Of of_;
-  const std::vector<PlanInput> inputs_;
-  const OpenStore open_;
+  const std::vector<plan::PlanInput> inputs_;
+  const plan::OpenStore open_;
   const std::function<void()> after_event_;
   std::map<uint32_t, std::string> columns_;
   std::vector<std::string> left_out_;

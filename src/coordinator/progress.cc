@@ -1,5 +1,5 @@
 #include "coordinator/progress.h"
-#include "coordinator/output_file.h"
+#include "output/output_file.h"
 
 #include <prometheus/counter.h>
 #include <prometheus/gauge.h>
@@ -147,12 +147,12 @@ std::string ProgressJson(const Coordinator& coordinator, const ProgressFacts& fa
     out["output"] = {{"path", published->path},
                      {"bytes", published->bytes},
                      {"rows", published->rows},
-                     {"sha256", Hex(published->sha256)}};
+                     {"sha256", output::Hex(published->sha256)}};
   }
   return out.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-std::string FailureLines(const Coordinator& coordinator, PlanStore& plan, uint32_t epoch,
+std::string FailureLines(const Coordinator& coordinator, plan::PlanStore& plan, uint32_t epoch,
                          uint64_t after) {
   const FailedAttempts& failed = coordinator.failed_attempts();
   const uint64_t from = std::max(failed.first(), std::min(after, failed.last()) + 1);
@@ -176,7 +176,7 @@ std::string FailureLines(const Coordinator& coordinator, PlanStore& plan, uint32
                  {"items", coordinator.state().batch(one.id).items}};
     std::string paths;
     if (plan.AtHand(coordinator.state(), one.id)) {
-      const Result<std::vector<PlannedItem>> items = plan.Items(coordinator.state(), one.id);
+      const Result<std::vector<plan::PlannedItem>> items = plan.Items(coordinator.state(), one.id);
       for (size_t i = 0; items.ok() && i < std::min(items->size(), kPathsTold); ++i) {
         if ((*items)[i].path.empty()) continue;
         // Bytes, which a json value cannot give back.

@@ -41,7 +41,7 @@ std::string ProgressJson(const Coordinator& coordinator, const ProgressFacts& fa
 // kFailuresTold at most, each with up to kPathsTold of its files where the plan is at hand.
 inline constexpr size_t kFailuresTold = 200;
 inline constexpr size_t kPathsTold = 20;
-std::string FailureLines(const Coordinator& coordinator, PlanStore& plan, uint32_t epoch,
+std::string FailureLines(const Coordinator& coordinator, plan::PlanStore& plan, uint32_t epoch,
                          uint64_t after);
 
 // Prometheus text format.

@@ -10,10 +10,10 @@
 #include "base/suspension.h"
 #include "coordinator/access.h"
 #include "coordinator/last_reports.h"
-#include "coordinator/ledger/claim.h"
 #include "coordinator/log_tree/reports.h"
-#include "coordinator/plan/input_store.h"
 #include "coordinator/progress.h"
+#include "ledger/claim.h"
+#include "plan/input_store.h"
 
 namespace parallelrun::coordinator {
 namespace {
@@ -27,7 +27,7 @@ constexpr Duration kGiveBackLimit = seconds(30);
 
 }  // namespace
 
-CoordinatorServer::CoordinatorServer(ServerOptions options, Files& files, Ledger& ledger,
+CoordinatorServer::CoordinatorServer(ServerOptions options, Files& files, ledger::Ledger& ledger,
                                      job::JobState& state, const LogFolder& folder, LogWriter& logs)
     : options_(std::move(options)),
       files_(files),
@@ -50,7 +50,8 @@ CoordinatorServer::CoordinatorServer(ServerOptions options, Files& files, Ledger
           }),
       started_(clock_.WallNow()),
       planning_({ledger, state, coordinator_, loop_, clock_}, options_.inputs,
-                InputStores(files, options_.forbidden, options_.stores), [this] { AfterEvent(); }),
+                plan::InputStores(files, options_.forbidden, options_.stores),
+                [this] { AfterEvent(); }),
       flusher_(ledger, loop_, [this](const Result<uint64_t>& flushed) { OnFlushed(flushed); }),
       looker_(
           clock_, [this] { return ledger_.CheckNewest(); },
@@ -184,8 +185,8 @@ void CoordinatorServer::Publish() {
     return;
   }
   publisher_ = Thread("publish", [this] {
-    Result<Publication> published =
-        PublishOutput(*options_.sink, ledger_, state_, options_.publish);
+    Result<output::Publication> published =
+        output::PublishOutput(*options_.sink, ledger_, state_, options_.publish);
     loop_.Post([this, published = std::move(published)] { OnPublished(published); });
   });
 }
@@ -204,7 +205,7 @@ void CoordinatorServer::OnOutputFolder(const Result<bool>& there) {
   AfterEvent();
 }
 
-void CoordinatorServer::OnPublished(const Result<Publication>& published) {
+void CoordinatorServer::OnPublished(const Result<output::Publication>& published) {
   if (published.ok()) {
     const job::Published& output = published->published;
     job::PublishedRecord record;
@@ -432,7 +433,7 @@ void CoordinatorServer::EndFor(Error why) {
 void CoordinatorServer::GiveBack() {
   // A superseded coordinator's token is its successor's business.
   if (exit_ != CoordinatorExit::kSuperseded && !ledger_.token_path().empty()) {
-    const Status removed = RemoveToken(files_, ledger_.token_path());
+    const Status removed = ledger::RemoveToken(files_, ledger_.token_path());
     if (!removed.ok()) {
       spdlog::warn("{}", removed.error().message);
     }

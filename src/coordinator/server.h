@@ -27,11 +27,11 @@
 #include "coordinator/page/log_calls.h"
 #include "coordinator/page/page_source.h"
 #include "coordinator/page/waits.h"
-#include "coordinator/plan/chunk_reader.h"
-#include "coordinator/plan/planner.h"
 #include "coordinator/planning.h"
-#include "coordinator/publisher.h"
-#include "coordinator/result_manifest.h"
+#include "output/publisher.h"
+#include "output/result_manifest.h"
+#include "plan/chunk_reader.h"
+#include "plan/planner.h"
 #include "store/wished.h"
 
 namespace parallelrun::coordinator {
@@ -43,15 +43,15 @@ struct ServerOptions {
   std::string key;                                // of the job; tokens are derived from it
   std::string agent_job;                          // JSON text: `job` of the answer to register
   std::string output_folder;
-  std::shared_ptr<Sink> sink;               // of the output; none with SummaryOnly
-  std::shared_ptr<ResultManifest> results;  // of what a script writes itself; or none
-  PublishOptions publish;
+  std::shared_ptr<output::Sink> sink;               // of the output; none with SummaryOnly
+  std::shared_ptr<output::ResultManifest> results;  // of what a script writes itself; or none
+  output::PublishOptions publish;
   std::function<Status()> give_back = [] { return Status(); };  // the output, at the end
   bool dead_letters = false;                                    // told of in a file of their own
   std::string warning;  // of what an earlier run is continued with; shown
   std::string state_folder;
   std::string ready_file;  // made once it serves (base/ready_mark.h)
-  std::vector<PlanInput> inputs;
+  std::vector<plan::PlanInput> inputs;
   std::map<std::string, store::Wished> stores;  // how each is asked, by name
   std::vector<std::string> forbidden;           // folders that the listing must not meet
   bool page = false;                            // the live page is served
@@ -63,8 +63,8 @@ class CoordinatorServer {
  public:
   // `ledger` has begun and `state` holds its history; all that is passed by reference must outlive
   // the server.
-  CoordinatorServer(ServerOptions options, Files& files, Ledger& ledger, job::JobState& state,
-                    const LogFolder& folder, LogWriter& logs);
+  CoordinatorServer(ServerOptions options, Files& files, ledger::Ledger& ledger,
+                    job::JobState& state, const LogFolder& folder, LogWriter& logs);
   // Waits for its threads. Where a volume hangs that may be for ever: ask EndThreads first.
   ~CoordinatorServer();
 
@@ -91,7 +91,7 @@ class CoordinatorServer {
   void OnFlushed(const Result<uint64_t>& flushed);
   void Publish();
   void OnOutputFolder(const Result<bool>& there);
-  void OnPublished(const Result<Publication>& published);
+  void OnPublished(const Result<output::Publication>& published);
   void WriteOverview();
   void LogRefusals();
   void OnPlanRead();
@@ -106,15 +106,15 @@ class CoordinatorServer {
 
   ServerOptions options_;
   Files& files_;
-  Ledger& ledger_;
+  ledger::Ledger& ledger_;
   job::JobState& state_;
   const LogFolder folder_;
   LogWriter& logs_;
   MetricLog metrics_;
   SystemClock clock_;
   EventLoop loop_;
-  ChunkReader chunks_;
-  PlanStore plan_;
+  plan::ChunkReader chunks_;
+  plan::PlanStore plan_;
   Coordinator coordinator_;
   NamedItems names_;
   Waits waits_;

@@ -74,7 +74,7 @@ void SetBody(HttpRequest& request, const char* content_type, const Json& body) {
 struct Client::Impl {
   ClientConfig config;
   ClientOptions options;
-  std::unique_ptr<rest::RestClient> http;
+  std::unique_ptr<rest_client::RestClient> http;
   std::mutex mutex;
   std::condition_variable wake;
   bool cancelled = false;
@@ -149,13 +149,13 @@ struct Client::Impl {
 
 Result<std::unique_ptr<Client>> Client::Make(ClientConfig config, ClientOptions options) {
   auto impl = std::make_unique<Impl>();
-  rest::RestClientOptions http;
+  rest_client::RestClientOptions http;
   http.base_url = config.server;
   http.verify_host = config.verify_host;
   http.user_agent = options.user_agent;
   http.max_response_bytes = kMaxResponse;
   http.tls = [ca = config.ca_pem, credentials = config.credentials] {
-    rest::RestTls tls;
+    rest_client::RestTls tls;
     if (ca) tls.ca = ca();
     // On the thread of all connections, which must not wait; each call has asked for it before.
     if (credentials) {
@@ -165,7 +165,8 @@ Result<std::unique_ptr<Client>> Client::Make(ClientConfig config, ClientOptions 
     }
     return tls;
   };
-  Result<std::unique_ptr<rest::RestClient>> made = rest::RestClient::Make(std::move(http));
+  Result<std::unique_ptr<rest_client::RestClient>> made =
+      rest_client::RestClient::Make(std::move(http));
   if (!made.ok()) return made.error().With(config.source);
   impl->http = std::move(*made);
   impl->config = std::move(config);
@@ -344,7 +345,7 @@ ApiResult<std::unique_ptr<EventSource>> Client::Watch(const Resource& resource,
   using Source = std::unique_ptr<EventSource>;
   return impl_->Authorized<Source>(
       call, [&](HttpRequest request, int& status) -> ApiResult<Source> {
-        Result<std::unique_ptr<rest::RestStream>> stream =
+        Result<std::unique_ptr<rest_client::RestStream>> stream =
             impl_->http->Open(std::move(request), kWatchHeaders);
         if (!stream.ok()) return ApiErrorOf(stream.error().With(call.about));
         status = (*stream)->head().status;

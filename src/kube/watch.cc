@@ -57,7 +57,7 @@ std::optional<WatchEvent> ParseWatchEvent(std::string_view line) {
   return event;
 }
 
-WatchStream::WatchStream(std::unique_ptr<rest::RestStream> stream, std::string call,
+WatchStream::WatchStream(std::unique_ptr<rest_client::RestStream> stream, std::string call,
                          Duration silence_timeout)
     : stream_(std::move(stream)), call_(std::move(call)), silence_timeout_(silence_timeout) {}
 

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/time.h"
 #include "kube/api_error.h"
-#include "rest/client.h"
+#include "rest_client/client.h"
 
 namespace parallelrun::kube {
 
@@ -65,12 +65,13 @@ class EventSource {
 class WatchStream final : public EventSource {
  public:
   // `call` is for messages: "watch pods". No byte for `silence_timeout` is an error.
-  WatchStream(std::unique_ptr<rest::RestStream> stream, std::string call, Duration silence_timeout);
+  WatchStream(std::unique_ptr<rest_client::RestStream> stream, std::string call,
+              Duration silence_timeout);
   ApiResult<std::optional<WatchEvent>> Next() override;
   void Cancel() override { stream_->Cancel(); }
 
  private:
-  std::unique_ptr<rest::RestStream> stream_;
+  std::unique_ptr<rest_client::RestStream> stream_;
   const std::string call_;
   const Duration silence_timeout_;
   LineSplitter lines_;

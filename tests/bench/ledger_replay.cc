@@ -15,10 +15,10 @@
 #include <string>
 
 #include "base/files.h"
-#include "coordinator/folder_sink.h"
-#include "coordinator/ledger/ledger.h"
-#include "coordinator/publisher.h"
 #include "job/job_state.h"
+#include "ledger/ledger.h"
+#include "output/folder_sink.h"
+#include "output/publisher.h"
 
 namespace parallelrun {
 namespace {
@@ -31,18 +31,18 @@ constexpr char kOutput[] = "rows.txt";
 
 struct Epoch {
   job::JobState state;
-  std::unique_ptr<coordinator::Ledger> ledger;
+  std::unique_ptr<ledger::Ledger> ledger;
 };
 
 Result<Epoch> Claim(Files& files, const std::string& folder, uint64_t nonce) {
   Epoch epoch;
-  coordinator::LedgerOptions options;
+  ledger::LedgerOptions options;
   options.state_folder = folder;
   options.output_folder = folder + "/out";
   options.output_file = kOutput;
   options.nonce = nonce;
   options.new_run_id = 1;
-  Result<std::unique_ptr<coordinator::Ledger>> ledger = coordinator::Ledger::Claim(
+  Result<std::unique_ptr<ledger::Ledger>> ledger = ledger::Ledger::Claim(
       files, options,
       [&epoch](const job::Record& record, const job::Place& place, const job::Place& rows) {
         return epoch.state.Apply(record, place, rows);
@@ -68,7 +68,7 @@ job::PlanChunkRecord Chunk(uint64_t first, uint64_t count, std::string& names) {
 Status Write(Files& files, const std::string& folder, uint64_t batches) {
   Result<Epoch> epoch = Claim(files, folder, 1);
   if (!epoch.ok()) return epoch.error();
-  coordinator::Ledger& ledger = *epoch->ledger;
+  ledger::Ledger& ledger = *epoch->ledger;
   job::SettingsRecord settings;
   settings.generation = 1;
   settings.plan_settings = settings.job = "{}";
@@ -122,12 +122,12 @@ Status Measure(Files& files, const std::string& folder, uint64_t batches, int ru
   }
   const uint64_t held = PeakMegabytes();
   const auto end = std::chrono::steady_clock::now();
-  const coordinator::RowOrder order =
-      run % 2 == 0 ? coordinator::RowOrder::kMiniBatch : coordinator::RowOrder::kCompletion;
-  const std::unique_ptr<coordinator::Sink> sink = coordinator::MakeFolderSink(
-      files, folder + "/out/" + kOutput, epoch->ledger->token_path(), {});
-  const Result<coordinator::Publication> published =
-      coordinator::PublishOutput(*sink, *epoch->ledger, epoch->state, {.order = order});
+  const output::RowOrder order =
+      run % 2 == 0 ? output::RowOrder::kMiniBatch : output::RowOrder::kCompletion;
+  const std::unique_ptr<output::Sink> sink =
+      output::MakeFolderSink(files, folder + "/out/" + kOutput, epoch->ledger->token_path(), {});
+  const Result<output::Publication> published =
+      output::PublishOutput(*sink, *epoch->ledger, epoch->state, {.order = order});
   if (!published.ok()) return published.error();
   if (published->published.rows != batches) {
     return Error{Code::kInternal, "the output does not have all rows"};
@@ -136,7 +136,7 @@ Status Measure(Files& files, const std::string& folder, uint64_t batches, int ru
       "{} committed mini-batches replayed in {:.2f} s, peak {} MB; published in the order of {} in "
       "{:.2f} s, peak {} MB\n",
       batches, replayed, held,
-      order == coordinator::RowOrder::kMiniBatch ? "mini-batches" : "completion", SecondsSince(end),
+      order == output::RowOrder::kMiniBatch ? "mini-batches" : "completion", SecondsSince(end),
       PeakMegabytes());
   return {};
 }

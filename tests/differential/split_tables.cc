@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "coordinator/plan/csv_splitter.h"
-#include "coordinator/plan/line_splitter.h"
+#include "plan/csv_splitter.h"
+#include "plan/line_splitter.h"
 #include "tests/support/disk_store.h"
 
 using namespace parallelrun;  // NOLINT(google-build-using-namespace)
@@ -46,16 +46,16 @@ void Put(std::string& out, uint64_t value) {
 std::string Refused() { return std::string(1, '\0'); }
 
 std::string Cut(const std::string& head, const std::string& path, const std::string& encoding) {
-  std::unique_ptr<coordinator::RowSplitter> splitter;
+  std::unique_ptr<plan::RowSplitter> splitter;
   std::string header;
   if (head[0] == 1) {
-    auto lines = coordinator::LineSplitter::Open(DiskStore(), NameOnDisk(path));
+    auto lines = plan::LineSplitter::Open(DiskStore(), NameOnDisk(path));
     if (!lines.ok()) Die("the file cannot be opened");
     splitter = std::move(*lines);
   } else {
-    const coordinator::CsvFormat format{std::string(1, head[1]), encoding, head[2] != 0};
-    if (!coordinator::CheckCsvFormat(format).ok()) return Refused();
-    auto rows = coordinator::CsvSplitter::Open(DiskStore(), NameOnDisk(path), format);
+    const plan::CsvFormat format{std::string(1, head[1]), encoding, head[2] != 0};
+    if (!plan::CheckCsvFormat(format).ok()) return Refused();
+    auto rows = plan::CsvSplitter::Open(DiskStore(), NameOnDisk(path), format);
     if (!rows.ok()) Die("the file cannot be opened");
     if (head[3] != 0) {
       const auto taken = (*rows)->TakeHeader();

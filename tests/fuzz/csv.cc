@@ -7,8 +7,8 @@
 #include <limits>
 #include <vector>
 
-#include "coordinator/plan/csv_splitter.h"
-#include "coordinator/plan/line_splitter.h"
+#include "plan/csv_splitter.h"
+#include "plan/line_splitter.h"
 #include "tests/fuzz/expect.h"
 #include "tests/support/disk_store.h"
 
@@ -16,7 +16,7 @@ using namespace parallelrun;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
-std::vector<job::Slice> Rest(coordinator::RowSplitter& splitter, uint64_t size, size_t length) {
+std::vector<job::Slice> Rest(plan::RowSplitter& splitter, uint64_t size, size_t length) {
   std::vector<job::Slice> slices;
   if (splitter.compressed()) {
     // It may hold far more than it is long, and is cut into one.
@@ -36,18 +36,16 @@ std::vector<job::Slice> Rest(coordinator::RowSplitter& splitter, uint64_t size, 
   }
 }
 
-std::vector<job::Slice> Cut(const std::string& path, const coordinator::CsvFormat& format,
-                            bool header, uint64_t size, size_t length,
-                            coordinator::RowScanner::Kernel kernel) {
-  const auto splitter =
-      coordinator::CsvSplitter::Open(DiskStore(), NameOnDisk(path), format, kernel);
+std::vector<job::Slice> Cut(const std::string& path, const plan::CsvFormat& format, bool header,
+                            uint64_t size, size_t length, plan::RowScanner::Kernel kernel) {
+  const auto splitter = plan::CsvSplitter::Open(DiskStore(), NameOnDisk(path), format, kernel);
   Expect(splitter.ok(), "the file cannot be opened");
   if (header && !(*splitter)->TakeHeader().ok()) return {};
   return Rest(**splitter, size, length);
 }
 
 void CutLines(const std::string& path, uint64_t lines, size_t length) {
-  const auto splitter = coordinator::LineSplitter::Open(DiskStore(), NameOnDisk(path));
+  const auto splitter = plan::LineSplitter::Open(DiskStore(), NameOnDisk(path));
   Expect(splitter.ok(), "the file cannot be opened");
   const std::vector<job::Slice> slices = Rest(**splitter, lines, length);
   if ((*splitter)->compressed()) return;
@@ -61,7 +59,7 @@ void CutLines(const std::string& path, uint64_t lines, size_t length) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 4) return 0;
-  coordinator::CsvFormat format;
+  plan::CsvFormat format;
   format.delimiter = std::string(1, static_cast<char>(data[0]));
   format.quoted_newlines = data[1] % 2 == 0;
   const bool header = data[1] / 2 % 2 == 0;
@@ -69,7 +67,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   format.encoding = kEncodings[data[1] / 8 % 4];
   format.fronts = true;
   const uint64_t wanted = 1 + data[2] + uint64_t{data[3]} * 16;
-  if (!coordinator::CheckCsvFormat(format).ok()) return 0;
+  if (!plan::CheckCsvFormat(format).ok()) return 0;
   static const int fd = memfd_create("fuzz", MFD_CLOEXEC);
   static const std::string path = "/proc/self/fd/" + std::to_string(fd);
   const size_t length = size - 4;
@@ -79,10 +77,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     CutLines(path, wanted, length);
     return 0;
   }
-  const auto best =
-      Cut(path, format, header, wanted, length, coordinator::RowScanner::Kernel::kBest);
-  const auto bytes =
-      Cut(path, format, header, wanted, length, coordinator::RowScanner::Kernel::kBytes);
+  const auto best = Cut(path, format, header, wanted, length, plan::RowScanner::Kernel::kBest);
+  const auto bytes = Cut(path, format, header, wanted, length, plan::RowScanner::Kernel::kBytes);
   Expect(best.size() == bytes.size(), "the kernels cut differently");
   for (size_t i = 0; i < best.size(); ++i) {
     Expect(best[i].offset == bytes[i].offset && best[i].length == bytes[i].length &&

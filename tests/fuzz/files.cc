@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "coordinator/plan/glob.h"
-#include "coordinator/plan/parquet_splitter.h"
-#include "coordinator/plan/partition_format.h"
-#include "coordinator/types/parquet_types.h"
+#include "plan/columns/parquet_types.h"
+#include "plan/glob.h"
+#include "plan/parquet_splitter.h"
+#include "plan/partition_format.h"
 #include "tests/fuzz/expect.h"
 #include "tests/support/disk_store.h"
 
@@ -24,13 +24,13 @@ void CheckParquet(std::string_view file, uint64_t size) {
   Expect(ftruncate(fd, 0) == 0 &&
              pwrite(fd, file.data(), file.size(), 0) == static_cast<ssize_t>(file.size()),
          "the input cannot be written");
-  coordinator::NullReads reads;
-  if (const auto columns = coordinator::ReadParquetColumns(DiskStore(), NameOnDisk(path), reads);
+  plan::NullReads reads;
+  if (const auto columns = plan::ReadParquetColumns(DiskStore(), NameOnDisk(path), reads);
       columns.ok()) {
-    coordinator::ParquetTypes types;
+    plan::ParquetTypes types;
     if (types.Add("a", *columns).ok() && types.Add("b", *columns).ok()) types.Json();
   }
-  const auto splitter = coordinator::ParquetSplitter::Open(DiskStore(), NameOnDisk(path));
+  const auto splitter = plan::ParquetSplitter::Open(DiskStore(), NameOnDisk(path));
   if (!splitter.ok()) return;
   uint64_t next = 0;
   while (true) {
@@ -57,7 +57,7 @@ bool IsPath(std::string_view path) {
 }
 
 void CheckGlob(std::string_view pattern, std::string_view path) {
-  const coordinator::Glob glob(pattern);
+  const plan::Glob glob(pattern);
   if (!IsPath(path) || !glob.Matches(path)) return;
   for (size_t at = 0; (at = path.find('/', at)) != std::string_view::npos; ++at) {
     Expect(glob.MayMatchBelow(path.substr(0, at)), "a folder with a match would not be read");
@@ -65,9 +65,9 @@ void CheckGlob(std::string_view pattern, std::string_view path) {
 }
 
 void CheckPartition(std::string_view text, std::string_view path) {
-  const auto format = coordinator::PartitionFormat::Parse(text);
+  const auto format = plan::PartitionFormat::Parse(text);
   if (!format.ok()) return;
-  const auto context = coordinator::PathContext::Make(std::string(text), format->names());
+  const auto context = plan::PathContext::Make(std::string(text), format->names());
   Expect(context.ok() || text.empty(), "a format that was read is refused");
   const auto values = format->Match(path);
   // What matches may name a day that is none.

@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "coordinator/ledger/ledger.h"
-#include "coordinator/ledger/log_format.h"
 #include "job/job_state.h"
 #include "job/record_codec.h"
 #include "job/work.h"
+#include "ledger/ledger.h"
+#include "ledger/log_format.h"
 #include "tests/fuzz/expect.h"
 #include "tests/support/fault_files.h"
 
@@ -18,7 +18,7 @@ using namespace parallelrun;  // NOLINT(google-build-using-namespace)
 namespace {
 
 constexpr char kFolder[] = "/job/state";
-constexpr coordinator::LogHeader kHeader{.epoch = 1, .run_id = 7, .nonce = 9};
+constexpr ledger::LogHeader kHeader{.epoch = 1, .run_id = 7, .nonce = 9};
 
 // A log of one epoch with all of `payload` in one group.
 std::string LogOf(std::string_view payload) {
@@ -26,11 +26,10 @@ std::string LogOf(std::string_view payload) {
   for (std::string_view rest = payload; !rest.empty(); ++records) {
     if (!job::DecodeRecord(rest).ok()) break;
   }
-  std::string log = coordinator::EncodeLogHeader(kHeader);
-  std::string group(coordinator::kGroupHeaderSize, '\0');
+  std::string log = ledger::EncodeLogHeader(kHeader);
+  std::string group(ledger::kGroupHeaderSize, '\0');
   group += payload;
-  coordinator::WriteGroupHeader(kHeader, log.size(), records, log.size(), group.data(),
-                                group.size());
+  ledger::WriteGroupHeader(kHeader, log.size(), records, log.size(), group.data(), group.size());
   return log + group;
 }
 
@@ -75,7 +74,7 @@ std::pair<std::string, bool> Records(const FaultFiles& files) {
   std::string records;
   job::JobState state;
   const bool whole =
-      coordinator::Ledger::Inspect(
+      ledger::Ledger::Inspect(
           files, kFolder,
           [&](const job::Record& record, const job::Place& at, const job::Place& rows) {
             CheckRecord(record);
@@ -102,10 +101,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view rest(reinterpret_cast<const char*>(data) + 1, size - 1);
   FaultFiles files;
   Expect(files.MakeFolders("/job/state/epochs").ok(), "no folder");
-  files.Put("/job/state/epochs/" + coordinator::LogName(1),
+  files.Put("/job/state/epochs/" + ledger::LogName(1),
             data[0] % 2 == 0 ? LogOf(rest) : std::string(rest));
   const auto [before, whole] = Records(files);
-  const auto ledger = coordinator::Ledger::Claim(
+  const auto ledger = ledger::Ledger::Claim(
       files,
       {.state_folder = kFolder,
        .output_folder = "",

@@ -60,7 +60,7 @@ def needed(program):
 
 def test_who_speaks_through_cpprestsdk_is_what_the_page_says():
     page = (ROOT / "docs/architecture.md").read_text()
-    (told,) = re.findall(r"^\| (.*?) \| cpprestsdk \(`rest/client.h`\) \|", page, re.M)
+    (told,) = re.findall(r"^\| (.*?) \| cpprestsdk \(`rest_client/client.h`\) \|", page, re.M)
     assert "the command and the operator" in told
     for program in PROGRAMS:
         libraries = needed(program)

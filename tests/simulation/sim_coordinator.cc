@@ -4,14 +4,14 @@
 
 #include <utility>
 
-#include "coordinator/folder_sink.h"
-#include "coordinator/ledger/claim.h"
-#include "coordinator/ledger/history.h"
-#include "coordinator/output_file.h"
 #include "coordinator/start/earlier_run.h"
 #include "coordinator/start/newest_pod.h"
 #include "coordinator/start/run_again.h"
 #include "job/record_codec.h"
+#include "ledger/claim.h"
+#include "ledger/history.h"
+#include "output/folder_sink.h"
+#include "output/output_file.h"
 
 namespace parallelrun::simulation {
 namespace {
@@ -22,14 +22,14 @@ constexpr Duration kLeaveLimit = seconds(30);
 }  // namespace
 
 std::string RivalClaim() {
-  coordinator::OutputOwner rival;
+  output::OutputOwner rival;
   rival.job = "rival";
   rival.uid = "of another cluster";
   rival.run_id = 1;
   rival.epoch = 1;
   rival.state_folder = "/rival/state";
   rival.in_pod = true;
-  return coordinator::ClaimText(rival);
+  return output::ClaimText(rival);
 }
 
 SimCoordinator::SimCoordinator(World& world, size_t id, CoordinatorStart start)
@@ -65,7 +65,7 @@ void SimCoordinator::Start() {
                                                       : coordinator::CoordinatorExit::kCannotStart);
     }
   }
-  coordinator::LedgerOptions options;
+  ledger::LedgerOptions options;
   options.state_folder = kStateFolder;
   if (s.append_row) {
     options.output_folder = kOutputFolder;
@@ -75,7 +75,7 @@ void SimCoordinator::Start() {
   options.new_run_id = world_.rng().Next();
   const uint64_t read_at = world_.oracle().Now();
   uint32_t run = 0;  // named by its first epoch
-  Result<std::unique_ptr<coordinator::Ledger>> claimed = coordinator::Ledger::Claim(
+  Result<std::unique_ptr<ledger::Ledger>> claimed = ledger::Ledger::Claim(
       files_, options,
       [&](const job::Record& record, const job::Place& place, const job::Place& rows) {
         const auto* seal = std::get_if<job::SealRecord>(&record);
@@ -101,8 +101,7 @@ void SimCoordinator::Start() {
   wanted.output_there = world_.disk().Has(kOutputPath);
   wanted.in_pod = true;
   if (coordinator::AsksForDamage(wanted, state_)) {
-    const Result<std::string> damage =
-        coordinator::DamageOf(files_, kOutputPath, *state_.published());
+    const Result<std::string> damage = output::DamageOf(files_, kOutputPath, *state_.published());
     if (!damage.ok()) return End(coordinator::CoordinatorExit::kCannotStart);
     wanted.output_damage = *damage;
   }
@@ -156,7 +155,7 @@ void SimCoordinator::Start() {
   limits.processes = s.processes;
   limits.spec.shutdown_timeout = s.shutdown_timeout;
   limits.settings_digest = kSettingsDigest;
-  plan_ = std::make_unique<coordinator::PlanStore>(static_cast<ChunkSource&>(*this));
+  plan_ = std::make_unique<plan::PlanStore>(static_cast<ChunkSource&>(*this));
   coordinator_ =
       std::make_unique<coordinator::Coordinator>(limits, *ledger_, *plan_, state_, Now());
   if (!state_.plan_ended() && coordinator_->phase() == coordinator::Coordinator::Phase::kRunning) {
@@ -165,8 +164,8 @@ void SimCoordinator::Start() {
       std::string_view bytes = last.ok() ? std::string_view(*last) : std::string_view();
       const Result<job::DecodedRecord> decoded = job::DecodeRecord(bytes);
       if (!decoded.ok()) return End(coordinator::CoordinatorExit::kDiskFailed);
-      cursor_ = coordinator::CursorAfter(std::get<job::PlanChunkRecord>(decoded->record),
-                                         {coordinator::PlanInput()});
+      cursor_ =
+          plan::CursorAfter(std::get<job::PlanChunkRecord>(decoded->record), {plan::PlanInput()});
     }
     Later(world_.Around(s.listing), &SimCoordinator::PlanNext);
   }
@@ -174,7 +173,7 @@ void SimCoordinator::Start() {
 }
 
 Status SimCoordinator::HoldOutput() {
-  coordinator::ClaimOptions options;
+  output::ClaimOptions options;
   options.owner.job = "job";
   options.owner.uid = start_.uid;
   options.owner.run_id = ledger_->run_id();
@@ -185,7 +184,7 @@ Status SimCoordinator::HoldOutput() {
   options.output_file = world_.scenario().append_row ? kOutputFile : "";
   options.at_work = [](const std::string&) { return true; };
   if (Status made = files_.MakeFolders(kOutputFolder); !made.ok()) return made;
-  Result<coordinator::HeldOutput> held = coordinator::ClaimOutput(files_, options);
+  Result<output::HeldOutput> held = output::ClaimOutput(files_, options);
   if (!held.ok()) return held.error();
   held_ = std::move(*held);
   return {};
@@ -283,7 +282,7 @@ Status SimCoordinator::RunAgain() {
   if (!records.ok()) return records.error();
   for (const job::AgainRecord& record : *records) {
     for (const job::AgainRecord::Result& one : record.results) world_.oracle().RunsAgain(one.id);
-    const coordinator::Ledger::Appended appended = ledger_->Append(record);
+    const ledger::Ledger::Appended appended = ledger_->Append(record);
     if (Status s = state_.Apply(record, appended.record, appended.rows); !s.ok()) return s;
   }
   const Result<uint64_t> flushed = ledger_->Flush();
@@ -388,8 +387,8 @@ void SimCoordinator::CompareWithReplay() {
     return;
   }
   job::JobState replay;
-  const Result<coordinator::History> history = coordinator::ReplayHistory(
-      world_.disk(), coordinator::EpochsFolder(kStateFolder), epoch() + 1, ledger_->run_id(),
+  const Result<ledger::History> history = ledger::ReplayHistory(
+      world_.disk(), ledger::EpochsFolder(kStateFolder), epoch() + 1, ledger_->run_id(),
       [&](const job::Record& record, const job::Place& place, const job::Place& rows) {
         return replay.Apply(record, place, rows);
       });
@@ -422,15 +421,15 @@ void SimCoordinator::Tick() {
 // --- end
 
 void SimCoordinator::Publish() {
-  const std::unique_ptr<coordinator::Sink> sink =
-      coordinator::MakeFolderSink(files_, kOutputPath, ledger_->token_path(), held_);
-  Result<coordinator::Publication> published =
-      coordinator::PublishOutput(*sink, *ledger_, state_, coordinator::PublishOptions());
+  const std::unique_ptr<output::Sink> sink =
+      output::MakeFolderSink(files_, kOutputPath, ledger_->token_path(), held_);
+  Result<output::Publication> published =
+      output::PublishOutput(*sink, *ledger_, state_, output::PublishOptions());
   world_.OnCoordinator(id_, world_.Around(world_.scenario().sync),
                        [published](SimCoordinator& c) { c.OnPublished(published); });
 }
 
-void SimCoordinator::OnPublished(const Result<coordinator::Publication>& published) {
+void SimCoordinator::OnPublished(const Result<output::Publication>& published) {
   if (published.ok()) {
     const job::Published& output = published->published;
     job::PublishedRecord record;
@@ -504,7 +503,7 @@ void SimCoordinator::End(coordinator::CoordinatorExit exit) {
   if (exit == coordinator::CoordinatorExit::kSucceeded ||
       exit == coordinator::CoordinatorExit::kFailed ||
       exit == coordinator::CoordinatorExit::kNotPublished) {
-    static_cast<void>(coordinator::ReleaseOutput(files_, held_));
+    static_cast<void>(output::ReleaseOutput(files_, held_));
   }
   if (coordinator_) coordinator_->Close({Code::kUnavailable, "the coordinator ends"});
   world_.Exited(id_, exit);

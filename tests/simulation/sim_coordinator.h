@@ -9,10 +9,10 @@
 #include <string>
 
 #include "coordinator/coordinator.h"
-#include "coordinator/ledger/ledger.h"
-#include "coordinator/output_claim.h"
-#include "coordinator/plan/planner.h"
-#include "coordinator/publisher.h"
+#include "ledger/ledger.h"
+#include "output/output_claim.h"
+#include "output/publisher.h"
+#include "plan/planner.h"
 #include "tests/simulation/sim_files.h"
 #include "tests/simulation/world.h"
 
@@ -29,7 +29,7 @@ inline constexpr char kForeignFile[] = "not of this run\n";
 std::string RivalClaim();
 inline constexpr uint64_t kSettingsDigest = 77;
 
-class SimCoordinator : private coordinator::ChunkSource {
+class SimCoordinator : private plan::ChunkSource {
  public:
   SimCoordinator(World& world, size_t id, CoordinatorStart start);
   SimCoordinator(const SimCoordinator&) = delete;
@@ -79,7 +79,7 @@ class SimCoordinator : private coordinator::ChunkSource {
   void OnFlushed(const Result<uint64_t>& flushed);
   void Publish();
   Status HoldOutput();
-  void OnPublished(const Result<coordinator::Publication>& published);
+  void OnPublished(const Result<output::Publication>& published);
   void End(coordinator::CoordinatorExit exit);
   void Later(Duration delay, void (SimCoordinator::*event)());
 
@@ -88,14 +88,14 @@ class SimCoordinator : private coordinator::ChunkSource {
   const size_t id_;
   const CoordinatorStart start_;
   SimFiles files_;
-  std::unique_ptr<coordinator::Ledger> ledger_;
+  std::unique_ptr<ledger::Ledger> ledger_;
   job::JobState state_;
-  coordinator::HeldOutput held_;
+  output::HeldOutput held_;
   std::optional<job::Place> wanted_chunk_;
   std::optional<std::pair<job::Place, Result<std::string>>> chunk_;  // read, and not taken
-  std::unique_ptr<coordinator::PlanStore> plan_;
+  std::unique_ptr<plan::PlanStore> plan_;
   std::unique_ptr<coordinator::Coordinator> coordinator_;
-  coordinator::PlanCursor cursor_;
+  plan::PlanCursor cursor_;
   std::map<job::LeaseName, uint32_t> suspects_;  // leased, and the company that each may have
   std::map<uint32_t, uint64_t> newest_;          // exchange of a node
   bool flushing_ = false;

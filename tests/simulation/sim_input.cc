@@ -57,8 +57,7 @@ std::string SimInput::Rows(const Items& items, uint32_t& rows) const {
   return text;
 }
 
-std::optional<std::string> SimInput::NextChunk(coordinator::PlanCursor& cursor,
-                                               Items& files) const {
+std::optional<std::string> SimInput::NextChunk(plan::PlanCursor& cursor, Items& files) const {
   auto at = files_.begin();
   if (!cursor.last_name.empty()) {
     at = files_.upper_bound(static_cast<uint32_t>(std::stoul(cursor.last_name)));
@@ -79,7 +78,7 @@ std::optional<std::string> SimInput::NextChunk(coordinator::PlanCursor& cursor,
   record.first = cursor.next_batch;
   record.first_item = cursor.next_item;
   record.content = chunk;
-  cursor = coordinator::CursorAfter(record, {coordinator::PlanInput()});
+  cursor = plan::CursorAfter(record, {plan::PlanInput()});
   std::string encoded;
   job::EncodeRecord(record, encoded);
   return encoded;

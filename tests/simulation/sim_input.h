@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "coordinator/plan/planner.h"
+#include "plan/planner.h"
 #include "tests/simulation/scenario.h"
 
 namespace parallelrun::simulation {
@@ -25,7 +25,7 @@ class SimInput {
   void Grow(uint64_t random);
 
   // The encoded chunk behind `cursor`, which moves on, and its files; nothing at the end.
-  std::optional<std::string> NextChunk(coordinator::PlanCursor& cursor, Items& files) const;
+  std::optional<std::string> NextChunk(plan::PlanCursor& cursor, Items& files) const;
 
   bool Poison(uint32_t file) const { return Draw(file, 1) < scenario_.poison; }
   bool Bad(uint32_t file) const { return Draw(file, 2) < scenario_.bad; }

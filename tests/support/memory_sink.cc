@@ -4,7 +4,7 @@
 
 namespace parallelrun {
 
-class MemorySink::Upload final : public coordinator::Writer {
+class MemorySink::Upload final : public output::Writer {
  public:
   explicit Upload(MemorySink& sink) : sink_(sink) {}
 
@@ -18,25 +18,23 @@ class MemorySink::Upload final : public coordinator::Writer {
     return {};
   }
 
-  Result<coordinator::Commit> End(const job::Published& written,
-                                  const coordinator::Replaceable& replaceable) override {
-    if (sink_.stale_)
-      return coordinator::Commit{coordinator::Committed::kStale, "the token has ended", ""};
+  Result<output::Commit> End(const job::Published& written,
+                             const output::Replaceable& replaceable) override {
+    if (sink_.stale_) return output::Commit{output::Committed::kStale, "the token has ended", ""};
     if (sink_.object_ && !replaceable.whatever && !Ours(*sink_.object_, written, replaceable)) {
-      return coordinator::Commit{coordinator::Committed::kForeign,
-                                 written.path + " is somebody else's", ""};
+      return output::Commit{output::Committed::kForeign, written.path + " is somebody else's", ""};
     }
     sink_.object_ = {std::move(bytes_), written};
     sink_.index_ = std::move(index_);
     if (std::exchange(sink_.lose_answer_, false)) {
       return Error{Code::kUnavailable, "the answer was lost"};
     }
-    return coordinator::Commit{};
+    return output::Commit{};
   }
 
  private:
   static bool Ours(const Object& there, const job::Published& written,
-                   const coordinator::Replaceable& replaceable) {
+                   const output::Replaceable& replaceable) {
     if (!there.mark) return false;
     const auto& mark = there.mark->sha256;
     return mark == written.sha256 || (replaceable.last && mark == replaceable.last->sha256);
@@ -47,9 +45,9 @@ class MemorySink::Upload final : public coordinator::Writer {
   std::string index_;
 };
 
-Result<std::unique_ptr<coordinator::Writer>> MemorySink::Begin(uint64_t) {
+Result<std::unique_ptr<output::Writer>> MemorySink::Begin(uint64_t) {
   if (stale_) return Error{Code::kStale, "the token has ended"};
-  return std::unique_ptr<coordinator::Writer>(std::make_unique<Upload>(*this));
+  return std::unique_ptr<output::Writer>(std::make_unique<Upload>(*this));
 }
 
 }  // namespace parallelrun

@@ -7,11 +7,11 @@
 #include <optional>
 #include <string>
 
-#include "coordinator/sink.h"
+#include "output/sink.h"
 
 namespace parallelrun {
 
-class MemorySink final : public coordinator::Sink {
+class MemorySink final : public output::Sink {
  public:
   // As the epoch's successor does.
   void EndToken() { stale_ = true; }
@@ -29,7 +29,7 @@ class MemorySink final : public coordinator::Sink {
 
   std::string Location() const override { return "memory://out/rows.txt"; }
   Result<std::optional<uint64_t>> Room() override { return room_; }
-  Result<std::unique_ptr<coordinator::Writer>> Begin(uint64_t bytes) override;
+  Result<std::unique_ptr<output::Writer>> Begin(uint64_t bytes) override;
 
  private:
   class Upload;

@@ -9,10 +9,10 @@
 #include <utility>
 #include <variant>
 
-#include "coordinator/ledger/ledger.h"
-#include "coordinator/plan/source.h"
 #include "job/job_state.h"
 #include "job/records.h"
+#include "ledger/ledger.h"
+#include "plan/source.h"
 
 namespace parallelrun::cli {
 namespace {
@@ -45,7 +45,7 @@ void EachBatch(const job::PlanChunkRecord& chunk, Each each) {
     return taken;
   };
   const auto first_of = [](std::string_view root, std::string_view names) {
-    return coordinator::JoinPath(std::string(root), names.substr(0, names.find('\0')));
+    return plan::JoinPath(std::string(root), names.substr(0, names.find('\0')));
   };
   if (const auto* files = std::get_if<job::FilesChunk>(&chunk.content)) {
     std::string_view names = files->names;
@@ -158,7 +158,7 @@ Result<RowsOfRun> ReadRows(const Files& files, const std::string& state_folder) 
   job::JobState state;
   Results<Digest> results;
   std::vector<std::pair<uint64_t, job::BatchId>> keys;
-  const Result<uint64_t> run = coordinator::Ledger::Inspect(
+  const Result<uint64_t> run = ledger::Ledger::Inspect(
       files, state_folder,
       [&](const job::Record& record, const job::Place& place, const job::Place& rows) {
         if (const auto* chunk = std::get_if<job::PlanChunkRecord>(&record)) {
@@ -194,7 +194,7 @@ std::map<job::BatchId, BatchTexts> ReadTexts(const Files& files, const std::stri
   std::map<job::BatchId, BatchTexts> all;
   const auto is_wanted = [&](job::BatchId id) { return wanted.contains(job::WholeOf(id)); };
   // It was read before: what cannot be read now is left out.
-  static_cast<void>(coordinator::Ledger::Inspect(
+  static_cast<void>(ledger::Ledger::Inspect(
       files, state_folder,
       [&](const job::Record& record, const job::Place& place, const job::Place& rows) {
         const auto* chunk = std::get_if<job::PlanChunkRecord>(&record);

@@ -10,12 +10,12 @@
 #include <variant>
 
 #include "base/escape.h"
-#include "coordinator/ledger/ledger.h"
-#include "coordinator/plan/plan_store.h"
-#include "coordinator/plan/source.h"
 #include "job/job_state.h"
 #include "job/record_codec.h"
 #include "job/work.h"
+#include "ledger/ledger.h"
+#include "plan/plan_store.h"
+#include "plan/source.h"
 
 namespace parallelrun::cli {
 namespace {
@@ -39,8 +39,8 @@ void EachItem(const job::PlanChunkRecord& chunk, Each each) {
     const std::string folder(root);
     for (uint32_t i = 0; i < count; ++i) {
       const size_t end = std::min(joined.find('\0'), joined.size());
-      each(index + i / per_batch, i % per_batch,
-           coordinator::JoinPath(folder, joined.substr(0, end)), true);
+      each(index + i / per_batch, i % per_batch, plan::JoinPath(folder, joined.substr(0, end)),
+           true);
       joined.remove_prefix(std::min(end + 1, joined.size()));
     }
   };
@@ -66,7 +66,7 @@ void EachItem(const job::PlanChunkRecord& chunk, Each each) {
 }
 
 // The chunks that were kept while the ledger was read.
-class KeptChunks final : public coordinator::ChunkSource {
+class KeptChunks final : public plan::ChunkSource {
  public:
   void Keep(job::BatchId first, const job::Place& place, std::string bytes) {
     chunks_[first] = {place, std::move(bytes)};
@@ -158,11 +158,10 @@ class Search {
 }  // namespace
 
 Result<FoundWork> FindWork(const Files& files, const std::string& state_folder,
-                           const std::vector<coordinator::PlanInput>& inputs,
-                           const WantedWork& wanted) {
+                           const std::vector<plan::PlanInput>& inputs, const WantedWork& wanted) {
   job::JobState state;
   Search search(wanted);
-  const Result<uint64_t> run = coordinator::Ledger::Inspect(
+  const Result<uint64_t> run = ledger::Ledger::Inspect(
       files, state_folder,
       [&](const job::Record& record, const job::Place& place, const job::Place& rows) {
         const auto* chunk = std::get_if<job::PlanChunkRecord>(&record);
@@ -183,8 +182,8 @@ Result<FoundWork> FindWork(const Files& files, const std::string& state_folder,
     found.work = maker->MakePiece(place->index, place->mini_batch, place->item, 1);
     return found;
   }
-  coordinator::PlanStore plan(search.kept(), inputs);
-  Result<coordinator::PlannedWork> work = plan.Work(state, place->mini_batch);
+  plan::PlanStore plan(search.kept(), inputs);
+  Result<plan::PlannedWork> work = plan.Work(state, place->mini_batch);
   if (!work.ok()) return work.error();
   found.items = state.batch(place->mini_batch).items;
   found.work = std::move(work->work);

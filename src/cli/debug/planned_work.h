@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "coordinator/plan/planner.h"
 #include "job/ids.h"
+#include "plan/planner.h"
 
 namespace parallelrun::cli {
 
@@ -28,7 +28,6 @@ struct FoundWork {
 // `inputs` are those of the job. Of files an item is one of them; of tables it is a file, and with
 // it the mini-batch that holds its rows. kNotFound and kInvalid say what there is instead.
 Result<FoundWork> FindWork(const Files& files, const std::string& state_folder,
-                           const std::vector<coordinator::PlanInput>& inputs,
-                           const WantedWork& wanted);
+                           const std::vector<plan::PlanInput>& inputs, const WantedWork& wanted);
 
 }  // namespace parallelrun::cli

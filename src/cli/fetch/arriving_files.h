@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "cli/fetch/wanted_files.h"
-#include "coordinator/output_file.h"
+#include "output/output_file.h"
 
 namespace parallelrun::cli {
 
@@ -52,7 +52,7 @@ class ArrivingFiles {
   std::optional<ExpectedFile> must_;
   bool must_came_ = false;
   uint64_t must_bytes_ = 0;
-  coordinator::Sha256 must_digest_;
+  output::Sha256 must_digest_;
 };
 
 }  // namespace parallelrun::cli

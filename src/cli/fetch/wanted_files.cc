@@ -7,7 +7,7 @@
 #include "base/escape.h"
 #include "base/json.h"
 #include "cli/run/continue_command.h"
-#include "coordinator/output_index.h"
+#include "output/output_index.h"
 
 namespace parallelrun::cli {
 namespace {
@@ -96,7 +96,7 @@ Result<WantedFiles> Output(const json& job) {
       Place(slash < kBegin ? "" : path.substr(kBegin, slash - kBegin), "output");
   if (!wanted.ok()) return wanted;
   const std::string file = path.substr(slash + 1);
-  wanted->only = {file, coordinator::IndexNameOf(file)};
+  wanted->only = {file, output::IndexNameOf(file)};
   wanted->must =
       ExpectedFile{file, lenient::Unsigned(output, "bytes"), lenient::Text(output, "sha256")};
   return wanted;
@@ -121,7 +121,7 @@ Result<WantedFiles> SideFiles(const json& job) {
   if (file.empty()) file = "parallel_run_step.txt";
   wanted->except = {".parallelrun-claim*"};
   if (!SummaryOnly(job)) {
-    const std::string index = coordinator::IndexNameOf(file);
+    const std::string index = output::IndexNameOf(file);
     wanted->except = {file, index, "." + file + ".*", file + ".set-aside-*",
                       index + ".set-aside-*"};
   }

@@ -17,11 +17,11 @@
 #include "cli/logs/log_lines.h"
 #include "cli/run/local_run.h"
 #include "cli/runs/run_record.h"
-#include "coordinator/ledger/ledger.h"
 #include "coordinator/log_tree/error_logs.h"
 #include "coordinator/start/layout.h"
 #include "coordinator/start/state_lock.h"
 #include "job/job_state.h"
+#include "ledger/ledger.h"
 
 namespace parallelrun::cli {
 namespace {
@@ -129,7 +129,7 @@ int PrintAttempts(const Files& files, const std::string& state_folder,
   const Result<FoundWork> found = FindWork(files, state_folder, layout.inputs, wanted);
   if (!found.ok()) return Refuse(found.error().message);
   Attempts attempts(logs, job::WholeOf(found->mini_batch));
-  const Result<uint64_t> run = coordinator::Ledger::Inspect(
+  const Result<uint64_t> run = ledger::Ledger::Inspect(
       files, state_folder, [&](const job::Record& record, const job::Place&, const job::Place&) {
         return attempts.Visit(record);
       });

@@ -10,11 +10,11 @@
 #include "base/escape.h"
 #include "base/files.h"
 #include "cli/run/preflight.h"
-#include "coordinator/plan/chunk_files.h"
-#include "coordinator/plan/input_store.h"
-#include "coordinator/plan/planner.h"
 #include "job/record_codec.h"
 #include "job/records.h"
+#include "plan/chunk_files.h"
+#include "plan/input_store.h"
+#include "plan/planner.h"
 
 namespace parallelrun::cli {
 namespace {
@@ -22,12 +22,12 @@ namespace {
 // Adds the files of each chunk, once.
 class Sizes {
  public:
-  Sizes(const std::vector<coordinator::PlanInput>& inputs, const coordinator::OpenStore& open)
+  Sizes(const std::vector<plan::PlanInput>& inputs, const plan::OpenStore& open)
       : inputs_(inputs), open_(open) {}
 
   Status Add(const job::PlanChunkRecord& chunk, PlanSize& size) {
     Status status;
-    coordinator::EachPlannedFile(chunk, [&](std::string_view path, std::string_view) {
+    plan::EachPlannedFile(chunk, [&](std::string_view path, std::string_view) {
       if (!status.ok() || path == last_) return;
       last_ = path;
       ++size.files;
@@ -40,14 +40,14 @@ class Sizes {
   Status AddBytes(uint32_t input, std::string_view path, PlanSize& size) {
     if (!store_ || input != input_) store_ = open_(inputs_[input]);
     input_ = input;
-    const auto found = store_->Stat(std::string(coordinator::NameOf(path, inputs_[input])));
+    const auto found = store_->Stat(std::string(plan::NameOf(path, inputs_[input])));
     if (!found.ok()) return found.error();
     if (*found) size.bytes += (*found)->size;
     return {};
   }
 
-  const std::vector<coordinator::PlanInput>& inputs_;
-  const coordinator::OpenStore& open_;
+  const std::vector<plan::PlanInput>& inputs_;
+  const plan::OpenStore& open_;
   std::unique_ptr<store::Store> store_;  // of the input at hand
   uint32_t input_ = 0;
   std::string last_;  // several chunks and slices may be of one file
@@ -56,12 +56,11 @@ class Sizes {
 }  // namespace
 
 Result<PlanSize> MeasurePlan(const LocalJob& job, const api::Selection& selection) {
-  std::vector<coordinator::PlanInput> inputs = job.layout.inputs;
-  coordinator::TakeOnly(selection, inputs);
+  std::vector<plan::PlanInput> inputs = job.layout.inputs;
+  plan::TakeOnly(selection, inputs);
   const std::unique_ptr<Files> files = MakeSystemFiles();
-  const coordinator::OpenStore open =
-      coordinator::InputStores(*files, job.layout.forbidden, job.layout.stores);
-  coordinator::Planner planner(inputs, open, {});
+  const plan::OpenStore open = plan::InputStores(*files, job.layout.forbidden, job.layout.stores);
+  plan::Planner planner(inputs, open, {});
   Sizes sizes(inputs, open);
   PlanSize size;
   while (true) {

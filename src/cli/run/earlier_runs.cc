@@ -4,7 +4,7 @@
 #include <system_error>
 
 #include "cli/run/quick_output.h"
-#include "coordinator/output_index.h"
+#include "output/output_index.h"
 
 namespace parallelrun::cli {
 namespace {
@@ -41,7 +41,7 @@ std::set<std::string> LeftByRuns(const fs::path& folder, const std::vector<fs::p
     left.insert(name);
     if (!name.ends_with(run)) continue;
     const std::string output = name.substr(0, name.size() - run.size());
-    left.insert({output, coordinator::IndexNameOf(output)});
+    left.insert({output, output::IndexNameOf(output)});
   }
   return left;
 }

@@ -49,7 +49,7 @@ IgnoreFile::IgnoreFile(std::string_view text) {
     if (line.empty()) continue;
     std::string glob = Unescaped(line);
     if (glob.ends_with("/**")) glob += "/*";  // all below, and not the folder itself
-    rules_.push_back({coordinator::Glob(tied ? glob : "**/" + glob), !back, folders_only});
+    rules_.push_back({plan::Glob(tied ? glob : "**/" + glob), !back, folders_only});
   }
 }
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "coordinator/plan/glob.h"
+#include "plan/glob.h"
 
 namespace parallelrun::cli {
 
@@ -21,7 +21,7 @@ class IgnoreFile {
 
  private:
   struct Rule {
-    coordinator::Glob glob;
+    plan::Glob glob;
     bool leaves_out;
     bool folders_only;
   };

@@ -27,7 +27,7 @@
 #include "coordinator/access.h"
 #include "coordinator/last_words.h"
 #include "coordinator/log_tree/log_folder.h"
-#include "coordinator/output_index.h"
+#include "output/output_index.h"
 
 namespace parallelrun::cli {
 namespace {
@@ -87,11 +87,10 @@ Status Launcher::Prepare(const Programs& programs, const std::string& script) {
   CodeFolder code{job_.code_folder, script, job_.layout.forbidden};
   code.leave_out.push_back(folder_);
   for (const std::string& made :
-       {job_.layout.output_path, coordinator::IndexNameOf(job_.layout.output_path)}) {
+       {job_.layout.output_path, output::IndexNameOf(job_.layout.output_path)}) {
     code.leave_out.push_back(made);  // its folder may hold the code
   }
-  for (const coordinator::PlanInput& input : job_.layout.inputs)
-    code.leave_out.push_back(input.root);
+  for (const plan::PlanInput& input : job_.layout.inputs) code.leave_out.push_back(input.root);
   Result<CodeSnapshot> snapshot = SnapshotCode(code, folder_ + "/code");
   if (!snapshot.ok()) return snapshot.error();
   code_digest_ = snapshot->digest;

@@ -103,7 +103,7 @@ class LocalRun {
     if (const Status checked = prepared_.Check(early_.fd()); !checked.ok()) return checked;
     if (early_.came() != 0) return {};
     if (const Status locked = prepared_.Lock(); !locked.ok()) return locked;
-    Result<std::unique_ptr<rest::RestClient>> client = prepared_.Client();
+    Result<std::unique_ptr<rest_client::RestClient>> client = prepared_.Client();
     if (!client.ok()) return client.error();
     client_ = std::move(*client);
     Supervisor::Calls calls;
@@ -333,8 +333,8 @@ class LocalRun {
       loop_, {[this] { return StatusForOthers(); }, [this](bool now) { StopForOthers(now); }}};
   Preparation prepared_;
   DetachedRun detached_;
-  std::unique_ptr<rest::RestClient> client_;  // until the poller has it
-  std::unique_ptr<Supervisor> processes_;     // once prepared
+  std::unique_ptr<rest_client::RestClient> client_;  // until the poller has it
+  std::unique_ptr<Supervisor> processes_;            // once prepared
   bool draining_ = false;
   Instant full_since_;       // while it stops; Instant(): there is room
   int stopped_by_ = SIGINT;  // the signal that drains

@@ -13,7 +13,7 @@
 
 #include "base/escape.h"
 #include "cli/run/programs.h"
-#include "coordinator/plan/input_names.h"
+#include "plan/input_names.h"
 
 namespace parallelrun::cli {
 namespace {
@@ -26,7 +26,7 @@ constexpr uint64_t kLeastRoom = uint64_t{64} << 10;  // for the first records of
 
 std::string Shown(const std::string& path) { return Printable(path, 4096); }
 
-std::string NoFile(const coordinator::PlanInput& input) {
+std::string NoFile(const plan::PlanInput& input) {
   if (input.pattern.empty()) {
     return fmt::format("no file below {}: put files there, or correct where the input lies",
                        Shown(input.root));
@@ -37,8 +37,8 @@ std::string NoFile(const coordinator::PlanInput& input) {
 }
 
 // Whether one of the inputs was looked at to its end, so that it can be said that nothing is there.
-bool CountFiles(const coordinator::PlanInput& input, InputSize& size) {
-  const coordinator::InputNames names(input);
+bool CountFiles(const plan::PlanInput& input, InputSize& size) {
+  const plan::InputNames names(input);
   std::error_code error;
   fs::recursive_directory_iterator entry(input.root,
                                          fs::directory_options::follow_directory_symlink, error);
@@ -56,7 +56,7 @@ bool CountFiles(const coordinator::PlanInput& input, InputSize& size) {
   return !error;
 }
 
-std::string LabelOf(const RunRequest& request, const coordinator::PlanInput& input) {
+std::string LabelOf(const RunRequest& request, const plan::PlanInput& input) {
   return request.quick ? "--input" : fmt::format("inputs[{}]", input.name);
 }
 
@@ -114,7 +114,7 @@ std::string Bytes(uint64_t bytes) {
   return fmt::format("{:.1f} {}", value, *unit);
 }
 
-std::string CheckInput(const coordinator::PlanInput& input, InputSize& size) {
+std::string CheckInput(const plan::PlanInput& input, InputSize& size) {
   std::error_code error;
   const fs::file_status found = fs::status(input.root, error);
   const bool may_be_missing = input.allow_empty == api::AllowEmpty::kMissing;
@@ -145,9 +145,9 @@ std::string CheckInput(const coordinator::PlanInput& input, InputSize& size) {
 std::vector<std::string> CheckInputs(const LocalJob& job, const RunRequest& request,
                                      InputSize& size) {
   std::vector<std::string> problems;
-  for (const coordinator::PlanInput& input : job.layout.inputs) {
+  for (const plan::PlanInput& input : job.layout.inputs) {
     // Of a store the coordinator tells at once what is wrong.
-    if (input.kind == coordinator::PlanKind::kRanks || !input.store.empty()) continue;
+    if (input.kind == plan::PlanKind::kRanks || !input.store.empty()) continue;
     const std::string problem = CheckInput(input, size);
     if (!problem.empty()) problems.push_back(LabelOf(request, input) + ": " + problem);
   }
@@ -195,7 +195,7 @@ std::vector<std::string> CheckJobFile(LocalJob job) {
   for (const api::Input& input : spec.inputs) {
     const auto volume = job.volumes.find(input.from.volume);
     if (volume == job.volumes.end()) continue;  // a claim, say: --volume will tell where it is
-    coordinator::PlanInput& seen = job.layout.inputs.emplace_back();
+    plan::PlanInput& seen = job.layout.inputs.emplace_back();
     seen.name = input.name;
     seen.root = Absolute(volume->second, input.from.path);
     seen.pattern = input.pattern;

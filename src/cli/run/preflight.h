@@ -21,7 +21,7 @@ struct InputSize {
 
 // Adds what the input holds; "", or what is wrong with it, without its name. What only a listing
 // to the end can tell is left to the coordinator.
-std::string CheckInput(const coordinator::PlanInput& input, InputSize& size);
+std::string CheckInput(const plan::PlanInput& input, InputSize& size);
 
 // Those of the job's layout, each problem with the input's name.
 std::vector<std::string> CheckInputs(const LocalJob& job, const RunRequest& request,

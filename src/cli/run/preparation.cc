@@ -8,9 +8,9 @@
 #include "cli/run/preflight.h"
 #include "cli/run/programs.h"
 #include "cli/run/python_check.h"
-#include "coordinator/output_claim.h"
+#include "coordinator/start/output_store.h"
 #include "coordinator/start/state_lock.h"
-#include "coordinator/store_output/open.h"
+#include "output/output_claim.h"
 
 namespace parallelrun::cli {
 
@@ -22,7 +22,7 @@ Status Preparation::Check(int stop) {
   if (!script.ok()) problems.push_back("code: " + script.error().message);
   // Beside it, what takes as long as Python does to start.
   PythonCheck python(job_, request_, script.ok() ? *script : "", programs->python_package);
-  rest::InitRestThread();
+  rest_client::InitRestThread();
   Status prepared = folder_.Make();
   if (prepared.ok() && script.ok()) {
     launcher_ = std::make_unique<Launcher>(job_, request_, folder_.path());
@@ -71,12 +71,12 @@ std::vector<std::string> Preparation::Notes() const {
   return notes;
 }
 
-Result<std::unique_ptr<rest::RestClient>> Preparation::Client() const {
-  rest::RestClientOptions options;
+Result<std::unique_ptr<rest_client::RestClient>> Preparation::Client() const {
+  rest_client::RestClientOptions options;
   options.base_url = launcher_->Url();
   options.token = [token = launcher_->OperatorToken()] { return token; };
   options.user_agent = std::string("parallelrun/") + kVersion;
-  return rest::RestClient::Make(std::move(options));
+  return rest_client::RestClient::Make(std::move(options));
 }
 
 void Preparation::RemoveLeft(bool published) const {
@@ -87,9 +87,9 @@ void Preparation::RemoveLeft(bool published) const {
     if (!published) static_cast<void>(coordinator::RemoveLeftInStore(*files_, layout));
     return;
   }
-  static_cast<void>(coordinator::RemoveLeftBeside(
-      *files_, layout.state_folder, layout.output_folder,
-      layout.output_path.empty() ? "" : job_.job.spec.output.file_name));
+  static_cast<void>(
+      output::RemoveLeftBeside(*files_, layout.state_folder, layout.output_folder,
+                               layout.output_path.empty() ? "" : job_.job.spec.output.file_name));
 }
 
 // The folder that is to hold output, logs and state is of no use: what to do.

@@ -14,7 +14,7 @@
 #include "cli/run/local_job.h"
 #include "cli/run/run_folder.h"
 #include "cli/run/selection.h"
-#include "rest/client.h"
+#include "rest_client/client.h"
 
 namespace parallelrun::cli {
 
@@ -37,7 +37,7 @@ class Preparation {
   // After a Check that was good.
   Launcher& launcher() const { return *launcher_; }
   // Of the coordinator that the launcher will start.
-  Result<std::unique_ptr<rest::RestClient>> Client() const;
+  Result<std::unique_ptr<rest_client::RestClient>> Client() const;
 
   // A coordinator that was killed could not remove its token and its claim (docs/ledger.md). No
   // other one is at work here while the lock is held. `published`: it has ended well.

@@ -19,7 +19,7 @@ constexpr Duration kCallLimit = seconds(5);
 
 }  // namespace
 
-ProgressPoller::ProgressPoller(std::unique_ptr<rest::RestClient> client, Hears hears)
+ProgressPoller::ProgressPoller(std::unique_ptr<rest_client::RestClient> client, Hears hears)
     : client_(std::move(client)),
       hears_(std::move(hears)),
       thread_("progress", [this] { Run(); }) {}

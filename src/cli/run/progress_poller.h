@@ -11,7 +11,7 @@
 
 #include "base/thread.h"
 #include "cli/failures_table.h"
-#include "rest/client.h"
+#include "rest_client/client.h"
 
 namespace parallelrun::cli {
 
@@ -23,7 +23,7 @@ class ProgressPoller {
     std::function<void(std::string)> wait;         // why there is none yet
     std::function<void(FailedLine)> failure;       // each attempt that has failed since
   };
-  ProgressPoller(std::unique_ptr<rest::RestClient> client, Hears hears);
+  ProgressPoller(std::unique_ptr<rest_client::RestClient> client, Hears hears);
   ~ProgressPoller();  // neither runs afterwards
 
   // Until the coordinator has heard it.
@@ -33,7 +33,7 @@ class ProgressPoller {
   void Run();
   void AskForFailures(const nlohmann::json& progress);
 
-  const std::unique_ptr<rest::RestClient> client_;
+  const std::unique_ptr<rest_client::RestClient> client_;
   const Hears hears_;
   uint64_t epoch_ = 0;         // the poller's own: which coordinator numbered the next
   uint64_t last_failure_ = 0;  // that was heard

@@ -14,8 +14,8 @@
 #include "api/text.h"
 #include "cli/run/continue_command.h"
 #include "cli/run/local_place.h"
-#include "coordinator/plan/glob.h"
-#include "coordinator/plan/input_names.h"
+#include "plan/glob.h"
+#include "plan/input_names.h"
 #include "store/object_stores.h"
 
 namespace parallelrun::cli {
@@ -91,18 +91,18 @@ struct Held {
   }
 };
 
-coordinator::InputNames NamesOf(const QuickSource& source) {
-  coordinator::PlanInput input;
+plan::InputNames NamesOf(const QuickSource& source) {
+  plan::PlanInput input;
   input.root = source.folder;
   input.pattern = source.pattern;
-  return coordinator::InputNames(input);
+  return plan::InputNames(input);
 }
 
 // The names of a store come over the network: what is wrong with it is said here.
 Status LookInStore(const QuickSource& source, bool may_be_missing, Held& held) {
   const auto store = store::OpenObjectStore({source.folder, "", "", {}, {}}, {});
   if (!store.ok()) return store.error();
-  const coordinator::InputNames names = NamesOf(source);
+  const plan::InputNames names = NamesOf(source);
   auto listing =
       (*store)->List({[&](std::string_view name) { return names.Means(name); },
                       [&](std::string_view folder) { return names.MayMeanBelow(folder); }},
@@ -126,7 +126,7 @@ Status LookInStore(const QuickSource& source, bool may_be_missing, Held& held) {
 
 void Look(const QuickSource& source, Held& held) {
   if (!source.path.empty()) return held.Add(source.path);
-  const coordinator::InputNames names = NamesOf(source);
+  const plan::InputNames names = NamesOf(source);
   std::error_code error;
   // Links to folders too, as the planner follows them.
   fs::recursive_directory_iterator entry(source.folder,
@@ -243,8 +243,7 @@ bool Holds(const QuickSource& outer, const QuickSource& inner) {
   const std::string place = inner.path.empty() ? inner.folder : inner.folder + "/" + inner.path;
   if (!(place + "/").starts_with(within)) return false;
   if (outer.pattern.empty()) return true;
-  return !inner.path.empty() &&
-         coordinator::Glob(outer.pattern).Matches(place.substr(within.size()));
+  return !inner.path.empty() && plan::Glob(outer.pattern).Matches(place.substr(within.size()));
 }
 
 }  // namespace

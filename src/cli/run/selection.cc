@@ -16,9 +16,9 @@
 #include "base/count_of.h"
 #include "base/escape.h"
 #include "base/files.h"
-#include "coordinator/plan/input_store.h"
-#include "coordinator/plan/listing.h"
-#include "coordinator/plan/source.h"
+#include "plan/input_store.h"
+#include "plan/listing.h"
+#include "plan/source.h"
 
 namespace parallelrun::cli {
 namespace {
@@ -30,15 +30,14 @@ constexpr size_t kMostMissing = 5;            // of them a message names
 
 // Calls `each` for every name of every input: the input's, the file's and where that is.
 Status EachName(const LocalJob& job,
-                const std::function<void(const coordinator::PlanInput&, std::string_view,
+                const std::function<void(const plan::PlanInput&, std::string_view,
                                          const store::Store&)>& each) {
   const std::unique_ptr<Files> files = MakeSystemFiles();
-  const coordinator::OpenStore open =
-      coordinator::InputStores(*files, job.layout.forbidden, job.layout.stores);
-  for (const coordinator::PlanInput& input : job.layout.inputs) {
-    if (input.kind == coordinator::PlanKind::kRanks) continue;
+  const plan::OpenStore open = plan::InputStores(*files, job.layout.forbidden, job.layout.stores);
+  for (const plan::PlanInput& input : job.layout.inputs) {
+    if (input.kind == plan::PlanKind::kRanks) continue;
     const std::unique_ptr<store::Store> store = open(input);
-    coordinator::Listing listing(input, *store);
+    plan::Listing listing(input, *store);
     while (true) {
       const auto next = listing.Next();
       if (!next.ok()) return next.error();
@@ -67,8 +66,8 @@ Result<Chosen> Sample(uint64_t wanted, const LocalJob& job) {
   };
   std::set<File> lowest;
   uint64_t all = 0;
-  const Status listed = EachName(
-      job, [&](const coordinator::PlanInput& input, std::string_view name, const store::Store&) {
+  const Status listed =
+      EachName(job, [&](const plan::PlanInput& input, std::string_view name, const store::Store&) {
         ++all;
         const uint64_t rank = SampleRank(input.name, name);
         if (lowest.size() == wanted && rank >= lowest.rbegin()->rank) return;
@@ -95,7 +94,7 @@ class NamedFiles {
     }
   }
 
-  void Look(const coordinator::PlanInput& input, std::string_view name, const store::Store& store) {
+  void Look(const plan::PlanInput& input, std::string_view name, const store::Store& store) {
     const File file{input.name, api::FileDigest(name)};
     Hit(store.Location(name), kPath, file);
     Hit(name, kName, file);
@@ -160,10 +159,10 @@ class NamedFiles {
 // The names that are most like one that is not there.
 class Near {
  public:
-  explicit Near(const std::string& word) : word_(api::Squashed(coordinator::LastPart(word))) {}
+  explicit Near(const std::string& word) : word_(api::Squashed(plan::LastPart(word))) {}
 
   void Look(std::string_view name) {
-    const std::string other = api::Squashed(coordinator::LastPart(name));
+    const std::string other = api::Squashed(plan::LastPart(name));
     const size_t most = word_.size() / 4 + 1;
     const bool begins = !word_.empty() && other.starts_with(word_);  // as without its suffix
     const size_t longer = std::max(word_.size(), other.size());
@@ -198,7 +197,7 @@ Error NotThere(std::vector<std::string> missing, const LocalJob& job) {
   missing.resize(std::min(missing.size(), kMostMissing));
   std::vector<Near> near(missing.begin(), missing.end());
   const Status listed =
-      EachName(job, [&](const coordinator::PlanInput&, std::string_view name, const store::Store&) {
+      EachName(job, [&](const plan::PlanInput&, std::string_view name, const store::Store&) {
         for (Near& one : near) one.Look(name);
       });
   if (!listed.ok()) return listed.error();
@@ -215,7 +214,7 @@ Error NotThere(std::vector<std::string> missing, const LocalJob& job) {
 Result<Chosen> Only(const std::vector<std::string>& words, const LocalJob& job) {
   NamedFiles named(words);
   const Status listed =
-      EachName(job, [&](const coordinator::PlanInput& input, std::string_view name,
+      EachName(job, [&](const plan::PlanInput& input, std::string_view name,
                         const store::Store& store) { named.Look(input, name, store); });
   if (!listed.ok()) return listed.error();
   if (Status once = named.CheckOnce(); !once.ok()) return once.error();
@@ -243,8 +242,8 @@ Status CheckWords(const SelectWords& words, const LocalJob& job) {
                                              "job has none: use --limit",
                                              flag)};
   }
-  for (const coordinator::PlanInput& input : job.layout.inputs) {
-    if (!files || input.kind != coordinator::PlanKind::kDelimited ||
+  for (const plan::PlanInput& input : job.layout.inputs) {
+    if (!files || input.kind != plan::PlanKind::kDelimited ||
         input.tabular.header != api::HeaderMode::kFirstFile) {
       continue;
     }
@@ -252,7 +251,7 @@ Status CheckWords(const SelectWords& words, const LocalJob& job) {
         Code::kInvalid,
         fmt::format("{} could leave out the first file, whose header stands for all tables "
                     "of {}: use --limit",
-                    flag, coordinator::PlaceOf(input))};
+                    flag, plan::PlaceOf(input))};
   }
   const uint64_t wanted = words.sample.value_or(words.only.size());
   if (wanted > kMostFilesChosen) {

@@ -112,7 +112,7 @@ bool Answers::TryAnswer(Waiter& waiting, Instant now, Instant worked) {
       plan_unread_ = true;
       break;
     }
-    Result<PlannedWork> work = of_.plan.Work(of_.journal.state(), lease->id);
+    Result<plan::PlannedWork> work = of_.plan.Work(of_.journal.state(), lease->id);
     if (!work.ok()) {
       of_.availability.End(*lease);
       of_.ending.Conclude(job::FailedFor("LedgerUnreadable", work.error().message));

@@ -16,8 +16,8 @@
 #include "coordinator/core/nodes.h"
 #include "coordinator/core/standstill.h"
 #include "coordinator/core/waiters.h"
-#include "coordinator/plan/plan_store.h"
 #include "job/availability.h"
+#include "plan/plan_store.h"
 
 namespace parallelrun::coordinator {
 
@@ -30,7 +30,7 @@ class Answers {
     Newest& newest;
     Ending& ending;
     Attempts& attempts;
-    PlanStore& plan;
+    plan::PlanStore& plan;
     Standstill& standstill;
   };
   // `processes`: of each node that is expected.

@@ -16,9 +16,9 @@
 #include "coordinator/core/failed_attempts.h"
 #include "coordinator/core/journal.h"
 #include "coordinator/limits.h"
-#include "coordinator/plan/plan_store.h"
 #include "job/availability.h"
 #include "job/node_messages.h"
+#include "plan/plan_store.h"
 
 namespace parallelrun::coordinator {
 
@@ -26,7 +26,7 @@ class Attempts {
  public:
   // What is passed by reference must outlive it.
   Attempts(CoordinatorLimits limits, Journal& journal, job::Availability& availability,
-           PlanStore& plan)
+           plan::PlanStore& plan)
       : limits_(std::move(limits)), journal_(journal), availability_(availability), plan_(plan) {}
 
   // --- what its agent says, of a lease that is live and its own; `wall_us`: now, since 1970. Those
@@ -75,7 +75,7 @@ class Attempts {
   const CoordinatorLimits limits_;
   Journal& journal_;
   job::Availability& availability_;
-  PlanStore& plan_;
+  plan::PlanStore& plan_;
   std::map<job::BatchId, std::string> last_chances_;  // their items; none of what is settled
   double elapsed_seconds_ = 0;                        // of the results of this epoch
   uint64_t elapsed_results_ = 0;                      // and their number

@@ -8,7 +8,7 @@ namespace parallelrun::coordinator {
 
 Intake::Intake(uint32_t node, const job::ExchangeRequest& request, Instant worked, int64_t wall_us,
                Journal& journal, job::Availability& availability, Attempts& attempts,
-               PlanStore& plan)
+               plan::PlanStore& plan)
     : asker_{node, request.incarnation, request.number},
       request_(request),
       worked_(worked),

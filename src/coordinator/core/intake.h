@@ -10,10 +10,10 @@
 #include "base/time.h"
 #include "coordinator/core/attempts.h"
 #include "coordinator/core/journal.h"
-#include "coordinator/plan/plan_store.h"
 #include "coordinator/refusals.h"
 #include "job/availability.h"
 #include "job/node_messages.h"
+#include "plan/plan_store.h"
 
 namespace parallelrun::coordinator {
 
@@ -32,7 +32,8 @@ class Intake {
 
   // All must outlive this. `worked`, `wall_us`: now, as working time and as wall time.
   Intake(uint32_t node, const job::ExchangeRequest& request, Instant worked, int64_t wall_us,
-         Journal& journal, job::Availability& availability, Attempts& attempts, PlanStore& plan);
+         Journal& journal, job::Availability& availability, Attempts& attempts,
+         plan::PlanStore& plan);
 
   // Ends the leases of answers that the node will never see.
   void TakeUnheard();
@@ -64,7 +65,7 @@ class Intake {
   Journal& journal_;
   job::Availability& availability_;
   Attempts& attempts_;
-  PlanStore& plan_;
+  plan::PlanStore& plan_;
   Taken taken_;
 };
 

@@ -7,7 +7,7 @@
 namespace parallelrun::coordinator {
 
 uint64_t Journal::Add(const job::Record& record) {
-  const Ledger::Appended appended = ledger_.Append(record);
+  const ledger::Ledger::Appended appended = ledger_.Append(record);
   const Status applied = state_.Apply(record, appended.record, appended.rows);
   assert(applied.ok());
   static_cast<void>(applied);
@@ -19,7 +19,7 @@ Result<uint64_t> Journal::AddChunk(const std::string& encoded) {
   std::string_view bytes = encoded;
   const Result<job::DecodedRecord> decoded = job::DecodeRecord(bytes);
   if (!decoded.ok()) return decoded.error();
-  const Ledger::Appended appended = ledger_.AppendEncoded(encoded);
+  const ledger::Ledger::Appended appended = ledger_.AppendEncoded(encoded);
   const Status applied = state_.Apply(decoded->record, appended.record, appended.rows);
   if (!applied.ok()) return applied.error();
   if (watcher_) watcher_(decoded->record);

@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 #include "base/escape.h"
-#include "coordinator/ledger/ledger.h"
 #include "job/job_state.h"
+#include "ledger/ledger.h"
 
 namespace parallelrun::coordinator {
 
@@ -22,7 +22,7 @@ inline std::string_view Bounded(std::string_view text) { return Front(text, size
 class Journal {
  public:
   // `state` holds what the ledger's history says, after Begin. Both must outlive this.
-  Journal(Ledger& ledger, job::JobState& state) : ledger_(ledger), state_(state) {}
+  Journal(ledger::Ledger& ledger, job::JobState& state) : ledger_(ledger), state_(state) {}
 
   // Decisions check before they record, so that the state takes every record. Gives its position:
   // it is durable once durable() is not below.
@@ -47,7 +47,7 @@ class Journal {
   const std::string& paused() const { return paused_; }
 
  private:
-  Ledger& ledger_;
+  ledger::Ledger& ledger_;
   job::JobState& state_;
   std::string paused_;
   std::function<void(const job::Record&)> watcher_;

@@ -200,7 +200,7 @@ Status WriteBatchReports(const Files& files, const std::string& state_folder,
                          const job::JobState& state, const job::FailureRules& rules,
                          const LogFolder& folder) {
   Report report(state, rules, folder);
-  const Result<uint64_t> read = Ledger::Inspect(
+  const Result<uint64_t> read = ledger::Ledger::Inspect(
       files, state_folder, [&](const job::Record& record, const job::Place&, const job::Place&) {
         return report.Visit(record);
       });

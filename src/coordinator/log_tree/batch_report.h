@@ -5,10 +5,10 @@
 #include <string>
 
 #include "base/error.h"
-#include "coordinator/ledger/ledger.h"
 #include "coordinator/log_tree/log_folder.h"
 #include "job/job_state.h"
 #include "job/losses.h"
+#include "ledger/ledger.h"
 
 namespace parallelrun::coordinator {
 

@@ -48,7 +48,7 @@ class Lines {
 
 class FailedItems {
  public:
-  FailedItems(const job::JobState& state, const job::FailureRules& rules, PlanStore& plan,
+  FailedItems(const job::JobState& state, const job::FailureRules& rules, plan::PlanStore& plan,
               const LogFolder& folder, bool dead_letters)
       : state_(state),
         rules_(rules),
@@ -84,7 +84,7 @@ class FailedItems {
     const uint32_t skipped = batch.items_skipped;
     const uint32_t failed = rules_.FailedOf(batch.items_missing, skipped);
     if (failed == 0) return {};
-    const Result<std::vector<PlannedItem>> planned = plan_.Items(state_, result.id);
+    const Result<std::vector<plan::PlannedItem>> planned = plan_.Items(state_, result.id);
     if (!planned.ok()) return planned.error();
     if (skipped > 0) {
       const std::string log =
@@ -108,14 +108,14 @@ class FailedItems {
   }
 
   // `lost` items of the mini-batch: how many they are is under `key` among the dead letters.
-  void AddOfResult(const job::ResultRecord& result, const std::vector<PlannedItem>& planned,
+  void AddOfResult(const job::ResultRecord& result, const std::vector<plan::PlannedItem>& planned,
                    const char* key, uint32_t lost, json line) {
     line["miniBatch"] = job::WholeOf(result.id);
     line["node"] = result.node;
     line["process"] = fmt::format("process{:03}", result.process);
     if (!planned.empty()) line["firstItem"] = planned.front().first_item;
     std::string paths;
-    for (const PlannedItem& item : planned) {
+    for (const plan::PlannedItem& item : planned) {
       if (!item.path.empty()) paths += (paths.empty() ? "" : ",") + JsonText(item.path);
     }
     const std::string member = paths.empty() ? "" : "\"paths\":[" + paths + "]";
@@ -138,9 +138,9 @@ class FailedItems {
         batch.fence == failed.fence && (batch.state == job::MiniBatch::State::kFailed ||
                                         batch.state == job::MiniBatch::State::kPending);
     if (!stands) return {};
-    const Result<std::vector<PlannedItem>> items = plan_.Items(state_, failed.id);
+    const Result<std::vector<plan::PlannedItem>> items = plan_.Items(state_, failed.id);
     if (!items.ok()) return items.error();
-    for (const PlannedItem& item : *items) {
+    for (const plan::PlannedItem& item : *items) {
       json line = {{"miniBatch", job::WholeOf(failed.id)},
                    {"items", item.rows},
                    {"firstItem", item.first_item},
@@ -158,7 +158,7 @@ class FailedItems {
 
   // One line for each file; one for all rows of a mini-batch, which lie together.
   void AddFailure(json line, const job::FailedRecord& failed, const job::MiniBatch& batch,
-                  const PlannedItem& item) {
+                  const plan::PlannedItem& item) {
     const job::FailureParts parts = job::SplitFailure(failed.kind, failed.message);
     line["type"] = parts.type.empty() ? std::string(failed.kind) : parts.type;
     line["message"] = parts.message;
@@ -171,7 +171,7 @@ class FailedItems {
   }
 
   void AddLetter(json line, const job::FailedRecord& failed, const job::MiniBatch& batch,
-                 const PlannedItem& item) {
+                 const plan::PlannedItem& item) {
     line["message"] = failed.message;
     line["attempts"] = batch.failed_attempts;
     if (item.in_file) {
@@ -185,7 +185,7 @@ class FailedItems {
 
   const job::JobState& state_;
   const job::FailureRules& rules_;
-  PlanStore& plan_;
+  plan::PlanStore& plan_;
   ErrorLogs logs_;
   Lines failures_;
   Lines letters_;
@@ -196,12 +196,12 @@ class FailedItems {
 }  // namespace
 
 Status WriteFailedItems(const Files& files, const std::string& state_folder,
-                        const job::JobState& state, const job::FailureRules& rules, PlanStore& plan,
-                        const LogFolder& folder, bool dead_letters) {
+                        const job::JobState& state, const job::FailureRules& rules,
+                        plan::PlanStore& plan, const LogFolder& folder, bool dead_letters) {
   FailedItems items(state, rules, plan, folder, dead_letters);
   const bool any = job::CountLosses(state.counts(), rules).items > 0 || state.errors().total() > 0;
   if (!any) return items.Publish();  // a ledger may be long
-  const Result<uint64_t> read = Ledger::Inspect(
+  const Result<uint64_t> read = ledger::Ledger::Inspect(
       files, state_folder, [&](const job::Record& record, const job::Place&, const job::Place&) {
         return items.Visit(record);
       });

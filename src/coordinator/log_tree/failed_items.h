@@ -7,18 +7,18 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "coordinator/ledger/ledger.h"
 #include "coordinator/log_tree/log_folder.h"
-#include "coordinator/plan/plan_store.h"
 #include "job/job_state.h"
 #include "job/losses.h"
+#include "ledger/ledger.h"
+#include "plan/plan_store.h"
 
 namespace parallelrun::coordinator {
 
 // Publishes the files in `folder`, or removes them when nothing has failed. `state` is what the
 // ledger in `state_folder` says.
 Status WriteFailedItems(const Files& files, const std::string& state_folder,
-                        const job::JobState& state, const job::FailureRules& rules, PlanStore& plan,
-                        const LogFolder& folder, bool dead_letters);
+                        const job::JobState& state, const job::FailureRules& rules,
+                        plan::PlanStore& plan, const LogFolder& folder, bool dead_letters);
 
 }  // namespace parallelrun::coordinator

@@ -36,7 +36,8 @@ std::string EndOf(const Coordinator& coordinator) {
 
 }  // namespace
 
-std::string JobErrors(const job::JobState& state, PlanStore& plan, const std::string& log_folder) {
+std::string JobErrors(const job::JobState& state, plan::PlanStore& plan,
+                      const std::string& log_folder) {
   const std::vector<job::DistinctError> errors = state.errors().Top(job::DistinctErrors::kLimit);
   if (errors.empty()) return "No attempt of a mini-batch has failed.\n";
   std::string text = fmt::format(
@@ -55,8 +56,8 @@ std::string JobErrors(const job::JobState& state, PlanStore& plan, const std::st
   return text;
 }
 
-std::string JobResult(const job::JobState& state, const job::FailureRules& rules, PlanStore& plan,
-                      const std::string& log_folder) {
+std::string JobResult(const job::JobState& state, const job::FailureRules& rules,
+                      plan::PlanStore& plan, const std::string& log_folder) {
   std::string text;
   if (const auto& verdict = state.verdict()) {
     text += fmt::format("{}: {}: {}\n",
@@ -134,8 +135,8 @@ std::string OverviewLine(const Coordinator& coordinator, Duration elapsed, WallT
   return line + end + "\n";
 }
 
-Status WriteReports(const job::JobState& state, const job::FailureRules& rules, PlanStore& plan,
-                    const LogFolder& folder) {
+Status WriteReports(const job::JobState& state, const job::FailureRules& rules,
+                    plan::PlanStore& plan, const LogFolder& folder) {
   const std::string errors = JobErrors(state, plan, folder.path());
   const std::pair<const char*, std::string> reports[] = {
       {"job_result.txt", JobResult(state, rules, plan, folder.path())},

@@ -8,16 +8,17 @@
 #include "base/time.h"
 #include "coordinator/coordinator.h"
 #include "coordinator/log_tree/log_folder.h"
-#include "coordinator/plan/plan_store.h"
+#include "plan/plan_store.h"
 
 namespace parallelrun::coordinator {
 
 // job_result.txt: the root cause in its first line, then counts, output and the distinct errors.
-std::string JobResult(const job::JobState& state, const job::FailureRules& rules, PlanStore& plan,
-                      const std::string& log_folder);
+std::string JobResult(const job::JobState& state, const job::FailureRules& rules,
+                      plan::PlanStore& plan, const std::string& log_folder);
 
 // job_error.txt and user/error.txt: the distinct errors, each with where it happened first.
-std::string JobErrors(const job::JobState& state, PlanStore& plan, const std::string& log_folder);
+std::string JobErrors(const job::JobState& state, plan::PlanStore& plan,
+                      const std::string& log_folder);
 
 // readme.txt: what lies where in the log tree.
 std::string LogReadme();
@@ -29,7 +30,7 @@ std::string OverviewLine(const Coordinator& coordinator, Duration elapsed, WallT
 std::string OverviewName(WallTime now);
 
 // Writes the reports of a job that has a verdict.
-Status WriteReports(const job::JobState& state, const job::FailureRules& rules, PlanStore& plan,
-                    const LogFolder& folder);
+Status WriteReports(const job::JobState& state, const job::FailureRules& rules,
+                    plan::PlanStore& plan, const LogFolder& folder);
 
 }  // namespace parallelrun::coordinator

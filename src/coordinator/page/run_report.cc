@@ -8,10 +8,10 @@
 
 #include "base/escape.h"
 #include "coordinator/item_names.h"
-#include "coordinator/ledger/ledger.h"
 #include "coordinator/log_tree/error_logs.h"
 #include "coordinator/page/page_data.h"
 #include "coordinator/page/report_page.h"
+#include "ledger/ledger.h"
 
 namespace parallelrun::coordinator {
 namespace {
@@ -51,7 +51,7 @@ class Reader {
 
   const Figures& figures() const { return figures_; }
 
-  std::vector<ErrorShown> Errors(PlanStore& plan, const LogFolder& folder) {
+  std::vector<ErrorShown> Errors(plan::PlanStore& plan, const LogFolder& folder) {
     ErrorLogs logs(folder);
     std::vector<ErrorShown> shown;
     for (const job::DistinctError& error : errors_) {
@@ -69,7 +69,7 @@ class Reader {
     return shown;
   }
 
-  std::vector<SlowAttempt> Slowest(PlanStore& plan) const {
+  std::vector<SlowAttempt> Slowest(plan::PlanStore& plan) const {
     std::vector<SlowAttempt> slow;
     for (const Figures::Attempt& attempt : figures_.slowest()) {
       slow.push_back({attempt, NameOf(state_, plan, attempt.id)});
@@ -86,7 +86,7 @@ class Reader {
     bool found = false;
   };
 
-  static std::string NameOf(const job::JobState& state, PlanStore& plan, job::BatchId id) {
+  static std::string NameOf(const job::JobState& state, plan::PlanStore& plan, job::BatchId id) {
     return Printable(ItemsOfMiniBatch(state, plan, id), kItemBytes);
   }
 
@@ -115,11 +115,11 @@ class Reader {
 }  // namespace
 
 Status WriteRunReport(const Files& files, const std::string& state_folder,
-                      const job::JobState& state, const job::FailureRules& rules, PlanStore& plan,
-                      const LogFolder& folder, const std::optional<Waits::Times>& waits,
-                      WallTime now) {
+                      const job::JobState& state, const job::FailureRules& rules,
+                      plan::PlanStore& plan, const LogFolder& folder,
+                      const std::optional<Waits::Times>& waits, WallTime now) {
   Reader reader(state, state.errors().Top(job::DistinctErrors::kLimit));
-  const Result<uint64_t> read = Ledger::Inspect(
+  const Result<uint64_t> read = ledger::Ledger::Inspect(
       files, state_folder, [&](const job::Record& record, const job::Place&, const job::Place&) {
         return reader.Visit(record);
       });

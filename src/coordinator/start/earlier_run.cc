@@ -140,14 +140,14 @@ std::string MendedAlone(const NewRun& run) {
 }
 
 // "and 7 more", or nothing.
-std::string Others(const InputChanges::Files& files) {
+std::string Others(const plan::InputChanges::Files& files) {
   const uint64_t others = files.count - files.named.size();
   return others == 0 ? "" : fmt::format("and {} more", others);
 }
 
 // Whoever hears of a success believes that it is of the files that are there.
 Result<StartDecision> WithFinished(const NewRun& run, const StartDecision& decision,
-                                   const InputChanges& changes) {
+                                   const plan::InputChanges& changes) {
   if (changes.differ.count + changes.added.count == 0) return decision;
   std::vector<std::string> lines = changes.differ.named;
   if (const std::string others = Others(changes.differ); !others.empty()) lines.push_back(others);
@@ -240,7 +240,8 @@ Result<StartDecision> DecideStart(const NewRun& run, const job::JobState& state)
 }
 
 Result<StartDecision> DecideWithInputs(const NewRun& run, const job::JobState& state,
-                                       const StartDecision& decision, const InputChanges& changes) {
+                                       const StartDecision& decision,
+                                       const plan::InputChanges& changes) {
   if (decision.has_finished) return WithFinished(run, decision, changes);
   if (changes.differ.count == 0) return decision;
   if (NothingToKeep(run, state)) {
@@ -255,7 +256,7 @@ Result<StartDecision> DecideWithInputs(const NewRun& run, const job::JobState& s
   return Error{refused.code, refused.message + MendedAlone(run)};
 }
 
-std::string WarningOf(const StartDecision& decision, const InputChanges& changes) {
+std::string WarningOf(const StartDecision& decision, const plan::InputChanges& changes) {
   std::string warning;
   if (!decision.changed.empty()) {
     warning = fmt::format(

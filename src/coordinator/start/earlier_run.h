@@ -7,8 +7,8 @@
 
 #include "api/data.h"
 #include "base/error.h"
-#include "coordinator/plan/input_changes.h"
 #include "job/job_state.h"
+#include "plan/input_changes.h"
 
 namespace parallelrun::coordinator {
 
@@ -66,9 +66,10 @@ Result<StartDecision> DecideStart(const NewRun& run, const job::JobState& state)
 // were added change no mini-batch: they are left out. Of a run that has finished any change is told
 // as an error: nothing will be done about it.
 Result<StartDecision> DecideWithInputs(const NewRun& run, const job::JobState& state,
-                                       const StartDecision& decision, const InputChanges& changes);
+                                       const StartDecision& decision,
+                                       const plan::InputChanges& changes);
 
 // What a person who continues a run should know; empty when run() and the files are what they were.
-std::string WarningOf(const StartDecision& decision, const InputChanges& changes);
+std::string WarningOf(const StartDecision& decision, const plan::InputChanges& changes);
 
 }  // namespace parallelrun::coordinator

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "coordinator/plan/input_names.h"
+#include "plan/input_names.h"
 #include "store/object_stores.h"
 
 namespace parallelrun::coordinator {
@@ -59,11 +59,11 @@ Status PlaceOutput(const api::JobSpec& spec, const Volumes& volumes, JobLayout& 
   return {};
 }
 
-PlanKind Kind(const api::Input& input) {
-  if (input.kind == api::InputKind::kFiles) return PlanKind::kFiles;
-  if (input.kind == api::InputKind::kJsonLines) return PlanKind::kJsonLines;
-  return input.tabular.format == api::TabularFormat::kParquet ? PlanKind::kParquet
-                                                              : PlanKind::kDelimited;
+plan::PlanKind Kind(const api::Input& input) {
+  if (input.kind == api::InputKind::kFiles) return plan::PlanKind::kFiles;
+  if (input.kind == api::InputKind::kJsonLines) return plan::PlanKind::kJsonLines;
+  return input.tabular.format == api::TabularFormat::kParquet ? plan::PlanKind::kParquet
+                                                              : plan::PlanKind::kDelimited;
 }
 
 Status AddInput(const api::JobSpec& spec, size_t index, const Volumes& volumes, JobLayout& layout) {
@@ -80,7 +80,7 @@ Status AddInput(const api::JobSpec& spec, size_t index, const Volumes& volumes, 
                                      ": JSON lines cannot be grouped by spec.partitionKeys: "
                                      "remove the keys, or give the data as files or tabular"};
   }
-  PlanInput plan;
+  plan::PlanInput plan;
   plan.name = input.name;
   plan.root = *root;
   plan.store = input.store;
@@ -93,7 +93,8 @@ Status AddInput(const api::JobSpec& spec, size_t index, const Volumes& volumes, 
   plan.partition_keys = spec.partition_keys;
   plan.allow_empty = input.allow_empty;
   plan.tabular = input.tabular;
-  const bool table = plan.kind == PlanKind::kDelimited || plan.kind == PlanKind::kParquet;
+  const bool table =
+      plan.kind == plan::PlanKind::kDelimited || plan.kind == plan::PlanKind::kParquet;
   plan.decide_types = table && input.tabular.typing == api::Typing::kOnce;
   layout.inputs.push_back(std::move(plan));
   return {};
@@ -104,11 +105,13 @@ Status AddInput(const api::JobSpec& spec, size_t index, const Volumes& volumes, 
 bool MayHoldInputs(const JobLayout& layout) {
   const std::string below = layout.output_folder + "/";
   return !layout.output_path.empty() &&
-         std::any_of(layout.inputs.begin(), layout.inputs.end(),
-                     [&below](const PlanInput& input) { return input.root.starts_with(below); }) &&
-         std::none_of(layout.inputs.begin(), layout.inputs.end(), [&below](const PlanInput& input) {
-           return below.starts_with(input.root + "/");
-         });
+         std::any_of(
+             layout.inputs.begin(), layout.inputs.end(),
+             [&below](const plan::PlanInput& input) { return input.root.starts_with(below); }) &&
+         std::none_of(layout.inputs.begin(), layout.inputs.end(),
+                      [&below](const plan::PlanInput& input) {
+                        return below.starts_with(input.root + "/");
+                      });
 }
 
 }  // namespace
@@ -127,11 +130,11 @@ Result<JobLayout> LayOut(const api::Job& job, const Volumes& volumes,
   for (size_t i = 0; i < spec.inputs.size(); ++i) {
     if (Status added = AddInput(spec, i, volumes, layout); !added.ok()) return added.error();
   }
-  ShareNames(layout.inputs);
+  plan::ShareNames(layout.inputs);
   if (spec.rank_mini_batch_count > 0) {
-    PlanInput ranks;
+    plan::PlanInput ranks;
     ranks.name = "rankMiniBatchCount";
-    ranks.kind = PlanKind::kRanks;
+    ranks.kind = plan::PlanKind::kRanks;
     ranks.batch_size = static_cast<uint64_t>(spec.rank_mini_batch_count);
     layout.inputs.push_back(std::move(ranks));
   }
@@ -152,16 +155,6 @@ Result<JobLayout> LayOut(const api::Job& job, const Volumes& volumes,
   layout.forbidden = {layout.log_folder, layout.state_folder};
   if (!MayHoldInputs(layout)) layout.forbidden.push_back(layout.output_folder);
   return layout;
-}
-
-void TakeOnly(const api::Selection& selection, std::vector<PlanInput>& inputs) {
-  for (PlanInput& input : inputs) {
-    input.most_items = selection.limit.value_or(kAllItems);
-    if (!selection.files) continue;
-    const auto chosen = selection.files->find(input.name);
-    input.only.emplace();
-    if (chosen != selection.files->end()) input.only = chosen->second;
-  }
 }
 
 }  // namespace parallelrun::coordinator

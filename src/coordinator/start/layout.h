@@ -7,9 +7,8 @@
 #include <vector>
 
 #include "api/job.h"
-#include "api/selection.h"
 #include "base/error.h"
-#include "coordinator/plan/planner.h"
+#include "plan/planner.h"
 #include "store/wished.h"
 
 namespace parallelrun::coordinator {
@@ -25,7 +24,7 @@ struct JobLayout {
   std::string output_name;  // in the store
   std::string log_folder;
   std::string state_folder;
-  std::vector<PlanInput> inputs;  // with rank mini-batches just one, which has no folder
+  std::vector<plan::PlanInput> inputs;  // with rank mini-batches just one, which has no folder
   // What $(inputs.NAME), $(sideInputs.NAME) and $(output) stand for.
   std::map<std::string, std::string> placeholders;
   std::map<std::string, store::Wished> stores;  // how each is asked, by name
@@ -39,8 +38,5 @@ struct JobLayout {
 // that is not mapped, or of an input that cannot be grouped by the partition keys.
 Result<JobLayout> LayOut(const api::Job& job, const Volumes& volumes,
                          const std::map<std::string, std::string>& store_keys = {});
-
-// Leaves of the inputs what was selected.
-void TakeOnly(const api::Selection& selection, std::vector<PlanInput>& inputs);
 
 }  // namespace parallelrun::coordinator

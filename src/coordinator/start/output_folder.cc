@@ -9,7 +9,7 @@
 #include "api/arguments.h"
 #include "base/count_of.h"
 #include "base/escape.h"
-#include "coordinator/output_claim.h"
+#include "output/output_claim.h"
 
 namespace parallelrun::coordinator {
 namespace {
@@ -26,12 +26,12 @@ bool LeadsTo(const std::vector<std::string>& folders, const std::string& path) {
 
 // `below` is relative to `root`, and ends with a slash where it is not empty.
 Result<std::string> Look(const Folder& folder, const std::string& root, const std::string& below,
-                         const OwnPlaces& own) {
+                         const output::OwnPlaces& own) {
   std::string other;
   std::vector<std::string> to_enter;
   const Status listed = folder.Entries([&](const std::string& name, EntryKind kind) -> Status {
     const std::string path = root + "/" + below + name;
-    if (IsOwn(own, root, below + name)) return {};
+    if (output::IsOwn(own, root, below + name)) return {};
     const bool enters =
         LeadsTo(own.folders, path) || LeadsTo(own.made, path) || IsOneOf(own.made, path);
     if (enters && (kind == EntryKind::kFolder || kind == EntryKind::kUnknown)) {
@@ -63,14 +63,14 @@ void WarnOfManifest(const Error& why) {
 }  // namespace
 
 Result<std::string> FirstOfOthers(const Files& files, const std::string& output_folder,
-                                  const OwnPlaces& own) {
+                                  const output::OwnPlaces& own) {
   const Result<std::unique_ptr<Folder>> folder = files.OpenFolder(output_folder, Links::kRefuse);
   if (!folder.ok()) return folder.error();
   return Look(**folder, output_folder == "/" ? "" : output_folder, "", own);
 }
 
-OwnPlaces OwnPlacesOf(const CoordinatorConfig& config, const JobLayout& layout) {
-  OwnPlaces own;
+output::OwnPlaces OwnPlacesOf(const CoordinatorConfig& config, const JobLayout& layout) {
+  output::OwnPlaces own;
   own.folders = {layout.log_folder, layout.state_folder};
   for (const auto& [name, path] : layout.placeholders) {
     if (name != "output") own.folders.push_back(path);  // inputs
@@ -86,8 +86,8 @@ Status LookAtOutput(const CoordinatorConfig& config, const JobLayout& layout, co
   const api::JobSpec& spec = config.job.spec;
   const bool summary = layout.output_path.empty();
   if (spec.state.ephemeral && config.in_pod()) {
-    const Result<bool> had = IsClaimedBy(files, layout.output_folder,
-                                         summary ? "" : spec.output.file_name, config.resource_uid);
+    const Result<bool> had = output::IsClaimedBy(
+        files, layout.output_folder, summary ? "" : spec.output.file_name, config.resource_uid);
     if (!had.ok()) return had.error();
     run.had_output = *had;
   }
@@ -108,8 +108,8 @@ Status LookAtOutput(const CoordinatorConfig& config, const JobLayout& layout, co
   return {};
 }
 
-std::string BeginResults(bool with_nothing, const JobLayout& layout, const OwnPlaces& own,
-                         const Files& files, ResultManifest& manifest) {
+std::string BeginResults(bool with_nothing, const JobLayout& layout, const output::OwnPlaces& own,
+                         const Files& files, output::ResultManifest& manifest) {
   if (!with_nothing && !manifest.IsOfAnotherRun()) {
     if (const Status noted = manifest.GoOn(); !noted.ok()) WarnOfManifest(noted.error());
     return "";

@@ -7,20 +7,20 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "coordinator/own_places.h"
-#include "coordinator/result_manifest.h"
 #include "coordinator/start/config.h"
 #include "coordinator/start/earlier_run.h"
 #include "coordinator/start/layout.h"
+#include "output/own_places.h"
+#include "output/result_manifest.h"
 
 namespace parallelrun::coordinator {
 
-OwnPlaces OwnPlacesOf(const CoordinatorConfig& config, const JobLayout& layout);
+output::OwnPlaces OwnPlacesOf(const CoordinatorConfig& config, const JobLayout& layout);
 
 // The first name that is found of something else, relative to the folder; empty: nothing is there.
 // Goes no deeper than the job's own folders do, and follows no link.
 Result<std::string> FirstOfOthers(const Files& files, const std::string& output_folder,
-                                  const OwnPlaces& own);
+                                  const output::OwnPlaces& own);
 
 // Fills in what DecideStart must know of it.
 Status LookAtOutput(const CoordinatorConfig& config, const JobLayout& layout, const Files& files,
@@ -30,7 +30,7 @@ Status LookAtOutput(const CoordinatorConfig& config, const JobLayout& layout, co
 // has left, and notes what stays; also where its first coordinator ended before it could. One that
 // goes on: notes what has come since it ended. What a person should know; empty when there is
 // nothing. What cannot be done is told in the log: the run can do without.
-std::string BeginResults(bool with_nothing, const JobLayout& layout, const OwnPlaces& own,
-                         const Files& files, ResultManifest& manifest);
+std::string BeginResults(bool with_nothing, const JobLayout& layout, const output::OwnPlaces& own,
+                         const Files& files, output::ResultManifest& manifest);
 
 }  // namespace parallelrun::coordinator

@@ -5,13 +5,13 @@
 #include <stop_token>
 #include <utility>
 
-#include "coordinator/folder_sink.h"
-#include "coordinator/output_file.h"
 #include "coordinator/start/output_folder.h"
-#include "coordinator/store_output/open.h"
-#include "coordinator/store_output/store_claim.h"
-#include "coordinator/store_output/store_sink.h"
-#include "coordinator/store_output/upload_notes.h"
+#include "coordinator/start/output_store.h"
+#include "output/folder_sink.h"
+#include "output/output_file.h"
+#include "output/store/store_claim.h"
+#include "output/store/store_sink.h"
+#include "output/store/upload_notes.h"
 
 namespace parallelrun::coordinator {
 namespace {
@@ -26,25 +26,25 @@ class FolderPlace final : public OutputPlace {
   Status Look(NewRun& run) override { return LookAtOutput(config_, layout_, files_, run); }
   Result<std::string> Damage(const job::Published& published, uint64_t, uint32_t,
                              const std::function<void()>& step) override {
-    return DamageOf(files_, layout_.output_path, published, step);
+    return output::DamageOf(files_, layout_.output_path, published, step);
   }
-  Status Hold(const ClaimOptions& options) override {
-    Result<HeldOutput> held = ClaimOutput(files_, options);
+  Status Hold(const output::ClaimOptions& options) override {
+    Result<output::HeldOutput> held = output::ClaimOutput(files_, options);
     if (!held.ok()) return held.error();
     held_ = std::move(*held);
     return {};
   }
-  Status GiveBack() override { return ReleaseOutput(files_, held_); }
-  std::shared_ptr<Sink> MakeSink(const Ledger& ledger, uint32_t) override {
+  Status GiveBack() override { return output::ReleaseOutput(files_, held_); }
+  std::shared_ptr<output::Sink> MakeSink(const ledger::Ledger& ledger, uint32_t) override {
     if (layout_.output_path.empty()) return nullptr;
-    return MakeFolderSink(files_, layout_.output_path, ledger.token_path(), held_);
+    return output::MakeFolderSink(files_, layout_.output_path, ledger.token_path(), held_);
   }
 
  private:
   const CoordinatorConfig& config_;
   const JobLayout& layout_;
   Files& files_;
-  HeldOutput held_;
+  output::HeldOutput held_;
 };
 
 class StorePlace final : public OutputPlace {
@@ -59,7 +59,8 @@ class StorePlace final : public OutputPlace {
   }
 
   Status EndOlder(uint32_t epoch) override {
-    return EndNotedUploads(files_, layout_.state_folder, epoch - 1, *store_, layout_.output_name);
+    return output::EndNotedUploads(files_, layout_.state_folder, epoch - 1, *store_,
+                                   layout_.output_name);
   }
   Status Look(NewRun& run) override {
     const Result<std::optional<store::Stored>> there = store_->Look(layout_.output_name);
@@ -72,17 +73,20 @@ class StorePlace final : public OutputPlace {
   }
   Result<std::string> Damage(const job::Published& published, uint64_t run_id, uint32_t generation,
                              const std::function<void()>& step) override {
-    return DamageInStore(*store_, layout_.output_name, published, {run_id, generation}, step);
+    return output::DamageInStore(*store_, layout_.output_name, published, {run_id, generation},
+                                 step);
   }
-  Status Hold(const ClaimOptions& options) override {
-    Result<HeldOutput> held = ClaimInStore(*store_, files_, layout_.output_name, options);
+  Status Hold(const output::ClaimOptions& options) override {
+    Result<output::HeldOutput> held =
+        output::ClaimInStore(*store_, files_, layout_.output_name, options);
     if (!held.ok()) return held.error();
     held_ = std::move(*held);
     return {};
   }
-  Status GiveBack() override { return ReleaseInStore(*store_, held_); }
-  std::shared_ptr<Sink> MakeSink(const Ledger& ledger, uint32_t generation) override {
-    StoreSinkOptions options;
+  Status GiveBack() override { return output::ReleaseInStore(*store_, held_); }
+  std::shared_ptr<output::Sink> MakeSink(const ledger::Ledger& ledger,
+                                         uint32_t generation) override {
+    output::StoreSinkOptions options;
     options.name = layout_.output_name;
     options.state_folder = layout_.state_folder;
     options.epoch = ledger.epoch();
@@ -90,7 +94,7 @@ class StorePlace final : public OutputPlace {
     options.at_start = at_start_;
     options.held = held_;
     options.newest = [&ledger] { return ledger.CheckNewest(); };
-    return MakeStoreSink(files_, *store_, std::move(options));
+    return output::MakeStoreSink(files_, *store_, std::move(options));
   }
   void Stop() override { stop_.request_stop(); }
 
@@ -100,7 +104,7 @@ class StorePlace final : public OutputPlace {
   std::stop_source stop_;
   std::unique_ptr<store::WriteStore> store_;
   store::Expected at_start_;
-  HeldOutput held_;
+  output::HeldOutput held_;
 };
 
 }  // namespace

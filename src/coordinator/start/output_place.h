@@ -8,12 +8,12 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "coordinator/ledger/ledger.h"
-#include "coordinator/output_claim.h"
-#include "coordinator/sink.h"
 #include "coordinator/start/config.h"
 #include "coordinator/start/earlier_run.h"
 #include "coordinator/start/layout.h"
+#include "ledger/ledger.h"
+#include "output/output_claim.h"
+#include "output/sink.h"
 
 namespace parallelrun::coordinator {
 
@@ -31,11 +31,12 @@ class OutputPlace {
   virtual Result<std::string> Damage(const job::Published& published, uint64_t run_id,
                                      uint32_t generation, const std::function<void()>& step) = 0;
   // Nobody else publishes there from now on.
-  virtual Status Hold(const ClaimOptions& options) = 0;
+  virtual Status Hold(const output::ClaimOptions& options) = 0;
   // Lets go of it, if it is held.
   virtual Status GiveBack() = 0;
   // None with SummaryOnly. After Hold; the place and the ledger must outlive it.
-  virtual std::shared_ptr<Sink> MakeSink(const Ledger& ledger, uint32_t generation) = 0;
+  virtual std::shared_ptr<output::Sink> MakeSink(const ledger::Ledger& ledger,
+                                                 uint32_t generation) = 0;
   // Ends what waits for a store.
   virtual void Stop() {}
 };

@@ -3,7 +3,7 @@
 #include <map>
 #include <utility>
 
-#include "coordinator/ledger/ledger.h"
+#include "ledger/ledger.h"
 
 namespace parallelrun::coordinator {
 namespace {
@@ -38,7 +38,7 @@ Result<std::vector<job::AgainRecord>> ResultsToRunAgain(const Files& files,
     }
     return {};
   };
-  const Result<uint64_t> read = Ledger::Inspect(files, state_folder, visit);
+  const Result<uint64_t> read = ledger::Ledger::Inspect(files, state_folder, visit);
   if (!read.ok()) return read.error();
   for (auto& [process, again] : open) {
     if (!again.results.empty()) records.push_back(std::move(again));

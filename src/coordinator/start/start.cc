@@ -21,10 +21,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "coordinator/last_words.h"
-#include "coordinator/ledger/claim.h"
 #include "coordinator/log_tree/previous_logs.h"
-#include "coordinator/plan/input_store.h"
-#include "coordinator/plan/source.h"
 #include "coordinator/progress.h"
 #include "coordinator/start/earlier_run.h"
 #include "coordinator/start/newest_pod.h"
@@ -33,8 +30,11 @@
 #include "coordinator/start/run_again.h"
 #include "coordinator/start/start_server.h"
 #include "coordinator/start/state_lock.h"
-#include "coordinator/types/types_json.h"
 #include "job/work.h"
+#include "ledger/claim.h"
+#include "plan/columns/types_json.h"
+#include "plan/input_store.h"
+#include "plan/source.h"
 
 namespace parallelrun::coordinator {
 namespace {
@@ -54,7 +54,7 @@ api::IfExists WhatIfExists(const CoordinatorConfig& config) {
 
 // What the state folder holds, and what it is continued with.
 struct Opened {
-  std::unique_ptr<Ledger> ledger;
+  std::unique_ptr<ledger::Ledger> ledger;
   job::JobState state;
   uint32_t first_epoch = 0;  // of the run
   std::string plan_settings;
@@ -62,13 +62,13 @@ struct Opened {
 };
 
 // The files that were planned, beside those that are there now.
-Result<InputChanges> Compare(const JobLayout& layout, const Opened& opened, const Files& files,
-                             StartServer& starting) {
+Result<plan::InputChanges> Compare(const JobLayout& layout, const Opened& opened,
+                                   const Files& files, StartServer& starting) {
   const job::JobState& state = opened.state;
   starting.Begin("compares the files of the inputs with those that were planned", "files");
   spdlog::info("{} mini-batches were planned before: looking for files that have changed since",
                state.counts().planned);
-  const ReadPlan read =
+  const plan::ReadPlan read =
       [&](const std::function<void(const job::PlanChunkRecord&)>& visit) -> Status {
     for (const job::JobState::Chunk& chunk : state.chunks()) {
       Result<std::string> bytes = opened.ledger->Read(chunk.place);
@@ -79,18 +79,19 @@ Result<InputChanges> Compare(const JobLayout& layout, const Opened& opened, cons
     }
     return {};
   };
-  return FindInputChanges(read, state.plan_ended(), layout.inputs,
-                          InputStores(files, layout.forbidden, layout.stores),
-                          [&] { starting.Step(); });
+  return plan::FindInputChanges(read, state.plan_ended(), layout.inputs,
+                                plan::InputStores(files, layout.forbidden, layout.stores),
+                                [&] { starting.Step(); });
 }
 
 // What is written anew for columns that are decided names some of them.
 Status CheckTypes(const JobLayout& layout, const job::JobState& state) {
   for (const auto& [index, types] : state.types()) {
-    const Result<TypedTable> table = TypesFromJson(types);
+    const Result<plan::TypedTable> table = plan::TypesFromJson(types);
     if (!table.ok()) return table.error();
     if (index >= layout.inputs.size()) continue;
-    if (Status known = CheckWrittenTypes(*table, layout.inputs[index]); !known.ok()) return known;
+    if (Status known = plan::CheckWrittenTypes(*table, layout.inputs[index]); !known.ok())
+      return known;
   }
   return {};
 }
@@ -114,8 +115,9 @@ Result<Decided> Decide(const CoordinatorConfig& config, const JobLayout& layout,
   run.output_folder = layout.output_folder;
   run.output_path = layout.output_path;
   run.in_pod = config.in_pod();
-  for (const PlanInput& input : layout.inputs) {
-    if (input.allow_empty == api::AllowEmpty::kExisting) run.empty_if_existing = PlaceOf(input);
+  for (const plan::PlanInput& input : layout.inputs) {
+    if (input.allow_empty == api::AllowEmpty::kExisting)
+      run.empty_if_existing = plan::PlaceOf(input);
   }
   if (Status looked = output.Look(run); !looked.ok()) return looked.error();
   const job::JobState& state = opened.state;
@@ -135,7 +137,7 @@ Result<Decided> Decide(const CoordinatorConfig& config, const JobLayout& layout,
   if (decision->continues) {
     if (const Status known = CheckTypes(layout, state); !known.ok()) return known.error();
   }
-  const Result<InputChanges> changes = Compare(layout, opened, files, starting);
+  const Result<plan::InputChanges> changes = Compare(layout, opened, files, starting);
   if (!changes.ok()) return changes.error();
   const Result<StartDecision> with_inputs = DecideWithInputs(run, state, *decision, *changes);
   if (!with_inputs.ok()) return with_inputs.error();
@@ -145,7 +147,7 @@ Result<Decided> Decide(const CoordinatorConfig& config, const JobLayout& layout,
 Result<Opened> Claim(const CoordinatorConfig& config, const JobLayout& layout, Files& files,
                      StartServer& starting) {
   starting.Begin("reads the ledger", "records");
-  LedgerOptions options;
+  ledger::LedgerOptions options;
   options.state_folder = layout.state_folder;
   if (!layout.output_path.empty() && layout.output_store.empty()) {
     options.output_folder = layout.output_folder;
@@ -154,7 +156,7 @@ Result<Opened> Claim(const CoordinatorConfig& config, const JobLayout& layout, F
   options.nonce = RandomU64();
   options.new_run_id = RandomU64();
   Opened opened;
-  Result<std::unique_ptr<Ledger>> claimed = Ledger::Claim(
+  Result<std::unique_ptr<ledger::Ledger>> claimed = ledger::Ledger::Claim(
       files, options,
       [&](const job::Record& record, const job::Place& place, const job::Place& rows) {
         const auto* seal = std::get_if<job::SealRecord>(&record);
@@ -198,7 +200,7 @@ Status RunAgain(const JobLayout& layout, const Files& files, Opened& opened) {
   if (!again.ok()) return again.error();
   uint64_t results = 0;
   for (const job::AgainRecord& record : *again) {
-    const Ledger::Appended appended = opened.ledger->Append(record);
+    const ledger::Ledger::Appended appended = opened.ledger->Append(record);
     if (Status s = opened.state.Apply(record, appended.record, appended.rows); !s.ok()) return s;
     results += record.results.size();
   }
@@ -231,12 +233,12 @@ CoordinatorLimits Limits(const CoordinatorConfig& config, const Opened& opened) 
 
 // A coordinator that does not start publishes nothing: neither a token nor a claim of its own stays
 // where the output goes.
-Error Refuse(const Ledger& ledger, Files& files, OutputPlace& output, const Error& why) {
+Error Refuse(const ledger::Ledger& ledger, Files& files, OutputPlace& output, const Error& why) {
   if (const Status released = output.GiveBack(); !released.ok()) {
     spdlog::warn("{}", released.error().message);
   }
   if (!ledger.token_path().empty()) {
-    if (const Status removed = RemoveToken(files, ledger.token_path()); !removed.ok()) {
+    if (const Status removed = ledger::RemoveToken(files, ledger.token_path()); !removed.ok()) {
       spdlog::warn("{}", removed.error().message);
     }
   }
@@ -264,8 +266,8 @@ Status HoldOutput(const CoordinatorConfig& config, const JobLayout& layout, cons
                   Files& files, OutputPlace& output) {
   const api::JobSpec& spec = config.job.spec;
   const api::JobMetadata& metadata = config.job.metadata;
-  ClaimOptions options;
-  OutputOwner& owner = options.owner;
+  output::ClaimOptions options;
+  output::OutputOwner& owner = options.owner;
   owner.job = (metadata.name_space.empty() ? "" : metadata.name_space + "/") + metadata.name;
   owner.uid = config.resource_uid;
   owner.run_id = opened.ledger->run_id();
@@ -303,7 +305,7 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files,
                               std::shared_ptr<LogWriter>& writer) {
   Result<JobLayout> layout = LayOut(config.job, config.volumes, config.store_keys);
   if (!layout.ok()) return layout.error();
-  TakeOnly(config.selection, layout->inputs);
+  plan::TakeOnly(config.selection, layout->inputs);
   Result<std::string> agent_job = AgentJob(config, *layout);
   if (!agent_job.ok()) return agent_job.error();
   std::optional<StartServer> starting(
@@ -332,7 +334,7 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files,
   }
   Result<Opened> opened = Claim(config, *layout, files, *starting);
   if (!opened.ok()) return opened.error();
-  Ledger& ledger = *opened->ledger;
+  ledger::Ledger& ledger = *opened->ledger;
   job::JobState& state = opened->state;
   const Result<std::unique_ptr<OutputPlace>> place = OpenOutput(config, *layout, files);
   if (!place.ok()) return place.error();
@@ -363,18 +365,18 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files,
   }
   // Of a restarted coordinator, too: the settings are those that the run was begun with.
   const bool replaces = decided->holds_rows && state.settings() && state.settings()->may_replace;
-  for (PlanInput& input : layout->inputs) input.replaces = replaces;
+  for (plan::PlanInput& input : layout->inputs) input.replaces = replaces;
   if (decision.run_again) {
     if (const Status again = RunAgain(*layout, files, *opened); !again.ok()) {
       return Refuse(ledger, files, output, again.error());
     }
   }
   std::string warning = decided->warning;
-  std::shared_ptr<ResultManifest> results;
+  std::shared_ptr<output::ResultManifest> results;
   if (layout->output_path.empty()) {
-    const OwnPlaces own = OwnPlacesOf(config, *layout);
-    results = std::make_shared<ResultManifest>(
-        files, ResultManifest::Places{layout->output_folder, layout->state_folder, own},
+    const output::OwnPlaces own = OwnPlacesOf(config, *layout);
+    results = std::make_shared<output::ResultManifest>(
+        files, output::ResultManifest::Places{layout->output_folder, layout->state_folder, own},
         ledger.run_id());
     const std::string left = BeginResults(with_nothing, *layout, own, files, *results);
     if (!left.empty()) warning = left;  // of a run that begins there is no other
@@ -401,8 +403,8 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files,
   server_options.sink =
       output.MakeSink(ledger, state.settings() ? state.settings()->generation : 0);
   server_options.publish.order = config.job.spec.output.order == api::OutputOrder::kMiniBatch
-                                     ? RowOrder::kMiniBatch
-                                     : RowOrder::kCompletion;
+                                     ? output::RowOrder::kMiniBatch
+                                     : output::RowOrder::kCompletion;
   server_options.publish.format = config.job.spec.output.format;
   server_options.publish.columns = ColumnsOf(config.job.spec.output);
   server_options.give_back = [&output] { return output.GiveBack(); };

@@ -23,10 +23,10 @@
 #include <vector>
 
 #include "base/files.h"
-#include "coordinator/ledger/ledger.h"
 #include "coordinator/log_tree/log_sink.h"
 #include "coordinator/log_tree/log_writer.h"
 #include "coordinator/server.h"
+#include "ledger/ledger.h"
 
 namespace parallelrun::bench {
 namespace {
@@ -113,7 +113,7 @@ int RunCoordinator(const CoordinatorSettings& s) {
   spdlog::set_level(spdlog::level::warn);
   const std::unique_ptr<Files> files = MakeSystemFiles();
   job::JobState state;
-  coordinator::LedgerOptions options;
+  ledger::LedgerOptions options;
   options.state_folder = s.folder + "/state";
   options.nonce = static_cast<uint64_t>(getpid());
   options.new_run_id = 1;
@@ -122,8 +122,8 @@ int RunCoordinator(const CoordinatorSettings& s) {
   }
   const auto apply = [&state](const job::Record& record, const job::Place& place,
                               const job::Place& rows) { return state.Apply(record, place, rows); };
-  const std::unique_ptr<coordinator::Ledger> ledger =
-      Must(coordinator::Ledger::Claim(*files, options, apply));
+  const std::unique_ptr<ledger::Ledger> ledger =
+      Must(ledger::Ledger::Claim(*files, options, apply));
   std::optional<job::SettingsRecord> settings;
   if (ledger->fresh()) settings = job::SettingsRecord{1, 1, 2, "bench", "{}", "{}"};
   if (const Status begun = ledger->Begin(settings, std::nullopt); !begun.ok()) {
@@ -148,9 +148,9 @@ int RunCoordinator(const CoordinatorSettings& s) {
   server.agent_job = "{}";
   server.output_folder = s.folder + "/out";
   server.state_folder = options.state_folder;
-  coordinator::PlanInput ranks;
+  plan::PlanInput ranks;
   ranks.name = "ranks";
-  ranks.kind = coordinator::PlanKind::kRanks;
+  ranks.kind = plan::PlanKind::kRanks;
   ranks.batch_size = s.batches;
   server.inputs = {ranks};
   coordinator::LogSink sink = Must(coordinator::LogSink::Open(*files, s.folder + "/logs"));

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "coordinator/ledger/claim.h"
-#include "coordinator/ledger/history.h"
+#include "ledger/claim.h"
+#include "ledger/history.h"
 #include "tests/simulation/sim_coordinator.h"
 
 namespace parallelrun::simulation {
@@ -186,9 +186,9 @@ void Cluster::CheckEnd() {
 void Cluster::CheckStatus() {
   const operators::JobStatus& status = api_.job().status;
   job::JobState ledger;
-  const Result<coordinator::History> history = coordinator::ReplayHistory(
-      world_.disk(), coordinator::EpochsFolder(kStateFolder), world_.oracle().newest_claimed() + 1,
-      0, [&](const job::Record& record, const job::Place& place, const job::Place& rows) {
+  const Result<ledger::History> history = ledger::ReplayHistory(
+      world_.disk(), ledger::EpochsFolder(kStateFolder), world_.oracle().newest_claimed() + 1, 0,
+      [&](const job::Record& record, const job::Place& place, const job::Place& rows) {
         return ledger.Apply(record, place, rows);
       });
   if (!history.ok()) return Violated(history.error().message);

@@ -36,8 +36,8 @@
 #include <variant>
 #include <vector>
 
-#include "coordinator/ledger/log_format.h"
 #include "job/record_codec.h"
+#include "ledger/log_format.h"
 #include "tests/traces/coordinator/words.h"
 #include "tests/traces/trace.h"
 #include "tests/unit/coordinator/core_harness.h"
@@ -294,7 +294,7 @@ class Driver {
       if (told && !text.empty()) Line("durable: " + text);
       return Status();
     };
-    const auto read = coordinator::Ledger::Inspect(h_->files, "/job/state", visit);
+    const auto read = ledger::Ledger::Inspect(h_->files, "/job/state", visit);
     ASSERT_TRUE(read.ok()) << read.error().message;
     records_ = number;
   }
@@ -326,7 +326,7 @@ class Driver {
     Line(fmt::format("epoch {}", h_->ledger->epoch()));
   }
   void NewerEpoch(Command&) {
-    h_->files.Put("/job/state/epochs/" + coordinator::LogName(h_->ledger->epoch() + 1), "");
+    h_->files.Put("/job/state/epochs/" + ledger::LogName(h_->ledger->epoch() + 1), "");
   }
 
   // --- people and the cluster

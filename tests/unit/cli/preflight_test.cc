@@ -36,8 +36,8 @@ class PreflightTest : public testing::Test {
   }
   std::string At(const std::string& name) { return folder_ + "/" + name; }
 
-  coordinator::PlanInput Input(const std::string& name, const std::string& pattern = "") {
-    coordinator::PlanInput input;
+  plan::PlanInput Input(const std::string& name, const std::string& pattern = "") {
+    plan::PlanInput input;
     input.name = "images";
     input.root = At(name);
     input.pattern = pattern;
@@ -84,7 +84,7 @@ TEST_F(PreflightTest, AnInputThatIsNotThereOrHoldsNothing) {
   File("in/.hidden");
   EXPECT_THAT(CheckInput(Input("in"), size), HasSubstr("no file below " + At("in")));
   File("in/old/a.txt");
-  coordinator::PlanInput excluded = Input("in");
+  plan::PlanInput excluded = Input("in");
   excluded.exclude = {"old"};
   EXPECT_THAT(CheckInput(excluded, size), HasSubstr("no file below"));
   EXPECT_THAT(CheckInput(Input("in", "*.png"), size), HasSubstr("no file matches pattern *.png"));
@@ -93,7 +93,7 @@ TEST_F(PreflightTest, AnInputThatIsNotThereOrHoldsNothing) {
 
 TEST_F(PreflightTest, AnInputThatMayBeEmpty) {
   InputSize size;
-  coordinator::PlanInput input = Input("in");
+  plan::PlanInput input = Input("in");
   input.allow_empty = api::AllowEmpty::kExisting;
   EXPECT_THAT(CheckInput(input, size), HasSubstr("does not exist"));
   File("in/.hidden");

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "cli/run/dry_run.h"
-#include "tests/unit/coordinator/plan/folder.h"
-#include "tests/unit/coordinator/plan/plans.h"
+#include "tests/unit/plan/folder.h"
+#include "tests/unit/plan/plans.h"
 
 namespace parallelrun::cli {
 namespace {
@@ -21,14 +21,13 @@ class SelectionTest : public ::testing::Test {
     for (int i = 0; i < 40; ++i) folder_.Write("a/" + std::to_string(10 + i) + ".png", "xx");
     folder_.Write("b/10.png", "xxx");
     folder_.Write("b/sub/new.png", "xxx");
-    job_.layout.inputs = {coordinator::FilesInput(folder_ / "a", 10),
-                          coordinator::FilesInput(folder_ / "b", 10)};
+    job_.layout.inputs = {plan::FilesInput(folder_ / "a", 10), plan::FilesInput(folder_ / "b", 10)};
     job_.layout.inputs[1].name = "more";
   }
   std::vector<uint64_t> FilesOf(const Chosen& chosen, const std::string& input) {
     return chosen.selection.files->at(input);
   }
-  coordinator::PlanFolder folder_;
+  plan::PlanFolder folder_;
   LocalJob job_;
 };
 
@@ -63,7 +62,7 @@ TEST_F(SelectionTest, ASampleDependsOnNamesAlone) {
 }
 
 TEST_F(SelectionTest, ASampleOfNothingIsEverything) {
-  for (coordinator::PlanInput& input : job_.layout.inputs) input.pattern = "*.jpg";
+  for (plan::PlanInput& input : job_.layout.inputs) input.pattern = "*.jpg";
   const auto chosen = ChooseItems({.limit = {}, .sample = 10, .only = {}}, job_);
   EXPECT_EQ(chosen->selection, api::Selection());
 }
@@ -116,7 +115,7 @@ TEST_F(SelectionTest, GroupsAreNotTornApart) {
 }
 
 TEST_F(SelectionTest, AHeaderOfTheFirstFileMayNotBeLeftOut) {
-  job_.layout.inputs = {coordinator::Rows(folder_ / "a", 10, api::HeaderMode::kFirstFile)};
+  job_.layout.inputs = {plan::Rows(folder_ / "a", 10, api::HeaderMode::kFirstFile)};
   EXPECT_THAT(ChooseItems({.limit = {}, .sample = 3, .only = {}}, job_).error().message,
               HasSubstr("whose header stands for all tables"));
 }
@@ -137,7 +136,7 @@ TEST_F(SelectionTest, ATableIsOneFileInHoweverManyMiniBatches) {
   std::string text = "a,b\n";
   for (int i = 0; i < 100; ++i) text += "1,2\n";
   folder_.Write("t.csv", text);
-  job_.layout.inputs = {coordinator::Rows(folder_ / "t.csv", 40)};
+  job_.layout.inputs = {plan::Rows(folder_ / "t.csv", 40)};
   const auto all = MeasurePlan(job_, {});
   ASSERT_TRUE(all.ok()) << all.error().message;
   EXPECT_EQ(all->files, 1u);

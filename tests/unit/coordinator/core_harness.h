@@ -25,9 +25,9 @@ class CoordinatorHarness {
 
   CoordinatorLimits limits;
   FaultFiles files;
-  std::unique_ptr<Ledger> ledger;
+  std::unique_ptr<ledger::Ledger> ledger;
   job::JobState state;
-  std::unique_ptr<PlanStore> plan;
+  std::unique_ptr<plan::PlanStore> plan;
   std::unique_ptr<Coordinator> core;
 
   struct Said {
@@ -62,11 +62,11 @@ class CoordinatorHarness {
     plan.reset();
     ledger.reset();
     state = job::JobState();
-    LedgerOptions options;
+    ledger::LedgerOptions options;
     options.state_folder = "/job/state";
     options.nonce = ++nonce_;
     options.new_run_id = 9;
-    auto claimed = Ledger::Claim(
+    auto claimed = ledger::Ledger::Claim(
         files, options, [&](const job::Record& r, const job::Place& p, const job::Place& rows) {
           return state.Apply(r, p, rows);
         });
@@ -78,7 +78,7 @@ class CoordinatorHarness {
     if (settings) {
       ASSERT_TRUE(state.Apply(*settings, {}, {}).ok());
     }
-    plan = std::make_unique<PlanStore>(*ledger);
+    plan = std::make_unique<plan::PlanStore>(*ledger);
     core = std::make_unique<Coordinator>(limits, *ledger, *plan, state, now_);
     Look();
   }

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <spdlog/fmt/fmt.h>
 
-#include "coordinator/ledger/log_format.h"
+#include "ledger/log_format.h"
 
 namespace parallelrun::coordinator {
 namespace {
@@ -61,7 +61,7 @@ TEST(CoordinatorCore, AnotherIncarnationOrSettingIsStale) {
 TEST(CoordinatorCore, HearingOfAHigherEpochMakesItLook) {
   CoordinatorHarness h;
   h.Join(0);  // it has just looked
-  h.files.Put("/job/state/epochs/" + LogName(2), "");
+  h.files.Put("/job/state/epochs/" + ledger::LogName(2), "");
   h.Send(0, h.Request({2, 1}));
   EXPECT_TRUE(h.core->newest().superseded());
 }
@@ -139,7 +139,7 @@ TEST(CoordinatorCore, SkippedItemsAreToldRightInFrontOfTheirResult) {
   h.Send(0, request);
   h.Sync();
   std::vector<std::string> told;
-  const auto read = Ledger::Inspect(
+  const auto read = ledger::Ledger::Inspect(
       h.files, "/job/state", [&](const job::Record& record, const job::Place&, const job::Place&) {
         if (const auto* skipped = std::get_if<job::SkippedRecord>(&record)) {
           told.push_back(fmt::format("{} of {}", skipped->items, skipped->id));
@@ -520,7 +520,7 @@ TEST(CoordinatorCore, AVerdictWaitsUntilItCanBeSeenThatNoNewerEpochIsThere) {
     EXPECT_FALSE(h.core->newest().superseded());
     EXPECT_EQ(h.core->phase(), Phase::kDeciding);
     EXPECT_EQ(said->answers, 0);
-    if (newer) h.files.Put("/job/state/epochs/" + LogName(2), "");
+    if (newer) h.files.Put("/job/state/epochs/" + ledger::LogName(2), "");
     h.Advance(seconds(1));
     EXPECT_EQ(h.core->newest().superseded(), newer);
     EXPECT_EQ(h.core->phase(), newer ? Phase::kDeciding : Phase::kFinalizing);

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "coordinator/ledger/log_format.h"
+#include "ledger/log_format.h"
 #include "tests/unit/coordinator/core_harness.h"
 
 namespace parallelrun::coordinator {
@@ -222,7 +222,7 @@ TEST(CoordinatorLeases, NothingIsAnsweredWithoutALookForANewerEpoch) {
   h.Plan(2);
   const job::Incarnation node = h.Join(0);
   h.Lease(0, node);
-  h.files.Put("/job/state/epochs/" + LogName(2), "");
+  h.files.Put("/job/state/epochs/" + ledger::LogName(2), "");
   h.looks = false;  // the volume is slow
   h.Advance(milliseconds(900));
   EXPECT_EQ(h.Send(0, h.Request(node, 1))->answers, 1) << "it looked a tenth of a lease ago";

@@ -15,9 +15,9 @@ using ::testing::SizeIs;
 using Kind = job::Finished::Kind;
 
 // Chunks are there once they are let through, until they are taken.
-class SlowChunks final : public ChunkSource {
+class SlowChunks final : public plan::ChunkSource {
  public:
-  explicit SlowChunks(const Ledger& ledger) : ledger_(ledger) {}
+  explicit SlowChunks(const ledger::Ledger& ledger) : ledger_(ledger) {}
   bool Ask(const job::Place& place) override {
     const bool there = std::find(there_.begin(), there_.end(), place) != there_.end();
     if (!there) (quick_ ? there_ : asked_).push_back(place);
@@ -33,7 +33,7 @@ class SlowChunks final : public ChunkSource {
   bool asked() const { return !asked_.empty(); }
 
  private:
-  const Ledger& ledger_;
+  const ledger::Ledger& ledger_;
   std::vector<job::Place> asked_;
   std::vector<job::Place> there_;
   bool quick_ = false;
@@ -48,7 +48,7 @@ class PlanReads : public ::testing::Test {
     h_.core.reset();
     h_.plan.reset();
     chunks_.emplace(*h_.ledger);
-    h_.plan = std::make_unique<PlanStore>(*chunks_);
+    h_.plan = std::make_unique<plan::PlanStore>(*chunks_);
     h_.core = std::make_unique<Coordinator>(h_.limits, *h_.ledger, *h_.plan, h_.state, h_.now());
     h_.Look();
   }

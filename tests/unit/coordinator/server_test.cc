@@ -15,8 +15,8 @@
 
 #include "base/fd.h"
 #include "coordinator/access.h"
-#include "coordinator/ledger/log_format.h"
 #include "job/node_messages.h"
+#include "ledger/log_format.h"
 #include "tests/support/fault_files.h"
 
 namespace parallelrun::coordinator {
@@ -30,14 +30,14 @@ constexpr char kKey[] = "a key";
 struct ServedJob {
   explicit ServedJob(const std::string& output_file = "") {
     files.SetReserveWorks(false);  // else what was reserved is still there to be written to
-    LedgerOptions ledger_options;
+    ledger::LedgerOptions ledger_options;
     ledger_options.state_folder = "/job/state";
     ledger_options.output_folder = "/job/output";
     ledger_options.output_file = output_file;
     ledger_options.nonce = 1;
     ledger_options.new_run_id = 9;
     EXPECT_TRUE(files.MakeFolders("/job/output").ok());
-    auto claimed = Ledger::Claim(
+    auto claimed = ledger::Ledger::Claim(
         files, ledger_options,
         [](const job::Record&, const job::Place&, const job::Place&) { return Status(); });
     EXPECT_TRUE(claimed.ok());
@@ -55,15 +55,15 @@ struct ServedJob {
     options.agent_job = "{}";
   }
   void PlanRanks(uint64_t count) {
-    PlanInput ranks;
+    plan::PlanInput ranks;
     ranks.name = "ranks";
-    ranks.kind = PlanKind::kRanks;
+    ranks.kind = plan::PlanKind::kRanks;
     ranks.batch_size = count;
     options.inputs = {ranks};
   }
 
   FaultFiles files;
-  std::unique_ptr<Ledger> ledger;
+  std::unique_ptr<ledger::Ledger> ledger;
   job::JobState state;
   std::optional<LogFolder> folder;
   std::optional<LogWriter> logs;
@@ -290,8 +290,9 @@ TEST(CoordinatorServerTest, WhileTheLedgerHangsEverybodyIsAnsweredButWhoWaitsFor
   job.options.http.listen_fd = Listen(port);
   CoordinatorServer server(std::move(job.options), job.files, *job.ledger, job.state, *job.folder,
                            *job.logs);
-  Thread agents("agents",
-                [&] { RunOnAHangingLedger(job.files, "/job/state/epochs/" + LogName(1), port); });
+  Thread agents("agents", [&] {
+    RunOnAHangingLedger(job.files, "/job/state/epochs/" + ledger::LogName(1), port);
+  });
   const auto exit = server.Run();
   agents.join();
   ASSERT_TRUE(exit.ok()) << exit.error().message;

@@ -26,7 +26,7 @@ class KubeServer : public testing::Test {
     std::string value;
   };
 
-  static void SetUpTestSuite() { rest::InitRestThread(); }
+  static void SetUpTestSuite() { rest_client::InitRestThread(); }
 
   std::unique_ptr<Client> Connect(const ScriptedServer& server,
                                   std::shared_ptr<CredentialSource> credentials = nullptr) {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "rest/client.h"
+#include "rest_client/client.h"
 #include "tests/unit/base/http/fixture.h"
 
 namespace parallelrun::operators {
@@ -26,9 +26,9 @@ struct Servers {
   }
   static HttpResponse Ask(uint16_t port, const std::string& path,
                           const std::string& method = "GET") {
-    rest::RestClientOptions options;
+    rest_client::RestClientOptions options;
     options.base_url = "http://127.0.0.1:" + std::to_string(port);
-    auto client = rest::RestClient::Make(options);
+    auto client = rest_client::RestClient::Make(options);
     HttpRequest request;
     request.method = method;
     request.path = path;

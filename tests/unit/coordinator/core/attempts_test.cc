@@ -133,15 +133,15 @@ TEST_F(AttemptsTest, ALossTooManyIsAFailureWithoutTheFenceOfTheLease) {
 }
 
 // Reads the ledger until its volume hangs.
-struct VolumeThatHangs final : public ChunkSource {
-  explicit VolumeThatHangs(const Ledger& of) : ledger(of) {}
+struct VolumeThatHangs final : public plan::ChunkSource {
+  explicit VolumeThatHangs(const ledger::Ledger& of) : ledger(of) {}
   bool Ask(const job::Place&) override { return !hangs; }
   Result<std::string> Take(const job::Place& place) override {
     EXPECT_FALSE(hangs);
     return ledger.Read(place);
   }
 
-  const Ledger& ledger;
+  const ledger::Ledger& ledger;
   bool hangs = false;
 };
 
@@ -149,7 +149,7 @@ TEST_F(AttemptsTest, ALossTooManyNamesTheItemsThatWereNotedAndAsksNoDisk) {
   constexpr uint64_t kChunks = 6;  // more than are kept in memory
   h_ = std::make_unique<JournalHarness>();
   VolumeThatHangs volume(*h_->ledger);
-  PlanStore plan(volume);
+  plan::PlanStore plan(volume);
   Attempts attempts({.max_losses = 1}, *h_->journal, *h_->availability, plan);
   for (uint64_t i = 0; i < kChunks; ++i) {
     const Result<uint64_t> position = h_->journal->AddChunk(h_->Chunk(1));

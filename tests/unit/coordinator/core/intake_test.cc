@@ -118,14 +118,14 @@ TEST_F(IntakeTest, AnOfferIsAdoptedByItsDigest) {
 }
 
 // Chunks that never come.
-struct HangingChunks final : public ChunkSource {
+struct HangingChunks final : public plan::ChunkSource {
   bool Ask(const job::Place&) override { return false; }
   Result<std::string> Take(const job::Place&) override { return Error{Code::kUnavailable, ""}; }
 };
 
 TEST_F(IntakeTest, AnOfferThatCannotBeComparedYetIsNeitherAdoptedNorRefused) {
   HangingChunks chunks;
-  const auto before = std::exchange(plan, std::make_unique<PlanStore>(chunks));
+  const auto before = std::exchange(plan, std::make_unique<plan::PlanStore>(chunks));
   job::ExchangeRequest request = Request();
   request.offered = {{1, {0, 9}, 1}, {77, {0, 7}, 1}};
   const Intake::Taken taken = Take(request);

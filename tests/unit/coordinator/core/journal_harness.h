@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "coordinator/core/journal.h"
-#include "coordinator/plan/plan_store.h"
 #include "job/availability.h"
 #include "job/record_codec.h"
+#include "plan/plan_store.h"
 #include "tests/support/fault_files.h"
 
 namespace parallelrun::coordinator {
@@ -20,11 +20,11 @@ class JournalHarness {
   static constexpr Instant kStart{seconds(1000)};
 
   explicit JournalHarness(const job::LeaseRules& rules = {}) {
-    LedgerOptions options;
+    ledger::LedgerOptions options;
     options.state_folder = "/job/state";
     options.nonce = 1;
     options.new_run_id = 9;
-    ledger = std::move(*Ledger::Claim(
+    ledger = std::move(*ledger::Ledger::Claim(
         files, options,
         [this](const job::Record& record, const job::Place& place, const job::Place& rows) {
           return state.Apply(record, place, rows);
@@ -32,7 +32,7 @@ class JournalHarness {
     const job::SettingsRecord settings{1, 1, 2, "uid", "{}", "{}"};
     EXPECT_TRUE(ledger->Begin(settings, std::nullopt).ok());
     EXPECT_TRUE(state.Apply(settings, {}, {}).ok());
-    plan = std::make_unique<PlanStore>(*ledger);
+    plan = std::make_unique<plan::PlanStore>(*ledger);
     journal = std::make_unique<Journal>(*ledger, state);
     availability = std::make_unique<job::Availability>(state, ledger->epoch(), rules, true, kStart);
   }
@@ -85,8 +85,8 @@ class JournalHarness {
 
   FaultFiles files;
   job::JobState state;
-  std::unique_ptr<Ledger> ledger;
-  std::unique_ptr<PlanStore> plan;
+  std::unique_ptr<ledger::Ledger> ledger;
+  std::unique_ptr<plan::PlanStore> plan;
   std::unique_ptr<Journal> journal;
   std::unique_ptr<job::Availability> availability;
 };

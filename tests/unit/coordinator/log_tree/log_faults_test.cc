@@ -23,7 +23,7 @@ constexpr char kLogs[] = "/job/logs";
 
 // All that a coordinator does there in its life.
 Status WriteAll(Files& files, const job::JobState& state, const std::string& state_folder,
-                PlanStore& plan) {
+                plan::PlanStore& plan) {
   Result<LogSink> sink = LogSink::Open(files, kLogs);
   if (!sink.ok()) return sink.error();
   const job::FailureRules rules;
@@ -55,7 +55,7 @@ TEST_P(LogFaultsTest, EveryOperationFailsOnceAndAReportIsWholeOrNone) {
   for (uint64_t n = 1;; ++n) {
     CoordinatorHarness job;
     FaultFiles& files = job.files;
-    PlanStore plan(*job.ledger);
+    plan::PlanStore plan(*job.ledger);
     const uint64_t before = files.operations();
     if (n > 1) files.FailOperation(n - 1, Error{Code::kNoSpace, "injected"}, way.moment);
     const Status written = WriteAll(files, job.state, "/job/state", plan);

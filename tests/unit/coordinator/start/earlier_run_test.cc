@@ -269,7 +269,7 @@ TEST(EarlierRun, OfAFinishedRunChangedCodeIsToldOf) {
 
 TEST(EarlierRun, OtherFilesAreRefusedUnlessThereIsNothingToKeep) {
   const NewRun run = Asking(api::IfExists::kResume);
-  InputChanges changes;
+  plan::InputChanges changes;
   changes.differ = {12, {"inputs[in]: /in/a is gone"}};
   changes.added = {1, {"inputs[in]: /in/b"}};
   const job::JobState failed = StateOf(Left::kFailed);
@@ -296,7 +296,7 @@ TEST(EarlierRun, OtherFilesAreRefusedUnlessThereIsNothingToKeep) {
 
 TEST(EarlierRun, AddedFilesAreLeftOutWithAWarning) {
   const NewRun run = Asking(api::IfExists::kRetryFailed);
-  InputChanges changes;
+  plan::InputChanges changes;
   EXPECT_EQ(WarningOf(StartDecision(), changes), "");
   changes.added = {3, {"inputs[in]: /in/b", "inputs[in]: /in/\nc"}};
   const job::JobState failed = StateOf(Left::kFailed);
@@ -318,7 +318,7 @@ TEST(EarlierRun, AFinishedRunOfOtherFilesIsNoSuccess) {
   const StartDecision decision = *DecideStart(run, done);
   EXPECT_TRUE(decision.has_finished && !decision.continues);
   EXPECT_TRUE(DecideWithInputs(run, done, decision, {}).ok());
-  InputChanges changes;
+  plan::InputChanges changes;
   changes.added = {2, {"inputs[in]: /in/b"}};
   EXPECT_THAT(DecideWithInputs(run, done, decision, changes).error().message,
               AllOf(HasSubstr("this run has finished, and its inputs have changed since:\n"),

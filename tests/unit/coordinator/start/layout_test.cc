@@ -32,12 +32,12 @@ TEST(PlanLayoutTest, EveryKindOfInput) {
     EXPECT_TRUE(layout.ok());
     return layout->inputs.at(0).kind;
   };
-  EXPECT_EQ(kind_of(JobOf(api::InputKind::kFiles)), PlanKind::kFiles);
-  EXPECT_EQ(kind_of(JobOf(api::InputKind::kJsonLines)), PlanKind::kJsonLines);
-  EXPECT_EQ(kind_of(JobOf(api::InputKind::kTabular)), PlanKind::kDelimited);
+  EXPECT_EQ(kind_of(JobOf(api::InputKind::kFiles)), plan::PlanKind::kFiles);
+  EXPECT_EQ(kind_of(JobOf(api::InputKind::kJsonLines)), plan::PlanKind::kJsonLines);
+  EXPECT_EQ(kind_of(JobOf(api::InputKind::kTabular)), plan::PlanKind::kDelimited);
   api::Job parquet = JobOf(api::InputKind::kTabular);
   parquet.spec.inputs[0].tabular.format = api::TabularFormat::kParquet;
-  EXPECT_EQ(kind_of(parquet), PlanKind::kParquet);
+  EXPECT_EQ(kind_of(parquet), plan::PlanKind::kParquet);
 }
 
 TEST(PlanLayoutTest, AnInputMayLieBelowTheFolderOfAnOutputThatIsOneFile) {
@@ -76,7 +76,7 @@ TEST(PlanLayoutTest, RankMiniBatchesLeaveTheInputsWhole) {
   const auto layout = LayOut(job, kVolumes);
   ASSERT_TRUE(layout.ok());
   ASSERT_EQ(layout->inputs.size(), 1u);
-  EXPECT_EQ(layout->inputs[0].kind, PlanKind::kRanks);
+  EXPECT_EQ(layout->inputs[0].kind, plan::PlanKind::kRanks);
   EXPECT_EQ(layout->inputs[0].batch_size, 12u);
   EXPECT_EQ(layout->placeholders.at("inputs.in"), "/volumes/data/a/b");
 }

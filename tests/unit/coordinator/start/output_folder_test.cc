@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "coordinator/output_claim.h"
+#include "output/output_claim.h"
 #include "tests/support/disk_files.h"
 #include "tests/support/temp_folder.h"
 
@@ -36,7 +36,7 @@ class OutputFolderTest : public ::testing::Test {
 
   const TempFolder temp_;
   const std::string out_ = temp_.path() + "/out";
-  OwnPlaces own_;
+  output::OwnPlaces own_;
 };
 
 TEST_F(OutputFolderTest, WhatIsTheJobsOwnDoesNotCount) {
@@ -87,9 +87,9 @@ TEST_F(OutputFolderTest, AJobWithEphemeralStateThatHadTheOutputBeforeGoesOn) {
   JobLayout layout;
   layout.output_folder = out_;
   Put("part-0.csv");
-  OutputOwner owner;
+  output::OutputOwner owner;
   owner.uid = "uid";
-  std::ofstream(out_ + "/.parallelrun-claim") << ClaimText(owner);
+  std::ofstream(out_ + "/.parallelrun-claim") << output::ClaimText(owner);
   NewRun kept;
   ASSERT_TRUE(LookAtOutput(config, layout, DiskFiles(), kept).ok());
   EXPECT_TRUE(kept.output_there);
@@ -111,12 +111,12 @@ TEST_F(OutputFolderTest, WhatTheFirstCoordinatorOfARunCouldNotRemoveTheNextOneDo
   const std::string state = temp_.path() + "/state";
   fs::create_directories(state);
   const auto of = [&](uint64_t run) {
-    return ResultManifest(DiskFiles(), {out_, state, own_}, run);
+    return output::ResultManifest(DiskFiles(), {out_, state, own_}, run);
   };
   JobLayout layout;
   layout.output_folder = out_;
   const auto begin = [&](bool with_nothing, uint64_t run) {
-    ResultManifest manifest = of(run);
+    output::ResultManifest manifest = of(run);
     return BeginResults(with_nothing, layout, own_, DiskFiles(), manifest);
   };
   EXPECT_EQ(begin(true, 1), "");

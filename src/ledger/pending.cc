@@ -1,0 +1,104 @@
+#include "ledger/pending.h"
+
+#include "job/record_codec.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <utility>
+
+namespace parallelrun::ledger {
+namespace {
+
+constexpr size_t kGroupTarget = size_t{1} << 20;
+constexpr size_t kRoundLimit = size_t{32} << 20;
+constexpr size_t kSpareLimit = size_t{8} << 20;  // memory kept between two flushes
+
+// Who may use the room that is kept for the end. What is written beside one of these, in the same
+// round, must be one of them too, or that room is of no use to any of them.
+bool EndsJob(job::RecordType type) {
+  return type == job::RecordType::kFailed || type == job::RecordType::kVerdict ||
+         type == job::RecordType::kPublished;
+}
+
+}  // namespace
+
+Result<Pending::Added> Pending::Add(const job::Record& record) {
+  return Insert(1, EndsJob(job::TypeOf(record)), kMaxRecordSize,
+                [&](std::string& out) { job::EncodeRecord(record, out); });
+}
+
+Result<Pending::Added> Pending::AddEncoded(std::string_view encoded) {
+  return Insert(1, EndsJob(job::RecordType{static_cast<uint8_t>(encoded.front())}), kMaxRecordSize,
+                [&](std::string& out) { out.append(encoded); });
+}
+
+Result<Pending::Added> Pending::AddGroup(std::string_view encoded, uint32_t records) {
+  return Insert(records, false, kMaxGroupPayload, [&](std::string& out) { out.append(encoded); });
+}
+
+template <typename Put>
+Result<Pending::Added> Pending::Insert(uint32_t records, bool ends_job, size_t limit, Put put) {
+  const std::lock_guard lock(mutex_);
+  if (rounds_.empty() || rounds_.back().bytes.size() >= kRoundLimit) StartRound();
+  if (rounds_.back().groups.empty() ||
+      rounds_.back().bytes.size() - rounds_.back().groups.back().start >= kGroupTarget) {
+    StartGroup();
+  }
+  Round* round = &rounds_.back();
+  size_t at = round->bytes.size();
+  put(round->bytes);
+  const size_t length = round->bytes.size() - at;
+  if (length > limit) {
+    round->bytes.resize(at);
+    refused_ = Error{Code::kInvalid, fmt::format("a ledger record of {} bytes is over the limit "
+                                                 "of {}",
+                                                 length, limit)};
+    return *refused_;
+  }
+  if (round->bytes.size() > kRoundLimit && at > kGroupHeaderSize) {
+    // Too much for this round: move the record to one of its own.
+    const std::string moved = round->bytes.substr(at);
+    round->bytes.resize(at);
+    if (round->groups.back().records == 0) {
+      round->bytes.resize(round->groups.back().start);
+      round->groups.pop_back();
+    }
+    end_ = round->end();
+    StartRound();
+    StartGroup();
+    round = &rounds_.back();
+    at = round->bytes.size();
+    round->bytes.append(moved);
+  }
+  round->groups.back().records += records;
+  round->ends_job &= ends_job;
+  end_ = round->end();
+  return Added{round->offset + at, static_cast<uint32_t>(length)};
+}
+
+void Pending::StartRound() {
+  rounds_.emplace_back();
+  rounds_.back().offset = end_;
+  rounds_.back().bytes = std::exchange(spare_, {});
+}
+
+void Pending::StartGroup() {
+  Round& round = rounds_.back();
+  round.groups.push_back({round.bytes.size(), 0});
+  round.bytes.resize(round.bytes.size() + kGroupHeaderSize, '\0');
+}
+
+Result<std::deque<Round>> Pending::Take() {
+  const std::lock_guard lock(mutex_);
+  if (refused_) return *refused_;
+  return std::exchange(rounds_, {});
+}
+
+void Pending::Recycle(Round round) {
+  const std::lock_guard lock(mutex_);
+  if (round.bytes.capacity() > kSpareLimit || round.bytes.capacity() < spare_.capacity()) return;
+  round.bytes.clear();
+  spare_ = std::move(round.bytes);
+}
+
+}  // namespace parallelrun::ledger

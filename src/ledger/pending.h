@@ -1,0 +1,68 @@
+// Records on their way to the log, laid out as the bytes that will be written. They gather in
+// groups of about 1 MiB, and groups in rounds: what one pwrite and one sync make durable.
+//
+// A round is at most 32 MiB, or a single record: the next epoch must be able to copy all of it in
+// one group. Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "job/records.h"
+#include "ledger/log_format.h"
+
+namespace parallelrun::ledger {
+
+struct Round {
+  struct Group {
+    size_t start = 0;  // in `bytes`
+    uint32_t records = 0;
+  };
+  uint64_t offset = 0;  // in the log
+  std::string bytes;    // group headers are still zero
+  std::vector<Group> groups;
+  bool ends_job = true;  // only records that a job ends with
+
+  uint64_t end() const { return offset + bytes.size(); }
+};
+
+class Pending {
+ public:
+  // The first record goes to the group at `offset` of the log.
+  explicit Pending(uint64_t offset) : end_(offset) {}
+
+  struct Added {
+    uint64_t offset = 0;  // of the encoded record in the log
+    uint32_t length = 0;
+  };
+  // kInvalid: the record is longer than kMaxRecordSize; Take then fails for ever.
+  Result<Added> Add(const job::Record& record);
+  Result<Added> AddEncoded(std::string_view encoded);
+  // Several encoded records that must become durable together: one group of their own.
+  Result<Added> AddGroup(std::string_view encoded, uint32_t records);
+
+  // All rounds so far, in order; later records go to new ones.
+  Result<std::deque<Round>> Take();
+  // Gives the memory of a written round back.
+  void Recycle(Round round);
+
+ private:
+  template <typename Put>
+  Result<Added> Insert(uint32_t records, bool ends_job, size_t limit, Put put);
+  void StartRound();
+  void StartGroup();
+
+  std::mutex mutex_;
+  std::deque<Round> rounds_;  // the last one is open
+  uint64_t end_;              // of the last round
+  std::string spare_;
+  std::optional<Error> refused_;
+};
+
+}  // namespace parallelrun::ledger

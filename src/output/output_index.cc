@@ -1,0 +1,58 @@
+#include "output/output_index.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <utility>
+
+#include "base/escape.h"
+
+namespace parallelrun::output {
+namespace {
+
+constexpr std::string_view kIndexHead = "{\"parallelrunIndex\":1,";
+
+}  // namespace
+
+std::string IndexNameOf(const std::string& output) { return output + ".index.jsonl"; }
+
+bool OutputIndex::IsIndex(std::string_view begin) { return begin.starts_with(kIndexHead); }
+
+Status OutputIndex::Begin(const std::string& output, const std::string& trial) {
+  const std::string of = trial.empty() ? "" : ",\"trial\":" + JsonText(trial);
+  return put_(fmt::format("{}\"output\":{}{}}}\n", kIndexHead, JsonText(output), of));
+}
+
+void OutputIndex::BeginMiniBatch(job::BatchId id) {
+  id_ = id;
+  begin_ = offset_;
+  inside_ = true;
+}
+
+void OutputIndex::Add(std::string_view bytes) {
+  offset_ += bytes.size();
+  if (inside_) digest_.Add(bytes);
+}
+
+Status OutputIndex::EndMiniBatch(uint64_t rows, uint32_t count,
+                                 const std::vector<plan::PlannedItem>& planned) {
+  inside_ = false;
+  ++batches_;
+  std::string paths;
+  for (const plan::PlannedItem& item : planned) {
+    if (!item.path.empty()) paths += (paths.empty() ? "" : ",") + JsonText(item.path);
+  }
+  const uint64_t first = planned.empty() ? 0 : planned.front().first_item;
+  return put_(fmt::format(
+      R"({{"miniBatch":{},"offset":{},"bytes":{},"rows":{},"sha256":"{}","firstItem":{},"items":{},)"
+      R"("paths":[{}]}})"
+      "\n",
+      id_, begin_, offset_ - begin_, rows, Hex(digest_.Finish()), first, count, paths));
+}
+
+Status OutputIndex::End(const job::Published& output) {
+  return put_(fmt::format(R"({{"miniBatches":{},"bytes":{},"rows":{},"sha256":"{}"}})"
+                          "\n",
+                          batches_, output.bytes, output.rows, Hex(output.sha256)));
+}
+
+}  // namespace parallelrun::output

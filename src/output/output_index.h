@@ -1,0 +1,52 @@
+// The index of an output (docs/formats.md): a line of JSON for each mini-batch that has succeeded,
+// with where its rows stand in the output. Pure; one object makes the index of one output.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "job/job_state.h"
+#include "output/output_file.h"
+#include "plan/plan_store.h"
+
+namespace parallelrun::output {
+
+class OutputIndex {
+ public:
+  // Takes the next bytes of the index; they need not outlive the call.
+  using Put = std::function<Status(std::string_view bytes)>;
+
+  explicit OutputIndex(Put put) : put_(std::move(put)) {}
+
+  // `output` is the name of the file that this is the index of. `trial` says what of the inputs its
+  // job took (api::TrialOf); "": all.
+  Status Begin(const std::string& output, const std::string& trial);
+  // What follows are the bytes of that mini-batch, up to EndMiniBatch.
+  void BeginMiniBatch(job::BatchId id);
+  // The next bytes of the output, whoever's they are.
+  void Add(std::string_view bytes);
+  // `items` are those of the mini-batch: `count` of them, as `planned` names them.
+  Status EndMiniBatch(uint64_t rows, uint32_t count, const std::vector<plan::PlannedItem>& planned);
+  Status End(const job::Published& output);
+
+  // Whether a file that begins so is the index of an output, and not somebody's.
+  static bool IsIndex(std::string_view begin);
+
+ private:
+  const Put put_;
+  job::BatchId id_ = 0;
+  bool inside_ = false;  // of a mini-batch
+  uint64_t offset_ = 0;  // of the next byte
+  uint64_t begin_ = 0;   // of the mini-batch
+  uint64_t batches_ = 0;
+  Sha256 digest_;
+};
+
+// The name of an output's index, beside it.
+std::string IndexNameOf(const std::string& output);
+
+}  // namespace parallelrun::output

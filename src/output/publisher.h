@@ -1,0 +1,41 @@
+// Publishing (docs/ledger.md): the rows of all succeeded mini-batches, read back from the ledger in
+// order, joined as their format says, into the sink, which shows exactly one complete output, or
+// none. What is not this run's own is not replaced unless a person has said so. Blocking; runs on a
+// thread of its own while the state does not change any more.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/data.h"
+#include "base/error.h"
+#include "job/job_state.h"
+#include "ledger/ledger.h"
+#include "output/sink.h"
+
+namespace parallelrun::output {
+
+enum class RowOrder { kMiniBatch, kCompletion };
+
+struct PublishOptions {
+  RowOrder order = RowOrder::kMiniBatch;
+  api::OutputFormat format = api::OutputFormat::kText;
+  // Of kCsv and kParquet; empty: those of the first mini-batch with rows.
+  std::vector<std::string> columns{};
+};
+
+struct Publication {
+  job::Published published;
+  std::string set_aside;  // where what stood in the output's place is now; empty: nothing did
+  uint64_t lines = 0;     // of kText, without a header: more than rows where rows hold line breaks
+};
+
+// kNoSpace, kUnavailable: nothing was published as far as is known, a later call starts over.
+// kStale: a newer epoch took the token away, so this coordinator is superseded. kExists: something
+// that is not this run's is in the output's place, or another run has claimed it. kInvalid: a
+// result does not fit the output's columns. Memory stays flat in the size of the output, but for
+// the footer of Parquet; by completion it takes 4 bytes a mini-batch.
+Result<Publication> PublishOutput(Sink& sink, const ledger::Ledger& ledger,
+                                  const job::JobState& state, const PublishOptions& options);
+
+}  // namespace parallelrun::output

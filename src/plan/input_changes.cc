@@ -1,0 +1,211 @@
+#include "plan/input_changes.h"
+
+#include <spdlog/fmt/fmt.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/escape.h"
+#include "plan/chunk_files.h"
+#include "plan/listing.h"
+#include "plan/row_files.h"
+#include "plan/source.h"
+
+namespace parallelrun::plan {
+namespace {
+
+constexpr size_t kShownPath = 4096;
+
+uint64_t DigestOf(uint32_t input, std::string_view path) {
+  return XXH3_64bits_withSeed(path.data(), path.size(), input);
+}
+
+uint64_t DigestOf(std::string_view version) { return XXH3_64bits(version.data(), version.size()); }
+
+// A planned file in 12 bytes, since there may be tens of millions: its digests, of the version as
+// many bits as are left. Two paths with one digest would make one of them a file that is gone, so
+// that all 64 bits of the path's stay; what a file is now is compared with its own version only.
+class Planned {
+ public:
+  enum Found : uint32_t { kGone, kChanged, kSame };
+
+  Planned(uint64_t path, uint64_t version)
+      : path_low_(static_cast<uint32_t>(path)),
+        path_high_(static_cast<uint32_t>(path >> 32)),
+        version_(ShortOf(version)) {}
+
+  uint64_t path() const { return uint64_t{path_high_} << 32 | path_low_; }
+  Found found() const { return static_cast<Found>(version_ & 3); }
+  void set_found(Found found) { version_ = (version_ & ~uint32_t{3}) | found; }
+  bool HasVersion(uint64_t version) const { return (version_ & ~uint32_t{3}) == ShortOf(version); }
+
+ private:
+  static uint32_t ShortOf(uint64_t version) {
+    return static_cast<uint32_t>(version) & ~uint32_t{3};
+  }
+
+  uint32_t path_low_;
+  uint32_t path_high_;
+  uint32_t version_;  // and in its two lowest bits what was found
+};
+static_assert(sizeof(Planned) == 12);
+
+void Add(InputChanges::Files& to, const PlanInput& input, std::string_view path,
+         std::string_view what) {
+  if (to.count++ >= InputChanges::kMostNamed) return;
+  to.named.push_back(fmt::format("{}: {}{}{}", PlaceOf(input), Printable(path, kShownPath),
+                                 what.empty() ? "" : " ", what));
+}
+
+class Comparison {
+ public:
+  Comparison(const ReadPlan& read, bool plan_ended, const std::vector<PlanInput>& inputs,
+             const OpenStore& open, const std::function<void()>& step)
+      : read_(read), plan_ended_(plan_ended && !Limited(inputs)), inputs_(inputs), step_(step) {
+    for (const PlanInput& input : inputs) stores_.push_back(open(input));
+  }
+
+  Result<InputChanges> Run() {
+    const Status planned = ReadPlanned();
+    if (!planned.ok()) return planned.error();
+    // Of an input that was empty, all that is there by now was added.
+    if (planned_.empty() && !plan_ended_) return InputChanges();
+    for (uint32_t input = 0; input < inputs_.size(); ++input) {
+      if (!plan_ended_ && input > end_.input) break;
+      const Status listed = List(input);
+      if (!listed.ok()) return listed.error();
+    }
+    const auto same = [](const Planned& file) { return file.found() == Planned::kSame; };
+    if (!std::all_of(planned_.begin(), planned_.end(), same)) {
+      const Status named = NameDifferences();
+      if (!named.ok()) return named.error();
+    }
+    return std::move(changes_);
+  }
+
+ private:
+  // What lies behind the last item that was to be taken is no file that was added.
+  static bool Limited(const std::vector<PlanInput>& inputs) {
+    return std::any_of(inputs.begin(), inputs.end(),
+                       [](const PlanInput& input) { return input.most_items != kAllItems; });
+  }
+
+  Status ReadPlanned() {
+    const Status read = read_([this](const job::PlanChunkRecord& chunk) {
+      EachPlannedFile(chunk, [&](std::string_view path, std::string_view version) {
+        const uint64_t digest = DigestOf(chunk.input, path);
+        if (planned_.empty() || planned_.back().path() != digest) {
+          planned_.emplace_back(digest, DigestOf(version));
+        }
+      });
+      end_ = CursorAfter(chunk, inputs_);
+    });
+    std::sort(planned_.begin(), planned_.end(),
+              [](const Planned& a, const Planned& b) { return a.path() < b.path(); });
+    return read;
+  }
+
+  Planned* Find(uint64_t path) {
+    const auto found =
+        std::lower_bound(planned_.begin(), planned_.end(), path,
+                         [](const Planned& file, uint64_t wanted) { return file.path() < wanted; });
+    return found == planned_.end() || found->path() != path ? nullptr : &*found;
+  }
+
+  Status List(uint32_t number) {
+    const PlanInput& input = inputs_[number];
+    if (input.kind == PlanKind::kRanks) return {};
+    const bool to_the_end = plan_ended_ || number < end_.input;
+    // Groups are not planned in the order of the names: the planner itself refuses to go on when
+    // other files are there than it grouped.
+    const bool in_order = input.partition_keys.empty();
+    store::Store& store = *stores_[number];
+    Listing listing(input, store);
+    std::optional<RowFiles> rows;
+    while (true) {
+      const auto next = listing.Next();
+      if (!next.ok()) return next.error();
+      if (!*next) return {};
+      step_();
+      const std::string name((*next)->name);
+      if (!to_the_end && in_order && name > end_.last_name) return {};
+      const std::string path = store.Location(name);
+      const auto found = Look(input, store, name);
+      if (!found.ok()) return found.error();
+      if (!*found) continue;
+      if (Planned* planned = Find(DigestOf(number, path)); planned != nullptr) {
+        Compare(*planned, store, (*found)->version);
+      } else if (to_the_end || in_order) {
+        if (!rows) {
+          const Status prepared = rows.emplace(input, store).Prepare("");
+          if (!prepared.ok()) return prepared;
+        }
+        if (HasItems(input, *rows, name)) Add(changes_.added, input, path, "");
+      }
+    }
+  }
+
+  void Compare(Planned& planned, const store::Store& store, const store::Version& now) {
+    const bool same = planned.HasVersion(DigestOf(now.bytes())) ||
+                      planned.HasVersion(DigestOf(store.AsBefore(now).bytes()));
+    planned.set_found(same ? Planned::kSame : Planned::kChanged);
+    if (planned.found() == Planned::kChanged && now_.size() < InputChanges::kMostNamed) {
+      now_[planned.path()] = now;
+    }
+  }
+
+  // A file without a row is never planned. One that cannot be read is told of.
+  static bool HasItems(const PlanInput& input, RowFiles& rows, const std::string& name) {
+    if (input.kind == PlanKind::kFiles) return true;
+    const auto file = rows.Open(name);
+    if (!file.ok()) return true;
+    if (!file->splitter) return false;
+    const auto row = file->splitter->Next(1);
+    return !row.ok() || *row;
+  }
+
+  // Reads the plan again, for the names and for what the files were.
+  Status NameDifferences() {
+    return read_([this](const job::PlanChunkRecord& chunk) {
+      EachPlannedFile(chunk, [&](std::string_view path, std::string_view before) {
+        Planned* planned = Find(DigestOf(chunk.input, path));
+        if (planned == nullptr || planned->found() == Planned::kSame) return;
+        const auto now = now_.find(planned->path());
+        const std::string what = planned->found() == Planned::kGone ? "is gone"
+                                 : now == now_.end()
+                                     ? "has changed"
+                                     : stores_[chunk.input]->Difference(
+                                           store::Version(std::string(before)), now->second);
+        planned->set_found(Planned::kSame);  // told
+        Add(changes_.differ, inputs_[chunk.input], path, what);
+      });
+    });
+  }
+
+  const ReadPlan& read_;
+  const bool plan_ended_;
+  const std::vector<PlanInput>& inputs_;
+  const std::function<void()>& step_;
+  std::vector<std::unique_ptr<store::Store>> stores_;  // one an input
+  PlanCursor end_;                                     // of the plan
+  // In blocks: an array that grows is there twice while it is copied.
+  std::deque<Planned> planned_;
+  std::map<uint64_t, store::Version> now_;  // of the first changed files
+  InputChanges changes_;
+};
+
+}  // namespace
+
+Result<InputChanges> FindInputChanges(const ReadPlan& read, bool plan_ended,
+                                      const std::vector<PlanInput>& inputs, const OpenStore& open,
+                                      const std::function<void()>& step) {
+  return Comparison(read, plan_ended, inputs, open, step).Run();
+}
+
+}  // namespace parallelrun::plan

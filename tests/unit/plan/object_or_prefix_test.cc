@@ -1,0 +1,100 @@
+#include "plan/object_or_prefix.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/unit/store/s3/small_s3.h"
+
+namespace parallelrun::plan {
+namespace {
+
+using store::ListAll;
+using store::s3::QuickOptions;
+using store::s3::SmallS3;
+using store::s3::StoreAt;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// "in/NAME" of that server.
+std::unique_ptr<store::Store> PathOf(const SmallS3& server, const std::string& name) {
+  return ObjectOrPrefix(StoreAt(QuickOptions(server, "s3://bucket/in/" + name)),
+                        StoreAt(QuickOptions(server, "s3://bucket/in")), name);
+}
+
+TEST(ObjectOrPrefix, AnObjectOfThatKeyIsAll) {
+  SmallS3 server;
+  for (const char* key : {"in/a", "in/a.old", "in/a/b", "in/b"}) server.Put(key, key);
+  const auto store = PathOf(server, "a");
+  EXPECT_THAT(ListAll(*store).names, ElementsAre("a"));
+  EXPECT_THAT(ListAll(*store, "a").names, IsEmpty()) << "it goes on behind it";
+  EXPECT_EQ(store->Location("a"), "s3://bucket/in/a");
+  EXPECT_EQ(store->Location(""), "s3://bucket/in");
+  const auto object = store->Open("a");
+  ASSERT_TRUE(object.ok());
+  EXPECT_EQ((*object)->found().size, 4U);
+  const auto found = store->Stat("a");
+  ASSERT_TRUE(found.ok() && *found);
+  EXPECT_EQ((*found)->version, (*object)->found().version);
+  const auto unwanted = store->List({[](auto) { return false; }, [](auto) { return true; }}, "");
+  ASSERT_TRUE(unwanted.ok());
+  EXPECT_FALSE(*(*unwanted)->Next());
+}
+
+TEST(ObjectOrPrefix, TheVersionInThePlanOfAnEarlierReleaseIsKnown) {
+  SmallS3 server;
+  server.PutAs("in/a", "12345678", "one");
+  for (const char* name : {"a", "b"}) {
+    const auto store = PathOf(server, name);
+    const store::Version now =
+        StoreAt(QuickOptions(server, "s3://bucket/in"))->Stat("a").value()->version;
+    EXPECT_TRUE(store->IsStill(store::Version("one"), now));
+    EXPECT_FALSE(store->IsStill(store::Version("two"), now));
+  }
+}
+
+TEST(ObjectOrPrefix, ElseItIsAPrefix) {
+  SmallS3 server;
+  for (const char* key : {"in/a.old", "in/a/b", "in/a/c/d", "in/b"}) server.Put(key, key);
+  const auto store = PathOf(server, "a");
+  const auto found = store->Stat("b");
+  ASSERT_TRUE(found.ok() && *found) << "the first call may be any";
+  EXPECT_THAT(ListAll(*store).names, ElementsAre("b", "c/d"));
+  EXPECT_EQ(store->Location("b"), "s3://bucket/in/a/b");
+  EXPECT_THAT(ListAll(*PathOf(server, "none")).names, IsEmpty());
+}
+
+TEST(ObjectOrPrefix, AnEmptyObjectIsTheMarkOfAFolderWhereSomethingIsBelow) {
+  SmallS3 server;
+  server.Put("in/a", "");
+  EXPECT_THAT(ListAll(*PathOf(server, "a")).names, ElementsAre("a"));
+  server.Put("in/a/b", "b");
+  EXPECT_THAT(ListAll(*PathOf(server, "a")).names, ElementsAre("b"));
+}
+
+TEST(ObjectOrPrefix, WhoMayNotAskForAnObjectMayListThem) {
+  SmallS3 server([](PlainConnection& connection, const store::Heard& heard, size_t) {
+    if (heard.method != "HEAD") return false;
+    connection.Write("HTTP/1.1 403 X\r\nContent-Length: 0\r\n\r\n");
+    return true;
+  });
+  server.Put("in/a/b", "b");
+  EXPECT_THAT(ListAll(*PathOf(server, "a")).names, ElementsAre("b"));
+}
+
+TEST(ObjectOrPrefix, ItIsAskedOnce) {
+  SmallS3 server;
+  server.Put("in/a/b", "b");
+  const auto store = PathOf(server, "a");
+  for (int i = 0; i < 3; ++i) EXPECT_THAT(ListAll(*store).names, ElementsAre("b"));
+  size_t asked = 0;
+  for (const store::Heard& heard : server.heard()) asked += heard.method == "HEAD" ? 1 : 0;
+  EXPECT_EQ(asked, 1U);
+}
+
+}  // namespace
+}  // namespace parallelrun::plan

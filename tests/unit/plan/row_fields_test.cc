@@ -1,0 +1,174 @@
+#include "plan/columns/row_fields.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "plan/columns/block_types.h"
+#include "plan/columns/sample.h"
+
+namespace parallelrun::plan {
+namespace {
+
+using Table = std::vector<std::vector<std::string>>;
+
+struct Read {
+  Table rows;
+  std::vector<uint64_t> lines;
+  bool stray = false;
+};
+
+// In parts of `part` bytes.
+Read ReadAll(std::string_view text, size_t part, RowSyntax format = {}) {
+  RowFields fields(format);
+  Read read;
+  std::string held;
+  for (size_t at = 0; at < text.size(); at += part) {
+    held += text.substr(at, part);
+    const bool last = at + part >= text.size();
+    while (fields.Next(held, last)) {
+      read.rows.emplace_back(fields.fields().begin(), fields.fields().end());
+      read.lines.push_back(fields.lines());
+      read.stray = read.stray || fields.stray_quote();
+    }
+    held.erase(0, fields.used());
+    fields.Forget();
+  }
+  return read;
+}
+
+TEST(RowFieldsTest, RowsAreTakenApartAsPandasDoes) {
+  const std::string text =
+      "a,b\r\n\"1,2\",\"say \"\"hi\"\"\"\n\n  \t\n\"two\nlines\",x\r\"\",\n 5,\"6\"7\"\nlast";
+  const Table rows = {{"a", "b"}, {"1,2", "say \"hi\""}, {"two\nlines", "x"},
+                      {"", ""},   {" 5", "67\""},        {"last"}};
+  for (size_t part = 1; part <= text.size(); ++part) {
+    const Read read = ReadAll(text, part);
+    EXPECT_EQ(read.rows, rows) << part;
+    EXPECT_EQ(read.lines, (std::vector<uint64_t>{0, 1, 4, 6, 7, 8})) << part;
+    EXPECT_TRUE(read.stray) << part;
+  }
+}
+
+TEST(RowFieldsTest, WithoutQuotedNewlinesEveryLineEndEndsARow) {
+  EXPECT_EQ(ReadAll("\"a\n\"b\",c\n", 64, {',', false}).rows, (Table{{"a"}, {"b", "c"}}));
+}
+
+TEST(RowFieldsTest, CommentsAndEscapes) {
+  const RowSyntax format{',', true, '#', '\\'};
+  const std::string text =
+      "# \"not\" a row\na,b#c\n  # a row\n\"x#y\",\\N\r\n\"say \\\"hi\\\"\",\\,\n#last";
+  const Table rows = {{"a", "b"}, {"  "}, {"x#y", "N"}, {"say \"hi\"", ","}};
+  for (size_t part = 1; part <= text.size(); ++part) {
+    const Read read = ReadAll(text, part, format);
+    EXPECT_EQ(read.rows, rows) << part;
+    EXPECT_EQ(read.lines, (std::vector<uint64_t>{1, 2, 3, 4})) << part;
+  }
+}
+
+TEST(RowFieldsTest, AnotherCharacterMayQuoteOrNone) {
+  RowSyntax format;
+  format.quote = '\'';
+  EXPECT_EQ(ReadAll("'a,\n''b',\"c\nd\",'\"'\n", 64, format).rows,
+            (Table{{"a,\n'b", "\"c"}, {"d\"", "\""}}));
+  format.quote = 0;
+  EXPECT_EQ(ReadAll("'a,\"b\nc\",\"\"d\n", 64, format).rows,
+            (Table{{"'a", "\"b"}, {"c\"", "\"\"d"}}));
+}
+
+TEST(RowFieldsTest, ATabMaySeparate) {
+  EXPECT_EQ(ReadAll("\t1\n\t\n", 64, {'\t', true}).rows, (Table{{"", "1"}, {"", ""}}));
+}
+
+// --- blocks
+
+BlockReading Reading(std::string_view block, BlockReading::From from, size_t columns) {
+  static const MissingWords missing;
+  const bool row = from == BlockReading::From::kRow;
+  BlockReading reading({}, missing, columns, {"in/a.csv", 100, row ? 5U : 0U, row, true}, from);
+  for (size_t at = 0; at < block.size(); at += 7) reading.Feed(block.substr(at, 7));
+  reading.Finish();
+  return reading;
+}
+
+TEST(BlockTypesTest, AFieldThatAShortRowLacksIsMissing) {
+  const BlockReading reading = Reading("1,2\n3\n", BlockReading::From::kRow, 2);
+  EXPECT_EQ(reading.rows(), 2U);
+  EXPECT_EQ(reading.columns()[1].bits(), field::kInteger | field::kMissing);
+  EXPECT_EQ(reading.columns()[1].FirstOf(field::kMissing).place.line, 6U);
+  EXPECT_EQ(reading.columns()[1].FirstOf(field::kMissing).place.offset, 104U);
+}
+
+// A block that does not begin with a row: its first row is cut, and it may begin within quotes.
+void ExpectChosen(std::string_view block, bool within, uint64_t rows) {
+  const BlockReading outside = Reading(block, BlockReading::From::kOutsideQuotes, 2);
+  const BlockReading inside = Reading(block, BlockReading::From::kWithinQuotes, 2);
+  EXPECT_EQ(Choose(outside, inside), within ? &inside : &outside) << block;
+  EXPECT_EQ((within ? inside : outside).rows(), rows) << block;
+}
+
+TEST(BlockTypesTest, TheStateOfQuotesIsTheOneThatFits) {
+  ExpectChosen("3,4\n1,2\n5,6\n", false, 2);
+  ExpectChosen("2\n\"a\nb\",2\n\"c,d\",3\n\"e\",4\n", false, 3);
+  ExpectChosen("some text, more\nof it\",7\n\"x,\ny\",8\n\"z\",9\n", true, 2);
+  ExpectChosen("text\nwith, commas\n\",1\n2,3\n4,5\n", true, 2);
+}
+
+TEST(BlockTypesTest, AReadingThatIsLeftEarlyIsNotTheOneThatFits) {
+  std::mt19937 random(5);
+  int certain = 0;
+  for (int round = 0; round < 2000; ++round) {
+    std::string block = random() % 2 == 0 ? "text, more\n\"," : "";
+    for (size_t n = random() % 30; n > 0; --n) {
+      constexpr std::string_view kRows[] = {"1,2\n", "\"a\nb\",2\n", "\"c,d\",\"x\"\n", "1\n",
+                                            "x\"y,z\n"};
+      block += kRows[random() % 8 < 5 ? random() % 3 : random() % 5];
+    }
+    const BlockReading outside = Reading(block, BlockReading::From::kOutsideQuotes, 2);
+    const BlockReading within = Reading(block, BlockReading::From::kWithinQuotes, 2);
+    static const MissingWords missing;
+    BlockReading left({}, missing, 2, {"in/a.csv", 100, 0, false, true},
+                      BlockReading::From::kWithinQuotes);
+    for (size_t at = 0; at < block.size(); at += 5) {
+      left.Feed(std::string_view(block).substr(at, 5));
+      if (!IsCertain(outside, left)) continue;
+      ++certain;
+      EXPECT_EQ(Choose(outside, left), &outside) << block;
+      EXPECT_EQ(Choose(outside, within), &outside) << block;
+      break;
+    }
+  }
+  EXPECT_GT(certain, 100);
+}
+
+// --- sample
+
+TEST(SampleTest, EverythingIsReadUpToTheLimit) {
+  const Sample sample = PlanSample({10, 0, 30}, true, 40);
+  EXPECT_TRUE(sample.all);
+  ASSERT_EQ(sample.files.size(), 3U);
+  EXPECT_EQ(sample.files[2].blocks, (std::vector<SampleBlock>{{0, 30}}));
+  EXPECT_FALSE(PlanSample({10, 30}, false, 40).all);
+}
+
+TEST(SampleTest, OfLargeFilesTheHeadTheMiddleAndTheEnd) {
+  const Sample sample = PlanSample({1000, 20}, true, 120);
+  EXPECT_FALSE(sample.all);
+  ASSERT_EQ(sample.files.size(), 2U);
+  EXPECT_EQ(sample.files[0].blocks, (std::vector<SampleBlock>{{0, 20}, {490, 510}, {980, 1000}}));
+  EXPECT_EQ(sample.files[1].blocks, (std::vector<SampleBlock>{{0, 20}}));
+  EXPECT_EQ(sample.bytes, 80U);
+}
+
+TEST(SampleTest, AHundredFilesWithTheFirstAndTheLast) {
+  const Sample sample = PlanSample(std::vector<uint64_t>(10'000, 1'000'000), false, 1'000'000);
+  ASSERT_EQ(sample.files.size(), 100U);
+  EXPECT_EQ(sample.files.front().file, 0U);
+  EXPECT_EQ(sample.files[1].file, 101U);
+  EXPECT_EQ(sample.files.back().file, 9'999U);
+}
+
+}  // namespace
+}  // namespace parallelrun::plan
