@@ -57,23 +57,26 @@ Result<plan::PlanInput> InputAt(const TypesRequest& request) {
 }
 
 struct ColumnShown {
-  std::string type;
-  std::string why;  // may be empty
+  std::string type;  // empty: no row tells it
+  std::string why;   // may be empty
 };
 
-ColumnShown Show(const plan::TypedColumn& column, const plan::PlanInput& input) {
+ColumnShown Show(const plan::TypedColumn& column, const plan::TypedTable& table,
+                 const plan::PlanInput& input) {
   const auto written = input.tabular.dtypes.find(column.name);
   if (written != input.tabular.dtypes.end()) {
     return {std::string(api::EnumWord(written->second)), "as written"};
   }
+  if (table.no_rows) return {"", "there is no row"};
   return {std::string(api::EnumWord(column.type.type)),
           column.type.missing ? "some missing" : column.why};
 }
 
 void Print(const plan::TypedTable& table, const plan::PlanInput& input) {
   for (const plan::TypedColumn& column : table.columns) {
-    const ColumnShown shown = Show(column, input);
-    std::string line = Printable(column.name, 1024) + "\t" + shown.type;
+    const ColumnShown shown = Show(column, table, input);
+    std::string line =
+        Printable(column.name, 1024) + "\t" + (shown.type.empty() ? "-" : shown.type);
     if (!shown.why.empty()) line += "\t" + shown.why;
     std::printf("%s\n", line.c_str());
   }
@@ -83,9 +86,10 @@ void Print(const plan::TypedTable& table, const plan::PlanInput& input) {
 std::string Json(const plan::TypedTable& table, const plan::PlanInput& input) {
   std::string columns;
   for (const plan::TypedColumn& column : table.columns) {
-    const ColumnShown shown = Show(column, input);
+    const ColumnShown shown = Show(column, table, input);
     columns += fmt::format(R"({}{{"name":{},"type":{},"why":{}}})", columns.empty() ? "" : ",",
-                           JsonText(column.name), JsonText(shown.type), JsonText(shown.why));
+                           JsonText(column.name),
+                           shown.type.empty() ? "null" : JsonText(shown.type), JsonText(shown.why));
   }
   return fmt::format(R"({{"name":{},"columns":[{}]}})", JsonText(input.name), columns);
 }

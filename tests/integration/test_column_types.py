@@ -353,6 +353,12 @@ def test_types_are_printed_from_all_bytes(work):
     assert text["why"].startswith('"007" has a leading zero')
     result = work.call("types", str(work.root / "nothing.csv"))
     assert result.code == 2, result
+    table(work, "a.csv", "id,zip", [])
+    result = work.call("types", work.data)
+    assert result.output == "id\t-\tthere is no row\nzip\t-\tthere is no row\n", result
+    told = work.call("types", "job.yaml", "--volume", f"data={work.data}", "--json")
+    (told,) = json.loads(told.output)["inputs"]
+    assert [column["type"] for column in told["columns"]] == ["number", None]
 
 
 def test_types_are_those_of_the_format_that_the_names_say(work):

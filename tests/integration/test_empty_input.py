@@ -49,7 +49,9 @@ def test_days_with_a_header_and_no_rows_and_a_day_with_rows(work):
 
     # The same run goes on: what may be empty does not change what a mini-batch is.
     day_job(work, "Existing")
-    expect_empty(work.run("--resume"), "day", "late")
+    result = work.run("--resume")
+    expect_empty(result, "day", "late")
+    assert "columns: id; there is no row" in result.output, result
     assert rows() == []
 
     # Rows that come late are no part of that success.

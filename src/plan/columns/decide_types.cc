@@ -284,6 +284,7 @@ class TypesReader {
   TypedTable Table(const Sample& sample) const {
     TypedTable table;
     table.all = all_;
+    table.no_rows = all_ && counts_.rows == 0;
     table.delimiter_at_end = at_end_;
     table.dialect = Dialect();
     if (!all_) {

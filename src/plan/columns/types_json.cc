@@ -46,6 +46,7 @@ std::string ToJson(const TypedTable& table) {
   }
   json out = {{"columns", std::move(columns)}};
   if (table.all) out["all"] = true;
+  if (table.no_rows) out["noRows"] = true;
   if (!table.from.empty()) out["from"] = table.from;
   if (!table.dialect.empty()) out["dialect"] = table.dialect;
   if (!table.delimiter_at_end.empty()) out["delimiterAtEnd"] = table.delimiter_at_end;
@@ -59,6 +60,7 @@ Result<TypedTable> TypesFromJson(std::string_view text) {
   Members in(value, "types");
   TypedTable table;
   table.all = in.BooleanOr("all", false);
+  table.no_rows = in.BooleanOr("noRows", false);
   table.from = in.TextOr("from", "");
   table.dialect = in.TextOr("dialect", "");
   table.delimiter_at_end = in.TextOr("delimiterAtEnd", "");
@@ -144,14 +146,17 @@ std::string ColumnsLine(const TypedTable& table, const PlanInput& input, size_t 
     const api::ColumnType* written = WrittenType(column, input);
     std::string why = written != nullptr ? "as written" : column.why;
     if (written == nullptr && column.type.missing) why = "some missing";
-    line += fmt::format("{}{} {}", told == 0 ? ": " : ", ", Printable(column.name, kMostColumnName),
-                        api::EnumWord(written == nullptr ? column.type.type : *written));
+    line += (told == 0 ? ": " : ", ") + Printable(column.name, kMostColumnName);
+    if (written != nullptr || !table.no_rows) {
+      line += fmt::format(" {}", api::EnumWord(written == nullptr ? column.type.type : *written));
+    }
     if (!why.empty()) line += fmt::format(" ({})", why);
     ++told;
   }
   if (told < table.columns.size()) {
     line += fmt::format(" and {} more: see parallelrun types", table.columns.size() - told);
   }
+  if (table.no_rows) line += "; there is no row";
   if (!table.delimiter_at_end.empty()) {
     line += fmt::format("; the rows of {} end with a delimiter, behind which there is no column",
                         Printable(table.delimiter_at_end, 1024));

@@ -23,6 +23,7 @@ struct TypedColumn {
 
 struct TypedTable {
   bool all = false;              // every byte was read
+  bool no_rows = false;          // there are columns and not one row: their types say nothing
   std::string from;              // for people: what was read, where that is not everything
   std::string dialect;           // for people: what DialectAdvice says
   std::string delimiter_at_end;  // for people: the first file whose rows end with one, if any
@@ -46,7 +47,7 @@ std::string FormatMembers(const TypedTable& table, const PlanInput& input);
 std::string AskAboutHeader(const TypedTable& table, const PlanInput& input);
 
 // "columns: id integer, zip text ("00239" has a leading zero, in/a.csv:17)", cut off behind about
-// `most` bytes.
+// `most` bytes; "columns: id, zip; there is no row" where only their names are known.
 std::string ColumnsLine(const TypedTable& table, const PlanInput& input, size_t most);
 
 }  // namespace parallelrun::plan

@@ -137,6 +137,34 @@ TEST_F(DecideTypesTest, OtherDialectsAreToldWithTheFieldsToWrite) {
   }
 }
 
+// A header says no types. Nothing but empty fields does: these are numbers that are missing.
+TEST_F(DecideTypesTest, ColumnsWithoutARowHaveNoTypes) {
+  folder_.Write("a.csv", "id,zip\n");
+  EXPECT_EQ(Line(Input()), "columns: id, zip; there is no row");
+  EXPECT_EQ(Line(Input(api::HeaderMode::kFirstFile)), "columns: id, zip; there is no row");
+  EXPECT_EQ(Line(Input(), kWholeInput), "columns: id, zip; there is no row");
+  PlanInput input = Input();
+  input.tabular.dtypes = {{"zip", api::ColumnType::kText}};
+  EXPECT_EQ(Line(input), "columns: id, zip text (as written); there is no row");
+  folder_.Write("b.csv", "zip,id\n\n");
+  EXPECT_EQ(Line(Input()), "columns: id, zip; there is no row");
+  folder_.Write("c.csv.gz", Gzipped("id,zip\n"));
+  EXPECT_EQ(Line(Input()), "columns: id, zip; there is no row");
+  folder_.Write("d.csv", "id,zip\n,\n");
+  EXPECT_EQ(Line(Input()), "columns: id number, zip number");
+}
+
+// Whether there was one is kept: a run that goes on says the same.
+TEST_F(DecideTypesTest, ThatThereIsNoRowIsKept) {
+  folder_.Write("a.csv", "id\n");
+  const PlanInput input = Input();
+  const auto table = DecideTypes(input, *FolderStores(DiskFiles())(input));
+  ASSERT_TRUE(table.ok() && *table);
+  const auto again = TypesFromJson(ToJson(**table));
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(ColumnsLine(*again, input, 1000), "columns: id; there is no row");
+}
+
 TEST_F(DecideTypesTest, TheFormatOfEachWorkHoldsWhatTheDialectSeemsToBe) {
   folder_.Write("a.csv", "id;n\n1;2,5\n");
   const PlanInput input = Input();
