@@ -16,8 +16,6 @@ bool IsS3(std::string_view url) { return url.starts_with("s3://"); }
 
 bool IsStoreUrl(std::string_view text) { return IsS3(text) || azure_blob::IsUrl(text); }
 
-bool MayHoldSecret(std::string_view url) { return azure_blob::MayHoldSas(url); }
-
 Result<std::string> StoreUrl(const std::string& url, std::string_view path) {
   if (IsS3(url)) {
     const Result<s3::Address> address = s3::ParseAddress(url);

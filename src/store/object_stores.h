@@ -16,9 +16,6 @@ namespace parallelrun::store {
 // not as a path.
 bool IsStoreUrl(std::string_view text);
 
-// Whether a URL has in it what may be a signature: StoreUrl refuses it, and nobody may be shown it.
-bool MayHoldSecret(std::string_view url);
-
 // The URL of a path below that of a store ("" or "a/b"), the same for each way to write it, as
 // Store::Location has it. kInvalid for what is no such URL, in words that hold no secret.
 Result<std::string> StoreUrl(const std::string& url, std::string_view path);

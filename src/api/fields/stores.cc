@@ -16,7 +16,7 @@ constexpr const char* kUrls =
     "write s3://BUCKET/PREFIX, abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX or "
     "https://ACCOUNT.blob.core.windows.net/CONTAINER/PREFIX";
 
-// Of Azure's URLs what follows a '?' may be a signature, which is shown to nobody.
+// What follows a '?' may be a signature, which is shown to nobody.
 void ReadStoreUrl(const Value& value, std::string& out) {
   const auto text = value.NonEmptyString(kMostText);
   if (!text) return;
@@ -24,9 +24,11 @@ void ReadStoreUrl(const Value& value, std::string& out) {
   const bool of_s3 = text->starts_with("s3://");
   if (!of_s3 && !text->starts_with("abfss://") && !text->starts_with("https://")) {
     value.Error(shown + " is no store that is known", kUrls);
-  } else if (!of_s3 && text->find('?') != std::string::npos) {
-    value.Error(shown + " has a ? behind it, as before a SAS, which is a secret",
-                "leave it out, and set AZURE_STORAGE_SAS_TOKEN");
+  } else if (text->find('?') != std::string::npos) {
+    value.Error(shown + " has a ? behind it, as before a signature, which is a secret",
+                of_s3 ? "leave out what follows it, and give credentials by a Secret or the "
+                        "environment; a ? that is part of a name stands in path"
+                      : "leave it out, and set AZURE_STORAGE_SAS_TOKEN");
   } else {
     out = *text;
   }
@@ -58,11 +60,11 @@ const FieldList& StoreFields() {
           .Required(),
       Bound(
           "url", &ObjectStore::url,
-          Text(kMostText).With({R"RULE(self.matches("^(s3://|(abfss|https)://[^?]*$)"))RULE",
+          Text(kMostText).With({R"RULE(self.matches("^(s3|abfss|https)://[^?]*$"))RULE",
                                 "is no store that is known: write s3://BUCKET/PREFIX, "
                                 "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX or "
                                 "https://ACCOUNT.blob.core.windows.net/CONTAINER/PREFIX, without a "
-                                "SAS"}),
+                                "? and what follows it"}),
           "s3://BUCKET, abfss://CONTAINER@ACCOUNT.dfs.core.windows.net or "
           "https://ACCOUNT.blob.core.windows.net/CONTAINER; with /PREFIX for what is below it.",
           ReadStoreUrl)

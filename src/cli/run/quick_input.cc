@@ -17,6 +17,7 @@
 #include "plan/glob.h"
 #include "plan/input_names.h"
 #include "store/object_stores.h"
+#include "store/url_query.h"
 
 namespace parallelrun::cli {
 namespace {
@@ -118,10 +119,11 @@ Status LookInStore(const QuickSource& source, bool may_be_missing, Held& held) {
     if (!name.filename().string().starts_with("_")) held.Add(name);
   }
   if (!held.tables.empty() || held.others > 0 || may_be_missing) return {};
-  return Error{
-      Code::kInvalid,
-      fmt::format("no object{} below {}: correct bucket and prefix",
-                  source.pattern.empty() ? "" : " matches " + source.pattern, source.folder)};
+  const bool any_character = source.pattern.find('?') != std::string::npos;
+  return Error{Code::kInvalid,
+               fmt::format("no object{}{} below {}: correct bucket and prefix",
+                           source.pattern.empty() ? "" : " matches " + source.pattern,
+                           any_character ? " (a ? is any one character)" : "", source.folder)};
 }
 
 void Look(const QuickSource& source, Held& held) {
@@ -280,7 +282,9 @@ Result<QuickInput> LookAtInput(const InputWords& input) {
   std::set<std::string> known;
   for (const std::string& word : input.words) {
     // What is no secret may be told in full from here on.
-    if (store::MayHoldSecret(word)) return store::StoreUrl(word, "").error().With("--input");
+    if (const Status query = store::CheckQuery(word); !query.ok()) {
+      return query.error().With("--input");
+    }
     if (!store::IsStoreUrl(word)) {
       const Status here = MustBePath("--input", word,
                                      "inputs are folders and files of this machine, S3 "

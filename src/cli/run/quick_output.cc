@@ -1,5 +1,7 @@
 #include "cli/run/quick_output.h"
 
+#include <spdlog/fmt/fmt.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -8,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/escape.h"
 #include "cli/run/local_place.h"
 #include "store/object_stores.h"
 #include "store/s3/address.h"
@@ -48,8 +51,15 @@ Result<std::optional<api::OutputFormat>> FormatOf(const fs::path& path, const st
                    "that ends in .csv, .jsonl, .parquet or .txt, or a folder, as " + word + "/"};
 }
 
-// A key has no folder to look at: its end tells whether it is the file's.
+// A key has no folder to look at: its end tells whether it is the file's. A query would stand in
+// the key.
 Result<QuickOutput> InStore(const std::string& word, const std::string& state) {
+  if (const size_t query = word.find('?'); query != std::string::npos) {
+    return Error{Code::kInvalid,
+                 fmt::format("--output: {} has a ? behind it, and what follows one is not used in "
+                             "the URL of a store: leave it out",
+                             Printable(word.substr(0, query), kShownShort))};
+  }
   const Result<store::s3::Address> address = store::s3::ParseAddress(word);
   if (!address.ok()) return address.error().With("--output");
   QuickOutput output;

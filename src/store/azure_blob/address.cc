@@ -99,10 +99,12 @@ Result<Address> ParseAddress(const std::string& url) {
   if (MayHoldSas(url)) {
     return wrong(
         "what follows the ? does not belong here: a SAS is a secret, and goes into "
-        "AZURE_STORAGE_SAS_TOKEN");
+        "AZURE_STORAGE_SAS_TOKEN (a glob with a ? in it is written behind abfss://)");
   }
   std::string_view rest = std::string_view(url).substr(https ? kHttps.size() : kAbfss.size());
   std::string_view place = TakeUntil(rest, '/');
+  const bool of_s3 =
+      https && (place.ends_with(".amazonaws.com") || place.ends_with(".amazonaws.com.cn"));
   Address address;
   if (https) {
     address.container = TakeUntil(rest, '/');
@@ -113,6 +115,11 @@ Result<Address> ParseAddress(const std::string& url) {
   address.account = TakeUntil(place, '.');
   const std::optional<std::string> domain =
       https ? WithService(place, "blob", "dfs") : WithService(place, "dfs", "dfs");
+  if (of_s3) {
+    return wrong(
+        "what lies in S3 is written s3://BUCKET/PREFIX, and read with credentials, not by the "
+        "signature of a URL (docs/stores.md)");
+  }
   if (https && !domain) {
     return wrong(
         fmt::format("no web address but those of Azure Blob Storage is read: download what "

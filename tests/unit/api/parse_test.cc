@@ -430,6 +430,10 @@ TEST(Stores, AnInputLiesOnAVolumeOrInAStore) {
               HasSubstr("is required: write the name of one of spec.volumes, or store"));
   EXPECT_THAT(SaidOfStores("{name: bucket, url: 'ftp://b'}", "store: bucket", Target::kLocal),
               HasSubstr("write s3://BUCKET/PREFIX"));
+  EXPECT_THAT(SaidOfStores("{name: bucket, url: 's3://b0b/p?versionId=SECRET'}", "store: bucket",
+                           Target::kLocal),
+              AllOf(HasSubstr("s3://b0b/p"), HasSubstr("leave out what follows it"),
+                    Not(HasSubstr("SECRET"))));
   EXPECT_THAT(SaidOfStores(bucket + ", " + bucket, "store: bucket", Target::kLocal),
               HasSubstr("bucket"));
 }

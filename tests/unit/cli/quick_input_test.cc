@@ -119,6 +119,16 @@ TEST_F(QuickInputTest, ASignatureInAUrlIsShownToNobody) {
   }
 }
 
+// Else it would be a glob, which finds nothing.
+TEST_F(QuickInputTest, AVersionInAUrlIsRefusedWithAFormatToo) {
+  for (const char* format : {"", "csv"}) {
+    EXPECT_THAT(Refusal({"s3://bucket/a.csv?versionId=3"}, format),
+                HasSubstr("Leave out the ? and what follows it"));
+    EXPECT_THAT(Refusal({"https://bucket.s3.amazonaws.com/a.csv?X-Amz-Signature=SECRET"}, format),
+                HasSubstr("s3://BUCKET/PREFIX"));
+  }
+}
+
 TEST_F(QuickInputTest, AFileWhoseNameIsAGlobIsAFile) {
   const std::string odd = File("in/a[1].txt");
   EXPECT_EQ(Look({odd})->sources[0].path, "a[1].txt");

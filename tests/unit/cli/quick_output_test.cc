@@ -51,6 +51,18 @@ TEST(QuickOutputTest, NoUrlBecomesAFolder) {
   EXPECT_EQ(LookAtOutput("a:b/c")->folder, "a:b/c");
 }
 
+// Else the query would be a part of the key, and the file a prefix.
+TEST(QuickOutputTest, AQueryIsNoPartOfAKey) {
+  for (const char* url : {"s3://bucket/a.csv?versionId=SECRET", "s3://bucket/a/?x=SECRET",
+                          "s3://bucket/a.csv?X-Amz-Signature=SECRET"}) {
+    const auto looked = LookAtOutput(url);
+    ASSERT_FALSE(looked.ok()) << url;
+    EXPECT_THAT(looked.error().message, HasSubstr("has a ? behind it")) << url;
+    EXPECT_THAT(looked.error().message, Not(HasSubstr("SECRET")));
+  }
+  EXPECT_EQ(LookAtOutput("out?x=1")->folder, "out?x=1");
+}
+
 TEST(QuickOutputTest, WhatIsWrongIsSaid) {
   EXPECT_THAT(LookAtOutput("out", "kept").error().message, HasSubstr("--state goes with"));
   EXPECT_THAT(LookAtOutput("s3://").error().message, HasSubstr("--output: "));

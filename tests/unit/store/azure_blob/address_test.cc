@@ -59,6 +59,8 @@ TEST(AzureAddress, WhatIsNoneSaysWhatToWrite) {
               HasSubstr("write abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX"));
   EXPECT_THAT(ParseAddress("https://data.blob.core.windows.net/photos/a%20b").error().message,
               HasSubstr("write %20 as a space"));
+  EXPECT_THAT(ParseAddress("https://photos.s3.eu-west-1.amazonaws.com/a").error().message,
+              HasSubstr("is written s3://BUCKET/PREFIX"));
 }
 
 TEST(AzureAddress, ASignatureInAUrlIsRefusedAndShownToNobody) {
