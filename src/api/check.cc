@@ -61,6 +61,24 @@ class Checker {
     }
   }
 
+  // "a" may be one object, and "a/" is what lies below: whose the files there are would be known
+  // only once the store is asked.
+  void CheckPrefix(size_t i) {
+    const Input& input = spec_.inputs[i];
+    for (size_t j = 0; j < i; ++j) {
+      const Input& other = spec_.inputs[j];
+      const bool whole = input.pattern.empty() && other.pattern.empty();
+      if (other.store != input.store || !whole) continue;
+      if (other.from.path + "/" != input.from.path && input.from.path + "/" != other.from.path) {
+        continue;
+      }
+      AddError(problems_, InputPath(spec_, i) + ".path",
+               "differs from that of spec.inputs[" + std::to_string(j) +
+                   "] in the / at its end alone, and that one may be a prefix too",
+               "give one of them a store of its own, or leave it out");
+    }
+  }
+
   // An input lies on a volume or in a store.
   void CheckStores() {
     for (size_t i = 0; i < spec_.stores.size(); ++i) {
@@ -88,6 +106,7 @@ class Checker {
                                      : "keep one of the two");
       } else if (!input.store.empty()) {
         CheckStore(input.store, field + ".store");
+        CheckPrefix(i);
       }
       if (input.access == Access::kUri && input.store.empty()) {
         AddError(problems_, field + ".access", "Uri is for inputs in stores",
@@ -103,7 +122,9 @@ class Checker {
       if (store.name != name) continue;
       std::string url = store.url;
       while (url.ends_with('/')) url.pop_back();
-      return store.endpoint + " " + url + (path == "." ? "/" : "/" + path + "/");
+      url += "/";
+      if (path != ".") url += path;
+      return store.endpoint + " " + url + (url.ends_with('/') ? "" : "/");
     }
     return "";
   }

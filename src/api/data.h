@@ -73,7 +73,7 @@ struct TabularOptions {
 struct Input {
   std::string name;
   InputKind kind = InputKind::kFiles;
-  VolumePath from;           // of an input in a store only the path
+  VolumePath from;           // of an input in a store only the path; "a/" is no object
   std::string store = {};    // empty: it lies on the volume
   std::string pattern = {};  // empty: every file
   std::vector<std::string> exclude = {};

@@ -43,7 +43,8 @@ std::unique_ptr<store::Store> OpenAt(store::Wished wished, const std::string& ur
 // The URL of a store itself is a prefix: only what is below it is found by nodes.
 bool MayBeOneObject(const store::Wished& wished, const PlanInput& input) {
   const Result<std::string> whole = store::StoreUrl(wished.url, "");
-  return input.pattern.empty() && whole.ok() && input.root.size() > whole->size();
+  return !input.is_prefix && input.pattern.empty() && whole.ok() &&
+         input.root.size() > whole->size();
 }
 
 std::unique_ptr<store::Store> OpenObjects(const std::map<std::string, store::Wished>& stores,

@@ -17,9 +17,9 @@ namespace parallelrun::plan {
 OpenStore FolderStores(const Files& files, std::vector<std::string> forbidden = {});
 
 // An input is that, or names one of `stores` (how each is asked, by name), which must be there.
-// Without a pattern its path there is the key of one object, or a prefix (object_or_prefix.h).
-// What such a store needs that cannot be had (credentials, an endpoint) is the error of each call
-// of it.
+// Without a pattern its path there is the key of one object, or a prefix (object_or_prefix.h),
+// unless it is said to be a prefix. What such a store needs that cannot be had (credentials, an
+// endpoint) is the error of each call of it.
 OpenStore InputStores(const Files& files, std::vector<std::string> forbidden,
                       std::map<std::string, store::Wished> stores);
 

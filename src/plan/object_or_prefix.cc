@@ -24,6 +24,15 @@ class OneName final : public store::Listing {
   std::optional<store::Found> found_;
 };
 
+Result<bool> HoldsAny(store::Store& store) {
+  const auto all = [](std::string_view) { return true; };
+  const auto listing = store.List({all, all}, "");
+  if (!listing.ok()) return listing.error();
+  const auto first = (*listing)->Next();
+  if (!first.ok()) return first.error();
+  return first->has_value();
+}
+
 class ObjectOrPrefixStore final : public store::Store {
  public:
   ObjectOrPrefixStore(std::unique_ptr<store::Store> below, std::unique_ptr<store::Store> beside,
@@ -69,25 +78,10 @@ class ObjectOrPrefixStore final : public store::Store {
   Result<store::Store*> Which() {
     const std::lock_guard lock(mutex_);
     if (is_ != nullptr) return is_;
-    const Result<std::optional<store::Found>> found = beside_->Stat(name_);
-    if (!found.ok() && found.error().code != Code::kPermission) return found.error();
-    bool object = found.ok() && *found;
-    if (object && (*found)->size == 0) {
-      const Result<bool> holds = HoldsAny();
-      if (!holds.ok()) return holds.error();
-      object = !*holds;
-    }
-    is_ = object ? beside_.get() : below_.get();
+    const Result<bool> object = IsOneObject(*below_, *beside_, name_);
+    if (!object.ok()) return object.error();
+    is_ = *object ? beside_.get() : below_.get();
     return is_;
-  }
-
-  Result<bool> HoldsAny() {
-    const auto all = [](std::string_view) { return true; };
-    const auto listing = below_->List({all, all}, "");
-    if (!listing.ok()) return listing.error();
-    const auto first = (*listing)->Next();
-    if (!first.ok()) return first.error();
-    return first->has_value();
   }
 
   const std::unique_ptr<store::Store> below_;
@@ -98,6 +92,16 @@ class ObjectOrPrefixStore final : public store::Store {
 };
 
 }  // namespace
+
+Result<bool> IsOneObject(store::Store& below, store::Store& beside, const std::string& name) {
+  const Result<std::optional<store::Found>> found = beside.Stat(name);
+  if (!found.ok() && found.error().code != Code::kPermission) return found.error();
+  if (!found.ok() || !*found) return false;
+  if ((*found)->size > 0) return true;
+  const Result<bool> holds = HoldsAny(below);
+  if (!holds.ok()) return holds.error();
+  return !*holds;
+}
 
 std::unique_ptr<store::Store> ObjectOrPrefix(std::unique_ptr<store::Store> below,
                                              std::unique_ptr<store::Store> beside,

@@ -7,11 +7,16 @@
 #include <memory>
 #include <string>
 
+#include "base/error.h"
 #include "store/store.h"
 
 namespace parallelrun::plan {
 
-// `below`: all below the path; `beside`: all below what holds it, where it is called `name`.
+// Whether it is one object. `below`: all below the path; `beside`: all below what holds it, where
+// it is called `name`.
+Result<bool> IsOneObject(store::Store& below, store::Store& beside, const std::string& name);
+
+// The store of what the path is.
 std::unique_ptr<store::Store> ObjectOrPrefix(std::unique_ptr<store::Store> below,
                                              std::unique_ptr<store::Store> beside,
                                              std::string name);

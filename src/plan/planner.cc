@@ -249,7 +249,10 @@ struct Planner::State {
                         Printable(input.root, 4096), at.last_name.empty() ? "" : " holds a row",
                         input.pattern.empty() ? "put files there, or correct where the input lies"
                                               : "put files there, or correct the pattern",
-                        left_out.empty() ? "" : " (" + left_out + ")")};
+                        left_out.empty() ? "" : " (" + left_out + ")") +
+                (input.is_prefix ? "; one object of that name is written without the / at the end "
+                                   "of path"
+                                 : "")};
   }
 };
 

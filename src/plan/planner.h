@@ -52,6 +52,7 @@ struct PlanInput {
   // By name, the store that it lies in, whose URL is then the begin of the root; empty: a folder of
   // a volume.
   std::string store = {};
+  bool is_prefix = false;  // in a store: the root is never one object
   bool urls = false;  // kFiles in a store: Work has the URLs of the objects, which nobody fetches
   api::AllowEmpty allow_empty = api::AllowEmpty::kNever;
   // An output that has something in it would be replaced by one of no row.

@@ -95,6 +95,35 @@ def test_a_url_of_one_object_is_that_object(work, server):
         assert [row.split(b" ")[-1] for row in rows] == [name], url
 
 
+def test_a_slash_at_the_end_makes_a_prefix(work, server):
+    set_up(work, server)
+    server.bucket("slash")
+    for name in ("photo.png", "rows.csv", "deep/below/other"):
+        server.put("slash", name, name.encode())
+    work.script(TEXTS)
+    rows = rows_of(work, "--input", "s3://slash/deep/below/").splitlines()
+    assert [row.split(b" ")[-1] for row in rows] == [b"deep/below/other"]
+    words = ["run", "code/score.py", "--output", "out", "--input"]
+    for url, hint in [
+        ("s3://slash/photo.png/", "one object of that name is written without the /"),
+        ("s3://slash/rows.csv/", "one object of that name is written without the /"),
+        ("s3://slash/other.csv", "below a prefix of that name is written with a /"),
+    ]:
+        result = work.call(*words, url)
+        assert result.code == 2 and "no object" in result.output and hint in result.output, result
+    stores = [{"name": "all", "url": "s3://slash"}]
+    for path, code in [("deep/below/", 0), ("photo.png", 0), ("photo.png/", 1)]:
+        work.job(
+            stores=stores,
+            inputs=[{"name": "one", "files": {"store": "all", "path": path}}],
+            output={"volume": "out", "ifExists": "Overwrite"},
+        )
+        result = work.run()
+        assert result.code == code, result
+    assert "no file below s3://slash/photo.png: " in result.output, result
+    assert "is written without the / at the end of path" in result.output, result
+
+
 def test_a_path_of_one_object_in_a_job_file_is_that_object(work, server):
     set_up(work, server)
     server.bucket("keys")

@@ -1,6 +1,8 @@
 // Inputs and side inputs.
 #include <algorithm>
 #include <cctype>
+#include <optional>
+#include <utility>
 
 #include "api/fields/bind.h"
 #include "api/fields/read.h"
@@ -25,6 +27,15 @@ void ReadMountPath(const Value& value, std::string& out) {
     value.Error(Quoted(*text) + " is no place for a folder",
                 "write an absolute path without \":\" and \"..\", as in /models");
   }
+}
+
+// With the slash at its end that in a store says that it is a prefix: OfKind takes it off
+// elsewhere.
+void ReadInputPath(const Value& value, std::string& out) {
+  std::optional<std::string> path = ReadRelativePath(value);
+  if (!path) return;
+  if (*path != "." && value.String().value_or("").ends_with('/')) *path += '/';
+  out = std::move(*path);
 }
 
 void ReadPattern(const Value& value, std::string& out) {
@@ -165,7 +176,8 @@ FieldList Source() {
       BoundIn(
           "path", &Input::from, &VolumePath::path, Path(),
           "Folder or file, relative to the volume; below the store's URL the key of one object, or "
-          "a prefix of keys. All of it if not given.")
+          "a prefix of keys, which it always is with a slash at its end. All of it if not given.",
+          ReadInputPath)
           .Otherwise("all of the volume or store"),
       Bound("pattern", &Input::pattern,
             Text(kMostText)
@@ -304,6 +316,7 @@ Field OfKind(InputKind kind, FieldList fields, std::string text, std::vector<Cel
       [kind, below = shape.fields](const Value& value, Input& input, Target target) {
         input.kind = kind;
         ReadObject(value, *below, &input, target);
+        if (input.store.empty() && input.from.path.ends_with('/')) input.from.path.pop_back();
       });
 }
 

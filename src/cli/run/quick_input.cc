@@ -99,8 +99,24 @@ plan::InputNames NamesOf(const QuickSource& source) {
   return plan::InputNames(input);
 }
 
+// How the word would mean something else, where it means nothing: a slash at its end makes a prefix
+// of what else is one object.
+std::string OtherReading(const std::string& word, const QuickSource& source) {
+  if (source.pattern.find('?') != std::string::npos) return " (a ? is any one character)";
+  if (!source.pattern.empty()) {
+    return word.ends_with("/" + source.pattern) && !HasWildcard(source.pattern)
+               ? " (what lies below a prefix of that name is written with a / at its end)"
+               : "";
+  }
+  const bool has_name = source.folder.find('/', source.folder.find("://") + 3) != std::string::npos;
+  return word.ends_with('/') && has_name
+             ? " (one object of that name is written without the / at its end)"
+             : "";
+}
+
 // The names of a store come over the network: what is wrong with it is said here.
-Status LookInStore(const QuickSource& source, bool may_be_missing, Held& held) {
+Status LookInStore(const std::string& word, const QuickSource& source, bool may_be_missing,
+                   Held& held) {
   const auto store = store::OpenObjectStore({source.folder, "", "", {}, {}}, {});
   if (!store.ok()) return store.error();
   const plan::InputNames names = NamesOf(source);
@@ -119,11 +135,10 @@ Status LookInStore(const QuickSource& source, bool may_be_missing, Held& held) {
     if (!name.filename().string().starts_with("_")) held.Add(name);
   }
   if (!held.tables.empty() || held.others > 0 || may_be_missing) return {};
-  const bool any_character = source.pattern.find('?') != std::string::npos;
   return Error{Code::kInvalid,
-               fmt::format("no object{}{} below {}: correct bucket and prefix",
+               fmt::format("no object{} below {}: correct bucket and prefix{}",
                            source.pattern.empty() ? "" : " matches " + source.pattern,
-                           any_character ? " (a ? is any one character)" : "", source.folder)};
+                           source.folder, OtherReading(word, source))};
 }
 
 void Look(const QuickSource& source, Held& held) {
@@ -205,12 +220,14 @@ Result<const Format*> Decide(const InputWords& input, const QuickInput& out, std
   if (!input.format.empty()) return FormatNamed(input.format);
   Held held;
   const bool may_be_missing = input.allow_empty == api::EnumWord(api::AllowEmpty::kMissing);
-  for (const QuickSource& source : out.sources) {
+  for (size_t i = 0; i < out.sources.size(); ++i) {
+    const QuickSource& source = out.sources[i];
     if (!source.in_store) {
       Look(source, held);
-    } else if (const Status looked = LookInStore(source, may_be_missing, held); !looked.ok()) {
-      return Error{Code::kInvalid, "--input: " + looked.error().message};
+      continue;
     }
+    const Status looked = LookInStore(input.words[i], source, may_be_missing, held);
+    if (!looked.ok()) return Error{Code::kInvalid, "--input: " + looked.error().message};
   }
   if (held.tables.empty()) return kFormats;
   if (held.others > 0) {

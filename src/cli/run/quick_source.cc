@@ -7,6 +7,7 @@
 
 #include "cli/run/local_job.h"
 #include "cli/run/quick_input.h"
+#include "plan/object_or_prefix.h"
 #include "store/object_stores.h"
 
 namespace parallelrun::cli {
@@ -56,12 +57,13 @@ bool MayBeOneObject(const std::string& url) {
 Result<std::optional<QuickSource>> OneObject(const std::string& url) {
   const size_t slash = url.rfind('/');
   QuickSource object{url.substr(0, slash), "", url.substr(slash + 1), true};
-  const auto store = store::OpenObjectStore({object.folder, "", "", {}, {}}, {});
-  if (!store.ok()) return store.error();
-  const Result<std::optional<store::Found>> found = (*store)->Stat(object.pattern);
-  if (!found.ok() && found.error().code != Code::kPermission) return found.error();
-  if (!found.ok() || !*found) return std::optional<QuickSource>();
-  return std::optional(std::move(object));
+  const auto beside = store::OpenObjectStore({object.folder, "", "", {}, {}}, {});
+  if (!beside.ok()) return beside.error();
+  const auto below = store::OpenObjectStore({url, "", "", {}, {}}, {});
+  if (!below.ok()) return below.error();
+  const Result<bool> one = plan::IsOneObject(**below, **beside, object.pattern);
+  if (!one.ok()) return one.error();
+  return *one ? std::optional(std::move(object)) : std::nullopt;
 }
 
 bool HasWildcard(const std::string& text) {

@@ -28,8 +28,9 @@ QuickSource SourceOf(const std::string& word, const std::string& pattern);
 
 // A URL that may be one object or a prefix, by its words alone: a key, no slash at its end.
 bool MayBeOneObject(const std::string& url);
-// Asks the store whether there is an object under it; nothing where there is none. What keeps it
-// from knowing is told by whoever lists: nobody may be allowed to ask for one that is not there.
+// Asks the store whether it is one object (plan/object_or_prefix.h); nothing where it is none. What
+// keeps it from knowing is told by whoever lists: nobody may be allowed to ask for one that is not
+// there.
 Result<std::optional<QuickSource>> OneObject(const std::string& url);
 
 }  // namespace parallelrun::cli

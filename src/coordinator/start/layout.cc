@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "plan/input_names.h"
+#include "plan/source.h"
 #include "store/object_stores.h"
 
 namespace parallelrun::coordinator {
@@ -69,9 +70,10 @@ plan::PlanKind Kind(const api::Input& input) {
 Status AddInput(const api::JobSpec& spec, size_t index, const Volumes& volumes, JobLayout& layout) {
   const api::Input& input = spec.inputs[index];
   const std::string field = fmt::format("spec.inputs[{}] ({})", index, input.name);
+  const std::string path(plan::WithoutSlash(input.from.path));
   const Result<std::string> root = input.store.empty()
                                        ? Resolve(input.from, volumes, field)
-                                       : ResolveStore(spec, input.store, input.from.path, field);
+                                       : ResolveStore(spec, input.store, path, field);
   if (!root.ok()) return root.error();
   layout.placeholders["inputs." + input.name] = *root;
   if (spec.rank_mini_batch_count > 0) return {};  // the script may read it, nobody splits it
@@ -84,6 +86,7 @@ Status AddInput(const api::JobSpec& spec, size_t index, const Volumes& volumes, 
   plan.name = input.name;
   plan.root = *root;
   plan.store = input.store;
+  plan.is_prefix = path != input.from.path;
   plan.urls = input.access == api::Access::kUri;
   plan.pattern = input.pattern;
   plan.exclude = input.exclude;

@@ -118,11 +118,15 @@ Result<HttpResponse> Container::Read(const std::string& key, HttpHeaders headers
   return Ask({Action::kRead, key, "", std::move(headers), into});
 }
 
-Result<std::optional<Found>> Container::Stat(const std::string& key) {
+Result<std::optional<Looked>> Container::Look(const std::string& key) {
   const Result<HttpResponse> answer = Ask({Action::kStat, key, "", {}, {}});
-  if (!answer.ok() && answer.error().code == Code::kNotFound) return std::optional<Found>();
+  if (!answer.ok() && answer.error().code == Code::kNotFound) return std::optional<Looked>();
   if (!answer.ok()) return answer.error();
-  Found found;
+  Looked looked;
+  looked.is_folder = answer->Header("x-ms-meta-hdi_isfolder") == "true" ||
+                     answer->Header("x-ms-resource-type") == "directory";
+  if (looked.is_folder) return std::optional(std::move(looked));
+  Found& found = looked.found;
   const std::string_view length = answer->Header("Content-Length");
   const char* end = length.data() + length.size();
   const auto [stopped, error] = std::from_chars(length.data(), end, found.size);
@@ -135,7 +139,14 @@ Result<std::optional<Found>> Container::Stat(const std::string& key) {
                      "whether a blob was changed"};
   }
   found.version = VersionOf(etag, found.size);
-  return std::optional(std::move(found));
+  return std::optional(std::move(looked));
+}
+
+Result<std::optional<Found>> Container::Stat(const std::string& key) {
+  Result<std::optional<Looked>> looked = Look(key);
+  if (!looked.ok()) return looked.error();
+  if (!*looked || (*looked)->is_folder) return std::optional<Found>();
+  return std::optional(std::move((*looked)->found));
 }
 
 std::string Container::Place(const std::string& key) const {

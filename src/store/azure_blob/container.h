@@ -45,6 +45,14 @@ struct ContainerOptions {
   std::stop_token stop;
 };
 
+// What is there under a name.
+struct Looked {
+  Found found;
+  // It stands for a folder, as ListedBlob has it. An account with a hierarchical namespace says so
+  // of every prefix.
+  bool is_folder = false;
+};
+
 class Container final : public ObjectServer {
  public:
   // kInvalid: an endpoint that cannot be such, or one to which no secret may go.
@@ -53,8 +61,12 @@ class Container final : public ObjectServer {
   // An answer 2xx. Errors: as Explain has them, and those of the credentials.
   Result<HttpResponse> Ask(const Question& question);
 
+  // Nothing: it is not there.
+  Result<std::optional<Looked>> Look(const std::string& key);
+
   Result<HttpResponse> Read(const std::string& key, HttpHeaders headers,
                             std::span<char> into) override;
+  // A folder is no object.
   Result<std::optional<Found>> Stat(const std::string& key) override;
   std::string Place(const std::string& key) const override;
 

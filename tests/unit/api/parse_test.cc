@@ -415,6 +415,8 @@ TEST(Stores, AnOutputInAStoreHasLogsAndStateInFolders) {
   EXPECT_THAT(said("output: {store: bucket, path: x}" + folders, "store: all, path: a"),
               HasSubstr("the output is inside the input \"images\""));
   EXPECT_EQ(said("output: {store: bucket, path: x}" + folders, "store: all, path: ab"), "");
+  EXPECT_THAT(said("output: {store: bucket, path: x}" + folders, "store: all, path: a/"),
+              HasSubstr("the output is inside the input \"images\""));
 }
 
 TEST(Stores, AnInputLiesOnAVolumeOrInAStore) {
@@ -436,6 +438,41 @@ TEST(Stores, AnInputLiesOnAVolumeOrInAStore) {
                     Not(HasSubstr("SECRET"))));
   EXPECT_THAT(SaidOfStores(bucket + ", " + bucket, "store: bucket", Target::kLocal),
               HasSubstr("bucket"));
+}
+
+// Without one it may be the key of one object.
+TEST(Stores, ASlashAtTheEndOfAPathInAStoreIsKept) {
+  const auto path = [](const std::string& from) {
+    const ParsedJob parsed = ReadJob(
+        "apiVersion: parallelrun.dev/v1alpha1\nkind: ParallelRunJob\nmetadata: {name: digits}\n"
+        "spec:\n  entryScript: score.py\n  volumes: [{name: out, hostPath: {path: /o}}]\n"
+        "  output: {volume: out}\n  stores: [{name: bucket, url: 's3://b0b'}]\n"
+        "  inputs: [{name: images, files: {" +
+            from + "}}]\n",
+        {}, Target::kLocal);
+    EXPECT_THAT(Lines(parsed), ElementsAre());
+    return parsed.job.spec.inputs[0].from.path;
+  };
+  EXPECT_EQ(path("store: bucket, path: a/b"), "a/b");
+  EXPECT_EQ(path("store: bucket, path: a//b//"), "a/b/");
+  EXPECT_EQ(path("path: a/, store: bucket"), "a/");
+  EXPECT_EQ(path("store: bucket, path: ./"), ".");
+  EXPECT_EQ(path("volume: out, path: a/"), "a");
+}
+
+TEST(Stores, APathAndThePrefixOfThatNameAreNotTwoInputsOfOneStore) {
+  const std::string bucket = "{name: bucket, url: 's3://b0b'}, {name: other, url: 's3://b0b'}";
+  const auto said = [&](const std::string& first, const std::string& second) {
+    return SaidOfStores(bucket, first + "}}, {name: more, files: {" + second, Target::kLocal);
+  };
+  for (const auto& [first, second] : {std::pair{"a", "a/"}, std::pair{"a/", "a"}}) {
+    const std::string one = std::string("store: bucket, path: ") + first;
+    EXPECT_THAT(said(one, std::string("store: bucket, path: ") + second),
+                HasSubstr("spec.inputs[1].files.path"));
+    EXPECT_EQ(said(one, std::string("store: other, path: ") + second), "");
+    EXPECT_EQ(said(one, std::string("store: bucket, pattern: '*.png', path: ") + second), "");
+  }
+  EXPECT_EQ(said("store: bucket, path: a", "store: bucket, path: ab/"), "");
 }
 
 TEST(Stores, AContainerOfAzureIsReadAndHasNoSignatureInItsUrl) {

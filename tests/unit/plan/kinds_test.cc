@@ -98,6 +98,14 @@ TEST_F(PlanKindsTest, JsonLinesWithoutALine) {
                 " holds a row: put files there, or correct where the input lies");
 }
 
+TEST_F(PlanKindsTest, APathThatEndsInASlashIsNoObject) {
+  PlanInput input = FilesInput(folder_.path(), 1);
+  EXPECT_EQ(MakePlan({input}).error.find("without the /"), std::string::npos);
+  input.is_prefix = true;
+  EXPECT_THAT(MakePlan({input}).error,
+              HasSubstr("; one object of that name is written without the / at the end of path"));
+}
+
 // --- inputs without an item
 
 PlanInput MayBeEmpty(PlanInput input, api::AllowEmpty allowed) {

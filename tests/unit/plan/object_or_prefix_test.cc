@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/unit/store/azure_blob/small_azure.h"
 #include "tests/unit/store/s3/small_s3.h"
 
 namespace parallelrun::plan {
@@ -74,6 +75,25 @@ TEST(ObjectOrPrefix, AnEmptyObjectIsTheMarkOfAFolderWhereSomethingIsBelow) {
   EXPECT_THAT(ListAll(*PathOf(server, "a")).names, ElementsAre("a"));
   server.Put("in/a/b", "b");
   EXPECT_THAT(ListAll(*PathOf(server, "a")).names, ElementsAre("b"));
+}
+
+// In an account with a hierarchical namespace each prefix is there by itself.
+TEST(ObjectOrPrefix, AFolderOfAzureIsNoObject) {
+  namespace azure = store::azure_blob;
+  for (const bool hierarchical : {false, true}) {
+    azure::SmallAzure server;
+    if (hierarchical) server.SetHierarchical();
+    server.Put("in/a/b", "b");
+    server.Put("in/b", "", true);
+    const auto path_of = [&](const std::string& name) {
+      return ObjectOrPrefix(azure::StoreAt(azure::QuickOptions(server, "in/" + name)),
+                            azure::StoreAt(azure::QuickOptions(server, "in")), name);
+    };
+    EXPECT_THAT(ListAll(*path_of("a")).names, ElementsAre("b"));
+    EXPECT_THAT(ListAll(*path_of("b")).names, IsEmpty()) << "the mark of a folder";
+    server.Put("in/c", "");
+    EXPECT_THAT(ListAll(*path_of("c")).names, ElementsAre("c"));
+  }
 }
 
 TEST(ObjectOrPrefix, WhoMayNotAskForAnObjectMayListThem) {

@@ -60,6 +60,21 @@ TEST(PlanLayoutTest, AnInputMayLieBelowTheFolderOfAnOutputThatIsOneFile) {
       << "and another holds it";
 }
 
+// The script and messages get one form of it.
+TEST(PlanLayoutTest, APathInAStoreThatEndsInASlashIsAPrefix) {
+  api::Job job = JobOf(api::InputKind::kFiles);
+  job.spec.stores = {{"bucket", "s3://b0b/x/", "", "", std::nullopt}};
+  job.spec.inputs[0].store = "bucket";
+  for (const bool prefix : {false, true}) {
+    job.spec.inputs[0].from = {"", prefix ? "a/b/" : "a/b"};
+    const auto layout = LayOut(job, kVolumes);
+    ASSERT_TRUE(layout.ok()) << layout.error().message;
+    EXPECT_EQ(layout->inputs[0].root, "s3://b0b/x/a/b");
+    EXPECT_EQ(layout->inputs[0].is_prefix, prefix);
+    EXPECT_EQ(layout->placeholders.at("inputs.in"), "s3://b0b/x/a/b");
+  }
+}
+
 TEST(PlanLayoutTest, D8PartitionKeysWinOverTheSize) {
   api::Job job = JobOf(api::InputKind::kFiles);
   job.spec.partition_keys = {"user"};

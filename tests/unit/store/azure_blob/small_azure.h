@@ -85,7 +85,14 @@ class SmallAzure {
     const std::string root = "/account/container";
     if (!heard.path.starts_with(root)) return ErrorReply(404, "ContainerNotFound");
     if (heard.path == root) return List(heard.query);
-    const auto found = blobs_.find(heard.path.substr(root.size() + 1));
+    const std::string name = heard.path.substr(root.size() + 1);
+    const auto found = blobs_.find(name);
+    const auto below = blobs_.lower_bound(name + "/");
+    if (found == blobs_.end() && hierarchical_ && below != blobs_.end() &&
+        below->first.starts_with(name + "/")) {
+      return "HTTP/1.1 200 X\r\nContent-Length: 0\r\nETag: \"0x0\"\r\nx-ms-resource-type: "
+             "directory\r\nx-ms-meta-hdi_isfolder: true\r\n\r\n";
+    }
     if (found == blobs_.end()) {
       return heard.method == "GET" ? ErrorReply(404, "BlobNotFound")
                                    : "HTTP/1.1 404 X\r\nx-ms-error-code: BlobNotFound\r\n"
@@ -94,7 +101,8 @@ class SmallAzure {
     const Kept& kept = found->second;
     const std::string etag = "ETag: \"" + kept.etag + "\"\r\n";
     if (heard.method == "HEAD") {
-      return fmt::format("HTTP/1.1 200 X\r\nContent-Length: {}\r\n{}\r\n", kept.bytes.size(), etag);
+      return fmt::format("HTTP/1.1 200 X\r\nContent-Length: {}\r\n{}{}\r\n", kept.bytes.size(),
+                         etag, kept.is_marker ? "x-ms-meta-hdi_isfolder: true\r\n" : "");
     }
     const std::string match = heard.Header("If-Match");
     if (!match.empty() && match != "\"" + kept.etag + "\"") {

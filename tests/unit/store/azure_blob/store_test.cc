@@ -114,6 +114,18 @@ TEST(AzureStoreList, BlobsThatStandForFoldersAreLeftOut) {
   EXPECT_THAT(ListAll(*store, "", wanted).names, ElementsAre("a-b.csv", "a/1.csv"));
 }
 
+// Else a prefix would be taken for one object, which a hierarchical namespace has for each.
+TEST_P(AzureNamespaces, WhatStandsForAFolderIsNoObject) {
+  if (!GetParam()) server_.Put("in/a", "", true);
+  server_.Put("in/a/1.csv", "1");
+  const auto store = StoreAt(QuickOptions(server_, "in"));
+  const auto stat = store->Stat("a");
+  ASSERT_TRUE(stat.ok()) << stat.error().message;
+  EXPECT_FALSE(*stat);
+  EXPECT_EQ(store->Open("a").error().code, Code::kNotFound);
+  EXPECT_TRUE(*store->Stat("a/1.csv").value());
+}
+
 TEST(AzureStoreList, AnEmptyPrefixIsEmptyAndAContainerThatIsNotThereAnError) {
   SmallAzure server;
   server.Put("a", "");
