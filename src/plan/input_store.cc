@@ -20,6 +20,7 @@ class NoStore final : public store::Store {
   Result<std::unique_ptr<store::Listing>> List(store::Wanted, const std::string&) override {
     return why_;
   }
+  Result<bool> IsThere() override { return why_; }
   Result<std::optional<store::Found>> Stat(const std::string&) override { return why_; }
   Result<std::unique_ptr<store::Object>> Open(const std::string&) override { return why_; }
   std::string Location(std::string_view name) const override {

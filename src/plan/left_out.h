@@ -43,7 +43,6 @@ class LeftOut {
   void AddNoData(std::string_view path) { no_data_.Add(path); }
   void AddOfOther(std::string_view path) { of_others_.Add(path); }
 
-  bool no_data() const { return no_data_.names() > 0; }
   bool of_others() const { return of_others_.names() > 0; }
   // "2 names are left out, the first _SUCCESS: …", a line for each reason.
   std::vector<std::string> Lines(DataNames names) const;

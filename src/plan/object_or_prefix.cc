@@ -24,15 +24,6 @@ class OneName final : public store::Listing {
   std::optional<store::Found> found_;
 };
 
-Result<bool> HoldsAny(store::Store& store) {
-  const auto all = [](std::string_view) { return true; };
-  const auto listing = store.List({all, all}, "");
-  if (!listing.ok()) return listing.error();
-  const auto first = (*listing)->Next();
-  if (!first.ok()) return first.error();
-  return first->has_value();
-}
-
 class ObjectOrPrefixStore final : public store::Store {
  public:
   ObjectOrPrefixStore(std::unique_ptr<store::Store> below, std::unique_ptr<store::Store> beside,
@@ -51,6 +42,14 @@ class ObjectOrPrefixStore final : public store::Store {
       found = std::move(*now);
     }
     return std::unique_ptr<store::Listing>(std::make_unique<OneName>(name_, std::move(found)));
+  }
+  Result<bool> IsThere() override {
+    const Result<store::Store*> which = Which();
+    if (!which.ok()) return which.error();
+    if (*which == below_.get()) return below_->IsThere();
+    const Result<std::optional<store::Found>> found = beside_->Stat(name_);
+    if (!found.ok()) return found.error();
+    return found->has_value();
   }
   Result<std::optional<store::Found>> Stat(const std::string& name) override {
     const Result<store::Store*> which = Which();
@@ -98,9 +97,9 @@ Result<bool> IsOneObject(store::Store& below, store::Store& beside, const std::s
   if (!found.ok() && found.error().code != Code::kPermission) return found.error();
   if (!found.ok() || !*found) return false;
   if ((*found)->size > 0) return true;
-  const Result<bool> holds = HoldsAny(below);
-  if (!holds.ok()) return holds.error();
-  return !*holds;
+  const Result<bool> folder = below.IsThere();
+  if (!folder.ok()) return folder.error();
+  return !*folder;
 }
 
 std::unique_ptr<store::Store> ObjectOrPrefix(std::unique_ptr<store::Store> below,

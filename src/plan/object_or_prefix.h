@@ -1,7 +1,7 @@
 // A path in a store, of which nobody knows by its words whether it is the key of one object or a
 // prefix of keys: the store is asked, once, by the first call. An object of that key is it; where
-// there is none, or nobody may know, it is all below. An empty object with others below it is the
-// mark of a folder, as tools that play file system leave one.
+// there is none, or nobody may know, it is all below. An empty object with other keys below it is
+// the mark of a folder, as tools that play file system leave one.
 #pragma once
 
 #include <memory>

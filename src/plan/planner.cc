@@ -214,8 +214,12 @@ struct Planner::State {
     if (input.allow_empty == api::AllowEmpty::kMissing) return {};
     const Error nothing = NothingFound(input);
     if (input.allow_empty == api::AllowEmpty::kNever) return nothing;
-    const bool there = input.store.empty() || source->left_out().no_data();
-    if (!at.last_name.empty() || (there && input.pattern.empty())) return {};
+    if (!at.last_name.empty()) return {};
+    if (input.pattern.empty()) {
+      const Result<bool> there = store->IsThere();
+      if (!there.ok()) return there.error().With(PlaceOf(input));
+      if (*there) return {};
+    }
     return Error{nothing.code, nothing.message +
                                    "; allowEmpty: Existing is for what is there: write Missing "
                                    "where nothing may be"};

@@ -142,6 +142,7 @@ class CheckedStore final : public store::Store {
     return std::unique_ptr<store::Listing>(
         std::make_unique<CheckedListing>(std::move(*listing), refused));
   }
+  Result<bool> IsThere() override { return store_->IsThere(); }
   Result<std::optional<store::Found>> Stat(const std::string& name) override {
     return store_->Stat(name);
   }

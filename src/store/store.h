@@ -100,6 +100,9 @@ class Store {
   // The names behind `after`, which is a name that a listing of this root gave, perhaps in an
   // earlier life of this program, or empty for all. It need not be there any more.
   virtual Result<std::unique_ptr<Listing>> List(Wanted wanted, const std::string& after) = 0;
+  // Whether the root is there, though a listing may give nothing of it: a folder, a bucket, and of
+  // a prefix where any key begins so, as that of the mark by which consoles make a folder.
+  virtual Result<bool> IsThere() = 0;
   // What is there under a name; nothing where that is gone.
   virtual Result<std::optional<Found>> Stat(const std::string& name) = 0;
   // Opens what is there now, for reading from front to back or anywhere. kNotFound: it is gone.

@@ -1,5 +1,7 @@
 """Inputs in a container of Azure Blob Storage: the output is that of a folder's run."""
 
+import sys
+
 import pytest
 from azurite_server import ACCOUNT, KEY, OTHER_KEY, Server
 from support.stored import HELD, ROWS, TEXTS, copy, labelled_files, rows_of, table
@@ -92,6 +94,23 @@ def test_types_of_a_table_in_a_container(work, server):
     result = work.call("types", "job.yaml")
     assert result.code == 0, result
     assert "a\tinteger" in result.output and "b\ttext" in result.output
+
+
+def test_a_blob_that_stands_for_a_folder_is_a_prefix(work, server):
+    set_up(work, server, AZURE_STORAGE_CONNECTION_STRING=server.connection_string())
+    server.container("marks")
+    for name in ("full", "day"):
+        server.put("marks", name, b"", hdi_isfolder="true")
+    server.put("marks", "full/a.txt", b"text")
+    work.script(TEXTS)
+    assert rows_of(work, "--input", server.url("marks", "full")).endswith(b" a.txt text\n")
+    words = ["run", "code/score.py", "--python", sys.executable, "--output", "empty", "--input"]
+    for name in ("day", "day/"):
+        result = work.call(*words, server.url("marks", name), "--allow-empty", "--overwrite")
+        assert result.code == 0, result
+        assert "EMPTY: no item below " + server.url("marks", "day") in result.output, result
+    result = work.call(*words, server.url("marks", "days"), "--allow-empty")
+    assert result.code == 2 and "no object below" in result.output, result
 
 
 def refusal(work, url, *words, output="out"):

@@ -124,6 +124,36 @@ def test_a_slash_at_the_end_makes_a_prefix(work, server):
     assert "is written without the / at the end of path" in result.output, result
 
 
+def test_a_folder_that_holds_its_mark_alone_is_an_empty_day(work, server):
+    set_up(work, server)
+    server.bucket("marks")
+    server.put("marks", "day/", b"")
+    work.script("def run(mini_batch):\n    raise SystemExit('called')\n")
+    words = ["run", "code/score.py", "--python", sys.executable, "--output", "out", "--input"]
+    result = work.call(*words, "s3://marks/day/")
+    assert result.code == 2 and "no object below s3://marks/day" in result.output, result
+    result = work.call(*words, "s3://marks/days/", "--allow-empty")
+    assert result.code == 2 and "no object below s3://marks/days" in result.output, result
+    result = work.call(*words, "s3://marks/day/", "--allow-empty")
+    assert result.code == 0, result
+    assert "inputs[input]: EMPTY: no item below s3://marks/day" in result.output, result
+    for path, code in [("day", 0), ("day/", 0), ("days", 1)]:
+        work.job(
+            stores=[{"name": "all", "url": "s3://marks"}],
+            inputs=[
+                {
+                    "name": "one",
+                    "tabular": {"store": "all", "path": path, "format": "CSV"},
+                    "allowEmpty": "Existing",
+                }
+            ],
+            output={"volume": "out", "ifExists": "Overwrite"},
+        )
+        result = work.run()
+        assert result.code == code, result
+    assert "allowEmpty: Existing is for what is there" in result.output, result
+
+
 def test_a_path_of_one_object_in_a_job_file_is_that_object(work, server):
     set_up(work, server)
     server.bucket("keys")

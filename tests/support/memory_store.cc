@@ -138,6 +138,13 @@ class MemoryStore final : public store::Store {
     return Listing(std::move(listing));
   }
 
+  Result<bool> IsThere() override {
+    if (Status going = CheckGoesOn(stop_, root_); !going.ok()) return going.error();
+    if (!only_.empty()) return objects_.At(root_ + "/" + only_).has_value();
+    const auto first = objects_.AtOrBehind(root_ + "/");
+    return first && first->first.starts_with(root_ + "/");
+  }
+
   Result<std::optional<Found>> Stat(const std::string& name) override {
     if (Status going = CheckGoesOn(stop_, root_); !going.ok()) return going.error();
     const auto object = objects_.At(Location(name));

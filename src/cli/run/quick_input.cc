@@ -115,8 +115,8 @@ std::string OtherReading(const std::string& word, const QuickSource& source) {
 }
 
 // The names of a store come over the network: what is wrong with it is said here.
-Status LookInStore(const std::string& word, const QuickSource& source, bool may_be_missing,
-                   Held& held) {
+Status LookInStore(const std::string& word, const QuickSource& source,
+                   const std::string& allow_empty, Held& held) {
   const auto store = store::OpenObjectStore({source.folder, "", "", {}, {}}, {});
   if (!store.ok()) return store.error();
   const plan::InputNames names = NamesOf(source);
@@ -134,7 +134,14 @@ Status LookInStore(const std::string& word, const QuickSource& source, bool may_
     const fs::path name((*next)->name);
     if (!name.filename().string().starts_with("_")) held.Add(name);
   }
+  const bool may_be_missing = allow_empty == api::EnumWord(api::AllowEmpty::kMissing);
   if (!held.tables.empty() || held.others > 0 || may_be_missing) return {};
+  const bool may_be_empty = allow_empty == api::EnumWord(api::AllowEmpty::kExisting);
+  if (may_be_empty && source.pattern.empty()) {
+    const Result<bool> there = (*store)->IsThere();
+    if (!there.ok()) return there.error();
+    if (*there) return {};
+  }
   return Error{Code::kInvalid,
                fmt::format("no object{} below {}: correct bucket and prefix{}",
                            source.pattern.empty() ? "" : " matches " + source.pattern,
@@ -219,14 +226,13 @@ Error AskForOneKind(const InputWords& input, const Held& held) {
 Result<const Format*> Decide(const InputWords& input, const QuickInput& out, std::string& note) {
   if (!input.format.empty()) return FormatNamed(input.format);
   Held held;
-  const bool may_be_missing = input.allow_empty == api::EnumWord(api::AllowEmpty::kMissing);
   for (size_t i = 0; i < out.sources.size(); ++i) {
     const QuickSource& source = out.sources[i];
     if (!source.in_store) {
       Look(source, held);
       continue;
     }
-    const Status looked = LookInStore(input.words[i], source, may_be_missing, held);
+    const Status looked = LookInStore(input.words[i], source, input.allow_empty, held);
     if (!looked.ok()) return Error{Code::kInvalid, "--input: " + looked.error().message};
   }
   if (held.tables.empty()) return kFormats;

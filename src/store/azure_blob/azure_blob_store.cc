@@ -18,6 +18,7 @@ class AzureBlobStore final : public Store {
     return std::unique_ptr<store::Listing>(
         std::make_unique<Listing>(*container_, std::move(wanted), after));
   }
+  Result<bool> IsThere() override { return HoldsAny(*container_); }
   Result<std::optional<Found>> Stat(const std::string& name) override {
     return container_->Stat(container_->address().KeyOf(name));
   }

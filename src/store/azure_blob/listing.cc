@@ -11,22 +11,51 @@
 #include "store/objects/object_version.h"
 
 namespace parallelrun::store::azure_blob {
-Status Level::NextPage(Container& container) {
+namespace {
+
+std::string PlaceOf(const Container& container) { return "listing " + container.address().Url(""); }
+
+// `marker`: that of the page before, or "".
+Result<ListPage> AskForPage(Container& container, const std::string& prefix, bool by_folder,
+                            const std::string& marker) {
   Question question;
-  question.key = prefix_;
+  question.key = prefix;
   question.query =
       fmt::format("restype=container&comp=list&include=metadata&maxresults={}", container.page());
-  if (by_folder_) question.query += "&delimiter=%2F";
-  if (!prefix_.empty()) question.query += "&prefix=" + PercentEncode(prefix_);
-  if (!marker_.empty()) question.query += "&marker=" + PercentEncode(marker_);
+  if (by_folder) question.query += "&delimiter=%2F";
+  if (!prefix.empty()) question.query += "&prefix=" + PercentEncode(prefix);
+  if (!marker.empty()) question.query += "&marker=" + PercentEncode(marker);
   const Result<HttpResponse> answer = container.Ask(question);
   if (!answer.ok()) return answer.error();
   Result<ListPage> page = ParseListPage(answer->body);
-  const std::string place = "listing " + container.address().Url("");
-  if (!page.ok()) return page.error().With(place);
-  if (begun_ && page->marker == marker_ && !marker_.empty()) {
-    return Error{Code::kCorrupt, place + ": the server gives the same page again and again"};
+  if (!page.ok()) return page.error().With(PlaceOf(container));
+  if (page->marker == marker && !marker.empty()) {
+    return Error{Code::kCorrupt,
+                 PlaceOf(container) + ": the server gives the same page again and again"};
   }
+  return page;
+}
+
+}  // namespace
+
+Result<bool> HoldsAny(Container& container) {
+  const std::string& folder = container.address().prefix;
+  std::string marker;
+  do {  // Azure may give pages without a name
+    const Result<ListPage> page =
+        AskForPage(container, container.address().KeyOf(""), true, marker);
+    if (!page.ok()) return page.error();
+    if (folder.empty() || !page->blobs.empty() || !page->folders.empty()) return true;
+    marker = page->marker;
+  } while (!marker.empty());
+  const Result<std::optional<Looked>> looked = container.Look(folder);
+  if (!looked.ok()) return looked.error();
+  return *looked && (*looked)->is_folder;
+}
+
+Status Level::NextPage(Container& container) {
+  Result<ListPage> page = AskForPage(container, prefix_, by_folder_, marker_);
+  if (!page.ok()) return page.error();
   begun_ = true;
   marker_ = std::move(page->marker);
   const auto is_folder = [](const ListedBlob& blob) { return blob.is_folder; };
@@ -37,8 +66,8 @@ Status Level::NextPage(Container& container) {
   const auto hold = [&](std::string key, std::optional<Found> found) -> Status {
     if (!key.starts_with(prefix_)) {
       return Error{Code::kCorrupt,
-                   fmt::format("{}: the server lists others than asked for (\"{}\")", place,
-                               Printable(key, kShown))};
+                   fmt::format("{}: the server lists others than asked for (\"{}\")",
+                               PlaceOf(container), Printable(key, kShown))};
     }
     held_.push_back({std::move(key), std::move(found)});
     std::push_heap(held_.begin(), held_.end(), std::greater<>());

@@ -53,6 +53,10 @@ class Level {
   bool met_folders_ = false;
 };
 
+// Whether any blob's name begins with the container's prefix, or one stands for that folder;
+// without a prefix the container is there that answers.
+Result<bool> HoldsAny(Container& container);
+
 class Listing final : public store::Listing {
  public:
   // Names behind `after`; "": all. The container must outlive it.

@@ -57,6 +57,13 @@ class FolderStore final : public Store {
     return std::unique_ptr<Listing>(std::move(listing));
   }
 
+  Result<bool> IsThere() override {
+    const Result<const OpenRoot*> root = Root();
+    if (!root.ok() && root.error().code == Code::kNotFound) return false;
+    if (!root.ok()) return root.error();
+    return true;
+  }
+
   Result<std::optional<Found>> Stat(const std::string& name) override {
     const Result<const OpenRoot*> root = Root();
     if (!root.ok()) return root.error();

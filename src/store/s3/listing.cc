@@ -15,7 +15,27 @@ namespace {
 // listing.
 constexpr std::string_view kLastCharacter = "\xf4\x8f\xbf\xbf";
 
+// Behind `after`; "": from the begin.
+Result<ListPage> AskForPage(Bucket& bucket, const std::string& after, int most) {
+  Question question;
+  question.key = bucket.address().KeyOf("");
+  question.query = fmt::format("list-type=2&encoding-type=url&max-keys={}", most);
+  if (!question.key.empty()) question.query += "&prefix=" + PercentEncode(question.key);
+  if (!after.empty()) question.query += "&start-after=" + PercentEncode(after);
+  const Result<HttpResponse> answer = bucket.Ask(question);
+  if (!answer.ok()) return answer.error();
+  Result<ListPage> page = ParseListPage(answer->body);
+  if (!page.ok()) return page.error().With("listing " + bucket.address().Url(""));
+  return page;
+}
+
 }  // namespace
+
+Result<bool> HoldsAny(Bucket& bucket) {
+  const Result<ListPage> page = AskForPage(bucket, "", 1);
+  if (!page.ok()) return page.error();
+  return bucket.address().prefix.empty() || !page->keys.empty();
+}
 
 Listing::Listing(Bucket& bucket, Wanted wanted, const std::string& after)
     : bucket_(bucket), wanted_(std::move(wanted)) {
@@ -23,15 +43,9 @@ Listing::Listing(Bucket& bucket, Wanted wanted, const std::string& after)
 }
 
 Status Listing::NextPage() {
-  Question question;
-  question.key = bucket_.address().KeyOf("");
-  question.query = "list-type=2&encoding-type=url&max-keys=1000";
-  if (!question.key.empty()) question.query += "&prefix=" + PercentEncode(question.key);
-  if (!after_.empty()) question.query += "&start-after=" + PercentEncode(after_);
-  const Result<HttpResponse> answer = bucket_.Ask(question);
-  if (!answer.ok()) return answer.error();
-  Result<ListPage> page = ParseListPage(answer->body);
-  if (!page.ok()) return page.error().With("listing " + bucket_.address().Url(""));
+  constexpr int kMost = 1000;
+  Result<ListPage> page = AskForPage(bucket_, after_, kMost);
+  if (!page.ok()) return page.error();
   page_ = std::move(*page);
   at_ = 0;
   if (!page_.keys.empty()) after_ = page_.keys.back().key;

@@ -14,6 +14,10 @@
 
 namespace parallelrun::store::s3 {
 
+// Whether any key begins with the bucket's prefix, be it a folder's, "in/" itself; without a prefix
+// the bucket is there that answers.
+Result<bool> HoldsAny(Bucket& bucket);
+
 class Listing final : public store::Listing {
  public:
   // Names behind `after`; "": all. The bucket must outlive it.

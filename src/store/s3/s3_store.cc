@@ -17,6 +17,7 @@ class S3Store final : public Store {
     return std::unique_ptr<store::Listing>(
         std::make_unique<Listing>(*bucket_, std::move(wanted), after));
   }
+  Result<bool> IsThere() override { return HoldsAny(*bucket_); }
   Result<std::optional<Found>> Stat(const std::string& name) override {
     return bucket_->Stat(bucket_->address().KeyOf(name));
   }

@@ -11,6 +11,7 @@
 #include "tests/unit/plan/folder.h"
 #include "tests/unit/plan/parquet.h"
 #include "tests/unit/plan/plans.h"
+#include "tests/unit/store/s3/small_s3.h"
 
 namespace parallelrun::plan {
 namespace {
@@ -145,6 +146,33 @@ TEST_F(PlanKindsTest, OnlyWhatIsThereMayBeEmptyWithoutMoreWords) {
     EXPECT_NE(MakePlan({MayBeEmpty(input, AllowEmpty::kExisting)}).error, "") << input.root;
     EXPECT_EQ(MakePlan({MayBeEmpty(input, AllowEmpty::kMissing)}).error, "") << input.root;
   }
+}
+
+TEST_F(PlanKindsTest, AFolderOfABucketIsThereWhereItsMarkIs) {
+  store::s3::SmallS3 server;
+  server.Put("day/", "");
+  server.Put("late/_SUCCESS", "");
+  const OpenStore open = [&](const PlanInput& input) {
+    return store::s3::StoreAt(store::s3::QuickOptions(server, input.root));
+  };
+  const auto plan_of = [&](const std::string& root, api::AllowEmpty allowed) {
+    PlanInput input = MayBeEmpty(Rows(root, 1), allowed);
+    input.store = "bucket";
+    return MakePlanOn(open, {input});
+  };
+  for (const char* root : {"s3://bucket/day", "s3://bucket/late"}) {
+    const Plan plan = plan_of(root, api::AllowEmpty::kExisting);
+    EXPECT_EQ(plan.error, "");
+    ASSERT_FALSE(plan.notes.empty());
+    EXPECT_THAT(plan.notes.back(), HasSubstr(std::string("EMPTY: no item below ") + root));
+    EXPECT_NE(plan_of(root, api::AllowEmpty::kNever).error, "");
+  }
+  for (const char* root : {"s3://bucket/da", "s3://bucket/days"}) {
+    EXPECT_THAT(plan_of(root, api::AllowEmpty::kExisting).error,
+                HasSubstr("allowEmpty: Existing is for what is there: write Missing"));
+  }
+  EXPECT_THAT(plan_of("s3://other", api::AllowEmpty::kExisting).error,
+              HasSubstr("there is no bucket other"));
 }
 
 // Of a prefix nobody knows whether it is there, but for what lies below it.

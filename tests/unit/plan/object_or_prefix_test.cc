@@ -77,6 +77,18 @@ TEST(ObjectOrPrefix, AnEmptyObjectIsTheMarkOfAFolderWhereSomethingIsBelow) {
   EXPECT_THAT(ListAll(*PathOf(server, "a")).names, ElementsAre("b"));
 }
 
+TEST(ObjectOrPrefix, WhetherThereIsOneIsKnown) {
+  SmallS3 server;
+  server.Put("in/a", "a");
+  server.Put("in/b/", "");
+  server.Put("in/c", "");
+  server.Put("in/c/", "");
+  for (const auto& [name, there] : {std::pair{"a", true}, {"b", true}, {"c", true}, {"d", false}}) {
+    EXPECT_EQ(PathOf(server, name)->IsThere().value(), there) << name;
+  }
+  EXPECT_THAT(ListAll(*PathOf(server, "c")).names, IsEmpty()) << "both are marks of one folder";
+}
+
 // In an account with a hierarchical namespace each prefix is there by itself.
 TEST(ObjectOrPrefix, AFolderOfAzureIsNoObject) {
   namespace azure = store::azure_blob;

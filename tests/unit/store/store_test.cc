@@ -132,6 +132,15 @@ TYPED_TEST(StoreTest, SaysWhatIsThere) {
   EXPECT_FALSE(store->Stat("a/c").value());
 }
 
+TYPED_TEST(StoreTest, SaysWhetherTheRootIsThere) {
+  this->place_.Put("a/b", "12345");
+  for (const auto& [name, there] :
+       {std::pair{"", true}, {"/a", true}, {"/a/b", true}, {"/none", false}, {"/a/b0", false}}) {
+    const auto store = this->place_.Open(this->place_.root() + name);
+    EXPECT_EQ(store->IsThere().value(), there) << name;
+  }
+}
+
 TYPED_TEST(StoreTest, AListingTellsTheSameAsALook) {
   this->place_.Put("a", "12345");
   const auto store = this->place_.Open(this->place_.root());

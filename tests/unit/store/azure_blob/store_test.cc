@@ -126,6 +126,23 @@ TEST_P(AzureNamespaces, WhatStandsForAFolderIsNoObject) {
   EXPECT_TRUE(*store->Stat("a/1.csv").value());
 }
 
+TEST_P(AzureNamespaces, WhatIsThereAndEmptyIsToldFromWhatIsNot) {
+  server_.Put("day", "", true);  // in an account of folders an empty one
+  for (const char* name : {"deep/night/", "hidden/.x", "other"}) server_.Put(name, "");
+  const auto is_there = [&](const std::string& prefix) {
+    const auto there = StoreAt(QuickOptions(server_, prefix))->IsThere();
+    EXPECT_TRUE(there.ok()) << there.error().message;
+    return *there;
+  };
+  for (const char* prefix : {"", "day", "day/", "deep", "deep/night", "hidden"}) {
+    EXPECT_TRUE(is_there(prefix)) << prefix;
+  }
+  EXPECT_THAT(ListAll(*StoreAt(QuickOptions(server_, "day"))).names, ElementsAre());
+  for (const char* prefix : {"da", "days", "other", "day/x"}) {
+    EXPECT_FALSE(is_there(prefix)) << prefix;
+  }
+}
+
 TEST(AzureStoreList, AnEmptyPrefixIsEmptyAndAContainerThatIsNotThereAnError) {
   SmallAzure server;
   server.Put("a", "");

@@ -100,6 +100,28 @@ TEST(S3StoreList, AFolderThatNobodyWantsIsPassedOver) {
   EXPECT_LE(server.heard().size(), 4u);
 }
 
+// The mark by which a console makes a folder is listed by nobody, and says that the folder is
+// there.
+TEST(S3StoreList, WhatIsThereAndEmptyIsToldFromWhatIsNot) {
+  SmallS3 server;
+  for (const char* key : {"day/", "deep/night/", "hidden/.x", "other"}) server.Put(key, "");
+  const auto is_there = [&](const std::string& url) {
+    const auto there = StoreAt(QuickOptions(server, url))->IsThere();
+    EXPECT_TRUE(there.ok()) << there.error().message;
+    return *there;
+  };
+  for (const char* prefix : {"day", "day/", "deep", "deep/night", "hidden"}) {
+    EXPECT_TRUE(is_there(std::string("s3://bucket/") + prefix)) << prefix;
+  }
+  EXPECT_THAT(ListAll(*StoreAt(QuickOptions(server, "s3://bucket/day"))).names, ElementsAre());
+  for (const char* prefix : {"da", "days", "other", "day/x"}) {
+    EXPECT_FALSE(is_there(std::string("s3://bucket/") + prefix)) << prefix;
+  }
+  SmallS3 empty;
+  EXPECT_TRUE(StoreAt(QuickOptions(empty))->IsThere().value()) << "a bucket that answers";
+  EXPECT_EQ(StoreAt(QuickOptions(empty, "s3://other"))->IsThere().error().code, Code::kNotFound);
+}
+
 TEST(S3StoreList, AnEmptyPrefixIsEmptyAndABucketThatIsNotThereAnError) {
   SmallS3 server;
   server.Put("a", "");
