@@ -26,7 +26,9 @@ class NoStore final : public store::Store {
   std::string Location(std::string_view name) const override {
     return name.empty() ? place_ : place_ + "/" + std::string(name);
   }
+  Result<std::string> RealRoot() override { return why_; }
   std::string Difference(const store::Version&, const store::Version&) const override { return ""; }
+  store::Version AsBefore(const store::Version& version) const override { return version; }
 
  private:
   const Error why_;

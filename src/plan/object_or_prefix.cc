@@ -65,6 +65,11 @@ class ObjectOrPrefixStore final : public store::Store {
     const std::lock_guard lock(mutex_);
     return (is_ == beside_.get() ? beside_ : below_)->Location(name);
   }
+  Result<std::string> RealRoot() override {
+    const Result<store::Store*> which = Which();
+    if (!which.ok()) return which.error();
+    return (*which)->RealRoot();
+  }
   std::string Difference(const store::Version& was, const store::Version& is) const override {
     return below_->Difference(was, is);
   }

@@ -113,13 +113,14 @@ class Store {
   // are relative to, which is the root, or what holds it when the root is a single object (whether
   // it is one may be known only once a call above has succeeded).
   virtual std::string Location(std::string_view name) const = 0;
-  // Location("") with all links on the way to it followed. A store without links has nothing to
-  // follow.
-  virtual Result<std::string> RealRoot() { return Location(""); }
+  // Location("") with all links on the way to it followed: the same where a store has no links.
+  virtual Result<std::string> RealRoot() = 0;
   // How two states of one object differ, for people: "had 8 bytes, has 9".
   virtual std::string Difference(const Version& was, const Version& is) const = 0;
-  // The same version as an earlier release has written it into the plan of a run that goes on.
-  virtual Version AsBefore(const Version& version) const { return version; }
+  // The same version as an earlier release has written it into the plan of a run that goes on, or
+  // as it is. Each store says it, and so does one that stands before another: a plan of that
+  // release is else another input.
+  virtual Version AsBefore(const Version& version) const = 0;
   // Whether what was planned, maybe by an earlier release, is what is there now.
   bool IsStill(const Version& planned, const Version& now) const {
     return planned == now || planned == AsBefore(now);

@@ -161,6 +161,8 @@ class MemoryStore final : public store::Store {
     return name.empty() ? root_ : root_ + "/" + std::string(name);
   }
 
+  Result<std::string> RealRoot() override { return Location(""); }
+
   std::string Difference(const Version& was, const Version& is) const override {
     return "was " + std::string(was.bytes()) + ", is " + std::string(is.bytes());
   }

@@ -28,6 +28,7 @@ class AzureBlobStore final : public Store {
   std::string Location(std::string_view name) const override {
     return container_->address().Url(name);
   }
+  Result<std::string> RealRoot() override { return Location(""); }
   std::string Difference(const Version& was, const Version& is) const override {
     return DifferenceOfObjects(was, is);
   }

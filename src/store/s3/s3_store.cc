@@ -27,6 +27,7 @@ class S3Store final : public Store {
   std::string Location(std::string_view name) const override {
     return bucket_->address().Url(name);
   }
+  Result<std::string> RealRoot() override { return Location(""); }
   std::string Difference(const Version& was, const Version& is) const override {
     return DifferenceOfObjects(was, is);
   }
