@@ -2,8 +2,6 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include <charconv>
-#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -126,19 +124,9 @@ Result<std::optional<Looked>> Container::Look(const std::string& key) {
   looked.is_folder = answer->Header("x-ms-meta-hdi_isfolder") == "true" ||
                      answer->Header("x-ms-resource-type") == "directory";
   if (looked.is_folder) return std::optional(std::move(looked));
-  Found& found = looked.found;
-  const std::string_view length = answer->Header("Content-Length");
-  const char* end = length.data() + length.size();
-  const auto [stopped, error] = std::from_chars(length.data(), end, found.size);
-  const std::string etag = PlainEtag(answer->Header("ETag"));
-  const bool usable = !etag.empty() && etag.size() <= kMostEtag;
-  if (error != std::errc() || stopped != end || !usable) {
-    return Error{Code::kInvalid,
-                 Place(key) +
-                     ": the server tells no size or no ETag, without which nobody knows "
-                     "whether a blob was changed"};
-  }
-  found.version = VersionOf(etag, found.size);
+  const Result<SizeAndEtag> read = ReadSizeAndEtag(*answer, Place(key));
+  if (!read.ok()) return read.error();
+  looked.found = {read->size, VersionOf(read->etag, read->size)};
   return std::optional(std::move(looked));
 }
 

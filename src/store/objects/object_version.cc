@@ -3,11 +3,13 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 #include <utility>
 
 #include "base/bytes.h"
 #include "base/escape.h"
+#include "store/objects/refusal.h"
 
 namespace parallelrun::store {
 namespace {
@@ -27,6 +29,19 @@ Version VersionOf(std::string_view etag, uint64_t size) {
   bytes += '\0';
   Encoder(bytes).U64(size);
   return Version(std::move(bytes));
+}
+
+Result<SizeAndEtag> ReadSizeAndEtag(const HttpResponse& answer, const std::string& place) {
+  const std::string_view length = answer.Header("Content-Length");
+  SizeAndEtag read;
+  const char* end = length.data() + length.size();
+  const auto [stopped, error] = std::from_chars(length.data(), end, read.size);
+  read.etag = PlainEtag(answer.Header("ETag"));
+  const bool usable = !read.etag.empty() && read.etag.size() <= kMostEtag;
+  if (error == std::errc() && stopped == end && usable) return read;
+  return Error{Code::kInvalid, place +
+                                   ": the server tells no size or no ETag, without which nobody "
+                                   "knows whether an object was changed"};
 }
 
 std::string_view EtagOf(const Version& version) {

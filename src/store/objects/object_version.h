@@ -1,6 +1,6 @@
 // The version of an object on a server: its ETag, a NUL, and its size as u64. The size is in it
 // since there are servers that give all objects one ETag. Plans of earlier releases have the ETag
-// alone.
+// alone. Pure.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
+#include "base/http/message.h"
 #include "store/store.h"
 
 namespace parallelrun::store {
@@ -17,6 +19,15 @@ inline constexpr size_t kMostEtag = Version::kMost - 1 - sizeof(uint64_t);
 
 // `etag` has no NUL, as no header has, and at most kMostEtag bytes.
 Version VersionOf(std::string_view etag, uint64_t size);
+
+struct SizeAndEtag {
+  uint64_t size = 0;
+  std::string etag;  // without its quotes (PlainEtag)
+};
+
+// What the answer to a HEAD says of an object, for VersionOf. kInvalid where it lacks one of them;
+// `place`: the object's, for the message.
+Result<SizeAndEtag> ReadSizeAndEtag(const HttpResponse& answer, const std::string& place);
 
 // Of one with or without a size.
 std::string_view EtagOf(const Version& version);
