@@ -9,7 +9,6 @@ import json
 import multiprocessing
 import os
 import platform
-import shutil
 import statistics
 import subprocess
 import sys
@@ -103,6 +102,12 @@ def pool(folder):
     return time.monotonic() - started
 
 
+def in_own_folder(bench, options):
+    """Calls it with a folder that is gone when it ends."""
+    with tempfile.TemporaryDirectory(prefix="parallelrun-bench-") as work:
+        bench(options, work)
+
+
 def line(name, values, unit):
     print(
         f"{name:<58}{statistics.median(values):>12,.2f} {unit:<16}"
@@ -117,13 +122,7 @@ def main():
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--mini-batches", type=int, default=100_000)
     parser.add_argument("--files", type=int, default=1_000_000, help="0 skips the large listing")
-    options = parser.parse_args()
-
-    work = tempfile.mkdtemp(prefix="parallelrun-bench-")
-    try:
-        bench(options, work)
-    finally:
-        shutil.rmtree(work)
+    in_own_folder(bench, parser.parse_args())
 
 
 def bench(options, work):

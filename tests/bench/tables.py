@@ -8,13 +8,11 @@ neighbours. Then small files, ten a mini-batch, whose script calls pandas itself
 import argparse
 import os
 import random
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 
-from local_run import line
+from local_run import in_own_folder, line
 
 SCRIPT = """import pandas
 
@@ -166,12 +164,7 @@ def main():
     parser.add_argument("--files", type=int, default=5_000, help="small ones; 0 leaves them out")
     parser.add_argument("--pairs", type=int, default=7, help="runs of each")
     parser.add_argument("--processes", type=int, default=2)
-    options = parser.parse_args()
-    work = tempfile.mkdtemp(prefix="parallelrun-bench-")
-    try:
-        bench(options, work)
-    finally:
-        shutil.rmtree(work)
+    in_own_folder(bench, parser.parse_args())
 
 
 if __name__ == "__main__":
