@@ -1,8 +1,11 @@
 #include "plan/columns/field_class.h"
 
+#include <spdlog/fmt/fmt.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <optional>
 #include <system_error>
 
 namespace parallelrun::plan {
@@ -121,6 +124,17 @@ FieldBits ClassOfFraction(const Decimal& number, std::string_view text) {
   return IsInfinite(number, text, exponent) ? field::kNoDouble : field::kFraction;
 }
 
+// The number that a word is to Python's float(), which pandas asks; nothing where it is none.
+std::optional<double> NumberOf(std::string_view word) {
+  while (!word.empty() && IsBlank(word.front())) word.remove_prefix(1);
+  while (!word.empty() && IsBlank(word.back())) word.remove_suffix(1);
+  if (word.size() > 1 && word.front() == '+' && !IsSign(word[1])) word.remove_prefix(1);
+  double value = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  const bool whole = error == std::errc() && end == word.data() + word.size();
+  return whole ? std::optional(value) : std::nullopt;
+}
+
 }  // namespace
 
 MissingWords::MissingWords(const std::vector<std::string>& words, bool defaults) {
@@ -132,13 +146,9 @@ MissingWords::MissingWords(const std::vector<std::string>& words, bool defaults)
   }
   for (const std::string& word : given_) Add(word);
   for (const std::string& word : words) {
-    double value = 0;
-    const std::string_view digits = std::string_view(word).substr(word.starts_with('+') ? 1 : 0);
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    const bool whole = error == std::errc() && end == digits.data() + digits.size() &&
-                       std::abs(value) < 1e18 && value == std::trunc(value);
-    if (!whole) continue;
-    const std::string text = std::to_string(static_cast<int64_t>(value));
+    const std::optional<double> value = NumberOf(word);
+    if (!value || !std::isfinite(*value) || *value != std::trunc(*value)) continue;
+    const std::string text = fmt::format("{:.0f}", *value + 0.0);  // -0 is 0
     Add(text);
     Add(text + ".0");
   }

@@ -99,6 +99,20 @@ TEST(ColumnTypesTest, WordsForMissingMayBeOthers) {
   EXPECT_EQ(Classify("-999.00", dash), field::kFraction);
   EXPECT_EQ(dash.given(), (std::vector<std::string>{"-", "-999"}));
   EXPECT_EQ(Classify("-999", MissingWords({"-999.0"})), field::kMissing);
+  for (const char* word : {"7", "007", "7.", "+7", "70e-1", " 7\t"}) {
+    const MissingWords seven({word});
+    for (const char* text : {"7", "7.0", word}) EXPECT_EQ(Classify(text, seven), field::kMissing);
+    EXPECT_EQ(Classify("7.00", seven), field::kFraction) << word;
+    EXPECT_EQ(Classify("-7", seven), field::kInteger) << word;
+  }
+  EXPECT_EQ(Classify("1000000000000000000", MissingWords({"1e18"})), field::kMissing);
+  EXPECT_EQ(Classify("9223372036854775808", MissingWords({"9223372036854775807"})), field::kMissing)
+      << "both are one double";
+  EXPECT_EQ(Classify("0", MissingWords({"-0"})), field::kMissing);
+  for (const char* word : {"+-7", "7 7", "nan", "inf", "1e19", "0x7", " ", ""}) {
+    EXPECT_EQ(Classify("-7", MissingWords({word})), field::kInteger) << word;
+    EXPECT_EQ(Classify("7", MissingWords({word})), field::kInteger) << word;
+  }
   EXPECT_EQ(MissingWords({"NA", "x"}).given().size(), 20U);
 }
 

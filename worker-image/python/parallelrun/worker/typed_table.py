@@ -8,18 +8,11 @@ What comes out otherwise is a misfit: it is found in the slice as text, and name
 import codecs
 import io
 
-from parallelrun.worker import column_types, listed, misfit, row_shape
+from parallelrun.worker import column_types, listed, misfit, row_shape, settling
 from parallelrun.worker.leading_zeros import suspects
 from parallelrun.worker.misfit import Misfit
 from parallelrun.worker.table_rows import Rows
 
-# Each has one without the delimiter, whatever that is.
-_SETTLES = {
-    "integer": (b"0", b"1"),
-    "number": (b"0.5", b"1e-1"),
-    "boolean": (b"True", b"FALSE"),
-    "text": (b"x", b"y"),
-}
 _EXACT = 2**53  # from here on a double may stand for another whole number
 
 
@@ -104,6 +97,7 @@ class _Table:
         self._columns = [options["columns"][place] for place in order]
         self._width = len(order)
         self._at_end = options["delimiterAtEnd"]
+        self._settles = settling.texts(options)
         self._read = None
 
     def misfits(self):
@@ -241,8 +235,7 @@ class _Table:
         quote = self._options.get("quote", '"').encode()
 
         def row(kinds):
-            texts = [next(t for t in _SETTLES[kind] if delimiter not in t) for kind in kinds]
-            return delimiter.join(quote + text + quote for text in texts)
+            return delimiter.join(quote + self._settles[kind] + quote for kind in kinds)
 
         header, settles = row(["text"] * len(kinds)), row(kinds)
         return self._pandas.read_csv(
