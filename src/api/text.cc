@@ -55,6 +55,12 @@ bool IsUtf8(std::string_view text) {
   return true;
 }
 
+bool IsDelimiter(std::string_view text) {
+  using std::string_view_literals::operator""sv;
+  return !text.empty() && text.size() <= kMostDelimiter &&
+         text.find_first_of("\"\n\r\0"sv) == std::string_view::npos && IsUtf8(text);
+}
+
 size_t Utf8Length(std::string_view text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;

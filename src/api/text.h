@@ -19,6 +19,12 @@ size_t Utf8Length(std::string_view text);
 // each such pair is replaced by the character. Everything else stays.
 std::string JoinSurrogates(std::string_view text);
 
+// Bytes of what stands between the columns of a table.
+inline constexpr size_t kMostDelimiter = 8;
+
+// Whether it may: 1 to so many bytes of UTF-8, without a quotation mark, a line break and a NUL.
+bool IsDelimiter(std::string_view text);
+
 // Lower case without "_", "-" and spaces: what two spellings of one name have in common.
 std::string Squashed(std::string_view name);
 

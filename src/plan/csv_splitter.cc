@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <utility>
 
+#include "api/text.h"
 #include "base/escape.h"
 #include "plan/columns/row_fields.h"
 
@@ -57,24 +59,54 @@ bool HasLetterBytes(const std::string& plain) {
 
 bool MayBeInCharacter(char c) { return (c >= '0' && c <= '9') || c >= '@'; }
 
+bool HasOtherThanAscii(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
+}
+
+Status CheckDelimiter(const CsvFormat& format) {
+  const std::string& delimiter = format.delimiter;
+  if (!api::IsDelimiter(delimiter)) {
+    return Error{Code::kInvalid,
+                 fmt::format("tabular.delimiter \"{}\" must be 1 to {} bytes of UTF-8, without a "
+                             "quotation mark, a line break and a NUL",
+                             Printable(delimiter, 64), api::kMostDelimiter)};
+  }
+  const std::array<std::pair<char, const char*>, 3> marks = {
+      {{format.quote, "quote"}, {format.comment, "comment"}, {format.escape, "escape"}}};
+  for (const auto& [mark, name] : marks) {
+    if (mark == 0 || delimiter.find(mark) == std::string::npos) continue;
+    return Error{Code::kInvalid,
+                 fmt::format("tabular.delimiter \"{}\" holds the character that tabular.{} is: "
+                             "write another one",
+                             Printable(delimiter, 64), name)};
+  }
+  return {};
+}
+
 }  // namespace
 
 bool IsUtf8Encoding(std::string_view encoding) { return IsUtf8(PlainEncoding(encoding)); }
 
 Status CheckCsvFormat(const CsvFormat& format) {
+  if (const Status good = CheckDelimiter(format); !good.ok()) return good;
   const std::string_view delimiter = format.delimiter;
-  if (delimiter.size() != 1 || delimiter == "\"" || delimiter == "\n" || delimiter == "\r" ||
-      delimiter[0] == format.quote || static_cast<unsigned char>(delimiter[0]) >= 0x80) {
-    return Error{Code::kInvalid,
-                 fmt::format("tabular.delimiter \"{}\" must be one ASCII character that is neither "
-                             "a quote nor a line break",
-                             Printable(delimiter, 64))};
-  }
   const std::string plain = PlainEncoding(format.encoding);
-  if (IsUtf8(plain) || IsAsciiPlus(plain)) return {};
+  if (IsUtf8(plain)) return {};
+  const bool known = IsAsciiPlus(plain) || HasLetterBytes(plain);
+  if (known && HasOtherThanAscii(delimiter)) {
+    return Error{Code::kInvalid,
+                 fmt::format("tabular.delimiter \"{}\" has other bytes in {} than in UTF-8, in "
+                             "which it is looked for; convert the files to utf-8 "
+                             "(`iconv -f {} -t utf-8`)",
+                             Printable(delimiter, 64), Printable(format.encoding, 64),
+                             Printable(format.encoding, 64))};
+  }
+  if (IsAsciiPlus(plain)) return {};
   if (HasLetterBytes(plain)) {
     const bool quote = MayBeInCharacter(format.quote);
-    if (!MayBeInCharacter(delimiter[0]) && !quote) return {};
+    // Behind a byte that is whole, the next one begins a character.
+    if (!MayBeInCharacter(delimiter.front()) && !quote) return {};
     const std::string_view mark = quote ? std::string_view(&format.quote, 1) : delimiter;
     return Error{Code::kInvalid,
                  fmt::format("tabular.{} \"{}\" may be a part of a character in {}; convert "
@@ -94,9 +126,12 @@ Result<std::unique_ptr<CsvSplitter>> CsvSplitter::Open(store::Store& store, cons
                                                        RowScanner::Kernel kernel) {
   auto reader = TextReader::Open(store, name, IsUtf8(PlainEncoding(format.encoding)), format.stop);
   if (!reader.ok()) return reader.error();
-  const RowSyntax rows{format.delimiter[0],   format.quoted_newlines && format.quote != 0,
-                       format.comment,        format.escape,
-                       format.max_field_size, format.fronts,
+  const RowSyntax rows{Delimiter(format.delimiter),
+                       format.quoted_newlines && format.quote != 0,
+                       format.comment,
+                       format.escape,
+                       format.max_field_size,
+                       format.fronts,
                        format.quote};
   std::unique_ptr<CsvSplitter> splitter(
       new CsvSplitter(std::move(*reader), rows, RowScanner(rows, kernel)));

@@ -23,7 +23,7 @@
 namespace parallelrun::plan {
 
 struct CsvFormat {
-  std::string delimiter = ",";
+  std::string delimiter = ",";  // at most api::kMostDelimiter bytes
   std::string encoding = "utf-8";
   bool quoted_newlines = true;
   char comment = 0;        // 0: none
@@ -36,8 +36,8 @@ struct CsvFormat {
   std::stop_token stop{};  // see TextReader
 };
 
-// kInvalid, with the mend, unless the delimiter is one ASCII character other than the quote or a
-// line end, and the encoding one in which the bytes of these three stand for nothing else.
+// kInvalid, with the mend, unless the delimiter is one (api::IsDelimiter) that holds none of the
+// other marks, and the encoding one in which the bytes of these stand for nothing else.
 Status CheckCsvFormat(const CsvFormat& format);
 
 // Bytes are UTF-8, or ASCII, which is a part of it.

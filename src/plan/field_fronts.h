@@ -16,6 +16,7 @@ class FieldFronts {
  public:
   // Where there is a quote (not 0), but not `quoted`, nobody knows which delimiters stand within
   // quotes, nor what a field begins with behind some: a quote then says all columns.
+  // `delimiter`: the one byte, or the first of several, which no run holds then.
   FieldFronts(char delimiter, char quote, bool quoted)
       : delimiter_(delimiter), quote_(quote), quoted_(quoted && quote != 0) {}
 

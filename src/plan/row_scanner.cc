@@ -79,14 +79,18 @@ __attribute__((target("avx2"))) inline Fronts FrontsOf(__m256i low, __m256i high
 RowScanner::RowScanner(RowSyntax format, Kernel kernel)
     : format_(format),
       blocks_(kernel == Kernel::kBest && HasBlockKernel() && format.comment == 0 &&
-              format.escape == 0 && format.max_field >= kBlock),
-      fronts_(format.delimiter, format.quote, format.quoted) {
+              format.escape == 0 && format.max_field >= kBlock && format.delimiter.size() == 1),
+      fronts_(format.delimiter.front(), format.quote, format.quoted) {
   stops_['\n'] = stops_['\r'] = true;
   if (format_.quote == 0) format_.quoted = false;
   stops_[static_cast<unsigned char>(format_.quote)] = format_.quoted;
   // A NUL is never one of them: it is what is not set.
   if (format.comment != 0) stops_[static_cast<unsigned char>(format.comment)] = true;
   if (format.escape != 0) stops_[static_cast<unsigned char>(format.escape)] = true;
+  // One byte is run over.
+  if (format.delimiter.size() > 1) {
+    stops_[static_cast<unsigned char>(format.delimiter.front())] = true;
+  }
 }
 
 RowScanner::Step RowScanner::Scan(std::string_view bytes, size_t least, uint64_t& rows) {
@@ -102,6 +106,8 @@ RowScanner::Step RowScanner::Scan(std::string_view bytes, size_t least, uint64_t
 }
 
 void RowScanner::Finish(uint64_t& rows) {
+  for (size_t i = 0; i < seen_; ++i) Pass(format_.delimiter.bytes()[i], false);
+  seen_ = 0;
   if (!NoRow()) ++rows;
   at_ = At::kRowStart;
   field_ = 0;
@@ -111,7 +117,7 @@ void RowScanner::Finish(uint64_t& rows) {
 // Measures the fields in bytes without a quote or a line end; false behind the one that is too
 // long.
 bool RowScanner::PassRun(std::string_view run, size_t& passed) {
-  const size_t last = run.rfind(format_.delimiter);
+  const size_t last = run.rfind(format_.delimiter.front());
   if (field_ + run.size() <= format_.max_field) {
     // None of them can be: this is all that most runs need.
     field_ = last == std::string_view::npos ? field_ + run.size() : run.size() - last - 1;
@@ -119,7 +125,7 @@ bool RowScanner::PassRun(std::string_view run, size_t& passed) {
     return true;
   }
   for (passed = 0; passed < run.size();) {
-    const size_t end = std::min(run.find(format_.delimiter, passed), run.size());
+    const size_t end = std::min(run.find(format_.delimiter.front(), passed), run.size());
     field_ += end - passed;
     passed = end;
     if (field_ > format_.max_field) return false;
@@ -131,17 +137,21 @@ bool RowScanner::PassRun(std::string_view run, size_t& passed) {
 }
 
 // A byte that is no run: the first one of a field, its quote, or what ends it.
-void RowScanner::LookAtFront(char c) {
+void RowScanner::LookAtFront(char c, bool delimits) {
   const bool quote = c == format_.quote && format_.quoted;
-  const bool blank = (c == ' ' || c == '\t') && c != format_.delimiter;
+  const bool blank = (c == ' ' || c == '\t') && !delimits;
   if (EndsLine(c)) {
     fronts_.NextRow();
   } else if (blank && (at_ == At::kRowStart || at_ == At::kBlank)) {
     // It may be a line of blanks, which is no row.
-  } else if (at_ == At::kBlank || (at_ == At::kQuoteInQuoted && !quote && c != format_.delimiter)) {
+  } else if (at_ == At::kBlank || (at_ == At::kQuoteInQuoted && !quote && !delimits)) {
     fronts_.Odd();
-    fronts_.Run({&c, 1});
-  } else if (c == format_.delimiter) {
+    if (delimits) {
+      fronts_.NextField();
+    } else {
+      fronts_.Text({&c, 1});
+    }
+  } else if (delimits) {
     fronts_.NextField();
   } else if (!quote || at_ == At::kField || at_ == At::kQuoteInQuoted) {
     const bool text = (format_.escape == 0 || c != format_.escape) &&
@@ -150,8 +160,44 @@ void RowScanner::LookAtFront(char c) {
   }
 }
 
+// Likewise: what the text is in behind it. `delimits`: it ends a delimiter.
+void RowScanner::Pass(char c, bool delimits) {
+  if (format_.fronts) LookAtFront(c, delimits);
+  if (EndsLine(c)) {
+    at_ = At::kRowStart;
+  } else if (c == format_.quote && format_.quoted) {
+    at_ = at_ == At::kBlank || at_ == At::kField ? At::kField : At::kQuoted;
+  } else if (delimits) {
+    at_ = At::kFieldStart;
+  } else if (format_.escape != 0 && c == format_.escape && at_ != At::kQuoteInQuoted) {
+    at_ = At::kEscaped;
+  } else if (format_.comment != 0 && c == format_.comment && at_ != At::kQuoteInQuoted) {
+    at_ = at_ == At::kRowStart ? At::kLineComment : At::kComment;
+  } else if ((c == ' ' || c == '\t') && (at_ == At::kRowStart || at_ == At::kBlank)) {
+    at_ = At::kBlank;
+  } else {
+    at_ = At::kField;
+  }
+}
+
+// Whether a delimiter of several bytes ends with this one. Those that may be its front are kept
+// back, and passed as text once they are not: a block may end in the midst of one.
+bool RowScanner::EndsDelimiter(char c) {
+  const Delimiter& delimiter = format_.delimiter;
+  const size_t before = seen_;
+  seen_ = delimiter.Seen(before, c);
+  if (seen_ == delimiter.size()) {
+    seen_ = 0;
+    return true;
+  }
+  const size_t text = std::min(before, before + 1 - seen_);
+  for (size_t i = 0; i < text; ++i) Pass(delimiter.bytes()[i], false);
+  return false;
+}
+
 RowScanner::Step RowScanner::ScanBytes(std::string_view bytes, size_t begin, size_t end,
                                        size_t least, uint64_t& rows) {
+  const bool one_byte = format_.delimiter.size() == 1;
   size_t pos = begin;
   while (pos < end) {
     if (at_ == At::kEscaped || at_ == At::kEscapedInQuoted) {
@@ -187,38 +233,27 @@ RowScanner::Step RowScanner::ScanBytes(std::string_view bytes, size_t begin, siz
       at_ = At::kQuoteInQuoted;
       continue;
     }
-    if (at_ == At::kField) {
-      // Delimiters are run over: one matters only in front of a quote, or at the end.
+    if (at_ == At::kField && seen_ == 0) {
+      // Delimiters of one byte are run over: one matters only in front of a quote, or at the end.
       const size_t run = pos;
       while (pos < end && !stops_[static_cast<unsigned char>(bytes[pos])]) ++pos;
       if (format_.fronts) fronts_.Run(bytes.substr(run, pos - run));
       size_t passed = 0;
       if (!PassRun(bytes.substr(run, pos - run), passed)) return {run + passed, false, true};
-      if (pos > run && bytes[pos - 1] == format_.delimiter) at_ = At::kFieldStart;
+      if (pos > run && bytes[pos - 1] == format_.delimiter.front()) at_ = At::kFieldStart;
       if (pos == end) break;
     }
     const char c = bytes[pos++];
     // An escape in front of it would have been met above.
-    field_ = EndsLine(c) || c == format_.delimiter ? 0 : field_ + 1;
-    if (field_ > format_.max_field) return {pos, false, true};
-    if (format_.fronts) LookAtFront(c);
-    if (EndsLine(c)) {
-      if (!NoRow()) ++rows;
-      at_ = At::kRowStart;
-      if (pos >= least && rows > 0) return {pos, true};
-    } else if (c == format_.quote && format_.quoted) {
-      at_ = at_ == At::kBlank || at_ == At::kField ? At::kField : At::kQuoted;
-    } else if (c == format_.delimiter) {
-      at_ = At::kFieldStart;
-    } else if (format_.escape != 0 && c == format_.escape && at_ != At::kQuoteInQuoted) {
-      at_ = At::kEscaped;
-    } else if (format_.comment != 0 && c == format_.comment && at_ != At::kQuoteInQuoted) {
-      at_ = at_ == At::kRowStart ? At::kLineComment : At::kComment;
-    } else if ((c == ' ' || c == '\t') && (at_ == At::kRowStart || at_ == At::kBlank)) {
-      at_ = At::kBlank;
-    } else {
-      at_ = At::kField;
-    }
+    const bool ends = EndsLine(c);
+    const bool delimits = one_byte ? c == format_.delimiter.front() : EndsDelimiter(c);
+    ++field_;
+    if (!delimits && field_ - (ends ? 1 : seen_) > format_.max_field) return {pos, false, true};
+    if (ends || delimits) field_ = 0;
+    if (seen_ > 0) continue;
+    if (ends && !NoRow()) ++rows;
+    Pass(c, delimits);
+    if (ends && pos >= least && rows > 0) return {pos, true};
   }
   return {end, false};
 }
@@ -235,9 +270,10 @@ __attribute__((target("avx2,pclmul,popcnt"))) size_t RowScanner::ScanBlocks(std:
   const __m256i line_feed = _mm256_set1_epi8('\n');
   const __m256i carriage_return = _mm256_set1_epi8('\r');
   const __m256i quote = _mm256_set1_epi8(format_.quote);
-  const __m256i delimiter = _mm256_set1_epi8(format_.delimiter);
-  const __m256i space = _mm256_set1_epi8(format_.delimiter == ' ' ? '\t' : ' ');
-  const __m256i tab = _mm256_set1_epi8(format_.delimiter == '\t' ? ' ' : '\t');
+  const char delimits = format_.delimiter.front();
+  const __m256i delimiter = _mm256_set1_epi8(delimits);
+  const __m256i space = _mm256_set1_epi8(delimits == ' ' ? '\t' : ' ');
+  const __m256i tab = _mm256_set1_epi8(delimits == '\t' ? ' ' : '\t');
   FieldFronts::Carry carry{at_ == At::kRowStart || at_ == At::kFieldStart, at_ == At::kQuoted,
                            at_ == At::kQuoteInQuoted};
 
@@ -295,7 +331,7 @@ __attribute__((target("avx2,pclmul,popcnt"))) size_t RowScanner::ScanBlocks(std:
     at_ = At::kQuoted;
   } else if (EndsLine(last)) {
     at_ = At::kRowStart;
-  } else if (last == format_.delimiter) {
+  } else if (last == delimits) {
     at_ = At::kFieldStart;
   } else {
     at_ = last == format_.quote && format_.quoted ? At::kQuoteInQuoted : At::kField;

@@ -7,8 +7,8 @@
 // Runs of ordinary 64-byte blocks are counted with AVX2 and a carry-less multiplication where the
 // CPU has both; blocks with a stray quote, a blank at the front of a line, or the end that is
 // looked for are left to the byte-wise scanner, which every other CPU uses throughout, and every
-// text with comments or escapes. The encoding
-// must be such that bytes below 0x80 stand for ASCII.
+// text with comments, escapes or a delimiter of several bytes. The encoding must be such that bytes
+// below 0x80 stand for ASCII.
 //
 // On the way it may look at what each field begins with, for types: pandas takes a plus, zeros and
 // blanks in front of a number for nothing. Pure; not thread-safe.
@@ -20,6 +20,7 @@
 #include <limits>
 #include <string_view>
 
+#include "plan/delimiter.h"
 #include "plan/field_fronts.h"
 
 namespace parallelrun::plan {
@@ -27,7 +28,7 @@ namespace parallelrun::plan {
 inline constexpr uint64_t kAnyField = std::numeric_limits<uint64_t>::max();
 
 struct RowSyntax {
-  char delimiter = ',';
+  Delimiter delimiter = ',';  // holds none of the other marks
   bool quoted = true;
   char comment = 0;  // from it on, outside of quotes, the rest of the line is left out; 0: none
   char escape = 0;   // what follows it is text; 0: none
@@ -83,13 +84,17 @@ class RowScanner {
   }
 
   bool PassRun(std::string_view run, size_t& passed);
-  void LookAtFront(char c);
+  void LookAtFront(char c, bool delimits);
+  void Pass(char c, bool delimits);
+  bool EndsDelimiter(char c);
   Step ScanBytes(std::string_view bytes, size_t begin, size_t end, size_t least, uint64_t& rows);
   size_t ScanBlocks(std::string_view bytes, size_t begin, size_t least, uint64_t& rows);
 
   RowSyntax format_;
   bool blocks_;  // ScanBlocks may be used
   At at_ = At::kRowStart;
+  // The text ends with so many bytes of a delimiter of several, which are not looked at yet.
+  size_t seen_ = 0;
   uint64_t field_ = 0;
   FieldFronts fronts_;             // with format_.fronts
   std::array<bool, 256> stops_{};  // bytes that matter within an unquoted field

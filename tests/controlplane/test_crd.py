@@ -5,7 +5,7 @@ import re
 
 import pytest
 import yaml
-from support.bad_specs import BASE, cases, job_of
+from support.bad_specs import BASE, cases, job_of, merged
 from support.client import ApiError
 from support.job import spec
 from support.plane import definitions
@@ -141,6 +141,24 @@ def test_refused_by_strict_validation(admin, shared, case):
 @pytest.mark.parametrize("case", bad("api") + bad("cluster"))
 def test_let_through_by_the_server(admin, shared, case):
     try_create(admin, shared, job_of(case), fieldValidation="Strict")
+
+
+@pytest.mark.parametrize(
+    "marks",
+    [
+        {"delimiter": "||"},
+        {"delimiter": ", ", "quote": "'", "comment": "#", "escape": "\\"},
+        {"delimiter": "§§§§"},
+        {"delimiter": "\t\t", "format": "TSV"},
+        # A word, and no character.
+        {"delimiter": "None", "quote": "None"},
+    ],
+)
+def test_marks_of_tables_that_can_be_told_apart(admin, shared, marks):
+    inputs = [{"name": "rows", "tabular": {"volume": "data", **marks}}]
+    job = merged(BASE, {"metadata": {"name": "marks"}, "spec": {"inputs": inputs}})
+    made = try_create(admin, shared, job, fieldValidation="Strict")
+    assert made["spec"]["inputs"][0]["tabular"]["delimiter"] == marks["delimiter"]
 
 
 def test_defaults(admin, shared):

@@ -61,6 +61,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 4) return 0;
   plan::CsvFormat format;
   format.delimiter = std::string(1, static_cast<char>(data[0]));
+  if (data[1] >= 128) format.delimiter += format.delimiter;
   format.quoted_newlines = data[1] % 2 == 0;
   const bool header = data[1] / 2 % 2 == 0;
   constexpr const char* kEncodings[] = {"utf-8", "Latin_1", "shift-jis", "utf-16"};

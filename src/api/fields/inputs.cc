@@ -50,14 +50,14 @@ void ReadPattern(const Value& value, std::string& out) {
   }
 }
 
-// One byte, but for these.
 void ReadDelimiter(const Value& value, std::string& out) {
   const auto text = value.NonEmptyString();
   if (!text) return;
   out = *text;
-  if (text->size() == 1 && *text != "\n" && *text != "\r" && *text != "\"") return;
+  if (IsDelimiter(*text)) return;
   value.Error(Quoted(*text) + " cannot separate columns",
-              "write one character, as in \";\" or \"\\t\"");
+              "write one character, as in \";\" or \"\\t\", or several, as in \"||\": 8 bytes at "
+              "most, and no quotation mark or line break");
 }
 
 void ReadEncoding(const Value& value, std::string& out) {
@@ -140,19 +140,48 @@ const Condition kIsText = {
     [](const void* input) { return Table(input).format != TabularFormat::kParquet; },
     "has no meaning for Parquet", "remove it"};
 
-const Condition kIsNoOtherMark = {
-    R"(self.quote != (has(self.delimiter) ? self.delimiter : )"
-    R"(self.format == "TSV" ? "\t" : ",") && )"
-    R"((!has(self.comment) || self.comment != self.quote) && )"
-    R"((!has(self.escape) || self.escape != self.quote))",
-    "is the delimiter, the comment or the escape too: write another one",
+// That the delimiter, or the one that it is if not given, does not hold the mark: as CEL, and asked
+// of what was read.
+std::string NotInDelimiter(const std::string& mark) {
+  return R"(!(has(self.delimiter) ? self.delimiter : self.format == "TSV" ? "\t" : ",").contains()"
+         "self." +
+         mark + ")";
+}
+bool IsNotInDelimiter(const TabularOptions& table, const std::string& mark) {
+  const std::string_view initial = table.format == TabularFormat::kTsv ? "\t" : ",";
+  const std::string_view delimiter = table.delimiter.empty() ? initial : table.delimiter;
+  return delimiter.find(mark) == std::string_view::npos;
+}
+
+// No mark is another one, or a part of the delimiter: nobody could tell what it stands for.
+const Condition kQuotesOnly = {
+    R"(self.quote == "None" || ()" + NotInDelimiter("quote") +
+        R"( && (!has(self.comment) || self.comment != self.quote) && )"
+        R"((!has(self.escape) || self.escape != self.quote)))",
+    "is the comment or the escape too, or in the delimiter: write another one",
     [](const void* input) {
       const TabularOptions& table = Table(input);
-      const bool comma = table.delimiter.empty() && table.format == TabularFormat::kCsv;
-      return table.quote != (comma ? "," : table.delimiter) && table.quote != table.comment &&
-             table.quote != table.escape;
+      return table.quote == "None" || (IsNotInDelimiter(table, table.quote) &&
+                                       table.quote != table.comment && table.quote != table.escape);
     },
-    "is the delimiter, the comment or the escape too", "write another one"};
+    "is the comment or the escape too, or in the delimiter", "write another one"};
+
+const Condition kCommentsOnly = {
+    NotInDelimiter("comment") + " && (!has(self.escape) || self.escape != self.comment)",
+    "is the escape too, or in the delimiter: write another one",
+    [](const void* input) {
+      const TabularOptions& table = Table(input);
+      return table.comment.empty() ||
+             (IsNotInDelimiter(table, table.comment) && table.comment != table.escape);
+    },
+    "is the escape too, or in the delimiter", "write another one"};
+
+const Condition kEscapesOnly = {
+    NotInDelimiter("escape"), "is in the delimiter too: write another one",
+    [](const void* input) {
+      return Table(input).escape.empty() || IsNotInDelimiter(Table(input), Table(input).escape);
+    },
+    "is in the delimiter too", "write another one"};
 
 template <typename T, typename... Read>
 Field OfTable(std::string name, T TabularOptions::*member, Shape shape, std::string text,
@@ -212,9 +241,11 @@ FieldList TableFields() {
           .ServerFills(),
       OfTable("delimiter", &TabularOptions::delimiter,
               Text(kMostText).With(
-                  {R"(self.matches("^[^\n\r\"\x80-\U0010ffff]$"))",
-                   R"(cannot separate columns: write one character, as in ";" or "\t")"}),
-              "One character between columns; a comma, or a tab for TSV, if not given.",
+                  {R"(size(bytes(self)) <= 8 && self.matches("^[^\n\r\"\\x00]+$"))",
+                   R"(cannot separate columns: write one character, as in ";" or "\t", or )"
+                   R"(several, as in "||": 8 bytes at most, and no quotation mark or line break)"}),
+              "One character between columns, or several, 8 bytes at most; a comma, or a tab for "
+              "TSV, if not given.",
               ReadDelimiter)
           .Otherwise("a comma, or a tab for TSV")
           .On({&kIsText}),
@@ -228,7 +259,7 @@ FieldList TableFields() {
               ReadQuote)
           .Otherwise("the quotation mark")
           .UnlessInitial()
-          .On({&kIsText, &kIsNoOtherMark}),
+          .On({&kIsText, &kQuotesOnly}),
       OfTable(
           "header", &TabularOptions::header, WordsOf<HeaderMode>(),
           "Which files begin with a line of column names: AllFiles (if not given), FirstFile for "
@@ -273,10 +304,10 @@ FieldList TableFields() {
       OfTable("comment", &TabularOptions::comment, Mark(),
               "One character; from it on, outside of quotes, the rest of a line is left out.",
               ReadMark)
-          .On({&kIsText, &kTypesAreDecided}),
+          .On({&kIsText, &kTypesAreDecided, &kCommentsOnly}),
       OfTable("escape", &TabularOptions::escape, Mark(),
               "One character; what follows it is text, whatever it is.", ReadMark)
-          .On({&kIsText, &kTypesAreDecided}),
+          .On({&kIsText, &kTypesAreDecided, &kEscapesOnly}),
       OfTable(
           "badRows", &TabularOptions::bad_rows, WordsOf<BadRows>(),
           "What becomes of rows that do not fit the columns: they fail their mini-batch (Fail, if "

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "api/text.h"
 #include "cli/commands/commands.h"
 #include "cli/convert_command.h"
 #include "cli/explain_command.h"
@@ -105,9 +106,13 @@ Command TypesCommand(CLI::App& app) {
   types->add_option("input", request->target, "A file, a folder of files, or a job file")
       ->required();
   types
-      ->add_option("--delimiter", request->delimiter, "One character; a tab for .tsv, else a comma")
+      ->add_option("--delimiter", request->delimiter,
+                   "One character, or several (8 bytes at most); a tab for .tsv, else a comma")
       ->check([](const std::string& text) {
-        return text.size() == 1 ? "" : "the delimiter must be one character";
+        return api::IsDelimiter(text)
+                   ? ""
+                   : "the delimiter must be one character or several, 8 bytes at most, and no "
+                     "quotation mark or line break";
       });
   types
       ->add_option("--volume", request->volumes,

@@ -3,10 +3,12 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <vector>
 
+#include "api/text.h"
 #include "base/escape.h"
 #include "plan/columns/row_fields.h"
 #include "plan/columns/table_header.h"
@@ -19,9 +21,9 @@ constexpr uint64_t kShare = 10;  // a tenth of the rows
 
 using DialectRows = std::vector<std::vector<std::string>>;
 
-DialectRows RowsBy(char delimiter, std::string_view front, const PlanInput& input) {
+DialectRows RowsBy(std::string_view delimiter, std::string_view front, const PlanInput& input) {
   RowSyntax syntax = RowSyntaxOf(input);
-  syntax.delimiter = delimiter;
+  syntax.delimiter = Delimiter(delimiter);
   RowFields fields(syntax);
   DialectRows rows;
   const bool all = front.size() < kDialectFront;
@@ -81,30 +83,42 @@ std::string AboutWidths(const RowCounts& counts, bool header) {
 }
 
 // A line that spreadsheets write in front of the header: "sep=;".
-std::optional<char> NamedDelimiter(std::string_view front) {
+std::optional<std::string_view> NamedDelimiter(std::string_view front) {
   std::string_view line = front.substr(0, front.find_first_of("\r\n"));
-  if (line.size() == 7 && line.front() == '"' && line.back() == '"') line = line.substr(1, 5);
-  if (line.size() != 5 || (!line.starts_with("sep=") && !line.starts_with("SEP="))) {
-    return std::nullopt;
+  if (line.size() > 2 && line.front() == '"' && line.back() == '"') {
+    line = line.substr(1, line.size() - 2);
   }
-  return line.back();
+  if (!line.starts_with("sep=") && !line.starts_with("SEP=")) return std::nullopt;
+  line.remove_prefix(4);
+  return api::IsDelimiter(line) ? std::optional(line) : std::nullopt;
 }
 
-std::string Quoted(char delimiter) { return "\"" + Printable(std::string(1, delimiter), 8) + "\""; }
+// As a job file has it.
+std::string Quoted(std::string_view delimiter) { return "\"" + Printable(delimiter, 64) + "\""; }
+
+// Whether `longer` begins with the delimiter `shorter`, which the header holds nowhere else: "a||b"
+// is a table of two columns.
+bool HoldsEach(std::string_view longer, std::string_view shorter,
+               const std::vector<std::string>& header) {
+  return !shorter.empty() && longer.size() > shorter.size() && longer.starts_with(shorter) &&
+         std::none_of(header.begin(), header.end(), [&](const std::string& name) {
+           return name.find(shorter) != std::string::npos;
+         });
+}
 
 // The delimiter that makes the best table of it; where none does, and `one_column`, one that the
-// header holds.
-std::optional<char> OtherDelimiter(std::string_view front, bool one_column,
-                                   const PlanInput& input) {
-  std::optional<char> found;
+// header holds. Empty: none.
+std::string_view OtherDelimiter(std::string_view front, bool one_column, const PlanInput& input) {
+  constexpr std::array<std::string_view, 7> kOften = {";", "\t", "|", ",", "||", "::", ", "};
+  std::string_view found;
   size_t columns = 0;
   for (const bool fit : {true, false}) {
-    if (!fit && (found || !one_column)) break;
-    for (const char other : {';', '\t', '|', ','}) {
-      if (input.tabular.delimiter.front() == other) continue;
+    if (!fit && (!found.empty() || !one_column)) break;
+    for (const std::string_view other : kOften) {
+      if (input.tabular.delimiter == other) continue;
       const DialectRows rows = RowsBy(other, front, input);
       if (rows.empty() || rows.front().size() < 2 || (fit && !FitTogether(rows))) continue;
-      if (rows.front().size() <= columns) continue;
+      if (rows.front().size() <= columns && !HoldsEach(other, found, rows.front())) continue;
       found = other;
       columns = rows.front().size();
     }
@@ -115,29 +129,29 @@ std::optional<char> OtherDelimiter(std::string_view front, bool one_column,
 }  // namespace
 
 std::string DialectAdvice(std::string_view front, const RowCounts& counts, const PlanInput& input) {
-  if (const std::optional<char> named = NamedDelimiter(front)) {
+  if (const std::optional<std::string_view> named = NamedDelimiter(front)) {
     return fmt::format(
         "the first line names {} as the delimiter: write delimiter: {} and skipRows: "
         "{}",
         Quoted(*named), Quoted(*named), input.tabular.skip_rows + 1);
   }
-  const DialectRows rows = RowsBy(input.tabular.delimiter.front(), front, input);
+  const DialectRows rows = RowsBy(input.tabular.delimiter, front, input);
   if (rows.empty()) return "";
   const bool header = input.tabular.header != api::HeaderMode::kNone;
   const bool one_column = header && rows.front().size() == 1;
   const uint64_t odd = counts.wide + counts.few;
   const bool many_odd = odd * kShare > counts.rows;
-  const std::optional<char> other =
-      one_column || many_odd ? OtherDelimiter(front, one_column, input) : std::nullopt;
+  const std::string_view other =
+      one_column || many_odd ? OtherDelimiter(front, one_column, input) : std::string_view();
   std::string advice;
-  if (other) {
-    advice = fmt::format("the delimiter seems to be {}: write delimiter: {}", Quoted(*other),
-                         Quoted(*other));
+  if (!other.empty()) {
+    advice = fmt::format("the delimiter seems to be {}: write delimiter: {}", Quoted(other),
+                         Quoted(other));
   } else if (many_odd) {
     advice = AboutWidths(counts, header);
   }
-  const char delimiter = other.value_or(input.tabular.delimiter.front());
-  if (delimiter == ',') return advice;
+  const std::string_view delimiter = other.empty() ? input.tabular.delimiter : other;
+  if (delimiter == ",") return advice;
   const std::string commas = AboutDecimalCommas(RowsBy(delimiter, front, input));
   return advice + (advice.empty() || commas.empty() ? "" : "; ") + commas;
 }

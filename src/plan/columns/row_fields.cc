@@ -18,7 +18,7 @@ uint64_t CountLineEnds(std::string_view text) {
 }
 
 RowFields::RowFields(RowSyntax format) : format_(format), in_quotes_(1, format.quote) {
-  for (const char c : {'\n', '\r', format.delimiter}) {
+  for (const char c : {'\n', '\r', format.delimiter.front()}) {
     stops_[static_cast<unsigned char>(c)] = true;
   }
   // A NUL is never one of them: it is what is not set.
@@ -43,7 +43,7 @@ bool RowFields::PassOver(std::string_view bytes, bool last) {
   while (true) {
     size_t end = at;
     while (end < bytes.size() && (bytes[end] == ' ' || bytes[end] == '\t') &&
-           bytes[end] != format_.delimiter) {
+           !Delimits(bytes, end)) {
       ++end;
     }
     if (end == at && end < bytes.size() && IsComment(bytes[end])) {
@@ -94,9 +94,11 @@ RowFields::Took RowFields::TakeField(std::string_view bytes, bool last, size_t& 
   if (at == bytes.size() && !last) return Took::kMore;
   fields_.push_back(field);
   if (at == bytes.size()) return Took::kRow;
-  const char c = bytes[at++];
-  if (c == format_.delimiter) return Took::kField;
-  if (c == '\r') {
+  if (Delimits(bytes, at)) {
+    at += format_.delimiter.size();
+    return Took::kField;
+  }
+  if (bytes[at++] == '\r') {
     if (at == bytes.size() && !last) return Took::kMore;
     if (at < bytes.size() && bytes[at] == '\n') ++at;
   }
@@ -118,6 +120,11 @@ bool RowFields::TakePlain(std::string_view bytes, bool last, size_t& at, std::st
     while (at < bytes.size() && !stops_[static_cast<unsigned char>(bytes[at])]) ++at;
     if (at < bytes.size() && IsQuote(bytes[at])) {
       stray_ = true;
+      ++at;
+      continue;
+    }
+    if (MayDelimit(bytes, last, at)) return false;
+    if (at < bytes.size() && bytes[at] == format_.delimiter.front() && !Delimits(bytes, at)) {
       ++at;
       continue;
     }
@@ -151,9 +158,8 @@ bool RowFields::TakeQuoted(std::string_view bytes, bool last, size_t& at, std::s
       continue;
     }
     const bool closed = at < bytes.size() && IsQuote(bytes[at]);
-    if (closed && ++at == bytes.size() && !last) return false;
-    const bool over =
-        !closed || at == bytes.size() || bytes[at] == format_.delimiter || EndsLine(bytes[at]);
+    if (closed && MayDelimit(bytes, last, ++at)) return false;
+    const bool over = !closed || at == bytes.size() || Delimits(bytes, at) || EndsLine(bytes[at]);
     if (over && text == nullptr) {
       field = part;
       return true;

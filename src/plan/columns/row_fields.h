@@ -48,6 +48,13 @@ class RowFields {
   // One character behind an escape; false as above.
   bool TakeEscaped(std::string_view bytes, bool last, size_t& at, std::string& text);
   bool IsComment(char c) const { return format_.comment != 0 && c == format_.comment; }
+  bool Delimits(std::string_view bytes, size_t at) const {
+    return format_.delimiter.IsAt(bytes, at);
+  }
+  // Whether more of the text is needed to know whether it does.
+  bool MayDelimit(std::string_view bytes, bool last, size_t at) const {
+    return !last && format_.delimiter.MayBeAt(bytes, at);
+  }
   bool IsQuote(char c) const { return format_.quote != 0 && c == format_.quote; }
   bool IsEscape(char c) const { return format_.escape != 0 && c == format_.escape; }
   std::string& Scratch();

@@ -47,7 +47,7 @@ std::string Listed(const std::vector<std::string>& names) {
 
 RowSyntax RowSyntaxOf(const PlanInput& input) {
   const auto of = [](const std::string& mark) { return mark.empty() ? '\0' : mark.front(); };
-  return {of(input.tabular.delimiter),
+  return {Delimiter(input.tabular.delimiter),
           input.tabular.quoted_newlines,
           of(input.tabular.comment),
           of(input.tabular.escape),

@@ -93,6 +93,19 @@ TEST_F(DecideTypesTest, OneColumnWhoseNameHoldsADelimiterIsAskedAbout) {
             "columns: id\\tzip text; the delimiter seems to be \"\\t\": write delimiter: \"\\t\"");
   folder_.Write("a.csv", "id|zip;city\n1|00239;x\n");
   EXPECT_NE(Line(Input()).find("write delimiter: \";\""), std::string::npos) << "of equal ones";
+  for (const char* delimiter : {"||", "::", ", "}) {
+    const std::string to = delimiter;
+    folder_.Write("a.csv", "id" + to + "zip" + to + "a,b\n1" + to + "00239" + to + "x\n");
+    PlanInput input = Input();
+    input.tabular.delimiter = ";";
+    if (to != ", ")
+      folder_.Write("a.csv", "id" + to + "zip" + to + "ab\n1" + to + "00239" + to + "x,y\n");
+    EXPECT_NE(Line(input).find("write delimiter: \"" + to + "\""), std::string::npos)
+        << Line(input);
+    input.tabular.delimiter = to;
+    EXPECT_EQ(Line(input).find("columns: id integer, zip text"), 0U) << Line(input);
+    EXPECT_EQ(Line(input).find("seems"), std::string::npos) << Line(input);
+  }
   folder_.Write("a.csv", "id|zip;city\n1|00239\n2|00240\n");
   EXPECT_NE(Line(Input()).find("write delimiter: \"|\""), std::string::npos) << "the one that fits";
   for (const char* plain : {"id;zip,ok\n1,2\n", "\"name, first name\"\nx\n", "\"a;b\"\nx\n"}) {
@@ -111,6 +124,9 @@ TEST_F(DecideTypesTest, OtherDialectsAreToldWithTheFieldsToWrite) {
        "the first line names \";\" as the delimiter: write delimiter: "
        "\";\" and skipRows: 1"},
       {"\"sep=;\"\r\nid;n\r\n1;2\r\n", ";", "write delimiter: \";\" and skipRows: 1"},
+      {"sep=||\nid||n\n1||2\n", ",", "write delimiter: \"||\" and skipRows: 1"},
+      {"id, n\n1, x,y\n2, y\n", ",", "the delimiter seems to be \", \": write delimiter: \", \""},
+      {"a||b,c\n1||2\n", "||", ""},
       {"id;price\n1;2,5\n2;3,5\n", ",",
        "the delimiter seems to be \";\": write delimiter: \";\"; "
        "\"2,5\" has a decimal comma: such columns are text, turn them "

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <random>
 #include <string>
 #include <string_view>
@@ -42,7 +43,7 @@ struct MayLoseCase {
   RowSyntax syntax = {};
 };
 void PrintTo(const MayLoseCase& c, std::ostream* out) {
-  *out << ::testing::PrintToString(c.text) << " " << c.syntax.delimiter;
+  *out << ::testing::PrintToString(c.text) << " " << c.syntax.delimiter.bytes();
 }
 
 const MayLoseCase kCases[] = {
@@ -103,6 +104,10 @@ const MayLoseCase kCases[] = {
     {"1-07--07\n", 10, {'-'}},
     {"10205\n", 0, {'0'}},
     {"5|\"|07\"|07\n", 4, {'|'}},
+    {"1+<>2+<>\n", 0, {Delimiter("+<>")}},
+    {"1+<>+2+<>+<3\n", 6, {Delimiter("+<>")}},
+    {"\"1\"+<>\"2\"+<>\"\"\n", 0, {Delimiter("+<>")}},
+    {"\"1\"+<2+<>\"+<>3\"\n", 3, {Delimiter("+<>")}},
     // Without quotes nobody knows where fields begin.
     {"1,007\n", 2, {',', false}},
     {"1,\"7\"\n", kAllColumns, {',', false}},
@@ -166,7 +171,8 @@ TEST(MayLoseAnywhereTest, NothingIsLeftOutAndThePartsDoNotMatter) {
   std::mt19937 random(7);
   for (int round = 0; round < 20'000; ++round) {
     RowSyntax syntax;
-    syntax.delimiter = ",;\t +"[random() % 5];
+    const char delimiter = ",;\t +"[random() % 5];
+    syntax.delimiter = delimiter;
     if (random() % 8 == 0) syntax.comment = '#';
     if (random() % 8 == 0) syntax.escape = '\\';
     syntax.quoted = random() % 8 != 0;
@@ -176,7 +182,7 @@ TEST(MayLoseAnywhereTest, NothingIsLeftOutAndThePartsDoNotMatter) {
     const std::string_view from = kSome.substr(random() % 14, 8 + random() % 30);
     std::string text;
     for (size_t n = random() % 400; n > 0; --n) {
-      text += random() % 4 == 0 ? syntax.delimiter : from[random() % from.size()];
+      text += random() % 4 == 0 ? delimiter : from[random() % from.size()];
       if (random() % 100 == 0) text.append(random() % 100, 'w');
     }
     const uint64_t found = MayLose(text, syntax, Kernel::kBytes);
@@ -184,6 +190,41 @@ TEST(MayLoseAnywhereTest, NothingIsLeftOutAndThePartsDoNotMatter) {
     const std::vector<size_t> parts = {1 + random() % 150, 1 + random() % 90};
     ASSERT_EQ(MayLose(text, syntax, Kernel::kBest, parts), found) << ::testing::PrintToString(text);
     ASSERT_EQ(OfFields(text, syntax) & ~found, 0u) << ::testing::PrintToString(text);
+  }
+}
+
+std::string Replaced(std::string_view text, char one, std::string_view several) {
+  std::string out;
+  for (const char c : text) {
+    if (c == one) {
+      out += several;
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+// Its front, which could be that of a number, is no part of a field.
+TEST(MayLoseAnywhereTest, ADelimiterOfSeveralBytesIsAsOneByte) {
+  std::mt19937 random(8);
+  constexpr std::string_view kSeveral[] = {"<>", "<<>", "+<>", " <>", "\t0<>", "007<>", "-0<>"};
+  for (int round = 0; round < 20'000; ++round) {
+    RowSyntax syntax{';'};
+    if (random() % 8 == 0) syntax.comment = '#';
+    syntax.quoted = random() % 8 != 0;
+    const std::string_view several = kSeveral[random() % std::size(kSeveral)];
+    // Within quotes it is text, which may begin a number.
+    if (several.front() != '<') syntax.quote = 0;
+    constexpr std::string_view kSome = "x7x0012;;;;;;--++ \t<<\n\n\"\"\"#";
+    std::string text;
+    for (size_t n = random() % 200; n > 0; --n) text += kSome[random() % kSome.size()];
+    const uint64_t expected = MayLose(text, syntax, Kernel::kBytes);
+    syntax.delimiter = Delimiter(several);
+    const std::vector<size_t> parts = {1 + random() % 9, 1 + random() % 90};
+    const std::string longer = Replaced(text, ';', several);
+    ASSERT_EQ(MayLose(longer, syntax, Kernel::kBest, parts), expected)
+        << ::testing::PrintToString(longer);
   }
 }
 
@@ -233,6 +274,17 @@ TEST_F(MayLosePlanTest, EachSliceSaysItsOwn) {
             R"({"delimiter":",","encoding":"utf-8","mayLose":[3]})"
             R"({"delimiter":",","encoding":"utf-8","mayLose":[0,2]})"
             R"({"compressed":true,"delimiter":",","encoding":"utf-8","mayLose":[2]})");
+}
+
+TEST_F(MayLosePlanTest, ADelimiterOfSeveralBytes) {
+  folder_.Write("1.csv", "a||b\n007||2\n3||+4||\n");
+  folder_.Write("2.csv", "a||b\n1||\"2||03\"||\n3|||0||\n");
+  PlanInput input = TypedRows(folder_.path(), 1);
+  input.tabular.delimiter = "||";
+  EXPECT_EQ(Formats(input),
+            R"({"delimiter":"||","encoding":"utf-8","mayLose":[1]})"
+            R"({"delimiter":"||","encoding":"utf-8","mayLose":[2]})"
+            R"({"delimiter":"||","delimiterAtEnd":true,"encoding":"utf-8","mayLose":[0,0]})");
 }
 
 TEST_F(MayLosePlanTest, AHeaderIsNoRow) {

@@ -4,6 +4,7 @@
 
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plan/columns/block_types.h"
@@ -80,6 +81,49 @@ TEST(RowFieldsTest, AnotherCharacterMayQuoteOrNone) {
 
 TEST(RowFieldsTest, ATabMaySeparate) {
   EXPECT_EQ(ReadAll("\t1\n\t\n", 64, {'\t', true}).rows, (Table{{"", "1"}, {"", ""}}));
+}
+
+TEST(RowFieldsTest, ADelimiterOfSeveralBytes) {
+  RowSyntax format{Delimiter("||")};
+  const std::string text = "a|||b||\n\"c||\"\"\"||\"d\"|e|\n||\n|\n\"f\"|||g\n||";
+  const Table rows = {{"a", "|b", ""}, {"c||\"", "d|e|"}, {"", ""}, {"|"}, {"f", "|g"}, {"", ""}};
+  for (size_t part = 1; part <= text.size(); ++part) {
+    EXPECT_EQ(ReadAll(text, part, format).rows, rows) << part;
+  }
+  format.comment = '#';
+  format.escape = '\\';
+  const std::string marked = "#||\na\\||b||\\|||c#||\n\"\\\"||\"||d\n";
+  const Table marked_rows = {{"a||b", "|", "c"}, {"\"||", "d"}};
+  for (size_t part = 1; part <= marked.size(); ++part) {
+    EXPECT_EQ(ReadAll(marked, part, format).rows, marked_rows) << part;
+  }
+}
+
+TEST(RowFieldsTest, ALineOfBlanksWithADelimiterIsARow) {
+  EXPECT_EQ(ReadAll("  \n \n\t\n   \n", 1, {Delimiter("  ")}).rows, (Table{{"", ""}, {"", " "}}));
+  EXPECT_EQ(ReadAll(" \t\n\t \t|\n", 1, {Delimiter("\t|")}).rows, (Table{{"\t ", ""}}));
+}
+
+// Also where a field holds a part of it.
+TEST(RowFieldsTest, ADelimiterOfSeveralBytesIsAsOneByte) {
+  std::mt19937 random(9);
+  for (int round = 0; round < 5000; ++round) {
+    constexpr std::string_view kSome = "ab;;;;<<\n\"\" \t";
+    std::string text;
+    for (size_t n = random() % 60; n > 0; --n) text += kSome[random() % kSome.size()];
+    const std::string_view several = random() % 2 == 0 ? "<>" : "<<>";
+    std::string longer;
+    for (const char c : text) longer += c == ';' ? std::string(several) : std::string(1, c);
+    Table rows = ReadAll(longer, 1 + random() % 20, {Delimiter(several)}).rows;
+    for (auto& row : rows) {
+      for (std::string& field : row) {
+        for (size_t at; (at = field.find(several)) != std::string::npos;) {
+          field.replace(at, several.size(), ";");
+        }
+      }
+    }
+    ASSERT_EQ(rows, ReadAll(text, 64, {';'}).rows) << ::testing::PrintToString(longer);
+  }
 }
 
 // --- blocks

@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <random>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plan/csv_splitter.h"
@@ -26,7 +28,8 @@ void PrintTo(const Cut& c, std::ostream* out) {
 }
 
 // The rules of row_scanner.h, written down as simply as possible.
-std::vector<Cut> Naive(const std::string& text, char delimiter, bool quoted, uint64_t size) {
+std::vector<Cut> Naive(const std::string& text, std::string_view delimiter, bool quoted,
+                       uint64_t size) {
   std::vector<Cut> cuts;
   Cut cut{0, 0, 0};
   bool in_quotes = false, field_start = true, after_quote = false, content = false, blank = true;
@@ -46,7 +49,9 @@ std::vector<Cut> Naive(const std::string& text, char delimiter, bool quoted, uin
       continue;
     }
     content = true;
-    if (c == delimiter || (c != ' ' && c != '\t')) blank = false;
+    const bool delimits = !in_quotes && text.compare(i, delimiter.size(), delimiter) == 0;
+    if (delimits) i += delimiter.size() - 1;
+    if (delimits || (c != ' ' && c != '\t')) blank = false;
     if (in_quotes) {
       in_quotes = false;
       after_quote = true;
@@ -54,7 +59,7 @@ std::vector<Cut> Naive(const std::string& text, char delimiter, bool quoted, uin
       in_quotes = true;
       field_start = after_quote = false;
     } else {
-      field_start = c == delimiter;
+      field_start = delimits;
       after_quote = false;
     }
   }
@@ -141,11 +146,11 @@ TEST(PlanSplitterTest, AnotherCharacterMayQuoteOrNone) {
       CsvFormat format;
       format.quote = '\'';
       ASSERT_EQ(Split(folder.Write("x.csv", swapped), format, size, kernel),
-                Naive(text, ',', true, size))
+                Naive(text, ",", true, size))
           << ::testing::PrintToString(swapped);
       format.quote = 0;
       ASSERT_EQ(Split(folder.Write("x.csv", text), format, size, kernel),
-                Naive(text, ',', false, size))
+                Naive(text, ",", false, size))
           << ::testing::PrintToString(text);
     }
   }
@@ -157,6 +162,13 @@ TEST(PlanSplitterTest, WhatQuotesIsNoDelimiter) {
   EXPECT_TRUE(CheckCsvFormat(format).ok());
   format.delimiter = ";";
   EXPECT_FALSE(CheckCsvFormat(format).ok());
+  format = {.delimiter = "<|>", .comment = '|'};
+  EXPECT_THAT(CheckCsvFormat(format).error().message,
+              HasSubstr("holds the character that tabular.comment is"));
+  format = {.delimiter = "<|>", .escape = '>'};
+  EXPECT_THAT(CheckCsvFormat(format).error().message, HasSubstr("tabular.escape is"));
+  format = {.delimiter = "<|>", .quote = '<'};
+  EXPECT_THAT(CheckCsvFormat(format).error().message, HasSubstr("tabular.quote is"));
   format = {};
   format.quote = '|';
   format.encoding = "gbk";
@@ -291,14 +303,24 @@ TEST(PlanSplitterTest, Formats) {
     EXPECT_EQ(status.error().code, Code::kInvalid);
     EXPECT_THAT(status.error().message, HasSubstr("convert the files to utf-8"));
   }
-  for (const char* delimiter : {"", ",,", "\"", "\n", "\xC3\xA4"}) {
-    EXPECT_FALSE(check(delimiter, "utf-8").ok()) << delimiter;
+  for (const char* delimiter : {"", "\"", "\n", "\r", "|\"|", "a\nb", "\xC3", "123456789",
+                                "\xC3\xA4\xC3\xA4\xC3\xA4\xC3\xA4!"}) {
+    EXPECT_THAT(check(delimiter, "utf-8").error().message, HasSubstr("must be 1 to 8 bytes"))
+        << delimiter;
   }
-  EXPECT_TRUE(check("\t", "utf-8").ok());
+  for (const char* delimiter : {"\t", "||", ", ", "12345678", "\xC3\xA4"}) {
+    EXPECT_TRUE(check(delimiter, "utf-8").ok()) << delimiter;
+  }
+  EXPECT_FALSE(CheckCsvFormat({std::string("|\0", 2), "utf-8", true}).ok());
+  EXPECT_THAT(check("\xC3\xA4", "latin-1").error().message,
+              HasSubstr("has other bytes in latin-1"));
+  EXPECT_THAT(check("\xC3\xA4", "gbk").error().message, HasSubstr("iconv -f gbk -t utf-8"));
   // The second byte of a character may be 0x7C in these.
   for (const char* encoding : {"shift_jis", "GBK", "gb18030", "big5hkscs", "cp932"}) {
     EXPECT_THAT(check("|", encoding).error().message, HasSubstr("may be a part of a character"));
+    EXPECT_THAT(check("|;", encoding).error().message, HasSubstr("may be a part of a character"));
     EXPECT_TRUE(check(";", encoding).ok()) << encoding;
+    EXPECT_TRUE(check(";|", encoding).ok()) << encoding;
   }
   EXPECT_FALSE(check("5", "gb18030").ok());
   EXPECT_TRUE(check("|", "euc-jp").ok());
@@ -321,12 +343,18 @@ TEST(PlanSplitterTest, KernelsAgreeWithEachOtherAndWithTheRules) {
                                    "a \t,\"\n\r",
                                    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,\n\"",
                                    "\"\n"};
-  for (int round = 0; round < 3000; ++round) {
+  // Of several bytes some that begin again within themselves, and some of blanks.
+  constexpr std::string_view kDelimiters[] = {",",   "\t",       " ",      "a",   ",,",
+                                              ",,a", ",a,",      "aa",     ", ",  "  ",
+                                              "\t ", "abcdefgh", ",,a,,b", " \ta"};
+  for (int round = 0; round < 6000; ++round) {
     const std::string text =
         RandomText(random, alphabets[static_cast<size_t>(round) % 6], random() % 2000);
-    const RowSyntax format{",\t a"[random() % 4], random() % 4 != 0};
+    const std::string_view delimiter = kDelimiters[random() % std::size(kDelimiters)];
+    const RowSyntax format{Delimiter(delimiter), random() % 4 != 0};
     const uint64_t size = 1 + random() % (random() % 2 == 0 ? 40 : 1000);
-    const std::vector<Cut> expected = Naive(text, format.delimiter, format.quoted, size);
+    const std::vector<Cut> expected = Naive(text, delimiter, format.quoted, size);
+    const size_t longest = random() % 2 == 0 ? 3 : 300;
     for (const Kernel kernel : {Kernel::kBest, Kernel::kBytes}) {
       // The bytes arrive in pieces, as from a file.
       RowScanner scanner(format, kernel);
@@ -334,7 +362,7 @@ TEST(PlanSplitterTest, KernelsAgreeWithEachOtherAndWithTheRules) {
       Cut cut{0, 0, 0};
       size_t pos = 0;
       while (pos < text.size()) {
-        const std::string_view piece = std::string_view(text).substr(pos, 1 + random() % 300);
+        const std::string_view piece = std::string_view(text).substr(pos, 1 + random() % longest);
         const uint64_t done = pos - cut.offset;
         const auto step = scanner.Scan(piece, size > done ? size - done : 0, cut.rows);
         pos += step.used;
@@ -346,7 +374,8 @@ TEST(PlanSplitterTest, KernelsAgreeWithEachOtherAndWithTheRules) {
       scanner.Finish(cut.rows);
       if (cut.rows > 0) cuts.push_back({cut.offset, pos - cut.offset, cut.rows});
       ASSERT_EQ(cuts, expected) << "round " << round << " kernel " << static_cast<int>(kernel)
-                                << " size " << size << " of " << ::testing::PrintToString(text);
+                                << " size " << size << " by " << ::testing::PrintToString(delimiter)
+                                << " of " << ::testing::PrintToString(text);
     }
   }
 }
@@ -358,7 +387,7 @@ TEST(PlanSplitterTest, FilesLargerThanTheBuffer) {
     const std::string text = RandomText(random, letters, 1'000'000);
     const std::string path = folder.Write("x.csv", text);
     for (const uint64_t size : {1000U, 262'144U, 300'000U, 5'000'000U}) {
-      const std::vector<Cut> expected = Naive(text, ',', true, size);
+      const std::vector<Cut> expected = Naive(text, ",", true, size);
       for (const Kernel kernel : {Kernel::kBest, Kernel::kBytes}) {
         ASSERT_EQ(Split(path, {}, size, kernel), expected);
       }
@@ -367,6 +396,48 @@ TEST(PlanSplitterTest, FilesLargerThanTheBuffer) {
         ASSERT_EQ(Split(path, {}, size, Kernel::kBest, rest[0].offset), rest);
       }
     }
+  }
+}
+
+// Behind the delimiter a quote opens a field; behind a part of one it is text.
+TEST(PlanSplitterTest, ADelimiterMayLieAcrossTwoBuffers) {
+  constexpr size_t kBuffer = 256 * 1024;
+  PlanFolder folder;
+  CsvFormat format;
+  format.delimiter = "<||>";
+  for (size_t before = 0; before <= format.delimiter.size() + 1; ++before) {
+    for (const char* row : {"<||>\"a\nb\"\n", "<|>\"a\nb\"\n", "\"c\"<||>\"a\nb\"\n"}) {
+      std::string text = "x\n";
+      text.resize(kBuffer - before - 1, 'y');
+      text += "\n";
+      text += row;
+      const std::string path = folder.Write("x.csv", text);
+      for (const uint64_t size : {uint64_t{1}, uint64_t{kBuffer}}) {
+        ASSERT_EQ(Split(path, format, size), Naive(text, "<||>", true, size)) << before << row;
+      }
+      auto splitter = CsvSplitter::Open(DiskStore(), NameOnDisk(path), format);
+      (*splitter)->Seek(kBuffer - before);
+      EXPECT_EQ((*splitter)->PeekRow().value(),
+                std::string_view(row).substr(0, row[2] == '>' ? 6 : std::string::npos));
+    }
+  }
+}
+
+TEST(PlanSplitterTest, ALongDelimiterIsNoPartOfAField) {
+  PlanFolder folder;
+  CsvFormat format;
+  format.delimiter = "||";
+  format.max_field_size = 5;
+  const auto refusal = [&](const std::string& text) {
+    auto splitter = CsvSplitter::Open(DiskStore(), NameOnDisk(folder.Write("x.csv", text)), format);
+    const auto slice = (*splitter)->Next(1000);
+    return slice.ok() ? "" : slice.error().message;
+  };
+  for (const char* good : {"abcde||abcde\n", "\"abc\"||\"a||\"\n", "abcd|||abcd", "|||||a\n"}) {
+    EXPECT_EQ(refusal(good), "") << good;
+  }
+  for (const char* bad : {"1\nabcdef||\n", "1\nabcde|\n", "1\nabcde|a\n", "1\na||\"abcd\"\n"}) {
+    EXPECT_THAT(refusal(bad), HasSubstr("x.csv:2: a field is longer than 5 bytes")) << bad;
   }
 }
 

@@ -150,9 +150,13 @@ def _image():
 
 
 def _parse(pandas, path, offset, data, header, options):
-    from parallelrun.worker import row_shape
+    from parallelrun.worker import long_delimiter, row_shape
     from parallelrun.worker.misfit import about_encoding
 
+    rows = data[len(header) :] if header else data
+    if len(options["delimiter"].encode()) > 1:
+        header, rows, options = long_delimiter.replaced(path, header, rows, options)
+        data = header + rows
     settings = {
         "sep": options["delimiter"],
         "encoding": options["encoding"],
@@ -168,7 +172,6 @@ def _parse(pandas, path, offset, data, header, options):
         settings["encoding"] = "utf-8"
         if data.startswith(codecs.BOM_UTF8):
             marked = codecs.BOM_UTF8 + data
-    rows = data[len(header) :] if header else data
     _refuse(path, offset, rows, row_shape.with_nul(rows, options), options)
     width = len(row_shape.first_row(header or rows, options))
     at_end = row_shape.delimiter_at_end(header, rows, options)

@@ -27,9 +27,8 @@ class Rows:
         self._quote = options.get("quote", '"').encode()  # empty: none
         self._special = _any_of(self._quote + self._escape + self._comment)
         self._in_quotes = _any_of(self._quote + self._escape)
-        in_field = re.escape(self._delimiter + self._escape + self._comment) + rb"\r\n"
-        self._in_field = re.compile(b"[" + in_field + b"]")
-        self._blanks = b" \t".replace(self._delimiter, b"")
+        in_field = b"[" + re.escape(self._escape + self._comment) + rb"\r\n]"
+        self._in_field = re.compile(re.escape(self._delimiter) + b"|" + in_field)
 
     def __iter__(self):
         begin = 0
@@ -44,10 +43,11 @@ class Rows:
         data = self.data
         line = _LINE_END.search(data, begin)
         stop, end = (line.start(), line.end()) if line else (len(data), len(data))
-        if not data[begin:stop].strip(self._blanks):
+        text = data[begin:stop]
+        if not text.strip(b" \t") and self._delimiter not in text:
             return None, end
         if self._special.search(data, begin, stop) is None:
-            return data[begin:stop].split(self._delimiter), end
+            return text.split(self._delimiter), end
         if self._comment and data.startswith(self._comment, begin):
             return None, end
         fields = []
@@ -57,6 +57,26 @@ class Rows:
             fields.append(field)
             if not delimited:
                 return fields, position
+
+    def delimited_by(self, other):
+        """The text with another delimiter between the fields."""
+        parts = []
+        position = 0
+        while position < len(self.data):
+            line = _LINE_END.search(self.data, position)
+            end = line.end() if line else len(self.data)
+            delimited = self._special.search(self.data, position, end) is not None
+            if not delimited:
+                parts.append(self.data[position:end].replace(self._delimiter, other))
+                position = end
+            while delimited:
+                begin = position
+                _, position, delimited = self._field(begin)
+                if delimited:
+                    parts += (self.data[begin : position - len(self._delimiter)], other)
+                else:
+                    parts.append(self.data[begin:position])
+        return b"".join(parts)
 
     def _field(self, position):
         """The text of the field at `position`, what is behind it, and whether that is a field."""

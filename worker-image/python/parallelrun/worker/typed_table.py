@@ -8,7 +8,14 @@ What comes out otherwise is a misfit: it is found in the slice as text, and name
 import codecs
 import io
 
-from parallelrun.worker import column_types, listed, misfit, row_shape, settling
+from parallelrun.worker import (
+    column_types,
+    listed,
+    long_delimiter,
+    misfit,
+    row_shape,
+    settling,
+)
 from parallelrun.worker.leading_zeros import suspects
 from parallelrun.worker.misfit import Misfit
 from parallelrun.worker.table_rows import Rows
@@ -27,6 +34,7 @@ def read(pandas, path, offsets, header, stamp, options, window):
     order = _file_order(path, header, options)
     compressed = options.get("compressed", False)
     data = listed.read_slice(path, *offsets, stamp, compressed=compressed)
+    header, data, options = long_delimiter.replaced(path, header, data, options)
     options["delimiterAtEnd"] = row_shape.delimiter_at_end(header, data, options)
     rows = Rows(data, options)
     kept = total = None
