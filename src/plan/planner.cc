@@ -213,7 +213,9 @@ struct Planner::State {
   Status MayBeEmpty(const PlanInput& input) const {
     if (input.allow_empty == api::AllowEmpty::kMissing) return {};
     const Error nothing = NothingFound(input);
-    if (input.allow_empty == api::AllowEmpty::kNever) return nothing;
+    if (input.allow_empty == api::AllowEmpty::kNever) {
+      return Error{nothing.code, nothing.message + HowToAllow(input)};
+    }
     if (!at.last_name.empty()) return {};
     if (input.pattern.empty()) {
       const Result<bool> there = store->IsThere();
@@ -241,6 +243,15 @@ struct Planner::State {
     notes.push_back(fmt::format("{}: EMPTY: no item below {}, which allowEmpty: {} permits",
                                 PlaceOf(input), Printable(input.root, 4096),
                                 api::EnumWord(input.allow_empty)));
+  }
+
+  // Where files are there, and hold no row: the table of an empty day.
+  std::string HowToAllow(const PlanInput& input) const {
+    if (at.last_name.empty()) return "";
+    return fmt::format(
+        "; where it may be empty, write allowEmpty: {} beside its name (without a job file: "
+        "--allow-empty{})",
+        input.replaces ? "Missing" : "Existing", input.replaces ? "=Missing" : "");
   }
 
   Error NothingFound(const PlanInput& input) const {

@@ -46,6 +46,7 @@ def test_days_with_a_header_and_no_rows_and_a_day_with_rows(work):
     result = work.run()
     assert result.code == 1, result
     assert "InputUnusable" in result.output and "holds a row" in result.output, result
+    assert "write allowEmpty: Existing beside its name" in result.output, result
 
     # The same run goes on: what may be empty does not change what a mini-batch is.
     day_job(work, "Existing")

@@ -96,7 +96,9 @@ TEST_F(PlanKindsTest, JsonLinesWithoutALine) {
   folder_.Write("a.jsonl", "\n \n");
   EXPECT_EQ(MakePlan({Of(PlanKind::kJsonLines, folder_.path(), 2)}).error,
             "Invalid: inputs[images]: no file below " + folder_.path() +
-                " holds a row: put files there, or correct where the input lies");
+                " holds a row: put files there, or correct where the input lies; where it may be "
+                "empty, write allowEmpty: Existing beside its name (without a job file: "
+                "--allow-empty)");
 }
 
 TEST_F(PlanKindsTest, APathThatEndsInASlashIsNoObject) {
@@ -112,6 +114,25 @@ TEST_F(PlanKindsTest, APathThatEndsInASlashIsNoObject) {
 PlanInput MayBeEmpty(PlanInput input, api::AllowEmpty allowed) {
   input.allow_empty = allowed;
   return input;
+}
+
+TEST_F(PlanKindsTest, ATableWithoutARowIsRefusedWithWhatAllowsIt) {
+  const std::string existing =
+      "write allowEmpty: Existing beside its name (without a job file: --allow-empty)";
+  const std::string missing =
+      "write allowEmpty: Missing beside its name (without a job file: --allow-empty=Missing)";
+  for (const char* text : {"id\n", "", "\n\n", "id"}) {
+    folder_.Write("a.csv", text);
+    PlanInput input = Rows(folder_.path(), 1);
+    EXPECT_NE(MakePlan({input}).error.find(existing), std::string::npos) << MakePlan({input}).error;
+    input.partition_format = "{k}.csv";
+    input.partition_keys = {"k"};
+    EXPECT_NE(MakePlan({input}).error.find(existing), std::string::npos) << MakePlan({input}).error;
+    input.replaces = true;  // an output that has rows
+    EXPECT_NE(MakePlan({input}).error.find(missing), std::string::npos) << MakePlan({input}).error;
+  }
+  // A name that was misspelt is no empty day.
+  EXPECT_EQ(MakePlan({FilesInput(folder_ / "b", 1)}).error.find("allowEmpty"), std::string::npos);
 }
 
 TEST_F(PlanKindsTest, OnlyWhatIsThereMayBeEmptyWithoutMoreWords) {
