@@ -207,6 +207,22 @@ Result<std::string> CsvSplitter::PeekRow() {
   return text;
 }
 
+Result<std::string> CsvSplitter::PeekText(size_t most) {
+  TextReader& reader = *reader_;
+  const uint64_t begin = reader.offset();
+  std::string text(reader.rest().substr(0, most));
+  const bool all = !compressed() && begin + text.size() >= found().size;
+  if (all || text.size() == most) return text;
+  for (bool more = true; more && text.size() < most;) {
+    reader.Pass(reader.rest().size());
+    if (const Status filled = reader.Fill(); !filled.ok()) return filled.error();
+    text += reader.rest().substr(0, most - text.size());
+    more = !reader.rest().empty();
+  }
+  reader.Seek(begin);
+  return text;
+}
+
 Result<std::optional<job::Slice>> CsvSplitter::Next(uint64_t size) {
   const auto slice = TakeRows(size, nullptr);
   if (!slice.ok()) return slice.error();

@@ -58,6 +58,8 @@ class CsvSplitter : public RowSplitter {
   Result<std::string> TakeHeader();
   // The row that comes next, or the front of a long one; it is not passed. Empty at the end.
   Result<std::string> PeekRow();
+  // The text that comes next, so many bytes of it or all that there is; it is not passed.
+  Result<std::string> PeekText(size_t most);
   // Where it goes on.
   uint64_t offset() const { return reader_->offset(); }
   // Goes on at `offset`, where a row begins; 0 is behind a byte order mark and the lines that are

@@ -162,7 +162,7 @@ class GroupSource : public PlanSource {
     }
     if (chunk.groups.empty()) return Chunk(std::nullopt);
     chunk.place = {grouping_->digest(), at.next_group};
-    std::string format = files_.Format(compressed, RowFiles::RowEnd::kAsFirstRow);
+    std::string format = files_.Format(compressed, RowFiles::RowEnd::kAsFirstRows);
     if (files_.TellMayLose()) format = job::WithMayLose(format, may_lose);
     chunk.format = format;
     return EncodeChunk(input_, std::move(chunk), at);

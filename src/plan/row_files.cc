@@ -130,6 +130,11 @@ Result<RowFiles::Opened> RowFiles::OpenDelimited(const std::string& name) const 
     if (!row.ok()) return row.error();
     delimiter_at_end = EndsWithDelimiter(header, *row, input_);
   }
+  if (delimiter_at_end) {
+    const auto front = (*opened)->PeekText(kNextRowsIn + 1);
+    if (!front.ok()) return front.error();
+    delimiter_at_end = !FirstRowIsStray(header, *front, input_);
+  }
   const uint64_t begin = (*opened)->offset();
   return Opened{std::move(*opened), std::move(header), begin, delimiter_at_end};
 }
@@ -168,8 +173,8 @@ std::string RowFiles::Format(bool compressed, RowEnd end) const {
   if (input_.kind == PlanKind::kDelimited && end == RowEnd::kDelimiter) {
     format["delimiterAtEnd"] = true;
   }
-  if (input_.kind == PlanKind::kDelimited && end == RowEnd::kAsFirstRow) {
-    format["delimiterAtEnd"] = "FirstRow";
+  if (input_.kind == PlanKind::kDelimited && end == RowEnd::kAsFirstRows) {
+    format["delimiterAtEnd"] = "FirstRows";
   }
   return format.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

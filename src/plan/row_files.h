@@ -34,16 +34,16 @@ class RowFiles {
     std::unique_ptr<RowSplitter> splitter;  // behind the header; none: the file is gone by now
     std::string header;                     // with its line end, or empty
     uint64_t begin = 0;                     // where the rows do; delimited text only
-    bool delimiter_at_end = false;          // of its rows: EndsWithDelimiter (table_header.h)
+    bool delimiter_at_end = false;          // of its rows, as the first ones say (table_header.h)
     // Of its slices; a compressed file is one.
     uint64_t SliceSize(uint64_t wanted) const;
   };
   Result<Opened> Open(const std::string& name) const;
 
   // Behind the last column of delimited rows.
-  enum class RowEnd : uint8_t { kNothing, kDelimiter, kAsFirstRow };
+  enum class RowEnd : uint8_t { kNothing, kDelimiter, kAsFirstRows };
   // What the reader of a slice must know of its file, as JSON. `compressed`: some of the files are.
-  // kAsFirstRow is for slices that are whole files: the first row of each says it.
+  // kAsFirstRows is for slices that are whole files: the first rows of each say it.
   std::string Format(bool compressed, RowEnd end) const;
   // Whether its slices say what they may lose (RowSplitter::may_lose).
   bool TellMayLose() const;

@@ -265,6 +265,7 @@ def test_rows_that_end_with_a_delimiter_keep_their_values(typing, grouped, work)
         (["1,x", "Smith, John,7,"], "t.csv:3: the row has 4 fields, and the table 2 columns"),
         (["1,x", "2,y,"], "t.csv:3: the row has 3 fields, and the table 2 columns"),
         (["1,x,", "2,y"], "t.csv:3: the row has 2 fields, and the first of the file a last, empty"),
+        (["1,x,", "2,y", "3,z"], "t.csv:2: the row has 3 fields, and the table 2 columns"),
         (["1,x", "2,y\0z"], "t.csv:3: the row holds a NUL byte"),
     ],
 )
@@ -275,6 +276,23 @@ def test_a_row_that_is_not_as_wide_as_its_header_is_named(rows, bad, work):
     result = work.run()
     assert result.code != 0, result
     assert bad in result.output, result
+
+
+@pytest.mark.parametrize("grouped", [False, True], ids=["slices", "groups"])
+def test_a_stray_delimiter_of_the_first_row_makes_no_other_row_bad(grouped, work):
+    table(work, "a_1.csv", "id,name", ["0,x,", *(f"{i},x" for i in range(1, 50))])
+    rows = {"name": "rows", "tabular": {"volume": "data", "badRows": "Skip"}}
+    if grouped:
+        rows["partitionFormat"] = "{kind}_{n}.csv"
+        work.job(inputs=[rows], partitionKeys=["kind"], miniBatchSize=None)
+    else:
+        work.job(inputs=[rows], miniBatchSize=20)
+    work.script(SHOW.replace("frame.astype", "frame[['id', 'name']].astype"))
+    result = work.run()
+    assert result.code == 3, result
+    assert [json.loads(row) for row in work.rows()] == [[str(i), "x"] for i in range(1, 50)]
+    listed = work.log_text("user/files/0/skipped_rows.*.txt")
+    assert "a_1.csv:2: the row has 3 fields, and the table 2 columns" in listed
 
 
 def test_what_the_sample_has_not_seen_is_told_or_kept(work):

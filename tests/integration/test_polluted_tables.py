@@ -20,6 +20,7 @@ READ = {
     "two columns of one name": (b"a,a\n1,x\n", "a\tinteger\na.1\ttext\n"),
     "a column without a name": (b"a,\n1,x\n", "a\tinteger\nUnnamed: 1\ttext\n"),
     "another delimiter": (b"a;b\n1;x\n", 'write delimiter: ";"'),
+    "a delimiter of two characters": (b"a||b\n1||x\n", 'write delimiter: "||"'),
     "tabs": (b"a\tb\n1\tx\n", 'write delimiter: "\\t"'),
     "a line that names the delimiter": (
         b"sep=;\na;b\n1;x\n",
@@ -31,6 +32,14 @@ READ = {
 NOT_READ = {
     "a row with a field too many": (b"a,b\n1,x\n2,y,z\n", "t.csv:3: the row has 3 fields"),
     "a row with an empty field too many": (b"a,b\n1,x\n2,y,\n", "t.csv:3: the row has 3 fields"),
+    "a delimiter at the end of most rows": (
+        b"a,b\n1,x,\n2,y,\n3,z\n4,z,\n",
+        "t.csv:4: the row has 2 fields, and the table 2 columns and a delimiter behind them",
+    ),
+    "a delimiter at the end of the first row alone": (
+        b"a,b\n1,x,\n2,y\n3,z\n",
+        "t.csv:2: the row has 3 fields, and the table 2 columns",
+    ),
     "rows that begin with names": (b"a,b\nr1,1,x\nr2,2,y\n", "t.csv:2: the row has 3 fields"),
     "a table behind a table": (b"a,b\n1,x\n\nc,d,e\n1,2,3\n", "t.csv:4: the row has 3 fields"),
     "an open quote": (b'a,b\n1,"x\n2,y\n', "t.csv:2: the quote that this field begins with is"),

@@ -9,6 +9,7 @@ from fake_agent import (
     table_group_work,
     table_work,
 )
+from parallelrun.worker import row_shape
 
 ROWS = b"id,name\n1,a\n2,b\n3,c\n4,d\n"
 HEADER = b"id,name\n"
@@ -140,17 +141,49 @@ def test_rows_that_do_not_end_with_a_delimiter_as_the_others(
 
 
 @pytest.mark.parametrize("typed", [False, True], ids=["by pandas", "decided"])
-def test_of_a_group_the_first_row_of_each_file_tells_how_its_rows_end(launch, reader, typed):
+def test_of_a_group_the_first_rows_of_each_file_tell_how_its_rows_end(launch, reader, typed):
     plain = launch.write("one.csv", "x,y\n1,a\n")
     ended = launch.write("two.csv", "x,y\n3,c,\n4,d,\n")
     named = launch.write("three.csv", "x,y\n5,e\n6,f,\n")
     agent = reader()
-    form = {"delimiter": ",", "encoding": "utf-8", "delimiterAtEnd": "FirstRow", **TYPES[typed]}
+    form = {"delimiter": ",", "encoding": "utf-8", "delimiterAtEnd": "FirstRows", **TYPES[typed]}
     slices = [slice_of(path, 4, None, b"x,y\n") for path in (plain, ended)]
     agent.run(table_group_work(slices, 3, form=form))
     assert agent.result().data.split() == [b"1", b"a", b"3", b"3", b"c", b"3", b"4", b"d", b"3"]
     agent.run(table_group_work([slice_of(named, 4, None, b"x,y\n")], 2, form=form))
     assert agent.failed().failure["message"].startswith(f"{named}:3: the row has 3 fields")
+    stray = launch.write("four.csv", "x,y\n7,g,\n8,h\n9,i\n")
+    agent.run(table_group_work([slice_of(stray, 4, None, b"x,y\n")], 3, form=form))
+    assert agent.failed().failure["message"].startswith(f"{stray}:2: the row has 3 fields")
+
+
+@pytest.mark.parametrize(
+    ("rows", "ends"),
+    [
+        (b"1,2,\n3,4\n5,6\n", False),
+        (b"1,2,\n3,4\n5,6,\n7,8\n9,0", False),
+        (b"1,2,\n3,4\n", True),
+        (b"1,2,\n3\n4\n5\n", True),
+        (b"1,2\n3,4,\n", False),
+        (b"1,2,\n" * 50 + b"3,4\n" * 51, False),
+        (b"1,2,\n" * 51 + b"3,4\n" * 500, True),
+        # As far as they end within 64 KiB.
+        (b"1,2,\n3,4\n" + b"x" * 65524 + b",2\n5,6,", False),
+        (b"1,2,\n3,4\n" + b"x" * 65525 + b",2\n5,6", True),
+        (b"1,2,\r3,4\r" + b"x" * 65524 + b",2\r5,6,", False),
+        (b"1,2,\r3,4\r" + b"x" * 65525 + b",2\r5,6", True),
+    ],
+    ids=range(11),
+)
+def test_more_of_the_first_rows_may_contradict_the_first(rows, ends):
+    # As the planner has it (row_end_test.cc).
+    form = {"delimiter": ",", "encoding": "utf-8", "delimiterAtEnd": "FirstRows"}
+    assert row_shape.delimiter_at_end(b"a,b\n", rows, form) is ends
+    of_before = {**form, "delimiterAtEnd": "FirstRow"}
+    assert row_shape.delimiter_at_end(b"a,b\n", rows, of_before) is rows.startswith(b"1,2,")
+    longer = {**form, "delimiter": "||"}
+    wide = rows.replace(b",", b"||") if len(rows) < 1000 else b""
+    assert row_shape.delimiter_at_end(b"a||b\n", wide, longer) is (ends and bool(wide))
 
 
 @pytest.mark.parametrize("typed", [False, True], ids=["by pandas", "decided"])

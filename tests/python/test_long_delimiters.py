@@ -227,5 +227,5 @@ def test_rows_that_end_with_it(reader, tmp_path, typed):
     agent.run(table_work(path, 2, header=b"x||y\n", form={**form, "delimiterAtEnd": True}))
     assert agent.result().data == b"1 a 2\n2 b|| 2\n"
     group = [slice_of(path, header=b"x||y\n")]
-    agent.run(table_group_work(group, 2, form={**form, "delimiterAtEnd": "FirstRow"}))
+    agent.run(table_group_work(group, 2, form={**form, "delimiterAtEnd": "FirstRows"}))
     assert agent.result().data == b"1 a 2\n2 b|| 2\n"

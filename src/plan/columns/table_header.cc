@@ -87,6 +87,23 @@ bool EndsWithDelimiter(std::string_view header, std::string_view first_row,
          !named.fields().back().empty();
 }
 
+bool FirstRowIsStray(std::string_view header, std::string_view front, const PlanInput& input) {
+  RowFields named(RowSyntaxOf(input));
+  if (!named.Next(header, true)) return false;
+  const size_t width = named.fields().size();
+  const bool all = front.size() <= kNextRowsIn;
+  RowFields row(RowSyntaxOf(input));
+  size_t ended = 0;
+  size_t plain = 0;
+  for (size_t rows = 0; rows <= kNextRows; ++rows) {
+    if (!row.Next(front.substr(0, kNextRowsIn + 1), all) || row.used() > kNextRowsIn) break;
+    const size_t fields = row.fields().size();
+    if (fields == width) ++plain;
+    if (fields == width + 1 && row.fields().back().empty()) ++ended;
+  }
+  return plain > ended;
+}
+
 bool IsRawName(std::string_view name, const PlanInput& input) {
   return !IsUtf8Encoding(input.tabular.encoding) && HasHighByte(name);
 }

@@ -25,10 +25,20 @@ std::vector<std::string> NamesOf(std::string_view header, const PlanInput& input
 std::vector<std::string> NumberedNames(std::string_view row, const PlanInput& input);
 
 // Whether the rows of a file end with a delimiter behind which there is no column, as its first row
-// alone says: it has one field more than the header, which is empty, and the header has none such.
+// says: it has one field more than the header, which is empty, and the header has none such.
 // All rows of the file are then like it, or bad. Without this a value too many would shift a row
 // whose last field is empty, and nobody would notice.
 bool EndsWithDelimiter(std::string_view header, std::string_view first_row, const PlanInput& input);
+
+// The rows that may contradict the first one: so many behind it that end within so many bytes.
+inline constexpr size_t kNextRows = 100;
+inline constexpr size_t kNextRowsIn = 64 * 1024;
+
+// Whether more of them, and of the first, are as wide as the header than end with a delimiter: then
+// that of the first is a stray one, and it is the bad row. `front`: the text from the first row on,
+// of at least kNextRowsIn + 1 bytes, or all of it. The worker asks the same of files in groups
+// (row_shape.py).
+bool FirstRowIsStray(std::string_view header, std::string_view front, const PlanInput& input);
 
 // Whether a name holds bytes that stand as characters.
 bool IsRawName(std::string_view name, const PlanInput& input);

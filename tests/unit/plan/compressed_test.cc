@@ -166,7 +166,7 @@ TEST_F(CompressedTest, GroupsAndAHeaderThatStandsForAll) {
   EXPECT_EQ(plan.items, 5u);
   EXPECT_EQ(
       plan.table_groups(0).format,
-      R"({"compressed":true,"delimiter":",","delimiterAtEnd":"FirstRow","encoding":"utf-8"})");
+      R"({"compressed":true,"delimiter":",","delimiterAtEnd":"FirstRows","encoding":"utf-8"})");
   const job::TableSlice& slice = plan.table_groups(1).groups[0].slices[0];
   EXPECT_EQ(slice.offset, 0u);
   EXPECT_EQ(slice.length, 4u);

@@ -331,7 +331,7 @@ TEST_F(PlanKindsTest, D11TablesByPartitionKeys) {
   EXPECT_EQ(plan.items, 5u);
   EXPECT_EQ(plan.chunks[0]->record.ItemsOf(0), 3u);
   EXPECT_EQ(plan.table_groups(0).format,
-            R"({"delimiter":",","delimiterAtEnd":"FirstRow","encoding":"utf-8"})");
+            R"({"delimiter":",","delimiterAtEnd":"FirstRows","encoding":"utf-8"})");
   const job::TableSlice& slice = plan.table_groups(0).groups[0].slices[0];
   EXPECT_EQ(slice.header, "week,sold\n");
   EXPECT_EQ(slice.offset, 10u);

@@ -302,7 +302,7 @@ TEST_F(MayLosePlanTest, EachFileOfAGroupSaysItsOwn) {
   PlanInput input = TypedRows(folder_.path(), 1);
   input.partition_format = "{k}/{n}.csv";
   input.partition_keys = {"k"};
-  const std::string form = R"({"delimiter":",","delimiterAtEnd":"FirstRow","encoding":"utf-8",)";
+  const std::string form = R"({"delimiter":",","delimiterAtEnd":"FirstRows","encoding":"utf-8",)";
   EXPECT_EQ(Formats(input), form + R"("mayLose":[[0,2]]})" + form + R"("mayLose":[[1]]})");
 }
 

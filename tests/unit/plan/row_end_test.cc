@@ -1,4 +1,4 @@
-// Rows that end with a delimiter behind which there is no column: their first row says it.
+// Rows that end with a delimiter behind which there is no column: their first rows say it.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -29,7 +29,7 @@ class RowEndTest : public testing::Test {
   PlanFolder folder_;
 };
 
-TEST_F(RowEndTest, TheFirstRowAloneSaysIt) {
+TEST_F(RowEndTest, TheFirstRowSaysIt) {
   for (const char* text :
        {"a,b\n1,2,\n3,4,\n", "a,b\n1,2,\n3,4\n", "a,b\n1,2,", "a,b\n1,2,\"\"\n", "a,b\r\n1,2,\r\n",
         "a,b\n\n  \n1,2,\n", "a\n1,\n", "a,b\n\"x\ny\",\"z,\",\n",
@@ -41,6 +41,45 @@ TEST_F(RowEndTest, TheFirstRowAloneSaysIt) {
        {"a,b\n1,2\n3,4,\n", "a,b\n1,2,3\n", "a,b\n1,2,,\n", "a,b\n1,\n", "a,b,\n1,2,3\n",
         "a,b,\n1,2,\n", "a,b,\n1,2,,\n", "a,b\n1,2, \n", "a,b\n1,2,NA\n"}) {
     EXPECT_EQ(FormatOf(text), kPlain) << text;
+  }
+}
+
+TEST_F(RowEndTest, UnlessMoreOfTheFirstRowsContradictIt) {
+  for (const char* text : {"a,b\n1,2,\n3,4\n5,6\n", "a,b\n1,2,\n3,4\n5,6,\n7,8\n9,0",
+                           "a,b\r\n1,2,\r\n3,4\r\n5,6\r\n", "a,b\n1,2,\n\n\"3\n\",4\n5\n5,6\n"}) {
+    EXPECT_EQ(FormatOf(text), kPlain) << text;
+  }
+  for (const char* text : {"a,b\n1,2,\n3,4\n", "a,b\n1,2,\n3,4\n5,6,\n7,8\n",
+                           "a,b\n1,2,\n3\n4\n5\n", "a,b\n1,2,\n3,4,5\n6,7,8\n"}) {
+    EXPECT_EQ(FormatOf(text), kAtEnd) << text;
+  }
+}
+
+TEST_F(RowEndTest, AHundredRowsBehindTheFirstMayContradictIt) {
+  const auto text = [](size_t ended, size_t plain) {
+    std::string rows = "a,b\n";
+    for (size_t i = 0; i < ended; ++i) rows += "1,2,\n";
+    for (size_t i = 0; i < plain; ++i) rows += "3,4\n";
+    return rows;
+  };
+  EXPECT_EQ(FormatOf(text(50, 51)), kPlain);
+  EXPECT_EQ(FormatOf(text(51, 500)), kAtEnd);
+}
+
+// Bytes, and no blocks: the worker asks the same of a file in a group (test_inputs.py).
+TEST_F(RowEndTest, AsFarAsTheyEndWithinTheFirst64KiB) {
+  for (const char* end : {"\n", "\r", "\r\n"}) {
+    const std::string first = std::string("1,2,") + end + "3,4" + end;
+    for (const bool within : {true, false}) {
+      const size_t size = 64 * 1024 - first.size() - 2 - std::string_view(end).size();
+      const std::string long_row = std::string(size + (within ? 0 : 1), 'x') + ",2" + end;
+      const std::string text = std::string("a,b") + end + first + long_row;
+      for (const char* behind : {"", "5,6,", "5,6"}) {
+        EXPECT_EQ(FormatOf(text + behind), within ? kPlain : kAtEnd) << behind;
+        const std::string packed = FormatOf(Gzipped(text + behind));
+        EXPECT_EQ(packed.find("delimiterAtEnd") == std::string::npos, within) << packed;
+      }
+    }
   }
 }
 

@@ -5,10 +5,15 @@ column too far right without a word; versions before 3 end a field at a NUL byte
 """
 
 import csv
+import itertools
 import re
 
 from parallelrun.worker import plain_rows
 from parallelrun.worker.table_rows import Rows
+
+# The rows that may contradict the first one: so many behind it that end within so many bytes.
+_NEXT_ROWS = 100
+_NEXT_ROWS_IN = 64 * 1024
 
 _TOO_WIDE = re.compile(r"Expected \d+ fields in line \d+, saw \d+")
 
@@ -33,14 +38,29 @@ def is_too_wide(error):
 def delimiter_at_end(header, data, options):
     """Whether a delimiter ends each row, behind the last column; the planner tells it of a file.
 
-    A slice of a group is a whole file, whose first row tells it.
+    A slice of a group is a whole file, whose first rows tell it; plans of before ask the first
+    one alone.
     """
     told = options.get("delimiterAtEnd", False)
-    if told != "FirstRow" or not header:
+    if told not in ("FirstRow", "FirstRows") or not header:
         return told is True
     names = first_row(header, options)
     row = first_row(data, options)
-    return len(row) == len(names) + 1 and not row[-1] and bool(names and names[-1])
+    ends = len(row) == len(names) + 1 and not row[-1] and bool(names and names[-1])
+    return ends and (told == "FirstRow" or not _first_row_is_stray(data, len(names), options))
+
+
+def _first_row_is_stray(data, width, options):
+    """Whether more of the first rows are as wide as the header; the planner counts as this does."""
+    rows = Rows(data, options)
+    ended = plain = 0
+    for begin, end in itertools.islice(rows, _NEXT_ROWS + 1):
+        if end > _NEXT_ROWS_IN:
+            break
+        fields, _ = rows.fields(begin)
+        plain += len(fields) == width
+        ended += len(fields) == width + 1 and not fields[-1]
+    return plain > ended
 
 
 def first_row(data, options):

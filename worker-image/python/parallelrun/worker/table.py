@@ -154,6 +154,7 @@ def _parse(pandas, path, offset, data, header, options):
     from parallelrun.worker.misfit import about_encoding
 
     rows = data[len(header) :] if header else data
+    at_end = row_shape.delimiter_at_end(header, rows, options)  # of what the planner has seen
     if len(options["delimiter"].encode()) > 1:
         header, rows, options = long_delimiter.replaced(path, header, rows, options)
         data = header + rows
@@ -174,7 +175,6 @@ def _parse(pandas, path, offset, data, header, options):
             marked = codecs.BOM_UTF8 + data
     _refuse(path, offset, rows, row_shape.with_nul(rows, options), options)
     width = len(row_shape.first_row(header or rows, options))
-    at_end = row_shape.delimiter_at_end(header, rows, options)
 
     def refuse_misshapen():
         found = row_shape.misshapen(rows, width, at_end, options)

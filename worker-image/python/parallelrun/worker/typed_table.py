@@ -34,8 +34,9 @@ def read(pandas, path, offsets, header, stamp, options, window):
     order = _file_order(path, header, options)
     compressed = options.get("compressed", False)
     data = listed.read_slice(path, *offsets, stamp, compressed=compressed)
-    header, data, options = long_delimiter.replaced(path, header, data, options)
+    # Of the bytes that the planner has seen.
     options["delimiterAtEnd"] = row_shape.delimiter_at_end(header, data, options)
+    header, data, options = long_delimiter.replaced(path, header, data, options)
     rows = Rows(data, options)
     kept = total = None
     if window is not None:
