@@ -412,12 +412,27 @@ void Coordinator::Follow(const Ending::Then& then) {
   if (then.wake) answers_.waiters().WakeAll();
 }
 
-void Coordinator::OnPublished(const job::PublishedRecord& published, Instant now) {
-  ending_.Publish(published);
+void Coordinator::OnPublished(const job::Published& published, Instant now) {
+  Unpause();  // there was room for it
+  ending_.Publish({published.path, published.bytes, published.rows, published.sha256});
   AnswerWoken(now);
 }
 
 // --- what it says
+
+RunEnd::Facts Coordinator::FactsOfEnd(Instant now) const {
+  RunEnd::Facts facts;
+  facts.phase = phase();
+  facts.decided = decided();
+  facts.succeeded = decided() && state().verdict()->outcome == job::Outcome::kSucceeded;
+  facts.nodes = nodes_.registered();
+  facts.durable = journal_.appended() == journal_.durable();
+  facts.wants_look = WantsLook(now);
+  facts.superseded = newest_.superseded();
+  facts.lost = newest_.lost();
+  facts.paused = paused();
+  return facts;
+}
 
 uint64_t Coordinator::running() const {
   return availability_.live() - availability_.live_pieces() + state().counts().split;

@@ -24,6 +24,7 @@
 #include "coordinator/core/newest.h"
 #include "coordinator/core/nodes.h"
 #include "coordinator/core/program_errors.h"
+#include "coordinator/core/run_end.h"
 #include "coordinator/core/standstill.h"
 #include "coordinator/core/told.h"
 #include "coordinator/core/working_time.h"
@@ -103,12 +104,13 @@ class Coordinator {
   }
 
   // --- end: after kFinalizing, one of the first two
-  void OnPublished(const job::PublishedRecord& published, Instant now);
+  void OnPublished(const job::Published& published, Instant now);
   void OnNothingToPublish() { ending_.NothingToPublish(); }
   // Answers every parked request; before the process ends.
   void Close(const Error& why) { answers_.Close(why); }
 
   // --- what it says: its parts, and what is put together of several
+  RunEnd::Facts FactsOfEnd(Instant now) const;
   const job::JobState& state() const { return journal_.state(); }
   bool decided() const { return journal_.decided(); }  // a verdict, durable or not
   const std::string& paused() const { return journal_.paused(); }

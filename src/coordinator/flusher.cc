@@ -21,12 +21,4 @@ void Flusher::Flush() {
   });
 }
 
-void Flusher::Rest(Duration pause, std::function<void()> again) {
-  flushing_ = true;
-  loop_.After(pause, [this, again = std::move(again)] {
-    flushing_ = false;
-    again();
-  });
-}
-
 }  // namespace parallelrun::coordinator

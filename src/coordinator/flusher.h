@@ -28,8 +28,6 @@ class Flusher {
 
   // If there is something to make durable and no sync goes on.
   void Flush();
-  // The disk is full: the next sync is not tried for `pause`. `again` follows.
-  void Rest(Duration pause, std::function<void()> again);
   // What was asked for is still done, then nothing more. False: it takes longer than `limit`.
   bool Finish(Duration limit) { return thread_.Finish(limit); }
 
@@ -37,7 +35,7 @@ class Flusher {
   ledger::Ledger& ledger_;
   EventLoop& loop_;
   const std::function<void(const Result<uint64_t>&)> flushed_;
-  bool flushing_ = false;  // asked for, and what came of it was not heard; or it rests
+  bool flushing_ = false;  // asked for, and what came of it was not heard
   Errands thread_{"ledger flush", 1, Errands::AtEnd::kDoes};
 };
 

@@ -431,14 +431,7 @@ void SimCoordinator::Publish() {
 
 void SimCoordinator::OnPublished(const Result<output::Publication>& published) {
   if (published.ok()) {
-    const job::Published& output = published->published;
-    job::PublishedRecord record;
-    record.path = output.path;
-    record.bytes = output.bytes;
-    record.rows = output.rows;
-    record.sha256 = output.sha256;
-    coordinator_->Unpause();
-    coordinator_->OnPublished(record, Now());
+    coordinator_->OnPublished(published->published, Now());
   } else if (published.error().code == Code::kStale) {
     End(coordinator::CoordinatorExit::kSuperseded);
   } else if (published.error().code == Code::kNoSpace) {

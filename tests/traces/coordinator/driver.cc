@@ -349,12 +349,7 @@ class Driver {
   void Pause(Command& c) { core().Pause(c.Text("why")); }
   void Unpause(Command&) { core().Unpause(); }
   void OnPublished(Command& c) {
-    const std::string path = c.Text("path");
-    job::PublishedRecord record;
-    record.path = path;
-    record.bytes = c.Number("bytes");
-    record.rows = c.Number("rows");
-    core().OnPublished(record, h_->now());
+    core().OnPublished({c.Text("path"), c.Number("bytes"), c.Number("rows")}, h_->now());
   }
   void NothingToPublish(Command&) { core().OnNothingToPublish(); }
   void Close(Command&) { core().Close({Code::kUnavailable, "the coordinator stops"}); }

@@ -38,20 +38,5 @@ TEST_F(FlusherTest, WhatWasAskedForIsDoneBeforeTheEnd) {
   EXPECT_TRUE(Durable());
 }
 
-TEST_F(FlusherTest, WhileItRestsNothingIsSynced) {
-  Append();
-  flusher_.Rest(std::chrono::hours(1), [] {});
-  flusher_.Flush();
-  EXPECT_TRUE(flusher_.Finish(std::chrono::hours(1)));
-  EXPECT_FALSE(Durable());
-}
-
-TEST_F(FlusherTest, AfterItsRestItSyncsAgain) {
-  Append();
-  flusher_.Rest(milliseconds(1), [this] { flusher_.Flush(); });
-  loop_.Run();
-  EXPECT_TRUE(Durable());
-}
-
 }  // namespace
 }  // namespace parallelrun::coordinator
