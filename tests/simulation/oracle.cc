@@ -108,6 +108,7 @@ void Oracle::Asked(const job::ExchangeRequest& request) {
 void Oracle::Replied(uint32_t epoch, const job::ExchangeReply& reply, const job::JobState& state) {
   const Said said{epoch, Now()};
   const uint32_t generation = generation_[epoch];
+  if (!reply.leased.empty()) leased_at_[epoch] = said.at;
   for (const job::Leased& leased : reply.leased) {
     const DecodedWork work = DecodeWork(leased.work);
     leased_[{leased.id, leased.fence}] = work.items;
@@ -240,10 +241,43 @@ void Oracle::CheckKillers(const job::JobState& state) {
   });
 }
 
+// Whoever gets the output next may take the logs for its own.
+void Oracle::GivesBack(uint32_t epoch, bool over) {
+  gives_back_.insert(epoch);
+  if (!over || reports_.contains(epoch)) return;
+  Violated("30 all is in order when a coordinator leaves",
+           fmt::format("epoch {} gave the output back before its reports were written", epoch));
+}
+
+void Oracle::Leaves(uint32_t epoch, coordinator::CoordinatorExit exit, const job::JobState& state,
+                    bool folder_there) {
+  using coordinator::CoordinatorExit;
+  const bool over = exit == CoordinatorExit::kSucceeded || exit == CoordinatorExit::kFailed;
+  const bool gives_back = over || exit == CoordinatorExit::kNotPublished;
+  if (gives_back && !gives_back_.contains(epoch) && !gives_up_.contains(epoch)) {
+    Violated("30 all is in order when a coordinator leaves",
+             fmt::format("epoch {} left with the output", epoch));
+  }
+  if (!over) return;
+  Ended(epoch, exit == CoordinatorExit::kSucceeded, state);
+  // What the script writes then is nowhere. A lease is given before the verdict, and the look at
+  // the folder comes after it.
+  const bool gone = !folder_there && folder_gone_at_ < leased_at_[epoch];
+  const bool summary = exit == CoordinatorExit::kSucceeded && !scenario_.append_row;
+  if (summary && gone && !folder_not_seen_.contains(epoch)) {
+    Violated("31 no success without the folder of the results",
+             fmt::format("epoch {} succeeded, and its output folder is gone", epoch));
+  }
+}
+
 void Oracle::Ended(uint32_t epoch, bool succeeded, const job::JobState& state) {
   TellVerdict(epoch, state);
+  if (!state.verdict()) return;
   CheckKillers(state);
   CheckShutdowns(state);
+  if (succeeded != (state.verdict()->outcome == job::Outcome::kSucceeded)) {
+    Violated("9 one verdict", fmt::format("epoch {} left with another one", epoch));
+  }
   if (!succeeded || !scenario_.append_row) return;
   if (!published_ || published_by_ < run_[epoch]) {
     Violated("7 complete outputs", "the job succeeded without an output of its own");
@@ -277,6 +311,12 @@ void Oracle::Renamed(uint32_t epoch, const std::string& bytes, const std::string
              fmt::format("epoch {} published, though epoch {} had taken over and {} had published",
                          epoch, newest_claimed_, published_by_));
   }
+  if (finds_published_.contains(epoch)) {
+    Violated("32 an output is published once",
+             fmt::format("epoch {} published what an earlier one had", epoch));
+  }
+  // An output says that the job has succeeded.
+  TellVerdict(epoch, state);
   if (foreign_file_ && !state.settings()->may_replace) {
     Violated("19 what is not the run's stays", "a file that appeared was overwritten");
   }

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "coordinator/last_words.h"
 #include "job/job_state.h"
 #include "job/node_messages.h"
 #include "tests/simulation/scenario.h"
@@ -62,11 +63,22 @@ class Oracle {
   void Replied(uint32_t epoch, const job::ExchangeReply& reply, const job::JobState& state);
   // A person has its result, whose process did not close, made anew.
   void RunsAgain(job::BatchId id) { At(id).success.reset(); }
-  // The coordinator ended with this verdict.
-  void Ended(uint32_t epoch, bool succeeded, const job::JobState& state);
+  // What its ledger says was published before it began.
+  void FindsPublished(uint32_t epoch) { finds_published_.insert(epoch); }
+  // The steps of its end, whether they went well or not. `over`: the job is.
+  void Reports(uint32_t epoch) { reports_.insert(epoch); }
+  void GivesBack(uint32_t epoch, bool over);
+  // Some step of them takes too long: it leaves without.
+  void GivesUp(uint32_t epoch) { gives_up_.insert(epoch); }
+  // It could not see whether the output folder is there.
+  void FolderNotSeen(uint32_t epoch) { folder_not_seen_.insert(epoch); }
+  void Leaves(uint32_t epoch, coordinator::CoordinatorExit exit, const job::JobState& state,
+              bool folder_there);
   // Somebody has put a file of his own where the output is to be.
   void ForeignFile() { foreign_file_ = true; }
   void ForeignFileGone() { foreign_file_ = false; }
+  // Somebody has moved the output folder away.
+  void FolderGone() { folder_gone_at_ = Now(); }
   // `index` is what lies in the index's place then.
   void Renamed(uint32_t epoch, const std::string& bytes, const std::string& index,
                const job::JobState& state);
@@ -119,6 +131,8 @@ class Oracle {
   void CheckLosses(const job::JobState& state);
   void CheckKillers(const job::JobState& state);
   void CheckShutdowns(const job::JobState& state);
+  // The coordinator ended with this verdict.
+  void Ended(uint32_t epoch, bool succeeded, const job::JobState& state);
   bool InnocentsSurvive() const;
   job::Fence& Newest(uint32_t epoch, job::BatchId id);
   void TellVerdict(uint32_t epoch, const job::JobState& state);
@@ -149,6 +163,13 @@ class Oracle {
   uint32_t published_by_ = 0;  // epoch
   std::optional<std::string> published_;
   bool foreign_file_ = false;
+  std::set<uint32_t> finds_published_;  // epochs, as the next four
+  std::set<uint32_t> gives_up_;
+  std::set<uint32_t> reports_;
+  std::set<uint32_t> gives_back_;
+  std::set<uint32_t> folder_not_seen_;
+  std::map<uint32_t, uint64_t> leased_at_;  // an epoch's last lease
+  uint64_t folder_gone_at_ = 0;
 };
 
 }  // namespace parallelrun::simulation

@@ -40,7 +40,7 @@ void PlainSupervisor::Supervise() {
   world_.After(kSupervise, [this] { Supervise(); });
   // It knows only of the one that it started last.
   if (!world_.coordinator(newest_) && (!world_.faulty() || world_.Chance(700))) StartCoordinator();
-  if (!world_.faulty() || world_.Chance(20)) world_.TakeForeignFileAway();
+  if (!world_.faulty() || world_.Chance(20)) world_.PutInOrder();
   Tell();
   // Nodes that are not wanted any more drain, and are ended if that takes long.
   for (size_t id = 0; id < world_.agents(); ++id) {

@@ -24,6 +24,8 @@ const char* Name(Fault fault) {
                                            "scale",
                                            "new job",
                                            "foreign file",
+                                           "ledger gone",
+                                           "folder gone",
                                            "message lost",
                                            "message duplicated"};
   static_assert(std::size(kNames) == kFaults);
@@ -169,6 +171,10 @@ Scenario Draw(uint64_t seed, bool liveness) {
   s.shutdown = one_in(3);
   s.shutdown_bad = one_in(2) ? between(0, 200) : 0;
   s.shutdown_timeout = ms(1'000, 20'000);
+  if (one_in(4)) s.ownerless = ms(30'000, 120'000);
+  // The claim of a rival lies in that folder. It is few jobs' result, and is put back soon.
+  uint32_t& folder_gone = s.weights[static_cast<size_t>(Fault::kFolderGone)];
+  folder_gone = s.append_row || s.rival ? 0 : folder_gone * 5;
   return s;
 }
 

@@ -33,6 +33,8 @@ enum class Fault : uint8_t {
   kScale,        // a person wants another number of nodes
   kNewJob,       // a person applies another job on the same folders, while this one is at work
   kForeignFile,  // somebody puts a file in the output's place, and moves it away some time later
+  kLedgerGone,   // a coordinator sees its log no more, which a person puts back for the next one
+  kFolderGone,   // somebody moves the output folder away, where the script's files are the result
   kLost,         // counted, not drawn: messages
   kDuplicated,   // likewise
   kCount,
@@ -109,9 +111,10 @@ struct Scenario {
   uint32_t bad = 0;           // files without a row: failed items of a good mini-batch
   uint32_t flaky = 0;         // attempts that fail
   uint32_t init_fails = 0;
-  bool rival = false;         // at first another job has claimed the output
-  bool shutdown = false;      // the script has one
-  uint32_t shutdown_bad = 0;  // those that raise or hang
+  Duration ownerless = std::chrono::hours(24);  // without a node and a call: a coordinator ends
+  bool rival = false;                           // at first another job has claimed the output
+  bool shutdown = false;                        // the script has one
+  uint32_t shutdown_bad = 0;                    // those that raise or hang
   Duration shutdown_timeout{};
   uint32_t hangs = 0;  // answers after which the process begins with nothing more
   std::array<uint32_t, kDrawnFaults> weights{};

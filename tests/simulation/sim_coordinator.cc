@@ -14,10 +14,19 @@
 #include "output/output_file.h"
 
 namespace parallelrun::simulation {
+
+using coordinator::RunEnd;
+
 namespace {
 
-constexpr Duration kDiskFullRetry = seconds(1);
-constexpr Duration kLeaveLimit = seconds(30);
+RunEnd::Options OptionsOfEnd(const Scenario& scenario) {
+  RunEnd::Options end;
+  end.publishes = scenario.append_row;
+  end.output_folder = kOutputFolder;
+  end.state_folder = kStateFolder;
+  end.ownerless_limit = scenario.ownerless;
+  return end;
+}
 
 }  // namespace
 
@@ -61,8 +70,9 @@ void SimCoordinator::Start() {
     }
     if (!entered.ok()) {
       if (world_.tracing()) world_.Trace(entered.error().message);
-      return End(entered.error().code == Code::kStale ? coordinator::CoordinatorExit::kSuperseded
-                                                      : coordinator::CoordinatorExit::kCannotStart);
+      return CannotStart(entered.error().code == Code::kStale
+                             ? coordinator::CoordinatorExit::kSuperseded
+                             : coordinator::CoordinatorExit::kCannotStart);
     }
   }
   ledger::LedgerOptions options;
@@ -87,7 +97,7 @@ void SimCoordinator::Start() {
       world_.oracle().Violated("11 a sealed prefix never changes", claimed.error().message);
     }
     if (world_.tracing()) world_.Trace("the claim fails: " + claimed.error().message);
-    return End(coordinator::CoordinatorExit::kCannotStart);
+    return CannotStart(coordinator::CoordinatorExit::kCannotStart);
   }
   ledger_ = std::move(*claimed);
   world_.oracle().Claimed(epoch(), read_at, run, state_);
@@ -102,14 +112,14 @@ void SimCoordinator::Start() {
   wanted.in_pod = true;
   if (coordinator::AsksForDamage(wanted, state_)) {
     const Result<std::string> damage = output::DamageOf(files_, kOutputPath, *state_.published());
-    if (!damage.ok()) return End(coordinator::CoordinatorExit::kCannotStart);
+    if (!damage.ok()) return CannotStart(coordinator::CoordinatorExit::kCannotStart);
     wanted.output_damage = *damage;
   }
   const Result<coordinator::StartDecision> decision = coordinator::DecideStart(wanted, state_);
   if (!decision.ok()) return Refuse(decision.error());
   if (const Status held = HoldOutput(); !held.ok()) {
     if (world_.tracing()) world_.Trace("the output is not to be had: " + held.error().message);
-    return End(coordinator::CoordinatorExit::kCannotStart);
+    return CannotStart(coordinator::CoordinatorExit::kCannotStart);
   }
   if (decision->write_settings) {
     settings.emplace();
@@ -127,12 +137,12 @@ void SimCoordinator::Start() {
       settings, decision->overwrite ? std::optional(world_.rng().Next()) : std::nullopt);
   if (!begun.ok()) {
     if (world_.tracing()) world_.Trace("the first group fails: " + begun.error().message);
-    return End(coordinator::CoordinatorExit::kCannotStart);
+    return CannotStart(coordinator::CoordinatorExit::kCannotStart);
   }
   if (settings) static_cast<void>(state_.Apply(*settings, {}, {}));
   if (decision->run_again) {
     if (const Status again = RunAgain(); !again.ok())
-      return End(coordinator::CoordinatorExit::kDiskFailed);
+      return CannotStart(coordinator::CoordinatorExit::kDiskFailed);
   }
   if (world_.tracing()) {
     world_.Trace(fmt::format("epoch {} begins, generation {}, {} planned, {} succeeded, {} failed",
@@ -156,14 +166,17 @@ void SimCoordinator::Start() {
   limits.spec.shutdown_timeout = s.shutdown_timeout;
   limits.settings_digest = kSettingsDigest;
   plan_ = std::make_unique<plan::PlanStore>(static_cast<ChunkSource&>(*this));
+  const bool succeeded = state_.verdict() && state_.verdict()->outcome == job::Outcome::kSucceeded;
+  if (succeeded && state_.published()) world_.oracle().FindsPublished(epoch());
   coordinator_ =
       std::make_unique<coordinator::Coordinator>(limits, *ledger_, *plan_, state_, Now());
+  end_.emplace(OptionsOfEnd(s), Now());
   if (!state_.plan_ended() && coordinator_->phase() == coordinator::Coordinator::Phase::kRunning) {
     if (!state_.chunks().empty()) {
       const Result<std::string> last = ledger_->Read(state_.chunks().back().place);
       std::string_view bytes = last.ok() ? std::string_view(*last) : std::string_view();
       const Result<job::DecodedRecord> decoded = job::DecodeRecord(bytes);
-      if (!decoded.ok()) return End(coordinator::CoordinatorExit::kDiskFailed);
+      if (!decoded.ok()) return CannotStart(coordinator::CoordinatorExit::kDiskFailed);
       cursor_ =
           plan::CursorAfter(std::get<job::PlanChunkRecord>(decoded->record), {plan::PlanInput()});
     }
@@ -197,13 +210,14 @@ void SimCoordinator::Refuse(const Error& why) {
     return world_.oracle().Violated("a job may start", why.message);
   }
   refused_ = true;
-  End(coordinator::CoordinatorExit::kCannotStart);
+  CannotStart(coordinator::CoordinatorExit::kCannotStart);
 }
 
 // --- calls
 
 void SimCoordinator::Register(uint32_t node, const std::string& agent, uint64_t pod,
                               uint32_t processes, uint64_t run, const Reply& reply) {
+  end_->Heard(Now());
   const bool of_another_run = run != 0 && run != ledger_->run_id();
   if (of_another_run || coordinator_->nodes().Superseded(node, agent, pod)) {
     return reply({World::Answer::Kind::kRefused, {}, {}, 0, 0});
@@ -222,6 +236,7 @@ void SimCoordinator::Register(uint32_t node, const std::string& agent, uint64_t 
 }
 
 void SimCoordinator::Exchange(uint32_t node, const std::string& bytes, const Reply& reply) {
+  end_->Heard(Now());
   const Result<job::ExchangeRequest> request = job::DecodeExchangeRequest(bytes);
   if (!request.ok()) return world_.oracle().Violated("messages", request.error().message);
   if (world_.tracing()) {
@@ -296,19 +311,16 @@ void SimCoordinator::ConnectionGone(uint32_t node) {
   coordinator_->ConnectionGone(newest_[node], Now());
 }
 void SimCoordinator::Drain() { coordinator_->Drain(Now()); }
-// A verdict that is durable is still brought to its end.
-void SimCoordinator::HandOver() {
-  if (coordinator_->decided()) return;
-  End(coordinator::CoordinatorExit::kDrained);
-}
+void SimCoordinator::HandOver() { end_->HandOver(); }
 void SimCoordinator::Control(const coordinator::ControlRequest& control) {
+  end_->Heard(Now());
   coordinator_->Control(control, Now());
 }
 
 // --- plan
 
 void SimCoordinator::PlanNext() {
-  if (ending_) return;
+  if (Ending()) return;
   const job::BatchId first = cursor_.next_batch;
   Items files;
   if (const std::optional<std::string> chunk = world_.input().NextChunk(cursor_, files)) {
@@ -335,7 +347,7 @@ bool SimCoordinator::Ask(const job::Place& place) {
 void SimCoordinator::ReadChunk() {
   chunk_.emplace(*wanted_chunk_, ledger_->Read(*wanted_chunk_));
   wanted_chunk_.reset();
-  if (!ending_) coordinator_->OnPlanRead(Now());
+  coordinator_->OnPlanRead(Now());
 }
 
 Result<std::string> SimCoordinator::Take(const job::Place&) {
@@ -348,12 +360,13 @@ Result<std::string> SimCoordinator::Take(const job::Place&) {
 
 // What it sees is of a moment after it began, and is heard of later still.
 void SimCoordinator::Look() {
-  coordinator_->LookBegins();
   const Instant begun = Now();
   const Duration sync = world_.scenario().sync;
   world_.OnCoordinator(id_, world_.Around(sync), [this, begun, sync](SimCoordinator& c) {
-    const Status newest = c.ledger_->CheckNewest();
+    Status newest = c.ledger_->CheckNewest();
+    if (newest.ok() && c.ledger_lost_) newest = Error{Code::kNotFound, "the log is gone"};
     world_.OnCoordinator(id_, world_.Around(sync), [begun, newest](SimCoordinator& later) {
+      later.newer_seen_ = !newest.ok() && newest.error().code == Code::kStale;
       later.coordinator_->OnLooked(begun, newest, later.Now());
     });
   });
@@ -371,13 +384,8 @@ void SimCoordinator::OnFlushed(const Result<uint64_t>& flushed) {
     coordinator_->Unpause();
     coordinator_->OnDurable(Now());
     if (world_.Chance(100)) CompareWithReplay();
-  } else if (flushed.error().code == Code::kNoSpace) {
-    coordinator_->Pause(flushed.error().message);
-    flushing_ = true;
-    world_.OnCoordinator(id_, kDiskFullRetry, [](SimCoordinator& c) { c.flushing_ = false; });
   } else {
-    if (world_.tracing()) world_.Trace("the ledger fails: " + flushed.error().message);
-    End(coordinator::CoordinatorExit::kDiskFailed);
+    end_->FlushFailed(flushed.error(), Now());
   }
 }
 
@@ -406,19 +414,64 @@ std::string SimCoordinator::Describe() const {
       epoch(), static_cast<int>(coordinator_->phase()), counts.planned,
       state_.plan_ended() ? "" : " so far", counts.succeeded, counts.failed,
       coordinator_->running(), coordinator_->nodes().registered(), coordinator_->paused(),
-      flushing_ ? ", flushing" : "", publishing_ ? ", publishing" : "");
+      flushing_ ? ", flushing" : "", end_->ending() ? ", ending" : "");
 }
 
 void SimCoordinator::Tick() {
-  if (ending_) return;
-  coordinator_->Tick(Now());
-  if (const std::string wrong = coordinator_->Check(Now()); !wrong.empty()) {
-    return world_.oracle().Violated("21 indexes say what a count of all says", wrong);
+  if (ended_) return;
+  if (!end_->ending()) {
+    if (newer_seen_) {
+      return world_.oracle().Violated("33 who is superseded leaves",
+                                      fmt::format("epoch {} has seen a newer one", epoch()));
+    }
+    coordinator_->Tick(Now());
+    if (const std::string wrong = coordinator_->Check(Now()); !wrong.empty()) {
+      return world_.oracle().Violated("21 indexes say what a count of all says", wrong);
+    }
   }
   Later(clock_.Takes(world_.scenario().tick), &SimCoordinator::Tick);
 }
 
 // --- end
+
+void SimCoordinator::AfterEvent() {
+  if (ended_ || !coordinator_) return;
+  for (const RunEnd::Do step : end_->Next(coordinator_->FactsOfEnd(Now()), Now())) Do(step);
+}
+
+void SimCoordinator::Do(RunEnd::Do step) {
+  const Duration takes = world_.Around(world_.scenario().sync);
+  switch (step) {
+    case RunEnd::Do::kLook:
+      coordinator_->LookBegins();
+      Look();
+      break;
+    case RunEnd::Do::kPause: coordinator_->Pause(end_->no_room()); break;
+    case RunEnd::Do::kFlush:
+      if (!std::exchange(flushing_, true)) Later(takes, &SimCoordinator::Flush);
+      break;
+    case RunEnd::Do::kPublish: Later(takes, &SimCoordinator::Publish); break;
+    case RunEnd::Do::kLookAtOutput: Later(takes, &SimCoordinator::LookAtOutput); break;
+    case RunEnd::Do::kNothingToPublish:
+      coordinator_->OnNothingToPublish();
+      AfterEvent();
+      break;
+    case RunEnd::Do::kNameLast:
+      world_.OnCoordinator(id_, takes, [](SimCoordinator& c) { c.end_->LastNamed(); });
+      break;
+    case RunEnd::Do::kStop:
+      if (world_.tracing())
+        world_.Trace(fmt::format("epoch {} ends: {}", epoch(), end_->because()));
+      break;
+    case RunEnd::Do::kWriteReports:
+    case RunEnd::Do::kNameResults:
+    case RunEnd::Do::kRemoveToken:
+    case RunEnd::Do::kGiveBack:
+      world_.OnCoordinator(id_, takes, [step](SimCoordinator& c) { c.Take(step); });
+      break;
+    case RunEnd::Do::kLeave: Leave(); break;
+  }
+}
 
 void SimCoordinator::Publish() {
   const std::unique_ptr<output::Sink> sink =
@@ -430,74 +483,61 @@ void SimCoordinator::Publish() {
 }
 
 void SimCoordinator::OnPublished(const Result<output::Publication>& published) {
-  if (published.ok()) {
-    coordinator_->OnPublished(published->published, Now());
-  } else if (published.error().code == Code::kStale) {
-    End(coordinator::CoordinatorExit::kSuperseded);
-  } else if (published.error().code == Code::kNoSpace) {
-    coordinator_->Pause(published.error().message);
-    world_.OnCoordinator(id_, kDiskFullRetry, [](SimCoordinator& c) { c.publishing_ = false; });
-  } else if (published.error().code == Code::kExists) {
-    if (world_.tracing()) world_.Trace(published.error().message);
-    End(coordinator::CoordinatorExit::kNotPublished);
-  } else {
-    End(coordinator::CoordinatorExit::kDiskFailed);
-  }
+  if (published.ok()) coordinator_->OnPublished(published->published, Now());
+  end_->Published(published.ok() ? Status() : published.error(), Now());
 }
 
-void SimCoordinator::AfterEvent() {
-  if (ending_ || !coordinator_) return;
-  if (coordinator_->newest().superseded()) return End(coordinator::CoordinatorExit::kSuperseded);
-  if (coordinator_->WantsLook(Now())) Look();
-  if (!flushing_ && ledger_->appended() > ledger_->durable()) {
-    flushing_ = true;
-    Later(world_.Around(world_.scenario().sync), &SimCoordinator::Flush);
-  }
-  switch (coordinator_->phase()) {
-    case coordinator::Coordinator::Phase::kFinalizing:
-      if (!world_.scenario().append_row) {
-        coordinator_->OnNothingToPublish();
-        return AfterEvent();
-      }
-      if (!publishing_) {
-        publishing_ = true;
-        Later(world_.Around(world_.scenario().sync), &SimCoordinator::Publish);
-      }
+void SimCoordinator::LookAtOutput() {
+  const Result<bool> there = files_.Exists(kOutputFolder);
+  if (!there.ok()) world_.oracle().FolderNotSeen(epoch());
+  world_.OnCoordinator(id_, world_.Around(world_.scenario().sync),
+                       [there](SimCoordinator& c) { c.end_->OutputFolderSeen(there); });
+}
+
+// Reports are not simulated, but that they are written before anything else is, and when.
+void SimCoordinator::Take(RunEnd::Do step) {
+  switch (step) {
+    case RunEnd::Do::kWriteReports: world_.oracle().Reports(epoch()); break;
+    case RunEnd::Do::kRemoveToken:
+      if (ledger_->token_path().empty()) break;
+      static_cast<void>(ledger::RemoveToken(files_, ledger_->token_path()));
       break;
-    case coordinator::Coordinator::Phase::kEnded: {
-      if (!ended_at_) ended_at_ = Now();
-      if (coordinator_->nodes().registered() == 0 || Now() - *ended_at_ > kLeaveLimit) {
-        const bool succeeded = state_.verdict()->outcome == parallelrun::job::Outcome::kSucceeded;
-        world_.oracle().Ended(epoch(), succeeded, state_);
-        CompareWithReplay();
-        End(succeeded ? coordinator::CoordinatorExit::kSucceeded
-                      : coordinator::CoordinatorExit::kFailed);
-      }
-      break;
-    }
-    case coordinator::Coordinator::Phase::kDraining:
-      if (coordinator_->nodes().registered() == 0 && ledger_->appended() == ledger_->durable()) {
-        End(coordinator::CoordinatorExit::kDrained);
-      }
+    case RunEnd::Do::kGiveBack:
+      world_.oracle().GivesBack(epoch(), end_->over());
+      static_cast<void>(output::ReleaseOutput(files_, held_));
       break;
     default: break;
   }
+  world_.OnCoordinator(id_, world_.Around(world_.scenario().sync),
+                       [step](SimCoordinator& c) { c.end_->Done(step); });
 }
 
-void SimCoordinator::End(coordinator::CoordinatorExit exit) {
-  if (ending_) return;
-  ending_ = true;
-  // A superseded coordinator's token is its successor's business.
-  if (exit != coordinator::CoordinatorExit::kSuperseded && ledger_ &&
-      !ledger_->token_path().empty()) {
-    static_cast<void>(files_.Remove(ledger_->token_path()));
+void SimCoordinator::Leave() {
+  // A coordinator that was frozen takes that for a volume that hangs, and leaves as it is.
+  if (end_->hung()) world_.oracle().GivesUp(epoch());
+  world_.oracle().Leaves(epoch(), end_->exit(), state_, world_.disk().HasFolder(kOutputFolder));
+  const bool newest =
+      ledger::CheckNewestEpoch(world_.disk(), ledger::EpochsFolder(kStateFolder), epoch()).ok();
+  if (end_->exit() == coordinator::CoordinatorExit::kSuperseded && newest) {
+    world_.oracle().Violated("33 who is superseded leaves",
+                             fmt::format("epoch {} left, and there is no newer one", epoch()));
   }
+  if (end_->over()) CompareWithReplay();
+  Exit(end_->exit());
+}
+
+// A coordinator that does not start publishes nothing.
+void SimCoordinator::CannotStart(coordinator::CoordinatorExit exit) {
+  static_cast<void>(output::ReleaseOutput(files_, held_));
+  if (ledger_ && !ledger_->token_path().empty()) {
+    static_cast<void>(ledger::RemoveToken(files_, ledger_->token_path()));
+  }
+  Exit(exit);
+}
+
+void SimCoordinator::Exit(coordinator::CoordinatorExit exit) {
+  ended_ = true;
   if (ledger_) ledger_->GiveBackReserve();
-  if (exit == coordinator::CoordinatorExit::kSucceeded ||
-      exit == coordinator::CoordinatorExit::kFailed ||
-      exit == coordinator::CoordinatorExit::kNotPublished) {
-    static_cast<void>(output::ReleaseOutput(files_, held_));
-  }
   if (coordinator_) coordinator_->Close({Code::kUnavailable, "the coordinator ends"});
   world_.Exited(id_, exit);
 }

@@ -1,5 +1,6 @@
 // One coordinator process: what src/coordinator/server.cc and start.cc do with threads and HTTP,
-// done with events. Ledger, JobState, Coordinator, PlanStore and PublishOutput are the real ones.
+// done with events. Ledger, JobState, Coordinator, RunEnd, PlanStore and PublishOutput are the real
+// ones.
 #pragma once
 
 #include <functional>
@@ -9,6 +10,7 @@
 #include <string>
 
 #include "coordinator/coordinator.h"
+#include "coordinator/core/run_end.h"
 #include "ledger/ledger.h"
 #include "output/output_claim.h"
 #include "output/publisher.h"
@@ -42,7 +44,7 @@ class SimCoordinator : private plan::ChunkSource {
   const std::string& uid() const { return start_.uid; }
   uint32_t access() const { return start_.access; }
   uint64_t pod() const { return start_.pod; }
-  bool ended() const { return ending_; }     // by itself
+  bool ended() const { return ended_; }      // by itself
   bool refused() const { return refused_; }  // ifExists forbids what the job would do
   const coordinator::Coordinator* core() const { return coordinator_.get(); }
   uint32_t epoch() const { return ledger_ ? ledger_->epoch() : 0; }
@@ -58,6 +60,8 @@ class SimCoordinator : private plan::ChunkSource {
   void Drain();
   void HandOver();  // at a SIGTERM
   void Control(const coordinator::ControlRequest& control);
+  // A person has moved its log away: it is seen no more, and what is open goes on.
+  void LoseLedger() { ledger_lost_ = true; }
   // What became possible by the last event.
   void AfterEvent();
   void CompareWithReplay();
@@ -77,10 +81,18 @@ class SimCoordinator : private plan::ChunkSource {
   void Look();
   void Flush();
   void OnFlushed(const Result<uint64_t>& flushed);
-  void Publish();
   Status HoldOutput();
+  // What RunEnd says is to be done.
+  void Do(coordinator::RunEnd::Do step);
+  void Publish();
   void OnPublished(const Result<output::Publication>& published);
-  void End(coordinator::CoordinatorExit exit);
+  void LookAtOutput();
+  void Take(coordinator::RunEnd::Do step);
+  void Leave();
+  // Before there is a Coordinator.
+  void CannotStart(coordinator::CoordinatorExit exit);
+  void Exit(coordinator::CoordinatorExit exit);
+  bool Ending() const { return ended_ || end_->ending(); }
   void Later(Duration delay, void (SimCoordinator::*event)());
 
   World& world_;
@@ -95,14 +107,15 @@ class SimCoordinator : private plan::ChunkSource {
   std::optional<std::pair<job::Place, Result<std::string>>> chunk_;  // read, and not taken
   std::unique_ptr<plan::PlanStore> plan_;
   std::unique_ptr<coordinator::Coordinator> coordinator_;
+  std::optional<coordinator::RunEnd> end_;  // with it
   plan::PlanCursor cursor_;
   std::map<job::LeaseName, uint32_t> suspects_;  // leased, and the company that each may have
   std::map<uint32_t, uint64_t> newest_;          // exchange of a node
   bool flushing_ = false;
-  bool publishing_ = false;
-  bool ending_ = false;
+  bool ledger_lost_ = false;
+  bool newer_seen_ = false;
+  bool ended_ = false;
   bool refused_ = false;
-  std::optional<Instant> ended_at_;
 };
 
 }  // namespace parallelrun::simulation

@@ -12,6 +12,8 @@
 namespace parallelrun::simulation {
 namespace {
 
+constexpr char kAwayFolder[] = "/job/away";
+
 // What this thread has used, whoever else is at work on this machine.
 Duration ProcessorTime() {
   timespec used{};
@@ -125,7 +127,12 @@ void World::RivalEnds() {
   disk_.Drop(kClaimPath);
 }
 
-void World::TakeForeignFileAway() {
+void World::PutInOrder() {
+  // What is away may have been made anew since.
+  if (disk_.HasFolder(kAwayFolder) && !disk_.HasFolder(kOutputFolder)) {
+    Trace("a person moves the output folder back");
+    static_cast<void>(disk_.Rename(kAwayFolder, kOutputFolder));
+  }
   if (disk_.Has(kOutputPath) && disk_.Contents(kOutputPath) == kForeignFile) {
     Trace("a person moves the foreign file away");
     disk_.Drop(kOutputPath);
@@ -391,6 +398,14 @@ void World::Do(Fault fault) {
       if (disk_.Has(kOutputPath)) break;
       disk_.Put(kOutputPath, kForeignFile);
       oracle_.ForeignFile();
+      break;
+    case Fault::kLedgerGone:
+      if (c != kNobody) coordinators_[c]->LoseLedger();
+      break;
+    case Fault::kFolderGone:
+      if (!disk_.HasFolder(kOutputFolder) || disk_.HasFolder(kAwayFolder)) break;
+      static_cast<void>(disk_.Rename(kOutputFolder, kAwayFolder));
+      oracle_.FolderGone();
       break;
     case Fault::kInputGrows: input_.Grow(rng_.Next()); break;
     case Fault::kDrainCoordinator:

@@ -91,7 +91,8 @@ class World {
   // Everything has ended as it should: the run is over.
   void JobOver(bool succeeded);
 
-  void TakeForeignFileAway();
+  // A person moves a foreign file away, and the output folder back.
+  void PutInOrder();
 
   // For actors: their own end.
   void Exited(size_t coordinator, coordinator::CoordinatorExit exit);

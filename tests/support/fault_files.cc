@@ -541,6 +541,7 @@ std::string FaultFiles::Contents(const std::string& path) const {
 }
 
 bool FaultFiles::Has(const std::string& path) const { return disk_->Find(path) != nullptr; }
+bool FaultFiles::HasFolder(const std::string& path) const { return disk_->folders.contains(path); }
 
 void FaultFiles::Put(const std::string& path, std::string bytes) {
   for (std::string folder = Parent(path); !folder.empty(); folder = Parent(folder)) {

@@ -76,6 +76,7 @@ class FaultFiles final : public Files {
   // --- The disk as it is, without counting as operations. Paths must exist.
   std::string Contents(const std::string& path) const;
   bool Has(const std::string& path) const;
+  bool HasFolder(const std::string& path) const;
   // Replaces (or makes) a file, durably.
   void Put(const std::string& path, std::string bytes);
   // Removes a file, durably.

@@ -40,8 +40,11 @@ Scenario DrawOnCluster(uint64_t seed) {
   s.new_jobs = 0;
   s.weights[static_cast<size_t>(Fault::kComeBetween)] = 0;
   s.weights[static_cast<size_t>(Fault::kNewJob)] = 0;
-  // Both end a job on a cluster, in words.
+  // They end a job on a cluster, in words.
   s.weights[static_cast<size_t>(Fault::kForeignFile)] = 0;
+  s.weights[static_cast<size_t>(Fault::kLedgerGone)] = 0;
+  s.weights[static_cast<size_t>(Fault::kFolderGone)] = 0;
+  s.ownerless = std::chrono::hours(24);
   s.rival = false;
   // Pods take seconds to start, and what an operator decides takes longer than a lease.
   s.run_mean = std::max<Duration>(s.run_mean, milliseconds(100 + rng.Below(1'900)));
