@@ -32,10 +32,6 @@ class Delimiter {
     if (size_ == 1) return at < text.size() && text[at] == front();
     return at <= text.size() && text.substr(at, size_) == bytes();
   }
-  // Whether it would with what may follow the text, but does not with what is there.
-  bool MayBeAt(std::string_view text, size_t at) const {
-    return text.size() - at < size_ && bytes().starts_with(text.substr(at));
-  }
 
   // For texts that come byte by byte: of how many of its bytes the text ends with, where it ended
   // with `seen` of them before `c`. size() where it is whole, behind which one begins with 0.

@@ -3,7 +3,6 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
 #include <map>
 #include <set>
@@ -37,22 +36,20 @@ std::string_view WhatIs(FieldBits bit) {
 }  // namespace
 
 void SeenColumn::Keep(FieldBits bit, std::string_view text, FieldPlace place) {
-  first_[static_cast<size_t>(std::countr_zero(bit))] = {std::string(text.substr(0, kMostText)),
-                                                        std::move(place)};
+  first_.push_back({bit, std::string(text.substr(0, kMostText)), std::move(place)});
 }
 
 void SeenColumn::Append(const SeenColumn& later) {
-  for (int i = 0; i < field::kCount; ++i) {
-    const auto bit = static_cast<FieldBits>(1 << i);
-    if ((later.bits_ & bit) == 0 || (bits_ & bit) != 0) continue;
-    bits_ |= bit;
-    first_[static_cast<size_t>(i)] = later.first_[static_cast<size_t>(i)];
+  for (const First& first : later.first_) {
+    if ((bits_ & first.bit) == 0) first_.push_back(first);
   }
+  bits_ |= later.bits_;
 }
 
 const SeenColumn::First& SeenColumn::FirstOf(FieldBits bit) const {
   assert((bits_ & bit) != 0);
-  return first_[static_cast<size_t>(std::countr_zero(bit))];
+  return *std::find_if(first_.begin(), first_.end(),
+                       [bit](const First& first) { return first.bit == bit; });
 }
 
 DecidedType DecideType(FieldBits bits, bool all) {

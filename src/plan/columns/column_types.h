@@ -2,7 +2,6 @@
 // thread-safe.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -42,6 +41,7 @@ class SeenColumn {
   void Append(const SeenColumn& later);
 
   struct First {
+    FieldBits bit = 0;
     std::string text;  // cut off
     FieldPlace place;
   };
@@ -52,7 +52,7 @@ class SeenColumn {
   void Keep(FieldBits bit, std::string_view text, FieldPlace place);
 
   FieldBits bits_ = 0;
-  std::array<First, field::kCount> first_{};
+  std::vector<First> first_;  // one a bit: a table may have many columns, and most of them have few
 };
 
 struct DecidedType {

@@ -135,6 +135,24 @@ std::optional<double> NumberOf(std::string_view word) {
   return whole ? std::optional(value) : std::nullopt;
 }
 
+// What most numbers are, "-12" and "3.50": so few digits that neither int64 nor a double is full,
+// and nothing in front of them that would be lost. 0: it is something else, or has to be looked at.
+FieldBits ClassOfPlain(std::string_view text) {
+  constexpr size_t kFewDigits = 15;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  if (at != end && *at == '-') ++at;
+  const char* const whole = at;
+  while (at != end && IsDigit(*at)) ++at;
+  const auto digits = static_cast<size_t>(at - whole);
+  if (digits == 0 || digits > kFewDigits || (*whole == '0' && digits > 1)) return 0;
+  if (at == end) return field::kInteger;
+  if (*at != '.') return 0;
+  do ++at;
+  while (at != end && IsDigit(*at));
+  return at == end ? field::kFraction : FieldBits{0};
+}
+
 }  // namespace
 
 MissingWords::MissingWords(const std::vector<std::string>& words, bool defaults) {
@@ -159,23 +177,19 @@ void MissingWords::Add(std::string word) {
     empty_ = true;
     return;
   }
-  first_bytes_[static_cast<unsigned char>(word.front())] = true;
-  longest_ = std::max(longest_, word.size());
+  lengths_[static_cast<unsigned char>(word.front())] |= BitOfLength(word);
   if (std::find(words_.begin(), words_.end(), word) == words_.end()) {
     words_.push_back(std::move(word));
   }
 }
 
-bool MissingWords::Has(std::string_view text) const {
-  if (text.empty()) return empty_;
-  if (text.size() > longest_ || !first_bytes_[static_cast<unsigned char>(text.front())]) {
-    return false;
-  }
+bool MissingWords::IsAmong(std::string_view text) const {
   return std::find(words_.begin(), words_.end(), text) != words_.end();
 }
 
 FieldBits Classify(std::string_view text, const MissingWords& missing) {
   if (missing.Has(text)) return field::kMissing;
+  if (const FieldBits plain = ClassOfPlain(text); plain != 0) return plain;
   // Words are most of what is no number: they are known by their first letter.
   const char first = text.empty() ? '\0' : text.front();
   const bool may_be_number = IsDigit(first) || IsSign(first) || first == '.' || IsBlank(first);

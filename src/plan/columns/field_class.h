@@ -28,7 +28,6 @@ constexpr FieldBits kBeyond = 1 << 8;        // int64
 constexpr FieldBits kNoDouble = 1 << 9;      // too large for one
 constexpr FieldBits kOddExponent = 1 << 10;  // read differently by versions of pandas
 constexpr FieldBits kLost = kLeadingZero | kPlus | kBeyond | kNoDouble | kOddExponent;
-constexpr int kCount = 11;
 }  // namespace field
 
 // The words that stand for a missing value.
@@ -38,18 +37,26 @@ class MissingWords {
   // for its other forms too, as pandas takes it: -999 for -999.0.
   explicit MissingWords(const std::vector<std::string>& words = {}, bool defaults = true);
 
-  bool Has(std::string_view text) const;
+  bool Has(std::string_view text) const {
+    if (text.empty()) return empty_;
+    const uint64_t lengths = lengths_[static_cast<unsigned char>(text.front())];
+    return (lengths & BitOfLength(text)) != 0 && IsAmong(text);
+  }
   // As they were given, the defaults first.
   const std::vector<std::string>& given() const { return given_; }
 
  private:
+  static uint64_t BitOfLength(std::string_view text) {
+    return uint64_t{1} << (text.size() < 63 ? text.size() : 63);
+  }
   void Add(std::string word);
+  bool IsAmong(std::string_view text) const;
 
   std::vector<std::string> given_;
   std::vector<std::string> words_;
-  bool empty_ = false;                   // the empty text is one
-  std::array<bool, 256> first_bytes_{};  // of the others
-  size_t longest_ = 0;
+  bool empty_ = false;  // the empty text is one
+  // How long the others are, by their first byte: bit n for n bytes, the last one for more.
+  std::array<uint64_t, 256> lengths_{};
 };
 
 // The bit of `text`, which is unquoted: quotes carry no meaning.

@@ -1,6 +1,9 @@
 // Takes the rows of delimited text apart into unquoted fields, as pandas.read_csv (C engine) does;
 // what a row is: plan/row_scanner.h. The text may come in parts: a row that is not
 // whole is begun anew once more of it is there. Pure; not thread-safe.
+//
+// Of 64 bytes at a time it is told which matter within an unquoted field, one bit a byte, so that
+// what lies between two of these is not looked at again.
 #pragma once
 
 #include <array>
@@ -21,12 +24,13 @@ class RowFields {
   explicit RowFields(RowSyntax format);
 
   // Takes the next row off `bytes`, of which nothing follows where `last`; false when they hold no
-  // whole row any more. Lines that are no rows are passed over.
+  // whole row any more. Lines that are no rows are passed over. `bytes` are those of the call
+  // before, perhaps with more behind them.
   bool Next(std::string_view bytes, bool last);
   // Of `bytes`, behind the row, or behind what was passed over.
   size_t used() const { return used_; }
   // The bytes up to `used` were removed.
-  void Forget() { used_ = 0; }
+  void Forget();
 
   // Of the row; views into `bytes` or into this.
   const std::vector<std::string_view>& fields() const { return fields_; }
@@ -38,6 +42,15 @@ class RowFields {
 
  private:
   enum class Took : uint8_t { kField, kRow, kMore };
+  // What a byte means within an unquoted field.
+  enum class Mark : uint8_t { kNone, kDelimiter, kLineFeed, kReturn, kOther };
+  static constexpr size_t kNoBlock = static_cast<size_t>(-1);
+
+  Mark MarkOf(char c) const { return marks_[static_cast<unsigned char>(c)]; }
+  uint64_t MarksIn(const char* block) const;
+  size_t NextMark(std::string_view bytes, size_t at);
+  size_t NextInQuotes(std::string_view bytes, size_t at);
+  bool TakePlainFields(std::string_view bytes, size_t& at);
   bool PassOver(std::string_view bytes, bool last);
   Took TakeField(std::string_view bytes, bool last, size_t& at);
   // Goes on behind the opening quote; false where more of the text is needed, as for the next one.
@@ -51,17 +64,21 @@ class RowFields {
   bool Delimits(std::string_view bytes, size_t at) const {
     return format_.delimiter.IsAt(bytes, at);
   }
-  // Whether more of the text is needed to know whether it does.
-  bool MayDelimit(std::string_view bytes, bool last, size_t at) const {
-    return !last && format_.delimiter.MayBeAt(bytes, at);
-  }
   bool IsQuote(char c) const { return format_.quote != 0 && c == format_.quote; }
   bool IsEscape(char c) const { return format_.escape != 0 && c == format_.escape; }
   std::string& Scratch();
 
   const RowSyntax format_;
-  std::string in_quotes_;          // bytes that matter within quotes
-  std::array<bool, 256> stops_{};  // bytes that matter within an unquoted field
+  std::array<Mark, 256> marks_{};
+  std::string marked_;                 // bytes with a mark
+  size_t block_ = kNoBlock;            // whose marks are known
+  uint64_t marks_in_block_ = 0;        // a bit for each byte
+  std::array<bool, 256> in_quotes_{};  // bytes that matter within quotes
+  bool only_quotes_ = true;            // the quote is the only one
+  // Between these nothing matters within quotes: the row of an open quote, which may be long, is
+  // begun anew with each part of the text.
+  size_t quiet_begin_ = 0;
+  size_t quiet_end_ = 0;
   size_t used_ = 0;
   size_t begin_ = 0;
   uint64_t lines_ = 0;  // before the row

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,20 @@ TEST(ColumnTypesTest, TheTypeOfATextIsThatOfPandasUnlessTheNumberWouldNotGiveItB
       EXPECT_EQ(TypeOf({text}), row.alone) << text;
       EXPECT_EQ(TypeOf({text, "12"}), row.with_12) << text;
     }
+  }
+}
+
+// Plain numbers are known at one look, those with a blank in front are taken apart.
+TEST(ColumnTypesTest, ANumberIsTheSameAtOneLookAndTakenApart) {
+  std::mt19937 random(3);
+  const MissingWords none({}, false);
+  for (int round = 0; round < 50'000; ++round) {
+    constexpr std::string_view kBytes = "0123456789012345678900--+..eEx ";
+    std::string text;
+    for (size_t n = 1 + random() % 20; n > 0; --n) {
+      text += kBytes[random() % (random() % 4 == 0 ? kBytes.size() : 22)];
+    }
+    ASSERT_EQ(Classify(text, none), Classify(" " + text, none)) << text;
   }
 }
 
@@ -114,6 +129,16 @@ TEST(ColumnTypesTest, WordsForMissingMayBeOthers) {
     EXPECT_EQ(Classify("7", MissingWords({word})), field::kInteger) << word;
   }
   EXPECT_EQ(MissingWords({"NA", "x"}).given().size(), 20U);
+}
+
+TEST(ColumnTypesTest, WordsForMissingMayBeNumbersAndLong) {
+  const std::string long_word = "7" + std::string(100, '0');
+  const MissingWords words({"12", long_word}, true);
+  EXPECT_EQ(Classify("12", words), field::kMissing);
+  EXPECT_EQ(Classify("13", words), field::kInteger);
+  EXPECT_EQ(Classify(long_word, words), field::kMissing);
+  EXPECT_EQ(Classify(long_word + "0", words), field::kBeyond);
+  EXPECT_EQ(Classify("1.#IND", words), field::kMissing);
 }
 
 SeenColumn Seen(const std::vector<std::string>& fields) {

@@ -19,6 +19,7 @@ struct Read {
   Table rows;
   std::vector<uint64_t> lines;
   bool stray = false;
+  bool operator==(const Read&) const = default;
 };
 
 // In parts of `part` bytes.
@@ -123,6 +124,32 @@ TEST(RowFieldsTest, ADelimiterOfSeveralBytesIsAsOneByte) {
       }
     }
     ASSERT_EQ(rows, ReadAll(text, 64, {';'}).rows) << ::testing::PrintToString(longer);
+  }
+}
+
+// Blocks of 64 bytes are looked at at once where they are there, else byte by byte; and of an open
+// quote only what came since.
+TEST(RowFieldsTest, HowMuchIsThereAtATimeDoesNotMatter) {
+  std::mt19937 random(11);
+  for (int round = 0; round < 1'000; ++round) {
+    RowSyntax syntax;
+    syntax.delimiter = ",;\t "[random() % 4];
+    if (random() % 6 == 0) syntax.comment = '#';
+    if (random() % 6 == 0) syntax.escape = '\\';
+    syntax.quoted = random() % 6 != 0;
+    syntax.quote = "\"\"\"'\0"[random() % 5];
+    // Mostly of one kind, so that whole blocks are plain as well.
+    constexpr std::string_view kSome = "abcdefghij0123456789,,;;\t \n\n\r\n\r\"\"'#\\";
+    const std::string_view from = kSome.substr(random() % 20, 12 + random() % 24);
+    std::string text;
+    for (size_t n = random() % 500; n > 0; --n) {
+      text += random() % 6 == 0 ? syntax.delimiter.front() : from[random() % from.size()];
+      if (random() % 100 == 0) text.append(random() % 200, 'w');
+    }
+    const Read whole = ReadAll(text, text.size() + 1, syntax);
+    for (const size_t part : {size_t{1}, 1 + random() % 200, size_t{64}}) {
+      ASSERT_EQ(ReadAll(text, part, syntax), whole) << part << ::testing::PrintToString(text);
+    }
   }
 }
 
