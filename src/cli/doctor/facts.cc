@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <sched.h>
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -20,6 +19,7 @@
 #include <system_error>
 
 #include "base/fd.h"
+#include "base/processors.h"
 #include "base/small_file.h"
 #include "base/version.h"
 #include "cli/run/choose_python.h"
@@ -47,29 +47,11 @@ std::optional<uint64_t> NumberOf(const std::optional<std::string>& text) {
   return std::strtoull(text->c_str(), nullptr, 10);
 }
 
-// The folder of this process's control group (version 2); empty: it cannot be told.
-std::string ControlGroup() {
-  std::istringstream lines(TextOf("/proc/self/cgroup").value_or(""));
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("0::")) return "/sys/fs/cgroup" + line.substr(3);
-  }
-  return "";
-}
-
 void LookAtGroup(MachineFacts& facts) {
   const std::string group = ControlGroup();
   if (group.empty()) return;
   facts.memory_limit = NumberOf(TextOf(group + "/memory.max"));
   facts.memory_used = NumberOf(TextOf(group + "/memory.current"));
-  const std::optional<std::string> cpu = TextOf(group + "/cpu.max");
-  const std::optional<uint64_t> quota = NumberOf(cpu);
-  const size_t blank = cpu ? cpu->find(' ') : std::string::npos;
-  if (quota && blank != std::string::npos) {
-    const std::optional<uint64_t> period = NumberOf(cpu->substr(blank + 1));
-    if (period.value_or(0) > 0) {
-      facts.core_quota = static_cast<double>(*quota) / static_cast<double>(*period);
-    }
-  }
   const std::optional<uint64_t> most = NumberOf(TextOf(group + "/pids.max"));
   const uint64_t now = NumberOf(TextOf(group + "/pids.current")).value_or(0);
   if (most) facts.processes = *most - std::min(*most, now);
@@ -163,10 +145,9 @@ MachineFacts GatherFacts(const std::string& python, const std::string& folder) {
   const Result<Programs> programs = FindPrograms();
   if (!programs.ok()) facts.programs = programs.error().message;
   if (programs.ok()) LookAtPython(python, *programs, facts);
-  cpu_set_t cores;
-  facts.cores = sched_getaffinity(0, sizeof cores, &cores) == 0
-                    ? static_cast<unsigned>(CPU_COUNT(&cores))
-                    : 1;
+  const Processors processors = FindProcessors();
+  facts.cores = processors.cores;
+  facts.core_quota = processors.quota;
   LookAtGroup(facts);
   facts.memory_bytes = AvailableMemory();
   facts.shared_bytes = FreeBytes("/dev/shm");

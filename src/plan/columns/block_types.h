@@ -3,15 +3,15 @@
 // Pure; not thread-safe.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "plan/columns/column_types.h"
 #include "plan/columns/field_class.h"
 #include "plan/columns/row_fields.h"
+#include "plan/columns/seen_rows.h"
 
 namespace parallelrun::plan {
 
@@ -32,11 +32,6 @@ struct BadRowsWanted {
   bool utf8 = false;  // bytes that are not UTF-8 make one
 };
 
-struct BadRow {
-  FieldPlace place;
-  std::string what;  // it is or has, for people
-};
-
 // One reading of a block.
 class BlockReading {
  public:
@@ -48,21 +43,16 @@ class BlockReading {
   void Feed(std::string_view bytes);
   void Finish();
 
-  const std::vector<SeenColumn>& columns() const { return columns_; }
-  uint64_t rows() const { return rows_; }
-  // Rows that are left out, for they do not look like those of the table.
+  // Rows that are left out, for they do not look like those of the table, are not among them.
+  const SeenRows& seen() const { return seen_; }
   uint64_t odd_rows() const { return odd_rows_; }
-  // Rows whose number of fields is not that of the table.
-  uint64_t wide_rows() const { return wide_rows_; }
-  uint64_t short_rows() const { return short_rows_; }
-  // The first of those that are wanted.
-  const std::optional<BadRow>& bad_row() const { return bad_row_; }
   // A row was too long to be one: the rest was not read.
-  bool given_up() const { return given_up_; }
+  bool given_up() const { return !seen_.all; }
 
  private:
   void TakeRows(bool last);
   void TakeRow();
+  void LookAtFields(const std::vector<std::string_view>& texts);
   FieldPlace PlaceOfRow() const;
   void LookAtRow(size_t width);
 
@@ -74,13 +64,9 @@ class BlockReading {
   std::string text_;      // what is not taken yet
   uint64_t offset_ = 0;   // of text_ in the file
   bool cut_row_ = false;  // the next row is the end of one
-  std::vector<SeenColumn> columns_;
-  uint64_t rows_ = 0;
+  SeenRows seen_;
+  std::vector<size_t> open_;  // columns whose type may still change
   uint64_t odd_rows_ = 0;
-  uint64_t wide_rows_ = 0;
-  uint64_t short_rows_ = 0;
-  std::optional<BadRow> bad_row_;
-  bool given_up_ = false;
 };
 
 // Whether Choose takes the one that has read all of its block, whatever the other one finds behind

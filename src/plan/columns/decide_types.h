@@ -1,6 +1,7 @@
 // Decides the types of the columns of an input of delimited text, from all of its bytes or from a
 // sample that names and bytes determine (sample.h), so that every slice of it is read alike.
-// Blocking I/O; thread-safe.
+// Blocking I/O, by several threads at once where there are more processors; thread-safe. Memory: of
+// each of these that of SampleReader, and for each of twice as many files what was seen of it.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,8 @@ struct TypesLimit {
   // A row, or a quote that is open at the end, which would end or fail a run is an error: who asks
   // for all of it wants to hear that it can be read.
   bool check_rows = false;
+  // How many read at once: what is decided is the same. 0: as many as the processors allow.
+  size_t threads = 0;
 };
 extern const TypesLimit kSampleLimit;
 extern const TypesLimit kWholeInput;

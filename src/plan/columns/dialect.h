@@ -6,19 +6,13 @@
 #include <string>
 #include <string_view>
 
+#include "plan/columns/seen_rows.h"
 #include "plan/planner.h"
 
 namespace parallelrun::plan {
 
 // Of the front of a file so much is looked at.
 inline constexpr size_t kDialectFront = 64 * 1024;
-
-// How rows of a table, that were looked at, differ from its header.
-struct RowCounts {
-  uint64_t rows = 0;
-  uint64_t wide = 0;  // more fields
-  uint64_t few = 0;   // fewer of them
-};
 
 // What was seen and which fields to write: `the delimiter seems to be ";": write delimiter: ";"`.
 // Asked where the table has one column whose name holds a delimiter, or where more than a tenth of

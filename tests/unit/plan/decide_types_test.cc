@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -286,6 +288,93 @@ TEST_F(DecideTypesTest, ASampleSeesTheEndOfAFile) {
   EXPECT_TRUE(line.ends_with("id integer, zip text (\"007\" has a leading zero, in/a.csv, byte " +
                              std::to_string(text.size()) + ")"))
       << line;
+}
+
+// --- by several threads
+
+std::string DecidedBy(const PlanInput& input, TypesLimit limit, size_t threads) {
+  limit.threads = threads;
+  const auto table = DecideTypes(input, *FolderStores(DiskFiles())(input), limit);
+  if (!table.ok()) return table.error().message;
+  return *table ? ToJson(**table) : "no table";
+}
+
+std::string RandomTable(std::mt19937& random, bool turned, size_t rows) {
+  std::string text = turned ? "name,id,price\n" : "id,price,name\n";
+  for (size_t i = 0; i < rows; ++i) {
+    std::string id = std::to_string(random() % 1000);
+    std::string price = std::to_string(random() % 100);
+    std::string name = random() % 3 == 0 ? "\"a, \"\"b\"\"\nc\"" : "Ann";
+    if (random() % 2000 == 0) id = "00" + id;
+    if (random() % 500 == 0) price += ".5";
+    if (random() % 1000 == 0) name = "";
+    text += turned ? name + "," + id + "," + price : id + "," + price + "," + name;
+    text += random() % 1500 == 0 ? ",\n" : "\n";
+  }
+  return text;
+}
+
+TEST_F(DecideTypesTest, HowManyReadAtOnceDoesNotMatter) {
+  std::mt19937 random(17);
+  for (int round = 0; round < 12; ++round) {
+    const PlanFolder folder;
+    const size_t files = 1 + random() % 9;
+    for (size_t i = 0; i < files; ++i) {
+      const std::string text = RandomTable(random, random() % 3 == 0, random() % 3000);
+      const bool packed = round % 4 == 3 && random() % 2 == 0;
+      folder.Write(std::to_string(i) + ".csv", packed ? Gzipped(text) : text);
+      if (random() % 4 == 0) folder.Write(std::to_string(i) + "b.csv", "\n \n");
+    }
+    const PlanInput input = Rows(folder.path(), 10, api::HeaderMode::kAllFiles);
+    for (const TypesLimit& limit :
+         {kSampleLimit, kWholeInput, TypesLimit{40'000, 100}, TypesLimit{3'000, 4}}) {
+      const std::string alone = DecidedBy(input, limit, 1);
+      for (const size_t threads : {2, 3, 8}) {
+        EXPECT_EQ(DecidedBy(input, limit, threads), alone) << round;
+      }
+    }
+  }
+}
+
+// The header is the first block's alone: its words are of no row, wherever the blocks are read.
+TEST_F(DecideTypesTest, BlocksOfOneFileAreReadAtOnce) {
+  std::string text = "id,zip\n";
+  for (int i = 0; i < 10'000; ++i) text += std::to_string(i) + ",77\n";
+  folder_.Write("a.csv", text);
+  const std::string alone = DecidedBy(Input(), {30'000, 10}, 1);
+  EXPECT_NE(alone.find(R"({"name":"id","type":"integer"},{"name":"zip","type":"integer"})"),
+            std::string::npos)
+      << alone;
+  for (const size_t threads : {2, 3, 8}) {
+    EXPECT_EQ(DecidedBy(Input(), {30'000, 10}, threads), alone);
+  }
+}
+
+TEST_F(DecideTypesTest, TheFirstFileThatIsRefusedIsTold) {
+  for (int i = 10; i < 40; ++i) {
+    const std::string header = i == 17 || i == 18 || i == 30 ? "id,nam\n" : "id,name\n";
+    const std::string bad = i >= 25 ? "1,2,3\n" : "";
+    folder_.Write(std::to_string(i) + ".csv", header + "1,x\n" + bad);
+  }
+  for (const size_t threads : {1, 2, 8}) {
+    EXPECT_NE(DecidedBy(Input(), kWholeInput, threads).find("/17.csv has no column \"name\""),
+              std::string::npos);
+  }
+  for (const int i : {17, 18, 30}) folder_.Write(std::to_string(i) + ".csv", "id,name\n1,x\n");
+  for (const size_t threads : {1, 2, 8}) {
+    EXPECT_NE(DecidedBy(Input(), kWholeInput, threads).find("/25.csv:3: the row has 3 fields"),
+              std::string::npos);
+  }
+}
+
+TEST_F(DecideTypesTest, NothingIsReadForAJobThatHasEnded) {
+  for (const char* name : {"a.csv", "b.csv", "c.csv"}) folder_.Write(name, "id\n1\n");
+  std::stop_source stop;
+  PlanInput input = Input();
+  input.stop = stop.get_token();
+  EXPECT_NE(DecidedBy(input, kSampleLimit, 2).find("\"integer\""), std::string::npos);
+  stop.request_stop();
+  EXPECT_NE(DecidedBy(input, kSampleLimit, 2).find("the job ended"), std::string::npos);
 }
 
 TEST_F(DecideTypesTest, WhatAPersonWroteIsTaken) {

@@ -166,10 +166,11 @@ BlockReading Reading(std::string_view block, BlockReading::From from, size_t col
 
 TEST(BlockTypesTest, AFieldThatAShortRowLacksIsMissing) {
   const BlockReading reading = Reading("1,2\n3\n", BlockReading::From::kRow, 2);
-  EXPECT_EQ(reading.rows(), 2U);
-  EXPECT_EQ(reading.columns()[1].bits(), field::kInteger | field::kMissing);
-  EXPECT_EQ(reading.columns()[1].FirstOf(field::kMissing).place.line, 6U);
-  EXPECT_EQ(reading.columns()[1].FirstOf(field::kMissing).place.offset, 104U);
+  const SeenColumn& column = reading.seen().columns[1];
+  EXPECT_EQ(reading.seen().counts.rows, 2U);
+  EXPECT_EQ(column.bits(), field::kInteger | field::kMissing);
+  EXPECT_EQ(column.FirstOf(field::kMissing).place.line, 6U);
+  EXPECT_EQ(column.FirstOf(field::kMissing).place.offset, 104U);
 }
 
 // A block that does not begin with a row: its first row is cut, and it may begin within quotes.
@@ -177,7 +178,7 @@ void ExpectChosen(std::string_view block, bool within, uint64_t rows) {
   const BlockReading outside = Reading(block, BlockReading::From::kOutsideQuotes, 2);
   const BlockReading inside = Reading(block, BlockReading::From::kWithinQuotes, 2);
   EXPECT_EQ(Choose(outside, inside), within ? &inside : &outside) << block;
-  EXPECT_EQ((within ? inside : outside).rows(), rows) << block;
+  EXPECT_EQ((within ? inside : outside).seen().counts.rows, rows) << block;
 }
 
 TEST(BlockTypesTest, TheStateOfQuotesIsTheOneThatFits) {
