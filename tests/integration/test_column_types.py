@@ -64,6 +64,26 @@ def test_a_late_leading_zero_makes_the_column_text_in_every_slice(work):
     assert re.search(told, work.log_text("sys/master_role.txt"))
 
 
+def test_a_number_that_stands_for_a_missing_value(work):
+    """It was missing in the row that settles the types, too, and no column of integers was read."""
+    rows = numbered(300, "{i},{five},{five}")
+    rows[7] = "7,0,007"
+    table(work, "a.csv", "id,n,zip", rows)
+    job(work, tabular={"naValues": ["0", "x"]})
+    result = work.run()
+    assert result.code == 0, result
+    assert read_types(work) == {
+        json.dumps({"id": "float64", "n": "float64", "zip": "object"}),
+    }
+    found = [json.loads(row) for row in work.rows()]
+    assert (found[0], found[7]) == (["nan", "10000.0", "10000"], ["7.0", "nan", "007"])
+    job(work, tabular={"naValues": ["0"]})
+    table(work, "a.csv", "id,n", numbered(300, "1{i},{five}"))
+    result = work.run("--overwrite")
+    assert result.code == 0, result
+    assert json.dumps({"id": "int64", "n": "int64"}) in read_types(work)
+
+
 def test_one_empty_cell_makes_integers_numbers_in_every_slice(work):
     rows = numbered(300, "{i},{five}")
     rows[7] = "7,"
