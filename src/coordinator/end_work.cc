@@ -40,10 +40,10 @@ void EndWork::LookAtOutput(std::function<void(const Result<bool>&)> seen) {
   });
 }
 
-void EndWork::Take(RunEnd::Do step, std::optional<Waits::Times> waits,
+void EndWork::Take(RunEnd::Do step, const std::optional<Waits::Times>& waits,
                    std::function<void(const std::string& wrong)> done) {
   if (last_.joinable()) last_.join();
-  last_ = Thread("reports", [this, step, waits = std::move(waits), done = std::move(done)] {
+  last_ = Thread("reports", [this, step, waits, done = std::move(done)] {
     const std::string wrong = Work(step, waits);
     of_.loop.Post([done, wrong] { done(wrong); });
   });

@@ -50,7 +50,7 @@ class EndWork {
   void LookAtOutput(std::function<void(const Result<bool>&)> seen);
   // kWriteReports, kNameResults, kRemoveToken or kGiveBack. What of the reports is not complete is
   // given on, "": nothing. All else that goes wrong is only logged: nobody could do more about it.
-  void Take(RunEnd::Do step, std::optional<Waits::Times> waits,
+  void Take(RunEnd::Do step, const std::optional<Waits::Times>& waits,
             std::function<void(const std::string& wrong)> done);
 
   const std::string& log_folder() const { return of_.folder.path(); }

@@ -382,8 +382,8 @@ class FaultFile final : public File {
 // A handle of a folder, for which its path stands: nobody moves folders on this disk.
 class FaultFolder final : public Folder {
  public:
-  FaultFolder(FaultFiles files, std::shared_ptr<FaultFiles::Disk> disk, std::string path)
-      : files_(std::move(files)), disk_(std::move(disk)), path_(std::move(path)) {}
+  FaultFolder(const FaultFiles& files, std::shared_ptr<FaultFiles::Disk> disk, std::string path)
+      : files_(files), disk_(std::move(disk)), path_(std::move(path)) {}
 
   Status Entries(const EachEntry& each) const override {
     const Result<std::vector<std::string>> names = files_.List(path_);
