@@ -160,6 +160,16 @@ TEST(Waits, IdleProcessesWaitForTheListingWhileItGoesOn) {
   EXPECT_DOUBLE_EQ(waits.times().last, 3 * 1);
 }
 
+TEST(Waits, BehindTheLastResultNobodyWaitsForOthers) {
+  Waits waits;
+  const Instant begin;
+  waits.Observe(LookOf(3, 0, true), begin);
+  waits.Observe(LookOf(0, 0, true), begin + seconds(1));  // until it is durable
+  waits.Observe(LookOf(0, 0, true), begin + seconds(9));
+  EXPECT_DOUBLE_EQ(waits.times().last, 1);
+  EXPECT_DOUBLE_EQ(waits.times().all, 4 * 9);
+}
+
 TEST(Waits, NobodyWaitsBeforeAProcessIsReadyOrWhileNothingIsGivenOut) {
   Waits waits;
   Waits::Look starts = LookOf(0, 0, false);
