@@ -1,4 +1,5 @@
-// Two kinds of time, as distinct types: monotonic time to decide, wall time to show.
+// Three kinds of time, as distinct types: monotonic time and working time to decide, wall time to
+// show. The compiler refuses one where another is asked for.
 // Decisions take the time as an argument; only `main` functions make a `SystemClock`.
 #pragma once
 
@@ -19,6 +20,12 @@ struct MonotonicTag {
   using duration = Duration;
   static constexpr bool is_steady = true;
 };
+struct WorkTag {
+  using rep = Duration::rep;
+  using period = Duration::period;
+  using duration = Duration;
+  static constexpr bool is_steady = true;
+};
 struct WallTag {
   using rep = Duration::rep;
   using period = Duration::period;
@@ -28,6 +35,10 @@ struct WallTag {
 
 // Microseconds of CLOCK_MONOTONIC: comparable between the processes of one boot, never stepped.
 using Instant = std::chrono::time_point<MonotonicTag, Duration>;
+// Monotonic time less what the process itself lost, stopped or on a host that stood still: for what
+// others had time to do. Taken for an Instant, or an Instant for it, it lets leases run out that
+// nobody could renew; so only `coordinator::WorkingTime` makes one of the other.
+using WorkInstant = std::chrono::time_point<WorkTag, Duration>;
 // Microseconds since 1970-01-01 UTC; may jump. Only ever shown or stored, never subtracted to
 // decide.
 using WallTime = std::chrono::time_point<WallTag, Duration>;

@@ -32,13 +32,13 @@ Coordinator::Coordinator(const CoordinatorLimits& limits, ledger::Ledger& ledger
       availability_(
           state, ledger.epoch(),
           {limits.lease, static_cast<uint32_t>(limits.spec.run_max_try), limits.speculation},
-          ledger.fresh(), now),
+          ledger.fresh(), working_.At(now)),
       nodes_(limits.nodes),
       newest_(limits.look, now),
       ending_(limits.rules, limits.spec.shutdown_timeout, journal_),
-      program_errors_(limits.processes, now),
+      program_errors_(limits.processes, working_.At(now)),
       standstill_({limits.spec.progress_update_timeout, limits.spec.first_task_creation_timeout},
-                  now),
+                  working_.At(now)),
       attempts_(limits_, journal_, availability_, plan),
       told_(limits.speculation),
       answers_(limits.processes,
@@ -187,7 +187,7 @@ bool Coordinator::HasToWait(uint32_t index, const std::string& agent, uint64_t p
   working_.Pass(now);
   if (nodes_.BeforeIt(index, agent, pod) != Nodes::Before::kMayLive) return false;
   if (availability_.HeldCount(index) == 0) return false;
-  const Instant worked = working_.At(now);
+  const WorkInstant worked = working_.At(now);
   return worked - nodes_.FirstAsked(index, pod, worked) < kLastWork;
 }
 
@@ -298,7 +298,7 @@ void Coordinator::OnDurable(Instant now) {
 
 void Coordinator::Tick(Instant now) {
   working_.Pass(now);
-  const Instant worked = working_.At(now);
+  const WorkInstant worked = working_.At(now);
   for (const job::Held& held : availability_.Expire(worked)) {
     nodes_.Find(held.lease.node)->expired.push_back(held);
   }
@@ -399,7 +399,7 @@ void Coordinator::Decide(Instant now) {
     unread = true;
     return "";
   };
-  const Instant worked = working_.At(now);
+  const WorkInstant worked = working_.At(now);
   if (const auto verdict = parallelrun::job::Decide(state(), rules(), items)) {
     if (!unread) Follow(ending_.Finish(*verdict, worked));
   } else if (const auto early = program_errors_.Judge(state(), nodes_, worked, items)) {

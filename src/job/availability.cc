@@ -15,7 +15,7 @@ constexpr int kWaitMore = 10;
 }  // namespace
 
 Availability::Availability(const JobState& state, uint32_t epoch, const LeaseRules& rules,
-                           bool first, Instant now)
+                           bool first, WorkInstant now)
     : state_(state),
       epoch_(epoch),
       rules_(rules),
@@ -93,7 +93,7 @@ void Availability::Reconsider(BatchId id) {
 
 // --- time
 
-std::vector<Held> Availability::Expire(Instant now) {
+std::vector<Held> Availability::Expire(WorkInstant now) {
   std::vector<Held> gone;
   for (Live* live = leases_.Earliest(); live != nullptr && live->lease.deadline <= now;
        live = leases_.Earliest()) {
@@ -103,7 +103,7 @@ std::vector<Held> Availability::Expire(Instant now) {
   return gone;
 }
 
-std::vector<BatchId> Availability::TimePassed(Instant now) {
+std::vector<BatchId> Availability::TimePassed(WorkInstant now) {
   Free(holds_.TimePassed(now));
   if (now < withhold_until_) return {};
   OpenGate();
@@ -114,12 +114,12 @@ std::vector<BatchId> Availability::TimePassed(Instant now) {
 
 // --- what may be in run() somewhere
 
-void Availability::HoldElsewhere(BatchId id, Instant until) {
+void Availability::HoldElsewhere(BatchId id, WorkInstant until) {
   if (rules_.speculation || (state_.known(id) && state_.settled(id))) return;
   if (holds_.AddElsewhere(id, until)) Take(id);
 }
 
-void Availability::HoldRefused(BatchId id, Instant now) {
+void Availability::HoldRefused(BatchId id, WorkInstant now) {
   if (now < withhold_until_) HoldElsewhere(id, withhold_until_);
 }
 
@@ -155,7 +155,7 @@ std::optional<BatchId> Availability::NextSuspect(uint32_t node) const {
   return next.id;
 }
 
-Availability::Live& Availability::Lend(BatchId id, const Asker& asker, Instant now) {
+Availability::Live& Availability::Lend(BatchId id, const Asker& asker, WorkInstant now) {
   Take(id);
   Lease lease{asker.node, asker.incarnation, {epoch_, ++last_fence_}, now + rules_.lease};
   lease.request = asker.request;
@@ -163,7 +163,7 @@ Availability::Live& Availability::Lend(BatchId id, const Asker& asker, Instant n
   return leases_.Add(id, lease);
 }
 
-std::optional<LeaseName> Availability::Grant(const Asker& asker, Instant now) {
+std::optional<LeaseName> Availability::Grant(const Asker& asker, WorkInstant now) {
   std::optional<BatchId> id = HoldsSuspect(asker.node) ? std::nullopt : ready_.First();
   if (id) ready_.Granted(*id);
   if (!id) id = NextSuspect(asker.node);
@@ -171,8 +171,8 @@ std::optional<LeaseName> Availability::Grant(const Asker& asker, Instant now) {
   return LeaseName{*id, Lend(*id, asker, now).lease.fence};
 }
 
-bool Availability::HasSlow(Duration slow, Instant now) const {
-  const std::optional<Instant> began = leases_.LongestOffered();
+bool Availability::HasSlow(Duration slow, WorkInstant now) const {
+  const std::optional<WorkInstant> began = leases_.LongestOffered();
   return began && *began < now - slow;
 }
 
@@ -182,7 +182,8 @@ std::optional<Held> Availability::Slowest() const {
   return Held{slowest->id, slowest->lease};
 }
 
-std::optional<LeaseName> Availability::GrantSecond(const Asker& asker, Duration slow, Instant now) {
+std::optional<LeaseName> Availability::GrantSecond(const Asker& asker, Duration slow,
+                                                   WorkInstant now) {
   if (HoldsSuspect(asker.node)) return std::nullopt;
   const Live* const slowest = leases_.LongestElsewhere(asker.node);
   if (slowest == nullptr || slowest->lease.started_at >= now - slow) return std::nullopt;
@@ -203,7 +204,7 @@ void Availability::OfferSecond(BatchId id) {
 }
 
 std::optional<Fence> Availability::Adopt(const Asker& asker, BatchId id, bool started,
-                                         Instant now) {
+                                         WorkInstant now) {
   if (!Known(id) || state_.settled(id)) return std::nullopt;
   Live* const live = leases_.Of(id)[0];
   // The same node's, from before it registered again: it still holds it.
@@ -231,7 +232,7 @@ bool Availability::Has(const Incarnation& incarnation, const LeaseName& name) co
   return FindLive(incarnation, name) != nullptr;
 }
 
-bool Availability::Renew(const Incarnation& incarnation, const HeldLease& held, Instant now) {
+bool Availability::Renew(const Incarnation& incarnation, const HeldLease& held, WorkInstant now) {
   Live* const live = leases_.Find({held.id, held.fence});
   if (live == nullptr || live->lease.incarnation != incarnation) return false;
   leases_.Renew(*live, now + rules_.lease);

@@ -66,7 +66,7 @@ class Availability {
   // `state` must outlive this; all that it has planned is durable. Fences are (epoch, 1),
   // (epoch, 2), … What an earlier epoch recorded as started is withheld. `first`: there was none.
   Availability(const JobState& state, uint32_t epoch, const LeaseRules& rules, bool first,
-               Instant now);
+               WorkInstant now);
 
   Value Of(BatchId id) const;
 
@@ -86,17 +86,19 @@ class Availability {
 
   // --- time
   // Ends every lease whose deadline is at or before `now`, and returns them.
-  std::vector<Held> Expire(Instant now);
+  std::vector<Held> Expire(WorkInstant now);
   // Holds whose time is over fall. Returns what was withheld until now: nobody has offered it.
-  std::vector<BatchId> TimePassed(Instant now);
+  std::vector<BatchId> TimePassed(WorkInstant now);
   // The node's connection broke: its leases end at `now + grace` unless renewed.
-  void Shorten(uint32_t node, Instant now, Duration grace) { leases_.Shorten(node, now + grace); }
+  void Shorten(uint32_t node, WorkInstant now, Duration grace) {
+    leases_.Shorten(node, now + grace);
+  }
 
   // --- what may be in run() somewhere
   // Somebody may be in run() of it until then.
-  void HoldElsewhere(BatchId id, Instant until);
+  void HoldElsewhere(BatchId id, WorkInstant until);
   // A node said that it has it, and was refused. For long after the epoch began it may not hear.
-  void HoldRefused(BatchId id, Instant now);
+  void HoldRefused(BatchId id, WorkInstant now);
   // Nodes may be in run() since an earlier epoch, and not all of them were heard: nothing is to be
   // granted. Over after a lease and a tenth at the latest.
   bool awaits_nodes() const { return awaits_nodes_; }
@@ -108,19 +110,19 @@ class Availability {
   // There is something that one node or another may get.
   bool HasAny() const { return ready_.size() > 0 || !apart_.empty(); }
   // Something is at work for longer than `slow`, and may get a second lease.
-  bool HasSlow(Duration slow, Instant now) const;
+  bool HasSlow(Duration slow, WorkInstant now) const;
   // At least as many as Grant would give the node now; 0 when it would give none.
   uint64_t Available(uint32_t node) const;
   // Leases the lowest that is ready, else a suspect; nullopt when there is none for this node.
-  std::optional<LeaseName> Grant(const Asker& asker, Instant now);
+  std::optional<LeaseName> Grant(const Asker& asker, WorkInstant now);
   // A second lease of the mini-batch that has run longest, and longer than `slow`, on another node;
   // nullopt when there is none, or a failure of both leases could be a try too many.
-  std::optional<LeaseName> GrantSecond(const Asker& asker, Duration slow, Instant now);
+  std::optional<LeaseName> GrantSecond(const Asker& asker, Duration slow, WorkInstant now);
   // A new fence for a mini-batch that the node holds from an earlier epoch or incarnation; nullopt
   // when it is settled, not planned, leased to another node, or would keep a suspect company.
-  std::optional<Fence> Adopt(const Asker& asker, BatchId id, bool started, Instant now);
+  std::optional<Fence> Adopt(const Asker& asker, BatchId id, bool started, WorkInstant now);
   // False when the lease is not live or not this incarnation's.
-  bool Renew(const Incarnation& incarnation, const HeldLease& held, Instant now);
+  bool Renew(const Incarnation& incarnation, const HeldLease& held, WorkInstant now);
   // A live lease of that name is this incarnation's.
   bool Has(const Incarnation& incarnation, const LeaseName& name) const;
   // To anybody.
@@ -162,7 +164,7 @@ class Availability {
   void Take(BatchId id);
   void Free(const std::vector<BatchId>& ids);
   std::optional<BatchId> NextSuspect(uint32_t node) const;
-  Live& Lend(BatchId id, const Asker& asker, Instant now);
+  Live& Lend(BatchId id, const Asker& asker, WorkInstant now);
   void EndLive(Live& live);
   void OfferSecond(BatchId id);
   Live* FindLive(const Incarnation& incarnation, const LeaseName& name) const;
@@ -177,7 +179,7 @@ class Availability {
   Suspects apart_;
   Holds holds_;
   Leases leases_;
-  const Instant withhold_until_;
+  const WorkInstant withhold_until_;
   bool awaits_nodes_;
   bool freed_ = false;
 };

@@ -9,9 +9,9 @@ void Holds::AddRetry(BatchId id, uint64_t position) {
   retries_.emplace_back(position, id);
 }
 
-bool Holds::AddElsewhere(BatchId id, Instant until) {
+bool Holds::AddElsewhere(BatchId id, WorkInstant until) {
   if (elsewhere_.size() >= kMostElsewhere) return false;
-  std::optional<Instant>& before = held_[id].elsewhere;
+  std::optional<WorkInstant>& before = held_[id].elsewhere;
   if (before && *before >= until) return true;
   if (before) elsewhere_.erase({*before, id});
   before = until;
@@ -37,7 +37,7 @@ std::vector<BatchId> Holds::Durable(uint64_t position) {
   return free;
 }
 
-std::vector<BatchId> Holds::TimePassed(Instant now) {
+std::vector<BatchId> Holds::TimePassed(WorkInstant now) {
   std::vector<BatchId> free;
   while (!elsewhere_.empty() && elsewhere_.begin()->first <= now) {
     const BatchId id = elsewhere_.begin()->second;

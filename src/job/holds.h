@@ -27,13 +27,13 @@ class Holds {
   void AddRetry(BatchId id, uint64_t position);
   // Somebody who does not know that his lease is gone may be in run() of it until then. False when
   // there are too many.
-  bool AddElsewhere(BatchId id, Instant until);
+  bool AddElsewhere(BatchId id, WorkInstant until);
   // An earlier epoch recorded that run() had begun: its node may hold it still.
   void AddWithheld(BatchId id);
 
   // Each gives the mini-batches that have no hold any more.
   std::vector<BatchId> Durable(uint64_t position);
-  std::vector<BatchId> TimePassed(Instant now);
+  std::vector<BatchId> TimePassed(WorkInstant now);
   // All that were withheld until now, whether another hold is left on them or not.
   std::vector<BatchId> EndWithheld();
 
@@ -45,7 +45,7 @@ class Holds {
   struct Reasons {
     bool retry = false;
     bool withheld = false;
-    std::optional<Instant> elsewhere;
+    std::optional<WorkInstant> elsewhere;
     bool any() const { return retry || withheld || elsewhere; }
   };
   Reasons Of(BatchId id) const;
@@ -58,7 +58,7 @@ class Holds {
   struct Hold {
     uint64_t retry = 0;  // position; 0: none
     bool withheld = false;
-    std::optional<Instant> elsewhere;
+    std::optional<WorkInstant> elsewhere;
     bool any() const { return retry != 0 || withheld || elsewhere; }
   };
   // True when that was the last one of it.
@@ -66,7 +66,7 @@ class Holds {
 
   std::unordered_map<BatchId, Hold> held_;
   std::deque<std::pair<uint64_t, BatchId>> retries_;  // by position
-  std::set<std::pair<Instant, BatchId>> elsewhere_;
+  std::set<std::pair<WorkInstant, BatchId>> elsewhere_;
   std::set<BatchId> withheld_;
 };
 

@@ -65,14 +65,14 @@ void Leases::SortIn(Live& live) {
   list.InsertAfter(before, live);
 }
 
-void Leases::Renew(Live& live, Instant deadline) {
+void Leases::Renew(Live& live, WorkInstant deadline) {
   DeadlinesOf(live).Remove(live);
   live.shortened = false;
   live.lease.deadline = deadline;
   SortIn(live);
 }
 
-void Leases::Shorten(uint32_t node, Instant deadline) {
+void Leases::Shorten(uint32_t node, WorkInstant deadline) {
   const auto found = nodes_.find(node);
   if (found == nodes_.end()) return;
   for (Live* live = found->second.leases.first(); live != nullptr;
@@ -147,7 +147,7 @@ const Leases::Live* Leases::Slowest() const {
   return slowest;
 }
 
-std::optional<Instant> Leases::LongestOffered() const {
+std::optional<WorkInstant> Leases::LongestOffered() const {
   return offered_.empty() ? std::nullopt : std::optional(offered_.begin()->first);
 }
 

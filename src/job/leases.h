@@ -26,9 +26,9 @@ struct Lease {
   uint32_t node = 0;
   Incarnation incarnation;
   Fence fence;
-  Instant deadline;  // at this instant the lease is gone
+  WorkInstant deadline;  // at this instant the lease is gone
   bool started = false;
-  Instant started_at = {};         // when that was heard
+  WorkInstant started_at = {};     // when that was heard
   uint64_t request = 0;            // number of the node's request that it was granted in answer to
   uint32_t company = kAnyCompany;  // that it may have
 };
@@ -58,9 +58,9 @@ class Leases {
   std::array<Live*, 2> Of(BatchId id) const;
   Live* Find(const LeaseName& name) const;
 
-  void Renew(Live& live, Instant deadline);
+  void Renew(Live& live, WorkInstant deadline);
   // Those of the node end at `deadline`, unless they do earlier or are renewed.
-  void Shorten(uint32_t node, Instant deadline);
+  void Shorten(uint32_t node, WorkInstant deadline);
   // With the earliest deadline; nullptr without any.
   Live* Earliest() const;
 
@@ -79,7 +79,7 @@ class Leases {
   const Live* Slowest() const;
 
   // When the first of those that are offered began.
-  std::optional<Instant> LongestOffered() const;
+  std::optional<WorkInstant> LongestOffered() const;
 
   // Mini-batches with a lease, and how many of them are pieces.
   size_t batches() const { return of_.size(); }
@@ -109,7 +109,7 @@ class Leases {
   // by construction. One list for both would not be.
   Deadlines whole_;
   Deadlines shortened_;
-  std::set<std::pair<Instant, BatchId>> offered_;
+  std::set<std::pair<WorkInstant, BatchId>> offered_;
   size_t pieces_ = 0;
 };
 

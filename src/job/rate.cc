@@ -4,7 +4,7 @@
 
 namespace parallelrun::job {
 
-void Rate::Observe(const Seen& seen, Instant now) {
+void Rate::Observe(const Seen& seen, WorkInstant now) {
   if (samples_.empty()) {
     if (seen.running == 0) return;
     samples_.push_back({now, 0, seen.done});
@@ -33,7 +33,7 @@ double Rate::PerSecond() const {
   if (samples_.empty()) return 0;
   const auto behind =
       std::upper_bound(samples_.begin(), samples_.end(), now_ - kWindow,
-                       [](Instant time, const Sample& sample) { return time < sample.time; });
+                       [](WorkInstant time, const Sample& sample) { return time < sample.time; });
   const Sample& from = behind == samples_.begin() ? *behind : *(behind - 1);
   const double elapsed = ToSeconds(std::min<Duration>(now_ - from.time, kWindow));
   if (elapsed <= 0) return 0;

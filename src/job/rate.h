@@ -24,7 +24,7 @@ class Rate {
   };
 
   // About each second or oftener. What is before the first mini-batch that runs takes no time.
-  void Observe(const Seen& seen, Instant now);
+  void Observe(const Seen& seen, WorkInstant now);
   // Over the last half minute.
   double PerSecond() const;
   // Until all of `total` are done, as of the last observation. nullopt while it is not known:
@@ -35,7 +35,7 @@ class Rate {
  private:
   // Work is time of processes, in microseconds: two processes do two seconds of it in each.
   struct Sample {
-    Instant time;
+    WorkInstant time;
     double work;
     uint64_t done;
   };
@@ -52,7 +52,7 @@ class Rate {
   double EndAfter(uint64_t number, uint64_t waves, double cost) const;
 
   std::deque<Sample> samples_;  // one for each observation with something new, bounded
-  Instant now_;
+  WorkInstant now_;
   double work_ = 0;
   uint64_t processes_ = 0;
 };

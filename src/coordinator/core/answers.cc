@@ -31,7 +31,7 @@ uint64_t Answers::Grants(const Waiter& waiting, Instant now) const {
 }
 
 std::optional<job::LeaseName> Answers::GrantSecond(const Waiter& waiting, Instant now,
-                                                   Instant worked) {
+                                                   WorkInstant worked) {
   const std::optional<Duration> slow = of_.attempts.Slow();
   if (!slow || !MayLease(waiting, now)) return std::nullopt;
   if (of_.availability.HeldCount(waiting.node) >= of_.nodes.Find(waiting.node)->processes) {
@@ -41,7 +41,7 @@ std::optional<job::LeaseName> Answers::GrantSecond(const Waiter& waiting, Instan
                                       worked);
 }
 
-void Answers::WakeForSlow(Instant worked) {
+void Answers::WakeForSlow(WorkInstant worked) {
   const std::optional<Duration> slow = of_.attempts.Slow();
   if (slow && of_.availability.HasSlow(*slow, worked)) waiters_.WakeHungry();
 }
@@ -54,7 +54,7 @@ void Answers::PlanRead() {
 // A verdict is told once it is durable, so that nobody leaves for one that a crash undoes.
 bool Answers::MayTell() const { return of_.ending.phase() != Ending::Phase::kDeciding; }
 
-void Answers::AnswerWoken(Instant now, Instant worked) {
+void Answers::AnswerWoken(Instant now, WorkInstant worked) {
   waiters_.ParksOver(now);
   if (of_.availability.TakeFreed()) waiters_.WakeHungry();
   if (of_.newest.superseded()) return;
@@ -94,7 +94,7 @@ bool Answers::Concerns(const Waiter& waiting, Instant now) const {
   return true;
 }
 
-bool Answers::TryAnswer(Waiter& waiting, Instant now, Instant worked) {
+bool Answers::TryAnswer(Waiter& waiting, Instant now, WorkInstant worked) {
   const job::Directive what = DirectiveFor(waiting);  // a verdict from here on is not durable
   const uint64_t grants = Grants(waiting, now);
   std::optional<job::LeaseName> lease =

@@ -43,11 +43,11 @@ class Answers {
   const Gates& gates() const { return gates_; }
 
   // Whoever was woken and can be answered: the end of each event.
-  void AnswerWoken(Instant now, Instant worked);
+  void AnswerWoken(Instant now, WorkInstant worked);
   // A part of the plan that was not at hand is there.
   void PlanRead();
   // Time alone makes something slow: whoever is idle may try it a second time.
-  void WakeForSlow(Instant worked);
+  void WakeForSlow(WorkInstant worked);
   // Answers everybody; before the process ends.
   void Close(const Error& why);
 
@@ -59,11 +59,11 @@ class Answers {
   bool MayTell() const;
   // There is something to say to it besides leases.
   bool Concerns(const Waiter& waiting, Instant now) const;
-  bool TryAnswer(Waiter& waiting, Instant now, Instant worked);
+  bool TryAnswer(Waiter& waiting, Instant now, WorkInstant worked);
   bool MayLease(const Waiter& waiting, Instant now) const;
   uint64_t Grants(const Waiter& waiting, Instant now) const;
   // For a process that would be idle, what takes much longer than the others did.
-  std::optional<job::LeaseName> GrantSecond(const Waiter& waiting, Instant now, Instant worked);
+  std::optional<job::LeaseName> GrantSecond(const Waiter& waiting, Instant now, WorkInstant worked);
   job::Directive DirectiveFor(const Waiter& waiting) const;
 
   const uint32_t processes_;

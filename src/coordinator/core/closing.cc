@@ -12,7 +12,7 @@ constexpr Duration kSlack = seconds(30);
 
 }  // namespace
 
-void Closing::Begin(Instant worked, uint64_t position) {
+void Closing::Begin(WorkInstant worked, uint64_t position) {
   began_ = worked;
   position_ = position;
 }
@@ -23,7 +23,7 @@ bool Closing::Durable(uint64_t durable) {
   return true;
 }
 
-bool Closing::Overdue(Instant worked) const {
+bool Closing::Overdue(WorkInstant worked) const {
   return began_ && worked - *began_ > timeout_ + kSlack;
 }
 

@@ -21,13 +21,13 @@ class Closing {
   explicit Closing(Duration timeout) : timeout_(timeout) {}
 
   // `position`: up to there the ledger must be durable before anybody is told.
-  void Begin(Instant worked, uint64_t position);
+  void Begin(WorkInstant worked, uint64_t position);
   // True once: when that is so.
   bool Durable(uint64_t durable);
   // Nodes are told to close.
   bool tells() const { return tells_; }
   // Who was not heard of by now will not be.
-  bool Overdue(Instant worked) const;
+  bool Overdue(WorkInstant worked) const;
 
   // --- whether a node was told, in the incarnation that is in force
   // An older one may be answered last.
@@ -36,7 +36,7 @@ class Closing {
 
  private:
   const Duration timeout_;
-  std::optional<Instant> began_;
+  std::optional<WorkInstant> began_;
   uint64_t position_ = 0;
   bool tells_ = false;
   std::map<uint32_t, job::Incarnation> told_;

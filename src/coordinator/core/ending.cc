@@ -73,7 +73,7 @@ void Ending::Conclude(const job::Verdict& verdict) {
   verdict_position_ = journal_.Add(record);
 }
 
-Ending::Then Ending::Finish(const job::Verdict& verdict, Instant worked) {
+Ending::Then Ending::Finish(const job::Verdict& verdict, WorkInstant worked) {
   const bool done =
       verdict.outcome == job::Outcome::kSucceeded || verdict.reason == job::kShutdownFailed;
   const bool waits = done && journal_.state().shutdowns().AnyOpen();

@@ -58,7 +58,7 @@ class Ending {
   // --- the verdict; the first one stands
   void Conclude(const job::Verdict& verdict);
   // All is settled, as `verdict` says: concludes, once the processes have run shutdown().
-  Then Finish(const job::Verdict& verdict, Instant worked);
+  Then Finish(const job::Verdict& verdict, WorkInstant worked);
 
   // --- what comes with time
   Then Durable(Instant now);

@@ -6,9 +6,9 @@
 
 namespace parallelrun::coordinator {
 
-Intake::Intake(uint32_t node, const job::ExchangeRequest& request, Instant worked, int64_t wall_us,
-               Journal& journal, job::Availability& availability, Attempts& attempts,
-               plan::PlanStore& plan)
+Intake::Intake(uint32_t node, const job::ExchangeRequest& request, WorkInstant worked,
+               int64_t wall_us, Journal& journal, job::Availability& availability,
+               Attempts& attempts, plan::PlanStore& plan)
     : asker_{node, request.incarnation, request.number},
       request_(request),
       worked_(worked),

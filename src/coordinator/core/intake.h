@@ -31,7 +31,7 @@ class Intake {
   };
 
   // All must outlive this. `worked`, `wall_us`: now, as working time and as wall time.
-  Intake(uint32_t node, const job::ExchangeRequest& request, Instant worked, int64_t wall_us,
+  Intake(uint32_t node, const job::ExchangeRequest& request, WorkInstant worked, int64_t wall_us,
          Journal& journal, job::Availability& availability, Attempts& attempts,
          plan::PlanStore& plan);
 
@@ -60,7 +60,7 @@ class Intake {
 
   const job::Asker asker_;
   const job::ExchangeRequest& request_;
-  const Instant worked_;
+  const WorkInstant worked_;
   const int64_t wall_us_;
   Journal& journal_;
   job::Availability& availability_;

@@ -29,7 +29,7 @@ Nodes::Before Nodes::BeforeIt(uint32_t index, const std::string& agent, uint64_t
   return pod > node->pod && node->pod > node->ended_pod ? Before::kMayLive : Before::kDied;
 }
 
-Instant Nodes::FirstAsked(uint32_t index, uint64_t pod, Instant worked) {
+WorkInstant Nodes::FirstAsked(uint32_t index, uint64_t pod, WorkInstant worked) {
   Node& node = nodes_[index];
   if (node.next_pod != pod) {
     node.next_pod = pod;
@@ -39,7 +39,7 @@ Instant Nodes::FirstAsked(uint32_t index, uint64_t pod, Instant worked) {
 }
 
 Nodes::Node& Nodes::Register(uint32_t index, const std::string& agent, uint64_t pod,
-                             uint32_t processes, uint32_t epoch, Instant worked) {
+                             uint32_t processes, uint32_t epoch, WorkInstant worked) {
   Node& node = nodes_[index];
   Uncount(node);
   node.index = index;
@@ -125,7 +125,7 @@ void Nodes::CallEnded(uint32_t index) {
   if (node != nullptr) node->seen = std::max(node->seen, ticked_);
 }
 
-void Nodes::ForgetSilent(Instant worked, Duration limit,
+void Nodes::ForgetSilent(WorkInstant worked, Duration limit,
                          const std::function<bool(uint32_t)>& calls) {
   ticked_ = worked;
   while (!watched_.empty() && worked - watched_.begin()->first > limit) {

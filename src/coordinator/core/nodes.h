@@ -38,13 +38,13 @@ class Nodes {
     std::string no_room;                   // why it begins nothing; "": it does
     std::string ran_out;                   // what its processes had no space for
     std::map<uint32_t, uint64_t> metrics;  // process to the number of its last metric
-    Instant seen;                          // last call; while one is open, it is there
+    WorkInstant seen;                      // last call; while one is open, it is there
     bool watched = false;                  // its silence is looked for
     std::vector<job::Held> expired;        // of its agent
     bool heard = false;                    // in this epoch: what it holds is known
     bool offers_open = false;              // some could not be compared, and are offered again
     uint64_t next_pod = 0;                 // of the agent that waits for this one's last work
-    Instant next_asked;                    // first
+    WorkInstant next_asked;                // first
   };
 
   // `expected`: how many are to come.
@@ -63,10 +63,10 @@ class Nodes {
   };
   Before BeforeIt(uint32_t index, const std::string& agent, uint64_t pod) const;
   // When the agent of that pod asked for the first time while the one before it is in force.
-  Instant FirstAsked(uint32_t index, uint64_t pod, Instant worked);
+  WorkInstant FirstAsked(uint32_t index, uint64_t pod, WorkInstant worked);
   // The node is there, with a new incarnation of that epoch.
   Node& Register(uint32_t index, const std::string& agent, uint64_t pod, uint32_t processes,
-                 uint32_t epoch, Instant worked);
+                 uint32_t epoch, WorkInstant worked);
   // Another agent of that node has taken the place of this one, which may not register any more.
   bool Superseded(uint32_t index, const std::string& agent, uint64_t pod) const;
   bool InForce(uint32_t index, const job::Incarnation& incarnation) const;
@@ -91,7 +91,7 @@ class Nodes {
   void CallEnded(uint32_t index);
   // Those that have said nothing for `limit`, and that have no call open, are gone until they
   // register again. Each tick; looks at those whose time may have come, not at all.
-  void ForgetSilent(Instant worked, Duration limit, const std::function<bool(uint32_t)>& calls);
+  void ForgetSilent(WorkInstant worked, Duration limit, const std::function<bool(uint32_t)>& calls);
 
   // --- how many are to be there
   void Expect(uint32_t count);
@@ -140,8 +140,8 @@ class Nodes {
   Counts counts_;
   std::set<uint32_t> silent_;
   // Registered nodes, each once, by when it was seen, or earlier: it may have been seen since.
-  std::set<std::pair<Instant, uint32_t>> watched_;
-  Instant ticked_;
+  std::set<std::pair<WorkInstant, uint32_t>> watched_;
+  WorkInstant ticked_;
 };
 
 }  // namespace parallelrun::coordinator

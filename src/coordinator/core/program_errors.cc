@@ -47,7 +47,7 @@ void ProgramErrors::AttemptFailed(uint32_t node, uint32_t process, job::BatchId 
 }
 
 std::optional<job::Verdict> ProgramErrors::Judge(
-    const job::JobState& state, const Nodes& nodes, Instant worked,
+    const job::JobState& state, const Nodes& nodes, WorkInstant worked,
     const std::function<std::string(job::BatchId)>& items) const {
   if (AllFailed(state, nodes.expected())) return job::ProgramVerdict(state, items);
   if (!NoneStarts(state, nodes, worked)) return std::nullopt;
@@ -89,7 +89,7 @@ bool ProgramErrors::AllReadyFailed(uint32_t nodes) const {
 
 // Every expected node has given up on init(), or the budget of the whole job is spent.
 bool ProgramErrors::NoneStarts(const job::JobState& state, const Nodes& nodes,
-                               Instant worked) const {
+                               WorkInstant worked) const {
   const size_t gave_up = nodes.gave_up();
   if (gave_up > 0 && gave_up >= nodes.expected()) return true;
   const uint64_t budget = uint64_t{2} * nodes.expected() * processes_;

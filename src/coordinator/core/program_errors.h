@@ -22,7 +22,7 @@ namespace parallelrun::coordinator {
 class ProgramErrors {
  public:
   // `processes`: of each node.
-  ProgramErrors(uint32_t processes, Instant worked) : processes_(processes), started_(worked) {}
+  ProgramErrors(uint32_t processes, WorkInstant worked) : processes_(processes), started_(worked) {}
 
   // --- what was told
   void InitFailed(std::string why);
@@ -39,7 +39,8 @@ class ProgramErrors {
                      std::string_view message);
 
   // --- what it means; nullopt: the job goes on
-  std::optional<job::Verdict> Judge(const job::JobState& state, const Nodes& nodes, Instant worked,
+  std::optional<job::Verdict> Judge(const job::JobState& state, const Nodes& nodes,
+                                    WorkInstant worked,
                                     const std::function<std::string(job::BatchId)>& items) const;
 
   // Worker processes that did not come through their start, in this epoch, and the last one's
@@ -50,10 +51,10 @@ class ProgramErrors {
  private:
   bool AllFailed(const job::JobState& state, uint32_t nodes) const;
   bool AllReadyFailed(uint32_t nodes) const;
-  bool NoneStarts(const job::JobState& state, const Nodes& nodes, Instant worked) const;
+  bool NoneStarts(const job::JobState& state, const Nodes& nodes, WorkInstant worked) const;
 
   const uint32_t processes_;
-  const Instant started_;
+  const WorkInstant started_;
   uint64_t init_failures_ = 0;
   std::string init_error_;
   // Of errors of the program: the processes of each node, and the mini-batches.

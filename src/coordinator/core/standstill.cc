@@ -31,7 +31,7 @@ std::string Shortened(std::string_view where) {
 
 }  // namespace
 
-void Standstill::Moved(Instant worked) {
+void Standstill::Moved(WorkInstant worked) {
   moved_ = worked;
   asking_ = false;
   asked_.clear();
@@ -60,7 +60,7 @@ std::string Standstill::InVainText() const {
 }
 
 // What came right before this is progress of now: it is not moved beyond that.
-bool Standstill::Tick(Instant worked, bool usable) {
+bool Standstill::Tick(WorkInstant worked, bool usable) {
   if (!usable) moved_ = std::min(moved_ + (worked - ticked_), worked);
   ticked_ = worked;
   const Duration before = std::min(kAskBefore, limits_.progress / 2);
@@ -124,7 +124,7 @@ bool Standstill::NodesWait() const {
   });
 }
 
-std::optional<job::Verdict> Standstill::Overdue(const job::JobState& state, Instant worked,
+std::optional<job::Verdict> Standstill::Overdue(const job::JobState& state, WorkInstant worked,
                                                 const std::function<std::string()>& why) const {
   const job::JobCounts& counts = state.counts();
   const bool done = counts.succeeded + counts.failed == counts.planned;

@@ -24,12 +24,12 @@ class Standstill {
     Duration progress;    // from one mini-batch to the next
     Duration first_task;  // to the first one that is planned
   };
-  Standstill(const Limits& limits, Instant worked)
+  Standstill(const Limits& limits, WorkInstant worked)
       : limits_(limits), started_(worked), moved_(worked), ticked_(worked) {}
 
   // A mini-batch was planned or finished, or a node died of one: what is lost again and again comes
   // to an end by that.
-  void Moved(Instant worked);
+  void Moved(WorkInstant worked);
   // The pod of a node with that number has ended; told at least once. Whoever took it away: where
   // one node ends more than five times before anything moves, the job tries in vain, and its time
   // counts.
@@ -39,7 +39,7 @@ class Standstill {
   std::string InVainText() const;
   // Each second or oftener; `usable`: somebody could work since the last one. True when the nodes
   // are to be asked from now on.
-  bool Tick(Instant worked, bool usable);
+  bool Tick(WorkInstant worked, bool usable);
 
   // Whether this agent of the node is to be asked where its processes are; each is asked once.
   bool Asks(uint32_t node, const job::Incarnation& incarnation) const;
@@ -52,7 +52,7 @@ class Standstill {
 
   // The verdict when nothing has moved for too long. `why` says what is waited for, "": for the
   // script, as far as is known.
-  std::optional<job::Verdict> Overdue(const job::JobState& state, Instant worked,
+  std::optional<job::Verdict> Overdue(const job::JobState& state, WorkInstant worked,
                                       const std::function<std::string()>& why) const;
 
  private:
@@ -65,9 +65,9 @@ class Standstill {
   bool NodesWait() const;
 
   const Limits limits_;
-  const Instant started_;
-  Instant moved_;
-  Instant ticked_;
+  const WorkInstant started_;
+  WorkInstant moved_;
+  WorkInstant ticked_;
   // Since something moved last:
   std::map<uint32_t, Ends> ends_;  // by node
   bool any_ended_ = false;

@@ -43,7 +43,7 @@ class Told {
   std::vector<Refusals::Line> TakeRefusals() { return refusals_.Take(); }
 
   // --- how fast it goes
-  void Observe(const job::Rate::Seen& seen, Instant worked) { rate_.Observe(seen, worked); }
+  void Observe(const job::Rate::Seen& seen, WorkInstant worked) { rate_.Observe(seen, worked); }
   const job::Rate& rate() const { return rate_; }
 
  private:

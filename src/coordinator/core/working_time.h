@@ -20,7 +20,7 @@ class WorkingTime {
     if (now - last_ > kFrozen) lost_ += now - last_;
     last_ = now;
   }
-  Instant At(Instant now) const { return now - lost_; }
+  WorkInstant At(Instant now) const { return WorkInstant(now.time_since_epoch() - lost_); }
 
  private:
   Instant last_;

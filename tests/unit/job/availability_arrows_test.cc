@@ -12,7 +12,7 @@
 namespace parallelrun::job {
 namespace {
 
-const Instant kBegun{seconds(1000)};
+const WorkInstant kBegun{seconds(1000)};
 constexpr Duration kLasts = seconds(10);
 const Asker kZero{0, {2, 1}};
 const Asker kOne{1, {2, 2}};

@@ -51,7 +51,7 @@ TEST(ReadyIds, SaysWhatASetSays) {
 
 TEST(Holds, EachFallsByItselfAndTheLastOneFreesIt) {
   Holds holds;
-  const Instant until{seconds(5)};
+  const WorkInstant until{seconds(5)};
   holds.AddRetry(1, 10);
   EXPECT_TRUE(holds.AddElsewhere(1, until));
   EXPECT_THAT(holds.Durable(10), IsEmpty());
@@ -67,21 +67,21 @@ TEST(Holds, TheLatestReasonOfAKindCounts) {
   holds.AddRetry(1, 20);
   EXPECT_THAT(holds.Durable(10), IsEmpty());
   EXPECT_THAT(holds.Durable(20), ElementsAre(1));
-  holds.AddElsewhere(2, Instant(seconds(5)));
-  holds.AddElsewhere(2, Instant(seconds(3)));
-  EXPECT_THAT(holds.TimePassed(Instant(seconds(4))), IsEmpty());
-  EXPECT_THAT(holds.TimePassed(Instant(seconds(5))), ElementsAre(2));
+  holds.AddElsewhere(2, WorkInstant(seconds(5)));
+  holds.AddElsewhere(2, WorkInstant(seconds(3)));
+  EXPECT_THAT(holds.TimePassed(WorkInstant(seconds(4))), IsEmpty());
+  EXPECT_THAT(holds.TimePassed(WorkInstant(seconds(5))), ElementsAre(2));
 }
 
 TEST(Holds, WhatIsDroppedFallsNoMore) {
   Holds holds;
   holds.AddRetry(1, 10);
-  holds.AddElsewhere(1, Instant(seconds(5)));
+  holds.AddElsewhere(1, WorkInstant(seconds(5)));
   holds.AddWithheld(1);
   holds.AddWithheld(2);
   holds.Drop(1);
   EXPECT_THAT(holds.Durable(10), IsEmpty());
-  EXPECT_THAT(holds.TimePassed(Instant(seconds(9))), IsEmpty());
+  EXPECT_THAT(holds.TimePassed(WorkInstant(seconds(9))), IsEmpty());
   EXPECT_THAT(holds.EndWithheld(), ElementsAre(2));
 }
 
@@ -89,13 +89,13 @@ TEST(Holds, WhatIsDroppedFallsNoMore) {
 TEST(Holds, AreNotMoreThanHonestNodesCause) {
   Holds holds;
   for (BatchId id = 0; id < Holds::kMostElsewhere; ++id) {
-    ASSERT_TRUE(holds.AddElsewhere(id, Instant(seconds(5))));
+    ASSERT_TRUE(holds.AddElsewhere(id, WorkInstant(seconds(5))));
   }
-  EXPECT_FALSE(holds.AddElsewhere(Holds::kMostElsewhere, Instant(seconds(5))));
+  EXPECT_FALSE(holds.AddElsewhere(Holds::kMostElsewhere, WorkInstant(seconds(5))));
 }
 
 Lease LeaseOf(uint32_t node, uint64_t fence, int until) {
-  return {node, {1, node}, {1, fence}, Instant(seconds(until))};
+  return {node, {1, node}, {1, fence}, WorkInstant(seconds(until))};
 }
 
 TEST(Leases, TheEarliestDeadlineIsFoundInWhateverOrderTheyCome) {
@@ -104,13 +104,13 @@ TEST(Leases, TheEarliestDeadlineIsFoundInWhateverOrderTheyCome) {
   auto& second = leases.Add(2, LeaseOf(0, 2, 12));
   auto& third = leases.Add(3, LeaseOf(1, 3, 11));
   EXPECT_EQ(leases.Earliest(), &first);
-  leases.Renew(first, Instant(seconds(20)));
+  leases.Renew(first, WorkInstant(seconds(20)));
   EXPECT_EQ(leases.Earliest(), &third);
-  leases.Shorten(0, Instant(seconds(9)));
+  leases.Shorten(0, WorkInstant(seconds(9)));
   EXPECT_EQ(leases.Earliest(), &first);
-  leases.Shorten(1, Instant(seconds(30)));
-  EXPECT_EQ(third.lease.deadline, Instant(seconds(11))) << "never lengthened";
-  leases.Renew(first, Instant(seconds(21)));
+  leases.Shorten(1, WorkInstant(seconds(30)));
+  EXPECT_EQ(third.lease.deadline, WorkInstant(seconds(11))) << "never lengthened";
+  leases.Renew(first, WorkInstant(seconds(21)));
   EXPECT_EQ(leases.Earliest(), &second);
   EXPECT_EQ(leases.Check(), "");
   leases.Remove(second);
@@ -124,7 +124,7 @@ TEST(Leases, WhatIsOfferedIsGivenToOtherNodesInTheOrderOfItsBegin) {
   Leases leases;
   for (const uint32_t node : {0U, 1U, 2U}) {
     Lease lease = LeaseOf(node, node + 1, 10);
-    lease.started_at = Instant(seconds(9 - node));
+    lease.started_at = WorkInstant(seconds(9 - node));
     leases.Offer(leases.Add(node, lease), true);
   }
   EXPECT_EQ(leases.LongestElsewhere(7)->id, 2U);

@@ -8,7 +8,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-const Instant kStart{seconds(1000)};
+const WorkInstant kStart{seconds(1000)};
 const Incarnation kFirst{1, 1};
 const Incarnation kOther{1, 2};
 
@@ -272,7 +272,7 @@ TEST_F(SuspectsTest, WhatAnEarlierEpochSawStartIsWithheld) {
 
 class SpeculationTest : public AvailabilityTest {
  protected:
-  std::optional<LeaseName> Second(Instant now) {
+  std::optional<LeaseName> Second(WorkInstant now) {
     return table_.GrantSecond({1, kOther}, seconds(5), now);
   }
   LeaseName StartFirst() {

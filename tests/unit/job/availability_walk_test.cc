@@ -25,9 +25,9 @@ constexpr uint32_t kTries = 3;
 struct ModelLease {
   Asker of;
   Fence fence;
-  Instant deadline;
+  WorkInstant deadline;
   bool started = false;
-  Instant started_at;
+  WorkInstant started_at;
   uint32_t company = 0;
 };
 
@@ -38,7 +38,7 @@ class Model {
   struct Batch {
     std::vector<ModelLease> leases;
     uint64_t retry = 0;  // position
-    Instant elsewhere{};
+    WorkInstant elsewhere{};
   };
 
   void Durable(uint64_t position) {
@@ -105,7 +105,7 @@ class Model {
   }
   std::optional<BatchId> NextSecond(uint32_t node) const {
     if (!speculation_ || CompanyOn(node) != kAnyCompany) return std::nullopt;
-    std::optional<std::pair<Instant, BatchId>> slowest;
+    std::optional<std::pair<WorkInstant, BatchId>> slowest;
     for (const auto& [id, batch] : batches_) {
       if (batch.leases.size() != 1 || IsPiece(id) || Suspect(id)) continue;
       const ModelLease& lease = batch.leases[0];
@@ -168,7 +168,7 @@ class Model {
   }
   Batch& At(BatchId id) { return batches_[id]; }
 
-  Instant now{seconds(1000)};
+  WorkInstant now{seconds(1000)};
   std::vector<std::pair<uint64_t, BatchId>> chunks;
 
  private:
@@ -279,7 +279,7 @@ class RandomWalk {
   void Hold() {
     event_ = "a hold";
     const BatchId id = AnyId();
-    const Instant until = model_.now + milliseconds(1 + Draw(9000));
+    const WorkInstant until = model_.now + milliseconds(1 + Draw(9000));
     made_.HoldElsewhere(id, until);
     if (speculation_ || (state_.known(id) && state_.settled(id))) return;
     model_.At(id).elsewhere = std::max(model_.At(id).elsewhere, until);
@@ -312,7 +312,7 @@ class RandomWalk {
     const uint32_t node = Draw(kAskers);
     made_.Shorten(node, model_.now, kShortened);
     for (const auto& [name, asker] : model_.Live()) {
-      Instant& deadline = model_.Lease(name).deadline;
+      WorkInstant& deadline = model_.Lease(name).deadline;
       if (asker.node == node) deadline = std::min(deadline, model_.now + kShortened);
     }
   }

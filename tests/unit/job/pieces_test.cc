@@ -142,9 +142,9 @@ TEST_F(PiecesTest, ANewGenerationTriesFailedPiecesAgain) {
   EXPECT_EQ(state_.counts().pieces_open, 1u);
   EXPECT_EQ(state_.counts().items_failed, 0u);
   EXPECT_EQ(state_.counts().items_isolated, 0u);
-  Availability leases(state_, 2, {}, true, Instant(seconds(1)));
+  Availability leases(state_, 2, {}, true, WorkInstant(seconds(1)));
   EXPECT_EQ(leases.pending(), 1u);
-  EXPECT_EQ(leases.Grant({0, {2, 1}}, Instant(seconds(1)))->id, Piece(0, 6));
+  EXPECT_EQ(leases.Grant({0, {2, 1}}, WorkInstant(seconds(1)))->id, Piece(0, 6));
   Succeed(Piece(0, 6));
   EXPECT_EQ(state_.counts().succeeded, 2u);
   EXPECT_EQ(state_.counts().items_succeeded, 10u);

@@ -11,7 +11,7 @@
 namespace parallelrun::job {
 namespace {
 
-constexpr Instant kBegin{seconds(100)};
+constexpr WorkInstant kBegin{seconds(100)};
 constexpr Duration kTick = milliseconds(200);
 
 // When the mini-batches of a job end, after its begin: each process takes the next one.

@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using Kind = job::ProcessEvent::Kind;
 
-constexpr Instant kBegan{seconds(1000)};
+constexpr WorkInstant kBegan{seconds(1000)};
 
 TEST(CoordinatorClosing, NobodyIsToldBeforeTheResultsAreDurable) {
   Closing closing(seconds(300));

@@ -10,7 +10,8 @@ namespace {
 class EndingTest : public ::testing::Test {
  protected:
   using Phase = Ending::Phase;
-  static constexpr Instant kNow = JournalHarness::kStart;
+  static constexpr Instant kNow{seconds(1000)};
+  static constexpr WorkInstant kWorked = JournalHarness::kStart;
   void Owe() { h_.journal->Add(job::ShutdownRecord{0, 0, job::ProcessEnd::kOpen, "", ""}); }
 
   const job::Verdict good_{job::Outcome::kSucceeded, "Complete", ""};
@@ -71,15 +72,15 @@ TEST_F(EndingTest, ALaterEpochGoesOnFromTheVerdict) {
 
 TEST_F(EndingTest, ASuccessWaitsForProcessesThatRunShutdownAndAFailureDoesNot) {
   Owe();
-  EXPECT_FALSE(ending_.Finish(good_, kNow).wake) << "the results are not durable";
+  EXPECT_FALSE(ending_.Finish(good_, kWorked).wake) << "the results are not durable";
   EXPECT_EQ(ending_.phase(), Phase::kClosing);
   EXPECT_EQ(ending_.DirectiveFor(true), job::Directive::kGoOn);
   h_.Sync();
   EXPECT_TRUE(ending_.Durable(kNow).wake);
   EXPECT_EQ(ending_.DirectiveFor(true), job::Directive::kClose);
-  EXPECT_FALSE(ending_.Finish(good_, kNow).wake) << "it closes already";
+  EXPECT_FALSE(ending_.Finish(good_, kWorked).wake) << "it closes already";
   EXPECT_FALSE(h_.state.verdict());
-  ending_.Finish(bad_, kNow);
+  ending_.Finish(bad_, kWorked);
   EXPECT_EQ(h_.state.verdict()->reason, "Canceled");
 }
 

@@ -17,7 +17,7 @@ namespace parallelrun::coordinator {
 
 class JournalHarness {
  public:
-  static constexpr Instant kStart{seconds(1000)};
+  static constexpr WorkInstant kStart{seconds(1000)};
 
   explicit JournalHarness(const job::LeaseRules& rules = {}) {
     ledger::LedgerOptions options;

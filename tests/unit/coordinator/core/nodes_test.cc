@@ -5,7 +5,7 @@
 namespace parallelrun::coordinator {
 namespace {
 
-const Instant kMorning{seconds(1000)};
+const WorkInstant kMorning{seconds(1000)};
 using Before = Nodes::Before;
 
 TEST(Nodes, OnlyTheLastRegistrationIsInForce) {

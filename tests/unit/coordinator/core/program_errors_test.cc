@@ -7,11 +7,11 @@ namespace {
 
 class ProgramErrorsTest : public ::testing::Test {
  protected:
-  static constexpr Instant kStart{seconds(1000)};
+  static constexpr WorkInstant kStart{seconds(1000)};
   static constexpr char kRaised[] = "Exception";
   static constexpr char kText[] = "NameError: name 'x' is not defined (score.py:4)";
 
-  std::string Judge(Instant worked = kStart) const {
+  std::string Judge(WorkInstant worked = kStart) const {
     const auto verdict =
         errors_.Judge(state_, nodes_, worked, [](job::BatchId) { return std::string(); });
     return verdict ? verdict->reason : "";

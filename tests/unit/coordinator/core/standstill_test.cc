@@ -9,7 +9,7 @@ namespace {
 
 class StandstillTest : public ::testing::Test {
  protected:
-  static constexpr Instant kStart = JournalHarness::kStart;
+  static constexpr WorkInstant kStart = JournalHarness::kStart;
 
   std::string Overdue(Duration after, const std::string& why = "") const {
     const auto late = still_.Overdue(h_.state, kStart + after, [&] { return why; });

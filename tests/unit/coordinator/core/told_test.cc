@@ -48,7 +48,7 @@ TEST(Told, OfAnIncarnationThatIsNotInForceAllIsRefusedButWhatItHandsBack) {
 
 TEST(Told, TheRateIsOfWhatIsSettled) {
   Told told(false);
-  const Instant now{seconds(1000)};
+  const WorkInstant now{seconds(1000)};
   for (uint64_t i = 0; i <= 10; ++i) told.Observe({2 * i, 1, 1}, now + seconds(1) * i);
   EXPECT_DOUBLE_EQ(told.rate().PerSecond(), 2.0);
 }
