@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/escape.h"
+#include "base/http/target.h"
 #include "base/json.h"
 
 namespace parallelrun::kube {

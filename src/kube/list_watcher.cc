@@ -1,6 +1,7 @@
 // The server's side of a reflector, through a client.
 #include <utility>
 
+#include "base/http/target.h"
 #include "kube/reflector.h"
 
 namespace parallelrun::kube {

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "base/http/target.h"
 #include "base/json.h"
 
 namespace parallelrun::kube {
@@ -59,24 +60,6 @@ const nlohmann::json* ControllerOf(const nlohmann::json& object) {
 std::string TextAt(const nlohmann::json& object, const char* path) {
   const nlohmann::json& value = lenient::AtPath(object, path);
   return value.is_string() ? value.get<std::string>() : "";
-}
-
-std::string PercentEncode(std::string_view text) {
-  constexpr char kHex[] = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '.' || c == '_' || c == '~';
-    if (plain) {
-      out += c;
-    } else {
-      const auto byte = static_cast<unsigned char>(c);
-      out += '%';
-      out += kHex[byte >> 4];
-      out += kHex[byte & 15];
-    }
-  }
-  return out;
 }
 
 }  // namespace parallelrun::kube

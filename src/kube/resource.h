@@ -52,7 +52,4 @@ const nlohmann::json* ControllerOf(const nlohmann::json& object);
 // The text at `path` ("/metadata/uid", a JSON pointer), or "" when there is no text.
 std::string TextAt(const nlohmann::json& object, const char* path);
 
-// For a query: "a b" -> "a%20b".
-std::string PercentEncode(std::string_view text);
-
 }  // namespace parallelrun::kube

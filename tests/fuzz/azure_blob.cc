@@ -30,7 +30,7 @@ void CheckList(const std::string& body) {
 }
 
 void CheckName(const std::string& name) {
-  Expect(PercentDecode(EncodedName(name)) == name, "another path");
+  Expect(PercentDecode(PercentEncodeSegments(name)) == name, "another path");
 }
 
 void CheckError(const std::string& body) {

@@ -30,7 +30,7 @@ void CheckKey(const std::string& key) {
       ParseListPage("<ListBucketResult><EncodingType>url</EncodingType><Contents><Key>" +
                     PercentEncode(key) + "</Key><Size>1</Size></Contents></ListBucketResult>");
   Expect(page.ok() && page->keys.size() == 1 && page->keys[0].key == key, "another key");
-  Expect(PercentDecode(EncodedKey(key)) == key, "another path");
+  Expect(PercentDecode(PercentEncodeSegments(key)) == key, "another path");
 }
 
 void CheckError(const std::string& body) {

@@ -338,9 +338,7 @@ bool LogUploader::Rounds::Put(const std::string& target, uint64_t offset, bool t
                               std::string bytes, bool& hopeless) {
   HttpRequest request;
   request.method = "PUT";
-  request.path = "/v1/nodes/" + std::to_string(node_) + "/logs";
-  for (const std::string& segment : Split(target))
-    request.path.append("/").append(PercentEncode(segment));
+  request.path = fmt::format("/v1/nodes/{}/logs/{}", node_, PercentEncodeSegments(target));
   request.query = "offset=" + std::to_string(offset);
   if (truncate) request.query += "&truncate=true";
   request.headers.push_back({"Content-Type", "application/octet-stream"});

@@ -1,5 +1,6 @@
 #include "base/http/target.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/escape.h"
@@ -20,14 +21,6 @@ std::string_view Cut(std::string_view& text, char separator) {
   const std::string_view front = text.substr(0, at);
   text = at == std::string_view::npos ? std::string_view() : text.substr(at + 1);
   return front;
-}
-
-std::optional<std::string> FormDecode(std::string_view text) {
-  std::string spaced(text);
-  for (char& c : spaced) {
-    if (c == '+') c = ' ';
-  }
-  return PercentDecode(spaced);
 }
 
 }  // namespace
@@ -64,6 +57,23 @@ std::string PercentEncode(std::string_view text) {
     encoded += {'%', kHex[byte >> 4], kHex[byte & 15]};
   }
   return encoded;
+}
+
+std::string PercentEncodeSegments(std::string_view path) {
+  std::string encoded;
+  while (true) {
+    const std::string_view segment = path.substr(0, path.find('/'));
+    encoded += PercentEncode(segment);
+    if (segment.size() == path.size()) return encoded;
+    encoded += '/';
+    path.remove_prefix(segment.size() + 1);
+  }
+}
+
+std::optional<std::string> FormDecode(std::string_view text) {
+  std::string spaced(text);
+  std::replace(spaced.begin(), spaced.end(), '+', ' ');
+  return PercentDecode(spaced);
 }
 
 std::optional<std::string> QueryParameter(std::string_view query, std::string_view name) {

@@ -1,4 +1,4 @@
-// Taking request targets apart. Pure functions over untrusted text.
+// Paths and queries of URLs, taken apart and put together. Pure functions over untrusted text.
 #pragma once
 
 #include <optional>
@@ -15,6 +15,12 @@ std::optional<std::string> PercentDecode(std::string_view text);
 
 // The reverse: everything but letters, digits and "-._~" is encoded.
 std::string PercentEncode(std::string_view text);
+
+// "/a b//c" becomes "/a%20b//c": the name of what lies in folders, as a part of a path.
+std::string PercentEncodeSegments(std::string_view path);
+
+// As HTML forms and queries have it: "+" is a space too.
+std::optional<std::string> FormDecode(std::string_view text);
 
 // The decoded value of the first parameter called `name` in "a=1&b=2" ("+" is a space); "" if it
 // has no "=". nullopt if it is not there or not decodable.

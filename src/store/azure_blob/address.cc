@@ -59,12 +59,10 @@ std::string_view TakeUntil(std::string_view& text, char end) {
   return taken;
 }
 
+// Some of it is.
 bool IsEncoded(std::string_view text) {
-  const auto is_hex = [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-  };
   for (size_t at = text.find('%'); at < text.size(); at = text.find('%', at + 1)) {
-    if (at + 2 < text.size() && is_hex(text[at + 1]) && is_hex(text[at + 2])) return true;
+    if (PercentDecode(text.substr(at, 3))) return true;
   }
   return false;
 }
@@ -165,17 +163,6 @@ Result<Server> ServerOf(const Address& address, const std::string& endpoint) {
   server.path_prefix = url->prefix + "/" + address.container;
   server.is_private = IsPrivate(base);
   return server;
-}
-
-std::string EncodedName(std::string_view name) {
-  std::string encoded;
-  while (true) {
-    const std::string_view part = name.substr(0, name.find('/'));
-    encoded += PercentEncode(part);
-    if (part.size() == name.size()) return encoded;
-    encoded += '/';
-    name.remove_prefix(part.size() + 1);
-  }
 }
 
 }  // namespace parallelrun::store::azure_blob

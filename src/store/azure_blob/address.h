@@ -49,7 +49,4 @@ Result<Server> ServerOf(const Address& address, const std::string& endpoint);
 // Whether a token may be sent there: TLS, or this machine.
 bool IsPrivate(const std::string& url);
 
-// A blob's name as a part of a path: percent-encoded, but for '/'.
-std::string EncodedName(std::string_view name);
-
 }  // namespace parallelrun::store::azure_blob

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "base/escape.h"
+#include "base/http/target.h"
 #include "store/azure_blob/answers.h"
 #include "store/azure_blob/sign.h"
 #include "store/objects/http_date.h"
@@ -56,7 +57,7 @@ Answered Container::Send(const Question& question, const Proof& proof) {
   HttpCall call;
   const bool list = question.action == Action::kList;
   call.request.method = question.action == Action::kStat ? "HEAD" : "GET";
-  call.request.path = server_.path_prefix + (list ? "" : "/" + EncodedName(question.key));
+  call.request.path = server_.path_prefix + (list ? "" : "/" + PercentEncodeSegments(question.key));
   call.request.query = question.query;
   call.request.headers = question.headers;
   Sign(call.request, proof, options_.clock->WallNow() + Duration(skew_.load()));

@@ -6,7 +6,6 @@
 
 #include "base/escape.h"
 #include "base/http/client/url.h"
-#include "base/http/target.h"
 
 namespace parallelrun::store::s3 {
 namespace {
@@ -104,17 +103,6 @@ Result<Server> ServerOf(const std::string& bucket, const std::string& region,
   server.host = url->HostHeader();
   server.url = (url->tls ? "https://" : "http://") + server.host;
   return server;
-}
-
-std::string EncodedKey(std::string_view key) {
-  std::string encoded;
-  while (true) {
-    const std::string_view part = key.substr(0, key.find('/'));
-    encoded += PercentEncode(part);
-    if (part.size() == key.size()) return encoded;
-    encoded += '/';
-    key.remove_prefix(part.size() + 1);
-  }
 }
 
 }  // namespace parallelrun::store::s3

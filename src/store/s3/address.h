@@ -49,7 +49,4 @@ std::string DomainOf(const std::string& region);
 // Whether `text` has the form of a region: it becomes a part of a host's name.
 bool IsRegion(std::string_view text);
 
-// A key as a part of a path: percent-encoded, but for '/'.
-std::string EncodedKey(std::string_view key);
-
 }  // namespace parallelrun::store::s3

@@ -1,6 +1,5 @@
 #include "store/s3/answers.h"
 
-#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <pugixml.hpp>
@@ -32,17 +31,11 @@ Error NotExpected(const std::string& what) {
   return {Code::kCorrupt, "the server's answer is not what it should be: " + what};
 }
 
-// As in HTML forms: "+" is a space.
-std::optional<std::string> Decoded(std::string text) {
-  std::replace(text.begin(), text.end(), '+', ' ');
-  return PercentDecode(text);
-}
-
 Result<ListedKey> ParseKey(const pugi::xml_node& contents, bool encoded) {
   ListedKey listed;
   listed.key = contents.child_value("Key");
   if (encoded) {
-    std::optional<std::string> decoded = Decoded(std::move(listed.key));
+    std::optional<std::string> decoded = FormDecode(listed.key);
     if (!decoded) return NotExpected("a key is not encoded as it says");
     listed.key = std::move(*decoded);
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/escape.h"
+#include "base/http/target.h"
 #include "store/objects/http_date.h"
 #include "store/objects/object_version.h"
 #include "store/s3/answers.h"
@@ -93,7 +94,8 @@ Answered Bucket::Send(Question& question, const std::string& method, const Targe
   HttpCall call;
   call.request.method = method;
   const bool list = question.action == Action::kList;
-  call.request.path = target.server.path_prefix + "/" + (list ? "" : EncodedKey(question.key));
+  call.request.path =
+      target.server.path_prefix + "/" + (list ? "" : PercentEncodeSegments(question.key));
   call.request.query = question.query;
   call.request.headers = question.headers;
   call.request.body = std::move(question.body);

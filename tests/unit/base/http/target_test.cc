@@ -48,5 +48,17 @@ TEST(PercentEncode, ReversesDecode) {
   EXPECT_EQ(PercentEncode("a/b c~"), "a%2Fb%20c~");
 }
 
+TEST(PercentEncode, OfSegmentsLeavesTheSlashesBetweenThem) {
+  EXPECT_EQ(PercentEncodeSegments("a b/c+d%20/ü?#&"), "a%20b/c%2Bd%2520/%C3%BC%3F%23%26");
+  EXPECT_EQ(PercentEncodeSegments("/a//b/"), "/a//b/");
+  EXPECT_EQ(PercentEncodeSegments(""), "");
+}
+
+TEST(PercentDecode, OfAFormTakesAPlusForASpace) {
+  EXPECT_EQ(FormDecode("a+b%2B+"), "a b+ ");
+  EXPECT_EQ(PercentDecode("a+b"), "a+b");
+  EXPECT_EQ(FormDecode("+%4"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace parallelrun

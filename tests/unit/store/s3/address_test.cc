@@ -76,11 +76,5 @@ TEST(S3Address, WhatIsNoServerIsRefused) {
   }
 }
 
-TEST(S3Address, KeysAreEncodedButForTheirSlashes) {
-  EXPECT_EQ(EncodedKey("a b/c+d%20/ü?#&"), "a%20b/c%2Bd%2520/%C3%BC%3F%23%26");
-  EXPECT_EQ(EncodedKey("/a//b/"), "/a//b/");
-  EXPECT_EQ(EncodedKey(""), "");
-}
-
 }  // namespace
 }  // namespace parallelrun::store::s3
