@@ -1,7 +1,6 @@
 #include "base/config_file.h"
 
 #include <fcntl.h>
-#include <spdlog/fmt/fmt.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -27,10 +26,7 @@ Result<std::string> ReadConfigFile(const std::string& path, size_t most) {
   const std::optional<int> own = OwnDescriptor(path);
   const Fd fd(own ? *own : open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.ok()) return ErrnoError(errno, "open the configuration " + path);
-  Result<std::string> text = ReadBegin(fd.get(), most + 1, "the configuration " + path);
-  if (!text.ok() || text->size() <= most) return text;
-  return Error{Code::kInvalid,
-               fmt::format("the configuration {} is above {} MiB", path, most >> 20)};
+  return ReadWhole(fd.get(), most, "the configuration " + path);
 }
 
 }  // namespace parallelrun

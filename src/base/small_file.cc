@@ -57,15 +57,19 @@ Result<std::string> ReadEnd(int fd, size_t most, const std::string& name) {
   return ReadRange(fd, size - std::min<uint64_t>(size, most), most, name);
 }
 
-Result<std::string> ReadSmallFile(const std::string& path, size_t limit, int flags) {
-  const Fd fd(Retry([&] { return open(path.c_str(), O_RDONLY | O_CLOEXEC | flags); }));
-  if (!fd.ok()) return ErrnoError(errno, "read " + Printable(path, kShownLongest));
-  Result<std::string> text = ReadBegin(fd.get(), limit + 1, path);
+Result<std::string> ReadWhole(int fd, size_t limit, const std::string& name) {
+  Result<std::string> text = ReadBegin(fd, limit + 1, name);
   if (!text.ok() || text->size() <= limit) return text;
   const bool large = limit >> 20 > 0;
   return Error{Code::kInvalid,
-               fmt::format("read {}: it has more than {} {}", Printable(path, kShownLongest),
+               fmt::format("read {}: it has more than {} {}", Printable(name, kShownLongest),
                            large ? limit >> 20 : limit, large ? "MiB" : "bytes")};
+}
+
+Result<std::string> ReadSmallFile(const std::string& path, size_t limit, int flags) {
+  const Fd fd(Retry([&] { return open(path.c_str(), O_RDONLY | O_CLOEXEC | flags); }));
+  if (!fd.ok()) return ErrnoError(errno, "read " + Printable(path, kShownLongest));
+  return ReadWhole(fd.get(), limit, path);
 }
 
 std::string OrEmpty(Result<std::string> text) {

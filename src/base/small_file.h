@@ -16,6 +16,10 @@ class Files;
 // more of open(2): without O_NONBLOCK a pipe is waited for until it ends. Messages name the path.
 Result<std::string> ReadSmallFile(const std::string& path, size_t limit, int flags = 0);
 
+// Of an open descriptor, from where it stands, all that follows, with the same bound. `name` is for
+// messages.
+Result<std::string> ReadWhole(int fd, size_t limit, const std::string& name);
+
 // Of an open descriptor, from where it stands: the first `most` bytes, or as many as there are.
 // `name` is for messages.
 Result<std::string> ReadBegin(int fd, size_t most, const std::string& name);

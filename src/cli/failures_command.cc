@@ -5,12 +5,12 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <vector>
 
 #include "base/count_of.h"
 #include "base/escape.h"
+#include "base/file_lines.h"
 #include "base/files.h"
 #include "cli/failures_table.h"
 #include "cli/run/local_run.h"
@@ -25,8 +25,6 @@ namespace fs = std::filesystem;
 
 constexpr char kFailures[] = "failures.jsonl";
 constexpr char kVerdict[] = "job_result.txt";
-constexpr size_t kReadAtOnce = size_t{1} << 20;
-constexpr size_t kLongestLine = size_t{64} << 20;  // a mini-batch may have very many files
 
 bool Exists(const fs::path& path) {
   std::error_code ignored;
@@ -51,41 +49,6 @@ std::vector<fs::path> LogFolders(const fs::path& start) {
   return found;
 }
 
-// Calls `each` for every line; says how many were too long to be read.
-Result<uint64_t> EachLine(const File& file, const std::function<void(std::string_view)>& each) {
-  std::string line;
-  std::string buffer(kReadAtOnce, '\0');
-  uint64_t offset = 0;
-  uint64_t too_long = 0;
-  bool skipping = false;
-  while (true) {
-    const Result<size_t> read = file.ReadInto(offset, buffer);
-    if (!read.ok()) return read.error();
-    if (*read == 0) break;
-    offset += *read;
-    std::string_view left(buffer.data(), *read);
-    while (!left.empty()) {
-      const size_t end = left.find('\n');
-      const bool whole = end != std::string_view::npos;
-      const std::string_view piece = left.substr(0, end);
-      if (!skipping && line.size() + piece.size() > kLongestLine) {
-        skipping = true;
-        ++too_long;
-        line.clear();
-      }
-      if (!skipping) line += piece;
-      if (whole && !skipping && !line.empty()) each(line);
-      if (whole) {
-        line.clear();
-        skipping = false;
-      }
-      left.remove_prefix(whole ? end + 1 : left.size());
-    }
-  }
-  if (!line.empty()) each(line);
-  return too_long;
-}
-
 // Prints what is to be tried again or looked at.
 class PathPrinter {
  public:
@@ -100,7 +63,7 @@ class PathPrinter {
         ++broken_;
         continue;
       }
-      const std::string text = show_ ? Printable(path, kLongestLine) : path;
+      const std::string text = show_ ? Printable(path, kMostFailedLine) : path;
       std::fwrite(text.data(), 1, text.size(), stdout);
       std::fputc(null_ ? '\0' : '\n', stdout);
     }
@@ -213,7 +176,7 @@ int PrintFailures(const FailuresRequest& request) {
   FailureTable table;
   PathPrinter paths(request.null);
   uint64_t unread = 0;
-  const Result<uint64_t> too_long = EachLine(**file, [&](std::string_view text) {
+  const Result<uint64_t> too_long = EachLine(**file, kMostFailedLine, [&](std::string_view text) {
     Result<FailedLine> line = ReadFailedLine(text);
     if (!line.ok()) {
       ++unread;
@@ -222,6 +185,7 @@ int PrintFailures(const FailuresRequest& request) {
     } else {
       table.Add(std::move(*line));
     }
+    return true;
   });
   if (!too_long.ok()) {
     fmt::print(stderr, "{}\n", too_long.error().message);

@@ -3,6 +3,7 @@
 // of kMostErrors groups, whatever the file holds.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -12,6 +13,9 @@
 #include "base/error.h"
 
 namespace parallelrun::cli {
+
+// Bytes of a line; a mini-batch may have very many files.
+constexpr size_t kMostFailedLine = size_t{64} << 20;
 
 // One line. Texts are as they were written, and not safe to show.
 struct FailedLine {

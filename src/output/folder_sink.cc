@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/small_file.h"
 #include "ledger/claim.h"
 #include "output/output_file.h"
 #include "output/output_index.h"
@@ -104,9 +105,7 @@ Result<std::string> PutInPlace(Files& files, const std::string& token,
 
 // Whether `path` begins as an index does.
 Result<bool> HoldsIndex(const Files& files, const std::string& path) {
-  const Result<std::unique_ptr<File>> file = files.OpenRead(path);
-  if (!file.ok()) return file.error();
-  const Result<std::string> begin = (*file)->ReadAt(0, kIndexBegin);
+  const Result<std::string> begin = ReadBegin(files, path, kIndexBegin);
   return begin.ok() ? Result<bool>(OutputIndex::IsIndex(*begin)) : begin.error();
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/escape.h"
+#include "base/file_lines.h"
 #include "base/http/target.h"
 #include "base/json.h"
 #include "base/random.h"
@@ -19,29 +20,11 @@ namespace {
 
 constexpr char kName[] = "manifest.jsonl";
 constexpr int kFormat = 1;
-constexpr size_t kManifestBlock = size_t{1} << 20;
+constexpr size_t kManifestBlock = size_t{1} << 20;  // written at once
 constexpr size_t kMostLine = size_t{64}
                              << 10;  // a path has at most 4 KiB, three times that encoded
 
 uint64_t HashOf(const std::string& path) { return XXH3_64bits(path.data(), path.size()); }
-
-// Tells `each` of every whole line, until it says false.
-Status EachLine(const File& file, const std::function<bool(std::string_view)>& each) {
-  std::string rest;
-  for (uint64_t offset = 0;;) {
-    const Result<std::string> block = file.ReadAt(offset, kManifestBlock);
-    if (!block.ok()) return block.error();
-    if (block->empty()) return {};
-    offset += block->size();
-    rest += *block;
-    size_t begin = 0;
-    for (size_t end = 0; (end = rest.find('\n', begin)) != std::string::npos; begin = end + 1) {
-      if (!each(std::string_view(rest).substr(begin, end - begin))) return {};
-    }
-    rest.erase(0, begin);
-    if (rest.size() > kMostLine) return {};  // no line of ours
-  }
-}
 
 }  // namespace
 
@@ -179,7 +162,7 @@ std::optional<ResultManifest::Head> ResultManifest::Read(
   const Result<std::unique_ptr<File>> file = files_.OpenRead(path_);
   if (!file.ok()) return std::nullopt;
   std::optional<Head> head;
-  const Status read = EachLine(**file, [&](std::string_view line) {
+  const Result<uint64_t> read = EachLine(**file, kMostLine, [&](std::string_view line) {
     const std::optional<nlohmann::json> parsed = ParseJson(line);
     if (!parsed) return false;
     if (!head) {

@@ -12,11 +12,12 @@
 
 #include "agent/processes/spawn.h"
 #include "base/memory_file.h"
+#include "base/small_file.h"
 
 namespace parallelrun::cli {
 namespace {
 
-constexpr off_t kMostOutput = off_t{16} << 20;
+constexpr size_t kMostOutput = size_t{16} << 20;
 
 constexpr char kFileName[] = "parallelrun-kubectl";
 
@@ -98,15 +99,13 @@ Result<KubectlAnswer> AskKubectl(const std::vector<std::string>& words, const st
   if (!output.ok()) return output.error();
   const Result<int> status = Run(words, input->get(), output->get());
   if (!status.ok()) return status.error();
-  const off_t size = lseek(output->get(), 0, SEEK_END);
-  if (size < 0 || size > kMostOutput) {
+  Result<std::string> said =
+      ReadRange(output->get(), 0, kMostOutput + 1, "what " + words[0] + " says");
+  if (!said.ok()) return said.error();
+  if (said->size() > kMostOutput) {
     return Error{Code::kInvalid, words[0] + " says more than 16 MiB"};
   }
-  KubectlAnswer answer{*status, std::string(static_cast<size_t>(size), '\0')};
-  if (pread(output->get(), answer.output.data(), answer.output.size(), 0) != size) {
-    return ErrnoError(errno, "read what " + words[0] + " says");
-  }
-  return answer;
+  return KubectlAnswer{*status, *std::move(said)};
 }
 
 Result<int> StreamKubectl(const std::vector<std::string>& words, const Interruption& interruption,

@@ -14,7 +14,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <system_error>
 
@@ -58,7 +57,7 @@ void LookAtGroup(MachineFacts& facts) {
 }
 
 uint64_t AvailableMemory() {
-  std::ifstream lines("/proc/meminfo");
+  std::istringstream lines(TextOf("/proc/meminfo").value_or(""));
   for (std::string line; std::getline(lines, line);) {
     if (!line.starts_with("MemAvailable:")) continue;
     return std::strtoull(line.c_str() + std::strlen("MemAvailable:"), nullptr, 10) * 1024;

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <initializer_list>
+#include <memory>
 
 #include "base/escape.h"
+#include "base/file_lines.h"
+#include "base/files.h"
 #include "base/json.h"
 #include "base/version.h"
 
@@ -18,7 +20,6 @@ using nlohmann::json;
 
 constexpr Duration kProgressInterval = seconds(10);
 constexpr size_t kMostPaths = 20;
-constexpr size_t kMostLine = size_t{64} << 20;  // bytes of a line of failures.jsonl
 
 std::string Dump(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -167,28 +168,31 @@ void RunEvents::Failure(const FailedLine& failed, Instant now) {
 }
 
 // Each file has a line, those of a mini-batch one after the other.
-void RunEvents::TellFailuresOf(const std::string& file, Instant now) {
-  std::ifstream lines(file, std::ios::binary);
+void RunEvents::TellFailuresOf(const std::string& logs, Instant now) {
+  const auto folder = MakeSystemFiles()->OpenFolder(logs, Links::kRefuse);
+  if (!folder.ok()) return;
+  const auto file = (*folder)->OpenRead("failures.jsonl");
+  if (!file.ok()) return;
   std::optional<FailedLine> whole;
-  for (std::string text; std::getline(lines, text);) {
+  (void)EachLine(**file, kMostFailedLine, [&](std::string_view text) {
     // There may be millions: those are only counted.
     if (failures_told_.size() == kMostFailures) {
       ++failures_left_out_;
-      continue;
+      return true;
     }
-    if (text.size() > kMostLine) continue;
     Result<FailedLine> line = ReadFailedLine(text);
-    if (!line.ok()) continue;
+    if (!line.ok()) return true;
     if (whole && whole->id == line->id && whole->tries == line->tries && line->tries > 0) {
       whole->items += line->items;
       if (whole->paths.size() < kMostPaths) {
         whole->paths.insert(whole->paths.end(), line->paths.begin(), line->paths.end());
       }
-      continue;
+      return true;
     }
     if (whole) Failure(*whole, now);
     whole = std::move(*line);
-  }
+    return true;
+  });
   if (whole) Failure(*whole, now);
 }
 
@@ -222,7 +226,7 @@ void RunEvents::End(int exit, const std::optional<json>& last, const std::string
       end["state"] = lenient::At(verdict, "outcome");
       end["reason"] = lenient::At(verdict, "reason");
       if (why.empty()) end["message"] = lenient::At(verdict, "message");
-      TellFailuresOf(logs + "/failures.jsonl", now);
+      TellFailuresOf(logs, now);
     }
   }
   end["failuresLeftOut"] = failures_left_out_;

@@ -51,7 +51,7 @@ class RunEvents {
            EventStream::Keep keep = EventStream::Keep::kWhileThereIsRoom);
   void Write(const std::string& line, EventStream::Keep keep);
   void TellNew(const nlohmann::json& progress, const char* event, size_t& told, Instant now);
-  void TellFailuresOf(const std::string& file, Instant now);
+  void TellFailuresOf(const std::string& logs, Instant now);
   double Seconds(Instant now) const;
 
   EventStream* const stream_;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/small_file.h"
 #include "output/output_index.h"
 
 namespace parallelrun::output {
@@ -32,9 +33,7 @@ std::optional<uint32_t> EpochOfNote(const std::string& name) {
 }
 
 Result<NotedUploads> ReadNote(const Files& files, const std::string& path) {
-  const Result<std::unique_ptr<File>> file = files.OpenRead(path);
-  if (!file.ok()) return file.error();
-  const Result<std::string> text = (*file)->ReadAt(0, kMost);
+  const Result<std::string> text = ReadBegin(files, path, kMost);
   if (!text.ok()) return text.error();
   const json value = ParseJson(*text).value_or(json());
   NotedUploads note{lenient::Text(value, "output"), lenient::Text(value, "id"),

@@ -43,7 +43,7 @@ TEST(ConfigFileTest, APipeIsReadToItsEnd) {
 TEST(ConfigFileTest, WhatIsTooLargeOrNotThereIsRefusedByName) {
   const int fd = WithText(std::string((1 << 20) + 1, 'x'));
   const Result<std::string> large = ReadConfigFile(PathOf(fd), 1 << 20);
-  EXPECT_THAT(large.error().message, testing::HasSubstr(PathOf(fd) + " is above 1 MiB"));
+  EXPECT_THAT(large.error().message, testing::HasSubstr(PathOf(fd) + ": it has more than 1 MiB"));
   EXPECT_FALSE(IsOpen(fd));
   EXPECT_EQ(ReadConfigFile(PathOf(fd), 1 << 20).error().code, Code::kInternal);
   EXPECT_EQ(ReadConfigFile("/none/there.json", 1 << 20).error().code, Code::kNotFound);

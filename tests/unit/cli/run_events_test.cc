@@ -1,0 +1,58 @@
+#include "cli/run/run_events.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <string>
+
+#include "base/memory_file.h"
+#include "base/small_file.h"
+#include "tests/support/temp_folder.h"
+
+namespace parallelrun::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kLines[] =
+    "{\"type\":\"ValueError\",\"message\":\"one\",\"id\":1}\nnothing\n"
+    "{\"type\":\"ValueError\",\"message\":\"two\",\"id\":2}";
+
+// All that a run says at its end, of which `logs` is the log folder.
+std::string Ended(const std::string& logs) {
+  const Result<Fd> said = MemoryFile("events", "");
+  {
+    EventStream stream(said->get());
+    RunEvents events(&stream, Instant());
+    const nlohmann::json last = {{"miniBatches", nlohmann::json::object()},
+                                 {"verdict", {{"outcome", "Failed"}}}};
+    events.End(1, last, "", logs, {}, Instant());
+  }
+  return *ReadRange(said->get(), 0, size_t{1} << 20, "events");
+}
+
+TEST(RunEventsAtTheEnd, TellWhatIsInTheFailuresAndWasNotTold) {
+  const TempFolder logs;
+  logs.Write("failures.jsonl", kLines);
+  const std::string said = Ended(logs.path());
+  EXPECT_THAT(said, HasSubstr("\"message\":\"one\""));
+  EXPECT_THAT(said, HasSubstr("\"message\":\"two\""));
+}
+
+// Scripts may write to the logs: a pipe there would be waited for until somebody writes into it.
+TEST(RunEventsAtTheEnd, NothingInThePlaceOfTheFailuresIsFollowedOrWaitedFor) {
+  const TempFolder logs;
+  ASSERT_EQ(mkfifo(logs.path("failures.jsonl").c_str(), 0600), 0);
+  EXPECT_THAT(Ended(logs.path()), HasSubstr("\"exitStatus\":1"));
+  const TempFolder other;
+  other.Write("elsewhere", kLines);
+  std::filesystem::remove(logs.path("failures.jsonl"));
+  std::filesystem::create_symlink(other.path("elsewhere"), logs.path("failures.jsonl"));
+  EXPECT_THAT(Ended(logs.path()), Not(HasSubstr("\"message\":\"one\"")));
+  EXPECT_EQ(Ended(other.path("none")).find("message\":\"one"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace parallelrun::cli
