@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <nlohmann/json.hpp>
 
 #include "api/scalar.h"
+#include "api/text.h"
+#include "base/json.h"
 
 namespace parallelrun::api {
 namespace {
@@ -45,6 +48,14 @@ unsigned Character(const std::string& text, size_t at, size_t size) {
     value = value << 6 | (static_cast<unsigned char>(text[at + i]) & 0x3F);
   }
   return value;
+}
+
+// JSON's writer knows which bytes are none.
+std::string AsUtf8(const std::string& text) {
+  if (IsUtf8(text)) return text;
+  using nlohmann::json;
+  const auto read = ParseJson(json(text).dump(-1, ' ', false, json::error_handler_t::replace));
+  return read ? read->get<std::string>() : "";
 }
 
 std::string InQuotes(const std::string& text) {
@@ -141,7 +152,15 @@ void WriteBlock(const Node& node, const std::string& indent, std::string& out) {
 
 }  // namespace
 
-std::string YamlText(const std::string& text) { return IsPlain(text) ? text : InQuotes(text); }
+std::string YamlText(const std::string& text) { return IsPlain(text) ? text : QuotedYaml(text); }
+
+std::string QuotedYaml(const std::string& text) { return InQuotes(AsUtf8(text)); }
+
+std::string QuotedYaml(const std::vector<std::string>& texts) {
+  std::string list;
+  for (const std::string& text : texts) list += (list.empty() ? "" : ", ") + QuotedYaml(text);
+  return "[" + list + "]";
+}
 
 std::string BlockYaml(const Node& node) {
   std::string out;

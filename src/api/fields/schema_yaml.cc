@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "api/block_yaml.h"
+
 namespace parallelrun::api::fields {
 namespace {
 
@@ -31,7 +33,7 @@ std::string Scalar(const ordered_json& value) {
   // CEL is full of quotes and backslashes, which mean nothing within single quotes.
   const bool single = text.find_first_of("\"\\") != std::string::npos &&
                       text.find_first_of("'\n\r\t") == std::string::npos;
-  return single ? "'" + text + "'" : value.dump();
+  return single ? "'" + text + "'" : QuotedYaml(text);
 }
 
 std::string Flow(const ordered_json& value) {

@@ -78,8 +78,6 @@ Draft ReadParallelFile(const api::Node& root, const std::string& name,
                        const ConvertOptions& options);
 Draft ReadBatchDeployment(const api::Node& root, const std::string& name);
 
-// As it is read back unchanged: JSON's quoting is YAML's too.
-std::string QuotedYaml(const std::string& text);
 struct Written {
   std::string yaml;
   std::vector<VolumeFolder> volumes;  // in the order of the job

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 
+#include "api/block_yaml.h"
 #include "api/document.h"
 #include "api/job.h"
 #include "api/text.h"
@@ -176,13 +177,13 @@ class TableReader {
     table_.kind = api::InputKind::kTabular;
     std::string delimiter = section.Text("delimiter");
     if (delimiter == "\\t") delimiter = "\t";  // in single quotes
-    if (!delimiter.empty() && delimiter != ",") Set("delimiter", QuotedYaml(delimiter));
+    if (!delimiter.empty() && delimiter != ",") Set("delimiter", api::QuotedYaml(delimiter));
     const std::string encoding = EncodingWord(section.Text("encoding"));
     if (encoding.starts_with("utf-16") || encoding.starts_with("utf-32")) {
       draft_.Lose(section.PathOf("encoding"), api::Quoted(encoding) + " cannot be cut into rows",
                   "convert the files to utf-8");
     } else if (!encoding.empty() && encoding != "utf-8") {
-      Set("encoding", QuotedYaml(encoding));
+      Set("encoding", api::QuotedYaml(encoding));
     }
     ReadHeader(section);
     if (section.True("empty_as_string")) {
@@ -250,7 +251,11 @@ class TableReader {
     const bool parquet = std::any_of(table_.tabular.begin(), table_.tabular.end(),
                                      [](const auto& one) { return one.first == "format"; });
     if (table_.kind == api::InputKind::kTabular && !parquet) {
-      Set("dtypes", types_.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+      std::string types;
+      for (const auto& [name, type] : types_) {
+        types += fmt::format("{}{}: {}", types.empty() ? "" : ", ", api::QuotedYaml(name), type);
+      }
+      Set("dtypes", "{" + types + "}");
     } else {
       draft_.Lose(api::JoinPath(field_, "convert_column_types"),
                   "these files say their types themselves",
@@ -271,7 +276,7 @@ class TableReader {
   std::string field_;
   Draft& draft_;
   MLTable table_;
-  nlohmann::json types_ = nlohmann::json::object();
+  std::map<std::string, std::string> types_;  // by the names of their columns
 };
 
 // Whether "MLTable" could be one of the files.

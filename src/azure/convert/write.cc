@@ -80,25 +80,25 @@ class Writer {
     Add("apiVersion: {}\nkind: {}\nmetadata:\n  name: {}\n", api::kApiVersion, api::kJobKind,
         api::YamlText(draft_.name));
     if (!draft_.description.empty()) {
-      Add("  annotations: {{description: {}}}\n", QuotedYaml(draft_.description));
+      Add("  annotations: {{description: {}}}\n", api::QuotedYaml(draft_.description));
     }
     const bool script = !draft_.entry_script.empty();
-    Add("spec:\n  entryScript: {}{}", QuotedYaml(script ? draft_.entry_script : kFillInScript),
+    Add("spec:\n  entryScript: {}{}", api::QuotedYaml(script ? draft_.entry_script : kFillInScript),
         Comment(script ? "" : "FILL IN: the script that has run(mini_batch)"));
     Add("  code: {{path: {}}}  # a folder, as seen from this file\n",
-        QuotedYaml(CodePath(draft_.code, code_prefix_)));
+        api::QuotedYaml(CodePath(draft_.code, code_prefix_)));
     if (!draft_.arguments.empty()) Add("  arguments:\n");
     for (size_t i = 0; i < draft_.arguments.size(); ++i) {
       const auto open = draft_.open_arguments.find(i);
-      Add("    - {}{}", QuotedYaml(draft_.arguments[i]),
+      Add("    - {}{}", api::QuotedYaml(draft_.arguments[i]),
           Comment(open == draft_.open_arguments.end() ? "" : "FILL IN: " + open->second));
     }
     Add("  environment:\n    image: {}{}",
-        QuotedYaml(draft_.image.empty() ? kFillInImage : draft_.image),
+        api::QuotedYaml(draft_.image.empty() ? kFillInImage : draft_.image),
         Comment(draft_.image.empty() ? "FILL IN: an image with python3 and your packages" : ""));
     if (!draft_.environment.empty()) Add("    env:\n");
     for (const auto& [name, value] : draft_.environment) {
-      Add("      - {{name: {}, value: {}}}\n", QuotedYaml(name), QuotedYaml(value));
+      Add("      - {{name: {}, value: {}}}\n", api::QuotedYaml(name), api::QuotedYaml(value));
     }
   }
 
@@ -121,20 +121,20 @@ class Writer {
     };
     for (const DraftData& data : draft_.inputs) {
       inputs += fmt::format("    - name: {}\n      {}: {{volume: {}, path: {}{}}}{}",
-                            QuotedYaml(data.name), Kind(), add_volume(data), QuotedYaml(data.path),
-                            Choice(data), PathComment(data));
+                            api::QuotedYaml(data.name), Kind(), add_volume(data),
+                            api::QuotedYaml(data.path), Choice(data), PathComment(data));
       if (!data.partition_format.empty()) {
         inputs += fmt::format("      partitionFormat: {}  # of the MLTable\n",
-                              QuotedYaml(data.partition_format));
+                              api::QuotedYaml(data.partition_format));
       } else if (!draft_.partition_keys.empty()) {
         inputs += fmt::format("      partitionFormat: {}  # a guess: where do the keys stand?\n",
-                              QuotedYaml(PartitionFormat(draft_.partition_keys)));
+                              api::QuotedYaml(PartitionFormat(draft_.partition_keys)));
       }
     }
     for (const DraftData& data : draft_.side_inputs) {
       side_inputs +=
-          fmt::format("    - {{name: {}, volume: {}, path: {}}}{}", QuotedYaml(data.name),
-                      add_volume(data), QuotedYaml(data.path), PathComment(data));
+          fmt::format("    - {{name: {}, volume: {}, path: {}}}{}", api::QuotedYaml(data.name),
+                      add_volume(data), api::QuotedYaml(data.path), PathComment(data));
     }
     Add("  volumes:  # here: parallelrun run JOB --volume NAME=FOLDER\n{}", list);
     Add("    - {{name: results, persistentVolumeClaim: {{claimName: {}results}}}}"
@@ -144,15 +144,15 @@ class Writer {
     if (!side_inputs.empty()) Add("  sideInputs:\n{}", side_inputs);
     Add("  output: {{volume: results, action: {}", draft_.append ? "AppendRow" : "SummaryOnly");
     if (draft_.append && !draft_.file_name.empty())
-      Add(", fileName: {}", QuotedYaml(draft_.file_name));
+      Add(", fileName: {}", api::QuotedYaml(draft_.file_name));
     Add("}}{}", Comment(draft_.places));
   }
 
   void Rules() {
     if (!draft_.mini_batch_size.empty())
-      Add("  miniBatchSize: {}\n", QuotedYaml(draft_.mini_batch_size));
+      Add("  miniBatchSize: {}\n", api::QuotedYaml(draft_.mini_batch_size));
     if (!draft_.partition_keys.empty()) {
-      Add("  partitionKeys: {}\n", nlohmann::json(draft_.partition_keys).dump());
+      Add("  partitionKeys: {}\n", api::QuotedYaml(draft_.partition_keys));
     }
     for (const Draft::Setting& setting : draft_.settings) {
       Add("  {}: {}{}", setting.name, setting.value, Comment(setting.comment));
@@ -162,8 +162,8 @@ class Writer {
   // Which files of an input, and how they are read.
   std::string Choice(const DraftData& data) const {
     std::string text;
-    if (!data.pattern.empty()) text += ", pattern: " + QuotedYaml(data.pattern);
-    if (!data.exclude.empty()) text += ", exclude: " + nlohmann::json(data.exclude).dump();
+    if (!data.pattern.empty()) text += ", pattern: " + api::QuotedYaml(data.pattern);
+    if (!data.exclude.empty()) text += ", exclude: " + api::QuotedYaml(data.exclude);
     if (draft_.kind != api::InputKind::kTabular) return text;
     for (const auto& [field, value] : draft_.tabular) text += ", " + field + ": " + value;
     return text;
@@ -190,10 +190,6 @@ class Writer {
 };
 
 }  // namespace
-
-std::string QuotedYaml(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 Written WriteDraft(const Draft& draft, const std::string& file, const std::string& code_prefix) {
   std::string text = fmt::format("# Made from {} ({}) by parallelrun convert.\n", OneLine(file),

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "api/block_yaml.h"
 #include "api/enums.h"
@@ -13,17 +12,6 @@
 
 namespace parallelrun::cli {
 namespace {
-
-// A string as YAML reads it back unchanged: JSON's quoting is YAML's too, but for the delete
-// character. No YAML file may hold that, and a word of the command line may.
-std::string Quoted(const std::string& text) {
-  std::string quoted =
-      nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  for (size_t at = 0; (at = quoted.find('\x7F', at)) != std::string::npos;) {
-    quoted.replace(at, 1, "\\u007f");
-  }
-  return quoted;
-}
 
 std::string InputName(size_t index) {
   return index == 0 ? "input" : fmt::format("input-{}", index + 1);
@@ -51,8 +39,8 @@ std::string InputLine(const QuickJob& job, size_t index) {
   const QuickInput& input = job.input;
   const QuickSource& source = input.sources[index];
   std::string text = (source.in_store ? "store: " : "volume: ") + InputName(index);
-  if (!source.path.empty()) text += ", path: " + Quoted(source.path);
-  if (!source.pattern.empty()) text += ", pattern: " + Quoted(source.pattern);
+  if (!source.path.empty()) text += ", path: " + api::QuotedYaml(source.path);
+  if (!source.pattern.empty()) text += ", pattern: " + api::QuotedYaml(source.pattern);
   if (input.kind == api::InputKind::kTabular) {
     text += std::string(", format: ") + FormatName(input.format);
   }
@@ -70,7 +58,7 @@ const char* VolumeOf(const QuickOutput& output) { return output.url.empty() ? "o
 std::string OutputLines(const QuickOutput& output) {
   std::string file;
   std::string beside;
-  if (!output.file.empty()) file = ", fileName: " + Quoted(output.file);
+  if (!output.file.empty()) file = ", fileName: " + api::QuotedYaml(output.file);
   if (!output.file.empty() && output.url.empty()) beside = RunFolderOf(output.file) + "/";
   if (output.format != api::OutputFormat::kText) {
     file += fmt::format(", format: {}", api::EnumWord(output.format));
@@ -86,11 +74,6 @@ std::string OutputLines(const QuickOutput& output) {
 }  // namespace
 
 std::string QuickJobYaml(const QuickJob& job, const std::string& job_folder) {
-  std::string arguments;
-  for (const std::string& argument : job.arguments) {
-    arguments += (arguments.empty() ? "" : ", ") + Quoted(argument);
-  }
-
   std::string text;
   text += "apiVersion: parallelrun.dev/v1alpha1\n";
   text += "kind: ParallelRunJob\n";
@@ -99,35 +82,39 @@ std::string QuickJobYaml(const QuickJob& job, const std::string& job_folder) {
   if (job.script.find('/') != std::string::npos) {
     text += "  # Modules are looked for in the code folder, not in the script's own.\n";
   }
-  text += fmt::format("  entryScript: {}\n", Quoted(job.script));
-  if (job.code != job_folder) text += fmt::format("  code: {{path: {}}}\n", Quoted(job.code));
-  if (!arguments.empty()) text += fmt::format("  arguments: [{}]\n", arguments);
+  text += fmt::format("  entryScript: {}\n", api::QuotedYaml(job.script));
+  if (job.code != job_folder)
+    text += fmt::format("  code: {{path: {}}}\n", api::QuotedYaml(job.code));
+  if (!job.arguments.empty()) {
+    text += fmt::format("  arguments: {}\n", api::QuotedYaml(job.arguments));
+  }
   text += "  # On a cluster, an image with Python and the packages of the script:\n";
   text += "  # environment: {image: registry/name:tag}\n";
   std::string stores;
   for (size_t i = 0; i < job.input.sources.size(); ++i) {
     const QuickSource& source = job.input.sources[i];
     if (!source.in_store) continue;
-    stores += fmt::format("    - {{name: {}, url: {}}}\n", InputName(i), Quoted(source.folder));
+    stores +=
+        fmt::format("    - {{name: {}, url: {}}}\n", InputName(i), api::QuotedYaml(source.folder));
   }
   if (!job.output.url.empty()) {
-    stores += fmt::format("    - {{name: output, url: {}}}\n", Quoted(job.output.url));
+    stores += fmt::format("    - {{name: output, url: {}}}\n", api::QuotedYaml(job.output.url));
   }
   if (!stores.empty()) text += "  stores:\n" + stores;
   text += "  volumes:\n";
   for (size_t i = 0; i < job.input.sources.size(); ++i) {
     if (job.input.sources[i].in_store) continue;
     text += fmt::format("    - {{name: {}, hostPath: {{path: {}}}}}\n", InputName(i),
-                        Quoted(job.input.sources[i].folder));
+                        api::QuotedYaml(job.input.sources[i].folder));
   }
   text += fmt::format("    - {{name: {}, hostPath: {{path: {}}}}}\n", VolumeOf(job.output),
-                      Quoted(FromHere(job.output.folder)));
+                      api::QuotedYaml(FromHere(job.output.folder)));
   text += "  inputs:\n";
   for (size_t i = 0; i < job.input.sources.size(); ++i) text += InputLine(job, i);
   text += OutputLines(job.output);
   text += fmt::format("  processCountPerNode: {}\n", job.processes);
   if (!job.mini_batch_size.empty()) {
-    text += fmt::format("  miniBatchSize: {}\n", Quoted(job.mini_batch_size));
+    text += fmt::format("  miniBatchSize: {}\n", api::QuotedYaml(job.mini_batch_size));
   }
   return text;
 }

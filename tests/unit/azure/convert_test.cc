@@ -271,6 +271,19 @@ TEST(Convert, TheMLTableItselfIsNeverData) {
   }
 }
 
+// Its escapes may mean what no YAML file may hold as it is: the job was "not YAML".
+TEST(Convert, WhatFilesHoldAsEscapesStaysThat) {
+  const Conversion conversion = ConvertAzure(
+      "type: parallel\ndescription: \"a\\x7F\\u0085b\"\n"
+      "inputs: {a: {type: uri_folder, path: in}}\ninput_data: ${{inputs.a}}\n"
+      "task: {code: ., entry_script: s.py, environment: {image: \"i:1\"},\n"
+      "  program_arguments: \"--note a\\x7F!\"}\n",
+      {.file = "a.yml", .step = "", .code_prefix = "", .read = ReadSample});
+  const api::ParsedJob parsed = azure::ReadJob(conversion.yaml, {}, api::Target::kLocal);
+  ASSERT_TRUE(parsed.ok()) << Text(parsed.problems) << conversion.yaml;
+  EXPECT_EQ(parsed.job.spec.arguments, (std::vector<std::string>{"--note", "a\x7F!"}));
+}
+
 TEST(Convert, AnMLTableThatCannotBeReadIsALoss) {
   for (const char* table : {"- a\n", "", "paths: [\n", "a: 1\na: 2\n"}) {
     SCOPED_TRACE(table);
