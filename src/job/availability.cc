@@ -23,7 +23,7 @@ Availability::Availability(const JobState& state, uint32_t epoch, const LeaseRul
       withhold_until_(now + rules.lease + rules.lease / kWaitMore),
       awaits_nodes_(!rules.speculation && !first) {
   for (const auto& [id, fence] : state.started()) {
-    if (!state.settled(id)) holds_.AddWithheld(id);
+    if (!state.settled(id)) blocks_.AddWithheld(id);
   }
   for (BatchId id = 0; id < durable_; ++id) Back(id);
   for (const auto& [id, piece] : state.pieces()) Back(id);
@@ -31,7 +31,7 @@ Availability::Availability(const JobState& state, uint32_t epoch, const LeaseRul
 
 Availability::Value Availability::Of(BatchId id) const {
   Value value;
-  value.holds = holds_.Of(id);
+  value.blocks = blocks_.Of(id);
   const auto [first, second] = leases_.Of(id);
   if (first != nullptr) {
     value.lease = first->lease;
@@ -43,8 +43,8 @@ Availability::Value Availability::Of(BatchId id) const {
     value.state = split ? State::kSplit : State::kSettled;
   } else if (!Known(id)) {
     value.state = State::kPlanned;
-  } else if (value.holds.any()) {
-    value.state = State::kHeld;
+  } else if (value.blocks.any()) {
+    value.state = State::kBlocked;
   } else {
     value.state = apart_.Contains(id) ? State::kApart : State::kReady;
   }
@@ -57,21 +57,21 @@ void Availability::Durable(uint64_t position) {
   for (; !chunks_.empty() && chunks_.front().first <= position; chunks_.pop_front()) {
     for (; durable_ < chunks_.front().second;) Back(durable_++);
   }
-  Free(holds_.Durable(position));
+  Free(blocks_.Durable(position));
 }
 
 void Availability::Settle(BatchId id) {
   // The node of the other one may have room for a suspect now.
   freed_ = freed_ || leases_.Of(id)[1] != nullptr;
   while (Live* const live = leases_.Of(id)[0]) leases_.Remove(*live);
-  holds_.Drop(id);
+  blocks_.Drop(id);
   Take(id);
 }
 
 void Availability::Split(BatchId id, uint64_t position) {
   Settle(id);
   for (const BatchId piece : {FirstPiece(id), SecondPiece(id)}) {
-    if (!rules_.speculation) holds_.AddRetry(piece, position);
+    if (!rules_.speculation) blocks_.AddRetry(piece, position);
     Back(piece);
   }
 }
@@ -79,7 +79,7 @@ void Availability::Split(BatchId id, uint64_t position) {
 void Availability::Retry(const LeaseName& name, uint64_t position) {
   End(name);
   if (rules_.speculation) return;
-  holds_.AddRetry(name.id, position);
+  blocks_.AddRetry(name.id, position);
   Take(name.id);
 }
 
@@ -104,23 +104,23 @@ std::vector<Held> Availability::Expire(WorkInstant now) {
 }
 
 std::vector<BatchId> Availability::TimePassed(WorkInstant now) {
-  Free(holds_.TimePassed(now));
+  Free(blocks_.TimePassed(now));
   if (now < withhold_until_) return {};
   OpenGate();
-  const std::vector<BatchId> withheld = holds_.EndWithheld();
+  const std::vector<BatchId> withheld = blocks_.EndWithheld();
   Free(withheld);
   return withheld;
 }
 
 // --- what may be in run() somewhere
 
-void Availability::HoldElsewhere(BatchId id, WorkInstant until) {
+void Availability::BlockUntil(BatchId id, WorkInstant until) {
   if (rules_.speculation || (state_.known(id) && state_.settled(id))) return;
-  if (holds_.AddElsewhere(id, until)) Take(id);
+  if (blocks_.AddElsewhere(id, until)) Take(id);
 }
 
-void Availability::HoldRefused(BatchId id, WorkInstant now) {
-  if (now < withhold_until_) HoldElsewhere(id, withhold_until_);
+void Availability::BlockRefused(BatchId id, WorkInstant now) {
+  if (now < withhold_until_) BlockUntil(id, withhold_until_);
 }
 
 void Availability::OpenGate() {
@@ -214,7 +214,7 @@ std::optional<Fence> Availability::Adopt(const Asker& asker, BatchId id, bool st
   const size_t others = HeldCount(asker.node) - (own ? 1U : 0U);
   if (others >= std::min(Company(id), CompanyOn(asker.node))) return std::nullopt;
   if (own) leases_.Remove(*live);
-  holds_.DropWithheld(id);
+  blocks_.DropWithheld(id);
   Lease& lease = Lend(id, asker, now).lease;
   lease.started = started;
   lease.started_at = now;
@@ -268,7 +268,7 @@ void Availability::EndLive(Live& live) {
 // --- indexes
 
 void Availability::Back(BatchId id) {
-  if (holds_.Has(id) || leases_.Has(id)) return;
+  if (blocks_.Has(id) || leases_.Has(id)) return;
   if (state_.settled(id)) return;
   freed_ = true;
   if (Suspected(id)) {
@@ -311,7 +311,7 @@ std::string Availability::Check() const {
     counted_ready += ready ? 1 : 0;
     counted_apart += apart ? 1 : 0;
     const bool free = state == State::kReady || state == State::kApart;
-    counted_pending += free || state == State::kHeld ? 1 : 0;
+    counted_pending += free || state == State::kBlocked ? 1 : 0;
     const bool right = ready == (state == State::kReady) && apart == (state == State::kApart) &&
                        (!free || apart == Suspected(id)) &&
                        !(leases_.Has(id) && state_.settled(id));
@@ -328,8 +328,8 @@ std::string Availability::Check() const {
     return fmt::format("{} ready, {} apart and {} pending are called {}, {} and {}", counted_ready,
                        counted_apart, counted_pending, ready_.size(), apart_.size(), pending());
   }
-  for (const BatchId id : holds_.Ids()) {
-    if (state_.known(id) && state_.settled(id)) return "a settled mini-batch is held";
+  for (const BatchId id : blocks_.Ids()) {
+    if (state_.known(id) && state_.settled(id)) return "a settled mini-batch is blocked";
   }
   return "";
 }

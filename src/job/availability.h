@@ -5,7 +5,7 @@
 //
 // Invariants: a mini-batch has at most one live lease, or two on different nodes at the tail; a
 // settled one has none; a node that holds a suspect holds only suspects, and no more of them than
-// any of them may have for company; nothing is granted while a hold is on it.
+// any of them may have for company; nothing is granted while a block is on it.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/time.h"
-#include "job/holds.h"
+#include "job/blocks.h"
 #include "job/ids.h"
 #include "job/job_state.h"
 #include "job/leases.h"
@@ -30,7 +30,7 @@ struct LeaseRules {
   Duration lease = seconds(10);
   uint32_t max_try = 3;
   // Two nodes may be in run() of one mini-batch at once. Without it, what may be in run()
-  // somewhere is held, and a new epoch gives nothing away before it knows what is.
+  // somewhere is blocked, and a new epoch gives nothing away before it knows what is.
   bool speculation = false;
 };
 
@@ -51,7 +51,7 @@ class Availability {
     kPlanned,  // its chunk is not durable
     kReady,    // anybody may get it
     kApart,    // a suspect: when nothing is ready, to a node that may have it
-    kHeld,     // nobody may get it
+    kBlocked,  // nobody may get it
     kLeased,
     kTwice,  // two leases, on two nodes
     kSplit,  // its pieces stand for it
@@ -59,7 +59,7 @@ class Availability {
   };
   struct Value {
     State state = State::kUnknown;
-    Holds::Reasons holds{};        // may wait under a lease too
+    Blocks::Reasons blocks{};      // may wait under a lease too
     std::optional<Lease> lease{};  // the earlier one of two
   };
 
@@ -75,7 +75,7 @@ class Availability {
   void Plan(uint64_t position, BatchId end) { chunks_.emplace_back(position, end); }
   // What waited for that may be leased.
   void Durable(uint64_t position);
-  // It is settled: every lease and hold ends.
+  // It is settled: every lease and block ends.
   void Settle(BatchId id);
   // Likewise, and its two pieces may be leased, once `position` is durable.
   void Split(BatchId id, uint64_t position);
@@ -87,7 +87,7 @@ class Availability {
   // --- time
   // Ends every lease whose deadline is at or before `now`, and returns them.
   std::vector<Held> Expire(WorkInstant now);
-  // Holds whose time is over fall. Returns what was withheld until now: nobody has offered it.
+  // Blocks whose time is over fall. Returns what was withheld until now: nobody has offered it.
   std::vector<BatchId> TimePassed(WorkInstant now);
   // The node's connection broke: its leases end at `now + grace` unless renewed.
   void Shorten(uint32_t node, WorkInstant now, Duration grace) {
@@ -96,9 +96,9 @@ class Availability {
 
   // --- what may be in run() somewhere
   // Somebody may be in run() of it until then.
-  void HoldElsewhere(BatchId id, WorkInstant until);
+  void BlockUntil(BatchId id, WorkInstant until);
   // A node said that it has it, and was refused. For long after the epoch began it may not hear.
-  void HoldRefused(BatchId id, WorkInstant now);
+  void BlockRefused(BatchId id, WorkInstant now);
   // Nodes may be in run() since an earlier epoch, and not all of them were heard: nothing is to be
   // granted. Over after a lease and a tenth at the latest.
   bool awaits_nodes() const { return awaits_nodes_; }
@@ -158,7 +158,7 @@ class Availability {
   uint32_t CompanyOn(uint32_t node) const;
   bool HoldsSuspect(uint32_t node) const { return CompanyOn(node) != kAnyCompany; }
 
-  // Nothing is in its way any more but, perhaps, holds: ready or apart without one.
+  // Nothing is in its way any more but, perhaps, blocks: ready or apart without one.
   void Back(BatchId id);
   // Neither ready nor apart any more.
   void Take(BatchId id);
@@ -177,7 +177,7 @@ class Availability {
   BatchId durable_ = 0;                              // whole ids below are
   ReadyOrder ready_;
   Suspects apart_;
-  Holds holds_;
+  Blocks blocks_;
   Leases leases_;
   const WorkInstant withhold_until_;
   bool awaits_nodes_;

@@ -117,7 +117,7 @@ void Attempts::HandBackAll(uint32_t node) {
 
 void Attempts::SetAside(uint32_t node) {
   for (const job::Held& one : availability_.HeldBy(node)) {
-    availability_.HoldElsewhere(one.id, one.lease.deadline);
+    availability_.BlockUntil(one.id, one.lease.deadline);
     HandBack({one.id, one.lease.fence});
   }
 }

@@ -64,8 +64,8 @@ void Intake::TakeOffered() {
     }
     const bool same = digest.ok() && *digest == offer.digest;
     if (!same) {
-      RefuseAndHold(name, RefusedReport::Kind::kOffer,
-                    digest.ok() ? RefusalReason::kContent : RefusalReason::kUnknown);
+      RefuseAndBlock(name, RefusedReport::Kind::kOffer,
+                     digest.ok() ? RefusalReason::kContent : RefusalReason::kUnknown);
     } else {
       if (known) attempts_.NoteLastChance(offer.id);
       Adopt(name, RefusedReport::Kind::kOffer, false);
@@ -76,7 +76,7 @@ void Intake::TakeOffered() {
 void Intake::Adopt(const job::LeaseName& name, RefusedReport::Kind kind, bool started) {
   std::optional<job::Fence> adopted;
   if (!journal_.decided()) adopted = availability_.Adopt(asker_, name.id, started, worked_);
-  if (!adopted) return RefuseAndHold(name, kind, WhyRefused(name.id));
+  if (!adopted) return RefuseAndBlock(name, kind, WhyRefused(name.id));
   taken_.reply.adopted.push_back({name.id, name.fence, *adopted});
 }
 
@@ -154,10 +154,10 @@ void Intake::Refuse(const job::LeaseName& name, RefusedReport::Kind kind, Refusa
   taken_.refused.push_back({name, kind, why});
 }
 
-void Intake::RefuseAndHold(const job::LeaseName& name, RefusedReport::Kind kind,
-                           RefusalReason why) {
+void Intake::RefuseAndBlock(const job::LeaseName& name, RefusedReport::Kind kind,
+                            RefusalReason why) {
   Refuse(name, kind, why);
-  availability_.HoldRefused(name.id, worked_);
+  availability_.BlockRefused(name.id, worked_);
 }
 
 // Of what is not leased to whom it comes from, and cannot be adopted.

@@ -54,7 +54,7 @@ class Intake {
   bool Repeated(const job::LeaseName& name);
   void Refuse(const job::LeaseName& name, RefusedReport::Kind kind, RefusalReason why);
   // It may be in run() of it all the same, for as long as it has not heard.
-  void RefuseAndHold(const job::LeaseName& name, RefusedReport::Kind kind, RefusalReason why);
+  void RefuseAndBlock(const job::LeaseName& name, RefusedReport::Kind kind, RefusalReason why);
   RefusalReason WhyRefused(job::BatchId id) const;
   void WaitFor(uint64_t position);
 

@@ -16,7 +16,7 @@ struct Arrow {
   std::string from;
   std::string to;
   std::string name;
-  auto operator<=>(const Arrow&) const = default;
+  auto operator<=>(const Arrow&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 inline std::string NameOf(Availability::State state) {
@@ -26,7 +26,7 @@ inline std::string NameOf(Availability::State state) {
     case kPlanned: return "Planned";
     case kReady: return "Ready";
     case kApart: return "Apart";
-    case kHeld: return "Held";
+    case kBlocked: return "Blocked";
     case kLeased: return "Leased";
     case kTwice: return "Twice";
     case kSplit: return "Split";

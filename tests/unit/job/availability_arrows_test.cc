@@ -66,7 +66,7 @@ class Walk {
     Apply(result);
     of().Settle(id);
   }
-  void Elsewhere() { of().HoldElsewhere(0, kBegun + seconds(5)); }
+  void Elsewhere() { of().BlockUntil(0, kBegun + seconds(5)); }
 
   JobState state;
   BatchId looked_at = 0;  // by StateOf
@@ -122,7 +122,7 @@ const std::map<std::string, Steps> kSteps = {
       }}},
     {"adopted", {false, kNothing, kAdopts}},
     {"suspect adopted", {false, kSuspect, kAdopts}},
-    {"adopted under a hold", {false, kElsewhere, kAdopts}},
+    {"adopted under a block", {false, kElsewhere, kAdopts}},
     {"renewed",
      {false, kGranted,
       [](Walk& w) {
@@ -147,22 +147,22 @@ const std::map<std::string, Steps> kSteps = {
     {"one of two ended", {true, kTwice, kEnds}},
     {"ended", {false, kGranted, kEnds}},
     {"ended, a suspect now", {false, kGranted, [](Walk& w) { w.Lose(2), w.of().End(w.first); }}},
-    {"ended under a hold", {false, kGranted, [](Walk& w) { w.Elsewhere(), w.of().End(w.first); }}},
+    {"ended under a block", {false, kGranted, [](Walk& w) { w.Elsewhere(), w.of().End(w.first); }}},
     {"failed, tries left", {false, kGranted, kRetries}},
     {"suspected", {false, kNothing, kSuspect}},
     {"suspected more", {false, kSuspect, kSuspect}},
     {"may run elsewhere", {false, kNothing, kElsewhere}},
     {"suspect may run elsewhere", {false, kSuspect, kElsewhere}},
-    {"holds fell", {false, kElsewhere, kTimePasses}},
-    {"holds of a suspect fell", {false, kSuspectElsewhere, kTimePasses}},
+    {"blocks fell", {false, kElsewhere, kTimePasses}},
+    {"blocks of a suspect fell", {false, kSuspectElsewhere, kTimePasses}},
     {"failed after its lease", {false, kNothing, kFails}},
     {"suspect failed after its lease", {false, kSuspect, kFails}},
-    {"failed under a hold", {false, kElsewhere, kFails}},
+    {"failed under a block", {false, kElsewhere, kFails}},
     {"tried again after its lease", {false, kNothing, kRetries}},
     {"suspect tried again after its lease", {false, kSuspect, kRetries}},
     {"split after its lease", {false, kNothing, kSplits}},
     {"suspect split after its lease", {false, kSuspect, kSplits}},
-    {"split under a hold", {false, kElsewhere, kSplits}},
+    {"split under a block", {false, kElsewhere, kSplits}},
     {"settled", {false, kGranted, [](Walk& w) { w.Succeed(); }}},
     {"result of one", {true, kTwice, [](Walk& w) { w.Succeed(); }}},
     {"split", {false, kGranted, kSplits}},
@@ -175,14 +175,14 @@ const std::map<std::string, Steps> kSteps = {
 const std::map<std::string, Steps> kUnplanned = {
     {"chunk appended", {false, kNothing, [](Walk& w) { w.Plan(); }}},
     {"chunk durable", {false, [](Walk& w) { w.Plan(); }, [](Walk& w) { w.Durable(); }}},
-    {"chunk durable, but held",
+    {"chunk durable, but blocked",
      {false, [](Walk& w) { w.Elsewhere(), w.Plan(); }, [](Walk& w) { w.Durable(); }}},
 };
 
 // Pieces come to be by what happens to the whole one.
 const std::map<std::string, Steps> kPieces = {
     {"piece of a split", {true, kNothing, kSplitsAndLooks}},
-    {"piece of a split, held", {false, kNothing, kSplitsAndLooks}},
+    {"piece of a split, blocked", {false, kNothing, kSplitsAndLooks}},
 };
 
 // What the epoch finds.

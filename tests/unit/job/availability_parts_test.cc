@@ -1,10 +1,10 @@
-// What Availability is made of: the index of what is ready, holds, leases.
+// What Availability is made of: the index of what is ready, blocks, leases.
 #include <gmock/gmock.h>
 
 #include <random>
 #include <set>
 
-#include "job/holds.h"
+#include "job/blocks.h"
 #include "job/leases.h"
 #include "job/ready_ids.h"
 
@@ -49,49 +49,49 @@ TEST(ReadyIds, SaysWhatASetSays) {
   }
 }
 
-TEST(Holds, EachFallsByItselfAndTheLastOneFreesIt) {
-  Holds holds;
+TEST(Blocks, EachFallsByItselfAndTheLastOneFreesIt) {
+  Blocks blocks;
   const WorkInstant until{seconds(5)};
-  holds.AddRetry(1, 10);
-  EXPECT_TRUE(holds.AddElsewhere(1, until));
-  EXPECT_THAT(holds.Durable(10), IsEmpty());
-  EXPECT_FALSE(holds.Of(1).retry);
-  EXPECT_THAT(holds.TimePassed(until - Duration(1)), IsEmpty());
-  EXPECT_THAT(holds.TimePassed(until), ElementsAre(1));
-  EXPECT_FALSE(holds.Has(1));
+  blocks.AddRetry(1, 10);
+  EXPECT_TRUE(blocks.AddElsewhere(1, until));
+  EXPECT_THAT(blocks.Durable(10), IsEmpty());
+  EXPECT_FALSE(blocks.Of(1).retry);
+  EXPECT_THAT(blocks.TimePassed(until - Duration(1)), IsEmpty());
+  EXPECT_THAT(blocks.TimePassed(until), ElementsAre(1));
+  EXPECT_FALSE(blocks.Has(1));
 }
 
-TEST(Holds, TheLatestReasonOfAKindCounts) {
-  Holds holds;
-  holds.AddRetry(1, 10);
-  holds.AddRetry(1, 20);
-  EXPECT_THAT(holds.Durable(10), IsEmpty());
-  EXPECT_THAT(holds.Durable(20), ElementsAre(1));
-  holds.AddElsewhere(2, WorkInstant(seconds(5)));
-  holds.AddElsewhere(2, WorkInstant(seconds(3)));
-  EXPECT_THAT(holds.TimePassed(WorkInstant(seconds(4))), IsEmpty());
-  EXPECT_THAT(holds.TimePassed(WorkInstant(seconds(5))), ElementsAre(2));
+TEST(Blocks, TheLatestReasonOfAKindCounts) {
+  Blocks blocks;
+  blocks.AddRetry(1, 10);
+  blocks.AddRetry(1, 20);
+  EXPECT_THAT(blocks.Durable(10), IsEmpty());
+  EXPECT_THAT(blocks.Durable(20), ElementsAre(1));
+  blocks.AddElsewhere(2, WorkInstant(seconds(5)));
+  blocks.AddElsewhere(2, WorkInstant(seconds(3)));
+  EXPECT_THAT(blocks.TimePassed(WorkInstant(seconds(4))), IsEmpty());
+  EXPECT_THAT(blocks.TimePassed(WorkInstant(seconds(5))), ElementsAre(2));
 }
 
-TEST(Holds, WhatIsDroppedFallsNoMore) {
-  Holds holds;
-  holds.AddRetry(1, 10);
-  holds.AddElsewhere(1, WorkInstant(seconds(5)));
-  holds.AddWithheld(1);
-  holds.AddWithheld(2);
-  holds.Drop(1);
-  EXPECT_THAT(holds.Durable(10), IsEmpty());
-  EXPECT_THAT(holds.TimePassed(WorkInstant(seconds(9))), IsEmpty());
-  EXPECT_THAT(holds.EndWithheld(), ElementsAre(2));
+TEST(Blocks, WhatIsDroppedFallsNoMore) {
+  Blocks blocks;
+  blocks.AddRetry(1, 10);
+  blocks.AddElsewhere(1, WorkInstant(seconds(5)));
+  blocks.AddWithheld(1);
+  blocks.AddWithheld(2);
+  blocks.Drop(1);
+  EXPECT_THAT(blocks.Durable(10), IsEmpty());
+  EXPECT_THAT(blocks.TimePassed(WorkInstant(seconds(9))), IsEmpty());
+  EXPECT_THAT(blocks.EndWithheld(), ElementsAre(2));
 }
 
 // Whatever nodes say, memory is bounded.
-TEST(Holds, AreNotMoreThanHonestNodesCause) {
-  Holds holds;
-  for (BatchId id = 0; id < Holds::kMostElsewhere; ++id) {
-    ASSERT_TRUE(holds.AddElsewhere(id, WorkInstant(seconds(5))));
+TEST(Blocks, AreNotMoreThanHonestNodesCause) {
+  Blocks blocks;
+  for (BatchId id = 0; id < Blocks::kMostElsewhere; ++id) {
+    ASSERT_TRUE(blocks.AddElsewhere(id, WorkInstant(seconds(5))));
   }
-  EXPECT_FALSE(holds.AddElsewhere(Holds::kMostElsewhere, WorkInstant(seconds(5))));
+  EXPECT_FALSE(blocks.AddElsewhere(Blocks::kMostElsewhere, WorkInstant(seconds(5))));
 }
 
 Lease LeaseOf(uint32_t node, uint64_t fence, int until) {

@@ -60,7 +60,7 @@ class Model {
     if (state_.batch(id).state == MiniBatch::State::kSplit) return State::kSplit;
     if (state_.settled(id)) return State::kSettled;
     if (!Known(id)) return State::kPlanned;
-    if (batch.retry > durable_ || batch.elsewhere > now) return State::kHeld;
+    if (batch.retry > durable_ || batch.elsewhere > now) return State::kBlocked;
     return Suspect(id) ? State::kApart : State::kReady;
   }
   std::vector<BatchId> Ids() const {
@@ -234,7 +234,7 @@ class RandomWalk {
       case 0: return Plan();
       case 1: return BecomeDurable();
       case 2: return Pass();
-      case 3: return Hold();
+      case 3: return Block();
       case 4: return Blame();
       case 5: return Adopt(AnyNode());
       case 6: return Shorten();
@@ -276,11 +276,11 @@ class RandomWalk {
     ASSERT_EQ(gone, model_.Expire());
     made_.TimePassed(model_.now);
   }
-  void Hold() {
-    event_ = "a hold";
+  void Block() {
+    event_ = "a block";
     const BatchId id = AnyId();
     const WorkInstant until = model_.now + milliseconds(1 + Draw(9000));
-    made_.HoldElsewhere(id, until);
+    made_.BlockUntil(id, until);
     if (speculation_ || (state_.known(id) && state_.settled(id))) return;
     model_.At(id).elsewhere = std::max(model_.At(id).elsewhere, until);
   }
@@ -373,7 +373,8 @@ class RandomWalk {
     event_ = "a failure after its lease";
     const BatchId id = AnyId();
     const State state = model_.Of(id);
-    if (state == State::kReady || state == State::kApart || state == State::kHeld) Fail({id, {}});
+    if (state == State::kReady || state == State::kApart || state == State::kBlocked)
+      Fail({id, {}});
   }
   void Fail(const LeaseName& name) {
     FailedRecord failed;

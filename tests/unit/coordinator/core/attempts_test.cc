@@ -185,7 +185,7 @@ TEST_F(AttemptsTest, WhatAReplacedAgentHeldIsNobodyElsesWhileItMayGoOn) {
   Make({}, 1);
   h_->Lease(0);
   attempts_->SetAside(0);
-  EXPECT_EQ(StateOf(0), State::kHeld);
+  EXPECT_EQ(StateOf(0), State::kBlocked);
   h_->availability->TimePassed(JournalHarness::kStart + seconds(11));
   EXPECT_EQ(StateOf(0), State::kReady);
 }

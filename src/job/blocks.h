@@ -1,5 +1,5 @@
 // Why nobody may get a mini-batch, although it is not settled and perhaps not leased: because of
-// what was said before, or what somebody may be doing. A hold falls by itself; several may be on
+// what was said before, or what somebody may be doing. A block falls by itself; several may be on
 // one mini-batch at once, and it need not be planned. Pure; not thread-safe.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace parallelrun::job {
 
-class Holds {
+class Blocks {
  public:
   // More than honest nodes cause with kElsewhere; about 30 MB.
   static constexpr size_t kMostElsewhere = 1 << 18;
@@ -31,10 +31,10 @@ class Holds {
   // An earlier epoch recorded that run() had begun: its node may hold it still.
   void AddWithheld(BatchId id);
 
-  // Each gives the mini-batches that have no hold any more.
+  // Each gives the mini-batches that have no block any more.
   std::vector<BatchId> Durable(uint64_t position);
   std::vector<BatchId> TimePassed(WorkInstant now);
-  // All that were withheld until now, whether another hold is left on them or not.
+  // All that were withheld until now, whether another block is left on them or not.
   std::vector<BatchId> EndWithheld();
 
   // Its node was heard of.
@@ -49,13 +49,13 @@ class Holds {
     bool any() const { return retry || withheld || elsewhere; }
   };
   Reasons Of(BatchId id) const;
-  bool Has(BatchId id) const { return held_.contains(id); }
+  bool Has(BatchId id) const { return blocked_.contains(id); }
   const std::set<BatchId>& withheld() const { return withheld_; }
   // In no order.
   std::vector<BatchId> Ids() const;
 
  private:
-  struct Hold {
+  struct Block {
     uint64_t retry = 0;  // position; 0: none
     bool withheld = false;
     std::optional<WorkInstant> elsewhere;
@@ -64,7 +64,7 @@ class Holds {
   // True when that was the last one of it.
   bool EraseIfNone(BatchId id);
 
-  std::unordered_map<BatchId, Hold> held_;
+  std::unordered_map<BatchId, Block> blocked_;
   std::deque<std::pair<uint64_t, BatchId>> retries_;  // by position
   std::set<std::pair<WorkInstant, BatchId>> elsewhere_;
   std::set<BatchId> withheld_;
