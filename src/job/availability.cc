@@ -85,7 +85,7 @@ void Availability::Retry(const LeaseName& name, uint64_t position) {
 
 void Availability::Reconsider(BatchId id) {
   assert(Known(id));  // it was leased once
-  if (const auto [first, second] = leases_.Of(id); first != nullptr) return OfferSecond(id);
+  if (const auto [first, second] = leases_.Of(id); first != nullptr) return AllowSecond(id);
   if (!Suspected(id)) return;
   Take(id);
   Back(id);
@@ -172,8 +172,8 @@ std::optional<LeaseName> Availability::Grant(const Asker& asker, WorkInstant now
 }
 
 bool Availability::HasSlow(Duration slow, WorkInstant now) const {
-  const std::optional<WorkInstant> began = leases_.LongestOffered();
-  return began && *began < now - slow;
+  const std::optional<WorkInstant> started = leases_.LongestWithoutSecond();
+  return started && *started < now - slow;
 }
 
 std::optional<Held> Availability::Slowest() const {
@@ -189,18 +189,18 @@ std::optional<LeaseName> Availability::GrantSecond(const Asker& asker, Duration 
   if (slowest == nullptr || slowest->lease.started_at >= now - slow) return std::nullopt;
   const BatchId id = slowest->id;
   const Fence fence = Lend(id, asker, now).lease.fence;
-  OfferSecond(id);
+  AllowSecond(id);
   return LeaseName{id, fence};
 }
 
-// It may be given to a second node while it has one lease, has begun, and nothing is held against
+// It may be given to a second node while it has one lease, has started, and nothing is held against
 // it, unless both could fail: that might be a try too many.
-void Availability::OfferSecond(BatchId id) {
+void Availability::AllowSecond(BatchId id) {
   if (!rules_.speculation) return;
   const auto [first, second] = leases_.Of(id);
   const bool tries = state_.batch(id).failed_attempts + 1U < rules_.max_try;
-  leases_.Offer(*first, first->lease.started && second == nullptr && tries && !IsPiece(id) &&
-                            state_.batch(id).losses == 0 && !Suspected(id));
+  leases_.AllowSecond(*first, first->lease.started && second == nullptr && tries && !IsPiece(id) &&
+                                  state_.batch(id).losses == 0 && !Suspected(id));
 }
 
 std::optional<Fence> Availability::Adopt(const Asker& asker, BatchId id, bool started,
@@ -218,7 +218,7 @@ std::optional<Fence> Availability::Adopt(const Asker& asker, BatchId id, bool st
   Lease& lease = Lend(id, asker, now).lease;
   lease.started = started;
   lease.started_at = now;
-  OfferSecond(id);
+  AllowSecond(id);
   return lease.fence;
 }
 
@@ -239,7 +239,7 @@ bool Availability::Renew(const Incarnation& incarnation, const HeldLease& held, 
   if (!held.started || live->lease.started) return true;
   live->lease.started = true;
   live->lease.started_at = now;
-  OfferSecond(held.id);
+  AllowSecond(held.id);
   return true;
 }
 
@@ -259,7 +259,7 @@ void Availability::EndLive(Live& live) {
   leases_.Remove(live);
   freed_ = true;  // if only because its node has room for a suspect now
   if (leases_.Has(id)) {
-    OfferSecond(id);
+    AllowSecond(id);
   } else {
     Back(id);
   }

@@ -166,7 +166,7 @@ class Availability {
   std::optional<BatchId> NextSuspect(uint32_t node) const;
   Live& Lend(BatchId id, const Asker& asker, WorkInstant now);
   void EndLive(Live& live);
-  void OfferSecond(BatchId id);
+  void AllowSecond(BatchId id);
   Live* FindLive(const Incarnation& incarnation, const LeaseName& name) const;
 
   const JobState& state_;

@@ -28,7 +28,7 @@ class Blocks {
   // Somebody who does not know that his lease is gone may be in run() of it until then. False when
   // there are too many.
   bool AddElsewhere(BatchId id, WorkInstant until);
-  // An earlier epoch recorded that run() had begun: its node may hold it still.
+  // An earlier epoch recorded that run() had started: its node may hold it still.
   void AddWithheld(BatchId id);
 
   // Each gives the mini-batches that have no block any more.

@@ -25,7 +25,7 @@ Leases::Live& Leases::Add(BatchId id, const Lease& lease) {
 }
 
 void Leases::Remove(Live& live) {
-  Offer(live, false);
+  AllowSecond(live, false);
   DeadlinesOf(live).Remove(live);
   const auto found = nodes_.find(live.lease.node);
   OfNodeIndex& node = found->second;
@@ -116,19 +116,19 @@ uint32_t Leases::CompanyOn(uint32_t node) const {
   return *found->second.companies.begin();
 }
 
-void Leases::Offer(Live& live, bool offered) {
-  if (live.offered == offered) return;
-  live.offered = offered;
-  const std::pair began(live.lease.started_at, live.id);
-  if (offered) {
-    offered_.insert(began);
+void Leases::AllowSecond(Live& live, bool allowed) {
+  if (live.may_have_second == allowed) return;
+  live.may_have_second = allowed;
+  const std::pair started(live.lease.started_at, live.id);
+  if (allowed) {
+    without_second_.insert(started);
   } else {
-    offered_.erase(began);
+    without_second_.erase(started);
   }
 }
 
 Leases::Live* Leases::LongestElsewhere(uint32_t node) const {
-  for (const auto& [began, id] : offered_) {
+  for (const auto& [started, id] : without_second_) {
     Live* const live = Of(id)[0];
     if (live->lease.node != node) return live;
   }
@@ -147,14 +147,14 @@ const Leases::Live* Leases::Slowest() const {
   return slowest;
 }
 
-std::optional<WorkInstant> Leases::LongestOffered() const {
-  return offered_.empty() ? std::nullopt : std::optional(offered_.begin()->first);
+std::optional<WorkInstant> Leases::LongestWithoutSecond() const {
+  return without_second_.empty() ? std::nullopt : std::optional(without_second_.begin()->first);
 }
 
 std::string Leases::Check() const {
   size_t live = 0;
   size_t pieces = 0;
-  size_t offered = 0;
+  size_t alone = 0;
   std::map<uint32_t, size_t> counts;
   for (const auto& [id, both] : of_) {
     pieces += IsPiece(id) ? 1 : 0;
@@ -163,9 +163,9 @@ std::string Leases::Check() const {
       if (one == nullptr) continue;
       ++live;
       ++counts[one->lease.node];
-      offered += one->offered ? 1 : 0;
-      if (one->offered && !offered_.contains({one->lease.started_at, id})) {
-        return fmt::format("{} is offered under another time", MiniBatchText(id));
+      alone += one->may_have_second ? 1 : 0;
+      if (one->may_have_second && !without_second_.contains({one->lease.started_at, id})) {
+        return fmt::format("{} may have a second lease under another time", MiniBatchText(id));
       }
     }
     if (both.second != nullptr && both.first->lease.node == both.second->lease.node) {
@@ -173,7 +173,8 @@ std::string Leases::Check() const {
     }
   }
   if (pieces != pieces_) return "the number of leased pieces is wrong";
-  if (offered != offered_.size()) return "something is offered that has no lease";
+  if (alone != without_second_.size())
+    return "something may have a second lease that has no first one";
   if (counts.size() != nodes_.size()) return "a node without a lease is listed";
   for (const auto& [index, node] : nodes_) {
     size_t listed = 0;

@@ -44,7 +44,7 @@ class Leases {
     BatchId id = 0;
     Lease lease;
     bool shortened = false;  // which list of deadlines it is in
-    bool offered = false;
+    bool may_have_second = false;
     Neighbours<Live> of_node;
     Neighbours<Live> by_deadline;
   };
@@ -70,16 +70,16 @@ class Leases {
   // The least company that one of the node may have.
   uint32_t CompanyOn(uint32_t node) const;
 
-  // Whether it may be given to a second node too. It has begun, then.
-  void Offer(Live& live, bool offered);
-  // Of those that are offered and that `node` does not hold, that which began first.
+  // Whether it may be given to a second node too. It has started, then.
+  void AllowSecond(Live& live, bool allowed);
+  // Of those that may have a second lease and that `node` does not hold, that which started first.
   Live* LongestElsewhere(uint32_t node) const;
 
-  // Of those that have begun, that which began first; nullptr without any. Looks at each.
+  // Of those that have started, that which did first; nullptr without any. Looks at each.
   const Live* Slowest() const;
 
-  // When the first of those that are offered began.
-  std::optional<WorkInstant> LongestOffered() const;
+  // When the first of those that may have a second lease started.
+  std::optional<WorkInstant> LongestWithoutSecond() const;
 
   // Mini-batches with a lease, and how many of them are pieces.
   size_t batches() const { return of_.size(); }
@@ -109,7 +109,7 @@ class Leases {
   // by construction. One list for both would not be.
   Deadlines whole_;
   Deadlines shortened_;
-  std::set<std::pair<WorkInstant, BatchId>> offered_;
+  std::set<std::pair<WorkInstant, BatchId>> without_second_;
   size_t pieces_ = 0;
 };
 

@@ -120,16 +120,16 @@ TEST(Leases, TheEarliestDeadlineIsFoundInWhateverOrderTheyCome) {
   EXPECT_EQ(leases.Check(), "");
 }
 
-TEST(Leases, WhatIsOfferedIsGivenToOtherNodesInTheOrderOfItsBegin) {
+TEST(Leases, WhatMayHaveASecondIsGivenToOtherNodesInTheOrderOfItsStart) {
   Leases leases;
   for (const uint32_t node : {0U, 1U, 2U}) {
     Lease lease = LeaseOf(node, node + 1, 10);
     lease.started_at = WorkInstant(seconds(9 - node));
-    leases.Offer(leases.Add(node, lease), true);
+    leases.AllowSecond(leases.Add(node, lease), true);
   }
   EXPECT_EQ(leases.LongestElsewhere(7)->id, 2U);
   EXPECT_EQ(leases.LongestElsewhere(2)->id, 1U);
-  leases.Offer(*leases.Of(2)[0], false);
+  leases.AllowSecond(*leases.Of(2)[0], false);
   leases.Remove(*leases.Of(1)[0]);
   EXPECT_EQ(leases.LongestElsewhere(7)->id, 0U);
   EXPECT_EQ(leases.LongestElsewhere(0), nullptr);
