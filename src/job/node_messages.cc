@@ -38,13 +38,9 @@ void PutFinished(Encoder& out, const Finished& f) {
   out.U8(static_cast<uint8_t>(f.kind));
   if (f.kind == Finished::Kind::kReturned) return;
   out.U32(f.process);
-  out.U64(f.run_ns);
-  out.U64(f.cpu_ns);
-  out.U64(f.elapsed_ns);
-  if (f.kind == Finished::Kind::kSucceeded) {
-    out.U32(f.items_succeeded);
-    out.U32(f.items_skipped);
-    out.U32(f.row_count);
+  const bool succeeded = f.kind == Finished::Kind::kSucceeded;
+  PutResult(out, f, Carrier::kExchange, succeeded);
+  if (succeeded) {
     out.U64(f.rows_offset);
     out.Text(f.rows);
   } else {
@@ -74,13 +70,9 @@ void GetFinished(Decoder& in, Finished& f) {
   f.kind = static_cast<Finished::Kind>(kind);
   if (f.kind == Finished::Kind::kReturned) return;
   f.process = in.U32();
-  f.run_ns = in.U64();
-  f.cpu_ns = in.U64();
-  f.elapsed_ns = in.U64();
-  if (f.kind == Finished::Kind::kSucceeded) {
-    f.items_succeeded = in.U32();
-    f.items_skipped = in.U32();
-    f.row_count = in.U32();
+  const bool succeeded = f.kind == Finished::Kind::kSucceeded;
+  GetResult(in, f, Carrier::kExchange, succeeded);
+  if (succeeded) {
     f.rows_offset = in.U64();
     f.rows = in.Text();
   } else {

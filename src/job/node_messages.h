@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "job/attempt_result.h"
 #include "job/ids.h"
 
 namespace parallelrun::job {
@@ -36,19 +37,13 @@ struct RowsPart {
   std::string_view rows;
 };
 
-struct Finished {
+struct Finished : AttemptResult {
   enum class Kind : uint8_t { kSucceeded = 1, kFailed = 2, kReturned = 3 };
   BatchId id = 0;
   Fence fence;
   Kind kind = Kind::kSucceeded;
   uint32_t process = 0;
-  uint64_t run_ns = 0;
-  uint64_t cpu_ns = 0;      // of the process, during run()
-  uint64_t elapsed_ns = 0;  // on the node, loading and rows included
   // kSucceeded
-  uint32_t items_succeeded = 0;
-  uint32_t items_skipped = 0;  // left out as unreadable
-  uint32_t row_count = 0;
   uint64_t rows_offset = 0;  // bytes that were sent before, in parts
   std::string_view rows;
   // kFailed

@@ -9,10 +9,11 @@
 namespace parallelrun::job {
 namespace {
 
-constexpr size_t kPrefixSize = 5;                                // type and length
-constexpr size_t kAgainSize = 8 + 4 + 4;                         // of one result
-constexpr size_t kRowsHeadSize = 8 + 12;                         // id, fence
-constexpr size_t kResultHeadSize = 8 + 12 + 8 + 8 + 24 + 4 + 4;  // and node, process, times, counts
+constexpr size_t kPrefixSize = 5;         // type and length
+constexpr size_t kAgainSize = 8 + 4 + 4;  // of one result
+constexpr size_t kRowsHeadSize = 8 + 12;  // id, fence
+constexpr size_t kResultHeadSize =
+    kRowsHeadSize + 4 + 4 + BytesOfResult(Carrier::kRecord, true);  // and node, process
 
 template <RecordType type, typename T>
 constexpr bool kHasType =
@@ -30,12 +31,6 @@ static_assert(kHasType<RecordType::kSeal, SealRecord> &&
 void Put(Encoder& to, const Fence& fence) {
   to.U32(fence.epoch);
   to.U64(fence.number);
-}
-
-void Put(Encoder& to, const AttemptTimes& times) {
-  to.U64(times.elapsed_ns);
-  to.U64(times.cpu_ns);
-  to.I64(times.finished_us);
 }
 
 void Put(Encoder& to, const OutputRanges& output) {
@@ -79,10 +74,7 @@ void Put(Encoder& to, const ResultRecord& r) {
   Put(to, r.fence);
   to.U32(r.node);
   to.U32(r.process);
-  to.U64(r.run_ns);
-  Put(to, r.times);
-  to.U32(r.items_succeeded);
-  to.U32(r.row_count);
+  PutResult(to, r, Carrier::kRecord, true);
   to.Bytes(r.rows);
 }
 
@@ -91,8 +83,7 @@ void Put(Encoder& to, const FailedRecord& r) {
   Put(to, r.fence);
   to.U32(r.node);
   to.U32(r.process);
-  to.U64(r.run_ns);
-  Put(to, r.times);
+  PutResult(to, r, Carrier::kRecord, false);
   to.U8(static_cast<uint8_t>(r.cause));
   to.U8(static_cast<uint8_t>(r.end));
   to.Text(r.kind);
@@ -170,13 +161,13 @@ void Put(Encoder& to, const PublishedRecord& r) {
 
 Fence GetFence(Decoder& from) { return Fence{from.U32(), from.U64()}; }
 
-AttemptTimes GetTimes(Decoder& from) { return {from.U64(), from.U64(), from.I64()}; }
-
-ResultRecord GetResult(Decoder& from) {
-  ResultRecord r{from.U64(), GetFence(from), from.U32(), from.U32(), from.U64(), 0, 0, {}, {}};
-  r.times = GetTimes(from);
-  r.items_succeeded = from.U32();
-  r.row_count = from.U32();
+ResultRecord GetSucceeded(Decoder& from) {
+  ResultRecord r;
+  r.id = from.U64();
+  r.fence = GetFence(from);
+  r.node = from.U32();
+  r.process = from.U32();
+  GetResult(from, r, Carrier::kRecord, true);
   r.rows = from.Bytes(from.left());
   return r;
 }
@@ -193,8 +184,7 @@ FailedRecord GetFailed(Decoder& from) {
   r.fence = GetFence(from);
   r.node = from.U32();
   r.process = from.U32();
-  r.run_ns = from.U64();
-  r.times = GetTimes(from);
+  GetResult(from, r, Carrier::kRecord, false);
   r.cause = Cause{from.U8()};
   r.end = AttemptEnd{from.U8()};
   r.kind = from.Text();
@@ -269,7 +259,7 @@ Record GetBody(RecordType type, Decoder& from) {
     case RecordType::kPlanChunk: return DecodePlanChunk(from);
     case RecordType::kPlanEnd: return PlanEndRecord{from.U64(), from.U64()};
     case RecordType::kRows: return RowsRecord{from.U64(), GetFence(from), from.Bytes(from.left())};
-    case RecordType::kResult: return GetResult(from);
+    case RecordType::kResult: return GetSucceeded(from);
     case RecordType::kFailed: return GetFailed(from);
     case RecordType::kLost: return LostRecord{from.U64(), GetFence(from)};
     case RecordType::kVerdict: return GetVerdict(from);

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "job/attempt_result.h"
 #include "job/ids.h"
 #include "job/plan_chunk.h"
 
@@ -35,29 +36,18 @@ struct PlanEndRecord {
   uint64_t items = 0;
 };
 
-// How long an attempt took, besides its run().
-struct AttemptTimes {
-  uint64_t elapsed_ns = 0;  // on the node: loading, run() and rows
-  uint64_t cpu_ns = 0;      // of the process
-  int64_t finished_us = 0;  // wall time of the record, since 1970
-};
-
 struct RowsRecord {
   BatchId id = 0;
   Fence fence;
   std::string_view rows;
 };
 
-struct ResultRecord {
+struct ResultRecord : AttemptResult {
   BatchId id = 0;
   Fence fence;
   uint32_t node = 0;
   uint32_t process = 0;
-  uint64_t run_ns = 0;
-  uint32_t items_succeeded = 0;
-  uint32_t row_count = 0;
   std::string_view rows;
-  AttemptTimes times;
 };
 
 // What a failed attempt means for its mini-batch. Stored: never renumber.
@@ -67,18 +57,16 @@ enum class AttemptEnd : uint8_t {
   kSplit = 2,  // its two pieces take its place
 };
 
-struct FailedRecord {
+struct FailedRecord : AttemptResult {
   BatchId id = 0;
   Fence fence;
   uint32_t node = 0;
   uint32_t process = 0;
-  uint64_t run_ns = 0;
   Cause cause = Cause::kRun;
   AttemptEnd end = AttemptEnd::kAgain;
   std::string_view kind;     // of the worker protocol, or the cause's name
   std::string_view message;  // at most 4 KiB
   std::string_view log;      // path below the log tree
-  AttemptTimes times;
   OutputRanges output{};
 };
 

@@ -300,7 +300,8 @@ void SimAgent::EndTask(uint32_t number, Worker& worker, bool well) {
     taken = taken && core_.OnResult(number, answer, Now());
   } else {
     taken = core_.OnFailed(
-        number, {task.sequence, 1000, job::Cause::kRun, "Exception", "it failed", ""}, Now());
+        number, {{.run_ns = 1000}, task.sequence, job::Cause::kRun, "Exception", "it failed", ""},
+        Now());
   }
   if (!taken) return Exit(number, "was ended");
   const uint32_t hangs = world_.scenario().hangs;

@@ -395,9 +395,8 @@ void AgentCore::GiveAgain(Key key, uint32_t bounces, Instant now) {
 void AgentCore::Finish(Key key, Outcome outcome, Instant now) {
   const Batch& batch = held_.At(key);
   if (outcome.kind != job::Finished::Kind::kReturned) {
-    told_.Note({batch.process, batch.name.id, ItemsOfWork(batch.work), outcome.items_succeeded,
-                outcome.elapsed_ns, outcome.cpu_ns, outcome.run_ns, outcome.error_kind,
-                outcome.items_skipped});
+    told_.Note({outcome.result(), batch.process, batch.name.id, ItemsOfWork(batch.work),
+                outcome.error_kind});
   }
   if (!held_.Finish(key, std::move(outcome))) return;
   // Results of a millisecond go together, a few in one request. Only while others are under way:

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/time.h"
+#include "job/attempt_result.h"
 #include "job/ids.h"
 
 namespace parallelrun::agent {
@@ -82,41 +83,29 @@ struct StatusReading {
 // "process007".
 std::string ProcessName(uint32_t number);
 
-struct ResultAnswer {
+struct ResultAnswer : job::AttemptResult {
   uint64_t sequence = 0;
-  uint64_t run_ns = 0;
-  uint32_t items_succeeded = 0;
-  uint32_t row_count = 0;
   std::string_view rows;  // all of them, or the last part
-  uint64_t cpu_ns = 0;
-  uint32_t items_skipped = 0;  // left out as unreadable
 };
 
 // The kind of a failure for want of space (docs/worker-protocol.md).
 inline constexpr char kNoSpaceKind[] = "NoSpace";
 
-struct FailedAnswer {
+struct FailedAnswer : job::AttemptResult {
   uint64_t sequence = 0;
-  uint64_t run_ns = 0;
   job::Cause cause = job::Cause::kRun;
   std::string kind;
   std::string message;
   std::string log;
-  uint64_t cpu_ns = 0;
   job::OutputRanges output{};
 };
 
 // A mini-batch that has come to an end on this node, for its log.
-struct MiniBatchNote {
+struct MiniBatchNote : job::AttemptResult {
   uint32_t process = 0;
   job::BatchId id = 0;
   uint32_t items = 0;
-  uint32_t items_succeeded = 0;
-  uint64_t elapsed_ns = 0;
-  uint64_t cpu_ns = 0;
-  uint64_t run_ns = 0;
-  std::string error_kind;      // "": it succeeded
-  uint32_t items_skipped = 0;  // of a result
+  std::string error_kind;  // "": it succeeded
 };
 
 struct WorkerAction {

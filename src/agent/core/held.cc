@@ -285,12 +285,7 @@ bool Held::ReportOne(Key key, const Batch& batch, size_t& budget, Flight& flight
   finished.fence = name.fence;
   finished.kind = outcome.kind;
   finished.process = batch.process;
-  finished.run_ns = outcome.run_ns;
-  finished.cpu_ns = outcome.cpu_ns;
-  finished.elapsed_ns = outcome.elapsed_ns;
-  finished.items_succeeded = outcome.items_succeeded;
-  finished.items_skipped = outcome.items_skipped;
-  finished.row_count = outcome.row_count;
+  finished.result() = outcome.result();
   finished.rows_offset = batch.rows_heard;
   finished.rows = rows;
   finished.cause = outcome.cause;

@@ -42,20 +42,15 @@ FailedAnswer TimedOut(const Overdue& overdue) {
 Outcome Succeeded(const ResultAnswer& answer, Duration elapsed) {
   Outcome outcome;
   outcome.kind = job::Finished::Kind::kSucceeded;
-  outcome.run_ns = answer.run_ns;
-  outcome.cpu_ns = answer.cpu_ns;
+  outcome.result() = answer.result();
   outcome.elapsed_ns = std::max(PositiveNs(elapsed), answer.run_ns);
-  outcome.items_succeeded = answer.items_succeeded;
-  outcome.items_skipped = answer.items_skipped;
-  outcome.row_count = answer.row_count;
   return outcome;
 }
 
 Outcome Failed(FailedAnswer answer, Duration elapsed) {
   Outcome outcome;
   outcome.kind = job::Finished::Kind::kFailed;
-  outcome.run_ns = answer.run_ns;
-  outcome.cpu_ns = answer.cpu_ns;
+  outcome.result() = answer.result();
   outcome.elapsed_ns = std::max(PositiveNs(elapsed), answer.run_ns);
   outcome.cause = answer.cause;
   outcome.error_kind = std::move(answer.kind);

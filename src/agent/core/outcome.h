@@ -9,20 +9,15 @@
 #include "agent/core/process_facts.h"
 #include "base/error.h"
 #include "base/time.h"
+#include "job/attempt_result.h"
 #include "job/ids.h"
 #include "job/node_messages.h"
 
 namespace parallelrun::agent {
 
 // By default it is handed back: nothing came of it, and nothing is counted.
-struct Outcome {
+struct Outcome : job::AttemptResult {
   job::Finished::Kind kind = job::Finished::Kind::kReturned;
-  uint64_t run_ns = 0;
-  uint64_t cpu_ns = 0;
-  uint64_t elapsed_ns = 0;  // at least run_ns
-  uint32_t items_succeeded = 0;
-  uint32_t items_skipped = 0;
-  uint32_t row_count = 0;
   job::Cause cause = job::Cause::kRun;
   std::string error_kind;
   std::string message;

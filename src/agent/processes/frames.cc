@@ -55,11 +55,7 @@ std::optional<ResultAnswer> ParseResult(std::string_view body) {
   Decoder in(body);
   ResultAnswer answer;
   answer.sequence = in.U64();
-  answer.run_ns = in.U64();
-  answer.cpu_ns = in.U64();
-  answer.items_succeeded = in.U32();
-  answer.items_skipped = in.U32();
-  answer.row_count = in.U32();
+  GetResult(in, answer, job::Carrier::kFrame, true);
   answer.rows = in.Bytes(in.left());
   if (!in.ok()) return std::nullopt;
   return answer;
@@ -109,8 +105,7 @@ std::optional<FailedAnswer> ParseFailed(std::string_view body) {
   Decoder in(body);
   FailedAnswer answer;
   answer.sequence = in.U64();
-  answer.run_ns = in.U64();
-  answer.cpu_ns = in.U64();
+  GetResult(in, answer, job::Carrier::kFrame, false);
   const std::string_view json = in.Bytes(in.left());
   if (!in.ok()) return std::nullopt;
   std::optional<FailureText> failure = ParseFailure(json);

@@ -14,10 +14,6 @@ namespace {
 
 constexpr double kSlowFactor = 3;  // times the mean
 
-job::AttemptTimes Times(const job::Finished& done, int64_t wall_us) {
-  return {done.elapsed_ns, done.cpu_ns, wall_us};
-}
-
 }  // namespace
 
 // --- what its agent says
@@ -35,9 +31,9 @@ uint64_t Attempts::Succeeded(uint32_t node, const job::Finished& done, int64_t w
   if (done.items_skipped > 0) {
     journal_.Add(job::SkippedRecord{done.id, done.fence, done.items_skipped});
   }
-  const uint64_t position = journal_.Add(
-      job::ResultRecord{done.id, done.fence, node, done.process, done.run_ns, done.items_succeeded,
-                        done.row_count, done.rows, Times(done, wall_us)});
+  job::ResultRecord result{done.result(), done.id, done.fence, node, done.process, done.rows};
+  result.finished_us = wall_us;
+  const uint64_t position = journal_.Add(result);
   availability_.Settle(done.id);
   last_chances_.erase(done.id);
   elapsed_seconds_ += static_cast<double>(done.elapsed_ns) / 1e9;
@@ -48,11 +44,11 @@ uint64_t Attempts::Succeeded(uint32_t node, const job::Finished& done, int64_t w
 uint64_t Attempts::Failed(uint32_t node, const job::Finished& done, int64_t wall_us) {
   const job::LeaseName name{done.id, done.fence};
   job::FailedRecord failed;
+  failed.result() = done.result();
   failed.id = done.id;
   failed.fence = done.fence;
   failed.node = node;
   failed.process = done.process;
-  failed.run_ns = done.run_ns;
   failed.cause = done.cause;
   failed.kind = Bounded(done.error_kind);
   failed.message = Bounded(done.message);
@@ -61,7 +57,7 @@ uint64_t Attempts::Failed(uint32_t node, const job::Finished& done, int64_t wall
       name, failed.cause == job::Cause::kMisfit || job::OfDebugger(failed.kind, failed.message));
   failed.log = Bounded(done.log);
   failed.output = done.output;
-  failed.times = Times(done, wall_us);
+  failed.finished_us = wall_us;
   return Fail(failed, name);
 }
 
@@ -200,7 +196,7 @@ void Attempts::FailForMemory(const job::LeaseName& name, const PodEnd& end, int6
   failed.end = EndOf(name, false);
   failed.kind = kOutOfMemory.word();
   failed.message = message;
-  failed.times.finished_us = wall_us;
+  failed.finished_us = wall_us;
   Fail(failed, name);
 }
 

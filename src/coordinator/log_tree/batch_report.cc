@@ -53,17 +53,13 @@ std::string OutputText(const job::OutputRanges& o) {
 }
 
 // One attempt, whatever became of it.
-struct Attempt {
+struct Attempt : job::AttemptResult {
   job::BatchId id = 0;
   uint32_t node = 0;
   uint32_t process = 0;
-  uint32_t succeeded = 0;
-  uint64_t run_ns = 0;
-  job::AttemptTimes times;
   std::string_view status;
   std::string_view kind;
   std::string_view message;
-  uint32_t rows = 0;
   job::OutputRanges output{};
 };
 
@@ -81,20 +77,10 @@ class Report {
     if (const auto* settings = std::get_if<job::SettingsRecord>(&record)) {
       generation_ = settings->generation;
     } else if (const auto* r = std::get_if<job::ResultRecord>(&record)) {
-      Add({r->id,
-           r->node,
-           r->process,
-           r->items_succeeded,
-           r->run_ns,
-           r->times,
-           "RUN_DONE",
-           "",
-           "",
-           r->row_count,
-           {}});
+      Add({r->result(), r->id, r->node, r->process, "RUN_DONE", "", "", {}});
     } else if (const auto* f = std::get_if<job::FailedRecord>(&record)) {
-      Add({f->id, f->node, f->process, 0, f->run_ns, f->times, StatusOf(f->cause), f->kind,
-           f->message, 0, f->output});
+      Add({f->result(), f->id, f->node, f->process, StatusOf(f->cause), f->kind, f->message,
+           f->output});
     }
     return {};
   }
@@ -128,7 +114,7 @@ class Report {
     if (a.kind.empty()) picked_.erase(a.id);  // settled: no further attempt follows
     const uint32_t failed =
         a.kind.empty() ? rules_.FailedOf(batch.items_missing, batch.items_skipped) : items;
-    const int64_t start_us = a.times.finished_us - static_cast<int64_t>(a.times.elapsed_ns / 1000);
+    const int64_t start_us = a.finished_us - static_cast<int64_t>(a.elapsed_ns / 1000);
     if (start_us / 1'000'000 != start_second_) {
       start_second_ = start_us / 1'000'000;
       start_text_ = Rfc3339(WallTime(Duration(start_us)));
@@ -137,19 +123,20 @@ class Report {
                    "{},{},process{:03},{},{},{},{},{:.6f},{:.6f},{:.6f},{},{},{},\"{{\"\"node\"\":{"
                    "},\"\"generation\"\":{},"
                    "\"\"rows\"\":{}{}}}\"\n",
-                   job::MiniBatchText(a.id), picked, a.process, start_text_, items, a.succeeded,
-                   failed, Seconds(a.times.elapsed_ns), Seconds(a.times.cpu_ns), Seconds(a.run_ns),
-                   a.status, CsvField(Printable(a.kind, 100)), CsvField(Printable(a.message, 500)),
-                   a.node, generation_, a.rows, OutputText(a.output));
+                   job::MiniBatchText(a.id), picked, a.process, start_text_, items,
+                   a.items_succeeded, failed, Seconds(a.elapsed_ns), Seconds(a.cpu_ns),
+                   Seconds(a.run_ns), a.status, CsvField(Printable(a.kind, 100)),
+                   CsvField(Printable(a.message, 500)), a.node, generation_, a.row_count,
+                   OutputText(a.output));
     if (lines_.size() > kLogBlock) Flush();
     for (Sum* sum : {&nodes_[a.node], &processes_[{a.node, a.process}]}) {
       ++sum->attempts;
       sum->failed_attempts += a.kind.empty() ? 0 : 1;
       sum->items += items;
-      sum->succeeded += a.succeeded;
+      sum->succeeded += a.items_succeeded;
       sum->failed += failed;
-      sum->elapsed += Seconds(a.times.elapsed_ns);
-      sum->cpu += Seconds(a.times.cpu_ns);
+      sum->elapsed += Seconds(a.elapsed_ns);
+      sum->cpu += Seconds(a.cpu_ns);
       sum->run += Seconds(a.run_ns);
     }
   }

@@ -22,8 +22,8 @@ void AddTo(Figures::Sums& sums, const Figures::Attempt& a, Duration begin, Durat
     sums.items += a.items;
   }
   sums.run_ns += a.run_ns;
-  sums.elapsed_ns += a.times.elapsed_ns;
-  sums.cpu_ns += a.times.cpu_ns;
+  sums.elapsed_ns += a.elapsed_ns;
+  sums.cpu_ns += a.cpu_ns;
 }
 
 }  // namespace
@@ -33,8 +33,8 @@ uint64_t Figures::Sums::span_ns() const {
 }
 
 void Figures::Add(const Attempt& a) {
-  if (a.times.elapsed_ns == 0) return;  // nobody reported it: its node died
-  const int64_t begin_us = a.times.finished_us - static_cast<int64_t>(a.times.elapsed_ns / 1000);
+  if (a.elapsed_ns == 0) return;  // nobody reported it: its node died
+  const int64_t begin_us = a.finished_us - static_cast<int64_t>(a.elapsed_ns / 1000);
   if (begun_us_ == 0) begun_us_ = begin_us;
   if (epoch_begins_ && begin_us > last_us_) {
     const Duration at(last_us_ - begun_us_ - cut_us_);
@@ -42,10 +42,10 @@ void Figures::Add(const Attempt& a) {
     cut_us_ += begin_us - last_us_;
   }
   epoch_begins_ = false;
-  last_us_ = std::max(last_us_, a.times.finished_us);
+  last_us_ = std::max(last_us_, a.finished_us);
 
   const Duration begin(std::max<int64_t>(begin_us - begun_us_ - cut_us_, 0));
-  const Duration end(std::max<int64_t>(a.times.finished_us - begun_us_ - cut_us_, 0));
+  const Duration end(std::max<int64_t>(a.finished_us - begun_us_ - cut_us_, 0));
   AddTo(total_, a, begin, end);
   length_ = std::max(length_, end);
   series_.Add(end, {a.succeeded ? 1U : 0U, a.succeeded ? 0U : 1U, a.succeeded ? a.items : 0U,

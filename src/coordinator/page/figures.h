@@ -25,14 +25,12 @@ class Figures {
 
   // Times are on the axis of this run: from the beginning of its first attempt, without the time in
   // which no coordinator ran.
-  struct Attempt {
+  struct Attempt : job::AttemptResult {
     job::BatchId id = 0;
     uint32_t node = 0;
     uint32_t process = 0;
     uint32_t items = 0;
     bool succeeded = false;
-    uint64_t run_ns = 0;
-    job::AttemptTimes times;
   };
   struct Sums {
     uint64_t attempts = 0;

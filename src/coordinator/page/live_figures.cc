@@ -4,9 +4,9 @@ namespace parallelrun::coordinator {
 
 void LiveFigures::Observe(const job::Record& record) {
   if (const auto* r = std::get_if<job::ResultRecord>(&record)) {
-    Observe({r->id, r->node, r->process, state_.batch(r->id).items, true, r->run_ns, r->times});
+    Observe({r->result(), r->id, r->node, r->process, state_.batch(r->id).items, true});
   } else if (const auto* f = std::get_if<job::FailedRecord>(&record)) {
-    Observe({f->id, f->node, f->process, state_.batch(f->id).items, false, f->run_ns, f->times});
+    Observe({f->result(), f->id, f->node, f->process, state_.batch(f->id).items, false});
   } else if (std::holds_alternative<job::PlanChunkRecord>(record)) {
     map_.Plan(state_.batches().size() - 1);
   }

@@ -120,8 +120,8 @@ json SlowestJson(const std::vector<SlowAttempt>& slowest) {
                     {"node", a.node},
                     {"process", fmt::format("process{:03}", a.process)},
                     {"run", JsonSeconds(a.run_ns)},
-                    {"elapsed", JsonSeconds(a.times.elapsed_ns)},
-                    {"cpu", JsonSeconds(a.times.cpu_ns)},
+                    {"elapsed", JsonSeconds(a.elapsed_ns)},
+                    {"cpu", JsonSeconds(a.cpu_ns)},
                     {"succeeded", a.succeeded}});
   }
   return list;

@@ -41,9 +41,9 @@ class Reader {
       }
       generation_ = settings->generation;
     } else if (const auto* r = std::get_if<job::ResultRecord>(&record)) {
-      figures_.Add({r->id, r->node, r->process, ItemsOf(r->id), true, r->run_ns, r->times});
+      figures_.Add({r->result(), r->id, r->node, r->process, ItemsOf(r->id), true});
     } else if (const auto* f = std::get_if<job::FailedRecord>(&record)) {
-      figures_.Add({f->id, f->node, f->process, ItemsOf(f->id), false, f->run_ns, f->times});
+      figures_.Add({f->result(), f->id, f->node, f->process, ItemsOf(f->id), false});
       Count(*f);
     }
     return {};

@@ -92,7 +92,12 @@ class ShutdownState : public ::testing::Test {
     for (BatchId id = 0; id < 3; ++id) {
       if (id == 1) Apply(SkippedRecord{1, {1, 2}, 1});
       const ProcessId by = id == 2 ? kTwo : kOne;
-      Apply(ResultRecord{id, {1, id + 1}, by.node, by.number, 0, id == 1 ? 1U : 2U, 5, "", {}});
+      Apply(ResultRecord{{.items_succeeded = id == 1 ? 1U : 2U, .row_count = 5},
+                         id,
+                         {1, id + 1},
+                         by.node,
+                         by.number,
+                         ""});
     }
     Apply(Ends(kOne, ProcessEnd::kFailed, "OSError: full (s.py:3)"));
   }
@@ -157,8 +162,8 @@ TEST_F(ShutdownState, APieceIsRunAgainByItself) {
   split.fence = {1, 1};
   split.end = AttemptEnd::kSplit;
   Apply(split);
-  Apply(ResultRecord{FirstPiece(0), {1, 2}, 0, 7, 0, 1, 1, "", {}});
-  Apply(ResultRecord{SecondPiece(0), {1, 3}, 1, 7, 0, 1, 1, "", {}});
+  Apply(ResultRecord{{.items_succeeded = 1, .row_count = 1}, FirstPiece(0), {1, 2}, 0, 7, ""});
+  Apply(ResultRecord{{.items_succeeded = 1, .row_count = 1}, SecondPiece(0), {1, 3}, 1, 7, ""});
   EXPECT_TRUE(state.all_settled());
   Apply(AgainRecord{0, 7, {{FirstPiece(0), 1, 1}}});
   EXPECT_FALSE(state.all_settled());
@@ -166,7 +171,7 @@ TEST_F(ShutdownState, APieceIsRunAgainByItself) {
   EXPECT_EQ(state.counts().split, 1U);
   EXPECT_FALSE(state.settled(FirstPiece(0)));
   EXPECT_TRUE(state.settled(SecondPiece(0)));
-  Apply(ResultRecord{FirstPiece(0), {2, 1}, 1, 7, 0, 1, 1, "", {}});
+  Apply(ResultRecord{{.items_succeeded = 1, .row_count = 1}, FirstPiece(0), {2, 1}, 1, 7, ""});
   EXPECT_TRUE(state.all_settled());
   EXPECT_EQ(state.counts().items_succeeded, 2U);
 }

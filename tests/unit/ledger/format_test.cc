@@ -111,7 +111,10 @@ TEST(LedgerFormatTest, ALedgerOfFormat1GoesOnInThisOne) {
     ASSERT_TRUE(Commit(*job.ledger, {Encoded(again), Encoded(job::LostRecord{4, {3, 1}})}).ok());
     const std::string rows = "four\n";
     ASSERT_TRUE(
-        Commit(*job.ledger, {Encoded(job::ResultRecord{4, {3, 2}, 0, 0, 5, 5, 1, rows, {}})}).ok());
+        Commit(*job.ledger,
+               {Encoded(job::ResultRecord{
+                   {.run_ns = 5, .items_succeeded = 5, .row_count = 1}, 4, {3, 2}, 0, 0, rows})})
+            .ok());
   }
   EXPECT_EQ(FormatOf(files, 1), 1U);
   EXPECT_EQ(files.Contents(LogOfEpoch(1)), Stored(1)) << "what was written stays as it is";

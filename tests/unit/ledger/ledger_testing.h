@@ -25,15 +25,16 @@ inline std::string LogOfEpoch(uint32_t epoch) { return kTestLogs + "/" + LogName
 // A result of about `size` bytes that no other number makes.
 inline std::string ResultOf(uint64_t number, size_t size = 100) {
   const std::string rows = std::to_string(number) + std::string(size, 'r') + "\n";
-  return Encoded(job::ResultRecord{number, {1, number}, 0, 0, 5, 1, 1, rows, {}});
+  return Encoded(job::ResultRecord{
+      {.run_ns = 5, .items_succeeded = 1, .row_count = 1}, number, {1, number}, 0, 0, rows});
 }
 
 inline std::string FailureOf(uint64_t number) {
-  return Encoded(job::FailedRecord{number,
+  return Encoded(job::FailedRecord{{.run_ns = 5},
+                                   number,
                                    {1, number},
                                    0,
                                    0,
-                                   5,
                                    job::Cause::kRun,
                                    job::AttemptEnd::kFinal,
                                    "E",

@@ -18,7 +18,8 @@ TEST(LedgerReplayTest, WhatWasFlushedComesBackInOrderAndPlace) {
   Ledger& ledger = *first.ledger;
   const std::string rows = Encoded(job::RowsRecord{5, {1, 1}, "part\n"});
   const auto a = ledger.AppendEncoded(rows);
-  const auto b = ledger.Append(job::ResultRecord{5, {1, 1}, 0, 0, 9, 1, 2, "rest\n", {}});
+  const auto b = ledger.Append(job::ResultRecord{
+      {.run_ns = 9, .items_succeeded = 1, .row_count = 2}, 5, {1, 1}, 0, 0, "rest\n"});
   const auto c = ledger.Append(job::LostRecord{6, {1, 2}});
   EXPECT_LT(a.position, b.position);
   EXPECT_LT(b.position, c.position);
@@ -233,7 +234,7 @@ TEST(LedgerReplayTest, LargestTailCanBeCopied) {
   const std::string empty = Encoded(job::ResultRecord{});
   const size_t size = kSanitized ? kMaxRecordSize / 8 : kMaxRecordSize;
   const std::string largest =
-      Encoded(job::ResultRecord{1, {}, 0, 0, 0, 0, 0, std::string(size - empty.size(), 'x'), {}});
+      Encoded(job::ResultRecord{{}, 1, {}, 0, 0, std::string(size - empty.size(), 'x')});
   ASSERT_EQ(largest.size(), size);
   ASSERT_TRUE(Commit(*first.ledger, {largest}).ok());
   for (int i = 0; i < (kSanitized ? 1 : 3); ++i) {

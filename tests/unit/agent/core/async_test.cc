@@ -177,7 +177,12 @@ TEST(AgentCoreTold, NotesSayWhatBecameOfEachMiniBatch) {
   h.BeginWith(2);
   h.Work(0, 1, Phase::kRun, h.now());
   h.Advance(milliseconds(30));
-  EXPECT_TRUE(h.core.OnResult(0, {1, 20'000'000, 3, 3, "a\nb\nc\n", 15'000'000}, h.now()));
+  EXPECT_TRUE(h.core.OnResult(
+      0,
+      {{.run_ns = 20'000'000, .cpu_ns = 15'000'000, .items_succeeded = 3, .row_count = 3},
+       1,
+       "a\nb\nc\n"},
+      h.now()));
   h.Step();
   h.Work(0, 2, Phase::kRun, h.now());
   h.Advance(milliseconds(10));

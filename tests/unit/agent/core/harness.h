@@ -95,7 +95,8 @@ class CoreHarness {
     core.OnStatus(process, {sequence, phase, since});
   }
   bool Succeed(uint32_t process, uint64_t sequence, std::string_view rows = "row\n") {
-    const bool ok = core.OnResult(process, {sequence, 1000, 1, 1, rows}, now_);
+    const bool ok = core.OnResult(
+        process, {{.run_ns = 1000, .items_succeeded = 1, .row_count = 1}, sequence, rows}, now_);
     Step();
     return ok;
   }

@@ -238,8 +238,11 @@ TEST(AgentCoreProcess, RowsAreWholeLinesAndAsManyAsItSays) {
         EXPECT_TRUE(h.core.OnRows(0, 1, one.part));
       }
       const bool empty = *one.part == '\0' && *one.rows == '\0';
-      EXPECT_EQ(h.core.OnResult(0, {1, 1000, 1, one.count, one.rows}, h.now()),
-                append_row ? one.whole : empty)
+      EXPECT_EQ(
+          h.core.OnResult(
+              0, {{.run_ns = 1000, .items_succeeded = 1, .row_count = one.count}, 1, one.rows},
+              h.now()),
+          append_row ? one.whole : empty)
           << one.part << one.rows << one.count;
     }
   }
@@ -249,8 +252,8 @@ TEST(AgentCoreProcess, PartsOfAFailedAttemptAreVoid) {
   CoreHarness h;
   h.BeginWith(1);
   EXPECT_TRUE(h.core.OnRows(0, 1, "half"));
-  EXPECT_TRUE(
-      h.core.OnFailed(0, {1, 5, job::Cause::kRun, "Exception", "ValueError: x", ""}, h.now()));
+  EXPECT_TRUE(h.core.OnFailed(
+      0, {{.run_ns = 5}, 1, job::Cause::kRun, "Exception", "ValueError: x", ""}, h.now()));
   h.Step();
   ASSERT_TRUE(h.NextReport());
   ASSERT_THAT(h.request.finished, SizeIs(1));
@@ -493,7 +496,8 @@ TEST(AgentCoreProcess, ANewRangeOfNamesIsAskedFor) {
     EXPECT_TRUE(h.core.OnReady(process, false, h.now()));
     h.Step();
     // Somebody answers now and then, so that the node is not given up.
-    h.core.OnFailed(process, {h.given[process].at(0), 1, job::Cause::kRun, "Exception", "x", ""},
+    h.core.OnFailed(process,
+                    {{.run_ns = 1}, h.given[process].at(0), job::Cause::kRun, "Exception", "x", ""},
                     h.now());
     if (h.core.held() < 5) {
       h.Advance(milliseconds(1));

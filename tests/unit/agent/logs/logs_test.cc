@@ -110,7 +110,14 @@ TEST(AgentLogs, ItsOwnLogHasTheFormatOfTheTree) {
 
 TEST(AgentMiniBatchLog, ALineForEach) {
   const WallTime now{seconds(1'795'252'500) + milliseconds(120)};
-  MiniBatchNote note{0, 17, 10, 8, 1'500'000'000, 250'000'000, 1'000'000'000, ""};
+  MiniBatchNote note{{.run_ns = 1'000'000'000,
+                      .cpu_ns = 250'000'000,
+                      .elapsed_ns = 1'500'000'000,
+                      .items_succeeded = 8},
+                     0,
+                     17,
+                     10,
+                     ""};
   EXPECT_EQ(MiniBatchLine(note, "10.0.0.4", 99, now),
             "2026-11-21 09:15:00,120|INFO|99|99|mini-batch 17 on 10.0.0.4, PID 99: done, total 10, "
             "succeeded 8, failed 0, start 2026-11-21 09:14:58,620, duration 1.500000 s, process "
@@ -123,21 +130,24 @@ TEST(AgentMiniBatchLog, ALineForEach) {
                         "succeeded 0, failed 10,"));
 }
 
+constexpr job::AttemptResult kShort{
+    .run_ns = 3000, .cpu_ns = 2000, .elapsed_ns = 10, .items_succeeded = 1};
+
 TEST(AgentMiniBatchLog, AboveAThousandASecondItIsOneLineOfSums) {
   const TempFolder t;
   MiniBatchLog log(t.path("sys/node/0"), "10.0.0.4");
   log.Open(0, 99);
   log.Open(1, 98);
   const WallTime now{seconds(1'795'252'500)};
-  std::vector<MiniBatchNote> notes(70'000, MiniBatchNote{0, 5, 1, 1, 10, 2000, 3000, ""});
+  std::vector<MiniBatchNote> notes(70'000, MiniBatchNote{kShort, 0, 5, 1, ""});
   notes.back().error_kind = "Exception";
   log.Add(notes, now);
-  log.Add({MiniBatchNote{2, 1, 1, 1, 1, 1, 1, ""}}, now);  // of a process that is not known
+  log.Add({MiniBatchNote{kShort, 2, 1, 1, ""}}, now);  // of a process that is not known
   log.Flush(now, kMiB);
   std::string text = t.Read("sys/node/0/process000.txt");
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1000);
   log.Close(0);
-  log.Add({MiniBatchNote{1, 7, 1, 1, 1, 1, 1, ""}}, now + seconds(1));
+  log.Add({MiniBatchNote{kShort, 1, 7, 1, ""}}, now + seconds(1));
   for (int i = 0; i < 3; ++i) log.Flush(now + seconds(1), kMiB);
   text = t.Read("sys/node/0/process000.txt");
   EXPECT_THAT(text, EndsWith("|INFO|99|99|69000 more mini-batches on 10.0.0.4, PID 99: failed "
@@ -153,7 +163,7 @@ TEST(AgentMiniBatchLog, TheLastSecondIsToldAtTheEnd) {
   MiniBatchLog log(t.path("sys/node/0"), "10.0.0.4");
   log.Open(0, 99);
   const WallTime now{seconds(1'795'252'500)};
-  log.Add(std::vector<MiniBatchNote>(1500, MiniBatchNote{0, 5, 1, 1, 10, 2000, 3000, ""}), now);
+  log.Add(std::vector<MiniBatchNote>(1500, MiniBatchNote{kShort, 0, 5, 1, ""}), now);
   log.Finish(now, kMiB);
   EXPECT_THAT(t.Read("sys/node/0/process000.txt"), HasSubstr("|500 more mini-batches on"));
 }

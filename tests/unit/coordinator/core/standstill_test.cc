@@ -143,7 +143,8 @@ TEST_F(StandstillTest, WhereAllThatIsPlannedIsDoneTheListingHasTheLongerTime) {
   const auto position = h_.journal->AddChunk(h_.Chunk(1));
   h_.availability->Plan(*position, 1);
   h_.Sync();
-  h_.journal->Add(job::ResultRecord{0, h_.Lease(0).fence, 0, 0, 1, 1, 0, "", {}});
+  h_.journal->Add(
+      job::ResultRecord{{.run_ns = 1, .items_succeeded = 1}, 0, h_.Lease(0).fence, 0, 0, ""});
   EXPECT_EQ(Overdue(seconds(600)), "");
   EXPECT_EQ(Overdue(seconds(601)).substr(0, 40), "FirstTaskTimeout: all 1 mini-batches tha");
 }

@@ -20,7 +20,8 @@ Figures::Attempt EndedAfter(Duration at, uint64_t ms, job::BatchId id = 0, uint3
   a.items = 10;
   a.succeeded = true;
   a.run_ns = ms * kNsOfMs / 2;
-  a.times = {ms * kNsOfMs, 0, kRunBegan + at.count()};
+  a.elapsed_ns = ms * kNsOfMs;
+  a.finished_us = kRunBegan + at.count();
   return a;
 }
 

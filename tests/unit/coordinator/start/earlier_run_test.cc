@@ -338,7 +338,8 @@ TEST(EarlierRun, ResultsAreVoidWhereShutdownWasToWriteThemOrWhoAsks) {
   NewRun run = Asking(api::IfExists::kResume);
   EXPECT_FALSE(DecideStart(run, failed)->run_again) << "it has no result yet";
   for (job::BatchId id = 0; id < failed.counts().planned; ++id) {
-    if (!failed.settled(id)) apply(job::ResultRecord{id, {9, 1}, 0, 0, 0, 1, 1, "", {}});
+    if (!failed.settled(id))
+      apply(job::ResultRecord{{.items_succeeded = 1, .row_count = 1}, id, {9, 1}, 0, 0, ""});
   }
   EXPECT_FALSE(DecideStart(run, failed)->run_again) << "its rows are there";
   EXPECT_TRUE(DecideStart(Asking(api::IfExists::kRetryFailed), failed)->run_again);
