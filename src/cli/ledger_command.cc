@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 
 #include "base/escape.h"
 #include "base/files.h"
@@ -22,6 +23,11 @@ constexpr size_t kMostNamed = 10;
 
 std::string Text(const job::Fence& fence) {
   return fmt::format("{}.{}", fence.epoch, fence.number);
+}
+
+// ", read 0.002 s"; nothing where it is not known.
+std::string Spent(const char* what, const std::optional<uint64_t>& ns) {
+  return ns ? fmt::format(", {} {:.6f} s", what, static_cast<double>(*ns) / 1e9) : "";
 }
 
 // One line that says what the record says; rows are only counted.
@@ -107,6 +113,13 @@ struct Describe {
                        r.bytes);
   }
   std::string operator()(const job::UnknownRecord& r) const {
+    job::AttemptResult of;
+    const auto name = r.type == job::kUsageType ? job::DecodeUsage(r.body, of) : std::nullopt;
+    if (name) {
+      return fmt::format("usage        mini-batch {}, fence {}{}{}{}", job::MiniBatchText(name->id),
+                         Text(name->fence), Spent("waited", of.waited_ns),
+                         Spent("read", of.read_ns), Spent("wrote", of.wrote_ns));
+    }
     return fmt::format("type {:<7} of a later version, {} bytes, passed over", r.type,
                        r.body.size());
   }

@@ -5,14 +5,19 @@
 //     finished.result() = outcome.result();
 //
 // Who adds one writes it into the struct and into EachNumber, which is all there is of its bytes;
-// and into the documents of the formats, of which each that changes needs its own next version.
+// and into the documents of the formats. The records of the ledger are what they are: one more goes
+// into EachAmount instead, which older programs pass over.
 // Plain data; pure, thread-safe.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "base/bytes.h"
+#include "job/ids.h"
 
 namespace parallelrun::job {
 
@@ -21,6 +26,11 @@ struct AttemptResult {
   uint64_t cpu_ns = 0;      // of the process, during run()
   uint64_t elapsed_ns = 0;  // on the node, loading and rows included; at least run_ns
   int64_t finished_us = 0;  // wall time of the record, since 1970
+  // Of the process, beside run_ns: how long it waited for the mini-batch, read what that names, and
+  // made its rows. Absent where nobody measured it, as of a process that died.
+  std::optional<uint64_t> waited_ns{};
+  std::optional<uint64_t> read_ns{};
+  std::optional<uint64_t> wrote_ns{};
   // Of one that succeeded:
   uint32_t items_succeeded = 0;
   uint32_t items_skipped = 0;  // left out as unreadable; in the ledger a SkippedRecord says it
@@ -42,6 +52,11 @@ constexpr void EachNumber(Of& of, Carrier in, bool succeeded, Each each) {
   each(of.cpu_ns);
   if (in == Carrier::kExchange) each(of.elapsed_ns);
   if (in == Carrier::kRecord) each(of.finished_us);
+  if (in != Carrier::kRecord) {
+    each(of.waited_ns);
+    each(of.read_ns);
+    each(of.wrote_ns);
+  }
   if (!succeeded) return;
   each(of.items_succeeded);
   if (in != Carrier::kRecord) each(of.items_skipped);
@@ -51,9 +66,13 @@ constexpr void EachNumber(Of& of, Carrier in, bool succeeded, Each each) {
 constexpr size_t BytesOfResult(Carrier in, bool succeeded) {
   size_t bytes = 0;
   const AttemptResult any;
-  EachNumber(any, in, succeeded, [&bytes](const auto& number) { bytes += sizeof(number); });
+  EachNumber(any, in, succeeded, [&bytes](const auto& number) {
+    bytes += sizeof(number) == sizeof(uint32_t) ? sizeof(uint32_t) : sizeof(uint64_t);
+  });
   return bytes;
 }
+
+inline constexpr uint64_t kNotKnown = ~uint64_t{0};  // in place of a number that is absent
 
 inline void PutResult(Encoder& out, const AttemptResult& result, Carrier in, bool succeeded) {
   struct Write {
@@ -61,6 +80,9 @@ inline void PutResult(Encoder& out, const AttemptResult& result, Carrier in, boo
     void operator()(uint32_t number) const { bytes.U32(number); }
     void operator()(uint64_t number) const { bytes.U64(number); }
     void operator()(int64_t number) const { bytes.I64(number); }
+    void operator()(const std::optional<uint64_t>& number) const {
+      bytes.U64(number.value_or(kNotKnown));
+    }
   };
   EachNumber(result, in, succeeded, Write{out});
 }
@@ -71,8 +93,70 @@ inline void GetResult(Decoder& from, AttemptResult& result, Carrier in, bool suc
     void operator()(uint32_t& number) const { number = bytes.U32(); }
     void operator()(uint64_t& number) const { number = bytes.U64(); }
     void operator()(int64_t& number) const { number = bytes.I64(); }
+    void operator()(std::optional<uint64_t>& number) const {
+      number = bytes.U64();
+      if (number == kNotKnown) number.reset();
+    }
   };
   EachNumber(result, in, succeeded, Read{from});
+}
+
+// What the record of an attempt has no place for lies in front of it, in a record of this type. It
+// decides nothing, so for the ledger it is an UnknownRecord (docs/ledger.md, "usage").
+inline constexpr uint8_t kUsageType = 128;
+
+template <typename Of, typename Each>
+void EachAmount(Of& of, Each each) {
+  each(uint8_t{7}, of.waited_ns);
+  each(uint8_t{8}, of.read_ns);
+  each(uint8_t{9}, of.wrote_ns);
+}
+
+// Whose usage it is.
+struct UsageName {
+  BatchId id = 0;
+  Fence fence;
+  bool operator==(const UsageName&) const = default;
+};
+
+// Its body; empty: nothing is known.
+inline std::string EncodeUsage(const UsageName& name, const AttemptResult& result) {
+  std::string amounts;
+  uint32_t count = 0;
+  EachAmount(result, [&](uint8_t what, const std::optional<uint64_t>& amount) {
+    if (!amount) return;
+    Encoder out(amounts);
+    out.U8(what);
+    out.U64(*amount);
+    ++count;
+  });
+  if (count == 0) return {};
+  std::string body;
+  Encoder out(body);
+  out.U64(name.id);
+  out.U32(name.fence.epoch);
+  out.U64(name.fence.number);
+  out.U32(count);
+  out.Bytes(amounts);
+  return body;
+}
+
+// What it says goes into `result`. Nothing, if it is none; what is not known here is passed over.
+inline std::optional<UsageName> DecodeUsage(std::string_view body, AttemptResult& result) {
+  Decoder in(body);
+  UsageName name;
+  name.id = in.U64();
+  name.fence.epoch = in.U32();
+  name.fence.number = in.U64();
+  const uint32_t count = in.Count(sizeof(uint8_t) + sizeof(uint64_t));
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint8_t what = in.U8();
+    const uint64_t amount = in.U64();
+    EachAmount(result, [&](uint8_t known, std::optional<uint64_t>& number) {
+      if (what == known) number = amount;
+    });
+  }
+  return in.Done() ? std::optional(name) : std::nullopt;
 }
 
 }  // namespace parallelrun::job

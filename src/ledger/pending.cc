@@ -17,7 +17,7 @@ constexpr size_t kSpareLimit = size_t{8} << 20;  // memory kept between two flus
 // round, must be one of them too, or that room is of no use to any of them.
 bool EndsJob(job::RecordType type) {
   return type == job::RecordType::kFailed || type == job::RecordType::kVerdict ||
-         type == job::RecordType::kPublished;
+         type == job::RecordType::kPublished || type == job::RecordType{job::kUsageType};
 }
 
 }  // namespace

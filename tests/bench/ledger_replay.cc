@@ -86,7 +86,10 @@ Status Write(Files& files, const std::string& folder, uint64_t batches) {
     result.id = turned < batches ? turned : i;
     result.fence = {ledger.epoch(), i + 1};
     result.items_succeeded = result.row_count = 1;
+    result.waited_ns = result.read_ns = result.wrote_ns = 1'000;
     result.rows = "/in/f0000000 0.123456\n";
+    const std::string usage = job::EncodeUsage({result.id, result.fence}, result);
+    ledger.Append(job::UnknownRecord{job::kUsageType, usage});
     ledger.Append(result);
     if (i % kResultsOfSync != 0) continue;
     if (const Result<uint64_t> flushed = ledger.Flush(); !flushed.ok()) return flushed.error();

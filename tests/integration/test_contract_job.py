@@ -308,7 +308,11 @@ def test_e2_e10_every_attempt_is_recorded(work):
     assert [row["Status"] for row in rows] == ["RUN_EXCEPTION", "RUN_EXCEPTION", "RUN_DONE"]
     assert [row["Succeeded"] for row in rows] == ["0", "0", "1"]
     assert rows[0]["Error Message"].startswith('ValueError: not yet, "friend" (score.py:')
-    assert json.loads(rows[2]["Mini-batch Detail(JSON)"])["rows"] == 1
+    details = [json.loads(row["Mini-batch Detail(JSON)"]) for row in rows]
+    assert details[2]["rows"] == 1
+    spent = [{key for key in detail if key.endswith("Seconds")} for detail in details]
+    failed = {"waitedSeconds", "readSeconds"}  # it made no rows
+    assert spent == [failed, failed, {*failed, "wroteSeconds"}]
 
 
 @pytest.mark.parametrize(("allowed", "code"), [(2, 0), (1, 1)])

@@ -23,8 +23,9 @@ START, BATCH, STOP, HEADER_OF_JOB = range(1, 5)
 READY, INIT_FAILED, RESULT, ROWS, FAILED, STOPPED, METRIC, HEADER, PASSED_OVER, OWES = range(16, 26)
 STARTING, IMPORTING, WAITING, LOADING, RUNNING, ENCODING, STOPPING = range(7)
 
-Result = collections.namedtuple("Result", "sequence run_ns cpu_ns succeeded rows data")
-Failed = collections.namedtuple("Failed", "sequence run_ns cpu_ns failure")
+TIMES = "sequence run_ns cpu_ns waited_ns read_ns wrote_ns"
+Result = collections.namedtuple("Result", TIMES + " succeeded rows data")
+Failed = collections.namedtuple("Failed", TIMES + " failure")
 
 
 def frame(frame_type, body=b""):
@@ -214,13 +215,13 @@ class FakeAgent:
 
     def result(self, skipped=0):
         body = self.expect(RESULT)
-        *head, left_out, rows = struct.unpack_from("<QQQIII", body)
+        *head, left_out, rows = struct.unpack_from("<6QIII", body)
         assert left_out == skipped
-        return Result(*head, rows, body[36:])
+        return Result(*head, rows, body[60:])
 
     def failed(self):
         body = self.expect(FAILED)
-        return Failed(*struct.unpack_from("<QQQ", body), json.loads(body[24:]))
+        return Failed(*struct.unpack_from("<6Q", body), json.loads(body[48:]))
 
     def header(self, of_the_job=None):
         """The header that the process tells; it is told that of the job, or its own."""

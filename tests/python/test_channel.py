@@ -87,7 +87,7 @@ def test_256_kib_send(ends):
     agent.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
     channel._write = sizes = Sizes()
     add(channel, SHORT, 0, b"x" * (128 << 10))
-    assert sizes == [2 * (5 + 36 + (128 << 10))]
+    assert sizes == [2 * (5 + 60 + (128 << 10))]
 
 
 class Sizes(list):

@@ -131,7 +131,7 @@ def test_s3_rank_mini_batches_hold_their_rank(launch):
     agent = launch("returns.py", "[(mini_batch[0], mini_batch.task_id, len(mini_batch))]")
     agent.ready()
     agent.run(rank_work(5))
-    assert agent.result()[3:] == (1, 1, b"(5, 5, 1)\n")
+    assert agent.result()[6:] == (1, 1, b"(5, 5, 1)\n")
 
 
 def test_d11_key_columns_come_after_the_files_own(launch):
@@ -162,7 +162,7 @@ def test_d7_a_group_of_tables_is_one_data_frame(launch):
         "pathValues": [["v"], ["v"]],
     }
     agent.run(table_group_work(slices, 3, context={"k": "v"}, form=form))
-    assert agent.result()[3:] == (3, 3, b"1.0 x v 3\n2.5 y v 3\n3.0 z v 3\n")
+    assert agent.result()[6:] == (3, 3, b"1.0 x v 3\n2.5 y v 3\n3.0 z v 3\n")
     assert "RangeIndex(start=0, stop=3, step=1)" in agent.stdout_path.read_text()
 
 
@@ -428,7 +428,7 @@ def test_c11_large_unicode_strings(launch, safe):
     while frame[0] == 19:
         data += frame[1][8:]
         frame = agent.receive()
-    data += frame[1][36:]
+    data += frame[1][60:]
     text = "\u4e2d\U0001f600\\ud800" * 400000 + "\ntwo\nlines\n"
     assert data == text.encode()
 
@@ -437,7 +437,7 @@ def test_c11_large_unicode_strings(launch, safe):
 def test_c12_a_short_return_is_kept_unless_the_job_says_fail(launch, short, kind):
     agent = returned(launch, "[]", shortReturn=short)
     if kind is None:
-        assert agent.result()[3:] == (0, 0, b"")
+        assert agent.result()[6:] == (0, 0, b"")
     else:
         assert agent.failed().failure["kind"] == kind
 

@@ -60,7 +60,7 @@ def test_table_slice_with_header(launch, table):
     agent = launch("table.py")
     agent.ready()
     agent.run_table(table, 2, offset=12, length=8, header=HEADER)
-    assert agent.result()[3:] == (2, 2, b"2 b 2\n3 c 2\n")
+    assert agent.result()[6:] == (2, 2, b"2 b 2\n3 c 2\n")
     out = agent.stdout_path.read_text().splitlines()
     assert out == ["['id', 'name'] ['i', 'O']", "RangeIndex(start=0, stop=2, step=1)"]
 

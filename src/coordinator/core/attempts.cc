@@ -14,6 +14,12 @@ namespace {
 
 constexpr double kSlowFactor = 3;  // times the mean
 
+// Right in front of the record of the attempt, which has no place for it.
+void AddUsage(Journal& journal, const job::Finished& done) {
+  const std::string usage = job::EncodeUsage({done.id, done.fence}, done);
+  if (!usage.empty()) journal.Add(job::UnknownRecord{job::kUsageType, usage});
+}
+
 }  // namespace
 
 // --- what its agent says
@@ -28,6 +34,7 @@ void Attempts::Began(const job::HeldLease& held) {
 }
 
 uint64_t Attempts::Succeeded(uint32_t node, const job::Finished& done, int64_t wall_us) {
+  AddUsage(journal_, done);
   if (done.items_skipped > 0) {
     journal_.Add(job::SkippedRecord{done.id, done.fence, done.items_skipped});
   }
@@ -58,6 +65,7 @@ uint64_t Attempts::Failed(uint32_t node, const job::Finished& done, int64_t wall
   failed.log = Bounded(done.log);
   failed.output = done.output;
   failed.finished_us = wall_us;
+  AddUsage(journal_, done);
   return Fail(failed, name);
 }
 

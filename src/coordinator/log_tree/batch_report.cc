@@ -4,6 +4,7 @@
 
 #include <iterator>
 #include <map>
+#include <optional>
 
 #include "base/escape.h"
 #include "base/time.h"
@@ -52,6 +53,18 @@ std::string OutputText(const job::OutputRanges& o) {
                      o.stderr_begin, o.stderr_end);
 }
 
+// Likewise, of what was measured.
+std::string SpentText(const job::AttemptResult& result) {
+  std::string text;
+  const auto add = [&text](const char* key, const std::optional<uint64_t>& ns) {
+    if (ns) text += fmt::format(",\"\"{}\"\":{:.6f}", key, Seconds(*ns));
+  };
+  add("waitedSeconds", result.waited_ns);
+  add("readSeconds", result.read_ns);
+  add("wroteSeconds", result.wrote_ns);
+  return text;
+}
+
 // One attempt, whatever became of it.
 struct Attempt : job::AttemptResult {
   job::BatchId id = 0;
@@ -77,10 +90,12 @@ class Report {
     if (const auto* settings = std::get_if<job::SettingsRecord>(&record)) {
       generation_ = settings->generation;
     } else if (const auto* r = std::get_if<job::ResultRecord>(&record)) {
-      Add({r->result(), r->id, r->node, r->process, "RUN_DONE", "", "", {}});
+      Add({WithUsage(*r), r->id, r->node, r->process, "RUN_DONE", "", "", {}});
     } else if (const auto* f = std::get_if<job::FailedRecord>(&record)) {
-      Add({f->result(), f->id, f->node, f->process, StatusOf(f->cause), f->kind, f->message,
+      Add({WithUsage(*f), f->id, f->node, f->process, StatusOf(f->cause), f->kind, f->message,
            f->output});
+    } else if (const auto* beside = std::get_if<job::UnknownRecord>(&record)) {
+      if (beside->type == job::kUsageType) usage_ = beside->body;
     }
     return {};
   }
@@ -107,6 +122,15 @@ class Report {
   }
 
  private:
+  // With what the usage in front of it says, if it is that of this attempt.
+  template <typename Recorded>
+  job::AttemptResult WithUsage(const Recorded& recorded) const {
+    job::AttemptResult with = recorded.result();
+    const auto name = job::DecodeUsage(usage_, with);
+    const bool its_own = name == job::UsageName{recorded.id, recorded.fence};
+    return its_own ? with : recorded.result();
+  }
+
   void Add(const Attempt& a) {
     const job::MiniBatch batch = state_.known(a.id) ? state_.batch(a.id) : job::MiniBatch();
     const uint32_t items = batch.items;
@@ -122,12 +146,12 @@ class Report {
     fmt::format_to(std::back_inserter(lines_),
                    "{},{},process{:03},{},{},{},{},{:.6f},{:.6f},{:.6f},{},{},{},\"{{\"\"node\"\":{"
                    "},\"\"generation\"\":{},"
-                   "\"\"rows\"\":{}{}}}\"\n",
+                   "\"\"rows\"\":{}{}{}}}\"\n",
                    job::MiniBatchText(a.id), picked, a.process, start_text_, items,
                    a.items_succeeded, failed, Seconds(a.elapsed_ns), Seconds(a.cpu_ns),
                    Seconds(a.run_ns), a.status, CsvField(Printable(a.kind, 100)),
                    CsvField(Printable(a.message, 500)), a.node, generation_, a.row_count,
-                   OutputText(a.output));
+                   SpentText(a), OutputText(a.output));
     if (lines_.size() > kLogBlock) Flush();
     for (Sum* sum : {&nodes_[a.node], &processes_[{a.node, a.process}]}) {
       ++sum->attempts;
@@ -161,6 +185,7 @@ class Report {
   int64_t start_second_ = -1;
   std::string start_text_;  // of start_second_
   uint32_t generation_ = 0;
+  std::string usage_;                        // the last one
   std::map<job::BatchId, uint32_t> picked_;  // of mini-batches with failed attempts
   std::map<uint32_t, Sum> nodes_;
   std::map<std::pair<uint32_t, uint32_t>, Sum> processes_;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 
 namespace parallelrun::job {
@@ -12,17 +13,24 @@ AttemptResult NumberedResult() {
           .cpu_ns = 2,
           .elapsed_ns = 3,
           .finished_us = 4,
+          .waited_ns = 8,
+          .read_ns = 9,
+          .wrote_ns = std::nullopt,
           .items_succeeded = 5,
           .items_skipped = 6,
           .row_count = 7};
 }
 
-// "8:1" is the number 1 in 8 bytes.
+// "8:1" is the number 1 in 8 bytes, "8:-" one that is not known.
 std::string BytesOf(const std::string& numbers) {
   std::string bytes;
   for (size_t at = 0; at < numbers.size(); at += 4) {
-    const std::string number(1, static_cast<char>(numbers[at + 2] - '0'));
-    bytes += number + std::string(static_cast<size_t>(numbers[at] - '0') - 1, '\0');
+    const auto size = static_cast<size_t>(numbers[at] - '0');
+    if (numbers[at + 2] == '-') {
+      bytes += std::string(size, '\xff');
+    } else {
+      bytes += static_cast<char>(numbers[at + 2] - '0') + std::string(size - 1, '\0');
+    }
   }
   return bytes;
 }
@@ -34,10 +42,10 @@ struct ResultFormat {
 };
 
 constexpr ResultFormat kResultFormats[] = {
-    {Carrier::kFrame, true, "8:1 8:2 4:5 4:6 4:7"},
-    {Carrier::kFrame, false, "8:1 8:2"},
-    {Carrier::kExchange, true, "8:1 8:2 8:3 4:5 4:6 4:7"},
-    {Carrier::kExchange, false, "8:1 8:2 8:3"},
+    {Carrier::kFrame, true, "8:1 8:2 8:8 8:9 8:- 4:5 4:6 4:7"},
+    {Carrier::kFrame, false, "8:1 8:2 8:8 8:9 8:-"},
+    {Carrier::kExchange, true, "8:1 8:2 8:3 8:8 8:9 8:- 4:5 4:6 4:7"},
+    {Carrier::kExchange, false, "8:1 8:2 8:3 8:8 8:9 8:-"},
     {Carrier::kRecord, true, "8:1 8:3 8:2 8:4 4:5 4:7"},
     {Carrier::kRecord, false, "8:1 8:3 8:2 8:4"},
 };
@@ -83,6 +91,30 @@ TEST(AttemptResultTest, BytesThatAreCutOffAreNoResult) {
       EXPECT_FALSE(in.ok()) << format.numbers << " at " << size;
     }
   }
+}
+
+// Type 128: mini-batch, fence, and what is known.
+TEST(AttemptResultTest, TheUsageSaysWhatTheRecordHasNoPlaceFor) {
+  const UsageName name{5, {3, 4}};
+  const std::string body = EncodeUsage(name, NumberedResult());
+  EXPECT_EQ(body, BytesOf("8:5 4:3 8:4 4:2 1:7 8:8 1:8 8:9"));
+  AttemptResult read;
+  EXPECT_EQ(DecodeUsage(body, read), name);
+  EXPECT_EQ(read.waited_ns, 8U);
+  EXPECT_EQ(read.read_ns, 9U);
+  EXPECT_FALSE(read.wrote_ns);
+  EXPECT_EQ(EncodeUsage(name, {}), "") << "an agent of before measured nothing";
+}
+
+TEST(AttemptResultTest, AUsageOfALaterVersionIsReadAsFarAsItIsKnown) {
+  AttemptResult read;
+  EXPECT_EQ(DecodeUsage(BytesOf("8:5 4:3 8:4 4:2 1:1 8:6 1:8 8:9"), read), (UsageName{5, {3, 4}}));
+  EXPECT_EQ(read.read_ns, 9U);
+  EXPECT_FALSE(read.waited_ns);
+  EXPECT_FALSE(DecodeUsage("", read));
+  EXPECT_FALSE(DecodeUsage(BytesOf("8:5 4:3 8:4 4:2 1:8 8:9"), read))
+      << "two are said, one is there";
+  EXPECT_FALSE(DecodeUsage(BytesOf("8:5 4:3 8:4 4:1 1:8 8:9 1:1"), read)) << "more than is said";
 }
 
 // A list of members in one more place would be one that the next member is forgotten in.

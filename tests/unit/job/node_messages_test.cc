@@ -31,6 +31,9 @@ ExchangeRequest Request() {
   ok.run_ns = 1234;
   ok.cpu_ns = 1200;
   ok.elapsed_ns = 5000;
+  ok.waited_ns = 700;
+  ok.read_ns = 800;
+  ok.wrote_ns = 900;
   ok.items_succeeded = 2;
   ok.items_skipped = 6;
   ok.row_count = 2;
@@ -87,7 +90,7 @@ TEST(NodeMessagesTest, AnotherFormatIsAnotherProtocol) {
     return "raise kNodeProtocol, and keep " + folder + "/" + name +
            " in tests/fuzz/corpus/protocol";
   };
-  EXPECT_EQ(kNodeProtocol, 4U);
+  EXPECT_EQ(kNodeProtocol, 5U);
   EXPECT_TRUE(Kept("request") == request) << why("request", request);
   EXPECT_TRUE(Kept("reply") == reply) << why("reply", reply);
 }
@@ -112,6 +115,8 @@ TEST(NodeMessagesTest, RequestRoundTrip) {
   EXPECT_EQ(decoded->finished[0].items_skipped, 6u);
   EXPECT_EQ(decoded->finished[0].row_count, 2u);
   EXPECT_EQ(decoded->finished[0].elapsed_ns, 5000u);
+  EXPECT_EQ(decoded->finished[0].read_ns, 800u);
+  EXPECT_FALSE(decoded->finished[1].read_ns);
   EXPECT_EQ(decoded->finished[1].message, "too slow");
   EXPECT_EQ(decoded->finished[1].output, (OutputRanges{1, 20, 0, 7}));
   EXPECT_EQ(decoded->events[0].message, "no model");

@@ -292,7 +292,9 @@ TEST(LedgerSpaceTest, JobCanEndOnAFullDisk) {
   FaultFiles others;
   Claimed ending = Start(others);
   others.SetCapacity(others.used());
-  while (Commit(*ending.ledger, {FailureOf(++number)}).ok()) {
+  // With what each has used in front of it, as a coordinator writes it.
+  const std::string usage = Encoded(job::UnknownRecord{job::kUsageType, std::string(42, 'u')});
+  while (Commit(*ending.ledger, {usage, FailureOf(++number)}).ok()) {
     ASSERT_LT(ending.ledger->durable(), uint64_t{16} << 20);
   }
   // All that was ever reserved was used.

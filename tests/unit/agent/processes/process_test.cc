@@ -324,13 +324,16 @@ TEST(AgentFrames, FailuresBecomeOneLine) {
 TEST(AgentFrames, AResultTellsWhatWasSkipped) {
   std::string body;
   Encoder out(body);
-  for (const uint64_t head : {7, 1000, 900}) out.U64(head);
+  for (const uint64_t head : {7, 1000, 900, 30, 40, 50}) out.U64(head);
   for (const uint32_t count : {3, 2, 4}) out.U32(count);
   const std::string head = body;
   out.Bytes("rows");
   const std::optional<ResultAnswer> answer = ParseResult(body);
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->cpu_ns, 900U);
+  EXPECT_EQ(answer->waited_ns, 30U);
+  EXPECT_EQ(answer->read_ns, 40U);
+  EXPECT_EQ(answer->wrote_ns, 50U);
   EXPECT_EQ(answer->items_succeeded, 3U);
   EXPECT_EQ(answer->items_skipped, 2U);
   EXPECT_EQ(answer->row_count, 4U);
@@ -340,7 +343,7 @@ TEST(AgentFrames, AResultTellsWhatWasSkipped) {
 
 TEST(AgentFrames, TheKindOfAFailureTellsItsCause) {
   const auto cause = [](const std::string& kind) {
-    return ParseFailed(std::string(24, '\0') + R"({"kind":")" + kind + R"(","type":"x"})")->cause;
+    return ParseFailed(std::string(48, '\0') + R"({"kind":")" + kind + R"(","type":"x"})")->cause;
   };
   EXPECT_EQ(cause("Exception"), job::Cause::kRun);
   EXPECT_EQ(cause("InputUnreadable"), job::Cause::kInput);

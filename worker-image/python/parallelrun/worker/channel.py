@@ -22,10 +22,15 @@ MAX_HELD_BYTES = 256 << 10
 
 _HEAD = struct.Struct("<IB")
 _ROWS = struct.Struct("<IBQ")
-_RESULT = struct.Struct("<IBQQQIII")
+_RESULT = struct.Struct("<IBQQQQQQIII")
 _RESULT_BODY = _RESULT.size - _HEAD.size
-_FAILED = struct.Struct("<QQQ")
+_FAILED = struct.Struct("<QQQQQQ")
 _READ_SIZE = 256 << 10
+
+# Nanoseconds that a process waited for a mini-batch, read it, and wrote its rows; this one where
+# nobody measured them.
+NOT_KNOWN = 2**64 - 1
+UNMEASURED = (NOT_KNOWN, NOT_KNOWN, NOT_KNOWN)
 
 # Scripts that close descriptors wholesale begin at 3, so the socket moves out of their way.
 _OUT_OF_THE_WAY = 200
@@ -133,7 +138,9 @@ class Channel:
         self._start = 0
         self._end = have
 
-    def result(self, sequence, run_ns, cpu_ns, succeeded, skipped, rows, data, now):
+    def result(
+        self, sequence, run_ns, cpu_ns, succeeded, skipped, rows, data, now, spent=UNMEASURED
+    ):
         """Queues a result made at `now`; sends it and what is held when the rule says so."""
         if len(data) > MAX_PART:
             data = self._send_parts(sequence, data)
@@ -141,7 +148,9 @@ class Channel:
         if not held:
             self._oldest = now
         size = _RESULT_BODY + len(data)
-        held += _RESULT.pack(size, RESULT, sequence, run_ns, cpu_ns, succeeded, skipped, rows)
+        held += _RESULT.pack(
+            size, RESULT, sequence, run_ns, cpu_ns, *spent, succeeded, skipped, rows
+        )
         held += data
         if (
             run_ns >= SHORT_RUN_NS
@@ -161,9 +170,9 @@ class Channel:
             position += MAX_PART
         return view[position:]
 
-    def failed(self, sequence, run_ns, cpu_ns, failure_json):
+    def failed(self, sequence, run_ns, cpu_ns, failure_json, spent=UNMEASURED):
         """Sends a failed attempt at once, after what is held."""
-        self.send(FAILED, _FAILED.pack(sequence, run_ns, cpu_ns) + failure_json)
+        self.send(FAILED, _FAILED.pack(sequence, run_ns, cpu_ns, *spent) + failure_json)
 
     def send(self, frame_type, body=b""):
         """Sends a frame at once, after what is held."""

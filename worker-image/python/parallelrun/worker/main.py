@@ -2,13 +2,13 @@
 
 import os
 import struct
-from time import process_time_ns
+from time import monotonic_ns, process_time_ns
 
 from parallelrun import shims
 from parallelrun.worker import channel as frames
 from parallelrun.worker import logs, output_range, process, script, work
 from parallelrun.worker.at_exit import AtExit
-from parallelrun.worker.channel import AgentGone, Channel, ProtocolError
+from parallelrun.worker.channel import NOT_KNOWN, UNMEASURED, AgentGone, Channel, ProtocolError
 from parallelrun.worker.failure import Failure, from_exception
 from parallelrun.worker.rows import RowEncoder, read_out
 from parallelrun.worker.status import (
@@ -64,6 +64,7 @@ class Worker:
         self._at_exit = None
         self._owes = False  # the agent knows that something is left for the end
         self._cpu_ns = 0
+        self._free = 0  # since when it waits for the next mini-batch
         self._mark = None
         self._marked = 0
 
@@ -92,7 +93,7 @@ class Worker:
             logs.append_error(self.process.error_log, failure.kind, failure)
             self.channel.send(frames.INIT_FAILED, failure.to_json())
             return False
-        ready = self.page.enter(0, WAITING)
+        self._free = ready = self.page.enter(0, WAITING)
         self._owes = self.script.shutdown is not None or self._at_exit.owes()
         self.channel.send(frames.READY, _U64.pack(ready - began) + bytes([self._owes]))
         return True
@@ -161,6 +162,7 @@ class Worker:
         if now is None:
             self.channel.send(frames.PASSED_OVER, _U64.pack(sequence))
             return
+        waited_ns = now - self._free
         if now - self._marked >= output_range.FRESH_NS:
             self._marked = now
             self._mark = output_range.mark()
@@ -171,41 +173,69 @@ class Worker:
                 body, user.with_context, self.process.root
             )
         except Failure as failure:
-            self.fail(sequence, body, 0, mark, failure)
+            spent = (waited_ns, monotonic_ns() - now, NOT_KNOWN)
+            self.fail(sequence, body, 0, mark, failure, spent)
             return
         self.channel.flush_if_old()
         began = page.enter(sequence, RUNNING)
+        read_ns = began - now
         try:
             returned = user.run(mini_batch) if context is None else user.run(mini_batch, context)
             returned = read_out(returned)
         except BaseException as error:  # sys.exit() fails the attempt, no more
             run_ns = page.enter(sequence, ENCODING) - began
             failure = from_exception("Exception", error, self.process.root)
-            self.fail(sequence, body, run_ns, mark, failure)
+            self.fail(sequence, body, run_ns, mark, failure, (waited_ns, read_ns, NOT_KNOWN))
             return
         ended = page.enter(sequence, ENCODING)
-        self.answer(sequence, body, began, ended, mark, items, skipped, returned)
+        spent = waited_ns, read_ns
+        self.answer(sequence, body, began, ended, mark, items, skipped, returned, spent)
 
-    def answer(self, sequence, body, began, ended, mark, items, skipped, returned):
-        """Encodes what the script returned for the mini-batch of `body` and sends it."""
+    def answer(
+        self,
+        sequence,
+        body,
+        began,
+        ended,
+        mark,
+        items,
+        skipped,
+        returned,
+        spent=(NOT_KNOWN, NOT_KNOWN),
+    ):
+        """Encodes what the script returned for the mini-batch of `body` and sends it.
+
+        `spent`: how long the process waited for it and read it, in ns.
+        """
         try:
             succeeded, rows, data = self._encode(returned, items, body)
         except Failure as failure:
-            self.fail(sequence, body, ended - began, mark, failure)
+            spent = (*spent, monotonic_ns() - ended)
+            self.fail(sequence, body, ended - began, mark, failure, spent)
             return
         except AgentGone:
             raise
         except BaseException as error:  # __str__ of an element is the user's code
             failure = from_exception("Exception", error, self.process.root)
-            self.fail(sequence, body, ended - began, mark, failure)
+            spent = (*spent, monotonic_ns() - ended)
+            self.fail(sequence, body, ended - began, mark, failure, spent)
             return
         if not self._owes and self._at_exit.owes():  # since run() was called
             self._owes = True
             self.channel.send(frames.OWES, b"")
         cpu_ns, self._cpu_ns = self._cpu_ns, process_time_ns()
         self.page.finish()
+        self._free = monotonic_ns()
         self.channel.result(
-            sequence, ended - began, self._cpu_ns - cpu_ns, succeeded, skipped, rows, data, ended
+            sequence,
+            ended - began,
+            self._cpu_ns - cpu_ns,
+            succeeded,
+            skipped,
+            rows,
+            data,
+            ended,
+            (*spent, self._free - ended),
         )
 
     def _ask_header(self, header):
@@ -216,13 +246,14 @@ class Worker:
         self.channel.send(frames.HEADER, header)
         return self.channel.wait_for(frames.HEADER_OF_JOB)
 
-    def fail(self, sequence, body, run_ns, mark, failure):
+    def fail(self, sequence, body, run_ns, mark, failure, spent=UNMEASURED):
         """Logs and sends the failed attempt of the mini-batch of `body`."""
         failure.output = output_range.since(mark)
         logs.append_error(self.process.error_log, work.describe(body), failure)
         cpu_ns, self._cpu_ns = self._cpu_ns, process_time_ns()
         self.page.finish()
-        self.channel.failed(sequence, run_ns, self._cpu_ns - cpu_ns, failure.to_json())
+        self.channel.failed(sequence, run_ns, self._cpu_ns - cpu_ns, failure.to_json(), spent)
+        self._free = monotonic_ns()
 
     def stop(self):
         """Calls shutdown(), does what the script left for the end, and says goodbye."""
