@@ -22,6 +22,8 @@ version = re.search(
 root_doc = "docs/README"
 source_suffix = {".md": "markdown"}
 include_patterns = ["docs/**.md", "deploy/samples/*/README.md", "*.md"]
+# Not walked through: they hold tens of thousands of files, and no page.
+exclude_patterns = ["build*", ".git"]
 extensions = ["myst_parser"]
 myst_heading_anchors = 6  # those of a forge
 nitpicky = True
