@@ -81,7 +81,7 @@ DELIMITERS = ("||", ", ", "::", "§", "<|>", "aba", "  ", "\t\t")
 TEXTS = ("", "", "1", "-2.5", "007", "a", "ab", "b a", "|", ":", "<|", "é", "a,b", "x|y", "ba")
 QUOTED = (*TEXTS, "a||b", ", ", "::", "§", "x\ny", 'say "x"', "#", "\\")
 SEED = int(os.environ.get("LONG_DELIMITERS_SEED", "1"))
-TABLES = int(os.environ.get("LONG_DELIMITERS", "300"))
+TABLES = int(os.environ.get("LONG_DELIMITERS", "60"))
 
 
 def stands_in(text, delimiter):

@@ -654,7 +654,7 @@ def same(ours, theirs):
 
 
 SEED = int(os.environ.get("TYPED_TABLES_SEED", "1"))
-TABLES = int(os.environ.get("TYPED_TABLES", "300"))
+TABLES = int(os.environ.get("TYPED_TABLES", "100"))
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")  # of concat, for booleans with missing ones
