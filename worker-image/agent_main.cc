@@ -16,6 +16,7 @@
 #include "agent/farewell.h"
 #include "agent/processes/guardian.h"
 #include "agent/sending/send_files.h"
+#include "base/files.h"
 #include "base/log.h"
 #include "base/ready_mark.h"
 #include "base/suspension.h"
@@ -34,7 +35,8 @@ int Fail(const parallelrun::Error& error) {
 }
 
 int FailInPod(const parallelrun::Error& error, const AgentOptions& options) {
-  parallelrun::agent::LeaveFarewell(options.farewell, error.message);
+  parallelrun::agent::LeaveFarewell(*parallelrun::MakeSystemFiles(), options.farewell,
+                                    error.message);
   return Fail(error);
 }
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -18,6 +17,7 @@
 #include "agent/core/agent_core.h"
 #include "agent/exchange.h"
 #include "agent/farewell.h"
+#include "agent/folder_tree.h"
 #include "agent/logs/log_upload.h"
 #include "agent/objects/fetcher.h"
 #include "agent/processes/node_processes.h"
@@ -47,10 +47,11 @@ Result<std::unique_ptr<store::Store>> OpenJobStore(const JobStore& store, std::s
 class Agent {
  public:
   Agent(const AgentConfig& config, const AgentOptions& options, HttpClient& client,
-        LogUploader& uploader)
+        LogUploader& uploader, std::shared_ptr<Files> files)
       : config_(config),
         options_(options),
         uploader_(uploader),
+        files_(std::move(files)),
         report_(loop_, client),
         park_(loop_, client),
         core_(options, clock_.Now()),
@@ -79,6 +80,7 @@ class Agent {
   const AgentConfig& config_;
   const AgentOptions& options_;
   LogUploader& uploader_;
+  const std::shared_ptr<Files> files_;  // a thread that hangs outlives this with it
   SystemClock clock_;
   EventLoop loop_;
   ExchangeThread report_;
@@ -268,9 +270,8 @@ void Agent::OnRegisterAnswer(const HttpResponse& response) {
   processes_.Monitor();
   if (!fetcher_ && !registered_.job.stores.empty()) {
     fetcher_ = std::make_unique<ObjectFetcher>(
-        loop_, MakeSystemFiles(), ObjectFolder(config_.work_folder, config_.node),
-        registered_.job.stores, registered_.job.cache_bytes, OpenJobStore,
-        [this](Key key, Result<std::string> work) {
+        loop_, files_, ObjectFolder(config_.work_folder, config_.node), registered_.job.stores,
+        registered_.job.cache_bytes, OpenJobStore, [this](Key key, Result<std::string> work) {
           if (work.ok()) {
             core_.OnFetched(key, std::move(*work));
           } else {
@@ -283,18 +284,18 @@ void Agent::OnRegisterAnswer(const HttpResponse& response) {
 }
 
 // For the log, and where Kubernetes looks.
-int CannotStart(const AgentOptions& options, const Error& error) {
+int CannotStart(Files& files, const AgentOptions& options, const Error& error) {
   spdlog::error("{}", Printable(error.message, kShownLongest));
-  LeaveFarewell(options.farewell, error.message);
+  LeaveFarewell(files, options.farewell, error.message);
   return error.code == Code::kNoSpace ? kAgentNoRoom : kAgentCannotStart;
 }
 
 // Half a copy would be in the way of the next start, and takes the room that it needs.
-void RemoveHalfCopy(const std::string& work_folder) {
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(work_folder, ignored)) {
-    std::filesystem::remove_all(entry.path(), ignored);
-  }
+void RemoveHalfCopy(const Files& files, const std::string& work_folder) {
+  const Status removed = RemoveAllBelow(files, work_folder);
+  if (removed.ok()) return;
+  spdlog::warn("half a copy of the code is left in {}: {}", Printable(work_folder, kShownLong),
+               removed.error().message);
 }
 
 std::string LastWords(const Agent& agent, const AgentConfig& config) {
@@ -315,42 +316,44 @@ int ExitCode(AgentEnd end, const AgentOptions& options) {
 
 // In a pod HOME is below a volume that is empty at first. What cannot be made is the script's to
 // complain about: not every script needs a home.
-void MakeHome() {
+void MakeHome(const Files& files) {
   for (const char* name : {"HOME", "XDG_CACHE_HOME"}) {
     const char* folder = std::getenv(name);
-    std::error_code ignored;
-    if (folder != nullptr && folder[0] == '/') std::filesystem::create_directories(folder, ignored);
+    if (folder == nullptr || folder[0] != '/') continue;
+    static_cast<void>(MakeTree(files, folder, Links::kFollow));
   }
 }
 
 }  // namespace
 
 int RunAgent(const AgentConfig& config, const AgentOptions& options) {
-  MakeHome();
+  const std::shared_ptr<Files> files = MakeSystemFiles();
+  MakeHome(*files);
   if (const Status copied = CopyCode(config.code_folder, config.work_folder); !copied.ok()) {
-    if (copied.error().code == Code::kNoSpace) RemoveHalfCopy(config.work_folder);
-    return CannotStart(options, copied.error());
+    if (copied.error().code == Code::kNoSpace) RemoveHalfCopy(*files, config.work_folder);
+    return CannotStart(*files, options, copied.error());
   }
-  const StrayFiles stray(config.work_folder);
+  const StrayFiles stray(*files, config.work_folder);
   if (options.log_to_file) LogToFile(NodeLogs(config) + "/_main.txt");
   const Result<HttpClientOptions> client_options = ClientOptions(config);
-  if (!client_options) return CannotStart(options, client_options.error());
+  if (!client_options) return CannotStart(*files, options, client_options.error());
   Result<std::unique_ptr<HttpClient>> client = HttpClient::Make(*client_options);
   Result<std::unique_ptr<HttpClient>> log_client = HttpClient::Make(*client_options);
-  if (!client || !log_client) return CannotStart(options, (client ? log_client : client).error());
+  if (!client || !log_client)
+    return CannotStart(*files, options, (client ? log_client : client).error());
   LogUploader logs(config.work_folder + "/logs", config.node, std::move(*log_client));
   AgentEnd end = AgentEnd::kNone;
   bool let_go_unready = false;
   job::Incarnation incarnation;
   {
-    Agent agent(config, options, **client, logs);
+    Agent agent(config, options, **client, logs, files);
     end = agent.Run();
     let_go_unready = agent.let_go_unready();
     incarnation = agent.registered().registration.incarnation;
     if (const std::string words = LastWords(agent, config); !words.empty()) {
       spdlog::log(end == AgentEnd::kDrained ? spdlog::level::info : spdlog::level::err, "{}",
                   Printable(words, kShownLongest));
-      LeaveFarewell(options.farewell, words);
+      LeaveFarewell(*files, options.farewell, words);
     }
     (*client)->Cancel();  // a parked call ends now; the agent waits for it
   }

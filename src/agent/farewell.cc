@@ -1,20 +1,17 @@
 #include "agent/farewell.h"
 
-#include <fcntl.h>
-#include <unistd.h>
+#include <memory>
 
 #include "base/escape.h"
 
 namespace parallelrun::agent {
 
-void LeaveFarewell(const std::string& path, const std::string& words) {
+void LeaveFarewell(Files& files, const std::string& path, const std::string& words) {
   constexpr size_t kMost = 4000;  // Printable may add a few bytes
-  const int fd = open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY);
-  if (fd < 0) return;
-  const std::string line = Printable(words, kMost) + "\n";
-  const ssize_t ignored = write(fd, line.data(), line.size());
-  static_cast<void>(ignored);
-  close(fd);
+  const Result<std::unique_ptr<File>> file = files.Open(path);
+  if (!file.ok()) return;
+  static_cast<void>((*file)->Cut(0));
+  static_cast<void>((*file)->WriteAt(0, Printable(words, kMost) + "\n"));
 }
 
 }  // namespace parallelrun::agent

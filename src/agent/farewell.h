@@ -3,10 +3,12 @@
 
 #include <string>
 
+#include "base/files.h"
+
 namespace parallelrun::agent {
 
 // One line of at most 4,096 bytes into `path`, in place; only if the file exists already. Any
-// failure is silent: the log has the same words.
-void LeaveFarewell(const std::string& path, const std::string& words);
+// failure is silent: the log has the same words. A pipe in its place is not waited for.
+void LeaveFarewell(Files& files, const std::string& path, const std::string& words);
 
 }  // namespace parallelrun::agent

@@ -4,28 +4,12 @@
 #include <utility>
 #include <vector>
 
+#include "agent/folder_tree.h"
+
 namespace parallelrun::agent {
 namespace {
 
 constexpr size_t kPart = size_t{8} << 20;
-
-Status RemoveTree(Folder& in, const std::string& name) {
-  const Result<std::unique_ptr<Folder>> folder = in.OpenFolder(name);
-  if (folder.ok()) {
-    std::vector<std::string> entries;
-    const Status listed = (*folder)->Entries([&entries](const std::string& entry, EntryKind) {
-      entries.push_back(entry);
-      return Status();
-    });
-    if (!listed.ok()) return listed;
-    for (const std::string& entry : entries) {
-      // What is no folder cannot be opened as one, and is removed by its name.
-      if (const Status gone = RemoveTree(**folder, entry); !gone.ok()) return gone;
-    }
-  }
-  const Status removed = in.Remove(name);
-  return removed.ok() || removed.error().code == Code::kNotFound ? Status() : removed;
-}
 
 }  // namespace
 

@@ -15,6 +15,8 @@
 #include "agent/processes/memory_watch.h"
 #include "agent/processes/spawn.h"
 #include "base/version.h"
+#include "tests/support/disk_files.h"
+#include "tests/support/fault_files.h"
 #include "tests/support/temp_folder.h"
 
 namespace parallelrun::agent {
@@ -70,13 +72,34 @@ TEST(AgentPod, TheBundleIsCopiedWithModesAndMayBeCopiedAgain) {
 
 TEST(AgentPod, TheFarewellIsOneLineInAFileThatIsThere) {
   const TempFolder t;
-  LeaveFarewell(t.path("none"), "words");
+  LeaveFarewell(DiskFiles(), t.path("none"), "words");
   EXPECT_FALSE(t.Exists("none"));
   t.Write("log", "what was there before, which is longer");
-  LeaveFarewell(t.path("log"), "two\nlines");
+  LeaveFarewell(DiskFiles(), t.path("log"), "two\nlines");
   EXPECT_EQ(t.Read("log"), "two\\nlines\n");
-  LeaveFarewell(t.path("log"), std::string(100'000, '\1'));
+  LeaveFarewell(DiskFiles(), t.path("log"), std::string(100'000, '\1'));
   EXPECT_LE(t.Read("log").size(), 4096U);
+}
+
+// The agent is about to end: nobody waits for it for ever.
+TEST(AgentPod, AFarewellWaitsForNoReaderOfAPipe) {
+  const TempFolder t;
+  ASSERT_EQ(mkfifo(t.path("log").c_str(), 0600), 0);
+  LeaveFarewell(DiskFiles(), t.path("log"), "words");
+}
+
+TEST(AgentPod, AFarewellThatCannotBeWrittenEndsNobody) {
+  for (uint64_t operation = 1; operation <= 3; ++operation) {
+    FaultFiles disk;
+    disk.Put("/dev/log", "what was there before");
+    disk.FailOperation(operation, {Code::kInternal, "EIO"});
+    LeaveFarewell(disk, "/dev/log", "words");
+  }
+  FaultFiles full;
+  full.Put("/dev/log", "what was there before");
+  full.SetCapacity(3);
+  LeaveFarewell(full, "/dev/log", "words");
+  EXPECT_EQ(full.Contents("/dev/log"), "wor");
 }
 
 struct MemoryFolder {

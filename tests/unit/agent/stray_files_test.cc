@@ -4,6 +4,8 @@
 
 #include <filesystem>
 
+#include "tests/support/disk_files.h"
+#include "tests/support/fault_files.h"
 #include "tests/support/temp_folder.h"
 
 namespace parallelrun::agent {
@@ -16,7 +18,7 @@ TEST(StrayFiles, WhatIsOfTheCodeOrOursIsNone) {
   const TempFolder folder;
   folder.Write("score.py", "x");
   folder.Write("pkg/data.csv", "x");
-  const StrayFiles stray(folder.path());
+  const StrayFiles stray(DiskFiles(), folder.path());
   folder.Write("pkg/data.csv", "another text");
   folder.Write("logs/user/a.txt", "x");
   folder.Write("pkg/__pycache__/a.pyc", "x");
@@ -29,11 +31,38 @@ TEST(StrayFiles, WhatIsOfTheCodeOrOursIsNone) {
 TEST(StrayFiles, TheFirstAreNamed) {
   const TempFolder folder;
   folder.Write("score.py", "x");
-  const StrayFiles stray(folder.path());
+  const StrayFiles stray(DiskFiles(), folder.path());
   for (const char* name : {"z.csv", "b.csv", "pkg/logs/c.csv", "a\n.csv"}) folder.Write(name, "x");
   const StrayFiles::Found found = stray.Look();
   EXPECT_EQ(found.count, 4U);
   EXPECT_THAT(found.first, ElementsAre("a\\n.csv", "b.csv", "pkg/logs/c.csv"));
+}
+
+// The code's own files would be told as the script's.
+TEST(StrayFiles, WhatWasThereAtFirstMustBeKnown) {
+  FaultFiles counted;
+  counted.Put("/work/pkg/a.py", "x");
+  static_cast<void>(StrayFiles(counted, "/work"));
+  ASSERT_GE(counted.operations(), 4U);  // two folders, each opened and listed
+  for (uint64_t operation = 1; operation <= counted.operations(); ++operation) {
+    FaultFiles disk;
+    disk.Put("/work/pkg/a.py", "x");
+    disk.FailOperation(operation, {Code::kInternal, "EIO"});
+    const StrayFiles stray(disk, "/work");
+    EXPECT_EQ(stray.Look().count, 0U) << operation;
+  }
+}
+
+TEST(StrayFiles, WhatCannotBeLookedAtIsLeftOut) {
+  for (uint64_t operation = 1; operation <= 5; ++operation) {
+    FaultFiles disk;
+    disk.Put("/work/pkg/a.py", "x");
+    const StrayFiles stray(disk, "/work");
+    disk.Put("/work/pkg/b.csv", "x");
+    disk.FailOperation(operation, {Code::kInternal, "EIO"});
+    EXPECT_EQ(stray.Look().count, 0U) << operation;
+    EXPECT_EQ(stray.Look().count, 1U) << operation;
+  }
 }
 
 }  // namespace
