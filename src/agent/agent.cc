@@ -55,7 +55,7 @@ class Agent {
         report_(loop_, client),
         park_(loop_, client),
         core_(options, clock_.Now()),
-        processes_(loop_, config, registered_, core_, [this] { SchedulePump(); }) {}
+        processes_(loop_, config, registered_, core_, files_, [this] { SchedulePump(); }) {}
 
   // Runs until there is an end.
   AgentEnd Run();

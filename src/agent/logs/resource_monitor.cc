@@ -12,12 +12,12 @@
 #include <array>
 #include <condition_variable>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <mutex>
 #include <sstream>
 #include <utility>
 
+#include "agent/folder_tree.h"
 #include "agent/logs/resource_usage.h"
 #include "agent/processes/memory_group.h"
 #include "base/fd.h"
@@ -35,10 +35,19 @@ std::string ReadText(const std::string& path) {
   return fd.ok() ? OrEmpty(ReadBegin(fd.get(), kMaxRead, path)) : "";
 }
 
-void Append(const std::string& path, const char* header, const std::string& lines) {
-  std::ofstream file(path, std::ios::app);
-  if (file.tellp() == 0) file << header;
-  file << lines;
+// Whole lines or none: a full disk takes a part first, and what is appended to half a row makes a
+// row of numbers that nobody has measured.
+Status AppendLines(Files& files, const std::string& path, const std::string& header,
+                   const std::string& lines) {
+  const Result<std::unique_ptr<File>> file = files.OpenOrCreate(path);
+  if (!file.ok()) return file.error();
+  const Result<uint64_t> size = (*file)->Size();
+  if (!size.ok()) return size.error();
+  const std::string& bytes = *size == 0 ? header + lines : lines;
+  if (bytes.empty()) return {};
+  Status written = (*file)->WriteAt(*size, bytes);
+  if (!written.ok()) static_cast<void>((*file)->Cut(*size));
+  return written;
 }
 
 uint64_t TicksPerSecond() { return static_cast<uint64_t>(sysconf(_SC_CLK_TCK)); }
@@ -97,7 +106,8 @@ std::vector<ProcessUsage> ReadProcesses(int self) {
 // One thread takes them; the monitor asks it to end, and may be gone before it does.
 class ResourceMonitor::Samples {
  public:
-  explicit Samples(ResourceMonitorOptions options) : options_(std::move(options)) {}
+  Samples(std::shared_ptr<Files> files, ResourceMonitorOptions options)
+      : files_(std::move(files)), options_(std::move(options)) {}
 
   void Run();
   // From other threads.
@@ -107,13 +117,17 @@ class ResourceMonitor::Samples {
 
  private:
   void Sample();
-  void SampleNode(WallTime now);
-  void SampleProcesses(WallTime now);
-  void SampleDisks(WallTime now);
+  Status SampleNode(WallTime now);
+  Status SampleProcesses(WallTime now);
+  Status SampleDisks(WallTime now);
+  Status WriteTable(const std::string& table, WallTime now);
+  void Tell(const Status& written);
 
+  const std::shared_ptr<Files> files_;
   const ResourceMonitorOptions options_;
   const SystemClock clock_;
   const MemoryGroup memory_;
+  bool failing_ = false;  // told already; only on the thread
   // Of the reading before; only on the thread.
   CpuTimes cpu_;
   std::map<int, uint64_t> process_ticks_;  // by PID
@@ -125,9 +139,9 @@ class ResourceMonitor::Samples {
   bool stop_ = false;
 };
 
-ResourceMonitor::ResourceMonitor(ResourceMonitorOptions options)
+ResourceMonitor::ResourceMonitor(std::shared_ptr<Files> files, ResourceMonitorOptions options)
     : end_limit_(options.end_limit),
-      samples_(std::make_shared<Samples>(std::move(options))),
+      samples_(std::make_shared<Samples>(std::move(files), std::move(options))),
       thread_("resources", [samples = samples_] { samples->Run(); }) {}
 
 ResourceMonitor::~ResourceMonitor() {
@@ -172,14 +186,27 @@ void ResourceMonitor::Samples::Run() {
 
 void ResourceMonitor::Samples::Sample() {
   const WallTime now = clock_.WallNow();
-  std::error_code ignored;  // what cannot be written is left out
-  std::filesystem::create_directories(options_.folder, ignored);
-  SampleNode(now);
-  SampleDisks(now);
-  SampleProcesses(now);
+  // What cannot be written is left out, and keeps nothing else.
+  const auto folder = MakeTree(*files_, options_.folder, Links::kFollow);
+  Status first = folder.ok() ? Status() : folder.error();
+  for (const Status& written : {SampleNode(now), SampleDisks(now), SampleProcesses(now)}) {
+    if (first.ok()) first = written;
+  }
+  Tell(first);
 }
 
-void ResourceMonitor::Samples::SampleNode(WallTime now) {
+// When it begins and when it ends: a disk may stay full for hours.
+void ResourceMonitor::Samples::Tell(const Status& written) {
+  if (written.ok() != failing_) return;
+  failing_ = !written.ok();
+  if (failing_) {
+    spdlog::warn("the node's resource usage is not written: {}", written.error().message);
+  } else {
+    spdlog::info("the node's resource usage is written again");
+  }
+}
+
+Status ResourceMonitor::Samples::SampleNode(WallTime now) {
   NodeUsage usage;
   const CpuTimes cpu = ParseCpuTimes(ReadText("/proc/stat"));
   if (cpu_.total > 0) usage.cpu_percent = CpuPercent(cpu_, cpu);
@@ -194,10 +221,11 @@ void ResourceMonitor::Samples::SampleNode(WallTime now) {
   ParseNetDev(ReadText("/proc/net/dev"), usage);
   ParseSockets(ReadText("/proc/net/sockstat"), usage);
   ParseSockets(ReadText("/proc/net/sockstat6"), usage);
-  Append(options_.folder + "/node_resource_usage.csv", kNodeUsageHeader, NodeUsageLine(usage, now));
+  return AppendLines(*files_, options_.folder + "/node_resource_usage.csv", kNodeUsageHeader,
+                     NodeUsageLine(usage, now));
 }
 
-void ResourceMonitor::Samples::SampleDisks(WallTime now) {
+Status ResourceMonitor::Samples::SampleDisks(WallTime now) {
   std::string lines;
   for (const std::string& path : options_.disks) {
     struct statvfs info {};
@@ -209,10 +237,10 @@ void ResourceMonitor::Samples::SampleDisks(WallTime now) {
     usage.used = (info.f_blocks - info.f_bfree) * info.f_frsize;
     lines += DiskUsageLine(usage, now);
   }
-  Append(options_.folder + "/node_disk_usage.csv", kDiskUsageHeader, lines);
+  return AppendLines(*files_, options_.folder + "/node_disk_usage.csv", kDiskUsageHeader, lines);
 }
 
-void ResourceMonitor::Samples::SampleProcesses(WallTime now) {
+Status ResourceMonitor::Samples::SampleProcesses(WallTime now) {
   std::map<std::string, int> workers;
   {
     const std::lock_guard lock(mutex_);
@@ -241,12 +269,17 @@ void ResourceMonitor::Samples::SampleProcesses(WallTime now) {
   }
   process_ticks_ = std::move(ticks);
   read_at_ticks_ = now_ticks;
-  Append(options_.folder + "/processes_resource_usage.csv", kProcessUsageHeader, lines);
+  Status written = AppendLines(*files_, options_.folder + "/processes_resource_usage.csv",
+                               kProcessUsageHeader, lines);
+  const Status table = WriteTable(ProcessTable(all, TicksPerSecond(), now_ticks), now);
+  return written.ok() ? table : written;
+}
 
-  const std::string table = options_.folder + "/os/" + TableName(now);
-  std::error_code ignored;
-  std::filesystem::create_directories(std::filesystem::path(table).parent_path(), ignored);
-  std::ofstream(table, std::ios::app) << ProcessTable(all, TicksPerSecond(), now_ticks);
+Status ResourceMonitor::Samples::WriteTable(const std::string& table, WallTime now) {
+  const std::string path = options_.folder + "/os/" + TableName(now);
+  const auto folder = MakeTree(*files_, FolderOf(path), Links::kFollow);
+  if (!folder.ok()) return folder.error();
+  return AppendLines(*files_, path, "", table);
 }
 
 }  // namespace parallelrun::agent

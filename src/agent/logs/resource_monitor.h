@@ -4,13 +4,15 @@
 // (logs/perf/<node>).
 //
 // Thread-safety: made and destroyed on one thread; SetProcess and Forget from any; works on a
-// thread of its own. What cannot be read or written is left out.
+// thread of its own. What cannot be read or written is left out; of what cannot be written the log
+// tells, once.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/files.h"
 #include "base/thread.h"
 #include "base/time.h"
 
@@ -25,7 +27,7 @@ struct ResourceMonitorOptions {
 
 class ResourceMonitor {
  public:
-  explicit ResourceMonitor(ResourceMonitorOptions options);
+  ResourceMonitor(std::shared_ptr<Files> files, ResourceMonitorOptions options);
   // Where a disk hangs, the thread is left after `end_limit` (Thread::JoinOrLeave).
   ~ResourceMonitor();
   ResourceMonitor(const ResourceMonitor&) = delete;

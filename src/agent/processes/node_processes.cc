@@ -30,11 +30,12 @@ std::string NodeLogs(const AgentConfig& config) {
 
 NodeProcesses::NodeProcesses(EventLoop& loop, const AgentConfig& config,
                              const RegisterReply& registered, AgentCore& core,
-                             std::function<void()> changed)
+                             std::shared_ptr<Files> files, std::function<void()> changed)
     : loop_(loop),
       config_(config),
       registered_(registered),
       core_(core),
+      files_(std::move(files)),
       changed_(std::move(changed)),
       mini_batch_log_(NodeLogs(config), OwnAddress()) {}
 
@@ -49,6 +50,7 @@ void NodeProcesses::Monitor() {
   const Duration interval = registered_.job.resource_monitor_interval;
   if (monitor_ || interval <= Duration(0)) return;
   monitor_ = std::make_unique<ResourceMonitor>(
+      files_,
       ResourceMonitorOptions{config_.work_folder + "/logs/perf/" + std::to_string(config_.node),
                              interval,
                              {config_.work_folder, registered_.job.output_folder}});

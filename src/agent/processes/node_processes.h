@@ -22,6 +22,7 @@
 #include "agent/processes/memory_watch.h"
 #include "agent/processes/process.h"
 #include "base/event_loop.h"
+#include "base/files.h"
 #include "base/time.h"
 #include "job/gpu_slots.h"
 
@@ -35,7 +36,7 @@ class NodeProcesses {
   // All must outlive this; `registered` is what the last registration told. `changed` is called
   // when the core was told something.
   NodeProcesses(EventLoop& loop, const AgentConfig& config, const RegisterReply& registered,
-                AgentCore& core, std::function<void()> changed);
+                AgentCore& core, std::shared_ptr<Files> files, std::function<void()> changed);
 
   // Begins to look after them.
   void Start();
@@ -68,6 +69,7 @@ class NodeProcesses {
   const AgentConfig& config_;
   const RegisterReply& registered_;
   AgentCore& core_;
+  const std::shared_ptr<Files> files_;
   const std::function<void()> changed_;
   SystemClock clock_;
   MemoryGroup memory_;

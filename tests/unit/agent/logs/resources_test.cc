@@ -1,20 +1,25 @@
 // The resource monitor: the texts it reads, the lines it writes, and its files.
 #include "agent/logs/resource_usage.h"
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <sstream>
 #include <thread>
+#include <utility>
 
 #include "agent/logs/resource_monitor.h"
 #include "agent/processes/memory_group.h"
-#include "base/fd.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "base/thread.h"
+#include "tests/support/fault_files.h"
 #include "tests/support/temp_folder.h"
 
 namespace parallelrun::agent {
@@ -24,8 +29,6 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::StartsWith;
-
-namespace fs = std::filesystem;
 
 const WallTime kNow{seconds(1'795'252'500)};  // 2026-11-21T09:15:00Z
 
@@ -146,7 +149,8 @@ TEST(ResourceUsage, WhyTheKernelMayHaveKilled) {
 TEST(ResourceMonitorTest, SamplesAtItsStartAndEnd) {
   const TempFolder t;
   {
-    ResourceMonitor monitor({t.path("perf/0"), std::chrono::hours(1), {t.path(), "/nonexistent"}});
+    ResourceMonitor monitor(MakeSystemFiles(),
+                            {t.path("perf/0"), std::chrono::hours(1), {t.path(), "/nonexistent"}});
     monitor.SetProcess("process000", getpid());
     monitor.SetProcess("process001", 0);  // gone
   }
@@ -168,34 +172,86 @@ TEST(ResourceMonitorTest, SamplesAtItsStartAndEnd) {
   EXPECT_GE(tables, 1U);
 }
 
-// Whether a thread of this process has that name.
-bool AnyThreadIs(const std::string& name) {
-  for (const auto& thread : fs::directory_iterator("/proc/self/task")) {
-    std::ifstream file(thread.path() / "comm");
-    std::string comm;
-    if (std::getline(file, comm) && comm == name) return true;
-  }
-  return false;
+// Two samples each.
+void Monitor(const FaultFiles& disk) {
+  const ResourceMonitor monitor(std::make_shared<FaultFiles>(disk),
+                                {"/perf", std::chrono::hours(1), {"/"}});
 }
 
-// A pipe that nobody reads stands for a disk that hangs: to open it waits for ever.
-TEST(ResourceMonitorTest, ItsEndDoesNotWaitForADiskThatHangs) {
-  const TempFolder t;
-  fs::create_directories(t.path("perf"));
-  const std::string pipe = t.path("perf/node_resource_usage.csv");
-  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  {
-    const ResourceMonitor monitor({t.path("perf"), std::chrono::hours(1), {}, milliseconds(1)});
-    while (!AnyThreadIs("resources")) std::this_thread::yield();
+void ExpectTable(const std::string& text, const std::string& header, size_t rows) {
+  EXPECT_THAT(text, StartsWith(header));
+  EXPECT_THAT(text, EndsWith("\n"));
+  std::istringstream lines(text);
+  size_t found = 0;
+  for (std::string line; std::getline(lines, line); ++found) {
+    EXPECT_EQ(std::count(line.begin(), line.end(), ','),
+              std::count(header.begin(), header.end(), ','))
+        << line;
   }
-  const Fd reader(open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));  // lets it go on
-  while (AnyThreadIs("resources")) std::this_thread::yield();
-  EXPECT_TRUE(fs::exists(t.path("perf/processes_resource_usage.csv")));
+  EXPECT_EQ(found, rows + 1) << text;
+}
+
+// Half a row, and the next behind it, would be a row that nobody has measured.
+TEST(ResourceMonitorTest, AFullDiskLeavesWholeRows) {
+  FaultFiles disk;
+  ASSERT_TRUE(disk.MakeFolders("/perf").ok());
+  disk.SetCapacity(10);
+  Monitor(disk);  // not even a header
+  disk.SetCapacity(std::nullopt);
+  Monitor(disk);
+  disk.SetCapacity(disk.used() + 10);
+  Monitor(disk);
+  disk.SetCapacity(std::nullopt);
+  Monitor(disk);
+  ExpectTable(disk.Contents("/perf/node_resource_usage.csv"), kNodeUsageHeader, 4);
+  ExpectTable(disk.Contents("/perf/node_disk_usage.csv"), kDiskUsageHeader, 4);
+  ExpectTable(disk.Contents("/perf/processes_resource_usage.csv"), kProcessUsageHeader, 0);
+}
+
+TEST(ResourceMonitorTest, WhatCannotBeWrittenIsToldOnceAndKeepsNothingElse) {
+  FaultFiles disk;
+  FaultFiles once;
+  ASSERT_TRUE(disk.MakeFolders("/perf").ok());
+  ASSERT_TRUE(once.MakeFolders("/perf").ok());
+  const std::shared_ptr<spdlog::logger> before = spdlog::default_logger();
+  testing::internal::CaptureStderr();
+  SetUpLogging(LogFormat::kTree, LogLevel::kInfo);
+  disk.SetCapacity(0);
+  Monitor(disk);
+  once.FailOperation(2, {Code::kInternal, "open /perf/node_resource_usage.csv: EIO"});
+  Monitor(once);
+  const std::string shown = testing::internal::GetCapturedStderr();
+  spdlog::set_default_logger(before);
+  EXPECT_THAT(shown, MatchesRegex(".*usage is not written: write /perf/node_resource_usage.csv: "
+                                  "the simulated disk is full\n"
+                                  ".*usage is not written: open /perf/node_resource_usage.csv: EIO"
+                                  "\n.*usage is written again\n"));
+  ExpectTable(once.Contents("/perf/node_resource_usage.csv"), kNodeUsageHeader, 1);
+  ExpectTable(once.Contents("/perf/node_disk_usage.csv"), kDiskUsageHeader, 2);
+}
+
+TEST(ResourceMonitorTest, ItsEndDoesNotWaitForADiskThatHangs) {
+  FaultFiles disk;
+  ASSERT_TRUE(disk.MakeFolders("/perf").ok());
+  disk.Hang("/perf");
+  auto files = std::make_shared<FaultFiles>(disk);
+  const std::weak_ptr<FaultFiles> kept = files;
+  {
+    const ResourceMonitor monitor(std::move(files),
+                                  {"/perf", std::chrono::hours(1), {}, milliseconds(1)});
+    disk.AwaitHanging();
+  }
+  EXPECT_TRUE(Thread::AnyLeft());
+  disk.Hang("");
+  while (!kept.expired()) std::this_thread::yield();  // the thread has ended
+  EXPECT_TRUE(*disk.Exists("/perf/processes_resource_usage.csv"));
 }
 
 TEST(ResourceMonitorTest, OnlyItsOwnProcessesAreShownWithTheirWords) {
   const TempFolder t;
-  { const ResourceMonitor monitor({t.path("perf/0"), std::chrono::hours(1), {}}); }
+  {
+    const ResourceMonitor monitor(MakeSystemFiles(), {t.path("perf/0"), std::chrono::hours(1), {}});
+  }
   size_t own = 0;
   size_t others = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(t.path("perf/0/os"))) {
