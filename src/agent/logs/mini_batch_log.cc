@@ -5,15 +5,15 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/spdlog.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <array>
-#include <cerrno>
-#include <filesystem>
 #include <utility>
 
+#include "agent/folder_tree.h"
 #include "agent/logs/log_trim.h"
+#include "base/fd.h"
 
 namespace parallelrun::agent {
 namespace {
@@ -30,15 +30,6 @@ std::string Stamp(WallTime time) {
   return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02},{:03}", parts.tm_year + 1900,
                      parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
                      ms);
-}
-
-void WriteAll(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;  // a full disk must not end the job
-    bytes.remove_prefix(static_cast<size_t>(n));
-  }
 }
 
 }  // namespace
@@ -74,23 +65,31 @@ std::string OwnAddress() {
   return address;
 }
 
-MiniBatchLog::MiniBatchLog(std::string folder, std::string address)
-    : folder_(std::move(folder)), address_(std::move(address)) {
-  std::error_code ignored;  // the open tells
-  std::filesystem::create_directories(folder_, ignored);
-}
+MiniBatchLog::MiniBatchLog(const Files& files, std::string folder, std::string address)
+    : files_(files), folder_(std::move(folder)), address_(std::move(address)) {}
 
-MiniBatchLog::~MiniBatchLog() {
-  for (const auto& [process, log] : logs_) {
-    if (log.fd >= 0) close(log.fd);
-  }
+std::string MiniBatchLog::PathOf(uint32_t process) const {
+  return folder_ + "/" + ProcessName(process) + ".txt";
 }
 
 void MiniBatchLog::Open(uint32_t process, int pid) {
   Log& log = logs_[process];
   log.pid = pid;
-  log.fd = open((folder_ + "/" + ProcessName(process) + ".txt").c_str(),
-                O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
+  log.flushes_left = -1;
+  const Status opened = log.file ? Status() : OpenFile(process, log);
+  static_cast<void>(opened);  // the first line tries again, and tells
+}
+
+Status MiniBatchLog::OpenFile(uint32_t process, Log& log) const {
+  const auto folder = MakeTree(files_, folder_, Links::kRefuse);
+  if (!folder.ok()) return folder.error();
+  Result<std::unique_ptr<File>> file = (*folder)->OpenOrCreate(ProcessName(process) + ".txt");
+  if (!file.ok()) return file.error();
+  const Result<uint64_t> size = (*file)->Size();
+  if (!size.ok()) return size.error();
+  log.file = std::move(*file);
+  log.size = *size;
+  return {};
 }
 
 void MiniBatchLog::Close(uint32_t process) {
@@ -104,11 +103,12 @@ void MiniBatchLog::EndSecond(WallTime now) {
     for (auto& [process, log] : logs_) {
       const Sum& sum = log.sum;
       if (sum.mini_batches == 0) continue;
-      log.lines += fmt::format(
-          "{}|INFO|{}|{}|{} more mini-batches on {}, PID {}: failed mini-batches {}, total {}, "
-          "succeeded {}, process time {:.6f} s, run method time {:.6f} s\n",
-          Stamp(now), log.pid, log.pid, sum.mini_batches, address_, log.pid, sum.failed, sum.items,
-          sum.items_succeeded, Seconds(sum.cpu_ns), Seconds(sum.run_ns));
+      AddLine(log, fmt::format("{}|INFO|{}|{}|{} more mini-batches on {}, PID {}: failed "
+                               "mini-batches {}, total {}, succeeded {}, process time {:.6f} s, "
+                               "run method time {:.6f} s\n",
+                               Stamp(now), log.pid, log.pid, sum.mini_batches, address_, log.pid,
+                               sum.failed, sum.items, sum.items_succeeded, Seconds(sum.cpu_ns),
+                               Seconds(sum.run_ns)));
       log.sum = {};
     }
   }
@@ -125,7 +125,7 @@ void MiniBatchLog::Add(const std::vector<MiniBatchNote>& notes, WallTime now) {
     Log& log = it->second;
     if (lines_ < kLinesPerSecond) {
       ++lines_;
-      log.lines += MiniBatchLine(note, address_, log.pid, now);
+      AddLine(log, MiniBatchLine(note, address_, log.pid, now));
       continue;
     }
     Sum& sum = log.sum;
@@ -143,25 +143,72 @@ void MiniBatchLog::Finish(WallTime now, uint64_t limit) {
   Flush(now, limit);
 }
 
+// The first ones stay: a part of them may be in the file, and be sent, and what follows there must
+// be what was begun.
+void MiniBatchLog::AddLine(Log& log, const std::string& line) {
+  if (log.lost > 0 || waiting_ + line.size() > kMostWaiting) {
+    ++log.lost;
+    return;
+  }
+  log.lines += line;
+  waiting_ += line.size();
+}
+
 void MiniBatchLog::Flush(WallTime now, uint64_t limit) {
   const bool second_over = now - second_ >= seconds(1) || now < second_;
   if (second_over) EndSecond(now);
   for (auto it = logs_.begin(); it != logs_.end();) {
     Log& log = it->second;
-    if (!log.lines.empty() && log.fd >= 0) {
-      WriteAll(log.fd, log.lines);
-      TrimLog(log.fd, limit);
-    }
-    log.lines.clear();
-    const bool told = log.sum.mini_batches == 0;
+    if (!log.lines.empty()) WriteLines(it->first, log, now, limit);
+    const bool told = log.sum.mini_batches == 0 && log.lines.empty();
     if (log.flushes_left > 0 && told) --log.flushes_left;
     if (log.flushes_left != 0) {
       ++it;
       continue;
     }
-    if (log.fd >= 0) close(log.fd);
     it = logs_.erase(it);
   }
+}
+
+// A full disk must not end the job. What was not written whole is written again, at the same place:
+// so nothing is glued to half a line.
+void MiniBatchLog::WriteLines(uint32_t process, Log& log, WallTime now, uint64_t limit) {
+  const Status written = Write(process, log);
+  if (written.ok() == log.failing) {
+    log.failing = !written.ok();
+    if (log.failing) {
+      spdlog::warn("the log of the mini-batches of {} is not written: {}", ProcessName(process),
+                   written.error().message);
+    } else {
+      spdlog::info("the log of the mini-batches of {} is written again", ProcessName(process));
+    }
+  }
+  if (!written.ok()) return;
+  log.size += log.lines.size();
+  waiting_ -= log.lines.size();
+  log.lines.clear();
+  Trim(process, log, limit);
+  if (log.lost == 0) return;
+  log.lines = fmt::format("{}|WARNING|{}|{}|here lines are missing that could not be written: {}\n",
+                          Stamp(now), log.pid, log.pid, std::exchange(log.lost, 0));
+  waiting_ += log.lines.size();
+  WriteLines(process, log, now, limit);
+}
+
+Status MiniBatchLog::Write(uint32_t process, Log& log) const {
+  if (!log.file) {
+    if (Status opened = OpenFile(process, log); !opened.ok()) return opened;
+  }
+  return log.file->WriteAt(log.size, log.lines);
+}
+
+void MiniBatchLog::Trim(uint32_t process, Log& log, uint64_t limit) const {
+  if (log.size <= limit) return;
+  const Fd fd(open(PathOf(process).c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!fd.ok()) return;
+  TrimLog(fd.get(), limit);
+  // Where there are no holes it begins again.
+  if (const Result<uint64_t> size = log.file->Size(); size.ok()) log.size = *size;
 }
 
 }  // namespace parallelrun::agent

@@ -2,15 +2,19 @@
 // each. Above kLinesPerSecond (of the node) the rest of a second is one line of sums for each
 // process, so that short mini-batches are not slowed down by their own log.
 //
-// Not thread-safe. Lines wait in memory until Flush. A file that cannot be written is left out.
+// Not thread-safe. Lines wait in memory until Flush, and longer where they cannot be written: the
+// node's log tells why, once. What comes beyond kMostWaiting then is lost, and counted in its
+// place.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "agent/core/agent_types.h"
+#include "base/files.h"
 #include "base/time.h"
 
 namespace parallelrun::agent {
@@ -18,12 +22,11 @@ namespace parallelrun::agent {
 class MiniBatchLog {
  public:
   static constexpr uint32_t kLinesPerSecond = 1000;
+  static constexpr size_t kMostWaiting = size_t{4} << 20;  // bytes, of the node
 
-  // `folder` gets the files; it is made. `address` is the node's, for people.
-  MiniBatchLog(std::string folder, std::string address);
-  ~MiniBatchLog();
-  MiniBatchLog(const MiniBatchLog&) = delete;
-  MiniBatchLog& operator=(const MiniBatchLog&) = delete;
+  // `folder` gets the files; it is made. `address` is the node's, for people. `files` must outlive
+  // this.
+  MiniBatchLog(const Files& files, std::string folder, std::string address);
 
   void Open(uint32_t process, int pid);
   // Its file is closed by the Flush after next: what it did may still be told in between.
@@ -44,18 +47,29 @@ class MiniBatchLog {
     uint64_t run_ns = 0;
   };
   struct Log {
-    int fd = -1;
+    std::unique_ptr<File> file;  // none: not yet, or it could not be made
+    uint64_t size = 0;           // of what was written whole
     int pid = 0;
     int flushes_left = -1;  // until it is closed; -1: not to be
+    bool failing = false;   // that was told
     std::string lines;
+    uint64_t lost = 0;  // lines that there was no room for in memory
     Sum sum;
   };
   void EndSecond(WallTime now);
+  void AddLine(Log& log, const std::string& line);
+  std::string PathOf(uint32_t process) const;
+  Status OpenFile(uint32_t process, Log& log) const;
+  Status Write(uint32_t process, Log& log) const;
+  void WriteLines(uint32_t process, Log& log, WallTime now, uint64_t limit);
+  void Trim(uint32_t process, Log& log, uint64_t limit) const;
 
+  const Files& files_;
   const std::string folder_;
   const std::string address_;
   std::map<uint32_t, Log> logs_;
-  WallTime second_{};  // the start of the second that is counted
+  size_t waiting_ = 0;  // bytes of the lines of all
+  WallTime second_{};   // the start of the second that is counted
   uint32_t lines_ = 0;
 };
 

@@ -37,7 +37,7 @@ NodeProcesses::NodeProcesses(EventLoop& loop, const AgentConfig& config,
       core_(core),
       files_(std::move(files)),
       changed_(std::move(changed)),
-      mini_batch_log_(NodeLogs(config), OwnAddress()) {}
+      mini_batch_log_(*files_, NodeLogs(config), OwnAddress()) {}
 
 void NodeProcesses::Start() {
   loop_.OnSignal(SIGCHLD, [this] { ReapAll(); });

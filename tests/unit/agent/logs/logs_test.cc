@@ -12,6 +12,8 @@
 #include "agent/processes/process.h"
 #include "base/event_loop.h"
 #include "base/log.h"
+#include "tests/support/disk_files.h"
+#include "tests/support/fault_files.h"
 #include "tests/support/temp_folder.h"
 #include "tests/unit/agent/logs/log_server.h"
 
@@ -135,7 +137,7 @@ constexpr job::AttemptResult kShort{
 
 TEST(AgentMiniBatchLog, AboveAThousandASecondItIsOneLineOfSums) {
   const TempFolder t;
-  MiniBatchLog log(t.path("sys/node/0"), "10.0.0.4");
+  MiniBatchLog log(DiskFiles(), t.path("sys/node/0"), "10.0.0.4");
   log.Open(0, 99);
   log.Open(1, 98);
   const WallTime now{seconds(1'795'252'500)};
@@ -160,12 +162,118 @@ TEST(AgentMiniBatchLog, AboveAThousandASecondItIsOneLineOfSums) {
 
 TEST(AgentMiniBatchLog, TheLastSecondIsToldAtTheEnd) {
   const TempFolder t;
-  MiniBatchLog log(t.path("sys/node/0"), "10.0.0.4");
+  MiniBatchLog log(DiskFiles(), t.path("sys/node/0"), "10.0.0.4");
   log.Open(0, 99);
   const WallTime now{seconds(1'795'252'500)};
   log.Add(std::vector<MiniBatchNote>(1500, MiniBatchNote{kShort, 0, 5, 1, ""}), now);
   log.Finish(now, kMiB);
   EXPECT_THAT(t.Read("sys/node/0/process000.txt"), HasSubstr("|500 more mini-batches on"));
+}
+
+TEST(AgentMiniBatchLog, IsKeptWithinItsLimit) {
+  const TempFolder t;
+  MiniBatchLog log(DiskFiles(), t.path("sys/node/0"), "10.0.0.4");
+  log.Open(0, 99);
+  constexpr uint64_t kLimit = kMiB / 8;
+  std::vector<MiniBatchNote> notes(1000, MiniBatchNote{kShort, 0, 5, 1, ""});
+  for (int second = 0; second < 3; ++second) {
+    const WallTime now{seconds(1'795'252'500 + second)};
+    notes.back().id = 77 + static_cast<uint64_t>(second);
+    log.Add(notes, now);
+    log.Flush(now, kLimit);
+    EXPECT_LE(OnDisk(t.path("sys/node/0/process000.txt")), kLimit);
+    EXPECT_THAT(t.Read("sys/node/0/process000.txt"),
+                EndsWith(MiniBatchLine(notes.back(), "10.0.0.4", 99, now)));
+  }
+}
+
+constexpr char kFile[] = "/logs/sys/node/0/process000.txt";
+const WallTime kThen{seconds(1'795'252'500)};
+
+// A log on a disk that fails, and the line that becomes of a mini-batch.
+struct FailingLog {
+  FailingLog() { EXPECT_TRUE(disk.MakeFolders("/logs").ok()); }
+  std::string Add(uint64_t id) {
+    const MiniBatchNote note{kShort, 0, id, 1, ""};
+    log.Add({note}, kThen);
+    return MiniBatchLine(note, "10.0.0.4", 99, kThen);
+  }
+
+  FaultFiles disk;
+  MiniBatchLog log{disk, "/logs/sys/node/0", "10.0.0.4"};
+};
+
+TEST(AgentMiniBatchLog, AFullDiskDelaysItAndTearsNoLine) {
+  FailingLog failing;
+  const std::shared_ptr<spdlog::logger> before = spdlog::default_logger();
+  testing::internal::CaptureStderr();
+  SetUpLogging(LogFormat::kTree, LogLevel::kInfo);
+  failing.log.Open(0, 99);
+  std::string text = failing.Add(1);
+  text += failing.Add(2);
+  failing.disk.SetCapacity(100);
+  failing.log.Flush(kThen, kMiB);
+  EXPECT_EQ(failing.disk.Contents(kFile), text.substr(0, 100));
+  text += failing.Add(3);
+  failing.log.Close(0);
+  for (int i = 0; i < 5; ++i) failing.log.Flush(kThen, kMiB);
+  EXPECT_EQ(failing.disk.Contents(kFile), text.substr(0, 100));
+  failing.disk.SetCapacity(std::nullopt);
+  for (int i = 0; i < 3; ++i) failing.log.Flush(kThen, kMiB);
+  const std::string shown = testing::internal::GetCapturedStderr();
+  spdlog::set_default_logger(before);
+  EXPECT_EQ(failing.disk.Contents(kFile), text);
+  EXPECT_THAT(shown, MatchesRegex(".*mini-batches of process000 is not written: write "
+                                  "/logs/sys/node/0/process000.txt: the simulated disk is full\n"
+                                  ".*mini-batches of process000 is written again\n"));
+}
+
+TEST(AgentMiniBatchLog, AFaultLosesNoLine) {
+  FailingLog counted;
+  const uint64_t before = counted.disk.operations();
+  counted.log.Open(0, 99);
+  std::string text = counted.Add(1);
+  counted.log.Flush(kThen, kMiB);
+  text += counted.Add(2);
+  counted.log.Flush(kThen, kMiB);
+  EXPECT_EQ(counted.disk.Contents(kFile), text);
+  const uint64_t operations = counted.disk.operations() - before;
+  for (const FaultMoment moment : {FaultMoment::kBefore, FaultMoment::kAfter}) {
+    for (uint64_t operation = 1; operation <= operations; ++operation) {
+      FailingLog failing;
+      failing.disk.FailOperation(operation, {Code::kInternal, "EIO"}, moment);
+      failing.log.Open(0, 99);
+      for (const uint64_t id : {1U, 2U}) {
+        failing.Add(id);
+        failing.log.Flush(kThen, kMiB);
+      }
+      failing.log.Finish(kThen, kMiB);
+      EXPECT_EQ(failing.disk.Contents(kFile), text) << operation;
+    }
+  }
+}
+
+TEST(AgentMiniBatchLog, WhatWaitsForADiskIsBoundedAndTheRestIsCounted) {
+  constexpr int kSeconds = 30;
+  FailingLog failing;
+  failing.log.Open(0, 99);
+  failing.disk.SetCapacity(0);
+  const std::vector<MiniBatchNote> notes(1000, MiniBatchNote{kShort, 0, 5, 1, ""});
+  WallTime now = kThen;
+  for (int second = 0; second < kSeconds; ++second, now += seconds(1)) {
+    failing.log.Add(notes, now);
+    failing.log.Flush(now, kMiB);
+  }
+  failing.disk.SetCapacity(std::nullopt);
+  failing.log.Finish(now, 8 * kMiB);
+  const std::string text = failing.disk.Contents(kFile);
+  EXPECT_LE(text.size(), MiniBatchLog::kMostWaiting + 1000);
+  const std::string last = text.substr(text.rfind('\n', text.size() - 2) + 1);
+  constexpr char kWords[] = "|WARNING|99|99|here lines are missing that could not be written: ";
+  ASSERT_THAT(last, HasSubstr(kWords));
+  const auto lost = std::stol(last.substr(last.rfind(' ') + 1));
+  EXPECT_GT(lost, 0);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n') - 1 + lost, 1000 * kSeconds);
 }
 
 }  // namespace
