@@ -341,7 +341,7 @@ int RunAgent(const AgentConfig& config, const AgentOptions& options) {
   Result<std::unique_ptr<HttpClient>> log_client = HttpClient::Make(*client_options);
   if (!client || !log_client)
     return CannotStart(*files, options, (client ? log_client : client).error());
-  LogUploader logs(config.work_folder + "/logs", config.node, std::move(*log_client));
+  LogUploader logs(files, config.work_folder + "/logs", config.node, std::move(*log_client));
   AgentEnd end = AgentEnd::kNone;
   bool let_go_unready = false;
   job::Incarnation incarnation;

@@ -1,25 +1,23 @@
 #include "agent/logs/log_upload.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <array>
 #include <atomic>
-#include <cerrno>
 #include <condition_variable>
 #include <map>
 #include <mutex>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "agent/logs/log_trim.h"
 #include "agent/logs/log_version.h"
 #include "base/escape.h"
+#include "base/fd.h"
 #include "base/http/target.h"
 
 namespace parallelrun::agent {
@@ -31,12 +29,6 @@ constexpr size_t kMaxSegments = 8;
 constexpr size_t kMaxSegment = 255;
 constexpr Duration kPutTimeout = seconds(30);
 
-// Whether a later round may reach what could not be looked at or opened: not what has gone, is a
-// link by now, or is kept from us.
-bool MayPass(int error) {
-  return error != ENOENT && error != ELOOP && error != EACCES && error != EPERM && error != ENXIO;
-}
-
 std::vector<std::string> Split(const std::string& path) {
   std::vector<std::string> segments;
   for (size_t start = 0; start <= path.size();) {
@@ -45,6 +37,10 @@ std::vector<std::string> Split(const std::string& path) {
     start = end + 1;
   }
   return segments;
+}
+
+int OpenForHoles(const std::string& path) {
+  return open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
 }  // namespace
@@ -81,8 +77,13 @@ std::string SecondHalf(const std::string& target) {
 // One thread runs them; the uploader asks it to end, and may be gone before it does.
 class LogUploader::Rounds {
  public:
-  Rounds(std::string folder, uint32_t node, std::unique_ptr<HttpClient> client, Duration interval)
-      : folder_(std::move(folder)), node_(node), client_(std::move(client)), interval_(interval) {}
+  Rounds(std::shared_ptr<Files> files, std::string folder, uint32_t node,
+         std::unique_ptr<HttpClient> client, Duration interval)
+      : files_(std::move(files)),
+        folder_(std::move(folder)),
+        node_(node),
+        client_(std::move(client)),
+        interval_(interval) {}
 
   void Run();
   // From other threads.
@@ -91,11 +92,15 @@ class LogUploader::Rounds {
   void Stop();
 
  private:
+  // These say false when something is left that a later round may upload.
   bool Round();
-  bool ScanFolder(int folder_fd, const std::string& relative, int depth);
+  bool ScanFolder(const Folder& folder, const std::string& relative, int depth);
+  bool ScanEntry(const Folder& folder, const std::string& name, EntryKind kind,
+                 const std::string& path, int depth);
+  bool Failed(const std::string& relative, const Error& error);
   // How far a file is uploaded.
   struct Sent {
-    bool IsAllOf(const struct stat& info) const;
+    bool IsAllOf(const FileFacts& facts) const;
 
     uint64_t bytes = 0;    // of the local file
     bool rotated = false;  // kept in two halves: appended to, begun again at most
@@ -104,14 +109,18 @@ class LogUploader::Rounds {
     LogVersion version;    // of a file that is not rotated
     bool stale = false;    // the target holds what the file held before
   };
-  void LookAt(int fd, const struct stat& info, Sent& sent);
-  bool UploadFile(int fd, const std::string& relative);
-  bool UploadRange(int fd, const std::string& target, Sent& sent, uint64_t end, bool& hopeless);
-  bool UploadHalves(int fd, const std::string& target, Sent& sent, uint64_t end, bool& hopeless);
-  bool Put(const std::string& target, uint64_t offset, bool truncate, std::string bytes,
-           bool& hopeless);
+  static Status LookAt(const File& file, const FileFacts& facts, Sent& sent);
+  bool UploadFile(const File& file, const FileFacts& facts, const std::string& relative);
+  // What came of one file's bytes: those of a file that the coordinator does not want are given up.
+  enum class Outcome : uint8_t { kDone, kLater, kHopeless };
+  Result<Outcome> UploadRange(const File& file, const std::string& target, Sent& sent,
+                              uint64_t end);
+  Result<Outcome> UploadHalves(const File& file, const std::string& relative,
+                               const std::string& target, Sent& sent, uint64_t end);
+  Outcome Put(const std::string& target, uint64_t offset, bool truncate, std::string bytes);
   bool Stopping();
 
+  const std::shared_ptr<Files> files_;
   const std::string folder_;
   const uint32_t node_;
   const std::unique_ptr<HttpClient> client_;
@@ -119,6 +128,7 @@ class LogUploader::Rounds {
   std::atomic<uint64_t> limit_{uint64_t{1} << 30};
   std::map<std::string, Sent> sent_;  // by relative path; only on the thread
   std::set<std::string> skipped_;     // cannot be uploaded; only on the thread
+  std::set<std::string> failed_;      // could not be read, and that was told; only on the thread
 
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -127,9 +137,10 @@ class LogUploader::Rounds {
   bool complete_ = false;
 };
 
-LogUploader::LogUploader(std::string folder, uint32_t node, std::unique_ptr<HttpClient> client,
-                         Duration interval)
-    : rounds_(std::make_shared<Rounds>(std::move(folder), node, std::move(client), interval)),
+LogUploader::LogUploader(std::shared_ptr<Files> files, std::string folder, uint32_t node,
+                         std::unique_ptr<HttpClient> client, Duration interval)
+    : rounds_(std::make_shared<Rounds>(std::move(files), std::move(folder), node, std::move(client),
+                                       interval)),
       thread_("log upload", [rounds = rounds_] { rounds->Run(); }) {}
 
 LogUploader::~LogUploader() {
@@ -180,58 +191,64 @@ void LogUploader::Rounds::Run() {
 }
 
 bool LogUploader::Rounds::Round() {
-  const int fd = open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (fd < 0) return errno == ENOENT;
-  return ScanFolder(fd, "", 0);
+  // From the folder that holds it: a link in its own place is not followed either.
+  const Result<std::unique_ptr<Folder>> holds =
+      files_->OpenFolder(FolderOf(folder_), Links::kRefuse);
+  if (!holds.ok()) return Failed("", holds.error());
+  const Result<std::unique_ptr<Folder>> folder =
+      (*holds)->OpenFolder(folder_.substr(folder_.rfind('/') + 1));
+  return folder.ok() ? ScanFolder(**folder, "", 0) : Failed("", folder.error());
 }
 
-// Owns `folder_fd`. False when something is left that a later round may upload.
-bool LogUploader::Rounds::ScanFolder(int folder_fd, const std::string& relative, int depth) {
-  DIR* folder = fdopendir(folder_fd);
-  if (folder == nullptr) return close(folder_fd), false;
-  bool complete = true;
-  for (;;) {
-    errno = 0;
-    const dirent* const entry = readdir(folder);
-    if (entry == nullptr) {
-      complete = complete && errno == 0;
-      break;
-    }
-    const std::string name = entry->d_name;
-    if (name == "." || name == "..") continue;
-    const std::string path = relative.empty() ? name : relative + "/" + name;
-    if (skipped_.contains(path)) continue;
-    struct stat info {};
-    if (fstatat(dirfd(folder), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) {
-      complete = complete && !MayPass(errno);
-      continue;
-    }
-    if (!S_ISDIR(info.st_mode) && !S_ISREG(info.st_mode)) continue;
-    const auto known = sent_.find(path);
-    if (S_ISREG(info.st_mode) &&
-        (known == sent_.end() ? info.st_size == 0 : known->second.IsAllOf(info))) {
-      continue;
-    }
-    // The kind was looked at by name: O_NOFOLLOW and O_NONBLOCK keep a swapped entry harmless.
-    const int fd =
-        openat(dirfd(folder), entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0) {
-      complete = complete && !MayPass(errno);
-      continue;
-    }
-    if (S_ISDIR(info.st_mode) && depth < static_cast<int>(kMaxSegments)) {
-      complete = ScanFolder(fd, path, depth + 1) && complete;
-      continue;
-    }
-    const bool uploaded = fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || UploadFile(fd, path);
-    close(fd);
-    complete = uploaded && complete;
+// Whether a later round can do no better.
+bool LogUploader::Rounds::Failed(const std::string& relative, const Error& error) {
+  if (error.code == Code::kNotFound) return true;         // it has gone
+  const bool hopeless = error.code == Code::kPermission;  // or it is a link by now
+  if (failed_.insert(relative).second) {
+    spdlog::warn("a log cannot be read{}: {}", hopeless ? "" : ", and is tried again",
+                 error.message);
   }
-  closedir(folder);
-  return complete;
+  return hopeless;
 }
 
-bool LogUploader::Rounds::UploadFile(int fd, const std::string& relative) {
+bool LogUploader::Rounds::ScanFolder(const Folder& folder, const std::string& relative, int depth) {
+  bool complete = true;
+  const Status listed = folder.Entries([&](const std::string& name, EntryKind kind) {
+    const std::string path = relative.empty() ? name : relative + "/" + name;
+    if (!skipped_.contains(path)) complete = ScanEntry(folder, name, kind, path, depth) && complete;
+    return Status();
+  });
+  return (listed.ok() || Failed(relative, listed.error())) && complete;
+}
+
+bool LogUploader::Rounds::ScanEntry(const Folder& folder, const std::string& name, EntryKind kind,
+                                    const std::string& path, int depth) {
+  if (kind == EntryKind::kFile || kind == EntryKind::kUnknown) {
+    const Result<FileFacts> facts = folder.Stat(name, Links::kRefuse);
+    if (!facts.ok()) return Failed(path, facts.error());
+    kind = facts->kind;
+    const auto known = sent_.find(path);
+    if (kind == EntryKind::kFile &&
+        (known == sent_.end() ? facts->size == 0 : known->second.IsAllOf(*facts))) {
+      return true;
+    }
+  }
+  if (kind == EntryKind::kFolder) {
+    if (depth == static_cast<int>(kMaxSegments)) return true;
+    const Result<std::unique_ptr<Folder>> below = folder.OpenFolder(name);
+    return below.ok() ? ScanFolder(**below, path, depth + 1) : Failed(path, below.error());
+  }
+  if (kind != EntryKind::kFile) return true;
+  const Result<std::unique_ptr<File>> file = folder.OpenRead(name);
+  if (!file.ok()) return Failed(path, file.error());
+  const Result<FileFacts> facts = (*file)->Stat();
+  if (!facts.ok()) return Failed(path, facts.error());
+  // It may be another by now.
+  return facts->kind != EntryKind::kFile || UploadFile(**file, *facts, path);
+}
+
+bool LogUploader::Rounds::UploadFile(const File& file, const FileFacts& facts,
+                                     const std::string& relative) {
   const std::optional<std::string> target = LogTarget(relative, node_);
   if (!target) {
     skipped_.insert(relative);
@@ -240,41 +257,46 @@ bool LogUploader::Rounds::UploadFile(int fd, const std::string& relative) {
     return true;
   }
   Sent& sent = sent_[relative];
-  struct stat info {};
-  fstat(fd, &info);
   // What comes later is the next round's: one file that grows fast must not hold up the others.
-  const auto end = static_cast<uint64_t>(info.st_size);
+  const uint64_t end = facts.size;
   const bool rotated = sent.rotated = IsRotated(*target);
   if (rotated) {
     if (end < sent.bytes) sent.bytes = 0;  // begun again
-  } else {
-    LookAt(fd, info, sent);
+  } else if (const Status looked = LookAt(file, facts, sent); !looked.ok()) {
+    return Failed(relative, looked.error());
   }
-  bool hopeless = false;
-  const bool uploaded = rotated ? UploadHalves(fd, *target, sent, end, hopeless)
-                                : UploadRange(fd, *target, sent, std::min(end, kMaxFile), hopeless);
-  const bool full = uploaded && !rotated && end > kMaxFile;
+  const Result<Outcome> outcome = rotated
+                                      ? UploadHalves(file, relative, *target, sent, end)
+                                      : UploadRange(file, *target, sent, std::min(end, kMaxFile));
+  if (!outcome.ok()) return Failed(relative, outcome.error());
+  const bool full = *outcome == Outcome::kDone && !rotated && end > kMaxFile;
   if (full) {
     spdlog::warn("the log file {} is above 1 GiB: the rest is not uploaded",
                  Printable(relative, kShownLong));
   }
-  if (full || hopeless) skipped_.insert(relative);
-  return uploaded || hopeless;
+  if (full || *outcome == Outcome::kHopeless) skipped_.insert(relative);
+  return *outcome != Outcome::kLater;
 }
 
-bool LogUploader::Rounds::Sent::IsAllOf(const struct stat& info) const {
-  return bytes == static_cast<uint64_t>(info.st_size) && (rotated || version.Settled(info));
+bool LogUploader::Rounds::Sent::IsAllOf(const FileFacts& facts) const {
+  return bytes == facts.size && (rotated || version.Settled(facts));
 }
 
 // Begins again with a file that holds no longer what was sent.
-void LogUploader::Rounds::LookAt(int fd, const struct stat& info, Sent& sent) {
-  LogVersion version(fd, info);
-  if (sent.version.known() && !sent.version.ContinuedBy(fd, info)) {
-    sent.bytes = 0;
-    sent.stale = true;
+Status LogUploader::Rounds::LookAt(const File& file, const FileFacts& facts, Sent& sent) {
+  Result<LogVersion> version = LogVersion::Of(file, facts);
+  if (!version.ok()) return version.error();
+  if (sent.version.known()) {
+    const Result<bool> continued = sent.version.ContinuedBy(file, facts);
+    if (!continued.ok()) return continued.error();
+    if (!*continued) {
+      sent.bytes = 0;
+      sent.stale = true;
+    }
   }
-  version.CountLooks(sent.version);
-  sent.version = version;
+  version->CountLooks(sent.version);
+  sent.version = *version;
+  return {};
 }
 
 bool LogUploader::Rounds::Stopping() {
@@ -282,29 +304,35 @@ bool LogUploader::Rounds::Stopping() {
   return stop_;
 }
 
-bool LogUploader::Rounds::UploadRange(int fd, const std::string& target, Sent& sent, uint64_t end,
-                                      bool& hopeless) {
+Result<LogUploader::Rounds::Outcome> LogUploader::Rounds::UploadRange(const File& file,
+                                                                      const std::string& target,
+                                                                      Sent& sent, uint64_t end) {
   while (sent.bytes < end || sent.stale) {
     std::string bytes(std::min<uint64_t>(kMaxPut, end - sent.bytes), '\0');
-    const ssize_t n = pread(fd, bytes.data(), bytes.size(), static_cast<off_t>(sent.bytes));
-    if (n < 0) return false;
-    if (n == 0 && !sent.stale) return true;
-    bytes.resize(static_cast<size_t>(n));
-    if (!Put(target, sent.bytes, sent.stale, std::move(bytes), hopeless)) return false;
+    const Result<size_t> n = file.ReadInto(sent.bytes, bytes);
+    if (!n.ok()) return n.error();
+    if (*n == 0 && !sent.stale) break;
+    bytes.resize(*n);
+    const Outcome put = Put(target, sent.bytes, sent.stale, std::move(bytes));
+    if (put != Outcome::kDone) return put;
     sent.stale = false;
-    sent.bytes += static_cast<uint64_t>(n);
-    if (Stopping()) return false;
+    sent.bytes += *n;
+    if (Stopping()) return Outcome::kLater;
   }
-  return true;
+  return Outcome::kDone;
 }
 
-bool LogUploader::Rounds::UploadHalves(int fd, const std::string& target, Sent& sent, uint64_t end,
-                                       bool& hopeless) {
+Result<LogUploader::Rounds::Outcome> LogUploader::Rounds::UploadHalves(const File& file,
+                                                                       const std::string& relative,
+                                                                       const std::string& target,
+                                                                       Sent& sent, uint64_t end) {
   const uint64_t half = std::max<uint64_t>(limit_ / 2, 1);
+  // For its holes alone, of which `File` knows nothing.
+  const Fd holes(sent.bytes < end ? OpenForHoles(folder_ + "/" + relative) : -1);
   while (sent.bytes < end) {
     Sent next = sent;
     std::string bytes;
-    next.bytes = KeptFrom(fd, sent.bytes);
+    next.bytes = KeptFrom(holes.get(), sent.bytes);
     if (next.bytes > sent.bytes) {
       bytes = fmt::format("\n[ParallelRun: {} bytes are missing here]\n", next.bytes - sent.bytes);
     }
@@ -316,26 +344,25 @@ bool LogUploader::Rounds::UploadHalves(int fd, const std::string& target, Sent& 
     }
     const size_t mark = bytes.size();
     bytes.resize(mark + std::min<uint64_t>(kMaxPut, half - next.offset));
-    const ssize_t n =
-        pread(fd, bytes.data() + mark, bytes.size() - mark, static_cast<off_t>(next.bytes));
-    if (n < 0) return false;
-    if (n == 0) return true;
-    if (KeptFrom(fd, next.bytes) != next.bytes) continue;  // dropped while it was read
-    bytes.resize(mark + static_cast<size_t>(n));
-    next.bytes += static_cast<uint64_t>(n);
+    const Result<size_t> n = file.ReadInto(next.bytes, std::span<char>(bytes).subspan(mark));
+    if (!n.ok()) return n.error();
+    if (*n == 0) break;
+    if (KeptFrom(holes.get(), next.bytes) != next.bytes) continue;  // dropped while it was read
+    bytes.resize(mark + *n);
+    next.bytes += *n;
     const uint64_t offset = next.offset;
     next.offset += bytes.size();
-    if (!Put(next.second ? SecondHalf(target) : target, offset, full, std::move(bytes), hopeless)) {
-      return false;
-    }
+    const Outcome put =
+        Put(next.second ? SecondHalf(target) : target, offset, full, std::move(bytes));
+    if (put != Outcome::kDone) return put;
     sent = next;
-    if (Stopping()) return false;
+    if (Stopping()) return Outcome::kLater;
   }
-  return true;
+  return Outcome::kDone;
 }
 
-bool LogUploader::Rounds::Put(const std::string& target, uint64_t offset, bool truncate,
-                              std::string bytes, bool& hopeless) {
+LogUploader::Rounds::Outcome LogUploader::Rounds::Put(const std::string& target, uint64_t offset,
+                                                      bool truncate, std::string bytes) {
   HttpRequest request;
   request.method = "PUT";
   request.path = fmt::format("/v1/nodes/{}/logs/{}", node_, PercentEncodeSegments(target));
@@ -344,15 +371,15 @@ bool LogUploader::Rounds::Put(const std::string& target, uint64_t offset, bool t
   request.headers.push_back({"Content-Type", "application/octet-stream"});
   request.body = std::move(bytes);
   const Result<HttpResponse> response = client_->Send(std::move(request), kPutTimeout);
-  if (!response) return false;
-  if (response->status / 100 == 2) return true;
+  if (!response) return Outcome::kLater;
+  if (response->status / 100 == 2) return Outcome::kDone;
   // The file's own fault; anything else may be over at the next round.
-  hopeless = response->status == 400 || response->status == 403 || response->status == 413;
-  if (hopeless) {
-    spdlog::warn("the log file {} is not uploaded: the coordinator answered {}",
-                 Printable(target, kShownLong), response->status);
-  }
-  return false;
+  const bool hopeless =
+      response->status == 400 || response->status == 403 || response->status == 413;
+  if (!hopeless) return Outcome::kLater;
+  spdlog::warn("the log file {} is not uploaded: the coordinator answered {}",
+               Printable(target, kShownLong), response->status);
+  return Outcome::kHopeless;
 }
 
 }  // namespace parallelrun::agent

@@ -7,8 +7,9 @@
 // and x.1.txt, of half the limit each: the older half is dropped when the newer one is full, and
 // each half begins with a line that says at which byte. Of any other file the first 1 GiB counts.
 //
-// Thread-safety: made, finished and destroyed on one thread; works on a thread of its own. Errors
-// are logged once per file and tried again each round, as long as a later try can help.
+// Thread-safety: made, finished and destroyed on one thread; works on a thread of its own. Errors,
+// those of the disk included, are logged once per file and tried again each round, as long as a
+// later try can help.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include <optional>
 #include <string>
 
+#include "base/files.h"
 #include "base/http/client.h"
 #include "base/thread.h"
 #include "base/time.h"
@@ -33,8 +35,8 @@ std::string SecondHalf(const std::string& target);
 class LogUploader {
  public:
   // `folder` need not exist yet.
-  LogUploader(std::string folder, uint32_t node, std::unique_ptr<HttpClient> client,
-              Duration interval = seconds(1));
+  LogUploader(std::shared_ptr<Files> files, std::string folder, uint32_t node,
+              std::unique_ptr<HttpClient> client, Duration interval = seconds(1));
   // Without a last round. Where the disk hangs, the thread is left after kEndLimit
   // (Thread::JoinOrLeave) with what it uses.
   ~LogUploader();

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <string>
 
-#include "base/small_file.h"
-
 namespace parallelrun::agent {
 namespace {
 
@@ -14,47 +12,51 @@ constexpr uint64_t kBlock = uint64_t{32} << 10;
 // A second lies between two: more than the coarsest file system's step, 2 s.
 constexpr uint32_t kLooksToSettle = 4;
 
-int64_t ChangedNs(const struct stat& info) {
-  return static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec;
-}
-
 // Of the first and last block of the first `size` bytes; of fewer where there are fewer by now.
-// Nothing where it cannot be read.
-std::optional<uint64_t> Digest(int fd, uint64_t size) {
+Result<uint64_t> Digest(const File& file, uint64_t size) {
   const size_t first = std::min<uint64_t>(size, kBlock);
   const size_t last = std::min<uint64_t>(size - first, kBlock);
-  Result<std::string> bytes = ReadRange(fd, 0, first, "a log");
-  const Result<std::string> end = ReadRange(fd, size - last, last, "a log");
-  if (!bytes.ok() || !end.ok()) return std::nullopt;
-  *bytes += *end;
-  return XXH3_64bits(bytes->data(), bytes->size());
+  Result<std::string> bytes = file.ReadAt(0, first);
+  if (!bytes.ok()) return bytes.error();
+  if (last > 0) {
+    const Result<std::string> end = file.ReadAt(size - last, last);
+    if (!end.ok()) return end.error();
+    *bytes += *end;
+  }
+  return uint64_t{XXH3_64bits(bytes->data(), bytes->size())};
 }
 
 }  // namespace
 
-LogVersion::LogVersion(int fd, const struct stat& info)
-    : inode_(info.st_ino),
-      size_(static_cast<uint64_t>(info.st_size)),
-      changed_ns_(ChangedNs(info)),
-      digest_(Digest(fd, size_)) {}
+Result<LogVersion> LogVersion::Of(const File& file, const FileFacts& facts) {
+  const Result<uint64_t> digest = Digest(file, facts.size);
+  if (!digest.ok()) return digest.error();
+  LogVersion version;
+  version.id_ = facts.id;
+  version.size_ = facts.size;
+  version.changed_ns_ = facts.modified_ns;
+  version.digest_ = *digest;
+  return version;
+}
+
+bool LogVersion::IsOf(const FileFacts& facts) const {
+  return id_ == facts.id && size_ == facts.size && changed_ns_ == facts.modified_ns;
+}
 
 void LogVersion::CountLooks(const LogVersion& before) {
-  const bool same =
-      inode_ == before.inode_ && size_ == before.size_ && changed_ns_ == before.changed_ns_;
+  const bool same = id_ == before.id_ && size_ == before.size_ && changed_ns_ == before.changed_ns_;
   looks_ = same ? before.looks_ + 1 : 1;
 }
 
-bool LogVersion::Settled(const struct stat& info) const {
-  return looks_ >= kLooksToSettle && inode_ == info.st_ino &&
-         size_ == static_cast<uint64_t>(info.st_size) && changed_ns_ == ChangedNs(info);
+bool LogVersion::Settled(const FileFacts& facts) const {
+  return looks_ >= kLooksToSettle && IsOf(facts);
 }
 
-bool LogVersion::ContinuedBy(int fd, const struct stat& info) const {
-  if (inode_ != info.st_ino || size_ > static_cast<uint64_t>(info.st_size)) return false;
-  const std::optional<uint64_t> now = Digest(fd, size_);
-  // What cannot be read now has not been seen to be another one: to send it all anew would help
-  // nobody.
-  return !digest_ || !now || *digest_ == *now;
+Result<bool> LogVersion::ContinuedBy(const File& file, const FileFacts& facts) const {
+  if (id_ != facts.id || size_ > facts.size) return false;
+  const Result<uint64_t> now = Digest(file, size_);
+  if (!now.ok()) return now.error();
+  return digest_ == *now;
 }
 
 }  // namespace parallelrun::agent

@@ -62,7 +62,7 @@ TEST(AgentLogs, AScriptThatPrintsWithoutEndFillsNoDisk) {
   const std::string path = t.path("logs/user/stdout/0/process000.stdout.txt");
   constexpr uint64_t kPrinted = 10 * kMiB;
   {
-    LogUploader uploader(t.path("logs"), 0, server.Client(), milliseconds(10));
+    LogUploader uploader(MakeSystemFiles(), t.path("logs"), 0, server.Client(), milliseconds(10));
     uploader.SetLimit(kMiB);
     auto process = WorkerProcess::Start(loop,
                                         {{"python3", "-S", "-c", "while True: print('x' * 4000)"},

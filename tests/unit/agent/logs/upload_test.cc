@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,7 +14,10 @@
 #include <utility>
 
 #include "agent/logs/log_trim.h"
+#include "agent/logs/log_version.h"
+#include "base/log.h"
 #include "base/thread.h"
+#include "tests/support/fault_files.h"
 #include "tests/support/temp_folder.h"
 #include "tests/unit/agent/logs/log_server.h"
 
@@ -45,7 +49,7 @@ TEST(AgentLogUpload, SendsWhatGrowsAndFollowsNoLinks) {
   t.Write("secret.txt", "secret");
   t.Write("logs/user/stdout/0/process000.stdout.txt", "one\n");
   {
-    LogUploader uploader(t.path("logs"), 0, server.Client(), milliseconds(5));
+    LogUploader uploader(MakeSystemFiles(), t.path("logs"), 0, server.Client(), milliseconds(5));
     t.Write("logs/mine/\xC3\xA4 b%.txt", big);
     t.Write("logs/forbidden.txt", "x");
     fs::create_symlink(t.path("secret.txt"), t.path("logs/link.txt"));
@@ -67,7 +71,7 @@ TEST(AgentLogUpload, AFileAboveTheLimitIsTriedAgainToo) {
   t.Write("logs/forbidden.txt", "x");
   fs::resize_file(t.path("logs/forbidden.txt"), (uint64_t{1} << 30) + 1);
   {
-    LogUploader uploader(t.path("logs"), 0, server.Client(), milliseconds(5));
+    LogUploader uploader(MakeSystemFiles(), t.path("logs"), 0, server.Client(), milliseconds(5));
     EXPECT_TRUE(uploader.Finish(seconds(60)));
   }
   EXPECT_EQ(server.requests, 2);  // 503, 403
@@ -78,7 +82,7 @@ TEST(AgentLogUpload, GivesUpAtTheLimit) {
   LogServer server;
   server.unavailable = 1 << 30;
   t.Write("logs/x", "x");
-  LogUploader uploader(t.path("logs"), 0, server.Client(), milliseconds(5));
+  LogUploader uploader(MakeSystemFiles(), t.path("logs"), 0, server.Client(), milliseconds(5));
   EXPECT_FALSE(uploader.Finish(milliseconds(100)));
 }
 
@@ -96,14 +100,94 @@ TEST(AgentLogUpload, ItsEndDoesNotWaitForWhatHangs) {
   };
   const std::weak_ptr<std::promise<void>> kept = released;
   {
-    LogUploader uploader(t.path("logs"), 0, std::move(*HttpClient::Make(std::move(options))),
-                         milliseconds(1));
+    LogUploader uploader(MakeSystemFiles(), t.path("logs"), 0,
+                         std::move(*HttpClient::Make(std::move(options))), milliseconds(1));
     hangs->get_future().wait();
     EXPECT_FALSE(uploader.Finish(milliseconds(1)));
   }
   EXPECT_TRUE(Thread::AnyLeft());
   std::exchange(released, nullptr)->set_value();
   while (!kept.expired()) std::this_thread::yield();  // the thread has ended, with its client
+}
+
+constexpr char kStdout[] = "user/stdout/0/process000.stdout.txt";
+
+// Each of the operations of a round.
+TEST(AgentLogUpload, AFaultOfTheDiskLosesNothing) {
+  const std::string table = Counting(100'000);
+  for (uint64_t operation = 1; operation <= 20; ++operation) {
+    FaultFiles disk;
+    disk.Put("/work/logs/table.csv", table);
+    disk.Put(std::string("/work/logs/") + kStdout, "one\n");
+    disk.FailOperation(operation, {Code::kInternal, "EIO"});
+    LogServer server;
+    {
+      LogUploader uploader(std::make_shared<FaultFiles>(disk), "/work/logs", 0, server.Client(),
+                           milliseconds(3));
+      EXPECT_TRUE(uploader.Finish(seconds(60)));
+    }
+    EXPECT_TRUE(server.files["user/files/0/table.csv"] == table) << operation;
+    EXPECT_EQ(server.files[kStdout], "one\n") << operation;
+  }
+}
+
+TEST(AgentLogUpload, WhatCannotBeReadIsTold) {
+  const std::shared_ptr<spdlog::logger> before = spdlog::default_logger();
+  testing::internal::CaptureStderr();
+  SetUpLogging(LogFormat::kTree, LogLevel::kInfo);
+  for (const Error& error :
+       {Error{Code::kInternal, "open x: EIO"}, {Code::kPermission, "open y"}}) {
+    FaultFiles disk;
+    disk.Put("/work/logs/table.csv", "text");
+    disk.FailOperation(5, error);  // the opening of the file
+    LogServer server;
+    LogUploader uploader(std::make_shared<FaultFiles>(disk), "/work/logs", 0, server.Client(),
+                         milliseconds(3));
+    EXPECT_TRUE(uploader.Finish(seconds(60)));
+  }
+  const std::string shown = testing::internal::GetCapturedStderr();
+  spdlog::set_default_logger(before);
+  EXPECT_THAT(shown, MatchesRegex(".*a log cannot be read, and is tried again: open x: EIO\n"
+                                  ".*a log cannot be read: open y\n"));
+}
+
+TEST(AgentLogUpload, ItsEndDoesNotWaitForADiskThatHangs) {
+  LogServer server;
+  FaultFiles disk;
+  disk.Put("/work/logs/x", "x");
+  disk.Hang("/work");
+  auto files = std::make_shared<FaultFiles>(disk);
+  const std::weak_ptr<FaultFiles> kept = files;
+  {
+    LogUploader uploader(std::move(files), "/work/logs", 0, server.Client(), milliseconds(1));
+    disk.AwaitHanging();
+    EXPECT_FALSE(uploader.Finish(milliseconds(1)));
+  }
+  EXPECT_TRUE(Thread::AnyLeft());
+  disk.Hang("");
+  while (!kept.expired()) std::this_thread::yield();  // the thread has ended
+}
+
+// A version without what was read would be continued by any text.
+TEST(AgentLogVersion, WhatCannotBeReadHasNone) {
+  FaultFiles disk;
+  disk.Put("/table.csv", Counting(100'000));
+  const auto file = disk.Open("/table.csv");
+  ASSERT_TRUE(file.ok());
+  const FileFacts facts = *(*file)->Stat();
+  for (uint64_t read = 1; read <= 2; ++read) {
+    disk.FailOperation(read, {Code::kInternal, "EIO"});
+    EXPECT_FALSE(LogVersion::Of(**file, facts).ok()) << read;
+  }
+  const Result<LogVersion> version = LogVersion::Of(**file, facts);
+  ASSERT_TRUE(version.ok());
+  for (uint64_t read = 1; read <= 2; ++read) {
+    disk.FailOperation(read, {Code::kInternal, "EIO"});
+    EXPECT_FALSE(version->ContinuedBy(**file, facts).ok()) << read;
+  }
+  EXPECT_TRUE(*version->ContinuedBy(**file, facts));
+  ASSERT_TRUE((*file)->WriteAt(0, "another").ok());
+  EXPECT_FALSE(*version->ContinuedBy(**file, *(*file)->Stat()));
 }
 
 TEST(AgentLogUpload, ALongOutputIsKeptInTwoHalves) {
@@ -113,7 +197,8 @@ TEST(AgentLogUpload, ALongOutputIsKeptInTwoHalves) {
   t.Write("logs/user/stdout/0/process000.stdout.txt", text);
   t.Write("logs/mine.txt", text);
   {
-    LogUploader uploader(t.path("logs"), 0, server.Client(), std::chrono::hours(1));
+    LogUploader uploader(MakeSystemFiles(), t.path("logs"), 0, server.Client(),
+                         std::chrono::hours(1));
     uploader.SetLimit(kMiB);
     ASSERT_TRUE(uploader.Finish(seconds(60)));
   }
@@ -142,7 +227,8 @@ TEST(AgentLogUpload, WhatWasDroppedBeforeItsUploadIsMarked) {
   TrimLog(fd, kMiB);
   close(fd);
   {
-    LogUploader uploader(t.path("logs"), 0, server.Client(), std::chrono::hours(1));
+    LogUploader uploader(MakeSystemFiles(), t.path("logs"), 0, server.Client(),
+                         std::chrono::hours(1));
     ASSERT_TRUE(uploader.Finish(seconds(60)));
   }
   const std::string log = server.files["user/stderr/0/process000.stderr.txt"];
@@ -181,7 +267,8 @@ TEST(AgentLogUpload, AFileWrittenAnewIsUploadedAnew) {
       LogServer server;
       t.Write("logs/table.csv", c.before);
       {
-        LogUploader uploader(t.path("logs"), 0, server.Client(), milliseconds(3));
+        LogUploader uploader(MakeSystemFiles(), t.path("logs"), 0, server.Client(),
+                             milliseconds(3));
         server.Await("user/files/0/table.csv", c.before);
         for (int round = 0; quiet && round < 10; ++round) {
           t.Write("logs/round" + std::to_string(round), "x");
@@ -207,7 +294,7 @@ TEST(AgentLogUpload, WhatWasAppendedIsSentOnce) {
   std::string text = Counting(100'000);
   t.Write("logs/mine.txt", text);
   {
-    LogUploader uploader(t.path("logs"), 0, server.Client(), milliseconds(3));
+    LogUploader uploader(MakeSystemFiles(), t.path("logs"), 0, server.Client(), milliseconds(3));
     server.Await("user/files/0/mine.txt", text);
     const int fd = OpenAppend(t.path("logs/mine.txt"));
     for (int line = 0; line < 20; ++line) {
