@@ -154,7 +154,7 @@ void NodeProcesses::StartProcess(const WorkerAction& action) {
   spec.stdout_path = logs + "stdout/" + own + ".stdout.txt";
   spec.stderr_path = logs + "stderr/" + own + ".stderr.txt";
   Result<std::unique_ptr<WorkerProcess>> process = WorkerProcess::Start(
-      loop_, spec, memory_, [this, number](FrameType type, std::string_view body) {
+      loop_, *files_, spec, memory_, [this, number](FrameType type, std::string_view body) {
         return OnFrame(number, type, body);
       });
   if (!process) {

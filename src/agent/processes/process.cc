@@ -13,8 +13,8 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 
+#include "agent/folder_tree.h"
 #include "agent/logs/log_trim.h"
 #include "agent/processes/process_tree.h"
 #include "agent/processes/spawn.h"
@@ -49,10 +49,26 @@ void KillLeft(EventLoop& loop, const std::string& mark) {
   loop.After(kKillAgain, [&loop, mark] { KillLeft(loop, mark); });
 }
 
-int OpenLog(const std::string& path) {
-  std::error_code ignored;  // the open tells
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
-  return open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
+// kNotFound would be the interpreter's, which stays missing.
+Error CannotLog(Error error) {
+  if (error.code == Code::kNotFound) error.code = Code::kUnavailable;
+  return error;
+}
+
+Result<Fd> OpenLog(const Files& files, const std::string& path) {
+  const auto folder = MakeTree(files, FolderOf(path), Links::kFollow);
+  if (!folder.ok()) return CannotLog(folder.error());
+  Fd log(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+              0644));
+  if (!log.ok()) return CannotLog(ErrnoError(errno, "open " + Printable(path, kShownLong)));
+  // A pipe in its place would hold up the agent's loop as soon as it is full.
+  struct stat info {};
+  if (fstat(log.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
+    return Error{Code::kUnavailable, "open " + Printable(path, kShownLong) +
+                                         ": it is no file; the script must leave it alone"};
+  }
+  fcntl(log.get(), F_SETFL, O_APPEND);  // the process gets it as from a shell
+  return log;
 }
 
 // The worker cannot shrink it: that would kill the reader with SIGBUS.
@@ -73,7 +89,7 @@ uint64_t SizeOfOpen(int fd) {
 }
 
 std::string Tail(const std::string& path) {
-  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   std::string text = file.ok() ? OrEmpty(ReadEnd(file.get(), kTailBytes, path)) : "";
   while (!text.empty() && text.back() == '\n') text.pop_back();
   return text;
@@ -84,7 +100,7 @@ std::string Tail(const std::string& path) {
 WorkerProcess::WorkerProcess(EventLoop& loop, const MemoryGroup& memory, OnFrame on_frame)
     : loop_(loop), memory_(memory), on_frame_(std::move(on_frame)) {}
 
-Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(EventLoop& loop,
+Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(EventLoop& loop, const Files& files,
                                                             const ProcessSpec& spec,
                                                             const MemoryGroup& memory,
                                                             OnFrame on_frame) {
@@ -98,10 +114,12 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(EventLoop& loop,
   fcntl(p->socket_, F_SETFL, O_NONBLOCK);
   const Fd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!null.ok()) return ErrnoError(errno, "open /dev/null");
-  p->stdout_ = OpenLog(spec.stdout_path);
-  if (p->stdout_ < 0) return ErrnoError(errno, "open " + spec.stdout_path);
-  p->stderr_ = OpenLog(spec.stderr_path);
-  if (p->stderr_ < 0) return ErrnoError(errno, "open " + spec.stderr_path);
+  Result<Fd> out = OpenLog(files, spec.stdout_path);
+  if (!out.ok()) return out.error();
+  p->stdout_ = out->Release();
+  Result<Fd> error = OpenLog(files, spec.stderr_path);
+  if (!error.ok()) return error.error();
+  p->stderr_ = error->Release();
   const Fd page(MakeStatusPage());
   if (!page.ok()) return ErrnoError(errno, "memfd_create");
   void* mapped = mmap(nullptr, kStatusPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, page.get(), 0);

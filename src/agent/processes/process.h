@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "base/event_loop.h"
 #include "base/fd.h"
+#include "base/files.h"
 #include "base/time.h"
 #include "job/ids.h"
 
@@ -40,8 +41,10 @@ class WorkerProcess {
   // valid during the call. Must not destroy the WorkerProcess.
   using OnFrame = std::function<bool(FrameType type, std::string_view body)>;
 
-  // Forks and executes. An error says what is missing and what to do.
-  static Result<std::unique_ptr<WorkerProcess>> Start(EventLoop& loop, const ProcessSpec& spec,
+  // Forks and executes. An error says what is missing and what to do; kNotFound: the interpreter.
+  // `files` makes the folders of its logs.
+  static Result<std::unique_ptr<WorkerProcess>> Start(EventLoop& loop, const Files& files,
+                                                      const ProcessSpec& spec,
                                                       const MemoryGroup& memory, OnFrame on_frame);
   ~WorkerProcess();
   WorkerProcess(const WorkerProcess&) = delete;

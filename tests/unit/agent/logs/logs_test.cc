@@ -64,7 +64,7 @@ TEST(AgentLogs, AScriptThatPrintsWithoutEndFillsNoDisk) {
   {
     LogUploader uploader(MakeSystemFiles(), t.path("logs"), 0, server.Client(), milliseconds(10));
     uploader.SetLimit(kMiB);
-    auto process = WorkerProcess::Start(loop,
+    auto process = WorkerProcess::Start(loop, DiskFiles(),
                                         {{"python3", "-S", "-c", "while True: print('x' * 4000)"},
                                          {"PATH=/usr/local/bin:/usr/bin:/bin"},
                                          t.path(),

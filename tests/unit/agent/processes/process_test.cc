@@ -17,6 +17,8 @@
 #include "base/fd.h"
 #include "base/time.h"
 #include "job/node_messages.h"
+#include "tests/support/disk_files.h"
+#include "tests/support/fault_files.h"
 #include "tests/support/temp_folder.h"
 
 namespace parallelrun::agent {
@@ -53,7 +55,7 @@ class AgentProcess : public ::testing::Test {
                                        std::vector<std::string> environment = {}) {
     environment.emplace_back("PATH=/usr/local/bin:/usr/bin:/bin");
     Result<std::unique_ptr<WorkerProcess>> process =
-        WorkerProcess::Start(loop_,
+        WorkerProcess::Start(loop_, DiskFiles(),
                              {{"python3", "-S", "-c", kPrelude + script},
                               environment,
                               folder_.path(),
@@ -277,7 +279,7 @@ TEST_F(AgentProcess, DeathForMemoryIsToldInWords) {
   folder_.Write("sys/fs/cgroup/pod/memory.peak", "4273492459\n");
   const MemoryGroup group(folder_.path());
   Result<std::unique_ptr<WorkerProcess>> process = WorkerProcess::Start(
-      loop_,
+      loop_, DiskFiles(),
       {{"/bin/sh", "-c", "kill -9 $$"}, {}, folder_.path(), folder_.path("o"), folder_.path("e")},
       group, [](FrameType, std::string_view) { return true; });
   ASSERT_TRUE(process.ok());
@@ -303,10 +305,46 @@ TEST_F(AgentProcess, CgroupV1IsReadToo) {
 
 TEST_F(AgentProcess, AMissingInterpreterIsNamed) {
   const Result<std::unique_ptr<WorkerProcess>> process = WorkerProcess::Start(
-      loop_, {{"python9"}, {"PATH=/usr/bin"}, folder_.path(), folder_.path("o"), folder_.path("e")},
+      loop_, DiskFiles(),
+      {{"python9"}, {"PATH=/usr/bin"}, folder_.path(), folder_.path("o"), folder_.path("e")},
       memory_, [](FrameType, std::string_view) { return true; });
   ASSERT_FALSE(process.ok());
   EXPECT_THAT(process.error().message, HasSubstr("python9 is not in the PATH"));
+}
+
+// A missing interpreter ends the job; a log that cannot be begun must not.
+TEST_F(AgentProcess, ALogThatCannotBeMadeIsNoMissingInterpreter) {
+  const auto start = [this](const Files& files, const std::string& out) {
+    const auto process = WorkerProcess::Start(
+        loop_, files, {{"/bin/sh", "-c", ":"}, {}, folder_.path(), out, folder_.path("e")}, memory_,
+        [](FrameType, std::string_view) { return true; });
+    return process.ok() ? Error{Code::kInternal, "it has begun"} : process.error();
+  };
+  FaultFiles full;
+  ASSERT_TRUE(full.MakeFolders("/work").ok());
+  full.FailOperation(3, {Code::kNoSpace, "create folder /work/logs: full"});
+  Error error = start(full, "/work/logs/out.txt");
+  EXPECT_EQ(error.code, Code::kNoSpace);
+  EXPECT_EQ(error.message, "create folder /work/logs: full");
+  folder_.Write("taken", "x");
+  error = start(DiskFiles(), folder_.path("taken/out.txt"));
+  EXPECT_EQ(error.code, Code::kUnavailable);
+  EXPECT_THAT(error.message, HasSubstr(folder_.path("taken")));
+  ASSERT_EQ(mkfifo(folder_.path("pipe").c_str(), 0600), 0);
+  error = start(DiskFiles(), folder_.path("pipe"));
+  EXPECT_THAT(error.message, HasSubstr(folder_.path("pipe")));
+  const Fd reader(open(folder_.path("pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  error = start(DiskFiles(), folder_.path("pipe"));
+  EXPECT_THAT(error.message, HasSubstr("it is no file"));
+}
+
+TEST_F(AgentProcess, ItsOutputIsAppendedToAndBlocks) {
+  const auto process = Start(
+      "import fcntl\n"
+      "flags = fcntl.fcntl(1, fcntl.F_GETFL)\n"
+      "print(bool(flags & os.O_APPEND), bool(flags & os.O_NONBLOCK))\n");
+  End(*process);
+  EXPECT_EQ(folder_.Read("logs/out.txt"), "True False\n");
 }
 
 TEST(AgentFrames, FailuresBecomeOneLine) {
