@@ -1,5 +1,6 @@
 #include "agent/agent_client.h"
 
+#include <fcntl.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -37,10 +38,13 @@ Result<HttpClientOptions> ClientOptions(const AgentConfig& config) {
   options.repeat_posts = true;
   options.user_agent = std::string("parallelrun-agent/") + kVersion;
   if (!config.certificate_authority.empty()) {
-    Result<std::string> pem = ReadSmallFile(config.certificate_authority, kMaxAuthority);
-    if (!pem.ok() || pem->empty()) {
-      return Error{Code::kNotFound,
-                   "cannot read the certificate authority " + config.certificate_authority};
+    Result<std::string> pem =
+        ReadSmallFile(config.certificate_authority, kMaxAuthority, O_NONBLOCK);
+    if (!pem.ok()) return pem.error().With("the certificate authority");
+    if (pem->empty()) {
+      return Error{Code::kInvalid, "the certificate authority " +
+                                       Printable(config.certificate_authority, kShownLong) +
+                                       " is empty"};
     }
     options.ca_pem = *std::move(pem);
   }

@@ -114,12 +114,18 @@ class Unpacker {
   }
 
   Status Read(char* to, size_t size) {
+    errno = 0;
     const int n = gzread(gz_, to, static_cast<unsigned>(size));
     if (n == static_cast<int>(size)) return {};
+    const int number = errno;
     int code = 0;
     const char* words = gzerror(gz_, &code);
-    return n < 0 && code != Z_ERRNO ? Bad(std::string("it cannot be decompressed: ") + words)
-                                    : Bad("it ends too early: make it again");
+    if (code == Z_ERRNO) {
+      return ErrnoError(number == 0 ? EIO : number, "read the code archive " + Shown(archive_));
+    }
+    return code == Z_OK || code == Z_BUF_ERROR || code == Z_STREAM_END
+               ? Bad("it ends too early: make it again")
+               : Bad(std::string("it cannot be decompressed: ") + words);
   }
 
   // The body of an entry that says something of the next one.

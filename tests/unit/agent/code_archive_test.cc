@@ -72,6 +72,15 @@ struct CodeArchive : ::testing::Test {
   TempFolder folder;
 };
 
+// As of a disk that fails; it was told as one that ends too early.
+TEST_F(CodeArchive, OneThatCannotBeReadSaysWhy) {
+  fs::create_directories(folder.path("code.tar.gz"));
+  const Status status = UnpackCode(folder.path("code.tar.gz"), folder.path());
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().message,
+            "read the code archive " + folder.path("code.tar.gz") + ": Is a directory");
+}
+
 TEST_F(CodeArchive, FilesFoldersModesAndLongNames) {
   const std::string deep = std::string(90, 'd') + "/" + std::string(90, 'e') + "/mod.py";
   const std::string pax = "folder/" + std::string(200, 'p') + ".py";

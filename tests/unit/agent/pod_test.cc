@@ -45,6 +45,20 @@ TEST(AgentPod, RefusalsAreToldInTheCoordinatorsWords) {
   EXPECT_EQ(FailureWords(Error{Code::kUnavailable, "no route"}), "no route");
 }
 
+TEST(AgentPod, WhyACertificateAuthorityCannotBeReadIsTold) {
+  const TempFolder t;
+  AgentConfig config;
+  config.certificate_authority = t.path("none");
+  EXPECT_EQ(ClientOptions(config).error().message,
+            "the certificate authority: read " + t.path("none") + ": No such file or directory");
+  config.certificate_authority = t.path();
+  EXPECT_THAT(ClientOptions(config).error().message, HasSubstr("Is a directory"));
+  t.Write("empty", "");
+  config.certificate_authority = t.path("empty");
+  EXPECT_EQ(ClientOptions(config).error().message,
+            "the certificate authority " + t.path("empty") + " is empty");
+}
+
 TEST(AgentPod, TheBundleIsCopiedWithModesAndMayBeCopiedAgain) {
   const TempFolder t;
   t.Write("bundle/bin/program", std::string(300'000, 'p'));
