@@ -49,11 +49,15 @@ class SystemFolder final : public Folder {
 
   Result<FileFacts> Stat(const std::string& name, Links links) const override {
     std::optional<FileFacts> facts;
-    if (links_ == Links::kRefuse) {
+    // A name alone leads nowhere else, so one call is enough: logs and listings ask this of each
+    // file.
+    const bool alone = name.find('/') == std::string::npos && name != "..";
+    if (links_ == Links::kRefuse && !alone) {
       const Fd found(OpenBelow(fd_.get(), name, O_PATH, 0));
       if (found.ok()) facts = FactsOf(found.get(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC);
     } else {
-      const int follow = links == Links::kRefuse ? AT_SYMLINK_NOFOLLOW : 0;
+      const bool refuse = links == Links::kRefuse || links_ == Links::kRefuse;
+      const int follow = refuse ? AT_SYMLINK_NOFOLLOW : 0;
       facts = FactsOf(fd_.get(), name.c_str(), AT_STATX_DONT_SYNC | follow);
     }
     if (!facts) return Failed(errno, "stat", name);

@@ -127,6 +127,10 @@ TEST_F(FilesTest, AFolderThatRefusesLinksMeetsNone) {
   }
   EXPECT_FALSE((*refuses)->OpenFolder("up").ok());
   EXPECT_EQ((*refuses)->Stat("a/link", Links::kRefuse)->kind, EntryKind::kLink);
+  EXPECT_EQ((*refuses)->Stat("up", Links::kFollow)->kind, EntryKind::kLink);
+  for (const char* name : {"..", "up/secret", "a/../../secret"}) {
+    EXPECT_EQ((*refuses)->Stat(name, Links::kRefuse).error().code, Code::kPermission) << name;
+  }
   EXPECT_EQ(ReadAll(Path("secret")), "secret");
   EXPECT_TRUE((*refuses)->Remove("a/link").ok());
   EXPECT_TRUE((*refuses)->Remove("a").ok());
