@@ -190,8 +190,9 @@ std::string StartBody(const JobSettings& job, uint32_t node, uint32_t process) {
 std::optional<std::vector<std::string>> FindGpus() {
   uint32_t found = 0;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/dev", error)) {
-    const std::string name = entry.path().filename();
+  for (std::filesystem::directory_iterator it("/dev", error), end; !error && it != end;
+       it.increment(error)) {  // ++ throws
+    const std::string name = it->path().filename();
     if (name.size() > 6 && name.starts_with("nvidia") &&
         name.find_first_not_of("0123456789", 6) == std::string::npos) {
       ++found;
