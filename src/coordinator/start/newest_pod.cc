@@ -1,7 +1,9 @@
 #include "coordinator/start/newest_pod.h"
 
 #include <spdlog/fmt/fmt.h>
+#include <unistd.h>
 
+#include <array>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -18,6 +20,12 @@ using nlohmann::json;
 constexpr size_t kMaxNote = 4096;
 
 }  // namespace
+
+std::string HostName() {
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  return host.data();
+}
 
 Status EnterAsNewestPod(Files& files, const std::string& state_folder,
                         const std::string& resource_uid, const std::string& host) {

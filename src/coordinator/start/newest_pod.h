@@ -10,6 +10,9 @@
 
 namespace parallelrun::coordinator {
 
+// Of this machine; in a pod it is the pod's name.
+std::string HostName();
+
 // kStale when a newer pod of the same job has started on this state folder; else notes this one in
 // it. `host` is the pod's name; for any other host nothing is done.
 Status EnterAsNewestPod(Files& files, const std::string& state_folder,
