@@ -11,8 +11,9 @@ void Waits::Observe(const Look& look, Instant now) {
     const double waited = look_.ready == 0 ? passed * static_cast<double>(idle) : 0;
     times_.all += passed * static_cast<double>(look_.processes);
     if (!look_.listed) times_.listing += waited;
-    // Behind the last result nobody waits for another process: a slow disk has yet to take it. What
-    // that took was advised to be cured by smaller mini-batches.
+    // Once nothing is leased, no process waits for the last mini-batch of another: all results have
+    // come, and the disk has yet to take them. That time was counted here too, and where a disk was
+    // slow the report advised smaller mini-batches, which do not help.
     if (look_.listed && look_.leased > 0) times_.last += waited;
   }
   look_ = look;
