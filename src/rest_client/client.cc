@@ -4,13 +4,13 @@
 #include <spdlog/fmt/fmt.h>
 #include <strings.h>
 
-#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 #include <set>
 #include <utility>
 
 #include "base/escape.h"
+#include "base/http/check_request.h"
 #include "base/http/trust.h"
 #include "rest_client/thread.h"
 #include "rest_client/tls_source.h"
@@ -28,25 +28,6 @@ using Limit = std::chrono::steady_clock::time_point;
 // A stream's silence is measured by its reader; the library's own time-out comes behind that, and
 // also passes while a slow reader makes the sender wait.
 constexpr Duration kStreamTimeout = seconds(600);
-
-Status CheckRequest(const HttpRequest& request, const std::string& token) {
-  const auto is_plain = [](unsigned char c) { return c > 0x20 && c < 0x7f; };
-  const bool plain_target = std::all_of(request.path.begin(), request.path.end(), is_plain) &&
-                            std::all_of(request.query.begin(), request.query.end(), is_plain);
-  if (request.path.empty() || request.path[0] != '/' || !plain_target) {
-    return Error{Code::kInvalid, "the path must start with / and be percent-encoded"};
-  }
-  for (const HttpHeader& header : request.headers) {
-    if (!IsSafeHeader(header)) {
-      return Error{Code::kInvalid, "header " + Printable(header.name, kShown) +
-                                       " holds bytes that are not allowed in headers"};
-    }
-  }
-  if (!IsSafeHeader({"Authorization", token})) {
-    return Error{Code::kInvalid, "the bearer token holds bytes that are not allowed in headers"};
-  }
-  return {};
-}
 
 HttpResponse HeadOf(const net::http_response& response) {
   HttpResponse head;

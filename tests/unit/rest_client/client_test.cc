@@ -172,6 +172,15 @@ TEST_F(RestClientTest, RefusesRequestsThatWouldBreakTheMessage) {
   HttpRequest request = Post("/", "");
   request.headers.push_back({"X", "a\r\nY: b"});
   EXPECT_EQ(client->Send(request, seconds(1)).error().code, Code::kInvalid);
+  const auto with_token = Client(server.port(), "", "t");
+  for (const char* ours : {"Host", "content-length", "Transfer-Encoding", "Authorization"}) {
+    HttpRequest second = Post("/", "");
+    second.headers.push_back({ours, "1"});
+    EXPECT_EQ(with_token->Send(second, seconds(1)).error().code, Code::kInvalid) << ours;
+  }
+  HttpRequest two = Post("/", "");
+  two.method = "GET / HTTP/1.1\r\nX:";
+  EXPECT_EQ(client->Send(two, seconds(1)).error().code, Code::kInvalid);
   const auto forged = Client(server.port(), "", "t\r\nX: y");
   EXPECT_EQ(forged->Send(Post("/", ""), seconds(1)).error().code, Code::kInvalid);
 }
