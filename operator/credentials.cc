@@ -14,6 +14,7 @@
 
 #include "api/object_names.h"
 #include "api/to_json.h"
+#include "base/hex.h"
 #include "base/random.h"
 #include "base/version.h"
 #include "coordinator/access.h"
@@ -55,12 +56,6 @@ std::string Derive(const OperatorKey& key, const std::string& uid, std::string p
   auto* bytes = reinterpret_cast<unsigned char*>(out.data());
   if (!context || EVP_KDF_derive(context.get(), bytes, size, parameters) != 1) return "";
   return out;
-}
-
-std::string Hex(const std::string& bytes) {
-  std::string text;
-  for (const char c : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
-  return text;
 }
 
 PrivateKey KeyFromSeed(const std::string& seed) {

@@ -13,6 +13,7 @@
 
 #include "agent/processes/frames.h"
 #include "base/config_file.h"
+#include "base/hex.h"
 #include "base/json.h"
 #include "base/random.h"
 #include "base/version.h"
@@ -92,14 +93,6 @@ Result<JobSettings> ParseJob(const Json& object, Registration& registration) {
   return job;
 }
 
-// Settings digests are hexadecimal text: JSON numbers of other programs end at 2^53.
-bool ParseHex(const std::string& text, uint64_t& value) {
-  if (text.empty() || text.size() > 16) return false;
-  if (text.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos) return false;
-  value = std::stoull(text, nullptr, 16);
-  return true;
-}
-
 }  // namespace
 
 Result<AgentConfig> ReadAgentConfig(const std::string& path) {
@@ -140,9 +133,10 @@ Result<RegisterReply> ParseRegisterReply(std::string_view json) {
   reply.run_id = in.Text("runId");
   Registration& registration = reply.registration;
   registration.incarnation = {in.U32("epoch"), in.U32("incarnation")};
-  if (!ParseHex(in.Text("settingsDigest"), registration.settings_digest)) {
-    in.Fail("\"settingsDigest\" is not hexadecimal");
-  }
+  // As text: JSON numbers of other programs end at 2^53.
+  const std::optional<uint64_t> digest = ParseHex(in.Text("settingsDigest"));
+  if (!digest) in.Fail("\"settingsDigest\" is not hexadecimal");
+  registration.settings_digest = digest.value_or(0);
   registration.first_process = in.U32("firstProcess");
   registration.lease = seconds(static_cast<int64_t>(in.Unsigned("leaseSeconds", kMostSeconds)));
   const Json job = in.Value("job", Json::value_t::object);

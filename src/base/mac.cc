@@ -6,19 +6,10 @@
 
 #include <cstdlib>
 
+#include "base/hex.h"
+
 namespace parallelrun {
 namespace {
-
-std::string Hex(std::string_view bytes) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  std::string hex;
-  hex.reserve(2 * bytes.size());
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    hex += {kHex[byte >> 4], kHex[byte & 15]};
-  }
-  return hex;
-}
 
 std::string Taken(const unsigned char* digest, unsigned int size) {
   return {reinterpret_cast<const char*>(digest), size};

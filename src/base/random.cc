@@ -4,7 +4,8 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <string_view>
+
+#include "base/hex.h"
 
 namespace parallelrun {
 namespace {
@@ -32,16 +33,9 @@ uint64_t RandomU64() {
 }
 
 std::string RandomHex(size_t bytes) {
-  constexpr std::string_view kHex = "0123456789abcdef";
   std::string raw(bytes, '\0');
   Fill(raw.data(), raw.size());
-  std::string hex;
-  hex.reserve(2 * bytes);
-  for (const char c : raw) {
-    const auto byte = static_cast<unsigned char>(c);
-    hex += {kHex[byte >> 4], kHex[byte & 15]};
-  }
-  return hex;
+  return Hex(raw);
 }
 
 }  // namespace parallelrun

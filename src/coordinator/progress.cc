@@ -1,5 +1,4 @@
 #include "coordinator/progress.h"
-#include "output/output_file.h"
 
 #include <prometheus/counter.h>
 #include <prometheus/gauge.h>
@@ -13,6 +12,7 @@
 
 #include "api/settings.h"
 #include "base/escape.h"
+#include "base/hex.h"
 #include "base/json.h"
 #include "base/version.h"
 #include "job/failure_text.h"
@@ -147,7 +147,7 @@ std::string ProgressJson(const Coordinator& coordinator, const ProgressFacts& fa
     out["output"] = {{"path", published->path},
                      {"bytes", published->bytes},
                      {"rows", published->rows},
-                     {"sha256", output::Hex(published->sha256)}};
+                     {"sha256", Hex(published->sha256)}};
   }
   return out.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }

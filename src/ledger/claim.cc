@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/hex.h"
 #include "ledger/history.h"
 
 namespace parallelrun::ledger {
@@ -98,10 +99,9 @@ std::optional<Token> ParseToken(std::string_view name, const std::string& output
   const size_t run_at = output_file.size() + 2;  // behind ".<output file>."
   const size_t epoch_at = run_at + kHexDigits + 1;
   if (name.size() <= epoch_at + kTokenSuffix.size()) return std::nullopt;
-  const char* const text = name.data();
   Token token;
-  std::from_chars(text + run_at, text + epoch_at - 1, token.run_id, 16);
-  std::from_chars(text + epoch_at, text + name.size(), token.epoch);
+  token.run_id = ParseHex(name.substr(run_at, kHexDigits)).value_or(0);
+  std::from_chars(name.data() + epoch_at, name.data() + name.size(), token.epoch);
   token.of_index = name.ends_with(kIndexSuffix);
   // Only what this program writes: no other spelling of the same numbers.
   return token.epoch > 0 && NameOf(token, output_file) == name ? std::optional(token)

@@ -3,7 +3,6 @@
 #include <spdlog/fmt/fmt.h>
 #include <xxhash.h>
 
-#include <charconv>
 #include <filesystem>
 #include <limits>
 #include <memory>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "base/escape.h"
+#include "base/hex.h"
 #include "base/json.h"
 #include "base/small_file.h"
 #include "job/job_state.h"
@@ -257,11 +257,11 @@ std::optional<OutputOwner> ParseClaim(std::string_view text) {
   };
   const std::string run = word("run", kBesideDigits);
   OutputOwner owner;
-  const char* const end = run.data() + run.size();
-  const auto read = std::from_chars(run.data(), end, owner.run_id, 16);
+  const std::optional<uint64_t> run_id = ParseHex(run);
   constexpr uint64_t kNone = UINT64_MAX;
   const uint64_t epoch = lenient::Unsigned(value, "epoch", kNone);
-  if (run.size() != kBesideDigits || read.ptr != end || epoch > UINT32_MAX) return std::nullopt;
+  if (run.size() != kBesideDigits || !run_id || epoch > UINT32_MAX) return std::nullopt;
+  owner.run_id = *run_id;
   owner.epoch = static_cast<uint32_t>(epoch);
   owner.job = word("job", 1000);
   owner.uid = word("uid", 1000);

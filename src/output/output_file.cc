@@ -36,13 +36,6 @@ Sha256::Digest Sha256::Finish() {
   return digest;
 }
 
-std::string Hex(const Sha256::Digest& digest) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const uint8_t byte : digest) text += {kDigits[byte >> 4], kDigits[byte & 15]};
-  return text;
-}
-
 Result<std::string> DamageOf(uint64_t size, const ReadBytes& read, const job::Published& published,
                              const std::function<void()>& step) {
   if (size != published.bytes) {

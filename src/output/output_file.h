@@ -33,9 +33,6 @@ class Sha256 {
   std::unique_ptr<Context> context_;
 };
 
-// In lower case.
-std::string Hex(const Sha256::Digest& digest);
-
 // How bytes differ from what was published, in words that follow their name; "": not at all. Reads
 // all of them, up to a MiB at a time; `step` is called after each.
 using ReadBytes = std::function<Result<size_t>(uint64_t offset, std::span<char> to)>;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/escape.h"
+#include "base/hex.h"
 
 namespace parallelrun::output {
 namespace {

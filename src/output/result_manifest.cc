@@ -4,13 +4,13 @@
 #include <spdlog/spdlog.h>
 #include <xxhash.h>
 
-#include <charconv>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "base/escape.h"
 #include "base/file_lines.h"
+#include "base/hex.h"
 #include "base/http/target.h"
 #include "base/json.h"
 #include "base/random.h"
@@ -167,9 +167,8 @@ std::optional<ResultManifest::Head> ResultManifest::Read(
     if (!parsed) return false;
     if (!head) {
       if (lenient::Integer(*parsed, "manifest") != kFormat) return false;
-      const std::string run = lenient::Text(*parsed, "run");
       head.emplace();
-      std::from_chars(run.data(), run.data() + run.size(), head->run_id, 16);
+      head->run_id = ParseHex(lenient::Text(*parsed, "run")).value_or(0);
       head->over = lenient::Boolean(*parsed, "over");
       return true;
     }

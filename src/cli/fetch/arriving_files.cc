@@ -9,6 +9,7 @@
 
 #include "base/escape.h"
 #include "base/fd.h"
+#include "base/hex.h"
 #include "base/random.h"
 
 namespace parallelrun::cli {
@@ -105,7 +106,7 @@ Status ArrivingFiles::CheckMust() {
   const std::string name = Printable(must_->name, kShownLongest);
   if (!must_came_) return Error{Code::kNotFound, name + " is not there"};
   if (must_->sha256.empty()) return {};
-  const std::string sha256 = output::Hex(must_digest_.Finish());
+  const std::string sha256 = Hex(must_digest_.Finish());
   if (must_bytes_ == must_->bytes && sha256 == must_->sha256) return {};
   return Error{
       Code::kCorrupt,

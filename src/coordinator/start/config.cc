@@ -3,7 +3,6 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -15,6 +14,7 @@
 #include "azure/worker_flags.h"
 #include "base/config_file.h"
 #include "base/escape.h"
+#include "base/hex.h"
 #include "base/json.h"
 #include "base/version.h"
 
@@ -192,11 +192,9 @@ Result<CoordinatorConfig> FromObject(const json& object) {
     if (!metrics.ok()) return metrics.error();
     LimitPublicPort(*config.metrics_http);
   }
-  const char* end = digest.data() + digest.size();
-  if (const auto read = std::from_chars(digest.data(), end, config.code_digest, 16);
-      read.ec != std::errc() || read.ptr != end) {
-    return Wrong("codeDigest", "must be 1 to 16 hexadecimal digits");
-  }
+  const std::optional<uint64_t> code_digest = ParseHex(digest);
+  if (!code_digest) return Wrong("codeDigest", "must be 1 to 16 hexadecimal digits");
+  config.code_digest = *code_digest;
   if (config.key.size() < 32) return Wrong("key", "needs at least 32 characters");
   return config;
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/escape.h"
+#include "base/hex.h"
 #include "output/output_file.h"
 #include "output/output_index.h"
 #include "output/store/part_sender.h"
@@ -23,16 +24,16 @@ constexpr size_t kRunDigits = 16;
 constexpr size_t kIndexBegin = 100;
 constexpr int kCompleteTries = 10;  // each of which found another object in the output's place
 
-template <typename Number>
-std::optional<Number> NumberOf(const store::Marks& marks, const char* name, int base) {
+std::string_view TextOf(const store::Marks& marks, const char* name) {
   const auto found = marks.find(name);
-  if (found == marks.end()) return std::nullopt;
-  const std::string& text = found->second;
-  Number number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, number, base);
-  const bool whole = error == std::errc() && stopped == end && !text.empty();
-  return whole ? std::optional(number) : std::nullopt;
+  return found == marks.end() ? std::string_view() : std::string_view(found->second);
+}
+
+std::optional<uint32_t> NumberOf(std::string_view digits) {
+  uint32_t number = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto [stopped, error] = std::from_chars(digits.data(), end, number);
+  return error == std::errc() && stopped == end ? std::optional(number) : std::nullopt;
 }
 
 Result<std::string> DamageOfObject(
@@ -268,8 +269,8 @@ store::Marks MarksOf(const OutputMark& mark) {
 }
 
 std::optional<OutputMark> MarkOf(const store::Marks& marks) {
-  const auto run = NumberOf<uint64_t>(marks, kRun, 16);
-  const auto generation = NumberOf<uint32_t>(marks, kGeneration, 10);
+  const std::optional<uint64_t> run = ParseHex(TextOf(marks, kRun));
+  const std::optional<uint32_t> generation = NumberOf(TextOf(marks, kGeneration));
   if (!run || !generation) return std::nullopt;
   return OutputMark{*run, *generation};
 }

@@ -1,13 +1,16 @@
-// escape, count_of, wrap, random, mac, log.
+// escape, count_of, wrap, hex, random, mac, log.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
 
+#include <array>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "base/count_of.h"
 #include "base/escape.h"
+#include "base/hex.h"
 #include "base/log.h"
 #include "base/mac.h"
 #include "base/random.h"
@@ -64,6 +67,21 @@ TEST(Front, CutsBetweenCharacters) {
   EXPECT_EQ(Front("a\u20ac", 3), "a");
   EXPECT_EQ(Front("\u20ac", 2), "");
   EXPECT_EQ(Front("\u20acb", 3), "\u20ac");
+}
+
+TEST(Hex, IsTwoDigitsAByte) {
+  EXPECT_EQ(Hex(std::string_view("\0\x0f\xf0\xff", 4)), "000ff0ff");
+  EXPECT_EQ(Hex(std::array<uint8_t, 3>{0x01, 0xab, 0x80}), "01ab80");
+  EXPECT_EQ(Hex(""), "");
+}
+
+TEST(Hex, ANumberIsNothingButItsDigits) {
+  EXPECT_EQ(ParseHex("0"), 0u);
+  EXPECT_EQ(ParseHex("00fF"), 0xffu);
+  EXPECT_EQ(ParseHex("ffffffffffffffff"), UINT64_MAX);
+  for (const char* text : {"", "0x1", "-1", "+1", " 1", "1 ", "g", "00000000000000001"}) {
+    EXPECT_EQ(ParseHex(text), std::nullopt) << text;
+  }
 }
 
 TEST(Random, IsDifferentEachTime) {

@@ -7,6 +7,7 @@
 #include <random>
 #include <string>
 
+#include "base/hex.h"
 #include "plan/csv_splitter.h"
 #include "tests/support/disk_store.h"
 #include "tests/unit/plan/folder.h"
@@ -58,15 +59,6 @@ const char* PythonWithPandas() {
     }
   }
   return nullptr;
-}
-
-std::string Hex(const std::string& bytes) {
-  std::string hex;
-  for (const char c : bytes) {
-    hex += "0123456789abcdef"[static_cast<unsigned char>(c) >> 4];
-    hex += "0123456789abcdef"[static_cast<unsigned char>(c) & 15];
-  }
-  return hex;
 }
 
 class PlanPandasTest : public ::testing::Test {
