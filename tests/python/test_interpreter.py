@@ -19,8 +19,9 @@ OTHERS = {
     "parallelrun/function_script.py": {"cloudpickle"},
     "parallelrun/output.py": {"pandas", "pyarrow"},
     "parallelrun/progress.py": {"IPython", "tqdm"},
-    "parallelrun/worker/table.py": {"numpy", "pandas", "pyarrow"},
+    "parallelrun/worker/table.py": {"numpy", "pandas"},
     "parallelrun/worker/decompress.py": {"compression", "zstandard", "pyarrow"},
+    "parallelrun/worker/plain_parquet.py": {"pyarrow"},
     "parallelrun/worker/plain_rows.py": {"numpy"},
     "parallelrun/worker/parquet_rows.py": {"pyarrow"},
     "parallelrun/worker/typed_parquet.py": {"pandas", "pyarrow"},
@@ -56,6 +57,25 @@ def test_the_package_is_python_3_8_and_imports_only_what_it_says(path):
     assert {name for name, _ in others} == allowed
     # Only who needs them pays for them, and a script that does not runs without them.
     assert not any(at_top for _, at_top in others)
+
+
+def test_no_module_of_the_worker_imports_one_that_leads_back_to_it():
+    graph = {}
+    for path in sorted((PACKAGE / "parallelrun" / "worker").glob("*.py")):
+        used = graph.setdefault(path.stem, set())
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.ImportFrom):
+                continue
+            if node.module == "parallelrun.worker":
+                used.update(name.name for name in node.names)
+            elif node.module.startswith("parallelrun.worker."):
+                used.add(node.module.rpartition(".")[2])
+    assert "listed" in graph["table"]
+    while graph:
+        last = {name for name, used in graph.items() if not used & graph.keys()}
+        assert last, f"a circle: {graph}"
+        for name in last:
+            del graph[name]
 
 
 def test_an_old_interpreter_names_itself_and_the_mend():

@@ -118,7 +118,9 @@ def _read(path, offsets, header, stamp, options, root, rows):
                 from parallelrun.worker import typed_parquet
 
                 return typed_parquet.read(path, options)
-            return _read_parquet(pandas, path, options.get("rowGroups"))
+            from parallelrun.worker import plain_parquet
+
+            return plain_parquet.read(pandas, path, options.get("rowGroups"))
         if "columns" in options:
             from parallelrun.worker import typed_table
 
@@ -210,20 +212,3 @@ def _refuse(path, offset, data, found, options, advice="Fix the file, or leave i
     row, reason = found[0]
     where = misfit.place_of(path, offset, data, list(Rows(data, options))[row])
     raise Failure("InputUnreadable", f"{where}: {reason}. {advice}")
-
-
-def _read_parquet(pandas, path, row_groups):
-    if row_groups is None:
-        frame = pandas.read_parquet(listed.for_arrow(path))
-    else:
-        from pyarrow import parquet
-
-        with parquet.ParquetFile(listed.for_arrow(path)) as file:
-            frame = file.read_row_groups(row_groups).to_pandas()
-    return with_plain_index(frame)
-
-
-def with_plain_index(frame):
-    """An index that was stored under a name is data; any other is not."""
-    drop = [level for level in frame.index.names if level is None]
-    return frame.reset_index(drop=True) if drop else frame.reset_index()

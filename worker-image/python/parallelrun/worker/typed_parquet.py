@@ -6,7 +6,7 @@ those of the next row group without one are not.
 
 from parallelrun.worker.failure import Failure
 from parallelrun.worker.listed import for_arrow
-from parallelrun.worker.table import with_plain_index
+from parallelrun.worker.plain_parquet import with_plain_index
 
 
 def read(path, options):
