@@ -105,11 +105,11 @@ nlohmann::json ControlBody(const Draft& draft);
 // obstacles.cc: why pods do not run.
 void FindObstacles(Draft& draft);
 
-// ../status/show.cc: the parts of the status that only show.
+// show.cc: the parts of the status that only show.
 void ShowStatus(Draft& draft);
 // Whether the status is to be written now; sets Plan::write_status and when to look again.
 void DecideWrite(Draft& draft);
-// ../status/events.cc: events that follow from the change of the status.
+// events.cc: events that follow from the change of the status.
 void TellChanges(Draft& draft);
 
 }  // namespace parallelrun::operators
