@@ -44,7 +44,6 @@ void NamedItems::NameLast(const job::FailureRules& rules, std::function<void()> 
     loop_.Post([this, done, items = std::move(items), lost = std::move(lost)]() mutable {
       items_ = std::move(items);
       first_lost_ = std::move(lost);
-      last_named_ = true;
       done();
     });
   });

@@ -33,7 +33,6 @@ class NamedItems {
   // its own, since it reads the plan, some of it perhaps from a volume that hangs; then `done` is
   // called on the loop.
   void NameLast(const job::FailureRules& rules, std::function<void()> done);
-  bool last_named() const { return last_named_; }
   // False: its thread does not end.
   bool Finish(Duration limit);
 
@@ -51,7 +50,6 @@ class NamedItems {
   std::map<job::BatchId, std::string> items_;
   std::optional<job::BatchId> slowest_;
   std::vector<std::string> first_lost_;
-  bool last_named_ = false;
   Thread thread_;
 };
 

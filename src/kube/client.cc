@@ -225,29 +225,6 @@ ApiResult<ListPage> Client::List(const Resource& resource, const std::string& na
   return page;
 }
 
-ApiResult<ListPage> Client::ListAll(const Resource& resource, const std::string& name_space,
-                                    ListOptions list, const CallOptions& options) {
-  ListPage all;
-  while (true) {
-    ApiResult<ListPage> page = List(resource, name_space, list, options);
-    if (!page.ok()) {
-      // The token of a page lives a few minutes.
-      if (!page.error().Expired() || list.continue_token.empty()) return page.error();
-      list.continue_token.clear();
-      list.limit = 0;
-      all.items.clear();
-      continue;
-    }
-    for (Json& item : page->items) all.items.push_back(std::move(item));
-    all.resource_version = page->resource_version;
-    if (page->continue_token.empty()) return all;
-    list.continue_token = page->continue_token;
-    // The token stands for them, and the server refuses both.
-    list.resource_version.clear();
-    list.resource_version_match.clear();
-  }
-}
-
 ApiResult<Json> Client::Create(const Resource& resource, const Json& object,
                                const CallOptions& options) {
   const ObjectName name = NameOf(object);

@@ -85,9 +85,6 @@ class Client {
   // One page of `name_space`, or of the whole cluster when that is "".
   ApiResult<ListPage> List(const Resource& resource, const std::string& name_space,
                            const ListOptions& options = {}, const CallOptions& call = {});
-  // Every page; Expired in the middle starts again, once, without pages.
-  ApiResult<ListPage> ListAll(const Resource& resource, const std::string& name_space,
-                              ListOptions options = {}, const CallOptions& call = {});
 
   // These send fieldValidation=Strict and answer the object as stored. `object` carries apiVersion,
   // kind and metadata.name (and namespace); a field that the server does not know is Invalid or

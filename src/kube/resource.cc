@@ -7,9 +7,8 @@
 #include "base/json.h"
 
 namespace parallelrun::kube {
-std::string Resource::Name() const { return group.empty() ? plural : plural + "." + group; }
 
-std::string Resource::ApiVersion() const { return group.empty() ? version : group + "/" + version; }
+std::string Resource::Name() const { return group.empty() ? plural : plural + "." + group; }
 
 std::string ObjectName::Key() const { return name_space.empty() ? name : name_space + "/" + name; }
 

@@ -17,8 +17,6 @@ struct Resource {
 
   // "pods", "leases.coordination.k8s.io": for messages and metrics.
   std::string Name() const;
-  // "v1", "coordination.k8s.io/v1": the objects' apiVersion.
-  std::string ApiVersion() const;
 };
 
 struct ObjectName {

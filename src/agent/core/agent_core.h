@@ -121,8 +121,6 @@ class AgentCore {
   // Why the agent gave up, for people.
   const std::string& end_message() const { return ending_.message(); }
   size_t held() const { return held_.size(); }
-  bool any_given() const { return processes_.given() > 0; }
-  bool any_process() const { return processes_.size() > 0; }
   uint64_t dropped_metrics() const { return told_.dropped_metrics(); }
 
  private:

@@ -35,8 +35,6 @@ class EventStream {
   // The job is over: the last word to all.
   void End();
 
-  size_t viewers() const { return viewers_.size(); }
-
  private:
   struct Viewer {
     std::shared_ptr<HttpExchange> exchange;

@@ -57,8 +57,6 @@ void Figures::Add(const Attempt& a) {
     AddTo(found->second, a, begin, end);
   } else if (processes_.size() < kMostProcesses) {
     AddTo(processes_[key], a, begin, end);
-  } else {
-    ++left_out_;
   }
 }
 

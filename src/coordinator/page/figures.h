@@ -65,7 +65,6 @@ class Figures {
   // From the first to the last moment of the processes, added up.
   uint64_t process_ns() const;
   std::vector<std::pair<ProcessName, Sums>> processes() const;
-  uint64_t left_out_processes() const { return left_out_; }
   const TimeSeries& series() const { return series_; }
   // The longest run() first.
   std::vector<Attempt> slowest() const;
@@ -79,7 +78,6 @@ class Figures {
 
   Sums total_;
   std::unordered_map<uint64_t, Sums> processes_;  // node and process in one
-  uint64_t left_out_ = 0;                         // attempts of processes beyond the bound
   TimeSeries series_;
   std::vector<Attempt> slow_;  // a heap, the shortest in front
   std::vector<Cut> cuts_;

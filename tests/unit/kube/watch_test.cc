@@ -112,7 +112,6 @@ TEST(KubeResource, Paths) {
   EXPECT_EQ(ResourcePath(nodes, {"ignored", "n"}), "/api/v1/nodes/n");
   EXPECT_EQ(ResourcePath(pods, {"../x", "a/b?c"}), "/api/v1/namespaces/..%2Fx/pods/a%2Fb%3Fc");
   EXPECT_EQ(jobs.Name(), "parallelrunjobs.parallelrun.dev");
-  EXPECT_EQ(jobs.ApiVersion(), "parallelrun.dev/v1alpha1");
   EXPECT_EQ(ParseKey("a/b").name_space, "a");
   EXPECT_EQ(ParseKey("b").Key(), "b");
 }

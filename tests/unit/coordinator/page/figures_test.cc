@@ -132,7 +132,6 @@ TEST(Figures, ProcessesAreBounded) {
     figures.Add(EndedAfter(seconds(1), 10, i, i));
   }
   EXPECT_EQ(figures.processes().size(), Figures::kMostProcesses);
-  EXPECT_EQ(figures.left_out_processes(), 5U);
   EXPECT_EQ(figures.total().attempts, Figures::kMostProcesses + 5);
 }
 
