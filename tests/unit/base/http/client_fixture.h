@@ -1,4 +1,4 @@
-// For tests of the client: one that is made as they need it, and requests.
+// For tests of a client: one that is made as they need it, and requests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,16 +13,22 @@
 
 namespace parallelrun {
 
-class HttpClientTest : public testing::Test {
+// For either client, with its options.
+template <typename ClientType, typename OptionsType>
+class ClientFixture : public testing::Test {
+ public:
+  using Made = ClientType;
+  using Options = OptionsType;
+
  protected:
-  static std::unique_ptr<HttpClient> Make(HttpClientOptions options) {
-    auto client = HttpClient::Make(std::move(options));
+  static std::unique_ptr<Made> Make(Options options) {
+    auto client = Made::Make(std::move(options));
     EXPECT_TRUE(client.ok());
     return std::move(*client);
   }
-  static std::unique_ptr<HttpClient> Client(uint16_t port, const std::string& ca = "",
-                                            const std::string& token = "") {
-    HttpClientOptions options;
+  static std::unique_ptr<Made> Client(uint16_t port, const std::string& ca = "",
+                                      const std::string& token = "") {
+    Options options;
     options.base_url =
         (ca.empty() ? "http://127.0.0.1:" : "https://127.0.0.1:") + std::to_string(port);
     options.ca_pem = ca;
@@ -43,5 +49,7 @@ class HttpClientTest : public testing::Test {
     return Request("POST", path, body);
   }
 };
+
+class HttpClientTest : public ClientFixture<HttpClient, HttpClientOptions> {};
 
 }  // namespace parallelrun
