@@ -10,8 +10,8 @@ namespace {
 
 class Checker {
  public:
-  Checker(const Job& job, Target target, Problems& problems)
-      : spec_(job.spec), target_(target), problems_(problems) {}
+  Checker(const Job& job, Target target, const PlaceholderForms& placeholders, Problems& problems)
+      : spec_(job.spec), target_(target), placeholders_(placeholders), problems_(problems) {}
 
   void Check() {
     CheckInputs();
@@ -224,7 +224,8 @@ class Checker {
   void CheckPlaceholders() {
     const std::vector<std::string> names = PlaceholderNames(spec_);
     for (size_t i = 0; i < spec_.arguments.size(); ++i) {
-      for (const std::string& unknown : UnknownPlaceholders(spec_.arguments[i], names)) {
+      for (const std::string& unknown :
+           UnknownPlaceholders(spec_.arguments[i], names, placeholders_)) {
         AddError(
             problems_, JoinPath("spec.arguments", i), "unknown placeholder " + Quoted(unknown),
             "write one of " + PlaceholderList(names) + ", or $" + unknown + " for the text itself");
@@ -234,6 +235,7 @@ class Checker {
 
   const JobSpec& spec_;
   const Target target_;
+  const PlaceholderForms& placeholders_;
   Problems& problems_;
 };
 
@@ -248,8 +250,9 @@ bool HasProblemBelow(const Problems& problems, const std::string& field) {
                      [&](const Problem& problem) { return problem.field.starts_with(field); });
 }
 
-void CheckJob(const Job& job, Target target, Problems& problems) {
-  Checker(job, target, problems).Check();
+void CheckJob(const Job& job, Target target, const PlaceholderForms& placeholders,
+              Problems& problems) {
+  Checker(job, target, placeholders, problems).Check();
 }
 
 }  // namespace parallelrun::api

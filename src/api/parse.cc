@@ -91,7 +91,7 @@ ParsedJob ParseJob(Node root, Target target, const Dialect& dialect) {
   fields.Finish();
   FillDefaults(parsed.job);
   if (root.kind == Node::Kind::kMap && root.Find("spec") != nullptr) {
-    CheckJob(parsed.job, target, parsed.problems);
+    CheckJob(parsed.job, target, dialect.placeholders, parsed.problems);
   }
   PlaceProblems(root, parsed.problems);
   return parsed;

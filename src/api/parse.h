@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/arguments.h"
 #include "api/document.h"
 #include "api/job.h"
 #include "api/problem.h"
@@ -30,6 +31,8 @@ struct Dialect {
   std::function<void(Node& job, Problems& problems, std::vector<std::string>& notes)> translate;
   // What to write in place of a field that is not known; "": nothing comes to mind.
   std::function<std::string(std::string_view name)> mend;
+  // How placeholders in spec.arguments may be written too.
+  PlaceholderForms placeholders = {};
 };
 
 // Reads a job file (YAML or JSON), applies `overrides` ("spec.nodeCount=2", override.h) and

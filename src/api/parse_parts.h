@@ -35,6 +35,7 @@ nlohmann::json ReadPodTemplate(const Value& map);
 std::optional<int64_t> ReadQuantity(const Value& value, int64_t scale);
 
 // check.cc: what concerns several fields. `job` has its defaults.
-void CheckJob(const Job& job, Target target, Problems& problems);
+void CheckJob(const Job& job, Target target, const PlaceholderForms& placeholders,
+              Problems& problems);
 
 }  // namespace parallelrun::api

@@ -4,11 +4,13 @@
 
 #include "azure/old_names.h"
 #include "azure/predefined.h"
+#include "azure/script_arguments.h"
 
 namespace parallelrun::azure {
 
 const api::Dialect& JobDialect() {
-  static const api::Dialect dialect{.translate = ApplyPredefined, .mend = OldNameMend};
+  static const api::Dialect dialect{
+      .translate = ApplyPredefined, .mend = OldNameMend, .placeholders = Placeholders()};
   return dialect;
 }
 

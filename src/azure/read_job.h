@@ -1,6 +1,6 @@
 // Job files as all programs read them: with what people bring along from Azure ML. Predefined
-// arguments become fields (predefined.h), and old names of fields are answered with the new ones
-// (old_names.h). Pure; any thread.
+// arguments become fields (predefined.h), old names of fields are answered with the new ones
+// (old_names.h), and placeholders may be written in its way (script_arguments.h). Pure; any thread.
 #pragma once
 
 #include <string>

@@ -11,6 +11,7 @@
 #include "api/settings.h"
 #include "api/to_json.h"
 #include "azure/read_job.h"
+#include "azure/script_arguments.h"
 #include "azure/worker_flags.h"
 #include "tests/fuzz/expect.h"
 
@@ -21,7 +22,7 @@ namespace {
 void CheckUse(const api::Job& job, const std::string& canonical) {
   std::map<std::string, std::string> paths;
   for (const std::string& name : api::PlaceholderNames(job.spec)) paths[name] = "/x";
-  Expect(api::ScriptArguments(job, paths).ok(), "a placeholder that was checked is not known");
+  Expect(azure::ScriptArguments(job, paths).ok(), "a placeholder that was checked is not known");
   for (const std::string& folder : api::FoldersOfOutput(job.spec.arguments)) {
     Expect(!folder.starts_with('/') && ("/" + folder + "/").find("/../") == std::string::npos,
            "a folder leads away from the output");

@@ -6,11 +6,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "api/arguments.h"
 #include "api/enums.h"
 #include "api/fields/told.h"
 #include "api/store_users.h"
 #include "azure/read_job.h"
+#include "azure/script_arguments.h"
 #include "azure/worker_flags.h"
 #include "base/config_file.h"
 #include "base/escape.h"
@@ -227,7 +227,7 @@ Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& m
   const JobLayout layout = OnNodes(config, mounted);
   const api::JobSpec& spec = config.job.spec;
   const Result<std::vector<std::string>> arguments =
-      api::ScriptArguments(config.job, layout.placeholders);
+      azure::ScriptArguments(config.job, layout.placeholders);
   if (!arguments.ok()) return arguments.error();
   json environment = json::object();
   for (const json& entry : spec.environment.env) {

@@ -1,5 +1,4 @@
-// Predefined program arguments (docs/job.md), what the script finds in sys.argv, and the flags
-// that Azure ML reserves.
+// Predefined program arguments (docs/job.md), and the flags that Azure ML reserves.
 #include "azure/predefined.h"
 
 #include <gmock/gmock.h>
@@ -7,7 +6,6 @@
 
 #include <algorithm>
 
-#include "api/arguments.h"
 #include "api/document.h"
 #include "api/fields/sections.h"
 #include "api/to_json.h"
@@ -252,52 +250,6 @@ TEST(Predefined, JsonLines) {
               HasSubstr("warning: spec.arguments[1]: --amlbi_file_format asks for JSON lines"));
   EXPECT_THAT(Text(Read({"--amlbi_file_format", "csv"})), HasSubstr("csv is not known here"));
   EXPECT_THAT(Text(Read({"--amlbi_pf_run_mode", "batch"})), HasSubstr("known is component"));
-}
-
-const std::map<std::string, std::string> kPaths = {{"inputs.images", "/mnt/data"},
-                                                   {"output", "/mnt/out/o"}};
-
-std::vector<std::string> Argv(const std::vector<std::string>& arguments,
-                              const json& more = json::object()) {
-  const api::ParsedJob parsed = Read(arguments, more);
-  const auto argv = api::ScriptArguments(parsed.job, kPaths);
-  if (!argv.ok()) return {argv.error().message};
-  return *argv;
-}
-
-TEST(ScriptArguments, TheUsersAndThenTheSystems) {
-  EXPECT_THAT(Argv({"--error_threshold", "5", "--from", "$(inputs.images)/a"}),
-              ElementsAre("--error_threshold", "5", "--from", "/mnt/data/a", "--output",
-                          "/mnt/out/o", "--output_uri_file", "/mnt/out/o/parallel_run_step.txt",
-                          "--append_row_file_name", "parallel_run_step.txt", "--logging_level",
-                          "INFO", "--input_asset_images", "/mnt/data"));
-  EXPECT_THAT(Argv({}, {{"output", {{"action", "SummaryOnly"}}}, {"loggingLevel", "DEBUG"}}),
-              ElementsAre("--output", "/mnt/out/o", "--logging_level", "DEBUG",
-                          "--input_asset_images", "/mnt/data"));
-}
-
-TEST(ScriptArguments, TheUsersOwnFlagIsNotShadowed) {
-  const json summary = {{"output", {{"action", "SummaryOnly"}}}};
-  // Given by the user too: his stands alone.
-  EXPECT_THAT(
-      Argv({"--output=here", "--logging_level", "x"}, summary),
-      ElementsAre("--output=here", "--logging_level", "x", "--input_asset_images", "/mnt/data"));
-  // argparse takes --output for an abbreviation of --output_dir, and the last one wins.
-  EXPECT_THAT(Argv({"--output_dir", "d"}, summary),
-              ElementsAre("--output", "/mnt/out/o", "--output_dir", "d", "--logging_level", "INFO",
-                          "--input_asset_images", "/mnt/data"));
-  // What follows "--" is no flag.
-  EXPECT_THAT(Argv({"--a", "--", "b"}, summary),
-              ElementsAre("--a", "--output", "/mnt/out/o", "--logging_level", "INFO",
-                          "--input_asset_images", "/mnt/data", "--", "b"));
-}
-
-TEST(ScriptArguments, AnUnknownPlaceholderIsAnError) {
-  api::Job job = Read({}).job;
-  job.spec.arguments = {"$(inputs.nothing)"};
-  const auto argv = api::ScriptArguments(job, kPaths);
-  ASSERT_FALSE(argv.ok());
-  EXPECT_THAT(argv.error().message, HasSubstr("$(inputs.nothing)"));
 }
 
 }  // namespace
