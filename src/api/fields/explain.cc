@@ -96,24 +96,6 @@ std::string Told(const std::string& path, const Field& field, const Field& top) 
   return below == nullptr ? out : out + "\nfields:\n" + ListOfFields(*below);
 }
 
-// Of a table in Markdown.
-std::string Cell(std::string text) {
-  for (size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2)) {
-    text.insert(at, 1, '\\');
-  }
-  return text;
-}
-
-std::string_view ChangeWord(Change change) {
-  switch (change) {
-    case Change::kNever: return "";
-    case Change::kAnyTime: return "any time";
-    case Change::kWhileSuspended: return "suspended";
-    case Change::kOnlyOn: return "only to true";
-  }
-  return "";
-}
-
 }  // namespace
 
 std::string TypeText(const Shape& shape) {
@@ -142,18 +124,6 @@ std::string DefaultText(const Field& field) {
   const nlohmann::json value = field.initial ? field.initial() : nlohmann::json();
   if (value.is_null()) return "none";
   return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
-std::string FieldRows() {
-  std::string rows = "| field | type | default | may change | |\n|---|---|---|---|---|\n";
-  EachField([&](const std::string& path, const Field& field, const Field& top) {
-    const bool told = field.need != Need::kNone || field.write || !field.otherwise.empty();
-    rows += fmt::format("| `{}` | {} | {} | {} | {} |\n", path.substr(std::string("spec.").size()),
-                        Cell(TypeText(field.shape)),
-                        told && !field.shape.fields ? Cell(DefaultText(field)) : "",
-                        ChangeWord(top.change), Cell(field.text));
-  });
-  return rows;
 }
 
 Result<std::string> Explain(std::string_view path) {

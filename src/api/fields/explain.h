@@ -15,10 +15,6 @@ std::string TypeText(const Shape& shape);
 // "required", "3", or words; "none" where nothing stands for it.
 std::string DefaultText(const Field& field);
 
-// Each field as a row of a table in Markdown: what it is called, may be, is by default, whether it
-// may change while the job runs, and its text.
-std::string FieldRows();
-
 // What a field is, may be and does, and what lies below it. `path` is as a job file's messages name
 // it, "spec" for all of it; "spec." in front, and the index of a list, may be left out. kNotFound
 // says which field may be meant.

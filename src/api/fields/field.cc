@@ -32,6 +32,11 @@ Field&& Field::In(uint16_t acting) && {
   return std::move(*this);
 }
 
+Field&& Field::OnlyInCluster() && {
+  only_in_cluster = true;
+  return std::move(*this);
+}
+
 Field&& Field::ServerFills() && {
   server_fills = true;
   return std::move(*this);

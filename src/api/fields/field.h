@@ -95,6 +95,8 @@ struct Field {
   std::string missing = {};  // the mend where it is needed and not there
   Change change = Change::kNever;
   uint16_t acts = 0;
+  // It changes nothing in a local run, though others than the operator act on it in a cluster.
+  bool only_in_cluster = false;
   // The API server writes the default into the job. It must not where a predefined argument may set
   // the field: what is there wins over the argument.
   bool server_fills = false;
@@ -121,6 +123,7 @@ struct Field {
   Field&& RequiredInCluster(std::string mend) &&;
   Field&& Changes(Change when) &&;
   Field&& In(uint16_t acting) &&;
+  Field&& OnlyInCluster() &&;
   Field&& ServerFills() &&;
   Field&& Otherwise(std::string words) &&;
   Field&& UnlessInitial() &&;

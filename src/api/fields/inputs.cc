@@ -402,7 +402,8 @@ const FieldList& SideInputFields() {
                  R"(is no place for a folder: write an absolute path without ":" and )"
                  R"("..", as in /models)"}),
             "Where it is mounted, absolute; below /mnt if not given.", ReadMountPath)
-          .Otherwise("below /mnt"),
+          .Otherwise("below /mnt")
+          .OnlyInCluster(),
   };
   return fields;
 }

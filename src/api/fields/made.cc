@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <optional>
 
-#include "api/fields/explain.h"
 #include "api/fields/schema.h"
 #include "api/fields/schema_yaml.h"
+#include "api/fields/tables.h"
 
 namespace parallelrun::api::fields {
 namespace {
@@ -14,11 +13,13 @@ namespace {
 constexpr std::string_view kBegin = "BEGIN made by script/fields: ";
 constexpr std::string_view kEnd = "END made";
 
-std::optional<std::string> Make(std::string_view what, size_t indent) {
+Result<std::string> Make(std::string_view what, size_t indent) {
+  constexpr std::string_view kRowsOf = "rows of ";
   if (what == "spec") return SchemaYaml(SpecSchema(), indent);
   if (what == "rules of the job") return SchemaYaml(JobRules(), indent);
-  if (what == "fields") return FieldRows();
-  return std::nullopt;
+  if (what == "fields") return AllRows();
+  if (what.starts_with(kRowsOf)) return RowsOf(what.substr(kRowsOf.size()));
+  return Error{Code::kInvalid, "nobody makes \"" + std::string(what) + "\""};
 }
 
 }  // namespace
@@ -36,8 +37,8 @@ Result<std::string> WithMadeParts(const std::string& file) {
     if (begin == std::string_view::npos) continue;
     std::string_view what = line.substr(begin + kBegin.size());
     what = what.substr(0, what.find_last_not_of(" ->\n") + 1);  // and the end of an HTML comment
-    const auto made = Make(what, line.find_first_not_of(' '));
-    if (!made) return Error{Code::kInvalid, "nobody makes \"" + std::string(what) + "\""};
+    const Result<std::string> made = Make(what, line.find_first_not_of(' '));
+    if (!made.ok()) return made.error();
     out += *made;
     within = true;
   }

@@ -57,6 +57,7 @@ Field StateClaim() {
                CheckShape(value, shape);
                out = WithoutNulls(value.node);
              })
+      .OnlyInCluster()
       .UnlessInitial();
 }
 
@@ -121,6 +122,7 @@ const FieldList& OutputFields() {
           .ServerFills(),
       Bound("mountOnNodes", &Output::mount_on_nodes, Boolean(),
             "false: only the coordinator gets the output's volume.")
+          .OnlyInCluster()
           .ServerFills(),
   };
   return fields;
@@ -145,6 +147,7 @@ const FieldList& StateFields() {
           .Otherwise("NAME/state"),
       Bound("ephemeral", &StateOptions::ephemeral, Boolean(),
             "true: the state is lost with the coordinator's pod, and so is a resume.")
+          .OnlyInCluster()
           .UnlessInitial(),
       StateClaim(),
   };

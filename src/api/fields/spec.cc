@@ -191,6 +191,7 @@ FieldList Nodes() {
          "Nodes (pods) that work on the job. May change while it runs, as by `kubectl scale`.")
           .ServerFills()
           .Changes(Change::kAnyTime)
+          .OnlyInCluster()
           .In(kOperator | kCoordinator),
       Of("processCountPerNode", &JobSpec::process_count_per_node, Whole(1),
          "Worker processes of a node. If not given: its GPUs, else its CPU limit, else its CPU "
@@ -343,6 +344,7 @@ FieldList LifeCycle() {
          "taken back.")
           .ServerFills()
           .Changes(Change::kOnlyOn)
+          .OnlyInCluster()
           .In(kOperator | kCoordinator),
       Of("suspend", &JobSpec::suspend, Boolean(),
          "true removes the pods and keeps what is finished; false continues.")

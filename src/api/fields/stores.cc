@@ -40,15 +40,19 @@ const FieldList& StoreCredentialFields() {
   static const FieldList fields = {
       Bound("secretName", &StoreCredentials::secret_name, Text(kMaxObjectName),
             "Secret of the job's namespace.")
-          .Required("write the name of a Secret of the job's namespace"),
+          .Required("write the name of a Secret of the job's namespace")
+          .OnlyInCluster(),
       Bound("accessKeyId", &StoreCredentials::access_key_id, Text(kMaxObjectName),
             "Key of it that holds the access key's id; AWS_ACCESS_KEY_ID if not given.")
+          .OnlyInCluster()
           .UnlessInitial(),
       Bound("secretAccessKey", &StoreCredentials::secret_access_key, Text(kMaxObjectName),
             "Key of it that holds the secret access key; AWS_SECRET_ACCESS_KEY if not given.")
+          .OnlyInCluster()
           .UnlessInitial(),
       Bound("sessionToken", &StoreCredentials::session_token, Text(kMaxObjectName),
-            "Key of it that holds a session token; none if not given."),
+            "Key of it that holds a session token; none if not given.")
+          .OnlyInCluster(),
   };
   return fields;
 }
@@ -93,7 +97,8 @@ const FieldList& StoreFields() {
           [](const Value& map, ObjectStore& store, Target target) {
             ReadObject(map, StoreCredentialFields(), &store.credentials, target);
           })
-          .Otherwise("the pods' identity"),
+          .Otherwise("the pods' identity")
+          .OnlyInCluster(),
   };
   return fields;
 }
