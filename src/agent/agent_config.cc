@@ -11,6 +11,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "agent/job_keys.h"
 #include "agent/processes/frames.h"
 #include "base/config_file.h"
 #include "base/hex.h"
@@ -27,71 +28,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr size_t kMaxConfig = size_t{1} << 20;
-constexpr uint64_t kLeastLogLimit = uint64_t{64} << 10;
 constexpr uint64_t kMostSeconds = 366 * 86400;
-
-Result<JobSettings> ParseJob(const Json& object, Registration& registration) {
-  Members in(object, "the job in the coordinator's answer");
-  JobSettings job;
-  job.entry_script = in.Text("entryScript");
-  for (const Json& argument : in.Value("arguments", Json::value_t::array)) {
-    if (argument.is_string()) {
-      job.arguments.push_back(argument.get<std::string>());
-    } else {
-      in.Fail("an argument is no string");
-    }
-  }
-  job.output_folder = in.Text("outputFolder");
-  job.output_action = in.Text("outputAction");
-  job.logging_level = in.Text("loggingLevel");
-  const Json environment = in.Value("environment", Json::value_t::object);
-  for (const auto& [name, value] : environment.items()) {
-    if (value.is_string()) {
-      job.environment.emplace_back(name, value.get<std::string>());
-    } else {
-      in.Fail("an environment variable is no string");
-    }
-  }
-  job.python = in.TextOr("python", "python3");
-  if (job.python.empty()) job.python = "python3";
-  job.image = in.TextOr("image", "");
-  registration.processes = in.U32("processes");
-  if (registration.processes == 0) in.Fail("\"processes\" is 0");
-  registration.run_timeout =
-      seconds(static_cast<int64_t>(in.Unsigned("runTimeoutSeconds", kMostSeconds)));
-  registration.overhead_timeout =
-      seconds(static_cast<int64_t>(in.Unsigned("overheadTimeoutSeconds", kMostSeconds)));
-  if (in.Has("shutdownTimeoutSeconds")) {
-    registration.shutdown_timeout =
-        seconds(static_cast<int64_t>(in.Unsigned("shutdownTimeoutSeconds", kMostSeconds)));
-  }
-  registration.speculation = in.BooleanOr("speculation", true);
-  for (const Json& store : in.ValueOr("stores", Json::array())) {
-    Members of(store, "a store in the coordinator's answer");
-    JobStore& known = job.stores.emplace_back();
-    known.name = of.Text("name");
-    known.wished = {of.Text("url"), of.Text("region"), of.Text("endpoint"), {}, {}};
-    if (of.Has("pathStyle")) known.wished.path_style = of.Boolean("pathStyle");
-    const Json keys = of.ValueOr("keys", Json::object());
-    known.wished.keys = {lenient::Text(keys, "folder"), lenient::Text(keys, "of")};
-    if (!of.status().ok()) return of.status().error();
-  }
-  job.cache_bytes = in.UnsignedOr("cacheBytes", UINT64_MAX, 0);
-  const Json worker = in.ValueOr("worker", Json::object());
-  job.worker = worker.dump();
-  if (job.output_action != "AppendRow") {
-    registration.rows = Rows::kNone;
-  } else if (lenient::Text(worker, "outputFormat") == "parquet") {
-    registration.rows = Rows::kRowGroup;
-  }
-  registration.async = lenient::Boolean(worker, "asyncMode");
-  job.resource_monitor_interval = seconds(
-      static_cast<int64_t>(in.UnsignedOr("resourceMonitorIntervalSeconds", kMostSeconds, 0)));
-  job.log_limit = in.UnsignedOr("logLimitBytes", UINT64_MAX, job.log_limit);
-  if (job.log_limit < kLeastLogLimit) job.log_limit = kLeastLogLimit;
-  if (!in.status().ok()) return in.status().error();
-  return job;
-}
 
 }  // namespace
 
@@ -141,7 +78,7 @@ Result<RegisterReply> ParseRegisterReply(std::string_view json) {
   registration.lease = seconds(static_cast<int64_t>(in.Unsigned("leaseSeconds", kMostSeconds)));
   const Json job = in.Value("job", Json::value_t::object);
   if (!in.status().ok()) return in.status().error();
-  Result<JobSettings> settings = ParseJob(job, registration);
+  Result<JobSettings> settings = ReadJobKeys(job, registration);
   if (!settings) return settings.error();
   reply.job = std::move(*settings);
   return reply;
@@ -149,7 +86,7 @@ Result<RegisterReply> ParseRegisterReply(std::string_view json) {
 
 Result<JobSettings> ParseJobSettings(std::string_view json) {
   Registration unused;
-  return ParseJob(ParseJson(json).value_or(nullptr), unused);
+  return ReadJobKeys(ParseJson(json).value_or(nullptr), unused);
 }
 
 std::string RegisterBody(const std::string& run_id, uint32_t node, uint32_t processes) {
@@ -166,15 +103,12 @@ std::string RegisterBody(const std::string& run_id, uint32_t node, uint32_t proc
 
 std::string StartBody(const JobSettings& job, uint32_t node, uint32_t process) {
   Json body = ParseObject(job.worker).value_or(Json::object());
+  for (const JobKey& key : JobKeys()) {
+    if (key.start) body[key.name] = key.start(job);
+  }
   body.update(Json{{"release", kVersion},
-                   {"entryScript", job.entry_script},
-                   {"arguments", job.arguments},
                    {"process", ProcessName(process)},
                    {"node", node},
-                   {"outputFolder", job.output_folder},
-                   {"outputAction", job.output_action},
-                   {"loggingLevel", job.logging_level},
-                   {"image", job.image},
                    {"metrics", true},
                    {"headers", true},
                    {"stackSignal", kStackSignal}});

@@ -62,6 +62,11 @@ Field&& Field::ToldToWorkers(std::string as) && {
   return std::move(*this);
 }
 
+Field&& Field::ToldToNodes(std::string as) && {
+  node_name = std::move(as);
+  return std::move(*this);
+}
+
 Field&& Field::SameAsNone(std::string json) && {
   as_none = std::move(json);
   return std::move(*this);

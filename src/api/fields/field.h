@@ -115,6 +115,9 @@ struct Field {
   bool unless_initial = false;  // the default is left out: it then reads as plans of before
   // By which name worker processes hear of it, unless it has its default; "": they do not.
   std::string worker_name = {};
+  // By which name nodes hear of it, whatever it is; "": they do not. A size is a number there, and
+  // a text that is not given is empty.
+  std::string node_name = {};
   // The value, as JSON text, that says the same as none: a running job is told of it by that. ""
   // where there always is a value.
   std::string as_none = {};
@@ -129,6 +132,7 @@ struct Field {
   Field&& UnlessInitial() &&;
   Field&& Anew() &&;
   Field&& ToldToWorkers(std::string as) &&;
+  Field&& ToldToNodes(std::string as) &&;
   Field&& SameAsNone(std::string json) &&;
   Field&& On(std::vector<const Condition*> all) &&;
 };

@@ -76,6 +76,7 @@ const FieldList& OutputFields() {
       Bound("action", &Output::action, WordsOf<OutputAction>(),
             "AppendRow: all rows in one file. SummaryOnly: the script writes its own, rows are "
             "counted.")
+          .ToldToNodes("outputAction")
           .ServerFills(),
       Bound(
           "fileName", &Output::file_name,

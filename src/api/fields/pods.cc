@@ -110,9 +110,11 @@ const FieldList& EnvironmentFields() {
       Bound("image", &Environment::image, Text(kMostText),
             "Any image with python3 (3.8 or newer), and pandas if the input is tabular.")
           .RequiredInCluster("write an image with python3")
+          .ToldToNodes("image")
           .In(kOperator),
       Bound("python", &Environment::python, Text(kMostText),
             "The interpreter, on the path of the image or absolute.")
+          .ToldToNodes("python")
           .ServerFills(),
       Bound("imagePullPolicy", &Environment::image_pull_policy,
             Words({"Always", "IfNotPresent", "Never"}), "As in a pod.")

@@ -113,6 +113,7 @@ FieldList Script() {
          "(scoring.main) inside the code.",
          ReadEntryScript)
           .Required("write the file with run(), as in score.py")
+          .ToldToNodes("entryScript")
           .In(kWorker),
       Both<JobSpec>(
           "code", CodeShape(),
@@ -293,11 +294,13 @@ FieldList FailureRules() {
       timeout("runInvocationTimeoutSeconds", &JobSpec::run_invocation_timeout,
               "Time-out of one run().")
           .ServerFills()
+          .ToldToNodes("runTimeoutSeconds")
           .In(kWorker),
       timeout(
           "taskOverheadTimeoutSeconds", &JobSpec::task_overhead_timeout,
           "Time-out of reading a mini-batch, of collecting its rows, and of beginning with what a "
           "process was given; 600 if not given.")
+          .ToldToNodes("overheadTimeoutSeconds")
           .In(kWorker),
       // Its default may lie above three days.
       timeout("progressUpdateTimeoutSeconds", &JobSpec::progress_update_timeout,
@@ -318,6 +321,7 @@ FieldList FailureRules() {
           "Time for shutdown() once all mini-batches are done; 300 if not given. What it had to "
           "write is missing when it raises or takes longer: the job then says ShutdownFailed. A "
           "drain, a preemption and the end of a pod may leave less.")
+          .ToldToNodes("shutdownTimeoutSeconds")
           .In(kCoordinator | kWorker),
       Of("nodeRestartLimit", &JobSpec::node_restart_limit, Whole(0),
          "Restarts of nodes that the job itself caused before it fails. If not given 3 x "
@@ -381,6 +385,7 @@ FieldList Watching() {
       Of("loggingLevel", &JobSpec::logging_level, WordsOf<LoggingLevel>(),
          "Level of Python's logging in the script.")
           .ServerFills()
+          .ToldToNodes("loggingLevel")
           .In(kWorker),
       Of("profiling", &JobSpec::profiling, WordsOf<Profiling>(),
          "Profiler of the worker processes; None if not given.")
@@ -388,6 +393,7 @@ FieldList Watching() {
           .In(kWorker),
       Of("resourceMonitorIntervalSeconds", &JobSpec::resource_monitor_interval, Whole(0),
          "How often each node logs its use of CPU, memory and GPUs; 600 if not given, 0 for never.")
+          .ToldToNodes("resourceMonitorIntervalSeconds")
           .In(kWorker),
   };
 }

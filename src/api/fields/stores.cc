@@ -108,7 +108,8 @@ const FieldList& CacheFields() {
       Bound("size", &CacheOptions::size, Size(),
             "Bytes on the node's disk, as 20GB (powers of 1024). A mini-batch whose objects take "
             "more fails; 10GB if not given.")
-          .Otherwise("10GB"),
+          .Otherwise("10GB")
+          .ToldToNodes("cacheBytes"),
   };
   return fields;
 }

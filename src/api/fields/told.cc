@@ -37,6 +37,12 @@ void EachSaid(const JobSpec& spec, const Visit& visit) {
   }
 }
 
+json ForNodes(const Field& field, const json& value) {
+  if (value.is_null() && field.shape.kind == Shape::Kind::kText) return "";
+  const bool size = field.shape.kind == Shape::Kind::kSize && value.is_string();
+  return size ? ParseJson(value.get<std::string>()).value_or(nullptr) : value;
+}
+
 }  // namespace
 
 json FieldsForWorkers(const JobSpec& spec) {
@@ -44,6 +50,23 @@ json FieldsForWorkers(const JobSpec& spec) {
   EachSaid(spec, [&told](const std::string&, const Field& field, const json& value) {
     if (!field.worker_name.empty()) told[field.worker_name] = value;
   });
+  return told;
+}
+
+json FieldsForNodes(const JobSpec& spec) {
+  json told = json::object();
+  const auto tell = [&told](const Field& field, const json& value) {
+    if (!field.node_name.empty()) told[field.node_name] = ForNodes(field, value);
+  };
+  for (const Field& field : SpecFields()) {
+    if (!field.write) continue;
+    const json value = field.write(&spec);
+    tell(field, value);
+    if (!field.shape.fields) continue;
+    for (const Field& below : *field.shape.fields) {
+      tell(below, lenient::At(value, below.name.c_str()));
+    }
+  }
   return told;
 }
 

@@ -15,6 +15,9 @@ namespace parallelrun::api::fields {
 // is left out: they have the same.
 nlohmann::json FieldsForWorkers(const JobSpec& spec);
 
+// What every node hears of, by the names that agents know (docs/coordinator-api.md).
+nlohmann::json FieldsForNodes(const JobSpec& spec);
+
 // Paths of what is said in `spec` and does nothing without a cluster, as "coordinator.podTemplate".
 std::vector<std::string> FieldsOnlyForClusters(const JobSpec& spec);
 

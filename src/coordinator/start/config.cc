@@ -69,19 +69,6 @@ Result<HttpServerOptions> ParseListen(const json& listen) {
   return http;
 }
 
-uint64_t WholeSeconds(Duration duration) {
-  return static_cast<uint64_t>(std::chrono::ceil<seconds>(duration).count());
-}
-
-const char* LevelName(api::LoggingLevel level) {
-  switch (level) {
-    case api::LoggingLevel::kWarning: return "WARNING";
-    case api::LoggingLevel::kInfo: return "INFO";
-    case api::LoggingLevel::kDebug: return "DEBUG";
-  }
-  return "INFO";
-}
-
 // Keys of the start frame that the agent passes on unread (docs/worker-protocol.md).
 json WorkerKeys(const api::Job& job, const JobLayout& layout) {
   const azure::WorkerFlags flags = azure::WorkerFlagsOf(job.spec.arguments);
@@ -249,26 +236,16 @@ Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& m
     const store::KeyFiles& keys = layout.stores.at(store.name).keys;
     if (!keys.folder.empty()) told["keys"] = {{"folder", keys.folder}, {"of", keys.of}};
   }
-  const json job = {
-      {"entryScript", spec.entry_script},
-      {"arguments", *arguments},
-      {"outputFolder", layout.output_folder},
-      {"outputAction",
-       spec.output.action == api::OutputAction::kAppendRow ? "AppendRow" : "SummaryOnly"},
-      {"loggingLevel", LevelName(spec.logging_level)},
-      {"processes", config.processes},
-      {"runTimeoutSeconds", WholeSeconds(spec.run_invocation_timeout)},
-      {"overheadTimeoutSeconds", WholeSeconds(spec.task_overhead_timeout)},
-      {"shutdownTimeoutSeconds", WholeSeconds(spec.shutdown_timeout)},
-      {"speculation", config.speculation()},
-      {"environment", environment},
-      {"python", spec.environment.python},
-      {"resourceMonitorIntervalSeconds", WholeSeconds(spec.resource_monitor_interval)},
-      {"image", config.in_pod() ? spec.environment.image : ""},
-      {"stores", stores},
-      {"cacheBytes", spec.cache.size},
-      {"worker", worker},
-  };
+  json job = api::fields::FieldsForNodes(spec);
+  // A local run does not start the image.
+  if (!config.in_pod()) job["image"] = "";
+  job.update(json{{"arguments", *arguments},
+                  {"outputFolder", layout.output_folder},
+                  {"processes", config.processes},
+                  {"speculation", config.speculation()},
+                  {"environment", environment},
+                  {"stores", stores},
+                  {"worker", worker}});
   return job.dump();
 }
 

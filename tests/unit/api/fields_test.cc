@@ -152,6 +152,29 @@ TEST(Fields, YamlOfASchemaReadsBackUnchanged) {
   EXPECT_EQ(document.job.ToJson(), json(schema));
 }
 
+TEST(FieldsTold, NodesHearOfTheirsWhateverTheyAre) {
+  JobSpec spec;
+  EXPECT_EQ(fields::FieldsForNodes(spec), (json{{"entryScript", ""},
+                                                {"image", ""},
+                                                {"python", "python3"},
+                                                {"outputAction", "AppendRow"},
+                                                {"loggingLevel", "INFO"},
+                                                {"runTimeoutSeconds", 60},
+                                                {"overheadTimeoutSeconds", 600},
+                                                {"shutdownTimeoutSeconds", 300},
+                                                {"resourceMonitorIntervalSeconds", 600},
+                                                {"cacheBytes", uint64_t{10} << 30}}));
+  spec.entry_script = "score.py";
+  spec.environment.image = "images.example/i:1";
+  spec.output.action = OutputAction::kSummaryOnly;
+  spec.cache.size = uint64_t{1} << 60;  // no double holds what is beside it
+  const json told = fields::FieldsForNodes(spec);
+  EXPECT_EQ(told["entryScript"], "score.py");
+  EXPECT_EQ(told["image"], "images.example/i:1");
+  EXPECT_EQ(told["outputAction"], "SummaryOnly");
+  EXPECT_EQ(told["cacheBytes"].get<uint64_t>(), uint64_t{1} << 60);
+}
+
 TEST(FieldsTold, WorkersHearOfWhatIsNotTheDefault) {
   JobSpec spec;
   EXPECT_EQ(fields::FieldsForWorkers(spec), json::object());
@@ -198,6 +221,8 @@ TEST(FieldsTold, ARunningJobHearsOfAllThatMayChange) {
                         {"errorThreshold", -1},
                         {"allowedFailedCount", -1},
                         {"allowedFailedPercent", 100}}));
+  EXPECT_EQ(none.dump(), R"({"allowedFailedCount":-1,"allowedFailedPercent":100,)"
+                         R"("errorThreshold":-1,"nodeCount":1})");
   for (const auto& [name, value] : none.items()) {
     const Status right = fields::CheckForRunningJob(name, value);
     EXPECT_TRUE(right.ok()) << right.error().message;

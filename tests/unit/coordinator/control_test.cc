@@ -50,6 +50,17 @@ TEST(Control, AllThatMayBeSaidAnewIsTaken) {
   EXPECT_EQ(control->ChangedFrom({}), (job::Thresholds{std::nullopt, std::nullopt, 12.5}));
 }
 
+// A field that only came to be told would change nothing.
+TEST(Control, AllThatMayBeSaidAnewActs) {
+  const nlohmann::json said = api::fields::FieldsForRunningJob(api::JobSpec());
+  for (const auto& [name, value] : said.items()) {
+    if (name == "nodeCount") continue;  // Coordinator::SetNodes, below
+    const Result<ControlRequest> control = ParseControl(nlohmann::json{{name, 1}}.dump());
+    ASSERT_TRUE(control.ok()) << control.error().message;
+    EXPECT_NE(control->ChangedFrom({}), job::Thresholds()) << name;
+  }
+}
+
 TEST(Control, WhatIsWrongIsNamed) {
   for (const char* body :
        {"", "[]", "7", R"({"nodes": 3})", R"({"nodeCount": -1})", R"({"nodeCount": "3"})",

@@ -16,6 +16,7 @@
 #include "base/bytes.h"
 #include "base/fd.h"
 #include "base/time.h"
+#include "base/version.h"
 #include "job/node_messages.h"
 #include "tests/support/disk_files.h"
 #include "tests/support/fault_files.h"
@@ -435,6 +436,20 @@ TEST(AgentConfigTest, TheWorkersKeysBecomePartOfTheStartFrame) {
   EXPECT_EQ(start.at("process"), "process012");
   EXPECT_EQ(start.at("metrics"), true);
   EXPECT_EQ(start.at("headers"), true);
+}
+
+TEST(AgentConfigTest, TheStartFrameStaysAsItIs) {
+  const Result<RegisterReply> reply = ParseRegisterReply(ReplyWith(
+      R"(, "image": "images.example/i:1", "cacheBytes": 5, "speculation": false,
+         "worker": {"runId": "ns.job", "shortReturn": "Fail", "mixedTypes": false})"));
+  ASSERT_TRUE(reply.ok()) << reply.error().message;
+  EXPECT_EQ(StartBody(reply->job, 3, 12),
+            R"({"arguments":[],"entryScript":"score.py","headers":true,)"
+            R"("image":"images.example/i:1","loggingLevel":"INFO","metrics":true,)"
+            R"("mixedTypes":false,"node":3,"outputAction":"AppendRow","outputFolder":"/out",)"
+            R"("process":"process012","release":")" +
+                std::string(kVersion) +
+                R"(","runId":"ns.job","shortReturn":"Fail","stackSignal":60})");
 }
 
 TEST(AgentConfigTest, OptionsOfTheJob) {

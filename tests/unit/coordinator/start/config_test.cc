@@ -42,6 +42,69 @@ constexpr char kConfig[] = R"({
   "volumes": {"data": "/data"}, "key": "0123456789abcdef0123456789abcdef",
   "listen": {"address": "127.0.0.1:0"}, "resourceUid": "u", "nodes": 2, "processes": 1})";
 
+// An agent and its coordinator may be of two releases that have one protocol.
+TEST(CoordinatorConfigTest, WhatNodesHearOfAJobStaysAsItIs) {
+  JobLayout layout;
+  layout.output_folder = "/data/out";
+  layout.placeholders = {{"inputs.images", "/data/images"}, {"output", "/data/out"}};
+  const Result<CoordinatorConfig> plain = ParseConfig(kConfig);
+  ASSERT_TRUE(plain.ok()) << plain.error().message;
+  EXPECT_EQ(
+      *AgentJob(*plain, layout),
+      R"({"arguments":["--output","/data/out","--output_uri_file",)"
+      R"("/data/out/parallel_run_step.txt","--append_row_file_name","parallel_run_step.txt",)"
+      R"("--logging_level","INFO","--input_asset_images","/data/images"],)"
+      R"("cacheBytes":10737418240,"entryScript":"score.py","environment":{},"image":"",)"
+      R"("loggingLevel":"INFO","outputAction":"AppendRow","outputFolder":"/data/out",)"
+      R"("overheadTimeoutSeconds":600,"processes":1,"python":"python3",)"
+      R"("resourceMonitorIntervalSeconds":600,"runTimeoutSeconds":60,)"
+      R"("shutdownTimeoutSeconds":300,"speculation":true,"stores":[],)"
+      R"("worker":{"appendRowDataframeHeader":false,"appendRowSafeOutput":false,)"
+      R"("asyncMode":false,"componentMode":false,"mixedTypes":false,"runId":"local.digits"}})");
+
+  nlohmann::json config = nlohmann::json::parse(kConfig);
+  config["job"]["metadata"]["namespace"] = "team";
+  config["job"]["spec"].merge_patch(nlohmann::json::parse(R"json({
+      "arguments": ["--weights", "$(inputs.images)", "${{inputs.model}}"],
+      "environment": {"image": "images.example/digits:1", "python": "/usr/bin/python3",
+                      "env": [{"name": "A", "value": "1"}]},
+      "sideInputs": [{"name": "model", "volume": "data", "path": "model"}],
+      "output": {"action": "SummaryOnly", "format": "jsonl", "nanAsNull": true},
+      "loggingLevel": "DEBUG", "shortReturn": "Fail", "profiling": "cProfile",
+      "cache": {"size": "5MB"}, "runInvocationTimeoutSeconds": 61,
+      "taskOverheadTimeoutSeconds": 601, "shutdownTimeoutSeconds": 301,
+      "resourceMonitorIntervalSeconds": 0, "speculation": true})json"));
+  config["scriptFolderFirst"] = true;
+  config["processes"] = 4;
+  layout.placeholders["sideInputs.model"] = "/data/model";
+  const Result<CoordinatorConfig> full = ParseConfig(config.dump());
+  ASSERT_TRUE(full.ok()) << full.error().message;
+  const std::string in_pod = *AgentJob(*full, layout);
+  EXPECT_EQ(
+      in_pod,
+      R"({"arguments":["--weights","/data/images","/data/model","--output","/data/out",)"
+      R"("--logging_level","DEBUG","--input_asset_images","/data/images"],)"
+      R"("cacheBytes":5242880,"entryScript":"score.py","environment":{},)"
+      R"("image":"images.example/digits:1","loggingLevel":"DEBUG","outputAction":"SummaryOnly",)"
+      R"("outputFolder":"/data/out","overheadTimeoutSeconds":601,"processes":4,)"
+      R"("python":"/usr/bin/python3","resourceMonitorIntervalSeconds":0,)"
+      R"("runTimeoutSeconds":61,"shutdownTimeoutSeconds":301,"speculation":true,"stores":[],)"
+      R"("worker":{"appendRowDataframeHeader":false,"appendRowSafeOutput":false,)"
+      R"("asyncMode":false,"componentMode":false,"mixedTypes":false,)"
+      R"("modelFolder":"/data/model","nanAsNull":true,"outputFormat":"jsonl",)"
+      R"("profiling":"cProfile","runId":"team.digits","scriptFolderFirst":true,)"
+      R"("shortReturn":"Fail","sideInputs":{"model":"/data/model"}}})");
+
+  // On one machine no image runs, and the variables are the processes' own.
+  config["listen"] = {{"fd", 3}};
+  const Result<CoordinatorConfig> local = ParseConfig(config.dump());
+  ASSERT_TRUE(local.ok()) << local.error().message;
+  nlohmann::json changed = nlohmann::json::parse(in_pod);
+  changed["image"] = "";
+  changed["environment"]["A"] = "1";
+  EXPECT_EQ(*AgentJob(*local, layout), changed.dump());
+}
+
 TEST(CoordinatorConfigTest, NodesHearWhereTheKeysOfTheStoresAreThatTheyRead) {
   nlohmann::json config = nlohmann::json::parse(kConfig);
   nlohmann::json& spec = config["job"]["spec"];

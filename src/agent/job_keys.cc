@@ -1,0 +1,138 @@
+#include "agent/job_keys.h"
+
+#include <algorithm>
+
+namespace parallelrun::agent {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr uint64_t kLeastLogLimit = uint64_t{64} << 10;
+constexpr uint64_t kLongestOfJob = 366 * 86400;
+
+// A text that processes hear of as it is.
+JobKey PassedOn(const char* name, std::string JobSettings::*member) {
+  return {name,
+          [member](Members& in, const char* key, JobSettings& job, Registration&) {
+            job.*member = in.Text(key);
+          },
+          [member](const JobSettings& job) { return Json(job.*member); }};
+}
+
+JobKey Limit(const char* name, Duration Registration::*member) {
+  return {name, [member](Members& in, const char* key, JobSettings&, Registration& registration) {
+            registration.*member = seconds(static_cast<int64_t>(in.Unsigned(key, kLongestOfJob)));
+          }};
+}
+
+void ReadArguments(Members& in, const char* key, JobSettings& job, Registration&) {
+  for (const Json& argument : in.Value(key, Json::value_t::array)) {
+    if (argument.is_string()) {
+      job.arguments.push_back(argument.get<std::string>());
+    } else {
+      in.Fail("an argument is no string");
+    }
+  }
+}
+
+void ReadEnvironment(Members& in, const char* key, JobSettings& job, Registration&) {
+  const Json environment = in.Value(key, Json::value_t::object);
+  for (const auto& [name, value] : environment.items()) {
+    if (value.is_string()) {
+      job.environment.emplace_back(name, value.get<std::string>());
+    } else {
+      in.Fail("an environment variable is no string");
+    }
+  }
+}
+
+void ReadPython(Members& in, const char* key, JobSettings& job, Registration&) {
+  job.python = in.TextOr(key, "python3");
+  if (job.python.empty()) job.python = "python3";
+}
+
+void ReadProcessCount(Members& in, const char* key, JobSettings&, Registration& registration) {
+  registration.processes = in.U32(key);
+  if (registration.processes == 0) in.Fail("\"processes\" is 0");
+}
+
+void ReadStores(Members& in, const char* key, JobSettings& job, Registration&) {
+  for (const Json& store : in.ValueOr(key, Json::array())) {
+    Members of(store, "a store");
+    JobStore& known = job.stores.emplace_back();
+    known.name = of.Text("name");
+    known.wished = {of.Text("url"), of.Text("region"), of.Text("endpoint"), {}, {}};
+    if (of.Has("pathStyle")) known.wished.path_style = of.Boolean("pathStyle");
+    const Json keys = of.ValueOr("keys", Json::object());
+    known.wished.keys = {lenient::Text(keys, "folder"), lenient::Text(keys, "of")};
+    if (!of.status().ok()) in.Fail(of.status().error().message);
+  }
+}
+
+// Passed on unread, but for what the core decides by. Behind outputAction.
+void ReadWorker(Members& in, const char* key, JobSettings& job, Registration& registration) {
+  const Json worker = in.ValueOr(key, Json::object());
+  job.worker = worker.dump();
+  if (job.output_action != "AppendRow") {
+    registration.rows = Rows::kNone;
+  } else if (lenient::Text(worker, "outputFormat") == "parquet") {
+    registration.rows = Rows::kRowGroup;
+  }
+  registration.async = lenient::Boolean(worker, "asyncMode");
+}
+
+}  // namespace
+
+const std::vector<JobKey>& JobKeys() {
+  static const std::vector<JobKey> keys = {
+      PassedOn("entryScript", &JobSettings::entry_script),
+      {"arguments", ReadArguments, [](const JobSettings& job) { return Json(job.arguments); }},
+      PassedOn("outputFolder", &JobSettings::output_folder),
+      PassedOn("outputAction", &JobSettings::output_action),
+      PassedOn("loggingLevel", &JobSettings::logging_level),
+      {"environment", ReadEnvironment},
+      {"python", ReadPython},
+      {"image",
+       [](Members& in, const char* key, JobSettings& job, Registration&) {
+         job.image = in.TextOr(key, "");
+       },
+       [](const JobSettings& job) { return Json(job.image); }},
+      {"processes", ReadProcessCount},
+      Limit("runTimeoutSeconds", &Registration::run_timeout),
+      Limit("overheadTimeoutSeconds", &Registration::overhead_timeout),
+      {"shutdownTimeoutSeconds",
+       [](Members& in, const char* key, JobSettings&, Registration& registration) {
+         if (!in.Has(key)) return;
+         registration.shutdown_timeout =
+             seconds(static_cast<int64_t>(in.Unsigned(key, kLongestOfJob)));
+       }},
+      {"speculation",
+       [](Members& in, const char* key, JobSettings&, Registration& registration) {
+         registration.speculation = in.BooleanOr(key, true);
+       }},
+      {"stores", ReadStores},
+      {"cacheBytes", [](Members& in, const char* key, JobSettings& job,
+                        Registration&) { job.cache_bytes = in.UnsignedOr(key, UINT64_MAX, 0); }},
+      {"worker", ReadWorker},
+      {"resourceMonitorIntervalSeconds",
+       [](Members& in, const char* key, JobSettings& job, Registration&) {
+         job.resource_monitor_interval =
+             seconds(static_cast<int64_t>(in.UnsignedOr(key, kLongestOfJob, 0)));
+       }},
+      {"logLimitBytes",
+       [](Members& in, const char* key, JobSettings& job, Registration&) {
+         job.log_limit = std::max(in.UnsignedOr(key, UINT64_MAX, job.log_limit), kLeastLogLimit);
+       }},
+  };
+  return keys;
+}
+
+Result<JobSettings> ReadJobKeys(const Json& object, Registration& registration) {
+  Members in(object, "the job in the coordinator's answer");
+  JobSettings job;
+  for (const JobKey& key : JobKeys()) key.read(in, key.name.c_str(), job, registration);
+  if (!in.status().ok()) return in.status().error();
+  return job;
+}
+
+}  // namespace parallelrun::agent
