@@ -158,6 +158,27 @@ def test_an_open_value_has_a_file_and_no_command_takes_it_for_one(work):
     assert 'spec.arguments[1]: "FILL_IN" is still to be filled in' in ran.output
 
 
+def test_a_delimiter_that_no_job_takes_is_left_open(work):
+    write(work)
+    (work.data / "MLTable").write_text(TABLE.replace('";"', '"<column>-"'))
+    made = work.call("convert", "azure.yml", "-o", "job.yaml")
+    assert made.code == 0, made
+    assert '"<column>-" cannot separate columns here: write another one' in made.output
+    told = 'spec.inputs[0].tabular.delimiter: "FILL_IN" is still to be filled in'
+    checked = work.call("validate", "job.yaml")
+    assert checked.code == 2 and told in checked.output, checked
+    folders = {"table": "data", "words": "lists", "results": "out"}
+    volumes = [part for name, path in folders.items() for part in ("--volume", f"{name}={path}")]
+    work.out.mkdir()
+    ran = work.run(*volumes)
+    assert ran.code == 2 and told in ran.output, ran
+    # Said on the command line it is filled in too.
+    python = f"spec.environment.python={sys.executable}"
+    semicolon = "spec.inputs[0].tabular.delimiter=;"
+    given = work.run(*volumes, "--set", python, "--set", semicolon)
+    assert given.code == 0, given
+
+
 STEPS = """
 type: pipeline
 jobs:

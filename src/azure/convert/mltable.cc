@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "api/block_yaml.h"
 #include "api/document.h"
 #include "api/job.h"
 #include "api/text.h"
 #include "azure/convert/common.h"
+#include "azure/fill_in.h"
 
 namespace parallelrun::azure {
 namespace {
@@ -175,14 +177,13 @@ class TableReader {
 
   void ReadDelimited(Section& section) {
     table_.kind = api::InputKind::kTabular;
-    std::string delimiter = section.Text("delimiter");
-    if (delimiter == "\\t") delimiter = "\t";  // in single quotes
-    if (!delimiter.empty() && delimiter != ",") Set("delimiter", api::QuotedYaml(delimiter));
     const std::string encoding = EncodingWord(section.Text("encoding"));
-    if (encoding.starts_with("utf-16") || encoding.starts_with("utf-32")) {
+    const bool in_utf8 = ReadDelimiter(section, encoding);
+    const std::string plain = api::Squashed(encoding);
+    if (plain.starts_with("utf16") || plain.starts_with("utf32")) {
       draft_.Lose(section.PathOf("encoding"), api::Quoted(encoding) + " cannot be cut into rows",
                   "convert the files to utf-8");
-    } else if (!encoding.empty() && encoding != "utf-8") {
+    } else if (!encoding.empty() && encoding != "utf-8" && !in_utf8) {
       Set("encoding", api::QuotedYaml(encoding));
     }
     ReadHeader(section);
@@ -195,6 +196,33 @@ class TableReader {
       draft_.Lose(section.PathOf("infer_column_types"), "the types of columns are decided",
                   "write dtypes: {COLUMN: text} in spec.inputs[0].tabular");
     }
+  }
+
+  // True: for its sake the files are to be converted to UTF-8. One that no job takes is left open:
+  // with none at all the table would be read by commas.
+  bool ReadDelimiter(Section& section, const std::string& encoding) {
+    std::string delimiter = section.Text("delimiter");
+    if (delimiter == "\\t") delimiter = "\t";  // in single quotes
+    if (delimiter.empty() || delimiter == ",") return false;
+    const std::string field = section.PathOf("delimiter");
+    if (!api::IsDelimiter(delimiter)) {
+      draft_.Lose(field, api::Quoted(delimiter) + " cannot separate columns here",
+                  fmt::format("write another one into the files, of {} bytes at most and without a "
+                              "quotation mark or a line break, and fill it in",
+                              api::kMostDelimiter));
+      Set("delimiter", api::QuotedYaml(kFillIn));
+      return false;
+    }
+    Set("delimiter", api::QuotedYaml(delimiter));
+    const bool ascii =
+        std::all_of(delimiter.begin(), delimiter.end(), [](unsigned char c) { return c < 0x80; });
+    static const std::set<std::string> kUtf8 = {"", "utf8", "utf8sig", "ascii"};
+    if (ascii || kUtf8.contains(api::Squashed(encoding))) return false;
+    draft_.Lose(field,
+                fmt::format("{} has other bytes in {} than in utf-8, in which it is looked for",
+                            api::Quoted(delimiter), api::Quoted(encoding)),
+                "convert the files to utf-8");
+    return true;
   }
 
   void ReadHeader(Section& section) {

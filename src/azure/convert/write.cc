@@ -122,7 +122,7 @@ class Writer {
     for (const DraftData& data : draft_.inputs) {
       inputs += fmt::format("    - name: {}\n      {}: {{volume: {}, path: {}{}}}{}",
                             api::QuotedYaml(data.name), Kind(), add_volume(data),
-                            api::QuotedYaml(data.path), Choice(data), PathComment(data));
+                            api::QuotedYaml(data.path), Choice(data), InputComment(data));
       if (!data.partition_format.empty()) {
         inputs += fmt::format("      partitionFormat: {}  # of the MLTable\n",
                               api::QuotedYaml(data.partition_format));
@@ -169,9 +169,17 @@ class Writer {
     return text;
   }
 
-  static std::string PathComment(const DraftData& data) {
-    if (data.path != kFillIn) return Comment(data.comment);
-    return Comment("FILL IN the file's path on its volume; " + data.comment);
+  static std::string PathComment(const DraftData& data, const std::string& more = "") {
+    if (data.path != kFillIn) return Comment(more + data.comment);
+    return Comment("FILL IN the file's path on its volume; " + more + data.comment);
+  }
+
+  std::string InputComment(const DraftData& data) const {
+    const bool open =
+        draft_.kind == api::InputKind::kTabular &&
+        std::any_of(draft_.tabular.begin(), draft_.tabular.end(),
+                    [](const auto& one) { return one.first == "delimiter" && IsOpen(one.second); });
+    return PathComment(data, open ? "FILL IN what separates the columns; " : "");
   }
 
   std::string_view Kind() const {

@@ -151,14 +151,22 @@ void Describe(const RunRequest& request, LocalJob& local) {
 }
 
 // What convert left open in the arguments, for which nothing here stands: the script would take the
-// placeholder for a value.
+// placeholder for a value, and a table by such a delimiter would be one column.
 Status CheckFilledIn(const api::JobSpec& spec, const std::string& label) {
+  const auto open = [&](const std::string& field, const std::string& text) {
+    return Error{Code::kInvalid,
+                 fmt::format("{}: {}: {} is still to be filled in: the comment beside it says with "
+                             "what",
+                             label, field, api::Quoted(text))};
+  };
   for (size_t i = 0; i < spec.arguments.size(); ++i) {
     if (!azure::IsOpen(spec.arguments[i])) continue;
-    return Error{Code::kInvalid,
-                 fmt::format("{}: spec.arguments[{}]: {} is still to be filled in: the comment "
-                             "beside it says with what",
-                             label, i, api::Quoted(spec.arguments[i]))};
+    return open(fmt::format("spec.arguments[{}]", i), spec.arguments[i]);
+  }
+  for (size_t i = 0; i < spec.inputs.size(); ++i) {
+    const std::string& delimiter = spec.inputs[i].tabular.delimiter;
+    if (delimiter != azure::kFillIn) continue;
+    return open(fmt::format("spec.inputs[{}].tabular.delimiter", i), delimiter);
   }
   return {};
 }

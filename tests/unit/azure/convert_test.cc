@@ -300,6 +300,63 @@ TEST(Convert, AnMLTableThatCannotBeReadIsALoss) {
   }
 }
 
+// The job was written with it, and then refused.
+TEST(Convert, OfADelimitedTableOnlyWhatAJobTakesIsCarriedOver) {
+  const struct {
+    const char* options;
+    const char* delimiter;
+    const char* encoding;
+    const char* loss;  // "": none
+  } cases[] = {
+      {"{delimiter: \"||||||||\"}", "||||||||", "utf-8", ""},
+      {"{delimiter: '\\t'}", "\t", "utf-8", ""},
+      {"{delimiter: \"\u00a7\", encoding: utf8bom}", "\u00a7", "utf-8-sig", ""},
+      {"{delimiter: \"\u00a7\", encoding: ascii}", "\u00a7", "ascii", ""},
+      {"{delimiter: \"|\", encoding: windows1252}", "|", "cp1252", ""},
+      {"{delimiter: \"|||||||||\"}", "FILL_IN", "utf-8",
+       "read_delimited.delimiter: \"|||||||||\" cannot separate columns here: write another one "
+       "into the files, of 8 bytes at most"},
+      {"{delimiter: \"\u20ac\u20ac\u20ac\"}", "FILL_IN", "utf-8", "cannot separate columns here"},
+      {"{delimiter: '\",\"', encoding: latin1}", "FILL_IN", "latin-1",
+       "cannot separate columns here"},
+      {"{delimiter: \"|\\n\"}", "FILL_IN", "utf-8", "cannot separate columns here"},
+      {"{delimiter: \"a\\0b\"}", "FILL_IN", "utf-8", "cannot separate columns here"},
+      {"{delimiter: \"\u00a7\", encoding: windows1252}", "\u00a7", "utf-8",
+       "has other bytes in \"cp1252\" than in utf-8, in which it is looked for: convert the files"},
+      {"{encoding: UTF_16LE}", ",", "utf-8", "encoding: \"UTF_16LE\" cannot be cut into rows"},
+  };
+  for (const auto& one : cases) {
+    SCOPED_TRACE(one.options);
+    const std::string table = "paths: [{pattern: ./*.csv}]\ntransformations: [{read_delimited: " +
+                              std::string(one.options) + "}]\n";
+    const Conversion conversion = ConvertAzure(
+        "type: parallel\ninputs: {a: {type: mltable, path: t}}\ninput_data: ${{inputs.a}}\n"
+        "task: {code: ., entry_script: s.py, environment: {image: \"i:1\"}}\n",
+        {.file = "a.yml", .step = "", .code_prefix = "", .read = [&](const std::string&) {
+           return Result<std::string>(table);
+         }});
+    const api::ParsedJob parsed = azure::ReadJob(conversion.yaml, {}, api::Target::kLocal);
+    ASSERT_TRUE(parsed.ok()) << Text(parsed.problems) << conversion.yaml;
+    const api::TabularOptions& tabular = parsed.job.spec.inputs[0].tabular;
+    EXPECT_EQ(tabular.delimiter, one.delimiter);
+    EXPECT_EQ(tabular.encoding, one.encoding);
+    const std::string report = Text(conversion.problems);
+    if (std::string_view(one.loss).empty()) {
+      EXPECT_THAT(report, Not(HasSubstr("read_delimited")));
+    } else {
+      EXPECT_THAT(report, HasSubstr(one.loss));
+    }
+    const bool open = tabular.delimiter == kFillIn;
+    EXPECT_EQ(conversion.yaml.find("# FILL IN what separates the columns; ") != std::string::npos,
+              open);
+    std::vector<std::string> fields;
+    for (const api::Problem& found : FindFillIns(api::ReadDocument(conversion.yaml).job)) {
+      fields.push_back(found.field);
+    }
+    EXPECT_EQ(testing::Value(fields, testing::Contains("spec.inputs[0].tabular.delimiter")), open);
+  }
+}
+
 TEST(Convert, PlacesOfAnMLTable) {
   const struct {
     const char* table;
