@@ -1,8 +1,8 @@
 // Cuts many small files from one stream, for tables.py. On standard input, little-endian: kind (0
-// CSV, 1 JSON lines), delimiter, quotes matter, first row is a header, length of the encoding: one
-// byte each; size of a slice and length of the file: four bytes each; encoding; file. The answer: 0
-// when the format is refused, else 1; length of the header and number of slices: four bytes each;
-// header; offset, length and rows of each slice: four bytes each.
+// CSV, 1 JSON lines), length of the delimiter, quotes matter, first row is a header, length of the
+// encoding: one byte each; size of a slice and length of the file: four bytes each; delimiter;
+// encoding; file. The answer: 0 when the format is refused, else 1; length of the header and number
+// of slices: four bytes each; header; offset, length and rows of each slice: four bytes each.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -45,7 +45,8 @@ void Put(std::string& out, uint64_t value) {
 
 std::string Refused() { return std::string(1, '\0'); }
 
-std::string Cut(const std::string& head, const std::string& path, const std::string& encoding) {
+std::string Cut(const std::string& head, const std::string& path, const std::string& delimiter,
+                const std::string& encoding) {
   std::unique_ptr<plan::RowSplitter> splitter;
   std::string header;
   if (head[0] == 1) {
@@ -53,7 +54,7 @@ std::string Cut(const std::string& head, const std::string& path, const std::str
     if (!lines.ok()) Die("the file cannot be opened");
     splitter = std::move(*lines);
   } else {
-    const plan::CsvFormat format{std::string(1, head[1]), encoding, head[2] != 0};
+    const plan::CsvFormat format{delimiter, encoding, head[2] != 0};
     if (!plan::CheckCsvFormat(format).ok()) return Refused();
     auto rows = plan::CsvSplitter::Open(DiskStore(), NameOnDisk(path), format);
     if (!rows.ok()) Die("the file cannot be opened");
@@ -91,13 +92,14 @@ int main() {
   const std::string path = "/proc/self/fd/" + std::to_string(fd);
   for (int first = 0; (first = std::fgetc(stdin)) != EOF;) {
     const std::string head = static_cast<char>(first) + Take(kHead - 1);
+    const std::string delimiter = Take(static_cast<unsigned char>(head[1]));
     const std::string encoding = Take(static_cast<unsigned char>(head[4]));
     const std::string file = Take(U32(head, 9));
     if (ftruncate(fd, 0) != 0 ||
         pwrite(fd, file.data(), file.size(), 0) != static_cast<ssize_t>(file.size())) {
       Die("the file cannot be written");
     }
-    const std::string answer = Cut(head, path, encoding);
+    const std::string answer = Cut(head, path, delimiter, encoding);
     if (std::fwrite(answer.data(), 1, answer.size(), stdout) != answer.size()) Die("nobody reads");
   }
   return std::fflush(stdout) == 0 ? 0 : 1;

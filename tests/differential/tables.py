@@ -24,6 +24,32 @@ MARK = "\ufeff"
 # Characters whose second byte looks like "|", where there are such.
 MULTI_BYTE = {"gbk": "\u5104", "shift_jis": "\u30dd", "big5": "\u5f0b", "euc-jp": "\u65e5"}
 ENCODINGS = ["utf-8"] * 8 + ["utf-8-sig", "latin-1", "cp1252", *MULTI_BYTE]
+# In the place of a delimiter of several bytes, for the csv module and pandas: in no text.
+ONE = "\x1e"
+# Some of which begin again within themselves, or are blanks, or stand in fields.
+LONG = ("||", "||", ", ", "::", "<|>", "<||>", "aba", "abab", "  ", " \t", "\t\t", "||||||||")
+LONG_OF_UTF8 = (
+    "\u00a7",
+    "\u00a7\u00a7",
+    "\u20ac|",
+    "|\u20ac",
+    "\u00e4\u00fc",
+    "\U0001f600\U0001f600",
+)
+LETTERS = "|,;: \tab<>-"
+LETTERS_OF_UTF8 = "\u00a7\u00e4\u20ac\U0001f600"
+MOST_BYTES = 8
+
+
+def long_delimiter(draw, utf8):
+    """Of 2 to 8 bytes, and of ASCII where the encoding is another one."""
+    if draw.random() < 0.5:
+        return draw.choice(LONG + LONG_OF_UTF8 if utf8 else LONG)
+    letters = LETTERS + LETTERS_OF_UTF8 if utf8 else LETTERS
+    while True:
+        text = "".join(draw.choices(letters, k=draw.randrange(1, MOST_BYTES + 1)))
+        if 1 < len(text.encode()) <= MOST_BYTES:
+            return text
 
 
 class Table:
@@ -31,12 +57,15 @@ class Table:
 
     def __init__(self, draw):
         self.lines = draw.random() < 0.05
-        self.delimiter = draw.choice(",,,,\t;| :")
         self.encoding = draw.choice(ENCODINGS)
         self.quoted = draw.random() < 0.9
         self.header = draw.random() < 0.4
         self.size = draw.choice((1, 1, 5, 20, 70, 300))
         self.utf8 = self.encoding.startswith("utf-8")
+        if draw.random() < 0.3:
+            self.delimiter, self.one = long_delimiter(draw, self.utf8), ONE
+        else:
+            self.delimiter = self.one = draw.choice(",,,,\t;| :")
         special = MULTI_BYTE.get(self.encoding, "\u00e4\u00fc")
         text = self._well_formed(draw, special) if draw.random() < 0.4 else self._odd(draw, special)
         if draw.random() < 0.0002:  # longer than what is read at once
@@ -56,15 +85,16 @@ class Table:
             special,
             "q" * draw.randrange(120),
             'say "hi"',
-            "1" + self.delimiter,
+            "1" + self.one,
+            self.delimiter[:-1],
         ]
         if self.quoted:
             fields += ["two\nlines", "two\r\n\r\nlines", "\r", '"', '"\n']
         width = draw.randrange(1, 5)
         rows = [draw.choices(fields, k=width) for _ in range(draw.randrange(9))]
         out = io.StringIO(newline="")
-        csv.writer(out, delimiter=self.delimiter, lineterminator=end).writerows(rows)
-        text = out.getvalue()
+        csv.writer(out, delimiter=self.one, lineterminator=end).writerows(rows)
+        text = out.getvalue().replace(self.one, self.delimiter)
         if draw.random() < 0.3:
             blank = end * draw.randrange(1, 4)
             text = blank + text if draw.random() < 0.5 else text + blank
@@ -95,6 +125,8 @@ class Table:
         ]
         if self.utf8:
             tokens.append("\udcff")  # a byte that is not UTF-8
+        if len(self.delimiter) > 1:
+            tokens += [self.delimiter[:1], self.delimiter[1:], self.delimiter[:-1]]
         return "".join(draw.choices(tokens, k=draw.randrange(40)))
 
     def _codec(self):
@@ -105,23 +137,28 @@ class Table:
 
     def request(self):
         name = self.encoding.encode()
+        delimiter = self.delimiter.encode()
         head = HEAD.pack(
             self.lines,
-            ord(self.delimiter),
+            len(delimiter),
             self.quoted,
             self.header,
             len(name),
             self.size,
             len(self.data),
         )
-        return head + name + self.data
+        return head + delimiter + name + self.data
 
     def rows(self, text):
-        """The rows of the csv module, without those of blank lines, as pandas passes over them."""
-        lines = list(io.StringIO(text, newline=""))
+        """The rows of the csv module, without those of blank lines, as pandas passes over them.
+
+        It knows delimiters of one character alone. In a text that does not hold it that character
+        may stand for each of ours, within quotes too: they hold no quote and no line end.
+        """
+        lines = list(io.StringIO(text.replace(self.delimiter, self.one), newline=""))
         quoting = csv.QUOTE_MINIMAL if self.quoted else csv.QUOTE_NONE
-        reader = csv.reader(lines, delimiter=self.delimiter, quoting=quoting)
-        blank = " \t".replace(self.delimiter, "") + "\r\n"
+        reader = csv.reader(lines, delimiter=self.one, quoting=quoting)
+        blank = " \t".replace(self.one, "") + "\r\n"
         rows = []
         before = 0
         for row in reader:
@@ -161,14 +198,14 @@ class Table:
 
     def pandas_problem(self, header, slices):
         """The same by pandas, which reads rows of any width here, and no types."""
-        if self.lines or not self.quoted or b"\r" in self.data or self.delimiter in " \t":
+        if self.lines or not self.quoted or b"\r" in self.data or self.one in " \t":
             return None  # pandas itself loses track after some lone CRs and blanks
         import pandas
 
         # In front of all that is read: a header as wide as any row.
-        names = self.delimiter.join(f"c{number}" for number in range(200)).encode() + b"\n"
+        names = self.one.join(f"c{number}" for number in range(200)).encode() + b"\n"
         options = {
-            "sep": self.delimiter,
+            "sep": self.one,
             "encoding": self._codec(),
             "index_col": False,
             "dtype": str,
@@ -176,6 +213,7 @@ class Table:
         options.update(keep_default_na=False, encoding_errors="surrogateescape")
 
         def read(data):
+            data = data.replace(self.delimiter.encode(), self.one.encode())
             frame = pandas.read_csv(io.BytesIO(names + data), **options)
             return frame.fillna("nothing").values.tolist()
 
