@@ -1,10 +1,14 @@
 """The values that settle types: of their type, whatever else is said of the table."""
 
+import io
+import json
+from pathlib import Path
+
 import pytest
 
-pytest.importorskip("pandas")
+pandas = pytest.importorskip("pandas")
 
-from parallelrun.worker import column_types, settling
+from parallelrun.worker import column_types, settling  # noqa: E402 - with pandas only
 
 KINDS = {
     "integer": column_types.INTEGER,
@@ -48,3 +52,23 @@ def test_where_no_truth_value_is_left_the_others_are_settled():
     assert len(every) == 16 + 32
     found = settling.texts({"delimiter": ",", "na": [*every, "x"]})
     assert found == {"integer": b"0", "number": b"0.5", "boolean": b"True", "text": b"y"}
+
+
+# What the planner takes for missing (tests/unit/plan/missing_forms_test.cc reads the same table).
+NUMBERS = json.loads((Path(__file__).parents[1] / "unit/data/na_values.json").read_text())
+
+
+@pytest.mark.parametrize("case", NUMBERS, ids=[ascii(case["word"]) for case in NUMBERS])
+def test_what_is_a_number_among_the_words_for_a_missing_value(case):
+    word = case["word"]
+    number = settling._number(word)
+    assert repr(number) == repr(case["number"] and float(case["number"]))
+    # As pandas has it, in a column where nothing but texts counts.
+    texts = [word, *case["missing"], *case["there"]]
+    rows = "".join('"{}"\n'.format(text.replace('"', '""')) for text in ["text", *texts])
+    frame = pandas.read_csv(
+        io.BytesIO(rows.encode()), dtype=str, na_values=[word], keep_default_na=False
+    )
+    missing = frame["text"].isna().tolist()
+    assert dict(zip(texts, missing)) == {text: text not in case["there"] for text in texts}
+    assert len(missing) == len(texts)

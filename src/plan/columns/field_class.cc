@@ -1,12 +1,11 @@
 #include "plan/columns/field_class.h"
 
-#include <spdlog/fmt/fmt.h>
-
 #include <algorithm>
 #include <charconv>
-#include <cmath>
-#include <optional>
 #include <system_error>
+#include <utility>
+
+#include "plan/columns/missing_forms.h"
 
 namespace parallelrun::plan {
 namespace {
@@ -124,17 +123,6 @@ FieldBits ClassOfFraction(const Decimal& number, std::string_view text) {
   return IsInfinite(number, text, exponent) ? field::kNoDouble : field::kFraction;
 }
 
-// The number that a word is to Python's float(), which pandas asks; nothing where it is none.
-std::optional<double> NumberOf(std::string_view word) {
-  while (!word.empty() && IsBlank(word.front())) word.remove_prefix(1);
-  while (!word.empty() && IsBlank(word.back())) word.remove_suffix(1);
-  if (word.size() > 1 && word.front() == '+' && !IsSign(word[1])) word.remove_prefix(1);
-  double value = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  const bool whole = error == std::errc() && end == word.data() + word.size();
-  return whole ? std::optional(value) : std::nullopt;
-}
-
 // What most numbers are, "-12" and "3.50": so few digits that neither int64 nor a double is full,
 // and nothing in front of them that would be lost. 0: it is something else, or has to be looked at.
 FieldBits ClassOfPlain(std::string_view text) {
@@ -164,11 +152,7 @@ MissingWords::MissingWords(const std::vector<std::string>& words, bool defaults)
   }
   for (const std::string& word : given_) Add(word);
   for (const std::string& word : words) {
-    const std::optional<double> value = NumberOf(word);
-    if (!value || !std::isfinite(*value) || *value != std::trunc(*value)) continue;
-    const std::string text = fmt::format("{:.0f}", *value + 0.0);  // -0 is 0
-    Add(text);
-    Add(text + ".0");
+    for (std::string& form : OtherFormsOf(word)) Add(std::move(form));
   }
 }
 
