@@ -46,6 +46,9 @@ std::vector<std::string> LeftOut::Lines(DataNames names) const {
       names == DataNames::kAsSpark ? "in Parquet folders a name with _ in front is no data"
                                    : "marks of the program that wrote the folder are no data");
   add(of_others_, "file", "an input before this one has it too, and each file is run once");
+  add(no_files_, "object",
+      "no file can have a name that ends in /, and it is no mark of a folder, for it holds bytes: "
+      "copy it to another name");
   return lines;
 }
 

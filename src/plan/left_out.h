@@ -1,6 +1,6 @@
 // What an input has no items of though it lies there: among the files of a table names that are
-// none of its data, as the programs that write tables leave them, and files that an input before it
-// means. Pure, thread-safe.
+// none of its data, as the programs that write tables leave them, files that an input before it
+// means, and objects that no file can be called as. Pure, thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +42,8 @@ class LeftOut {
  public:
   void AddNoData(std::string_view path) { no_data_.Add(path); }
   void AddOfOther(std::string_view path) { of_others_.Add(path); }
+  // An object of a store that holds bytes, and whose name ends in '/'.
+  void AddNoFile(std::string_view path) { no_files_.Add(path); }
 
   bool of_others() const { return of_others_.names() > 0; }
   // "2 names are left out, the first _SUCCESS: …", a line for each reason.
@@ -50,6 +52,7 @@ class LeftOut {
  private:
   CountedNames no_data_;
   CountedNames of_others_;
+  CountedNames no_files_;
 };
 
 }  // namespace parallelrun::plan

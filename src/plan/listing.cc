@@ -42,13 +42,14 @@ Error Listing::Over(const Error& error) {
 }
 
 store::Wanted Listing::Wants() {
-  return {
-      [this](std::string_view path) {
-        const bool hidden_root = path.starts_with('.') && IsRoot(path) && names_.MeansRoot(path);
-        return (names_.Means(path) || hidden_root) && CountsAsData(path) && Chosen(path) &&
-               !IsOfOther(path);
-      },
-      [this](std::string_view path) { return names_.MayMeanBelow(path) && CountsAsData(path); }};
+  return {[this](std::string_view path) {
+            const bool hidden_root =
+                path.starts_with('.') && IsRoot(path) && names_.MeansRoot(path);
+            return (names_.Means(path) || hidden_root) && CountsAsData(path) && Chosen(path) &&
+                   !IsOfOther(path);
+          },
+          [this](std::string_view path) { return names_.MayMeanBelow(path) && CountsAsData(path); },
+          [this](std::string_view path) { CountNoFile(path); }};
 }
 
 bool Listing::IsRoot(std::string_view path) const {
@@ -60,6 +61,17 @@ bool Listing::CountsAsData(std::string_view path) {
   if (IsRoot(path)) return true;
   left_out_.AddNoData(path);
   return false;
+}
+
+// Of what the input means, were there no slash; of its root ("") where it means all.
+void Listing::CountNoFile(std::string_view path) {
+  const std::string_view name = WithoutSlash(path);
+  const bool root = name.empty() || name == "/";
+  const bool meant = root ? input_.pattern.empty()
+                          : names_.Means(name) && IsData(DataNamesOf(input_.kind), LastPart(name));
+  if (!meant || input_.only) return;
+  left_out_.AddNoFile(path.empty() ? JoinPath(std::string(LastPart(WithoutSlash(input_.root))), "")
+                                   : path);
 }
 
 bool Listing::IsOfOther(std::string_view path) {

@@ -51,6 +51,7 @@ class Listing {
   // Whoever names one file as the input means it.
   bool IsRoot(std::string_view path) const;
   bool CountsAsData(std::string_view path);
+  void CountNoFile(std::string_view path);
   bool IsOfOther(std::string_view path);
   bool Chosen(std::string_view path) const;
   Error Over(const Error& error);

@@ -132,7 +132,8 @@ class CheckedStore final : public store::Store {
                            [this, refused, below = wanted.below](std::string_view met) {
                              if (refused->ok()) *refused = logs_.CheckMet(*store_, met);
                              return refused->ok() && below(met);
-                           }};
+                           },
+                           wanted.no_file};
     auto listing = store_->List(std::move(asked), after);
     if (!refused->ok()) return refused->error();
     if (!listing.ok()) return listing.error();

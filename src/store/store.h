@@ -63,6 +63,10 @@ struct Wanted {
   // is below is not looked at where it says no: a store skips it, or leaves out all that it was
   // given. A name that has such a folder on its way is not listed, whatever `name` says of it.
   std::function<bool(std::string_view)> below;
+  // Told, where it is given, of each object that holds bytes though its name ends in '/', or is
+  // empty: it is no mark of a folder, and yet nothing that a file could be called. It is not
+  // listed.
+  std::function<void(std::string_view)> no_file = {};
 };
 
 struct Listed {

@@ -59,6 +59,11 @@ class MemoryListing final : public store::Listing {
       if (!object || !object->first.starts_with(prefix_)) return {};
       from_ = Behind(object->first);
       std::string name = object->first.substr(prefix_.size());
+      if (name.empty() || name.ends_with('/')) {
+        const bool told = !object->second.bytes->empty() && wanted_.no_file;
+        if (told && LetsIn(name.substr(0, name.find_last_not_of('/') + 1))) wanted_.no_file(name);
+        continue;
+      }
       if (!IsWanted(name)) continue;
       page_.emplace_back(std::move(name), FoundAs(object->second));
     }
@@ -78,12 +83,13 @@ class MemoryListing final : public store::Listing {
  private:
   static constexpr size_t kPage = 100;
 
-  bool IsWanted(std::string_view name) const {
+  bool LetsIn(std::string_view name) const {
     for (size_t slash = name.find('/'); slash != name.npos; slash = name.find('/', slash + 1)) {
       if (!wanted_.below(name.substr(0, slash))) return false;
     }
-    return wanted_.name(name);
+    return true;
   }
+  bool IsWanted(std::string_view name) const { return LetsIn(name) && wanted_.name(name); }
 
   const MemoryObjects& objects_;
   const std::string root_;

@@ -75,7 +75,12 @@ Status Level::NextPage(Container& container) {
   };
   for (ListedBlob& blob : page->blobs) {
     reached_ = std::max(reached_, blob.name);
-    if (blob.is_folder || blob.name.ends_with('/')) continue;
+    const bool ends_in_slash = blob.name.ends_with('/');
+    if (blob.is_folder || (ends_in_slash && blob.size == 0)) continue;
+    if (ends_in_slash && blob.name.starts_with(prefix_)) {
+      no_files_.push_back(std::move(blob.name));
+      continue;
+    }
     std::optional<Found> found;
     if (!blob.etag.empty()) found = Found{blob.size, VersionOf(blob.etag, blob.size)};
     if (Status held = hold(std::move(blob.name), std::move(found)); !held.ok()) return held;
@@ -130,6 +135,9 @@ Result<std::optional<Listed>> Listing::Next() {
   while (!open_.empty()) {
     Result<std::optional<Level::Entry>> next = open_.back().Next(container_);
     if (!next.ok()) return next.error();
+    for (const std::string& key : open_.back().TakeNoFiles()) {
+      wanted_.PassOver(std::string_view(key).substr(root_.size()));
+    }
     if (open_.back().met_folders()) {
       after_ = last_;
       open_.back() = Level(root_, true);

@@ -40,15 +40,19 @@ class Level {
   // held is not given.
   bool met_folders() const { return met_folders_; }
 
+  // The keys of blobs that ended in '/' and held bytes since the last call: they are not given.
+  std::vector<std::string> TakeNoFiles() { return std::exchange(no_files_, {}); }
+
  private:
   Status NextPage(Container& container);
 
   std::string prefix_;
   bool by_folder_;
   std::vector<Entry> held_;  // a heap, the least in front
-  std::string given_;        // last
-  std::string reached_;      // up to here nothing more comes
-  std::string marker_;       // of the next page
+  std::vector<std::string> no_files_;
+  std::string given_;    // last
+  std::string reached_;  // up to here nothing more comes
+  std::string marker_;   // of the next page
   bool begun_ = false;
   bool met_folders_ = false;
 };
@@ -62,7 +66,8 @@ class Listing final : public store::Listing {
   // Names behind `after`; "": all. The container must outlive it.
   Listing(Container& container, Wanted wanted, const std::string& after);
 
-  // Left out, beside what is not wanted: blobs that stand for folders.
+  // Left out, beside what is not wanted: blobs that stand for folders; and told (Wanted::no_file)
+  // such as hold bytes.
   Result<std::optional<Listed>> Next() override;
 
  private:

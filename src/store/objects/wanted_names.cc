@@ -13,6 +13,11 @@ bool WantedNames::IsKeptOut(std::string_view name) const {
   return !kept_out_.empty() && IsIn(name, kept_out_);
 }
 
+void WantedNames::PassOver(std::string_view name) {
+  const std::string_view plain = name.substr(0, name.find_last_not_of('/') + 1);
+  if (wanted_.no_file && LetsIn(plain)) wanted_.no_file(name);
+}
+
 bool WantedNames::LetsIn(std::string_view name) {
   if (IsKeptOut(name)) return false;
   while (!let_in_.empty() && !IsIn(name, let_in_)) {

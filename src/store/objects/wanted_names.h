@@ -16,6 +16,8 @@ class WantedNames {
 
   // Names come in the order of a listing.
   bool Takes(std::string_view name) { return LetsIn(name) && wanted_.name(name); }
+  // An object that is not listed, as Wanted::no_file has it; in any order.
+  void PassOver(std::string_view name);
   // Whether each folder on the way to a name is wanted; a folder's own name ends in '/'.
   bool LetsIn(std::string_view name);
   // The folder that was refused last, "" if none was: nothing in it is taken.

@@ -74,7 +74,11 @@ Result<std::optional<Listed>> Listing::Next() {
     }
     last_ = listed.key;
     const std::string_view name = std::string_view(listed.key).substr(root.size());
-    if (name.empty() || name.ends_with('/') || !wanted_.Takes(name)) continue;
+    if (name.empty() || name.ends_with('/')) {
+      if (listed.size > 0) wanted_.PassOver(name);
+      continue;
+    }
+    if (!wanted_.Takes(name)) continue;
     Listed out{name, std::nullopt};
     if (!listed.etag.empty()) out.found = Found{listed.size, VersionOf(listed.etag, listed.size)};
     return std::optional(std::move(out));

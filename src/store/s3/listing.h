@@ -23,7 +23,8 @@ class Listing final : public store::Listing {
   // Names behind `after`; "": all. The bucket must outlive it.
   Listing(Bucket& bucket, Wanted wanted, const std::string& after);
 
-  // Left out, beside what is not wanted: keys that end in '/', which are how consoles make folders.
+  // Left out, beside what is not wanted: keys that end in '/', which are how consoles make folders;
+  // one that holds bytes is told (Wanted::no_file).
   Result<std::optional<Listed>> Next() override;
 
  private:

@@ -257,6 +257,40 @@ TEST(LeftOutTest, ThePlanSaysIt) {
   }
 }
 
+// Somebody has written it: it was passed over without a word, as the mark of a folder.
+TEST(LeftOutTest, WhatNoFileCanBeCalledIsNamed) {
+  MemoryPlace place;
+  place.Write("", "text");
+  for (const char* name : {"a.csv/", "b/", ".c/", "_SUCCESS/", "d/e.csv/"})
+    place.Write(name, "x\n1\n");
+  place.Write("f/");
+  place.Write("g.csv", "x\n1\n");
+  const auto notes_of = [&place](PlanInput input) {
+    input.store = MemoryPlace::kStore;
+    Planner planner({std::move(input)}, place.Stores(), {});
+    Names notes;
+    while (true) {
+      const auto next = planner.Next();
+      EXPECT_TRUE(next.ok()) << next.error().message;
+      for (const std::string& note : planner.TakeNotes()) notes.push_back(note);
+      if (!next.ok() || !*next) return notes;
+    }
+  };
+  PlanInput input = Rows(place.path(), 1000);
+  EXPECT_THAT(
+      notes_of(input),
+      ElementsAre("inputs[rows]: 4 objects are left out, the first a.csv/: no file can have "
+                  "a name that ends in /, and it is no mark of a folder, for it holds "
+                  "bytes: copy it to another name"));
+  // The way to a name is no part of what a pattern means.
+  input.pattern = "*.csv";
+  EXPECT_THAT(notes_of(input),
+              ElementsAre(StartsWith("inputs[rows]: 1 object is left out, the first a.csv/: no")));
+  input.pattern = "";
+  input.exclude = {"a.csv", "b", "d"};
+  EXPECT_THAT(notes_of(input), ElementsAre(HasSubstr("1 object is left out, the first in/: no")));
+}
+
 TEST(LeftOutTest, WhereNothingIsLeftThePlanSaysWhy) {
   PlanFolder folder;
   folder.Write("_a.parquet");

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -112,6 +113,24 @@ TEST(AzureStoreList, BlobsThatStandForFoldersAreLeftOut) {
   Wanted wanted = Everything();
   wanted.name = [](std::string_view name) { return name.ends_with(".csv"); };
   EXPECT_THAT(ListAll(*store, "", wanted).names, ElementsAre("a-b.csv", "a/1.csv"));
+}
+
+// Also where each folder is asked for by itself.
+TEST(AzureStoreList, BlobsThatEndInASlashAndHoldBytesAreTold) {
+  for (const bool marker : {false, true}) {
+    SmallAzure server;
+    for (const char* name : {"in/", "in/a/", "in/c/d/", "in/no/x/"}) server.Put(name, "text");
+    for (const char* name : {"in/a/1", "in/c/", "in/e/", "in/f"}) server.Put(name, "");
+    if (marker) server.Put("in/z", "", true);
+    const auto store = StoreAt(QuickOptions(server, "in"));
+    std::set<std::string> told;
+    Wanted wanted = Everything();
+    EXPECT_THAT(ListAll(*store, "", wanted).names, ElementsAre("a/1", "f")) << "nobody asks";
+    wanted.below = [](std::string_view folder) { return folder != "no"; };
+    wanted.no_file = [&](std::string_view name) { told.emplace(name); };
+    EXPECT_THAT(ListAll(*store, "", wanted).names, ElementsAre("a/1", "f"));
+    EXPECT_THAT(told, ElementsAre("", "a/", "c/d/")) << marker;
+  }
 }
 
 // Else a prefix would be taken for one object, which a hierarchical namespace has for each.

@@ -83,6 +83,21 @@ TEST(S3StoreList, FolderMarkersAndWhatIsNotWantedAreLeftOut) {
   EXPECT_THAT(ListAll(*store, "", wanted).names, ElementsAre("a/1.csv", "b.csv"));
 }
 
+// Somebody has written them: they were passed over without a word, as marks of folders.
+TEST(S3StoreList, KeysThatEndInASlashAndHoldBytesAreTold) {
+  SmallS3 server;
+  for (const char* key : {"in/", "in/a/", "in/b//", "in/c/d/", "in/no/x/"}) server.Put(key, "text");
+  for (const char* key : {"in/a/1", "in/c/", "in/e/", "in/f"}) server.Put(key, "");
+  const auto store = StoreAt(QuickOptions(server, "s3://bucket/in"));
+  std::vector<std::string> told;
+  Wanted wanted = Everything();
+  EXPECT_THAT(ListAll(*store, "", wanted).names, ElementsAre("a/1", "f")) << "nobody asks";
+  wanted.below = [](std::string_view folder) { return folder != "no"; };
+  wanted.no_file = [&](std::string_view name) { told.emplace_back(name); };
+  EXPECT_THAT(ListAll(*store, "", wanted).names, ElementsAre("a/1", "f"));
+  EXPECT_THAT(told, ElementsAre("", "a/", "b//", "c/d/"));
+}
+
 TEST(S3StoreList, AFolderThatNobodyWantsIsPassedOver) {
   SmallS3 server;
   for (int i = 0; i < 50; ++i) server.Put(fmt::format(".git/{:02}", i), "");
