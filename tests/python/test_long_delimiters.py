@@ -1,5 +1,6 @@
 """Delimiters of several bytes: the same values as with one byte, and never a pattern for pandas."""
 
+import io
 import os
 import random
 import re
@@ -9,7 +10,12 @@ from fake_agent import slice_of, table_group_work, table_work
 
 pandas = pytest.importorskip("pandas")
 
-from parallelrun.worker import long_delimiter, table, typed_table  # noqa: E402 - with pandas only
+from parallelrun.worker import (  # noqa: E402 - with pandas only
+    long_delimiter,
+    table,
+    table_rows,
+    typed_table,
+)
 from parallelrun.worker.failure import Failure  # noqa: E402 - likewise
 
 UNKNOWN = (2**64 - 1, 0)  # size and time of a file
@@ -77,11 +83,77 @@ def test_what_stands_in_its_place_is_not_in_the_slice():
 
 # --- beside pandas
 
+
+def byte_by_byte(data, delimiter, one, quote, escape, comment):
+    """The text with another delimiter, as a reader goes through it that knows each byte's state."""
+    out, at, state = bytearray(), 0, "front"
+    while at < len(data):
+        c = data[at : at + 1]
+        if state in ("escaped", "escaped in quotes"):
+            state = "field" if state == "escaped" else "quoted"
+        elif state == "quoted":
+            if c in (quote, escape):
+                state = "behind quotes" if c == quote else "escaped in quotes"
+        elif c in (b"\n", b"\r"):
+            state = "front"
+        elif state == "comment":
+            pass
+        elif c == quote and state in ("front", "behind quotes"):
+            state = "quoted"
+        elif data.startswith(delimiter, at):
+            at += len(delimiter)
+            out += one
+            state = "front"
+            continue
+        elif state != "behind quotes" and c in (escape, comment):
+            state = "escaped" if c == escape else "comment"
+        else:
+            state = "field"
+        out += c
+        at += 1
+    return bytes(out)
+
+
+@pytest.mark.parametrize("at_once", [1, 20, 1 << 20])
+@pytest.mark.parametrize("seed", range(10))
+def test_each_text_is_that_of_a_reader_byte_by_byte(seed, at_once, monkeypatch):
+    monkeypatch.setattr(long_delimiter, "_AT_ONCE", at_once)
+    pick = random.Random(seed)
+    for _ in range(TEXTS_EACH):
+        quote, escape, comment = pick.choice(('"', "'", "]", "^", "")), "", ""
+        if pick.random() < 0.7:
+            escape = pick.choice("\\!-^")
+            comment = pick.choice("#%]")
+        if quote in (escape, comment):
+            continue
+        delimiter = pick.choice(("||", ", ", "aba", "  ", "§", ".*", "$$", "|" * 8))
+        tokens = [quote, quote, escape, comment, delimiter, delimiter[:1], "\n", "\r", "a", "ü"]
+        text = "".join(pick.choices(tokens, k=pick.randrange(60))).encode()
+        form = {"delimiter": delimiter, "quote": quote, "escape": escape, "comment": comment}
+        _, found, options = long_delimiter.replaced("rows.csv", b"", text, form)
+        marks = [mark.encode() or None for mark in (quote, escape, comment)]
+        one = options["delimiter"].encode()
+        assert found == byte_by_byte(text, delimiter.encode(), one, *marks), (text, form)
+
+
+@pytest.mark.parametrize("mark", ["escape", "comment"])
+def test_right_behind_a_quote_no_mark_has_a_meaning(mark):
+    data, form = b'"a"!"b,c\n"d"!\ne\n', {"delimiter": ",", mark: "!"}
+    rows = table_rows.Rows(data, form)
+    assert [rows.fields(begin)[0] for begin, _ in rows] == [[b'a!"b', b"c"], [b"d!"], [b"e"]]
+    options = {"escape": {"escapechar": "!"}, "comment": {"comment": "!"}}[mark]
+    frame = pandas.read_csv(io.BytesIO(data), header=None, names=["x", "y"], **options)
+    assert frame["x"].tolist() == ['a!"b', "d!", "e"]
+    data = data.replace(b",", b"||")
+    assert replaced(data, "||", **{mark: "!"}) == data.replace(b"||", b"~")
+
+
 DELIMITERS = ("||", ", ", "::", "§", "<|>", "aba", "  ", "\t\t")
 TEXTS = ("", "", "1", "-2.5", "007", "a", "ab", "b a", "|", ":", "<|", "é", "a,b", "x|y", "ba")
 QUOTED = (*TEXTS, "a||b", ", ", "::", "§", "x\ny", 'say "x"', "#", "\\")
 SEED = int(os.environ.get("LONG_DELIMITERS_SEED", "1"))
 TABLES = int(os.environ.get("LONG_DELIMITERS", "60"))
+TEXTS_EACH = 3 * TABLES
 
 
 def stands_in(text, delimiter):

@@ -9,10 +9,11 @@ import json
 import re
 
 from parallelrun.worker.failure import Failure
-from parallelrun.worker.table_rows import Rows
 
 # None that is a line end or a blank, for pandas or in a number.
 _CONTROLS = [bytes([byte]) for byte in (*range(0x1F, 0x0D, -1), *range(0x08, 0, -1))]
+# Bytes that are taken apart at once: their parts take some ten times as much memory.
+_AT_ONCE = 1 << 20
 
 
 def replaced(path, header, data, options):
@@ -41,7 +42,7 @@ def _replaced(data, delimiter, one, mark, options):
         plain = _outside_of_quotes(data, delimiter, one, mark, quote)
         if plain is not None:
             return plain
-    return Rows(data, options).delimited_by(one)
+    return _outside_of_marks(data, delimiter, one, (quote, *marks))
 
 
 def _outside_of_quotes(data, delimiter, one, mark, quote):
@@ -58,3 +59,44 @@ def _outside_of_quotes(data, delimiter, one, mark, quote):
         return None
     parts[::2] = outside.split(mark)
     return quote.join(parts)
+
+
+def _outside_of_marks(data, delimiter, one, marks):
+    """Delimiters are told from what stands in quotes or a comment, or is escaped, one by one."""
+    kept_or_delimiter = _kept_or_delimiter(delimiter, *marks)
+    done = []
+    begin, size = 0, _AT_ONCE
+    while begin < len(data):
+        end = data.find(b"\n", begin + size) + 1 or len(data)
+        parts = kept_or_delimiter.split(data[begin:end])
+        if not parts[-1] and end < len(data):
+            size *= 2  # a quote is open there, or the line end is escaped
+            continue
+        parts[1::3] = [one if kept is None else kept for kept in parts[1::3]]
+        parts[2::3] = [quoted or b"" for quoted in parts[2::3]]
+        done.append(b"".join(parts))
+        begin, size = end, _AT_ONCE
+    return b"".join(done)
+
+
+def _kept_or_delimiter(delimiter, quote, escape, comment):
+    """Matches what is kept as it is, or a delimiter with the quoted text behind it.
+
+    So each quote that opens is met: behind a delimiter, or at the begin of a line. What stands
+    right behind the one that closes is text to pandas, whatever it is.
+    """
+    delimiter, quote, escape, comment = map(re.escape, (delimiter, quote, escape, comment))
+    quoted, kept = b"(?!)", []
+    if quote:
+        within = b"[^" + quote + escape + b"]*"
+        goes_on = quote * 2 + (b"|" + escape + b".?" if escape else b"")
+        behind = b"[" + escape + comment + b"]?" if escape or comment else b""
+        closes = b"(?:" + quote + behind + rb"|\Z)"
+        quoted = quote + within + b"(?:(?:" + goes_on + b")" + within + b")*" + closes
+        kept.append(rb"(?:\A|[\r\n])" + quoted)
+    if escape:
+        kept.append(escape + b".?")
+    if comment:
+        kept.append(comment + rb"[^\r\n]*")
+    pattern = b"(" + b"|".join(kept) + b")|" + delimiter + b"(" + quoted + b")?"
+    return re.compile(pattern, re.DOTALL)

@@ -58,26 +58,6 @@ class Rows:
             if not delimited:
                 return fields, position
 
-    def delimited_by(self, other):
-        """The text with another delimiter between the fields."""
-        parts = []
-        position = 0
-        while position < len(self.data):
-            line = _LINE_END.search(self.data, position)
-            end = line.end() if line else len(self.data)
-            delimited = self._special.search(self.data, position, end) is not None
-            if not delimited:
-                parts.append(self.data[position:end].replace(self._delimiter, other))
-                position = end
-            while delimited:
-                begin = position
-                _, position, delimited = self._field(begin)
-                if delimited:
-                    parts += (self.data[begin : position - len(self._delimiter)], other)
-                else:
-                    parts.append(self.data[begin:position])
-        return b"".join(parts)
-
     def _field(self, position):
         """The text of the field at `position`, what is behind it, and whether that is a field."""
         data = self.data
@@ -112,8 +92,13 @@ class Rows:
             if found.group() == self._escape or data.startswith(self._quote, position):
                 parts.append(data[position : position + 1])
                 position += 1
-            else:
-                return position
+                continue
+            # Right behind it neither of the two has a meaning.
+            behind = data[position : position + 1]
+            if behind and behind in (self._escape, self._comment):
+                parts.append(behind)
+                position += 1
+            return position
 
 
 def line_ends(data, begin, end):
