@@ -19,6 +19,7 @@
 #include "base/escape.h"
 #include "base/fd.h"
 #include "base/http/target.h"
+#include "base/open_below.h"
 
 namespace parallelrun::agent {
 namespace {
@@ -39,8 +40,9 @@ std::vector<std::string> Split(const std::string& path) {
   return segments;
 }
 
-int OpenForHoles(const std::string& path) {
-  return open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+int OpenForHoles(const std::string& folder, const std::string& relative) {
+  const Fd at(open(folder.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  return at.ok() ? OpenBelow(at.get(), relative, O_RDONLY, 0) : -1;
 }
 
 }  // namespace
@@ -328,7 +330,7 @@ Result<LogUploader::Rounds::Outcome> LogUploader::Rounds::UploadHalves(const Fil
                                                                        Sent& sent, uint64_t end) {
   const uint64_t half = std::max<uint64_t>(limit_ / 2, 1);
   // For its holes alone, of which `File` knows nothing.
-  const Fd holes(sent.bytes < end ? OpenForHoles(folder_ + "/" + relative) : -1);
+  const Fd holes(sent.bytes < end ? OpenForHoles(folder_, relative) : -1);
   while (sent.bytes < end) {
     Sent next = sent;
     std::string bytes;
