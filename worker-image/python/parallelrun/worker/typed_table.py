@@ -140,9 +140,10 @@ class _Table:
 
     def frame(self):
         """The DataFrame, its columns in the order of the table."""
+        frame = self._read.iloc[1:]
         to_file = sorted(range(self._width), key=self._order.__getitem__)
-        in_order = to_file == list(range(self._width))  # a slice of columns is no copy
-        frame = self._read.iloc[1:, slice(self._width) if in_order else to_file]
+        if to_file != list(range(self._read.shape[1])):  # to take columns is to copy them
+            frame = frame.iloc[:, to_file]
         frame = frame.reset_index(drop=True)
         columns = self._options["columns"]
         frame.columns = [column["name"] for column in columns]
