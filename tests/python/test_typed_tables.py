@@ -4,6 +4,7 @@ import io
 import math
 import os
 import random
+import warnings
 
 import pytest
 from fake_agent import slice_of, table_group_work, table_work
@@ -565,6 +566,25 @@ def test_what_run_adds_does_not_count_for_skipped_rows(launch):
     agent.ready()
     agent.run(table_work(path, 2, form=form_of([INTEGER], badRows="Skip")))
     assert agent.result(skipped=1)[6:8] == (1, 3)
+
+
+def test_a_script_may_change_its_table(read):
+    """It is the script's own: no slice of another one, of whose changes pandas warns."""
+    columns = [INTEGER, NUMBER, TEXT]
+    for header, options in ((b"", {}), (b"c,a,b\n", {})):
+        rows = b"1,0.5,x\n2,1.5,y\n" if not header else b"x,1,0.5\ny,2,1.5\n"
+        named = [{**column, "name": name} for column, name in zip(columns, "abc")]
+        frame = read(rows, named, header=header, **options)
+        # Else the first change collects all garbage, to see whether the other one still lives.
+        assert getattr(frame, "_is_copy", None) is None
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            frame["d"] = frame["a"] + 1
+            frame.loc[0, "b"] = 2.5
+            frame.iloc[1, 2] = "z"
+            frame.drop(columns="a", inplace=True)
+        assert values_of(frame) == [[2.5, 1.5], ["x", "z"], [2, 3]]
+        assert isinstance(frame.index, pandas.RangeIndex) and frame.index.start == 0
 
 
 def test_a_mini_batch_of_bad_rows_alone_fails(launch):

@@ -144,7 +144,9 @@ class _Table:
         to_file = sorted(range(self._width), key=self._order.__getitem__)
         if to_file != list(range(self._read.shape[1])):  # to take columns is to copy them
             frame = frame.iloc[:, to_file]
-        frame = frame.reset_index(drop=True)
+        # Not a copy, as reset_index() makes one, and no slice of another, which pandas warns of.
+        frame = self._pandas.DataFrame(frame)
+        frame.index = self._pandas.RangeIndex(len(frame))
         columns = self._options["columns"]
         frame.columns = [column["name"] for column in columns]
         for column in columns:
