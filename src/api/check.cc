@@ -124,14 +124,11 @@ class Checker {
       AddError(problems_, "spec.output.store", "of Azure Blob Storage only inputs are read",
                "write a store of S3, or a volume");
     }
-    const auto needs_volume = [this](const VolumePath& place, const std::string& field) {
-      if (!place.volume.empty() || !spec_.state.claim_template.is_null()) return;
-      AddError(problems_, field, "is required with output.store",
-               "write the name of one of spec.volumes, or a state.volumeClaimTemplate for both: "
-               "logs and state lie in folders");
-    };
-    needs_volume(spec_.logs, "spec.logs.volume");
-    needs_volume(spec_.state.in, "spec.state.volume");
+    if (spec_.state.ephemeral) {
+      AddError(problems_, "spec.state.ephemeral",
+               "an output in a store is ended and given back by what the state holds",
+               "remove it: without a volume the state lies on a claim that the operator makes");
+    }
     if (output.action == OutputAction::kSummaryOnly) {
       AddError(problems_, "spec.output.action", "SummaryOnly leaves files, and a store takes rows",
                "write AppendRow, or a volume in place of the store");

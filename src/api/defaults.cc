@@ -1,6 +1,7 @@
 #include "api/defaults.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "api/object_names.h"
@@ -21,6 +22,10 @@ uint64_t DefaultMiniBatchSize(const JobSpec& spec) {
 // The claim is a volume like others to all but those who make it.
 void FillStateClaim(Job& job) {
   JobSpec& spec = job.spec;
+  if (!spec.output.store.empty() && spec.state.claim_template.is_null() &&
+      spec.state.in.volume.empty() && !spec.state.ephemeral) {
+    spec.state.claim_template = DefaultStateClaim();
+  }
   if (spec.state.claim_template.is_null()) return;
   const bool there = std::any_of(spec.volumes.begin(), spec.volumes.end(),
                                  [](const Volume& one) { return one.name == kStateVolume; });
@@ -30,7 +35,7 @@ void FillStateClaim(Job& job) {
                             {{"claimName", StateClaimName(job.metadata.name, job.metadata.uid)}}});
   }
   FillPlace(spec.state.in, kStateVolume, "state");
-  // Logs lie beside the output, if that is a folder.
+  // Nobody else has anything on it.
   if (!spec.output.store.empty() && spec.logs.volume.empty()) {
     FillPlace(spec.logs, kStateVolume, "logs");
   }
@@ -38,13 +43,23 @@ void FillStateClaim(Job& job) {
 
 }  // namespace
 
+// 10Gi: the state keeps every row, also after it is published, and the logs lie beside it. A claim
+// of 1Gi pauses a job at a GB of rows; of the disks that clouds make, the smallest have 1 to 10 GB.
+nlohmann::json DefaultStateClaim() {
+  return {{"spec",
+           {{"accessModes", nlohmann::json::array({"ReadWriteOnce"})},
+            {"resources", {{"requests", {{"storage", "10Gi"}}}}}}}};
+}
+
 void FillDefaults(Job& job) {
   JobSpec& spec = job.spec;
   const std::string& name = job.metadata.name;
   FillStateClaim(job);
   if (spec.output.to.path.empty()) spec.output.to.path = name + "/output";
-  FillPlace(spec.logs, spec.output.to.volume, name + "/logs");
   if (!spec.state.ephemeral) FillPlace(spec.state.in, spec.output.to.volume, name + "/state");
+  // Beside the output, if that is a folder; else beside the state.
+  const bool in_store = !spec.output.store.empty();
+  FillPlace(spec.logs, in_store ? spec.state.in.volume : spec.output.to.volume, name + "/logs");
   for (Input& input : spec.inputs) {
     if (input.from.path.empty()) input.from.path = ".";
     if (input.kind == InputKind::kTabular && input.tabular.delimiter.empty()) {

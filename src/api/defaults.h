@@ -1,13 +1,20 @@
 // The defaults that depend on other fields; the constant ones stand in job.h. Pure.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "api/job.h"
 
 namespace parallelrun::api {
 
-// Fills what is unset: empty paths and volumes, zero sizes and durations, null resources of the
-// coordinator. What is set stays; a second call changes nothing.
+// Fills what is unset: empty paths and volumes, the claim of a state that has no other place, zero
+// sizes and durations, null resources of the coordinator. What is set stays; a second call changes
+// nothing.
 void FillDefaults(Job& job);
+
+// state.volumeClaimTemplate of a job whose output goes to a store, and whose state names no volume.
+nlohmann::json DefaultStateClaim();
+
 // Of a job that says nothing.
 JobSpec DefaultSpec();
 

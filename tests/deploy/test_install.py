@@ -10,6 +10,7 @@ import subprocess
 
 import pytest
 import yaml
+from pages import job_of
 from ports import free_port
 from support import live, render
 from support.render import CHART, NAMESPACE, ROOT
@@ -179,8 +180,7 @@ def test_the_server_takes_kustomize(release):
 
 
 def test_the_server_takes_the_job_of_the_quickstart(release):
-    page = (ROOT / "docs/quickstart.md").read_text()
-    job = page.split("cat > job.yaml <<'END'\n")[1].split("\nEND\n")[0]
+    job = job_of("docs/quickstart.md", BUCKET="bucket", REGION="eu-west-1", ENDPOINT="https://h")
     release.kubectl("apply", "--dry-run=server", "--filename", "-", input=job)
 
 

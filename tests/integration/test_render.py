@@ -66,6 +66,25 @@ def test_flat_code_is_readable_in_the_config_map(work, job):
     assert work.call("validate", "--cluster", "rendered.yaml").code == 0
 
 
+def test_a_job_of_two_buckets_names_no_volume(work, job):
+    job(
+        volumes=None,
+        stores=[{"name": "photos", "url": "s3://photos"}, {"name": "scores", "url": "s3://scores"}],
+        inputs=[{"name": "photos", "files": {"store": "photos"}}],
+        sideInputs=None,
+        output={"store": "scores", "path": "2026"},
+        logs=None,
+        state=None,
+    )
+    result = work.call("render", "job.yaml")
+    assert result.code == 0, result
+    rendered = documents(result.output)[1]
+    assert not {"volumes", "logs", "state"} & set(rendered["spec"]), "the operator fills them in"
+    assert rendered["spec"]["stores"][1]["url"] == "s3://scores"
+    (work.root / "rendered.yaml").write_text(result.output)
+    assert work.call("validate", "--cluster", "rendered.yaml").code == 0
+
+
 def test_folders_become_one_archive(work, job):
     (work.code / "lib" / "deep").mkdir(parents=True)
     (work.code / "lib" / "deep" / "x.py").write_text("x = 1\n")

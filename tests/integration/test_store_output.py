@@ -367,7 +367,7 @@ def test_what_a_store_cannot_take_is_refused_in_words(work, server):
     }
     for output, more, problem in (
         ({"store": "bucket", "action": "SummaryOnly"}, places, "SummaryOnly leaves files"),
-        ({"store": "bucket"}, {}, "spec.state.volume"),
+        ({"store": "bucket"}, {"state": {"ephemeral": True}}, "spec.state.ephemeral"),
         ({"store": "bucket", "volume": "out"}, places, "stands beside a store"),
         ({"store": "buckets"}, places, 'there is no store "buckets"'),
         ({"store": "bucket"}, {**places, "arguments": ["$(output)"]}, "$(output) is a folder"),
@@ -380,24 +380,27 @@ def test_what_a_store_cannot_take_is_refused_in_words(work, server):
     assert objects(server, "refused") == ["a/r.txt", "a/r.txt.index.jsonl"]
 
 
-def test_a_job_of_stores_alone(work, server):
+@pytest.mark.parametrize("said", [False, True])
+def test_a_job_of_stores_alone(work, server, said):
     set_up(work, server.url)
-    server.bucket("alone")
-    server.put("alone", "in/a.txt", b"1")
+    bucket = f"alone-{said}".lower()
+    server.bucket(bucket)
+    server.put(bucket, "in/a.txt", b"1")
     work.script("def run(mini_batch):\n    return [open(path).read() for path in mini_batch]\n")
     size = {"resources": {"requests": {"storage": "1Gi"}}}
     work.job(
         volumes=[],
-        stores=[{"name": "bucket", "url": "s3://alone"}],
+        stores=[{"name": "bucket", "url": f"s3://{bucket}"}],
         inputs=[{"name": "files", "files": {"store": "bucket", "path": "in"}}],
         output={"store": "bucket", "path": "out"},
         logs=None,
-        state={"volumeClaimTemplate": {"spec": size}},
+        state={"volumeClaimTemplate": {"spec": size}} if said else None,
     )
+    assert work.call("validate", "job.yaml").code == 0
     result = work.call("run", "job.yaml")
     assert result.code == 0, result
-    assert "only a cluster uses state.volumeClaimTemplate" in result.output
-    published = server.root / "alone/out/parallel_run_step.txt"
+    assert ("state.volumeClaimTemplate" in result.output) == said
+    published = server.root / bucket / "out/parallel_run_step.txt"
     assert published.read_bytes() == b"1\n"
     place = work.root / "job.run"
     assert (place / "logs/job_result.txt").is_file()

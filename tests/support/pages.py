@@ -11,6 +11,7 @@ What a page's fenced blocks mean (indented blocks are only for reading):
 """
 
 import re
+import string
 import subprocess
 from pathlib import Path
 
@@ -54,6 +55,12 @@ def steps_of(page):
         if run_before or (kind == "python" and _FILE_NAME.match(block["text"])):
             steps.append(Step(line, kind, block["text"]))
     return steps
+
+
+def job_of(page, **variables):
+    """The job file that a page writes, with the values of its shell variables."""
+    text = (ROOT / page).read_text().split("cat > job.yaml <<END\n")[1].split("\nEND\n")[0]
+    return string.Template(text).substitute(variables)
 
 
 def first_missing(shown, output):

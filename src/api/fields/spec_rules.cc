@@ -66,16 +66,11 @@ const std::vector<CelRule>& SpecRules() {
        "self.stores.exists(s, s.name == self.output.store)",
        "there is no store of that name: write one of spec.stores, or add it there",
        ".output.store"},
-      {"!has(self.output.store) || has(self.logs) && has(self.logs.volume) || "
-       "has(self.state) && has(self.state.volumeClaimTemplate)",
-       "is required with output.store: write the name of one of spec.volumes, or a "
-       "state.volumeClaimTemplate for both",
-       ".logs.volume"},
-      {"!has(self.output.store) || has(self.state) && (has(self.state.volume) || "
-       "has(self.state.volumeClaimTemplate))",
-       "is required with output.store: write the name of one of spec.volumes, or a "
-       "state.volumeClaimTemplate for both",
-       ".state.volume"},
+      {"!has(self.output.store) || !has(self.state) || !has(self.state.ephemeral) || "
+       "!self.state.ephemeral",
+       "an output in a store is ended and given back by what the state holds: remove it, without a "
+       "volume the state lies on a claim that the operator makes",
+       ".state.ephemeral"},
       {R"cel(!has(self.output.store) || self.output.action != "SummaryOnly")cel",
        "SummaryOnly leaves files, and a store takes rows: write AppendRow, or a volume in place of "
        "the store",
@@ -91,7 +86,8 @@ const std::vector<CelRule>& SpecRules() {
        ".output.volume"},
       {"!has(self.logs) || !has(self.logs.volume) || has(self.volumes) && "
        "self.volumes.exists(v, v.name == self.logs.volume) || self.logs.volume == "
-       R"cel("parallelrun-state" && has(self.state) && has(self.state.volumeClaimTemplate))cel",
+       R"cel("parallelrun-state" && (has(self.state) && has(self.state.volumeClaimTemplate) )cel"
+       "|| has(self.output.store) && (!has(self.state) || !has(self.state.volume)))",
        "there is no volume of that name: write one of spec.volumes, or add it there",
        ".logs.volume"},
       {"!has(self.state) || !has(self.state.volume) || has(self.volumes) && "
@@ -152,7 +148,8 @@ const std::vector<CelRule>& SpecRules() {
        "has(self.logs.path) && self.state.path == self.logs.path && "
        "(has(self.state.volume) ? self.state.volume : has(self.output.volume) ? "
        R"cel(self.output.volume : "") == (has(self.logs.volume) ? self.logs.volume : )cel"
-       R"cel(has(self.output.volume) ? self.output.volume : "")))cel",
+       R"cel(has(self.output.volume) ? self.output.volume : has(self.state.volume) ? )cel"
+       R"cel(self.state.volume : "")))cel",
        "the state folder is the log folder too: write a path of its own", ".state.path"},
       {"!self.suspend || !(has(self.state) && has(self.state.ephemeral) && "
        "self.state.ephemeral)",

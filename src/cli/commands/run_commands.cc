@@ -126,11 +126,13 @@ std::optional<QuickJob> QuickJobOf(const QuickWords& words, const std::string& c
   quick.input = std::move(*looked);
   quick.allow_empty = words.input.allow_empty;
   if (!quick.input.note.empty()) Print(quick.input.note);
-  if (!quick.output.url.empty()) {
-    const std::filesystem::path here = std::filesystem::current_path();
-    Print("logs and state lie in " + Absolute(here, quick.output.folder));
-  }
   return quick;
+}
+
+// The folder was not typed as that of the output.
+void TellRunFolder(const QuickOutput& output) {
+  if (output.url.empty() || output.folder.empty()) return;
+  Print("logs and state lie in " + Absolute(std::filesystem::current_path(), output.folder));
 }
 
 struct RunWords {
@@ -149,6 +151,7 @@ int Run(const RunWords& words, const NextCommands& next) {
     quick.job.script = target;
     request.quick = QuickJobOf(quick, request.code);
     if (!request.quick) return kExitUsage;
+    TellRunFolder(request.quick->output);
   } else {
     const QuickWords& quick = words.quick;
     if (!quick.input.words.empty() || !quick.output.empty() || !quick.job.arguments.empty() ||
@@ -263,8 +266,12 @@ Command InitCommand(CLI::App& app, const Typed& typed) {
   init->add_option("--file", *job_file, "The job file to write")->capture_default_str();
   AddQuickOptions(*init, *words);
   return {init, [words, job_file] {
-            const std::optional<QuickJob> job = QuickJobOf(*words, "");
-            return job ? Init(*job, *job_file) : kExitUsage;
+            std::optional<QuickJob> job = QuickJobOf(*words, "");
+            if (!job) return kExitUsage;
+            // A job file that names no folder of this machine is one for a cluster too.
+            if (!job->output.url.empty() && words->state.empty()) job->output.folder.clear();
+            TellRunFolder(job->output);
+            return Init(*job, *job_file);
           }};
 }
 

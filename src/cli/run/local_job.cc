@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include "api/defaults.h"
 #include "api/document.h"
 #include "api/fields/told.h"
 #include "api/processes.h"
@@ -120,7 +121,11 @@ std::vector<std::string> IgnoredFields(const api::JobSpec& spec) {
   std::vector<std::string> fields = api::fields::FieldsOnlyForClusters(spec);
   if (!spec.resources.empty()) fields.emplace_back("resources");
   if (spec.state.ephemeral) fields.emplace_back("state.ephemeral");
-  if (!spec.state.claim_template.is_null()) fields.emplace_back("state.volumeClaimTemplate");
+  // The default one is a folder here, and was written by nobody.
+  const auto& claim = spec.state.claim_template;
+  if (!claim.is_null() && claim != api::DefaultStateClaim()) {
+    fields.emplace_back("state.volumeClaimTemplate");
+  }
   if (std::any_of(spec.stores.begin(), spec.stores.end(), [](const api::ObjectStore& store) {
         return !store.credentials.secret_name.empty();
       })) {

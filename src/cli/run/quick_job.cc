@@ -63,12 +63,14 @@ std::string OutputLines(const QuickOutput& output) {
   if (output.format != api::OutputFormat::kText) {
     file += fmt::format(", format: {}", api::EnumWord(output.format));
   }
-  return fmt::format(
-      "  output: {{{}: output, path: .{}}}\n"
-      "  logs: {{volume: {}, path: {}}}\n"
-      "  state: {{volume: {}, path: {}}}\n",
-      output.url.empty() ? "volume" : "store", file, VolumeOf(output),
-      api::YamlText(beside + "logs"), VolumeOf(output), api::YamlText(beside + "state"));
+  std::string text = fmt::format("  output: {{{}: output, path: .{}}}\n",
+                                 output.url.empty() ? "volume" : "store", file);
+  if (output.folder.empty()) return text;
+  return text + fmt::format(
+                    "  logs: {{volume: {}, path: {}}}\n"
+                    "  state: {{volume: {}, path: {}}}\n",
+                    VolumeOf(output), api::YamlText(beside + "logs"), VolumeOf(output),
+                    api::YamlText(beside + "state"));
 }
 
 }  // namespace
@@ -101,14 +103,17 @@ std::string QuickJobYaml(const QuickJob& job, const std::string& job_folder) {
     stores += fmt::format("    - {{name: output, url: {}}}\n", api::QuotedYaml(job.output.url));
   }
   if (!stores.empty()) text += "  stores:\n" + stores;
-  text += "  volumes:\n";
+  std::string volumes;
   for (size_t i = 0; i < job.input.sources.size(); ++i) {
     if (job.input.sources[i].in_store) continue;
-    text += fmt::format("    - {{name: {}, hostPath: {{path: {}}}}}\n", InputName(i),
-                        api::QuotedYaml(job.input.sources[i].folder));
+    volumes += fmt::format("    - {{name: {}, hostPath: {{path: {}}}}}\n", InputName(i),
+                           api::QuotedYaml(job.input.sources[i].folder));
   }
-  text += fmt::format("    - {{name: {}, hostPath: {{path: {}}}}}\n", VolumeOf(job.output),
-                      api::QuotedYaml(FromHere(job.output.folder)));
+  if (!job.output.folder.empty()) {
+    volumes += fmt::format("    - {{name: {}, hostPath: {{path: {}}}}}\n", VolumeOf(job.output),
+                           api::QuotedYaml(FromHere(job.output.folder)));
+  }
+  if (!volumes.empty()) text += "  volumes:\n" + volumes;
   text += "  inputs:\n";
   for (size_t i = 0; i < job.input.sources.size(); ++i) text += InputLine(job, i);
   text += OutputLines(job.output);

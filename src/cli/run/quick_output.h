@@ -10,7 +10,8 @@
 namespace parallelrun::cli {
 
 struct QuickOutput {
-  // As typed; of a file the one that it lies in; of an output in a store that of logs and state.
+  // As typed; of a file the one that it lies in; of an output in a store that of logs and state,
+  // "" where the job file is to leave them to whoever runs it.
   std::string folder;
   std::string file;  // its name; "": a folder was named
   api::OutputFormat format = api::OutputFormat::kText;

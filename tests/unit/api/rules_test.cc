@@ -368,6 +368,53 @@ TEST(Defaults, AreIdempotentAndKeepWhatIsSet) {
   EXPECT_EQ(NodeRestartLimit(job.spec, 4, 2), 1);
 }
 
+// Such a job was refused for want of a volume, which most clusters do not have for all of its pods.
+TEST(Defaults, StateAndLogsOfAnOutputInAStoreLieOnAClaim) {
+  Job job = PlanJob();
+  job.spec.output.to = {};
+  job.spec.output.store = "results";
+  job.spec.state = {};
+  job.spec.logs = {};
+  const Job bare = job;
+  FillDefaults(job);
+  EXPECT_EQ(job.spec.state.claim_template, DefaultStateClaim());
+  EXPECT_EQ(job.spec.state.in, (VolumePath{kStateVolume, "state"}));
+  EXPECT_EQ(job.spec.logs, (VolumePath{kStateVolume, "logs"}));
+  EXPECT_EQ(job.spec.volumes.back().name, kStateVolume);
+  const Job once = job;
+  FillDefaults(job);
+  EXPECT_EQ(job, once);
+
+  // What is said stays: a claim, a folder on it, volumes of one's own.
+  job = bare;
+  job.spec.state.claim_template = {{"spec", {{"storageClassName", "fast"}}}};
+  job.spec.state.in.path = "here";
+  FillDefaults(job);
+  EXPECT_EQ(job.spec.state.claim_template["spec"], nlohmann::json({{"storageClassName", "fast"}}));
+  EXPECT_EQ(job.spec.state.in, (VolumePath{kStateVolume, "here"}));
+  job = bare;
+  job.spec.logs.volume = "data";
+  FillDefaults(job);
+  EXPECT_EQ(job.spec.logs.volume, "data");
+  EXPECT_EQ(job.spec.state.in.volume, kStateVolume);
+  job = bare;
+  job.spec.state.in.volume = "data";
+  FillDefaults(job);
+  EXPECT_TRUE(job.spec.state.claim_template.is_null());
+  EXPECT_EQ(job.spec.logs, (VolumePath{"data", job.metadata.name + "/logs"}));
+
+  // Nobody else gets one.
+  job = bare;
+  job.spec.output = {};
+  job.spec.output.to = {"data", "out"};
+  FillDefaults(job);
+  EXPECT_TRUE(job.spec.state.claim_template.is_null());
+  job = bare;
+  job.spec.state.ephemeral = true;
+  FillDefaults(job);
+  EXPECT_TRUE(job.spec.state.claim_template.is_null());
+}
+
 TEST(Names, DidYouMean) {
   const std::vector<std::string> known = {"nodeCount", "entryScript", "code",
                                           "logs",      "state",       "runInvocationTimeoutSeconds",

@@ -299,6 +299,27 @@ TEST(QuickJobTest, AFileHasItsFormatAndItsLogsAndStateBesideIt) {
   EXPECT_EQ(spec.state.in, (api::VolumePath{"output", "my scores.csv.run/state"}));
 }
 
+// As init writes it: for a cluster too, where no folder of this machine is.
+TEST(QuickJobTest, BucketsAloneNeedNoVolume) {
+  QuickJob quick;
+  quick.script = "score.py";
+  quick.input.sources = {{"s3://photos/2026", "", "", true}};
+  quick.output.url = "s3://results";
+  quick.output.file = "scores.txt";
+  const std::string text = QuickJobYaml(quick, "");
+  EXPECT_EQ(text.find("volume"), std::string::npos) << text;
+  EXPECT_EQ(text.find("state"), std::string::npos) << text;
+  const api::ParsedJob parsed = api::ReadJob(text, {}, api::Target::kLocal);
+  for (const api::Problem& problem : parsed.problems)
+    ADD_FAILURE() << api::FormatProblem(problem, "quick");
+  EXPECT_EQ(parsed.job.spec.logs, (api::VolumePath{api::kStateVolume, "logs"}));
+
+  quick.output.folder = "/kept";
+  const api::JobSpec spec = api::ReadJob(QuickJobYaml(quick, ""), {}, api::Target::kLocal).job.spec;
+  EXPECT_EQ(spec.volumes.front().source["path"], "/kept");
+  EXPECT_EQ(spec.state.in, (api::VolumePath{"run", "state"}));
+}
+
 TEST(QuickOutputTest, TheSuffixSaysWhatIsWritten) {
   const auto format_of = [](const std::string& word) { return LookAtOutput(word)->format; };
   EXPECT_EQ(format_of("a.csv"), api::OutputFormat::kCsv);

@@ -271,6 +271,11 @@ TEST_F(OperatorBuilders, TheClaimOfTheStateIsMadeForTheCoordinatorAlone) {
                            "/mnt/parallelrun-state");
   EXPECT_FALSE(mount.contains("readOnly"));
   EXPECT_EQ(Worker().dump().find("parallelrun-state"), std::string::npos);
+  object["spec"].erase("state");
+  EXPECT_EQ(StateClaim(Context())["spec"], json::parse(R"({"accessModes": ["ReadWriteOnce"],
+                                           "resources": {"requests": {"storage": "10Gi"}}})"))
+      << "of the cluster's own class";
+  EXPECT_EQ(Coordinator()["spec"]["volumes"], coordinator["spec"]["volumes"]);
 }
 
 TEST_F(OperatorBuilders, PodsPassPodSecurityRestricted) {

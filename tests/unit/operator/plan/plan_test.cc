@@ -271,6 +271,19 @@ TEST(OperatorPlan, TheClaimOfTheStateIsMadeWithThePodsAndWaitedForByNobody) {
   EXPECT_EQ(world.Reason("NodesReady"), "NameTaken");
 }
 
+TEST(OperatorPlan, AnOutputInAStoreGetsTheClaimWithoutAWord) {
+  PlanWorld world;
+  world.spec()["stores"] = json::parse(R"([{"name": "photos", "url": "s3://photos"}])");
+  world.spec()["output"] = {{"store", "photos"}, {"path", "scores"}};
+  world.spec().erase("logs");
+  world.spec().erase("state");
+  world.Turn();
+  EXPECT_EQ(world.Live(), 3);
+  const std::string name = api::StateClaimName(world.job().name, world.uid());
+  EXPECT_TRUE(world.there.contains({FactKind::kClaim, name}));
+  EXPECT_FALSE(world.Status().effective.one_host);
+}
+
 TEST(OperatorPlan, AClaimOfTheCoordinatorAloneLeavesNodesFree) {
   PlanWorld world;
   world.AddClaim("results", "ReadWriteOnce");
