@@ -3,6 +3,7 @@
 
 #include "api/pod_defaults.h"
 #include "api/store_users.h"
+#include "operator/builders/object_room.h"
 #include "operator/builders/objects.h"
 #include "operator/builders/pod_parts.h"
 #include "operator/builders/pod_template.h"
@@ -372,6 +373,7 @@ json WorkerPod(const BuildContext& context, int32_t index, const PodNumber& numb
   if (worker != nullptr && !worker->contains("resources")) {
     (*worker)["resources"] = {{"requests", {{"cpu", "100m"}, {"memory", "128Mi"}}}};
   }
+  if (worker != nullptr) AddObjectRoom(spec, (*worker)["resources"]);
   if (worker != nullptr && runtime != nullptr) (*runtime)["resources"] = (*worker)["resources"];
   AvoidHosts(number.failed_hosts, pod);
   if (context.one_host) KeepOnOneHost(context.identity, pod);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "operator/builders/object_room.h"
 #include "operator/plan/draft.h"
 
 namespace parallelrun::operators {
@@ -98,7 +99,12 @@ void AddUnschedulable(Draft& draft, const PodDigest& pod, const std::string& mes
     draft.obstacles.push_back({40, "VolumeNotBound", NameOf(pod) + ": " + message, false, false});
     return;
   }
-  draft.obstacles.push_back({40, "Unschedulable", NameOf(pod) + ": " + message});
+  const bool disk = message.find("Insufficient ephemeral-storage") != std::string::npos;
+  const bool objects = pod.role == PodRole::kNode && ObjectRoom(draft.spec) > 0;
+  draft.obstacles.push_back(
+      {40, "Unschedulable",
+       NameOf(pod) + ": " + message +
+           (disk && objects ? "; its pod asks for the room of spec.cache.size: lower it" : "")});
 }
 
 // What is not in the pod's status: events, read once it has been pending for a while. A pod without

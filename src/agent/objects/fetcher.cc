@@ -125,8 +125,9 @@ struct ObjectFetcher::Shared {
 
   // What came of a step.
   struct Done {
-    Status status;
-    std::unique_ptr<store::Object> object;  // of a look
+    Status status{};
+    std::unique_ptr<store::Object> object = nullptr;  // of a look
+    uint64_t room = 0;                                // that its file takes
   };
 
   // With the mutex.
@@ -198,15 +199,16 @@ ObjectFetcher::Shared::Done ObjectFetcher::Shared::Do(const Cache::Step& step,
                                                       std::unique_ptr<store::Object> object) {
   if (step.kind == Cache::Step::Kind::kRemove) return Remove(step.number), Done{};
   const Result<store::Store*> store = StoreOf(step.object.store);
-  if (!store.ok()) return {store.error(), nullptr};
+  if (!store.ok()) return {store.error()};
   const Result<std::string> name = NameOf(**store, step.object);
-  if (!name.ok()) return {name.error(), nullptr};
+  if (!name.ok()) return {name.error()};
   if (step.kind == Cache::Step::Kind::kFetch) {
-    return {files.Write(step.number, *name, *object), nullptr};
+    return {files.Write(step.number, *name, *object)};
   }
   Result<std::unique_ptr<store::Object>> found = Look(**store, step.object);
-  if (!found.ok()) return {found.error(), nullptr};
-  return {{}, std::move(*found)};
+  if (!found.ok()) return {found.error()};
+  const uint64_t room = RoomOf(*name, (*found)->found().size);
+  return {{}, std::move(*found), room};
 }
 
 void ObjectFetcher::Shared::End(const Cache::Step& step, Done done) {
@@ -223,8 +225,7 @@ void ObjectFetcher::Shared::End(const Cache::Step& step, Done done) {
     case Kind::kFetch: return cache.Fetched(step.number);
     case Kind::kLook: break;
   }
-  const uint64_t bytes = done.object->found().size;
-  cache.Looked(step.number, bytes);
+  cache.Looked(step.number, done.room);
   if (cache.Wanted(step.number)) objects[step.number] = std::move(done.object);
 }
 
@@ -247,7 +248,7 @@ void ObjectFetcher::Work(Shared& shared, bool first) {
     }
     std::unique_ptr<store::Object> object;
     if (auto looked = shared.objects.extract(step->number)) object = std::move(looked.mapped());
-    Shared::Done done{*shared.begun, nullptr};
+    Shared::Done done{*shared.begun};
     if (done.status.ok()) {
       shared.Begin(*step);
       lock.unlock();

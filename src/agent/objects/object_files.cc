@@ -1,6 +1,7 @@
 #include "agent/objects/object_files.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -10,8 +11,17 @@ namespace parallelrun::agent {
 namespace {
 
 constexpr size_t kPart = size_t{8} << 20;
+constexpr uint64_t kDiskBlock = 4096;
 
 }  // namespace
+
+uint64_t RoomOf(const std::string& name, uint64_t size) {
+  const auto folders = static_cast<uint64_t>(std::count(name.begin(), name.end(), '/')) + 1;
+  const uint64_t blocks = size / kDiskBlock + (size % kDiskBlock == 0 ? 0 : 1) + folders;
+  return blocks > std::numeric_limits<uint64_t>::max() / kDiskBlock
+             ? std::numeric_limits<uint64_t>::max()
+             : blocks * kDiskBlock;
+}
 
 Status ObjectFiles::Begin() {
   if (const Status gone = End(); !gone.ok()) return gone;

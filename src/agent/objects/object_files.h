@@ -15,6 +15,11 @@
 
 namespace parallelrun::agent {
 
+// What such a file takes of a disk, as those count that have blocks of 4 KiB: whole blocks, and one
+// for each folder on the way to it. A budget in bytes of objects would let a million small ones
+// take the disk that was meant for a few large ones.
+uint64_t RoomOf(const std::string& name, uint64_t size);
+
 class ObjectFiles {
  public:
   // The folder is this object's, as long as it lives; `files` must outlive it.

@@ -244,6 +244,41 @@ TEST_F(OperatorBuilders, PodsHaveTheKeysOfStoresThatTheJobNamesAndNoMore) {
       << "of what a script reads itself no node needs a key";
 }
 
+// A node whose objects took what its limit left to the script was evicted by its own cache.
+TEST_F(OperatorBuilders, ANodeAsksForTheRoomOfItsObjects) {
+  const auto storage = [this](const char* part) {
+    const json resources = Worker()["spec"]["containers"][0]["resources"];
+    return resources.value(part, json::object()).value("ephemeral-storage", "");
+  };
+  EXPECT_EQ(storage("requests"), "") << "nothing of this job lies in a store";
+  object["spec"]["stores"] = json::parse(R"([{"name": "photos", "url": "s3://photos"}])");
+  object["spec"]["inputs"] = json::parse(R"([{"name": "images", "files": {"store": "photos"}}])");
+  object["spec"]["cache"] = {{"size", "10KB"}};
+  const int64_t room = 11264 + (int64_t{64} << 20);  // a tenth of it, and 64 MiB
+  EXPECT_EQ(storage("requests"), std::to_string(room));
+  EXPECT_EQ(storage("limits"), "") << "one that nobody wrote would evict";
+  object["spec"]["resources"]["limits"]["ephemeral-storage"] = "1Gi";
+  const std::string grown = std::to_string(room + (int64_t{1} << 30));
+  EXPECT_EQ(storage("limits"), grown);
+  EXPECT_EQ(storage("requests"), grown) << "as Kubernetes has it where none is written";
+  object["spec"]["resources"]["requests"] = {{"ephemeral-storage", "1Ki"}};
+  EXPECT_EQ(storage("requests"), std::to_string(room + 1024));
+  EXPECT_EQ(storage("limits"), grown);
+  pod_template() = json::parse(R"({"spec": {"containers": [
+      {"name": "worker", "resources": {"limits": {"ephemeral-storage": "2Gi"}}}]}})");
+  EXPECT_EQ(storage("limits"), std::to_string(room + (int64_t{2} << 30))) << "the template's";
+  const json pod = Worker();
+  EXPECT_EQ(pod["spec"]["initContainers"][0]["resources"],
+            pod["spec"]["containers"][0]["resources"]);
+  EXPECT_EQ(Find(pod["spec"]["volumes"], "name", "parallelrun-work")["emptyDir"], json::object())
+      << "a limit of its own would evict before the pod's";
+  EXPECT_FALSE(Coordinator()["spec"]["containers"][0]["resources"]["requests"].contains(
+      "ephemeral-storage"));
+  object["spec"]["inputs"][0]["files"]["access"] = "Uri";
+  EXPECT_EQ(storage("requests"), "1Ki");
+  EXPECT_EQ(storage("limits"), "2Gi") << "as it was written";
+}
+
 TEST_F(OperatorBuilders, TheClaimOfTheStateIsMadeForTheCoordinatorAlone) {
   object["metadata"]["uid"] = Context().identity.uid;
   object["spec"]["stores"] = json::parse(R"([{"name": "photos", "url": "s3://photos"}])");

@@ -25,6 +25,7 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr Duration kLong = seconds(60);  // ends a test that hangs
+constexpr uint64_t kRoom = 1 << 20;      // for all that is small
 
 class ObjectFetcherTest : public ::testing::Test {
  protected:
@@ -86,7 +87,7 @@ class ObjectFetcherTest : public ::testing::Test {
 
 TEST_F(ObjectFetcherTest, ObjectsBecomeFilesUntilItsEnd) {
   Put("a", 10);
-  Begin(100);
+  Begin(kRoom);
   Want(1, "a");
   const Result<std::string>& work = Await(1);
   ASSERT_TRUE(work.ok()) << work.error().message;
@@ -97,10 +98,10 @@ TEST_F(ObjectFetcherTest, ObjectsBecomeFilesUntilItsEnd) {
 }
 
 TEST_F(ObjectFetcherTest, AFileWhoseRemovalHangsHoldsUpOnlyWhatWaitsForItsRoom) {
-  Put("a", 60);
-  Put("b", 40);
-  Put("c", 60);
-  Begin(100);
+  Put("a", 6 * 4096);
+  Put("b", 4 * 4096);
+  Put("c", 6 * 4096);
+  Begin(12 * 4096);  // and a block for the folder of each
   Want(1, "a");
   ASSERT_TRUE(Await(1).ok());
   Want(2, "b");
@@ -122,7 +123,7 @@ TEST_F(ObjectFetcherTest, AFileWhoseRemovalHangsHoldsUpOnlyWhatWaitsForItsRoom) 
 TEST_F(ObjectFetcherTest, AStoreThatWentAwayIsToldUntilItAnswers) {
   Put("a", 10);
   gone_ = true;
-  Begin(100);
+  Begin(kRoom);
   EXPECT_EQ(fetcher_->WaitsFor(), "");
   Want(1, "a");
   const auto until = std::chrono::steady_clock::now() + kLong;
@@ -139,7 +140,7 @@ TEST_F(ObjectFetcherTest, AStoreThatWentAwayIsToldUntilItAnswers) {
 
 TEST_F(ObjectFetcherTest, AVersionAsAnEarlierReleaseHasPlannedIt) {
   for (const char* name : {"a", "b"}) Put(name, 10);
-  Begin(100);
+  Begin(kRoom);
   fetcher_->Want(1, WorkOf("a", "earlier " + VersionOf("a")));
   EXPECT_TRUE(Await(1).ok());
   const std::string before = "earlier " + VersionOf("b");
@@ -152,7 +153,7 @@ TEST_F(ObjectFetcherTest, AVersionAsAnEarlierReleaseHasPlannedIt) {
 // In the plans of earlier releases the versions of such objects may all be one.
 TEST_F(ObjectFetcherTest, ATableOfAnotherSizeIsAnotherOne) {
   Put("a", 10);
-  Begin(100);
+  Begin(kRoom);
   const std::string version = VersionOf("a");
   for (const uint64_t size : {10U, 11U}) {
     const job::TabularChunk table{"memory://bucket/a", size, version, "x\n", "{}", {{0, 5, 1}}};
@@ -169,7 +170,7 @@ TEST_F(ObjectFetcherTest, ATableOfAnotherSizeIsAnotherOne) {
 TEST_F(ObjectFetcherTest, AFolderThatHangsHoldsUpNoCall) {
   Put("a", 10);
   disk_->Hang("/work");
-  Begin(100);
+  Begin(kRoom);
   disk_->AwaitHanging();
   Want(1, "a");
   disk_->Hang("");
@@ -178,7 +179,7 @@ TEST_F(ObjectFetcherTest, AFolderThatHangsHoldsUpNoCall) {
 
 TEST_F(ObjectFetcherTest, ItsEndDoesNotWaitForADiskThatHangs) {
   Put("a", 10);
-  Begin(100);
+  Begin(kRoom);
   disk_->Hang("/work/objects-0/1");
   Want(1, "a");
   disk_->AwaitHanging();

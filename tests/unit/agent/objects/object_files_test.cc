@@ -38,6 +38,15 @@ class ObjectFilesTest : public ::testing::Test {
   int made_ = 0;
 };
 
+// Ten million files of a hundred bytes took eighty times the budget, and the pod was evicted.
+TEST(ObjectFilesRoom, IsWholeBlocksAndThoseOfItsFolders) {
+  EXPECT_EQ(RoomOf("a", 0), 4096U) << "the folder with its number";
+  EXPECT_EQ(RoomOf("a", 1), 2U * 4096);
+  EXPECT_EQ(RoomOf("a", 4096), 2U * 4096);
+  EXPECT_EQ(RoomOf("a/b/c", 4097), 5U * 4096);
+  EXPECT_EQ(RoomOf("a", UINT64_MAX), UINT64_MAX);
+}
+
 TEST_F(ObjectFilesTest, EachIsAFileBelowItsNumberAndGoesWithIt) {
   ASSERT_TRUE(files_.Begin().ok());
   ASSERT_TRUE(files_.Write(7, "a", *Object("first")).ok());

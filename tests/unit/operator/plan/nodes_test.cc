@@ -400,6 +400,24 @@ TEST(OperatorPlanNodes, DigestsReadWhatTheKubeletWrites) {
   EXPECT_TRUE(DigestPod(json("nonsense")).Live());
 }
 
+TEST(OperatorPlanNodes, AHostWithoutRoomForObjectsIsToldWithTheField) {
+  PlanWorld world;
+  const std::string full = "0/3 nodes are available: 3 Insufficient ephemeral-storage.";
+  world.Turn();
+  world.Pod("node-1-1").unschedulable = full;
+  world.TurnIn(seconds(1));
+  EXPECT_THAT(world.Message("NodesReady"), testing::Not(HasSubstr("cache.size")));
+  PlanWorld stores;
+  stores.spec()["stores"] = json::parse(R"([{"name": "photos", "url": "s3://photos"}])");
+  stores.spec()["inputs"] = json::parse(R"([{"name": "images", "files": {"store": "photos"}}])");
+  stores.Turn();
+  stores.Pod("node-1-1").unschedulable = full;
+  stores.TurnIn(seconds(1));
+  EXPECT_EQ(stores.Reason("NodesReady"), "Unschedulable");
+  EXPECT_THAT(stores.Message("NodesReady"),
+              HasSubstr("asks for the room of spec.cache.size: lower it"));
+}
+
 TEST(OperatorPlanNodes, WhyPodsDoNotRunIsTold) {
   PlanWorld world;
   world.Turn();
