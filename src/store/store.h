@@ -111,6 +111,13 @@ class Store {
   virtual Result<std::optional<Found>> Stat(const std::string& name) = 0;
   // Opens what is there now, for reading from front to back or anywhere. kNotFound: it is gone.
   virtual Result<std::unique_ptr<Object>> Open(const std::string& name) = 0;
+  // That version of it, without asking anybody: reads tell whether it is still there (kStale).
+  // Nothing where the store has to look first: its reads do not say which version they mean, or
+  // the version does not tell how long the object is.
+  virtual std::unique_ptr<Object> OpenUnseen(const std::string& /*name*/,
+                                             const Version& /*version*/) {
+    return nullptr;
+  }
 
   // Where a name is, as plans, scripts and people are told: "/data/a/b.txt", "s3://bucket/a/b.txt":
   // the root that the store was made with, and the name behind a '/'. Of the empty name: what names

@@ -10,6 +10,7 @@ from pages import run_step, steps_of
 from s3_server import OWNER, REGION, Server
 from support import processes
 from support.command import BIN
+from support.faulty_store import FaultyStore
 from support.stored import HELD, TEXTS, copy, labelled_files, rows_of, table
 
 
@@ -256,6 +257,24 @@ def test_the_cache_is_as_large_as_it_may_be(work, server):
     result = work.run("--overwrite")
     assert result.code == 0, result
     assert work.rows() == ["300000", "10000"]
+
+
+def test_each_object_is_asked_for_once(work, server):
+    server.bucket("counted")
+    names = [f"in/{n:02}.txt" for n in range(20)]
+    for name in names:
+        server.put("counted", name, name.encode())
+    work.script("def run(mini_batch):\n    return [open(p).read() for p in mini_batch]\n")
+    in_bucket(work, "counted")
+    with FaultyStore(server.port) as between:
+        set_up(work, between)
+        result = work.run()
+        asked = {(one.method, one.path) for one in between.asked}
+    assert result.code == 0, result
+    assert work.rows() == names
+    paths = {f"/counted/{name}" for name in names}
+    assert {path for method, path in asked if method == "GET"} >= paths
+    assert not {path for method, path in asked if method == "HEAD"} & paths, "the plan knows them"
 
 
 def test_urls_in_place_of_files(work, server):

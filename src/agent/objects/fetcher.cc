@@ -61,10 +61,14 @@ Result<std::string> NameOf(const store::Store& store, const ObjectName& object) 
   return name;
 }
 
-// The planned version of it.
+// Relative to the store's root.
+std::string Below(const store::Store& store, const ObjectName& object) {
+  return object.location.substr(store.Location("").size() + 1);
+}
+
+// The planned version of it, as its store finds it now.
 Result<std::unique_ptr<store::Object>> Look(store::Store& store, const ObjectName& object) {
-  const std::string name = object.location.substr(store.Location("").size() + 1);
-  Result<std::unique_ptr<store::Object>> there = store.Open(name);
+  Result<std::unique_ptr<store::Object>> there = store.Open(Below(store, object));
   if (!there.ok() && there.error().code == Code::kNotFound) {
     return Error{Code::kStale, fmt::format("{} is not what was listed: it was deleted. {}",
                                            Shown(object.location), kListedAgain)};
@@ -85,6 +89,15 @@ Result<std::unique_ptr<store::Object>> Look(store::Store& store, const ObjectNam
                              Shown(object.location), object.size, size, kListedAgain)};
   }
   return there;
+}
+
+// The same without a request, which would take as long as a small object itself; nothing where that
+// cannot be.
+std::unique_ptr<store::Object> Unseen(store::Store& store, const ObjectName& object) {
+  std::unique_ptr<store::Object> planned =
+      store.OpenUnseen(Below(store, object), store::Version(std::string(object.version)));
+  if (!planned || object.size == ObjectName::kAnySize) return planned;
+  return planned->found().size == object.size ? std::move(planned) : nullptr;
 }
 
 }  // namespace
@@ -128,6 +141,7 @@ struct ObjectFetcher::Shared {
     Status status{};
     std::unique_ptr<store::Object> object = nullptr;  // of a look
     uint64_t room = 0;                                // that its file takes
+    bool asked = true;                                // its store
   };
 
   // With the mutex.
@@ -203,12 +217,19 @@ ObjectFetcher::Shared::Done ObjectFetcher::Shared::Do(const Cache::Step& step,
   const Result<std::string> name = NameOf(**store, step.object);
   if (!name.ok()) return {name.error()};
   if (step.kind == Cache::Step::Kind::kFetch) {
-    return {files.Write(step.number, *name, *object)};
+    Status written = files.Write(step.number, *name, *object);
+    if (written.ok() || written.error().code != Code::kStale) return {std::move(written)};
+    // A look says how it differs from what was listed.
+    const Result<std::unique_ptr<store::Object>> now = Look(**store, step.object);
+    return {now.ok() ? std::move(written) : now.error()};
   }
+  const auto looked = [&](std::unique_ptr<store::Object> found, bool asked) {
+    const uint64_t room = RoomOf(*name, found->found().size);
+    return Done{{}, std::move(found), room, asked};
+  };
+  if (auto unseen = Unseen(**store, step.object)) return looked(std::move(unseen), false);
   Result<std::unique_ptr<store::Object>> found = Look(**store, step.object);
-  if (!found.ok()) return {found.error()};
-  const uint64_t room = RoomOf(*name, (*found)->found().size);
-  return {{}, std::move(*found), room};
+  return found.ok() ? looked(std::move(*found), true) : Done{found.error()};
 }
 
 void ObjectFetcher::Shared::End(const Cache::Step& step, Done done) {
@@ -219,7 +240,11 @@ void ObjectFetcher::Shared::End(const Cache::Step& step, Done done) {
     trouble.Ends(step.number, later ? error.message : "", SystemClock().WallNow());
     return later ? cache.Again(step.number) : cache.Failed(step.number, error);
   }
-  trouble.Ends(step.number, "", SystemClock().WallNow());
+  if (done.asked) {
+    trouble.Ends(step.number, "", SystemClock().WallNow());
+  } else {
+    trouble.EndsUnasked(step.number);
+  }
   switch (step.kind) {
     case Kind::kRemove: return cache.Removed(step.number);
     case Kind::kFetch: return cache.Fetched(step.number);

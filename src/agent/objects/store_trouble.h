@@ -18,6 +18,8 @@ class StoreTrouble {
   void Begins(uint64_t step, const std::string& url, WallTime now);
   // `unreachable`: why the store could not be asked now; empty: it has answered, whatever that was.
   void Ends(uint64_t step, std::string_view unreachable, WallTime now);
+  // It needed no answer.
+  void EndsUnasked(uint64_t step) { at_work_.erase(step); }
 
   // For people; empty while nothing is amiss. One that is asked for long may be at a large object.
   std::string Text(WallTime now) const;

@@ -25,6 +25,9 @@ class AzureBlobStore final : public Store {
   Result<std::unique_ptr<Object>> Open(const std::string& name) override {
     return OpenObject(*container_, container_->address().KeyOf(name));
   }
+  std::unique_ptr<Object> OpenUnseen(const std::string& name, const Version& version) override {
+    return MakeUnseen(*container_, container_->address().KeyOf(name), version);
+  }
   std::string Location(std::string_view name) const override {
     return container_->address().Url(name);
   }

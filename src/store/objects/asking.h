@@ -25,9 +25,9 @@ struct Answered {
   Outcome outcome = Outcome::kFinal;
 };
 
-// Sends it once. The body of an answer 2xx fills `into`, unless that is empty, to the last byte. Of
-// a whole answer the status alone is set, and the outcome is the caller's to find; else
-// `refusal.broken` says why there is none.
+// Sends it once. The body of an answer 2xx fills `into`, unless that is empty, to the last byte, or
+// to the end of an object that its Content-Range tells. Of a whole answer the status alone is set,
+// and the outcome is the caller's to find; else `refusal.broken` says why there is none.
 Answered SendInto(HttpClient& client, HttpCall& call, Duration deadline, std::span<char> into);
 
 // Repeats questions to one server. Thread-safe; blocks. Once there is a stop, what waits ends soon,

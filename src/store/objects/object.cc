@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/escape.h"
+#include "store/objects/content_range.h"
 #include "store/objects/object_version.h"
 
 namespace parallelrun::store {
@@ -37,11 +38,14 @@ class ServedObject final : public Object {
                       {"If-Match", fmt::format("\"{}\"", EtagOf(found_.version))}},
                      into);
     if (!answer.ok()) return Changed(answer.error());
-    const std::string range = fmt::format("bytes {}-{}/", offset, last);
+    const auto range = ParseContentRange(answer->Header("Content-Range"));
+    const bool part = answer->status == 206;
+    // Another size is another object, also where the server gives all of them one ETag.
+    if (part && range && range->total.value_or(found_.size) != found_.size) {
+      return Changed({Code::kStale, server_.Place(key_) + ": it was changed since it was opened"});
+    }
     const bool whole = offset == 0 && into.size() == found_.size;
-    const bool right =
-        answer->status == 206 ? answer->Header("Content-Range").starts_with(range) : whole;
-    if (right) return into.size();
+    if (part ? range && range->first == offset && range->last == last : whole) return into.size();
     return Error{Code::kInvalid, server_.Place(key_) +
                                      ": the server gives other bytes than those asked for (Range)"};
   }
@@ -56,12 +60,18 @@ class ServedObject final : public Object {
     if (error.code == Code::kInternal) {
       return {Code::kInvalid, place + ": the server gives more bytes than were asked for (Range)"};
     }
-    if (error.code != Code::kStale) return error;
+    // The latter for what is shorter now than where a read begins.
+    if (error.code != Code::kStale && error.code != Code::kInvalid) return error;
     const Result<std::optional<Found>> now = server_.Stat(key_);
-    if (!now.ok()) return error;
+    if (!now.ok() || (*now && IsStill(**now))) return error;
     return {Code::kStale,
             place + (*now ? " was changed since it was opened: it " + DifferenceOf(found_, **now)
                           : " was deleted since it was opened")};
+  }
+
+  // Whoever writes knows versions without their size.
+  bool IsStill(const Found& now) const {
+    return now.size == found_.size && EtagOf(now.version) == EtagOf(found_.version);
   }
 
   ObjectServer& server_;
@@ -73,6 +83,12 @@ class ServedObject final : public Object {
 
 std::unique_ptr<Object> MakeObject(ObjectServer& server, std::string key, Found found) {
   return std::make_unique<ServedObject>(server, std::move(key), std::move(found));
+}
+
+std::unique_ptr<Object> MakeUnseen(ObjectServer& server, std::string key, const Version& version) {
+  const std::optional<uint64_t> size = SizeOf(version);
+  if (!size || *size == 0) return nullptr;
+  return MakeObject(server, std::move(key), {*size, version});
 }
 
 Result<std::unique_ptr<Object>> OpenObject(ObjectServer& server, const std::string& key) {

@@ -17,8 +17,9 @@ class ObjectServer {
  public:
   virtual ~ObjectServer() = default;
 
-  // An answer 2xx to a GET with these headers, whose body fills `into` to the last byte. Errors:
-  // kStale for an If-Match that does not hold, kInternal for a longer body; else as Store has them.
+  // An answer 2xx to a GET with these headers, whose body fills `into` to the last byte, or to the
+  // end of an object that is shorter, which its Content-Range tells. Errors: kStale for an If-Match
+  // that does not hold, kInternal for a longer body; else as Store has them.
   virtual Result<HttpResponse> Read(const std::string& key, HttpHeaders headers,
                                     std::span<char> into) = 0;
   // What is there; nothing where that is gone.
@@ -29,6 +30,10 @@ class ObjectServer {
 
 // Asks nobody yet. The server must outlive it.
 std::unique_ptr<Object> MakeObject(ObjectServer& server, std::string key, Found found);
+
+// That version, as Store::OpenUnseen has it. An object without a byte has to be looked at: nothing
+// of it is read.
+std::unique_ptr<Object> MakeUnseen(ObjectServer& server, std::string key, const Version& version);
 
 // What is there now under a key. kNotFound: nothing.
 Result<std::unique_ptr<Object>> OpenObject(ObjectServer& server, const std::string& key);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
 #include <utility>
 
 #include "base/bytes.h"
@@ -12,17 +11,6 @@
 #include "store/objects/refusal.h"
 
 namespace parallelrun::store {
-namespace {
-
-std::optional<uint64_t> SizeOf(const Version& version) {
-  const size_t end = EtagOf(version).size();
-  if (end == version.bytes().size()) return std::nullopt;
-  Decoder from(version.bytes().substr(end + 1));
-  const uint64_t size = from.U64();
-  return from.ok() ? std::optional(size) : std::nullopt;
-}
-
-}  // namespace
 
 Version VersionOf(std::string_view etag, uint64_t size) {
   std::string bytes(etag);
@@ -42,6 +30,14 @@ Result<SizeAndEtag> ReadSizeAndEtag(const HttpResponse& answer, const std::strin
   return Error{Code::kInvalid, place +
                                    ": the server tells no size or no ETag, without which nobody "
                                    "knows whether an object was changed"};
+}
+
+std::optional<uint64_t> SizeOf(const Version& version) {
+  const size_t end = EtagOf(version).size();
+  if (end == version.bytes().size()) return std::nullopt;
+  Decoder from(version.bytes().substr(end + 1));
+  const uint64_t size = from.U64();
+  return from.ok() ? std::optional(size) : std::nullopt;
 }
 
 std::string_view EtagOf(const Version& version) {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,8 @@ struct SizeAndEtag {
 // `place`: the object's, for the message.
 Result<SizeAndEtag> ReadSizeAndEtag(const HttpResponse& answer, const std::string& place);
 
+// Nothing of one without it.
+std::optional<uint64_t> SizeOf(const Version& version);
 // Of one with or without a size.
 std::string_view EtagOf(const Version& version);
 // The same without its size.

@@ -24,6 +24,10 @@ class S3Store final : public Store {
   Result<std::unique_ptr<store::Object>> Open(const std::string& name) override {
     return OpenObject(*bucket_, bucket_->address().KeyOf(name));
   }
+  std::unique_ptr<store::Object> OpenUnseen(const std::string& name,
+                                            const Version& version) override {
+    return MakeUnseen(*bucket_, bucket_->address().KeyOf(name), version);
+  }
   std::string Location(std::string_view name) const override {
     return bucket_->address().Url(name);
   }

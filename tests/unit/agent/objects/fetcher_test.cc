@@ -27,6 +27,65 @@ using ::testing::HasSubstr;
 constexpr Duration kLong = seconds(60);  // ends a test that hangs
 constexpr uint64_t kRoom = 1 << 20;      // for all that is small
 
+// Gives objects that were not looked at, as buckets do; each read looks.
+class UnseenObject final : public store::Object {
+ public:
+  UnseenObject(store::Store& store, std::string name, store::Found found)
+      : store_(store), name_(std::move(name)), found_(std::move(found)) {}
+
+  const store::Found& found() const override { return found_; }
+  Result<size_t> ReadAt(uint64_t offset, std::span<char> to) const override {
+    const auto now = store_.Open(name_);
+    if (!now.ok() || (*now)->found().version != found_.version) {
+      return Error{Code::kStale, name_ + " was changed since it was opened"};
+    }
+    return (*now)->ReadAt(offset, to);
+  }
+
+ private:
+  store::Store& store_;
+  const std::string name_;
+  const store::Found found_;
+};
+
+// Counts what it is asked before anything is read.
+class UnseenStore final : public store::Store {
+ public:
+  UnseenStore(std::unique_ptr<store::Store> store, uint64_t size, std::atomic<int>& looks)
+      : store_(std::move(store)), size_(size), looks_(looks) {}
+
+  Result<std::unique_ptr<store::Listing>> List(store::Wanted wanted,
+                                               const std::string& after) override {
+    return store_->List(std::move(wanted), after);
+  }
+  Result<bool> IsThere() override { return store_->IsThere(); }
+  Result<std::optional<store::Found>> Stat(const std::string& name) override {
+    ++looks_;
+    return store_->Stat(name);
+  }
+  Result<std::unique_ptr<store::Object>> Open(const std::string& name) override {
+    ++looks_;
+    return store_->Open(name);
+  }
+  std::unique_ptr<store::Object> OpenUnseen(const std::string& name,
+                                            const store::Version& version) override {
+    return std::make_unique<UnseenObject>(*store_, name, store::Found{size_, version});
+  }
+  std::string Location(std::string_view name) const override { return store_->Location(name); }
+  Result<std::string> RealRoot() override { return store_->RealRoot(); }
+  std::string Difference(const store::Version& was, const store::Version& is) const override {
+    return store_->Difference(was, is);
+  }
+  store::Version AsBefore(const store::Version& version) const override {
+    return store_->AsBefore(version);
+  }
+
+ private:
+  const std::unique_ptr<store::Store> store_;
+  const uint64_t size_;  // of all its objects
+  std::atomic<int>& looks_;
+};
+
 class ObjectFetcherTest : public ::testing::Test {
  protected:
   ObjectFetcherTest() { EXPECT_TRUE(disk_->MakeFolders("/work").ok()); }
@@ -43,7 +102,10 @@ class ObjectFetcherTest : public ::testing::Test {
             return Result<std::unique_ptr<store::Store>>(
                 Error{Code::kUnavailable, "memory://bucket: connection refused"});
           }
-          return Result(objects->Open("memory://bucket", std::move(stop)));
+          std::unique_ptr<store::Store> opened = objects->Open("memory://bucket", std::move(stop));
+          if (unseen_ == 0) return Result(std::move(opened));
+          return Result<std::unique_ptr<store::Store>>(
+              std::make_unique<UnseenStore>(std::move(opened), unseen_, looks_));
         },
         [this](Key key, Result<std::string> work) {
           ended_.insert_or_assign(key, std::move(work));
@@ -81,6 +143,8 @@ class ObjectFetcherTest : public ::testing::Test {
   std::shared_ptr<MemoryObjects> objects_ = std::make_shared<MemoryObjects>();
   std::unique_ptr<ObjectFetcher> fetcher_;
   std::atomic<bool> gone_ = false;  // the store
+  uint64_t unseen_ = 0;             // the size of all objects, which need no look; 0: each does
+  std::atomic<int> looks_ = 0;
   Key awaited_ = 0;
   std::map<Key, Result<std::string>> ended_;
 };
@@ -136,6 +200,26 @@ TEST_F(ObjectFetcherTest, AStoreThatWentAwayIsToldUntilItAnswers) {
   gone_ = false;
   EXPECT_TRUE(Await(1).ok());
   EXPECT_EQ(fetcher_->WaitsFor(), "");
+}
+
+TEST_F(ObjectFetcherTest, WhatThePlanKnowsIsAskedOfNobody) {
+  Put("a", 10);
+  Put("b", 10);
+  unseen_ = 10;
+  Begin(kRoom);
+  Want(1, "a");
+  ASSERT_TRUE(Await(1).ok()) << Await(1).error().message;
+  EXPECT_EQ(disk_->Contents("/work/objects-0/1/a"), "aaaaaaaaaa");
+  EXPECT_EQ(looks_, 0);
+  // Only where it is another one by now: the message says how it differs from what was listed.
+  const std::string work = WorkOf("b");
+  Put("b", 10);
+  fetcher_->Want(2, work);
+  ASSERT_FALSE(Await(2).ok());
+  EXPECT_EQ(Await(2).error().code, Code::kStale);
+  EXPECT_THAT(Await(2).error().message,
+              HasSubstr("memory://bucket/b is not what was listed: it was put 2, is put 3. Do "));
+  EXPECT_EQ(looks_, 1);
 }
 
 TEST_F(ObjectFetcherTest, AVersionAsAnEarlierReleaseHasPlannedIt) {

@@ -31,6 +31,17 @@ TEST(StoreTroubleTest, AStoreThatGivesNothingIsNamedWithItsLastAnswerAndSinceWhe
       << "it has answered since step 3 began";
 }
 
+TEST(StoreTroubleTest, WhatAsksNobodyIsNoAnswer) {
+  StoreTrouble trouble;
+  trouble.Begins(1, "s3://gone", kNine);
+  trouble.Ends(1, "refused", kNine + seconds(1));
+  trouble.Begins(2, "s3://gone", kNine + seconds(2));
+  trouble.EndsUnasked(2);
+  EXPECT_NE(trouble.Text(kNine + seconds(9)).find("given nothing since 2026-11-21T09:00:00Z"),
+            std::string::npos);
+  trouble.EndsUnasked(3);
+}
+
 TEST(StoreTroubleTest, OneStoreThatAnswersIsNoAnswerOfAnother) {
   StoreTrouble trouble;
   trouble.Begins(1, "s3://gone", kNine);
