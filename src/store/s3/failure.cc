@@ -2,7 +2,9 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
 
 #include "base/escape.h"
@@ -87,11 +89,78 @@ std::string Resource(const Request& request) {
                                          : bucket + "/" + Printable(request.key, kShownLong);
 }
 
-std::string Denied(const Request& request) {
+// A right that S3 itself names, which need not be its own: what is encrypted by KMS needs one on
+// the key, and whoever is told of s3:PutObject grants that in vain.
+struct NamedRight {
+  std::string action;    // "kms:GenerateDataKey"
+  std::string resource;  // empty: it names none
+  bool denied = false;   // by a policy, so that to grant it is no cure
+};
+
+bool IsAction(std::string_view text) {
+  constexpr size_t kMostAction = 100;
+  const size_t colon = text.find(':');
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
+  };
+  return colon != std::string_view::npos && colon > 0 && colon + 1 < text.size() &&
+         text.size() <= kMostAction && std::all_of(text.begin(), text.begin() + colon, plain) &&
+         std::all_of(text.begin() + colon + 1, text.end(), plain);
+}
+
+// "User: … is not authorized to perform: s3:PutObject on resource: "arn:…" because no …".
+std::optional<NamedRight> NamedBy(std::string_view message) {
+  constexpr std::string_view kPerform = "is not authorized to perform: ";
+  constexpr std::string_view kResource = " on resource: ";
+  const size_t at = message.find(kPerform);
+  if (at == std::string_view::npos) return std::nullopt;
+  std::string_view rest = message.substr(at + kPerform.size());
+  const std::string_view action = rest.substr(0, rest.find(' '));
+  if (!IsAction(action)) return std::nullopt;
+  NamedRight right{std::string(action), "", rest.find("explicit deny") != rest.npos};
+  rest.remove_prefix(action.size());
+  if (!rest.starts_with(kResource)) return right;
+  rest.remove_prefix(kResource.size());
+  rest = rest.substr(0, rest.find(' '));
+  if (rest.size() > 1 && rest.front() == '"' && rest.back() == '"') {
+    rest = rest.substr(1, rest.size() - 2);
+  }
+  right.resource = Printable(rest, kShownLong);
+  return right;
+}
+
+// Of messages that name no right.
+bool SpeaksOfKms(std::string_view message) {
+  return message.find("customer master key") != message.npos || message.find("KMS") != message.npos;
+}
+
+std::string Denied(const Request& request, const std::string& message) {
+  const std::optional<NamedRight> named = NamedBy(message);
+  if (named) {
+    const std::string where = named->resource.empty() ? Resource(request) : named->resource;
+    if (named->denied) {
+      return fmt::format("a policy denies {} on {} to {}: have it changed, or use other keys",
+                         named->action, where, request.credential);
+    }
+    const bool kms = named->action.starts_with("kms:");
+    return fmt::format(
+        "{} is missing on {}: grant it to {}{}", named->action, where, request.credential,
+        kms ? "; the object is encrypted by that key, whose policy must allow it" : "");
+  }
+  if (SpeaksOfKms(message)) {
+    return fmt::format(
+        "{} is missing on the KMS key by which {} is encrypted, or the key is gone: "
+        "grant it to {}",
+        Reads(request.action) ? "kms:Decrypt" : "kms:GenerateDataKey", Resource(request),
+        request.credential);
+  }
   std::string words = fmt::format("{} is missing on {}: grant it to {}", RightFor(request.action),
                                   Resource(request), request.credential);
   if (Reads(request.action)) {
     words += "; without s3:ListBucket on the bucket, S3 says so of objects that are not there too";
+  }
+  if (request.action == Action::kWrite) {
+    words += "; a bucket that encrypts by KMS wants kms:GenerateDataKey and kms:Decrypt on its key";
   }
   return words;
 }
@@ -105,8 +174,13 @@ Meaning MeaningOf(const Request& request, const Server& server, const Refusal& r
   for (const Known& known : kKnown) {
     if (refusal.body.code == known.code) return {known.error, Filled(known.words, request, server)};
   }
+  if (refusal.body.code.starts_with("KMS.")) {
+    return {Code::kInvalid,
+            "the KMS key by which the object is encrypted cannot be used: enable it, or name "
+            "another one (aws kms describe-key)"};
+  }
   switch (refusal.status) {
-    case kForbidden: return {Code::kPermission, Denied(request)};
+    case kForbidden: return {Code::kPermission, Denied(request, refusal.body.message)};
     case kNotFound:
       return {Code::kNotFound, request.action == Action::kList
                                    ? Filled("there is no such bucket at {server}", request, server)

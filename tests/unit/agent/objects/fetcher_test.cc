@@ -202,6 +202,26 @@ TEST_F(ObjectFetcherTest, AStoreThatWentAwayIsToldUntilItAnswers) {
   EXPECT_EQ(fetcher_->WaitsFor(), "");
 }
 
+TEST_F(ObjectFetcherTest, AKeyThatCannotBeAFileIsNamedWithWhatToDo) {
+  Begin(kRoom);
+  Key key = 0;
+  for (const std::string& name : {std::string("a//b"), std::string("a/../b"), std::string("./a"),
+                                  std::string("a/."), "a/" + std::string(256, 'n') + "/b"}) {
+    Put(name, 10);
+    Want(++key, name);
+    ASSERT_FALSE(Await(key).ok()) << name;
+    EXPECT_EQ(Await(key).error().code, Code::kInvalid) << name;
+    EXPECT_EQ(Await(key).error().message,
+              "memory://bucket/" + name +
+                  ": its key cannot be the name of a file: copy the object to another key, or "
+                  "leave it out with exclude");
+  }
+  const std::string longest = std::string(255, 'n') + "/b";
+  Put(longest, 10);
+  Want(++key, longest);
+  EXPECT_TRUE(Await(key).ok());
+}
+
 TEST_F(ObjectFetcherTest, WhatThePlanKnowsIsAskedOfNobody) {
   Put("a", 10);
   Put("b", 10);

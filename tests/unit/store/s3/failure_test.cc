@@ -35,6 +35,80 @@ TEST(S3Failure, AMissingRightIsNamedWithItsResource) {
             "there too (403 AccessDenied)");
 }
 
+TEST(S3Failure, EachRightThatIsMissingHasItsOwnWords) {
+  const struct {
+    Action action;
+    const char* says;
+  } rights[] = {
+      {Action::kList, "s3:ListBucket is missing on arn:aws:s3:::data: grant"},
+      {Action::kStat, "s3:GetObject is missing on arn:aws:s3:::data/in/a.txt: grant"},
+      {Action::kRead, "s3:GetObject is missing on arn:aws:s3:::data/in/a.txt: grant"},
+      {Action::kWrite, "s3:PutObject is missing on arn:aws:s3:::data/in/a.txt: grant"},
+      {Action::kRemove, "s3:DeleteObject is missing on arn:aws:s3:::data/in/a.txt: "},
+      {Action::kEndUpload, "s3:AbortMultipartUpload is missing on arn:aws:s3:::data/in/"}};
+  for (const auto& [action, says] : rights) {
+    const Error error = Explained(action, 403, "AccessDenied", "Access Denied");
+    EXPECT_EQ(error.code, Code::kPermission);
+    EXPECT_NE(error.message.find(says), std::string::npos) << error.message;
+  }
+}
+
+// s3:PutObject was blamed, which was there; the right on the key was not.
+TEST(S3Failure, ARightThatS3NamesIsTheOneThatIsTold) {
+  const std::string who = "User: arn:aws:iam::123456789012:user/me is not authorized to perform: ";
+  const std::string key = "arn:aws:kms:eu-west-1:123456789012:key/0a-1b";
+  const std::string why = " because no identity-based policy allows the action";
+  Error error = Explained(Action::kWrite, 403, "AccessDenied",
+                          who + "kms:GenerateDataKey on resource: " + key + why);
+  EXPECT_EQ(error.code, Code::kPermission);
+  EXPECT_NE(error.message.find(
+                "(region eu-west-1): kms:GenerateDataKey is missing on " + key +
+                ": grant it to AWS_ACCESS_KEY_ID of the environment (AKIA…MPLE); the object is "
+                "encrypted by that key, whose policy must allow it (403 AccessDenied, User: "),
+            std::string::npos)
+      << error.message;
+  EXPECT_EQ(error.message.find("s3:PutObject"), std::string::npos) << error.message;
+  error = Explained(Action::kRead, 403, "AccessDenied", who + "kms:Decrypt on resource: " + key);
+  EXPECT_NE(error.message.find("kms:Decrypt is missing on " + key + ": grant it"),
+            std::string::npos)
+      << error.message;
+  error = Explained(Action::kWrite, 403, "AccessDenied",
+                    who + "s3:PutObject on resource: \"arn:aws:s3:::data/in/a.txt\" with an " +
+                        "explicit deny in a resource-based policy");
+  EXPECT_NE(error.message.find("a policy denies s3:PutObject on arn:aws:s3:::data/in/a.txt to "),
+            std::string::npos)
+      << error.message;
+  // Without a name, as of what is encrypted in another account.
+  error = Explained(Action::kRead, 403, "AccessDenied",
+                    "The ciphertext refers to a customer master key that does not exist");
+  EXPECT_NE(error.message.find("kms:Decrypt is missing on the KMS key by which "
+                               "arn:aws:s3:::data/in/a.txt is encrypted, or the key is gone"),
+            std::string::npos)
+      << error.message;
+  error = Explained(Action::kWrite, 400, "KMS.DisabledException", "key/0a-1b is disabled.");
+  EXPECT_EQ(error.code, Code::kInvalid);
+  EXPECT_NE(error.message.find("the KMS key by which the object is encrypted cannot be used"),
+            std::string::npos)
+      << error.message;
+}
+
+TEST(S3Failure, ANameThatIsNoRightIsNotTakenForOne) {
+  for (const char* name : {"", " ", "s3:", ":Put", "a right", "s3:Put\x1b[2J", "s3:<b>"}) {
+    const Error error =
+        Explained(Action::kWrite, 403, "AccessDenied",
+                  std::string("User: x is not authorized to perform: ") + name + " on resource: y");
+    EXPECT_NE(error.message.find("s3:PutObject is missing on arn:aws:s3:::data/in/a.txt"),
+              std::string::npos)
+        << error.message;
+  }
+  const std::string hostile = Explained(Action::kRead, 403, "AccessDenied",
+                                        "is not authorized to perform: s3:GetObject on resource: " +
+                                            ("\x1b[2J" + std::string(10'000, 'x')))
+                                  .message;
+  EXPECT_EQ(hostile.find('\x1b'), std::string::npos);
+  EXPECT_LT(hostile.size(), 3'000u);
+}
+
 TEST(S3Failure, WhatIsNotThere) {
   const Error bucket = Explained(Action::kList, 404, "NoSuchBucket");
   EXPECT_EQ(bucket.code, Code::kNotFound);
