@@ -13,6 +13,7 @@
 
 #include "base/escape.h"
 #include "cli/run/programs.h"
+#include "coordinator/start/object_mount.h"
 #include "plan/input_names.h"
 
 namespace parallelrun::cli {
@@ -168,7 +169,10 @@ std::vector<std::string> CheckOutput(const LocalJob& job, const RunRequest& requ
         std::pair{layout.state_folder, spec.state.in.volume}}) {
     // One folder that cannot be written stands in the way of all that are to lie below it.
     if (!told.insert(NearestThere(folder)).second) continue;
-    const std::string problem = CannotWrite(folder, Elsewhere(request, volume));
+    const std::string mount = coordinator::ObjectMountAt(folder);
+    const std::string problem =
+        mount.empty() ? CannotWrite(folder, Elsewhere(request, volume))
+                      : coordinator::ObjectMountRefusal("what is written", folder, mount);
     if (!problem.empty()) problems.push_back("output: " + problem);
   }
   std::error_code ignored;

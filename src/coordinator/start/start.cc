@@ -17,6 +17,7 @@
 #include "coordinator/progress.h"
 #include "coordinator/start/begin_run.h"
 #include "coordinator/start/newest_pod.h"
+#include "coordinator/start/object_mount.h"
 #include "coordinator/start/output_folder.h"
 #include "coordinator/start/output_place.h"
 #include "coordinator/start/start_server.h"
@@ -188,6 +189,7 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files,
   if (!layout.ok()) return layout.error();
   Result<std::string> agent_job = AgentJob(config, *layout);
   if (!agent_job.ok()) return agent_job.error();
+  if (const Status fit = CheckMounts(*layout); !fit.ok()) return fit.error();
   std::optional<StartServer> starting(
       std::in_place, StartServer::Options{config.http, config.metrics_http, config.key});
   const Result<LogFolder> log_folder = OpenLogTree(config, *layout, files, writer);
