@@ -154,7 +154,8 @@ Fields::Fields(const Value& map)
       mend_(map.mend_name) {}
 
 std::optional<Value> Fields::Take(const std::string& name) {
-  known_.push_back(name);
+  // What is looked at twice is known once: the list of what is known is shown.
+  if (std::find(known_.begin(), known_.end(), name) == known_.end()) known_.push_back(name);
   const Node* const found = node_ != nullptr ? node_->Find(name) : nullptr;
   if (found == nullptr || found->kind == Node::Kind::kNull) return std::nullopt;
   return Value{*found, PathOf(name), problems_, mend_};

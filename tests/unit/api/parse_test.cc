@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/document.h"
 #include "api/to_json.h"
 
 namespace parallelrun::api {
@@ -242,6 +243,16 @@ TEST(Parse, PartitionKeysWinWithAWarning) {
 TEST(Parse, RankMiniBatchesNeedNoInput) {
   EXPECT_TRUE(
       ReadJob(kExample, {"spec.inputs=", "spec.rankMiniBatchCount=4"}, Target::kCluster).ok());
+}
+
+// One that is looked at with others and once more by itself was listed twice.
+TEST(Parse, EachFieldThatIsKnownIsNamedOnce) {
+  nlohmann::json job = ReadForeignDocument(kExample).job.ToJson();
+  job["spec"]["state"] = {{"xyz", 1}};
+  const ParsedJob parsed = ReadJob(job, Target::kCluster);
+  ASSERT_EQ(parsed.problems.size(), 1U);
+  EXPECT_EQ(parsed.problems[0].field, "spec.state.xyz");
+  EXPECT_EQ(parsed.problems[0].mend, "known here: volume, path, ephemeral or volumeClaimTemplate");
 }
 
 TEST(Parse, EphemeralStateAllowsAnEmptyDir) {
