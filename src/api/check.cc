@@ -68,6 +68,10 @@ class Checker {
         AddError(problems_, field + ".credentials", "are keys of S3, and the store is Azure's",
                  "leave them out: the pods' workload identity counts");
       }
+      if (store.encryption) {
+        AddError(problems_, field + ".encryption", "is of S3, and the store is Azure's",
+                 "leave it out");
+      }
       if (!store.region.empty() || store.path_style) {
         AddError(problems_, field, "has a region or a pathStyle, which buckets of S3 have",
                  "leave them out");

@@ -23,6 +23,7 @@ enum class BadRows { kFail, kSkip };
 enum class OutputAction { kAppendRow, kSummaryOnly };
 enum class OutputFormat { kText, kJsonl, kCsv, kParquet };
 enum class OutputOrder { kMiniBatch, kCompletion };
+enum class Encryption { kAes256, kKms };
 enum class IfExists { kFail, kResume, kOverwrite, kRetryFailed };
 
 // Which keys of a Secret in the job's namespace a cluster asks a store with.
@@ -34,6 +35,13 @@ struct StoreCredentials {
   bool operator==(const StoreCredentials&) const = default;
 };
 
+// How S3 is asked to encrypt what is written.
+struct StoreEncryption {
+  Encryption algorithm = Encryption::kAes256;
+  std::string kms_key_id;  // empty: with kKms, AWS's own key for S3
+  bool operator==(const StoreEncryption&) const = default;
+};
+
 // Where objects lie: a bucket, or what is below a prefix of it.
 struct ObjectStore {
   std::string name;
@@ -42,6 +50,7 @@ struct ObjectStore {
   std::string endpoint;            // of a server other than AWS
   std::optional<bool> path_style;  // none: as the endpoint suggests
   StoreCredentials credentials = {};
+  std::optional<StoreEncryption> encryption = {};  // none: as the bucket has it
   bool operator==(const ObjectStore&) const = default;
 };
 

@@ -98,6 +98,13 @@ const Words<IfExists>& EnumWords() {
 }
 
 template <>
+const Words<Encryption>& EnumWords() {
+  static const Words<Encryption> words = {{"AES256", Encryption::kAes256},
+                                          {"aws:kms", Encryption::kKms}};
+  return words;
+}
+
+template <>
 const Words<ShortReturn>& EnumWords() {
   static const Words<ShortReturn> words = {{"Keep", ShortReturn::kKeep},
                                            {"Fail", ShortReturn::kFail}};

@@ -36,6 +36,8 @@ const std::vector<std::pair<std::string_view, OutputFormat>>& EnumWords();
 template <>
 const std::vector<std::pair<std::string_view, OutputOrder>>& EnumWords();
 template <>
+const std::vector<std::pair<std::string_view, Encryption>>& EnumWords();
+template <>
 const std::vector<std::pair<std::string_view, IfExists>>& EnumWords();
 template <>
 const std::vector<std::pair<std::string_view, ShortReturn>>& EnumWords();

@@ -13,12 +13,19 @@ struct KeyFiles {
   std::string of;      // whose they are, for messages: "Secret photos-keys"
 };
 
+// How what is written is to be encrypted by the server; S3 alone.
+struct Encryption {
+  std::string algorithm;   // "AES256", "aws:kms"; empty: as the bucket has it
+  std::string kms_key_id;  // empty: of the server's choice
+};
+
 struct Wished {
   std::string url;       // the store's, or one of something below it
   std::string region;    // these three: empty, as what this process is set up with has it; S3 alone
   std::string endpoint;  // of a server other than the cloud's own
   std::optional<bool> path_style;  // S3 alone
   KeyFiles keys;
+  Encryption encryption = {};
 };
 
 }  // namespace parallelrun::store

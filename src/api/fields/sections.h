@@ -13,6 +13,7 @@ const FieldList& InputFields();            // inputs.cc: of Input
 const FieldList& SideInputFields();        // inputs.cc: of SideInput
 const FieldList& StoreFields();            // stores.cc: of ObjectStore
 const FieldList& StoreCredentialFields();  // stores.cc: of StoreCredentials
+const FieldList& StoreEncryptionFields();  // stores.cc: of StoreEncryption
 const FieldList& CacheFields();            // stores.cc: of CacheOptions
 const FieldList& OutputFields();           // output.cc: of Output
 const FieldList& LogFields();              // output.cc: of VolumePath

@@ -1,5 +1,7 @@
 // Stores of objects, and what a node keeps of them.
 
+#include <algorithm>
+
 #include "api/fields/bind.h"
 #include "api/fields/read.h"
 #include "api/fields/sections.h"
@@ -34,7 +36,52 @@ void ReadStoreUrl(const Value& value, std::string& out) {
   }
 }
 
+constexpr const char* kKmsAlone = "is for aws:kms";
+constexpr const char* kKmsAloneMend = "write algorithm: aws:kms, or leave it out";
+constexpr const char* kNoKey = "is no key of KMS";
+constexpr const char* kNoKeyMend = "write its id, its ARN, or alias/NAME";
+
+// It goes into a header.
+void ReadKmsKey(const Value& value, std::string& out) {
+  const auto text = value.NonEmptyString(kMostText);
+  if (!text) return;
+  const bool plain = std::all_of(text->begin(), text->end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == ':' || c == '/';
+  });
+  if (!plain) return value.Error(Quoted(*text) + " " + kNoKey, kNoKeyMend);
+  out = *text;
+}
+
+Shape EncryptionShape() {
+  return Object(StoreEncryptionFields())
+      .With({R"cel(!has(self.kmsKeyId) || self.algorithm == "aws:kms")cel",
+             std::string(kKmsAlone) + ": " + kKmsAloneMend, ".kmsKeyId"});
+}
+
+void ReadEncryption(const Value& map, ObjectStore& store, Target target) {
+  StoreEncryption& read = store.encryption.emplace();
+  ReadObject(map, StoreEncryptionFields(), &read, target);
+  const bool said = map.node.Find("algorithm") != nullptr;
+  if (!said || read.kms_key_id.empty() || read.algorithm == Encryption::kKms) return;
+  AddError(map.problems, JoinPath(map.path, "kmsKeyId"), kKmsAlone, kKmsAloneMend);
+}
+
 }  // namespace
+
+const FieldList& StoreEncryptionFields() {
+  static const FieldList fields = {
+      Bound("algorithm", &StoreEncryption::algorithm, WordsOf<Encryption>(),
+            "AES256: by keys of S3 itself. aws:kms: by a key of KMS.")
+          .Required("write algorithm: AES256, or aws:kms"),
+      Bound("kmsKeyId", &StoreEncryption::kms_key_id,
+            Text(kMostText).With({R"RULE(self.matches("^[-A-Za-z0-9_:/]*$"))RULE",
+                                  std::string(kNoKey) + ": " + kNoKeyMend}),
+            "Id, ARN or alias of the key; AWS's own key for S3 if not given.", ReadKmsKey)
+          .Otherwise("AWS's own for S3"),
+  };
+  return fields;
+}
 
 const FieldList& StoreCredentialFields() {
   static const FieldList fields = {
@@ -99,6 +146,16 @@ const FieldList& StoreFields() {
           })
           .Otherwise("the pods' identity")
           .OnlyInCluster(),
+      Both<ObjectStore>(
+          "encryption", EncryptionShape(),
+          "Of S3: how what is written is encrypted, for a bucket whose policy refuses all else; as "
+          "the bucket has it if not given.",
+          [](const ObjectStore& store) {
+            return store.encryption ? WriteFields(StoreEncryptionFields(), &*store.encryption)
+                                    : nlohmann::json();
+          },
+          ReadEncryption)
+          .Otherwise("as the bucket has it"),
   };
   return fields;
 }

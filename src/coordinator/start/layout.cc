@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "api/enums.h"
 #include "plan/input_names.h"
 #include "plan/source.h"
 #include "store/object_stores.h"
@@ -151,6 +152,10 @@ Result<JobLayout> LayOut(const api::Job& job, const Volumes& volumes,
   for (const api::ObjectStore& store : spec.stores) {
     store::Wished& wished = layout.stores[store.name];
     wished = {store.url, store.region, store.endpoint, store.path_style, {}};
+    if (store.encryption) {
+      wished.encryption = {std::string(api::EnumWord(store.encryption->algorithm)),
+                           store.encryption->kms_key_id};
+    }
     const auto keys = store_keys.find(store.name);
     if (keys == store_keys.end()) continue;
     wished.keys = {keys->second, "Secret " + store.credentials.secret_name};

@@ -26,7 +26,7 @@ Result<std::unique_ptr<store::WriteStore>> OpenOutputStore(const JobLayout& layo
   Result<std::unique_ptr<store::s3::Bucket>> bucket =
       store::s3::OpenBucket(found->second, std::move(stop), limits);
   if (!bucket.ok()) return bucket.error().With("spec.output");
-  return store::s3::MakeWriteStore(std::move(*bucket));
+  return store::s3::MakeWriteStore(std::move(*bucket), found->second.encryption);
 }
 
 Status RemoveLeftInStore(Files& files, const JobLayout& layout) {

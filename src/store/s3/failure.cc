@@ -129,6 +129,9 @@ std::optional<NamedRight> NamedBy(std::string_view message) {
   return right;
 }
 
+constexpr const char* kWantsEncryption =
+    "; a policy that wants what is written encrypted is met by stores[].encryption";
+
 // Of messages that name no right.
 bool SpeaksOfKms(std::string_view message) {
   return message.find("customer master key") != message.npos || message.find("KMS") != message.npos;
@@ -139,8 +142,9 @@ std::string Denied(const Request& request, const std::string& message) {
   if (named) {
     const std::string where = named->resource.empty() ? Resource(request) : named->resource;
     if (named->denied) {
-      return fmt::format("a policy denies {} on {} to {}: have it changed, or use other keys",
-                         named->action, where, request.credential);
+      return fmt::format("a policy denies {} on {} to {}: have it changed, or use other keys{}",
+                         named->action, where, request.credential,
+                         request.action == Action::kWrite ? kWantsEncryption : "");
     }
     const bool kms = named->action.starts_with("kms:");
     return fmt::format(
@@ -161,6 +165,7 @@ std::string Denied(const Request& request, const std::string& message) {
   }
   if (request.action == Action::kWrite) {
     words += "; a bucket that encrypts by KMS wants kms:GenerateDataKey and kms:Decrypt on its key";
+    words += kWantsEncryption;
   }
   return words;
 }

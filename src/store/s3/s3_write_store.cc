@@ -27,6 +27,16 @@ HttpHeader ConditionOf(const Expected& expected) {
   return {"If-Match", fmt::format("\"{}\"", expected->bytes())};
 }
 
+HttpHeaders HeadersOf(const Encryption& encryption) {
+  HttpHeaders headers;
+  if (encryption.algorithm.empty()) return headers;
+  headers.push_back({"x-amz-server-side-encryption", encryption.algorithm});
+  if (!encryption.kms_key_id.empty()) {
+    headers.push_back({"x-amz-server-side-encryption-aws-kms-key-id", encryption.kms_key_id});
+  }
+  return headers;
+}
+
 Marks MarksOf(const HttpHeaders& headers) {
   Marks marks;
   for (const HttpHeader& header : headers) {
@@ -113,7 +123,8 @@ class S3Upload final : public Upload {
 
 class S3WriteStore final : public WriteStore {
  public:
-  explicit S3WriteStore(std::unique_ptr<Bucket> bucket) : bucket_(std::move(bucket)) {}
+  S3WriteStore(std::unique_ptr<Bucket> bucket, const Encryption& encryption)
+      : bucket_(std::move(bucket)), encryption_(HeadersOf(encryption)) {}
 
   std::string Location(const std::string& name) const override {
     return bucket_->address().Url(name);
@@ -145,7 +156,8 @@ class S3WriteStore final : public WriteStore {
   Status Put(const std::string& name, const std::string& text, const Expected& expected) override {
     Question question = About(Action::kWrite, name);
     question.method = "PUT";
-    question.headers = {ConditionOf(expected)};
+    question.headers = encryption_;
+    question.headers.push_back(ConditionOf(expected));
     question.body = text;
     question.repeats_conflicts = true;
     const Result<HttpResponse> answer = bucket_->Ask(std::move(question));
@@ -165,6 +177,7 @@ class S3WriteStore final : public WriteStore {
     Question question = About(Action::kWrite, name);
     question.method = "POST";
     question.query = "uploads=";
+    question.headers = encryption_;  // its parts are encrypted as it is
     for (const auto& [mark, value] : marks) {
       question.headers.push_back({std::string(kMark) + mark, value});
     }
@@ -197,12 +210,14 @@ class S3WriteStore final : public WriteStore {
   }
 
   const std::unique_ptr<Bucket> bucket_;
+  const HttpHeaders encryption_;
 };
 
 }  // namespace
 
-std::unique_ptr<WriteStore> MakeWriteStore(std::unique_ptr<Bucket> bucket) {
-  return std::make_unique<S3WriteStore>(std::move(bucket));
+std::unique_ptr<WriteStore> MakeWriteStore(std::unique_ptr<Bucket> bucket,
+                                           const Encryption& encryption) {
+  return std::make_unique<S3WriteStore>(std::move(bucket), encryption);
 }
 
 }  // namespace parallelrun::store::s3

@@ -6,10 +6,13 @@
 #include <memory>
 
 #include "store/s3/bucket.h"
+#include "store/wished.h"
 #include "store/write_store.h"
 
 namespace parallelrun::store::s3 {
 
-std::unique_ptr<WriteStore> MakeWriteStore(std::unique_ptr<Bucket> bucket);
+// `encryption` is that of all that is written.
+std::unique_ptr<WriteStore> MakeWriteStore(std::unique_ptr<Bucket> bucket,
+                                           const Encryption& encryption = {});
 
 }  // namespace parallelrun::store::s3

@@ -131,6 +131,16 @@ TEST(PlanLayoutTest, AnOutputInAStoreLeavesAFolderBesideTheState) {
   EXPECT_EQ(LayOut(job, kVolumes)->output_name, "rows.txt");
 }
 
+TEST(PlanLayoutTest, WhatIsWrittenToAStoreIsEncryptedAsTheJobSays) {
+  api::Job job = JobOf(api::InputKind::kFiles);
+  job.spec.stores = {{"out", "s3://out", "", "", {}, {}}};
+  job.spec.stores[0].encryption = {api::Encryption::kKms, "alias/results"};
+  const auto layout = LayOut(job, kVolumes);
+  ASSERT_TRUE(layout.ok()) << layout.error().message;
+  EXPECT_EQ(layout->stores.at("out").encryption.algorithm, "aws:kms");
+  EXPECT_EQ(layout->stores.at("out").encryption.kms_key_id, "alias/results");
+}
+
 TEST(PlanLayoutTest, AStoreWhoseKeysAreFilesIsAskedWithThem) {
   api::Job job = JobOf(api::InputKind::kFiles);
   job.spec.stores = {{"in", "s3://in", "eu", "http://h", true, {"photos-keys", "id", "key", ""}},
@@ -145,6 +155,7 @@ TEST(PlanLayoutTest, AStoreWhoseKeysAreFilesIsAskedWithThem) {
   EXPECT_EQ(in.keys.folder, "/keys/in");
   EXPECT_EQ(in.keys.of, "Secret photos-keys");
   EXPECT_EQ(layout->stores.at("out").keys.folder, "");
+  EXPECT_EQ(in.encryption.algorithm, "");
   // A run on this machine has no such files, whatever its job says.
   EXPECT_EQ(LayOut(job, kVolumes)->stores.at("in").keys.folder, "");
 }

@@ -78,6 +78,8 @@ TEST(S3Failure, ARightThatS3NamesIsTheOneThatIsTold) {
   EXPECT_NE(error.message.find("a policy denies s3:PutObject on arn:aws:s3:::data/in/a.txt to "),
             std::string::npos)
       << error.message;
+  EXPECT_NE(error.message.find("encrypted is met by stores[].encryption"), std::string::npos)
+      << error.message;
   // Without a name, as of what is encrypted in another account.
   error = Explained(Action::kRead, 403, "AccessDenied",
                     "The ciphertext refers to a customer master key that does not exist");

@@ -20,11 +20,11 @@ const std::string kCompleted =
     "<?xml version=\"1.0\"?>\n<CompleteMultipartUploadResult><ETag>\"e-2\"</ETag>"
     "</CompleteMultipartUploadResult>";
 
-std::unique_ptr<WriteStore> StoreAt(const SmallS3& server) {
+std::unique_ptr<WriteStore> StoreAt(const SmallS3& server, const Encryption& encryption = {}) {
   Result<std::unique_ptr<Bucket>> bucket = MakeBucket(
       QuickOptions(server, "s3://bucket/in"), StaticKeys(), std::make_shared<SystemClock>());
   EXPECT_TRUE(bucket.ok()) << bucket.error().message;
-  return MakeWriteStore(std::move(*bucket));
+  return MakeWriteStore(std::move(*bucket), encryption);
 }
 
 // Answers uploads; `complete` answers the completion number `number`, from 0.
@@ -75,6 +75,33 @@ TEST(S3WriteStore, AnUploadIsBegunSentAndCompletedOnItsCondition) {
   EXPECT_EQ(heard[7].Header("If-Match"), "\"e-1\"");
   EXPECT_EQ(heard[7].Header("If-None-Match"), "");
   EXPECT_EQ(heard[8].method, "DELETE");
+}
+
+// A bucket whose policy forbids what is not encrypted refused every write.
+TEST(S3WriteStore, WhatIsWrittenIsEncryptedAsTheJobSays) {
+  SmallS3 server(Uploads([](size_t) { return SmallS3::Reply(200, kCompleted); }));
+  const std::string name = "x-amz-server-side-encryption";
+  const std::string key_name = name + "-aws-kms-key-id";
+  const std::string key = "arn:aws:kms:eu-west-1:123456789012:key/0a-1b";
+  for (const Encryption& encryption :
+       {Encryption{}, Encryption{"AES256", ""}, Encryption{"aws:kms", key}}) {
+    const size_t before = server.heard().size();
+    const auto store = StoreAt(server, encryption);
+    ASSERT_TRUE(SendAndComplete(*store).ok());
+    ASSERT_TRUE(store->Put("claim", "text", {}).ok());
+    const std::vector<Heard> heard = server.heard();
+    ASSERT_EQ(heard.size(), before + 5);
+    for (size_t i = 0; i < 5; ++i) {
+      const Heard& one = heard[before + i];
+      const bool begins = i == 0 || i == 4;  // the upload, and the object without one
+      EXPECT_EQ(one.Header(name), begins ? encryption.algorithm : "") << i;
+      EXPECT_EQ(one.Header(key_name), begins ? encryption.kms_key_id : "") << i;
+      const bool is_signed = one.Header("Authorization").find(name) != std::string::npos;
+      EXPECT_EQ(is_signed, begins && !encryption.algorithm.empty()) << i;
+    }
+    EXPECT_EQ(heard[before].Header("x-amz-meta-parallelrun-run"), "7");
+    EXPECT_EQ(heard[before + 4].Header("If-None-Match"), "*");
+  }
 }
 
 TEST(S3WriteStore, AnErrorInAnAnswer200IsNoEnd) {
