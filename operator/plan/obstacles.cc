@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "api/object_names.h"
 #include "operator/builders/object_room.h"
 #include "operator/plan/draft.h"
 
@@ -96,7 +97,16 @@ void AddUnschedulable(Draft& draft, const PodDigest& pod, const std::string& mes
   }
   // What provides volumes needs a while for a new one; nothing is wrong with the job.
   if (message.find("unbound immediate PersistentVolumeClaims") != std::string::npos) {
-    draft.obstacles.push_back({40, "VolumeNotBound", NameOf(pod) + ": " + message, false, false});
+    // Of the claim that nobody wrote, nobody would know where to name a class.
+    const bool own =
+        pod.role == PodRole::kCoordinator && !draft.spec.state.claim_template.is_null();
+    const std::string mend = fmt::format(
+        "; the operator made PersistentVolumeClaim {} for the state: where the cluster has no "
+        "default StorageClass (kubectl get storageclass), name one in "
+        "state.volumeClaimTemplate.spec.storageClassName",
+        api::StateClaimName(draft.identity.name, draft.identity.uid));
+    draft.obstacles.push_back(
+        {40, "VolumeNotBound", NameOf(pod) + ": " + message + (own ? mend : ""), false, false});
     return;
   }
   const bool disk = message.find("Insufficient ephemeral-storage") != std::string::npos;

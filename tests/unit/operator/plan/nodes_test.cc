@@ -418,6 +418,28 @@ TEST(OperatorPlanNodes, AHostWithoutRoomForObjectsIsToldWithTheField) {
               HasSubstr("asks for the room of spec.cache.size: lower it"));
 }
 
+TEST(OperatorPlanNodes, AClaimOfTheOperatorsOwnThatIsNotBoundIsToldWithTheField) {
+  PlanWorld world;
+  world.spec()["stores"] = json::parse(R"([{"name": "photos", "url": "s3://photos"}])");
+  world.spec()["output"] = {{"store", "photos"}, {"path", "scores"}};
+  world.Turn();
+  const std::string unbound =
+      "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims.";
+  world.Pod("coordinator-1").unschedulable = unbound;
+  world.TurnIn(seconds(1));
+  EXPECT_EQ(world.Reason("NodesReady"), "VolumeNotBound");
+  EXPECT_THAT(
+      world.Message("NodesReady"),
+      testing::AllOf(HasSubstr("PersistentVolumeClaim digits-0a1b2-state for the state"),
+                     HasSubstr("name one in state.volumeClaimTemplate.spec.storageClassName")));
+  PlanWorld other;
+  other.Turn();
+  other.Pod("coordinator-1").unschedulable = unbound;
+  other.TurnIn(seconds(1));
+  EXPECT_EQ(other.Reason("NodesReady"), "VolumeNotBound");
+  EXPECT_THAT(other.Message("NodesReady"), testing::Not(HasSubstr("volumeClaimTemplate")));
+}
+
 TEST(OperatorPlanNodes, WhyPodsDoNotRunIsTold) {
   PlanWorld world;
   world.Turn();
