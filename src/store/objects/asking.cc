@@ -70,11 +70,16 @@ void Asker::TellThatItWaits(Outcome outcome) {
 Result<HttpResponse> Asker::Ask(const Steps& steps) {
   const Instant begin = clock_->Now();
   const Error stopped{Code::kUnavailable, where_ + ": stopped"};
+  std::stop_source ends;
+  const auto end = [&ends] { ends.request_stop(); };
+  const std::stop_callback all_end(stop_, end);
+  const std::stop_callback this_ends(steps.stop, end);
+  const std::stop_token stop = ends.get_token();
   Attempts attempts;
   while (true) {
-    if (stop_.stop_requested()) return stopped;
+    if (stop.stop_requested()) return stopped;
     const Status proved = steps.prove();
-    if (stop_.stop_requested()) return stopped;
+    if (stop.stop_requested()) return stopped;
     if (!proved.ok()) return proved.error().With(where_);
     Answered answered = steps.send();
     if (answered.outcome == Outcome::kDone) return std::move(answered.response);
@@ -84,12 +89,12 @@ Result<HttpResponse> Asker::Ask(const Steps& steps) {
     answered.refusal.repeated = attempts.repeated;
     const std::optional<Duration> wait =
         NextWait(answered.outcome, attempts, limits_, after, RandomU64());
-    if (stop_.stop_requested()) return stopped;
+    if (stop.stop_requested()) return stopped;
     const bool unsendable = !answered.response.ok() && answered.outcome == Outcome::kFinal;
     if (unsendable) return answered.response.error();
     if (!wait || !steps.mend(answered)) return steps.explain(answered);
     if (attempts.repeated >= kToldFrom) TellThatItWaits(answered.outcome);
-    if (!Pause(*wait, stop_)) return stopped;
+    if (!Pause(*wait, stop)) return stopped;
   }
 }
 

@@ -39,6 +39,8 @@ class Asker {
     std::function<Answered()> send;             // with those
     std::function<bool(const Answered&)> mend;  // whether one more request makes sense
     std::function<Error(const Answered&)> explain;
+    // Ends waits, and further requests, of this question alone.
+    std::stop_token stop = {};
   };
 
   // `where`: the server's place, for messages.

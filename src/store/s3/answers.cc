@@ -31,17 +31,21 @@ Error NotExpected(const std::string& what) {
   return {Code::kCorrupt, "the server's answer is not what it should be: " + what};
 }
 
-Result<ListedKey> ParseKey(const pugi::xml_node& contents, bool encoded) {
-  ListedKey listed;
-  listed.key = contents.child_value("Key");
+Result<std::string> ParseName(std::string name, bool encoded) {
   if (encoded) {
-    std::optional<std::string> decoded = FormDecode(listed.key);
+    std::optional<std::string> decoded = FormDecode(name);
     if (!decoded) return NotExpected("a key is not encoded as it says");
-    listed.key = std::move(*decoded);
+    name = std::move(*decoded);
   }
-  if (listed.key.empty() || listed.key.size() > kMostKey) {
-    return NotExpected("a key is empty, or too long");
-  }
+  if (name.empty() || name.size() > kMostKey) return NotExpected("a key is empty, or too long");
+  return name;
+}
+
+Result<ListedKey> ParseKey(const pugi::xml_node& contents, bool encoded) {
+  Result<std::string> key = ParseName(contents.child_value("Key"), encoded);
+  if (!key.ok()) return key.error();
+  ListedKey listed;
+  listed.key = std::move(*key);
   const std::string_view size = contents.child_value("Size");
   const auto [end, error] = std::from_chars(size.data(), size.data() + size.size(), listed.size);
   if (error != std::errc() || end != size.data() + size.size()) {
@@ -67,7 +71,14 @@ Result<ListPage> ParseListPage(const std::string& body) {
     if (!key.ok()) return key.error();
     page.keys.push_back(std::move(*key));
   }
-  if (page.more && page.keys.empty()) return NotExpected("an empty page that others follow");
+  for (const pugi::xml_node& common : root.children("CommonPrefixes")) {
+    Result<std::string> folder = ParseName(common.child_value("Prefix"), encoded);
+    if (!folder.ok()) return folder.error();
+    page.folders.push_back(std::move(*folder));
+  }
+  if (page.more && page.keys.empty() && page.folders.empty()) {
+    return NotExpected("an empty page that others follow");
+  }
   return page;
 }
 

@@ -22,7 +22,8 @@ struct ListedKey {
 
 struct ListPage {
   std::vector<ListedKey> keys;
-  bool more = false;  // behind the last of them
+  bool more = false;                   // behind the last of them
+  std::vector<std::string> folders{};  // where these were asked for: each ends in '/'
 };
 
 // kCorrupt for what is not the answer of ListObjectsV2. Keys are decoded where the answer says that

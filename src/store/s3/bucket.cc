@@ -164,7 +164,8 @@ Result<HttpResponse> Bucket::Ask(Question question) {
                        return Explain(
                            {question.action, options_.address, question.key, credentials_->told()},
                            target->server, answered.refusal);
-                     }});
+                     },
+                     question.stop});
 }
 
 Result<HttpResponse> Bucket::Read(const std::string& key, HttpHeaders headers,

@@ -34,6 +34,8 @@ struct Question {
   bool repeats_conflicts = false;
   // What the answer's body fills to the last byte, in place of HttpResponse::body.
   std::span<char> into;
+  // Nobody waits for the answer any more: beside that of the bucket, which ends requests as well.
+  std::stop_token stop;
 };
 
 struct BucketOptions {

@@ -38,6 +38,18 @@ TEST(S3Answers, APageOfKeys) {
   EXPECT_FALSE(ParseListPage(ListXml(""))->more);
 }
 
+TEST(S3Answers, APageOfFolders) {
+  const Result<ListPage> page =
+      ParseListPage(ListXml("<EncodingType>url</EncodingType><IsTruncated>true</IsTruncated>"
+                            "<CommonPrefixes><Prefix>a%20b/</Prefix></CommonPrefixes>"
+                            "<CommonPrefixes><Prefix>c/</Prefix></CommonPrefixes>"));
+  ASSERT_TRUE(page.ok()) << page.error().message;
+  EXPECT_TRUE(page->keys.empty());
+  EXPECT_EQ(page->folders, (std::vector<std::string>{"a b/", "c/"}));
+  EXPECT_TRUE(page->more);
+  EXPECT_FALSE(ParseListPage(ListXml("<CommonPrefixes></CommonPrefixes>")).ok());
+}
+
 TEST(S3Answers, KeysAreDecodedOnlyWhereTheAnswerSaysSo) {
   const std::string key = "a%20b+c%2Bd%25%E1%88%B4%0A";
   EXPECT_EQ(ParseListPage(ListXml(ContentsXml(key)))->keys[0].key, key);

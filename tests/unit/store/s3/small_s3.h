@@ -106,18 +106,30 @@ class SmallS3 {
   std::string List(const std::string& query) {
     const std::string prefix = QueryParameter(query, "prefix").value_or("");
     const std::string after = QueryParameter(query, "start-after").value_or("");
-    std::string body;
+    const bool by_folder = QueryParameter(query, "delimiter") == "/";
+    std::string body, folder;
     size_t count = 0;
     auto at = objects_.upper_bound(after);
     for (; at != objects_.end() && count < kPage; ++at) {
       if (!at->first.starts_with(prefix)) continue;
+      if (by_folder && !folder.empty() && at->first.starts_with(folder)) continue;
       ++count;
+      const size_t slash = at->first.find('/', prefix.size());
+      if (by_folder && slash != std::string::npos) {
+        folder = at->first.substr(0, slash + 1);
+        body += fmt::format("<CommonPrefixes><Prefix>{}</Prefix></CommonPrefixes>",
+                            PercentEncode(folder));
+        continue;
+      }
       body += fmt::format(
           "<Contents><Key>{}</Key><ETag>&quot;{}&quot;</ETag><Size>{}</Size></Contents>",
           PercentEncode(at->first), at->second.etag, at->second.bytes.size());
     }
     bool more = false;
-    for (; at != objects_.end(); ++at) more = more || at->first.starts_with(prefix);
+    for (; at != objects_.end(); ++at) {
+      const bool told = by_folder && !folder.empty() && at->first.starts_with(folder);
+      more = more || (at->first.starts_with(prefix) && !told);
+    }
     return Reply(200,
                  fmt::format("<ListBucketResult><EncodingType>url</EncodingType><IsTruncated>{}"
                              "</IsTruncated>{}</ListBucketResult>",

@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -160,6 +164,95 @@ TEST(S3StoreList, AServerThatDoesNotKeepTheOrderIsNotBelieved) {
     const auto store = StoreAt(QuickOptions(server, "s3://bucket/in"));
     EXPECT_THAT(ListAll(*store).error, HasSubstr("does not list keys in the order")) << keys;
   }
+}
+
+// 100 pages, of folders and beside them.
+std::vector<std::string> PutMany(SmallS3& server) {
+  std::vector<std::string> keys;
+  for (int i = 0; i < 300; ++i) keys.push_back(fmt::format("{}/{:03}", "abc"[i / 100], i));
+  for (const std::string& key : keys) server.Put(key, key);
+  return keys;
+}
+
+// Lets a request that only who lists one page after the other would send wait for one that is sent
+// ahead: behind what is no key of PutMany.
+class Ahead {
+ public:
+  // Whether this one is sent ahead.
+  bool Is(const Heard& heard, size_t number) {
+    const std::string after = QueryParameter(heard.query, "start-after").value_or("");
+    std::unique_lock lock(mutex_);
+    if (!after.empty() && (after.size() != 5 || after[1] != '/')) {
+      met_ = true;
+      changed_.notify_all();
+      return true;
+    }
+    if (number > 4) Wait(lock);
+    return false;
+  }
+  bool Met() {
+    std::unique_lock lock(mutex_);
+    return Wait(lock);
+  }
+
+ private:
+  bool Wait(std::unique_lock<std::mutex>& lock) {
+    return changed_.wait_for(lock, std::chrono::seconds(60), [&] { return met_; });
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool met_ = false;
+};
+
+TEST(S3StoreList, OfALongListingSeveralPagesAreAskedForAtOnce) {
+  Ahead ahead;
+  SmallS3 server([&](PlainConnection&, const Heard& heard, size_t number) {
+    ahead.Is(heard, number);
+    return false;
+  });
+  const std::vector<std::string> keys = PutMany(server);
+  const auto store = StoreAt(QuickOptions(server));
+  EXPECT_EQ(ListAll(*store).names, keys);
+  EXPECT_TRUE(ahead.Met());
+  EXPECT_EQ(ListAll(*store, keys[123]).names,
+            std::vector<std::string>(keys.begin() + 124, keys.end()));
+}
+
+// Whoever lists page by page is not refused: so nobody is who would list several at once.
+TEST(S3StoreList, WhatIsRefusedAheadIsAskedForWhenItIsItsTurn) {
+  Ahead ahead;
+  std::mutex mutex;
+  std::set<std::string> refused;
+  SmallS3 server([&](PlainConnection& connection, const Heard& heard, size_t number) {
+    if (!ahead.Is(heard, number)) return false;
+    const std::lock_guard lock(mutex);
+    if (!refused.insert(heard.query).second) return false;  // the second time it is answered
+    return connection.Write(SmallS3::Reply(403, SmallS3::ErrorXml("AccessDenied")));
+  });
+  const std::vector<std::string> keys = PutMany(server);
+  const AllNames all = ListAll(*StoreAt(QuickOptions(server)));
+  EXPECT_EQ(all.error, "");
+  EXPECT_EQ(all.names, keys);
+  EXPECT_FALSE(refused.empty());
+}
+
+TEST(S3StoreList, TheEndOfAListingEndsTheWaitsOfWhatWasAskedForAhead) {
+  Ahead ahead;
+  SmallS3 server([&](PlainConnection& connection, const Heard& heard, size_t number) {
+    return ahead.Is(heard, number) &&
+           connection.Write(SmallS3::Reply(503, SmallS3::ErrorXml("SlowDown")));
+  });
+  PutMany(server);
+  StoreOptions options = QuickOptions(server);
+  options.limits.shortest = options.limits.longest = std::chrono::hours(24);
+  options.limits.in_all = std::chrono::hours(24 * 365);
+  const auto store = StoreAt(options);
+  auto listing = store->List(Everything(), "");
+  ASSERT_TRUE(listing.ok());
+  for (int i = 0; i < 13; ++i) ASSERT_TRUE((*listing)->Next().ok());
+  ASSERT_TRUE(ahead.Met());
+  listing->reset();
 }
 
 TEST(S3StoreRead, AnyRangeAndFewerBytesOnlyAtTheEnd) {
