@@ -277,6 +277,34 @@ def test_each_object_is_asked_for_once(work, server):
     assert not {path for method, path in asked if method == "HEAD"} & paths, "the plan knows them"
 
 
+# The cache has no room for the whole table: a node fetches what its mini-batches read.
+@pytest.mark.parametrize("kind", ["tabular", "jsonLines"])
+def test_of_a_large_table_a_node_fetches_its_slices(work, server, kind):
+    set_up(work, server)
+    bucket = f"slices-{kind.lower()}"
+    server.bucket(bucket)
+    count = 180_000  # rows of 100 bytes: more than 16 MiB
+    if kind == "tabular":
+        text = "n,pad\n" + "".join(f"{n:07},{'x' * 91}\n" for n in range(count))
+        work.script("def run(frame):\n    return [f'{int(n)}' for n in frame['n']]\n")
+        path, size = "in/t.csv", "1MB"
+    else:
+        text = "".join(f'{{"n": {n:7}, "pad": "{"x" * 73}"}}\n' for n in range(count))
+        work.script("def run(lines):\n    return [f\"{line['n']}\" for line in lines]\n")
+        path, size = "in/t.jsonl", "10000"
+    assert len(text) > 17_000_000
+    server.put(bucket, path, text.encode())
+    work.job(
+        stores=[{"name": "bucket", "url": f"s3://{bucket}"}],
+        inputs=[{"name": "rows", kind: {"store": "bucket", "path": path}}],
+        miniBatchSize=size,
+        cache={"size": "4MB"},
+    )
+    result = work.run()
+    assert result.code == 0, result
+    assert work.rows() == [str(n) for n in range(count)]
+
+
 def test_urls_in_place_of_files(work, server):
     set_up(work, server)
     server.bucket("urls")

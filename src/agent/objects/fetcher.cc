@@ -217,14 +217,15 @@ ObjectFetcher::Shared::Done ObjectFetcher::Shared::Do(const Cache::Step& step,
   const Result<std::string> name = NameOf(**store, step.object);
   if (!name.ok()) return {name.error()};
   if (step.kind == Cache::Step::Kind::kFetch) {
-    Status written = files.Write(step.number, *name, *object);
+    Status written = files.Write(step.number, *name, *object, step.object.range);
     if (written.ok() || written.error().code != Code::kStale) return {std::move(written)};
     // A look says how it differs from what was listed.
     const Result<std::unique_ptr<store::Object>> now = Look(**store, step.object);
     return {now.ok() ? std::move(written) : now.error()};
   }
   const auto looked = [&](std::unique_ptr<store::Object> found, bool asked) {
-    const uint64_t room = RoomOf(*name, found->found().size);
+    const ByteRange& range = step.object.range;
+    const uint64_t room = RoomOf(*name, range.whole() ? found->found().size : range.length);
     return Done{{}, std::move(found), room, asked};
   };
   if (auto unseen = Unseen(**store, step.object)) return looked(std::move(unseen), false);

@@ -32,7 +32,8 @@ Status ObjectFiles::Begin() {
   return {};
 }
 
-Status ObjectFiles::Write(uint64_t number, const std::string& name, const store::Object& object) {
+Status ObjectFiles::Write(uint64_t number, const std::string& name, const store::Object& object,
+                          const ByteRange& range) {
   const std::string path = std::to_string(number) + "/" + name;
   for (size_t at = path.find('/'); at != std::string::npos; at = path.find('/', at + 1)) {
     const Status made = below_->MakeFolder(path.substr(0, at));
@@ -41,18 +42,22 @@ Status ObjectFiles::Write(uint64_t number, const std::string& name, const store:
       return made;
     }
   }
-  Status written = WriteNew(path, object);
+  Status written = WriteNew(path, object, range);
   if (!written.ok()) static_cast<void>(Remove(number));
   return written;
 }
 
-Status ObjectFiles::WriteNew(const std::string& path, const store::Object& object) {
+Status ObjectFiles::WriteNew(const std::string& path, const store::Object& object,
+                             const ByteRange& range) {
   const Result<std::unique_ptr<File>> file = below_->CreateExclusive(path);
   if (!file.ok()) return file.error();
   const uint64_t size = object.found().size;
-  std::vector<char> part(static_cast<size_t>(std::min<uint64_t>(size, kPart)));
-  for (uint64_t at = 0; at < size;) {
-    const Result<size_t> read = object.ReadAt(at, part);
+  const uint64_t end = range.whole() ? size : range.offset + range.length;
+  if (end > size) return Error{Code::kStale, "it is shorter than it was"};
+  std::vector<char> part(static_cast<size_t>(std::min<uint64_t>(end - range.offset, kPart)));
+  for (uint64_t at = range.offset; at < end;) {
+    const size_t wanted = static_cast<size_t>(std::min<uint64_t>(end - at, kPart));
+    const Result<size_t> read = object.ReadAt(at, {part.data(), wanted});
     if (!read.ok()) return read.error();
     if (*read == 0) return Error{Code::kStale, "it is shorter than it was"};
     const Status written = (*file)->WriteAt(at, {part.data(), *read});

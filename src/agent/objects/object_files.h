@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "agent/objects/work_objects.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "store/store.h"
@@ -29,16 +30,18 @@ class ObjectFiles {
 
   // Removes what a predecessor left, and makes the folder.
   Status Begin();
-  // The object as FOLDER/number/name, where `name` is a path without "." and "..". On an error
-  // nothing of it stays. kStale: it is shorter than it was.
-  Status Write(uint64_t number, const std::string& name, const store::Object& object);
+  // The object as FOLDER/number/name, where `name` is a path without "." and ".."; of a range that
+  // alone, at its offset behind a hole, which takes no room. On an error nothing of it stays.
+  // kStale: it is shorter than it was.
+  Status Write(uint64_t number, const std::string& name, const store::Object& object,
+               const ByteRange& range = {});
   // What is not there is removed already.
   Status Remove(uint64_t number);
   // The folder, with all that is in it.
   Status End();
 
  private:
-  Status WriteNew(const std::string& path, const store::Object& object);
+  Status WriteNew(const std::string& path, const store::Object& object, const ByteRange& range);
 
   Files& files_;
   const std::string folder_;

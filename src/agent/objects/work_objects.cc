@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/bytes.h"
+#include "base/json.h"
 
 namespace parallelrun::agent {
 namespace {
@@ -16,6 +19,7 @@ constexpr uint8_t kTables = 5;
 constexpr size_t kStoreFlag = 1;                 // byte of Work
 constexpr size_t kHead = 1 + 1 + 2 + 8 + 8 + 4;  // in front of the context
 constexpr uint64_t kNotLooked = std::numeric_limits<uint64_t>::max();
+constexpr uint64_t kSmall = uint64_t{16} << 20;  // bytes of an object that is fetched whole
 
 using FileOf = std::function<std::string(const ObjectName&)>;
 
@@ -37,8 +41,8 @@ class Translation {
     to_.Text(context);
     switch (kind) {
       case kFiles: Files(Decoder(std::string_view(head).substr(kHead - 4)).U32()); break;
-      case kSlice: Slice(true), to_.Text(from_.Text()); break;
-      case kLines: Slice(false), to_.Text(from_.Text()); break;
+      case kSlice: Table(true); break;
+      case kLines: Table(false); break;
       case kTables: Tables(); break;
       default: return false;
     }
@@ -49,8 +53,8 @@ class Translation {
 
  private:
   std::string FileOfObject(std::string location, std::string_view version,
-                           uint64_t size = ObjectName::kAnySize) {
-    return file_of_({std::string(store_), std::move(location), std::string(version), size});
+                           uint64_t size = ObjectName::kAnySize, const ByteRange& range = {}) {
+    return file_of_({std::string(store_), std::move(location), std::string(version), size, range});
   }
 
   void PutFound() {
@@ -78,25 +82,62 @@ class Translation {
     for (uint32_t i = 0; i < items; ++i) PutFound();
   }
 
-  void Slice(bool with_header) {
-    std::string location(from_.Text());
-    const uint64_t offset = from_.U64();
-    const uint64_t length = from_.U64();
-    const std::string_view header = with_header ? from_.Text() : std::string_view();
-    const uint64_t size = from_.U64();
-    const std::string_view version = from_.Bytes(from_.U8());
-    if (!from_.ok()) return;
-    to_.Text(folder_ + "/" + FileOfObject(std::move(location), version, size));
-    to_.U64(offset);
-    to_.U64(length);
-    if (with_header) to_.Text(header);
+  struct Slice {
+    std::string location;
+    uint64_t offset = 0;
+    uint64_t length = 0;
+    std::string_view header;
+    uint64_t size = 0;
+    std::string_view version;
+  };
+
+  Slice ReadSlice(bool with_header) {
+    Slice slice;
+    slice.location = from_.Text();
+    slice.offset = from_.U64();
+    slice.length = from_.U64();
+    if (with_header) slice.header = from_.Text();
+    slice.size = from_.U64();
+    slice.version = from_.Bytes(from_.U8());
+    return slice;
+  }
+
+  void PutSlice(Slice slice, bool with_header, const ByteRange& range) {
+    to_.Text(folder_ + "/" +
+             FileOfObject(std::move(slice.location), slice.version, slice.size, range));
+    to_.U64(slice.offset);
+    to_.U64(slice.length);
+    if (with_header) to_.Text(slice.header);
     PutFound();
   }
 
+  // Of a slice that stands in the object as it is.
+  static ByteRange RangeOf(const Slice& slice, std::string_view format) {
+    if (slice.size <= kSmall || slice.size == ObjectName::kAnySize) return {};
+    if (slice.offset > slice.size || slice.length > slice.size - slice.offset) return {};
+    const nlohmann::json read = ParseJson(format).value_or(nullptr);
+    const bool elsewhere =
+        lenient::Boolean(read, "compressed") || lenient::Text(read, "format") == "parquet";
+    return elsewhere ? ByteRange{} : ByteRange{slice.offset, slice.length};
+  }
+
+  void Table(bool with_header) {
+    Slice slice = ReadSlice(with_header);
+    const std::string_view format = from_.Text();
+    if (!from_.ok()) return;
+    const ByteRange range = RangeOf(slice, format);
+    PutSlice(std::move(slice), with_header, range);
+    to_.Text(format);
+  }
+
+  // Slices of a group are whole files.
   void Tables() {
     const uint32_t slices = from_.U32();
     to_.U32(slices);
-    for (uint32_t i = 0; i < slices && from_.ok(); ++i) Slice(true);
+    for (uint32_t i = 0; i < slices && from_.ok(); ++i) {
+      Slice slice = ReadSlice(true);
+      if (from_.ok()) PutSlice(std::move(slice), true, {});
+    }
     to_.Text(from_.Text());
   }
 

@@ -70,6 +70,29 @@ TEST(Cache, AnObjectIsFetchedOnceForAllWhoWantIt) {
   EXPECT_EQ(cache.promised(), 60U);
 }
 
+TEST(Cache, ASliceIsAnotherThanItsObjectAndThanTheNext) {
+  Cache cache(100);
+  ObjectName first = Named("table");
+  first.range = {0, 30};
+  ObjectName next = Named("table");
+  next.range = {30, 20};
+  cache.Want(1, {first});
+  cache.Want(2, {next});
+  cache.Want(3, {Named("table")});
+  cache.Want(4, {first});
+  EXPECT_NE(cache.NumberOf(first), cache.NumberOf(next));
+  EXPECT_NE(cache.NumberOf(first), cache.NumberOf(Named("table")));
+  while (const auto step = cache.Next()) {
+    if (step->kind == Kind::kLook) {
+      cache.Looked(step->number, step->object.range.whole() ? 50 : step->object.range.length);
+    } else {
+      cache.Fetched(step->number);
+    }
+  }
+  EXPECT_EQ(cache.promised(), 100U);
+  EXPECT_THAT(cache.TakeReady(), testing::UnorderedElementsAre(1, 2, 3, 4));
+}
+
 TEST(Cache, WhatNobodyWantsGoesWhenItsRoomIsNeeded) {
   Cache cache(100);
   cache.Want(1, {Named("a")});

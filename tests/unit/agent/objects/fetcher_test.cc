@@ -271,6 +271,25 @@ TEST_F(ObjectFetcherTest, ATableOfAnotherSizeIsAnotherOne) {
               HasSubstr("memory://bucket/a is not what was listed: it had 11 bytes, has 10. Do "));
 }
 
+// The cache has no room for the object, and need not have any: a block of each slice and one
+// of its folder are all.
+TEST_F(ObjectFetcherTest, OfALargeTableItsSliceIsFetched) {
+  constexpr uint64_t kSize = (uint64_t{16} << 20) + 100;
+  Put("a", kSize);
+  Begin(4 * 4096);
+  const job::TabularChunk table{"memory://bucket/a",           kSize, VersionOf("a"), "x\n", "{}",
+                                {{1000, 60, 1}, {1060, 30, 1}}};
+  std::string record;
+  job::EncodeRecord(job::PlanChunkRecord{0, 0, 0, table, "bucket"}, record);
+  const auto maker = job::WorkMaker::FromRecord(std::move(record));
+  fetcher_->Want(1, maker->Make(0));
+  ASSERT_TRUE(Await(1).ok()) << Await(1).error().message;
+  EXPECT_EQ(disk_->Contents("/work/objects-0/1/a"), std::string(1000, '\0') + std::string(60, 'a'));
+  fetcher_->Want(2, maker->Make(1));
+  ASSERT_TRUE(Await(2).ok()) << Await(2).error().message;
+  EXPECT_EQ(disk_->Contents("/work/objects-0/2/a"), std::string(1060, '\0') + std::string(30, 'a'));
+}
+
 TEST_F(ObjectFetcherTest, AFolderThatHangsHoldsUpNoCall) {
   Put("a", 10);
   disk_->Hang("/work");

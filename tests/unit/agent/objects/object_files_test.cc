@@ -62,6 +62,21 @@ TEST_F(ObjectFilesTest, EachIsAFileBelowItsNumberAndGoesWithIt) {
   EXPECT_EQ(disk_.List("/work")->size(), 0U);
 }
 
+TEST_F(ObjectFilesTest, OfARangeNoOtherByteIsRead) {
+  ASSERT_TRUE(files_.Begin().ok());
+  const auto object = Object("0123456789");
+  ASSERT_TRUE(files_.Write(1, "a", *object, {3, 4}).ok());
+  EXPECT_EQ(disk_.Contents("/work/objects-0/1/a"), std::string(3, '\0') + "3456");
+  ASSERT_TRUE(files_.Write(2, "a", *object, {6, 4}).ok());
+  EXPECT_EQ(disk_.Contents("/work/objects-0/2/a"), std::string(6, '\0') + "6789");
+  ASSERT_TRUE(files_.Write(3, "a", *object, {10, 0}).ok());
+  EXPECT_EQ(disk_.Contents("/work/objects-0/3/a"), "");
+  const Status beyond = files_.Write(4, "a", *object, {6, 5});
+  ASSERT_FALSE(beyond.ok());
+  EXPECT_EQ(beyond.error().code, Code::kStale);
+  EXPECT_FALSE(disk_.Has("/work/objects-0/4/a"));
+}
+
 TEST_F(ObjectFilesTest, WhatAPredecessorLeftIsGone) {
   disk_.Put("/work/objects-0/3/x/y", "left");
   ASSERT_TRUE(files_.Begin().ok());

@@ -72,6 +72,37 @@ TEST(WorkObjects, OfTables) {
   }
 }
 
+// A node that has one of the mini-batches of a large table would else fetch all of it.
+TEST(WorkObjects, OfALargeTableASliceIsItsBytes) {
+  constexpr uint64_t kLarge = uint64_t{1} << 30;
+  const auto object = [](job::RowKind kind, const std::string& format, uint64_t size) {
+    job::TabularChunk there{"s3://b/t", size, "v1", "x\n", format, {{10, 20, 3}, {30, 5, 1}}};
+    there.kind = kind;
+    const std::string work = WorkOf({0, 0, 0, there, "bucket"}, 1);
+    job::TabularChunk here = there;
+    here.path = "/c/7/v1";
+    here.version = kNotLooked;
+    if (kind != job::RowKind::kParquet) {
+      EXPECT_EQ(WithFiles(work, "/c", Numbered), WorkOf({0, 0, 0, here, ""}, 1))
+          << "it stands where it stood";
+    }
+    const auto objects = ObjectsOf(work);
+    EXPECT_TRUE(objects.ok() && objects->size() == 1);
+    return objects->at(0);
+  };
+  const ObjectName slice{"bucket", "s3://b/t", "v1", kLarge, {30, 5}};
+  const ObjectName whole{"bucket", "s3://b/t", "v1", kLarge};
+  using job::RowKind;
+  EXPECT_EQ(object(RowKind::kDelimited, "{}", kLarge), slice);
+  EXPECT_EQ(object(RowKind::kJsonLines, "{}", kLarge), slice);
+  EXPECT_EQ(object(RowKind::kDelimited, R"({"compressed":false})", kLarge), slice);
+  EXPECT_EQ(object(RowKind::kDelimited, R"({"compressed":true})", kLarge), whole);
+  EXPECT_EQ(object(RowKind::kJsonLines, R"({"compressed":true})", kLarge), whole);
+  EXPECT_TRUE(object(RowKind::kParquet, R"({"format":"parquet"})", kLarge).range.whole());
+  const ObjectName small{"bucket", "s3://b/t", "v1", 34};
+  EXPECT_EQ(object(RowKind::kDelimited, "{}", 34), small) << "the next slice is of it too";
+}
+
 TEST(WorkObjects, OfGroupsOfTables) {
   job::TableSlice a{"s3://b/a", "h\n", 1, 2, 3, 50, "v1"};
   job::TableSlice b{"s3://b/b", "h\n", 4, 5, 6, 60, "v2"};
