@@ -13,8 +13,10 @@
 
 #include "agent/objects/cache.h"
 #include "agent/objects/object_files.h"
+#include "agent/objects/planned_object.h"
 #include "agent/objects/store_trouble.h"
 #include "base/escape.h"
+#include "store/file_path.h"
 #include "store/objects/pause.h"
 
 namespace parallelrun::agent {
@@ -24,24 +26,11 @@ namespace fs = std::filesystem;
 
 constexpr size_t kThreads = 16;          // small objects take a round trip each
 constexpr Duration kPause = seconds(1);  // after a store could not be reached
-constexpr size_t kLongestName = 255;     // of a file, as Linux takes it
 constexpr char kListedAgain[] =
     "Do not change the input while a job reads it. A job that starts over (--overwrite, or "
     "output.ifExists: Overwrite) lists it afresh.";
 
 std::string Shown(const std::string& text) { return Printable(text, kShownLong); }
-
-// Whether a name can be a path below a folder, and none that leads out of it.
-bool IsPath(std::string_view name) {
-  while (true) {
-    const size_t end = std::min(name.find('/'), name.size());
-    const std::string_view part = name.substr(0, end);
-    if (part.empty() || part == "." || part == ".." || part.size() > kLongestName) return false;
-    if (part.find('\0') != std::string_view::npos) return false;
-    if (end == name.size()) return true;
-    name.remove_prefix(end + 1);
-  }
-}
 
 // Of its file, below the object's own folder.
 Result<std::string> NameOf(const store::Store& store, const ObjectName& object) {
@@ -52,7 +41,7 @@ Result<std::string> NameOf(const store::Store& store, const ObjectName& object) 
   // All of its key, whatever part of that the store's URL names: labels may stand in it.
   const size_t bucket = object.location.find("://") + 3;
   std::string name = object.location.substr(object.location.find('/', bucket) + 1);
-  if (!IsPath(name)) {
+  if (!store::IsFilePath(name)) {
     return Error{Code::kInvalid,
                  Shown(object.location) +
                      ": its key cannot be the name of a file: copy the object to another key, or "
@@ -66,33 +55,8 @@ std::string Below(const store::Store& store, const ObjectName& object) {
   return object.location.substr(store.Location("").size() + 1);
 }
 
-// The planned version of it, as its store finds it now.
-Result<std::unique_ptr<store::Object>> Look(store::Store& store, const ObjectName& object) {
-  Result<std::unique_ptr<store::Object>> there = store.Open(Below(store, object));
-  if (!there.ok() && there.error().code == Code::kNotFound) {
-    return Error{Code::kStale, fmt::format("{} is not what was listed: it was deleted. {}",
-                                           Shown(object.location), kListedAgain)};
-  }
-  if (!there.ok()) return there.error();
-  const store::Version planned{std::string(object.version)};
-  const store::Version& now = (*there)->found().version;
-  if (!store.IsStill(planned, now)) {
-    return Error{Code::kStale,
-                 fmt::format("{} is not what was listed: it {}. {}", Shown(object.location),
-                             store.Difference(planned, now), kListedAgain)};
-  }
-  // In the plan of an earlier release the version does not tell it.
-  const uint64_t size = (*there)->found().size;
-  if (object.size != ObjectName::kAnySize && size != object.size) {
-    return Error{Code::kStale,
-                 fmt::format("{} is not what was listed: it had {} bytes, has {}. {}",
-                             Shown(object.location), object.size, size, kListedAgain)};
-  }
-  return there;
-}
-
-// The same without a request, which would take as long as a small object itself; nothing where that
-// cannot be.
+// What was planned, without a request, which would take as long as a small object itself; nothing
+// where that cannot be.
 std::unique_ptr<store::Object> Unseen(store::Store& store, const ObjectName& object) {
   std::unique_ptr<store::Object> planned =
       store.OpenUnseen(Below(store, object), store::Version(std::string(object.version)));
@@ -220,7 +184,8 @@ ObjectFetcher::Shared::Done ObjectFetcher::Shared::Do(const Cache::Step& step,
     Status written = files.Write(step.number, *name, *object, step.object.range);
     if (written.ok() || written.error().code != Code::kStale) return {std::move(written)};
     // A look says how it differs from what was listed.
-    const Result<std::unique_ptr<store::Object>> now = Look(**store, step.object);
+    const Result<std::unique_ptr<store::Object>> now =
+        OpenPlanned(**store, step.object, kListedAgain);
     return {now.ok() ? std::move(written) : now.error()};
   }
   const auto looked = [&](std::unique_ptr<store::Object> found, bool asked) {
@@ -229,7 +194,7 @@ ObjectFetcher::Shared::Done ObjectFetcher::Shared::Do(const Cache::Step& step,
     return Done{{}, std::move(found), room, asked};
   };
   if (auto unseen = Unseen(**store, step.object)) return looked(std::move(unseen), false);
-  Result<std::unique_ptr<store::Object>> found = Look(**store, step.object);
+  Result<std::unique_ptr<store::Object>> found = OpenPlanned(**store, step.object, kListedAgain);
   return found.ok() ? looked(std::move(*found), true) : Done{found.error()};
 }
 

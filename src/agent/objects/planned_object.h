@@ -1,0 +1,18 @@
+// The version of an object that was planned, as its store has it: whoever reads another one would
+// compute something else than its neighbours. Blocking; any thread.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "agent/objects/work_objects.h"
+#include "base/error.h"
+#include "store/store.h"
+
+namespace parallelrun::agent {
+
+// The planned version, ready to be read. kStale: it is not there any more, `mend` follows then.
+Result<std::unique_ptr<store::Object>> OpenPlanned(store::Store& store, const ObjectName& object,
+                                                   const std::string& mend);
+
+}  // namespace parallelrun::agent
