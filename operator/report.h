@@ -32,6 +32,7 @@ struct Report {
   std::vector<int32_t> working;     // of those that hold mini-batches: their init() has ended
   std::vector<DistinctFailure> errors;
   std::string paused;        // why it writes no results at the moment
+  std::string fetching;      // which node fetches what before it starts
   std::string warning;       // what a person changed between this run's start and its continuation
   std::string late_warning;  // what has come up since its coordinator has started
   std::optional<ReportVerdict> verdict;

@@ -182,8 +182,9 @@ void ShowNodesReady(Draft& draft) {
   } else if (all) {
     draft.Set("NodesReady", Truth::kTrue, "AllReady", counts);
   } else {
+    const bool fetches = draft.report && !draft.report->fetching.empty();
     draft.Set("NodesReady", Truth::kFalse, made ? Reason("Starting") : Reason("CreatingPods"),
-              counts);
+              fetches ? counts + "; " + draft.report->fetching : counts);
   }
   draft.Set("Reconciling", made ? Truth::kFalse : Truth::kTrue,
             made ? Reason("PodsCreated") : Reason("CreatingPods"),

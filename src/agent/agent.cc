@@ -20,6 +20,7 @@
 #include "agent/folder_tree.h"
 #include "agent/logs/log_upload.h"
 #include "agent/objects/fetcher.h"
+#include "agent/objects/side_inputs.h"
 #include "agent/processes/node_processes.h"
 #include "agent/processes/process_tree.h"
 #include "agent/stray_files.h"
@@ -27,6 +28,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/ready_mark.h"
+#include "base/small_file.h"
 #include "base/suspension.h"
 #include "store/object_stores.h"
 
@@ -39,6 +41,10 @@ constexpr Duration kStopAllLimit = seconds(5);
 constexpr Duration kMaxSleep = std::chrono::hours(1);
 // By them a pod that drained is known from one whose job is over: both may end with 0.
 constexpr char kDrainedWords[] = "drained: it was told to go, and holds nothing more";
+
+constexpr Duration kLookAtFetch = seconds(1);
+constexpr char kBoot[] = "/proc/sys/kernel/random/boot_id";
+constexpr size_t kMostBoot = 100;
 
 Result<std::unique_ptr<store::Store>> OpenJobStore(const JobStore& store, std::stop_token stop) {
   return store::OpenObjectStore(store.wished, std::move(stop));
@@ -73,6 +79,10 @@ class Agent {
   void SchedulePump();
   void Pump();
   void FetchObjects();
+  void OpenFetcher();
+  void FetchSideInputs();
+  void LookAtFetch();
+  void OnSideInputs(const Status& fetched);
   void Call(CallKind call, const job::ExchangeRequest& request);
   void OnCalled(CallKind call, const Result<HttpResponse>& response);
   void OnRegisterAnswer(const HttpResponse& response);
@@ -90,7 +100,9 @@ class Agent {
   RegisterReply registered_;
   std::string last_failure_;
   NodeProcesses processes_;
-  std::unique_ptr<ObjectFetcher> fetcher_;  // of a job whose inputs lie in stores
+  std::unique_ptr<ObjectFetcher> fetcher_;         // of a job whose inputs lie in stores
+  std::unique_ptr<SideInputFetcher> side_inputs_;  // likewise
+  bool fetches_ = false;                           // some of these
   std::vector<ObjectsWanted> wanted_;
   std::vector<Key> let_go_;
   std::vector<WorkerAction> actions_;
@@ -112,6 +124,9 @@ AgentEnd Agent::Run() {
   processes_.Finish();
   if (fetcher_ && !fetcher_->Finish(ObjectFetcher::kEndLimit)) {
     spdlog::warn("the objects of stores are not removed: their disk or a store hangs");
+  }
+  if (side_inputs_ && !side_inputs_->Finish(ObjectFetcher::kEndLimit)) {
+    spdlog::warn("fetching the side inputs does not end: their disk or a store hangs");
   }
   if (core_.dropped_metrics() > 0) {
     spdlog::warn("{} metrics were lost: they came faster than they could be passed on",
@@ -263,24 +278,67 @@ void Agent::OnRegisterAnswer(const HttpResponse& response) {
     // The script may not need it.
     spdlog::warn("./outputs is not there: {}", linked.error().message);
   }
+  // Paths are this node's own, and the same after each registration.
+  PlaceSideInputs(SideInputFolder(config_.work_folder, config_.node), reply->job);
   registered_ = std::move(*reply);
   const job::Incarnation& incarnation = registered_.registration.incarnation;
   spdlog::info("registered with epoch {} as incarnation {}", incarnation.epoch, incarnation.number);
   uploader_.SetLimit(registered_.job.log_limit);
   processes_.Monitor();
-  if (!fetcher_ && !registered_.job.stores.empty()) {
-    fetcher_ = std::make_unique<ObjectFetcher>(
-        loop_, files_, ObjectFolder(config_.work_folder, config_.node), registered_.job.stores,
-        registered_.job.cache_bytes, OpenJobStore, [this](Key key, Result<std::string> work) {
-          if (work.ok()) {
-            core_.OnFetched(key, std::move(*work));
-          } else {
-            core_.OnNotFetched(key, work.error(), clock_.Now());
-          }
-          SchedulePump();
-        });
-  }
+  if (!fetcher_ && !registered_.job.stores.empty()) OpenFetcher();
+  if (!side_inputs_ && !registered_.job.side_inputs.empty()) FetchSideInputs();
   core_.OnRegistered(registered_.registration, now);
+}
+
+// Side inputs have their room for as long as the node lives, and objects have the rest.
+void Agent::OpenFetcher() {
+  uint64_t room = registered_.job.cache_bytes;
+  for (const job::SideInput& side : registered_.job.side_inputs) {
+    room -= std::min(room, side.bytes());
+  }
+  fetcher_ = std::make_unique<ObjectFetcher>(
+      loop_, files_, ObjectFolder(config_.work_folder, config_.node), registered_.job.stores, room,
+      OpenJobStore, [this](Key key, Result<std::string> work) {
+        if (work.ok()) {
+          core_.OnFetched(key, std::move(*work));
+        } else {
+          core_.OnNotFetched(key, work.error(), clock_.Now());
+        }
+        SchedulePump();
+      });
+}
+
+void Agent::FetchSideInputs() {
+  SideInputFetcher::Facts facts;
+  facts.files = files_;
+  facts.folder = SideInputFolder(config_.work_folder, config_.node);
+  facts.boot = OrEmpty(ReadSmallFile(kBoot, kMostBoot));
+  facts.side_inputs = registered_.job.side_inputs;
+  facts.stores = registered_.job.stores;
+  facts.open = OpenJobStore;
+  side_inputs_ = std::make_unique<SideInputFetcher>(
+      loop_, std::move(facts), [this](const Status& fetched) { OnSideInputs(fetched); });
+  fetches_ = true;
+  LookAtFetch();
+}
+
+void Agent::LookAtFetch() {
+  if (!fetches_) return;
+  const SideInputFetcher::Progress at = side_inputs_->Now();
+  core_.OnFetching(at.text, at.bytes);
+  SchedulePump();
+  loop_.After(kLookAtFetch, [this] { LookAtFetch(); });
+}
+
+void Agent::OnSideInputs(const Status& fetched) {
+  fetches_ = false;
+  if (fetched.ok()) {
+    spdlog::info("the side inputs are there");
+    core_.OnFetching("", side_inputs_->Now().bytes);
+  } else {
+    core_.OnSideInputsLost(fetched.error().message, clock_.Now());
+  }
+  SchedulePump();
 }
 
 // For the log, and where Kubernetes looks.

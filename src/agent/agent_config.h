@@ -11,6 +11,7 @@
 
 #include "agent/core/agent_types.h"
 #include "base/error.h"
+#include "job/side_inputs.h"
 #include "store/wished.h"
 
 namespace parallelrun::agent {
@@ -40,9 +41,10 @@ struct JobSettings {
   std::string logging_level;
   std::vector<std::pair<std::string, std::string>> environment;
   std::string python;
-  std::string image;  // of the node, for messages; "": unknown
+  std::string image;                        // of the node, for messages; "": unknown
+  std::vector<job::SideInput> side_inputs;  // that lie in stores
   std::vector<JobStore> stores;
-  uint64_t cache_bytes = 0;                // of their objects
+  uint64_t cache_bytes = 0;                // of their objects, side inputs among them
   std::string worker;                      // JSON object: more keys of the start frame
   Duration resource_monitor_interval{0};   // 0: off
   uint64_t log_limit = uint64_t{1} << 30;  // bytes, of a process's stdout or stderr

@@ -1,6 +1,9 @@
 #include "agent/job_keys.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "store/file_path.h"
 
 namespace parallelrun::agent {
 namespace {
@@ -69,6 +72,18 @@ void ReadStores(Members& in, const char* key, JobSettings& job, Registration&) {
   }
 }
 
+void ReadSideInputs(Members& in, const char* key, JobSettings& job, Registration&) {
+  Result<std::vector<job::SideInput>> read = job::ParseSideInputs(in.ValueOr(key, Json::array()));
+  if (!read.ok()) return in.Fail(read.error().message);
+  for (const job::SideInput& side : *read) {
+    const bool paths =
+        std::all_of(side.objects.begin(), side.objects.end(),
+                    [](const job::SideObject& object) { return store::IsFilePath(object.name); });
+    if (!paths || !store::IsFilePath(side.name)) in.Fail("a side input leaves its folder");
+  }
+  job.side_inputs = std::move(*read);
+}
+
 // Passed on unread, but for what the core decides by. Behind outputAction.
 void ReadWorker(Members& in, const char* key, JobSettings& job, Registration& registration) {
   const Json worker = in.ValueOr(key, Json::object());
@@ -110,6 +125,7 @@ const std::vector<JobKey>& JobKeys() {
        [](Members& in, const char* key, JobSettings&, Registration& registration) {
          registration.speculation = in.BooleanOr(key, true);
        }},
+      {"sideInputs", ReadSideInputs},
       {"stores", ReadStores},
       {"cacheBytes", [](Members& in, const char* key, JobSettings& job,
                         Registration&) { job.cache_bytes = in.UnsignedOr(key, UINT64_MAX, 0); }},

@@ -81,22 +81,41 @@ class Checker {
       const Input& input = spec_.inputs[i];
       const std::string field = InputPath(spec_, i);
       if (HasProblem(JoinPath("spec.inputs", i))) continue;
-      if (input.from.volume.empty() == input.store.empty()) {
-        AddError(problems_, field + ".volume",
-                 input.store.empty() ? "is required" : "stands beside a store",
-                 input.store.empty() ? "write the name of one of spec.volumes, or store with that "
-                                       "of one of spec.stores"
-                                     : "keep one of the two");
-      } else if (!input.store.empty()) {
-        CheckStore(input.store, field + ".store");
-        CheckPrefix(i);
-      }
+      CheckOnePlace(input.from.volume, input.store, field);
+      if (input.from.volume.empty() && !input.store.empty()) CheckPrefix(i);
       if (input.access == Access::kUri && input.store.empty()) {
         AddError(problems_, field + ".access", "Uri is for inputs in stores",
                  "leave it out, run() gets the paths of a volume's files");
       }
     }
+    CheckSideInputs();
     if (!HasProblem("spec.output")) CheckOutputStore();
+  }
+
+  void CheckSideInputs() {
+    for (size_t i = 0; i < spec_.side_inputs.size(); ++i) {
+      const SideInput& side = spec_.side_inputs[i];
+      const std::string field = JoinPath("spec.sideInputs", i);
+      if (HasProblem(field)) continue;
+      CheckOnePlace(side.from.volume, side.store, field);
+      if (side.store.empty() || side.mount_path.empty()) continue;
+      AddError(problems_, field + ".mountPath",
+               "is where a volume is mounted, and what lies in a store is fetched",
+               "leave it out, $(sideInputs." + side.name + ") says where it is");
+    }
+  }
+
+  // It lies on a volume, or in a store that the job has.
+  void CheckOnePlace(const std::string& volume, const std::string& store,
+                     const std::string& field) {
+    if (volume.empty() != store.empty()) {
+      if (!store.empty()) CheckStore(store, field + ".store");
+      return;
+    }
+    AddError(problems_, field + ".volume", store.empty() ? "is required" : "stands beside a store",
+             store.empty() ? "write the name of one of spec.volumes, or store with that of one of "
+                             "spec.stores"
+                           : "keep one of the two");
   }
 
   // A prefix of keys in a form in which two names of one are the same; "" for an unknown store.

@@ -95,8 +95,9 @@ struct Input {
 
 struct SideInput {
   std::string name;
-  VolumePath from;
-  std::string mount_path;  // empty: where the volume is mounted
+  VolumePath from;              // of one in a store only the path; "a/" is no object
+  std::string store = {};       // empty: it lies on the volume
+  std::string mount_path = {};  // empty: where the volume is mounted
   bool operator==(const SideInput&) const = default;
 };
 

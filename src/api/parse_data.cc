@@ -74,6 +74,7 @@ void ReadSideInputs(const Value& list, JobSpec& spec, Target target) {
       mounts.push_back(input.mount_path);
     }
     fields.Finish();
+    if (input.store.empty() && input.from.path.ends_with('/')) input.from.path.pop_back();
     spec.side_inputs.push_back(std::move(input));
   }
 }

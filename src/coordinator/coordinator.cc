@@ -142,6 +142,13 @@ void Coordinator::TakeEvents(uint32_t index, const job::ExchangeRequest& request
         break;
       case job::ProcessEvent::Kind::kNoRoom: nodes_.NoRoom(node, message); break;
       case job::ProcessEvent::Kind::kRanOut: node.ran_out = message; break;
+      case job::ProcessEvent::Kind::kFetching:
+        taken.moved = nodes_.Fetches(node, message, event.log) || taken.moved;
+        break;
+      case job::ProcessEvent::Kind::kFetchFailed:
+        // The same everywhere: the first node that says so says it for all.
+        ending_.Conclude(job::FailedFor("InputUnusable", message));
+        break;
       case job::ProcessEvent::Kind::kWhere: standstill_.Where(index, event.process, message); break;
       case job::ProcessEvent::Kind::kGaveUp:
         nodes_.GiveUp(node);
@@ -457,6 +464,7 @@ std::string Coordinator::WaitsFor() const {
 std::string Coordinator::WhyStill() const {
   if (std::string silent = nodes_.Silent(); !silent.empty()) return silent;
   if (std::string waits = WaitsFor(); !waits.empty()) return waits;
+  if (std::string fetching = nodes_.Fetching(); !fetching.empty()) return fetching;
   if (std::string ends = standstill_.InVainText(); !ends.empty()) return ends;
   return nodes_.registered() == 0 ? "no node is there" : "";
 }

@@ -116,6 +116,7 @@ std::string ProgressJson(const Coordinator& coordinator, const ProgressFacts& fa
                          {"message", coordinator.program_errors().init_error()}};
   out["failedAttempts"] = state.errors().total();
   out["paused"] = coordinator.WaitsFor();
+  out["fetching"] = coordinator.nodes().Fetching();
   out["trial"] = state.settings() ? api::TrialOf(state.settings()->plan_settings) : "";
   out["warning"] = facts.warning;
   out["lateWarning"] = facts.late_warning;

@@ -15,7 +15,7 @@
 namespace parallelrun::job {
 
 // Of register and exchange: raised with every change of either.
-inline constexpr uint32_t kNodeProtocol = 5;
+inline constexpr uint32_t kNodeProtocol = 6;
 
 struct HeldLease {
   BatchId id = 0;
@@ -75,6 +75,9 @@ struct ProcessEvent {
     kCutOff = 14,       // it was given no more time: message
     kCloseLost = 15,    // its process was gone before: message
     kWhere = 16,        // where its script is in Python: message, and the log with all of it
+    // Of side inputs in stores, before a process of the node is started:
+    kFetching = 17,     // message: what it is at; log: bytes that it has. Empty: all are there
+    kFetchFailed = 18,  // message: why no node will ever have them
   };
   uint32_t process = 0;
   Kind kind = Kind::kReady;

@@ -150,6 +150,7 @@ void AgentCore::OnRegistered(const Registration& registration, Instant now) {
   // What the last coordinator noted may not count; this one must know it before it takes a result.
   told_.Add(lives_.Owes());
   TellRoom();
+  if (!fetching_.empty()) TellFetching();
   for (const job::LeaseName& name : held_.OfferAll(session_.OverBefore(now))) {
     const Batch& batch = held_.At(*held_.Find(name));
     // Refused, its process would go on until it is looked at: it has no lease that could be over.
@@ -199,7 +200,7 @@ void AgentCore::Step(Instant now) {
   if (!ending_.begins_nothing() && room) {
     // All but one for each process that may soon take it, so that an idle node can.
     if (stalled_) Return(held_.Waiting(processes_.size() - processes_.late()), now);
-    if (session_.ever()) StartMissing(now);
+    if (session_.ever() && fetching_.empty()) StartMissing(now);
     HandOut(now);
   } else if (!ending_.begun()) {
     Return(held_.Waiting(0), now);
@@ -426,6 +427,25 @@ void AgentCore::OnNotFetched(Key key, const Error& why, Instant now) {
   if (why.code == Code::kNoSpace) RanOut(why.message, now);
   if (why.code == Code::kNoSpace || why.code == Code::kUnavailable) return Finish(key, {}, now);
   Finish(key, NotFetched(why), now);
+}
+
+// --- Side inputs in stores.
+
+void AgentCore::OnFetching(const std::string& what, uint64_t bytes) {
+  if (what == fetching_) return;
+  fetching_ = what;
+  fetched_ = bytes;
+  if (session_.ever()) TellFetching();
+}
+
+void AgentCore::OnSideInputsLost(std::string why, Instant now) {
+  if (ending_.begun()) return;
+  told_.Add({0, job::ProcessEvent::Kind::kFetchFailed, why});
+  End(AgentEnd::kGaveUp, options_.drain_grace, std::move(why), now);
+}
+
+void AgentCore::TellFetching() {
+  told_.Add({0, job::ProcessEvent::Kind::kFetching, fetching_, std::to_string(fetched_)});
 }
 
 // --- Want of space, and the end.

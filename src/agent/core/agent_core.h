@@ -89,6 +89,12 @@ class AgentCore {
   // Starting the process failed for want of space: it is over, and started again later.
   void OnInitRanOut(uint32_t process, std::string message, Instant now);
 
+  // What of the side inputs this node fetches, for people, and the bytes that it has of them: no
+  // process is started before they are there, which "" says.
+  void OnFetching(const std::string& what, uint64_t bytes);
+  // They never will be, here or on any other node.
+  void OnSideInputsLost(std::string why, Instant now);
+
   // Hands back what has not started, lets the rest finish for `grace`.
   void Drain(Duration grace, Instant now);
   // As Drain, without a grace.
@@ -145,6 +151,7 @@ class AgentCore {
   void Return(const std::vector<Key>& keys, Instant now);
   void RanOut(std::string message, Instant now);
   void TellRoom();
+  void TellFetching();
   void Close(Instant now);
   void EndProcesses(Instant now);
   void End(AgentEnd end, Duration grace, std::string message, Instant now);
@@ -160,6 +167,8 @@ class AgentCore {
   Told told_;
   Ending ending_;
 
+  std::string fetching_;        // of the side inputs; "": they are there
+  uint64_t fetched_ = 0;        // bytes of them
   bool awaits_deaths_ = false;  // of processes whose leases were over when it registered
   bool stalled_ = false;        // all processes are at long mini-batches
   bool asked_node_ = false;     // likewise

@@ -390,18 +390,22 @@ const FieldList& SideInputFields() {
             ReadInputName)
           .Required(),
       BoundIn("volume", &SideInput::from, &VolumePath::volume, Text(kMostName),
-              "One of spec.volumes.")
-          .Required("write the name of one of spec.volumes"),
-      BoundIn("path", &SideInput::from, &VolumePath::path, Path(),
-              "Folder or file, relative to the volume; all of it if not given.")
-          .Otherwise("the volume's root"),
+              "One of spec.volumes."),
+      Bound("store", &SideInput::store, Text(kMostName),
+            "In place of a volume: one of spec.stores. Each node fetches all of it before init()."),
+      BoundIn(
+          "path", &SideInput::from, &VolumePath::path, Path(),
+          "Folder or file, relative to the volume; below the store's URL the key of one object, or "
+          "a prefix of keys, which it always is with a slash at its end. All of it if not given.",
+          ReadInputPath)
+          .Otherwise("all of the volume or store"),
       Bound("mountPath", &SideInput::mount_path,
             Text(kMostText).With(
                 {R"cel(self.matches("^/+[^/:]") && !self.contains(":") && )cel"
                  R"cel(!self.matches("/[.][.](/|$)"))cel",
                  R"(is no place for a folder: write an absolute path without ":" and )"
                  R"("..", as in /models)"}),
-            "Where it is mounted, absolute; below /mnt if not given.", ReadMountPath)
+            "Where the volume is mounted, absolute; below /mnt if not given.", ReadMountPath)
           .Otherwise("below /mnt")
           .OnlyInCluster(),
   };

@@ -92,6 +92,20 @@ Shape InputShape() {
              "has no kind or several: write exactly one of files, tabular and jsonLines"});
 }
 
+Shape SideInputShape() {
+  return Object(SideInputFields())
+      .With({"has(self.volume) || has(self.store)",
+             "is required: write the name of one of spec.volumes, or store with that of one of "
+             "spec.stores",
+             ".volume"})
+      .With({"!has(self.volume) || !has(self.store)", "stands beside a store: keep one of the two",
+             ".volume"})
+      .With({"!has(self.mountPath) || !has(self.store)",
+             "is where a volume is mounted, and what lies in a store is fetched: leave it out, "
+             "$(sideInputs.NAME) says where it is",
+             ".mountPath"});
+}
+
 Shape EntryScript() {
   const std::string mend =
       ": write a file (score.py), a path (src/score.py) or a module (scoring.main) inside the code";
@@ -163,9 +177,9 @@ FieldList Data() {
                "jsonLines. Required unless rankMiniBatchCount is set.",
                ReadInputs)
           .In(kCoordinator | kWorker),
-      Sections("sideInputs", &JobSpec::side_inputs, kMaxInputs, Object(SideInputFields()),
+      Sections("sideInputs", &JobSpec::side_inputs, kMaxInputs, SideInputShape(),
                "Data that every node only reads whole, such as a model.", ReadSideInputs)
-          .In(kOperator | kWorker),
+          .In(kOperator | kCoordinator | kWorker),
       Section("output", &JobSpec::output, OutputFields(),
               "Where the result goes. The output file appears whole, when the job has succeeded.")
           .Required("write output: {volume: VOLUME}, or {store: STORE}")

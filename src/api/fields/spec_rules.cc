@@ -43,10 +43,15 @@ const std::vector<CelRule>& SpecRules() {
        "there is no store of the name that an input gives: write one of spec.stores, or add it "
        "there",
        ".inputs"},
-      {"!has(self.sideInputs) || self.sideInputs.all(i, has(self.volumes) && "
+      {"!has(self.sideInputs) || self.sideInputs.all(i, !has(i.volume) || has(self.volumes) && "
        "self.volumes.exists(v, v.name == i.volume))",
        "there is no volume of the name that a side input gives: write one of "
        "spec.volumes, or add it there",
+       ".sideInputs"},
+      {"!has(self.sideInputs) || self.sideInputs.all(i, !has(i.store) || has(self.stores) && "
+       "self.stores.exists(s, s.name == i.store))",
+       "there is no store of the name that a side input gives: write one of spec.stores, or add it "
+       "there",
        ".sideInputs"},
       {"!has(self.output.columns) || size(self.output.columns) == 0 || has(self.output.format) && "
        R"cel(self.output.format in ["csv", "parquet"])cel",

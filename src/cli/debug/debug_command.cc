@@ -85,6 +85,12 @@ Result<Prepared> Prepare(const DebugRequest& request) {
                  "the mini-batch is of an input in a store, which debug cannot fetch "
                  "yet: copy its objects into a folder, and run the script on that"};
   }
+  if (!layout->side_inputs.empty()) {
+    return Error{Code::kInvalid,
+                 "the side input " + Printable(layout->side_inputs.front().name, 100) +
+                     " lies in a store, which debug cannot fetch yet: copy it into a folder, and "
+                     "run the script with that on a volume"};
+  }
   prepared.work = std::move(*work);
   Result<std::string> folder = MakeFolder();
   if (!folder.ok()) return folder.error();

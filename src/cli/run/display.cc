@@ -182,6 +182,8 @@ std::string ProgressLine(const json& progress) {
   if (state != "Running") line += ", " + state;
   const std::string paused = Text(progress, "paused");
   if (!paused.empty()) line += ", PAUSED: " + Printable(paused, 200);
+  const std::string fetching = Text(progress, "fetching");
+  if (!fetching.empty()) line += ", " + Printable(fetching, 200);
   return line;
 }
 

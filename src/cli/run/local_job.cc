@@ -94,7 +94,9 @@ Status CheckMapped(const api::JobSpec& spec, const coordinator::Volumes& volumes
   for (const api::Input& input : spec.inputs) {
     if (input.store.empty()) used.insert(input.from.volume);
   }
-  for (const api::SideInput& side : spec.side_inputs) used.insert(side.from.volume);
+  for (const api::SideInput& side : spec.side_inputs) {
+    if (side.store.empty()) used.insert(side.from.volume);
+  }
   std::vector<std::string> missing;
   for (const std::string& name : used) {
     if (!volumes.contains(name)) missing.push_back(name);

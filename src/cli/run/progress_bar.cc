@@ -92,6 +92,8 @@ std::vector<Part> PartsOf(const json& progress, Duration elapsed, bool narrow) {
   if (state != "Running") parts.push_back({1, state});
   const std::string paused = lenient::Text(progress, "paused");
   if (!paused.empty()) parts.push_back({1, "PAUSED: " + Printable(paused, kMostText), kYellow});
+  const std::string fetching = lenient::Text(progress, "fetching");
+  if (!fetching.empty()) parts.push_back({1, Printable(fetching, kMostText)});
   return parts;
 }
 

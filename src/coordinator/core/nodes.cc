@@ -1,9 +1,13 @@
 #include "coordinator/core/nodes.h"
 
+#include <spdlog/fmt/fmt.h>
+
 #include <algorithm>
+#include <charconv>
+#include <system_error>
 #include <utility>
 
-#include <spdlog/fmt/fmt.h>
+#include "base/count_of.h"
 
 namespace parallelrun::coordinator {
 namespace {
@@ -58,6 +62,8 @@ Nodes::Node& Nodes::Register(uint32_t index, const std::string& agent, uint64_t 
   node.offers_open = false;  // whoever has registered offers all that it holds
   node.no_room.clear();      // it tells anew
   node.ran_out.clear();
+  node.fetching.clear();
+  node.fetched = 0;
   node.incarnation = {epoch, ++last_incarnation_};
   ++node.registrations;
   Count(node);
@@ -103,6 +109,15 @@ void Nodes::NoRoom(Node& node, std::string why) {
   Uncount(node);
   node.no_room = std::move(why);
   Count(node);
+}
+
+bool Nodes::Fetches(Node& node, std::string what, std::string_view bytes) {
+  node.fetching = std::move(what);
+  uint64_t now = 0;
+  const auto read = std::from_chars(bytes.data(), bytes.data() + bytes.size(), now);
+  if (read.ec != std::errc() || now <= node.fetched) return false;
+  node.fetched = now;
+  return true;
 }
 
 void Nodes::Hear(Node& node) {
@@ -210,6 +225,23 @@ std::string Nodes::WaitsFor() const {
     }
   }
   return "";
+}
+
+std::string Nodes::Fetching() const {
+  const Node* first = nullptr;
+  size_t others = 0;
+  for (const auto& [index, node] : nodes_) {
+    if (!node.registered || node.fetching.empty()) continue;
+    if (first == nullptr) {
+      first = &node;
+    } else {
+      ++others;
+    }
+  }
+  if (first == nullptr) return "";
+  std::string text = fmt::format("node {}: {}", first->index, first->fetching);
+  if (others > 0) text += fmt::format(", and {}", CountOf(others, "other node"));
+  return text;
 }
 
 }  // namespace parallelrun::coordinator

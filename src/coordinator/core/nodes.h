@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -37,6 +38,8 @@ class Nodes {
     bool ever_ready = false;
     std::string no_room;                   // why it begins nothing; "": it does
     std::string ran_out;                   // what its processes had no space for
+    std::string fetching;                  // of side inputs; "": it has them, or needs none
+    uint64_t fetched = 0;                  // bytes of them
     std::map<uint32_t, uint64_t> metrics;  // process to the number of its last metric
     WorkInstant seen;                      // last call; while one is open, it is there
     bool watched = false;                  // its silence is looked for
@@ -80,6 +83,9 @@ class Nodes {
   void GiveUp(Node& node);
   // It begins nothing for want of room; "": it does.
   void NoRoom(Node& node, std::string why);
+  // It fetches side inputs before it starts a process, and has so many bytes, as digits; "": all.
+  // True when it has more than before.
+  bool Fetches(Node& node, std::string what, std::string_view bytes);
   // Offers of an earlier epoch, that were all compared with the plan, or not: some are made again.
   void Offered(Node& node, bool compared) { node.offers_open = !compared; }
   // What it holds; all of it, unless offers are open: it may say something else before it makes
@@ -117,6 +123,8 @@ class Nodes {
   std::string Silent() const;
   // Why one of them waits for its disk.
   std::string WaitsFor() const;
+  // What of the side inputs the first of those fetches that do, and how many more do.
+  std::string Fetching() const;
 
  private:
   struct Counts {

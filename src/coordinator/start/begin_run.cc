@@ -19,6 +19,7 @@
 #include "coordinator/start/newest_pod.h"
 #include "coordinator/start/run_again.h"
 #include "coordinator/start/state_lock.h"
+#include "coordinator/start/stored_side_inputs.h"
 #include "job/work.h"
 #include "ledger/claim.h"
 #include "plan/columns/types_json.h"
@@ -118,6 +119,21 @@ Result<Decided> Decide(const CoordinatorConfig& config, const JobLayout& layout,
   const Result<StartDecision> with_inputs = DecideWithInputs(run, state, *decision, *changes);
   if (!with_inputs.ok()) return with_inputs.error();
   return Decided{*with_inputs, WarningOf(*with_inputs, *changes), HoldsRows(run, state)};
+}
+
+// Which versions of them nodes fetch. Whoever goes on with a run has them fetch those that it began
+// with: of two listings, nodes that came early and late would have other bytes.
+Result<std::vector<job::SideInput>> SideInputs(const CoordinatorConfig& config,
+                                               const JobLayout& layout, const Opened& opened,
+                                               const Files& files, bool anew,
+                                               StartServer& starting) {
+  if (layout.side_inputs.empty()) return std::vector<job::SideInput>();
+  starting.Begin("lists the side inputs in stores", "steps");
+  const plan::OpenStore open = plan::InputStores(files, {}, layout.stores);
+  const uint64_t most = config.job.spec.cache.size;
+  if (anew) return ListSideInputs(layout.side_inputs, open, most);
+  return GoOnWithSideInputs(files, layout.state_folder, opened.ledger->run_id(), layout.side_inputs,
+                            open, most);
 }
 
 // Writes the first group of the epoch, with what was decided.
@@ -226,6 +242,10 @@ Result<Begun> TakeUp(const CoordinatorConfig& config, const JobLayout& layout,
   }
   const Result<Decided> decided = Decide(config, layout, opened, files, output, starting);
   if (!decided.ok()) return decided.error();
+  const bool with_nothing = !opened.state.settings() || decided->decision.overwrite;
+  Result<std::vector<job::SideInput>> side_inputs =
+      SideInputs(config, layout, opened, files, with_nothing, starting);
+  if (!side_inputs.ok()) return side_inputs.error();
   if (const Status held = HoldOutput(config, layout, opened, files, output); !held.ok()) {
     return held.error();
   }
@@ -238,8 +258,15 @@ Result<Begun> TakeUp(const CoordinatorConfig& config, const JobLayout& layout,
   }
   Begun run;
   run.warning = decided->warning;
-  run.with_nothing = !opened.state.settings() || decision.overwrite;
+  run.with_nothing = with_nothing;
+  run.side_inputs = std::move(*side_inputs);
   if (const Status begun = Begin(config, decision, opened); !begun.ok()) return begun.error();
+  if (!run.side_inputs.empty()) {
+    // Under the name of the run, which it has only now.
+    const Status kept =
+        KeepSideInputs(files, layout.state_folder, opened.ledger->run_id(), run.side_inputs);
+    if (!kept.ok()) return kept.error();
+  }
   // Of a restarted coordinator, too: the settings are those that the run was begun with.
   const auto& settings = opened.state.settings();
   run.replaces = decided->holds_rows && settings && settings->may_replace;

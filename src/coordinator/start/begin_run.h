@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -14,6 +15,7 @@
 #include "coordinator/start/output_place.h"
 #include "coordinator/start/start_server.h"
 #include "job/job_state.h"
+#include "job/side_inputs.h"
 #include "ledger/ledger.h"
 
 namespace parallelrun::coordinator {
@@ -29,9 +31,10 @@ struct Opened {
 
 // How the run goes on, once its first group is written.
 struct Begun {
-  std::string warning;        // for a person who continues it; empty: none
-  bool with_nothing = false;  // with an empty history
-  bool replaces = false;      // its output takes the place of one that has rows
+  std::string warning;                           // for a person who continues it; empty: none
+  bool with_nothing = false;                     // with an empty history
+  bool replaces = false;                         // its output takes the place of one that has rows
+  std::vector<job::SideInput> side_inputs = {};  // those in stores
 };
 
 // Claims an epoch and reads the ledger; `starting` is told of each record.

@@ -210,7 +210,8 @@ Result<CoordinatorConfig> ReadConfig(const std::string& path) {
   return ParseConfig(*text);
 }
 
-Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& mounted) {
+Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& mounted,
+                             const std::vector<job::SideInput>& side_inputs) {
   const JobLayout layout = OnNodes(config, mounted);
   const api::JobSpec& spec = config.job.spec;
   const Result<std::vector<std::string>> arguments =
@@ -244,6 +245,7 @@ Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& m
                   {"processes", config.processes},
                   {"speculation", config.speculation()},
                   {"environment", environment},
+                  {"sideInputs", job::SideInputsJson(side_inputs)},
                   {"stores", stores},
                   {"worker", worker}});
   return job.dump();

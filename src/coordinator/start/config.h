@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "api/job.h"
 #include "api/selection.h"
@@ -12,6 +13,7 @@
 #include "base/http/server.h"
 #include "base/time.h"
 #include "coordinator/start/layout.h"
+#include "job/side_inputs.h"
 
 namespace parallelrun::coordinator {
 
@@ -50,7 +52,9 @@ Result<CoordinatorConfig> ParseConfig(const std::string& text);
 // Reads and parses a file, or a pipe as /dev/fd/N.
 Result<CoordinatorConfig> ReadConfig(const std::string& path);
 
-// What an agent is told of the job, as JSON text.
-Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& layout);
+// What an agent is told of the job, as JSON text. `side_inputs`: those in stores, as they were
+// listed.
+Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& layout,
+                             const std::vector<job::SideInput>& side_inputs = {});
 
 }  // namespace parallelrun::coordinator

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "api/enums.h"
+#include "job/side_inputs.h"
 #include "plan/input_names.h"
 #include "plan/source.h"
 #include "store/object_stores.h"
@@ -104,6 +105,29 @@ Status AddInput(const api::JobSpec& spec, size_t index, const Volumes& volumes, 
   return {};
 }
 
+Status AddSideInput(const api::JobSpec& spec, size_t index, const Volumes& volumes,
+                    JobLayout& layout) {
+  const api::SideInput& side = spec.side_inputs[index];
+  const std::string field = fmt::format("spec.sideInputs[{}] ({})", index, side.name);
+  const std::string path(plan::WithoutSlash(side.from.path));
+  Result<std::string> place = side.store.empty() ? Resolve(side.from, volumes, field)
+                                                 : ResolveStore(spec, side.store, path, field);
+  if (!place.ok()) return place.error();
+  std::string& stands_for = layout.placeholders["sideInputs." + side.name];
+  if (side.store.empty()) {
+    stands_for = std::move(*place);
+    return {};
+  }
+  stands_for = job::SideInputMark(side.name);
+  plan::PlanInput in_store;
+  in_store.name = side.name;
+  in_store.root = std::move(*place);
+  in_store.store = side.store;
+  in_store.is_prefix = path != side.from.path;
+  layout.side_inputs.push_back(std::move(in_store));
+  return {};
+}
+
 // Whether inputs lie below the folder of the output, where nothing but that file and what stands
 // beside it is written: it is no part of them.
 bool MayHoldInputs(const JobLayout& layout) {
@@ -143,11 +167,7 @@ Result<JobLayout> LayOut(const api::Job& job, const Volumes& volumes,
     layout.inputs.push_back(std::move(ranks));
   }
   for (size_t i = 0; i < spec.side_inputs.size(); ++i) {
-    const api::SideInput& side = spec.side_inputs[i];
-    const Result<std::string> path =
-        Resolve(side.from, volumes, fmt::format("spec.sideInputs[{}] ({})", i, side.name));
-    if (!path.ok()) return path.error();
-    layout.placeholders["sideInputs." + side.name] = *path;
+    if (Status added = AddSideInput(spec, i, volumes, layout); !added.ok()) return added.error();
   }
   for (const api::ObjectStore& store : spec.stores) {
     store::Wished& wished = layout.stores[store.name];

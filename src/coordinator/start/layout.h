@@ -24,8 +24,10 @@ struct JobLayout {
   std::string output_name;  // in the store
   std::string log_folder;
   std::string state_folder;
-  std::vector<plan::PlanInput> inputs;  // with rank mini-batches just one, which has no folder
-  // What $(inputs.NAME), $(sideInputs.NAME) and $(output) stand for.
+  std::vector<plan::PlanInput> inputs;       // with rank mini-batches just one, which has no folder
+  std::vector<plan::PlanInput> side_inputs;  // those in stores
+  // What $(inputs.NAME), $(sideInputs.NAME) and $(output) stand for; of a side input in a store
+  // what stands for its path on each node (job/side_inputs.h).
   std::map<std::string, std::string> placeholders;
   std::map<std::string, store::Wished> stores;  // how each is asked, by name
   // Folders that no input may contain or lie in: logs, state, and that of the output, unless inputs

@@ -187,8 +187,7 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files,
                               std::shared_ptr<LogWriter>& writer) {
   Result<JobLayout> layout = LayOutSelection(config);
   if (!layout.ok()) return layout.error();
-  Result<std::string> agent_job = AgentJob(config, *layout);
-  if (!agent_job.ok()) return agent_job.error();
+  if (const auto told = AgentJob(config, *layout); !told.ok()) return told.error();
   if (const Status fit = CheckMounts(*layout); !fit.ok()) return fit.error();
   std::optional<StartServer> starting(
       std::in_place, StartServer::Options{config.http, config.metrics_http, config.key});
@@ -216,6 +215,8 @@ Result<CoordinatorExit> Serve(const CoordinatorConfig& config, Files& files,
   spdlog::info("epoch {} of run {:016x}, {} mini-batches planned, {} settled", ledger.epoch(),
                ledger.run_id(), counts.planned, counts.succeeded + counts.failed);
 
+  Result<std::string> agent_job = AgentJob(config, *layout, run->side_inputs);
+  if (!agent_job.ok()) return agent_job.error();
   ServerOptions options = OptionsOf(config, *layout, *opened, **output);
   options.agent_job = std::move(*agent_job);
   options.warning = warning;

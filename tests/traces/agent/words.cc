@@ -26,6 +26,8 @@ const char* EventWords(job::ProcessEvent::Kind kind) {
     case job::ProcessEvent::Kind::kCutOff: return "shutdown() was cut off";
     case job::ProcessEvent::Kind::kCloseLost: return "shutdown() is lost";
     case job::ProcessEvent::Kind::kWhere: return "is at";
+    case job::ProcessEvent::Kind::kFetching: return "fetches";
+    case job::ProcessEvent::Kind::kFetchFailed: return "its side inputs are lost";
   }
   return "";
 }
@@ -57,7 +59,8 @@ std::string HeldWords(const job::ExchangeRequest& request) {
 std::string EventLine(const job::ProcessEvent& event) {
   using Kind = job::ProcessEvent::Kind;
   const bool of_node = event.kind == Kind::kNoRoom || event.kind == Kind::kRanOut ||
-                       event.kind == Kind::kGaveUp || event.kind == Kind::kOwing;
+                       event.kind == Kind::kGaveUp || event.kind == Kind::kOwing ||
+                       event.kind == Kind::kFetching || event.kind == Kind::kFetchFailed;
   const std::string of = of_node ? "" : fmt::format("process {}: ", event.process);
   // Without a word these two say that it is over.
   if (event.message.empty() && event.kind == job::ProcessEvent::Kind::kNoRoom) return "room again";

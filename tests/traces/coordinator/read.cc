@@ -80,7 +80,9 @@ job::ProcessEvent::Kind ReadEvent(Command& command, const std::string& text) {
                                                     {"close-failed", Kind::kCloseFailed},
                                                     {"cut-off", Kind::kCutOff},
                                                     {"close-lost", Kind::kCloseLost},
-                                                    {"where", Kind::kWhere}};
+                                                    {"where", Kind::kWhere},
+                                                    {"fetching", Kind::kFetching},
+                                                    {"fetch-failed", Kind::kFetchFailed}};
   return ReadWord(command, text, words);
 }
 

@@ -59,6 +59,15 @@ TEST(DisplayTest, WhileTheListingGoesOnTotalsAreAtLeast) {
       "63 of at least 180 mini-batches, 20.5/s, 2 failed, 1 node, Draining, PAUSED: disk full");
 }
 
+TEST(DisplayTest, WhatNodesFetchBeforeTheyStartIsToldAsItIs) {
+  json progress = Progress();
+  progress["secondsRemaining"] = nullptr;
+  progress["state"] = "Starting";
+  progress["fetching"] = "node 0: fetching side input model, 1.2 of 4.0 GB";
+  EXPECT_THAT(ProgressLine(progress),
+              testing::EndsWith(", Starting, node 0: fetching side input model, 1.2 of 4.0 GB"));
+}
+
 TEST(DisplayTest, BeforeAnythingIsListedThereIsNothingToCount) {
   json progress = Progress();
   progress["miniBatches"] = {{"total", nullptr}, {"planned", 0}, {"succeeded", 0}, {"failed", 0}};

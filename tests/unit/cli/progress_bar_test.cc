@@ -62,6 +62,12 @@ TEST(ProgressBarTest, APauseIsCutRatherThanLeftOut) {
   EXPECT_EQ(Bar(progress, 30), "63/180, PAUSED: no space is l");
 }
 
+TEST(ProgressBarTest, WhatNodesFetchIsCutRatherThanLeftOut) {
+  json progress = Progress();
+  progress["fetching"] = "node 0: fetching side input model";
+  EXPECT_EQ(Bar(progress, 30), "63/180, node 0: fetching side");
+}
+
 TEST(ProgressBarTest, ColourIsAroundWordsAndTakesNoRoom) {
   const std::string plain = Bar(Progress(), 120);
   std::string coloured = Bar(Progress(), 120, true);

@@ -337,6 +337,62 @@ TEST(CoordinatorCore, ANodeWithoutRoomIsNoLackOfProgress) {
               HasSubstr("node 0: the script ran out of space: OSError: [Errno 28]"));
 }
 
+TEST(CoordinatorCore, ANodeThatFetchesSideInputsMovesTheJobForAsLongAsBytesCome) {
+  CoordinatorLimits limits;
+  limits.spec.progress_update_timeout = seconds(5);
+  CoordinatorHarness h(limits);
+  h.Plan(1);
+  const job::Incarnation in = h.Join(0);
+  const auto say = [&](const char* what, const char* bytes) {
+    job::ExchangeRequest request = h.Request(in);
+    request.events.push_back({0, job::ProcessEvent::Kind::kFetching, what, bytes});
+    h.Send(0, request);
+    h.Advance(seconds(1));
+  };
+  EXPECT_EQ(h.core->nodes().Fetching(), "");
+  for (const char* bytes : {"1", "2", "3", "4", "5", "6", "7", "8"}) say("fetching a", bytes);
+  EXPECT_FALSE(h.state.verdict());
+  EXPECT_EQ(h.core->nodes().Fetching(), "node 0: fetching a");
+  for (int i = 0; i < 7 && !h.state.verdict(); ++i) say("fetching a: refused", "8");
+  ASSERT_TRUE(h.state.verdict());
+  EXPECT_EQ(h.state.verdict()->reason, "NoProgress");
+  EXPECT_THAT(h.state.verdict()->message, HasSubstr("node 0: fetching a: refused"));
+}
+
+TEST(CoordinatorCore, WhatNodesFetchIsToldForTheFirstOfThem) {
+  CoordinatorLimits limits;
+  limits.nodes = 2;
+  CoordinatorHarness h(limits);
+  const job::Incarnation first = h.Join(0);
+  const job::Incarnation second = h.Join(1);
+  const auto say = [&](uint32_t node, const job::Incarnation& in, const char* what) {
+    job::ExchangeRequest request = h.Request(in);
+    request.events.push_back({0, job::ProcessEvent::Kind::kFetching, what, "1"});
+    h.Send(node, request);
+  };
+  say(0, first, "fetching a");
+  say(1, second, "fetching b");
+  EXPECT_EQ(h.core->nodes().Fetching(), "node 0: fetching a, and 1 other node");
+  say(0, first, "");
+  EXPECT_EQ(h.core->nodes().Fetching(), "node 1: fetching b");
+  say(1, second, "");
+  EXPECT_EQ(h.core->nodes().Fetching(), "");
+}
+
+TEST(CoordinatorCore, ASideInputThatIsGoneEndsTheJobOnce) {
+  CoordinatorHarness h;
+  h.Plan(1);
+  const job::Incarnation in = h.Join(0);
+  job::ExchangeRequest request = h.Request(in);
+  request.events.push_back(
+      {0, job::ProcessEvent::Kind::kFetchFailed, "the side input model: s3://m/w was deleted", ""});
+  h.Send(0, request);
+  h.Sync();
+  ASSERT_TRUE(h.state.verdict());
+  EXPECT_EQ(h.state.verdict()->reason, "InputUnusable");
+  EXPECT_EQ(h.state.verdict()->message, "the side input model: s3://m/w was deleted");
+}
+
 // Its agent was stopped, or its host is frozen: nobody would ever hear of it otherwise.
 TEST(CoordinatorCore, ANodeThatFallsSilentEndsTheJobInTheEnd) {
   CoordinatorLimits limits;

@@ -90,7 +90,7 @@ TEST(NodeMessagesTest, AnotherFormatIsAnotherProtocol) {
     return "raise kNodeProtocol, and keep " + folder + "/" + name +
            " in tests/fuzz/corpus/protocol";
   };
-  EXPECT_EQ(kNodeProtocol, 5U);
+  EXPECT_EQ(kNodeProtocol, 6U);
   EXPECT_TRUE(Kept("request") == request) << why("request", request);
   EXPECT_TRUE(Kept("reply") == reply) << why("reply", reply);
 }
@@ -98,6 +98,18 @@ TEST(NodeMessagesTest, AnotherFormatIsAnotherProtocol) {
 TEST(NodeMessagesTest, TheIncarnationIsReadOfAnyProtocol) {
   EXPECT_EQ(IncarnationOf(Encode(Request()).substr(0, 8) + "?"), (Incarnation{3, 7}));
   EXPECT_EQ(IncarnationOf("short"), Incarnation());
+}
+
+TEST(NodeMessagesTest, TheLastKindOfEventIsTakenAndNoneBehindIt) {
+  ExchangeRequest request;
+  request.events = {{0, ProcessEvent::Kind::kFetchFailed, "the side input model is gone", ""}};
+  const std::string bytes = Encode(request);
+  const Result<ExchangeRequest> decoded = DecodeExchangeRequest(bytes);
+  ASSERT_TRUE(decoded.ok());
+  EXPECT_EQ(decoded->events.at(0).kind, ProcessEvent::Kind::kFetchFailed);
+  request.events[0].kind =
+      static_cast<ProcessEvent::Kind>(static_cast<uint8_t>(ProcessEvent::Kind::kFetchFailed) + 1);
+  EXPECT_FALSE(DecodeExchangeRequest(Encode(request)).ok());
 }
 
 TEST(NodeMessagesTest, RequestRoundTrip) {
@@ -152,7 +164,7 @@ TEST(NodeMessagesTest, EventsAreBounded) {
   EXPECT_FALSE(taken(Kind::kMetric, kMaxMetricBytes + 1));
   EXPECT_TRUE(taken(Kind::kHeader, kMaxHeaderBytes));
   EXPECT_FALSE(taken(Kind::kHeader, kMaxHeaderBytes + 1));
-  EXPECT_FALSE(taken(static_cast<Kind>(17), 0));
+  EXPECT_FALSE(taken(static_cast<Kind>(19), 0));
   EXPECT_FALSE(taken(static_cast<Kind>(0), 0));
 }
 

@@ -240,6 +240,10 @@ TEST_F(OperatorBuilders, PodsHaveTheKeysOfStoresThatTheJobNamesAndNoMore) {
       << "logs and state are the coordinator's";
 
   object["spec"]["inputs"][0]["files"]["access"] = "Uri";
+  object["spec"]["sideInputs"] = json::parse(R"([{"name": "model", "store": "photos"}])");
+  Find(Worker()["spec"]["containers"][0]["volumeMounts"], "mountPath",
+       "/etc/parallelrun-stores/photos");
+  object["spec"].erase("sideInputs");
   EXPECT_EQ(Worker().dump().find("/etc/parallelrun-stores"), std::string::npos)
       << "of what a script reads itself no node needs a key";
 }

@@ -58,7 +58,7 @@ TEST(CoordinatorConfigTest, WhatNodesHearOfAJobStaysAsItIs) {
       R"("loggingLevel":"INFO","outputAction":"AppendRow","outputFolder":"/data/out",)"
       R"("overheadTimeoutSeconds":600,"processes":1,"python":"python3",)"
       R"("resourceMonitorIntervalSeconds":600,"runTimeoutSeconds":60,)"
-      R"("shutdownTimeoutSeconds":300,"speculation":true,"stores":[],)"
+      R"("shutdownTimeoutSeconds":300,"sideInputs":[],"speculation":true,"stores":[],)"
       R"("worker":{"appendRowDataframeHeader":false,"appendRowSafeOutput":false,)"
       R"("asyncMode":false,"componentMode":false,"mixedTypes":false,"runId":"local.digits"}})");
 
@@ -88,7 +88,8 @@ TEST(CoordinatorConfigTest, WhatNodesHearOfAJobStaysAsItIs) {
       R"("image":"images.example/digits:1","loggingLevel":"DEBUG","outputAction":"SummaryOnly",)"
       R"("outputFolder":"/data/out","overheadTimeoutSeconds":601,"processes":4,)"
       R"("python":"/usr/bin/python3","resourceMonitorIntervalSeconds":0,)"
-      R"("runTimeoutSeconds":61,"shutdownTimeoutSeconds":301,"speculation":true,"stores":[],)"
+      R"("runTimeoutSeconds":61,"shutdownTimeoutSeconds":301,"sideInputs":[],)"
+      R"("speculation":true,"stores":[],)"
       R"("worker":{"appendRowDataframeHeader":false,"appendRowSafeOutput":false,)"
       R"("asyncMode":false,"componentMode":false,"mixedTypes":false,)"
       R"("modelFolder":"/data/model","nanAsNull":true,"outputFormat":"jsonl",)"
@@ -131,6 +132,36 @@ TEST(CoordinatorConfigTest, NodesHearWhereTheKeysOfTheStoresAreThatTheyRead) {
 
   config["storeKeys"]["photos"] = 5;
   EXPECT_THAT(ParseConfig(config.dump()).error().message, testing::HasSubstr("storeKeys.photos"));
+}
+
+TEST(CoordinatorConfigTest, NodesHearWhichObjectsOfASideInputTheyFetchAndWithWhichKeys) {
+  nlohmann::json config = nlohmann::json::parse(kConfig);
+  nlohmann::json& spec = config["job"]["spec"];
+  spec["stores"] = nlohmann::json::parse(
+      R"([{"name": "models", "url": "s3://models", "credentials": {"secretName": "reader"}}])");
+  spec["sideInputs"] =
+      nlohmann::json::parse(R"([{"name": "model", "store": "models", "path": "digits/"}])");
+  spec["arguments"] = {"--model", "$(sideInputs.model)/weights.bin"};
+  config["storeKeys"] = {{"models", "/keys/models"}};
+  const Result<CoordinatorConfig> parsed = ParseConfig(config.dump());
+  ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+  const auto layout = LayOut(parsed->job, parsed->volumes, parsed->store_keys);
+  ASSERT_TRUE(layout.ok()) << layout.error().message;
+  const job::SideInput model{"model",
+                             "models",
+                             "s3://models/digits/",
+                             "s3://models/digits",
+                             false,
+                             {{"weights.bin", 5, "\"e\""}}};
+  const Result<std::string> told = AgentJob(*parsed, *layout, {model});
+  ASSERT_TRUE(told.ok()) << told.error().message;
+  const nlohmann::json job = nlohmann::json::parse(*told);
+  EXPECT_EQ(job["sideInputs"], job::SideInputsJson({model}));
+  EXPECT_EQ(job["arguments"][1], job::SideInputMark("model") + "/weights.bin");
+  EXPECT_EQ(job["worker"]["sideInputs"]["model"], job::SideInputMark("model"));
+  EXPECT_EQ(job["worker"]["modelFolder"], job::SideInputMark("model"));
+  ASSERT_EQ(job["stores"].size(), 1u);
+  EXPECT_EQ(job["stores"][0]["keys"]["folder"], "/keys/models");
 }
 
 TEST(CoordinatorConfigTest, EveryNodeMayKeepItsConnections) {

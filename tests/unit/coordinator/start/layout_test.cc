@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "coordinator/start/layout.h"
+#include "job/side_inputs.h"
 
 namespace parallelrun::coordinator {
 namespace {
@@ -73,6 +74,28 @@ TEST(PlanLayoutTest, APathInAStoreThatEndsInASlashIsAPrefix) {
     EXPECT_EQ(layout->inputs[0].is_prefix, prefix);
     EXPECT_EQ(layout->placeholders.at("inputs.in"), "s3://b0b/x/a/b");
   }
+}
+
+TEST(PlanLayoutTest, ASideInputInAStoreIsWhereEachNodePutsIt) {
+  api::Job job = JobOf(api::InputKind::kFiles);
+  job.spec.stores = {{"bucket", "s3://b0b/x/", "", "", std::nullopt}};
+  for (const bool prefix : {false, true}) {
+    api::SideInput side;
+    side.name = "model";
+    side.store = "bucket";
+    side.from = {"", prefix ? "m/v1/" : "m/v1"};
+    job.spec.side_inputs = {side};
+    const auto layout = LayOut(job, kVolumes);
+    ASSERT_TRUE(layout.ok()) << layout.error().message;
+    ASSERT_EQ(layout->side_inputs.size(), 1u);
+    EXPECT_EQ(layout->side_inputs[0].name, "model");
+    EXPECT_EQ(layout->side_inputs[0].store, "bucket");
+    EXPECT_EQ(layout->side_inputs[0].root, "s3://b0b/x/m/v1");
+    EXPECT_EQ(layout->side_inputs[0].is_prefix, prefix);
+    EXPECT_EQ(layout->placeholders.at("sideInputs.model"), job::SideInputMark("model"));
+  }
+  job.spec.side_inputs[0].store = "other";
+  EXPECT_THAT(LayOut(job, kVolumes).error().message, HasSubstr("spec.sideInputs[0] (model)"));
 }
 
 TEST(PlanLayoutTest, D8PartitionKeysWinOverTheSize) {
