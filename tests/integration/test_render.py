@@ -85,6 +85,22 @@ def test_a_job_of_two_buckets_names_no_volume(work, job):
     assert work.call("validate", "--cluster", "rendered.yaml").code == 0
 
 
+def test_what_lies_in_stores_stays_as_it_is_written(work, job):
+    stores = [{"name": "models", "url": "s3://models", "credentials": {"secretName": "reader"}}]
+    side_inputs = [{"name": "model", "store": "models", "path": "digits/v3/"}]
+    job(stores=stores, sideInputs=side_inputs)
+    result = work.call("render", "job.yaml")
+    assert result.code == 0, result
+    rendered = documents(result.output)[-1]
+    assert rendered["spec"]["stores"] == stores
+    assert rendered["spec"]["sideInputs"] == side_inputs
+    (work.root / "rendered.yaml").write_text(result.output)
+    assert work.call("validate", "--cluster", "rendered.yaml").code == 0
+    job(sideInputs=side_inputs)
+    result = work.call("validate", "--cluster", "job.yaml")
+    assert result.code == 2 and 'there is no store "models"' in result.output, result
+
+
 def test_folders_become_one_archive(work, job):
     (work.code / "lib" / "deep").mkdir(parents=True)
     (work.code / "lib" / "deep" / "x.py").write_text("x = 1\n")

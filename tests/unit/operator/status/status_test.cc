@@ -166,6 +166,21 @@ TEST(OperatorStatus, TheStatusColumnSaysWhatAllOfTheJobWaitsFor) {
   EXPECT_EQ(world.Status().display.status, "CrashLoopBackOff");
 }
 
+TEST(OperatorStatus, WhatNodesFetchBeforeTheyAreReadyIsTold) {
+  PlanWorld world;
+  world.RunJob();
+  world.Pod("node-1-1").ready = false;
+  json progress = PlanWorld::Progress("Running", 1, 0, 100);
+  progress["fetching"] = "node 1: fetching side input model, 1.2 of 4.0 GB";
+  world.Say(progress);
+  world.TurnIn(seconds(1));
+  EXPECT_EQ(world.Message("NodesReady"),
+            "1 of 2 nodes are ready; node 1: fetching side input model, 1.2 of 4.0 GB");
+  world.Say(PlanWorld::Progress("Running", 1, 0, 100));
+  world.TurnIn(seconds(6));
+  EXPECT_EQ(world.Message("NodesReady"), "1 of 2 nodes are ready");
+}
+
 TEST(OperatorStatus, WhatAContinuedJobRunsDifferentlyIsToldOnce) {
   PlanWorld world;
   world.Turn();
