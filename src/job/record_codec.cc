@@ -69,21 +69,23 @@ void Put(Encoder& to, const RowsRecord& r) {
   to.Bytes(r.rows);
 }
 
-void Put(Encoder& to, const ResultRecord& r) {
+// What both ends of an attempt begin with: whose it was, and the numbers of its result.
+template <typename Ended>
+void PutAttempt(Encoder& to, const Ended& r, bool succeeded) {
   to.U64(r.id);
   Put(to, r.fence);
   to.U32(r.node);
   to.U32(r.process);
-  PutResult(to, r, Carrier::kRecord, true);
+  PutResult(to, r, Carrier::kRecord, succeeded);
+}
+
+void Put(Encoder& to, const ResultRecord& r) {
+  PutAttempt(to, r, true);
   to.Bytes(r.rows);
 }
 
 void Put(Encoder& to, const FailedRecord& r) {
-  to.U64(r.id);
-  Put(to, r.fence);
-  to.U32(r.node);
-  to.U32(r.process);
-  PutResult(to, r, Carrier::kRecord, false);
+  PutAttempt(to, r, false);
   to.U8(static_cast<uint8_t>(r.cause));
   to.U8(static_cast<uint8_t>(r.end));
   to.Text(r.kind);
@@ -161,13 +163,18 @@ void Put(Encoder& to, const PublishedRecord& r) {
 
 Fence GetFence(Decoder& from) { return Fence{from.U32(), from.U64()}; }
 
-ResultRecord GetSucceeded(Decoder& from) {
-  ResultRecord r;
+template <typename Ended>
+void GetAttempt(Decoder& from, Ended& r, bool succeeded) {
   r.id = from.U64();
   r.fence = GetFence(from);
   r.node = from.U32();
   r.process = from.U32();
-  GetResult(from, r, Carrier::kRecord, true);
+  GetResult(from, r, Carrier::kRecord, succeeded);
+}
+
+ResultRecord GetSucceeded(Decoder& from) {
+  ResultRecord r;
+  GetAttempt(from, r, true);
   r.rows = from.Bytes(from.left());
   return r;
 }
@@ -180,11 +187,7 @@ bool GetBool(Decoder& from) {
 
 FailedRecord GetFailed(Decoder& from) {
   FailedRecord r;
-  r.id = from.U64();
-  r.fence = GetFence(from);
-  r.node = from.U32();
-  r.process = from.U32();
-  GetResult(from, r, Carrier::kRecord, false);
+  GetAttempt(from, r, false);
   r.cause = Cause{from.U8()};
   r.end = AttemptEnd{from.U8()};
   r.kind = from.Text();
