@@ -37,6 +37,27 @@ void EachSaid(const JobSpec& spec, const Visit& visit) {
   }
 }
 
+// Likewise at any depth, the items of lists included: of each what it says, by the path of
+// "inputs[].name". `visit` says whether to look below.
+template <typename Visit>
+void EachSaidBelow(const FieldList& fields, const json& values, const std::string& above,
+                   const Visit& visit) {
+  for (const Field& field : fields) {
+    const auto said = values.find(field.name);
+    if (said == values.end() || said->is_null()) continue;
+    if (field.initial && *said == field.initial()) continue;
+    const std::string path = above + field.name;
+    if (!visit(path, field, *said)) continue;
+    if (field.shape.fields && said->is_object()) {
+      EachSaidBelow(*field.shape.fields, *said, path + ".", visit);
+    }
+    if (!field.shape.items || !field.shape.items->fields || !said->is_array()) continue;
+    for (const json& item : *said) {
+      EachSaidBelow(*field.shape.items->fields, item, path + "[].", visit);
+    }
+  }
+}
+
 json ForNodes(const Field& field, const json& value) {
   if (value.is_null() && field.shape.kind == Shape::Kind::kText) return "";
   const bool size = field.shape.kind == Shape::Kind::kSize && value.is_string();
@@ -71,18 +92,26 @@ json FieldsForNodes(const JobSpec& spec) {
 }
 
 std::vector<std::string> FieldsOnlyForClusters(const JobSpec& spec) {
+  // What is filled in is nobody's word: with an output in a store, a claim too.
   Job unsaid;
+  unsaid.spec.output.store = spec.output.store;
   FillDefaults(unsaid);
   std::map<std::string, json> filled;
-  EachSaid(unsaid.spec, [&filled](const std::string& path, const Field&, const json& value) {
-    filled[path] = value;
-  });
+  EachSaidBelow(SpecFields(), WriteFields(SpecFields(), &unsaid.spec), "",
+                [&filled](const std::string& path, const Field&, const json& value) {
+                  filled[path] = value;
+                  return true;
+                });
   std::vector<std::string> paths;
-  EachSaid(spec, [&](const std::string& path, const Field& field, const json& value) {
-    const auto same = filled.find(path);
-    if (same != filled.end() && same->second == value) return;
-    if (field.acts == kOperator) paths.push_back(path);
-  });
+  EachSaidBelow(SpecFields(), WriteFields(SpecFields(), &spec), "",
+                [&](const std::string& path, const Field& field, const json& value) {
+                  const auto same = filled.find(path);
+                  if (same != filled.end() && same->second == value) return false;
+                  if (field.acts != kOperator && !field.only_in_cluster) return true;
+                  const bool told = std::find(paths.begin(), paths.end(), path) != paths.end();
+                  if (!told) paths.push_back(path);
+                  return false;
+                });
   return paths;
 }
 

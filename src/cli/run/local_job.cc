@@ -6,7 +6,6 @@
 #include <set>
 #include <thread>
 
-#include "api/defaults.h"
 #include "api/document.h"
 #include "api/fields/told.h"
 #include "api/processes.h"
@@ -118,22 +117,13 @@ void KeepState(api::Job& job) {
   job.spec.state.in = {job.spec.logs.volume, job.metadata.name + "/state"};
 }
 
-// What the operator alone acts on, and what others do of it in a cluster.
+// What does nothing here, by the table of fields.
 std::vector<std::string> IgnoredFields(const api::JobSpec& spec) {
   std::vector<std::string> fields = api::fields::FieldsOnlyForClusters(spec);
+  // --nodes stands for it, which a note of its own says.
+  std::erase(fields, "nodeCount");
+  // Of these a local run looks at the GPUs alone: they say how many processes there are.
   if (!spec.resources.empty()) fields.emplace_back("resources");
-  if (spec.state.ephemeral) fields.emplace_back("state.ephemeral");
-  // The default one is a folder here, and was written by nobody.
-  const auto& claim = spec.state.claim_template;
-  if (!claim.is_null() && claim != api::DefaultStateClaim()) {
-    fields.emplace_back("state.volumeClaimTemplate");
-  }
-  if (std::any_of(spec.stores.begin(), spec.stores.end(), [](const api::ObjectStore& store) {
-        return !store.credentials.secret_name.empty();
-      })) {
-    fields.emplace_back("stores[].credentials");
-  }
-  if (spec.cancel) fields.emplace_back("cancel");
   return fields;
 }
 

@@ -198,7 +198,7 @@ TEST(FieldsTold, WhatOnlyTheOperatorActsOnIsOnlyForClusters) {
   spec.suspend = true;
   spec.shared_memory = 1;
   spec.ttl_after_finished = seconds(0);
-  spec.node_count = 7;
+  spec.error_threshold = 7;
   EXPECT_THAT(
       fields::FieldsOnlyForClusters(spec),
       ::testing::UnorderedElementsAre("environment.image", "coordinator.podTemplate", "suspend",
@@ -210,6 +210,52 @@ TEST(FieldsTold, WhatOnlyTheOperatorActsOnIsOnlyForClusters) {
   job.spec.coordinator.resources["limits"]["cpu"] = "2";
   EXPECT_THAT(fields::FieldsOnlyForClusters(job.spec),
               ::testing::ElementsAre("coordinator.resources"));
+}
+
+// Marked so in the table, at any depth: others than the operator act on them in a cluster, or on
+// what they lie in here.
+TEST(FieldsTold, WhatChangesNothingInALocalRunIsOnlyForClusters) {
+  const auto of = [](const auto& change) {
+    JobSpec spec;
+    change(spec);
+    return fields::FieldsOnlyForClusters(spec);
+  };
+  using ::testing::ElementsAre;
+  EXPECT_THAT(of([](JobSpec& spec) { spec.node_count = 7; }), ElementsAre("nodeCount"));
+  EXPECT_THAT(of([](JobSpec& spec) { spec.cancel = true; }), ElementsAre("cancel"));
+  EXPECT_THAT(of([](JobSpec& spec) { spec.state.ephemeral = true; }),
+              ElementsAre("state.ephemeral"));
+  EXPECT_THAT(of([](JobSpec& spec) { spec.output.mount_on_nodes = false; }),
+              ElementsAre("output.mountOnNodes"));
+  EXPECT_THAT(of([](JobSpec& spec) { spec.output.file_name = "scores.csv"; }),
+              ::testing::IsEmpty());
+  // Of a list once, whichever of its items say it.
+  EXPECT_THAT(of([](JobSpec& spec) {
+                spec.side_inputs.resize(3);
+                spec.side_inputs[1].mount_path = "/models";
+                spec.side_inputs[2].mount_path = "/words";
+              }),
+              ElementsAre("sideInputs[].mountPath"));
+  // The whole in place of its parts.
+  EXPECT_THAT(of([](JobSpec& spec) {
+                spec.stores.resize(2);
+                spec.stores[0].region = "eu-west-1";
+                spec.stores[1].credentials.secret_name = "reader";
+                spec.stores[1].credentials.session_token = "token";
+              }),
+              ElementsAre("stores[].credentials"));
+}
+
+// The claim that is filled in for an output in a store is nobody's word; another one is.
+TEST(FieldsTold, OfClaimsOnlyAWrittenOneIsOnlyForClusters) {
+  Job job;
+  job.spec.output.store = "results";
+  FillDefaults(job);
+  ASSERT_EQ(job.spec.state.claim_template, DefaultStateClaim());
+  EXPECT_THAT(fields::FieldsOnlyForClusters(job.spec), ::testing::IsEmpty());
+  job.spec.state.claim_template["spec"]["resources"]["requests"]["storage"] = "20Gi";
+  EXPECT_THAT(fields::FieldsOnlyForClusters(job.spec),
+              ::testing::ElementsAre("state.volumeClaimTemplate"));
 }
 
 // Each that may change at any time and that the coordinator acts on, and no other; what is not
