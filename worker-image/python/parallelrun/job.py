@@ -23,9 +23,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Generator, Iterator, Mapping, Sequence
 
-from parallelrun import function_script, output
 from parallelrun.command import command, stop
 from parallelrun.failures import decoded, failure_lines, traceback_of, with_code
+from parallelrun.function_script import name_of, write_script
+from parallelrun.output import frame as read_frame
+from parallelrun.output import rows as read_rows
 from parallelrun.progress import Shown, progress_for
 
 # How often a wait looks whether it was interrupted, and shows what is new.
@@ -220,7 +222,7 @@ class Job:
         Waits first. Lines without their ends; of JSON lines what they say, and of CSV and Parquet a
         dict each. A byte that is no UTF-8 is a surrogate. Raises JobError if there is no output.
         """
-        return output.rows(self._output())
+        return read_rows(self._output())
 
     def frame(self, **options: Any) -> Any:
         """The output as a pandas DataFrame; waits first.
@@ -229,7 +231,7 @@ class Job:
         header=None)`, which is how rows of DataFrames are written. Raises JobError if there is no
         output.
         """
-        return output.frame(self._output(), **options)
+        return read_frame(self._output(), **options)
 
     @property
     def failures(self) -> list[Failure]:
@@ -464,7 +466,7 @@ class _Script:
     def __init__(self, script: Any) -> None:
         self._script = script
         is_path = isinstance(script, (str, os.PathLike))
-        self.name = os.path.basename(script) if is_path else function_script.name_of(script)
+        self.name = os.path.basename(script) if is_path else name_of(script)
         self._is_path = is_path
 
     def path(self, folder: str) -> str:
@@ -472,7 +474,7 @@ class _Script:
             return os.path.abspath(self._script)
         code = Path(folder, "code")
         code.mkdir()
-        return str(function_script.write_script(self._script, code))
+        return str(write_script(self._script, code))
 
 
 def _list(input: Any) -> list[Any]:  # noqa: A002
