@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/http/target.h"
 #include "base/mac.h"
 #include "store/s3/timestamps.h"
 
@@ -66,14 +67,28 @@ std::string ScopeText(const Scope& scope, const std::string& time) {
   return fmt::format("{}/{}/{}/aws4_request", time.substr(0, kDay), scope.region, scope.service);
 }
 
-}  // namespace
-
-std::string CanonicalRequest(const HttpRequest& request, const std::string& host) {
+// `body`: what is signed of it, its SHA-256 or words in place of that.
+std::string Canonical(const HttpRequest& request, const std::string& host,
+                      const std::string& body) {
   const std::map<std::string, std::string> headers = SignedHeaders(request, host);
   std::string text =
       fmt::format("{}\n{}\n{}\n", request.method, request.path, CanonicalQuery(request.query));
   for (const auto& [name, value] : headers) text += fmt::format("{}:{}\n", name, value);
-  return text + fmt::format("\n{}\n{}", NamesOf(headers), Sha256Hex(request.body));
+  return text + fmt::format("\n{}\n{}", NamesOf(headers), body);
+}
+
+std::string Signature(const std::string& canonical, const Keys& keys, const Scope& scope,
+                      WallTime now) {
+  const std::string day = HmacSha256("AWS4" + keys.secret, CompactTime(now).substr(0, kDay));
+  const std::string key =
+      HmacSha256(HmacSha256(HmacSha256(day, scope.region), scope.service), "aws4_request");
+  return HmacSha256Hex(key, StringToSign(canonical, scope, now));
+}
+
+}  // namespace
+
+std::string CanonicalRequest(const HttpRequest& request, const std::string& host) {
+  return Canonical(request, host, Sha256Hex(request.body));
 }
 
 std::string StringToSign(const std::string& canonical, const Scope& scope, WallTime now) {
@@ -90,15 +105,29 @@ void Sign(HttpRequest& request, const std::string& host, const Keys& keys, const
     request.headers.push_back({"X-Amz-Content-Sha256", Sha256Hex(request.body)});
   }
   if (!keys.token.empty()) request.headers.push_back({"X-Amz-Security-Token", keys.token});
-  const std::string text = StringToSign(CanonicalRequest(request, host), scope, now);
-  const std::string day = HmacSha256("AWS4" + keys.secret, time.substr(0, kDay));
-  const std::string key =
-      HmacSha256(HmacSha256(HmacSha256(day, scope.region), scope.service), "aws4_request");
+  const std::string signature = Signature(CanonicalRequest(request, host), keys, scope, now);
   request.headers.push_back(
       {"Authorization",
        fmt::format("{} Credential={}/{}, SignedHeaders={}, Signature={}", kAlgorithm, keys.id,
-                   ScopeText(scope, time), NamesOf(SignedHeaders(request, host)),
-                   HmacSha256Hex(key, text))});
+                   ScopeText(scope, time), NamesOf(SignedHeaders(request, host)), signature)});
+}
+
+void Presign(HttpRequest& request, const std::string& host, const Keys& keys, const Scope& scope,
+             WallTime now, Duration life) {
+  const std::string time = CompactTime(now);
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!request.query.empty()) request.query += '&';
+    request.query += fmt::format("{}={}", name, PercentEncode(value));
+  };
+  add("X-Amz-Algorithm", std::string(kAlgorithm));
+  add("X-Amz-Credential", keys.id + "/" + ScopeText(scope, time));
+  add("X-Amz-Date", time);
+  add("X-Amz-Expires", std::to_string(std::chrono::floor<seconds>(life).count()));
+  if (!keys.token.empty()) add("X-Amz-Security-Token", keys.token);
+  add("X-Amz-SignedHeaders", NamesOf(SignedHeaders(request, host)));
+  // S3 alone takes a request whose body nobody has signed.
+  const std::string body = scope.service == "s3" ? "UNSIGNED-PAYLOAD" : Sha256Hex(request.body);
+  add("X-Amz-Signature", Signature(Canonical(request, host, body), keys, scope, now));
 }
 
 }  // namespace parallelrun::store::s3

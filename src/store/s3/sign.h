@@ -36,4 +36,11 @@ std::string StringToSign(const std::string& canonical, const Scope& scope, WallT
 void Sign(HttpRequest& request, const std::string& host, const Keys& keys, const Scope& scope,
           WallTime now);
 
+// The same as parameters of the query, so that whoever is given the URL can send this request, and
+// no other one, for `life` from `now` on, without keys: whole seconds, a week at most. The headers
+// that are there are signed, and have to be sent as they are; any others may be, since nothing is
+// said of them, nor of a body. The URL is a secret. It ends with the keys, where these end sooner.
+void Presign(HttpRequest& request, const std::string& host, const Keys& keys, const Scope& scope,
+             WallTime now, Duration life);
+
 }  // namespace parallelrun::store::s3

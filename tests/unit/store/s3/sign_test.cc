@@ -2,6 +2,7 @@
 // out in full.
 #include "store/s3/sign.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -121,6 +122,66 @@ TEST(S3Sign, TheExamplesOfS3) {
             "fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543");
   EXPECT_EQ(signature(BucketSigned(Signable("GET", "/", "max-keys=2&prefix=J"))),
             "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7");
+}
+
+std::string QuerySignature(const HttpRequest& request) {
+  return request.query.substr(request.query.find("X-Amz-Signature=") + 16);
+}
+
+// The suite has the signature in a URL too, with the token of a session among its parameters.
+TEST(S3Presign, ThePublishedCaseWithTheTokenOfASession) {
+  HttpRequest request = Signable("GET", "/", "");
+  Presign(request, kSuiteHost,
+          {"AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY",
+           "6e86291e8372ff2a2260956d9b8aae1d763fbf315fa00fa31553b73ebf194267"},
+          {"us-east-1", "service"}, *ParseIsoTime("2015-08-30T12:36:00Z"), seconds(3600));
+  EXPECT_EQ(QuerySignature(request),
+            "7ff2b50b376cb4d151970630573d6291dc128cc5c2a12ffb237f73cc53f67b6c");
+  EXPECT_THAT(request.query,
+              testing::HasSubstr("X-Amz-Security-Token="
+                                 "6e86291e8372ff2a2260956d9b8aae1d763fbf315fa00fa31553b73ebf194267"
+                                 "&X-Amz-SignedHeaders=host&X-Amz-Signature="));
+  EXPECT_TRUE(request.headers.empty());
+}
+
+HttpRequest BucketPresigned(HttpRequest request) {
+  Presign(request, kBucketHost,
+          {"AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", ""},
+          {"us-east-1", "s3"}, *ParseIsoTime("2013-05-24T00:00:00Z"), seconds(86400));
+  return request;
+}
+
+TEST(S3Presign, TheExampleOfS3) {
+  const HttpRequest request = BucketPresigned(Signable("GET", "/test.txt", ""));
+  EXPECT_EQ(request.query,
+            "X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20130524%2F"
+            "us-east-1%2Fs3%2Faws4_request&X-Amz-Date=20130524T000000Z&X-Amz-Expires=86400&"
+            "X-Amz-SignedHeaders=host&X-Amz-Signature="
+            "aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404");
+}
+
+TEST(S3Presign, AHeaderThatIsThereIsSigned) {
+  const HttpRequest request =
+      BucketPresigned(Signable("GET", "/test.txt", "", {{"If-Match", "\"abc\""}}));
+  EXPECT_THAT(request.query, testing::HasSubstr("X-Amz-SignedHeaders=host%3Bif-match&"));
+  EXPECT_EQ(QuerySignature(request),
+            "9b72ab828a864e5bbed438834684555e819855db0da0da68750a64c11f983d1b");
+  EXPECT_NE(
+      QuerySignature(BucketPresigned(Signable("GET", "/test.txt", "", {{"If-Match", "\"abd\""}}))),
+      QuerySignature(request));
+}
+
+TEST(S3Presign, NeitherABodyNorALaterHeaderIsSigned) {
+  HttpRequest request = BucketPresigned(Signable("GET", "/test.txt", "", {}, "a body"));
+  EXPECT_EQ(QuerySignature(request),
+            "aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404");
+}
+
+TEST(S3Presign, AQueryThatIsThereIsSignedToo) {
+  const HttpRequest request = BucketPresigned(Signable("GET", "/test.txt", "versionId=3%2FL4kqt"));
+  EXPECT_TRUE(request.query.starts_with("versionId=3%2FL4kqt&X-Amz-Algorithm="));
+  EXPECT_NE(QuerySignature(request),
+            "aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404");
 }
 
 TEST(S3Timestamps, AreReadAsTheyAreWritten) {
