@@ -6,6 +6,8 @@
 #include "store/azure_blob/azure_blob_store.h"
 #include "store/s3/address.h"
 #include "store/s3/s3_store.h"
+#include "store/s3/url_signer.h"
+#include "store/s3/url_store.h"
 
 namespace parallelrun::store {
 namespace {
@@ -28,6 +30,17 @@ Result<std::string> StoreUrl(const std::string& url, std::string_view path) {
 Result<std::unique_ptr<Store>> OpenObjectStore(const Wished& wished, std::stop_token stop) {
   return IsS3(wished.url) ? s3::OpenStore(wished, std::move(stop))
                           : azure_blob::OpenStore(wished, std::move(stop));
+}
+
+bool SignsUrls(std::string_view url) { return IsS3(url); }
+
+Result<std::unique_ptr<UrlSigner>> OpenUrlSigner(const Wished& wished, std::stop_token stop) {
+  return s3::OpenUrlSigner(wished, std::move(stop));
+}
+
+Result<std::unique_ptr<Store>> OpenUrlStore(const Wished& wished, std::shared_ptr<UrlTable> urls,
+                                            std::stop_token stop) {
+  return s3::OpenUrlStore(wished, std::move(urls), std::move(stop));
 }
 
 }  // namespace parallelrun::store

@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 #include "store/store.h"
+#include "store/url_signer.h"
+#include "store/url_table.h"
 #include "store/wished.h"
 
 namespace parallelrun::store {
@@ -23,5 +25,13 @@ Result<std::string> StoreUrl(const std::string& url, std::string_view path);
 // What is below `wished.url`, with what this process is set up with. Asks nobody yet. kInvalid,
 // kPermission: what the user has to mend, in words.
 Result<std::unique_ptr<Store>> OpenObjectStore(const Wished& wished, std::stop_token stop);
+
+// Whether URLs can be signed for the objects of such a store: of S3, not of Azure.
+bool SignsUrls(std::string_view url);
+// For such a store alone: by which the one who has the keys signs, and by which whoever has none
+// reads. Each asks nobody yet; errors as those of OpenObjectStore.
+Result<std::unique_ptr<UrlSigner>> OpenUrlSigner(const Wished& wished, std::stop_token stop);
+Result<std::unique_ptr<Store>> OpenUrlStore(const Wished& wished, std::shared_ptr<UrlTable> urls,
+                                            std::stop_token stop);
 
 }  // namespace parallelrun::store

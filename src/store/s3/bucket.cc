@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/escape.h"
@@ -19,6 +20,7 @@ namespace {
 
 constexpr size_t kMostBody = size_t{16} * 1024 * 1024;  // 1,000 keys of 1,024 bytes, encoded: 3 MiB
 constexpr size_t kConnections = 32;
+constexpr Duration kShortestLife = seconds(1);  // of a URL: S3 takes no shorter one
 constexpr const char* kRegionHeader = "x-amz-bucket-region";
 
 ErrorBody BodyOf(const HttpResponse& response, bool into_span) {
@@ -166,6 +168,20 @@ Result<HttpResponse> Bucket::Ask(Question question) {
                            target->server, answered.refusal);
                      },
                      question.stop});
+}
+
+Result<SignedUrl> Bucket::SignUrl(const std::string& key, std::string_view etag, Duration life) {
+  const Result<Keys> keys = credentials_->Get();
+  if (!keys.ok()) return keys.error().With(Place(key));
+  if (const auto left = credentials_->Left()) life = std::min(life, *left);
+  life = std::max<Duration>(life, kShortestLife);
+  const std::shared_ptr<Target> target = Current();
+  HttpRequest request;
+  request.path = target->server.path_prefix + "/" + PercentEncodeSegments(key);
+  request.headers = {{"If-Match", fmt::format("\"{}\"", etag)}};
+  Presign(request, target->server.host, *keys, {target->server.region},
+          options_.clock->WallNow() + Duration(skew_.load()), life);
+  return SignedUrl{target->server.url + request.path + "?" + request.query, life};
 }
 
 Result<HttpResponse> Bucket::Read(const std::string& key, HttpHeaders headers,

@@ -20,6 +20,7 @@
 #include "store/s3/address.h"
 #include "store/s3/credentials.h"
 #include "store/s3/failure.h"
+#include "store/url_signer.h"
 
 namespace parallelrun::store::s3 {
 
@@ -59,6 +60,10 @@ class Bucket final : public ObjectServer {
 
   // An answer 2xx. Errors: as Explain has them, and those of the credentials.
   Result<HttpResponse> Ask(Question question);
+
+  // A URL that reads the object of that ETag for `life`, or as long as the keys are good. Asks at
+  // most for keys; `Ask` something before, since that finds the bucket's region and the clock.
+  Result<SignedUrl> SignUrl(const std::string& key, std::string_view etag, Duration life);
 
   Result<HttpResponse> Read(const std::string& key, HttpHeaders headers,
                             std::span<char> into) override;

@@ -42,4 +42,10 @@ void Credentials::Ended(const Keys& keys) {
   if (held_ && held_->id == keys.id && held_->token == keys.token) held_.reset();
 }
 
+std::optional<Duration> Credentials::Left() {
+  const std::lock_guard lock(mutex_);
+  if (!held_ || !renew_ || std::holds_alternative<KeyFiles>(source_.from)) return std::nullopt;
+  return end_ - clock_->Now();
+}
+
 }  // namespace parallelrun::store::s3

@@ -24,6 +24,8 @@ class Credentials {
   Result<Keys> Get();
   // A server said that these have ended: others are fetched next time.
   void Ended(const Keys& keys);
+  // How long those that Get gave last are good for; nothing: they do not end, or nobody knows.
+  std::optional<Duration> Left();
   // For messages.
   const std::string& told() const { return source_.told; }
 

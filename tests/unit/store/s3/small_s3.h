@@ -96,6 +96,8 @@ class SmallS3 {
       return Reply(412, ErrorXml("PreconditionFailed"));
     }
     const std::string range = heard.Header("Range");  // bytes=FIRST-LAST
+    if (range.empty()) return Reply(200, kept.bytes, etag);
+    if (kept.bytes.empty()) return Reply(416, ErrorXml("InvalidRange"));
     const size_t first = std::stoul(range.substr(6));
     const size_t last = std::stoul(range.substr(range.find('-') + 1));
     return Reply(
