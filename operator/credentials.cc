@@ -235,6 +235,7 @@ std::map<std::string, std::string> AccessSecretData(const JobCredentials& creden
             {"job", api::ToJson(content.job)},
             {"volumes", volumes},
             {"storeKeys", store_keys},
+            {"presign", true},
             {"installation", credentials.installation},
             {"key", credentials.key},
             {"listen",

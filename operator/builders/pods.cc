@@ -110,14 +110,14 @@ json Environment(const api::JobSpec& spec) {
 }
 
 // The keys of stores that the job names, and no more of their Secrets: all for the coordinator,
-// and for nodes those of what they fetch.
+// which signs what nodes read. A script could read whatever is in a node's pod.
 void AddStoreKeys(const BuildContext& context, bool on_node, json& volumes, json& mounts) {
   const api::JobSpec& spec = context.spec;
   for (size_t i = 0; i < spec.stores.size(); ++i) {
     const api::ObjectStore& store = spec.stores[i];
     const api::StoreCredentials& keys = store.credentials;
     if (keys.secret_name.empty()) continue;
-    if (on_node && !api::NodesFetchFrom(spec, store.name)) continue;
+    if (on_node && !api::NodesHaveKeysOf(spec, store)) continue;
     json items = json::array(
         {Item(keys.access_key_id, "accessKeyId"), Item(keys.secret_access_key, "secretAccessKey")});
     if (!keys.session_token.empty()) items.push_back(Item(keys.session_token, "sessionToken"));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -47,6 +48,7 @@ constexpr char kBoot[] = "/proc/sys/kernel/random/boot_id";
 constexpr size_t kMostBoot = 100;
 
 Result<std::unique_ptr<store::Store>> OpenJobStore(const JobStore& store, std::stop_token stop) {
+  if (store.urls) return store::OpenUrlStore(store.wished, store.urls, std::move(stop));
   return store::OpenObjectStore(store.wished, std::move(stop));
 }
 
@@ -260,6 +262,10 @@ void Agent::OnCalled(CallKind call, const Result<HttpResponse>& response) {
   }
   const bool draining = core_.draining();
   core_.OnReply(call, *reply, now);
+  for (const job::ObjectUrls& urls : reply->urls) {
+    const std::optional<Key> key = core_.Fetching({urls.id, urls.fence});
+    if (key && fetcher_) fetcher_->TakeUrls(*key, urls);
+  }
   if (!draining && core_.draining()) {
     spdlog::info("draining, as the coordinator asks: running mini-batches have {} to finish",
                  HumanDuration(options_.drain_grace));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "agent/core/agent_types.h"
 #include "base/error.h"
 #include "job/side_inputs.h"
+#include "store/url_table.h"
 #include "store/wished.h"
 
 namespace parallelrun::agent {
@@ -30,6 +32,7 @@ struct AgentConfig {
 struct JobStore {
   std::string name;
   store::Wished wished;
+  std::shared_ptr<store::UrlTable> urls;  // by which its objects are read; null: by keys
 };
 
 // What the agent needs of the job.

@@ -68,6 +68,7 @@ void ReadStores(Members& in, const char* key, JobSettings& job, Registration&) {
     if (of.Has("pathStyle")) known.wished.path_style = of.Boolean("pathStyle");
     const Json keys = of.ValueOr("keys", Json::object());
     known.wished.keys = {lenient::Text(keys, "folder"), lenient::Text(keys, "of")};
+    if (of.BooleanOr("byUrls", false)) known.urls = std::make_shared<store::UrlTable>();
     if (!of.status().ok()) in.Fail(of.status().error().message);
   }
 }

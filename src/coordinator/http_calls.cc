@@ -220,12 +220,17 @@ void HttpCalls::Exchange(const std::shared_ptr<HttpExchange>& exchange, uint32_t
         coordinator_.nodes().InForce(node, job::IncarnationOf(exchange->request().body));
     return exchange->Respond(known ? Refusal(request.error()) : Refusal(RegisterAgain(node)));
   }
-  const auto answer = [exchange](const Result<job::ExchangeReply>& reply) {
-    if (!reply.ok()) return exchange->Respond(Refusal(reply.error()));
+  const auto send = [exchange](std::string bytes) {
     HttpResponse response;
     response.content_type = "application/octet-stream";
-    response.body = job::Encode(*reply);
+    response.body = std::move(bytes);
     exchange->Respond(std::move(response));
+  };
+  const auto answer = [exchange, send, urls = options_.urls,
+                       held = request->held](const Result<job::ExchangeReply>& reply) {
+    if (!reply.ok()) return exchange->Respond(Refusal(reply.error()));
+    if (urls == nullptr) return send(job::Encode(*reply));
+    urls->Answer(held, *reply, send);
   };
   const uint64_t name = coordinator_.Exchange(node, *request, Now(), answer);
   exchange->OnGone([this, name] { coordinator_.ConnectionGone(name, Now()); });

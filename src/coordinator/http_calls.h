@@ -15,6 +15,7 @@
 #include "base/time.h"
 #include "coordinator/coordinator.h"
 #include "coordinator/log_tree/log_writer.h"
+#include "coordinator/object_urls.h"
 #include "coordinator/stray_names.h"
 
 namespace parallelrun::coordinator {
@@ -25,7 +26,8 @@ class HttpCalls {
     uint64_t run_id = 0;
     uint32_t epoch = 0;
     CoordinatorLimits limits;
-    std::string agent_job;  // JSON text: `job` of the answer to register
+    std::string agent_job;       // JSON text: `job` of the answer to register
+    ObjectUrls* urls = nullptr;  // null: nodes read objects by keys of their own
   };
 
   // All that is passed by reference must outlive it; `progress` makes the answer of /v1/progress,

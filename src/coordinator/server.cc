@@ -12,6 +12,7 @@
 #include "coordinator/log_tree/reports.h"
 #include "coordinator/progress.h"
 #include "plan/input_store.h"
+#include "store/object_stores.h"
 
 namespace parallelrun::coordinator {
 namespace {
@@ -28,6 +29,13 @@ RunEnd::Options OptionsOfEnd(const ServerOptions& options) {
   end.leave_limit = options.leave_limit;
   end.ownerless_limit = options.ownerless_limit;
   return end;
+}
+
+// Makes them where the job wants some.
+ObjectUrls* UrlsOf(std::optional<ObjectUrls>& urls, const ServerOptions& options, EventLoop& loop,
+                   const Clock& clock) {
+  if (options.signed_stores.empty()) return nullptr;
+  return &urls.emplace(options.signed_stores, loop, clock, store::OpenUrlSigner);
 }
 
 }  // namespace
@@ -47,8 +55,9 @@ CoordinatorServer::CoordinatorServer(ServerOptions options, Files& files, ledger
       names_(state, plan_, ledger, loop_),
       begins_(state.counts().succeeded + state.counts().failed + state.errors().total() == 0),
       calls_(
-          {ledger.run_id(), ledger.epoch(), options_.coordinator, options_.agent_job}, coordinator_,
-          logs, loop_, clock_, [this] { return Progress(); },
+          {ledger.run_id(), ledger.epoch(), options_.coordinator, options_.agent_job,
+           UrlsOf(urls_, options_, loop_, clock_)},
+          coordinator_, logs, loop_, clock_, [this] { return Progress(); },
           [this](uint64_t after) {
             return FailureLines(coordinator_, plan_, ledger_.epoch(), after);
           }),
@@ -85,6 +94,7 @@ bool CoordinatorServer::EndThreads(Duration limit) {
   ended = flusher_.Finish(left()) && ended;
   ended = (!logs_shown_ || logs_shown_->Finish(left())) && ended;
   ended = names_.Finish(left()) && ended;
+  ended = (!urls_ || urls_->Finish(left())) && ended;
   return end_work_.Finish(left()) && ended;
 }
 

@@ -22,6 +22,7 @@
 #include "coordinator/log_tree/metric_log.h"
 #include "coordinator/looker.h"
 #include "coordinator/named_items.h"
+#include "coordinator/object_urls.h"
 #include "coordinator/page/live_page.h"
 #include "coordinator/page/log_calls.h"
 #include "coordinator/page/page_source.h"
@@ -90,7 +91,8 @@ class CoordinatorServer {
   std::optional<PageSource> page_source_;  // these three only with a page
   std::optional<LogCalls> logs_shown_;
   std::optional<LivePage> page_;
-  const bool begins_;  // no attempt of this run is older than this epoch
+  std::optional<ObjectUrls> urls_;  // of a job whose nodes read by URLs
+  const bool begins_;               // no attempt of this run is older than this epoch
   HttpCalls calls_;
   WallTime started_;
   const Instant started_at_ = clock_.Now();

@@ -36,8 +36,10 @@ struct ServerOptions {
   std::string ready_file;  // made once it serves (base/ready_mark.h)
   std::vector<plan::PlanInput> inputs;
   std::map<std::string, store::Wished> stores;  // how each is asked, by name
-  std::vector<std::string> forbidden;           // folders that the listing must not meet
-  bool page = false;                            // the live page is served
+  // Those of them whose objects nodes read by URLs that are signed here.
+  std::map<std::string, store::Wished> signed_stores;
+  std::vector<std::string> forbidden;  // folders that the listing must not meet
+  bool page = false;                   // the live page is served
   Duration leave_limit = seconds(30);  // how long nodes may take to upload their logs at the end
   Duration ownerless_limit = std::chrono::hours(24);  // without a node and a call: it ends drained
 };

@@ -55,6 +55,15 @@ void PutFinished(Encoder& out, const Finished& f) {
   }
 }
 
+void PutUrls(Encoder& out, const std::vector<ObjectUrls>& urls) {
+  PutList(out, urls, [&](const ObjectUrls& of) {
+    Put(out, of.id, of.fence);
+    out.U32(of.seconds);
+    out.Text(of.why);
+    PutList(out, of.urls, [&](std::string_view url) { out.Text(url); });
+  });
+}
+
 size_t MaxMessage(ProcessEvent::Kind kind) {
   switch (kind) {
     case ProcessEvent::Kind::kMetric: return kMaxMetricBytes;
@@ -184,7 +193,14 @@ std::string Encode(const ExchangeReply& reply) {
     out.Text(l.work);
   });
   out.Text(reply.header);
+  PutUrls(out, reply.urls);
   return bytes;
+}
+
+void AddUrls(std::string& reply, const std::vector<ObjectUrls>& urls) {
+  reply.resize(reply.size() - sizeof(uint32_t));  // the count, 0
+  Encoder out(reply);
+  PutUrls(out, urls);
 }
 
 Result<ExchangeReply> DecodeExchangeReply(std::string_view bytes) {
@@ -210,6 +226,12 @@ Result<ExchangeReply> DecodeExchangeReply(std::string_view bytes) {
   });
   r.header = in.Text();
   if (r.header.size() > kMaxHeaderBytes) in.Fail();
+  GetList(in, kNameSize + 12, r.urls, [&](ObjectUrls& of) {
+    Get(in, of);
+    of.seconds = in.U32();
+    of.why = in.Text();
+    GetList(in, 4, of.urls, [&](std::string_view& url) { url = in.Text(); });
+  });
   if (!in.Done()) return Error{Code::kInvalid, "malformed exchange reply"};
   return r;
 }

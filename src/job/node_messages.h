@@ -15,7 +15,7 @@
 namespace parallelrun::job {
 
 // Of register and exchange: raised with every change of either.
-inline constexpr uint32_t kNodeProtocol = 6;
+inline constexpr uint32_t kNodeProtocol = 7;
 
 struct HeldLease {
   BatchId id = 0;
@@ -130,6 +130,16 @@ struct Leased {
   std::string_view work;
 };
 
+// By which a node reads the objects that the Work of a mini-batch names, where it has no keys of
+// their store. Secrets.
+struct ObjectUrls {
+  BatchId id = 0;
+  Fence fence;
+  uint32_t seconds = 0;                // that they are good for, from now on
+  std::string_view why;                // there are none
+  std::vector<std::string_view> urls;  // in the order of the objects (ObjectsOf)
+};
+
 struct ExchangeReply {
   uint32_t epoch = 0;
   Directive directive = Directive::kGoOn;
@@ -137,7 +147,8 @@ struct ExchangeReply {
   std::vector<LeaseName> refused;
   std::vector<Adopted> adopted;
   std::vector<Leased> leased;
-  std::string_view header;  // that of the job, where the request told one; else empty
+  std::string_view header;       // that of the job, where the request told one; else empty
+  std::vector<ObjectUrls> urls;  // of what is leased, and of what the request holds
 };
 
 // Bound of a body, and how many bytes of rows one exchange may carry.
@@ -146,6 +157,8 @@ inline constexpr size_t kMaxRowsBytes = size_t{4} << 20;
 
 std::string Encode(const ExchangeRequest& request);
 std::string Encode(const ExchangeReply& reply);
+// Adds URLs to an encoded reply that has none: they are signed when what it says is gone.
+void AddUrls(std::string& reply, const std::vector<ObjectUrls>& urls);
 // kInvalid when the bytes are not exactly one message.
 Result<ExchangeRequest> DecodeExchangeRequest(std::string_view bytes);
 // Also of a request of another protocol; zeros when there is none.

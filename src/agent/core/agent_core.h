@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -127,6 +128,11 @@ class AgentCore {
   // Why the agent gave up, for people.
   const std::string& end_message() const { return ending_.message(); }
   size_t held() const { return held_.size(); }
+  // Of a mini-batch that is held under this name, and whose objects are fetched.
+  std::optional<Key> Fetching(const job::LeaseName& name) const {
+    const std::optional<Key> key = held_.Find(name);
+    return key && held_.Fetches(*key) ? key : std::nullopt;
+  }
   uint64_t dropped_metrics() const { return told_.dropped_metrics(); }
 
  private:

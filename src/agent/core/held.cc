@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "agent/objects/work_objects.h"
+#include "job/work_objects.h"
 
 namespace parallelrun::agent {
 namespace {
@@ -23,7 +23,7 @@ std::optional<Key> Held::Add(const job::Leased& leased, bool offered, Instant se
   batch.confirmed = sent;
   if (offered) ++offers_;
   ++unfinished_;
-  batch.of_objects = NamesObjects(leased.work);
+  batch.of_objects = job::NamesObjects(leased.work);
   if (batch.of_objects) {
     batch.state = Batch::State::kFetches;
     fetching_.push_back(key);

@@ -6,9 +6,9 @@
 
 namespace parallelrun::agent {
 
-void Cache::Want(Key key, const std::vector<ObjectName>& objects) {
+void Cache::Want(Key key, const std::vector<job::ObjectName>& objects) {
   MiniBatch& mini_batch = mini_batches_[key];
-  for (const ObjectName& name : objects) {
+  for (const job::ObjectName& name : objects) {
     const auto [known, is_new] = numbers_.emplace(name, next_);
     const Number number = known->second;
     if (is_new) {

@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "agent/core/agent_types.h"
-#include "agent/objects/work_objects.h"
 #include "base/error.h"
+#include "job/work_objects.h"
 
 namespace parallelrun::agent {
 
@@ -33,7 +33,7 @@ class Cache {
   explicit Cache(uint64_t size) : size_(size) {}
 
   // A mini-batch wants these from now on, all of them at once; and no more.
-  void Want(Key key, const std::vector<ObjectName>& objects);
+  void Want(Key key, const std::vector<job::ObjectName>& objects);
   void Drop(Key key);
 
   // What is to be done next. A look says how large an object is; a fetch has its room; what is to
@@ -42,7 +42,7 @@ class Cache {
     enum class Kind : uint8_t { kLook, kFetch, kRemove };
     Kind kind = Kind::kLook;
     Number number = 0;
-    ObjectName object{};
+    job::ObjectName object{};
   };
   std::optional<Step> Next();
 
@@ -60,14 +60,14 @@ class Cache {
   std::vector<std::pair<Key, Error>> TakeFailed() { return std::exchange(failed_, {}); }
 
   // Of an object that is wanted.
-  Number NumberOf(const ObjectName& object) const { return numbers_.at(object); }
+  Number NumberOf(const job::ObjectName& object) const { return numbers_.at(object); }
   bool Wanted(Number number) const;
   uint64_t promised() const { return promised_; }
 
  private:
   enum class State : uint8_t { kNew, kLooking, kLooked, kFetching, kHere };
   struct Object {
-    ObjectName name;
+    job::ObjectName name;
     State state = State::kNew;
     uint64_t bytes = 0;
     std::set<Key> wanted_by;
@@ -93,7 +93,7 @@ class Cache {
   void Forget(Number number);
 
   const uint64_t size_;
-  std::map<ObjectName, Number> numbers_;
+  std::map<job::ObjectName, Number> numbers_;
   std::map<Number, Object> objects_;
   std::map<Key, MiniBatch> mini_batches_;
   std::set<Number> waiting_;           // without room yet, in the order in which they get some

@@ -33,7 +33,7 @@ constexpr char kListedAgain[] =
 std::string Shown(const std::string& text) { return Printable(text, kShownLong); }
 
 // Of its file, below the object's own folder.
-Result<std::string> NameOf(const store::Store& store, const ObjectName& object) {
+Result<std::string> NameOf(const store::Store& store, const job::ObjectName& object) {
   const std::string root = store.Location("") + "/";
   if (!object.location.starts_with(root)) {
     return Error{Code::kInvalid, Shown(object.location) + " is not below " + Shown(root)};
@@ -51,16 +51,16 @@ Result<std::string> NameOf(const store::Store& store, const ObjectName& object) 
 }
 
 // Relative to the store's root.
-std::string Below(const store::Store& store, const ObjectName& object) {
+std::string Below(const store::Store& store, const job::ObjectName& object) {
   return object.location.substr(store.Location("").size() + 1);
 }
 
 // What was planned, without a request, which would take as long as a small object itself; nothing
 // where that cannot be.
-std::unique_ptr<store::Object> Unseen(store::Store& store, const ObjectName& object) {
+std::unique_ptr<store::Object> Unseen(store::Store& store, const job::ObjectName& object) {
   std::unique_ptr<store::Object> planned =
       store.OpenUnseen(Below(store, object), store::Version(std::string(object.version)));
-  if (!planned || object.size == ObjectName::kAnySize) return planned;
+  if (!planned || object.size == job::ObjectName::kAnySize) return planned;
   return planned->found().size == object.size ? std::move(planned) : nullptr;
 }
 
@@ -96,6 +96,12 @@ struct ObjectFetcher::Shared {
   size_t at_work = kThreads;    // threads
   Cache cache;
   std::map<Key, std::string> works;  // of those that want objects
+  struct Urls {
+    Instant ends;
+    std::vector<std::string> urls;  // in the order of the objects
+  };
+  std::map<Key, Urls> urls;  // as they came last
+  std::string no_urls;       // why there were none
   std::map<std::string, std::unique_ptr<store::Store>> opened;
   std::map<Cache::Number, std::unique_ptr<store::Object>> objects;  // looked at, to be fetched
   StoreTrouble trouble;
@@ -113,6 +119,9 @@ struct ObjectFetcher::Shared {
   void TellEnds();
   void Post(Key key, Result<std::string> work);
   void End(const Cache::Step& step, Done done);
+  void PutUrls(Key key);
+  // It is read by a URL, and has none that counts.
+  bool UrlEnded(const job::ObjectName& object) const;
 
   // Without it: these wait.
   Done Do(const Cache::Step& step, std::unique_ptr<store::Object> object);
@@ -140,7 +149,7 @@ void ObjectFetcher::Shared::Begin(const Cache::Step& step) {
 void ObjectFetcher::Shared::TellEnds() {
   for (const Key key : cache.TakeReady()) {
     const auto work = works.find(key);
-    Post(key, WithFiles(work->second, files.folder(), [this](const ObjectName& object) {
+    Post(key, job::WithFiles(work->second, files.folder(), [this](const job::ObjectName& object) {
            // Its name was good when it was fetched.
            return fmt::format("{}/{}", cache.NumberOf(object),
                               *NameOf(*opened.at(object.store), object));
@@ -183,13 +192,14 @@ ObjectFetcher::Shared::Done ObjectFetcher::Shared::Do(const Cache::Step& step,
   if (step.kind == Cache::Step::Kind::kFetch) {
     Status written = files.Write(step.number, *name, *object, step.object.range);
     if (written.ok() || written.error().code != Code::kStale) return {std::move(written)};
-    // A look says how it differs from what was listed.
+    // A look says how it differs from what was listed; a URL that reads one version does not.
     const Result<std::unique_ptr<store::Object>> now =
         OpenPlanned(**store, step.object, kListedAgain);
-    return {now.ok() ? std::move(written) : now.error()};
+    if (!now.ok()) return {now.error()};
+    return {Error{Code::kStale, written.error().message + ". " + kListedAgain}};
   }
   const auto looked = [&](std::unique_ptr<store::Object> found, bool asked) {
-    const ByteRange& range = step.object.range;
+    const job::ByteRange& range = step.object.range;
     const uint64_t room = RoomOf(*name, range.whole() ? found->found().size : range.length);
     return Done{{}, std::move(found), room, asked};
   };
@@ -203,7 +213,11 @@ void ObjectFetcher::Shared::End(const Cache::Step& step, Done done) {
   if (!done.status.ok()) {
     const Error& error = done.status.error();
     const bool later = error.code == Code::kUnavailable || error.code == Code::kTimeout;
-    trouble.Ends(step.number, later ? error.message : "", SystemClock().WallNow());
+    const bool url_ended = later && UrlEnded(step.object);
+    const std::string why = url_ended && !no_urls.empty() ? "; it said: " + no_urls : "";
+    trouble.Ends(step.number, later ? error.message + why : "", SystemClock().WallNow());
+    // Whoever hands the mini-batch back is given others with it.
+    if (url_ended) return cache.Failed(step.number, {Code::kUnavailable, error.message + why});
     return later ? cache.Again(step.number) : cache.Failed(step.number, error);
   }
   if (done.asked) {
@@ -218,6 +232,31 @@ void ObjectFetcher::Shared::End(const Cache::Step& step, Done done) {
   }
   cache.Looked(step.number, done.room);
   if (cache.Wanted(step.number)) objects[step.number] = std::move(done.object);
+}
+
+void ObjectFetcher::Shared::PutUrls(Key key) {
+  const auto work = works.find(key);
+  const auto given = urls.find(key);
+  if (work == works.end() || given == urls.end()) return;
+  const Result<std::vector<job::ObjectName>> named = job::ObjectsOf(work->second);
+  if (!named.ok()) return;
+  const Instant now = SystemClock().Now();
+  for (size_t i = 0; i < std::min(named->size(), given->second.urls.size()); ++i) {
+    const job::ObjectName& object = (*named)[i];
+    for (const JobStore& store : stores) {
+      if (store.name != object.store || !store.urls) continue;
+      store.urls->Put(object.location,
+                      {given->second.urls[i], store::Version(object.version), given->second.ends},
+                      now);
+    }
+  }
+}
+
+bool ObjectFetcher::Shared::UrlEnded(const job::ObjectName& object) const {
+  return std::any_of(stores.begin(), stores.end(), [&](const JobStore& store) {
+    return store.name == object.store && store.urls &&
+           !store.urls->Get(object.location, SystemClock().Now());
+  });
 }
 
 // The threads end when they are asked to. The first one makes the folder, and the last one to go
@@ -290,10 +329,11 @@ bool ObjectFetcher::Finish(Duration limit) {
 }
 
 void ObjectFetcher::Want(Key key, std::string work) {
-  Result<std::vector<ObjectName>> objects = ObjectsOf(work);
+  Result<std::vector<job::ObjectName>> objects = job::ObjectsOf(work);
   const std::lock_guard lock(shared_->mutex);
   if (!objects.ok()) return shared_->Post(key, objects.error());
   shared_->works[key] = std::move(work);
+  shared_->PutUrls(key);
   shared_->cache.Want(key, *objects);
   shared_->TellEnds();
   shared_->changed.notify_all();
@@ -304,9 +344,19 @@ std::string ObjectFetcher::WaitsFor() const {
   return shared_->trouble.Text(SystemClock().WallNow());
 }
 
+void ObjectFetcher::TakeUrls(Key key, const job::ObjectUrls& urls) {
+  const std::lock_guard lock(shared_->mutex);
+  shared_->no_urls = std::string(urls.why);
+  if (urls.urls.empty()) return;
+  Shared::Urls& given = shared_->urls[key];
+  given = {SystemClock().Now() + seconds(urls.seconds), {urls.urls.begin(), urls.urls.end()}};
+  shared_->PutUrls(key);
+}
+
 void ObjectFetcher::LetGo(Key key) {
   const std::lock_guard lock(shared_->mutex);
   shared_->works.erase(key);
+  shared_->urls.erase(key);
   shared_->cache.Drop(key);
   std::erase_if(shared_->objects,
                 [&](const auto& object) { return !shared_->cache.Wanted(object.first); });

@@ -26,6 +26,7 @@
 #include "base/files.h"
 #include "base/thread.h"
 #include "base/time.h"
+#include "job/node_messages.h"
 #include "store/store.h"
 
 namespace parallelrun::agent {
@@ -53,6 +54,9 @@ class ObjectFetcher {
   ObjectFetcher& operator=(const ObjectFetcher&) = delete;
 
   void Want(Key key, std::string work);
+  // By which the objects of a mini-batch are read that is wanted, or will be. One whose URLs have
+  // ended comes to an end with kUnavailable.
+  void TakeUrls(Key key, const job::ObjectUrls& urls);
   // The files of its objects may be removed.
   void LetGo(Key key);
 

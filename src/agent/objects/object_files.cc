@@ -33,7 +33,7 @@ Status ObjectFiles::Begin() {
 }
 
 Status ObjectFiles::Write(uint64_t number, const std::string& name, const store::Object& object,
-                          const ByteRange& range) {
+                          const job::ByteRange& range) {
   const std::string path = std::to_string(number) + "/" + name;
   for (size_t at = path.find('/'); at != std::string::npos; at = path.find('/', at + 1)) {
     const Status made = below_->MakeFolder(path.substr(0, at));
@@ -48,7 +48,7 @@ Status ObjectFiles::Write(uint64_t number, const std::string& name, const store:
 }
 
 Status ObjectFiles::WriteNew(const std::string& path, const store::Object& object,
-                             const ByteRange& range) {
+                             const job::ByteRange& range) {
   const Result<std::unique_ptr<File>> file = below_->CreateExclusive(path);
   if (!file.ok()) return file.error();
   const uint64_t size = object.found().size;

@@ -9,9 +9,9 @@
 #include <memory>
 #include <string>
 
-#include "agent/objects/work_objects.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "job/work_objects.h"
 #include "store/store.h"
 
 namespace parallelrun::agent {
@@ -34,14 +34,15 @@ class ObjectFiles {
   // alone, at its offset behind a hole, which takes no room. On an error nothing of it stays.
   // kStale: it is shorter than it was.
   Status Write(uint64_t number, const std::string& name, const store::Object& object,
-               const ByteRange& range = {});
+               const job::ByteRange& range = {});
   // What is not there is removed already.
   Status Remove(uint64_t number);
   // The folder, with all that is in it.
   Status End();
 
  private:
-  Status WriteNew(const std::string& path, const store::Object& object, const ByteRange& range);
+  Status WriteNew(const std::string& path, const store::Object& object,
+                  const job::ByteRange& range);
 
   Files& files_;
   const std::string folder_;

@@ -7,14 +7,15 @@
 namespace parallelrun::agent {
 namespace {
 
-Error NotThat(const ObjectName& object, const std::string& how, const std::string& mend) {
+Error NotThat(const job::ObjectName& object, const std::string& how, const std::string& mend) {
   return {Code::kStale, fmt::format("{} is not what was listed: it {}. {}",
                                     Printable(object.location, kShownLong), how, mend)};
 }
 
 }  // namespace
 
-Result<std::unique_ptr<store::Object>> OpenPlanned(store::Store& store, const ObjectName& object,
+Result<std::unique_ptr<store::Object>> OpenPlanned(store::Store& store,
+                                                   const job::ObjectName& object,
                                                    const std::string& mend) {
   const std::string name = object.location.substr(store.Location("").size() + 1);
   Result<std::unique_ptr<store::Object>> there = store.Open(name);
@@ -27,7 +28,7 @@ Result<std::unique_ptr<store::Object>> OpenPlanned(store::Store& store, const Ob
   if (!store.IsStill(planned, now)) return NotThat(object, store.Difference(planned, now), mend);
   // In the plan of an earlier release the version does not tell it.
   const uint64_t size = (*there)->found().size;
-  if (object.size != ObjectName::kAnySize && size != object.size) {
+  if (object.size != job::ObjectName::kAnySize && size != object.size) {
     return NotThat(object, fmt::format("had {} bytes, has {}", object.size, size), mend);
   }
   return there;

@@ -5,14 +5,15 @@
 #include <memory>
 #include <string>
 
-#include "agent/objects/work_objects.h"
 #include "base/error.h"
+#include "job/work_objects.h"
 #include "store/store.h"
 
 namespace parallelrun::agent {
 
 // The planned version, ready to be read. kStale: it is not there any more, `mend` follows then.
-Result<std::unique_ptr<store::Object>> OpenPlanned(store::Store& store, const ObjectName& object,
+Result<std::unique_ptr<store::Object>> OpenPlanned(store::Store& store,
+                                                   const job::ObjectName& object,
                                                    const std::string& mend);
 
 }  // namespace parallelrun::agent

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "agent/agent_config.h"
-#include "agent/objects/work_objects.h"
 #include "agent/processes/spawn.h"
 #include "base/escape.h"
 #include "base/fd.h"
@@ -24,6 +23,7 @@
 #include "cli/run/programs.h"
 #include "cli/runs/run_record.h"
 #include "coordinator/start/config.h"
+#include "job/work_objects.h"
 
 namespace parallelrun::cli {
 namespace {
@@ -80,7 +80,7 @@ Result<Prepared> Prepare(const DebugRequest& request) {
   if (!script.ok()) return script.error();
   Result<FoundWork> work = FindWork(*MakeSystemFiles(), *state, layout->inputs, request.wanted);
   if (!work.ok()) return work.error();
-  if (agent::NamesObjects(work->work)) {
+  if (job::NamesObjects(work->work)) {
     return Error{Code::kInvalid,
                  "the mini-batch is of an input in a store, which debug cannot fetch "
                  "yet: copy its objects into a folder, and run the script on that"};

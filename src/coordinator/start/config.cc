@@ -17,6 +17,7 @@
 #include "base/hex.h"
 #include "base/json.h"
 #include "base/version.h"
+#include "store/object_stores.h"
 
 namespace parallelrun::coordinator {
 namespace {
@@ -154,6 +155,7 @@ Result<CoordinatorConfig> FromObject(const json& object) {
   config.processes = in.U32("processes");
   config.termination_message = in.TextOr("terminationMessage", "");
   config.page = in.BooleanOr("page", false);
+  config.presign = in.BooleanOr("presign", false);
   config.ownerless_limit = seconds(in.UnsignedOr("ownerlessSeconds", UINT32_MAX, 24 * 3600));
   if (!in.status().ok()) return in.status().error();
 
@@ -210,6 +212,12 @@ Result<CoordinatorConfig> ReadConfig(const std::string& path) {
   return ParseConfig(*text);
 }
 
+bool NodesReadByUrls(const CoordinatorConfig& config, const api::ObjectStore& store) {
+  return config.presign && store::SignsUrls(store.url) &&
+         api::NodesFetchFrom(config.job.spec, store.name) &&
+         !api::NodesHaveKeysOf(config.job.spec, store);
+}
+
 Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& mounted,
                              const std::vector<job::SideInput>& side_inputs) {
   const JobLayout layout = OnNodes(config, mounted);
@@ -234,6 +242,10 @@ Result<std::string> AgentJob(const CoordinatorConfig& config, const JobLayout& m
                                           {"region", store.region},
                                           {"endpoint", store.endpoint}});
     if (store.path_style) told["pathStyle"] = *store.path_style;
+    if (NodesReadByUrls(config, store)) {
+      told["byUrls"] = true;
+      continue;
+    }
     const store::KeyFiles& keys = layout.stores.at(store.name).keys;
     if (!keys.folder.empty()) told["keys"] = {{"folder", keys.folder}, {"of", keys.of}};
   }

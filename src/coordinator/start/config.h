@@ -36,6 +36,7 @@ struct CoordinatorConfig {
   uint32_t processes = 1;           // of each node
   std::string termination_message;  // file that gets the last words as JSON; empty: none
   bool page = false;                // the live page is served
+  bool presign = false;             // nodes have no keys of stores, but URLs that are signed here
   Duration ownerless_limit = std::chrono::hours(24);
   std::string ready_file;  // made once it serves; empty: none. Of the command line
 
@@ -51,6 +52,9 @@ struct CoordinatorConfig {
 Result<CoordinatorConfig> ParseConfig(const std::string& text);
 // Reads and parses a file, or a pipe as /dev/fd/N.
 Result<CoordinatorConfig> ReadConfig(const std::string& path);
+
+// Whether nodes fetch objects of that store by URLs that the coordinator signs.
+bool NodesReadByUrls(const CoordinatorConfig& config, const api::ObjectStore& store);
 
 // What an agent is told of the job, as JSON text. `side_inputs`: those in stores, as they were
 // listed.

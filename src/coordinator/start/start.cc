@@ -151,6 +151,10 @@ ServerOptions OptionsOf(const CoordinatorConfig& config, const JobLayout& layout
   options.inputs = layout.inputs;
   options.forbidden = layout.forbidden;
   options.stores = layout.stores;
+  for (const api::ObjectStore& store : config.job.spec.stores) {
+    if (!NodesReadByUrls(config, store)) continue;
+    options.signed_stores[store.name] = layout.stores.at(store.name);
+  }
   return options;
 }
 

@@ -120,7 +120,7 @@ class Node(threading.Thread):
         identity = {"runId": self._run_id} if self._run_id else {}
         heard = self._say(
             "register",
-            protocol=6,
+            protocol=7,
             processes=self._work.processes,
             host=f"node-{self._index}",
             pid=1,

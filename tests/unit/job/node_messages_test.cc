@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include "tests/support/source_folder.h"
 
@@ -71,6 +72,8 @@ ExchangeReply Reply() {
   reply.adopted = {{3, {2, 9}, {3, 3}}};
   reply.leased = {{4, {3, 4}, 77, "work"}};
   reply.header = "a b\n";
+  reply.urls = {{4, {3, 4}, 1800, "", {"https://s3/b/k?X-Amz-Signature=1", ""}},
+                {5, {3, 5}, 0, "no keys", {}}};
   return reply;
 }
 
@@ -90,7 +93,7 @@ TEST(NodeMessagesTest, AnotherFormatIsAnotherProtocol) {
     return "raise kNodeProtocol, and keep " + folder + "/" + name +
            " in tests/fuzz/corpus/protocol";
   };
-  EXPECT_EQ(kNodeProtocol, 6U);
+  EXPECT_EQ(kNodeProtocol, 7U);
   EXPECT_TRUE(Kept("request") == request) << why("request", request);
   EXPECT_TRUE(Kept("reply") == reply) << why("reply", reply);
 }
@@ -142,6 +145,27 @@ TEST(NodeMessagesTest, ReplyRoundTrip) {
   EXPECT_EQ(decoded->leased[0].work, "work");
   EXPECT_EQ(decoded->header, "a b\n");
   EXPECT_EQ(decoded->adopted[0].fence.number, 3u);
+  ASSERT_EQ(decoded->urls.size(), 2u);
+  EXPECT_EQ(decoded->urls[0].fence, (Fence{3, 4}));
+  EXPECT_EQ(decoded->urls[0].seconds, 1800u);
+  EXPECT_EQ(decoded->urls[0].urls[0], "https://s3/b/k?X-Amz-Signature=1");
+  EXPECT_EQ(decoded->urls[1].why, "no keys");
+}
+
+TEST(NodeMessagesTest, UrlsAreAddedToWhatWasEncodedBefore) {
+  ExchangeReply without = Reply();
+  const std::vector<ObjectUrls> urls = std::exchange(without.urls, {});
+  std::string bytes = Encode(without);
+  AddUrls(bytes, urls);
+  EXPECT_EQ(bytes, Encode(Reply()));
+}
+
+TEST(NodeMessagesTest, EveryTruncationAndEveryExtraByteOfAReplyIsRefused) {
+  const std::string bytes = Encode(Reply());
+  for (size_t n = 0; n < bytes.size(); ++n) {
+    EXPECT_FALSE(DecodeExchangeReply(std::string_view(bytes).substr(0, n)).ok()) << n;
+  }
+  EXPECT_FALSE(DecodeExchangeReply(bytes + "x").ok());
 }
 
 TEST(NodeMessagesTest, EveryTruncationAndEveryExtraByteIsRefused) {

@@ -233,19 +233,18 @@ TEST_F(OperatorBuilders, PodsHaveTheKeysOfStoresThatTheJobNamesAndNoMore) {
   EXPECT_EQ(coordinator.dump().find("/etc/parallelrun-stores/public"), std::string::npos);
 
   const json worker = Worker();
-  Find(worker["spec"]["containers"][0]["volumeMounts"], "mountPath",
-       "/etc/parallelrun-stores/photos");
-  EXPECT_EQ(worker.dump().find("writer"), std::string::npos) << "nodes only read";
+  for (const char* of_keys : {"writer", "read-only", "parallelrun-store"}) {
+    EXPECT_EQ(worker.dump().find(of_keys), std::string::npos)
+        << of_keys << ": a script could read it";
+  }
   EXPECT_EQ(worker.dump().find("/mnt/out"), std::string::npos)
       << "logs and state are the coordinator's";
 
   object["spec"]["inputs"][0]["files"]["access"] = "Uri";
+  EXPECT_EQ(Worker().dump().find("parallelrun-store"), std::string::npos);
   object["spec"]["sideInputs"] = json::parse(R"([{"name": "model", "store": "photos"}])");
   Find(Worker()["spec"]["containers"][0]["volumeMounts"], "mountPath",
        "/etc/parallelrun-stores/photos");
-  object["spec"].erase("sideInputs");
-  EXPECT_EQ(Worker().dump().find("/etc/parallelrun-stores"), std::string::npos)
-      << "of what a script reads itself no node needs a key";
 }
 
 // A node whose objects took what its limit left to the script was evicted by its own cache.

@@ -189,6 +189,7 @@ TEST(Credentials, TheCoordinatorHearsWhereTheKeysOfStoresAreMounted) {
   const auto data = AccessSecretData(made, kJob, content);
   const json config = json::parse(data.at("coordinator.json"));
   EXPECT_EQ(config["storeKeys"], json({{"photos", "/etc/parallelrun-stores/photos"}}));
+  EXPECT_EQ(config["presign"], true) << "nodes get none of them";
   EXPECT_EQ(config["installation"], made.installation);
 }
 

@@ -19,7 +19,7 @@ using ::testing::SizeIs;
 
 using Kind = Cache::Step::Kind;
 
-ObjectName Named(const std::string& name) { return {"s", "s3://b/" + name, "v1"}; }
+job::ObjectName Named(const std::string& name) { return {"s", "s3://b/" + name, "v1"}; }
 
 // Does what the cache says, with objects of one size.
 void Work(Cache& cache, uint64_t bytes) {
@@ -72,9 +72,9 @@ TEST(Cache, AnObjectIsFetchedOnceForAllWhoWantIt) {
 
 TEST(Cache, ASliceIsAnotherThanItsObjectAndThanTheNext) {
   Cache cache(100);
-  ObjectName first = Named("table");
+  job::ObjectName first = Named("table");
   first.range = {0, 30};
-  ObjectName next = Named("table");
+  job::ObjectName next = Named("table");
   next.range = {30, 20};
   cache.Want(1, {first});
   cache.Want(2, {next});
@@ -215,7 +215,7 @@ TEST(Cache, NeverPromisesMoreThanItsSizeAndServesEverybody) {
     Key next = 1;
     for (int round = 0; round < 2000; ++round) {
       if (round < 1500 && below(3) == 0) {
-        std::vector<ObjectName> objects;
+        std::vector<job::ObjectName> objects;
         for (uint32_t n = below(3) + 1; n > 0; --n) {
           objects.push_back(Named(std::to_string(below(20))));
         }

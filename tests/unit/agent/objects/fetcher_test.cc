@@ -12,10 +12,10 @@
 #include <thread>
 #include <utility>
 
-#include "agent/objects/work_objects.h"
 #include "job/record_codec.h"
 #include "job/records.h"
 #include "job/work.h"
+#include "job/work_objects.h"
 #include "tests/support/fault_files.h"
 #include "tests/support/memory_store.h"
 
@@ -93,6 +93,7 @@ class ObjectFetcherTest : public ::testing::Test {
 
   void Begin(uint64_t cache_bytes) {
     JobStore store;
+    store.urls = urls_;
     store.name = "bucket";
     store.wished.url = "memory://bucket";
     fetcher_ = std::make_unique<ObjectFetcher>(
@@ -145,6 +146,7 @@ class ObjectFetcherTest : public ::testing::Test {
   std::atomic<bool> gone_ = false;  // the store
   uint64_t unseen_ = 0;             // the size of all objects, which need no look; 0: each does
   std::atomic<int> looks_ = 0;
+  std::shared_ptr<store::UrlTable> urls_;  // where it is read by URLs
   Key awaited_ = 0;
   std::map<Key, Result<std::string>> ended_;
 };
@@ -240,6 +242,37 @@ TEST_F(ObjectFetcherTest, WhatThePlanKnowsIsAskedOfNobody) {
   EXPECT_THAT(Await(2).error().message,
               HasSubstr("memory://bucket/b is not what was listed: it was put 2, is put 3. Do "));
   EXPECT_EQ(looks_, 1);
+}
+
+// What a URL that has ended holds up is handed back, and leased again with another one.
+TEST_F(ObjectFetcherTest, WithoutAUrlThatCountsAMiniBatchEndsAndWithOneItWaits) {
+  urls_ = std::make_shared<store::UrlTable>();
+  Put("a", 10);
+  gone_ = true;
+  Begin(kRoom);
+  job::ObjectUrls none;
+  none.why = "the keys have ended";
+  fetcher_->TakeUrls(1, none);
+  Want(1, "a");
+  const Result<std::string>& ended = Await(1);
+  ASSERT_FALSE(ended.ok());
+  EXPECT_EQ(ended.error().code, Code::kUnavailable);
+  EXPECT_THAT(ended.error().message, HasSubstr("it said: the keys have ended"));
+  fetcher_->LetGo(1);
+
+  job::ObjectUrls some;
+  some.seconds = 3600;
+  some.urls = {"https://s3/bucket/a?X-Amz-Signature=1"};
+  fetcher_->TakeUrls(2, some);
+  Want(2, "a");
+  const auto until = std::chrono::steady_clock::now() + kLong;
+  while (fetcher_->WaitsFor().empty() && std::chrono::steady_clock::now() < until) {
+    std::this_thread::yield();
+  }
+  EXPECT_THAT(fetcher_->WaitsFor(), testing::Not(HasSubstr("X-Amz-")));
+  EXPECT_FALSE(ended_.contains(2)) << "a store that is away is asked again";
+  gone_ = false;
+  EXPECT_TRUE(Await(2).ok());
 }
 
 TEST_F(ObjectFetcherTest, AVersionAsAnEarlierReleaseHasPlannedIt) {

@@ -130,6 +130,22 @@ TEST(CoordinatorConfigTest, NodesHearWhereTheKeysOfTheStoresAreThatTheyRead) {
   // No volume is mounted there for what the script writes itself.
   EXPECT_EQ(job["outputFolder"], "/var/lib/parallelrun/outputs");
 
+  // Nodes that read by URLs hear of no keys, in whatever place these are.
+  config["presign"] = true;
+  spec["stores"].push_back(nlohmann::json::parse(
+      R"({"name": "blobs", "url": "abfss://blobs@account.dfs.core.windows.net"})"));
+  spec["inputs"].push_back(nlohmann::json::parse(R"({"name": "b", "files": {"store": "blobs"}})"));
+  const Result<CoordinatorConfig> presigns = ParseConfig(config.dump());
+  ASSERT_TRUE(presigns.ok()) << presigns.error().message;
+  const auto signed_layout = LayOut(presigns->job, presigns->volumes, presigns->store_keys);
+  ASSERT_TRUE(signed_layout.ok()) << signed_layout.error().message;
+  const nlohmann::json by_urls = nlohmann::json::parse(*AgentJob(*presigns, *signed_layout));
+  ASSERT_EQ(by_urls["stores"].size(), 2u);
+  EXPECT_EQ(by_urls["stores"][0]["byUrls"], true);
+  EXPECT_EQ(by_urls["stores"][0]["url"], "s3://photos");
+  EXPECT_EQ(by_urls.dump().find("keys"), std::string::npos);
+  EXPECT_FALSE(by_urls["stores"][1].contains("byUrls")) << "Azure's are not signed";
+
   config["storeKeys"]["photos"] = 5;
   EXPECT_THAT(ParseConfig(config.dump()).error().message, testing::HasSubstr("storeKeys.photos"));
 }

@@ -1,4 +1,4 @@
-#include "agent/objects/work_objects.h"
+#include "job/work_objects.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include "job/records.h"
 #include "job/work.h"
 
-namespace parallelrun::agent {
+namespace parallelrun::job {
 namespace {
 
 using ::testing::ElementsAre;
@@ -126,4 +126,4 @@ TEST(WorkObjects, WhatIsNoWorkIsRefused) {
 }
 
 }  // namespace
-}  // namespace parallelrun::agent
+}  // namespace parallelrun::job

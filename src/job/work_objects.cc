@@ -1,4 +1,4 @@
-#include "agent/objects/work_objects.h"
+#include "job/work_objects.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include "base/bytes.h"
 #include "base/json.h"
 
-namespace parallelrun::agent {
+namespace parallelrun::job {
 namespace {
 
 constexpr uint8_t kFiles = 1;
@@ -171,4 +171,4 @@ std::string WithFiles(std::string_view work, const std::string& folder, const Fi
   return translation.TakeWork();
 }
 
-}  // namespace parallelrun::agent
+}  // namespace parallelrun::job

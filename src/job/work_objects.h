@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 
-namespace parallelrun::agent {
+namespace parallelrun::job {
 
 // Which bytes of an object are wanted.
 struct ByteRange {
@@ -51,4 +51,4 @@ Result<std::vector<ObjectName>> ObjectsOf(std::string_view work);
 std::string WithFiles(std::string_view work, const std::string& folder,
                       const std::function<std::string(const ObjectName&)>& file_of);
 
-}  // namespace parallelrun::agent
+}  // namespace parallelrun::job

@@ -1,0 +1,156 @@
+#include "coordinator/object_urls.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/escape.h"
+
+namespace parallelrun::coordinator {
+namespace {
+
+constexpr size_t kMostAnswers = 10'000;  // that wait to be signed
+
+}  // namespace
+
+struct ObjectUrls::Signers {
+  std::map<std::string, store::Wished> stores;
+  Open open;
+  std::stop_token stop;
+  std::map<std::string, std::unique_ptr<store::UrlSigner>> opened;
+
+  Result<store::UrlSigner*> Of(const std::string& store) {
+    std::unique_ptr<store::UrlSigner>& known = opened[store];
+    if (known) return known.get();
+    const auto wished = stores.find(store);
+    if (wished == stores.end()) return Error{Code::kInvalid, "its store has no keys here"};
+    Result<std::unique_ptr<store::UrlSigner>> made = open(wished->second, stop);
+    if (!made.ok()) return made.error();
+    known = std::move(*made);
+    return known.get();
+  }
+
+  // `failed`: why a store gives none, so that it is asked once for all that wait together.
+  Signed Sign(const Task& task, std::map<std::string, std::string>& failed) {
+    Signed done{task.lease, store::kUrlLife, "", {}};
+    for (const job::ObjectName& object : task.objects) {
+      std::string& why = failed[object.store];
+      if (why.empty()) {
+        const Result<store::UrlSigner*> signer = Of(object.store);
+        Result<store::SignedUrl> url =
+            signer.ok() ? (*signer)->Sign(object.location, store::Version(object.version))
+                        : Result<store::SignedUrl>(signer.error());
+        if (url.ok()) {
+          done.life = std::min(done.life, url->life);
+          done.urls.push_back(std::move(url->url));
+          continue;
+        }
+        why = Printable(url.error().message, kShownLong);
+        spdlog::warn("no URLs for the objects of store {}: {}", Printable(object.store, kShown),
+                     why);
+      }
+      return {task.lease, Duration(0), why, {}};
+    }
+    return done;
+  }
+};
+
+ObjectUrls::ObjectUrls(std::map<std::string, store::Wished> stores, EventLoop& loop,
+                       const Clock& clock, Open open)
+    : stores_(std::move(stores)),
+      loop_(loop),
+      clock_(clock),
+      signers_(std::make_shared<Signers>(Signers{stores_, std::move(open), stop_.get_token(), {}})),
+      errands_("urls", kMostAnswers, Errands::AtEnd::kForgets) {}
+
+ObjectUrls::~ObjectUrls() {
+  stop_.request_stop();
+  *alive_ = false;
+}
+
+bool ObjectUrls::Finish(Duration limit) {
+  stop_.request_stop();
+  return errands_.Finish(limit);
+}
+
+void ObjectUrls::Prune(Instant now) {
+  if (given_.size() < prune_at_) return;
+  std::erase_if(given_, [now](const auto& one) { return one.second.ends <= now; });
+  prune_at_ = std::max(prune_at_, 2 * given_.size());
+}
+
+std::vector<ObjectUrls::Task> ObjectUrls::TasksOf(const std::vector<job::HeldLease>& held,
+                                                  const job::ExchangeReply& reply) {
+  std::vector<Task> tasks;
+  for (const job::Leased& leased : reply.leased) {
+    if (!job::NamesObjects(leased.work)) continue;
+    Result<std::vector<job::ObjectName>> objects = job::ObjectsOf(leased.work);
+    if (!objects.ok()) continue;  // its node says so
+    const bool ours = std::any_of(objects->begin(), objects->end(), [this](const auto& object) {
+      return stores_.contains(object.store);
+    });
+    if (ours) tasks.push_back({{leased.id, leased.fence}, std::move(*objects)});
+  }
+  const Instant now = clock_.Now();
+  Prune(now);
+  for (const job::Adopted& adopted : reply.adopted) {
+    auto known = given_.extract({adopted.id, adopted.old_fence});
+    if (!known) continue;
+    known.key() = {adopted.id, adopted.fence};
+    given_.insert(std::move(known));
+  }
+  for (const job::LeaseName& name : reply.settled) given_.erase(name);
+  for (const job::LeaseName& name : reply.refused) given_.erase(name);
+  for (const job::HeldLease& lease : held) {
+    const auto known = given_.find({lease.id, lease.fence});
+    if (known == given_.end()) continue;
+    if (lease.started) {
+      given_.erase(known);  // its objects are files by now
+    } else if (now >= known->second.renew) {
+      tasks.push_back({known->first, known->second.objects});
+      known->second.renew = known->second.ends;  // until these are signed
+    }
+  }
+  return tasks;
+}
+
+void ObjectUrls::Answer(const std::vector<job::HeldLease>& held, const job::ExchangeReply& reply,
+                        Send send) {
+  std::vector<Task> tasks = TasksOf(held, reply);
+  std::string bytes = job::Encode(reply);
+  if (tasks.empty()) return send(std::move(bytes));
+  const uint64_t number = ++last_;
+  sends_[number] = std::move(send);
+  const bool taken =
+      errands_.Ask([this, alive = alive_, loop = &loop_, signers = signers_, number, bytes, tasks] {
+        std::map<std::string, std::string> failed;
+        auto all = std::make_shared<std::vector<Signed>>();
+        for (const Task& task : tasks) all->push_back(signers->Sign(task, failed));
+        if (signers->stop.stop_requested()) return;
+        loop->Post([this, alive, number, bytes, tasks, all] {
+          if (*alive) SignedAll(number, bytes, tasks, *all);
+        });
+      });
+  if (!taken) SignedAll(number, bytes, {}, {});
+}
+
+void ObjectUrls::SignedAll(uint64_t number, std::string bytes, std::vector<Task> tasks,
+                           const std::vector<Signed>& all) {
+  const Instant now = clock_.Now();
+  std::vector<job::ObjectUrls> urls;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Signed& one = all[i];
+    const auto life = static_cast<uint32_t>(std::chrono::floor<seconds>(one.life).count());
+    urls.push_back({one.lease.id, one.lease.fence, life, one.why, {}});
+    for (const std::string& url : one.urls) urls.back().urls.emplace_back(url);
+    if (!one.urls.empty()) {
+      given_[one.lease] = {std::move(tasks[i].objects), now + one.life / 2, now + one.life};
+    }
+  }
+  job::AddUrls(bytes, urls);
+  const auto waiting = sends_.extract(number);
+  if (waiting) waiting.mapped()(std::move(bytes));
+}
+
+}  // namespace parallelrun::coordinator

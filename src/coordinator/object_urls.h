@@ -1,0 +1,88 @@
+// ObjectUrls adds to the answers of exchanges the URLs by which nodes read the objects of what they
+// are leased, where only the coordinator has the keys of a store: with the lease, and anew from
+// half of their life on, until run() has begun. Whoever's URLs have ended hands the mini-batch
+// back, and is leased it again with others: so nothing of this needs to outlive the process.
+//
+// Signing may have to wait for a store, or for whoever gives the keys, so it is done on a thread of
+// its own. All else, `send` included, is on the loop's thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "base/errands.h"
+#include "base/error.h"
+#include "base/event_loop.h"
+#include "base/time.h"
+#include "job/node_messages.h"
+#include "job/work_objects.h"
+#include "store/url_signer.h"
+#include "store/wished.h"
+
+namespace parallelrun::coordinator {
+
+class ObjectUrls {
+ public:
+  using Open = std::function<Result<std::unique_ptr<store::UrlSigner>>(const store::Wished& wished,
+                                                                       std::stop_token stop)>;
+  using Send = std::function<void(std::string bytes)>;
+
+  // `stores`: those whose objects nodes read by URLs, by name. `loop` and `clock` must outlive it.
+  ObjectUrls(std::map<std::string, store::Wished> stores, EventLoop& loop, const Clock& clock,
+             Open open);
+  // Waits for what is being signed: ask Finish first.
+  ~ObjectUrls();
+  ObjectUrls(const ObjectUrls&) = delete;
+  ObjectUrls& operator=(const ObjectUrls&) = delete;
+
+  // Sends the bytes of the answer to a request with these held leases, once its URLs are there.
+  void Answer(const std::vector<job::HeldLease>& held, const job::ExchangeReply& reply, Send send);
+  // Signs nothing more. False: what waits for a store needs longer than `limit`.
+  bool Finish(Duration limit);
+
+ private:
+  struct Task {
+    job::LeaseName lease;
+    std::vector<job::ObjectName> objects;
+  };
+  // What came of a task.
+  struct Signed {
+    job::LeaseName lease;
+    Duration life{0};
+    std::string why;
+    std::vector<std::string> urls;
+  };
+  // What a lease was given.
+  struct Given {
+    std::vector<job::ObjectName> objects;
+    Instant renew;  // while it has not begun
+    Instant ends;
+  };
+  struct Signers;  // by the errands' thread alone
+
+  std::vector<Task> TasksOf(const std::vector<job::HeldLease>& held,
+                            const job::ExchangeReply& reply);
+  void SignedAll(uint64_t number, std::string bytes, std::vector<Task> tasks,
+                 const std::vector<Signed>& all);
+  void Prune(Instant now);
+
+  const std::map<std::string, store::Wished> stores_;
+  EventLoop& loop_;
+  const Clock& clock_;
+  std::stop_source stop_;
+  const std::shared_ptr<Signers> signers_;
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // on the loop's thread
+  std::map<job::LeaseName, Given> given_;
+  size_t prune_at_ = 1024;          // leases: then those whose URLs have ended go
+  std::map<uint64_t, Send> sends_;  // only this thread may let go of an exchange
+  uint64_t last_ = 0;
+  Errands errands_;  // last: what it uses is there
+};
+
+}  // namespace parallelrun::coordinator

@@ -1,0 +1,86 @@
+"""A node without any keys processes a job from a bucket, and its script finds none of them: neither
+the keys of the store nor a URL that was signed with them."""
+
+import pytest
+from s3_server import Server
+from support.cluster import ClusterJob
+
+# Keeps all that it can see: what it is given, its environment and that of whoever has started it,
+# and each file of its pod.
+LOOK = """
+import os
+from pathlib import Path
+
+def bytes_of(path):
+    try:
+        return Path(path).read_bytes()
+    except OSError:
+        return b""
+
+def ancestors():
+    pid = os.getpid()
+    while pid > 1:
+        yield pid
+        status = bytes_of(f"/proc/{pid}/status").decode()
+        pid = int(status.split("PPid:")[1].split()[0]) if "PPid:" in status else 0
+
+def run(mini_batch):
+    seen = [repr(mini_batch).encode(), repr(dict(os.environ)).encode()]
+    for pid in ancestors():
+        seen += [bytes_of(f"/proc/{pid}/environ"), bytes_of(f"/proc/{pid}/cmdline")]
+    for folder, _, names in os.walk(Path.cwd().parent):
+        seen += [bytes_of(os.path.join(folder, name)) for name in names]
+    name = f"seen-{os.getpid()}-{os.path.basename(mini_batch[0])}"
+    Path(os.environ["TEST_FOLDER"], name).write_bytes(b"\\n".join(seen))
+    return [Path(path).read_text() for path in mini_batch]
+"""
+
+
+@pytest.fixture
+def server(tmp_path):
+    running = Server(tmp_path / "s3")
+    yield running
+    running.close()
+
+
+def test_a_node_without_keys(work, server):
+    server.bucket("photos")
+    reader = server.user("reader")
+    server.allow("photos", (reader, "s3:ListBucket", ""), (reader, "s3:GetObject", "/*"))
+    rows = [f"row {number}" for number in range(12)]
+    for number, row in enumerate(rows):
+        server.put("photos", f"in/a b/{number:02}+.txt", row.encode())
+    server.put("photos", "in/empty.txt", b"")
+    keys = work.root / "keys"
+    keys.mkdir()
+    for name, text in zip(("accessKeyId", "secretAccessKey"), reader):
+        (keys / name).write_text(text)
+
+    work.environment.update(HOME=str(work.root / "home"), AWS_EC2_METADATA_DISABLED="true")
+    work.script(LOOK)
+    cluster = ClusterJob(work)
+    cluster.mount_code()
+    store = {
+        "name": "photos",
+        "url": "s3://photos/in",
+        "region": "eu-west-1",
+        "endpoint": server.url,
+        "credentials": {"secretName": "photos-keys"},
+    }
+    spec = {"stores": [store], "inputs": [{"name": "files", "files": {"store": "photos"}}]}
+    coordinator = cluster.start_coordinator(
+        spec=spec, storeKeys={"photos": str(keys)}, presign=True
+    )
+    nodes = [cluster.start_node(index) for index in range(2)]
+    assert coordinator.wait_only().code == 0, coordinator.output
+    for node in nodes:
+        assert node.wait_only().code == 0, node.output
+    assert work.rows() == [*rows, ""]
+
+    seen = [path.read_bytes() for path in work.root.glob("seen-*")]
+    assert len(seen) == len(rows) + 1
+    written = [path.read_bytes() for path in work.out.rglob("*") if path.is_file()]
+    told = [process.output.encode() for process in (coordinator, *nodes)]
+    for secret in (reader[1], reader[0], "X-Amz-"):
+        for text in (*seen, *written, *told):
+            assert secret.encode() not in text, f"{secret} in {text[:2000]}"

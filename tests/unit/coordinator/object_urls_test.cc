@@ -1,0 +1,149 @@
+// URLs of objects in the answers of exchanges: with a lease, anew in time, and why there are none.
+#include "coordinator/object_urls.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <spdlog/fmt/fmt.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "job/record_codec.h"
+#include "job/records.h"
+#include "job/work.h"
+
+namespace parallelrun::coordinator {
+namespace {
+
+using testing::ElementsAre;
+
+class UrlClock final : public Clock {
+ public:
+  Instant Now() const override { return now; }
+  WallTime WallNow() const override { return {}; }
+  Instant now{};
+};
+
+// Counts what it signs.
+class CountingSigner final : public store::UrlSigner {
+ public:
+  CountingSigner(std::atomic<int>& made, std::atomic<bool>& fails) : made_(made), fails_(fails) {}
+  Result<store::SignedUrl> Sign(const std::string& location,
+                                const store::Version& version) override {
+    if (fails_) return Error{Code::kPermission, "the keys have ended"};
+    return store::SignedUrl{fmt::format("https://{}?{}&{}", location, version.bytes(), ++made_),
+                            seconds(1000)};
+  }
+
+ private:
+  std::atomic<int>& made_;
+  std::atomic<bool>& fails_;
+};
+
+struct Told {
+  uint64_t id = 0;
+  uint32_t seconds = 0;
+  std::string why;
+  std::vector<std::string> urls;
+};
+
+class ObjectUrlsTest : public testing::Test {
+ protected:
+  static std::string WorkOf(const std::string& store) {
+    job::FilesChunk files{2, "s3://bucket", std::string_view("a\0b", 3), {}};
+    files.versions = {"v1", "v2"};
+    std::string record;
+    job::EncodeRecord(job::PlanChunkRecord{0, 2, 0, files, store}, record);
+    return job::WorkMaker::FromRecord(std::move(record))->Make(0);
+  }
+  static job::ExchangeReply Leases(std::string_view work) {
+    job::ExchangeReply reply;
+    reply.epoch = 1;
+    reply.leased = {{7, {1, 9}, 1, work}};
+    return reply;
+  }
+  // What the answer tells once it is sent.
+  std::vector<Told> Answered(const std::vector<job::HeldLease>& held,
+                             const job::ExchangeReply& reply) {
+    std::string bytes;
+    urls_.Answer(held, reply, [&](std::string sent) {
+      bytes = std::move(sent);
+      loop_.Stop();
+    });
+    if (bytes.empty()) loop_.Run();
+    const Result<job::ExchangeReply> decoded = job::DecodeExchangeReply(bytes);
+    EXPECT_TRUE(decoded.ok());
+    EXPECT_EQ(decoded->leased.size(), reply.leased.size());
+    std::vector<Told> told;
+    for (const job::ObjectUrls& of : decoded->urls) {
+      told.push_back({of.id, of.seconds, std::string(of.why), {of.urls.begin(), of.urls.end()}});
+    }
+    return told;
+  }
+
+  std::atomic<int> made_ = 0;
+  std::atomic<bool> fails_ = false;
+  UrlClock clock_;
+  EventLoop loop_;
+  ObjectUrls urls_{{{"photos", store::Wished{"s3://bucket", "", "", {}, {}}}},
+                   loop_,
+                   clock_,
+                   [this](const store::Wished&, const std::stop_token&) {
+                     return Result<std::unique_ptr<store::UrlSigner>>(
+                         std::make_unique<CountingSigner>(made_, fails_));
+                   }};
+};
+
+TEST_F(ObjectUrlsTest, ALeaseComesWithTheUrlsOfItsObjects) {
+  const std::string work = WorkOf("photos");
+  const std::vector<Told> told = Answered({}, Leases(work));
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].id, 7u);
+  EXPECT_EQ(told[0].seconds, 1000u);
+  EXPECT_THAT(told[0].urls,
+              ElementsAre("https://s3://bucket/a?v1&1", "https://s3://bucket/b?v2&2"));
+}
+
+TEST_F(ObjectUrlsTest, WhatNeedsNoneIsAnsweredAtOnce) {
+  EXPECT_TRUE(Answered({}, {}).empty());
+  EXPECT_TRUE(Answered({}, Leases("")).empty());
+  const std::string work = WorkOf("another");
+  EXPECT_TRUE(Answered({}, Leases(work)).empty());
+  EXPECT_EQ(made_, 0);
+}
+
+TEST_F(ObjectUrlsTest, TheyComeAnewFromHalfOfTheirLifeOnUntilItHasBegun) {
+  const std::string work = WorkOf("photos");
+  Answered({}, Leases(work));
+  const std::vector<job::HeldLease> waits{{7, {1, 9}, false}};
+  const std::vector<job::HeldLease> begun{{7, {1, 9}, true}};
+  clock_.now += seconds(499);
+  EXPECT_TRUE(Answered(waits, {}).empty());
+  clock_.now += seconds(1);
+  ASSERT_EQ(Answered(waits, {}).size(), 1u);
+  EXPECT_EQ(made_, 4);
+  EXPECT_TRUE(Answered(waits, {}).empty());
+  EXPECT_TRUE(Answered({{7, {1, 8}, false}}, {}).empty()) << "of another lease";
+  clock_.now += seconds(600);
+  EXPECT_TRUE(Answered(begun, {}).empty());
+  EXPECT_TRUE(Answered(waits, {}).empty()) << "its objects are files";
+  EXPECT_EQ(made_, 4);
+}
+
+TEST_F(ObjectUrlsTest, ALeaseWithoutUrlsSaysWhy) {
+  fails_ = true;
+  const std::string work = WorkOf("photos");
+  const std::vector<Told> told = Answered({}, Leases(work));
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].seconds, 0u);
+  EXPECT_EQ(told[0].why, "the keys have ended");
+  EXPECT_TRUE(told[0].urls.empty());
+  fails_ = false;
+  EXPECT_EQ(Answered({}, Leases(work))[0].urls.size(), 2u);
+}
+
+}  // namespace
+}  // namespace parallelrun::coordinator
