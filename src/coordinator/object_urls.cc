@@ -1,5 +1,6 @@
 #include "coordinator/object_urls.h"
 
+#include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -10,15 +11,27 @@
 namespace parallelrun::coordinator {
 namespace {
 
-constexpr size_t kMostAnswers = 10'000;  // that wait to be signed
+constexpr size_t kMostAnswers = 10'000;      // that wait to be signed
+constexpr Duration kAskAgain = seconds(10);  // a store that gave none
+
+std::string TooMany(size_t objects) {
+  return fmt::format("the URLs of its {} objects are more than {} MiB: lower miniBatchSize",
+                     objects, job::kMaxUrlBytes >> 20);
+}
 
 }  // namespace
 
 struct ObjectUrls::Signers {
+  struct Failure {
+    std::string why;
+    Instant until;
+  };
+
   std::map<std::string, store::Wished> stores;
   Open open;
   std::stop_token stop;
   std::map<std::string, std::unique_ptr<store::UrlSigner>> opened;
+  std::map<std::string, Failure> failed;  // by store
 
   Result<store::UrlSigner*> Of(const std::string& store) {
     std::unique_ptr<store::UrlSigner>& known = opened[store];
@@ -31,28 +44,37 @@ struct ObjectUrls::Signers {
     return known.get();
   }
 
-  // `failed`: why a store gives none, so that it is asked once for all that wait together.
-  Signed Sign(const Task& task, std::map<std::string, std::string>& failed) {
+  // URLs of at most `most` bytes.
+  Signed Sign(const Task& task, Instant now, size_t most) {
     Signed done{task.lease, store::kUrlLife, "", {}};
+    size_t bytes = 0;
     for (const job::ObjectName& object : task.objects) {
-      std::string& why = failed[object.store];
-      if (why.empty()) {
-        const Result<store::UrlSigner*> signer = Of(object.store);
-        Result<store::SignedUrl> url =
-            signer.ok() ? (*signer)->Sign(object.location, store::Version(object.version))
-                        : Result<store::SignedUrl>(signer.error());
-        if (url.ok()) {
-          done.life = std::min(done.life, url->life);
-          done.urls.push_back(std::move(url->url));
-          continue;
-        }
-        why = Printable(url.error().message, kShownLong);
-        spdlog::warn("no URLs for the objects of store {}: {}", Printable(object.store, kShown),
-                     why);
-      }
-      return {task.lease, Duration(0), why, {}};
+      const Result<store::SignedUrl> url = SignOne(object, now);
+      if (!url.ok()) return {task.lease, Duration(0), url.error().message, {}};
+      done.life = std::min(done.life, url->life);
+      done.urls.push_back(url->url);
+      bytes += url->url.size() + sizeof(uint32_t);
+      if (bytes > most) return {task.lease, store::kUrlLife, "", {}, true};
     }
     return done;
+  }
+
+  // Whoever waits for a store that gives none holds up all that wait behind it, so such a one is
+  // asked once in a while.
+  Result<store::SignedUrl> SignOne(const job::ObjectName& object, Instant now) {
+    if (const auto known = failed.find(object.store); known != failed.end()) {
+      if (now < known->second.until) return Error{Code::kUnavailable, known->second.why};
+      failed.erase(known);
+    }
+    const Result<store::UrlSigner*> signer = Of(object.store);
+    Result<store::SignedUrl> url =
+        signer.ok() ? (*signer)->Sign(object.location, store::Version(object.version))
+                    : Result<store::SignedUrl>(signer.error());
+    if (url.ok()) return url;
+    std::string why = Printable(url.error().message, kShownLong);
+    spdlog::warn("no URLs for the objects of store {}: {}", Printable(object.store, kShown), why);
+    failed[object.store] = {why, now + kAskAgain};
+    return Error{Code::kUnavailable, std::move(why)};
   }
 };
 
@@ -61,7 +83,8 @@ ObjectUrls::ObjectUrls(std::map<std::string, store::Wished> stores, EventLoop& l
     : stores_(std::move(stores)),
       loop_(loop),
       clock_(clock),
-      signers_(std::make_shared<Signers>(Signers{stores_, std::move(open), stop_.get_token(), {}})),
+      signers_(
+          std::make_shared<Signers>(Signers{stores_, std::move(open), stop_.get_token(), {}, {}})),
       errands_("urls", kMostAnswers, Errands::AtEnd::kForgets) {}
 
 ObjectUrls::~ObjectUrls() {
@@ -122,16 +145,22 @@ void ObjectUrls::Answer(const std::vector<job::HeldLease>& held, const job::Exch
   if (tasks.empty()) return send(std::move(bytes));
   const uint64_t number = ++last_;
   sends_[number] = std::move(send);
-  const bool taken =
-      errands_.Ask([this, alive = alive_, loop = &loop_, signers = signers_, number, bytes, tasks] {
-        std::map<std::string, std::string> failed;
-        auto all = std::make_shared<std::vector<Signed>>();
-        for (const Task& task : tasks) all->push_back(signers->Sign(task, failed));
-        if (signers->stop.stop_requested()) return;
-        loop->Post([this, alive, number, bytes, tasks, all] {
-          if (*alive) SignedAll(number, bytes, tasks, *all);
-        });
-      });
+  const bool taken = errands_.Ask([this, alive = alive_, loop = &loop_, signers = signers_, number,
+                                   bytes, tasks, now = clock_.Now()] {
+    auto all = std::make_shared<std::vector<Signed>>();
+    size_t left = job::kMaxUrlBytes;
+    for (const Task& task : tasks) {
+      Signed& one = all->emplace_back(signers->Sign(task, now, left));
+      if (one.later && left == job::kMaxUrlBytes) {
+        one = {task.lease, Duration(0), TooMany(task.objects.size()), {}};
+      }
+      for (const std::string& url : one.urls) left -= url.size() + sizeof(uint32_t);
+    }
+    if (signers->stop.stop_requested()) return;
+    loop->Post([this, alive, number, bytes, tasks, all] {
+      if (*alive) SignedAll(number, bytes, tasks, *all);
+    });
+  });
   if (!taken) SignedAll(number, bytes, {}, {});
 }
 
@@ -141,6 +170,10 @@ void ObjectUrls::SignedAll(uint64_t number, std::string bytes, std::vector<Task>
   std::vector<job::ObjectUrls> urls;
   for (size_t i = 0; i < all.size(); ++i) {
     const Signed& one = all[i];
+    if (one.later) {
+      given_[one.lease] = {std::move(tasks[i].objects), now, now + one.life};
+      continue;
+    }
     const auto life = static_cast<uint32_t>(std::chrono::floor<seconds>(one.life).count());
     urls.push_back({one.lease.id, one.lease.fence, life, one.why, {}});
     for (const std::string& url : one.urls) urls.back().urls.emplace_back(url);

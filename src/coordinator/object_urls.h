@@ -57,6 +57,7 @@ class ObjectUrls {
     Duration life{0};
     std::string why;
     std::vector<std::string> urls;
+    bool later = false;  // the answer has no room for them; the next one may
   };
   // What a lease was given.
   struct Given {

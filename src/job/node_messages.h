@@ -154,6 +154,8 @@ struct ExchangeReply {
 // Bound of a body, and how many bytes of rows one exchange may carry.
 inline constexpr size_t kMaxExchangeBytes = size_t{16} << 20;
 inline constexpr size_t kMaxRowsBytes = size_t{4} << 20;
+// Of the URLs in one answer, half of what its reader takes; those of 15,000 objects and more.
+inline constexpr size_t kMaxUrlBytes = size_t{32} << 20;
 
 std::string Encode(const ExchangeRequest& request);
 std::string Encode(const ExchangeReply& reply);

@@ -34,6 +34,8 @@ struct SideInput {
 
 // So many objects of all side inputs together: each node is told all of them when it registers.
 inline constexpr size_t kMostSideObjects = 10'000;
+// And so many bytes of what it is told of them: keys may be long.
+inline constexpr size_t kMostSideBytes = size_t{16} << 20;
 
 // What stands for the path of a side input in what the coordinator tells nodes: each puts its own
 // there. No argument that a person writes holds one.

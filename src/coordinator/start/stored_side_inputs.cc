@@ -132,6 +132,11 @@ Result<job::SideInput> List(const plan::PlanInput& input, store::Store& store, s
   return side;
 }
 
+// Of the answer to each registration, which all nodes may ask for at once.
+size_t BytesToTell(const job::SideInput& side) {
+  return job::SideInputsJson({side}).dump(-1, ' ', false, json::error_handler_t::replace).size();
+}
+
 }  // namespace
 
 Result<std::vector<job::SideInput>> ListSideInputs(const std::vector<plan::PlanInput>& wanted,
@@ -139,6 +144,7 @@ Result<std::vector<job::SideInput>> ListSideInputs(const std::vector<plan::PlanI
   std::vector<job::SideInput> side_inputs;
   size_t objects = 0;
   uint64_t bytes = 0;
+  size_t told = 0;
   for (const plan::PlanInput& input : wanted) {
     const std::unique_ptr<store::Store> store = open(input);
     Result<job::SideInput> side = List(input, *store, job::kMostSideObjects - objects);
@@ -150,6 +156,14 @@ Result<std::vector<job::SideInput>> ListSideInputs(const std::vector<plan::PlanI
           input, fmt::format("side inputs in stores take {} bytes or more, and a node keeps {} of "
                              "objects: raise spec.cache.size, and the disk of the nodes with it",
                              bytes, most));
+    }
+    told += BytesToTell(*side);
+    if (told > job::kMostSideBytes) {
+      return WrongSideInput(
+          input, fmt::format("the names of its objects and of those before take more than the {} "
+                             "MiB that a node is told: give them shorter keys, or pack them into "
+                             "one",
+                             job::kMostSideBytes >> 20));
     }
     side_inputs.push_back(std::move(*side));
   }

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <utility>
@@ -30,17 +32,20 @@ class UrlClock final : public Clock {
 // Counts what it signs.
 class CountingSigner final : public store::UrlSigner {
  public:
-  CountingSigner(std::atomic<int>& made, std::atomic<bool>& fails) : made_(made), fails_(fails) {}
+  CountingSigner(std::atomic<int>& made, std::atomic<bool>& fails, std::atomic<size_t>& length)
+      : made_(made), fails_(fails), length_(length) {}
   Result<store::SignedUrl> Sign(const std::string& location,
                                 const store::Version& version) override {
     if (fails_) return Error{Code::kPermission, "the keys have ended"};
-    return store::SignedUrl{fmt::format("https://{}?{}&{}", location, version.bytes(), ++made_),
-                            seconds(1000)};
+    std::string url = fmt::format("https://{}?{}&{}", location, version.bytes(), ++made_);
+    url.resize(std::max<size_t>(url.size(), length_), 'x');
+    return store::SignedUrl{std::move(url), seconds(1000)};
   }
 
  private:
   std::atomic<int>& made_;
   std::atomic<bool>& fails_;
+  std::atomic<size_t>& length_;
 };
 
 struct Told {
@@ -86,6 +91,7 @@ class ObjectUrlsTest : public testing::Test {
 
   std::atomic<int> made_ = 0;
   std::atomic<bool> fails_ = false;
+  std::atomic<size_t> length_ = 0;  // of a URL, at least
   UrlClock clock_;
   EventLoop loop_;
   ObjectUrls urls_{{{"photos", store::Wished{"s3://bucket", "", "", {}, {}}}},
@@ -93,7 +99,7 @@ class ObjectUrlsTest : public testing::Test {
                    clock_,
                    [this](const store::Wished&, const std::stop_token&) {
                      return Result<std::unique_ptr<store::UrlSigner>>(
-                         std::make_unique<CountingSigner>(made_, fails_));
+                         std::make_unique<CountingSigner>(made_, fails_, length_));
                    }};
 };
 
@@ -142,7 +148,47 @@ TEST_F(ObjectUrlsTest, ALeaseWithoutUrlsSaysWhy) {
   EXPECT_EQ(told[0].why, "the keys have ended");
   EXPECT_TRUE(told[0].urls.empty());
   fails_ = false;
+  clock_.now += seconds(9);
+  EXPECT_TRUE(Answered({}, Leases(work))[0].urls.empty()) << "it is not asked for each answer";
+  clock_.now += seconds(1);
   EXPECT_EQ(Answered({}, Leases(work))[0].urls.size(), 2u);
+}
+
+TEST_F(ObjectUrlsTest, WhatAnAnswerHasNoRoomForComesWithTheNextOne) {
+  const std::string work = WorkOf("photos");
+  length_ = job::kMaxUrlBytes / 3;
+  job::ExchangeReply reply = Leases(work);
+  reply.leased.push_back({8, {1, 10}, 1, work});
+  std::vector<Told> told = Answered({}, reply);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].id, 7u);
+  told = Answered({{7, {1, 9}, false}, {8, {1, 10}, false}}, {});
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].id, 8u);
+  EXPECT_EQ(told[0].urls.size(), 2u);
+  EXPECT_TRUE(Answered({{7, {1, 9}, false}, {8, {1, 10}, false}}, {}).empty());
+}
+
+TEST_F(ObjectUrlsTest, AMiniBatchWhoseUrlsNoAnswerHasRoomForIsToldWhatToDo) {
+  const std::string work = WorkOf("photos");
+  length_ = job::kMaxUrlBytes / 2;  // and four bytes each
+  const std::vector<Told> told = Answered({}, Leases(work));
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_TRUE(told[0].urls.empty());
+  EXPECT_EQ(told[0].why, "the URLs of its 2 objects are more than 32 MiB: lower miniBatchSize");
+}
+
+// A lease that goes on under a new fence has its URLs still.
+TEST_F(ObjectUrlsTest, WhatIsAdoptedIsRenewed) {
+  const std::string work = WorkOf("photos");
+  Answered({}, Leases(work));
+  job::ExchangeReply adopts;
+  adopts.adopted = {{7, {1, 9}, {1, 11}}};
+  EXPECT_TRUE(Answered({}, adopts).empty());
+  clock_.now += seconds(500);
+  const std::vector<Told> told = Answered({{7, {1, 11}, false}}, {});
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].id, 7u);
 }
 
 }  // namespace

@@ -107,6 +107,19 @@ TEST_F(StoredSideInputs, WhatNoNodeCouldHaveIsRefusedOnce) {
               HasSubstr("spec.sideInputs (b): side inputs in stores take 1001 bytes"));
 }
 
+// A byte that JSON escapes takes six.
+TEST_F(StoredSideInputs, NamesThatNoAnswerToANodeHasRoomForAreRefused) {
+  const std::string part = "/" + std::string(250, '\x01');
+  const size_t most = job::kMostSideBytes / (6 * 4 * 250);
+  for (size_t i = 0; i <= most; ++i) {
+    Put("m/" + std::to_string(i) + part + part + part + part, "");
+  }
+  EXPECT_THAT(
+      Refused(Input("model", "m")),
+      HasSubstr("spec.sideInputs (model): the names of its objects and of those before take "
+                "more than the 16 MiB that a node is told"));
+}
+
 TEST_F(StoredSideInputs, ARunGoesOnWithTheVersionsThatItBeganWith) {
   Put("m", "weights");
   Put("n", "words");
