@@ -68,6 +68,10 @@ class Checker {
         AddError(problems_, field + ".credentials", "are keys of S3, and the store is Azure's",
                  "leave them out: the pods' workload identity counts");
       }
+      if (store.node_credentials) {
+        AddError(problems_, field + ".nodeCredentials", "is of S3, and the store is Azure's",
+                 "leave it out: nodes read it by their own identity");
+      }
       if (store.encryption) {
         AddError(problems_, field + ".encryption", "is of S3, and the store is Azure's",
                  "leave it out");

@@ -50,6 +50,7 @@ struct ObjectStore {
   std::string endpoint;            // of a server other than AWS
   std::optional<bool> path_style;  // none: as the endpoint suggests
   StoreCredentials credentials = {};
+  bool node_credentials = false;                   // nodes have its keys too, and their scripts
   std::optional<StoreEncryption> encryption = {};  // none: as the bucket has it
   bool operator==(const ObjectStore&) const = default;
 };

@@ -146,6 +146,12 @@ const FieldList& StoreFields() {
           })
           .Otherwise("the pods' identity")
           .OnlyInCluster(),
+      Bound("nodeCredentials", &ObjectStore::node_credentials, Boolean(),
+            "In a cluster, of S3. true gives nodes the keys of this store, or leaves them to their "
+            "own identity, for a script that asks it by itself, and that can then do all that they "
+            "allow; false if not given.")
+          .OnlyInCluster()
+          .UnlessInitial(),
       Both<ObjectStore>(
           "encryption", EncryptionShape(),
           "Of S3: how what is written is encrypted, for a bucket whose policy refuses all else; as "

@@ -242,6 +242,15 @@ TEST_F(OperatorBuilders, PodsHaveTheKeysOfStoresThatTheJobNamesAndNoMore) {
 
   object["spec"]["inputs"][0]["files"]["access"] = "Uri";
   EXPECT_EQ(Worker().dump().find("parallelrun-store"), std::string::npos);
+  object["spec"]["stores"][0]["nodeCredentials"] = true;
+  const json given = Worker();
+  EXPECT_EQ(Find(given["spec"]["containers"][0]["volumeMounts"], "mountPath",
+                 "/etc/parallelrun-stores/photos")["readOnly"],
+            true);
+  EXPECT_EQ(Find(given["spec"]["volumes"], "name", "parallelrun-store-0"),
+            Find(Coordinator()["spec"]["volumes"], "name", "parallelrun-store-0"));
+  EXPECT_EQ(given.dump().find("writer"), std::string::npos) << "of that store alone";
+  object["spec"]["stores"][0].erase("nodeCredentials");
   object["spec"]["sideInputs"] = json::parse(R"([{"name": "model", "store": "photos"}])");
   Find(Worker()["spec"]["containers"][0]["volumeMounts"], "mountPath",
        "/etc/parallelrun-stores/photos");

@@ -146,6 +146,14 @@ TEST(CoordinatorConfigTest, NodesHearWhereTheKeysOfTheStoresAreThatTheyRead) {
   EXPECT_EQ(by_urls.dump().find("keys"), std::string::npos);
   EXPECT_FALSE(by_urls["stores"][1].contains("byUrls")) << "Azure's are not signed";
 
+  // Those that the job gives the keys read by them.
+  spec["stores"][0]["nodeCredentials"] = true;
+  const Result<CoordinatorConfig> gives = ParseConfig(config.dump());
+  ASSERT_TRUE(gives.ok()) << gives.error().message;
+  const nlohmann::json by_keys = nlohmann::json::parse(*AgentJob(*gives, *signed_layout));
+  EXPECT_FALSE(by_keys["stores"][0].contains("byUrls"));
+  EXPECT_EQ(by_keys["stores"][0]["keys"]["folder"], "/keys/photos");
+
   config["storeKeys"]["photos"] = 5;
   EXPECT_THAT(ParseConfig(config.dump()).error().message, testing::HasSubstr("storeKeys.photos"));
 }
