@@ -62,8 +62,10 @@ std::string CodeDigest(const nlohmann::json& config_map);
 // A hash of the object, for kContentAnnotation.
 std::string ContentHash(const nlohmann::json& object);
 
-// Where a pod has the keys of a store that spec.stores[].credentials names.
+// Where a pod has the keys of a store that spec.stores[].credentials names, and the pod's volume of
+// them: `index` is that of the store in the list.
 std::string StoreKeysFolder(const api::ObjectStore& store);
+std::string StoreKeysVolume(size_t index);
 
 // Whether a node's pod mounts `volume`: all but those that only the coordinator touches.
 bool MountedOnNodes(const api::JobSpec& spec, const std::string& volume);

@@ -121,8 +121,7 @@ void AddStoreKeys(const BuildContext& context, bool on_node, json& volumes, json
     json items = json::array(
         {Item(keys.access_key_id, "accessKeyId"), Item(keys.secret_access_key, "secretAccessKey")});
     if (!keys.session_token.empty()) items.push_back(Item(keys.session_token, "sessionToken"));
-    // A store's name need not be one of Kubernetes'.
-    const std::string name = "parallelrun-store-" + std::to_string(i);
+    const std::string name = StoreKeysVolume(i);
     volumes.push_back({{"name", name},
                        {"secret",
                         {{"secretName", keys.secret_name},
@@ -244,6 +243,9 @@ json ContainerSecurity(const OperatorOptions& options) {
 std::string StoreKeysFolder(const api::ObjectStore& store) {
   return "/etc/parallelrun-stores/" + store.name;
 }
+
+// A store's name need not be one of Kubernetes'.
+std::string StoreKeysVolume(size_t index) { return "parallelrun-store-" + std::to_string(index); }
 
 bool MountedOnNodes(const api::JobSpec& spec, const std::string& volume) {
   if (volume == api::kStateVolume) return false;

@@ -8,6 +8,7 @@
 #include "api/object_names.h"
 #include "operator/builders/object_room.h"
 #include "operator/plan/draft.h"
+#include "operator/plan/missing_key.h"
 
 namespace parallelrun::operators {
 namespace {
@@ -128,13 +129,25 @@ void AddEvents(Draft& draft, const PodDigest& pod, int& reads) {
   draft.WakeIn(max_age);
   const Fact* const fact = draft.Know(FactKind::kPodEvents, pod.uid, max_age, false);
   if (fact == nullptr) return;
+  // The kubelet adds every two minutes that it still waits, which names no cause.
+  const auto less = [](const PodEvent& a, const PodEvent& b) {
+    const auto key = [](const PodEvent& event) {
+      return std::pair(!event.message.starts_with("Unable to attach or mount volumes"), event.last);
+    };
+    return key(a) < key(b);
+  };
   const PodEvent* latest = nullptr;
   for (const PodEvent& event : fact->events) {
     if (!event.warning || Find(kEvents, event.reason) == nullptr) continue;
-    if (latest == nullptr || event.last > latest->last) latest = &event;
+    if (latest == nullptr || less(*latest, event)) latest = &event;
   }
   if (latest == nullptr) return;
   const Known& known = *Find(kEvents, latest->reason);
+  if (const std::string words = MissingKey(draft.spec, latest->message); !words.empty()) {
+    draft.obstacles.push_back({known.rank, known.reason,
+                               fmt::format("{}: {} ({})", NameOf(pod), words, latest->message)});
+    return;
+  }
   draft.obstacles.push_back(
       {known.rank, known.reason,
        NameOf(pod) + ": " + latest->message + Mend(known.reason, latest->message)});

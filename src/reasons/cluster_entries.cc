@@ -59,7 +59,7 @@ constexpr Entry kWhatNodesWaitFor[] = {
      "Raise the quota, or lower `nodeCount` or `resources`. It is tried again every 5 seconds."},
     {"FailedMount", kObstacle, "The kubelet cannot mount a volume of the pod.",
      "The message has the words of the kubelet: look at the claim, the Secret or the ConfigMap "
-     "that it names."},
+     "that it names. Where a Secret lacks a key of a store, it says which, and the field."},
     {"FailedAttachVolume", kObstacle,
      "A volume cannot be attached to the host, for example because another host still holds it.",
      "If that host is gone for good, taint it "

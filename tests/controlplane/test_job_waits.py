@@ -97,6 +97,56 @@ def test_missing_keys_of_a_store(world):
     assert [key for key in keys.values() if key in everything] == []
 
 
+def test_a_key_that_the_secret_of_a_store_lacks(world):
+    """The operator reads no Secret, so the kubelet's event is what it knows."""
+    world.kubelet.hold = lambda pod: True
+    secret = {"metadata": {"name": "photos-keys"}, "stringData": {"AWS_ACCESS_KEY_ID": "AKIA"}}
+    world.client.create("Secret", world.namespace, secret)
+    world.submit(
+        stores=[
+            {"name": "photos", "url": "s3://photos", "credentials": {"secretName": "photos-keys"}}
+        ]
+    )
+    (pod,) = world.until(lambda: world.coordinators())
+    world.kubelet.schedule(pod)
+    (volume,) = [
+        volume["name"]
+        for volume in pod["spec"]["volumes"]
+        if volume.get("secret", {}).get("secretName") == "photos-keys"
+    ]
+    world.client.create(
+        "Event",
+        world.namespace,
+        {
+            "metadata": {"name": "mount.1"},
+            "type": "Warning",
+            "reason": "FailedMount",
+            "message": f'MountVolume.SetUp failed for volume "{volume}" : '
+            "references non-existent secret key: AWS_SECRET_ACCESS_KEY",
+            "involvedObject": {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "name": pod["metadata"]["name"],
+                "namespace": world.namespace,
+                "uid": pod["metadata"]["uid"],
+            },
+            "firstTimestamp": pod["metadata"]["creationTimestamp"],
+            "lastTimestamp": pod["metadata"]["creationTimestamp"],
+        },
+    )
+    words = ("Secret photos-keys", "spec.stores: photos", "no key AWS_SECRET_ACCESS_KEY", "add it")
+    told = until_told(world, "FailedMount", *words, within=20)
+    assert "stores[].credentials.secretAccessKey" in told["message"]
+
+    def event():
+        events = [message for reason, message, _ in world.events() if reason == "FailedMount"]
+        return [message for message in events if all(word in message for word in words)]
+
+    world.until(event, 20, what=lambda: f"an event that says {words}\n{world.told()}")
+    world.kubelet.hold = lambda pod: False
+    world.until_condition("Complete", within=40)
+
+
 def test_pod_template_that_the_server_refuses(world):
     world.submit(podTemplate={"spec": {"activeDeadlineSeconds": -5}})
     until_told(world, "activeDeadlineSeconds")

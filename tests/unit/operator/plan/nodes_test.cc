@@ -526,6 +526,51 @@ TEST(OperatorPlanNodes, EventsOfPendingPodsAreRead) {
   EXPECT_EQ(max_age(world.TurnIn(seconds(20))), seconds(30)) << "it has waited for long";
 }
 
+TEST(OperatorPlanNodes, AKeyThatASecretLacksIsToldWithItsField) {
+  PlanWorld world;
+  world.spec()["stores"] = json::parse(R"([
+    {"name": "photos", "url": "s3://photos"},
+    {"name": "results", "url": "s3://results",
+     "credentials": {"secretName": "results-keys", "secretAccessKey": "secret",
+                     "sessionToken": "token"}}])");
+  world.there[{FactKind::kSecret, "results-keys"}] = {};
+  world.there[{FactKind::kSecret, "settings"}] = {};
+  world.spec()["volumes"].push_back(
+      {{"name", "settings"}, {"secret", {{"secretName", "settings"}}}});
+  world.Turn();
+  world.Pod("coordinator-1").node_name = "host-a";
+  world.Pod("coordinator-1").created = world.now;
+  const auto told = [&](const std::string& volume, const std::string& key) {
+    Fact events;
+    events.events = {
+        {"FailedMount",
+         "MountVolume.SetUp failed for volume \"" + volume +
+             "\" : references non-existent secret key: " + key,
+         true, world.now},
+        {"FailedMount",
+         "Unable to attach or mount volumes: unmounted volumes=[" + volume + "], timed out", true,
+         world.now + seconds(5)}};
+    world.there[{FactKind::kPodEvents, world.Pod("coordinator-1").uid}] = events;
+    world.TurnIn(seconds(31));
+    EXPECT_EQ(world.Reason("NodesReady"), "FailedMount");
+    return world.Message("NodesReady");
+  };
+  EXPECT_EQ(
+      told("parallelrun-store-1", "AWS_ACCESS_KEY_ID"),
+      "coordinator: Secret results-keys of spec.stores: results has no key AWS_ACCESS_KEY_ID: "
+      "add it there, and the job goes on by itself; where it has another name there, a new "
+      "job says so in stores[].credentials.accessKeyId (MountVolume.SetUp failed for volume "
+      "\"parallelrun-store-1\" : references non-existent secret key: AWS_ACCESS_KEY_ID)");
+  EXPECT_EQ(world.Told("FailedMount"), 1);
+  EXPECT_THAT(told("parallelrun-store-1", "secret"),
+              HasSubstr("stores[].credentials.secretAccess"));
+  EXPECT_THAT(told("parallelrun-store-1", "token"), HasSubstr("stores[].credentials.sessionToken"));
+  EXPECT_THAT(told("settings", "mode"),
+              HasSubstr("Secret settings of spec.volumes: settings has no key mode: add it there"));
+  EXPECT_THAT(told("parallelrun-access", "tls.key"),
+              testing::StartsWith("coordinator: MountVolume.SetUp failed"));
+}
+
 TEST(OperatorPlanNodes, AConflictIsNobodysNameAndTriedAgain) {
   PlanWorld world;
   ApplyFailure conflict;
