@@ -1,24 +1,63 @@
 """A job whose input and output lie in buckets: a ReadWriteOnce claim is all that it mounts."""
 
 import base64
+import hashlib
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import unquote
 
 import pytest
 from s3_server import Server
 from support import jobs
 from support.kube import wait_until
 
-# Each run() asks the test, which answers when they may go on.
+# Each run() asks the test, which answers when they may go on, and tells it what init() found: all
+# readable files, environments and command lines that hold a word of one of these SHA-256, and all
+# that begin as a log of a ledger does.
 SCRIPT = """\
+import hashlib
+import json
+import os
+import re
 import sys
+import urllib.parse
 import urllib.request
 from pathlib import Path
 
+SYSTEM = ("/proc", "/sys", "/dev", "/usr")
+
+
+def files():
+    for folder, folders, names in os.walk("/"):
+        folders[:] = [name for name in folders if os.path.join(folder, name) not in SYSTEM]
+        yield from (os.path.join(folder, name) for name in names)
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        yield from (f"/proc/{process}/{name}" for name in ("environ", "cmdline"))
+
+
+def init():
+    global found
+    wanted = sys.argv[2:]
+    found = {word: [] for word in (*wanted, "ledger")}
+    for path in files():
+        try:
+            if not os.path.isfile(path):
+                continue
+            with open(path, "rb") as file:
+                data = file.read(1 << 20)
+        except OSError:
+            continue
+        if data.startswith(b"PRLEDGER"):
+            found["ledger"].append(path)
+        digests = {hashlib.sha256(word).hexdigest() for word in re.findall(rb"[\\w-]+", data)}
+        for word in digests.intersection(wanted):
+            found[word].append(path)
+
 
 def run(mini_batch):
-    urllib.request.urlopen(sys.argv[1], timeout=900).read()
+    said = urllib.parse.quote(json.dumps(found))
+    urllib.request.urlopen(sys.argv[1] + "?" + said, timeout=900).read()
     return [Path(path).read_text() for path in mini_batch]
 """
 
@@ -34,10 +73,11 @@ def server(cluster, work):
 
 @pytest.fixture
 def gate(cluster):
-    """Counts those who ask, and holds them until `go` is set."""
+    """Counts those who ask, keeps what they say, and holds them until `go` is set."""
 
     class Held(BaseHTTPRequestHandler):
         def do_GET(self):
+            self.server.said.append(json.loads(unquote(self.path.partition("?")[2])))
             self.server.asked += 1
             self.server.go.wait(600)
             self.send_response(200)
@@ -49,6 +89,7 @@ def gate(cluster):
     listening = ThreadingHTTPServer((cluster.network.here, 0), Held)
     listening.daemon_threads = True
     listening.asked = 0
+    listening.said = []
     listening.go = threading.Event()
     listening.url = f"http://{cluster.network.here}:{listening.server_port}/"
     threading.Thread(target=listening.serve_forever, daemon=True).start()
@@ -64,6 +105,18 @@ def keys_of(space, name, keys):
     space.kube.apply(
         {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": data}
     )
+
+
+def nobody_but_the_reader(server, said, digests, reader):
+    """A script of a node finds no keys. Those of the input would only read, if it had them."""
+    for found in list(said):
+        assert found[digests[2]], "it looks into files"
+        assert found[digests[0]] == found[digests[1]] == [], "keys of stores"
+        assert found["ledger"] == []
+    for path in ("/results/2026/rows.txt", "/photos/in/0000.txt"):
+        server.request("PUT", path, body=b"another", expect=403, keys=reader)
+        server.request("DELETE", path, expect=403, keys=reader)
+    server.request("GET", "/results", "uploads=", expect=403, keys=reader)
 
 
 def test_a_job_of_stores_outlives_its_pods(space, operator, server, gate):
@@ -99,13 +152,16 @@ def test_a_job_of_stores_outlives_its_pods(space, operator, server, gate):
         logs={"volume": "run", "path": "logs"},
         state={"volume": "run", "path": "state"},
     )
-    manifest["spec"]["arguments"] = [gate.url]
+    words = (reader[1], writer[1], "root")  # the last one stands in /etc/passwd
+    digests = [hashlib.sha256(word.encode()).hexdigest() for word in words]
+    manifest["spec"]["arguments"] = [gate.url, *digests]
     job = space.apply(manifest)
     nodes = job.workers(2)
     wait_until(lambda: gate.asked >= 2, lambda: f"two mini-batches that run\n{job.tell()}", 120)
     assert not job.status["effective"]["oneHost"], "nodes mount no claim"
     for secret in ("reader-keys", "writer-keys"):
         assert secret not in json.dumps(nodes), f"{secret}: a script could read them"
+    nobody_but_the_reader(server, gate.said, digests, reader)
 
     at_once = ["-n", space.name, "--grace-period=0", "--force"]
     for pod in (job.pod("coordinator"), nodes[0]):

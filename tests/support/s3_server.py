@@ -99,8 +99,8 @@ class Server:
         wait_for_process(self.process, "the server ends", 60)
         self.log.close()
 
-    def request(self, method, path, query="", body=b"", expect=200):
-        """A signed request of the owner; path and query are encoded already."""
+    def request(self, method, path, query="", body=b"", expect=200, keys=OWNER):
+        """A request that those keys sign; path and query are encoded already."""
         now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ")
         headers = {
             "host": f"{self.host}:{self.port}",
@@ -114,11 +114,11 @@ class Server:
         )
         scope = f"{now[:8]}/{REGION}/s3/aws4_request"
         text = f"AWS4-HMAC-SHA256\n{now}\n{scope}\n{hashlib.sha256(canonical.encode()).hexdigest()}"
-        key = ("AWS4" + OWNER[1]).encode()
+        key = ("AWS4" + keys[1]).encode()
         for part in [*scope.split("/"), text]:
             key = hmac.new(key, part.encode(), hashlib.sha256).digest()
         headers["authorization"] = (
-            f"AWS4-HMAC-SHA256 Credential={OWNER[0]}/{scope}, SignedHeaders={names}, "
+            f"AWS4-HMAC-SHA256 Credential={keys[0]}/{scope}, SignedHeaders={names}, "
             f"Signature={key.hex()}"
         )
         if self.tls:
