@@ -22,7 +22,19 @@ EVERYTHING = {
     "serviceAccount": {"annotations": {"role": "reader"}},
     "podDisruptionBudget": {"enabled": True},
     "networkPolicy": {"enabled": True},
-    "jobs": {"metricsNamespaces": ["monitoring", "teams"]},
+    "jobs": {
+        "metricsNamespaces": ["monitoring", "teams"],
+        "egress": {
+            "enabled": True,
+            "namespaces": ["team-a"],
+            "rules": [
+                {
+                    "to": [{"ipBlock": {"cidr": "0.0.0.0/0", "except": ["169.254.0.0/16"]}}],
+                    "ports": [{"protocol": "TCP", "port": 443}],
+                }
+            ],
+        },
+    },
     "metrics": {
         "perJob": True,
         "serviceMonitor": {"enabled": True, "labels": {"release": "p"}},
@@ -298,6 +310,41 @@ def test_the_operators_network_policy():
     assert policy["ingress"][0]["from"] == monitors
 
 
+def test_where_pods_of_jobs_may_connect_to():
+    """An opt-in: a policy with Egress denies all that it does not name."""
+    none = render.chart({**EVERYTHING, "jobs": {"metricsNamespaces": ["monitoring"]}})
+    assert [key for key in none if key[0] == "NetworkPolicy" and key[2] == "parallelrun-jobs"] == []
+    rules = EVERYTHING["jobs"]["egress"]["rules"]
+    own = {"jobs": {"egress": {"enabled": True, "namespaces": ["a", "b"], "rules": rules}}}
+    watched = {"watchNamespaces": ["a", "b"], "jobs": {"egress": {"enabled": True}}}
+    for values, more in ((own, rules), (watched, [])):
+        found = render.chart(values)
+        made = [key for key in found if key[0] == "NetworkPolicy"]
+        assert sorted(made) == [("NetworkPolicy", name, "parallelrun-jobs") for name in "ab"]
+        for key in made:
+            policy = found[key]["spec"]
+            assert policy["policyTypes"] == ["Egress"], "who may connect is each job's own policy"
+            (chosen,) = policy["podSelector"]["matchExpressions"]
+            assert chosen["key"] == "parallelrun.dev/role"
+            assert chosen["values"] == ["coordinator", "node"], "nobody else's pods"
+            names, coordinators, *others = policy["egress"]
+            assert [(one["protocol"], one["port"]) for one in names["ports"]] == [
+                ("UDP", 53),
+                ("TCP", 53),
+            ]
+            assert set(coordinators) == {"to"}, "a job keeps its port"
+            selector = coordinators["to"][0]["podSelector"]["matchLabels"]
+            assert selector == {"parallelrun.dev/role": "coordinator"}
+            assert others == more
+
+
+def test_policies_of_jobs_say_nothing_of_where_they_connect_to():
+    """Or a namespace that denies nothing would, to whatever scripts ask."""
+    source = (ROOT / "operator/builders/objects.cc").read_text()
+    assert '{"policyTypes", {"Ingress"}}' in source
+    assert "Egress" not in source
+
+
 def test_the_labels_by_which_jobs_know_the_operator():
     """The operator's builders name them in the NetworkPolicy of each job."""
     source = (ROOT / "operator/builders/objects.cc").read_text()
@@ -375,6 +422,8 @@ def test_the_notes_tell_the_next_three_commands(tmp_path):
         ({"leaderElection": {"leaseDuration": "15"}}, "leaseDuration"),
         ({"prometheusRule": {"runbookBaseUrl": "https://x.example/"}}, "runbookBaseUrl"),
         ({"log": {"level": "verbose"}}, "level"),
+        ({"jobs": {"egress": {"enabled": True}}}, "jobs.egress.namespaces"),
+        ({"jobs": {"egress": {"rules": [{"from": []}]}}}, "from"),
         ({"replicas": 2, "leaderElection": {"enabled": False}}, "leaderElection.enabled is false"),
     ],
 )
@@ -475,6 +524,7 @@ def test_kube_score():
     """Best practices, but for those that are not this chart's to decide."""
     ignored = [
         "pod-networkpolicy",  # on by networkPolicy.enabled
+        "networkpolicy-targets-pod",  # the operator makes the pods of jobs
         "deployment-has-poddisruptionbudget",  # of use from 2 replicas on
         "deployment-has-host-podantiaffinity",  # likewise
         "container-ephemeral-storage-request-and-limit",  # it writes no files

@@ -106,9 +106,13 @@ def test_the_life_of_a_release(cluster):
     cluster.kubectl("wait", *ESTABLISHED, "--timeout=110s")
     cluster.kubectl("apply", "--filename", "-", input=json.dumps(JOB))
 
+    jobs = EVERYTHING["jobs"]
+    egress = {**jobs["egress"], "namespaces": ["default"]}  # one that is there
     values = {**EVERYTHING, **NO_MONITORING, "watchNamespaces": ["default"]}
+    values["jobs"] = {**jobs, "egress": egress}
     cluster.helm("upgrade", *RELEASE, CHART, values=values)
     assert cluster.names("role,rolebinding", "--namespace", "default")
+    assert cluster.names("networkpolicy", "--namespace", "default")
     assert "clusterrole.rbac.authorization.k8s.io/parallelrun-operator" not in cluster.names(
         "clusterrole"
     )
