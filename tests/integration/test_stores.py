@@ -277,6 +277,33 @@ def test_each_object_is_asked_for_once(work, server):
     assert not {path for method, path in asked if method == "HEAD"} & paths, "the plan knows them"
 
 
+def test_a_key_that_cannot_be_a_file_is_named_and_can_be_left_out(work, server):
+    """A server on a disk has none, so the listing is made to say one."""
+    server.bucket("odd")
+    for name in ("a.txt", "b.txt"):
+        server.put("odd", f"in/{name}", name.encode())
+    work.script("def run(mini_batch):\n    return [open(p).read() for p in mini_batch]\n")
+    with FaultyStore(server.port) as between:
+        between.change = lambda asked, body: body.replace(b"in/a.txt<", b"in//a.txt<")
+        set_up(work, between)
+        in_bucket(work, "odd", runMaxTry=1, miniBatchSize="1")
+        result = work.run()
+        assert result.code != 0, result
+        told = result.output + work.log_text("**/*.txt") + work.log_text("**/*.json*")
+        assert (
+            "s3://odd/in//a.txt: its key cannot be the name of a file: copy the object to another "
+            "key, or leave it out with exclude"
+        ) in told, told
+        files = {"store": "bucket", "path": "in", "exclude": ["**/a.txt"]}
+        work.job(
+            stores=[{"name": "bucket", "url": "s3://odd"}],
+            inputs=[{"name": "files", "files": files}],
+        )
+        result = work.run("--overwrite")
+    assert result.code == 0, result
+    assert work.rows() == ["b.txt"]
+
+
 # The cache has no room for the whole table: a node fetches what its mini-batches read.
 @pytest.mark.parametrize("kind", ["tabular", "jsonLines"])
 def test_of_a_large_table_a_node_fetches_its_slices(work, server, kind):

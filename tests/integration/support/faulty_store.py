@@ -45,11 +45,15 @@ class FaultyStore:
     "lost"    it happens, and the connection is closed without an answer
     "cut"     it happens, and the answer ends in its midst
     "ignore"  it happens; a condition that was not met is answered with 200
+
+    `change(asked, body)` says what the answer holds instead: names that no server on a disk
+    can have, say.
     """
 
     def __init__(self, target):
         self.target = target
         self.fault = lambda asked: None
+        self.change = lambda asked, body: body
         self.asked = []
         self._lock = threading.Lock()
         proxy = self
@@ -109,7 +113,7 @@ class FaultyStore:
                 connection.putheader(name, value)
             connection.endheaders(body)
             response = connection.getresponse()
-            answer = response.read()
+            answer = self.change(asked, response.read())
             headers = dict(response.getheaders())
             status = response.status
         finally:
