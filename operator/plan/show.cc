@@ -170,8 +170,13 @@ void ShowNodesReady(Draft& draft) {
   const Obstacle* const worst = draft.obstacles.empty() ? nullptr : &draft.obstacles.front();
   const PodDigest* const coordinator = draft.groups.coordinator.Live();
   const bool all = coordinator != nullptr && status.nodes.ready >= status.nodes.desired;
-  const std::string counts = fmt::format("{} of {} ready", status.nodes.ready,
-                                         CountOf(status.nodes.desired, "node", "is", "are"));
+  std::string counts = fmt::format("{} of {} ready", status.nodes.ready,
+                                   CountOf(status.nodes.desired, "node", "is", "are"));
+  if (draft.report) {
+    for (const std::string& waits : {draft.report->fetching, draft.report->store_waits}) {
+      if (!waits.empty()) counts += "; " + waits;
+    }
+  }
   const bool made = coordinator != nullptr && status.replicas >= status.nodes.desired;
   if (worst != nullptr && (!all || worst->rank >= 20)) {
     std::string message = worst->message;
@@ -182,9 +187,8 @@ void ShowNodesReady(Draft& draft) {
   } else if (all) {
     draft.Set("NodesReady", Truth::kTrue, "AllReady", counts);
   } else {
-    const bool fetches = draft.report && !draft.report->fetching.empty();
     draft.Set("NodesReady", Truth::kFalse, made ? Reason("Starting") : Reason("CreatingPods"),
-              fetches ? counts + "; " + draft.report->fetching : counts);
+              counts);
   }
   draft.Set("Reconciling", made ? Truth::kFalse : Truth::kTrue,
             made ? Reason("PodsCreated") : Reason("CreatingPods"),

@@ -44,6 +44,7 @@ constexpr Duration kMaxSleep = std::chrono::hours(1);
 constexpr char kDrainedWords[] = "drained: it was told to go, and holds nothing more";
 
 constexpr Duration kLookAtFetch = seconds(1);
+constexpr Duration kLookAtStores = seconds(1);
 constexpr char kBoot[] = "/proc/sys/kernel/random/boot_id";
 constexpr size_t kMostBoot = 100;
 
@@ -84,6 +85,7 @@ class Agent {
   void OpenFetcher();
   void FetchSideInputs();
   void LookAtFetch();
+  void LookAtStores();
   void OnSideInputs(const Status& fetched);
   void Call(CallKind call, const job::ExchangeRequest& request);
   void OnCalled(CallKind call, const Result<HttpResponse>& response);
@@ -312,6 +314,13 @@ void Agent::OpenFetcher() {
         }
         SchedulePump();
       });
+  LookAtStores();
+}
+
+void Agent::LookAtStores() {
+  core_.OnStoreWait(fetcher_->StoreWait());
+  SchedulePump();
+  loop_.After(kLookAtStores, [this] { LookAtStores(); });
 }
 
 void Agent::FetchSideInputs() {

@@ -149,6 +149,7 @@ void Coordinator::TakeEvents(uint32_t index, const job::ExchangeRequest& request
         // The same everywhere: the first node that says so says it for all.
         ending_.Conclude(job::FailedFor("InputUnusable", message));
         break;
+      case job::ProcessEvent::Kind::kStoreWait: node.store_wait = message; break;
       case job::ProcessEvent::Kind::kWhere: standstill_.Where(index, event.process, message); break;
       case job::ProcessEvent::Kind::kGaveUp:
         nodes_.GiveUp(node);

@@ -159,7 +159,7 @@ Result<ExchangeRequest> DecodeExchangeRequest(std::string_view bytes) {
   GetList(in, 13, r.events, [&](ProcessEvent& e) {
     e.process = in.U32();
     const uint8_t kind = in.U8();
-    if (kind < 1 || kind > static_cast<uint8_t>(ProcessEvent::Kind::kFetchFailed)) return in.Fail();
+    if (kind < 1 || kind > static_cast<uint8_t>(ProcessEvent::Kind::kStoreWait)) return in.Fail();
     e.kind = static_cast<ProcessEvent::Kind>(kind);
     e.message = in.Text();
     if (e.message.size() > MaxMessage(e.kind)) return in.Fail();

@@ -78,6 +78,7 @@ struct ProcessEvent {
     // Of side inputs in stores, before a process of the node is started:
     kFetching = 17,     // message: what it is at; log: bytes that it has. Empty: all are there
     kFetchFailed = 18,  // message: why no node will ever have them
+    kStoreWait = 19,    // message: which store keeps the node waiting, and how; empty: none does
   };
   uint32_t process = 0;
   Kind kind = Kind::kReady;

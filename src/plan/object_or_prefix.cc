@@ -61,6 +61,11 @@ class ObjectOrPrefixStore final : public store::Store {
     if (!which.ok()) return which.error();
     return (*which)->Open(name);
   }
+  store::AnswerCounts CountAnswers() const override {
+    const store::AnswerCounts below = below_->CountAnswers();
+    const store::AnswerCounts beside = beside_->CountAnswers();
+    return {below.all + beside.all, below.throttled + beside.throttled};
+  }
   std::string Location(std::string_view name) const override {
     const std::lock_guard lock(mutex_);
     return (is_ == beside_.get() ? beside_ : below_)->Location(name);

@@ -150,6 +150,7 @@ class CheckedStore final : public store::Store {
   Result<std::unique_ptr<store::Object>> Open(const std::string& name) override {
     return store_->Open(name);
   }
+  store::AnswerCounts CountAnswers() const override { return store_->CountAnswers(); }
   std::string Location(std::string_view name) const override { return store_->Location(name); }
   Result<std::string> RealRoot() override { return store_->RealRoot(); }
   std::string Difference(const store::Version& was, const store::Version& is) const override {

@@ -97,6 +97,12 @@ class Object {
   virtual Result<size_t> ReadAt(uint64_t offset, std::span<char> to) const = 0;
 };
 
+// How often a server has answered, over all calls so far.
+struct AnswerCounts {
+  uint64_t all = 0;
+  uint64_t throttled = 0;  // of these: it wanted fewer questions
+};
+
 class Store {
  public:
   virtual ~Store() = default;
@@ -118,6 +124,9 @@ class Store {
                                              const Version& /*version*/) {
     return nullptr;
   }
+
+  // While calls are under way, too. Zeros for a store that asks no server.
+  virtual AnswerCounts CountAnswers() const { return {}; }
 
   // Where a name is, as plans, scripts and people are told: "/data/a/b.txt", "s3://bucket/a/b.txt":
   // the root that the store was made with, and the name behind a '/'. Of the empty name: what names

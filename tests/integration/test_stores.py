@@ -304,6 +304,24 @@ def test_a_key_that_cannot_be_a_file_is_named_and_can_be_left_out(work, server):
     assert work.rows() == ["b.txt"]
 
 
+def test_a_store_that_throttles_is_named_in_the_progress(work, server):
+    server.bucket("throttled")
+    names = [f"in/{n:02}.txt" for n in range(20)]
+    for name in names:
+        server.put("throttled", name, name.encode())
+    work.script("def run(mini_batch):\n    return [open(p).read() for p in mini_batch]\n")
+    in_bucket(work, "throttled")
+    with FaultyStore(server.port) as between:
+        set_up(work, between)
+        between.fault = lambda asked: "busy" if asked.path.startswith("/throttled/in/") else None
+        command = work.start_job()
+        command.wait_for_text("node 0: throttled by the store s3://throttled since ", 120)
+        between.fault = lambda asked: None
+        result = command.wait()
+    assert result.code == 0, result
+    assert work.rows() == names
+
+
 # The cache has no room for the whole table: a node fetches what its mini-batches read.
 @pytest.mark.parametrize("kind", ["tabular", "jsonLines"])
 def test_of_a_large_table_a_node_fetches_its_slices(work, server, kind):

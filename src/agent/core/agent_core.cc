@@ -151,6 +151,7 @@ void AgentCore::OnRegistered(const Registration& registration, Instant now) {
   told_.Add(lives_.Owes());
   TellRoom();
   if (!fetching_.empty()) TellFetching();
+  if (!store_wait_.empty()) TellStoreWait();
   for (const job::LeaseName& name : held_.OfferAll(session_.OverBefore(now))) {
     const Batch& batch = held_.At(*held_.Find(name));
     // Refused, its process would go on until it is looked at: it has no lease that could be over.
@@ -427,6 +428,16 @@ void AgentCore::OnNotFetched(Key key, const Error& why, Instant now) {
   if (why.code == Code::kNoSpace) RanOut(why.message, now);
   if (why.code == Code::kNoSpace || why.code == Code::kUnavailable) return Finish(key, {}, now);
   Finish(key, NotFetched(why), now);
+}
+
+void AgentCore::OnStoreWait(const std::string& what) {
+  if (what == store_wait_) return;
+  store_wait_ = what;
+  if (session_.ever()) TellStoreWait();
+}
+
+void AgentCore::TellStoreWait() {
+  told_.Add({0, job::ProcessEvent::Kind::kStoreWait, store_wait_});
 }
 
 // --- Side inputs in stores.

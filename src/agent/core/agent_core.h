@@ -96,6 +96,9 @@ class AgentCore {
   // They never will be, here or on any other node.
   void OnSideInputsLost(std::string why, Instant now);
 
+  // Which store keeps this node waiting, and how; "": none does.
+  void OnStoreWait(const std::string& what);
+
   // Hands back what has not started, lets the rest finish for `grace`.
   void Drain(Duration grace, Instant now);
   // As Drain, without a grace.
@@ -158,6 +161,7 @@ class AgentCore {
   void RanOut(std::string message, Instant now);
   void TellRoom();
   void TellFetching();
+  void TellStoreWait();
   void Close(Instant now);
   void EndProcesses(Instant now);
   void End(AgentEnd end, Duration grace, std::string message, Instant now);
@@ -175,6 +179,7 @@ class AgentCore {
 
   std::string fetching_;        // of the side inputs; "": they are there
   uint64_t fetched_ = 0;        // bytes of them
+  std::string store_wait_;      // "": none
   bool awaits_deaths_ = false;  // of processes whose leases were over when it registered
   bool stalled_ = false;        // all processes are at long mini-batches
   bool asked_node_ = false;     // likewise

@@ -15,6 +15,7 @@
 #include "agent/objects/object_files.h"
 #include "agent/objects/planned_object.h"
 #include "agent/objects/store_trouble.h"
+#include "agent/objects/throttling.h"
 #include "base/escape.h"
 #include "store/file_path.h"
 #include "store/objects/pause.h"
@@ -105,6 +106,7 @@ struct ObjectFetcher::Shared {
   std::map<std::string, std::unique_ptr<store::Store>> opened;
   std::map<Cache::Number, std::unique_ptr<store::Object>> objects;  // looked at, to be fetched
   StoreTrouble trouble;
+  Throttling throttling;
 
   // What came of a step.
   struct Done {
@@ -351,6 +353,16 @@ void ObjectFetcher::TakeUrls(Key key, const job::ObjectUrls& urls) {
   Shared::Urls& given = shared_->urls[key];
   given = {SystemClock().Now() + seconds(urls.seconds), {urls.urls.begin(), urls.urls.end()}};
   shared_->PutUrls(key);
+}
+
+std::string ObjectFetcher::StoreWait() {
+  const std::lock_guard lock(shared_->mutex);
+  const WallTime now = SystemClock().WallNow();
+  for (const auto& [name, store] : shared_->opened) {
+    shared_->throttling.Saw(store->Location(""), store->CountAnswers(), now);
+  }
+  const std::string throttled = shared_->throttling.Text(now);
+  return throttled.empty() ? shared_->trouble.Lasting(now) : throttled;
 }
 
 void ObjectFetcher::LetGo(Key key) {

@@ -62,6 +62,9 @@ class ObjectFetcher {
 
   // Which store gives no objects now, for people; empty: all do (StoreTrouble).
   std::string WaitsFor() const;
+  // Which store keeps this node waiting, and how, once that lasts; empty: none does. Asked for each
+  // second or so, it knows since when.
+  std::string StoreWait();
 
   // Ends all requests, and removes the folder; `on_end` is not called any more. False: the disk or
   // a store has hung for `limit`, and its threads are left (Thread::JoinOrLeave) with what they

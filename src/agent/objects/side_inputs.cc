@@ -17,6 +17,7 @@
 
 #include "agent/folder_tree.h"
 #include "agent/objects/planned_object.h"
+#include "agent/objects/throttling.h"
 #include "base/escape.h"
 #include "base/json.h"
 #include "base/small_file.h"
@@ -148,6 +149,7 @@ struct SideInputFetcher::Shared {
   std::string trouble;         // of the last try, if it failed
   bool ended = false;
   std::map<std::string, std::unique_ptr<store::Store>> opened;  // by root
+  Throttling throttling;
 
   std::string Marker() const { return facts.folder + "/" + key + ".whole"; }
 
@@ -379,7 +381,15 @@ SideInputFetcher::Progress SideInputFetcher::Now() const {
   const size_t shown = at.value_or(all.size() - 1);
   const uint64_t of = all[shown].bytes();
   progress.text = FetchingText(Printable(all[shown].name, kMostWhy), of - shared_->left[shown], of);
-  if (!shared_->trouble.empty()) progress.text += ": " + shared_->trouble + "; it is tried again";
+  const WallTime now = SystemClock().WallNow();
+  for (const auto& [root, store] : shared_->opened) {
+    shared_->throttling.Saw(root, store->CountAnswers(), now);
+  }
+  if (!shared_->trouble.empty()) {
+    progress.text += ": " + shared_->trouble + "; it is tried again";
+  } else if (const std::string waits = shared_->throttling.Text(now); !waits.empty()) {
+    progress.text += ": " + waits;
+  }
   return progress;
 }
 

@@ -11,6 +11,7 @@ namespace parallelrun::agent {
 namespace {
 
 constexpr Duration kLongAsked = seconds(5);
+constexpr Duration kLongSilent = seconds(10);
 constexpr size_t kMostAnswer = 300;  // bytes that are told
 constexpr size_t kMostUrl = 150;
 
@@ -36,12 +37,21 @@ void StoreTrouble::Ends(uint64_t step, std::string_view unreachable, WallTime no
   silent.answer = Printable(unreachable, kMostAnswer);
 }
 
-std::string StoreTrouble::Text(WallTime now) const {
-  if (!silent_.empty()) {
-    const auto& [url, silent] = *silent_.begin();
-    return fmt::format("the store {} has given nothing since {}; its last answer: {}",
-                       Printable(url, kMostUrl), Rfc3339(silent.since), silent.answer);
+std::string StoreTrouble::TextOf(const std::pair<const std::string, Silent>& one) {
+  const auto& [url, silent] = one;
+  return fmt::format("the store {} has given nothing since {}; its last answer: {}",
+                     Printable(url, kMostUrl), Rfc3339(silent.since), silent.answer);
+}
+
+std::string StoreTrouble::Lasting(WallTime now) const {
+  for (const auto& one : silent_) {
+    if (now - one.second.since >= kLongSilent) return TextOf(one);
   }
+  return "";
+}
+
+std::string StoreTrouble::Text(WallTime now) const {
+  if (!silent_.empty()) return TextOf(*silent_.begin());
   const Asked* longest = nullptr;
   for (const auto& [step, asked] : at_work_) {
     if (longest == nullptr || asked.since < longest->since) longest = &asked;

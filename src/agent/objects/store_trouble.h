@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/time.h"
 
@@ -23,6 +24,8 @@ class StoreTrouble {
 
   // For people; empty while nothing is amiss. One that is asked for long may be at a large object.
   std::string Text(WallTime now) const;
+  // Of those alone that could not be asked, once that has lasted for some seconds.
+  std::string Lasting(WallTime now) const;
 
  private:
   struct Asked {
@@ -33,6 +36,8 @@ class StoreTrouble {
     WallTime since{};
     std::string answer;  // the last one
   };
+  static std::string TextOf(const std::pair<const std::string, Silent>& one);
+
   std::map<uint64_t, Asked> at_work_;     // by step
   std::map<std::string, Silent> silent_;  // by URL, since its last answer
 };

@@ -64,6 +64,7 @@ Nodes::Node& Nodes::Register(uint32_t index, const std::string& agent, uint64_t 
   node.ran_out.clear();
   node.fetching.clear();
   node.fetched = 0;
+  node.store_wait.clear();
   node.incarnation = {epoch, ++last_incarnation_};
   ++node.registrations;
   Count(node);
@@ -227,11 +228,11 @@ std::string Nodes::WaitsFor() const {
   return "";
 }
 
-std::string Nodes::Fetching() const {
+std::string Nodes::FirstThatSays(std::string Node::*what) const {
   const Node* first = nullptr;
   size_t others = 0;
   for (const auto& [index, node] : nodes_) {
-    if (!node.registered || node.fetching.empty()) continue;
+    if (!node.registered || (node.*what).empty()) continue;
     if (first == nullptr) {
       first = &node;
     } else {
@@ -239,9 +240,13 @@ std::string Nodes::Fetching() const {
     }
   }
   if (first == nullptr) return "";
-  std::string text = fmt::format("node {}: {}", first->index, first->fetching);
+  std::string text = fmt::format("node {}: {}", first->index, first->*what);
   if (others > 0) text += fmt::format(", and {}", CountOf(others, "other node"));
   return text;
 }
+
+std::string Nodes::Fetching() const { return FirstThatSays(&Node::fetching); }
+
+std::string Nodes::StoreWaits() const { return FirstThatSays(&Node::store_wait); }
 
 }  // namespace parallelrun::coordinator

@@ -40,6 +40,7 @@ class Nodes {
     std::string ran_out;                   // what its processes had no space for
     std::string fetching;                  // of side inputs; "": it has them, or needs none
     uint64_t fetched = 0;                  // bytes of them
+    std::string store_wait;                // which store keeps it waiting, and how; "": none does
     std::map<uint32_t, uint64_t> metrics;  // process to the number of its last metric
     WorkInstant seen;                      // last call; while one is open, it is there
     bool watched = false;                  // its silence is looked for
@@ -125,6 +126,8 @@ class Nodes {
   std::string WaitsFor() const;
   // What of the side inputs the first of those fetches that do, and how many more do.
   std::string Fetching() const;
+  // Which store keeps the first of those waiting that one does, and how many more wait.
+  std::string StoreWaits() const;
 
  private:
   struct Counts {
@@ -140,6 +143,7 @@ class Nodes {
   void Uncount(const Node& node) { Count(node, -1); }
   void Count(const Node& node, int by = 1);
   void Watch(Node& node);
+  std::string FirstThatSays(std::string Node::*what) const;
 
   std::map<uint32_t, Node> nodes_;
   uint32_t expected_;

@@ -28,6 +28,7 @@ class AzureBlobStore final : public Store {
   std::unique_ptr<Object> OpenUnseen(const std::string& name, const Version& version) override {
     return MakeUnseen(*container_, container_->address().KeyOf(name), version);
   }
+  AnswerCounts CountAnswers() const override { return container_->CountAnswers(); }
   std::string Location(std::string_view name) const override {
     return container_->address().Url(name);
   }

@@ -71,6 +71,7 @@ class Container final : public ObjectServer {
   std::string Place(const std::string& key) const override;
 
   const Address& address() const { return options_.address; }
+  AnswerCounts CountAnswers() const { return asker_.CountAnswers(); }
   size_t page() const { return options_.page; }
 
  private:

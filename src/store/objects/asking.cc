@@ -82,6 +82,8 @@ Result<HttpResponse> Asker::Ask(const Steps& steps) {
     if (stop.stop_requested()) return stopped;
     if (!proved.ok()) return proved.error().With(where_);
     Answered answered = steps.send();
+    if (answered.outcome == Outcome::kThrottled) ++throttled_;
+    if (answered.response.ok()) ++answers_;
     if (answered.outcome == Outcome::kDone) return std::move(answered.response);
     std::optional<Duration> after;
     if (answered.response.ok()) after = ParseRetryAfter(answered.response->Header("Retry-After"));

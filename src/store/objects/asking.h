@@ -16,6 +16,7 @@
 #include "base/time.h"
 #include "store/objects/refusal.h"
 #include "store/objects/retry.h"
+#include "store/store.h"
 
 namespace parallelrun::store {
 
@@ -49,6 +50,7 @@ class Asker {
 
   // An answer 2xx. Errors: what `prove` and `explain` say, and kUnavailable after a stop.
   Result<HttpResponse> Ask(const Steps& steps);
+  AnswerCounts CountAnswers() const { return {answers_.load(), throttled_.load()}; }
 
  private:
   void TellThatItWaits(Outcome outcome);
@@ -57,6 +59,8 @@ class Asker {
   const RetryLimits limits_;
   const std::shared_ptr<const Clock> clock_;
   const std::stop_token stop_;
+  std::atomic<uint64_t> answers_{0};
+  std::atomic<uint64_t> throttled_{0};
   std::atomic<int64_t> told_{INT64_MIN};  // when the log said last that it waits
 };
 

@@ -71,6 +71,7 @@ class Bucket final : public ObjectServer {
   std::string Place(const std::string& key) const override;
 
   const Address& address() const { return options_.address; }
+  AnswerCounts CountAnswers() const { return asker_.CountAnswers(); }
 
  private:
   // Where requests go, for as long as somebody sends one there.

@@ -28,6 +28,7 @@ class S3Store final : public Store {
                                             const Version& version) override {
     return MakeUnseen(*bucket_, bucket_->address().KeyOf(name), version);
   }
+  AnswerCounts CountAnswers() const override { return bucket_->CountAnswers(); }
   std::string Location(std::string_view name) const override {
     return bucket_->address().Url(name);
   }

@@ -28,6 +28,7 @@ const char* EventWords(job::ProcessEvent::Kind kind) {
     case job::ProcessEvent::Kind::kWhere: return "is at";
     case job::ProcessEvent::Kind::kFetching: return "fetches";
     case job::ProcessEvent::Kind::kFetchFailed: return "its side inputs are lost";
+    case job::ProcessEvent::Kind::kStoreWait: return "waits";
   }
   return "";
 }
@@ -60,12 +61,15 @@ std::string EventLine(const job::ProcessEvent& event) {
   using Kind = job::ProcessEvent::Kind;
   const bool of_node = event.kind == Kind::kNoRoom || event.kind == Kind::kRanOut ||
                        event.kind == Kind::kGaveUp || event.kind == Kind::kOwing ||
-                       event.kind == Kind::kFetching || event.kind == Kind::kFetchFailed;
+                       event.kind == Kind::kFetching || event.kind == Kind::kFetchFailed ||
+                       event.kind == Kind::kStoreWait;
   const std::string of = of_node ? "" : fmt::format("process {}: ", event.process);
-  // Without a word these two say that it is over.
+  // Without a word these say that it is over.
   if (event.message.empty() && event.kind == job::ProcessEvent::Kind::kNoRoom) return "room again";
   if (event.message.empty() && event.kind == job::ProcessEvent::Kind::kRanOut)
     return "results again";
+  if (event.message.empty() && event.kind == job::ProcessEvent::Kind::kStoreWait)
+    return "waits for no store";
   return of + EventWords(event.kind) +
          (event.message.empty() ? "" : ": " + std::string(event.message));
 }

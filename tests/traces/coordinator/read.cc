@@ -82,7 +82,8 @@ job::ProcessEvent::Kind ReadEvent(Command& command, const std::string& text) {
                                                     {"close-lost", Kind::kCloseLost},
                                                     {"where", Kind::kWhere},
                                                     {"fetching", Kind::kFetching},
-                                                    {"fetch-failed", Kind::kFetchFailed}};
+                                                    {"fetch-failed", Kind::kFetchFailed},
+                                                    {"store-wait", Kind::kStoreWait}};
   return ReadWord(command, text, words);
 }
 

@@ -69,6 +69,14 @@ TEST(DisplayTest, WhatNodesFetchBeforeTheyStartIsToldAsItIs) {
               testing::EndsWith(", Starting, node 0: fetching side input model, 1.2 of 4.0 GB"));
 }
 
+TEST(DisplayTest, AStoreThatKeepsNodesWaitingIsTold) {
+  json progress = Progress();
+  progress["storeWaits"] = "node 0: throttled by the store s3://box\x1b since 2026-11-21T10:00:00Z";
+  EXPECT_THAT(ProgressLine(progress),
+              testing::EndsWith(", 1 node, node 0: throttled by the store s3://box\\x1b since "
+                                "2026-11-21T10:00:00Z"));
+}
+
 TEST(DisplayTest, BeforeAnythingIsListedThereIsNothingToCount) {
   json progress = Progress();
   progress["miniBatches"] = {{"total", nullptr}, {"planned", 0}, {"succeeded", 0}, {"failed", 0}};

@@ -68,6 +68,12 @@ TEST(ProgressBarTest, WhatNodesFetchIsCutRatherThanLeftOut) {
   EXPECT_EQ(Bar(progress, 30), "63/180, node 0: fetching side");
 }
 
+TEST(ProgressBarTest, AStoreThatKeepsNodesWaitingIsCutRatherThanLeftOut) {
+  json progress = Progress();
+  progress["storeWaits"] = "node 0: throttled by the store s3://box";
+  EXPECT_EQ(Bar(progress, 39), "63/180, node 0: throttled by the store");
+}
+
 TEST(ProgressBarTest, ColourIsAroundWordsAndTakesNoRoom) {
   const std::string plain = Bar(Progress(), 120);
   std::string coloured = Bar(Progress(), 120, true);

@@ -379,6 +379,29 @@ TEST(CoordinatorCore, WhatNodesFetchIsToldForTheFirstOfThem) {
   EXPECT_EQ(h.core->nodes().Fetching(), "");
 }
 
+TEST(CoordinatorCore, WhichStoreKeepsNodesWaitingIsToldForTheFirstOfThem) {
+  CoordinatorLimits limits;
+  limits.nodes = 2;
+  CoordinatorHarness h(limits);
+  const job::Incarnation first = h.Join(0);
+  const job::Incarnation second = h.Join(1);
+  const auto say = [&](uint32_t node, const job::Incarnation& in, const char* what) {
+    job::ExchangeRequest request = h.Request(in);
+    request.events.push_back({0, job::ProcessEvent::Kind::kStoreWait, what, ""});
+    h.Send(node, request);
+  };
+  EXPECT_EQ(h.core->nodes().StoreWaits(), "");
+  say(0, first, "throttled by the store s3://a");
+  say(1, second, "throttled by the store s3://b");
+  EXPECT_EQ(h.core->nodes().StoreWaits(),
+            "node 0: throttled by the store s3://a, and 1 other node");
+  EXPECT_EQ(h.core->WaitsFor(), "") << "the job goes on";
+  say(0, first, "");
+  EXPECT_EQ(h.core->nodes().StoreWaits(), "node 1: throttled by the store s3://b");
+  h.Join(1);
+  EXPECT_EQ(h.core->nodes().StoreWaits(), "") << "an agent that registers tells it anew";
+}
+
 TEST(CoordinatorCore, ASideInputThatIsGoneEndsTheJobOnce) {
   CoordinatorHarness h;
   h.Plan(1);

@@ -105,13 +105,13 @@ TEST(NodeMessagesTest, TheIncarnationIsReadOfAnyProtocol) {
 
 TEST(NodeMessagesTest, TheLastKindOfEventIsTakenAndNoneBehindIt) {
   ExchangeRequest request;
-  request.events = {{0, ProcessEvent::Kind::kFetchFailed, "the side input model is gone", ""}};
+  request.events = {{0, ProcessEvent::Kind::kStoreWait, "throttled by the store s3://box", ""}};
   const std::string bytes = Encode(request);
   const Result<ExchangeRequest> decoded = DecodeExchangeRequest(bytes);
   ASSERT_TRUE(decoded.ok());
-  EXPECT_EQ(decoded->events.at(0).kind, ProcessEvent::Kind::kFetchFailed);
+  EXPECT_EQ(decoded->events.at(0).kind, ProcessEvent::Kind::kStoreWait);
   request.events[0].kind =
-      static_cast<ProcessEvent::Kind>(static_cast<uint8_t>(ProcessEvent::Kind::kFetchFailed) + 1);
+      static_cast<ProcessEvent::Kind>(static_cast<uint8_t>(ProcessEvent::Kind::kStoreWait) + 1);
   EXPECT_FALSE(DecodeExchangeRequest(Encode(request)).ok());
 }
 
@@ -188,7 +188,7 @@ TEST(NodeMessagesTest, EventsAreBounded) {
   EXPECT_FALSE(taken(Kind::kMetric, kMaxMetricBytes + 1));
   EXPECT_TRUE(taken(Kind::kHeader, kMaxHeaderBytes));
   EXPECT_FALSE(taken(Kind::kHeader, kMaxHeaderBytes + 1));
-  EXPECT_FALSE(taken(static_cast<Kind>(19), 0));
+  EXPECT_FALSE(taken(static_cast<Kind>(20), 0));
   EXPECT_FALSE(taken(static_cast<Kind>(0), 0));
 }
 

@@ -31,6 +31,24 @@ TEST(StoreTroubleTest, AStoreThatGivesNothingIsNamedWithItsLastAnswerAndSinceWhe
       << "it has answered since step 3 began";
 }
 
+TEST(StoreTroubleTest, WhatCouldNotBeAskedForLongIsTold) {
+  StoreTrouble trouble;
+  trouble.Begins(1, "s3://box/in", kNine);
+  EXPECT_EQ(trouble.Lasting(kNine + seconds(60)), "") << "it may be a large object";
+  trouble.Ends(1, "refused", kNine + seconds(61));
+  trouble.Begins(2, "s3://other", kNine + seconds(61));
+  trouble.Ends(2, "refused", kNine + seconds(62));
+  EXPECT_EQ(trouble.Lasting(kNine + seconds(62)),
+            "the store s3://box/in has given nothing since 2026-11-21T09:00:00Z; its last answer: "
+            "refused");
+  trouble.Begins(3, "s3://box/in", kNine + seconds(63));
+  trouble.Ends(3, "", kNine + seconds(64));
+  EXPECT_EQ(trouble.Lasting(kNine + seconds(70)), "");
+  EXPECT_EQ(trouble.Lasting(kNine + seconds(71)),
+            "the store s3://other has given nothing since 2026-11-21T09:01:01Z; its last answer: "
+            "refused");
+}
+
 TEST(StoreTroubleTest, WhatAsksNobodyIsNoAnswer) {
   StoreTrouble trouble;
   trouble.Begins(1, "s3://gone", kNine);

@@ -181,6 +181,21 @@ TEST(OperatorStatus, WhatNodesFetchBeforeTheyAreReadyIsTold) {
   EXPECT_EQ(world.Message("NodesReady"), "1 of 2 nodes are ready");
 }
 
+TEST(OperatorStatus, AStoreThatKeepsNodesWaitingIsTold) {
+  PlanWorld world;
+  world.RunJob();
+  json progress = PlanWorld::Progress("Running", 1, 0, 100);
+  progress["storeWaits"] = "node 1: throttled by the store s3://box since 2026-11-21T10:00:00Z";
+  world.Say(progress);
+  world.TurnIn(seconds(3));
+  EXPECT_EQ(world.Message("NodesReady"),
+            "2 of 2 nodes are ready; node 1: throttled by the store s3://box since "
+            "2026-11-21T10:00:00Z");
+  world.Say(PlanWorld::Progress("Running", 1, 0, 100));
+  world.TurnIn(seconds(3));
+  EXPECT_EQ(world.Message("NodesReady"), "2 of 2 nodes are ready");
+}
+
 TEST(OperatorStatus, WhatAContinuedJobRunsDifferentlyIsToldOnce) {
   PlanWorld world;
   world.Turn();

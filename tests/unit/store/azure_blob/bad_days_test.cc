@@ -42,6 +42,19 @@ TEST(AzureBadDays, ABurstOfRefusalsIsWaitedOut) {
   EXPECT_EQ(server.heard().size(), 6u);
 }
 
+TEST(AzureBadDays, HowOftenItThrottledIsCountedWhileItIsAsked) {
+  SmallAzure server([](PlainConnection& connection, const Heard&, size_t number) {
+    if (number < 2) return connection.Write(SmallAzure::ErrorReply(503, "ServerBusy"));
+    return number == 2 && connection.Write(SmallAzure::ErrorReply(500, "OperationTimedOut"));
+  });
+  server.Put("a", "1");
+  const auto store = StoreAt(QuickOptions(server));
+  EXPECT_EQ(store->CountAnswers().all, 0u);
+  EXPECT_THAT(ListAll(*store).names, ElementsAre("a"));
+  EXPECT_EQ(store->CountAnswers().throttled, 2u);
+  EXPECT_EQ(store->CountAnswers().all, 4u);
+}
+
 TEST(AzureBadDays, AStoreThatStaysBusyIsToldSo) {
   SmallAzure server([](PlainConnection& connection, const Heard& heard, size_t) {
     return connection.Write(heard.method == "HEAD" ? "HTTP/1.1 429 X\r\nContent-Length: 0\r\n\r\n"

@@ -35,6 +35,19 @@ TEST(S3BadDays, ABurstOfRefusalsIsWaitedOut) {
   EXPECT_EQ(server.heard().size(), 6u);
 }
 
+TEST(S3BadDays, HowOftenItThrottledIsCountedWhileItIsAsked) {
+  SmallS3 server([](PlainConnection& connection, const Heard&, size_t number) {
+    if (number < 2) return connection.Write(SmallS3::Reply(503, SmallS3::ErrorXml("SlowDown")));
+    return number == 2 && connection.Write(SmallS3::Reply(500, SmallS3::ErrorXml("InternalError")));
+  });
+  server.Put("a", "1");
+  const auto store = StoreAt(QuickOptions(server));
+  EXPECT_EQ(store->CountAnswers().all, 0u);
+  EXPECT_THAT(ListAll(*store).names, ElementsAre("a"));
+  EXPECT_EQ(store->CountAnswers().throttled, 2u);
+  EXPECT_EQ(store->CountAnswers().all, 4u);
+}
+
 TEST(S3BadDays, AStoreThatStaysOverloadedIsToldSo) {
   SmallS3 server([](PlainConnection& connection, const Heard&, size_t) {
     return connection.Write(SmallS3::Reply(503, SmallS3::ErrorXml("SlowDown")));
